@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * A machine as the core sees it: which CPUs there are, how fast each is, what they share.
+ * A plain value without pointers: copy it, write it as a literal, generate it.
+ */
+#ifndef ASYM_MACHINE_H
+#define ASYM_MACHINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <asym/types.h>
+
+/** More core types than this are merged into the nearest slower one. */
+#define ASYM_MAX_TYPES 32
+
+/** Two CPUs are of one core type when kind and speed agree within this share (policies.md, Words). */
+#define ASYM_TYPE_TOLERANCE 0.05
+
+/** Where a speed came from. The order is not a ranking. */
+enum asym_origin {
+    ASYM_ORIGIN_NONE,     /**< nothing tells the CPUs apart: all are taken for equal */
+    ASYM_ORIGIN_CONFIG,   /**< the configuration or --slow said so */
+    ASYM_ORIGIN_CAP,      /**< a frequency cap that asymd itself has set */
+    ASYM_ORIGIN_CAPACITY, /**< /sys/devices/system/cpu/cpuN/cpu_capacity */
+    ASYM_ORIGIN_CPUFREQ,  /**< cpufreq/cpuinfo_max_freq */
+    ASYM_ORIGIN_CPUKINDS, /**< hwloc cpukinds efficiency rank */
+    ASYM_N_ORIGINS
+};
+
+/** One CPU. Group numbers are dense, starting at 0; -1 where the CPU is not usable or it is unknown. */
+struct asym_cpu {
+    double speed; /**< b_j, relative to the slowest usable CPU: >= 1 (Roehrich 2007, S = (n; b)) */
+    int16_t type; /**< index into asym_machine.types: 0 is the fastest */
+    int16_t kind; /**< hwloc cpukind; CPUs of different kinds are never of one type */
+    int16_t core; /**< physical core: SMT siblings share one */
+    int16_t llc;  /**< last-level cache */
+    int16_t node; /**< NUMA node */
+    int16_t freq_domain; /**< cpufreq policy */
+    uint8_t smt_rank;    /**< position among the usable siblings of its core: 0 is the first */
+    uint8_t origin;      /**< enum asym_origin of speed */
+};
+
+/** CPUs that are alike. */
+struct asym_core_type {
+    char name[32];
+    struct asym_mask cpus; /**< usable ones */
+    double speed;          /**< the fastest of its CPUs */
+    enum asym_origin origin;
+};
+
+struct asym_machine {
+    uint64_t generation; /**< differs whenever anything below does; lets others cache */
+    unsigned n_cpus;     /**< highest known CPU number + 1, at most ASYM_MAX_CPUS */
+    unsigned n_types, n_cores, n_llcs, n_nodes;
+    struct asym_mask online;
+    struct asym_mask usable; /**< online and inside the machine's effective cpuset; never empty */
+    struct asym_mask fast;   /**< usable CPUs of the fastest type, or those the configuration names */
+    struct asym_mask slow;   /**< usable and not fast; empty when all are alike */
+    struct asym_core_type types[ASYM_MAX_TYPES]; /**< fastest first */
+    struct asym_cpu cpus[ASYM_MAX_CPUS];
+};
+
+/**
+ * Derive what follows from the figures. On entry n_cpus, online, usable and, for each usable CPU, speed
+ * (any positive unit; all 0 or all equal: alike), kind, core, llc, node, freq_domain and origin are set. On return speeds
+ * are relative to the slowest usable CPU, group numbers dense, types, type names that were empty,
+ * fast, slow and smt_rank filled. generation is left alone.
+ * Returns 0; -EINVAL when no CPU is usable or a speed is negative or not a number (machine unchanged).
+ */
+int asym_machine_finish(struct asym_machine *m);
+
+/**
+ * Take the CPUs in slow for slower: their speed is multiplied by factor (0 < factor <= 1), origin
+ * ASYM_ORIGIN_CONFIG, and everything derived anew.
+ * Returns 0; -EINVAL for a factor out of range, -ENXIO when slow names a CPU that is not usable
+ * (machine unchanged in both cases).
+ */
+int asym_machine_assume_slow(struct asym_machine *m, const struct asym_mask *slow, double factor);
+
+/**
+ * Choose n CPUs to be the slow ones: every LLC domain gets fast and slow CPUs where its size allows
+ * (Nie & Duan 2012, 4.5; Saez 2010, 3.4), no frequency domain and no SMT core is split.
+ * Returns 0; -ERANGE when n is 0 or not below the number of usable CPUs, or cannot be made up of whole domains.
+ */
+int asym_machine_choose_slow(const struct asym_machine *m, unsigned n, struct asym_mask *ret_slow);
+
+/** True when the machine has slow CPUs. */
+bool asym_machine_is_asymmetric(const struct asym_machine *m);
+
+/** "cpufreq", "cpu_capacity" ... A static string. */
+const char *asym_origin_name(enum asym_origin origin);
+
+#endif

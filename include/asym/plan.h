@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * What the core decided: for each application its phase and class, for each thread where it goes and
+ * why, and the actions that make it so.
+ */
+#ifndef ASYM_PLAN_H
+#define ASYM_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <asym/types.h>
+
+/** Serial or parallel: Morad 2008, 6. Idle: runnable count below 0.5 over the interval. */
+enum asym_phase { ASYM_PHASE_IDLE, ASYM_PHASE_SERIAL, ASYM_PHASE_PARALLEL };
+
+/** Saez 2010, 2.1. SP is of a thread; MP and HP of an application and so of its other threads. */
+enum asym_class { ASYM_CLASS_NONE, ASYM_CLASS_MP, ASYM_CLASS_HP, ASYM_CLASS_SP };
+
+/** How wide the enforced mask is (policies.md, rule 2). */
+enum asym_pin {
+    ASYM_PIN_CPU,  /**< just the target */
+    ASYM_PIN_LLC,  /**< CPUs of the target's core type under its LLC */
+    ASYM_PIN_TYPE, /**< all CPUs of the target's core type */
+};
+
+/** Why. Rows with their texts: lib/core/reason.c. Exclusions come first, then the policies' reasons. */
+enum asym_reason {
+    ASYM_WHY_NONE,
+    /* not steered, and why */
+    ASYM_WHY_KERNEL,
+    ASYM_WHY_SELF,
+    ASYM_WHY_FOREIGN_NS,
+    ASYM_WHY_OUTSIDE,
+    ASYM_WHY_RULE_IGNORE,
+    ASYM_WHY_REALTIME,
+    ASYM_WHY_NO_SETAFFINITY,
+    ASYM_WHY_OWN_MASK,   /**< carries a mask of its own choice */
+    ASYM_WHY_FOREIGN,    /**< somebody else changed what asymd had set */
+    ASYM_WHY_DENIED,     /**< the kernel refused; figure 0: errno */
+    ASYM_WHY_SETTLING,   /**< figure 0: age, 1: settle, seconds */
+    ASYM_WHY_FORKED,     /**< fork hold-off; figure 0: seconds left */
+    ASYM_WHY_IDLE,       /**< its application is idle */
+    ASYM_WHY_POLICY_NONE, /**< the policy steers nothing */
+    ASYM_WHY_SPINNING,
+    ASYM_WHY_LAST_EXCLUSION = ASYM_WHY_SPINNING,
+    /* steered, and why there */
+    ASYM_WHY_SP,         /**< figure 0: seconds of boost left, 1: amp_boost */
+    ASYM_WHY_SP_NO_ROOM, /**< more SP threads than fast CPUs */
+    ASYM_WHY_MP,         /**< an MP thread on a fast CPU */
+    ASYM_WHY_MP_TURN,    /**< figure 0: MP threads, 1: fast CPUs they share */
+    ASYM_WHY_MP_WAITS,   /**< likewise, not its turn */
+    ASYM_WHY_HP,         /**< an HP thread on a slow CPU; figure 0: runnable count, 1: hp_threshold */
+    ASYM_WHY_HP_SPARE,   /**< fast CPU that SP and MP leave free */
+    ASYM_WHY_LOW_TLP,    /**< mintlp; figure 0: runnable count of its application */
+    ASYM_WHY_HIGH_TLP,
+    ASYM_WHY_LEAST_FAST_TIME, /**< rr; figure 0: seconds of fast time it had, 1: mean of all */
+    ASYM_WHY_HAD_FAST_TIME,
+    ASYM_WHY_FAST_BUSY_FIRST, /**< busyfcs */
+    ASYM_WHY_FAST_ALL_BUSY,
+    ASYM_N_REASONS
+};
+
+/** What was decided about an application of the snapshot; same order as asym_snapshot.apps. */
+struct asym_plan_app {
+    enum asym_phase phase;
+    enum asym_class class; /**< MP, HP, or NONE while idle */
+    double runnable;       /**< by the estimator in force */
+    enum asym_reason excluded; /**< when no thread of it may be steered; else ASYM_WHY_NONE */
+    double figure[2];          /**< of excluded */
+};
+
+/** What was decided about a thread of the snapshot; same order as asym_snapshot.tasks. */
+struct asym_plan_task {
+    int32_t target; /**< CPU; -1: not steered, and reason says why */
+    bool claim;     /**< holds its target by class: threads without a claim are kept off that CPU */
+    bool moves;     /**< target differs from where it runs now */
+    int8_t nice;    /**< the nice value planned; its own when not boosted */
+    enum asym_class class;
+    enum asym_reason reason;
+    double figure[2];
+    struct asym_mask mask; /**< planned; its original mask when not steered */
+};
+
+struct asym_plan {
+    const struct asym_plan_app *apps;
+    const struct asym_plan_task *tasks;
+    size_t n_apps, n_tasks;
+    size_t n_moves; /**< tasks with moves set */
+};
+
+enum asym_action_kind {
+    ASYM_ACTION_STEER,   /**< give it this mask and nice */
+    ASYM_ACTION_RELEASE, /**< give it back what it had, and forget it */
+    ASYM_ACTION_REPAIR,  /**< it inherited what was never meant for it: give it its creator's original */
+};
+
+/** One change. expect_* is what the core believes is in force: the actuator compares before it writes. */
+struct asym_action {
+    enum asym_action_kind kind;
+    struct asym_taskid id;
+    struct asym_mask expect, mask;
+    int8_t expect_nice, nice;
+    bool whole; /**< mask is all that its cpuset allows: write all ones, so that a cpuset that
+                     grows later is not masked by a list of CPUs (kernel >= 6.2 keeps the request) */
+    enum asym_reason reason;
+    double figure[2];
+};
+
+/** What became of an action (the errno table: lib/base/verdict.c). */
+enum asym_verdict {
+    ASYM_VERDICT_DONE,
+    ASYM_VERDICT_GONE,      /**< the thread is no more: -ESRCH, -ENOENT: normal flow */
+    ASYM_VERDICT_RETRY,     /**< not now: nothing changed, may be asked again */
+    ASYM_VERDICT_HANDS_OFF, /**< never again for this thread */
+};
+
+struct asym_outcome {
+    enum asym_verdict verdict;
+    int error; /**< 0 or -errno; -EBUSY: somebody else had changed it */
+};
+
+/** Sort -errno into gone, retry, hands off; 0 is done. Unknown errors are hands off. */
+enum asym_verdict asym_verdict_of(int error);
+
+/** Write the reason in words, at most size bytes with the NUL. Returns buf. */
+const char *asym_reason_text(enum asym_reason reason, const double figure[2], char *buf, size_t size);
+
+/** "serial", "HP", "cpu" ... Static strings. */
+const char *asym_phase_name(enum asym_phase phase);
+const char *asym_class_name(enum asym_class class);
+const char *asym_pin_name(enum asym_pin pin);
+
+#endif

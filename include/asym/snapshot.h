@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * What a source saw at one moment: facts, no decisions. Whether a thread may be steered, what class it
+ * has and where it goes is the core's affair.
+ */
+#ifndef ASYM_SNAPSHOT_H
+#define ASYM_SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <asym/machine.h>
+#include <asym/types.h>
+
+/** What a policy may ask for (policies.md, rule 6). */
+enum asym_signal {
+    ASYM_SIGNAL_RUNNABLE, /**< runnable counts from schedstat */
+    ASYM_SIGNAL_IPC,      /**< instructions and cycles per thread */
+    ASYM_SIGNAL_STALL,    /**< cache misses per thread */
+    ASYM_SIGNAL_PROFILE,  /**< per-executable profiles measured beforehand */
+    ASYM_SIGNAL_SMT,      /**< cores with more than one hardware thread */
+    ASYM_N_SIGNALS
+};
+
+/** "runnable", "ipc" ... A static string. */
+const char *asym_signal_name(enum asym_signal signal);
+
+/** What a rule of the configuration says about a process. */
+enum asym_rule_action {
+    ASYM_RULE_STEER, /**< the default */
+    ASYM_RULE_IGNORE,
+    ASYM_RULE_FAST, /**< its threads stay on fast CPUs */
+    ASYM_RULE_SLOW, /**< its threads stay on slow CPUs */
+};
+
+/** Facts about a process, as bits of asym_proc.flags. */
+enum {
+    ASYM_PROC_KERNEL = 1 << 0,     /**< a kernel thread */
+    ASYM_PROC_SELF = 1 << 1,       /**< asymd itself */
+    ASYM_PROC_FOREIGN_NS = 1 << 2, /**< in another PID namespace whose pids cannot be mapped */
+    ASYM_PROC_OUTSIDE = 1 << 3,    /**< --pid was given and names neither it nor an ancestor */
+};
+
+/** Facts about a thread, as bits of asym_task.flags. */
+enum {
+    ASYM_TASK_NO_SETAFFINITY = 1 << 0, /**< PF_NO_SETAFFINITY */
+    ASYM_TASK_NEWBORN = 1 << 1, /**< born since the last snapshot; listed even when idle, as it may have
+                                     inherited a narrowed mask */
+    ASYM_TASK_MASTER = 1 << 2,   /**< RTX: the thread that runs the serial phases */
+    ASYM_TASK_SPINNING = 1 << 3, /**< RTX: waits by spinning: not counted as runnable */
+};
+
+/** A process (thread group). */
+struct asym_proc {
+    struct asym_taskid id; /**< of its leader: tid == tgid */
+    int32_t ppid;
+    uint32_t app;        /**< index into asym_snapshot.apps */
+    uint32_t flags;      /**< ASYM_PROC_* */
+    asym_usec born;      /**< start of the process, monotonic */
+    asym_usec last_fork; /**< when it last created another process; 0: not since asymd looks */
+    enum asym_rule_action rule;
+    const char *rule_name; /**< of the rule that matched; NULL: none. Borrowed from the settings */
+};
+
+/** A thread that used or waited for a CPU since the last snapshot, or is new. */
+struct asym_task {
+    struct asym_taskid id;
+    uint32_t proc;           /**< index into asym_snapshot.procs */
+    uint32_t flags;          /**< ASYM_TASK_* */
+    char comm[ASYM_COMM_LEN]; /**< raw bytes, NUL-terminated; may hold anything but NUL */
+    int32_t cpu;             /**< where it last ran */
+    int8_t nice;             /**< -20..19 */
+    uint8_t sched;           /**< SCHED_OTHER ... as in sched.h */
+    char state;              /**< R, S, D ... from stat */
+    double runnable;         /**< share of the interval running or waiting for a CPU: 0..1 */
+    double running;          /**< share of the interval on a CPU: 0..1 */
+    const struct asym_mask *mask;   /**< its affinity now, offline CPUs included. Borrowed, interned:
+                                         equal masks of one snapshot have equal addresses */
+    const struct asym_mask *cpuset; /**< what its cgroup lets it have. Borrowed, interned likewise */
+};
+
+/** An application: a process or, where configured, a cgroup (the process set of Saez 2010, 2.1). */
+struct asym_app {
+    struct asym_taskid id; /**< of the process; for a cgroup tid = tgid = 0, start = cgroup inode */
+    const char *cgroup;    /**< path when it is a cgroup, else NULL. Borrowed */
+    char comm[ASYM_COMM_LEN]; /**< of the process, or of the cgroup's busiest */
+    uint32_t first_task, n_tasks; /**< its threads stand together in asym_snapshot.tasks */
+    uint32_t n_threads;           /**< all its threads, listed or not */
+    uint32_t runnable_instant;    /**< threads in state R now; spinning ones not counted */
+    double runnable_mean; /**< time-averaged count over the interval (schedstat); spinning not counted */
+};
+
+/** What the source could and could not see. Texts are static. */
+struct asym_sight {
+    uint32_t n_procs, n_threads; /**< known to exist */
+    uint32_t n_denied;           /**< processes it was not permitted to read */
+    uint32_t n_foreign;          /**< processes in PID namespaces it cannot map */
+    uint32_t n_unkept;           /**< threads read without a kept descriptor, for want of descriptors */
+    uint64_t n_lost_events;      /**< times the birth events overflowed and everything was scanned anew */
+    bool hidepid;                /**< /proc is mounted with hidepid and hides others' processes */
+    bool births;                 /**< births and deaths come as events */
+    const char *births_why;      /**< NULL or why they do not */
+};
+
+struct asym_snapshot {
+    asym_usec now;
+    asym_usec interval; /**< since the snapshot before; 0 in the first, whose shares are then 0 */
+    const struct asym_machine *machine;
+    const struct asym_app *apps;
+    const struct asym_proc *procs;
+    const struct asym_task *tasks; /**< grouped by application, within it by process */
+    size_t n_apps, n_procs, n_tasks;
+    const char *missing[ASYM_N_SIGNALS]; /**< NULL: the signal is there; else why not. Static */
+    struct asym_sight sight;
+};
+
+#endif

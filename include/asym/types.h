@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * The words every other header uses: time, CPU masks, the identity of a thread.
+ */
+#ifndef ASYM_TYPES_H
+#define ASYM_TYPES_H
+
+#include <stdint.h>
+
+/** Largest CPU number + 1 that asymd handles. A larger machine is refused at start, in words. */
+#define ASYM_MAX_CPUS 1024
+
+/** Bytes of a thread's name including the terminating NUL, as the kernel's TASK_COMM_LEN. */
+#define ASYM_COMM_LEN 16
+
+/** Microseconds; points in time are on CLOCK_MONOTONIC. 0 as a point in time means "never". */
+typedef uint64_t asym_usec;
+
+#define ASYM_MSEC ((asym_usec)1000)
+#define ASYM_SEC ((asym_usec)1000000)
+
+/** A set of CPUs: CPU c is bit c % 64 of word c / 64. Operations: lib/base/mask.h. */
+struct asym_mask {
+    uint64_t w[ASYM_MAX_CPUS / 64];
+};
+
+/**
+ * The identity of a thread. tid alone is reused by the kernel; start (clock ticks since boot, field 22
+ * of /proc/PID/task/TID/stat) tells two threads with the same number apart.
+ */
+struct asym_taskid {
+    int32_t tid;
+    int32_t tgid;
+    uint64_t start;
+};
+
+#endif

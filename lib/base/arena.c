@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/arena.h"
+
+#include <string.h>
+
+void *asym_arena_take(struct asym_arena *a, size_t n, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(n, size, &bytes) || bytes > SIZE_MAX / 4)
+        return NULL;
+    bytes = (bytes + 15) & ~(size_t)15;
+    a->wanted += bytes;
+    if (bytes > a->size - a->used)
+        return NULL;
+    void *p = a->base + a->used;
+    a->used += bytes;
+    memset(p, 0, bytes);
+    return p;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * The source that reads a live machine's /proc (or a captured one's): the two-tier reader of the architecture.
+ *
+ * Tier 1, every process: its CPU clock (clock_gettime on clock_getcpuclockid), which costs under 1 us. Tier 2, only the
+ * processes whose clock moved or that were last seen runnable: the kept schedstat of each thread, and stat of those
+ * that moved. New processes and threads come from the births (or, without them, from readdir of /proc and st_nlink of
+ * /proc/PID/task).
+ */
+#ifndef ASYM_LINUX_PROCFS_H
+#define ASYM_LINUX_PROCFS_H
+
+#include <stddef.h>
+
+#include <asym/error.h>
+#include <asym/machine.h>
+#include <asym/port.h>
+#include <asym/settings.h>
+
+#include "linux/births.h"
+#include "linux/root.h"
+
+struct asym_procfs_config {
+    const struct asym_root *root;       /* borrowed for the source's life */
+    const struct asym_machine *machine; /* borrowed; may change content between two calls of next */
+    struct asym_births *births;         /* borrowed; NULL: scan instead */
+    const char *births_why;             /* why there are none; static; NULL where births are given */
+    enum asym_grouping group;
+    const int32_t *pids; /* only these and their descendants; copied */
+    size_t n_pids;       /* 0: all */
+    const struct asym_rules *rules; /* borrowed; NULL: none */
+};
+
+/**
+ * Open the source. The first next() takes stock (interval 0, shares 0); shares come from the second on.
+ * Returns 0; -errno with err (no /proc; a --pid that does not exist: -ESRCH).
+ */
+int asym_procfs_new(const struct asym_procfs_config *config, struct asym_source **ret_source, struct asym_error *err);
+
+/** Other rules from the next snapshot on; every process is matched anew. Same lifetime as in the configuration. */
+void asym_procfs_set_rules(struct asym_source *source, const struct asym_rules *rules);
+
+/** Other grouping from the next snapshot on. */
+void asym_procfs_set_group(struct asym_source *source, enum asym_grouping group);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** From hwloc, cpu_capacity and cpufreq to struct asym_machine. */
+#ifndef ASYM_LINUX_TOPOLOGY_H
+#define ASYM_LINUX_TOPOLOGY_H
+
+#include <stddef.h>
+
+#include <asym/error.h>
+#include <asym/machine.h>
+
+#include "linux/root.h"
+
+/** What a source of speeds said, for --check and the dry run. */
+struct asym_speed_note {
+    enum asym_origin origin;
+    bool used;
+    char text[160]; /* "cpuinfo_max_freq: 2800000 kHz on 4-7, 1400000 on 0-3" or why it was dropped */
+};
+
+struct asym_topology_notes {
+    size_t n;
+    struct asym_speed_note note[ASYM_N_ORIGINS];
+};
+
+/**
+ * Read the machine: CPUs, SMT, LLC, NUMA from hwloc (HWLOC_FSROOT = the root's path, or xml, a file of hwloc XML version
+ * 2); speeds from the first source that tells cores apart, in the order of policies.md (cpu_capacity, cpufreq
+ * cpuinfo_max_freq, hwloc cpukinds); never from scaling_*, which asymd itself may change. usable: online and in
+ * the effective cpuset that the root of the visible cgroup tree shows; where it shows none, online.
+ * generation is 1 + the one that was in *ret_machine.
+ *
+ * Returns 0; -EINVAL (XML that is not hwloc's, or of another version: err says what to do), -E2BIG (more than
+ * ASYM_MAX_CPUS), -ENODEV (a root without CPUs), -errno. notes may be NULL.
+ */
+int asym_topology_read(const struct asym_root *root, const char *xml, struct asym_machine *ret_machine,
+                       struct asym_topology_notes *notes, struct asym_error *err);
+
+#endif
