@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "linux/root.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "base/macro.h"
+
+/* As the kernel's MAXSYMLINKS. */
+#define MAX_LINKS 40
+
+static bool has_directory(int fd, const char *name)
+{
+    struct stat st;
+    return fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+}
+
+static bool is_slash(int fd)
+{
+    struct stat root, st;
+    return fstat(fd, &st) == 0 && stat("/", &root) == 0 && st.st_dev == root.st_dev && st.st_ino == root.st_ino;
+}
+
+int asym_root_open(const char *path, struct asym_root *ret_root, struct asym_error *err)
+{
+    if (!path)
+        path = "/";
+    ASYM_AUTO_CLOSE int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        int error = -errno;
+        return asym_fail(err, error, "%s: %s", path, strerror(-error));
+    }
+    /* One of the two will do: captures of hwloc's own often hold sys only. Who needs the other says so. */
+    if (!has_directory(fd, "proc") && !has_directory(fd, "sys")) {
+        /* Without search permission neither shows: that is another trouble than a wrong directory. */
+        if (faccessat(fd, "proc", F_OK, 0) < 0 && errno == EACCES)
+            return asym_fail(err, -EACCES, "%s: %s", path, strerror(EACCES));
+        return asym_fail(err, -ENOTDIR, "%s: not a machine: no proc or sys directory in it", path);
+    }
+    char *copy = strdup(path);
+    if (!copy)
+        return asym_fail(err, -ENOMEM, "%s: %s", path, strerror(ENOMEM));
+    *ret_root = (struct asym_root){.fd = fd, .live = is_slash(fd), .path = copy};
+    fd = -1;
+    return 0;
+}
+
+void asym_root_done(struct asym_root *root)
+{
+    if (root->fd >= 0)
+        close(root->fd);
+    free(root->path);
+    *root = (struct asym_root){.fd = -1};
+}
+
+/* Put the link's target before what is left of the path. -ENAMETOOLONG when both do not fit. */
+static int splice_link(int fd, const char *link, char *rest)
+{
+    char target[PATH_MAX];
+    ssize_t n = readlinkat(fd, link, target, sizeof target);
+    if (n < 0)
+        return -errno;
+    size_t tail = strlen(rest);
+    if ((size_t)n + 1 + tail >= PATH_MAX)
+        return -ENAMETOOLONG;
+    memmove(rest + n + 1, rest, tail + 1);
+    memcpy(rest, target, (size_t)n);
+    rest[n] = '/';
+    return target[0] == '/';
+}
+
+static void drop_component(char *path)
+{
+    char *slash = strrchr(path, '/');
+    *(slash ? slash : path) = '\0';
+}
+
+/* Append a component. 1 when it is a symbolic link, which is left out again; 0; -errno. */
+static int enter(int fd, char *done, const char *name, size_t len)
+{
+    size_t at = strlen(done);
+    if (at + len + 2 > PATH_MAX)
+        return -ENAMETOOLONG;
+    if (at)
+        done[at++] = '/';
+    memcpy(done + at, name, len);
+    done[at + len] = '\0';
+    struct stat st;
+    if (fstatat(fd, done, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return -errno;
+    return S_ISLNK(st.st_mode);
+}
+
+/*
+ * What RESOLVE_IN_ROOT does, by hand: ret (PATH_MAX bytes) names the same file without links or "..". A tree that
+ * changes meanwhile can fool it, which a captured machine does not.
+ */
+static int resolve_in_root(int fd, const char *path, char *ret)
+{
+    char rest[PATH_MAX];
+    if (strlen(path) >= sizeof rest)
+        return -ENAMETOOLONG;
+    strcpy(rest, path);
+    ret[0] = '\0';
+    for (int links = 0; rest[0];) {
+        size_t len = strcspn(rest, "/");
+        char name[NAME_MAX + 1];
+        if (len > NAME_MAX)
+            return -ENAMETOOLONG;
+        memcpy(name, rest, len);
+        name[len] = '\0';
+        memmove(rest, rest + len + (rest[len] == '/'), strlen(rest + len) + (rest[len] != '/'));
+        if (len == 0 || strcmp(name, ".") == 0)
+            continue;
+        if (strcmp(name, "..") == 0) {
+            drop_component(ret);
+            continue;
+        }
+        int r = enter(fd, ret, name, len);
+        if (r < 0)
+            return r;
+        if (r == 0)
+            continue;
+        if (++links > MAX_LINKS)
+            return -ELOOP;
+        r = splice_link(fd, ret, rest);
+        if (r < 0)
+            return r;
+        if (r > 0)
+            ret[0] = '\0';
+        else
+            drop_component(ret);
+    }
+    return 0;
+}
+
+static int open_resolved(int fd, const char *path, int flags)
+{
+    char resolved[PATH_MAX];
+    int r = resolve_in_root(fd, path, resolved);
+    if (r < 0)
+        return r;
+    r = openat(fd, resolved[0] ? resolved : ".", flags | O_NOFOLLOW);
+    return r < 0 ? -errno : r;
+}
+
+int asym_root_openat(const struct asym_root *root, const char *path, int flags)
+{
+    flags |= O_CLOEXEC | O_NOCTTY;
+    if (root->live) {
+        int fd = openat(root->fd, path, flags);
+        return fd < 0 ? -errno : fd;
+    }
+    struct open_how how = {
+        .flags = (unsigned)flags,
+        .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+    };
+    long fd = syscall(SYS_openat2, root->fd, path, &how, sizeof how);
+    if (fd >= 0)
+        return (int)fd;
+    /* ENOSYS before Linux 5.6; EPERM from the seccomp filters of older container managers; EAGAIN when something
+     * was renamed meanwhile anywhere on the machine and ".." could not be trusted. */
+    if (errno == ENOSYS || errno == EPERM || errno == EAGAIN)
+        return open_resolved(root->fd, path, flags);
+    return -errno;
+}
+
+ssize_t asym_root_read(const struct asym_root *root, const char *path, char *buf, size_t size)
+{
+    if (size == 0)
+        return -EINVAL;
+    /* A FIFO in a captured tree must not make us wait for a writer. */
+    ASYM_AUTO_CLOSE int fd = asym_root_openat(root, path, O_RDONLY | O_NONBLOCK);
+    if (fd < 0)
+        return fd;
+    struct stat st;
+    if (!root->live && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)))
+        return -EINVAL;
+    size_t len = 0;
+    while (len < size - 1) {
+        ssize_t n = read(fd, buf + len, size - 1 - len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        if (n == 0)
+            break;
+        len += (size_t)n;
+    }
+    buf[len] = '\0';
+    return (ssize_t)len;
+}
