@@ -8,18 +8,18 @@
 #include <unistd.h>
 
 #define ASYM_LENGTH(array) (sizeof(array) / sizeof((array)[0]))
-#define ASYM_MIN(a, b) ((a) < (b) ? (a) : (b))
-#define ASYM_MAX(a, b) ((a) > (b) ? (a) : (b))
+#define ASYM_MIN(a, b)     ((a) < (b) ? (a) : (b))
+#define ASYM_MAX(a, b)     ((a) > (b) ? (a) : (b))
 
 /** Run fn on the variable's address when it goes out of scope. */
 #define ASYM_CLEANUP(fn) __attribute__((cleanup(fn)))
 
 /** Take a pointer out of its variable, so that its cleanup does nothing. */
-#define ASYM_TAKE(p)              \
-    __extension__({               \
-        __typeof__(p) take_ = (p); \
-        (p) = NULL;               \
-        take_;                    \
+#define ASYM_TAKE(p)                                                                                                   \
+    __extension__({                                                                                                    \
+        __typeof__(p) take_ = (p);                                                                                     \
+        (p) = NULL;                                                                                                    \
+        take_;                                                                                                         \
     })
 
 static inline void asym_free_p(void *p)
@@ -39,8 +39,8 @@ static inline void asym_fclose_p(FILE **f)
         fclose(*f);
 }
 
-#define ASYM_AUTO_FREE ASYM_CLEANUP(asym_free_p)
-#define ASYM_AUTO_CLOSE ASYM_CLEANUP(asym_close_p)
+#define ASYM_AUTO_FREE   ASYM_CLEANUP(asym_free_p)
+#define ASYM_AUTO_CLOSE  ASYM_CLEANUP(asym_close_p)
 #define ASYM_AUTO_FCLOSE ASYM_CLEANUP(asym_fclose_p)
 
 #endif

@@ -109,7 +109,7 @@ static inline int asym_mask_next(const struct asym_mask *m, int from)
     }
 }
 
-#define ASYM_MASK_FOREACH(cpu, mask) \
+#define ASYM_MASK_FOREACH(cpu, mask)                                                                                   \
     for (int cpu = asym_mask_next((mask), 0); cpu >= 0; cpu = asym_mask_next((mask), cpu + 1))
 
 /**

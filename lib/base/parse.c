@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/parse.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/macro.h"
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static void trim(const char **text, size_t *len)
+{
+    while (*len > 0 && is_space((*text)[*len - 1]))
+        (*len)--;
+    while (*len > 0 && is_space((*text)[0])) {
+        (*text)++;
+        (*len)--;
+    }
+}
+
+int asym_parse_u64(const char *text, size_t len, uint64_t *ret)
+{
+    uint64_t n = 0;
+    trim(&text, &len);
+    if (len == 0)
+        return -EINVAL;
+    for (size_t i = 0; i < len; i++)
+        if (!is_digit(text[i]))
+            return -EINVAL;
+    for (size_t i = 0; i < len; i++)
+        if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, (uint64_t)(text[i] - '0'), &n))
+            return -ERANGE;
+    *ret = n;
+    return 0;
+}
+
+int asym_parse_i64(const char *text, size_t len, int64_t *ret)
+{
+    uint64_t n;
+    trim(&text, &len);
+    bool negative = len > 0 && text[0] == '-';
+    if (negative && (len < 2 || !is_digit(text[1])))
+        return -EINVAL;
+    int r = asym_parse_u64(text + negative, len - negative, &n);
+    if (r < 0)
+        return r;
+    if (n > (uint64_t)INT64_MAX + negative)
+        return -ERANGE;
+    *ret = negative ? -1 - (int64_t)(n - 1) : (int64_t)n;
+    if (negative && n == 0)
+        *ret = 0;
+    return 0;
+}
+
+int asym_parse_number(const char *text, size_t len, double *ret)
+{
+    double value = 0, scale = 1;
+    bool point = false, any = false;
+    trim(&text, &len);
+    size_t i = len > 0 && text[0] == '-';
+    for (size_t k = i; k < len; k++) {
+        if (text[k] == '.' && !point) {
+            point = true;
+        } else if (is_digit(text[k])) {
+            any = true;
+            value = value * 10 + (text[k] - '0');
+            if (point)
+                scale *= 10;
+        } else {
+            return -EINVAL;
+        }
+    }
+    if (!any)
+        return -EINVAL;
+    /* Beyond 2^53 a double no longer tells integers apart; nothing asymd is told is that large. */
+    if (value > 9007199254740992.0 || scale > 1e18)
+        return -ERANGE;
+    *ret = (i ? -value : value) / scale;
+    return 0;
+}
+
+int asym_parse_duration(const char *text, size_t len, asym_usec *ret)
+{
+    static const struct {
+        const char *name;
+        double usec;
+    } units[] = {{"us", 1}, {"ms", 1e3}, {"s", 1e6}};
+
+    trim(&text, &len);
+    size_t digits = 0;
+    while (digits < len && (is_digit(text[digits]) || text[digits] == '.' || text[digits] == '-'))
+        digits++;
+    size_t unit = digits;
+    while (unit < len && is_space(text[unit]))
+        unit++;
+    for (size_t i = 0; i < ASYM_LENGTH(units); i++) {
+        if (strlen(units[i].name) != len - unit || memcmp(units[i].name, text + unit, len - unit) != 0)
+            continue;
+        double n;
+        int r = asym_parse_number(text, digits, &n);
+        if (r < 0)
+            return r;
+        if (n < 0 || n * units[i].usec > 9007199254740992.0)
+            return -ERANGE;
+        *ret = (asym_usec)(n * units[i].usec + 0.5);
+        return 0;
+    }
+    return -EINVAL;
+}
+
+int asym_parse_bool(const char *text, size_t len, bool *ret)
+{
+    static const struct {
+        const char *name;
+        bool value;
+    } words[] = {{"yes", true}, {"no", false},  {"true", true}, {"false", false},
+                 {"on", true},  {"off", false}, {"1", true},    {"0", false}};
+
+    trim(&text, &len);
+    for (size_t i = 0; i < ASYM_LENGTH(words); i++) {
+        if (strlen(words[i].name) == len && strncasecmp(words[i].name, text, len) == 0) {
+            *ret = words[i].value;
+            return 0;
+        }
+    }
+    return -EINVAL;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/parse.h"
+
+#include <string.h>
+
+#include "base/macro.h"
+
+#define DISTANCE_MAX 64
+
+unsigned asym_text_distance(const char *a, const char *b)
+{
+    size_t n = strnlen(a, DISTANCE_MAX), m = strnlen(b, DISTANCE_MAX);
+    unsigned row[DISTANCE_MAX + 1];
+    for (unsigned j = 0; j <= m; j++)
+        row[j] = j;
+    for (unsigned i = 1; i <= n; i++) {
+        unsigned diagonal = row[0];
+        row[0] = i;
+        for (unsigned j = 1; j <= m; j++) {
+            unsigned change = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            row[j] = ASYM_MIN(change, ASYM_MIN(row[j], row[j - 1]) + 1);
+        }
+    }
+    return row[m];
+}
+
+/*
+ * Length of the valid, printable UTF-8 character at s; 0 for anything else: overlong forms, surrogates, beyond
+ * U+10FFFF, and control characters (U+0080-U+009F too, which terminals obey).
+ */
+static size_t printable_character(const unsigned char *s, size_t len)
+{
+    static const struct {
+        unsigned char lead_mask, lead;
+        uint32_t least;
+    } forms[] = {{0x80, 0x00, 0x20}, {0xe0, 0xc0, 0xa0}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}};
+
+    for (size_t i = 0; i < ASYM_LENGTH(forms); i++) {
+        if ((s[0] & forms[i].lead_mask) != forms[i].lead)
+            continue;
+        if (i + 1 > len)
+            return 0;
+        uint32_t c = s[0] & (unsigned char)~forms[i].lead_mask;
+        for (size_t k = 1; k <= i; k++) {
+            if ((s[k] & 0xc0) != 0x80)
+                return 0;
+            c = c << 6 | (s[k] & 0x3f);
+        }
+        if (c < forms[i].least || c == 0x7f || (c >= 0xd800 && c <= 0xdfff) || c > 0x10ffff)
+            return 0;
+        return i + 1;
+    }
+    return 0;
+}
+
+const char *asym_text_escape(const char *bytes, size_t len, char *buf, size_t size)
+{
+    static const char hex[] = "0123456789abcdef";
+    const unsigned char *s = (const unsigned char *)bytes;
+    size_t used = 0;
+    if (size == 0)
+        return buf;
+    while (len > 0) {
+        char out[4];
+        size_t n = printable_character(s, len), taken = n ? n : 1;
+        if (n == 1 && s[0] == '\\') {
+            memcpy(out, "\\\\", n = 2);
+        } else if (n) {
+            memcpy(out, s, n);
+        } else {
+            const char escape[4] = {'\\', 'x', hex[s[0] >> 4], hex[s[0] & 15]};
+            memcpy(out, escape, n = 4);
+        }
+        if (used + n >= size)
+            break;
+        memcpy(buf + used, out, n);
+        used += n;
+        s += taken;
+        len -= taken;
+    }
+    buf[used] = '\0';
+    return buf;
+}

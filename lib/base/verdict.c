@@ -13,12 +13,12 @@ static const struct {
     /* when the kernel (or asymd) says it */
 } rows[] = {
     {0, ASYM_VERDICT_DONE},
-    {-ESRCH, ASYM_VERDICT_GONE},  /* the thread has ended */
-    {-ENOENT, ASYM_VERDICT_GONE}, /* its directory in /proc has */
+    {-ESRCH, ASYM_VERDICT_GONE},   /* the thread has ended */
+    {-ENOENT, ASYM_VERDICT_GONE},  /* its directory in /proc has */
     {-EAGAIN, ASYM_VERDICT_RETRY}, /* released by the guard meanwhile; or the kernel was short of something */
     {-EINTR, ASYM_VERDICT_RETRY},
     {-ENOMEM, ASYM_VERDICT_RETRY},
-    {-EINVAL, ASYM_VERDICT_RETRY}, /* sched_setaffinity: mask and cpuset have no CPU in common: the cpuset has just
+    {-EINVAL, ASYM_VERDICT_RETRY},    /* sched_setaffinity: mask and cpuset have no CPU in common: the cpuset has just
                                       changed, or a CPU has just gone: the next snapshot knows */
     {-ECANCELED, ASYM_VERDICT_RETRY}, /* a dry run changes nothing */
     {-EBUSY, ASYM_VERDICT_HANDS_OFF}, /* somebody else has changed what asymd had set */
