@@ -151,7 +151,8 @@ static int open_resolved(int fd, const char *path, int flags)
 
 int asym_root_openat(const struct asym_root *root, const char *path, int flags)
 {
-    flags |= O_CLOEXEC | O_NOCTTY;
+    /* openat2 refuses, where openat passes over, what O_PATH has no use for. */
+    flags |= O_CLOEXEC | (flags & O_PATH ? 0 : O_NOCTTY);
     if (root->live) {
         int fd = openat(root->fd, path, flags);
         return fd < 0 ? -errno : fd;

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "linux/facts-internal.h"
+
+/* Deeper or more than this is counted no further: a tree of ten thousand containers is no reason to wait. */
+#define MAX_DEPTH   12
+#define MAX_CGROUPS 10000
+
+struct tally {
+    const char *file; /* cpu.weight or cpu.shares */
+    long long usual;  /* what it holds when nobody chose */
+    unsigned n, chosen;
+};
+
+static void close_dir_p(DIR **d)
+{
+    if (*d)
+        closedir(*d);
+}
+
+/* Directories under path that hold the file; path itself is the root cgroup or has been counted. */
+static void count(const struct asym_root *root, const char *path, unsigned depth, struct tally *t)
+{
+    int fd = asym_root_openat(root, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+    if (fd < 0)
+        return;
+    ASYM_CLEANUP(close_dir_p) DIR *d = fdopendir(fd);
+    if (!d) {
+        close(fd);
+        return;
+    }
+    for (struct dirent *e; t->n < MAX_CGROUPS && (e = readdir(d));) {
+        char child[512], file[544];
+        if ((e->d_type != DT_DIR && e->d_type != DT_UNKNOWN) || e->d_name[0] == '.')
+            continue;
+        if ((size_t)snprintf(child, sizeof child, "%s/%s", path, e->d_name) >= sizeof child)
+            continue;
+        snprintf(file, sizeof file, "%s/%s", child, t->file);
+        long long weight;
+        if (!asym_facts_number(root, file, &weight))
+            continue; /* the controller is not enabled here, and so not below */
+        t->n++;
+        t->chosen += weight != t->usual;
+        if (depth < MAX_DEPTH)
+            count(root, child, depth + 1, t);
+    }
+}
+
+int asym_facts_read_cgroups(const struct asym_root *root, struct asym_fact *ret)
+{
+    char line[256];
+    struct tally t = {.file = "cpu.weight", .usual = 100};
+    int version = 2;
+    if (asym_facts_line(root, "sys/fs/cgroup/cgroup.controllers", line, sizeof line) >= 0) {
+        count(root, "sys/fs/cgroup", 0, &t);
+    } else {
+        t = (struct tally){.file = "cpu.shares", .usual = 1024};
+        long long shares;
+        if (!asym_facts_number(root, "sys/fs/cgroup/cpu/cpu.shares", &shares))
+            return -ENODATA;
+        version = 1;
+        count(root, "sys/fs/cgroup/cpu", 0, &t);
+    }
+    if (t.n == 0)
+        asym_facts_say(ret, ASYM_FACT_GOOD, "", "version %d, no cgroup with the cpu controller: nice acts across all",
+                       version);
+    else
+        asym_facts_say(ret, ASYM_FACT_NOTE, "to favour a whole service, set its CPUWeight=",
+                       "version %d, the cpu controller divides the CPUs between %u cgroups (%u with a %s that somebody "
+                       "chose): nice acts only inside one",
+                       version, t.n, t.chosen, t.file);
+    return 0;
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What hwloc knows: which CPUs there are and what they share. */
+#include <errno.h>
+#include <fcntl.h>
+#include <hwloc.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "base/parse.h"
+#include "linux/topology-internal.h"
+
+/* What a kind that hwloc ranks one higher is taken to be faster by, where nothing but the rank is known. */
+#define RANK_STEP 0.5
+
+/*
+ * hwloc 2 takes the root from the environment alone, and what else stands there would lead it elsewhere than we say.
+ * So the variables are set for the time of the load and put back after it. setenv is the whole process's: no other
+ * thread of asymd's may read the environment, and none does.
+ */
+struct env {
+    const char *name, *value; /* value NULL: must not be set */
+    char *before;             /* owned; NULL: was not set */
+};
+
+struct env_guard {
+    size_t n; /* rows changed so far */
+    struct env rows[10];
+};
+
+static void env_restore(struct env_guard *g)
+{
+    while (g->n > 0) {
+        struct env *e = &g->rows[--g->n];
+        if (e->before)
+            setenv(e->name, e->before, 1);
+        else
+            unsetenv(e->name);
+        free(e->before);
+    }
+}
+
+static int env_apply(struct env_guard *g, const struct env *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct env *e = &g->rows[i];
+        *e = rows[i];
+        const char *before = getenv(e->name);
+        if (before && !(e->before = strdup(before)))
+            return -ENOMEM;
+        g->n = i + 1;
+        if (e->value ? setenv(e->name, e->value, 1) : unsetenv(e->name))
+            return -errno;
+    }
+    return 0;
+}
+
+static void destroy_p(hwloc_topology_t *t)
+{
+    if (*t)
+        hwloc_topology_destroy(*t);
+}
+
+static void free_bitmap_p(hwloc_bitmap_t *b)
+{
+    hwloc_bitmap_free(*b);
+}
+
+static int configure(hwloc_topology_t t)
+{
+    static const hwloc_obj_type_t wanted[] = {HWLOC_OBJ_PACKAGE, HWLOC_OBJ_CORE, HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L2CACHE};
+    if (hwloc_topology_set_all_types_filter(t, HWLOC_TYPE_FILTER_KEEP_NONE) < 0)
+        return -errno;
+    for (size_t i = 0; i < ASYM_LENGTH(wanted); i++)
+        if (hwloc_topology_set_type_filter(t, wanted[i], HWLOC_TYPE_FILTER_KEEP_ALL) < 0)
+            return -errno;
+    /* Disallowed ones included: hwloc means those outside of asymd's own cgroup, which is not the machine's. */
+    unsigned long flags = HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED | HWLOC_TOPOLOGY_FLAG_NO_DISTANCES |
+                          HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS;
+    return hwloc_topology_set_flags(t, flags) < 0 ? -errno : 0;
+}
+
+static int load_xml(hwloc_topology_t t, const char *xml, struct asym_error *err)
+{
+    ASYM_AUTO_FREE char *text = NULL;
+    size_t len;
+    int r = asym_topology_read_xml(xml, &text, &len, err);
+    if (r < 0)
+        return r;
+    if (hwloc_topology_set_xmlbuffer(t, text, (int)len + 1) < 0 || hwloc_topology_load(t) < 0)
+        return asym_fail(err, -EINVAL, "%s: hwloc cannot read this XML: it is damaged or was changed by hand", xml);
+    return 0;
+}
+
+static int load_root(hwloc_topology_t t, const struct asym_root *root, struct asym_error *err)
+{
+    if (hwloc_topology_load(t) < 0)
+        return asym_fail(err, -ENODEV, "%s: no CPUs in sys/devices/system/cpu", root->path);
+    hwloc_obj_t first = hwloc_get_obj_by_type(t, HWLOC_OBJ_PU, 0);
+    char path[64];
+    snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%u", first ? first->os_index : 0);
+    /* Where sysfs has none, hwloc makes up one CPU. */
+    ASYM_AUTO_CLOSE int fd = asym_root_openat(root, path, O_PATH);
+    if (!first || fd < 0)
+        return asym_fail(err, -ENODEV, "%s: no CPUs in sys/devices/system/cpu", root->path);
+    return 0;
+}
+
+static int load(const struct asym_root *root, const char *xml, hwloc_topology_t *ret, struct asym_error *err)
+{
+    char fsroot[32] = "";
+    if (!xml)
+        snprintf(fsroot, sizeof fsroot, "/proc/self/fd/%d", root->fd);
+    bool by_fd = access(fsroot, F_OK) == 0; /* not where /proc is not mounted */
+    const struct env rows[] = {
+        {"HWLOC_FSROOT",
+         xml || root->live ? NULL
+         : by_fd           ? fsroot
+                           : root->path,
+         NULL},
+        /*
+         * Not x86, which binds its thread to each CPU in turn to ask CPUID there, and would report this machine's for
+         * a captured one; nor no_os, which makes up CPUs where sysfs shows none.
+         */
+        {"HWLOC_COMPONENTS", xml ? NULL : "linux,stop", NULL},
+        /* Their libraries load GPU drivers. */
+        {"HWLOC_PLUGINS_BLACKLIST",
+         "hwloc_opencl.so,hwloc_gl.so,hwloc_cuda.so,hwloc_nvml.so,hwloc_rsmi.so,hwloc_levelzero.so", NULL},
+        {"HWLOC_HIDE_ERRORS", "2", NULL},
+        {"HWLOC_XML_VERBOSE", NULL, NULL},
+        {"HWLOC_XMLFILE", NULL, NULL},
+        {"HWLOC_SYNTHETIC", NULL, NULL},
+        {"HWLOC_THISSYSTEM", xml || !root->live ? "0" : NULL, NULL},
+        {"HWLOC_CPUKINDS_RANKING", NULL, NULL},
+        {"HWLOC_CPUKINDS_MAXFREQ", NULL, NULL},
+    };
+    ASYM_CLEANUP(env_restore) struct env_guard guard = {0};
+    _Static_assert(ASYM_LENGTH(rows) <= ASYM_LENGTH(guard.rows), "a row each");
+    ASYM_CLEANUP(destroy_p) hwloc_topology_t t = NULL;
+    int r = env_apply(&guard, rows, ASYM_LENGTH(rows));
+    if (r == 0 && hwloc_topology_init(&t) < 0)
+        r = -ENOMEM;
+    if (r == 0)
+        r = configure(t);
+    if (r < 0)
+        return asym_fail(err, r, "hwloc: %s", strerror(-r));
+    r = xml ? load_xml(t, xml, err) : load_root(t, root, err);
+    if (r < 0)
+        return r;
+    *ret = ASYM_TAKE(t);
+    return 0;
+}
+
+/* L3; else an L2 that more than one core shares; else the package. Numbers of the three do not meet. */
+static int16_t llc_of(hwloc_topology_t t, hwloc_obj_t pu, hwloc_obj_t core)
+{
+    int n_l3 = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_L3CACHE), n_l2 = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_L2CACHE);
+    hwloc_obj_t l3 = hwloc_get_ancestor_obj_by_type(t, HWLOC_OBJ_L3CACHE, pu);
+    if (l3)
+        return (int16_t)l3->logical_index;
+    hwloc_obj_t l2 = hwloc_get_ancestor_obj_by_type(t, HWLOC_OBJ_L2CACHE, pu);
+    if (l2 && !hwloc_bitmap_isincluded(l2->cpuset, core ? core->cpuset : pu->cpuset))
+        return (int16_t)(n_l3 + (int)l2->logical_index);
+    hwloc_obj_t package = hwloc_get_ancestor_obj_by_type(t, HWLOC_OBJ_PACKAGE, pu);
+    return (int16_t)(n_l3 + n_l2 + (package ? (int)package->logical_index : 0));
+}
+
+static int walk(hwloc_topology_t t, const char *name, bool allowed_only, struct asym_machine *m, struct asym_error *err)
+{
+    int last = hwloc_bitmap_last(hwloc_topology_get_topology_cpuset(t));
+    if (last < 0)
+        return asym_fail(err, -EINVAL, "%s: no CPU is online", name);
+    if (last >= ASYM_MAX_CPUS)
+        return asym_fail(err, -E2BIG, "%s: CPU %d: asymd is made for numbers up to %d", name, last, ASYM_MAX_CPUS - 1);
+    int known = hwloc_bitmap_last(hwloc_topology_get_complete_cpuset(t));
+    m->n_cpus = (unsigned)ASYM_MIN(ASYM_MAX(last, known), ASYM_MAX_CPUS - 1) + 1;
+    for (unsigned i = 0; i < ASYM_MAX_CPUS; i++)
+        m->cpus[i] = (struct asym_cpu){.type = -1, .kind = -1, .core = -1, .llc = -1, .node = -1, .freq_domain = -1};
+    hwloc_const_bitmap_t allowed = hwloc_topology_get_allowed_cpuset(t);
+    int n_cores = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_CORE);
+    for (hwloc_obj_t pu = NULL; (pu = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_PU, pu));) {
+        if (pu->os_index >= ASYM_MAX_CPUS)
+            return asym_fail(err, -E2BIG, "%s: CPU %u: asymd is made for numbers up to %d", name, pu->os_index,
+                             ASYM_MAX_CPUS - 1);
+        struct asym_cpu *c = &m->cpus[pu->os_index];
+        hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(t, HWLOC_OBJ_CORE, pu);
+        int node = pu->nodeset ? hwloc_bitmap_first(pu->nodeset) : -1;
+        c->core = (int16_t)(core ? (int)core->logical_index : n_cores + (int)pu->logical_index);
+        c->llc = llc_of(t, pu, core);
+        c->node = (int16_t)(node <= INT16_MAX ? node : -1);
+        asym_mask_set(&m->online, pu->os_index);
+        if (!allowed_only || hwloc_bitmap_isset(allowed, pu->os_index))
+            asym_mask_set(&m->usable, pu->os_index);
+    }
+    return 0;
+}
+
+/* hwloc learns Intel's core types from CPUID, which is this machine's; their PMUs say the same in sysfs. */
+static void add_pmu_kinds(hwloc_topology_t t, const struct asym_root *root)
+{
+    static const struct {
+        const char *path, *type;
+    } pmus[] = {{"sys/devices/cpu_core/cpus", "IntelCore"}, {"sys/devices/cpu_atom/cpus", "IntelAtom"}};
+    for (size_t i = 0; i < ASYM_LENGTH(pmus); i++) {
+        char text[ASYM_MASK_LIST_MAX + 1], name[] = "CoreType", value[16];
+        struct asym_mask cpus;
+        ssize_t n = asym_root_read(root, pmus[i].path, text, sizeof text);
+        if (n <= 0 || asym_mask_parse_list(text, (size_t)n, &cpus) < 0 || asym_mask_empty(&cpus))
+            continue;
+        ASYM_CLEANUP(free_bitmap_p) hwloc_bitmap_t set = hwloc_bitmap_alloc();
+        if (!set)
+            return;
+        ASYM_MASK_FOREACH (cpu, &cpus)
+            hwloc_bitmap_set(set, (unsigned)cpu);
+        hwloc_bitmap_and(set, set, hwloc_topology_get_topology_cpuset(t));
+        snprintf(value, sizeof value, "%s", pmus[i].type);
+        struct hwloc_info_s info = {.name = name, .value = value};
+        /* On failure the machine just has no such kind. */
+        hwloc_cpukinds_register(t, set, -1, 1, &info, 0);
+    }
+}
+
+static double info_number(unsigned n, const struct hwloc_info_s *infos, const char *name)
+{
+    for (unsigned i = 0; i < n; i++) {
+        uint64_t value;
+        if (strcmp(infos[i].name, name) == 0 && asym_parse_u64(infos[i].value, strlen(infos[i].value), &value) == 0)
+            return (double)value;
+    }
+    return 0;
+}
+
+/* Do all kinds give this figure, rising with their ranks, and by more than turbo bins differ? */
+static bool tells_apart(hwloc_topology_t t, const char *name, int n_kinds)
+{
+    double low = 0, before = 0;
+    for (int k = 0; k < n_kinds; k++) {
+        unsigned n;
+        struct hwloc_info_s *infos;
+        if (hwloc_cpukinds_get_info(t, (unsigned)k, NULL, NULL, &n, &infos, 0) < 0)
+            return false;
+        double v = info_number(n, infos, name);
+        if (v <= before)
+            return false;
+        low = k == 0 ? v : low;
+        before = v;
+    }
+    return before >= low * ASYM_TURBO_SPREAD;
+}
+
+static void walk_kinds(hwloc_topology_t t, struct asym_machine *m, struct asym_figures *ret)
+{
+    int n_kinds = hwloc_cpukinds_get_nr(t, 0);
+    static const char capacity[] = "LinuxCapacity", frequency[] = "FrequencyMaxMHz";
+    const char *figure = n_kinds <= 0                         ? NULL
+                         : tells_apart(t, capacity, n_kinds)  ? capacity
+                         : tells_apart(t, frequency, n_kinds) ? frequency
+                                                              : NULL;
+    *ret = (struct asym_figures){
+        .name = "hwloc cpukinds",
+        .unit = figure == frequency ? "MHz" : "",
+        .tail = figure ? "" : " (only their order is known)",
+    };
+    ASYM_CLEANUP(free_bitmap_p) hwloc_bitmap_t set = hwloc_bitmap_alloc();
+    for (int k = 0; set && k < n_kinds; k++) {
+        int rank, cpu;
+        unsigned n;
+        struct hwloc_info_s *infos;
+        if (hwloc_cpukinds_get_info(t, (unsigned)k, set, &rank, &n, &infos, 0) < 0)
+            continue;
+        hwloc_bitmap_foreach_begin(cpu, set)
+        {
+            if (!asym_mask_has(&m->online, cpu))
+                continue;
+            m->cpus[cpu].kind = (int16_t)k;
+            /* Rank -1: hwloc knows the kinds but not their order. */
+            ret->value[cpu] = rank < 0 ? 0 : figure ? info_number(n, infos, figure) : 1 + RANK_STEP * rank;
+        }
+        hwloc_bitmap_foreach_end();
+    }
+}
+
+int asym_topology_load(const struct asym_root *root, const char *xml, struct asym_machine *m,
+                       struct asym_figures *ret_kinds, struct asym_error *err)
+{
+    ASYM_CLEANUP(destroy_p) hwloc_topology_t t = NULL;
+    int r = load(root, xml, &t, err);
+    if (r < 0)
+        return r;
+    r = walk(t, xml ? xml : root->path, xml != NULL, m, err);
+    if (r < 0)
+        return r;
+    if (!xml)
+        add_pmu_kinds(t, root);
+    walk_kinds(t, m, ret_kinds);
+    return 0;
+}

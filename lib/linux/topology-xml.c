@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A file of hwloc XML, looked at before hwloc sees it: hwloc says EINVAL whatever the matter is. */
+#include <errno.h>
+#include <fcntl.h>
+#include <hwloc.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/macro.h"
+#include "base/parse.h"
+#include "linux/topology-internal.h"
+
+/* The XML of 1024 CPUs with every cache and device is about 2 MB. */
+#define MAX_XML ((size_t)32 << 20)
+
+static int read_whole(const char *path, char **ret_text, size_t *ret_len, struct asym_error *err)
+{
+    ASYM_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        int error = -errno;
+        return asym_fail(err, error, "%s: %s", path, strerror(-error));
+    }
+    if (!S_ISREG(st.st_mode))
+        return asym_fail(err, -EINVAL, "%s: not a file of hwloc XML: no regular file", path);
+    if (st.st_size > (off_t)MAX_XML)
+        return asym_fail(err, -EINVAL, "%s: not a file of hwloc XML: larger than %zu MiB", path, MAX_XML >> 20);
+    size_t size = (size_t)st.st_size, len = 0;
+    ASYM_AUTO_FREE char *text = malloc(size + 1);
+    if (!text)
+        return asym_fail(err, -ENOMEM, "%s: %s", path, strerror(ENOMEM));
+    while (len < size) {
+        ssize_t n = read(fd, text + len, size - len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            int error = -errno;
+            return asym_fail(err, error, "%s: %s", path, strerror(-error));
+        }
+        if (n == 0)
+            break;
+        len += (size_t)n;
+    }
+    text[len] = '\0';
+    *ret_text = ASYM_TAKE(text);
+    *ret_len = len;
+    return 0;
+}
+
+/* The number before the dot of version="2.0" in the topology element; 1 when there is none, as hwloc 1 wrote none. */
+static uint64_t major_of(const char *element)
+{
+    const char *end = element + strcspn(element, ">");
+    const char *at = strstr(element, "version=\"");
+    if (!at || at > end)
+        return 1;
+    at += strlen("version=\"");
+    uint64_t major;
+    return asym_parse_u64(at, strspn(at, "0123456789"), &major) < 0 ? 0 : major;
+}
+
+int asym_topology_read_xml(const char *path, char **ret_text, size_t *ret_len, struct asym_error *err)
+{
+    ASYM_AUTO_FREE char *text = NULL;
+    size_t len = 0;
+    int r = read_whole(path, &text, &len, err);
+    if (r < 0)
+        return r;
+    if (len == 0)
+        return asym_fail(err, -EINVAL, "%s: not hwloc XML: the file is empty", path);
+    /* strlen: bytes after a NUL are out of the parser's sight, and no XML holds one. */
+    const char *element = strlen(text) == len ? strstr(text, "<topology") : NULL;
+    if (!element || !strchr(" \t\r\n>", element[strlen("<topology")]))
+        return asym_fail(err, -EINVAL,
+                         "%s: not hwloc XML: no topology element in it (lstopo FILE.xml writes such a file)", path);
+    uint64_t major = major_of(element);
+    if (major != 1 && major != 2)
+        return asym_fail(err, -EINVAL,
+                         "%s: made by a newer hwloc than the one here (%s), which reads XML of version 2: export it "
+                         "there with lstopo --export-xml-flags v2 FILE.xml",
+                         path, HWLOC_VERSION);
+    if (!strstr(element, "</topology>"))
+        return asym_fail(err, -EINVAL, "%s: hwloc XML that breaks off: its end is missing", path);
+    *ret_text = ASYM_TAKE(text);
+    *ret_len = len;
+    return 0;
+}

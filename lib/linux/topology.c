@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "linux/topology.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/mask.h"
+#include "linux/topology-internal.h"
+
+/* A mask in a file under the root. -EINVAL for what is not one. */
+static int read_list(const struct asym_root *root, const char *path, struct asym_mask *ret)
+{
+    char text[2 * ASYM_MASK_LIST_MAX];
+    ssize_t n = asym_root_read(root, path, text, sizeof text);
+    if (n < 0)
+        return (int)n;
+    if ((size_t)n == sizeof text - 1)
+        return -EINVAL;
+    return asym_mask_parse_list(text, (size_t)n, ret);
+}
+
+/* hwloc takes junk here for a machine of one CPU and says nothing. */
+static int check_online(const struct asym_root *root, struct asym_error *err)
+{
+    static const char path[] = "sys/devices/system/cpu/online";
+    struct asym_mask online;
+    switch (read_list(root, path, &online)) {
+    case -EINVAL:
+        return asym_fail(err, -EINVAL, "%s: %s: not a list of CPUs", root->path, path);
+    case -ERANGE:
+        return asym_fail(err, -E2BIG, "%s: CPUs beyond number %d are online: more than asymd is made for", root->path,
+                         ASYM_MAX_CPUS - 1);
+    case 0:
+        if (asym_mask_empty(&online))
+            return asym_fail(err, -ENODEV, "%s: %s: no CPU is online", root->path, path);
+        return 0;
+    default: /* captures of older tools have no such file: hwloc then looks at each CPU's own */
+        return 0;
+    }
+}
+
+/* What the top of the visible cgroup tree allows; a container sees its own top. */
+static void restrict_to_cpuset(const struct asym_root *root, struct asym_machine *m)
+{
+    static const char *const paths[] = {
+        "sys/fs/cgroup/cpuset.cpus.effective",         /* version 2 */
+        "sys/fs/cgroup/cpuset/cpuset.effective_cpus",  /* version 1 */
+        "sys/fs/cgroup/unified/cpuset.cpus.effective", /* hybrid, with the controller on version 2 */
+    };
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        struct asym_mask effective;
+        if (read_list(root, paths[i], &effective) < 0)
+            continue;
+        effective = asym_mask_and(&effective, &m->online);
+        if (!asym_mask_empty(&effective)) {
+            m->usable = effective;
+            return;
+        }
+    }
+}
+
+int asym_topology_read(const struct asym_root *root, const char *xml, struct asym_machine *ret_machine,
+                       struct asym_topology_notes *notes, struct asym_error *err)
+{
+    struct asym_machine m = {.generation = ret_machine->generation + 1};
+    struct asym_topology_notes said = {0};
+    struct asym_figures kinds = {0};
+    int r = xml ? 0 : check_online(root, err);
+    if (r < 0)
+        return r;
+    r = asym_topology_load(root, xml, &m, &kinds, err);
+    if (r < 0)
+        return r;
+    if (!xml)
+        restrict_to_cpuset(root, &m);
+    asym_topology_speeds(xml ? NULL : root, &kinds, &m, &said);
+    r = asym_machine_finish(&m);
+    if (r < 0)
+        return asym_fail(err, r, "%s: no usable CPU", xml ? xml : root->path);
+    *ret_machine = m;
+    if (notes)
+        *notes = said;
+    return 0;
+}
