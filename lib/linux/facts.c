@@ -14,6 +14,8 @@
 #include "base/parse.h"
 #include "linux/facts-internal.h"
 
+/* Captures leave files out: of a captured machine only what is there tells anything. */
+
 #define CPU "sys/devices/system/cpu/"
 
 int asym_facts_line(const struct asym_root *root, const char *path, char *buf, size_t size)
@@ -74,9 +76,9 @@ static int read_kernel(const struct asym_root *root, struct asym_fact *ret)
 static int read_cpufreq(const struct asym_root *root, struct asym_fact *ret)
 {
     char driver[48], governor[48], status[24], mode[40] = "";
-    if (!exists(root, CPU))
-        return -ENODATA;
     if (asym_facts_line(root, CPU "cpu0/cpufreq/scaling_driver", driver, sizeof driver) < 0) {
+        if (!root->live)
+            return -ENODATA;
         asym_facts_say(ret, ASYM_FACT_LACK, "usual in a virtual machine; elsewhere load the cpufreq driver of this CPU",
                        "no driver: frequencies can be neither read nor capped");
         return 0;
@@ -127,7 +129,7 @@ static int read_perf(const struct asym_root *root, struct asym_fact *ret)
     long long paranoid;
     unsigned long long caps = 0;
     if (!asym_facts_number(root, "proc/sys/kernel/perf_event_paranoid", &paranoid)) {
-        if (!exists(root, "proc/sys/kernel"))
+        if (!root->live)
             return -ENODATA;
         asym_facts_say(ret, ASYM_FACT_LACK, "a kernel with CONFIG_PERF_EVENTS", "no performance events in this kernel");
         return 0;
@@ -147,8 +149,6 @@ static int read_pmu(const struct asym_root *root, struct asym_fact *ret)
 {
     static const char *const pmus[] = {"cpu", "cpu_core", "cpu_atom", "armv8_pmuv3", "armv8_pmuv3_0"};
     char found[80] = "";
-    if (!exists(root, "sys/bus/event_source/devices"))
-        return -ENODATA;
     for (size_t i = 0; i < ASYM_LENGTH(pmus); i++) {
         char path[80];
         snprintf(path, sizeof path, "sys/bus/event_source/devices/%s", pmus[i]);
@@ -158,6 +158,8 @@ static int read_pmu(const struct asym_root *root, struct asym_fact *ret)
     }
     if (found[0])
         asym_facts_say(ret, ASYM_FACT_GOOD, "", "counters of instructions and cycles: %s", found);
+    else if (!root->live)
+        return -ENODATA;
     else
         asym_facts_say(ret, ASYM_FACT_LACK, "in a virtual machine, let the host pass its PMU on (-cpu host,pmu=on)",
                        "no counters of instructions and cycles: policies that need ipc or stall cannot run");
@@ -167,8 +169,6 @@ static int read_pmu(const struct asym_root *root, struct asym_fact *ret)
 static int read_schedstat(const struct asym_root *root, struct asym_fact *ret)
 {
     static const char *const paths[] = {"proc/self/schedstat", "proc/1/schedstat"};
-    if (!exists(root, "proc/self") && !exists(root, "proc/1"))
-        return -ENODATA;
     for (size_t i = 0; i < ASYM_LENGTH(paths); i++) {
         char text[128];
         unsigned long long on, delay, slices;
@@ -178,6 +178,8 @@ static int read_schedstat(const struct asym_root *root, struct asym_fact *ret)
         asym_facts_say(ret, ASYM_FACT_GOOD, "", "time on and waiting for a CPU is there for each thread");
         return 0;
     }
+    if (!root->live)
+        return -ENODATA;
     asym_facts_say(ret, ASYM_FACT_LACK,
                    "a kernel with CONFIG_SCHED_INFO (by CONFIG_SCHEDSTATS or CONFIG_TASK_DELAY_ACCT)",
                    "not there: runnable counts cannot be averaged, only sampled");
@@ -186,10 +188,10 @@ static int read_schedstat(const struct asym_root *root, struct asym_fact *ret)
 
 static int read_bpf(const struct asym_root *root, struct asym_fact *ret)
 {
-    if (!exists(root, "sys/kernel"))
-        return -ENODATA;
     if (exists(root, "sys/kernel/btf/vmlinux"))
         asym_facts_say(ret, ASYM_FACT_GOOD, "", "type information for BPF programs is there");
+    else if (!root->live)
+        return -ENODATA;
     else
         asym_facts_say(ret, ASYM_FACT_LACK, "a kernel with CONFIG_DEBUG_INFO_BTF; asymd reads /proc instead",
                        "no type information (sys/kernel/btf/vmlinux) for BPF programs");
@@ -200,7 +202,7 @@ static int read_autogroup(const struct asym_root *root, struct asym_fact *ret)
 {
     long long on;
     if (!asym_facts_number(root, "proc/sys/kernel/sched_autogroup_enabled", &on)) {
-        if (!exists(root, "proc/sys/kernel"))
+        if (!root->live)
             return -ENODATA;
         on = 0;
     }
