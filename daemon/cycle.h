@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** One turn of observe, classify, plan, enforce: the same for every mode. */
+#ifndef ASYM_DAEMON_CYCLE_H
+#define ASYM_DAEMON_CYCLE_H
+
+#include <stddef.h>
+
+#include <asym/engine.h>
+#include <asym/port.h>
+
+struct asym_cycle {
+    struct asym_source *source; /* borrowed, as the next two */
+    struct asym_actuator *actuator;
+    struct asym_engine *engine;
+    /* Of the last turn; valid until the next one. */
+    struct asym_snapshot snapshot;
+    const struct asym_plan *plan;
+    const struct asym_action *actions;
+    struct asym_outcome *outcomes; /* owned */
+    size_t n_actions, n_outcomes_max;
+    asym_usec source_cpu; /* CPU time of looking, summed over all turns */
+    size_t n_turns;
+};
+
+void asym_cycle_done(struct asym_cycle *c);
+
+/**
+ * Look and plan; asym_cycle_enforce then carries the plan out. In between the caller may exchange the actuator.
+ * Returns 1; 0 when the source has ended; -errno.
+ */
+int asym_cycle_plan(struct asym_cycle *c);
+
+/** Returns 0; -errno when nothing could be done (then the engine was told RETRY for each). */
+int asym_cycle_enforce(struct asym_cycle *c);
+
+/** An actuator that changes nothing: every action ends in RETRY with -ECANCELED. */
+int asym_actuator_dry_new(struct asym_actuator **ret_actuator);
+
+#endif

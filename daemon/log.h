@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** The only place that logs: to the journal with structured fields when stderr is the journal's, else to stderr. */
+#ifndef ASYM_DAEMON_LOG_H
+#define ASYM_DAEMON_LOG_H
+
+#include <stdbool.h>
+#include <syslog.h>
+
+#include <asym/plan.h>
+#include <asym/snapshot.h>
+
+struct asym_log {
+    bool journal; /* stderr is the journal's stream (JOURNAL_STREAM names its device and inode) */
+    int level;    /* messages less urgent than this are dropped on a stderr that is not the journal's */
+};
+
+/** LOG_INFO and up on stderr; the journal gets everything and filters by itself. */
+void asym_log_init(struct asym_log *log);
+
+/** One line. priority: LOG_ERR ... LOG_DEBUG. */
+void asym_log_say(const struct asym_log *log, int priority, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/** One line about a thread, with ASYM_PID, ASYM_TID, ASYM_COMM, ASYM_POLICY, ASYM_CLASS and ASYM_REASON as journal fields. */
+struct asym_log_thread {
+    const struct asym_task *task;
+    const char *policy;
+    enum asym_class class;
+    enum asym_reason reason;
+    double figure[2];
+};
+void asym_log_thread(const struct asym_log *log, int priority, const struct asym_log_thread *t, const char *what);
+
+#endif

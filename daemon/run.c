@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "base/parse.h"
+#include "linux/procfs.h"
+
+int asym_run_settings(const struct asym_cli *cli, struct asym_settings **ret_settings, struct asym_error *err)
+{
+    struct asym_settings *s;
+    int r = asym_settings_new(&s);
+    if (r < 0)
+        return asym_fail(err, r, "no memory for the settings");
+    r = asym_settings_load_all(s, cli->config, cli->config_given, err);
+    for (size_t i = 0; r >= 0 && i < cli->n_assignments; i++)
+        r = asym_settings_set(s, cli->assignments[i].text, cli->assignments[i].origin, err);
+    if (r >= 0)
+        r = asym_settings_check(s, err);
+    if (r < 0) {
+        asym_settings_free(s);
+        return r;
+    }
+    *ret_settings = s;
+    return 0;
+}
+
+/* "4": how many, chosen by asymd; anything with a comma or a dash: which. */
+static int slow_cpus(const struct asym_machine *m, const char *text, struct asym_mask *ret_slow, struct asym_error *err)
+{
+    uint64_t n;
+    if (asym_parse_u64(text, strlen(text), &n) == 0) {
+        unsigned usable = asym_mask_count(&m->usable);
+        if (n > ASYM_MAX_CPUS || asym_machine_choose_slow(m, (unsigned)n, ret_slow) < 0)
+            return asym_fail(err, -EINVAL,
+                             "asymmetry.slow: %s of %u usable CPUs cannot be made slow: accepted are 1 to %u, in whole "
+                             "frequency domains and SMT cores, or a list such as 4-7",
+                             text, usable, usable - 1);
+        return 0;
+    }
+    if (asym_mask_parse_list(text, strlen(text), ret_slow) < 0)
+        return asym_fail(err, -EINVAL, "asymmetry.slow: '%s' is neither a number nor a CPU list such as 0-3,8", text);
+    return 0;
+}
+
+/* "50%"; the settings have checked form and range. */
+static double slow_factor(const char *text)
+{
+    double percent = 50;
+    asym_parse_number(text, strcspn(text, "%"), &percent);
+    return percent / 100;
+}
+
+static int assume_slow(struct asym_run *run, struct asym_machine *m, struct asym_error *err)
+{
+    const struct asym_asymmetry_settings *a = &run->settings->asymmetry;
+    struct asym_mask slow;
+    char list[256];
+    if (!a->slow || !*a->slow)
+        return 0;
+    int r = slow_cpus(m, a->slow, &slow, err);
+    if (r < 0)
+        return r;
+    r = asym_machine_assume_slow(m, &slow, slow_factor(a->slow_speed));
+    if (r == -ENXIO)
+        return asym_fail(err, -EINVAL, "asymmetry.slow: %s names a CPU that is not usable here: usable are %s", a->slow,
+                         asym_mask_format_list(&m->usable, list, sizeof list));
+    if (r < 0)
+        return asym_fail(err, r, "asymmetry.slow_speed: %s is out of range: accepted is above 0%% and up to 100%%",
+                         a->slow_speed);
+    run->assumed_slow = true;
+    return 0;
+}
+
+int asym_run_machine(struct asym_run *run, struct asym_error *err)
+{
+    ASYM_AUTO_FREE struct asym_machine *fresh = malloc(sizeof *fresh);
+    if (!fresh)
+        return asym_fail(err, -ENOMEM, "no memory for the machine");
+    if (run->machine)
+        *fresh = *run->machine;
+    else
+        *fresh = (struct asym_machine){0};
+    int r = asym_topology_read(&run->root, run->cli->topology, fresh, &run->notes, err);
+    if (r >= 0)
+        r = assume_slow(run, fresh, err);
+    if (r < 0)
+        return r;
+    /* In place: the source and the engine look at the address they were given, and see the new generation. */
+    if (run->machine)
+        *run->machine = *fresh;
+    else
+        run->machine = ASYM_TAKE(fresh);
+    return 0;
+}
+
+const struct asym_policy *asym_run_policy(const struct asym_settings *settings)
+{
+    return asym_policy_find(settings->daemon.policy);
+}
+
+struct asym_engine_config asym_run_engine_config(const struct asym_settings *settings)
+{
+    const struct asym_policy *policy = asym_run_policy(settings);
+    return (struct asym_engine_config){
+        .policy = policy,
+        .params = asym_settings_params(settings, policy),
+        .classify = settings->classify,
+        .enforce = settings->enforce,
+    };
+}
+
+/* Why there are no birth events, as a text that outlives the call. */
+static const char *births_why(int error)
+{
+    static const struct {
+        int error;
+        const char *text;
+    } rows[] = {
+        {-EPERM, "no CAP_NET_ADMIN for the proc connector: /proc is scanned instead"},
+        {-EPROTONOSUPPORT, "this kernel has no proc connector (CONFIG_PROC_EVENTS): /proc is scanned instead"},
+        {-EXDEV, "inside a PID namespace, where the proc connector's numbers do not match: /proc is scanned instead"},
+        {-EOPNOTSUPP, "a captured machine has no events"},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++)
+        if (rows[i].error == error)
+            return rows[i].text;
+    return "the proc connector could not be opened: /proc is scanned instead";
+}
+
+int asym_run_source(struct asym_run *run, struct asym_births **ret_births, struct asym_source **ret_source,
+                    struct asym_error *err)
+{
+    struct asym_births *births = NULL;
+    int opened = run->root.live ? asym_births_open(&births, NULL) : -EOPNOTSUPP;
+    const struct asym_procfs_config config = {
+        .root = &run->root,
+        .machine = run->machine,
+        .births = births,
+        .births_why = opened < 0 ? births_why(opened) : NULL,
+        .group = (enum asym_grouping)run->settings->daemon.group,
+        .pids = run->cli->pids,
+        .n_pids = run->cli->n_pids,
+        .rules = run->settings->rules,
+    };
+    int r = asym_procfs_new(&config, ret_source, err);
+    if (r < 0) {
+        asym_births_close(births);
+        return r;
+    }
+    *ret_births = births;
+    return 0;
+}
+
+enum asym_exit asym_run_exit(int error)
+{
+    static const struct {
+        int error;
+        enum asym_exit exit;
+    } rows[] = {
+        {-EINVAL, ASYM_EXIT_USAGE},         {-ENODATA, ASYM_EXIT_NO_SIGNAL}, {-EPERM, ASYM_EXIT_NOT_PERMITTED},
+        {-EACCES, ASYM_EXIT_NOT_PERMITTED}, {-E2BIG, ASYM_EXIT_FAILED},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++)
+        if (rows[i].error == error)
+            return rows[i].exit;
+    return ASYM_EXIT_FAILED;
+}
+
+/* Names of the policies that need nothing this snapshot lacks, comma-separated. */
+static void runnable_policies(const struct asym_snapshot *s, char *buf, size_t size)
+{
+    size_t used = 0;
+    buf[0] = '\0';
+    for (size_t i = 0; asym_policy_at(i); i++) {
+        bool can = true;
+        for (int k = 0; k < ASYM_N_SIGNALS; k++)
+            can = can && !((asym_policy_at(i)->needs >> k & 1) && s->missing[k]);
+        int n = can ? snprintf(buf + used, size - used, "%s%s", used ? ", " : "", asym_policy_at(i)->name) : 0;
+        if (n > 0 && (size_t)n < size - used)
+            used += (size_t)n;
+    }
+}
+
+int asym_run_signals(const struct asym_policy *policy, const struct asym_snapshot *s, struct asym_error *err)
+{
+    for (int k = 0; k < ASYM_N_SIGNALS; k++) {
+        char others[256];
+        if (!(policy->needs >> k & 1) || !s->missing[k])
+            continue;
+        runnable_policies(s, others, sizeof others);
+        return asym_fail(
+            err, -ENODATA,
+            "policy %s needs the signal %s, which this machine does not give: %s. Policies that can run here: %s",
+            policy->name, asym_signal_name((enum asym_signal)k), s->missing[k], others);
+    }
+    return 0;
+}
+
+static asym_usec read_clock(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (asym_usec)t.tv_sec * ASYM_SEC + (asym_usec)t.tv_nsec / 1000;
+}
+
+asym_usec asym_run_cpu_time(void)
+{
+    return read_clock(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+asym_usec asym_run_now(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}

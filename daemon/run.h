@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * What every mode of asymd starts from, and the modes. A mode wires a source and an actuator to the engine; none of
+ * them hands a mode down.
+ */
+#ifndef ASYM_DAEMON_RUN_H
+#define ASYM_DAEMON_RUN_H
+
+#include <stdbool.h>
+
+#include <asym/engine.h>
+#include <asym/error.h>
+#include <asym/machine.h>
+#include <asym/port.h>
+#include <asym/settings.h>
+
+#include "daemon/cli.h"
+#include "daemon/log.h"
+#include "linux/births.h"
+#include "linux/root.h"
+#include "linux/topology.h"
+
+/** Exit statuses: a promise (cli.md). */
+enum asym_exit {
+    ASYM_EXIT_DONE = 0,
+    ASYM_EXIT_FAILED = 1,
+    ASYM_EXIT_USAGE = 2,
+    ASYM_EXIT_NO_SIGNAL = 3,
+    ASYM_EXIT_NOT_PERMITTED = 4,
+};
+
+struct asym_run {
+    const struct asym_cli *cli; /* borrowed */
+    struct asym_settings *settings;
+    struct asym_root root;
+    struct asym_machine *machine; /* owned; content changes when CPUs come and go */
+    struct asym_topology_notes notes;
+    bool assumed_slow; /* some CPUs are only taken for slow: [asymmetry] slow without a method that makes them so */
+    struct asym_log log;
+};
+
+/** Files, then --set and the like in the order given. 0; -EINVAL or -errno with err. */
+int asym_run_settings(const struct asym_cli *cli, struct asym_settings **ret_settings, struct asym_error *err);
+
+/** Read the machine and take the configured CPUs for slow. 0; -errno with err. Used again when CPUs change. */
+int asym_run_machine(struct asym_run *run, struct asym_error *err);
+
+/** The policy the settings name. Never NULL after asym_settings_check. */
+const struct asym_policy *asym_run_policy(const struct asym_settings *settings);
+
+/** What the engine is to do, from the settings. Borrows from them. */
+struct asym_engine_config asym_run_engine_config(const struct asym_settings *settings);
+
+/** Open births (*ret_births NULL and *ret_why a static text when there are none) and the procfs source on them. */
+int asym_run_source(struct asym_run *run, struct asym_births **ret_births, struct asym_source **ret_source,
+                    struct asym_error *err);
+
+/** -errno of a failed set-up to an exit status. */
+enum asym_exit asym_run_exit(int error);
+
+/** Signals the policy needs that the snapshot lacks: writes what to do into err and returns -ENODATA; 0 when none. */
+int asym_run_signals(const struct asym_policy *policy, const struct asym_snapshot *s, struct asym_error *err);
+
+/** CPU time of this process so far, all threads. */
+asym_usec asym_run_cpu_time(void);
+asym_usec asym_run_now(void);
+
+/* The modes. Each says on stderr what went wrong and returns the exit status. */
+enum asym_exit asym_mode_service(struct asym_run *run);
+enum asym_exit asym_mode_dry_run(struct asym_run *run);
+enum asym_exit asym_mode_once(struct asym_run *run);
+enum asym_exit asym_mode_restore(struct asym_run *run);
+enum asym_exit asym_mode_check(struct asym_run *run);
+enum asym_exit asym_mode_print_config(struct asym_run *run);
+
+#endif

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The service: an sd-event loop around the cycle, a watchdog, reload, its own CPU budget, and everything put back. */
+#include "daemon/run.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include <systemd/sd-daemon.h>
+#include <systemd/sd-event.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "daemon/cycle.h"
+#include "linux/actuator.h"
+#include "linux/ledger.h"
+#include "linux/procfs.h"
+
+/* How often the status line, the budget and the CPUs are looked after. */
+#define HOUSEKEEPING ASYM_SEC
+
+/* The budget never stretches the interval beyond this many times the configured one. */
+#define STRETCH_MAX 20.0
+
+struct service {
+    struct asym_run *run;
+    sd_event *event;
+    sd_event_source *timer;
+    struct asym_ledger *ledger;
+    struct asym_births *births;
+    struct asym_source *source;
+    struct asym_actuator *actuator;
+    struct asym_engine *engine;
+    struct asym_cycle cycle;
+    double stretch; /* interval in force / interval configured: >= 1 */
+    asym_usec last_housekeeping, last_cpu_time;
+    double cpu_percent;
+    size_t n_changes;                /* threads changed since the start */
+    char reload_error[256];          /* why the configuration on disk is not in force; "" when it is */
+    char online[ASYM_MASK_LIST_MAX]; /* text of cpu/online when the machine was last read */
+    int error;
+    bool apply_failed; /* said already */
+};
+
+static void service_done(struct service *s)
+{
+    /* The source and the guard stop before the ledger they use is closed. */
+    if (s->actuator)
+        s->actuator->close(s->actuator);
+    if (s->source)
+        s->source->close(s->source);
+    asym_births_close(s->births);
+    asym_engine_free(s->engine);
+    asym_cycle_done(&s->cycle);
+    asym_ledger_close(s->ledger);
+    sd_event_source_unref(s->timer);
+    sd_event_unref(s->event);
+}
+
+static struct asym_log_thread thread_line(const struct service *s, const struct asym_task *task,
+                                          const struct asym_action *a, enum asym_class class)
+{
+    return (struct asym_log_thread){
+        .task = task,
+        .policy = s->run->settings->daemon.policy,
+        .class = class,
+        .reason = a->reason,
+        .figure = {a->figure[0], a->figure[1]},
+    };
+}
+
+/* Actions name threads, the log wants their names too: find the task in the snapshot; idle ones are not in it. */
+static const struct asym_task *find_task(const struct asym_snapshot *snapshot, const struct asym_taskid *id)
+{
+    for (size_t i = 0; i < snapshot->n_tasks; i++)
+        if (snapshot->tasks[i].id.tid == id->tid && snapshot->tasks[i].id.start == id->start)
+            return &snapshot->tasks[i];
+    return NULL;
+}
+
+/* What a person wants to know at once is logged as information, the rest for who asks for debugging. */
+static void log_outcome(const struct service *s, const struct asym_action *a, const struct asym_outcome *o)
+{
+    const bool hands_off = o->verdict == ASYM_VERDICT_HANDS_OFF;
+    const bool boosted = a->kind == ASYM_ACTION_STEER && a->reason == ASYM_WHY_SP && o->verdict == ASYM_VERDICT_DONE;
+    if (!hands_off && !boosted)
+        return;
+    const struct asym_task unknown = {.id = a->id};
+    const struct asym_task *task = find_task(&s->cycle.snapshot, &a->id);
+    struct asym_log_thread line = thread_line(s, task ? task : &unknown, a, boosted ? ASYM_CLASS_SP : ASYM_CLASS_NONE);
+    if (hands_off) {
+        line.reason = o->error == -EBUSY ? ASYM_WHY_FOREIGN : ASYM_WHY_DENIED;
+        line.figure[0] = -o->error;
+    }
+    asym_log_thread(&s->run->log, hands_off ? LOG_NOTICE : LOG_INFO, &line,
+                    hands_off ? "left alone" : "sequential phase");
+}
+
+static void count_outcomes(struct service *s)
+{
+    for (size_t i = 0; i < s->cycle.n_actions; i++) {
+        s->n_changes += s->cycle.outcomes[i].verdict == ASYM_VERDICT_DONE;
+        log_outcome(s, &s->cycle.actions[i], &s->cycle.outcomes[i]);
+    }
+}
+
+/* A ledger that cannot be written (full, removed) means that nothing may be changed: say so once, go on looking. */
+static void report_apply(struct service *s, int r)
+{
+    if (r < 0 && !s->apply_failed)
+        asym_log_say(&s->run->log, LOG_ERR, "cannot write the ledger in %s, so nothing is steered: %s",
+                     s->run->settings->daemon.state_dir, strerror(-r));
+    if (r >= 0 && s->apply_failed)
+        asym_log_say(&s->run->log, LOG_NOTICE, "the ledger can be written again");
+    s->apply_failed = r < 0;
+}
+
+static int turn(struct service *s)
+{
+    int r = asym_cycle_plan(&s->cycle);
+    if (r < 0)
+        return r;
+    r = asym_cycle_enforce(&s->cycle);
+    report_apply(s, r);
+    if (r >= 0)
+        count_outcomes(s);
+    return 0;
+}
+
+static asym_usec interval_in_force(const struct service *s)
+{
+    return (asym_usec)((double)s->run->settings->daemon.interval * s->stretch);
+}
+
+/* Lengthen the interval while over the budget, shorten it again when there is room (architecture.md, 7). */
+static void mind_budget(struct service *s, asym_usec now)
+{
+    const double budget = s->run->settings->daemon.cpu_budget;
+    asym_usec cpu = asym_run_cpu_time();
+    s->cpu_percent = 100.0 * (double)(cpu - s->last_cpu_time) / (double)(now - s->last_housekeeping);
+    s->last_cpu_time = cpu;
+    double before = s->stretch;
+    if (s->cpu_percent > budget)
+        s->stretch = ASYM_MIN(s->stretch * ASYM_MIN(s->cpu_percent / budget, 2.0), STRETCH_MAX);
+    else if (s->cpu_percent < 0.7 * budget)
+        s->stretch = ASYM_MAX(s->stretch * 0.8, 1.0);
+    if (before <= 1.0 && s->stretch > 1.0)
+        asym_log_say(&s->run->log, LOG_NOTICE, "used %.2f %% of a CPU, above the budget of %.2f %%: looking less often",
+                     s->cpu_percent, budget);
+    else if (before > 1.0 && s->stretch <= 1.0)
+        asym_log_say(&s->run->log, LOG_INFO, "within the CPU budget again: looking every %.0f ms",
+                     (double)s->run->settings->daemon.interval / 1000);
+}
+
+/* CPUs that came or went: read the machine anew; the engine sees the new generation and plans at once. */
+static void mind_cpus(struct service *s)
+{
+    char online[sizeof s->online];
+    struct asym_error err = {""};
+    if (asym_root_read(&s->run->root, "sys/devices/system/cpu/online", online, sizeof online) < 0 ||
+        strcmp(online, s->online) == 0)
+        return;
+    if (asym_run_machine(s->run, &err) < 0) {
+        asym_log_say(&s->run->log, LOG_ERR, "CPUs changed, and the machine cannot be read: %s", err.text);
+        return;
+    }
+    memcpy(s->online, online, sizeof s->online);
+    asym_log_say(&s->run->log, LOG_NOTICE, "CPUs online are now %.*s", (int)strcspn(online, "\n"), online);
+}
+
+static void status(const struct service *s)
+{
+    const struct asym_machine *m = s->run->machine;
+    sd_notifyf(0,
+               "STATUS=policy %s on %u fast and %u slow CPUs%s; %zu threads steered, %zu changes; %.2f %% CPU every "
+               "%.0f ms%s%s",
+               s->run->settings->daemon.policy, asym_mask_count(&m->fast), asym_mask_count(&m->slow),
+               s->run->assumed_slow ? " (assumed)" : "", asym_ledger_count(s->ledger), s->n_changes, s->cpu_percent,
+               (double)interval_in_force(s) / 1000, *s->reload_error ? "; the new configuration is bad: " : "",
+               s->reload_error);
+}
+
+static void housekeeping(struct service *s, asym_usec now)
+{
+    if (now - s->last_housekeeping < HOUSEKEEPING)
+        return;
+    mind_budget(s, now);
+    mind_cpus(s);
+    s->last_housekeeping = now;
+    status(s);
+}
+
+static int on_timer(sd_event_source *timer, uint64_t usec, void *userdata)
+{
+    struct service *s = userdata;
+    (void)usec;
+    int r = turn(s);
+    if (r < 0) {
+        s->error = r;
+        return sd_event_exit(s->event, ASYM_EXIT_FAILED);
+    }
+    asym_usec now = asym_run_now();
+    housekeeping(s, now);
+    /* From now, not from when it was due: a machine that was suspended or starved is not looked at in a burst. */
+    r = sd_event_source_set_time(timer, now + interval_in_force(s));
+    return r < 0 ? r : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
+}
+
+/* Put new settings in force; on any failure the old ones stay. */
+static int adopt(struct service *s, struct asym_settings *fresh, struct asym_error *err)
+{
+    struct asym_settings *old = s->run->settings;
+    const struct asym_engine_config config = asym_run_engine_config(fresh);
+    if (strcmp(fresh->daemon.state_dir, old->daemon.state_dir) != 0)
+        return asym_fail(err, -EINVAL, "asymd.state_dir cannot change while asymd runs: restart it");
+    int r = asym_run_signals(config.policy, &s->cycle.snapshot, err);
+    if (r < 0)
+        return r;
+    bool assumed = s->run->assumed_slow;
+    s->run->settings = fresh;
+    s->run->assumed_slow = false;
+    r = asym_run_machine(s->run, err);
+    if (r >= 0) {
+        r = asym_engine_configure(s->engine, &config);
+        asym_fail(err, r, "no memory for the new configuration");
+    }
+    if (r < 0) {
+        s->run->settings = old;
+        s->run->assumed_slow = assumed;
+        return r;
+    }
+    asym_procfs_set_rules(s->source, fresh->rules);
+    asym_procfs_set_group(s->source, (enum asym_grouping)fresh->daemon.group);
+    asym_settings_free(old);
+    return 0;
+}
+
+static int on_reload(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
+{
+    struct service *s = userdata;
+    struct asym_settings *fresh = NULL;
+    struct asym_error err = {""};
+    (void)source;
+    (void)info;
+    sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu", (unsigned long long)asym_run_now());
+    int r = asym_run_settings(s->run->cli, &fresh, &err);
+    if (r >= 0) {
+        r = adopt(s, fresh, &err);
+        if (r < 0)
+            asym_settings_free(fresh);
+    }
+    snprintf(s->reload_error, sizeof s->reload_error, "%s", r < 0 ? err.text : "");
+    if (r < 0)
+        asym_log_say(&s->run->log, LOG_ERR, "%s; the configuration in force stays", err.text);
+    else
+        asym_log_say(&s->run->log, LOG_NOTICE, "configuration read again, policy %s", s->run->settings->daemon.policy);
+    sd_notify(0, "READY=1");
+    status(s);
+    return 0;
+}
+
+static int add_sources(struct service *s)
+{
+    static const int ends[] = {SIGTERM, SIGINT};
+    int r = sd_event_default(&s->event);
+    for (size_t i = 0; r >= 0 && i < ASYM_LENGTH(ends); i++)
+        r = sd_event_add_signal(s->event, NULL, ends[i], NULL, NULL);
+    if (r >= 0)
+        r = sd_event_add_signal(s->event, NULL, SIGHUP, on_reload, s);
+    if (r >= 0)
+        r = sd_event_add_time(s->event, &s->timer, CLOCK_MONOTONIC, asym_run_now(), ASYM_MSEC, on_timer, s);
+    if (r >= 0)
+        r = sd_event_set_watchdog(s->event, true);
+    return r < 0 ? r : 0;
+}
+
+/* Before any thread starts: sd-event takes signals from a signalfd, so every thread has to block them. */
+static void block_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+/* Kept descriptors are what makes a scan cheap; the soft limit is there for programs that use select(2). */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static int put_back(struct service *s, const char *when)
+{
+    struct asym_restore_report report;
+    int r = asym_ledger_restore(s->ledger, &report);
+    if (r < 0) {
+        asym_log_say(&s->run->log, LOG_ERR, "%s: cannot restore: %s", when, strerror(-r));
+        return r;
+    }
+    if (report.restored + report.heirs + report.foreign + report.failed > 0)
+        asym_log_say(&s->run->log, report.failed ? LOG_ERR : LOG_INFO,
+                     "%s: restored %zu threads and %zu that had inherited; %zu belong to somebody else now, %zu failed",
+                     when, report.restored, report.heirs, report.foreign, report.failed);
+    return 0;
+}
+
+/* Open the ledger and put back what an asymd that was killed has left. */
+static int open_ledger(struct service *s, struct asym_error *err)
+{
+    int r = asym_ledger_open(s->run->settings->daemon.state_dir, &s->ledger, err);
+    if (r < 0)
+        return r;
+    if (*err->text)
+        asym_log_say(&s->run->log, LOG_WARNING, "%s", err->text);
+    put_back(s, "left by an earlier asymd");
+    return 0;
+}
+
+static int start_guard(struct service *s, struct asym_error *err)
+{
+    bool realtime;
+    if (!s->births) {
+        asym_log_say(&s->run->log, LOG_WARNING,
+                     "no events of births: children of steered threads are repaired by the next scan only");
+        return 0;
+    }
+    int r = asym_births_watch(s->births, asym_guard_on_birth, s->ledger, &realtime);
+    if (r < 0)
+        return asym_fail(err, r, "cannot start the guard thread: %s", strerror(-r));
+    if (!realtime)
+        asym_log_say(&s->run->log, LOG_NOTICE,
+                     "the guard has no real-time priority (CAP_SYS_NICE): more first children inherit a narrowed mask");
+    return 0;
+}
+
+static int set_up(struct service *s, struct asym_error *err)
+{
+    const struct asym_engine_config config = asym_run_engine_config(s->run->settings);
+    raise_descriptor_limit();
+    int r = open_ledger(s, err);
+    if (r >= 0)
+        r = asym_run_source(s->run, &s->births, &s->source, err);
+    if (r >= 0)
+        r = start_guard(s, err);
+    if (r < 0)
+        return r;
+    r = asym_actuator_linux_new(s->ledger, &s->actuator);
+    if (r >= 0)
+        r = asym_engine_new(&config, &s->engine);
+    if (r >= 0)
+        r = add_sources(s);
+    if (r < 0)
+        return asym_fail(err, r, "%s", strerror(-r));
+    s->cycle = (struct asym_cycle){.source = s->source, .actuator = s->actuator, .engine = s->engine};
+    r = turn(s);
+    if (r < 0)
+        return asym_fail(err, r, "cannot observe: %s", strerror(-r));
+    asym_root_read(&s->run->root, "sys/devices/system/cpu/online", s->online, sizeof s->online);
+    s->last_housekeeping = asym_run_now();
+    s->last_cpu_time = asym_run_cpu_time();
+    return asym_run_signals(config.policy, &s->cycle.snapshot, err);
+}
+
+static void greet(const struct service *s)
+{
+    const struct asym_machine *m = s->run->machine;
+    char fast[256], slow[256];
+    asym_log_say(&s->run->log, LOG_INFO, "policy %s; fast CPUs %s, slow CPUs %s%s", s->run->settings->daemon.policy,
+                 asym_mask_format_list(&m->fast, fast, sizeof fast),
+                 asym_machine_is_asymmetric(m) ? asym_mask_format_list(&m->slow, slow, sizeof slow) : "none",
+                 s->run->assumed_slow ? " (taken for slow as configured; asymd has not made them so)" : "");
+}
+
+enum asym_exit asym_mode_service(struct asym_run *run)
+{
+    ASYM_CLEANUP(service_done) struct service s = {.run = run, .stretch = 1.0};
+    struct asym_error err = {""};
+    if (!run->root.live || run->cli->topology) {
+        asym_log_say(&run->log, LOG_ERR,
+                     "--root and --topology are for --dry-run and --check: a captured machine cannot be steered");
+        return ASYM_EXIT_USAGE;
+    }
+    block_signals();
+    int r = set_up(&s, &err);
+    if (r < 0) {
+        asym_log_say(&run->log, LOG_ERR, "%s", err.text);
+        if (s.ledger)
+            put_back(&s, "not started");
+        return asym_run_exit(r);
+    }
+    greet(&s);
+    sd_notify(0, "READY=1");
+    status(&s);
+    int exit_status = sd_event_loop(s.event);
+    sd_notify(0, "STOPPING=1");
+    /* No more events may reach the guard while it is put back what it would read. */
+    asym_births_close(ASYM_TAKE(s.births));
+    r = put_back(&s, "stopped");
+    if (s.error < 0)
+        asym_log_say(&run->log, LOG_ERR, "stopped looking: %s", strerror(-s.error));
+    return exit_status != 0 || r < 0 ? ASYM_EXIT_FAILED : ASYM_EXIT_DONE;
+}
