@@ -75,6 +75,9 @@ static int configure(hwloc_topology_t t)
     for (size_t i = 0; i < ASYM_LENGTH(wanted); i++)
         if (hwloc_topology_set_type_filter(t, wanted[i], HWLOC_TYPE_FILTER_KEEP_ALL) < 0)
             return -errno;
+    /* Groups carry the NUMA nodes that are no package's or cache's; without them all nodes are the machine's. */
+    if (hwloc_topology_set_type_filter(t, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE) < 0)
+        return -errno;
     /* Disallowed ones included: hwloc means those outside of asymd's own cgroup, which is not the machine's. */
     unsigned long flags = HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED | HWLOC_TOPOLOGY_FLAG_NO_DISTANCES |
                           HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS;
@@ -221,61 +224,103 @@ static void add_pmu_kinds(hwloc_topology_t t, const struct asym_root *root)
     }
 }
 
-static double info_number(unsigned n, const struct hwloc_info_s *infos, const char *name)
+static const char *info_of(hwloc_topology_t t, int kind, const char *name)
 {
-    for (unsigned i = 0; i < n; i++) {
-        uint64_t value;
-        if (strcmp(infos[i].name, name) == 0 && asym_parse_u64(infos[i].value, strlen(infos[i].value), &value) == 0)
-            return (double)value;
-    }
-    return 0;
+    unsigned n;
+    struct hwloc_info_s *infos;
+    if (hwloc_cpukinds_get_info(t, (unsigned)kind, NULL, NULL, &n, &infos, 0) < 0)
+        return NULL;
+    for (unsigned i = 0; i < n; i++)
+        if (strcmp(infos[i].name, name) == 0)
+            return infos[i].value;
+    return NULL;
 }
 
-/* Do all kinds give this figure, rising with their ranks, and by more than turbo bins differ? */
-static bool tells_apart(hwloc_topology_t t, const char *name, int n_kinds)
+static double number_of(hwloc_topology_t t, int kind, const char *name)
 {
-    double low = 0, before = 0;
+    const char *text = info_of(t, kind, name);
+    uint64_t value;
+    return text && asym_parse_u64(text, strlen(text), &value) == 0 ? (double)value : 0;
+}
+
+/*
+ * The first kind of the same CoreType. hwloc also splits kinds by frequency and by who has a figure at all; that is for
+ * the sources of speed to judge, and no other sort of core.
+ */
+static int16_t core_type_of(hwloc_topology_t t, int kind)
+{
+    const char *own = info_of(t, kind, "CoreType");
+    for (int k = 0; k < kind; k++) {
+        const char *other = info_of(t, k, "CoreType");
+        if (own && other ? strcmp(own, other) == 0 : own == other)
+            return (int16_t)k;
+    }
+    return (int16_t)kind;
+}
+
+/* What is known of a figure: every kind has it; it rises with their ranks, and by more than turbo bins differ. */
+struct known {
+    bool all, rises;
+};
+
+static struct known look_at(hwloc_topology_t t, const char *name, int n_kinds)
+{
+    struct known known = {.all = n_kinds > 0, .rises = true};
+    double low = n_kinds > 0 ? number_of(t, 0, name) : 0, before = 0;
     for (int k = 0; k < n_kinds; k++) {
-        unsigned n;
-        struct hwloc_info_s *infos;
-        if (hwloc_cpukinds_get_info(t, (unsigned)k, NULL, NULL, &n, &infos, 0) < 0)
-            return false;
-        double v = info_number(n, infos, name);
-        if (v <= before)
-            return false;
-        low = k == 0 ? v : low;
+        double v = number_of(t, k, name);
+        known.all = known.all && v > 0;
+        known.rises = known.rises && v > before;
         before = v;
     }
-    return before >= low * ASYM_TURBO_SPREAD;
+    known.rises = known.all && known.rises && before >= low * ASYM_TURBO_SPREAD;
+    return known;
+}
+
+/*
+ * The figure that says best how fast the kinds are; NULL: their rank. A rank that comes from nothing but a figure that
+ * is about the same for all is no rank.
+ */
+static const char *choose_figure(hwloc_topology_t t, int n_kinds)
+{
+    static const char *const names[] = {"LinuxCapacity", "FrequencyMaxMHz"};
+    const char *weak = NULL;
+    for (size_t i = 0; i < ASYM_LENGTH(names); i++) {
+        struct known known = look_at(t, names[i], n_kinds);
+        if (known.rises)
+            return names[i];
+        if (known.all)
+            weak = names[i];
+    }
+    for (int k = 1; k < n_kinds; k++)
+        if (core_type_of(t, k) != 0)
+            return NULL;
+    return weak;
 }
 
 static void walk_kinds(hwloc_topology_t t, struct asym_machine *m, struct asym_figures *ret)
 {
     int n_kinds = hwloc_cpukinds_get_nr(t, 0);
-    static const char capacity[] = "LinuxCapacity", frequency[] = "FrequencyMaxMHz";
-    const char *figure = n_kinds <= 0                         ? NULL
-                         : tells_apart(t, capacity, n_kinds)  ? capacity
-                         : tells_apart(t, frequency, n_kinds) ? frequency
-                                                              : NULL;
+    const char *figure = choose_figure(t, n_kinds);
     *ret = (struct asym_figures){
         .name = "hwloc cpukinds",
-        .unit = figure == frequency ? "MHz" : "",
+        .unit = figure && strcmp(figure, "FrequencyMaxMHz") == 0 ? "MHz" : "",
         .tail = figure ? "" : " (only their order is known)",
     };
     ASYM_CLEANUP(free_bitmap_p) hwloc_bitmap_t set = hwloc_bitmap_alloc();
     for (int k = 0; set && k < n_kinds; k++) {
         int rank, cpu;
-        unsigned n;
-        struct hwloc_info_s *infos;
-        if (hwloc_cpukinds_get_info(t, (unsigned)k, set, &rank, &n, &infos, 0) < 0)
+        if (hwloc_cpukinds_get_info(t, (unsigned)k, set, &rank, NULL, NULL, 0) < 0)
             continue;
+        /* Rank -1: hwloc knows the kinds but not their order. */
+        double value = rank < 0 ? 0 : figure ? number_of(t, k, figure) : 1 + RANK_STEP * rank;
+        int16_t type = core_type_of(t, k);
         hwloc_bitmap_foreach_begin(cpu, set)
         {
             if (!asym_mask_has(&m->online, cpu))
                 continue;
-            m->cpus[cpu].kind = (int16_t)k;
-            /* Rank -1: hwloc knows the kinds but not their order. */
-            ret->value[cpu] = rank < 0 ? 0 : figure ? info_number(n, infos, figure) : 1 + RANK_STEP * rank;
+            m->cpus[cpu].kind = type;
+            ret->value[cpu] = value;
         }
         hwloc_bitmap_foreach_end();
     }

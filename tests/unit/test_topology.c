@@ -1,0 +1,718 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* From files of sysfs, or hwloc XML, to a machine. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "linux/topology.h"
+#include "support/tree.h"
+
+#define HYBRID_XML ASYM_TEST_DATA "/topology/hybrid.xml"
+#define CPU_DIR    "sys/devices/system/cpu/"
+
+/* hwloc 2.9 loses the object at hand when an XML breaks off inside it. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:hwloc_alloc_setup_object\nleak:hwloc__xml_import\n";
+}
+
+struct fixture {
+    struct tree tree;
+    struct asym_machine m;
+    struct asym_topology_notes notes;
+    struct asym_error err;
+};
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    if (!f)
+        return -1;
+    tree_make(&f->tree);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    tree_remove(&f->tree);
+    free(f);
+    return 0;
+}
+
+static int read_tree(struct fixture *f)
+{
+    struct asym_root root;
+    f->err.text[0] = '\0';
+    assert_int_equal(asym_root_open(f->tree.path, &root, &f->err), 0);
+    int r = asym_topology_read(&root, NULL, &f->m, &f->notes, &f->err);
+    asym_root_done(&root);
+    return r;
+}
+
+static int read_xml(struct fixture *f, const char *xml)
+{
+    f->err.text[0] = '\0';
+    return asym_topology_read(NULL, xml, &f->m, &f->notes, &f->err);
+}
+
+static void expect_mask(const struct asym_mask *m, const char *list)
+{
+    char buf[ASYM_MASK_LIST_MAX];
+    assert_string_equal(asym_mask_format_list(m, buf, sizeof buf), list);
+}
+
+static void expect_error(const struct fixture *f, const char *part)
+{
+    if (!strstr(f->err.text, part))
+        fail_msg("'%s' is not in '%s'", part, f->err.text);
+    assert_null(strchr(f->err.text, '\n'));
+}
+
+static const struct asym_speed_note *note_of(const struct fixture *f, enum asym_origin origin)
+{
+    for (size_t i = 0; i < f->notes.n; i++)
+        if (f->notes.note[i].origin == origin)
+            return &f->notes.note[i];
+    fail_msg("no note of origin %d", (int)origin);
+    return NULL;
+}
+
+static void expect_note(const struct fixture *f, enum asym_origin origin, bool used, const char *text)
+{
+    const struct asym_speed_note *n = note_of(f, origin);
+    assert_string_equal(n->text, text);
+    assert_int_equal(n->used, used);
+}
+
+static void expect_alike(const struct fixture *f)
+{
+    assert_int_equal(f->m.n_types, 1);
+    assert_true(asym_mask_empty(&f->m.slow));
+    assert_true(asym_mask_equal(&f->m.fast, &f->m.usable));
+    ASYM_MASK_FOREACH (cpu, &f->m.usable) {
+        assert_int_equal(f->m.cpus[cpu].origin, ASYM_ORIGIN_NONE);
+        assert_true(f->m.cpus[cpu].speed == 1.0);
+    }
+    for (size_t i = 0; i < f->notes.n; i++)
+        assert_false(f->notes.note[i].used);
+}
+
+static void expect_speed(const struct fixture *f, unsigned cpu, double speed)
+{
+    assert_true(f->m.cpus[cpu].speed > speed * 0.999 && f->m.cpus[cpu].speed < speed * 1.001);
+}
+
+/* value for each CPU of the list. */
+static void write_each(struct fixture *f, const char *list, const char *file, const char *value)
+{
+    struct asym_mask cpus;
+    assert_int_equal(asym_mask_parse_list(list, strlen(list), &cpus), 0);
+    ASYM_MASK_FOREACH (cpu, &cpus)
+        tree_write_cpu(&f->tree, (unsigned)cpu, file, "%s\n", value);
+}
+
+/* Two P cores of two threads (0-3), four E cores (4-7) that share an L2, one L3. */
+static void build_hybrid(struct fixture *f)
+{
+    struct tree *t = &f->tree;
+    tree_machine(t, "0-7", "0-7");
+    for (unsigned c = 0; c < 4; c++)
+        tree_cpu(t, c, c / 2 * 4, 0, c < 2 ? "0-1" : "2-3", "0-7");
+    static const char *const own[] = {"4", "5", "6", "7"};
+    for (unsigned c = 4; c < 8; c++)
+        tree_cpu(t, c, c + 4, 0, own[c - 4], "0-7");
+    tree_cache(t, 2, "0-1");
+    tree_cache(t, 2, "2-3");
+    tree_cache(t, 2, "4-7");
+    tree_cache(t, 3, "0-7");
+    write_each(f, "0-3", "cpufreq/cpuinfo_max_freq", "5000000");
+    write_each(f, "4-7", "cpufreq/cpuinfo_max_freq", "3800000");
+    for (unsigned c = 0; c < 8; c++)
+        tree_write_cpu(t, c, "cpufreq/related_cpus", "%u\n", c);
+}
+
+static void intel_hybrid_is_told_by_cpufreq(void **state)
+{
+    struct fixture *f = *state;
+    build_hybrid(f);
+    assert_int_equal(read_tree(f), 0);
+    assert_int_equal(f->m.n_cpus, 8);
+    expect_mask(&f->m.online, "0-7");
+    expect_mask(&f->m.usable, "0-7");
+    expect_mask(&f->m.fast, "0-3");
+    expect_mask(&f->m.slow, "4-7");
+    assert_int_equal(f->m.n_types, 2);
+    expect_speed(f, 0, 5.0 / 3.8);
+    expect_speed(f, 7, 1);
+    assert_int_equal(f->m.cpus[0].origin, ASYM_ORIGIN_CPUFREQ);
+    assert_int_equal(f->m.n_cores, 6);
+    assert_int_equal(f->m.cpus[0].core, f->m.cpus[1].core);
+    assert_int_not_equal(f->m.cpus[1].core, f->m.cpus[2].core);
+    assert_int_equal(f->m.cpus[0].smt_rank, 0);
+    assert_int_equal(f->m.cpus[1].smt_rank, 1);
+    assert_int_equal(f->m.cpus[5].smt_rank, 0);
+    assert_int_equal(f->m.n_llcs, 1);
+    assert_int_not_equal(f->m.cpus[0].freq_domain, f->m.cpus[1].freq_domain);
+    expect_note(f, ASYM_ORIGIN_CAPACITY, false, "cpu_capacity: none");
+    expect_note(f, ASYM_ORIGIN_CPUFREQ, true, "cpuinfo_max_freq: 5000000 kHz on 0-3, 3800000 on 4-7");
+    expect_note(f, ASYM_ORIGIN_CPUKINDS, false, "hwloc cpukinds: 5000 MHz on 0-3, 3800 on 4-7");
+}
+
+/* Four small CPUs (0-3), four big (4-7), an L2 for each cluster and no L3, one cpufreq policy for each cluster. */
+static void build_big_little(struct fixture *f)
+{
+    struct tree *t = &f->tree;
+    tree_plain(t, 8);
+    tree_cache(t, 2, "0-3");
+    tree_cache(t, 2, "4-7");
+    write_each(f, "0-3", "cpu_capacity", "446");
+    write_each(f, "4-7", "cpu_capacity", "1024");
+    write_each(f, "0-3", "cpufreq/related_cpus", "0 1 2 3");
+    write_each(f, "4-7", "cpufreq/related_cpus", "4 5 6 7");
+}
+
+static void arm_big_little_is_told_by_cpu_capacity(void **state)
+{
+    struct fixture *f = *state;
+    build_big_little(f);
+    write_each(f, "0-3", "cpufreq/cpuinfo_max_freq", "1800000");
+    write_each(f, "4-7", "cpufreq/cpuinfo_max_freq", "2400000");
+    assert_int_equal(read_tree(f), 0);
+    expect_mask(&f->m.fast, "4-7");
+    expect_mask(&f->m.slow, "0-3");
+    expect_speed(f, 4, 1024.0 / 446);
+    assert_int_equal(f->m.cpus[4].origin, ASYM_ORIGIN_CAPACITY);
+    assert_int_equal(f->m.n_llcs, 2);
+    assert_int_equal(f->m.cpus[0].llc, f->m.cpus[3].llc);
+    assert_int_not_equal(f->m.cpus[3].llc, f->m.cpus[4].llc);
+    assert_int_equal(f->m.cpus[0].freq_domain, f->m.cpus[3].freq_domain);
+    assert_int_not_equal(f->m.cpus[3].freq_domain, f->m.cpus[4].freq_domain);
+    expect_note(f, ASYM_ORIGIN_CAPACITY, true, "cpu_capacity: 1024 on 4-7, 446 on 0-3");
+    expect_note(f, ASYM_ORIGIN_CPUFREQ, false, "cpuinfo_max_freq: 2400000 kHz on 4-7, 1800000 on 0-3");
+}
+
+static void sources_that_contradict_are_taken_in_their_order(void **state)
+{
+    struct fixture *f = *state;
+    build_big_little(f);
+    write_each(f, "0-3", "cpufreq/cpuinfo_max_freq", "3000000");
+    write_each(f, "4-7", "cpufreq/cpuinfo_max_freq", "1000000");
+    assert_int_equal(read_tree(f), 0);
+    expect_mask(&f->m.fast, "4-7");
+    assert_true(note_of(f, ASYM_ORIGIN_CAPACITY)->used);
+    expect_note(f, ASYM_ORIGIN_CPUFREQ, false, "cpuinfo_max_freq: 3000000 kHz on 0-3, 1000000 on 4-7");
+}
+
+static void source_missing_on_some_cpus_gives_way_to_the_next(void **state)
+{
+    struct fixture *f = *state;
+    build_big_little(f);
+    tree_unlink(&f->tree, CPU_DIR "cpu5/cpu_capacity");
+    write_each(f, "0-3", "cpufreq/cpuinfo_max_freq", "1000000");
+    write_each(f, "4-7", "cpufreq/cpuinfo_max_freq", "3000000");
+    assert_int_equal(read_tree(f), 0);
+    expect_mask(&f->m.fast, "4-7");
+    expect_speed(f, 5, 3);
+    expect_note(f, ASYM_ORIGIN_CAPACITY, false, "cpu_capacity: not used, as it is missing on 5");
+    assert_true(note_of(f, ASYM_ORIGIN_CPUFREQ)->used);
+}
+
+static void source_missing_on_a_cpu_outside_the_cpuset_is_still_used(void **state)
+{
+    struct fixture *f = *state;
+    build_big_little(f);
+    tree_unlink(&f->tree, CPU_DIR "cpu5/cpu_capacity");
+    tree_write(&f->tree, "sys/fs/cgroup/cpuset.cpus.effective", "0-4,6-7\n");
+    assert_int_equal(read_tree(f), 0);
+    expect_mask(&f->m.fast, "4,6-7");
+    expect_note(f, ASYM_ORIGIN_CAPACITY, true, "cpu_capacity: 1024 on 4,6-7, 446 on 0-3");
+}
+
+static void all_cpus_alike_are_one_type(void **state)
+{
+    struct fixture *f = *state;
+    tree_plain(&f->tree, 4);
+    write_each(f, "0-3", "cpu_capacity", "1024");
+    write_each(f, "0-3", "cpufreq/cpuinfo_max_freq", "3000000");
+    assert_int_equal(read_tree(f), 0);
+    expect_alike(f);
+    expect_note(f, ASYM_ORIGIN_CAPACITY, false, "cpu_capacity: 1024 on all");
+    expect_note(f, ASYM_ORIGIN_CPUFREQ, false, "cpuinfo_max_freq: 3000000 kHz on all");
+}
+
+static void turbo_bins_are_alike_and_capacity_1024_everywhere_tells_nothing(void **state)
+{
+    struct fixture *f = *state;
+    tree_plain(&f->tree, 4);
+    write_each(f, "0-3", "cpu_capacity", "1024");
+    write_each(f, "0-1", "cpufreq/cpuinfo_max_freq", "5200000");
+    write_each(f, "2-3", "cpufreq/cpuinfo_max_freq", "4900000");
+    assert_int_equal(read_tree(f), 0);
+    expect_alike(f);
+    expect_note(f, ASYM_ORIGIN_CPUFREQ, false,
+                "cpuinfo_max_freq: 4900000 to 5200000 kHz: less than 10 % apart, taken for equal");
+}
+
+static void turbo_bins_of_one_core_type_do_not_split_it(void **state)
+{
+    struct fixture *f = *state;
+    build_hybrid(f);
+    write_each(f, "2-3", "cpufreq/cpuinfo_max_freq", "4900000");
+    tree_write(&f->tree, "sys/devices/cpu_core/cpus", "0-3\n");
+    tree_write(&f->tree, "sys/devices/cpu_atom/cpus", "4-7\n");
+    assert_int_equal(read_tree(f), 0);
+    assert_int_equal(f->m.n_types, 2);
+    expect_mask(&f->m.fast, "0-3");
+    assert_int_equal(f->m.cpus[0].kind, f->m.cpus[2].kind);
+    assert_int_not_equal(f->m.cpus[0].kind, f->m.cpus[4].kind);
+}
+
+static void scaling_max_freq_is_never_looked_at(void **state)
+{
+    struct fixture *f = *state;
+    tree_plain(&f->tree, 4);
+    write_each(f, "0-3", "cpufreq/cpuinfo_max_freq", "3000000");
+    write_each(f, "0-1", "cpufreq/scaling_max_freq", "1000000");
+    write_each(f, "0-1", "cpufreq/scaling_cur_freq", "1000000");
+    assert_int_equal(read_tree(f), 0);
+    expect_alike(f);
+}
+
+static void one_cpu_is_a_machine(void **state)
+{
+    struct fixture *f = *state;
+    tree_machine(&f->tree, "0", "0");
+    tree_cpu(&f->tree, 0, 0, 0, "0", "0");
+    assert_int_equal(read_tree(f), 0);
+    assert_int_equal(f->m.n_cpus, 1);
+    expect_alike(f);
+}
+
+static void offline_cpus_and_gaps_in_the_numbering_are_kept(void **state)
+{
+    struct fixture *f = *state;
+    struct tree *t = &f->tree;
+    static const unsigned online[] = {0, 1, 6, 300};
+    static const char *const own[] = {"0", "1", "6", "300"};
+    tree_machine(t, "0-1,5-6,300-301", "0-1,6,300");
+    for (size_t i = 0; i < 4; i++)
+        tree_cpu(t, online[i], online[i], 0, own[i], "0-1,6,300");
+    tree_write_cpu(t, 5, "online", "0\n");
+    tree_write_cpu(t, 301, "online", "0\n");
+    write_each(f, "0-1,6", "cpu_capacity", "500");
+    write_each(f, "300", "cpu_capacity", "1000");
+    assert_int_equal(read_tree(f), 0);
+    assert_in_range(f->m.n_cpus, 301, 302);
+    expect_mask(&f->m.online, "0-1,6,300");
+    expect_mask(&f->m.usable, "0-1,6,300");
+    expect_mask(&f->m.fast, "300");
+    expect_speed(f, 300, 2);
+    assert_int_equal(f->m.cpus[5].core, -1);
+    assert_int_equal(f->m.cpus[5].type, -1);
+}
+
+static void effective_cpuset_bounds_what_is_usable(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        const char *file, *list, *usable;
+    } rows[] = {
+        {"sys/fs/cgroup/cpuset/cpuset.effective_cpus", "2-3,9\n", "2-3"},
+        {"sys/fs/cgroup/cpuset.cpus.effective", "0,2\n", "0,2"}, /* version 2 goes before version 1 */
+        {"sys/fs/cgroup/cpuset.cpus.effective", "8-9\n", "2-3"}, /* none of it online: not believed */
+        {"sys/fs/cgroup/cpuset.cpus.effective", "junk\n", "2-3"},
+        {"sys/fs/cgroup/cpuset/cpuset.effective_cpus", "\n", "0-3"},
+    };
+    tree_plain(&f->tree, 4);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tree_write(&f->tree, rows[i].file, "%s", rows[i].list);
+        assert_int_equal(read_tree(f), 0);
+        expect_mask(&f->m.online, "0-3");
+        expect_mask(&f->m.usable, rows[i].usable);
+    }
+}
+
+static void intel_core_types_without_frequencies_are_ranked(void **state)
+{
+    struct fixture *f = *state;
+    tree_plain(&f->tree, 4);
+    tree_write(&f->tree, "sys/devices/cpu_core/cpus", "0-1\n");
+    tree_write(&f->tree, "sys/devices/cpu_atom/cpus", "2-3\n");
+    assert_int_equal(read_tree(f), 0);
+    expect_mask(&f->m.fast, "0-1");
+    assert_int_equal(f->m.cpus[0].origin, ASYM_ORIGIN_CPUKINDS);
+    expect_note(f, ASYM_ORIGIN_CPUKINDS, true, "hwloc cpukinds: 1.5 on 0-1, 1 on 2-3 (only their order is known)");
+}
+
+static void without_caches_the_package_is_the_llc(void **state)
+{
+    struct fixture *f = *state;
+    struct tree *t = &f->tree;
+    static const char *const own[] = {"0", "1", "2", "3"};
+    tree_machine(t, "0-3", "0-3");
+    for (unsigned c = 0; c < 4; c++) {
+        tree_cpu(t, c, c % 2, c / 2, own[c], c < 2 ? "0-1" : "2-3");
+        tree_cache(t, 2, own[c]); /* of one core each: shared by nobody */
+    }
+    assert_int_equal(read_tree(f), 0);
+    assert_int_equal(f->m.n_llcs, 2);
+    assert_int_equal(f->m.cpus[0].llc, f->m.cpus[1].llc);
+    assert_int_not_equal(f->m.cpus[1].llc, f->m.cpus[2].llc);
+    assert_int_equal(f->m.n_cores, 4);
+}
+
+static void numa_nodes_are_read(void **state)
+{
+    struct fixture *f = *state;
+    struct tree *t = &f->tree;
+    tree_plain(t, 4);
+    tree_write(t, "sys/devices/system/node/online", "0-1\n");
+    tree_write(t, "sys/devices/system/node/possible", "0-1\n");
+    tree_write(t, "sys/devices/system/node/node0/cpumap", "3\n");
+    tree_write(t, "sys/devices/system/node/node1/cpumap", "c\n");
+    tree_write(t, "sys/devices/system/node/node0/meminfo", "Node 0 MemTotal:  1000000 kB\n");
+    tree_write(t, "sys/devices/system/node/node1/meminfo", "Node 1 MemTotal:  1000000 kB\n");
+    assert_int_equal(read_tree(f), 0);
+    assert_int_equal(f->m.n_nodes, 2);
+    assert_int_equal(f->m.cpus[0].node, f->m.cpus[1].node);
+    assert_int_not_equal(f->m.cpus[1].node, f->m.cpus[2].node);
+}
+
+static void bad_figures_are_taken_for_missing_ones(void **state)
+{
+    struct fixture *f = *state;
+    static char huge[100000];
+    static const struct {
+        const char *bytes;
+        size_t len;
+    } junk[] = {{"", 0}, {"\xff\x00\x01\n", 4}, {"-5\n", 3}, {"0\n", 2}, {"1024 MHz\n", 9}, {huge, sizeof huge}};
+    memset(huge, '9', sizeof huge);
+    build_big_little(f);
+    for (size_t i = 0; i < sizeof junk / sizeof *junk; i++) {
+        tree_write_bytes(&f->tree, CPU_DIR "cpu3/cpu_capacity", junk[i].bytes, junk[i].len);
+        tree_write_bytes(&f->tree, CPU_DIR "cpu3/cpufreq/related_cpus", junk[i].bytes, junk[i].len);
+        tree_write_bytes(&f->tree, CPU_DIR "cpu2/cpufreq/cpuinfo_max_freq", junk[i].bytes, junk[i].len);
+        tree_write_bytes(&f->tree, "sys/devices/cpu_core/cpus", junk[i].bytes, junk[i].len);
+        tree_write_bytes(&f->tree, "sys/fs/cgroup/cpuset.cpus.effective", junk[i].bytes, i == 3 ? 0 : junk[i].len);
+        assert_int_equal(read_tree(f), 0);
+        expect_note(f, ASYM_ORIGIN_CAPACITY, false, "cpu_capacity: not used, as it is missing on 3");
+        expect_mask(&f->m.usable, "0-7");
+        assert_true(f->m.cpus[3].freq_domain == -1 || f->m.cpus[3].freq_domain != f->m.cpus[0].freq_domain);
+    }
+}
+
+static void bad_list_of_online_cpus_is_refused_in_words(void **state)
+{
+    struct fixture *f = *state;
+    tree_plain(&f->tree, 4);
+    struct asym_machine before = f->m;
+    tree_write_bytes(&f->tree, CPU_DIR "online", "0-\xff\0\n", 5);
+    assert_int_equal(read_tree(f), -EINVAL);
+    expect_error(f, "sys/devices/system/cpu/online: not a list of CPUs");
+    tree_write(&f->tree, CPU_DIR "online", "\n");
+    assert_int_equal(read_tree(f), -ENODEV);
+    expect_error(f, "no CPU is online");
+    tree_write(&f->tree, CPU_DIR "online", "0-1024\n");
+    assert_int_equal(read_tree(f), -E2BIG);
+    expect_error(f, "more than asymd is made for");
+    assert_memory_equal(&before, &f->m, sizeof before);
+}
+
+static void bad_root_without_cpus_is_refused_in_words(void **state)
+{
+    struct fixture *f = *state;
+    tree_mkdir(&f->tree, "proc");
+    tree_mkdir(&f->tree, "sys");
+    assert_int_equal(read_tree(f), -ENODEV);
+    expect_error(f, "no CPUs in sys/devices/system/cpu");
+    tree_mkdir(&f->tree, "sys/devices/system/cpu");
+    assert_int_equal(read_tree(f), -ENODEV);
+    expect_error(f, "no CPUs in sys/devices/system/cpu");
+    tree_machine(&f->tree, "0-3", "0-3"); /* lists of CPUs, and none of them there */
+    assert_int_equal(read_tree(f), -ENODEV);
+}
+
+static void generation_counts_up_and_notes_may_be_left_out(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_root root;
+    tree_plain(&f->tree, 2);
+    assert_int_equal(asym_root_open(f->tree.path, &root, NULL), 0);
+    f->m.generation = 41;
+    assert_int_equal(asym_topology_read(&root, NULL, &f->m, NULL, NULL), 0);
+    assert_int_equal(f->m.generation, 42);
+    asym_root_done(&root);
+}
+
+static void root_is_read_by_its_descriptor_after_chdir(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_root root;
+    char cwd[512];
+    tree_plain(&f->tree, 3);
+    assert_non_null(getcwd(cwd, sizeof cwd));
+    assert_int_equal(chdir(f->tree.path), 0);
+    assert_int_equal(asym_root_open(".", &root, NULL), 0);
+    assert_int_equal(chdir("/"), 0);
+    assert_int_equal(asym_topology_read(&root, NULL, &f->m, NULL, &f->err), 0);
+    assert_int_equal(chdir(cwd), 0);
+    assert_int_equal(f->m.n_cpus, 3);
+    asym_root_done(&root);
+}
+
+static void environment_leads_nowhere_and_stays_as_it_was(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const env[][2] = {{"HWLOC_SYNTHETIC", "core:64 pu:1"}, {"HWLOC_XMLFILE", HYBRID_XML},
+                                         {"HWLOC_FSROOT", "/nonexistent"},    {"HWLOC_COMPONENTS", "-linux"},
+                                         {"HWLOC_THISSYSTEM", "1"},           {"HWLOC_CPUKINDS_RANKING", "none"}};
+    build_hybrid(f);
+    assert_null(getenv("HWLOC_HIDE_ERRORS"));
+    for (size_t i = 0; i < sizeof env / sizeof *env; i++)
+        setenv(env[i][0], env[i][1], 1);
+    int r = read_tree(f);
+    int x = read_xml(f, "/nonexistent.xml");
+    for (size_t i = 0; i < sizeof env / sizeof *env; i++) {
+        assert_string_equal(getenv(env[i][0]), env[i][1]);
+        unsetenv(env[i][0]);
+    }
+    assert_null(getenv("HWLOC_HIDE_ERRORS"));
+    assert_int_equal(r, 0);
+    assert_int_equal(x, -ENOENT);
+    expect_mask(&f->m.online, "0-7");
+    expect_mask(&f->m.fast, "0-3");
+}
+
+static void live_machine_is_sane(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_root root;
+    char text[8192];
+    struct asym_mask online;
+    assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
+    assert_int_equal(asym_topology_read(&root, NULL, &f->m, &f->notes, &f->err), 0);
+    ssize_t n = asym_root_read(&root, CPU_DIR "online", text, sizeof text);
+    assert_true(n > 0);
+    assert_int_equal(asym_mask_parse_list(text, (size_t)n, &online), 0);
+    assert_true(asym_mask_equal(&f->m.online, &online));
+    assert_true(asym_mask_within(&f->m.usable, &f->m.online));
+    assert_false(asym_mask_empty(&f->m.fast));
+    assert_int_equal(f->notes.n, 3);
+    ASYM_MASK_FOREACH (cpu, &f->m.usable) {
+        assert_true(f->m.cpus[cpu].speed >= 1);
+        assert_in_range(f->m.cpus[cpu].core, 0, f->m.n_cores - 1);
+        assert_in_range(f->m.cpus[cpu].llc, 0, f->m.n_llcs - 1);
+        assert_in_range(f->m.cpus[cpu].type, 0, f->m.n_types - 1);
+    }
+    asym_root_done(&root);
+}
+
+/* XML. */
+
+static void xml_alone_gives_the_machine(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(read_xml(f, HYBRID_XML), 0);
+    assert_int_equal(f->m.n_cpus, 6);
+    expect_mask(&f->m.usable, "0-5");
+    expect_mask(&f->m.fast, "0-1");
+    expect_speed(f, 0, 5.0 / 3.8);
+    assert_int_equal(f->m.n_llcs, 1);
+    assert_int_equal(f->m.n_cores, 6);
+    assert_int_equal(f->m.cpus[0].freq_domain, -1);
+    assert_int_equal(f->notes.n, 1);
+    expect_note(f, ASYM_ORIGIN_CPUKINDS, true, "hwloc cpukinds: 5000 MHz on 0-1, 3800 on 2-5");
+}
+
+static char *slurp(const char *path, size_t *ret_len)
+{
+    static char text[65536];
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    *ret_len = fread(text, 1, sizeof text - 1, f);
+    text[*ret_len] = '\0';
+    fclose(f);
+    return text;
+}
+
+/* What was written to stderr meanwhile: hwloc's own words are for its developers. */
+static int hush_begin(void)
+{
+    int saved = dup(2), fd = open("/tmp", O_TMPFILE | O_RDWR, 0600);
+    assert_true(saved >= 0 && fd >= 0);
+    assert_int_equal(dup2(fd, 2), 2);
+    close(fd);
+    return saved;
+}
+
+static off_t hush_end(int saved)
+{
+    off_t written = lseek(2, 0, SEEK_END);
+    assert_int_equal(dup2(saved, 2), 2);
+    close(saved);
+    return written;
+}
+
+static void expect_bad_xml(struct fixture *f, const void *bytes, size_t len, const char *part)
+{
+    char path[128];
+    struct asym_machine before = f->m;
+    tree_write_bytes(&f->tree, "bad.xml", bytes, len);
+    snprintf(path, sizeof path, "%s/bad.xml", f->tree.path);
+    int saved = hush_begin();
+    int r = read_xml(f, path);
+    assert_int_equal(hush_end(saved), 0);
+    assert_int_equal(r, -EINVAL);
+    expect_error(f, "bad.xml: ");
+    expect_error(f, part);
+    assert_memory_equal(&before, &f->m, sizeof before);
+}
+
+static void bad_xml_of_a_newer_hwloc_says_how_to_export_it(void **state)
+{
+    struct fixture *f = *state;
+    size_t len;
+    char *text = slurp(HYBRID_XML, &len), *at = strstr(text, "version=\"2.0\"");
+    assert_non_null(at);
+    at[strlen("version=\"")] = '3';
+    expect_bad_xml(f, text, len, "made by a newer hwloc");
+    expect_error(f, "lstopo --export-xml-flags v2");
+    memcpy(at, "version=\"x.0\"", 13);
+    expect_bad_xml(f, text, len, "newer hwloc");
+}
+
+static void bad_xml_that_is_not_hwlocs_is_refused_in_words(void **state)
+{
+    struct fixture *f = *state;
+    static const char junk[] = "\x7f"
+                               "ELF\0<topology version=\"2.0\"></topology>";
+    static const char html[] = "<html><topologydiff/></html>\n";
+    static const char hollow[] = "<?xml version=\"1.0\"?>\n<topology version=\"2.0\">\n</topology>\n";
+    expect_bad_xml(f, "", 0, "empty");
+    expect_bad_xml(f, junk, sizeof junk - 1, "not hwloc XML");
+    expect_bad_xml(f, html, sizeof html - 1, "not hwloc XML");
+    expect_bad_xml(f, hollow, sizeof hollow - 1, "damaged");
+    assert_int_equal(read_xml(f, "/tmp"), -EINVAL);
+    expect_error(f, "no regular file");
+    assert_int_equal(read_xml(f, "/nonexistent.xml"), -ENOENT);
+    expect_error(f, "/nonexistent.xml: No such file");
+}
+
+static void bad_xml_that_breaks_off_is_refused_wherever_it_does(void **state)
+{
+    struct fixture *f = *state;
+    size_t len;
+    static char text[65536];
+    memcpy(text, slurp(HYBRID_XML, &len), sizeof text);
+    const char *element = strstr(text, "<topology");
+    assert_non_null(element);
+    for (size_t cut = (size_t)(element - text) + 25; cut < len - 13; cut += 83)
+        expect_bad_xml(f, text, cut, "breaks off");
+    /* With an end tag put after the break it is hwloc that has to notice; some cuts leave a whole machine. */
+    for (size_t cut = (size_t)(element - text) + 25; cut < len - 13; cut += 83) {
+        char path[128];
+        tree_write(&f->tree, "cut.xml", "%.*s</topology>\n", (int)ASYM_MIN(cut, 16000), text);
+        snprintf(path, sizeof path, "%s/cut.xml", f->tree.path);
+        int saved = hush_begin();
+        int r = read_xml(f, path);
+        assert_int_equal(hush_end(saved), 0);
+        assert_true(r == 0 || (r == -EINVAL && f->err.text[0]));
+    }
+}
+
+static void bad_xml_with_a_cpu_beyond_the_limit_is_refused_in_words(void **state)
+{
+    struct fixture *f = *state;
+    char set[1024] = "0x10000000", path[128]; /* CPU 1500 */
+    for (int i = 0; i < 1500 / 32; i++)
+        strcat(set, ",0x0");
+    tree_write(&f->tree, "far.xml",
+               "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n"
+               "<topology version=\"2.0\">\n"
+               "  <object type=\"Machine\" os_index=\"0\" cpuset=\"%s\" complete_cpuset=\"%s\" allowed_cpuset=\"%s\" "
+               "nodeset=\"0x1\" complete_nodeset=\"0x1\" allowed_nodeset=\"0x1\" gp_index=\"1\">\n"
+               "    <object type=\"NUMANode\" os_index=\"0\" cpuset=\"%s\" complete_cpuset=\"%s\" nodeset=\"0x1\" "
+               "complete_nodeset=\"0x1\" gp_index=\"2\"/>\n"
+               "    <object type=\"PU\" os_index=\"1500\" cpuset=\"%s\" complete_cpuset=\"%s\" nodeset=\"0x1\" "
+               "complete_nodeset=\"0x1\" gp_index=\"3\"/>\n  </object>\n</topology>\n",
+               set, set, set, set, set, set, set);
+    snprintf(path, sizeof path, "%s/far.xml", f->tree.path);
+    assert_int_equal(read_xml(f, path), -E2BIG);
+    expect_error(f, "CPU 1500");
+}
+
+static void bad_permission_on_xml_is_said(void **state)
+{
+    struct fixture *f = *state;
+    char path[128];
+    size_t len;
+    const char *text = slurp(HYBRID_XML, &len);
+    tree_write_bytes(&f->tree, "secret.xml", text, len);
+    snprintf(path, sizeof path, "%s/secret.xml", f->tree.path);
+    assert_int_equal(chmod(path, 0), 0);
+    assert_int_equal(chmod(f->tree.path, 0755), 0);
+    pid_t child = fork(); /* root may read anything: the child becomes somebody else */
+    assert_true(child >= 0);
+    if (child == 0) {
+        if (geteuid() == 0 && setuid(65534) < 0)
+            _exit(1);
+        _exit(read_xml(f, path) == -EACCES && strstr(f->err.text, "Permission denied") ? 42 : 2);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 42);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(intel_hybrid_is_told_by_cpufreq),
+        TEST(arm_big_little_is_told_by_cpu_capacity),
+        TEST(sources_that_contradict_are_taken_in_their_order),
+        TEST(source_missing_on_some_cpus_gives_way_to_the_next),
+        TEST(source_missing_on_a_cpu_outside_the_cpuset_is_still_used),
+        TEST(all_cpus_alike_are_one_type),
+        TEST(turbo_bins_are_alike_and_capacity_1024_everywhere_tells_nothing),
+        TEST(turbo_bins_of_one_core_type_do_not_split_it),
+        TEST(scaling_max_freq_is_never_looked_at),
+        TEST(one_cpu_is_a_machine),
+        TEST(offline_cpus_and_gaps_in_the_numbering_are_kept),
+        TEST(effective_cpuset_bounds_what_is_usable),
+        TEST(intel_core_types_without_frequencies_are_ranked),
+        TEST(without_caches_the_package_is_the_llc),
+        TEST(numa_nodes_are_read),
+        TEST(bad_figures_are_taken_for_missing_ones),
+        TEST(bad_list_of_online_cpus_is_refused_in_words),
+        TEST(bad_root_without_cpus_is_refused_in_words),
+        TEST(generation_counts_up_and_notes_may_be_left_out),
+        TEST(root_is_read_by_its_descriptor_after_chdir),
+        TEST(environment_leads_nowhere_and_stays_as_it_was),
+        TEST(live_machine_is_sane),
+        TEST(xml_alone_gives_the_machine),
+        TEST(bad_xml_of_a_newer_hwloc_says_how_to_export_it),
+        TEST(bad_xml_that_is_not_hwlocs_is_refused_in_words),
+        TEST(bad_xml_that_breaks_off_is_refused_wherever_it_does),
+        TEST(bad_xml_with_a_cpu_beyond_the_limit_is_refused_in_words),
+        TEST(bad_permission_on_xml_is_said),
+    };
+    return cmocka_run_group_tests_name("topology", tests, NULL, NULL);
+}
