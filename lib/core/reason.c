@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reasons in words, and the names of phases, classes, pins and signals. */
+#include <asym/plan.h>
+#include <asym/snapshot.h>
+
+#include <stdio.h>
+
+#include "base/macro.h"
+
+/* A format takes no, one or both figures, in order. */
+static const struct {
+    const char *format;
+    unsigned n_figures;
+} rows[ASYM_N_REASONS] = {
+    [ASYM_WHY_NONE] = {"", 0},
+    [ASYM_WHY_KERNEL] = {"kernel thread", 0},
+    [ASYM_WHY_SELF] = {"asymd itself", 0},
+    [ASYM_WHY_FOREIGN_NS] = {"in a PID namespace that cannot be mapped", 0},
+    [ASYM_WHY_OUTSIDE] = {"not among the processes asked for with --pid", 0},
+    [ASYM_WHY_RULE_IGNORE] = {"a rule says ignore", 0},
+    [ASYM_WHY_REALTIME] = {"real-time scheduling policy", 0},
+    [ASYM_WHY_NO_SETAFFINITY] = {"the kernel forbids changing its affinity", 0},
+    [ASYM_WHY_OWN_MASK] = {"carries a mask of its own choice", 0},
+    [ASYM_WHY_FOREIGN] = {"somebody else changed what asymd had set", 0},
+    [ASYM_WHY_DENIED] = {"the kernel refused (errno %.0f)", 1},
+    [ASYM_WHY_SETTLING] = {"started %.2f s ago, settles for %.2f s", 2},
+    [ASYM_WHY_FORKED] = {"created a process: held off for %.1f s more", 1},
+    [ASYM_WHY_IDLE] = {"its application is idle", 0},
+    [ASYM_WHY_POLICY_NONE] = {"policy none steers nothing", 0},
+    [ASYM_WHY_SPINNING] = {"spins at a barrier", 0},
+    [ASYM_WHY_SP] = {"SP: %.2f s of %.2f s boost left", 2},
+    [ASYM_WHY_SP_NO_ROOM] = {"SP, but %.0f of them want %.0f fast CPUs", 2},
+    [ASYM_WHY_MP] = {"MP: a fast CPU to itself", 0},
+    [ASYM_WHY_MP_TURN] = {"MP: its turn, %.0f threads share %.0f fast CPUs", 2},
+    [ASYM_WHY_MP_WAITS] = {"MP: not its turn, %.0f threads share %.0f fast CPUs", 2},
+    [ASYM_WHY_HP] = {"HP: %.1f runnable, above %.0f", 2},
+    [ASYM_WHY_HP_SPARE] = {"HP: fast CPU that SP and MP leave free", 0},
+    [ASYM_WHY_LOW_TLP] = {"low parallelism: %.1f runnable", 1},
+    [ASYM_WHY_HIGH_TLP] = {"fast CPUs are held by lower parallelism than %.1f", 1},
+    [ASYM_WHY_LEAST_FAST_TIME] = {"had %.2f s of fast time, the mean is %.2f s", 2},
+    [ASYM_WHY_HAD_FAST_TIME] = {"had its turn: %.2f s of fast time, the mean is %.2f s", 2},
+    [ASYM_WHY_FAST_BUSY_FIRST] = {"fast CPUs are filled first", 0},
+    [ASYM_WHY_FAST_ALL_BUSY] = {"every fast CPU is busy", 0},
+};
+
+const char *asym_reason_text(enum asym_reason reason, const double figure[2], char *buf, size_t size)
+{
+    if ((unsigned)reason >= ASYM_N_REASONS) {
+        snprintf(buf, size, "reason %d", (int)reason);
+        return buf;
+    }
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+#pragma GCC diagnostic ignored "-Wformat-security"
+    switch (rows[reason].n_figures) {
+    case 0:
+        snprintf(buf, size, "%s", rows[reason].format);
+        break;
+    case 1:
+        snprintf(buf, size, rows[reason].format, figure[0]);
+        break;
+    default:
+        snprintf(buf, size, rows[reason].format, figure[0], figure[1]);
+        break;
+    }
+#pragma GCC diagnostic pop
+    return buf;
+}
+
+static const char *name_of(const char *const *names, size_t n, unsigned i)
+{
+    return i < n ? names[i] : "unknown";
+}
+
+const char *asym_phase_name(enum asym_phase phase)
+{
+    static const char *const names[] = {"idle", "serial", "parallel"};
+    return name_of(names, ASYM_LENGTH(names), (unsigned)phase);
+}
+
+const char *asym_class_name(enum asym_class class)
+{
+    static const char *const names[] = {"none", "MP", "HP", "SP"};
+    return name_of(names, ASYM_LENGTH(names), (unsigned)class);
+}
+
+const char *asym_pin_name(enum asym_pin pin)
+{
+    static const char *const names[] = {"cpu", "llc", "type"};
+    return name_of(names, ASYM_LENGTH(names), (unsigned)pin);
+}
+
+const char *asym_signal_name(enum asym_signal signal)
+{
+    static const char *const names[ASYM_N_SIGNALS] = {"runnable", "ipc", "stall", "profile", "smt"};
+    return name_of(names, ASYM_LENGTH(names), (unsigned)signal);
+}
