@@ -174,8 +174,6 @@ static int walk(hwloc_topology_t t, const char *name, bool allowed_only, struct 
     int last = hwloc_bitmap_last(hwloc_topology_get_topology_cpuset(t));
     if (last < 0)
         return asym_fail(err, -EINVAL, "%s: no CPU is online", name);
-    if (last >= ASYM_MAX_CPUS)
-        return asym_fail(err, -E2BIG, "%s: CPU %d: asymd is made for numbers up to %d", name, last, ASYM_MAX_CPUS - 1);
     int known = hwloc_bitmap_last(hwloc_topology_get_complete_cpuset(t));
     m->n_cpus = (unsigned)ASYM_MIN(ASYM_MAX(last, known), ASYM_MAX_CPUS - 1) + 1;
     for (unsigned i = 0; i < ASYM_MAX_CPUS; i++)
@@ -186,6 +184,8 @@ static int walk(hwloc_topology_t t, const char *name, bool allowed_only, struct 
         if (pu->os_index >= ASYM_MAX_CPUS)
             return asym_fail(err, -E2BIG, "%s: CPU %u: asymd is made for numbers up to %d", name, pu->os_index,
                              ASYM_MAX_CPUS - 1);
+        /* An XML changed by hand may name a CPU that its sets do not hold. */
+        m->n_cpus = ASYM_MAX(m->n_cpus, pu->os_index + 1);
         struct asym_cpu *c = &m->cpus[pu->os_index];
         hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(t, HWLOC_OBJ_CORE, pu);
         int node = pu->nodeset ? hwloc_bitmap_first(pu->nodeset) : -1;
@@ -317,6 +317,8 @@ static void walk_kinds(hwloc_topology_t t, struct asym_machine *m, struct asym_f
         int16_t type = core_type_of(t, k);
         hwloc_bitmap_foreach_begin(cpu, set)
         {
+            if (cpu >= ASYM_MAX_CPUS) /* a set without end in an XML changed by hand */
+                break;
             if (!asym_mask_has(&m->online, cpu))
                 continue;
             m->cpus[cpu].kind = type;
