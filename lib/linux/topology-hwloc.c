@@ -312,13 +312,14 @@ static void walk_kinds(hwloc_topology_t t, struct asym_machine *m, struct asym_f
         int rank, cpu;
         if (hwloc_cpukinds_get_info(t, (unsigned)k, set, &rank, NULL, NULL, 0) < 0)
             continue;
+        /* An XML changed by hand may give a set without end, which the loop below does not bear. */
+        if (hwloc_bitmap_and(set, set, hwloc_topology_get_topology_cpuset(t)) < 0)
+            continue;
         /* Rank -1: hwloc knows the kinds but not their order. */
         double value = rank < 0 ? 0 : figure ? number_of(t, k, figure) : 1 + RANK_STEP * rank;
         int16_t type = core_type_of(t, k);
         hwloc_bitmap_foreach_begin(cpu, set)
         {
-            if (cpu >= ASYM_MAX_CPUS) /* a set without end in an XML changed by hand */
-                break;
             if (!asym_mask_has(&m->online, cpu))
                 continue;
             m->cpus[cpu].kind = type;

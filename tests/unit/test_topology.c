@@ -667,6 +667,20 @@ static void bad_xml_with_a_cpu_beyond_the_limit_is_refused_in_words(void **state
     assert_int_equal(f->m.n_cpus, 1);
 }
 
+static void xml_with_a_kind_without_end_is_cut_at_its_cpus(void **state)
+{
+    struct fixture *f = *state;
+    char path[128];
+    size_t len;
+    char *text = slurp(HYBRID_XML, &len), *at = strstr(text, "<cpukind cpuset=\"0x0000003c\"");
+    assert_non_null(at);
+    memcpy(at + strlen("<cpukind cpuset=\""), "0xf...f00c", 10);
+    tree_write_bytes(&f->tree, "endless.xml", text, len);
+    snprintf(path, sizeof path, "%s/endless.xml", f->tree.path);
+    assert_int_equal(read_xml(f, path), 0);
+    expect_mask(&f->m.usable, "0-5");
+}
+
 static void bad_permission_on_xml_is_said(void **state)
 {
     struct fixture *f = *state;
@@ -722,6 +736,7 @@ int main(void)
         TEST(bad_xml_that_is_not_hwlocs_is_refused_in_words),
         TEST(bad_xml_that_breaks_off_is_refused_wherever_it_does),
         TEST(bad_xml_with_a_cpu_beyond_the_limit_is_refused_in_words),
+        TEST(xml_with_a_kind_without_end_is_cut_at_its_cpus),
         TEST(bad_permission_on_xml_is_said),
     };
     return cmocka_run_group_tests_name("topology", tests, NULL, NULL);
