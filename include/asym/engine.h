@@ -27,9 +27,9 @@ struct asym_classify_settings {
 
 /** [enforce], the part that decides */
 struct asym_enforce_settings {
-    int pin;               /**< enum asym_pin, or -1: as the policy's row says */
-    asym_usec swap_period; /**< mappings change no more often: 100 ms (Saez 2010, 2.1) */
-    asym_usec settle;      /**< a process is not steered before this age: 500 ms */
+    int pin;                /**< enum asym_pin, or -1: as the policy's row says */
+    asym_usec swap_period;  /**< mappings change no more often: 100 ms (Saez 2010, 2.1) */
+    asym_usec settle;       /**< a process is not steered before this age: 500 ms */
     asym_usec fork_holdoff; /**< nor this long after it created another: 10 s */
     asym_usec release;      /**< a thread idle this long gets its mask back: 5 s */
 };

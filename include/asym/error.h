@@ -8,7 +8,6 @@ struct asym_error {
 };
 
 /** Write the message and return code, so that a failing function can end in one statement. err may be NULL. */
-int asym_fail(struct asym_error *err, int code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+int asym_fail(struct asym_error *err, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

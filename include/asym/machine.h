@@ -31,12 +31,12 @@ enum asym_origin {
 
 /** One CPU. Group numbers are dense, starting at 0; -1 where the CPU is not usable or it is unknown. */
 struct asym_cpu {
-    double speed; /**< b_j, relative to the slowest usable CPU: >= 1 (Roehrich 2007, S = (n; b)) */
-    int16_t type; /**< index into asym_machine.types: 0 is the fastest */
-    int16_t kind; /**< hwloc cpukind; CPUs of different kinds are never of one type */
-    int16_t core; /**< physical core: SMT siblings share one */
-    int16_t llc;  /**< last-level cache */
-    int16_t node; /**< NUMA node */
+    double speed;        /**< b_j, relative to the slowest usable CPU: >= 1 (Roehrich 2007, S = (n; b)) */
+    int16_t type;        /**< index into asym_machine.types: 0 is the fastest */
+    int16_t kind;        /**< hwloc cpukind; CPUs of different kinds are never of one type */
+    int16_t core;        /**< physical core: SMT siblings share one */
+    int16_t llc;         /**< last-level cache */
+    int16_t node;        /**< NUMA node */
     int16_t freq_domain; /**< cpufreq policy */
     uint8_t smt_rank;    /**< position among the usable siblings of its core: 0 is the first */
     uint8_t origin;      /**< enum asym_origin of speed */

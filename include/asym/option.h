@@ -24,7 +24,7 @@ struct asym_option {
     const char *section; /**< "asymd"; NULL in a policy's table, where it is policy.NAME */
     const char *key;
     enum asym_option_type type;
-    size_t offset; /**< of the field in its struct */
+    size_t offset;   /**< of the field in its struct */
     const char *def; /**< the default as text, parsed like any other value */
     double min, max;
     int allow_auto;

@@ -36,15 +36,17 @@ enum asym_reason {
     ASYM_WHY_RULE_IGNORE,
     ASYM_WHY_REALTIME,
     ASYM_WHY_NO_SETAFFINITY,
-    ASYM_WHY_OWN_MASK,   /**< carries a mask of its own choice */
-    ASYM_WHY_FOREIGN,    /**< somebody else changed what asymd had set */
-    ASYM_WHY_DENIED,     /**< the kernel refused; figure 0: errno */
-    ASYM_WHY_SETTLING,   /**< figure 0: age, 1: settle, seconds */
-    ASYM_WHY_FORKED,     /**< fork hold-off; figure 0: seconds left */
-    ASYM_WHY_IDLE,       /**< its application is idle */
+    ASYM_WHY_OWN_MASK,    /**< carries a mask of its own choice */
+    ASYM_WHY_FOREIGN,     /**< somebody else changed what asymd had set */
+    ASYM_WHY_DENIED,      /**< the kernel refused; figure 0: errno */
+    ASYM_WHY_SETTLING,    /**< figure 0: age, 1: settle, seconds */
+    ASYM_WHY_FORKED,      /**< fork hold-off; figure 0: seconds left */
+    ASYM_WHY_IDLE,        /**< its application is idle */
     ASYM_WHY_POLICY_NONE, /**< the policy steers nothing */
     ASYM_WHY_SPINNING,
-    ASYM_WHY_LAST_EXCLUSION = ASYM_WHY_SPINNING,
+    ASYM_WHY_NEXT_SWAP,    /**< seen since the last mapping: waits for the next swap period */
+    ASYM_WHY_NOTHING_FREE, /**< its cpuset and the usable CPUs have none in common */
+    ASYM_WHY_LAST_EXCLUSION = ASYM_WHY_NOTHING_FREE,
     /* steered, and why there */
     ASYM_WHY_SP,         /**< figure 0: seconds of boost left, 1: amp_boost */
     ASYM_WHY_SP_NO_ROOM, /**< more SP threads than fast CPUs */
@@ -59,14 +61,15 @@ enum asym_reason {
     ASYM_WHY_HAD_FAST_TIME,
     ASYM_WHY_FAST_BUSY_FIRST, /**< busyfcs */
     ASYM_WHY_FAST_ALL_BUSY,
+    ASYM_WHY_ALIKE, /**< all CPUs are alike: only spread */
     ASYM_N_REASONS
 };
 
 /** What was decided about an application of the snapshot; same order as asym_snapshot.apps. */
 struct asym_plan_app {
     enum asym_phase phase;
-    enum asym_class class; /**< MP, HP, or NONE while idle */
-    double runnable;       /**< by the estimator in force */
+    enum asym_class class;     /**< MP, HP, or NONE while idle */
+    double runnable;           /**< by the estimator in force */
     enum asym_reason excluded; /**< when no thread of it may be steered; else ASYM_WHY_NONE */
     double figure[2];          /**< of excluded */
 };

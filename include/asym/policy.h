@@ -25,19 +25,19 @@ struct asym_arena;
 struct asym_policy_app {
     struct asym_taskid id;
     enum asym_phase phase;
-    enum asym_class class;     /**< MP or HP */
-    double runnable;           /**< by the estimator in force */
-    asym_usec phase_since;     /**< when it entered its phase */
+    enum asym_class class;            /**< MP or HP */
+    double runnable;                  /**< by the estimator in force */
+    asym_usec phase_since;            /**< when it entered its phase */
     uint32_t first_thread, n_threads; /**< its threads stand together in asym_policy_input.threads */
 };
 
 /** A thread of interest that may be steered, as a policy sees it. */
 struct asym_policy_thread {
     struct asym_taskid id;
-    uint32_t app;             /**< index into asym_policy_input.apps */
-    enum asym_class class;    /**< SP, or its application's */
-    asym_usec class_since;    /**< when it got that class */
-    int32_t home; /**< where it stays if all else is equal: the target it was last given, else the CPU
+    uint32_t app;                /**< index into asym_policy_input.apps */
+    enum asym_class class;       /**< SP, or its application's */
+    asym_usec class_since;       /**< when it got that class */
+    int32_t home;                /**< where it stays if all else is equal: the target it was last given, else the CPU
                        it last ran on; -1 when that CPU is not in may */
     const struct asym_mask *may; /**< CPUs it may be given; never empty. Equal sets have equal addresses */
     double runnable, running;    /**< share of the interval: 0..1 */
@@ -70,10 +70,10 @@ struct asym_assignment {
 
 struct asym_policy {
     const char *name;
-    const char *summary;      /**< one line */
-    const char *source;       /**< paper and section */
-    unsigned needs;           /**< bits 1 << enum asym_signal */
-    enum asym_pin pin;        /**< the default of [enforce] pin */
+    const char *summary; /**< one line */
+    const char *source;  /**< paper and section */
+    unsigned needs;      /**< bits 1 << enum asym_signal */
+    enum asym_pin pin;   /**< the default of [enforce] pin */
     size_t params_size, state_size, task_state_size;
     const struct asym_option *options; /**< for [policy.NAME]; ends with key NULL; NULL: none */
     /** Fill ret[0..n_threads). Returns 0, or -ENOBUFS (see arena). */

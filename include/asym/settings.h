@@ -24,18 +24,18 @@ enum asym_method { ASYM_METHOD_NONE };
 
 /** [asymd], the part that is not for the core. */
 struct asym_daemon_settings {
-    char *policy;        /**< name of an existing policy */
-    asym_usec interval;  /**< between two looks: 100 ms */
-    asym_usec duration;  /**< how long a dry run observes: 500 ms */
-    double cpu_budget;   /**< share of one CPU that asymd may use, percent: 1 */
-    int group;           /**< enum asym_grouping */
-    char *state_dir;     /**< where the ledger is: /run/asymd */
+    char *policy;       /**< name of an existing policy */
+    asym_usec interval; /**< between two looks: 100 ms */
+    asym_usec duration; /**< how long a dry run observes: 500 ms */
+    double cpu_budget;  /**< share of one CPU that asymd may use, percent: 1 */
+    int group;          /**< enum asym_grouping */
+    char *state_dir;    /**< where the ledger is: /run/asymd */
 };
 
 /** [asymmetry] */
 struct asym_asymmetry_settings {
-    int method;      /**< enum asym_method */
-    char *slow;      /**< "" (none), a bare number (how many), or a CPU list ("4-4" for one CPU) */
+    int method;       /**< enum asym_method */
+    char *slow;       /**< "" (none), a bare number (how many), or a CPU list ("4-4" for one CPU) */
     char *slow_speed; /**< "50%" of the fastest; percent in (0, 100] */
 };
 

@@ -45,10 +45,10 @@ enum {
 /** Facts about a thread, as bits of asym_task.flags. */
 enum {
     ASYM_TASK_NO_SETAFFINITY = 1 << 0, /**< PF_NO_SETAFFINITY */
-    ASYM_TASK_NEWBORN = 1 << 1, /**< born since the last snapshot; listed even when idle, as it may have
+    ASYM_TASK_NEWBORN = 1 << 1,        /**< born since the last snapshot; listed even when idle, as it may have
                                      inherited a narrowed mask */
-    ASYM_TASK_MASTER = 1 << 2,   /**< RTX: the thread that runs the serial phases */
-    ASYM_TASK_SPINNING = 1 << 3, /**< RTX: waits by spinning: not counted as runnable */
+    ASYM_TASK_MASTER = 1 << 2,         /**< RTX: the thread that runs the serial phases */
+    ASYM_TASK_SPINNING = 1 << 3,       /**< RTX: waits by spinning: not counted as runnable */
 };
 
 /** A process (thread group). */
@@ -66,15 +66,15 @@ struct asym_proc {
 /** A thread that used or waited for a CPU since the last snapshot, or is new. */
 struct asym_task {
     struct asym_taskid id;
-    uint32_t proc;           /**< index into asym_snapshot.procs */
-    uint32_t flags;          /**< ASYM_TASK_* */
-    char comm[ASYM_COMM_LEN]; /**< raw bytes, NUL-terminated; may hold anything but NUL */
-    int32_t cpu;             /**< where it last ran */
-    int8_t nice;             /**< -20..19 */
-    uint8_t sched;           /**< SCHED_OTHER ... as in sched.h */
-    char state;              /**< R, S, D ... from stat */
-    double runnable;         /**< share of the interval running or waiting for a CPU: 0..1 */
-    double running;          /**< share of the interval on a CPU: 0..1 */
+    uint32_t proc;                  /**< index into asym_snapshot.procs */
+    uint32_t flags;                 /**< ASYM_TASK_* */
+    char comm[ASYM_COMM_LEN];       /**< raw bytes, NUL-terminated; may hold anything but NUL */
+    int32_t cpu;                    /**< where it last ran */
+    int8_t nice;                    /**< -20..19 */
+    uint8_t sched;                  /**< SCHED_OTHER ... as in sched.h */
+    char state;                     /**< R, S, D ... from stat */
+    double runnable;                /**< share of the interval running or waiting for a CPU: 0..1 */
+    double running;                 /**< share of the interval on a CPU: 0..1 */
     const struct asym_mask *mask;   /**< its affinity now, offline CPUs included. Borrowed, interned:
                                          equal masks of one snapshot have equal addresses */
     const struct asym_mask *cpuset; /**< what its cgroup lets it have. Borrowed, interned likewise */
@@ -82,13 +82,13 @@ struct asym_task {
 
 /** An application: a process or, where configured, a cgroup (the process set of Saez 2010, 2.1). */
 struct asym_app {
-    struct asym_taskid id; /**< of the process; for a cgroup tid = tgid = 0, start = cgroup inode */
-    const char *cgroup;    /**< path when it is a cgroup, else NULL. Borrowed */
-    char comm[ASYM_COMM_LEN]; /**< of the process, or of the cgroup's busiest */
+    struct asym_taskid id;        /**< of the process; for a cgroup tid = tgid = 0, start = cgroup inode */
+    const char *cgroup;           /**< path when it is a cgroup, else NULL. Borrowed */
+    char comm[ASYM_COMM_LEN];     /**< of the process, or of the cgroup's busiest */
     uint32_t first_task, n_tasks; /**< its threads stand together in asym_snapshot.tasks */
     uint32_t n_threads;           /**< all its threads, listed or not */
     uint32_t runnable_instant;    /**< threads in state R now; spinning ones not counted */
-    double runnable_mean; /**< time-averaged count over the interval (schedstat); spinning not counted */
+    double runnable_mean;         /**< time-averaged count over the interval (schedstat); spinning not counted */
 };
 
 /** What the source could and could not see. Texts are static. */

@@ -17,7 +17,7 @@
 typedef uint64_t asym_usec;
 
 #define ASYM_MSEC ((asym_usec)1000)
-#define ASYM_SEC ((asym_usec)1000000)
+#define ASYM_SEC  ((asym_usec)1000000)
 
 /** A set of CPUs: CPU c is bit c % 64 of word c / 64. Operations: lib/base/mask.h. */
 struct asym_mask {

@@ -18,8 +18,9 @@ bool asym_machine_is_asymmetric(const struct asym_machine *m)
 const char *asym_origin_name(enum asym_origin origin)
 {
     static const char *const names[ASYM_N_ORIGINS] = {
-        [ASYM_ORIGIN_NONE] = "none",        [ASYM_ORIGIN_CONFIG] = "configuration",   [ASYM_ORIGIN_CAP] = "cap",
-        [ASYM_ORIGIN_CAPACITY] = "cpu_capacity", [ASYM_ORIGIN_CPUFREQ] = "cpufreq", [ASYM_ORIGIN_CPUKINDS] = "cpukinds",
+        [ASYM_ORIGIN_NONE] = "none",       [ASYM_ORIGIN_CONFIG] = "configuration",
+        [ASYM_ORIGIN_CAP] = "cap",         [ASYM_ORIGIN_CAPACITY] = "cpu_capacity",
+        [ASYM_ORIGIN_CPUFREQ] = "cpufreq", [ASYM_ORIGIN_CPUKINDS] = "cpukinds",
     };
     return (unsigned)origin < ASYM_N_ORIGINS ? names[origin] : "unknown";
 }
@@ -48,8 +49,7 @@ static unsigned make_dense(struct asym_machine *m, size_t field)
 /* A CPU of which nobody says what core or frequency domain it is in shares neither. */
 static void separate_unknown(struct asym_machine *m)
 {
-    ASYM_MASK_FOREACH(c, &m->usable)
-    {
+    ASYM_MASK_FOREACH (c, &m->usable) {
         if (m->cpus[c].core < 0)
             m->cpus[c].core = (int16_t)(INT16_MAX - c);
         if (m->cpus[c].freq_domain < 0)
@@ -60,8 +60,8 @@ static void separate_unknown(struct asym_machine *m)
 static void rank_siblings(struct asym_machine *m)
 {
     uint8_t seen[ASYM_MAX_CPUS] = {0};
-    ASYM_MASK_FOREACH(c, &m->usable)
-    m->cpus[c].smt_rank = seen[m->cpus[c].core]++;
+    ASYM_MASK_FOREACH (c, &m->usable)
+        m->cpus[c].smt_rank = seen[m->cpus[c].core]++;
 }
 
 static int check_speeds(const struct asym_machine *m, double *ret_slowest)
@@ -70,8 +70,7 @@ static int check_speeds(const struct asym_machine *m, double *ret_slowest)
     unsigned n = 0, unknown = 0;
     if (m->n_cpus > ASYM_MAX_CPUS || asym_mask_empty(&m->usable))
         return -EINVAL;
-    ASYM_MASK_FOREACH(c, &m->usable)
-    {
+    ASYM_MASK_FOREACH (c, &m->usable) {
         double speed = m->cpus[c].speed;
         if ((unsigned)c >= m->n_cpus || !(speed >= 0) || isinf(speed))
             return -EINVAL;
@@ -109,8 +108,8 @@ static void make_types(struct asym_machine *m)
     uint32_t order[ASYM_MAX_CPUS], scratch[ASYM_MAX_CPUS];
     int16_t kinds[ASYM_MAX_TYPES];
     size_t n = 0;
-    ASYM_MASK_FOREACH(c, &m->usable)
-    order[n++] = (uint32_t)c;
+    ASYM_MASK_FOREACH (c, &m->usable)
+        order[n++] = (uint32_t)c;
     asym_sort_index(order, n, scratch, by_speed, m->cpus);
     m->n_types = 0;
     for (size_t i = 0; i < n; i++) {
@@ -177,8 +176,7 @@ int asym_machine_assume_slow(struct asym_machine *m, const struct asym_mask *slo
         return -EINVAL;
     if (!asym_mask_within(slow, &m->usable))
         return -ENXIO;
-    ASYM_MASK_FOREACH(c, slow)
-    {
+    ASYM_MASK_FOREACH (c, slow) {
         m->cpus[c].speed *= factor;
         m->cpus[c].origin = ASYM_ORIGIN_CONFIG;
     }
@@ -194,8 +192,7 @@ static void find_units(const struct asym_machine *m, int16_t unit[ASYM_MAX_CPUS]
     int16_t core_unit[ASYM_MAX_CPUS], domain_unit[ASYM_MAX_CPUS];
     memset(core_unit, -1, sizeof core_unit);
     memset(domain_unit, -1, sizeof domain_unit);
-    ASYM_MASK_FOREACH(c, &m->usable)
-    {
+    ASYM_MASK_FOREACH (c, &m->usable) {
         int16_t *owners[] = {&core_unit[m->cpus[c].core], &domain_unit[m->cpus[c].freq_domain]};
         unit[c] = (int16_t)c;
         for (size_t i = 0; i < ASYM_LENGTH(owners); i++) {
@@ -246,8 +243,7 @@ int asym_machine_choose_slow(const struct asym_machine *m, unsigned n, struct as
     if (n == 0 || n >= asym_mask_count(&m->usable))
         return -ERANGE;
     find_units(m, unit);
-    ASYM_MASK_FOREACH(c, &m->usable)
-    {
+    ASYM_MASK_FOREACH (c, &m->usable) {
         size[unit[c]]++;
         llc_size[m->cpus[c].llc]++;
     }
@@ -255,8 +251,7 @@ int asym_machine_choose_slow(const struct asym_machine *m, unsigned n, struct as
         int best = pick_unit(m, unit, size, llc_size, llc_slow, &slow, left);
         if (best < 0)
             return -ERANGE;
-        ASYM_MASK_FOREACH(c, &m->usable)
-        {
+        ASYM_MASK_FOREACH (c, &m->usable) {
             if (unit[c] == best) {
                 asym_mask_set(&slow, (unsigned)c);
                 llc_slow[m->cpus[c].llc]++;

@@ -28,6 +28,8 @@ static const struct {
     [ASYM_WHY_IDLE] = {"its application is idle", 0},
     [ASYM_WHY_POLICY_NONE] = {"policy none steers nothing", 0},
     [ASYM_WHY_SPINNING] = {"spins at a barrier", 0},
+    [ASYM_WHY_NEXT_SWAP] = {"waits for the next swap period", 0},
+    [ASYM_WHY_NOTHING_FREE] = {"none of its CPUs is usable", 0},
     [ASYM_WHY_SP] = {"SP: %.2f s of %.2f s boost left", 2},
     [ASYM_WHY_SP_NO_ROOM] = {"SP, but %.0f of them want %.0f fast CPUs", 2},
     [ASYM_WHY_MP] = {"MP: a fast CPU to itself", 0},
@@ -41,6 +43,7 @@ static const struct {
     [ASYM_WHY_HAD_FAST_TIME] = {"had its turn: %.2f s of fast time, the mean is %.2f s", 2},
     [ASYM_WHY_FAST_BUSY_FIRST] = {"fast CPUs are filled first", 0},
     [ASYM_WHY_FAST_ALL_BUSY] = {"every fast CPU is busy", 0},
+    [ASYM_WHY_ALIKE] = {"all CPUs are alike: only spread", 0},
 };
 
 const char *asym_reason_text(enum asym_reason reason, const double figure[2], char *buf, size_t size)
