@@ -82,7 +82,7 @@ struct asym_task {
 
 /** An application: a process or, where configured, a cgroup (the process set of Saez 2010, 2.1). */
 struct asym_app {
-    struct asym_taskid id;        /**< of the process; for a cgroup tid = tgid = 0, start = cgroup inode */
+    struct asym_taskid id;        /**< of the process; for a cgroup tid = tgid = 0, start = a hash of its path */
     const char *cgroup;           /**< path when it is a cgroup, else NULL. Borrowed */
     char comm[ASYM_COMM_LEN];     /**< of the process, or of the cgroup's busiest */
     uint32_t first_task, n_tasks; /**< its threads stand together in asym_snapshot.tasks */

@@ -26,8 +26,8 @@ struct asym_procfs_config {
     struct asym_births *births;         /* borrowed; NULL: scan instead */
     const char *births_why;             /* why there are none; static; NULL where births are given */
     enum asym_grouping group;
-    const int32_t *pids; /* only these and their descendants; copied */
-    size_t n_pids;       /* 0: all */
+    const int32_t *pids;            /* only these and their descendants; copied */
+    size_t n_pids;                  /* 0: all */
     const struct asym_rules *rules; /* borrowed; NULL: none */
 };
 

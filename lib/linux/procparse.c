@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "linux/procparse.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/parse.h"
+
+/* Fields of stat behind the name, numbered as in proc(5). */
+enum { STATE = 3, PPID = 4, FLAGS = 9, NICE = 19, START = 22, PROCESSOR = 39, POLICY = 41, LAST = POLICY };
+
+static const char *last_parenthesis(const char *text, size_t len)
+{
+    return memrchr(text, ')', len);
+}
+
+/* Negative numbers come in fields nobody asks for, and in nice. */
+static int number(const char **at, const char *end, int64_t *ret)
+{
+    const char *p = *at;
+    while (p < end && *p == ' ')
+        p++;
+    const char *first = p;
+    while (p < end && *p != ' ' && *p != '\n')
+        p++;
+    uint64_t large;
+    *at = p;
+    if (asym_parse_i64(first, (size_t)(p - first), ret) == 0)
+        return 0;
+    /* Some fields are unsigned 64 bits (addresses); their exact value is not wanted. */
+    if (asym_parse_u64(first, (size_t)(p - first), &large) < 0)
+        return -EINVAL;
+    *ret = INT64_MAX;
+    return 0;
+}
+
+int asym_parse_stat(const char *text, size_t len, struct asym_stat *ret)
+{
+    const char *open = memchr(text, '(', len), *close = last_parenthesis(text, len), *end = text + len;
+    int64_t field[LAST + 1] = {0};
+    struct asym_stat s = {.state = '\0'};
+    if (!open || !close || close < open || end - close < 4 || close[1] != ' ')
+        return -EINVAL;
+    s.state = close[2];
+    const char *at = close + 3;
+    for (int i = STATE + 1; i <= LAST; i++)
+        if (number(&at, end, &field[i]) < 0)
+            return -EINVAL;
+    size_t n = ASYM_MIN((size_t)(close - open - 1), sizeof s.comm - 1);
+    memcpy(s.comm, open + 1, n);
+    s.ppid = (int32_t)field[PPID];
+    s.flags = (uint32_t)field[FLAGS];
+    s.nice = (int8_t)field[NICE];
+    s.start = (uint64_t)field[START];
+    s.cpu = (int32_t)field[PROCESSOR];
+    s.sched = (uint8_t)field[POLICY];
+    *ret = s;
+    return 0;
+}
+
+int asym_parse_schedstat(const char *text, size_t len, struct asym_schedstat *ret)
+{
+    const char *at = text, *end = text + len;
+    int64_t n[3];
+    for (size_t i = 0; i < ASYM_LENGTH(n); i++)
+        if (number(&at, end, &n[i]) < 0 || n[i] < 0)
+            return -EINVAL;
+    *ret = (struct asym_schedstat){(uint64_t)n[0], (uint64_t)n[1], (uint64_t)n[2]};
+    return 0;
+}
+
+int asym_parse_status_line(const char *text, size_t len, const char *key, const char **ret_value, size_t *ret_len)
+{
+    size_t n = strlen(key);
+    const char *end = text + len;
+    for (const char *line = text; line < end;) {
+        const char *stop = memchr(line, '\n', (size_t)(end - line));
+        if (!stop)
+            stop = end;
+        if ((size_t)(stop - line) > n && memcmp(line, key, n) == 0 && line[n] == ':') {
+            const char *value = line + n + 1;
+            while (value < stop && (*value == ' ' || *value == '\t'))
+                value++;
+            *ret_value = value;
+            *ret_len = (size_t)(stop - value);
+            return 0;
+        }
+        line = stop + 1;
+    }
+    return -ENOENT;
+}
+
+/* Is word one of the comma-separated names? */
+static int lists(const char *names, size_t len, const char *word)
+{
+    size_t n = strlen(word);
+    for (size_t i = 0; i + n <= len; i++)
+        if ((i == 0 || names[i - 1] == ',') && memcmp(names + i, word, n) == 0 && (i + n == len || names[i + n] == ','))
+            return 1;
+    return 0;
+}
+
+int asym_parse_cgroup(const char *text, size_t len, const char **ret_path, size_t *ret_len, int *ret_v1)
+{
+    const char *end = text + len, *unified = NULL;
+    size_t unified_len = 0;
+    for (const char *line = text; line < end;) {
+        const char *stop = memchr(line, '\n', (size_t)(end - line));
+        if (!stop)
+            stop = end;
+        const char *a = memchr(line, ':', (size_t)(stop - line));
+        const char *b = a ? memchr(a + 1, ':', (size_t)(stop - a - 1)) : NULL;
+        if (b && lists(a + 1, (size_t)(b - a - 1), "cpuset")) {
+            *ret_path = b + 1;
+            *ret_len = (size_t)(stop - b - 1);
+            *ret_v1 = 1;
+            return 0;
+        }
+        if (b && b == a + 1) {
+            unified = b + 1;
+            unified_len = (size_t)(stop - b - 1);
+        }
+        line = stop + 1;
+    }
+    if (!unified)
+        return -ENOENT;
+    *ret_path = unified;
+    *ret_len = unified_len;
+    *ret_v1 = 0;
+    return 0;
+}
