@@ -251,7 +251,7 @@ static int on_reload(sd_event_source *source, const struct signalfd_siginfo *inf
         if (r < 0)
             asym_settings_free(fresh);
     }
-    snprintf(s->reload_error, sizeof s->reload_error, "%s", r < 0 ? err.text : "");
+    snprintf(s->reload_error, sizeof s->reload_error, "%.255s", r < 0 ? err.text : "");
     if (r < 0)
         asym_log_say(&s->run->log, LOG_ERR, "%s; the configuration in force stays", err.text);
     else

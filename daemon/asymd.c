@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/macro.h"
+#include "daemon/run.h"
+
+static const struct {
+    enum asym_mode mode;
+    enum asym_exit (*run)(struct asym_run *run);
+    bool machine; /* it looks at the machine */
+} modes[] = {
+    {ASYM_MODE_SERVICE, asym_mode_service, true}, {ASYM_MODE_DRY_RUN, asym_mode_dry_run, true},
+    {ASYM_MODE_ONCE, asym_mode_once, true},       {ASYM_MODE_RESTORE, asym_mode_restore, false},
+    {ASYM_MODE_CHECK, asym_mode_check, true},     {ASYM_MODE_PRINT_CONFIG, asym_mode_print_config, false},
+};
+
+static void run_done(struct asym_run *run)
+{
+    asym_settings_free(run->settings);
+    asym_root_done(&run->root);
+    free(run->machine);
+}
+
+static enum asym_exit start(struct asym_run *run, size_t mode)
+{
+    struct asym_error err = {""};
+    int r = asym_run_settings(run->cli, &run->settings, &err);
+    if (r < 0) {
+        /* A file that cannot be read is a matter of configuration, whatever the errno. */
+        asym_log_say(&run->log, LOG_ERR, "%s", err.text);
+        return ASYM_EXIT_USAGE;
+    }
+    r = asym_root_open(run->cli->root, &run->root, &err);
+    if (r >= 0 && modes[mode].machine)
+        r = asym_run_machine(run, &err);
+    if (r < 0) {
+        asym_log_say(&run->log, LOG_ERR, "%s", err.text);
+        return run->cli->root || run->cli->topology ? ASYM_EXIT_USAGE : asym_run_exit(r);
+    }
+    return modes[mode].run(run);
+}
+
+int main(int argc, char **argv)
+{
+    ASYM_CLEANUP(asym_cli_done) struct asym_cli cli = {0};
+    ASYM_CLEANUP(run_done) struct asym_run run = {.cli = &cli, .root = {.fd = -1}};
+    struct asym_error err = {""};
+    asym_log_init(&run.log);
+    if (asym_cli_parse(argc, argv, &cli, &err) < 0) {
+        asym_log_say(&run.log, LOG_ERR, "%s", err.text);
+        return ASYM_EXIT_USAGE;
+    }
+    if (cli.mode == ASYM_MODE_HELP) {
+        asym_cli_help(stdout);
+        return ASYM_EXIT_DONE;
+    }
+    if (cli.mode == ASYM_MODE_VERSION) {
+        puts("asymd " ASYM_VERSION);
+        return ASYM_EXIT_DONE;
+    }
+    for (size_t i = 0; i < ASYM_LENGTH(modes); i++)
+        if (modes[i].mode == cli.mode)
+            return (int)start(&run, i);
+    return ASYM_EXIT_USAGE;
+}

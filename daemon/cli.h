@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** The command line of asymd: one table of rows for parsing, --help and the manual. */
+#ifndef ASYM_DAEMON_CLI_H
+#define ASYM_DAEMON_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <asym/error.h>
+
+enum asym_mode {
+    ASYM_MODE_SERVICE,
+    ASYM_MODE_DRY_RUN,
+    ASYM_MODE_ONCE,
+    ASYM_MODE_RESTORE,
+    ASYM_MODE_CHECK,
+    ASYM_MODE_PRINT_CONFIG,
+    ASYM_MODE_HELP,
+    ASYM_MODE_VERSION,
+};
+
+struct asym_cli_assignment {
+    char *text;         /**< SECTION.KEY=VALUE; owned */
+    const char *origin; /**< the option that said it; static */
+};
+
+struct asym_cli {
+    enum asym_mode mode;
+    bool json, config_given;
+    const char *config, *root, *topology; /**< borrowed from argv or static; NULL: not given */
+    int32_t *pids;
+    size_t n_pids;
+    struct asym_cli_assignment *assignments; /**< in the order given */
+    size_t n_assignments;
+};
+
+/** 0; -EINVAL with err, which names the nearest option. */
+int asym_cli_parse(int argc, char **argv, struct asym_cli *ret_cli, struct asym_error *err);
+void asym_cli_done(struct asym_cli *cli);
+void asym_cli_help(FILE *out);
+
+/** A row, for the manual. argument NULL: takes none. */
+struct asym_cli_row {
+    const char *name, *argument, *help;
+};
+
+/** NULL behind the last. */
+const struct asym_cli_row *asym_cli_row_at(size_t i);
+
+#endif
