@@ -79,32 +79,65 @@ static uint64_t cost_of(const struct asym_spread *sp, int home, int cpu)
     return (uint64_t)sp->core_load[c->core] << 32 | (uint64_t)c->type << 16 | far << 8 | c->smt_rank;
 }
 
+static uint32_t most_siblings(const struct asym_machine *m, const struct asym_mask *cpus)
+{
+    uint32_t most = 1;
+    ASYM_MASK_FOREACH (c, cpus)
+        most = ASYM_MAX(most, m->cpus[c].smt_rank + 1u);
+    return most;
+}
+
+static void take(struct asym_spread *sp, uint32_t t, int cpu, struct asym_mask *avail)
+{
+    put(sp, t, cpu);
+    asym_mask_clear(avail, (unsigned)cpu);
+}
+
+static size_t keep_homes(struct asym_spread *sp, const uint32_t *list, size_t n, struct asym_mask *avail,
+                         uint32_t level)
+{
+    size_t given = 0;
+    for (size_t i = 0; i < n; i++) {
+        int home = sp->in->threads[list[i]].home;
+        if (sp->ret[list[i]].cpu >= 0 || !asym_mask_has(avail, home) ||
+            sp->core_load[sp->in->machine->cpus[home].core] > level)
+            continue;
+        take(sp, list[i], home, avail);
+        given++;
+    }
+    return given;
+}
+
+static int cheapest(const struct asym_spread *sp, const struct asym_policy_thread *t, const struct asym_mask *avail,
+                    uint32_t level)
+{
+    struct asym_mask open = asym_mask_and(avail, t->may);
+    int best = -1;
+    ASYM_MASK_FOREACH (c, &open)
+        if (sp->core_load[sp->in->machine->cpus[c].core] <= level &&
+            (best < 0 || cost_of(sp, t->home, c) < cost_of(sp, t->home, best)))
+            best = c;
+    return best;
+}
+
+/*
+ * Cores fill level by level: whoever stays at home on a core with level threads must know that no core with fewer is open
+ * to those that come later, or a second plan would move the third sibling of a core to another's place.
+ */
 size_t asym_spread_give(struct asym_spread *sp, const uint32_t *list, size_t n, struct asym_mask *avail)
 {
     size_t room = asym_mask_count(avail), given = 0;
-    /* Those that will surely get one keep their home first, or another would take it from under them. */
-    for (size_t i = 0; i < n && i < room; i++) {
-        int home = sp->in->threads[list[i]].home;
-        if (!asym_mask_has(avail, home) || sp->core_load[sp->in->machine->cpus[home].core] > 0)
-            continue;
-        put(sp, list[i], home);
-        asym_mask_clear(avail, (unsigned)home);
-        given++;
-    }
-    for (size_t i = 0; i < n && given < room; i++) {
-        const struct asym_policy_thread *t = &sp->in->threads[list[i]];
-        if (sp->ret[list[i]].cpu >= 0)
-            continue;
-        struct asym_mask open = asym_mask_and(avail, t->may);
-        int best = -1;
-        ASYM_MASK_FOREACH (c, &open)
-            if (best < 0 || cost_of(sp, t->home, c) < cost_of(sp, t->home, best))
-                best = c;
-        if (best < 0)
-            continue;
-        put(sp, list[i], best);
-        asym_mask_clear(avail, (unsigned)best);
-        given++;
+    uint32_t most = most_siblings(sp->in->machine, avail);
+    for (uint32_t level = 0; level < most && given < room; level++) {
+        /* Those that will surely get one keep their home first, or another would take it from under them. */
+        given += keep_homes(sp, list, ASYM_MIN(n, room), avail, level);
+        for (size_t i = 0; i < n && given < room; i++) {
+            int cpu = sp->ret[list[i]].cpu >= 0 ? -1 : cheapest(sp, &sp->in->threads[list[i]], avail, level);
+            if (cpu < 0)
+                continue;
+            take(sp, list[i], cpu, avail);
+            given++;
+        }
     }
     return given;
 }
@@ -221,14 +254,6 @@ static void run_round(struct asym_spread *sp, struct group *g, const struct roun
                 return;
         }
     }
-}
-
-static uint32_t most_siblings(const struct asym_machine *m, const struct asym_mask *cpus)
-{
-    uint32_t most = 1;
-    ASYM_MASK_FOREACH (c, cpus)
-        most = ASYM_MAX(most, m->cpus[c].smt_rank + 1u);
-    return most;
 }
 
 static void place_group(struct asym_spread *sp, struct group *g)
