@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * The ledger's file. Text, a record a line:
+ *
+ *     asymd-ledger 1 BOOT_ID
+ *     T tid tgid start  original_nice original_reset whole boosted  set_nice before_nice  original set before
+ *     G tid tgid start
+ *
+ * T is what is known of a thread from here on, G that it needs nothing any more. Masks are CPU lists, "-" when empty.
+ */
+#ifndef ASYM_LINUX_LEDGER_FILE_H
+#define ASYM_LINUX_LEDGER_FILE_H
+
+#include "linux/ledger-internal.h"
+
+/** Read what an earlier asymd left, and begin a fresh file with what of it still counts. 0; -errno with err. */
+int asym_ledger_read_file(struct asym_ledger *l, struct asym_error *err);
+
+#endif
