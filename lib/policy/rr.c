@@ -16,6 +16,7 @@
 struct thread_state {
     double fast_time; /* seconds */
     bool known, was_fast;
+    bool held; /* a fast CPU to itself, which those that may run nowhere else do not */
 };
 
 static struct thread_state *state_of(const struct asym_policy_input *in, size_t t)
@@ -32,6 +33,8 @@ static int by_fast_time(uint32_t a, uint32_t b, const void *ctx)
         return -1;
     if (x->fast_time > y->fast_time)
         return 1;
+    if (x->held != y->held)
+        return y->held - x->held;
     return asym_mask_has(&in->machine->fast, in->threads[b].home) -
            asym_mask_has(&in->machine->fast, in->threads[a].home);
 }
@@ -70,6 +73,8 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     asym_sort_index(order, in->n_threads, scratch, by_fast_time, in);
     struct asym_mask fast = in->machine->fast;
     asym_spread_give(&sp, order, in->n_threads, &fast);
+    for (size_t i = 0; i < in->n_threads; i++)
+        state_of(in, i)->held = ret[i].cpu >= 0;
     struct asym_mask rest = asym_mask_or(&in->machine->slow, &fast);
     if (asym_mask_empty(&rest))
         rest = in->machine->usable;
