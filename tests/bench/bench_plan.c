@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a step of the engine costs: median CPU time with 1,000 and 10,000 threads on 256 CPUs. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <asym/engine.h>
+
+#include "base/macro.h"
+#include "support/generate.h"
+
+#define N_CPUS  256
+#define N_FAST  64
+#define N_STEPS 51
+#define PER_APP 10
+
+static double cpu_time(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+static struct asym_engine *new_engine(const struct asym_policy *policy)
+{
+    static const double zeroes[32];
+    const struct asym_engine_config config = {
+        .policy = policy,
+        .params = zeroes,
+        .classify = {.serial_max_threads = 2, .hp_threshold = UINT32_MAX, .amp_boost = ASYM_SEC, .hysteresis = 1},
+        .enforce = {.pin = -1, .swap_period = 100 * ASYM_MSEC, .release = 5 * ASYM_SEC},
+    };
+    struct asym_engine *e;
+    if (policy->params_size > sizeof zeroes || asym_engine_new(&config, &e) < 0)
+        abort();
+    return e;
+}
+
+/* All outcomes are DONE, so that each step works on what the one before has set. Milliseconds. */
+static double median_step(const struct asym_policy *policy, const struct asym_machine *m, unsigned n_threads)
+{
+    double times[N_STEPS];
+    unsigned *sizes = calloc(n_threads / PER_APP, sizeof *sizes);
+    struct asym_outcome *outcomes = calloc(2 * n_threads, sizeof *outcomes);
+    if (!sizes || !outcomes)
+        abort();
+    for (size_t a = 0; a < n_threads / PER_APP; a++)
+        sizes[a] = PER_APP;
+    struct gen_load *load = gen_load_new(m, sizes, n_threads / PER_APP);
+    if (!load)
+        abort();
+    struct asym_engine *e = new_engine(policy);
+    for (size_t k = 0; k < N_STEPS; k++) {
+        const struct asym_plan *plan;
+        const struct asym_action *actions;
+        size_t n;
+        double begin = cpu_time();
+        if (asym_engine_step(e, &load->s, &plan, &actions, &n) < 0)
+            abort();
+        times[k] = cpu_time() - begin;
+        gen_load_apply(load, actions, n);
+        gen_load_move(load, plan);
+        asym_engine_outcomes(e, outcomes, n);
+        gen_load_pass(load, 100 * ASYM_MSEC);
+    }
+    asym_engine_free(e);
+    gen_load_free(load);
+    free(outcomes);
+    free(sizes);
+    qsort(times, N_STEPS, sizeof times[0], by_value);
+    return times[N_STEPS / 2];
+}
+
+int main(void)
+{
+    static const char *const names[] = {"pa", "mintlp", "busyfcs", "rr"};
+    static struct asym_machine m;
+    gen_plain_machine(&m, N_CPUS, N_FAST);
+    printf("CPU time of a step, median of %d, %d CPUs, %d of them fast, %d threads per application\n", N_STEPS, N_CPUS,
+           N_FAST, PER_APP);
+    printf("%-10s %14s %14s %8s\n", "policy", "1,000 threads", "10,000 threads", "growth");
+    for (size_t i = 0; i < ASYM_LENGTH(names); i++) {
+        const struct asym_policy *policy = asym_policy_find(names[i]);
+        if (!policy)
+            return 1;
+        double few = median_step(policy, &m, 1000), many = median_step(policy, &m, 10000);
+        printf("%-10s %11.3f ms %11.3f ms %8.1f\n", names[i], few, many, many / few);
+    }
+    return 0;
+}
