@@ -5,9 +5,6 @@
 
 #include "base/mask.h"
 
-#define IDLE_BELOW 0.5
-#define ONE_BELOW  1.5
-
 unsigned asym_hp_threshold(const struct asym_classify_settings *c, const struct asym_machine *m)
 {
     return c->hp_threshold != UINT_MAX ? c->hp_threshold : asym_mask_count(&m->fast) + 1;
@@ -18,90 +15,94 @@ double asym_classify_runnable(const struct asym_classify_settings *c, const stru
     return c->estimator == ASYM_ESTIMATOR_INSTANT ? app->runnable_instant : app->runnable_mean;
 }
 
-/* Held for n intervals? Counts how long the same new value has been seen. */
-static bool held(unsigned *count, bool same_as_before, unsigned hysteresis)
+static unsigned whole_threads(double runnable)
 {
-    *count = same_as_before ? *count + 1 : 1;
-    return *count >= hysteresis;
+    if (!(runnable >= 0.5))
+        return 0;
+    return runnable < UINT_MAX / 2 ? (unsigned)(runnable + 0.5) : UINT_MAX / 2;
 }
 
-static void take_phase(const struct asym_classify_settings *c, struct asym_app_memory *m, double runnable,
-                       asym_usec now)
+static void hold(struct asym_held *h, unsigned seen, unsigned hysteresis, asym_usec now)
 {
-    enum asym_phase phase = ASYM_PHASE_PARALLEL;
-    if (runnable < IDLE_BELOW)
-        phase = ASYM_PHASE_IDLE;
-    else if (runnable <= c->serial_max_threads)
-        phase = ASYM_PHASE_SERIAL;
-    bool now_held = held(&m->phase_held, phase == m->next_phase, c->hysteresis);
-    m->next_phase = phase;
-    if (phase != m->phase && now_held) {
-        m->phase = phase;
-        m->phase_since = now;
+    if (seen == h->value) {
+        h->count = 0;
+        return;
     }
+    h->count = seen == h->next ? h->count + 1 : 1;
+    h->next = seen;
+    if (h->count < hysteresis)
+        return;
+    *h = (struct asym_held){.value = seen, .next = seen, .since = now};
 }
 
-static void take_class(const struct asym_classify_settings *c, struct asym_app_memory *m, double runnable,
-                       unsigned threshold)
-{
-    enum asym_class class = ASYM_CLASS_MP;
-    if (runnable < IDLE_BELOW)
-        class = ASYM_CLASS_NONE;
-    else if (runnable > threshold)
-        class = ASYM_CLASS_HP;
-    bool now_held = held(&m->class_held, class == m->next_class, c->hysteresis);
-    m->next_class = class;
-    if (now_held)
-        m->class = class;
-}
-
-static const struct asym_task *busiest(const struct asym_snapshot *s, const struct asym_app *app)
+/* Of equals the one that has it keeps it. */
+static const struct asym_task *busiest(const struct asym_snapshot *s, const struct asym_app *app, int32_t keep)
 {
     const struct asym_task *best = NULL;
     for (uint32_t i = 0; i < app->n_tasks; i++) {
         const struct asym_task *t = &s->tasks[app->first_task + i];
         if (t->flags & ASYM_TASK_SPINNING)
             continue;
-        if (!best || t->runnable > best->runnable)
+        if (!best || t->runnable > best->runnable || (t->id.tid == keep && t->runnable >= best->runnable))
             best = t;
     }
     return best;
 }
 
-static void take_sp(const struct asym_classify_settings *c, struct asym_app_memory *m, const struct asym_snapshot *s,
-                    const struct asym_app *app, double runnable)
+static void boost(const struct asym_classify_settings *c, struct asym_app_memory *m, const struct asym_snapshot *s,
+                  const struct asym_app *app)
 {
-    if (runnable >= ONE_BELOW) {
-        m->many = true;
-        m->sp = (struct asym_taskid){0};
-        return;
-    }
-    if (m->sp.tid != 0 && s->now - m->sp_since >= c->amp_boost)
-        m->sp = (struct asym_taskid){0};
-    if (!m->many || runnable < IDLE_BELOW)
-        return;
-    m->many = false;
-    const struct asym_task *t = busiest(s, app);
-    if (t) {
-        m->sp = t->id;
+    if (m->crowd.value == ASYM_CROWD_MANY) {
+        m->was_many = true;
+        m->boosting = false;
+    } else if (m->crowd.value == ASYM_CROWD_ONE && m->was_many) {
+        m->was_many = false;
+        m->boosting = true;
         m->sp_since = s->now;
+    } else if (m->crowd.value == ASYM_CROWD_NONE && s->now - m->crowd.since > c->amp_boost) {
+        m->was_many = false;
     }
+    if (m->boosting && s->now - m->sp_since >= c->amp_boost)
+        m->boosting = false;
+    if (m->boosting && m->crowd.value == ASYM_CROWD_ONE && app) {
+        const struct asym_task *t = busiest(s, app, m->sp.tid);
+        if (t)
+            m->sp = t->id;
+    }
+    if (!m->boosting)
+        m->sp = (struct asym_taskid){0};
 }
 
 void asym_classify(const struct asym_classify_settings *c, const struct asym_snapshot *s, const struct asym_app *app,
                    struct asym_app_memory *memory)
 {
-    double runnable = asym_classify_runnable(c, app);
-    take_phase(c, memory, runnable, s->now);
-    take_class(c, memory, runnable, asym_hp_threshold(c, s->machine));
-    take_sp(c, memory, s, app, runnable);
+    unsigned n = app ? whole_threads(asym_classify_runnable(c, app)) : 0;
+    enum asym_phase phase = ASYM_PHASE_IDLE;
+    enum asym_class class = ASYM_CLASS_NONE;
+    enum asym_crowd crowd = ASYM_CROWD_NONE;
+    if (n > 0) {
+        phase = n > c->serial_max_threads ? ASYM_PHASE_PARALLEL : ASYM_PHASE_SERIAL;
+        class = n > asym_hp_threshold(c, s->machine) ? ASYM_CLASS_HP : ASYM_CLASS_MP;
+        crowd = n > 1 ? ASYM_CROWD_MANY : ASYM_CROWD_ONE;
+    }
+    hold(&memory->phase, phase, c->hysteresis, s->now);
+    hold(&memory->class, class, c->hysteresis, s->now);
+    hold(&memory->crowd, crowd, c->hysteresis, s->now);
+    boost(c, memory, s, app);
 }
 
-double asym_classify_sp_left(const struct asym_classify_settings *c, const struct asym_app_memory *memory,
-                             const struct asym_taskid *id, asym_usec now)
+bool asym_classify_is_blank(const struct asym_classify_settings *c, const struct asym_app_memory *memory, asym_usec now)
 {
-    if (memory->sp.tid == 0 || memory->sp.tid != id->tid || memory->sp.start != id->start ||
-        now - memory->sp_since >= c->amp_boost)
-        return 0;
-    return (double)(c->amp_boost - (now - memory->sp_since)) / (double)ASYM_SEC;
+    return memory->phase.value == ASYM_PHASE_IDLE && memory->class.value == ASYM_CLASS_NONE &&
+           memory->crowd.value == ASYM_CROWD_NONE && !memory->boosting && now - memory->crowd.since > c->amp_boost;
+}
+
+enum asym_class asym_classify_thread(const struct asym_app_memory *memory, const struct asym_taskid *id,
+                                     asym_usec *ret_since)
+{
+    if (!memory->boosting || memory->crowd.value != ASYM_CROWD_ONE || memory->sp.tid != id->tid ||
+        memory->sp.tgid != id->tgid || memory->sp.start != id->start)
+        return (enum asym_class)memory->class.value;
+    *ret_since = memory->sp_since;
+    return ASYM_CLASS_SP;
 }

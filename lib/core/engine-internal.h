@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "core/classify.h"
+#include "core/heirs.h"
 #include "core/memory.h"
 #include "core/table.h"
 
@@ -29,17 +30,41 @@ struct asym_interner {
     uint32_t n, n_slots;
 };
 
+/** A thread that asymd leaves alone for good, and that has not run for a while. One per tid: its reuse ends it. */
+struct asym_untouchable {
+    struct asym_taskid key; /* tid only */
+    struct asym_taskid id;
+    enum asym_reason reason;
+    int error;
+};
+
+/** What the tables of a step are kept in. */
+struct asym_pools {
+    struct asym_pool arena, views, view_apps, view_task, assignments, plan_apps, plan_tasks, actions, may, slots,
+        memory, llcs;
+};
+
 struct asym_engine {
     struct asym_engine_config config; /* params points into params */
     void *params, *policy_state;
-    struct asym_table threads, apps; /* asym_thread_memory + the policy's state; asym_app_memory */
-    struct asym_pool arena, views, view_apps, view_memory, assignments, plan_apps, plan_tasks, actions, may, slots;
+    struct asym_table threads;      /* asym_thread_memory + the policy's state */
+    struct asym_table apps;         /* asym_app_memory */
+    struct asym_table untouchables; /* asym_untouchable */
+    struct asym_table procs;        /* of the running step: asym_proc_entry */
+    struct asym_heirs heirs;
+    struct asym_pools pools;
     uint64_t step, plan; /* numbers of the running step and of the last plan */
     uint64_t generation; /* of the machine that was last planned for */
-    asym_usec last_plan;
+    asym_usec last_plan, next_swap, now;
     bool dirty; /* plan at the next step whatever the swap period says */
+    bool flush; /* the policy was replaced: give back what it had set on threads that do not run */
     size_t n_actions;
     struct asym_plan result;
+};
+
+struct asym_proc_entry {
+    struct asym_taskid key; /* tgid only */
+    uint32_t index;
 };
 
 struct asym_step {
@@ -48,6 +73,7 @@ struct asym_step {
     struct asym_interner masks;
     struct asym_plan_app *apps;
     struct asym_plan_task *tasks;
+    struct asym_thread_memory **memory; /* of each task */
     struct asym_policy_thread *views;
     struct asym_policy_app *view_apps;
     uint32_t *view_task; /* task of each view */
@@ -55,15 +81,20 @@ struct asym_step {
 };
 
 const struct asym_mask *asym_intern(struct asym_interner *masks, const struct asym_mask *m);
-void *asym_memory_state(const struct asym_engine *e, struct asym_thread_memory *m);
-struct asym_thread_memory *asym_memory_of(const struct asym_step *st, const struct asym_task *task);
 
-/** views.c: what the policy is shown, asking it, and taking down its answers. 0; -ENOMEM. */
-int asym_step_views(struct asym_step *st);
+/** observe.c: take the snapshot into the memories. 0; -ENOMEM. */
+int asym_step_observe(struct asym_step *st);
+/** observe.c: drop the memories of what has gone. */
+void asym_step_forget(struct asym_step *st);
+
+/** views.c: what the policy is shown; asking it; taking down its answers. 0; -ENOMEM. */
+void asym_step_views(struct asym_step *st);
 int asym_step_plan(struct asym_step *st);
 
-/** diff.c: targets to masks, masks to actions. 0; -ENOMEM. */
-void asym_step_masks(struct asym_step *st);
+/** masks.c: targets to masks. 0; -ENOMEM. */
+int asym_step_masks(struct asym_step *st);
+
+/** diff.c: what is in force against what shall be. 0; -ENOMEM. */
 int asym_step_actions(struct asym_step *st);
 
 #endif

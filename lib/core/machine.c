@@ -94,38 +94,74 @@ static int by_speed(uint32_t a, uint32_t b, const void *ctx)
     return cpus[a].kind - cpus[b].kind;
 }
 
-/* A CPU belongs to the type whose fastest CPU is within the tolerance and of its kind. */
-static unsigned find_type(const struct asym_machine *m, const int16_t *kinds, const struct asym_cpu *cpu)
-{
-    for (unsigned t = 0; t < m->n_types; t++)
-        if (kinds[t] == cpu->kind && cpu->speed >= m->types[t].speed * (1 - ASYM_TYPE_TOLERANCE))
-            return t;
-    return m->n_types;
-}
+/* While types are being found there may be as many as CPUs. */
+struct draft {
+    unsigned n;
+    double speed[ASYM_MAX_CPUS]; /* of the type's fastest CPU */
+    int16_t kind[ASYM_MAX_CPUS];
+    int16_t of[ASYM_MAX_CPUS]; /* type of each CPU */
+};
 
-static void make_types(struct asym_machine *m)
+/* CPUs come fastest first, so a type's first CPU is its fastest, and types are found in their order. */
+static void find_types(const struct asym_machine *m, struct draft *d)
 {
     uint32_t order[ASYM_MAX_CPUS], scratch[ASYM_MAX_CPUS];
-    int16_t kinds[ASYM_MAX_TYPES];
     size_t n = 0;
     ASYM_MASK_FOREACH (c, &m->usable)
         order[n++] = (uint32_t)c;
     asym_sort_index(order, n, scratch, by_speed, m->cpus);
-    m->n_types = 0;
+    d->n = 0;
     for (size_t i = 0; i < n; i++) {
-        struct asym_cpu *cpu = &m->cpus[order[i]];
-        unsigned t = find_type(m, kinds, cpu);
-        if (t == ASYM_MAX_TYPES)
-            t = ASYM_MAX_TYPES - 1;
-        if (t == m->n_types) {
-            kinds[t] = cpu->kind;
-            m->types[t].cpus = (struct asym_mask){0};
-            m->types[t].speed = cpu->speed;
-            m->types[t].origin = (enum asym_origin)cpu->origin;
-            m->n_types++;
+        const struct asym_cpu *cpu = &m->cpus[order[i]];
+        unsigned t = d->n;
+        while (t > 0 && d->kind[t - 1] != cpu->kind)
+            t--;
+        /* the slack admits a speed that is 5 % below exactly, which binary fractions may miss */
+        if (t == 0 || cpu->speed < d->speed[t - 1] * (1 - ASYM_TYPE_TOLERANCE - 1e-9)) {
+            t = ++d->n;
+            d->speed[t - 1] = cpu->speed;
+            d->kind[t - 1] = cpu->kind;
         }
-        asym_mask_set(&m->types[t].cpus, order[i]);
-        cpu->type = (int16_t)t;
+        d->of[order[i]] = (int16_t)(t - 1);
+    }
+}
+
+/* Too many: time and again, of the two that are nearest to each other the faster joins the slower. */
+static void merge_types(const struct asym_machine *m, struct draft *d)
+{
+    while (d->n > ASYM_MAX_TYPES) {
+        unsigned best = 0;
+        for (unsigned t = 1; t + 1 < d->n; t++)
+            if (d->speed[t] / d->speed[t + 1] < d->speed[best] / d->speed[best + 1])
+                best = t;
+        ASYM_MASK_FOREACH (c, &m->usable) {
+            if (d->of[c] > (int)best)
+                d->of[c]--;
+        }
+        d->n--;
+        for (unsigned t = best + 1; t < d->n; t++)
+            d->speed[t] = d->speed[t + 1];
+    }
+}
+
+static void make_types(struct asym_machine *m)
+{
+    struct draft d;
+    find_types(m, &d);
+    merge_types(m, &d);
+    m->n_types = d.n;
+    for (unsigned t = 0; t < d.n; t++) {
+        m->types[t].cpus = (struct asym_mask){0};
+        m->types[t].speed = 0;
+    }
+    ASYM_MASK_FOREACH (c, &m->usable) {
+        struct asym_core_type *type = &m->types[d.of[c]];
+        m->cpus[c].type = d.of[c];
+        asym_mask_set(&type->cpus, (unsigned)c);
+        if (m->cpus[c].speed > type->speed) {
+            type->speed = m->cpus[c].speed;
+            type->origin = (enum asym_origin)m->cpus[c].origin;
+        }
     }
 }
 
@@ -181,84 +217,4 @@ int asym_machine_assume_slow(struct asym_machine *m, const struct asym_mask *slo
         m->cpus[c].origin = ASYM_ORIGIN_CONFIG;
     }
     return asym_machine_finish(m);
-}
-
-/*
- * Units that must not be split: CPUs connected through a shared core or frequency domain. unit[c] is the lowest CPU of
- * c's unit. Merging by relabelling is quadratic only in the number of CPUs that share something.
- */
-static void find_units(const struct asym_machine *m, int16_t unit[ASYM_MAX_CPUS])
-{
-    int16_t core_unit[ASYM_MAX_CPUS], domain_unit[ASYM_MAX_CPUS];
-    memset(core_unit, -1, sizeof core_unit);
-    memset(domain_unit, -1, sizeof domain_unit);
-    ASYM_MASK_FOREACH (c, &m->usable) {
-        int16_t *owners[] = {&core_unit[m->cpus[c].core], &domain_unit[m->cpus[c].freq_domain]};
-        unit[c] = (int16_t)c;
-        for (size_t i = 0; i < ASYM_LENGTH(owners); i++) {
-            if (*owners[i] < 0) {
-                *owners[i] = (int16_t)c;
-                continue;
-            }
-            int16_t from = unit[c], to = unit[*owners[i]];
-            if (to > from) {
-                int16_t swap = from;
-                from = to;
-                to = swap;
-            }
-            for (int k = 0; k <= c; k++)
-                if (asym_mask_has(&m->usable, k) && unit[k] == from)
-                    unit[k] = to;
-        }
-    }
-}
-
-/*
- * Take whole units, each time from the LLC domain with the smallest share of slow CPUs that can spare the unit, so that
- * every domain keeps a fast CPU while another way exists; high CPU numbers first, as CPU 0 has work of its own.
- */
-static int pick_unit(const struct asym_machine *m, const int16_t *unit, const unsigned *size, const unsigned *llc_size,
-                     const unsigned *llc_slow, const struct asym_mask *slow, unsigned left)
-{
-    int best = -1;
-    double best_share = 0;
-    for (int c = (int)m->n_cpus - 1; c >= 0; c--) {
-        if (!asym_mask_has(&m->usable, c) || unit[c] != c || asym_mask_has(slow, c) || size[c] > left)
-            continue;
-        unsigned llc = (unsigned)m->cpus[c].llc;
-        double share = (llc_slow[llc] + size[c]) / (double)llc_size[llc];
-        if (best < 0 || share < best_share) {
-            best = c;
-            best_share = share;
-        }
-    }
-    return best;
-}
-
-int asym_machine_choose_slow(const struct asym_machine *m, unsigned n, struct asym_mask *ret_slow)
-{
-    int16_t unit[ASYM_MAX_CPUS] = {0};
-    unsigned size[ASYM_MAX_CPUS] = {0}, llc_size[ASYM_MAX_CPUS] = {0}, llc_slow[ASYM_MAX_CPUS] = {0};
-    struct asym_mask slow = {0};
-    if (n == 0 || n >= asym_mask_count(&m->usable))
-        return -ERANGE;
-    find_units(m, unit);
-    ASYM_MASK_FOREACH (c, &m->usable) {
-        size[unit[c]]++;
-        llc_size[m->cpus[c].llc]++;
-    }
-    for (unsigned left = n; left > 0;) {
-        int best = pick_unit(m, unit, size, llc_size, llc_slow, &slow, left);
-        if (best < 0)
-            return -ERANGE;
-        ASYM_MASK_FOREACH (c, &m->usable) {
-            if (unit[c] == best) {
-                asym_mask_set(&slow, (unsigned)c);
-                llc_slow[m->cpus[c].llc]++;
-            }
-        }
-        left -= size[best];
-    }
-    *ret_slow = slow;
-    return 0;
 }

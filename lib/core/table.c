@@ -55,10 +55,9 @@ static void link_item(struct asym_table *t, uint32_t i)
     *head = i + 1;
 }
 
-static int grow(struct asym_table *t)
+static int grow(struct asym_table *t, uint32_t capacity)
 {
-    uint32_t capacity = t->capacity ? t->capacity * 2 : CAPACITY_MIN;
-    unsigned char *items = malloc(capacity * t->item_size);
+    unsigned char *items = malloc((size_t)capacity * t->item_size);
     uint32_t *next = malloc(capacity * sizeof *next), *buckets = calloc(capacity, sizeof *buckets);
     if (!items || !next || !buckets) {
         free(items);
@@ -80,12 +79,29 @@ static int grow(struct asym_table *t)
     return 0;
 }
 
+int asym_table_reserve(struct asym_table *t, size_t n)
+{
+    size_t capacity = t->capacity ? t->capacity : CAPACITY_MIN;
+    while (capacity < t->n + n)
+        capacity *= 2;
+    if (capacity > UINT32_MAX / 2)
+        return -ENOMEM;
+    return capacity > t->capacity ? grow(t, (uint32_t)capacity) : 0;
+}
+
+void asym_table_clear(struct asym_table *t)
+{
+    t->n = 0;
+    if (t->capacity > 0)
+        memset(t->buckets, 0, t->capacity * sizeof *t->buckets);
+}
+
 void *asym_table_get(struct asym_table *t, const struct asym_taskid *id)
 {
     struct asym_taskid *item = asym_table_find(t, id);
     if (item)
         return item;
-    if (t->n == t->capacity && grow(t) < 0)
+    if (asym_table_reserve(t, 1) < 0)
         return NULL;
     item = asym_table_at(t, t->n);
     memset(item, 0, t->item_size);
@@ -112,6 +128,13 @@ void asym_table_remove_at(struct asym_table *t, uint32_t i)
         link_item(t, i);
     }
     t->n--;
+}
+
+void asym_table_remove(struct asym_table *t, const struct asym_taskid *id)
+{
+    const unsigned char *item = asym_table_find(t, id);
+    if (item)
+        asym_table_remove_at(t, (uint32_t)((size_t)(item - t->items) / t->item_size));
 }
 
 int asym_table_resize_items(struct asym_table *t, size_t item_size, size_t keep)

@@ -28,10 +28,19 @@ void *asym_table_find(const struct asym_table *t, const struct asym_taskid *id);
 /** The item with this id, zeroed but for id when it is new. NULL: no memory, nothing changed. */
 void *asym_table_get(struct asym_table *t, const struct asym_taskid *id);
 
+/** Make room for n more, so that as many asym_table_get cannot fail. 0; -ENOMEM, unchanged. */
+int asym_table_reserve(struct asym_table *t, size_t n);
+
+/** Remove all items, keep the memory. */
+void asym_table_clear(struct asym_table *t);
+
 void *asym_table_at(const struct asym_table *t, uint32_t i);
 void asym_table_remove_at(struct asym_table *t, uint32_t i);
 
-/** Give every item another size: what fits of the old bytes up to keep is kept, the rest is zero. 0; -ENOMEM, unchanged. */
+/** Remove the one with this id, if there is one. */
+void asym_table_remove(struct asym_table *t, const struct asym_taskid *id);
+
+/** Give every item another size: old bytes up to keep are kept, the rest is zero. 0; -ENOMEM, unchanged. */
 int asym_table_resize_items(struct asym_table *t, size_t item_size, size_t keep);
 
 #endif

@@ -7,9 +7,13 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
+#include "core/eligible.h"
 
 /* The arena a policy first gets, per thread and CPU; it is grown when a policy asks for more. */
 #define ARENA_FIRST(n_threads, n_cpus) (4096 + 64 * (n_threads) + 256 * (n_cpus))
+
+/* It doubles each time: a policy that still asks would never be content. */
+#define ARENA_TRIES 24
 
 static uint64_t hash_mask(const struct asym_mask *m)
 {
@@ -30,111 +34,117 @@ const struct asym_mask *asym_intern(struct asym_interner *masks, const struct as
     return &masks->masks[masks->n - 1];
 }
 
-static enum asym_class class_of(const struct asym_step *st, const struct asym_app_memory *app,
-                                const struct asym_task *task)
-{
-    if (asym_classify_sp_left(&st->e->config.classify, app, &task->id, st->s->now) > 0)
-        return ASYM_CLASS_SP;
-    return app->class;
-}
-
 static int32_t home_of(const struct asym_thread_memory *m, const struct asym_task *task, const struct asym_mask *may)
 {
-    if (m->steered && asym_mask_has(may, m->assignment.cpu))
-        return m->assignment.cpu;
+    if ((m->steered || m->fits) && asym_mask_has(may, m->given))
+        return m->given;
     return asym_mask_has(may, task->cpu) ? task->cpu : -1;
 }
 
-static void note_class(struct asym_thread_memory *m, enum asym_class class, asym_usec now)
+static void note_class(const struct asym_step *st, struct asym_thread_memory *m, const struct asym_app_memory *app)
 {
-    if (m->class != class || m->class_since == 0) {
-        m->class = class;
-        m->class_since = now;
-    }
+    asym_usec since = st->s->now;
+    enum asym_class class = asym_classify_thread(app, &m->id, &since);
+    if (m->class != class || m->class_since == 0 || class == ASYM_CLASS_SP)
+        m->class_since = since;
+    m->class = class;
+}
+
+/* What speaks against a mapping of this thread, apart from where it might go? */
+static enum asym_reason objection(const struct asym_step *st, const struct asym_app_memory *app, uint32_t index,
+                                  double ret_figure[2])
+{
+    const struct asym_task *task = &st->s->tasks[index];
+    const struct asym_thread_memory *m = st->memory[index];
+    enum asym_reason reason = asym_eligible(m, task, &st->s->procs[task->proc], st->s->now, &st->e->config.enforce,
+                                            ret_figure);
+    if (reason != ASYM_WHY_NONE)
+        return reason;
+    if (app->phase.value == ASYM_PHASE_IDLE || !asym_task_is_active(task))
+        return ASYM_WHY_IDLE;
+    return m->heir ? ASYM_WHY_NEXT_SWAP : ASYM_WHY_NONE; /* it is given its own mask first */
 }
 
 /* Show a thread to the policy, unless something speaks against steering it: then say what. */
 static void view_task(struct asym_step *st, const struct asym_app_memory *app, uint32_t index)
 {
     const struct asym_task *task = &st->s->tasks[index];
-    const struct asym_proc *proc = &st->s->procs[task->proc];
-    struct asym_thread_memory *m = asym_memory_of(st, task);
+    struct asym_thread_memory *m = st->memory[index];
     struct asym_plan_task *out = &st->tasks[index];
-    *out = (struct asym_plan_task){.target = -1, .nice = task->nice, .mask = m->original};
-    out->class = class_of(st, app, task);
-    note_class(m, out->class, st->s->now);
-    out->reason = asym_eligible(m, task, proc, st->s, &st->e->config.enforce, out->figure);
-    if (out->reason == ASYM_WHY_NONE && (app->phase == ASYM_PHASE_IDLE || task->runnable <= 0))
-        out->reason = ASYM_WHY_IDLE;
-    struct asym_mask may = asym_may(m, task, proc, st->s->machine);
-    if (out->reason == ASYM_WHY_NONE && asym_mask_empty(&may))
-        out->reason = ASYM_WHY_NOTHING_FREE;
+    note_class(st, m, app);
+    *out = (struct asym_plan_task){.target = -1, .nice = task->nice, .class = m->class, .mask = m->original};
+    out->reason = objection(st, app, index, out->figure);
     if (out->reason != ASYM_WHY_NONE)
         return;
+    struct asym_mask may = asym_may(m, task, &st->s->procs[task->proc], st->s->machine);
+    if (asym_mask_empty(&may)) {
+        out->reason = ASYM_WHY_NOTHING_FREE;
+        return;
+    }
     const struct asym_mask *shared = asym_intern(&st->masks, &may);
     st->view_task[st->n_views] = index;
     st->views[st->n_views++] = (struct asym_policy_thread){
         .id = task->id,
         .app = (uint32_t)st->n_view_apps,
-        .class = out->class,
+        .class = m->class,
         .class_since = m->class_since,
         .home = home_of(m, task, shared),
         .may = shared,
         .runnable = task->runnable,
         .running = task->running,
-        .nice = m->boosted ? m->original_nice : task->nice,
+        .nice = m->original_nice,
         .master = task->flags & ASYM_TASK_MASTER,
         .spinning = task->flags & ASYM_TASK_SPINNING,
-        .state = asym_memory_state(st->e, m),
+        .state = st->e->config.policy->task_state_size ? (void *)(m + 1) : NULL,
     };
 }
 
 /* An application of which no thread may be steered is shown to people as excluded, with the reason of its first. */
 static void note_exclusion(struct asym_plan_app *out, const struct asym_plan_task *tasks, uint32_t n, size_t n_viewed)
 {
-    if (n_viewed > 0 || n == 0 || tasks[0].reason == ASYM_WHY_IDLE)
+    if (n_viewed > 0 || n == 0)
         return;
     out->excluded = tasks[0].reason;
     memcpy(out->figure, tasks[0].figure, sizeof out->figure);
 }
 
-int asym_step_views(struct asym_step *st)
+void asym_step_views(struct asym_step *st)
 {
     const struct asym_snapshot *s = st->s;
     for (size_t a = 0; a < s->n_apps; a++) {
         const struct asym_app *app = &s->apps[a];
         const struct asym_app_memory *memory = asym_table_find(&st->e->apps, &app->id);
         size_t first = st->n_views;
-        st->apps[a] = (struct asym_plan_app){
-            .phase = memory->phase,
-            .class = memory->class,
+        struct asym_plan_app *out = &st->apps[a];
+        *out = (struct asym_plan_app){
+            .phase = (enum asym_phase)memory->phase.value,
+            .class = (enum asym_class)memory->class.value,
             .runnable = asym_classify_runnable(&st->e->config.classify, app),
         };
         for (uint32_t i = 0; i < app->n_tasks; i++)
             view_task(st, memory, app->first_task + i);
-        note_exclusion(&st->apps[a], &st->tasks[app->first_task], app->n_tasks, st->n_views - first);
+        note_exclusion(out, st->tasks + app->first_task, app->n_tasks, st->n_views - first);
         if (st->n_views == first)
             continue;
         st->view_apps[st->n_view_apps++] = (struct asym_policy_app){
             .id = app->id,
-            .phase = memory->phase,
-            .class = memory->class,
-            .runnable = st->apps[a].runnable,
-            .phase_since = memory->phase_since,
+            .phase = out->phase,
+            .class = out->class,
+            .runnable = out->runnable,
+            .phase_since = memory->phase.since,
             .first_thread = (uint32_t)first,
             .n_threads = (uint32_t)(st->n_views - first),
         };
     }
-    return 0;
 }
 
 /* Ask, with more working memory as long as the policy says that it had too little. */
 static int ask(struct asym_step *st, struct asym_assignment *answers)
 {
     struct asym_engine *e = st->e;
-    size_t size = ASYM_MAX(e->arena.capacity, ARENA_FIRST(st->n_views, st->s->machine->n_cpus));
-    for (;;) {
-        struct asym_arena arena = {.base = asym_pool_reserve(&e->arena, size, 1), .size = size};
+    size_t size = ASYM_MAX(e->pools.arena.capacity, ARENA_FIRST(st->n_views, st->s->machine->n_cpus));
+    for (unsigned i = 0; i < ARENA_TRIES; i++) {
+        struct asym_arena arena = {.base = asym_pool_reserve(&e->pools.arena, size, 1), .size = size};
         if (!arena.base)
             return -ENOMEM;
         const struct asym_policy_input input = {
@@ -154,9 +164,10 @@ static int ask(struct asym_step *st, struct asym_assignment *answers)
             return r;
         size = ASYM_MAX(size * 2, arena.wanted);
     }
+    return -ENOMEM;
 }
 
-/* Reasons that speak of an application or of a boost get their figures here: policies see neither. */
+/* Reasons that speak of an application or of a boost get their figures here: policies do not see the settings. */
 static void fill_figures(const struct asym_step *st, const struct asym_policy_thread *view, struct asym_assignment *a)
 {
     const struct asym_classify_settings *c = &st->e->config.classify;
@@ -170,42 +181,69 @@ static void fill_figures(const struct asym_step *st, const struct asym_policy_th
     }
 }
 
-static bool time_to_plan(const struct asym_engine *e, const struct asym_snapshot *s)
+/*
+ * A timer of exactly one swap period fires now a little early, now a little late. Without the slack every early one
+ * would cost a whole period; counting from when the swap was due keeps the mean rate.
+ */
+static bool time_to_plan(struct asym_engine *e, const struct asym_snapshot *s)
 {
-    return e->dirty || e->plan == 0 || s->machine->generation != e->generation ||
-           s->now - e->last_plan >= e->config.enforce.swap_period;
+    const asym_usec period = e->config.enforce.swap_period, slack = ASYM_MIN(period / 20, 5 * ASYM_MSEC);
+    bool due = s->now + slack >= e->next_swap;
+    if (!due && !e->dirty && s->machine->generation == e->generation)
+        return false;
+    bool in_step = due && e->next_swap != 0 && s->now < e->next_swap + period;
+    e->next_swap = in_step ? e->next_swap + period : s->now + period;
+    return true;
+}
+
+static int map_anew(struct asym_step *st)
+{
+    struct asym_engine *e = st->e;
+    struct asym_assignment *answers = asym_pool_reserve(&e->pools.assignments, st->n_views, sizeof *answers);
+    if (!answers)
+        return -ENOMEM;
+    for (size_t v = 0; v < st->n_views; v++)
+        answers[v] = (struct asym_assignment){.cpu = -1};
+    int r = ask(st, answers);
+    if (r < 0)
+        return r;
+    e->plan++;
+    e->last_plan = st->s->now;
+    e->generation = st->s->machine->generation;
+    e->dirty = false;
+    for (size_t v = 0; v < st->n_views; v++) {
+        struct asym_thread_memory *m = st->memory[st->view_task[v]];
+        fill_figures(st, &st->views[v], &answers[v]);
+        m->assignment = answers[v];
+        m->assigned = e->plan;
+    }
+    return 0;
 }
 
 int asym_step_plan(struct asym_step *st)
 {
     struct asym_engine *e = st->e;
-    if (time_to_plan(e, st->s)) {
-        struct asym_assignment *answers = asym_pool_reserve(&e->assignments, st->n_views + 1, sizeof *answers);
-        if (!answers)
-            return -ENOMEM;
-        int r = ask(st, answers);
-        if (r < 0)
+    /* with nobody to map the swap is not used up: the first thread that comes need not wait */
+    if (st->n_views > 0) {
+        const asym_usec next_swap = e->next_swap;
+        int r = time_to_plan(e, st->s) ? map_anew(st) : 0;
+        if (r < 0) {
+            e->next_swap = next_swap;
             return r;
-        e->plan++;
-        e->last_plan = st->s->now;
-        e->generation = st->s->machine->generation;
-        e->dirty = false;
-        for (size_t v = 0; v < st->n_views; v++) {
-            struct asym_thread_memory *m = asym_memory_of(st, &st->s->tasks[st->view_task[v]]);
-            fill_figures(st, &st->views[v], &answers[v]);
-            m->assignment = answers[v];
-            m->assigned = e->plan;
         }
     }
     for (size_t v = 0; v < st->n_views; v++) {
         struct asym_plan_task *out = &st->tasks[st->view_task[v]];
-        const struct asym_thread_memory *m = asym_memory_of(st, &st->s->tasks[st->view_task[v]]);
-        bool valid = m->assigned == e->plan &&
-                     (m->assignment.cpu < 0 || asym_mask_has(st->views[v].may, m->assignment.cpu));
-        out->reason = valid ? m->assignment.reason : ASYM_WHY_NEXT_SWAP;
-        out->target = valid ? m->assignment.cpu : -1;
-        out->claim = valid && m->assignment.claim && out->target >= 0;
-        memcpy(out->figure, m->assignment.figure, sizeof out->figure);
+        const struct asym_thread_memory *m = st->memory[st->view_task[v]];
+        const struct asym_assignment *a = &m->assignment;
+        if (m->assigned != e->plan || (a->cpu >= 0 && !asym_mask_has(st->views[v].may, a->cpu))) {
+            out->reason = ASYM_WHY_NEXT_SWAP;
+            continue;
+        }
+        out->reason = a->reason;
+        out->target = a->cpu < 0 ? -1 : a->cpu;
+        out->claim = a->claim && a->cpu >= 0;
+        memcpy(out->figure, a->figure, sizeof out->figure);
     }
     return 0;
 }

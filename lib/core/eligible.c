@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "core/eligible.h"
+
+#include <sched.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+
+static double seconds(asym_usec t)
+{
+    return (double)t / (double)ASYM_SEC;
+}
+
+asym_usec asym_fork_holdoff_left(const struct asym_proc *proc, asym_usec now,
+                                 const struct asym_enforce_settings *settings)
+{
+    if (proc->last_fork == 0)
+        return 0;
+    /* an event may be stamped after the snapshot that carries it */
+    asym_usec ago = now > proc->last_fork ? now - proc->last_fork : 0;
+    return ago < settings->fork_holdoff ? settings->fork_holdoff - ago : 0;
+}
+
+/* Facts of a process that hold for all its threads, whatever they do. */
+static const struct {
+    uint32_t flag;
+    enum asym_reason reason;
+} proc_rows[] = {
+    {ASYM_PROC_KERNEL, ASYM_WHY_KERNEL},
+    {ASYM_PROC_SELF, ASYM_WHY_SELF},
+    {ASYM_PROC_FOREIGN_NS, ASYM_WHY_FOREIGN_NS},
+    {ASYM_PROC_OUTSIDE, ASYM_WHY_OUTSIDE},
+};
+
+static enum asym_reason lasting(const struct asym_proc *proc)
+{
+    for (size_t i = 0; i < ASYM_LENGTH(proc_rows); i++)
+        if (proc->flags & proc_rows[i].flag)
+            return proc_rows[i].reason;
+    return proc->rule == ASYM_RULE_IGNORE ? ASYM_WHY_RULE_IGNORE : ASYM_WHY_NONE;
+}
+
+static enum asym_reason passing(const struct asym_proc *proc, asym_usec now,
+                                const struct asym_enforce_settings *settings, double ret_figure[2])
+{
+    asym_usec age = now > proc->born ? now - proc->born : 0;
+    asym_usec left = asym_fork_holdoff_left(proc, now, settings);
+    if (age < settings->settle) {
+        ret_figure[0] = seconds(age);
+        ret_figure[1] = seconds(settings->settle);
+        return ASYM_WHY_SETTLING;
+    }
+    if (left > 0) {
+        ret_figure[0] = seconds(left);
+        return ASYM_WHY_FORKED;
+    }
+    return ASYM_WHY_NONE;
+}
+
+enum asym_reason asym_eligible_proc(const struct asym_proc *proc, asym_usec now,
+                                    const struct asym_enforce_settings *settings, double ret_figure[2])
+{
+    enum asym_reason reason = lasting(proc);
+    ret_figure[0] = ret_figure[1] = 0;
+    return reason != ASYM_WHY_NONE ? reason : passing(proc, now, settings, ret_figure);
+}
+
+enum asym_reason asym_eligible(const struct asym_thread_memory *m, const struct asym_task *task,
+                               const struct asym_proc *proc, asym_usec now,
+                               const struct asym_enforce_settings *settings, double ret_figure[2])
+{
+    enum asym_reason reason = lasting(proc);
+    ret_figure[0] = ret_figure[1] = 0;
+    if (reason != ASYM_WHY_NONE)
+        return reason;
+    /* SCHED_EXT and whatever comes later are schedulers of ordinary threads; these three are not. */
+    if (task->sched == SCHED_FIFO || task->sched == SCHED_RR || task->sched == SCHED_DEADLINE)
+        return ASYM_WHY_REALTIME;
+    if (task->flags & ASYM_TASK_NO_SETAFFINITY)
+        return ASYM_WHY_NO_SETAFFINITY;
+    if (m->hands_off != ASYM_WHY_NONE) {
+        ret_figure[0] = m->hands_off == ASYM_WHY_DENIED ? m->hands_off_error : 0;
+        return m->hands_off;
+    }
+    if (m->narrow && !m->steered && !m->heir)
+        return ASYM_WHY_OWN_MASK;
+    return passing(proc, now, settings, ret_figure);
+}
+
+struct asym_mask asym_may(const struct asym_thread_memory *m, const struct asym_task *task,
+                          const struct asym_proc *proc, const struct asym_machine *machine)
+{
+    struct asym_mask may = asym_mask_and(task->cpuset, &machine->usable);
+    if (!m->whole)
+        may = asym_mask_and(&may, &m->original);
+    if (proc->rule == ASYM_RULE_FAST || proc->rule == ASYM_RULE_SLOW) {
+        struct asym_mask ruled = asym_mask_and(&may, proc->rule == ASYM_RULE_FAST ? &machine->fast : &machine->slow);
+        if (!asym_mask_empty(&ruled))
+            may = ruled;
+    }
+    return may;
+}

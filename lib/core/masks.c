@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* From a target to the mask that is enforced: as wide as pin says, and off the CPUs that others hold. */
+#include "core/engine-internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+
+/* CPUs of one core type under one LLC. Found once a step: a plan for 10,000 threads asks as often. */
+struct llc_set {
+    int16_t type, llc;
+    struct asym_mask cpus;
+};
+
+struct pins {
+    enum asym_pin pin;
+    const struct asym_machine *machine;
+    struct llc_set *sets;
+    uint16_t set_of[ASYM_MAX_CPUS];
+    struct asym_mask one; /* scratch of ASYM_PIN_CPU */
+};
+
+static int find_llc_sets(struct asym_engine *e, struct pins *p)
+{
+    const struct asym_machine *m = p->machine;
+    size_t n = 0;
+    p->sets = asym_pool_reserve(&e->pools.llcs, m->n_cpus, sizeof *p->sets);
+    if (!p->sets)
+        return -ENOMEM;
+    ASYM_MASK_FOREACH (c, &m->usable) {
+        const struct asym_cpu *cpu = &m->cpus[c];
+        size_t i = 0;
+        while (i < n && (p->sets[i].type != cpu->type || p->sets[i].llc != cpu->llc))
+            i++;
+        if (i == n)
+            p->sets[n++] = (struct llc_set){.type = cpu->type, .llc = cpu->llc};
+        asym_mask_set(&p->sets[i].cpus, (unsigned)c);
+        p->set_of[c] = (uint16_t)i;
+    }
+    return 0;
+}
+
+static const struct asym_mask *pin_set(struct pins *p, int32_t cpu)
+{
+    switch (p->pin) {
+    case ASYM_PIN_TYPE:
+        return &p->machine->types[p->machine->cpus[cpu].type].cpus;
+    case ASYM_PIN_LLC:
+        return &p->sets[p->set_of[cpu]].cpus;
+    case ASYM_PIN_CPU:
+        break;
+    }
+    memset(&p->one, 0, sizeof p->one);
+    asym_mask_set(&p->one, (unsigned)cpu);
+    return &p->one;
+}
+
+/* A claim is exclusive (policies.md, rule 2): claimers share the claimed CPUs of the set, all others keep off them. */
+static struct asym_mask narrow(const struct asym_mask *may, const struct asym_mask *set,
+                               const struct asym_mask *claimed, bool claim)
+{
+    struct asym_mask all = asym_mask_and(may, set);
+    struct asym_mask part = claim ? asym_mask_and(&all, claimed) : asym_mask_minus(&all, claimed);
+    return asym_mask_empty(&part) ? all : part;
+}
+
+static int8_t planned_nice(const struct asym_thread_memory *m, const struct asym_task *task)
+{
+    if (m->nice_foreign)
+        return task->nice;
+    return (int8_t)ASYM_MAX(-20, ASYM_MIN(19, m->original_nice + m->assignment.nice_delta));
+}
+
+int asym_step_masks(struct asym_step *st)
+{
+    const struct asym_engine_config *config = &st->e->config;
+    struct pins pins = {
+        .pin = config->enforce.pin < 0 ? config->policy->pin : (enum asym_pin)config->enforce.pin,
+        .machine = st->s->machine,
+    };
+    if (pins.pin == ASYM_PIN_LLC && find_llc_sets(st->e, &pins) < 0)
+        return -ENOMEM;
+    struct asym_mask claimed = {0};
+    for (size_t v = 0; v < st->n_views; v++)
+        if (st->tasks[st->view_task[v]].claim)
+            asym_mask_set(&claimed, (unsigned)st->tasks[st->view_task[v]].target);
+    for (size_t v = 0; v < st->n_views; v++) {
+        struct asym_plan_task *out = &st->tasks[st->view_task[v]];
+        const struct asym_task *task = &st->s->tasks[st->view_task[v]];
+        if (out->target < 0)
+            continue;
+        out->mask = narrow(st->views[v].may, pin_set(&pins, out->target), &claimed, out->claim);
+        out->nice = planned_nice(st->memory[st->view_task[v]], task);
+        out->moves = out->target != task->cpu;
+        st->e->result.n_moves += out->moves;
+    }
+    return 0;
+}

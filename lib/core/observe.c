@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* From the snapshot into the memories of threads and applications, and out of them again. */
+#include "core/engine-internal.h"
+
+#include <errno.h>
+
+#include "base/macro.h"
+
+static void recall_untouchable(struct asym_engine *e, struct asym_thread_memory *m)
+{
+    const struct asym_taskid key = {.tid = m->id.tid};
+    const struct asym_untouchable *u = asym_table_find(&e->untouchables, &key);
+    if (!u)
+        return;
+    if (u->id.tgid == m->id.tgid && u->id.start == m->id.start) {
+        m->hands_off = u->reason;
+        m->hands_off_error = u->error;
+    }
+    asym_table_remove(&e->untouchables, &key);
+}
+
+/* False when there is no memory for it: then the thread's own memory must stay. */
+static bool keep_untouchable(struct asym_engine *e, const struct asym_thread_memory *m)
+{
+    const struct asym_taskid key = {.tid = m->id.tid};
+    struct asym_untouchable *u = asym_table_get(&e->untouchables, &key);
+    if (!u)
+        return false;
+    *u = (struct asym_untouchable){.key = key, .id = m->id, .reason = m->hands_off, .error = m->hands_off_error};
+    return true;
+}
+
+/* Again as long as any are found: a child of an heir may stand before it. */
+static void adopt_heirs(struct asym_step *st)
+{
+    size_t found;
+    do {
+        found = 0;
+        for (size_t i = 0; i < st->s->n_tasks && st->e->heirs.legacies.n > 0; i++) {
+            const struct asym_task *task = &st->s->tasks[i];
+            struct asym_thread_memory *m = st->memory[i];
+            if (!m->known && !m->heir)
+                found += asym_heirs_adopt(&st->e->heirs, m, task, &st->s->procs[task->proc], st->s->now);
+        }
+    } while (found > 0);
+}
+
+static int observe_tasks(struct asym_step *st)
+{
+    struct asym_engine *e = st->e;
+    if (asym_table_reserve(&e->threads, st->s->n_tasks) < 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < st->s->n_tasks; i++) {
+        struct asym_thread_memory *m = asym_table_get(&e->threads, &st->s->tasks[i].id);
+        if (!m->known)
+            recall_untouchable(e, m);
+        m->seen = e->step;
+        st->memory[i] = m;
+    }
+    adopt_heirs(st);
+    for (size_t i = 0; i < st->s->n_tasks; i++) {
+        const struct asym_task *task = &st->s->tasks[i];
+        asym_memory_observe(st->memory[i], task, &st->s->procs[task->proc], st->s, &e->config.enforce);
+    }
+    return 0;
+}
+
+static int observe_apps(struct asym_step *st)
+{
+    struct asym_engine *e = st->e;
+    if (asym_table_reserve(&e->apps, st->s->n_apps) < 0)
+        return -ENOMEM;
+    for (size_t a = 0; a < st->s->n_apps; a++) {
+        struct asym_app_memory *memory = asym_table_get(&e->apps, &st->s->apps[a].id);
+        memory->seen = e->step;
+        asym_classify(&e->config.classify, st->s, &st->s->apps[a], memory);
+    }
+    for (uint32_t i = 0; i < e->apps.n; i++) {
+        struct asym_app_memory *memory = asym_table_at(&e->apps, i);
+        if (memory->seen != e->step)
+            asym_classify(&e->config.classify, st->s, NULL, memory);
+    }
+    return 0;
+}
+
+static int observe_procs(struct asym_step *st)
+{
+    struct asym_table *procs = &st->e->procs;
+    asym_table_clear(procs);
+    if (asym_table_reserve(procs, st->s->n_procs) < 0)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < st->s->n_procs; i++) {
+        const struct asym_taskid key = {.tid = st->s->procs[i].id.tgid};
+        struct asym_proc_entry *entry = asym_table_get(procs, &key);
+        entry->index = i;
+    }
+    return 0;
+}
+
+int asym_step_observe(struct asym_step *st)
+{
+    int r = observe_procs(st);
+    if (r == 0)
+        r = observe_tasks(st);
+    return r < 0 ? r : observe_apps(st);
+}
+
+void asym_step_forget(struct asym_step *st)
+{
+    struct asym_engine *e = st->e;
+    /* a thread that slept shortly keeps what its policy knows of it */
+    const asym_usec keep = ASYM_MAX(e->config.enforce.release, 10 * ASYM_SEC);
+    for (uint32_t i = e->threads.n; i-- > 0;) {
+        const struct asym_thread_memory *m = asym_table_at(&e->threads, i);
+        if (m->seen == e->step || m->steered || st->s->now - m->last_active < keep)
+            continue;
+        if (m->hands_off == ASYM_WHY_NONE || keep_untouchable(e, m))
+            asym_table_remove_at(&e->threads, i);
+    }
+    for (uint32_t i = e->apps.n; i-- > 0;) {
+        const struct asym_app_memory *a = asym_table_at(&e->apps, i);
+        if (a->seen != e->step && asym_classify_is_blank(&e->config.classify, a, st->s->now))
+            asym_table_remove_at(&e->apps, i);
+    }
+    asym_heirs_sweep(&e->heirs, &e->threads, st->s->now, ASYM_MAX(keep, e->config.enforce.fork_holdoff));
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "support/world.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "base/macro.h"
+#include "base/mask.h"
+
+static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
+{
+    struct world_orders *o = ((const struct world_params *)in->params)->orders;
+    if (o->small_arena > 0) {
+        o->small_arena--;
+        assert_null(asym_arena_take(in->arena, in->arena->size + 1, 1));
+        return -ENOBUFS;
+    }
+    if (o->error)
+        return o->error;
+    o->calls++;
+    o->n_apps = in->n_apps;
+    o->n_threads = in->n_threads;
+    o->interval = in->interval;
+    o->policy_state = (*(unsigned char *)in->state)++;
+    assert_in_range(in->n_threads, 1, WORLD_THREADS);
+    memcpy(o->apps, in->apps, in->n_apps * sizeof *in->apps);
+    memcpy(o->threads, in->threads, in->n_threads * sizeof *in->threads);
+    for (size_t i = 0; i < in->n_threads; i++) {
+        const struct asym_policy_thread *t = &in->threads[i];
+        assert_false(asym_mask_empty(t->may));
+        o->state[i] = (*(unsigned char *)t->state)++;
+        ret[i] = (struct asym_assignment){
+            .cpu = o->of[t->id.tid % 1000].cpu,
+            .claim = o->of[t->id.tid % 1000].claim,
+            .nice_delta = o->of[t->id.tid % 1000].delta,
+            .reason = o->of[t->id.tid % 1000].cpu < 0 ? ASYM_WHY_POLICY_NONE : ASYM_WHY_MP,
+        };
+    }
+    return 0;
+}
+
+const struct asym_policy world_policy_type = {
+    .name = "orders-type",
+    .pin = ASYM_PIN_TYPE,
+    .params_size = sizeof(struct world_params),
+    .state_size = 1,
+    .task_state_size = 1,
+    .plan = plan,
+};
+
+const struct asym_policy world_policy_cpu = {
+    .name = "orders-cpu",
+    .pin = ASYM_PIN_CPU,
+    .params_size = sizeof(struct world_params),
+    .state_size = 1,
+    .task_state_size = 24,
+    .plan = plan,
+};
+
+void world_machine(struct asym_machine *m, unsigned n_slow, unsigned n_fast, unsigned llc)
+{
+    memset(m, 0, sizeof *m);
+    m->generation = 1;
+    m->n_cpus = n_slow + n_fast;
+    for (unsigned c = 0; c < m->n_cpus; c++) {
+        asym_mask_set(&m->online, c);
+        asym_mask_set(&m->usable, c);
+        m->cpus[c] = (struct asym_cpu){
+            .speed = c < n_slow ? 1 : 2,
+            .core = (int16_t)c,
+            .llc = (int16_t)(c / llc),
+            .freq_domain = (int16_t)c,
+            .origin = ASYM_ORIGIN_CPUFREQ,
+        };
+    }
+    assert_int_equal(asym_machine_finish(m), 0);
+}
+
+void world_init(struct world *w)
+{
+    memset(w, 0, sizeof *w);
+    world_machine(&w->machine, 4, 4, 4);
+    w->now = 1000 * ASYM_SEC;
+    w->params.orders = &w->orders;
+    w->config = (struct asym_engine_config){
+        .policy = &world_policy_type,
+        .params = &w->params,
+        .classify = {.serial_max_threads = 2, .hp_threshold = UINT_MAX, .amp_boost = ASYM_SEC, .hysteresis = 1},
+        .enforce = {.pin = -1,
+                    .swap_period = 100 * ASYM_MSEC,
+                    .settle = 500 * ASYM_MSEC,
+                    .fork_holdoff = 10 * ASYM_SEC,
+                    .release = 5 * ASYM_SEC},
+    };
+    assert_int_equal(asym_engine_new(&w->config, &w->engine), 0);
+}
+
+void world_done(struct world *w)
+{
+    asym_engine_free(w->engine);
+    w->engine = NULL;
+}
+
+unsigned world_proc(struct world *w, int32_t pid)
+{
+    assert_true(w->n_procs < WORLD_PROCS);
+    w->procs[w->n_procs] = (struct asym_proc){
+        .id = {pid, pid, (uint64_t)pid * 10},
+        .ppid = 1,
+        .app = (uint32_t)w->n_procs,
+        .born = w->now - 60 * ASYM_SEC,
+    };
+    w->runnable[w->n_procs] = -1;
+    return (unsigned)w->n_procs++;
+}
+
+struct world_thread *world_thread(struct world *w, unsigned proc, int32_t tid, int32_t cpu)
+{
+    assert_true(w->n_threads < WORLD_THREADS);
+    struct world_thread *t = &w->threads[w->n_threads++];
+    *t = (struct world_thread){
+        .task = {.id = {tid, w->procs[proc].id.tgid, (uint64_t)tid * 10},
+                 .proc = proc,
+                 .comm = "thread",
+                 .state = 'R',
+                 .runnable = 1,
+                 .running = 1},
+        .mask = w->machine.online,
+        .cpuset = w->machine.online,
+        .listed = true,
+    };
+    world_order(w, tid, cpu, false);
+    return t;
+}
+
+void world_order(struct world *w, int32_t tid, int32_t cpu, bool claim)
+{
+    w->orders.of[tid % 1000].cpu = cpu;
+    w->orders.of[tid % 1000].claim = claim;
+}
+
+int world_try_step(struct world *w, asym_usec dt)
+{
+    struct asym_snapshot s = {
+        .machine = &w->machine,
+        .interval = dt,
+        .apps = w->s_apps,
+        .procs = w->procs,
+        .tasks = w->s_tasks,
+        .n_apps = w->n_procs,
+        .n_procs = w->n_procs,
+    };
+    s.now = w->now += dt;
+    for (unsigned p = 0; p < w->n_procs; p++) {
+        struct asym_app *app = &w->s_apps[p];
+        *app = (struct asym_app){.id = w->procs[p].id, .comm = "app", .first_task = (uint32_t)s.n_tasks};
+        for (size_t i = 0; i < w->n_threads; i++) {
+            struct world_thread *t = &w->threads[i];
+            if (!t->listed || t->task.proc != p)
+                continue;
+            t->task.mask = &t->mask;
+            t->task.cpuset = &t->cpuset;
+            w->s_of[s.n_tasks] = t;
+            w->s_tasks[s.n_tasks++] = t->task;
+            app->n_tasks++;
+            app->n_threads++;
+            app->runnable_mean += t->task.runnable;
+            app->runnable_instant += t->task.state == 'R';
+        }
+        if (w->runnable[p] >= 0)
+            app->runnable_mean = w->runnable[p];
+    }
+    return asym_engine_step(w->engine, &s, &w->plan, &w->actions, &w->n);
+}
+
+void world_step(struct world *w, asym_usec dt)
+{
+    assert_int_equal(world_try_step(w, dt), 0);
+}
+
+void world_apply(struct world *w)
+{
+    struct asym_outcome outcomes[2 * WORLD_THREADS];
+    assert_true(w->n <= ASYM_LENGTH(outcomes));
+    for (size_t a = 0; a < w->n; a++) {
+        const struct asym_action *action = &w->actions[a];
+        outcomes[a] = (struct asym_outcome){ASYM_VERDICT_GONE, -ESRCH};
+        for (size_t i = 0; i < w->n_threads; i++) {
+            struct world_thread *t = &w->threads[i];
+            if (t->task.id.tid != action->id.tid || t->task.id.start != action->id.start)
+                continue;
+            assert_true(asym_mask_equal(&t->mask, &action->expect));
+            assert_int_equal(t->task.nice, action->expect_nice);
+            t->mask = action->whole ? t->cpuset : asym_mask_and(&action->mask, &t->cpuset);
+            t->task.nice = action->nice;
+            outcomes[a] = (struct asym_outcome){ASYM_VERDICT_DONE, 0};
+        }
+    }
+    asym_engine_outcomes(w->engine, outcomes, w->n);
+}
+
+void world_run(struct world *w, asym_usec dt)
+{
+    world_step(w, dt);
+    world_apply(w);
+}
+
+void world_answer(struct world *w, enum asym_verdict verdict, int error)
+{
+    struct asym_outcome outcomes[2 * WORLD_THREADS];
+    assert_true(w->n <= ASYM_LENGTH(outcomes));
+    for (size_t a = 0; a < w->n; a++)
+        outcomes[a] = (struct asym_outcome){verdict, error};
+    asym_engine_outcomes(w->engine, outcomes, w->n);
+}
+
+const struct asym_action *world_action(const struct world *w, int32_t tid)
+{
+    const struct asym_action *found = NULL;
+    for (size_t a = 0; a < w->n; a++) {
+        if (w->actions[a].id.tid != tid)
+            continue;
+        assert_null(found);
+        found = &w->actions[a];
+    }
+    return found;
+}
+
+const struct asym_plan_task *world_planned(const struct world *w, int32_t tid)
+{
+    for (size_t i = 0; i < w->plan->n_tasks; i++)
+        if (w->s_tasks[i].id.tid == tid)
+            return &w->plan->tasks[i];
+    fail_msg("thread %d is not in the plan", tid);
+    return NULL;
+}
+
+struct asym_mask world_cpus(const char *list)
+{
+    struct asym_mask m = {0};
+    assert_int_equal(asym_mask_parse_list(list, strlen(list), &m), 0);
+    return m;
+}
+
+void world_assert_mask(const struct asym_mask *m, const char *list)
+{
+    char text[ASYM_MASK_LIST_MAX];
+    assert_string_equal(asym_mask_format_list(m, text, sizeof text), list);
+}
