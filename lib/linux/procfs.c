@@ -199,6 +199,16 @@ static int take_stock(struct asym_procfs *p)
     return 0;
 }
 
+void asym_procfs_missing(const struct asym_machine *m, const char *ret_missing[ASYM_N_SIGNALS])
+{
+    ret_missing[ASYM_SIGNAL_RUNNABLE] = NULL;
+    ret_missing[ASYM_SIGNAL_IPC] = ret_missing[ASYM_SIGNAL_STALL] = "this version reads no hardware counters";
+    ret_missing[ASYM_SIGNAL_PROFILE] = "this version has no profiles";
+    ret_missing[ASYM_SIGNAL_SMT] = m->n_cores == asym_mask_count(&m->usable)
+                                       ? "no core has more than one hardware thread"
+                                       : NULL;
+}
+
 static int procfs_next(struct asym_source *source, struct asym_snapshot *ret)
 {
     struct asym_procfs *p = of(source);
@@ -237,10 +247,7 @@ static int procfs_next(struct asym_source *source, struct asym_snapshot *ret)
         .n_tasks = p->n_tasks,
         .sight = p->sight,
     };
-    ret->missing[ASYM_SIGNAL_IPC] = ret->missing[ASYM_SIGNAL_STALL] = "this version reads no hardware counters";
-    ret->missing[ASYM_SIGNAL_PROFILE] = "this version has no profiles";
-    if (p->config.machine->n_cores == asym_mask_count(&p->config.machine->usable))
-        ret->missing[ASYM_SIGNAL_SMT] = "no core has more than one hardware thread";
+    asym_procfs_missing(p->config.machine, ret->missing);
     return 1;
 }
 

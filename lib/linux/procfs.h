@@ -37,6 +37,9 @@ struct asym_procfs_config {
  */
 int asym_procfs_new(const struct asym_procfs_config *config, struct asym_source **ret_source, struct asym_error *err);
 
+/** For each signal why this source cannot give it on that machine, NULL where it can: what its snapshots say. Static. */
+void asym_procfs_missing(const struct asym_machine *m, const char *ret_missing[ASYM_N_SIGNALS]);
+
 /** Other rules from the next snapshot on; every process is matched anew. Same lifetime as in the configuration. */
 void asym_procfs_set_rules(struct asym_source *source, const struct asym_rules *rules);
 
