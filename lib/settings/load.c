@@ -154,7 +154,7 @@ int asym_settings_load(struct asym_settings *s, const char *path, struct asym_er
     ASYM_AUTO_FREE char *text = NULL;
     ASYM_AUTO_FREE unsigned *seen = calloc(s->priv->n_rows + 1, sizeof *seen);
     struct asym_settings *copy;
-    size_t len;
+    size_t len = 0;
     int r = read_file(path, &text, &len, err);
     if (r < 0)
         return r;

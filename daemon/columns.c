@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/columns.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+
+#define ELLIPSIS "..."
+
+/* Ranges that do not take one column: combining and invisible ones none, East Asian wide ones and emoji two. */
+static const struct {
+    uint32_t first, last;
+    unsigned char columns;
+} ranges[] = {
+    {0x0300, 0x036f, 0},   {0x0483, 0x0489, 0},   {0x0591, 0x05bd, 0},   {0x0610, 0x061a, 0},   {0x064b, 0x065f, 0},
+    {0x1100, 0x115f, 2},   {0x1ab0, 0x1aff, 0},   {0x1dc0, 0x1dff, 0},   {0x200b, 0x200f, 0},   {0x202a, 0x202e, 0},
+    {0x2060, 0x2064, 0},   {0x20d0, 0x20f0, 0},   {0x231a, 0x231b, 2},   {0x23e9, 0x23f3, 2},   {0x25fd, 0x25fe, 2},
+    {0x2614, 0x2615, 2},   {0x2648, 0x2653, 2},   {0x267f, 0x267f, 2},   {0x2693, 0x2693, 2},   {0x26a1, 0x26a1, 2},
+    {0x26aa, 0x26ab, 2},   {0x26bd, 0x26be, 2},   {0x26c4, 0x26c5, 2},   {0x26ce, 0x26ce, 2},   {0x26d4, 0x26d4, 2},
+    {0x26ea, 0x26ea, 2},   {0x26f2, 0x26fd, 2},   {0x2705, 0x2705, 2},   {0x270a, 0x270b, 2},   {0x2728, 0x2728, 2},
+    {0x274c, 0x274e, 2},   {0x2753, 0x2757, 2},   {0x2795, 0x2797, 2},   {0x27b0, 0x27bf, 2},   {0x2b1b, 0x2b1c, 2},
+    {0x2b50, 0x2b55, 2},   {0x2e80, 0x303e, 2},   {0x3041, 0xa4cf, 2},   {0xa960, 0xa97c, 2},   {0xac00, 0xd7a3, 2},
+    {0xf900, 0xfaff, 2},   {0xfe00, 0xfe0f, 0},   {0xfe20, 0xfe2f, 0},   {0xfe30, 0xfe6f, 2},   {0xfeff, 0xfeff, 0},
+    {0xff00, 0xff60, 2},   {0xffe0, 0xffe6, 2},   {0x16fe0, 0x18dff, 2}, {0x1b000, 0x1b2ff, 2}, {0x1f000, 0x1faff, 2},
+    {0x20000, 0x3fffd, 2}, {0xe0001, 0xe01ef, 0},
+};
+
+static size_t columns_of_code(uint32_t code)
+{
+    if (code < ranges[0].first)
+        return 1;
+    for (size_t i = 0; i < ASYM_LENGTH(ranges) && code >= ranges[i].first; i++)
+        if (code <= ranges[i].last)
+            return ranges[i].columns;
+    return 1;
+}
+
+/* Bytes of the character at text, which is not at its end, and the columns it takes. */
+static size_t character(const char *text, size_t *ret_columns)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    size_t n = s[0] < 0xc0 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4, i = 1;
+    uint32_t code = n == 1 ? s[0] : s[0] & (0xffu >> (n + 1));
+    for (; i < n && (s[i] & 0xc0) == 0x80; i++)
+        code = code << 6 | (s[i] & 0x3f);
+    *ret_columns = columns_of_code(code);
+    return i;
+}
+
+/* Bytes at the start of text that fit into so many columns and bytes. */
+static size_t fitting(const char *text, size_t columns, size_t bytes, size_t *ret_used)
+{
+    size_t used = 0, at = 0, width;
+    while (text[at]) {
+        size_t n = character(text + at, &width);
+        if (used + width > columns || at + n > bytes)
+            break;
+        used += width;
+        at += n;
+    }
+    *ret_used = used;
+    return at;
+}
+
+size_t asym_columns_of(const char *text)
+{
+    size_t used;
+    fitting(text, SIZE_MAX, SIZE_MAX, &used);
+    return used;
+}
+
+const char *asym_columns_cut(const char *text, size_t columns, char *buf, size_t size)
+{
+    size_t used;
+    size_t n = fitting(text, columns, size - 1, &used);
+    if (text[n] == '\0') {
+        memcpy(buf, text, n + 1);
+        return buf;
+    }
+    size_t dots = ASYM_MIN(sizeof ELLIPSIS - 1, ASYM_MIN(columns, size - 1));
+    n = fitting(text, columns - dots, size - 1 - dots, &used);
+    memcpy(buf, text, n);
+    memcpy(buf + n, ELLIPSIS, dots);
+    buf[n + dots] = '\0';
+    return buf;
+}
+
+const char *asym_columns_cpus(const struct asym_mask *mask, size_t columns, char *buf, size_t size)
+{
+    char list[ASYM_MASK_LIST_MAX], tail[24];
+    asym_mask_format_list(mask, list, sizeof list);
+    size_t fits = ASYM_MIN(columns, size - 1);
+    if (strlen(list) <= fits) {
+        snprintf(buf, size, "%s", *list ? list : "-");
+        return buf;
+    }
+    size_t n = (size_t)snprintf(tail, sizeof tail, "%s(%u)", ELLIPSIS, asym_mask_count(mask));
+    /* Whole ranges only, each with the comma behind it. */
+    size_t keep = fits > n ? fits - n : 0;
+    while (keep > 0 && list[keep - 1] != ',')
+        keep--;
+    snprintf(buf, size, "%.*s%s", (int)keep, list, tail);
+    return buf;
+}
+
+size_t asym_columns_wrap(FILE *out, const char *text, size_t at, size_t indent)
+{
+    bool first = true;
+    while (*text) {
+        size_t len = strcspn(text, " "), used = 0;
+        size_t whole = fitting(text, SIZE_MAX, len, &used);
+        size_t gap = first ? 0 : 1;
+        if (at + gap + used > ASYM_COLUMNS && at > indent) {
+            fprintf(out, "\n%*s", (int)indent, "");
+            at = indent;
+            gap = 0;
+        }
+        if (at + gap + used > ASYM_COLUMNS) {
+            whole = fitting(text, ASYM_COLUMNS - at - gap, len, &used);
+            len = whole;
+        }
+        fprintf(out, "%s%.*s", gap ? " " : "", (int)whole, text);
+        at += gap + used;
+        text += len;
+        /* A word that was broken goes on in the next line without a gap. */
+        first = *text != ' ';
+        while (*text == ' ')
+            text++;
+    }
+    return at;
+}
+
+void asym_columns_cell(FILE *out, const char *text, size_t columns, const char *style)
+{
+    size_t used = asym_columns_of(text);
+    if (style)
+        fprintf(out, "\033[%sm%s\033[0m", style, text);
+    else
+        fputs(text, out);
+    if (used < columns)
+        fprintf(out, "%*s", (int)(columns - used), "");
+}

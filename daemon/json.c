@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/json.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/mask.h"
+#include "base/parse.h"
+
+json_t *asym_json_bytes(const char *bytes, size_t len)
+{
+    char text[4096];
+    return json_string(asym_text_escape(bytes, len, text, sizeof text));
+}
+
+json_t *asym_json_cpus(const struct asym_mask *mask)
+{
+    char text[ASYM_MASK_LIST_MAX];
+    return json_string(asym_mask_format_list(mask, text, sizeof text));
+}
+
+json_t *asym_json_number(double value, int decimals)
+{
+    double scale = pow(10, decimals), rounded = round(value * scale) / scale;
+    if (!isfinite(rounded))
+        return json_null();
+    /* No -0.0: it reads like a mistake. */
+    return json_real(rounded == 0 ? 0 : rounded);
+}
+
+static json_t *duration(asym_usec t)
+{
+    return t % ASYM_MSEC == 0 ? json_integer((json_int_t)(t / ASYM_MSEC))
+                              : asym_json_number((double)t / (double)ASYM_MSEC, 3);
+}
+
+json_t *asym_json_option(const struct asym_option *row, const void *base, char *key, size_t size)
+{
+    const void *field = (const char *)base + row->offset;
+    int chosen;
+    snprintf(key, size, "%s%s", row->key, row->type == ASYM_OPTION_DURATION ? "_ms" : "");
+    switch (row->type) {
+    case ASYM_OPTION_BOOL:
+        return json_boolean(*(const bool *)field);
+    case ASYM_OPTION_COUNT:
+        if (row->allow_auto && *(const unsigned *)field == UINT_MAX)
+            return json_string("auto");
+        return json_integer(*(const unsigned *)field);
+    case ASYM_OPTION_NUMBER:
+        if (isnan(*(const double *)field))
+            return json_string("auto");
+        return asym_json_number(*(const double *)field, 6);
+    case ASYM_OPTION_DURATION:
+        return duration(*(const asym_usec *)field);
+    case ASYM_OPTION_NICE:
+        return json_integer(*(const int *)field);
+    case ASYM_OPTION_CPUS:
+        return asym_json_cpus(field);
+    case ASYM_OPTION_ENUM:
+        chosen = *(const int *)field;
+        return json_string(chosen < 0 ? "auto" : row->values[chosen]);
+    case ASYM_OPTION_TEXT:
+        if (!*(char *const *)field)
+            return json_string("");
+        return asym_json_bytes(*(char *const *)field, strlen(*(char *const *)field));
+    }
+    return NULL;
+}
+
+int asym_json_print(json_t *json, FILE *out)
+{
+    ASYM_AUTO_JSON json_t *owned = json;
+    if (!owned)
+        return -ENOMEM;
+    if (json_dumpf(owned, out, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) < 0 || fputc('\n', out) == EOF || ferror(out))
+        return -EIO;
+    return 0;
+}

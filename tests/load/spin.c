@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* load-spin THREADS SECONDS: that many threads that never sleep; ends by itself. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void *spin(void *arg)
+{
+    volatile unsigned long *count = arg;
+    for (;;)
+        ++*count;
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 3) {
+        fputs("usage: load-spin THREADS SECONDS\n", stderr);
+        return 2;
+    }
+    int n = atoi(argv[1]);
+    unsigned long *counts = calloc((size_t)n + 1, sizeof *counts);
+    /* The main thread sleeps on the alarm only when there is no other way: it is one of the spinning ones. */
+    alarm((unsigned)atoi(argv[2]));
+    for (int i = 1; counts && i < n; i++) {
+        pthread_t t;
+        if (pthread_create(&t, NULL, spin, &counts[i]) != 0)
+            return 1;
+    }
+    return counts ? (spin(&counts[0]), 0) : 1;
+}
