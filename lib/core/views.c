@@ -12,8 +12,8 @@
 /* The arena a policy first gets, per thread and CPU; it is grown when a policy asks for more. */
 #define ARENA_FIRST(n_threads, n_cpus) (4096 + 64 * (n_threads) + 256 * (n_cpus))
 
-/* It doubles each time: a policy that still asks would never be content. */
-#define ARENA_TRIES 24
+/* A policy that asks for more than this would never be content: 20,000 threads want some megabytes. */
+#define ARENA_MOST ((size_t)256 << 20)
 
 static uint64_t hash_mask(const struct asym_mask *m)
 {
@@ -143,7 +143,7 @@ static int ask(struct asym_step *st, struct asym_assignment *answers)
 {
     struct asym_engine *e = st->e;
     size_t size = ASYM_MAX(e->pools.arena.capacity, ARENA_FIRST(st->n_views, st->s->machine->n_cpus));
-    for (unsigned i = 0; i < ARENA_TRIES; i++) {
+    do {
         struct asym_arena arena = {.base = asym_pool_reserve(&e->pools.arena, size, 1), .size = size};
         if (!arena.base)
             return -ENOMEM;
@@ -163,7 +163,7 @@ static int ask(struct asym_step *st, struct asym_assignment *answers)
         if (r != -ENOBUFS)
             return r;
         size = ASYM_MAX(size * 2, arena.wanted);
-    }
+    } while (size <= ARENA_MOST);
     return -ENOMEM;
 }
 
