@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * load-forker CHILDREN BOOST: become the sequential thread of a program that was parallel, wait to be steered (and, with
+ * BOOST 1, boosted), then run nproc in that many children, one after another. Prints one line:
+ *
+ *     steered=1 narrow=N first_narrow=0|1 other_nice=N whole_ms=T
+ *
+ * narrow: children that saw fewer CPUs than the program had at its start; whole_ms: from the return of the first fork to
+ * the program's own mask being whole again.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static atomic_int parallel = 1;
+
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static int my_cpus(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) < 0 ? -1 : CPU_COUNT(&set);
+}
+
+static void *spin(void *arg)
+{
+    (void)arg;
+    while (atomic_load(&parallel))
+        ;
+    return NULL;
+}
+
+/* Busy all the while: an idle program is not steered. */
+static int wait_for_steering(int whole, int boost, double seconds)
+{
+    double end = now_ms() + seconds * 1e3;
+    while (now_ms() < end)
+        if (my_cpus() < whole && (!boost || getpriority(PRIO_PROCESS, 0) < 0))
+            return 1;
+    return 0;
+}
+
+/* What nproc prints in a child, and the nice value it starts with. */
+static int run_child(int *ret_cpus, int *ret_nice, double *ret_forked)
+{
+    int fds[2], status;
+    char text[64];
+    size_t used = 0;
+    if (pipe(fds) < 0)
+        return -1;
+    pid_t pid = fork();
+    if (pid == 0) {
+        dprintf(fds[1], "%d ", getpriority(PRIO_PROCESS, 0));
+        dup2(fds[1], STDOUT_FILENO);
+        close(fds[0]);
+        execlp("nproc", "nproc", (char *)NULL);
+        _exit(127);
+    }
+    *ret_forked = now_ms();
+    close(fds[1]);
+    for (ssize_t n; pid > 0 && used < sizeof text - 1 && (n = read(fds[0], text + used, sizeof text - 1 - used)) > 0;)
+        used += (size_t)n;
+    text[used] = '\0';
+    close(fds[0]);
+    if (pid < 0 || waitpid(pid, &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        return -1;
+    return sscanf(text, "%d %d", ret_nice, ret_cpus) == 2 ? 0 : -1;
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t threads[3];
+    int whole = my_cpus(), own_nice = getpriority(PRIO_PROCESS, 0), narrow = 0, first_narrow = 0, other_nice = 0;
+    double first_fork = 0, whole_ms = -1;
+    if (argc != 3)
+        return 2;
+    alarm(60);
+    for (size_t i = 0; i < 3; i++)
+        if (pthread_create(&threads[i], NULL, spin, NULL) != 0)
+            return 1;
+    double end = now_ms() + 1200;
+    while (now_ms() < end)
+        ;
+    atomic_store(&parallel, 0);
+    for (size_t i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    int steered = wait_for_steering(whole, atoi(argv[2]), 10);
+    for (int i = 0; i < atoi(argv[1]); i++) {
+        int cpus, nice;
+        double forked;
+        if (run_child(&cpus, &nice, &forked) < 0)
+            return 1;
+        first_fork = i == 0 ? forked : first_fork;
+        narrow += cpus < whole;
+        first_narrow |= i == 0 && cpus < whole;
+        other_nice += nice != own_nice;
+        if (whole_ms < 0 && my_cpus() == whole)
+            whole_ms = now_ms() - first_fork;
+    }
+    printf("steered=%d narrow=%d first_narrow=%d other_nice=%d whole_ms=%.1f\n", steered, narrow, first_narrow,
+           other_nice, whole_ms);
+    return 0;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* load-pulse THREADS SECONDS: that many threads, each at work for 0.3 ms of about 60, so that all are active and none waits. */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+static double now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+static void *pulse(void *arg)
+{
+    /* Different periods, or all would wake at once. */
+    const struct timespec pause = {.tv_nsec = 50000000 + (long)((uintptr_t)arg % 97) * 200000};
+    for (;;) {
+        double end = now_us() + 300;
+        while (now_us() < end)
+            ;
+        nanosleep(&pause, NULL);
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    pthread_attr_t attr;
+    if (argc != 3) {
+        fputs("usage: load-pulse THREADS SECONDS\n", stderr);
+        return 2;
+    }
+    alarm((unsigned)atoi(argv[2]));
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, 65536);
+    for (int i = 1; i < atoi(argv[1]); i++) {
+        pthread_t t;
+        if (pthread_create(&t, &attr, pulse, (void *)(uintptr_t)i) != 0)
+            return 1;
+    }
+    pulse(NULL);
+    return 0;
+}
