@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The procfs source on the live machine: counts, births, hostile names, want of descriptors. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/macro.h"
+#include "linux/procfs.h"
+#include "linux/topology.h"
+#include "support/live.h"
+
+struct view {
+    struct asym_root root;
+    struct asym_machine *machine;
+    struct asym_births *births;
+    struct asym_source *source;
+    struct asym_snapshot s;
+};
+
+static void open_view(struct view *v, pid_t pid, bool births)
+{
+    struct asym_error err = {""};
+    const int32_t pids[] = {pid};
+    *v = (struct view){.machine = calloc(1, sizeof *v->machine)};
+    assert_int_equal(asym_root_open(NULL, &v->root, &err), 0);
+    assert_int_equal(asym_topology_read(&v->root, NULL, v->machine, NULL, &err), 0);
+    if (births)
+        assert_int_equal(asym_births_open(&v->births, &err), 0);
+    const struct asym_procfs_config config = {
+        .root = &v->root, .machine = v->machine, .births = v->births, .pids = pids, .n_pids = 1};
+    assert_int_equal(asym_procfs_new(&config, &v->source, &err), 0);
+    assert_int_equal(v->source->next(v->source, &v->s), 1);
+}
+
+static void close_view(struct view *v)
+{
+    v->source->close(v->source);
+    asym_births_close(v->births);
+    asym_root_done(&v->root);
+    free(v->machine);
+}
+
+static double look(struct view *v)
+{
+    double count = 0;
+    assert_int_equal(v->source->next(v->source, &v->s), 1);
+    for (size_t i = 0; i < v->s.n_apps; i++)
+        count += v->s.apps[i].runnable_mean;
+    return count;
+}
+
+/* Five looks of 100 ms, weighted by how long each really was. */
+static double mean_over_half_a_second(struct view *v)
+{
+    double sum = 0, time = 0;
+    for (int i = 0; i < 5; i++) {
+        asym_live_sleep(0.1);
+        double count = look(v);
+        sum += count * (double)v->s.interval;
+        time += (double)v->s.interval;
+    }
+    return sum / time;
+}
+
+static void check_spinning(int threads, bool births)
+{
+    char text[16];
+    struct view v;
+    snprintf(text, sizeof text, "%d", threads);
+    const char *const argv[] = {"tests/load-spin", text, "60", NULL};
+    pid_t load = asym_live_start(argv, -1);
+    asym_live_sleep(0.3);
+    open_view(&v, load, births);
+    asym_live_sleep(0.2);
+    look(&v);
+    double mean = mean_over_half_a_second(&v);
+    print_message("%2d spinning threads read %.3f%s\n", threads, mean, births ? "" : " (without events)");
+    assert_true(mean > threads - 0.1 && mean < threads + 0.1);
+    close_view(&v);
+    asym_live_end(load, SIGKILL);
+}
+
+static void k_spinning_threads_read_k(void **state)
+{
+    (void)state;
+    for (int k = 1; k <= 16; k *= 2)
+        check_spinning(k, k % 4 != 0);
+}
+
+/* 200 threads at 0.3 ms in about 60: the share must not be rounded up to threads. */
+static void mostly_sleeping_threads_read_their_share(void **state)
+{
+    (void)state;
+    struct view v;
+    const char *const argv[] = {"tests/load-pulse", "20", "60", NULL};
+    pid_t load = asym_live_start(argv, -1);
+    asym_live_sleep(0.3);
+    open_view(&v, load, true);
+    asym_live_sleep(0.2);
+    look(&v);
+    double mean = mean_over_half_a_second(&v);
+    print_message("20 threads at half a percent read %.3f\n", mean);
+    assert_true(mean > 0.02 && mean < 0.5);
+    close_view(&v);
+    asym_live_end(load, SIGKILL);
+}
+
+static const struct asym_task *find(const struct view *v, int32_t tid)
+{
+    for (size_t i = 0; i < v->s.n_tasks; i++)
+        if (v->s.tasks[i].id.tid == tid)
+            return &v->s.tasks[i];
+    return NULL;
+}
+
+static void idle_newborns_are_listed_once(void **state)
+{
+    (void)state;
+    for (int births = 0; births < 2; births++) {
+        struct view v;
+        open_view(&v, getpid(), births);
+        look(&v);
+        pid_t child = fork();
+        if (child == 0)
+            pause();
+        look(&v);
+        const struct asym_task *t = find(&v, child);
+        assert_non_null(t);
+        assert_true(t->flags & ASYM_TASK_NEWBORN);
+        assert_non_null(t->mask);
+        asym_live_sleep(0.05);
+        look(&v);
+        look(&v);
+        assert_null(find(&v, child));
+        asym_live_end(child, SIGKILL);
+        close_view(&v);
+    }
+}
+
+static void a_fork_is_known_of_its_parent(void **state)
+{
+    (void)state;
+    for (int births = 0; births < 2; births++) {
+        struct view v;
+        open_view(&v, getpid(), births);
+        look(&v);
+        pid_t child = fork();
+        if (child == 0)
+            pause();
+        look(&v);
+        bool known = false;
+        for (double end = asym_live_now() + 0.02; asym_live_now() < end;)
+            ;
+        look(&v);
+        for (size_t i = 0; i < v.s.n_procs; i++)
+            known |= v.s.procs[i].id.tgid == getpid() && v.s.procs[i].last_fork != 0;
+        assert_true(known);
+        asym_live_end(child, SIGKILL);
+        close_view(&v);
+    }
+}
+
+static void hostile_names_are_read(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"a) R 1 1", ")\n)", "\xff\xfe\x80", "((((", "x) Z 0 (y"};
+    for (size_t i = 0; i < ASYM_LENGTH(names); i++) {
+        struct view v;
+        pid_t child = fork();
+        if (child == 0) {
+            prctl(PR_SET_NAME, names[i]);
+            for (;;)
+                ;
+        }
+        asym_live_sleep(0.05);
+        open_view(&v, child, true);
+        asym_live_sleep(0.1);
+        look(&v);
+        const struct asym_task *t = find(&v, child);
+        assert_non_null(t);
+        assert_string_equal(t->comm, names[i]);
+        assert_int_equal(t->state, 'R');
+        asym_live_end(child, SIGKILL);
+        close_view(&v);
+    }
+}
+
+static void want_of_descriptors_costs_time_not_threads(void **state)
+{
+    (void)state;
+    struct rlimit old, few;
+    struct view v;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+    few = old;
+    few.rlim_cur = 80;
+    const char *const argv[] = {"tests/load-pulse", "200", "60", NULL};
+    pid_t load = asym_live_start(argv, -1);
+    asym_live_sleep(0.3);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    open_view(&v, load, true);
+    asym_live_sleep(0.2);
+    look(&v);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+    assert_true(v.s.sight.n_threads == 200);
+    assert_true(v.s.sight.n_unkept >= 150);
+    assert_true(v.s.n_tasks >= 190);
+    close_view(&v);
+    asym_live_end(load, SIGKILL);
+}
+
+static void processes_that_die_between_two_looks_are_forgotten(void **state)
+{
+    (void)state;
+    for (int births = 0; births < 2; births++) {
+        struct view v;
+        open_view(&v, getpid(), births);
+        for (int round = 0; round < 10; round++) {
+            pid_t children[20];
+            for (size_t i = 0; i < ASYM_LENGTH(children); i++) {
+                children[i] = fork();
+                if (children[i] == 0)
+                    _exit(0);
+            }
+            look(&v);
+            for (size_t i = 0; i < ASYM_LENGTH(children); i++)
+                waitpid(children[i], NULL, 0);
+            look(&v);
+        }
+        look(&v);
+        assert_int_equal(v.s.sight.n_threads, 1);
+        close_view(&v);
+    }
+}
+
+static void a_process_that_does_not_exist_is_said(void **state)
+{
+    (void)state;
+    struct asym_error err = {""};
+    struct asym_root root;
+    struct asym_source *source;
+    static struct asym_machine machine;
+    const int32_t none[] = {0x3ffffff};
+    assert_int_equal(asym_root_open(NULL, &root, &err), 0);
+    const struct asym_procfs_config config = {.root = &root, .machine = &machine, .pids = none, .n_pids = 1};
+    assert_int_equal(asym_procfs_new(&config, &source, &err), -ESRCH);
+    assert_non_null(strstr(err.text, "no such process"));
+    asym_root_done(&root);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(k_spinning_threads_read_k),
+        cmocka_unit_test(mostly_sleeping_threads_read_their_share),
+        cmocka_unit_test(idle_newborns_are_listed_once),
+        cmocka_unit_test(a_fork_is_known_of_its_parent),
+        cmocka_unit_test(hostile_names_are_read),
+        cmocka_unit_test(want_of_descriptors_costs_time_not_threads),
+        cmocka_unit_test(processes_that_die_between_two_looks_are_forgotten),
+        cmocka_unit_test(a_process_that_does_not_exist_is_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
