@@ -36,12 +36,14 @@ struct asym_cli {
     size_t n_assignments;
 };
 
-/** 0; -EINVAL with err, which names the nearest option. */
+/** 0; -EINVAL with err, which names the nearest option; -ENOMEM. Whether settings are right is not looked at here. */
 int asym_cli_parse(int argc, char **argv, struct asym_cli *ret_cli, struct asym_error *err);
 void asym_cli_done(struct asym_cli *cli);
-void asym_cli_help(FILE *out);
 
-/** A row, for the manual. argument NULL: takes none. */
+/** The command line and the options of the configuration, from their tables. 0; -EIO, -ENOMEM. */
+int asym_cli_help(FILE *out);
+
+/** A row, for the manual. name: "--pid"; argument NULL: takes none; help: a phrase, for --help and the manual. */
 struct asym_cli_row {
     const char *name, *argument, *help;
 };

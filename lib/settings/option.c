@@ -11,6 +11,7 @@
 
 #include "base/mask.h"
 #include "base/parse.h"
+#include "settings/nearest.h"
 
 static const char *duration_text(double usec, char *buf, size_t size)
 {
@@ -23,12 +24,22 @@ static const char *duration_text(double usec, char *buf, size_t size)
     return buf;
 }
 
-/* What the row accepts, in words. */
-static const char *accepted(const struct asym_option *row, char *buf, size_t size)
+static void list_values(const struct asym_option *row, char *buf, size_t size)
 {
-    const char *or_auto = row->allow_auto ? ", or auto" : "";
-    char lo[32], hi[32];
     size_t used = 0;
+    buf[0] = '\0';
+    for (size_t i = 0; row->values[i] && used < size; i++) {
+        bool last = !row->values[i + 1] && !row->allow_auto;
+        used += (size_t)snprintf(buf + used, size - used, "%s%s", i == 0 ? "" : last ? " or " : ", ", row->values[i]);
+    }
+    if (row->allow_auto && used < size)
+        snprintf(buf + used, size - used, " or auto");
+}
+
+const char *asym_option_accepted(const struct asym_option *row, char *buf, size_t size)
+{
+    const char *or_auto = row->allow_auto ? " or auto" : "";
+    char lo[32], hi[32];
     switch (row->type) {
     case ASYM_OPTION_BOOL:
         snprintf(buf, size, "yes or no");
@@ -48,14 +59,10 @@ static const char *accepted(const struct asym_option *row, char *buf, size_t siz
         snprintf(buf, size, "a CPU list such as 0-3,8");
         break;
     case ASYM_OPTION_ENUM:
-        buf[0] = '\0';
-        for (size_t i = 0; row->values[i] && used < size; i++)
-            used += (size_t)snprintf(buf + used, size - used, "%s%s", i ? ", " : "", row->values[i]);
-        if (used < size)
-            snprintf(buf + used, size - used, "%s", or_auto);
+        list_values(row, buf, size);
         break;
     case ASYM_OPTION_TEXT:
-        snprintf(buf, size, "text");
+        snprintf(buf, size, "text of at most %d bytes", ASYM_VALUE_MAX);
         break;
     }
     return buf;
@@ -63,10 +70,44 @@ static const char *accepted(const struct asym_option *row, char *buf, size_t siz
 
 static int refuse(const struct asym_option *row, const char *section, const char *value, struct asym_error *err)
 {
-    char what[256], shown[128];
+    struct asym_nearest n = {.wanted = value};
+    char what[256], shown[128], hint[96];
     asym_text_escape(value, strlen(value), shown, sizeof shown);
-    return asym_fail(err, -EINVAL, "%s.%s: '%s' is not accepted; accepted is %s", section, row->key, shown,
-                     accepted(row, what, sizeof what));
+    for (size_t i = 0; row->type == ASYM_OPTION_ENUM && row->values[i]; i++)
+        asym_nearest_consider(&n, row->values[i]);
+    return asym_fail(err, -EINVAL, "%s.%s: '%s' is not accepted%s; accepted is %s", section, row->key, shown,
+                     asym_nearest_hint(&n, hint, sizeof hint), asym_option_accepted(row, what, sizeof what));
+}
+
+/* A text that a line of a file cannot say, because it would be cut or taken for a comment, would not be read back. */
+static const char *text_fault(const char *text)
+{
+    size_t n = strlen(text);
+    if (n > ASYM_VALUE_MAX)
+        return "is too long";
+    for (size_t i = 0; i < n; i++) {
+        if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
+            return "holds a control character";
+        if (text[i] == ';' && (i == 0 || text[i - 1] == ' '))
+            return "holds ';' behind a space, which begins a comment";
+    }
+    return n > 0 && (text[0] == ' ' || text[n - 1] == ' ') ? "begins or ends with a space" : NULL;
+}
+
+static int take_text(const struct asym_option *row, const char *section, char **field, const char *value,
+                     struct asym_error *err)
+{
+    char what[64];
+    const char *fault = text_fault(value);
+    if (fault)
+        return asym_fail(err, -EINVAL, "%s.%s: the value %s; accepted is %s", section, row->key, fault,
+                         asym_option_accepted(row, what, sizeof what));
+    char *text = strdup(value);
+    if (!text)
+        return asym_fail(err, -ENOMEM, "no memory");
+    free(*field);
+    *field = text;
+    return 0;
 }
 
 static int find_value(const struct asym_option *row, const char *value)
@@ -92,7 +133,6 @@ int asym_option_parse(const struct asym_option *row, const char *section, void *
     double number;
     asym_usec duration;
     int found;
-    char *text;
     switch (row->type) {
     case ASYM_OPTION_BOOL:
         return asym_parse_bool(value, len, field) < 0 ? refuse(row, section, value, err) : 0;
@@ -125,14 +165,20 @@ int asym_option_parse(const struct asym_option *row, const char *section, void *
         *(int *)field = found;
         return 0;
     case ASYM_OPTION_TEXT:
-        text = strdup(value);
-        if (!text)
-            return asym_fail(err, -ENOMEM, "no memory");
-        free(*(char **)field);
-        *(char **)field = text;
-        return 0;
+        return take_text(row, section, field, value, err);
     }
     return -EINVAL;
+}
+
+/* The fewest decimals that are read back as the same number: no exponent, which asym_parse_number does not take. */
+static void format_number(double x, char *buf, size_t size)
+{
+    double back;
+    for (int decimals = 0; decimals <= 15; decimals++) {
+        snprintf(buf, size, "%.*f", decimals, x);
+        if (asym_parse_number(buf, strlen(buf), &back) == 0 && !(back < x) && !(back > x))
+            return;
+    }
 }
 
 const char *asym_option_format(const struct asym_option *row, const void *base, char *buf, size_t size)
@@ -156,7 +202,7 @@ const char *asym_option_format(const struct asym_option *row, const void *base, 
         if (isnan(*(const double *)field))
             snprintf(buf, size, "auto");
         else
-            snprintf(buf, size, "%g", *(const double *)field);
+            format_number(*(const double *)field, buf, size);
         break;
     case ASYM_OPTION_DURATION:
         duration_text((double)*(const asym_usec *)field, buf, size);
@@ -181,11 +227,20 @@ void asym_option_done(const struct asym_option *row, void *base)
         free(*(char **)(void *)((char *)base + row->offset));
 }
 
-int asym_option_copy(const struct asym_option *row, void *base)
+int asym_option_copy(const struct asym_option *row, void *base, const void *from)
 {
-    char **field = (char **)(void *)((char *)base + row->offset);
-    if (row->type != ASYM_OPTION_TEXT)
+    static const size_t sizes[] = {
+        [ASYM_OPTION_BOOL] = sizeof(bool),     [ASYM_OPTION_COUNT] = sizeof(unsigned),
+        [ASYM_OPTION_NUMBER] = sizeof(double), [ASYM_OPTION_DURATION] = sizeof(asym_usec),
+        [ASYM_OPTION_NICE] = sizeof(int),      [ASYM_OPTION_CPUS] = sizeof(struct asym_mask),
+        [ASYM_OPTION_ENUM] = sizeof(int),
+    };
+    void *field = (char *)base + row->offset;
+    const void *source = (const char *)from + row->offset;
+    if (row->type != ASYM_OPTION_TEXT) {
+        memcpy(field, source, sizes[row->type]);
         return 0;
-    *field = strdup(*field);
-    return *field ? 0 : -ENOMEM;
+    }
+    *(char **)field = strdup(*(char *const *)source);
+    return *(char **)field ? 0 : -ENOMEM;
 }

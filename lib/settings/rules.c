@@ -9,6 +9,7 @@
 
 #include "base/macro.h"
 #include "base/parse.h"
+#include "settings/nearest.h"
 
 static const char *const actions[] = {"steer", "ignore", "fast", "slow"};
 
@@ -51,11 +52,9 @@ void asym_rules_free(struct asym_rules *rules)
     free(rules);
 }
 
-static struct asym_rule *get_rule(struct asym_rules *rules, const char *name, const char *origin)
+/* A rule without keys behind the others; NULL: no memory. */
+static struct asym_rule *append(struct asym_rules *rules, const char *name, const char *origin)
 {
-    for (size_t i = 0; i < rules->n; i++)
-        if (strcmp(rules->rules[i].name, name) == 0)
-            return &rules->rules[i];
     if (rules->n == rules->capacity) {
         size_t capacity = rules->capacity ? rules->capacity * 2 : 8;
         struct asym_rule *grown = reallocarray(rules->rules, capacity, sizeof *grown);
@@ -74,71 +73,111 @@ static struct asym_rule *get_rule(struct asym_rules *rules, const char *name, co
     return &rules->rules[rules->n++];
 }
 
+static const char *shown(const char *text, char *buf, size_t size)
+{
+    return asym_text_escape(text, strlen(text), buf, size);
+}
+
+int asym_rules_add(struct asym_rules *rules, const char *name, const char *origin, struct asym_error *err)
+{
+    char text[4 * ASYM_RULE_NAME_MAX + 1];
+    if (strlen(name) > ASYM_RULE_NAME_MAX)
+        return asym_fail(err, -EINVAL, "the rule's name is too long; accepted are %d bytes", ASYM_RULE_NAME_MAX);
+    for (size_t i = 0; i < rules->n; i++)
+        if (strcmp(rules->rules[i].name, name) == 0)
+            return asym_fail(err, -EINVAL, "there is a rule \"%s\" already, at %s", shown(name, text, sizeof text),
+                             rules->rules[i].origin);
+    return append(rules, name, origin) ? 0 : asym_fail(err, -ENOMEM, "no memory");
+}
+
 static int set_action(struct asym_rule *rule, const char *value, struct asym_error *err)
 {
+    struct asym_nearest n = {.wanted = value};
+    char hint[64], text[128];
     if (rule->action >= 0)
-        return asym_fail(err, -EEXIST, "rule \"%.64s\": action is given twice", rule->name);
-    for (size_t i = 0; i < ASYM_LENGTH(actions); i++)
+        return asym_fail(err, -EEXIST, "action is given twice in this rule");
+    for (size_t i = 0; i < ASYM_LENGTH(actions); i++) {
+        asym_nearest_consider(&n, actions[i]);
         if (strcmp(actions[i], value) == 0)
             rule->action = (int)i;
-    return rule->action >= 0
-               ? 0
-               : asym_fail(err, -EINVAL,
-                           "rule \"%.64s\": action '%.64s' is not accepted; accepted are steer, ignore, fast, slow",
-                           rule->name, value);
+    }
+    if (rule->action >= 0)
+        return 0;
+    return asym_fail(err, -EINVAL, "action '%s' is not accepted%s; accepted are steer, ignore, fast, slow",
+                     shown(value, text, sizeof text), asym_nearest_hint(&n, hint, sizeof hint));
 }
 
-static bool are_uids(const char *text)
+/* Call fn for every word of text until it returns true. */
+static bool any_word(const char *text, bool (*fn)(const char *word, size_t n, const void *ctx), const void *ctx)
+{
+    for (text += strspn(text, " \t"); *text; text += strspn(text, " \t")) {
+        size_t n = strcspn(text, " \t");
+        if (fn(text, n, ctx))
+            return true;
+        text += n;
+    }
+    return false;
+}
+
+static bool is_no_uid(const char *word, size_t n, const void *ctx)
 {
     uint64_t uid;
-    while (*text) {
-        size_t n = strcspn(text, " \t");
-        if (n > 0 && (asym_parse_u64(text, n, &uid) < 0 || uid > UINT32_MAX))
-            return false;
-        text += n + strspn(text + n, " \t");
-    }
-    return true;
+    (void)ctx;
+    return asym_parse_u64(word, n, &uid) < 0 || uid >= UINT32_MAX;
 }
 
-int asym_rules_set(struct asym_rules *rules, const char *name, const char *origin, const char *key, const char *value,
-                   struct asym_error *err)
+static int unknown_key(const char *key, struct asym_error *err)
 {
-    struct asym_rule *rule = get_rule(rules, name, origin);
-    if (!rule)
-        return asym_fail(err, -ENOMEM, "no memory");
+    struct asym_nearest n = {.wanted = key};
+    char hint[64], text[128];
+    for (size_t k = 0; k < ASYM_LENGTH(keys); k++)
+        asym_nearest_consider(&n, keys[k].key);
+    asym_nearest_consider(&n, "action");
+    return asym_fail(err, -EINVAL,
+                     "unknown key '%s' in a rule%s; accepted are action, match_comm, match_exe, match_cgroup, "
+                     "match_cmdline, match_uid",
+                     shown(key, text, sizeof text), asym_nearest_hint(&n, hint, sizeof hint));
+}
+
+static int set_match(char **field, size_t k, const char *value, struct asym_error *err)
+{
+    char text[256];
+    if (*field)
+        return asym_fail(err, -EEXIST, "%s is given twice in this rule", keys[k].key);
+    if (!*value)
+        return asym_fail(err, -EINVAL, "%s is empty; accepted are globs separated by spaces", keys[k].key);
+    if (keys[k].need == ASYM_RULE_NEEDS_UID && any_word(value, is_no_uid, NULL))
+        return asym_fail(err, -EINVAL, "match_uid '%s' is not accepted; accepted are numbers of users, 0 to 4294967294",
+                         shown(value, text, sizeof text));
+    *field = strdup(value);
+    return *field ? 0 : asym_fail(err, -ENOMEM, "no memory");
+}
+
+int asym_rules_set(struct asym_rules *rules, const char *key, const char *value, struct asym_error *err)
+{
+    struct asym_rule *rule = &rules->rules[rules->n - 1];
     if (strcmp(key, "action") == 0)
         return set_action(rule, value, err);
-    for (size_t k = 0; k < ASYM_LENGTH(keys); k++) {
-        if (strcmp(keys[k].key, key) != 0)
-            continue;
-        char **field = field_of(rule, keys[k].rule);
-        if (*field)
-            return asym_fail(err, -EEXIST, "rule \"%.64s\": %s is given twice", name, key);
-        if (!*value)
-            return asym_fail(err, -EINVAL, "rule \"%.64s\": %s is empty; accepted are globs separated by spaces", name,
-                             key);
-        if (keys[k].need == ASYM_RULE_NEEDS_UID && !are_uids(value))
-            return asym_fail(err, -EINVAL, "rule \"%.64s\": match_uid '%.64s' is not accepted; accepted are numbers",
-                             name, value);
-        *field = strdup(value);
-        return *field ? 0 : asym_fail(err, -ENOMEM, "no memory");
-    }
-    return asym_fail(err, -EINVAL,
-                     "rule \"%.64s\": unknown key '%.64s'; accepted are action, match_comm, match_exe, match_cgroup, "
-                     "match_cmdline, match_uid",
-                     name, key);
+    for (size_t k = 0; k < ASYM_LENGTH(keys); k++)
+        if (strcmp(keys[k].key, key) == 0)
+            return set_match(field_of(rule, keys[k].rule), k, value, err);
+    return unknown_key(key, err);
 }
 
 int asym_rules_check(const struct asym_rules *rules, struct asym_error *err)
 {
+    char text[4 * ASYM_RULE_NAME_MAX + 1];
     for (size_t i = 0; i < rules->n; i++) {
         const struct asym_rule *rule = &rules->rules[i];
         bool any = false;
         for (size_t k = 0; k < ASYM_LENGTH(keys); k++)
             any |= *field_of(rule, keys[k].rule) != NULL;
-        if (!any || rule->action < 0)
-            return asym_fail(err, -EINVAL, "%s: rule \"%.64s\" has no %s", rule->origin, rule->name,
-                             any ? "action" : "match_ key");
+        if (any && rule->action >= 0)
+            continue;
+        return asym_fail(err, -EINVAL, "%s: the rule \"%s\" has no %s; accepted %s", rule->origin,
+                         shown(rule->name, text, sizeof text), any ? "action" : "match",
+                         any ? "are steer, ignore, fast, slow"
+                             : "are match_comm, match_exe, match_cgroup, match_cmdline, match_uid");
     }
     return 0;
 }
@@ -147,7 +186,7 @@ struct asym_rules *asym_rules_copy(const struct asym_rules *rules)
 {
     struct asym_rules *copy = asym_rules_new();
     for (size_t i = 0; copy && i < rules->n; i++) {
-        struct asym_rule *rule = get_rule(copy, rules->rules[i].name, rules->rules[i].origin);
+        struct asym_rule *rule = append(copy, rules->rules[i].name, rules->rules[i].origin);
         bool complete = rule != NULL;
         for (size_t k = 0; complete && k < ASYM_LENGTH(keys); k++) {
             const char *from = *field_of(&rules->rules[i], keys[k].rule);
@@ -184,37 +223,32 @@ unsigned asym_rules_need(const struct asym_rules *rules)
     return needs;
 }
 
-/* Does any of the globs match? A glob too long to copy matches nothing. */
-static bool any_glob(const char *globs, const char *text)
+static bool glob_matches(const char *word, size_t n, const void *text)
 {
-    while (*globs) {
-        char glob[512];
-        size_t n = strcspn(globs, " \t");
-        if (n > 0 && n < sizeof glob) {
-            memcpy(glob, globs, n);
-            glob[n] = '\0';
-            if (fnmatch(glob, text, 0) == 0)
-                return true;
-        }
-        globs += n + strspn(globs + n, " \t");
-    }
-    return false;
+    char glob[ASYM_VALUE_MAX + 1];
+    snprintf(glob, sizeof glob, "%.*s", (int)n, word);
+    return fnmatch(glob, text, 0) == 0;
+}
+
+static bool is_uid(const char *word, size_t n, const void *subject)
+{
+    uint64_t uid;
+    return asym_parse_u64(word, n, &uid) == 0 && uid == ((const struct asym_rule_subject *)subject)->uid;
 }
 
 static bool matches(const struct asym_rule *rule, const struct asym_rule_subject *subject)
 {
     for (size_t k = 0; k < ASYM_LENGTH(keys); k++) {
         const char *globs = *field_of(rule, keys[k].rule), *text;
-        char uid[16];
         if (!globs)
             continue;
-        if (keys[k].subject == SIZE_MAX) {
-            snprintf(uid, sizeof uid, "%u", (unsigned)subject->uid);
-            text = uid;
-        } else {
-            text = *(const char *const *)(const void *)((const char *)subject + keys[k].subject);
+        if (keys[k].need == ASYM_RULE_NEEDS_UID) {
+            if (!any_word(globs, is_uid, subject))
+                return false;
+            continue;
         }
-        if (!text || !any_glob(globs, text))
+        text = *(const char *const *)(const void *)((const char *)subject + keys[k].subject);
+        if (!text || !any_word(globs, glob_matches, text))
             return false;
     }
     return true;

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the rows cannot say: that names exist, and the forms of texts. Errors begin with where the value came from. */
+#include "settings/internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mask.h"
+#include "base/parse.h"
+#include "settings/nearest.h"
+#include "settings/rows.h"
+
+static int refuse(const struct asym_settings *s, const char *section, const char *key, const char *value,
+                  const char *accepted, struct asym_error *err)
+{
+    char shown[128];
+    return asym_fail(err, -EINVAL, "%.200s: %s.%s: '%s' is not accepted; accepted is %s",
+                     asym_row_origin(s, section, key), section, key,
+                     asym_text_escape(value, strlen(value), shown, sizeof shown), accepted);
+}
+
+static int check_policy(const struct asym_settings *s, struct asym_error *err)
+{
+    const char *name = s->daemon.policy;
+    struct asym_nearest n = {.wanted = name};
+    char list[512] = "", hint[96], shown[128];
+    size_t used = 0;
+    if (asym_policy_find(name))
+        return 0;
+    for (size_t i = 0; asym_policy_at(i); i++) {
+        asym_nearest_consider(&n, asym_policy_at(i)->name);
+        if (used < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "",
+                                     asym_policy_at(i)->name);
+    }
+    return asym_fail(err, -EINVAL, "%.200s: asymd.policy: there is no policy '%s'%s; accepted are %s",
+                     asym_row_origin(s, "asymd", "policy"), asym_text_escape(name, strlen(name), shown, sizeof shown),
+                     asym_nearest_hint(&n, hint, sizeof hint), list);
+}
+
+/* Which CPUs there are is not known here; that a number or a list was meant is. */
+static int check_slow(const struct asym_settings *s, struct asym_error *err)
+{
+    const char *text = s->asymmetry.slow;
+    struct asym_mask list;
+    uint64_t n;
+    if (!*text)
+        return 0;
+    bool number = asym_parse_u64(text, strlen(text), &n) == 0 && n >= 1 && n < ASYM_MAX_CPUS;
+    if (number || (strpbrk(text, "-,") && asym_mask_parse_list(text, strlen(text), &list) == 0))
+        return 0;
+    return refuse(s, "asymmetry", "slow", text,
+                  "how many CPUs (1 or more), or a list of CPUs below 1024 such as 0-3,8 (4-4 for CPU 4 alone)", err);
+}
+
+static int check_slow_speed(const struct asym_settings *s, struct asym_error *err)
+{
+    const char *text = s->asymmetry.slow_speed;
+    size_t len = strlen(text);
+    double percent;
+    if (len >= 2 && text[len - 1] == '%' && asym_parse_number(text, len - 1, &percent) == 0 && percent > 0 &&
+        percent <= 100)
+        return 0;
+    return refuse(s, "asymmetry", "slow_speed", text, "a share such as 50%, above 0% and up to 100%", err);
+}
+
+int asym_settings_check(const struct asym_settings *s, struct asym_error *err)
+{
+    int r = check_policy(s, err);
+    if (r >= 0)
+        r = check_slow(s, err);
+    if (r >= 0)
+        r = check_slow_speed(s, err);
+    if (r >= 0 && s->daemon.state_dir[0] != '/')
+        r = refuse(s, "asymd", "state_dir", s->daemon.state_dir, "an absolute path", err);
+    return r < 0 ? r : asym_rules_check(s->rules, err);
+}
