@@ -6,13 +6,15 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/macro.h"
 #include "linux/procparse.h"
 
-#define FLAG_RESET_ON_FORK 1u
+#define FLAG_RESET_ON_FORK 0x01u
+#define FLAG_KEEP_PARAMS   0x10u
 
 /* More CPUs than any kernel is built for. */
 #define EVERY_CPU 8192
@@ -64,20 +66,36 @@ int asym_thread_get_sched(int32_t tid, struct asym_thread_sched *ret)
     return 0;
 }
 
+/* The parameters stay: only what goes with a change of nice is written. */
+static int set_reset_on_fork(int32_t tid, const struct attr *now, bool reset_on_fork)
+{
+    struct attr a = *now;
+    a.size = sizeof a;
+    a.flags = FLAG_KEEP_PARAMS | (reset_on_fork ? FLAG_RESET_ON_FORK : 0);
+    return syscall(SYS_sched_setattr, tid, &a, 0u) < 0 ? -errno : 0;
+}
+
+/*
+ * Not in one sched_setattr: since 6.12 that call also carries the slice of a fair thread. What sched_getattr tells of it
+ * would become a slice of its own choice, and 0 would take such a one away. setpriority touches nice alone.
+ */
 int asym_thread_set_nice(int32_t tid, int8_t nice, bool reset_on_fork)
 {
-    struct attr a;
-    int r = get_attr(tid, &a);
+    struct attr now;
+    int r = get_attr(tid, &now);
     if (r < 0)
         return r;
-    if (a.policy != SCHED_OTHER && a.policy != SCHED_BATCH)
+    if (now.policy != SCHED_OTHER && now.policy != SCHED_BATCH)
         return -EINVAL;
-    a.size = sizeof a;
-    a.nice = nice;
-    a.flags = reset_on_fork ? FLAG_RESET_ON_FORK : 0;
-    /* Since 6.12 the slice of a fair thread is read here, and written back would become one of its own choice. */
-    a.runtime = 0;
-    return syscall(SYS_sched_setattr, tid, &a, 0u) < 0 ? -errno : 0;
+    const bool reset = (now.flags & FLAG_RESET_ON_FORK) != 0;
+    /* The flag is up before the boost and down after it, or a child born in between would inherit. */
+    if (reset_on_fork && !reset)
+        r = set_reset_on_fork(tid, &now, true);
+    if (r >= 0 && now.nice != nice && setpriority(PRIO_PROCESS, (id_t)tid, nice) < 0)
+        r = -errno;
+    if (r >= 0 && !reset_on_fork && reset)
+        r = set_reset_on_fork(tid, &now, false);
+    return r;
 }
 
 int asym_thread_start(int32_t tgid, int32_t tid, uint64_t *ret_start)

@@ -23,7 +23,10 @@ int asym_thread_set_mask(int32_t tid, const struct asym_mask *mask, bool whole);
 
 int asym_thread_get_sched(int32_t tid, struct asym_thread_sched *ret);
 
-/** Change nice and reset-on-fork of a SCHED_OTHER or SCHED_BATCH thread; -EINVAL for another policy. */
+/**
+ * Change nice and reset-on-fork of a SCHED_OTHER or SCHED_BATCH thread, and nothing else of it; -EINVAL for another
+ * policy.
+ */
 int asym_thread_set_nice(int32_t tid, int8_t nice, bool reset_on_fork);
 
 /** Start time of the thread, as in struct asym_taskid. -ESRCH when there is none. */
