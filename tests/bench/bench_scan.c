@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a look at the machine costs: CPU time of the procfs source at N threads of which four spin, beside what top -H
+ * spends on a refresh of the same machine in the same run. Prints a table; judges nothing.
+ */
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "linux/procfs.h"
+#include "linux/topology.h"
+
+#define SCANS 51
+
+static double cpu_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static void pause_ms(long ms)
+{
+    const struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    nanosleep(&t, NULL);
+}
+
+static pid_t start(const char *name, const char *a, const char *b)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/tests/load-%s", ASYM_BENCH_BIN, name);
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        execl(path, path, a, b, (char *)NULL);
+        _exit(127);
+    }
+    return pid;
+}
+
+/* CPU time of top for n refreshes. */
+static double top_ms(const char *n)
+{
+    struct rusage use;
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (!freopen("/dev/null", "w", stdout))
+            _exit(127);
+        execlp("top", "top", "-b", "-H", "-d", "0.1", "-n", n, (char *)NULL);
+        _exit(127);
+    }
+    if (wait4(pid, NULL, 0, &use) < 0)
+        return 0;
+    return (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) * 1e3 +
+           (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e3;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_scan(bool with_births, double *ret_max, unsigned *ret_threads)
+{
+    struct asym_root root;
+    struct asym_error err = {""};
+    struct asym_births *births = NULL;
+    struct asym_source *source;
+    struct asym_snapshot s;
+    double ms[SCANS];
+    struct asym_machine *machine = calloc(1, sizeof *machine);
+    if (!machine || asym_root_open(NULL, &root, &err) < 0 || asym_topology_read(&root, NULL, machine, NULL, &err) < 0 ||
+        (with_births && asym_births_open(&births, &err) < 0)) {
+        fprintf(stderr, "bench-scan: %s\n", err.text);
+        exit(1);
+    }
+    const struct asym_procfs_config config = {.root = &root, .machine = machine, .births = births};
+    if (asym_procfs_new(&config, &source, &err) < 0 || source->next(source, &s) < 0) {
+        fprintf(stderr, "bench-scan: %s\n", err.text);
+        exit(1);
+    }
+    for (size_t i = 0; i < SCANS; i++) {
+        pause_ms(100);
+        double before = cpu_ms();
+        source->next(source, &s);
+        ms[i] = cpu_ms() - before;
+    }
+    *ret_threads = s.sight.n_threads;
+    source->close(source);
+    asym_births_close(births);
+    asym_root_done(&root);
+    free(machine);
+    qsort(ms, SCANS, sizeof *ms, by_value);
+    *ret_max = ms[SCANS - 1];
+    return ms[SCANS / 2];
+}
+
+/* threads in processes of 50 each, as on a machine with many programs, and four that spin. */
+static void measure(unsigned threads)
+{
+    pid_t loads[256];
+    size_t n = 0;
+    for (unsigned k = 0; k < threads / 50; k++)
+        loads[n++] = start("sleepers", "50", "600");
+    loads[n++] = start("spin", "4", "600");
+    pause_ms(1500);
+    double top = (top_ms("12") - top_ms("2")) / 10;
+    for (int births = 1; births >= 0; births--) {
+        double max;
+        unsigned seen;
+        double ms = median_scan(births, &max, &seen);
+        printf("%8u  %-14s %8.3f %8.3f %10.1f %8.0f\n", seen, births ? "events" : "readdir", ms, max, top, top / ms);
+    }
+    for (size_t i = 0; i < n; i++) {
+        kill(loads[i], SIGKILL);
+        waitpid(loads[i], NULL, 0);
+    }
+}
+
+int main(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    printf("CPU ms of one look, median of %d paced at 100 ms; top: top -b -H, per refresh\n", SCANS);
+    printf("%8s  %-14s %8s %8s %10s %8s\n", "threads", "births by", "scan", "max", "top", "ratio");
+    measure(1000);
+    measure(5000);
+    return 0;
+}
