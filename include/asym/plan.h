@@ -43,7 +43,6 @@ enum asym_reason {
     ASYM_WHY_FORKED,      /**< fork hold-off; figure 0: seconds left */
     ASYM_WHY_IDLE,        /**< its application is idle */
     ASYM_WHY_POLICY_NONE, /**< the policy steers nothing */
-    ASYM_WHY_SPINNING,
     ASYM_WHY_NEXT_SWAP,    /**< seen since the last mapping: waits for the next swap period */
     ASYM_WHY_NOTHING_FREE, /**< its cpuset and the usable CPUs have none in common */
     ASYM_WHY_LAST_EXCLUSION = ASYM_WHY_NOTHING_FREE,
@@ -61,7 +60,10 @@ enum asym_reason {
     ASYM_WHY_HAD_FAST_TIME,
     ASYM_WHY_FAST_BUSY_FIRST, /**< busyfcs */
     ASYM_WHY_FAST_ALL_BUSY,
-    ASYM_WHY_ALIKE, /**< all CPUs are alike: only spread */
+    ASYM_WHY_ALIKE,     /**< all CPUs are alike: only spread */
+    ASYM_WHY_SPINNING,  /**< RTX: waits by spinning, ranks last */
+    ASYM_WHY_NO_FAST,   /**< may not run on fast CPUs */
+    ASYM_WHY_ONLY_FAST, /**< may run on fast CPUs only, whoever holds them */
     ASYM_N_REASONS
 };
 

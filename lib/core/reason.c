@@ -27,7 +27,6 @@ static const struct {
     [ASYM_WHY_FORKED] = {"created a process: held off for %.1f s more", 1},
     [ASYM_WHY_IDLE] = {"its application is idle", 0},
     [ASYM_WHY_POLICY_NONE] = {"policy none steers nothing", 0},
-    [ASYM_WHY_SPINNING] = {"spins at a barrier", 0},
     [ASYM_WHY_NEXT_SWAP] = {"waits for the next swap period", 0},
     [ASYM_WHY_NOTHING_FREE] = {"none of its CPUs is usable", 0},
     [ASYM_WHY_SP] = {"SP: %.2f s of %.2f s boost left", 2},
@@ -44,6 +43,9 @@ static const struct {
     [ASYM_WHY_FAST_BUSY_FIRST] = {"fast CPUs are filled first", 0},
     [ASYM_WHY_FAST_ALL_BUSY] = {"every fast CPU is busy", 0},
     [ASYM_WHY_ALIKE] = {"all CPUs are alike: only spread", 0},
+    [ASYM_WHY_SPINNING] = {"spins at a barrier: ranks last", 0},
+    [ASYM_WHY_NO_FAST] = {"none of its CPUs is fast", 0},
+    [ASYM_WHY_ONLY_FAST] = {"all of its CPUs are fast", 0},
 };
 
 const char *asym_reason_text(enum asym_reason reason, const double figure[2], char *buf, size_t size)

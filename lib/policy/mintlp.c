@@ -1,21 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Applications in increasing order of their runnable count fill the fast CPUs; the rest run on slow ones. No fairness
- * (Saez 2010, 2.1). Counts are compared as whole threads, and a tie goes to who is on a fast CPU already: a mean of 3.98
- * beside one of 4.02 is no reason to migrate. First among those stands who held a fast CPU to itself: a thread that may run
- * nowhere else shares one, and would otherwise pass for its holder in the next plan.
+ * (Saez 2010, 2.1). Counts are compared as whole threads: a mean of 3.98 beside one of 4.02 is no reason to migrate. Of
+ * equal ones the application that came first in the last plan comes first again, in the first plan the one with the most
+ * threads on fast CPUs already. Spinning threads (RTX) come last.
  */
 #include <asym/policy.h>
 
 #include <errno.h>
+#include <stdbool.h>
 
 #include "base/arena.h"
+#include "base/macro.h"
 #include "base/mask.h"
 #include "base/sort.h"
 #include "policy/spread.h"
 
 struct thread_state {
-    bool held; /* a fast CPU to itself */
+    uint32_t place; /* of its application in the last plan, counted from 1; 0: it was in none */
+    bool held;      /* a fast CPU to itself */
+};
+
+/* An application in the queue for fast CPUs. */
+struct entry {
+    long runnable;
+    uint32_t place, n_fast;
+};
+
+struct queue {
+    const struct asym_policy_input *in;
+    struct entry *entries;
+    uint32_t *apps;
+    uint32_t *threads, *scratch;
 };
 
 static struct thread_state *state_of(const struct asym_policy_input *in, size_t t)
@@ -23,45 +39,103 @@ static struct thread_state *state_of(const struct asym_policy_input *in, size_t 
     return in->threads[t].state;
 }
 
+static int take_memory(const struct asym_policy_input *in, struct queue *q)
+{
+    q->in = in;
+    q->entries = asym_arena_take(in->arena, in->n_apps + 1, sizeof *q->entries);
+    q->apps = asym_arena_take(in->arena, in->n_apps + 1, sizeof *q->apps);
+    q->threads = asym_spread_all(in);
+    q->scratch = asym_arena_take(in->arena, ASYM_MAX(in->n_apps, in->n_threads) + 1, sizeof *q->scratch);
+    return q->entries && q->apps && q->threads && q->scratch ? 0 : -ENOBUFS;
+}
+
+static void describe(struct queue *q, uint32_t a)
+{
+    const struct asym_policy_app *app = &q->in->apps[a];
+    struct entry *e = &q->entries[a];
+    e->runnable = (long)(app->runnable + 0.5);
+    e->place = UINT32_MAX;
+    for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++) {
+        e->n_fast += asym_mask_has(&q->in->machine->fast, q->in->threads[t].home);
+        if (state_of(q->in, t)->place > 0)
+            e->place = ASYM_MIN(e->place, state_of(q->in, t)->place);
+    }
+}
+
 static int by_parallelism(uint32_t a, uint32_t b, const void *ctx)
 {
-    const struct asym_policy_input *in = ctx;
-    const struct asym_policy_thread *x = &in->threads[a], *y = &in->threads[b];
-    const struct asym_policy_app *p = &in->apps[x->app], *q = &in->apps[y->app];
+    const struct queue *q = ctx;
+    const struct entry *x = &q->entries[a], *y = &q->entries[b];
+    if (x->runnable != y->runnable)
+        return x->runnable < y->runnable ? -1 : 1;
+    if (x->place != y->place)
+        return x->place < y->place ? -1 : 1;
+    return x->n_fast > y->n_fast ? -1 : x->n_fast < y->n_fast;
+}
+
+/* Who of an application goes first: who is there already. */
+static int by_application(uint32_t a, uint32_t b, const void *ctx)
+{
+    const struct queue *q = ctx;
+    const struct asym_policy_thread *x = &q->in->threads[a], *y = &q->in->threads[b];
     if (x->spinning != y->spinning)
         return x->spinning - y->spinning;
-    long n = (long)(p->runnable + 0.5), k = (long)(q->runnable + 0.5);
-    if (n != k)
-        return n < k ? -1 : 1;
-    if (state_of(in, a)->held != state_of(in, b)->held)
-        return state_of(in, b)->held - state_of(in, a)->held;
-    bool fast = asym_mask_has(&in->machine->fast, x->home), other = asym_mask_has(&in->machine->fast, y->home);
-    return other - fast;
+    const struct thread_state *s = x->state, *o = y->state;
+    if (s->place != o->place)
+        return s->place < o->place ? -1 : 1;
+    if (s->held != o->held)
+        return o->held - s->held;
+    return asym_mask_has(&q->in->machine->fast, y->home) - asym_mask_has(&q->in->machine->fast, x->home);
+}
+
+static void line_up(struct queue *q)
+{
+    for (uint32_t a = 0; a < q->in->n_apps; a++) {
+        q->apps[a] = a;
+        describe(q, a);
+    }
+    asym_sort_index(q->apps, q->in->n_apps, q->scratch, by_parallelism, q);
+    for (uint32_t i = 0; i < q->in->n_apps; i++) {
+        const struct asym_policy_app *app = &q->in->apps[q->apps[i]];
+        for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++)
+            state_of(q->in, t)->place = i + 1;
+    }
+    asym_sort_index(q->threads, q->in->n_threads, q->scratch, by_application, q);
+}
+
+static enum asym_reason reason_of(const struct asym_policy_input *in, const struct asym_policy_thread *t, int32_t cpu)
+{
+    if (!asym_mask_meets(t->may, &in->machine->fast))
+        return ASYM_WHY_NO_FAST;
+    if (t->spinning)
+        return ASYM_WHY_SPINNING;
+    if (!asym_mask_has(&in->machine->fast, cpu))
+        return ASYM_WHY_HIGH_TLP;
+    return asym_mask_meets(t->may, &in->machine->slow) ? ASYM_WHY_LOW_TLP : ASYM_WHY_ONLY_FAST;
 }
 
 static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 {
     struct asym_spread sp;
-    uint32_t *order = asym_arena_take(in->arena, in->n_threads + 1, sizeof *order);
-    uint32_t *scratch = asym_arena_take(in->arena, in->n_threads + 1, sizeof *scratch);
-    if (asym_spread_init(&sp, in, ret) < 0 || !order || !scratch)
+    struct queue q;
+    int r = take_memory(in, &q);
+    if (asym_spread_init(&sp, in, ret) < 0 || r < 0)
         return -ENOBUFS;
-    for (size_t i = 0; i < in->n_threads; i++)
-        order[i] = (uint32_t)i;
-    asym_sort_index(order, in->n_threads, scratch, by_parallelism, in);
+    if (!asym_machine_is_asymmetric(in->machine)) {
+        asym_spread_alike(&sp, q.threads, in->n_threads);
+        return 0;
+    }
+    line_up(&q);
     struct asym_mask fast = in->machine->fast;
-    /* Where all CPUs are alike there is nothing to choose: a CPU each, then evenly. */
-    asym_spread_give(&sp, order, in->n_threads, &fast);
-    for (size_t i = 0; i < in->n_threads; i++)
-        state_of(in, i)->held = ret[i].cpu >= 0;
+    asym_spread_give(&sp, q.threads, asym_spread_able(&sp, q.threads, in->n_threads, &fast), &fast);
+    for (size_t t = 0; t < in->n_threads; t++)
+        state_of(in, t)->held = ret[t].cpu >= 0;
     struct asym_mask rest = asym_mask_or(&in->machine->slow, &fast);
-    if (asym_mask_empty(&rest))
-        rest = in->machine->usable;
-    asym_spread_even(&sp, order, in->n_threads, &rest);
+    asym_spread_even(&sp, q.threads, in->n_threads, &rest);
     asym_spread_mend(&sp);
-    for (size_t i = 0; i < in->n_threads; i++) {
-        ret[i].reason = asym_mask_has(&in->machine->fast, ret[i].cpu) ? ASYM_WHY_LOW_TLP : ASYM_WHY_HIGH_TLP;
-        ret[i].figure[0] = in->apps[in->threads[i].app].runnable;
+    for (size_t t = 0; t < in->n_threads; t++) {
+        ret[t].reason = reason_of(in, &in->threads[t], ret[t].cpu);
+        ret[t].figure[0] = in->apps[in->threads[t].app].runnable;
     }
     return 0;
 }

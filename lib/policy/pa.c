@@ -2,10 +2,13 @@
 /*
  * Parallelism-aware (Saez 2010, 2.1). Fast CPUs go to SP threads, the one that waits longest first; then to MP threads,
  * which share what is left round robin, a turn per plan, that is per swap period; then to HP threads. What finds no fast
- * CPU runs on slow ones. SP and MP threads hold their CPU by class: a claim, which no other thread shares.
+ * CPU runs on slow ones. A master (RTX) ranks with SP, a spinning thread last.
  *
- * A master (RTX) ranks with SP, a spinning thread last. Where all CPUs are alike there is nothing to claim, and threads are
- * only spread.
+ * SP and MP threads hold their CPU by class: a claim, which no other thread shares, except one that may run nowhere else.
+ * A thread that may run on no fast CPU takes part in none of this: it neither waits nor makes others wait. A fast CPU that
+ * is held is not idle; one that nobody holds is filled before a slow CPU gets its second thread, whatever the class.
+ *
+ * Where all CPUs are alike there is nothing to claim, and threads are only spread.
  */
 #include <asym/policy.h>
 
@@ -27,12 +30,12 @@ struct state {
 };
 
 struct thread_state {
-    uint64_t turns;    /* it has had, or would have had when it was new */
+    uint64_t turns;    /* it has had, or would have had when it was away */
     asym_usec turn_at; /* of its last one */
-    bool known;
+    asym_usec seen_at; /* plan in which it last wanted a turn */
 };
 
-/* Lists of threads by rank, cut out of one array. */
+/* Lists of threads by rank. Those that may run on a fast CPU that is free to them stand in front. */
 struct ranks {
     uint32_t *sp, *mp, *rest, *scratch;
     size_t n_sp, n_mp, n_rest;
@@ -68,57 +71,68 @@ static void rank(const struct asym_policy_input *in, struct ranks *r)
 {
     for (uint32_t t = 0; t < in->n_threads; t++) {
         const struct asym_policy_thread *thread = &in->threads[t];
-        if (thread->spinning || thread->class == ASYM_CLASS_HP || thread->class == ASYM_CLASS_NONE) {
-            if (thread->master && !thread->spinning)
-                r->sp[r->n_sp++] = t;
-            else
-                r->rest[r->n_rest++] = t;
-        } else if (thread->class == ASYM_CLASS_SP || thread->master) {
+        if (thread->spinning)
+            r->rest[r->n_rest++] = t;
+        else if (thread->master || thread->class == ASYM_CLASS_SP)
             r->sp[r->n_sp++] = t;
-        } else {
+        else if (thread->class == ASYM_CLASS_MP)
             r->mp[r->n_mp++] = t;
-        }
+        else
+            r->rest[r->n_rest++] = t;
     }
 }
 
-/* A newcomer has had as many turns as who had the fewest: it neither waits for all others nor keeps them out. */
-static void welcome(const struct asym_policy_input *in, const struct ranks *r)
+/*
+ * Who is new, or was away since the last plan, has had as many turns as who had the fewest of those that were not: it
+ * neither waits for all others nor has turns owed to it, which would keep them out.
+ */
+static void welcome(const struct asym_policy_input *in, const uint32_t *list, size_t n)
 {
+    const struct state *state = in->state;
     uint64_t least = UINT64_MAX;
-    for (size_t i = 0; i < r->n_mp; i++)
-        if (state_of(in, r->mp[i])->known)
-            least = ASYM_MIN(least, state_of(in, r->mp[i])->turns);
-    for (size_t i = 0; i < r->n_mp; i++) {
-        struct thread_state *s = state_of(in, r->mp[i]);
-        if (!s->known && least != UINT64_MAX)
-            s->turns = least;
-        s->known = true;
+    for (size_t i = 0; i < n; i++) {
+        const struct thread_state *s = state_of(in, list[i]);
+        if (s->seen_at != 0 && s->seen_at == state->turn_at)
+            least = ASYM_MIN(least, s->turns);
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct thread_state *s = state_of(in, list[i]);
+        if (least != UINT64_MAX && (s->seen_at == 0 || s->seen_at != state->turn_at))
+            s->turns = ASYM_MAX(s->turns, least);
+        s->seen_at = in->now;
     }
 }
 
-static void hold(const struct asym_policy_input *in, struct asym_assignment *a, enum asym_reason reason)
+/* Why a thread is not where its class wants it, when its CPUs leave it no choice; else NONE. */
+static enum asym_reason no_choice(const struct asym_policy_input *in, uint32_t t)
 {
-    const struct params *p = in->params;
-    a->claim = true;
-    a->reason = reason;
-    if (reason == ASYM_WHY_SP)
-        a->nice_delta = (int8_t)p->sp_boost;
+    const struct asym_mask *may = in->threads[t].may;
+    if (!asym_mask_meets(may, &in->machine->fast))
+        return ASYM_WHY_NO_FAST;
+    return asym_mask_meets(may, &in->machine->slow) ? ASYM_WHY_NONE : ASYM_WHY_ONLY_FAST;
+}
+
+static void explain(struct asym_spread *sp, uint32_t t, enum asym_reason reason, size_t wanting, size_t room)
+{
+    struct asym_assignment *a = &sp->ret[t];
+    enum asym_reason why = a->cpu < 0 ? no_choice(sp->in, t) : ASYM_WHY_NONE;
+    a->claim = a->cpu >= 0;
+    a->reason = why != ASYM_WHY_NONE ? why : reason;
+    a->figure[0] = (double)wanting;
+    a->figure[1] = (double)room;
 }
 
 static void give_to_sp(struct asym_spread *sp, struct ranks *r, struct asym_mask *open)
 {
-    size_t room = asym_mask_count(open);
-    asym_sort_index(r->sp, r->n_sp, r->scratch, by_waiting, sp->in);
-    asym_spread_give(sp, r->sp, r->n_sp, open);
+    const struct params *params = sp->in->params;
+    size_t room = asym_mask_count(open), n = asym_spread_able(sp, r->sp, r->n_sp, open);
+    asym_sort_index(r->sp, n, r->scratch, by_waiting, sp->in);
+    asym_spread_give(sp, r->sp, n, open);
     for (size_t i = 0; i < r->n_sp; i++) {
         struct asym_assignment *a = &sp->ret[r->sp[i]];
-        if (a->cpu >= 0) {
-            hold(sp->in, a, ASYM_WHY_SP);
-            continue;
-        }
-        a->reason = ASYM_WHY_SP_NO_ROOM;
-        a->figure[0] = (double)r->n_sp;
-        a->figure[1] = (double)room;
+        if (a->cpu >= 0)
+            a->nice_delta = (int8_t)params->sp_boost;
+        explain(sp, r->sp[i], a->cpu >= 0 ? ASYM_WHY_SP : ASYM_WHY_SP_NO_ROOM, n, room);
     }
 }
 
@@ -126,26 +140,33 @@ static void give_to_mp(struct asym_spread *sp, struct ranks *r, struct asym_mask
 {
     struct state *s = sp->in->state;
     bool new_turn = s->turn_at != sp->in->now;
-    size_t room = asym_mask_count(open);
-    bool shared = r->n_mp > room;
-    welcome(sp->in, r);
+    size_t room = asym_mask_count(open), n = asym_spread_able(sp, r->mp, r->n_mp, open);
+    bool shared = n > room;
+    welcome(sp->in, r->mp, n);
     if (shared)
-        asym_sort_index(r->mp, r->n_mp, r->scratch, by_turn, sp->in);
-    asym_spread_give(sp, r->mp, r->n_mp, open);
+        asym_sort_index(r->mp, n, r->scratch, by_turn, sp->in);
+    asym_spread_give(sp, r->mp, n, open);
     for (size_t i = 0; i < r->n_mp; i++) {
-        struct asym_assignment *a = &sp->ret[r->mp[i]];
         struct thread_state *t = state_of(sp->in, r->mp[i]);
-        if (a->cpu >= 0) {
-            hold(sp->in, a, shared ? ASYM_WHY_MP_TURN : ASYM_WHY_MP);
+        if (sp->ret[r->mp[i]].cpu >= 0) {
+            explain(sp, r->mp[i], shared ? ASYM_WHY_MP_TURN : ASYM_WHY_MP, n, room);
             t->turns += new_turn;
             t->turn_at = sp->in->now;
         } else {
-            a->reason = ASYM_WHY_MP_WAITS;
+            explain(sp, r->mp[i], ASYM_WHY_MP_WAITS, ASYM_MAX(n, r->n_mp), room);
         }
-        a->figure[0] = (double)r->n_mp;
-        a->figure[1] = (double)room;
     }
     s->turn_at = sp->in->now;
+}
+
+static enum asym_reason reason_of_rest(const struct asym_policy_input *in, uint32_t t, int32_t cpu)
+{
+    enum asym_reason why = no_choice(in, t);
+    if (in->threads[t].spinning)
+        return ASYM_WHY_SPINNING;
+    if (asym_mask_has(&in->machine->fast, cpu))
+        return why == ASYM_WHY_ONLY_FAST ? why : ASYM_WHY_HP_SPARE;
+    return ASYM_WHY_HP;
 }
 
 static void spread_rest(struct asym_spread *sp, const struct ranks *r, const struct asym_mask *open)
@@ -155,22 +176,8 @@ static void spread_rest(struct asym_spread *sp, const struct ranks *r, const str
     asym_spread_even(sp, r->mp, r->n_mp, &cpus);
     asym_spread_even(sp, r->rest, r->n_rest, &cpus);
     asym_spread_mend(sp);
-    for (size_t i = 0; i < r->n_rest; i++) {
-        struct asym_assignment *a = &sp->ret[r->rest[i]];
-        bool fast = asym_mask_has(&sp->in->machine->fast, a->cpu);
-        a->reason = fast ? ASYM_WHY_HP_SPARE : ASYM_WHY_HP;
-    }
-}
-
-static void only_spread(struct asym_spread *sp, const struct ranks *r)
-{
-    const uint32_t *lists[] = {r->sp, r->mp, r->rest};
-    const size_t lengths[] = {r->n_sp, r->n_mp, r->n_rest};
-    for (size_t k = 0; k < ASYM_LENGTH(lists); k++) {
-        asym_spread_even(sp, lists[k], lengths[k], &sp->in->machine->usable);
-        for (size_t i = 0; i < lengths[k]; i++)
-            sp->ret[lists[k][i]].reason = ASYM_WHY_ALIKE;
-    }
+    for (size_t i = 0; i < r->n_rest; i++)
+        sp->ret[r->rest[i]].reason = reason_of_rest(sp->in, r->rest[i], sp->ret[r->rest[i]].cpu);
 }
 
 static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
@@ -183,8 +190,10 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     if (asym_spread_init(&sp, in, ret) < 0 || !r.sp || !r.mp || !r.rest || !r.scratch)
         return -ENOBUFS;
     rank(in, &r);
-    if (asym_mask_empty(&in->machine->slow)) {
-        only_spread(&sp, &r);
+    if (!asym_machine_is_asymmetric(in->machine)) {
+        asym_spread_alike(&sp, r.sp, r.n_sp);
+        asym_spread_alike(&sp, r.mp, r.n_mp);
+        asym_spread_alike(&sp, r.rest, r.n_rest);
         return 0;
     }
     struct asym_mask open = in->machine->fast;

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Even placement: sets of threads with equal masks one after the other, the ones with the fewest choices first. */
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "policy/spread-internal.h"
+#include "policy/spread.h"
+
+/* One set of threads with equal masks being placed on the same CPUs. */
+struct group {
+    const uint32_t *threads;
+    size_t n;
+    struct asym_mask cpus;
+    uint32_t level; /* every CPU gets at least this many ... */
+    size_t extras;  /* ... and this many CPUs one more */
+};
+
+static size_t fits_below(const struct asym_spread *sp, const struct asym_mask *cpus, uint32_t level)
+{
+    size_t n = 0;
+    ASYM_MASK_FOREACH (c, cpus)
+        n += sp->load[c] < level ? level - sp->load[c] : 0;
+    return n;
+}
+
+/* The highest level that the group can fill all its CPUs up to. */
+static void find_level(const struct asym_spread *sp, struct group *g)
+{
+    uint32_t lo = 0, hi = 1;
+    while (fits_below(sp, &g->cpus, hi) <= g->n)
+        hi *= 2;
+    while (hi - lo > 1) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (fits_below(sp, &g->cpus, mid) <= g->n)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    g->level = lo;
+    g->extras = g->n - fits_below(sp, &g->cpus, lo);
+}
+
+/*
+ * A round fills CPUs of one kind: below the level (type -1), or at it, of one core type, on cores with fewer extras than
+ * limit. Within a round CPUs only ever drop out, so that the cursors never go back.
+ */
+struct round {
+    int type;
+    uint32_t limit;
+};
+
+static bool open_in(const struct asym_spread *sp, const struct group *g, const struct round *r, int cpu)
+{
+    if (!asym_mask_has(&g->cpus, cpu))
+        return false;
+    if (r->type < 0)
+        return sp->load[cpu] < g->level;
+    const struct asym_cpu *c = &sp->in->machine->cpus[cpu];
+    return g->extras > 0 && sp->load[cpu] == g->level && c->type == r->type && sp->extra[c->core] < r->limit;
+}
+
+static void put_in(struct asym_spread *sp, struct group *g, const struct round *r, uint32_t t, int32_t cpu)
+{
+    asym_spread_put(sp, t, cpu);
+    if (r->type >= 0) {
+        g->extras--;
+        sp->extra[sp->in->machine->cpus[cpu].core]++;
+    }
+}
+
+/* The next open CPU of the thread's LLC, of its node, or of all; -1: none. */
+static int next_open(struct asym_spread *sp, const struct group *g, const struct round *r, int home,
+                     enum asym_nearness near)
+{
+    const struct asym_machine *m = sp->in->machine;
+    uint32_t zero = 0, *cursor = &sp->cursor[0];
+    const uint32_t *first = &zero;
+    if (near != ASYM_ANYWHERE && home < 0)
+        return -1;
+    if (near == ASYM_SAME_LLC) {
+        cursor = &sp->cursor[m->cpus[home].llc];
+        first = &sp->llc_first[m->cpus[home].llc];
+    } else if (near == ASYM_SAME_NODE) {
+        cursor = &sp->cursor[m->cpus[home].node];
+        first = &sp->node_first[m->cpus[home].node];
+    }
+    for (uint32_t i = *first + *cursor; i < sp->n_order; i = *first + ++*cursor) {
+        const struct asym_cpu *c = &m->cpus[sp->order[i]];
+        if ((near == ASYM_SAME_LLC && c->llc != m->cpus[home].llc) ||
+            (near == ASYM_SAME_NODE && c->node != m->cpus[home].node))
+            return -1;
+        if (open_in(sp, g, r, (int)sp->order[i]))
+            return (int)sp->order[i];
+    }
+    return -1;
+}
+
+static void run_round(struct asym_spread *sp, struct group *g, const struct round *r)
+{
+    const struct asym_machine *m = sp->in->machine;
+    for (enum asym_nearness near = ASYM_AT_HOME; near <= ASYM_ANYWHERE; near++) {
+        memset(sp->cursor, 0, (ASYM_MAX(m->n_llcs, m->n_nodes) + 1) * sizeof *sp->cursor);
+        for (size_t i = 0; i < g->n; i++) {
+            uint32_t t = g->threads[i];
+            int home = sp->in->threads[t].home;
+            if (sp->ret[t].cpu >= 0)
+                continue;
+            if (r->type >= 0 && g->extras == 0)
+                return;
+            int cpu = home;
+            if (near != ASYM_AT_HOME)
+                cpu = next_open(sp, g, r, home, near);
+            else if (home < 0 || !open_in(sp, g, r, home))
+                cpu = -1;
+            if (cpu >= 0)
+                put_in(sp, g, r, t, cpu);
+            else if (near == ASYM_ANYWHERE)
+                return;
+        }
+    }
+}
+
+static void place_many(struct asym_spread *sp, struct group *g)
+{
+    const struct asym_machine *m = sp->in->machine;
+    find_level(sp, g);
+    run_round(sp, g, &(struct round){.type = -1});
+    memset(sp->extra, 0, m->n_cores * sizeof *sp->extra);
+    /* What other threads have put above the level on a core counts too. */
+    ASYM_MASK_FOREACH (c, &g->cpus)
+        sp->extra[m->cpus[c].core] += sp->load[c] > g->level;
+    uint32_t most = asym_most_siblings(m, &g->cpus);
+    for (uint32_t limit = 1; limit <= most && g->extras > 0; limit++)
+        for (unsigned t = 0; t < m->n_types && g->extras > 0; t++)
+            if (asym_mask_meets(&g->cpus, &m->types[t].cpus))
+                run_round(sp, g, &(struct round){.type = (int)t, .limit = limit});
+}
+
+/* Up to here looking at each CPU for each thread is cheaper than the rounds: thousands of threads may all differ. */
+#define FEW 16
+
+/* The least loaded CPU of the group; of equal ones one that is some thread's home, or under the LLC of one. */
+static int least_loaded(const struct asym_spread *sp, const struct group *g)
+{
+    uint64_t least = UINT64_MAX;
+    int best = -1;
+    ASYM_MASK_FOREACH (c, &g->cpus) {
+        const struct asym_cpu *cpu = &sp->in->machine->cpus[c];
+        uint64_t far = sp->want[c] > 0 ? 0 : sp->cursor[cpu->llc] > 0 ? 1 : 2;
+        uint64_t cost = (uint64_t)sp->load[c] << 40 | (uint64_t)(sp->core_load[cpu->core] & 0xffffff) << 16 |
+                        (uint64_t)cpu->type << 10 | far << 8 | cpu->smt_rank;
+        if (cost < least) {
+            least = cost;
+            best = c;
+        }
+    }
+    return best;
+}
+
+/* Count homes by CPU, and mark their LLCs. */
+static void note_homes(struct asym_spread *sp, const struct group *g)
+{
+    memset(sp->cursor, 0, sp->in->machine->n_llcs * sizeof *sp->cursor);
+    for (size_t i = 0; i < g->n; i++) {
+        int home = sp->in->threads[g->threads[i]].home;
+        if (home < 0)
+            continue;
+        sp->cursor[sp->in->machine->cpus[home].llc] = 1;
+        sp->want[home]++;
+    }
+}
+
+/*
+ * First the places, then who gets which. The order of the threads must not decide on places: in a second plan other
+ * threads come first to a CPU that is taken, and would trade places without end.
+ */
+static void place_few(struct asym_spread *sp, const struct group *g)
+{
+    const struct asym_machine *m = sp->in->machine;
+    int places[FEW];
+    note_homes(sp, g);
+    for (size_t i = 0; i < g->n; i++) {
+        int cpu = places[i] = least_loaded(sp, g);
+        sp->want[cpu] -= sp->want[cpu] > 0;
+        sp->load[cpu]++;
+        sp->core_load[m->cpus[cpu].core]++;
+    }
+    for (enum asym_nearness near = ASYM_AT_HOME; near <= ASYM_ANYWHERE; near++) {
+        for (size_t i = 0; i < g->n; i++) {
+            const struct asym_policy_thread *t = &sp->in->threads[g->threads[i]];
+            struct asym_assignment *a = &sp->ret[g->threads[i]];
+            for (size_t k = 0; a->cpu < 0 && k < g->n; k++) {
+                if (places[k] < 0 || asym_nearness(m, t->home, places[k]) > near)
+                    continue;
+                a->cpu = places[k];
+                places[k] = -1;
+            }
+        }
+    }
+    for (size_t i = 0; i < g->n; i++)
+        if (sp->in->threads[g->threads[i]].home >= 0)
+            sp->want[sp->in->threads[g->threads[i]].home] = 0;
+}
+
+/* Threads that are not placed yet, by set: counted first, then put in their places. set_mark[s]: where set s ends. */
+static size_t collect(struct asym_spread *sp, const uint32_t *list, size_t n)
+{
+    memset(sp->set_mark, 0, (sp->n_sets + 1) * sizeof *sp->set_mark);
+    for (size_t i = 0; i < n; i++)
+        if (sp->ret[list[i]].cpu < 0)
+            sp->set_mark[sp->set_of[list[i]] + 1]++;
+    for (uint32_t s = 1; s <= sp->n_sets; s++)
+        sp->set_mark[s] += sp->set_mark[s - 1];
+    size_t left = sp->set_mark[sp->n_sets];
+    for (size_t i = 0; i < n; i++)
+        if (sp->ret[list[i]].cpu < 0)
+            sp->list[sp->set_mark[sp->set_of[list[i]]]++] = list[i];
+    return left;
+}
+
+void asym_spread_even(struct asym_spread *sp, const uint32_t *list, size_t n, const struct asym_mask *cpus)
+{
+    size_t left = collect(sp, list, n);
+    for (size_t first = 0, end; first < left; first = end) {
+        uint32_t set = sp->set_of[sp->list[first]];
+        end = sp->set_mark[set];
+        struct group g = {.threads = sp->list + first, .n = end - first};
+        g.cpus = asym_mask_and(sp->sets[set], cpus);
+        if (asym_mask_empty(&g.cpus))
+            g.cpus = *sp->sets[set];
+        if (g.n <= FEW)
+            place_few(sp, &g);
+        else
+            place_many(sp, &g);
+    }
+}
+
+void asym_spread_alike(struct asym_spread *sp, const uint32_t *list, size_t n)
+{
+    asym_spread_even(sp, list, n, &sp->in->machine->usable);
+    for (size_t i = 0; i < n; i++)
+        sp->ret[list[i]].reason = ASYM_WHY_ALIKE;
+}
