@@ -19,8 +19,9 @@ int asym_actuator_linux_new(struct asym_ledger *ledger, struct asym_actuator **r
  * Guard against inheritance: give it to asym_births_watch as hook with the ledger as ctx. On the birth of a process whose
  * creator is of a steered process: the child gets the creator's original mask and nice, then every steered thread of
  * the creator's process is released (fork hold-off), all at once and in the calling thread. On the birth of a thread
- * in a steered process: the new thread gets its creator's original mask and nice. After it, actions on a thread that
- * was released here end in RETRY, not in HANDS_OFF.
+ * in a steered process: a new thread that carries what a steered one was given gets that one's original mask and nice.
+ * On an exec in a steered process the same for the new image, and the process is released. After it, actions on a thread
+ * that was released here end in RETRY, not in HANDS_OFF.
  */
 void asym_guard_on_birth(void *ledger, const struct asym_birth *event);
 

@@ -27,8 +27,9 @@ int asym_births_parse(const void *datagram, size_t len, struct asym_birth *ret)
         b.kind = e.event_data.fork.child_pid == e.event_data.fork.child_tgid ? ASYM_BIRTH_PROCESS : ASYM_BIRTH_THREAD;
         b.pid = e.event_data.fork.child_pid;
         b.tgid = e.event_data.fork.child_tgid;
-        b.parent_pid = e.event_data.fork.parent_pid;
-        b.parent_tgid = e.event_data.fork.parent_tgid;
+        /* The parent of a new thread is its process's, not the thread that created it. */
+        b.parent_pid = b.kind == ASYM_BIRTH_PROCESS ? e.event_data.fork.parent_pid : 0;
+        b.parent_tgid = b.kind == ASYM_BIRTH_PROCESS ? e.event_data.fork.parent_tgid : b.tgid;
         break;
     case PROC_EVENT_EXEC:
         b.kind = ASYM_BIRTH_EXEC;

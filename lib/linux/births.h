@@ -16,7 +16,7 @@
 
 enum asym_birth_kind {
     ASYM_BIRTH_PROCESS, /* pid == tgid is new; parent_* created it */
-    ASYM_BIRTH_THREAD,  /* pid is a new thread of tgid; parent_pid (same tgid) created it */
+    ASYM_BIRTH_THREAD, /* pid is a new thread of tgid == parent_tgid; which one created it the kernel does not say: parent_pid 0 */
     ASYM_BIRTH_EXEC,
     ASYM_BIRTH_EXIT, /* a thread, or with pid == tgid the leader */
     ASYM_BIRTH_LOST, /* events were lost: scan everything anew */

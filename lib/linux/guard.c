@@ -6,37 +6,29 @@
 #include "linux/thread.h"
 
 #include <errno.h>
+#include <time.h>
 
-/* The child carries its creator's mask; give it the creator's original. The same for nice, where reset-on-fork misses. */
-static void widen(struct asym_ledger *l, const struct asym_ledger_entry *creator, int32_t tid)
+/*
+ * By the record of the thread that created it, where the kernel names one that is steered; else by any of that process
+ * whose mask or nice it carries.
+ */
+static void widen(struct asym_ledger *l, const struct asym_birth *event)
 {
-    struct asym_mask found;
-    struct asym_thread_sched sched;
-    if (asym_thread_get_mask(tid, &found) < 0)
+    const struct asym_ledger_entry *e = asym_ledger_find(l, event->parent_pid);
+    if (e && e->id.tgid == event->parent_tgid) {
+        asym_ledger_widen(l, e, event->pid);
         return;
-    if (asym_ledger_same_mask(l, &found, &creator->set) || asym_ledger_same_mask(l, &found, &creator->before))
-        asym_thread_set_mask(tid, &creator->original, creator->whole);
-    if (creator->boosted && asym_thread_get_sched(tid, &sched) == 0 && sched.nice != creator->original_nice)
-        asym_thread_set_nice(tid, creator->original_nice, creator->original_reset);
-}
-
-/* Its creator, or where that thread itself is not steered, any steered one of its process: the mask may come from it. */
-static struct asym_ledger_entry *creator_of(struct asym_ledger *l, const struct asym_birth *event)
-{
-    struct asym_ledger_entry *e = asym_ledger_find(l, event->parent_pid);
-    if (e)
-        return e;
+    }
     for (size_t i = 0; i < l->n; i++)
-        if (l->entries[i].id.tgid == event->parent_tgid)
-            return &l->entries[i];
-    return NULL;
+        if (l->entries[i].id.tgid == event->parent_tgid && asym_ledger_widen(l, &l->entries[i], event->pid) > 0)
+            return;
 }
 
 /*
  * Every steered thread of the process is released, not only the one that forked: a process forks from any of its
  * threads, and only its first child shall ever be at risk.
  */
-static void release_process(struct asym_ledger *l, int32_t tgid, asym_usec when)
+static void release_process(struct asym_ledger *l, int32_t tgid)
 {
     for (size_t i = l->n; i-- > 0;) {
         struct asym_ledger_entry *e = &l->entries[i];
@@ -48,24 +40,55 @@ static void release_process(struct asym_ledger *l, int32_t tgid, asym_usec when)
         asym_ledger_note_gone(l, &e->id);
         asym_ledger_remove(l, e);
     }
-    asym_ledger_note_release(l, tgid, when);
     asym_ledger_flush(l);
+}
+
+static bool has_steered(const struct asym_ledger *l, int32_t tgid)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (l->entries[i].id.tgid == tgid)
+            return true;
+    return false;
+}
+
+/* By the clock, not by the event: where events wait, what was planned meanwhile did not know of this either. */
+static asym_usec monotonic(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (asym_usec)t.tv_sec * ASYM_SEC + (asym_usec)t.tv_nsec / 1000;
+}
+
+static void on_born(struct asym_ledger *l, const struct asym_birth *event)
+{
+    widen(l, event);
+    if (event->kind != ASYM_BIRTH_PROCESS)
+        return;
+    if (has_steered(l, event->parent_tgid))
+        release_process(l, event->parent_tgid);
+    asym_ledger_note_release(l, event->parent_tgid, monotonic());
+}
+
+/*
+ * The new program looks at its mask while it starts, like a child. The thread that called exec goes by the leader's
+ * number now, its own mask with it, and the others are gone: whose mask it carries, the record of any of them tells.
+ */
+static void on_exec(struct asym_ledger *l, const struct asym_birth *event)
+{
+    if (!has_steered(l, event->tgid))
+        return;
+    widen(l, &(struct asym_birth){.pid = event->tgid, .parent_tgid = event->tgid});
+    release_process(l, event->tgid);
+    asym_ledger_note_release(l, event->tgid, monotonic());
 }
 
 void asym_guard_on_birth(void *ledger, const struct asym_birth *event)
 {
     struct asym_ledger *l = ledger;
-    if (event->kind != ASYM_BIRTH_PROCESS && event->kind != ASYM_BIRTH_THREAD)
-        return;
     asym_ledger_lock(l);
-    const struct asym_ledger_entry *creator = l->n > 0 ? creator_of(l, event) : NULL;
-    if (creator)
-        widen(l, creator, event->pid);
-    if (event->kind == ASYM_BIRTH_PROCESS) {
-        if (creator)
-            release_process(l, event->parent_tgid, event->when);
-        else
-            asym_ledger_note_release(l, event->parent_tgid, event->when);
-    }
+    if (event->kind == ASYM_BIRTH_PROCESS || event->kind == ASYM_BIRTH_THREAD)
+        on_born(l, event);
+    else if (event->kind == ASYM_BIRTH_EXEC)
+        on_exec(l, event);
     asym_ledger_unlock(l);
 }

@@ -14,9 +14,12 @@
 #include "base/parse.h"
 
 #define MAGIC      "asymd-ledger 1 "
-#define FIELDS     12
+#define FIELDS     13
 #define RECORD_MAX (3 * ASYM_MASK_LIST_MAX + 160)
 #define FILE_MAX_  (256u << 20)
+
+/* Records that say nothing any more, beside n that do, before the file is written anew: that costs about one each. */
+#define STALE_MAX(n) (2 * (n) + 64)
 
 static void read_boot_id(char *buf, size_t size)
 {
@@ -50,10 +53,10 @@ static const char *list_of(const struct asym_mask *m, char *buf)
 int asym_ledger_note(struct asym_ledger *l, const struct asym_ledger_entry *e)
 {
     char a[ASYM_MASK_LIST_MAX], b[ASYM_MASK_LIST_MAX], c[ASYM_MASK_LIST_MAX], line[RECORD_MAX];
-    int n = snprintf(line, sizeof line, "T %d %d %llu %d %d %d %d %d %d %s %s %s\n", (int)e->id.tid, (int)e->id.tgid,
-                     (unsigned long long)e->id.start, e->original_nice, e->original_reset, e->whole, e->boosted,
-                     e->set_nice, e->before_nice, list_of(&e->original, a), list_of(&e->set, b),
-                     list_of(&e->before, c));
+    int n = snprintf(line, sizeof line, "T %d %d %llu %llu %d %d %d %d %d %d %s %s %s\n", (int)e->id.tid,
+                     (int)e->id.tgid, (unsigned long long)e->id.start, (unsigned long long)e->since, e->original_nice,
+                     e->original_reset, e->whole, e->boosted, e->set_nice, e->before_nice, list_of(&e->original, a),
+                     list_of(&e->set, b), list_of(&e->before, c));
     l->n_records++;
     return append(l, line, (size_t)n);
 }
@@ -80,8 +83,8 @@ static int write_all(int fd, const char *text, size_t n)
     return 0;
 }
 
-/* A fresh file with only what counts, put in the old one's place at once. The batch is empty before and after. */
-static int rewrite(struct asym_ledger *l)
+/* The batch becomes all that counts. */
+static int note_all(struct asym_ledger *l)
 {
     char boot[64], header[96];
     read_boot_id(boot, sizeof boot);
@@ -90,22 +93,40 @@ static int rewrite(struct asym_ledger *l)
     int r = append(l, header, (size_t)n);
     for (size_t i = 0; r >= 0 && i < l->n; i++)
         r = asym_ledger_note(l, &l->entries[i]);
-    ASYM_AUTO_CLOSE int fd = openat(l->dir_fd, "ledger.new",
-                                    O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (r >= 0 && fd < 0)
-        r = -errno;
-    if (r >= 0)
-        r = write_all(fd, l->batch, l->batch_len);
-    l->batch_len = 0;
+    return r;
+}
+
+static int put_in_place(struct asym_ledger *l, int fd)
+{
+    int r = write_all(fd, l->batch, l->batch_len);
     if (r >= 0 && renameat(l->dir_fd, "ledger.new", l->dir_fd, "ledger") < 0)
         r = -errno;
     if (r < 0)
+        unlinkat(l->dir_fd, "ledger.new", 0);
+    return r;
+}
+
+/* A fresh file with only what counts, put in the old one's place at once. On failure the old one stays. */
+static int rewrite(struct asym_ledger *l)
+{
+    const size_t n_records = l->n_records;
+    int r = note_all(l);
+    ASYM_AUTO_CLOSE int fd = -1;
+    if (r >= 0) {
+        fd = openat(l->dir_fd, "ledger.new", O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+        r = fd < 0 ? -errno : put_in_place(l, fd);
+    }
+    l->batch_len = 0;
+    if (r < 0) {
+        l->n_records = n_records;
         return r;
+    }
     if (l->fd >= 0)
         close(l->fd);
     l->fd = fd;
     fd = -1;
     l->n_records = l->n;
+    l->torn = false;
     return 0;
 }
 
@@ -113,10 +134,14 @@ int asym_ledger_flush(struct asym_ledger *l)
 {
     if (l->batch_len == 0)
         return 0;
+    if (l->torn)
+        return rewrite(l);
     int r = write_all(l->fd, l->batch, l->batch_len);
     l->batch_len = 0;
-    if (r >= 0 && l->n_records > 2 * l->n + 1024)
-        r = rewrite(l);
+    l->torn = r < 0;
+    /* A file system too full for a second file still takes records: what is on record counts, and the next flush tries. */
+    if (r >= 0 && l->n_records > l->n + STALE_MAX(l->n))
+        rewrite(l);
     return r;
 }
 
@@ -140,10 +165,10 @@ static int parse_entry(char *const *field, struct asym_ledger_entry *ret)
 {
     struct asym_ledger_entry e = {.boosted = false};
     int64_t n[6];
-    if (parse_id(field, &e.id) < 0)
+    if (parse_id(field, &e.id) < 0 || asym_parse_u64(field[3], strlen(field[3]), &e.since) < 0)
         return -EINVAL;
     for (size_t i = 0; i < ASYM_LENGTH(n); i++)
-        if (asym_parse_i64(field[3 + i], strlen(field[3 + i]), &n[i]) < 0 || n[i] < -20 || n[i] > 19)
+        if (asym_parse_i64(field[4 + i], strlen(field[4 + i]), &n[i]) < 0 || n[i] < -20 || n[i] > 19)
             return -EINVAL;
     e.original_nice = (int8_t)n[0];
     e.original_reset = n[1] != 0;
@@ -151,8 +176,8 @@ static int parse_entry(char *const *field, struct asym_ledger_entry *ret)
     e.boosted = n[3] != 0;
     e.set_nice = (int8_t)n[4];
     e.before_nice = (int8_t)n[5];
-    if (parse_mask(field[9], &e.original) < 0 || parse_mask(field[10], &e.set) < 0 ||
-        parse_mask(field[11], &e.before) < 0 || asym_mask_empty(&e.original))
+    if (parse_mask(field[10], &e.original) < 0 || parse_mask(field[11], &e.set) < 0 ||
+        parse_mask(field[12], &e.before) < 0 || asym_mask_empty(&e.original))
         return -EINVAL;
     *ret = e;
     return 0;
@@ -245,7 +270,10 @@ int asym_ledger_read_file(struct asym_ledger *l, struct asym_error *err)
             return asym_fail(err, -ENOMEM, "no memory for the ledger");
     }
     if (bad > 0) {
-        renameat(l->dir_fd, "ledger", l->dir_fd, "ledger.bad");
+        /* As a second name, so that a kill before the fresh file is in place loses nothing. */
+        unlinkat(l->dir_fd, "ledger.bad", 0);
+        if (linkat(l->dir_fd, "ledger", l->dir_fd, "ledger.bad", 0) < 0)
+            renameat(l->dir_fd, "ledger", l->dir_fd, "ledger.bad");
         asym_fail(err, 0,
                   "%s/ledger: %d lines are not a ledger's; it is kept as ledger.bad, and the %zu threads that could be "
                   "read will be put back",

@@ -3,7 +3,7 @@
  * The ledger's file. Text, a record a line:
  *
  *     asymd-ledger 1 BOOT_ID
- *     T tid tgid start  original_nice original_reset whole boosted  set_nice before_nice  original set before
+ *     T tid tgid start since  original_nice original_reset whole boosted  set_nice before_nice  original set before
  *     G tid tgid start
  *
  * T is what is known of a thread from here on, G that it needs nothing any more. Masks are CPU lists, "-" when empty.

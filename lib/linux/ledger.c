@@ -117,13 +117,23 @@ void asym_ledger_remove(struct asym_ledger *l, struct asym_ledger_entry *e)
 
 void asym_ledger_note_release(struct asym_ledger *l, int32_t tgid, asym_usec when)
 {
-    l->releases[l->next_release++ % ASYM_LEDGER_RELEASES] = (struct asym_ledger_release){tgid, when};
+    struct asym_ledger_release *ways = l->releases[(uint32_t)tgid % ASYM_LEDGER_RELEASE_SETS], *slot = ways;
+    for (size_t i = 0; i < ASYM_LEDGER_RELEASE_WAYS; i++) {
+        if (ways[i].tgid == tgid) {
+            slot = &ways[i];
+            break;
+        }
+        if (ways[i].when < slot->when)
+            slot = &ways[i];
+    }
+    *slot = (struct asym_ledger_release){tgid, when};
 }
 
 bool asym_ledger_was_released(const struct asym_ledger *l, int32_t tgid, asym_usec since)
 {
-    for (size_t i = 0; i < ASYM_LEDGER_RELEASES; i++)
-        if (l->releases[i].tgid == tgid && l->releases[i].when >= since)
+    const struct asym_ledger_release *ways = l->releases[(uint32_t)tgid % ASYM_LEDGER_RELEASE_SETS];
+    for (size_t i = 0; i < ASYM_LEDGER_RELEASE_WAYS; i++)
+        if (ways[i].tgid == tgid && ways[i].when >= since)
             return true;
     return false;
 }
@@ -178,6 +188,41 @@ int asym_ledger_give_back(const struct asym_ledger *l, const struct asym_ledger_
         return nice < 0 && nice != -EBUSY ? nice : -EBUSY;
     r = asym_thread_set_mask(e->id.tid, &e->original, e->whole);
     return r < 0 ? r : nice;
+}
+
+bool asym_ledger_inherited_mask(const struct asym_ledger *l, const struct asym_ledger_entry *e,
+                                const struct asym_mask *found)
+{
+    return !asym_ledger_same_mask(l, found, &e->original) &&
+           (asym_ledger_same_mask(l, found, &e->set) || asym_ledger_same_mask(l, found, &e->before));
+}
+
+/* A child of a thread with reset-on-fork has 0 for a negative nice, and not that flag. */
+static int8_t nice_of_child(int8_t nice, bool reset)
+{
+    return reset && nice < 0 ? 0 : nice;
+}
+
+bool asym_ledger_inherited_nice(const struct asym_ledger_entry *e, int8_t nice)
+{
+    return e->boosted && nice != nice_of_child(e->original_nice, e->original_reset) &&
+           (nice == nice_of_child(e->set_nice, true) || nice == nice_of_child(e->before_nice, true));
+}
+
+int asym_ledger_widen(const struct asym_ledger *l, const struct asym_ledger_entry *e, int32_t tid)
+{
+    struct asym_mask found;
+    struct asym_thread_sched now;
+    int mask = asym_thread_get_mask(tid, &found), nice = 0;
+    if (mask < 0)
+        return mask;
+    const bool narrow = asym_ledger_inherited_mask(l, e, &found);
+    if (narrow)
+        mask = asym_thread_set_mask(tid, &e->original, e->whole);
+    bool boosted = e->boosted && asym_thread_get_sched(tid, &now) == 0 && asym_ledger_inherited_nice(e, now.nice);
+    if (boosted)
+        nice = asym_thread_set_nice(tid, nice_of_child(e->original_nice, e->original_reset), now.reset_on_fork);
+    return mask < 0 ? mask : nice < 0 ? nice : narrow || boosted;
 }
 
 size_t asym_ledger_count(struct asym_ledger *l)

@@ -36,27 +36,52 @@ static int32_t parent_of(int32_t pid)
     return read_stat(path, &stat) < 0 ? 0 : stat.ppid;
 }
 
-/* Was the process created by the entry's, directly or not? When the creator is gone the session still tells. */
-static bool descends(int32_t pid, const struct asym_ledger_entry *e)
+static bool has_ancestor(int32_t pid, int32_t ancestor)
 {
-    pid_t session = getsid(pid);
-    if (session > 0 && session == getsid(e->id.tgid))
-        return true;
     for (int depth = 0; pid > 1 && depth < ANCESTORS_MAX; depth++, pid = parent_of(pid))
-        if (pid == e->id.tgid)
+        if (pid == ancestor)
             return true;
-    return session > 0 && session == e->id.tgid;
+    return false;
 }
 
-/* The entry whose mask the thread has inherited: born later than its creator, and carrying exactly what that was given. */
-static const struct asym_ledger_entry *find_creator(const struct asym_ledger *l, int32_t pid,
-                                                    const struct asym_mask *found, uint64_t start)
+/* Is it or an ancestor of its session no child of that session any more? The session's leader and its children are not. */
+static bool orphaned(int32_t pid, pid_t session)
+{
+    int32_t top = pid;
+    for (int depth = 0; depth < ANCESTORS_MAX; depth++) {
+        int32_t parent = parent_of(top);
+        if (parent <= 1 || getsid(parent) != session)
+            break;
+        top = parent;
+    }
+    return top != session;
+}
+
+/*
+ * Was the process created by the entry's, directly or not? When one between them is gone the session still tells; but
+ * what a shell has started in the same session beside the steered one is not its child.
+ */
+static bool descends(int32_t pid, const struct asym_ledger_entry *e)
+{
+    if (has_ancestor(pid, e->id.tgid))
+        return true;
+    pid_t session = getsid(pid);
+    return session > 0 && (session == getsid(e->id.tgid) || session == e->id.tgid) && orphaned(pid, session);
+}
+
+/*
+ * The entry whose mask or nice the thread has inherited: born since its creator was steered, and carrying exactly what
+ * that was given. The leader may be a steered thread under another number: by exec it takes the leader's, and its age.
+ */
+static const struct asym_ledger_entry *find_creator(struct asym_ledger *l, int32_t pid, int32_t tid,
+                                                    const struct asym_mask *found, const struct asym_stat *stat)
 {
     for (size_t i = 0; i < l->n; i++) {
         const struct asym_ledger_entry *e = &l->entries[i];
-        if (start < e->id.start || asym_ledger_same_mask(l, found, &e->original))
+        const bool leader = tid == e->id.tgid && asym_ledger_find(l, tid) == NULL;
+        if (stat->start < e->since && !(leader && stat->start <= e->id.start))
             continue;
-        if (!asym_ledger_same_mask(l, found, &e->set) && !asym_ledger_same_mask(l, found, &e->before))
+        if (!asym_ledger_inherited_mask(l, e, found) && !asym_ledger_inherited_nice(e, stat->nice))
             continue;
         if (e->id.tgid == pid || descends(pid, e))
             return e;
@@ -64,12 +89,18 @@ static const struct asym_ledger_entry *find_creator(const struct asym_ledger *l,
     return NULL;
 }
 
-static void restore_heir(struct asym_ledger *l, int32_t pid, int32_t tid, struct asym_restore_report *report)
+static bool may_be_heir(const struct asym_ledger *l, const struct asym_mask *found, bool boosts)
+{
+    return boosts || !asym_ledger_same_mask(l, found, &l->online);
+}
+
+static void restore_heir(struct asym_ledger *l, int32_t pid, int32_t tid, bool boosts,
+                         struct asym_restore_report *report)
 {
     char path[64];
     struct asym_mask found;
     struct asym_stat stat;
-    if (asym_thread_get_mask(tid, &found) < 0 || asym_ledger_same_mask(l, &found, &l->online))
+    if (asym_thread_get_mask(tid, &found) < 0 || !may_be_heir(l, &found, boosts))
         return;
     snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)pid, (int)tid);
     if (read_stat(path, &stat) < 0 || stat.flags & PF_KTHREAD)
@@ -77,8 +108,8 @@ static void restore_heir(struct asym_ledger *l, int32_t pid, int32_t tid, struct
     const struct asym_ledger_entry *known = asym_ledger_find(l, tid);
     if (known && known->id.start == stat.start)
         return;
-    const struct asym_ledger_entry *e = find_creator(l, pid, &found, stat.start);
-    if (e && asym_thread_set_mask(tid, &e->original, e->whole) == 0)
+    const struct asym_ledger_entry *e = find_creator(l, pid, tid, &found, &stat);
+    if (e && asym_ledger_widen(l, e, tid) > 0)
         report->heirs++;
 }
 
@@ -88,24 +119,27 @@ static int32_t number(const char *name)
     return asym_parse_u64(name, strlen(name), &n) == 0 && n <= INT32_MAX ? (int32_t)n : 0;
 }
 
-static void restore_heirs_of(struct asym_ledger *l, int32_t pid, struct asym_restore_report *report)
+static void restore_heirs_of(struct asym_ledger *l, int32_t pid, bool boosts, struct asym_restore_report *report)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
     DIR *d = opendir(path);
     for (struct dirent *e; d && (e = readdir(d));)
         if (number(e->d_name) > 0)
-            restore_heir(l, pid, number(e->d_name), report);
+            restore_heir(l, pid, number(e->d_name), boosts, report);
     if (d)
         closedir(d);
 }
 
 static void restore_heirs(struct asym_ledger *l, struct asym_restore_report *report)
 {
+    bool boosts = false;
+    for (size_t i = 0; i < l->n; i++)
+        boosts = boosts || l->entries[i].boosted;
     DIR *d = l->n > 0 ? opendir("/proc") : NULL;
     for (struct dirent *e; d && (e = readdir(d));)
         if (number(e->d_name) > 0)
-            restore_heirs_of(l, number(e->d_name), report);
+            restore_heirs_of(l, number(e->d_name), boosts, report);
     if (d)
         closedir(d);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/macro.h"
@@ -114,4 +115,12 @@ int asym_thread_start(int32_t tgid, int32_t tid, uint64_t *ret_start)
         return r;
     *ret_start = stat.start;
     return 0;
+}
+
+uint64_t asym_thread_ticks(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_BOOTTIME, &t);
+    const uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);
+    return (uint64_t)t.tv_sec * hz + (uint64_t)t.tv_nsec * hz / 1000000000u;
 }

@@ -32,4 +32,7 @@ int asym_thread_set_nice(int32_t tid, int8_t nice, bool reset_on_fork);
 /** Start time of the thread, as in struct asym_taskid. -ESRCH when there is none. */
 int asym_thread_start(int32_t tgid, int32_t tid, uint64_t *ret_start);
 
+/** Now, in the unit of start times: clock ticks since boot, suspended time included. */
+uint64_t asym_thread_ticks(void);
+
 #endif
