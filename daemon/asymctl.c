@@ -6,120 +6,135 @@
 #include <string.h>
 
 #include "base/macro.h"
-#include "base/mask.h"
 #include "base/parse.h"
-#include "daemon/json.h"
+#include "daemon/policies.h"
 #include "daemon/run.h"
+#include "linux/procfs.h"
 
 struct verb {
-    const char *name, *usage, *summary;
-    int (*run)(int argc, char **argv);
+    const char *name, *usage, *summary, *help;
+    int (*run)(int argc, char **argv); /* argv[0] is the verb */
 };
 
 static int verb_policies(int argc, char **argv);
 static int verb_help(int argc, char **argv);
 
 static const struct verb verbs[] = {
-    {"policies", "asymctl policies [--json]", "every policy: source, signals it needs, whether it can run here",
+    {"policies", "asymctl policies [--json]", "every policy, what it needs, and whether it can run here",
+     "For each policy: its name and what it does in one line; the paper and section it comes from;\n"
+     "the signals it needs; how wide a mask it prefers; and whether this machine gives what it needs.\n"
+     "\n"
+     "  --json   print JSON\n",
      verb_policies},
-    {"help", "asymctl help [VERB]", "this text, or a verb's", verb_help},
+    {"help", "asymctl help [VERB]", "this text, or a verb's", "Without a verb, lists them.\n", verb_help},
 };
 
-static int unknown(const char *what, const char *given)
+static const struct verb *find_verb(const char *name)
+{
+    for (size_t i = 0; i < ASYM_LENGTH(verbs); i++)
+        if (strcmp(verbs[i].name, name) == 0)
+            return &verbs[i];
+    return NULL;
+}
+
+static int unknown_verb(const char *given)
 {
     const char *best = verbs[0].name;
     for (size_t i = 1; i < ASYM_LENGTH(verbs); i++)
         if (asym_text_distance(given, verbs[i].name) < asym_text_distance(given, best))
             best = verbs[i].name;
-    fprintf(stderr, "asymctl: unknown %s '%s'; did you mean '%s'?\n", what, given, best);
+    char text[128];
+    asym_text_escape(given, strlen(given), text, sizeof text);
+    fprintf(stderr, "asymctl: unknown verb '%s'; did you mean '%s'? asymctl help lists them\n", text, best);
     return ASYM_EXIT_USAGE;
+}
+
+static int wrong_argument(const char *verb, const char *given)
+{
+    char text[128];
+    asym_text_escape(given, strlen(given), text, sizeof text);
+    fprintf(stderr, "asymctl: %s does not take '%s'; accepted: %s\n", verb, text, find_verb(verb)->usage);
+    return ASYM_EXIT_USAGE;
+}
+
+static int written(int r)
+{
+    if (r >= 0 && fflush(stdout) == 0)
+        return ASYM_EXIT_DONE;
+    fprintf(stderr, "asymctl: cannot write: %s\n", strerror(r < 0 ? -r : errno));
+    return ASYM_EXIT_FAILED;
 }
 
 static int verb_help(int argc, char **argv)
 {
-    for (size_t i = 0; argc > 1 && i < ASYM_LENGTH(verbs); i++) {
-        if (strcmp(argv[1], verbs[i].name) != 0)
-            continue;
-        printf("usage: %s\n\n%s\n", verbs[i].usage, verbs[i].summary);
-        return ASYM_EXIT_DONE;
+    if (argc > 2)
+        return wrong_argument("help", argv[2]);
+    if (argc == 2) {
+        const struct verb *v = find_verb(argv[1]);
+        if (!v)
+            return unknown_verb(argv[1]);
+        printf("usage: %s\n\n%s\n", v->usage, v->help);
+        return written(0);
     }
-    if (argc > 1)
-        return unknown("verb", argv[1]);
     puts("usage: asymctl VERB [ARGUMENT...]\n");
     for (size_t i = 0; i < ASYM_LENGTH(verbs); i++)
         printf("  %-10s %s\n", verbs[i].name, verbs[i].summary);
-    return ASYM_EXIT_DONE;
+    puts("\nExit status: 0 done; 1 failed; 2 wrong usage; 4 not permitted.");
+    return written(0);
 }
 
-/* Signals the policy needs, as words; what of it is missing here goes to *ret_missing. */
-static const char *needs_of(const struct asym_policy *p, unsigned given, char *buf, size_t size, bool *ret_missing)
+static int read_missing(const char *missing[ASYM_N_SIGNALS])
 {
-    size_t used = 0;
-    *ret_missing = (p->needs & ~given) != 0;
-    snprintf(buf, size, "nothing special");
-    for (int k = 0; k < ASYM_N_SIGNALS; k++)
-        if (p->needs >> k & 1)
-            used += (size_t)snprintf(buf + used, size - used, "%s%s", used ? " " : "",
-                                     asym_signal_name((enum asym_signal)k));
-    return buf;
-}
-
-static int read_signals(unsigned *ret_given)
-{
-    struct asym_root root;
+    ASYM_CLEANUP(asym_root_done) struct asym_root root = {.fd = -1};
+    ASYM_AUTO_FREE struct asym_machine *m = calloc(1, sizeof *m);
     struct asym_error err = {""};
-    int r = asym_root_open(NULL, &root, &err);
-    struct asym_machine *m = calloc(1, sizeof *m);
-    if (r >= 0) {
-        r = m ? asym_topology_read(&root, NULL, m, NULL, &err) : -ENOMEM;
-        asym_root_done(&root);
-    }
+    int r = m ? asym_root_open(NULL, &root, &err) : -ENOMEM;
+    if (r >= 0)
+        r = asym_topology_read(&root, NULL, m, NULL, &err);
     if (r < 0)
-        fprintf(stderr, "asymctl: %s\n", err.text);
+        fprintf(stderr, "asymctl: %s\n", *err.text ? err.text : strerror(-r));
     else
-        *ret_given = 1u << ASYM_SIGNAL_RUNNABLE |
-                     (m->n_cores < asym_mask_count(&m->usable) ? 1u << ASYM_SIGNAL_SMT : 0);
-    free(m);
+        asym_procfs_missing(m, missing);
     return r;
 }
 
 static int verb_policies(int argc, char **argv)
 {
-    bool as_json = argc == 2 && strcmp(argv[1], "--json") == 0;
-    unsigned given;
-    if (argc > 1 && !as_json)
-        return unknown("argument", argv[1]);
-    if (read_signals(&given) < 0)
-        return ASYM_EXIT_FAILED;
-    json_t *array = json_array();
-    for (size_t i = 0; asym_policy_at(i); i++) {
-        const struct asym_policy *p = asym_policy_at(i);
-        char needs[96];
-        bool missing;
-        needs_of(p, given, needs, sizeof needs, &missing);
-        json_array_append_new(array, json_pack("{s:s, s:s, s:s, s:s, s:s, s:b}", "name", p->name, "summary", p->summary,
-                                               "source", p->source, "needs", p->needs ? needs : "", "pin",
-                                               asym_pin_name(p->pin), "can_run", !missing));
-        if (!as_json)
-            printf("%-10s %s\n%-10s %s; needs %s; pin %s; %s\n", p->name, p->summary, "", p->source, needs,
-                   asym_pin_name(p->pin), missing ? "cannot run here" : "can run here");
+    const struct asym_policy *policies[64];
+    const char *missing[ASYM_N_SIGNALS];
+    size_t n = 0;
+    bool json = false;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--json") != 0)
+            return wrong_argument("policies", argv[i]);
+        json = true;
     }
-    int r = 0;
-    if (as_json)
-        r = asym_json_print(json_pack("{s:s, s:O}", "schema", "asymd.policies/1", "policies", array), stdout);
-    json_decref(array);
-    return r < 0 || fflush(stdout) != 0 ? ASYM_EXIT_FAILED : ASYM_EXIT_DONE;
+    int r = read_missing(missing);
+    if (r < 0)
+        return (int)asym_run_exit(r);
+    for (; n < ASYM_LENGTH(policies) && asym_policy_at(n); n++)
+        policies[n] = asym_policy_at(n);
+    return written(json ? asym_policies_json(policies, n, missing, stdout)
+                        : asym_policies_text(policies, n, missing, stdout));
 }
 
 int main(int argc, char **argv)
 {
+    static const struct {
+        const char *option, *verb;
+    } aliases[] = {{"--help", "help"}, {"-h", "help"}};
     if (argc < 2) {
-        verb_help(1, argv);
+        fputs("usage: asymctl VERB [ARGUMENT...]; asymctl help lists the verbs\n", stderr);
         return ASYM_EXIT_USAGE;
     }
-    const char *name = strcmp(argv[1], "--help") == 0 ? "help" : argv[1];
-    for (size_t i = 0; i < ASYM_LENGTH(verbs); i++)
-        if (strcmp(verbs[i].name, name) == 0)
-            return verbs[i].run(argc - 1, argv + 1);
-    return unknown("verb", argv[1]);
+    if (strcmp(argv[1], "--version") == 0) {
+        puts("asymctl " ASYM_VERSION);
+        return written(0);
+    }
+    const char *name = argv[1];
+    for (size_t i = 0; i < ASYM_LENGTH(aliases); i++)
+        if (strcmp(name, aliases[i].option) == 0)
+            name = aliases[i].verb;
+    const struct verb *v = find_verb(name);
+    return v ? v->run(argc - 1, argv + 1) : unknown_verb(name);
 }

@@ -1,26 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* asymd --check: what this machine offers and lacks; one line each, with the remedy. */
+#include "daemon/check.h"
+
 #include <errno.h>
-#include <stdio.h>
+#include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/mask.h"
+#include "base/macro.h"
+#include "base/parse.h"
+#include "daemon/columns.h"
 #include "daemon/json.h"
-#include "daemon/run.h"
-#include "linux/facts.h"
 
-static const char *const levels[] = {[ASYM_FACT_GOOD] = "good", [ASYM_FACT_NOTE] = "note", [ASYM_FACT_LACK] = "lack"};
+static const struct {
+    const char *name, *style;
+} levels[] = {
+    [ASYM_FACT_GOOD] = {"good", NULL},
+    [ASYM_FACT_NOTE] = {"note", "33"},
+    [ASYM_FACT_LACK] = {"lack", "31"},
+};
 
-static int add(void *ctx, const char *name, const struct asym_fact *fact)
+static int add(struct asym_check *check, const char *name, const struct asym_fact *fact)
 {
-    json_t *lines = ctx;
-    return json_array_append_new(lines, json_pack("{s:s, s:s, s:o, s:o}", "name", name, "level", levels[fact->level],
-                                                  "text", asym_json_bytes(fact->text, strlen(fact->text)), "remedy",
-                                                  asym_json_bytes(fact->remedy, strlen(fact->remedy))));
+    if (check->n == check->capacity) {
+        size_t capacity = check->capacity ? 2 * check->capacity : 32;
+        struct asym_check_line *lines = reallocarray(check->lines, capacity, sizeof *lines);
+        if (!lines)
+            return -ENOMEM;
+        check->lines = lines;
+        check->capacity = capacity;
+    }
+    check->lines[check->n++] = (struct asym_check_line){.name = name, .fact = *fact};
+    return 0;
 }
 
-__attribute__((format(printf, 5, 6))) static void say(json_t *lines, const char *name, enum asym_fact_level level,
-                                                      const char *remedy, const char *format, ...)
+int asym_check_add(struct asym_check *check, const char *name, enum asym_fact_level level, const char *remedy,
+                   const char *format, ...)
 {
     struct asym_fact fact = {.level = level};
     va_list args;
@@ -28,86 +42,64 @@ __attribute__((format(printf, 5, 6))) static void say(json_t *lines, const char 
     vsnprintf(fact.text, sizeof fact.text, format, args);
     va_end(args);
     snprintf(fact.remedy, sizeof fact.remedy, "%s", remedy);
-    add(lines, name, &fact);
+    return add(check, name, &fact);
 }
 
-static void add_machine(json_t *lines, const struct asym_run *run)
+static int add_fact(void *ctx, const char *name, const struct asym_fact *fact)
 {
-    const struct asym_machine *m = run->machine;
-    for (unsigned t = 0; t < m->n_types; t++) {
-        char cpus[96];
-        say(lines, "core type", ASYM_FACT_GOOD, "", "%s: CPUs %s, speed %.2f, from %s", m->types[t].name,
-            asym_mask_format_list(&m->types[t].cpus, cpus, sizeof cpus), m->types[t].speed,
-            asym_origin_name(m->types[t].origin));
+    return add(ctx, name, fact);
+}
+
+int asym_check_add_facts(struct asym_check *check, const struct asym_root *root)
+{
+    return asym_facts_each(root, add_fact, check);
+}
+
+static void print_line(const struct asym_check_line *line, size_t name_width, FILE *out, bool colour)
+{
+    const struct asym_fact *f = &line->fact;
+    char text[4 * sizeof f->text], remedy[4 * sizeof f->remedy];
+    size_t at = 6 + name_width + 2;
+    asym_columns_cell(out, levels[f->level].name, 6, colour ? levels[f->level].style : NULL);
+    asym_columns_cell(out, line->name, name_width + 2, NULL);
+    asym_columns_wrap(out, asym_text_escape(f->text, strlen(f->text), text, sizeof text), at, at);
+    fputc('\n', out);
+    if (*f->remedy) {
+        fprintf(out, "%*s-> ", (int)at, "");
+        asym_columns_wrap(out, asym_text_escape(f->remedy, strlen(f->remedy), remedy, sizeof remedy), at + 3, at + 3);
+        fputc('\n', out);
     }
-    if (!asym_machine_is_asymmetric(m))
-        say(lines, "asymmetry", ASYM_FACT_NOTE, "try a plan with --slow, or name slow CPUs in [asymmetry] slow",
-            "all CPUs are alike: there is nothing to choose between");
-    if (run->assumed_slow)
-        say(lines, "asymmetry", ASYM_FACT_NOTE, "", "some CPUs are only taken for slow, as configured");
-    for (size_t i = 0; i < run->notes.n; i++)
-        say(lines, run->notes.note[i].used ? "speed source" : "not used", ASYM_FACT_GOOD, "", "%s: %s",
-            asym_origin_name(run->notes.note[i].origin), run->notes.note[i].text);
 }
 
-static void add_births(json_t *lines, const struct asym_run *run)
+int asym_check_text(const struct asym_check *check, FILE *out, bool colour)
 {
-    struct asym_births *births = NULL;
-    struct asym_error err = {""};
-    if (!run->root.live)
-        return;
-    if (asym_births_open(&births, &err) < 0)
-        say(lines, "births", ASYM_FACT_LACK, "run as root, or with CAP_NET_ADMIN, outside containers", "%.180s",
-            err.text);
-    else
-        say(lines, "births", ASYM_FACT_GOOD, "", "the proc connector tells of births and deaths");
-    asym_births_close(births);
-}
-
-/* What the policy needs beyond what every machine gives; counters and profiles are not read by this version. */
-static bool add_policy(json_t *lines, const struct asym_run *run)
-{
-    const struct asym_policy *policy = asym_run_policy(run->settings);
-    bool smt = run->machine->n_cores < asym_mask_count(&run->machine->usable);
-    unsigned given = 1u << ASYM_SIGNAL_RUNNABLE | (smt ? 1u << ASYM_SIGNAL_SMT : 0);
-    for (int k = 0; k < ASYM_N_SIGNALS; k++)
-        if ((policy->needs & ~given) >> k & 1)
-            say(lines, "policy", ASYM_FACT_LACK, "choose another: asymctl policies", "%s needs the signal %s",
-                policy->name, asym_signal_name((enum asym_signal)k));
-    if (policy->needs & ~given)
-        return false;
-    say(lines, "policy", ASYM_FACT_GOOD, "", "%s can run here", policy->name);
-    return true;
-}
-
-static int print_text(json_t *lines, bool can_run)
-{
-    size_t i;
-    json_t *line;
-    json_array_foreach(lines, i, line)
-    {
-        const char *remedy = json_string_value(json_object_get(line, "remedy"));
-        printf("%-5s %-14s %s\n", json_string_value(json_object_get(line, "level")),
-               json_string_value(json_object_get(line, "name")), json_string_value(json_object_get(line, "text")));
-        if (remedy && *remedy)
-            printf("%-20s -> %s\n", "", remedy);
+    size_t width = 0;
+    for (size_t i = 0; i < check->n; i++) {
+        size_t columns = asym_columns_of(check->lines[i].name);
+        width = ASYM_MAX(width, columns);
     }
-    printf("\n%s\n", can_run ? "The configured policy can run here." : "The configured policy cannot run here.");
-    return fflush(stdout) == 0 ? 0 : -EIO;
+    for (size_t i = 0; i < check->n; i++)
+        print_line(&check->lines[i], width, out, colour);
+    fputs(check->can_run ? "\nThe configured policy can run here.\n" : "\nThe configured policy cannot run here.\n",
+          out);
+    return ferror(out) ? -EIO : 0;
 }
 
-enum asym_exit asym_mode_check(struct asym_run *run)
+int asym_check_json(const struct asym_check *check, FILE *out)
 {
-    ASYM_AUTO_JSON json_t *lines = json_array();
-    if (!lines)
-        return ASYM_EXIT_FAILED;
-    add_machine(lines, run);
-    asym_facts_each(&run->root, add, lines);
-    add_births(lines, run);
-    bool can_run = add_policy(lines, run);
-    int r = run->cli->json ? asym_json_print(json_pack("{s:s, s:O, s:b}", "schema", "asymd.check/1", "lines", lines,
-                                                       "can_run", can_run),
-                                             stdout)
-                           : print_text(lines, can_run);
-    return r < 0 ? ASYM_EXIT_FAILED : can_run ? ASYM_EXIT_DONE : ASYM_EXIT_NO_SIGNAL;
+    json_t *lines = json_array();
+    for (size_t i = 0; i < check->n; i++) {
+        const struct asym_fact *f = &check->lines[i].fact;
+        asym_json_append(&lines, json_pack("{s:s, s:s, s:o, s:o}", "name", check->lines[i].name, "level",
+                                           levels[f->level].name, "text", asym_json_bytes(f->text, strlen(f->text)),
+                                           "remedy", asym_json_bytes(f->remedy, strlen(f->remedy))));
+    }
+    return asym_json_print(
+        json_pack("{s:s, s:o, s:b}", "schema", "asymd.check/1", "lines", lines, "can_run", (int)check->can_run), out);
+}
+
+void asym_check_done(struct asym_check *check)
+{
+    free(check->lines);
+    *check = (struct asym_check){.lines = NULL};
 }

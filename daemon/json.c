@@ -70,6 +70,25 @@ json_t *asym_json_option(const struct asym_option *row, const void *base, char *
     return NULL;
 }
 
+/* What could not be added to is not complete, and so is nothing. */
+static void drop_unless(bool complete, json_t **json)
+{
+    if (complete)
+        return;
+    json_decref(*json);
+    *json = NULL;
+}
+
+void asym_json_append(json_t **array, json_t *item)
+{
+    drop_unless(json_array_append_new(*array, item) == 0, array);
+}
+
+void asym_json_set(json_t **object, const char *key, json_t *value)
+{
+    drop_unless(json_object_set_new(*object, key, value) == 0, object);
+}
+
 int asym_json_print(json_t *json, FILE *out)
 {
     ASYM_AUTO_JSON json_t *owned = json;

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The mode behind asymd --check: gathers the lines, changes nothing. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "daemon/check.h"
+#include "daemon/columns.h"
+#include "daemon/run.h"
+#include "linux/procfs.h"
+
+static int add_machine(struct asym_check *check, const struct asym_run *run)
+{
+    const struct asym_machine *m = run->machine;
+    int r = 0;
+    for (unsigned t = 0; r >= 0 && t < m->n_types; t++) {
+        const struct asym_core_type *type = &m->types[t];
+        char cpus[96];
+        asym_columns_cpus(&type->cpus, 64, cpus, sizeof cpus);
+        r = asym_check_add(check, "core type", ASYM_FACT_GOOD, "", "%s: CPUs %s, speed %.2f, %s%s", type->name, cpus,
+                           type->speed, type->origin == ASYM_ORIGIN_NONE ? "as the machine is" : "from ",
+                           type->origin == ASYM_ORIGIN_NONE ? "" : asym_origin_name(type->origin));
+    }
+    if (r >= 0 && !asym_machine_is_asymmetric(m))
+        r = asym_check_add(check, "asymmetry", ASYM_FACT_NOTE,
+                           "try a plan with --dry-run --slow=N, or name slow CPUs in [asymmetry] slow",
+                           "all CPUs are alike: threads are only spread");
+    if (r >= 0 && run->assumed_slow)
+        r = asym_check_add(check, "asymmetry", ASYM_FACT_NOTE, "",
+                           "some CPUs are only taken for slow, as configured: nothing makes them so");
+    for (size_t i = 0; r >= 0 && i < run->notes.n; i++) {
+        const struct asym_speed_note *note = &run->notes.note[i];
+        r = asym_check_add(check, note->used ? "speed source" : "not used", ASYM_FACT_GOOD, "", "%s", note->text);
+    }
+    return r;
+}
+
+static int add_births(struct asym_check *check, const struct asym_run *run)
+{
+    struct asym_births *births = NULL;
+    struct asym_error err = {""};
+    if (!run->root.live)
+        return 0;
+    int r = asym_births_open(&births, &err);
+    asym_births_close(births);
+    if (r < 0)
+        return asym_check_add(check, "births", ASYM_FACT_LACK,
+                              "run as root or with CAP_NET_ADMIN, outside containers; until then /proc is scanned",
+                              "%.190s", *err.text ? err.text : strerror(-r));
+    return asym_check_add(check, "births", ASYM_FACT_GOOD, "", "the proc connector tells of births and deaths");
+}
+
+/* The policies that need nothing this machine lacks. */
+static const char *others(const char *const missing[ASYM_N_SIGNALS], char *buf, size_t size)
+{
+    size_t used = 0;
+    snprintf(buf, size, "choose another:");
+    used = strlen(buf);
+    for (size_t i = 0; asym_policy_at(i); i++) {
+        bool can = true;
+        for (int k = 0; k < ASYM_N_SIGNALS; k++)
+            can = can && !(asym_policy_at(i)->needs >> k & 1 && missing[k]);
+        int n = can ? snprintf(buf + used, size - used, " %s", asym_policy_at(i)->name) : 0;
+        if (n > 0 && (size_t)n < size - used)
+            used += (size_t)n;
+    }
+    buf[used] = '\0';
+    return buf;
+}
+
+static int add_policy(struct asym_check *check, const struct asym_run *run)
+{
+    const struct asym_policy *policy = asym_run_policy(run->settings);
+    const char *missing[ASYM_N_SIGNALS];
+    char remedy[200];
+    int r = 0;
+    asym_procfs_missing(run->machine, missing);
+    check->can_run = true;
+    for (int k = 0; r >= 0 && k < ASYM_N_SIGNALS; k++) {
+        if (!(policy->needs >> k & 1) || !missing[k])
+            continue;
+        check->can_run = false;
+        r = asym_check_add(check, "policy", ASYM_FACT_LACK, others(missing, remedy, sizeof remedy),
+                           "%s needs the signal %s: %s", policy->name, asym_signal_name((enum asym_signal)k),
+                           missing[k]);
+    }
+    if (r >= 0 && check->can_run)
+        r = asym_check_add(check, "policy", ASYM_FACT_GOOD, "", "%s: every signal it needs is there", policy->name);
+    return r;
+}
+
+enum asym_exit asym_mode_check(struct asym_run *run)
+{
+    ASYM_CLEANUP(asym_check_done) struct asym_check check = {.lines = NULL};
+    int r = add_machine(&check, run);
+    if (r >= 0)
+        r = asym_check_add_facts(&check, &run->root);
+    if (r >= 0)
+        r = add_births(&check, run);
+    if (r >= 0)
+        r = add_policy(&check, run);
+    if (r >= 0)
+        r = run->cli->json ? asym_check_json(&check, stdout)
+                           : asym_check_text(&check, stdout, isatty(STDOUT_FILENO) && !getenv("NO_COLOR"));
+    if (r >= 0 && fflush(stdout) != 0)
+        r = -EIO;
+    if (r < 0) {
+        asym_log_say(&run->log, LOG_ERR, "cannot report: %s", strerror(-r));
+        return ASYM_EXIT_FAILED;
+    }
+    return check.can_run ? ASYM_EXIT_DONE : ASYM_EXIT_NO_SIGNAL;
+}
