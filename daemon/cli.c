@@ -106,7 +106,8 @@ int asym_cli_help(FILE *out)
     fputs("\nOptions of the configuration with their defaults, for --set and asymd.conf(5):\n\n", out);
     asym_settings_each(defaults, help_option, out);
     asym_settings_free(defaults);
-    fputs("\nExit status: 0 done; 1 failed; 2 wrong usage or configuration; 3 a signal is missing; 4 not permitted.\n",
+    fputs("\nExit status: 0 done; 1 failed; 2 wrong usage or configuration; 3 a signal is missing;\n"
+          "4 not permitted.\n",
           out);
     return ferror(out) ? -EIO : 0;
 }
