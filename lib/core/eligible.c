@@ -87,14 +87,14 @@ enum asym_reason asym_eligible(const struct asym_thread_memory *m, const struct 
     return passing(proc, now, settings, ret_figure);
 }
 
-struct asym_mask asym_may(const struct asym_thread_memory *m, const struct asym_task *task,
-                          const struct asym_proc *proc, const struct asym_machine *machine)
+struct asym_mask asym_may(const struct asym_mask *original, const struct asym_mask *cpuset, enum asym_rule_action rule,
+                          const struct asym_machine *machine)
 {
-    struct asym_mask may = asym_mask_and(task->cpuset, &machine->usable);
-    if (!m->whole)
-        may = asym_mask_and(&may, &m->original);
-    if (proc->rule == ASYM_RULE_FAST || proc->rule == ASYM_RULE_SLOW) {
-        struct asym_mask ruled = asym_mask_and(&may, proc->rule == ASYM_RULE_FAST ? &machine->fast : &machine->slow);
+    struct asym_mask may = asym_mask_and(cpuset, &machine->usable);
+    if (original)
+        may = asym_mask_and(&may, original);
+    if (rule == ASYM_RULE_FAST || rule == ASYM_RULE_SLOW) {
+        struct asym_mask ruled = asym_mask_and(&may, rule == ASYM_RULE_FAST ? &machine->fast : &machine->slow);
         if (!asym_mask_empty(&ruled))
             may = ruled;
     }

@@ -23,10 +23,11 @@ enum asym_reason asym_eligible(const struct asym_thread_memory *m, const struct 
                                const struct asym_enforce_settings *settings, double ret_figure[2]);
 
 /**
- * CPUs it may be given: its original mask (where that is whole: all of its cpuset, however that has grown) within its
- * cpuset and the usable CPUs, narrowed by a rule where that leaves any. May be empty.
+ * CPUs that a thread with this original mask may be given: of its cpuset and the usable ones, those it had before
+ * (original NULL: it had all of its cpuset, and has whatever that has grown to), narrowed by a rule where that leaves
+ * any. May be empty.
  */
-struct asym_mask asym_may(const struct asym_thread_memory *m, const struct asym_task *task,
-                          const struct asym_proc *proc, const struct asym_machine *machine);
+struct asym_mask asym_may(const struct asym_mask *original, const struct asym_mask *cpuset, enum asym_rule_action rule,
+                          const struct asym_machine *machine);
 
 #endif

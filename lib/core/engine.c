@@ -8,22 +8,6 @@
 #include "base/macro.h"
 #include "base/mask.h"
 
-void *asym_pool_reserve(struct asym_pool *pool, size_t n, size_t size)
-{
-    if (n < pool->capacity || (n == pool->capacity && n > 0))
-        return pool->items;
-    size_t capacity = ASYM_MAX(n + 1, pool->capacity + pool->capacity / 2), bytes;
-    if (__builtin_mul_overflow(capacity, size, &bytes))
-        return NULL;
-    void *items = malloc(bytes);
-    if (!items)
-        return NULL;
-    free(pool->items);
-    pool->items = items;
-    pool->capacity = capacity;
-    return items;
-}
-
 /* The state behind a memory must be aligned for anything a policy may put there. */
 static size_t memory_size(const struct asym_policy *policy)
 {
@@ -66,7 +50,7 @@ int asym_engine_new(const struct asym_engine_config *config, struct asym_engine 
     asym_table_init(&e->apps, sizeof(struct asym_app_memory));
     asym_table_init(&e->untouchables, sizeof(struct asym_untouchable));
     asym_table_init(&e->procs, sizeof(struct asym_proc_entry));
-    asym_heirs_init(&e->heirs);
+    asym_masks_init(&e->masks);
     int r = asym_engine_configure(e, config);
     if (r < 0) {
         asym_engine_free(e);
@@ -80,18 +64,17 @@ void asym_engine_free(struct asym_engine *e)
 {
     if (!e)
         return;
-    struct asym_pools *p = &e->pools;
-    struct asym_pool *const pools[] = {&p->arena,       &p->views,     &p->view_apps,  &p->view_task,
-                                       &p->assignments, &p->plan_apps, &p->plan_tasks, &p->actions,
-                                       &p->may,         &p->slots,     &p->memory,     &p->llcs};
-    _Static_assert(sizeof pools / sizeof pools[0] == sizeof *p / sizeof(struct asym_pool), "all of them");
+    struct asym_pool *pools[] = {&e->pools.arena,        &e->pools.views,     &e->pools.view_apps,  &e->pools.view_refs,
+                                 &e->pools.assignments,  &e->pools.plan_apps, &e->pools.plan_tasks, &e->pools.actions,
+                                 &e->pools.action_masks, &e->pools.refs,      &e->pools.llcs,       &e->pools.heirs};
+    _Static_assert(sizeof pools / sizeof pools[0] == sizeof e->pools / sizeof(struct asym_pool), "all of them");
     for (size_t i = 0; i < ASYM_LENGTH(pools); i++)
-        free(pools[i]->items);
+        asym_pool_done(pools[i]);
+    asym_masks_done(&e->masks);
     asym_table_done(&e->threads);
     asym_table_done(&e->apps);
     asym_table_done(&e->untouchables);
     asym_table_done(&e->procs);
-    asym_heirs_done(&e->heirs);
     free(e->params);
     free(e->policy_state);
     free(e);
@@ -101,22 +84,20 @@ static int prepare(struct asym_step *st)
 {
     struct asym_pools *p = &st->e->pools;
     const size_t n = st->s->n_tasks, n_apps = st->s->n_apps;
-    uint32_t n_slots = 64;
-    while (n_slots < 2 * n)
-        n_slots *= 2;
     st->apps = asym_pool_reserve(&p->plan_apps, n_apps, sizeof *st->apps);
     st->tasks = asym_pool_reserve(&p->plan_tasks, n, sizeof *st->tasks);
-    st->memory = asym_pool_reserve(&p->memory, n, sizeof(struct asym_thread_memory *));
+    st->refs = asym_pool_reserve(&p->refs, n, sizeof *st->refs);
     st->views = asym_pool_reserve(&p->views, n, sizeof *st->views);
     st->view_apps = asym_pool_reserve(&p->view_apps, n_apps, sizeof *st->view_apps);
-    st->view_task = asym_pool_reserve(&p->view_task, n, sizeof *st->view_task);
-    st->masks.masks = asym_pool_reserve(&p->may, n, sizeof *st->masks.masks);
-    st->masks.slots = asym_pool_reserve(&p->slots, n_slots, sizeof *st->masks.slots);
-    st->masks.n_slots = n_slots;
-    if (!st->apps || !st->tasks || !st->memory || !st->views || !st->view_apps || !st->view_task || !st->masks.masks ||
-        !st->masks.slots)
+    st->view_refs = asym_pool_reserve(&p->view_refs, n, sizeof *st->view_refs);
+    if (!st->apps || !st->tasks || !st->refs || !st->views || !st->view_apps || !st->view_refs)
         return -ENOMEM;
-    memset(st->masks.slots, 0, n_slots * sizeof *st->masks.slots);
+    st->c = (struct asym_circumstances){
+        .now = st->s->now,
+        .machine = st->s->machine,
+        .masks = &st->e->masks,
+        .settings = &st->e->config.enforce,
+    };
     return 0;
 }
 
@@ -132,10 +113,10 @@ int asym_engine_step(struct asym_engine *e, const struct asym_snapshot *s, const
     e->now = s->now;
     e->result = (struct asym_plan){.apps = st.apps, .tasks = st.tasks, .n_apps = s->n_apps, .n_tasks = s->n_tasks};
     r = asym_step_observe(&st);
-    if (r < 0)
-        return r;
-    asym_step_views(&st);
-    r = asym_step_plan(&st);
+    if (r >= 0)
+        r = asym_step_views(&st);
+    if (r >= 0)
+        r = asym_step_plan(&st);
     if (r >= 0)
         r = asym_step_masks(&st);
     if (r >= 0)
@@ -149,19 +130,17 @@ int asym_engine_step(struct asym_engine *e, const struct asym_snapshot *s, const
     return 0;
 }
 
-static void take_done(struct asym_engine *e, struct asym_thread_memory *m, const struct asym_action *a)
+static void take_done(struct asym_engine *e, struct asym_thread_memory *m, const struct asym_action *a, uint32_t mask)
 {
     switch (a->kind) {
     case ASYM_ACTION_STEER:
-        m->steered = true;
-        m->set = m->asked = a->mask;
-        m->set_nice = a->nice;
-        m->boosted = a->nice != m->original_nice;
+        asym_memory_steered(m, mask, a->nice, e->now);
         m->given = m->assignment.cpu;
-        asym_heirs_note(&e->heirs, m, e->now);
+        if (e->first_steered == 0)
+            e->first_steered = e->now;
         break;
     case ASYM_ACTION_RELEASE:
-        m->steered = m->boosted = false;
+        asym_memory_released(m);
         break;
     case ASYM_ACTION_REPAIR:
         m->heir = m->narrow = false;
@@ -169,19 +148,24 @@ static void take_done(struct asym_engine *e, struct asym_thread_memory *m, const
     }
 }
 
-static void take_outcome(struct asym_engine *e, const struct asym_action *a, const struct asym_outcome *outcome)
+static void take_outcome(struct asym_engine *e, size_t i, const struct asym_outcome *outcome)
 {
+    const struct asym_action *a = (const struct asym_action *)e->pools.actions.items + i;
+    const uint32_t *masks = e->pools.action_masks.items;
     struct asym_thread_memory *m = asym_table_find(&e->threads, &a->id);
     if (!m)
         return;
     switch (outcome->verdict) {
     case ASYM_VERDICT_DONE:
-        take_done(e, m, a);
+        take_done(e, m, a, masks[i]);
         break;
     case ASYM_VERDICT_RETRY:
         break;
     case ASYM_VERDICT_GONE:
-        asym_table_remove(&e->threads, &a->id);
+        /* what was set on it is kept for a while: it may have created others just before */
+        if (m->steered)
+            asym_memory_released(m);
+        m->heir = m->fits = false;
         break;
     case ASYM_VERDICT_HANDS_OFF:
         m->steered = m->boosted = m->heir = m->fits = false;
@@ -193,8 +177,7 @@ static void take_outcome(struct asym_engine *e, const struct asym_action *a, con
 
 void asym_engine_outcomes(struct asym_engine *e, const struct asym_outcome *outcomes, size_t n)
 {
-    const struct asym_action *actions = e->pools.actions.items;
     for (size_t i = 0; i < n && i < e->n_actions; i++)
-        take_outcome(e, &actions[i], &outcomes[i]);
+        take_outcome(e, i, &outcomes[i]);
     e->n_actions = 0;
 }

@@ -1,111 +1,108 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "core/heirs.h"
 
+#include <errno.h>
+#include <string.h>
+
 #include "base/mask.h"
 
-struct legacy {
-    struct asym_taskid key; /* of process and mask: see key_of */
-    struct asym_mask set, original;
-    int8_t set_nice, original_nice;
-    bool whole;
-    asym_usec since, last; /* in force from, and known to be until */
-};
-
-void asym_heirs_init(struct asym_heirs *h)
+static size_t slot_of(const struct asym_heirs *h, int32_t tgid, uint32_t mask)
 {
-    asym_table_init(&h->legacies, sizeof(struct legacy));
-    h->swept = 0;
+    uint64_t key = (uint64_t)(uint32_t)tgid << 32 | mask;
+    return (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (h->n_slots - 1);
 }
 
-void asym_heirs_done(struct asym_heirs *h)
+static const struct asym_thread_memory *thread_of(const struct asym_heirs *h, const struct entry *e)
 {
-    asym_table_done(&h->legacies);
+    return asym_table_at(h->threads, e->thread - 1);
 }
 
-static struct asym_taskid key_of(int32_t tgid, const struct asym_mask *set)
+/* What this entry says was set. */
+static uint32_t mask_of(const struct asym_heirs *h, const struct entry *e)
 {
-    uint64_t hash = 0;
-    for (unsigned i = 0; i < ASYM_MASK_WORDS; i++)
-        hash = (hash ^ set->w[i]) * UINT64_C(0x9e3779b97f4a7c15) ^ hash >> 29;
-    return (struct asym_taskid){.tid = tgid, .tgid = tgid, .start = hash};
+    return e->before ? thread_of(h, e)->before : thread_of(h, e)->set;
 }
 
-/* Two masks of one process with the same hash would be one entry: the later wins, and the earlier is not found. */
-static struct legacy *find(const struct asym_heirs *h, int32_t tgid, const struct asym_mask *set)
+static struct entry *find(const struct asym_heirs *h, int32_t tgid, uint32_t mask)
 {
-    struct asym_taskid key = key_of(tgid, set);
-    struct legacy *l = asym_table_find(&h->legacies, &key);
-    return l && asym_mask_equal(&l->set, set) ? l : NULL;
+    size_t i = slot_of(h, tgid, mask);
+    while (h->slots[i].thread != 0 && (thread_of(h, &h->slots[i])->id.tgid != tgid || mask_of(h, &h->slots[i]) != mask))
+        i = (i + 1) & (h->n_slots - 1);
+    return &h->slots[i];
 }
 
-void asym_heirs_note(struct asym_heirs *h, const struct asym_thread_memory *m, asym_usec now)
+static void list(struct asym_heirs *h, uint32_t thread, bool before)
 {
-    struct asym_taskid key = key_of(m->id.tgid, &m->set);
-    struct legacy *l = asym_table_get(&h->legacies, &key);
-    if (!l)
+    const struct entry e = {.thread = thread + 1, .before = before};
+    uint32_t mask = mask_of(h, &e);
+    if (mask == ASYM_MASK_NONE)
         return;
-    asym_usec since = l->since && asym_mask_equal(&l->set, &m->set) ? l->since : now;
-    *l = (struct legacy){
-        .key = key,
-        .set = m->set,
-        .original = m->original,
-        .set_nice = m->set_nice,
-        .original_nice = m->original_nice,
-        .whole = m->whole,
-        .since = since,
-        .last = now,
-    };
+    struct entry *slot = find(h, thread_of(h, &e)->id.tgid, mask);
+    if (slot->thread == 0)
+        *slot = e;
 }
 
-static bool inherited(const struct legacy *l, const struct asym_task *task, const struct asym_proc *proc)
+bool asym_heirs_is_candidate(const struct asym_thread_memory *m, const struct asym_seen *seen, asym_usec first_steered)
 {
-    bool born_since = (task->flags & ASYM_TASK_NEWBORN) || proc->born >= l->since;
-    bool narrow = !asym_mask_within(&l->original, &l->set);
-    bool boosted = l->set_nice != l->original_nice && task->nice == l->set_nice;
-    return born_since && (narrow || boosted);
+    if (m->known || m->heir || first_steered == 0 || (seen->task->flags & ASYM_TASK_NO_SETAFFINITY) ||
+        (seen->proc->flags & (ASYM_PROC_KERNEL | ASYM_PROC_SELF | ASYM_PROC_FOREIGN_NS)))
+        return false;
+    if (!(seen->task->flags & ASYM_TASK_NEWBORN) && seen->proc->born < first_steered)
+        return false;
+    return seen->task->nice != 0 || !asym_mask_within(seen->task->cpuset, seen->task->mask);
 }
 
-bool asym_heirs_adopt(struct asym_heirs *h, struct asym_thread_memory *m, const struct asym_task *task,
-                      const struct asym_proc *proc, asym_usec now)
+int asym_heirs_list(struct asym_heirs *h, const struct asym_table *threads, struct asym_pool *pool)
 {
-    if (h->legacies.n == 0 || (task->flags & ASYM_TASK_NO_SETAFFINITY) ||
-        (proc->flags & (ASYM_PROC_KERNEL | ASYM_PROC_SELF | ASYM_PROC_FOREIGN_NS)))
+    size_t n_slots = 64;
+    while (n_slots < 4 * (size_t)threads->n)
+        n_slots *= 2;
+    h->slots = asym_pool_reserve(pool, n_slots, sizeof *h->slots);
+    if (!h->slots)
+        return -ENOMEM;
+    memset(h->slots, 0, n_slots * sizeof *h->slots);
+    h->threads = threads;
+    h->n_slots = n_slots;
+    for (uint32_t i = 0; i < threads->n; i++) {
+        const struct asym_thread_memory *m = asym_table_at(threads, i);
+        if (m->steered)
+            list(h, i, false);
+    }
+    for (uint32_t i = 0; i < threads->n; i++)
+        list(h, i, true);
+    return 0;
+}
+
+static bool inherit(const struct asym_heirs *h, const struct entry *e, struct asym_thread_memory *m,
+                    const struct asym_seen *seen, asym_usec now)
+{
+    if (e->thread == 0)
         return false;
-    const struct legacy *l = find(h, task->id.tgid, task->mask);
-    if (!l || !inherited(l, task, proc))
-        l = find(h, proc->ppid, task->mask);
-    if (!l || !inherited(l, task, proc))
+    const struct asym_thread_memory *creator = thread_of(h, e);
+    int8_t set_nice = e->before ? creator->nice_before : creator->set_nice;
+    bool boosted = set_nice != creator->original_nice && seen->task->nice == set_nice;
+    bool newborn = (seen->task->flags & ASYM_TASK_NEWBORN) || seen->proc->born >= creator->steered_since;
+    if (!newborn || (creator->original == seen->mask && !boosted))
         return false;
-    bool boosted = l->set_nice != l->original_nice && task->nice == l->set_nice;
     m->heir = true;
-    m->set = *task->mask;
-    m->set_nice = task->nice;
-    m->original = l->original;
-    m->original_nice = boosted ? l->original_nice : task->nice;
-    m->whole = l->whole;
-    /* it may have children of its own already, and they are older than what is noted here */
-    asym_usec since = l->since;
-    asym_heirs_note(h, m, now);
-    struct legacy *own = find(h, task->id.tgid, task->mask);
-    if (own && own->since > since)
-        own->since = since;
+    m->set = seen->mask;
+    m->set_nice = seen->task->nice;
+    m->original = creator->original;
+    m->original_nice = boosted ? creator->original_nice : seen->task->nice;
+    m->whole = creator->whole;
+    /* for children of its own */
+    m->before = m->set;
+    m->nice_before = m->set_nice;
+    m->steered_since = creator->steered_since ? creator->steered_since : now;
     return true;
 }
 
-void asym_heirs_sweep(struct asym_heirs *h, const struct asym_table *threads, asym_usec now, asym_usec keep)
+bool asym_heirs_adopt(struct asym_heirs *h, struct asym_thread_memory *m, const struct asym_seen *seen, asym_usec now)
 {
-    if (h->legacies.n == 0 || now - h->swept < ASYM_SEC)
-        return;
-    h->swept = now;
-    for (uint32_t i = 0; i < threads->n; i++) {
-        const struct asym_thread_memory *m = asym_table_at(threads, i);
-        struct legacy *l = m->steered ? find(h, m->id.tgid, &m->set) : NULL;
-        if (l)
-            l->last = now;
-    }
-    for (uint32_t i = h->legacies.n; i-- > 0;) {
-        const struct legacy *l = asym_table_at(&h->legacies, i);
-        if (now - l->last > keep)
-            asym_table_remove_at(&h->legacies, i);
-    }
+    if (!inherit(h, find(h, seen->task->id.tgid, seen->mask), m, seen, now) &&
+        !inherit(h, find(h, seen->proc->ppid, seen->mask), m, seen, now))
+        return false;
+    const unsigned char *item = (const unsigned char *)m;
+    list(h, (uint32_t)((size_t)(item - h->threads->items) / h->threads->item_size), true);
+    return true;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
- * Who may have inherited what. A thread or process that a steered thread creates starts with the mask that was set for
- * its creator; from the outside it looks as if it had chosen it. So every mask that was set is kept for each process
- * it was set in, also for a while after it was given back, with what it had stood in the place of.
+ * Who has inherited what. A thread or process that a steered thread creates starts with the mask that was set for its
+ * creator; from the outside it looks as if it had chosen it.
+ *
+ * The engine remembers of each thread what is in force on it and what was before, also for a while after it was
+ * released. Only a step with candidates pays for looking: then all of it is put in order by process and mask, once.
  */
 #ifndef ASYM_CORE_HEIRS_H
 #define ASYM_CORE_HEIRS_H
@@ -13,28 +15,27 @@
 #include "core/table.h"
 
 struct asym_heirs {
-    struct asym_table legacies;
-    asym_usec swept;
+    const struct asym_table *threads;
+    struct entry {
+        uint32_t thread; /* index in threads + 1; 0: free */
+        bool before;     /* it is about what was in force before */
+    } * slots;           /* n_slots is a power of two */
+    size_t n_slots;
 };
 
-void asym_heirs_init(struct asym_heirs *h);
-void asym_heirs_done(struct asym_heirs *h);
+/**
+ * May it have inherited anything? It is seen for the first time, is not whole or not of nice 0, and the source says
+ * newborn, or its process is younger than anything that asymd has set.
+ */
+bool asym_heirs_is_candidate(const struct asym_thread_memory *m, const struct asym_seen *seen, asym_usec first_steered);
+
+/** Take stock of what is to be inherited from threads. pool: for the slots. 0; -ENOMEM. */
+int asym_heirs_list(struct asym_heirs *h, const struct asym_table *threads, struct asym_pool *pool);
 
 /**
- * What m.set and m.set_nice replaced is now to be found under m's process. Without memory for it nothing is noted: the
- * guard, which works on events, is the first line; this is the second.
+ * If it carries exactly what was set for a thread of its process, or of the process that created its own: m gets what
+ * that thread had before, is marked as heir, and has heirs itself. True if so.
  */
-void asym_heirs_note(struct asym_heirs *h, const struct asym_thread_memory *m, asym_usec now);
-
-/**
- * Did this thread, first seen now, inherit its mask (or its nice with it)? It must carry exactly what was set for a
- * thread of its process or of the process that created its own, and have been born since: the source says newborn, or
- * its process is younger than the setting. If so m gets what its creator had before, and is marked as heir.
- */
-bool asym_heirs_adopt(struct asym_heirs *h, struct asym_thread_memory *m, const struct asym_task *task,
-                      const struct asym_proc *proc, asym_usec now);
-
-/** Forget what is in force on no thread of threads and was not within the last keep. Looks once a second. */
-void asym_heirs_sweep(struct asym_heirs *h, const struct asym_table *threads, asym_usec now, asym_usec keep);
+bool asym_heirs_adopt(struct asym_heirs *h, struct asym_thread_memory *m, const struct asym_seen *seen, asym_usec now);
 
 #endif

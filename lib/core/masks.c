@@ -19,7 +19,11 @@ struct pins {
     const struct asym_machine *machine;
     struct llc_set *sets;
     uint16_t set_of[ASYM_MAX_CPUS];
-    struct asym_mask one; /* scratch of ASYM_PIN_CPU */
+    struct asym_mask one, claimed;
+    struct {
+        uint32_t may, set; /* set: by what pin_key says, + 1; 0: free */
+        uint32_t mask;
+    } cache[1024];
 };
 
 static int find_llc_sets(struct asym_engine *e, struct pins *p)
@@ -57,13 +61,30 @@ static const struct asym_mask *pin_set(struct pins *p, int32_t cpu)
     return &p->one;
 }
 
-/* A claim is exclusive (policies.md, rule 2): claimers share the claimed CPUs of the set, all others keep off them. */
-static struct asym_mask narrow(const struct asym_mask *may, const struct asym_mask *set,
-                               const struct asym_mask *claimed, bool claim)
+/* CPUs with equal keys have equal pin sets; the claim belongs to it. */
+static uint32_t pin_key(const struct pins *p, int32_t cpu, bool claim)
 {
-    struct asym_mask all = asym_mask_and(may, set);
-    struct asym_mask part = claim ? asym_mask_and(&all, claimed) : asym_mask_minus(&all, claimed);
-    return asym_mask_empty(&part) ? all : part;
+    int32_t set = cpu;
+    if (p->pin == ASYM_PIN_TYPE)
+        set = p->machine->cpus[cpu].type;
+    else if (p->pin == ASYM_PIN_LLC)
+        set = p->set_of[cpu];
+    return (uint32_t)set * 2 + claim;
+}
+
+/* A claim is exclusive (policies.md, rule 2): claimers share the claimed CPUs of the set, all others keep off them. */
+static uint32_t narrow(struct pins *p, struct asym_masks *masks, uint32_t may, int32_t cpu, bool claim)
+{
+    const uint32_t key = pin_key(p, cpu, claim);
+    const size_t slot = (may * 61 + key) % ASYM_LENGTH(p->cache);
+    if (p->cache[slot].set == key + 1 && p->cache[slot].may == may)
+        return p->cache[slot].mask;
+    const struct asym_mask all = asym_mask_and(asym_masks_at(masks, may), pin_set(p, cpu));
+    const struct asym_mask part = claim ? asym_mask_and(&all, &p->claimed) : asym_mask_minus(&all, &p->claimed);
+    p->cache[slot].set = key + 1;
+    p->cache[slot].may = may;
+    p->cache[slot].mask = asym_masks_id(masks, asym_mask_empty(&part) ? &all : &part);
+    return p->cache[slot].mask;
 }
 
 static int8_t planned_nice(const struct asym_thread_memory *m, const struct asym_task *task)
@@ -82,19 +103,20 @@ int asym_step_masks(struct asym_step *st)
     };
     if (pins.pin == ASYM_PIN_LLC && find_llc_sets(st->e, &pins) < 0)
         return -ENOMEM;
-    struct asym_mask claimed = {0};
-    for (size_t v = 0; v < st->n_views; v++)
-        if (st->tasks[st->view_task[v]].claim)
-            asym_mask_set(&claimed, (unsigned)st->tasks[st->view_task[v]].target);
     for (size_t v = 0; v < st->n_views; v++) {
-        struct asym_plan_task *out = &st->tasks[st->view_task[v]];
-        const struct asym_task *task = &st->s->tasks[st->view_task[v]];
+        const struct asym_plan_task *out = &st->tasks[st->view_refs[v].task];
+        if (out->claim)
+            asym_mask_set(&pins.claimed, (unsigned)out->target);
+    }
+    for (size_t v = 0; v < st->n_views; v++) {
+        struct asym_plan_task *out = &st->tasks[st->view_refs[v].task];
+        struct asym_task_ref *ref = &st->refs[st->view_refs[v].task];
         if (out->target < 0)
             continue;
-        out->mask = narrow(st->views[v].may, pin_set(&pins, out->target), &claimed, out->claim);
-        out->nice = planned_nice(st->memory[st->view_task[v]], task);
-        out->moves = out->target != task->cpu;
+        ref->plan_mask = narrow(&pins, &st->e->masks, st->view_refs[v].may, out->target, out->claim);
+        out->nice = planned_nice(ref->memory, ref->seen.task);
+        out->moves = out->target != ref->seen.task->cpu;
         st->e->result.n_moves += out->moves;
     }
-    return 0;
+    return st->e->masks.failed ? -ENOMEM : 0;
 }

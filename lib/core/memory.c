@@ -9,29 +9,27 @@ bool asym_task_is_active(const struct asym_task *task)
     return task->runnable > 0 || task->running > 0 || task->state == 'R';
 }
 
-static bool covers(const struct asym_mask *mask, const struct asym_mask *cpuset, const struct asym_mask *online)
+static bool covers_online(const struct asym_seen *seen, const struct asym_machine *machine)
 {
-    struct asym_mask there = asym_mask_and(cpuset, online);
-    return asym_mask_within(&there, mask);
+    struct asym_mask there = asym_mask_and(seen->task->cpuset, &machine->online);
+    return asym_mask_within(&there, seen->task->mask);
 }
 
-static void take_baseline(struct asym_thread_memory *m, const struct asym_task *task,
+static void take_baseline(struct asym_thread_memory *m, const struct asym_seen *seen,
                           const struct asym_machine *machine)
 {
-    m->original = *task->mask;
-    m->original_nice = m->set_nice = task->nice;
-    m->whole = asym_mask_within(task->cpuset, task->mask);
-    m->narrow = !m->whole && !covers(task->mask, task->cpuset, &machine->online);
+    m->original_nice = m->set_nice = seen->task->nice;
+    m->original = seen->mask;
+    m->whole = seen->mask == seen->cpuset || asym_mask_within(seen->task->cpuset, seen->task->mask);
+    m->narrow = !m->whole && !covers_online(seen, machine);
 }
 
 /* The guard gives mask and nice back when a process forks, before the engine hears of it. */
-static bool released_by_guard(const struct asym_thread_memory *m, const struct asym_task *task,
-                              const struct asym_proc *proc, const struct asym_snapshot *s,
-                              const struct asym_enforce_settings *settings)
+static bool released_by_guard(const struct asym_thread_memory *m, const struct asym_seen *seen,
+                              const struct asym_circumstances *c)
 {
-    return asym_fork_holdoff_left(proc, s->now, settings) > 0 &&
-           (asym_mask_equal(task->mask, &m->original) ||
-            (m->whole && covers(task->mask, task->cpuset, &s->machine->online)));
+    return asym_fork_holdoff_left(seen->proc, c->now, c->settings) > 0 &&
+           (seen->mask == m->original || (m->whole && covers_online(seen, c->machine)));
 }
 
 /*
@@ -39,60 +37,81 @@ static bool released_by_guard(const struct asym_thread_memory *m, const struct a
  * when the cpuset grows; before, and when nothing is left of it, it is all that the cpuset allows. When the last of its
  * CPUs goes offline it is widened.
  */
-static bool changed_by_kernel(const struct asym_thread_memory *m, const struct asym_task *task,
-                              const struct asym_machine *machine)
+static bool changed_by_kernel(const struct asym_thread_memory *m, const struct asym_seen *seen,
+                              const struct asym_circumstances *c)
 {
-    bool widened = covers(task->mask, task->cpuset, &machine->online);
-    if (widened && !asym_mask_meets(&m->set, &machine->online))
+    bool widened = covers_online(seen, c->machine);
+    if (widened && !asym_mask_meets(asym_masks_at(c->masks, m->set), &c->machine->online))
         return true;
-    if (asym_mask_equal(task->cpuset, &m->cpuset))
+    if (seen->cpuset == m->cpuset)
         return false;
-    struct asym_mask cut = asym_mask_and(&m->asked, task->cpuset);
-    return widened || asym_mask_equal(task->mask, &cut);
+    struct asym_mask cut = asym_mask_and(asym_masks_at(c->masks, m->asked), seen->task->cpuset);
+    return widened || asym_mask_equal(seen->task->mask, &cut);
 }
 
-static void observe_nice(struct asym_thread_memory *m, const struct asym_task *task, bool held_off)
+static void observe_nice(struct asym_thread_memory *m, int8_t nice, bool held_off)
 {
-    if (m->boosted && task->nice == m->set_nice)
+    if (m->boosted && nice == m->set_nice)
         return;
     /* Without a boost in force a new nice value is just the thread's new own one. */
-    if (m->boosted && !(held_off && task->nice == m->original_nice))
+    if (m->boosted && !(held_off && nice == m->original_nice))
         m->nice_foreign = true;
     m->boosted = false;
-    m->original_nice = m->set_nice = task->nice;
+    m->original_nice = m->set_nice = nice;
 }
 
-static void observe_steered(struct asym_thread_memory *m, const struct asym_task *task, const struct asym_proc *proc,
-                            const struct asym_snapshot *s, const struct asym_enforce_settings *settings)
+static void observe_steered(struct asym_thread_memory *m, const struct asym_seen *seen,
+                            const struct asym_circumstances *c)
 {
-    observe_nice(m, task, asym_fork_holdoff_left(proc, s->now, settings) > 0);
-    if (asym_mask_equal(task->mask, &m->set)) {
-        m->cpuset = *task->cpuset;
+    if (seen->mask != m->set && released_by_guard(m, seen, c)) {
+        asym_memory_released(m);
+        take_baseline(m, seen, c->machine);
         return;
     }
-    if (released_by_guard(m, task, proc, s, settings)) {
-        m->steered = false;
-        take_baseline(m, task, s->machine);
-    } else if (changed_by_kernel(m, task, s->machine)) {
-        m->set = *task->mask;
-        m->cpuset = *task->cpuset;
+    observe_nice(m, seen->task->nice, asym_fork_holdoff_left(seen->proc, c->now, c->settings) > 0);
+    if (seen->mask == m->set) {
+        m->cpuset = seen->cpuset;
+    } else if (changed_by_kernel(m, seen, c)) {
+        m->set = seen->mask;
+        m->cpuset = seen->cpuset;
     } else {
         m->steered = m->boosted = false;
         m->hands_off = ASYM_WHY_FOREIGN;
     }
 }
 
-void asym_memory_observe(struct asym_thread_memory *m, const struct asym_task *task, const struct asym_proc *proc,
-                         const struct asym_snapshot *s, const struct asym_enforce_settings *settings)
+void asym_memory_observe(struct asym_thread_memory *m, const struct asym_seen *seen, const struct asym_circumstances *c)
 {
-    if (asym_task_is_active(task) || !m->known)
-        m->last_active = s->now;
+    if (asym_task_is_active(seen->task) || !m->known)
+        m->last_active = c->now;
     m->known = true;
-    if (m->heir && asym_mask_equal(task->mask, &m->set))
+    if (m->heir && seen->mask == m->set)
         return;
     m->heir = false; /* repaired, by whomever */
     if (m->steered)
-        observe_steered(m, task, proc, s, settings);
+        observe_steered(m, seen, c);
     else
-        take_baseline(m, task, s->machine);
+        take_baseline(m, seen, c->machine);
+}
+
+void asym_memory_steered(struct asym_thread_memory *m, uint32_t mask, int8_t nice, asym_usec now)
+{
+    if (m->steered && m->set != mask) {
+        m->before = m->set;
+        m->nice_before = m->set_nice;
+    }
+    if (m->steered_since == 0)
+        m->steered_since = now;
+    m->steered = true;
+    m->fits = false;
+    m->set = m->asked = mask;
+    m->set_nice = nice;
+    m->boosted = nice != m->original_nice;
+}
+
+void asym_memory_released(struct asym_thread_memory *m)
+{
+    m->before = m->set;
+    m->nice_before = m->set_nice;
+    m->steered = m->boosted = false;
 }

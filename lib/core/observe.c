@@ -31,37 +31,80 @@ static bool keep_untouchable(struct asym_engine *e, const struct asym_thread_mem
 }
 
 /* Again as long as any are found: a child of an heir may stand before it. */
-static void adopt_heirs(struct asym_step *st)
+static int adopt_heirs(struct asym_step *st)
 {
+    struct asym_engine *e = st->e;
+    struct asym_heirs heirs = {0};
     size_t found;
     do {
         found = 0;
-        for (size_t i = 0; i < st->s->n_tasks && st->e->heirs.legacies.n > 0; i++) {
-            const struct asym_task *task = &st->s->tasks[i];
-            struct asym_thread_memory *m = st->memory[i];
-            if (!m->known && !m->heir)
-                found += asym_heirs_adopt(&st->e->heirs, m, task, &st->s->procs[task->proc], st->s->now);
+        for (size_t i = 0; i < st->s->n_tasks; i++) {
+            const struct asym_task_ref *ref = &st->refs[i];
+            if (!asym_heirs_is_candidate(ref->memory, &ref->seen, e->first_steered))
+                continue;
+            if (!heirs.slots && asym_heirs_list(&heirs, &e->threads, &e->pools.heirs) < 0)
+                return -ENOMEM;
+            found += asym_heirs_adopt(&heirs, ref->memory, &ref->seen, st->s->now);
         }
     } while (found > 0);
+    return 0;
+}
+
+static void sweep_masks(struct asym_engine *e)
+{
+    if (!asym_masks_is_full(&e->masks))
+        return;
+    for (uint32_t i = 0; i < e->threads.n; i++) {
+        const struct asym_thread_memory *m = asym_table_at(&e->threads, i);
+        const uint32_t used[] = {m->original, m->asked, m->set, m->before, m->cpuset};
+        for (size_t k = 0; k < ASYM_LENGTH(used); k++)
+            asym_masks_mark(&e->masks, used[k]);
+    }
+    asym_masks_sweep(&e->masks);
+}
+
+/* Masks of one snapshot that are equal have equal addresses, and threads that stand together mostly the same. */
+static uint32_t number_of(struct asym_masks *masks, const struct asym_mask *m, const struct asym_mask *last,
+                          uint32_t last_id)
+{
+    return m == last ? last_id : asym_masks_id(masks, m);
+}
+
+/* Before anything else: it is what may want memory. */
+static int number_masks(struct asym_step *st)
+{
+    struct asym_masks *masks = &st->e->masks;
+    struct asym_task_ref *last = NULL;
+    sweep_masks(st->e);
+    for (size_t i = 0; i < st->s->n_tasks; i++) {
+        const struct asym_task *task = &st->s->tasks[i];
+        struct asym_task_ref *ref = &st->refs[i];
+        *ref = (struct asym_task_ref){.seen = {.task = task, .proc = &st->s->procs[task->proc]}};
+        ref->seen.mask = number_of(masks, task->mask, last ? last->seen.task->mask : NULL, last ? last->seen.mask : 0);
+        ref->seen.cpuset = number_of(masks, task->cpuset, last ? last->seen.task->cpuset : NULL,
+                                     last ? last->seen.cpuset : 0);
+        last = ref;
+    }
+    return masks->failed ? -ENOMEM : 0;
 }
 
 static int observe_tasks(struct asym_step *st)
 {
     struct asym_engine *e = st->e;
-    if (asym_table_reserve(&e->threads, st->s->n_tasks) < 0)
+    if (number_masks(st) < 0 || asym_table_reserve(&e->threads, st->s->n_tasks) < 0)
         return -ENOMEM;
+    uint32_t hint = 0;
     for (size_t i = 0; i < st->s->n_tasks; i++) {
-        struct asym_thread_memory *m = asym_table_get(&e->threads, &st->s->tasks[i].id);
+        struct asym_thread_memory *m = asym_table_get_near(&e->threads, &st->s->tasks[i].id, &hint);
         if (!m->known)
             recall_untouchable(e, m);
         m->seen = e->step;
-        st->memory[i] = m;
+        st->refs[i].memory = m;
     }
-    adopt_heirs(st);
-    for (size_t i = 0; i < st->s->n_tasks; i++) {
-        const struct asym_task *task = &st->s->tasks[i];
-        asym_memory_observe(st->memory[i], task, &st->s->procs[task->proc], st->s, &e->config.enforce);
-    }
+    if (e->first_steered != 0 && adopt_heirs(st) < 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < st->s->n_tasks; i++)
+        asym_memory_observe(st->refs[i].memory, &st->refs[i].seen, &st->c);
     return 0;
 }
 
@@ -108,7 +151,7 @@ int asym_step_observe(struct asym_step *st)
 void asym_step_forget(struct asym_step *st)
 {
     struct asym_engine *e = st->e;
-    /* a thread that slept shortly keeps what its policy knows of it */
+    /* a thread that slept shortly keeps what its policy knows of it, one that has gone what others may have inherited */
     const asym_usec keep = ASYM_MAX(e->config.enforce.release, 10 * ASYM_SEC);
     for (uint32_t i = e->threads.n; i-- > 0;) {
         const struct asym_thread_memory *m = asym_table_at(&e->threads, i);
@@ -122,5 +165,4 @@ void asym_step_forget(struct asym_step *st)
         if (a->seen != e->step && asym_classify_is_blank(&e->config.classify, a, st->s->now))
             asym_table_remove_at(&e->apps, i);
     }
-    asym_heirs_sweep(&e->heirs, &e->threads, st->s->now, ASYM_MAX(keep, e->config.enforce.fork_holdoff));
 }

@@ -5,7 +5,48 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/macro.h"
+#include "core/pool.h"
+
 #define CAPACITY_MIN 64
+
+void *asym_pool_reserve(struct asym_pool *pool, size_t n, size_t size)
+{
+    if (n < pool->capacity || (n == pool->capacity && n > 0))
+        return pool->items;
+    size_t capacity = ASYM_MAX(n + 1, pool->capacity + pool->capacity / 2), bytes;
+    if (__builtin_mul_overflow(capacity, size, &bytes))
+        return NULL;
+    void *items = malloc(bytes);
+    if (!items)
+        return NULL;
+    free(pool->items);
+    pool->items = items;
+    pool->capacity = capacity;
+    return items;
+}
+void *asym_pool_grow(struct asym_pool *pool, size_t capacity, size_t size)
+{
+    size_t bytes;
+    if (capacity <= pool->capacity)
+        return pool->items;
+    if (__builtin_mul_overflow(capacity, size, &bytes))
+        return NULL;
+    void *items = malloc(bytes);
+    if (!items)
+        return NULL;
+    if (pool->capacity > 0)
+        memcpy(items, pool->items, pool->capacity * size);
+    free(pool->items);
+    *pool = (struct asym_pool){items, capacity};
+    return items;
+}
+
+void asym_pool_done(struct asym_pool *pool)
+{
+    free(pool->items);
+    *pool = (struct asym_pool){0};
+}
 
 void asym_table_init(struct asym_table *t, size_t item_size)
 {
@@ -107,6 +148,16 @@ void *asym_table_get(struct asym_table *t, const struct asym_taskid *id)
     memset(item, 0, t->item_size);
     *item = *id;
     link_item(t, t->n++);
+    return item;
+}
+
+void *asym_table_get_near(struct asym_table *t, const struct asym_taskid *id, uint32_t *hint)
+{
+    void *item = *hint < t->n ? asym_table_at(t, *hint) : NULL;
+    if (!item || !same(item, id))
+        item = asym_table_get(t, id);
+    if (item)
+        *hint = (uint32_t)((size_t)((unsigned char *)item - t->items) / t->item_size) + 1;
     return item;
 }
 

@@ -28,6 +28,9 @@ void *asym_table_find(const struct asym_table *t, const struct asym_taskid *id);
 /** The item with this id, zeroed but for id when it is new. NULL: no memory, nothing changed. */
 void *asym_table_get(struct asym_table *t, const struct asym_taskid *id);
 
+/** As asym_table_get, but looks at item *hint first, and leaves there where the next of the same order may be. */
+void *asym_table_get_near(struct asym_table *t, const struct asym_taskid *id, uint32_t *hint);
+
 /** Make room for n more, so that as many asym_table_get cannot fail. 0; -ENOMEM, unchanged. */
 int asym_table_reserve(struct asym_table *t, size_t n);
 

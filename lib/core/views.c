@@ -15,23 +15,27 @@
 /* A policy that asks for more than this would never be content: 20,000 threads want some megabytes. */
 #define ARENA_MOST ((size_t)256 << 20)
 
-static uint64_t hash_mask(const struct asym_mask *m)
-{
-    uint64_t h = 0;
-    for (size_t i = 0; i < ASYM_MASK_WORDS; i++)
-        h = (h ^ m->w[i]) * UINT64_C(0x9e3779b97f4a7c15) ^ h >> 29;
-    return h ^ h >> 32;
-}
+/* Most threads have the same original mask, cpuset and rule as many others: what they may be given is kept. */
+struct may_cache {
+    struct may_entry {
+        uint32_t original, cpuset, rule, may;
+        bool full;
+    } entry[64];
+};
 
-const struct asym_mask *asym_intern(struct asym_interner *masks, const struct asym_mask *m)
+static uint32_t may_of(const struct asym_step *st, const struct asym_task_ref *ref, struct may_cache *cache)
 {
-    uint32_t slot = (uint32_t)hash_mask(m) & (masks->n_slots - 1);
-    for (; masks->slots[slot] != 0; slot = (slot + 1) & (masks->n_slots - 1))
-        if (asym_mask_equal(&masks->masks[masks->slots[slot] - 1], m))
-            return &masks->masks[masks->slots[slot] - 1];
-    masks->masks[masks->n++] = *m;
-    masks->slots[slot] = masks->n;
-    return &masks->masks[masks->n - 1];
+    struct asym_masks *masks = &st->e->masks;
+    const uint32_t original = ref->memory->whole ? ASYM_MASK_NONE : ref->memory->original;
+    const enum asym_rule_action rule = ref->seen.proc->rule;
+    const uint32_t h = original * 31 + ref->seen.cpuset * 7 + rule;
+    struct may_entry *entry = &cache->entry[h % ASYM_LENGTH(cache->entry)];
+    if (!entry->full || entry->original != original || entry->cpuset != ref->seen.cpuset || entry->rule != rule) {
+        const struct asym_mask may = asym_may(original == ASYM_MASK_NONE ? NULL : asym_masks_at(masks, original),
+                                              ref->seen.task->cpuset, rule, st->s->machine);
+        *entry = (struct may_entry){original, ref->seen.cpuset, rule, asym_masks_id(masks, &may), true};
+    }
+    return entry->may;
 }
 
 static int32_t home_of(const struct asym_thread_memory *m, const struct asym_task *task, const struct asym_mask *may)
@@ -54,9 +58,9 @@ static void note_class(const struct asym_step *st, struct asym_thread_memory *m,
 static enum asym_reason objection(const struct asym_step *st, const struct asym_app_memory *app, uint32_t index,
                                   double ret_figure[2])
 {
-    const struct asym_task *task = &st->s->tasks[index];
-    const struct asym_thread_memory *m = st->memory[index];
-    enum asym_reason reason = asym_eligible(m, task, &st->s->procs[task->proc], st->s->now, &st->e->config.enforce,
+    const struct asym_task *task = st->refs[index].seen.task;
+    const struct asym_thread_memory *m = st->refs[index].memory;
+    enum asym_reason reason = asym_eligible(m, task, st->refs[index].seen.proc, st->s->now, &st->e->config.enforce,
                                             ret_figure);
     if (reason != ASYM_WHY_NONE)
         return reason;
@@ -66,30 +70,30 @@ static enum asym_reason objection(const struct asym_step *st, const struct asym_
 }
 
 /* Show a thread to the policy, unless something speaks against steering it: then say what. */
-static void view_task(struct asym_step *st, const struct asym_app_memory *app, uint32_t index)
+static void view_task(struct asym_step *st, const struct asym_app_memory *app, uint32_t index, struct may_cache *cache)
 {
-    const struct asym_task *task = &st->s->tasks[index];
-    struct asym_thread_memory *m = st->memory[index];
+    const struct asym_task_ref *ref = &st->refs[index];
+    const struct asym_task *task = ref->seen.task;
+    struct asym_thread_memory *m = ref->memory;
     struct asym_plan_task *out = &st->tasks[index];
     note_class(st, m, app);
-    *out = (struct asym_plan_task){.target = -1, .nice = task->nice, .class = m->class, .mask = m->original};
+    /* its mask is filled in by the diff, and is most of it: clearing it here too would be felt */
+    memset(out, 0, offsetof(struct asym_plan_task, mask));
+    out->target = -1;
+    out->nice = task->nice;
+    out->class = m->class;
     out->reason = objection(st, app, index, out->figure);
+    const uint32_t may = out->reason == ASYM_WHY_NONE ? may_of(st, ref, cache) : ASYM_MASK_NONE;
+    if (out->reason == ASYM_WHY_NONE && may == ASYM_MASK_NONE)
+        out->reason = ASYM_WHY_NOTHING_FREE;
     if (out->reason != ASYM_WHY_NONE)
         return;
-    struct asym_mask may = asym_may(m, task, &st->s->procs[task->proc], st->s->machine);
-    if (asym_mask_empty(&may)) {
-        out->reason = ASYM_WHY_NOTHING_FREE;
-        return;
-    }
-    const struct asym_mask *shared = asym_intern(&st->masks, &may);
-    st->view_task[st->n_views] = index;
+    st->view_refs[st->n_views] = (struct asym_view_ref){.task = index, .may = may};
     st->views[st->n_views++] = (struct asym_policy_thread){
         .id = task->id,
         .app = (uint32_t)st->n_view_apps,
         .class = m->class,
         .class_since = m->class_since,
-        .home = home_of(m, task, shared),
-        .may = shared,
         .runnable = task->runnable,
         .running = task->running,
         .nice = m->original_nice,
@@ -97,6 +101,19 @@ static void view_task(struct asym_step *st, const struct asym_app_memory *app, u
         .spinning = task->flags & ASYM_TASK_SPINNING,
         .state = st->e->config.policy->task_state_size ? (void *)(m + 1) : NULL,
     };
+}
+
+/* Addresses of masks hold once no more are added. */
+static int fill_may(struct asym_step *st)
+{
+    if (st->e->masks.failed)
+        return -ENOMEM;
+    for (size_t v = 0; v < st->n_views; v++) {
+        const struct asym_task_ref *ref = &st->refs[st->view_refs[v].task];
+        st->views[v].may = asym_masks_at(&st->e->masks, st->view_refs[v].may);
+        st->views[v].home = home_of(ref->memory, ref->seen.task, st->views[v].may);
+    }
+    return 0;
 }
 
 /* An application of which no thread may be steered is shown to people as excluded, with the reason of its first. */
@@ -108,9 +125,10 @@ static void note_exclusion(struct asym_plan_app *out, const struct asym_plan_tas
     memcpy(out->figure, tasks[0].figure, sizeof out->figure);
 }
 
-void asym_step_views(struct asym_step *st)
+int asym_step_views(struct asym_step *st)
 {
     const struct asym_snapshot *s = st->s;
+    struct may_cache cache = {0};
     for (size_t a = 0; a < s->n_apps; a++) {
         const struct asym_app *app = &s->apps[a];
         const struct asym_app_memory *memory = asym_table_find(&st->e->apps, &app->id);
@@ -122,7 +140,7 @@ void asym_step_views(struct asym_step *st)
             .runnable = asym_classify_runnable(&st->e->config.classify, app),
         };
         for (uint32_t i = 0; i < app->n_tasks; i++)
-            view_task(st, memory, app->first_task + i);
+            view_task(st, memory, app->first_task + i, &cache);
         note_exclusion(out, st->tasks + app->first_task, app->n_tasks, st->n_views - first);
         if (st->n_views == first)
             continue;
@@ -136,6 +154,7 @@ void asym_step_views(struct asym_step *st)
             .n_threads = (uint32_t)(st->n_views - first),
         };
     }
+    return fill_may(st);
 }
 
 /* Ask, with more working memory as long as the policy says that it had too little. */
@@ -212,7 +231,7 @@ static int map_anew(struct asym_step *st)
     e->generation = st->s->machine->generation;
     e->dirty = false;
     for (size_t v = 0; v < st->n_views; v++) {
-        struct asym_thread_memory *m = st->memory[st->view_task[v]];
+        struct asym_thread_memory *m = st->refs[st->view_refs[v].task].memory;
         fill_figures(st, &st->views[v], &answers[v]);
         m->assignment = answers[v];
         m->assigned = e->plan;
@@ -233,8 +252,8 @@ int asym_step_plan(struct asym_step *st)
         }
     }
     for (size_t v = 0; v < st->n_views; v++) {
-        struct asym_plan_task *out = &st->tasks[st->view_task[v]];
-        const struct asym_thread_memory *m = st->memory[st->view_task[v]];
+        struct asym_plan_task *out = &st->tasks[st->view_refs[v].task];
+        const struct asym_thread_memory *m = st->refs[st->view_refs[v].task].memory;
         const struct asym_assignment *a = &m->assignment;
         if (m->assigned != e->plan || (a->cpu >= 0 && !asym_mask_has(st->views[v].may, a->cpu))) {
             out->reason = ASYM_WHY_NEXT_SWAP;
