@@ -47,7 +47,8 @@ static int put_cli(FILE *out)
     const struct asym_cli_row *row;
     fputs(".Bl -tag -width Ds\n", out);
     for (size_t i = 0; (row = asym_cli_row_at(i)); i++) {
-        fprintf(out, ".It Fl \\-%s", row->name + 2);
+        fputs(".It Fl ", out);
+        put_text(out, row->name + 1); /* Fl writes the first dash */
         if (row->argument) {
             fputs(" Ns = Ns Ar ", out);
             put_text(out, row->argument);

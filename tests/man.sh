@@ -1,46 +1,88 @@
 #!/bin/sh
-# The manual of a build tree: clean for mandoc and groff, and naming every option, policy and command line option there is.
-# usage: man.sh BUILD_DIR
+# SPDX-License-Identifier: GPL-2.0-or-later
+# man.sh BUILD_DIR: its pages are clean for mandoc and groff, and hold every option, command-line row, policy and verb that
+# its programs know. Then the check is itself checked, on pages that are spoilt on purpose.
 set -eu
-build=$1
-man=$build/man
+
+build=${1:?usage: man.sh BUILD_DIR}
+policies=$(dirname "$0")/../lib/policy/policies.def
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-clean() {
-    mandoc -T lint -W warning "$1" && [ -z "$(groff -ww -z -man -mdoc "$1" 2>&1)" ]
-}
-
-# Does the page name the word as a word? mdoc escapes dashes.
-names() {
-    sed 's/\\-/-/g' "$1" | grep -qE "(^|[^a-z_])$2([^a-z_]|\$)"
-}
-
-complete() {
-    for key in $("$build/daemon/asymd" --print-config --config="$work/empty.conf" | sed -n 's/^\([a-z_]*\) = .*/\1/p'); do
-        names "$1/asymd.conf.5" "$key" || { echo "asymd.conf(5) does not name the option $key" >&2; return 1; }
-    done
-    for option in $("$build/daemon/asymd" --help | sed -n 's/^ *--\([a-z-]*\).*/\1/p'); do
-        names "$1/asymd.8" "$option" || { echo "asymd(8) does not name --$option" >&2; return 1; }
-    done
-    for policy in $("$build/daemon/asymctl" policies --json | sed -n 's/.*"name": "\([a-z-]*\)".*/\1/p'); do
-        names "$1/asymd.conf.5" "$policy" || names "$1/asymctl.1" "$policy" || {
-            echo "no page names the policy $policy" >&2
-            return 1
-        }
-    done
-}
-
-: > "$work/empty.conf"
-# It must be able to fail: a page with an unknown macro, and one that lacks an option.
-cp "$man"/*.[158] "$work"
-printf '.Xyzzy\n' >> "$work/asymd.8"
-if clean "$work/asymd.8" >/dev/null 2>&1; then echo "man.sh: a broken page passed" >&2; exit 1; fi
-sed -i '/hysteresis/d' "$work/asymd.conf.5"
-if complete "$work" 2>/dev/null; then echo "man.sh: a missing option passed" >&2; exit 1; fi
-
-for page in "$man"/*.[158]; do
-    clean "$page" || { echo "$page is not clean" >&2; exit 1; }
+for tool in mandoc groff; do
+    command -v $tool >/dev/null || { echo "man.sh: $tool is missing" >&2; exit 1; }
 done
-complete "$man"
-echo "the manual is clean and names every option, command line option and policy"
+
+fail() {
+    echo "man.sh: $*" >&2
+    return 1
+}
+
+clean() {
+    mandoc -T lint -W warning "$1" >"$work/lint" 2>&1 || { cat "$work/lint" >&2; fail "$1 is not clean"; return; }
+    groff -ww -z -man "$1" >"$work/lint" 2>&1
+    [ ! -s "$work/lint" ] || { cat "$work/lint" >&2; fail "$1 is not clean"; return; }
+    ! grep -q '@[A-Z]*@' "$1" || fail "$1: a table is missing"
+}
+
+# The option of that section is an item there, with its default: a word in the prose is not enough.
+option() {
+    awk -v head=".Ss [$2]" -v item=".It Cm $3" -v want="Default: ${4:-empty}." '
+        /^\.S[sh]/ { there = $0 == head }
+        /^\.It/ { mine = there && $0 == item }
+        mine { gsub(/\\-/, "-"); if ($0 == want) found = 1 }
+        END { exit !found }' "$1" || fail "$1: [$2] $3 with default '$4' is missing"
+}
+
+check() {
+    for page in asymd.8 asymctl.1 asymd.conf.5; do
+        clean "$1/$page" || return
+    done
+    while read -r section key value; do
+        option "$1/asymd.conf.5" "$section" "$key" "$value" || return
+    done <"$work/options"
+    while read -r row; do
+        grep -qxF ".It Fl \\-$row" "$1/asymd.8" || fail "asymd.8: --$row is missing" || return
+    done <"$work/rows"
+    while read -r policy; do
+        grep -qxF ".It Cm $policy" "$1/asymd.8" && grep -qxF ".It Cm $policy" "$1/asymctl.1" ||
+            fail "policy $policy is missing" || return
+    done <"$work/policies"
+    while read -r verb; do
+        grep -q "^\.It Cm $verb\( \|\$\)" "$1/asymctl.1" || fail "asymctl.1: $verb is missing" || return
+    done <"$work/verbs"
+}
+
+"$build/daemon/asymd" --config=/dev/null --print-config >"$work/config"
+sed -n 's/^\[\(.*\)\]$/section \1/p; s/^\([a-z_]*\) = *\(.*\);.*/\1 \2/p' "$work/config" |
+    awk '$1 == "section" { section = $2; next } { print section, $0 }' >"$work/options"
+"$build/daemon/asymd" --help | sed -n 's/^  --\([^ ]*\) .*/\1/p' | sed 's/-/\\-/g; s/=/ Ns = Ns Ar /' >"$work/rows"
+sed -n 's/^ASYM_POLICY(\(.*\))$/\1/p' "$policies" | tr _ - >"$work/policies"
+"$build/daemon/asymctl" help | sed -n 's/^  \([a-z]*\) .*/\1/p' >"$work/verbs"
+for list in options rows policies verbs; do
+    [ -s "$work/$list" ] || { fail "no $list were found to look for"; exit 1; }
+done
+
+check "$build/man"
+
+spoilt() {
+    rm -rf "$work/pages"
+    mkdir "$work/pages"
+    cp "$build/man"/*.[158] "$work/pages"
+    sed "$3" "$build/man/$2" >"$work/pages/$2"
+    ! cmp -s "$build/man/$2" "$work/pages/$2" || { fail "self-check: $1 changes nothing"; exit 1; }
+    if check "$work/pages" 2>/dev/null; then
+        fail "self-check: $1 is not noticed"
+        exit 1
+    fi
+}
+spoilt "a macro that does not exist" asymd.8 '$a .Xyzzy'
+spoilt "a list that is not closed" asymd.8 '0,/^\.El/{/^\.El/d}'
+spoilt "a missing option" asymd.conf.5 '/^\.It Cm settle$/d'
+spoilt "an option in another section" asymd.conf.5 's/^\.Ss \[enforce\]$/.Ss [forced]/'
+spoilt "another default" asymd.conf.5 's/^Default: 10s\.$/Default: 11s./'
+spoilt "a missing row of the command line" asymd.8 '/^\.It Fl \\-restore$/d'
+spoilt "a missing policy" asymctl.1 '/^\.It Cm mintlp$/d'
+spoilt "a missing verb" asymctl.1 '/^\.It Cm help/d'
+spoilt "a table that was not filled in" asymd.8 's/^\.Sh POLICIES/@POLICIES@/'
+echo "the manual is clean and holds every option, command-line row, policy and verb"

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -302,6 +303,10 @@ static void whatever_is_read_ends_in_settings_or_in_a_message(void **state)
                                         "state_dir=/"};
     struct fixture *f = *state;
     uint64_t seed = 20260101;
+    /* In memory: a file system that writes back what is truncated takes 4 ms for each of these. */
+    int fd = memfd_create("asymd.conf", MFD_CLOEXEC);
+    assert_true(fd >= 0);
+    snprintf(f->file, sizeof f->file, "/proc/self/fd/%d", fd);
     for (unsigned run = 0; run < 4000; run++) {
         char text[600];
         size_t n = 0;
@@ -313,7 +318,8 @@ static void whatever_is_read_ends_in_settings_or_in_a_message(void **state)
             else
                 n += (size_t)snprintf(text + n, sizeof text - n, "%s", word);
         }
-        tree_write_bytes(&f->tree, "asymd.conf", text, n);
+        assert_int_equal(ftruncate(fd, 0), 0);
+        assert_int_equal(pwrite(fd, text, n, 0), n);
         if (asym_settings_load(f->s, f->file, &err) == 0) {
             free(f->before);
             f->before = print(f->s);
@@ -324,6 +330,7 @@ static void whatever_is_read_ends_in_settings_or_in_a_message(void **state)
             assert_true((unsigned char)*c >= ' ' && *c != 0x7f);
         assert_unchanged(f);
     }
+    close(fd);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
