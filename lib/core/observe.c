@@ -151,7 +151,7 @@ int asym_step_observe(struct asym_step *st)
 void asym_step_forget(struct asym_step *st)
 {
     struct asym_engine *e = st->e;
-    /* a thread that slept shortly keeps what its policy knows of it, one that has gone what others may have inherited */
+    /* who slept shortly keeps what its policy knows of it; who has gone may have left heirs */
     const asym_usec keep = ASYM_MAX(e->config.enforce.release, 10 * ASYM_SEC);
     for (uint32_t i = e->threads.n; i-- > 0;) {
         const struct asym_thread_memory *m = asym_table_at(&e->threads, i);
