@@ -1,26 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Three passes: look at every thread and note what shall be, write the notes, change. The lock is held for one thread at a
+ * time, so that the guard never waits for ten thousand of them; what it has released between two passes is left alone.
+ */
 #include "linux/actuator.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
-#include "base/macro.h"
 #include "base/mask.h"
+#include "base/macro.h"
 #include "linux/ledger-internal.h"
 #include "linux/thread.h"
 
+#define PF_NO_SETAFFINITY 0x04000000u
+
 /*
- * For this long after the guard has released a process, actions of a snapshot that did not know are turned away: longer
- * than any interval in use takes to plan and apply.
+ * For this long after a process has created another it is not steered: the plan may be of a snapshot that did not know.
+ * From the next snapshot on the core keeps it off by itself (fork hold-off), so this need only be longer than it takes
+ * from a snapshot to its actions, whatever the interval.
  */
 #define RELEASE_FRESH ASYM_SEC
 
 struct linux_actuator {
     struct asym_actuator actuator;
-    struct asym_ledger *ledger;
+    struct asym_ledger *ledger; /* borrowed */
 };
 
 static asym_usec monotonic(void)
@@ -30,142 +37,195 @@ static asym_usec monotonic(void)
     return (asym_usec)t.tv_sec * ASYM_SEC + (asym_usec)t.tv_nsec / 1000;
 }
 
-/* What a thread has, read once for each action. */
-struct found {
-    struct asym_mask mask;
-    struct asym_thread_sched sched;
-};
-
-/* Nice is looked at only where asymd changes it, or has: a thread that is steered alone may be reniced by anybody. */
-static bool nice_is_foreign(struct asym_ledger *l, const struct asym_action *a, const struct found *found)
+static struct asym_ledger_entry *entry_of(struct asym_ledger *l, const struct asym_taskid *id)
 {
-    const struct asym_ledger_entry *e = asym_ledger_find(l, a->id.tid);
-    const bool ours = a->nice != a->expect_nice || (e && e->id.start == a->id.start && e->boosted);
-    return ours && found->sched.nice != a->expect_nice && found->sched.nice != a->nice;
+    struct asym_ledger_entry *e = asym_ledger_find(l, id->tid);
+    if (!e || (e->id.start == id->start && e->id.tgid == id->tgid))
+        return e;
+    asym_ledger_forget(l, e); /* of a thread that had the number before */
+    return NULL;
 }
 
-/* Is the thread still as the core believes? 0; -EAGAIN when the guard was here; -EBUSY when somebody else was. */
-static int compare(struct asym_ledger *l, const struct asym_action *a, asym_usec now, struct found *ret)
+/* All that the cpuset allows: then all ones are given back, and a cpuset that grows later takes the thread with it. */
+static bool is_whole(const struct asym_ledger *l, const struct asym_taskid *id, const struct asym_mask *allowed)
 {
-    uint64_t start;
-    int r = asym_thread_start(a->id.tgid, a->id.tid, &start);
-    if (r < 0 || start != a->id.start)
+    struct asym_mask cpuset;
+    if (asym_mask_within(&l->possible, allowed))
+        return true;
+    if (asym_thread_get_cpuset(id->tgid, id->tid, &cpuset) < 0)
+        return false;
+    cpuset = asym_mask_and(&cpuset, &l->possible);
+    return asym_mask_within(&cpuset, allowed);
+}
+
+static bool wants_nice(const struct asym_action *a)
+{
+    return a->nice != a->expect_nice;
+}
+
+/* Compare and begin an entry for a thread that asymd has not touched yet. */
+static int meet(struct asym_ledger *l, const struct asym_action *a, const struct asym_thread_sched *sched)
+{
+    struct asym_stat stat;
+    struct asym_mask allowed;
+    int r = asym_thread_get_stat(a->id.tgid, a->id.tid, &stat);
+    if (r < 0 || stat.start != a->id.start)
         return r < 0 ? r : -ESRCH;
-    bool released = asym_ledger_was_released(l, a->id.tgid, now > RELEASE_FRESH ? now - RELEASE_FRESH : 0);
-    if (released && a->kind == ASYM_ACTION_STEER)
-        return -EAGAIN;
-    r = asym_thread_get_mask(a->id.tid, &ret->mask);
-    if (r >= 0)
-        r = asym_thread_get_sched(a->id.tid, &ret->sched);
+    if (stat.flags & PF_NO_SETAFFINITY)
+        return -EPERM;
+    r = asym_thread_get_allowed(a->id.tgid, a->id.tid, &allowed);
     if (r < 0)
         return r;
-    const bool same = asym_ledger_same_mask(l, &ret->mask, &a->expect) ||
-                      asym_ledger_same_mask(l, &ret->mask, &a->mask);
-    if (same && !nice_is_foreign(l, a, ret))
-        return 0;
-    return released ? -EAGAIN : -EBUSY;
-}
-
-static struct asym_ledger_entry *entry_of(struct asym_ledger *l, const struct asym_action *a)
-{
-    struct asym_ledger_entry *e = asym_ledger_find(l, a->id.tid);
-    if (e && e->id.start != a->id.start) {
-        asym_ledger_remove(l, e);
-        e = NULL;
-    }
-    return e;
-}
-
-static struct asym_ledger_entry *new_entry(struct asym_ledger *l, const struct asym_action *a,
-                                           const struct found *found)
-{
+    if (!asym_ledger_same_mask(l, &allowed, &a->expect) && !asym_ledger_same_mask(l, &allowed, &a->mask))
+        return -EBUSY;
+    if (wants_nice(a) && sched->nice != a->expect_nice && sched->nice != a->nice)
+        return -EAGAIN; /* reniced since the snapshot: the next one knows */
     struct asym_ledger_entry *e = asym_ledger_add(l, &a->id);
     if (!e)
-        return NULL;
+        return -ENOMEM;
+    pid_t session = getsid(a->id.tgid);
+    e->original = e->set = allowed;
+    e->whole = is_whole(l, &a->id, &allowed);
+    e->original_nice = e->set_nice = e->before_nice = sched->nice;
+    e->original_reset = sched->reset_on_fork;
     e->since = asym_thread_ticks();
-    /*
-     * A thread steered first now has what its cpuset allows: the core steers no other. Unless somebody has since given it
-     * the very mask that was wanted: then that is what it shall have again.
-     */
-    e->whole = asym_ledger_same_mask(l, &found->mask, &a->expect);
-    e->original = e->set = e->whole ? a->expect : found->mask;
-    e->original_nice = e->set_nice = found->sched.nice;
-    e->original_reset = found->sched.reset_on_fork;
-    return e;
+    e->session = session > 0 ? session : 0;
+    return 0;
+}
+
+/* Is a steered thread still as asymd has left it, or as the core has just seen it? */
+static int recognise(struct asym_ledger *l, const struct asym_action *a, const struct asym_ledger_entry *e,
+                     struct asym_mask *ret_found)
+{
+    struct asym_mask found;
+    int r = asym_thread_is_of(a->id.tgid, a->id.tid);
+    if (r >= 0)
+        r = asym_thread_get_mask(a->id.tid, &found);
+    if (r < 0)
+        return r;
+    if (!asym_ledger_is_set(l, e, &found) && !asym_ledger_same_mask(l, &found, &a->expect) &&
+        !asym_ledger_same_mask(l, &found, &a->mask))
+        return -EBUSY;
+    *ret_found = found;
+    return 0;
 }
 
 /*
- * Write down what is there and what shall be. The change itself follows when the whole batch is on record. What is there
- * is what was found, not what was set last: the kernel may have refused that.
+ * before is what is in force now, which after a failure is not what was noted last. Where it is none of the notes the
+ * kernel has cut it to a cpuset, and the core has seen that.
  */
-static int intend(struct asym_ledger *l, const struct asym_action *a, const struct found *found)
+static void note_wish(struct asym_ledger *l, const struct asym_action *a, const struct asym_thread_sched *sched,
+                      const struct asym_mask *found, struct asym_ledger_entry *e)
 {
-    if (found->sched.policy == SCHED_FIFO || found->sched.policy == SCHED_RR || found->sched.policy == SCHED_DEADLINE)
-        return -EBUSY; /* real-time since the snapshot */
-    struct asym_ledger_entry *e = entry_of(l, a);
-    if (!e)
-        e = new_entry(l, a, found);
-    if (!e)
-        return -ENOMEM;
-    e->before = found->mask;
-    e->before_nice = found->sched.nice;
+    if (asym_ledger_same_mask(l, found, &e->set))
+        e->before = e->set;
+    else if (!asym_ledger_same_mask(l, found, &e->before))
+        e->before = *found;
     e->set = a->mask;
-    if (a->nice != a->expect_nice) {
-        e->set_nice = a->nice;
-        e->boosted = true;
+    if (!wants_nice(a) || !asym_thread_is_fair(sched))
+        return;
+    e->before_nice = sched->nice == e->before_nice ? e->before_nice : e->set_nice;
+    e->set_nice = a->nice;
+    e->boosted = true;
+}
+
+static int prepare_steer(struct asym_ledger *l, const struct asym_action *a, asym_usec now)
+{
+    struct asym_thread_sched sched;
+    struct asym_mask found;
+    if (asym_ledger_was_released(l, a->id.tgid, now > RELEASE_FRESH ? now - RELEASE_FRESH : 0))
+        return -EAGAIN;
+    struct asym_ledger_entry *e = entry_of(l, &a->id);
+    int r = asym_thread_get_sched(a->id.tid, &sched);
+    if (r < 0)
+        return r;
+    if (sched.policy == SCHED_FIFO || sched.policy == SCHED_RR || sched.policy == SCHED_DEADLINE)
+        return -EBUSY; /* real-time since the snapshot */
+    if (e) {
+        r = recognise(l, a, e, &found);
+    } else {
+        r = meet(l, a, &sched);
+        e = asym_ledger_find(l, a->id.tid);
+        if (r >= 0)
+            found = e->original;
     }
+    if (r < 0)
+        return r;
+    note_wish(l, a, &sched, &found, e);
     return asym_ledger_note(l, e);
 }
 
-/* Compares again: between this and the first look the whole batch was looked at and written down. */
 static int change_nice(const struct asym_action *a, const struct asym_ledger_entry *e)
 {
     struct asym_thread_sched now;
     int r = asym_thread_get_sched(a->id.tid, &now);
-    if (r < 0 || (now.policy != SCHED_OTHER && now.policy != SCHED_BATCH))
-        return r; /* nice means nothing to a SCHED_IDLE thread */
-    if (now.nice != a->expect_nice && now.nice != a->nice)
+    if (r < 0)
+        return r;
+    if (!asym_thread_is_fair(&now))
+        return 0; /* idle, or of another scheduler: nice says nothing there, the mask does */
+    if (now.nice != e->before_nice && now.nice != e->set_nice)
         return -EBUSY;
-    bool reset = now.reset_on_fork;
-    if (e)
-        reset = a->nice != e->original_nice || e->original_reset;
-    if (now.nice == a->nice && now.reset_on_fork == reset)
-        return 0;
-    return asym_thread_set_nice(a->id.tid, a->nice, reset);
+    /* At its own value again it inherits as it always did. */
+    return asym_thread_set_nice(a->id.tid, a->nice, a->nice != e->original_nice || e->original_reset);
 }
 
 static int steer(struct asym_ledger *l, const struct asym_action *a)
 {
-    int r = asym_thread_set_mask(a->id.tid, &a->mask, false);
-    if (r >= 0 && a->nice != a->expect_nice)
-        r = change_nice(a, asym_ledger_find(l, a->id.tid));
+    struct asym_ledger_entry *e = entry_of(l, &a->id);
+    if (!e)
+        return -EAGAIN; /* the guard has released it since it was noted */
+    int r = wants_nice(a) ? change_nice(a, e) : 0;
+    if (r >= 0)
+        r = asym_thread_set_mask(a->id.tid, &a->mask, false);
+    if (r >= 0)
+        e->in_force = true;
     return r;
 }
 
 static int release(struct asym_ledger *l, const struct asym_action *a)
 {
-    struct asym_ledger_entry *e = entry_of(l, a);
+    struct asym_ledger_entry *e = entry_of(l, &a->id);
     if (!e)
         return 0; /* the guard has given it back already */
     int r = asym_ledger_give_back(l, e);
-    if (r == 0 || r == -ESRCH || r == -EBUSY) {
-        asym_ledger_remove(l, e);
-        asym_ledger_note_gone(l, &a->id);
-    }
+    if (r == 0 || r == -ESRCH || r == -EBUSY)
+        asym_ledger_forget(l, e);
     return r;
 }
 
 static int repair(struct asym_ledger *l, const struct asym_action *a)
 {
+    struct asym_stat stat;
     struct asym_mask found;
-    int r = asym_thread_get_mask(a->id.tid, &found);
+    struct asym_thread_sched now;
+    int r = asym_thread_get_stat(a->id.tgid, a->id.tid, &stat);
+    if (r < 0 || stat.start != a->id.start)
+        return r < 0 ? r : -ESRCH;
+    r = asym_thread_get_mask(a->id.tid, &found);
     if (r < 0)
         return r;
-    if (asym_ledger_same_mask(l, &found, &a->expect))
-        r = asym_thread_set_mask(a->id.tid, &a->mask, a->whole);
-    if (r >= 0 && a->nice != a->expect_nice)
-        r = change_nice(a, NULL);
+    bool has_it = asym_ledger_same_mask(l, &found, &a->mask);
+    if (!has_it && !asym_ledger_same_mask(l, &found, &a->expect))
+        return -EBUSY;
+    /* All ones would put it on isolated CPUs, where nobody is who has not asked to be. */
+    if (!has_it)
+        r = asym_thread_set_mask(a->id.tid, &a->mask, a->whole && !l->isolated);
+    if (r >= 0 && wants_nice(a) && asym_thread_get_sched(a->id.tid, &now) == 0 && now.nice == a->expect_nice &&
+        asym_thread_is_fair(&now))
+        r = asym_thread_set_nice(a->id.tid, a->nice, now.reset_on_fork);
     return r;
+}
+
+/* A thread that will not be steered further is given back what can be; one that was not changed is not kept. */
+static void after_failure(struct asym_ledger *l, const struct asym_action *a, int error)
+{
+    struct asym_ledger_entry *e = entry_of(l, &a->id);
+    enum asym_verdict verdict = asym_verdict_of(error);
+    if (!e || a->kind != ASYM_ACTION_STEER || (verdict == ASYM_VERDICT_RETRY && e->in_force))
+        return;
+    int r = verdict == ASYM_VERDICT_GONE ? -ESRCH : asym_ledger_give_back(l, e);
+    if (r == 0 || r == -ESRCH || r == -EBUSY || !e->in_force)
+        asym_ledger_forget(l, e);
 }
 
 static int change(struct asym_ledger *l, const struct asym_action *a)
@@ -181,55 +241,49 @@ static int change(struct asym_ledger *l, const struct asym_action *a)
     return -EINVAL;
 }
 
-/*
- * The core asks no more for a thread that is gone or that it shall keep its hands off: what is still asymd's own of it,
- * say the mask where only nice is somebody else's, goes back now. What the kernel will not take stays on record.
- */
-static void drop(struct asym_ledger *l, const struct asym_action *a, enum asym_verdict verdict)
-{
-    struct asym_ledger_entry *e = asym_ledger_find(l, a->id.tid);
-    if ((verdict != ASYM_VERDICT_GONE && verdict != ASYM_VERDICT_HANDS_OFF) || !e || e->id.start != a->id.start)
-        return;
-    int r = asym_ledger_give_back(l, e);
-    if (r < 0 && r != -ESRCH && r != -EBUSY)
-        return;
-    asym_ledger_remove(l, e);
-    asym_ledger_note_gone(l, &a->id);
-}
-
-/* Look at each thread and put on record what is to be done. Returns 0 when it is; errors are those of the actions. */
-static int prepare(struct asym_ledger *l, const struct asym_action *actions, size_t n, int *errors)
+static int prepare(struct asym_ledger *l, const struct asym_action *actions, size_t n, int *ret_errors)
 {
     asym_usec now = monotonic();
+    asym_ledger_lock(l);
+    asym_ledger_renew_online(l);
+    asym_ledger_unlock(l);
     for (size_t i = 0; i < n; i++) {
-        struct found found;
-        errors[i] = compare(l, &actions[i], now, &found);
-        if (errors[i] >= 0 && actions[i].kind == ASYM_ACTION_STEER)
-            errors[i] = intend(l, &actions[i], &found);
+        asym_ledger_lock(l);
+        ret_errors[i] = actions[i].kind == ASYM_ACTION_STEER ? prepare_steer(l, &actions[i], now) : 0;
+        asym_ledger_unlock(l);
     }
-    return asym_ledger_flush(l);
+    asym_ledger_lock(l);
+    int r = asym_ledger_flush(l);
+    for (size_t i = l->n; r < 0 && i-- > 0;)
+        if (!l->entries[i].in_force)
+            asym_ledger_remove(l, &l->entries[i]);
+    asym_ledger_unlock(l);
+    return r;
 }
 
 static int linux_apply(struct asym_actuator *actuator, const struct asym_action *actions, size_t n,
                        struct asym_outcome *ret_outcomes)
 {
     struct asym_ledger *l = ((struct linux_actuator *)(void *)actuator)->ledger;
-    ASYM_AUTO_FREE int *errors = n > 0 ? calloc(n, sizeof *errors) : NULL;
-    if (!errors)
-        return n > 0 ? -ENOMEM : 0;
-    asym_ledger_lock(l);
-    asym_ledger_renew_online(l);
-    int written = prepare(l, actions, n, errors);
-    for (size_t i = 0; written >= 0 && i < n; i++) {
-        int r = errors[i] == 0 ? change(l, &actions[i]) : errors[i];
-        ret_outcomes[i] = (struct asym_outcome){.verdict = asym_verdict_of(r), .error = r};
-        drop(l, &actions[i], ret_outcomes[i].verdict);
+    if (n == 0)
+        return 0;
+    ASYM_AUTO_FREE int *errors = calloc(n, sizeof *errors);
+    int r = errors ? prepare(l, actions, n, errors) : -ENOMEM;
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < n; i++) {
+        asym_ledger_lock(l);
+        int error = errors[i] < 0 ? errors[i] : change(l, &actions[i]);
+        if (error < 0)
+            after_failure(l, &actions[i], error);
+        asym_ledger_unlock(l);
+        ret_outcomes[i] = (struct asym_outcome){.verdict = asym_verdict_of(error), .error = error};
     }
-    /* Records of what needs nothing any more may be missing: restoring compares. */
-    if (written >= 0)
-        asym_ledger_flush(l);
+    asym_ledger_lock(l);
+    /* Only what needs nothing any more: that it is not written yet is made good by the next flush. */
+    asym_ledger_flush(l);
     asym_ledger_unlock(l);
-    return written;
+    return 0;
 }
 
 static void linux_close(struct asym_actuator *actuator)

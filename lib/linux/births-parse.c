@@ -7,43 +7,80 @@
 #include <linux/netlink.h>
 #include <string.h>
 
-int asym_births_parse(const void *datagram, size_t len, struct asym_birth *ret)
+/* Both headers and an event, of which a kernel of another age may send less or more. 0; -EINVAL. */
+static int unwrap(const char *datagram, size_t len, struct cn_msg *ret_message, struct proc_event *ret)
 {
     struct nlmsghdr header;
-    struct cn_msg message;
     struct proc_event e = {0};
-    const size_t before = sizeof header + sizeof message;
-    if (len < before + offsetof(struct proc_event, event_data))
+    const size_t before = sizeof header + sizeof *ret_message;
+    if (len < before)
         return -EINVAL;
     memcpy(&header, datagram, sizeof header);
-    memcpy(&message, (const char *)datagram + sizeof header, sizeof message);
-    if (header.nlmsg_len > len || message.id.idx != CN_IDX_PROC || message.id.val != CN_VAL_PROC ||
-        message.len > len - before)
+    memcpy(ret_message, datagram + sizeof header, sizeof *ret_message);
+    if (header.nlmsg_len < before || header.nlmsg_len > len || ret_message->id.idx != CN_IDX_PROC ||
+        ret_message->id.val != CN_VAL_PROC || ret_message->len > header.nlmsg_len - before ||
+        ret_message->len < offsetof(struct proc_event, event_data))
         return -EINVAL;
-    memcpy(&e, (const char *)datagram + before, message.len < sizeof e ? message.len : sizeof e);
-    struct asym_birth b = {.when = e.timestamp_ns / 1000};
-    switch (e.what) {
+    memcpy(&e, datagram + before, ret_message->len < sizeof e ? ret_message->len : sizeof e);
+    *ret = e;
+    return 0;
+}
+
+static int translate(const struct proc_event *e, size_t len, struct asym_birth *b)
+{
+    size_t needed = 0;
+    switch (e->what) {
     case PROC_EVENT_FORK:
-        b.kind = e.event_data.fork.child_pid == e.event_data.fork.child_tgid ? ASYM_BIRTH_PROCESS : ASYM_BIRTH_THREAD;
-        b.pid = e.event_data.fork.child_pid;
-        b.tgid = e.event_data.fork.child_tgid;
+        needed = sizeof e->event_data.fork;
+        b->kind = e->event_data.fork.child_pid == e->event_data.fork.child_tgid ? ASYM_BIRTH_PROCESS
+                                                                                : ASYM_BIRTH_THREAD;
+        b->pid = e->event_data.fork.child_pid;
+        b->tgid = e->event_data.fork.child_tgid;
         /* The parent of a new thread is its process's, not the thread that created it. */
-        b.parent_pid = b.kind == ASYM_BIRTH_PROCESS ? e.event_data.fork.parent_pid : 0;
-        b.parent_tgid = b.kind == ASYM_BIRTH_PROCESS ? e.event_data.fork.parent_tgid : b.tgid;
+        b->parent_pid = b->kind == ASYM_BIRTH_PROCESS ? e->event_data.fork.parent_pid : 0;
+        b->parent_tgid = b->kind == ASYM_BIRTH_PROCESS ? e->event_data.fork.parent_tgid : b->tgid;
         break;
     case PROC_EVENT_EXEC:
-        b.kind = ASYM_BIRTH_EXEC;
-        b.pid = e.event_data.exec.process_pid;
-        b.tgid = e.event_data.exec.process_tgid;
+        needed = sizeof e->event_data.exec;
+        b->kind = ASYM_BIRTH_EXEC;
+        b->pid = e->event_data.exec.process_pid;
+        b->tgid = e->event_data.exec.process_tgid;
         break;
     case PROC_EVENT_EXIT:
-        b.kind = ASYM_BIRTH_EXIT;
-        b.pid = e.event_data.exit.process_pid;
-        b.tgid = e.event_data.exit.process_tgid;
+        needed = 2 * sizeof e->event_data.exit.process_pid; /* the fields of parents came with 4.18 */
+        b->kind = ASYM_BIRTH_EXIT;
+        b->pid = e->event_data.exit.process_pid;
+        b->tgid = e->event_data.exit.process_tgid;
         break;
     default:
         return -ENOMSG;
     }
-    *ret = b;
+    return len < offsetof(struct proc_event, event_data) + needed || b->pid <= 0 || b->tgid <= 0 ? -EINVAL : 0;
+}
+
+int asym_births_parse(const void *datagram, size_t len, struct asym_birth *ret)
+{
+    struct cn_msg message;
+    struct proc_event e;
+    int r = unwrap(datagram, len, &message, &e);
+    if (r < 0)
+        return r;
+    struct asym_birth b = {.when = e.timestamp_ns / 1000};
+    r = translate(&e, message.len, &b);
+    if (r == 0)
+        *ret = b;
+    return r;
+}
+
+int asym_births_parse_answer(const void *datagram, size_t len, uint32_t asked, int *ret_status)
+{
+    struct cn_msg message;
+    struct proc_event e;
+    int r = unwrap(datagram, len, &message, &e);
+    if (r < 0)
+        return r;
+    if (e.what != PROC_EVENT_NONE || message.ack != asked + 1)
+        return -ENOMSG;
+    *ret_status = (int)e.event_data.ack.err;
     return 0;
 }

@@ -14,6 +14,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/macro.h"
@@ -25,8 +26,23 @@
 /* Inode of the initial PID namespace, fixed by the kernel (PROC_PID_INIT_INO). */
 #define INITIAL_PID_NAMESPACE 0xEFFFFFFCu
 
-#define KEPT_MAX              65536
-#define STACK                 65536
+/* Events kept for the next drain: some seconds of a machine that does nothing but fork. */
+#define KEPT_MAX 65536
+
+/* What a quiet machine needs; more is given back after the storm. */
+#define KEPT_QUIET 1024
+
+/* Datagrams taken in one call. One is of 80 bytes; none that asymd wants is longer than a slot. */
+#define BATCH 64
+#define SLOT  128
+
+/* Batches between two looks at whether to stop. */
+#define ROUNDS 64
+
+#define STACK  (256 * 1024) /* what is not touched takes no memory */
+
+/* How long the kernel's answer to the subscription may take: it comes before send returns. */
+#define ANSWER_MS 200
 
 struct asym_births {
     int fd, stop_fd;
@@ -39,13 +55,15 @@ struct asym_births {
     struct asym_birth *kept, *handed;
     size_t n_kept, kept_capacity, handed_capacity;
     bool lost;
+    /* Of the one reader. */
+    _Alignas(struct nlmsghdr) char slots[BATCH][SLOT];
 };
 
-static int subscribe(int fd, enum proc_cn_mcast_op op)
+static int subscribe(int fd, enum proc_cn_mcast_op op, uint32_t ack)
 {
     _Alignas(struct nlmsghdr) char m[sizeof(struct nlmsghdr) + sizeof(struct cn_msg) + sizeof op];
     const struct nlmsghdr header = {.nlmsg_len = sizeof m, .nlmsg_type = NLMSG_DONE};
-    const struct cn_msg message = {.id = {.idx = CN_IDX_PROC, .val = CN_VAL_PROC}, .len = sizeof op};
+    const struct cn_msg message = {.id = {.idx = CN_IDX_PROC, .val = CN_VAL_PROC}, .ack = ack, .len = sizeof op};
     memcpy(m, &header, sizeof header);
     memcpy(m + sizeof header, &message, sizeof message);
     memcpy(m + sizeof header + sizeof message, &op, sizeof op);
@@ -58,25 +76,65 @@ static bool in_initial_namespace(void)
     return stat("/proc/self/ns/pid", &st) == 0 && st.st_ino == INITIAL_PID_NAMESPACE;
 }
 
-static int open_socket(struct asym_births *b, struct asym_error *err)
+/*
+ * The kernel answers every subscription with an event of its own, to all subscribers; without an answer it does not take
+ * us for one of the initial namespaces.
+ */
+static int await_answer(struct asym_births *b, uint32_t asked)
+{
+    struct pollfd fd = {.fd = b->fd, .events = POLLIN};
+    for (int tries = 0; tries < KEPT_MAX; tries++) {
+        char buf[SLOT];
+        int status;
+        ssize_t len = recv(b->fd, buf, sizeof buf, 0);
+        if (len < 0 && errno == EAGAIN && poll(&fd, 1, ANSWER_MS) == 0)
+            return -ENOMSG;
+        if (len < 0 && errno != EAGAIN && errno != EINTR && errno != ENOBUFS)
+            return -errno;
+        if (len >= 0 && asym_births_parse_answer(buf, (size_t)len, asked, &status) == 0)
+            return -status;
+    }
+    return -ENOMSG;
+}
+
+static int join_group(struct asym_births *b)
 {
     const int size = SOCKET_BUFFER;
     struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = CN_IDX_PROC};
+    b->fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_CONNECTOR);
+    if (b->fd < 0 || bind(b->fd, (struct sockaddr *)&address, sizeof address) < 0)
+        return -errno;
+    if (setsockopt(b->fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size) < 0)
+        setsockopt(b->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+    const uint32_t ask = (uint32_t)getpid();
+    int r = subscribe(b->fd, PROC_CN_MCAST_LISTEN, ask);
+    return r < 0 ? r : await_answer(b, ask);
+}
+
+/* What the kernel's refusal means. */
+static const struct {
+    int said, means;
+    const char *text;
+} refusals[] = {
+    {-EPERM, -EPERM, "the proc connector needs CAP_NET_ADMIN"},
+    {-EACCES, -EPERM, "the proc connector needs CAP_NET_ADMIN"},
+    {-ENOMSG, -EPERM, "the proc connector does not answer: not the initial user namespace"},
+    {-EPROTONOSUPPORT, -EPROTONOSUPPORT, "no proc connector in this kernel (CONFIG_PROC_EVENTS)"},
+    {-ECONNREFUSED, -EPROTONOSUPPORT, "no proc connector in this kernel (CONFIG_PROC_EVENTS)"},
+    {-ENOENT, -EPROTONOSUPPORT, "no proc connector in this kernel (CONFIG_PROC_EVENTS)"},
+    {-EAFNOSUPPORT, -EPERM, "netlink sockets are forbidden here"},
+};
+
+static int open_socket(struct asym_births *b, struct asym_error *err)
+{
     if (!in_initial_namespace())
         return asym_fail(err, -EXDEV,
                          "inside a PID namespace the proc connector's numbers do not match: /proc is scanned instead");
-    b->fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_CONNECTOR);
-    if (b->fd < 0)
-        return asym_fail(err, -EPROTONOSUPPORT, "no proc connector in this kernel: /proc is scanned instead");
-    if (bind(b->fd, (struct sockaddr *)&address, sizeof address) < 0) {
-        int r = errno == EPERM || errno == EACCES ? -EPERM : -EPROTONOSUPPORT;
-        return asym_fail(err, r,
-                         r == -EPERM ? "the proc connector needs CAP_NET_ADMIN: /proc is scanned instead"
-                                     : "no proc connector in this kernel: /proc is scanned instead");
-    }
-    setsockopt(b->fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size);
-    int r = subscribe(b->fd, PROC_CN_MCAST_LISTEN);
-    return r < 0 ? asym_fail(err, -EPERM, "the proc connector refused: %s; /proc is scanned instead", strerror(-r)) : 0;
+    int r = join_group(b);
+    for (size_t i = 0; r < 0 && i < ASYM_LENGTH(refusals); i++)
+        if (refusals[i].said == r)
+            return asym_fail(err, refusals[i].means, "%s: /proc is scanned instead", refusals[i].text);
+    return r < 0 ? asym_fail(err, r, "the proc connector: %s; /proc is scanned instead", strerror(-r)) : 0;
 }
 
 int asym_births_open(struct asym_births **ret_births, struct asym_error *err)
@@ -110,7 +168,7 @@ void asym_births_close(struct asym_births *b)
         pthread_join(b->thread, NULL);
     }
     if (b->fd >= 0) {
-        subscribe(b->fd, PROC_CN_MCAST_IGNORE);
+        subscribe(b->fd, PROC_CN_MCAST_IGNORE, 0);
         close(b->fd);
     }
     if (b->stop_fd >= 0)
@@ -121,38 +179,58 @@ void asym_births_close(struct asym_births *b)
     free(b);
 }
 
-/* Take what is there off the socket. Returns the number of events, or -errno other than "nothing more". */
-static int receive(struct asym_births *b, void (*fn)(void *, const struct asym_birth *), void *ctx)
+static void report_lost(void (*fn)(void *, const struct asym_birth *), void *ctx)
 {
-    int n = 0;
-    for (;;) {
-        _Alignas(struct nlmsghdr) char buf[4096];
-        struct sockaddr_nl from = {0};
-        socklen_t from_len = sizeof from;
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    fn(ctx, &(struct asym_birth){.kind = ASYM_BIRTH_LOST,
+                                 .when = (asym_usec)t.tv_sec * ASYM_SEC + (asym_usec)t.tv_nsec / 1000});
+}
+
+/* One batch off the socket. Returns how many datagrams, 0 when there are none; *events counts what was told. -errno. */
+static int receive_batch(struct asym_births *b, void (*fn)(void *, const struct asym_birth *), void *ctx, int *events)
+{
+    struct sockaddr_nl from[BATCH] = {0};
+    struct iovec parts[BATCH];
+    struct mmsghdr messages[BATCH];
+    for (size_t i = 0; i < BATCH; i++) {
+        parts[i] = (struct iovec){b->slots[i], SLOT};
+        messages[i] = (struct mmsghdr){
+            .msg_hdr = {.msg_name = &from[i], .msg_namelen = sizeof from[i], .msg_iov = &parts[i], .msg_iovlen = 1}};
+    }
+    int n = recvmmsg(b->fd, messages, BATCH, MSG_DONTWAIT, NULL);
+    if (n < 0 && errno == ENOBUFS) {
+        report_lost(fn, ctx);
+        (*events)++;
+        return 1;
+    }
+    if (n < 0)
+        return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+    for (int i = 0; i < n; i++) {
         struct asym_birth event;
-        ssize_t len = recvfrom(b->fd, buf, sizeof buf, 0, (struct sockaddr *)&from, &from_len);
-        if (len < 0 && errno == EINTR)
-            continue;
-        if (len < 0 && errno == ENOBUFS) {
-            fn(ctx, &(struct asym_birth){.kind = ASYM_BIRTH_LOST});
-            n++;
-            continue;
-        }
-        if (len < 0)
-            return errno == EAGAIN ? n : -errno;
         /* Anybody may send to a netlink socket; the kernel's address is 0. */
-        if (from.nl_pid != 0 || asym_births_parse(buf, (size_t)len, &event) < 0)
+        if (from[i].nl_pid != 0 || asym_births_parse(b->slots[i], messages[i].msg_len, &event) < 0)
             continue;
         fn(ctx, &event);
-        n++;
+        (*events)++;
     }
+    return n;
+}
+
+/* At most rounds batches. Returns the number of events; -errno. */
+static int receive(struct asym_births *b, void (*fn)(void *, const struct asym_birth *), void *ctx, int rounds)
+{
+    int events = 0, n = 1;
+    for (int i = 0; n > 0 && i < rounds; i++)
+        n = receive_batch(b, fn, ctx, &events);
+    return n < 0 ? n : events;
 }
 
 static void keep(struct asym_births *b, const struct asym_birth *event)
 {
     pthread_mutex_lock(&b->lock);
     if (b->n_kept == b->kept_capacity && b->n_kept < KEPT_MAX) {
-        size_t capacity = b->kept_capacity ? b->kept_capacity * 2 : 64;
+        size_t capacity = b->kept_capacity ? b->kept_capacity * 2 : KEPT_QUIET;
         struct asym_birth *grown = reallocarray(b->kept, capacity, sizeof *grown);
         if (grown) {
             b->kept = grown;
@@ -182,9 +260,11 @@ static void *watch(void *arg)
             break;
         if (fds[1].revents)
             break;
-        if (fds[0].revents && receive(b, on_event, b) < 0)
-            keep(b, &(struct asym_birth){.kind = ASYM_BIRTH_LOST});
+        if (fds[0].revents && receive(b, on_event, b, ROUNDS) < 0)
+            break;
     }
+    /* Where it ends by itself, whoever drains scans instead. */
+    report_lost(on_event, b);
     return NULL;
 }
 
@@ -223,7 +303,7 @@ int asym_births_watch(struct asym_births *b, void (*hook)(void *ctx, const struc
 int asym_births_drain(struct asym_births *b, void (*fn)(void *ctx, const struct asym_birth *event), void *ctx)
 {
     if (!b->watching)
-        return receive(b, fn, ctx);
+        return receive(b, fn, ctx, KEPT_MAX / BATCH);
     pthread_mutex_lock(&b->lock);
     struct asym_birth *events = b->kept;
     size_t n = b->n_kept, capacity = b->kept_capacity;
@@ -233,11 +313,16 @@ int asym_births_drain(struct asym_births *b, void (*fn)(void *ctx, const struct 
     b->n_kept = 0;
     b->lost = false;
     pthread_mutex_unlock(&b->lock);
-    b->handed = events;
-    b->handed_capacity = capacity;
     for (size_t i = 0; i < n; i++)
         fn(ctx, &events[i]);
     if (lost)
-        fn(ctx, &(struct asym_birth){.kind = ASYM_BIRTH_LOST});
+        report_lost(fn, ctx);
+    if (capacity > KEPT_QUIET) {
+        free(events);
+        events = NULL;
+        capacity = 0;
+    }
+    b->handed = events;
+    b->handed_capacity = capacity;
     return (int)n + lost;
 }

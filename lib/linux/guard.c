@@ -1,57 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a steered thread gives birth to must not inherit what was meant for the thread. */
-#include "base/mask.h"
+/*
+ * What a steered thread gives birth to must not inherit what was meant for the thread. Works on events alone, each in its
+ * order, in the thread that reads them: what counts is the time until the child looks at its mask.
+ */
+#include <errno.h>
+#include <time.h>
+
 #include "linux/actuator.h"
 #include "linux/ledger-internal.h"
 #include "linux/thread.h"
 
-#include <errno.h>
-#include <time.h>
-
 /*
- * By the record of the thread that created it, where the kernel names one that is steered; else by any of that process
- * whose mask or nice it carries.
+ * A child's mask is copied at the beginning of fork, its event is stamped at the end, and in between the kernel may be
+ * preempted: so much later than the repair of its creator a birth may be stamped and the child narrow all the same.
  */
-static void widen(struct asym_ledger *l, const struct asym_birth *event)
-{
-    const struct asym_ledger_entry *e = asym_ledger_find(l, event->parent_pid);
-    if (e && e->id.tgid == event->parent_tgid) {
-        asym_ledger_widen(l, e, event->pid);
-        return;
-    }
-    for (size_t i = 0; i < l->n; i++)
-        if (l->entries[i].id.tgid == event->parent_tgid && asym_ledger_widen(l, &l->entries[i], event->pid) > 0)
-            return;
-}
+#define SLACK (100 * ASYM_MSEC)
 
-/*
- * Every steered thread of the process is released, not only the one that forked: a process forks from any of its
- * threads, and only its first child shall ever be at risk.
- */
-static void release_process(struct asym_ledger *l, int32_t tgid)
-{
-    for (size_t i = l->n; i-- > 0;) {
-        struct asym_ledger_entry *e = &l->entries[i];
-        if (e->id.tgid != tgid)
-            continue;
-        int r = asym_ledger_give_back(l, e);
-        if (r < 0 && r != -ESRCH && r != -EBUSY)
-            continue;
-        asym_ledger_note_gone(l, &e->id);
-        asym_ledger_remove(l, e);
-    }
-    asym_ledger_flush(l);
-}
-
-static bool has_steered(const struct asym_ledger *l, int32_t tgid)
-{
-    for (size_t i = 0; i < l->n; i++)
-        if (l->entries[i].id.tgid == tgid)
-            return true;
-    return false;
-}
-
-/* By the clock, not by the event: where events wait, what was planned meanwhile did not know of this either. */
+/* Not the time of the event: where events wait, what was planned meanwhile did not know of this one either. */
 static asym_usec monotonic(void)
 {
     struct timespec t;
@@ -59,36 +24,124 @@ static asym_usec monotonic(void)
     return (asym_usec)t.tv_sec * ASYM_SEC + (asym_usec)t.tv_nsec / 1000;
 }
 
-static void on_born(struct asym_ledger *l, const struct asym_birth *event)
+static bool may_be_from(const struct asym_ledger *l, const struct asym_ledger_entry *e, const struct asym_mask *found)
 {
-    widen(l, event);
-    if (event->kind != ASYM_BIRTH_PROCESS)
-        return;
-    if (has_steered(l, event->parent_tgid))
-        release_process(l, event->parent_tgid);
-    asym_ledger_note_release(l, event->parent_tgid, monotonic());
+    return asym_ledger_is_set(l, e, found) && (e->boosted || !asym_ledger_same_mask(l, found, &e->original));
+}
+
+/* For a new thread the kernel names no creator: it is one of its process that was given what it carries. */
+static const struct asym_ledger_entry *creator_of_thread(struct asym_ledger *l, const struct asym_birth *event)
+{
+    struct asym_mask found;
+    if (asym_thread_get_mask(event->pid, &found) < 0)
+        return NULL;
+    for (size_t i = 0; i < l->n; i++)
+        if (l->tgids[i] == event->tgid && may_be_from(l, &l->entries[i], &found))
+            return &l->entries[i];
+    for (size_t k = 0; event->when <= l->legacies_until && k < ASYM_LEDGER_LEGACIES; k++) {
+        const struct asym_ledger_legacy *g = &l->legacies[k];
+        if (g->from.id.tgid == event->tgid && event->when <= g->until && may_be_from(l, &g->from, &found))
+            return &g->from;
+    }
+    return NULL;
+}
+
+/* What the new one may have got from its creator; NULL: nothing. */
+static const struct asym_ledger_entry *inheritance(struct asym_ledger *l, const struct asym_birth *event)
+{
+    if (event->kind == ASYM_BIRTH_THREAD)
+        return creator_of_thread(l, event);
+    const struct asym_ledger_entry *e = asym_ledger_find(l, event->parent_pid);
+    if (e && e->id.tgid == event->parent_tgid)
+        return e;
+    return asym_ledger_find_legacy(l, event->parent_pid, event->parent_tgid, event->when);
+}
+
+/* One that carried it, or is gone already, may have had children of its own by now. */
+static void repair_newborn(struct asym_ledger *l, const struct asym_birth *event)
+{
+    const struct asym_ledger_entry *from = inheritance(l, event);
+    if (from && asym_ledger_repair(l, from, event->pid) != 0)
+        asym_ledger_add_legacy(l, from, event->pid, event->tgid, monotonic() + SLACK);
+}
+
+/* Keeps in the ledger what the kernel refuses to take back. */
+static void release_thread(struct asym_ledger *l, struct asym_ledger_entry *e)
+{
+    int r = asym_ledger_give_back(l, e);
+    asym_ledger_add_legacy(l, e, e->id.tid, e->id.tgid, monotonic() + SLACK);
+    if (r == 0 || r == -ESRCH || r == -EBUSY)
+        asym_ledger_forget(l, e);
 }
 
 /*
- * The new program looks at its mask while it starts, like a child. The thread that called exec goes by the leader's
- * number now, its own mask with it, and the others are gone: whose mask it carries, the record of any of them tells.
+ * Every steered thread of the process is released, not only the one that forked: a process forks from any of its
+ * threads, and only its first child shall ever be at risk. The one that forked comes first: it is the likeliest to do
+ * so again.
+ */
+static void release_process(struct asym_ledger *l, int32_t tgid, int32_t first)
+{
+    struct asym_ledger_entry *e = asym_ledger_find(l, first);
+    if (e && e->id.tgid == tgid)
+        release_thread(l, e);
+    for (size_t i = l->n; i-- > 0;)
+        if (l->tgids[i] == tgid)
+            release_thread(l, &l->entries[i]);
+    /* What cannot be written now is made good by the next flush. */
+    asym_ledger_write(l);
+}
+
+/*
+ * The new program sizes itself by what it sees, as a child's would. Whichever thread called exec now has the leader's
+ * number, and its own mask.
  */
 static void on_exec(struct asym_ledger *l, const struct asym_birth *event)
 {
-    if (!has_steered(l, event->tgid))
+    bool steered = false;
+    for (size_t i = 0; i < l->n; i++) {
+        if (l->tgids[i] != event->tgid)
+            continue;
+        steered = true;
+        if (l->entries[i].id.tid != event->tgid)
+            asym_ledger_repair(l, &l->entries[i], event->tgid);
+    }
+    if (!steered)
         return;
-    widen(l, &(struct asym_birth){.pid = event->tgid, .parent_tgid = event->tgid});
-    release_process(l, event->tgid);
+    release_process(l, event->tgid, event->tgid);
     asym_ledger_note_release(l, event->tgid, monotonic());
+}
+
+static void on_exit_of(struct asym_ledger *l, const struct asym_birth *event)
+{
+    struct asym_ledger_entry *e = asym_ledger_find(l, event->pid);
+    if (!e || e->id.tgid != event->tgid)
+        return;
+    /* Its last children may be reported after it. Written with the next flush. */
+    asym_ledger_add_legacy(l, e, e->id.tid, e->id.tgid, monotonic() + SLACK);
+    asym_ledger_forget(l, e);
 }
 
 void asym_guard_on_birth(void *ledger, const struct asym_birth *event)
 {
     struct asym_ledger *l = ledger;
     asym_ledger_lock(l);
-    if (event->kind == ASYM_BIRTH_PROCESS || event->kind == ASYM_BIRTH_THREAD)
-        on_born(l, event);
-    else if (event->kind == ASYM_BIRTH_EXEC)
+    switch (event->kind) {
+    case ASYM_BIRTH_PROCESS:
+        repair_newborn(l, event);
+        asym_ledger_note_release(l, event->parent_tgid, monotonic());
+        release_process(l, event->parent_tgid, event->parent_pid);
+        break;
+    case ASYM_BIRTH_THREAD:
+        repair_newborn(l, event);
+        break;
+    case ASYM_BIRTH_EXEC:
         on_exec(l, event);
+        break;
+    case ASYM_BIRTH_EXIT:
+        on_exit_of(l, event);
+        break;
+    case ASYM_BIRTH_LOST:
+        break; /* the next scan finds what was missed, and the core repairs it */
+    }
     asym_ledger_unlock(l);
 }

@@ -14,12 +14,25 @@
 #include "base/parse.h"
 
 #define MAGIC      "asymd-ledger 1 "
-#define FIELDS     13
-#define RECORD_MAX (3 * ASYM_MASK_LIST_MAX + 160)
-#define FILE_MAX_  (256u << 20)
+#define RECORD_MAX (3 * ASYM_MASK_LIST_MAX + 256)
 
-/* Records that say nothing any more, beside n that do, before the file is written anew: that costs about one each. */
-#define STALE_MAX(n) (2 * (n) + 64)
+/* 100,000 threads of a machine of 1,024 CPUs. */
+#define SIZE_MAX_ (256u << 20)
+
+/* Beside twice as many as count, so many stale records are not worth writing the file anew. */
+#define STALE_MIN 64
+
+/* The numbers of a T record, in their order; the masks follow. */
+enum { TID, TGID, START, SINCE, SESSION, NICE, RESET, WHOLE, BOOSTED, SET_NICE, BEFORE_NICE, N_NUMBERS };
+#define N_FIELDS (N_NUMBERS + 3)
+
+static const struct {
+    int64_t min, max;
+} ranges[N_NUMBERS] = {
+    [TID] = {1, INT32_MAX},     [TGID] = {1, INT32_MAX}, [START] = {0, INT64_MAX},  [SINCE] = {0, INT64_MAX},
+    [SESSION] = {0, INT32_MAX}, [NICE] = {-20, 19},      [RESET] = {0, 1},          [WHOLE] = {0, 1},
+    [BOOSTED] = {0, 1},         [SET_NICE] = {-20, 19},  [BEFORE_NICE] = {-20, 19},
+};
 
 static void read_boot_id(char *buf, size_t size)
 {
@@ -41,7 +54,19 @@ static int append(struct asym_ledger *l, const char *text, size_t n)
     }
     memcpy(l->batch + l->batch_len, text, n);
     l->batch_len += n;
+    l->batch_records++;
     return 0;
+}
+
+static void drop_batch(struct asym_ledger *l)
+{
+    /* What one large batch took is not kept for the rest of the service's life. */
+    if (l->batch_capacity > 1u << 16) {
+        free(l->batch);
+        l->batch = NULL;
+        l->batch_capacity = 0;
+    }
+    l->batch_len = l->batch_records = 0;
 }
 
 static const char *list_of(const struct asym_mask *m, char *buf)
@@ -53,11 +78,10 @@ static const char *list_of(const struct asym_mask *m, char *buf)
 int asym_ledger_note(struct asym_ledger *l, const struct asym_ledger_entry *e)
 {
     char a[ASYM_MASK_LIST_MAX], b[ASYM_MASK_LIST_MAX], c[ASYM_MASK_LIST_MAX], line[RECORD_MAX];
-    int n = snprintf(line, sizeof line, "T %d %d %llu %llu %d %d %d %d %d %d %s %s %s\n", (int)e->id.tid,
-                     (int)e->id.tgid, (unsigned long long)e->id.start, (unsigned long long)e->since, e->original_nice,
-                     e->original_reset, e->whole, e->boosted, e->set_nice, e->before_nice, list_of(&e->original, a),
-                     list_of(&e->set, b), list_of(&e->before, c));
-    l->n_records++;
+    int n = snprintf(line, sizeof line, "T %d %d %llu %llu %d %d %d %d %d %d %d %s %s %s\n", (int)e->id.tid,
+                     (int)e->id.tgid, (unsigned long long)e->id.start, (unsigned long long)e->since, (int)e->session,
+                     e->original_nice, e->original_reset, e->whole, e->boosted, e->set_nice, e->before_nice,
+                     list_of(&e->original, a), list_of(&e->set, b), list_of(&e->before, c));
     return append(l, line, (size_t)n);
 }
 
@@ -65,8 +89,14 @@ int asym_ledger_note_gone(struct asym_ledger *l, const struct asym_taskid *id)
 {
     char line[96];
     int n = snprintf(line, sizeof line, "G %d %d %llu\n", (int)id->tid, (int)id->tgid, (unsigned long long)id->start);
-    l->n_records++;
     return append(l, line, (size_t)n);
+}
+
+void asym_ledger_forget(struct asym_ledger *l, struct asym_ledger_entry *e)
+{
+    if (asym_ledger_note_gone(l, &e->id) < 0)
+        l->owed = true;
+    asym_ledger_remove(l, e);
 }
 
 static int write_all(int fd, const char *text, size_t n)
@@ -83,125 +113,138 @@ static int write_all(int fd, const char *text, size_t n)
     return 0;
 }
 
-/* The batch becomes all that counts. */
-static int note_all(struct asym_ledger *l)
+static int write_table(struct asym_ledger *l, int fd)
 {
     char boot[64], header[96];
     read_boot_id(boot, sizeof boot);
     int n = snprintf(header, sizeof header, MAGIC "%s\n", boot);
-    l->batch_len = 0;
     int r = append(l, header, (size_t)n);
     for (size_t i = 0; r >= 0 && i < l->n; i++)
         r = asym_ledger_note(l, &l->entries[i]);
-    return r;
+    return r < 0 ? r : write_all(fd, l->batch, l->batch_len);
 }
 
-static int put_in_place(struct asym_ledger *l, int fd)
-{
-    int r = write_all(fd, l->batch, l->batch_len);
-    if (r >= 0 && renameat(l->dir_fd, "ledger.new", l->dir_fd, "ledger") < 0)
-        r = -errno;
-    if (r < 0)
-        unlinkat(l->dir_fd, "ledger.new", 0);
-    return r;
-}
-
-/* A fresh file with only what counts, put in the old one's place at once. On failure the old one stays. */
+/* A fresh file with only what counts, put in the old one's place at once; on failure the old one stays. */
 static int rewrite(struct asym_ledger *l)
 {
-    const size_t n_records = l->n_records;
-    int r = note_all(l);
-    ASYM_AUTO_CLOSE int fd = -1;
-    if (r >= 0) {
-        fd = openat(l->dir_fd, "ledger.new", O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-        r = fd < 0 ? -errno : put_in_place(l, fd);
-    }
-    l->batch_len = 0;
+    drop_batch(l);
+    ASYM_AUTO_CLOSE int fd = openat(l->dir_fd, "ledger.new",
+                                    O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return -errno;
+    int r = write_table(l, fd);
+    size_t size = l->batch_len;
+    drop_batch(l);
+    if (r >= 0 && renameat(l->dir_fd, "ledger.new", l->dir_fd, "ledger") < 0)
+        r = -errno;
     if (r < 0) {
-        l->n_records = n_records;
+        unlinkat(l->dir_fd, "ledger.new", 0);
         return r;
     }
     if (l->fd >= 0)
         close(l->fd);
     l->fd = fd;
     fd = -1;
+    l->size = size;
     l->n_records = l->n;
-    l->torn = false;
+    l->owed = false;
     return 0;
+}
+
+int asym_ledger_write(struct asym_ledger *l)
+{
+    if (l->owed)
+        return rewrite(l);
+    if (l->batch_len == 0)
+        return 0;
+    int r = write_all(l->fd, l->batch, l->batch_len);
+    if (r >= 0) {
+        l->size += l->batch_len;
+        l->n_records += l->batch_records;
+    } else {
+        /* Half a record must not stand before the next, and what was to be forgotten must not stay. */
+        l->owed = true;
+        if (ftruncate(l->fd, (off_t)l->size) == 0 && lseek(l->fd, 0, SEEK_END) < 0)
+            r = -errno;
+    }
+    drop_batch(l);
+    return r;
 }
 
 int asym_ledger_flush(struct asym_ledger *l)
 {
-    if (l->batch_len == 0)
-        return 0;
-    if (l->torn)
-        return rewrite(l);
-    int r = write_all(l->fd, l->batch, l->batch_len);
-    l->batch_len = 0;
-    l->torn = r < 0;
+    int r = asym_ledger_write(l);
     /* A file system too full for a second file still takes records: what is on record counts, and the next flush tries. */
-    if (r >= 0 && l->n_records > l->n + STALE_MAX(l->n))
+    if (r >= 0 && l->n_records > 3 * l->n + STALE_MIN)
         rewrite(l);
     return r;
 }
 
 static int parse_mask(const char *text, struct asym_mask *ret)
 {
-    return strcmp(text, "-") == 0 ? (*ret = (struct asym_mask){0}, 0) : asym_mask_parse_list(text, strlen(text), ret);
+    if (strcmp(text, "-") != 0)
+        return asym_mask_parse_list(text, strlen(text), ret);
+    *ret = (struct asym_mask){0};
+    return 0;
 }
 
-static int parse_id(char *const *field, struct asym_taskid *ret)
+/* The first n numbers of a record. */
+static int parse_numbers(char *const *field, size_t n, int64_t *ret)
 {
-    uint64_t tid, tgid, start;
-    if (asym_parse_u64(field[0], strlen(field[0]), &tid) < 0 || asym_parse_u64(field[1], strlen(field[1]), &tgid) < 0 ||
-        asym_parse_u64(field[2], strlen(field[2]), &start) < 0 || tid == 0 || tgid == 0 || tid > INT32_MAX ||
-        tgid > INT32_MAX)
-        return -EINVAL;
-    *ret = (struct asym_taskid){(int32_t)tid, (int32_t)tgid, start};
+    for (size_t i = 0; i < n; i++)
+        if (asym_parse_i64(field[i], strlen(field[i]), &ret[i]) < 0 || ret[i] < ranges[i].min || ret[i] > ranges[i].max)
+            return -EINVAL;
     return 0;
 }
 
 static int parse_entry(char *const *field, struct asym_ledger_entry *ret)
 {
-    struct asym_ledger_entry e = {.boosted = false};
-    int64_t n[6];
-    if (parse_id(field, &e.id) < 0 || asym_parse_u64(field[3], strlen(field[3]), &e.since) < 0)
+    int64_t n[N_NUMBERS];
+    struct asym_ledger_entry e = {.in_force = true};
+    if (parse_numbers(field, N_NUMBERS, n) < 0 || parse_mask(field[N_NUMBERS], &e.original) < 0 ||
+        parse_mask(field[N_NUMBERS + 1], &e.set) < 0 || parse_mask(field[N_NUMBERS + 2], &e.before) < 0 ||
+        asym_mask_empty(&e.original))
         return -EINVAL;
-    for (size_t i = 0; i < ASYM_LENGTH(n); i++)
-        if (asym_parse_i64(field[4 + i], strlen(field[4 + i]), &n[i]) < 0 || n[i] < -20 || n[i] > 19)
-            return -EINVAL;
-    e.original_nice = (int8_t)n[0];
-    e.original_reset = n[1] != 0;
-    e.whole = n[2] != 0;
-    e.boosted = n[3] != 0;
-    e.set_nice = (int8_t)n[4];
-    e.before_nice = (int8_t)n[5];
-    if (parse_mask(field[10], &e.original) < 0 || parse_mask(field[11], &e.set) < 0 ||
-        parse_mask(field[12], &e.before) < 0 || asym_mask_empty(&e.original))
-        return -EINVAL;
+    e.id = (struct asym_taskid){(int32_t)n[TID], (int32_t)n[TGID], (uint64_t)n[START]};
+    e.since = (uint64_t)n[SINCE];
+    e.session = (int32_t)n[SESSION];
+    e.original_nice = (int8_t)n[NICE];
+    e.original_reset = n[RESET] != 0;
+    e.whole = n[WHOLE] != 0;
+    e.boosted = n[BOOSTED] != 0;
+    e.set_nice = (int8_t)n[SET_NICE];
+    e.before_nice = (int8_t)n[BEFORE_NICE];
     *ret = e;
+    return 0;
+}
+
+static int take_gone(struct asym_ledger *l, char *const *field)
+{
+    int64_t n[START + 1];
+    if (parse_numbers(field, ASYM_LENGTH(n), n) < 0)
+        return -EINVAL;
+    struct asym_ledger_entry *old = asym_ledger_find(l, (int32_t)n[TID]);
+    if (old && old->id.start == (uint64_t)n[START])
+        asym_ledger_remove(l, old);
     return 0;
 }
 
 static int take_line(struct asym_ledger *l, char *line)
 {
-    char *field[FIELDS + 1];
+    char *field[N_FIELDS + 1];
+    struct asym_ledger_entry e;
     size_t n = 0;
-    char *kind = strsep(&line, " ");
+    const char *kind = strsep(&line, " ");
     while (n < ASYM_LENGTH(field) && line)
         field[n++] = strsep(&line, " ");
-    struct asym_ledger_entry e, *old;
-    if (strcmp(kind, "G") == 0 && n == 3 && parse_id(field, &e.id) == 0) {
-        old = asym_ledger_find(l, e.id.tid);
-        if (old && old->id.start == e.id.start)
-            asym_ledger_remove(l, old);
-        return 0;
-    }
-    if (strcmp(kind, "T") != 0 || n != FIELDS || parse_entry(field, &e) < 0)
+    if (strcmp(kind, "G") == 0 && n == START + 1)
+        return take_gone(l, field);
+    if (strcmp(kind, "T") != 0 || n != N_FIELDS || parse_entry(field, &e) < 0)
         return -EINVAL;
-    old = asym_ledger_find(l, e.id.tid);
-    if (!old)
-        old = asym_ledger_add(l, &e.id);
+    struct asym_ledger_entry *old = asym_ledger_find(l, e.id.tid);
+    if (old)
+        asym_ledger_remove(l, old);
+    old = asym_ledger_add(l, &e.id);
     if (!old)
         return -ENOMEM;
     *old = e;
@@ -225,7 +268,7 @@ static int take_text(struct asym_ledger *l, char *text, size_t len)
         if (!stop)
             break; /* torn by a kill: its change was not made */
         *stop = '\0';
-        int r = take_line(l, line);
+        int r = strlen(line) == (size_t)(stop - line) ? take_line(l, line) : -EINVAL;
         if (r == -ENOMEM)
             return r;
         bad += r < 0;
@@ -238,16 +281,19 @@ static int read_text(int fd, char **ret_text, size_t *ret_len)
     struct stat st;
     if (fstat(fd, &st) < 0)
         return -errno;
-    if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > FILE_MAX_)
+    if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > SIZE_MAX_)
         return -EINVAL;
-    ASYM_AUTO_FREE char *text = malloc((size_t)st.st_size + 1);
-    size_t len = 0;
+    size_t size = (size_t)st.st_size, len = 0;
+    ASYM_AUTO_FREE char *text = malloc(size + 1);
     if (!text)
         return -ENOMEM;
-    for (ssize_t n = 1; n > 0 && len<(size_t)st.st_size; len += n> 0 ? (size_t)n : 0) {
-        n = pread(fd, text + len, (size_t)st.st_size - len, (off_t)len);
+    while (len < size) {
+        ssize_t n = pread(fd, text + len, size - len, (off_t)len);
         if (n < 0)
             return -errno;
+        if (n == 0)
+            break;
+        len += (size_t)n;
     }
     text[len] = '\0';
     *ret_text = ASYM_TAKE(text);
@@ -255,30 +301,43 @@ static int read_text(int fd, char **ret_text, size_t *ret_len)
     return 0;
 }
 
-int asym_ledger_read_file(struct asym_ledger *l, struct asym_error *err)
+/* How many lines are not a ledger's, 1 for what is no file of text at all; -errno. */
+static int read_old(struct asym_ledger *l)
 {
     ASYM_AUTO_FREE char *text = NULL;
     size_t len = 0;
-    int bad = 0, r = 0;
     ASYM_AUTO_CLOSE int fd = openat(l->dir_fd, "ledger", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0 && errno != ENOENT)
-        return asym_fail(err, -errno, "%s/ledger: %s", l->dir, strerror(errno));
-    if (fd >= 0) {
-        r = read_text(fd, &text, &len);
-        bad = r < 0 ? 1 : take_text(l, text, len);
-        if (bad < 0 || r == -ENOMEM)
-            return asym_fail(err, -ENOMEM, "no memory for the ledger");
-    }
-    if (bad > 0) {
-        /* As a second name, so that a kill before the fresh file is in place loses nothing. */
-        unlinkat(l->dir_fd, "ledger.bad", 0);
-        if (linkat(l->dir_fd, "ledger", l->dir_fd, "ledger.bad", 0) < 0)
-            renameat(l->dir_fd, "ledger", l->dir_fd, "ledger.bad");
+    if (fd < 0)
+        return errno == ENOENT ? 0 : errno == ELOOP ? 1 : -errno;
+    int r = read_text(fd, &text, &len);
+    if (r == -EINVAL || r == -EISDIR)
+        return 1;
+    return r < 0 ? r : take_text(l, text, len);
+}
+
+/* As a second name, so that a kill before the fresh file is in place loses nothing. */
+static int keep_aside(const struct asym_ledger *l)
+{
+    unlinkat(l->dir_fd, "ledger.bad", 0);
+    if (linkat(l->dir_fd, "ledger", l->dir_fd, "ledger.bad", 0) == 0)
+        return 0;
+    return renameat(l->dir_fd, "ledger", l->dir_fd, "ledger.bad");
+}
+
+int asym_ledger_read_file(struct asym_ledger *l, struct asym_error *err)
+{
+    int bad = read_old(l);
+    if (bad < 0)
+        return asym_fail(err, bad, "%s/ledger: %s", l->dir, strerror(-bad));
+    if (bad > 0 && keep_aside(l) < 0)
+        return asym_fail(err, -errno, "%s/ledger is damaged and cannot be kept aside: %s", l->dir, strerror(errno));
+    int r = rewrite(l);
+    if (r < 0)
+        return asym_fail(err, r, "%s/ledger: %s", l->dir, strerror(-r));
+    if (bad > 0)
         asym_fail(err, 0,
-                  "%s/ledger: %d lines are not a ledger's; it is kept as ledger.bad, and the %zu threads that could be "
-                  "read will be put back",
+                  "%s/ledger: %d lines are not a ledger's: it is kept as ledger.bad; what could be read of it is about "
+                  "%zu threads",
                   l->dir, bad, l->n);
-    }
-    r = rewrite(l);
-    return r < 0 ? asym_fail(err, r, "%s/ledger: %s", l->dir, strerror(-r)) : 0;
+    return 0;
 }

@@ -3,10 +3,12 @@
  * The ledger's file. Text, a record a line:
  *
  *     asymd-ledger 1 BOOT_ID
- *     T tid tgid start since  original_nice original_reset whole boosted  set_nice before_nice  original set before
+ *     T tid tgid start since session  original_nice original_reset whole boosted set_nice before_nice
+ *       original set before
  *     G tid tgid start
  *
- * T is what is known of a thread from here on, G that it needs nothing any more. Masks are CPU lists, "-" when empty.
+ * (T on one line.) T is what is known of a thread from here on, G that it needs nothing any more. Masks are CPU lists,
+ * "-" when empty. Written, not synced: it need not outlive the machine, as no mask does.
  */
 #ifndef ASYM_LINUX_LEDGER_FILE_H
 #define ASYM_LINUX_LEDGER_FILE_H

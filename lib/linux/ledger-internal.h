@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** The ledger's table and file, for the actuator, the guard and the restorer. */
+/** The ledger's insides, for the actuator, the guard and the restorer. */
 #ifndef ASYM_LINUX_LEDGER_INTERNAL_H
 #define ASYM_LINUX_LEDGER_INTERNAL_H
 
@@ -10,18 +10,34 @@
 
 #include "linux/ledger.h"
 
-/** A thread that asymd has touched. set is what was last written or about to be; before, what was there before that. */
+/**
+ * A thread that asymd has touched. set is what was last written or about to be, before what was in force when that was
+ * noted: after a kill at any moment the thread has one of original, set and before.
+ */
 struct asym_ledger_entry {
     struct asym_taskid id;
-    uint64_t since; /**< when it was steered first, in the unit of id.start: heirs are born later */
     struct asym_mask original, set, before;
+    uint64_t since;  /**< when it was first touched, clock ticks since boot as in id.start */
+    int32_t session; /**< of its process then: what its orphans are known by */
     int8_t original_nice, set_nice, before_nice;
     bool original_reset; /**< reset-on-fork as it was */
-    bool boosted;        /**< nice has been touched */
-    bool whole;
+    bool boosted;        /**< nice and reset-on-fork have been touched, or are about to be */
+    bool whole;          /**< original is all that its cpuset allowed */
+    bool in_force;       /**< not in the file: something has been changed, it was not only noted */
 };
 
-/** When the guard last released a process. */
+/**
+ * What a thread that the guard has released, or repaired, may have handed down before that: a birth that is reported
+ * later, but happened until then, is of a child with a narrowed mask.
+ */
+struct asym_ledger_legacy {
+    struct asym_ledger_entry from;
+    asym_usec until;
+};
+
+#define ASYM_LEDGER_LEGACIES 256
+
+/** When the guard last released a process, or saw it create another. */
 struct asym_ledger_release {
     int32_t tgid;
     asym_usec when;
@@ -34,54 +50,78 @@ struct asym_ledger_release {
 struct asym_ledger {
     pthread_mutex_t lock; /**< priority inheritance: the guard has a real-time priority */
     struct asym_ledger_entry *entries;
+    int32_t *tgids; /**< of entries: every fork in the machine is looked up here, 40 KB instead of 4 MB at 10,000 */
     size_t n, capacity;
     uint32_t *buckets; /**< hash of tid: index + 1, linear probing; a power of two */
     size_t n_buckets;
     struct asym_ledger_release releases[ASYM_LEDGER_RELEASE_SETS][ASYM_LEDGER_RELEASE_WAYS];
+    struct asym_ledger_legacy legacies[ASYM_LEDGER_LEGACIES]; /**< a ring */
+    size_t next_legacy;
+    asym_usec legacies_until; /**< the latest of theirs: most of the time there is nothing to look through */
     char *dir;
     int dir_fd, lock_fd, fd;
     struct asym_mask online; /**< an affinity that is read back hides offline CPUs; renewed by each apply and restore */
-    size_t n_records;        /**< lines in the file */
-    bool torn;               /**< a batch was written in part: the file has to be written anew before it is added to */
-    char *batch;             /**< records that are not written yet */
-    size_t batch_len, batch_capacity;
+    struct asym_mask possible;
+    bool isolated;    /**< there are isolated CPUs: no thread gets them by a mask of all ones */
+    size_t size;      /**< of the file */
+    size_t n_records; /**< lines in the file, the first not counted */
+    bool owed;        /**< the file could not be brought up to date: the next flush writes it anew */
+    char *batch;      /**< records that are not written yet */
+    size_t batch_len, batch_capacity, batch_records;
 };
 
 void asym_ledger_lock(struct asym_ledger *l);
 void asym_ledger_unlock(struct asym_ledger *l);
 
-/* The rest is called with the lock held. */
+/* The rest is called with the lock held. Pointers to entries hold until the next add or remove. */
+
 struct asym_ledger_entry *asym_ledger_find(struct asym_ledger *l, int32_t tid);
+/** NULL for want of memory. The caller sees to it that the tid is not there yet. */
 struct asym_ledger_entry *asym_ledger_add(struct asym_ledger *l, const struct asym_taskid *id);
+/** The last entry takes its place: loops over entries that remove run backwards. */
 void asym_ledger_remove(struct asym_ledger *l, struct asym_ledger_entry *e);
 
-/**
- * Note the entry's present content in the batch; asym_ledger_flush writes the batch in one call. 0; -errno. After a
- * failure the next flush that succeeds puts the whole table on record, so nothing has to be noted again.
- */
+/** Note the entry's present content in the batch, or that the thread needs nothing any more. 0; -ENOMEM. */
 int asym_ledger_note(struct asym_ledger *l, const struct asym_ledger_entry *e);
 int asym_ledger_note_gone(struct asym_ledger *l, const struct asym_taskid *id);
-int asym_ledger_flush(struct asym_ledger *l);
+
+/** Remove, and note it. */
+void asym_ledger_forget(struct asym_ledger *l, struct asym_ledger_entry *e);
 
 /**
- * Give the thread what it had: mask and nice each compared on its own first. 0; -ESRCH gone; -EBUSY one of them is
- * somebody else's (the other was given back); -errno. Keeps the entry.
+ * Write the batch in one call. 0; -errno: then the file is as it was, and the next write that succeeds puts the whole
+ * table on record, so that nothing has to be noted again.
  */
-int asym_ledger_give_back(const struct asym_ledger *l, const struct asym_ledger_entry *e);
+int asym_ledger_write(struct asym_ledger *l);
 
-/** Is this what a child of the entry's thread starts with, and would not have started with but for asymd? */
-bool asym_ledger_inherited_mask(const struct asym_ledger *l, const struct asym_ledger_entry *e,
-                                const struct asym_mask *found);
-bool asym_ledger_inherited_nice(const struct asym_ledger_entry *e, int8_t nice);
-
-/** Where a child of the entry's thread has inherited either, give it what it would have started with. 1 when something was changed, 0; -errno. */
-int asym_ledger_widen(const struct asym_ledger *l, const struct asym_ledger_entry *e, int32_t tid);
+/** Likewise, and write the file anew when most of it is stale: takes milliseconds at 10,000 threads. */
+int asym_ledger_flush(struct asym_ledger *l);
 
 /** Do both say the same of the online CPUs? */
 bool asym_ledger_same_mask(const struct asym_ledger *l, const struct asym_mask *a, const struct asym_mask *b);
+
+/** Is it what asymd has set for the thread, or had set before that? */
+bool asym_ledger_is_set(const struct asym_ledger *l, const struct asym_ledger_entry *e, const struct asym_mask *found);
+
 void asym_ledger_renew_online(struct asym_ledger *l);
+
+/** Give the thread what it had; compares first. 0; -ESRCH gone; -EBUSY somebody else's; -errno. Keeps the entry. */
+int asym_ledger_give_back(const struct asym_ledger *l, const struct asym_ledger_entry *e);
+
+/**
+ * Give thread tid what from had, where it carries what was set for from. 1: it did carry it; 0: nothing to repair;
+ * -errno.
+ */
+int asym_ledger_repair(const struct asym_ledger *l, const struct asym_ledger_entry *from, int32_t tid);
 
 void asym_ledger_note_release(struct asym_ledger *l, int32_t tgid, asym_usec when);
 bool asym_ledger_was_released(const struct asym_ledger *l, int32_t tgid, asym_usec since);
+
+/** Thread id may have handed down what was set for from, until then. */
+void asym_ledger_add_legacy(struct asym_ledger *l, const struct asym_ledger_entry *from, int32_t tid, int32_t tgid,
+                            asym_usec until);
+/** What thread tid of process tgid may have handed down at that time; NULL: nothing. */
+const struct asym_ledger_entry *asym_ledger_find_legacy(const struct asym_ledger *l, int32_t tid, int32_t tgid,
+                                                        asym_usec when);
 
 #endif

@@ -2,7 +2,6 @@
 /* Putting everything back, heirs included. */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,6 @@
 #include "base/mask.h"
 #include "base/parse.h"
 #include "linux/ledger-internal.h"
-#include "linux/procparse.h"
 #include "linux/thread.h"
 
 #define PF_KTHREAD 0x00200000u
@@ -20,97 +18,89 @@
 /* A chain of parents longer than this is no chain that asymd's steering has made. */
 #define ANCESTORS_MAX 64
 
-static int read_stat(const char *path, struct asym_stat *ret)
-{
-    char text[1024];
-    ASYM_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, text, sizeof text) : -1;
-    return n < 0 ? -errno : asym_parse_stat(text, (size_t)n, ret);
-}
+/* An heir that forks while it is looked for leaves another one: so often all threads are gone through. */
+#define PASSES_MAX 4
 
-static int32_t parent_of(int32_t pid)
-{
-    char path[64];
-    struct asym_stat stat;
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    return read_stat(path, &stat) < 0 ? 0 : stat.ppid;
-}
+struct search {
+    struct asym_ledger *ledger;
+    struct asym_mask *masks; /* that were set, each once: few, whereas the machine's threads are many */
+    size_t n_masks;
+    size_t found;
+};
 
-static bool has_ancestor(int32_t pid, int32_t ancestor)
+static void close_dir_p(DIR **d)
 {
-    for (int depth = 0; pid > 1 && depth < ANCESTORS_MAX; depth++, pid = parent_of(pid))
-        if (pid == ancestor)
-            return true;
-    return false;
-}
-
-/* Is it or an ancestor of its session no child of that session any more? The session's leader and its children are not. */
-static bool orphaned(int32_t pid, pid_t session)
-{
-    int32_t top = pid;
-    for (int depth = 0; depth < ANCESTORS_MAX; depth++) {
-        int32_t parent = parent_of(top);
-        if (parent <= 1 || getsid(parent) != session)
-            break;
-        top = parent;
-    }
-    return top != session;
+    if (*d)
+        closedir(*d);
 }
 
 /*
- * Was the process created by the entry's, directly or not? When one between them is gone the session still tells; but
- * what a shell has started in the same session beside the steered one is not its child.
+ * Was the process created by the entry's? The chain of parents tells. Where one of them has gone, its children are
+ * init's, and only their session tells; but the children of a session's live shell are no orphans, and what they carry
+ * may be their own choice.
  */
 static bool descends(int32_t pid, const struct asym_ledger_entry *e)
 {
-    if (has_ancestor(pid, e->id.tgid))
-        return true;
-    pid_t session = getsid(pid);
-    return session > 0 && (session == getsid(e->id.tgid) || session == e->id.tgid) && orphaned(pid, session);
+    bool within = e->session > 0 && getsid(pid) == e->session, orphan = false;
+    for (int depth = 0; pid > 1; depth++) {
+        struct asym_stat stat;
+        if (pid == e->id.tgid)
+            return true;
+        orphan = orphan || (within && getsid(pid) != e->session);
+        within = within && !orphan && pid != e->session;
+        if (depth == ANCESTORS_MAX || asym_thread_get_stat(pid, pid, &stat) < 0)
+            return false;
+        pid = stat.ppid;
+    }
+    return orphan || within;
 }
 
-/*
- * The entry whose mask or nice the thread has inherited: born since its creator was steered, and carrying exactly what
- * that was given. The leader may be a steered thread under another number: by exec it takes the leader's, and its age.
- */
-static const struct asym_ledger_entry *find_creator(struct asym_ledger *l, int32_t pid, int32_t tid,
-                                                    const struct asym_mask *found, const struct asym_stat *stat)
+static bool handed_down(struct asym_ledger *l, const struct asym_ledger_entry *e, const struct asym_taskid *id)
 {
+    const struct asym_ledger_entry *known = asym_ledger_find(l, id->tid);
+    /* exec gives the thread that called it the leader's number and start, and leaves it its own mask. */
+    if (known && known->id.start == id->start)
+        return e->id.tgid == id->tgid && id->tid == id->tgid && asym_thread_is_of(e->id.tgid, e->id.tid) == -ESRCH;
+    /* The clocks are the same, but start is cut to whole ticks. */
+    return id->start + 1 >= e->since && (e->id.tgid == id->tgid || descends(id->tgid, e));
+}
+
+/* Of several that may be it, the one that had the most. */
+static const struct asym_ledger_entry *find_creator(struct asym_ledger *l, const struct asym_taskid *id,
+                                                    const struct asym_mask *found)
+{
+    const struct asym_ledger_entry *best = NULL;
     for (size_t i = 0; i < l->n; i++) {
         const struct asym_ledger_entry *e = &l->entries[i];
-        const bool leader = tid == e->id.tgid && asym_ledger_find(l, tid) == NULL;
-        if (stat->start < e->since && !(leader && stat->start <= e->id.start))
+        if (e->id.tid == id->tid || !asym_ledger_is_set(l, e, found))
             continue;
-        if (!asym_ledger_inherited_mask(l, e, found) && !asym_ledger_inherited_nice(e, stat->nice))
+        if (best && asym_mask_count(&best->original) >= asym_mask_count(&e->original))
             continue;
-        if (e->id.tgid == pid || descends(pid, e))
-            return e;
+        if (handed_down(l, e, id))
+            best = e;
     }
-    return NULL;
+    return best;
 }
 
-static bool may_be_heir(const struct asym_ledger *l, const struct asym_mask *found, bool boosts)
+static void look_at(struct search *s, int32_t tgid, int32_t tid)
 {
-    return boosts || !asym_ledger_same_mask(l, found, &l->online);
-}
-
-static void restore_heir(struct asym_ledger *l, int32_t pid, int32_t tid, bool boosts,
-                         struct asym_restore_report *report)
-{
-    char path[64];
+    struct asym_ledger *l = s->ledger;
     struct asym_mask found;
     struct asym_stat stat;
-    if (asym_thread_get_mask(tid, &found) < 0 || !may_be_heir(l, &found, boosts))
+    bool candidate = false;
+    if (asym_thread_get_mask(tid, &found) < 0)
         return;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)pid, (int)tid);
-    if (read_stat(path, &stat) < 0 || stat.flags & PF_KTHREAD)
+    for (size_t i = 0; i < s->n_masks && !candidate; i++)
+        candidate = asym_ledger_same_mask(l, &found, &s->masks[i]);
+    if (!candidate || asym_thread_get_stat(tgid, tid, &stat) < 0 || stat.flags & PF_KTHREAD)
         return;
     const struct asym_ledger_entry *known = asym_ledger_find(l, tid);
-    if (known && known->id.start == stat.start)
+    if (known && known->id.start == stat.start && asym_ledger_same_mask(l, &found, &known->original))
         return;
-    const struct asym_ledger_entry *e = find_creator(l, pid, tid, &found, &stat);
-    if (e && asym_ledger_widen(l, e, tid) > 0)
-        report->heirs++;
+    const struct asym_taskid id = {tid, tgid, stat.start};
+    const struct asym_ledger_entry *e = find_creator(l, &id, &found);
+    if (e && asym_ledger_repair(l, e, tid) > 0)
+        s->found++;
 }
 
 static int32_t number(const char *name)
@@ -119,29 +109,92 @@ static int32_t number(const char *name)
     return asym_parse_u64(name, strlen(name), &n) == 0 && n <= INT32_MAX ? (int32_t)n : 0;
 }
 
-static void restore_heirs_of(struct asym_ledger *l, int32_t pid, bool boosts, struct asym_restore_report *report)
+static void look_at_process(struct search *s, int32_t tgid)
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    DIR *d = opendir(path);
+    snprintf(path, sizeof path, "/proc/%d/task", (int)tgid);
+    ASYM_CLEANUP(close_dir_p) DIR *d = opendir(path);
     for (struct dirent *e; d && (e = readdir(d));)
         if (number(e->d_name) > 0)
-            restore_heir(l, pid, number(e->d_name), boosts, report);
-    if (d)
-        closedir(d);
+            look_at(s, tgid, number(e->d_name));
 }
 
-static void restore_heirs(struct asym_ledger *l, struct asym_restore_report *report)
+static void add_mask(struct search *s, const struct asym_mask *m)
 {
-    bool boosts = false;
-    for (size_t i = 0; i < l->n; i++)
-        boosts = boosts || l->entries[i].boosted;
-    DIR *d = l->n > 0 ? opendir("/proc") : NULL;
-    for (struct dirent *e; d && (e = readdir(d));)
-        if (number(e->d_name) > 0)
-            restore_heirs_of(l, number(e->d_name), boosts, report);
-    if (d)
-        closedir(d);
+    for (size_t i = 0; i < s->n_masks; i++)
+        if (asym_mask_equal(&s->masks[i], m))
+            return;
+    s->masks[s->n_masks++] = *m;
+}
+
+/* Everything that a thread could have inherited and would want to be rid of. */
+static int collect_masks(struct search *s)
+{
+    const struct asym_ledger *l = s->ledger;
+    s->masks = reallocarray(NULL, 2 * l->n + 1, sizeof *s->masks);
+    if (!s->masks)
+        return -ENOMEM;
+    for (size_t i = 0; i < l->n; i++) {
+        const struct asym_ledger_entry *e = &l->entries[i];
+        const struct asym_mask *both[] = {&e->set, &e->before};
+        for (size_t k = 0; k < ASYM_LENGTH(both); k++)
+            if (e->boosted || !asym_ledger_same_mask(l, both[k], &e->original))
+                add_mask(s, both[k]);
+    }
+    return 0;
+}
+
+static size_t restore_heirs(struct asym_ledger *l)
+{
+    size_t n = 0;
+    struct search s = {.ledger = l};
+    if (collect_masks(&s) < 0 || s.n_masks == 0) {
+        free(s.masks);
+        return 0;
+    }
+    for (int pass = 0; pass < PASSES_MAX && (pass == 0 || s.found > 0); pass++) {
+        ASYM_CLEANUP(close_dir_p) DIR *d = opendir("/proc");
+        s.found = 0;
+        for (struct dirent *e; d && (e = readdir(d));)
+            if (number(e->d_name) > 0)
+                look_at_process(&s, number(e->d_name));
+        n += s.found;
+    }
+    free(s.masks);
+    return n;
+}
+
+static void count(struct asym_restore_report *report, int r)
+{
+    bool failed = r < 0 && r != -ESRCH && r != -EBUSY;
+    report->restored += r == 0;
+    report->gone += r == -ESRCH;
+    report->foreign += r == -EBUSY;
+    report->failed += failed;
+    if (failed && report->error == 0)
+        report->error = r;
+}
+
+static int restore_all(struct asym_ledger *l, struct asym_restore_report *report)
+{
+    ASYM_AUTO_FREE bool *failed = calloc(l->n + 1, sizeof *failed);
+    if (!failed)
+        return -ENOMEM;
+    /* Creators first: as long as one carries a narrowed mask, it gives birth to more heirs. */
+    for (size_t i = 0; i < l->n; i++) {
+        int r = asym_ledger_give_back(l, &l->entries[i]);
+        count(report, r);
+        failed[i] = r < 0 && r != -ESRCH && r != -EBUSY;
+    }
+    report->heirs = restore_heirs(l);
+    for (size_t i = l->n; i-- > 0;) {
+        if (failed[i])
+            continue;
+        /* The last entry takes its place, and with it goes its mark. */
+        failed[i] = failed[l->n - 1];
+        asym_ledger_forget(l, &l->entries[i]);
+    }
+    return 0;
 }
 
 int asym_ledger_restore(struct asym_ledger *l, struct asym_restore_report *ret_report)
@@ -149,33 +202,11 @@ int asym_ledger_restore(struct asym_ledger *l, struct asym_restore_report *ret_r
     struct asym_restore_report report = {0};
     asym_ledger_lock(l);
     asym_ledger_renew_online(l);
-    /* Creators first: as long as one carries a narrowed mask, it gives birth to more heirs. */
-    bool *failed = calloc(l->n + 1, sizeof *failed);
-    if (!failed) {
-        asym_ledger_unlock(l);
-        return -ENOMEM;
+    int r = restore_all(l, &report);
+    if (r >= 0) {
+        /* A file that says too much is compared with before anything is written again: no reason to fail. */
+        asym_ledger_flush(l);
     }
-    for (size_t i = 0; i < l->n; i++) {
-        int r = asym_ledger_give_back(l, &l->entries[i]);
-        report.restored += r == 0;
-        report.gone += r == -ESRCH;
-        report.foreign += r == -EBUSY;
-        failed[i] = r < 0 && r != -ESRCH && r != -EBUSY;
-        report.failed += failed[i];
-        if (failed[i] && report.error == 0)
-            report.error = r;
-    }
-    restore_heirs(l, &report);
-    for (size_t i = l->n; i-- > 0;) {
-        if (failed[i])
-            continue;
-        /* A removal moves the last entry here, and with it goes its mark. */
-        failed[i] = failed[l->n - 1];
-        asym_ledger_note_gone(l, &l->entries[i].id);
-        asym_ledger_remove(l, &l->entries[i]);
-    }
-    free(failed);
-    int r = asym_ledger_flush(l);
     asym_ledger_unlock(l);
     if (r < 0)
         return r;

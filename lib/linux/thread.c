@@ -12,13 +12,16 @@
 #include <unistd.h>
 
 #include "base/macro.h"
-#include "linux/procparse.h"
+#include "base/mask.h"
 
 #define FLAG_RESET_ON_FORK 0x01u
 #define FLAG_KEEP_PARAMS   0x10u
 
 /* More CPUs than any kernel is built for. */
 #define EVERY_CPU 8192
+
+/* Longer than the line of a mask of EVERY_CPU: 2,304 bytes. */
+#define LINE_MAX_ 4096
 
 /* struct sched_attr of the kernel as of 5.3, which glibc 2.36 does not have. */
 struct attr {
@@ -32,10 +35,11 @@ struct attr {
 
 int asym_thread_get_mask(int32_t tid, struct asym_mask *ret)
 {
-    struct asym_mask m = {0};
-    if (sched_getaffinity(tid, sizeof m, (cpu_set_t *)(void *)&m) < 0)
+    unsigned char bits[EVERY_CPU / 8] = {0};
+    /* The call fails with EINVAL when the buffer has fewer bits than the kernel may have CPUs. */
+    if (sched_getaffinity(tid, sizeof bits, (cpu_set_t *)(void *)bits) < 0)
         return -errno;
-    *ret = m;
+    memcpy(ret, bits, sizeof *ret);
     return 0;
 }
 
@@ -65,6 +69,11 @@ int asym_thread_get_sched(int32_t tid, struct asym_thread_sched *ret)
     *ret = (struct asym_thread_sched){
         .policy = a.policy, .nice = (int8_t)a.nice, .reset_on_fork = (a.flags & FLAG_RESET_ON_FORK) != 0};
     return 0;
+}
+
+bool asym_thread_is_fair(const struct asym_thread_sched *sched)
+{
+    return sched->policy == SCHED_OTHER || sched->policy == SCHED_BATCH;
 }
 
 /* The parameters stay: only what goes with a change of nice is written. */
@@ -99,22 +108,93 @@ int asym_thread_set_nice(int32_t tid, int8_t nice, bool reset_on_fork)
     return r;
 }
 
-int asym_thread_start(int32_t tgid, int32_t tid, uint64_t *ret_start)
+/* A descriptor; -ESRCH when the thread has gone. */
+static int open_file(int32_t tgid, int32_t tid, const char *name)
 {
-    char path[64], text[1024];
-    struct asym_stat stat;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)tgid, (int)tid);
-    ASYM_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/%s", (int)tgid, (int)tid, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd >= 0 ? fd : errno == ENOENT ? -ESRCH : -errno;
+}
+
+int asym_thread_get_stat(int32_t tgid, int32_t tid, struct asym_stat *ret)
+{
+    char text[1024];
+    ASYM_AUTO_CLOSE int fd = open_file(tgid, tid, "stat");
     if (fd < 0)
-        return errno == ENOENT ? -ESRCH : -errno;
+        return fd;
+    ssize_t n = read(fd, text, sizeof text);
+    return n < 0 ? -errno : asym_parse_stat(text, (size_t)n, ret);
+}
+
+int asym_thread_get_allowed(int32_t tgid, int32_t tid, struct asym_mask *ret)
+{
+    char text[2 * LINE_MAX_];
+    size_t len = 0, value_len;
+    const char *value;
+    ASYM_AUTO_CLOSE int fd = open_file(tgid, tid, "status");
+    if (fd < 0)
+        return fd;
+    /* Groups, which comes before it, may be as long as 65,536 groups make it: only the end of what was read is kept. */
+    for (;;) {
+        ssize_t n = read(fd, text + len, sizeof text - len);
+        if (n < 0)
+            return -errno;
+        len += (size_t)n;
+        if (asym_parse_status_line(text, len, "Cpus_allowed", &value, &value_len) == 0 &&
+            value + value_len < text + len)
+            return asym_mask_parse_hex(value, value_len, ret);
+        if (n == 0)
+            return -EINVAL;
+        if (len > LINE_MAX_) {
+            memmove(text, text + len - LINE_MAX_, LINE_MAX_);
+            len = LINE_MAX_;
+        }
+    }
+}
+
+/* The effective CPUs of a cgroup, or of the nearest above it that has a cpuset. */
+static int read_cpuset(const char *group, size_t len, bool v1, struct asym_mask *ret)
+{
+    for (;;) {
+        char path[4352], text[ASYM_MASK_LIST_MAX + 16];
+        snprintf(path, sizeof path,
+                 v1 ? "/sys/fs/cgroup/cpuset%.*s/cpuset.effective_cpus" : "/sys/fs/cgroup%.*s/cpuset.cpus.effective",
+                 (int)len, group);
+        ASYM_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+        ssize_t n = fd >= 0 ? read(fd, text, sizeof text) : -1;
+        if (n > 1 && asym_mask_parse_list(text, (size_t)n, ret) == 0)
+            return 0;
+        if (len == 0)
+            return -ENOENT;
+        while (len > 0 && group[--len] != '/')
+            ;
+    }
+}
+
+int asym_thread_get_cpuset(int32_t tgid, int32_t tid, struct asym_mask *ret)
+{
+    char text[8192];
+    const char *group;
+    size_t len;
+    int v1;
+    ASYM_AUTO_CLOSE int fd = open_file(tgid, tid, "cgroup");
+    if (fd < 0)
+        return fd;
     ssize_t n = read(fd, text, sizeof text);
     if (n < 0)
         return -errno;
-    int r = asym_parse_stat(text, (size_t)n, &stat);
-    if (r < 0)
-        return r;
-    *ret_start = stat.start;
+    /* The root has no file in version 2, and in both it stands for every CPU, offline ones included. */
+    if (asym_parse_cgroup(text, (size_t)n, &group, &len, &v1) < 0 || len <= 1 ||
+        read_cpuset(group, len, v1 != 0, ret) < 0)
+        memset(ret, 0xff, sizeof *ret);
     return 0;
+}
+
+int asym_thread_is_of(int32_t tgid, int32_t tid)
+{
+    /* Not being permitted to signal it says that it is there. */
+    return syscall(SYS_tgkill, tgid, tid, 0) < 0 && errno != EPERM ? -ESRCH : 0;
 }
 
 uint64_t asym_thread_ticks(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** The system calls that read and change one thread. All take a tid and return 0 or -errno. */
+/** The system calls and files that read and change one thread of the live machine. All return 0 or -errno. */
 #ifndef ASYM_LINUX_THREAD_H
 #define ASYM_LINUX_THREAD_H
 
@@ -8,6 +8,8 @@
 
 #include <asym/types.h>
 
+#include "linux/procparse.h"
+
 /** Nice and what goes with it. */
 struct asym_thread_sched {
     uint32_t policy; /**< SCHED_* */
@@ -15,22 +17,31 @@ struct asym_thread_sched {
     bool reset_on_fork;
 };
 
-/** Online CPUs of its affinity (offline ones are hidden by the call). */
+/** Online CPUs of its affinity (offline ones are hidden by the call). 0.5 us. */
 int asym_thread_get_mask(int32_t tid, struct asym_mask *ret);
+
+/** Its affinity with offline CPUs (Cpus_allowed of /proc/TGID/task/TID/status). 20 us. -ESRCH when there is none. */
+int asym_thread_get_allowed(int32_t tgid, int32_t tid, struct asym_mask *ret);
+
+/** What the cgroup of the thread lets it have; every CPU where there are no cpusets. */
+int asym_thread_get_cpuset(int32_t tgid, int32_t tid, struct asym_mask *ret);
 
 /** whole: ask for every CPU there may ever be, which the kernel cuts to the cpuset, now and when that grows. */
 int asym_thread_set_mask(int32_t tid, const struct asym_mask *mask, bool whole);
 
 int asym_thread_get_sched(int32_t tid, struct asym_thread_sched *ret);
 
-/**
- * Change nice and reset-on-fork of a SCHED_OTHER or SCHED_BATCH thread, and nothing else of it; -EINVAL for another
- * policy.
- */
+/** Can nice be changed without changing anything else? */
+bool asym_thread_is_fair(const struct asym_thread_sched *sched);
+
+/** Change nice and reset-on-fork of a SCHED_OTHER or SCHED_BATCH thread; -EINVAL for another policy. */
 int asym_thread_set_nice(int32_t tid, int8_t nice, bool reset_on_fork);
 
-/** Start time of the thread, as in struct asym_taskid. -ESRCH when there is none. */
-int asym_thread_start(int32_t tgid, int32_t tid, uint64_t *ret_start);
+/** /proc/TGID/task/TID/stat. -ESRCH when there is no such thread. 10 us. */
+int asym_thread_get_stat(int32_t tgid, int32_t tid, struct asym_stat *ret);
+
+/** 0; -ESRCH when there is no thread tid in process tgid. 0.2 us. */
+int asym_thread_is_of(int32_t tgid, int32_t tid);
 
 /** Now, in the unit of start times: clock ticks since boot, suspended time included. */
 uint64_t asym_thread_ticks(void);

@@ -85,6 +85,7 @@ static struct asym_ledger_entry sample(int32_t tid)
     struct asym_ledger_entry e = {
         .id = {tid, NOBODY, UINT64_C(12345678901234)},
         .since = UINT64_C(12345678909999),
+        .session = 4194303,
         .original_nice = 5,
         .set_nice = -20,
         .before_nice = 19,
@@ -132,7 +133,7 @@ static void assert_same(const struct asym_ledger_entry *a, const struct asym_led
 {
     assert_int_equal(a->id.tid, b->id.tid);
     assert_int_equal(a->id.tgid, b->id.tgid);
-    assert_true(a->id.start == b->id.start && a->since == b->since);
+    assert_true(a->id.start == b->id.start && a->since == b->since && a->session == b->session);
     assert_true(asym_mask_equal(&a->original, &b->original));
     assert_true(asym_mask_equal(&a->set, &b->set) && asym_mask_equal(&a->before, &b->before));
     assert_int_equal(a->original_nice, b->original_nice);
@@ -177,7 +178,7 @@ static void what_is_not_flushed_is_not_on_record(void **state)
     asym_ledger_close(l);
 }
 
-#define GOOD(tid) "T " #tid " 2000000000 7 9 0 0 1 0 0 0 0-1 0 0-1\n"
+#define GOOD(tid) "T " #tid " 2000000000 7 9 5 0 0 1 0 0 0 0-1 0 0-1\n"
 
 /* Open over this content: how many entries are read, and whether it is complained of and kept aside. */
 static void expect(const char *what, size_t count, bool bad)
@@ -201,27 +202,27 @@ static void bad_lines_cost_only_themselves(void **state)
     } cases[] = {
         {"nothing", "", 0, false},
         {"two threads", GOOD(1) GOOD(2), 2, false},
-        {"torn last line", GOOD(1) "T 2 2000000000 7 9 0 0 1 0 0 0 0-1 0 0-", 1, false},
+        {"torn last line", GOOD(1) "T 2 2000000000 7 9 5 0 0 1 0 0 0 0-1 0 0-", 1, false},
         {"torn last line that is whole but for its end", GOOD(1) "G 1 2000000000 7", 1, false},
         {"junk in the middle", GOOD(1) "\x01\xff\xfe junk\n" GOOD(2), 2, true},
         {"empty line", GOOD(1) "\n" GOOD(2), 2, true},
         {"torn line that was written on to", GOOD(1) "T 2 2000000" GOOD(3) GOOD(4), 2, true},
-        {"too few fields", "T 1 1 7 9 0 0 1 0 0 0 0-1 0\n" GOOD(2), 1, true},
-        {"too many fields", "T 1 1 7 9 0 0 1 0 0 0 0-1 0 0-1 0\n" GOOD(2), 1, true},
+        {"too few fields", "T 1 1 7 9 5 0 0 1 0 0 0 0-1 0\n" GOOD(2), 1, true},
+        {"too many fields", "T 1 1 7 9 5 0 0 1 0 0 0 0-1 0 0-1 0\n" GOOD(2), 1, true},
         {"hundreds of fields", "T 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n", 0,
          true},
-        {"thread 0", "T 0 1 7 9 0 0 1 0 0 0 0-1 0 0-1\n", 0, true},
-        {"negative thread", "T -1 1 7 9 0 0 1 0 0 0 0-1 0 0-1\n", 0, true},
-        {"thread beyond 32 bits", "T 4294967297 1 7 9 0 0 1 0 0 0 0-1 0 0-1\n", 0, true},
-        {"nice out of range", "T 1 1 7 9 20 0 1 0 0 0 0-1 0 0-1\n", 0, true},
-        {"CPU out of range", "T 1 1 7 9 0 0 1 0 0 0 0-1024 0 0-1\n", 0, true},
-        {"mask that is no list", "T 1 1 7 9 0 0 1 0 0 0 0,x 0 0-1\n", 0, true},
-        {"nothing to give back", "T 1 1 7 9 0 0 1 0 0 0 - 0 0-1\n", 0, true},
+        {"thread 0", "T 0 1 7 9 5 0 0 1 0 0 0 0-1 0 0-1\n", 0, true},
+        {"negative thread", "T -1 1 7 9 5 0 0 1 0 0 0 0-1 0 0-1\n", 0, true},
+        {"thread beyond 32 bits", "T 4294967297 1 7 9 5 0 0 1 0 0 0 0-1 0 0-1\n", 0, true},
+        {"nice out of range", "T 1 1 7 9 5 20 0 1 0 0 0 0-1 0 0-1\n", 0, true},
+        {"CPU out of range", "T 1 1 7 9 5 0 0 1 0 0 0 0-1024 0 0-1\n", 0, true},
+        {"mask that is no list", "T 1 1 7 9 5 0 0 1 0 0 0 0,x 0 0-1\n", 0, true},
+        {"nothing to give back", "T 1 1 7 9 5 0 0 1 0 0 0 - 0 0-1\n", 0, true},
         {"gone", GOOD(1) GOOD(2) "G 1 2000000000 7\n", 1, false},
         {"gone, but an earlier thread of that number", GOOD(1) "G 1 2000000000 6\n", 1, false},
         {"gone without having been there", "G 1 2000000000 7\n", 0, false},
         {"the same thread again", GOOD(1) GOOD(1) GOOD(1), 1, false},
-        {"its number used again", GOOD(1) "T 1 2000000000 8 9 0 0 1 0 0 0 0-1 0 0-1\n", 1, false},
+        {"its number used again", GOOD(1) "T 1 2000000000 8 9 5 0 0 1 0 0 0 0-1 0 0-1\n", 1, false},
     };
     for (size_t i = 0; i < ASYM_LENGTH(cases); i++) {
         put_file(cases[i].lines);
@@ -275,7 +276,7 @@ static void a_line_of_10_megabytes_is_one_bad_line(void **state)
     memcpy(lines + used + n, "\n" GOOD(2), sizeof "\n" GOOD(2));
     put_file(lines);
     expect("digits", 2, true);
-    memcpy(lines + used, "T 3 1 7 9 0 0 1 0 0 0 0-1 0 ", 28);
+    memcpy(lines + used, "T 3 1 7 9 5 0 0 1 0 0 0 0-1 0 ", 28);
     put_file(lines);
     expect("a mask of digits", 2, true);
     for (size_t i = used; i < used + n; i++)

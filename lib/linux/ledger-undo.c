@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Giving a thread what it had, or what its creator had: never without a look at what it has now. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "linux/ledger-internal.h"
+#include "linux/thread.h"
+
+bool asym_ledger_same_mask(const struct asym_ledger *l, const struct asym_mask *a, const struct asym_mask *b)
+{
+    struct asym_mask x = asym_mask_and(a, &l->online), y = asym_mask_and(b, &l->online);
+    return asym_mask_equal(&x, &y);
+}
+
+bool asym_ledger_is_set(const struct asym_ledger *l, const struct asym_ledger_entry *e, const struct asym_mask *found)
+{
+    return asym_ledger_same_mask(l, found, &e->set) || asym_ledger_same_mask(l, found, &e->before);
+}
+
+static void read_cpus(const char *path, struct asym_mask *ret)
+{
+    char text[8192];
+    struct asym_mask m;
+    ASYM_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof text) : -1;
+    if (n > 0 && asym_mask_parse_list(text, (size_t)n, &m) == 0)
+        *ret = m;
+}
+
+void asym_ledger_renew_online(struct asym_ledger *l)
+{
+    struct asym_mask isolated = {0};
+    memset(&l->online, 0xff, sizeof l->online);
+    memset(&l->possible, 0xff, sizeof l->possible);
+    read_cpus("/sys/devices/system/cpu/online", &l->online);
+    read_cpus("/sys/devices/system/cpu/possible", &l->possible);
+    read_cpus("/sys/devices/system/cpu/isolated", &isolated);
+    l->isolated = !asym_mask_empty(&isolated);
+}
+
+static int give_back_nice(const struct asym_ledger_entry *e)
+{
+    struct asym_thread_sched now;
+    if (!e->boosted)
+        return 0;
+    int r = asym_thread_get_sched(e->id.tid, &now);
+    if (r < 0)
+        return r;
+    if (!asym_thread_is_fair(&now))
+        return -EBUSY; /* somebody has given it another policy, and with it another meaning to nice */
+    bool ours = now.nice == e->set_nice || now.nice == e->before_nice || now.nice == e->original_nice;
+    int8_t nice = ours ? e->original_nice : now.nice;
+    if (now.nice != nice || now.reset_on_fork != e->original_reset)
+        r = asym_thread_set_nice(e->id.tid, nice, e->original_reset);
+    return r < 0 || ours ? r : -EBUSY;
+}
+
+/*
+ * Since 6.2 the kernel cuts what was asked for to the cpuset whenever that changes, and takes the cpuset instead when
+ * nothing is left. Only asked where the mask is otherwise not known, as it takes two files.
+ */
+static bool cut_by_cpuset(const struct asym_ledger *l, const struct asym_ledger_entry *e, const struct asym_mask *found)
+{
+    const struct asym_mask *asked[] = {&e->set, &e->before};
+    struct asym_mask cpuset;
+    if (asym_thread_get_cpuset(e->id.tgid, e->id.tid, &cpuset) < 0)
+        return false;
+    cpuset = asym_mask_and(&cpuset, &l->online);
+    for (size_t i = 0; i < ASYM_LENGTH(asked); i++) {
+        struct asym_mask cut = asym_mask_and(asked[i], &cpuset);
+        if (asym_ledger_same_mask(l, found, asym_mask_empty(&cut) ? &cpuset : &cut))
+            return true;
+    }
+    return false;
+}
+
+static int give_back_mask(const struct asym_ledger *l, const struct asym_ledger_entry *e)
+{
+    struct asym_mask found;
+    int r = asym_thread_get_mask(e->id.tid, &found);
+    if (r < 0)
+        return r;
+    bool has_it = asym_ledger_same_mask(l, &found, &e->original);
+    if (!has_it && !asym_ledger_is_set(l, e, &found) && !cut_by_cpuset(l, e, &found))
+        return -EBUSY;
+    /* Also where it seems to have it: the kernel may have widened it for a while (hotplug) and remember the request. */
+    r = asym_thread_set_mask(e->id.tid, &e->original, e->whole);
+    return has_it && r != -ESRCH ? 0 : r;
+}
+
+int asym_ledger_give_back(const struct asym_ledger *l, const struct asym_ledger_entry *e)
+{
+    struct asym_stat stat;
+    int r = asym_thread_get_stat(e->id.tgid, e->id.tid, &stat);
+    if (r < 0 || stat.start != e->id.start)
+        return r < 0 ? r : -ESRCH;
+    r = give_back_mask(l, e);
+    /* Each is given back whatever became of the other; a refusal says more than that somebody else was there. */
+    int nice = give_back_nice(e);
+    return r == -ESRCH || (r < 0 && r != -EBUSY) || nice == 0 ? r : nice;
+}
+
+/*
+ * Reset-on-fork spares the child a negative nice value, but gives it 0, not what its creator had, and lets a positive
+ * one pass. The kernel has taken the flag from the child: what it has there is its own.
+ */
+static int repair_nice(const struct asym_ledger_entry *from, int32_t tid)
+{
+    struct asym_thread_sched now;
+    if (!from->boosted)
+        return 0;
+    int r = asym_thread_get_sched(tid, &now);
+    if (r < 0 || !asym_thread_is_fair(&now))
+        return r;
+    int8_t due = from->original_reset && from->original_nice < 0 ? 0 : from->original_nice;
+    bool reset = now.nice == 0 && (from->set_nice < 0 || from->before_nice < 0);
+    if (now.nice == due || (now.nice != from->set_nice && now.nice != from->before_nice && !reset))
+        return 0;
+    r = asym_thread_set_nice(tid, due, now.reset_on_fork);
+    return r < 0 ? r : 1;
+}
+
+int asym_ledger_repair(const struct asym_ledger *l, const struct asym_ledger_entry *from, int32_t tid)
+{
+    struct asym_mask found;
+    int r = asym_thread_get_mask(tid, &found);
+    if (r < 0)
+        return r;
+    bool narrow = !asym_ledger_same_mask(l, &found, &from->original) && asym_ledger_is_set(l, from, &found);
+    if (narrow)
+        r = asym_thread_set_mask(tid, &from->original, from->whole);
+    int nice = repair_nice(from, tid);
+    return r < 0 ? r : nice < 0 ? nice : narrow || nice > 0;
+}
