@@ -10,11 +10,11 @@
 #include "base/mask.h"
 #include "policy/spread.h"
 
-static enum asym_reason reason_of(const struct asym_machine *m, const struct asym_policy_thread *t, int32_t cpu)
+static enum asym_reason reason_of(const struct asym_spread *sp, size_t t)
 {
-    if (!asym_mask_meets(t->may, &m->fast))
+    if (!(asym_spread_reach(sp, t) & ASYM_REACH_FAST))
         return ASYM_WHY_NO_FAST;
-    return asym_mask_has(&m->fast, cpu) ? ASYM_WHY_FAST_BUSY_FIRST : ASYM_WHY_FAST_ALL_BUSY;
+    return asym_mask_has(&sp->in->machine->fast, sp->ret[t].cpu) ? ASYM_WHY_FAST_BUSY_FIRST : ASYM_WHY_FAST_ALL_BUSY;
 }
 
 static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
@@ -30,7 +30,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     asym_spread_even(&sp, all, in->n_threads, &in->machine->usable);
     asym_spread_mend(&sp);
     for (size_t i = 0; i < in->n_threads; i++)
-        ret[i].reason = reason_of(in->machine, &in->threads[i], ret[i].cpu);
+        ret[i].reason = reason_of(&sp, i);
     return 0;
 }
 

@@ -30,9 +30,12 @@ struct entry {
 struct queue {
     const struct asym_policy_input *in;
     struct entry *entries;
-    uint32_t *apps;
-    uint32_t *threads, *scratch;
+    uint64_t *keys; /* of each thread: the least goes first */
+    uint32_t *apps, *threads, *scratch;
 };
+
+/* Fields of a key. Threads are many and their states far apart: what is compared is gathered once. */
+enum { KEY_NOT_ON_FAST = 1 << 0, KEY_NOT_HELD = 1 << 1, KEY_PLACE_SHIFT = 2, KEY_SPINNING_SHIFT = 40 };
 
 static struct thread_state *state_of(const struct asym_policy_input *in, size_t t)
 {
@@ -43,10 +46,11 @@ static int take_memory(const struct asym_policy_input *in, struct queue *q)
 {
     q->in = in;
     q->entries = asym_arena_take(in->arena, in->n_apps + 1, sizeof *q->entries);
+    q->keys = asym_arena_take(in->arena, in->n_threads + 1, sizeof *q->keys);
     q->apps = asym_arena_take(in->arena, in->n_apps + 1, sizeof *q->apps);
     q->threads = asym_spread_all(in);
     q->scratch = asym_arena_take(in->arena, ASYM_MAX(in->n_apps, in->n_threads) + 1, sizeof *q->scratch);
-    return q->entries && q->apps && q->threads && q->scratch ? 0 : -ENOBUFS;
+    return q->entries && q->keys && q->apps && q->threads && q->scratch ? 0 : -ENOBUFS;
 }
 
 static void describe(struct queue *q, uint32_t a)
@@ -56,9 +60,12 @@ static void describe(struct queue *q, uint32_t a)
     e->runnable = (long)(app->runnable + 0.5);
     e->place = UINT32_MAX;
     for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++) {
-        e->n_fast += asym_mask_has(&q->in->machine->fast, q->in->threads[t].home);
-        if (state_of(q->in, t)->place > 0)
-            e->place = ASYM_MIN(e->place, state_of(q->in, t)->place);
+        const struct thread_state *s = state_of(q->in, t);
+        bool on_fast = asym_mask_has(&q->in->machine->fast, q->in->threads[t].home);
+        q->keys[t] = (on_fast ? 0 : KEY_NOT_ON_FAST) | (s->held ? 0 : KEY_NOT_HELD);
+        e->n_fast += on_fast;
+        if (s->place > 0)
+            e->place = ASYM_MIN(e->place, s->place);
     }
 }
 
@@ -73,21 +80,13 @@ static int by_parallelism(uint32_t a, uint32_t b, const void *ctx)
     return x->n_fast > y->n_fast ? -1 : x->n_fast < y->n_fast;
 }
 
-/* Who of an application goes first: who is there already. */
-static int by_application(uint32_t a, uint32_t b, const void *ctx)
+static int by_key(uint32_t a, uint32_t b, const void *ctx)
 {
     const struct queue *q = ctx;
-    const struct asym_policy_thread *x = &q->in->threads[a], *y = &q->in->threads[b];
-    if (x->spinning != y->spinning)
-        return x->spinning - y->spinning;
-    const struct thread_state *s = x->state, *o = y->state;
-    if (s->place != o->place)
-        return s->place < o->place ? -1 : 1;
-    if (s->held != o->held)
-        return o->held - s->held;
-    return asym_mask_has(&q->in->machine->fast, y->home) - asym_mask_has(&q->in->machine->fast, x->home);
+    return q->keys[a] < q->keys[b] ? -1 : q->keys[a] > q->keys[b];
 }
 
+/* Applications in their order, and of each first the threads that hold a fast CPU already. */
 static void line_up(struct queue *q)
 {
     for (uint32_t a = 0; a < q->in->n_apps; a++) {
@@ -97,21 +96,24 @@ static void line_up(struct queue *q)
     asym_sort_index(q->apps, q->in->n_apps, q->scratch, by_parallelism, q);
     for (uint32_t i = 0; i < q->in->n_apps; i++) {
         const struct asym_policy_app *app = &q->in->apps[q->apps[i]];
+        q->entries[q->apps[i]].place = i + 1;
         for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++)
-            state_of(q->in, t)->place = i + 1;
+            q->keys[t] |= (uint64_t)(i + 1) << KEY_PLACE_SHIFT | (uint64_t)q->in->threads[t].spinning
+                                                                     << KEY_SPINNING_SHIFT;
     }
-    asym_sort_index(q->threads, q->in->n_threads, q->scratch, by_application, q);
+    asym_sort_index(q->threads, q->in->n_threads, q->scratch, by_key, q);
 }
 
-static enum asym_reason reason_of(const struct asym_policy_input *in, const struct asym_policy_thread *t, int32_t cpu)
+static enum asym_reason reason_of(const struct asym_spread *sp, size_t t)
 {
-    if (!asym_mask_meets(t->may, &in->machine->fast))
+    unsigned reach = asym_spread_reach(sp, t);
+    if (!(reach & ASYM_REACH_FAST))
         return ASYM_WHY_NO_FAST;
-    if (t->spinning)
+    if (sp->in->threads[t].spinning)
         return ASYM_WHY_SPINNING;
-    if (!asym_mask_has(&in->machine->fast, cpu))
+    if (!asym_mask_has(&sp->in->machine->fast, sp->ret[t].cpu))
         return ASYM_WHY_HIGH_TLP;
-    return asym_mask_meets(t->may, &in->machine->slow) ? ASYM_WHY_LOW_TLP : ASYM_WHY_ONLY_FAST;
+    return reach & ASYM_REACH_SLOW ? ASYM_WHY_LOW_TLP : ASYM_WHY_ONLY_FAST;
 }
 
 static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
@@ -129,12 +131,12 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     struct asym_mask fast = in->machine->fast;
     asym_spread_give(&sp, q.threads, asym_spread_able(&sp, q.threads, in->n_threads, &fast), &fast);
     for (size_t t = 0; t < in->n_threads; t++)
-        state_of(in, t)->held = ret[t].cpu >= 0;
+        *state_of(in, t) = (struct thread_state){.place = q.entries[in->threads[t].app].place, .held = ret[t].cpu >= 0};
     struct asym_mask rest = asym_mask_or(&in->machine->slow, &fast);
     asym_spread_even(&sp, q.threads, in->n_threads, &rest);
     asym_spread_mend(&sp);
     for (size_t t = 0; t < in->n_threads; t++) {
-        ret[t].reason = reason_of(in, &in->threads[t], ret[t].cpu);
+        ret[t].reason = reason_of(&sp, t);
         ret[t].figure[0] = in->apps[in->threads[t].app].runnable;
     }
     return 0;

@@ -39,6 +39,14 @@ struct thread_state {
 struct ranks {
     uint32_t *sp, *mp, *rest, *scratch;
     size_t n_sp, n_mp, n_rest;
+    struct key *keys; /* of each thread */
+};
+
+/* What is compared of an MP thread, gathered once: threads are many and their states far apart. */
+struct key {
+    uint64_t turns;
+    asym_usec turn_at;
+    bool away, not_in_turn;
 };
 
 static struct thread_state *state_of(const struct asym_policy_input *in, uint32_t t)
@@ -56,12 +64,10 @@ static int by_waiting(uint32_t a, uint32_t b, const void *ctx)
 /* Who is in the current turn stays for its length; then who had the fewest turns, and of those the longest ago. */
 static int by_turn(uint32_t a, uint32_t b, const void *ctx)
 {
-    const struct asym_policy_input *in = ctx;
-    const struct state *s = in->state;
-    const struct thread_state *x = state_of(in, a), *y = state_of(in, b);
-    bool mine = s->turn_at == in->now && x->turn_at == in->now, other = s->turn_at == in->now && y->turn_at == in->now;
-    if (mine != other)
-        return other - mine;
+    const struct ranks *r = ctx;
+    const struct key *x = &r->keys[a], *y = &r->keys[b];
+    if (x->not_in_turn != y->not_in_turn)
+        return x->not_in_turn - y->not_in_turn;
     if (x->turns != y->turns)
         return x->turns < y->turns ? -1 : 1;
     return x->turn_at < y->turn_at ? -1 : x->turn_at > y->turn_at;
@@ -82,42 +88,50 @@ static void rank(const struct asym_policy_input *in, struct ranks *r)
     }
 }
 
+static struct key key_of(const struct asym_policy_input *in, uint32_t t)
+{
+    const struct state *state = in->state;
+    const struct thread_state *s = state_of(in, t);
+    return (struct key){
+        .turns = s->turns,
+        .turn_at = s->turn_at,
+        .away = s->seen_at == 0 || s->seen_at != state->turn_at,
+        .not_in_turn = state->turn_at != in->now || s->turn_at != in->now,
+    };
+}
+
 /*
  * Who is new, or was away since the last plan, has had as many turns as who had the fewest of those that were not: it
  * neither waits for all others nor has turns owed to it, which would keep them out.
  */
-static void welcome(const struct asym_policy_input *in, const uint32_t *list, size_t n)
+static void welcome(const struct asym_policy_input *in, struct ranks *r, size_t n)
 {
-    const struct state *state = in->state;
     uint64_t least = UINT64_MAX;
     for (size_t i = 0; i < n; i++) {
-        const struct thread_state *s = state_of(in, list[i]);
-        if (s->seen_at != 0 && s->seen_at == state->turn_at)
-            least = ASYM_MIN(least, s->turns);
+        struct key *k = &r->keys[r->mp[i]];
+        *k = key_of(in, r->mp[i]);
+        state_of(in, r->mp[i])->seen_at = in->now;
+        if (!k->away)
+            least = ASYM_MIN(least, k->turns);
     }
-    for (size_t i = 0; i < n; i++) {
-        struct thread_state *s = state_of(in, list[i]);
-        if (least != UINT64_MAX && (s->seen_at == 0 || s->seen_at != state->turn_at))
-            s->turns = ASYM_MAX(s->turns, least);
-        s->seen_at = in->now;
+    for (size_t i = 0; i < n && least != UINT64_MAX; i++) {
+        struct key *k = &r->keys[r->mp[i]];
+        if (k->away && k->turns < least)
+            state_of(in, r->mp[i])->turns = k->turns = least;
     }
 }
 
-/* Why a thread is not where its class wants it, when its CPUs leave it no choice; else NONE. */
-static enum asym_reason no_choice(const struct asym_policy_input *in, uint32_t t)
-{
-    const struct asym_mask *may = in->threads[t].may;
-    if (!asym_mask_meets(may, &in->machine->fast))
-        return ASYM_WHY_NO_FAST;
-    return asym_mask_meets(may, &in->machine->slow) ? ASYM_WHY_NONE : ASYM_WHY_ONLY_FAST;
-}
-
+/* A thread that its CPUs leave no choice is told so rather than what its class would have wanted. */
 static void explain(struct asym_spread *sp, uint32_t t, enum asym_reason reason, size_t wanting, size_t room)
 {
     struct asym_assignment *a = &sp->ret[t];
-    enum asym_reason why = a->cpu < 0 ? no_choice(sp->in, t) : ASYM_WHY_NONE;
+    unsigned reach = asym_spread_reach(sp, t);
     a->claim = a->cpu >= 0;
-    a->reason = why != ASYM_WHY_NONE ? why : reason;
+    a->reason = reason;
+    if (a->cpu < 0 && reach == ASYM_REACH_FAST)
+        a->reason = ASYM_WHY_ONLY_FAST;
+    else if (reach == ASYM_REACH_SLOW)
+        a->reason = ASYM_WHY_NO_FAST;
     a->figure[0] = (double)wanting;
     a->figure[1] = (double)room;
 }
@@ -142,9 +156,9 @@ static void give_to_mp(struct asym_spread *sp, struct ranks *r, struct asym_mask
     bool new_turn = s->turn_at != sp->in->now;
     size_t room = asym_mask_count(open), n = asym_spread_able(sp, r->mp, r->n_mp, open);
     bool shared = n > room;
-    welcome(sp->in, r->mp, n);
+    welcome(sp->in, r, n);
     if (shared)
-        asym_sort_index(r->mp, n, r->scratch, by_turn, sp->in);
+        asym_sort_index(r->mp, n, r->scratch, by_turn, r);
     asym_spread_give(sp, r->mp, n, open);
     for (size_t i = 0; i < r->n_mp; i++) {
         struct thread_state *t = state_of(sp->in, r->mp[i]);
@@ -159,14 +173,13 @@ static void give_to_mp(struct asym_spread *sp, struct ranks *r, struct asym_mask
     s->turn_at = sp->in->now;
 }
 
-static enum asym_reason reason_of_rest(const struct asym_policy_input *in, uint32_t t, int32_t cpu)
+static enum asym_reason reason_of_rest(const struct asym_spread *sp, uint32_t t)
 {
-    enum asym_reason why = no_choice(in, t);
-    if (in->threads[t].spinning)
+    if (sp->in->threads[t].spinning)
         return ASYM_WHY_SPINNING;
-    if (asym_mask_has(&in->machine->fast, cpu))
-        return why == ASYM_WHY_ONLY_FAST ? why : ASYM_WHY_HP_SPARE;
-    return ASYM_WHY_HP;
+    if (!asym_mask_has(&sp->in->machine->fast, sp->ret[t].cpu))
+        return ASYM_WHY_HP;
+    return asym_spread_reach(sp, t) == ASYM_REACH_FAST ? ASYM_WHY_ONLY_FAST : ASYM_WHY_HP_SPARE;
 }
 
 static void spread_rest(struct asym_spread *sp, const struct ranks *r, const struct asym_mask *open)
@@ -177,7 +190,7 @@ static void spread_rest(struct asym_spread *sp, const struct ranks *r, const str
     asym_spread_even(sp, r->rest, r->n_rest, &cpus);
     asym_spread_mend(sp);
     for (size_t i = 0; i < r->n_rest; i++)
-        sp->ret[r->rest[i]].reason = reason_of_rest(sp->in, r->rest[i], sp->ret[r->rest[i]].cpu);
+        sp->ret[r->rest[i]].reason = reason_of_rest(sp, r->rest[i]);
 }
 
 static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
@@ -187,7 +200,8 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     uint32_t **lists[] = {&r.sp, &r.mp, &r.rest, &r.scratch};
     for (size_t i = 0; i < ASYM_LENGTH(lists); i++)
         *lists[i] = asym_arena_take(in->arena, in->n_threads + 1, sizeof(uint32_t));
-    if (asym_spread_init(&sp, in, ret) < 0 || !r.sp || !r.mp || !r.rest || !r.scratch)
+    r.keys = asym_arena_take(in->arena, in->n_threads + 1, sizeof *r.keys);
+    if (asym_spread_init(&sp, in, ret) < 0 || !r.keys || !r.sp || !r.mp || !r.rest || !r.scratch)
         return -ENOBUFS;
     rank(in, &r);
     if (!asym_machine_is_asymmetric(in->machine)) {

@@ -55,6 +55,8 @@ static void find_sets(struct finder *f)
     asym_sort_index(sp->list, sp->n_sets, sp->scratch, by_choices, f);
     for (uint32_t i = 0; i < sp->n_sets; i++) {
         sp->sets[i] = f->found[sp->list[i]];
+        sp->set_reach[i] = (asym_mask_meets(sp->sets[i], &in->machine->fast) ? ASYM_REACH_FAST : 0) |
+                           (asym_mask_meets(sp->sets[i], &in->machine->slow) ? ASYM_REACH_SLOW : 0);
         sp->set_mark[sp->list[i]] = i;
     }
     for (size_t t = 0; t < in->n_threads; t++)
@@ -106,6 +108,7 @@ static int take_memory(struct asym_spread *sp, struct finder *f)
         {&sp->scratch, ASYM_MAX(n, m->n_cpus)},
         {&sp->set_of, n},
         {&sp->set_mark, n + 1},
+        {&sp->set_reach, n},
         {&f->size, n},
         {&f->slots, f->n_slots},
     };

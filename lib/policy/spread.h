@@ -32,6 +32,7 @@ struct asym_spread {
     const struct asym_mask **sets; /* the different may, fewest CPUs first */
     uint32_t *set_of;              /* of each thread */
     uint32_t *set_mark;            /* of each set, for whoever walks over them; one more than there are sets */
+    uint32_t *set_reach;           /* of each set: ASYM_REACH_* */
     uint32_t n_sets;
     uint32_t *list, *scratch; /* n_threads each */
 };
@@ -58,6 +59,15 @@ void asym_spread_even(struct asym_spread *sp, const uint32_t *list, size_t n, co
 
 /** Rule 3: move threads off slow CPUs that have two onto fast CPUs that have none. O(n) */
 void asym_spread_mend(struct asym_spread *sp);
+
+/** What kinds of CPU a thread may run on, as bits. */
+enum { ASYM_REACH_FAST = 1 << 0, ASYM_REACH_SLOW = 1 << 1 };
+
+/** Those bits for thread t. */
+static inline unsigned asym_spread_reach(const struct asym_spread *sp, size_t t)
+{
+    return sp->set_reach[sp->set_of[t]];
+}
 
 /** A machine whose CPUs are all alike: every thread not placed yet is spread evenly, reason ASYM_WHY_ALIKE. */
 void asym_spread_alike(struct asym_spread *sp, const uint32_t *list, size_t n);
