@@ -36,13 +36,13 @@ enum asym_reason {
     ASYM_WHY_RULE_IGNORE,
     ASYM_WHY_REALTIME,
     ASYM_WHY_NO_SETAFFINITY,
-    ASYM_WHY_OWN_MASK,    /**< carries a mask of its own choice */
-    ASYM_WHY_FOREIGN,     /**< somebody else changed what asymd had set */
-    ASYM_WHY_DENIED,      /**< the kernel refused; figure 0: errno */
-    ASYM_WHY_SETTLING,    /**< figure 0: age, 1: settle, seconds */
-    ASYM_WHY_FORKED,      /**< fork hold-off; figure 0: seconds left */
-    ASYM_WHY_IDLE,        /**< its application is idle */
-    ASYM_WHY_POLICY_NONE, /**< the policy steers nothing */
+    ASYM_WHY_OWN_MASK,     /**< carries a mask of its own choice */
+    ASYM_WHY_FOREIGN,      /**< somebody else changed what asymd had set */
+    ASYM_WHY_DENIED,       /**< the kernel refused; figure 0: errno */
+    ASYM_WHY_SETTLING,     /**< figure 0: age, 1: settle, seconds */
+    ASYM_WHY_FORKED,       /**< fork hold-off; figure 0: seconds left */
+    ASYM_WHY_IDLE,         /**< its application is idle */
+    ASYM_WHY_POLICY_NONE,  /**< the policy steers nothing */
     ASYM_WHY_NEXT_SWAP,    /**< seen since the last mapping: waits for the next swap period */
     ASYM_WHY_NOTHING_FREE, /**< its cpuset and the usable CPUs have none in common */
     ASYM_WHY_LAST_EXCLUSION = ASYM_WHY_NOTHING_FREE,
