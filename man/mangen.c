@@ -110,15 +110,11 @@ static int put_policies(FILE *out)
         put_sentence(out, p->summary);
         fputs("Source: ", out);
         put_text(out, p->source);
-        fputs(".\nSignals: ", out);
-        unsigned left = p->needs;
-        for (int k = 0; k < ASYM_N_SIGNALS; k++) {
-            if (!(left >> k & 1))
-                continue;
-            left &= ~(1u << k);
-            fprintf(out, "%s%s", asym_signal_name((enum asym_signal)k), left ? ", " : "");
-        }
-        fprintf(out, "%s.\nPin: %s.\n", p->needs ? "" : "nothing special", asym_pin_name(p->pin));
+        fprintf(out, ".\nSignals: %s", asym_signal_name(ASYM_SIGNAL_RUNNABLE));
+        for (int k = ASYM_SIGNAL_RUNNABLE + 1; k < ASYM_N_SIGNALS; k++)
+            if (p->needs >> k & 1)
+                fprintf(out, ", %s", asym_signal_name((enum asym_signal)k));
+        fprintf(out, ".\nPin: %s.\n", asym_pin_name(p->pin));
     }
     fputs(".El\n", out);
     return 0;
