@@ -528,6 +528,60 @@ static int first_children_narrow(int processes)
     return narrow;
 }
 
+#define BURST 20
+
+/* Twenty children at once and a child of each, before anybody could have looked at the first event. */
+static void fork_in_a_burst(struct shared *s)
+{
+    s->ready = 1;
+    while (s->go == 0)
+        usleep(200);
+    for (int i = 0; i < BURST; i++) {
+        if (fork() != 0)
+            continue;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        pid_t grandchild = fork();
+        if (grandchild == 0)
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+        s->tids[2 * i + (grandchild == 0)] = (int)getpid();
+        s->done++;
+        for (;;)
+            pause();
+    }
+    for (;;)
+        pause();
+}
+
+static int narrow_of_burst(const struct shared *s)
+{
+    int n = 0;
+    for (int i = 0; i < 2 * BURST; i++)
+        n += !has(s->tids[i], &whole);
+    return n;
+}
+
+static void children_and_grandchildren_of_a_burst_are_all_repaired(void **state)
+{
+    (void)state;
+    open_all(true);
+    for (int round = 0; round < 20; round++) {
+        struct shared *s = share();
+        pid_t pid = start(fork_in_a_burst, s);
+        await(&s->ready, 1);
+        assert_int_equal(steer(pid, pid, &whole, &first), 0);
+        s->go = 1;
+        await(&s->done, 2 * BURST);
+        double end = asym_live_now() + 2;
+        while (narrow_of_burst(s) > 0 && asym_live_now() < end)
+            asym_live_sleep(0.001);
+        if (narrow_of_burst(s) > 0)
+            fail_msg("round %d: %d of %d stay narrow", round, narrow_of_burst(s), 2 * BURST);
+        assert_true(has(pid, &whole));
+        asym_live_end(pid, SIGKILL);
+        munmap(s, sizeof *s);
+    }
+}
+
 /* How often the first child loses the race is a figure to know, not a promise. */
 static void first_children_of_200_processes_idle_and_loaded(void **state)
 {
@@ -766,6 +820,7 @@ int main(void)
         ROW(a_renice_by_somebody_else_stays_and_the_mask_goes_back),
         ROW(new_threads_of_a_steered_one_get_the_original_mask),
         ROW(at_most_the_first_of_1000_children_sees_fewer_cpus),
+        ROW(children_and_grandchildren_of_a_burst_are_all_repaired),
         ROW(what_the_guard_has_released_may_be_asked_again),
         ROW(a_new_image_gets_the_original_mask),
         ROW(restore_finds_heirs_and_takes_no_other_for_one),
