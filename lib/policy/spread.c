@@ -260,7 +260,8 @@ static void fill_level(struct asym_spread *sp, const uint32_t *list, size_t n, s
  */
 void asym_spread_give(struct asym_spread *sp, const uint32_t *list, size_t n, struct asym_mask *avail)
 {
-    uint32_t most = asym_most_siblings(sp->in->machine, avail);
+    /* of all CPUs: the siblings of those in avail may have been taken before */
+    uint32_t most = asym_most_siblings(sp->in->machine, &sp->in->machine->usable);
     note_homes(sp, list, ASYM_MIN(n, asym_mask_count(avail)), avail);
     for (struct level l = {.most = 0}; l.most < most; l.most++)
         fill_level(sp, list, n, &l, avail);

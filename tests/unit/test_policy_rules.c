@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The rules of every policy (policies.md), asked directly: with classes, RTX marks, homes and masks that the engine would
+ * bring about only now and then. What the engine makes of the answers: test_conformance.c.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <asym/policy.h>
+
+#include "base/arena.h"
+#include "base/macro.h"
+#include "base/mask.h"
+#include "support/generate.h"
+
+#define N_SEEDS 400
+#define TURN    (100 * ASYM_MSEC)
+
+/* One policy and all that it is shown. */
+struct direct {
+    const struct asym_policy *policy;
+    unsigned seed;
+    struct gen g;
+    struct asym_machine machine;
+    size_t n, n_apps, n_masks, stride;
+    struct asym_policy_app *apps;
+    struct asym_policy_thread *threads;
+    struct asym_mask *masks;
+    struct asym_assignment *ret;
+    unsigned char *state, *states, *params, *memory;
+    size_t memory_size;
+    asym_usec now, interval;
+};
+
+#define CHECK(d, condition)                                                                                            \
+    do {                                                                                                               \
+        if (!(condition))                                                                                              \
+            fail_msg("policy %s, seed %u: %s", (d)->policy->name, (d)->seed, #condition);                              \
+    } while (0)
+
+static void *items(size_t n, size_t size)
+{
+    void *p = calloc(n + 1, size);
+    assert_non_null(p);
+    return p;
+}
+
+static void make_masks(struct direct *d)
+{
+    for (size_t i = 0; i < d->n_masks; i++) {
+        unsigned how = i == 0 ? 0 : gen_below(&d->g, 5);
+        struct asym_mask *m = &d->masks[i];
+        if (how == 1 && !asym_mask_empty(&d->machine.slow))
+            *m = d->machine.slow;
+        else if (how == 2)
+            *m = d->machine.fast;
+        else
+            *m = d->machine.usable;
+        ASYM_MASK_FOREACH (c, &d->machine.usable)
+            if (how >= 3 && gen_below(&d->g, how) > 0)
+                asym_mask_clear(m, (unsigned)c);
+        if (asym_mask_empty(m))
+            *m = d->machine.usable;
+        /* equal sets have equal addresses: that is the engine's promise */
+        for (size_t k = 0; k < i; k++)
+            if (asym_mask_equal(&d->masks[k], m))
+                *m = d->masks[k];
+    }
+}
+
+static const struct asym_mask *choose_mask(struct direct *d)
+{
+    size_t i = gen_below(&d->g, 3) == 0 ? gen_below(&d->g, (unsigned)d->n_masks) : 0;
+    for (size_t k = 0; k < i; k++)
+        if (asym_mask_equal(&d->masks[k], &d->masks[i]))
+            return &d->masks[k];
+    return &d->masks[i];
+}
+
+static void mark(struct direct *d, struct asym_policy_thread *t)
+{
+    const struct asym_policy_app *app = &d->apps[t->app];
+    t->class = gen_below(&d->g, 12) == 0 ? ASYM_CLASS_SP : app->class;
+    t->class_since = d->now - gen_below(&d->g, 8) * TURN;
+    t->master = gen_below(&d->g, 30) == 0;
+    t->spinning = gen_below(&d->g, 20) == 0;
+    t->runnable = gen_below(&d->g, 3) == 0 ? gen_below(&d->g, 101) / 100.0 : 1;
+    t->running = t->runnable / 2;
+}
+
+static void make_threads(struct direct *d)
+{
+    unsigned threshold = asym_mask_count(&d->machine.fast) + 1;
+    for (uint32_t first = 0; first < d->n; d->n_apps++) {
+        uint32_t left = (uint32_t)d->n - first, n = gen_size(&d->g, left < 40 ? left : 40);
+        d->apps[d->n_apps] = (struct asym_policy_app){
+            .id = {.tid = (int32_t)first + 100, .tgid = (int32_t)first + 100, .start = 1},
+            .phase = n > 2 ? ASYM_PHASE_PARALLEL : ASYM_PHASE_SERIAL,
+            .class = n > threshold ? ASYM_CLASS_HP : ASYM_CLASS_MP,
+            .runnable = n + gen_below(&d->g, 80) / 100.0 - 0.4,
+            .first_thread = first,
+            .n_threads = n,
+        };
+        for (uint32_t t = first; t < first + n; t++) {
+            const struct asym_mask *may = choose_mask(d);
+            int home = (int)gen_below(&d->g, d->machine.n_cpus);
+            d->threads[t] = (struct asym_policy_thread){
+                .id = {.tid = (int32_t)t + 100, .tgid = (int32_t)first + 100, .start = 1},
+                .app = (uint32_t)d->n_apps,
+                .home = asym_mask_has(may, home) ? home : -1,
+                .may = may,
+                .state = d->policy->task_state_size ? d->states + t * d->stride : NULL,
+            };
+            mark(d, &d->threads[t]);
+        }
+        first += n;
+    }
+}
+
+static void setup(struct direct *d, const struct asym_policy *policy, unsigned seed)
+{
+    *d = (struct direct){.policy = policy, .seed = seed, .g = {.state = seed}, .now = 1000 * ASYM_SEC};
+    gen_machine(&d->g, &d->machine);
+    d->n = seed % 40 == 0 ? 0 : seed % 200 == 199 ? 20000 : gen_size(&d->g, seed % 10 == 9 ? 4000 : 300);
+    d->n_masks = seed % 4 == 0 ? 1 : 1 + gen_below(&d->g, 40);
+    d->stride = (policy->task_state_size + 15) & ~(size_t)15;
+    d->apps = items(d->n, sizeof *d->apps);
+    d->threads = items(d->n, sizeof *d->threads);
+    d->masks = items(d->n_masks, sizeof *d->masks);
+    d->ret = items(d->n, sizeof *d->ret);
+    d->state = items(policy->state_size, 1);
+    d->states = items(d->n * d->stride, 1);
+    d->params = items(policy->params_size, 1);
+    make_masks(d);
+    make_threads(d);
+}
+
+static void teardown(struct direct *d)
+{
+    void *const all[] = {d->apps, d->threads, d->masks, d->ret, d->state, d->states, d->params, d->memory};
+    for (size_t i = 0; i < ASYM_LENGTH(all); i++)
+        free(all[i]);
+}
+
+static int try_plan(struct direct *d, size_t size, struct asym_arena *arena)
+{
+    *arena = (struct asym_arena){.base = d->memory, .size = size};
+    const struct asym_policy_input in = {
+        .machine = &d->machine,
+        .now = d->now,
+        .interval = d->interval,
+        .apps = d->apps,
+        .threads = d->threads,
+        .n_apps = d->n_apps,
+        .n_threads = d->n,
+        .params = d->params,
+        .state = d->state,
+        .arena = arena,
+    };
+    return d->policy->plan(&in, d->ret);
+}
+
+/* As the engine does it: grow the arena as long as it is too small. */
+static void plan(struct direct *d)
+{
+    struct asym_arena arena;
+    while (try_plan(d, d->memory_size, &arena) == -ENOBUFS) {
+        CHECK(d, arena.wanted > d->memory_size);
+        d->memory_size = arena.wanted;
+        free(d->memory);
+        d->memory = items(d->memory_size, 1);
+    }
+}
+
+/* Every thread runs where it was sent. */
+static void follow(struct direct *d)
+{
+    for (size_t t = 0; t < d->n; t++)
+        if (d->ret[t].cpu >= 0)
+            d->threads[t].home = d->ret[t].cpu;
+}
+
+static void pass(struct direct *d)
+{
+    d->now += TURN;
+    d->interval = TURN;
+}
+
+static void for_all(void (*body)(struct direct *))
+{
+    for (size_t p = 0; asym_policy_at(p); p++) {
+        for (unsigned seed = 0; seed < N_SEEDS; seed++) {
+            struct direct d;
+            setup(&d, asym_policy_at(p), seed);
+            body(&d);
+            teardown(&d);
+        }
+    }
+}
+
+/* Several plans, between which some threads change class, are marked or sleep. */
+static void live(struct direct *d, void (*check)(struct direct *))
+{
+    for (unsigned k = 0; k < 5; k++) {
+        plan(d);
+        check(d);
+        follow(d);
+        pass(d);
+        d->interval = TURN;
+        for (size_t t = 0; k >= 2 && t < d->n; t++)
+            if (gen_below(&d->g, 8) == 0)
+                mark(d, &d->threads[t]);
+    }
+}
+
+/* --- rules 2 and 3 --- */
+
+static void check_answers(struct direct *d)
+{
+    struct asym_mask claimed = {0};
+    char text[256];
+    for (size_t t = 0; t < d->n; t++) {
+        const struct asym_assignment *a = &d->ret[t];
+        CHECK(d, a->cpu < 0 || asym_mask_has(d->threads[t].may, a->cpu));
+        CHECK(d, a->reason != ASYM_WHY_NONE && a->reason < ASYM_N_REASONS);
+        CHECK(d, (a->cpu < 0) == (a->reason <= ASYM_WHY_LAST_EXCLUSION));
+        CHECK(d, asym_reason_text(a->reason, a->figure, text, sizeof text)[0] != '\0');
+        if (!a->claim)
+            continue;
+        CHECK(d, asym_mask_has(&d->machine.fast, a->cpu) && !asym_mask_empty(&d->machine.slow));
+        CHECK(d, !asym_mask_has(&claimed, a->cpu));
+        asym_mask_set(&claimed, (unsigned)a->cpu);
+    }
+    /* who shares a claimed CPU had no choice */
+    for (size_t t = 0; t < d->n; t++)
+        if (!d->ret[t].claim && asym_mask_has(&claimed, d->ret[t].cpu))
+            CHECK(d, asym_mask_within(d->threads[t].may, &claimed));
+}
+
+static void count_loads(const struct direct *d, unsigned loads[ASYM_MAX_CPUS])
+{
+    memset(loads, 0, ASYM_MAX_CPUS * sizeof loads[0]);
+    for (size_t t = 0; t < d->n; t++)
+        if (d->ret[t].cpu >= 0)
+            loads[d->ret[t].cpu]++;
+}
+
+static void check_fast_busy(struct direct *d)
+{
+    unsigned loads[ASYM_MAX_CPUS];
+    struct asym_mask idle = {0};
+    count_loads(d, loads);
+    ASYM_MASK_FOREACH (c, &d->machine.fast)
+        if (loads[c] == 0)
+            asym_mask_set(&idle, (unsigned)c);
+    for (size_t t = 0; t < d->n; t++)
+        if (asym_mask_has(&d->machine.slow, d->ret[t].cpu) && loads[d->ret[t].cpu] >= 2)
+            CHECK(d, !asym_mask_meets(d->threads[t].may, &idle));
+}
+
+/* Where all may run anywhere, no two CPUs of a type that nobody claims differ by two; nor do cores' siblings fill early. */
+static void check_even(struct direct *d)
+{
+    unsigned loads[ASYM_MAX_CPUS];
+    struct asym_mask claimed = {0};
+    if (d->n_masks > 1)
+        return;
+    count_loads(d, loads);
+    for (size_t t = 0; t < d->n; t++)
+        if (d->ret[t].claim)
+            asym_mask_set(&claimed, (unsigned)d->ret[t].cpu);
+    for (unsigned k = 0; k < d->machine.n_types; k++) {
+        struct asym_mask cpus = asym_mask_minus(&d->machine.types[k].cpus, &claimed);
+        unsigned least = UINT32_MAX, most = 0;
+        ASYM_MASK_FOREACH (c, &cpus) {
+            least = ASYM_MIN(least, loads[c]);
+            most = ASYM_MAX(most, loads[c]);
+        }
+        CHECK(d, asym_mask_empty(&cpus) || most - least <= 1);
+    }
+}
+
+static void body_answers(struct direct *d)
+{
+    live(d, check_answers);
+}
+
+static void body_fast_busy(struct direct *d)
+{
+    live(d, check_fast_busy);
+}
+
+static void body_even(struct direct *d)
+{
+    live(d, check_even);
+}
+
+static void answers_are_allowed_reasoned_and_claims_exclusive(void **state)
+{
+    (void)state;
+    for_all(body_answers);
+}
+
+static void no_fast_cpu_is_idle_while_a_slow_one_has_two(void **state)
+{
+    (void)state;
+    for_all(body_fast_busy);
+}
+
+static void loads_are_even_within_a_type(void **state)
+{
+    (void)state;
+    for_all(body_even);
+}
+
+/* --- rules 1, 4 and 5 --- */
+
+/* Answers leave their padding open. */
+static bool same(const struct direct *a, const struct direct *b)
+{
+    for (size_t t = 0; t < a->n; t++) {
+        const struct asym_assignment *x = &a->ret[t], *y = &b->ret[t];
+        if (x->cpu != y->cpu || x->nice_delta != y->nice_delta || x->claim != y->claim || x->reason != y->reason ||
+            memcmp(x->figure, y->figure, sizeof x->figure) != 0)
+            return false;
+    }
+    return true;
+}
+
+static void body_same(struct direct *d)
+{
+    struct direct other;
+    setup(&other, d->policy, d->seed);
+    for (unsigned k = 0; k < 3; k++) {
+        plan(d);
+        plan(&other);
+        CHECK(d, same(d, &other));
+        follow(d);
+        follow(&other);
+        pass(d);
+        pass(&other);
+    }
+    teardown(&other);
+}
+
+static void the_same_input_and_state_give_the_same_answers_at_other_addresses(void **state)
+{
+    (void)state;
+    for_all(body_same);
+}
+
+static void check_sticky(struct direct *d)
+{
+    struct asym_assignment *before = items(d->n, sizeof *before);
+    memcpy(before, d->ret, d->n * sizeof *before);
+    follow(d);
+    d->interval = 0;
+    plan(d);
+    for (size_t t = 0; t < d->n; t++)
+        CHECK(d, d->ret[t].cpu == before[t].cpu && d->ret[t].claim == before[t].claim);
+    free(before);
+}
+
+static void body_sticky(struct direct *d)
+{
+    live(d, check_sticky);
+}
+
+static void a_second_plan_at_the_same_time_moves_nobody(void **state)
+{
+    (void)state;
+    for_all(body_sticky);
+}
+
+static void body_still(struct direct *d)
+{
+    plan(d);
+    for (unsigned k = 0; k < 3; k++) {
+        follow(d);
+        pass(d);
+        plan(d);
+        for (size_t t = 0; t < d->n; t++)
+            if (d->ret[t].reason == ASYM_WHY_MP_WAITS || d->ret[t].reason == ASYM_WHY_HAD_FAST_TIME)
+                return;
+        for (size_t t = 0; t < d->n; t++)
+            CHECK(d, d->ret[t].cpu < 0 || d->ret[t].cpu == d->threads[t].home);
+    }
+}
+
+static void without_turns_nobody_moves_as_time_passes(void **state)
+{
+    (void)state;
+    for_all(body_still);
+}
+
+/* Each size from nothing to enough by eighths: refused before anything is written to a state. */
+static void body_small_arena(struct direct *d)
+{
+    struct asym_arena arena;
+    plan(d);
+    follow(d);
+    pass(d);
+    size_t bytes = d->n * d->stride;
+    unsigned char *state = items(d->policy->state_size, 1), *states = items(bytes, 1);
+    memcpy(state, d->state, d->policy->state_size);
+    memcpy(states, d->states, bytes);
+    for (size_t k = 0; k < 8; k++) {
+        size_t size = d->memory_size * k / 8;
+        if (d->memory_size > 0)
+            CHECK(d, try_plan(d, size, &arena) == -ENOBUFS && arena.wanted > size);
+        CHECK(d, memcmp(state, d->state, d->policy->state_size) == 0 && memcmp(states, d->states, bytes) == 0);
+    }
+    CHECK(d, try_plan(d, d->memory_size, &arena) == 0);
+    free(state);
+    free(states);
+}
+
+static void a_small_arena_is_refused_before_state_is_changed(void **state)
+{
+    (void)state;
+    for_all(body_small_arena);
+}
+
+/* --- what each policy promises beyond the rules, whatever the masks --- */
+
+/* Of a CPU: the thread that holds it by class, or is alone there. */
+static int32_t holder_of(const struct direct *d, int cpu)
+{
+    int32_t holder = -1;
+    for (size_t t = 0; t < d->n; t++) {
+        if (d->ret[t].cpu != cpu)
+            continue;
+        if (d->ret[t].claim || holder < 0)
+            holder = (int32_t)t;
+    }
+    return holder;
+}
+
+static unsigned rank_in_pa(const struct asym_policy_thread *t)
+{
+    if (t->spinning)
+        return 3;
+    if (t->master || t->class == ASYM_CLASS_SP)
+        return 1;
+    return t->class == ASYM_CLASS_MP ? 2 : 3;
+}
+
+static void check_pa(struct direct *d)
+{
+    int32_t holders[ASYM_MAX_CPUS];
+    if (asym_mask_empty(&d->machine.slow))
+        return;
+    ASYM_MASK_FOREACH (c, &d->machine.fast)
+        holders[c] = holder_of(d, c);
+    for (size_t t = 0; t < d->n; t++) {
+        const struct asym_policy_thread *x = &d->threads[t];
+        struct asym_mask fast = asym_mask_and(x->may, &d->machine.fast);
+        CHECK(d, !d->ret[t].claim || rank_in_pa(x) < 3);
+        if (d->ret[t].claim || rank_in_pa(x) == 3)
+            continue;
+        /* It holds none: each that it may have is held by its betters, or its equals. */
+        ASYM_MASK_FOREACH (c, &fast) {
+            CHECK(d, holders[c] >= 0 && d->ret[holders[c]].claim);
+            const struct asym_policy_thread *h = &d->threads[holders[c]];
+            CHECK(d, rank_in_pa(h) <= rank_in_pa(x));
+            CHECK(d, rank_in_pa(x) != 1 || h->class_since <= x->class_since);
+        }
+    }
+}
+
+static void check_mintlp(struct direct *d)
+{
+    unsigned loads[ASYM_MAX_CPUS];
+    if (asym_mask_empty(&d->machine.slow))
+        return;
+    count_loads(d, loads);
+    for (size_t t = 0; t < d->n; t++) {
+        const struct asym_policy_thread *x = &d->threads[t];
+        struct asym_mask fast = asym_mask_and(x->may, &d->machine.fast);
+        if (!asym_mask_has(&d->machine.slow, d->ret[t].cpu))
+            continue;
+        ASYM_MASK_FOREACH (c, &fast) {
+            CHECK(d, loads[c] > 0);
+            int32_t h = holder_of(d, c);
+            /* those that may run on fast CPUs only may share one with its holder */
+            if (loads[c] > 1)
+                continue;
+            const struct asym_policy_thread *y = &d->threads[h];
+            CHECK(d, x->spinning >= y->spinning);
+            if (x->spinning == y->spinning)
+                CHECK(d, (int)(d->apps[y->app].runnable + 0.5) <= (int)(d->apps[x->app].runnable + 0.5));
+        }
+    }
+}
+
+static void check_busyfcs(struct direct *d)
+{
+    unsigned loads[ASYM_MAX_CPUS], cores[ASYM_MAX_CPUS] = {0};
+    struct asym_mask idle = {0};
+    count_loads(d, loads);
+    ASYM_MASK_FOREACH (c, &d->machine.usable)
+        cores[d->machine.cpus[c].core] += loads[c];
+    ASYM_MASK_FOREACH (c, &d->machine.fast)
+        if (cores[d->machine.cpus[c].core] == 0)
+            asym_mask_set(&idle, (unsigned)c);
+    for (size_t t = 0; t < d->n; t++)
+        if (asym_mask_has(&d->machine.slow, d->ret[t].cpu))
+            CHECK(d, !asym_mask_meets(d->threads[t].may, &idle));
+}
+
+static void for_seeds(const char *policy, void (*check)(struct direct *))
+{
+    for (unsigned seed = 0; seed < N_SEEDS; seed++) {
+        struct direct d;
+        setup(&d, asym_policy_find(policy), seed);
+        /* looking for holders is slow: fewer threads make up for more machines */
+        if (d.n < 1000)
+            live(&d, check);
+        teardown(&d);
+    }
+}
+
+static void pa_gives_no_fast_cpu_to_a_lower_class_that_a_higher_one_could_use(void **state)
+{
+    (void)state;
+    for_seeds("pa", check_pa);
+}
+
+static void mintlp_gives_no_fast_cpu_to_more_parallelism_than_waits_for_it(void **state)
+{
+    (void)state;
+    for_seeds("mintlp", check_mintlp);
+}
+
+static void busyfcs_leaves_no_fast_core_idle_while_a_slow_cpu_works(void **state)
+{
+    (void)state;
+    for_seeds("busyfcs", check_busyfcs);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(answers_are_allowed_reasoned_and_claims_exclusive),
+        cmocka_unit_test(no_fast_cpu_is_idle_while_a_slow_one_has_two),
+        cmocka_unit_test(loads_are_even_within_a_type),
+        cmocka_unit_test(the_same_input_and_state_give_the_same_answers_at_other_addresses),
+        cmocka_unit_test(a_second_plan_at_the_same_time_moves_nobody),
+        cmocka_unit_test(without_turns_nobody_moves_as_time_passes),
+        cmocka_unit_test(a_small_arena_is_refused_before_state_is_changed),
+        cmocka_unit_test(pa_gives_no_fast_cpu_to_a_lower_class_that_a_higher_one_could_use),
+        cmocka_unit_test(mintlp_gives_no_fast_cpu_to_more_parallelism_than_waits_for_it),
+        cmocka_unit_test(busyfcs_leaves_no_fast_core_idle_while_a_slow_cpu_works),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
