@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The guard, event by event: most tests here tell it of births themselves, late and in an order of their choice, as a
+ * starved guard sees them. Steers only what it started itself. Takes two CPUs; fails in words on one.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/mask.h"
+#include "linux/actuator.h"
+#include "linux/births.h"
+#include "linux/ledger.h"
+#include "linux/thread.h"
+#include "support/live.h"
+
+/* What a process of the tests can be told to do. */
+enum order { NOTHING, FORK, THREAD, EXEC, END };
+
+#define NODES 8
+
+/* A process that waits for orders, or (tgid not its own) a thread of one. */
+struct node {
+    atomic_int tid, tgid;
+    atomic_int order, child; /* FORK, THREAD: the node that it becomes */
+};
+
+static struct node *nodes; /* shared with all of them */
+static char dir[64];
+static struct asym_mask whole, first, last;
+static struct asym_ledger *ledger;
+static struct asym_actuator *actuator;
+
+static void run_node(struct node *n);
+
+static void *run_thread(void *node)
+{
+    run_node(node);
+    return NULL;
+}
+
+static void introduce(struct node *n)
+{
+    n->tgid = (int)getpid();
+    n->tid = (int)gettid();
+}
+
+static void run_node(struct node *n)
+{
+    for (introduce(n);;) {
+        pthread_t t;
+        struct node *child = &nodes[n->child];
+        switch (n->order) {
+        case FORK:
+            if (fork() == 0) {
+                n = child;
+                introduce(n);
+                continue;
+            }
+            break;
+        case THREAD:
+            pthread_create(&t, NULL, run_thread, child);
+            break;
+        case EXEC:
+            execlp("sleep", "sleep", "60", (char *)NULL);
+            break;
+        case END:
+            _exit(0);
+        default:
+            usleep(200);
+            continue;
+        }
+        n->order = NOTHING;
+    }
+}
+
+static void await(atomic_int *what)
+{
+    double end = asym_live_now() + 10;
+    while (*what == 0 && asym_live_now() < end)
+        asym_live_sleep(0.0002);
+    assert_true(*what != 0);
+}
+
+/* Node 0, with this nice value. */
+static void start_root(int nice)
+{
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        signal(SIGCHLD, SIG_IGN);
+        setpriority(PRIO_PROCESS, 0, nice);
+        run_node(nodes);
+    }
+    await(&nodes[0].tid);
+}
+
+static void grow(int parent, enum order order, int child)
+{
+    nodes[parent].child = child;
+    nodes[parent].order = (int)order;
+    await(&nodes[child].tid);
+}
+
+static void end_node(int k)
+{
+    double end = asym_live_now() + 10;
+    nodes[k].order = END;
+    while (asym_thread_is_of(nodes[k].tgid, nodes[k].tid) == 0 && asym_live_now() < end)
+        asym_live_sleep(0.0005);
+    assert_int_equal(asym_thread_is_of(nodes[k].tgid, nodes[k].tid), -ESRCH);
+}
+
+static bool has(int k, const struct asym_mask *mask)
+{
+    struct asym_mask found;
+    assert_int_equal(asym_thread_get_mask(nodes[k].tid, &found), 0);
+    return asym_mask_equal(&found, mask);
+}
+
+static int nice_of(int k)
+{
+    struct asym_thread_sched sched;
+    assert_int_equal(asym_thread_get_sched(nodes[k].tid, &sched), 0);
+    return sched.nice;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    assert_int_equal(asym_thread_get_mask(0, &whole), 0);
+    if (asym_mask_count(&whole) < 2)
+        fail_msg("these tests need two CPUs, there is one");
+    first = last = (struct asym_mask){0};
+    asym_mask_set(&first, (unsigned)asym_mask_next(&whole, 0));
+    asym_mask_set(&last, (unsigned)asym_mask_next(&whole, asym_mask_next(&whole, 0) + 1));
+    nodes = mmap(NULL, NODES * sizeof *nodes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(nodes != MAP_FAILED);
+    snprintf(dir, sizeof dir, "/tmp/asymd-guard-XXXXXX");
+    assert_non_null(mkdtemp(dir));
+    assert_int_equal(asym_ledger_open(dir, &ledger, NULL), 0);
+    assert_int_equal(asym_actuator_linux_new(ledger, &actuator), 0);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    char command[128];
+    (void)state;
+    for (int k = 0; k < NODES; k++)
+        if (nodes[k].tgid > 0 && asym_thread_is_of(nodes[k].tgid, nodes[k].tid) == 0)
+            kill(nodes[k].tgid, SIGKILL);
+    while (waitpid(-1, NULL, 0) > 0)
+        ;
+    munmap(nodes, NODES * sizeof *nodes);
+    actuator->close(actuator);
+    asym_ledger_close(ledger);
+    snprintf(command, sizeof command, "rm -rf %s", dir);
+    return system(command);
+}
+
+static int steer(int k, const struct asym_mask *expect, const struct asym_mask *mask, int expect_nice, int nice)
+{
+    struct asym_stat stat;
+    struct asym_outcome outcome;
+    assert_int_equal(asym_thread_get_stat(nodes[k].tgid, nodes[k].tid, &stat), 0);
+    const struct asym_action a = {.kind = ASYM_ACTION_STEER,
+                                  .id = {nodes[k].tid, nodes[k].tgid, stat.start},
+                                  .expect = *expect,
+                                  .mask = *mask,
+                                  .expect_nice = (int8_t)expect_nice,
+                                  .nice = (int8_t)nice};
+    assert_int_equal(actuator->apply(actuator, &a, 1, &outcome), 0);
+    return outcome.error;
+}
+
+static void tell(enum asym_birth_kind kind, int k, int parent, double later)
+{
+    struct asym_birth event = {
+        .kind = kind, .pid = nodes[k].tid, .tgid = nodes[k].tgid, .when = (asym_usec)((asym_live_now() + later) * 1e6)};
+    if (kind == ASYM_BIRTH_PROCESS)
+        event.parent_pid = nodes[parent].tid;
+    if (kind == ASYM_BIRTH_PROCESS || kind == ASYM_BIRTH_THREAD)
+        event.parent_tgid = nodes[parent].tgid;
+    asym_guard_on_birth(ledger, &event);
+}
+
+static void children_that_are_reported_after_the_release_are_repaired(void **state)
+{
+    (void)state;
+    start_root(0);
+    assert_int_equal(steer(0, &whole, &first, 0, 0), 0);
+    for (int k = 1; k <= 3; k++) {
+        grow(0, FORK, k);
+        assert_true(has(k, &first));
+    }
+    for (int k = 1; k <= 3; k++) {
+        tell(ASYM_BIRTH_PROCESS, k, 0, 0);
+        assert_true(has(0, &whole) && has(k, &whole));
+        assert_int_equal(asym_ledger_count(ledger), 0);
+    }
+}
+
+static void children_of_children_that_nobody_repaired_in_time_are_repaired(void **state)
+{
+    (void)state;
+    start_root(0);
+    assert_int_equal(steer(0, &whole, &first, 0, 0), 0);
+    for (int k = 1; k <= 4; k++)
+        grow(k - 1, FORK, k);
+    for (int k = 1; k <= 4; k++) {
+        assert_true(has(k, &first));
+        tell(ASYM_BIRTH_PROCESS, k, k - 1, 0);
+        assert_true(has(k, &whole));
+    }
+}
+
+static void children_of_a_child_that_is_gone_are_repaired(void **state)
+{
+    (void)state;
+    start_root(0);
+    assert_int_equal(steer(0, &whole, &first, 0, 0), 0);
+    grow(0, FORK, 1);
+    grow(1, FORK, 2);
+    end_node(1);
+    tell(ASYM_BIRTH_PROCESS, 1, 0, 0);
+    tell(ASYM_BIRTH_PROCESS, 2, 1, 0);
+    assert_true(has(2, &whole));
+}
+
+static void the_child_of_a_creator_that_is_gone_is_repaired(void **state)
+{
+    (void)state;
+    start_root(0);
+    assert_int_equal(steer(0, &whole, &first, 0, 0), 0);
+    grow(0, FORK, 1);
+    grow(0, FORK, 2);
+    nodes[0].order = END;
+    assert_int_equal(asym_live_wait(nodes[0].tgid), 0);
+    tell(ASYM_BIRTH_PROCESS, 1, 0, 0);
+    tell(ASYM_BIRTH_EXIT, 0, 0, 0);
+    tell(ASYM_BIRTH_PROCESS, 2, 0, 0);
+    assert_true(has(1, &whole) && has(2, &whole));
+    assert_int_equal(asym_ledger_count(ledger), 0);
+}
+
+static void threads_of_a_steered_process_and_their_children_are_repaired(void **state)
+{
+    (void)state;
+    start_root(0);
+    assert_int_equal(steer(0, &whole, &first, 0, 0), 0);
+    grow(0, THREAD, 1);
+    grow(1, FORK, 2);
+    assert_true(has(1, &first) && has(2, &first));
+    tell(ASYM_BIRTH_THREAD, 1, 0, 0);
+    assert_true(has(1, &whole));
+    /* A thread is no fork: the process stays steered. */
+    assert_true(has(0, &first));
+    assert_int_equal(asym_ledger_count(ledger), 1);
+    tell(ASYM_BIRTH_PROCESS, 2, 1, 0);
+    assert_true(has(2, &whole) && has(0, &whole));
+    assert_int_equal(asym_ledger_count(ledger), 0);
+}
+
+static void a_fork_from_any_thread_releases_all_of_the_process(void **state)
+{
+    (void)state;
+    start_root(0);
+    grow(0, THREAD, 1);
+    grow(0, THREAD, 2);
+    assert_int_equal(steer(0, &whole, &first, 0, 0), 0);
+    assert_int_equal(steer(1, &whole, &last, 0, -3), 0);
+    grow(2, FORK, 3);
+    tell(ASYM_BIRTH_PROCESS, 3, 2, 0);
+    assert_true(has(0, &whole) && has(1, &whole) && has(3, &whole));
+    assert_int_equal(nice_of(1), 0);
+    assert_int_equal(asym_ledger_count(ledger), 0);
+    assert_int_equal(steer(0, &whole, &first, 0, 0), -EAGAIN);
+}
+
+static void masks_of_their_own_choice_are_left_alone(void **state)
+{
+    (void)state;
+    start_root(0);
+    grow(0, THREAD, 1);
+    /* The leader has chosen what its thread was given: what its child has is the leader's. */
+    assert_int_equal(asym_thread_set_mask(nodes[0].tid, &first, false), 0);
+    assert_int_equal(steer(1, &whole, &first, 0, 0), 0);
+    grow(0, FORK, 2);
+    /* A child that has chosen something else before the guard came. */
+    grow(1, FORK, 3);
+    assert_int_equal(asym_thread_set_mask(nodes[3].tid, &last, false), 0);
+    tell(ASYM_BIRTH_PROCESS, 3, 1, 0);
+    tell(ASYM_BIRTH_PROCESS, 2, 0, 0);
+    assert_true(has(0, &first) && has(2, &first) && has(3, &last));
+    assert_true(has(1, &whole));
+    /* Born so long after the release that it cannot have inherited anything. */
+    grow(1, FORK, 4);
+    assert_int_equal(asym_thread_set_mask(nodes[4].tid, &first, false), 0);
+    tell(ASYM_BIRTH_PROCESS, 4, 1, 10);
+    assert_true(has(4, &first));
+}
+
+static void children_have_the_nice_value_that_their_creator_had(void **state)
+{
+    (void)state;
+    static const int from_to[][2] = {{0, -7}, {5, -7}, {10, 3}, {-4, -15}, {7, 0}};
+    for (size_t i = 0; i < sizeof from_to / sizeof *from_to; i++) {
+        const int own = from_to[i][0], boosted = from_to[i][1];
+        memset(nodes, 0, NODES * sizeof *nodes);
+        start_root(own);
+        assert_int_equal(steer(0, &whole, &first, own, boosted), 0);
+        assert_int_equal(nice_of(0), boosted);
+        grow(0, FORK, 1);
+        grow(1, FORK, 2);
+        tell(ASYM_BIRTH_PROCESS, 1, 0, 0);
+        tell(ASYM_BIRTH_PROCESS, 2, 1, 0);
+        for (int k = 0; k <= 2; k++)
+            assert_int_equal(nice_of(k), own);
+        struct asym_thread_sched sched;
+        for (int k = 0; k <= 2; k++) {
+            assert_int_equal(asym_thread_get_sched(nodes[k].tid, &sched), 0);
+            assert_false(sched.reset_on_fork);
+            kill(nodes[k].tgid, SIGKILL);
+        }
+    }
+}
+
+static void an_exec_gives_everything_back(void **state)
+{
+    (void)state;
+    start_root(0);
+    assert_int_equal(steer(0, &whole, &first, 0, -7), 0);
+    nodes[0].order = EXEC;
+    tell(ASYM_BIRTH_EXEC, 0, 0, 0);
+    assert_true(has(0, &whole));
+    assert_int_equal(nice_of(0), 0);
+    assert_int_equal(asym_ledger_count(ledger), 0);
+    assert_int_equal(steer(0, &whole, &first, 0, 0), -EAGAIN);
+}
+
+static void what_ends_is_forgotten(void **state)
+{
+    (void)state;
+    start_root(0);
+    grow(0, FORK, 1);
+    assert_int_equal(steer(1, &whole, &first, 0, 0), 0);
+    end_node(1);
+    tell(ASYM_BIRTH_EXIT, 1, 0, 0);
+    assert_int_equal(asym_ledger_count(ledger), 0);
+}
+
+/* Events of others, of the lost, and of nobody: nothing may change. */
+static void events_that_do_not_concern_it_change_nothing(void **state)
+{
+    (void)state;
+    start_root(0);
+    assert_int_equal(steer(0, &whole, &first, 0, 0), 0);
+    for (int kind = ASYM_BIRTH_PROCESS; kind <= ASYM_BIRTH_LOST; kind++) {
+        const struct asym_birth event = {.kind = (enum asym_birth_kind)kind,
+                                         .pid = INT32_MAX,
+                                         .tgid = INT32_MAX,
+                                         .parent_pid = INT32_MAX - 1,
+                                         .parent_tgid = INT32_MAX - 1,
+                                         .when = (asym_usec)(asym_live_now() * 1e6)};
+        asym_guard_on_birth(ledger, &event);
+        asym_guard_on_birth(ledger, &(struct asym_birth){.kind = (enum asym_birth_kind)kind});
+    }
+    assert_true(has(0, &first));
+    assert_int_equal(asym_ledger_count(ledger), 1);
+}
+
+/* The race itself, with the connector and the guard's thread. */
+
+static void guard_without_priority(void)
+{
+    for (int tid = (int)getpid() + 1, end = tid + 100000; tid < end; tid++)
+        if (asym_thread_is_of(getpid(), tid) == 0) {
+            assert_int_equal(sched_setscheduler(tid, SCHED_OTHER, &(struct sched_param){0}), 0);
+            return;
+        }
+    fail_msg("there is no second thread");
+}
+
+/* The first child of each process looks at once, sooner than any program that has to be loaded first. */
+static int narrow_first_children(int n, int in_program)
+{
+    int narrow = 0;
+    for (int i = 0; i < n; i++) {
+        int fds[2];
+        char seen = 0;
+        memset(nodes, 0, NODES * sizeof *nodes);
+        assert_int_equal(pipe(fds), 0);
+        pid_t pid = fork();
+        if (pid == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            nodes[0].tgid = nodes[0].tid = (int)getpid();
+            while (nodes[0].order == NOTHING)
+                usleep(200);
+            pid_t child = fork();
+            if (child == 0) {
+                dup2(fds[1], STDOUT_FILENO);
+                if (in_program)
+                    execlp("nproc", "nproc", (char *)NULL);
+                seen = (char)('0' + asym_live_cpus());
+                _exit(write(fds[1], &seen, 1) == 1 ? 0 : 1);
+            }
+            waitpid(child, NULL, 0);
+            _exit(0);
+        }
+        await(&nodes[0].tid);
+        assert_int_equal(steer(0, &whole, &first, 0, 0), 0);
+        nodes[0].order = FORK;
+        assert_int_equal(asym_live_wait(pid), 0);
+        assert_int_equal(read(fds[0], &seen, 1), 1);
+        narrow += seen == '1';
+        close(fds[0]);
+        close(fds[1]);
+        memset(nodes, 0, NODES * sizeof *nodes);
+    }
+    return narrow;
+}
+
+#define PROCESSES 200
+
+/* How often the first child loses the race is a figure to know, not a promise. */
+static void how_many_first_children_look_before_the_guard_comes(void **state)
+{
+    (void)state;
+    struct asym_births *births;
+    struct asym_error err;
+    for (int realtime = 1; realtime >= 0; realtime--) {
+        bool permitted;
+        if (asym_births_open(&births, &err) < 0)
+            fail_msg("this test needs the proc connector: %s", err.text);
+        assert_int_equal(asym_births_watch(births, asym_guard_on_birth, ledger, &permitted), 0);
+        if (!realtime && permitted)
+            guard_without_priority();
+        for (int loaded = 0; loaded <= 1; loaded++) {
+            const char *const argv[] = {"tests/load-spin", "4", "120", NULL};
+            pid_t load = loaded ? asym_live_start(argv, -1) : -1;
+            int program = narrow_first_children(PROCESSES, 1), at_once = narrow_first_children(PROCESSES, 0);
+            if (loaded)
+                asym_live_end(load, SIGKILL);
+            print_message("first children that saw fewer CPUs, guard %s, %s: nproc %d of %d, the bare child %d of %d\n",
+                          realtime ? (permitted ? "real-time" : "not permitted to be real-time") : "without priority",
+                          loaded ? "loaded" : "idle", program, PROCESSES, at_once, PROCESSES);
+        }
+        asym_births_close(births);
+        assert_int_equal(asym_ledger_count(ledger), 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        ROW(children_that_are_reported_after_the_release_are_repaired),
+        ROW(children_of_children_that_nobody_repaired_in_time_are_repaired),
+        ROW(children_of_a_child_that_is_gone_are_repaired),
+        ROW(the_child_of_a_creator_that_is_gone_is_repaired),
+        ROW(threads_of_a_steered_process_and_their_children_are_repaired),
+        ROW(a_fork_from_any_thread_releases_all_of_the_process),
+        ROW(masks_of_their_own_choice_are_left_alone),
+        ROW(children_have_the_nice_value_that_their_creator_had),
+        ROW(an_exec_gives_everything_back),
+        ROW(what_ends_is_forgotten),
+        ROW(events_that_do_not_concern_it_change_nothing),
+        ROW(how_many_first_children_look_before_the_guard_comes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
