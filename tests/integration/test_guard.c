@@ -66,7 +66,7 @@ static void run_node(struct node *n)
     for (introduce(n);;) {
         pthread_t t;
         struct node *child = &nodes[n->child];
-        switch (n->order) {
+        switch (atomic_load(&n->order)) {
         case FORK:
             if (fork() == 0) {
                 n = child;
