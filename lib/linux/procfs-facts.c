@@ -3,62 +3,35 @@
 #include "linux/procfs-internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/macro.h"
 #include "base/mask.h"
 #include "base/parse.h"
 
-/* Masks seldom differ; more contents than this means that most are no longer in use. */
-#define MASKS_MAX 4096
+/* Masks and cgroups seldom differ; more contents than this means that most are no longer in use. */
+#define MASKS_MAX   4096
+#define CGROUPS_MAX 4096
 
-/* Cgroups and cpusets are read anew this often. */
-#define CPUSET_AGE ASYM_SEC
+/* Which cgroup a process is in is read anew this often. */
+#define CGROUP_AGE ASYM_SEC
 
-void asym_mask_pool_done(struct asym_mask_pool *pool)
+/* Between two snapshots nobody looks at masks or paths: when there are too many, all are dropped and read again. */
+void asym_procfs_trim(struct asym_procfs *p)
 {
-    for (size_t i = 0; i < pool->n; i++)
-        free(pool->masks[i]);
-    free(pool->masks);
-    *pool = (struct asym_mask_pool){0};
-}
-
-const struct asym_mask *asym_mask_pool_get(struct asym_mask_pool *pool, const struct asym_mask *m)
-{
-    for (size_t i = 0; i < pool->n; i++)
-        if (asym_mask_equal(pool->masks[i], m))
-            return pool->masks[i];
-    struct asym_mask *copy = malloc(sizeof *copy);
-    if (!copy || asym_grow(&pool->masks, pool->n, &pool->capacity, sizeof(struct asym_mask *)) < 0) {
-        free(copy);
-        return NULL;
-    }
-    *copy = *m;
-    pool->masks[pool->n++] = copy;
-    return copy;
-}
-
-/* Between two snapshots nobody looks at masks: when there are too many, all are dropped and read again. */
-static void forget_masks(struct asym_procfs *p)
-{
+    if (p->masks.n <= MASKS_MAX && p->cgroups.n <= CGROUPS_MAX)
+        return;
     asym_mask_pool_done(&p->masks);
-    for (size_t i = 0; i < p->n_procs; i++)
-        for (uint32_t k = 0; k < p->procs[i]->n_threads; k++)
-            p->procs[i]->threads[k].affinity = p->procs[i]->threads[k].mask = NULL;
-    for (uint32_t i = 0; i < p->n_cgroups; i++)
-        p->cgroups[i].cpus = NULL;
-}
-
-void asym_facts_start(struct asym_procfs *p)
-{
-    if (p->masks.n > MASKS_MAX)
-        forget_masks(p);
+    asym_cgroups_clear(&p->cgroups);
+    for (size_t i = 0; i < p->n_procs; i++) {
+        struct asym_process *proc = p->procs[i];
+        proc->cpuset = proc->group = 0;
+        proc->fresh |= p->config.group == ASYM_GROUP_CGROUP;
+        for (uint32_t k = 0; k < proc->n_threads; k++)
+            proc->threads[k].affinity = proc->threads[k].mask = NULL;
+    }
 }
 
 static int status_mask(struct asym_procfs *p, const struct asym_process *proc, int32_t tid, struct asym_mask *ret)
@@ -67,123 +40,87 @@ static int status_mask(struct asym_procfs *p, const struct asym_process *proc, i
     const char *value;
     size_t len;
     snprintf(path, sizeof path, "proc/%d/task/%d/status", (int)proc->pid, (int)tid);
-    ssize_t n = asym_root_read(p->config.root, path, p->buffer, ASYM_PROCFS_BUFFER);
+    ssize_t n = asym_procfs_read(p, path, p->buffer, ASYM_PROCFS_BUFFER);
     if (n < 0)
         return (int)n;
     int r = asym_parse_status_line(p->buffer, (size_t)n, "Cpus_allowed", &value, &len);
-    return r < 0 ? r : asym_mask_parse_hex(value, len, ret);
+    return r < 0 ? -EINVAL : asym_mask_parse_hex(value, len, ret);
 }
 
 /*
  * sched_getaffinity costs half a microsecond, but hides offline CPUs; status shows them, at twenty. So the call tells
- * whether the file has to be read again. Both are cut to the possible CPUs: a kernel may print more bits than it has.
+ * whether the file has to be read again.
  */
-int asym_facts_mask(struct asym_procfs *p, const struct asym_process *proc, struct asym_pthread *t,
-                    const struct asym_mask **ret_mask)
+static int read_mask(struct asym_procfs *p, const struct asym_process *proc, struct asym_pthread *t)
 {
-    struct asym_mask now = {0};
+    struct asym_mask now = {0}, allowed;
     if (p->config.root->live) {
         if (sched_getaffinity(t->tid, sizeof now, (cpu_set_t *)(void *)&now) < 0)
             return -errno;
-        if (t->mask && t->affinity && asym_mask_equal(t->affinity, &now)) {
-            *ret_mask = t->mask;
+        if (t->mask && t->affinity && asym_mask_equal(t->affinity, &now))
             return 0;
-        }
+    } else if (t->mask) {
+        return 0;
     }
-    struct asym_mask allowed;
     int r = status_mask(p, proc, t->tid, &allowed);
     if (r < 0)
         return r;
-    allowed = asym_mask_and(&allowed, &p->possible);
+    allowed = asym_mask_and(&allowed, &p->cgroups.possible);
     t->affinity = asym_mask_pool_get(&p->masks, &now);
     t->mask = asym_mask_pool_get(&p->masks, &allowed);
-    if (!t->affinity || !t->mask)
+    return t->affinity && t->mask ? 0 : -ENOMEM;
+}
+
+void asym_procfs_read_cgroup(struct asym_procfs *p, struct asym_process *proc)
+{
+    char path[64];
+    const char *name;
+    size_t len;
+    int v1;
+    if (proc->cpuset != 0 && p->now - proc->cgroup_read_at < CGROUP_AGE)
+        return;
+    snprintf(path, sizeof path, "proc/%d/cgroup", (int)proc->pid);
+    ssize_t n = asym_procfs_read(p, path, p->buffer, ASYM_PROCFS_BUFFER);
+    if (n >= 0 && asym_parse_cgroup(p->buffer, (size_t)n, &name, &len, &v1) == 0)
+        proc->cpuset = asym_cgroups_find(&p->cgroups, v1 ? ASYM_HIERARCHY_CPUSET : ASYM_HIERARCHY_UNIFIED, name, len);
+    else
+        proc->cpuset = asym_cgroups_find(&p->cgroups, ASYM_HIERARCHY_UNIFIED, "/", 1);
+    if (n >= 0 && asym_parse_cgroup_name(p->buffer, (size_t)n, &name, &len) == 0)
+        proc->group = asym_cgroups_find(&p->cgroups, ASYM_HIERARCHY_NAMED, name, len);
+    proc->cgroup_read_at = p->now;
+}
+
+int asym_procfs_masks(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *t, struct asym_task *task)
+{
+    int r = read_mask(p, proc, t);
+    if (r < 0)
+        return r;
+    asym_procfs_read_cgroup(p, proc);
+    const struct asym_mask *cpus = asym_cgroups_cpus(&p->cgroups, proc->cpuset, p->now, &p->masks);
+    if (cpus)
+        cpus = asym_cgroups_for(&p->cgroups, cpus, t->mask, &p->masks);
+    if (!cpus)
         return -ENOMEM;
-    *ret_mask = t->mask;
+    task->mask = t->mask;
+    task->cpuset = cpus;
     return 0;
 }
 
-/* A cgroup without a cpuset of its own has its parent's. */
-static void read_cpuset(struct asym_procfs *p, struct asym_cgroup *g, asym_usec now)
-{
-    char path[4352], text[4096];
-    size_t len = strlen(g->path);
-    struct asym_mask cpus = p->possible;
-    for (;;) {
-        snprintf(path, sizeof path,
-                 g->v1 ? "sys/fs/cgroup/cpuset%.*s/cpuset.effective_cpus" : "sys/fs/cgroup%.*s/cpuset.cpus.effective",
-                 (int)len, g->path);
-        ssize_t n = asym_root_read(p->config.root, path, text, sizeof text);
-        struct asym_mask m;
-        if (n >= 0 && asym_mask_parse_list(text, (size_t)n, &m) == 0 && !asym_mask_empty(&m)) {
-            cpus = asym_mask_and(&m, &p->possible);
-            break;
-        }
-        if (len == 0)
-            break;
-        while (len > 0 && g->path[--len] != '/')
-            ;
-    }
-    /* Threads are kept off isolated CPUs unless they ask for them, which is a mask of their own choice. */
-    cpus = asym_mask_minus(&cpus, &p->isolated);
-    g->cpus = asym_mask_pool_get(&p->masks, &cpus);
-    g->read_at = now;
-}
-
-static uint32_t find_cgroup(struct asym_procfs *p, const char *path, size_t len, bool v1)
-{
-    for (uint32_t i = 0; i < p->n_cgroups; i++)
-        if (p->cgroups[i].v1 == v1 && strncmp(p->cgroups[i].path, path, len) == 0 && p->cgroups[i].path[len] == '\0')
-            return i + 1;
-    size_t capacity = p->cgroups_capacity;
-    if (asym_grow(&p->cgroups, p->n_cgroups, &capacity, sizeof *p->cgroups) < 0)
-        return 0;
-    p->cgroups_capacity = (uint32_t)capacity;
-    char *copy = strndup(path, len);
-    if (!copy)
-        return 0;
-    p->cgroups[p->n_cgroups++] = (struct asym_cgroup){.path = copy, .v1 = v1};
-    return p->n_cgroups;
-}
-
-const struct asym_mask *asym_facts_cpuset(struct asym_procfs *p, struct asym_process *proc, asym_usec now)
-{
-    if (proc->cgroup == 0 || now - proc->cgroup_read_at >= CPUSET_AGE) {
-        char path[64];
-        const char *group;
-        size_t len;
-        int v1;
-        snprintf(path, sizeof path, "proc/%d/cgroup", (int)proc->pid);
-        ssize_t n = asym_root_read(p->config.root, path, p->buffer, ASYM_PROCFS_BUFFER);
-        if (n >= 0 && asym_parse_cgroup(p->buffer, (size_t)n, &group, &len, &v1) == 0)
-            proc->cgroup = find_cgroup(p, len == 1 ? "" : group, len == 1 ? 0 : len, v1);
-        else
-            proc->cgroup = find_cgroup(p, "", 0, false);
-        proc->cgroup_read_at = now;
-    }
-    if (proc->cgroup == 0)
-        return asym_mask_pool_get(&p->masks, &p->possible);
-    struct asym_cgroup *g = &p->cgroups[proc->cgroup - 1];
-    if (!g->cpus || now - g->read_at >= CPUSET_AGE)
-        read_cpuset(p, g, now);
-    return g->cpus;
-}
-
-static const char *read_text(const struct asym_procfs *p, const struct asym_process *proc, const char *name, char *buf,
-                             size_t size)
+/* Arguments are parted by NULs: joined by spaces, as the rules want them. */
+static const char *read_cmdline(struct asym_procfs *p, const struct asym_process *proc)
 {
     char path[64];
-    snprintf(path, sizeof path, "proc/%d/%s", (int)proc->pid, name);
-    ssize_t n = asym_root_read(p->config.root, path, buf, size);
+    snprintf(path, sizeof path, "proc/%d/cmdline", (int)proc->pid);
+    ssize_t n = asym_procfs_read(p, path, p->buffer, ASYM_PROCFS_BUFFER);
     if (n < 0)
         return NULL;
-    while (n > 0 && buf[n - 1] == '\0')
+    while (n > 0 && p->buffer[n - 1] == '\0')
         n--;
     for (ssize_t i = 0; i < n; i++)
-        if (buf[i] == '\0')
-            buf[i] = ' ';
-    buf[n] = '\0';
-    return buf;
+        if (p->buffer[i] == '\0')
+            p->buffer[i] = ' ';
+    p->buffer[n] = '\0';
+    return p->buffer;
 }
 
 static const char *read_exe(const struct asym_procfs *p, const struct asym_process *proc, char *buf, size_t size)
@@ -197,14 +134,29 @@ static const char *read_exe(const struct asym_procfs *p, const struct asym_proce
     return buf;
 }
 
-/* Each fact costs a file, so only what some rule looks at is read, once per process and exec. */
-void asym_facts_rule(struct asym_procfs *p, struct asym_process *proc)
+/* The effective one; the owner of /proc/PID is root for a process that may not be dumped. */
+static uid_t read_uid(struct asym_procfs *p, const struct asym_process *proc)
 {
-    char exe[4096], cgroup[4096], path[64];
-    const char *group;
-    struct stat st;
+    char path[64];
+    const char *value;
     size_t len;
-    int v1;
+    uint64_t uid;
+    snprintf(path, sizeof path, "proc/%d/status", (int)proc->pid);
+    ssize_t n = asym_procfs_read(p, path, p->buffer, ASYM_PROCFS_BUFFER);
+    if (n < 0 || asym_parse_status_line(p->buffer, (size_t)n, "Uid", &value, &len) < 0)
+        return (uid_t)-1;
+    const char *second = memchr(value, '\t', len);
+    if (!second)
+        return (uid_t)-1;
+    len -= (size_t)(++second - value);
+    const char *stop = memchr(second, '\t', len);
+    return asym_parse_u64(second, stop ? (size_t)(stop - second) : len, &uid) < 0 ? (uid_t)-1 : (uid_t)uid;
+}
+
+/* Each fact costs a file, so only what some rule looks at is read, once per process and exec. */
+void asym_procfs_match(struct asym_procfs *p, struct asym_process *proc)
+{
+    char exe[4096];
     if (proc->matched)
         return;
     proc->matched = true;
@@ -214,17 +166,15 @@ void asym_facts_rule(struct asym_procfs *p, struct asym_process *proc)
     if (!needs)
         return;
     struct asym_rule_subject subject = {.comm = proc->comm, .uid = (uid_t)-1};
-    snprintf(path, sizeof path, "proc/%d", (int)proc->pid);
-    if (needs & ASYM_RULE_NEEDS_UID && fstatat(p->config.root->fd, path, &st, 0) == 0)
-        subject.uid = st.st_uid;
+    if (needs & ASYM_RULE_NEEDS_UID)
+        subject.uid = read_uid(p, proc);
     if (needs & ASYM_RULE_NEEDS_EXE)
         subject.exe = read_exe(p, proc, exe, sizeof exe);
-    if (needs & ASYM_RULE_NEEDS_CGROUP && read_text(p, proc, "cgroup", p->buffer, ASYM_PROCFS_BUFFER) &&
-        asym_parse_cgroup(p->buffer, strlen(p->buffer), &group, &len, &v1) == 0) {
-        snprintf(cgroup, sizeof cgroup, "%.*s", (int)len, group);
-        subject.cgroup = cgroup;
+    if (needs & ASYM_RULE_NEEDS_CGROUP) {
+        asym_procfs_read_cgroup(p, proc);
+        subject.cgroup = proc->group ? p->cgroups.groups[proc->group - 1].path : NULL;
     }
     if (needs & ASYM_RULE_NEEDS_CMDLINE)
-        subject.cmdline = read_text(p, proc, "cmdline", p->buffer, ASYM_PROCFS_BUFFER);
+        subject.cmdline = read_cmdline(p, proc);
     proc->rule = asym_rules_match(p->config.rules, &subject, &proc->rule_name);
 }

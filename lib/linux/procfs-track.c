@@ -1,291 +1,205 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which processes and threads there are: from birth events, or from directory listings. */
+/* Which processes there are, who they are, and whose descendants. */
 #include "linux/procfs-internal.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/macro.h"
-#include "base/parse.h"
 
 #define PF_KTHREAD 0x00200000u
 
-int asym_grow(void *array, size_t n, size_t *capacity, size_t size)
+/* More generations than any process has ancestors: a captured tree may hold a ring. */
+#define MAX_DEPTH 4096
+
+bool asym_procfs_follows(const struct asym_process *proc)
 {
-    if (n < *capacity)
-        return 0;
-    size_t larger = *capacity ? *capacity * 2 : 16;
-    void *grown = reallocarray(*(void **)array, larger, size);
-    if (!grown)
-        return -ENOMEM;
-    *(void **)array = grown;
-    *capacity = larger;
-    return 0;
+    return (proc->flags & (ASYM_PROC_KERNEL | ASYM_PROC_OUTSIDE | ASYM_PROC_FOREIGN_NS)) == 0;
 }
 
-static bool is_asked_for(const struct asym_procfs *p, int32_t pid)
+/* By number and start: who gets the number later was not asked for. */
+bool asym_procfs_wants(const struct asym_procfs *p, const struct asym_process *proc)
 {
     for (size_t i = 0; i < p->config.n_pids; i++)
-        if (p->pids[i] == pid)
+        if (p->wanted[i].pid == proc->pid && p->wanted[i].start == proc->start)
             return true;
     return p->config.n_pids == 0;
 }
 
-/* Inside: asked for, or descended from one that was. The walk is bounded, as ppids are read one after another. */
+/*
+ * Inside: asked for, or born of one that is inside. It is decided once, at the first sight: that a parent ends, and its
+ * children become another's, changes nothing.
+ */
 static bool is_inside(const struct asym_procfs *p, const struct asym_process *proc)
 {
-    for (int depth = 0; proc && depth < 4096; depth++) {
-        if (is_asked_for(p, proc->pid))
+    for (int depth = 0; depth < MAX_DEPTH; depth++) {
+        if (proc->decided)
+            return (proc->flags & ASYM_PROC_OUTSIDE) == 0;
+        if (asym_procfs_wants(p, proc))
             return true;
-        if (proc->ppid <= 0 || proc->ppid > p->pid_max)
+        const struct asym_process *parent = asym_pid_table_find(&p->by_pid, proc->ppid);
+        if (!parent || parent->start > proc->start)
             return false;
-        proc = p->by_pid[proc->ppid];
+        proc = parent;
     }
     return false;
 }
 
-static asym_usec born_at(const struct asym_procfs *p, uint64_t start)
+static void decide(struct asym_procfs *p, struct asym_process *proc)
 {
-    struct timespec boot, mono;
-    clock_gettime(CLOCK_BOOTTIME, &boot);
-    clock_gettime(CLOCK_MONOTONIC, &mono);
-    asym_usec now_boot = (asym_usec)boot.tv_sec * ASYM_SEC + (asym_usec)boot.tv_nsec / 1000;
-    asym_usec now = (asym_usec)mono.tv_sec * ASYM_SEC + (asym_usec)mono.tv_nsec / 1000;
-    asym_usec started = start * (ASYM_SEC / (asym_usec)p->ticks);
-    asym_usec age = now_boot > started ? now_boot - started : 0;
-    return now > age ? now - age : 1;
+    if (!is_inside(p, proc))
+        proc->flags |= ASYM_PROC_OUTSIDE;
+    proc->decided = true;
 }
 
-static int read_stat(const struct asym_procfs *p, int32_t pid, struct asym_stat *ret)
+/* stat has clock ticks since boot, suspension included, rounded down; of a captured machine only its age is known. */
+asym_usec asym_procfs_born_at(const struct asym_procfs *p, uint64_t start)
 {
-    char path[64], text[1024];
-    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
-    ssize_t n = asym_root_read(p->config.root, path, text, sizeof text);
-    return n < 0 ? (int)n : asym_parse_stat(text, (size_t)n, ret);
+    asym_usec started = start / p->ticks * ASYM_SEC + start % p->ticks * ASYM_SEC / p->ticks;
+    asym_usec now = p->config.root->live ? p->now + p->boot_ahead : p->uptime;
+    asym_usec age = now > started ? now - started : 0;
+    return p->now > age ? p->now - age : 1;
 }
 
 static void describe(struct asym_procfs *p, struct asym_process *proc, const struct asym_stat *stat)
 {
     proc->ppid = stat->ppid;
     proc->start = stat->start;
-    proc->born = born_at(p, stat->start);
+    proc->born = asym_procfs_born_at(p, stat->start);
     memcpy(proc->comm, stat->comm, sizeof proc->comm);
-    proc->flags = stat->flags & PF_KTHREAD ? ASYM_PROC_KERNEL : 0;
-    if (p->config.root->live && proc->pid == getpid())
-        proc->flags |= ASYM_PROC_SELF;
+    if (stat->flags & PF_KTHREAD)
+        proc->flags |= ASYM_PROC_KERNEL;
     if (p->foreign)
         proc->flags |= ASYM_PROC_FOREIGN_NS;
+    else if (p->config.root->live && proc->pid == getpid())
+        proc->flags |= ASYM_PROC_SELF;
 }
 
-struct asym_process *asym_track_process(struct asym_procfs *p, int32_t pid, bool newborn)
+static struct asym_process *enlist(struct asym_procfs *p, int32_t pid, const struct asym_stat *stat, bool newborn)
 {
-    struct asym_stat stat;
-    if (pid <= 0 || pid > p->pid_max ||
-        asym_grow(&p->procs, p->n_procs, &p->capacity, sizeof(struct asym_process *)) < 0)
-        return NULL;
-    if (p->by_pid[pid])
-        asym_track_drop(p, p->by_pid[pid]);
-    int r = read_stat(p, pid, &stat);
-    if (r < 0) {
-        p->sight.n_denied += r == -EACCES || r == -EPERM;
+    struct asym_process *proc = NULL;
+    if (asym_procfs_grow(&p->procs, p->n_procs, &p->capacity, sizeof(struct asym_process *)) == 0)
+        proc = malloc(sizeof *proc);
+    if (!proc) {
+        p->rescan = true;
         return NULL;
     }
-    struct asym_process *proc = calloc(1, sizeof *proc);
-    if (!proc)
+    *proc = (struct asym_process){.pid = pid, .index = p->n_procs, .fresh = true, .stale_threads = true};
+    describe(p, proc, stat);
+    /* A clock of the process by its number, as clock_getcpuclockid makes it, which asks the kernel only whether it may. */
+    if (p->config.root->live && !p->foreign && clock_getcpuclockid(pid, &proc->clock) != 0) {
+        free(proc);
         return NULL;
-    proc->pid = pid;
-    proc->fresh = true;
-    proc->stale_threads = true;
-    describe(p, proc, &stat);
-    if (p->config.root->live && clock_getcpuclockid(pid, &proc->clock) != 0)
-        proc->denied = true;
-    proc->index = p->n_procs;
+    }
+    /* Known from the start, so that the first listing does not take it for one that was there before. */
+    if ((newborn && asym_procfs_follows(proc) && asym_procfs_add_thread(proc, pid, true, 0) < 0) ||
+        asym_pid_table_add(&p->by_pid, proc) < 0) {
+        p->rescan = true;
+        free(proc->threads);
+        free(proc);
+        return NULL;
+    }
     p->procs[p->n_procs++] = proc;
-    p->by_pid[pid] = proc;
-    if (newborn && proc->flags == 0 && is_inside(p, proc))
-        asym_track_thread(p, proc, pid, true);
     return proc;
 }
 
-void asym_track_drop_thread(struct asym_procfs *p, struct asym_process *proc, uint32_t i)
+struct asym_process *asym_procfs_track(struct asym_procfs *p, int32_t pid, bool newborn)
 {
-    if (proc->threads[i].fd >= 0) {
-        close(proc->threads[i].fd);
-        p->n_kept--;
+    struct asym_stat stat;
+    int r = asym_procfs_read_stat(p, pid, 0, &stat);
+    struct asym_process *known = asym_pid_table_find(&p->by_pid, pid);
+    if (known && r == 0 && known->start == stat.start)
+        return known;
+    if (known)
+        asym_procfs_drop(p, known);
+    if (r < 0) {
+        if (r == -EACCES || r == -EPERM)
+            p->sight.n_denied++;
+        else if (!asym_procfs_gone(r) && r != -EINVAL)
+            p->rescan = true;
+        return NULL;
     }
-    proc->threads[i] = proc->threads[--proc->n_threads];
+    return enlist(p, pid, &stat, newborn);
 }
 
-void asym_track_drop(struct asym_procfs *p, struct asym_process *proc)
+void asym_procfs_drop(struct asym_procfs *p, struct asym_process *proc)
 {
-    while (proc->n_threads > 0)
-        asym_track_drop_thread(p, proc, proc->n_threads - 1);
+    for (uint32_t i = 0; i < proc->n_threads; i++)
+        asym_procfs_release(p, &proc->threads[i]);
     p->procs[proc->index] = p->procs[--p->n_procs];
     p->procs[proc->index]->index = proc->index;
-    p->by_pid[proc->pid] = NULL;
+    asym_pid_table_remove(&p->by_pid, proc->pid);
     free(proc->threads);
     free(proc);
 }
 
-struct asym_pthread *asym_track_thread(struct asym_procfs *p, struct asym_process *proc, int32_t tid, bool newborn)
+/* Without events a fork is known by its child only, and when it was by when it is found. */
+static void note_parent(struct asym_procfs *p, const struct asym_process *child)
 {
-    size_t capacity = proc->capacity;
-    (void)p;
-    /* Numbers mostly rise: then there is nothing to look for. */
-    for (uint32_t i = 0; tid <= proc->max_tid && i < proc->n_threads; i++)
-        if (proc->threads[i].tid == tid)
-            return &proc->threads[i];
-    if (asym_grow(&proc->threads, proc->n_threads, &capacity, sizeof *proc->threads) < 0)
-        return NULL;
-    proc->capacity = (uint32_t)capacity;
-    struct asym_pthread *t = &proc->threads[proc->n_threads++];
-    *t = (struct asym_pthread){.tid = tid, .fd = -1, .newborn = newborn};
-    proc->max_tid = ASYM_MAX(proc->max_tid, tid);
-    proc->fresh = true;
-    return t;
+    struct asym_process *parent = asym_pid_table_find(&p->by_pid, child->ppid);
+    if (parent && parent->start <= child->start)
+        parent->last_fork = p->now;
 }
 
-static int pid_of(const char *name)
+struct asym_process *asym_procfs_verify(struct asym_procfs *p, struct asym_process *proc)
 {
-    uint64_t n;
-    return asym_parse_u64(name, strlen(name), &n) == 0 && n > 0 && n < INT32_MAX ? (int)n : 0;
-}
-
-static DIR *open_directory(const struct asym_procfs *p, const char *path)
-{
-    int fd = asym_root_openat(p->config.root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
-    if (fd >= 0 && !d)
-        close(fd);
-    return d;
-}
-
-/* The listing comes in the order in which the threads were found: the search goes on from the last hit. */
-int asym_track_threads(struct asym_procfs *p, struct asym_process *proc)
-{
-    char path[64];
-    snprintf(path, sizeof path, "proc/%d/task", (int)proc->pid);
-    DIR *d = open_directory(p, path);
-    if (!d)
-        return -errno;
-    uint32_t before = proc->n_threads, hint = 0;
-    bool *alive = calloc(before + 1, sizeof *alive);
-    for (struct dirent *e; alive && (e = readdir(d));) {
-        int tid = pid_of(e->d_name);
-        uint32_t tried = 0;
-        while (tried < before && proc->threads[hint].tid != tid) {
-            hint = hint + 1 < before ? hint + 1 : 0;
-            tried++;
-        }
-        if (tried < before)
-            alive[hint] = true;
-        else if (tid > 0)
-            asym_track_thread(p, proc, tid, p->turns > 0);
+    struct asym_stat stat;
+    int r = asym_procfs_read_stat(p, proc->pid, 0, &stat);
+    proc->doubtful = false;
+    if (r == 0 && stat.start == proc->start) {
+        memcpy(proc->comm, stat.comm, sizeof proc->comm);
+        proc->matched = false;
+        proc->stale_threads = proc->fresh = true;
+        return proc;
     }
-    for (uint32_t i = before; alive && i-- > 0;)
-        if (!alive[i])
-            asym_track_drop_thread(p, proc, i);
-    free(alive);
-    closedir(d);
-    proc->stale_threads = false;
+    if (r < 0 && !asym_procfs_gone(r))
+        return proc;
+    const int32_t pid = proc->pid;
+    asym_procfs_drop(p, proc);
+    proc = r == 0 ? enlist(p, pid, &stat, true) : NULL;
+    if (proc) {
+        decide(p, proc);
+        note_parent(p, proc);
+    }
+    return proc;
+}
+
+static int take_process(struct asym_procfs *p, struct asym_process *none, int32_t pid)
+{
+    (void)none;
+    struct asym_process *proc = asym_pid_table_find(&p->by_pid, pid);
+    if (!proc) {
+        proc = asym_procfs_track(p, pid, p->turns > 0);
+        if (proc && p->turns > 0)
+            note_parent(p, proc);
+    } else if (p->verifying) {
+        proc = asym_procfs_verify(p, proc);
+    }
+    if (proc)
+        proc->seen = p->listings;
     return 0;
 }
 
-/* Without events a fork is known by its child only. */
-static void note_parent(struct asym_procfs *p, const struct asym_process *child, asym_usec now)
+int asym_procfs_list_all(struct asym_procfs *p)
 {
-    if (child->ppid > 0 && child->ppid <= p->pid_max && p->by_pid[child->ppid])
-        p->by_pid[child->ppid]->last_fork = now;
-}
-
-int asym_track_all(struct asym_procfs *p)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    asym_usec now = (asym_usec)t.tv_sec * ASYM_SEC + (asym_usec)t.tv_nsec / 1000;
-    DIR *d = open_directory(p, "proc");
-    if (!d)
-        return -errno;
-    p->scans++;
-    for (struct dirent *e; (e = readdir(d));) {
-        int pid = pid_of(e->d_name);
-        if (pid <= 0 || pid > p->pid_max)
-            continue;
-        struct asym_process *proc = p->by_pid[pid];
-        if (!proc) {
-            proc = asym_track_process(p, pid, p->turns > 0);
-            if (proc && p->turns > 0)
-                note_parent(p, proc, now);
-        }
-        if (proc)
-            proc->seen = p->scans;
-    }
-    closedir(d);
-    for (size_t i = p->n_procs; i-- > 0;)
-        if (p->procs[i]->seen != p->scans)
-            asym_track_drop(p, p->procs[i]);
-    for (size_t i = 0; i < p->n_procs; i++) {
-        struct asym_process *proc = p->procs[i];
-        if (!is_inside(p, proc))
-            proc->flags |= ASYM_PROC_OUTSIDE;
-        proc->stale_threads |= p->rescan;
-        proc->fresh |= p->rescan;
-    }
+    p->listings++;
+    p->sight.n_denied = 0;
+    p->verifying = p->rescan;
     p->rescan = false;
-    return 0;
-}
-
-static void take_event(void *ctx, const struct asym_birth *event)
-{
-    struct asym_procfs *p = ctx;
-    struct asym_process *proc = event->tgid > 0 && event->tgid <= p->pid_max ? p->by_pid[event->tgid] : NULL;
-    struct asym_process *parent = event->parent_tgid > 0 && event->parent_tgid <= p->pid_max
-                                      ? p->by_pid[event->parent_tgid]
-                                      : NULL;
-    switch (event->kind) {
-    case ASYM_BIRTH_PROCESS:
-        if (parent)
-            parent->last_fork = event->when;
-        proc = asym_track_process(p, event->tgid, true);
-        if (proc && p->config.n_pids > 0 && (!parent || parent->flags & ASYM_PROC_OUTSIDE) &&
-            !is_asked_for(p, proc->pid))
-            proc->flags |= ASYM_PROC_OUTSIDE;
-        break;
-    case ASYM_BIRTH_THREAD:
-        if (proc && !proc->flags)
-            asym_track_thread(p, proc, event->pid, true);
-        break;
-    case ASYM_BIRTH_EXEC:
-        if (proc) {
-            struct asym_stat stat;
-            proc->matched = false;
-            proc->stale_threads = proc->fresh = true;
-            if (read_stat(p, proc->pid, &stat) == 0)
-                memcpy(proc->comm, stat.comm, sizeof proc->comm);
-        }
-        break;
-    case ASYM_BIRTH_EXIT:
-        for (uint32_t i = 0; proc && event->pid != event->tgid && i < proc->n_threads; i++)
-            if (proc->threads[i].tid == event->pid)
-                asym_track_drop_thread(p, proc, i);
-        /* A leader may end before its threads: whether the process is gone is asked, not concluded. */
-        if (proc && event->pid == event->tgid)
-            proc->fresh = proc->stale_threads = true;
-        break;
-    case ASYM_BIRTH_LOST:
+    int r = asym_procfs_list(p, "proc", take_process, NULL);
+    if (r < 0) {
         p->rescan = true;
-        p->sight.n_lost_events++;
-        break;
+        return r;
     }
-}
-
-int asym_track_events(struct asym_procfs *p)
-{
-    return asym_births_drain(p->config.births, take_event, p);
+    for (size_t i = p->n_procs; i-- > 0;)
+        if (p->procs[i]->seen != p->listings)
+            asym_procfs_drop(p, p->procs[i]);
+    /* Numbers go round, so that a child may be listed before its parent. */
+    for (size_t i = 0; i < p->n_procs; i++)
+        if (!p->procs[i]->decided)
+            decide(p, p->procs[i]);
+    return 0;
 }

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,62 +13,59 @@
 #include "base/mask.h"
 #include "base/parse.h"
 
-/* Descriptors left to everything else: the ledger, sockets, directories being listed, files opened for one read. */
-#define DESCRIPTORS_RESERVED 64
+/* /proc/PID/task has this many links beside one for each thread. */
+#define TASK_LINKS 2
 
 static struct asym_procfs *of(struct asym_source *source)
 {
     return (struct asym_procfs *)(void *)((char *)source - offsetof(struct asym_procfs, source));
 }
 
-static asym_usec monotonic(void)
+static asym_usec read_clock(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (asym_usec)t.tv_sec * ASYM_SEC + (asym_usec)t.tv_nsec / 1000;
-}
-
-static void forget_all(struct asym_procfs *p)
-{
-    while (p->n_procs > 0)
-        asym_track_drop(p, p->procs[p->n_procs - 1]);
 }
 
 static void procfs_close(struct asym_source *source)
 {
     struct asym_procfs *p = of(source);
-    forget_all(p);
+    while (p->n_procs > 0)
+        asym_procfs_drop(p, p->procs[p->n_procs - 1]);
+    asym_pid_table_done(&p->by_pid);
     asym_mask_pool_done(&p->masks);
-    for (uint32_t i = 0; i < p->n_cgroups; i++)
-        free(p->cgroups[i].path);
-    free(p->cgroups);
+    asym_cgroups_done(&p->cgroups);
     free(p->procs);
-    free(p->by_pid);
-    free(p->pids);
+    free(p->wanted);
     free(p->buffer);
+    free(p->entries);
+    free(p->listed);
     free(p->apps);
     free(p->out_procs);
     free(p->tasks);
+    free(p->sorted);
     free(p);
 }
 
-/* Without events a thread that came or went shows in the link count of task/, at 0.6 us. */
+/*
+ * Without events a thread that came or went shows in the link count of task/, at 0.6 us. It is compared with the threads
+ * known, not with the count before: what a listing missed stays to be seen.
+ */
 static void notice_threads(struct asym_procfs *p, struct asym_process *proc)
 {
     char path[64];
     struct stat st;
     snprintf(path, sizeof path, "proc/%d/task", (int)proc->pid);
-    if (fstatat(p->config.root->fd, path, &st, 0) < 0 || (uint32_t)st.st_nlink == proc->nlink)
-        return;
-    proc->nlink = (uint32_t)st.st_nlink;
-    proc->stale_threads = proc->fresh = true;
+    if (fstatat(p->config.root->fd, path, &st, 0) == 0 && st.st_nlink != proc->n_threads + TASK_LINKS)
+        proc->stale_threads = true;
 }
 
 /* Tier 1: has it used a CPU since the last look? Returns -ESRCH when it is gone. */
 static int has_moved(struct asym_procfs *p, struct asym_process *proc)
 {
     struct timespec t;
-    if (!p->config.root->live || proc->denied)
+    if (!p->config.root->live)
         return 1;
     if (clock_gettime(proc->clock, &t) < 0)
         return -ESRCH;
@@ -79,124 +75,51 @@ static int has_moved(struct asym_procfs *p, struct asym_process *proc)
     return moved;
 }
 
-static bool is_followed(const struct asym_process *proc)
-{
-    return (proc->flags & (ASYM_PROC_KERNEL | ASYM_PROC_OUTSIDE)) == 0;
-}
-
-static uint64_t hash_text(const char *s)
-{
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-    for (; *s; s++)
-        h = (h ^ (unsigned char)*s) * UINT64_C(0x100000001b3);
-    return h;
-}
-
-static int list_process(struct asym_procfs *p, const struct asym_process *proc, const struct asym_process_sums *sums)
-{
-    if (asym_grow(&p->out_procs, p->n_out_procs, &p->out_procs_capacity, sizeof *p->out_procs) < 0 ||
-        asym_grow(&p->apps, p->n_apps, &p->apps_capacity, sizeof *p->apps) < 0)
-        return -ENOMEM;
-    struct asym_app *app = &p->apps[p->n_apps];
-    *app = (struct asym_app){
-        .id = {.tid = proc->pid, .tgid = proc->pid, .start = proc->start},
-        .first_task = sums->first_task,
-        .n_tasks = sums->n_tasks,
-        .n_threads = proc->n_threads,
-        .runnable_instant = sums->instant,
-        .runnable_mean = sums->runnable,
-    };
-    memcpy(app->comm, proc->comm, sizeof app->comm);
-    if (p->config.group == ASYM_GROUP_CGROUP && proc->cgroup > 0) {
-        app->cgroup = p->cgroups[proc->cgroup - 1].path;
-        app->id = (struct asym_taskid){.start = hash_text(app->cgroup)};
-    }
-    p->out_procs[p->n_out_procs] = (struct asym_proc){
-        .id = {.tid = proc->pid, .tgid = proc->pid, .start = proc->start},
-        .ppid = proc->ppid,
-        .app = (uint32_t)p->n_apps,
-        .flags = proc->flags,
-        .born = proc->born,
-        .last_fork = proc->last_fork,
-        .rule = proc->rule,
-        .rule_name = proc->rule_name,
-    };
-    for (uint32_t i = 0; i < sums->n_tasks; i++)
-        p->tasks[sums->first_task + i].proc = (uint32_t)p->n_out_procs;
-    p->n_apps++;
-    p->n_out_procs++;
-    return 0;
-}
-
-static int look_at(struct asym_procfs *p, struct asym_process *proc, asym_usec now, asym_usec interval)
+static int look_at(struct asym_procfs *p, struct asym_process *proc, asym_usec interval)
 {
     struct asym_process_sums sums;
-    if (!p->config.births)
-        notice_threads(p, proc);
     int moved = has_moved(p, proc);
     if (moved < 0)
         return moved;
-    p->sight.n_threads += proc->n_threads;
-    if (!moved && !proc->runnable && !proc->fresh)
-        return 0;
-    int r = asym_scan_process(p, proc, now, interval, &sums);
-    if (r < 0)
-        return r;
-    return sums.n_tasks > 0 ? list_process(p, proc, &sums) : 0;
-}
-
-/* By application, then as they were found: processes of one cgroup come to stand together. */
-static int by_app(const void *a, const void *b)
-{
-    const struct asym_app *x = a, *y = b;
-    if (x->id.start != y->id.start)
-        return x->id.start < y->id.start ? -1 : 1;
-    return (x->first_task > y->first_task) - (x->first_task < y->first_task);
-}
-
-/* Each process was listed as an application of its own: merge those of one cgroup, and move their threads together. */
-static int merge_cgroups(struct asym_procfs *p)
-{
-    ASYM_AUTO_FREE struct asym_task *tasks = malloc((p->n_tasks + 1) * sizeof *tasks);
-    size_t n_tasks = 0, n_apps = 0;
-    if (!tasks)
-        return -ENOMEM;
-    qsort(p->apps, p->n_apps, sizeof *p->apps, by_app);
-    for (size_t i = 0; i < p->n_apps; i++) {
-        struct asym_app part = p->apps[i];
-        bool first = n_apps == 0 || p->apps[n_apps - 1].id.start != part.id.start ||
-                     p->apps[n_apps - 1].id.tgid != part.id.tgid;
-        struct asym_app *app = &p->apps[first ? n_apps++ : n_apps - 1];
-        memcpy(tasks + n_tasks, p->tasks + part.first_task, part.n_tasks * sizeof *tasks);
-        for (uint32_t k = 0; k < part.n_tasks; k++)
-            p->out_procs[tasks[n_tasks + k].proc].app = (uint32_t)(n_apps - 1);
-        if (first) {
-            *app = part;
-            app->first_task = (uint32_t)n_tasks;
-        } else {
-            app->n_tasks += part.n_tasks;
-            app->n_threads += part.n_threads;
-            app->runnable_instant += part.runnable_instant;
-            app->runnable_mean += part.runnable_mean;
-        }
-        n_tasks += part.n_tasks;
+    if (!p->config.births && p->config.root->live)
+        notice_threads(p, proc);
+    if (moved || proc->runnable || proc->fresh || proc->stale_threads) {
+        int r = asym_procfs_scan(p, proc, interval, &sums);
+        if (r == 0 && sums.n_tasks > 0)
+            r = asym_procfs_list_process(p, proc, &sums);
+        if (r < 0)
+            return r;
     }
-    memcpy(p->tasks, tasks, n_tasks * sizeof *tasks);
-    p->n_apps = n_apps;
+    p->sight.n_threads += proc->n_threads;
+    p->sight.n_denied += proc->denied;
+    if (proc->group)
+        p->cgroups.groups[proc->group - 1].n_threads += proc->n_threads;
     return 0;
+}
+
+/* One whose number has gone to another is looked at once more, as that other. */
+static int look_at_what_it_is(struct asym_procfs *p, struct asym_process *proc, asym_usec interval)
+{
+    int r = look_at(p, proc, interval);
+    if (r == -ESTALE) {
+        proc = asym_procfs_verify(p, proc);
+        r = proc && asym_procfs_follows(proc) ? look_at(p, proc, interval) : 0;
+    }
+    if (proc && r == -ESRCH)
+        asym_procfs_drop(p, proc);
+    return r == -ENOMEM ? r : 0;
 }
 
 /* Births and deaths first, so that what is read next is what there is. */
 static int take_stock(struct asym_procfs *p)
 {
-    int r = 0;
-    if (p->config.births && p->turns > 0)
-        r = asym_track_events(p);
-    if (r < 0)
+    if (p->config.births && p->turns > 0 && asym_procfs_take_events(p) < 0)
         p->rescan = true;
-    if (!p->config.births || p->turns == 0 || p->rescan)
-        return asym_track_all(p);
-    return 0;
+    if (p->config.births && p->turns > 0 && !p->rescan)
+        return 0;
+    int r = asym_procfs_list_all(p);
+    /* What is known can be looked at without; the listing is tried again at the next look. */
+    return p->turns > 0 && (r == -EMFILE || r == -ENFILE || r == -ENOMEM) ? 0 : r;
 }
 
 void asym_procfs_missing(const struct asym_machine *m, const char *ret_missing[ASYM_N_SIGNALS])
@@ -209,63 +132,99 @@ void asym_procfs_missing(const struct asym_machine *m, const char *ret_missing[A
                                        : NULL;
 }
 
-static int procfs_next(struct asym_source *source, struct asym_snapshot *ret)
+static void begin_turn(struct asym_procfs *p)
 {
-    struct asym_procfs *p = of(source);
-    asym_facts_start(p);
-    int r = take_stock(p);
-    if (r < 0)
-        return r;
-    p->n_apps = p->n_out_procs = p->n_tasks = 0;
-    p->sight.n_threads = p->sight.n_unkept = p->sight.n_foreign = 0;
-    asym_usec now = monotonic(), interval = p->last && p->config.root->live ? now - p->last : 0;
+    asym_usec boot = read_clock(CLOCK_BOOTTIME);
+    p->now = read_clock(CLOCK_MONOTONIC);
+    p->boot_ahead = boot > p->now ? boot - p->now : 0;
+    /* Descriptors given up for want of them come back one a turn. */
+    p->kept_max += p->kept_max < p->kept_limit;
+    p->n_listed = p->n_apps = p->n_tasks = 0;
+    asym_procfs_trim(p);
+    for (uint32_t i = 0; i < p->cgroups.n; i++)
+        p->cgroups.groups[i].n_threads = 0;
+}
+
+static int look_at_all(struct asym_procfs *p, asym_usec interval)
+{
     for (size_t i = p->n_procs; i-- > 0;) {
         struct asym_process *proc = p->procs[i];
         p->sight.n_foreign += (proc->flags & ASYM_PROC_FOREIGN_NS) != 0;
-        if (!is_followed(proc))
+        if (!asym_procfs_follows(proc))
             continue;
-        r = look_at(p, proc, now, interval);
-        if (r == -ESRCH)
-            asym_track_drop(p, proc);
-        else if (r < 0)
+        int r = look_at_what_it_is(p, proc, interval);
+        if (r < 0)
             return r;
     }
-    if (p->config.group == ASYM_GROUP_CGROUP && (r = merge_cgroups(p)) < 0)
+    return asym_procfs_make_apps(p);
+}
+
+static int procfs_next(struct asym_source *source, struct asym_snapshot *ret)
+{
+    struct asym_procfs *p = of(source);
+    begin_turn(p);
+    int r = take_stock(p);
+    if (r < 0)
+        return r;
+    const uint32_t denied = p->sight.n_denied;
+    p->sight.n_threads = p->sight.n_unkept = p->sight.n_foreign = 0;
+    if (p->config.root->live)
+        p->now = read_clock(CLOCK_MONOTONIC);
+    asym_usec interval = p->last && p->config.root->live ? p->now - p->last : 0;
+    r = look_at_all(p, interval);
+    if (r < 0)
         return r;
     p->sight.n_procs = (uint32_t)p->n_procs;
-    p->last = now;
+    p->last = p->now;
     p->turns++;
     *ret = (struct asym_snapshot){
-        .now = now,
+        .now = p->now,
         .interval = interval,
         .machine = p->config.machine,
         .apps = p->apps,
         .procs = p->out_procs,
-        .tasks = p->tasks,
+        .tasks = p->config.group == ASYM_GROUP_CGROUP ? p->sorted : p->tasks,
         .n_apps = p->n_apps,
-        .n_procs = p->n_out_procs,
+        .n_procs = p->n_listed,
         .n_tasks = p->n_tasks,
         .sight = p->sight,
     };
+    p->sight.n_denied = denied;
     asym_procfs_missing(p->config.machine, ret->missing);
+    if (p->no_schedstat)
+        ret->missing[ASYM_SIGNAL_RUNNABLE] = "this kernel has no /proc/PID/schedstat (CONFIG_SCHED_INFO)";
     return 1;
 }
 
-/* A /proc of another PID namespace than ours (a container's view of its host's) shows numbers that are not ours. */
-static bool is_foreign(const struct asym_root *root)
+/*
+ * Numbers in /proc are those of the PID namespace it was mounted in. In a child namespace's own /proc, and in the parent's
+ * looking down at its children, they are ours: such processes can be read and steered. They are not where asymd is in a
+ * child namespace and sees the /proc of one above it (a container with its host's /proc mounted): then the line NSpid of
+ * our own status has a number for each level between, or we are not to be found there at all.
+ */
+static bool is_foreign(struct asym_procfs *p)
 {
-    char text[32];
+    const char *value;
+    size_t len;
     uint64_t pid;
-    ssize_t n = readlinkat(root->fd, "proc/self", text, sizeof text);
-    return root->live && (n <= 0 || asym_parse_u64(text, (size_t)n, &pid) < 0 || pid != (uint64_t)getpid());
+    if (!p->config.root->live)
+        return false;
+    ssize_t n = asym_procfs_read(p, "proc/self/status", p->buffer, ASYM_PROCFS_BUFFER);
+    if (n < 0)
+        return true;
+    /* A kernel without PID namespaces has no such line. */
+    return asym_parse_status_line(p->buffer, (size_t)n, "NSpid", &value, &len) == 0 &&
+           (asym_parse_u64(value, len, &pid) < 0 || pid != (uint64_t)getpid());
 }
 
-static bool has_hidepid(const struct asym_root *root)
+/* Only where it hides something from us: who may trace everything, as root may, sees all. */
+static bool has_hidepid(struct asym_procfs *p)
 {
-    char text[65536];
-    if (asym_root_read(root, "proc/mounts", text, sizeof text) < 0)
+    const struct asym_root *root = p->config.root;
+    if (!root->live || asym_procfs_read(p, "proc/mounts", p->buffer, ASYM_PROCFS_BUFFER) < 0)
         return false;
-    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+    char *rest = p->buffer;
+    for (char *line; (line = strsep(&rest, "\n"));) {
         const char *option = strstr(line, " /proc proc ") ? strstr(line, "hidepid=") : NULL;
         if (option && option[8] != '0' && strncmp(option + 8, "off", 3) != 0)
             return faccessat(root->fd, "proc/1/stat", R_OK, AT_EACCESS) < 0;
@@ -273,77 +232,72 @@ static bool has_hidepid(const struct asym_root *root)
     return false;
 }
 
-static void read_cpus(const struct asym_root *root, const char *path, struct asym_mask *ret)
+static bool lacks_schedstat(const struct asym_root *root)
 {
-    char text[8192];
-    struct asym_mask m;
-    ssize_t n = asym_root_read(root, path, text, sizeof text);
-    if (n >= 0 && asym_mask_parse_list(text, (size_t)n, &m) == 0)
-        *ret = m;
+    struct stat st;
+    return root->live && fstatat(root->fd, "proc/self/schedstat", &st, 0) < 0 && errno == ENOENT;
 }
 
-static int32_t read_pid_max(const struct asym_root *root)
+/* "12345.67 98765.43": seconds since boot, idle seconds. */
+static asym_usec read_uptime(struct asym_procfs *p)
 {
-    char text[32];
-    uint64_t n;
-    ssize_t len = asym_root_read(root, "proc/sys/kernel/pid_max", text, sizeof text);
-    if (len < 0 || asym_parse_u64(text, (size_t)len, &n) < 0 || n < 1 || n > 4194304)
-        return 4194304;
-    return (int32_t)n;
-}
-
-static size_t keepable(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur <= DESCRIPTORS_RESERVED)
+    double seconds;
+    ssize_t n = asym_procfs_read(p, "proc/uptime", p->buffer, ASYM_PROCFS_BUFFER);
+    const char *stop = n > 0 ? memchr(p->buffer, ' ', (size_t)n) : NULL;
+    if (!stop || asym_parse_number(p->buffer, (size_t)(stop - p->buffer), &seconds) < 0 || seconds > 1e12)
         return 0;
-    return (size_t)limit.rlim_cur - DESCRIPTORS_RESERVED;
+    return (asym_usec)(seconds * (double)ASYM_SEC);
 }
 
-static int check_pids(const struct asym_procfs *p, struct asym_error *err)
+static int find_wanted(struct asym_procfs *p, struct asym_error *err)
 {
     for (size_t i = 0; i < p->config.n_pids; i++) {
-        char path[64];
-        struct stat st;
-        snprintf(path, sizeof path, "proc/%d/task", (int)p->pids[i]);
-        if (p->pids[i] > p->pid_max || fstatat(p->config.root->fd, path, &st, 0) < 0)
-            return asym_fail(err, -ESRCH, "--pid=%d: there is no such process", (int)p->pids[i]);
+        struct asym_stat stat;
+        const int32_t pid = p->config.pids[i];
+        int r = asym_procfs_read_stat(p, pid, 0, &stat);
+        if (r < 0)
+            return asym_fail(err, asym_procfs_gone(r) ? -ESRCH : r, "--pid=%d: %s", (int)pid,
+                             asym_procfs_gone(r) ? "there is no such process" : strerror(-r));
+        p->wanted[i] = (struct asym_wanted){.pid = pid, .start = stat.start};
     }
+    p->config.pids = NULL;
     return 0;
+}
+
+static int set_up(struct asym_procfs *p, struct asym_error *err)
+{
+    const struct asym_procfs_config *config = &p->config;
+    struct stat st;
+    p->wanted = calloc(config->n_pids + 1, sizeof *p->wanted);
+    p->buffer = malloc(ASYM_PROCFS_BUFFER);
+    p->entries = malloc(ASYM_PROCFS_ENTRIES);
+    if (!p->wanted || !p->buffer || !p->entries)
+        return asym_fail(err, -ENOMEM, "no memory to observe");
+    if (fstatat(config->root->fd, "proc", &st, 0) < 0)
+        return asym_fail(err, -ENOENT, "%s: there is no proc directory in it", config->root->path);
+    const long ticks = sysconf(_SC_CLK_TCK);
+    p->ticks = ticks > 0 ? (uint64_t)ticks : 100;
+    p->kept_max = p->kept_limit = config->root->live ? asym_procfs_keepable() : 0;
+    p->foreign = is_foreign(p);
+    p->no_schedstat = lacks_schedstat(config->root);
+    p->uptime = config->root->live ? 0 : read_uptime(p);
+    asym_cgroups_init(&p->cgroups, config->root, &config->machine->online);
+    p->sight = (struct asym_sight){
+        .hidepid = has_hidepid(p),
+        .births = config->births != NULL,
+        .births_why = config->births_why,
+    };
+    return find_wanted(p, err);
 }
 
 int asym_procfs_new(const struct asym_procfs_config *config, struct asym_source **ret_source, struct asym_error *err)
 {
-    struct stat st;
-    if (fstatat(config->root->fd, "proc", &st, 0) < 0)
-        return asym_fail(err, -ENOENT, "%s: there is no proc directory in it", config->root->path);
     struct asym_procfs *p = calloc(1, sizeof *p);
     if (!p)
         return asym_fail(err, -ENOMEM, "no memory to observe");
     p->source = (struct asym_source){.next = procfs_next, .close = procfs_close};
     p->config = *config;
-    p->pid_max = read_pid_max(config->root);
-    p->pids = malloc((config->n_pids + 1) * sizeof *p->pids);
-    p->by_pid = calloc((size_t)p->pid_max + 1, sizeof(struct asym_process *));
-    p->buffer = malloc(ASYM_PROCFS_BUFFER);
-    if (!p->pids || !p->by_pid || !p->buffer) {
-        procfs_close(&p->source);
-        return asym_fail(err, -ENOMEM, "no memory to observe");
-    }
-    if (config->n_pids > 0)
-        memcpy(p->pids, config->pids, config->n_pids * sizeof *p->pids);
-    p->kept_max = keepable();
-    p->ticks = sysconf(_SC_CLK_TCK);
-    p->foreign = is_foreign(config->root);
-    p->possible = config->machine->online;
-    read_cpus(config->root, "sys/devices/system/cpu/possible", &p->possible);
-    read_cpus(config->root, "sys/devices/system/cpu/isolated", &p->isolated);
-    p->sight = (struct asym_sight){
-        .hidepid = has_hidepid(config->root),
-        .births = config->births != NULL,
-        .births_why = config->births_why,
-    };
-    int r = check_pids(p, err);
+    int r = set_up(p, err);
     if (r < 0) {
         procfs_close(&p->source);
         return r;
@@ -362,7 +316,11 @@ void asym_procfs_set_rules(struct asym_source *source, const struct asym_rules *
     }
 }
 
+/* Of which cgroup an idle process is, is not known while processes are the applications. */
 void asym_procfs_set_group(struct asym_source *source, enum asym_grouping group)
 {
-    of(source)->config.group = group;
+    struct asym_procfs *p = of(source);
+    p->config.group = group;
+    for (size_t i = 0; i < p->n_procs; i++)
+        p->procs[i]->fresh |= group == ASYM_GROUP_CGROUP;
 }

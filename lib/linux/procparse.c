@@ -2,6 +2,7 @@
 #include "linux/procparse.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/macro.h"
@@ -10,10 +11,14 @@
 /* Fields of stat behind the name, numbered as in proc(5). */
 enum { STATE = 3, PPID = 4, FLAGS = 9, NICE = 19, START = 22, PROCESSOR = 39, POLICY = 41, LAST = POLICY };
 
-static const char *last_parenthesis(const char *text, size_t len)
-{
-    return memrchr(text, ')', len);
-}
+/* What a kernel can say there; the others are not looked at. */
+static const struct {
+    int field;
+    int64_t min, max;
+} ranges[] = {
+    {PPID, 0, INT32_MAX},  {FLAGS, 0, UINT32_MAX},     {NICE, -20, 19},
+    {START, 0, INT64_MAX}, {PROCESSOR, -1, INT32_MAX}, {POLICY, 0, UINT8_MAX},
+};
 
 /* Negative numbers come in fields nobody asks for, and in nice. */
 static int number(const char **at, const char *end, int64_t *ret)
@@ -37,18 +42,21 @@ static int number(const char **at, const char *end, int64_t *ret)
 
 int asym_parse_stat(const char *text, size_t len, struct asym_stat *ret)
 {
-    const char *open = memchr(text, '(', len), *close = last_parenthesis(text, len), *end = text + len;
+    const char *open = memchr(text, '(', len), *close = memrchr(text, ')', len), *end = text + len;
     int64_t field[LAST + 1] = {0};
-    struct asym_stat s = {.state = '\0'};
-    if (!open || !close || close < open || end - close < 4 || close[1] != ' ')
+    if (!open || !close || close < open || end - close < 4 || close[1] != ' ' || close[3] != ' ')
         return -EINVAL;
-    s.state = close[2];
+    struct asym_stat s = {.state = close[2]};
+    if (s.state < '!' || s.state > '~')
+        return -EINVAL;
     const char *at = close + 3;
     for (int i = STATE + 1; i <= LAST; i++)
         if (number(&at, end, &field[i]) < 0)
             return -EINVAL;
-    size_t n = ASYM_MIN((size_t)(close - open - 1), sizeof s.comm - 1);
-    memcpy(s.comm, open + 1, n);
+    for (size_t i = 0; i < ASYM_LENGTH(ranges); i++)
+        if (field[ranges[i].field] < ranges[i].min || field[ranges[i].field] > ranges[i].max)
+            return -EINVAL;
+    memcpy(s.comm, open + 1, ASYM_MIN((size_t)(close - open - 1), sizeof s.comm - 1));
     s.ppid = (int32_t)field[PPID];
     s.flags = (uint32_t)field[FLAGS];
     s.nice = (int8_t)field[NICE];
@@ -92,41 +100,72 @@ int asym_parse_status_line(const char *text, size_t len, const char *key, const 
 }
 
 /* Is word one of the comma-separated names? */
-static int lists(const char *names, size_t len, const char *word)
+static bool lists(const char *names, size_t len, const char *word)
 {
     size_t n = strlen(word);
     for (size_t i = 0; i + n <= len; i++)
         if ((i == 0 || names[i - 1] == ',') && memcmp(names + i, word, n) == 0 && (i + n == len || names[i + n] == ','))
-            return 1;
-    return 0;
+            return true;
+    return false;
 }
 
-int asym_parse_cgroup(const char *text, size_t len, const char **ret_path, size_t *ret_len, int *ret_v1)
+struct piece {
+    const char *path; /* NULL: no such line */
+    size_t len;
+};
+
+/* The three hierarchies of "N:CONTROLLERS:PATH" lines that are of interest. */
+struct hierarchies {
+    struct piece unified, cpuset, named;
+};
+
+static void find_hierarchies(const char *text, size_t len, struct hierarchies *h)
 {
-    const char *end = text + len, *unified = NULL;
-    size_t unified_len = 0;
+    const char *end = text + len;
+    *h = (struct hierarchies){0};
     for (const char *line = text; line < end;) {
         const char *stop = memchr(line, '\n', (size_t)(end - line));
         if (!stop)
             stop = end;
         const char *a = memchr(line, ':', (size_t)(stop - line));
         const char *b = a ? memchr(a + 1, ':', (size_t)(stop - a - 1)) : NULL;
-        if (b && lists(a + 1, (size_t)(b - a - 1), "cpuset")) {
-            *ret_path = b + 1;
-            *ret_len = (size_t)(stop - b - 1);
-            *ret_v1 = 1;
-            return 0;
-        }
-        if (b && b == a + 1) {
-            unified = b + 1;
-            unified_len = (size_t)(stop - b - 1);
+        if (b && b + 1 < stop && b[1] == '/') {
+            const struct piece piece = {b + 1, (size_t)(stop - b - 1)};
+            if (b == a + 1)
+                h->unified = piece;
+            else if (lists(a + 1, (size_t)(b - a - 1), "cpuset"))
+                h->cpuset = piece;
+            else if (lists(a + 1, (size_t)(b - a - 1), "name=systemd"))
+                h->named = piece;
         }
         line = stop + 1;
     }
-    if (!unified)
+}
+
+int asym_parse_cgroup(const char *text, size_t len, const char **ret_path, size_t *ret_len, int *ret_v1)
+{
+    struct hierarchies h;
+    find_hierarchies(text, len, &h);
+    const struct piece *found = h.cpuset.path ? &h.cpuset : &h.unified;
+    if (!found->path)
         return -ENOENT;
-    *ret_path = unified;
-    *ret_len = unified_len;
-    *ret_v1 = 0;
+    *ret_path = found->path;
+    *ret_len = found->len;
+    *ret_v1 = found == &h.cpuset;
+    return 0;
+}
+
+int asym_parse_cgroup_name(const char *text, size_t len, const char **ret_path, size_t *ret_len)
+{
+    struct hierarchies h;
+    find_hierarchies(text, len, &h);
+    const struct piece *const order[] = {&h.unified, &h.named, &h.cpuset}, *found = NULL;
+    for (size_t i = 0; i < ASYM_LENGTH(order); i++)
+        if (order[i]->path && (!found || (found->len == 1 && order[i]->len > 1)))
+            found = order[i];
+    if (!found)
+        return -ENOENT;
+    *ret_path = found->path;
+    *ret_len = found->len;
     return 0;
 }

@@ -22,7 +22,7 @@ struct asym_stat {
 
 /**
  * The name may hold anything, ')' and newlines included: it ends at the last ')'.
- * Returns 0; -EINVAL when it is not a stat file.
+ * Returns 0; -EINVAL when it is not a stat file: a field missing, not a number, or out of its range.
  */
 int asym_parse_stat(const char *text, size_t len, struct asym_stat *ret);
 
@@ -40,5 +40,11 @@ int asym_parse_status_line(const char *text, size_t len, const char *key, const 
  * 1), else the unified one ("0::/path"). *ret_v1 says which. 0; -ENOENT.
  */
 int asym_parse_cgroup(const char *text, size_t len, const char **ret_path, size_t *ret_len, int *ret_v1);
+
+/**
+ * The path that tells services and containers apart: the unified hierarchy's, unless that is "/" and systemd's own
+ * ("name=systemd", where version 1 is in use) or the cpuset's says more. 0; -ENOENT.
+ */
+int asym_parse_cgroup_name(const char *text, size_t len, const char **ret_path, size_t *ret_len);
 
 #endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "linux/cpuset.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mask.h"
+
+/* A cpuset is read anew this often. */
+#define CPUSET_AGE ASYM_SEC
+
+static int read_list(const struct asym_root *root, const char *path, struct asym_mask *ret)
+{
+    char text[ASYM_MASK_LIST_MAX + 2];
+    ssize_t n = asym_root_read(root, path, text, sizeof text);
+    return n < 0 ? (int)n : asym_mask_parse_list(text, (size_t)n, ret);
+}
+
+void asym_cgroups_init(struct asym_cgroups *c, const struct asym_root *root, const struct asym_mask *fallback)
+{
+    *c = (struct asym_cgroups){.root = root};
+    if (read_list(root, "sys/devices/system/cpu/possible", &c->possible) < 0 || asym_mask_empty(&c->possible))
+        c->possible = *fallback;
+    if (read_list(root, "sys/devices/system/cpu/isolated", &c->isolated) < 0)
+        c->isolated = (struct asym_mask){0};
+}
+
+void asym_cgroups_clear(struct asym_cgroups *c)
+{
+    for (uint32_t i = 0; i < c->n; i++)
+        free(c->groups[i].path);
+    c->n = 0;
+}
+
+void asym_cgroups_done(struct asym_cgroups *c)
+{
+    asym_cgroups_clear(c);
+    free(c->groups);
+    c->groups = NULL;
+    c->capacity = 0;
+}
+
+static uint64_t hash_of(const char *s, size_t len)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < len; i++)
+        h = (h ^ (unsigned char)s[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+uint32_t asym_cgroups_find(struct asym_cgroups *c, enum asym_hierarchy hierarchy, const char *path, size_t len)
+{
+    if (len == 0) {
+        path = "/";
+        len = 1;
+    }
+    uint64_t hash = hash_of(path, len);
+    for (uint32_t i = 0; i < c->n; i++) {
+        const struct asym_cgroup *g = &c->groups[i];
+        if (g->hash == hash && g->hierarchy == hierarchy && strncmp(g->path, path, len) == 0 && g->path[len] == '\0')
+            return i + 1;
+    }
+    if (c->n == c->capacity) {
+        size_t larger = c->capacity ? c->capacity * 2 : 16;
+        struct asym_cgroup *grown = reallocarray(c->groups, larger, sizeof *grown);
+        if (!grown)
+            return 0;
+        c->groups = grown;
+        c->capacity = larger;
+    }
+    char *copy = strndup(path, len);
+    if (!copy)
+        return 0;
+    c->groups[c->n++] = (struct asym_cgroup){.path = copy, .hash = hash, .hierarchy = hierarchy};
+    return c->n;
+}
+
+/* Version 2, where the hierarchy is mounted alone or beside version 1's, and version 1. */
+static const struct {
+    enum asym_hierarchy hierarchy;
+    const char *mount, *file;
+} places[] = {
+    {ASYM_HIERARCHY_UNIFIED, "sys/fs/cgroup", "cpuset.cpus.effective"},
+    {ASYM_HIERARCHY_UNIFIED, "sys/fs/cgroup/unified", "cpuset.cpus.effective"},
+    {ASYM_HIERARCHY_CPUSET, "sys/fs/cgroup/cpuset", "cpuset.effective_cpus"},
+    /* Mounted with noprefix, or by a kernel that lacks the effective set (before 3.17). */
+    {ASYM_HIERARCHY_CPUSET, "sys/fs/cgroup/cpuset", "cpuset.cpus"},
+    {ASYM_HIERARCHY_CPUSET, "sys/fs/cgroup/cpuset", "effective_cpus"},
+};
+
+static int read_effective(const struct asym_cgroups *c, const struct asym_cgroup *g, size_t len, struct asym_mask *ret)
+{
+    char path[8192];
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        if (places[i].hierarchy != g->hierarchy)
+            continue;
+        int n = snprintf(path, sizeof path, "%s%.*s/%s", places[i].mount, (int)len, g->path, places[i].file);
+        if (n > 0 && (size_t)n < sizeof path && read_list(c->root, path, ret) == 0 && !asym_mask_empty(ret))
+            return 0;
+    }
+    return -1;
+}
+
+/* Seen from inside a cgroup namespace, what lies outside begins with "/..": nothing below it is ours to read. */
+static bool leads_out(const char *path)
+{
+    return strncmp(path, "/..", 3) == 0 && (path[3] == '/' || path[3] == '\0');
+}
+
+const struct asym_mask *asym_cgroups_cpus(struct asym_cgroups *c, uint32_t id, asym_usec now,
+                                          struct asym_mask_pool *pool)
+{
+    if (id == 0)
+        return asym_mask_pool_get(pool, &c->possible);
+    struct asym_cgroup *g = &c->groups[id - 1];
+    if (g->cpus && now - g->read_at < CPUSET_AGE)
+        return g->cpus;
+    struct asym_mask cpus = c->possible, m;
+    for (size_t len = leads_out(g->path) ? 0 : strlen(g->path);;) {
+        while (len > 0 && g->path[len - 1] == '/')
+            len--;
+        if (read_effective(c, g, len, &m) == 0) {
+            m = asym_mask_and(&m, &c->possible);
+            cpus = asym_mask_empty(&m) ? cpus : m;
+            break;
+        }
+        if (len == 0)
+            break;
+        while (len > 0 && g->path[len - 1] != '/')
+            len--;
+    }
+    g->cpus = asym_mask_pool_get(pool, &cpus);
+    g->read_at = now;
+    return g->cpus;
+}
+
+const struct asym_mask *asym_cgroups_for(const struct asym_cgroups *c, const struct asym_mask *cpus,
+                                         const struct asym_mask *mask, struct asym_mask_pool *pool)
+{
+    if (!asym_mask_meets(cpus, &c->isolated))
+        return cpus;
+    struct asym_mask left_out = asym_mask_minus(&c->isolated, mask);
+    struct asym_mask rest = asym_mask_minus(cpus, &left_out);
+    return asym_mask_empty(&rest) ? cpus : asym_mask_pool_get(pool, &rest);
+}

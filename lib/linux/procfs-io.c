@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Files and directories of /proc, and the descriptors kept for them. */
+#include "linux/procfs-internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/macro.h"
+
+/*
+ * Descriptors left to everything else: the ledger, sockets, directories being listed, files opened for one read. Of a
+ * small limit a quarter.
+ */
+#define DESCRIPTORS_RESERVED 64
+
+/* How many kept ones are closed when an open fails for want of descriptors. */
+#define DESCRIPTORS_SHED 32
+
+/* struct linux_dirent64 of the kernel, which getdents64 fills in; glibc has it only behind readdir's own allocation. */
+struct entry {
+    uint64_t inode;
+    int64_t offset;
+    unsigned short size;
+    unsigned char type;
+    char name[];
+};
+
+bool asym_procfs_gone(int error)
+{
+    return error == -ENOENT || error == -ESRCH;
+}
+
+int asym_procfs_grow(void *array, size_t n, size_t *capacity, size_t size)
+{
+    if (n < *capacity)
+        return 0;
+    size_t larger = *capacity ? *capacity * 2 : 4;
+    void *grown = reallocarray(*(void **)array, larger, size);
+    if (!grown)
+        return -ENOMEM;
+    *(void **)array = grown;
+    *capacity = larger;
+    return 0;
+}
+
+/* Somebody else has taken what we counted on: give way, and keep no more than is left. */
+static bool shed(struct asym_procfs *p)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < p->n_procs && n < DESCRIPTORS_SHED; i++)
+        for (uint32_t k = 0; k < p->procs[i]->n_threads && n < DESCRIPTORS_SHED; k++)
+            if (p->procs[i]->threads[k].fd >= 0) {
+                asym_procfs_release(p, &p->procs[i]->threads[k]);
+                n++;
+            }
+    p->kept_max = p->n_kept;
+    return n > 0;
+}
+
+int asym_procfs_open(struct asym_procfs *p, const char *path, int flags)
+{
+    int fd = asym_root_openat(p->config.root, path, flags);
+    if ((fd == -EMFILE || fd == -ENFILE) && shed(p))
+        fd = asym_root_openat(p->config.root, path, flags);
+    return fd;
+}
+
+ssize_t asym_procfs_read(struct asym_procfs *p, const char *path, char *buf, size_t size)
+{
+    ssize_t n = asym_root_read(p->config.root, path, buf, size);
+    if ((n == -EMFILE || n == -ENFILE) && shed(p))
+        n = asym_root_read(p->config.root, path, buf, size);
+    return n;
+}
+
+int asym_procfs_read_stat(struct asym_procfs *p, int32_t pid, int32_t tid, struct asym_stat *ret)
+{
+    char path[64], text[1024];
+    ssize_t n;
+    if (tid)
+        snprintf(path, sizeof path, "proc/%d/task/%d/stat", (int)pid, (int)tid);
+    else
+        snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
+    if (p->config.root->live) {
+        /* The kernel gives it whole in one read: no second one to learn that there is no more. */
+        ASYM_AUTO_CLOSE int fd = asym_procfs_open(p, path, O_RDONLY);
+        if (fd < 0)
+            return fd;
+        n = read(fd, text, sizeof text);
+        n = n < 0 ? -errno : n;
+    } else {
+        n = asym_root_read(p->config.root, path, text, sizeof text);
+    }
+    return n < 0 ? (int)n : asym_parse_stat(text, (size_t)n, ret);
+}
+
+static int32_t number_of(const char *name)
+{
+    int64_t n = 0;
+    for (const char *c = name; *c; c++) {
+        if (*c < '0' || *c > '9' || n > INT32_MAX / 10)
+            return 0;
+        n = n * 10 + (*c - '0');
+    }
+    return n <= INT32_MAX && name[0] != '0' ? (int32_t)n : 0;
+}
+
+int asym_procfs_list(struct asym_procfs *p, const char *path,
+                     int (*fn)(struct asym_procfs *p, struct asym_process *proc, int32_t number),
+                     struct asym_process *proc)
+{
+    ASYM_AUTO_CLOSE int fd = asym_procfs_open(p, path, O_RDONLY | O_DIRECTORY);
+    if (fd < 0)
+        return fd;
+    for (;;) {
+        long n = syscall(SYS_getdents64, fd, p->entries, ASYM_PROCFS_ENTRIES);
+        if (n < 0)
+            return -errno;
+        if (n == 0)
+            return 0;
+        for (long at = 0; at < n;) {
+            const struct entry *e = (const struct entry *)(const void *)(p->entries + at);
+            int32_t number = number_of(e->name);
+            int r = number > 0 ? fn(p, proc, number) : 0;
+            if (r < 0)
+                return r;
+            at += e->size;
+        }
+    }
+}
+
+static size_t in_use(void)
+{
+    char buf[4096];
+    size_t count = 0;
+    ASYM_AUTO_CLOSE int fd = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (long n; fd >= 0 && (n = syscall(SYS_getdents64, fd, buf, sizeof buf)) > 0;)
+        for (long at = 0; at < n; count++)
+            at += ((const struct entry *)(const void *)(buf + at))->size;
+    return count;
+}
+
+size_t asym_procfs_keepable(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return 0;
+    size_t all = limit.rlim_cur > 1 << 20 ? 1 << 20 : (size_t)limit.rlim_cur;
+    size_t spoken_for = in_use() + ASYM_MIN((size_t)DESCRIPTORS_RESERVED, all / 4);
+    return all > spoken_for ? all - spoken_for : 0;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The threads of a process: an array by tid. Those that have ended are marked, and swept out together. */
+#include "linux/procfs-internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Index of the first thread whose tid is not below. Numbers mostly rise, so that the end is tried first. */
+static uint32_t position(const struct asym_process *proc, int32_t tid)
+{
+    uint32_t low = 0, high = proc->n_threads;
+    if (high > 0 && proc->threads[high - 1].tid < tid)
+        return high;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (proc->threads[middle].tid < tid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+struct asym_pthread *asym_procfs_find_thread(const struct asym_process *proc, int32_t tid)
+{
+    uint32_t i = position(proc, tid);
+    return i < proc->n_threads && proc->threads[i].tid == tid ? &proc->threads[i] : NULL;
+}
+
+int asym_procfs_add_thread(struct asym_process *proc, int32_t tid, bool newborn, asym_usec born)
+{
+    struct asym_pthread *t = asym_procfs_find_thread(proc, tid);
+    if (t && !t->gone)
+        return 0;
+    if (!t) {
+        if (asym_procfs_grow(&proc->threads, proc->n_threads, &proc->capacity, sizeof *proc->threads) < 0)
+            return -ENOMEM;
+        uint32_t i = position(proc, tid);
+        t = &proc->threads[i];
+        memmove(t + 1, t, (proc->n_threads - i) * sizeof *t);
+        proc->n_threads++;
+    }
+    *t = (struct asym_pthread){.tid = tid, .fd = -1, .newborn = newborn, .born = (uint32_t)born};
+    proc->fresh = true;
+    return 0;
+}
+
+void asym_procfs_release(struct asym_procfs *p, struct asym_pthread *t)
+{
+    if (t->fd < 0)
+        return;
+    close(t->fd);
+    t->fd = -1;
+    p->n_kept--;
+}
+
+void asym_procfs_mark_gone(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *t)
+{
+    asym_procfs_release(p, t);
+    t->gone = proc->has_gone = true;
+}
+
+void asym_procfs_sweep_threads(struct asym_process *proc)
+{
+    uint32_t n = 0;
+    if (!proc->has_gone)
+        return;
+    for (uint32_t i = 0; i < proc->n_threads; i++)
+        if (!proc->threads[i].gone)
+            proc->threads[n++] = proc->threads[i];
+    proc->n_threads = n;
+    proc->has_gone = false;
+}
+
+static int take_thread(struct asym_procfs *p, struct asym_process *proc, int32_t tid)
+{
+    struct asym_pthread *t = asym_procfs_find_thread(proc, tid);
+    if (!t)
+        return asym_procfs_add_thread(proc, tid, p->turns > 0, 0);
+    t->gone = false;
+    return 0;
+}
+
+/* A thread that is marked gone and is listed again keeps what is known of it, but for its descriptor. */
+int asym_procfs_list_threads(struct asym_procfs *p, struct asym_process *proc)
+{
+    char path[64];
+    asym_procfs_sweep_threads(proc);
+    for (uint32_t i = 0; i < proc->n_threads; i++)
+        proc->threads[i].gone = true;
+    snprintf(path, sizeof path, "proc/%d/task", (int)proc->pid);
+    int r = asym_procfs_list(p, path, take_thread, proc);
+    for (uint32_t i = 0; i < proc->n_threads; i++) {
+        struct asym_pthread *t = &proc->threads[i];
+        /* A listing that broke off proves nothing of those it did not come to. */
+        if (r < 0)
+            t->gone = false;
+        else if (t->gone)
+            asym_procfs_mark_gone(p, proc, t);
+    }
+    asym_procfs_sweep_threads(proc);
+    proc->stale_threads = r < 0;
+    return r;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* load-duty BUSY_MS PERIOD_MS SECONDS: one thread at work for the first part of every period, by the clock. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 4) {
+        fputs("usage: load-duty BUSY_MS PERIOD_MS SECONDS\n", stderr);
+        return 2;
+    }
+    const int64_t busy = atoll(argv[1]) * 1000000, period = atoll(argv[2]) * 1000000;
+    alarm((unsigned)atoi(argv[3]));
+    for (int64_t start = now_ns();; start += period) {
+        const struct timespec next = {.tv_sec = (time_t)((start + period) / 1000000000),
+                                      .tv_nsec = (long)((start + period) % 1000000000)};
+        while (now_ns() < start + busy)
+            ;
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
+    }
+}
