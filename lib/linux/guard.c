@@ -24,26 +24,40 @@ static asym_usec monotonic(void)
     return (asym_usec)t.tv_sec * ASYM_SEC + (asym_usec)t.tv_nsec / 1000;
 }
 
-static bool may_be_from(const struct asym_ledger *l, const struct asym_ledger_entry *e, const struct asym_mask *found)
+/* What a new thread has, and what may have given it that: best of all what explains its nice value as it is. */
+struct likeness {
+    struct asym_mask mask;
+    int8_t nice;
+    const struct asym_ledger_entry *best;
+};
+
+static bool compare(const struct asym_ledger *l, const struct asym_ledger_entry *e, struct likeness *like)
 {
-    return asym_ledger_is_set(l, e, found) && (e->boosted || !asym_ledger_same_mask(l, found, &e->original));
+    if (!asym_ledger_looks_inherited(l, e, &like->mask, like->nice))
+        return false;
+    bool exact = asym_ledger_nice_of_child(e) == like->nice;
+    if (exact || !like->best)
+        like->best = e;
+    return exact;
 }
 
 /* For a new thread the kernel names no creator: it is one of its process that was given what it carries. */
 static const struct asym_ledger_entry *creator_of_thread(struct asym_ledger *l, const struct asym_birth *event)
 {
-    struct asym_mask found;
-    if (asym_thread_get_mask(event->pid, &found) < 0)
+    struct likeness like = {.best = NULL};
+    struct asym_thread_sched sched;
+    if (asym_thread_get_mask(event->pid, &like.mask) < 0 || asym_thread_get_sched(event->pid, &sched) < 0)
         return NULL;
+    like.nice = sched.nice;
     for (size_t i = 0; i < l->n; i++)
-        if (l->tgids[i] == event->tgid && may_be_from(l, &l->entries[i], &found))
-            return &l->entries[i];
+        if (l->tgids[i] == event->tgid && compare(l, &l->entries[i], &like))
+            return like.best;
     for (size_t k = 0; event->when <= l->legacies_until && k < ASYM_LEDGER_LEGACIES; k++) {
         const struct asym_ledger_legacy *g = &l->legacies[k];
-        if (g->from.id.tgid == event->tgid && event->when <= g->until && may_be_from(l, &g->from, &found))
-            return &g->from;
+        if (g->from.id.tgid == event->tgid && event->when <= g->until && compare(l, &g->from, &like))
+            return like.best;
     }
-    return NULL;
+    return like.best;
 }
 
 /* What the new one may have got from its creator; NULL: nothing. */

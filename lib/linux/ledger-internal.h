@@ -109,6 +109,16 @@ void asym_ledger_renew_online(struct asym_ledger *l);
 int asym_ledger_give_back(const struct asym_ledger *l, const struct asym_ledger_entry *e);
 
 /**
+ * Is this what a thread starts with that e's gave birth to, where nobody says which thread did? By its narrow mask, or a
+ * nice value that nothing resets; that it has nice 0, as those of a boosted one do, says nothing by itself.
+ */
+bool asym_ledger_looks_inherited(const struct asym_ledger *l, const struct asym_ledger_entry *e,
+                                 const struct asym_mask *mask, int8_t nice);
+
+/** The nice value that a child of e's thread would have but for asymd. */
+int8_t asym_ledger_nice_of_child(const struct asym_ledger_entry *e);
+
+/**
  * Give thread tid what from had, where it carries what was set for from. 1: it did carry it; 0: nothing to repair;
  * -errno.
  */

@@ -104,6 +104,20 @@ int asym_ledger_give_back(const struct asym_ledger *l, const struct asym_ledger_
     return r == -ESRCH || (r < 0 && r != -EBUSY) || nice == 0 ? r : nice;
 }
 
+bool asym_ledger_looks_inherited(const struct asym_ledger *l, const struct asym_ledger_entry *e,
+                                 const struct asym_mask *mask, int8_t nice)
+{
+    if (!asym_ledger_same_mask(l, mask, &e->original))
+        return asym_ledger_is_set(l, e, mask);
+    return e->boosted && nice > 0 && nice == e->set_nice && nice != e->original_nice &&
+           asym_ledger_same_mask(l, mask, &e->set);
+}
+
+int8_t asym_ledger_nice_of_child(const struct asym_ledger_entry *e)
+{
+    return e->original_reset && e->original_nice < 0 ? 0 : e->original_nice;
+}
+
 /*
  * Reset-on-fork spares the child a negative nice value, but gives it 0, not what its creator had, and lets a positive
  * one pass. The kernel has taken the flag from the child: what it has there is its own.
@@ -116,7 +130,7 @@ static int repair_nice(const struct asym_ledger_entry *from, int32_t tid)
     int r = asym_thread_get_sched(tid, &now);
     if (r < 0 || !asym_thread_is_fair(&now))
         return r;
-    int8_t due = from->original_reset && from->original_nice < 0 ? 0 : from->original_nice;
+    int8_t due = asym_ledger_nice_of_child(from);
     bool reset = now.nice == 0 && (from->set_nice < 0 || from->before_nice < 0);
     if (now.nice == due || (now.nice != from->set_nice && now.nice != from->before_nice && !reset))
         return 0;

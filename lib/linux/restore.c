@@ -65,18 +65,23 @@ static bool handed_down(struct asym_ledger *l, const struct asym_ledger_entry *e
     return id->start + 1 >= e->since && (e->id.tgid == id->tgid || descends(id->tgid, e));
 }
 
-/* Of several that may be it, the one that had the most. */
+/* Of several that may be it, one that explains the nice value as it is; of these, the one that had the most CPUs. */
+static bool is_better(const struct asym_ledger_entry *e, const struct asym_ledger_entry *best, int8_t nice)
+{
+    bool exact = asym_ledger_nice_of_child(e) == nice;
+    if (!best || exact != (asym_ledger_nice_of_child(best) == nice))
+        return !best || exact;
+    return asym_mask_count(&e->original) > asym_mask_count(&best->original);
+}
+
 static const struct asym_ledger_entry *find_creator(struct asym_ledger *l, const struct asym_taskid *id,
-                                                    const struct asym_mask *found)
+                                                    const struct asym_mask *found, int8_t nice)
 {
     const struct asym_ledger_entry *best = NULL;
     for (size_t i = 0; i < l->n; i++) {
         const struct asym_ledger_entry *e = &l->entries[i];
-        if (e->id.tid == id->tid || !asym_ledger_is_set(l, e, found))
-            continue;
-        if (best && asym_mask_count(&best->original) >= asym_mask_count(&e->original))
-            continue;
-        if (handed_down(l, e, id))
+        if (e->id.tid != id->tid && asym_ledger_looks_inherited(l, e, found, nice) && is_better(e, best, nice) &&
+            handed_down(l, e, id))
             best = e;
     }
     return best;
@@ -98,7 +103,7 @@ static void look_at(struct search *s, int32_t tgid, int32_t tid)
     if (known && known->id.start == stat.start && asym_ledger_same_mask(l, &found, &known->original))
         return;
     const struct asym_taskid id = {tid, tgid, stat.start};
-    const struct asym_ledger_entry *e = find_creator(l, &id, &found);
+    const struct asym_ledger_entry *e = find_creator(l, &id, &found, stat.nice);
     if (e && asym_ledger_repair(l, e, tid) > 0)
         s->found++;
 }
