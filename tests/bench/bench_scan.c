@@ -32,7 +32,7 @@ static void pause_ms(long ms)
     nanosleep(&t, NULL);
 }
 
-static pid_t start(const char *name, const char *a, const char *b)
+static pid_t start(const char *name, const char *a, const char *b, const char *c)
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/tests/load-%s", ASYM_BENCH_BIN, name);
@@ -40,7 +40,7 @@ static pid_t start(const char *name, const char *a, const char *b)
     pid_t pid = fork();
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        execl(path, path, a, b, (char *)NULL);
+        execl(path, path, a, b, c, (char *)NULL);
         _exit(127);
     }
     return pid;
@@ -105,14 +105,13 @@ static double median_scan(bool with_births, double *ret_max, unsigned *ret_threa
     return ms[SCANS / 2];
 }
 
-/* threads in processes of 50 each, as on a machine with many programs, and four that spin. */
+/* Threads in processes of 50 each, as on a machine with many programs, and four that spin. */
 static void measure(unsigned threads)
 {
-    pid_t loads[256];
-    size_t n = 0;
-    for (unsigned k = 0; k < threads / 50; k++)
-        loads[n++] = start("sleepers", "50", "600");
-    loads[n++] = start("spin", "4", "600");
+    char count[16], processes[16];
+    snprintf(count, sizeof count, "%u", threads);
+    snprintf(processes, sizeof processes, "%u", threads / 50);
+    const pid_t loads[] = {start("sleepers", count, processes, "600"), start("spin", "4", "600", NULL)};
     pause_ms(1500);
     double top = (top_ms("12") - top_ms("2")) / 10;
     for (int births = 1; births >= 0; births--) {
@@ -121,7 +120,7 @@ static void measure(unsigned threads)
         double ms = median_scan(births, &max, &seen);
         printf("%8u  %-14s %8.3f %8.3f %10.1f %8.0f\n", seen, births ? "events" : "readdir", ms, max, top, top / ms);
     }
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < sizeof loads / sizeof *loads; i++) {
         kill(loads[i], SIGKILL);
         waitpid(loads[i], NULL, 0);
     }

@@ -9,7 +9,7 @@ echo "== planning"
 echo "== looking"
 "$build/tests/bench/bench-scan"
 echo "== the idle service, 1,000 sleeping threads, interval 100 ms"
-"$build/tests/load-sleepers" 1000 60 & load=$!
+"$build/tests/load-sleepers" 1000 20 60 >/dev/null & load=$!
 state=$(mktemp -d)
 "$build/daemon/asymd" --interval=100ms --set=asymd.state_dir="$state" & asymd=$!
 trap 'kill $load $asymd 2>/dev/null || true; wait || true; rm -rf "$state"' EXIT

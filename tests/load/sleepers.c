@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* load-sleepers THREADS SECONDS: that many threads that never run. */
+/*
+ * load-sleepers THREADS PROCESSES SECONDS: that many threads in all, in that many processes, that never run. Prints
+ * "ready" when all are there, or "short N" when only N threads could be had.
+ */
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 static void *sleep_on(void *arg)
@@ -12,21 +18,61 @@ static void *sleep_on(void *arg)
     return arg;
 }
 
-int main(int argc, char **argv)
+/* Threads until there are that many, this one included. Returns how many there are. */
+static int make_threads(int threads)
 {
     pthread_attr_t attr;
-    if (argc != 3) {
-        fputs("usage: load-sleepers THREADS SECONDS\n", stderr);
-        return 2;
-    }
-    alarm((unsigned)atoi(argv[2]));
+    int n = 1;
     pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, 65536);
-    for (int i = 1; i < atoi(argv[1]); i++) {
+    pthread_attr_setstacksize(&attr, 16384);
+    for (; n < threads; n++) {
         pthread_t t;
         if (pthread_create(&t, &attr, sleep_on, NULL) != 0)
-            return 1;
+            break;
     }
+    pthread_attr_destroy(&attr);
+    return n;
+}
+
+/* Tells through the pipe how many threads there are, then sleeps for good. */
+static void be_child(pid_t parent, int threads, int fd)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(1);
+    int n = make_threads(threads);
+    if (write(fd, &n, sizeof n) != sizeof n)
+        _exit(1);
+    sleep_on(NULL);
+}
+
+int main(int argc, char **argv)
+{
+    int fds[2], there = 0, n;
+    if (argc != 4 || pipe(fds) < 0) {
+        fputs("usage: load-sleepers THREADS PROCESSES SECONDS\n", stderr);
+        return 2;
+    }
+    const int threads = atoi(argv[1]), processes = atoi(argv[2]);
+    /* The first process is this one. */
+    for (int i = 1; i < processes; i++) {
+        const pid_t parent = getpid();
+        pid_t pid = fork();
+        if (pid < 0)
+            break;
+        if (pid == 0)
+            be_child(parent, (i + 1) * threads / processes - i * threads / processes, fds[1]);
+        if (read(fds[0], &n, sizeof n) != sizeof n)
+            return 1;
+        there += n;
+    }
+    alarm((unsigned)atoi(argv[3]));
+    there += make_threads(threads / processes);
+    if (there == threads)
+        puts("ready");
+    else
+        printf("short %d\n", there);
+    fflush(stdout);
     sleep_on(NULL);
     return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
- * Counts what a test program allocates. Defines malloc and its kin, so one file of a program includes it. Nothing is
- * counted under a sanitizer, which has its own.
+ * Counts what a test program allocates. Defines malloc and its kin, so one file of a program includes it; under a
+ * sanitizer, which has its own, a hook counts.
  */
 #ifndef ASYM_TESTS_COUNT_H
 #define ASYM_TESTS_COUNT_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-static size_t count_allocations;
+static volatile size_t count_allocations; /* compilers take it that malloc changes no variable */
 
 #ifdef __has_feature
 #if __has_feature(address_sanitizer)
@@ -21,10 +21,35 @@ static size_t count_allocations;
 #define COUNT_SANITIZED 1
 #endif
 
-#ifndef COUNT_SANITIZED
+#ifdef COUNT_SANITIZED
+int __sanitizer_install_malloc_and_free_hooks(void (*on_malloc)(const volatile void *p, size_t size),
+                                              void (*on_free)(const volatile void *p));
+
+static void count_malloc(const volatile void *p, size_t size)
+{
+    (void)p;
+    (void)size;
+    count_allocations++;
+}
+
+static void count_free(const volatile void *p)
+{
+    (void)p;
+}
+
+/** Call it once, before the first count is read. */
+static inline void count_begin(void)
+{
+    __sanitizer_install_malloc_and_free_hooks(count_malloc, count_free);
+}
+#else
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *old, size_t size);
+
+static inline void count_begin(void)
+{
+}
 
 void *malloc(size_t size)
 {

@@ -211,6 +211,8 @@ static void make_odd(struct gen *g, struct gen_load *load, size_t i)
         load->cpusets[i] = m->types[gen_below(g, m->n_types)].cpus;
     } else if (how == 3) {
         load->cpusets[i] = load->masks[i] = m->online;
+    } else if (how == 4) {
+        load->tasks[i].flags = gen_below(g, 3) == 0 ? ASYM_TASK_MASTER : ASYM_TASK_SPINNING;
     }
 }
 
@@ -231,6 +233,8 @@ struct gen_load *gen_load_random(struct gen *g, const struct asym_machine *m, un
         if (!uniform)
             make_odd(g, load, i);
     }
+    for (size_t a = 0; a < n_apps; a++)
+        gen_load_share(load, a, 1);
     gen_load_intern(load);
     return load;
 }

@@ -46,7 +46,7 @@ struct gen_load {
  */
 struct gen_load *gen_load_new(const struct asym_machine *m, const unsigned *sizes, size_t n_apps);
 
-/** n threads in applications of random sizes; unless uniform, some in cpusets of their own or with masks of their own. */
+/** n threads in applications of random sizes; unless uniform, some in cpusets or with masks of their own, or marked by RTX. */
 struct gen_load *gen_load_random(struct gen *g, const struct asym_machine *m, unsigned n, bool uniform);
 
 void gen_load_free(struct gen_load *load);
