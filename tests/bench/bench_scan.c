@@ -40,6 +40,8 @@ static pid_t start(const char *name, const char *a, const char *b, const char *c
     pid_t pid = fork();
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (!freopen("/dev/null", "w", stdout))
+            _exit(127);
         execl(path, path, a, b, c, (char *)NULL);
         _exit(127);
     }
