@@ -203,10 +203,8 @@ static void a_cpuset_that_changes_leaves_nobody_pinned(void **state)
     snprintf(both, sizeof both, "%d,%d", asym_mask_next(&first, 0), asym_mask_next(&last, 0));
     snprintf(one, sizeof one, "%d", asym_mask_next(&first, 0));
     snprintf(other, sizeof other, "%d", asym_mask_next(&last, 0));
-    if (!make_cpuset(path, sizeof path, both)) {
-        print_message("SKIPPED: this machine lets us make no cpuset\n");
-        skip();
-    }
+    if (!make_cpuset(path, sizeof path, both))
+        fail_msg("no cpuset can be made: this test needs root, and cgroups that may be written");
     const struct asym_mask pair = asym_mask_or(&first, &last);
     pid_t pid = start(sleep_on);
     join_cpuset(path, pid);
@@ -267,6 +265,55 @@ static void an_orphan_is_an_heir(void **state)
     assert_int_equal(report.gone, 1);
     assert_int_equal(report.heirs, 1);
     assert_true(free_again);
+}
+
+static pid_t fork_sleeper(void)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(60);
+        sleep_on();
+    }
+    return pid;
+}
+
+/* The session's leader ends; who is left has two children, the second after the first was steered. */
+static void leave_a_session(void)
+{
+    setsid();
+    if (fork() > 0)
+        _exit(0);
+    shared->tids[0] = (int)fork_sleeper();
+    while (shared->go == 0)
+        usleep(200);
+    shared->tids[1] = (int)fork_sleeper();
+    while (shared->go == 1)
+        usleep(200);
+    _exit(0);
+}
+
+/* Init's children in the session are not all of the steered one's making: their parent was there before. */
+static void a_sibling_in_a_session_without_a_leader_is_no_heir(void **state)
+{
+    (void)state;
+    assert_int_equal(asym_live_wait(start(leave_a_session)), 0);
+    await(&shared->tids[0]);
+    pid_t pid = shared->tids[0];
+    asym_live_sleep(0.05);
+    open_ledger();
+    assert_int_equal(steer(pid, pid, &whole, &first, 0, 0), 0);
+    shared->go = 1;
+    await(&shared->tids[1]);
+    pid_t sibling = shared->tids[1];
+    int set = asym_thread_set_mask(sibling, &first, false);
+    const struct asym_restore_report report = restore_anew();
+    bool kept = has(sibling, &first), given_back = has(pid, &whole);
+    shared->go = 2;
+    kill(pid, SIGKILL);
+    kill(sibling, SIGKILL);
+    assert_int_equal(set, 0);
+    assert_int_equal(report.heirs, 0);
+    assert_true(kept && given_back);
 }
 
 static void *exec_when_told(void *arg)
@@ -441,6 +488,7 @@ int main(void)
 #define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         ROW(a_cpuset_that_changes_leaves_nobody_pinned),
         ROW(an_orphan_is_an_heir),
+        ROW(a_sibling_in_a_session_without_a_leader_is_no_heir),
         ROW(what_a_thread_took_along_by_exec_is_found),
         ROW(after_each_of_100_kills_every_thread_that_is_left_has_its_own),
     };
