@@ -29,6 +29,6 @@ const char *asym_nearest_hint(const struct asym_nearest *n, char *buf, size_t si
     unsigned near = len <= 2 ? 1 : 2 + (unsigned)(len / 8);
     buf[0] = '\0';
     if (len > 0 && n->distance <= near && n->distance < len)
-        snprintf(buf, size, "; did you mean '%s'?", n->best);
+        snprintf(buf, size, " (did you mean '%s'?)", n->best);
     return buf;
 }

@@ -14,7 +14,7 @@ struct asym_nearest {
 /** word: borrowed as long as n is used. */
 void asym_nearest_consider(struct asym_nearest *n, const char *word);
 
-/** "; did you mean 'WORD'?", or "" when none is near enough to be what was meant. Returns buf. */
+/** " (did you mean 'WORD'?)", or "" when none is near enough to be what was meant. Returns buf. */
 const char *asym_nearest_hint(const struct asym_nearest *n, char *buf, size_t size);
 
 #endif

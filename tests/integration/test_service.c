@@ -18,55 +18,13 @@
 
 #include "base/macro.h"
 #include "support/live.h"
-
-#define ASYMD "daemon/asymd"
-
-static char state_dir[64], state_option[128], slow_option[32];
-
-static int set_up(void **state)
-{
-    (void)state;
-    assert_true(asym_live_cpus() >= 2);
-    snprintf(state_dir, sizeof state_dir, "/tmp/asymd-test-XXXXXX");
-    assert_non_null(mkdtemp(state_dir));
-    snprintf(state_option, sizeof state_option, "--set=asymd.state_dir=%s", state_dir);
-    snprintf(slow_option, sizeof slow_option, "--slow=%d", asym_live_cpus() / 2);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    char command[128];
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", state_dir);
-    return system(command);
-}
-
-static pid_t start_asymd(pid_t target, const char *more, const char *and_more)
-{
-    char pid[32];
-    snprintf(pid, sizeof pid, "--pid=%d", (int)target);
-    const char *const argv[] = {ASYMD, "--interval=50ms", state_option, slow_option, pid, more, and_more, NULL};
-    return asym_live_start(argv, -1);
-}
-
-static int restore(char *text, size_t size)
-{
-    const char *const argv[] = {ASYMD, "--restore", state_option, NULL};
-    return asym_live_run(argv, text, size);
-}
-
-static pid_t start_spin(const char *threads)
-{
-    const char *const argv[] = {"tests/load-spin", threads, "120", NULL};
-    return asym_live_start(argv, -1);
-}
+#include "support/service.h"
 
 static void steers_and_puts_back_on_sigterm(void **state)
 {
     (void)state;
     int cpus = asym_live_cpus();
-    pid_t load = start_spin("4"), asymd = start_asymd(load, NULL, NULL);
+    pid_t load = asym_service_spin("4"), asymd = asym_service_start(load, NULL);
     assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, 10));
     kill(asymd, SIGTERM);
     assert_int_equal(asym_live_wait(asymd), 0);
@@ -78,9 +36,9 @@ static void a_second_asymd_is_refused_and_names_the_first(void **state)
 {
     (void)state;
     char text[1024], pid[32];
-    pid_t load = start_spin("4"), asymd = start_asymd(load, NULL, NULL);
+    pid_t load = asym_service_spin("4"), asymd = asym_service_start(load, NULL);
     assert_true(asym_live_await(asym_live_narrow_threads, load, asym_live_cpus(), 4, 10));
-    assert_int_equal(restore(text, sizeof text), 1);
+    assert_int_equal(asym_service_restore(text, sizeof text), 1);
     snprintf(pid, sizeof pid, "PID %d", (int)asymd);
     assert_non_null(strstr(text, pid));
     asym_live_end(asymd, SIGTERM);
@@ -98,7 +56,8 @@ static void children_of_a_steered_process_see_all_cpus(void **state)
     assert_int_equal(pipe(fds), 0);
     pid_t load = asym_live_start(argv, fds[1]);
     close(fds[1]);
-    pid_t asymd = start_asymd(load, "--set=policy.pa.sp_boost=-5", "--set=classify.amp_boost=60s");
+    const char *const boosted[] = {"--set=policy.pa.sp_boost=-5", "--set=classify.amp_boost=60s", NULL};
+    pid_t asymd = asym_service_start(load, boosted);
     ssize_t n = read(fds[0], text, sizeof text - 1);
     text[n > 0 ? n : 0] = '\0';
     close(fds[0]);
@@ -121,7 +80,7 @@ static void a_mask_set_by_somebody_else_is_never_fought(void **state)
     (void)state;
     int cpus = asym_live_cpus();
     cpu_set_t mine, found;
-    pid_t load = start_spin("1"), asymd = start_asymd(load, NULL, NULL);
+    pid_t load = asym_service_spin("1"), asymd = asym_service_start(load, NULL);
     assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 1, 10));
     assert_int_equal(sched_getaffinity(load, sizeof found, &found), 0);
     CPU_ZERO(&mine);
@@ -143,11 +102,11 @@ static void a_thread_pinned_beforehand_is_left_alone(void **state)
 {
     (void)state;
     cpu_set_t mine, found;
-    pid_t load = start_spin("1");
+    pid_t load = asym_service_spin("1");
     CPU_ZERO(&mine);
     CPU_SET((size_t)asym_live_cpus() - 1, &mine);
     assert_int_equal(sched_setaffinity(load, sizeof mine, &mine), 0);
-    pid_t asymd = start_asymd(load, NULL, NULL);
+    pid_t asymd = asym_service_start(load, NULL);
     asym_live_sleep(1.5);
     assert_int_equal(sched_getaffinity(load, sizeof found, &found), 0);
     assert_true(CPU_EQUAL(&found, &mine));
@@ -165,18 +124,9 @@ static double random_share(uint64_t *seed)
 /* rr moves somebody at every turn, so that a kill may fall between a record and its change. */
 static pid_t start_busy_asymd(pid_t target)
 {
-    char pid[32];
-    snprintf(pid, sizeof pid, "--pid=%d", (int)target);
-    const char *const argv[] = {ASYMD,
-                                "--interval=10ms",
-                                state_option,
-                                slow_option,
-                                pid,
-                                "--policy=rr",
-                                "--set=enforce.swap_period=10ms",
-                                "--set=asymd.cpu_budget=100",
-                                NULL};
-    return asym_live_start(argv, -1);
+    const char *const more[] = {"--interval=10ms", "--policy=rr", "--set=enforce.swap_period=10ms",
+                                "--set=asymd.cpu_budget=100", NULL};
+    return asym_service_start(target, more);
 }
 
 static void kill_9_at_100_moments_leaves_no_thread_steered(void **state)
@@ -194,7 +144,7 @@ static void kill_9_at_100_moments_leaves_no_thread_steered(void **state)
         asym_live_sleep(0.2 * random_share(&seed));
         asym_live_end(asymd, SIGKILL);
         steered += asym_live_narrow_threads(load, cpus);
-        assert_int_equal(restore(text, sizeof text), 0);
+        assert_int_equal(asym_service_restore(text, sizeof text), 0);
         assert_int_equal(asym_live_odd_threads(load, cpus, 0), 0);
     }
     print_message("100 kills with %d threads steered on average; none was left so\n", steered / 100);
@@ -205,11 +155,12 @@ static void the_next_start_restores_what_a_killed_one_left(void **state)
 {
     (void)state;
     int cpus = asym_live_cpus();
-    pid_t load = start_spin("4"), asymd = start_asymd(load, NULL, NULL);
+    pid_t load = asym_service_spin("4"), asymd = asym_service_start(load, NULL);
     assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, 10));
     asym_live_end(asymd, SIGKILL);
     assert_true(asym_live_narrow_threads(load, cpus) > 0);
-    asymd = start_asymd(load, "--policy=none", NULL);
+    const char *const none[] = {"--policy=none", NULL};
+    asymd = asym_service_start(load, none);
     double end = asym_live_now() + 5;
     while (asym_live_narrow_threads(load, cpus) > 0 && asym_live_now() < end)
         asym_live_sleep(0.01);
@@ -221,15 +172,13 @@ static void the_next_start_restores_what_a_killed_one_left(void **state)
 static void once_leaves_the_ledger_for_restore(void **state)
 {
     (void)state;
-    char text[1024], pid[32];
+    char text[1024];
     int cpus = asym_live_cpus();
-    pid_t load = start_spin("4");
+    pid_t load = asym_service_spin("4");
     asym_live_sleep(0.7);
-    snprintf(pid, sizeof pid, "--pid=%d", (int)load);
-    const char *const argv[] = {ASYMD, "--once", state_option, slow_option, pid, NULL};
-    assert_int_equal(asym_live_run(argv, text, sizeof text), 0);
+    assert_int_equal(asym_service_once(load), 0);
     assert_int_equal(asym_live_narrow_threads(load, cpus), 4);
-    assert_int_equal(restore(text, sizeof text), 0);
+    assert_int_equal(asym_service_restore(text, sizeof text), 0);
     assert_non_null(strstr(text, "restored 4 threads"));
     assert_int_equal(asym_live_odd_threads(load, cpus, 0), 0);
     asym_live_end(load, SIGKILL);
@@ -255,7 +204,7 @@ static void wrong_usage_says_what_is_accepted(void **state)
     };
     for (size_t i = 0; i < ASYM_LENGTH(cases); i++) {
         char text[4096];
-        const char *const argv[] = {ASYMD, "--dry-run", "--duration=10ms", cases[i].argument, NULL};
+        const char *const argv[] = {ASYM_SERVICE, "--dry-run", "--duration=10ms", cases[i].argument, NULL};
         int status = asym_live_run(argv, text, sizeof text);
         if (status != cases[i].status || !strstr(text, cases[i].said))
             fail_msg("%s: exit %d, said: %s", cases[i].argument, status, text);
@@ -266,14 +215,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_usage_says_what_is_accepted),
-        cmocka_unit_test_setup_teardown(steers_and_puts_back_on_sigterm, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_second_asymd_is_refused_and_names_the_first, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(children_of_a_steered_process_see_all_cpus, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_mask_set_by_somebody_else_is_never_fought, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_thread_pinned_beforehand_is_left_alone, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_next_start_restores_what_a_killed_one_left, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(once_leaves_the_ledger_for_restore, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(kill_9_at_100_moments_leaves_no_thread_steered, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(steers_and_puts_back_on_sigterm, asym_service_set_up, asym_service_tear_down),
+        cmocka_unit_test_setup_teardown(a_second_asymd_is_refused_and_names_the_first, asym_service_set_up, asym_service_tear_down),
+        cmocka_unit_test_setup_teardown(children_of_a_steered_process_see_all_cpus, asym_service_set_up, asym_service_tear_down),
+        cmocka_unit_test_setup_teardown(a_mask_set_by_somebody_else_is_never_fought, asym_service_set_up, asym_service_tear_down),
+        cmocka_unit_test_setup_teardown(a_thread_pinned_beforehand_is_left_alone, asym_service_set_up, asym_service_tear_down),
+        cmocka_unit_test_setup_teardown(the_next_start_restores_what_a_killed_one_left, asym_service_set_up, asym_service_tear_down),
+        cmocka_unit_test_setup_teardown(once_leaves_the_ledger_for_restore, asym_service_set_up, asym_service_tear_down),
+        cmocka_unit_test_setup_teardown(kill_9_at_100_moments_leaves_no_thread_steered, asym_service_set_up, asym_service_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -108,7 +108,7 @@ static void wrong_usage_is_refused_in_words(void **state)
         const char *words;
     } wrong[] = {
         {{"--dry"}, "did you mean '--dry-run'?"}, /* no abbreviations: a later option would break them */
-        {{"--polcy=pa"}, "unknown option --polcy; did you mean '--policy'?"},
+        {{"--polcy=pa"}, "unknown option --polcy (did you mean '--policy'?"},
         {{"--slow_speed=1%"}, "did you mean '--slow-speed'?"},
         {{"--zzzzzzzzzz"}, "unknown option --zzzzzzzzzz; asymd --help lists them"},
         {{"-h"}, "unknown option -h"},

@@ -300,7 +300,7 @@ static void an_error_of_the_whole_says_where_the_value_came_from(void **state)
     static const struct {
         const char *text, *words;
     } rows[] = {
-        {"[asymd]\npolicy = mintpl\n", ":2: asymd.policy: there is no policy 'mintpl'; did you mean 'mintlp'?"},
+        {"[asymd]\npolicy = mintpl\n", ":2: asymd.policy: there is no policy 'mintpl' (did you mean 'mintlp'?)"},
         {"[asymd]\npolicy = auto\n", "accepted are none, pa, mintlp, busyfcs, rr"},
         {"[asymd]\n\npolicy =\n", ":3: asymd.policy: there is no policy ''"},
         {"[asymmetry]\nslow = 0\n", ":2: asymmetry.slow: '0'"},

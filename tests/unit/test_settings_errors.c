@@ -88,9 +88,9 @@ static void each_bad_line_is_named_with_what_is_accepted(void **state)
         const char *words;
     } rows[] = {
         /* unknown names, and the nearest right ones */
-        {"[asymd]\nintervall = 1ms\n", 2, "unknown key 'intervall' in [asymd]; did you mean 'interval'?"},
+        {"[asymd]\nintervall = 1ms\n", 2, "unknown key 'intervall' in [asymd] (did you mean 'interval'?)"},
         {"[asymd]\nINTERVALS = 1ms\n", 2, "did you mean 'interval'?"},
-        {"[asymd]\n\n[clasify]\nhysteresis = 2\n", 3, "unknown section [clasify]; did you mean 'classify'?"},
+        {"[asymd]\n\n[clasify]\nhysteresis = 2\n", 3, "unknown section [clasify] (did you mean 'classify'?)"},
         {"[asmyd]\n", 1, "did you mean 'asymd'?"},
         {"[policy.papa]\n", 1, "did you mean 'policy.pa'?"},
         {"[rules \"a\"]\n", 1, "accepted are asymd, classify, policy, policy.NAME, enforce, asymmetry, counters, rule"},
@@ -106,7 +106,7 @@ static void each_bad_line_is_named_with_what_is_accepted(void **state)
         {"[asymd]\ninterval =\n", 2, "from 1ms to 60s"},
         {"[asymd]\ncpu_budget = 0\n", 2, "a number from 0.01 to 100"},
         {"[asymd]\ncpu_budget = 1e1\n", 2, "a number from 0.01 to 100"},
-        {"[asymd]\ngroup = cgruop\n", 2, "did you mean 'cgroup'?; accepted is process or cgroup"},
+        {"[asymd]\ngroup = cgruop\n", 2, "did you mean 'cgroup'?); accepted is process or cgroup"},
         {"[classify]\nestimator = auto\n", 2, "accepted is mean or instant"},
         {"[classify]\nhysteresis = -1\n", 2, "a whole number from 1 to 1000"},
         {"[classify]\nhysteresis = 4294967297\n", 2, "a whole number from 1 to 1000"},
@@ -132,9 +132,9 @@ static void each_bad_line_is_named_with_what_is_accepted(void **state)
         {"[rule \"\"]\n", 1, "a rule needs a name"},
         {"[rule \"a]\n", 1, "a rule needs a name"},
         {"[rule \"a\" b]\n", 1, "a rule needs a name"},
-        {"[rule a]\nmatch_com = x\n", 2, "unknown key 'match_com' in a rule; did you mean 'match_comm'?"},
+        {"[rule a]\nmatch_com = x\n", 2, "unknown key 'match_com' in a rule (did you mean 'match_comm'?"},
         {"[rule a]\nmatch_comm = x\naction = fsat\n", 3,
-         "did you mean 'fast'?; accepted are steer, ignore, fast, slow"},
+         "did you mean 'fast'?); accepted are steer, ignore, fast, slow"},
         {"[rule a]\nmatch_comm =\n", 2, "match_comm is empty"},
         {"[rule a]\nmatch_uid = root\n", 2, "match_uid 'root' is not accepted; accepted are numbers"},
         {"[rule a]\nmatch_uid = 1 -1\n", 2, "accepted are numbers"},

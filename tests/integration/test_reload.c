@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the service tells its manager, and reload: a bad file leaves the running configuration in force. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "support/live.h"
+#include "support/service.h"
+
+/* The manager's end of sd_notify. */
+static int manager = -1;
+
+static char config[128], config_option[160];
+
+static int set_up(void **state)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const struct timeval patience = {.tv_sec = 10};
+    asym_service_set_up(state);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/notify", asym_service_dir());
+    manager = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(manager, (const struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(setsockopt(manager, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
+    setenv("NOTIFY_SOCKET", address.sun_path, 1);
+    snprintf(config, sizeof config, "%s/asymd.conf", asym_service_dir());
+    snprintf(config_option, sizeof config_option, "--config=%s", config);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    close(manager);
+    unsetenv("NOTIFY_SOCKET");
+    unsetenv("WATCHDOG_USEC");
+    return asym_service_tear_down(state);
+}
+
+static void write_config(const char *text)
+{
+    FILE *f = fopen(config, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+static pid_t start_asymd(pid_t load)
+{
+    const char *const more[] = {config_option, NULL};
+    return asym_service_start(load, more);
+}
+
+/* The first message from now on that holds the text. */
+static void await_message(const char *wanted, char *ret, size_t size)
+{
+    for (double end = asym_live_now() + 10; asym_live_now() < end;) {
+        ssize_t n = recv(manager, ret, size - 1, 0);
+        if (n < 0)
+            break;
+        ret[n] = '\0';
+        if (strstr(ret, wanted))
+            return;
+    }
+    fail_msg("no message with '%s'", wanted);
+}
+
+static void ready_status_and_stopping_are_told(void **state)
+{
+    (void)state;
+    char text[4096];
+    write_config("[asymd]\npolicy = pa\n");
+    pid_t load = asym_service_spin("4"), asymd = start_asymd(load);
+    await_message("READY=1", text, sizeof text);
+    await_message("STATUS=policy pa on ", text, sizeof text);
+    await_message(" 4 threads steered", text, sizeof text);
+    kill(asymd, SIGTERM);
+    await_message("STOPPING=1", text, sizeof text);
+    assert_int_equal(asym_live_wait(asymd), 0);
+    asym_live_end(load, SIGKILL);
+}
+
+static void the_watchdog_is_fed_while_it_looks_and_not_while_it_hangs(void **state)
+{
+    (void)state;
+    char text[4096];
+    setenv("WATCHDOG_USEC", "400000", 1);
+    write_config("");
+    pid_t load = asym_service_spin("1"), asymd = start_asymd(load);
+    for (int i = 0; i < 3; i++)
+        await_message("WATCHDOG=1", text, sizeof text);
+    kill(asymd, SIGSTOP);
+    asym_live_sleep(0.2);
+    while (recv(manager, text, sizeof text, MSG_DONTWAIT) > 0)
+        ;
+    asym_live_sleep(1.0);
+    assert_int_equal(recv(manager, text, sizeof text, MSG_DONTWAIT), -1);
+    kill(asymd, SIGCONT);
+    await_message("WATCHDOG=1", text, sizeof text);
+    asym_live_end(asymd, SIGTERM);
+    asym_live_end(load, SIGKILL);
+}
+
+static int whole_threads(pid_t pid, int cpus)
+{
+    return asym_live_narrow_threads(pid, cpus) == 0;
+}
+
+static void bad_files_leave_the_running_configuration_in_force(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *said;
+    } bad[] = {
+        {"[asymd]\npolicy = pa\ninterval = 100\n", "asymd.conf:3: "},
+        {"[asymd]\npolcy = none\n", "asymd.conf:2: "},
+        {"[asymd]\npolicy = none\n[classify]\nhp_threshold = -1\n", "asymd.conf:4: "},
+        {"\001\002\003", "asymd.conf:1: "},
+    };
+    char text[4096];
+    int cpus = asym_live_cpus();
+    write_config("[asymd]\npolicy = pa\n");
+    pid_t load = asym_service_spin("4"), asymd = start_asymd(load);
+    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, 10));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        write_config(bad[i].text);
+        kill(asymd, SIGHUP);
+        await_message("RELOADING=1\nMONOTONIC_USEC=", text, sizeof text);
+        await_message("READY=1", text, sizeof text);
+        await_message("STATUS=policy pa ", text, sizeof text);
+        assert_non_null(strstr(text, "the new configuration is bad: "));
+        assert_non_null(strstr(text, bad[i].said));
+    }
+    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, 10));
+    asym_live_end(asymd, SIGTERM);
+    asym_live_end(load, SIGKILL);
+}
+
+static void a_good_file_is_in_force_at_once(void **state)
+{
+    (void)state;
+    char text[4096];
+    int cpus = asym_live_cpus();
+    write_config("[asymd]\npolicy = pa\n");
+    pid_t load = asym_service_spin("4"), asymd = start_asymd(load);
+    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, 10));
+    write_config("[asymd]\npolicy = none\n");
+    kill(asymd, SIGHUP);
+    await_message("STATUS=policy none ", text, sizeof text);
+    assert_true(asym_live_await(whole_threads, load, cpus, 1, 5));
+    write_config("[asymd]\npolicy = rr\n[rule \"load\"]\nmatch_comm = load-*\naction = ignore\n");
+    kill(asymd, SIGHUP);
+    await_message("STATUS=policy rr ", text, sizeof text);
+    asym_live_sleep(1);
+    assert_true(whole_threads(load, cpus));
+    write_config("[asymd]\npolicy = rr\n");
+    kill(asymd, SIGHUP);
+    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, 10));
+    asym_live_end(asymd, SIGTERM);
+    assert_true(whole_threads(load, cpus));
+    asym_live_end(load, SIGKILL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        ROW(ready_status_and_stopping_are_told),
+        ROW(the_watchdog_is_fed_while_it_looks_and_not_while_it_hangs),
+        ROW(bad_files_leave_the_running_configuration_in_force),
+        ROW(a_good_file_is_in_force_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

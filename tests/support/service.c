@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "support/service.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/macro.h"
+#include "support/live.h"
+
+static char state_dir[64], state_option[128], slow_option[32];
+
+int asym_service_set_up(void **state)
+{
+    (void)state;
+    assert_true(asym_live_cpus() >= 2);
+    snprintf(state_dir, sizeof state_dir, "/tmp/asymd-test-XXXXXX");
+    assert_non_null(mkdtemp(state_dir));
+    snprintf(state_option, sizeof state_option, "--set=asymd.state_dir=%s", state_dir);
+    snprintf(slow_option, sizeof slow_option, "--slow=%d", asym_live_cpus() / 2);
+    return 0;
+}
+
+int asym_service_tear_down(void **state)
+{
+    char command[128];
+    (void)state;
+    snprintf(command, sizeof command, "rm -rf %s", state_dir);
+    return system(command);
+}
+
+const char *asym_service_dir(void)
+{
+    return state_dir;
+}
+
+pid_t asym_service_start(pid_t target, const char *const *more)
+{
+    char pid[32];
+    const char *argv[32] = {ASYM_SERVICE, "--interval=50ms", state_option, slow_option, pid};
+    size_t n = 5;
+    snprintf(pid, sizeof pid, "--pid=%d", (int)target);
+    for (; more && *more && n < ASYM_LENGTH(argv) - 1; more++)
+        argv[n++] = *more;
+    return asym_live_start(argv, -1);
+}
+
+int asym_service_once(pid_t target)
+{
+    char pid[32], text[1024];
+    const char *const argv[] = {ASYM_SERVICE, "--once", state_option, slow_option, pid, NULL};
+    snprintf(pid, sizeof pid, "--pid=%d", (int)target);
+    return asym_live_run(argv, text, sizeof text);
+}
+
+int asym_service_restore(char *text, size_t size)
+{
+    const char *const argv[] = {ASYM_SERVICE, "--restore", state_option, NULL};
+    return asym_live_run(argv, text, size);
+}
+
+pid_t asym_service_spin(const char *threads)
+{
+    const char *const argv[] = {"tests/load-spin", threads, "120", NULL};
+    return asym_live_start(argv, -1);
+}
