@@ -132,6 +132,7 @@ static int enforce_once(struct view *v, struct asym_run *run, struct asym_ledger
     v->cycle.actuator = v->dry;
     if (r < 0)
         return asym_fail(err, r, "cannot write the ledger in %s: %s", run->settings->daemon.state_dir, strerror(-r));
+    asym_run_warn(run, &v->cycle.snapshot);
     printf("steered %zu of %zu threads; asymd --restore puts them back\n", done, v->cycle.n_actions);
     if (refused > 0 && done == 0)
         return asym_fail(err, -EPERM, "not permitted to steer %zu threads: CAP_SYS_NICE is needed", refused);

@@ -10,6 +10,7 @@
 #include "base/mask.h"
 #include "base/parse.h"
 #include "daemon/columns.h"
+#include "daemon/sight.h"
 
 #define INDENT 2
 
@@ -90,7 +91,9 @@ static void machine_block(const struct asym_page *p)
     for (unsigned t = 0; t < m->n_types; t++)
         type_line(p, &m->types[t]);
     notes_lines(p, r->notes, alike);
-    if (alike)
+    if (asym_mask_count(&m->usable) == 1)
+        asym_page_say(p, INDENT, INDENT, "There is only one CPU: nothing can be steered.");
+    else if (alike)
         asym_page_say(p, INDENT, INDENT,
                       "All CPUs are alike: threads are only spread. --slow=N plans as if N of them were slower.");
     if (r->assumed_slow)
@@ -144,29 +147,10 @@ static void policy_block(const struct asym_page *p)
     fputs("\n\n", p->out);
 }
 
-/* What could not be seen, and what would help. */
-static void sight_lines(const struct asym_page *p, const struct asym_sight *s)
+static void say_sight(void *ctx, bool missed, const char *text)
 {
-    if (s->hidepid)
-        asym_page_say(p, INDENT, INDENT,
-                      "Not seen: processes of other users, as /proc is mounted with hidepid; run as root to see them.");
-    if (s->n_denied > 0)
-        asym_page_say(p, INDENT, INDENT,
-                      "Not seen: %" PRIu32 " process%s that may not be read; run as root to see them.", s->n_denied,
-                      s->n_denied == 1 ? "" : "es");
-    if (s->n_foreign > 0)
-        asym_page_say(p, INDENT, INDENT, "Not steered: %" PRIu32 " process%s in PID namespaces that cannot be mapped.",
-                      s->n_foreign, s->n_foreign == 1 ? "" : "es");
-    if (!s->births)
-        asym_page_say(p, INDENT, INDENT, "Births and deaths do not come as events: %s.",
-                      s->births_why ? s->births_why : "/proc is scanned instead");
-    if (s->n_unkept > 0)
-        asym_page_say(p, INDENT, INDENT,
-                      "%" PRIu32 " thread%s read without a kept descriptor, at a cost; raise the limit of open files.",
-                      s->n_unkept, s->n_unkept == 1 ? " was" : "s were");
-    if (s->n_lost_events > 0)
-        asym_page_say(p, INDENT, INDENT, "Birth events overflowed %" PRIu64 " time%s: everything was scanned anew.",
-                      s->n_lost_events, plural(s->n_lost_events));
+    (void)missed;
+    asym_page_say(ctx, INDENT, INDENT, "%s", text);
 }
 
 static void summary_block(const struct asym_page *p)
@@ -194,7 +178,7 @@ static void summary_block(const struct asym_page *p)
                   " thread%s for %.0f ms, at %.2f ms of CPU time a look.",
                   s->n_procs, s->n_procs == 1 ? "" : "es", s->n_threads, plural(s->n_threads), r->observed_ms,
                   r->scan_cpu_us / 1000);
-    sight_lines(p, s);
+    asym_sight_each(s, say_sight, (void *)(uintptr_t)p);
 }
 
 int asym_report_text(const struct asym_report *report, FILE *out, bool colour)

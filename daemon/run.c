@@ -10,6 +10,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/parse.h"
+#include "daemon/sight.h"
 #include "linux/procfs.h"
 
 int asym_run_settings(const struct asym_cli *cli, struct asym_settings **ret_settings, struct asym_error *err)
@@ -201,6 +202,18 @@ int asym_run_signals(const struct asym_policy *policy, const struct asym_snapsho
             policy->name, asym_signal_name((enum asym_signal)k), s->missing[k], others);
     }
     return 0;
+}
+
+static void warn(void *ctx, bool missed, const char *text)
+{
+    const struct asym_log *log = ctx;
+    if (missed)
+        asym_log_say(log, LOG_WARNING, "%s", text);
+}
+
+void asym_run_warn(struct asym_run *run, const struct asym_snapshot *s)
+{
+    asym_sight_each(&s->sight, warn, &run->log);
 }
 
 static asym_usec read_clock(clockid_t clock)

@@ -61,6 +61,9 @@ enum asym_exit asym_run_exit(int error);
 /** Signals the policy needs that the snapshot lacks: writes what to do into err and returns -ENODATA; 0 when none. */
 int asym_run_signals(const struct asym_policy *policy, const struct asym_snapshot *s, struct asym_error *err);
 
+/** Log what is left out of sight: a line for each reason. */
+void asym_run_warn(struct asym_run *run, const struct asym_snapshot *s);
+
 /** CPU time of this process so far, all threads. */
 asym_usec asym_run_cpu_time(void);
 asym_usec asym_run_now(void);

@@ -42,6 +42,7 @@ struct service {
     char online[ASYM_MASK_LIST_MAX]; /* text of cpu/online when the machine was last read */
     int error;
     bool apply_failed; /* said already */
+    bool lost_said;
 };
 
 static void service_done(struct service *s)
@@ -117,11 +118,22 @@ static void report_apply(struct service *s, int r)
     s->apply_failed = r < 0;
 }
 
+/* Once: in a storm they are lost at every turn. */
+static void report_lost(struct service *s)
+{
+    if (s->cycle.snapshot.sight.n_lost_events > 0 && !s->lost_said)
+        asym_log_say(&s->run->log, LOG_NOTICE,
+                     "processes come and go faster than the kernel can tell: some events were lost, and everything is "
+                     "looked at anew");
+    s->lost_said |= s->cycle.snapshot.sight.n_lost_events > 0;
+}
+
 static int turn(struct service *s)
 {
     int r = asym_cycle_plan(&s->cycle);
     if (r < 0)
         return r;
+    report_lost(s);
     r = asym_cycle_enforce(&s->cycle);
     report_apply(s, r);
     if (r >= 0)
@@ -363,6 +375,7 @@ static int set_up(struct service *s, struct asym_error *err)
     r = turn(s);
     if (r < 0)
         return asym_fail(err, r, "cannot observe: %s", strerror(-r));
+    asym_run_warn(s->run, &s->cycle.snapshot);
     asym_root_read(&s->run->root, "sys/devices/system/cpu/online", s->online, sizeof s->online);
     s->last_housekeeping = asym_run_now();
     s->last_cpu_time = asym_run_cpu_time();

@@ -190,6 +190,9 @@ int asym_procfs_list_all(struct asym_procfs *p)
     p->verifying = p->rescan;
     p->rescan = false;
     int r = asym_procfs_list(p, "proc", take_process, NULL);
+    /* Not even the first could be read: a directory was all the descriptors that were left. */
+    if (r == 0 && p->n_procs == 0 && p->rescan)
+        r = -EMFILE;
     if (r < 0) {
         p->rescan = true;
         return r;

@@ -216,13 +216,20 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_usage_says_what_is_accepted),
         cmocka_unit_test_setup_teardown(steers_and_puts_back_on_sigterm, asym_service_set_up, asym_service_tear_down),
-        cmocka_unit_test_setup_teardown(a_second_asymd_is_refused_and_names_the_first, asym_service_set_up, asym_service_tear_down),
-        cmocka_unit_test_setup_teardown(children_of_a_steered_process_see_all_cpus, asym_service_set_up, asym_service_tear_down),
-        cmocka_unit_test_setup_teardown(a_mask_set_by_somebody_else_is_never_fought, asym_service_set_up, asym_service_tear_down),
-        cmocka_unit_test_setup_teardown(a_thread_pinned_beforehand_is_left_alone, asym_service_set_up, asym_service_tear_down),
-        cmocka_unit_test_setup_teardown(the_next_start_restores_what_a_killed_one_left, asym_service_set_up, asym_service_tear_down),
-        cmocka_unit_test_setup_teardown(once_leaves_the_ledger_for_restore, asym_service_set_up, asym_service_tear_down),
-        cmocka_unit_test_setup_teardown(kill_9_at_100_moments_leaves_no_thread_steered, asym_service_set_up, asym_service_tear_down),
+        cmocka_unit_test_setup_teardown(a_second_asymd_is_refused_and_names_the_first, asym_service_set_up,
+                                        asym_service_tear_down),
+        cmocka_unit_test_setup_teardown(children_of_a_steered_process_see_all_cpus, asym_service_set_up,
+                                        asym_service_tear_down),
+        cmocka_unit_test_setup_teardown(a_mask_set_by_somebody_else_is_never_fought, asym_service_set_up,
+                                        asym_service_tear_down),
+        cmocka_unit_test_setup_teardown(a_thread_pinned_beforehand_is_left_alone, asym_service_set_up,
+                                        asym_service_tear_down),
+        cmocka_unit_test_setup_teardown(the_next_start_restores_what_a_killed_one_left, asym_service_set_up,
+                                        asym_service_tear_down),
+        cmocka_unit_test_setup_teardown(once_leaves_the_ledger_for_restore, asym_service_set_up,
+                                        asym_service_tear_down),
+        cmocka_unit_test_setup_teardown(kill_9_at_100_moments_leaves_no_thread_steered, asym_service_set_up,
+                                        asym_service_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,7 +38,7 @@ const char *asym_service_dir(void)
     return state_dir;
 }
 
-pid_t asym_service_start(pid_t target, const char *const *more)
+pid_t asym_service_start_to(pid_t target, const char *const *more, int out)
 {
     char pid[32];
     const char *argv[32] = {ASYM_SERVICE, "--interval=50ms", state_option, slow_option, pid};
@@ -46,7 +46,12 @@ pid_t asym_service_start(pid_t target, const char *const *more)
     snprintf(pid, sizeof pid, "--pid=%d", (int)target);
     for (; more && *more && n < ASYM_LENGTH(argv) - 1; more++)
         argv[n++] = *more;
-    return asym_live_start(argv, -1);
+    return asym_live_start(argv, out);
+}
+
+pid_t asym_service_start(pid_t target, const char *const *more)
+{
+    return asym_service_start_to(target, more, -1);
 }
 
 int asym_service_once(pid_t target)

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/sight.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+void asym_sight_each(const struct asym_sight *s, void (*fn)(void *ctx, bool missed, const char *text), void *ctx)
+{
+    char text[256];
+    if (s->hidepid)
+        fn(ctx, true, "Not seen: processes of other users, as /proc is mounted with hidepid; run as root to see them.");
+    if (s->n_denied > 0) {
+        snprintf(text, sizeof text, "Not seen: %" PRIu32 " process%s that may not be read; run as root to see them.",
+                 s->n_denied, s->n_denied == 1 ? "" : "es");
+        fn(ctx, true, text);
+    }
+    if (s->n_foreign > 0) {
+        snprintf(text, sizeof text, "Not steered: %" PRIu32 " process%s in PID namespaces that cannot be mapped.",
+                 s->n_foreign, s->n_foreign == 1 ? "" : "es");
+        fn(ctx, true, text);
+    }
+    if (!s->births) {
+        snprintf(text, sizeof text, "Births and deaths do not come as events: %s.",
+                 s->births_why ? s->births_why : "/proc is scanned instead");
+        fn(ctx, false, text);
+    }
+    if (s->n_unkept > 0) {
+        snprintf(text, sizeof text,
+                 "%" PRIu32 " thread%s read without a kept descriptor, at a cost; raise the limit of open files.",
+                 s->n_unkept, s->n_unkept == 1 ? " was" : "s were");
+        fn(ctx, false, text);
+    }
+    if (s->n_lost_events > 0) {
+        snprintf(text, sizeof text, "Birth events overflowed %" PRIu64 " time%s: everything was scanned anew.",
+                 s->n_lost_events, s->n_lost_events == 1 ? "" : "s");
+        fn(ctx, false, text);
+    }
+}

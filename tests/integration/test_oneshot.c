@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The dry run and --once where little can be seen, or very much. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "support/live.h"
+#include "support/service.h"
+#include "support/tree.h"
+
+static char asymd[4096], said[1 << 20];
+
+/* A shell does what needs several steps before asymd starts; $A is asymd. */
+static int run_shell(const char *command)
+{
+    const char *const argv[] = {"/bin/sh", "-c", command, NULL};
+    setenv("A", asymd, 1);
+    return asym_live_run(argv, said, sizeof said);
+}
+
+static void assert_said(const char *text)
+{
+    if (!strstr(said, text))
+        fail_msg("'%s' is not in: %s", text, said);
+}
+
+static void in_a_child_pid_namespace_nothing_is_steered_and_it_says_so(void **state)
+{
+    (void)state;
+    char command[512];
+    assert_int_equal(run_shell("unshare --pid --fork --kill-child \"$A\" --dry-run --duration=20ms"), 0);
+    assert_said("0 of 0 threads would move");
+    assert_said("in PID namespaces that cannot be mapped");
+    assert_said("inside a PID namespace, where the proc connector's");
+    pid_t load = asym_service_spin("4");
+    asym_live_sleep(0.7);
+    snprintf(command, sizeof command,
+             "unshare --pid --fork --kill-child \"$A\" --once --slow=1 --set=asymd.state_dir=%s", asym_service_dir());
+    assert_int_equal(run_shell(command), 0);
+    assert_said("steered 0 of 0 threads");
+    assert_said("in PID namespaces that cannot be mapped");
+    assert_int_equal(asym_live_narrow_threads(load, asym_live_cpus()), 0);
+    asym_live_end(load, SIGKILL);
+}
+
+/* Not root, which sees all: somebody who may not even look into our build tree. */
+static void under_hidepid_it_says_that_others_are_not_seen(void **state)
+{
+    (void)state;
+    assert_int_equal(run_shell("cp \"$A\" /tmp/asymd-nobody.$$ && chmod 755 /tmp/asymd-nobody.$$ &&"
+                               "unshare --mount sh -c 'mount -t proc -o hidepid=2 proc /proc &&"
+                               " setpriv --reuid=65534 --regid=65534 --clear-groups \"$0\" --dry-run --duration=20ms'"
+                               " /tmp/asymd-nobody.$$; r=$?; rm -f /tmp/asymd-nobody.$$; exit $r"),
+                     0);
+    assert_said("Saw 1 process and followed 1 thread");
+    assert_said("as /proc is mounted with hidepid");
+}
+
+static void want_of_descriptors_is_said(void **state)
+{
+    (void)state;
+    char command[256];
+    pid_t load = asym_service_spin("40");
+    asym_live_sleep(0.7);
+    snprintf(command, sizeof command, "ulimit -n 16; \"$A\" --dry-run --duration=100ms --pid=%d", (int)load);
+    assert_int_equal(run_shell(command), 0);
+    assert_said("followed 40 threads");
+    assert_said("without a kept descriptor");
+    assert_int_equal(run_shell("ulimit -n 6; \"$A\" --dry-run --duration=20ms"), 1);
+    assert_said("Too many open files");
+    asym_live_end(load, SIGKILL);
+}
+
+static void twenty_thousand_threads_are_all_seen(void **state)
+{
+    (void)state;
+    char ready[64] = "", pid[32];
+    int fds[2];
+    assert_int_equal(pipe(fds), 0);
+    const char *const load_argv[] = {"tests/load-sleepers", "20000", "100", "120", NULL};
+    pid_t load = asym_live_start(load_argv, fds[1]);
+    close(fds[1]);
+    assert_true(read(fds[0], ready, sizeof ready - 1) > 0);
+    close(fds[0]);
+    if (strcmp(ready, "ready\n") != 0)
+        fail_msg("this machine lets us have no 20,000 threads: %s", ready);
+    snprintf(pid, sizeof pid, "--pid=%d", (int)load);
+    const char *const argv[] = {ASYM_SERVICE, "--dry-run", "--json", "--slow=1", "--duration=300ms", pid, NULL};
+    assert_int_equal(asym_live_run(argv, said, sizeof said), 0);
+    json_t *root = json_loads(said, 0, NULL);
+    assert_non_null(root);
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(root, "sight"), "threads")), 20000);
+    assert_int_equal(json_integer_value(json_object_get(root, "moves")), 0);
+    json_decref(root);
+    asym_live_end(load, SIGTERM);
+}
+
+/* Steered or not, a machine of one CPU has one place for everything. */
+static void on_one_cpu_it_says_that_all_are_alike(void **state)
+{
+    (void)state;
+    struct tree t;
+    char root[96];
+    tree_make(&t);
+    tree_machine(&t, "0", "0");
+    tree_cpu(&t, 0, 0, 0, "0", "0");
+    tree_mkdir(&t, "proc");
+    snprintf(root, sizeof root, "--root=%s", t.path);
+    const char *const argv[] = {ASYM_SERVICE, "--dry-run", root, NULL};
+    assert_int_equal(asym_live_run(argv, said, sizeof said), 0);
+    assert_said("1 CPU,");
+    assert_said("There is only one CPU: nothing can be steered.");
+    const char *const slow[] = {ASYM_SERVICE, "--dry-run", root, "--slow=1", NULL};
+    assert_int_equal(asym_live_run(slow, said, sizeof said), 2);
+    assert_said("asymmetry.slow");
+    tree_remove(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define ROW(name) cmocka_unit_test_setup_teardown(name, asym_service_set_up, asym_service_tear_down)
+        ROW(in_a_child_pid_namespace_nothing_is_steered_and_it_says_so),
+        ROW(under_hidepid_it_says_that_others_are_not_seen),
+        ROW(want_of_descriptors_is_said),
+        ROW(twenty_thousand_threads_are_all_seen),
+        ROW(on_one_cpu_it_says_that_all_are_alike),
+    };
+    snprintf(asymd, sizeof asymd, "%s/daemon/asymd", ASYM_TEST_BIN);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
