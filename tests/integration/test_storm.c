@@ -21,7 +21,7 @@
 #include "support/service.h"
 
 /* A thread is two events, and 8 MiB of receive buffer are about 10,000 of them. */
-#define STORM 20000
+#define STORM    20000
 
 #define CHILDREN 3
 
