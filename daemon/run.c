@@ -58,47 +58,87 @@ static double slow_factor(const char *text)
     return percent / 100;
 }
 
-static int assume_slow(struct asym_run *run, struct asym_machine *m, struct asym_error *err)
+/* Which CPUs the settings want slow on this machine; none where they name none. */
+static int resolve_slow(const struct asym_run *run, const struct asym_machine *m, struct asym_mask *ret_slow,
+                        struct asym_error *err)
 {
-    const struct asym_asymmetry_settings *a = &run->settings->asymmetry;
-    struct asym_mask slow;
+    const char *text = run->settings->asymmetry.slow;
+    struct asym_mask slow = {0};
     char list[256];
-    if (!a->slow || !*a->slow)
-        return 0;
-    int r = slow_cpus(m, a->slow, &slow, err);
+    int r = text && *text ? slow_cpus(m, text, &slow, err) : 0;
     if (r < 0)
         return r;
-    r = asym_machine_assume_slow(m, &slow, slow_factor(a->slow_speed));
-    if (r == -ENXIO)
-        return asym_fail(err, -EINVAL, "asymmetry.slow: %s names a CPU that is not usable here: usable are %s", a->slow,
+    if (!asym_mask_within(&slow, &m->usable))
+        return asym_fail(err, -EINVAL, "asymmetry.slow: %s names a CPU that is not usable here: usable are %s", text,
                          asym_mask_format_list(&m->usable, list, sizeof list));
+    *ret_slow = slow;
+    return 0;
+}
+
+static int assume_slow(const struct asym_run *run, struct asym_machine *m, const struct asym_mask *slow,
+                       struct asym_error *err)
+{
+    const char *speed = run->settings->asymmetry.slow_speed;
+    if (asym_mask_empty(slow))
+        return 0;
+    int r = asym_machine_assume_slow(m, slow, slow_factor(speed));
     if (r < 0)
         return asym_fail(err, r, "asymmetry.slow_speed: %s is out of range: accepted is above 0%% and up to 100%%",
-                         a->slow_speed);
-    run->assumed_slow = true;
+                         speed);
+    return 0;
+}
+
+/* In place: the source and the engine look at the address they were given, and see the new generation. */
+static void adopt_machine(struct asym_run *run, struct asym_machine **fresh, const struct asym_mask *slow)
+{
+    run->slow = *slow;
+    run->assumed_slow = asym_mask_meets(slow, &(*fresh)->usable);
+    if (run->machine)
+        *run->machine = **fresh;
+    else
+        run->machine = ASYM_TAKE(*fresh);
+}
+
+static int read_machine(struct asym_run *run, struct asym_machine **ret_fresh, struct asym_error *err)
+{
+    struct asym_machine *fresh = malloc(sizeof *fresh);
+    if (!fresh)
+        return asym_fail(err, -ENOMEM, "no memory for the machine");
+    *fresh = run->machine ? *run->machine : (struct asym_machine){0};
+    int r = asym_topology_read(&run->root, run->cli->topology, fresh, &run->notes, err);
+    if (r < 0) {
+        free(fresh);
+        return r;
+    }
+    *ret_fresh = fresh;
     return 0;
 }
 
 int asym_run_machine(struct asym_run *run, struct asym_error *err)
 {
-    ASYM_AUTO_FREE struct asym_machine *fresh = malloc(sizeof *fresh);
-    if (!fresh)
-        return asym_fail(err, -ENOMEM, "no memory for the machine");
-    if (run->machine)
-        *fresh = *run->machine;
-    else
-        *fresh = (struct asym_machine){0};
-    int r = asym_topology_read(&run->root, run->cli->topology, fresh, &run->notes, err);
+    ASYM_AUTO_FREE struct asym_machine *fresh = NULL;
+    struct asym_mask slow;
+    int r = read_machine(run, &fresh, err);
     if (r >= 0)
-        r = assume_slow(run, fresh, err);
+        r = resolve_slow(run, fresh, &slow, err);
+    if (r >= 0)
+        r = assume_slow(run, fresh, &slow, err);
+    if (r >= 0)
+        adopt_machine(run, &fresh, &slow);
+    return r;
+}
+
+int asym_run_machine_changed(struct asym_run *run, struct asym_error *err)
+{
+    ASYM_AUTO_FREE struct asym_machine *fresh = NULL;
+    int r = read_machine(run, &fresh, err);
     if (r < 0)
         return r;
-    /* In place: the source and the engine look at the address they were given, and see the new generation. */
-    if (run->machine)
-        *run->machine = *fresh;
-    else
-        run->machine = ASYM_TAKE(fresh);
-    return 0;
+    const struct asym_mask slow = asym_mask_and(&run->slow, &fresh->usable);
+    r = assume_slow(run, fresh, &slow, err);
+    if (r >= 0)
+        adopt_machine(run, &fresh, &run->slow);
+    return r;
 }
 
 const struct asym_policy *asym_run_policy(const struct asym_settings *settings)

@@ -35,6 +35,8 @@ struct asym_run {
     struct asym_root root;
     struct asym_machine *machine; /* owned; content changes when CPUs come and go */
     struct asym_topology_notes notes;
+    struct asym_mask
+        slow; /* what the settings came to when they were read: a CPU of it that goes and comes is slow again */
     bool assumed_slow; /* some CPUs are only taken for slow: [asymmetry] slow without a method that makes them so */
     struct asym_log log;
 };
@@ -42,8 +44,11 @@ struct asym_run {
 /** Files, then --set and the like in the order given. 0; -EINVAL or -errno with err. */
 int asym_run_settings(const struct asym_cli *cli, struct asym_settings **ret_settings, struct asym_error *err);
 
-/** Read the machine and take the configured CPUs for slow. 0; -errno with err. Used again when CPUs change. */
+/** Read the machine and take the configured CPUs for slow. 0; -errno with err, and nothing changed. */
 int asym_run_machine(struct asym_run *run, struct asym_error *err);
+
+/** The same when CPUs have come or gone: which of them are slow is not chosen anew, and those that are gone are not missed. */
+int asym_run_machine_changed(struct asym_run *run, struct asym_error *err);
 
 /** The policy the settings name. Never NULL after asym_settings_check. */
 const struct asym_policy *asym_run_policy(const struct asym_settings *settings);

@@ -14,6 +14,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "daemon/cycle.h"
+#include "daemon/watch.h"
 #include "linux/actuator.h"
 #include "linux/ledger.h"
 #include "linux/procfs.h"
@@ -37,12 +38,13 @@ struct service {
     double stretch; /* interval in force / interval configured: >= 1 */
     asym_usec last_housekeeping, last_cpu_time;
     double cpu_percent;
-    size_t n_changes;                /* threads changed since the start */
-    char reload_error[256];          /* why the configuration on disk is not in force; "" when it is */
-    char online[ASYM_MASK_LIST_MAX]; /* text of cpu/online when the machine was last read */
+    size_t n_changes;         /* threads changed since the start */
+    char reload_error[256];   /* why the configuration on disk is not in force; "" when it is */
+    struct asym_watch *watch; /* NULL: no udev */
     int error;
     bool apply_failed; /* said already */
     bool lost_said;
+    bool cpus_failed;
 };
 
 static void service_done(struct service *s)
@@ -56,6 +58,7 @@ static void service_done(struct service *s)
     asym_engine_free(s->engine);
     asym_cycle_done(&s->cycle);
     asym_ledger_close(s->ledger);
+    asym_watch_free(s->watch);
     sd_event_source_unref(s->timer);
     sd_event_unref(s->event);
 }
@@ -166,20 +169,27 @@ static void mind_budget(struct service *s, asym_usec now)
                      (double)s->run->settings->daemon.interval / 1000);
 }
 
-/* CPUs that came or went: read the machine anew; the engine sees the new generation and plans at once. */
+/* CPUs that came or went: read the machine anew; the engine sees the new generation and plans at the next turn. */
 static void mind_cpus(struct service *s)
 {
-    char online[sizeof s->online];
+    char usable[256];
     struct asym_error err = {""};
-    if (asym_root_read(&s->run->root, "sys/devices/system/cpu/online", online, sizeof online) < 0 ||
-        strcmp(online, s->online) == 0)
+    if (!asym_watch_changed(&s->run->root, s->run->machine))
         return;
-    if (asym_run_machine(s->run, &err) < 0) {
-        asym_log_say(&s->run->log, LOG_ERR, "CPUs changed, and the machine cannot be read: %s", err.text);
+    if (asym_run_machine_changed(s->run, &err) < 0) {
+        if (!s->cpus_failed)
+            asym_log_say(&s->run->log, LOG_ERR, "CPUs changed, and the machine cannot be read: %s", err.text);
+        s->cpus_failed = true;
         return;
     }
-    memcpy(s->online, online, sizeof s->online);
-    asym_log_say(&s->run->log, LOG_NOTICE, "CPUs online are now %.*s", (int)strcspn(online, "\n"), online);
+    s->cpus_failed = false;
+    asym_log_say(&s->run->log, LOG_NOTICE, "the CPUs that may be used are now %s",
+                 asym_mask_format_list(&s->run->machine->usable, usable, sizeof usable));
+}
+
+static void on_cpus(void *userdata)
+{
+    mind_cpus(userdata);
 }
 
 static void status(const struct service *s)
@@ -230,18 +240,17 @@ static int adopt(struct service *s, struct asym_settings *fresh, struct asym_err
     int r = asym_run_signals(config.policy, &s->cycle.snapshot, err);
     if (r < 0)
         return r;
-    bool assumed = s->run->assumed_slow;
     s->run->settings = fresh;
-    s->run->assumed_slow = false;
     r = asym_run_machine(s->run, err);
-    if (r >= 0) {
-        r = asym_engine_configure(s->engine, &config);
-        asym_fail(err, r, "no memory for the new configuration");
-    }
     if (r < 0) {
         s->run->settings = old;
-        s->run->assumed_slow = assumed;
         return r;
+    }
+    r = asym_engine_configure(s->engine, &config);
+    if (r < 0) {
+        s->run->settings = old;
+        asym_run_machine(s->run, NULL); /* it could be had with these settings before */
+        return asym_fail(err, r, "no memory for the new configuration");
     }
     asym_procfs_set_rules(s->source, fresh->rules);
     asym_procfs_set_group(s->source, (enum asym_grouping)fresh->daemon.group);
@@ -285,6 +294,8 @@ static int add_sources(struct service *s)
         r = sd_event_add_time(s->event, &s->timer, CLOCK_MONOTONIC, asym_run_now(), ASYM_MSEC, on_timer, s);
     if (r >= 0)
         r = sd_event_set_watchdog(s->event, true);
+    if (r >= 0 && asym_watch_new(s->event, on_cpus, s, &s->watch) < 0)
+        s->watch = NULL; /* housekeeping asks, every second */
     return r < 0 ? r : 0;
 }
 
@@ -376,7 +387,6 @@ static int set_up(struct service *s, struct asym_error *err)
     if (r < 0)
         return asym_fail(err, r, "cannot observe: %s", strerror(-r));
     asym_run_warn(s->run, &s->cycle.snapshot);
-    asym_root_read(&s->run->root, "sys/devices/system/cpu/online", s->online, sizeof s->online);
     s->last_housekeeping = asym_run_now();
     s->last_cpu_time = asym_run_cpu_time();
     return asym_run_signals(config.policy, &s->cycle.snapshot, err);

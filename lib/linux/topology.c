@@ -19,10 +19,12 @@ static int read_list(const struct asym_root *root, const char *path, struct asym
     return asym_mask_parse_list(text, (size_t)n, ret);
 }
 
+static const char online_path[] = "sys/devices/system/cpu/online";
+
 /* hwloc takes junk here for a machine of one CPU and says nothing. */
 static int check_online(const struct asym_root *root, struct asym_error *err)
 {
-    static const char path[] = "sys/devices/system/cpu/online";
+    const char *path = online_path;
     struct asym_mask online;
     switch (read_list(root, path, &online)) {
     case -EINVAL:
@@ -40,7 +42,7 @@ static int check_online(const struct asym_root *root, struct asym_error *err)
 }
 
 /* What the top of the visible cgroup tree allows; a container sees its own top. */
-static void restrict_to_cpuset(const struct asym_root *root, struct asym_machine *m)
+static bool read_effective(const struct asym_root *root, const struct asym_mask *online, struct asym_mask *ret)
 {
     static const char *const paths[] = {
         "sys/fs/cgroup/cpuset.cpus.effective",         /* version 2 */
@@ -51,12 +53,25 @@ static void restrict_to_cpuset(const struct asym_root *root, struct asym_machine
         struct asym_mask effective;
         if (read_list(root, paths[i], &effective) < 0)
             continue;
-        effective = asym_mask_and(&effective, &m->online);
-        if (!asym_mask_empty(&effective)) {
-            m->usable = effective;
-            return;
-        }
+        effective = asym_mask_and(&effective, online);
+        if (asym_mask_empty(&effective))
+            continue;
+        *ret = effective;
+        return true;
     }
+    return false;
+}
+
+int asym_topology_cpus(const struct asym_root *root, struct asym_mask *ret_online, struct asym_mask *ret_usable)
+{
+    struct asym_mask online;
+    int r = read_list(root, online_path, &online);
+    if (r < 0)
+        return r;
+    if (!read_effective(root, &online, ret_usable))
+        *ret_usable = online;
+    *ret_online = online;
+    return 0;
 }
 
 int asym_topology_read(const struct asym_root *root, const char *xml, struct asym_machine *ret_machine,
@@ -72,7 +87,7 @@ int asym_topology_read(const struct asym_root *root, const char *xml, struct asy
     if (r < 0)
         return r;
     if (!xml)
-        restrict_to_cpuset(root, &m);
+        read_effective(root, &m.online, &m.usable);
     asym_topology_speeds(xml ? NULL : root, &kinds, &m, &said);
     r = asym_machine_finish(&m);
     if (r < 0)

@@ -327,6 +327,15 @@ static void offline_cpus_and_gaps_in_the_numbering_are_kept(void **state)
     assert_int_equal(f->m.cpus[5].type, -1);
 }
 
+static int cpus_of(struct fixture *f, struct asym_mask *online, struct asym_mask *usable)
+{
+    struct asym_root root;
+    assert_int_equal(asym_root_open(f->tree.path, &root, &f->err), 0);
+    int r = asym_topology_cpus(&root, online, usable);
+    asym_root_done(&root);
+    return r;
+}
+
 static void effective_cpuset_bounds_what_is_usable(void **state)
 {
     struct fixture *f = *state;
@@ -345,7 +354,30 @@ static void effective_cpuset_bounds_what_is_usable(void **state)
         assert_int_equal(read_tree(f), 0);
         expect_mask(&f->m.online, "0-3");
         expect_mask(&f->m.usable, rows[i].usable);
+        struct asym_mask online, usable;
+        assert_int_equal(cpus_of(f, &online, &usable), 0);
+        assert_true(asym_mask_equal(&online, &f->m.online) && asym_mask_equal(&usable, &f->m.usable));
     }
+}
+
+static void cpus_that_come_and_go_are_told_without_the_rest(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_mask online, usable;
+    tree_plain(&f->tree, 8);
+    assert_int_equal(read_tree(f), 0);
+    tree_write(&f->tree, "sys/devices/system/cpu/online", "0-4,6-7\n");
+    assert_int_equal(cpus_of(f, &online, &usable), 0);
+    expect_mask(&online, "0-4,6-7");
+    expect_mask(&usable, "0-4,6-7");
+    tree_write(&f->tree, "sys/fs/cgroup/cpuset.cpus.effective", "4-7\n");
+    assert_int_equal(cpus_of(f, &online, &usable), 0);
+    expect_mask(&usable, "4,6-7");
+    tree_write(&f->tree, "sys/devices/system/cpu/online", "junk\n");
+    assert_int_equal(cpus_of(f, &online, &usable), -EINVAL);
+    expect_mask(&online, "0-4,6-7");
+    tree_unlink(&f->tree, "sys/devices/system/cpu/online");
+    assert_int_equal(cpus_of(f, &online, &usable), -ENOENT);
 }
 
 static void intel_core_types_without_frequencies_are_ranked(void **state)
@@ -721,6 +753,7 @@ int main(void)
         TEST(one_cpu_is_a_machine),
         TEST(offline_cpus_and_gaps_in_the_numbering_are_kept),
         TEST(effective_cpuset_bounds_what_is_usable),
+        TEST(cpus_that_come_and_go_are_told_without_the_rest),
         TEST(intel_core_types_without_frequencies_are_ranked),
         TEST(without_caches_the_package_is_the_llc),
         TEST(numa_nodes_are_read),
