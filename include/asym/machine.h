@@ -79,6 +79,18 @@ int asym_machine_finish(struct asym_machine *m);
  */
 int asym_machine_assume_slow(struct asym_machine *m, const struct asym_mask *slow, double factor);
 
+/** CPUs that are held below what they can do. */
+struct asym_caps {
+    struct asym_mask cpus;
+    double share[ASYM_MAX_CPUS]; /**< of its own full speed, above 0 and up to 1; valid for cpus */
+};
+
+/**
+ * Multiply the speed of each capped CPU by its share, origin ASYM_ORIGIN_CAP, and derive everything anew. CPUs that are
+ * not usable are passed over. Returns 0; -EINVAL for a share out of range (machine unchanged).
+ */
+int asym_machine_cap(struct asym_machine *m, const struct asym_caps *caps);
+
 /**
  * Choose n CPUs to be the slow ones: every LLC domain gets fast and slow CPUs where its size allows
  * (Nie & Duan 2012, 4.5; Saez 2010, 3.4), no frequency domain and no SMT core is split.

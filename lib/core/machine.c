@@ -218,3 +218,16 @@ int asym_machine_assume_slow(struct asym_machine *m, const struct asym_mask *slo
     }
     return asym_machine_finish(m);
 }
+
+int asym_machine_cap(struct asym_machine *m, const struct asym_caps *caps)
+{
+    const struct asym_mask cpus = asym_mask_and(&caps->cpus, &m->usable);
+    ASYM_MASK_FOREACH (c, &cpus)
+        if (!(caps->share[c] > 0 && caps->share[c] <= 1))
+            return -EINVAL;
+    ASYM_MASK_FOREACH (c, &cpus) {
+        m->cpus[c].speed *= caps->share[c];
+        m->cpus[c].origin = ASYM_ORIGIN_CAP;
+    }
+    return asym_machine_finish(m);
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "linux/asymmetry-internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+
+const struct asym_cap_method *asym_cap_method_find(const char *name)
+{
+    static const struct asym_cap_method *const all[] = {&asym_cap_cpufreq, &asym_cap_clockmod};
+    for (size_t i = 0; i < ASYM_LENGTH(all); i++)
+        if (strcmp(all[i]->name, name) == 0)
+            return all[i];
+    return NULL;
+}
+
+int asym_asymmetry_open(const char *dir, const struct asym_cap_method *const *methods,
+                        struct asym_asymmetry **ret_asymmetry, struct asym_error *err)
+{
+    struct asym_asymmetry *a = calloc(1, sizeof *a);
+    if (!a)
+        return asym_fail(err, -ENOMEM, "no memory for frequency caps");
+    a->methods = methods;
+    a->dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int r = a->dir_fd < 0 ? -errno : asym_asymmetry_load(a);
+    if (r == -EBADMSG) {
+        asym_asymmetry_keep_aside(a);
+        asym_fail(err, r, "%s/cpus has records that cannot be read; it is kept as cpus.bad", dir);
+        r = 0;
+    }
+    if (r < 0) {
+        asym_asymmetry_close(a);
+        return asym_fail(err, r, "%s: %s", dir, strerror(-r));
+    }
+    *ret_asymmetry = a;
+    return 0;
+}
+
+void asym_asymmetry_close(struct asym_asymmetry *a)
+{
+    if (!a)
+        return;
+    if (a->dir_fd >= 0)
+        close(a->dir_fd);
+    free(a->held);
+    free(a);
+}
+
+const struct asym_caps *asym_asymmetry_caps(const struct asym_asymmetry *a)
+{
+    return &a->caps;
+}
+
+static bool same(const struct asym_cap_state *a, const struct asym_cap_state *b)
+{
+    return a->low == b->low && a->high == b->high;
+}
+
+static int read_state(const struct asym_held *h, struct asym_cap_state *ret)
+{
+    return h->method->read(h->method->ctx, h->cpu, ret);
+}
+
+/* A share that cannot be told is taken for none, so that the machine is as without asymd. */
+static void note_share(struct asym_asymmetry *a, const struct asym_held *h, const struct asym_cap_state *state)
+{
+    double share = h->method->share(h->method->ctx, h->cpu, state);
+    ASYM_MASK_FOREACH (c, &h->cpus) {
+        asym_mask_set(&a->caps.cpus, (unsigned)c);
+        a->caps.share[c] = share > 0 && share <= 1 ? share : 1;
+    }
+}
+
+/* What somebody else has set meanwhile stays, field by field; what was being set when asymd was killed may be anything. */
+static int put_back(struct asym_held *h, bool *ret_foreign)
+{
+    struct asym_cap_state now, to = h->original;
+    int r = read_state(h, &now);
+    if (r < 0)
+        return r;
+    if (!h->pending) {
+        to.low = now.low == h->set.low ? h->original.low : now.low;
+        to.high = now.high == h->set.high ? h->original.high : now.high;
+    }
+    *ret_foreign = !same(&to, &h->original);
+    return same(&now, &to) ? 0 : h->method->write(h->method->ctx, h->cpu, &now, &to);
+}
+
+void asym_asymmetry_undo(struct asym_asymmetry *a, struct asym_undo_report *ret_report)
+{
+    struct asym_undo_report report = {0};
+    size_t left = 0;
+    for (size_t i = 0; i < a->n; i++) {
+        struct asym_held *h = &a->held[i];
+        bool foreign = h->loose;
+        int r = h->loose ? 0 : put_back(h, &foreign);
+        report.restored += r >= 0 && !foreign;
+        report.foreign += r >= 0 && foreign;
+        if (r >= 0)
+            continue;
+        report.failed++;
+        report.error = report.error ? report.error : r;
+        a->held[left++] = *h;
+    }
+    a->n = left;
+    a->caps.cpus = (struct asym_mask){0};
+    asym_asymmetry_save(a);
+    *ret_report = report;
+}
+
+/* The CPUs that change together with this one: those of its core where the method works on cores, else of its domain. */
+static struct asym_mask unit_of(const struct asym_machine *m, const struct asym_cap_method *method, int cpu)
+{
+    struct asym_mask unit = {0};
+    ASYM_MASK_FOREACH (c, &m->usable) {
+        const struct asym_cpu *x = &m->cpus[c], *y = &m->cpus[cpu];
+        if (c == cpu || (method->whole_core ? x->core == y->core : x->freq_domain == y->freq_domain))
+            asym_mask_set(&unit, (unsigned)c);
+    }
+    return unit;
+}
+
+struct plan {
+    const struct asym_cap_method *method;
+    const struct asym_machine *machine;
+    const struct asym_slow_speed *speed;
+    struct asym_held *held;
+    size_t n;
+};
+
+static int plan_unit(struct plan *p, const struct asym_mask *slow, int cpu, struct asym_error *err)
+{
+    char why[160], outside[128];
+    struct asym_held h = {.method = p->method, .cpu = cpu, .cpus = unit_of(p->machine, p->method, cpu), .pending = true};
+    const struct asym_mask rest = asym_mask_minus(&h.cpus, slow);
+    if (!asym_mask_empty(&rest))
+        return asym_fail(err, -EINVAL, "asymmetry.slow: CPU %d shares its %s with CPUs %s: all of them, or none", cpu,
+                         p->method->whole_core ? "core" : "frequency",
+                         asym_mask_format_list(&rest, outside, sizeof outside));
+    int r = p->method->probe(p->method->ctx, cpu, why, sizeof why);
+    if (r < 0)
+        return asym_fail(err, r, "asymmetry.method %s cannot be used: %s", p->method->name, why);
+    r = read_state(&h, &h.original);
+    if (r >= 0)
+        r = p->method->choose(p->method->ctx, cpu, p->speed, &h.original, &h.set);
+    if (r < 0)
+        return asym_fail(err, r, "asymmetry: CPU %d: %s", cpu, strerror(-r));
+    p->held[p->n++] = h;
+    return 0;
+}
+
+static int make_plan(struct plan *p, const struct asym_mask *slow, struct asym_error *err)
+{
+    struct asym_mask left = *slow;
+    p->held = calloc(asym_mask_count(slow) + 1, sizeof *p->held);
+    if (!p->held)
+        return asym_fail(err, -ENOMEM, "no memory for frequency caps");
+    while (!asym_mask_empty(&left)) {
+        int r = plan_unit(p, slow, asym_mask_next(&left, 0), err);
+        if (r < 0) {
+            free(p->held);
+            return r;
+        }
+        left = asym_mask_minus(&left, &p->held[p->n - 1].cpus);
+    }
+    return 0;
+}
+
+/* Is what is held just what is planned, as it was set before? */
+static bool is_held(const struct asym_asymmetry *a, const struct plan *p)
+{
+    if (a->n != p->n)
+        return false;
+    for (size_t i = 0; i < p->n; i++) {
+        const struct asym_held *h = &a->held[i], *wanted = &p->held[i];
+        if (h->method != wanted->method || h->loose || h->missing || !asym_mask_equal(&h->cpus, &wanted->cpus) ||
+            !same(&h->set, &wanted->set) || !same(&wanted->original, &h->set))
+            return false;
+    }
+    return true;
+}
+
+/* Set it, and see what has come of it. */
+static int hold(struct asym_asymmetry *a, struct asym_held *h, struct asym_error *err)
+{
+    struct asym_cap_state now;
+    int r = h->method->write(h->method->ctx, h->cpu, &h->original, &h->set);
+    if (r >= 0)
+        r = read_state(h, &now);
+    if (r < 0)
+        return asym_fail(err, r, "asymmetry: CPU %d cannot be held by %s: %s", h->cpu, h->method->name, strerror(-r));
+    if (same(&now, &h->original) && !same(&h->set, &h->original))
+        return asym_fail(err, -ENOTSUP, "asymmetry: the driver of CPU %d accepts a cap and ignores it", h->cpu);
+    h->set = now;
+    h->pending = false;
+    note_share(a, h, &now);
+    return 0;
+}
+
+/* Written down first. Takes over what is planned; on failure all of it is put back. */
+static int carry_out(struct asym_asymmetry *a, const struct plan *p, struct asym_error *err)
+{
+    struct asym_undo_report report;
+    free(a->held);
+    a->held = p->held;
+    a->n = p->n;
+    int r = asym_asymmetry_save(a);
+    if (r < 0) {
+        a->n = 0;
+        return asym_fail(err, r, "cannot write down what is to be put back: %s", strerror(-r));
+    }
+    for (size_t i = 0; r >= 0 && i < a->n; i++)
+        r = hold(a, &a->held[i], err);
+    if (r >= 0)
+        r = asym_asymmetry_save(a);
+    if (r < 0)
+        asym_asymmetry_undo(a, &report);
+    return r;
+}
+
+int asym_asymmetry_set(struct asym_asymmetry *a, const struct asym_cap_method *method, const struct asym_machine *m,
+                       const struct asym_mask *slow, const struct asym_slow_speed *speed, struct asym_error *err)
+{
+    struct plan p = {.method = method, .machine = m, .speed = speed};
+    struct asym_undo_report report;
+    int r = make_plan(&p, slow, err);
+    if (r < 0)
+        return r;
+    const bool already = is_held(a, &p);
+    free(p.held);
+    if (already)
+        return 0;
+    asym_asymmetry_undo(a, &report);
+    if (report.failed > 0)
+        return asym_fail(err, report.error, "what CPUs were held to before cannot be put back: %s",
+                         strerror(-report.error));
+    p.n = 0;
+    r = make_plan(&p, slow, err); /* anew: what there was before is what there is now */
+    return r < 0 ? r : carry_out(a, &p, err);
+}
+
+/* Returns whether the speed has changed. */
+static bool look_after(struct asym_asymmetry *a, struct asym_held *h, struct asym_mask *let_go)
+{
+    struct asym_cap_state now;
+    const double before = a->caps.share[h->cpu];
+    const bool was_missing = h->missing;
+    if (read_state(h, &now) < 0) {
+        h->missing = true;
+        return false;
+    }
+    h->missing = false;
+    if (was_missing && !h->loose && same(&now, &h->original) &&
+        h->method->write(h->method->ctx, h->cpu, &now, &h->set) >= 0 && read_state(h, &now) < 0)
+        return false;
+    if (!h->loose && !same(&now, &h->set)) {
+        h->loose = true;
+        *let_go = asym_mask_or(let_go, &h->cpus);
+    }
+    note_share(a, h, &now);
+    return a->caps.share[h->cpu] < before || a->caps.share[h->cpu] > before;
+}
+
+int asym_asymmetry_check(struct asym_asymmetry *a, struct asym_mask *ret_let_go)
+{
+    bool changed = false;
+    struct asym_mask let_go = {0};
+    for (size_t i = 0; i < a->n; i++)
+        changed = look_after(a, &a->held[i], &let_go) || changed;
+    if (!asym_mask_empty(&let_go))
+        asym_asymmetry_save(a);
+    *ret_let_go = let_go;
+    return changed;
+}
