@@ -20,6 +20,7 @@ static void run_done(struct asym_run *run)
 {
     asym_settings_free(run->settings);
     asym_root_done(&run->root);
+    asym_asymmetry_close(run->asymmetry);
     free(run->machine);
 }
 

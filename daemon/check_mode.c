@@ -9,6 +9,7 @@
 #include "daemon/check.h"
 #include "daemon/columns.h"
 #include "daemon/run.h"
+#include "daemon/speeds.h"
 #include "linux/procfs.h"
 
 static int add_machine(struct asym_check *check, const struct asym_run *run)
@@ -97,6 +98,8 @@ enum asym_exit asym_mode_check(struct asym_run *run)
     int r = add_machine(&check, run);
     if (r >= 0)
         r = asym_check_add_facts(&check, &run->root);
+    if (r >= 0)
+        r = asym_speeds_check(&check, run);
     if (r >= 0)
         r = add_births(&check, run);
     if (r >= 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The modes that look once and end: dry run, once, restore, print-config. */
 #include "daemon/run.h"
+#include "daemon/speeds.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -148,9 +149,15 @@ enum asym_exit asym_mode_once(struct asym_run *run)
     if (r >= 0)
         r = view_init(&v, run, &err);
     if (r >= 0)
+        r = asym_speeds_open(run, &err);
+    if (r >= 0)
+        r = asym_speeds_hold(run, &err);
+    if (r >= 0)
         r = observe(&v, run, &err);
     if (r >= 0)
         r = enforce_once(&v, run, ledger, &err);
+    if (r < 0)
+        asym_speeds_put_back(run, "not enforced");
     asym_ledger_close(ledger);
     return r < 0 ? fail(run, r, &err) : ASYM_EXIT_DONE;
 }
@@ -165,6 +172,11 @@ enum asym_exit asym_mode_restore(struct asym_run *run)
         return fail(run, r, &err);
     if (*err.text)
         asym_log_say(&run->log, LOG_WARNING, "%s", err.text);
+    int speeds = asym_speeds_open(run, &err);
+    if (speeds < 0)
+        asym_log_say(&run->log, LOG_ERR, "speeds of CPUs: %s", err.text);
+    else
+        speeds = asym_speeds_put_back(run, "restore");
     r = asym_ledger_restore(ledger, &report);
     asym_ledger_close(ledger);
     if (r < 0)
@@ -176,7 +188,7 @@ enum asym_exit asym_mode_restore(struct asym_run *run)
                      strerror(-report.error));
         return asym_run_exit(report.error) == ASYM_EXIT_NOT_PERMITTED ? ASYM_EXIT_NOT_PERMITTED : ASYM_EXIT_FAILED;
     }
-    return ASYM_EXIT_DONE;
+    return speeds < 0 ? ASYM_EXIT_FAILED : ASYM_EXIT_DONE;
 }
 
 enum asym_exit asym_mode_print_config(struct asym_run *run)

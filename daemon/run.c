@@ -11,6 +11,7 @@
 #include "base/mask.h"
 #include "base/parse.h"
 #include "daemon/sight.h"
+#include "daemon/speeds.h"
 #include "linux/procfs.h"
 
 int asym_run_settings(const struct asym_cli *cli, struct asym_settings **ret_settings, struct asym_error *err)
@@ -50,14 +51,6 @@ static int slow_cpus(const struct asym_machine *m, const char *text, struct asym
     return 0;
 }
 
-/* "50%"; the settings have checked form and range. */
-static double slow_factor(const char *text)
-{
-    double percent = 50;
-    asym_parse_number(text, strcspn(text, "%"), &percent);
-    return percent / 100;
-}
-
 /* Which CPUs the settings want slow on this machine; none where they name none. */
 static int resolve_slow(const struct asym_run *run, const struct asym_machine *m, struct asym_mask *ret_slow,
                         struct asym_error *err)
@@ -75,24 +68,30 @@ static int resolve_slow(const struct asym_run *run, const struct asym_machine *m
     return 0;
 }
 
-static int assume_slow(const struct asym_run *run, struct asym_machine *m, const struct asym_mask *slow,
-                       struct asym_error *err)
+/* Speeds obtained are what they are; else what the method would give, where that can be told; else as configured. */
+static int make_slow(const struct asym_run *run, struct asym_machine *m, const struct asym_mask *slow,
+                     struct asym_error *err)
 {
-    const char *speed = run->settings->asymmetry.slow_speed;
+    const char *text = run->settings->asymmetry.slow_speed;
+    struct asym_slow_speed speed;
+    struct asym_caps caps;
     if (asym_mask_empty(slow))
         return 0;
-    int r = asym_machine_assume_slow(m, slow, slow_factor(speed));
-    if (r < 0)
-        return asym_fail(err, r, "asymmetry.slow_speed: %s is out of range: accepted is above 0%% and up to 100%%",
-                         speed);
-    return 0;
+    if (run->caps || (run->root.live && asym_speeds_foresee(run, slow, &caps) >= 0))
+        return asym_machine_cap(m, run->caps ? run->caps : &caps);
+    if (asym_slow_speed_parse(text, &speed) < 0 || !(speed.share > 0))
+        return asym_fail(err, -EINVAL,
+                         "asymmetry.slow_speed: what share of their speed %s is cannot be told here: give "
+                         "it as one, such as 50%%",
+                         text);
+    return asym_machine_assume_slow(m, slow, speed.share);
 }
 
 /* In place: the source and the engine look at the address they were given, and see the new generation. */
 static void adopt_machine(struct asym_run *run, struct asym_machine **fresh, const struct asym_mask *slow)
 {
     run->slow = *slow;
-    run->assumed_slow = asym_mask_meets(slow, &(*fresh)->usable);
+    run->assumed_slow = !run->caps && asym_mask_meets(slow, &(*fresh)->usable);
     if (run->machine)
         *run->machine = **fresh;
     else
@@ -122,7 +121,7 @@ int asym_run_machine(struct asym_run *run, struct asym_error *err)
     if (r >= 0)
         r = resolve_slow(run, fresh, &slow, err);
     if (r >= 0)
-        r = assume_slow(run, fresh, &slow, err);
+        r = make_slow(run, fresh, &slow, err);
     if (r >= 0)
         adopt_machine(run, &fresh, &slow);
     return r;
@@ -135,7 +134,7 @@ int asym_run_machine_changed(struct asym_run *run, struct asym_error *err)
     if (r < 0)
         return r;
     const struct asym_mask slow = asym_mask_and(&run->slow, &fresh->usable);
-    r = assume_slow(run, fresh, &slow, err);
+    r = make_slow(run, fresh, &slow, err);
     if (r >= 0)
         adopt_machine(run, &fresh, &run->slow);
     return r;

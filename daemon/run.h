@@ -16,6 +16,7 @@
 
 #include "daemon/cli.h"
 #include "daemon/log.h"
+#include "linux/asymmetry.h"
 #include "linux/births.h"
 #include "linux/root.h"
 #include "linux/topology.h"
@@ -38,6 +39,8 @@ struct asym_run {
     struct asym_mask
         slow; /* what the settings came to when they were read: a CPU of it that goes and comes is slow again */
     bool assumed_slow; /* some CPUs are only taken for slow: [asymmetry] slow without a method that makes them so */
+    struct asym_asymmetry *asymmetry; /* owned; NULL in modes that change nothing */
+    const struct asym_caps *caps;     /* the speeds obtained; NULL: slow CPUs are only taken for slow */
     struct asym_log log;
 };
 

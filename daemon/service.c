@@ -14,6 +14,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "daemon/cycle.h"
+#include "daemon/speeds.h"
 #include "daemon/watch.h"
 #include "linux/actuator.h"
 #include "linux/ledger.h"
@@ -210,6 +211,7 @@ static void housekeeping(struct service *s, asym_usec now)
         return;
     mind_budget(s, now);
     mind_cpus(s);
+    asym_speeds_mind(s->run);
     s->last_housekeeping = now;
     status(s);
 }
@@ -230,6 +232,18 @@ static int on_timer(sd_event_source *timer, uint64_t usec, void *userdata)
     return r < 0 ? r : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
 }
 
+/* To settings that could be had before; what cannot be had again is said. */
+static void go_back(struct service *s, struct asym_settings *old)
+{
+    struct asym_error err = {""};
+    s->run->settings = old;
+    int r = asym_run_machine(s->run, &err);
+    if (r >= 0)
+        r = asym_speeds_hold(s->run, &err);
+    if (r < 0)
+        asym_log_say(&s->run->log, LOG_ERR, "the configuration in force: %s", err.text);
+}
+
 /* Put new settings in force; on any failure the old ones stay. */
 static int adopt(struct service *s, struct asym_settings *fresh, struct asym_error *err)
 {
@@ -246,11 +260,15 @@ static int adopt(struct service *s, struct asym_settings *fresh, struct asym_err
         s->run->settings = old;
         return r;
     }
-    r = asym_engine_configure(s->engine, &config);
+    r = asym_speeds_hold(s->run, err);
+    if (r >= 0) {
+        r = asym_engine_configure(s->engine, &config);
+        if (r < 0)
+            asym_fail(err, r, "no memory for the new configuration");
+    }
     if (r < 0) {
-        s->run->settings = old;
-        asym_run_machine(s->run, NULL); /* it could be had with these settings before */
-        return asym_fail(err, r, "no memory for the new configuration");
+        go_back(s, old);
+        return r;
     }
     asym_procfs_set_rules(s->source, fresh->rules);
     asym_procfs_set_group(s->source, (enum asym_grouping)fresh->daemon.group);
@@ -344,7 +362,11 @@ static int open_ledger(struct service *s, struct asym_error *err)
     if (*err->text)
         asym_log_say(&s->run->log, LOG_WARNING, "%s", err->text);
     put_back(s, "left by an earlier asymd");
-    return 0;
+    r = asym_speeds_open(s->run, err);
+    if (r < 0)
+        return r;
+    asym_speeds_put_back(s->run, "left by an earlier asymd");
+    return asym_speeds_hold(s->run, err);
 }
 
 static int start_guard(struct service *s, struct asym_error *err)
@@ -417,6 +439,7 @@ enum asym_exit asym_mode_service(struct asym_run *run)
         asym_log_say(&run->log, LOG_ERR, "%s", err.text);
         if (s.ledger)
             put_back(&s, "not started");
+        asym_speeds_put_back(run, "not started");
         return asym_run_exit(r);
     }
     greet(&s);
@@ -427,7 +450,8 @@ enum asym_exit asym_mode_service(struct asym_run *run)
     /* No more events may reach the guard while it is put back what it would read. */
     asym_births_close(ASYM_TAKE(s.births));
     r = put_back(&s, "stopped");
+    int speeds = asym_speeds_put_back(run, "stopped");
     if (s.error < 0)
         asym_log_say(&run->log, LOG_ERR, "stopped looking: %s", strerror(-s.error));
-    return exit_status != 0 || r < 0 ? ASYM_EXIT_FAILED : ASYM_EXIT_DONE;
+    return exit_status != 0 || r < 0 || speeds < 0 ? ASYM_EXIT_FAILED : ASYM_EXIT_DONE;
 }

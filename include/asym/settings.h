@@ -20,7 +20,7 @@
 enum asym_grouping { ASYM_GROUP_PROCESS, ASYM_GROUP_CGROUP };
 
 /** How slow CPUs come about ([asymmetry] method). none: the configuration's word is taken, nothing is set. */
-enum asym_method { ASYM_METHOD_NONE };
+enum asym_method { ASYM_METHOD_NONE, ASYM_METHOD_CPUFREQ, ASYM_METHOD_CLOCKMOD };
 
 /** [asymd], the part that is not for the core. */
 struct asym_daemon_settings {
@@ -36,8 +36,17 @@ struct asym_daemon_settings {
 struct asym_asymmetry_settings {
     int method;       /**< enum asym_method */
     char *slow;       /**< "" (none), a bare number (how many), or a CPU list ("4-4" for one CPU) */
-    char *slow_speed; /**< "50%" of the fastest; percent in (0, 100] */
+    char *slow_speed; /**< "50%" of their own full speed, in (0, 100]; or "1400000kHz", which needs cpufreq */
 };
+
+/** slow_speed in numbers: a share of a CPU's own full speed, or a frequency. The other is 0. */
+struct asym_slow_speed {
+    double share; /**< above 0, up to 1 */
+    uint64_t khz;
+};
+
+/** 0; -EINVAL. */
+int asym_slow_speed_parse(const char *text, struct asym_slow_speed *ret);
 
 /** What a rule may look at. A text that was not asked for (see asym_rules_need) may be NULL. */
 struct asym_rule_subject {

@@ -138,7 +138,8 @@ struct plan {
 static int plan_unit(struct plan *p, const struct asym_mask *slow, int cpu, struct asym_error *err)
 {
     char why[160], outside[128];
-    struct asym_held h = {.method = p->method, .cpu = cpu, .cpus = unit_of(p->machine, p->method, cpu), .pending = true};
+    struct asym_held h = {
+        .method = p->method, .cpu = cpu, .cpus = unit_of(p->machine, p->method, cpu), .pending = true};
     const struct asym_mask rest = asym_mask_minus(&h.cpus, slow);
     if (!asym_mask_empty(&rest))
         return asym_fail(err, -EINVAL, "asymmetry.slow: CPU %d shares its %s with CPUs %s: all of them, or none", cpu,

@@ -47,9 +47,10 @@ int asym_asymmetry_check(struct asym_asymmetry *a, struct asym_mask *ret_let_go)
 const struct asym_caps *asym_asymmetry_caps(const struct asym_asymmetry *a);
 
 struct asym_undo_report {
-    size_t restored, foreign; /**< frequency domains (cores): put back; changed by somebody else meanwhile, left alone */
-    size_t failed;            /**< refused, or offline: they stay in the file */
-    int error;                /**< of the first that failed, -errno */
+    size_t restored,
+        foreign;   /**< frequency domains (cores): put back; changed by somebody else meanwhile, left alone */
+    size_t failed; /**< refused, or offline: they stay in the file */
+    int error;     /**< of the first that failed, -errno */
 };
 
 /** Put everything back. Compares before it writes. */

@@ -7,11 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** What [asymmetry] slow_speed asks for: a share of the CPU's own speed, or a frequency. The other is 0. */
-struct asym_slow_speed {
-    double share; /**< above 0, up to 1 */
-    uint64_t khz;
-};
+#include <asym/settings.h>
 
 /** What a CPU, and all that change together with it, are held to. */
 struct asym_cap_state {

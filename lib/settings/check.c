@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/macro.h"
 #include "base/mask.h"
 #include "base/parse.h"
 #include "settings/nearest.h"
@@ -54,15 +55,40 @@ static int check_slow(const struct asym_settings *s, struct asym_error *err)
                   "how many CPUs (1 or more), or a list of CPUs below 1024 such as 0-3,8 (4-4 for CPU 4 alone)", err);
 }
 
+int asym_slow_speed_parse(const char *text, struct asym_slow_speed *ret)
+{
+    static const struct {
+        const char *unit;
+        double share, khz;
+    } units[] = {{"%", 0.01, 0}, {"kHz", 0, 1}, {"MHz", 0, 1e3}, {"GHz", 0, 1e6}};
+    const size_t digits = strspn(text, "0123456789."), unit = digits + strspn(text + digits, " ");
+    double number;
+    if (asym_parse_number(text, digits, &number) < 0 || !(number > 0))
+        return -EINVAL;
+    for (size_t i = 0; i < ASYM_LENGTH(units); i++) {
+        const struct asym_slow_speed speed = {.share = number * units[i].share,
+                                              .khz = (uint64_t)ASYM_MIN(number * units[i].khz, 1e12)};
+        if (strcmp(text + unit, units[i].unit) != 0)
+            continue;
+        if (speed.share > 1 || (units[i].khz > 0 && speed.khz == 0))
+            return -EINVAL;
+        *ret = speed;
+        return 0;
+    }
+    return -EINVAL;
+}
+
 static int check_slow_speed(const struct asym_settings *s, struct asym_error *err)
 {
     const char *text = s->asymmetry.slow_speed;
-    size_t len = strlen(text);
-    double percent;
-    if (len >= 2 && text[len - 1] == '%' && asym_parse_number(text, len - 1, &percent) == 0 && percent > 0 &&
-        percent <= 100)
-        return 0;
-    return refuse(s, "asymmetry", "slow_speed", text, "a share such as 50%, above 0% and up to 100%", err);
+    struct asym_slow_speed speed;
+    if (asym_slow_speed_parse(text, &speed) < 0)
+        return refuse(s, "asymmetry", "slow_speed", text,
+                      "a share such as 50%, above 0% and up to 100%, or a frequency such as 1400MHz", err);
+    if (speed.khz > 0 && s->asymmetry.method != ASYM_METHOD_CPUFREQ)
+        return refuse(s, "asymmetry", "slow_speed", text,
+                      "a share such as 50%; a frequency needs asymmetry.method = cpufreq", err);
+    return 0;
 }
 
 int asym_settings_check(const struct asym_settings *s, struct asym_error *err)

@@ -8,7 +8,7 @@
 static const char *const groups[] = {"process", "cgroup", NULL};
 static const char *const estimators[] = {"mean", "instant", NULL};
 static const char *const pins[] = {"cpu", "llc", "type", NULL};
-static const char *const methods[] = {"none", NULL};
+static const char *const methods[] = {"none", "cpufreq", "clockmod", NULL};
 
 #define FIELD(part) offsetof(struct asym_settings, part)
 
@@ -50,6 +50,6 @@ const struct asym_option asym_options[] = {
     {"asymmetry", "slow", ASYM_OPTION_TEXT, FIELD(asymmetry.slow), "", 0, 0, 0, NULL,
      "Slow CPUs: a number (asymd chooses which), or a list such as 4-7 (4-4 for one CPU); empty: as the machine is."},
     {"asymmetry", "slow_speed", ASYM_OPTION_TEXT, FIELD(asymmetry.slow_speed), "50%", 0, 0, 0, NULL,
-     "Speed of the slow CPUs, in percent of their own."},
+     "Speed of the slow CPUs: a share of their own, or, with cpufreq, a frequency such as 1400MHz."},
     {.section = NULL},
 };

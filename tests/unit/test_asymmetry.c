@@ -315,8 +315,8 @@ static void bad_files_are_kept_aside_and_lose_nothing_that_can_be_read(void **st
     struct fixture *f = *state;
     struct asym_undo_report report;
     char path[128];
-    static const char *const junk[] = {"fake 4 4-5 - 1 2 3\n", "fake x 4-5 - 1 2 3 4 set\n", "none 4 4-5 - 1 2 3 4 set\n",
-                                       "fake 3 4-5 - 1 2 3 4 set\n", "\xff\n"};
+    static const char *const junk[] = {"fake 4 4-5 - 1 2 3\n", "fake x 4-5 - 1 2 3 4 set\n",
+                                       "none 4 4-5 - 1 2 3 4 set\n", "fake 3 4-5 - 1 2 3 4 set\n", "\xff\n"};
     snprintf(path, sizeof path, "%s/cpus", f->dir.path);
     for (size_t i = 0; i < ASYM_LENGTH(junk); i++) {
         assert_int_equal(set(f, "4-7", 0.5), 0);

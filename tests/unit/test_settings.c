@@ -294,6 +294,23 @@ static void a_text_too_long_for_a_line_is_refused(void **state)
     assert_non_null(strstr(err.text, "at most 160 bytes"));
 }
 
+static void slow_speeds_are_shares_or_frequencies(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double share;
+        uint64_t khz;
+    } rows[] = {{"50%", 0.5, 0},          {"12.5 %", 0.125, 0},  {"100%", 1, 0}, {"1400000kHz", 0, 1400000},
+                {"1400 MHz", 0, 1400000}, {"1.4GHz", 0, 1400000}};
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct asym_slow_speed speed;
+        assert_int_equal(asym_slow_speed_parse(rows[i].text, &speed), 0);
+        assert_true(speed.share > rows[i].share - 1e-9 && speed.share < rows[i].share + 1e-9);
+        assert_int_equal(speed.khz, rows[i].khz);
+    }
+}
+
 static void an_error_of_the_whole_says_where_the_value_came_from(void **state)
 {
     struct fixture *f = *state;
@@ -312,6 +329,10 @@ static void an_error_of_the_whole_says_where_the_value_came_from(void **state)
         {"[asymmetry]\nslow_speed = 0%\n", "above 0%"},
         {"[asymmetry]\nslow_speed = 100.1%\n", "up to 100%"},
         {"[asymmetry]\nslow_speed = %\n", "a share such as 50%"},
+        {"[asymmetry]\nslow_speed = 0MHz\n", "or a frequency such as 1400MHz"},
+        {"[asymmetry]\nslow_speed = 1400 m\n", "or a frequency such as 1400MHz"},
+        {"[asymmetry]\nslow_speed = 1400MHz\n", "a frequency needs asymmetry.method = cpufreq"},
+        {"[asymmetry]\nmethod = clockmod\nslow_speed = 1400MHz\n", "a frequency needs asymmetry.method = cpufreq"},
         {"[asymd]\nstate_dir = run\n", "an absolute path"},
         {"[asymd]\nstate_dir =\n", "an absolute path"},
     };
@@ -355,6 +376,7 @@ int main(void)
         TEST(what_is_set_by_hand_wins_and_says_so),
         TEST(bad_assignments_are_refused_and_change_nothing),
         TEST(a_text_too_long_for_a_line_is_refused),
+        TEST(slow_speeds_are_shares_or_frequencies),
         TEST(an_error_of_the_whole_says_where_the_value_came_from),
         TEST(every_policy_of_the_table_is_accepted),
     };

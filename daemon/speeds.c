@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/speeds.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+
+static const struct asym_cap_method *const methods[] = {&asym_cap_cpufreq, &asym_cap_clockmod, NULL};
+
+/* NULL: the slow CPUs are only taken for slow. */
+static const struct asym_cap_method *method_of(const struct asym_settings *s)
+{
+    static const struct asym_cap_method *const by_setting[] = {
+        [ASYM_METHOD_NONE] = NULL,
+        [ASYM_METHOD_CPUFREQ] = &asym_cap_cpufreq,
+        [ASYM_METHOD_CLOCKMOD] = &asym_cap_clockmod,
+    };
+    return by_setting[s->asymmetry.method];
+}
+
+int asym_speeds_open(struct asym_run *run, struct asym_error *err)
+{
+    struct asym_error said = {""};
+    int r = asym_asymmetry_open(run->settings->daemon.state_dir, methods, &run->asymmetry, &said);
+    if (r < 0)
+        return asym_fail(err, r, "%s", said.text);
+    if (*said.text)
+        asym_log_say(&run->log, LOG_WARNING, "%s", said.text);
+    return 0;
+}
+
+static void say_obtained(const struct asym_run *run)
+{
+    const struct asym_caps *caps = asym_asymmetry_caps(run->asymmetry);
+    struct asym_mask left = caps->cpus;
+    while (!asym_mask_empty(&left)) {
+        const double share = caps->share[asym_mask_next(&left, 0)];
+        struct asym_mask alike = {0};
+        char list[256];
+        ASYM_MASK_FOREACH (c, &left)
+            if (!(caps->share[c] < share) && !(caps->share[c] > share))
+                asym_mask_set(&alike, (unsigned)c);
+        asym_log_say(&run->log, LOG_NOTICE, "CPUs %s are held to %.1f %% of their speed",
+                     asym_mask_format_list(&alike, list, sizeof list), 100 * share);
+        left = asym_mask_minus(&left, &alike);
+    }
+}
+
+int asym_speeds_hold(struct asym_run *run, struct asym_error *err)
+{
+    const struct asym_cap_method *method = method_of(run->settings);
+    struct asym_slow_speed speed;
+    if (!method || asym_mask_empty(&run->slow)) {
+        asym_speeds_put_back(run, "no longer wanted");
+        run->caps = NULL;
+        return asym_run_machine_changed(run, err);
+    }
+    int r = asym_slow_speed_parse(run->settings->asymmetry.slow_speed, &speed);
+    if (r >= 0)
+        r = asym_asymmetry_set(run->asymmetry, method, run->machine, &run->slow, &speed, err);
+    if (r < 0)
+        return r;
+    run->caps = asym_asymmetry_caps(run->asymmetry);
+    say_obtained(run);
+    return asym_run_machine_changed(run, err);
+}
+
+int asym_speeds_foresee(const struct asym_run *run, const struct asym_mask *slow, struct asym_caps *ret_caps)
+{
+    const struct asym_cap_method *method = method_of(run->settings);
+    struct asym_caps caps = {.cpus = *slow};
+    struct asym_slow_speed speed;
+    int r = method ? asym_slow_speed_parse(run->settings->asymmetry.slow_speed, &speed) : -EOPNOTSUPP;
+    ASYM_MASK_FOREACH (c, slow) {
+        struct asym_cap_state now, then;
+        if (r >= 0)
+            r = method->read(method->ctx, c, &now);
+        if (r >= 0)
+            r = method->choose(method->ctx, c, &speed, &now, &then);
+        if (r >= 0)
+            caps.share[c] = method->share(method->ctx, c, &then);
+    }
+    if (r >= 0)
+        *ret_caps = caps;
+    return r;
+}
+
+bool asym_speeds_mind(struct asym_run *run)
+{
+    struct asym_mask let_go;
+    struct asym_error err = {""};
+    char list[256];
+    if (!run->caps)
+        return false;
+    bool changed = asym_asymmetry_check(run->asymmetry, &let_go) > 0;
+    if (!asym_mask_empty(&let_go))
+        asym_log_say(&run->log, LOG_NOTICE, "somebody else has changed the speed of CPUs %s: it is theirs now",
+                     asym_mask_format_list(&let_go, list, sizeof list));
+    if (changed && asym_run_machine_changed(run, &err) < 0)
+        asym_log_say(&run->log, LOG_ERR, "speeds changed, and the machine cannot be read: %s", err.text);
+    return changed;
+}
+
+int asym_speeds_put_back(struct asym_run *run, const char *when)
+{
+    struct asym_undo_report report;
+    if (!run->asymmetry)
+        return 0;
+    asym_asymmetry_undo(run->asymmetry, &report);
+    if (report.restored + report.foreign + report.failed > 0)
+        asym_log_say(&run->log, report.failed ? LOG_ERR : LOG_INFO,
+                     "%s: restored the speed of %zu frequency domains; %zu belong to somebody else now, %zu failed%s%s",
+                     when, report.restored, report.foreign, report.failed, report.failed ? ": " : "",
+                     report.failed ? strerror(-report.error) : "");
+    return report.failed > 0 ? report.error : 0;
+}
+
+int asym_speeds_check(struct asym_check *check, const struct asym_run *run)
+{
+    int r = 0;
+    if (!run->root.live || run->cli->topology)
+        return 0;
+    for (size_t i = 0; r >= 0 && methods[i]; i++) {
+        char why[160] = "";
+        const bool can = methods[i]->probe(methods[i]->ctx, asym_mask_next(&run->machine->usable, 0), why,
+                                           sizeof why) >= 0;
+        const bool wanted = method_of(run->settings) == methods[i];
+        r = asym_check_add(check, "make slower", can ? ASYM_FACT_GOOD : wanted ? ASYM_FACT_LACK : ASYM_FACT_NOTE, "",
+                           "asymmetry.method = %s: %s", methods[i]->name, can ? "can be used here" : why);
+    }
+    return r;
+}
