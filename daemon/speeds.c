@@ -127,8 +127,11 @@ int asym_speeds_check(struct asym_check *check, const struct asym_run *run)
         const bool can = methods[i]->probe(methods[i]->ctx, asym_mask_next(&run->machine->usable, 0), why,
                                            sizeof why) >= 0;
         const bool wanted = method_of(run->settings) == methods[i];
-        r = asym_check_add(check, "make slower", can ? ASYM_FACT_GOOD : wanted ? ASYM_FACT_LACK : ASYM_FACT_NOTE, "",
-                           "asymmetry.method = %s: %s", methods[i]->name, can ? "can be used here" : why);
+        r = asym_check_add(check, "make slower",
+                           can      ? ASYM_FACT_GOOD
+                           : wanted ? ASYM_FACT_LACK
+                                    : ASYM_FACT_NOTE,
+                           "", "asymmetry.method = %s: %s", methods[i]->name, can ? "can be used here" : why);
     }
     return r;
 }
