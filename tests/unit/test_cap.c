@@ -111,9 +111,9 @@ static void the_nearest_available_frequency_is_chosen(void **state)
         struct asym_slow_speed speed;
         uint64_t khz;
     } rows[] = {
-        {0, {.share = 0.5}, 1400000},   {0, {.share = 0.55}, 1400000},  {0, {.share = 0.7}, 2100000},
-        {0, {.share = 0.01}, 1000000},   {0, {.khz = 9000000}, 2800000}, {0, {.khz = 2000000}, 2100000},
-        {1, {.share = 0.55}, 1540000},  {1, {.khz = 100}, 1000000},      {1, {.khz = 1234567}, 1234567},
+        {0, {.share = 0.5}, 1400000},  {0, {.share = 0.55}, 1400000},  {0, {.share = 0.7}, 2100000},
+        {0, {.share = 0.01}, 1000000}, {0, {.khz = 9000000}, 2800000}, {0, {.khz = 2000000}, 2100000},
+        {1, {.share = 0.55}, 1540000}, {1, {.khz = 100}, 1000000},     {1, {.khz = 1234567}, 1234567},
     };
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         struct asym_cap_state now = state_of(rows[i].cpu), to;
@@ -207,7 +207,8 @@ static void the_clock_is_modulated_in_steps_and_other_bits_stay(void **state)
         assert_int_equal(m.write(m.ctx, 3, &before, &to), 0);
         assert_int_equal(m.read(m.ctx, 3, &now), 0);
         assert_true(now.high == (reserved | rows[i].value));
-        assert_true(m.share(m.ctx, 3, &now) > rows[i].obtained - 1e-9 && m.share(m.ctx, 3, &now) < rows[i].obtained + 1e-9);
+        assert_true(m.share(m.ctx, 3, &now) > rows[i].obtained - 1e-9 &&
+                    m.share(m.ctx, 3, &now) < rows[i].obtained + 1e-9);
         assert_int_equal(m.write(m.ctx, 3, &now, &before), 0);
         assert_int_equal(m.read(m.ctx, 3, &now), 0);
         assert_true(now.high == reserved);
