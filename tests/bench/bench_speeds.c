@@ -21,7 +21,7 @@
 #include "linux/topology.h"
 #include "support/tree.h"
 
-#define CPUS  256
+#define CPUS   256
 #define ROUNDS 11
 
 static double cpu_ms(void)

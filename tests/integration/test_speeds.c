@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * [asymmetry] method = cpufreq on every way in and out of asymd. The cpufreq files are plain ones, mounted over
+ * /sys/devices/system/cpu in a mount namespace of the test's own, which what it starts shares.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "support/live.h"
+#include "support/service.h"
+#include "support/tree.h"
+
+#define SYS "/sys/devices/system/cpu"
+
+/* All of seven digits: a plain file, unlike sysfs, keeps what a shorter number leaves over. */
+#define MIN  1000000
+#define HALF 1400000
+#define MAX  2800000
+
+static struct tree tree;
+static int slow_cpu;
+static pid_t load;
+
+static void write_cpufreq(int cpu, const char *file, const char *value)
+{
+    char path[64];
+    snprintf(path, sizeof path, "cpufreq/%s", file);
+    tree_write_cpu(&tree, (unsigned)cpu, path, "%s\n", value);
+}
+
+static void make_cpufreq(void)
+{
+    for (int c = 0; c < asym_live_cpus(); c++) {
+        write_cpufreq(c, "cpuinfo_min_freq", "1000000");
+        write_cpufreq(c, "cpuinfo_max_freq", "2800000");
+        write_cpufreq(c, "scaling_min_freq", "1000000");
+        write_cpufreq(c, "scaling_max_freq", "2800000");
+        write_cpufreq(c, "scaling_governor", "schedutil");
+        write_cpufreq(c, "scaling_available_frequencies", "2800000 2100000 1400000 1000000");
+    }
+}
+
+static int mount_tree(void **state)
+{
+    char cpu[128];
+    (void)state;
+    tree_make(&tree);
+    tree_plain(&tree, (unsigned)asym_live_cpus());
+    make_cpufreq();
+    slow_cpu = asym_live_cpus() - 1;
+    snprintf(cpu, sizeof cpu, "%s" SYS, tree.path);
+    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        mount(cpu, SYS, NULL, MS_BIND, NULL) < 0) {
+        print_error("a mount namespace cannot be had (%s): this test needs root\n", strerror(errno));
+        return -1;
+    }
+    load = asym_service_spin("1");
+    return 0;
+}
+
+static int unmount_tree(void **state)
+{
+    (void)state;
+    asym_live_end(load, SIGKILL);
+    umount2(SYS, MNT_DETACH);
+    tree_remove(&tree);
+    return 0;
+}
+
+static int set_up(void **state)
+{
+    make_cpufreq();
+    return asym_service_set_up(state);
+}
+
+static long value_of(int cpu, const char *file)
+{
+    char path[128], text[64] = "";
+    snprintf(path, sizeof path, SYS "/cpu%d/cpufreq/%s", cpu, file);
+    FILE *f = fopen(path, "r");
+    if (!f || !fgets(text, sizeof text, f))
+        text[0] = '\0';
+    if (f)
+        fclose(f);
+    return atol(text);
+}
+
+static int is_held(pid_t pid, int cpus)
+{
+    (void)pid;
+    (void)cpus;
+    return value_of(slow_cpu, "scaling_max_freq") == HALF && value_of(slow_cpu, "scaling_min_freq") == HALF;
+}
+
+static int is_free(pid_t pid, int cpus)
+{
+    (void)pid;
+    bool all = true;
+    for (int c = 0; c < cpus; c++)
+        all = all && value_of(c, "scaling_max_freq") == MAX && value_of(c, "scaling_min_freq") == MIN;
+    return all;
+}
+
+static pid_t start_asymd(void)
+{
+    const char *const more[] = {"--set=asymmetry.method=cpufreq", NULL};
+    return asym_service_start(load, more);
+}
+
+static bool await(int (*condition)(pid_t pid, int cpus))
+{
+    return asym_live_await(condition, load, asym_live_cpus(), 1, 10);
+}
+
+static void held_while_it_runs_and_given_back_on_sigterm(void **state)
+{
+    (void)state;
+    pid_t asymd = start_asymd();
+    assert_true(await(is_held));
+    assert_int_equal(value_of(0, "scaling_max_freq"), MAX);
+    kill(asymd, SIGTERM);
+    assert_int_equal(asym_live_wait(asymd), 0);
+    assert_true(is_free(load, asym_live_cpus()));
+}
+
+static void restore_and_the_next_start_give_back_what_a_killed_one_held(void **state)
+{
+    (void)state;
+    char text[1024];
+    pid_t asymd = start_asymd();
+    assert_true(await(is_held));
+    asym_live_end(asymd, SIGKILL);
+    assert_true(is_held(load, 0));
+    assert_int_equal(asym_service_restore(text, sizeof text), 0);
+    assert_true(is_free(load, asym_live_cpus()));
+    asymd = start_asymd();
+    assert_true(await(is_held));
+    asym_live_end(asymd, SIGKILL);
+    asymd = asym_service_start(load, NULL); /* which holds nothing */
+    assert_true(await(is_free));
+    asym_live_end(asymd, SIGTERM);
+}
+
+static void a_reload_changes_what_is_held(void **state)
+{
+    (void)state;
+    char path[128], option[160];
+    FILE *f;
+    snprintf(path, sizeof path, "%s/asymd.conf", asym_service_dir());
+    snprintf(option, sizeof option, "--config=%s", path);
+    static const struct {
+        const char *text;
+        long khz;
+    } rows[] = {
+        {"[asymmetry]\nmethod = cpufreq\nslow_speed = 75%\n", 2100000},
+        {"[asymmetry]\nmethod = cpufreq\nslow_speed = 1400MHz\n", HALF},
+        {"[asymmetry]\nmethod = magic\n", HALF}, /* refused: what was in force stays */
+        {"[asymmetry]\nmethod = clockmod\nslow_speed = 50%\n", HALF}, /* not to be had here: the same */
+        {"", MAX},
+    };
+    pid_t asymd = -1;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        f = fopen(path, "w");
+        assert_non_null(f);
+        fputs(rows[i].text, f);
+        fclose(f);
+        const char *const more[] = {option, NULL};
+        if (asymd < 0)
+            asymd = asym_service_start(load, more);
+        else
+            kill(asymd, SIGHUP);
+        asym_live_sleep(0.3);
+        for (double end = asym_live_now() + 5; value_of(slow_cpu, "scaling_max_freq") != rows[i].khz &&
+                                               asym_live_now() < end;)
+            asym_live_sleep(0.01);
+        assert_int_equal(value_of(slow_cpu, "scaling_max_freq"), rows[i].khz);
+    }
+    assert_true(is_free(load, asym_live_cpus()));
+    asym_live_end(asymd, SIGTERM);
+}
+
+static void a_cap_that_somebody_else_changes_is_theirs(void **state)
+{
+    (void)state;
+    char said[4096];
+    int fds[2];
+    const char *const more[] = {"--set=asymmetry.method=cpufreq", NULL};
+    assert_int_equal(pipe(fds), 0);
+    pid_t asymd = asym_service_start_to(load, more, fds[1]);
+    close(fds[1]);
+    assert_true(await(is_held));
+    write_cpufreq(slow_cpu, "scaling_max_freq", "2100000");
+    asym_live_sleep(2.2); /* it is looked after every second */
+    assert_int_equal(value_of(slow_cpu, "scaling_max_freq"), 2100000);
+    kill(asymd, SIGTERM);
+    assert_int_equal(asym_live_wait(asymd), 0);
+    assert_int_equal(value_of(slow_cpu, "scaling_max_freq"), 2100000);
+    ssize_t n = read(fds[0], said, sizeof said - 1);
+    said[n > 0 ? n : 0] = '\0';
+    const char *first = strstr(said, "somebody else has changed the speed of CPUs");
+    assert_non_null(first);
+    assert_null(strstr(first + 1, "somebody else has changed"));
+    close(fds[0]);
+}
+
+static void kill_9_at_100_moments_leaves_no_cpu_slow(void **state)
+{
+    (void)state;
+    char text[1024];
+    int held = 0;
+    for (int round = 0; round < 100; round++) {
+        pid_t asymd = start_asymd();
+        asym_live_sleep(0.0006 * round); /* it holds them after some 20 ms */
+        asym_live_end(asymd, SIGKILL);
+        held += is_held(load, 0);
+        assert_int_equal(asym_service_restore(text, sizeof text), 0);
+        if (!is_free(load, asym_live_cpus()))
+            fail_msg("round %d: %ld to %ld", round, value_of(slow_cpu, "scaling_min_freq"),
+                     value_of(slow_cpu, "scaling_max_freq"));
+    }
+    print_message("100 kills, %d of them while CPUs were held; none was left so\n", held);
+    assert_true(held > 0 && held < 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, asym_service_tear_down)
+        ROW(held_while_it_runs_and_given_back_on_sigterm),
+        ROW(restore_and_the_next_start_give_back_what_a_killed_one_held),
+        ROW(a_reload_changes_what_is_held),
+        ROW(a_cap_that_somebody_else_changes_is_theirs),
+        ROW(kill_9_at_100_moments_leaves_no_cpu_slow),
+    };
+    return cmocka_run_group_tests(tests, mount_tree, unmount_tree);
+}
