@@ -77,7 +77,7 @@ static void notes_lines(const struct asym_page *p, const struct asym_topology_no
         char text[4 * sizeof notes->note[i].text + 1];
         const struct asym_speed_note *note = &notes->note[i];
         asym_text_escape(note->text, strnlen(note->text, sizeof note->text), text, sizeof text);
-        if (note->used || all)
+        if (note->used || (all && note->there))
             asym_page_say(p, INDENT, 2 * INDENT, "%s%s", note->used ? "" : "not used: ", text);
     }
 }

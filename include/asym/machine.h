@@ -15,6 +15,9 @@
 /** More core types than this are merged into the nearest slower one. */
 #define ASYM_MAX_TYPES 32
 
+/** Kinds that can have a name. */
+#define ASYM_MAX_KINDS 8
+
 /** Two CPUs are of one core type when kind and speed agree within this share (policies.md, Words). */
 #define ASYM_TYPE_TOLERANCE 0.05
 
@@ -24,7 +27,9 @@ enum asym_origin {
     ASYM_ORIGIN_CONFIG,   /**< the configuration or --slow said so */
     ASYM_ORIGIN_CAP,      /**< a frequency cap that asymd itself has set */
     ASYM_ORIGIN_CAPACITY, /**< /sys/devices/system/cpu/cpuN/cpu_capacity */
+    ASYM_ORIGIN_CPPC,     /**< acpi_cppc/highest_perf */
     ASYM_ORIGIN_CPUFREQ,  /**< cpufreq/cpuinfo_max_freq */
+    ASYM_ORIGIN_BASE,     /**< cpufreq/base_frequency */
     ASYM_ORIGIN_CPUKINDS, /**< hwloc cpukinds efficiency rank */
     ASYM_N_ORIGINS
 };
@@ -40,6 +45,7 @@ struct asym_cpu {
     int16_t freq_domain; /**< cpufreq policy */
     uint8_t smt_rank;    /**< position among the usable siblings of its core: 0 is the first */
     uint8_t origin;      /**< enum asym_origin of speed */
+    uint32_t l3_kib;     /**< size of its L3; 0: it has none that is known. An attribute: it makes no core type */
 };
 
 /** CPUs that are alike. */
@@ -59,6 +65,7 @@ struct asym_machine {
     struct asym_mask fast;   /**< usable CPUs of the fastest type, or those the configuration names */
     struct asym_mask slow;   /**< usable and not fast; empty when all are alike */
     struct asym_core_type types[ASYM_MAX_TYPES]; /**< fastest first */
+    char kind_names[ASYM_MAX_KINDS][16];         /**< "P-core" by asym_cpu.kind; "": it has none */
     struct asym_cpu cpus[ASYM_MAX_CPUS];
 };
 

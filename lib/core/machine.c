@@ -18,9 +18,14 @@ bool asym_machine_is_asymmetric(const struct asym_machine *m)
 const char *asym_origin_name(enum asym_origin origin)
 {
     static const char *const names[ASYM_N_ORIGINS] = {
-        [ASYM_ORIGIN_NONE] = "none",       [ASYM_ORIGIN_CONFIG] = "configuration",
-        [ASYM_ORIGIN_CAP] = "cap",         [ASYM_ORIGIN_CAPACITY] = "cpu_capacity",
-        [ASYM_ORIGIN_CPUFREQ] = "cpufreq", [ASYM_ORIGIN_CPUKINDS] = "cpukinds",
+        [ASYM_ORIGIN_NONE] = "none",
+        [ASYM_ORIGIN_CONFIG] = "configuration",
+        [ASYM_ORIGIN_CAP] = "cap",
+        [ASYM_ORIGIN_CAPACITY] = "cpu_capacity",
+        [ASYM_ORIGIN_CPPC] = "acpi_cppc",
+        [ASYM_ORIGIN_CPUFREQ] = "cpufreq",
+        [ASYM_ORIGIN_BASE] = "base_frequency",
+        [ASYM_ORIGIN_CPUKINDS] = "cpukinds",
     };
     return (unsigned)origin < ASYM_N_ORIGINS ? names[origin] : "unknown";
 }
@@ -165,19 +170,33 @@ static void make_types(struct asym_machine *m)
     }
 }
 
+/* As its kind is called, numbered where the kind has several; else by rank. */
+static void name_type(const struct asym_machine *m, unsigned t, char *name, size_t size)
+{
+    const int kind = m->cpus[asym_mask_next(&m->types[t].cpus, 0)].kind;
+    const char *called = kind >= 0 && kind < ASYM_MAX_KINDS ? m->kind_names[kind] : "";
+    unsigned before = 0, all = 0;
+    for (unsigned k = 0; *called && k < m->n_types; k++) {
+        bool same = m->cpus[asym_mask_next(&m->types[k].cpus, 0)].kind == kind;
+        all += same;
+        before += same && k < t;
+    }
+    if (all > 1)
+        snprintf(name, size, "%.15s %u", called, before + 1);
+    else if (all == 1)
+        snprintf(name, size, "%.15s", called);
+    else if (m->n_types <= 2)
+        snprintf(name, size, m->n_types == 1 ? "all" : t == 0 ? "fast" : "slow");
+    else
+        snprintf(name, size, "type %u", t);
+}
+
 static void name_types(struct asym_machine *m)
 {
-    for (unsigned t = 0; t < ASYM_MAX_TYPES; t++) {
-        struct asym_core_type *type = &m->types[t];
-        if (t >= m->n_types)
-            *type = (struct asym_core_type){0};
-        else if (m->n_types == 1)
-            snprintf(type->name, sizeof type->name, "all");
-        else if (m->n_types == 2)
-            snprintf(type->name, sizeof type->name, t == 0 ? "fast" : "slow");
-        else
-            snprintf(type->name, sizeof type->name, "type %u", t);
-    }
+    for (unsigned t = 0; t < m->n_types; t++)
+        name_type(m, t, m->types[t].name, sizeof m->types[t].name);
+    for (unsigned t = m->n_types; t < ASYM_MAX_TYPES; t++)
+        m->types[t] = (struct asym_core_type){0};
 }
 
 int asym_machine_finish(struct asym_machine *m)

@@ -190,7 +190,9 @@ static int walk(hwloc_topology_t t, const char *name, bool allowed_only, struct 
         hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(t, HWLOC_OBJ_CORE, pu);
         int node = pu->nodeset ? hwloc_bitmap_first(pu->nodeset) : -1;
         c->core = (int16_t)(core ? (int)core->logical_index : n_cores + (int)pu->logical_index);
+        hwloc_obj_t l3 = hwloc_get_ancestor_obj_by_type(t, HWLOC_OBJ_L3CACHE, pu);
         c->llc = llc_of(t, pu, core);
+        c->l3_kib = l3 ? (uint32_t)ASYM_MIN(l3->attr->cache.size / 1024, UINT32_MAX) : 0;
         c->node = (int16_t)(node <= INT16_MAX ? node : -1);
         asym_mask_set(&m->online, pu->os_index);
         if (!allowed_only || hwloc_bitmap_isset(allowed, pu->os_index))
@@ -329,6 +331,41 @@ static void walk_kinds(hwloc_topology_t t, struct asym_machine *m, struct asym_f
     }
 }
 
+/* What people call hwloc's core types. */
+static void name_kinds(hwloc_topology_t t, struct asym_machine *m)
+{
+    static const struct {
+        const char *type, *name;
+    } names[] = {{"IntelCore", "P-core"}, {"IntelAtom", "E-core"}};
+    for (int k = 0; k < hwloc_cpukinds_get_nr(t, 0) && k < ASYM_MAX_KINDS; k++) {
+        const char *type = info_of(t, k, "CoreType");
+        for (size_t i = 0; type && i < ASYM_LENGTH(names); i++)
+            if (strcmp(type, names[i].type) == 0)
+                snprintf(m->kind_names[k], sizeof m->kind_names[k], "%s", names[i].name);
+    }
+}
+
+/*
+ * hwloc merges the low-power cores of Meteor Lake and its successors into the E cores. They sit on another tile, without
+ * the L3 of the rest: a kind of their own.
+ */
+static void separate_low_power(hwloc_topology_t t, struct asym_machine *m)
+{
+    const int own = hwloc_cpukinds_get_nr(t, 0);
+    bool found = false;
+    if (own < 0 || own >= ASYM_MAX_KINDS || hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_L3CACHE) <= 0)
+        return;
+    ASYM_MASK_FOREACH (cpu, &m->online) {
+        struct asym_cpu *c = &m->cpus[cpu];
+        if (c->kind < 0 || c->kind >= own || strcmp(m->kind_names[c->kind], "E-core") != 0 || c->l3_kib > 0)
+            continue;
+        c->kind = (int16_t)own;
+        found = true;
+    }
+    if (found)
+        snprintf(m->kind_names[own], sizeof m->kind_names[own], "LP E-core");
+}
+
 int asym_topology_load(const struct asym_root *root, const char *xml, struct asym_machine *m,
                        struct asym_figures *ret_kinds, struct asym_error *err)
 {
@@ -342,5 +379,7 @@ int asym_topology_load(const struct asym_root *root, const char *xml, struct asy
     if (!xml)
         add_pmu_kinds(t, root);
     walk_kinds(t, m, ret_kinds);
+    name_kinds(t, m);
+    separate_low_power(t, m);
     return 0;
 }

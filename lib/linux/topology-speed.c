@@ -10,8 +10,12 @@
 #include "linux/topology-internal.h"
 
 /*
- * The sources, in the order of policies.md. x86 has cpu_capacity since Linux 6.12, and where it does not tell cores
- * apart it is 1024 everywhere. scaling_max_freq is no source: asymd itself may have set it.
+ * The sources, in the order in which they are believed. cpu_capacity first: it is the scheduler's own view, measured by
+ * whoever wrote the device tree, or, on x86 since Linux 6.12, set by the driver; where it tells nothing it is 1024
+ * everywhere. hwloc's CPU kinds say for certain which cores differ, but mostly only in what order: they make the core
+ * types, and a source that contradicts them is dropped, while how many times faster a core is comes from the first source
+ * with figures; their own come last. CPPC's highest_perf is a measure of work done, which a frequency is not across core
+ * types, so it stands before frequencies. scaling_max_freq is no source: asymd itself may have set it.
  */
 static const struct source {
     enum asym_origin origin;
@@ -20,7 +24,9 @@ static const struct source {
     double spread; /* a ratio of largest to smallest up to this is none */
 } sources[] = {
     {ASYM_ORIGIN_CAPACITY, "cpu_capacity", "cpu_capacity", "", 1 + ASYM_TYPE_TOLERANCE},
+    {ASYM_ORIGIN_CPPC, "acpi_cppc/highest_perf", "acpi_cppc highest_perf", "", ASYM_TURBO_SPREAD},
     {ASYM_ORIGIN_CPUFREQ, "cpufreq/cpuinfo_max_freq", "cpuinfo_max_freq", "kHz", ASYM_TURBO_SPREAD},
+    {ASYM_ORIGIN_BASE, "cpufreq/base_frequency", "base_frequency", "kHz", ASYM_TURBO_SPREAD},
     {ASYM_ORIGIN_CPUKINDS, NULL, NULL, NULL, ASYM_TURBO_SPREAD},
 };
 
@@ -71,44 +77,104 @@ static void describe_groups(const struct asym_figures *f, const struct asym_mask
     }
 }
 
-/* Does the source tell the CPUs apart? Says what it found, or why not. */
-static bool judge(const struct asym_figures *f, double spread, const struct asym_mask *cpus, char *text, size_t size)
+struct range {
+    double low, high;
+    struct asym_mask there; /* CPUs it has a figure for */
+};
+
+static struct range range_of(const struct asym_figures *f, const struct asym_mask *cpus)
 {
-    struct asym_mask there = {0};
-    double low = 0, high = 0;
+    struct range r = {.low = 0};
     ASYM_MASK_FOREACH (cpu, cpus) {
         double v = f->value[cpu];
         if (v <= 0)
             continue;
-        low = asym_mask_empty(&there) || v < low ? v : low;
-        high = ASYM_MAX(high, v);
-        asym_mask_set(&there, (unsigned)cpu);
+        r.low = asym_mask_empty(&r.there) || v < r.low ? v : r.low;
+        r.high = ASYM_MAX(r.high, v);
+        asym_mask_set(&r.there, (unsigned)cpu);
     }
-    if (asym_mask_empty(&there)) {
-        snprintf(text, size, "%s: none", f->name);
-        return false;
+    return r;
+}
+
+/* Threads of one core are equally fast: a source that has them apart is wrong somewhere. -1: none. */
+static int odd_sibling(const struct asym_figures *f, const struct asym_machine *m)
+{
+    double of_core[ASYM_MAX_CPUS] = {0};
+    ASYM_MASK_FOREACH (cpu, &m->usable) {
+        const int core = m->cpus[cpu].core;
+        if (core < 0 || core >= ASYM_MAX_CPUS)
+            continue;
+        double *first = &of_core[core], v = f->value[cpu];
+        if (*first > 0 && (v > *first * (1 + ASYM_TYPE_TOLERANCE) || v < *first * (1 - ASYM_TYPE_TOLERANCE)))
+            return cpu;
+        *first = v;
     }
-    if (!asym_mask_equal(&there, cpus)) {
-        struct asym_mask missing = asym_mask_minus(cpus, &there);
-        char list[96];
-        snprintf(text, size, "%s: not used, as it is missing on %s", f->name,
-                 asym_mask_format_list(&missing, list, sizeof list));
-        return false;
+    return -1;
+}
+
+/* Does it have a core of a faster kind below all cores of a slower one? Only where hwloc knows the kinds' order. */
+static bool contradicts_kinds(const struct asym_figures *f, const struct asym_figures *kinds,
+                              const struct asym_machine *m)
+{
+    double high[ASYM_MAX_KINDS] = {0}, rank[ASYM_MAX_KINDS] = {0};
+    ASYM_MASK_FOREACH (cpu, &m->usable) {
+        const int kind = m->cpus[cpu].kind;
+        if (kind < 0 || kind >= ASYM_MAX_KINDS || !*m->kind_names[kind])
+            return false;
+        high[kind] = ASYM_MAX(high[kind], f->value[cpu]);
+        rank[kind] = ASYM_MAX(rank[kind], kinds->value[cpu]);
     }
+    for (int a = 0; a < ASYM_MAX_KINDS; a++)
+        for (int b = 0; b < ASYM_MAX_KINDS; b++)
+            if (high[a] > 0 && high[b] > 0 && rank[a] > rank[b] && rank[b] > 0 &&
+                high[a] < high[b] * (1 - ASYM_TYPE_TOLERANCE))
+                return true;
+    return false;
+}
+
+/*
+ * amd-pstate with preferred cores gives each core of one type a highest_perf of its own, up to a quarter apart: a ranking
+ * for the scheduler, not a speed. Where core types differ too, their maximum frequencies say so.
+ */
+static bool ranks_favoured(const struct asym_root *root, const struct asym_machine *m)
+{
+    struct asym_figures ranking;
+    const struct source prefcore = {.path = "cpufreq/amd_pstate_prefcore_ranking"};
+    read_figures(root, &prefcore, &m->usable, &ranking);
+    const struct range r = range_of(&ranking, &m->usable);
+    return r.high > r.low;
+}
+
+/* Does the source tell the CPUs apart, without contradiction? Says what it found, or why not. */
+static bool judge(const struct asym_root *root, const struct source *s, const struct asym_figures *f,
+                  const struct asym_figures *kinds, const struct asym_machine *m, char *text, size_t size)
+{
+    const struct range r = range_of(f, &m->usable);
     const char *gap = f->unit[0] ? " " : "";
-    if (high <= low) {
-        snprintf(text, size, "%s: %.10g%s%s on all", f->name, high, gap, f->unit);
-        return false;
+    char list[128];
+    if (asym_mask_empty(&r.there)) {
+        snprintf(text, size, "%s: none", f->name);
+    } else if (!asym_mask_equal(&r.there, &m->usable)) {
+        struct asym_mask missing = asym_mask_minus(&m->usable, &r.there);
+        asym_mask_format_list(&missing, list, sizeof list);
+        snprintf(text, size, "%s: not used, as it is missing on %.96s", f->name, list);
+    } else if (r.high <= r.low) {
+        snprintf(text, size, "%s: %.10g%s%s on all", f->name, r.high, gap, f->unit);
+    } else if (r.high < r.low * s->spread) {
+        snprintf(text, size, "%s: %.10g to %.10g%s%s: less than %.0f %% apart, taken for equal", f->name, r.low, r.high,
+                 gap, f->unit, (s->spread - 1) * 100);
+    } else if (s->path && odd_sibling(f, m) >= 0) {
+        snprintf(text, size, "%s: not used, as the threads of a core differ (CPU %d)", f->name, odd_sibling(f, m));
+    } else if (s->path && contradicts_kinds(f, kinds, m)) {
+        snprintf(text, size, "%s: not used, as it has slower cores of a faster kind", f->name);
+    } else if (s->origin == ASYM_ORIGIN_CPPC && ranks_favoured(root, m)) {
+        snprintf(text, size, "%s: not used, as it ranks favoured cores (amd_pstate_prefcore_ranking)", f->name);
+    } else {
+        describe_groups(f, &m->usable, list, sizeof list);
+        snprintf(text, size, "%s: %.120s%s", f->name, list, f->tail);
+        return true;
     }
-    if (high < low * spread) {
-        snprintf(text, size, "%s: %.10g to %.10g%s%s: less than %.0f %% apart, taken for equal", f->name, low, high,
-                 gap, f->unit, (spread - 1) * 100);
-        return false;
-    }
-    char groups[128];
-    describe_groups(f, cpus, groups, sizeof groups);
-    snprintf(text, size, "%s: %.120s%s", f->name, groups, f->tail);
-    return true;
+    return false;
 }
 
 static void take(const struct asym_figures *f, enum asym_origin origin, struct asym_machine *m)
@@ -170,7 +236,8 @@ void asym_topology_speeds(const struct asym_root *root, const struct asym_figure
             read_figures(root, s, &m->usable, &figures);
         struct asym_speed_note *note = &notes->note[notes->n++];
         note->origin = s->origin;
-        note->used = judge(&figures, s->spread, &m->usable, note->text, sizeof note->text) && !found;
+        note->there = range_of(&figures, &m->usable).high > 0;
+        note->used = judge(root, s, &figures, kinds, m, note->text, sizeof note->text) && !found;
         if (note->used)
             take(&figures, s->origin, m);
         found = found || note->used;

@@ -13,6 +13,7 @@
 /** What a source of speeds said, for --check and the dry run. */
 struct asym_speed_note {
     enum asym_origin origin;
+    bool there; /* it has figures, for some CPUs at least */
     bool used;
     char text[160]; /* "cpuinfo_max_freq: 2800000 kHz on 4-7, 1400000 on 0-3" or why it was dropped */
 };
@@ -24,8 +25,10 @@ struct asym_topology_notes {
 
 /**
  * Read the machine: CPUs, SMT, LLC, NUMA from hwloc (HWLOC_FSROOT = the root's path, or xml, a file of hwloc XML version
- * 2); speeds from the first source that tells cores apart, in the order of policies.md (cpu_capacity, cpufreq
- * cpuinfo_max_freq, hwloc cpukinds); never from scaling_*, which asymd itself may change. usable: online and in
+ * 2); core types from hwloc's CPU kinds; speeds from the first source that tells cores apart without
+ * contradicting itself or the kinds: cpu_capacity, CPPC's highest_perf, cpuinfo_max_freq, base_frequency, what the kinds
+ * know; never from scaling_*, which asymd itself may change. (policies.md has CPPC and cpufreq as one; kinds know little
+ * more than an order, whereas speeds are ratios: Roehrich 2007, S = (n; b).) usable: online and in
  * the effective cpuset that the root of the visible cgroup tree shows; where it shows none, online.
  * generation is 1 + the one that was in *ret_machine.
  *

@@ -166,7 +166,7 @@ static void a_reload_changes_what_is_held(void **state)
     } rows[] = {
         {"[asymmetry]\nmethod = cpufreq\nslow_speed = 75%\n", 2100000},
         {"[asymmetry]\nmethod = cpufreq\nslow_speed = 1400MHz\n", HALF},
-        {"[asymmetry]\nmethod = magic\n", HALF}, /* refused: what was in force stays */
+        {"[asymmetry]\nmethod = magic\n", HALF},                      /* refused: what was in force stays */
         {"[asymmetry]\nmethod = clockmod\nslow_speed = 50%\n", HALF}, /* not to be had here: the same */
         {"", MAX},
     };
@@ -182,8 +182,8 @@ static void a_reload_changes_what_is_held(void **state)
         else
             kill(asymd, SIGHUP);
         asym_live_sleep(0.3);
-        for (double end = asym_live_now() + 5; value_of(slow_cpu, "scaling_max_freq") != rows[i].khz &&
-                                               asym_live_now() < end;)
+        for (double end = asym_live_now() + 5;
+             value_of(slow_cpu, "scaling_max_freq") != rows[i].khz && asym_live_now() < end;)
             asym_live_sleep(0.01);
         assert_int_equal(value_of(slow_cpu, "scaling_max_freq"), rows[i].khz);
     }

@@ -294,6 +294,144 @@ static void scaling_max_freq_is_never_looked_at(void **state)
     expect_alike(f);
 }
 
+/* Alder Lake as Linux shows it: the PMUs name the kinds. */
+static void build_intel(struct fixture *f)
+{
+    build_hybrid(f);
+    tree_write(&f->tree, "sys/devices/cpu_core/cpus", "0-3\n");
+    tree_write(&f->tree, "sys/devices/cpu_atom/cpus", "4-7\n");
+    tree_write(&f->tree, "proc/cpuinfo", "vendor_id\t: GenuineIntel\n");
+}
+
+static void cores_are_called_what_they_are_and_cppc_says_how_fast(void **state)
+{
+    struct fixture *f = *state;
+    build_intel(f);
+    write_each(f, "0-7", "cpu_capacity", "1024");
+    write_each(f, "0-3", "acpi_cppc/highest_perf", "69");
+    write_each(f, "4-7", "acpi_cppc/highest_perf", "42");
+    assert_int_equal(read_tree(f), 0);
+    assert_string_equal(f->m.types[0].name, "P-core");
+    assert_string_equal(f->m.types[1].name, "E-core");
+    expect_mask(&f->m.fast, "0-3");
+    expect_speed(f, 0, 69.0 / 42);
+    assert_int_equal(f->m.cpus[0].origin, ASYM_ORIGIN_CPPC);
+    expect_note(f, ASYM_ORIGIN_CAPACITY, false, "cpu_capacity: 1024 on all");
+    expect_note(f, ASYM_ORIGIN_CPPC, true, "acpi_cppc highest_perf: 69 on 0-3, 42 on 4-7");
+}
+
+static void cppc_that_is_the_same_everywhere_gives_way(void **state)
+{
+    struct fixture *f = *state;
+    build_intel(f);
+    write_each(f, "0-7", "acpi_cppc/highest_perf", "255");
+    assert_int_equal(read_tree(f), 0);
+    assert_int_equal(f->m.cpus[0].origin, ASYM_ORIGIN_CPUFREQ);
+    expect_note(f, ASYM_ORIGIN_CPPC, false, "acpi_cppc highest_perf: 255 on all");
+}
+
+static void a_source_that_contradicts_the_kinds_is_dropped(void **state)
+{
+    struct fixture *f = *state;
+    build_intel(f);
+    write_each(f, "0-3", "acpi_cppc/highest_perf", "40");
+    write_each(f, "4-7", "acpi_cppc/highest_perf", "60");
+    assert_int_equal(read_tree(f), 0);
+    expect_mask(&f->m.fast, "0-3");
+    expect_note(f, ASYM_ORIGIN_CPPC, false,
+                "acpi_cppc highest_perf: not used, as it has slower cores of a faster kind");
+    assert_true(note_of(f, ASYM_ORIGIN_CPUFREQ)->used);
+}
+
+static void a_source_that_tells_the_threads_of_a_core_apart_is_dropped(void **state)
+{
+    struct fixture *f = *state;
+    build_intel(f);
+    tree_write_cpu(&f->tree, 1, "cpufreq/cpuinfo_max_freq", "3000000\n");
+    write_each(f, "0-3", "cpufreq/base_frequency", "3200000");
+    write_each(f, "4-7", "cpufreq/base_frequency", "2400000");
+    assert_int_equal(read_tree(f), 0);
+    expect_note(f, ASYM_ORIGIN_CPUFREQ, false, "cpuinfo_max_freq: not used, as the threads of a core differ (CPU 1)");
+    expect_note(f, ASYM_ORIGIN_BASE, true, "base_frequency: 3200000 kHz on 0-3, 2400000 on 4-7");
+    expect_speed(f, 1, 3200.0 / 2400);
+}
+
+/* A Ryzen with preferred cores: all of one type. */
+static void favoured_cores_are_no_core_types(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const perf[] = {"236", "231", "226", "221", "211", "206", "201", "196"};
+    tree_plain(&f->tree, 8);
+    for (unsigned c = 0; c < 8; c++) {
+        tree_write_cpu(&f->tree, c, "acpi_cppc/highest_perf", "%s\n", perf[c]);
+        tree_write_cpu(&f->tree, c, "cpufreq/amd_pstate_prefcore_ranking", "%s\n", perf[c]);
+        tree_write_cpu(&f->tree, c, "cpufreq/cpuinfo_max_freq", "5881000\n");
+    }
+    assert_int_equal(read_tree(f), 0);
+    expect_alike(f);
+    expect_note(f, ASYM_ORIGIN_CPPC, false,
+                "acpi_cppc highest_perf: not used, as it ranks favoured cores (amd_pstate_prefcore_ranking)");
+}
+
+/* Strix Point: four Zen 5 and four Zen 5c with preferred cores among them; hwloc has no kinds of AMD's. */
+static void zen_5_hybrids_without_kinds_are_told_by_their_frequencies(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const perf[] = {"208", "203", "198", "193", "140", "135", "130", "125"};
+    tree_plain(&f->tree, 8);
+    for (unsigned c = 0; c < 8; c++) {
+        tree_write_cpu(&f->tree, c, "acpi_cppc/highest_perf", "%s\n", perf[c]);
+        tree_write_cpu(&f->tree, c, "cpufreq/amd_pstate_prefcore_ranking", "%s\n", perf[c]);
+    }
+    write_each(f, "0-3", "cpufreq/cpuinfo_max_freq", "5157000");
+    write_each(f, "4-7", "cpufreq/cpuinfo_max_freq", "3307000");
+    assert_int_equal(read_tree(f), 0);
+    assert_int_equal(f->m.n_types, 2);
+    expect_mask(&f->m.fast, "0-3");
+    assert_int_equal(f->m.cpus[0].origin, ASYM_ORIGIN_CPUFREQ);
+}
+
+/* Meteor Lake: two E cores on the SoC tile, without the L3 of the others. */
+static void low_power_cores_are_a_kind_of_their_own(void **state)
+{
+    struct fixture *f = *state;
+    struct tree *t = &f->tree;
+    static const char *const own[] = {"0", "1", "2", "3", "4", "5", "6", "7"};
+    tree_machine(t, "0-7", "0-7");
+    for (unsigned c = 0; c < 8; c++)
+        tree_cpu(t, c, c, 0, own[c], "0-7");
+    tree_cache(t, 2, "2-5");
+    tree_cache(t, 2, "6-7");
+    tree_cache(t, 3, "0-5");
+    tree_write(t, "sys/devices/cpu_core/cpus", "0-1\n");
+    tree_write(t, "sys/devices/cpu_atom/cpus", "2-7\n");
+    write_each(f, "0-1", "cpufreq/cpuinfo_max_freq", "4800000");
+    write_each(f, "2-5", "cpufreq/cpuinfo_max_freq", "3800000");
+    write_each(f, "6-7", "cpufreq/cpuinfo_max_freq", "2500000");
+    assert_int_equal(read_tree(f), 0);
+    assert_int_equal(f->m.n_types, 3);
+    assert_string_equal(f->m.types[0].name, "P-core");
+    assert_string_equal(f->m.types[1].name, "E-core");
+    assert_string_equal(f->m.types[2].name, "LP E-core");
+    expect_mask(&f->m.types[2].cpus, "6-7");
+    expect_mask(&f->m.fast, "0-1");
+}
+
+static void the_size_of_l3_makes_no_core_type(void **state)
+{
+    struct fixture *f = *state;
+    tree_plain(&f->tree, 4);
+    tree_cache(&f->tree, 3, "0-1");
+    tree_cache(&f->tree, 3, "2-3");
+    write_each(f, "0-1", "cache/index3/size", "98304K");
+    write_each(f, "2-3", "cache/index3/size", "32768K");
+    write_each(f, "0-3", "cpufreq/cpuinfo_max_freq", "5000000");
+    assert_int_equal(read_tree(f), 0);
+    expect_alike(f);
+    assert_int_equal(f->m.cpus[0].l3_kib, 98304);
+    assert_int_equal(f->m.cpus[3].l3_kib, 32768);
+}
+
 static void one_cpu_is_a_machine(void **state)
 {
     struct fixture *f = *state;
@@ -545,7 +683,7 @@ static void live_machine_is_sane(void **state)
     assert_true(asym_mask_equal(&f->m.online, &online));
     assert_true(asym_mask_within(&f->m.usable, &f->m.online));
     assert_false(asym_mask_empty(&f->m.fast));
-    assert_int_equal(f->notes.n, 3);
+    assert_int_equal(f->notes.n, ASYM_N_ORIGINS - 3); /* all but none, configuration and caps */
     ASYM_MASK_FOREACH (cpu, &f->m.usable) {
         assert_true(f->m.cpus[cpu].speed >= 1);
         assert_in_range(f->m.cpus[cpu].core, 0, f->m.n_cores - 1);
@@ -750,6 +888,14 @@ int main(void)
         TEST(turbo_bins_are_alike_and_capacity_1024_everywhere_tells_nothing),
         TEST(turbo_bins_of_one_core_type_do_not_split_it),
         TEST(scaling_max_freq_is_never_looked_at),
+        TEST(cores_are_called_what_they_are_and_cppc_says_how_fast),
+        TEST(cppc_that_is_the_same_everywhere_gives_way),
+        TEST(a_source_that_contradicts_the_kinds_is_dropped),
+        TEST(a_source_that_tells_the_threads_of_a_core_apart_is_dropped),
+        TEST(favoured_cores_are_no_core_types),
+        TEST(zen_5_hybrids_without_kinds_are_told_by_their_frequencies),
+        TEST(low_power_cores_are_a_kind_of_their_own),
+        TEST(the_size_of_l3_makes_no_core_type),
         TEST(one_cpu_is_a_machine),
         TEST(offline_cpus_and_gaps_in_the_numbering_are_kept),
         TEST(effective_cpuset_bounds_what_is_usable),
