@@ -6,6 +6,7 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
+#include "daemon/attributes.h"
 #include "daemon/check.h"
 #include "daemon/columns.h"
 #include "daemon/run.h"
@@ -15,6 +16,7 @@
 static int add_machine(struct asym_check *check, const struct asym_run *run)
 {
     const struct asym_machine *m = run->machine;
+    char l3[256];
     int r = 0;
     for (unsigned t = 0; r >= 0 && t < m->n_types; t++) {
         const struct asym_core_type *type = &m->types[t];
@@ -35,6 +37,8 @@ static int add_machine(struct asym_check *check, const struct asym_run *run)
         const struct asym_speed_note *note = &run->notes.note[i];
         r = asym_check_add(check, note->used ? "speed source" : "not used", ASYM_FACT_GOOD, "", "%s", note->text);
     }
+    if (r >= 0 && asym_describe_l3(m, l3, sizeof l3))
+        r = asym_check_add(check, "attribute", ASYM_FACT_GOOD, "", "%.190s (no core type by itself)", l3);
     return r;
 }
 

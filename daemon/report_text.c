@@ -9,6 +9,7 @@
 
 #include "base/mask.h"
 #include "base/parse.h"
+#include "daemon/attributes.h"
 #include "daemon/columns.h"
 #include "daemon/sight.h"
 
@@ -87,10 +88,13 @@ static void machine_block(const struct asym_page *p)
     const struct asym_report *r = p->report;
     const struct asym_machine *m = r->snapshot->machine;
     bool alike = !asym_machine_is_asymmetric(m);
+    char l3[256];
     machine_line(p, m);
     for (unsigned t = 0; t < m->n_types; t++)
         type_line(p, &m->types[t]);
     notes_lines(p, r->notes, alike);
+    if (asym_describe_l3(m, l3, sizeof l3))
+        asym_page_say(p, INDENT, 2 * INDENT, "%s (no core type by itself)", l3);
     if (asym_mask_count(&m->usable) == 1)
         asym_page_say(p, INDENT, INDENT, "There is only one CPU: nothing can be steered.");
     else if (alike)

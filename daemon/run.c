@@ -98,6 +98,31 @@ static void adopt_machine(struct asym_run *run, struct asym_machine **fresh, con
         run->machine = ASYM_TAKE(*fresh);
 }
 
+/* The configuration goes before whatever the machine says of itself. */
+static int configure_speeds(struct asym_run *run, struct asym_machine *m, struct asym_error *err)
+{
+    double speed[ASYM_MAX_CPUS];
+    struct asym_mask cpus;
+    char list[256];
+    if (!*run->settings->machine.speeds)
+        return 0;
+    int r = asym_speeds_parse(run->settings->machine.speeds, speed, &cpus);
+    const struct asym_mask left = asym_mask_minus(&m->usable, &cpus);
+    if (r < 0 || !asym_mask_empty(&left))
+        return asym_fail(err, -EINVAL, "machine.speeds: %s leaves out CPUs %s: it has to name all that may be used",
+                         run->settings->machine.speeds, asym_mask_format_list(&left, list, sizeof list));
+    ASYM_MASK_FOREACH (c, &m->usable) {
+        m->cpus[c].speed = speed[c];
+        m->cpus[c].origin = ASYM_ORIGIN_CONFIG;
+    }
+    for (size_t i = 0; i < run->notes.n; i++)
+        run->notes.note[i].used = false;
+    struct asym_speed_note *note = &run->notes.note[run->notes.n++];
+    *note = (struct asym_speed_note){.origin = ASYM_ORIGIN_CONFIG, .there = true, .used = true};
+    snprintf(note->text, sizeof note->text, "machine.speeds: %.140s", run->settings->machine.speeds);
+    return asym_machine_finish(m);
+}
+
 static int read_machine(struct asym_run *run, struct asym_machine **ret_fresh, struct asym_error *err)
 {
     struct asym_machine *fresh = malloc(sizeof *fresh);
@@ -105,6 +130,8 @@ static int read_machine(struct asym_run *run, struct asym_machine **ret_fresh, s
         return asym_fail(err, -ENOMEM, "no memory for the machine");
     *fresh = run->machine ? *run->machine : (struct asym_machine){0};
     int r = asym_topology_read(&run->root, run->cli->topology, fresh, &run->notes, err);
+    if (r >= 0)
+        r = configure_speeds(run, fresh, err);
     if (r < 0) {
         free(fresh);
         return r;

@@ -32,6 +32,14 @@ struct asym_daemon_settings {
     char *state_dir;    /**< where the ledger is: /run/asymd */
 };
 
+/** [machine] */
+struct asym_machine_settings {
+    char *speeds; /**< "" (as the machine says), or "0-7:1.6 8-15:1": speeds of all CPUs, in any unit */
+};
+
+/** speeds in numbers, for the CPUs it names. 0; -EINVAL: neither, or a CPU named twice. */
+int asym_speeds_parse(const char *text, double ret_speed[ASYM_MAX_CPUS], struct asym_mask *ret_cpus);
+
 /** [asymmetry] */
 struct asym_asymmetry_settings {
     int method;       /**< enum asym_method */
@@ -78,6 +86,7 @@ struct asym_settings {
     struct asym_daemon_settings daemon;
     struct asym_classify_settings classify;
     struct asym_enforce_settings enforce;
+    struct asym_machine_settings machine;
     struct asym_asymmetry_settings asymmetry;
     struct asym_rules *rules;
     struct asym_settings_private *priv; /**< origins, policies' parameters */

@@ -40,6 +40,46 @@ static int check_policy(const struct asym_settings *s, struct asym_error *err)
                      asym_nearest_hint(&n, hint, sizeof hint), list);
 }
 
+/* "0-7:1.6": the CPUs and their speed. */
+static int take_speeds(const char *word, size_t len, double speed[ASYM_MAX_CPUS], struct asym_mask *cpus)
+{
+    const char *colon = memchr(word, ':', len);
+    struct asym_mask named;
+    double value;
+    if (!colon || asym_mask_parse_list(word, (size_t)(colon - word), &named) < 0 || asym_mask_empty(&named) ||
+        asym_mask_meets(&named, cpus) || asym_parse_number(colon + 1, len - (size_t)(colon + 1 - word), &value) < 0 ||
+        !(value > 0))
+        return -EINVAL;
+    ASYM_MASK_FOREACH (c, &named)
+        speed[c] = value;
+    *cpus = asym_mask_or(cpus, &named);
+    return 0;
+}
+
+int asym_speeds_parse(const char *text, double ret_speed[ASYM_MAX_CPUS], struct asym_mask *ret_cpus)
+{
+    struct asym_mask cpus = {0};
+    for (const char *p = text + strspn(text, " \t"); *p;) {
+        size_t len = strcspn(p, " \t");
+        if (take_speeds(p, len, ret_speed, &cpus) < 0)
+            return -EINVAL;
+        p += len;
+        p += strspn(p, " \t");
+    }
+    *ret_cpus = cpus;
+    return 0;
+}
+
+static int check_speeds(const struct asym_settings *s, struct asym_error *err)
+{
+    double speed[ASYM_MAX_CPUS];
+    struct asym_mask cpus;
+    if (asym_speeds_parse(s->machine.speeds, speed, &cpus) < 0)
+        return refuse(s, "machine", "speeds", s->machine.speeds,
+                      "CPUs with their speed, above 0 and each CPU once, such as 0-7:1.6 8-15:1", err);
+    return 0;
+}
+
 /* Which CPUs there are is not known here; that a number or a list was meant is. */
 static int check_slow(const struct asym_settings *s, struct asym_error *err)
 {
@@ -94,6 +134,8 @@ static int check_slow_speed(const struct asym_settings *s, struct asym_error *er
 int asym_settings_check(const struct asym_settings *s, struct asym_error *err)
 {
     int r = check_policy(s, err);
+    if (r >= 0)
+        r = check_speeds(s, err);
     if (r >= 0)
         r = check_slow(s, err);
     if (r >= 0)

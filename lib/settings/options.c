@@ -45,6 +45,8 @@ const struct asym_option asym_options[] = {
      "A process that has created another is released and not steered for this long."},
     {"enforce", "release", ASYM_OPTION_DURATION, FIELD(enforce.release), "5s", 0, 3600e6, 0, NULL,
      "A thread that has been idle for this long gets its own mask back."},
+    {"machine", "speeds", ASYM_OPTION_TEXT, FIELD(machine.speeds), "", 0, 0, 0, NULL,
+     "Speeds of all CPUs where the machine's own figures mislead, such as 0-7:1.6 8-15:1; empty: as the machine says."},
     {"asymmetry", "method", ASYM_OPTION_ENUM, FIELD(asymmetry.method), "none", 0, 0, 0, methods,
      "How the slow CPUs are made slow; none: they are taken for slow as configured, nothing is set."},
     {"asymmetry", "slow", ASYM_OPTION_TEXT, FIELD(asymmetry.slow), "", 0, 0, 0, NULL,

@@ -67,11 +67,11 @@ int asym_section_check(const struct asym_settings *s, const char *section, struc
         asym_nearest_consider(&n, policies[p]);
     }
     asym_nearest_consider(&n, "rule NAME");
-    return asym_fail(err, -EINVAL,
-                     "unknown section [%s]%s; accepted are asymd, classify, policy, policy.NAME, enforce, asymmetry, "
-                     "counters, rule NAME",
-                     asym_text_escape(section, strlen(section), shown, sizeof shown),
-                     asym_nearest_hint(&n, hint, sizeof hint));
+    return asym_fail(
+        err, -EINVAL,
+        "unknown section [%s]%s; accepted are asymd, classify, policy, policy.NAME, enforce, machine, asymmetry, "
+        "counters, rule NAME",
+        asym_text_escape(section, strlen(section), shown, sizeof shown), asym_nearest_hint(&n, hint, sizeof hint));
 }
 
 static int unknown_key(const struct asym_settings *s, const char *section, const char *key, struct asym_error *err)

@@ -130,15 +130,18 @@ static void it_says_when_all_cpus_are_alike_and_why(void **state)
 {
     (void)state;
     struct scene *s = scene_new(2, 0, 4);
-    struct asym_topology_notes notes = {.n = 1,
-                                        .note[0] = {.origin = ASYM_ORIGIN_CPUFREQ, .text = "cpuinfo_max_freq: none"}};
+    struct asym_topology_notes notes = {
+        .n = 2,
+        .note = {{.origin = ASYM_ORIGIN_CPUFREQ, .text = "cpuinfo_max_freq: none"},
+                 {.origin = ASYM_ORIGIN_CPPC, .there = true, .text = "acpi_cppc highest_perf: 255 on all"}}};
     struct asym_report r = report_of(s);
     r.notes = &notes;
     ASYM_AUTO_FREE char *text = print(&r, false);
     assert_fits(text);
     assert_has(text, "All CPUs are alike");
     assert_has(text, "--slow=N");
-    assert_has(text, "not used: cpuinfo_max_freq: none");
+    assert_has(text, "not used: acpi_cppc highest_perf: 255 on all");
+    assert_lacks(text, "cpuinfo_max_freq"); /* what is not there at all is for --check */
     scene_free(s);
 }
 

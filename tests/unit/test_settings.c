@@ -13,6 +13,7 @@
 #include <asym/settings.h>
 
 #include "base/macro.h"
+#include "base/mask.h"
 #include "settings/internal.h"
 #include "support/tree.h"
 
@@ -311,6 +312,18 @@ static void slow_speeds_are_shares_or_frequencies(void **state)
     }
 }
 
+static void speeds_of_cpus_are_read(void **state)
+{
+    (void)state;
+    double speed[ASYM_MAX_CPUS];
+    struct asym_mask cpus;
+    assert_int_equal(asym_speeds_parse("  0-1,4:1.5\t2-3:1 ", speed, &cpus), 0);
+    assert_int_equal(cpus.w[0], 0x1f);
+    assert_true(speed[4] > 1.49 && speed[4] < 1.51 && speed[2] > 0.99 && speed[2] < 1.01);
+    assert_int_equal(asym_speeds_parse("", speed, &cpus), 0);
+    assert_true(asym_mask_empty(&cpus));
+}
+
 static void an_error_of_the_whole_says_where_the_value_came_from(void **state)
 {
     struct fixture *f = *state;
@@ -325,6 +338,10 @@ static void an_error_of_the_whole_says_where_the_value_came_from(void **state)
         {"[asymmetry]\nslow = 0-1024\n", ":2: asymmetry.slow: '0-1024'"},
         {"[asymmetry]\nslow = fast\n", ":2: asymmetry.slow: 'fast'"},
         {"[asymmetry]\nslow = -1\n", ":2: asymmetry.slow: '-1'"},
+        {"[machine]\nspeeds = 0-3\n", ":2: machine.speeds: '0-3'"},
+        {"[machine]\nspeeds = 0-3:2 3:1\n", "each CPU once"},
+        {"[machine]\nspeeds = 0-3:-2\n", "above 0"},
+        {"[machine]\nspeeds = 0-9999:1\n", "such as 0-7:1.6"},
         {"[asymmetry]\nslow_speed = 50\n", "a share such as 50%"},
         {"[asymmetry]\nslow_speed = 0%\n", "above 0%"},
         {"[asymmetry]\nslow_speed = 100.1%\n", "up to 100%"},
@@ -377,6 +394,7 @@ int main(void)
         TEST(bad_assignments_are_refused_and_change_nothing),
         TEST(a_text_too_long_for_a_line_is_refused),
         TEST(slow_speeds_are_shares_or_frequencies),
+        TEST(speeds_of_cpus_are_read),
         TEST(an_error_of_the_whole_says_where_the_value_came_from),
         TEST(every_policy_of_the_table_is_accepted),
     };

@@ -93,7 +93,9 @@ static void each_bad_line_is_named_with_what_is_accepted(void **state)
         {"[asymd]\n\n[clasify]\nhysteresis = 2\n", 3, "unknown section [clasify] (did you mean 'classify'?)"},
         {"[asmyd]\n", 1, "did you mean 'asymd'?"},
         {"[policy.papa]\n", 1, "did you mean 'policy.pa'?"},
-        {"[rules \"a\"]\n", 1, "accepted are asymd, classify, policy, policy.NAME, enforce, asymmetry, counters, rule"},
+        {"[rules \"a\"]\n", 1,
+         "accepted are asymd, classify, policy, policy.NAME, enforce, machine, asymmetry, counters, "
+         "rule"},
         {"[counters]\nipc = yes\n", 2, "unknown key 'ipc' in [counters]"},
         {"[policy]\nsp_boost = 1\n", 2, "unknown key 'sp_boost' in [policy]"},
         {"[policy.rr]\nsp_boost = 1\n", 2, "unknown key 'sp_boost' in [policy.rr]; accepted here is none"},
