@@ -11,9 +11,6 @@
 #include "base/parse.h"
 #include "linux/topology-internal.h"
 
-/* What a kind that hwloc ranks one higher is taken to be faster by, where nothing but the rank is known. */
-#define RANK_STEP 0.5
-
 /*
  * hwloc 2 takes the root from the environment alone, and what else stands there would lead it elsewhere than we say.
  * So the variables are set for the time of the load and put back after it. setenv is the whole process's: no other
@@ -318,7 +315,7 @@ static void walk_kinds(hwloc_topology_t t, struct asym_machine *m, struct asym_f
         if (hwloc_bitmap_and(set, set, hwloc_topology_get_topology_cpuset(t)) < 0)
             continue;
         /* Rank -1: hwloc knows the kinds but not their order. */
-        double value = rank < 0 ? 0 : figure ? number_of(t, k, figure) : 1 + RANK_STEP * rank;
+        double value = rank < 0 ? 0 : figure ? number_of(t, k, figure) : 1 + ASYM_RANK_STEP * rank;
         int16_t type = core_type_of(t, k);
         hwloc_bitmap_foreach_begin(cpu, set)
         {
@@ -366,6 +363,14 @@ static void separate_low_power(hwloc_topology_t t, struct asym_machine *m)
         snprintf(m->kind_names[own], sizeof m->kind_names[own], "LP E-core");
 }
 
+static bool misses_some(const struct asym_figures *f, const struct asym_mask *cpus)
+{
+    ASYM_MASK_FOREACH (cpu, cpus)
+        if (f->value[cpu] <= 0)
+            return true;
+    return false;
+}
+
 int asym_topology_load(const struct asym_root *root, const char *xml, struct asym_machine *m,
                        struct asym_figures *ret_kinds, struct asym_error *err)
 {
@@ -381,5 +386,8 @@ int asym_topology_load(const struct asym_root *root, const char *xml, struct asy
     walk_kinds(t, m, ret_kinds);
     name_kinds(t, m);
     separate_low_power(t, m);
+    /* hwloc ranks kinds by whatever figure it finds, or not at all, and a figure may be wrong. */
+    if (misses_some(ret_kinds, &m->online) || asym_topology_contradicts(ret_kinds, m, &m->online))
+        asym_topology_rank(m, &m->online, ret_kinds);
     return 0;
 }

@@ -8,6 +8,9 @@
 /** hwloc takes a difference in frequency of less than this for one of turbo bins, and so do we. */
 #define ASYM_TURBO_SPREAD 1.10
 
+/** Between two kinds of which only the order is known: about what a P core has over an E core. */
+#define ASYM_RANK_STEP 0.5
+
 /** A figure per CPU, as a source of speeds gave it. */
 struct asym_figures {
     const char *name;            /* "cpuinfo_max_freq"; static */
@@ -28,6 +31,13 @@ int asym_topology_load(const struct asym_root *root, const char *xml, struct asy
  * what to do about it in err.
  */
 int asym_topology_read_xml(const char *path, char **ret_text, size_t *ret_len, struct asym_error *err);
+
+/** Does it have the cores of a kind that is known to be faster below those of a slower one? */
+bool asym_topology_contradicts(const struct asym_figures *f, const struct asym_machine *m,
+                               const struct asym_mask *cpus);
+
+/** Figures from nothing but which kind is faster. False, and none, unless all these CPUs are of kinds known for that. */
+bool asym_topology_rank(const struct asym_machine *m, const struct asym_mask *cpus, struct asym_figures *ret);
 
 /** Choose the source of speed for the usable CPUs and set speed, origin and freq_domain. root NULL: kinds alone. */
 void asym_topology_speeds(const struct asym_root *root, const struct asym_figures *kinds, struct asym_machine *m,

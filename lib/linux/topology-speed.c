@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which source of speeds to believe. */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -112,24 +113,45 @@ static int odd_sibling(const struct asym_figures *f, const struct asym_machine *
     return -1;
 }
 
-/* Does it have a core of a faster kind below all cores of a slower one? Only where hwloc knows the kinds' order. */
-static bool contradicts_kinds(const struct asym_figures *f, const struct asym_figures *kinds,
-                              const struct asym_machine *m)
+/* Of the kinds that have a name, which is faster is known without any figure. 0: not one of them. */
+static int rank_of(const struct asym_machine *m, int cpu)
 {
-    double high[ASYM_MAX_KINDS] = {0}, rank[ASYM_MAX_KINDS] = {0};
-    ASYM_MASK_FOREACH (cpu, &m->usable) {
-        const int kind = m->cpus[cpu].kind;
-        if (kind < 0 || kind >= ASYM_MAX_KINDS || !*m->kind_names[kind])
+    static const char *const slowest_first[] = {"LP E-core", "E-core", "P-core"};
+    const int kind = m->cpus[cpu].kind;
+    for (size_t i = 0; kind >= 0 && kind < ASYM_MAX_KINDS && i < ASYM_LENGTH(slowest_first); i++)
+        if (strcmp(m->kind_names[kind], slowest_first[i]) == 0)
+            return (int)i + 1;
+    return 0;
+}
+
+bool asym_topology_contradicts(const struct asym_figures *f, const struct asym_machine *m, const struct asym_mask *cpus)
+{
+    double high[4] = {0};
+    ASYM_MASK_FOREACH (cpu, cpus) {
+        const int rank = rank_of(m, cpu);
+        if (rank == 0)
             return false;
-        high[kind] = ASYM_MAX(high[kind], f->value[cpu]);
-        rank[kind] = ASYM_MAX(rank[kind], kinds->value[cpu]);
+        high[rank] = ASYM_MAX(high[rank], f->value[cpu]);
     }
-    for (int a = 0; a < ASYM_MAX_KINDS; a++)
-        for (int b = 0; b < ASYM_MAX_KINDS; b++)
-            if (high[a] > 0 && high[b] > 0 && rank[a] > rank[b] && rank[b] > 0 &&
-                high[a] < high[b] * (1 - ASYM_TYPE_TOLERANCE))
+    for (int slow = 1; slow < 4; slow++)
+        for (int fast = slow + 1; fast < 4; fast++)
+            if (high[slow] > 0 && high[fast] > 0 && high[fast] < high[slow] * (1 - ASYM_TYPE_TOLERANCE))
                 return true;
     return false;
+}
+
+bool asym_topology_rank(const struct asym_machine *m, const struct asym_mask *cpus, struct asym_figures *ret)
+{
+    struct asym_figures f = {.name = ret->name, .unit = "", .tail = " (only their order is known)"};
+    int slowest = INT_MAX;
+    ASYM_MASK_FOREACH (cpu, cpus)
+        slowest = ASYM_MIN(slowest, rank_of(m, cpu));
+    if (slowest == 0)
+        return false;
+    ASYM_MASK_FOREACH (cpu, cpus)
+        f.value[cpu] = 1 + ASYM_RANK_STEP * (rank_of(m, cpu) - slowest);
+    *ret = f;
+    return true;
 }
 
 /*
@@ -147,7 +169,7 @@ static bool ranks_favoured(const struct asym_root *root, const struct asym_machi
 
 /* Does the source tell the CPUs apart, without contradiction? Says what it found, or why not. */
 static bool judge(const struct asym_root *root, const struct source *s, const struct asym_figures *f,
-                  const struct asym_figures *kinds, const struct asym_machine *m, char *text, size_t size)
+                  const struct asym_machine *m, char *text, size_t size)
 {
     const struct range r = range_of(f, &m->usable);
     const char *gap = f->unit[0] ? " " : "";
@@ -157,18 +179,18 @@ static bool judge(const struct asym_root *root, const struct source *s, const st
     } else if (!asym_mask_equal(&r.there, &m->usable)) {
         struct asym_mask missing = asym_mask_minus(&m->usable, &r.there);
         asym_mask_format_list(&missing, list, sizeof list);
-        snprintf(text, size, "%s: not used, as it is missing on %.96s", f->name, list);
+        snprintf(text, size, "%s: missing on %.96s", f->name, list);
     } else if (r.high <= r.low) {
         snprintf(text, size, "%s: %.10g%s%s on all", f->name, r.high, gap, f->unit);
     } else if (r.high < r.low * s->spread) {
         snprintf(text, size, "%s: %.10g to %.10g%s%s: less than %.0f %% apart, taken for equal", f->name, r.low, r.high,
                  gap, f->unit, (s->spread - 1) * 100);
     } else if (s->path && odd_sibling(f, m) >= 0) {
-        snprintf(text, size, "%s: not used, as the threads of a core differ (CPU %d)", f->name, odd_sibling(f, m));
-    } else if (s->path && contradicts_kinds(f, kinds, m)) {
-        snprintf(text, size, "%s: not used, as it has slower cores of a faster kind", f->name);
+        snprintf(text, size, "%s: the threads of a core differ (CPU %d)", f->name, odd_sibling(f, m));
+    } else if (asym_topology_contradicts(f, m, &m->usable)) {
+        snprintf(text, size, "%s: has slower cores of a faster kind", f->name);
     } else if (s->origin == ASYM_ORIGIN_CPPC && ranks_favoured(root, m)) {
-        snprintf(text, size, "%s: not used, as it ranks favoured cores (amd_pstate_prefcore_ranking)", f->name);
+        snprintf(text, size, "%s: ranks favoured cores only (amd_pstate_prefcore_ranking)", f->name);
     } else {
         describe_groups(f, &m->usable, list, sizeof list);
         snprintf(text, size, "%s: %.120s%s", f->name, list, f->tail);
@@ -188,6 +210,7 @@ static void take(const struct asym_figures *f, enum asym_origin origin, struct a
 /* Without a source kinds have no order, and would only split what is alike into types of equal speed. */
 static void take_none(struct asym_machine *m)
 {
+    memset(m->kind_names, 0, sizeof m->kind_names);
     ASYM_MASK_FOREACH (cpu, &m->usable) {
         m->cpus[cpu].speed = 0;
         m->cpus[cpu].origin = ASYM_ORIGIN_NONE;
@@ -237,7 +260,7 @@ void asym_topology_speeds(const struct asym_root *root, const struct asym_figure
         struct asym_speed_note *note = &notes->note[notes->n++];
         note->origin = s->origin;
         note->there = range_of(&figures, &m->usable).high > 0;
-        note->used = judge(root, s, &figures, kinds, m, note->text, sizeof note->text) && !found;
+        note->used = judge(root, s, &figures, m, note->text, sizeof note->text) && !found;
         if (note->used)
             take(&figures, s->origin, m);
         found = found || note->used;

@@ -229,7 +229,7 @@ static void source_missing_on_some_cpus_gives_way_to_the_next(void **state)
     assert_int_equal(read_tree(f), 0);
     expect_mask(&f->m.fast, "4-7");
     expect_speed(f, 5, 3);
-    expect_note(f, ASYM_ORIGIN_CAPACITY, false, "cpu_capacity: not used, as it is missing on 5");
+    expect_note(f, ASYM_ORIGIN_CAPACITY, false, "cpu_capacity: missing on 5");
     assert_true(note_of(f, ASYM_ORIGIN_CPUFREQ)->used);
 }
 
@@ -338,8 +338,7 @@ static void a_source_that_contradicts_the_kinds_is_dropped(void **state)
     write_each(f, "4-7", "acpi_cppc/highest_perf", "60");
     assert_int_equal(read_tree(f), 0);
     expect_mask(&f->m.fast, "0-3");
-    expect_note(f, ASYM_ORIGIN_CPPC, false,
-                "acpi_cppc highest_perf: not used, as it has slower cores of a faster kind");
+    expect_note(f, ASYM_ORIGIN_CPPC, false, "acpi_cppc highest_perf: has slower cores of a faster kind");
     assert_true(note_of(f, ASYM_ORIGIN_CPUFREQ)->used);
 }
 
@@ -351,7 +350,7 @@ static void a_source_that_tells_the_threads_of_a_core_apart_is_dropped(void **st
     write_each(f, "0-3", "cpufreq/base_frequency", "3200000");
     write_each(f, "4-7", "cpufreq/base_frequency", "2400000");
     assert_int_equal(read_tree(f), 0);
-    expect_note(f, ASYM_ORIGIN_CPUFREQ, false, "cpuinfo_max_freq: not used, as the threads of a core differ (CPU 1)");
+    expect_note(f, ASYM_ORIGIN_CPUFREQ, false, "cpuinfo_max_freq: the threads of a core differ (CPU 1)");
     expect_note(f, ASYM_ORIGIN_BASE, true, "base_frequency: 3200000 kHz on 0-3, 2400000 on 4-7");
     expect_speed(f, 1, 3200.0 / 2400);
 }
@@ -370,7 +369,7 @@ static void favoured_cores_are_no_core_types(void **state)
     assert_int_equal(read_tree(f), 0);
     expect_alike(f);
     expect_note(f, ASYM_ORIGIN_CPPC, false,
-                "acpi_cppc highest_perf: not used, as it ranks favoured cores (amd_pstate_prefcore_ranking)");
+                "acpi_cppc highest_perf: ranks favoured cores only (amd_pstate_prefcore_ranking)");
 }
 
 /* Strix Point: four Zen 5 and four Zen 5c with preferred cores among them; hwloc has no kinds of AMD's. */
@@ -581,7 +580,7 @@ static void bad_figures_are_taken_for_missing_ones(void **state)
         tree_write_bytes(&f->tree, "sys/devices/cpu_core/cpus", junk[i].bytes, junk[i].len);
         tree_write_bytes(&f->tree, "sys/fs/cgroup/cpuset.cpus.effective", junk[i].bytes, i == 3 ? 0 : junk[i].len);
         assert_int_equal(read_tree(f), 0);
-        expect_note(f, ASYM_ORIGIN_CAPACITY, false, "cpu_capacity: not used, as it is missing on 3");
+        expect_note(f, ASYM_ORIGIN_CAPACITY, false, "cpu_capacity: missing on 3");
         expect_mask(&f->m.usable, "0-7");
         assert_true(f->m.cpus[3].freq_domain == -1 || f->m.cpus[3].freq_domain != f->m.cpus[0].freq_domain);
     }
