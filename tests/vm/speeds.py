@@ -55,6 +55,7 @@ class Speeds:
         self.tables = machines.MACHINES[machine]
         # What the governor "performance" starts with.
         self.states = [0] * machines.CPUS
+        self.limited = False
         self.mount, self.version = hierarchy()
         self.directories = []
         self.remove_stale()
@@ -95,16 +96,22 @@ class Speeds:
 
     def apply(self, cpu):
         """The quota is the speed; the weight keeps speeds in proportion where a busy host cannot give every quota."""
-        part = self.tables[cpu][self.states[cpu]] / TOP_MHZ
-        quota = max(MIN_QUOTA_US, round(PERIOD_US * HOST_CORES / machines.CPUS * part))
+        part = self.tables[cpu][self.states[cpu]] / TOP_MHZ if self.limited else 1
+        quota = max(MIN_QUOTA_US, round(PERIOD_US * HOST_CORES / machines.CPUS * part)) if self.limited else None
         path = self.directories[cpu]
         if self.version == 1:
             (path / "cpu.cfs_period_us").write_text(str(PERIOD_US))
-            (path / "cpu.cfs_quota_us").write_text(str(quota))
+            (path / "cpu.cfs_quota_us").write_text(str(quota or -1))
             (path / "cpu.shares").write_text(str(round(1024 * part)))
         else:
-            (path / "cpu.max").write_text(f"{quota} {PERIOD_US}")
+            (path / "cpu.max").write_text(f"{quota or 'max'} {PERIOD_US}")
             (path / "cpu.weight").write_text(str(round(100 * part)))
+
+    def limit(self, limited):
+        """Whether the CPUs have their speeds, or are as fast as the host allows."""
+        self.limited = limited
+        for cpu in range(machines.CPUS):
+            self.apply(cpu)
 
     def port_written(self, data):
         for value in data:

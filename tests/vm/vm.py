@@ -211,7 +211,7 @@ class Guest:
                 stack.callback(self.qemu.kill)
 
     def begin(self):
-        """Set clock and mounts, and from now on the speeds: the boot was not held back."""
+        """Set the clock, mount what is shared; the CPUs are still as fast as the host allows."""
         self.tell(f"begin {time.time():.0f}")
         self.wait_for("begun", 60)
         self.speeds.attach(self.qemu.process.pid, self.qemu.cpu_threads())
@@ -296,6 +296,7 @@ def parse_args():
     parser.add_argument("--machine", choices=machines.MACHINES, default="big-little")
     parser.add_argument("--share", metavar="DIR", help="is /host in the guest, writable (default: an empty one)")
     parser.add_argument("--timeout", type=float, default=600, metavar="S", help="default: %(default)s")
+    parser.add_argument("--full-speed", action="store_true", help="CPUs as fast as the host allows, whatever their MHz")
     parser.add_argument("--save-snapshot", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--snapshot-key", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -311,6 +312,7 @@ def main():
             return save_snapshot(args.machine)
         with Guest(args.machine, args.share, args.timeout) as guest:
             guest.begin()
+            guest.speeds.limit(not args.full_speed)
             status = 0
             for line in [" ".join(args.command)] if args.command else sys.stdin:
                 status = guest.run(line, sys.stdout.buffer)
