@@ -133,6 +133,9 @@ static int prepare_steer(struct asym_ledger *l, const struct asym_action *a, asy
 {
     struct asym_thread_sched sched;
     struct asym_mask found;
+    /* Offline since the plan: the kernel would cut the mask, and it would look as if somebody else had set it. */
+    if (!asym_mask_within(&a->mask, &l->online))
+        return -EAGAIN;
     if (asym_ledger_was_released(l, a->id.tgid, now > RELEASE_FRESH ? now - RELEASE_FRESH : 0))
         return -EAGAIN;
     struct asym_ledger_entry *e = entry_of(l, &a->id);

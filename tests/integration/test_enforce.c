@@ -312,6 +312,25 @@ static void a_foreign_mask_is_not_fought_by_any_action(void **state)
     asym_live_end(pid, SIGKILL);
 }
 
+static void a_mask_with_an_offline_cpu_waits(void **state)
+{
+    (void)state;
+    open_all(false);
+    pid_t pid = start_sleeper();
+    struct asym_mask wider = first;
+    /* No machine that runs this has it, and the kernel would cut the mask to the rest without a word. */
+    asym_mask_set(&wider, ASYM_MAX_CPUS - 1);
+    assert_int_equal(steer(pid, pid, &whole, &wider), -EAGAIN);
+    assert_true(has(pid, &whole));
+    assert_int_equal(asym_ledger_count(ledger), 0);
+    assert_int_equal(steer(pid, pid, &whole, &first), 0);
+    assert_int_equal(steer(pid, pid, &first, &wider), -EAGAIN);
+    assert_true(has(pid, &first));
+    assert_int_equal(restore().restored, 1);
+    assert_true(has(pid, &whole));
+    asym_live_end(pid, SIGKILL);
+}
+
 static void restore_leaves_a_foreign_mask(void **state)
 {
     (void)state;
@@ -813,6 +832,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         ROW(a_foreign_mask_is_not_fought_by_any_action),
+        ROW(a_mask_with_an_offline_cpu_waits),
         ROW(restore_leaves_a_foreign_mask),
         ROW(a_thread_that_is_gone_or_another_ends_in_gone),
         ROW(a_ledger_that_cannot_be_written_changes_no_thread),

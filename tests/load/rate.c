@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * load-rate THREADS SECONDS [SKIP]: threads that count, and at the end one line for each, without the first SKIP seconds:
+ *
+ *     rate=R cpus=C:SHARE,...
+ *
+ * R: steps per microsecond of wall time; SHARE: the part of that time at which it was found on CPU C, in percent.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define CPUS_MAX 1024
+
+struct counter {
+    double begin, end; /* seconds of CLOCK_MONOTONIC */
+    double steps, on_cpu[CPUS_MAX];
+};
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Some 10 us of a fast core: short enough for a CPU to be found by looking once after each. */
+static void count(void)
+{
+    for (volatile unsigned i = 0; i < 5000; i++)
+        ;
+}
+
+static void *run(void *arg)
+{
+    struct counter *c = arg;
+    for (double last = now(); last < c->end;) {
+        count();
+        double t = now();
+        int cpu = sched_getcpu();
+        if (last >= c->begin && cpu >= 0 && cpu < CPUS_MAX) {
+            c->steps += 5000;
+            c->on_cpu[cpu] += t - last;
+        }
+        last = t;
+    }
+    return NULL;
+}
+
+static void report(const struct counter *c)
+{
+    double whole = 0;
+    for (int i = 0; i < CPUS_MAX; i++)
+        whole += c->on_cpu[i];
+    printf("rate=%.2f cpus=", whole > 0 ? c->steps / whole / 1e6 : 0);
+    const char *comma = "";
+    for (int i = 0; i < CPUS_MAX; i++)
+        if (c->on_cpu[i] > 0) {
+            printf("%s%d:%.1f", comma, i, 100 * c->on_cpu[i] / whole);
+            comma = ",";
+        }
+    putchar('\n');
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 3 && argc != 4) {
+        fputs("usage: load-rate THREADS SECONDS [SKIP]\n", stderr);
+        return 2;
+    }
+    const int n = atoi(argv[1]);
+    const double start = now();
+    struct counter *counters = calloc((size_t)n + 1, sizeof *counters);
+    pthread_t *threads = calloc((size_t)n + 1, sizeof *threads);
+    if (!counters || !threads)
+        return 1;
+    for (int i = 0; i < n; i++) {
+        counters[i].begin = start + (argc == 4 ? atof(argv[3]) : 0);
+        counters[i].end = start + atof(argv[2]);
+        /* The main thread counts too: a sleeping one would be a thread more than was asked for. */
+        if (i > 0 && pthread_create(&threads[i], NULL, run, &counters[i]) != 0)
+            return 1;
+    }
+    run(&counters[0]);
+    for (int i = 1; i < n; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < n; i++)
+        report(&counters[i]);
+    free(threads);
+    free(counters);
+    return 0;
+}

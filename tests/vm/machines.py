@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The machines of the virtual machine test: MHz of every CPU's P-states, fastest first.
+
+As a program, `machines.py NAME` prints the ACPI source of a table (SSDT) that gives every CPU these P-states, so that
+the kernel's own acpi-cpufreq makes one policy per CPU.
+"""
+import sys
+
+FAST = (2800, 2400, 2100, 1750, 1400, 1050, 700)
+SLOW = (1400, 1050, 700)
+MACHINES = {
+    "flat": (FAST,) * 8,
+    "big-little": (SLOW,) * 4 + (FAST,) * 4,
+}
+CPUS = 8
+# One 8-bit port serves all CPUs: what a CPU writes to change its speed says which one and to what.
+PORT = 0xA80
+
+
+def encode(cpu, state):
+    return cpu << 4 | state
+
+
+def decode(value):
+    return value >> 4, value & 15
+
+
+def ssdt(name):
+    yield 'DefinitionBlock ("", "SSDT", 2, "ASYMD", "PSTATES", 1) {'
+    for cpu in range(CPUS):
+        yield f"External (\\_SB.CPUS.C{cpu:03X}, ProcessorObj)"
+    register = f"ResourceTemplate () {{ Register (SystemIO, 8, 0, {PORT:#x}, 1) }}"
+    for cpu, states in enumerate(MACHINES[name]):
+        yield f"Scope (\\_SB.CPUS.C{cpu:03X}) {{"
+        yield f"Name (_PCT, Package () {{ {register}, {register} }})"
+        # MHz, mW, latencies in us, what to write for it, what to read then.
+        rows = (f"Package () {{ {mhz}, {mhz * 5}, 10, 10, {encode(cpu, i):#x}, {encode(cpu, i):#x} }}"
+                for i, mhz in enumerate(states))
+        yield f"Name (_PSS, Package () {{ {', '.join(rows)} }})"
+        yield "Name (_PPC, 0)"
+        # A domain of its own (0xFC: coordinated by software).
+        yield f"Name (_PSD, Package () {{ Package () {{ 5, 0, {cpu}, 0xFC, 1 }} }})"
+        yield "}"
+    yield "}"
+
+
+if __name__ == "__main__":
+    print("\n".join(ssdt(sys.argv[1])))

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The virtual machine test: asymd, installed and run as the service it is, on eight CPUs that differ in speed."""
+import argparse
+import contextlib
+import importlib
+import io
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+import vm
+
+HERE = pathlib.Path(__file__).resolve().parent
+SHORT = (1, 4)
+SCENARIO_S = 300
+
+
+class Wrong(Exception):
+    """A step that the scenario needs did not work."""
+
+
+class Scenario:
+    """What a scenario works with: the guest, asymd in it, and the report."""
+
+    def __init__(self, guest):
+        self.guest, self.n_checks, self.n_failed = guest, 0, 0
+
+    def check(self, asked, found, ok):
+        self.n_checks += 1
+        self.n_failed += not ok
+        print(f"  {'ok    ' if ok else 'FAILED'}  {asked}: {found}", flush=True)
+        return ok
+
+    @staticmethod
+    def say(text):
+        print(f"          {text}", flush=True)
+
+    @contextlib.contextmanager
+    def speeds(self):
+        """CPUs as fast as their MHz say; elsewhere they are as fast as the host allows, 15 times as fast for systemctl."""
+        self.guest.speeds.limit(True)
+        yield
+        self.guest.speeds.limit(False)
+
+    def try_sh(self, command):
+        output = io.BytesIO()
+        status = self.guest.run(command, output)
+        return status, output.getvalue().decode(errors="replace").strip()
+
+    def sh(self, command):
+        status, output = self.try_sh(command)
+        if status != 0:
+            raise Wrong(f"{command}\nends with status {status} and says:\n{output}")
+        return output
+
+    def load(self, command, output="/dev/null"):
+        """Start one of tests/load with everybody's nice value; what the host says runs with a better one."""
+        self.sh(f"nice -n 10 /opt/load-{command} >{output} 2>&1 &")
+
+    def start(self, config):
+        self.sh(f"cat >/etc/asymd/asymd.conf <<'EOF'\n{config}\nEOF\nsystemctl restart asymd")
+
+    def journal(self):
+        return self.sh("journalctl --sync; journalctl -u asymd -o short-monotonic --no-pager")
+
+    def until(self, command, seconds):
+        """Whether the command succeeds within that time."""
+        return self.try_sh(f"for ((i = 0; i < {seconds * 2}; i++)); do {command} && exit 0; sleep 0.5; done; exit 1")[0] == 0
+
+
+def stage(build, share):
+    """What `cmake --install` gives, and the loads, as one archive."""
+    root = share / "root"
+    subprocess.run(["cmake", "--install", str(build)], env={**os.environ, "DESTDIR": str(root)}, check=True,
+                   stdout=subprocess.DEVNULL)
+    (root / "opt").mkdir()
+    subprocess.run(["cp", *map(str, sorted((build / "tests").glob("load-*"))), str(root / "opt")], check=True)
+    subprocess.run(["tar", "-C", str(root), "--owner=0", "--group=0", "-cf", str(share / "root.tar"), "."], check=True)
+
+
+def scenarios():
+    """Number to module, from scenarios/sN_name.py."""
+    found = {}
+    for path in sorted((HERE / "scenarios").glob("s[0-9]_*.py")):
+        found[int(path.stem[1])] = importlib.import_module(f"scenarios.{path.stem}")
+    return found
+
+
+def run_scenario(number, module, share):
+    """Returns the number of checks and of those that failed; one that could not end counts as failed."""
+    print(f"\n{number}. {module.TITLE} (machine {module.MACHINE})", flush=True)
+    started, scenario = time.monotonic(), None
+    try:
+        with vm.Guest(module.MACHINE, share, SCENARIO_S) as guest:
+            scenario = Scenario(guest)
+            guest.begin()
+            # Keeps the directories of /, which tar would give the owner and mode of the staging directory.
+            scenario.sh("tar -C / --no-overwrite-dir -xf root.tar && systemctl daemon-reload")
+            module.run(scenario)
+            if scenario.n_failed:
+                scenario.say("The end of the journal:")
+                for line in scenario.journal().splitlines()[-20:]:
+                    scenario.say(line)
+    except (Wrong, vm.OutOfTime, vm.VmError) as error:
+        scenario = scenario or Scenario(None)
+        scenario.check("the scenario comes to its end", error, False)
+    print(f"          {time.monotonic() - started:.0f} s", flush=True)
+    return scenario.n_checks, scenario.n_failed
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev vm", description=__doc__)
+    parser.add_argument("--short", action="store_true", help=f"only scenarios {' and '.join(map(str, SHORT))}")
+    parser.add_argument("--only", type=int, action="append", metavar="N", help="only scenario N; may be repeated")
+    parser.add_argument("build", type=pathlib.Path, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    vm.stop_on_signals()
+    known = scenarios()
+    chosen = args.only or (SHORT if args.short else sorted(known))
+    if unknown := [n for n in chosen if n not in known]:
+        parser.error(f"no scenario {unknown[0]}")
+    started, results = time.monotonic(), {}
+    with tempfile.TemporaryDirectory(prefix="asymd-vm.") as share:
+        stage(args.build, pathlib.Path(share))
+        for number in chosen:
+            results[number] = run_scenario(number, known[number], share)
+    print(f"\nSummary, {time.monotonic() - started:.0f} s")
+    for number, (checks, failed) in results.items():
+        print(f"  {'FAILED' if failed else 'ok    '}  {number}. {known[number].TITLE}: {checks - failed} of {checks} checks")
+    return 1 if any(failed for _, failed in results.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,145 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What the virtual machine test boots: a kernel and a Debian 12 guest from the host's own apt sources, kept in
+# ${ASYM_VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/asymd-vm}. Run it at any time: a step is done again only when what
+# it is made from has changed. Remove the cache for a newer kernel or newer packages.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cache=${ASYM_VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/asymd-vm}
+export ASYM_VM_CACHE=$cache PATH=$PATH:/usr/sbin:/sbin
+
+host_packages="qemu-system-x86 acpica-tools busybox-static kmod cpio e2fsprogs mmdebstrap python3"
+modules="virtio_pci virtio_blk virtio_console 9pnet_virtio 9p ext4 overlay acpi-cpufreq cpufreq_userspace
+    cpufreq_powersave cpufreq_ondemand msr"
+
+say() { printf 'vm setup: %s\n' "$*" >&2; }
+
+# step NAME COMMAND...: run it, unless that was done before by the same function with the same standard input.
+step() {
+    local name=$1 started=$SECONDS inputs
+    shift
+    inputs=$({ declare -f "$1" || true; cat; } | sha256sum)
+    [ "$(cat "$cache/done.$name" 2>/dev/null)" = "$inputs" ] && return
+    rm -f "$cache/done.$name"
+    # Not "|| ...": that would switch off errexit inside the step.
+    "$@" >"$cache/$name.log" 2>&1 </dev/null &
+    if ! wait $!; then
+        tail -n 30 "$cache/$name.log" >&2
+        say "$name failed; $cache/$name.log has the whole of it"
+        exit 1
+    fi
+    echo "$inputs" >"$cache/done.$name"
+    say "$name: $((SECONDS - started)) s"
+}
+
+# The lists may be old enough to name packages that are gone: refresh them, once.
+apt_update() {
+    [ -e "$work/apt-updated" ] || apt-get update -q
+    touch "$work/apt-updated"
+}
+
+host_packages() {
+    local missing=() p
+    for p in $host_packages; do
+        [ "$(dpkg-query -W -f='${db:Status-Abbrev}' "$p" 2>/dev/null)" = "ii " ] || missing+=("$p")
+    done
+    [ ${#missing[@]} -eq 0 ] && return
+    apt_update
+    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"
+}
+
+# The package that linux-image-amd64 stands for, unpacked, not installed.
+kernel() {
+    local package
+    apt_update
+    package=$(apt-cache depends linux-image-amd64 | awk '$1 == "Depends:" { print $2; exit }')
+    (cd "$work" && apt-get download -o APT::Sandbox::User=root "$package" && dpkg-deb -x "$package"_*.deb kernel)
+    depmod -b "$work/kernel" "${package#linux-image-}"
+    rm -rf "$cache/kernel"
+    mv "$work/kernel" "$cache/kernel"
+    cp "$cache/kernel/boot/vmlinuz-${package#linux-image-}" "$cache/vmlinuz"
+}
+
+# Busybox, the modules and guest/init: just enough to find the root file system.
+initramfs() {
+    local root=$work/initramfs version applet file
+    version=$(ls "$cache/kernel/lib/modules")
+    mkdir -p "$root"/{bin,proc,sys,dev,lower,changes,newroot}
+    cp "$(command -v busybox)" "$root/bin/"
+    for applet in sh mount umount modprobe mkdir sleep switch_root; do
+        ln -s busybox "$root/bin/$applet"
+    done
+    ln -s bin "$root/sbin" # where the kernel looks for modprobe: ext4 asks for crc32c
+    cp "$here/guest/init" "$root/init"
+    for file in $modules; do
+        modprobe -d "$cache/kernel" -S "$version" --show-depends "$file" | awk '$1 == "insmod" { print $2 }'
+    done | sort -u | while read -r file; do
+        install -D -m 644 "$file" "$root/${file#"$cache/kernel/"}"
+    done
+    cp "$cache/kernel/lib/modules/$version"/modules.{order,builtin,builtin.modinfo} "$root/lib/modules/$version/"
+    depmod -b "$root" "$version"
+    rm -rf "$cache/modules"
+    cp -a "$root/lib/modules" "$cache/modules"
+    (cd "$root" && find . | cpio -o -H newc --quiet) >"$work/initramfs.img"
+    mv "$work/initramfs.img" "$cache/initramfs"
+}
+
+acpi() {
+    local machine
+    for machine in flat big-little; do
+        "$here/machines.py" "$machine" >"$work/$machine.asl"
+        iasl -p "$cache/$machine" "$work/$machine.asl"
+    done
+}
+
+# The Debian archives among the host's apt sources, and its proxy if it has one.
+archives() {
+    # shellcheck disable=SC2016 # apt expands these
+    apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' 'Origin: Debian' |
+        sort -u | grep .
+}
+
+rootfs() {
+    local root=$work/root units=$work/root/etc/systemd/system packages proxy=() line
+    apt_update
+    archives >"$work/sources.list"
+    packages=$(grep -v '^#' "$here/guest/packages.txt" | paste -sd,)
+    while read -r line; do
+        proxy+=("--aptopt=$line")
+    done < <(apt-config dump | grep -E '^Acquire::https?::Proxy')
+    mmdebstrap --variant=minbase --include="$packages" --aptopt='Acquire::Languages "none"' "${proxy[@]}" \
+        --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/doc/*' \
+        --dpkgopt='path-exclude=/usr/share/locale/*' bookworm "$root" "$work/sources.list"
+    install -m 755 "$here/guest/agent" "$root/usr/local/sbin/vm-agent"
+    install -m 644 "$here/guest/agent.service" "$units/vm-agent.service"
+    mkdir -p "$units/graphical.target.wants" "$root/host"
+    ln -s ../vm-agent.service "$units/graphical.target.wants/"
+    ln -sf /lib/systemd/system/graphical.target "$units/default.target"
+    rm -rf "$units"/{getty,timers}.target.wants
+    grep -v '^#' "$here/guest/masked.txt" | while read -r line; do
+        ln -sf /dev/null "$units/$line"
+    done
+    cp -a "$cache/modules" "$root/usr/lib/"
+    echo vm >"$root/etc/hostname"
+    echo "127.0.0.1 localhost vm" >"$root/etc/hosts"
+    rm -rf "$root"/var/{cache/apt,lib/apt/lists}/*
+    mke2fs -q -t ext4 -d "$root" "$work/rootfs" 1500M
+    mv "$work/rootfs" "$cache/rootfs"
+}
+
+[ "$(id -u)" -eq 0 ] || { say "needs root: it installs packages, builds a root file system, and limits CPUs"; exit 1; }
+mkdir -p "$cache"
+exec 9>"$cache/lock"
+flock 9
+work=$(mktemp -d "$cache/work.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+
+step host-packages host_packages <<<"$host_packages"
+step kernel kernel <<<"linux-image-amd64"
+step initramfs initramfs < <(cat "$cache/done.kernel" "$here/guest/init" - <<<"$modules")
+step acpi acpi <"$here/machines.py"
+step rootfs rootfs < <(cat "$cache/done.initramfs" "$here"/guest/*)
+for machine in flat big-little; do
+    step "snapshot-$machine" "$here/vm.py" --machine "$machine" --save-snapshot \
+        < <("$here/vm.py" --machine "$machine" --snapshot-key)
+done

@@ -1,0 +1,329 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A guest whose eight CPUs really run at the speed that its cpufreq sets. See README.md.
+
+QEMU emulates the CPUs (TCG, no KVM needed); each is a thread of the host, in a CPU cgroup of its own, whose quota is that
+CPU's speed. What the guest's acpi-cpufreq writes to the P-state port comes here and rescales the quota.
+"""
+import argparse
+import base64
+import contextlib
+import ctypes
+import hashlib
+import json
+import os
+import pathlib
+import selectors
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+import machines
+from speeds import Speeds, VmError
+
+HERE = pathlib.Path(__file__).resolve().parent
+QEMU = "qemu-system-x86_64"
+KERNEL_ARGS = ("console=ttyS0 panic=-1 mitigations=off tsc=reliable no_timer_check nowatchdog systemd.show_status=0 "
+               # A CPU that is held back misses ticks, and with them most of its own CPU time; full dynticks count exactly.
+               "nohz_full=1-7 cpufreq.default_governor=performance")
+MEMORY_MIB = 2048
+# A guest boots in about 30 s; one that has said nothing for this long hangs (seen once in 65 starts).
+SILENCE_S = 120
+EXIT_TIMEOUT, EXIT_VM = 124, 125
+
+
+class OutOfTime(Exception):
+    pass
+
+
+class QemuEnded(VmError):
+    """The emulator went away by itself."""
+
+    def __init__(self, qemu):
+        self.crashed = qemu.process.wait(10) < 0
+        super().__init__(f"QEMU ended with status {qemu.process.returncode}: {qemu.last_words()}")
+
+
+def note(text):
+    print(f"vm: {text}", file=sys.stderr, flush=True)
+
+
+def cache_dir():
+    home = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+    return pathlib.Path(os.environ.get("ASYM_VM_CACHE") or pathlib.Path(home) / "asymd-vm")
+
+
+def machine_args(machine):
+    """What a snapshot depends on."""
+    cache, half = cache_dir(), MEMORY_MIB // 2
+    return [
+        QEMU, "-name", "asymd-vm,debug-threads=on", "-accel", "tcg,thread=multi", "-machine", "q35",
+        "-cpu", "Skylake-Client", "-smp", "8,sockets=2,cores=2,threads=2", "-m", str(MEMORY_MIB),
+        "-object", f"memory-backend-ram,id=mem0,size={half}M", "-numa", "node,nodeid=0,cpus=0-3,memdev=mem0",
+        "-object", f"memory-backend-ram,id=mem1,size={half}M", "-numa", "node,nodeid=1,cpus=4-7,memdev=mem1",
+        "-nodefaults", "-no-reboot", "-display", "none",
+        "-kernel", str(cache / "vmlinuz"), "-initrd", str(cache / "initramfs"), "-append", KERNEL_ARGS,
+        "-acpitable", f"file={cache / machine}.aml",
+        "-drive", f"file={cache / 'rootfs'},format=raw,if=virtio,readonly=on",
+    ]
+
+
+def device_args(fds, run_dir, share):
+    def shared(path, tag):
+        return ["-virtfs", f"local,path={path},mount_tag={tag},security_model=none,multidevs=remap"]
+
+    return [
+        "-chardev", f"file,id=console,path={run_dir / 'console.log'}", "-serial", "chardev:console",
+        "-chardev", f"socket,id=qmp,fd={fds['qmp']}", "-mon", "chardev=qmp,mode=control",
+        "-chardev", f"socket,id=pstates,fd={fds['pstates']}",
+        "-device", f"isa-debugcon,iobase={machines.PORT:#x},chardev=pstates,readback=0",
+        "-chardev", f"socket,id=agent,fd={fds['agent']}",
+        "-device", "virtio-serial-pci", "-device", "virtserialport,chardev=agent,name=vm.agent",
+        *shared(run_dir, "vmrun"), *shared(share, "host"),
+    ]
+
+
+def snapshot_key(machine):
+    files = [shutil.which(QEMU) or QEMU, *(cache_dir() / f for f in ("vmlinuz", "initramfs", "rootfs", f"{machine}.aml"))]
+    facts = [machine_args(machine), [(os.stat(f).st_size, os.stat(f).st_mtime_ns) for f in files]]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+
+def die_with_parent():
+    """In QEMU before it starts: a harness that is killed outright leaves no guest behind."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    os.nice(5)
+
+
+class Qemu:
+    """The process, and what it is talked to through."""
+
+    def __init__(self, machine, run_dir, share, restore):
+        pairs = {name: socket.socketpair() for name in ("qmp", "pstates", "agent")}
+        fds = {name: theirs.fileno() for name, (_, theirs) in pairs.items()}
+        argv = machine_args(machine) + device_args(fds, run_dir, share) + (["-incoming", "defer"] if restore else [])
+        self.log = run_dir / "qemu.log"
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=fds.values(),
+                                            start_new_session=True, preexec_fn=die_with_parent)
+        for _, theirs in pairs.values():
+            theirs.close()
+        self.sockets = {name: ours for name, (ours, _) in pairs.items()}
+        self.qmp = self.sockets["qmp"].makefile("rw")
+
+    def connect(self):
+        self.qmp.readline()
+        self.call("qmp_capabilities")
+
+    def call(self, command, **arguments):
+        with contextlib.suppress(OSError):
+            self.qmp.write(json.dumps({"execute": command, "arguments": arguments}) + "\n")
+            self.qmp.flush()
+            for line in self.qmp:
+                reply = json.loads(line)
+                if "error" in reply:
+                    raise VmError(f"QEMU, {command}: {reply['error']['desc']}")
+                if "return" in reply:
+                    return reply["return"]
+        raise QemuEnded(self)
+
+    def last_words(self):
+        lines = [line for line in self.log.read_text(errors="replace").splitlines() if "TCG doesn't support" not in line]
+        return " / ".join(lines[-3:]) or "it said nothing"
+
+    def cpu_threads(self):
+        return [c["thread-id"] for c in sorted(self.call("query-cpus-fast"), key=lambda c: c["cpu-index"])]
+
+    def restore(self, path):
+        self.call("migrate-incoming", uri="exec:cat " + shlex.quote(str(path)))
+        while self.call("query-status")["status"] == "inmigrate":
+            time.sleep(0.02)
+        self.call("cont")
+
+    def save(self, path):
+        self.call("stop")
+        self.call("migrate-set-parameters", **{"max-bandwidth": 10**10})
+        self.call("migrate", uri="exec:cat >" + shlex.quote(str(path)))
+        while (status := self.call("query-migrate").get("status")) != "completed":
+            if status == "failed":
+                raise VmError("QEMU could not save the snapshot")
+            time.sleep(0.1)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        for ours in self.sockets.values():
+            ours.close()
+
+
+class Guest:
+    """One running guest; a context manager, so that QEMU and the cgroups go with it however the block is left."""
+
+    def __init__(self, machine, share=None, timeout=600, follow=None, boot=False):
+        self.machine, self.follow = machine, follow
+        self.deadline = time.monotonic() + timeout
+        self.speeds = Speeds(machine)
+        self.run_dir = pathlib.Path(tempfile.mkdtemp(prefix="asymd-vm."))
+        self.share = pathlib.Path(share) if share else self.run_dir / "share"
+        self.share.mkdir(exist_ok=True)
+        self.snapshot = None if boot else self.usable_snapshot()
+        self.qemu, self.pending, self.commands = None, b"", 0
+        self.selector = selectors.DefaultSelector()
+
+    def usable_snapshot(self):
+        path = cache_dir() / f"{self.machine}.snapshot"
+        key = path.with_suffix(".key")
+        if key.exists() and key.read_text() == snapshot_key(self.machine):
+            return path
+        note(f"no snapshot of {self.machine} that fits: booting")
+        return None
+
+    def __enter__(self):
+        try:
+            self.qemu = Qemu(self.machine, self.run_dir, self.share.resolve(), self.snapshot)
+            self.qemu.connect()
+            for name in ("pstates", "agent"):
+                self.selector.register(self.qemu.sockets[name], selectors.EVENT_READ, name)
+            if self.snapshot:
+                self.qemu.restore(self.snapshot)
+            else:
+                self.wait_for("ready", SILENCE_S)
+            return self
+        except BaseException:
+            self.__exit__(*sys.exc_info())
+            raise
+
+    def __exit__(self, kind, *_):
+        with contextlib.ExitStack() as stack:
+            # In reverse: QEMU ends first, or its threads would still be in the cgroups.
+            if kind is None or kind is SystemExit:
+                stack.callback(shutil.rmtree, self.run_dir, ignore_errors=True)
+            else:
+                note(f"console and QEMU logs stay in {self.run_dir}")
+            stack.callback(self.speeds.done)
+            stack.callback(self.selector.close)
+            if self.qemu:
+                stack.callback(self.qemu.kill)
+
+    def begin(self):
+        """Set the clock, mount what is shared; the CPUs are still as fast as the host allows."""
+        self.tell(f"begin {time.time():.0f}")
+        self.wait_for("begun", 60)
+        self.speeds.attach(self.qemu.process.pid, self.qemu.cpu_threads())
+
+    def tell(self, line):
+        self.qemu.sockets["agent"].sendall(line.encode() + b"\n")
+
+    def wait_for(self, word, seconds=None):
+        """The rest of the agent's line that begins with word."""
+        until = min(self.deadline, time.monotonic() + seconds) if seconds else self.deadline
+        while True:
+            if time.monotonic() > until:
+                raise OutOfTime(f"no '{word}' from the guest in time")
+            for key, _ in self.selector.select(0.2):
+                data = key.fileobj.recv(65536)
+                if not data:
+                    raise QemuEnded(self.qemu)
+                if key.data == "pstates":
+                    self.speeds.port_written(data)
+                else:
+                    self.pending += data
+            if self.follow:
+                self.follow()
+            while b"\n" in self.pending:
+                line, self.pending = self.pending.split(b"\n", 1)
+                if line.decode() == word or line.decode().startswith(word + " "):
+                    return line.decode()[len(word) + 1:]
+
+    def run(self, command, output=None):
+        """Run a line of shell in /host; its output goes to the file object as it comes. Returns the exit status."""
+        self.commands += 1
+        path, at = self.run_dir / f"output.{self.commands}", 0
+
+        def copy():
+            nonlocal at
+            if output and path.exists():
+                with path.open("rb") as file:
+                    file.seek(at)
+                    output.write(text := file.read())
+                    output.flush()
+                    at += len(text)
+
+        self.follow = copy
+        text = base64.b64encode(command.encode() + b"\n").decode()
+        self.tell(f"run {self.commands} {text}")
+        try:
+            return int(self.wait_for(f"exit {self.commands}"))
+        finally:
+            copy()
+            self.follow = None
+
+
+def save_snapshot(machine, tries=3):
+    """QEMU 7.2 crashes now and then (one boot in about 20) while the guest sets up its PCI devices on several CPUs."""
+    path = cache_dir() / f"{machine}.snapshot"
+    try:
+        with Guest(machine, boot=True) as guest:
+            time.sleep(1)  # for what systemd still does in the background
+            guest.qemu.save(path)
+    except QemuEnded as error:
+        if not error.crashed or tries == 1:
+            raise
+        note(f"{error}; once more")
+        return save_snapshot(machine, tries - 1)
+    path.with_suffix(".key").write_text(snapshot_key(machine))
+
+
+def stop_on_signals():
+    def stop(number, _frame):
+        for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(each, signal.SIG_IGN)  # the clean-up is not to be cut short
+        sys.exit(128 + number)
+
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(each, stop)
+
+
+def parse_args():
+    parser = argparse.ArgumentParser(description="Run a command in the guest; exit with its status "
+                                     "(124: out of time, 125: the virtual machine failed).")
+    parser.add_argument("command", nargs="*", help="a line of shell; without, lines are read from standard input")
+    parser.add_argument("--machine", choices=machines.MACHINES, default="big-little")
+    parser.add_argument("--share", metavar="DIR", help="is /host in the guest, writable (default: an empty one)")
+    parser.add_argument("--timeout", type=float, default=600, metavar="S", help="default: %(default)s")
+    parser.add_argument("--full-speed", action="store_true", help="CPUs as fast as the host allows, whatever their MHz")
+    parser.add_argument("--save-snapshot", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--snapshot-key", action="store_true", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def main():
+    args = parse_args()
+    stop_on_signals()
+    try:
+        if args.snapshot_key:
+            return print(snapshot_key(args.machine))
+        if args.save_snapshot:
+            return save_snapshot(args.machine)
+        with Guest(args.machine, args.share, args.timeout) as guest:
+            guest.begin()
+            guest.speeds.limit(not args.full_speed)
+            status = 0
+            for line in [" ".join(args.command)] if args.command else sys.stdin:
+                status = guest.run(line, sys.stdout.buffer)
+            return status
+    except OutOfTime as error:
+        note(error)
+        return EXIT_TIMEOUT
+    except (VmError, OSError) as error:
+        note(error)
+        return EXIT_VM
+
+
+if __name__ == "__main__":
+    sys.exit(main())
