@@ -32,6 +32,7 @@ int asym_asymmetry_open(const char *dir, const struct asym_cap_method *const *me
     int r = a->dir_fd < 0 ? -errno : asym_asymmetry_load(a);
     if (r == -EBADMSG) {
         asym_asymmetry_keep_aside(a);
+        asym_asymmetry_save(a); /* what could be read is still to be put back */
         asym_fail(err, r, "%s/cpus has records that cannot be read; it is kept as cpus.bad", dir);
         r = 0;
     }
@@ -63,9 +64,15 @@ static bool same(const struct asym_cap_state *a, const struct asym_cap_state *b)
     return a->low == b->low && a->high == b->high;
 }
 
-static int read_state(const struct asym_held *h, struct asym_cap_state *ret)
+/* By any CPU of the domain: one that is offline has no files, while the others are still held. */
+static int read_state(struct asym_held *h, struct asym_cap_state *ret)
 {
-    return h->method->read(h->method->ctx, h->cpu, ret);
+    int r = h->method->read(h->method->ctx, h->cpu, ret);
+    for (int c = -1; r == -ENODEV && (c = asym_mask_next(&h->cpus, c + 1)) >= 0;) {
+        r = h->method->read(h->method->ctx, c, ret);
+        h->cpu = r < 0 ? h->cpu : c;
+    }
+    return r;
 }
 
 /* A share that cannot be told is taken for none, so that the machine is as without asymd. */

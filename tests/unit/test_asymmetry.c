@@ -285,14 +285,30 @@ static void an_offline_cpu_is_held_again_when_it_comes_back(void **state)
     struct fixture *f = *state;
     struct asym_mask gone;
     assert_int_equal(set(f, "4-7", 0.5), 0);
-    fake.offline[4] = true;
+    fake.offline[4] = fake.offline[5] = true;
     assert_int_equal(asym_asymmetry_check(f->a, &gone), 0);
     assert_true(asym_mask_empty(&gone));
-    fake.offline[4] = false;
+    fake.offline[4] = fake.offline[5] = false;
     fake.state[4] = (struct asym_cap_state){.low = MIN + 400000, .high = MAX};
     asym_asymmetry_check(f->a, &gone);
     assert_true(asym_mask_empty(&gone));
     assert_int_equal(fake.state[4].high, MAX / 2);
+}
+
+/* The files of CPU 5 are those of its domain too. */
+static void a_domain_is_reached_by_any_cpu_that_is_online(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_mask gone;
+    struct asym_undo_report report;
+    assert_int_equal(set(f, "4-5", 0.5), 0);
+    fake.state[5] = fake.state[4];
+    fake.offline[4] = true;
+    assert_int_equal(asym_asymmetry_check(f->a, &gone), 0);
+    assert_true(asym_mask_empty(&gone));
+    asym_asymmetry_undo(f->a, &report);
+    assert_true(report.restored == 1 && report.failed == 0);
+    assert_true(fake.state[5].high == MAX && fake.state[5].low == MIN + 400000);
 }
 
 static void what_cannot_be_put_back_stays_in_the_file(void **state)
@@ -300,10 +316,10 @@ static void what_cannot_be_put_back_stays_in_the_file(void **state)
     struct fixture *f = *state;
     struct asym_undo_report report;
     assert_int_equal(set(f, "4-7", 0.5), 0);
-    fake.offline[4] = true;
+    fake.offline[4] = fake.offline[5] = true;
     asym_asymmetry_undo(f->a, &report);
     assert_true(report.restored == 1 && report.failed == 1 && report.error == -ENODEV);
-    fake.offline[4] = false;
+    fake.offline[4] = fake.offline[5] = false;
     reopen(f);
     asym_asymmetry_undo(f->a, &report);
     assert_true(report.restored == 1 && report.failed == 0);
@@ -351,6 +367,7 @@ int main(void)
         TEST(what_somebody_else_changed_is_let_go),
         TEST(a_field_that_somebody_else_changed_stays_at_the_next_start),
         TEST(an_offline_cpu_is_held_again_when_it_comes_back),
+        TEST(a_domain_is_reached_by_any_cpu_that_is_online),
         TEST(what_cannot_be_put_back_stays_in_the_file),
         TEST(bad_files_are_kept_aside_and_lose_nothing_that_can_be_read),
     };
