@@ -193,8 +193,11 @@ static void name_type(const struct asym_machine *m, unsigned t, char *name, size
 
 static void name_types(struct asym_machine *m)
 {
-    for (unsigned t = 0; t < m->n_types; t++)
-        name_type(m, t, m->types[t].name, sizeof m->types[t].name);
+    for (unsigned t = 0; t < m->n_types; t++) {
+        char name[sizeof m->types[t].name] = "";
+        name_type(m, t, name, sizeof name);
+        memcpy(m->types[t].name, name, sizeof name);
+    }
     for (unsigned t = m->n_types; t < ASYM_MAX_TYPES; t++)
         m->types[t] = (struct asym_core_type){0};
 }
