@@ -13,7 +13,9 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
+#include "daemon/budget.h"
 #include "daemon/cycle.h"
+#include "daemon/outcomes.h"
 #include "daemon/speeds.h"
 #include "daemon/watch.h"
 #include "linux/actuator.h"
@@ -22,9 +24,6 @@
 
 /* How often the status line, the budget and the CPUs are looked after. */
 #define HOUSEKEEPING ASYM_SEC
-
-/* The budget never stretches the interval beyond this many times the configured one. */
-#define STRETCH_MAX 20.0
 
 struct service {
     struct asym_run *run;
@@ -36,9 +35,8 @@ struct service {
     struct asym_actuator *actuator;
     struct asym_engine *engine;
     struct asym_cycle cycle;
-    double stretch; /* interval in force / interval configured: >= 1 */
-    asym_usec last_housekeeping, last_cpu_time;
-    double cpu_percent;
+    struct asym_budget budget;
+    asym_usec last_housekeeping;
     size_t n_changes;         /* threads changed since the start */
     char reload_error[256];   /* why the configuration on disk is not in force; "" when it is */
     struct asym_watch *watch; /* NULL: no udev */
@@ -62,53 +60,6 @@ static void service_done(struct service *s)
     asym_watch_free(s->watch);
     sd_event_source_unref(s->timer);
     sd_event_unref(s->event);
-}
-
-static struct asym_log_thread thread_line(const struct service *s, const struct asym_task *task,
-                                          const struct asym_action *a, enum asym_class class)
-{
-    return (struct asym_log_thread){
-        .task = task,
-        .policy = s->run->settings->daemon.policy,
-        .class = class,
-        .reason = a->reason,
-        .figure = {a->figure[0], a->figure[1]},
-    };
-}
-
-/* Actions name threads, the log wants their names too: find the task in the snapshot; idle ones are not in it. */
-static const struct asym_task *find_task(const struct asym_snapshot *snapshot, const struct asym_taskid *id)
-{
-    for (size_t i = 0; i < snapshot->n_tasks; i++)
-        if (snapshot->tasks[i].id.tid == id->tid && snapshot->tasks[i].id.start == id->start)
-            return &snapshot->tasks[i];
-    return NULL;
-}
-
-/* What a person wants to know at once is logged as information, the rest for who asks for debugging. */
-static void log_outcome(const struct service *s, const struct asym_action *a, const struct asym_outcome *o)
-{
-    const bool hands_off = o->verdict == ASYM_VERDICT_HANDS_OFF;
-    const bool boosted = a->kind == ASYM_ACTION_STEER && a->reason == ASYM_WHY_SP && o->verdict == ASYM_VERDICT_DONE;
-    if (!hands_off && !boosted)
-        return;
-    const struct asym_task unknown = {.id = a->id};
-    const struct asym_task *task = find_task(&s->cycle.snapshot, &a->id);
-    struct asym_log_thread line = thread_line(s, task ? task : &unknown, a, boosted ? ASYM_CLASS_SP : ASYM_CLASS_NONE);
-    if (hands_off) {
-        line.reason = o->error == -EBUSY ? ASYM_WHY_FOREIGN : ASYM_WHY_DENIED;
-        line.figure[0] = -o->error;
-    }
-    asym_log_thread(&s->run->log, hands_off ? LOG_NOTICE : LOG_INFO, &line,
-                    hands_off ? "left alone" : "sequential phase");
-}
-
-static void count_outcomes(struct service *s)
-{
-    for (size_t i = 0; i < s->cycle.n_actions; i++) {
-        s->n_changes += s->cycle.outcomes[i].verdict == ASYM_VERDICT_DONE;
-        log_outcome(s, &s->cycle.actions[i], &s->cycle.outcomes[i]);
-    }
 }
 
 /* A ledger that cannot be written (full, removed) means that nothing may be changed: say so once, go on looking. */
@@ -141,33 +92,30 @@ static int turn(struct service *s)
     r = asym_cycle_enforce(&s->cycle);
     report_apply(s, r);
     if (r >= 0)
-        count_outcomes(s);
+        s->n_changes += asym_outcomes_log(&s->run->log, s->run->settings->daemon.policy, &s->cycle);
     return 0;
 }
 
 static asym_usec interval_in_force(const struct service *s)
 {
-    return (asym_usec)((double)s->run->settings->daemon.interval * s->stretch);
+    return (asym_usec)((double)s->run->settings->daemon.interval * s->budget.stretch);
 }
 
-/* Lengthen the interval while over the budget, shorten it again when there is room (architecture.md, 7). */
 static void mind_budget(struct service *s, asym_usec now)
 {
-    const double budget = s->run->settings->daemon.cpu_budget;
-    asym_usec cpu = asym_run_cpu_time();
-    s->cpu_percent = 100.0 * (double)(cpu - s->last_cpu_time) / (double)(now - s->last_housekeeping);
-    s->last_cpu_time = cpu;
-    double before = s->stretch;
-    if (s->cpu_percent > budget)
-        s->stretch = ASYM_MIN(s->stretch * ASYM_MIN(s->cpu_percent / budget, 2.0), STRETCH_MAX);
-    else if (s->cpu_percent < 0.7 * budget)
-        s->stretch = ASYM_MAX(s->stretch * 0.8, 1.0);
-    if (before <= 1.0 && s->stretch > 1.0)
+    const double allowed = s->run->settings->daemon.cpu_budget;
+    switch (asym_budget_update(&s->budget, allowed, now, asym_run_cpu_time())) {
+    case ASYM_BUDGET_EXCEEDED:
         asym_log_say(&s->run->log, LOG_NOTICE, "used %.2f %% of a CPU, above the budget of %.2f %%: looking less often",
-                     s->cpu_percent, budget);
-    else if (before > 1.0 && s->stretch <= 1.0)
+                     s->budget.percent, allowed);
+        break;
+    case ASYM_BUDGET_KEPT_AGAIN:
         asym_log_say(&s->run->log, LOG_INFO, "within the CPU budget again: looking every %.0f ms",
                      (double)s->run->settings->daemon.interval / 1000);
+        break;
+    case ASYM_BUDGET_SAME:
+        break;
+    }
 }
 
 /* CPUs that came or went: read the machine anew; the engine sees the new generation and plans at the next turn. */
@@ -200,7 +148,7 @@ static void status(const struct service *s)
                "STATUS=policy %s on %u fast and %u slow CPUs%s; %zu threads steered, %zu changes; %.2f %% CPU every "
                "%.0f ms%s%s",
                s->run->settings->daemon.policy, asym_mask_count(&m->fast), asym_mask_count(&m->slow),
-               s->run->assumed_slow ? " (assumed)" : "", asym_ledger_count(s->ledger), s->n_changes, s->cpu_percent,
+               s->run->assumed_slow ? " (assumed)" : "", asym_ledger_count(s->ledger), s->n_changes, s->budget.percent,
                (double)interval_in_force(s) / 1000, *s->reload_error ? "; the new configuration is bad: " : "",
                s->reload_error);
 }
@@ -410,7 +358,7 @@ static int set_up(struct service *s, struct asym_error *err)
         return asym_fail(err, r, "cannot observe: %s", strerror(-r));
     asym_run_warn(s->run, &s->cycle.snapshot);
     s->last_housekeeping = asym_run_now();
-    s->last_cpu_time = asym_run_cpu_time();
+    asym_budget_init(&s->budget, s->last_housekeeping, asym_run_cpu_time());
     return asym_run_signals(config.policy, &s->cycle.snapshot, err);
 }
 
@@ -426,7 +374,7 @@ static void greet(const struct service *s)
 
 enum asym_exit asym_mode_service(struct asym_run *run)
 {
-    ASYM_CLEANUP(service_done) struct service s = {.run = run, .stretch = 1.0};
+    ASYM_CLEANUP(service_done) struct service s = {.run = run};
     struct asym_error err = {""};
     if (!run->root.live || run->cli->topology) {
         asym_log_say(&run->log, LOG_ERR,

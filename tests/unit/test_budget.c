@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* asymd's own budget: a load that costs the same for each look is held to it, and the interval comes back when it ends. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "daemon/budget.h"
+
+struct run {
+    struct asym_budget b;
+    asym_usec now;
+    double cpu;
+    unsigned exceeded, kept;
+};
+
+/* Seconds in which each look costs so much, at 100 ms times the stretch. */
+static void pass(struct run *r, int seconds, double us_per_look, double allowed)
+{
+    for (int i = 0; i < seconds; i++) {
+        r->now += ASYM_SEC;
+        r->cpu += us_per_look * 10 / r->b.stretch;
+        enum asym_budget_news news = asym_budget_update(&r->b, allowed, r->now, (asym_usec)r->cpu);
+        r->exceeded += news == ASYM_BUDGET_EXCEEDED;
+        r->kept += news == ASYM_BUDGET_KEPT_AGAIN;
+    }
+}
+
+static void a_cheap_look_never_stretches(void **state)
+{
+    (void)state;
+    struct run r = {.now = ASYM_SEC};
+    asym_budget_init(&r.b, r.now, 0);
+    pass(&r, 100, 900, 1);
+    assert_true(r.b.stretch <= 1.0 && r.b.percent > 0.89 && r.b.percent < 0.91);
+    assert_int_equal(r.exceeded + r.kept, 0);
+}
+
+static void a_dear_look_is_held_to_the_budget_and_said_once(void **state)
+{
+    (void)state;
+    struct run r = {.now = ASYM_SEC};
+    asym_budget_init(&r.b, r.now, 0);
+    pass(&r, 30, 5000, 1); /* 5 % if looked at every 100 ms */
+    assert_true(r.b.stretch > 4.9 && r.b.stretch < 8);
+    assert_true(r.b.percent <= 1.01);
+    assert_int_equal(r.exceeded, 1);
+    pass(&r, 30, 500, 1);
+    assert_true(r.b.stretch <= 1.0);
+    assert_int_equal(r.kept, 1);
+}
+
+static void it_stretches_at_most_twenty_times(void **state)
+{
+    (void)state;
+    struct run r = {.now = ASYM_SEC};
+    asym_budget_init(&r.b, r.now, 0);
+    pass(&r, 60, 90000, 0.01);
+    assert_true(r.b.stretch >= ASYM_BUDGET_STRETCH_MAX && r.b.stretch <= ASYM_BUDGET_STRETCH_MAX);
+}
+
+static void a_period_without_length_changes_nothing(void **state)
+{
+    (void)state;
+    struct asym_budget b;
+    asym_budget_init(&b, ASYM_SEC, 0);
+    assert_int_equal(asym_budget_update(&b, 1, ASYM_SEC, 500), ASYM_BUDGET_SAME);
+    assert_true(b.stretch <= 1.0 && b.last_cpu == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_cheap_look_never_stretches),
+        cmocka_unit_test(a_dear_look_is_held_to_the_budget_and_said_once),
+        cmocka_unit_test(it_stretches_at_most_twenty_times),
+        cmocka_unit_test(a_period_without_length_changes_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
