@@ -3,8 +3,8 @@
 
 #include <errno.h>
 
-static struct asym_log_thread thread_line(const char *policy, const struct asym_task *task,
-                                          const struct asym_action *a, enum asym_class class)
+static struct asym_log_thread thread_line(const char *policy, const struct asym_task *task, const struct asym_action *a,
+                                          enum asym_class class)
 {
     return (struct asym_log_thread){
         .task = task,
@@ -33,13 +33,13 @@ static void log_outcome(const struct asym_log *log, const char *policy, const st
         return;
     const struct asym_task unknown = {.id = a->id};
     const struct asym_task *task = find_task(&cycle->snapshot, &a->id);
-    struct asym_log_thread line = thread_line(policy, task ? task : &unknown, a, boosted ? ASYM_CLASS_SP : ASYM_CLASS_NONE);
+    struct asym_log_thread line = thread_line(policy, task ? task : &unknown, a,
+                                              boosted ? ASYM_CLASS_SP : ASYM_CLASS_NONE);
     if (hands_off) {
         line.reason = o->error == -EBUSY ? ASYM_WHY_FOREIGN : ASYM_WHY_DENIED;
         line.figure[0] = -o->error;
     }
-    asym_log_thread(log, hands_off ? LOG_NOTICE : LOG_INFO, &line,
-                    hands_off ? "left alone" : "sequential phase");
+    asym_log_thread(log, hands_off ? LOG_NOTICE : LOG_INFO, &line, hands_off ? "left alone" : "sequential phase");
 }
 
 size_t asym_outcomes_log(const struct asym_log *log, const char *policy, const struct asym_cycle *cycle)

@@ -92,9 +92,15 @@ void asym_procfs_read_cgroup(struct asym_procfs *p, struct asym_process *proc)
 
 int asym_procfs_masks(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *t, struct asym_task *task)
 {
+    const struct asym_mask *before = t->affinity;
     int r = read_mask(p, proc, t);
     if (r < 0)
         return r;
+    /* Who changed it, the kernel for a cpuset or somebody else, is told by the cpuset as it is now, not a while ago. */
+    if (before && before != t->affinity && proc->cgroup_read_at < p->now) {
+        proc->cgroup_read_at = 0;
+        asym_cgroups_expire(&p->cgroups, p->now);
+    }
     asym_procfs_read_cgroup(p, proc);
     const struct asym_mask *cpus = asym_cgroups_cpus(&p->cgroups, proc->cpuset, p->now, &p->masks);
     if (cpus)
