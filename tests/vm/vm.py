@@ -164,8 +164,8 @@ class Qemu:
 class Guest:
     """One running guest; a context manager, so that QEMU and the cgroups go with it however the block is left."""
 
-    def __init__(self, machine, share=None, timeout=600, follow=None, boot=False):
-        self.machine, self.follow = machine, follow
+    def __init__(self, machine, share=None, timeout=600, boot=False):
+        self.machine, self.follow = machine, None
         self.deadline = time.monotonic() + timeout
         self.speeds = Speeds(machine)
         self.run_dir = pathlib.Path(tempfile.mkdtemp(prefix="asymd-vm."))
@@ -219,26 +219,36 @@ class Guest:
     def tell(self, line):
         self.qemu.sockets["agent"].sendall(line.encode() + b"\n")
 
+    def serve(self):
+        """Handle what the guest says within a moment."""
+        for key, _ in self.selector.select(0.2):
+            data = key.fileobj.recv(65536)
+            if not data:
+                raise QemuEnded(self.qemu)
+            if key.data == "pstates":
+                self.speeds.port_written(data)
+            else:
+                self.pending += data
+        if self.follow:
+            self.follow()
+
     def wait_for(self, word, seconds=None):
         """The rest of the agent's line that begins with word."""
         until = min(self.deadline, time.monotonic() + seconds) if seconds else self.deadline
         while True:
             if time.monotonic() > until:
                 raise OutOfTime(f"no '{word}' from the guest in time")
-            for key, _ in self.selector.select(0.2):
-                data = key.fileobj.recv(65536)
-                if not data:
-                    raise QemuEnded(self.qemu)
-                if key.data == "pstates":
-                    self.speeds.port_written(data)
-                else:
-                    self.pending += data
-            if self.follow:
-                self.follow()
+            self.serve()
             while b"\n" in self.pending:
                 line, self.pending = self.pending.split(b"\n", 1)
                 if line.decode() == word or line.decode().startswith(word + " "):
                     return line.decode()[len(word) + 1:]
+
+    def idle(self, seconds):
+        """Let the guest run, and its CPUs follow their P-states."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            self.serve()
 
     def run(self, command, output=None):
         """Run a line of shell in /host; its output goes to the file object as it comes. Returns the exit status."""
