@@ -33,6 +33,13 @@ void asym_cgroups_clear(struct asym_cgroups *c)
     c->n = 0;
 }
 
+void asym_cgroups_expire(struct asym_cgroups *c, asym_usec now)
+{
+    for (uint32_t i = 0; i < c->n; i++)
+        if (c->groups[i].read_at < now)
+            c->groups[i].cpus = NULL;
+}
+
 void asym_cgroups_done(struct asym_cgroups *c)
 {
     asym_cgroups_clear(c);

@@ -53,6 +53,9 @@ void asym_cgroups_clear(struct asym_cgroups *c);
 /** Number of the cgroup with that path, >= 1; 0 when there is no memory. The root is "/" (or empty). */
 uint32_t asym_cgroups_find(struct asym_cgroups *c, enum asym_hierarchy hierarchy, const char *path, size_t len);
 
+/** Have every cpuset that was read before now read anew when it is asked for next. */
+void asym_cgroups_expire(struct asym_cgroups *c, asym_usec now);
+
 /**
  * The effective CPUs of cgroup number id (0: unknown, all possible ones), cut to the possible CPUs; of the nearest
  * ancestor that says so where it has no cpuset of its own. Interned in pool; NULL when there is no memory.
