@@ -33,6 +33,20 @@ int asym_run_settings(const struct asym_cli *cli, struct asym_settings **ret_set
     return 0;
 }
 
+int asym_run_salvage(const struct asym_cli *cli, struct asym_settings **ret_settings, struct asym_error *err)
+{
+    struct asym_settings *s;
+    struct asym_error said = {""};
+    int r = asym_settings_new(&s);
+    if (r < 0)
+        return asym_fail(err, r, "no memory for the settings");
+    asym_settings_salvage(s, cli->config);
+    for (size_t i = 0; i < cli->n_assignments; i++)
+        asym_settings_set(s, cli->assignments[i].text, cli->assignments[i].origin, &said);
+    *ret_settings = s;
+    return 0;
+}
+
 /* "4": how many, chosen by asymd; anything with a comma or a dash: which. */
 static int slow_cpus(const struct asym_machine *m, const char *text, struct asym_mask *ret_slow, struct asym_error *err)
 {

@@ -99,6 +99,7 @@ enum asym_action_kind {
     ASYM_ACTION_STEER,   /**< give it this mask and nice */
     ASYM_ACTION_RELEASE, /**< give it back what it had, and forget it */
     ASYM_ACTION_REPAIR,  /**< it inherited what was never meant for it: give it its creator's original */
+    ASYM_ACTION_FORGET,  /**< somebody else has taken its mask: leave that, give back the nice value, and forget it */
 };
 
 /** One change. expect_* is what the core believes is in force: the actuator compares before it writes. */

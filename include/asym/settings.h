@@ -106,6 +106,12 @@ int asym_settings_load(struct asym_settings *s, const char *path, struct asym_er
 /** Read path, where missing is an error only if required, then the *.conf files in rules.d beside it, by name. */
 int asym_settings_load_all(struct asym_settings *s, const char *path, bool required, struct asym_error *err);
 
+/**
+ * Read of path what can be read, and leave out what is wrong: for whoever has to put back what was set under a
+ * configuration that somebody has spoiled since. Where the file cannot be opened s is unchanged.
+ */
+void asym_settings_salvage(struct asym_settings *s, const char *path);
+
 /** Set one option from "SECTION.KEY=VALUE" (section may hold dots: policy.pa.amp_boost). origin: "--set". Copied. */
 int asym_settings_set(struct asym_settings *s, const char *assignment, const char *origin, struct asym_error *err);
 

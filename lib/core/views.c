@@ -66,7 +66,8 @@ static enum asym_reason objection(const struct asym_step *st, const struct asym_
         return reason;
     if (app->phase.value == ASYM_PHASE_IDLE || !asym_task_is_active(task))
         return ASYM_WHY_IDLE;
-    return m->heir ? ASYM_WHY_NEXT_SWAP : ASYM_WHY_NONE; /* it is given its own mask first */
+    /* An heir is given its own mask first; of the other the next look tells whose it is now. */
+    return m->heir || m->doubt ? ASYM_WHY_NEXT_SWAP : ASYM_WHY_NONE;
 }
 
 /* Show a thread to the policy, unless something speaks against steering it: then say what. */
