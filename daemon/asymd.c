@@ -14,12 +14,12 @@ static const struct {
     bool salvages; /* a configuration with mistakes in it will do */
     bool clears;   /* what an earlier asymd has left is put back even where it cannot start */
 } modes[] = {
-    {ASYM_MODE_SERVICE, asym_mode_service, .machine = true, .clears = true},
-    {ASYM_MODE_DRY_RUN, asym_mode_dry_run, .machine = true},
-    {ASYM_MODE_ONCE, asym_mode_once, .machine = true},
-    {ASYM_MODE_RESTORE, asym_mode_restore, .salvages = true},
-    {ASYM_MODE_CHECK, asym_mode_check, .machine = true},
-    {ASYM_MODE_PRINT_CONFIG, asym_mode_print_config},
+    {.mode = ASYM_MODE_SERVICE, .run = asym_mode_service, .machine = true, .clears = true},
+    {.mode = ASYM_MODE_DRY_RUN, .run = asym_mode_dry_run, .machine = true},
+    {.mode = ASYM_MODE_ONCE, .run = asym_mode_once, .machine = true},
+    {.mode = ASYM_MODE_RESTORE, .run = asym_mode_restore, .salvages = true},
+    {.mode = ASYM_MODE_CHECK, .run = asym_mode_check, .machine = true},
+    {.mode = ASYM_MODE_PRINT_CONFIG, .run = asym_mode_print_config},
 };
 
 static void run_done(struct asym_run *run)

@@ -80,7 +80,7 @@ struct asym_plan_app {
 struct asym_plan_task {
     int32_t target; /**< CPU; -1: not steered, and reason says why */
     bool claim;     /**< holds its target by class: threads without a claim are kept off that CPU */
-    bool moves;     /**< target differs from where it runs now */
+    bool moves;     /**< the planned mask leaves out where it runs now: it has to go elsewhere */
     int8_t nice;    /**< the nice value planned; its own when not boosted */
     enum asym_class class;
     enum asym_reason reason;

@@ -118,6 +118,9 @@ int asym_settings_set(struct asym_settings *s, const char *assignment, const cha
 /** What can only be checked when everything was read: the policy exists, values fit each other. */
 int asym_settings_check(const struct asym_settings *s, struct asym_error *err);
 
+/** Where the value of an option came from: "FILE:LINE", "--set", "default". Owned by s. */
+const char *asym_settings_origin(const struct asym_settings *s, const char *section, const char *key);
+
 /** Parameters of a policy as configured: params_size bytes; NULL when it has none. Owned by s. */
 const void *asym_settings_params(const struct asym_settings *s, const struct asym_policy *policy);
 

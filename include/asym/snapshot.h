@@ -99,6 +99,7 @@ struct asym_sight {
     uint32_t n_foreign;          /**< processes in PID namespaces it cannot map */
     uint32_t n_unkept;           /**< threads read without a kept descriptor, for want of descriptors */
     uint64_t n_lost_events;      /**< times the birth events overflowed and everything was scanned anew */
+    bool sampled;                /**< no schedstat: runnable counts are those of the moment, whatever the estimator */
     bool hidepid;                /**< /proc is mounted with hidepid and hides others' processes */
     bool births;                 /**< births and deaths come as events */
     const char *births_why;      /**< NULL or why they do not */
