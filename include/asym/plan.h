@@ -79,6 +79,7 @@ struct asym_plan_app {
 /** What was decided about a thread of the snapshot; same order as asym_snapshot.tasks. */
 struct asym_plan_task {
     int32_t target; /**< CPU; -1: not steered, and reason says why */
+    bool monitor;   /**< its counters are wanted at the next look */
     bool claim;     /**< holds its target by class: threads without a claim are kept off that CPU */
     bool moves;     /**< the planned mask leaves out where it runs now: it has to go elsewhere */
     int8_t nice;    /**< the nice value planned; its own when not boosted */
