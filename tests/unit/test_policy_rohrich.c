@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* response-time, throughput and priority (Roehrich 2007, 3.1 to 3.3): the source's examples, and what it leaves open. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <asym/policy.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "policy/weight.h"
+#include "support/asked.h"
+#include "support/generate.h"
+
+static struct asked w;
+
+/* Threads come and go at random. After each change: what the caller checks, and a second plan that moves nobody. */
+static void churn(const char *policy, unsigned seed, void (*check)(void))
+{
+    struct gen g = {.state = seed};
+    double speeds[8];
+    const size_t n = 2 + gen_below(&g, 7);
+    for (size_t c = 0; c < n; c++)
+        speeds[c] = 1 + gen_below(&g, 8);
+    asked_begin(&w, policy, speeds, n);
+    for (unsigned k = 0; k < 100; k++) {
+        if (k < 40 || gen_below(&g, 4) == 0) {
+            const unsigned t = w.n_apps < 60 ? asked_enter(&w, 1) : gen_below(&g, w.n_apps);
+            w.threads[t].nice = gen_below(&g, 3) == 0 ? (int)gen_below(&g, 40) - 20 : w.threads[t].nice;
+            w.threads[t].here = true;
+        } else {
+            asked_leave(&w, gen_below(&g, w.n_apps));
+        }
+        asked_plan(&w);
+        check();
+        asked_plan(&w);
+        assert_int_equal(w.moved, 0);
+    }
+}
+
+static void a_nice_value_weighs_what_the_kernel_gives_it(void **state)
+{
+    (void)state;
+    assert_int_equal(asym_nice_weight(0), 1024);
+    assert_int_equal(asym_nice_weight(-20), 88761);
+    assert_int_equal(asym_nice_weight(19), 15);
+    assert_int_equal(asym_nice_weight(-100), 88761);
+    assert_int_equal(asym_nice_weight(100), 15);
+    for (int nice = -20; nice < 19; nice++)
+        assert_in_range(100 * asym_nice_weight(nice) / asym_nice_weight(nice + 1), 110, 140);
+}
+
+/* --- response-time --- */
+
+static double load_of(int32_t cpu)
+{
+    double sum = 0;
+    for (unsigned t = 0; t < w.n_threads; t++)
+        if (w.threads[t].here && w.threads[t].answer.cpu == cpu)
+            sum += asym_nice_weight(w.threads[t].nice);
+    return sum / w.machine.cpus[cpu].speed;
+}
+
+/* 3.1.2. Its timeslices stand in the ratios 15:20:15:5:1:30, in which no nice values stand: these are near enough. */
+static void the_worked_example_of_response_time(void **state)
+{
+    (void)state;
+    static const double speeds[] = {250, 250, 500, 1000};
+    /* timeslice, nice value, CPU (counted from 1); CPUs 1 and 2 are alike: -1 and -2 are one or the other */
+    static const struct {
+        double slice;
+        int nice, cpu;
+    } steps[] = {{150, -5, 4}, {200, -6, 4}, {150, -5, 3}, {50, 0, -1}, {10, 7, -2}, {300, -8, 4}};
+    double before[4] = {0};
+    asked_begin(&w, "response-time", speeds, ASYM_LENGTH(speeds));
+    for (unsigned k = 0; k < ASYM_LENGTH(steps); k++) {
+        for (int c = 0; c < 4; c++)
+            assert_true(load_of(c) == before[c]);
+        const unsigned t = asked_enter(&w, 1);
+        w.threads[t].nice = steps[k].nice;
+        asked_plan(&w);
+        const int cpu = w.threads[t].answer.cpu + 1;
+        if (steps[k].cpu > 0)
+            assert_int_equal(cpu, steps[k].cpu);
+        else
+            assert_true(cpu == 1 || cpu == 2);
+        assert_int_equal(w.threads[t].answer.reason, ASYM_WHY_BEST_RESPONSE);
+        /* the load is what the source adds, and nobody is pulled: 75 instead of 87.5 in step 2 is less than the margin */
+        assert_int_equal(w.moved, 0);
+        before[cpu - 1] += asym_nice_weight(steps[k].nice) / w.machine.cpus[cpu - 1].speed;
+        const double scaled = asym_nice_weight(steps[k].nice) / 1024.0 * 50;
+        assert_true(fabs(scaled - steps[k].slice) <= 0.08 * steps[k].slice);
+    }
+    assert_true(asked_cpu(&w, 3) != asked_cpu(&w, 4));
+}
+
+/* 3.1: both tasks on a CPU of 1000 MHz are done after 2 s on average, beside one of 200 MHz after 3 s. */
+static void a_slow_cpu_stays_idle_while_a_fast_one_has_several(void **state)
+{
+    (void)state;
+    static const double speeds[] = {200, 1000};
+    asked_begin(&w, "response-time", speeds, 2);
+    asked_enter(&w, 1);
+    asked_enter(&w, 1);
+    asked_plan(&w);
+    assert_int_equal(w.count[1], 2);
+    for (unsigned k = 0; k < 3; k++)
+        asked_enter(&w, 1);
+    asked_plan(&w);
+    assert_in_range(w.count[1], 4, 5); /* the fifth has one as good as the other */
+    asked_enter(&w, 1);
+    asked_plan(&w);
+    assert_int_equal(w.count[1], 5);
+    assert_int_equal(w.count[0], 1);
+}
+
+/* Figure 3.1: who is alone on a CPU of 825 MHz is pulled to the one of 2200 MHz, though that has a task already. */
+static void a_faster_cpu_pulls_when_somebody_leaves(void **state)
+{
+    (void)state;
+    static const double speeds[] = {275, 825, 2200};
+    asked_begin(&w, "response-time", speeds, 3);
+    for (unsigned k = 0; k < 4; k++)
+        asked_enter(&w, 1);
+    w.threads[3].may = &w.machine.types[1].cpus; /* at 825 MHz */
+    asked_plan(&w);
+    assert_int_equal(w.count[2], 3);
+    w.threads[3].may = &w.machine.usable;
+    asked_plan(&w);
+    assert_int_equal(w.moved, 0); /* 4 at 2200 MHz are served worse than 1 at 825 */
+    asked_leave(&w, 0);
+    asked_plan(&w);
+    assert_int_equal(w.moved, 0); /* 3 still are, with 733 MHz each */
+    asked_leave(&w, 1);
+    asked_plan(&w);
+    assert_int_equal(asked_cpu(&w, 3), 2);
+    assert_int_equal(w.moved, 1);
+    assert_int_equal(w.threads[3].answer.reason, ASYM_WHY_PULLED);
+    assert_float_equal((float)w.threads[3].answer.figure[0], 2 * 275 / 2200.0F, 1e-6F);
+    assert_float_equal((float)w.threads[3].answer.figure[1], 0, 1e-6F);
+}
+
+static void a_pull_gains_more_than_the_margin(void **state)
+{
+    (void)state;
+    /* the fast CPU is a little too slow, or fast enough, to take a second thread from the slow one: 1 - 2 / speed is 18 % */
+    static const struct {
+        double speed;
+        int32_t cpu;
+    } rows[] = {{2.41, 0}, {2.47, 1}};
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        const double speeds[] = {1, rows[i].speed};
+        asked_begin(&w, "response-time", speeds, 2);
+        asked_enter(&w, 1);
+        const unsigned t = asked_enter(&w, 1);
+        w.threads[t].may = &w.machine.slow;
+        asked_plan(&w);
+        w.threads[t].may = &w.machine.usable;
+        asked_plan(&w);
+        assert_int_equal(asked_cpu(&w, t), rows[i].cpu);
+    }
+}
+
+/* A steady load of which shares are measured a little differently each time; nothing in it is worth a migration. */
+static void noise_moves_nobody(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"response-time"};
+    static const double speeds[] = {1, 2, 3, 4, 5, 6, 7, 8};
+    for (size_t p = 0; p < ASYM_LENGTH(policies); p++) {
+        struct gen g = {.state = 7};
+        asked_begin(&w, policies[p], speeds, 8);
+        for (unsigned k = 0; k < 13; k++)
+            asked_enter(&w, 1 + k % 3);
+        asked_plan(&w);
+        for (unsigned k = 0; k < 50; k++) {
+            for (unsigned t = 0; t < w.n_threads; t++)
+                w.threads[t].runnable = 0.9 + gen_below(&g, 11) / 100.0;
+            for (unsigned a = 0; a < w.n_apps; a++)
+                w.apps[a].runnable = w.apps[a].n * (0.9 + gen_below(&g, 11) / 100.0);
+            asked_plan(&w);
+            assert_int_equal(w.moved, 0);
+        }
+    }
+}
+
+static void check_response(void)
+{
+    for (unsigned t = 0; t < w.n_threads; t++) {
+        const struct asked_thread *x = &w.threads[t];
+        if (!x->here || asym_mask_empty(&w.machine.slow))
+            continue;
+        const double weight = asym_nice_weight(x->nice), load = load_of(x->answer.cpu);
+        const double margin = ASYM_MIN(0.18 * load, 0.5 * weight / w.machine.cpus[x->answer.cpu].speed);
+        ASYM_MASK_FOREACH (c, x->may)
+            assert_true(c == x->answer.cpu || load_of(c) + weight / w.machine.cpus[c].speed >= load - margin - 1e-6);
+    }
+}
+
+static void nobody_would_be_served_sooner_elsewhere(void **state)
+{
+    (void)state;
+    for (unsigned seed = 0; seed < 50; seed++)
+        churn("response-time", seed, check_response);
+}
+
+static void threads_of_one_cpu_share_it_with_those_that_may_choose(void **state)
+{
+    (void)state;
+    static const double speeds[] = {1, 1, 4};
+    asked_begin(&w, "response-time", speeds, 3);
+    for (unsigned k = 0; k < 6; k++)
+        asked_enter(&w, 1);
+    static struct asym_mask one;
+    one = (struct asym_mask){0};
+    asym_mask_set(&one, 0);
+    for (unsigned t = 4; t < 6; t++)
+        w.threads[t].may = &one;
+    asked_plan(&w);
+    assert_int_equal(w.count[0], 2);
+    assert_int_equal(w.count[2], 4);
+    for (unsigned t = 4; t < 6; t++)
+        assert_int_equal(w.threads[t].answer.reason, ASYM_WHY_NO_FAST);
+}
+
+/* Two LLCs of four, CPUs 0 and 4 fast: a pull ends under the LLC it comes from, when that is as good. */
+static void of_equal_cpus_the_one_under_the_same_llc_pulls(void **state)
+{
+    (void)state;
+    static const double speeds[] = {4, 1, 1, 1, 4, 1, 1, 1};
+    for (int home = 1; home < 8; home += 4) {
+        asked_begin(&w, "response-time", speeds, 8);
+        for (unsigned c = 0; c < 8; c++)
+            w.machine.cpus[c].llc = (int16_t)(c / 4);
+        assert_int_equal(asym_machine_finish(&w.machine), 0);
+        static struct asym_mask one;
+        one = (struct asym_mask){0};
+        asym_mask_set(&one, (unsigned)home);
+        const unsigned t = asked_enter(&w, 1);
+        w.threads[t].may = &one;
+        asked_plan(&w);
+        w.threads[t].may = &w.machine.usable;
+        asked_plan(&w);
+        assert_int_equal(asked_cpu(&w, t), home / 4 * 4);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_nice_value_weighs_what_the_kernel_gives_it),
+        cmocka_unit_test(the_worked_example_of_response_time),
+        cmocka_unit_test(a_slow_cpu_stays_idle_while_a_fast_one_has_several),
+        cmocka_unit_test(a_faster_cpu_pulls_when_somebody_leaves),
+        cmocka_unit_test(a_pull_gains_more_than_the_margin),
+        cmocka_unit_test(noise_moves_nobody),
+        cmocka_unit_test(nobody_would_be_served_sooner_elsewhere),
+        cmocka_unit_test(threads_of_one_cpu_share_it_with_those_that_may_choose),
+        cmocka_unit_test(of_equal_cpus_the_one_under_the_same_llc_pulls),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
