@@ -169,7 +169,7 @@ static void a_pull_gains_more_than_the_margin(void **state)
 static void noise_moves_nobody(void **state)
 {
     (void)state;
-    static const char *const policies[] = {"response-time"};
+    static const char *const policies[] = {"response-time", "throughput"};
     static const double speeds[] = {1, 2, 3, 4, 5, 6, 7, 8};
     for (size_t p = 0; p < ASYM_LENGTH(policies); p++) {
         struct gen g = {.state = 7};
@@ -249,6 +249,144 @@ static void of_equal_cpus_the_one_under_the_same_llc_pulls(void **state)
     }
 }
 
+/* --- throughput --- */
+
+static void enter_many(unsigned n)
+{
+    for (unsigned k = 0; k < n; k++)
+        asked_enter(&w, 1);
+}
+
+/* 3.2.1. CPU 0 runs at 800 MHz, CPU 1 at 600. */
+static const double two_speeds[] = {800, 600};
+static const unsigned splits[][2] = {{0, 0}, {1, 0}, {1, 1}, {2, 1}, {2, 2}, {3, 2}, {3, 3}, {4, 3}, {5, 3}};
+
+static void expect_split(unsigned n)
+{
+    const bool both = n == 8 && w.count[0] == 4; /* 5:3 and 4:4 are as good as each other */
+    assert_int_equal(w.count[0] + w.count[1], n);
+    assert_int_equal(w.count[0], both ? 4 : splits[n][0]);
+}
+
+static void the_splits_of_throughput(void **state)
+{
+    (void)state;
+    /* all at once */
+    for (unsigned n = 1; n < ASYM_LENGTH(splits); n++) {
+        asked_begin(&w, "throughput", two_speeds, 2);
+        enter_many(n);
+        asked_plan(&w);
+        expect_split(n);
+        asked_plan(&w);
+        assert_int_equal(w.moved, 0);
+    }
+    /* one by one, and away again */
+    asked_begin(&w, "throughput", two_speeds, 2);
+    for (unsigned n = 1; n < ASYM_LENGTH(splits); n++) {
+        enter_many(1);
+        asked_plan(&w);
+        expect_split(n);
+        assert_true(w.moved <= 1);
+    }
+    for (unsigned n = 7; n > 0; n--) {
+        asked_leave(&w, n);
+        asked_plan(&w);
+        expect_split(n);
+        assert_true(w.moved <= 1);
+    }
+}
+
+static void of_two_splits_as_good_the_one_there_is_stays(void **state)
+{
+    (void)state;
+    for (unsigned fast = 4; fast <= 5; fast++) {
+        asked_begin(&w, "throughput", two_speeds, 2);
+        enter_many(8);
+        for (unsigned t = 0; t < 8; t++)
+            w.threads[t].may = t < fast ? &w.machine.fast : &w.machine.slow;
+        asked_plan(&w);
+        for (unsigned t = 0; t < 8; t++)
+            w.threads[t].may = &w.machine.usable;
+        asked_plan(&w);
+        assert_int_equal(w.moved, 0);
+        assert_int_equal(w.count[0], fast);
+    }
+}
+
+/* For two CPUs of any ratio: within one thread of n * y / (1 + y), and no other split whose ratio is much nearer to y. */
+static void the_faster_of_two_gets_its_share(void **state)
+{
+    (void)state;
+    for (double y = 1.1; y < 9; y += 0.19) {
+        const double speeds[] = {1, y};
+        for (unsigned n = 2; n < 40; n++) {
+            asked_begin(&w, "throughput", speeds, 2);
+            enter_many(n);
+            asked_plan(&w);
+            const unsigned x = w.count[1];
+            assert_true(x < n && 2 * x >= n);
+            assert_true(x == n - 1 || fabs(x - n * y / (1 + y)) <= 1);
+            const double off = fabs(x / (double)(n - x) - y);
+            const double more = x + 1 < n ? fabs((x + 1) / (double)(n - x - 1) - y) : off;
+            const double less = 2 * x - 2 >= n ? fabs((x - 1) / (double)(n - x + 1) - y) : off;
+            const double step = (x + 1.0) / (n - x) - (x - 1.0) / (n - x + 1.0);
+            assert_true(off <= more + 0.25 * step && off <= less + 0.25 * step);
+        }
+    }
+}
+
+/* Figure 3.2: four CPUs of 275 and four of 2200 MHz, six tasks; then tasks leave the fast ones. */
+static void no_cpu_has_two_while_another_idles(void **state)
+{
+    (void)state;
+    static const double speeds[] = {275, 275, 275, 275, 2200, 2200, 2200, 2200};
+    asked_begin(&w, "throughput", speeds, 8);
+    enter_many(6);
+    asked_plan(&w);
+    for (int c = 0; c < 8; c++)
+        assert_in_range(w.count[c], c >= 4, 1);
+    for (unsigned t = 0; t < 6; t++)
+        assert_int_equal(w.threads[t].answer.reason, ASYM_WHY_OWN_CPU);
+    for (unsigned t = 0; t < 6; t++) {
+        if (asked_cpu(&w, t) < 4)
+            continue;
+        /* who leaves a fast CPU makes room for one that is on a slow one, and nobody else moves */
+        w.threads[t].here = false;
+        asked_plan(&w);
+        assert_int_equal(w.moved, 1);
+        break;
+    }
+    for (int c = 4; c < 8; c++)
+        assert_int_equal(w.count[c], 1);
+    enter_many(4);
+    asked_plan(&w);
+    assert_int_equal(w.moved, 0);
+    for (int c = 0; c < 8; c++)
+        assert_in_range(w.count[c], 1, 1 + (c >= 4));
+}
+
+static void check_throughput(void)
+{
+    const struct asym_machine *m = &w.machine;
+    for (int a = 0; a < (int)m->n_cpus; a++) {
+        for (int b = 0; b < (int)m->n_cpus; b++) {
+            if (m->cpus[a].speed < m->cpus[b].speed)
+                assert_true(w.count[a] <= w.count[b]);
+            if (w.count[a] == 0)
+                assert_true(w.count[b] <= 1);
+            if (m->cpus[a].speed == m->cpus[b].speed)
+                assert_true(w.count[a] <= w.count[b] + 1);
+        }
+    }
+}
+
+static void a_slower_cpu_never_has_more(void **state)
+{
+    (void)state;
+    for (unsigned seed = 0; seed < 50; seed++)
+        churn("throughput", seed, check_throughput);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +399,11 @@ int main(void)
         cmocka_unit_test(nobody_would_be_served_sooner_elsewhere),
         cmocka_unit_test(threads_of_one_cpu_share_it_with_those_that_may_choose),
         cmocka_unit_test(of_equal_cpus_the_one_under_the_same_llc_pulls),
+        cmocka_unit_test(the_splits_of_throughput),
+        cmocka_unit_test(of_two_splits_as_good_the_one_there_is_stays),
+        cmocka_unit_test(the_faster_of_two_gets_its_share),
+        cmocka_unit_test(no_cpu_has_two_while_another_idles),
+        cmocka_unit_test(a_slower_cpu_never_has_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
