@@ -68,6 +68,7 @@ enum asym_reason {
     ASYM_WHY_PULLED,        /**< figure 0: load of the CPU it goes to, 1: of the one it leaves */
     ASYM_WHY_OWN_CPU,       /**< throughput: no CPU is idle before one has two */
     ASYM_WHY_BY_SPEED,      /**< figure 0: threads on its CPU, 1: what that would have in proportion to its speed */
+    ASYM_WHY_RANK,          /**< priority; figure 0: its rank, 1: of how many */
     ASYM_N_REASONS
 };
 

@@ -169,7 +169,7 @@ static void a_pull_gains_more_than_the_margin(void **state)
 static void noise_moves_nobody(void **state)
 {
     (void)state;
-    static const char *const policies[] = {"response-time", "throughput"};
+    static const char *const policies[] = {"response-time", "throughput", "priority"};
     static const double speeds[] = {1, 2, 3, 4, 5, 6, 7, 8};
     for (size_t p = 0; p < ASYM_LENGTH(policies); p++) {
         struct gen g = {.state = 7};
@@ -387,6 +387,186 @@ static void a_slower_cpu_never_has_more(void **state)
         churn("throughput", seed, check_throughput);
 }
 
+/* --- priority --- */
+
+static bool goes_before(const struct asked_thread *x, const struct asked_thread *y)
+{
+    return x->nice != y->nice ? x->nice < y->nice : x->start < y->start;
+}
+
+static double effective_speed(const struct asked_thread *x)
+{
+    return w.machine.cpus[x->answer.cpu].speed / w.count[x->answer.cpu];
+}
+
+/* For threads that may run anywhere. */
+static void check_priority(void)
+{
+    double fastest = 0;
+    for (unsigned c = 0; c < w.machine.n_cpus; c++)
+        fastest = ASYM_MAX(fastest, w.machine.cpus[c].speed);
+    for (unsigned i = 0; i < w.n_threads; i++) {
+        const struct asked_thread *x = &w.threads[i];
+        bool highest = x->here;
+        for (unsigned k = 0; x->here && k < w.n_threads; k++) {
+            const struct asked_thread *y = &w.threads[k];
+            if (!y->here || k == i)
+                continue;
+            highest = highest && goes_before(x, y);
+            if (!goes_before(x, y))
+                continue;
+            assert_true(w.machine.cpus[x->answer.cpu].speed >= w.machine.cpus[y->answer.cpu].speed);
+            assert_true(effective_speed(x) >= effective_speed(y) - 1e-9);
+        }
+        assert_true(!highest || w.machine.cpus[x->answer.cpu].speed == fastest);
+    }
+}
+
+static void check_priority_and_ratios(void)
+{
+    const struct asym_machine *m = &w.machine;
+    check_priority();
+    for (int f = 0; f < (int)m->n_cpus; f++) {
+        for (int s = 0; s < (int)m->n_cpus; s++) {
+            if (m->cpus[s].type != m->cpus[f].type + 1)
+                continue;
+            const unsigned ratio = (unsigned)(m->cpus[f].speed / m->cpus[s].speed + 1e-6);
+            assert_true(w.count[f] <= ASYM_MAX(1, ratio * w.count[s]));
+            assert_true(w.count[f] > 0 || w.count[s] == 0);
+        }
+    }
+}
+
+static void lower_priority_never_has_more_speed(void **state)
+{
+    (void)state;
+    for (unsigned seed = 0; seed < 50; seed++)
+        churn("priority", seed, check_priority_and_ratios);
+}
+
+/*
+ * Figure 3.5: a higher number is a higher priority. CPU 1 and CPU 2 have a power ratio of 1, as the text says; CPU 1 and
+ * CPU 0 one of 2, or it could not call its third step balanced.
+ */
+static void the_five_steps_of_priority(void **state)
+{
+    (void)state;
+    static const double speeds[] = {400, 800, 1000};
+    static const int32_t after[][5] = {{0, 1, 2, -1, -1}, {0, 1, 1, 2, -1}, {0, 1, 1, 2, 2}};
+    asked_begin(&w, "priority", speeds, 3);
+    enter_many(2);
+    for (unsigned k = 0; k < 3; k++) {
+        enter_many(1);
+        for (unsigned t = 0; t < w.n_threads; t++)
+            w.threads[t].nice = 5 - (int)t;
+        /* the fourth enters on CPU 2, the fifth on CPU 1 */
+        if (k > 0)
+            w.threads[2 + k].home = k == 1 ? 2 : 1;
+        asked_plan(&w);
+        for (unsigned t = 0; t < 3 + k; t++)
+            assert_int_equal(asked_cpu(&w, t), after[k][t]);
+        /* task 3 to CPU 1; then the fifth to CPU 2: in both steps the one that the source moves */
+        assert_int_equal(w.moved, k > 0);
+        check_priority_and_ratios();
+        asked_plan(&w);
+        assert_int_equal(w.moved, 0);
+    }
+    assert_int_equal(w.threads[4].answer.reason, ASYM_WHY_RANK);
+    assert_float_equal((float)w.threads[4].answer.figure[0], 1, 1e-6F);
+    assert_float_equal((float)w.threads[4].answer.figure[1], 5, 1e-6F);
+}
+
+/* 3.3.1: 800 and 600 MHz. Strict best effort would have the first task change CPUs with every task that comes. */
+static void the_highest_priority_does_not_follow_who_comes(void **state)
+{
+    (void)state;
+    asked_begin(&w, "priority", two_speeds, 2);
+    for (unsigned n = 1; n <= 12; n++) {
+        enter_many(1);
+        asked_plan(&w);
+        assert_int_equal(asked_cpu(&w, 0), 0);
+        assert_true(w.moved <= 1);
+        assert_true(w.count[0] <= w.count[1] || n == 1);
+        check_priority();
+    }
+    for (unsigned k = 0; k < 20; k++) {
+        /* the last comes and goes */
+        w.threads[11].here = k % 2;
+        asked_plan(&w);
+        assert_int_equal(asked_cpu(&w, 0), 0);
+        assert_true(w.moved <= 1);
+    }
+}
+
+static void a_fast_cpu_has_as_many_as_its_ratio_allows(void **state)
+{
+    (void)state;
+    static const double speeds[] = {300, 1000};
+    static const unsigned fast[] = {0, 1, 1, 2, 3, 3, 4, 5, 6};
+    for (unsigned n = 1; n < ASYM_LENGTH(fast); n++) {
+        asked_begin(&w, "priority", speeds, 2);
+        enter_many(n);
+        asked_plan(&w);
+        assert_int_equal(w.count[1], fast[n]);
+        check_priority_and_ratios();
+    }
+}
+
+/* Figure 3.6: when the second of four leaves, the others move up by one CPU each, of eight. */
+static void who_is_next_moves_up(void **state)
+{
+    (void)state;
+    static const double speeds[] = {275, 550, 825, 1100, 1375, 1650, 1925, 2200};
+    asked_begin(&w, "priority", speeds, 8);
+    enter_many(4);
+    asked_plan(&w);
+    for (int t = 0; t < 4; t++)
+        assert_int_equal(asked_cpu(&w, (unsigned)t), 7 - t);
+    asked_leave(&w, 1);
+    asked_plan(&w);
+    assert_int_equal(asked_cpu(&w, 0), 7);
+    assert_int_equal(asked_cpu(&w, 2), 6);
+    assert_int_equal(asked_cpu(&w, 3), 5);
+}
+
+static void nice_counts_before_who_was_first(void **state)
+{
+    (void)state;
+    asked_begin(&w, "priority", two_speeds, 2);
+    enter_many(2);
+    asked_plan(&w);
+    assert_int_equal(asked_cpu(&w, 0), 0);
+    w.threads[1].nice = -1;
+    asked_plan(&w);
+    assert_int_equal(asked_cpu(&w, 1), 0);
+    assert_int_equal(asked_cpu(&w, 0), 1);
+    w.threads[1].nice = 0;
+    w.threads[0].start = 100;
+    asked_plan(&w);
+    assert_int_equal(asked_cpu(&w, 1), 0);
+}
+
+/* The two that may run on the slow CPU only do not change what the others get of the fast ones. */
+static void priority_keeps_to_the_cpus_of_each_thread(void **state)
+{
+    (void)state;
+    static const double speeds[] = {1, 1, 2, 2};
+    static struct asym_mask one;
+    asked_begin(&w, "priority", speeds, 4);
+    one = (struct asym_mask){0};
+    asym_mask_set(&one, 0);
+    enter_many(5);
+    w.threads[0].may = w.threads[1].may = &one;
+    w.threads[0].nice = w.threads[1].nice = -20;
+    w.threads[4].may = &w.machine.fast;
+    asked_plan(&w);
+    assert_int_equal(w.threads[0].answer.reason, ASYM_WHY_NO_FAST);
+    assert_int_equal(w.count[0], 2);
+    assert_int_equal(w.count[2] + w.count[3], 3);
+    asked_plan(&w);
+    assert_int_equal(w.moved, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -404,6 +584,13 @@ int main(void)
         cmocka_unit_test(the_faster_of_two_gets_its_share),
         cmocka_unit_test(no_cpu_has_two_while_another_idles),
         cmocka_unit_test(a_slower_cpu_never_has_more),
+        cmocka_unit_test(lower_priority_never_has_more_speed),
+        cmocka_unit_test(the_five_steps_of_priority),
+        cmocka_unit_test(the_highest_priority_does_not_follow_who_comes),
+        cmocka_unit_test(a_fast_cpu_has_as_many_as_its_ratio_allows),
+        cmocka_unit_test(who_is_next_moves_up),
+        cmocka_unit_test(nice_counts_before_who_was_first),
+        cmocka_unit_test(priority_keeps_to_the_cpus_of_each_thread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
