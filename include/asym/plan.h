@@ -69,6 +69,14 @@ enum asym_reason {
     ASYM_WHY_OWN_CPU,       /**< throughput: no CPU is idle before one has two */
     ASYM_WHY_BY_SPEED,      /**< figure 0: threads on its CPU, 1: what that would have in proportion to its speed */
     ASYM_WHY_RANK,          /**< priority; figure 0: its rank, 1: of how many */
+    ASYM_WHY_GAINS,         /**< static-ipc, ipc-driven; figure 0: times as fast on a fast CPU */
+    ASYM_WHY_GAINS_LESS,    /**< likewise, but others gain more */
+    ASYM_WHY_NO_PROFILE,    /**< static-ipc, hass */
+    ASYM_WHY_NOT_MEASURED,  /**< ipc-driven, eshmp */
+    ASYM_WHY_MONITORED,     /**< figure 0: ms of its turn so far, 1: ms that it takes */
+    ASYM_WHY_ESTIMATED,     /**< hass; figure 0: times as fast on a fast CPU, 1: threads on its core type */
+    ASYM_WHY_STALLS,        /**< eshmp; figure 0: stall time per instruction, ns (ASTPI) */
+    ASYM_WHY_WAITS_TURN,    /**< figure 0: threads, 1: CPUs */
     ASYM_N_REASONS
 };
 

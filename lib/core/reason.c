@@ -51,6 +51,14 @@ static const struct {
     [ASYM_WHY_OWN_CPU] = {"a CPU to itself, the fastest first", 0},
     [ASYM_WHY_BY_SPEED] = {"every CPU is busy: 1 of %.0f threads, by speed it would be %.1f", 2},
     [ASYM_WHY_RANK] = {"priority %.0f of %.0f", 2},
+    [ASYM_WHY_GAINS] = {"%.2f times as fast on a fast CPU: holds one", 1},
+    [ASYM_WHY_GAINS_LESS] = {"%.2f times as fast on a fast CPU: others gain more", 1},
+    [ASYM_WHY_NO_PROFILE] = {"no profile of its program: others go first", 0},
+    [ASYM_WHY_NOT_MEASURED] = {"not measured yet: others go first", 0},
+    [ASYM_WHY_MONITORED] = {"monitored for %.0f of %.0f ms", 2},
+    [ASYM_WHY_ESTIMATED] = {"assigned once: %.2f times as fast on a fast CPU, %.0f threads here", 2},
+    [ASYM_WHY_STALLS] = {"stalls %.3f ns per instruction: fast CPUs go to the least", 1},
+    [ASYM_WHY_WAITS_TURN] = {"shares until its turn: %.0f threads want %.0f CPUs", 2},
 };
 
 const char *asym_reason_text(enum asym_reason reason, const double figure[2], char *buf, size_t size)

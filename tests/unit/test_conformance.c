@@ -384,7 +384,8 @@ static void a_second_plan_at_the_same_time_changes_nothing(void **state)
 static bool in_turns(const struct asym_plan *plan)
 {
     for (size_t i = 0; i < plan->n_tasks; i++)
-        if (plan->tasks[i].reason == ASYM_WHY_MP_TURN || plan->tasks[i].reason == ASYM_WHY_HAD_FAST_TIME)
+        if (plan->tasks[i].reason == ASYM_WHY_MP_TURN || plan->tasks[i].reason == ASYM_WHY_HAD_FAST_TIME ||
+            plan->tasks[i].reason == ASYM_WHY_WAITS_TURN)
             return true;
     return false;
 }

@@ -387,7 +387,8 @@ static void body_still(struct direct *d)
         pass(d);
         plan(d);
         for (size_t t = 0; t < d->n; t++)
-            if (d->ret[t].reason == ASYM_WHY_MP_WAITS || d->ret[t].reason == ASYM_WHY_HAD_FAST_TIME)
+            if (d->ret[t].reason == ASYM_WHY_MP_WAITS || d->ret[t].reason == ASYM_WHY_HAD_FAST_TIME ||
+                d->ret[t].reason == ASYM_WHY_WAITS_TURN)
                 return;
         for (size_t t = 0; t < d->n; t++)
             CHECK(d, d->ret[t].cpu < 0 || d->ret[t].cpu == d->threads[t].home);
