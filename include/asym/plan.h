@@ -69,6 +69,10 @@ enum asym_reason {
     ASYM_WHY_OWN_CPU,       /**< throughput: no CPU is idle before one has two */
     ASYM_WHY_BY_SPEED,      /**< figure 0: threads on its CPU, 1: what that would have in proportion to its speed */
     ASYM_WHY_RANK,          /**< priority; figure 0: its rank, 1: of how many */
+    ASYM_WHY_SERIAL,        /**< serial-first: a CPU to itself */
+    ASYM_WHY_SERIAL_SHARES, /**< figure 0: serial threads, 1: CPUs */
+    ASYM_WHY_SERIAL_LITTLE, /**< figure 0: share of the time that it is runnable */
+    ASYM_WHY_SENIOR,        /**< figure 0: seconds of boost left, 1: seniority_timeout */
     ASYM_N_REASONS
 };
 

@@ -51,6 +51,10 @@ static const struct {
     [ASYM_WHY_OWN_CPU] = {"a CPU to itself, the fastest first", 0},
     [ASYM_WHY_BY_SPEED] = {"every CPU is busy: 1 of %.0f threads, by speed it would be %.1f", 2},
     [ASYM_WHY_RANK] = {"priority %.0f of %.0f", 2},
+    [ASYM_WHY_SERIAL] = {"serial: a CPU to itself", 0},
+    [ASYM_WHY_SERIAL_SHARES] = {"serial, but %.0f of them share %.0f CPUs", 2},
+    [ASYM_WHY_SERIAL_LITTLE] = {"serial, but runnable for only %.2f of the time: shares", 1},
+    [ASYM_WHY_SENIOR] = {"parallel the longest: %.2f s of %.2f s boost left", 2},
 };
 
 const char *asym_reason_text(enum asym_reason reason, const double figure[2], char *buf, size_t size)

@@ -95,7 +95,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 extern const struct asym_policy asym_policy_response_time;
 const struct asym_policy asym_policy_response_time = {
     .name = "response-time",
-    .summary = "threads go where they are served soonest: several to a fast CPU before one to a much slower one",
+    .summary = "threads go where they are served soonest, to a busy fast CPU before an idle slow one",
     .source = "Roehrich 2007, 3.1",
     .pin = ASYM_PIN_CPU,
     .task_state_size = sizeof(struct thread_state),
