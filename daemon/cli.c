@@ -60,7 +60,7 @@ void asym_cli_done(struct asym_cli *cli)
     *cli = (struct asym_cli){0};
 }
 
-/* what in a column of that width, then text wrapped at 100. */
+/* what in a column of that width, or on a line of its own when it is wider, then text wrapped at 100. */
 static void help_line(FILE *out, int width, const char *what, const char *text)
 {
     int room = 100 - width - 3, n = (int)strlen(text);

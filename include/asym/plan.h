@@ -77,6 +77,10 @@ enum asym_reason {
     ASYM_WHY_ESTIMATED,     /**< hass; figure 0: times as fast on a fast CPU, 1: threads on its core type */
     ASYM_WHY_STALLS,        /**< eshmp; figure 0: stall time per instruction, ns (ASTPI) */
     ASYM_WHY_WAITS_TURN,    /**< figure 0: threads, 1: CPUs */
+    ASYM_WHY_SERIAL,        /**< serial-first: a CPU to itself */
+    ASYM_WHY_SERIAL_SHARES, /**< figure 0: serial threads, 1: CPUs */
+    ASYM_WHY_SERIAL_LITTLE, /**< figure 0: share of the time that it is runnable */
+    ASYM_WHY_SENIOR,        /**< figure 0: seconds of boost left, 1: seniority_timeout */
     ASYM_N_REASONS
 };
 

@@ -59,6 +59,10 @@ static const struct {
     [ASYM_WHY_ESTIMATED] = {"assigned once: %.2f times as fast on a fast CPU, %.0f threads here", 2},
     [ASYM_WHY_STALLS] = {"stalls %.3f ns per instruction: fast CPUs go to the least", 1},
     [ASYM_WHY_WAITS_TURN] = {"shares until its turn: %.0f threads want %.0f CPUs", 2},
+    [ASYM_WHY_SERIAL] = {"serial: a CPU to itself", 0},
+    [ASYM_WHY_SERIAL_SHARES] = {"serial, but %.0f of them share %.0f CPUs", 2},
+    [ASYM_WHY_SERIAL_LITTLE] = {"serial, but runnable for only %.2f of the time: shares", 1},
+    [ASYM_WHY_SENIOR] = {"parallel the longest: %.2f s of %.2f s boost left", 2},
 };
 
 const char *asym_reason_text(enum asym_reason reason, const double figure[2], char *buf, size_t size)

@@ -47,6 +47,7 @@ int asym_balance_init(struct asym_balance *b, struct asym_spread *sp, const stru
 static void add(struct asym_balance *b, int cpu, double weight, int count)
 {
     const struct asym_machine *m = b->sp->in->machine;
+    b->changes++;
     b->load[cpu] += weight * count;
     b->sp->load[cpu] += (uint32_t)count;
     b->sp->core_load[m->cpus[cpu].core] += (uint32_t)count;
@@ -57,10 +58,7 @@ static void add(struct asym_balance *b, int cpu, double weight, int count)
 
 static uint32_t level_of(const struct asym_balance *b, uint32_t t)
 {
-    int nice = b->sp->in->threads[t].nice;
-    if (!b->rule->weighted)
-        return 0;
-    return (uint32_t)(ASYM_MAX(ASYM_NICE_LEAST, ASYM_MIN(ASYM_NICE_MOST, nice)) - ASYM_NICE_LEAST);
+    return b->rule->weighted ? asym_nice_level(b->sp->in->threads[t].nice) : 0;
 }
 
 /* By set, fewest choices first; of a set the heavy ones first: the light ones then even out what is left. */
@@ -245,6 +243,119 @@ static void hand_out(struct asym_balance *b, const struct asym_balance_group *g)
     }
 }
 
+/* --- a few threads: looking at each CPU is cheaper than the tournaments, and thousands of threads may all differ --- */
+
+#define FEW_TO_PLACE 2
+#define FEW_TO_PULL  16
+#define NO_CPU       UINT32_MAX
+
+/* Of each core type the CPU that costs least to enter, whatever a thread weighs. */
+static void find_least(struct asym_balance *b, const struct asym_balance_group *g)
+{
+    const struct asym_machine *m = b->sp->in->machine;
+    const uint32_t set = b->sp->set_of[b->threads[g->first]];
+    if (b->least_set == set && b->least_changes == b->changes)
+        return;
+    b->least_set = set;
+    b->least_changes = b->changes;
+    for (unsigned t = 0; t < m->n_types; t++)
+        b->least[t] = NO_CPU;
+    ASYM_MASK_FOREACH (c, &g->cpus) {
+        uint32_t *least = &b->least[m->cpus[c].type];
+        if (*least == NO_CPU || b->load[c] < b->load[*least])
+            *least = (uint32_t)c;
+    }
+}
+
+/* The least that entering costs anywhere. */
+static double cost_of_entering(struct asym_balance *b, const struct asym_balance_group *g)
+{
+    const struct asym_machine *m = b->sp->in->machine;
+    double least = HUGE_VAL;
+    find_least(b, g);
+    for (unsigned t = 0; t < m->n_types; t++) {
+        if (b->least[t] == NO_CPU)
+            continue;
+        b->cost[t] = b->rule->enter(b->load[b->least[t]], g->weight, m->types[t].speed);
+        least = fmin(least, b->cost[t]);
+    }
+    return least;
+}
+
+/* The most that staying costs any of the group, and whom. */
+static double cost_of_staying(const struct asym_balance *b, const struct asym_balance_group *g, uint32_t *ret_who)
+{
+    const struct asym_machine *m = b->sp->in->machine;
+    double most = -HUGE_VAL;
+    *ret_who = b->threads[g->first];
+    for (uint32_t k = g->first, before = NO_CPU; k < g->first + g->n; k++) {
+        const uint32_t cpu = (uint32_t)b->sp->ret[b->threads[k]].cpu;
+        if (cpu == before)
+            continue;
+        before = cpu;
+        const double cost = b->rule->leave(b->load[cpu], g->weight, asym_balance_speed(m, (int)cpu));
+        if (cost > most) {
+            most = cost;
+            *ret_who = b->threads[k];
+        }
+    }
+    return most;
+}
+
+/* Of the CPUs that cost this: a core whose siblings idle, then home, then the nearest that is nobody else's home. */
+static int nearest_at(const struct asym_balance *b, const struct asym_balance_group *g, uint32_t t, double cost)
+{
+    const struct asym_spread *sp = b->sp;
+    const struct asym_machine *m = sp->in->machine;
+    uint32_t least = UINT32_MAX;
+    int best = -1;
+    ASYM_MASK_FOREACH (c, &g->cpus) {
+        const struct asym_cpu *cpu = &m->cpus[c];
+        if (b->cost[cpu->type] != cost || b->load[c] != b->load[b->least[cpu->type]])
+            continue;
+        const enum asym_nearness near = asym_nearness(m, sp->in->threads[t].home, c);
+        const uint32_t siblings = ASYM_MIN(sp->core_load[cpu->core] - sp->load[c], 0xfffu);
+        const uint32_t far = near == ASYM_AT_HOME ? 0 : near + (sp->want[c] > 0 ? 4 : 0);
+        const uint32_t tie = siblings << 20 | far << 16 | (uint32_t)cpu->type << 8 | cpu->smt_rank;
+        if (tie < least) {
+            least = tie;
+            best = c;
+        }
+    }
+    return best;
+}
+
+static void arrive_few(struct asym_balance *b, const struct asym_balance_group *g)
+{
+    struct asym_spread *sp = b->sp;
+    for (uint32_t k = g->first; k < g->first + g->n; k++) {
+        const uint32_t t = b->threads[k];
+        const int home = sp->in->threads[t].home;
+        if (sp->ret[t].cpu >= 0)
+            continue;
+        sp->ret[t].cpu = nearest_at(b, g, t, cost_of_entering(b, g));
+        add(b, sp->ret[t].cpu, g->weight, 1);
+        if (home >= 0)
+            sp->want[home]--;
+    }
+}
+
+static bool pull_few(struct asym_balance *b, const struct asym_balance_group *g)
+{
+    bool pulled = false;
+    for (; b->pulls_left > 0; b->pulls_left--, pulled = true) {
+        uint32_t t;
+        const double cost = cost_of_entering(b, g);
+        if (!(cost < cost_of_staying(b, g, &t)))
+            break;
+        const int to = nearest_at(b, g, t, cost);
+        add(b, b->sp->ret[t].cpu, g->weight, -1);
+        add(b, to, g->weight, 1);
+        b->sp->ret[t].cpu = to;
+    }
+    return pulled;
+}
+
 /* --- arrivals --- */
 
 /* Count the newcomers, their homes, and the LLCs of those. */
@@ -284,8 +395,10 @@ static uint32_t cheapest(struct asym_balance *b)
 static void arrive(struct asym_balance *b, const struct asym_balance_group *g)
 {
     const uint32_t n = count_new(b, g);
-    if (n == 0)
+    if (n <= FEW_TO_PLACE) {
+        arrive_few(b, g);
         return;
+    }
     take_up(b, g);
     for (uint32_t i = 0; i < b->n_cpus; i++)
         b->tie[b->cpus[i]] = tie_of(b, b->cpus[i]);
@@ -319,25 +432,14 @@ static uint32_t nearest_equal(const struct asym_balance *b, uint32_t from, uint3
     return to;
 }
 
-/* Most often there is nothing to pull: one look at each CPU tells. */
-static bool is_settled(const struct asym_balance *b)
-{
-    uint32_t in = b->cpus[0], out = b->cpus[0];
-    for (uint32_t i = 1; i < b->n_cpus; i++) {
-        if (b->enter[b->cpus[i]] < b->enter[in])
-            in = b->cpus[i];
-        if (b->leave[b->cpus[i]] > b->leave[out])
-            out = b->cpus[i];
-    }
-    return !(b->enter[in] < b->leave[out]);
-}
-
 static bool pull(struct asym_balance *b, const struct asym_balance_group *g)
 {
-    take_up(b, g);
-    if (is_settled(b))
+    uint32_t who;
+    if (g->n <= FEW_TO_PULL)
+        return pull_few(b, g);
+    if (!(cost_of_entering(b, g) < cost_of_staying(b, g, &who)))
         return false;
-    memset(b->sp->want, 0, b->sp->in->machine->n_cpus * sizeof *b->sp->want);
+    take_up(b, g);
     memset(b->sp->cursor, 0, b->sp->in->machine->n_llcs * sizeof *b->sp->cursor);
     for (uint32_t i = 0; i < b->n_cpus; i++)
         b->tie[b->cpus[i]] = tie_of(b, b->cpus[i]);
@@ -367,11 +469,12 @@ void asym_balance_place(struct asym_balance *b, const uint32_t *list, size_t n, 
 {
     sort_threads(b, list, n);
     describe_groups(b, open);
+    b->least_set = UINT32_MAX;
     settle(b);
     for (uint32_t i = 0; i < b->n_groups; i++)
         arrive(b, &b->groups[i]);
+    memset(b->sp->want, 0, b->sp->in->machine->n_cpus * sizeof *b->sp->want);
     uint32_t quiet = 0;
     for (uint32_t i = 0; quiet < b->n_groups && b->pulls_left > 0; i = (i + 1) % b->n_groups)
         quiet = pull(b, &b->groups[i]) ? 1 : quiet + 1;
-    memset(b->sp->want, 0, b->sp->in->machine->n_cpus * sizeof *b->sp->want);
 }

@@ -24,7 +24,7 @@
 
 /** What a policy wants. load is of the CPU, in weights; CPUs of one core type have one speed. */
 struct asym_balance_rule {
-    /** Cost of entering a CPU whose load does not hold the thread yet. */
+    /** Cost of entering a CPU whose load does not hold the thread yet: the more load, the more. */
     double (*enter)(double load, double weight, double speed);
     /** Cost of staying on a CPU whose load holds it: not above enter(load - weight, ...), or it would come back. */
     double (*leave)(double load, double weight, double speed);
@@ -46,6 +46,12 @@ struct asym_balance {
     uint32_t *cpus, *leaf; /* those it may have; where each stands in cpus */
     uint32_t n_cpus;
     uint32_t *best_in, *best_out; /* tournaments: the winner is at 1 */
+
+    /* of a set of threads with equal may, per core type: the CPU with the least load */
+    uint32_t least[ASYM_MAX_TYPES];
+    double cost[ASYM_MAX_TYPES];   /* of entering there */
+    uint32_t least_set;            /* which set */
+    size_t changes, least_changes; /* of loads, up to now and up to when it was looked for */
 
     struct asym_balance_group *groups;
     uint32_t n_groups;

@@ -44,7 +44,7 @@ struct state {
 };
 
 struct thread_state {
-    uint64_t period; /* the last in which it was chosen */
+    uint64_t period;                                    /* the last in which it was chosen */
     double seconds, instructions, cycles, mips_seconds; /* in the monitoring turn; mips_seconds: MIPS times seconds */
     double astpi;                                       /* seconds; < 0: not known */
     bool held;                                          /* a CPU of its own, in the last plan */
@@ -80,10 +80,11 @@ static void take_sample(const struct queue *q, size_t t)
     const struct asym_policy_thread *thread = &q->in->threads[t];
     const struct asym_sample *sample = thread->sample;
     struct thread_state *s = thread->state;
-    if (!sample || thread->sampled_on < 0 || !(sample->instructions > 0) || !(sample->seconds > 0) || !(sample->cycles > 0))
+    if (!sample || thread->sampled_on < 0 || !(sample->instructions > 0) || !(sample->seconds > 0) ||
+        !(sample->cycles > 0))
         return;
     const double max_ipc = thread->sampled_on == 0 || !(q->params->max_ipc_slow > 0) ? q->params->max_ipc
-                                                                                      : q->params->max_ipc_slow;
+                                                                                     : q->params->max_ipc_slow;
     s->seconds += sample->seconds;
     s->instructions += sample->instructions;
     s->cycles += sample->cycles;

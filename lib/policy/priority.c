@@ -314,7 +314,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 extern const struct asym_policy asym_policy_priority;
 const struct asym_policy asym_policy_priority = {
     .name = "priority",
-    .summary = "the higher the priority, the faster the CPU, and never less speed than a lower one has",
+    .summary = "the higher the priority, the faster the CPU; who ranks lower never gets more speed",
     .source = "Roehrich 2007, 3.3.2",
     .pin = ASYM_PIN_CPU,
     .state_size = sizeof(struct state),

@@ -13,8 +13,8 @@
 
 struct asym_ranked {
     struct asym_spread *sp;
-    float *gain;    /**< of each thread, to be filled: how many times as fast it is on a fast CPU; 0: nothing is known */
-    bool *held;     /**< of each thread: it had a fast CPU to itself in the last plan; then: it has one in this */
+    float *gain; /**< of each thread, to be filled: how many times as fast it is on a fast CPU; 0: nothing is known */
+    bool *held;  /**< of each thread: it had a fast CPU to itself in the last plan; then: it has one in this */
     uint32_t *keys; /* of each thread: the least goes first */
     uint32_t *order, *scratch;
 };

@@ -30,7 +30,8 @@ struct thread_state {
 /* A pull gains more than this share of the load where the thread is: what migrating costs at worst (Saez 2010, 3.4). */
 #define MIGRATION 0.18
 
-/* But where many share a CPU, it is enough to gain this share of what the thread itself adds: loads are to be even. */
+/* But where many share a CPU, it is enough to gain this share of what the thread adds, or one of nice 0 if that is more:
+   loads are to be even, but a light thread is not moved about for each change among heavy ones. */
 #define SHARE 0.5
 
 static double enter(double load, double weight, double speed)
@@ -40,7 +41,8 @@ static double enter(double load, double weight, double speed)
 
 static double leave(double load, double weight, double speed)
 {
-    return (load - ASYM_MIN(MIGRATION * load, SHARE * weight)) / speed;
+    const double share = SHARE * ASYM_MAX(weight, asym_nice_weight(0));
+    return (load - ASYM_MIN(MIGRATION * load, share)) / speed;
 }
 
 static const struct asym_balance_rule rule = {.enter = enter, .leave = leave, .weighted = true};
@@ -95,7 +97,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 extern const struct asym_policy asym_policy_response_time;
 const struct asym_policy asym_policy_response_time = {
     .name = "response-time",
-    .summary = "threads go where they are served soonest: several to a fast CPU before one to a much slower one",
+    .summary = "threads go where they are served soonest, to a busy fast CPU before an idle slow one",
     .source = "Roehrich 2007, 3.1",
     .pin = ASYM_PIN_CPU,
     .task_state_size = sizeof(struct thread_state),

@@ -19,60 +19,13 @@
 #include <errno.h>
 #include <stdbool.h>
 
-#include "base/mask.h"
 #include "policy/balance.h"
+#include "policy/proportion.h"
 #include "policy/spread.h"
 
 struct thread_state {
     bool known; /* it was planned for before */
 };
-
-/* Threads that a pull must gain. */
-#define MARGIN 0.125
-
-/* Where between n and n + 1 threads a CPU's share is as near to the one as to the other. */
-static double between(double n)
-{
-    return 2 * n * (n + 1) / (2 * n + 1);
-}
-
-/* Idle CPUs come before all others, the faster first. */
-static double enter(double load, double weight, double speed)
-{
-    (void)weight;
-    return load < 1 ? -speed : between(load) / speed;
-}
-
-static double leave(double load, double weight, double speed)
-{
-    (void)weight;
-    return load < 2 ? -speed : (between(load - 1) - MARGIN) / speed;
-}
-
-static const struct asym_balance_rule rule = {.enter = enter, .leave = leave};
-
-static double total_speed(const struct asym_machine *m)
-{
-    double sum = 0;
-    ASYM_MASK_FOREACH (c, &m->usable)
-        sum += asym_balance_speed(m, c);
-    return sum;
-}
-
-static void explain(const struct asym_balance *b, size_t t, double total)
-{
-    const struct asym_policy_input *in = b->sp->in;
-    struct asym_assignment *a = &b->sp->ret[t];
-    if (!(asym_spread_reach(b->sp, t) & ASYM_REACH_FAST)) {
-        a->reason = ASYM_WHY_NO_FAST;
-    } else if (b->sp->load[a->cpu] < 2) {
-        a->reason = ASYM_WHY_OWN_CPU;
-    } else {
-        a->reason = ASYM_WHY_BY_SPEED;
-        a->figure[0] = b->sp->load[a->cpu];
-        a->figure[1] = (double)in->n_threads * asym_balance_speed(in->machine, a->cpu) / total;
-    }
-}
 
 static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 {
@@ -80,7 +33,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     struct asym_balance b;
     const uint32_t *all = asym_spread_all(in);
     int r = asym_spread_init(&sp, in, ret);
-    if (asym_balance_init(&b, &sp, &rule) < 0 || r < 0 || !all)
+    if (asym_balance_init(&b, &sp, &asym_proportion_rule) < 0 || r < 0 || !all)
         return -ENOBUFS;
     if (!asym_machine_is_asymmetric(in->machine)) {
         asym_spread_alike(&sp, all, in->n_threads);
@@ -93,9 +46,9 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     }
     asym_balance_place(&b, all, in->n_threads, &in->machine->usable);
     asym_spread_mend(&sp);
-    const double total = total_speed(in->machine);
+    const double total = asym_proportion_total(in->machine, &in->machine->usable);
     for (size_t t = 0; t < in->n_threads; t++)
-        explain(&b, t, total);
+        asym_proportion_explain(&b, t, in->n_threads, total);
     return 0;
 }
 

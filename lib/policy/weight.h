@@ -7,6 +7,15 @@
 
 enum { ASYM_NICE_LEAST = -20, ASYM_NICE_MOST = 19, ASYM_NICE_LEVELS = ASYM_NICE_MOST - ASYM_NICE_LEAST + 1 };
 
+/** 0 for the least nice value, the heaviest. Clamps nice. */
+static inline uint32_t asym_nice_level(int nice)
+{
+    return (uint32_t)((nice < ASYM_NICE_LEAST  ? ASYM_NICE_LEAST
+                       : nice > ASYM_NICE_MOST ? ASYM_NICE_MOST
+                                               : nice) -
+                      ASYM_NICE_LEAST);
+}
+
 /** 1024 at nice 0, a factor of about 1.25 for each step: sched_prio_to_weight of the kernel. Clamps nice. */
 static inline uint32_t asym_nice_weight(int nice)
 {
@@ -16,8 +25,7 @@ static inline uint32_t asym_nice_weight(int nice)
         1024,  820,   655,   526,   423,   335,   272,   215,   172,   137,   /* 0 .. 9 */
         110,   87,    70,    56,    45,    36,    29,    23,    18,    15,    /* 10 .. 19 */
     };
-    nice = nice < ASYM_NICE_LEAST ? ASYM_NICE_LEAST : nice > ASYM_NICE_MOST ? ASYM_NICE_MOST : nice;
-    return weights[nice - ASYM_NICE_LEAST];
+    return weights[asym_nice_level(nice)];
 }
 
 #endif

@@ -195,7 +195,8 @@ static void check_response(void)
         if (!x->here || asym_mask_empty(&w.machine.slow))
             continue;
         const double weight = asym_nice_weight(x->nice), load = load_of(x->answer.cpu);
-        const double margin = ASYM_MIN(0.18 * load, 0.5 * weight / w.machine.cpus[x->answer.cpu].speed);
+        const double share = 0.5 * ASYM_MAX(weight, 1024) / w.machine.cpus[x->answer.cpu].speed;
+        const double margin = ASYM_MIN(0.18 * load, share);
         ASYM_MASK_FOREACH (c, x->may)
             assert_true(c == x->answer.cpu || load_of(c) + weight / w.machine.cpus[c].speed >= load - margin - 1e-6);
     }
