@@ -49,7 +49,10 @@ struct asym_counters {
     int (*watch)(struct asym_counters *c, const struct asym_taskid *id);
     /** Returns 0; -ENOENT: it was not watched. */
     int (*unwatch)(struct asym_counters *c, const struct asym_taskid *id);
-    /** Returns 0; -ENOENT: not watched; -ESRCH: the thread has died, and is not watched any longer; -errno. */
+    /**
+     * Returns 0; -ENOENT: not watched; -ESRCH: the thread has died, and is not watched any longer; -ECHILD: of a tree, a child
+     * is just about to end, and can be counted in a moment (Linux 6.6 and newer); -errno.
+     */
     int (*read)(struct asym_counters *c, const struct asym_taskid *id, struct asym_counts *ret);
     /** Free it. */
     void (*close)(struct asym_counters *c);
