@@ -4,16 +4,22 @@
 #include <stdlib.h>
 
 #include "base/macro.h"
+#include "daemon/leftovers.h"
 #include "daemon/run.h"
 
 static const struct {
     enum asym_mode mode;
     enum asym_exit (*run)(struct asym_run *run);
-    bool machine; /* it looks at the machine */
+    bool machine;  /* it looks at the machine */
+    bool salvages; /* a configuration with mistakes in it will do */
+    bool clears;   /* what an earlier asymd has left is put back even where it cannot start */
 } modes[] = {
-    {ASYM_MODE_SERVICE, asym_mode_service, true}, {ASYM_MODE_DRY_RUN, asym_mode_dry_run, true},
-    {ASYM_MODE_ONCE, asym_mode_once, true},       {ASYM_MODE_RESTORE, asym_mode_restore, false},
-    {ASYM_MODE_CHECK, asym_mode_check, true},     {ASYM_MODE_PRINT_CONFIG, asym_mode_print_config, false},
+    {.mode = ASYM_MODE_SERVICE, .run = asym_mode_service, .machine = true, .clears = true},
+    {.mode = ASYM_MODE_DRY_RUN, .run = asym_mode_dry_run, .machine = true},
+    {.mode = ASYM_MODE_ONCE, .run = asym_mode_once, .machine = true},
+    {.mode = ASYM_MODE_RESTORE, .run = asym_mode_restore, .salvages = true},
+    {.mode = ASYM_MODE_CHECK, .run = asym_mode_check, .machine = true},
+    {.mode = ASYM_MODE_PRINT_CONFIG, .run = asym_mode_print_config},
 };
 
 static void run_done(struct asym_run *run)
@@ -24,21 +30,44 @@ static void run_done(struct asym_run *run)
     free(run->machine);
 }
 
+static bool is_captured(const struct asym_run *run)
+{
+    return run->cli->root || run->cli->topology;
+}
+
+/* Does the mode do what it is there for with as much of the settings as can be had? */
+static bool settle_for_less(struct asym_run *run, size_t mode)
+{
+    struct asym_error err = {""};
+    if (!modes[mode].salvages && !modes[mode].clears)
+        return false;
+    if (asym_run_salvage(run->cli, &run->settings, &err) < 0) {
+        asym_log_say(&run->log, LOG_ERR, "%s", err.text);
+        return false;
+    }
+    if (modes[mode].clears && !is_captured(run))
+        asym_leftovers_abandon(run);
+    return modes[mode].salvages;
+}
+
 static enum asym_exit start(struct asym_run *run, size_t mode)
 {
     struct asym_error err = {""};
     int r = asym_run_settings(run->cli, &run->settings, &err);
     if (r < 0) {
-        /* A file that cannot be read is a matter of configuration, whatever the errno. */
         asym_log_say(&run->log, LOG_ERR, "%s", err.text);
-        return ASYM_EXIT_USAGE;
+        /* A file that cannot be read is a matter of configuration, whatever the errno. */
+        if (!settle_for_less(run, mode))
+            return ASYM_EXIT_USAGE;
     }
     r = asym_root_open(run->cli->root, &run->root, &err);
     if (r >= 0 && modes[mode].machine)
         r = asym_run_machine(run, &err);
     if (r < 0) {
         asym_log_say(&run->log, LOG_ERR, "%s", err.text);
-        return run->cli->root || run->cli->topology ? ASYM_EXIT_USAGE : asym_run_exit(r);
+        if (modes[mode].clears && !is_captured(run))
+            asym_leftovers_abandon(run);
+        return is_captured(run) ? ASYM_EXIT_USAGE : asym_run_exit(r);
     }
     return modes[mode].run(run);
 }

@@ -35,7 +35,8 @@ static int add_machine(struct asym_check *check, const struct asym_run *run)
                            "some CPUs are only taken for slow, as configured: nothing makes them so");
     for (size_t i = 0; r >= 0 && i < run->notes.n; i++) {
         const struct asym_speed_note *note = &run->notes.note[i];
-        r = asym_check_add(check, note->used ? "speed source" : "not used", ASYM_FACT_GOOD, "", "%s", note->text);
+        r = asym_check_add(check, note->used ? "speed source" : "not used",
+                           note->used ? ASYM_FACT_GOOD : ASYM_FACT_NOTE, "", "%s", note->text);
     }
     if (r >= 0 && asym_describe_l3(m, l3, sizeof l3))
         r = asym_check_add(check, "attribute", ASYM_FACT_GOOD, "", "%.190s (no core type by itself)", l3);

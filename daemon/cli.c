@@ -221,6 +221,10 @@ static int take_argument(struct asym_cli *cli, int argc, char **argv, int *at, s
     const char *arg = argv[*at], *equals = strchr(arg, '=');
     size_t len = equals ? (size_t)(equals - arg) : strlen(arg);
     char text[128];
+    if (strcmp(arg, "-h") == 0) {
+        arg = "--help";
+        len = strlen(arg);
+    }
     if (arg[0] != '-')
         return asym_fail(err, -EINVAL, "stray argument '%s'; asymd takes options only, asymd --help lists them",
                          shown(arg, text, sizeof text));

@@ -51,9 +51,6 @@ int asym_cycle_enforce(struct asym_cycle *c)
     if (r < 0)
         return r;
     r = c->actuator->apply(c->actuator, c->actions, c->n_actions, c->outcomes);
-    if (r < 0)
-        for (size_t i = 0; i < c->n_actions; i++)
-            c->outcomes[i] = (struct asym_outcome){.verdict = ASYM_VERDICT_RETRY, .error = r};
     asym_engine_outcomes(c->engine, c->outcomes, c->n_actions);
     return r;
 }

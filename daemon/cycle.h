@@ -30,7 +30,7 @@ void asym_cycle_done(struct asym_cycle *c);
  */
 int asym_cycle_plan(struct asym_cycle *c);
 
-/** Returns 0; -errno when nothing could be done (then the engine was told RETRY for each). */
+/** Returns 0; -errno as the actuator does, or for want of memory: then nothing was done, and the next turn plans it anew. */
 int asym_cycle_enforce(struct asym_cycle *c);
 
 /** An actuator that changes nothing: every action ends in RETRY with -ECANCELED. */

@@ -12,6 +12,7 @@
 
 #include "base/macro.h"
 #include "daemon/cycle.h"
+#include "daemon/leftovers.h"
 #include "daemon/report.h"
 #include "linux/actuator.h"
 #include "linux/ledger.h"
@@ -145,11 +146,10 @@ enum asym_exit asym_mode_once(struct asym_run *run)
     ASYM_CLEANUP(view_done) struct view v = {0};
     struct asym_ledger *ledger = NULL;
     struct asym_error err = {""};
-    int r = asym_ledger_open(run->settings->daemon.state_dir, &ledger, &err);
+    /* What one before it has set would look like everybody's own choice. */
+    int r = asym_leftovers_clear(run, &ledger, &err);
     if (r >= 0)
         r = view_init(&v, run, &err);
-    if (r >= 0)
-        r = asym_speeds_open(run, &err);
     if (r >= 0)
         r = asym_speeds_hold(run, &err);
     if (r >= 0)
@@ -167,11 +167,9 @@ enum asym_exit asym_mode_restore(struct asym_run *run)
     struct asym_ledger *ledger;
     struct asym_restore_report report;
     struct asym_error err = {""};
-    int r = asym_ledger_open(run->settings->daemon.state_dir, &ledger, &err);
+    int r = asym_leftovers_open(run, &ledger, &err);
     if (r < 0)
         return fail(run, r, &err);
-    if (*err.text)
-        asym_log_say(&run->log, LOG_WARNING, "%s", err.text);
     int speeds = asym_speeds_open(run, &err);
     if (speeds < 0)
         asym_log_say(&run->log, LOG_ERR, "speeds of CPUs: %s", err.text);

@@ -27,7 +27,8 @@ static const struct asym_task *find_task(const struct asym_snapshot *snapshot, c
 static void log_outcome(const struct asym_log *log, const char *policy, const struct asym_cycle *cycle,
                         const struct asym_action *a, const struct asym_outcome *o)
 {
-    const bool hands_off = o->verdict == ASYM_VERDICT_HANDS_OFF;
+    const bool hands_off = o->verdict == ASYM_VERDICT_HANDS_OFF ||
+                           (a->kind == ASYM_ACTION_FORGET && o->verdict == ASYM_VERDICT_DONE);
     const bool boosted = a->kind == ASYM_ACTION_STEER && a->reason == ASYM_WHY_SP && o->verdict == ASYM_VERDICT_DONE;
     if (!hands_off && !boosted)
         return;
@@ -35,7 +36,7 @@ static void log_outcome(const struct asym_log *log, const char *policy, const st
     const struct asym_task *task = find_task(&cycle->snapshot, &a->id);
     struct asym_log_thread line = thread_line(policy, task ? task : &unknown, a,
                                               boosted ? ASYM_CLASS_SP : ASYM_CLASS_NONE);
-    if (hands_off) {
+    if (o->verdict == ASYM_VERDICT_HANDS_OFF) {
         line.reason = o->error == -EBUSY ? ASYM_WHY_FOREIGN : ASYM_WHY_DENIED;
         line.figure[0] = -o->error;
     }

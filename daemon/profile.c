@@ -107,7 +107,7 @@ static int measure_on(const struct asym_profile_job *job, const struct asym_core
 
 int asym_profile_measure(const struct asym_profile_job *job, struct asym_profile_result *ret, struct asym_error *err)
 {
-    ret->profile = (struct asym_profile){.path = ret->path};
+    ret->profile = (struct asym_profile_entry){.path = ret->path};
     for (unsigned t = 0; t < job->machine->n_types; t++) {
         int r = measure_on(job, &job->machine->types[t], ret, err);
         if (r < 0)
@@ -119,7 +119,7 @@ int asym_profile_measure(const struct asym_profile_job *job, struct asym_profile
 int asym_profile_text(const struct asym_profile_job *job, const struct asym_profile_result *result, const char *output,
                       bool user_only, FILE *out)
 {
-    const struct asym_profile *p = &result->profile;
+    const struct asym_profile_entry *p = &result->profile;
     char path[1024], cpus[64], line[256];
     asym_columns_wrap(out, asym_text_escape(p->path, strlen(p->path), path, sizeof path), 0, 2);
     fprintf(out, "\n  build %s\n", *p->build_id ? p->build_id : "unknown: it has no build id");
@@ -146,7 +146,7 @@ int asym_profile_text(const struct asym_profile_job *job, const struct asym_prof
 int asym_profile_json(const struct asym_profile_job *job, const struct asym_profile_result *result, const char *output,
                       bool user_only, FILE *out)
 {
-    const struct asym_profile *p = &result->profile;
+    const struct asym_profile_entry *p = &result->profile;
     json_t *types = json_array();
     for (unsigned t = 0; t < p->n_types; t++) {
         const struct asym_profile_type *type = &p->types[t];

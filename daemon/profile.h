@@ -22,7 +22,7 @@ struct asym_profile_job {
 
 struct asym_profile_result {
     char path[PATH_MAX];                                  /**< what profile.path points to */
-    struct asym_profile profile;                          /**< in the order of the machine's types */
+    struct asym_profile_entry profile;                    /**< in the order of the machine's types */
     double on_cpu[ASYM_MAX_TYPES], share[ASYM_MAX_TYPES]; /**< seconds on a CPU; of these, in which it was counted */
 };
 

@@ -33,21 +33,36 @@ int asym_run_settings(const struct asym_cli *cli, struct asym_settings **ret_set
     return 0;
 }
 
+int asym_run_salvage(const struct asym_cli *cli, struct asym_settings **ret_settings, struct asym_error *err)
+{
+    struct asym_settings *s;
+    struct asym_error said = {""};
+    int r = asym_settings_new(&s);
+    if (r < 0)
+        return asym_fail(err, r, "no memory for the settings");
+    asym_settings_salvage(s, cli->config);
+    for (size_t i = 0; i < cli->n_assignments; i++)
+        asym_settings_set(s, cli->assignments[i].text, cli->assignments[i].origin, &said);
+    *ret_settings = s;
+    return 0;
+}
+
 /* "4": how many, chosen by asymd; anything with a comma or a dash: which. */
 static int slow_cpus(const struct asym_machine *m, const char *text, struct asym_mask *ret_slow, struct asym_error *err)
 {
     uint64_t n;
-    if (asym_parse_u64(text, strlen(text), &n) == 0) {
-        unsigned usable = asym_mask_count(&m->usable);
-        if (n > ASYM_MAX_CPUS || asym_machine_choose_slow(m, (unsigned)n, ret_slow) < 0)
-            return asym_fail(err, -EINVAL,
-                             "asymmetry.slow: %s of %u usable CPUs cannot be made slow: accepted are 1 to %u, in whole "
-                             "frequency domains and SMT cores, or a list such as 4-7",
-                             text, usable, usable - 1);
-        return 0;
-    }
-    if (asym_mask_parse_list(text, strlen(text), ret_slow) < 0)
-        return asym_fail(err, -EINVAL, "asymmetry.slow: '%s' is neither a number nor a CPU list such as 0-3,8", text);
+    if (asym_parse_u64(text, strlen(text), &n) < 0)
+        return asym_mask_parse_list(text, strlen(text), ret_slow) < 0
+                   ? asym_fail(err, -EINVAL, "'%s' is neither a number nor a CPU list such as 0-3,8", text)
+                   : 0;
+    unsigned usable = asym_mask_count(&m->usable);
+    if (usable < 2)
+        return asym_fail(err, -EINVAL, "%s: the one usable CPU cannot be made slower than others", text);
+    if (n > ASYM_MAX_CPUS || asym_machine_choose_slow(m, (unsigned)n, ret_slow) < 0)
+        return asym_fail(err, -EINVAL,
+                         "%s of %u usable CPUs cannot be made slow: accepted are 1 to %u, in whole frequency domains "
+                         "and SMT cores, or a list such as 4-7",
+                         text, usable, usable - 1);
     return 0;
 }
 
@@ -57,13 +72,15 @@ static int resolve_slow(const struct asym_run *run, const struct asym_machine *m
 {
     const char *text = run->settings->asymmetry.slow;
     struct asym_mask slow = {0};
+    struct asym_error why = {""};
     char list[256];
-    int r = text && *text ? slow_cpus(m, text, &slow, err) : 0;
+    int r = text && *text ? slow_cpus(m, text, &slow, &why) : 0;
+    if (r >= 0 && !asym_mask_within(&slow, &m->usable))
+        r = asym_fail(&why, -EINVAL, "%s names a CPU that is not usable here: usable are %s", text,
+                      asym_mask_format_list(&m->usable, list, sizeof list));
     if (r < 0)
-        return r;
-    if (!asym_mask_within(&slow, &m->usable))
-        return asym_fail(err, -EINVAL, "asymmetry.slow: %s names a CPU that is not usable here: usable are %s", text,
-                         asym_mask_format_list(&m->usable, list, sizeof list));
+        return asym_fail(err, r, "%s: asymmetry.slow: %.900s", asym_settings_origin(run->settings, "asymmetry", "slow"),
+                         why.text);
     *ret_slow = slow;
     return 0;
 }

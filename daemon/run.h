@@ -47,6 +47,9 @@ struct asym_run {
 /** Files, then --set and the like in the order given. 0; -EINVAL or -errno with err. */
 int asym_run_settings(const struct asym_cli *cli, struct asym_settings **ret_settings, struct asym_error *err);
 
+/** As much of the same as can be had where that fails: lines and assignments that are wrong are left out. 0; -errno. */
+int asym_run_salvage(const struct asym_cli *cli, struct asym_settings **ret_settings, struct asym_error *err);
+
 /** Read the machine and take the configured CPUs for slow. 0; -errno with err, and nothing changed. */
 int asym_run_machine(struct asym_run *run, struct asym_error *err);
 

@@ -15,6 +15,7 @@
 #include "base/mask.h"
 #include "daemon/budget.h"
 #include "daemon/cycle.h"
+#include "daemon/leftovers.h"
 #include "daemon/outcomes.h"
 #include "daemon/speeds.h"
 #include "daemon/watch.h"
@@ -43,6 +44,7 @@ struct service {
     int error;
     bool apply_failed; /* said already */
     bool lost_said;
+    bool births_said;
     bool cpus_failed;
 };
 
@@ -83,15 +85,28 @@ static void report_lost(struct service *s)
     s->lost_said |= s->cycle.snapshot.sight.n_lost_events > 0;
 }
 
+/* The guard has gone with them; looking goes on. */
+static void report_births(struct service *s)
+{
+    if (s->births && !s->cycle.snapshot.sight.births && !s->births_said)
+        asym_log_say(
+            &s->run->log, LOG_ERR,
+            "births are no longer told by the kernel: %s; children of steered threads are repaired by the next "
+            "scan only",
+            s->cycle.snapshot.sight.births_why);
+    s->births_said |= !s->cycle.snapshot.sight.births;
+}
+
 static int turn(struct service *s)
 {
     int r = asym_cycle_plan(&s->cycle);
     if (r < 0)
         return r;
     report_lost(s);
+    report_births(s);
     r = asym_cycle_enforce(&s->cycle);
     report_apply(s, r);
-    if (r >= 0)
+    if (r != -ENOMEM)
         s->n_changes += asym_outcomes_log(&s->run->log, s->run->settings->daemon.policy, &s->cycle);
     return 0;
 }
@@ -286,37 +301,6 @@ static void raise_descriptor_limit(void)
     }
 }
 
-static int put_back(struct service *s, const char *when)
-{
-    struct asym_restore_report report;
-    int r = asym_ledger_restore(s->ledger, &report);
-    if (r < 0) {
-        asym_log_say(&s->run->log, LOG_ERR, "%s: cannot restore: %s", when, strerror(-r));
-        return r;
-    }
-    if (report.restored + report.heirs + report.foreign + report.failed > 0)
-        asym_log_say(&s->run->log, report.failed ? LOG_ERR : LOG_INFO,
-                     "%s: restored %zu threads and %zu that had inherited; %zu belong to somebody else now, %zu failed",
-                     when, report.restored, report.heirs, report.foreign, report.failed);
-    return 0;
-}
-
-/* Open the ledger and put back what an asymd that was killed has left. */
-static int open_ledger(struct service *s, struct asym_error *err)
-{
-    int r = asym_ledger_open(s->run->settings->daemon.state_dir, &s->ledger, err);
-    if (r < 0)
-        return r;
-    if (*err->text)
-        asym_log_say(&s->run->log, LOG_WARNING, "%s", err->text);
-    put_back(s, "left by an earlier asymd");
-    r = asym_speeds_open(s->run, err);
-    if (r < 0)
-        return r;
-    asym_speeds_put_back(s->run, "left by an earlier asymd");
-    return asym_speeds_hold(s->run, err);
-}
-
 static int start_guard(struct service *s, struct asym_error *err)
 {
     bool realtime;
@@ -338,7 +322,9 @@ static int set_up(struct service *s, struct asym_error *err)
 {
     const struct asym_engine_config config = asym_run_engine_config(s->run->settings);
     raise_descriptor_limit();
-    int r = open_ledger(s, err);
+    int r = asym_leftovers_clear(s->run, &s->ledger, err);
+    if (r >= 0)
+        r = asym_speeds_hold(s->run, err);
     if (r >= 0)
         r = asym_run_source(s->run, &s->births, &s->source, err);
     if (r >= 0)
@@ -386,7 +372,7 @@ enum asym_exit asym_mode_service(struct asym_run *run)
     if (r < 0) {
         asym_log_say(&run->log, LOG_ERR, "%s", err.text);
         if (s.ledger)
-            put_back(&s, "not started");
+            asym_leftovers_put_back(run, s.ledger, "not started");
         asym_speeds_put_back(run, "not started");
         return asym_run_exit(r);
     }
@@ -397,7 +383,7 @@ enum asym_exit asym_mode_service(struct asym_run *run)
     sd_notify(0, "STOPPING=1");
     /* No more events may reach the guard while it is put back what it would read. */
     asym_births_close(ASYM_TAKE(s.births));
-    r = put_back(&s, "stopped");
+    r = asym_leftovers_put_back(run, s.ledger, "stopped");
     int speeds = asym_speeds_put_back(run, "stopped");
     if (s.error < 0)
         asym_log_say(&run->log, LOG_ERR, "stopped looking: %s", strerror(-s.error));

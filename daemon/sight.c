@@ -19,6 +19,10 @@ void asym_sight_each(const struct asym_sight *s, void (*fn)(void *ctx, bool miss
                  s->n_foreign, s->n_foreign == 1 ? "" : "es");
         fn(ctx, true, text);
     }
+    if (s->sampled)
+        fn(ctx, true,
+           "Runnable counts are those of the moment, not of the interval: this kernel has no /proc/PID/schedstat "
+           "(CONFIG_SCHED_INFO).");
     if (!s->births) {
         snprintf(text, sizeof text, "Births and deaths do not come as events: %s.",
                  s->births_why ? s->births_why : "/proc is scanned instead");

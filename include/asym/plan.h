@@ -60,10 +60,15 @@ enum asym_reason {
     ASYM_WHY_HAD_FAST_TIME,
     ASYM_WHY_FAST_BUSY_FIRST, /**< busyfcs */
     ASYM_WHY_FAST_ALL_BUSY,
-    ASYM_WHY_ALIKE,     /**< all CPUs are alike: only spread */
-    ASYM_WHY_SPINNING,  /**< RTX: waits by spinning, ranks last */
-    ASYM_WHY_NO_FAST,   /**< may not run on fast CPUs */
-    ASYM_WHY_ONLY_FAST, /**< may run on fast CPUs only, whoever holds them */
+    ASYM_WHY_ALIKE,         /**< all CPUs are alike: only spread */
+    ASYM_WHY_SPINNING,      /**< RTX: waits by spinning, ranks last */
+    ASYM_WHY_NO_FAST,       /**< may not run on fast CPUs */
+    ASYM_WHY_ONLY_FAST,     /**< may run on fast CPUs only, whoever holds them */
+    ASYM_WHY_BEST_RESPONSE, /**< response-time; figure 0: threads on its CPU, 1: speed of that */
+    ASYM_WHY_PULLED,        /**< figure 0: load of the CPU it goes to, 1: of the one it leaves */
+    ASYM_WHY_OWN_CPU,       /**< throughput: no CPU is idle before one has two */
+    ASYM_WHY_BY_SPEED,      /**< figure 0: threads on its CPU, 1: what that would have in proportion to its speed */
+    ASYM_WHY_RANK,          /**< priority; figure 0: its rank, 1: of how many */
     ASYM_N_REASONS
 };
 
@@ -79,8 +84,9 @@ struct asym_plan_app {
 /** What was decided about a thread of the snapshot; same order as asym_snapshot.tasks. */
 struct asym_plan_task {
     int32_t target; /**< CPU; -1: not steered, and reason says why */
+    bool monitor;   /**< its counters are wanted at the next look */
     bool claim;     /**< holds its target by class: threads without a claim are kept off that CPU */
-    bool moves;     /**< target differs from where it runs now */
+    bool moves;     /**< the planned mask leaves out where it runs now: it has to go elsewhere */
     int8_t nice;    /**< the nice value planned; its own when not boosted */
     enum asym_class class;
     enum asym_reason reason;
@@ -99,6 +105,7 @@ enum asym_action_kind {
     ASYM_ACTION_STEER,   /**< give it this mask and nice */
     ASYM_ACTION_RELEASE, /**< give it back what it had, and forget it */
     ASYM_ACTION_REPAIR,  /**< it inherited what was never meant for it: give it its creator's original */
+    ASYM_ACTION_FORGET,  /**< somebody else has taken its mask: leave that, give back the nice value, and forget it */
 };
 
 /** One change. expect_* is what the core believes is in force: the actuator compares before it writes. */

@@ -23,9 +23,9 @@ struct asym_source {
 
 struct asym_actuator {
     /**
-     * Carry out n actions in order and say in ret_outcomes[i] what became of each.
-     * Returns 0; -errno when nothing could be done at all (e.g. the ledger cannot be written): then no
-     * thread was changed and outcomes are not written.
+     * Carry out n actions in order and say in ret_outcomes[i] what became of each, whatever is returned.
+     * Returns 0; -errno when nothing may be steered (e.g. the ledger cannot be written): then each STEER
+     * ended in RETRY with that error, and only what gives back was carried out.
      */
     int (*apply)(struct asym_actuator *actuator, const struct asym_action *actions, size_t n,
                  struct asym_outcome *ret_outcomes);

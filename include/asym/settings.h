@@ -106,11 +106,20 @@ int asym_settings_load(struct asym_settings *s, const char *path, struct asym_er
 /** Read path, where missing is an error only if required, then the *.conf files in rules.d beside it, by name. */
 int asym_settings_load_all(struct asym_settings *s, const char *path, bool required, struct asym_error *err);
 
+/**
+ * Read of path what can be read, and leave out what is wrong: for whoever has to put back what was set under a
+ * configuration that somebody has spoiled since. Where the file cannot be opened s is unchanged.
+ */
+void asym_settings_salvage(struct asym_settings *s, const char *path);
+
 /** Set one option from "SECTION.KEY=VALUE" (section may hold dots: policy.pa.amp_boost). origin: "--set". Copied. */
 int asym_settings_set(struct asym_settings *s, const char *assignment, const char *origin, struct asym_error *err);
 
 /** What can only be checked when everything was read: the policy exists, values fit each other. */
 int asym_settings_check(const struct asym_settings *s, struct asym_error *err);
+
+/** Where the value of an option came from: "FILE:LINE", "--set", "default". Owned by s. */
+const char *asym_settings_origin(const struct asym_settings *s, const char *section, const char *key);
 
 /** Parameters of a policy as configured: params_size bytes; NULL when it has none. Owned by s. */
 const void *asym_settings_params(const struct asym_settings *s, const struct asym_policy *policy);

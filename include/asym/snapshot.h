@@ -51,6 +51,24 @@ enum {
     ASYM_TASK_SPINNING = 1 << 3,       /**< RTX: waits by spinning: not counted as runnable */
 };
 
+/**
+ * What a program does on each core type, measured beforehand (asymctl profile). Of the core types of this machine, in
+ * their order.
+ */
+struct asym_profile {
+    double ips[ASYM_MAX_TYPES];  /**< instructions per second; 0: not measured on that type */
+    double mpki[ASYM_MAX_TYPES]; /**< LLC misses per kilo-instruction; < 0: not measured */
+};
+
+/** What counters say of a thread over the interval: only of those the last plan asked for (asym_plan_task.monitor). */
+struct asym_sample {
+    uint32_t task;       /**< index into asym_snapshot.tasks */
+    double seconds;      /**< on a CPU meanwhile */
+    double instructions; /**< as the rest: < 0 where it could not be counted */
+    double cycles;
+    double llc_misses;
+};
+
 /** A process (thread group). */
 struct asym_proc {
     struct asym_taskid id; /**< of its leader: tid == tgid */
@@ -61,7 +79,8 @@ struct asym_proc {
     asym_usec
         last_fork; /**< when it last created another process or became another program; 0: not since asymd looks */
     enum asym_rule_action rule;
-    const char *rule_name; /**< of the rule that matched; NULL: none. Borrowed from the settings */
+    const char *rule_name;              /**< of the rule that matched; NULL: none. Borrowed from the settings */
+    const struct asym_profile *profile; /**< of its executable; NULL: none. Borrowed */
 };
 
 /** A thread that used or waited for a CPU since the last snapshot, or is new. */
@@ -99,6 +118,7 @@ struct asym_sight {
     uint32_t n_foreign;          /**< processes in PID namespaces it cannot map */
     uint32_t n_unkept;           /**< threads read without a kept descriptor, for want of descriptors */
     uint64_t n_lost_events;      /**< times the birth events overflowed and everything was scanned anew */
+    bool sampled;                /**< no schedstat: runnable counts are those of the moment, whatever the estimator */
     bool hidepid;                /**< /proc is mounted with hidepid and hides others' processes */
     bool births;                 /**< births and deaths come as events */
     const char *births_why;      /**< NULL or why they do not */
@@ -112,6 +132,8 @@ struct asym_snapshot {
     const struct asym_proc *procs;
     const struct asym_task *tasks; /**< grouped by application, within it by process */
     size_t n_apps, n_procs, n_tasks;
+    const struct asym_sample *samples; /**< in the order of tasks */
+    size_t n_samples;
     const char *missing[ASYM_N_SIGNALS]; /**< NULL: the signal is there; else why not. Static */
     struct asym_sight sight;
 };

@@ -64,6 +64,22 @@ static void repair(struct asym_step *st, const struct asym_thread_memory *m, con
     push(st, &a, m->original);
 }
 
+/* The mask is somebody else's now and stays; a boost that is still in force is asymd's. */
+static void forget(struct asym_step *st, const struct asym_task_ref *ref, const struct asym_plan_task *plan)
+{
+    const struct asym_thread_memory *m = ref->memory;
+    const struct asym_action a = {
+        .kind = ASYM_ACTION_FORGET,
+        .id = m->id,
+        .expect = *ref->seen.task->mask,
+        .mask = *ref->seen.task->mask,
+        .expect_nice = m->set_nice,
+        .nice = m->original_nice,
+        .reason = plan->reason,
+    };
+    push(st, &a, ref->seen.mask);
+}
+
 /* CPUs that are offline or outside its cpuset, as a mask often has them, do not count. */
 static bool has_already(const struct asym_step *st, const struct asym_task_ref *ref, const struct asym_plan_task *plan)
 {
@@ -116,7 +132,9 @@ static void diff_task(struct asym_step *st, uint32_t index, const struct asym_ap
     struct asym_thread_memory *m = ref->memory;
     const bool waits = plan->reason == ASYM_WHY_NEXT_SWAP || plan->reason == ASYM_WHY_IDLE;
     plan->mask = *mask_at(st, plan->target >= 0 ? ref->plan_mask : m->original);
-    if (m->heir) {
+    if (m->lost) {
+        forget(st, ref, plan);
+    } else if (m->heir) {
         repair(st, m, plan);
     } else if (plan->target >= 0) {
         steer(st, ref, plan);

@@ -145,6 +145,9 @@ static void take_done(struct asym_engine *e, struct asym_thread_memory *m, const
     case ASYM_ACTION_REPAIR:
         m->heir = m->narrow = false;
         break;
+    case ASYM_ACTION_FORGET:
+        m->lost = m->boosted = false;
+        break;
     }
 }
 
@@ -165,10 +168,10 @@ static void take_outcome(struct asym_engine *e, size_t i, const struct asym_outc
         /* what was set on it is kept for a while: it may have created others just before */
         if (m->steered)
             asym_memory_released(m);
-        m->heir = m->fits = false;
+        m->heir = m->fits = m->lost = false;
         break;
     case ASYM_VERDICT_HANDS_OFF:
-        m->steered = m->boosted = m->heir = m->fits = false;
+        m->steered = m->boosted = m->heir = m->fits = m->lost = false;
         m->hands_off = outcome->error == -EBUSY ? ASYM_WHY_FOREIGN : ASYM_WHY_DENIED;
         m->hands_off_error = -outcome->error;
         break;

@@ -115,7 +115,8 @@ int asym_step_masks(struct asym_step *st)
             continue;
         ref->plan_mask = narrow(&pins, &st->e->masks, st->view_refs[v].may, out->target, out->claim);
         out->nice = planned_nice(ref->memory, ref->seen.task);
-        out->moves = out->target != ref->seen.task->cpu;
+        /* What the new mask lets it stay on is the kernel's to choose. */
+        out->moves = !asym_mask_has(asym_masks_at(&st->e->masks, ref->plan_mask), ref->seen.task->cpu);
         st->e->result.n_moves += out->moves;
     }
     return st->e->masks.failed ? -ENOMEM : 0;

@@ -43,10 +43,11 @@ static bool changed_by_kernel(const struct asym_thread_memory *m, const struct a
     bool widened = covers_online(seen, c->machine);
     if (widened && !asym_mask_meets(asym_masks_at(c->masks, m->set), &c->machine->online))
         return true;
-    if (seen->cpuset == m->cpuset)
-        return false;
     struct asym_mask cut = asym_mask_and(asym_masks_at(c->masks, m->asked), seen->task->cpuset);
-    return widened || asym_mask_equal(seen->task->mask, &cut);
+    if (asym_mask_equal(seen->task->mask, &cut))
+        return true;
+    /* Not only where the cpuset is another one than before: it may have been seen first with the mask as it was. */
+    return widened && (asym_mask_empty(&cut) || seen->cpuset != m->cpuset);
 }
 
 static void observe_nice(struct asym_thread_memory *m, int8_t nice, bool held_off)
@@ -71,11 +72,18 @@ static void observe_steered(struct asym_thread_memory *m, const struct asym_seen
     observe_nice(m, seen->task->nice, asym_fork_holdoff_left(seen->proc, c->now, c->settings) > 0);
     if (seen->mask == m->set) {
         m->cpuset = seen->cpuset;
+        m->doubt = 0;
     } else if (changed_by_kernel(m, seen, c)) {
         m->set = seen->mask;
         m->cpuset = seen->cpuset;
+        m->doubt = 0;
+    } else if (m->doubt != seen->mask) {
+        /* A look takes a while: the cpuset may have changed behind the one that was read. The next look tells. */
+        m->doubt = seen->mask;
     } else {
-        m->steered = m->boosted = false;
+        m->doubt = 0;
+        m->steered = false;
+        m->lost = true;
         m->hands_off = ASYM_WHY_FOREIGN;
     }
 }
@@ -103,6 +111,7 @@ void asym_memory_steered(struct asym_thread_memory *m, uint32_t mask, int8_t nic
     if (m->steered_since == 0)
         m->steered_since = now;
     m->steered = true;
+    m->doubt = 0;
     m->fits = false;
     m->set = m->asked = mask;
     m->set_nice = nice;
@@ -114,4 +123,5 @@ void asym_memory_released(struct asym_thread_memory *m)
     m->before = m->set;
     m->nice_before = m->set_nice;
     m->steered = m->boosted = false;
+    m->doubt = 0;
 }

@@ -24,6 +24,7 @@ struct asym_thread_memory {
                      later) */
     uint32_t set;      /**< what the kernel made of it: in force as far as asymd knows */
     uint32_t before;   /**< what was in force before that, and may have been inherited */
+    uint32_t doubt;    /**< found for the first time in place of set, and nobody knows yet by whom; 0: none */
     uint32_t cpuset;   /**< its cgroup's when set was in force last */
     enum asym_class class;
     enum asym_reason hands_off; /**< FOREIGN or DENIED: never again */
@@ -36,6 +37,7 @@ struct asym_thread_memory {
                 has */
     bool boosted;      /**< set_nice is in force and not its own */
     bool nice_foreign; /**< somebody else changed its nice: never touched again */
+    bool lost;         /**< somebody else has taken its mask, and the actuator is to be told */
     bool heir;         /**< inherited what was set for its creator: original is the
                   creator's, to be given back */
     bool whole;        /**< original is all that its cpuset allows */

@@ -32,8 +32,8 @@ static const struct {
     [ASYM_WHY_SP] = {"SP: %.2f s of %.2f s boost left", 2},
     [ASYM_WHY_SP_NO_ROOM] = {"SP, but %.0f of them want %.0f fast CPUs", 2},
     [ASYM_WHY_MP] = {"MP: a fast CPU to itself", 0},
-    [ASYM_WHY_MP_TURN] = {"MP: its turn, %.0f threads share %.0f fast CPUs", 2},
-    [ASYM_WHY_MP_WAITS] = {"MP: not its turn, %.0f threads share %.0f fast CPUs", 2},
+    [ASYM_WHY_MP_TURN] = {"MP: its turn, %.0f threads share the fast CPUs (%.0f)", 2},
+    [ASYM_WHY_MP_WAITS] = {"MP: not its turn, %.0f threads share the fast CPUs (%.0f)", 2},
     [ASYM_WHY_HP] = {"HP: %.1f runnable, above %.0f", 2},
     [ASYM_WHY_HP_SPARE] = {"HP: fast CPU that SP and MP leave free", 0},
     [ASYM_WHY_LOW_TLP] = {"low parallelism: %.1f runnable", 1},
@@ -46,6 +46,11 @@ static const struct {
     [ASYM_WHY_SPINNING] = {"spins at a barrier: ranks last", 0},
     [ASYM_WHY_NO_FAST] = {"none of its CPUs is fast", 0},
     [ASYM_WHY_ONLY_FAST] = {"all of its CPUs are fast", 0},
+    [ASYM_WHY_BEST_RESPONSE] = {"best response: 1 of %.0f threads at speed %.2f", 2},
+    [ASYM_WHY_PULLED] = {"pulled: load %.2f here, %.2f where it was", 2},
+    [ASYM_WHY_OWN_CPU] = {"a CPU to itself, the fastest first", 0},
+    [ASYM_WHY_BY_SPEED] = {"every CPU is busy: 1 of %.0f threads, by speed it would be %.1f", 2},
+    [ASYM_WHY_RANK] = {"priority %.0f of %.0f", 2},
 };
 
 const char *asym_reason_text(enum asym_reason reason, const double figure[2], char *buf, size_t size)

@@ -77,9 +77,9 @@ static int meet(struct asym_ledger *l, const struct asym_action *a, const struct
     if (r < 0)
         return r;
     if (!asym_ledger_same_mask(l, &allowed, &a->expect) && !asym_ledger_same_mask(l, &allowed, &a->mask))
-        return -EBUSY;
+        return -EAGAIN; /* changed since the snapshot: the next one knows */
     if (wants_nice(a) && sched->nice != a->expect_nice && sched->nice != a->nice)
-        return -EAGAIN; /* reniced since the snapshot: the next one knows */
+        return -EAGAIN;
     struct asym_ledger_entry *e = asym_ledger_add(l, &a->id);
     if (!e)
         return -ENOMEM;
@@ -105,7 +105,7 @@ static int recognise(struct asym_ledger *l, const struct asym_action *a, const s
         return r;
     if (!asym_ledger_is_set(l, e, &found) && !asym_ledger_same_mask(l, &found, &a->expect) &&
         !asym_ledger_same_mask(l, &found, &a->mask))
-        return -EBUSY;
+        return -EAGAIN; /* by the kernel for a cpuset, or by somebody else: the core tells at its next looks */
     *ret_found = found;
     return 0;
 }
@@ -172,16 +172,27 @@ static int change_nice(const struct asym_action *a, const struct asym_ledger_ent
     return asym_thread_set_nice(a->id.tid, a->nice, a->nice != e->original_nice || e->original_reset);
 }
 
+/* Both or neither: a boost where the thread was is what nobody has planned. */
+static void change_nice_back(const struct asym_ledger_entry *e)
+{
+    struct asym_thread_sched now;
+    if (asym_thread_get_sched(e->id.tid, &now) == 0 && asym_thread_is_fair(&now) && now.nice == e->set_nice)
+        asym_thread_set_nice(e->id.tid, e->before_nice, e->before_nice != e->original_nice || e->original_reset);
+}
+
 static int steer(struct asym_ledger *l, const struct asym_action *a)
 {
     struct asym_ledger_entry *e = entry_of(l, &a->id);
     if (!e)
         return -EAGAIN; /* the guard has released it since it was noted */
     int r = wants_nice(a) ? change_nice(a, e) : 0;
-    if (r >= 0)
-        r = asym_thread_set_mask(a->id.tid, &a->mask, false);
+    if (r < 0)
+        return r;
+    r = asym_thread_set_mask(a->id.tid, &a->mask, false);
     if (r >= 0)
         e->in_force = true;
+    else if (wants_nice(a))
+        change_nice_back(e);
     return r;
 }
 
@@ -194,6 +205,20 @@ static int release(struct asym_ledger *l, const struct asym_action *a)
     if (r == 0 || r == -ESRCH || r == -EBUSY)
         asym_ledger_forget(l, e);
     return r;
+}
+
+/* What it has for a mask now is not looked at: were it what asymd had set some time ago, it would be somebody's choice. */
+static int forget(struct asym_ledger *l, const struct asym_action *a)
+{
+    struct asym_stat stat;
+    struct asym_ledger_entry *e = entry_of(l, &a->id);
+    if (!e)
+        return 0;
+    int r = asym_thread_get_stat(a->id.tgid, a->id.tid, &stat);
+    if (r >= 0 && stat.start == a->id.start)
+        r = asym_ledger_give_back_nice(e);
+    asym_ledger_forget(l, e);
+    return r == -ESRCH || r == -EBUSY ? 0 : r;
 }
 
 static int repair(struct asym_ledger *l, const struct asym_action *a)
@@ -240,6 +265,8 @@ static int change(struct asym_ledger *l, const struct asym_action *a)
         return release(l, a);
     case ASYM_ACTION_REPAIR:
         return repair(l, a);
+    case ASYM_ACTION_FORGET:
+        return forget(l, a);
     }
     return -EINVAL;
 }
@@ -271,12 +298,14 @@ static int linux_apply(struct asym_actuator *actuator, const struct asym_action 
     if (n == 0)
         return 0;
     ASYM_AUTO_FREE int *errors = calloc(n, sizeof *errors);
-    int r = errors ? prepare(l, actions, n, errors) : -ENOMEM;
-    if (r < 0)
-        return r;
+    int unrecorded = errors ? prepare(l, actions, n, errors) : -ENOMEM;
     for (size_t i = 0; i < n; i++) {
+        if (unrecorded < 0 && actions[i].kind == ASYM_ACTION_STEER) {
+            ret_outcomes[i] = (struct asym_outcome){.verdict = ASYM_VERDICT_RETRY, .error = unrecorded};
+            continue;
+        }
         asym_ledger_lock(l);
-        int error = errors[i] < 0 ? errors[i] : change(l, &actions[i]);
+        int error = errors && errors[i] < 0 ? errors[i] : change(l, &actions[i]);
         if (error < 0)
             after_failure(l, &actions[i], error);
         asym_ledger_unlock(l);
@@ -286,7 +315,7 @@ static int linux_apply(struct asym_actuator *actuator, const struct asym_action 
     /* Only what needs nothing any more: that it is not written yet is made good by the next flush. */
     asym_ledger_flush(l);
     asym_ledger_unlock(l);
-    return 0;
+    return unrecorded;
 }
 
 static void linux_close(struct asym_actuator *actuator)

@@ -54,7 +54,7 @@ struct asym_births {
     pthread_mutex_t lock;
     struct asym_birth *kept, *handed;
     size_t n_kept, kept_capacity, handed_capacity;
-    bool lost;
+    bool lost, ended; /* ended: the watching thread is no more, though nobody has asked for that */
     /* Of the one reader. */
     _Alignas(struct nlmsghdr) char slots[BATCH][SLOT];
 };
@@ -259,12 +259,13 @@ static void *watch(void *arg)
         if (poll(fds, ASYM_LENGTH(fds), -1) < 0 && errno != EINTR)
             break;
         if (fds[1].revents)
-            break;
+            return NULL;
         if (fds[0].revents && receive(b, on_event, b, ROUNDS) < 0)
             break;
     }
-    /* Where it ends by itself, whoever drains scans instead. */
-    report_lost(on_event, b);
+    pthread_mutex_lock(&b->lock);
+    b->ended = true;
+    pthread_mutex_unlock(&b->lock);
     return NULL;
 }
 
@@ -307,7 +308,7 @@ int asym_births_drain(struct asym_births *b, void (*fn)(void *ctx, const struct 
     pthread_mutex_lock(&b->lock);
     struct asym_birth *events = b->kept;
     size_t n = b->n_kept, capacity = b->kept_capacity;
-    bool lost = b->lost;
+    bool lost = b->lost, ended = b->ended;
     b->kept = b->handed;
     b->kept_capacity = b->handed_capacity;
     b->n_kept = 0;
@@ -324,5 +325,5 @@ int asym_births_drain(struct asym_births *b, void (*fn)(void *ctx, const struct 
     }
     b->handed = events;
     b->handed_capacity = capacity;
-    return (int)n + lost;
+    return ended ? -EIO : (int)n + lost;
 }

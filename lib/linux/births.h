@@ -49,7 +49,7 @@ void asym_births_close(struct asym_births *b);
 int asym_births_watch(struct asym_births *b, void (*hook)(void *ctx, const struct asym_birth *event), void *ctx,
                       bool *ret_realtime);
 
-/** Call fn for every event since the last call, in order. Never blocks. Returns how many; -errno. */
+/** Call fn for every event since the last call, in order. Never blocks. Returns how many; -errno: no more will come. */
 int asym_births_drain(struct asym_births *b, void (*fn)(void *ctx, const struct asym_birth *event), void *ctx);
 
 #endif

@@ -95,14 +95,16 @@ static void release_thread(struct asym_ledger *l, struct asym_ledger_entry *e)
  */
 static void release_process(struct asym_ledger *l, int32_t tgid, int32_t first)
 {
+    const size_t before = l->n;
     struct asym_ledger_entry *e = asym_ledger_find(l, first);
     if (e && e->id.tgid == tgid)
         release_thread(l, e);
     for (size_t i = l->n; i-- > 0;)
         if (l->tgids[i] == tgid)
             release_thread(l, &l->entries[i]);
-    /* What cannot be written now is made good by the next flush. */
-    asym_ledger_write(l);
+    /* What cannot be written now is made good by the next flush. Most forks release nothing. */
+    if (l->n != before)
+        asym_ledger_write(l);
 }
 
 /*

@@ -108,6 +108,9 @@ void asym_ledger_renew_online(struct asym_ledger *l);
 /** Give the thread what it had; compares first. 0; -ESRCH gone; -EBUSY somebody else's; -errno. Keeps the entry. */
 int asym_ledger_give_back(const struct asym_ledger *l, const struct asym_ledger_entry *e);
 
+/** The nice value alone, likewise. The caller knows that the thread is the entry's. */
+int asym_ledger_give_back_nice(const struct asym_ledger_entry *e);
+
 /**
  * Is this what a thread starts with that e's gave birth to, where nobody says which thread did? By its narrow mask, or a
  * nice value that nothing resets; that it has nice 0, as those of a boosted one do, says nothing by itself.

@@ -42,7 +42,7 @@ void asym_ledger_renew_online(struct asym_ledger *l)
     l->isolated = !asym_mask_empty(&isolated);
 }
 
-static int give_back_nice(const struct asym_ledger_entry *e)
+int asym_ledger_give_back_nice(const struct asym_ledger_entry *e)
 {
     struct asym_thread_sched now;
     if (!e->boosted)
@@ -100,7 +100,7 @@ int asym_ledger_give_back(const struct asym_ledger *l, const struct asym_ledger_
         return r < 0 ? r : -ESRCH;
     r = give_back_mask(l, e);
     /* Each is given back whatever became of the other; a refusal says more than that somebody else was there. */
-    int nice = give_back_nice(e);
+    int nice = asym_ledger_give_back_nice(e);
     return r == -ESRCH || (r < 0 && r != -EBUSY) || nice == 0 ? r : nice;
 }
 

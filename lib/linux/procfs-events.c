@@ -76,5 +76,9 @@ static void take_event(void *ctx, const struct asym_birth *event)
 int asym_procfs_take_events(struct asym_procfs *p)
 {
     int r = asym_births_drain(p->config.births, take_event, p);
+    if (r < 0) {
+        p->sight.births = false;
+        p->sight.births_why = "the connection to the proc connector has ended, and /proc is scanned instead";
+    }
     return r < 0 ? r : 0;
 }

@@ -96,11 +96,17 @@ int asym_procfs_masks(struct asym_procfs *p, struct asym_process *proc, struct a
     int r = read_mask(p, proc, t);
     if (r < 0)
         return r;
-    /* Who changed it, the kernel for a cpuset or somebody else, is told by the cpuset as it is now, not a while ago. */
-    if (before && before != t->affinity && proc->cgroup_read_at < p->now) {
+    /*
+     * Who changed it, the kernel for a cpuset or somebody else, is told by the cpuset as it is now, not a while ago; and
+     * where that was read in this look already, by the next look's.
+     */
+    const bool changed = before && before != t->affinity;
+    if ((changed || proc->doubt) && proc->cgroup_read_at < p->now) {
         proc->cgroup_read_at = 0;
         asym_cgroups_expire(&p->cgroups, p->now);
+        proc->doubt = false;
     }
+    proc->doubt |= changed;
     asym_procfs_read_cgroup(p, proc);
     const struct asym_mask *cpus = asym_cgroups_cpus(&p->cgroups, proc->cpuset, p->now, &p->masks);
     if (cpus)

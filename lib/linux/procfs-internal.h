@@ -49,6 +49,7 @@ struct asym_process {
     const char *rule_name;
     uint32_t cpuset, group; /**< cgroups by number; 0: not known */
     asym_usec cgroup_read_at;
+    bool doubt;                   /* a mask has changed: what its cpuset is now has to be read */
     struct asym_pthread *threads; /**< by tid, rising */
     uint32_t n_threads;
     size_t capacity;

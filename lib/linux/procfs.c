@@ -283,6 +283,7 @@ static int set_up(struct asym_procfs *p, struct asym_error *err)
     p->uptime = config->root->live ? 0 : read_uptime(p);
     asym_cgroups_init(&p->cgroups, config->root, &config->machine->online);
     p->sight = (struct asym_sight){
+        .sampled = p->no_schedstat,
         .hidepid = has_hidepid(p),
         .births = config->births != NULL,
         .births_why = config->births_why,

@@ -21,9 +21,11 @@ struct env {
     char *before;             /* owned; NULL: was not set */
 };
 
+#define ENV_MAX 10
+
 struct env_guard {
     size_t n; /* rows changed so far */
-    struct env rows[10];
+    struct env rows[ENV_MAX];
 };
 
 static void env_restore(struct env_guard *g)
@@ -107,18 +109,11 @@ static int load_root(hwloc_topology_t t, const struct asym_root *root, struct as
     return 0;
 }
 
-static int load(const struct asym_root *root, const char *xml, hwloc_topology_t *ret, struct asym_error *err)
+/* What hwloc takes from the environment, whatever the user's says: rows for env_apply. Returns how many. */
+static size_t hwloc_env(bool live, const char *xml, const char *fsroot, struct env *ret)
 {
-    char fsroot[32] = "";
-    if (!xml)
-        snprintf(fsroot, sizeof fsroot, "/proc/self/fd/%d", root->fd);
-    bool by_fd = access(fsroot, F_OK) == 0; /* not where /proc is not mounted */
     const struct env rows[] = {
-        {"HWLOC_FSROOT",
-         xml || root->live ? NULL
-         : by_fd           ? fsroot
-                           : root->path,
-         NULL},
+        {"HWLOC_FSROOT", xml || live ? NULL : fsroot, NULL},
         /*
          * Not x86, which binds its thread to each CPU in turn to ask CPUID there, and would report this machine's for
          * a captured one; nor no_os, which makes up CPUs where sysfs shows none.
@@ -131,14 +126,27 @@ static int load(const struct asym_root *root, const char *xml, hwloc_topology_t 
         {"HWLOC_XML_VERBOSE", NULL, NULL},
         {"HWLOC_XMLFILE", NULL, NULL},
         {"HWLOC_SYNTHETIC", NULL, NULL},
-        {"HWLOC_THISSYSTEM", xml || !root->live ? "0" : NULL, NULL},
+        {"HWLOC_THISSYSTEM", xml || !live ? "0" : NULL, NULL},
         {"HWLOC_CPUKINDS_RANKING", NULL, NULL},
         {"HWLOC_CPUKINDS_MAXFREQ", NULL, NULL},
     };
+    _Static_assert(ASYM_LENGTH(rows) <= ENV_MAX, "a row each");
+    memcpy(ret, rows, sizeof rows);
+    return ASYM_LENGTH(rows);
+}
+
+static int load(const struct asym_root *root, const char *xml, hwloc_topology_t *ret, struct asym_error *err)
+{
+    char fsroot[32] = "";
+    struct env rows[ENV_MAX];
+    if (!xml)
+        snprintf(fsroot, sizeof fsroot, "/proc/self/fd/%d", root->fd);
+    /* By the descriptor, but for where /proc is not mounted. */
+    const bool by_fd = xml || access(fsroot, F_OK) == 0;
+    const size_t n = hwloc_env(!xml && root->live, xml, by_fd ? fsroot : root->path, rows);
     ASYM_CLEANUP(env_restore) struct env_guard guard = {0};
-    _Static_assert(ASYM_LENGTH(rows) <= ASYM_LENGTH(guard.rows), "a row each");
     ASYM_CLEANUP(destroy_p) hwloc_topology_t t = NULL;
-    int r = env_apply(&guard, rows, ASYM_LENGTH(rows));
+    int r = env_apply(&guard, rows, n);
     if (r == 0 && hwloc_topology_init(&t) < 0)
         r = -ENOMEM;
     if (r == 0)

@@ -13,7 +13,7 @@
 #include "base/parse.h"
 #include "profile/internal.h"
 
-static void print_section(FILE *out, const struct asym_profile *p)
+static void print_section(FILE *out, const struct asym_profile_entry *p)
 {
     char section[ASYM_PROFILE_SECTION_MAX];
     fprintf(out, "[%s]\n", asym_text_escape(p->path, strlen(p->path), section, sizeof section));
@@ -52,7 +52,7 @@ static void find_section(const char *text, size_t len, const char *path, size_t 
     *ret_to = from ? (size_t)(last - text) : len;
 }
 
-static int compose(const char *old, size_t len, const struct asym_profile *p, char **ret_text, size_t *ret_len)
+static int compose(const char *old, size_t len, const struct asym_profile_entry *p, char **ret_text, size_t *ret_len)
 {
     size_t from, to;
     FILE *out = open_memstream(ret_text, ret_len);
@@ -69,14 +69,14 @@ static int compose(const char *old, size_t len, const struct asym_profile *p, ch
 }
 
 /* What was written can be read back, and says the same: names that would be another are found out here. */
-static int check_composed(const char *file, const char *text, size_t len, const struct asym_profile *p,
+static int check_composed(const char *file, const char *text, size_t len, const struct asym_profile_entry *p,
                           struct asym_error *err)
 {
     struct asym_profiles *all;
     struct asym_error why = {""};
     if (asym_profiles_parse(file, text, len, &all, &why) < 0)
         return asym_fail(err, -EINVAL, "%.200s: this profile cannot be written down: %.700s", file, why.text);
-    const struct asym_profile *back = asym_profiles_find(all, p->path, NULL);
+    const struct asym_profile_entry *back = asym_profiles_find(all, p->path, NULL);
     bool same = back && back->n_types == p->n_types;
     for (unsigned t = 0; same && t < p->n_types; t++)
         same = asym_profile_on(back, p->types[t].name) != NULL;
@@ -119,7 +119,7 @@ static int replace(const char *file, int dir_fd, const char *text, size_t len)
     return r;
 }
 
-static int save_locked(const char *file, int dir_fd, const struct asym_profile *profile, struct asym_error *err)
+static int save_locked(const char *file, int dir_fd, const struct asym_profile_entry *profile, struct asym_error *err)
 {
     ASYM_AUTO_FREE char *old = NULL, *text = NULL;
     struct asym_profiles *all = NULL;
@@ -142,7 +142,7 @@ static int save_locked(const char *file, int dir_fd, const struct asym_profile *
     return r < 0 ? asym_fail(err, r, "%.200s: %s", file, strerror(-r)) : 0;
 }
 
-int asym_profiles_save(const char *file, const struct asym_profile *profile, struct asym_error *err)
+int asym_profiles_save(const char *file, const struct asym_profile_entry *profile, struct asym_error *err)
 {
     char real[PATH_MAX], parent[PATH_MAX];
     /* A link stays one, and what it leads to is replaced. */

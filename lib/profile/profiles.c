@@ -20,8 +20,8 @@
 #define FILE_MAX_ (16 * 1024 * 1024)
 
 struct asym_profiles {
-    struct asym_profile *items; /* by path, which is owned */
-    unsigned *lines;            /* of the sections */
+    struct asym_profile_entry *items; /* by path, which is owned */
+    unsigned *lines;                  /* of the sections */
     size_t n, capacity;
 };
 
@@ -103,7 +103,7 @@ static int add_profile(struct asym_profiles *p, const char *path, unsigned line)
 {
     if (p->n == p->capacity) {
         size_t capacity = p->capacity ? 2 * p->capacity : 16;
-        struct asym_profile *items = reallocarray(p->items, capacity, sizeof *items);
+        struct asym_profile_entry *items = reallocarray(p->items, capacity, sizeof *items);
         if (items)
             p->items = items;
         unsigned *lines = items ? reallocarray(p->lines, capacity, sizeof *lines) : NULL;
@@ -116,7 +116,7 @@ static int add_profile(struct asym_profiles *p, const char *path, unsigned line)
     if (!copy)
         return -ENOMEM;
     p->lines[p->n] = line;
-    p->items[p->n++] = (struct asym_profile){.path = copy};
+    p->items[p->n++] = (struct asym_profile_entry){.path = copy};
     return 0;
 }
 
@@ -169,7 +169,7 @@ static char *read_line(char *buf, int size, void *stream)
     return buf;
 }
 
-static int take_build_id(struct load *l, struct asym_profile *p, const char *value)
+static int take_build_id(struct load *l, struct asym_profile_entry *p, const char *value)
 {
     const size_t n = strlen(value);
     if (*p->build_id)
@@ -193,7 +193,7 @@ static bool is_name(const char *name)
     return true;
 }
 
-static struct asym_profile_type *type_of(struct asym_profile *p, const char *name)
+static struct asym_profile_type *type_of(struct asym_profile_entry *p, const char *name)
 {
     for (unsigned t = 0; t < p->n_types; t++)
         if (strcmp(p->types[t].name, name) == 0)
@@ -206,7 +206,7 @@ static struct asym_profile_type *type_of(struct asym_profile *p, const char *nam
     return type;
 }
 
-static int take_figure(struct load *l, struct asym_profile *p, bool is_ips, const char *name, const char *value)
+static int take_figure(struct load *l, struct asym_profile_entry *p, bool is_ips, const char *name, const char *value)
 {
     double figure;
     if (!is_name(name))
@@ -232,7 +232,7 @@ static int take(void *user, const char *section, const char *name, const char *v
         return 0;
     if (l->p->n == 0)
         return fail_at(l, -EINVAL, "a key before the first [PATH]");
-    struct asym_profile *p = &l->p->items[l->p->n - 1];
+    struct asym_profile_entry *p = &l->p->items[l->p->n - 1];
     if (strcmp(name, "build_id") == 0)
         return take_build_id(l, p, value);
     if (strncmp(name, "ips.", 4) == 0)
@@ -244,14 +244,14 @@ static int take(void *user, const char *section, const char *name, const char *v
 
 static int compare_profiles(const void *a, const void *b)
 {
-    return strcmp(((const struct asym_profile *)a)->path, ((const struct asym_profile *)b)->path);
+    return strcmp(((const struct asym_profile_entry *)a)->path, ((const struct asym_profile_entry *)b)->path);
 }
 
 /* Before they are sorted, so that the lines still belong to them. */
 static int check_twice(struct load *l)
 {
     const struct asym_profiles *p = l->p;
-    ASYM_AUTO_FREE struct asym_profile *sorted = calloc(p->n + 1, sizeof *sorted);
+    ASYM_AUTO_FREE struct asym_profile_entry *sorted = calloc(p->n + 1, sizeof *sorted);
     const char *twice = NULL;
     if (!sorted)
         return asym_fail(l->err, -ENOMEM, "%.200s: no memory", l->file);
@@ -341,25 +341,38 @@ void asym_profiles_free(struct asym_profiles *p)
     free(p);
 }
 
-const struct asym_profile *asym_profiles_at(const struct asym_profiles *p, size_t i)
+const struct asym_profile_entry *asym_profiles_at(const struct asym_profiles *p, size_t i)
 {
     return i < p->n ? &p->items[i] : NULL;
 }
 
-const struct asym_profile *asym_profiles_find(const struct asym_profiles *p, const char *path, const char *build_id)
+const struct asym_profile_entry *asym_profiles_find(const struct asym_profiles *p, const char *path,
+                                                    const char *build_id)
 {
-    const struct asym_profile wanted = {.path = path};
-    const struct asym_profile *found = p->n > 0 ? bsearch(&wanted, p->items, p->n, sizeof *p->items, compare_profiles)
-                                                : NULL;
+    const struct asym_profile_entry wanted = {.path = path};
+    const struct asym_profile_entry *found = p->n > 0
+                                                 ? bsearch(&wanted, p->items, p->n, sizeof *p->items, compare_profiles)
+                                                 : NULL;
     if (found && build_id && *build_id && *found->build_id && strcmp(found->build_id, build_id) != 0)
         return NULL;
     return found;
 }
 
-const struct asym_profile_type *asym_profile_on(const struct asym_profile *profile, const char *type)
+const struct asym_profile_type *asym_profile_on(const struct asym_profile_entry *profile, const char *type)
 {
     for (unsigned t = 0; t < profile->n_types; t++)
         if (strcmp(profile->types[t].name, type) == 0)
             return &profile->types[t];
     return NULL;
+}
+
+struct asym_profile asym_profile_of(const struct asym_profile_entry *profile, const struct asym_machine *m)
+{
+    struct asym_profile ret;
+    for (unsigned t = 0; t < ASYM_MAX_TYPES; t++) {
+        const struct asym_profile_type *type = t < m->n_types ? asym_profile_on(profile, m->types[t].name) : NULL;
+        ret.ips[t] = type ? type->ips : 0;
+        ret.mpki[t] = type ? type->mpki : -1;
+    }
+    return ret;
 }

@@ -17,6 +17,7 @@
 
 #include <asym/error.h>
 #include <asym/machine.h>
+#include <asym/snapshot.h>
 
 #include "profile/build-id.h"
 
@@ -26,7 +27,7 @@ struct asym_profile_type {
     double mpki;   /**< misses of the last-level cache per 1000 instructions; below 0: not known */
 };
 
-struct asym_profile {
+struct asym_profile_entry {
     const char *path;                 /**< absolute; borrowed */
     char build_id[ASYM_BUILD_ID_MAX]; /**< lower-case hexadecimal digits; "": not known */
     unsigned n_types;
@@ -43,16 +44,20 @@ int asym_profiles_load(const char *file, struct asym_profiles **ret, struct asym
 void asym_profiles_free(struct asym_profiles *p);
 
 /** NULL behind the last; by path. */
-const struct asym_profile *asym_profiles_at(const struct asym_profiles *p, size_t i);
+const struct asym_profile_entry *asym_profiles_at(const struct asym_profiles *p, size_t i);
 
 /**
  * The profile of this executable; NULL: there is none, or it is of another build. build_id NULL or "", or not known to the
  * profile: the path decides alone.
  */
-const struct asym_profile *asym_profiles_find(const struct asym_profiles *p, const char *path, const char *build_id);
+const struct asym_profile_entry *asym_profiles_find(const struct asym_profiles *p, const char *path,
+                                                    const char *build_id);
 
 /** What it has for the core type of that name; NULL: nothing. */
-const struct asym_profile_type *asym_profile_on(const struct asym_profile *profile, const char *type);
+const struct asym_profile_type *asym_profile_on(const struct asym_profile_entry *profile, const char *type);
+
+/** The same by the machine's types, as snapshots have it: what was measured on types of other names is left out. */
+struct asym_profile asym_profile_of(const struct asym_profile_entry *profile, const struct asym_machine *m);
 
 /**
  * Put the profile into the file, in place of the section of its path or else at the end; the rest stays as it is, comments
@@ -60,6 +65,6 @@ const struct asym_profile_type *asym_profile_on(const struct asym_profile *profi
  * Returns 0; -EINVAL: the profile cannot be written down, or the file is not one of profiles (as asym_profiles_load says it);
  * -errno; with err each, and the file unchanged.
  */
-int asym_profiles_save(const char *file, const struct asym_profile *profile, struct asym_error *err);
+int asym_profiles_save(const char *file, const struct asym_profile_entry *profile, struct asym_error *err);
 
 #endif

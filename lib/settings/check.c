@@ -17,7 +17,7 @@ static int refuse(const struct asym_settings *s, const char *section, const char
 {
     char shown[128];
     return asym_fail(err, -EINVAL, "%.200s: %s.%s: '%s' is not accepted; accepted is %s",
-                     asym_row_origin(s, section, key), section, key,
+                     asym_settings_origin(s, section, key), section, key,
                      asym_text_escape(value, strlen(value), shown, sizeof shown), accepted);
 }
 
@@ -36,7 +36,8 @@ static int check_policy(const struct asym_settings *s, struct asym_error *err)
                                      asym_policy_at(i)->name);
     }
     return asym_fail(err, -EINVAL, "%.200s: asymd.policy: there is no policy '%s'%s; accepted are %s",
-                     asym_row_origin(s, "asymd", "policy"), asym_text_escape(name, strlen(name), shown, sizeof shown),
+                     asym_settings_origin(s, "asymd", "policy"),
+                     asym_text_escape(name, strlen(name), shown, sizeof shown),
                      asym_nearest_hint(&n, hint, sizeof hint), list);
 }
 

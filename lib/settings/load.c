@@ -27,11 +27,14 @@ struct load {
     bool rule;                     /* it is the newest rule */
     unsigned *seen;                /* by row: line that gave it in this file */
     bool failed;
+    bool salvage; /* what is wrong is left out */
     struct asym_error *err;
 };
 
 static int fail_at(struct load *l, const char *what)
 {
+    if (l->salvage)
+        return 0;
     if (!l->failed)
         asym_fail(l->err, -EINVAL, "%.200s:%u: %.800s", l->path, l->line, what);
     l->failed = true;
@@ -88,8 +91,10 @@ static int rule_name(const char *section, char *buf)
 static int enter_section(struct load *l, const char *line, size_t n)
 {
     struct asym_error why = {""};
-    char name[ASYM_RULE_NAME_MAX + 2], origin[256];
+    char name[ASYM_RULE_NAME_MAX + 2], origin[256], section[SECTION_MAX + 1];
     const char *close = memchr(line, ']', n);
+    l->section[0] = '\0';
+    l->rule = false;
     if (!close)
         return fail_at(l, "the section has no ']'");
     if (close != line + n - 1)
@@ -99,14 +104,17 @@ static int enter_section(struct load *l, const char *line, size_t n)
     trim(&inside, &n);
     if (n > SECTION_MAX)
         return fail_at(l, "the section's name is longer than 48 bytes");
-    snprintf(l->section, sizeof l->section, "%.*s", (int)n, inside);
-    int r = rule_name(l->section, name);
-    l->rule = r > 0;
-    if (r < 0)
+    snprintf(section, sizeof section, "%.*s", (int)n, inside);
+    int rule = rule_name(section, name);
+    if (rule < 0)
         return fail_at(l, "a rule needs a name; accepted is [rule \"NAME\"]");
     snprintf(origin, sizeof origin, "%.200s:%u", l->path, l->line);
-    r = l->rule ? asym_rules_add(l->s->rules, name, origin, &why) : asym_section_check(l->s, l->section, &why);
-    return r < 0 ? fail_at(l, why.text) : 1;
+    int r = rule ? asym_rules_add(l->s->rules, name, origin, &why) : asym_section_check(l->s, section, &why);
+    if (r < 0)
+        return fail_at(l, why.text);
+    l->rule = rule > 0;
+    memcpy(l->section, section, sizeof section);
+    return 1;
 }
 
 static bool is_text(const char *line, size_t n)
@@ -129,13 +137,23 @@ static bool next_line(struct load *l, const char **ret_line, size_t *ret_n)
     trim(&line, &n);
     if (!is_text(line, n)) {
         fail_at(l, "binary data; accepted is text");
-        return false;
+        *ret_n = 0;
+        return l->salvage;
     }
     n = without_comment(line, n);
     trim(&line, &n);
     *ret_line = line;
     *ret_n = n;
     return true;
+}
+
+static bool is_good(struct load *l, const char *line, size_t n, size_t size)
+{
+    if (n > LINE_MAX_ || n + 2 > size)
+        return fail_at(l, "the line is too long; accepted are 190 bytes");
+    if (line[0] == '[')
+        return enter_section(l, line, n);
+    return memchr(line, '=', n) || memchr(line, ':', n) || fail_at(l, "neither [section] nor KEY = VALUE");
 }
 
 /*
@@ -150,16 +168,7 @@ static char *read_line(char *buf, int size, void *stream)
     do {
         if (!next_line(l, &line, &n))
             return NULL;
-    } while (n == 0);
-    int good = 1;
-    if (n > LINE_MAX_ || n + 2 > (size_t)size)
-        good = fail_at(l, "the line is too long; accepted are 190 bytes");
-    else if (line[0] == '[')
-        good = enter_section(l, line, n);
-    else if (!memchr(line, '=', n) && !memchr(line, ':', n))
-        good = fail_at(l, "neither [section] nor KEY = VALUE");
-    if (!good)
-        return NULL;
+    } while (n == 0 || !is_good(l, line, n, (size_t)size));
     memcpy(buf, line, n);
     memcpy(buf + n, "\n", 2);
     return buf;
@@ -315,4 +324,16 @@ int asym_settings_load_all(struct asym_settings *s, const char *path, bool requi
         asym_settings_swap(s, copy);
     asym_settings_free(copy);
     return r;
+}
+
+void asym_settings_salvage(struct asym_settings *s, const char *path)
+{
+    struct asym_error said = {""};
+    ASYM_AUTO_FREE char *text = NULL;
+    ASYM_AUTO_FREE unsigned *seen = calloc(s->priv->n_rows + 1, sizeof *seen);
+    size_t len = 0;
+    if (!seen || read_file(path, &text, &len, &said) < 0)
+        return;
+    struct load l = {.s = s, .path = path, .at = text, .end = text + len, .seen = seen, .salvage = true, .err = &said};
+    parse(&l);
 }

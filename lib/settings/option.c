@@ -123,51 +123,76 @@ static bool in_range(const struct asym_option *row, double x)
     return x >= row->min && x <= row->max;
 }
 
+static int take_whole(const struct asym_option *row, const char *value, int64_t *ret)
+{
+    return asym_parse_i64(value, strlen(value), ret) == 0 && in_range(row, (double)*ret) ? 0 : -EINVAL;
+}
+
+/* The rows whose "auto" is a value of their type that no text gives. */
+static void take_auto(const struct asym_option *row, void *field)
+{
+    if (row->type == ASYM_OPTION_COUNT)
+        *(unsigned *)field = UINT_MAX;
+    else if (row->type == ASYM_OPTION_NUMBER)
+        *(double *)field = (double)NAN;
+    else
+        *(int *)field = -1;
+}
+
+static int take_value(const struct asym_option *row, void *field, const char *value)
+{
+    const size_t len = strlen(value);
+    int64_t whole = 0;
+    double number = 0;
+    asym_usec duration = 0;
+    int r = -EINVAL;
+    switch (row->type) {
+    case ASYM_OPTION_BOOL:
+        return asym_parse_bool(value, len, field);
+    case ASYM_OPTION_COUNT:
+        r = take_whole(row, value, &whole);
+        if (r == 0)
+            *(unsigned *)field = (unsigned)whole;
+        return r;
+    case ASYM_OPTION_NICE:
+        r = take_whole(row, value, &whole);
+        if (r == 0)
+            *(int *)field = (int)whole;
+        return r;
+    case ASYM_OPTION_NUMBER:
+        r = asym_parse_number(value, len, &number) == 0 && in_range(row, number) ? 0 : -EINVAL;
+        if (r == 0)
+            *(double *)field = number;
+        return r;
+    case ASYM_OPTION_DURATION:
+        r = asym_parse_duration(value, len, &duration) == 0 && in_range(row, (double)duration) ? 0 : -EINVAL;
+        if (r == 0)
+            *(asym_usec *)field = duration;
+        return r;
+    case ASYM_OPTION_CPUS:
+        return asym_mask_parse_list(value, len, field);
+    case ASYM_OPTION_ENUM:
+        r = find_value(row, value);
+        if (r >= 0)
+            *(int *)field = r;
+        return r < 0 ? -EINVAL : 0;
+    case ASYM_OPTION_TEXT:
+        break;
+    }
+    return r;
+}
+
 int asym_option_parse(const struct asym_option *row, const char *section, void *base, const char *value,
                       struct asym_error *err)
 {
     void *field = (char *)base + row->offset;
-    size_t len = strlen(value);
-    bool automatic = row->allow_auto && strcmp(value, "auto") == 0;
-    int64_t whole;
-    double number;
-    asym_usec duration;
-    int found;
-    switch (row->type) {
-    case ASYM_OPTION_BOOL:
-        return asym_parse_bool(value, len, field) < 0 ? refuse(row, section, value, err) : 0;
-    case ASYM_OPTION_COUNT:
-        if (!automatic && (asym_parse_i64(value, len, &whole) < 0 || !in_range(row, (double)whole)))
-            return refuse(row, section, value, err);
-        *(unsigned *)field = automatic ? UINT_MAX : (unsigned)whole;
-        return 0;
-    case ASYM_OPTION_NICE:
-        if (asym_parse_i64(value, len, &whole) < 0 || !in_range(row, (double)whole))
-            return refuse(row, section, value, err);
-        *(int *)field = (int)whole;
-        return 0;
-    case ASYM_OPTION_NUMBER:
-        if (!automatic && (asym_parse_number(value, len, &number) < 0 || !in_range(row, number)))
-            return refuse(row, section, value, err);
-        *(double *)field = automatic ? (double)NAN : number;
-        return 0;
-    case ASYM_OPTION_DURATION:
-        if (asym_parse_duration(value, len, &duration) < 0 || !in_range(row, (double)duration))
-            return refuse(row, section, value, err);
-        *(asym_usec *)field = duration;
-        return 0;
-    case ASYM_OPTION_CPUS:
-        return asym_mask_parse_list(value, len, field) < 0 ? refuse(row, section, value, err) : 0;
-    case ASYM_OPTION_ENUM:
-        found = find_value(row, value);
-        if (found < 0 && !automatic)
-            return refuse(row, section, value, err);
-        *(int *)field = found;
-        return 0;
-    case ASYM_OPTION_TEXT:
+    if (row->type == ASYM_OPTION_TEXT)
         return take_text(row, section, field, value, err);
+    if (row->allow_auto && strcmp(value, "auto") == 0) {
+        take_auto(row, field);
+        return 0;
     }
-    return -EINVAL;
+    return take_value(row, field, value) < 0 ? refuse(row, section, value, err) : 0;
 }
 
 /* The fewest decimals that are read back as the same number: no exponent, which asym_parse_number does not take. */

@@ -32,7 +32,7 @@ bool asym_row_at(const struct asym_settings *s, size_t i, struct asym_row *ret)
     return false;
 }
 
-const char *asym_row_origin(const struct asym_settings *s, const char *section, const char *key)
+const char *asym_settings_origin(const struct asym_settings *s, const char *section, const char *key)
 {
     struct asym_row row;
     for (size_t i = 0; asym_row_at(s, i, &row); i++)

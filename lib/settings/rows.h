@@ -17,9 +17,6 @@ struct asym_row {
 /** Row i of s; false behind the last. */
 bool asym_row_at(const struct asym_settings *s, size_t i, struct asym_row *ret);
 
-/** Where the value of that row came from: "FILE:LINE", "--set", "default". Owned by s. */
-const char *asym_row_origin(const struct asym_settings *s, const char *section, const char *key);
-
 /** 0 when there is such a section (rules are not asked for here); -EINVAL with err, without a place. */
 int asym_section_check(const struct asym_settings *s, const char *section, struct asym_error *err);
 

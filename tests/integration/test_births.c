@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The proc connector itself: subscribing, other subscribers, overflow, and where it cannot be had. */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -136,6 +138,38 @@ static void a_watched_event_comes_to_the_hook_and_to_the_drain(void **state)
 }
 
 /* More than the socket's buffer holds: 8 MiB are about 10,000 events, and a thread is two. */
+static int connector(void)
+{
+    for (int fd = 3; fd < 100; fd++) {
+        int domain = 0;
+        socklen_t size = sizeof domain;
+        if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_NETLINK)
+            return fd;
+    }
+    return -1;
+}
+
+/* Its socket is taken away from the watching thread: what else could break it is not at hand. */
+static void a_connection_that_ends_is_told_at_every_drain(void **state)
+{
+    (void)state;
+    struct tally hooked = {.parent = (int32_t)getpid()};
+    struct asym_births *b = open_it();
+    bool realtime;
+    int r = 0, fd = connector(), null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0 && null >= 0);
+    assert_int_equal(asym_births_watch(b, count_hook, &hooked, &realtime), 0);
+    assert_int_equal(dup2(null, fd), fd);
+    for (double end = asym_live_now() + 5; r >= 0 && asym_live_now() < end; asym_live_sleep(0.001)) {
+        run_true();
+        r = asym_births_drain(b, count, &hooked);
+    }
+    assert_int_equal(r, -EIO);
+    assert_int_equal(asym_births_drain(b, count, &hooked), -EIO);
+    asym_births_close(b);
+    close(null);
+}
+
 static void a_storm_that_overflows_ends_in_lost_and_goes_on(void **state)
 {
     (void)state;
@@ -233,6 +267,7 @@ int main(void)
         cmocka_unit_test(a_life_is_told_in_order_and_by_the_monotonic_clock),
         cmocka_unit_test(another_subscriber_neither_disturbs_nor_ends_it),
         cmocka_unit_test(a_watched_event_comes_to_the_hook_and_to_the_drain),
+        cmocka_unit_test(a_connection_that_ends_is_told_at_every_drain),
         cmocka_unit_test(a_storm_that_overflows_ends_in_lost_and_goes_on),
         cmocka_unit_test(what_is_kept_is_bounded),
         cmocka_unit_test(where_it_cannot_be_had_it_says_why),

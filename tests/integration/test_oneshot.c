@@ -125,6 +125,34 @@ static void on_one_cpu_it_says_that_all_are_alike(void **state)
     tree_remove(&t);
 }
 
+static int steer_once(pid_t load, char *text, size_t size)
+{
+    char pid[32], state[128];
+    const char *const argv[] = {ASYM_SERVICE, "--once", state, "--slow=1", "--duration=300ms", pid, NULL};
+    snprintf(pid, sizeof pid, "--pid=%d", (int)load);
+    snprintf(state, sizeof state, "--set=asymd.state_dir=%s", asym_service_dir());
+    return asym_live_run(argv, text, size);
+}
+
+/* What the first has set would look to the second like the threads' own choice. */
+static void a_second_once_plans_as_if_there_had_been_no_first(void **state)
+{
+    (void)state;
+    char text[4096];
+    int cpus = asym_live_cpus();
+    pid_t load = asym_service_spin("3");
+    asym_live_sleep(1.0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(steer_once(load, text, sizeof text), 0);
+        assert_non_null(strstr(text, "steered 3 of 3 threads"));
+        assert_true(!!strstr(text, "left by an earlier asymd: restored 3 threads") == (i > 0));
+        assert_int_equal(asym_live_narrow_threads(load, cpus), 3);
+    }
+    assert_int_equal(asym_service_restore(text, sizeof text), 0);
+    assert_int_equal(asym_live_narrow_threads(load, cpus), 0);
+    asym_live_end(load, SIGKILL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -133,6 +161,7 @@ int main(void)
         ROW(under_hidepid_it_says_that_others_are_not_seen),
         ROW(want_of_descriptors_is_said),
         ROW(twenty_thousand_threads_are_all_seen),
+        ROW(a_second_once_plans_as_if_there_had_been_no_first),
         ROW(on_one_cpu_it_says_that_all_are_alike),
     };
     snprintf(asymd, sizeof asymd, "%s/daemon/asymd", ASYM_TEST_BIN);

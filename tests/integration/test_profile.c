@@ -373,7 +373,7 @@ static void figures_of_each_type_come_from_its_own_run(void **state)
         asym_mask_format_list(&job.machine->types[t].cpus, list[t], sizeof list[t]);
     snprintf(wanted, sizeof wanted, "Cpus_allowed_list:\t%.20s\nCpus_allowed_list:\t%.20s\n", list[0], list[1]);
     assert_string_equal(said(f), wanted);
-    const struct asym_profile *p = &result.profile;
+    const struct asym_profile_entry *p = &result.profile;
     assert_int_equal(p->n_types, 2);
     assert_string_equal(p->types[0].name, job.machine->types[0].name);
     assert_true(near(p->types[0].ips, 4e9) && near(p->types[0].mpki, 0.5) && near(result.on_cpu[0], 2));

@@ -170,6 +170,56 @@ static void a_good_file_is_in_force_at_once(void **state)
     asym_live_end(load, SIGKILL);
 }
 
+static pid_t leave_steered(int cpus)
+{
+    write_config("[asymd]\npolicy = pa\n");
+    pid_t load = asym_service_spin("4"), asymd = start_asymd(load);
+    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, 10));
+    asym_live_end(asymd, SIGKILL);
+    assert_true(asym_live_narrow_threads(load, cpus) == 4);
+    return load;
+}
+
+/* Also what the bad file itself says about where to look is taken, if it can be read. */
+static void restore_puts_back_whatever_the_configuration_is_like(void **state)
+{
+    (void)state;
+    char text[4096], bad[512];
+    int cpus = asym_live_cpus();
+    pid_t load = leave_steered(cpus);
+    snprintf(bad, sizeof bad, "junk\n[asmyd]\nx = 1\n[asymd]\npolcy = pa\nstate_dir = %s\ninterval = never\n",
+             asym_service_dir());
+    write_config(bad);
+    const char *const argv[] = {ASYM_SERVICE, "--restore", config_option, NULL};
+    assert_int_equal(asym_live_run(argv, text, sizeof text), 0);
+    assert_non_null(strstr(text, "asymd.conf:1: "));
+    assert_non_null(strstr(text, "restored 4 threads"));
+    assert_true(whole_threads(load, cpus));
+    asym_live_end(load, SIGKILL);
+}
+
+static void a_start_that_fails_puts_back_what_was_left(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *config;
+        const char *option;
+    } bad[] = {
+        {"[asymd]\npolcy = pa\n", "--set=asymd.policy=pa"},
+        {"", "--set=asymmetry.slow=0-9999"},
+        {"", "--slow=0-1023"},
+    };
+    int cpus = asym_live_cpus();
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        pid_t load = leave_steered(cpus);
+        write_config(bad[i].config);
+        const char *const more[] = {config_option, bad[i].option, NULL};
+        assert_int_equal(asym_live_wait(asym_service_start(load, more)), 2);
+        assert_true(whole_threads(load, cpus));
+        asym_live_end(load, SIGKILL);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -178,6 +228,8 @@ int main(void)
         ROW(the_watchdog_is_fed_while_it_looks_and_not_while_it_hangs),
         ROW(bad_files_leave_the_running_configuration_in_force),
         ROW(a_good_file_is_in_force_at_once),
+        ROW(restore_puts_back_whatever_the_configuration_is_like),
+        ROW(a_start_that_fails_puts_back_what_was_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,6 @@
  * threads that come and go between kills. Steers only what it started itself. Takes two CPUs; fails in words on one.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -19,7 +18,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,6 +28,7 @@
 #include "linux/actuator.h"
 #include "linux/ledger.h"
 #include "linux/thread.h"
+#include "support/cgroup.h"
 #include "support/live.h"
 
 #define SLOTS 220
@@ -149,49 +148,6 @@ static struct asym_restore_report restore_anew(void)
     return report;
 }
 
-static void write_file(const char *path, const char *text)
-{
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
-        fail_msg("%s: cannot write '%s': %s", path, text, strerror(errno));
-    close(fd);
-}
-
-/* A cpuset of our own with both CPUs, made as this machine makes them; false where it makes none. */
-static bool make_cpuset(char *path, size_t size, const char *cpus)
-{
-    char file[160];
-    bool v1 = access("/sys/fs/cgroup/cpuset/cpuset.cpus", R_OK) == 0;
-    snprintf(path, size, "/sys/fs/cgroup/%sasymd-test-%d", v1 ? "cpuset/" : "", (int)getpid());
-    if (mkdir(path, 0755) < 0)
-        return false;
-    snprintf(file, sizeof file, "%s/cpuset.cpus", path);
-    if (access(file, W_OK) < 0) {
-        rmdir(path);
-        return false;
-    }
-    write_file(file, cpus);
-    snprintf(file, sizeof file, "%s/cpuset.mems", path);
-    if (v1)
-        write_file(file, "0");
-    return true;
-}
-
-static void set_cpuset(const char *path, const char *cpus)
-{
-    char file[160];
-    snprintf(file, sizeof file, "%s/cpuset.cpus", path);
-    write_file(file, cpus);
-}
-
-static void join_cpuset(const char *path, pid_t pid)
-{
-    char file[160], text[16];
-    snprintf(file, sizeof file, "%s/cgroup.procs", path);
-    snprintf(text, sizeof text, "%d", (int)pid);
-    write_file(file, text);
-}
-
 /*
  * Item 3. The kernel cuts what was set to the cpuset, which makes it neither what was set nor what was there: it is
  * asymd's all the same, and what is given back grows with the cpuset.
@@ -199,35 +155,40 @@ static void join_cpuset(const char *path, pid_t pid)
 static void a_cpuset_that_changes_leaves_nobody_pinned(void **state)
 {
     (void)state;
-    char path[128], both[32], one[16], other[16];
+    char both[32], one[16], other[16];
     snprintf(both, sizeof both, "%d,%d", asym_mask_next(&first, 0), asym_mask_next(&last, 0));
     snprintf(one, sizeof one, "%d", asym_mask_next(&first, 0));
     snprintf(other, sizeof other, "%d", asym_mask_next(&last, 0));
-    if (!make_cpuset(path, sizeof path, both))
-        fail_msg("no cpuset can be made: this test needs root, and cgroups that may be written");
+    asym_cpuset_make(both);
     const struct asym_mask pair = asym_mask_or(&first, &last);
     pid_t pid = start(sleep_on);
-    join_cpuset(path, pid);
+    asym_cpuset_join(pid);
     open_ledger();
     assert_int_equal(steer(pid, pid, &pair, &first, 0, 0), 0);
-    set_cpuset(path, other);
+    asym_cpuset_set(other);
     assert_true(has(pid, &last));
     const struct asym_restore_report report = restore_anew();
     assert_int_equal(report.restored, 1);
     assert_true(has(pid, &last)); /* never out of the cpuset, */
-    set_cpuset(path, both);
+    asym_cpuset_set(both);
     assert_true(has(pid, &pair)); /* and with it again when it grows */
     /* Steered to what the cpuset does not have: refused by the kernel, and nothing kept. */
-    set_cpuset(path, one);
+    asym_cpuset_set(one);
     assert_int_equal(steer(pid, pid, &first, &last, 0, 0), -EINVAL);
     assert_int_equal(asym_ledger_count(ledger), 0);
     assert_true(has(pid, &first));
-    set_cpuset(path, both);
+    asym_cpuset_set(both);
+    assert_true(has(pid, &pair));
+    /* A boost without its mask is what nobody has planned. */
+    assert_int_equal(steer(pid, pid, &pair, &first, 0, 0), 0);
+    asym_cpuset_set(one);
+    assert_int_equal(steer(pid, pid, &first, &last, 0, -5), -EINVAL);
+    assert_int_equal(getpriority(PRIO_PROCESS, (id_t)pid), 0);
+    asym_cpuset_set(both);
+    assert_int_equal(restore_anew().restored, 1);
     assert_true(has(pid, &pair));
     asym_live_end(pid, SIGKILL);
-    for (double end = asym_live_now() + 5; rmdir(path) < 0 && asym_live_now() < end;)
-        asym_live_sleep(0.01);
-    assert_int_equal(access(path, F_OK), -1);
+    asym_cpuset_remove();
 }
 
 static void leave_an_orphan(void)

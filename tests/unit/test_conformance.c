@@ -229,12 +229,18 @@ static void check_fast_busy(struct run *r)
     }
 }
 
+/* Where threads weigh what their nice value says, few heavy ones stand against many light ones. */
+static bool counts_threads(const struct asym_policy *policy)
+{
+    return strcmp(policy->name, "response-time") != 0;
+}
+
 /* Claimed CPUs are held by one thread each whatever the others carry. */
 static void check_spread(struct run *r)
 {
     unsigned loads[ASYM_MAX_CPUS];
     struct asym_mask claimed = {0};
-    if (!r->uniform)
+    if (!r->uniform || !counts_threads(r->policy))
         return;
     count_loads(r->plan, loads);
     size_t steered = 0;

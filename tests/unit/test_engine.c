@@ -178,9 +178,18 @@ static void a_mask_set_by_somebody_else_is_never_fought(void **state)
         world_init(&w);
         struct world_thread *t = steered(&w);
         t->mask = world_cpus(masks[i]);
+        world_step(&w, TICK); /* it may be a cpuset that is on its way */
+        assert_int_equal(w.n, 0);
+        assert_int_equal(world_planned(&w, 100)->reason, ASYM_WHY_NEXT_SWAP);
         for (int k = 0; k < 3; k++) {
             world_step(&w, TICK);
-            assert_int_equal(w.n, 0);
+            /* The actuator is told, until it has forgotten the thread. */
+            assert_int_equal(w.n, k < 2);
+            if (k < 2) {
+                assert_int_equal(w.actions[0].kind, ASYM_ACTION_FORGET);
+                world_assert_mask(&t->mask, masks[i]);
+                world_answer(&w, k ? ASYM_VERDICT_DONE : ASYM_VERDICT_RETRY, k ? 0 : -EAGAIN);
+            }
             assert_int_equal(world_planned(&w, 100)->reason, ASYM_WHY_FOREIGN);
         }
         t->mask = world_cpus("0-7"); /* not even when it has put it back */
@@ -472,6 +481,48 @@ static void a_cpuset_change_that_cuts_a_mask_is_not_foreign(void **state)
     assert_released(w, t, ASYM_WHY_RULE_IGNORE);
 }
 
+static void a_boost_does_not_outlast_a_mask_that_somebody_else_has_set(void **state)
+{
+    struct world *w = *state;
+    w->orders.of[100].delta = -5;
+    struct world_thread *t = steered(w);
+    assert_int_equal(t->task.nice, -5);
+    t->mask = world_cpus("0-3");
+    world_run(w, TICK);
+    world_run(w, TICK);
+    world_assert_mask(&t->mask, "0-3");
+    assert_int_equal(t->task.nice, 0);
+    world_step(w, TICK);
+    assert_int_equal(w->n, 0);
+}
+
+/* Between the two files that tell of it: the cpuset first seen with the mask as it was. */
+static void a_cpuset_seen_before_the_mask_follows_is_not_foreign(void **state)
+{
+    struct world *w = *state;
+    struct world_thread *t = steered(w);
+    t->cpuset = world_cpus("0-3");
+    world_order(w, 100, 2, false);
+    world_step(w, TICK);
+    t->mask = world_cpus("0-3");
+    world_step(w, TICK);
+    assert_int_equal(world_planned(w, 100)->target, 2);
+}
+
+/* The other way round: within one look the cpuset was read for another thread before it changed. */
+static void a_mask_seen_before_its_cpuset_follows_is_not_foreign(void **state)
+{
+    struct world *w = *state;
+    struct world_thread *t = steered(w);
+    t->mask = world_cpus("0-3");
+    world_order(w, 100, 2, false);
+    world_step(w, TICK);
+    assert_int_equal(w->n, 0);
+    t->cpuset = world_cpus("0-3");
+    world_step(w, TICK);
+    assert_int_equal(world_planned(w, 100)->target, 2);
+}
+
 static void the_last_of_its_cpus_going_offline_is_not_foreign(void **state)
 {
     struct world *w = *state;
@@ -485,6 +536,7 @@ static void the_last_of_its_cpus_going_offline_is_not_foreign(void **state)
     assert_int_equal(world_planned(w, 100)->target, 2);
     /* but a mask that the kernel would not have made is */
     t->mask = world_cpus("1");
+    world_step(w, TICK);
     world_step(w, TICK);
     assert_int_equal(world_planned(w, 100)->reason, ASYM_WHY_FOREIGN);
 }
@@ -732,6 +784,9 @@ int main(void)
         T(a_cpuset_without_usable_cpus_is_not_planned_for),
         T(a_cpuset_change_that_resets_masks_is_planned_anew),
         T(a_cpuset_change_that_cuts_a_mask_is_not_foreign),
+        T(a_boost_does_not_outlast_a_mask_that_somebody_else_has_set),
+        T(a_cpuset_seen_before_the_mask_follows_is_not_foreign),
+        T(a_mask_seen_before_its_cpuset_follows_is_not_foreign),
         T(the_last_of_its_cpus_going_offline_is_not_foreign),
         T(rules_fast_and_slow_narrow_what_it_may_have),
         T(a_new_thread_with_its_creators_mask_is_repaired),

@@ -66,7 +66,7 @@ static struct asym_profiles *load(const struct fixture *f)
     return p;
 }
 
-static void save(const struct fixture *f, const struct asym_profile *profile)
+static void save(const struct fixture *f, const struct asym_profile_entry *profile)
 {
     struct asym_error err = {""};
     if (asym_profiles_save(f->file, profile, &err) < 0)
@@ -96,7 +96,7 @@ static void a_file_of_profiles_is_read(void **state)
                "[/bin/x]\n"
                "mpki.slow: 0\n");
     struct asym_profiles *p = load(f);
-    const struct asym_profile *gzip = asym_profiles_find(p, "/usr/bin/gzip", "00ff");
+    const struct asym_profile_entry *gzip = asym_profiles_find(p, "/usr/bin/gzip", "00ff");
     assert_non_null(gzip);
     assert_int_equal(gzip->n_types, 2);
     const struct asym_profile_type *fast = asym_profile_on(gzip, "P-core"),
@@ -105,12 +105,31 @@ static void a_file_of_profiles_is_read(void **state)
     assert_true(near(slow->ips, 4711) && slow->mpki < 0);
     assert_null(asym_profile_on(gzip, "E-core"));
     assert_non_null(asym_profiles_find(p, "/a b;c]d\n\\", NULL));
-    const struct asym_profile *x = asym_profiles_find(p, "/bin/x", NULL);
+    const struct asym_profile_entry *x = asym_profiles_find(p, "/bin/x", NULL);
     assert_true(asym_profile_on(x, "slow")->ips < 1e-9 && near(asym_profile_on(x, "slow")->mpki, 0));
     assert_null(asym_profiles_find(p, "/usr/bin/gzi", NULL));
     assert_string_equal(asym_profiles_at(p, 1)->path, "/bin/x");
     assert_null(asym_profiles_at(p, 3));
     asym_profiles_free(p);
+}
+
+static void a_profile_is_put_in_the_order_of_the_machines_types(void **state)
+{
+    (void)state;
+    static struct asym_machine m;
+    const struct asym_profile_entry entry = {.path = "/a",
+                                             .n_types = 3,
+                                             .types = {{.name = "slow", .ips = 1, .mpki = 0},
+                                                       {.name = "other", .ips = 5, .mpki = 5},
+                                                       {.name = "fast", .ips = 2, .mpki = -1}}};
+    gen_plain_machine(&m, 4, 2);
+    assert_string_equal(m.types[0].name, "fast");
+    struct asym_profile p = asym_profile_of(&entry, &m);
+    assert_true(near(p.ips[0], 2) && p.mpki[0] < 0 && near(p.ips[1], 1) && near(p.mpki[1], 0));
+    assert_true(near(p.ips[2], 0) && p.mpki[2] < 0);
+    gen_plain_machine(&m, 4, 0);
+    p = asym_profile_of(&entry, &m);
+    assert_true(near(p.ips[0], 0) && p.mpki[0] < 0 && near(p.ips[ASYM_MAX_TYPES - 1], 0));
 }
 
 static void the_profile_of_another_build_is_not_found(void **state)
@@ -174,7 +193,7 @@ static void mistakes_are_told_with_file_and_line(void **state)
         if (strncmp(err.text, wanted, strlen(wanted)) != 0)
             fail_msg("'%s' does not begin with '%s'", err.text, wanted);
         /* What cannot be read is not written over. */
-        const struct asym_profile a = {.path = "/a"};
+        const struct asym_profile_entry a = {.path = "/a"};
         assert_int_equal(asym_profiles_save(f->file, &a, &err), -EINVAL);
         assert_string_equal(read_text(f->file), rows[i].text);
     }
@@ -207,7 +226,7 @@ static void files_that_are_none_are_told(void **state)
 
 /* -- writing -- */
 
-static const struct asym_profile gzip = {
+static const struct asym_profile_entry gzip = {
     .path = "/usr/bin/gzip",
     .build_id = "00ff",
     .n_types = 2,
@@ -223,7 +242,7 @@ static void a_profile_that_is_written_is_read_back(void **state)
     assert_int_equal(stat(f->file, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0644);
     struct asym_profiles *p = load(f);
-    const struct asym_profile *back = asym_profiles_find(p, gzip.path, gzip.build_id);
+    const struct asym_profile_entry *back = asym_profiles_find(p, gzip.path, gzip.build_id);
     assert_true(near(asym_profile_on(back, "P-core")->ips, 9e9) && near(asym_profile_on(back, "P-core")->mpki, 0.25));
     assert_true(near(asym_profile_on(back, "E-core 2")->ips, 4.5e9) && asym_profile_on(back, "E-core 2")->mpki < 0);
     asym_profiles_free(p);
@@ -268,7 +287,7 @@ static void hostile_paths_are_written_and_found_again(void **state)
     static const char *const paths[] = {
         "/a]b",   "/[",  "/ ",        "/a ;b",     "/a#",      "/=", "/\n[/x]\nips.a = 1",
         "/\\x41", "/\\", "/\xff\xfe", "/\xc3\xa9", "/\x1b[2J", "/A"};
-    struct asym_profile profile = gzip;
+    struct asym_profile_entry profile = gzip;
     for (size_t i = 0; i < ASYM_LENGTH(paths); i++) {
         profile.path = paths[i];
         profile.types[0].ips = (double)i + 1;
@@ -276,7 +295,7 @@ static void hostile_paths_are_written_and_found_again(void **state)
     }
     struct asym_profiles *p = load(f);
     for (size_t i = 0; i < ASYM_LENGTH(paths); i++) {
-        const struct asym_profile *found = asym_profiles_find(p, paths[i], NULL);
+        const struct asym_profile_entry *found = asym_profiles_find(p, paths[i], NULL);
         assert_non_null(found);
         assert_true(near(found->types[0].ips, (double)i + 1));
     }
@@ -288,7 +307,7 @@ static void what_cannot_be_read_back_is_not_written(void **state)
 {
     struct fixture *f = *state;
     static const char *const names[] = {"", "a=b", "a:b", "a ;b", " a", "a ", "a\nb", "[x]", "\xc3\xa9"};
-    struct asym_profile profile = gzip;
+    struct asym_profile_entry profile = gzip;
     struct asym_error err;
     save(f, &gzip);
     char *before = strdup(read_text(f->file));
@@ -338,7 +357,7 @@ static void a_failed_write_leaves_the_file_and_nothing_beside_it(void **state)
     if (pid == 0) {
         signal(SIGXFSZ, SIG_IGN);
         const struct rlimit none = {.rlim_cur = 20, .rlim_max = 20};
-        struct asym_profile other = gzip;
+        struct asym_profile_entry other = gzip;
         other.path = "/b";
         _exit(setrlimit(RLIMIT_FSIZE, &none) == 0 && asym_profiles_save(f->file, &other, &err) == -EFBIG ? 0 : 1);
     }
@@ -370,7 +389,7 @@ static void writers_at_once_lose_nothing(void **state)
     for (int w = 0; w < WRITERS; w++) {
         pids[w] = fork();
         if (pids[w] == 0) {
-            struct asym_profile profile = gzip;
+            struct asym_profile_entry profile = gzip;
             int failed = 0;
             for (int i = 0; i < EACH; i++) {
                 char path[32];
@@ -563,6 +582,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         TEST(a_file_of_profiles_is_read),
+        cmocka_unit_test(a_profile_is_put_in_the_order_of_the_machines_types),
         TEST(the_profile_of_another_build_is_not_found),
         TEST(mistakes_are_told_with_file_and_line),
         TEST(files_that_are_none_are_told),

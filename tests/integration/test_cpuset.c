@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The service beside somebody who changes the cpuset of what it steers. Takes two CPUs. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/mask.h"
+#include "linux/thread.h"
+#include "support/cgroup.h"
+#include "support/live.h"
+#include "support/service.h"
+
+#define CHANGES 30
+
+static int whole_threads(pid_t pid, int cpus)
+{
+    return asym_live_narrow_threads(pid, cpus) == 0;
+}
+
+/*
+ * What the kernel makes of a mask when its cpuset changes must not be taken for somebody's choice, whenever in a look it
+ * happens: nobody would move those threads again.
+ */
+static void a_cpuset_that_comes_and_goes_loses_no_thread(void **state)
+{
+    (void)state;
+    char both[32], one[16], said[160], text[8192] = "";
+    struct asym_mask whole;
+    assert_int_equal(asym_thread_get_mask(0, &whole), 0);
+    const int first = asym_mask_next(&whole, 0);
+    snprintf(both, sizeof both, "%d,%d", first, asym_mask_next(&whole, first + 1));
+    snprintf(one, sizeof one, "%d", asym_mask_next(&whole, first + 1));
+    snprintf(said, sizeof said, "%s/said", asym_service_dir());
+    const char *const more[] = {"--policy=rr", "--set=enforce.pin=cpu", "--interval=20ms", NULL};
+    int out = open(said, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    asym_cpuset_make(both);
+    pid_t load = asym_service_spin("2");
+    asym_cpuset_join(load);
+    pid_t asymd = asym_service_start_to(load, more, out);
+    assert_true(asym_live_await(asym_live_narrow_threads, load, 2, 2, 10));
+    for (int i = 0; i < CHANGES; i++) {
+        asym_cpuset_set(i % 2 ? both : one);
+        asym_live_sleep(0.05 + 0.013 * i);
+    }
+    asym_cpuset_set(both);
+    assert_true(asym_live_await(asym_live_narrow_threads, load, 2, 2, 10));
+    kill(asymd, SIGTERM);
+    assert_int_equal(asym_live_wait(asymd), 0);
+    assert_true(pread(out, text, sizeof text - 1, 0) >= 0);
+    close(out);
+    if (strstr(text, "left alone"))
+        fail_msg("%s", text);
+    assert_true(whole_threads(load, 2));
+    asym_live_end(load, SIGKILL);
+    asym_cpuset_remove();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_cpuset_that_comes_and_goes_loses_no_thread, asym_service_set_up,
+                                        asym_service_tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "support/cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "support/live.h"
+
+static char path[128];
+
+static void write_file(const char *name, const char *text)
+{
+    char file[192];
+    snprintf(file, sizeof file, "%s/%s", path, name);
+    int fd = open(file, O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+        fail_msg("%s: cannot write '%s': %s", file, text, strerror(errno));
+    close(fd);
+}
+
+void asym_cpuset_make(const char *cpus)
+{
+    bool v1 = access("/sys/fs/cgroup/cpuset/cpuset.cpus", R_OK) == 0;
+    snprintf(path, sizeof path, "/sys/fs/cgroup/%sasymd-test-%d", v1 ? "cpuset/" : "", (int)getpid());
+    if (mkdir(path, 0755) < 0)
+        fail_msg("%s: %s: this test needs root, and cgroups that may be written", path, strerror(errno));
+    write_file("cpuset.cpus", cpus);
+    if (v1)
+        write_file("cpuset.mems", "0");
+}
+
+void asym_cpuset_set(const char *cpus)
+{
+    write_file("cpuset.cpus", cpus);
+}
+
+void asym_cpuset_join(pid_t pid)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%d", (int)pid);
+    write_file("cgroup.procs", text);
+}
+
+void asym_cpuset_remove(void)
+{
+    for (double end = asym_live_now() + 5; rmdir(path) < 0 && asym_live_now() < end;)
+        asym_live_sleep(0.01);
+    assert_int_equal(access(path, F_OK), -1);
+}
