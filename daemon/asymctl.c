@@ -98,18 +98,27 @@ static int verb_help(int argc, char **argv)
     return written(0);
 }
 
+/* By the installed configuration, which says where profiles are; where it has a mistake by what can be read of it. */
 static int read_missing(const char *missing[ASYM_N_SIGNALS])
 {
+    const struct asym_cli cli = {.config = ASYM_CONFIG};
     ASYM_CLEANUP(asym_root_done) struct asym_root root = {.fd = -1};
+    ASYM_CLEANUP(asym_signals_done) struct asym_signals signals = {.root = NULL};
     ASYM_AUTO_FREE struct asym_machine *m = calloc(1, sizeof *m);
+    struct asym_settings *settings = NULL;
     struct asym_error err = {""};
-    int r = m ? asym_root_open(NULL, &root, &err) : -ENOMEM;
+    int r = m ? asym_run_salvage(&cli, &settings, &err) : -ENOMEM;
+    if (r >= 0)
+        r = asym_root_open(NULL, &root, &err);
     if (r >= 0)
         r = asym_topology_read(&root, NULL, m, NULL, &err);
+    if (r >= 0)
+        r = asym_signals_read(&signals, &root, m, settings, &err);
     if (r < 0)
         fprintf(stderr, "asymctl: %s\n", *err.text ? err.text : strerror(-r));
     else
-        asym_procfs_missing(m, missing);
+        memcpy(missing, signals.missing, sizeof signals.missing);
+    asym_settings_free(settings);
     return r;
 }
 

@@ -88,6 +88,8 @@ struct asym_sight {
     uint32_t n_foreign;          /**< processes in PID namespaces it cannot map */
     uint32_t n_unkept;           /**< threads read without a kept descriptor, for want of descriptors */
     uint64_t n_lost_events;      /**< times the birth events overflowed and everything was scanned anew */
+    uint32_t n_uncounted;        /**< threads that a policy wants counted and that cannot be */
+    const char *uncounted_why;   /**< of the last of them */
     bool sampled;                /**< no schedstat: runnable counts are those of the moment, whatever the estimator */
     bool hidepid;                /**< /proc is mounted with hidepid and hides others' processes */
     bool births;                 /**< births and deaths come as events */

@@ -93,6 +93,9 @@ static void view_app(struct asked *w, unsigned a, struct view *v)
             .runnable = thread->runnable,
             .running = thread->runnable,
             .nice = (int8_t)thread->nice,
+            .profile = thread->profile,
+            .sample = thread->sample.instructions > 0 ? &thread->sample : NULL,
+            .sampled_on = (int16_t)(thread->sample.instructions > 0 ? w->machine.cpus[thread->home].type : -1),
             .state = thread->state,
         };
     }
@@ -161,6 +164,11 @@ static void plan(struct asked *w, asym_usec time)
 void asked_plan(struct asked *w)
 {
     plan(w, TURN);
+}
+
+void asked_plan_after(struct asked *w, asym_usec time)
+{
+    plan(w, time);
 }
 
 void asked_plan_again(struct asked *w)

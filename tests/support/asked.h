@@ -28,6 +28,8 @@ struct asked_thread {
     double runnable;
     int32_t home;
     const struct asym_mask *may;
+    const struct asym_profile *profile;
+    struct asym_sample sample;     /**< of the time since the last plan; instructions 0: there is none */
     struct asym_assignment answer; /**< of the last plan it was in */
     _Alignas(16) unsigned char state[ASKED_STATE];
 };
@@ -59,6 +61,9 @@ void asked_phase(struct asked *w, unsigned app, enum asym_phase phase, double ru
 
 /** 100 ms later: plan, check what holds for every answer, and let each thread run where it was sent. */
 void asked_plan(struct asked *w);
+
+/** The same, so much later. */
+void asked_plan_after(struct asked *w, asym_usec time);
 
 /** The same at the same time. */
 void asked_plan_again(struct asked *w);
