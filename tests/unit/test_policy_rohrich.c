@@ -141,7 +141,7 @@ static void a_faster_cpu_pulls_when_somebody_leaves(void **state)
     assert_int_equal(w.moved, 1);
     assert_int_equal(w.threads[3].answer.reason, ASYM_WHY_PULLED);
     assert_float_equal((float)w.threads[3].answer.figure[0], 2 * 275 / 2200.0F, 1e-6F);
-    assert_float_equal((float)w.threads[3].answer.figure[1], 0, 1e-6F);
+    assert_float_equal((float)w.threads[3].answer.figure[1], 275 / 825.0F, 1e-6F);
 }
 
 static void a_pull_gains_more_than_the_margin(void **state)
