@@ -65,7 +65,7 @@ enum asym_reason {
     ASYM_WHY_NO_FAST,       /**< may not run on fast CPUs */
     ASYM_WHY_ONLY_FAST,     /**< may run on fast CPUs only, whoever holds them */
     ASYM_WHY_BEST_RESPONSE, /**< response-time; figure 0: threads on its CPU, 1: speed of that */
-    ASYM_WHY_PULLED,        /**< figure 0: load of the CPU it goes to, 1: of the one it leaves */
+    ASYM_WHY_PULLED,        /**< figure 0: load of the CPU it goes to, 1: of the one it leaves, with it */
     ASYM_WHY_OWN_CPU,       /**< throughput: no CPU is idle before one has two */
     ASYM_WHY_BY_SPEED,      /**< figure 0: threads on its CPU, 1: what that would have in proportion to its speed */
     ASYM_WHY_RANK,          /**< priority; figure 0: its rank, 1: of how many */

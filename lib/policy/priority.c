@@ -6,8 +6,8 @@
  * A CPU may have floor(faster / slower speed) times as many threads as its slower neighbour: all pulls of the source, the
  * highest of a slower neighbour, the lowest of a faster one, end in such counts, and only in those the second promise holds.
  * So the counts are worked out first, for core types: one thread each from the fastest CPU down; any further one to the
- * fastest CPU whose neighbour allows it. Then threads take their places in the order of their priority. Who comes or
- * goes moves at most one thread from each place in the order to the next, however near the speeds: the floor is the margin
+ * fastest CPU whose neighbour allows it. Then threads take their places in the order of their priority. Who comes or goes
+ * moves few others, about one from each place in the order to the next, however near the speeds: the floor is the margin
  * that keeps threads from following every change (3.3.1). Among CPUs of one speed and count a thread stays at home.
  *
  * What differs from the source. Its text to figure 3.5 calls two threads beside one an imbalance between one pair of
@@ -52,12 +52,13 @@ enum { MOST_CLASSES = 2 * ASYM_MAX_TYPES };
 
 struct ranks {
     struct asym_spread sp;
-    struct key *keys;           /* of each thread */
-    uint32_t *order, *scratch;  /* threads, the highest priority first */
-    bool *kept;                 /* of each thread: a place at home is kept for it */
-    uint32_t *free, *reserved;  /* places of each CPU; and those kept */
-    uint32_t *class_of, *homes; /* of each CPU */
-    uint32_t *cpus;             /* of a type */
+    struct key *keys;          /* of each thread */
+    uint32_t *order, *scratch; /* threads, the highest priority first */
+    bool *kept;                /* of each thread: a place at home is kept for it */
+    uint32_t *free, *reserved; /* places of each CPU; and those kept */
+    uint32_t *class_of;        /* of each CPU */
+    uint32_t *top;             /* of each CPU: the rank of the first who is at home there, from 1; 0: nobody is */
+    uint32_t *cpus;            /* of a type */
     struct asym_mask *llcs, *nodes;
     struct class *classes;
     uint32_t n_classes;
@@ -67,7 +68,7 @@ struct ranks {
 static int take_memory(struct ranks *r, const struct asym_policy_input *in)
 {
     const struct asym_machine *m = in->machine;
-    uint32_t **const per_cpu[] = {&r->free, &r->reserved, &r->class_of, &r->homes, &r->cpus};
+    uint32_t **const per_cpu[] = {&r->free, &r->reserved, &r->class_of, &r->top, &r->cpus};
     int result = 0;
     for (size_t i = 0; i < ASYM_LENGTH(per_cpu); i++)
         if (!(*per_cpu[i] = asym_arena_take(in->arena, m->n_cpus, sizeof **per_cpu[i])))
@@ -99,10 +100,11 @@ static void sort(struct ranks *r)
     for (size_t t = 0; t < in->n_threads; t++) {
         const struct asym_policy_thread *thread = &in->threads[t];
         r->keys[t] = (struct key){.start = thread->id.start, .nice = thread->nice, .tid = thread->id.tid};
-        if (thread->home >= 0)
-            r->homes[thread->home]++;
     }
     asym_sort_index(r->order, in->n_threads, r->scratch, by_priority, r);
+    for (uint32_t i = (uint32_t)in->n_threads; i-- > 0;)
+        if (in->threads[r->order[i]].home >= 0)
+            r->top[in->threads[r->order[i]].home] = i + 1;
 }
 
 /* --- counts --- */
@@ -139,7 +141,7 @@ static uint64_t fewest(const struct asym_machine *m, unsigned t, uint64_t n)
     return hi;
 }
 
-/* Who had one more has it again, then a first sibling, then who has most threads at home. */
+/* Who had one more has it again, then a first sibling; then whose threads are of the lowest priority: the others stay. */
 static int by_claim_to_more(uint32_t a, uint32_t b, const void *ctx)
 {
     const struct ranks *r = ctx;
@@ -150,7 +152,7 @@ static int by_claim_to_more(uint32_t a, uint32_t b, const void *ctx)
         return had;
     if (cpus[a].smt_rank != cpus[b].smt_rank)
         return cpus[a].smt_rank - cpus[b].smt_rank;
-    return r->homes[a] > r->homes[b] ? -1 : r->homes[a] < r->homes[b];
+    return r->top[a] > r->top[b] ? -1 : r->top[a] < r->top[b];
 }
 
 /* Type t takes n threads: some of its CPUs one more than the others. */

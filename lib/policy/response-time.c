@@ -47,10 +47,10 @@ static double leave(double load, double weight, double speed)
 
 static const struct asym_balance_rule rule = {.enter = enter, .leave = leave, .weighted = true};
 
-/* Load in threads of nice 0 on the slowest CPU. */
-static double load_of(const struct asym_balance *b, int cpu)
+/* Load, with so much more weight, in threads of nice 0 on the slowest CPU. */
+static double load_of(const struct asym_balance *b, int cpu, double more)
 {
-    return b->load[cpu] / asym_nice_weight(0) / asym_balance_speed(b->sp->in->machine, cpu);
+    return (b->load[cpu] + more) / asym_nice_weight(0) / asym_balance_speed(b->sp->in->machine, cpu);
 }
 
 static void explain(const struct asym_balance *b, size_t t)
@@ -61,8 +61,8 @@ static void explain(const struct asym_balance *b, size_t t)
         a->reason = ASYM_WHY_NO_FAST;
     } else if (b->known[t] && thread->home >= 0 && thread->home != a->cpu) {
         a->reason = ASYM_WHY_PULLED;
-        a->figure[0] = load_of(b, a->cpu);
-        a->figure[1] = load_of(b, thread->home);
+        a->figure[0] = load_of(b, a->cpu, 0);
+        a->figure[1] = load_of(b, thread->home, asym_nice_weight(thread->nice));
     } else {
         a->reason = ASYM_WHY_BEST_RESPONSE;
         a->figure[0] = b->sp->load[a->cpu];

@@ -257,6 +257,22 @@ static void the_only_cpu_of_another_thread_is_claimed_last(void **state)
     }
 }
 
+static void but_claimed_it_is(void **state)
+{
+    (void)state;
+    static struct asym_mask each[4];
+    begin(alike, 4);
+    const unsigned p = asked_enter(&w, 4);
+    for (unsigned c = 0; c < 4; c++) {
+        each[c] = only(c);
+        w.threads[p + c].may = &each[c];
+    }
+    const unsigned s = asked_enter(&w, 1);
+    asked_plan(&w);
+    assert_true(answer(s)->claim);
+    assert_int_equal(w.count[asked_cpu(&w, s)], 2);
+}
+
 static void serial_threads_keep_to_their_cpus(void **state)
 {
     (void)state;
@@ -469,6 +485,7 @@ int main(void)
         cmocka_unit_test(where_serial_threads_leave_no_cpu_all_share),
         cmocka_unit_test(helper_threads_of_a_serial_application_share),
         cmocka_unit_test(the_only_cpu_of_another_thread_is_claimed_last),
+        cmocka_unit_test(but_claimed_it_is),
         cmocka_unit_test(serial_threads_keep_to_their_cpus),
         cmocka_unit_test(the_first_to_become_parallel_is_boosted),
         cmocka_unit_test(nobody_is_where_there_are_cpus_enough),
