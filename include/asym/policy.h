@@ -17,6 +17,7 @@
 #include <asym/machine.h>
 #include <asym/option.h>
 #include <asym/plan.h>
+#include <asym/signal.h>
 #include <asym/types.h>
 
 struct asym_arena;
@@ -43,7 +44,11 @@ struct asym_policy_thread {
     double runnable, running;    /**< share of the interval: 0..1 */
     int8_t nice;                 /**< its own */
     bool master, spinning;       /**< RTX */
-    void *state; /**< task_state_size bytes, zero when the thread is new to the policy; NULL if size 0 */
+    const struct asym_profile *profile; /**< of its executable; NULL: none */
+    const struct asym_sample *sample;   /**< what was counted since the last look; NULL: nothing */
+    int16_t sampled_on; /**< core type whose CPUs it had to itself for all of the sample: an index into machine.types;
+                            -1: several, or no sample */
+    void *state;        /**< task_state_size bytes, zero when the thread is new to the policy; NULL if size 0 */
 };
 
 struct asym_policy_input {
@@ -64,6 +69,7 @@ struct asym_assignment {
     int32_t cpu;       /**< in may; -1: do not steer it */
     int8_t nice_delta; /**< added to its own nice; the engine keeps the sum within -20..19 */
     bool claim;        /**< it holds cpu by class: exclusive */
+    bool monitor;      /**< count its instructions from now to the next look */
     enum asym_reason reason;
     double figure[2];
 };
@@ -74,6 +80,7 @@ struct asym_policy {
     const char *source;  /**< paper and section */
     unsigned needs;      /**< bits 1 << enum asym_signal */
     enum asym_pin pin;   /**< the default of [enforce] pin */
+    bool own_period; /**< asked at every look, not once per swap period: it keeps its periods itself, in its state */
     size_t params_size, state_size, task_state_size;
     const struct asym_option *options; /**< for [policy.NAME]; ends with key NULL; NULL: none */
     /** Fill ret[0..n_threads). Returns 0, or -ENOBUFS (see arena). */

@@ -11,20 +11,8 @@
 #include <stdint.h>
 
 #include <asym/machine.h>
+#include <asym/signal.h>
 #include <asym/types.h>
-
-/** What a policy may ask for (policies.md, rule 6). */
-enum asym_signal {
-    ASYM_SIGNAL_RUNNABLE, /**< runnable counts from schedstat */
-    ASYM_SIGNAL_IPC,      /**< instructions and cycles per thread */
-    ASYM_SIGNAL_STALL,    /**< cache misses per thread */
-    ASYM_SIGNAL_PROFILE,  /**< per-executable profiles measured beforehand */
-    ASYM_SIGNAL_SMT,      /**< cores with more than one hardware thread */
-    ASYM_N_SIGNALS
-};
-
-/** "runnable", "ipc" ... A static string. */
-const char *asym_signal_name(enum asym_signal signal);
 
 /** What a rule of the configuration says about a process. */
 enum asym_rule_action {
@@ -61,7 +49,8 @@ struct asym_proc {
     asym_usec
         last_fork; /**< when it last created another process or became another program; 0: not since asymd looks */
     enum asym_rule_action rule;
-    const char *rule_name; /**< of the rule that matched; NULL: none. Borrowed from the settings */
+    const char *rule_name;              /**< of the rule that matched; NULL: none. Borrowed from the settings */
+    const struct asym_profile *profile; /**< of its executable; NULL: none. Borrowed */
 };
 
 /** A thread that used or waited for a CPU since the last snapshot, or is new. */
@@ -99,6 +88,8 @@ struct asym_sight {
     uint32_t n_foreign;          /**< processes in PID namespaces it cannot map */
     uint32_t n_unkept;           /**< threads read without a kept descriptor, for want of descriptors */
     uint64_t n_lost_events;      /**< times the birth events overflowed and everything was scanned anew */
+    uint32_t n_uncounted;        /**< threads that a policy wants counted and that cannot be */
+    const char *uncounted_why;   /**< of the last of them */
     bool sampled;                /**< no schedstat: runnable counts are those of the moment, whatever the estimator */
     bool hidepid;                /**< /proc is mounted with hidepid and hides others' processes */
     bool births;                 /**< births and deaths come as events */
@@ -113,6 +104,8 @@ struct asym_snapshot {
     const struct asym_proc *procs;
     const struct asym_task *tasks; /**< grouped by application, within it by process */
     size_t n_apps, n_procs, n_tasks;
+    const struct asym_sample *samples; /**< in the order of tasks */
+    size_t n_samples;
     const char *missing[ASYM_N_SIGNALS]; /**< NULL: the signal is there; else why not. Static */
     struct asym_sight sight;
 };

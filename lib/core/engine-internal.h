@@ -78,6 +78,7 @@ struct asym_step {
     struct asym_policy_app *view_apps;
     struct asym_view_ref *view_refs;
     size_t n_views, n_view_apps;
+    size_t next_sample; /* the first that may be of a task not shown yet */
 };
 
 /** observe.c: take the snapshot into the memories. 0; -ENOMEM. */

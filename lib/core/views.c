@@ -70,6 +70,30 @@ static enum asym_reason objection(const struct asym_step *st, const struct asym_
     return m->heir || m->doubt ? ASYM_WHY_NEXT_SWAP : ASYM_WHY_NONE;
 }
 
+/* The core type that it had no way off since it was counted. */
+static int16_t sampled_on(const struct asym_machine *machine, const struct asym_task *task)
+{
+    const struct asym_mask had = asym_mask_and(task->mask, &machine->usable);
+    const int cpu = asym_mask_next(&had, 0);
+    if (cpu < 0)
+        return -1;
+    const int16_t type = machine->cpus[cpu].type;
+    return type >= 0 && asym_mask_within(&had, &machine->types[type].cpus) ? type : -1;
+}
+
+/* The sample of this task, if there is one: both stand in the same order. */
+static void view_sample(struct asym_step *st, uint32_t index, struct asym_policy_thread *view)
+{
+    const struct asym_snapshot *s = st->s;
+    while (st->next_sample < s->n_samples && s->samples[st->next_sample].task < index)
+        st->next_sample++;
+    view->sampled_on = -1;
+    if (st->next_sample >= s->n_samples || s->samples[st->next_sample].task != index)
+        return;
+    view->sample = &s->samples[st->next_sample];
+    view->sampled_on = sampled_on(s->machine, st->refs[index].seen.task);
+}
+
 /* Show a thread to the policy, unless something speaks against steering it: then say what. */
 static void view_task(struct asym_step *st, const struct asym_app_memory *app, uint32_t index, struct may_cache *cache)
 {
@@ -100,8 +124,10 @@ static void view_task(struct asym_step *st, const struct asym_app_memory *app, u
         .nice = m->original_nice,
         .master = task->flags & ASYM_TASK_MASTER,
         .spinning = task->flags & ASYM_TASK_SPINNING,
+        .profile = ref->seen.proc->profile,
         .state = st->e->config.policy->task_state_size ? (void *)(m + 1) : NULL,
     };
+    view_sample(st, index, &st->views[st->n_views - 1]);
 }
 
 /* Addresses of masks hold once no more are added. */
@@ -207,7 +233,8 @@ static void fill_figures(const struct asym_step *st, const struct asym_policy_th
  */
 static bool time_to_plan(struct asym_engine *e, const struct asym_snapshot *s)
 {
-    const asym_usec period = e->config.enforce.swap_period, slack = ASYM_MIN(period / 20, 5 * ASYM_MSEC);
+    const asym_usec period = e->config.policy->own_period ? 0 : e->config.enforce.swap_period;
+    const asym_usec slack = ASYM_MIN(period / 20, 5 * ASYM_MSEC);
     bool due = s->now + slack >= e->next_swap;
     if (!due && !e->dirty && s->machine->generation == e->generation)
         return false;
@@ -263,6 +290,7 @@ int asym_step_plan(struct asym_step *st)
         out->reason = a->reason;
         out->target = a->cpu < 0 ? -1 : a->cpu;
         out->claim = a->claim && a->cpu >= 0;
+        out->monitor = a->monitor;
         memcpy(out->figure, a->figure, sizeof out->figure);
     }
     return 0;

@@ -39,6 +39,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
         ret[i] = (struct asym_assignment){
             .cpu = o->of[t->id.tid % 1000].cpu,
             .claim = o->of[t->id.tid % 1000].claim,
+            .monitor = o->of[t->id.tid % 1000].monitor,
             .nice_delta = o->of[t->id.tid % 1000].delta,
             .reason = o->of[t->id.tid % 1000].cpu < 0 ? ASYM_WHY_POLICY_NONE : ASYM_WHY_MP,
         };
@@ -61,6 +62,16 @@ const struct asym_policy world_policy_cpu = {
     .params_size = sizeof(struct world_params),
     .state_size = 1,
     .task_state_size = 24,
+    .plan = plan,
+};
+
+const struct asym_policy world_policy_own_period = {
+    .name = "orders-own-period",
+    .pin = ASYM_PIN_TYPE,
+    .own_period = true,
+    .params_size = sizeof(struct world_params),
+    .state_size = 1,
+    .task_state_size = 1,
     .plan = plan,
 };
 
@@ -153,6 +164,7 @@ int world_try_step(struct world *w, asym_usec dt)
         .interval = dt,
         .apps = w->s_apps,
         .procs = w->procs,
+        .samples = w->s_samples,
         .tasks = w->s_tasks,
         .n_apps = w->n_procs,
         .n_procs = w->n_procs,
@@ -167,6 +179,9 @@ int world_try_step(struct world *w, asym_usec dt)
                 continue;
             t->task.mask = &t->mask;
             t->task.cpuset = &t->cpuset;
+            if (t->instructions > 0)
+                w->s_samples[s.n_samples++] = (struct asym_sample){
+                    .task = (uint32_t)s.n_tasks, .seconds = 1, .instructions = t->instructions, .cycles = -1};
             w->s_of[s.n_tasks] = t;
             w->s_tasks[s.n_tasks++] = t->task;
             app->n_tasks++;

@@ -18,7 +18,7 @@ struct world_orders {
     struct {
         int32_t cpu;
         int8_t delta;
-        bool claim;
+        bool claim, monitor;
     } of[1000];
     size_t n_apps, n_threads;
     asym_usec interval;
@@ -35,10 +35,14 @@ struct world_params {
 /** Two policies with the same answers: pin type and pin cpu. Their per-thread and policy state count calls. */
 extern const struct asym_policy world_policy_type, world_policy_cpu;
 
+/** As the first, but it keeps its own period. */
+extern const struct asym_policy world_policy_own_period;
+
 struct world_thread {
     struct asym_task task; /* proc is the index below; mask and cpuset are taken from here: */
     struct asym_mask mask, cpuset;
     bool listed;
+    double instructions; /* counted since the last look; 0: it was not counted */
 };
 
 struct world {
@@ -58,6 +62,7 @@ struct world {
     size_t n;
     struct asym_app s_apps[WORLD_PROCS];
     struct asym_task s_tasks[WORLD_THREADS];
+    struct asym_sample s_samples[WORLD_THREADS];
     const struct world_thread *s_of[WORLD_THREADS];
 };
 

@@ -445,6 +445,58 @@ static void an_sp_thread_is_told_how_much_of_its_boost_is_left(void **state)
     assert_int_equal(w->orders.threads[0].class_since, w->now - 3 * TICK);
 }
 
+static void a_policy_that_keeps_its_own_period_is_asked_at_every_look(void **state)
+{
+    struct world *w = *state;
+    w->config.policy = &world_policy_own_period;
+    assert_int_equal(asym_engine_configure(w->engine, &w->config), 0);
+    world_thread(w, world_proc(w, 100), 100, 5);
+    for (unsigned i = 1; i <= 5; i++) {
+        world_run(w, 10 * ASYM_MSEC);
+        assert_int_equal(w->orders.calls, i);
+    }
+}
+
+/* Who was counted, and of whom it can be said on which core type. */
+static void a_sample_comes_to_the_policy_with_the_core_type_it_is_of(void **state)
+{
+    struct world *w = *state;
+    unsigned p = world_proc(w, 100);
+    world_thread(w, p, 100, 5);
+    world_thread(w, p, 101, 2)->instructions = 1e9;
+    world_thread(w, p, 102, 6);
+    world_thread(w, p, 103, 6)->instructions = 2e9;
+    world_run(w, TICK);
+    assert_null(w->orders.threads[0].sample);
+    assert_int_equal(w->orders.threads[1].sampled_on, -1); /* it could run anywhere */
+    world_run(w, TICK);
+    static const struct {
+        double instructions;
+        int type;
+    } want[] = {{0, -1}, {1e9, 1}, {0, -1}, {2e9, 0}};
+    for (size_t i = 0; i < 4; i++) {
+        const struct asym_policy_thread *t = &w->orders.threads[i];
+        assert_int_equal(t->sampled_on, want[i].type);
+        assert_true(!t->sample == !(want[i].instructions > 0));
+        assert_true(!t->sample || !(t->sample->instructions < want[i].instructions));
+    }
+}
+
+static void who_is_to_be_counted_is_in_the_plan(void **state)
+{
+    struct world *w = *state;
+    unsigned p = world_proc(w, 100);
+    world_thread(w, p, 100, 5);
+    world_thread(w, p, 101, 5);
+    w->orders.of[101].monitor = true;
+    world_run(w, TICK);
+    assert_false(world_planned(w, 100)->monitor);
+    assert_true(world_planned(w, 101)->monitor);
+    /* nobody asks for it between two plans, but it goes on */
+    world_run(w, TICK / 4);
+    assert_true(world_planned(w, 101)->monitor);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -475,6 +527,9 @@ int main(void)
         T(an_empty_snapshot_is_an_empty_plan),
         T(outcomes_that_are_missing_count_as_not_done),
         T(an_sp_thread_is_told_how_much_of_its_boost_is_left),
+        T(a_policy_that_keeps_its_own_period_is_asked_at_every_look),
+        T(a_sample_comes_to_the_policy_with_the_core_type_it_is_of),
+        T(who_is_to_be_counted_is_in_the_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
