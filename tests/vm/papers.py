@@ -4,6 +4,7 @@
 Figures 6 and 7. The tables go between their marks in docs/results.md."""
 import argparse
 import datetime
+import importlib
 import pathlib
 import re
 import statistics
@@ -153,6 +154,39 @@ def figures_6_7(lab, runs, seconds):
     return found
 
 
+def big_little(lab, runs):
+    """Four CPUs of speed 1, four of speed 2: one serial program beside one of 8 threads. All over one fast CPU alone."""
+    measure = importlib.import_module("scenarios.s2_serial").measure
+    lab.policy("stock")
+    alone = figures(lab.timed("taskset -c 7 /opt/load-rate 1 8 2").split(" ", 1)[0])["rate"]
+    found = {mode: [] for mode in ("stock", "pa", "serial-first")}
+    for _ in range(runs):
+        for mode, each in found.items():
+            lab.policy(mode)
+            serial, _, parallel = measure(lab.s)
+            each.append({"serial": serial / alone, "total": (serial + parallel) / alone})
+            print(f"big.LITTLE, {mode}: serial {serial / alone:.2f}, total {(serial + parallel) / alone:.2f}", flush=True)
+    return found
+
+
+def show_big_little(found):
+    yield "| | serial: mean | min to max | total work: mean | min to max |"
+    yield "|---|---|---|---|---|"
+    for mode, each in found.items():
+        cells = []
+        for key in ("serial", "total"):
+            values = [one[key] for one in each]
+            cells += [f"{statistics.mean(values):.2f}", f"{min(values):.2f} to {max(values):.2f}"]
+        yield f"| {mode} | " + " | ".join(cells) + " |"
+
+
+def judge_big_little(found):
+    for mode in list(found)[1:]:
+        serial, total = mean(found[mode], "serial"), mean(found[mode], "total") / mean(found["stock"], "total")
+        yield f"{mode}: the serial program has {serial:.2f} of its speed alone on a fast CPU", serial >= 0.95
+        yield f"{mode}: the total work is {total:.2f} of the stock scheduler's", total >= 0.97
+
+
 def jitter(values):
     """Morad 2008, eq. 6, of times: 1 / speed."""
     times = [1 / v for v in values]
@@ -213,29 +247,33 @@ def main():
     parser = argparse.ArgumentParser(prog="./dev vm papers", description=__doc__)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=4.5, help="of the task on the fastest CPU (default: as the source)")
-    parser.add_argument("--only", choices=("table-5.2", "figures-6-7"))
+    parser.add_argument("--only", choices=TABLES)
     parser.add_argument("build", type=pathlib.Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
     vm.stop_on_signals()
     missed = 0
     with tempfile.TemporaryDirectory(prefix="asymd-vm.") as share:
         run.stage(args.build, pathlib.Path(share))
-        if args.only != "figures-6-7":
-            with vm.Guest("eight-speeds", share, 4 * 3600) as guest:
+        for name in [args.only] if args.only else TABLES:
+            machine, title, measure, show, judge = TABLES[name]
+            with vm.Guest(machine, share, 4 * 3600) as guest:
                 guest.begin()
                 lab = Lab(guest)
-                found = table_5_2(lab, args.runs, args.seconds, COUNTS)
-                missed += report("table-5.2", "Röhrich 2007, Table 5.2: copies of one task on eight speeds", args, lab.s,
-                                 show_5_2(found, COUNTS), judge_5_2(found, COUNTS))
-        if args.only != "table-5.2":
-            with vm.Guest("eight-equal", share, 4 * 3600) as guest:
-                guest.begin()
-                lab = Lab(guest)
-                found = figures_6_7(lab, args.runs, 6)
-                missed += report("figures-6-7", "Morad 2008, Figures 6 and 7: one serial beside one parallel program", args,
-                                 lab.s, show_6_7(found), judge_6_7(found))
+                found = measure(lab, args)
+                missed += report(name, title, args, lab.s, show(found), judge(found))
     return 1 if missed else 0
 
+
+# Machine, title, how it is measured, shown and judged.
+TABLES = {
+    "table-5.2": ("eight-speeds", "Röhrich 2007, Table 5.2: copies of one task on eight speeds",
+                  lambda lab, args: table_5_2(lab, args.runs, args.seconds, COUNTS), lambda found: show_5_2(found, COUNTS),
+                  lambda found: judge_5_2(found, COUNTS)),
+    "figures-6-7": ("eight-equal", "Morad 2008, Figures 6 and 7: one serial beside one parallel program",
+                    lambda lab, args: figures_6_7(lab, args.runs, 6), show_6_7, judge_6_7),
+    "big-little": ("big-little", "Four CPUs of speed 1 and four of speed 2: one serial program beside one of 8 threads",
+                   lambda lab, args: big_little(lab, args.runs), show_big_little, judge_big_little),
+}
 
 if __name__ == "__main__":
     sys.exit(main())
