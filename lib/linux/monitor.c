@@ -179,7 +179,8 @@ static void let_go(struct asym_monitor *m)
     m->n = kept;
 }
 
-void asym_monitor_follow(struct asym_source *monitor, const struct asym_snapshot *snapshot, const struct asym_plan *plan)
+void asym_monitor_follow(struct asym_source *monitor, const struct asym_snapshot *snapshot,
+                         const struct asym_plan *plan)
 {
     struct asym_monitor *m = of(monitor);
     bool full = false;
