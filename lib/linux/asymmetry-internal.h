@@ -14,6 +14,10 @@ struct asym_held {
     bool pending; /* being changed: whatever is found there is asymd's doing */
     bool loose;   /* somebody else's now: only looked at */
     bool missing; /* was offline when last looked at */
+    /* A write under way: what there was, until it no longer reads so. */
+    struct asym_cap_state from, to;
+    bool settling;
+    int error; /* of the write */
 };
 
 struct asym_asymmetry {

@@ -7,10 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
+
+/* A worker needs microseconds, on a machine that is starved of time some tenths of a second: 1 s in all. */
+#define SETTLE_STEP  2000000 /* ns */
+#define SETTLE_STEPS 500
 
 const struct asym_cap_method *asym_cap_method_find(const char *name)
 {
@@ -85,19 +90,61 @@ static void note_share(struct asym_asymmetry *a, const struct asym_held *h, cons
     }
 }
 
-/* What somebody else has set meanwhile stays, field by field; what was being set when asymd was killed may be anything. */
+static int write_state(struct asym_held *h, const struct asym_cap_state *from, const struct asym_cap_state *to)
+{
+    h->from = *from;
+    h->to = *to;
+    h->error = h->method->write(h->method->ctx, h->cpu, from, to);
+    h->settling = h->error >= 0;
+    return h->error;
+}
+
+static bool has_arrived(const struct asym_held *h, const struct asym_cap_state *now)
+{
+    return (h->to.low == h->from.low || now->low != h->from.low) &&
+           (h->to.high == h->from.high || now->high != h->from.high);
+}
+
+/*
+ * Since Linux 5.3 a limit that is written becomes the policy's by a worker: read at once, the file may still show what was
+ * there before. Taken at its word, it would look like a driver that ignores the limit, or be noted as the original when
+ * CPUs are held again. All domains settle together; those of a driver that does ignore it take all the time.
+ */
+static void settle(struct asym_asymmetry *a)
+{
+    const struct timespec pause = {.tv_nsec = SETTLE_STEP};
+    bool waiting = true;
+    for (unsigned step = 0; waiting && step < SETTLE_STEPS; step++) {
+        waiting = false;
+        for (size_t i = 0; i < a->n; i++) {
+            struct asym_cap_state now;
+            struct asym_held *h = &a->held[i];
+            h->settling = h->settling && read_state(h, &now) >= 0 && !has_arrived(h, &now);
+            waiting = waiting || h->settling;
+        }
+        if (waiting)
+            nanosleep(&pause, NULL);
+    }
+}
+
+/*
+ * What somebody else has set meanwhile stays, field by field; what was being set when asymd was killed may be anything, and
+ * may be on its way still: there the original is written whatever is read.
+ */
 static int put_back(struct asym_held *h, bool *ret_foreign)
 {
     struct asym_cap_state now, to = h->original;
     int r = read_state(h, &now);
     if (r < 0)
         return r;
-    if (!h->pending) {
-        to.low = now.low == h->set.low ? h->original.low : now.low;
-        to.high = now.high == h->set.high ? h->original.high : now.high;
+    if (h->pending) {
+        r = write_state(h, &h->set, &to);
+        return r < 0 && same(&now, &to) ? 0 : r; /* one that refuses now has refused before */
     }
+    to.low = now.low == h->set.low ? h->original.low : now.low;
+    to.high = now.high == h->set.high ? h->original.high : now.high;
     *ret_foreign = !same(&to, &h->original);
-    return same(&now, &to) ? 0 : h->method->write(h->method->ctx, h->cpu, &now, &to);
+    return same(&now, &to) ? 0 : write_state(h, &now, &to);
 }
 
 void asym_asymmetry_undo(struct asym_asymmetry *a, struct asym_undo_report *ret_report)
@@ -107,15 +154,16 @@ void asym_asymmetry_undo(struct asym_asymmetry *a, struct asym_undo_report *ret_
     for (size_t i = 0; i < a->n; i++) {
         struct asym_held *h = &a->held[i];
         bool foreign = h->loose;
-        int r = h->loose ? 0 : put_back(h, &foreign);
-        report.restored += r >= 0 && !foreign;
-        report.foreign += r >= 0 && foreign;
-        if (r >= 0)
-            continue;
-        report.failed++;
-        report.error = report.error ? report.error : r;
-        a->held[left++] = *h;
+        h->error = h->loose ? 0 : put_back(h, &foreign);
+        report.restored += h->error >= 0 && !foreign;
+        report.foreign += h->error >= 0 && foreign;
+        report.failed += h->error < 0;
+        report.error = report.error ? report.error : ASYM_MIN(h->error, 0);
     }
+    settle(a);
+    for (size_t i = 0; i < a->n; i++)
+        if (a->held[i].error < 0)
+            a->held[left++] = a->held[i];
     a->n = left;
     a->caps.cpus = (struct asym_mask){0};
     asym_asymmetry_save(a);
@@ -195,15 +243,19 @@ static bool is_held(const struct asym_asymmetry *a, const struct plan *p)
     return true;
 }
 
-/* Set it, and see what has come of it. */
-static int hold(struct asym_asymmetry *a, struct asym_held *h, struct asym_error *err)
+static int cannot_hold(const struct asym_held *h, int error, struct asym_error *err)
+{
+    return asym_fail(err, error, "asymmetry: CPU %d cannot be held by %s: %s", h->cpu, h->method->name,
+                     strerror(-error));
+}
+
+/* What has come of it. */
+static int confirm(struct asym_asymmetry *a, struct asym_held *h, struct asym_error *err)
 {
     struct asym_cap_state now;
-    int r = h->method->write(h->method->ctx, h->cpu, &h->original, &h->set);
-    if (r >= 0)
-        r = read_state(h, &now);
+    int r = read_state(h, &now);
     if (r < 0)
-        return asym_fail(err, r, "asymmetry: CPU %d cannot be held by %s: %s", h->cpu, h->method->name, strerror(-r));
+        return cannot_hold(h, r, err);
     if (same(&now, &h->original) && !same(&h->set, &h->original))
         return asym_fail(err, -ENOTSUP, "asymmetry: the driver of CPU %d accepts a cap and ignores it", h->cpu);
     h->set = now;
@@ -225,7 +277,12 @@ static int carry_out(struct asym_asymmetry *a, const struct plan *p, struct asym
         return asym_fail(err, r, "cannot write down what is to be put back: %s", strerror(-r));
     }
     for (size_t i = 0; r >= 0 && i < a->n; i++)
-        r = hold(a, &a->held[i], err);
+        if (write_state(&a->held[i], &a->held[i].original, &a->held[i].set) < 0)
+            r = cannot_hold(&a->held[i], a->held[i].error, err);
+    if (r >= 0)
+        settle(a);
+    for (size_t i = 0; r >= 0 && i < a->n; i++)
+        r = confirm(a, &a->held[i], err);
     if (r >= 0)
         r = asym_asymmetry_save(a);
     if (r < 0)
@@ -254,20 +311,25 @@ int asym_asymmetry_set(struct asym_asymmetry *a, const struct asym_cap_method *m
     return r < 0 ? r : carry_out(a, &p, err);
 }
 
+/* A domain whose CPUs were offline has forgotten its limits. */
+static void hold_again(struct asym_held *h)
+{
+    struct asym_cap_state now;
+    const bool was_missing = h->missing;
+    h->missing = read_state(h, &now) < 0;
+    if (!h->missing && was_missing && !h->loose && same(&now, &h->original))
+        write_state(h, &now, &h->set);
+}
+
 /* Returns whether the speed has changed. */
 static bool look_after(struct asym_asymmetry *a, struct asym_held *h, struct asym_mask *let_go)
 {
     struct asym_cap_state now;
     const double before = a->caps.share[h->cpu];
-    const bool was_missing = h->missing;
-    if (read_state(h, &now) < 0) {
+    if (h->missing || read_state(h, &now) < 0) {
         h->missing = true;
         return false;
     }
-    h->missing = false;
-    if (was_missing && !h->loose && same(&now, &h->original) &&
-        h->method->write(h->method->ctx, h->cpu, &now, &h->set) >= 0 && read_state(h, &now) < 0)
-        return false;
     if (!h->loose && !same(&now, &h->set)) {
         h->loose = true;
         *let_go = asym_mask_or(let_go, &h->cpus);
@@ -280,6 +342,9 @@ int asym_asymmetry_check(struct asym_asymmetry *a, struct asym_mask *ret_let_go)
 {
     bool changed = false;
     struct asym_mask let_go = {0};
+    for (size_t i = 0; i < a->n; i++)
+        hold_again(&a->held[i]);
+    settle(a);
     for (size_t i = 0; i < a->n; i++)
         changed = look_after(a, &a->held[i], &let_go) || changed;
     if (!asym_mask_empty(&let_go))
