@@ -17,6 +17,7 @@ struct asym_held {
     /* A write under way: what there was, until it no longer reads so. */
     struct asym_cap_state from, to;
     bool settling;
+    bool refused; /* the write that was to hold it */
     int error; /* of the write */
 };
 

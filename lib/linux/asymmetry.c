@@ -139,7 +139,7 @@ static int put_back(struct asym_held *h, bool *ret_foreign)
         return r;
     if (h->pending) {
         r = write_state(h, &h->set, &to);
-        return r < 0 && same(&now, &to) ? 0 : r; /* one that refuses now has refused before */
+        return r < 0 && h->refused && same(&now, &to) ? 0 : r; /* as it did when it was to be held */
     }
     to.low = now.low == h->set.low ? h->original.low : now.low;
     to.high = now.high == h->set.high ? h->original.high : now.high;
@@ -277,8 +277,10 @@ static int carry_out(struct asym_asymmetry *a, const struct plan *p, struct asym
         return asym_fail(err, r, "cannot write down what is to be put back: %s", strerror(-r));
     }
     for (size_t i = 0; r >= 0 && i < a->n; i++)
-        if (write_state(&a->held[i], &a->held[i].original, &a->held[i].set) < 0)
+        if (write_state(&a->held[i], &a->held[i].original, &a->held[i].set) < 0) {
+            a->held[i].refused = true;
             r = cannot_hold(&a->held[i], a->held[i].error, err);
+        }
     if (r >= 0)
         settle(a);
     for (size_t i = 0; r >= 0 && i < a->n; i++)
