@@ -17,15 +17,6 @@
 #define SETTLE_STEP  2000000 /* ns */
 #define SETTLE_STEPS 500
 
-const struct asym_cap_method *asym_cap_method_find(const char *name)
-{
-    static const struct asym_cap_method *const all[] = {&asym_cap_cpufreq, &asym_cap_clockmod};
-    for (size_t i = 0; i < ASYM_LENGTH(all); i++)
-        if (strcmp(all[i]->name, name) == 0)
-            return all[i];
-    return NULL;
-}
-
 int asym_asymmetry_open(const char *dir, const struct asym_cap_method *const *methods,
                         struct asym_asymmetry **ret_asymmetry, struct asym_error *err)
 {
@@ -157,8 +148,10 @@ void asym_asymmetry_undo(struct asym_asymmetry *a, struct asym_undo_report *ret_
         h->error = h->loose ? 0 : put_back(h, &foreign);
         report.restored += h->error >= 0 && !foreign;
         report.foreign += h->error >= 0 && foreign;
-        report.failed += h->error < 0;
-        report.error = report.error ? report.error : ASYM_MIN(h->error, 0);
+        h->missing = h->leaving = h->error == -ENODEV;
+        report.offline += h->missing;
+        report.failed += h->error < 0 && !h->missing;
+        report.error = report.error || h->missing ? report.error : ASYM_MIN(h->error, 0);
     }
     settle(a);
     for (size_t i = 0; i < a->n; i++)
@@ -187,15 +180,19 @@ struct plan {
     const struct asym_machine *machine;
     const struct asym_slow_speed *speed;
     struct asym_held *held;
-    size_t n;
+    size_t n, n_waiting;
 };
 
+/* Where the method works on whole cores each of its CPUs has a register of its own, and the fastest decides. */
 static int plan_unit(struct plan *p, const struct asym_mask *slow, int cpu, struct asym_error *err)
 {
     char why[160], outside[128];
-    struct asym_held h = {
-        .method = p->method, .cpu = cpu, .cpus = unit_of(p->machine, p->method, cpu), .pending = true};
-    const struct asym_mask rest = asym_mask_minus(&h.cpus, slow);
+    const struct asym_mask unit = unit_of(p->machine, p->method, cpu), rest = asym_mask_minus(&unit, slow);
+    struct asym_held h = {.method = p->method, .cpu = cpu, .cpus = unit, .pending = true};
+    if (p->method->whole_core) {
+        h.cpus = (struct asym_mask){0};
+        asym_mask_set(&h.cpus, (unsigned)cpu);
+    }
     if (!asym_mask_empty(&rest))
         return asym_fail(err, -EINVAL, "asymmetry.slow: CPU %d shares its %s with CPUs %s: all of them, or none", cpu,
                          p->method->whole_core ? "core" : "frequency",
@@ -214,8 +211,9 @@ static int plan_unit(struct plan *p, const struct asym_mask *slow, int cpu, stru
 
 static int make_plan(struct plan *p, const struct asym_mask *slow, struct asym_error *err)
 {
-    struct asym_mask left = *slow;
-    p->held = calloc(asym_mask_count(slow) + 1, sizeof *p->held);
+    struct asym_mask left = asym_mask_and(slow, &p->machine->usable);
+    /* Room for those that wait to be put back, too. */
+    p->held = calloc(asym_mask_count(&left) + p->n_waiting + 1, sizeof *p->held);
     if (!p->held)
         return asym_fail(err, -ENOMEM, "no memory for frequency caps");
     while (!asym_mask_empty(&left)) {
@@ -229,18 +227,22 @@ static int make_plan(struct plan *p, const struct asym_mask *slow, struct asym_e
     return 0;
 }
 
-/* Is what is held just what is planned, as it was set before? */
+static bool is_held_so(const struct asym_held *h, const struct asym_held *wanted)
+{
+    return h->method == wanted->method && !h->loose && !h->missing && asym_mask_equal(&h->cpus, &wanted->cpus) &&
+           same(&h->set, &wanted->set) && same(&wanted->original, &h->set);
+}
+
+/* Is what is held just what is planned, as it was set before? Those that are offline are no matter. */
 static bool is_held(const struct asym_asymmetry *a, const struct plan *p)
 {
-    if (a->n != p->n)
-        return false;
-    for (size_t i = 0; i < p->n; i++) {
-        const struct asym_held *h = &a->held[i], *wanted = &p->held[i];
-        if (h->method != wanted->method || h->loose || h->missing || !asym_mask_equal(&h->cpus, &wanted->cpus) ||
-            !same(&h->set, &wanted->set) || !same(&wanted->original, &h->set))
-            return false;
+    size_t n = 0, matched = 0;
+    for (size_t i = 0; i < a->n; i++) {
+        n += !a->held[i].missing;
+        for (size_t k = 0; k < p->n; k++)
+            matched += is_held_so(&a->held[i], &p->held[k]);
     }
-    return true;
+    return n == p->n && matched == n;
 }
 
 static int cannot_hold(const struct asym_held *h, int error, struct asym_error *err)
@@ -268,22 +270,26 @@ static int confirm(struct asym_asymmetry *a, struct asym_held *h, struct asym_er
 static int carry_out(struct asym_asymmetry *a, const struct plan *p, struct asym_error *err)
 {
     struct asym_undo_report report;
+    for (size_t i = 0; i < p->n_waiting; i++)
+        p->held[p->n + i] = a->held[i];
     free(a->held);
     a->held = p->held;
-    a->n = p->n;
+    a->n = p->n + p->n_waiting;
     int r = asym_asymmetry_save(a);
     if (r < 0) {
-        a->n = 0;
+        /* Only what waits is still on record. */
+        memmove(a->held, a->held + p->n, p->n_waiting * sizeof *a->held);
+        a->n = p->n_waiting;
         return asym_fail(err, r, "cannot write down what is to be put back: %s", strerror(-r));
     }
-    for (size_t i = 0; r >= 0 && i < a->n; i++)
+    for (size_t i = 0; r >= 0 && i < p->n; i++)
         if (write_state(&a->held[i], &a->held[i].original, &a->held[i].set) < 0) {
             a->held[i].refused = true;
             r = cannot_hold(&a->held[i], a->held[i].error, err);
         }
     if (r >= 0)
         settle(a);
-    for (size_t i = 0; r >= 0 && i < a->n; i++)
+    for (size_t i = 0; r >= 0 && i < p->n; i++)
         r = confirm(a, &a->held[i], err);
     if (r >= 0)
         r = asym_asymmetry_save(a);
@@ -309,22 +315,38 @@ int asym_asymmetry_set(struct asym_asymmetry *a, const struct asym_cap_method *m
         return asym_fail(err, report.error, "what CPUs were held to before cannot be put back: %s",
                          strerror(-report.error));
     p.n = 0;
+    p.n_waiting = a->n;
     r = make_plan(&p, slow, err); /* anew: what there was before is what there is now */
     return r < 0 ? r : carry_out(a, &p, err);
 }
 
-/* A domain whose CPUs were offline has forgotten its limits. */
-static void hold_again(struct asym_held *h)
+/* A domain whose CPUs were offline may have forgotten its limits. */
+static void welcome_back(struct asym_held *h)
 {
     struct asym_cap_state now;
+    bool foreign;
     const bool was_missing = h->missing;
+    h->error = 0;
     h->missing = read_state(h, &now) < 0;
-    if (!h->missing && was_missing && !h->loose && same(&now, &h->original))
+    if (h->missing || h->loose)
+        return;
+    if (h->leaving)
+        h->error = put_back(h, &foreign);
+    else if (was_missing && same(&now, &h->original))
         write_state(h, &now, &h->set);
 }
 
+/* What somebody else has changed is theirs; the other limit is still asymd's, and goes back. */
+static void let_go(struct asym_held *h, struct asym_mask *ret_cpus)
+{
+    bool foreign;
+    put_back(h, &foreign);
+    h->loose = true;
+    *ret_cpus = asym_mask_or(ret_cpus, &h->cpus);
+}
+
 /* Returns whether the speed has changed. */
-static bool look_after(struct asym_asymmetry *a, struct asym_held *h, struct asym_mask *let_go)
+static bool look_after(struct asym_asymmetry *a, struct asym_held *h, struct asym_mask *ret_let_go)
 {
     struct asym_cap_state now;
     const double before = a->caps.share[h->cpu];
@@ -332,10 +354,8 @@ static bool look_after(struct asym_asymmetry *a, struct asym_held *h, struct asy
         h->missing = true;
         return false;
     }
-    if (!h->loose && !same(&now, &h->set)) {
-        h->loose = true;
-        *let_go = asym_mask_or(let_go, &h->cpus);
-    }
+    if (!h->loose && !same(&now, &h->set))
+        let_go(h, ret_let_go);
     note_share(a, h, &now);
     return a->caps.share[h->cpu] < before || a->caps.share[h->cpu] > before;
 }
@@ -344,13 +364,21 @@ int asym_asymmetry_check(struct asym_asymmetry *a, struct asym_mask *ret_let_go)
 {
     bool changed = false;
     struct asym_mask let_go = {0};
+    size_t left = 0;
     for (size_t i = 0; i < a->n; i++)
-        hold_again(&a->held[i]);
+        welcome_back(&a->held[i]);
     settle(a);
-    for (size_t i = 0; i < a->n; i++)
-        changed = look_after(a, &a->held[i], &let_go) || changed;
-    if (!asym_mask_empty(&let_go))
+    for (size_t i = 0; i < a->n; i++) {
+        struct asym_held *h = &a->held[i];
+        if (h->leaving && !h->missing && h->error >= 0)
+            continue; /* it has been put back */
+        changed = (!h->leaving && look_after(a, h, &let_go)) || changed;
+        a->held[left++] = *h;
+    }
+    if (left != a->n || !asym_mask_empty(&let_go)) {
+        a->n = left;
         asym_asymmetry_save(a);
+    }
     *ret_let_go = let_go;
     return changed;
 }

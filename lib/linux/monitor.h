@@ -27,7 +27,8 @@ int asym_monitor_new(const struct asym_monitor_config *config, struct asym_sourc
 void asym_monitor_follow(struct asym_source *monitor, const struct asym_snapshot *snapshot,
                          const struct asym_plan *plan);
 
-/** Other reasons, when profiles were read again. */
-void asym_monitor_set_missing(struct asym_source *monitor, const char *const missing[ASYM_N_SIGNALS]);
+/** Other counters (owned; NULL: none) and other reasons, when the configuration was read again. Counting begins anew. */
+void asym_monitor_set(struct asym_source *monitor, struct asym_counters *counters,
+                      const char *const missing[ASYM_N_SIGNALS]);
 
 #endif
