@@ -9,6 +9,7 @@
 #include "daemon/attributes.h"
 #include "daemon/check.h"
 #include "daemon/columns.h"
+#include "daemon/policies.h"
 #include "daemon/run.h"
 #include "daemon/speeds.h"
 #include "linux/procfs.h"
@@ -58,16 +59,14 @@ static int add_births(struct asym_check *check, const struct asym_run *run)
     return asym_check_add(check, "births", ASYM_FACT_GOOD, "", "the proc connector tells of births and deaths");
 }
 
-/* The policies that need nothing this machine lacks. */
+/* The policies that can run here. */
 static const char *others(const char *const missing[ASYM_N_SIGNALS], char *buf, size_t size)
 {
     size_t used = 0;
     snprintf(buf, size, "choose another:");
     used = strlen(buf);
     for (size_t i = 0; asym_policy_at(i); i++) {
-        bool can = true;
-        for (int k = 0; k < ASYM_N_SIGNALS; k++)
-            can = can && !(asym_policy_at(i)->needs >> k & 1 && missing[k]);
+        bool can = asym_policies_can_run(asym_policy_at(i), missing);
         int n = can ? snprintf(buf + used, size - used, " %s", asym_policy_at(i)->name) : 0;
         if (n > 0 && (size_t)n < size - used)
             used += (size_t)n;
@@ -83,11 +82,13 @@ static int add_policy(struct asym_check *check, const struct asym_run *run)
     char remedy[200];
     int r = 0;
     asym_procfs_missing(run->machine, missing);
-    check->can_run = true;
+    check->can_run = asym_policies_can_run(policy, missing);
+    if (policy->refuses)
+        return asym_check_add(check, "policy", ASYM_FACT_LACK, others(missing, remedy, sizeof remedy),
+                              "%s cannot run on a live machine: %s", policy->name, policy->refuses);
     for (int k = 0; r >= 0 && k < ASYM_N_SIGNALS; k++) {
         if (!(policy->needs >> k & 1) || !missing[k])
             continue;
-        check->can_run = false;
         r = asym_check_add(check, "policy", ASYM_FACT_LACK, others(missing, remedy, sizeof remedy),
                            "%s needs the signal %s: %s", policy->name, asym_signal_name((enum asym_signal)k),
                            missing[k]);

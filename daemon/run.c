@@ -10,6 +10,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/parse.h"
+#include "daemon/policies.h"
 #include "daemon/sight.h"
 #include "daemon/speeds.h"
 #include "linux/procfs.h"
@@ -263,9 +264,7 @@ static void runnable_policies(const struct asym_snapshot *s, char *buf, size_t s
     size_t used = 0;
     buf[0] = '\0';
     for (size_t i = 0; asym_policy_at(i); i++) {
-        bool can = true;
-        for (int k = 0; k < ASYM_N_SIGNALS; k++)
-            can = can && !((asym_policy_at(i)->needs >> k & 1) && s->missing[k]);
+        bool can = asym_policies_can_run(asym_policy_at(i), s->missing);
         int n = can ? snprintf(buf + used, size - used, "%s%s", used ? ", " : "", asym_policy_at(i)->name) : 0;
         if (n > 0 && (size_t)n < size - used)
             used += (size_t)n;
@@ -274,11 +273,14 @@ static void runnable_policies(const struct asym_snapshot *s, char *buf, size_t s
 
 int asym_run_signals(const struct asym_policy *policy, const struct asym_snapshot *s, struct asym_error *err)
 {
+    char others[256];
+    runnable_policies(s, others, sizeof others);
+    if (policy->refuses)
+        return asym_fail(err, -ENODATA, "policy %s cannot run on a live machine: %s. Policies that can run here: %s",
+                         policy->name, policy->refuses, others);
     for (int k = 0; k < ASYM_N_SIGNALS; k++) {
-        char others[256];
         if (!(policy->needs >> k & 1) || !s->missing[k])
             continue;
-        runnable_policies(s, others, sizeof others);
         return asym_fail(
             err, -ENODATA,
             "policy %s needs the signal %s, which this machine does not give: %s. Policies that can run here: %s",

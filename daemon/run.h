@@ -69,7 +69,10 @@ int asym_run_source(struct asym_run *run, struct asym_births **ret_births, struc
 /** -errno of a failed set-up to an exit status. */
 enum asym_exit asym_run_exit(int error);
 
-/** Signals the policy needs that the snapshot lacks: writes what to do into err and returns -ENODATA; 0 when none. */
+/**
+ * What keeps the policy from running: its own row, or a signal it needs that the snapshot lacks. Writes what to do into
+ * err and returns -ENODATA; 0 when nothing does.
+ */
 int asym_run_signals(const struct asym_policy *policy, const struct asym_snapshot *s, struct asym_error *err);
 
 /** Log what is left out of sight: a line for each reason. */
