@@ -64,6 +64,17 @@ enum asym_reason {
     ASYM_WHY_SPINNING,  /**< RTX: waits by spinning, ranks last */
     ASYM_WHY_NO_FAST,   /**< may not run on fast CPUs */
     ASYM_WHY_ONLY_FAST, /**< may run on fast CPUs only, whoever holds them */
+    /* smt-*: shares are of a core */
+    ASYM_WHY_SMT_NO_SIBLING,
+    ASYM_WHY_SMT_OWN_CORE,
+    ASYM_WHY_SMT_SHARED,         /**< figure 0: its share of its core, 1: how much of the time it is alone, percent */
+    ASYM_WHY_SMT_CROWDED,        /**< it is time for somebody to be alone; figure 0: its share, percent */
+    ASYM_WHY_SMT_SOLO,           /**< figure 0: seconds left, 1: its share, percent */
+    ASYM_WHY_SMT_GUEST,          /**< figure 0: seconds left */
+    ASYM_WHY_SMT_SAMPLE,         /**< figure 0: seconds left */
+    ASYM_WHY_SMT_MEASURED_ALONE, /**< figure 0: seconds left */
+    ASYM_WHY_SMT_MEASURED,       /**< beside the others of its core; figure 0: seconds left */
+    ASYM_WHY_SMT_FETCH,          /**< figure 0: its share, percent */
     ASYM_N_REASONS
 };
 

@@ -93,6 +93,7 @@ static void mark(struct direct *d, struct asym_policy_thread *t)
     t->spinning = gen_below(&d->g, 20) == 0;
     t->runnable = gen_below(&d->g, 3) == 0 ? gen_below(&d->g, 101) / 100.0 : 1;
     t->running = t->runnable / 2;
+    t->nice = (int8_t)(gen_below(&d->g, 4) == 0 ? (int)gen_below(&d->g, 40) - 20 : 0);
 }
 
 static void make_threads(struct direct *d)
@@ -138,6 +139,7 @@ static void setup(struct direct *d, const struct asym_policy *policy, unsigned s
     d->state = items(policy->state_size, 1);
     d->states = items(d->n * d->stride, 1);
     d->params = items(policy->params_size, 1);
+    gen_params(policy, d->params);
     make_masks(d);
     make_threads(d);
 }
@@ -222,6 +224,25 @@ static void live(struct direct *d, void (*check)(struct direct *))
 
 /* --- rules 2 and 3 --- */
 
+/* A window of smt-*: the thread is alone on its core, whose other CPUs are kept clear of all threads. */
+static bool holds_core(const struct asym_assignment *a)
+{
+    return a->reason == ASYM_WHY_SMT_SOLO || a->reason == ASYM_WHY_SMT_MEASURED_ALONE;
+}
+
+static struct asym_mask held_cpus(const struct direct *d)
+{
+    bool held[ASYM_MAX_CPUS] = {0};
+    struct asym_mask cpus = {0};
+    for (size_t t = 0; t < d->n; t++)
+        if (holds_core(&d->ret[t]))
+            held[d->machine.cpus[d->ret[t].cpu].core] = true;
+    ASYM_MASK_FOREACH (c, &d->machine.usable)
+        if (held[d->machine.cpus[c].core])
+            asym_mask_set(&cpus, (unsigned)c);
+    return cpus;
+}
+
 static void check_answers(struct direct *d)
 {
     struct asym_mask claimed = {0};
@@ -234,7 +255,8 @@ static void check_answers(struct direct *d)
         CHECK(d, asym_reason_text(a->reason, a->figure, text, sizeof text)[0] != '\0');
         if (!a->claim)
             continue;
-        CHECK(d, asym_mask_has(&d->machine.fast, a->cpu) && !asym_mask_empty(&d->machine.slow));
+        /* Only fast CPUs are worth a claim, but for the windows of smt-*, which are for being alone on a core. */
+        CHECK(d, holds_core(a) || (asym_mask_has(&d->machine.fast, a->cpu) && !asym_mask_empty(&d->machine.slow)));
         CHECK(d, !asym_mask_has(&claimed, a->cpu));
         asym_mask_set(&claimed, (unsigned)a->cpu);
     }
@@ -257,21 +279,26 @@ static void check_fast_busy(struct direct *d)
     unsigned loads[ASYM_MAX_CPUS];
     struct asym_mask idle = {0};
     count_loads(d, loads);
+    /* the exception that policies.md names: siblings that a window of smt-* keeps clear */
+    const struct asym_mask held = held_cpus(d);
     ASYM_MASK_FOREACH (c, &d->machine.fast)
-        if (loads[c] == 0)
+        if (loads[c] == 0 && !asym_mask_has(&held, c))
             asym_mask_set(&idle, (unsigned)c);
     for (size_t t = 0; t < d->n; t++)
         if (asym_mask_has(&d->machine.slow, d->ret[t].cpu) && loads[d->ret[t].cpu] >= 2)
             CHECK(d, !asym_mask_meets(d->threads[t].may, &idle));
 }
 
-/* Where all may run anywhere, no two CPUs of a type that nobody claims differ by two; nor do cores' siblings fill early. */
+/*
+ * Where all may run anywhere, no two CPUs of a type that nobody claims differ by two; nor do cores' siblings fill early.
+ * A core that is held in a window of smt-* is claimed as a whole.
+ */
 static void check_even(struct direct *d)
 {
     unsigned loads[ASYM_MAX_CPUS];
-    struct asym_mask claimed = {0};
     if (d->n_masks > 1)
         return;
+    struct asym_mask claimed = held_cpus(d);
     count_loads(d, loads);
     for (size_t t = 0; t < d->n; t++)
         if (d->ret[t].claim)
@@ -379,17 +406,26 @@ static void a_second_plan_at_the_same_time_moves_nobody(void **state)
     for_all(body_sticky);
 }
 
+/* Turns, and windows: what makes threads move as time passes is what these policies are there for. */
+static bool in_turns(const struct direct *d)
+{
+    for (size_t t = 0; t < d->n; t++) {
+        const enum asym_reason reason = d->ret[t].reason;
+        if (reason == ASYM_WHY_MP_WAITS || reason == ASYM_WHY_HAD_FAST_TIME || holds_core(&d->ret[t]))
+            return true;
+    }
+    return false;
+}
+
 static void body_still(struct direct *d)
 {
     plan(d);
-    for (unsigned k = 0; k < 3; k++) {
+    for (unsigned k = 0; k < 3 && !in_turns(d); k++) {
         follow(d);
         pass(d);
         plan(d);
-        for (size_t t = 0; t < d->n; t++)
-            if (d->ret[t].reason == ASYM_WHY_MP_WAITS || d->ret[t].reason == ASYM_WHY_HAD_FAST_TIME)
-                return;
-        for (size_t t = 0; t < d->n; t++)
+        const bool turns = in_turns(d);
+        for (size_t t = 0; t < d->n && !turns; t++)
             CHECK(d, d->ret[t].cpu < 0 || d->ret[t].cpu == d->threads[t].home);
     }
 }

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The policies for cores with several hardware threads (Snavely 2002), in engines, with counters that the test makes up. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <asym/engine.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "policy/smt-place.h"
+#include "support/generate.h"
+
+#define LOOK   (100 * ASYM_MSEC)
+#define N_MOST 64
+
+struct world {
+    struct asym_machine machine;
+    struct gen_load *load;
+    struct asym_engine *e;
+    const struct asym_plan *plan;
+    size_t n_actions;
+    struct asym_outcome outcomes[2 * N_MOST];
+    struct asym_sample samples[N_MOST];
+    unsigned char params[256];
+    /* IPC of thread i alone, and what part of it is left beside thread k on its core; NULL: nothing is counted */
+    double (*alone)(size_t i);
+    double (*beside)(size_t i, size_t k);
+};
+
+/* n_cpus CPUs, `siblings` to a core, all alike; an application of one thread for each of the n. */
+static void begin_weighing(struct world *w, const char *name, enum asym_smt_weights weights, unsigned n_cpus,
+                           unsigned siblings, unsigned n)
+{
+    unsigned ones[N_MOST];
+    const struct asym_policy *policy = asym_policy_find(name);
+    *w = (struct world){0};
+    for (size_t i = 0; i < N_MOST; i++)
+        ones[i] = 1;
+    assert_non_null(policy);
+    assert_true(policy->params_size <= sizeof w->params);
+    gen_params(policy, w->params);
+    ((struct asym_smt_params *)(void *)w->params)->weights = weights;
+    const struct asym_engine_config config = {
+        .policy = policy,
+        .params = w->params,
+        .classify = {.serial_max_threads = 2, .hp_threshold = UINT32_MAX, .amp_boost = ASYM_SEC, .hysteresis = 1},
+        .enforce = {.pin = -1, .swap_period = ASYM_SEC, .release = 5 * ASYM_SEC},
+    };
+    gen_plain_machine(&w->machine, n_cpus, n_cpus);
+    for (unsigned c = 0; c < n_cpus; c++)
+        w->machine.cpus[c].core = w->machine.cpus[c].freq_domain = (int16_t)(c / siblings);
+    assert_int_equal(asym_machine_finish(&w->machine), 0);
+    w->load = gen_load_new(&w->machine, ones, n);
+    assert_non_null(w->load);
+    assert_int_equal(asym_engine_new(&config, &w->e), 0);
+}
+
+static void begin_on(struct world *w, const char *name, unsigned n_cpus, unsigned siblings, unsigned n)
+{
+    begin_weighing(w, name, ASYM_SMT_NICE, n_cpus, siblings, n);
+}
+
+static void end(struct world *w)
+{
+    asym_engine_free(w->e);
+    gen_load_free(w->load);
+}
+
+static int core_of(const struct world *w, size_t i)
+{
+    return w->machine.cpus[w->plan->tasks[i].target].core;
+}
+
+/* What the counters say of thread i since the last look, when it was where that look's plan had sent it. */
+static double ipc_of(const struct world *w, size_t i)
+{
+    double ipc = w->alone(i);
+    for (size_t k = 0; k < w->plan->n_tasks; k++)
+        if (k != i && core_of(w, k) == core_of(w, i))
+            ipc *= w->beside(i, k);
+    return ipc;
+}
+
+static void count(struct world *w)
+{
+    w->load->s.samples = w->samples;
+    w->load->s.n_samples = 0;
+    for (size_t i = 0; w->alone && w->plan && i < w->plan->n_tasks; i++)
+        if (w->plan->tasks[i].monitor)
+            w->samples[w->load->s.n_samples++] = (struct asym_sample){
+                .task = (uint32_t)i, .seconds = 0.1, .instructions = 1e8 * ipc_of(w, i), .cycles = 1e8};
+}
+
+/* Time passes, and everything succeeds. */
+static void look(struct world *w)
+{
+    const struct asym_action *actions;
+    gen_load_pass(w->load, LOOK);
+    count(w);
+    assert_int_equal(asym_engine_step(w->e, &w->load->s, &w->plan, &actions, &w->n_actions), 0);
+    assert_true(w->n_actions <= ASYM_LENGTH(w->outcomes));
+    gen_load_apply(w->load, actions, w->n_actions);
+    gen_load_move(w->load, w->plan);
+    asym_engine_outcomes(w->e, w->outcomes, w->n_actions);
+}
+
+static unsigned others_on_core(const struct world *w, size_t i)
+{
+    unsigned n = 0;
+    for (size_t k = 0; k < w->plan->n_tasks; k++)
+        n += k != i && core_of(w, k) == core_of(w, i);
+    return n;
+}
+
+static bool is_alone(const struct world *w, size_t i)
+{
+    return w->plan->tasks[i].reason == ASYM_WHY_SMT_SOLO || w->plan->tasks[i].reason == ASYM_WHY_SMT_MEASURED_ALONE;
+}
+
+/* How many of n looks thread i is alone by its share in. */
+static unsigned looks_alone(struct world *w, size_t i, unsigned n)
+{
+    unsigned hits = 0;
+    for (unsigned k = 0; k < n; k++) {
+        look(w);
+        hits += w->plan->tasks[i].reason == ASYM_WHY_SMT_SOLO;
+        if (is_alone(w, i)) {
+            assert_true(w->plan->tasks[i].claim);
+            assert_int_equal(others_on_core(w, i), 0);
+        }
+    }
+    return hits;
+}
+
+/* Which core each thread will have its seat on: a nice value counts from the first look on, and does not change seats. */
+static void foresee(const char *name, unsigned n_cpus, unsigned siblings, unsigned n, int *ret_core)
+{
+    struct world w;
+    begin_on(&w, name, n_cpus, siblings, n);
+    look(&w);
+    for (size_t i = 0; i < n; i++)
+        ret_core[i] = core_of(&w, i);
+    end(&w);
+}
+
+static size_t partner_of(const int *core, size_t n, size_t i)
+{
+    for (size_t k = 0; k < n; k++)
+        if (k != i && core[k] == core[i])
+            return k;
+    return n;
+}
+
+static void set_nice(struct world *w, size_t i, int nice)
+{
+    w->load->tasks[i].nice = (int8_t)nice;
+}
+
+/* --- smt-naive --- */
+
+static void threads_that_fit_on_cores_are_left_in_peace(void **state)
+{
+    (void)state;
+    struct world w;
+    begin_on(&w, "smt-naive", 8, 2, 4);
+    set_nice(&w, 0, -20);
+    look(&w);
+    for (unsigned k = 0; k < 30; k++) {
+        for (size_t i = 0; i < 4; i++) {
+            assert_int_equal(others_on_core(&w, i), 0);
+            assert_int_equal(w.plan->tasks[i].reason, ASYM_WHY_SMT_OWN_CORE);
+        }
+        look(&w);
+        assert_int_equal(w.n_actions, 0);
+    }
+    end(&w);
+}
+
+static void equal_shares_need_no_windows(void **state)
+{
+    (void)state;
+    struct world w;
+    begin_on(&w, "smt-naive", 8, 2, 8);
+    look(&w);
+    for (unsigned k = 0; k < 30; k++) {
+        for (size_t i = 0; i < 8; i++) {
+            assert_int_equal(others_on_core(&w, i), 1);
+            assert_int_equal(w.plan->tasks[i].reason, ASYM_WHY_SMT_SHARED);
+            assert_true(fabs(w.plan->tasks[i].figure[0] - 50) < 1e-9);
+        }
+        look(&w);
+        assert_int_equal(w.n_actions, 0);
+    }
+    end(&w);
+}
+
+/* Weights 19 - p: 15 beside 5 is 75 % beside 25 %, so that it is alone for half of the time (the source's example). */
+static void three_quarters_of_a_core_are_half_of_the_time_alone(void **state)
+{
+    (void)state;
+    struct world w;
+    int core[4];
+    foresee("smt-naive", 4, 2, 4, core);
+    const size_t beside = partner_of(core, 4, 0);
+    begin_weighing(&w, "smt-naive", ASYM_SMT_SOURCE, 4, 2, 4);
+    set_nice(&w, 0, 4);
+    set_nice(&w, beside, 14);
+    assert_in_range(looks_alone(&w, 0, 1000), 480, 520);
+    char text[128];
+    while (w.plan->tasks[0].reason != ASYM_WHY_SMT_SOLO)
+        look(&w);
+    asym_reason_text(w.plan->tasks[0].reason, w.plan->tasks[0].figure, text, sizeof text);
+    assert_non_null(strstr(text, "its share is 75 %"));
+    assert_int_equal(w.plan->tasks[beside].reason, ASYM_WHY_SMT_GUEST);
+    end(&w);
+}
+
+/* Where all cores have somebody who wants to be alone there, they take turns, and never are all held. */
+static void not_all_cores_are_held_at_once(void **state)
+{
+    (void)state;
+    struct world w;
+    int core[12], chosen[6];
+    unsigned had[6] = {0};
+    foresee("smt-naive", 12, 2, 12, core);
+    for (int i = 0; i < 12; i++)
+        chosen[core[i]] = i;
+    begin_on(&w, "smt-naive", 12, 2, 12);
+    for (size_t c = 0; c < 6; c++)
+        set_nice(&w, (size_t)chosen[c], -10);
+    for (unsigned k = 0; k < 600; k++) {
+        look(&w);
+        unsigned held = 0;
+        for (size_t c = 0; c < 6; c++) {
+            held += is_alone(&w, (size_t)chosen[c]);
+            had[c] += is_alone(&w, (size_t)chosen[c]);
+        }
+        assert_in_range(held, 2, 3);
+    }
+    for (size_t c = 0; c < 6; c++)
+        assert_in_range(had[c], 285, 315);
+    end(&w);
+}
+
+static void who_has_nowhere_else_to_go_is_not_driven_out(void **state)
+{
+    (void)state;
+    struct world w;
+    begin_on(&w, "smt-naive", 4, 2, 2);
+    for (size_t i = 0; i < 2; i++) {
+        w.load->cpusets[i] = (struct asym_mask){.w = {3}};
+        w.load->masks[i] = w.load->cpusets[i];
+    }
+    gen_load_intern(w.load);
+    set_nice(&w, 0, -10);
+    unsigned crowded = 0;
+    for (unsigned k = 0; k < 50; k++) {
+        look(&w);
+        crowded += w.plan->tasks[0].reason == ASYM_WHY_SMT_CROWDED;
+        assert_int_equal(others_on_core(&w, 0), 1);
+        assert_false(w.plan->tasks[0].claim);
+    }
+    assert_in_range(crowded, 30, 49);
+    end(&w);
+}
+
+/* One that mostly sleeps is not entitled to an empty core meanwhile, whatever its nice value. */
+static void a_share_is_no_more_than_what_is_wanted(void **state)
+{
+    (void)state;
+    struct world w;
+    begin_on(&w, "smt-naive", 4, 2, 4);
+    set_nice(&w, 0, -20);
+    gen_load_share(w.load, 0, 0.5);
+    assert_int_equal(looks_alone(&w, 0, 100), 0);
+    gen_load_share(w.load, 0, 0.75);
+    assert_in_range(looks_alone(&w, 0, 1000), 480, 520);
+    end(&w);
+}
+
+/* Guests go where it is emptiest, and home again to the CPU that they came from. */
+static void guests_go_home(void **state)
+{
+    (void)state;
+    struct world w;
+    int core[5];
+    foresee("smt-naive", 8, 2, 5, core);
+    size_t one = 0;
+    while (partner_of(core, 5, one) >= 5)
+        one++;
+    begin_on(&w, "smt-naive", 8, 2, 5);
+    set_nice(&w, one, -5);
+    int32_t home[5] = {-1, -1, -1, -1, -1};
+    for (unsigned k = 0; k < 100; k++) {
+        look(&w);
+        for (size_t i = 0; i < 5; i++) {
+            if (w.plan->tasks[i].reason == ASYM_WHY_SMT_GUEST) {
+                assert_int_equal(others_on_core(&w, i), 1);
+                continue;
+            }
+            assert_true(home[i] < 0 || home[i] == w.plan->tasks[i].target);
+            home[i] = w.plan->tasks[i].target;
+        }
+    }
+    end(&w);
+}
+
+/* --- smt-icount --- */
+
+static void icount_leaves_shares_to_the_fetch_unit_and_cannot_run_live(void **state)
+{
+    (void)state;
+    struct world w;
+    begin_on(&w, "smt-icount", 4, 2, 4);
+    set_nice(&w, 0, -20);
+    assert_int_equal(looks_alone(&w, 0, 30), 0);
+    assert_int_equal(w.plan->tasks[0].reason, ASYM_WHY_SMT_FETCH);
+    assert_true(w.plan->tasks[0].figure[0] > 95);
+    assert_non_null(asym_policy_find("smt-icount")->refuses);
+    assert_null(asym_policy_find("smt-naive")->refuses);
+    end(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(threads_that_fit_on_cores_are_left_in_peace),
+        cmocka_unit_test(equal_shares_need_no_windows),
+        cmocka_unit_test(three_quarters_of_a_core_are_half_of_the_time_alone),
+        cmocka_unit_test(not_all_cores_are_held_at_once),
+        cmocka_unit_test(who_has_nowhere_else_to_go_is_not_driven_out),
+        cmocka_unit_test(a_share_is_no_more_than_what_is_wanted),
+        cmocka_unit_test(guests_go_home),
+        cmocka_unit_test(icount_leaves_shares_to_the_fetch_unit_and_cannot_run_live),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
