@@ -92,10 +92,11 @@ double asym_smt_beside(const struct asym_smt *s, uint32_t t)
     return ASYM_MIN(core->n, core->contexts);
 }
 
-/* One whose share is below half of what it has anyhow would want a window only if X were lower still. */
+/* lib/policy/smt-measure.h says why not all. */
 static bool is_measured(const struct asym_smt *s, uint32_t t)
 {
-    return asym_smt_share(s, t) * 2 * asym_smt_beside(s, t) >= 1 - 1e-9;
+    const struct asym_smt_core *core = asym_smt_core_of(s, t);
+    return core->n <= 4 * core->contexts || asym_smt_share(s, t) * 2 * asym_smt_beside(s, t) >= 1;
 }
 
 /* How long its window would have to be. Measuring alone, each core is held for half of the time. */

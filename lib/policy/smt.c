@@ -93,7 +93,7 @@ double asym_smt_at(const struct asym_smt_stage *stage, asym_usec now)
 
 double asym_smt_shift(const struct asym_smt_stage *stage)
 {
-    const asym_usec length = stage->until - stage->from;
-    const double turns = length > 0 ? (double)(stage->from / length) * 0.6180339887498949 : 0;
+    const asym_usec length = stage->until - stage->from, number = length > 0 ? stage->from / length : 0;
+    const double turns = (double)number * 0.6180339887498949;
     return turns - floor(turns);
 }

@@ -95,7 +95,7 @@ static double median_step(const struct asym_policy *policy, const struct asym_ma
 
 int main(void)
 {
-    static const char *const names[] = {"pa", "mintlp", "busyfcs", "rr", "smt-naive", "smt-icount"};
+    static const char *const names[] = {"pa", "mintlp", "busyfcs", "rr", "smt-naive", "smt-symb", "smt-icount"};
     static struct asym_machine m, pairs;
     gen_plain_machine(&m, N_CPUS, N_FAST);
     make_pairs(&pairs);

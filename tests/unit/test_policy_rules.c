@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include <asym/policy.h>
+#include <asym/snapshot.h>
 
 #include "base/arena.h"
 #include "base/macro.h"
@@ -34,6 +35,7 @@ struct direct {
     struct asym_policy_thread *threads;
     struct asym_mask *masks;
     struct asym_assignment *ret;
+    struct asym_sample *samples;
     unsigned char *state, *states, *params, *memory;
     size_t memory_size;
     asym_usec now, interval;
@@ -117,6 +119,7 @@ static void make_threads(struct direct *d)
                 .app = (uint32_t)d->n_apps,
                 .home = asym_mask_has(may, home) ? home : -1,
                 .may = may,
+                .sampled_on = -1,
                 .state = d->policy->task_state_size ? d->states + t * d->stride : NULL,
             };
             mark(d, &d->threads[t]);
@@ -136,6 +139,7 @@ static void setup(struct direct *d, const struct asym_policy *policy, unsigned s
     d->threads = items(d->n, sizeof *d->threads);
     d->masks = items(d->n_masks, sizeof *d->masks);
     d->ret = items(d->n, sizeof *d->ret);
+    d->samples = items(d->n, sizeof *d->samples);
     d->state = items(policy->state_size, 1);
     d->states = items(d->n * d->stride, 1);
     d->params = items(policy->params_size, 1);
@@ -146,7 +150,7 @@ static void setup(struct direct *d, const struct asym_policy *policy, unsigned s
 
 static void teardown(struct direct *d)
 {
-    void *const all[] = {d->apps, d->threads, d->masks, d->ret, d->state, d->states, d->params, d->memory};
+    void *const all[] = {d->apps, d->threads, d->masks, d->ret, d->samples, d->state, d->states, d->params, d->memory};
     for (size_t i = 0; i < ASYM_LENGTH(all); i++)
         free(all[i]);
 }
@@ -314,6 +318,58 @@ static void check_even(struct direct *d)
     }
 }
 
+/* Counters, for those that were to be counted. */
+static void count(struct direct *d)
+{
+    for (size_t t = 0; t < d->n; t++) {
+        const int32_t cpu = d->ret[t].cpu;
+        d->threads[t].sample = NULL;
+        d->threads[t].sampled_on = -1;
+        if (!d->ret[t].monitor || cpu < 0 || gen_below(&d->g, 10) == 0)
+            continue;
+        d->samples[t] = (struct asym_sample){
+            .seconds = 0.1, .cycles = 1e8, .instructions = 1e6 * gen_below(&d->g, 300)};
+        d->threads[t].sample = &d->samples[t];
+        d->threads[t].sampled_on = gen_below(&d->g, 10) == 0 ? -1 : d->machine.cpus[cpu].type;
+    }
+}
+
+/* Through all the stages of a policy that keeps its own periods, and into the second round of them. */
+static void live_long(struct direct *d, void (*check)(struct direct *))
+{
+    if (!d->policy->own_period || d->n > 1000)
+        return;
+    for (unsigned k = 0; k < 24; k++) {
+        plan(d);
+        check(d);
+        follow(d);
+        count(d);
+        d->interval = k == 12 ? 55 * ASYM_SEC : 430 * ASYM_MSEC;
+        d->now += d->interval;
+        for (size_t t = 0; t < d->n; t++)
+            if (gen_below(&d->g, 40) == 0)
+                mark(d, &d->threads[t]);
+    }
+}
+
+static void check_all(struct direct *d)
+{
+    check_answers(d);
+    check_fast_busy(d);
+    check_even(d);
+}
+
+static void body_stages(struct direct *d)
+{
+    live_long(d, check_all);
+}
+
+static void policies_with_stages_obey_in_all_of_them(void **state)
+{
+    (void)state;
+    for_all(body_stages);
+}
+
 static void body_answers(struct direct *d)
 {
     live(d, check_answers);
@@ -354,8 +410,8 @@ static bool same(const struct direct *a, const struct direct *b)
 {
     for (size_t t = 0; t < a->n; t++) {
         const struct asym_assignment *x = &a->ret[t], *y = &b->ret[t];
-        if (x->cpu != y->cpu || x->nice_delta != y->nice_delta || x->claim != y->claim || x->reason != y->reason ||
-            memcmp(x->figure, y->figure, sizeof x->figure) != 0)
+        if (x->cpu != y->cpu || x->nice_delta != y->nice_delta || x->claim != y->claim || x->monitor != y->monitor ||
+            x->reason != y->reason || memcmp(x->figure, y->figure, sizeof x->figure) != 0)
             return false;
     }
     return true;
@@ -398,6 +454,7 @@ static void check_sticky(struct direct *d)
 static void body_sticky(struct direct *d)
 {
     live(d, check_sticky);
+    live_long(d, check_sticky);
 }
 
 static void a_second_plan_at_the_same_time_moves_nobody(void **state)
@@ -587,6 +644,7 @@ int main(void)
         cmocka_unit_test(answers_are_allowed_reasoned_and_claims_exclusive),
         cmocka_unit_test(no_fast_cpu_is_idle_while_a_slow_one_has_two),
         cmocka_unit_test(loads_are_even_within_a_type),
+        cmocka_unit_test(policies_with_stages_obey_in_all_of_them),
         cmocka_unit_test(the_same_input_and_state_give_the_same_answers_at_other_addresses),
         cmocka_unit_test(a_second_plan_at_the_same_time_moves_nobody),
         cmocka_unit_test(without_turns_nobody_moves_as_time_passes),

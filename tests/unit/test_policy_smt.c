@@ -138,11 +138,11 @@ static unsigned looks_alone(struct world *w, size_t i, unsigned n)
     return hits;
 }
 
-/* Which core each thread will have its seat on: a nice value counts from the first look on, and does not change seats. */
-static void foresee(const char *name, unsigned n_cpus, unsigned siblings, unsigned n, int *ret_core)
+/* Which core each thread will have its seat on, under any of the policies: nice values do not change that. */
+static void foresee(unsigned n_cpus, unsigned siblings, unsigned n, int *ret_core)
 {
     struct world w;
-    begin_on(&w, name, n_cpus, siblings, n);
+    begin_on(&w, "smt-naive", n_cpus, siblings, n);
     look(&w);
     for (size_t i = 0; i < n; i++)
         ret_core[i] = core_of(&w, i);
@@ -206,7 +206,7 @@ static void three_quarters_of_a_core_are_half_of_the_time_alone(void **state)
     (void)state;
     struct world w;
     int core[4];
-    foresee("smt-naive", 4, 2, 4, core);
+    foresee(4, 2, 4, core);
     const size_t beside = partner_of(core, 4, 0);
     begin_weighing(&w, "smt-naive", ASYM_SMT_SOURCE, 4, 2, 4);
     set_nice(&w, 0, 4);
@@ -228,7 +228,7 @@ static void not_all_cores_are_held_at_once(void **state)
     struct world w;
     int core[12], chosen[6];
     unsigned had[6] = {0};
-    foresee("smt-naive", 12, 2, 12, core);
+    foresee(12, 2, 12, core);
     for (int i = 0; i < 12; i++)
         chosen[core[i]] = i;
     begin_on(&w, "smt-naive", 12, 2, 12);
@@ -290,7 +290,7 @@ static void guests_go_home(void **state)
     (void)state;
     struct world w;
     int core[5];
-    foresee("smt-naive", 8, 2, 5, core);
+    foresee(8, 2, 5, core);
     size_t one = 0;
     while (partner_of(core, 5, one) >= 5)
         one++;
@@ -308,6 +308,117 @@ static void guests_go_home(void **state)
             home[i] = w.plan->tasks[i].target;
         }
     }
+    end(&w);
+}
+
+/* --- smt-symb --- */
+
+#define SAMPLE  (4 * ASYM_SEC)
+#define SYMBIOS (60 * ASYM_SEC)
+
+static double two(size_t i)
+{
+    return i % 2 ? 0.5 : 2;
+}
+
+static double by_a_quarter(size_t i, size_t k)
+{
+    (void)i;
+    (void)k;
+    return 0.75;
+}
+
+static double to_six_tenths(size_t i, size_t k)
+{
+    (void)i;
+    (void)k;
+    return 0.6;
+}
+
+/* To where the stage that begins `from` after the first look begins. */
+static void look_until(struct world *w, asym_usec first, asym_usec from)
+{
+    while (w->load->s.now + LOOK < first + from)
+        look(w);
+}
+
+/*
+ * 75 % of a core beside 25 %: that is what the first gets anyhow where it keeps 3/4 of its speed beside the other; where it
+ * keeps 6/10, it is alone for 3/8 of the time, as (1 - 0.75) / (1 - 0.6) = 5/8; unmeasured, for half, as under smt-naive.
+ */
+static void who_gets_along_shares_for_longer(void **state)
+{
+    (void)state;
+    static const struct {
+        double (*beside)(size_t i, size_t k);
+        unsigned least, most;
+    } rows[] = {{by_a_quarter, 0, 0}, {to_six_tenths, 195, 225}, {NULL, 260, 300}};
+    for (size_t row = 0; row < ASYM_LENGTH(rows); row++) {
+        struct world w;
+        int core[4];
+        foresee(4, 2, 4, core);
+        begin_weighing(&w, "smt-symb", ASYM_SMT_SOURCE, 4, 2, 4);
+        w.alone = rows[row].beside ? two : NULL;
+        w.beside = rows[row].beside;
+        set_nice(&w, 0, 4);
+        set_nice(&w, partner_of(core, 4, 0), 14);
+        look(&w);
+        const asym_usec first = w.load->s.now;
+        look_until(&w, first, SAMPLE);
+        assert_in_range(looks_alone(&w, 0, 560), rows[row].least, rows[row].most);
+        end(&w);
+    }
+}
+
+static void only_what_is_measured_is_counted(void **state)
+{
+    (void)state;
+    struct world w;
+    unsigned alone[4] = {0}, together[4] = {0};
+    begin_on(&w, "smt-symb", 4, 2, 4);
+    w.alone = two;
+    w.beside = by_a_quarter;
+    look(&w);
+    const asym_usec first = w.load->s.now;
+    for (; w.load->s.now < first + SAMPLE + 2 * ASYM_SEC; look(&w)) {
+        for (size_t i = 0; i < 4; i++) {
+            const struct asym_plan_task *t = &w.plan->tasks[i];
+            const bool in_sample = w.load->s.now < first + SAMPLE;
+            alone[i] += t->reason == ASYM_WHY_SMT_MEASURED_ALONE;
+            together[i] += t->reason == ASYM_WHY_SMT_MEASURED;
+            assert_int_equal(t->monitor,
+                             t->reason == ASYM_WHY_SMT_MEASURED_ALONE || t->reason == ASYM_WHY_SMT_MEASURED);
+            assert_true(in_sample || !t->monitor);
+            assert_int_equal(is_alone(&w, i), t->reason == ASYM_WHY_SMT_MEASURED_ALONE);
+            assert_true(!is_alone(&w, i) || others_on_core(&w, i) == 0);
+        }
+    }
+    for (size_t i = 0; i < 4; i++) {
+        assert_in_range(alone[i], 3, 7);
+        assert_int_equal(together[i], 20);
+    }
+    end(&w);
+}
+
+/* After the symbios phase it is measured anew: what was true before may be so no longer. */
+static void it_is_measured_again(void **state)
+{
+    (void)state;
+    struct world w;
+    int core[4];
+    foresee(4, 2, 4, core);
+    begin_weighing(&w, "smt-symb", ASYM_SMT_SOURCE, 4, 2, 4);
+    w.alone = two;
+    w.beside = by_a_quarter;
+    set_nice(&w, 0, 4);
+    set_nice(&w, partner_of(core, 4, 0), 14);
+    look(&w);
+    const asym_usec first = w.load->s.now;
+    look_until(&w, first, SAMPLE);
+    assert_int_equal(looks_alone(&w, 0, 500), 0);
+    w.beside = to_six_tenths;
+    look_until(&w, first, 2 * SAMPLE + SYMBIOS);
+    assert_in_range(looks_alone(&w, 0, 560), 195, 225);
     end(&w);
 }
 
@@ -337,6 +448,9 @@ int main(void)
         cmocka_unit_test(who_has_nowhere_else_to_go_is_not_driven_out),
         cmocka_unit_test(a_share_is_no_more_than_what_is_wanted),
         cmocka_unit_test(guests_go_home),
+        cmocka_unit_test(who_gets_along_shares_for_longer),
+        cmocka_unit_test(only_what_is_measured_is_counted),
+        cmocka_unit_test(it_is_measured_again),
         cmocka_unit_test(icount_leaves_shares_to_the_fetch_unit_and_cannot_run_live),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
