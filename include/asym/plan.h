@@ -74,6 +74,7 @@ enum asym_reason {
     ASYM_WHY_SMT_SAMPLE,         /**< figure 0: seconds left */
     ASYM_WHY_SMT_MEASURED_ALONE, /**< figure 0: seconds left */
     ASYM_WHY_SMT_MEASURED,       /**< beside the others of its core; figure 0: seconds left */
+    ASYM_WHY_SMT_PAIRING,        /**< figure 0: number of the pairing, 1: of how many */
     ASYM_WHY_SMT_FETCH,          /**< figure 0: its share, percent */
     ASYM_N_REASONS
 };

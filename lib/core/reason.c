@@ -55,6 +55,7 @@ static const struct {
     [ASYM_WHY_SMT_SAMPLE] = {"those of its core are measured one by one for %.2f s more", 1},
     [ASYM_WHY_SMT_MEASURED_ALONE] = {"alone on its core for %.2f s more: it is measured", 1},
     [ASYM_WHY_SMT_MEASURED] = {"measured beside the others of its core for %.2f s more", 1},
+    [ASYM_WHY_SMT_PAIRING] = {"measured in pairing %.0f of %.0f with others on its core", 2},
     [ASYM_WHY_SMT_FETCH] = {"shares its core: fetched for a share of %.0f %%", 1},
 };
 

@@ -29,15 +29,22 @@ static bool is_good(const struct asym_smt *s, size_t t)
            thread->sampled_on == s->in->machine->cpus[cpu].type;
 }
 
+static void add(struct asym_smt_count *count, const struct asym_sample *sample)
+{
+    count->instructions += sample->instructions;
+    count->cycles += sample->cycles;
+}
+
 static void credit(const struct asym_smt *s, const struct asym_smt_measure *state)
 {
     for (size_t t = 0; t < s->in->n_threads; t++) {
         struct asym_smt_record *r = asym_smt_record_of(s, t);
-        if (r->counting == ASYM_SMT_COUNT_NOTHING || r->seat.planned != state->last || !is_good(s, t))
+        if (r->counting == 0 || r->seat.planned != state->last || !is_good(s, t))
             continue;
-        struct asym_smt_count *to = r->counting == ASYM_SMT_COUNT_ALONE ? &r->alone : &r->together[r->pairing];
-        to->instructions += s->in->threads[t].sample->instructions;
-        to->cycles += s->in->threads[t].sample->cycles;
+        if (r->counting & ASYM_SMT_COUNT_ALONE)
+            add(&r->alone, s->in->threads[t].sample);
+        if (r->counting & ASYM_SMT_COUNT_TOGETHER)
+            add(&r->together[r->pairing], s->in->threads[t].sample);
     }
 }
 
@@ -56,6 +63,7 @@ int asym_smt_measure_begin(struct asym_smt *s, unsigned pairings, const struct a
     s->params = &params->smt;
     s->stage = asym_smt_stage_at(&times, began, in->now);
     s->x = x_of;
+    s->compares = pairings > 1;
     int r = asym_smt_init(s, in, ret);
     if (r < 0)
         return r;
@@ -67,12 +75,17 @@ int asym_smt_measure_begin(struct asym_smt *s, unsigned pairings, const struct a
     return 0;
 }
 
-static enum asym_smt_counting to_count(const struct asym_smt *s, uint32_t t)
+static unsigned to_count(const struct asym_smt *s, uint32_t t)
 {
     const enum asym_reason reason = s->sp.ret[t].reason;
     if (reason == ASYM_WHY_SMT_MEASURED_ALONE)
         return ASYM_SMT_COUNT_ALONE;
-    return reason == ASYM_WHY_SMT_MEASURED ? ASYM_SMT_COUNT_TOGETHER : ASYM_SMT_COUNT_NOTHING;
+    if (reason == ASYM_WHY_SMT_MEASURED)
+        return ASYM_SMT_COUNT_TOGETHER;
+    /* it matters for comparing pairings only: of itself it says nothing of how it gets along */
+    if (reason == ASYM_WHY_SMT_OWN_CORE && s->compares && s->stage.kind == ASYM_SMT_TOGETHER)
+        return ASYM_SMT_COUNT_ALONE | ASYM_SMT_COUNT_TOGETHER;
+    return 0;
 }
 
 void asym_smt_measure_finish(struct asym_smt *s, const int32_t *home)
@@ -82,8 +95,8 @@ void asym_smt_measure_finish(struct asym_smt *s, const int32_t *home)
         struct asym_smt_record *r = asym_smt_record_of(s, t);
         r->counting = to_count(s, t);
         r->pairing = s->stage.pairing;
-        s->sp.ret[t].monitor = r->counting != ASYM_SMT_COUNT_NOTHING;
-        if (r->counting == ASYM_SMT_COUNT_NOTHING || r->cycle == s->stage.cycle)
+        s->sp.ret[t].monitor = r->counting != 0;
+        if (r->counting == 0 || r->cycle == s->stage.cycle)
             continue;
         r->cycle = s->stage.cycle;
         r->alone = (struct asym_smt_count){0};

@@ -31,14 +31,15 @@ struct asym_smt_count {
     double instructions, cycles;
 };
 
-enum asym_smt_counting { ASYM_SMT_COUNT_NOTHING, ASYM_SMT_COUNT_ALONE, ASYM_SMT_COUNT_TOGETHER };
+/** As bits: who has a core to itself in some pairing is alone, and that is what it achieves there. */
+enum { ASYM_SMT_COUNT_ALONE = 1 << 0, ASYM_SMT_COUNT_TOGETHER = 1 << 1 };
 
 /** State of a thread; its seat in front. */
 struct asym_smt_record {
     struct asym_smt_seat seat;
-    enum asym_smt_counting counting; /* since the last plan */
-    unsigned pairing;                /* meanwhile */
-    uint64_t cycle;                  /* the sample phase of which the counts are */
+    unsigned counting; /* since the last plan: ASYM_SMT_COUNT_* */
+    unsigned pairing;  /* meanwhile */
+    uint64_t cycle;    /* the sample phase of which the counts are */
     struct asym_smt_count alone, together[ASYM_SMT_PAIRINGS];
 };
 

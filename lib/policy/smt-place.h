@@ -70,6 +70,7 @@ struct asym_smt {
     size_t n_guests;
     /** X of a thread that shares its core with p - 1 others; NULL: 1 / p for all (Naive). */
     double (*x)(const struct asym_smt *s, uint32_t t, double p);
+    bool compares;   /* pairings, in its sample phase */
     bool no_windows; /* shares are made by other means */
 };
 

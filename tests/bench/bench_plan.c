@@ -95,20 +95,21 @@ static double median_step(const struct asym_policy *policy, const struct asym_ma
 
 int main(void)
 {
-    static const char *const names[] = {"pa", "mintlp", "busyfcs", "rr", "smt-naive", "smt-symb", "smt-icount"};
+    static const char *const names[] = {"pa",      "mintlp",     "busyfcs",       "rr", "smt-naive", "smt-symb",
+                                        "smt-sos", "smt-icount", "smt-icount-sos"};
     static struct asym_machine m, pairs;
     gen_plain_machine(&m, N_CPUS, N_FAST);
     make_pairs(&pairs);
     printf("CPU time of a step, median of %d, %d CPUs, %d of them fast, %d threads per application\n", N_STEPS, N_CPUS,
            N_FAST, PER_APP);
-    printf("%-10s %14s %14s %8s\n", "policy", "1,000 threads", "10,000 threads", "growth");
+    printf("%-14s %14s %14s %8s\n", "policy", "1,000 threads", "10,000 threads", "growth");
     for (size_t i = 0; i < ASYM_LENGTH(names); i++) {
         const struct asym_policy *policy = asym_policy_find(names[i]);
         if (!policy)
             return 1;
         const struct asym_machine *on = policy->needs >> ASYM_SIGNAL_SMT & 1 ? &pairs : &m;
         double few = median_step(policy, on, 1000), many = median_step(policy, on, 10000);
-        printf("%-10s %11.3f ms %11.3f ms %8.1f\n", names[i], few, many, many / few);
+        printf("%-14s %11.3f ms %11.3f ms %8.1f\n", names[i], few, many, many / few);
     }
     return 0;
 }

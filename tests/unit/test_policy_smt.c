@@ -311,6 +311,33 @@ static void guests_go_home(void **state)
     end(&w);
 }
 
+/* The windows of a rotation are laid when it begins: who sleeps and wakes meanwhile does not shift those of others. */
+static void windows_stay_where_they_were_laid(void **state)
+{
+    (void)state;
+    bool alone[2][200];
+    for (unsigned flicker = 0; flicker < 2; flicker++) {
+        struct world w;
+        int core[8];
+        foresee(8, 2, 8, core);
+        begin_on(&w, "smt-naive", 8, 2, 8);
+        size_t first = 0, last = 0;
+        for (size_t i = 0; i < 8; i++) {
+            first = core[i] < core[first] ? i : first;
+            last = core[i] > core[last] ? i : last;
+        }
+        set_nice(&w, first, -10);
+        set_nice(&w, last, -4);
+        for (unsigned k = 0; k < 200; k++) {
+            gen_load_share(w.load, first, flicker && (w.load->s.now + LOOK) % ASYM_SEC > ASYM_SEC / 2 ? 0 : 1);
+            look(&w);
+            alone[flicker][k] = is_alone(&w, last);
+        }
+        end(&w);
+    }
+    assert_memory_equal(alone[0], alone[1], sizeof alone[0]);
+}
+
 /* --- smt-symb --- */
 
 #define SAMPLE  (4 * ASYM_SEC)
@@ -419,6 +446,213 @@ static void it_is_measured_again(void **state)
     w.beside = to_six_tenths;
     look_until(&w, first, 2 * SAMPLE + SYMBIOS);
     assert_in_range(looks_alone(&w, 0, 560), 195, 225);
+    /* who sleeps through the next sample phase is as little known as at first */
+    gen_load_share(w.load, 0, 0);
+    look_until(&w, first, 3 * SAMPLE + 2 * SYMBIOS + ASYM_SEC);
+    gen_load_share(w.load, 0, 1);
+    look(&w);
+    assert_in_range(looks_alone(&w, 0, 560), 260, 300);
+    end(&w);
+}
+
+/* --- smt-sos --- */
+
+/* Likes hinder each other. Kinds are set by the test. */
+static bool kind_of[N_MOST];
+
+static double by_kind(size_t i, size_t k)
+{
+    return kind_of[i] == kind_of[k] ? 0.5 : 0.9;
+}
+
+static void those_that_get_along_are_brought_together(void **state)
+{
+    (void)state;
+    struct world w;
+    int core[4];
+    foresee(4, 2, 4, core);
+    for (size_t i = 0; i < 4; i++)
+        kind_of[i] = core[i];
+    begin_on(&w, "smt-sos", 4, 2, 4);
+    w.alone = two;
+    w.beside = by_kind;
+    look(&w);
+    const asym_usec first = w.load->s.now;
+    look_until(&w, first, SAMPLE);
+    for (unsigned k = 0; k < 500; k++) {
+        look(&w);
+        assert_true(k == 0 || w.n_actions == 0);
+        for (size_t i = 0; i < 4; i++)
+            for (size_t j = 0; j < i; j++)
+                assert_true(core_of(&w, i) != core_of(&w, j) || kind_of[i] != kind_of[j]);
+    }
+    end(&w);
+}
+
+/* Those that get along already, or of whom nothing is known, are left together. */
+static void what_is_best_already_stays(void **state)
+{
+    (void)state;
+    for (unsigned counted = 0; counted < 2; counted++) {
+        struct world w;
+        int core[4];
+        bool seen[2] = {false};
+        foresee(4, 2, 4, core);
+        for (size_t i = 0; i < 4; i++) {
+            kind_of[i] = seen[core[i]];
+            seen[core[i]] = true;
+        }
+        begin_on(&w, "smt-sos", 4, 2, 4);
+        w.alone = counted ? two : NULL;
+        w.beside = by_kind;
+        look(&w);
+        const asym_usec first = w.load->s.now;
+        look_until(&w, first, SAMPLE);
+        look(&w);
+        for (size_t i = 0; i < 4; i++)
+            assert_int_equal(core_of(&w, i), core[i]);
+        end(&w);
+    }
+}
+
+/* As good as any, and as bad as any: from 0.3 to 1. */
+static double by_chance(size_t i, size_t k)
+{
+    struct gen g = {.state = i * N_MOST + k};
+    return 0.3 + gen_below(&g, 701) / 1000.0;
+}
+
+/* What the plan in force brings: the sum of IPC achieved over IPC alone. */
+static double speedup_of(const struct world *w)
+{
+    double sum = 0;
+    for (size_t i = 0; i < w->plan->n_tasks; i++)
+        sum += ipc_of(w, i) / w->alone(i);
+    return sum;
+}
+
+/* On 4 and on 16 cores of 2 and of 4 contexts, full, half empty and with more threads than CPUs. */
+static void of_the_pairings_tried_the_best_runs(void **state)
+{
+    (void)state;
+    static const unsigned rows[][3] = {{8, 2, 8},   {8, 2, 6},   {8, 2, 12}, {16, 4, 16},
+                                       {32, 2, 32}, {16, 4, 13}, {8, 2, 5},  {4, 2, 3}};
+    unsigned turned = 0;
+    for (size_t row = 0; row < ASYM_LENGTH(rows); row++) {
+        struct world w;
+        double speedup[ASYM_SMT_PAIRINGS] = {0}, best = 0;
+        begin_on(&w, "smt-sos", rows[row][0], rows[row][1], rows[row][2]);
+        w.alone = two;
+        w.beside = by_chance;
+        look(&w);
+        const asym_usec first = w.load->s.now;
+        look_until(&w, first, SAMPLE / 2);
+        for (unsigned k = 0; k < ASYM_SMT_PAIRINGS; k++) {
+            look(&w);
+            best = ASYM_MAX(best, speedup[k] = speedup_of(&w));
+            look_until(&w, first, SAMPLE / 2 + (k + 1) * SAMPLE / 2 / ASYM_SMT_PAIRINGS);
+        }
+        look(&w);
+        assert_true(speedup_of(&w) >= best / 1.01 - 1e-9);
+        assert_true(speedup_of(&w) >= speedup[0] - 1e-9);
+        turned += speedup_of(&w) > speedup[0] + 1e-9;
+        end(&w);
+    }
+    assert_true(turned > 2);
+}
+
+/* Of a thread that sleeps in one of them nothing is known of how the pairings compare. */
+static void who_sleeps_does_not_decide(void **state)
+{
+    (void)state;
+    struct world w;
+    int core[4];
+    foresee(4, 2, 4, core);
+    begin_on(&w, "smt-sos", 4, 2, 4);
+    w.alone = two;
+    w.beside = by_a_quarter;
+    look(&w);
+    const asym_usec first = w.load->s.now;
+    look_until(&w, first, SAMPLE / 2);
+    gen_load_share(w.load, 0, 0);
+    look_until(&w, first, SAMPLE / 2 + SAMPLE / 2 / ASYM_SMT_PAIRINGS);
+    gen_load_share(w.load, 0, 1);
+    look_until(&w, first, SAMPLE);
+    look(&w);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(core_of(&w, i), core[i]);
+    end(&w);
+}
+
+static void pairings_are_of_one_cache_and_one_type(void **state)
+{
+    (void)state;
+    struct world w;
+    begin_on(&w, "smt-sos", 16, 2, 16);
+    for (unsigned c = 0; c < 16; c++)
+        w.machine.cpus[c].llc = (int16_t)(c / 8);
+    assert_int_equal(asym_machine_finish(&w.machine), 0);
+    w.alone = two;
+    w.beside = by_chance;
+    look(&w);
+    const asym_usec first = w.load->s.now;
+    int16_t llc[16];
+    unsigned pairings = 0;
+    look_until(&w, first, SAMPLE / 2);
+    for (unsigned k = 0; k < 20; k++) {
+        look(&w);
+        for (size_t i = 0; i < 16; i++) {
+            const struct asym_plan_task *t = &w.plan->tasks[i];
+            llc[i] = k == 0 ? w.machine.cpus[t->target].llc : llc[i];
+            assert_int_equal(w.machine.cpus[t->target].llc, llc[i]);
+            assert_int_equal(t->reason, ASYM_WHY_SMT_PAIRING);
+            assert_true(t->monitor);
+            pairings |= 1u << (unsigned)t->figure[0];
+        }
+    }
+    assert_int_equal(pairings, 2 + 4 + 8 + 16);
+    end(&w);
+}
+
+static void sos_keeps_shares_as_symb_does(void **state)
+{
+    (void)state;
+    struct world w;
+    int core[4];
+    foresee(4, 2, 4, core);
+    begin_weighing(&w, "smt-sos", ASYM_SMT_SOURCE, 4, 2, 4);
+    w.alone = two;
+    w.beside = to_six_tenths;
+    set_nice(&w, 0, 4);
+    set_nice(&w, partner_of(core, 4, 0), 14);
+    look(&w);
+    const asym_usec first = w.load->s.now;
+    look_until(&w, first, SAMPLE);
+    assert_in_range(looks_alone(&w, 0, 560), 195, 225);
+    end(&w);
+}
+
+static void icount_sos_pairs_and_leaves_shares_to_the_fetch_unit(void **state)
+{
+    (void)state;
+    struct world w;
+    int core[4];
+    foresee(4, 2, 4, core);
+    for (size_t i = 0; i < 4; i++)
+        kind_of[i] = core[i];
+    begin_on(&w, "smt-icount-sos", 4, 2, 4);
+    w.alone = two;
+    w.beside = by_kind;
+    set_nice(&w, 0, -20);
+    look(&w);
+    const asym_usec first = w.load->s.now;
+    look_until(&w, first, SAMPLE);
+    assert_int_equal(looks_alone(&w, 0, 300), 0);
+    assert_int_equal(w.plan->tasks[0].reason, ASYM_WHY_SMT_FETCH);
+    for (size_t i = 0; i < 4; i++)
+        for (size_t j = 0; j < i; j++)
+            assert_true(core_of(&w, i) != core_of(&w, j) || kind_of[i] != kind_of[j]);
+    assert_non_null(asym_policy_find("smt-icount-sos")->refuses);
     end(&w);
 }
 
@@ -448,9 +682,17 @@ int main(void)
         cmocka_unit_test(who_has_nowhere_else_to_go_is_not_driven_out),
         cmocka_unit_test(a_share_is_no_more_than_what_is_wanted),
         cmocka_unit_test(guests_go_home),
+        cmocka_unit_test(windows_stay_where_they_were_laid),
         cmocka_unit_test(who_gets_along_shares_for_longer),
         cmocka_unit_test(only_what_is_measured_is_counted),
         cmocka_unit_test(it_is_measured_again),
+        cmocka_unit_test(those_that_get_along_are_brought_together),
+        cmocka_unit_test(what_is_best_already_stays),
+        cmocka_unit_test(of_the_pairings_tried_the_best_runs),
+        cmocka_unit_test(who_sleeps_does_not_decide),
+        cmocka_unit_test(pairings_are_of_one_cache_and_one_type),
+        cmocka_unit_test(sos_keeps_shares_as_symb_does),
+        cmocka_unit_test(icount_sos_pairs_and_leaves_shares_to_the_fetch_unit),
         cmocka_unit_test(icount_leaves_shares_to_the_fetch_unit_and_cannot_run_live),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
