@@ -60,10 +60,10 @@ void asym_cli_done(struct asym_cli *cli)
     *cli = (struct asym_cli){0};
 }
 
-/* what in a column of that width, then text wrapped at 100. */
+/* what in a column of that width, or as wide as it is, then text wrapped at 100. */
 static void help_line(FILE *out, int width, const char *what, const char *text)
 {
-    int room = 100 - width - 3, n = (int)strlen(text);
+    int room = 100 - ASYM_MAX(width, (int)strlen(what)) - 3, n = (int)strlen(text);
     fprintf(out, "  %-*s ", width, what);
     while (n > room) {
         int cut = room;
@@ -73,6 +73,7 @@ static void help_line(FILE *out, int width, const char *what, const char *text)
         fprintf(out, "%.*s\n%*s", cut, text, width + 3, "");
         text += cut + (text[cut] == ' ');
         n = (int)strlen(text);
+        room = 100 - width - 3;
     }
     fprintf(out, "%s\n", text);
 }
