@@ -66,7 +66,7 @@ enum asym_reason {
     ASYM_WHY_ONLY_FAST, /**< may run on fast CPUs only, whoever holds them */
     /* smt-*: shares are of a core */
     ASYM_WHY_SMT_NO_SIBLING,
-    ASYM_WHY_SMT_OWN_CORE,
+    ASYM_WHY_SMT_OWN_CORE,       /**< no other thread has its seat there */
     ASYM_WHY_SMT_SHARED,         /**< figure 0: its share of its core, 1: how much of the time it is alone, percent */
     ASYM_WHY_SMT_CROWDED,        /**< it is time for somebody to be alone; figure 0: its share, percent */
     ASYM_WHY_SMT_SOLO,           /**< figure 0: seconds left, 1: its share, percent */

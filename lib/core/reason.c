@@ -47,7 +47,7 @@ static const struct {
     [ASYM_WHY_NO_FAST] = {"none of its CPUs is fast", 0},
     [ASYM_WHY_ONLY_FAST] = {"all of its CPUs are fast", 0},
     [ASYM_WHY_SMT_NO_SIBLING] = {"no other CPU of its core is usable: only spread", 0},
-    [ASYM_WHY_SMT_OWN_CORE] = {"no other thread is on its core", 0},
+    [ASYM_WHY_SMT_OWN_CORE] = {"a core to itself, which others only visit", 0},
     [ASYM_WHY_SMT_SHARED] = {"shares its core: its share is %.0f %%, alone for %.0f %% of the time", 2},
     [ASYM_WHY_SMT_CROWDED] = {"its share of its core is %.0f %%, but not all there have another core to go to", 1},
     [ASYM_WHY_SMT_SOLO] = {"alone on its core for %.2f s more: its share is %.0f %%", 2},

@@ -79,14 +79,16 @@ void asym_smt_seat_all(struct asym_smt *s)
     count_cores(s);
 }
 
-double asym_smt_share(const struct asym_smt *s, uint32_t t)
+/* What part of the core it sits on it is entitled to. */
+static double share_of(const struct asym_smt *s, uint32_t t)
 {
     const struct asym_smt_core *core = asym_smt_core_of(s, t);
     const double weight = asym_smt_weight((enum asym_smt_weights)s->params->weights, s->threads[t].nice);
     return asym_smt_frac(weight, core->weights, core->n);
 }
 
-double asym_smt_beside(const struct asym_smt *s, uint32_t t)
+/* P: how many run there side by side. */
+static double beside(const struct asym_smt *s, uint32_t t)
 {
     const struct asym_smt_core *core = asym_smt_core_of(s, t);
     return ASYM_MIN(core->n, core->contexts);
@@ -96,18 +98,18 @@ double asym_smt_beside(const struct asym_smt *s, uint32_t t)
 static bool is_measured(const struct asym_smt *s, uint32_t t)
 {
     const struct asym_smt_core *core = asym_smt_core_of(s, t);
-    return core->n <= 4 * core->contexts || asym_smt_share(s, t) * 2 * asym_smt_beside(s, t) >= 1;
+    return core->n <= 4 * core->contexts || share_of(s, t) * 2 * beside(s, t) >= 1;
 }
 
 /* How long its window would have to be. Measuring alone, each core is held for half of the time. */
 static double wanted(const struct asym_smt *s, uint32_t t, const uint32_t *n_measured)
 {
-    const double p = asym_smt_beside(s, t);
+    const double p = beside(s, t);
     if (p < 2 || s->stage.until <= s->stage.from || s->stage.kind == ASYM_SMT_TOGETHER)
         return 0;
     if (s->stage.kind == ASYM_SMT_ALONE)
         return is_measured(s, t) ? 0.5 / n_measured[s->in->machine->cpus[s->seat[t]].core] : 0;
-    const double share = ASYM_MIN(asym_smt_share(s, t), s->threads[t].runnable);
+    const double share = ASYM_MIN(share_of(s, t), s->threads[t].runnable);
     return s->no_windows ? 0 : 1 - asym_smt_cofrac(share, s->x ? s->x(s, t, p) : 1 / p);
 }
 
@@ -241,7 +243,7 @@ static void explain_held(const struct asym_smt *s, uint32_t t, struct asym_assig
     if (alone != (int32_t)t)
         return;
     a->reason = s->stage.kind == ASYM_SMT_RUN ? ASYM_WHY_SMT_SOLO : ASYM_WHY_SMT_MEASURED_ALONE;
-    a->figure[1] = asym_smt_share(s, t) * 100;
+    a->figure[1] = share_of(s, t) * 100;
 }
 
 static enum asym_reason reason_of(const struct asym_smt *s, const struct asym_smt_core *core)
@@ -268,7 +270,7 @@ static void explain(const struct asym_smt *s, uint32_t t, struct asym_assignment
         return;
     }
     a->reason = reason_of(s, core);
-    a->figure[0] = asym_smt_share(s, t) * 100;
+    a->figure[0] = share_of(s, t) * 100;
     a->figure[1] = seat->laid == s->stage.from + 1 ? seat->length * 100 : 0;
     if (a->reason == ASYM_WHY_SMT_SAMPLE || a->reason == ASYM_WHY_SMT_MEASURED)
         a->figure[0] = seconds_left(s, 1 - asym_smt_at(&s->stage, s->in->now));

@@ -83,10 +83,6 @@ void asym_smt_seat_all(struct asym_smt *s);
 /** Windows, guests, reasons, and what is remembered of it all: seats (home[t]; NULL: where they sit) among them. */
 void asym_smt_finish(struct asym_smt *s, const int32_t *home);
 
-/** What part of the core it sits on a thread is entitled to; and how many run there side by side. */
-double asym_smt_share(const struct asym_smt *s, uint32_t t);
-double asym_smt_beside(const struct asym_smt *s, uint32_t t);
-
 static inline struct asym_smt_seat *asym_smt_seat_of(const struct asym_smt *s, size_t t)
 {
     return s->in->threads[t].state;

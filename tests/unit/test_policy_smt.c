@@ -45,7 +45,7 @@ static void begin_weighing(struct world *w, const char *name, enum asym_smt_weig
     assert_non_null(policy);
     assert_true(policy->params_size <= sizeof w->params);
     gen_params(policy, w->params);
-    ((struct asym_smt_params *)(void *)w->params)->weights = weights;
+    ((struct asym_smt_params *)(void *)w->params)->weights = (int)weights;
     const struct asym_engine_config config = {
         .policy = policy,
         .params = w->params,
@@ -72,8 +72,11 @@ static void end(struct world *w)
     gen_load_free(w->load);
 }
 
+/* A thread that sleeps is on no core, and with nobody. */
 static int core_of(const struct world *w, size_t i)
 {
+    if (w->plan->tasks[i].target < 0)
+        return -1 - (int)i;
     return w->machine.cpus[w->plan->tasks[i].target].core;
 }
 
