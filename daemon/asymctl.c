@@ -9,6 +9,7 @@
 #include "base/parse.h"
 #include "daemon/policies.h"
 #include "daemon/run.h"
+#include "daemon/sim_verb.h"
 #include "linux/procfs.h"
 
 struct verb {
@@ -26,6 +27,19 @@ static const struct verb verbs[] = {
      "\n"
      "  --json   print JSON\n",
      verb_policies},
+    {"sim",
+     "asymctl sim SCENARIO.ini [--policy=NAME,...] [--repeat=N] [--seed=N] [--json] [--trace=FILE] [--workers=N]",
+     "run a simulated machine under policies, side by side",
+     "Runs the scenario under the stock scheduler (none) and each policy given, with several seeds, and each\n"
+     "program alone; the code that steers a live machine steers the simulated one. Scenarios: asymctl(1).\n"
+     "\n"
+     "  --policy=NAME,...  policies to run; without it, the one that the scenario's [asymd] section names\n"
+     "  --repeat=N         seeds to run with: 5\n"
+     "  --seed=N           the first of them: 1\n"
+     "  --json             print JSON\n"
+     "  --trace=FILE       write a Chrome trace of the first policy given, with the first seed\n"
+     "  --workers=N        trials at a time: as many as CPUs; what is printed does not depend on it\n",
+     asym_sim_verb},
     {"help", "asymctl help [VERB]", "this text, or a verb's", "Without a verb, lists them.\n", verb_help},
 };
 

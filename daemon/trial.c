@@ -32,15 +32,18 @@ static int new_engine(const struct asym_trial *t, struct asym_engine **ret_engin
     return asym_engine_new(&config, ret_engine);
 }
 
-static int drive(struct asym_sim *sim, struct asym_engine *engine, asym_usec interval,
+static int drive(const struct asym_trial *t, struct asym_sim *sim, struct asym_engine *engine,
                  const volatile sig_atomic_t *stop)
 {
     ASYM_CLEANUP(asym_cycle_done)
-    struct asym_cycle cycle = {
-        .source = asym_sim_source(sim, interval), .actuator = asym_sim_actuator(sim), .engine = engine};
+    struct asym_cycle cycle = {.source = asym_sim_source(sim, t->scenario->settings->daemon.interval),
+                               .actuator = asym_sim_actuator(sim),
+                               .engine = engine};
     int r;
     while ((r = asym_cycle_plan(&cycle)) > 0) {
         asym_sim_monitor(sim, cycle.plan);
+        if (t->watch)
+            t->watch->planned(t->watch->ctx, &cycle.snapshot, cycle.plan);
         r = *stop ? -ECANCELED : asym_cycle_enforce(&cycle);
         if (r < 0)
             break;
@@ -57,9 +60,9 @@ static int run(struct asym_trial *t, const volatile sig_atomic_t *stop)
         r = new_engine(t, &engine);
     if (r < 0)
         return r;
-    if (t->tracer)
-        asym_sim_trace(sim, t->tracer);
-    r = drive(sim, engine, t->scenario->settings->daemon.interval, stop);
+    if (t->watch)
+        asym_sim_trace(sim, &t->watch->sim);
+    r = drive(t, sim, engine, stop);
     if (r < 0)
         return r;
     t->seconds = (double)asym_sim_now(sim) * 1e-9;

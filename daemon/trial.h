@@ -17,12 +17,19 @@
 /** Programs whose results are kept apart. */
 enum { ASYM_TRIAL_MAX_PROGRAMS = 64 };
 
+/** Who looks on. */
+struct asym_trial_watch {
+    struct asym_sim_tracer sim;
+    void (*planned)(void *ctx, const struct asym_snapshot *s, const struct asym_plan *plan);
+    void *ctx;
+};
+
 struct asym_trial {
     const struct asym_scenario *scenario; /* borrowed */
     const struct asym_policy *policy;
     int only; /* the one program that runs; -1: all */
     uint64_t seed;
-    const struct asym_sim_tracer *tracer; /* NULL: none */
+    const struct asym_trial_watch *watch; /* NULL: nobody */
     /* What came of it. */
     int error; /* -errno; -ECANCELED: interrupted or not begun */
     double seconds;

@@ -263,9 +263,19 @@ static bool all_done(const struct asym_sim *s)
     return s->now > 0;
 }
 
+/* What still runs when the run is over has been running up to then. */
+static void trace_end(const struct asym_sim *s)
+{
+    for (uint32_t c = 0; s->tracer.event && c < s->n_cpus; c++)
+        if (s->cpus[c].running != SIM_NONE)
+            sim_trace_thread(s, ASYM_SIM_STOPS, s->cpus[c].running, NULL);
+}
+
 bool asym_sim_until(struct asym_sim *s, uint64_t time)
 {
     const uint64_t stop = ASYM_MIN(time, s->end);
+    if (s->over)
+        return false;
     while (!s->over && sim_heap_time(&s->heap) <= stop) {
         s->now = sim_heap_time(&s->heap);
         const uint32_t ended = s->n_ended;
@@ -276,6 +286,8 @@ bool asym_sim_until(struct asym_sim *s, uint64_t time)
     if (!s->over)
         s->now = stop;
     s->over |= s->now >= s->end;
+    if (s->over)
+        trace_end(s);
     return !s->over;
 }
 
