@@ -220,7 +220,7 @@ static int load(const char *path, struct asym_scenario **ret, struct asym_error 
 int asym_sim_verb(int argc, char **argv)
 {
     struct asym_error err = {""};
-    struct arguments a;
+    struct arguments a = {0};
     ASYM_CLEANUP(free_scenario) struct asym_scenario *scenario = NULL;
     ASYM_CLEANUP(asym_experiment_done) struct asym_experiment x = {0};
     int r = parse(argc, argv, &a, &err);

@@ -6,22 +6,31 @@
 
 enum reach { REACH_LLC, REACH_NODE, REACH_ALL, N_REACHES };
 
+/* Each distance is looked at once: who is nearer has been looked at before. */
 static bool reaches(const struct asym_sim *s, uint32_t a, uint32_t b, enum reach reach)
 {
-    return reach == REACH_ALL || (reach == REACH_NODE && s->cpus[a].node == s->cpus[b].node) ||
-           s->cpus[a].llc == s->cpus[b].llc;
+    const enum reach nearest = s->cpus[a].llc == s->cpus[b].llc     ? REACH_LLC
+                               : s->cpus[a].node == s->cpus[b].node ? REACH_NODE
+                                                                    : REACH_ALL;
+    return nearest == reach;
 }
 
 /* The first in the queue that may run on cpu: Linux, too, takes who has not run for longest, since its cache is cold. */
 static uint32_t movable(const struct asym_sim *s, uint32_t from, uint32_t cpu)
 {
-    for (uint32_t t = s->cpus[from].head; t != SIM_NONE; t = s->threads[t].next)
+    /* Most that wait on one CPU have the same mask. */
+    uint32_t refused = SIM_NONE;
+    for (uint32_t t = s->cpus[from].head; t != SIM_NONE; t = s->threads[t].next) {
+        if (s->threads[t].mask == refused)
+            continue;
         if (asym_mask_has(sim_masks_at(s->masks, s->threads[t].mask), (int)cpu))
             return t;
+        refused = s->threads[t].mask;
+    }
     return SIM_NONE;
 }
 
-/* The busiest CPU within reach that has somebody for this one; the first of equals behind it. */
+/* The busiest CPU at that distance that has somebody for this one; the first of equals behind it. */
 static uint32_t busiest(const struct asym_sim *s, uint32_t cpu, enum reach reach, uint32_t least, uint32_t *ret_thread)
 {
     uint32_t best = SIM_NONE, most = least;

@@ -147,8 +147,10 @@ static struct asym_mask whole_cores(const struct asym_sim *s, const struct asym_
 /* A CPU with the fewest threads; ties at random. */
 static uint32_t emptiest(struct asym_sim *s, const struct asym_mask *may)
 {
-    struct asym_mask least = {0};
+    struct asym_mask least = asym_mask_and(may, &s->idle);
     uint32_t fewest = UINT32_MAX;
+    if (!asym_mask_empty(&least))
+        return (uint32_t)any_of(s, &least);
     ASYM_MASK_FOREACH (c, may) {
         const uint32_t n = sim_count(s, (uint32_t)c);
         if (n > fewest)
