@@ -8,6 +8,7 @@
 #include "base/macro.h"
 #include "base/parse.h"
 #include "daemon/policies.h"
+#include "daemon/profile.h"
 #include "daemon/run.h"
 #include "daemon/sim_verb.h"
 #include "linux/procfs.h"
@@ -40,6 +41,20 @@ static const struct verb verbs[] = {
      "  --trace=FILE       write a Chrome trace of the first policy given, with the first seed\n"
      "  --workers=N        trials at a time: as many as CPUs; what is printed does not depend on it\n",
      asym_sim_verb},
+    {"profile", "asymctl profile [--output=FILE] [--time=TIME] [--config=FILE] [--json] -- COMMAND...",
+     "measure a program on each type of core, for policies that need profiles",
+     "Runs COMMAND on the CPUs of each type of core in turn, counts instructions and misses of the\n"
+     "last-level cache, its children's too, and writes them to a file of profiles, in place of what it\n"
+     "had for that executable. COMMAND's standard output is thrown away; a file as standard input is\n"
+     "read from the same place each time, anything else is not. A COMMAND that fails is not written.\n"
+     "\n"
+     "  --output=FILE  the file of profiles (" ASYM_PROFILES ")\n"
+     "  --time=TIME    end it after that long on each type, such as 10s; without, it ends by itself\n"
+     "  --config=FILE  asymd's configuration, which may name slow CPUs (" ASYM_CONFIG ")\n"
+     "  --json         print JSON\n"
+     "\n"
+     "Without hardware counters it ends with status 3, and says why.\n",
+     asym_profile_verb},
     {"help", "asymctl help [VERB]", "this text, or a verb's", "Without a verb, lists them.\n", verb_help},
 };
 
@@ -93,22 +108,31 @@ static int verb_help(int argc, char **argv)
     puts("usage: asymctl VERB [ARGUMENT...]\n");
     for (size_t i = 0; i < ASYM_LENGTH(verbs); i++)
         printf("  %-10s %s\n", verbs[i].name, verbs[i].summary);
-    puts("\nExit status: 0 done; 1 failed; 2 wrong usage; 4 not permitted.");
+    puts("\nExit status: 0 done; 1 failed; 2 wrong usage; 3 no counters; 4 not permitted.");
     return written(0);
 }
 
+/* By the installed configuration, which says where profiles are; where it has a mistake by what can be read of it. */
 static int read_missing(const char *missing[ASYM_N_SIGNALS])
 {
+    const struct asym_cli cli = {.config = ASYM_CONFIG};
     ASYM_CLEANUP(asym_root_done) struct asym_root root = {.fd = -1};
+    ASYM_CLEANUP(asym_signals_done) struct asym_signals signals = {.root = NULL};
     ASYM_AUTO_FREE struct asym_machine *m = calloc(1, sizeof *m);
+    struct asym_settings *settings = NULL;
     struct asym_error err = {""};
-    int r = m ? asym_root_open(NULL, &root, &err) : -ENOMEM;
+    int r = m ? asym_run_salvage(&cli, &settings, &err) : -ENOMEM;
+    if (r >= 0)
+        r = asym_root_open(NULL, &root, &err);
     if (r >= 0)
         r = asym_topology_read(&root, NULL, m, NULL, &err);
+    if (r >= 0)
+        r = asym_signals_read(&signals, &root, m, settings, &err);
     if (r < 0)
         fprintf(stderr, "asymctl: %s\n", *err.text ? err.text : strerror(-r));
     else
-        asym_procfs_missing(m, missing);
+        memcpy(missing, signals.missing, sizeof signals.missing);
+    asym_settings_free(settings);
     return r;
 }
 

@@ -25,6 +25,7 @@ static const struct {
 static void run_done(struct asym_run *run)
 {
     asym_settings_free(run->settings);
+    asym_signals_done(&run->signals);
     asym_root_done(&run->root);
     asym_asymmetry_close(run->asymmetry);
     free(run->machine);
@@ -63,6 +64,8 @@ static enum asym_exit start(struct asym_run *run, size_t mode)
     r = asym_root_open(run->cli->root, &run->root, &err);
     if (r >= 0 && modes[mode].machine)
         r = asym_run_machine(run, &err);
+    if (r >= 0 && modes[mode].machine)
+        r = asym_run_policy(run, &err);
     if (r < 0) {
         asym_log_say(&run->log, LOG_ERR, "%s", err.text);
         if (modes[mode].clears && !is_captured(run))

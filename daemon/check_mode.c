@@ -58,42 +58,25 @@ static int add_births(struct asym_check *check, const struct asym_run *run)
     return asym_check_add(check, "births", ASYM_FACT_GOOD, "", "the proc connector tells of births and deaths");
 }
 
-/* The policies that need nothing this machine lacks. */
-static const char *others(const char *const missing[ASYM_N_SIGNALS], char *buf, size_t size)
-{
-    size_t used = 0;
-    snprintf(buf, size, "choose another:");
-    used = strlen(buf);
-    for (size_t i = 0; asym_policy_at(i); i++) {
-        bool can = true;
-        for (int k = 0; k < ASYM_N_SIGNALS; k++)
-            can = can && !(asym_policy_at(i)->needs >> k & 1 && missing[k]);
-        int n = can ? snprintf(buf + used, size - used, " %s", asym_policy_at(i)->name) : 0;
-        if (n > 0 && (size_t)n < size - used)
-            used += (size_t)n;
-    }
-    buf[used] = '\0';
-    return buf;
-}
-
 static int add_policy(struct asym_check *check, const struct asym_run *run)
 {
-    const struct asym_policy *policy = asym_run_policy(run->settings);
-    const char *missing[ASYM_N_SIGNALS];
-    char remedy[200];
+    const struct asym_policy *policy = run->policy;
+    const char *const *missing = run->signals.missing;
+    char others[180], remedy[200];
     int r = 0;
-    asym_procfs_missing(run->machine, missing);
+    asym_signals_policies(missing, others, sizeof others);
+    snprintf(remedy, sizeof remedy, "choose another: %s", others);
     check->can_run = true;
     for (int k = 0; r >= 0 && k < ASYM_N_SIGNALS; k++) {
         if (!(policy->needs >> k & 1) || !missing[k])
             continue;
         check->can_run = false;
-        r = asym_check_add(check, "policy", ASYM_FACT_LACK, others(missing, remedy, sizeof remedy),
-                           "%s needs the signal %s: %s", policy->name, asym_signal_name((enum asym_signal)k),
-                           missing[k]);
+        r = asym_check_add(check, "policy", ASYM_FACT_LACK, remedy, "%s needs the signal %s: %s", policy->name,
+                           asym_signal_name((enum asym_signal)k), missing[k]);
     }
     if (r >= 0 && check->can_run)
-        r = asym_check_add(check, "policy", ASYM_FACT_GOOD, "", "%s: every signal it needs is there", policy->name);
+        r = asym_check_add(check, "policy", ASYM_FACT_GOOD, "", "%s: every signal it needs is there%s%s", policy->name,
+                           run->policy_why ? "; chosen by auto: " : "", run->policy_why ? run->policy_why : "");
     return r;
 }
 

@@ -60,11 +60,15 @@ void asym_cli_done(struct asym_cli *cli)
     *cli = (struct asym_cli){0};
 }
 
-/* what in a column of that width, then text wrapped at 100. */
+/* what in a column of that width, or on a line of its own when it is wider, then text wrapped at 100. */
 static void help_line(FILE *out, int width, const char *what, const char *text)
 {
     int room = 100 - width - 3, n = (int)strlen(text);
-    fprintf(out, "  %-*s ", width, what);
+    /* What is too long for its column has a line to itself. */
+    if (strlen(what) > (size_t)width)
+        fprintf(out, "  %s\n%*s", what, width + 3, "");
+    else
+        fprintf(out, "  %-*s ", width, what);
     while (n > room) {
         int cut = room;
         while (cut > 0 && text[cut] != ' ')

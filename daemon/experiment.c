@@ -11,7 +11,7 @@
 
 static bool is_alone_wanted(const struct asym_experiment *x)
 {
-    return x->scenario->run.alone && x->scenario->n_programs <= ASYM_TRIAL_MAX_PROGRAMS;
+    return x->scenario->run.alone && x->scenario->n_programs <= ASYM_SIM_MAX_PROGRAMS;
 }
 
 int asym_experiment_init(struct asym_experiment *x)
@@ -24,7 +24,7 @@ int asym_experiment_init(struct asym_experiment *x)
         return -ENOMEM;
     for (size_t i = 0; i < x->n_trials; i++) {
         const size_t row = i / x->repeat;
-        x->trials[i] = (struct asym_trial){
+        x->trials[i] = (struct asym_sim_trial){
             .scenario = x->scenario,
             .policy = row < x->n_policies ? x->policies[row] : stock,
             .only = row < x->n_policies ? -1 : (int)(row - x->n_policies),
@@ -50,7 +50,7 @@ size_t asym_experiment_finished(const struct asym_experiment *x)
 }
 
 /* Of one instance of a program: one that runs alone is one, too. */
-static double performance(const struct asym_trial *t, unsigned i)
+static double performance(const struct asym_sim_trial *t, unsigned i)
 {
     const struct asym_sim_program *program = &t->scenario->programs[i];
     const struct asym_sim_tally *tally = &t->tally[i];
@@ -74,10 +74,10 @@ static double performance_alone(const struct asym_experiment *x, unsigned i)
     return asym_measure_mean(values, n);
 }
 
-static double over_programs(const struct asym_experiment *x, enum asym_figure figure, const struct asym_trial *t)
+static double over_programs(const struct asym_experiment *x, enum asym_figure figure, const struct asym_sim_trial *t)
 {
-    double speedup[ASYM_TRIAL_MAX_PROGRAMS], worst = INFINITY;
-    const unsigned n = ASYM_MIN(x->scenario->n_programs, (unsigned)ASYM_TRIAL_MAX_PROGRAMS);
+    double speedup[ASYM_SIM_MAX_PROGRAMS], worst = INFINITY;
+    const unsigned n = ASYM_MIN(x->scenario->n_programs, (unsigned)ASYM_SIM_MAX_PROGRAMS);
     for (unsigned i = 0; i < n; i++) {
         speedup[i] = asym_measure_speedup(performance(t, i), performance_alone(x, i));
         worst = speedup[i] >= worst ? worst : speedup[i];
@@ -87,10 +87,10 @@ static double over_programs(const struct asym_experiment *x, enum asym_figure fi
     return figure == ASYM_FIGURE_WORST_SPEEDUP ? worst : asym_measure_mean(speedup, n);
 }
 
-static double over_all(const struct asym_trial *t, enum asym_figure figure)
+static double over_all(const struct asym_sim_trial *t, enum asym_figure figure)
 {
     double sum = 0, last = 0;
-    for (unsigned i = 0; i < t->scenario->n_programs && i < ASYM_TRIAL_MAX_PROGRAMS; i++) {
+    for (unsigned i = 0; i < t->scenario->n_programs && i < ASYM_SIM_MAX_PROGRAMS; i++) {
         sum += t->tally[i].work;
         last = ASYM_MAX(last, t->tally[i].last_end);
     }
@@ -103,7 +103,7 @@ static double over_all(const struct asym_trial *t, enum asym_figure figure)
     return asym_measure_throughput(sum, t->seconds);
 }
 
-static double of_program(const struct asym_experiment *x, enum asym_figure figure, const struct asym_trial *t,
+static double of_program(const struct asym_experiment *x, enum asym_figure figure, const struct asym_sim_trial *t,
                          unsigned i)
 {
     const struct asym_sim_tally *tally = &t->tally[i];
@@ -121,7 +121,7 @@ static double of_program(const struct asym_experiment *x, enum asym_figure figur
 double asym_experiment_value(const struct asym_experiment *x, enum asym_figure figure, size_t policy, unsigned k,
                              unsigned i)
 {
-    const struct asym_trial *t = &x->trials[policy * x->repeat + k];
+    const struct asym_sim_trial *t = &x->trials[policy * x->repeat + k];
     if (t->error != 0)
         return (double)NAN;
     switch (figure) {
@@ -165,9 +165,9 @@ struct asym_estimate asym_experiment_estimate(const struct asym_experiment *x, e
 
 double asym_experiment_jitter(const struct asym_experiment *x, size_t policy)
 {
-    double times[ASYM_EXPERIMENT_MAX_REPEAT], jitters[ASYM_TRIAL_MAX_PROGRAMS];
+    double times[ASYM_EXPERIMENT_MAX_REPEAT], jitters[ASYM_SIM_MAX_PROGRAMS];
     size_t m = 0;
-    for (unsigned i = 0; i < x->scenario->n_programs && i < ASYM_TRIAL_MAX_PROGRAMS; i++) {
+    for (unsigned i = 0; i < x->scenario->n_programs && i < ASYM_SIM_MAX_PROGRAMS; i++) {
         size_t n = 0;
         for (unsigned k = 0; k < x->repeat; k++) {
             const double p = performance(&x->trials[policy * x->repeat + k], i);

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "daemon/trial.h"
+#include "daemon/sim_trial.h"
 
 enum { ASYM_EXPERIMENT_MAX_POLICIES = 64, ASYM_EXPERIMENT_MAX_REPEAT = 1000 };
 
@@ -14,8 +14,8 @@ struct asym_experiment {
     const struct asym_policy *policies[ASYM_EXPERIMENT_MAX_POLICIES];
     size_t n_policies;
     unsigned repeat;
-    uint64_t seed;             /* the first */
-    struct asym_trial *trials; /* owned: by policy and seed; then each program alone, by program and seed */
+    uint64_t seed;                 /* the first */
+    struct asym_sim_trial *trials; /* owned: by policy and seed; then each program alone, by program and seed */
     size_t n_trials;
 };
 

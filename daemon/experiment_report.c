@@ -114,7 +114,7 @@ int asym_experiment_text(const struct asym_experiment *x, const char *name, FILE
     print_head(x, asym_text_escape(name, strlen(name), shown, sizeof shown), out);
     print_policies(x, out);
     fprintf(out, "\n%-22s%-18s%10s %8s %14s\n", "program", "policy", "speedup", "+-", "seconds a run");
-    for (unsigned i = 0; i < x->scenario->n_programs && i < ASYM_TRIAL_MAX_PROGRAMS; i++)
+    for (unsigned i = 0; i < x->scenario->n_programs && i < ASYM_SIM_MAX_PROGRAMS; i++)
         print_program(x, i, out);
     return ferror(out) ? -EIO : 0;
 }
@@ -150,7 +150,7 @@ static json_t *policy_json(const struct asym_experiment *x, size_t policy)
     json_t *programs = json_array();
     for (size_t c = 0; c < ASYM_LENGTH(columns); c++)
         asym_json_set(&out, columns[c].key, estimate_json(x, columns[c].figure, policy, 0));
-    for (unsigned i = 0; i < x->scenario->n_programs && i < ASYM_TRIAL_MAX_PROGRAMS; i++)
+    for (unsigned i = 0; i < x->scenario->n_programs && i < ASYM_SIM_MAX_PROGRAMS; i++)
         asym_json_append(&programs, program_json(x, policy, i));
     asym_json_set(&out, "programs", programs);
     return out;

@@ -19,8 +19,7 @@
 
 /* What a one-shot mode holds while it observes. */
 struct view {
-    struct asym_births *births;
-    struct asym_source *source;
+    struct asym_lookout lookout;
     struct asym_actuator *dry;
     struct asym_engine *engine;
     struct asym_cycle cycle;
@@ -33,17 +32,15 @@ static void view_done(struct view *v)
     asym_engine_free(v->engine);
     if (v->dry)
         v->dry->close(v->dry);
-    if (v->source)
-        v->source->close(v->source);
-    asym_births_close(v->births);
+    asym_lookout_close(&v->lookout);
 }
 
 static int view_init(struct view *v, struct asym_run *run, struct asym_error *err)
 {
-    struct asym_engine_config config = asym_run_engine_config(run->settings);
+    struct asym_engine_config config = asym_run_engine_config(run);
     /* One mapping is asked for: the last look's. The swap period spaces mappings, and here there is no other. */
     config.enforce.swap_period = 0;
-    int r = asym_run_source(run, &v->births, &v->source, err);
+    int r = asym_run_look(run, &v->lookout, err);
     if (r < 0)
         return r;
     r = asym_engine_new(&config, &v->engine);
@@ -51,7 +48,8 @@ static int view_init(struct view *v, struct asym_run *run, struct asym_error *er
         r = asym_actuator_dry_new(&v->dry);
     if (r < 0)
         return asym_fail(err, r, "%s", strerror(-r));
-    v->cycle = (struct asym_cycle){.source = v->source, .actuator = v->dry, .engine = v->engine};
+    v->cycle = (struct asym_cycle){
+        .source = v->lookout.source, .monitor = v->lookout.source, .actuator = v->dry, .engine = v->engine};
     v->started = asym_run_now();
     return 0;
 }
@@ -69,7 +67,7 @@ static int observe(struct view *v, struct asym_run *run, struct asym_error *err)
     const struct asym_daemon_settings *d = &run->settings->daemon;
     int r = asym_cycle_plan(&v->cycle);
     if (r >= 0)
-        r = asym_run_signals(asym_run_policy(run->settings), &v->cycle.snapshot, err);
+        r = asym_signals_check(v->cycle.snapshot.missing, run->policy, err);
     asym_usec end = v->started + d->duration;
     while (r >= 0 && run->root.live) {
         asym_usec now = asym_run_now();
@@ -102,7 +100,8 @@ enum asym_exit asym_mode_dry_run(struct asym_run *run)
     const struct asym_report report = {
         .snapshot = &v.cycle.snapshot,
         .plan = v.cycle.plan,
-        .policy = asym_run_policy(run->settings),
+        .policy = run->policy,
+        .policy_why = run->policy_why,
         .settings = run->settings,
         .notes = &run->notes,
         .observed_ms = (double)(v.cycle.snapshot.now - v.started) / 1000,

@@ -18,6 +18,7 @@ struct asym_report {
     const struct asym_snapshot *snapshot;
     const struct asym_plan *plan;
     const struct asym_policy *policy;
+    const char *policy_why; /**< NULL, or why auto chose it */
     const struct asym_settings *settings;
     const struct asym_topology_notes *notes; /**< NULL: none */
     double observed_ms;                      /**< from the start to the last look */

@@ -184,11 +184,11 @@ static void add_app(const struct asym_report *r, size_t a, struct lists *lists)
 
 static json_t *sight(const struct asym_sight *s)
 {
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:s?}", "processes", (json_int_t)s->n_procs,
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:s?}", "processes", (json_int_t)s->n_procs,
                      "threads", (json_int_t)s->n_threads, "denied", (json_int_t)s->n_denied, "foreign",
                      (json_int_t)s->n_foreign, "unkept", (json_int_t)s->n_unkept, "lost_events",
-                     (json_int_t)s->n_lost_events, "sampled", (int)s->sampled, "hidepid", (int)s->hidepid, "births",
-                     (int)s->births, "births_why", s->births_why);
+                     (json_int_t)s->n_lost_events, "uncounted", (json_int_t)s->n_uncounted, "sampled", (int)s->sampled,
+                     "hidepid", (int)s->hidepid, "births", (int)s->births, "births_why", s->births_why);
 }
 
 int asym_report_json(const struct asym_report *r, FILE *out)

@@ -143,6 +143,8 @@ static void policy_block(const struct asym_page *p)
     snprintf(line, sizeof line, "%s: %s (%s)", r->policy->name, r->policy->summary, r->policy->source);
     asym_page_heading(p, "Policy");
     say_here(p, line);
+    if (r->policy_why)
+        asym_page_say(p, INDENT, INDENT, "Chosen by auto: %s.", r->policy_why);
     snprintf(s.own, sizeof s.own, "policy.%s", r->policy->name);
     asym_settings_each(r->settings, add_setting, &s);
     asym_text_escape(s.text, s.used, text, sizeof text);

@@ -12,6 +12,7 @@
 #include "base/parse.h"
 #include "daemon/sight.h"
 #include "daemon/speeds.h"
+#include "linux/monitor.h"
 #include "linux/procfs.h"
 
 int asym_run_settings(const struct asym_cli *cli, struct asym_settings **ret_settings, struct asym_error *err)
@@ -179,24 +180,68 @@ int asym_run_machine_changed(struct asym_run *run, struct asym_error *err)
         return r;
     const struct asym_mask slow = asym_mask_and(&run->slow, &fresh->usable);
     r = make_slow(run, fresh, &slow, err);
-    if (r >= 0)
+    if (r >= 0) {
         adopt_machine(run, &fresh, &run->slow);
+        asym_signals_resolve(&run->signals, run->machine);
+    }
     return r;
 }
 
-const struct asym_policy *asym_run_policy(const struct asym_settings *settings)
+static bool has_one_cpu(const struct asym_run *run)
 {
-    return asym_policy_find(settings->daemon.policy);
+    return asym_mask_count(&run->machine->usable) == 1;
 }
 
-struct asym_engine_config asym_run_engine_config(const struct asym_settings *settings)
+static bool is_alike(const struct asym_run *run)
 {
-    const struct asym_policy *policy = asym_run_policy(settings);
+    return !asym_machine_is_asymmetric(run->machine);
+}
+
+static bool cannot_tell_parallel(const struct asym_run *run)
+{
+    return run->signals.missing[ASYM_SIGNAL_RUNNABLE] != NULL;
+}
+
+static bool always(const struct asym_run *run)
+{
+    (void)run;
+    return true;
+}
+
+/* What auto comes to: the first row that fits. */
+static const struct {
+    bool (*fits)(const struct asym_run *run);
+    const char *policy, *why;
+} choices[] = {
+    {has_one_cpu, "none", "there is only one CPU"},
+    {is_alike, "serial-first", "all CPUs are alike, and serial programs gain from one to themselves"},
+    {cannot_tell_parallel, "busyfcs", "CPUs differ, but this kernel cannot tell serial from parallel programs"},
+    {always, "pa", "CPUs differ in speed, and sequential phases gain most from the fast ones"},
+};
+
+int asym_run_policy(struct asym_run *run, struct asym_error *err)
+{
+    int r = asym_signals_read(&run->signals, &run->root, run->machine, run->settings, err);
+    if (r < 0)
+        return r;
+    run->policy_why = NULL;
+    run->policy = asym_policy_find(run->settings->daemon.policy);
+    for (size_t i = 0; !run->policy && i < ASYM_LENGTH(choices); i++) {
+        if (!choices[i].fits(run))
+            continue;
+        run->policy = asym_policy_find(choices[i].policy);
+        run->policy_why = choices[i].why;
+    }
+    return 0;
+}
+
+struct asym_engine_config asym_run_engine_config(const struct asym_run *run)
+{
     return (struct asym_engine_config){
-        .policy = policy,
-        .params = asym_settings_params(settings, policy),
-        .classify = settings->classify,
-        .enforce = settings->enforce,
+        .policy = run->policy,
+        .params = asym_settings_params(run->settings, run->policy),
+        .classify = run->settings->classify,
+        .enforce = run->settings->enforce,
     };
 }
 
@@ -218,28 +263,52 @@ static const char *births_why(int error)
     return "the proc connector could not be opened: /proc is scanned instead";
 }
 
-int asym_run_source(struct asym_run *run, struct asym_births **ret_births, struct asym_source **ret_source,
-                    struct asym_error *err)
+static int open_monitor(struct asym_run *run, struct asym_lookout *l, struct asym_error *err)
 {
-    struct asym_births *births = NULL;
-    int opened = run->root.live ? asym_births_open(&births, NULL) : -EOPNOTSUPP;
+    struct asym_monitor_config config = {.source = l->procfs};
+    memcpy(config.missing, run->signals.missing, sizeof config.missing);
+    int r = asym_signals_counters(&run->signals, run->settings, &config.counters, err);
+    if (r < 0)
+        return r;
+    r = asym_monitor_new(&config, &l->source);
+    return r < 0 ? asym_fail(err, r, "no memory to observe") : 0;
+}
+
+int asym_run_look(struct asym_run *run, struct asym_lookout *ret, struct asym_error *err)
+{
+    struct asym_lookout l = {.births = NULL};
+    int opened = run->root.live ? asym_births_open(&l.births, NULL) : -EOPNOTSUPP;
     const struct asym_procfs_config config = {
         .root = &run->root,
         .machine = run->machine,
-        .births = births,
+        .births = l.births,
         .births_why = opened < 0 ? births_why(opened) : NULL,
         .group = (enum asym_grouping)run->settings->daemon.group,
         .pids = run->cli->pids,
         .n_pids = run->cli->n_pids,
         .rules = run->settings->rules,
+        .profile_of = asym_signals_profile_of,
+        .profile_ctx = &run->signals,
     };
-    int r = asym_procfs_new(&config, ret_source, err);
+    int r = asym_procfs_new(&config, &l.procfs, err);
+    if (r >= 0)
+        r = open_monitor(run, &l, err);
     if (r < 0) {
-        asym_births_close(births);
+        asym_lookout_close(&l);
         return r;
     }
-    *ret_births = births;
+    *ret = l;
     return 0;
+}
+
+void asym_lookout_close(struct asym_lookout *l)
+{
+    if (l->source)
+        l->source->close(l->source);
+    if (l->procfs)
+        l->procfs->close(l->procfs);
+    asym_births_close(l->births);
+    *l = (struct asym_lookout){.births = NULL};
 }
 
 enum asym_exit asym_run_exit(int error)
@@ -255,36 +324,6 @@ enum asym_exit asym_run_exit(int error)
         if (rows[i].error == error)
             return rows[i].exit;
     return ASYM_EXIT_FAILED;
-}
-
-/* Names of the policies that need nothing this snapshot lacks, comma-separated. */
-static void runnable_policies(const struct asym_snapshot *s, char *buf, size_t size)
-{
-    size_t used = 0;
-    buf[0] = '\0';
-    for (size_t i = 0; asym_policy_at(i); i++) {
-        bool can = true;
-        for (int k = 0; k < ASYM_N_SIGNALS; k++)
-            can = can && !((asym_policy_at(i)->needs >> k & 1) && s->missing[k]);
-        int n = can ? snprintf(buf + used, size - used, "%s%s", used ? ", " : "", asym_policy_at(i)->name) : 0;
-        if (n > 0 && (size_t)n < size - used)
-            used += (size_t)n;
-    }
-}
-
-int asym_run_signals(const struct asym_policy *policy, const struct asym_snapshot *s, struct asym_error *err)
-{
-    for (int k = 0; k < ASYM_N_SIGNALS; k++) {
-        char others[256];
-        if (!(policy->needs >> k & 1) || !s->missing[k])
-            continue;
-        runnable_policies(s, others, sizeof others);
-        return asym_fail(
-            err, -ENODATA,
-            "policy %s needs the signal %s, which this machine does not give: %s. Policies that can run here: %s",
-            policy->name, asym_signal_name((enum asym_signal)k), s->missing[k], others);
-    }
-    return 0;
 }
 
 static void warn(void *ctx, bool missed, const char *text)

@@ -16,6 +16,7 @@
 
 #include "daemon/cli.h"
 #include "daemon/log.h"
+#include "daemon/signals.h"
 #include "linux/asymmetry.h"
 #include "linux/births.h"
 #include "linux/root.h"
@@ -41,7 +42,17 @@ struct asym_run {
     bool assumed_slow; /* some CPUs are only taken for slow: [asymmetry] slow without a method that makes them so */
     struct asym_asymmetry *asymmetry; /* owned; NULL in modes that change nothing */
     const struct asym_caps *caps;     /* the speeds obtained; NULL: slow CPUs are only taken for slow */
+    struct asym_signals signals;
+    const struct asym_policy *policy; /* what the settings name, or what auto came to */
+    const char *policy_why;           /* of auto; NULL: it was named. Static */
     struct asym_log log;
+};
+
+/** What looks at the machine. */
+struct asym_lookout {
+    struct asym_births *births; /* NULL: they do not come as events */
+    struct asym_source *procfs;
+    struct asym_source *source; /* procfs, and what is counted */
 };
 
 /** Files, then --set and the like in the order given. 0; -EINVAL or -errno with err. */
@@ -56,21 +67,21 @@ int asym_run_machine(struct asym_run *run, struct asym_error *err);
 /** The same when CPUs have come or gone: which of them are slow is not chosen anew, and those that are gone are not missed. */
 int asym_run_machine_changed(struct asym_run *run, struct asym_error *err);
 
-/** The policy the settings name. Never NULL after asym_settings_check. */
-const struct asym_policy *asym_run_policy(const struct asym_settings *settings);
+/**
+ * Find out what can be measured, and with that which policy it is to be. 0; -errno with err (a file of profiles that cannot
+ * be read as one), and nothing changed.
+ */
+int asym_run_policy(struct asym_run *run, struct asym_error *err);
 
-/** What the engine is to do, from the settings. Borrows from them. */
-struct asym_engine_config asym_run_engine_config(const struct asym_settings *settings);
+/** What the engine is to do, by the policy and the settings. Borrows from them. */
+struct asym_engine_config asym_run_engine_config(const struct asym_run *run);
 
-/** Open births (*ret_births NULL and *ret_why a static text when there are none) and the procfs source on them. */
-int asym_run_source(struct asym_run *run, struct asym_births **ret_births, struct asym_source **ret_source,
-                    struct asym_error *err);
+/** Begin to look. 0; -errno with err. */
+int asym_run_look(struct asym_run *run, struct asym_lookout *ret, struct asym_error *err);
+void asym_lookout_close(struct asym_lookout *l);
 
 /** -errno of a failed set-up to an exit status. */
 enum asym_exit asym_run_exit(int error);
-
-/** Signals the policy needs that the snapshot lacks: writes what to do into err and returns -ENODATA; 0 when none. */
-int asym_run_signals(const struct asym_policy *policy, const struct asym_snapshot *s, struct asym_error *err);
 
 /** Log what is left out of sight: a line for each reason. */
 void asym_run_warn(struct asym_run *run, const struct asym_snapshot *s);

@@ -21,6 +21,7 @@
 #include "daemon/watch.h"
 #include "linux/actuator.h"
 #include "linux/ledger.h"
+#include "linux/monitor.h"
 #include "linux/procfs.h"
 
 /* How often the status line, the budget and the CPUs are looked after. */
@@ -31,8 +32,7 @@ struct service {
     sd_event *event;
     sd_event_source *timer;
     struct asym_ledger *ledger;
-    struct asym_births *births;
-    struct asym_source *source;
+    struct asym_lookout lookout;
     struct asym_actuator *actuator;
     struct asym_engine *engine;
     struct asym_cycle cycle;
@@ -53,9 +53,7 @@ static void service_done(struct service *s)
     /* The source and the guard stop before the ledger they use is closed. */
     if (s->actuator)
         s->actuator->close(s->actuator);
-    if (s->source)
-        s->source->close(s->source);
-    asym_births_close(s->births);
+    asym_lookout_close(&s->lookout);
     asym_engine_free(s->engine);
     asym_cycle_done(&s->cycle);
     asym_ledger_close(s->ledger);
@@ -88,7 +86,7 @@ static void report_lost(struct service *s)
 /* The guard has gone with them; looking goes on. */
 static void report_births(struct service *s)
 {
-    if (s->births && !s->cycle.snapshot.sight.births && !s->births_said)
+    if (s->lookout.births && !s->cycle.snapshot.sight.births && !s->births_said)
         asym_log_say(
             &s->run->log, LOG_ERR,
             "births are no longer told by the kernel: %s; children of steered threads are repaired by the next "
@@ -107,7 +105,7 @@ static int turn(struct service *s)
     r = asym_cycle_enforce(&s->cycle);
     report_apply(s, r);
     if (r != -ENOMEM)
-        s->n_changes += asym_outcomes_log(&s->run->log, s->run->settings->daemon.policy, &s->cycle);
+        s->n_changes += asym_outcomes_log(&s->run->log, s->run->policy->name, &s->cycle);
     return 0;
 }
 
@@ -162,7 +160,7 @@ static void status(const struct service *s)
     sd_notifyf(0,
                "STATUS=policy %s on %u fast and %u slow CPUs%s; %zu threads steered, %zu changes; %.2f %% CPU every "
                "%.0f ms%s%s",
-               s->run->settings->daemon.policy, asym_mask_count(&m->fast), asym_mask_count(&m->slow),
+               s->run->policy->name, asym_mask_count(&m->fast), asym_mask_count(&m->slow),
                s->run->assumed_slow ? " (assumed)" : "", asym_ledger_count(s->ledger), s->n_changes, s->budget.percent,
                (double)interval_in_force(s) / 1000, *s->reload_error ? "; the new configuration is bad: " : "",
                s->reload_error);
@@ -202,39 +200,47 @@ static void go_back(struct service *s, struct asym_settings *old)
     s->run->settings = old;
     int r = asym_run_machine(s->run, &err);
     if (r >= 0)
+        r = asym_run_policy(s->run, &err);
+    if (r >= 0)
         r = asym_speeds_hold(s->run, &err);
     if (r < 0)
         asym_log_say(&s->run->log, LOG_ERR, "the configuration in force: %s", err.text);
+    /* The profiles, which processes point to, have been read anew. */
+    asym_procfs_set_rules(s->lookout.procfs, old->rules);
 }
 
-/* Put new settings in force; on any failure the old ones stay. */
+/* What the new settings want of the machine, of what can be measured, and of the engine. */
+static int put_in_force(struct service *s, struct asym_error *err)
+{
+    int r = asym_run_machine(s->run, err);
+    if (r >= 0)
+        r = asym_run_policy(s->run, err);
+    if (r >= 0)
+        r = asym_signals_check(s->run->signals.missing, s->run->policy, err);
+    if (r >= 0)
+        r = asym_speeds_hold(s->run, err);
+    if (r < 0)
+        return r;
+    const struct asym_engine_config config = asym_run_engine_config(s->run);
+    r = asym_engine_configure(s->engine, &config);
+    return r < 0 ? asym_fail(err, r, "no memory for the new configuration") : 0;
+}
+
+/* On any failure the old ones stay. */
 static int adopt(struct service *s, struct asym_settings *fresh, struct asym_error *err)
 {
     struct asym_settings *old = s->run->settings;
-    const struct asym_engine_config config = asym_run_engine_config(fresh);
     if (strcmp(fresh->daemon.state_dir, old->daemon.state_dir) != 0)
         return asym_fail(err, -EINVAL, "asymd.state_dir cannot change while asymd runs: restart it");
-    int r = asym_run_signals(config.policy, &s->cycle.snapshot, err);
-    if (r < 0)
-        return r;
     s->run->settings = fresh;
-    r = asym_run_machine(s->run, err);
-    if (r < 0) {
-        s->run->settings = old;
-        return r;
-    }
-    r = asym_speeds_hold(s->run, err);
-    if (r >= 0) {
-        r = asym_engine_configure(s->engine, &config);
-        if (r < 0)
-            asym_fail(err, r, "no memory for the new configuration");
-    }
+    int r = put_in_force(s, err);
     if (r < 0) {
         go_back(s, old);
         return r;
     }
-    asym_procfs_set_rules(s->source, fresh->rules);
-    asym_procfs_set_group(s->source, (enum asym_grouping)fresh->daemon.group);
+    asym_procfs_set_rules(s->lookout.procfs, fresh->rules);
+    asym_procfs_set_group(s->lookout.procfs, (enum asym_grouping)fresh->daemon.group);
+    asym_monitor_set_missing(s->lookout.source, s->run->signals.missing);
     asym_settings_free(old);
     return 0;
 }
@@ -257,7 +263,7 @@ static int on_reload(sd_event_source *source, const struct signalfd_siginfo *inf
     if (r < 0)
         asym_log_say(&s->run->log, LOG_ERR, "%s; the configuration in force stays", err.text);
     else
-        asym_log_say(&s->run->log, LOG_NOTICE, "configuration read again, policy %s", s->run->settings->daemon.policy);
+        asym_log_say(&s->run->log, LOG_NOTICE, "configuration read again, policy %s", s->run->policy->name);
     sd_notify(0, "READY=1");
     status(s);
     return 0;
@@ -304,12 +310,12 @@ static void raise_descriptor_limit(void)
 static int start_guard(struct service *s, struct asym_error *err)
 {
     bool realtime;
-    if (!s->births) {
+    if (!s->lookout.births) {
         asym_log_say(&s->run->log, LOG_WARNING,
                      "no events of births: children of steered threads are repaired by the next scan only");
         return 0;
     }
-    int r = asym_births_watch(s->births, asym_guard_on_birth, s->ledger, &realtime);
+    int r = asym_births_watch(s->lookout.births, asym_guard_on_birth, s->ledger, &realtime);
     if (r < 0)
         return asym_fail(err, r, "cannot start the guard thread: %s", strerror(-r));
     if (!realtime)
@@ -320,13 +326,13 @@ static int start_guard(struct service *s, struct asym_error *err)
 
 static int set_up(struct service *s, struct asym_error *err)
 {
-    const struct asym_engine_config config = asym_run_engine_config(s->run->settings);
+    const struct asym_engine_config config = asym_run_engine_config(s->run);
     raise_descriptor_limit();
     int r = asym_leftovers_clear(s->run, &s->ledger, err);
     if (r >= 0)
         r = asym_speeds_hold(s->run, err);
     if (r >= 0)
-        r = asym_run_source(s->run, &s->births, &s->source, err);
+        r = asym_run_look(s->run, &s->lookout, err);
     if (r >= 0)
         r = start_guard(s, err);
     if (r < 0)
@@ -338,21 +344,24 @@ static int set_up(struct service *s, struct asym_error *err)
         r = add_sources(s);
     if (r < 0)
         return asym_fail(err, r, "%s", strerror(-r));
-    s->cycle = (struct asym_cycle){.source = s->source, .actuator = s->actuator, .engine = s->engine};
+    s->cycle = (struct asym_cycle){
+        .source = s->lookout.source, .monitor = s->lookout.source, .actuator = s->actuator, .engine = s->engine};
     r = turn(s);
     if (r < 0)
         return asym_fail(err, r, "cannot observe: %s", strerror(-r));
     asym_run_warn(s->run, &s->cycle.snapshot);
     s->last_housekeeping = asym_run_now();
     asym_budget_init(&s->budget, s->last_housekeeping, asym_run_cpu_time());
-    return asym_run_signals(config.policy, &s->cycle.snapshot, err);
+    return asym_signals_check(s->cycle.snapshot.missing, config.policy, err);
 }
 
 static void greet(const struct service *s)
 {
     const struct asym_machine *m = s->run->machine;
     char fast[256], slow[256];
-    asym_log_say(&s->run->log, LOG_INFO, "policy %s; fast CPUs %s, slow CPUs %s%s", s->run->settings->daemon.policy,
+    if (s->run->policy_why)
+        asym_log_say(&s->run->log, LOG_INFO, "auto: %s", s->run->policy_why);
+    asym_log_say(&s->run->log, LOG_INFO, "policy %s; fast CPUs %s, slow CPUs %s%s", s->run->policy->name,
                  asym_mask_format_list(&m->fast, fast, sizeof fast),
                  asym_machine_is_asymmetric(m) ? asym_mask_format_list(&m->slow, slow, sizeof slow) : "none",
                  s->run->assumed_slow ? " (taken for slow as configured; asymd has not made them so)" : "");
@@ -382,7 +391,7 @@ enum asym_exit asym_mode_service(struct asym_run *run)
     int exit_status = sd_event_loop(s.event);
     sd_notify(0, "STOPPING=1");
     /* No more events may reach the guard while it is put back what it would read. */
-    asym_births_close(ASYM_TAKE(s.births));
+    asym_births_close(ASYM_TAKE(s.lookout.births));
     r = asym_leftovers_put_back(run, s.ledger, "stopped");
     int speeds = asym_speeds_put_back(run, "stopped");
     if (s.error < 0)

@@ -19,6 +19,11 @@ void asym_sight_each(const struct asym_sight *s, void (*fn)(void *ctx, bool miss
                  s->n_foreign, s->n_foreign == 1 ? "" : "es");
         fn(ctx, true, text);
     }
+    if (s->n_uncounted > 0) {
+        snprintf(text, sizeof text, "Not counted: %" PRIu32 " thread%s that the policy asks for: %s.", s->n_uncounted,
+                 s->n_uncounted == 1 ? "" : "s", s->uncounted_why ? s->uncounted_why : "");
+        fn(ctx, true, text);
+    }
     if (s->sampled)
         fn(ctx, true,
            "Runnable counts are those of the moment, not of the interval: this kernel has no /proc/PID/schedstat "

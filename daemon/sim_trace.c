@@ -113,7 +113,7 @@ static void on_plan(void *ctx, const struct asym_snapshot *s, const struct asym_
         t->class[(uint32_t)s->tasks[i].id.tid % N_CLASSES] = (unsigned char)plan->tasks[i].class;
 }
 
-int asym_sim_trace_write(const struct asym_trial *trial, const char *path, const volatile sig_atomic_t *stop)
+int asym_sim_trace_write(const struct asym_sim_trial *trial, const char *path, const volatile sig_atomic_t *stop)
 {
     ASYM_AUTO_FREE struct trace *t = calloc(1, sizeof *t);
     ASYM_AUTO_FCLOSE FILE *out = fopen(path, "we");
@@ -121,13 +121,13 @@ int asym_sim_trace_write(const struct asym_trial *trial, const char *path, const
         return t ? -errno : -ENOMEM;
     t->out = out;
     t->scenario = trial->scenario;
-    const struct asym_trial_watch watch = {.sim = {.event = on_event, .ctx = t}, .planned = on_plan, .ctx = t};
-    struct asym_trial copy = *trial;
+    const struct asym_sim_watch watch = {.sim = {.event = on_event, .ctx = t}, .planned = on_plan, .ctx = t};
+    struct asym_sim_trial copy = *trial;
     copy.watch = &watch;
     fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n"
           "{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"CPUs\"}}",
           out);
-    asym_trial_run(&copy, stop);
+    asym_sim_trial_run(&copy, stop);
     fputs("\n]}\n", out);
     if (copy.error < 0)
         return copy.error;

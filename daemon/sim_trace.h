@@ -3,9 +3,9 @@
 #ifndef ASYM_DAEMON_SIM_TRACE_H
 #define ASYM_DAEMON_SIM_TRACE_H
 
-#include "daemon/trial.h"
+#include "daemon/sim_trial.h"
 
 /** Run the trial once and write its trace to path. 0; -errno. */
-int asym_sim_trace_write(const struct asym_trial *trial, const char *path, const volatile sig_atomic_t *stop);
+int asym_sim_trace_write(const struct asym_sim_trial *trial, const char *path, const volatile sig_atomic_t *stop);
 
 #endif

@@ -105,9 +105,21 @@ static int unknown_policy(const char *name, struct asym_error *err)
                      asym_nearest_hint(&near, hint, sizeof hint), list);
 }
 
+/* As the service has it (daemon/run.c), of what a scenario can lack. */
+static const char *choose_auto(const struct asym_scenario *s)
+{
+    if (asym_scenario_cpus(s) == 1)
+        return "none";
+    for (unsigned k = 1; k < s->machine.n_types; k++)
+        if (s->machine.speeds[k] < s->machine.speeds[0] || s->machine.speeds[k] > s->machine.speeds[0])
+            return "pa";
+    return "serial-first";
+}
+
 static int add_policy(struct asym_experiment *x, const char *name, struct asym_error *err)
 {
-    const struct asym_policy *policy = asym_policy_find(name);
+    const bool is_auto = strcmp(name, "auto") == 0;
+    const struct asym_policy *policy = asym_policy_find(is_auto ? choose_auto(x->scenario) : name);
     if (!policy)
         return unknown_policy(name, err);
     if (policy->needs >> ASYM_SIGNAL_SMT & 1 && x->scenario->machine.smt < 2)
@@ -168,8 +180,8 @@ static int run_trials(struct asym_experiment *x, unsigned workers)
     const struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
     clock_gettime(CLOCK_MONOTONIC, &p.begun);
     sigaction(SIGINT, &action, NULL);
-    int r = asym_trials_run(x->trials, x->n_trials, workers, &interrupted, isatty(STDERR_FILENO) ? show_progress : NULL,
-                            &p);
+    int r = asym_sim_trials_run(x->trials, x->n_trials, workers, &interrupted,
+                                isatty(STDERR_FILENO) ? show_progress : NULL, &p);
     if (p.shown)
         fprintf(stderr, "\r%*s\r", 72, "");
     return r;
@@ -232,8 +244,8 @@ int asym_sim_verb(int argc, char **argv)
         x.seed = a.seed;
         r = add_policies(&x, a.policies, &err);
     }
-    if (r >= 0 && scenario->n_programs > ASYM_TRIAL_MAX_PROGRAMS)
-        r = asym_fail(&err, -EINVAL, "%s: more than %d programs", a.scenario, ASYM_TRIAL_MAX_PROGRAMS);
+    if (r >= 0 && scenario->n_programs > ASYM_SIM_MAX_PROGRAMS)
+        r = asym_fail(&err, -EINVAL, "%s: more than %d programs", a.scenario, ASYM_SIM_MAX_PROGRAMS);
     if (r < 0)
         return say(r, err.text);
     r = asym_experiment_init(&x);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * mangen page IN OUT: a manual page with its tables filled in: a line @NAME@ becomes the table of that name, @VERSION@ and
- * @SYSCONFDIR@ are replaced wherever they stand. mangen sample: the default configuration, to stdout.
+ * mangen page IN OUT: a manual page with its tables filled in: a line @NAME@ becomes the table of that name, @VERSION@,
+ * @SYSCONFDIR@ and @PROFILES@ are replaced wherever they stand. mangen sample: the default configuration, to stdout.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -154,6 +154,7 @@ static const struct {
 } words[] = {
     {"@VERSION@", ASYM_VERSION},
     {"@SYSCONFDIR@", ASYM_SYSCONFDIR},
+    {"@PROFILES@", ASYM_PROFILES},
 };
 
 static int put_line(FILE *out, const char *line)

@@ -60,10 +60,27 @@ enum asym_reason {
     ASYM_WHY_HAD_FAST_TIME,
     ASYM_WHY_FAST_BUSY_FIRST, /**< busyfcs */
     ASYM_WHY_FAST_ALL_BUSY,
-    ASYM_WHY_ALIKE,     /**< all CPUs are alike: only spread */
-    ASYM_WHY_SPINNING,  /**< RTX: waits by spinning, ranks last */
-    ASYM_WHY_NO_FAST,   /**< may not run on fast CPUs */
-    ASYM_WHY_ONLY_FAST, /**< may run on fast CPUs only, whoever holds them */
+    ASYM_WHY_ALIKE,         /**< all CPUs are alike: only spread */
+    ASYM_WHY_SPINNING,      /**< RTX: waits by spinning, ranks last */
+    ASYM_WHY_NO_FAST,       /**< may not run on fast CPUs */
+    ASYM_WHY_ONLY_FAST,     /**< may run on fast CPUs only, whoever holds them */
+    ASYM_WHY_BEST_RESPONSE, /**< response-time; figure 0: threads on its CPU, 1: speed of that */
+    ASYM_WHY_PULLED,        /**< figure 0: load of the CPU it goes to, 1: of the one it leaves, with it */
+    ASYM_WHY_OWN_CPU,       /**< throughput: no CPU is idle before one has two */
+    ASYM_WHY_BY_SPEED,      /**< figure 0: threads on its CPU, 1: what that would have in proportion to its speed */
+    ASYM_WHY_RANK,          /**< priority; figure 0: its rank, 1: of how many */
+    ASYM_WHY_GAINS,         /**< static-ipc, ipc-driven; figure 0: times as fast on a fast CPU */
+    ASYM_WHY_GAINS_LESS,    /**< likewise, but others gain more */
+    ASYM_WHY_NO_PROFILE,    /**< static-ipc, hass */
+    ASYM_WHY_NOT_MEASURED,  /**< ipc-driven, eshmp */
+    ASYM_WHY_MONITORED,     /**< figure 0: ms of its turn so far, 1: ms that it takes */
+    ASYM_WHY_ESTIMATED,     /**< hass; figure 0: times as fast on a fast CPU, 1: threads on its core type */
+    ASYM_WHY_STALLS,        /**< eshmp; figure 0: stall time per instruction, ns (ASTPI) */
+    ASYM_WHY_WAITS_TURN,    /**< figure 0: threads, 1: CPUs */
+    ASYM_WHY_SERIAL,        /**< serial-first: a CPU to itself */
+    ASYM_WHY_SERIAL_SHARES, /**< figure 0: serial threads, 1: CPUs */
+    ASYM_WHY_SERIAL_LITTLE, /**< figure 0: share of the time that it is runnable */
+    ASYM_WHY_SENIOR,        /**< figure 0: seconds of boost left, 1: seniority_timeout */
     ASYM_N_REASONS
 };
 

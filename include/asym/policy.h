@@ -17,6 +17,7 @@
 #include <asym/machine.h>
 #include <asym/option.h>
 #include <asym/plan.h>
+#include <asym/signal.h>
 #include <asym/types.h>
 
 struct asym_arena;

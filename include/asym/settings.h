@@ -24,7 +24,7 @@ enum asym_method { ASYM_METHOD_NONE, ASYM_METHOD_CPUFREQ, ASYM_METHOD_CLOCKMOD }
 
 /** [asymd], the part that is not for the core. */
 struct asym_daemon_settings {
-    char *policy;       /**< name of an existing policy */
+    char *policy;       /**< name of an existing policy, or "auto" */
     asym_usec interval; /**< between two looks: 100 ms */
     asym_usec duration; /**< how long a dry run observes: 500 ms */
     double cpu_budget;  /**< share of one CPU that asymd may use, percent: 1 */
@@ -39,6 +39,12 @@ struct asym_machine_settings {
 
 /** speeds in numbers, for the CPUs it names. 0; -EINVAL: neither, or a CPU named twice. */
 int asym_speeds_parse(const char *text, double ret_speed[ASYM_MAX_CPUS], struct asym_mask *ret_cpus);
+
+/** [counters] */
+struct asym_counters_settings {
+    char *profiles;   /**< file that asymctl profile writes */
+    unsigned max_fds; /**< descriptors for counters; a thread takes up to four for each kind of core */
+};
 
 /** [asymmetry] */
 struct asym_asymmetry_settings {
@@ -87,6 +93,7 @@ struct asym_settings {
     struct asym_classify_settings classify;
     struct asym_enforce_settings enforce;
     struct asym_machine_settings machine;
+    struct asym_counters_settings counters;
     struct asym_asymmetry_settings asymmetry;
     struct asym_rules *rules;
     struct asym_settings_private *priv; /**< origins, policies' parameters */

@@ -11,20 +11,8 @@
 #include <stdint.h>
 
 #include <asym/machine.h>
+#include <asym/signal.h>
 #include <asym/types.h>
-
-/** What a policy may ask for (policies.md, rule 6). */
-enum asym_signal {
-    ASYM_SIGNAL_RUNNABLE, /**< runnable counts from schedstat */
-    ASYM_SIGNAL_IPC,      /**< instructions and cycles per thread */
-    ASYM_SIGNAL_STALL,    /**< cache misses per thread */
-    ASYM_SIGNAL_PROFILE,  /**< per-executable profiles measured beforehand */
-    ASYM_SIGNAL_SMT,      /**< cores with more than one hardware thread */
-    ASYM_N_SIGNALS
-};
-
-/** "runnable", "ipc" ... A static string. */
-const char *asym_signal_name(enum asym_signal signal);
 
 /** What a rule of the configuration says about a process. */
 enum asym_rule_action {
@@ -49,24 +37,6 @@ enum {
                                      inherited a narrowed mask */
     ASYM_TASK_MASTER = 1 << 2,         /**< RTX: the thread that runs the serial phases */
     ASYM_TASK_SPINNING = 1 << 3,       /**< RTX: waits by spinning: not counted as runnable */
-};
-
-/**
- * What a program does on each core type, measured beforehand (asymctl profile). Of the core types of this machine, in
- * their order.
- */
-struct asym_profile {
-    double ips[ASYM_MAX_TYPES];  /**< instructions per second; 0: not measured on that type */
-    double mpki[ASYM_MAX_TYPES]; /**< LLC misses per kilo-instruction; < 0: not measured */
-};
-
-/** What counters say of a thread over the interval: only of those the last plan asked for (asym_plan_task.monitor). */
-struct asym_sample {
-    uint32_t task;       /**< index into asym_snapshot.tasks */
-    double seconds;      /**< on a CPU meanwhile */
-    double instructions; /**< as the rest: < 0 where it could not be counted */
-    double cycles;
-    double llc_misses;
 };
 
 /** A process (thread group). */
@@ -118,6 +88,8 @@ struct asym_sight {
     uint32_t n_foreign;          /**< processes in PID namespaces it cannot map */
     uint32_t n_unkept;           /**< threads read without a kept descriptor, for want of descriptors */
     uint64_t n_lost_events;      /**< times the birth events overflowed and everything was scanned anew */
+    uint32_t n_uncounted;        /**< threads that a policy wants counted and that cannot be */
+    const char *uncounted_why;   /**< of the last of them */
     bool sampled;                /**< no schedstat: runnable counts are those of the moment, whatever the estimator */
     bool hidepid;                /**< /proc is mounted with hidepid and hides others' processes */
     bool births;                 /**< births and deaths come as events */

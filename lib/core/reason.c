@@ -46,6 +46,23 @@ static const struct {
     [ASYM_WHY_SPINNING] = {"spins at a barrier: ranks last", 0},
     [ASYM_WHY_NO_FAST] = {"none of its CPUs is fast", 0},
     [ASYM_WHY_ONLY_FAST] = {"all of its CPUs are fast", 0},
+    [ASYM_WHY_BEST_RESPONSE] = {"best response: 1 of %.0f threads at speed %.2f", 2},
+    [ASYM_WHY_PULLED] = {"pulled: load %.2f here, %.2f had it stayed", 2},
+    [ASYM_WHY_OWN_CPU] = {"a CPU to itself: none idles before another has two", 0},
+    [ASYM_WHY_BY_SPEED] = {"every CPU is busy: 1 of %.0f threads, by speed it would be %.1f", 2},
+    [ASYM_WHY_RANK] = {"priority %.0f of %.0f", 2},
+    [ASYM_WHY_GAINS] = {"%.2f times as fast on a fast CPU: holds one", 1},
+    [ASYM_WHY_GAINS_LESS] = {"%.2f times as fast on a fast CPU: others gain more", 1},
+    [ASYM_WHY_NO_PROFILE] = {"no profile of its program: others go first", 0},
+    [ASYM_WHY_NOT_MEASURED] = {"not measured yet: others go first", 0},
+    [ASYM_WHY_MONITORED] = {"monitored for %.0f of %.0f ms", 2},
+    [ASYM_WHY_ESTIMATED] = {"assigned once: %.2f times as fast on a fast CPU, %.0f threads here", 2},
+    [ASYM_WHY_STALLS] = {"stalls %.3f ns per instruction: fast CPUs go to the least", 1},
+    [ASYM_WHY_WAITS_TURN] = {"shares until its turn: %.0f threads want %.0f CPUs", 2},
+    [ASYM_WHY_SERIAL] = {"serial: a CPU to itself", 0},
+    [ASYM_WHY_SERIAL_SHARES] = {"serial, but %.0f of them share %.0f CPUs", 2},
+    [ASYM_WHY_SERIAL_LITTLE] = {"serial, but runnable for only %.2f of the time: shares", 1},
+    [ASYM_WHY_SENIOR] = {"parallel the longest: %.2f s of %.2f s boost left", 2},
 };
 
 const char *asym_reason_text(enum asym_reason reason, const double figure[2], char *buf, size_t size)

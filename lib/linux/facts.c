@@ -12,6 +12,7 @@
 
 #include "base/macro.h"
 #include "base/parse.h"
+#include "linux/counters.h"
 #include "linux/facts-internal.h"
 
 /* Captures leave files out: of a captured machine only what is there tells anything. */
@@ -147,22 +148,12 @@ static int read_perf(const struct asym_root *root, struct asym_fact *ret)
 
 static int read_pmu(const struct asym_root *root, struct asym_fact *ret)
 {
-    static const char *const pmus[] = {"cpu", "cpu_core", "cpu_atom", "armv8_pmuv3", "armv8_pmuv3_0"};
-    char found[80] = "";
-    for (size_t i = 0; i < ASYM_LENGTH(pmus); i++) {
-        char path[80];
-        snprintf(path, sizeof path, "sys/bus/event_source/devices/%s", pmus[i]);
-        size_t at = strlen(found);
-        if (exists(root, path))
-            snprintf(found + at, sizeof found - at, "%s%s", at ? ", " : "", pmus[i]);
-    }
-    if (found[0])
-        asym_facts_say(ret, ASYM_FACT_GOOD, "", "counters of instructions and cycles: %s", found);
-    else if (!root->live)
+    struct asym_counters_sight sight;
+    asym_counters_probe(root, &sight);
+    if (sight.error < 0 && !root->live)
         return -ENODATA;
-    else
-        asym_facts_say(ret, ASYM_FACT_LACK, "in a virtual machine, let the host pass its PMU on (-cpu host,pmu=on)",
-                       "no counters of instructions and cycles: policies that need ipc or stall cannot run");
+    enum asym_fact_level level = *sight.remedy ? ASYM_FACT_NOTE : ASYM_FACT_GOOD;
+    asym_facts_say(ret, sight.error < 0 ? ASYM_FACT_LACK : level, sight.remedy, "%s", sight.text);
     return 0;
 }
 

@@ -174,14 +174,17 @@ void asym_procfs_match(struct asym_procfs *p, struct asym_process *proc)
     proc->matched = true;
     proc->rule = ASYM_RULE_STEER;
     proc->rule_name = NULL;
+    proc->profile = NULL;
     unsigned needs = p->config.rules ? asym_rules_need(p->config.rules) : 0;
+    struct asym_rule_subject subject = {.comm = proc->comm, .uid = (uid_t)-1};
+    if (needs & ASYM_RULE_NEEDS_EXE || p->config.profile_of)
+        subject.exe = read_exe(p, proc, exe, sizeof exe);
+    if (p->config.profile_of && subject.exe)
+        proc->profile = p->config.profile_of(p->config.profile_ctx, subject.exe, proc->pid);
     if (!needs)
         return;
-    struct asym_rule_subject subject = {.comm = proc->comm, .uid = (uid_t)-1};
     if (needs & ASYM_RULE_NEEDS_UID)
         subject.uid = read_uid(p, proc);
-    if (needs & ASYM_RULE_NEEDS_EXE)
-        subject.exe = read_exe(p, proc, exe, sizeof exe);
     if (needs & ASYM_RULE_NEEDS_CGROUP) {
         asym_procfs_read_cgroup(p, proc);
         subject.cgroup = proc->group ? p->cgroups.groups[proc->group - 1].path : NULL;

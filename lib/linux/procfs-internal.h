@@ -47,6 +47,7 @@ struct asym_process {
     uint64_t seen; /**< listing of /proc that saw it */
     enum asym_rule_action rule;
     const char *rule_name;
+    const struct asym_profile *profile;
     uint32_t cpuset, group; /**< cgroups by number; 0: not known */
     asym_usec cgroup_read_at;
     bool doubt;                   /* a mask has changed: what its cpuset is now has to be read */

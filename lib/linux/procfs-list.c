@@ -26,6 +26,7 @@ int asym_procfs_list_process(struct asym_procfs *p, const struct asym_process *p
         .last_fork = proc->last_fork,
         .rule = proc->rule,
         .rule_name = proc->rule_name,
+        .profile = proc->profile,
     };
     for (uint32_t i = 0; i < sums->n_tasks; i++)
         p->tasks[sums->first_task + i].proc = (uint32_t)p->n_listed;

@@ -125,8 +125,8 @@ static int take_stock(struct asym_procfs *p)
 void asym_procfs_missing(const struct asym_machine *m, const char *ret_missing[ASYM_N_SIGNALS])
 {
     ret_missing[ASYM_SIGNAL_RUNNABLE] = NULL;
-    ret_missing[ASYM_SIGNAL_IPC] = ret_missing[ASYM_SIGNAL_STALL] = "this version reads no hardware counters";
-    ret_missing[ASYM_SIGNAL_PROFILE] = "this version has no profiles";
+    ret_missing[ASYM_SIGNAL_IPC] = ret_missing[ASYM_SIGNAL_STALL] = "/proc has no counters";
+    ret_missing[ASYM_SIGNAL_PROFILE] = "/proc has no profiles";
     ret_missing[ASYM_SIGNAL_SMT] = m->n_cores == asym_mask_count(&m->usable)
                                        ? "no core has more than one hardware thread"
                                        : NULL;
@@ -313,6 +313,7 @@ void asym_procfs_set_rules(struct asym_source *source, const struct asym_rules *
     p->config.rules = rules;
     for (size_t i = 0; i < p->n_procs; i++) {
         p->procs[i]->matched = false;
+        p->procs[i]->profile = NULL;
         p->procs[i]->rule_name = NULL;
     }
 }

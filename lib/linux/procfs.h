@@ -29,6 +29,9 @@ struct asym_procfs_config {
     const int32_t *pids;            /* only these and their descendants; copied */
     size_t n_pids;                  /* 0: all */
     const struct asym_rules *rules; /* borrowed; NULL: none */
+    /* The profile of a process's executable, which has to stay where it is; NULL: none. NULL: there are no profiles. */
+    const struct asym_profile *(*profile_of)(void *ctx, const char *exe, int32_t pid);
+    void *profile_ctx;
 };
 
 /**
@@ -37,10 +40,10 @@ struct asym_procfs_config {
  */
 int asym_procfs_new(const struct asym_procfs_config *config, struct asym_source **ret_source, struct asym_error *err);
 
-/** For each signal why this source cannot give it on that machine, NULL where it can: what its snapshots say. Static. */
+/** For each signal why /proc alone cannot give it on that machine, NULL where it can: what its snapshots say. Static. */
 void asym_procfs_missing(const struct asym_machine *m, const char *ret_missing[ASYM_N_SIGNALS]);
 
-/** Other rules from the next snapshot on; every process is matched anew. Same lifetime as in the configuration. */
+/** Other rules, and perhaps other profiles, from the next snapshot on; every process is matched anew. Same lifetime as in the configuration. */
 void asym_procfs_set_rules(struct asym_source *source, const struct asym_rules *rules);
 
 /** Other grouping from the next snapshot on. */

@@ -27,15 +27,16 @@ static int check_policy(const struct asym_settings *s, struct asym_error *err)
     struct asym_nearest n = {.wanted = name};
     char list[512] = "", hint[96], shown[128];
     size_t used = 0;
-    if (asym_policy_find(name))
+    if (asym_policy_find(name) || strcmp(name, "auto") == 0)
         return 0;
+    asym_nearest_consider(&n, "auto");
     for (size_t i = 0; asym_policy_at(i); i++) {
         asym_nearest_consider(&n, asym_policy_at(i)->name);
         if (used < sizeof list)
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "",
                                      asym_policy_at(i)->name);
     }
-    return asym_fail(err, -EINVAL, "%.200s: asymd.policy: there is no policy '%s'%s; accepted are %s",
+    return asym_fail(err, -EINVAL, "%.200s: asymd.policy: there is no policy '%s'%s; accepted are auto, %s",
                      asym_settings_origin(s, "asymd", "policy"),
                      asym_text_escape(name, strlen(name), shown, sizeof shown),
                      asym_nearest_hint(&n, hint, sizeof hint), list);

@@ -14,7 +14,7 @@ static const char *const methods[] = {"none", "cpufreq", "clockmod", NULL};
 
 const struct asym_option asym_options[] = {
     {"asymd", "policy", ASYM_OPTION_TEXT, FIELD(daemon.policy), "pa", 0, 0, 0, NULL,
-     "The policy that maps threads to CPUs."},
+     "The policy that maps threads to CPUs; auto: by what the machine is and what it can measure."},
     {"asymd", "interval", ASYM_OPTION_DURATION, FIELD(daemon.interval), "100ms", 1000, 60e6, 0, NULL,
      "Time between two looks at the machine."},
     {"asymd", "duration", ASYM_OPTION_DURATION, FIELD(daemon.duration), "500ms", 1000, 3600e6, 0, NULL,
@@ -45,6 +45,10 @@ const struct asym_option asym_options[] = {
      "A process that has created another is released and not steered for this long."},
     {"enforce", "release", ASYM_OPTION_DURATION, FIELD(enforce.release), "5s", 0, 3600e6, 0, NULL,
      "A thread that has been idle for this long gets its own mask back."},
+    {"counters", "profiles", ASYM_OPTION_TEXT, FIELD(counters.profiles), ASYM_PROFILES, 0, 0, 0, NULL,
+     "The file that asymctl profile writes, and that policies with profiles read."},
+    {"counters", "max_fds", ASYM_OPTION_COUNT, FIELD(counters.max_fds), "4096", 4, 1e6, 0, NULL,
+     "Descriptors that counters may take; a thread that is counted takes up to four for each kind of core."},
     {"machine", "speeds", ASYM_OPTION_TEXT, FIELD(machine.speeds), "", 0, 0, 0, NULL,
      "Speeds of all CPUs where the machine's own figures mislead, such as 0-7:1.6 8-15:1; empty: as the machine says."},
     {"asymmetry", "method", ASYM_OPTION_ENUM, FIELD(asymmetry.method), "none", 0, 0, 0, methods,

@@ -42,7 +42,7 @@ const char *asym_settings_origin(const struct asym_settings *s, const char *sect
 }
 
 /* Sections of the design that hold no option of this version: a key there is unknown, the section is not. */
-static const char *const empty[] = {"counters", "policy"};
+static const char *const empty[] = {"policy"};
 
 int asym_section_check(const struct asym_settings *s, const char *section, struct asym_error *err)
 {

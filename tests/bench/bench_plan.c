@@ -79,18 +79,15 @@ static double median_step(const struct asym_policy *policy, const struct asym_ma
 
 int main(void)
 {
-    static const char *const names[] = {"pa", "mintlp", "busyfcs", "rr"};
+    const struct asym_policy *policy;
     static struct asym_machine m;
     gen_plain_machine(&m, N_CPUS, N_FAST);
     printf("CPU time of a step, median of %d, %d CPUs, %d of them fast, %d threads per application\n", N_STEPS, N_CPUS,
            N_FAST, PER_APP);
-    printf("%-10s %14s %14s %8s\n", "policy", "1,000 threads", "10,000 threads", "growth");
-    for (size_t i = 0; i < ASYM_LENGTH(names); i++) {
-        const struct asym_policy *policy = asym_policy_find(names[i]);
-        if (!policy)
-            return 1;
+    printf("%-14s %14s %14s %8s\n", "policy", "1,000 threads", "10,000 threads", "growth");
+    for (size_t i = 0; (policy = asym_policy_at(i)); i++) {
         double few = median_step(policy, &m, 1000), many = median_step(policy, &m, 10000);
-        printf("%-10s %11.3f ms %11.3f ms %8.1f\n", names[i], few, many, many / few);
+        printf("%-14s %11.3f ms %11.3f ms %8.1f\n", policy->name, few, many, many / few);
     }
     return 0;
 }

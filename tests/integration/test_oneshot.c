@@ -13,6 +13,8 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "base/mask.h"
+#include "linux/thread.h"
 #include "support/live.h"
 #include "support/service.h"
 #include "support/tree.h"
@@ -153,6 +155,67 @@ static void a_second_once_plans_as_if_there_had_been_no_first(void **state)
     asym_live_end(load, SIGKILL);
 }
 
+static pid_t spin_as(const char *path)
+{
+    char command[512];
+    snprintf(command, sizeof command, "cp %s/tests/load-spin %s", ASYM_TEST_BIN, path);
+    assert_int_equal(system(command), 0);
+    const char *const argv[] = {path, "1", "120", NULL};
+    return asym_live_start(argv, -1);
+}
+
+static int first_cpu(pid_t pid)
+{
+    struct asym_mask found;
+    assert_int_equal(asym_thread_get_mask(pid, &found), 0);
+    assert_int_equal(asym_mask_count(&found), 1);
+    return asym_mask_next(&found, 0);
+}
+
+/* Two copies of one program, told apart by their paths: which of them gets the fast CPU is what the file says. */
+static void a_profile_decides_who_has_the_fast_cpu(void **state)
+{
+    (void)state;
+    char one[128], other[128], file[128], option[160], dir[128], pids[2][32];
+    const char *const argv[] = {ASYM_SERVICE,
+                                "--once",
+                                dir,
+                                "--slow=1-1",
+                                "--policy=static-ipc",
+                                "--pid",
+                                pids[0],
+                                "--pid",
+                                pids[1],
+                                "--set=enforce.pin=cpu",
+                                "--duration=300ms",
+                                option,
+                                NULL};
+    snprintf(one, sizeof one, "%s/one", asym_service_dir());
+    snprintf(other, sizeof other, "%s/other", asym_service_dir());
+    snprintf(file, sizeof file, "%s/profiles", asym_service_dir());
+    snprintf(option, sizeof option, "--set=counters.profiles=%s", file);
+    snprintf(dir, sizeof dir, "--set=asymd.state_dir=%s", asym_service_dir());
+    pid_t a = spin_as(one), b = spin_as(other);
+    snprintf(pids[0], sizeof pids[0], "%d", (int)a);
+    snprintf(pids[1], sizeof pids[1], "%d", (int)b);
+    asym_live_sleep(1.0);
+    for (int favoured = 0; favoured < 2; favoured++) {
+        FILE *f = fopen(file, "w");
+        assert_non_null(f);
+        fprintf(f, "[%s]\nips.fast = %d\nips.slow = 1000\n[%s]\nips.fast = %d\nips.slow = 1000\n", one,
+                favoured == 0 ? 2000 : 1100, other, favoured == 1 ? 2000 : 1100);
+        assert_int_equal(fclose(f), 0);
+        int r = asym_live_run(argv, said, sizeof said);
+        if (r != 0)
+            fail_msg("status %d: %s", r, said);
+        assert_int_equal(first_cpu(favoured ? b : a), 0);
+        assert_int_equal(first_cpu(favoured ? a : b), 1);
+    }
+    assert_int_equal(asym_service_restore(said, sizeof said), 0);
+    asym_live_end(a, SIGKILL);
+    asym_live_end(b, SIGKILL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -162,6 +225,7 @@ int main(void)
         ROW(want_of_descriptors_is_said),
         ROW(twenty_thousand_threads_are_all_seen),
         ROW(a_second_once_plans_as_if_there_had_been_no_first),
+        ROW(a_profile_decides_who_has_the_fast_cpu),
         ROW(on_one_cpu_it_says_that_all_are_alike),
     };
     snprintf(asymd, sizeof asymd, "%s/daemon/asymd", ASYM_TEST_BIN);

@@ -173,8 +173,10 @@ static int is_in_help(void *ctx, const char *section, const struct asym_option *
 {
     char want[128];
     (void)origin;
-    snprintf(want, sizeof want, "\n  %s.%s=%s ", section, row->key, value);
-    assert_non_null(strstr(ctx, want));
+    snprintf(want, sizeof want, "\n  %s.%s=%s", section, row->key, value);
+    const char *found = strstr(ctx, want);
+    assert_non_null(found);
+    assert_non_null(strchr(" \n", found[strlen(want)]));
     return 0;
 }
 

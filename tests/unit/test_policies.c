@@ -4,10 +4,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
 #include <asym/engine.h>
+#include <asym/settings.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
@@ -239,6 +242,104 @@ static void siblings_fill_after_cores(void **state)
     }
 }
 
+static struct asym_engine_config config_of(const struct asym_settings *s, const struct asym_policy *policy)
+{
+    return (struct asym_engine_config){
+        .policy = policy, .params = asym_settings_params(s, policy), .classify = s->classify, .enforce = s->enforce};
+}
+
+/* Threads that have another target than the CPU they run on, and those that are let go though they run. */
+static size_t handed_over(const struct asym_plan *plan, const struct gen_load *load, const struct asym_action *actions,
+                          size_t n, size_t *ret_released)
+{
+    size_t moved = 0;
+    *ret_released = 0;
+    for (size_t i = 0; i < plan->n_tasks; i++)
+        moved += plan->tasks[i].target >= 0 && plan->tasks[i].target != load->tasks[i].cpu;
+    for (size_t i = 0; i < n; i++)
+        *ret_released += actions[i].kind == ASYM_ACTION_RELEASE;
+    return moved;
+}
+
+static size_t step_and_count(struct world *w, size_t *ret_released)
+{
+    const struct asym_action *actions;
+    size_t n;
+    gen_load_pass(w->load, TURN);
+    assert_int_equal(asym_engine_step(w->e, &w->load->s, &w->plan, &actions, &n), 0);
+    return handed_over(w->plan, w->load, actions, n, ret_released);
+}
+
+/* The migrations of b when it starts from nothing on the threads as they stand. */
+static size_t from_scratch(const struct world *w, const struct asym_engine_config *config)
+{
+    struct world other = *w;
+    size_t released;
+    assert_int_equal(asym_engine_new(config, &other.e), 0);
+    /* What a has set is no mask of the threads' own. */
+    ASYM_AUTO_FREE struct asym_mask *masks = malloc(w->load->s.n_tasks * sizeof *masks);
+    assert_non_null(masks);
+    memcpy(masks, w->load->masks, w->load->s.n_tasks * sizeof *masks);
+    memcpy(w->load->masks, w->load->cpusets, w->load->s.n_tasks * sizeof *masks);
+    gen_load_intern(w->load);
+    /* Nor is a boost. */
+    int8_t nice[N_MOST];
+    for (size_t i = 0; i < w->load->s.n_tasks; i++) {
+        nice[i] = w->load->tasks[i].nice;
+        w->load->tasks[i].nice = 0;
+    }
+    const size_t moved = step_and_count(&other, &released);
+    for (size_t i = 0; i < w->load->s.n_tasks; i++)
+        w->load->tasks[i].nice = nice[i];
+    memcpy(w->load->masks, masks, w->load->s.n_tasks * sizeof *masks);
+    gen_load_intern(w->load);
+    asym_engine_free(other.e);
+    return moved;
+}
+
+/*
+ * Another policy takes over what runs as it stands: it lets go of nobody only to take them again, and moves no more than it
+ * would on threads that nobody had steered.
+ */
+static void a_switch_of_policies_is_no_storm(void **state)
+{
+    (void)state;
+    const unsigned sizes[] = {1, 1, 2, 6, 12};
+    struct asym_settings *settings;
+    size_t storms = 0, moved = 0, most = 0;
+    assert_int_equal(asym_settings_new(&settings), 0);
+    for (size_t a = 1; asym_policy_at(a); a++) {
+        for (size_t b = 1; asym_policy_at(b); b++) {
+            if (a == b)
+                continue; /* a reload: state and turns go on */
+            struct world w;
+            size_t released, before, after;
+            const struct asym_engine_config first = config_of(settings, asym_policy_at(a)),
+                                            second = config_of(settings, asym_policy_at(b));
+            w = (struct world){0};
+            gen_plain_machine(&w.machine, 8, 4);
+            w.load = gen_load_new(&w.machine, sizes, ASYM_LENGTH(sizes));
+            assert_int_equal(asym_engine_new(&first, &w.e), 0);
+            for (int i = 0; i < 5; i++)
+                turn(&w);
+            before = from_scratch(&w, &second);
+            assert_int_equal(asym_engine_configure(w.e, &second), 0);
+            after = step_and_count(&w, &released);
+            asym_engine_outcomes(w.e, NULL, 0);
+            if (after > before || released > 0)
+                print_message("%s to %s: %zu moved, %zu from scratch, %zu let go\n", asym_policy_at(a)->name,
+                              asym_policy_at(b)->name, after, before, released);
+            storms += after > before || released > 0;
+            moved += after;
+            most += before;
+            end(&w);
+        }
+    }
+    print_message("all switches: %zu migrations, %zu from scratch\n", moved, most);
+    assert_int_equal(storms, 0);
+    asym_settings_free(settings);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +351,7 @@ int main(void)
         cmocka_unit_test(rr_gives_all_threads_equal_fast_time),
         cmocka_unit_test(rr_does_not_let_a_newcomer_catch_up),
         cmocka_unit_test(siblings_fill_after_cores),
+        cmocka_unit_test(a_switch_of_policies_is_no_storm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -314,8 +314,10 @@ static void facts_name_what_is_there(void **state)
     tree_write(t, "sys/devices/system/cpu/intel_pstate/no_turbo", "0\n");
     tree_write(t, "proc/1/schedstat", "1 2 3\n");
     tree_write(t, "proc/sys/kernel/perf_event_paranoid", "4\n");
-    tree_mkdir(t, "sys/bus/event_source/devices/cpu_core");
-    tree_mkdir(t, "sys/bus/event_source/devices/cpu_atom");
+    tree_write(t, "sys/bus/event_source/devices/cpu_core/cpus", "0-3\n");
+    tree_write(t, "sys/bus/event_source/devices/cpu_core/type", "4\n");
+    tree_write(t, "sys/bus/event_source/devices/cpu_atom/cpus", "4-7\n");
+    tree_write(t, "sys/bus/event_source/devices/cpu_atom/type", "10\n");
     tree_write(t, "sys/kernel/btf/vmlinux", "x");
     tree_write(t, "proc/sys/kernel/sched_autogroup_enabled", "1\n");
     expect_fact(f, "kernel", ASYM_FACT_NOTE, "6.1.0-13-amd64: any change of a cpuset");
@@ -388,6 +390,7 @@ static void bad_files_of_facts_are_told_apart_from_numbers(void **state)
                                         "sys/fs/cgroup/cgroup.controllers",
                                         "sys/fs/cgroup/a/cpu.weight",
                                         "sys/devices/system/cpu/cpufreq/boost",
+                                        "sys/bus/event_source/devices/cpu/type",
                                         "sys/devices/system/cpu/cpu0/cpufreq/scaling_driver"};
     static char big[200000];
     memset(big, '9', sizeof big);

@@ -264,7 +264,7 @@ static void bad_assignments_are_refused_and_change_nothing(void **state)
         {"policy.pa.sp_bost=1", "did you mean 'sp_boost'"},
         {"policy.none.x=1", "accepted here is none"},
         {"policy.pq.x=1", "did you mean 'policy.pa'"},
-        {"counters.x=1", "accepted here is none"},
+        {"counters.x=1", "accepted here are profiles, max_fds"},
         {"rule a.action=fast", "unknown section"},
         {"asymd.amp_boost=1s", "it belongs in [classify]"},
         {"asymd.state_dir=/a ;b", "begins a comment"},
@@ -331,7 +331,8 @@ static void an_error_of_the_whole_says_where_the_value_came_from(void **state)
         const char *text, *words;
     } rows[] = {
         {"[asymd]\npolicy = mintpl\n", ":2: asymd.policy: there is no policy 'mintpl' (did you mean 'mintlp'?)"},
-        {"[asymd]\npolicy = auto\n", "accepted are none, pa, mintlp, busyfcs, rr"},
+        {"[asymd]\npolicy = autp\n", "(did you mean 'auto'?)"},
+        {"[asymd]\npolicy = x\n", "accepted are auto, none, pa, mintlp, busyfcs, rr"},
         {"[asymd]\n\npolicy =\n", ":3: asymd.policy: there is no policy ''"},
         {"[asymmetry]\nslow = 0\n", ":2: asymmetry.slow: '0'"},
         {"[asymmetry]\nslow = 1024\n", ":2: asymmetry.slow: '1024'"},

@@ -200,7 +200,7 @@ static void figures_of_an_experiment(void **state)
     x.policies[0] = asym_policy_find("none");
     assert_int_equal(asym_experiment_init(&x), 0);
     assert_true(isnan(asym_experiment_value(&x, ASYM_FIGURE_THROUGHPUT, 0, 0, 0)));
-    assert_int_equal(asym_trials_run(x.trials, x.n_trials, 2, &stop, NULL, NULL), 0);
+    assert_int_equal(asym_sim_trials_run(x.trials, x.n_trials, 2, &stop, NULL, NULL), 0);
     assert_int_equal(asym_experiment_finished(&x), 8);
     /* b and c halve CPU 0; a has the other, or shares with them until it is taken away at a tick. */
     const struct asym_estimate b = asym_experiment_estimate(&x, ASYM_FIGURE_SPEEDUP, 0, 1);

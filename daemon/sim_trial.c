@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/trial.h"
+#include "daemon/sim_trial.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -20,7 +20,7 @@ static void free_sim(struct asym_sim **s)
     asym_sim_free(*s);
 }
 
-static int new_engine(const struct asym_trial *t, struct asym_engine **ret_engine)
+static int new_engine(const struct asym_sim_trial *t, struct asym_engine **ret_engine)
 {
     const struct asym_settings *settings = t->scenario->settings;
     const struct asym_engine_config config = {
@@ -32,7 +32,7 @@ static int new_engine(const struct asym_trial *t, struct asym_engine **ret_engin
     return asym_engine_new(&config, ret_engine);
 }
 
-static int drive(const struct asym_trial *t, struct asym_sim *sim, struct asym_engine *engine,
+static int drive(const struct asym_sim_trial *t, struct asym_sim *sim, struct asym_engine *engine,
                  const volatile sig_atomic_t *stop)
 {
     ASYM_CLEANUP(asym_cycle_done)
@@ -41,17 +41,18 @@ static int drive(const struct asym_trial *t, struct asym_sim *sim, struct asym_e
                                .engine = engine};
     int r;
     while ((r = asym_cycle_plan(&cycle)) > 0) {
-        asym_sim_monitor(sim, cycle.plan);
         if (t->watch)
             t->watch->planned(t->watch->ctx, &cycle.snapshot, cycle.plan);
         r = *stop ? -ECANCELED : asym_cycle_enforce(&cycle);
         if (r < 0)
             break;
+        /* Last: whom it counts is where the plan wants it by now. */
+        asym_sim_monitor(sim, cycle.plan);
     }
     return r;
 }
 
-static int run(struct asym_trial *t, const volatile sig_atomic_t *stop)
+static int run(struct asym_sim_trial *t, const volatile sig_atomic_t *stop)
 {
     ASYM_CLEANUP(free_sim) struct asym_sim *sim = NULL;
     ASYM_CLEANUP(free_engine) struct asym_engine *engine = NULL;
@@ -67,18 +68,18 @@ static int run(struct asym_trial *t, const volatile sig_atomic_t *stop)
         return r;
     t->seconds = (double)asym_sim_now(sim) * 1e-9;
     t->totals = asym_sim_totals(sim);
-    for (unsigned i = 0; i < t->scenario->n_programs && i < ASYM_TRIAL_MAX_PROGRAMS; i++)
+    for (unsigned i = 0; i < t->scenario->n_programs && i < ASYM_SIM_MAX_PROGRAMS; i++)
         t->tally[i] = asym_sim_tally(sim, i);
     return 0;
 }
 
-void asym_trial_run(struct asym_trial *trial, const volatile sig_atomic_t *stop)
+void asym_sim_trial_run(struct asym_sim_trial *trial, const volatile sig_atomic_t *stop)
 {
     trial->error = *stop ? -ECANCELED : run(trial, stop);
 }
 
 struct crew {
-    struct asym_trial *trials;
+    struct asym_sim_trial *trials;
     size_t n;
     const volatile sig_atomic_t *stop;
     atomic_size_t next, done;
@@ -88,7 +89,7 @@ static void *work(void *ctx)
 {
     struct crew *crew = ctx;
     for (size_t i; (i = atomic_fetch_add(&crew->next, 1)) < crew->n;) {
-        asym_trial_run(&crew->trials[i], crew->stop);
+        asym_sim_trial_run(&crew->trials[i], crew->stop);
         atomic_fetch_add(&crew->done, 1);
     }
     return NULL;
@@ -106,8 +107,8 @@ static void watch(struct crew *crew, void (*progress)(void *ctx, size_t done, si
     }
 }
 
-int asym_trials_run(struct asym_trial *trials, size_t n, unsigned workers, const volatile sig_atomic_t *stop,
-                    void (*progress)(void *ctx, size_t done, size_t all), void *ctx)
+int asym_sim_trials_run(struct asym_sim_trial *trials, size_t n, unsigned workers, const volatile sig_atomic_t *stop,
+                        void (*progress)(void *ctx, size_t done, size_t all), void *ctx)
 {
     struct crew crew = {.trials = trials, .n = n, .stop = stop};
     pthread_t threads[64];

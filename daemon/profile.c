@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Measuring a program, and telling what came of it. */
+#include "daemon/profile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/macro.h"
+#include "base/parse.h"
+#include "daemon/columns.h"
+#include "daemon/json.h"
+#include "linux/trial.h"
+
+/* As execvp looks for it. "" when it is not found. */
+static void find_program(const char *name, char *ret)
+{
+    char path[PATH_MAX];
+    const char *search = getenv("PATH");
+    *ret = '\0';
+    if (strchr(name, '/')) {
+        if (!realpath(name, ret))
+            *ret = '\0';
+        return;
+    }
+    for (const char *at = search ? search : "/bin:/usr/bin"; !*ret && at; at = *at ? at + 1 : NULL) {
+        const size_t n = strcspn(at, ":");
+        snprintf(path, sizeof path, "%.*s/%s", n ? (int)n : 1, n ? at : ".", name);
+        if (access(path, X_OK) < 0 || !realpath(path, ret))
+            *ret = '\0';
+        at += n;
+    }
+}
+
+/* What was executed is known from the process itself, unless that was over before it could be asked. */
+static int identify(const struct asym_trial_result *trial, const char *name, struct asym_profile_result *ret)
+{
+    if (*trial->exe)
+        memcpy(ret->path, trial->exe, sizeof ret->path);
+    else
+        find_program(name, ret->path);
+    ret->profile.path = ret->path;
+    ASYM_AUTO_CLOSE int own = trial->exe_fd < 0 ? open(ret->path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
+    if (asym_build_id_read(trial->exe_fd < 0 ? own : trial->exe_fd, ret->profile.build_id) < 0)
+        ret->profile.build_id[0] = '\0';
+    return *ret->path ? 0 : -ENOENT;
+}
+
+static int check_end(const struct asym_trial_result *trial, const char *name, const char *type, struct asym_error *err)
+{
+    if (trial->ended || (WIFEXITED(trial->status) && WEXITSTATUS(trial->status) == 0))
+        return 0;
+    if (WIFEXITED(trial->status))
+        return asym_fail(err, -ECANCELED, "%.200s ended with status %d on the CPUs of type %s", name,
+                         WEXITSTATUS(trial->status), type);
+    return asym_fail(err, -ECANCELED, "%.200s was ended by signal %d (%s) on the CPUs of type %s", name,
+                     WTERMSIG(trial->status), strsignal(WTERMSIG(trial->status)), type);
+}
+
+static bool has(const struct asym_counts *c, enum asym_counter counter)
+{
+    return (c->valid >> counter & 1) != 0;
+}
+
+static int take_counts(const struct asym_counts *c, const char *name, const char *type, struct asym_profile_result *ret,
+                       struct asym_error *err)
+{
+    struct asym_profile_type *to = &ret->profile.types[ret->profile.n_types];
+    const double instructions = (double)c->value[ASYM_COUNTER_INSTRUCTIONS];
+    if (!has(c, ASYM_COUNTER_INSTRUCTIONS) || instructions < 1 || c->on_cpu_ns == 0)
+        return asym_fail(err, -ENODATA, "%.200s did not run long enough on the CPUs of type %s to be counted", name,
+                         type);
+    *to = (struct asym_profile_type){.ips = instructions * 1e9 / (double)c->on_cpu_ns, .mpki = -1};
+    snprintf(to->name, sizeof to->name, "%s", type);
+    if (has(c, ASYM_COUNTER_LLC_MISSES))
+        to->mpki = (double)c->value[ASYM_COUNTER_LLC_MISSES] * 1000 / instructions;
+    ret->on_cpu[ret->profile.n_types] = (double)c->on_cpu_ns / 1e9;
+    ret->share[ret->profile.n_types] = c->running_share;
+    ret->profile.n_types++;
+    return 0;
+}
+
+static int measure_on(const struct asym_profile_job *job, const struct asym_core_type *type,
+                      struct asym_profile_result *ret, struct asym_error *err)
+{
+    ASYM_CLEANUP(asym_trial_done) struct asym_trial_result trial = {.exe_fd = -1};
+    const struct asym_trial how = {
+        .argv = job->argv, .cpus = &type->cpus, .time = job->time, .counters = job->counters};
+    const char *text, *remedy;
+    struct asym_error why = {""};
+    int r = asym_trial_run(&how, &trial, &why);
+    if (r == -EINTR)
+        return asym_fail(err, r, "interrupted");
+    if (r < 0 && !*why.text) {
+        asym_counters_why(r, &text, &remedy);
+        return asym_fail(err, r, "%.200s cannot be counted: %s%s%s", job->argv[0], text, *remedy ? "; " : "", remedy);
+    }
+    if (r < 0)
+        return asym_fail(err, r, "%s", why.text);
+    r = check_end(&trial, job->argv[0], type->name, err);
+    if (r >= 0 && ret->profile.n_types == 0 && identify(&trial, job->argv[0], ret) < 0)
+        r = asym_fail(err, -ENOENT, "%.200s: which file it is cannot be told", job->argv[0]);
+    return r < 0 ? r : take_counts(&trial.counts, job->argv[0], type->name, ret, err);
+}
+
+int asym_profile_measure(const struct asym_profile_job *job, struct asym_profile_result *ret, struct asym_error *err)
+{
+    ret->profile = (struct asym_profile_entry){.path = ret->path};
+    for (unsigned t = 0; t < job->machine->n_types; t++) {
+        int r = measure_on(job, &job->machine->types[t], ret, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+int asym_profile_text(const struct asym_profile_job *job, const struct asym_profile_result *result, const char *output,
+                      bool user_only, FILE *out)
+{
+    const struct asym_profile_entry *p = &result->profile;
+    char path[1024], cpus[64], line[256];
+    asym_columns_wrap(out, asym_text_escape(p->path, strlen(p->path), path, sizeof path), 0, 2);
+    fprintf(out, "\n  build %s\n", *p->build_id ? p->build_id : "unknown: it has no build id");
+    for (unsigned t = 0; t < p->n_types; t++) {
+        const struct asym_profile_type *type = &p->types[t];
+        char misses[64] = "LLC misses could not be counted";
+        if (type->mpki >= 0)
+            snprintf(misses, sizeof misses, "%.2f LLC misses per 1000", type->mpki);
+        asym_columns_cpus(&job->machine->types[t].cpus, 24, cpus, sizeof cpus);
+        size_t n = (size_t)snprintf(line, sizeof line, "%s on CPUs %s: %.4g instructions/s, %s; %.2f s on a CPU",
+                                    type->name, cpus, type->ips, misses, result->on_cpu[t]);
+        if (result->share[t] < 0.995 && n < sizeof line)
+            snprintf(line + n, sizeof line - n, ", counted in %.0f%% of it", 100 * result->share[t]);
+        fputs("  ", out);
+        asym_columns_wrap(out, line, 2, 4);
+        fputc('\n', out);
+    }
+    if (user_only)
+        fputs("Counted in user space only: the kernel's part takes root or CAP_PERFMON.\n", out);
+    fprintf(out, "Written to %s\n", asym_text_escape(output, strlen(output), path, sizeof path));
+    return ferror(out) ? -EIO : 0;
+}
+
+int asym_profile_json(const struct asym_profile_job *job, const struct asym_profile_result *result, const char *output,
+                      bool user_only, FILE *out)
+{
+    const struct asym_profile_entry *p = &result->profile;
+    json_t *types = json_array();
+    for (unsigned t = 0; t < p->n_types; t++) {
+        const struct asym_profile_type *type = &p->types[t];
+        asym_json_append(&types,
+                         json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "name", type->name, "cpus",
+                                   asym_json_cpus(&job->machine->types[t].cpus), "ips", asym_json_number(type->ips, 3),
+                                   "mpki", type->mpki < 0 ? json_null() : asym_json_number(type->mpki, 4), "on_cpu_ms",
+                                   asym_json_number(result->on_cpu[t] * 1e3, 3), "counted",
+                                   asym_json_number(result->share[t], 3)));
+    }
+    return asym_json_print(json_pack("{s:s, s:o, s:s, s:o, s:b, s:o}", "schema", "asymd.profile/1", "executable",
+                                     asym_json_bytes(p->path, strlen(p->path)), "build_id", p->build_id, "output",
+                                     asym_json_bytes(output, strlen(output)), "user_only", (int)user_only, "types",
+                                     types),
+                           out);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "linux/procfs.h"
+
+/* Why no counters: of the probe, or that some are there and others not. */
+static void probe_counters(const struct asym_root *root, const char *missing[ASYM_N_SIGNALS])
+{
+    struct asym_counters_sight sight;
+    const char *remedy;
+    const unsigned ipc = 1u << ASYM_COUNTER_INSTRUCTIONS | 1u << ASYM_COUNTER_CYCLES;
+    if (!root->live) {
+        missing[ASYM_SIGNAL_IPC] = missing[ASYM_SIGNAL_STALL] = "a captured machine has no counters";
+        return;
+    }
+    asym_counters_probe(root, &sight);
+    if (sight.error < 0) {
+        asym_counters_why(sight.error, &missing[ASYM_SIGNAL_IPC], &remedy);
+        missing[ASYM_SIGNAL_STALL] = missing[ASYM_SIGNAL_IPC];
+        return;
+    }
+    missing[ASYM_SIGNAL_IPC] = (sight.counters & ipc) == ipc ? NULL : "this PMU counts no instructions and cycles";
+    missing[ASYM_SIGNAL_STALL] = sight.counters & 1u << ASYM_COUNTER_LLC_MISSES
+                                     ? NULL
+                                     : "this PMU counts no misses of the last-level cache";
+}
+
+static int load_profiles(struct asym_signals *s, const char *file, struct asym_error *err)
+{
+    struct asym_error said = {""};
+    int r = asym_profiles_load(file, &s->profiles, &said);
+    s->missing[ASYM_SIGNAL_PROFILE] = "there are no profiles: asymctl profile measures programs";
+    if (r == -ENOENT)
+        return 0;
+    if (r < 0)
+        return asym_fail(err, r, "%s", said.text);
+    while (asym_profiles_at(s->profiles, s->n_resolved))
+        s->n_resolved++;
+    s->resolved = calloc(s->n_resolved + 1, sizeof *s->resolved);
+    if (!s->resolved)
+        return asym_fail(err, -ENOMEM, "no memory for the profiles");
+    if (s->n_resolved > 0)
+        s->missing[ASYM_SIGNAL_PROFILE] = NULL;
+    return 0;
+}
+
+int asym_signals_read(struct asym_signals *s, const struct asym_root *root, const struct asym_machine *machine,
+                      const struct asym_settings *settings, struct asym_error *err)
+{
+    struct asym_signals fresh = {.root = root};
+    asym_procfs_missing(machine, fresh.missing);
+    probe_counters(root, fresh.missing);
+    int r = load_profiles(&fresh, settings->counters.profiles, err);
+    if (r < 0) {
+        asym_signals_done(&fresh);
+        return r;
+    }
+    asym_signals_resolve(&fresh, machine);
+    asym_signals_done(s);
+    *s = fresh;
+    return 0;
+}
+
+void asym_signals_done(struct asym_signals *s)
+{
+    asym_profiles_free(s->profiles);
+    free(s->resolved);
+    *s = (struct asym_signals){.root = NULL};
+}
+
+void asym_signals_resolve(struct asym_signals *s, const struct asym_machine *machine)
+{
+    for (size_t i = 0; i < s->n_resolved; i++)
+        s->resolved[i] = asym_profile_of(asym_profiles_at(s->profiles, i), machine);
+}
+
+static const char *build_id_of(const struct asym_root *root, int32_t pid, char buf[ASYM_BUILD_ID_MAX])
+{
+    char path[64];
+    snprintf(path, sizeof path, "proc/%d/exe", (int)pid);
+    ASYM_AUTO_CLOSE int fd = openat(root->fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    return fd >= 0 && asym_build_id_read(fd, buf) == 0 ? buf : NULL;
+}
+
+const struct asym_profile *asym_signals_profile_of(void *signals, const char *exe, int32_t pid)
+{
+    const struct asym_signals *s = signals;
+    char id[ASYM_BUILD_ID_MAX];
+    const struct asym_profile_entry *found = s->profiles ? asym_profiles_find(s->profiles, exe, NULL) : NULL;
+    /* The file is opened only where there is something to compare with. */
+    if (found && *found->build_id)
+        found = asym_profiles_find(s->profiles, exe, build_id_of(s->root, pid, id));
+    for (size_t i = 0; found && i < s->n_resolved; i++)
+        if (asym_profiles_at(s->profiles, i) == found)
+            return &s->resolved[i];
+    return NULL;
+}
+
+int asym_signals_counters(const struct asym_signals *s, const struct asym_settings *settings,
+                          struct asym_counters **ret, struct asym_error *err)
+{
+    const struct asym_counters_config config = {
+        .root = s->root, .set = ASYM_COUNTERS_HARDWARE, .max_fds = settings->counters.max_fds};
+    *ret = NULL;
+    return s->missing[ASYM_SIGNAL_IPC] && s->missing[ASYM_SIGNAL_STALL] ? 0 : asym_counters_new(&config, ret, err);
+}
+
+bool asym_signals_suffice(const char *const missing[ASYM_N_SIGNALS], const struct asym_policy *policy)
+{
+    for (int k = 0; k < ASYM_N_SIGNALS; k++)
+        if ((policy->needs >> k & 1) && missing[k])
+            return false;
+    return true;
+}
+
+void asym_signals_policies(const char *const missing[ASYM_N_SIGNALS], char *buf, size_t size)
+{
+    size_t used = 0;
+    buf[0] = '\0';
+    for (size_t i = 0; asym_policy_at(i); i++) {
+        const struct asym_policy *policy = asym_policy_at(i);
+        int n = asym_signals_suffice(missing, policy)
+                    ? snprintf(buf + used, size - used, "%s%s", used ? ", " : "", policy->name)
+                    : 0;
+        if (n > 0 && (size_t)n < size - used)
+            used += (size_t)n;
+    }
+    buf[used] = '\0';
+}
+
+int asym_signals_check(const char *const missing[ASYM_N_SIGNALS], const struct asym_policy *policy,
+                       struct asym_error *err)
+{
+    for (int k = 0; k < ASYM_N_SIGNALS; k++) {
+        char others[512];
+        if (!(policy->needs >> k & 1) || !missing[k])
+            continue;
+        asym_signals_policies(missing, others, sizeof others);
+        return asym_fail(
+            err, -ENODATA,
+            "policy %s needs the signal %s, which this machine does not give: %s. Policies that can run here: %s",
+            policy->name, asym_signal_name((enum asym_signal)k), missing[k], others);
+    }
+    return 0;
+}

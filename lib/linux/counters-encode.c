@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which PMUs there are, and what an event is called on them: encodings by libpfm4. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Before libpfm4's, which then leaves its own, older copy out. */
+#include <linux/perf_event.h>
+
+#include <perfmon/pfmlib_perf_event.h>
+
+#include "base/macro.h"
+#include "base/parse.h"
+#include "linux/counters-internal.h"
+
+#define DEVICES "sys/bus/event_source/devices"
+
+#ifndef PERF_PMU_TYPE_SHIFT
+#define PERF_PMU_TYPE_SHIFT 32
+#endif
+
+/*
+ * Tried in this order. What the kernel's own cache-misses counts are misses of L2 on Zen and of L1 on Arm: there the PMU's
+ * own event goes first. It is found only where libpfm sees that PMU, and belongs to one PMU: not on hybrids.
+ */
+static const struct {
+    enum asym_counter counter;
+    bool native;
+    const char *event;
+} events[] = {
+    {ASYM_COUNTER_INSTRUCTIONS, false, "perf::INSTRUCTIONS"},
+    {ASYM_COUNTER_CYCLES, false, "perf::CYCLES"},
+    {ASYM_COUNTER_LLC_MISSES, true, "amd64_fam19h_zen4::ANY_DATA_CACHE_FILLS_FROM_SYSTEM:DRAM_IO_NEAR:DRAM_IO_FAR"},
+    {ASYM_COUNTER_LLC_MISSES, true, "amd64_fam19h_zen3::ANY_DATA_CACHE_FILLS_FROM_SYSTEM:MEM_IO_LCL:MEM_IO_RMT"},
+    {ASYM_COUNTER_LLC_MISSES, true,
+     "amd64_fam17h_zen2::DATA_CACHE_REFILLS_FROM_SYSTEM:LS_MABRESP_LCL_DRAM:LS_MABRESP_RMT_DRAM"},
+    {ASYM_COUNTER_LLC_MISSES, true, "LL_CACHE_MISS_RD"},
+    {ASYM_COUNTER_LLC_MISSES, false, "perf::CACHE-MISSES"},
+    {ASYM_COUNTER_REF_CYCLES, false, "perf::REF-CYCLES"},
+    {ASYM_COUNTER_TASK_CLOCK, false, "perf::TASK-CLOCK"},
+    {ASYM_COUNTER_SWITCHES, false, "perf::CONTEXT-SWITCHES"},
+    {ASYM_COUNTER_FAULTS, false, "perf::PAGE-FAULTS"},
+};
+
+static int encode(const char *event, struct perf_event_attr *ret)
+{
+    struct perf_event_attr attr = {.size = sizeof attr};
+    pfm_perf_encode_arg_t arg = {.attr = &attr, .size = sizeof arg};
+    /* Asked for with the kernel's part; who may not have it leaves it out later. */
+    if (pfm_get_os_event_encoding(event, PFM_PLM0 | PFM_PLM3, PFM_OS_PERF_EVENT, &arg) != PFM_SUCCESS)
+        return -ENOENT;
+    *ret = (struct perf_event_attr){.size = sizeof *ret,
+                                    .type = attr.type,
+                                    .config = attr.config,
+                                    .config1 = attr.config1,
+                                    .config2 = attr.config2};
+    return 0;
+}
+
+int asym_counters_encode(enum asym_counter counter, const struct asym_pmu *pmu, struct perf_event_attr *ret)
+{
+    struct perf_event_attr attr;
+    /* Does nothing but for the first time. Never terminated: others in the process may be using it. */
+    if (pfm_initialize() != PFM_SUCCESS)
+        return -EOPNOTSUPP;
+    for (size_t i = 0; i < ASYM_LENGTH(events); i++) {
+        if (events[i].counter != counter || (events[i].native && pmu->type) || encode(events[i].event, &attr) < 0)
+            continue;
+        if (attr.type == PERF_TYPE_HARDWARE)
+            attr.config |= (uint64_t)pmu->type << PERF_PMU_TYPE_SHIFT;
+        *ret = attr;
+        return 0;
+    }
+    return -ENOENT;
+}
+
+static int read_type(const struct asym_root *root, const char *name, uint32_t *ret)
+{
+    char path[320], text[32];
+    uint64_t type;
+    snprintf(path, sizeof path, DEVICES "/%s/type", name);
+    ssize_t n = asym_root_read(root, path, text, sizeof text);
+    if (n < 0 || asym_parse_u64(text, (size_t)n, &type) < 0 || type == 0 || type > UINT32_MAX)
+        return -ENODEV;
+    *ret = (uint32_t)type;
+    return 0;
+}
+
+/* PMUs of cores say which CPUs they are of; where all cores are alike x86 has "cpu", which does not. */
+static bool is_of_cores(const struct asym_root *root, const char *name)
+{
+    char path[320];
+    static const char *const plain[] = {"cpu", "cpum_cf", "armv8_pmuv3"};
+    for (size_t i = 0; i < ASYM_LENGTH(plain); i++)
+        if (strcmp(name, plain[i]) == 0)
+            return true;
+    snprintf(path, sizeof path, DEVICES "/%s/cpus", name);
+    ASYM_AUTO_CLOSE int fd = asym_root_openat(root, path, O_PATH);
+    return fd >= 0;
+}
+
+static int compare_pmus(const void *a, const void *b)
+{
+    const struct asym_pmu *x = a, *y = b;
+    return x->type != y->type ? (x->type < y->type ? -1 : 1) : strcmp(x->name, y->name);
+}
+
+static void close_dir(DIR **d)
+{
+    if (*d)
+        closedir(*d);
+}
+
+int asym_counters_pmus(const struct asym_root *root, struct asym_pmu ret[ASYM_COUNTERS_PMUS])
+{
+    struct asym_pmu found[ASYM_COUNTERS_PMUS];
+    unsigned n = 0;
+    int fd = asym_root_openat(root, DEVICES, O_RDONLY | O_DIRECTORY);
+    if (fd < 0)
+        return fd == -ENOENT ? -ENODEV : fd;
+    ASYM_CLEANUP(close_dir) DIR *dir = fdopendir(fd);
+    if (!dir) {
+        close(fd);
+        return -ENOMEM;
+    }
+    for (const struct dirent *e; n < ASYM_COUNTERS_PMUS && (e = readdir(dir));) {
+        if (e->d_name[0] == '.' || strlen(e->d_name) >= sizeof found[0].name || !is_of_cores(root, e->d_name))
+            continue;
+        memset(&found[n], 0, sizeof found[n]);
+        memcpy(found[n].name, e->d_name, strlen(e->d_name));
+        if (read_type(root, e->d_name, &found[n].type) >= 0)
+            n++;
+    }
+    if (n == 0)
+        return -ENODEV;
+    qsort(found, n, sizeof found[0], compare_pmus);
+    /* The only one needs no type: events go to it by themselves, on kernels too that know no types in config. */
+    if (n == 1)
+        found[0].type = 0;
+    memcpy(ret, found, n * sizeof *ret);
+    return (int)n;
+}

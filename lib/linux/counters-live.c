@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Counters of the live machine: a group of perf events for each thread and kind of core. */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+
+#include "base/macro.h"
+#include "core/table.h"
+#include "linux/counters-internal.h"
+#include "linux/thread.h"
+
+#define READ_FORMAT (PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING)
+
+/* Counters of a set are neighbours in enum asym_counter; the first leads the group. */
+static const struct {
+    enum asym_counter first;
+    unsigned n;
+} sets[] = {
+    [ASYM_COUNTERS_HARDWARE] = {ASYM_COUNTER_INSTRUCTIONS, 4},
+    [ASYM_COUNTERS_SOFTWARE] = {ASYM_COUNTER_TASK_CLOCK, 3},
+};
+
+struct group {
+    int fd[ASYM_COUNTERS_GROUP]; /* owned; [0] leads; -1 for what this PMU does not count */
+};
+
+struct slot {
+    struct asym_taskid id; /* as asym_table wants it */
+    struct group groups[ASYM_COUNTERS_PMUS];
+    struct asym_group_sum sum;
+    unsigned valid; /* bit k: [k] is in the group of each PMU */
+};
+
+struct live {
+    struct asym_counters port;
+    struct asym_counters_calls calls;
+    struct asym_table table;
+    struct perf_event_attr attr[ASYM_COUNTERS_PMUS][ASYM_COUNTERS_GROUP];
+    unsigned known[ASYM_COUNTERS_PMUS]; /* bit k: attr is one */
+    unsigned n_pmus, first, n, n_fds, max_fds;
+    bool tree, user_only;
+};
+
+static int call_open(void *ctx, struct perf_event_attr *attr, pid_t tid, int group_fd)
+{
+    (void)ctx;
+    long fd = syscall(SYS_perf_event_open, attr, tid, -1, group_fd, PERF_FLAG_FD_CLOEXEC);
+    return fd < 0 ? -errno : (int)fd;
+}
+
+static int call_enable(void *ctx, int leader_fd)
+{
+    (void)ctx;
+    return ioctl(leader_fd, PERF_EVENT_IOC_ENABLE, 0) < 0 ? -errno : 0;
+}
+
+static ssize_t call_read(void *ctx, int fd, void *buf, size_t size)
+{
+    (void)ctx;
+    ssize_t n = read(fd, buf, size);
+    return n < 0 ? -errno : n;
+}
+
+static void call_close(void *ctx, int fd)
+{
+    (void)ctx;
+    close(fd);
+}
+
+static int call_alive(void *ctx, const struct asym_taskid *id)
+{
+    (void)ctx;
+    return asym_thread_is_of(id->tgid, id->tid);
+}
+
+const struct asym_counters_calls asym_counters_kernel = {
+    .open = call_open, .enable = call_enable, .read = call_read, .close = call_close, .alive = call_alive};
+
+static void close_slot(struct live *l, struct slot *s)
+{
+    for (unsigned p = 0; p < l->n_pmus; p++) {
+        for (unsigned k = 0; k < l->n; k++) {
+            if (s->groups[p].fd[k] < 0)
+                continue;
+            l->calls.close(l->calls.ctx, s->groups[p].fd[k]);
+            s->groups[p].fd[k] = -1;
+            l->n_fds--;
+        }
+    }
+}
+
+/* What a PMU does not count, or not together with the rest, is left out. */
+static bool is_lacking(int error)
+{
+    return error == -ENOENT || error == -ENODEV || error == -EOPNOTSUPP || error == -EINVAL;
+}
+
+static int open_group(struct live *l, struct slot *s, unsigned p, bool user_only)
+{
+    int *fd = s->groups[p].fd;
+    for (unsigned k = 0; k < l->n; k++) {
+        if (!(l->known[p] >> k & 1))
+            continue;
+        struct perf_event_attr attr = l->attr[p][k];
+        attr.read_format = READ_FORMAT;
+        attr.exclude_kernel = user_only;
+        attr.inherit = l->tree;
+        attr.disabled = k == 0;
+        attr.enable_on_exec = l->tree && k == 0;
+        int r = l->calls.open(l->calls.ctx, &attr, s->id.tid, k == 0 ? -1 : fd[0]);
+        if (r < 0 && (k == 0 || !is_lacking(r)))
+            return r;
+        fd[k] = ASYM_MAX(r, -1);
+        l->n_fds += r >= 0;
+    }
+    /* All at once: members that join a running group may not start before the thread is next switched in (Linux 6.18). */
+    return l->tree ? 0 : l->calls.enable(l->calls.ctx, fd[0]);
+}
+
+static int open_slot(struct live *l, struct slot *s, bool user_only)
+{
+    int r = 0;
+    for (unsigned p = 0; r >= 0 && p < l->n_pmus; p++)
+        r = open_group(l, s, p, user_only);
+    if (r < 0) {
+        close_slot(l, s);
+        return r;
+    }
+    s->valid = (1u << l->n) - 1;
+    for (unsigned p = 0; p < l->n_pmus; p++)
+        for (unsigned k = 0; k < l->n; k++)
+            if (s->groups[p].fd[k] < 0)
+                s->valid &= ~(1u << k);
+    return 0;
+}
+
+static unsigned fds_wanted(const struct live *l)
+{
+    unsigned n = 0;
+    for (unsigned p = 0; p < l->n_pmus; p++)
+        n += (unsigned)__builtin_popcount(l->known[p]);
+    return n;
+}
+
+static int live_watch(struct asym_counters *c, const struct asym_taskid *id)
+{
+    struct live *l = (struct live *)c;
+    struct slot fresh = {.id = *id};
+    if (asym_table_find(&l->table, id))
+        return 0;
+    if (l->n_fds + fds_wanted(l) > l->max_fds)
+        return -EDQUOT;
+    if (asym_table_reserve(&l->table, 1) < 0)
+        return -ENOMEM;
+    memset(fresh.groups, 0xff, sizeof fresh.groups); /* -1 */
+    int r = open_slot(l, &fresh, l->user_only);
+    if ((r == -EACCES || r == -EPERM) && !l->user_only) {
+        /* perf_event_paranoid 2 lets everybody count user space. Once found out it holds for all, so that they compare. */
+        int again = open_slot(l, &fresh, true);
+        l->user_only = again >= 0;
+        r = again >= 0 ? 0 : r;
+    }
+    if (r >= 0)
+        *(struct slot *)asym_table_get(&l->table, id) = fresh;
+    return r;
+}
+
+static int live_unwatch(struct asym_counters *c, const struct asym_taskid *id)
+{
+    struct live *l = (struct live *)c;
+    struct slot *s = asym_table_find(&l->table, id);
+    if (!s)
+        return -ENOENT;
+    close_slot(l, s);
+    asym_table_remove(&l->table, id);
+    return 0;
+}
+
+/* Values of what is in the group stand one behind the other: put each where its counter is. */
+static int read_group(struct live *l, const struct group *g, struct asym_group_read *ret)
+{
+    uint64_t words[3 + ASYM_COUNTERS_GROUP];
+    struct asym_group_read packed;
+    unsigned n = 0;
+    for (unsigned k = 0; k < l->n; k++)
+        n += g->fd[k] >= 0;
+    ssize_t len = l->calls.read(l->calls.ctx, g->fd[0], words, sizeof words);
+    if (len < 0)
+        return (int)len;
+    int r = asym_group_parse(words, (size_t)len, n, &packed);
+    if (r < 0)
+        return r;
+    *ret = (struct asym_group_read){.n = l->n, .enabled = packed.enabled, .running = packed.running};
+    for (unsigned k = 0, at = 0; k < l->n; k++)
+        if (g->fd[k] >= 0)
+            ret->value[k] = packed.value[at++];
+    return 0;
+}
+
+static void give(const struct live *l, const struct slot *s, struct asym_counts *ret)
+{
+    *ret = (struct asym_counts){.running_share = s->sum.share, .on_cpu_ns = s->sum.on_cpu};
+    /* It was on a CPU, yet never counted: 0 would be a figure. */
+    if (s->sum.on_cpu > 0 && s->sum.running == 0)
+        return;
+    ret->valid = s->valid << l->first;
+    for (unsigned k = 0; k < l->n; k++)
+        if (s->valid >> k & 1)
+            ret->value[l->first + k] = s->sum.value[k];
+}
+
+static int live_read(struct asym_counters *c, const struct asym_taskid *id, struct asym_counts *ret)
+{
+    struct live *l = (struct live *)c;
+    struct slot *s = asym_table_find(&l->table, id);
+    struct asym_group_read reads[ASYM_COUNTERS_PMUS];
+    if (!s)
+        return -ENOENT;
+    /* The events of a thread outlive it, and go on reading as they were. */
+    if (!l->tree && l->calls.alive(l->calls.ctx, id) < 0) {
+        live_unwatch(c, id);
+        return -ESRCH;
+    }
+    for (unsigned p = 0; p < l->n_pmus; p++) {
+        int r = read_group(l, &s->groups[p], &reads[p]);
+        if (r < 0)
+            return r;
+    }
+    asym_group_advance(&s->sum, reads, l->n_pmus, l->n);
+    give(l, s, ret);
+    return 0;
+}
+
+static void live_close(struct asym_counters *c)
+{
+    struct live *l = (struct live *)c;
+    for (uint32_t i = 0; i < l->table.n; i++)
+        close_slot(l, asym_table_at(&l->table, i));
+    asym_table_done(&l->table);
+    free(l);
+}
+
+unsigned asym_counters_n_fds(const struct asym_counters *c)
+{
+    return ((const struct live *)c)->n_fds;
+}
+
+bool asym_counters_is_user_only(const struct asym_counters *c)
+{
+    return ((const struct live *)c)->user_only;
+}
+
+/* 0; -ENOENT when what leads the group is unknown. */
+static int encode_all(struct live *l, const struct asym_pmu *pmus)
+{
+    for (unsigned p = 0; p < l->n_pmus; p++) {
+        for (unsigned k = 0; k < l->n; k++)
+            if (asym_counters_encode((enum asym_counter)(l->first + k), &pmus[p], &l->attr[p][k]) >= 0)
+                l->known[p] |= 1u << k;
+        if (!(l->known[p] & 1))
+            return -ENOENT;
+    }
+    return 0;
+}
+
+int asym_counters_new_with(const struct asym_counters_config *config, const struct asym_counters_calls *calls,
+                           struct asym_counters **ret, struct asym_error *err)
+{
+    struct asym_pmu pmus[ASYM_COUNTERS_PMUS] = {{.type = 0}};
+    const char *text, *remedy;
+    int n = config->set == ASYM_COUNTERS_SOFTWARE ? 1 : asym_counters_pmus(config->root, pmus);
+    struct live *l = n < 0 ? NULL : malloc(sizeof *l);
+    int r = n < 0 ? n : l ? 0 : -ENOMEM;
+    if (r >= 0) {
+        *l = (struct live){
+            .port = {.watch = live_watch, .unwatch = live_unwatch, .read = live_read, .close = live_close},
+            .calls = *calls,
+            .n_pmus = (unsigned)n,
+            .first = sets[config->set].first,
+            .n = sets[config->set].n,
+            .max_fds = config->max_fds,
+            .tree = config->tree};
+        asym_table_init(&l->table, sizeof(struct slot));
+        r = encode_all(l, pmus);
+    }
+    if (r < 0) {
+        free(l);
+        asym_counters_why(r, &text, &remedy);
+        return asym_fail(err, r, "no hardware counters: %s%s%s", text, *remedy ? "; " : "", remedy);
+    }
+    *ret = &l->port;
+    return 0;
+}
+
+int asym_counters_new(const struct asym_counters_config *config, struct asym_counters **ret, struct asym_error *err)
+{
+    return asym_counters_new_with(config, &asym_counters_kernel, ret, err);
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Threads that stall little hold the fast CPUs, by the stall time per instruction (ASTPI) measured at the beginning of every
+ * period, on whichever core they are (ESHMP: Nie & Duan 2012, 3). A period is 5 ticks of monitoring and 10 of execution.
+ * With M CPUs and n threads in the order of priority, the first min(n, M) are monitored, one a CPU; then they are sorted
+ * by ASTPI, the least first, and given the CPUs in decreasing speed:
+ *
+ *     MIPS  = max IPC of the core type * its measured frequency
+ *     IPS   = instructions / time on CPU, in the monitoring turn
+ *     ASTPI = (MIPS - IPS) / (IPS * MIPS)     seconds; 0 where IPS exceeds MIPS
+ *
+ * The source has t_i monitored on the i-th CPU of a period. As ASTPI hardly depends on the core type (its variance across
+ * types is below 4 %, 4.3), who has a CPU is monitored on that here: the source's own reason for it, few migrations.
+ *
+ * The source's other threads wait until it is their turn; asymd stops nobody, so they share the CPUs meanwhile. Turns go
+ * round in the order of priority, so that none is starved: first who has waited longest, of those the least nice value,
+ * then who was there first.
+ */
+#include <asym/policy.h>
+
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/macro.h"
+#include "base/mask.h"
+#include "base/sort.h"
+#include "policy/spread.h"
+
+/* ASTPI is sorted in steps of this share: what is less is noise, and moves nobody. */
+#define STEP 0.05
+
+struct params {
+    asym_usec tick;
+    unsigned monitor_ticks, execution_ticks;
+    double max_ipc, max_ipc_slow;
+};
+
+struct state {
+    asym_usec since; /* this period began */
+    uint64_t period; /* its number; 0: none yet */
+    bool executing;
+};
+
+struct thread_state {
+    uint64_t period;                                    /* the last in which it was chosen */
+    double seconds, instructions, cycles, mips_seconds; /* in the monitoring turn; mips_seconds: MIPS times seconds */
+    double astpi;                                       /* seconds; < 0: not known */
+    bool held;                                          /* a CPU of its own, in the last plan */
+};
+
+struct queue {
+    const struct asym_policy_input *in;
+    const struct params *params;
+    struct state *state;
+    uint32_t *order, *scratch;
+    int *rank; /* of each thread, by ASTPI */
+    size_t n_chosen;
+};
+
+static struct thread_state *state_of(const struct asym_policy_input *in, size_t t)
+{
+    return in->threads[t].state;
+}
+
+static asym_usec monitoring(const struct queue *q)
+{
+    return q->params->monitor_ticks * q->params->tick;
+}
+
+static asym_usec execution(const struct queue *q)
+{
+    return q->params->execution_ticks * q->params->tick;
+}
+
+/* A sample of one core type only: on others its frequency and its maximum mean something else. */
+static void take_sample(const struct queue *q, size_t t)
+{
+    const struct asym_policy_thread *thread = &q->in->threads[t];
+    const struct asym_sample *sample = thread->sample;
+    struct thread_state *s = thread->state;
+    if (!sample || thread->sampled_on < 0 || !(sample->instructions > 0) || !(sample->seconds > 0) ||
+        !(sample->cycles > 0))
+        return;
+    const double max_ipc = thread->sampled_on == 0 || !(q->params->max_ipc_slow > 0) ? q->params->max_ipc
+                                                                                     : q->params->max_ipc_slow;
+    s->seconds += sample->seconds;
+    s->instructions += sample->instructions;
+    s->cycles += sample->cycles;
+    s->mips_seconds += max_ipc * sample->cycles;
+}
+
+static void end_monitoring(struct thread_state *s)
+{
+    if (!(s->seconds > 0))
+        return;
+    const double ips = s->instructions / s->seconds, mips = s->mips_seconds / s->seconds;
+    s->astpi = ASYM_MAX(0.0, (mips - ips) / (ips * mips));
+}
+
+static int by_turn(uint32_t a, uint32_t b, const void *ctx)
+{
+    const struct asym_policy_thread *x = &((const struct asym_policy_input *)ctx)->threads[a];
+    const struct asym_policy_thread *y = &((const struct asym_policy_input *)ctx)->threads[b];
+    const struct thread_state *s = x->state, *u = y->state;
+    if (s->period != u->period)
+        return s->period < u->period ? -1 : 1;
+    if (x->nice != y->nice)
+        return x->nice - y->nice;
+    if (x->id.start != y->id.start)
+        return x->id.start < y->id.start ? -1 : 1;
+    return x->id.tid - y->id.tid;
+}
+
+/* As many as there are CPUs. */
+static void begin_period(struct queue *q)
+{
+    const size_t n = ASYM_MIN(q->in->n_threads, (size_t)asym_mask_count(&q->in->machine->usable));
+    q->state->period++;
+    q->state->since = q->in->now;
+    q->state->executing = false;
+    asym_sort_index(q->order, q->in->n_threads, q->scratch, by_turn, q->in);
+    for (size_t i = 0; i < n; i++) {
+        struct thread_state *s = state_of(q->in, q->order[i]);
+        if (s->period == 0)
+            s->astpi = -1;
+        s->period = q->state->period;
+        s->seconds = s->instructions = s->cycles = s->mips_seconds = 0;
+    }
+}
+
+static bool is_chosen(const struct queue *q, size_t t)
+{
+    return state_of(q->in, t)->period == q->state->period;
+}
+
+static void advance(struct queue *q)
+{
+    struct state *state = q->state;
+    const asym_usec age = q->in->now - state->since;
+    /* Never two steps at the same time, however short they are. */
+    if (state->period > 0 && age == 0)
+        return;
+    if (state->period > 0 && !state->executing) {
+        for (size_t t = 0; t < q->in->n_threads; t++)
+            if (is_chosen(q, t))
+                take_sample(q, t);
+        if (age < monitoring(q))
+            return;
+        for (size_t t = 0; t < q->in->n_threads; t++)
+            if (is_chosen(q, t))
+                end_monitoring(state_of(q->in, t));
+        state->executing = true;
+    }
+    if (state->period == 0 || age >= monitoring(q) + execution(q))
+        begin_period(q);
+}
+
+/* In steps of STEP, from 1 ps up; 0 stands for less, and who is not known stalls as much as any. */
+static int rank_of(const struct thread_state *s)
+{
+    if (s->astpi < 0)
+        return INT32_MAX;
+    return s->astpi > 1e-12 ? 1 + (int)(log(s->astpi / 1e-12) / STEP) : 0;
+}
+
+static int home_type(const struct queue *q, size_t t)
+{
+    const int32_t home = q->in->threads[t].home;
+    return home < 0 ? ASYM_MAX_TYPES : q->in->machine->cpus[home].type;
+}
+
+/* Chosen ones first; while executing by ASTPI, and only then: who is monitored stays where it is. */
+static int by_rank(uint32_t a, uint32_t b, const void *ctx)
+{
+    const struct queue *q = ctx;
+    const bool x = is_chosen(q, a), y = is_chosen(q, b);
+    if (x != y)
+        return x ? -1 : 1;
+    if (!x)
+        return 0;
+    if (q->state->executing && q->rank[a] != q->rank[b])
+        return q->rank[a] < q->rank[b] ? -1 : 1;
+    if (state_of(q->in, a)->held != state_of(q->in, b)->held)
+        return state_of(q->in, a)->held ? -1 : 1;
+    return q->state->executing ? home_type(q, a) - home_type(q, b) : 0;
+}
+
+static void line_up(struct queue *q)
+{
+    q->n_chosen = 0;
+    for (size_t t = 0; t < q->in->n_threads; t++) {
+        q->order[t] = (uint32_t)t;
+        q->rank[t] = rank_of(state_of(q->in, t));
+        q->n_chosen += is_chosen(q, t);
+    }
+    asym_sort_index(q->order, q->in->n_threads, q->scratch, by_rank, q);
+}
+
+/* The CPUs in decreasing speed, a core type at a time, and of one who is there already keeps it. */
+static void place(struct queue *q, struct asym_spread *sp)
+{
+    const struct asym_machine *m = q->in->machine;
+    size_t n = q->n_chosen;
+    uint32_t *list = q->scratch;
+    for (size_t i = 0; i < n; i++)
+        list[i] = q->order[i];
+    if (!q->state->executing)
+        asym_spread_even(sp, list, n, &m->usable);
+    for (unsigned type = 0; q->state->executing && type < m->n_types; type++) {
+        struct asym_mask cpus = m->types[type].cpus;
+        const size_t able = asym_spread_able(sp, list, n, &cpus);
+        size_t left = 0;
+        /* Only as many as there is room for, or one further down would keep its home before one with less to wait for. */
+        asym_spread_give(sp, list, ASYM_MIN(able, (size_t)asym_mask_count(&cpus)), &cpus);
+        for (size_t i = 0; i < n; i++)
+            if (sp->ret[list[i]].cpu < 0)
+                list[left++] = list[i];
+        n = left;
+    }
+    for (size_t t = 0; t < q->in->n_threads; t++)
+        state_of(q->in, t)->held = sp->ret[t].cpu >= 0;
+    asym_spread_even(sp, q->order, q->in->n_threads, &m->usable);
+    asym_spread_mend(sp);
+}
+
+static int take_memory(const struct asym_policy_input *in, struct queue *q)
+{
+    *q = (struct queue){
+        .in = in,
+        .params = in->params,
+        .state = in->state,
+        .order = asym_spread_all(in),
+        .scratch = asym_arena_take(in->arena, in->n_threads + 1, sizeof *q->scratch),
+        .rank = asym_arena_take(in->arena, in->n_threads + 1, sizeof *q->rank),
+    };
+    return q->order && q->scratch && q->rank ? 0 : -ENOBUFS;
+}
+
+static void explain(const struct queue *q, struct asym_assignment *a, size_t t)
+{
+    const struct thread_state *s = state_of(q->in, t);
+    a->monitor = is_chosen(q, t) && !q->state->executing;
+    if (!is_chosen(q, t)) {
+        a->reason = ASYM_WHY_WAITS_TURN;
+        a->figure[0] = (double)q->in->n_threads;
+        a->figure[1] = asym_mask_count(&q->in->machine->usable);
+    } else if (!q->state->executing) {
+        a->reason = ASYM_WHY_MONITORED;
+        a->figure[0] = (double)(q->in->now - q->state->since) / ASYM_MSEC;
+        a->figure[1] = (double)monitoring(q) / ASYM_MSEC;
+    } else if (s->astpi < 0) {
+        a->reason = ASYM_WHY_NOT_MEASURED;
+    } else {
+        a->reason = ASYM_WHY_STALLS;
+        a->figure[0] = s->astpi * 1e9;
+    }
+}
+
+static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
+{
+    struct asym_spread sp;
+    struct queue q;
+    int r = take_memory(in, &q);
+    if (asym_spread_init(&sp, in, ret) < 0 || r < 0)
+        return -ENOBUFS;
+    advance(&q);
+    line_up(&q);
+    place(&q, &sp);
+    for (size_t t = 0; t < in->n_threads; t++)
+        explain(&q, &ret[t], t);
+    return 0;
+}
+
+static const struct asym_option options[] = {
+    {NULL, "tick", ASYM_OPTION_DURATION, offsetof(struct params, tick), "10ms", 1000, 1e6, 0, NULL,
+     "The unit of monitoring and execution (Nie & Duan 2012, 3). Both end at a look: the interval rounds them up."},
+    {NULL, "monitor_ticks", ASYM_OPTION_COUNT, offsetof(struct params, monitor_ticks), "5", 1, 1000, 0, NULL,
+     "Ticks of monitoring in a period."},
+    {NULL, "execution_ticks", ASYM_OPTION_COUNT, offsetof(struct params, execution_ticks), "10", 1, 10000, 0, NULL,
+     "Ticks of execution in a period."},
+    {NULL, "max_ipc", ASYM_OPTION_NUMBER, offsetof(struct params, max_ipc), "4", 0.1, 64, 0, NULL,
+     "Instructions per cycle that a core of the fastest type can complete at most."},
+    {NULL, "max_ipc_slow", ASYM_OPTION_NUMBER, offsetof(struct params, max_ipc_slow), "0", 0, 64, 0, NULL,
+     "The same of the other core types; 0: as the fastest."},
+    {.key = NULL},
+};
+
+extern const struct asym_policy asym_policy_eshmp;
+const struct asym_policy asym_policy_eshmp = {
+    .name = "eshmp",
+    .summary = "fast CPUs to the threads that stall least per instruction, monitored every period",
+    .source = "Nie & Duan 2012, 3 (ESHMP, ASTPI)",
+    .needs = 1u << ASYM_SIGNAL_IPC,
+    .pin = ASYM_PIN_CPU,
+    .own_period = true,
+    .params_size = sizeof(struct params),
+    .state_size = sizeof(struct state),
+    .task_state_size = sizeof(struct thread_state),
+    .options = options,
+    .plan = plan,
+};

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Threads are assigned once, when they appear, to the core type on which they are estimated to be done first, and stay
+ * there: no monitoring, no reaction to phases (HASS: Shelepov 2009, as described in Nie & Duan 2012, 2).
+ *
+ * The estimate is from the profile of the executable (its architectural signature): per instruction, the time that shrinks
+ * with the speed of the core, and the stall time of its cache misses, which does not. What was measured on the fastest type
+ * that was measured stands for all. With more threads on a type than CPUs each takes as much longer, so that those that
+ * appear together go to the fast CPUs in the order of what they gain. Without a profile there is only the core's speed.
+ *
+ * Rule 3 is obeyed: where a fast CPU would be idle while a slow one has two threads, one is assigned anew.
+ */
+#include <asym/policy.h>
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/macro.h"
+#include "base/mask.h"
+#include "base/sort.h"
+#include "policy/spread.h"
+
+struct params {
+    double miss_ns;
+};
+
+struct thread_state {
+    uint8_t type; /* assigned to core type type - 1; 0: it is new */
+};
+
+/* Seconds per instruction of a program without a profile, on the slowest core: only ratios count. */
+#define UNKNOWN_SECONDS 1e-9
+
+struct estimate {
+    double exec; /* seconds per instruction at speed 1 */
+    double stall;
+};
+
+struct queue {
+    const struct asym_policy_input *in;
+    struct estimate *estimates;
+    double *gain; /* of each new thread: slowest against fastest core type */
+    uint32_t *fresh, *old, *scratch;
+    size_t n_fresh, n_old;
+    uint32_t n_on[ASYM_MAX_TYPES], n_cpus[ASYM_MAX_TYPES];
+};
+
+static struct thread_state *state_of(const struct asym_policy_input *in, size_t t)
+{
+    return in->threads[t].state;
+}
+
+static struct estimate estimate_of(const struct asym_machine *m, const struct asym_profile *p, double miss_seconds)
+{
+    for (unsigned type = 0; p && type < m->n_types; type++) {
+        if (!(p->ips[type] > 0))
+            continue;
+        const double whole = 1 / p->ips[type];
+        /* No more than all of it: misses overlap, and their cost is a setting. */
+        const double stall = p->mpki[type] > 0 ? ASYM_MIN(p->mpki[type] / 1000 * miss_seconds, 0.95 * whole) : 0;
+        return (struct estimate){.exec = (whole - stall) * m->types[type].speed, .stall = stall};
+    }
+    return (struct estimate){.exec = UNKNOWN_SECONDS};
+}
+
+static double time_on(const struct queue *q, size_t t, unsigned type)
+{
+    return q->estimates[t].exec / q->in->machine->types[type].speed + q->estimates[t].stall;
+}
+
+static bool may_be_on(const struct queue *q, size_t t, unsigned type)
+{
+    return asym_mask_meets(q->in->threads[t].may, &q->in->machine->types[type].cpus);
+}
+
+/* The core type where it is estimated to be done first beside those assigned there already; of equal ones the fastest. */
+static unsigned choose(const struct queue *q, size_t t)
+{
+    double least = 0;
+    unsigned best = UINT32_MAX;
+    for (unsigned type = 0; type < q->in->machine->n_types; type++) {
+        if (!may_be_on(q, t, type))
+            continue;
+        const double crowd = ASYM_MAX(1.0, (q->n_on[type] + 1.0) / q->n_cpus[type]);
+        const double time = time_on(q, t, type) * crowd;
+        if (best == UINT32_MAX || time < least) {
+            least = time;
+            best = type;
+        }
+    }
+    return best;
+}
+
+static int by_gain(uint32_t a, uint32_t b, const void *ctx)
+{
+    const double *gain = ctx;
+    return gain[a] > gain[b] ? -1 : gain[a] < gain[b];
+}
+
+/* Of two core types of different machines nothing is the same: who may not be where it was assigned is new. */
+static void take_stock(struct queue *q)
+{
+    const struct asym_machine *m = q->in->machine;
+    const double miss_seconds = ((const struct params *)q->in->params)->miss_ns / 1e9;
+    for (unsigned type = 0; type < m->n_types; type++)
+        q->n_cpus[type] = ASYM_MAX(asym_mask_count(&m->types[type].cpus), 1u);
+    for (size_t t = 0; t < q->in->n_threads; t++) {
+        const unsigned type = state_of(q->in, t)->type;
+        q->estimates[t] = estimate_of(m, q->in->threads[t].profile, miss_seconds);
+        if (type > 0 && type <= m->n_types && may_be_on(q, t, type - 1)) {
+            q->n_on[type - 1]++;
+            q->old[q->n_old++] = (uint32_t)t;
+        } else {
+            q->gain[t] = time_on(q, t, m->n_types - 1) / time_on(q, t, 0);
+            q->fresh[q->n_fresh++] = (uint32_t)t;
+        }
+    }
+}
+
+static void assign(struct queue *q)
+{
+    asym_sort_index(q->fresh, q->n_fresh, q->scratch, by_gain, q->gain);
+    for (size_t i = 0; i < q->n_fresh; i++) {
+        const unsigned type = choose(q, q->fresh[i]);
+        state_of(q->in, q->fresh[i])->type = (uint8_t)(type + 1);
+        q->n_on[type]++;
+        q->old[q->n_old++] = q->fresh[i];
+    }
+}
+
+static int by_type(uint32_t a, uint32_t b, const void *ctx)
+{
+    return state_of(ctx, a)->type - state_of(ctx, b)->type;
+}
+
+static void place(struct queue *q, struct asym_spread *sp)
+{
+    asym_sort_index(q->old, q->n_old, q->scratch, by_type, q->in);
+    for (size_t first = 0, n; first < q->n_old; first += n) {
+        const unsigned type = state_of(q->in, q->old[first])->type;
+        for (n = 1; first + n < q->n_old && state_of(q->in, q->old[first + n])->type == type;)
+            n++;
+        asym_spread_even(sp, q->old + first, n, &q->in->machine->types[type - 1].cpus);
+    }
+    asym_spread_mend(sp);
+}
+
+static int take_memory(const struct asym_policy_input *in, struct queue *q)
+{
+    const size_t n = in->n_threads + 1;
+    *q = (struct queue){
+        .in = in,
+        .estimates = asym_arena_take(in->arena, n, sizeof *q->estimates),
+        .gain = asym_arena_take(in->arena, n, sizeof *q->gain),
+        .fresh = asym_arena_take(in->arena, n, sizeof *q->fresh),
+        .old = asym_arena_take(in->arena, n, sizeof *q->old),
+        .scratch = asym_arena_take(in->arena, n, sizeof *q->scratch),
+    };
+    return q->estimates && q->gain && q->fresh && q->old && q->scratch ? 0 : -ENOBUFS;
+}
+
+static void explain(const struct queue *q, const struct asym_spread *sp, size_t t)
+{
+    struct asym_assignment *a = &sp->ret[t];
+    const unsigned type = (unsigned)q->in->machine->cpus[a->cpu].type, slowest = q->in->machine->n_types - 1;
+    state_of(q->in, t)->type = (uint8_t)(type + 1);
+    a->reason = q->in->threads[t].profile ? ASYM_WHY_ESTIMATED : ASYM_WHY_NO_PROFILE;
+    a->figure[0] = time_on(q, t, slowest) / time_on(q, t, 0);
+    a->figure[1] = q->n_on[type];
+}
+
+static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
+{
+    struct asym_spread sp;
+    struct queue q;
+    int r = take_memory(in, &q);
+    if (asym_spread_init(&sp, in, ret) < 0 || r < 0)
+        return -ENOBUFS;
+    if (!asym_machine_is_asymmetric(in->machine)) {
+        for (size_t t = 0; t < in->n_threads; t++)
+            q.old[t] = (uint32_t)t;
+        asym_spread_alike(&sp, q.old, in->n_threads);
+        return 0;
+    }
+    take_stock(&q);
+    assign(&q);
+    place(&q, &sp);
+    for (size_t t = 0; t < in->n_threads; t++)
+        explain(&q, &sp, t);
+    return 0;
+}
+
+static const struct asym_option options[] = {
+    {NULL, "miss_ns", ASYM_OPTION_NUMBER, offsetof(struct params, miss_ns), "80", 0, 10000, 0, NULL,
+     "Stall time of a miss of the last-level cache, in nanoseconds, that the estimate counts with."},
+    {.key = NULL},
+};
+
+extern const struct asym_policy asym_policy_hass;
+const struct asym_policy asym_policy_hass = {
+    .name = "hass",
+    .summary = "each thread once to the core type where its profile says it is done first",
+    .source = "Nie & Duan 2012, 2 (HASS, Shelepov 2009)",
+    .needs = 1u << ASYM_SIGNAL_PROFILE,
+    .pin = ASYM_PIN_TYPE,
+    .params_size = sizeof(struct params),
+    .task_state_size = sizeof(struct thread_state),
+    .options = options,
+    .plan = plan,
+};

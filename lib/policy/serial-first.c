@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Serial threads first (Morad 2008, 6). A thread of an application in its serial phase gets nice serial_boost and a CPU to
+ * itself, the fastest that no other serial thread has: parallel threads give way to it, and do not make a CPU busy. So it
+ * runs as fast as it would alone, which is what the source's table 3 promises. The others, and all of them where serial
+ * threads leave no CPU, go to CPUs in proportion to speed, none idle before any has two.
+ *
+ * When two applications or more are parallel with as many runnable threads each as there are CPUs, the one that has been so
+ * for longest, the senior, is boosted likewise, until its phase ends or that of all others does, or for seniority_timeout:
+ * then it is the next one's turn, in the order in which they became parallel.
+ *
+ * What differs from the source. It subtracts 10 from the dynamic priority, which is no more: here the nice value becomes
+ * -10, unless it is lower already. It grants CPUs by priority alone; on a kernel that shares CPUs out by weight, a claim
+ * does. An application counts as serial while helper threads of it run now and then: who is runnable for less than a
+ * quarter of the time is boosted, but shares. Serial threads keep the order in which their phases began, so that who comes
+ * later takes nobody's CPU. A CPU that is the only one of some other thread is claimed last.
+ */
+#include <asym/policy.h>
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/macro.h"
+#include "base/mask.h"
+#include "base/sort.h"
+#include "policy/balance.h"
+#include "policy/proportion.h"
+#include "policy/spread.h"
+
+/* Share of the time that a thread is runnable for which it gets a CPU to itself; and half of it to keep it. */
+#define MUCH 0.25
+
+struct params {
+    int serial_boost;
+    asym_usec seniority_timeout;
+};
+
+struct state {
+    struct asym_taskid senior; /* tid 0: nobody is */
+    asym_usec phase_since;     /* its phase */
+    asym_usec boosted_since;
+};
+
+struct thread_state {
+    bool known; /* it was planned for before */
+    bool much;  /* it was runnable for long enough to have a CPU to itself */
+};
+
+/* Threads by how they are placed. */
+struct lists {
+    uint32_t *apps, *scratch;
+    uint32_t *serial, *others; /* serial: the longest in its phase first */
+    size_t n_serial, n_others;
+    bool *much; /* of each thread */
+    struct asym_mask claimed;
+};
+
+static struct thread_state *state_of(const struct asym_policy_input *in, size_t t)
+{
+    return in->threads[t].state;
+}
+
+/* --- the senior --- */
+
+static bool is_contender(const struct asym_policy_input *in, const struct asym_policy_app *app)
+{
+    return app->phase == ASYM_PHASE_PARALLEL && app->runnable + 0.5 >= asym_mask_count(&in->machine->usable);
+}
+
+/* Who became parallel first; of those at once the lower number. */
+static int by_seniority(const struct asym_policy_app *a, const struct asym_taskid *id, asym_usec phase_since)
+{
+    if (a->phase_since != phase_since)
+        return a->phase_since < phase_since ? -1 : 1;
+    return a->id.tid < id->tid ? -1 : a->id.tid > id->tid;
+}
+
+/* The senior of all contenders, or of those behind s; NULL: there are none. */
+static const struct asym_policy_app *first_behind(const struct asym_policy_input *in, const struct state *s)
+{
+    const struct asym_policy_app *first = NULL;
+    for (size_t i = 0; i < in->n_apps; i++) {
+        const struct asym_policy_app *app = &in->apps[i];
+        if (!is_contender(in, app) || (s && by_seniority(app, &s->senior, s->phase_since) <= 0))
+            continue;
+        if (!first || by_seniority(app, &first->id, first->phase_since) < 0)
+            first = app;
+    }
+    return first;
+}
+
+/* Is it still parallel, in the same phase, and not alone in that? */
+static bool still_contends(const struct asym_policy_input *in, const struct state *s)
+{
+    bool parallel = false, others = false;
+    for (size_t i = 0; i < in->n_apps; i++) {
+        const struct asym_policy_app *app = &in->apps[i];
+        if (app->phase != ASYM_PHASE_PARALLEL)
+            continue;
+        if (app->id.tid == s->senior.tid && app->id.start == s->senior.start && app->phase_since == s->phase_since)
+            parallel = true;
+        else
+            others = true;
+    }
+    return parallel && others;
+}
+
+static struct state choose_senior(const struct asym_policy_input *in)
+{
+    const struct params *params = in->params;
+    const struct state *s = in->state;
+    const bool contends = s->senior.tid != 0 && still_contends(in, s);
+    if (contends && (params->seniority_timeout == 0 || in->now - s->boosted_since < params->seniority_timeout))
+        return *s;
+    size_t contenders = 0;
+    for (size_t i = 0; i < in->n_apps; i++)
+        contenders += is_contender(in, &in->apps[i]);
+    if (contenders < 2)
+        return (struct state){.boosted_since = 0};
+    const struct asym_policy_app *next = contends ? first_behind(in, s) : NULL;
+    if (!next)
+        next = first_behind(in, NULL);
+    return (struct state){.senior = next->id, .phase_since = next->phase_since, .boosted_since = in->now};
+}
+
+/* --- who is placed how --- */
+
+static int by_phase(uint32_t a, uint32_t b, const void *ctx)
+{
+    const struct asym_policy_input *in = ctx;
+    asym_usec x = in->apps[a].phase_since, y = in->apps[b].phase_since;
+    return x < y ? -1 : x > y;
+}
+
+static void line_up(const struct asym_policy_input *in, struct lists *l)
+{
+    size_t n_apps = 0;
+    for (uint32_t a = 0; a < in->n_apps; a++) {
+        const struct asym_policy_app *app = &in->apps[a];
+        if (app->phase == ASYM_PHASE_SERIAL)
+            l->apps[n_apps++] = a;
+        for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++) {
+            const struct asym_policy_thread *thread = &in->threads[t];
+            const double enough = state_of(in, t)->much ? MUCH / 2 : MUCH;
+            l->much[t] = app->phase == ASYM_PHASE_SERIAL && !thread->spinning && thread->runnable >= enough;
+            if (!l->much[t])
+                l->others[l->n_others++] = t;
+        }
+    }
+    asym_sort_index(l->apps, n_apps, l->scratch, by_phase, in);
+    for (size_t i = 0; i < n_apps; i++) {
+        const struct asym_policy_app *app = &in->apps[l->apps[i]];
+        for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++)
+            if (l->much[t])
+                l->serial[l->n_serial++] = t;
+    }
+}
+
+/* CPUs that are all that some other thread may have. */
+static struct asym_mask only_choices(const struct asym_spread *sp, const struct lists *l)
+{
+    struct asym_mask only = {0};
+    for (size_t i = 0; i < l->n_others; i++) {
+        const struct asym_mask *may = sp->in->threads[l->others[i]].may;
+        const int first = asym_mask_next(may, 0);
+        if (asym_mask_next(may, first + 1) < 0)
+            asym_mask_set(&only, (unsigned)first);
+    }
+    return only;
+}
+
+/* Those of the list that are not placed yet, in order. */
+static size_t collect(const struct asym_spread *sp, const uint32_t *list, size_t n, uint32_t *ret)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < n; i++)
+        if (sp->ret[list[i]].cpu < 0)
+            ret[left++] = list[i];
+    return left;
+}
+
+/* A CPU of cpus to each as long as there are, from the fastest type down. */
+static void give_fastest(struct asym_spread *sp, const struct lists *l, const struct asym_mask *cpus)
+{
+    const struct asym_machine *m = sp->in->machine;
+    for (unsigned t = 0; t < m->n_types; t++) {
+        struct asym_mask avail = asym_mask_and(&m->types[t].cpus, cpus);
+        const size_t n = asym_mask_empty(&avail) ? 0 : collect(sp, l->serial, l->n_serial, l->scratch);
+        if (n > 0)
+            asym_spread_give(sp, l->scratch, n, &avail);
+    }
+}
+
+/* Whole cores first; siblings of who has one already then. */
+static void claim(struct asym_spread *sp, struct lists *l)
+{
+    const struct asym_machine *m = sp->in->machine;
+    const struct asym_mask only = only_choices(sp, l), free_cpus = asym_mask_minus(&m->usable, &only);
+    struct asym_mask cores = free_cpus;
+    ASYM_MASK_FOREACH (c, &m->usable)
+        if (m->cpus[c].smt_rank > 0)
+            asym_mask_clear(&cores, (unsigned)c);
+    const struct asym_mask siblings = asym_mask_minus(&free_cpus, &cores);
+    give_fastest(sp, l, &cores);
+    give_fastest(sp, l, &siblings);
+    give_fastest(sp, l, &only);
+    for (size_t i = 0; i < l->n_serial; i++)
+        if (sp->ret[l->serial[i]].cpu >= 0)
+            asym_mask_set(&l->claimed, (unsigned)sp->ret[l->serial[i]].cpu);
+}
+
+/* Serial threads that leave no CPU to the rest: they share like the others, but are spread first. */
+static void give_up_claims(struct asym_spread *sp, struct lists *l)
+{
+    const struct asym_machine *m = sp->in->machine;
+    for (size_t t = 0; t < sp->in->n_threads; t++)
+        sp->ret[t].cpu = -1;
+    memset(sp->load, 0, m->n_cpus * sizeof *sp->load);
+    memset(sp->core_load, 0, m->n_cores * sizeof *sp->core_load);
+    l->claimed = (struct asym_mask){0};
+}
+
+static void place(struct asym_balance *b, struct lists *l)
+{
+    struct asym_spread *sp = b->sp;
+    claim(sp, l);
+    const size_t n_claimed = asym_mask_count(&l->claimed);
+    const bool all = n_claimed == asym_mask_count(&sp->in->machine->usable);
+    if (all && n_claimed < sp->in->n_threads)
+        give_up_claims(sp, l);
+    ASYM_MASK_FOREACH (c, &l->claimed)
+        b->load[c] = 1;
+    const struct asym_mask open = asym_mask_minus(&sp->in->machine->usable, &l->claimed);
+    for (size_t i = 0; i < l->n_serial; i++)
+        sp->ret[l->serial[i]].claim = sp->ret[l->serial[i]].cpu >= 0;
+    asym_balance_place(b, l->serial, l->n_serial, &open);
+    asym_balance_place(b, l->others, l->n_others, &open);
+    asym_spread_mend(sp);
+}
+
+/* --- what they are told --- */
+
+static void boost(const struct asym_policy_input *in, size_t t, struct asym_assignment *a)
+{
+    const struct params *params = in->params;
+    a->nice_delta = (int8_t)ASYM_MIN(0, params->serial_boost - in->threads[t].nice);
+}
+
+static void explain_serial(const struct asym_balance *b, const struct lists *l, size_t t)
+{
+    struct asym_assignment *a = &b->sp->ret[t];
+    if (a->claim) {
+        a->reason = ASYM_WHY_SERIAL;
+    } else if (l->much[t]) {
+        a->reason = ASYM_WHY_SERIAL_SHARES;
+        a->figure[0] = (double)l->n_serial;
+        a->figure[1] = asym_mask_count(&b->sp->in->machine->usable);
+    } else {
+        a->reason = ASYM_WHY_SERIAL_LITTLE;
+        a->figure[0] = b->sp->in->threads[t].runnable;
+    }
+}
+
+static void explain(const struct asym_balance *b, const struct lists *l, const struct state *s)
+{
+    const struct asym_policy_input *in = b->sp->in;
+    const struct params *params = in->params;
+    const struct asym_mask open = asym_mask_minus(&in->machine->usable, &l->claimed);
+    const double total = asym_proportion_total(in->machine, &open);
+    for (size_t t = 0; t < in->n_threads; t++) {
+        const struct asym_policy_app *app = &in->apps[in->threads[t].app];
+        struct asym_assignment *a = &b->sp->ret[t];
+        const bool senior = s->senior.tid != 0 && app->id.tid == s->senior.tid && app->id.start == s->senior.start;
+        if (app->phase == ASYM_PHASE_SERIAL && !in->threads[t].spinning) {
+            boost(in, t, a);
+            explain_serial(b, l, t);
+        } else if (senior) {
+            boost(in, t, a);
+            a->reason = ASYM_WHY_SENIOR;
+            const asym_usec age = ASYM_MIN(in->now - s->boosted_since, params->seniority_timeout);
+            a->figure[0] = (double)(params->seniority_timeout - age) / (double)ASYM_SEC;
+            a->figure[1] = (double)params->seniority_timeout / (double)ASYM_SEC;
+        } else {
+            asym_proportion_explain(b, t, in->n_threads - asym_mask_count(&l->claimed), total);
+        }
+    }
+}
+
+static int take_memory(const struct asym_policy_input *in, struct lists *l)
+{
+    const size_t n = in->n_threads + 1;
+    *l = (struct lists){
+        .apps = asym_arena_take(in->arena, in->n_apps + 1, sizeof *l->apps),
+        .scratch = asym_arena_take(in->arena, ASYM_MAX(in->n_apps + 1, n), sizeof *l->scratch),
+        .serial = asym_arena_take(in->arena, n, sizeof *l->serial),
+        .others = asym_arena_take(in->arena, n, sizeof *l->others),
+        .much = asym_arena_take(in->arena, n, sizeof *l->much),
+    };
+    return l->apps && l->scratch && l->serial && l->others && l->much ? 0 : -ENOBUFS;
+}
+
+static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
+{
+    struct asym_spread sp;
+    struct asym_balance b;
+    struct lists l;
+    struct state *state = in->state;
+    int r = asym_spread_init(&sp, in, ret), q = asym_balance_init(&b, &sp, &asym_proportion_rule);
+    if (take_memory(in, &l) < 0 || r < 0 || q < 0)
+        return -ENOBUFS;
+    *state = choose_senior(in);
+    line_up(in, &l);
+    for (size_t t = 0; t < in->n_threads; t++) {
+        b.known[t] = state_of(in, t)->known;
+        *state_of(in, t) = (struct thread_state){.known = true, .much = l.much[t]};
+    }
+    place(&b, &l);
+    explain(&b, &l, state);
+    return 0;
+}
+
+static const struct asym_option options[] = {
+    {
+        .key = "serial_boost",
+        .type = ASYM_OPTION_NICE,
+        .offset = offsetof(struct params, serial_boost),
+        .def = "-10",
+        .min = -20,
+        .max = 19,
+        .help = "Nice value of serial threads and of the senior application, unless theirs is lower (Morad 2008, 6).",
+    },
+    {
+        .key = "seniority_timeout",
+        .type = ASYM_OPTION_DURATION,
+        .offset = offsetof(struct params, seniority_timeout),
+        .def = "1s",
+        .min = 0,
+        .max = 3600.0 * ASYM_SEC,
+        .help = "After this time the boost passes to the next parallel application; 0us: never (Morad 2008, 6).",
+    },
+    {.key = NULL},
+};
+
+extern const struct asym_policy asym_policy_serial_first;
+const struct asym_policy asym_policy_serial_first = {
+    .name = "serial-first",
+    .summary = "serial threads get fast CPUs to themselves; the others share the rest by speed",
+    .source = "Morad 2008, 6",
+    .pin = ASYM_PIN_CPU,
+    .params_size = sizeof(struct params),
+    .state_size = sizeof(struct state),
+    .task_state_size = sizeof(struct thread_state),
+    .options = options,
+    .plan = plan,
+};

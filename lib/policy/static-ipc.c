@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The threads with the highest ratio of fast to slow performance hold the fast CPUs, by profiles measured beforehand
+ * (Saez 2010, 2.3, Static-IPC-Driven). The ratio is that of instructions per second, not per cycle: what a program gains
+ * from a fast CPU. Of more than two core types it is that of the fastest and of the slowest that was measured. Threads
+ * without a profile come last: nothing says that they would gain.
+ */
+#include <asym/policy.h>
+
+#include <errno.h>
+
+#include "base/macro.h"
+#include "policy/ranked.h"
+
+struct thread_state {
+    bool held; /* a fast CPU to itself */
+};
+
+/* 0: it was not measured on both. */
+static float gain_of(const struct asym_machine *m, const struct asym_profile *p)
+{
+    for (unsigned type = m->n_types; p && p->ips[0] > 0 && type-- > 1;)
+        if (p->ips[type] > 0)
+            return (float)(p->ips[0] / p->ips[type]);
+    return 0;
+}
+
+static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
+{
+    struct asym_spread sp;
+    struct asym_ranked ranked;
+    int r = asym_spread_init(&sp, in, ret);
+    if (asym_ranked_init(&ranked, &sp) < 0 || r < 0)
+        return -ENOBUFS;
+    if (!asym_machine_is_asymmetric(in->machine)) {
+        asym_spread_alike(&sp, ranked.order, in->n_threads);
+        return 0;
+    }
+    for (size_t t = 0; t < in->n_threads; t++) {
+        const struct thread_state *s = in->threads[t].state;
+        ranked.gain[t] = gain_of(in->machine, in->threads[t].profile);
+        ranked.held[t] = s->held;
+    }
+    struct asym_mask fast = in->machine->fast;
+    asym_ranked_place(&ranked, &fast);
+    for (size_t t = 0; t < in->n_threads; t++) {
+        struct thread_state *s = in->threads[t].state;
+        s->held = ranked.held[t];
+        asym_ranked_explain(&ranked, t, ASYM_WHY_NO_PROFILE);
+    }
+    return 0;
+}
+
+extern const struct asym_policy asym_policy_static_ipc;
+const struct asym_policy asym_policy_static_ipc = {
+    .name = "static-ipc",
+    .summary = "fast CPUs to the programs that gain most from them, by profiles",
+    .source = "Saez 2010, 2.3 (Static-IPC-Driven)",
+    .needs = 1u << ASYM_SIGNAL_PROFILE,
+    .pin = ASYM_PIN_TYPE,
+    .task_state_size = sizeof(struct thread_state),
+    .plan = plan,
+};

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Writing: the text as it is, but for one section. */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "base/macro.h"
+#include "base/parse.h"
+#include "profile/internal.h"
+
+static void print_section(FILE *out, const struct asym_profile_entry *p)
+{
+    char section[ASYM_PROFILE_SECTION_MAX];
+    fprintf(out, "[%s]\n", asym_text_escape(p->path, strlen(p->path), section, sizeof section));
+    if (*p->build_id)
+        fprintf(out, "build_id = %s\n", p->build_id);
+    for (unsigned t = 0; t < p->n_types; t++) {
+        const struct asym_profile_type *type = &p->types[t];
+        if (type->ips > 0)
+            fprintf(out, "ips.%s = %.3f\n", type->name, type->ips);
+        if (type->mpki >= 0)
+            fprintf(out, "mpki.%s = %.4f\n", type->name, type->mpki);
+    }
+}
+
+/*
+ * Where the section of that path begins and ends; both at the end when there is none. Comments and empty lines above the
+ * next section belong to that.
+ */
+static void find_section(const char *text, size_t len, const char *path, size_t *ret_from, size_t *ret_to)
+{
+    struct asym_profile_lines lines = {.at = text, .end = text + len};
+    const char *line, *from = NULL, *last = NULL;
+    size_t n;
+    char found[PATH_MAX];
+    while (asym_profile_next_line(&lines, &line, &n)) {
+        if (n > 0 && line[0] == '[') {
+            if (from)
+                break;
+            if (asym_profile_parse_section(line, n, found) >= 0 && strcmp(found, path) == 0)
+                from = lines.start;
+        }
+        if (n > 0 && line[0] != ';' && line[0] != '#')
+            last = lines.at;
+    }
+    *ret_from = from ? (size_t)(from - text) : len;
+    *ret_to = from ? (size_t)(last - text) : len;
+}
+
+static int compose(const char *old, size_t len, const struct asym_profile_entry *p, char **ret_text, size_t *ret_len)
+{
+    size_t from, to;
+    FILE *out = open_memstream(ret_text, ret_len);
+    if (!out)
+        return -ENOMEM;
+    find_section(old, len, p->path, &from, &to);
+    fwrite(old, 1, from, out);
+    if (from == len && len > 0)
+        fputs(old[len - 1] == '\n' ? "\n" : "\n\n", out);
+    print_section(out, p);
+    fwrite(old + to, 1, len - to, out);
+    bool failed = ferror(out) != 0;
+    return fclose(out) != 0 || failed ? -ENOMEM : 0;
+}
+
+/* What was written can be read back, and says the same: names that would be another are found out here. */
+static int check_composed(const char *file, const char *text, size_t len, const struct asym_profile_entry *p,
+                          struct asym_error *err)
+{
+    struct asym_profiles *all;
+    struct asym_error why = {""};
+    if (asym_profiles_parse(file, text, len, &all, &why) < 0)
+        return asym_fail(err, -EINVAL, "%.200s: this profile cannot be written down: %.700s", file, why.text);
+    const struct asym_profile_entry *back = asym_profiles_find(all, p->path, NULL);
+    bool same = back && back->n_types == p->n_types;
+    for (unsigned t = 0; same && t < p->n_types; t++)
+        same = asym_profile_on(back, p->types[t].name) != NULL;
+    asym_profiles_free(all);
+    return same ? 0 : asym_fail(err, -EINVAL, "%.200s: this profile cannot be written down", file);
+}
+
+static int write_all(int fd, const char *text, size_t len)
+{
+    for (size_t at = 0; at < len;) {
+        ssize_t n = write(fd, text + at, len - at);
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        at += n > 0 ? (size_t)n : 0;
+    }
+    return fsync(fd) < 0 ? -errno : 0;
+}
+
+/* Beside the file, then in its place; it keeps mode and, where that is permitted, owner. */
+static int replace(const char *file, int dir_fd, const char *text, size_t len)
+{
+    char fresh[PATH_MAX + 16];
+    struct stat st;
+    snprintf(fresh, sizeof fresh, "%s.XXXXXX", file);
+    ASYM_AUTO_CLOSE int fd = mkostemp(fresh, O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    bool exists = stat(file, &st) == 0;
+    int r = write_all(fd, text, len);
+    if (r >= 0 && exists && fchown(fd, st.st_uid, st.st_gid) < 0 && errno != EPERM)
+        r = -errno;
+    if (r >= 0 && fchmod(fd, exists ? st.st_mode & 0777 : 0644) < 0)
+        r = -errno;
+    if (r >= 0 && rename(fresh, file) < 0)
+        r = -errno;
+    if (r < 0)
+        unlink(fresh);
+    else
+        fsync(dir_fd);
+    return r;
+}
+
+static int save_locked(const char *file, int dir_fd, const struct asym_profile_entry *profile, struct asym_error *err)
+{
+    ASYM_AUTO_FREE char *old = NULL, *text = NULL;
+    struct asym_profiles *all = NULL;
+    size_t old_len = 0, len = 0;
+    int r = asym_profiles_read_file(file, &old, &old_len, err);
+    if (r < 0 && r != -ENOENT)
+        return r;
+    /* A file that cannot be read is not ours to write over. */
+    r = r == -ENOENT ? 0 : asym_profiles_parse(file, old, old_len, &all, err);
+    asym_profiles_free(all);
+    if (r < 0)
+        return r;
+    r = compose(old ? old : "", old_len, profile, &text, &len);
+    if (r < 0)
+        return asym_fail(err, r, "%.200s: no memory", file);
+    r = check_composed(file, text, len, profile, err);
+    if (r < 0)
+        return r;
+    r = replace(file, dir_fd, text, len);
+    return r < 0 ? asym_fail(err, r, "%.200s: %s", file, strerror(-r)) : 0;
+}
+
+int asym_profiles_save(const char *file, const struct asym_profile_entry *profile, struct asym_error *err)
+{
+    char real[PATH_MAX], parent[PATH_MAX];
+    /* A link stays one, and what it leads to is replaced. */
+    if (!realpath(file, real)) {
+        if (errno != ENOENT || strlen(file) >= sizeof real - 16)
+            return asym_fail(err, -errno, "%.200s: %s", file, strerror(errno));
+        memcpy(real, file, strlen(file) + 1);
+    }
+    memcpy(parent, real, sizeof parent);
+    const char *directory = dirname(parent);
+    ASYM_AUTO_CLOSE int dir_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir_fd < 0 || flock(dir_fd, LOCK_EX) < 0) {
+        int error = -errno;
+        return asym_fail(err, error, "%.200s: %s", directory, strerror(-error));
+    }
+    return save_locked(real, dir_fd, profile, err);
+}

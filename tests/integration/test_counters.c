@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Perf events of this machine on threads of our own: software events, which need no PMU; hardware ones as far as they go. */
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/macro.h"
+#include "linux/counters-internal.h"
+#include "support/live.h"
+#include "support/tree.h"
+
+struct worker {
+    pthread_t thread;
+    atomic_int tid;
+    atomic_int work; /* 1: spin; 0: sleep; -1: end */
+    atomic_llong cpu_ns;
+};
+
+static long long thread_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+static void *work(void *arg)
+{
+    struct worker *w = arg;
+    w->tid = (int)syscall(SYS_gettid);
+    while (w->work >= 0) {
+        if (w->work > 0)
+            w->cpu_ns = thread_ns();
+        else
+            asym_live_sleep(0.001);
+    }
+    return NULL;
+}
+
+static void start(struct worker *w)
+{
+    *w = (struct worker){.work = 0};
+    assert_int_equal(pthread_create(&w->thread, NULL, work, w), 0);
+    while (w->tid == 0)
+        sched_yield();
+}
+
+static void stop(struct worker *w)
+{
+    w->work = -1;
+    pthread_join(w->thread, NULL);
+    /* The kernel lets go of it a moment after the join. */
+    while (syscall(SYS_tgkill, getpid(), (int)w->tid, 0) == 0)
+        sched_yield();
+}
+
+static struct asym_taskid id_of(const struct worker *w)
+{
+    return (struct asym_taskid){.tid = w->tid, .tgid = getpid(), .start = 1};
+}
+
+static int count_fds(void)
+{
+    DIR *d = opendir("/proc/self/fd");
+    int n = 0;
+    assert_non_null(d);
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n;
+}
+
+static struct asym_counters *software(unsigned max_fds, bool tree)
+{
+    const struct asym_counters_config config = {.set = ASYM_COUNTERS_SOFTWARE, .max_fds = max_fds, .tree = tree};
+    struct asym_counters *c;
+    struct asym_error err = {""};
+    if (asym_counters_new(&config, &c, &err) < 0)
+        fail_msg("%s", err.text);
+    return c;
+}
+
+static void a_thread_that_works_is_counted_and_one_that_sleeps_is_not(void **state)
+{
+    (void)state;
+    struct worker busy, idle;
+    start(&busy);
+    start(&idle);
+    struct asym_counters *c = software(100, false);
+    const struct asym_taskid b = id_of(&busy), i = id_of(&idle);
+    struct asym_counts first, counts;
+    assert_int_equal(c->watch(c, &b), 0);
+    assert_int_equal(c->watch(c, &i), 0);
+    busy.work = 1;
+    asym_live_sleep(0.05);
+    assert_int_equal(c->read(c, &b, &first), 0);
+    const long long from = busy.cpu_ns;
+    asym_live_sleep(0.3);
+    assert_int_equal(c->read(c, &b, &counts), 0);
+    const long long to = busy.cpu_ns;
+    assert_int_equal(counts.valid,
+                     1u << ASYM_COUNTER_TASK_CLOCK | 1u << ASYM_COUNTER_SWITCHES | 1u << ASYM_COUNTER_FAULTS);
+    assert_true(counts.running_share > 0.99);
+    /* Against the thread's own clock: what the machine does else does not matter. */
+    const double ratio = (double)(counts.on_cpu_ns - first.on_cpu_ns) / (double)(to - from);
+    const double clock = (double)(counts.value[ASYM_COUNTER_TASK_CLOCK] - first.value[ASYM_COUNTER_TASK_CLOCK]) /
+                         (double)(to - from);
+    if (ratio < 0.7 || ratio > 1.4 || clock < 0.7 || clock > 1.4)
+        fail_msg("%.2f and %.2f of the thread's own clock", ratio, clock);
+    assert_int_equal(c->read(c, &i, &counts), 0);
+    assert_true(counts.value[ASYM_COUNTER_TASK_CLOCK] * 2 <
+                first.value[ASYM_COUNTER_TASK_CLOCK] + (uint64_t)(to - from));
+    assert_true(counts.value[ASYM_COUNTER_SWITCHES] > 10 || geteuid() != 0); /* it wakes every millisecond */
+    stop(&busy);
+    stop(&idle);
+    c->close(c);
+}
+
+static void page_faults_of_our_own_thread_are_counted(void **state)
+{
+    (void)state;
+    struct asym_counters *c = software(100, false);
+    const struct asym_taskid self = {.tid = (int32_t)syscall(SYS_gettid), .tgid = getpid(), .start = 1};
+    struct asym_counts counts;
+    enum { PAGES = 64 };
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    assert_int_equal(c->watch(c, &self), 0);
+    volatile char *memory = mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(memory != MAP_FAILED);
+    madvise((void *)(uintptr_t)memory, PAGES * page, MADV_NOHUGEPAGE);
+    for (size_t i = 0; i < PAGES; i++)
+        memory[i * page] = 1;
+    assert_int_equal(c->read(c, &self, &counts), 0);
+    munmap((void *)(uintptr_t)memory, PAGES * page);
+    assert_in_range(counts.value[ASYM_COUNTER_FAULTS], PAGES, 100 * PAGES);
+    c->close(c);
+}
+
+static void a_dead_thread_is_gone_and_its_descriptors_are_closed(void **state)
+{
+    (void)state;
+    struct worker w;
+    const int before = count_fds();
+    start(&w);
+    struct asym_counters *c = software(3, false);
+    const struct asym_taskid id = id_of(&w);
+    struct asym_counts counts;
+    assert_int_equal(c->watch(c, &id), 0);
+    assert_int_equal(count_fds(), before + 3);
+    assert_int_equal(c->read(c, &id, &counts), 0);
+    stop(&w);
+    assert_int_equal(c->read(c, &id, &counts), -ESRCH);
+    assert_int_equal(count_fds(), before);
+    assert_int_equal(c->read(c, &id, &counts), -ENOENT);
+    assert_int_equal(c->watch(c, &id), -ESRCH);
+    start(&w);
+    const struct asym_taskid next = id_of(&w);
+    assert_int_equal(c->watch(c, &next), 0);
+    stop(&w);
+    c->close(c);
+    assert_int_equal(count_fds(), before);
+}
+
+static void the_process_without_descriptors_is_told_from_the_budget(void **state)
+{
+    (void)state;
+    struct rlimit limit, low;
+    const struct asym_taskid self = {.tid = (int32_t)syscall(SYS_gettid), .tgid = getpid(), .start = 1};
+    struct asym_counters *c = software(2, false);
+    assert_int_equal(c->watch(c, &self), -EDQUOT);
+    c->close(c);
+    c = software(100, false);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    const int before = count_fds();
+    int next = dup(0);
+    assert_true(next >= 0);
+    close(next);
+    low = limit;
+    low.rlim_cur = (rlim_t)next + 2; /* the leader and one more */
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+    int r = c->watch(c, &self);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_int_equal(r, -EMFILE);
+    assert_int_equal(count_fds(), before);
+    assert_int_equal(c->watch(c, &self), 0);
+    c->close(c);
+}
+
+static void a_tree_is_counted_from_exec_to_its_end(void **state)
+{
+    (void)state;
+    int go[2];
+    assert_int_equal(pipe(go), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        char byte;
+        volatile unsigned n = 0;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (; n < 300000000; n++) /* before exec: is not to be counted */
+            ;
+        if (read(go[0], &byte, 1) == 1)
+            execl("/bin/sh", "sh", "-c",
+                  "for k in 1 2; do (i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done) & done; wait", NULL);
+        _exit(127);
+    }
+    struct asym_counters *c = software(100, true);
+    const struct asym_taskid id = {.tid = pid, .tgid = pid, .start = 1};
+    struct asym_counts counts;
+    assert_int_equal(c->watch(c, &id), 0);
+    assert_int_equal(write(go[1], "", 1), 1);
+    struct rusage used;
+    int status;
+    assert_int_equal(wait4(pid, &status, 0, &used), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_int_equal(c->read(c, &id, &counts), 0);
+    const double all = (double)used.ru_utime.tv_sec + (double)used.ru_stime.tv_sec +
+                       (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
+    const double counted = (double)counts.on_cpu_ns / 1e9;
+    if (counted < 0.02 || counted > all - 0.05)
+        fail_msg("counted %.3f s of %.3f s, with what was before exec", counted, all);
+    assert_int_equal(c->unwatch(c, &id), 0);
+    c->close(c);
+    close(go[0]);
+    close(go[1]);
+}
+
+static void threads_of_others_are_refused_to_who_has_no_right(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    pid_t parent = getpid(), pid = fork();
+    if (pid == 0) {
+        const struct asym_counters_config config = {.set = ASYM_COUNTERS_SOFTWARE, .max_fds = 100};
+        const struct asym_taskid root = {.tid = parent, .tgid = parent, .start = 1};
+        const struct asym_taskid self = {.tid = getpid(), .tgid = getpid(), .start = 1};
+        struct asym_counters *c;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0 ||
+            asym_counters_new(&config, &c, NULL) < 0)
+            _exit(2);
+        int others = c->watch(c, &root), own = c->watch(c, &self);
+        c->close(c);
+        _exit((others == -EACCES || others == -EPERM ? 0 : 4) + (own == 0 || own == -EACCES ? 0 : 8));
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* With a PMU it counts, without one the kernel's own refusal is told. */
+static void the_probe_of_this_machine_agrees_with_what_happens(void **state)
+{
+    (void)state;
+    struct tree tree;
+    struct asym_root live, made;
+    struct asym_counters_sight s;
+    struct asym_counters *c = NULL;
+    struct asym_counts counts;
+    const struct asym_taskid self = {.tid = (int32_t)syscall(SYS_gettid), .tgid = getpid(), .start = 1};
+    const int before = count_fds();
+    assert_int_equal(asym_root_open(NULL, &live, NULL), 0);
+    asym_counters_probe(&live, &s);
+    const struct asym_counters_config config = {.root = &live, .max_fds = 100};
+    int r = asym_counters_new(&config, &c, NULL);
+    if (r >= 0) {
+        r = c->watch(c, &self);
+        if (r >= 0)
+            assert_int_equal(c->read(c, &self, &counts), 0);
+        c->close(c);
+    }
+    assert_int_equal(r, s.error);
+    if (s.error == -ENODEV) {
+        /* A machine that promises a PMU in its files, and a kernel that has none. */
+        tree_make(&tree);
+        tree_machine(&tree, "0", "0");
+        tree_write(&tree, "sys/bus/event_source/devices/cpu/type", "4\n");
+        assert_int_equal(asym_root_open(tree.path, &made, NULL), 0);
+        made.live = true;
+        asym_counters_probe(&made, &s);
+        assert_true(s.error == -ENOENT || s.error == -EACCES || s.error == -ENODEV || s.error == -EOPNOTSUPP ||
+                    s.error == -EPERM || s.error == -ENOSYS);
+        assert_non_null(strstr(s.text, "no counters of instructions and cycles"));
+        asym_root_done(&made);
+        tree_remove(&tree);
+    }
+    asym_root_done(&live);
+    assert_int_equal(count_fds(), before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_thread_that_works_is_counted_and_one_that_sleeps_is_not),
+        cmocka_unit_test(page_faults_of_our_own_thread_are_counted),
+        cmocka_unit_test(a_dead_thread_is_gone_and_its_descriptors_are_closed),
+        cmocka_unit_test(the_process_without_descriptors_is_told_from_the_budget),
+        cmocka_unit_test(a_tree_is_counted_from_exec_to_its_end),
+        cmocka_unit_test(threads_of_others_are_refused_to_who_has_no_right),
+        cmocka_unit_test(the_probe_of_this_machine_agrees_with_what_happens),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,546 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Running programs on some CPUs and counting them: software events of this machine, recordings where figures matter. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "daemon/columns.h"
+#include "daemon/json.h"
+#include "daemon/profile.h"
+#include "linux/trial.h"
+#include "support/generate.h"
+#include "support/live.h"
+#include "support/tree.h"
+
+#define ARGV(...) ((char *const[]){__VA_ARGS__, NULL})
+
+struct fixture {
+    struct tree tree;
+    char out[128]; /* a file for what a program has to say */
+    struct asym_counters *software;
+    struct asym_mask mine; /* CPUs we may use */
+};
+
+static int set_up(void **state)
+{
+    static struct fixture f;
+    const struct asym_counters_config config = {.set = ASYM_COUNTERS_SOFTWARE, .max_fds = 3, .tree = true};
+    memset(&f, 0, sizeof f);
+    tree_make(&f.tree);
+    snprintf(f.out, sizeof f.out, "%s/out", f.tree.path);
+    assert_int_equal(asym_counters_new(&config, &f.software, NULL), 0);
+    assert_true(sched_getaffinity(0, sizeof f.mine, (cpu_set_t *)&f.mine) == 0);
+    *state = &f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    f->software->close(f->software);
+    tree_remove(&f->tree);
+    return 0;
+}
+
+static const char *said(const struct fixture *f)
+{
+    static char text[4096];
+    int fd = open(f->out, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    return text;
+}
+
+/* sh -c, with $OUT the file. */
+static char *script(const struct fixture *f, const char *what)
+{
+    static char text[1024];
+    snprintf(text, sizeof text, "OUT=%s; %s", f->out, what);
+    return text;
+}
+
+static int count_fds(void)
+{
+    DIR *d = opendir("/proc/self/fd");
+    int n = 0;
+    assert_non_null(d);
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n;
+}
+
+static int trial(const struct fixture *f, char *const *argv, asym_usec time, struct asym_trial_result *ret,
+                 struct asym_error *err)
+{
+    const struct asym_trial t = {.argv = argv, .cpus = &f->mine, .time = time, .counters = f->software};
+    struct asym_error why = {""};
+    int r = asym_trial_run(&t, ret, err ? err : &why);
+    if (r < 0 && !err && r != -EINTR)
+        print_error("%s\n", why.text);
+    return r;
+}
+
+static const char busy[] = "i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done";
+
+/* -- one trial -- */
+
+static void a_program_is_counted_with_its_children_and_known_by_its_file(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_trial_result r;
+    struct asym_error err = {""};
+    char text[1024], sh[PATH_MAX];
+    const int before = count_fds();
+    snprintf(text, sizeof text, "(%s) & (%s) & wait; echo out; echo err >&2", busy, busy);
+    assert_int_equal(trial(f, ARGV("sh", "-c", text), 0, &r, &err), 0);
+    assert_true(WIFEXITED(r.status) && WEXITSTATUS(r.status) == 0 && !r.ended);
+    assert_true(r.counts.on_cpu_ns > 5000000 && r.counts.value[ASYM_COUNTER_FAULTS] > 10);
+    assert_non_null(realpath("/bin/sh", sh));
+    assert_string_equal(r.exe, sh);
+    assert_true(r.exe_fd >= 0);
+    asym_trial_done(&r);
+    /* The same counters serve the next one. */
+    assert_int_equal(trial(f, ARGV("sh", "-c", "exit 3"), 0, &r, &err), 0);
+    assert_true(WIFEXITED(r.status) && WEXITSTATUS(r.status) == 3);
+    asym_trial_done(&r);
+    assert_int_equal(count_fds(), before);
+}
+
+static void it_runs_on_the_cpus_that_are_named(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_trial_result r;
+    char list[ASYM_MASK_LIST_MAX], wanted[ASYM_MASK_LIST_MAX + 32];
+    ASYM_MASK_FOREACH (c, &f->mine) {
+        struct asym_mask one = {0};
+        asym_mask_set(&one, (unsigned)c);
+        const struct asym_trial t = {
+            .argv = ARGV("sh", "-c", script(f, "grep Cpus_allowed_list /proc/self/status >$OUT")),
+            .cpus = &one,
+            .counters = f->software};
+        assert_int_equal(asym_trial_run(&t, &r, NULL), 0);
+        asym_trial_done(&r);
+        snprintf(wanted, sizeof wanted, "Cpus_allowed_list:\t%s\n", asym_mask_format_list(&one, list, sizeof list));
+        assert_string_equal(said(f), wanted);
+    }
+    struct asym_mask mine;
+    assert_true(sched_getaffinity(0, sizeof mine, (cpu_set_t *)&mine) == 0);
+    assert_true(asym_mask_equal(&mine, &f->mine));
+    struct asym_mask none = {0}; /* refused by the kernel */
+    const struct asym_trial t = {.argv = ARGV("true"), .cpus = &none, .counters = f->software};
+    struct asym_error err = {""};
+    assert_int_equal(asym_trial_run(&t, &r, &err), -EINVAL);
+    assert_true(*err.text);
+}
+
+static bool exists(long pid)
+{
+    char path[64], line[256] = "";
+    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+    FILE *s = fopen(path, "re");
+    if (!s)
+        return false;
+    bool there = fgets(line, sizeof line, s) && !strstr(line, ") Z ");
+    fclose(s);
+    return there;
+}
+
+static void assert_gone(long pid)
+{
+    assert_true(pid > 1);
+    for (int i = 0; i < 500 && exists(pid); i++)
+        asym_live_sleep(0.01);
+    assert_false(exists(pid));
+}
+
+static void when_its_time_is_over_it_is_ended_with_all_that_it_started(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_trial_result r;
+    const double from = asym_live_now();
+    assert_int_equal(
+        trial(f, ARGV("sh", "-c", script(f, "sleep 1000 & echo $! >$OUT; while :; do :; done")), 200000, &r, NULL), 0);
+    assert_true(r.ended && WIFSIGNALED(r.status) && WTERMSIG(r.status) == SIGTERM);
+    assert_true(asym_live_now() - from > 0.19);
+    assert_true(r.counts.on_cpu_ns > 1000000);
+    asym_trial_done(&r);
+    assert_gone(atol(said(f)));
+    /* One that does not listen. */
+    assert_int_equal(trial(f, ARGV("sh", "-c", "trap '' TERM; while :; do :; done"), 200000, &r, NULL), 0);
+    assert_true(r.ended && WIFSIGNALED(r.status) && WTERMSIG(r.status) == SIGKILL);
+    asym_trial_done(&r);
+}
+
+static void what_it_leaves_running_is_ended(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_trial_result r;
+    assert_int_equal(trial(f, ARGV("sh", "-c", script(f, "sleep 1000 & echo $! >$OUT")), 0, &r, NULL), 0);
+    assert_true(WIFEXITED(r.status) && WEXITSTATUS(r.status) == 0 && !r.ended);
+    asym_trial_done(&r);
+    assert_gone(atol(said(f)));
+}
+
+static void a_file_is_read_from_the_same_place_each_time_and_output_is_thrown_away(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_trial_result r;
+    char in[160];
+    tree_write(&f->tree, "in", "skipped\nread\n");
+    snprintf(in, sizeof in, "%s/in", f->tree.path);
+    int saved = dup(STDIN_FILENO), fd = open(in, O_RDONLY | O_CLOEXEC);
+    assert_true(saved >= 0 && fd >= 0);
+    assert_int_equal(dup2(fd, STDIN_FILENO), STDIN_FILENO);
+    assert_int_equal(lseek(STDIN_FILENO, 8, SEEK_SET), 8);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(
+            trial(f, ARGV("sh", "-c", script(f, "cat >>$OUT; echo lost; x=$(readlink /proc/$$/fd/1); echo $x >>$OUT")),
+                  0, &r, NULL),
+            0);
+        asym_trial_done(&r);
+    }
+    assert_int_equal(lseek(STDIN_FILENO, 0, SEEK_CUR), 8);
+    int pipes[2];
+    assert_int_equal(pipe(pipes), 0);
+    assert_int_equal(dup2(pipes[0], STDIN_FILENO), STDIN_FILENO);
+    assert_int_equal(trial(f, ARGV("sh", "-c", script(f, "cat >>$OUT")), 0, &r, NULL), 0); /* does not wait */
+    asym_trial_done(&r);
+    dup2(saved, STDIN_FILENO);
+    close(saved);
+    close(fd);
+    close(pipes[0]);
+    close(pipes[1]);
+    assert_string_equal(said(f), "read\n/dev/null\nread\n/dev/null\n");
+}
+
+static void a_program_that_cannot_be_run_is_told(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_trial_result r;
+    struct asym_error err = {""};
+    const int before = count_fds();
+    char plain[160];
+    assert_int_equal(trial(f, ARGV("/nonexistent/program"), 0, &r, &err), -ENOENT);
+    assert_non_null(strstr(err.text, "/nonexistent/program: No such file"));
+    assert_int_equal(trial(f, ARGV("no-such-program-at-all"), 0, &r, &err), -ENOENT);
+    tree_write(&f->tree, "plain", "echo\n");
+    snprintf(plain, sizeof plain, "%s/plain", f->tree.path);
+    assert_int_equal(trial(f, ARGV(plain), 0, &r, &err), -EACCES);
+    assert_int_equal(count_fds(), before);
+    /* Counters that refuse: it is never run. */
+    const struct asym_counters_config config = {.set = ASYM_COUNTERS_SOFTWARE, .max_fds = 0, .tree = true};
+    struct asym_counters *none;
+    assert_int_equal(asym_counters_new(&config, &none, NULL), 0);
+    const struct asym_trial t = {
+        .argv = ARGV("sh", "-c", script(f, "echo ran >$OUT")), .cpus = &f->mine, .counters = none};
+    assert_int_equal(asym_trial_run(&t, &r, &err), -EDQUOT);
+    none->close(none);
+    assert_string_equal(said(f), "");
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child is left */
+    assert_int_equal(errno, ECHILD);
+}
+
+static void asked_to_stop_it_ends_the_program_first(void **state)
+{
+    struct fixture *f = *state;
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        struct asym_trial_result r;
+        sigset_t blocked;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        int n = trial(f, ARGV("sh", "-c", script(f, "sleep 1000 & echo $! $$ >$OUT; wait")), 0, &r, NULL);
+        sigprocmask(SIG_BLOCK, NULL, &blocked);
+        _exit(n == -EINTR && !sigismember(&blocked, SIGINT) && waitpid(-1, NULL, WNOHANG) < 0 ? 0 : 1);
+    }
+    long child = 0, leader = 0;
+    for (int i = 0; i < 1000 && sscanf(said(f), "%ld %ld\n", &child, &leader) != 2; i++)
+        asym_live_sleep(0.01);
+    kill(pid, SIGINT);
+    assert_int_equal(asym_live_wait(pid), 0);
+    assert_gone(child);
+    assert_gone(leader);
+}
+
+/* -- a profile, from a recording -- */
+
+/* The nth thread that is watched is thread n of the recording, and is read n seconds after its beginning. */
+struct stand_in {
+    struct asym_counters port;
+    struct asym_counters *replay;
+    int32_t n;
+    unsigned dying; /* reads that are refused, as when a child is about to end */
+};
+
+static int stand_in_watch(struct asym_counters *c, const struct asym_taskid *id)
+{
+    struct stand_in *s = (struct stand_in *)c;
+    const struct asym_taskid recorded = {.tid = ++s->n};
+    assert_true(id->tid > 1);
+    return s->replay->watch(s->replay, &recorded);
+}
+
+static int stand_in_unwatch(struct asym_counters *c, const struct asym_taskid *id)
+{
+    struct stand_in *s = (struct stand_in *)c;
+    const struct asym_taskid recorded = {.tid = s->n};
+    (void)id;
+    return s->replay->unwatch(s->replay, &recorded);
+}
+
+static int stand_in_read(struct asym_counters *c, const struct asym_taskid *id, struct asym_counts *ret)
+{
+    struct stand_in *s = (struct stand_in *)c;
+    const struct asym_taskid recorded = {.tid = s->n};
+    (void)id;
+    if (s->dying > 0) {
+        s->dying--;
+        return -ECHILD;
+    }
+    asym_counters_replay_at(s->replay, (asym_usec)s->n * ASYM_SEC);
+    return s->replay->read(s->replay, &recorded, ret);
+}
+
+static struct stand_in stand_in_of(const char *recording)
+{
+    struct stand_in s = {.port = {.watch = stand_in_watch, .unwatch = stand_in_unwatch, .read = stand_in_read}};
+    struct asym_error err = {""};
+    if (asym_counters_replay_new("record", recording, strlen(recording), 100, &s.replay, &err) < 0)
+        fail_msg("%s", err.text);
+    return s;
+}
+
+/* Two types, of which both are CPUs that we may use; with one CPU the same for both. */
+static struct asym_machine *machine_of(const struct fixture *f)
+{
+    static struct asym_machine m;
+    const unsigned first = (unsigned)asym_mask_next(&f->mine, 0);
+    const int next = asym_mask_next(&f->mine, (int)first + 1);
+    gen_plain_machine(&m, 2, 1);
+    assert_int_equal(m.n_types, 2);
+    m.types[0].cpus = m.types[1].cpus = (struct asym_mask){0};
+    asym_mask_set(&m.types[0].cpus, first);
+    asym_mask_set(&m.types[1].cpus, next >= 0 ? (unsigned)next : first);
+    return &m;
+}
+
+static const char recording[] = "0 1 1000 0 0 0 1000\n"
+                                "1000000 1 8000001000 0 4000000 0 2000001000\n" /* 4e9 a second, 0.5 misses */
+                                "1000000 2 0 0 - 0 0\n"
+                                "2000000 2 3000000000 0 - 0 3000000000\n"; /* 1e9 a second, misses unknown */
+
+static bool near(double a, double b)
+{
+    return a > b * (1 - 1e-9) - 1e-9 && a < b * (1 + 1e-9) + 1e-9;
+}
+
+static void figures_of_each_type_come_from_its_own_run(void **state)
+{
+    struct fixture *f = *state;
+    struct stand_in s = stand_in_of(recording);
+    s.dying = 5;
+    static struct asym_profile_result result;
+    struct asym_error err = {""};
+    char list[2][ASYM_MASK_LIST_MAX], wanted[128], sh[PATH_MAX], id[ASYM_BUILD_ID_MAX] = "";
+    const struct asym_profile_job job = {
+        .argv = ARGV("sh", "-c", script(f, "grep Cpus_allowed_list /proc/self/status >>$OUT")),
+        .machine = machine_of(f),
+        .counters = &s.port};
+    if (asym_profile_measure(&job, &result, &err) < 0)
+        fail_msg("%s", err.text);
+    for (int t = 0; t < 2; t++)
+        asym_mask_format_list(&job.machine->types[t].cpus, list[t], sizeof list[t]);
+    snprintf(wanted, sizeof wanted, "Cpus_allowed_list:\t%.20s\nCpus_allowed_list:\t%.20s\n", list[0], list[1]);
+    assert_string_equal(said(f), wanted);
+    const struct asym_profile_entry *p = &result.profile;
+    assert_int_equal(p->n_types, 2);
+    assert_string_equal(p->types[0].name, job.machine->types[0].name);
+    assert_true(near(p->types[0].ips, 4e9) && near(p->types[0].mpki, 0.5) && near(result.on_cpu[0], 2));
+    assert_true(near(p->types[1].ips, 1e9) && p->types[1].mpki < 0 && near(result.on_cpu[1], 3));
+    assert_non_null(realpath("/bin/sh", sh));
+    assert_string_equal(p->path, sh);
+    int fd = open(sh, O_RDONLY | O_CLOEXEC);
+    asym_build_id_read(fd, id);
+    close(fd);
+    assert_string_equal(p->build_id, id);
+    /* To a file and back. */
+    struct asym_profiles *all;
+    assert_int_equal(asym_profiles_save(f->out, p, &err), -EINVAL); /* which holds something else */
+    assert_int_equal(unlink(f->out), 0);
+    assert_int_equal(asym_profiles_save(f->out, p, &err), 0);
+    assert_int_equal(asym_profiles_load(f->out, &all, &err), 0);
+    assert_true(near(asym_profile_on(asym_profiles_find(all, sh, id), p->types[1].name)->ips, 1e9));
+    asym_profiles_free(all);
+    s.replay->close(s.replay);
+}
+
+static void a_program_that_fails_or_is_too_short_gives_no_profile(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        const char *recording, *script, *message;
+        int error;
+    } rows[] = {
+        {"0 1 0 0 0 0 0\n1000000 1 5 5 5 5 5\n", "exit 7", "ended with status 7", -ECANCELED},
+        {"0 1 0 0 0 0 0\n1000000 1 5 5 5 5 5\n", "kill -SEGV $$", "ended by signal 11", -ECANCELED},
+        {"0 1 0 0 0 0 0\n", "true", "did not run long enough", -ENODATA},
+        {"0 1 - 0 0 0 0\n1000000 1 - 5 5 5 5\n", "true", "did not run long enough", -ENODATA},
+        {"0 2 0 0 0 0 0\n", "true", "no such thread", -ESRCH},
+        {"0 1 0 0 0 0 0\n1000000 1 5 5 5 5 5\n", "exec /nonexistent", "ended with status 127", -ECANCELED},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct stand_in s = stand_in_of(rows[i].recording);
+        static struct asym_profile_result result;
+        struct asym_error err = {""};
+        const struct asym_profile_job job = {
+            .argv = ARGV("sh", "-c", script(f, rows[i].script)), .machine = machine_of(f), .counters = &s.port};
+        assert_int_equal(asym_profile_measure(&job, &result, &err), rows[i].error);
+        if (!strstr(err.text, rows[i].message))
+            fail_msg("'%s' is not in '%s'", rows[i].message, err.text);
+        s.replay->close(s.replay);
+    }
+}
+
+static void a_profile_is_told_to_people_and_programs(void **state)
+{
+    struct fixture *f = *state;
+    static struct asym_profile_result result = {
+        .path = "/opt/a\x1b[2J/program",
+        .profile = {.build_id = "00ff",
+                    .n_types = 2,
+                    .types = {{.name = "fast", .ips = 4e9, .mpki = 0.5}, {.name = "slow", .ips = 1e9, .mpki = -1}}},
+        .on_cpu = {2, 3},
+        .share = {1, 0.5}};
+    result.profile.path = result.path;
+    const struct asym_profile_job job = {.machine = machine_of(f)};
+    ASYM_AUTO_FREE char *text = NULL, *json = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    assert_int_equal(asym_profile_text(&job, &result, "/tmp/\x1bout", true, out), 0);
+    fclose(out);
+    assert_null(strchr(text, '\033'));
+    assert_non_null(strstr(text, "4e+09 instructions/s, 0.50 LLC misses per 1000; 2.00 s on a CPU\n"));
+    assert_non_null(strstr(text, "LLC misses could not be counted"));
+    assert_non_null(strstr(text, "50%"));
+    assert_non_null(strstr(text, "user space only"));
+    assert_non_null(strstr(text, "Written to /tmp/\\x1bout\n"));
+    for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+        assert_true(strcspn(line, "\n") <= ASYM_COLUMNS);
+    out = open_memstream(&json, &size);
+    assert_int_equal(asym_profile_json(&job, &result, "/tmp/out", true, out), 0);
+    fclose(out);
+    ASYM_AUTO_JSON json_t *root = json_loads(json, 0, NULL);
+    assert_non_null(root);
+    assert_string_equal(json_string_value(json_object_get(root, "schema")), "asymd.profile/1");
+    assert_string_equal(json_string_value(json_object_get(root, "build_id")), "00ff");
+    assert_string_equal(json_string_value(json_object_get(root, "output")), "/tmp/out");
+    assert_true(json_is_true(json_object_get(root, "user_only")));
+    json_t *types = json_object_get(root, "types"), *slow = json_array_get(types, 1);
+    assert_int_equal(json_array_size(types), 2);
+    assert_true(json_is_null(json_object_get(slow, "mpki")));
+    assert_true(near(json_number_value(json_object_get(slow, "ips")), 1e9));
+    assert_true(near(json_number_value(json_object_get(slow, "counted")), 0.5));
+}
+
+/* -- the verb -- */
+
+static int asymctl(const char *arguments, char *text, size_t size)
+{
+    char command[1024];
+    snprintf(command, sizeof command, "exec '%s/daemon/asymctl' %s 2>&1", ASYM_TEST_BIN, arguments);
+    const char *const argv[] = {"/bin/sh", "-c", command, NULL};
+    return asym_live_run(argv, text, size);
+}
+
+static void the_verb_measures_or_says_why_it_cannot(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_root root;
+    struct asym_counters_sight sight;
+    char arguments[512], text[4096];
+    assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
+    asym_counters_probe(&root, &sight);
+    asym_root_done(&root);
+    snprintf(arguments, sizeof arguments, "profile --config=/dev/null --output=%s --time=2s --json -- sh -c '%s'",
+             f->out, busy);
+    int status = asymctl(arguments, text, sizeof text);
+    if (sight.error < 0) {
+        assert_int_equal(status, sight.error == -EACCES || sight.error == -EPERM ? 4 : 3);
+        const char *why, *remedy;
+        asym_counters_why(sight.error, &why, &remedy);
+        assert_non_null(strstr(text, why));
+        assert_non_null(strstr(text, "ipc"));
+        assert_string_equal(said(f), "");
+        return;
+    }
+    assert_int_equal(status, 0);
+    ASYM_AUTO_JSON json_t *told = json_loads(text, 0, NULL);
+    assert_non_null(told);
+    assert_non_null(strstr(said(f), "ips."));
+}
+
+static void wrong_arguments_of_the_verb_end_in_2(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *arguments, *message;
+    } rows[] = {
+        {"profile", "needs a program"},
+        {"profile --", "needs a program"},
+        {"profile true", "does not take 'true'"},
+        {"profile --time=5 -- true", "accepted is a duration"},
+        {"profile --time=0s -- true", "accepted is a duration"},
+        {"profile --time -- true", "does not take '--time'"},
+        {"profile --output= -- true", "does not take '--output='"},
+        {"profile --outputs=x -- true", "does not take '--outputs=x'"},
+        {"profile --config=/nonexistent -- true", "/nonexistent"},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        char text[4096];
+        int status = asymctl(rows[i].arguments, text, sizeof text);
+        if (!strstr(text, rows[i].message))
+            fail_msg("'%s' is not in '%s'", rows[i].message, text);
+        assert_int_equal(status, 2);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        TEST(a_program_is_counted_with_its_children_and_known_by_its_file),
+        TEST(it_runs_on_the_cpus_that_are_named),
+        TEST(when_its_time_is_over_it_is_ended_with_all_that_it_started),
+        TEST(what_it_leaves_running_is_ended),
+        TEST(a_file_is_read_from_the_same_place_each_time_and_output_is_thrown_away),
+        TEST(a_program_that_cannot_be_run_is_told),
+        TEST(asked_to_stop_it_ends_the_program_first),
+        TEST(figures_of_each_type_come_from_its_own_run),
+        TEST(a_program_that_fails_or_is_too_short_gives_no_profile),
+        TEST(a_profile_is_told_to_people_and_programs),
+        TEST(the_verb_measures_or_says_why_it_cannot),
+        cmocka_unit_test(wrong_arguments_of_the_verb_end_in_2),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

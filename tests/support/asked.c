@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "support/asked.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "base/mask.h"
+
+#define TURN (100 * ASYM_MSEC)
+
+void asked_begin(struct asked *w, const char *policy, const double *speeds, size_t n)
+{
+    *w = (struct asked){.policy = asym_policy_find(policy), .now = 1000 * ASYM_SEC};
+    w->machine = (struct asym_machine){.generation = 1, .n_cpus = (unsigned)n};
+    for (unsigned c = 0; c < n; c++) {
+        asym_mask_set(&w->machine.online, c);
+        w->machine.cpus[c] = (struct asym_cpu){
+            .speed = speeds[c],
+            .core = (int16_t)c,
+            .freq_domain = (int16_t)c,
+            .origin = ASYM_ORIGIN_CPUFREQ,
+        };
+    }
+    w->machine.usable = w->machine.online;
+    assert_int_equal(asym_machine_finish(&w->machine), 0);
+    assert_non_null(w->policy);
+    assert_true(w->policy->task_state_size <= ASKED_STATE && w->policy->state_size <= sizeof w->state);
+}
+
+unsigned asked_enter(struct asked *w, unsigned n)
+{
+    const unsigned app = w->n_apps++, first = w->n_threads;
+    assert_true(w->n_apps <= ASKED_MOST && first + n <= ASKED_MOST);
+    w->apps[app] = (struct asked_app){
+        .phase = n > 2 ? ASYM_PHASE_PARALLEL : ASYM_PHASE_SERIAL,
+        .runnable = n,
+        .since = w->now,
+        .first = first,
+        .n = n,
+        .here = true,
+    };
+    for (unsigned t = first; t < first + n; t++)
+        w->threads[t] = (struct asked_thread){
+            .app = app, .here = true, .start = t, .runnable = 1, .home = -1, .may = &w->machine.usable};
+    w->n_threads += n;
+    return first;
+}
+
+void asked_leave(struct asked *w, unsigned app)
+{
+    for (unsigned t = w->apps[app].first; t < w->apps[app].first + w->apps[app].n; t++)
+        w->threads[t].here = false;
+}
+
+void asked_phase(struct asked *w, unsigned app, enum asym_phase phase, double runnable)
+{
+    w->apps[app].phase = phase;
+    w->apps[app].runnable = runnable;
+    w->apps[app].since = w->now;
+}
+
+/* What the policy sees, and which thread of ours each is. */
+struct view {
+    struct asym_policy_app apps[ASKED_MOST];
+    struct asym_policy_thread threads[ASKED_MOST];
+    unsigned of[ASKED_MOST];
+    size_t n_apps, n_threads;
+    struct asym_assignment ret[ASKED_MOST];
+};
+
+static void view_app(struct asked *w, unsigned a, struct view *v)
+{
+    const struct asked_app *app = &w->apps[a];
+    const struct asym_taskid id = {.tid = (int32_t)app->first + 100, .tgid = (int32_t)app->first + 100, .start = 1};
+    const size_t first = v->n_threads;
+    for (unsigned t = app->first; t < app->first + app->n; t++) {
+        struct asked_thread *thread = &w->threads[t];
+        if (!thread->here)
+            continue;
+        v->of[v->n_threads] = t;
+        v->threads[v->n_threads++] = (struct asym_policy_thread){
+            .id = {.tid = (int32_t)t + 100, .tgid = id.tgid, .start = thread->start},
+            .app = (uint32_t)v->n_apps,
+            .class = ASYM_CLASS_MP,
+            .home = asym_mask_has(thread->may, thread->home) ? thread->home : -1,
+            .may = thread->may,
+            .runnable = thread->runnable,
+            .running = thread->runnable,
+            .nice = (int8_t)thread->nice,
+            .profile = thread->profile,
+            .sample = thread->sample.instructions > 0 ? &thread->sample : NULL,
+            .sampled_on = (int16_t)(thread->sample.instructions > 0 ? w->machine.cpus[thread->home].type : -1),
+            .state = thread->state,
+        };
+    }
+    if (v->n_threads == first)
+        return;
+    v->apps[v->n_apps++] = (struct asym_policy_app){
+        .id = id,
+        .phase = app->phase,
+        .class = ASYM_CLASS_MP,
+        .runnable = app->runnable,
+        .phase_since = app->since,
+        .first_thread = (uint32_t)first,
+        .n_threads = (uint32_t)(v->n_threads - first),
+    };
+}
+
+static void ask(struct asked *w, struct view *v, asym_usec interval)
+{
+    static const double no_params[32];
+    struct asym_arena arena = {.size = 0};
+    int r;
+    do {
+        const size_t size = arena.wanted;
+        free(arena.base);
+        arena = (struct asym_arena){.base = malloc(size + 1), .size = size};
+        assert_non_null(arena.base);
+        const struct asym_policy_input in = {
+            .machine = &w->machine,
+            .now = w->now,
+            .interval = interval,
+            .apps = v->apps,
+            .threads = v->threads,
+            .n_apps = v->n_apps,
+            .n_threads = v->n_threads,
+            .params = w->params ? w->params : no_params,
+            .state = w->state,
+            .arena = &arena,
+        };
+        r = w->policy->plan(&in, v->ret);
+    } while (r == -ENOBUFS);
+    free(arena.base);
+    assert_int_equal(r, 0);
+}
+
+static void plan(struct asked *w, asym_usec time)
+{
+    static struct view v;
+    v.n_apps = v.n_threads = 0;
+    w->now += time;
+    for (unsigned a = 0; a < w->n_apps; a++)
+        view_app(w, a, &v);
+    ask(w, &v, time);
+    w->moved = 0;
+    memset(w->count, 0, sizeof w->count);
+    for (size_t i = 0; i < v.n_threads; i++) {
+        struct asked_thread *t = &w->threads[v.of[i]];
+        t->answer = v.ret[i];
+        assert_true(asym_mask_has(t->may, t->answer.cpu));
+        assert_true(t->answer.reason > ASYM_WHY_LAST_EXCLUSION && t->answer.reason < ASYM_N_REASONS);
+        w->moved += v.threads[i].home >= 0 && v.threads[i].home != t->answer.cpu;
+        w->count[t->answer.cpu]++;
+        t->home = t->answer.cpu;
+    }
+}
+
+void asked_plan(struct asked *w)
+{
+    plan(w, TURN);
+}
+
+void asked_plan_after(struct asked *w, asym_usec time)
+{
+    plan(w, time);
+}
+
+void asked_plan_again(struct asked *w)
+{
+    plan(w, 0);
+}
