@@ -88,9 +88,12 @@ static void on_event(void *ctx, const struct asym_sim_event *e)
 
 static void put_tracks(struct trace *t, const struct asym_machine *m)
 {
+    double slowest = t->scenario->machine.speeds[0];
+    for (unsigned k = 1; k < t->scenario->machine.n_types; k++)
+        slowest = ASYM_MIN(slowest, t->scenario->machine.speeds[k]);
     ASYM_MASK_FOREACH (c, &m->usable) {
         const struct asym_cpu *cpu = &m->cpus[c];
-        const double ghz = t->scenario->machine.frequency * cpu->speed;
+        const double ghz = t->scenario->machine.frequency * slowest * cpu->speed;
         fprintf(
             t->out,
             ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":\"CPU %d, speed %g\"}}",

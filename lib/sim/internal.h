@@ -64,7 +64,7 @@ struct sim_cpu {
 
 struct sim_llc {
     uint64_t used_kib; /* working sets of those running under it */
-    double squeezed;   /* share that does not fit */
+    double level;      /* KiB of its working set that each can keep; INFINITY: all of it */
     uint32_t first, n; /* into asym_sim.by_llc */
 };
 
@@ -117,7 +117,8 @@ struct asym_sim {
     struct sim_rng rng;
     struct asym_sim_totals totals;
     struct asym_sim_tracer tracer;
-    double tick_share;       /* what ticks leave */
+    double tick_share; /* what ticks leave */
+    double slowest;    /* speed of the slowest core in the scenario's units: those of the machine are relative to it */
     struct sim_ports *ports; /* ports.c */
 };
 

@@ -38,6 +38,34 @@ void sim_account(struct asym_sim *s, uint32_t cpu)
     c->min_vruntime = ASYM_MAX(c->min_vruntime, least);
 }
 
+/* KiB of its working set that the thread running there wants to keep. */
+static double wants_kib(const struct asym_sim *s, uint32_t cpu)
+{
+    const uint32_t thread = s->cpus[cpu].running;
+    return thread == SIM_NONE || s->threads[thread].spinning ? 0 : s->threads[thread].memory->working_set;
+}
+
+/* What each may keep at most, so that all keep together what the LLC holds: small working sets stay whole. */
+static double find_level(const struct asym_sim *s, const struct sim_llc *l)
+{
+    double level = 0, kept = 0;
+    uint32_t n = l->n;
+    for (uint32_t rest = l->n; rest > 0;) {
+        level = (s->scenario->machine.llc_kib - kept) / rest;
+        kept = 0;
+        rest = 0;
+        for (uint32_t i = 0; i < l->n; i++) {
+            const double kib = wants_kib(s, s->by_llc[l->first + i]);
+            kept += kib <= level ? kib : 0;
+            rest += kib > level;
+        }
+        if (rest == n)
+            break;
+        n = rest;
+    }
+    return level;
+}
+
 void sim_weigh(struct asym_sim *s, uint32_t cpu, uint32_t thread, int sign)
 {
     struct sim_llc *l = &s->llcs[s->cpus[cpu].llc];
@@ -46,17 +74,19 @@ void sim_weigh(struct asym_sim *s, uint32_t cpu, uint32_t thread, int sign)
     if (size == 0 || kib == 0)
         return;
     l->used_kib = sign > 0 ? l->used_kib + kib : l->used_kib - kib;
-    const double squeezed = l->used_kib > size ? 1 - (double)size / (double)l->used_kib : 0;
-    const bool changed = squeezed < l->squeezed || squeezed > l->squeezed;
-    l->squeezed = squeezed;
-    for (uint32_t i = 0; changed && i < l->n; i++)
+    const bool was_tight = !isinf(l->level), tight = l->used_kib > size;
+    if (!was_tight && !tight)
+        return;
+    l->level = tight ? find_level(s, l) : (double)INFINITY;
+    for (uint32_t i = 0; i < l->n; i++)
         if (s->by_llc[l->first + i] != cpu && s->cpus[s->by_llc[l->first + i]].running != SIM_NONE)
             sim_rerate(s, s->by_llc[l->first + i]);
 }
 
-static double misses_per_instruction(const struct asym_sim_memory *m, double squeezed)
+static double misses_per_instruction(const struct asym_sim_memory *m, double level)
 {
-    return (m->mpki + ASYM_MAX(m->apki - m->mpki, 0) * squeezed) / 1000;
+    const double lost = m->working_set > level ? 1 - level / m->working_set : 0;
+    return (m->mpki + ASYM_MAX(m->apki - m->mpki, 0) * lost) / 1000;
 }
 
 /* What the thread on this CPU would issue per cycle, had it the issue width to itself. */
@@ -69,7 +99,7 @@ static double demand(const struct asym_sim *s, const struct sim_cpu *c, const st
         return SPIN_IPC;
     const bool remote = t->node >= 0 && t->node != (int32_t)c->node;
     const double latency = (double)m->miss_ns * (remote ? m->remote : 1);
-    *ret_per_instruction = misses_per_instruction(t->memory, s->llcs[c->llc].squeezed);
+    *ret_per_instruction = misses_per_instruction(t->memory, s->llcs[c->llc].level);
     return 1 / (1 / (t->memory->ipc * share) + *ret_per_instruction * latency * c->hz);
 }
 
@@ -188,8 +218,8 @@ void sim_profile(const struct asym_sim *s, const struct asym_sim_program *progra
             const struct asym_sim_memory *mem = &s->scenario->memories[step->memory];
             if ((step->kind != ASYM_SIM_SERIAL && step->kind != ASYM_SIM_PARALLEL) || !(step->work > 0))
                 continue;
-            const double hz = m->frequency * s->machine->types[k].speed * s->tick_share;
-            const double per = misses_per_instruction(mem, 0);
+            const double hz = m->frequency * s->slowest * s->machine->types[k].speed * s->tick_share;
+            const double per = misses_per_instruction(mem, (double)INFINITY);
             work += step->work;
             time += step->work * (1 / (mem->ipc * hz) + per * (double)m->miss_ns);
             misses += step->work * per;

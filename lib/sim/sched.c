@@ -93,8 +93,8 @@ static void take_off(struct asym_sim *s, uint32_t cpu)
     sim_account(s, cpu);
     if (s->tracer.event)
         sim_trace_thread(s, ASYM_SIM_STOPS, thread, NULL);
-    sim_weigh(s, cpu, thread, -1);
     c->running = SIM_NONE;
+    sim_weigh(s, cpu, thread, -1);
     sim_heap_set(&s->heap, cpu, SIM_NEVER);
     if (s->scenario->machine.smt > 1)
         sim_rerate(s, cpu);

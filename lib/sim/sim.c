@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,11 +34,13 @@ static int build_machine(struct asym_sim *s)
     double speeds[ASYM_MAX_CPUS];
     struct asym_machine *out = s->machine;
     core_speeds(m, speeds);
+    s->slowest = speeds[0];
     out->generation = 1;
     out->n_cpus = s->n_cpus;
     for (unsigned c = 0; c < s->n_cpus; c++) {
         const unsigned core = c / m->smt, llc = m->llc > 0 ? core / m->llc : 0;
         asym_mask_set(&out->online, c);
+        s->slowest = ASYM_MIN(s->slowest, speeds[core]);
         out->cpus[c] = (struct asym_cpu){
             .speed = speeds[core],
             .core = (int16_t)core,
@@ -56,6 +59,7 @@ static void group_cpus(struct asym_sim *s)
     uint32_t at_llc = 0, at_core = 0;
     for (uint32_t l = 0; l < s->n_llcs; l++) {
         s->llcs[l].first = at_llc;
+        s->llcs[l].level = (double)INFINITY;
         for (uint32_t c = 0; c < s->n_cpus; c++)
             if (s->machine->cpus[c].llc == (int16_t)l)
                 s->by_llc[at_llc++] = c;
@@ -83,7 +87,7 @@ static void init_cpus(struct asym_sim *s)
             .core = (uint32_t)cpu->core,
             .llc = (uint32_t)cpu->llc,
             .node = (uint32_t)cpu->node,
-            .hz = s->scenario->machine.frequency * cpu->speed * s->tick_share,
+            .hz = s->scenario->machine.frequency * s->slowest * cpu->speed * s->tick_share,
             .rate = 1,
         };
         sim_heap_set(&s->heap, sim_slot_balance(s, c), sc->balance * (c + 1) / s->n_cpus + 1);

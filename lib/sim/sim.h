@@ -11,8 +11,9 @@
  * that exceeds the issue width all get equal slots, those who want less no more than that (which is what Icount's even mix
  * comes to). fetch = priority shares in proportion to 19 - nice (0..19) instead: slots that one cannot use go to the rest.
  *
- * LLC. Where the working sets of the threads running under an LLC exceed its size, the share that does not fit of what
- * would hit misses: mpki grows from its own value towards apki.
+ * LLC. Where the working sets of the threads running under an LLC exceed its size, each keeps at most an equal part (small
+ * ones stay whole, what they leave goes to the others); of what a thread cannot keep, hits become misses: its mpki grows
+ * from its own value towards apki.
  *
  * Scheduler. Each CPU has a queue in order of virtual time, which passes inversely to the nice weight (Linux's table). At
  * a tick, once a slice has been used, who has least virtual time runs. A thread that wakes runs where it ran last if that

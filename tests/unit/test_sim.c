@@ -114,6 +114,13 @@ static void work_takes_its_time_by_speed(void **state)
         near(t.cpu_ended, t.times, 1e-9);
         end(&w);
     }
+    /* Speeds are the scenario's, though those of a machine are relative to its slowest. */
+    struct world w;
+    begin(&w, "[machine]\ncounts=1,1\nspeeds=1.6,4\n[run]\nuntil=done\n" FREE
+              "[program a]\naffinity=1\npasses=1\nstep=serial 1G\n");
+    finish(&w);
+    near(asym_sim_tally(w.sim, 0).times, 0.25, 1e-8);
+    end(&w);
 }
 
 static void costs_are_paid_once_each(void **state)
@@ -203,6 +210,21 @@ static void an_llc_that_is_too_small_makes_misses(void **state)
         near(asym_sim_tally(w.sim, 0).times / n, 1 + mpki / 1000 * 100, 1e-6);
         end(&w);
     }
+}
+
+static void an_llc_keeps_small_working_sets_whole(void **state)
+{
+    (void)state;
+    struct world w;
+    /* Of 8 MiB the small one keeps its 1, which leaves 7 of its 14 to the other: half of its hits become misses. */
+    begin(&w, "[machine]\ncounts=2\nspeeds=1\nllc_kib=8192\n[run]\nduration=1s\n" FREE
+              "[memory small]\nmpki=1\napki=31\nworking_set=1024\n[memory big]\nmpki=1\napki=21\nworking_set=14336\n"
+              "[program a]\naffinity=0-0\nstep=serial 1G memory=small\n"
+              "[program b]\naffinity=1-1\nstep=serial 1G memory=big\n");
+    finish(&w);
+    near(asym_sim_tally(w.sim, 0).work, 1e9 / (1 + 0.1), 1e-5);
+    near(asym_sim_tally(w.sim, 1).work, 1e9 / (1 + 1.1), 1e-5);
+    end(&w);
 }
 
 static void smt_siblings_compete_for_issue_slots(void **state)
@@ -499,6 +521,7 @@ int main(void)
         cmocka_unit_test(masks_are_obeyed_and_no_cpu_idles_beside_a_waiting_thread),
         cmocka_unit_test(stall_time_does_not_shrink_with_speed),
         cmocka_unit_test(an_llc_that_is_too_small_makes_misses),
+        cmocka_unit_test(an_llc_keeps_small_working_sets_whole),
         cmocka_unit_test(smt_siblings_compete_for_issue_slots),
         cmocka_unit_test(static_loops_wait_for_the_slowest_and_dynamic_ones_do_not),
         cmocka_unit_test(a_lock_lets_in_one_at_a_time),
