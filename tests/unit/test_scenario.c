@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Scenario files: what is read, and what is said of bad ones. */
 #include <errno.h>
+#include <glob.h>
 #include <limits.h>
 #include <math.h>
 #include <setjmp.h>
@@ -8,12 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
+#include "settings/ini.h"
 #include "sim/scenario.h"
 
 #define MACHINE "[machine]\ncounts=7,1\nspeeds=1,2\n"
@@ -109,10 +112,31 @@ static void each_bad_line_is_named_with_what_is_accepted(void **state)
     }
 }
 
+static void the_scenarios_that_come_with_it_are_read(void **state)
+{
+    (void)state;
+    glob_t found;
+    assert_int_equal(glob(ASYM_TEST_SOURCE "/scenarios/*.ini", 0, NULL, &found), 0);
+    assert_true(found.gl_pathc >= 6);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        struct asym_scenario *s;
+        struct asym_error err = {""};
+        char *text;
+        size_t len;
+        assert_int_equal(asym_ini_file(found.gl_pathv[i], &text, &len, &err), 0);
+        if (asym_scenario_parse(text, len, found.gl_pathv[i], &s, &err) < 0)
+            fail_msg("%s", err.text);
+        asym_scenario_free(s);
+        free(text);
+    }
+    globfree(&found);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_is_read),
+        cmocka_unit_test(the_scenarios_that_come_with_it_are_read),
         cmocka_unit_test(each_bad_line_is_named_with_what_is_accepted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
