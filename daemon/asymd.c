@@ -11,12 +11,13 @@ static const struct {
     enum asym_mode mode;
     enum asym_exit (*run)(struct asym_run *run);
     bool machine;  /* it looks at the machine */
+    bool plans;    /* it needs the signals of the policy */
     bool salvages; /* a configuration with mistakes in it will do */
     bool clears;   /* what an earlier asymd has left is put back even where it cannot start */
 } modes[] = {
-    {.mode = ASYM_MODE_SERVICE, .run = asym_mode_service, .machine = true, .clears = true},
-    {.mode = ASYM_MODE_DRY_RUN, .run = asym_mode_dry_run, .machine = true},
-    {.mode = ASYM_MODE_ONCE, .run = asym_mode_once, .machine = true},
+    {.mode = ASYM_MODE_SERVICE, .run = asym_mode_service, .machine = true, .plans = true, .clears = true},
+    {.mode = ASYM_MODE_DRY_RUN, .run = asym_mode_dry_run, .machine = true, .plans = true},
+    {.mode = ASYM_MODE_ONCE, .run = asym_mode_once, .machine = true, .plans = true},
     {.mode = ASYM_MODE_RESTORE, .run = asym_mode_restore, .salvages = true},
     {.mode = ASYM_MODE_CHECK, .run = asym_mode_check, .machine = true},
     {.mode = ASYM_MODE_PRINT_CONFIG, .run = asym_mode_print_config},
@@ -66,11 +67,14 @@ static enum asym_exit start(struct asym_run *run, size_t mode)
         r = asym_run_machine(run, &err);
     if (r >= 0 && modes[mode].machine)
         r = asym_run_policy(run, &err);
+    /* Before anything is held or steered for it. */
+    if (r >= 0 && modes[mode].plans)
+        r = asym_signals_check(run->signals.missing, run->policy, &err);
     if (r < 0) {
         asym_log_say(&run->log, LOG_ERR, "%s", err.text);
         if (modes[mode].clears && !is_captured(run))
             asym_leftovers_abandon(run);
-        return is_captured(run) ? ASYM_EXIT_USAGE : asym_run_exit(r);
+        return is_captured(run) && r != -ENODATA ? ASYM_EXIT_USAGE : asym_run_exit(r);
     }
     return modes[mode].run(run);
 }

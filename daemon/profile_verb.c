@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include "base/macro.h"
+#include "base/mask.h"
 #include "base/parse.h"
 #include "daemon/profile.h"
 #include "daemon/run.h"
+#include "daemon/speeds.h"
 
 /* One program at a time, its children included: more than any machine has kinds of cores. */
 #define MAX_FDS 64
@@ -96,6 +98,11 @@ static int read_machine(struct asym_run *run, enum asym_exit *ret_exit, struct a
     r = asym_root_open(NULL, &run->root, err);
     if (r >= 0)
         r = asym_run_machine(run, err);
+    /* Types that are only to be would be measured as one. */
+    if (r >= 0 && !asym_mask_empty(&run->slow) && !asym_speeds_are_in_force(run, &run->slow))
+        r = asym_fail(
+            err, -EINVAL,
+            "asymmetry.slow names CPUs that are not slower now: measure while asymd holds them, or without it");
     *ret_exit = asym_run_exit(r);
     return r;
 }

@@ -62,7 +62,7 @@ static void type_line(const struct asym_page *p, const struct asym_core_type *ty
     asym_text_escape(type->name, strnlen(type->name, sizeof type->name), name, sizeof name);
     fprintf(p->out, "%*s", INDENT, "");
     asym_columns_cell(p->out, asym_columns_cut(name, 16, cut, sizeof cut), 18, NULL);
-    asym_columns_cell(p->out, "CPUs", 5, NULL);
+    asym_columns_cell(p->out, asym_mask_count(&type->cpus) == 1 ? "CPU" : "CPUs", 5, NULL);
     asym_columns_cell(p->out, asym_columns_cpus(&type->cpus, 28, cpus, sizeof cpus), 30, NULL);
     snprintf(speed, sizeof speed, "speed %.2f", type->speed);
     asym_columns_cell(p->out, speed, 14, NULL);

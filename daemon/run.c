@@ -76,7 +76,14 @@ static int resolve_slow(const struct asym_run *run, const struct asym_machine *m
     struct asym_error why = {""};
     char list[256];
     int r = text && *text ? slow_cpus(m, text, &slow, &why) : 0;
-    if (r >= 0 && !asym_mask_within(&slow, &m->usable))
+    /* One that is offline is slow when it comes back. */
+    struct asym_mask gone = asym_mask_minus(&slow, &m->usable);
+    gone = asym_mask_minus(&gone, &m->online);
+    ASYM_MASK_FOREACH (c, &gone)
+        if ((unsigned)c >= m->n_cpus)
+            gone = (struct asym_mask){0};
+    const struct asym_mask here = asym_mask_minus(&slow, &gone);
+    if (r >= 0 && !asym_mask_within(&here, &m->usable))
         r = asym_fail(&why, -EINVAL, "%s names a CPU that is not usable here: usable are %s", text,
                       asym_mask_format_list(&m->usable, list, sizeof list));
     if (r < 0)
@@ -165,8 +172,10 @@ int asym_run_machine(struct asym_run *run, struct asym_error *err)
     int r = read_machine(run, &fresh, err);
     if (r >= 0)
         r = resolve_slow(run, fresh, &slow, err);
-    if (r >= 0)
-        r = make_slow(run, fresh, &slow, err);
+    if (r < 0)
+        return r;
+    const struct asym_mask here = asym_mask_and(&slow, &fresh->usable);
+    r = make_slow(run, fresh, &here, err);
     if (r >= 0)
         adopt_machine(run, &fresh, &slow);
     return r;
@@ -214,8 +223,8 @@ static const struct {
     const char *policy, *why;
 } choices[] = {
     {has_one_cpu, "none", "there is only one CPU"},
+    {cannot_tell_parallel, "busyfcs", "this kernel cannot tell serial from parallel programs"},
     {is_alike, "serial-first", "all CPUs are alike, and serial programs gain from one to themselves"},
-    {cannot_tell_parallel, "busyfcs", "CPUs differ, but this kernel cannot tell serial from parallel programs"},
     {always, "pa", "CPUs differ in speed, and sequential phases gain most from the fast ones"},
 };
 

@@ -131,6 +131,26 @@ static void mind_budget(struct service *s, asym_usec now)
     }
 }
 
+/* What has come back is held again, or put back; what is asked for and was not there is held now. Then auto may differ. */
+static void mind_speeds(struct service *s)
+{
+    struct asym_error err = {""};
+    const struct asym_policy *before = s->run->policy;
+    asym_speeds_mind(s->run);
+    int r = asym_speeds_hold(s->run, &err);
+    if (r >= 0)
+        r = asym_run_policy(s->run, &err);
+    if (r >= 0 && s->run->policy != before) {
+        const struct asym_engine_config config = asym_run_engine_config(s->run);
+        r = asym_engine_configure(s->engine, &config);
+        asym_log_say(&s->run->log, LOG_NOTICE, "policy %s: %s", s->run->policy->name, s->run->policy_why);
+    }
+    if (r < 0)
+        asym_log_say(&s->run->log, LOG_ERR, "CPUs changed: %s", *err.text ? err.text : strerror(-r));
+    /* Profiles have been read anew. */
+    asym_procfs_set_rules(s->lookout.procfs, s->run->settings->rules);
+}
+
 /* CPUs that came or went: read the machine anew; the engine sees the new generation and plans at the next turn. */
 static void mind_cpus(struct service *s)
 {
@@ -145,6 +165,7 @@ static void mind_cpus(struct service *s)
         return;
     }
     s->cpus_failed = false;
+    mind_speeds(s);
     asym_log_say(&s->run->log, LOG_NOTICE, "the CPUs that may be used are now %s",
                  asym_mask_format_list(&s->run->machine->usable, usable, sizeof usable));
 }
@@ -193,24 +214,27 @@ static int on_timer(sd_event_source *timer, uint64_t usec, void *userdata)
     return r < 0 ? r : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
 }
 
-/* To settings that could be had before; what cannot be had again is said. */
-static void go_back(struct service *s, struct asym_settings *old)
+/* To what could be had before; what cannot be had again is said. */
+static void go_back(struct service *s, struct asym_settings *old, const struct asym_policy *policy, const char *why)
 {
     struct asym_error err = {""};
     s->run->settings = old;
     int r = asym_run_machine(s->run, &err);
     if (r >= 0)
-        r = asym_run_policy(s->run, &err);
+        r = asym_signals_read(&s->run->signals, &s->run->root, s->run->machine, old, &err);
     if (r >= 0)
         r = asym_speeds_hold(s->run, &err);
     if (r < 0)
         asym_log_say(&s->run->log, LOG_ERR, "the configuration in force: %s", err.text);
-    /* The profiles, which processes point to, have been read anew. */
+    /* Whatever auto would come to now: the engine goes on with what it runs. */
+    s->run->policy = policy;
+    s->run->policy_why = why;
+    /* The profiles, which processes point to, may have been read anew. */
     asym_procfs_set_rules(s->lookout.procfs, old->rules);
 }
 
 /* What the new settings want of the machine, of what can be measured, and of the engine. */
-static int put_in_force(struct service *s, struct asym_error *err)
+static int put_in_force(struct service *s, struct asym_counters **ret_counters, struct asym_error *err)
 {
     int r = asym_run_machine(s->run, err);
     if (r >= 0)
@@ -219,10 +243,14 @@ static int put_in_force(struct service *s, struct asym_error *err)
         r = asym_signals_check(s->run->signals.missing, s->run->policy, err);
     if (r >= 0)
         r = asym_speeds_hold(s->run, err);
+    if (r >= 0)
+        r = asym_signals_counters(&s->run->signals, s->run->settings, ret_counters, err);
     if (r < 0)
         return r;
     const struct asym_engine_config config = asym_run_engine_config(s->run);
     r = asym_engine_configure(s->engine, &config);
+    if (r < 0 && *ret_counters)
+        (*ret_counters)->close(*ret_counters);
     return r < 0 ? asym_fail(err, r, "no memory for the new configuration") : 0;
 }
 
@@ -230,17 +258,20 @@ static int put_in_force(struct service *s, struct asym_error *err)
 static int adopt(struct service *s, struct asym_settings *fresh, struct asym_error *err)
 {
     struct asym_settings *old = s->run->settings;
+    const struct asym_policy *policy = s->run->policy;
+    const char *why = s->run->policy_why;
+    struct asym_counters *counters = NULL;
     if (strcmp(fresh->daemon.state_dir, old->daemon.state_dir) != 0)
         return asym_fail(err, -EINVAL, "asymd.state_dir cannot change while asymd runs: restart it");
     s->run->settings = fresh;
-    int r = put_in_force(s, err);
+    int r = put_in_force(s, &counters, err);
     if (r < 0) {
-        go_back(s, old);
+        go_back(s, old, policy, why);
         return r;
     }
     asym_procfs_set_rules(s->lookout.procfs, fresh->rules);
     asym_procfs_set_group(s->lookout.procfs, (enum asym_grouping)fresh->daemon.group);
-    asym_monitor_set_missing(s->lookout.source, s->run->signals.missing);
+    asym_monitor_set(s->lookout.source, counters, s->run->signals.missing);
     asym_settings_free(old);
     return 0;
 }
@@ -263,7 +294,8 @@ static int on_reload(sd_event_source *source, const struct signalfd_siginfo *inf
     if (r < 0)
         asym_log_say(&s->run->log, LOG_ERR, "%s; the configuration in force stays", err.text);
     else
-        asym_log_say(&s->run->log, LOG_NOTICE, "configuration read again, policy %s", s->run->policy->name);
+        asym_log_say(&s->run->log, LOG_NOTICE, "configuration read again, policy %s%s%s", s->run->policy->name,
+                     s->run->policy_why ? "; chosen by auto: " : "", s->run->policy_why ? s->run->policy_why : "");
     sd_notify(0, "READY=1");
     status(s);
     return 0;
@@ -380,6 +412,7 @@ enum asym_exit asym_mode_service(struct asym_run *run)
     int r = set_up(&s, &err);
     if (r < 0) {
         asym_log_say(&run->log, LOG_ERR, "%s", err.text);
+        asym_births_close(ASYM_TAKE(s.lookout.births)); /* as at the stop */
         if (s.ledger)
             asym_leftovers_put_back(run, s.ledger, "not started");
         asym_speeds_put_back(run, "not started");

@@ -27,10 +27,12 @@ static void probe_counters(const struct asym_root *root, const char *missing[ASY
         missing[ASYM_SIGNAL_STALL] = missing[ASYM_SIGNAL_IPC];
         return;
     }
-    missing[ASYM_SIGNAL_IPC] = (sight.counters & ipc) == ipc ? NULL : "this PMU counts no instructions and cycles";
+    missing[ASYM_SIGNAL_IPC] = (sight.counters & ipc) == ipc
+                                   ? NULL
+                                   : "its PMU does not count instructions and cycles now: others may hold its counters";
     missing[ASYM_SIGNAL_STALL] = sight.counters & 1u << ASYM_COUNTER_LLC_MISSES
                                      ? NULL
-                                     : "this PMU counts no misses of the last-level cache";
+                                     : "its PMU does not count misses of the last-level cache now";
 }
 
 static int load_profiles(struct asym_signals *s, const char *file, struct asym_error *err)
@@ -57,6 +59,8 @@ int asym_signals_read(struct asym_signals *s, const struct asym_root *root, cons
 {
     struct asym_signals fresh = {.root = root};
     asym_procfs_missing(machine, fresh.missing);
+    if (asym_procfs_lacks_schedstat(root))
+        fresh.missing[ASYM_SIGNAL_RUNNABLE] = ASYM_PROCFS_NO_SCHEDSTAT;
     probe_counters(root, fresh.missing);
     int r = load_profiles(&fresh, settings->counters.profiles, err);
     if (r < 0) {

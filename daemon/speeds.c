@@ -67,6 +67,23 @@ int asym_speeds_hold(struct asym_run *run, struct asym_error *err)
     return asym_run_machine_changed(run, err);
 }
 
+bool asym_speeds_are_in_force(const struct asym_run *run, const struct asym_mask *slow)
+{
+    const struct asym_cap_method *method = method_of(run->settings);
+    struct asym_slow_speed speed;
+    int r = method ? asym_slow_speed_parse(run->settings->asymmetry.slow_speed, &speed) : -EOPNOTSUPP;
+    ASYM_MASK_FOREACH (c, slow) {
+        struct asym_cap_state now, then;
+        if (r >= 0)
+            r = method->read(method->ctx, c, &now);
+        if (r >= 0)
+            r = method->choose(method->ctx, c, &speed, &now, &then);
+        if (r < 0 || now.low != then.low || now.high != then.high)
+            return false;
+    }
+    return r >= 0;
+}
+
 int asym_speeds_foresee(const struct asym_run *run, const struct asym_mask *slow, struct asym_caps *ret_caps)
 {
     const struct asym_cap_method *method = method_of(run->settings);
@@ -109,6 +126,12 @@ int asym_speeds_put_back(struct asym_run *run, const char *when)
     if (!run->asymmetry)
         return 0;
     asym_asymmetry_undo(run->asymmetry, &report);
+    if (report.offline > 0)
+        asym_log_say(
+            &run->log, LOG_WARNING,
+            "%s: %zu frequency domains are offline, and are given back their speed when they are not: by asymd "
+            "while it runs, by its next start, or by asymd --restore",
+            when, report.offline);
     if (report.restored + report.foreign + report.failed > 0)
         asym_log_say(&run->log, report.failed ? LOG_ERR : LOG_INFO,
                      "%s: restored the speed of %zu frequency domains; %zu belong to somebody else now, %zu failed%s%s",

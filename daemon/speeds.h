@@ -17,6 +17,9 @@ int asym_speeds_open(struct asym_run *run, struct asym_error *err);
  */
 int asym_speeds_hold(struct asym_run *run, struct asym_error *err);
 
+/** Are those CPUs held to the configured speed now, by this asymd or another? */
+bool asym_speeds_are_in_force(const struct asym_run *run, const struct asym_mask *slow);
+
 /** The shares of their speed that the slow CPUs would get. 0; -errno: no method is configured, or it does not work here. */
 int asym_speeds_foresee(const struct asym_run *run, const struct asym_mask *slow, struct asym_caps *ret_caps);
 

@@ -7,19 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
 
-const struct asym_cap_method *asym_cap_method_find(const char *name)
-{
-    static const struct asym_cap_method *const all[] = {&asym_cap_cpufreq, &asym_cap_clockmod};
-    for (size_t i = 0; i < ASYM_LENGTH(all); i++)
-        if (strcmp(all[i]->name, name) == 0)
-            return all[i];
-    return NULL;
-}
+/* A worker needs microseconds, on a machine that is starved of time some tenths of a second: 1 s in all. */
+#define SETTLE_STEP  2000000 /* ns */
+#define SETTLE_STEPS 500
 
 int asym_asymmetry_open(const char *dir, const struct asym_cap_method *const *methods,
                         struct asym_asymmetry **ret_asymmetry, struct asym_error *err)
@@ -85,19 +81,61 @@ static void note_share(struct asym_asymmetry *a, const struct asym_held *h, cons
     }
 }
 
-/* What somebody else has set meanwhile stays, field by field; what was being set when asymd was killed may be anything. */
+static int write_state(struct asym_held *h, const struct asym_cap_state *from, const struct asym_cap_state *to)
+{
+    h->from = *from;
+    h->to = *to;
+    h->error = h->method->write(h->method->ctx, h->cpu, from, to);
+    h->settling = h->error >= 0;
+    return h->error;
+}
+
+static bool has_arrived(const struct asym_held *h, const struct asym_cap_state *now)
+{
+    return (h->to.low == h->from.low || now->low != h->from.low) &&
+           (h->to.high == h->from.high || now->high != h->from.high);
+}
+
+/*
+ * Since Linux 5.3 a limit that is written becomes the policy's by a worker: read at once, the file may still show what was
+ * there before. Taken at its word, it would look like a driver that ignores the limit, or be noted as the original when
+ * CPUs are held again. All domains settle together; those of a driver that does ignore it take all the time.
+ */
+static void settle(struct asym_asymmetry *a)
+{
+    const struct timespec pause = {.tv_nsec = SETTLE_STEP};
+    bool waiting = true;
+    for (unsigned step = 0; waiting && step < SETTLE_STEPS; step++) {
+        waiting = false;
+        for (size_t i = 0; i < a->n; i++) {
+            struct asym_cap_state now;
+            struct asym_held *h = &a->held[i];
+            h->settling = h->settling && read_state(h, &now) >= 0 && !has_arrived(h, &now);
+            waiting = waiting || h->settling;
+        }
+        if (waiting)
+            nanosleep(&pause, NULL);
+    }
+}
+
+/*
+ * What somebody else has set meanwhile stays, field by field; what was being set when asymd was killed may be anything, and
+ * may be on its way still: there the original is written whatever is read.
+ */
 static int put_back(struct asym_held *h, bool *ret_foreign)
 {
     struct asym_cap_state now, to = h->original;
     int r = read_state(h, &now);
     if (r < 0)
         return r;
-    if (!h->pending) {
-        to.low = now.low == h->set.low ? h->original.low : now.low;
-        to.high = now.high == h->set.high ? h->original.high : now.high;
+    if (h->pending) {
+        r = write_state(h, &h->set, &to);
+        return r < 0 && h->refused && same(&now, &to) ? 0 : r; /* as it did when it was to be held */
     }
+    to.low = now.low == h->set.low ? h->original.low : now.low;
+    to.high = now.high == h->set.high ? h->original.high : now.high;
     *ret_foreign = !same(&to, &h->original);
-    return same(&now, &to) ? 0 : h->method->write(h->method->ctx, h->cpu, &now, &to);
+    return same(&now, &to) ? 0 : write_state(h, &now, &to);
 }
 
 void asym_asymmetry_undo(struct asym_asymmetry *a, struct asym_undo_report *ret_report)
@@ -107,15 +145,18 @@ void asym_asymmetry_undo(struct asym_asymmetry *a, struct asym_undo_report *ret_
     for (size_t i = 0; i < a->n; i++) {
         struct asym_held *h = &a->held[i];
         bool foreign = h->loose;
-        int r = h->loose ? 0 : put_back(h, &foreign);
-        report.restored += r >= 0 && !foreign;
-        report.foreign += r >= 0 && foreign;
-        if (r >= 0)
-            continue;
-        report.failed++;
-        report.error = report.error ? report.error : r;
-        a->held[left++] = *h;
+        h->error = h->loose ? 0 : put_back(h, &foreign);
+        report.restored += h->error >= 0 && !foreign;
+        report.foreign += h->error >= 0 && foreign;
+        h->missing = h->leaving = h->error == -ENODEV;
+        report.offline += h->missing;
+        report.failed += h->error < 0 && !h->missing;
+        report.error = report.error || h->missing ? report.error : ASYM_MIN(h->error, 0);
     }
+    settle(a);
+    for (size_t i = 0; i < a->n; i++)
+        if (a->held[i].error < 0)
+            a->held[left++] = a->held[i];
     a->n = left;
     a->caps.cpus = (struct asym_mask){0};
     asym_asymmetry_save(a);
@@ -139,15 +180,19 @@ struct plan {
     const struct asym_machine *machine;
     const struct asym_slow_speed *speed;
     struct asym_held *held;
-    size_t n;
+    size_t n, n_waiting;
 };
 
+/* Where the method works on whole cores each of its CPUs has a register of its own, and the fastest decides. */
 static int plan_unit(struct plan *p, const struct asym_mask *slow, int cpu, struct asym_error *err)
 {
     char why[160], outside[128];
-    struct asym_held h = {
-        .method = p->method, .cpu = cpu, .cpus = unit_of(p->machine, p->method, cpu), .pending = true};
-    const struct asym_mask rest = asym_mask_minus(&h.cpus, slow);
+    const struct asym_mask unit = unit_of(p->machine, p->method, cpu), rest = asym_mask_minus(&unit, slow);
+    struct asym_held h = {.method = p->method, .cpu = cpu, .cpus = unit, .pending = true};
+    if (p->method->whole_core) {
+        h.cpus = (struct asym_mask){0};
+        asym_mask_set(&h.cpus, (unsigned)cpu);
+    }
     if (!asym_mask_empty(&rest))
         return asym_fail(err, -EINVAL, "asymmetry.slow: CPU %d shares its %s with CPUs %s: all of them, or none", cpu,
                          p->method->whole_core ? "core" : "frequency",
@@ -166,8 +211,9 @@ static int plan_unit(struct plan *p, const struct asym_mask *slow, int cpu, stru
 
 static int make_plan(struct plan *p, const struct asym_mask *slow, struct asym_error *err)
 {
-    struct asym_mask left = *slow;
-    p->held = calloc(asym_mask_count(slow) + 1, sizeof *p->held);
+    struct asym_mask left = asym_mask_and(slow, &p->machine->usable);
+    /* Room for those that wait to be put back, too. */
+    p->held = calloc(asym_mask_count(&left) + p->n_waiting + 1, sizeof *p->held);
     if (!p->held)
         return asym_fail(err, -ENOMEM, "no memory for frequency caps");
     while (!asym_mask_empty(&left)) {
@@ -181,29 +227,37 @@ static int make_plan(struct plan *p, const struct asym_mask *slow, struct asym_e
     return 0;
 }
 
-/* Is what is held just what is planned, as it was set before? */
-static bool is_held(const struct asym_asymmetry *a, const struct plan *p)
+static bool is_held_so(const struct asym_held *h, const struct asym_held *wanted)
 {
-    if (a->n != p->n)
-        return false;
-    for (size_t i = 0; i < p->n; i++) {
-        const struct asym_held *h = &a->held[i], *wanted = &p->held[i];
-        if (h->method != wanted->method || h->loose || h->missing || !asym_mask_equal(&h->cpus, &wanted->cpus) ||
-            !same(&h->set, &wanted->set) || !same(&wanted->original, &h->set))
-            return false;
-    }
-    return true;
+    return h->method == wanted->method && !h->loose && !h->missing && asym_mask_equal(&h->cpus, &wanted->cpus) &&
+           same(&h->set, &wanted->set) && same(&wanted->original, &h->set);
 }
 
-/* Set it, and see what has come of it. */
-static int hold(struct asym_asymmetry *a, struct asym_held *h, struct asym_error *err)
+/* Is what is held just what is planned, as it was set before? Those that are offline are no matter. */
+static bool is_held(const struct asym_asymmetry *a, const struct plan *p)
+{
+    size_t n = 0, matched = 0;
+    for (size_t i = 0; i < a->n; i++) {
+        n += !a->held[i].missing;
+        for (size_t k = 0; k < p->n; k++)
+            matched += is_held_so(&a->held[i], &p->held[k]);
+    }
+    return n == p->n && matched == n;
+}
+
+static int cannot_hold(const struct asym_held *h, int error, struct asym_error *err)
+{
+    return asym_fail(err, error, "asymmetry: CPU %d cannot be held by %s: %s", h->cpu, h->method->name,
+                     strerror(-error));
+}
+
+/* What has come of it. */
+static int confirm(struct asym_asymmetry *a, struct asym_held *h, struct asym_error *err)
 {
     struct asym_cap_state now;
-    int r = h->method->write(h->method->ctx, h->cpu, &h->original, &h->set);
-    if (r >= 0)
-        r = read_state(h, &now);
+    int r = read_state(h, &now);
     if (r < 0)
-        return asym_fail(err, r, "asymmetry: CPU %d cannot be held by %s: %s", h->cpu, h->method->name, strerror(-r));
+        return cannot_hold(h, r, err);
     if (same(&now, &h->original) && !same(&h->set, &h->original))
         return asym_fail(err, -ENOTSUP, "asymmetry: the driver of CPU %d accepts a cap and ignores it", h->cpu);
     h->set = now;
@@ -216,16 +270,27 @@ static int hold(struct asym_asymmetry *a, struct asym_held *h, struct asym_error
 static int carry_out(struct asym_asymmetry *a, const struct plan *p, struct asym_error *err)
 {
     struct asym_undo_report report;
+    for (size_t i = 0; i < p->n_waiting; i++)
+        p->held[p->n + i] = a->held[i];
     free(a->held);
     a->held = p->held;
-    a->n = p->n;
+    a->n = p->n + p->n_waiting;
     int r = asym_asymmetry_save(a);
     if (r < 0) {
-        a->n = 0;
+        /* Only what waits is still on record. */
+        memmove(a->held, a->held + p->n, p->n_waiting * sizeof *a->held);
+        a->n = p->n_waiting;
         return asym_fail(err, r, "cannot write down what is to be put back: %s", strerror(-r));
     }
-    for (size_t i = 0; r >= 0 && i < a->n; i++)
-        r = hold(a, &a->held[i], err);
+    for (size_t i = 0; r >= 0 && i < p->n; i++)
+        if (write_state(&a->held[i], &a->held[i].original, &a->held[i].set) < 0) {
+            a->held[i].refused = true;
+            r = cannot_hold(&a->held[i], a->held[i].error, err);
+        }
+    if (r >= 0)
+        settle(a);
+    for (size_t i = 0; r >= 0 && i < p->n; i++)
+        r = confirm(a, &a->held[i], err);
     if (r >= 0)
         r = asym_asymmetry_save(a);
     if (r < 0)
@@ -250,28 +315,47 @@ int asym_asymmetry_set(struct asym_asymmetry *a, const struct asym_cap_method *m
         return asym_fail(err, report.error, "what CPUs were held to before cannot be put back: %s",
                          strerror(-report.error));
     p.n = 0;
+    p.n_waiting = a->n;
     r = make_plan(&p, slow, err); /* anew: what there was before is what there is now */
     return r < 0 ? r : carry_out(a, &p, err);
 }
 
+/* A domain whose CPUs were offline may have forgotten its limits. */
+static void welcome_back(struct asym_held *h)
+{
+    struct asym_cap_state now;
+    bool foreign;
+    const bool was_missing = h->missing;
+    h->error = 0;
+    h->missing = read_state(h, &now) < 0;
+    if (h->missing || h->loose)
+        return;
+    if (h->leaving)
+        h->error = put_back(h, &foreign);
+    else if (was_missing && same(&now, &h->original))
+        write_state(h, &now, &h->set);
+}
+
+/* What somebody else has changed is theirs; the other limit is still asymd's, and goes back. */
+static void let_go(struct asym_held *h, struct asym_mask *ret_cpus)
+{
+    bool foreign;
+    put_back(h, &foreign);
+    h->loose = true;
+    *ret_cpus = asym_mask_or(ret_cpus, &h->cpus);
+}
+
 /* Returns whether the speed has changed. */
-static bool look_after(struct asym_asymmetry *a, struct asym_held *h, struct asym_mask *let_go)
+static bool look_after(struct asym_asymmetry *a, struct asym_held *h, struct asym_mask *ret_let_go)
 {
     struct asym_cap_state now;
     const double before = a->caps.share[h->cpu];
-    const bool was_missing = h->missing;
-    if (read_state(h, &now) < 0) {
+    if (h->missing || read_state(h, &now) < 0) {
         h->missing = true;
         return false;
     }
-    h->missing = false;
-    if (was_missing && !h->loose && same(&now, &h->original) &&
-        h->method->write(h->method->ctx, h->cpu, &now, &h->set) >= 0 && read_state(h, &now) < 0)
-        return false;
-    if (!h->loose && !same(&now, &h->set)) {
-        h->loose = true;
-        *let_go = asym_mask_or(let_go, &h->cpus);
-    }
+    if (!h->loose && !same(&now, &h->set))
+        let_go(h, ret_let_go);
     note_share(a, h, &now);
     return a->caps.share[h->cpu] < before || a->caps.share[h->cpu] > before;
 }
@@ -280,10 +364,21 @@ int asym_asymmetry_check(struct asym_asymmetry *a, struct asym_mask *ret_let_go)
 {
     bool changed = false;
     struct asym_mask let_go = {0};
+    size_t left = 0;
     for (size_t i = 0; i < a->n; i++)
-        changed = look_after(a, &a->held[i], &let_go) || changed;
-    if (!asym_mask_empty(&let_go))
+        welcome_back(&a->held[i]);
+    settle(a);
+    for (size_t i = 0; i < a->n; i++) {
+        struct asym_held *h = &a->held[i];
+        if (h->leaving && !h->missing && h->error >= 0)
+            continue; /* it has been put back */
+        changed = (!h->leaving && look_after(a, h, &let_go)) || changed;
+        a->held[left++] = *h;
+    }
+    if (left != a->n || !asym_mask_empty(&let_go)) {
+        a->n = left;
         asym_asymmetry_save(a);
+    }
     *ret_let_go = let_go;
     return changed;
 }

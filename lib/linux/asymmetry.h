@@ -27,7 +27,7 @@ int asym_asymmetry_open(const char *dir, const struct asym_cap_method *const *me
 void asym_asymmetry_close(struct asym_asymmetry *a);
 
 /**
- * Hold the slow CPUs of the machine to speed, as near as the method comes. What is held already is let be where it is
+ * Hold the slow CPUs of the machine that are usable to speed, as near as the method comes. What is held already is let be where it is
  * what is asked for, and put back first where it is not. On failure everything is put back.
  * 0; -EINVAL: the CPUs are part of a frequency domain or core only, or the speed is nothing the method knows;
  * -EOPNOTSUPP, -ENODEV: not to be had here; -EACCES, -EPERM; -ENOTSUP: the driver accepts and ignores; -errno: err says
@@ -37,8 +37,9 @@ int asym_asymmetry_set(struct asym_asymmetry *a, const struct asym_cap_method *m
                        const struct asym_mask *slow, const struct asym_slow_speed *speed, struct asym_error *err);
 
 /**
- * Look after what was set. Whatever somebody else has changed is theirs from now on: ret_let_go has those CPUs. A CPU
- * that was offline and has come back as it was before asymd is held again. Returns 1 when the speeds have changed
+ * Look after what was set. What somebody else has changed is theirs from now on, and what they have not is given back:
+ * ret_let_go has those CPUs. A CPU that was offline and has come back as it was before asymd is held again, one that was to
+ * be put back meanwhile is. Returns 1 when the speeds have changed
  * (asym_asymmetry_caps), 0 when not.
  */
 int asym_asymmetry_check(struct asym_asymmetry *a, struct asym_mask *ret_let_go);
@@ -48,9 +49,10 @@ const struct asym_caps *asym_asymmetry_caps(const struct asym_asymmetry *a);
 
 struct asym_undo_report {
     size_t restored,
-        foreign;   /**< frequency domains (cores): put back; changed by somebody else meanwhile, left alone */
-    size_t failed; /**< refused, or offline: they stay in the file */
-    int error;     /**< of the first that failed, -errno */
+        foreign;    /**< frequency domains (cores): put back; changed by somebody else meanwhile, left alone */
+    size_t offline; /**< cannot be reached now; they stay in the file, and are put back when they can */
+    size_t failed;  /**< refused: they stay in the file */
+    int error;      /**< of the first that failed, -errno */
 };
 
 /** Put everything back. Compares before it writes. */

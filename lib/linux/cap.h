@@ -39,7 +39,4 @@ extern const struct asym_cap_method asym_cap_cpufreq;
 /** Duty cycle by IA32_CLOCK_MODULATION (MSR 0x19A) in /dev/cpu/N/msr: steps of 1/8. */
 extern const struct asym_cap_method asym_cap_clockmod;
 
-/** The method of that name, NULL where there is none. */
-const struct asym_cap_method *asym_cap_method_find(const char *name);
-
 #endif

@@ -179,7 +179,8 @@ static void let_go(struct asym_monitor *m)
     m->n = kept;
 }
 
-void asym_monitor_follow(struct asym_source *monitor, const struct asym_snapshot *snapshot, const struct asym_plan *plan)
+void asym_monitor_follow(struct asym_source *monitor, const struct asym_snapshot *snapshot,
+                         const struct asym_plan *plan)
 {
     struct asym_monitor *m = of(monitor);
     bool full = false;
@@ -203,9 +204,15 @@ void asym_monitor_follow(struct asym_source *monitor, const struct asym_snapshot
     }
 }
 
-void asym_monitor_set_missing(struct asym_source *monitor, const char *const missing[ASYM_N_SIGNALS])
+void asym_monitor_set(struct asym_source *monitor, struct asym_counters *counters,
+                      const char *const missing[ASYM_N_SIGNALS])
 {
-    memcpy(of(monitor)->config.missing, missing, sizeof of(monitor)->config.missing);
+    struct asym_monitor *m = of(monitor);
+    if (m->config.counters)
+        m->config.counters->close(m->config.counters);
+    m->config.counters = counters;
+    m->n = m->n_refused = 0;
+    memcpy(m->config.missing, missing, sizeof m->config.missing);
 }
 
 static void monitor_close(struct asym_source *source)

@@ -12,8 +12,8 @@
 #include "linux/counters.h"
 
 struct asym_monitor_config {
-    struct asym_source *source;           /* borrowed */
-    struct asym_counters *counters;       /* owned; NULL: there are none */
+    struct asym_source *source;          /* borrowed */
+    struct asym_counters *counters;      /* owned; NULL: there are none */
     const char *missing[ASYM_N_SIGNALS]; /* why there is none of IPC, STALL, PROFILE; static; NULL: there is */
 };
 
@@ -24,9 +24,11 @@ int asym_monitor_new(const struct asym_monitor_config *config, struct asym_sourc
  * Count from now on the threads that the plan of this snapshot asks for, and no others. Of those that cannot be counted
  * the next snapshot's sight has the number and the reason.
  */
-void asym_monitor_follow(struct asym_source *monitor, const struct asym_snapshot *snapshot, const struct asym_plan *plan);
+void asym_monitor_follow(struct asym_source *monitor, const struct asym_snapshot *snapshot,
+                         const struct asym_plan *plan);
 
-/** Other reasons, when profiles were read again. */
-void asym_monitor_set_missing(struct asym_source *monitor, const char *const missing[ASYM_N_SIGNALS]);
+/** Other counters (owned; NULL: none) and other reasons, when the configuration was read again. Counting begins anew. */
+void asym_monitor_set(struct asym_source *monitor, struct asym_counters *counters,
+                      const char *const missing[ASYM_N_SIGNALS]);
 
 #endif

@@ -192,7 +192,7 @@ static int procfs_next(struct asym_source *source, struct asym_snapshot *ret)
     p->sight.n_denied = denied;
     asym_procfs_missing(p->config.machine, ret->missing);
     if (p->no_schedstat)
-        ret->missing[ASYM_SIGNAL_RUNNABLE] = "this kernel has no /proc/PID/schedstat (CONFIG_SCHED_INFO)";
+        ret->missing[ASYM_SIGNAL_RUNNABLE] = ASYM_PROCFS_NO_SCHEDSTAT;
     return 1;
 }
 
@@ -232,7 +232,7 @@ static bool has_hidepid(struct asym_procfs *p)
     return false;
 }
 
-static bool lacks_schedstat(const struct asym_root *root)
+bool asym_procfs_lacks_schedstat(const struct asym_root *root)
 {
     struct stat st;
     return root->live && fstatat(root->fd, "proc/self/schedstat", &st, 0) < 0 && errno == ENOENT;
@@ -279,7 +279,7 @@ static int set_up(struct asym_procfs *p, struct asym_error *err)
     p->ticks = ticks > 0 ? (uint64_t)ticks : 100;
     p->kept_max = p->kept_limit = config->root->live ? asym_procfs_keepable() : 0;
     p->foreign = is_foreign(p);
-    p->no_schedstat = lacks_schedstat(config->root);
+    p->no_schedstat = asym_procfs_lacks_schedstat(config->root);
     p->uptime = config->root->live ? 0 : read_uptime(p);
     asym_cgroups_init(&p->cgroups, config->root, &config->machine->online);
     p->sight = (struct asym_sight){

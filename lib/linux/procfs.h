@@ -10,6 +10,7 @@
 #ifndef ASYM_LINUX_PROCFS_H
 #define ASYM_LINUX_PROCFS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <asym/error.h>
@@ -42,6 +43,10 @@ int asym_procfs_new(const struct asym_procfs_config *config, struct asym_source 
 
 /** For each signal why /proc alone cannot give it on that machine, NULL where it can: what its snapshots say. Static. */
 void asym_procfs_missing(const struct asym_machine *m, const char *ret_missing[ASYM_N_SIGNALS]);
+
+/** Has the kernel no times of threads on and waiting for a CPU? */
+bool asym_procfs_lacks_schedstat(const struct asym_root *root);
+#define ASYM_PROCFS_NO_SCHEDSTAT "this kernel has no /proc/PID/schedstat (CONFIG_SCHED_INFO)"
 
 /** Other rules, and perhaps other profiles, from the next snapshot on; every process is matched anew. Same lifetime as in the configuration. */
 void asym_procfs_set_rules(struct asym_source *source, const struct asym_rules *rules);

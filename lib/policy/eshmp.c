@@ -38,7 +38,7 @@ struct params {
 };
 
 struct state {
-    asym_usec since; /* this period began */
+    asym_usec since; /* its monitoring began, or its execution */
     uint64_t period; /* its number; 0: none yet */
     bool executing;
 };
@@ -152,8 +152,10 @@ static void advance(struct queue *q)
             if (is_chosen(q, t))
                 end_monitoring(state_of(q->in, t));
         state->executing = true;
+        state->since = q->in->now; /* however long the monitoring took */
+        return;
     }
-    if (state->period == 0 || age >= monitoring(q) + execution(q))
+    if (state->period == 0 || age >= execution(q))
         begin_period(q);
 }
 

@@ -27,7 +27,8 @@ struct params {
 };
 
 struct thread_state {
-    uint8_t type; /* assigned to core type type - 1; 0: it is new */
+    uint8_t type;        /* assigned to core type type - 1; 0: it is new */
+    uint64_t generation; /* of the machine that the core types are of */
 };
 
 /* Seconds per instruction of a program without a profile, on the slowest core: only ratios count. */
@@ -107,7 +108,10 @@ static void take_stock(struct queue *q)
     for (unsigned type = 0; type < m->n_types; type++)
         q->n_cpus[type] = ASYM_MAX(asym_mask_count(&m->types[type].cpus), 1u);
     for (size_t t = 0; t < q->in->n_threads; t++) {
-        const unsigned type = state_of(q->in, t)->type;
+        struct thread_state *s = state_of(q->in, t);
+        if (s->generation != m->generation)
+            *s = (struct thread_state){.generation = m->generation};
+        const unsigned type = s->type;
         q->estimates[t] = estimate_of(m, q->in->threads[t].profile, miss_seconds);
         if (type > 0 && type <= m->n_types && may_be_on(q, t, type - 1)) {
             q->n_on[type - 1]++;

@@ -40,8 +40,10 @@ struct thread_state {
     double seconds, instructions, cycles;
     asym_usec since; /* its turn began, or it began to wait for one */
     float gain;
-    uint8_t turn; /* on core type turn - 1; 0: none */
-    bool waits;   /* for its first turn of a new phase */
+    uint8_t turn;        /* on core type turn - 1; 0: none */
+    bool waits;          /* for its first turn of a new phase */
+    bool placed;         /* where its turn is, since then */
+    uint64_t generation; /* of the machine that the core types are of */
     bool held;
 };
 
@@ -84,7 +86,7 @@ static void begin_turn(struct thread_state *s, int type, asym_usec now)
     s->turn = (uint8_t)(type + 1);
     s->since = now;
     s->seconds = s->instructions = s->cycles = 0;
-    s->waits = false;
+    s->waits = s->placed = false;
 }
 
 static void end_turn(const struct asym_policy_input *in, size_t t, struct thread_state *s)
@@ -123,7 +125,7 @@ static void take_sample(const struct turns *q, size_t t)
         s->instructions += sample->instructions;
         s->cycles += ASYM_MAX(sample->cycles, 0);
     }
-    if (s->turn > 0 && q->in->now - s->since >= q->params->monitor_ticks * q->params->tick)
+    if (s->turn > 0 && s->placed && q->in->now - s->since >= q->params->monitor_ticks * q->params->tick)
         end_turn(q->in, t, s);
     if (!counted || s->turn > 0 || s->waits || q->in->machine->n_types < 2)
         return;
@@ -163,10 +165,12 @@ static void give_type(struct turns *q, uint32_t *list, size_t n, unsigned type)
     asym_spread_give(sp, list, asym_spread_able(sp, list, n, &avail), &avail);
     for (size_t i = 0; i < n; i++) {
         struct thread_state *s = state_of(q->in, list[i]);
-        if (sp->ret[list[i]].cpu >= 0 && s->turn == 0)
+        const bool placed = sp->ret[list[i]].cpu >= 0;
+        if (placed && s->turn == 0)
             begin_turn(s, (int)type, q->in->now);
-        else if (sp->ret[list[i]].cpu < 0 && s->turn > 0)
+        if (placed && !s->placed)
             s->since = q->in->now;
+        s->placed = placed;
     }
 }
 
@@ -219,6 +223,8 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     }
     for (size_t t = 0; t < in->n_threads; t++) {
         struct thread_state *s = state_of(in, t);
+        if (s->generation != in->machine->generation)
+            *s = (struct thread_state){.generation = in->machine->generation};
         take_sample(&q, t);
         want_turn(&q, t);
         q.ranked.gain[t] = s->gain;

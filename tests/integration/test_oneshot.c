@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -172,48 +173,73 @@ static int first_cpu(pid_t pid)
     return asym_mask_next(&found, 0);
 }
 
+/* The one computes, the other waits for memory. */
+static void write_profiles(const char *file, const char *computes, const char *waits)
+{
+    FILE *f = fopen(file, "w");
+    assert_non_null(f);
+    fprintf(f, "[%s]\nips.fast = 2000000000\nmpki.fast = 0\nips.slow = 1000000000\n", computes);
+    fprintf(f, "[%s]\nips.fast = 220000000\nmpki.fast = 50\nips.slow = 200000000\n", waits);
+    assert_int_equal(fclose(f), 0);
+}
+
 /* Two copies of one program, told apart by their paths: which of them gets the fast CPU is what the file says. */
 static void a_profile_decides_who_has_the_fast_cpu(void **state)
 {
     (void)state;
-    char one[128], other[128], file[128], option[160], dir[128], pids[2][32];
-    const char *const argv[] = {ASYM_SERVICE,
-                                "--once",
-                                dir,
-                                "--slow=1-1",
-                                "--policy=static-ipc",
-                                "--pid",
-                                pids[0],
-                                "--pid",
-                                pids[1],
-                                "--set=enforce.pin=cpu",
-                                "--duration=300ms",
-                                option,
-                                NULL};
-    snprintf(one, sizeof one, "%s/one", asym_service_dir());
-    snprintf(other, sizeof other, "%s/other", asym_service_dir());
+    static const char *const policies[] = {"--policy=static-ipc", "--policy=hass"};
+    char path[2][128], file[128], option[160], dir[128], number[2][32];
+    const char *argv[] = {
+        ASYM_SERVICE, "--once",  dir,  "--slow=1-1", "--set=enforce.pin=cpu", "--duration=300ms", option,
+        number[0],    number[1], NULL, NULL};
+    pid_t pids[2];
     snprintf(file, sizeof file, "%s/profiles", asym_service_dir());
     snprintf(option, sizeof option, "--set=counters.profiles=%s", file);
     snprintf(dir, sizeof dir, "--set=asymd.state_dir=%s", asym_service_dir());
-    pid_t a = spin_as(one), b = spin_as(other);
-    snprintf(pids[0], sizeof pids[0], "%d", (int)a);
-    snprintf(pids[1], sizeof pids[1], "%d", (int)b);
+    for (int k = 0; k < 2; k++) {
+        snprintf(path[k], sizeof path[k], "%s/load-%d", asym_service_dir(), k);
+        pids[k] = spin_as(path[k]);
+        snprintf(number[k], sizeof number[k], "--pid=%d", (int)pids[k]);
+    }
     asym_live_sleep(1.0);
-    for (int favoured = 0; favoured < 2; favoured++) {
-        FILE *f = fopen(file, "w");
-        assert_non_null(f);
-        fprintf(f, "[%s]\nips.fast = %d\nips.slow = 1000\n[%s]\nips.fast = %d\nips.slow = 1000\n", one,
-                favoured == 0 ? 2000 : 1100, other, favoured == 1 ? 2000 : 1100);
-        assert_int_equal(fclose(f), 0);
+    for (int i = 0; i < 4; i++) {
+        const int computes = i % 2;
+        argv[9] = policies[i / 2];
+        write_profiles(file, path[computes], path[1 - computes]);
         int r = asym_live_run(argv, said, sizeof said);
         if (r != 0)
             fail_msg("status %d: %s", r, said);
-        assert_int_equal(first_cpu(favoured ? b : a), 0);
-        assert_int_equal(first_cpu(favoured ? a : b), 1);
+        assert_int_equal(first_cpu(pids[computes]), 0);
+        assert_int_equal(first_cpu(pids[1 - computes]), 1);
     }
     assert_int_equal(asym_service_restore(said, sizeof said), 0);
-    asym_live_end(a, SIGKILL);
-    asym_live_end(b, SIGKILL);
+    for (int k = 0; k < 2; k++)
+        asym_live_end(pids[k], SIGKILL);
+}
+
+/* Where there is a PMU they run; elsewhere they are refused, with what is missing and what can be had instead. */
+static void policies_that_count_run_or_say_why_not(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"ipc-driven", "eshmp"};
+    char option[64], dir[128], pid[32];
+    pid_t load = asym_service_spin("2");
+    const char *const argv[] = {ASYM_SERVICE, "--once", dir, "--slow=1", "--duration=300ms", pid, option, NULL};
+    snprintf(pid, sizeof pid, "--pid=%d", (int)load);
+    snprintf(dir, sizeof dir, "--set=asymd.state_dir=%s", asym_service_dir());
+    asym_live_sleep(1.0);
+    const bool has_pmu = access("/sys/bus/event_source/devices/cpu", F_OK) == 0 ||
+                         access("/sys/bus/event_source/devices/cpu_core", F_OK) == 0;
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+        snprintf(option, sizeof option, "--policy=%s", policies[i]);
+        int r = asym_live_run(argv, said, sizeof said);
+        assert_int_equal(r, has_pmu ? 0 : 3);
+        assert_said(has_pmu ? "steered 2 of 2" : "needs the signal ipc, which this machine does not give: ");
+        if (!has_pmu)
+            assert_said("Policies that can run here: none, pa, ");
+    }
+    assert_int_equal(asym_service_restore(said, sizeof said), 0);
+    asym_live_end(load, SIGKILL);
 }
 
 int main(void)
@@ -225,6 +251,7 @@ int main(void)
         ROW(want_of_descriptors_is_said),
         ROW(twenty_thousand_threads_are_all_seen),
         ROW(a_second_once_plans_as_if_there_had_been_no_first),
+        ROW(policies_that_count_run_or_say_why_not),
         ROW(a_profile_decides_who_has_the_fast_cpu),
         ROW(on_one_cpu_it_says_that_all_are_alike),
     };

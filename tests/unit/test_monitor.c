@@ -105,7 +105,7 @@ static void what_cannot_be_measured_is_told_by_it_and_the_rest_by_the_source(voi
     assert_string_equal(seen.missing[ASYM_SIGNAL_PROFILE], "no profiles");
     assert_string_equal(seen.missing[ASYM_SIGNAL_SMT], "no siblings");
     const char *const other[ASYM_N_SIGNALS] = {[ASYM_SIGNAL_IPC] = "none"};
-    asym_monitor_set_missing(monitor, other);
+    asym_monitor_set(monitor, NULL, other);
     look(1);
     assert_string_equal(seen.missing[ASYM_SIGNAL_IPC], "none");
     assert_null(seen.missing[ASYM_SIGNAL_PROFILE]);

@@ -333,6 +333,49 @@ static void eshmp_starves_nobody(void **state)
         assert_in_range(chosen[t], 2 * 15, 4 * 15);
 }
 
+/* Looks that are further apart than a turn or a period: both last until the next look, and both take place. */
+static void long_intervals_round_turns_and_periods_up(void **state)
+{
+    (void)state;
+    static const asym_usec intervals[] = {100 * ASYM_MSEC, 250 * ASYM_MSEC, 2 * ASYM_SEC};
+    static const double speeds[] = {1, 2, 2, 2, 2};
+    for (size_t k = 0; k < ASYM_LENGTH(intervals); k++) {
+        unsigned executing = 0;
+        begin("eshmp", speeds, 5);
+        asked_enter(&w, 5);
+        for (unsigned t = 0; t < 5; t++)
+            programs[t] = (struct program){.ips = {1e9 * (t + 1), 1e9 * (t + 1)}, .ipc = 0.5 * (t + 1)};
+        for (int i = 0; i < 20; i++) {
+            run(intervals[k]);
+            executing += w.threads[0].answer.reason == ASYM_WHY_STALLS;
+        }
+        assert_true(executing >= 5);
+        assert_true(!is_fast(0) && is_fast(4));
+
+        begin("ipc-driven", speeds, 5);
+        asked_enter(&w, 8);
+        for (unsigned t = 0; t < 8; t++)
+            programs[t] = (struct program){.ips = {1e9 + 1e8 * t, 1e9}, .ipc = 1};
+        for (int i = 0; i < 60; i++)
+            run(intervals[k]);
+        assert_int_equal(monitored(), 0);
+        for (unsigned t = 0; t < 8; t++)
+            assert_int_equal((int)(w.threads[t].answer.figure[0] * 100 + 0.5), 100 + 10 * (int)t);
+    }
+}
+
+/* Core types by other numbers: what was measured on them says nothing any more. */
+static void another_machine_is_measured_anew(void **state)
+{
+    (void)state;
+    begin("ipc-driven", two_types, 4);
+    asked_enter(&w, 1);
+    programs[0] = (struct program){.ips = {2e9, 1e9}, .ipc = 2};
+    assert_int_equal(looks_in_turns(), 10);
+    w.machine.generation++;
+    assert_int_equal(looks_in_turns(), 10);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -351,6 +394,8 @@ int main(void)
         T(eshmp_gives_the_fast_cpus_to_those_that_stall_least),
         T(eshmp_monitors_for_five_ticks_and_executes_for_ten),
         T(eshmp_starves_nobody),
+        T(long_intervals_round_turns_and_periods_up),
+        T(another_machine_is_measured_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,8 +12,22 @@ SLOW = (1400, 1050, 700)
 MACHINES = {
     "flat": (FAST,) * 8,
     "big-little": (SLOW,) * 4 + (FAST,) * 4,
+    # The machine of Roehrich 2007, Table 5.2, and that of Morad 2008, Figures 6 and 7: cores without siblings.
+    "eight-speeds": tuple((275 * (cpu + 1), 200) for cpu in range(8)),
+    "eight-equal": ((2200, 1100),) * 8,
 }
+# Made by setup.sh only when they are asked for.
+OF_PAPERS = ("eight-speeds", "eight-equal")
 CPUS = 8
+
+
+def smp(name):
+    return f"{CPUS},sockets=2,cores=4,threads=1" if name in OF_PAPERS else f"{CPUS},sockets=2,cores=2,threads=2"
+
+
+def top_mhz(name):
+    """What eight CPUs of this many MHz would be: the host's cores are theirs together."""
+    return 2800 if name not in OF_PAPERS else sum(max(states) for states in MACHINES[name]) / CPUS
 # One 8-bit port serves all CPUs: what a CPU writes to change its speed says which one and to what.
 PORT = 0xA80
 

@@ -86,7 +86,7 @@ initramfs() {
 
 acpi() {
     local machine
-    for machine in flat big-little; do
+    for machine in flat big-little eight-speeds eight-equal; do
         "$here/machines.py" "$machine" >"$work/$machine.asl"
         iasl -p "$cache/$machine" "$work/$machine.asl"
     done
@@ -139,7 +139,8 @@ step kernel kernel <<<"linux-image-amd64"
 step initramfs initramfs < <(cat "$cache/done.kernel" "$here/guest/init" - <<<"$modules")
 step acpi acpi <"$here/machines.py"
 step rootfs rootfs < <(cat "$cache/done.initramfs" "$here"/guest/*)
-for machine in flat big-little; do
+# Arguments: machines beside these two.
+for machine in flat big-little "$@"; do
     step "snapshot-$machine" "$here/vm.py" --machine "$machine" --save-snapshot \
         < <("$here/vm.py" --machine "$machine" --snapshot-key)
 done

@@ -7,13 +7,13 @@ import time
 
 import machines
 
-# At 20 ms a CPU of 700 MHz still has quotas above the smallest one that the kernel takes.
+# At 20 ms a CPU of a quarter of the mean speed still has quotas above the smallest one that the kernel takes; slower ones
+# get longer periods.
 PERIOD_US, MIN_QUOTA_US = 20000, 1000
 # Cores of the host that eight CPUs of 2800 MHz use together: somewhat below the two that a small host has.
 HOST_CORES = 1.7
-TOP_MHZ = 2800
 # On a busy host the guest counts for this many running programs.
-HOST_TASKS = 2
+HOST_TASKS = int(os.environ.get("ASYM_VM_TASKS", "2"))
 PREFIX = "asymd-vm"
 
 
@@ -52,7 +52,9 @@ class Speeds:
     def __init__(self, machine):
         if os.geteuid() != 0:
             raise VmError("limiting the CPUs of the guest takes root")
-        self.tables = machines.MACHINES[machine]
+        self.tables, self.top_mhz = machines.MACHINES[machine], machines.top_mhz(machine)
+        slowest = min(max(states) for states in self.tables) / self.top_mhz
+        self.period_us = PERIOD_US if slowest >= 0.25 else 2 * PERIOD_US
         # What the governor "performance" starts with.
         self.states = [0] * machines.CPUS
         self.limited = False
@@ -96,15 +98,15 @@ class Speeds:
 
     def apply(self, cpu):
         """The quota is the speed; the weight keeps speeds in proportion where a busy host cannot give every quota."""
-        part = self.tables[cpu][self.states[cpu]] / TOP_MHZ if self.limited else 1
-        quota = max(MIN_QUOTA_US, round(PERIOD_US * HOST_CORES / machines.CPUS * part)) if self.limited else None
+        part = self.tables[cpu][self.states[cpu]] / self.top_mhz if self.limited else 1
+        quota = max(MIN_QUOTA_US, round(self.period_us * HOST_CORES / machines.CPUS * part)) if self.limited else None
         path = self.directories[cpu]
         if self.version == 1:
-            (path / "cpu.cfs_period_us").write_text(str(PERIOD_US))
+            (path / "cpu.cfs_period_us").write_text(str(self.period_us))
             (path / "cpu.cfs_quota_us").write_text(str(quota or -1))
             (path / "cpu.shares").write_text(str(round(1024 * part)))
         else:
-            (path / "cpu.max").write_text(f"{quota or 'max'} {PERIOD_US}")
+            (path / "cpu.max").write_text(f"{quota or 'max'} {self.period_us}")
             (path / "cpu.weight").write_text(str(round(100 * part)))
 
     def limit(self, limited):

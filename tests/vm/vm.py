@@ -63,7 +63,7 @@ def machine_args(machine):
     cache, half = cache_dir(), MEMORY_MIB // 2
     return [
         QEMU, "-name", "asymd-vm,debug-threads=on", "-accel", "tcg,thread=multi", "-machine", "q35",
-        "-cpu", "Skylake-Client", "-smp", "8,sockets=2,cores=2,threads=2", "-m", str(MEMORY_MIB),
+        "-cpu", "Skylake-Client", "-smp", machines.smp(machine), "-m", str(MEMORY_MIB),
         "-object", f"memory-backend-ram,id=mem0,size={half}M", "-numa", "node,nodeid=0,cpus=0-3,memdev=mem0",
         "-object", f"memory-backend-ram,id=mem1,size={half}M", "-numa", "node,nodeid=1,cpus=4-7,memdev=mem1",
         "-nodefaults", "-no-reboot", "-display", "none",

@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the papers measured, measured on a stock kernel in the virtual machine: Roehrich 2007, Table 5.2, and Morad 2008,
+Figures 6 and 7. The tables go between their marks in docs/results.md."""
+import argparse
+import datetime
+import importlib
+import pathlib
+import re
+import statistics
+import sys
+import tempfile
+
+import run
+import vm
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "docs" / "results.md"
+COUNTS = (1, 2, 4, 8, 10, 12)
+SPEEDS = range(1, 9)
+# Gain in percent, Roehrich 2007, Table 5.2.
+SOURCE = {
+    "response-time": (52.4, 51.7, 44.7, 45.1, 38.4, 34.6),
+    "throughput": (47.9, 41.2, 32.2, 28.6, 26.4, 21.5),
+    "priority": (39.3, 32.1, 30.4, 27.2, 24.6, 15.6),
+}
+# An emulated CPU needs 15 times as long for a look. Copies are steered from the start: nobody else's programs are here.
+CONFIG = """[asymd]
+policy = {policy}
+interval = 100ms
+cpu_budget = 100
+[enforce]
+settle = 0ms
+fork_holdoff = 0ms"""
+
+
+class Lab:
+    """A machine with asymd in it, booted once."""
+
+    def __init__(self, guest):
+        self.s = run.Scenario(guest)
+        self.s.sh("tar -C / --no-overwrite-dir -xf root.tar && systemctl daemon-reload")
+
+    def policy(self, name):
+        """stock: nobody steers."""
+        if name == "stock":
+            self.s.sh("systemctl stop asymd")
+        else:
+            self.s.start(CONFIG.format(policy=name))
+
+    def timed(self, command):
+        """Run a load while CPUs have their speeds; what it prints."""
+        with self.s.speeds():
+            return self.s.sh(f"nice -n 10 {command}")
+
+
+def figures(text):
+    return {key: float(value) for key, value in re.findall(r"(\w+)=([\d.]+)", text)}
+
+
+def ideal(n):
+    """Each copy where load + its own is least by speed: the formula of Roehrich 2007, 3.1.1, from the start."""
+    load = [0] * len(SPEEDS)
+    for _ in range(n):
+        best = min(range(len(SPEEDS)), key=lambda cpu: ((load[cpu] + 1) / SPEEDS[cpu], -SPEEDS[cpu]))
+        load[best] += 1
+    return ",".join(str(cpu) for cpu in range(len(SPEEDS)) for _ in range(load[cpu]))
+
+
+def calibrate(lab, seconds):
+    """Millions of steps that take the fastest CPU so long."""
+    once = figures(lab.timed("/opt/load-copies 1 200 7"))["total"]
+    return max(10, round(200 * seconds / once))
+
+
+def table_5_2(lab, runs, seconds, counts):
+    """Per mode and count: the runs, each with total and avg."""
+    millions = calibrate(lab, seconds)
+    found = {mode: {n: [] for n in counts} for mode in ("stock", *SOURCE, "pinned")}
+    for n in counts:
+        for _ in range(runs):
+            for mode in found:
+                lab.policy("stock" if mode == "pinned" else mode)
+                cpus = ideal(n) if mode == "pinned" else ""
+                found[mode][n].append(figures(lab.timed(f"/opt/load-copies {n} {millions} {cpus}")))
+        note = ", ".join(f"{mode} {mean(found[mode][n], 'avg'):.2f}" for mode in found)
+        print(f"{n} copies, Avg in s: {note}", flush=True)
+    return found
+
+
+def mean(runs, key):
+    return statistics.mean(each[key] for each in runs)
+
+
+def spread(runs):
+    values = [each["avg"] for each in runs]
+    return max(values) - min(values)
+
+
+def show_5_2(found, counts):
+    yield "| copies | | " + " | ".join(found) + " |"
+    yield "|---|---|" + "---|" * len(found)
+    for n in counts:
+        for title, cell in (
+                ("Total s", lambda runs: f"{mean(runs, 'total'):.2f}"), ("Avg s", lambda runs: f"{mean(runs, 'avg'):.2f}"),
+                ("Avg, from to", lambda runs: f"{min(r['avg'] for r in runs):.2f} to {max(r['avg'] for r in runs):.2f}")):
+            yield f"| {n} | {title} | " + " | ".join(cell(found[mode][n]) for mode in found) + " |"
+        yield f"| {n} | Gain % | 0 | " + " | ".join(f"{gain(found, mode, n):.1f}" for mode in list(found)[1:]) + " |"
+        source = (f"{SOURCE[mode][COUNTS.index(n)]:.1f}" for mode in SOURCE)
+        yield f"| {n} | Gain % in the source | | " + " | ".join(source) + " | |"
+
+
+def gain(found, mode, n):
+    return 100 * (1 - mean(found[mode][n], "avg") / mean(found["stock"][n], "avg"))
+
+
+def judge_5_2(found, counts):
+    """What it must reach, and whether it does."""
+    for n in counts:
+        allowed = gain(found, "pinned", n)
+        good = mean(found["pinned"][n], "avg") / mean(found["response-time"][n], "avg")
+        yield (f"response-time, {n} copies: {100 * good:.0f} % as good as pinned from the start", good >= 0.9)
+        steady, loose = spread(found["response-time"][n]), spread(found["stock"][n])
+        yield (f"response-time, {n} copies: its runs are {steady:.2f} s apart, the stock scheduler's {loose:.2f} s",
+               steady <= loose / 10)
+        for mode in SOURCE:
+            wanted = min(SOURCE[mode][COUNTS.index(n)], allowed)
+            yield (f"{mode}, {n} copies: gain {gain(found, mode, n):.1f} %, the source's {SOURCE[mode][COUNTS.index(n)]} %, "
+                   f"pinned {allowed:.1f} %", gain(found, mode, n) >= wanted)
+
+
+def online(lab, n):
+    for cpu in range(1, 8):
+        lab.s.sh(f"echo {int(cpu < n)} >/sys/devices/system/cpu/cpu{cpu}/online")
+
+
+def figures_6_7(lab, runs, seconds):
+    """Speed of a serial program beside a parallel one over its speed alone; n: CPUs of one speed."""
+    found = {}
+    for n in range(8, 1, -1):
+        online(lab, n)
+        lab.policy("stock")
+        alone = figures(lab.timed(f"/opt/load-rate 1 {seconds} 1").split(" ", 1)[0])["rate"]
+        found[n] = {"stock": [], "serial-first": []}
+        for _ in range(runs):
+            for mode in found[n]:
+                lab.policy(mode)
+                both = lab.timed(f"sh -c '/opt/load-rate {n} {seconds + 3} 1 >/dev/null & "
+                                 f"sleep 0.3; /opt/load-rate 1 {seconds + 2} 2; wait'")
+                found[n][mode].append(figures(both.split(" ", 1)[0])["rate"] / alone)
+        for mode, values in found[n].items():
+            print(f"{n} CPUs, {mode}: {' '.join(f'{v:.2f}' for v in values)}", flush=True)
+    online(lab, 8)
+    return found
+
+
+def big_little(lab, runs):
+    """Four CPUs of speed 1, four of speed 2: one serial program beside one of 8 threads. All over one fast CPU alone."""
+    measure = importlib.import_module("scenarios.s2_serial").measure
+    lab.policy("stock")
+    alone = figures(lab.timed("taskset -c 7 /opt/load-rate 1 8 2").split(" ", 1)[0])["rate"]
+    found = {mode: [] for mode in ("stock", "pa", "serial-first")}
+    for _ in range(runs):
+        for mode, each in found.items():
+            lab.policy(mode)
+            serial, _, parallel = measure(lab.s)
+            each.append({"serial": serial / alone, "total": (serial + parallel) / alone})
+            print(f"big.LITTLE, {mode}: serial {serial / alone:.2f}, total {(serial + parallel) / alone:.2f}", flush=True)
+    return found
+
+
+def show_big_little(found):
+    yield "| | serial: mean | min to max | total work: mean | min to max |"
+    yield "|---|---|---|---|---|"
+    for mode, each in found.items():
+        cells = []
+        for key in ("serial", "total"):
+            values = [one[key] for one in each]
+            cells += [f"{statistics.mean(values):.2f}", f"{min(values):.2f} to {max(values):.2f}"]
+        yield f"| {mode} | " + " | ".join(cells) + " |"
+
+
+def judge_big_little(found):
+    for mode in list(found)[1:]:
+        serial, total = mean(found[mode], "serial"), mean(found[mode], "total") / mean(found["stock"], "total")
+        yield f"{mode}: the serial program has {serial:.2f} of its speed alone on a fast CPU", serial >= 0.95
+        yield f"{mode}: the total work is {total:.2f} of the stock scheduler's", total >= 0.97
+
+
+def jitter(values):
+    """Morad 2008, eq. 6, of times: 1 / speed."""
+    times = [1 / v for v in values]
+    average = statistics.mean(times)
+    return statistics.mean((t / average - 1) ** 2 for t in times) ** 0.5
+
+
+def show_6_7(found):
+    yield "| CPUs | n/(n+1) | stock: mean | min to max | jitter | serial-first: mean | min to max | jitter |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for n in sorted(found):
+        cells = []
+        for mode in ("stock", "serial-first"):
+            values = found[n][mode]
+            cells += [f"{statistics.mean(values):.2f}", f"{min(values):.2f} to {max(values):.2f}", f"{jitter(values):.3f}"]
+        yield f"| {n} | {n / (n + 1):.2f} | " + " | ".join(cells) + " |"
+
+
+def judge_6_7(found):
+    for n in sorted(found):
+        stock, steered = found[n]["stock"], found[n]["serial-first"]
+        yield (f"serial-first, {n} CPUs: the serial program keeps {statistics.mean(steered):.2f} of its speed alone",
+               statistics.mean(steered) >= 0.95)
+        yield (f"serial-first, {n} CPUs: jitter {jitter(steered):.3f}, the stock scheduler's {jitter(stock):.3f}",
+               jitter(steered) <= jitter(stock) / 3)
+
+
+def write(name, lines):
+    """Between the marks of that name; what else is in the file stays."""
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    text = RESULTS.read_text() if RESULTS.exists() else "# Results\n"
+    block = "\n".join((begin, *lines, end))
+    if begin in text:
+        text = text[:text.index(begin)] + block + text[text.index(end) + len(end):]
+    else:
+        text += f"\n{block}\n"
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(text)
+
+
+def host():
+    cpu = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())
+    return f"{cpu.group(1) if cpu else 'unknown CPU'}, {datetime.date.today()}"
+
+
+def report(name, title, args, guest, table, verdicts):
+    verdicts = list(verdicts)
+    kernel = guest.sh("uname -r")
+    lines = [f"## {title}", "", f"`./dev vm papers`: {args.runs} runs of each in one boot, Linux {kernel} in the virtual "
+             f"machine of tests/vm on {host()}. Its own noise is 5 to 10 %.", "", *table, "", "What it is to reach:", ""]
+    lines += [f"- {'reached' if ok else 'MISSED'}: {text}" for text, ok in verdicts]
+    write(name, lines)
+    print("\n".join(lines[2:]))
+    return sum(not ok for _, ok in verdicts)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev vm papers", description=__doc__)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=4.5, help="of the task on the fastest CPU (default: as the source)")
+    parser.add_argument("--only", choices=TABLES)
+    parser.add_argument("build", type=pathlib.Path, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    vm.stop_on_signals()
+    missed = 0
+    with tempfile.TemporaryDirectory(prefix="asymd-vm.") as share:
+        run.stage(args.build, pathlib.Path(share))
+        for name in [args.only] if args.only else TABLES:
+            machine, title, measure, show, judge = TABLES[name]
+            with vm.Guest(machine, share, 4 * 3600) as guest:
+                guest.begin()
+                lab = Lab(guest)
+                found = measure(lab, args)
+                missed += report(name, title, args, lab.s, show(found), judge(found))
+    return 1 if missed else 0
+
+
+# Machine, title, how it is measured, shown and judged.
+TABLES = {
+    "table-5.2": ("eight-speeds", "Röhrich 2007, Table 5.2: copies of one task on eight speeds",
+                  lambda lab, args: table_5_2(lab, args.runs, args.seconds, COUNTS), lambda found: show_5_2(found, COUNTS),
+                  lambda found: judge_5_2(found, COUNTS)),
+    "figures-6-7": ("eight-equal", "Morad 2008, Figures 6 and 7: one serial beside one parallel program",
+                    lambda lab, args: figures_6_7(lab, args.runs, 6), show_6_7, judge_6_7),
+    "big-little": ("big-little", "Four CPUs of speed 1 and four of speed 2: one serial program beside one of 8 threads",
+                   lambda lab, args: big_little(lab, args.runs), show_big_little, judge_big_little),
+}
+
+if __name__ == "__main__":
+    sys.exit(main())

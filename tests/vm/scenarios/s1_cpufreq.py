@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""[asymmetry] method = cpufreq: CPUs are as slow as asked, which a loop on each shows, and get back what they had."""
+import statistics
+
+TITLE = "CPUs made slow by cpufreq, and given back what they had"
+MACHINE = "flat"
+SLOW, SLOW_MHZ = 4, 1400
+CONFIG = f"""[asymd]
+policy = pa
+cpu_budget = 100
+[asymmetry]
+method = cpufreq
+slow = {SLOW}
+slow_speed = {SLOW_MHZ}MHz"""
+WITHOUT = "[asymd]\npolicy = pa\ncpu_budget = 100"
+CPUFREQ = "/sys/devices/system/cpu/cpu{}/cpufreq/"
+# Not what a boot leaves, so that it can be told from it: these are the administrator's.
+OWN = {6: ("scaling_min_freq", 1050000), 3: ("scaling_max_freq", 2100000), 7: ("scaling_min_freq", 1750000)}
+SECONDS, SKIP = 8, 3
+
+
+def read(s):
+    """Of each CPU: governor, minimum, maximum."""
+    files = " ".join(CPUFREQ.format("$c") + f"scaling_{name}" for name in ("governor", "min_freq", "max_freq"))
+    lines = s.sh(f"for c in 0 1 2 3 4 5 6 7; do echo $(cat {files}); done").splitlines()
+    return [tuple(line.split()) for line in lines]
+
+
+def slow_cpus(state):
+    return [cpu for cpu, (_, low, high) in enumerate(state) if low == high == str(1000 * SLOW_MHZ)]
+
+
+def measure(s):
+    """Steps per microsecond of a loop on each CPU, all at the same time."""
+    for cpu in range(8):
+        s.sh(f"nice -n 10 taskset -c {cpu} /opt/load-rate 1 {SECONDS} {SKIP} >/run/rate.{cpu} 2>&1 &")
+    with s.speeds():
+        s.guest.idle(SECONDS + 2)
+    s.sh("while pidof load-rate; do sleep 0.2; done")
+    return [float(s.sh(f"cat /run/rate.{cpu}").split()[0].split("=")[1]) for cpu in range(8)]
+
+
+def mhz(state):
+    """What each CPU has to run at by its limits: powersave is at its minimum, performance at its maximum."""
+    return [int(low if governor == "powersave" else high) / 1000 for governor, low, high in state]
+
+
+def check_speeds(s, state):
+    """By groups: one CPU's figure has the noise of a host that does other things too, on two cores for eight CPUs."""
+    rates, due = measure(s), mhz(state)
+    unit = statistics.median(rate / f for rate, f in zip(rates, due))
+    for cpu in range(8):
+        s.say(f"CPU {cpu}: {due[cpu]:4.0f} MHz due, a loop runs as at {rates[cpu] / unit:4.0f}")
+    slow = [rates[cpu] for cpu in slow_cpus(state)]
+    fast = [rates[cpu] for cpu in range(8) if due[cpu] == max(due)]
+    ratio, wanted = statistics.mean(fast) / statistics.mean(slow), max(due) / SLOW_MHZ
+    s.check(f"a loop on a fast CPU is {wanted:.1f} times as fast as on a slow one, within 15 % in the mean", f"{ratio:.2f}",
+            abs(ratio / wanted - 1) <= 0.15)
+    s.check("and on every slow CPU slower than on every fast one", f"{max(slow) / unit:.0f} and {min(fast) / unit:.0f} MHz",
+            max(slow) < min(fast))
+
+
+def check_back(s, how, before):
+    now = read(s)
+    wrong = [f"CPU {cpu}: {a} -> {b}" for cpu, (a, b) in enumerate(zip(before, now)) if a != b]
+    s.check(f"{how} governor, minimum and maximum of every CPU are what they were", "; ".join(wrong) or "the same", not wrong)
+
+
+def check_held(s, when, before):
+    state = read(s)
+    slow = slow_cpus(state)
+    s.check(f"{when} {SLOW} CPUs are held at {SLOW_MHZ} MHz, whole cores, some in each package", slow,
+            len(slow) == SLOW and all(cpu ^ 1 in slow for cpu in slow) and {cpu // 4 for cpu in slow} == {0, 1})
+    others = [cpu for cpu in range(8) if cpu not in slow]
+    s.check("the others, and every governor, are left as they were", "the same" if untouched(before, state, others) else state,
+            untouched(before, state, others))
+    return state
+
+
+def untouched(before, state, others):
+    return all(before[cpu] == state[cpu] for cpu in others) and all(a[0] == b[0] for a, b in zip(before, state))
+
+
+def leave_by_kill(s):
+    """An asymd of nobody's, so that nobody puts back what it leaves."""
+    s.sh("asymd --set asymd.state_dir=/run/asymd </dev/null >/run/asymd.log 2>&1 & echo $! >/run/asymd.pid")
+    held = s.until("[ $(cat /sys/devices/system/cpu/cpu?/cpufreq/scaling_max_freq | grep -c "
+                   f"{1000 * SLOW_MHZ}) = {SLOW} ]", 20)
+    s.sh("kill -9 $(cat /run/asymd.pid); sleep 0.5")
+    return held and len(slow_cpus(read(s))) == SLOW
+
+
+def run(s):
+    for cpu, (name, khz) in OWN.items():
+        s.sh(f"echo {khz} >{CPUFREQ.format(cpu)}{name}")
+    s.sh(f"echo powersave >{CPUFREQ.format(7)}scaling_governor")
+    before = read(s)
+    s.start(CONFIG)
+    check_speeds(s, check_held(s, "under the service", before))
+    s.sh("systemctl stop asymd")
+    check_back(s, "after the stop", before)
+    s.start(CONFIG)
+    check_held(s, "started again", before)
+    s.sh(f"cat >/etc/asymd/asymd.conf <<'EOF'\n{WITHOUT}\nEOF\nsystemctl reload asymd")
+    back = s.until(f"! grep -qx {1000 * SLOW_MHZ} /sys/devices/system/cpu/cpu?/cpufreq/scaling_max_freq", 10)
+    s.check("a reload without [asymmetry] is in force", "in 10 s" if back else "not in 10 s", back)
+    check_back(s, "after that", before)
+    s.start(CONFIG)
+    pid = s.sh("systemctl show -P MainPID asymd")
+    s.sh("systemctl kill -s KILL asymd")
+    again = s.until(f"p=$(systemctl show -P MainPID asymd) && [ $p != 0 ] && [ $p != {pid} ] && "
+                    "systemctl -q is-active asymd", 20)
+    s.check("killed with -9 it is started again", "a new process" if again else "none", again)
+    check_held(s, "after that", before)
+    s.sh("systemctl stop asymd")
+    check_back(s, "and stopped then,", before)
+    s.check("killed without a service manager, its limits stay", "held", leave_by_kill(s))
+    s.sh("asymd --restore")
+    check_back(s, "after asymd --restore", before)
+    s.check("killed once more", "held", leave_by_kill(s))
+    s.start(WITHOUT)
+    check_back(s, "after a start without [asymmetry]", before)
+    s.sh("systemctl stop asymd")
