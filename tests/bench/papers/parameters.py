@@ -79,5 +79,20 @@ SEQUENTIAL = {"HP": 0.02, "PS": 0.25}
 PARALLEL_WORK = 120e9
 PARALLEL_PHASES = 8
 
+# Snavely 2002, Table 2: eight wide, but an out-of-order core of its kind sustains about five of them over all threads; the
+# two jobs of its Figures 4 to 6, one that misses and one that does not.
+SMT = """max_ipc = 5
+smt_loss = 0.05
+miss = 80ns
+"""
+SMT_JOBS = """
+[memory hydro]
+ipc = 4
+mpki = 2
+[memory li]
+ipc = 4.5
+mpki = 0.3
+"""
+
 # Seeds: the sources' own number of runs where they give one.
 SEEDS = {"fig6": 50, "morad": 5, "roehrich": 40, "saez": 5, "nie": 5, "snavely": 5, "lab": 40}
