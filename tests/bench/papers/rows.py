@@ -204,8 +204,8 @@ def table_4(lab):
 
 WHY_TABLE_4 = """The shape is the source's: nothing between parallel programs, more towards serial ones. Ours gains more
 where both are mostly serial (1:4 to 1:inf): the source's baseline was told the speed of the large core (`cpu_power`, its
-section 5) and puts a lone serial thread there by itself more often than ours, which knows no speeds and leaves a thread on
-the idle core where it began. In the other direction asymd looks every 100 ms, where the source's scheduler reacts at once;
+section 7), and may put a lone serial thread there by itself; ours knows no speeds and leaves a thread on the idle core where
+it began. In the other direction asymd looks every 100 ms, where the source's scheduler reacts at once;
 random() and CHUNK are not given in the source."""
 
 
@@ -266,10 +266,12 @@ def roehrich(lab):
 
 
 WHY_ROEHRICH = """Stock agrees within 7 %: a copy that begins is put on an idle CPU at random (its 5.3), and stays there.
-Direction and order of the policies are the source's, response-time first. Our gains are up to 27 points larger: with one
-copy the best possible Avg is 4.5 s, a gain of 68 %, which asymd misses only by the time it lets a process settle (0.5 s) and
-looks (0.1 s); the source's best Avg is 6.59 s, which no placement rule of its text explains (a task alone belongs on the
-fastest core at once). From eight copies on, response-time is within 3 points."""
+All policies gain as in the source, less the more copies there are, and from eight copies on response-time gains most;
+throughput and priority, which the source has 3 to 6 points apart, are as near here, the other way round. With few copies
+our gains are up to 27 points larger: the best possible Avg of one copy is 4.5 s, a gain of 68 %, which asymd misses only by
+the time it lets a process settle (0.5 s) and looks (0.1 s). The source's best is 6.59 s, though by its own rules a task
+alone belongs on the fastest core at once: its balancer seems to have taken seconds to move it there. From eight copies on
+response-time is within 3 points of the source."""
 
 # Nie & Duan 2012.
 NIE_MACHINES = {"2 types": ("2,2", "1.4,2.3"), "3 types": ("2,1,1", "1.4,2.0,2.3"), "4 types": ("1,1,1,1", "1.15,1.4,2.0,2.3")}
@@ -346,7 +348,8 @@ def nie_policies(lab):
             "run three times. Speedup: geometric mean of the ratios of completion times.", table, WHY_NIE)
 
 
-WHY_NIE = """The gain over IPC-Driven grows with core types, as in the source, but is smaller: a program's IPC in the model is
+WHY_NIE = """The gain over IPC-Driven grows with core types, as in the source (of multi-phased workloads only from two to three),
+but is smaller: a program's IPC in the model is
 that of its phase, without noise, so that IPC-Driven takes its turns once a phase and no more. The source restarts them for
 each 10 % that a real program's IPC wavers. Against HASS, too, the direction is the source's on the whole, and the size is
 not: the stand-ins' memory phases take two thirds of their time, where fast cores give 7 %. HASS on two types loses much
