@@ -10,6 +10,7 @@
 #include "daemon/policies.h"
 #include "daemon/profile.h"
 #include "daemon/run.h"
+#include "daemon/sim_verb.h"
 #include "linux/procfs.h"
 
 struct verb {
@@ -27,6 +28,19 @@ static const struct verb verbs[] = {
      "\n"
      "  --json   print JSON\n",
      verb_policies},
+    {"sim",
+     "asymctl sim SCENARIO.ini [--policy=NAME,...] [--repeat=N] [--seed=N] [--json] [--trace=FILE] [--workers=N]",
+     "run a simulated machine under policies, side by side",
+     "Runs the scenario under the stock scheduler (none) and each policy given, with several seeds, and each\n"
+     "program alone; the code that steers a live machine steers the simulated one. Scenarios: asymctl(1).\n"
+     "\n"
+     "  --policy=NAME,...  policies to run; without it, the one that the scenario's [asymd] section names\n"
+     "  --repeat=N         seeds to run with: 5\n"
+     "  --seed=N           the first of them: 1\n"
+     "  --json             print JSON\n"
+     "  --trace=FILE       write a Chrome trace of the first policy given, with the first seed\n"
+     "  --workers=N        trials at a time: as many as CPUs; what is printed does not depend on it\n",
+     asym_sim_verb},
     {"profile", "asymctl profile [--output=FILE] [--time=TIME] [--config=FILE] [--json] -- COMMAND...",
      "measure a program on each type of core, for policies that need profiles",
      "Runs COMMAND on the CPUs of each type of core in turn, counts instructions and misses of the\n"

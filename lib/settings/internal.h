@@ -5,11 +5,13 @@
 
 #include <asym/settings.h>
 
+#include "settings/ini.h"
+
 /**
  * Longest value and longest name of a rule, in bytes. inih cuts lines of 200 bytes without a word: with these limits
  * everything that can be set can also be printed on a line that is read back whole.
  */
-#define ASYM_VALUE_MAX     160
+#define ASYM_VALUE_MAX     ASYM_INI_VALUE_MAX
 #define ASYM_RULE_NAME_MAX 40
 
 /** Rows of the general sections; their offsets are into struct asym_settings. Ends with section NULL. */

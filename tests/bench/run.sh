@@ -10,6 +10,8 @@ echo "== looking"
 "$build/tests/bench/bench-scan"
 echo "== reading and slowing a large machine"
 "$build/tests/bench/bench-speeds"
+echo "== simulating"
+"$build/tests/bench/bench-sim"
 echo "== the idle service, 1,000 sleeping threads, interval 100 ms"
 "$build/tests/load-sleepers" 1000 20 60 >/dev/null & load=$!
 state=$(mktemp -d)

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/sim_trial.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/macro.h"
+#include "daemon/cycle.h"
+
+static void free_engine(struct asym_engine **e)
+{
+    asym_engine_free(*e);
+}
+
+static void free_sim(struct asym_sim **s)
+{
+    asym_sim_free(*s);
+}
+
+static int new_engine(const struct asym_sim_trial *t, struct asym_engine **ret_engine)
+{
+    const struct asym_settings *settings = t->scenario->settings;
+    const struct asym_engine_config config = {
+        .policy = t->policy,
+        .params = asym_settings_params(settings, t->policy),
+        .classify = settings->classify,
+        .enforce = settings->enforce,
+    };
+    return asym_engine_new(&config, ret_engine);
+}
+
+static int drive(const struct asym_sim_trial *t, struct asym_sim *sim, struct asym_engine *engine,
+                 const volatile sig_atomic_t *stop)
+{
+    ASYM_CLEANUP(asym_cycle_done)
+    struct asym_cycle cycle = {.source = asym_sim_source(sim, t->scenario->settings->daemon.interval),
+                               .actuator = asym_sim_actuator(sim),
+                               .engine = engine};
+    int r;
+    while ((r = asym_cycle_plan(&cycle)) > 0) {
+        if (t->watch)
+            t->watch->planned(t->watch->ctx, &cycle.snapshot, cycle.plan);
+        r = *stop ? -ECANCELED : asym_cycle_enforce(&cycle);
+        if (r < 0)
+            break;
+        /* Last: whom it counts is where the plan wants it by now. */
+        asym_sim_monitor(sim, cycle.plan);
+    }
+    return r;
+}
+
+static int run(struct asym_sim_trial *t, const volatile sig_atomic_t *stop)
+{
+    ASYM_CLEANUP(free_sim) struct asym_sim *sim = NULL;
+    ASYM_CLEANUP(free_engine) struct asym_engine *engine = NULL;
+    int r = asym_sim_new(t->scenario, t->only, t->seed, &sim);
+    if (r >= 0)
+        r = new_engine(t, &engine);
+    if (r < 0)
+        return r;
+    if (t->watch)
+        asym_sim_trace(sim, &t->watch->sim);
+    r = drive(t, sim, engine, stop);
+    if (r < 0)
+        return r;
+    t->seconds = (double)asym_sim_now(sim) * 1e-9;
+    t->totals = asym_sim_totals(sim);
+    for (unsigned i = 0; i < t->scenario->n_programs && i < ASYM_SIM_MAX_PROGRAMS; i++)
+        t->tally[i] = asym_sim_tally(sim, i);
+    return 0;
+}
+
+void asym_sim_trial_run(struct asym_sim_trial *trial, const volatile sig_atomic_t *stop)
+{
+    trial->error = *stop ? -ECANCELED : run(trial, stop);
+}
+
+struct crew {
+    struct asym_sim_trial *trials;
+    size_t n;
+    const volatile sig_atomic_t *stop;
+    atomic_size_t next, done;
+};
+
+static void *work(void *ctx)
+{
+    struct crew *crew = ctx;
+    for (size_t i; (i = atomic_fetch_add(&crew->next, 1)) < crew->n;) {
+        asym_sim_trial_run(&crew->trials[i], crew->stop);
+        atomic_fetch_add(&crew->done, 1);
+    }
+    return NULL;
+}
+
+static void watch(struct crew *crew, void (*progress)(void *ctx, size_t done, size_t all), void *ctx)
+{
+    const struct timespec moment = {.tv_nsec = 20 * 1000 * 1000};
+    size_t done;
+    unsigned naps = 0;
+    while ((done = atomic_load(&crew->done)) < crew->n) {
+        nanosleep(&moment, NULL);
+        if (progress && naps++ % 5 == 0)
+            progress(ctx, done, crew->n);
+    }
+}
+
+int asym_sim_trials_run(struct asym_sim_trial *trials, size_t n, unsigned workers, const volatile sig_atomic_t *stop,
+                        void (*progress)(void *ctx, size_t done, size_t all), void *ctx)
+{
+    struct crew crew = {.trials = trials, .n = n, .stop = stop};
+    pthread_t threads[64];
+    unsigned started = 0;
+    int r = 0;
+    for (size_t i = 0; i < n; i++)
+        trials[i].error = -ECANCELED;
+    while (started < workers && started < n && started < ASYM_LENGTH(threads)) {
+        r = -pthread_create(&threads[started], NULL, work, &crew);
+        if (r < 0)
+            break;
+        started++;
+    }
+    /* One thread is enough to get through; with none, the caller's. */
+    if (started == 0)
+        work(&crew);
+    else
+        watch(&crew, progress, ctx);
+    for (unsigned i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    for (size_t i = 0; i < n; i++)
+        if (trials[i].error < 0 && trials[i].error != -ECANCELED)
+            return trials[i].error;
+    return 0;
+}

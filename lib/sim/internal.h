@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** The simulation's insides, shared by the files that make it up. Times are in ns. */
+#ifndef ASYM_SIM_INTERNAL_H
+#define ASYM_SIM_INTERNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/heap.h"
+#include "sim/rng.h"
+#include "sim/sim.h"
+
+#define SIM_NONE UINT32_MAX
+
+/** Points in time of a snapshot begin here: 0 is "never" to the engine. */
+#define SIM_EPOCH (1000 * ASYM_SEC)
+
+/** Programs may arrive while all their instances are busy: so many wait, more are turned away. */
+#define SIM_MAX_WAITING 4096u
+
+enum { SIM_MAX_DEPTH = 4 };
+
+enum sim_state { SIM_NEW /* not begun, or has ended */, SIM_ASLEEP, SIM_QUEUED, SIM_RUNNING };
+
+/** What a thread's running segment is part of. */
+enum sim_mode { SIM_IDLE /* waits for work */, SIM_CHUNK, SIM_CRITICAL, SIM_LOCKED_OUT, SIM_PAUSED };
+
+struct sim_thread {
+    uint8_t state, mode;
+    bool spinning, newborn, monitor, has_run;
+    int8_t nice;
+    uint32_t proc;
+    int32_t cpu;         /* where it is, or was last; -1: nowhere yet */
+    int32_t node;        /* where its memory is; -1: nowhere yet */
+    uint32_t next, prev; /* in the queue of its CPU, or in the queue of the lock */
+    uint32_t mask;       /* by number */
+    const struct asym_sim_memory *memory;
+    double left;     /* instructions of its segment; ns while spinning */
+    double debt;     /* ns of stall before it goes on */
+    double vruntime; /* ns at weight 1024 */
+    double per_ns;   /* virtual time per ns */
+    uint64_t queued_at;
+    /* totals of this life */
+    uint64_t ran, waited, spun;
+    double work; /* instructions of segments; the rest with those of spinning */
+    double instructions, cycles, misses;
+    /* the same at the last look */
+    uint64_t ran_then, waited_then, spun_then;
+    double instructions_then, cycles_then, misses_then;
+};
+
+struct sim_cpu {
+    uint32_t running, last; /* thread; SIM_NONE */
+    uint32_t head, tail, n_queued;
+    uint32_t core, llc, node;
+    bool pending, preempt; /* preempt: look whether the first in the queue goes first now */
+    double hz;             /* cycles per ns, ticks taken off */
+    double rate, missing;  /* of the running thread: instructions and misses per ns (spinning: 1) */
+    double issue;          /* instructions per ns, spinning included */
+    double min_vruntime;
+    uint64_t since;      /* accounted up to */
+    uint64_t slice_from; /* when the running thread got it */
+};
+
+struct sim_llc {
+    uint64_t used_kib; /* working sets of those running under it */
+    double level;      /* KiB of its working set that each can keep; INFINITY: all of it */
+    uint32_t first, n; /* into asym_sim.by_llc */
+};
+
+struct sim_core {
+    uint32_t first, n; /* into asym_sim.by_core */
+};
+
+struct sim_proc {
+    uint32_t program, instance, first, n;
+    bool alive;
+    uint32_t generation, step, passes_left, out; /* out: threads that have not arrived */
+    uint32_t loops[SIM_MAX_DEPTH], depth;
+    double pool, parallel; /* work left to take; of the last parallel step */
+    uint32_t holder, lock_head, lock_tail;
+    uint64_t arrived, born;
+    struct sim_rng rng;
+};
+
+struct sim_masks; /* masks.c */
+
+struct sim_program {
+    uint32_t first_proc, n_procs;
+    bool active;
+    uint64_t *waiting; /* owned: arrival times, a ring */
+    uint32_t n_waiting, first_waiting;
+    struct sim_rng rng;
+    struct asym_profile profile;
+    struct asym_sim_tally tally;
+    double past_work, past_cpu; /* of lives that have ended */
+};
+
+struct asym_sim {
+    const struct asym_scenario *scenario; /* borrowed */
+    struct asym_machine *machine;         /* owned, as the arrays below */
+    struct sim_cpu *cpus;
+    struct sim_thread *threads;
+    struct sim_proc *procs;
+    struct sim_program *programs;
+    struct sim_llc *llcs;
+    struct sim_core *cores;
+    uint32_t *by_llc, *by_core, *pending;
+    struct sim_masks *masks;
+    uint32_t n_cpus, n_threads, n_procs, n_programs, n_llcs, n_cores, n_pending;
+    uint32_t n_ended; /* lives that have come to their end */
+    uint64_t now, end;
+    uint64_t kick_at; /* when idle CPUs look again; SIM_NEVER */
+    bool over;
+    struct asym_mask idle, overloaded; /* CPUs with nothing to do; with somebody waiting */
+    struct sim_heap heap;
+    struct sim_rng rng;
+    struct asym_sim_totals totals;
+    struct asym_sim_tracer tracer;
+    double tick_share; /* what ticks leave */
+    double slowest;    /* speed of the slowest core in the scenario's units: those of the machine are relative to it */
+    struct sim_ports *ports; /* ports.c */
+};
+
+/* Slots of the heap: CPUs, their balancing, threads' timers, programs' arrivals, the kick of idle CPUs. */
+static inline uint32_t sim_slot_balance(const struct asym_sim *s, uint32_t cpu)
+{
+    return s->n_cpus + cpu;
+}
+
+static inline uint32_t sim_slot_timer(const struct asym_sim *s, uint32_t thread)
+{
+    return 2 * s->n_cpus + thread;
+}
+
+static inline uint32_t sim_slot_arrival(const struct asym_sim *s, uint32_t program)
+{
+    return 2 * s->n_cpus + s->n_threads + program;
+}
+
+static inline uint32_t sim_slot_kick(const struct asym_sim *s)
+{
+    return 2 * s->n_cpus + s->n_threads + s->n_programs;
+}
+
+/* masks.c: masks of threads, equal ones once, counted by their users. Number 0 is all CPUs. */
+int sim_masks_new(uint32_t n_most, const struct asym_mask *all, struct sim_masks **ret_masks);
+void sim_masks_free(struct sim_masks *m);
+const struct asym_mask *sim_masks_at(const struct sim_masks *m, uint32_t id);
+/** A number for mask, with one more user. There is room for n_most. */
+uint32_t sim_masks_get(struct sim_masks *m, const struct asym_mask *mask);
+void sim_masks_put(struct sim_masks *m, uint32_t id);
+
+/* rate.c: how fast what runs gets on. */
+/** Bring the running thread's counts up to now. */
+void sim_account(struct asym_sim *s, uint32_t cpu);
+/** Who runs on this CPU, or what it does, has changed: rates anew for all it shares something with. */
+void sim_rerate(struct asym_sim *s, uint32_t cpu);
+/** The running thread's working set comes to (+1) or leaves (-1) its LLC. */
+void sim_weigh(struct asym_sim *s, uint32_t cpu, uint32_t thread, int sign);
+/** Time of the CPU's next event into the heap. */
+void sim_schedule(struct asym_sim *s, uint32_t cpu);
+/** What a program does on each core type. */
+void sim_profile(const struct asym_sim *s, const struct asym_sim_program *program, struct asym_profile *ret);
+
+/* queue.c: threads that wait for a CPU, by virtual time. */
+void sim_queue_add(struct asym_sim *s, uint32_t cpu, uint32_t thread);
+void sim_queue_remove(struct asym_sim *s, uint32_t thread);
+
+/* sched.c */
+double sim_nice_weight(int nice);
+void sim_set_nice(struct asym_sim *s, uint32_t thread, int nice);
+/** Make a thread that sleeps or is new runnable. */
+void sim_wake(struct asym_sim *s, uint32_t thread);
+/** Take a thread off its CPU or queue: asleep, or new. */
+void sim_stop(struct asym_sim *s, uint32_t thread, enum sim_state state);
+/** Move a thread to a CPU it may run on, whatever it is doing. */
+void sim_move(struct asym_sim *s, uint32_t thread, uint32_t cpu);
+/** Its mask has changed. */
+void sim_obey(struct asym_sim *s, uint32_t thread);
+/** Look at this CPU again before time passes. */
+void sim_pend(struct asym_sim *s, uint32_t cpu, bool preempt);
+/** Let all CPUs that were marked choose whom to run. */
+void sim_settle(struct asym_sim *s);
+static inline uint32_t sim_count(const struct asym_sim *s, uint32_t cpu)
+{
+    return s->cpus[cpu].n_queued + (s->cpus[cpu].running != SIM_NONE);
+}
+
+/* balance.c */
+/** A waiting thread for this idle CPU, moved to its queue. False: none. */
+bool sim_pull(struct asym_sim *s, uint32_t cpu);
+void sim_balance(struct asym_sim *s, uint32_t cpu);
+/** Idle CPUs look again at the next tick. */
+void sim_kick(struct asym_sim *s);
+void sim_kicked(struct asym_sim *s);
+
+/* program.c */
+/** The thread's segment has come to its end. */
+void sim_segment_done(struct asym_sim *s, uint32_t thread);
+void sim_timer(struct asym_sim *s, uint32_t thread);
+void sim_arrival(struct asym_sim *s, uint32_t program);
+/** Programs that begin at the start begin. */
+void sim_begin(struct asym_sim *s);
+
+/* ports.c */
+int sim_ports_new(struct asym_sim *s);
+void sim_ports_free(struct asym_sim *s);
+
+void sim_trace_thread(const struct asym_sim *s, enum asym_sim_event_kind kind, uint32_t thread,
+                      const struct asym_action *action);
+struct asym_taskid sim_id(const struct asym_sim *s, uint32_t thread);
+
+#endif

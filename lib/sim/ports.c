@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The two ports: what a look at the simulated machine sees, and what an action does to it. */
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "sim/internal.h"
+
+/* Numbers of threads begin here: 1 is init. */
+#define FIRST_TID 1000
+
+struct sim_ports {
+    struct asym_source source; /* the first, so that each is found from its port */
+    struct asym_sim *sim;
+    struct sim_actuator {
+        struct asym_actuator port;
+        struct asym_sim *sim;
+    } actuator;
+    uint64_t interval, last;
+    bool looked;
+    struct asym_app *apps;
+    struct asym_proc *procs;
+    struct asym_task *tasks;
+    struct asym_sample *samples;
+    uint32_t *thread_of; /* by task */
+    size_t n_apps, n_procs, n_tasks, n_samples;
+};
+
+/* The number differs from life to life, as on a live machine, and tells the thread. */
+static int32_t tid_of(const struct asym_sim *s, uint32_t thread)
+{
+    const uint64_t lives = s->procs[s->threads[thread].proc].generation;
+    const uint64_t cycle = ((uint64_t)INT32_MAX - FIRST_TID) / s->n_threads;
+    return (int32_t)(FIRST_TID + (lives % cycle) * s->n_threads + thread);
+}
+
+struct asym_taskid sim_id(const struct asym_sim *s, uint32_t thread)
+{
+    const struct sim_proc *p = &s->procs[s->threads[thread].proc];
+    return (struct asym_taskid){
+        .tid = tid_of(s, thread),
+        .tgid = tid_of(s, p->first),
+        .start = SIM_EPOCH / 10000 + p->born / 10000000 + p->generation,
+    };
+}
+
+void sim_trace_thread(const struct asym_sim *s, enum asym_sim_event_kind kind, uint32_t thread,
+                      const struct asym_action *action)
+{
+    const struct sim_thread *t = &s->threads[thread];
+    const struct sim_proc *p = &s->procs[t->proc];
+    const struct asym_sim_event event = {
+        .kind = kind,
+        .at = s->now,
+        .cpu = t->cpu,
+        .id = sim_id(s, thread),
+        .program = s->scenario->programs[p->program].name,
+        .instance = p->instance,
+        .rank = thread - p->first,
+        .spinning = t->spinning,
+        .action = action,
+    };
+    s->tracer.event(s->tracer.ctx, &event);
+}
+
+/* Waiting in a queue counts up to now. */
+static uint64_t waited(const struct asym_sim *s, const struct sim_thread *t)
+{
+    return t->waited + (t->state == SIM_QUEUED ? s->now - t->queued_at : 0);
+}
+
+static double share(uint64_t part, uint64_t whole)
+{
+    return whole == 0 ? 0 : ASYM_MIN((double)part / (double)whole, 1);
+}
+
+static void take_sample(struct sim_ports *w, const struct sim_thread *t)
+{
+    if (!t->monitor)
+        return;
+    w->samples[w->n_samples++] = (struct asym_sample){
+        .task = (uint32_t)w->n_tasks,
+        .seconds = (double)(t->ran - t->ran_then) * 1e-9,
+        .instructions = t->instructions - t->instructions_then,
+        .cycles = t->cycles - t->cycles_then,
+        .llc_misses = t->misses - t->misses_then,
+    };
+}
+
+static void remember(const struct asym_sim *s, struct sim_thread *t)
+{
+    t->ran_then = t->ran;
+    t->waited_then = waited(s, t);
+    t->spun_then = t->spun;
+    t->instructions_then = t->instructions;
+    t->cycles_then = t->cycles;
+    t->misses_then = t->misses;
+    t->newborn = false;
+    t->monitor = false;
+}
+
+/* Runnable as its state now says, spinning where the program says so. */
+static void see_thread(struct sim_ports *w, struct asym_app *app, uint32_t thread, uint64_t passed)
+{
+    const struct asym_sim *s = w->sim;
+    const struct sim_thread *t = &s->threads[thread];
+    const struct sim_proc *p = &s->procs[t->proc];
+    const struct asym_sim_program *program = &s->scenario->programs[p->program];
+    const uint64_t ran = t->ran - t->ran_then, queued = waited(s, t) - t->waited_then;
+    const uint64_t spun = program->rtx ? t->spun - t->spun_then : 0;
+    const bool runnable = t->state == SIM_RUNNING || t->state == SIM_QUEUED;
+    const bool spinning = program->rtx && t->spinning;
+    if (!runnable && !t->newborn && ran + queued == 0)
+        return;
+    take_sample(w, t);
+    w->thread_of[w->n_tasks] = thread;
+    struct asym_task *task = &w->tasks[w->n_tasks++];
+    *task = (struct asym_task){
+        .id = sim_id(s, thread),
+        .proc = (uint32_t)w->n_procs - 1,
+        .flags = (t->newborn ? ASYM_TASK_NEWBORN : 0u) | (spinning ? ASYM_TASK_SPINNING : 0u) |
+                 (program->rtx && thread == p->first ? ASYM_TASK_MASTER : 0u),
+        .cpu = ASYM_MAX(t->cpu, 0),
+        .nice = t->nice,
+        .sched = SCHED_OTHER,
+        .state = runnable ? 'R' : 'S',
+        .runnable = share(ran + queued, passed),
+        .running = share(ran, passed),
+        .mask = sim_masks_at(s->masks, t->mask),
+        .cpuset = sim_masks_at(s->masks, 0),
+    };
+    memcpy(task->comm, app->comm, sizeof task->comm);
+    app->n_tasks++;
+    app->runnable_instant += runnable && !spinning;
+    app->runnable_mean += share(ran + queued - ASYM_MIN(spun, ran), passed);
+}
+
+static void see_proc(struct sim_ports *w, const struct sim_proc *p, uint64_t passed)
+{
+    struct asym_sim *s = w->sim;
+    const struct sim_program *program = &s->programs[p->program];
+    const struct asym_taskid id = sim_id(s, p->first);
+    w->procs[w->n_procs++] = (struct asym_proc){
+        .id = id,
+        .ppid = 1,
+        .app = (uint32_t)w->n_apps,
+        .born = SIM_EPOCH + p->born / 1000,
+        .rule = ASYM_RULE_STEER,
+        .profile = &program->profile,
+    };
+    struct asym_app *app = &w->apps[w->n_apps];
+    *app = (struct asym_app){.id = id, .first_task = (uint32_t)w->n_tasks, .n_threads = p->n};
+    snprintf(app->comm, sizeof app->comm, "%.15s", s->scenario->programs[p->program].name);
+    for (uint32_t i = 0; i < p->n; i++) {
+        struct sim_thread *t = &s->threads[p->first + i];
+        if (t->state == SIM_RUNNING)
+            sim_account(s, (uint32_t)t->cpu);
+        see_thread(w, app, p->first + i, passed);
+        remember(s, t);
+    }
+    w->n_apps++;
+}
+
+static int next_look(struct asym_source *source, struct asym_snapshot *ret)
+{
+    struct sim_ports *w = (struct sim_ports *)(void *)source;
+    struct asym_sim *s = w->sim;
+    if (!asym_sim_until(s, s->now + w->interval))
+        return 0;
+    const uint64_t passed = w->looked ? s->now - w->last : 0;
+    w->n_apps = w->n_procs = w->n_tasks = w->n_samples = 0;
+    for (uint32_t i = 0; i < s->n_procs; i++)
+        if (s->procs[i].alive)
+            see_proc(w, &s->procs[i], passed);
+    w->looked = true;
+    w->last = s->now;
+    s->totals.looks++;
+    *ret = (struct asym_snapshot){
+        .now = SIM_EPOCH + s->now / 1000,
+        .interval = passed / 1000,
+        .machine = s->machine,
+        .apps = w->apps,
+        .procs = w->procs,
+        .tasks = w->tasks,
+        .samples = w->samples,
+        .n_apps = w->n_apps,
+        .n_procs = w->n_procs,
+        .n_tasks = w->n_tasks,
+        .n_samples = w->n_samples,
+        .sight = {.n_procs = (uint32_t)w->n_procs, .n_threads = s->n_threads, .births = true},
+    };
+    if (s->scenario->machine.smt < 2)
+        ret->missing[ASYM_SIGNAL_SMT] = "the scenario's cores have one hardware thread";
+    return 1;
+}
+
+/* The thread of this number that lives now; SIM_NONE. */
+static uint32_t find_thread(const struct asym_sim *s, const struct asym_taskid *id)
+{
+    if (id->tid < FIRST_TID || s->n_threads == 0)
+        return SIM_NONE;
+    const uint32_t thread = (uint32_t)(id->tid - FIRST_TID) % s->n_threads;
+    const struct asym_taskid now = sim_id(s, thread);
+    const bool same = now.tid == id->tid && now.tgid == id->tgid && now.start == id->start;
+    return same && s->procs[s->threads[thread].proc].alive ? thread : SIM_NONE;
+}
+
+static int carry_out(struct asym_sim *s, const struct asym_action *a)
+{
+    const uint32_t thread = find_thread(s, &a->id);
+    if (thread == SIM_NONE)
+        return -ESRCH;
+    struct sim_thread *t = &s->threads[thread];
+    if (a->kind == ASYM_ACTION_STEER && !asym_mask_equal(sim_masks_at(s->masks, t->mask), &a->expect))
+        return -EBUSY;
+    if (asym_mask_empty(&a->mask) || !asym_mask_within(&a->mask, &s->machine->usable))
+        return -EINVAL;
+    const uint32_t mask = sim_masks_get(s->masks, &a->mask);
+    sim_masks_put(s->masks, t->mask);
+    t->mask = mask;
+    if (t->nice != a->nice)
+        sim_set_nice(s, thread, a->nice);
+    if (s->tracer.event)
+        sim_trace_thread(s, a->kind == ASYM_ACTION_STEER ? ASYM_SIM_STEERED : ASYM_SIM_RELEASED, thread, a);
+    sim_obey(s, thread);
+    sim_settle(s);
+    s->totals.actions++;
+    return 0;
+}
+
+static int apply(struct asym_actuator *actuator, const struct asym_action *actions, size_t n,
+                 struct asym_outcome *ret_outcomes)
+{
+    struct asym_sim *s = ((struct sim_actuator *)(void *)actuator)->sim;
+    for (size_t i = 0; i < n; i++) {
+        const int r = carry_out(s, &actions[i]);
+        ret_outcomes[i] = (struct asym_outcome){.verdict = asym_verdict_of(r), .error = r};
+    }
+    return 0;
+}
+
+/* The simulation owns both ports. */
+static void close_source(struct asym_source *source)
+{
+    (void)source;
+}
+
+static void close_actuator(struct asym_actuator *actuator)
+{
+    (void)actuator;
+}
+
+int sim_ports_new(struct asym_sim *s)
+{
+    struct sim_ports *w = calloc(1, sizeof *w);
+    if (!w)
+        return -ENOMEM;
+    s->ports = w;
+    w->sim = w->actuator.sim = s;
+    w->source = (struct asym_source){.next = next_look, .close = close_source};
+    w->actuator.port = (struct asym_actuator){.apply = apply, .close = close_actuator};
+    w->apps = calloc(s->n_procs + 1, sizeof *w->apps);
+    w->procs = calloc(s->n_procs + 1, sizeof *w->procs);
+    w->tasks = calloc(s->n_threads + 1, sizeof *w->tasks);
+    w->samples = calloc(s->n_threads + 1, sizeof *w->samples);
+    w->thread_of = calloc(s->n_threads + 1, sizeof *w->thread_of);
+    return w->apps && w->procs && w->tasks && w->samples && w->thread_of ? 0 : -ENOMEM;
+}
+
+void sim_ports_free(struct asym_sim *s)
+{
+    struct sim_ports *w = s->ports;
+    if (!w)
+        return;
+    free(w->apps);
+    free(w->procs);
+    free(w->tasks);
+    free(w->samples);
+    free(w->thread_of);
+    free(w);
+}
+
+struct asym_source *asym_sim_source(struct asym_sim *s, asym_usec interval)
+{
+    s->ports->interval = interval * 1000;
+    return &s->ports->source;
+}
+
+struct asym_actuator *asym_sim_actuator(struct asym_sim *s)
+{
+    return &s->ports->actuator.port;
+}
+
+void asym_sim_monitor(struct asym_sim *s, const struct asym_plan *plan)
+{
+    for (size_t i = 0; i < plan->n_tasks && i < s->ports->n_tasks; i++)
+        s->threads[s->ports->thread_of[i]].monitor = plan->tasks[i].monitor;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A list in order of virtual time. Who has just used his slice belongs near its end and who has slept near its beginning, so
+ * it is searched from both: with some tens of threads a CPU that is less work than a tree, and a thread in the middle, which
+ * balancing may take, comes out at once.
+ */
+#include "base/mask.h"
+#include "sim/internal.h"
+
+static void link_between(struct asym_sim *s, struct sim_cpu *c, uint32_t thread, uint32_t prev, uint32_t next)
+{
+    s->threads[thread].prev = prev;
+    s->threads[thread].next = next;
+    *(prev == SIM_NONE ? &c->head : &s->threads[prev].next) = thread;
+    *(next == SIM_NONE ? &c->tail : &s->threads[next].prev) = thread;
+}
+
+void sim_queue_add(struct asym_sim *s, uint32_t cpu, uint32_t thread)
+{
+    struct sim_cpu *c = &s->cpus[cpu];
+    struct sim_thread *t = &s->threads[thread];
+    uint32_t front = c->head, back = c->tail;
+    /* Equal ones queue behind. Both ends step inwards until one has passed the place. */
+    while (back != SIM_NONE && s->threads[back].vruntime > t->vruntime && front != SIM_NONE &&
+           s->threads[front].vruntime <= t->vruntime) {
+        back = s->threads[back].prev;
+        front = s->threads[front].next;
+    }
+    if (back == SIM_NONE || s->threads[back].vruntime <= t->vruntime)
+        link_between(s, c, thread, back, back == SIM_NONE ? c->head : s->threads[back].next);
+    else
+        link_between(s, c, thread, front == SIM_NONE ? c->tail : s->threads[front].prev, front);
+    t->state = SIM_QUEUED;
+    t->queued_at = s->now;
+    if (c->n_queued++ == 0)
+        asym_mask_set(&s->overloaded, cpu);
+}
+
+void sim_queue_remove(struct asym_sim *s, uint32_t thread)
+{
+    struct sim_thread *t = &s->threads[thread];
+    struct sim_cpu *c = &s->cpus[t->cpu];
+    *(t->prev == SIM_NONE ? &c->head : &s->threads[t->prev].next) = t->next;
+    *(t->next == SIM_NONE ? &c->tail : &s->threads[t->next].prev) = t->prev;
+    t->waited += s->now - t->queued_at;
+    if (--c->n_queued == 0)
+        asym_mask_clear(&s->overloaded, (unsigned)t->cpu);
+}

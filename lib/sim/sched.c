@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The stock scheduler: who runs, and where who wakes goes. */
+#include "base/macro.h"
+#include "base/mask.h"
+#include "sim/internal.h"
+
+/* Linux, kernel/sched/core.c, sched_prio_to_weight: each step is 1.25. */
+static const double weights[40] = {
+    88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904,
+    3906,  3121,  2501,  1991,  1586,  1277,  1024,  820,   655,   526,   423,  335,  272,  215,
+    172,   137,   110,   87,    70,    56,    45,    36,    29,    23,    18,   15,
+};
+
+double sim_nice_weight(int nice)
+{
+    return weights[ASYM_MAX(ASYM_MIN(nice, 19), -20) + 20];
+}
+
+void sim_set_nice(struct asym_sim *s, uint32_t thread, int nice)
+{
+    struct sim_thread *t = &s->threads[thread];
+    if (t->state == SIM_RUNNING)
+        sim_account(s, (uint32_t)t->cpu);
+    t->nice = (int8_t)nice;
+    t->per_ns = sim_nice_weight(0) / sim_nice_weight(nice);
+    if (t->state == SIM_RUNNING && s->scenario->machine.fetch == ASYM_SIM_FETCH_PRIORITY)
+        sim_rerate(s, (uint32_t)t->cpu);
+}
+
+void sim_pend(struct asym_sim *s, uint32_t cpu, bool preempt)
+{
+    struct sim_cpu *c = &s->cpus[cpu];
+    c->preempt |= preempt;
+    if (!c->pending)
+        s->pending[s->n_pending++] = cpu;
+    c->pending = true;
+}
+
+/* 0 within an LLC, 1 across, 2 across nodes. */
+static unsigned distance(const struct asym_sim *s, uint32_t a, uint32_t b)
+{
+    if (s->cpus[a].llc == s->cpus[b].llc)
+        return 0;
+    return s->cpus[a].node == s->cpus[b].node ? 1 : 2;
+}
+
+/* It will run there: what it has on its old CPU is lost, and virtual time is another there. It is on no queue. */
+static void settle_on(struct asym_sim *s, uint32_t thread, uint32_t cpu)
+{
+    const struct asym_sim_scheduler *sc = &s->scenario->scheduler;
+    struct sim_thread *t = &s->threads[thread];
+    if (t->cpu == (int32_t)cpu)
+        return;
+    if (t->cpu >= 0)
+        t->vruntime -= s->cpus[t->cpu].min_vruntime;
+    t->vruntime += s->cpus[cpu].min_vruntime;
+    if (t->has_run) {
+        const unsigned d = distance(s, (uint32_t)t->cpu, cpu);
+        const double cost[] = {(double)sc->migrate_llc, (double)sc->migrate_across, (double)sc->migrate_node};
+        t->debt += cost[d] + (d > 0 && !t->spinning ? sc->refill * t->memory->working_set : 0);
+        s->totals.migrations[d]++;
+    }
+    t->cpu = (int32_t)cpu;
+}
+
+static void run_on(struct asym_sim *s, uint32_t cpu, uint32_t thread)
+{
+    struct sim_cpu *c = &s->cpus[cpu];
+    struct sim_thread *t = &s->threads[thread];
+    sim_account(s, cpu);
+    settle_on(s, thread, cpu);
+    if (c->last != thread) {
+        t->debt += (double)s->scenario->scheduler.switch_cost;
+        s->totals.switches++;
+    }
+    c->running = c->last = thread;
+    c->slice_from = s->now;
+    t->state = SIM_RUNNING;
+    t->has_run = true;
+    if (t->node < 0)
+        t->node = (int32_t)c->node;
+    asym_mask_clear(&s->idle, cpu);
+    sim_weigh(s, cpu, thread, 1);
+    sim_rerate(s, cpu);
+    if (s->tracer.event)
+        sim_trace_thread(s, ASYM_SIM_RUNS, thread, NULL);
+}
+
+static void take_off(struct asym_sim *s, uint32_t cpu)
+{
+    struct sim_cpu *c = &s->cpus[cpu];
+    const uint32_t thread = c->running;
+    sim_account(s, cpu);
+    if (s->tracer.event)
+        sim_trace_thread(s, ASYM_SIM_STOPS, thread, NULL);
+    c->running = SIM_NONE;
+    sim_weigh(s, cpu, thread, -1);
+    sim_heap_set(&s->heap, cpu, SIM_NEVER);
+    if (s->scenario->machine.smt > 1)
+        sim_rerate(s, cpu);
+}
+
+/* The n-th CPU of a set. */
+static int nth(const struct asym_mask *set, unsigned n)
+{
+    for (unsigned i = 0; i < ASYM_MASK_WORDS; i++) {
+        const unsigned here = (unsigned)__builtin_popcountll(set->w[i]);
+        if (n >= here) {
+            n -= here;
+            continue;
+        }
+        uint64_t w = set->w[i];
+        while (n-- > 0)
+            w &= w - 1;
+        return (int)(i * 64 + (unsigned)__builtin_ctzll(w));
+    }
+    return -1;
+}
+
+static int any_of(struct asym_sim *s, const struct asym_mask *set)
+{
+    const unsigned n = asym_mask_count(set);
+    return n > 0 ? nth(set, sim_rng_below(&s->rng, n)) : -1;
+}
+
+static bool core_is_idle(const struct asym_sim *s, uint32_t cpu)
+{
+    const struct sim_core *core = &s->cores[s->cpus[cpu].core];
+    for (uint32_t i = 0; i < core->n; i++)
+        if (s->cpus[s->by_core[core->first + i]].running != SIM_NONE)
+            return false;
+    return true;
+}
+
+/* Those of the idle CPUs whose siblings are idle too, where there are any. */
+static struct asym_mask whole_cores(const struct asym_sim *s, const struct asym_mask *set)
+{
+    struct asym_mask whole = {0};
+    if (s->scenario->machine.smt < 2)
+        return *set;
+    ASYM_MASK_FOREACH (c, set)
+        if (core_is_idle(s, (uint32_t)c))
+            asym_mask_set(&whole, (unsigned)c);
+    return asym_mask_empty(&whole) ? *set : whole;
+}
+
+/* A CPU with the fewest threads; ties at random. */
+static uint32_t emptiest(struct asym_sim *s, const struct asym_mask *may)
+{
+    struct asym_mask least = asym_mask_and(may, &s->idle);
+    uint32_t fewest = UINT32_MAX;
+    if (!asym_mask_empty(&least))
+        return (uint32_t)any_of(s, &least);
+    ASYM_MASK_FOREACH (c, may) {
+        const uint32_t n = sim_count(s, (uint32_t)c);
+        if (n > fewest)
+            continue;
+        if (n < fewest)
+            least = (struct asym_mask){0};
+        fewest = n;
+        asym_mask_set(&least, (unsigned)c);
+    }
+    return (uint32_t)any_of(s, &least);
+}
+
+static uint32_t place_new(struct asym_sim *s, const struct asym_mask *may)
+{
+    if (s->scenario->scheduler.placement == ASYM_SIM_RANDOM)
+        return (uint32_t)any_of(s, may);
+    struct asym_mask idle = asym_mask_and(may, &s->idle);
+    if (asym_mask_empty(&idle))
+        return emptiest(s, may);
+    idle = whole_cores(s, &idle);
+    return (uint32_t)any_of(s, &idle);
+}
+
+/* An idle CPU under its LLC, whole cores first, the first behind where it was: neighbours do not all take the same one. */
+static int idle_near(const struct asym_sim *s, uint32_t cpu, const struct asym_mask *may)
+{
+    const struct sim_llc *l = &s->llcs[s->cpus[cpu].llc];
+    int found = -1;
+    for (uint32_t i = 0; i < l->n; i++) {
+        const uint32_t c = s->by_llc[l->first + (i + cpu) % l->n];
+        if (!asym_mask_has(&s->idle, (int)c) || !asym_mask_has(may, (int)c))
+            continue;
+        if (core_is_idle(s, c))
+            return (int)c;
+        found = found < 0 ? (int)c : found;
+    }
+    return found;
+}
+
+static uint32_t place(struct asym_sim *s, const struct sim_thread *t)
+{
+    const struct asym_mask *may = sim_masks_at(s->masks, t->mask);
+    if (t->cpu < 0)
+        return place_new(s, may);
+    if (!asym_mask_has(may, t->cpu))
+        return emptiest(s, may);
+    if (asym_mask_has(&s->idle, t->cpu) && core_is_idle(s, (uint32_t)t->cpu))
+        return (uint32_t)t->cpu;
+    const int near = idle_near(s, (uint32_t)t->cpu, may);
+    return near >= 0 ? (uint32_t)near : (uint32_t)t->cpu;
+}
+
+void sim_wake(struct asym_sim *s, uint32_t thread)
+{
+    struct sim_thread *t = &s->threads[thread];
+    const uint32_t cpu = place(s, t);
+    struct sim_cpu *c = &s->cpus[cpu];
+    s->totals.wakeups++;
+    s->totals.events++;
+    sim_account(s, cpu);
+    settle_on(s, thread, cpu);
+    /* Who slept gets ahead by a slice at most, and a new one starts level. */
+    const double credit = t->state == SIM_NEW ? 0 : (double)s->scenario->scheduler.slice;
+    t->vruntime = ASYM_MAX(t->vruntime, c->min_vruntime - credit);
+    if (asym_mask_has(&s->idle, (int)cpu)) {
+        run_on(s, cpu, thread);
+        return;
+    }
+    sim_queue_add(s, cpu, thread);
+    const struct sim_thread *other = c->running != SIM_NONE ? &s->threads[c->running] : NULL;
+    const double margin = (double)s->scenario->scheduler.wake_margin * t->per_ns;
+    sim_pend(s, cpu, !other || other->vruntime - t->vruntime > margin);
+    sim_kick(s);
+}
+
+void sim_stop(struct asym_sim *s, uint32_t thread, enum sim_state state)
+{
+    struct sim_thread *t = &s->threads[thread];
+    if (t->state == SIM_RUNNING) {
+        take_off(s, (uint32_t)t->cpu);
+        sim_pend(s, (uint32_t)t->cpu, false);
+    } else if (t->state == SIM_QUEUED) {
+        sim_queue_remove(s, thread);
+    }
+    t->state = (uint8_t)state;
+}
+
+void sim_move(struct asym_sim *s, uint32_t thread, uint32_t cpu)
+{
+    sim_account(s, cpu);
+    sim_stop(s, thread, SIM_ASLEEP);
+    settle_on(s, thread, cpu);
+    sim_queue_add(s, cpu, thread);
+    sim_pend(s, cpu, true);
+}
+
+void sim_obey(struct asym_sim *s, uint32_t thread)
+{
+    const struct sim_thread *t = &s->threads[thread];
+    const struct asym_mask *may = sim_masks_at(s->masks, t->mask);
+    if (t->state != SIM_RUNNING && t->state != SIM_QUEUED)
+        return;
+    if (!asym_mask_has(may, t->cpu))
+        sim_move(s, thread, emptiest(s, may));
+    sim_kick(s);
+}
+
+static void choose(struct asym_sim *s, uint32_t cpu)
+{
+    struct sim_cpu *c = &s->cpus[cpu];
+    if (c->running != SIM_NONE) {
+        const uint32_t was = c->running;
+        if (!c->preempt || c->head == SIM_NONE || s->threads[c->head].vruntime >= s->threads[was].vruntime)
+            return;
+        take_off(s, cpu);
+        sim_queue_add(s, cpu, was);
+    }
+    if (c->head == SIM_NONE && !sim_pull(s, cpu)) {
+        asym_mask_set(&s->idle, cpu);
+        return;
+    }
+    const uint32_t thread = c->head;
+    sim_queue_remove(s, thread);
+    run_on(s, cpu, thread);
+}
+
+void sim_settle(struct asym_sim *s)
+{
+    for (uint32_t i = 0; i < s->n_pending; i++) {
+        struct sim_cpu *c = &s->cpus[s->pending[i]];
+        sim_account(s, s->pending[i]);
+        choose(s, s->pending[i]);
+        c->preempt = c->pending = false;
+        sim_schedule(s, s->pending[i]);
+    }
+    s->n_pending = 0;
+}

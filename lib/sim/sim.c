@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sim/sim.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "sim/internal.h"
+
+/* Speed of each core, in the order in which they are numbered. */
+static void core_speeds(const struct asym_sim_machine *m, double *ret)
+{
+    unsigned left[ASYM_SIM_MAX_TYPES], n = 0, total = 0;
+    memcpy(left, m->counts, sizeof left);
+    for (unsigned k = 0; k < m->n_types; k++)
+        total += m->counts[k];
+    while (n < total) {
+        for (unsigned k = 0; k < m->n_types; k++) {
+            unsigned take = m->order == ASYM_SIM_INTERLEAVED ? left[k] > 0 : left[k];
+            left[k] -= take;
+            while (take-- > 0)
+                ret[n++] = m->speeds[k];
+        }
+    }
+}
+
+static int build_machine(struct asym_sim *s)
+{
+    const struct asym_sim_machine *m = &s->scenario->machine;
+    double speeds[ASYM_MAX_CPUS];
+    struct asym_machine *out = s->machine;
+    core_speeds(m, speeds);
+    s->slowest = speeds[0];
+    out->generation = 1;
+    out->n_cpus = s->n_cpus;
+    for (unsigned c = 0; c < s->n_cpus; c++) {
+        const unsigned core = c / m->smt, llc = m->llc > 0 ? core / m->llc : 0;
+        asym_mask_set(&out->online, c);
+        s->slowest = ASYM_MIN(s->slowest, speeds[core]);
+        out->cpus[c] = (struct asym_cpu){
+            .speed = speeds[core],
+            .core = (int16_t)core,
+            .llc = (int16_t)llc,
+            .node = (int16_t)(m->node > 0 ? llc / m->node : 0),
+            .freq_domain = (int16_t)core,
+            .origin = ASYM_ORIGIN_CONFIG,
+        };
+    }
+    out->usable = out->online;
+    return asym_machine_finish(out);
+}
+
+static void group_cpus(struct asym_sim *s)
+{
+    uint32_t at_llc = 0, at_core = 0;
+    for (uint32_t l = 0; l < s->n_llcs; l++) {
+        s->llcs[l].first = at_llc;
+        s->llcs[l].level = (double)INFINITY;
+        for (uint32_t c = 0; c < s->n_cpus; c++)
+            if (s->machine->cpus[c].llc == (int16_t)l)
+                s->by_llc[at_llc++] = c;
+        s->llcs[l].n = at_llc - s->llcs[l].first;
+    }
+    /* Siblings stand together by construction. */
+    for (uint32_t k = 0; k < s->n_cores; k++) {
+        s->cores[k] = (struct sim_core){.first = at_core, .n = s->scenario->machine.smt};
+        for (uint32_t i = 0; i < s->cores[k].n; i++, at_core++)
+            s->by_core[at_core] = at_core;
+    }
+}
+
+static void init_cpus(struct asym_sim *s)
+{
+    const struct asym_sim_scheduler *sc = &s->scenario->scheduler;
+    s->tick_share = 1 - (double)sc->tick_cost / (double)sc->tick;
+    for (uint32_t c = 0; c < s->n_cpus; c++) {
+        const struct asym_cpu *cpu = &s->machine->cpus[c];
+        s->cpus[c] = (struct sim_cpu){
+            .running = SIM_NONE,
+            .last = SIM_NONE,
+            .head = SIM_NONE,
+            .tail = SIM_NONE,
+            .core = (uint32_t)cpu->core,
+            .llc = (uint32_t)cpu->llc,
+            .node = (uint32_t)cpu->node,
+            .hz = s->scenario->machine.frequency * s->slowest * cpu->speed * s->tick_share,
+            .rate = 1,
+        };
+        sim_heap_set(&s->heap, sim_slot_balance(s, c), sc->balance * (c + 1) / s->n_cpus + 1);
+    }
+    s->idle = s->machine->usable;
+}
+
+/* How many instances of program i there are when only the one named runs: one of it, and of others none. */
+static uint32_t instances(const struct asym_scenario *sc, uint32_t i, int only)
+{
+    if (only < 0)
+        return sc->programs[i].count;
+    return only == (int)i ? 1 : 0;
+}
+
+static int init_programs(struct asym_sim *s, int only, uint64_t seed)
+{
+    uint32_t proc = 0, thread = 0;
+    for (uint32_t i = 0; i < s->n_programs; i++) {
+        const struct asym_sim_program *program = &s->scenario->programs[i];
+        struct sim_program *sp = &s->programs[i];
+        sp->first_proc = proc;
+        sp->n_procs = instances(s->scenario, i, only);
+        sp->active = sp->n_procs > 0;
+        sp->rng = sim_rng_stream(seed, (uint64_t)i << 32 | UINT32_MAX);
+        sim_profile(s, program, &sp->profile);
+        if (program->rate > 0 && !(sp->waiting = calloc(SIM_MAX_WAITING, sizeof *sp->waiting)))
+            return -ENOMEM;
+        for (uint32_t k = 0; k < sp->n_procs; k++, proc++) {
+            s->procs[proc] = (struct sim_proc){.program = i, .instance = k, .first = thread, .n = program->threads};
+            s->procs[proc].rng = sim_rng_stream(seed, (uint64_t)i << 32 | k);
+            for (uint32_t t = 0; t < program->threads; t++, thread++)
+                s->threads[thread] = (struct sim_thread){.proc = proc, .cpu = -1, .memory = s->scenario->memories};
+        }
+    }
+    return 0;
+}
+
+static void count_all(struct asym_sim *s, int only)
+{
+    s->n_programs = s->scenario->n_programs;
+    s->n_cpus = asym_scenario_cpus(s->scenario);
+    for (uint32_t i = 0; i < s->n_programs; i++) {
+        s->n_procs += instances(s->scenario, i, only);
+        s->n_threads += instances(s->scenario, i, only) * s->scenario->programs[i].threads;
+    }
+}
+
+static int allocate(struct asym_sim *s)
+{
+    s->machine = calloc(1, sizeof *s->machine);
+    s->cpus = calloc(s->n_cpus, sizeof *s->cpus);
+    s->threads = calloc(s->n_threads + 1, sizeof *s->threads);
+    s->procs = calloc(s->n_procs + 1, sizeof *s->procs);
+    s->programs = calloc(s->n_programs + 1, sizeof *s->programs);
+    s->llcs = calloc(s->n_cpus, sizeof *s->llcs);
+    s->cores = calloc(s->n_cpus, sizeof *s->cores);
+    s->by_llc = calloc(s->n_cpus, sizeof *s->by_llc);
+    s->by_core = calloc(s->n_cpus, sizeof *s->by_core);
+    s->pending = calloc(s->n_cpus, sizeof *s->pending);
+    return s->machine && s->cpus && s->threads && s->procs && s->programs && s->llcs && s->cores && s->by_llc &&
+                   s->by_core && s->pending
+               ? 0
+               : -ENOMEM;
+}
+
+static int set_up(struct asym_sim *s, int only, uint64_t seed)
+{
+    count_all(s, only);
+    int r = allocate(s);
+    if (r >= 0)
+        r = build_machine(s);
+    if (r >= 0)
+        r = sim_masks_new(s->n_threads + 2, &s->machine->usable, &s->masks);
+    if (r >= 0)
+        r = sim_heap_init(&s->heap, sim_slot_kick(s) + 1);
+    if (r < 0)
+        return r;
+    s->n_llcs = s->machine->n_llcs;
+    s->n_cores = s->machine->n_cores;
+    s->rng = sim_rng_stream(seed, UINT64_MAX);
+    s->end = s->scenario->run.duration;
+    s->kick_at = SIM_NEVER;
+    group_cpus(s);
+    init_cpus(s);
+    r = init_programs(s, only, seed);
+    if (r >= 0)
+        r = sim_ports_new(s);
+    /* Each thread uses a mask from the beginning. */
+    for (uint32_t i = 0; r >= 0 && i < s->n_threads; i++)
+        s->threads[i].mask = sim_masks_get(s->masks, &s->machine->usable);
+    if (r >= 0)
+        sim_begin(s);
+    return r;
+}
+
+int asym_sim_new(const struct asym_scenario *scenario, int only, uint64_t seed, struct asym_sim **ret_sim)
+{
+    struct asym_sim *s = calloc(1, sizeof *s);
+    if (!s)
+        return -ENOMEM;
+    s->scenario = scenario;
+    int r = set_up(s, only, seed);
+    if (r < 0) {
+        asym_sim_free(s);
+        return r;
+    }
+    *ret_sim = s;
+    return 0;
+}
+
+void asym_sim_free(struct asym_sim *s)
+{
+    if (!s)
+        return;
+    sim_ports_free(s);
+    for (uint32_t i = 0; s->programs && i < s->n_programs; i++)
+        free(s->programs[i].waiting);
+    sim_heap_done(&s->heap);
+    sim_masks_free(s->masks);
+    void *owned[] = {s->machine, s->cpus,  s->threads, s->procs,   s->programs,
+                     s->llcs,    s->cores, s->by_llc,  s->by_core, s->pending};
+    for (size_t i = 0; i < ASYM_LENGTH(owned); i++)
+        free(owned[i]);
+    free(s);
+}
+
+void asym_sim_trace(struct asym_sim *s, const struct asym_sim_tracer *tracer)
+{
+    s->tracer = *tracer;
+}
+
+static void on_cpu(struct asym_sim *s, uint32_t cpu)
+{
+    const struct sim_cpu *c = &s->cpus[cpu];
+    const uint32_t thread = c->running;
+    sim_account(s, cpu);
+    s->totals.events++;
+    if (thread != SIM_NONE && !(s->threads[thread].debt >= 0.5) && s->threads[thread].left < 0.5)
+        sim_segment_done(s, thread);
+    sim_pend(s, cpu, s->now - c->slice_from >= s->scenario->scheduler.slice);
+}
+
+static void on_event(struct asym_sim *s, uint32_t slot)
+{
+    if (slot < s->n_cpus) {
+        on_cpu(s, slot);
+    } else if (slot < sim_slot_timer(s, 0)) {
+        s->totals.events++;
+        sim_heap_set(&s->heap, slot, s->now + s->scenario->scheduler.balance);
+        sim_balance(s, slot - s->n_cpus);
+    } else if (slot < sim_slot_arrival(s, 0)) {
+        sim_timer(s, slot - sim_slot_timer(s, 0));
+    } else if (slot < sim_slot_kick(s)) {
+        sim_arrival(s, slot - sim_slot_arrival(s, 0));
+    } else {
+        sim_kicked(s);
+    }
+    sim_settle(s);
+}
+
+static bool all_done(const struct asym_sim *s)
+{
+    const int until = s->scenario->run.until;
+    if (until == ASYM_SIM_UNTIL_TIME)
+        return false;
+    for (uint32_t i = 0; i < s->n_programs; i++) {
+        const struct sim_program *p = &s->programs[i];
+        if (!p->active)
+            continue;
+        if (until == ASYM_SIM_UNTIL_RUNS && p->tally.ended < s->scenario->run.runs * p->n_procs)
+            return false;
+        for (uint32_t k = 0; until == ASYM_SIM_UNTIL_DONE && k < p->n_procs; k++)
+            if (s->procs[p->first_proc + k].alive || s->now < s->scenario->programs[i].start)
+                return false;
+    }
+    return s->now > 0;
+}
+
+/* What still runs when the run is over has been running up to then. */
+static void trace_end(const struct asym_sim *s)
+{
+    for (uint32_t c = 0; s->tracer.event && c < s->n_cpus; c++)
+        if (s->cpus[c].running != SIM_NONE)
+            sim_trace_thread(s, ASYM_SIM_STOPS, s->cpus[c].running, NULL);
+}
+
+bool asym_sim_until(struct asym_sim *s, uint64_t time)
+{
+    const uint64_t stop = ASYM_MIN(time, s->end);
+    if (s->over)
+        return false;
+    while (!s->over && sim_heap_time(&s->heap) <= stop) {
+        s->now = sim_heap_time(&s->heap);
+        const uint32_t ended = s->n_ended;
+        on_event(s, sim_heap_take(&s->heap));
+        if (s->n_ended != ended && all_done(s))
+            s->over = true;
+    }
+    if (!s->over)
+        s->now = stop;
+    s->over |= s->now >= s->end;
+    if (s->over)
+        trace_end(s);
+    return !s->over;
+}
+
+uint64_t asym_sim_now(const struct asym_sim *s)
+{
+    return s->now;
+}
+
+const struct asym_machine *asym_sim_machine(const struct asym_sim *s)
+{
+    return s->machine;
+}
+
+struct asym_sim_tally asym_sim_tally(struct asym_sim *s, unsigned program)
+{
+    const struct sim_program *sp = &s->programs[program];
+    struct asym_sim_tally tally = sp->tally;
+    tally.work = sp->past_work;
+    tally.cpu = sp->past_cpu;
+    for (uint32_t i = 0; i < sp->n_procs; i++) {
+        const struct sim_proc *p = &s->procs[sp->first_proc + i];
+        for (uint32_t t = 0; p->alive && t < p->n; t++) {
+            if (s->threads[p->first + t].state == SIM_RUNNING)
+                sim_account(s, (uint32_t)s->threads[p->first + t].cpu);
+            tally.work += s->threads[p->first + t].work;
+            tally.cpu += (double)s->threads[p->first + t].ran * 1e-9;
+        }
+    }
+    return tally;
+}
+
+struct asym_sim_totals asym_sim_totals(struct asym_sim *s)
+{
+    struct asym_sim_totals totals = s->totals;
+    for (uint32_t i = 0; i < s->n_programs; i++)
+        totals.busy += asym_sim_tally(s, i).cpu;
+    return totals;
+}

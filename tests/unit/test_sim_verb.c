@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* asymctl sim, as its users meet it; and the figures of an experiment. */
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "base/macro.h"
+#include "daemon/columns.h"
+#include "daemon/experiment.h"
+#include "daemon/json.h"
+
+static const char small[] = "[machine]\ncounts=3,1\nspeeds=1,2\n[run]\nduration=2s\n"
+                            "[program serial]\nstep=serial 100G\n"
+                            "[program parallel]\nthreads=4\nstep=parallel 400M uniform chunk=1M\nstep=serial 20M\n";
+
+static char path[64];
+
+static int make_file(void **state)
+{
+    (void)state;
+    snprintf(path, sizeof path, "/tmp/asym-sim-XXXXXX");
+    int fd = mkstemp(path);
+    bool done = fd >= 0 && write(fd, small, sizeof small - 1) == (ssize_t)sizeof small - 1;
+    return done && close(fd) == 0 ? 0 : -1;
+}
+
+static int remove_file(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+static int run(const char *arguments, char *ret, size_t size)
+{
+    char command[1024];
+    snprintf(command, sizeof command, "'%s/daemon/asymctl' sim %s 2>&1", ASYM_TEST_BIN, arguments);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    size_t n = fread(ret, 1, size - 1, pipe);
+    ret[n] = '\0';
+    int status = pclose(pipe);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static int run_file(const char *arguments, char *ret, size_t size)
+{
+    char line[512];
+    snprintf(line, sizeof line, "%s %s", path, arguments);
+    return run(line, ret, size);
+}
+
+static void the_table_fits_and_has_a_row_for_each_policy(void **state)
+{
+    (void)state;
+    char text[16384];
+    assert_int_equal(run_file("--policy=pa,rr --repeat=3", text, sizeof text), 0);
+    static const char *const parts[] = {"S = (3, 1; 1, 2)", "15 of 15 trials", "\nnone ", "\npa ", "\nrr ",
+                                        "\nserial "};
+    for (size_t i = 0; i < ASYM_LENGTH(parts); i++)
+        if (!strstr(text, parts[i]))
+            fail_msg("no '%s' in:\n%s", parts[i], text);
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+        assert_true(asym_columns_of(line) <= ASYM_COLUMNS);
+}
+
+static void the_output_does_not_depend_on_the_number_of_workers(void **state)
+{
+    (void)state;
+    static char one[262144], other[262144];
+    assert_int_equal(run_file("--json --policy=pa --repeat=4 --workers=1", one, sizeof one), 0);
+    assert_int_equal(run_file("--json --policy=pa --repeat=4 --workers=5", other, sizeof other), 0);
+    assert_string_equal(one, other);
+    assert_int_equal(run_file("--json --policy=pa --repeat=4 --seed=9", other, sizeof other), 0);
+    assert_string_not_equal(one, other);
+}
+
+static void json_says_what_was_measured(void **state)
+{
+    (void)state;
+    static char text[262144];
+    assert_int_equal(run_file("--json --policy=pa --repeat=3", text, sizeof text), 0);
+    ASYM_AUTO_JSON json_t *root = json_loads(text, 0, NULL);
+    assert_non_null(root);
+    assert_string_equal(json_string_value(json_object_get(root, "schema")), "asymctl.sim/1");
+    json_t *pa = json_array_get(json_object_get(root, "policies"), 1);
+    json_t *serial = json_array_get(json_object_get(pa, "programs"), 0);
+    json_t *speedup = json_object_get(serial, "speedup");
+    assert_int_equal(json_array_size(json_object_get(speedup, "values")), 3);
+    /* Alone it begins on any CPU, 1.25 on the average; beside the other it is given the fast one. */
+    assert_true(json_real_value(json_object_get(speedup, "mean")) > 0.9);
+    assert_true(json_is_null(json_object_get(json_object_get(serial, "run_time_s"), "mean")));
+}
+
+static void mistakes_are_named_and_end_in_2(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *arguments, *said;
+        int status;
+    } rows[] = {
+        {"", "needs a scenario", 2},
+        {"/nonexistent.ini", "No such file", 2},
+        {"FILE --policy=paa", "did you mean 'pa'?", 2},
+        {"FILE --repeat=0", "from 1 to 1000", 2},
+        {"FILE --polcy=pa", "does not take '--polcy=pa'", 2},
+        {"FILE FILE", "does not take", 2},
+        {"FILE --trace=/nonexistent/t --repeat=1", "No such file", 1},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        char text[8192], arguments[256] = "";
+        const char *file = strstr(rows[i].arguments, "FILE");
+        snprintf(arguments, sizeof arguments, "%s%s", file ? path : "", file ? file + 4 : rows[i].arguments);
+        const int status = run(arguments, text, sizeof text);
+        if (status != rows[i].status || !strstr(text, rows[i].said))
+            fail_msg("'%s' ended in %d and said: %s", rows[i].arguments, status, text);
+    }
+}
+
+static void the_trace_is_json_with_tracks_runs_and_reasons(void **state)
+{
+    (void)state;
+    char text[16384], arguments[256], trace[80];
+    unsigned n[128] = {0};
+    snprintf(trace, sizeof trace, "%s.json", path);
+    snprintf(arguments, sizeof arguments, "--policy=pa --repeat=1 --trace=%s", trace);
+    assert_int_equal(run_file(arguments, text, sizeof text), 0);
+    ASYM_AUTO_JSON json_t *root = json_load_file(trace, 0, NULL);
+    unlink(trace);
+    assert_non_null(root);
+    double busy = 0;
+    size_t i;
+    json_t *e;
+    json_array_foreach(json_object_get(root, "traceEvents"), i, e)
+    {
+        const char *kind = json_string_value(json_object_get(e, "ph"));
+        n[(unsigned char)kind[0] % 128]++;
+        busy += kind[0] == 'X' ? json_number_value(json_object_get(e, "dur")) : 0;
+        if (kind[0] == 'i')
+            assert_true(strlen(json_string_value(json_object_get(json_object_get(e, "args"), "why"))) > 0);
+    }
+    assert_true(n['M'] >= 9 && n['C'] == 4 && n['i'] > 0 && n['X'] > 100);
+    /* Four CPUs for two seconds, nearly always busy: the serial steps leave two idle. */
+    assert_true(busy > 7e6 && busy <= 8e6);
+}
+
+static void ctrl_c_prints_what_is_done(void **state)
+{
+    (void)state;
+    int pipe_fd[2], status;
+    char text[8192];
+    assert_int_equal(pipe(pipe_fd), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        char program[256];
+        snprintf(program, sizeof program, "%s/daemon/asymctl", ASYM_TEST_BIN);
+        dup2(pipe_fd[1], 1);
+        dup2(pipe_fd[1], 2);
+        close(pipe_fd[0]);
+        execl(program, "asymctl", "sim", path, "--policy=pa", "--repeat=1000", (char *)NULL);
+        _exit(127);
+    }
+    close(pipe_fd[1]);
+    usleep(400 * 1000);
+    assert_int_equal(kill(pid, SIGINT), 0);
+    size_t used = 0;
+    for (ssize_t n; used < sizeof text - 1 && (n = read(pipe_fd[0], text + used, sizeof text - 1 - used)) > 0;)
+        used += (size_t)n;
+    text[used] = '\0';
+    close(pipe_fd[0]);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+    assert_non_null(strstr(text, "\npa "));
+    assert_non_null(strstr(text, "interrupted: "));
+}
+
+static void figures_of_an_experiment(void **state)
+{
+    (void)state;
+    struct asym_scenario *s;
+    static const char text[] =
+        "[machine]\ncounts=2\nspeeds=1\n[run]\nuntil=done\nduration=100s\n"
+        "[scheduler]\nswitch_cost=0ns\ntick_cost=0ns\n"
+        "[program a]\npasses=1\nstep=serial 1G\n[program b]\naffinity=0\npasses=1\nstep=serial 1G\n"
+        "[program c]\naffinity=0\npasses=1\nstep=serial 1G\n";
+    const volatile sig_atomic_t stop = 0;
+    assert_int_equal(asym_scenario_parse(text, sizeof text - 1, "t", &s, NULL), 0);
+    struct asym_experiment x = {.scenario = s, .n_policies = 1, .repeat = 2, .seed = 1};
+    x.policies[0] = asym_policy_find("none");
+    assert_int_equal(asym_experiment_init(&x), 0);
+    assert_true(isnan(asym_experiment_value(&x, ASYM_FIGURE_THROUGHPUT, 0, 0, 0)));
+    assert_int_equal(asym_sim_trials_run(x.trials, x.n_trials, 2, &stop, NULL, NULL), 0);
+    assert_int_equal(asym_experiment_finished(&x), 8);
+    /* b and c halve CPU 0; a has the other, or shares with them until it is taken away at a tick. */
+    const struct asym_estimate b = asym_experiment_estimate(&x, ASYM_FIGURE_SPEEDUP, 0, 1);
+    assert_true(fabs(b.mean - 0.5) < 0.01);
+    assert_true(fabs(asym_experiment_estimate(&x, ASYM_FIGURE_TOTAL, 0, 0).mean - 2) < 0.01);
+    assert_true(fabs(asym_experiment_estimate(&x, ASYM_FIGURE_CPU_TIME, 0, 1).mean - 1) < 1e-6);
+    assert_true(fabs(asym_experiment_estimate(&x, ASYM_FIGURE_FAIRNESS, 0, 0).mean - 0.5) < 0.01);
+    assert_true(fabs(asym_experiment_estimate(&x, ASYM_FIGURE_THROUGHPUT, 0, 0).mean - 1.5e9) < 2e7);
+    asym_experiment_done(&x);
+    asym_scenario_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_table_fits_and_has_a_row_for_each_policy),
+        cmocka_unit_test(the_output_does_not_depend_on_the_number_of_workers),
+        cmocka_unit_test(json_says_what_was_measured),
+        cmocka_unit_test(mistakes_are_named_and_end_in_2),
+        cmocka_unit_test(the_trace_is_json_with_tracks_runs_and_reasons),
+        cmocka_unit_test(ctrl_c_prints_what_is_done),
+        cmocka_unit_test(figures_of_an_experiment),
+    };
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}
