@@ -46,6 +46,7 @@ struct service {
     bool lost_said;
     bool births_said;
     bool cpus_failed;
+    uint64_t abilities; /* of CPUs, by others' doing; asym_watch_abilities */
 };
 
 static void service_done(struct service *s)
@@ -156,8 +157,11 @@ static void mind_cpus(struct service *s)
 {
     char usable[256];
     struct asym_error err = {""};
-    if (!asym_watch_changed(&s->run->root, s->run->machine))
+    const uint64_t abilities = asym_watch_abilities(&s->run->root);
+    const bool others = s->abilities != abilities;
+    if (!asym_watch_changed(&s->run->root, s->run->machine) && !others)
         return;
+    s->abilities = abilities;
     if (asym_run_machine_changed(s->run, &err) < 0) {
         if (!s->cpus_failed)
             asym_log_say(&s->run->log, LOG_ERR, "CPUs changed, and the machine cannot be read: %s", err.text);
@@ -166,6 +170,8 @@ static void mind_cpus(struct service *s)
     }
     s->cpus_failed = false;
     mind_speeds(s);
+    if (others)
+        asym_log_say(&s->run->log, LOG_NOTICE, "what CPUs can do has changed: boost, driver or maximum");
     asym_log_say(&s->run->log, LOG_NOTICE, "the CPUs that may be used are now %s",
                  asym_mask_format_list(&s->run->machine->usable, usable, sizeof usable));
 }
@@ -382,6 +388,7 @@ static int set_up(struct service *s, struct asym_error *err)
     if (r < 0)
         return asym_fail(err, r, "cannot observe: %s", strerror(-r));
     asym_run_warn(s->run, &s->cycle.snapshot);
+    s->abilities = asym_watch_abilities(&s->run->root);
     s->last_housekeeping = asym_run_now();
     asym_budget_init(&s->budget, s->last_housekeeping, asym_run_cpu_time());
     return asym_signals_check(s->cycle.snapshot.missing, config.policy, err);

@@ -2,10 +2,12 @@
 #include "daemon/watch.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <systemd/sd-device.h>
 
+#include "base/macro.h"
 #include "base/mask.h"
 #include "linux/topology.h"
 
@@ -64,4 +66,25 @@ bool asym_watch_changed(const struct asym_root *root, const struct asym_machine 
     struct asym_mask online, usable;
     return asym_topology_cpus(root, &online, &usable) >= 0 &&
            (!asym_mask_equal(&online, &m->online) || !asym_mask_equal(&usable, &m->usable));
+}
+
+uint64_t asym_watch_abilities(const struct asym_root *root)
+{
+    static const char *const files[] = {"cpufreq/boost",
+                                        "intel_pstate/no_turbo",
+                                        "intel_pstate/status",
+                                        "amd_pstate/status",
+                                        "cpu0/cpufreq/scaling_driver",
+                                        "cpu0/cpu_capacity",
+                                        "cpu0/cpufreq/cpuinfo_max_freq"};
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < ASYM_LENGTH(files); i++) {
+        char path[96], text[64];
+        snprintf(path, sizeof path, "sys/devices/system/cpu/%s", files[i]);
+        const ssize_t n = asym_root_read(root, path, text, sizeof text);
+        for (ssize_t k = 0; k < n; k++)
+            h = (h ^ (unsigned char)text[k]) * UINT64_C(0x100000001b3);
+        h = (h ^ i) * UINT64_C(0x100000001b3);
+    }
+    return h;
 }

@@ -7,6 +7,7 @@
 #define ASYM_DAEMON_WATCH_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <systemd/sd-event.h>
 
@@ -25,5 +26,11 @@ void asym_watch_free(struct asym_watch *w);
 
 /** Are the CPUs online and usable now others than the machine has? False where they cannot be read. */
 bool asym_watch_changed(const struct asym_root *root, const struct asym_machine *m);
+
+/**
+ * A number that differs when what CPUs can do was changed by others: boost or turbo switched, another driver or mode of it,
+ * another maximum. Not their limits, which say nothing of what they can do.
+ */
+uint64_t asym_watch_abilities(const struct asym_root *root);
 
 #endif
