@@ -17,6 +17,7 @@
 #include "daemon/cycle.h"
 #include "daemon/leftovers.h"
 #include "daemon/outcomes.h"
+#include "daemon/rtx.h"
 #include "daemon/speeds.h"
 #include "daemon/watch.h"
 #include "linux/actuator.h"
@@ -33,6 +34,7 @@ struct service {
     struct asym_ledger *ledger;
     struct asym_births *births;
     struct asym_source *source;
+    struct asym_rtx *rtx; /* NULL: programs are not listened to */
     struct asym_actuator *actuator;
     struct asym_engine *engine;
     struct asym_cycle cycle;
@@ -53,6 +55,7 @@ static void service_done(struct service *s)
     /* The source and the guard stop before the ledger they use is closed. */
     if (s->actuator)
         s->actuator->close(s->actuator);
+    asym_rtx_free(s->rtx);
     if (s->source)
         s->source->close(s->source);
     asym_births_close(s->births);
@@ -160,12 +163,12 @@ static void status(const struct service *s)
 {
     const struct asym_machine *m = s->run->machine;
     sd_notifyf(0,
-               "STATUS=policy %s on %u fast and %u slow CPUs%s; %zu threads steered, %zu changes; %.2f %% CPU every "
-               "%.0f ms%s%s",
+               "STATUS=policy %s on %u fast and %u slow CPUs%s; %zu threads steered, %zu changes, %zu programs speak; "
+               "%.2f %% CPU every %.0f ms%s%s",
                s->run->settings->daemon.policy, asym_mask_count(&m->fast), asym_mask_count(&m->slow),
-               s->run->assumed_slow ? " (assumed)" : "", asym_ledger_count(s->ledger), s->n_changes, s->budget.percent,
-               (double)interval_in_force(s) / 1000, *s->reload_error ? "; the new configuration is bad: " : "",
-               s->reload_error);
+               s->run->assumed_slow ? " (assumed)" : "", asym_ledger_count(s->ledger), s->n_changes,
+               asym_rtx_count(s->rtx), s->budget.percent, (double)interval_in_force(s) / 1000,
+               *s->reload_error ? "; the new configuration is bad: " : "", s->reload_error);
 }
 
 static void housekeeping(struct service *s, asym_usec now)
@@ -175,8 +178,24 @@ static void housekeeping(struct service *s, asym_usec now)
     mind_budget(s, now);
     mind_cpus(s);
     asym_speeds_mind(s->run);
+    if (s->rtx)
+        asym_rtx_tend(s->rtx, now);
     s->last_housekeeping = now;
     status(s);
+}
+
+static int give_up(struct service *s, int error)
+{
+    s->error = error;
+    return sd_event_exit(s->event, ASYM_EXIT_FAILED);
+}
+
+/* Between two looks, as a program has told of a phase. */
+static int prompt_turn(void *userdata)
+{
+    struct service *s = userdata;
+    int r = turn(s);
+    return r < 0 ? give_up(s, r) : 0;
 }
 
 static int on_timer(sd_event_source *timer, uint64_t usec, void *userdata)
@@ -184,10 +203,8 @@ static int on_timer(sd_event_source *timer, uint64_t usec, void *userdata)
     struct service *s = userdata;
     (void)usec;
     int r = turn(s);
-    if (r < 0) {
-        s->error = r;
-        return sd_event_exit(s->event, ASYM_EXIT_FAILED);
-    }
+    if (r < 0)
+        return give_up(s, r);
     asym_usec now = asym_run_now();
     housekeeping(s, now);
     /* From now, not from when it was due: a machine that was suspended or starved is not looked at in a burst. */
@@ -273,6 +290,8 @@ static int add_sources(struct service *s)
         r = sd_event_add_signal(s->event, NULL, SIGHUP, on_reload, s);
     if (r >= 0)
         r = sd_event_add_time(s->event, &s->timer, CLOCK_MONOTONIC, asym_run_now(), ASYM_MSEC, on_timer, s);
+    if (r >= 0 && s->rtx)
+        r = asym_rtx_attach(s->rtx, s->event, prompt_turn, s);
     if (r >= 0)
         r = sd_event_set_watchdog(s->event, true);
     if (r >= 0 && asym_watch_new(s->event, on_cpus, s, &s->watch) < 0)
@@ -318,6 +337,14 @@ static int start_guard(struct service *s, struct asym_error *err)
     return 0;
 }
 
+/* Steering goes on without. */
+static void start_rtx(struct service *s)
+{
+    struct asym_error err = {""};
+    if (s->run->settings->rtx.listen && asym_rtx_new(s->run, s->source, &s->rtx, &err) < 0)
+        asym_log_say(&s->run->log, LOG_WARNING, "programs cannot say what their threads do: %s", err.text);
+}
+
 static int set_up(struct service *s, struct asym_error *err)
 {
     const struct asym_engine_config config = asym_run_engine_config(s->run->settings);
@@ -331,6 +358,7 @@ static int set_up(struct service *s, struct asym_error *err)
         r = start_guard(s, err);
     if (r < 0)
         return r;
+    start_rtx(s);
     r = asym_actuator_linux_new(s->ledger, &s->actuator);
     if (r >= 0)
         r = asym_engine_new(&config, &s->engine);
@@ -338,7 +366,8 @@ static int set_up(struct service *s, struct asym_error *err)
         r = add_sources(s);
     if (r < 0)
         return asym_fail(err, r, "%s", strerror(-r));
-    s->cycle = (struct asym_cycle){.source = s->source, .actuator = s->actuator, .engine = s->engine};
+    s->cycle = (struct asym_cycle){
+        .source = s->rtx ? asym_rtx_source(s->rtx) : s->source, .actuator = s->actuator, .engine = s->engine};
     r = turn(s);
     if (r < 0)
         return asym_fail(err, r, "cannot observe: %s", strerror(-r));

@@ -40,6 +40,13 @@ struct asym_machine_settings {
 /** speeds in numbers, for the CPUs it names. 0; -EINVAL: neither, or a CPU named twice. */
 int asym_speeds_parse(const char *text, double ret_speed[ASYM_MAX_CPUS], struct asym_mask *ret_cpus);
 
+/** [rtx] */
+struct asym_rtx_settings {
+    bool listen;           /**< take pages from programs */
+    bool realtime;         /**< be real-time while a program speaks, so as to react with all CPUs busy */
+    asym_usec spin_notify; /**< who has waited for longer spins: 20 us (Saez 2010, 2.2.1: a threshold) */
+};
+
 /** [asymmetry] */
 struct asym_asymmetry_settings {
     int method;       /**< enum asym_method */
@@ -88,6 +95,7 @@ struct asym_settings {
     struct asym_enforce_settings enforce;
     struct asym_machine_settings machine;
     struct asym_asymmetry_settings asymmetry;
+    struct asym_rtx_settings rtx;
     struct asym_rules *rules;
     struct asym_settings_private *priv; /**< origins, policies' parameters */
 };
