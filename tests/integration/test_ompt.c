@@ -31,8 +31,8 @@ struct program {
     FILE *say, *hear;
 };
 
-/* preload: a library to load before all others, or NULL. */
-static struct program start_program(const char *path, const char *tool, const char *preload, const char *argument)
+/* What the variables say, unless NULL, is in its environment alone. */
+static struct program start_command(const char *const *argv, const char *tool, const char *preload)
 {
     int down[2], up[2];
     assert_int_equal(pipe(down), 0);
@@ -45,12 +45,13 @@ static struct program start_program(const char *path, const char *tool, const ch
         dup2(up[1], STDOUT_FILENO);
         for (int fd = 3; fd < 100; fd++)
             close(fd);
-        setenv("OMP_TOOL_LIBRARIES", tool, 1);
+        if (tool)
+            setenv("OMP_TOOL_LIBRARIES", tool, 1);
         if (preload)
             setenv("LD_PRELOAD", preload, 1);
         /* This ThreadSanitizer knows no layout with as much of chance in it as kernels have by now. */
         personality(ADDR_NO_RANDOMIZE);
-        execl(path, path, argument, (char *)NULL);
+        execv(argv[0], (char **)(uintptr_t)argv);
         _exit(127);
     }
     close(down[0]);
@@ -59,6 +60,12 @@ static struct program start_program(const char *path, const char *tool, const ch
     p.hear = fdopen(up[0], "r");
     assert_true(p.pid > 0 && p.say && p.hear);
     return p;
+}
+
+static struct program start_program(const char *path, const char *tool, const char *preload, const char *argument)
+{
+    const char *const argv[] = {path, argument, NULL};
+    return start_command(argv, tool, preload);
 }
 
 static int end_program(struct program *p)
@@ -169,6 +176,79 @@ static void a_program_of_gcc_speaks_on_the_other_runtime(void **state)
     check_steps(PROGRAMS "steps-gcc", "libomp.so.5");
 }
 
+static void asymctl_run_makes_programs_speak(void **state)
+{
+    (void)state;
+    static const char asymctl[] = ASYM_TEST_BIN "/daemon/asymctl", tool[] = "--tool=" ASYM_TEST_OMPT;
+    static const char *const commands[][7] = {
+        {asymctl, "run", tool, "--", PROGRAMS "steps-clang"},
+        {asymctl, "run", "--gcc", tool, PROGRAMS "steps-gcc"},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(commands); i++) {
+        struct asym_listener l;
+        struct asym_handed h;
+        asym_listener_open(&l, 8);
+        struct program p = start_command(commands[i], NULL, NULL);
+        step(&p, "parallel 3");
+        assert_true(asym_listener_take(&l, 10, &h));
+        assert_int_equal(look(&h).working, 3);
+        fputs("end\n", p.say);
+        assert_int_equal(end_program(&p), 0);
+        asym_handed_done(&h);
+        asym_listener_done(&l);
+    }
+}
+
+/* And says so where it cannot; the program runs all the same. */
+static void asymctl_run_says_where_it_cannot(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *arguments, *said;
+        int status;
+    } cases[] = {
+        {"run --gcc --tool=" ASYM_TEST_OMPT " " PROGRAMS "steps-static", "statically linked", 0},
+        {"run --tool=" ASYM_TEST_OMPT " " PROGRAMS "steps-gcc", "--gcc", 0},
+        {"run --tool=" ASYM_TEST_OMPT " /tmp/asym-suid-test", "set-user-ID", 0},
+        {"run --tool=/nonexistent.so -- true", "/nonexistent.so", 1},
+        {"run --tool=" ASYM_TEST_OMPT " no-such-program-here", "no such program", 127},
+        {"run --tool=" ASYM_TEST_OMPT " /dev/null", "Permission denied", 126},
+        {"run --gc -- true", "--gc'", 2},
+        {"run --gcc", "needs a program", 2},
+    };
+    char text[1024], command[1024];
+    assert_int_equal(system("cp /bin/true /tmp/asym-suid-test && chmod u+s /tmp/asym-suid-test"), 0);
+    for (size_t i = 0; i < ASYM_LENGTH(cases); i++) {
+        snprintf(command, sizeof command, "echo end | '%s/daemon/asymctl' %s 2>&1", ASYM_TEST_BIN, cases[i].arguments);
+        FILE *pipe = popen(command, "r");
+        size_t n = fread(text, 1, sizeof text - 1, pipe);
+        text[n] = '\0';
+        const int status = pclose(pipe);
+        if (!strstr(text, cases[i].said))
+            fail_msg("%s: no '%s' in: %s", cases[i].arguments, cases[i].said, text);
+        assert_int_equal(WEXITSTATUS(status), cases[i].status);
+    }
+    unlink("/tmp/asym-suid-test");
+}
+
+static void who_spins_and_does_not_speak_is_suspected(void **state)
+{
+    (void)state;
+    static char text[262144];
+    char pid[32];
+    setenv("KMP_BLOCKTIME", "infinite", 1);
+    struct program p = start_program(PROGRAMS "steps-clang", "", NULL, NULL);
+    unsetenv("KMP_BLOCKTIME");
+    step(&p, "barrier 2");
+    snprintf(pid, sizeof pid, "--pid=%d", (int)p.pid);
+    asym_live_sleep(0.7);
+    const char *const dry[] = {"daemon/asymd", "--dry-run", "--json", pid, NULL};
+    assert_int_equal(asym_live_run(dry, text, sizeof text), 0);
+    assert_non_null(strstr(text, "\"rtx\": \"suspect\""));
+    fputs("end\n", p.say);
+    assert_int_equal(end_program(&p), 0);
+}
+
 static void without_a_daemon_the_program_does_not_notice(void **state)
 {
     (void)state;
@@ -224,6 +304,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_page_tells_what_threads_do),
         cmocka_unit_test(a_program_of_gcc_speaks_on_the_other_runtime),
+        cmocka_unit_test(asymctl_run_makes_programs_speak),
+        cmocka_unit_test(asymctl_run_says_where_it_cannot),
+        cmocka_unit_test(who_spins_and_does_not_speak_is_suspected),
         cmocka_unit_test(without_a_daemon_the_program_does_not_notice),
         cmocka_unit_test(thread_sanitizer),
         cmocka_unit_test(address_sanitizer),

@@ -109,12 +109,32 @@ static void after_a_restart_it_is_told_again(void **state)
     end(talker, asymd);
 }
 
+static void the_dry_run_and_check_name_it(void **state)
+{
+    (void)state;
+    static char text[262144];
+    char pid[32], named[64];
+    pid_t talker = start_talker();
+    snprintf(pid, sizeof pid, "--pid=%d", (int)talker);
+    snprintf(named, sizeof named, "load-talker (%d)", (int)talker);
+    asym_live_sleep(0.7);
+    const char *const dry[] = {ASYM_SERVICE, "--dry-run", "--json", pid, NULL};
+    assert_int_equal(asym_live_run(dry, text, sizeof text), 0);
+    assert_non_null(strstr(text, "\"rtx\": \"speaks\""));
+    const char *const check[] = {ASYM_SERVICE, "--check", "--json", pid, NULL};
+    assert_int_equal(asym_live_run(check, text, sizeof text), 0);
+    assert_non_null(strstr(text, named));
+    asym_live_end(talker, SIGKILL);
+    fclose(said);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_serial_phase_has_its_cpu_long_before_the_next_look, asym_service_set_up,
                                         asym_service_tear_down),
         cmocka_unit_test_setup_teardown(whom_nobody_listens_to_gets_none, asym_service_set_up, asym_service_tear_down),
+        cmocka_unit_test_setup_teardown(the_dry_run_and_check_name_it, asym_service_set_up, asym_service_tear_down),
         cmocka_unit_test_setup_teardown(after_a_restart_it_is_told_again, asym_service_set_up, asym_service_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
