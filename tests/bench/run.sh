@@ -10,6 +10,9 @@ echo "== looking"
 "$build/tests/bench/bench-scan"
 echo "== reading and slowing a large machine"
 "$build/tests/bench/bench-speeds"
+echo "== programs that say what their threads do"
+"$build/tests/bench/bench-rtx"
+[ ! -e "$build/tests/omp/regions-clang" ] || python3 "$(dirname "$0")/rtx.py" "$build"
 echo "== the idle service, 1,000 sleeping threads, interval 100 ms"
 "$build/tests/load-sleepers" 1000 20 60 >/dev/null & load=$!
 state=$(mktemp -d)
