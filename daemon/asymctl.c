@@ -7,6 +7,7 @@
 
 #include "base/macro.h"
 #include "base/parse.h"
+#include "daemon/launch.h"
 #include "daemon/policies.h"
 #include "daemon/profile.h"
 #include "daemon/run.h"
@@ -19,6 +20,7 @@ struct verb {
 };
 
 static int verb_policies(int argc, char **argv);
+static int verb_run(int argc, char **argv);
 static int verb_help(int argc, char **argv);
 
 static const struct verb verbs[] = {
@@ -55,6 +57,14 @@ static const struct verb verbs[] = {
      "\n"
      "Without hardware counters it ends with status 3, and says why.\n",
      asym_profile_verb},
+    {"run", "asymctl run [--gcc] [--tool=PATH] [--] PROGRAM [ARGUMENT...]",
+     "a program so that asymd is told what its OpenMP threads do",
+     "Runs PROGRAM with the OMPT tool of asymd: an OpenMP program on LLVM's runtime then says which of its\n"
+     "threads work, which spin and when it is in a serial phase. Nothing else of it changes.\n"
+     "\n"
+     "  --gcc         for programs built with GCC: preloads LLVM's runtime, which takes the place of GCC's\n"
+     "  --tool=PATH   the tool to load; default: " ASYM_OMPT "\n",
+     verb_run},
     {"help", "asymctl help [VERB]", "this text, or a verb's", "Without a verb, lists them.\n", verb_help},
 };
 
@@ -154,6 +164,30 @@ static int verb_policies(int argc, char **argv)
         policies[n] = asym_policy_at(n);
     return written(json ? asym_policies_json(policies, n, missing, stdout)
                         : asym_policies_text(policies, n, missing, stdout));
+}
+
+static int verb_run(int argc, char **argv)
+{
+    struct asym_launch launch = {.tool = ASYM_OMPT};
+    int i = 1;
+    for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
+        if (strcmp(argv[i], "--") == 0) {
+            i++;
+            break;
+        }
+        if (strcmp(argv[i], "--gcc") == 0)
+            launch.gcc = true;
+        else if (strncmp(argv[i], "--tool=", 7) == 0 && argv[i][7])
+            launch.tool = argv[i] + 7;
+        else
+            return wrong_argument("run", argv[i]);
+    }
+    if (i == argc) {
+        fprintf(stderr, "asymctl: run needs a program; accepted: %s\n", find_verb("run")->usage);
+        return ASYM_EXIT_USAGE;
+    }
+    launch.argv = argv + i;
+    return asym_launch(&launch);
 }
 
 int main(int argc, char **argv)

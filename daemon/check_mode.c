@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
+#include "base/parse.h"
 #include "daemon/attributes.h"
 #include "daemon/check.h"
 #include "daemon/columns.h"
@@ -13,6 +15,7 @@
 #include "daemon/run.h"
 #include "daemon/speeds.h"
 #include "linux/procfs.h"
+#include "linux/speech.h"
 
 static int add_machine(struct asym_check *check, const struct asym_run *run)
 {
@@ -83,6 +86,65 @@ static int add_policy(struct asym_check *check, const struct asym_run *run)
     return r;
 }
 
+/* How long the threads of OpenMP programs are watched. */
+#define WATCH_MS 60
+
+struct names {
+    char text[120];
+    size_t n, used;
+};
+
+static void add_name(struct names *names, const struct asym_app *app)
+{
+    char comm[4 * ASYM_COMM_LEN];
+    asym_text_escape(app->comm, strnlen(app->comm, sizeof app->comm), comm, sizeof comm);
+    int n = snprintf(names->text + names->used, sizeof names->text - names->used, "%s%s (%d)", names->n ? ", " : "",
+                     comm, (int)app->id.tgid);
+    if (n > 0 && (size_t)n < sizeof names->text - names->used)
+        names->used += (size_t)n;
+    else
+        names->text[names->used] = '\0';
+    names->n++;
+}
+
+/* Two looks: what runs between them. */
+static int watch(struct asym_source *source, struct asym_snapshot *ret)
+{
+    const struct timespec t = {.tv_nsec = WATCH_MS * 1000000L};
+    int r = source->next(source, ret);
+    if (r > 0)
+        nanosleep(&t, NULL);
+    return r > 0 ? source->next(source, ret) : r;
+}
+
+static int add_heard(struct asym_check *check, const struct asym_run *run, const struct asym_snapshot *s)
+{
+    struct names by[ASYM_SPEECH_SUSPECT + 1] = {{.n = 0}};
+    for (size_t a = 0; a < s->n_apps; a++)
+        add_name(&by[asym_speech_of(&run->root, s, &s->apps[a])], &s->apps[a]);
+    const struct names *speak = &by[ASYM_SPEECH_SPEAKS], *suspect = &by[ASYM_SPEECH_SUSPECT];
+    int r = 0;
+    if (speak->n > 0)
+        r = asym_check_add(check, "rtx", ASYM_FACT_GOOD, "", "%zu busy program%s what threads do: %s", speak->n,
+                           speak->n == 1 ? " says" : "s say", speak->text);
+    if (r >= 0 && suspect->n > 0)
+        r = asym_check_add(check, "rtx", ASYM_FACT_NOTE, "start them with asymctl run",
+                           "%zu OpenMP program%s threads that never pause, and may be spinning: %s", suspect->n,
+                           suspect->n == 1 ? " has" : "s have", suspect->text);
+    return r;
+}
+
+/* Which busy programs say what their threads do, and which might have to. */
+static int add_speech(struct asym_check *check, struct asym_run *run)
+{
+    ASYM_CLEANUP(asym_lookout_close) struct asym_lookout lookout = {.births = NULL};
+    struct asym_snapshot s;
+    if (!run->root.live || asym_run_look(run, &lookout, NULL) < 0)
+        return 0;
+    int r = watch(lookout.source, &s);
+    return r > 0 ? add_heard(check, run, &s) : 0;
+}
+
 enum asym_exit asym_mode_check(struct asym_run *run)
 {
     ASYM_CLEANUP(asym_check_done) struct asym_check check = {.lines = NULL};
@@ -95,6 +157,8 @@ enum asym_exit asym_mode_check(struct asym_run *run)
         r = add_births(&check, run);
     if (r >= 0)
         r = add_policy(&check, run);
+    if (r >= 0)
+        r = add_speech(&check, run);
     if (r >= 0)
         r = run->cli->json ? asym_check_json(&check, stdout)
                            : asym_check_text(&check, stdout, isatty(STDOUT_FILENO) && !getenv("NO_COLOR"));

@@ -16,6 +16,7 @@
 #include "daemon/report.h"
 #include "linux/actuator.h"
 #include "linux/ledger.h"
+#include "linux/speech.h"
 
 /* What a one-shot mode holds while it observes. */
 struct view {
@@ -88,6 +89,15 @@ static enum asym_exit fail(const struct asym_run *run, int error, const struct a
     return asym_run_exit(error);
 }
 
+/* What each application says; NULL for want of memory. */
+static enum asym_speech *hear(const struct asym_run *run, const struct asym_snapshot *s)
+{
+    enum asym_speech *speech = calloc(s->n_apps + 1, sizeof *speech);
+    for (size_t a = 0; speech && a < s->n_apps; a++)
+        speech[a] = asym_speech_of(&run->root, s, &s->apps[a]);
+    return speech;
+}
+
 enum asym_exit asym_mode_dry_run(struct asym_run *run)
 {
     ASYM_CLEANUP(view_done) struct view v = {0};
@@ -97,6 +107,7 @@ enum asym_exit asym_mode_dry_run(struct asym_run *run)
         r = observe(&v, run, &err);
     if (r < 0)
         return fail(run, r, &err);
+    ASYM_AUTO_FREE enum asym_speech *speech = run->root.live ? hear(run, &v.cycle.snapshot) : NULL;
     const struct asym_report report = {
         .snapshot = &v.cycle.snapshot,
         .plan = v.cycle.plan,
@@ -106,6 +117,7 @@ enum asym_exit asym_mode_dry_run(struct asym_run *run)
         .notes = &run->notes,
         .observed_ms = (double)(v.cycle.snapshot.now - v.started) / 1000,
         .scan_cpu_us = (double)v.cycle.source_cpu / (double)v.cycle.n_turns,
+        .speech = speech,
         .assumed_slow = run->assumed_slow,
     };
     r = run->cli->json ? asym_report_json(&report, stdout)

@@ -11,6 +11,7 @@
 #include <asym/settings.h>
 #include <asym/snapshot.h>
 
+#include "linux/speech.h"
 #include "linux/topology.h"
 
 /** All borrowed. plan belongs to snapshot: same order, same lengths. */
@@ -23,6 +24,7 @@ struct asym_report {
     const struct asym_topology_notes *notes; /**< NULL: none */
     double observed_ms;                      /**< from the start to the last look */
     double scan_cpu_us;                      /**< CPU time of one look, on average */
+    const enum asym_speech *speech;          /**< of each application; NULL: not looked at */
     bool assumed_slow;                       /**< some CPUs are only taken for slow */
 };
 

@@ -194,6 +194,16 @@ static void print_thread(const struct asym_page *p, const struct widths *w, cons
     fputc('\n', p->out);
 }
 
+static const struct {
+    const char *text;
+} speeches[] = {
+    [ASYM_SPEECH_NONE] = {NULL},
+    [ASYM_SPEECH_SPEAKS] = {"Says what its threads do (RTX); asymd as the service heeds it, this plan does not."},
+    [ASYM_SPEECH_SUSPECT] =
+        {"Its threads may be spinning at barriers: it uses OpenMP, and some never pause. asymctl run "
+         "makes it say so."},
+};
+
 static void print_app(const struct asym_page *p, const struct widths *w, size_t a)
 {
     const struct asym_report *r = p->report;
@@ -208,6 +218,8 @@ static void print_app(const struct asym_page *p, const struct widths *w, size_t 
         snprintf(pid, sizeof pid, "%" PRId32, app->id.tgid);
     fprintf(p->out, "%8s  %8.2f  %-8s  %s\n", pid, plan->runnable, asym_phase_name(plan->phase),
             asym_class_name(plan->class));
+    if (r->speech && speeches[r->speech[a]].text)
+        asym_page_say(p, 4, 4, "%s", speeches[r->speech[a]].text);
     select_threads(r, app, &shown);
     size_t movers = 0;
     for (size_t k = 0; k < shown.n; k++) {

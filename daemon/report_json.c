@@ -127,6 +127,13 @@ static json_t *why(enum asym_reason reason, const double figure[2])
     return json_string(asym_reason_text(reason, figure, text, sizeof text));
 }
 
+static const char *speech_name(const struct asym_report *r, size_t a)
+{
+    static const char *const names[] = {
+        [ASYM_SPEECH_NONE] = "silent", [ASYM_SPEECH_SPEAKS] = "speaks", [ASYM_SPEECH_SUSPECT] = "suspect"};
+    return r->speech ? names[r->speech[a]] : NULL;
+}
+
 static json_t *thread(const struct asym_task *task, const struct asym_plan_task *plan)
 {
     /* A policy that steers nothing leaves the thread where it is. */
@@ -176,10 +183,10 @@ static void add_app(const struct asym_report *r, size_t a, struct lists *lists)
         lists->n_idle++;
     else
         asym_json_append(&lists->applications,
-                         json_pack("{s:o, s:o, s:o, s:s, s:s, s:o}", "id", app_id(app), "comm", comm(app->comm),
+                         json_pack("{s:o, s:o, s:o, s:s, s:s, s:s?, s:o}", "id", app_id(app), "comm", comm(app->comm),
                                    "runnable", asym_json_number(plan->runnable, 3), "phase",
-                                   asym_phase_name(plan->phase), "class", asym_class_name(plan->class), "threads",
-                                   threads_of(r, app, lists)));
+                                   asym_phase_name(plan->phase), "class", asym_class_name(plan->class), "rtx",
+                                   speech_name(r, a), "threads", threads_of(r, app, lists)));
 }
 
 static json_t *sight(const struct asym_sight *s)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
@@ -17,12 +18,14 @@
 #include "daemon/cycle.h"
 #include "daemon/leftovers.h"
 #include "daemon/outcomes.h"
+#include "daemon/rtx.h"
 #include "daemon/speeds.h"
 #include "daemon/watch.h"
 #include "linux/actuator.h"
 #include "linux/ledger.h"
 #include "linux/monitor.h"
 #include "linux/procfs.h"
+#include "linux/thread.h"
 
 /* How often the status line, the budget and the CPUs are looked after. */
 #define HOUSEKEEPING ASYM_SEC
@@ -33,6 +36,7 @@ struct service {
     sd_event_source *timer;
     struct asym_ledger *ledger;
     struct asym_lookout lookout;
+    struct asym_rtx *rtx; /* NULL: programs are not listened to */
     struct asym_actuator *actuator;
     struct asym_engine *engine;
     struct asym_cycle cycle;
@@ -46,7 +50,8 @@ struct service {
     bool lost_said;
     bool births_said;
     bool cpus_failed;
-    uint64_t abilities; /* of CPUs, by others' doing; asym_watch_abilities */
+    struct asym_mask own_mask; /* asymd's own, as it was started */
+    uint64_t abilities;        /* of CPUs, by others' doing; asym_watch_abilities */
 };
 
 static void service_done(struct service *s)
@@ -54,6 +59,7 @@ static void service_done(struct service *s)
     /* The source and the guard stop before the ledger they use is closed. */
     if (s->actuator)
         s->actuator->close(s->actuator);
+    asym_rtx_free(s->rtx);
     asym_lookout_close(&s->lookout);
     asym_engine_free(s->engine);
     asym_cycle_done(&s->cycle);
@@ -152,6 +158,18 @@ static void mind_speeds(struct service *s)
     asym_procfs_set_rules(s->lookout.procfs, s->run->settings->rules);
 }
 
+/*
+ * asymd itself needs no fast CPU, and on one that a thread holds it would be the company that asymd keeps away. Within what
+ * it was started with (CPUAffinity=). The guard is elsewhere: it has to be quick, and takes microseconds.
+ */
+static void keep_out_of_the_way(const struct service *s)
+{
+    const struct asym_machine *m = s->run->machine;
+    const struct asym_mask mine = asym_mask_and(&s->own_mask, asym_machine_is_asymmetric(m) ? &m->slow : &s->own_mask);
+    if (asym_mask_meets(&mine, &m->online))
+        asym_thread_set_mask((int32_t)gettid(), &mine, false);
+}
+
 /* CPUs that came or went: read the machine anew; the engine sees the new generation and plans at the next turn. */
 static void mind_cpus(struct service *s)
 {
@@ -170,6 +188,7 @@ static void mind_cpus(struct service *s)
     }
     s->cpus_failed = false;
     mind_speeds(s);
+    keep_out_of_the_way(s);
     if (others)
         asym_log_say(&s->run->log, LOG_NOTICE, "what CPUs can do has changed: boost, driver or maximum");
     asym_log_say(&s->run->log, LOG_NOTICE, "the CPUs that may be used are now %s",
@@ -185,12 +204,12 @@ static void status(const struct service *s)
 {
     const struct asym_machine *m = s->run->machine;
     sd_notifyf(0,
-               "STATUS=policy %s on %u fast and %u slow CPUs%s; %zu threads steered, %zu changes; %.2f %% CPU every "
-               "%.0f ms%s%s",
+               "STATUS=policy %s on %u fast and %u slow CPUs%s; %zu threads steered, %zu changes, %zu programs speak; "
+               "%.2f %% CPU every %.0f ms%s%s",
                s->run->policy->name, asym_mask_count(&m->fast), asym_mask_count(&m->slow),
-               s->run->assumed_slow ? " (assumed)" : "", asym_ledger_count(s->ledger), s->n_changes, s->budget.percent,
-               (double)interval_in_force(s) / 1000, *s->reload_error ? "; the new configuration is bad: " : "",
-               s->reload_error);
+               s->run->assumed_slow ? " (assumed)" : "", asym_ledger_count(s->ledger), s->n_changes,
+               asym_rtx_count(s->rtx), s->budget.percent, (double)interval_in_force(s) / 1000,
+               *s->reload_error ? "; the new configuration is bad: " : "", s->reload_error);
 }
 
 static void housekeeping(struct service *s, asym_usec now)
@@ -200,8 +219,24 @@ static void housekeeping(struct service *s, asym_usec now)
     mind_budget(s, now);
     mind_cpus(s);
     asym_speeds_mind(s->run);
+    if (s->rtx)
+        asym_rtx_tend(s->rtx, now);
     s->last_housekeeping = now;
     status(s);
+}
+
+static int give_up(struct service *s, int error)
+{
+    s->error = error;
+    return sd_event_exit(s->event, ASYM_EXIT_FAILED);
+}
+
+/* Between two looks, as a program has told of a phase. */
+static int prompt_turn(void *userdata)
+{
+    struct service *s = userdata;
+    int r = turn(s);
+    return r < 0 ? give_up(s, r) : 0;
 }
 
 static int on_timer(sd_event_source *timer, uint64_t usec, void *userdata)
@@ -209,10 +244,8 @@ static int on_timer(sd_event_source *timer, uint64_t usec, void *userdata)
     struct service *s = userdata;
     (void)usec;
     int r = turn(s);
-    if (r < 0) {
-        s->error = r;
-        return sd_event_exit(s->event, ASYM_EXIT_FAILED);
-    }
+    if (r < 0)
+        return give_up(s, r);
     asym_usec now = asym_run_now();
     housekeeping(s, now);
     /* From now, not from when it was due: a machine that was suspended or starved is not looked at in a burst. */
@@ -275,6 +308,7 @@ static int adopt(struct service *s, struct asym_settings *fresh, struct asym_err
         go_back(s, old, policy, why);
         return r;
     }
+    keep_out_of_the_way(s);
     asym_procfs_set_rules(s->lookout.procfs, fresh->rules);
     asym_procfs_set_group(s->lookout.procfs, (enum asym_grouping)fresh->daemon.group);
     asym_monitor_set(s->lookout.source, counters, s->run->signals.missing);
@@ -317,6 +351,8 @@ static int add_sources(struct service *s)
         r = sd_event_add_signal(s->event, NULL, SIGHUP, on_reload, s);
     if (r >= 0)
         r = sd_event_add_time(s->event, &s->timer, CLOCK_MONOTONIC, asym_run_now(), ASYM_MSEC, on_timer, s);
+    if (r >= 0 && s->rtx)
+        r = asym_rtx_attach(s->rtx, s->event, prompt_turn, s);
     if (r >= 0)
         r = sd_event_set_watchdog(s->event, true);
     if (r >= 0 && asym_watch_new(s->event, on_cpus, s, &s->watch) < 0)
@@ -362,6 +398,18 @@ static int start_guard(struct service *s, struct asym_error *err)
     return 0;
 }
 
+/* Steering goes on without. */
+static void start_rtx(struct service *s)
+{
+    struct asym_error err = {""};
+    if (!s->run->settings->rtx.listen)
+        return;
+    if (asym_rtx_new(s->run, s->lookout.procfs, &s->rtx, &err) < 0)
+        asym_log_say(&s->run->log, LOG_WARNING, "programs cannot say what their threads do: %s", err.text);
+    else
+        asym_monitor_set_source(s->lookout.source, asym_rtx_source(s->rtx));
+}
+
 static int set_up(struct service *s, struct asym_error *err)
 {
     const struct asym_engine_config config = asym_run_engine_config(s->run);
@@ -375,6 +423,7 @@ static int set_up(struct service *s, struct asym_error *err)
         r = start_guard(s, err);
     if (r < 0)
         return r;
+    start_rtx(s);
     r = asym_actuator_linux_new(s->ledger, &s->actuator);
     if (r >= 0)
         r = asym_engine_new(&config, &s->engine);
@@ -383,12 +432,18 @@ static int set_up(struct service *s, struct asym_error *err)
     if (r < 0)
         return asym_fail(err, r, "%s", strerror(-r));
     s->cycle = (struct asym_cycle){
-        .source = s->lookout.source, .monitor = s->lookout.source, .actuator = s->actuator, .engine = s->engine};
+        .source = s->lookout.source,
+        .monitor = s->lookout.source,
+        .actuator = s->actuator,
+        .engine = s->engine,
+    };
     r = turn(s);
     if (r < 0)
         return asym_fail(err, r, "cannot observe: %s", strerror(-r));
     asym_run_warn(s->run, &s->cycle.snapshot);
     s->abilities = asym_watch_abilities(&s->run->root);
+    if (asym_thread_get_mask(0, &s->own_mask) >= 0)
+        keep_out_of_the_way(s);
     s->last_housekeeping = asym_run_now();
     asym_budget_init(&s->budget, s->last_housekeeping, asym_run_cpu_time());
     return asym_signals_check(s->cycle.snapshot.missing, config.policy, err);

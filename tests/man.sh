@@ -35,7 +35,7 @@ option() {
 }
 
 check() {
-    for page in asymd.8 asymctl.1 asymd.conf.5; do
+    for page in asymd.8 asymctl.1 asymd.conf.5 asym_rtx.3; do
         clean "$1/$page" || return
     done
     while read -r section key value; do
@@ -48,6 +48,9 @@ check() {
         grep -qxF ".It Cm $policy" "$1/asymd.8" && grep -qxF ".It Cm $policy" "$1/asymctl.1" ||
             fail "policy $policy is missing" || return
     done <"$work/policies"
+    while read -r call; do
+        grep -q "^\.Fo $call\$\|^\.Fn $call\( \|\$\)" "$1/asym_rtx.3" || fail "asym_rtx.3: $call is missing" || return
+    done <"$work/calls"
     while read -r verb; do
         grep -q "^\.It Cm $verb\( \|\$\)" "$1/asymctl.1" || fail "asymctl.1: $verb is missing" || return
     done <"$work/verbs"
@@ -59,7 +62,9 @@ sed -n 's/^\[\(.*\)\]$/section \1/p; s/^\([a-z_]*\) = *\(.*\);.*/\1 \2/p' "$work
 "$build/daemon/asymd" --help | sed -n 's/^  --\([^ ]*\) .*/\1/p' | sed 's/-/\\-/g; s/=/ Ns = Ns Ar /' >"$work/rows"
 sed -n 's/^ASYM_POLICY(\(.*\))$/\1/p' "$policies" | tr _ - >"$work/policies"
 "$build/daemon/asymctl" help | sed -n 's/^  \([a-z]*\) .*/\1/p' >"$work/verbs"
-for list in options rows policies verbs; do
+sed -n 's/^\(ASYM_RTX_API\|static inline\) .*\<\(asym_rtx_[a-z_]*\)(.*/\2/p' "$(dirname "$0")"/../lib/rtx/rtx.c \
+    "$(dirname "$0")/../include/asym/rtx.h" >"$work/calls"
+for list in options rows policies verbs calls; do
     [ -s "$work/$list" ] || { fail "no $list were found to look for"; exit 1; }
 done
 
@@ -68,7 +73,7 @@ check "$build/man"
 spoilt() {
     rm -rf "$work/pages"
     mkdir "$work/pages"
-    cp "$build/man"/*.[158] "$work/pages"
+    cp "$build/man"/*.[1358] "$work/pages"
     sed "$3" "$build/man/$2" >"$work/pages/$2"
     ! cmp -s "$build/man/$2" "$work/pages/$2" || { fail "self-check: $1 changes nothing"; exit 1; }
     if check "$work/pages" 2>/dev/null; then
@@ -84,5 +89,6 @@ spoilt "another default" asymd.conf.5 's/^Default: 10s\.$/Default: 11s./'
 spoilt "a missing row of the command line" asymd.8 '/^\.It Fl \\-restore$/d'
 spoilt "a missing policy" asymctl.1 '/^\.It Cm mintlp$/d'
 spoilt "a missing verb" asymctl.1 '/^\.It Cm help/d'
+spoilt "a missing call" asym_rtx.3 '/^\.Fn asym_rtx_leave/d'
 spoilt "a table that was not filled in" asymd.8 's/^\.Sh POLICIES/@POLICIES@/'
-echo "the manual is clean and holds every option, command-line row, policy and verb"
+echo "the manual is clean and holds every option, command-line row, policy, verb and call"

@@ -48,6 +48,7 @@ enum asym_reason {
     ASYM_WHY_LAST_EXCLUSION = ASYM_WHY_NOTHING_FREE,
     /* steered, and why there */
     ASYM_WHY_SP,         /**< figure 0: seconds of boost left, 1: amp_boost */
+    ASYM_WHY_MASTER,     /**< RTX: runs the serial phase of its program */
     ASYM_WHY_SP_NO_ROOM, /**< more SP threads than fast CPUs */
     ASYM_WHY_MP,         /**< an MP thread on a fast CPU */
     ASYM_WHY_MP_TURN,    /**< figure 0: MP threads, 1: fast CPUs they share */

@@ -55,6 +55,7 @@ struct asym_policy_input {
     const struct asym_machine *machine;
     asym_usec now;
     asym_usec interval; /**< since the plan before; 0 in the first */
+    asym_usec in_turn;  /**< since the swap period began that this plan is of: 0, unless it is an early one (reacts) */
     const struct asym_policy_app *apps;
     const struct asym_policy_thread *threads; /**< grouped by application */
     size_t n_apps, n_threads;
@@ -81,6 +82,7 @@ struct asym_policy {
     unsigned needs;      /**< bits 1 << enum asym_signal */
     enum asym_pin pin;   /**< the default of [enforce] pin */
     const char *refuses; /**< why no live machine can run it, whatever its signals; NULL: it can be run */
+    bool reacts;         /**< asked at once, too, when a program tells of a serial phase: turns stay as they are then */
     bool own_period; /**< asked at every look, not once per swap period: it keeps its periods itself, in its state */
     size_t params_size, state_size, task_state_size;
     const struct asym_option *options; /**< for [policy.NAME]; ends with key NULL; NULL: none */

@@ -46,6 +46,13 @@ struct asym_counters_settings {
     unsigned max_fds; /**< descriptors for counters; a thread takes up to four for each kind of core */
 };
 
+/** [rtx] */
+struct asym_rtx_settings {
+    bool listen;           /**< take pages from programs */
+    bool realtime;         /**< be real-time while a program speaks, so as to react with all CPUs busy */
+    asym_usec spin_notify; /**< who has waited for longer spins: 20 us (Saez 2010, 2.2.1: a threshold) */
+};
+
 /** [asymmetry] */
 struct asym_asymmetry_settings {
     int method;       /**< enum asym_method */
@@ -95,6 +102,7 @@ struct asym_settings {
     struct asym_machine_settings machine;
     struct asym_counters_settings counters;
     struct asym_asymmetry_settings asymmetry;
+    struct asym_rtx_settings rtx;
     struct asym_rules *rules;
     struct asym_settings_private *priv; /**< origins, policies' parameters */
 };

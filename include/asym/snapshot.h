@@ -35,7 +35,7 @@ enum {
     ASYM_TASK_NO_SETAFFINITY = 1 << 0, /**< PF_NO_SETAFFINITY */
     ASYM_TASK_NEWBORN = 1 << 1,        /**< born since the last snapshot; listed even when idle, as it may have
                                      inherited a narrowed mask */
-    ASYM_TASK_MASTER = 1 << 2,         /**< RTX: the thread that runs the serial phases */
+    ASYM_TASK_MASTER = 1 << 2,         /**< RTX: runs a serial phase of its program; at most one of an application */
     ASYM_TASK_SPINNING = 1 << 3,       /**< RTX: waits by spinning: not counted as runnable */
 };
 
@@ -79,6 +79,7 @@ struct asym_app {
     uint32_t n_threads;           /**< all its threads, listed or not */
     uint32_t runnable_instant;    /**< threads in state R now; spinning ones not counted */
     double runnable_mean;         /**< time-averaged count over the interval (schedstat); spinning not counted */
+    bool speaks;                  /**< RTX: a program of it says what its threads do */
 };
 
 /** What the source could and could not see. Texts are static. */
@@ -87,6 +88,7 @@ struct asym_sight {
     uint32_t n_denied;           /**< processes it was not permitted to read */
     uint32_t n_foreign;          /**< processes in PID namespaces it cannot map */
     uint32_t n_unkept;           /**< threads read without a kept descriptor, for want of descriptors */
+    uint32_t n_speaking;         /**< programs that say what their threads do (RTX) */
     uint64_t n_lost_events;      /**< times the birth events overflowed and everything was scanned anew */
     uint32_t n_uncounted;        /**< threads that a policy wants counted and that cannot be */
     const char *uncounted_why;   /**< of the last of them */
@@ -99,6 +101,8 @@ struct asym_sight {
 struct asym_snapshot {
     asym_usec now;
     asym_usec interval; /**< since the snapshot before; 0 in the first, whose shares are then 0 */
+    bool urgent; /**< RTX: a serial phase has begun or ended since the snapshot before. It may have come between two
+                             looks: then what was measured is that of the look before */
     const struct asym_machine *machine;
     const struct asym_app *apps;
     const struct asym_proc *procs;

@@ -49,9 +49,45 @@ static const struct asym_task *busiest(const struct asym_snapshot *s, const stru
     return best;
 }
 
+static bool is_same(const struct asym_taskid *a, const struct asym_taskid *b)
+{
+    return a->tid == b->tid && a->tgid == b->tgid && a->start == b->start;
+}
+
+static const struct asym_task *master_of(const struct asym_snapshot *s, const struct asym_app *app)
+{
+    for (uint32_t i = 0; app && i < app->n_tasks; i++)
+        if ((s->tasks[app->first_task + i].flags & (ASYM_TASK_MASTER | ASYM_TASK_SPINNING)) == ASYM_TASK_MASTER)
+            return &s->tasks[app->first_task + i];
+    return NULL;
+}
+
+/* Is it in a serial phase, by its own word? */
+static bool is_told(const struct asym_classify_settings *c, struct asym_app_memory *m, const struct asym_snapshot *s,
+                    const struct asym_app *app)
+{
+    const struct asym_task *master = master_of(s, app);
+    if (!master) {
+        if (m->told)
+            m->told = m->boosting = false;
+        return false;
+    }
+    if (!m->told || !is_same(&m->sp, &master->id)) {
+        m->told = m->boosting = true;
+        m->was_many = false;
+        m->sp = master->id;
+        m->sp_since = s->now;
+    }
+    if (s->now - m->sp_since >= c->amp_boost)
+        m->boosting = false;
+    return true;
+}
+
 static void boost(const struct asym_classify_settings *c, struct asym_app_memory *m, const struct asym_snapshot *s,
                   const struct asym_app *app)
 {
+    if (is_told(c, m, s, app))
+        return;
     if (m->crowd.value == ASYM_CROWD_MANY) {
         m->was_many = true;
         m->boosting = false;
@@ -100,8 +136,7 @@ bool asym_classify_is_blank(const struct asym_classify_settings *c, const struct
 enum asym_class asym_classify_thread(const struct asym_app_memory *memory, const struct asym_taskid *id,
                                      asym_usec *ret_since)
 {
-    if (!memory->boosting || memory->crowd.value != ASYM_CROWD_ONE || memory->sp.tid != id->tid ||
-        memory->sp.tgid != id->tgid || memory->sp.start != id->start)
+    if (!memory->boosting || (!memory->told && memory->crowd.value != ASYM_CROWD_ONE) || !is_same(&memory->sp, id))
         return (enum asym_class)memory->class.value;
     *ret_since = memory->sp_since;
     return ASYM_CLASS_SP;

@@ -31,6 +31,7 @@ struct asym_app_memory {
     struct asym_held phase, class, crowd; /* of enum asym_phase, asym_class, asym_crowd */
     bool was_many;                        /* more than one thread ran, and no boost was given for what follows yet */
     bool boosting;                        /* one thread is boosted, from sp_since on */
+    bool told;                            /* sp runs a serial phase that its program tells of (RTX) */
     struct asym_taskid sp;                /* which one */
     asym_usec sp_since;
     uint64_t seen; /* number of the step that saw it last */
@@ -46,6 +47,8 @@ double asym_classify_runnable(const struct asym_classify_settings *c, const stru
  * more than one again. It is of the thread that was runnable for the largest share of the interval, whichever that is
  * from interval to interval: in the one that saw the end of a parallel phase it may be a worker that ended last. A
  * pause of up to amp_boost in between does not break the transition: at a join the master often waits for I/O first.
+ *
+ * Where a program tells of its serial phases its word goes before the count: its master is SP at once, for as long.
  */
 void asym_classify(const struct asym_classify_settings *c, const struct asym_snapshot *s, const struct asym_app *app,
                    struct asym_app_memory *memory);

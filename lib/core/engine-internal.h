@@ -42,6 +42,7 @@ struct asym_engine {
     uint64_t step, plan; /* numbers of the running step and of the last plan */
     uint64_t generation; /* of the machine that was last planned for */
     asym_usec last_plan, next_swap, now;
+    asym_usec turn;          /* when the swap period of the last plan began */
     asym_usec first_steered; /* 0: asymd has not set anything yet */
     bool dirty;              /* plan at the next step whatever the swap period says */
     bool flush;              /* the policy was replaced: give back what it had set on threads that do not run */

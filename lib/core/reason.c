@@ -30,6 +30,7 @@ static const struct {
     [ASYM_WHY_NEXT_SWAP] = {"waits for the next swap period", 0},
     [ASYM_WHY_NOTHING_FREE] = {"none of its CPUs is usable", 0},
     [ASYM_WHY_SP] = {"SP: %.2f s of %.2f s boost left", 2},
+    [ASYM_WHY_MASTER] = {"SP: runs the serial phase, as its program says", 0},
     [ASYM_WHY_SP_NO_ROOM] = {"SP, but %.0f of them want %.0f fast CPUs", 2},
     [ASYM_WHY_MP] = {"MP: a fast CPU to itself", 0},
     [ASYM_WHY_MP_TURN] = {"MP: its turn, %.0f threads share the fast CPUs (%.0f)", 2},

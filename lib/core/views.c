@@ -197,6 +197,7 @@ static int ask(struct asym_step *st, struct asym_assignment *answers)
             .machine = st->s->machine,
             .now = st->s->now,
             .interval = e->last_plan ? st->s->now - e->last_plan : 0,
+            .in_turn = st->s->now - e->turn,
             .apps = st->view_apps,
             .threads = st->views,
             .n_apps = st->n_view_apps,
@@ -236,8 +237,10 @@ static bool time_to_plan(struct asym_engine *e, const struct asym_snapshot *s)
     const asym_usec period = e->config.policy->own_period ? 0 : e->config.enforce.swap_period;
     const asym_usec slack = ASYM_MIN(period / 20, 5 * ASYM_MSEC);
     bool due = s->now + slack >= e->next_swap;
+    /* What a program tells of is not waited for, and uses up no swap. */
     if (!due && !e->dirty && s->machine->generation == e->generation)
-        return false;
+        return s->urgent && e->config.policy->reacts;
+    e->turn = s->now;
     bool in_step = due && e->next_swap != 0 && s->now < e->next_swap + period;
     e->next_swap = in_step ? e->next_swap + period : s->now + period;
     return true;
@@ -272,10 +275,11 @@ int asym_step_plan(struct asym_step *st)
     struct asym_engine *e = st->e;
     /* with nobody to map the swap is not used up: the first thread that comes need not wait */
     if (st->n_views > 0) {
-        const asym_usec next_swap = e->next_swap;
+        const asym_usec next_swap = e->next_swap, turn = e->turn;
         int r = time_to_plan(e, st->s) ? map_anew(st) : 0;
         if (r < 0) {
             e->next_swap = next_swap;
+            e->turn = turn;
             return r;
         }
     }

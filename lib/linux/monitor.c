@@ -204,6 +204,11 @@ void asym_monitor_follow(struct asym_source *monitor, const struct asym_snapshot
     }
 }
 
+void asym_monitor_set_source(struct asym_source *monitor, struct asym_source *source)
+{
+    of(monitor)->config.source = source;
+}
+
 void asym_monitor_set(struct asym_source *monitor, struct asym_counters *counters,
                       const char *const missing[ASYM_N_SIGNALS])
 {

@@ -27,6 +27,9 @@ int asym_monitor_new(const struct asym_monitor_config *config, struct asym_sourc
 void asym_monitor_follow(struct asym_source *monitor, const struct asym_snapshot *snapshot,
                          const struct asym_plan *plan);
 
+/** Look through another source from now on, which has the same lifetime as the first. */
+void asym_monitor_set_source(struct asym_source *monitor, struct asym_source *source);
+
 /** Other counters (owned; NULL: none) and other reasons, when the configuration was read again. Counting begins anew. */
 void asym_monitor_set(struct asym_source *monitor, struct asym_counters *counters,
                       const char *const missing[ASYM_N_SIGNALS]);

@@ -112,6 +112,7 @@ struct asym_procfs {
     size_t n_apps, n_listed, n_tasks;
     size_t apps_capacity, listed_capacity, out_procs_capacity, tasks_capacity, sorted_capacity;
     struct asym_sight sight;
+    struct asym_snapshot issued; /* the last one */
 };
 
 #define ASYM_PROCFS_BUFFER  65536

@@ -140,6 +140,7 @@ static void begin_turn(struct asym_procfs *p)
     /* Descriptors given up for want of them come back one a turn. */
     p->kept_max += p->kept_max < p->kept_limit;
     p->n_listed = p->n_apps = p->n_tasks = 0;
+    p->issued = (struct asym_snapshot){0};
     asym_procfs_trim(p);
     for (uint32_t i = 0; i < p->cgroups.n; i++)
         p->cgroups.groups[i].n_threads = 0;
@@ -157,6 +158,25 @@ static int look_at_all(struct asym_procfs *p, asym_usec interval)
             return r;
     }
     return asym_procfs_make_apps(p);
+}
+
+static void fill(const struct asym_procfs *p, asym_usec interval, struct asym_snapshot *ret)
+{
+    *ret = (struct asym_snapshot){
+        .now = p->now,
+        .interval = interval,
+        .machine = p->config.machine,
+        .apps = p->apps,
+        .procs = p->out_procs,
+        .tasks = p->config.group == ASYM_GROUP_CGROUP ? p->sorted : p->tasks,
+        .n_apps = p->n_apps,
+        .n_procs = p->n_listed,
+        .n_tasks = p->n_tasks,
+        .sight = p->sight,
+    };
+    asym_procfs_missing(p->config.machine, ret->missing);
+    if (p->no_schedstat)
+        ret->missing[ASYM_SIGNAL_RUNNABLE] = ASYM_PROCFS_NO_SCHEDSTAT;
 }
 
 static int procfs_next(struct asym_source *source, struct asym_snapshot *ret)
@@ -177,25 +197,53 @@ static int procfs_next(struct asym_source *source, struct asym_snapshot *ret)
     p->sight.n_procs = (uint32_t)p->n_procs;
     p->last = p->now;
     p->turns++;
-    *ret = (struct asym_snapshot){
-        .now = p->now,
-        .interval = interval,
-        .machine = p->config.machine,
-        .apps = p->apps,
-        .procs = p->out_procs,
-        .tasks = p->config.group == ASYM_GROUP_CGROUP ? p->sorted : p->tasks,
-        .n_apps = p->n_apps,
-        .n_procs = p->n_listed,
-        .n_tasks = p->n_tasks,
-        .sight = p->sight,
-    };
+    fill(p, interval, ret);
+    p->issued = *ret;
     p->sight.n_denied = denied;
-    asym_procfs_missing(p->config.machine, ret->missing);
-    if (p->no_schedstat)
-        ret->missing[ASYM_SIGNAL_RUNNABLE] = ASYM_PROCFS_NO_SCHEDSTAT;
     return 1;
 }
 
+/* Of the processes of the last snapshot, what the births say by now. */
+static void freshen_processes(struct asym_procfs *p)
+{
+    if (p->config.births && asym_procfs_take_events(p) < 0)
+        p->rescan = true;
+    for (size_t i = 0; i < p->n_listed; i++) {
+        const struct asym_process *proc = asym_pid_table_find(&p->by_pid, p->out_procs[i].id.tgid);
+        if (proc && proc->start == p->out_procs[i].id.start)
+            p->out_procs[i].last_fork = proc->last_fork;
+    }
+}
+
+static int freshen_task(struct asym_procfs *p, struct asym_task *task)
+{
+    struct asym_process *proc = asym_pid_table_find(&p->by_pid, task->id.tgid);
+    struct asym_pthread *t = proc ? asym_procfs_find_thread(proc, task->id.tid) : NULL;
+    task->flags &= ~(uint32_t)ASYM_TASK_NEWBORN;
+    if (!t || t->start != task->id.start)
+        return 0;
+    int r = asym_procfs_masks(p, proc, t, task);
+    /* One that has ended is found out by whoever wants to steer it. */
+    return r == -ENOMEM ? r : 0;
+}
+
+int asym_procfs_again(struct asym_source *source, struct asym_snapshot *ret)
+{
+    struct asym_procfs *p = of(source);
+    struct asym_task *tasks = p->config.group == ASYM_GROUP_CGROUP ? p->sorted : p->tasks;
+    int r = 0;
+    if (!p->issued.machine || !p->config.root->live)
+        return -ENODATA;
+    p->now = read_clock(CLOCK_MONOTONIC);
+    freshen_processes(p);
+    for (size_t i = 0; r >= 0 && i < p->n_tasks; i++)
+        r = freshen_task(p, &tasks[i]);
+    if (r < 0)
+        return r;
+    *ret = p->issued;
+    ret->now = p->now;
+    return 0;
+}
 /*
  * Numbers in /proc are those of the PID namespace it was mounted in. In a child namespace's own /proc, and in the parent's
  * looking down at its children, they are ours: such processes can be read and steered. They are not where asymd is in a
@@ -311,6 +359,8 @@ void asym_procfs_set_rules(struct asym_source *source, const struct asym_rules *
 {
     struct asym_procfs *p = of(source);
     p->config.rules = rules;
+    /* It names rules that are no more. */
+    p->issued = (struct asym_snapshot){0};
     for (size_t i = 0; i < p->n_procs; i++) {
         p->procs[i]->matched = false;
         p->procs[i]->profile = NULL;
@@ -323,6 +373,7 @@ void asym_procfs_set_group(struct asym_source *source, enum asym_grouping group)
 {
     struct asym_procfs *p = of(source);
     p->config.group = group;
+    p->issued = (struct asym_snapshot){0};
     for (size_t i = 0; i < p->n_procs; i++)
         p->procs[i]->fresh |= group == ASYM_GROUP_CGROUP;
 }

@@ -41,6 +41,12 @@ struct asym_procfs_config {
  */
 int asym_procfs_new(const struct asym_procfs_config *config, struct asym_source **ret_source, struct asym_error *err);
 
+/**
+ * The last snapshot once more, with births taken into account and masks read again; what was measured stays, and so does
+ * when. For asym_told_config.again. 0; -ENODATA: there is none yet; -errno.
+ */
+int asym_procfs_again(struct asym_source *source, struct asym_snapshot *ret);
+
 /** For each signal why /proc alone cannot give it on that machine, NULL where it can: what its snapshots say. Static. */
 void asym_procfs_missing(const struct asym_machine *m, const char *ret_missing[ASYM_N_SIGNALS]);
 

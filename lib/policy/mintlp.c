@@ -148,6 +148,7 @@ const struct asym_policy asym_policy_mintlp = {
     .summary = "fast CPUs to the applications with the fewest runnable threads",
     .source = "Saez 2010, 2.1",
     .pin = ASYM_PIN_TYPE,
+    .reacts = true,
     .task_state_size = sizeof(struct thread_state),
     .plan = plan,
 };

@@ -49,6 +49,12 @@ struct key {
     bool away, not_in_turn;
 };
 
+/* When this turn began: an early plan is of the turn that is on. */
+static asym_usec turn_of(const struct asym_policy_input *in)
+{
+    return in->now - in->in_turn;
+}
+
 static struct thread_state *state_of(const struct asym_policy_input *in, uint32_t t)
 {
     return in->threads[t].state;
@@ -96,7 +102,7 @@ static struct key key_of(const struct asym_policy_input *in, uint32_t t)
         .turns = s->turns,
         .turn_at = s->turn_at,
         .away = s->seen_at == 0 || s->seen_at != state->turn_at,
-        .not_in_turn = state->turn_at != in->now || s->turn_at != in->now,
+        .not_in_turn = state->turn_at != turn_of(in) || s->turn_at != turn_of(in),
     };
 }
 
@@ -110,7 +116,7 @@ static void welcome(const struct asym_policy_input *in, struct ranks *r, size_t 
     for (size_t i = 0; i < n; i++) {
         struct key *k = &r->keys[r->mp[i]];
         *k = key_of(in, r->mp[i]);
-        state_of(in, r->mp[i])->seen_at = in->now;
+        state_of(in, r->mp[i])->seen_at = turn_of(in);
         if (!k->away)
             least = ASYM_MIN(least, k->turns);
     }
@@ -146,14 +152,15 @@ static void give_to_sp(struct asym_spread *sp, struct ranks *r, struct asym_mask
         struct asym_assignment *a = &sp->ret[r->sp[i]];
         if (a->cpu >= 0)
             a->nice_delta = (int8_t)params->sp_boost;
-        explain(sp, r->sp[i], a->cpu >= 0 ? ASYM_WHY_SP : ASYM_WHY_SP_NO_ROOM, n, room);
+        const enum asym_reason holds = sp->in->threads[r->sp[i]].master ? ASYM_WHY_MASTER : ASYM_WHY_SP;
+        explain(sp, r->sp[i], a->cpu >= 0 ? holds : ASYM_WHY_SP_NO_ROOM, n, room);
     }
 }
 
 static void give_to_mp(struct asym_spread *sp, struct ranks *r, struct asym_mask *open)
 {
     struct state *s = sp->in->state;
-    bool new_turn = s->turn_at != sp->in->now;
+    bool new_turn = s->turn_at != turn_of(sp->in);
     size_t room = asym_mask_count(open), n = asym_spread_able(sp, r->mp, r->n_mp, open);
     bool shared = n > room;
     welcome(sp->in, r, n);
@@ -165,12 +172,12 @@ static void give_to_mp(struct asym_spread *sp, struct ranks *r, struct asym_mask
         if (sp->ret[r->mp[i]].cpu >= 0) {
             explain(sp, r->mp[i], shared ? ASYM_WHY_MP_TURN : ASYM_WHY_MP, n, room);
             t->turns += new_turn;
-            t->turn_at = sp->in->now;
+            t->turn_at = turn_of(sp->in);
         } else {
             explain(sp, r->mp[i], ASYM_WHY_MP_WAITS, ASYM_MAX(n, r->n_mp), room);
         }
     }
-    s->turn_at = sp->in->now;
+    s->turn_at = turn_of(sp->in);
 }
 
 static enum asym_reason reason_of_rest(const struct asym_spread *sp, uint32_t t)
@@ -236,6 +243,7 @@ const struct asym_policy asym_policy_pa = {
     .summary = "sequential phases first, mildly parallel programs next, highly parallel ones on slow CPUs",
     .source = "Saez 2010, 2.1",
     .pin = ASYM_PIN_TYPE,
+    .reacts = true,
     .params_size = sizeof(struct params),
     .state_size = sizeof(struct state),
     .task_state_size = sizeof(struct thread_state),

@@ -12,6 +12,9 @@ echo "== reading and slowing a large machine"
 "$build/tests/bench/bench-speeds"
 echo "== simulating"
 "$build/tests/bench/bench-sim"
+echo "== programs that say what their threads do"
+"$build/tests/bench/bench-rtx"
+[ ! -e "$build/tests/omp/regions-clang" ] || python3 "$(dirname "$0")/rtx.py" "$build"
 echo "== the idle service, 1,000 sleeping threads, interval 100 ms"
 "$build/tests/load-sleepers" 1000 20 60 >/dev/null & load=$!
 state=$(mktemp -d)

@@ -28,6 +28,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     o->n_apps = in->n_apps;
     o->n_threads = in->n_threads;
     o->interval = in->interval;
+    o->in_turn = in->in_turn;
     o->policy_state = (*(unsigned char *)in->state)++;
     assert_in_range(in->n_threads, 1, WORLD_THREADS);
     memcpy(o->apps, in->apps, in->n_apps * sizeof *in->apps);
@@ -62,6 +63,16 @@ const struct asym_policy world_policy_cpu = {
     .params_size = sizeof(struct world_params),
     .state_size = 1,
     .task_state_size = 24,
+    .plan = plan,
+};
+
+const struct asym_policy world_policy_reacts = {
+    .name = "orders-reacts",
+    .pin = ASYM_PIN_TYPE,
+    .reacts = true,
+    .params_size = sizeof(struct world_params),
+    .state_size = 1,
+    .task_state_size = 1,
     .plan = plan,
 };
 
@@ -162,6 +173,7 @@ int world_try_step(struct world *w, asym_usec dt)
     struct asym_snapshot s = {
         .machine = &w->machine,
         .interval = dt,
+        .urgent = w->urgent,
         .apps = w->s_apps,
         .procs = w->procs,
         .samples = w->s_samples,

@@ -21,7 +21,7 @@ struct world_orders {
         bool claim, monitor;
     } of[1000];
     size_t n_apps, n_threads;
-    asym_usec interval;
+    asym_usec interval, in_turn;
     struct asym_policy_app apps[WORLD_PROCS];
     struct asym_policy_thread threads[WORLD_THREADS];
     unsigned char state[WORLD_THREADS]; /* of each thread, before this call adds one */
@@ -34,6 +34,9 @@ struct world_params {
 
 /** Two policies with the same answers: pin type and pin cpu. Their per-thread and policy state count calls. */
 extern const struct asym_policy world_policy_type, world_policy_cpu;
+
+/** As the first, but asked at once when a program tells of a serial phase. */
+extern const struct asym_policy world_policy_reacts;
 
 /** As the first, but it keeps its own period. */
 extern const struct asym_policy world_policy_own_period;
@@ -52,6 +55,7 @@ struct world {
     struct world_thread threads[WORLD_THREADS];
     size_t n_procs, n_threads;
     asym_usec now;
+    bool urgent; /* of the next snapshots */
     struct world_orders orders;
     struct world_params params;
     struct asym_engine_config config;

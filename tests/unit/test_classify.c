@@ -277,6 +277,50 @@ static void a_spinning_thread_is_not_the_sp_thread(void **state)
     assert_int_equal(class_of(w, 101), ASYM_CLASS_SP);
 }
 
+static void a_master_is_sp_at_once_whatever_the_count(void **state)
+{
+    struct world *w = *state;
+    w->config.classify.hysteresis = 3;
+    configure(w);
+    for (int i = 0; i < 3; i++)
+        tick(w, 3, 1, 1, 1);
+    w->threads[1].task.flags = ASYM_TASK_MASTER;
+    tick(w, 3, 1, 1, 1);
+    asym_usec since = w->now;
+    assert_int_equal(class_of(w, 101), ASYM_CLASS_SP);
+    assert_int_not_equal(class_of(w, 100), ASYM_CLASS_SP);
+    tick(w, 3, 1, 1, 1);
+    assert_int_equal(w->orders.threads[1].class_since, since);
+    /* The parallel phase begins. */
+    w->threads[1].task.flags = 0;
+    tick(w, 3, 1, 1, 1);
+    assert_int_not_equal(class_of(w, 101), ASYM_CLASS_SP);
+    w->threads[1].task.flags = ASYM_TASK_MASTER;
+    tick(w, 3, 1, 1, 1);
+    assert_int_equal(class_of(w, 101), ASYM_CLASS_SP);
+    assert_int_equal(w->orders.threads[1].class_since, w->now);
+}
+
+static void a_master_is_sp_for_amp_boost_once_a_phase(void **state)
+{
+    struct world *w = *state;
+    w->threads[0].task.flags = ASYM_TASK_MASTER;
+    int ticks = 0;
+    for (int i = 0; i < 30; i++) {
+        tick(w, 1, 1, 0, 0);
+        ticks += class_of(w, 100) == ASYM_CLASS_SP;
+    }
+    assert_int_equal(ticks, w->config.classify.amp_boost / TICK);
+}
+
+static void a_master_that_waits_is_not_sp(void **state)
+{
+    struct world *w = *state;
+    w->threads[0].task.flags = ASYM_TASK_MASTER | ASYM_TASK_SPINNING;
+    tick(w, 2, 1, 1, 1);
+    assert_int_not_equal(class_of(w, 100), ASYM_CLASS_SP);
+}
+
 static void a_short_pause_does_not_break_the_transition(void **state)
 {
     struct world *w = *state;
@@ -370,6 +414,9 @@ int main(void)
         T(flicker_below_one_and_a_half_does_not_end_sp),
         T(sp_follows_the_thread_that_does_the_serial_work),
         T(a_spinning_thread_is_not_the_sp_thread),
+        T(a_master_is_sp_at_once_whatever_the_count),
+        T(a_master_is_sp_for_amp_boost_once_a_phase),
+        T(a_master_that_waits_is_not_sp),
         T(a_short_pause_does_not_break_the_transition),
         T(a_long_pause_does),
         T(no_boost_with_amp_boost_0),

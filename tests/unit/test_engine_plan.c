@@ -457,6 +457,40 @@ static void a_policy_that_keeps_its_own_period_is_asked_at_every_look(void **sta
     }
 }
 
+/* And an early plan uses up no swap, nor is it taken for a new turn. */
+static void what_a_program_tells_of_is_not_waited_for(void **state)
+{
+    struct world *w = *state;
+    w->config.policy = &world_policy_reacts;
+    assert_int_equal(asym_engine_configure(w->engine, &w->config), 0);
+    world_thread(w, world_proc(w, 100), 100, 5);
+    world_run(w, TICK);
+    assert_int_equal(w->orders.calls, 1);
+    assert_int_equal(w->orders.in_turn, 0);
+    world_run(w, 10 * ASYM_MSEC);
+    assert_int_equal(w->orders.calls, 1);
+    w->urgent = true;
+    world_run(w, 20 * ASYM_MSEC);
+    assert_int_equal(w->orders.calls, 2);
+    assert_int_equal(w->orders.in_turn, 30 * ASYM_MSEC);
+    w->urgent = false;
+    world_run(w, 60 * ASYM_MSEC);
+    assert_int_equal(w->orders.calls, 2);
+    world_run(w, 10 * ASYM_MSEC);
+    assert_int_equal(w->orders.calls, 3);
+    assert_int_equal(w->orders.in_turn, 0);
+}
+
+static void but_by_a_policy_that_has_no_use_for_it(void **state)
+{
+    struct world *w = *state;
+    world_thread(w, world_proc(w, 100), 100, 5);
+    world_run(w, TICK);
+    w->urgent = true;
+    world_run(w, 20 * ASYM_MSEC);
+    assert_int_equal(w->orders.calls, 1);
+}
+
 /* Who was counted, and of whom it can be said on which core type. */
 static void a_sample_comes_to_the_policy_with_the_core_type_it_is_of(void **state)
 {
@@ -528,6 +562,8 @@ int main(void)
         T(outcomes_that_are_missing_count_as_not_done),
         T(an_sp_thread_is_told_how_much_of_its_boost_is_left),
         T(a_policy_that_keeps_its_own_period_is_asked_at_every_look),
+        T(what_a_program_tells_of_is_not_waited_for),
+        T(but_by_a_policy_that_has_no_use_for_it),
         T(a_sample_comes_to_the_policy_with_the_core_type_it_is_of),
         T(who_is_to_be_counted_is_in_the_plan),
     };

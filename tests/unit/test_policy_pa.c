@@ -52,17 +52,22 @@ static void end(struct world *w)
     gen_load_free(w->load);
 }
 
-/* A turn passes, and everything succeeds. */
-static void turn(struct world *w)
+/* So much time passes, and everything succeeds. */
+static void pass(struct world *w, asym_usec time)
 {
     const struct asym_action *actions;
     size_t n;
-    gen_load_pass(w->load, TURN);
+    gen_load_pass(w->load, time);
     assert_int_equal(asym_engine_step(w->e, &w->load->s, &w->plan, &actions, &n), 0);
     assert_true(n <= ASYM_LENGTH(w->outcomes));
     gen_load_apply(w->load, actions, n);
     gen_load_move(w->load, w->plan);
     asym_engine_outcomes(w->e, w->outcomes, n);
+}
+
+static void turn(struct world *w)
+{
+    pass(w, TURN);
 }
 
 static bool is_fast(const struct world *w, size_t i)
@@ -240,8 +245,34 @@ static void a_master_ranks_with_sp_and_a_spinning_thread_last(void **state)
     w.load->tasks[8].flags = ASYM_TASK_SPINNING;
     turn(&w);
     assert_true(is_fast(&w, 3) && w.plan->tasks[3].claim);
+    assert_int_equal(w.plan->tasks[3].reason, ASYM_WHY_MASTER);
     assert_false(is_fast(&w, 8) || is_fast(&w, 9));
     assert_false(w.plan->tasks[8].claim);
+    end(&w);
+}
+
+/* What a program tells of changes the mapping between two turns, and moves nobody's turn. */
+static void an_early_plan_gives_way_to_a_master_and_keeps_the_turns(void **state)
+{
+    (void)state;
+    struct world w;
+    const unsigned sizes[] = {8, 1, 1, 1};
+    bool had[11];
+    begin(&w, 6, 2, sizes, 4);
+    turn(&w);
+    for (size_t i = 0; i < 11; i++)
+        had[i] = is_fast(&w, i);
+    for (unsigned k = 0; k < 4; k++) {
+        w.load->s.urgent = true;
+        w.load->tasks[3].flags = k % 2 == 0 ? ASYM_TASK_MASTER : 0;
+        pass(&w, TURN / 10);
+        assert_int_equal(is_fast(&w, 3), k % 2 == 0);
+        for (size_t i = 8; i < 11; i++)
+            assert_true(had[i] || !is_fast(&w, i));
+    }
+    assert_int_equal(w.plan->tasks[3].reason, ASYM_WHY_HP);
+    for (size_t i = 8; i < 11; i++)
+        assert_int_equal(is_fast(&w, i), had[i]);
     end(&w);
 }
 
@@ -306,6 +337,7 @@ int main(void)
         cmocka_unit_test(hp_threads_fill_fast_cpus_that_are_free),
         cmocka_unit_test(more_sp_threads_than_fast_cpus_the_longest_waiting_first),
         cmocka_unit_test(a_master_ranks_with_sp_and_a_spinning_thread_last),
+        cmocka_unit_test(an_early_plan_gives_way_to_a_master_and_keeps_the_turns),
         cmocka_unit_test(where_all_are_alike_nobody_claims),
         cmocka_unit_test(a_cpuset_without_fast_cpus_is_kept),
         cmocka_unit_test(sp_boost_is_added_while_the_boost_lasts_and_taken_back),

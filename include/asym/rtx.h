@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * Runtime extensions: a program says of its threads what the kernel cannot see (Saez 2010, 2.2).
+ *
+ * A thread that spins at a barrier is running for the kernel. So a program, or the runtime that it is built on, keeps a
+ * page of memory in which each thread has a slot, and hands that page to asymd once. From then on a change of state is
+ * one relaxed store: no system call, no lock, no clock. Only the start and the end of a serial phase wake asymd.
+ *
+ * Nothing here is an order: asymd decides. Nothing here can fail in a way that the program would have to mind: where
+ * there is no asymd, or no longer, the stores go to memory that nobody reads, and the library joins again later.
+ *
+ * How long a thread has been waiting is not written by the thread: reading a clock would cost more than the change of
+ * state itself. asymd looks twice, and a word that is the same in both looks has not changed in between, as each change
+ * counts up.
+ */
+#ifndef ASYM_RTX_H
+#define ASYM_RTX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- The page: all numbers in the machine's byte order. ---- */
+
+#define ASYM_RTX_MAGIC   UINT32_C(0x58545241) /* "ARTX" on a little-endian machine */
+#define ASYM_RTX_VERSION 1                    /* of the layout: a reader refuses a higher one */
+#define ASYM_RTX_LINE    64                   /* no two slots share a cache line of this size */
+
+/**
+ * The page begins with this. A later version may append fields to it and to the slots: a reader goes by header_size and
+ * slot_size, so that old programs and new daemons live together. Both are multiples of ASYM_RTX_LINE, and the page is at
+ * least header_size + n_slots * slot_size bytes.
+ */
+struct asym_rtx_header {
+    uint32_t magic;       /**< ASYM_RTX_MAGIC */
+    uint32_t version;     /**< ASYM_RTX_VERSION */
+    uint32_t header_size; /**< bytes before the first slot */
+    uint32_t slot_size;   /**< bytes from one slot to the next */
+    uint32_t n_slots;
+    uint32_t n_used; /**< slots behind these have never been used. Atomic; only rises */
+    uint32_t reserved[10];
+};
+
+/** A thread's slot. Only that thread writes its word. */
+struct asym_rtx_slot {
+    uint64_t word; /**< state, marks and count, as below; 0: says nothing. Atomic */
+    int32_t tid;   /**< as gettid(2) has it; 0: the slot is free. Atomic */
+    uint32_t reserved[13];
+};
+
+/** What a thread does, in the lowest bits of its word. */
+enum asym_rtx_state {
+    ASYM_RTX_SILENT = 0,   /**< says nothing: the kernel's word is taken */
+    ASYM_RTX_WORKING = 1,  /**< does something useful, or would if it had a CPU */
+    ASYM_RTX_SPINNING = 2, /**< waits for other threads of the program, perhaps without giving up its CPU */
+    ASYM_RTX_SLEEPING = 3, /**< waits and has given up its CPU, or is about to */
+};
+
+#define ASYM_RTX_STATE  UINT64_C(0x3)  /**< mask of enum asym_rtx_state */
+#define ASYM_RTX_MASTER UINT64_C(0x4)  /**< the thread that runs the serial phases */
+#define ASYM_RTX_PHASES UINT64_C(0x8)  /**< it tells when they begin and end ... */
+#define ASYM_RTX_SERIAL UINT64_C(0x10) /**< ... and is in one: every thread that waits now is idle */
+#define ASYM_RTX_MARKS  (ASYM_RTX_MASTER | ASYM_RTX_PHASES | ASYM_RTX_SERIAL)
+#define ASYM_RTX_CHANGE UINT64_C(0x100000000) /**< added at each change: the upper half counts changes, and wraps */
+
+/* ---- The socket. ---- */
+
+/** Of type SOCK_SEQPACKET, in the daemon's directory. */
+#define ASYM_RTX_SOCKET "/run/asymd/rtx"
+
+/** Overrides the path; not heeded in a program that was given privileges by being executed. */
+#define ASYM_RTX_SOCKET_ENV "ASYM_RTX_SOCKET"
+
+/**
+ * The one message that a program sends, with two descriptors in an SCM_RIGHTS control message, in this order: a memfd
+ * that is sealed against shrinking, growing and further seals and holds the page, and an eventfd. Nothing is answered.
+ * The connection stays open as long as the page is to be heeded. asymd goes by the SO_PEERCRED of the socket: slots of
+ * threads that are not the sender's are ignored.
+ */
+struct asym_rtx_hello {
+    uint32_t magic;   /**< ASYM_RTX_MAGIC */
+    uint32_t version; /**< ASYM_RTX_VERSION */
+    uint32_t size;    /**< of this message */
+    uint32_t reserved;
+};
+
+/* ---- The library: libasym-rtx. ---- */
+
+/** What may be chosen. Zero or NULL takes the default. */
+struct asym_rtx_options {
+    size_t size;              /**< sizeof(struct asym_rtx_options) */
+    const char *socket;       /**< path; default: ASYM_RTX_SOCKET_ENV, else ASYM_RTX_SOCKET. Copied */
+    uint32_t n_slots;         /**< threads at a time: 512; 1 to 4096 */
+    uint32_t notify_min_usec; /**< asymd is woken at most this often: 1000 */
+};
+
+/**
+ * Set up the page, and hand it over if there is somebody to take it. Once per process; further calls return what the
+ * first did. options may be NULL. Never blocks.
+ * Returns 0: asymd has it or will have it when it is there; -ENOMEM: there is no page, and every call does nothing.
+ */
+int asym_rtx_join(const struct asym_rtx_options *options);
+
+/** Say goodbye: asymd goes by the kernel's word alone from now on, and asym_rtx_join() joins again. */
+void asym_rtx_leave(void);
+
+/** 1 when a daemon has taken the connection at the last try, else 0. For people; nothing depends on it. */
+int asym_rtx_is_joined(void);
+
+/**
+ * The calling thread's slot, ASYM_RTX_WORKING when it is new; freed when the thread ends. NULL where there is no page or
+ * no slot left: then nothing can be said of this thread, and the functions below do nothing. Valid in this thread
+ * alone, until it ends or calls asym_rtx_thread_leave().
+ */
+struct asym_rtx_slot *asym_rtx_thread(void);
+
+/** Free the calling thread's slot. */
+void asym_rtx_thread_leave(void);
+
+/** Say what the calling thread does. slot: its own, or NULL. One relaxed store. */
+static inline void asym_rtx_set(struct asym_rtx_slot *slot, enum asym_rtx_state state)
+{
+    if (!slot)
+        return;
+    /* Nobody else writes the word: reading it back is a plain load. */
+    const uint64_t word = __atomic_load_n(&slot->word, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->word, ((word & ~ASYM_RTX_STATE) | (uint64_t)state) + ASYM_RTX_CHANGE, __ATOMIC_RELAXED);
+}
+
+/**
+ * Mark the calling thread as the one that runs the serial phases, or take the mark back. As long as it tells of no
+ * phases, it counts as in a serial phase whenever it works.
+ */
+void asym_rtx_master(int is_master);
+
+/**
+ * The calling thread begins, or ends, a serial phase: every other thread waits for it. Wakes asymd, at most once per
+ * notify_min; and where the last eight serial phases were all shorter than that, not at the next one's start: it is over
+ * before anybody could act. What was not notified asymd sees at its next look. Never blocks; a page that no daemon has
+ * is offered again, at most once a second.
+ */
+void asym_rtx_serial_begin(void);
+void asym_rtx_serial_end(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "linux/elf.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/macro.h"
+
+/* No program has more; a file that says so is none. */
+#define HEADERS_MOST 128
+#define DYNAMIC_MOST 4096
+
+static bool read_at(int fd, void *buf, size_t size, uint64_t offset)
+{
+    return offset <= INT64_MAX - size && pread(fd, buf, size, (off_t)offset) == (ssize_t)size;
+}
+
+static const ElfW(Phdr) * find(const ElfW(Phdr) * headers, size_t n, uint32_t type)
+{
+    for (size_t i = 0; i < n; i++)
+        if (headers[i].p_type == type)
+            return &headers[i];
+    return NULL;
+}
+
+/* Where in the file an address of the program stands; 0: nowhere. */
+static uint64_t offset_of(const ElfW(Phdr) * headers, size_t n, uint64_t address)
+{
+    for (size_t i = 0; i < n; i++)
+        if (headers[i].p_type == PT_LOAD && address >= headers[i].p_vaddr &&
+            address - headers[i].p_vaddr < headers[i].p_filesz)
+            return address - headers[i].p_vaddr + headers[i].p_offset;
+    return 0;
+}
+
+static void note_needed(int fd, uint64_t offset, struct asym_elf *elf)
+{
+    static const struct {
+        const char *prefix;
+        bool is_gomp;
+    } rows[] = {{"libgomp.so", true}, {"libomp.so", false}, {"libomp5.so", false}, {"libiomp5.so", false}};
+    char name[32] = "";
+    /* The last string of a file may be shorter. */
+    ssize_t n = offset <= INT64_MAX ? pread(fd, name, sizeof name - 1, (off_t)offset) : -1;
+    for (size_t i = 0; n > 0 && i < ASYM_LENGTH(rows); i++) {
+        if (strncmp(name, rows[i].prefix, strlen(rows[i].prefix)) != 0)
+            continue;
+        elf->has_gomp |= rows[i].is_gomp;
+        elf->has_omp |= !rows[i].is_gomp;
+    }
+}
+
+static void read_dynamic(int fd, const ElfW(Phdr) * headers, size_t n, struct asym_elf *elf)
+{
+    const ElfW(Phdr) *dynamic = find(headers, n, PT_DYNAMIC);
+    const size_t entries = dynamic ? ASYM_MIN(dynamic->p_filesz / sizeof(ElfW(Dyn)), (uint64_t)DYNAMIC_MOST) : 0;
+    ElfW(Dyn) d;
+    uint64_t strings = 0;
+    for (size_t i = 0; i < entries; i++)
+        if (read_at(fd, &d, sizeof d, dynamic->p_offset + i * sizeof d) && d.d_tag == DT_STRTAB)
+            strings = offset_of(headers, n, d.d_un.d_ptr);
+    for (size_t i = 0; strings > 0 && i < entries; i++)
+        if (read_at(fd, &d, sizeof d, dynamic->p_offset + i * sizeof d) && d.d_tag == DT_NEEDED)
+            note_needed(fd, strings + d.d_un.d_val, elf);
+}
+
+int asym_elf_read(const char *path, struct asym_elf *ret)
+{
+    ElfW(Ehdr) e;
+    ElfW(Phdr) headers[HEADERS_MOST];
+    struct stat st;
+    struct asym_elf elf = {.is_elf = false};
+    ASYM_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return -errno;
+    elf.privileged = (st.st_mode & (S_ISUID | S_ISGID)) != 0 || fgetxattr(fd, "security.capability", NULL, 0) > 0;
+    const unsigned char class = sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32;
+    if (read_at(fd, &e, sizeof e, 0) && memcmp(e.e_ident, ELFMAG, SELFMAG) == 0 && e.e_ident[EI_CLASS] == class &&
+        e.e_phentsize == sizeof headers[0] && e.e_phnum > 0 && e.e_phnum <= HEADERS_MOST &&
+        read_at(fd, headers, e.e_phnum * sizeof headers[0], e.e_phoff)) {
+        elf.is_elf = true;
+        elf.is_static = !find(headers, e.e_phnum, PT_INTERP);
+        read_dynamic(fd, headers, e.e_phnum, &elf);
+    }
+    *ret = elf;
+    return 0;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * The daemon's end of include/asym/rtx.h: takes pages from programs, and tells what they say.
+ *
+ * Nobody on the other side is trusted. Nothing here blocks or waits for a client; the number of clients, what is read of
+ * them in one look and what is done for them in one call are bounded; a client that breaks the protocol is dropped. What a
+ * page may do to the machine is bounded by told.h.
+ */
+#ifndef ASYM_LINUX_RTX_SERVER_H
+#define ASYM_LINUX_RTX_SERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include <asym/error.h>
+#include <asym/types.h>
+
+#include "linux/told.h"
+
+/** Programs at a time; connections that have not handed over anything yet count. */
+#define ASYM_RTX_MAX_CLIENTS 256
+/** Of one user other than root, and of one process. */
+#define ASYM_RTX_MAX_OF_USER 64
+#define ASYM_RTX_MAX_OF_PID  4
+/** Slots read in one look, divided evenly among the programs. */
+#define ASYM_RTX_MAX_READ 16384
+/** Events served in one call. */
+#define ASYM_RTX_MAX_SERVED 64
+/** How long a connection may take to hand over its page. */
+#define ASYM_RTX_HELLO_WITHIN ASYM_SEC
+
+/** Why a client was turned away or dropped. */
+enum asym_rtx_refusal {
+    ASYM_RTX_REFUSED_FULL,      /**< too many programs, of one user, or of one process */
+    ASYM_RTX_REFUSED_NO_FD,     /**< no descriptor or memory is left here */
+    ASYM_RTX_REFUSED_SILENT,    /**< connected, and handed nothing over in time */
+    ASYM_RTX_REFUSED_GARBAGE,   /**< not the message, page or descriptors that the protocol has */
+    ASYM_RTX_REFUSED_VERSION,   /**< of a later version */
+    ASYM_RTX_REFUSED_NAMESPACE, /**< in a PID namespace of its own: it calls its threads by other numbers */
+    ASYM_RTX_N_REFUSALS
+};
+
+/** In words, for a person. A static string. */
+const char *asym_rtx_refusal_text(enum asym_rtx_refusal refusal);
+
+struct asym_rtx_server;
+
+struct asym_rtx_server_config {
+    const char *dir; /**< the socket is "rtx" in it */
+    asym_usec spin_notify;
+    /** Called for each client turned away or dropped; NULL: nobody asks. pid 0: not known. */
+    void (*refused)(void *ctx, enum asym_rtx_refusal refusal, pid_t pid);
+    void *ctx;
+};
+
+/** Listen. 0; -errno with err. */
+int asym_rtx_server_open(const struct asym_rtx_server_config *config, struct asym_rtx_server **ret,
+                         struct asym_error *err);
+
+/** Removes the socket. NULL is accepted. */
+void asym_rtx_server_close(struct asym_rtx_server *s);
+
+/** Readable when there is something to serve. Borrowed. */
+int asym_rtx_server_fd(const struct asym_rtx_server *s);
+
+/** Serve what has come: connections, pages, ends. Returns whether a program has told of a phase, or come. */
+bool asym_rtx_server_serve(struct asym_rtx_server *s, asym_usec now);
+
+/** To be called about every second: drops those that hand over nothing. */
+void asym_rtx_server_tend(struct asym_rtx_server *s, asym_usec now);
+
+void asym_rtx_server_set_spin_notify(struct asym_rtx_server *s, asym_usec spin_notify);
+
+/** Programs that speak. */
+size_t asym_rtx_server_count(const struct asym_rtx_server *s);
+
+/** Borrowed. */
+struct asym_teller *asym_rtx_server_teller(struct asym_rtx_server *s);
+
+#endif

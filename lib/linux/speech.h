@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * Which programs say what their threads do, and which might be spinning without saying so: seen from outside, whoever asks.
+ */
+#ifndef ASYM_LINUX_SPEECH_H
+#define ASYM_LINUX_SPEECH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include <asym/snapshot.h>
+
+#include "linux/root.h"
+
+enum asym_speech {
+    ASYM_SPEECH_NONE,
+    ASYM_SPEECH_SPEAKS,  /**< has a page of include/asym/rtx.h */
+    ASYM_SPEECH_SUSPECT, /**< has an OpenMP runtime, and threads that never pause: they may be spinning at barriers */
+};
+
+/** What the lines of /proc/PID/maps have, as bits. A line may come in two parts: see asym_speech_scan. */
+enum { ASYM_MAPS_PAGE = 1 << 0, ASYM_MAPS_OPENMP = 1 << 1 };
+
+/** Of whole lines. */
+unsigned asym_speech_scan(const char *text, size_t len);
+
+/** Of a process; 0 where its maps cannot be read. */
+unsigned asym_speech_read(const struct asym_root *root, pid_t pid);
+
+/** At least two threads that were runnable for the whole interval. */
+bool asym_speech_never_pauses(const struct asym_snapshot *s, const struct asym_app *app);
+
+/** Of an application of the snapshot that is a process. */
+enum asym_speech asym_speech_of(const struct asym_root *root, const struct asym_snapshot *s,
+                                const struct asym_app *app);
+
+#endif

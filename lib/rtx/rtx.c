@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/* The calls of asym_rtx(3). */
+#include "internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* A thread that found no slot looks again after so many calls. */
+#define TRY_AGAIN 1024
+
+/* Of serial phases, as bits: was it at least notify_min long? */
+#define HISTORY_UNKNOWN 0x01
+
+struct asym_rtx_process asym_rtx_process = {
+    .lock = PTHREAD_MUTEX_INITIALIZER, .memfd = {.fd = -1}, .event = {.fd = -1}, .socket = {.fd = -1}};
+
+/* Of a thread. initial-exec: a plain load, and a few bytes of what libc keeps for libraries that are loaded late. */
+static _Thread_local struct {
+    struct asym_rtx_slot *slot;
+    uint64_t serial_since;
+    unsigned skip;
+    unsigned char history;
+    bool told;
+} self __attribute__((tls_model("initial-exec"))) = {.history = HISTORY_UNKNOWN};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t at_end;
+static bool has_key;
+
+static void thread_ends(void *slot)
+{
+    self.slot = NULL;
+    /* After a fork the slots of other threads are no longer there. */
+    if (__atomic_load_n(&asym_rtx_process.page, __ATOMIC_ACQUIRE))
+        asym_rtx_page_give(slot);
+}
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&asym_rtx_process.lock);
+}
+
+static void in_parent(void)
+{
+    pthread_mutex_unlock(&asym_rtx_process.lock);
+}
+
+/* Only the thread that forked is there. What was the parent's stays the parent's. */
+static void become_child(struct asym_rtx_process *p)
+{
+    p->pid = getpid();
+    if (p->page) {
+        asym_rtx_page_part(p, self.slot);
+        if (!p->page)
+            self.slot = NULL;
+    }
+    asym_rtx_fd_close(&p->socket);
+    asym_rtx_fd_close(&p->event);
+    asym_rtx_fd_close(&p->memfd);
+    p->mind_at = p->notified = 0;
+}
+
+static void in_child(void)
+{
+    become_child(&asym_rtx_process);
+    pthread_mutex_unlock(&asym_rtx_process.lock);
+}
+
+static void set_up_once(void)
+{
+    has_key = pthread_key_create(&at_end, thread_ends) == 0;
+    pthread_atfork(before_fork, in_parent, in_child);
+}
+
+static int make(struct asym_rtx_process *p, const struct asym_rtx_options *o)
+{
+    const char *path = o && o->socket ? o->socket : secure_getenv(ASYM_RTX_SOCKET_ENV);
+    uint32_t n = o && o->n_slots ? o->n_slots : ASYM_RTX_SLOTS_DEFAULT;
+    if (!path || !*path || strlen(path) >= sizeof p->path)
+        path = ASYM_RTX_SOCKET;
+    memcpy(p->path, path, strlen(path) + 1);
+    p->notify_min = (o && o->notify_min_usec ? o->notify_min_usec : 1000) * UINT64_C(1000);
+    p->pid = getpid();
+    return asym_rtx_page_make(p, n < ASYM_RTX_SLOTS_MAX ? n : ASYM_RTX_SLOTS_MAX);
+}
+
+ASYM_RTX_API int asym_rtx_join(const struct asym_rtx_options *options)
+{
+    struct asym_rtx_process *p = &asym_rtx_process;
+    int r = 0;
+    const int error = errno;
+    pthread_once(&once, set_up_once);
+    pthread_mutex_lock(&p->lock);
+    if (!p->page)
+        r = make(p, options && options->size >= sizeof *options ? options : NULL);
+    p->left = false;
+    if (r == 0)
+        asym_rtx_offer(p);
+    __atomic_store_n(&p->mind_at, asym_rtx_now() + ASYM_RTX_SECOND, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&p->lock);
+    errno = error;
+    return r;
+}
+
+ASYM_RTX_API void asym_rtx_leave(void)
+{
+    struct asym_rtx_process *p = &asym_rtx_process;
+    pthread_mutex_lock(&p->lock);
+    p->left = true;
+    asym_rtx_fd_close(&p->socket);
+    pthread_mutex_unlock(&p->lock);
+}
+
+ASYM_RTX_API int asym_rtx_is_joined(void)
+{
+    return __atomic_load_n(&asym_rtx_process.socket.fd, __ATOMIC_RELAXED) >= 0;
+}
+
+ASYM_RTX_API struct asym_rtx_slot *asym_rtx_thread(void)
+{
+    struct asym_rtx_process *p = &asym_rtx_process;
+    if (self.slot)
+        return self.slot;
+    if (!__atomic_load_n(&p->page, __ATOMIC_ACQUIRE) || self.skip > 0) {
+        self.skip -= self.skip > 0;
+        return NULL;
+    }
+    const int error = errno;
+    struct asym_rtx_slot *slot = asym_rtx_page_take(p, (int32_t)syscall(SYS_gettid));
+    if (slot && has_key && pthread_setspecific(at_end, slot) == 0) {
+        self.slot = slot;
+        asym_rtx_set(slot, ASYM_RTX_WORKING);
+    } else if (slot) {
+        asym_rtx_page_give(slot);
+    }
+    if (!self.slot)
+        self.skip = TRY_AGAIN;
+    errno = error;
+    return self.slot;
+}
+
+ASYM_RTX_API void asym_rtx_thread_leave(void)
+{
+    if (!self.slot)
+        return;
+    pthread_setspecific(at_end, NULL);
+    thread_ends(self.slot);
+    self.history = HISTORY_UNKNOWN;
+    self.told = false;
+}
+
+/* The calling thread's word, with these marks taken away and those added; it works. */
+static void mark(struct asym_rtx_slot *slot, uint64_t off, uint64_t on)
+{
+    const uint64_t word = __atomic_load_n(&slot->word, __ATOMIC_RELAXED) & ~(off | ASYM_RTX_STATE);
+    __atomic_store_n(&slot->word, (word | on | ASYM_RTX_WORKING) + ASYM_RTX_CHANGE, __ATOMIC_RELAXED);
+}
+
+ASYM_RTX_API void asym_rtx_master(int is_master)
+{
+    struct asym_rtx_slot *slot = asym_rtx_thread();
+    if (slot)
+        mark(slot, ASYM_RTX_MARKS, is_master ? ASYM_RTX_MASTER : 0);
+}
+
+static void mind_if_due(struct asym_rtx_process *p, uint64_t now)
+{
+    const int error = errno;
+    if (now < __atomic_load_n(&p->mind_at, __ATOMIC_RELAXED))
+        return;
+    /* A fork that ran no handlers: the page is still the parent's. */
+    if (p->pid != getpid())
+        become_child(p);
+    asym_rtx_mind(p, now);
+    errno = error;
+}
+
+ASYM_RTX_API void asym_rtx_serial_begin(void)
+{
+    struct asym_rtx_process *p = &asym_rtx_process;
+    struct asym_rtx_slot *slot = asym_rtx_thread();
+    if (!slot)
+        return;
+    mark(slot, 0, ASYM_RTX_PHASES | ASYM_RTX_SERIAL);
+    const uint64_t now = self.serial_since = asym_rtx_now();
+    self.told = self.history != 0 && asym_rtx_notify(p, now);
+    mind_if_due(p, now);
+}
+
+ASYM_RTX_API void asym_rtx_serial_end(void)
+{
+    struct asym_rtx_process *p = &asym_rtx_process;
+    struct asym_rtx_slot *slot = asym_rtx_thread();
+    if (!slot)
+        return;
+    mark(slot, ASYM_RTX_SERIAL, ASYM_RTX_PHASES);
+    const uint64_t now = asym_rtx_now();
+    const bool was_long = now - self.serial_since >= p->notify_min;
+    self.history = (unsigned char)(self.history << 1 | was_long);
+    if (self.told || was_long)
+        asym_rtx_notify(p, now);
+    self.told = false;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What it costs a program to say what its threads do: a change of state, a phase that is told and one that is not. Medians of
+ * many rounds, with a daemon that only listens in a process of its own. Prints a table; judges nothing.
+ */
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <asym/rtx.h>
+
+#include "support/listener.h"
+
+enum { ROUNDS = 2001 };
+
+static double now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+static struct asym_rtx_slot *slot;
+
+static void change_state(void)
+{
+    asym_rtx_set(slot, ASYM_RTX_SPINNING);
+    asym_rtx_set(slot, ASYM_RTX_WORKING);
+}
+
+/* Too short to be told of. */
+static void short_phase(void)
+{
+    asym_rtx_serial_begin();
+    asym_rtx_serial_end();
+}
+
+static double clock_ns(void)
+{
+    double best = 1e9;
+    for (int i = 0; i < ROUNDS; i++) {
+        const double a = now_ns(), b = now_ns();
+        best = b - a < best ? b - a : best;
+    }
+    return best;
+}
+
+static void wait_ns(double ns)
+{
+    const double end = now_ns() + ns;
+    while (now_ns() < end)
+        ;
+}
+
+static void print(const char *what, double took[ROUNDS])
+{
+    qsort(took, ROUNDS, sizeof took[0], compare);
+    printf("%-48s median %7.1f ns, 90 %% %7.1f, 99 %% %7.1f\n", what, took[ROUNDS / 2], took[ROUNDS * 9 / 10],
+           took[ROUNDS * 99 / 100]);
+}
+
+/* ns of one of the two calls. */
+static void measure(const char *what, void (*pair)(void), int repeat)
+{
+    static double took[ROUNDS];
+    const double clock = clock_ns();
+    for (int i = 0; i < ROUNDS; i++) {
+        const double begun = now_ns();
+        for (int k = 0; k < repeat; k++)
+            pair();
+        took[i] = (now_ns() - begun - clock) / repeat / 2;
+    }
+    print(what, took);
+}
+
+/* The begin and the end of a phase that lasts for longer than notify_min, so that both are told. */
+static void measure_told(const char *what, double phase_us)
+{
+    static double took[ROUNDS];
+    const double clock = clock_ns();
+    for (int i = 0; i < ROUNDS; i++) {
+        const double a = now_ns();
+        asym_rtx_serial_begin();
+        const double b = now_ns();
+        wait_ns(phase_us * 1e3);
+        const double c = now_ns();
+        asym_rtx_serial_end();
+        const double d = now_ns();
+        took[i] = (b - a + d - c) / 2 - clock;
+        wait_ns(phase_us * 1e3);
+    }
+    print(what, took);
+}
+
+/* Takes the page, and waits at the eventfd as asymd does. */
+static pid_t start_listener(struct asym_listener *l)
+{
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    struct asym_handed h;
+    if (!asym_listener_take(l, 10, &h))
+        _exit(1);
+    struct pollfd fd = {.fd = h.event, .events = POLLIN};
+    while (poll(&fd, 1, -1) > 0)
+        asym_handed_woken(&h);
+    _exit(0);
+}
+
+int main(void)
+{
+    struct asym_listener l;
+    asym_listener_open(&l, 8);
+    pid_t pid = start_listener(&l);
+    const struct asym_rtx_options options = {.size = sizeof options, .notify_min_usec = 10};
+    if (asym_rtx_join(&options) < 0 || !(slot = asym_rtx_thread()))
+        return 1;
+    asym_rtx_master(1);
+    measure("change of state", change_state, 1000);
+    measure("begin or end of a phase, too short to be told", short_phase, 1000);
+    measure_told("begin or end, told, a listener that sleeps", 200);
+    kill(pid, SIGSTOP);
+    measure_told("begin or end, told, a listener that does not", 20);
+    kill(pid, SIGKILL);
+    asym_listener_done(&l);
+    return 0;
+}

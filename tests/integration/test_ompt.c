@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The OMPT tool in OpenMP programs that know nothing of it, on LLVM's runtime: what their threads do is on the page, with
+ * waits that spin and waits that sleep.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/personality.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <asym/rtx.h>
+
+#include "base/macro.h"
+#include "support/listener.h"
+#include "support/live.h"
+
+#define PROGRAMS ASYM_TEST_BIN "/tests/omp/"
+
+struct program {
+    pid_t pid;
+    FILE *say, *hear;
+};
+
+/* What the variables say, unless NULL, is in its environment alone. */
+static struct program start_command(const char *const *argv, const char *tool, const char *preload)
+{
+    int down[2], up[2];
+    assert_int_equal(pipe(down), 0);
+    assert_int_equal(pipe(up), 0);
+    fflush(NULL);
+    struct program p = {.pid = fork()};
+    if (p.pid == 0) {
+        alarm(120);
+        dup2(down[0], STDIN_FILENO);
+        dup2(up[1], STDOUT_FILENO);
+        for (int fd = 3; fd < 100; fd++)
+            close(fd);
+        if (tool)
+            setenv("OMP_TOOL_LIBRARIES", tool, 1);
+        if (preload)
+            setenv("LD_PRELOAD", preload, 1);
+        /* This ThreadSanitizer knows no layout with as much of chance in it as kernels have by now. */
+        personality(ADDR_NO_RANDOMIZE);
+        execv(argv[0], (char **)(uintptr_t)argv);
+        _exit(127);
+    }
+    close(down[0]);
+    close(up[1]);
+    p.say = fdopen(down[1], "w");
+    p.hear = fdopen(up[0], "r");
+    assert_true(p.pid > 0 && p.say && p.hear);
+    return p;
+}
+
+static struct program start_program(const char *path, const char *tool, const char *preload, const char *argument)
+{
+    const char *const argv[] = {path, argument, NULL};
+    return start_command(argv, tool, preload);
+}
+
+static int end_program(struct program *p)
+{
+    int status;
+    fclose(p->say);
+    fclose(p->hear);
+    assert_int_equal(waitpid(p->pid, &status, 0), p->pid);
+    return status;
+}
+
+static void step(struct program *p, const char *line)
+{
+    char answer[32];
+    assert_true(fprintf(p->say, "%s\n", line) > 0 && fflush(p->say) == 0);
+    assert_non_null(fgets(answer, sizeof answer, p->hear));
+    assert_string_equal(answer, "so\n");
+}
+
+struct seen {
+    int working, spinning, masters;
+    bool serial;
+};
+
+static struct seen look(const struct asym_handed *h)
+{
+    struct seen s = {0};
+    for (uint32_t i = 0; i < h->page->n_slots; i++) {
+        const struct asym_rtx_slot *slot = (const void *)((const char *)h->page + h->page->header_size +
+                                                          (size_t)i * h->page->slot_size);
+        const uint64_t word = __atomic_load_n(&slot->word, __ATOMIC_RELAXED);
+        if (slot->tid == 0)
+            continue;
+        s.working += (word & ASYM_RTX_STATE) == ASYM_RTX_WORKING;
+        s.spinning += (word & ASYM_RTX_STATE) == ASYM_RTX_SPINNING;
+        s.masters += (word & ASYM_RTX_MASTER) != 0;
+        s.serial |= (word & ASYM_RTX_SERIAL) != 0;
+    }
+    return s;
+}
+
+/* The steps, and what the page has to say of them; spinning -1: any. */
+static const struct {
+    const char *line;
+    int working, spinning;
+    bool serial;
+} steps[] = {
+    {"serial", 1, 0, true},
+    {"parallel 4", 4, 0, false},
+    {"serial", 1, 3, true},
+    {"barrier 4", 1, 3, false},
+    {"serial", 1, 3, true},
+    {"task 4", 2, 2, false},
+    {"parallel 2", 2, 2, false},
+    {"parallel 1", 1, -1, true},
+    {"parallel 5", 5, 0, false},
+    {"serial", 1, 4, true},
+    {"nested 2", 4, -1, false},
+    {"serial", 1, -1, true},
+    /* The initial thread waits for one that it has created: for OpenMP it works. */
+    {"threads 3", 4, -1, true},
+    {"serial", 1, -1, true},
+};
+
+static void check_steps(const char *path, const char *preload)
+{
+    struct asym_listener l;
+    struct asym_handed h;
+    asym_listener_open(&l, 8);
+    struct program p = start_program(path, ASYM_TEST_OMPT, preload, NULL);
+    for (size_t i = 0; i < ASYM_LENGTH(steps); i++) {
+        struct seen s;
+        step(&p, steps[i].line);
+        if (i == 0)
+            assert_true(asym_listener_take(&l, 10, &h));
+        bool right = false;
+        for (int tries = 0; tries < 500 && !right; tries++) {
+            s = look(&h);
+            right = s.working == steps[i].working && (steps[i].spinning < 0 || s.spinning == steps[i].spinning) &&
+                    s.serial == steps[i].serial && s.masters == 1;
+            if (!right)
+                asym_live_sleep(0.01);
+        }
+        if (!right)
+            fail_msg("step %zu, %s: %d work, %d spin, %d masters, %s", i, steps[i].line, s.working, s.spinning,
+                     s.masters, s.serial ? "serial" : "parallel");
+    }
+    fputs("end\n", p.say);
+    assert_int_equal(end_program(&p), 0);
+    asym_handed_done(&h);
+    asym_listener_done(&l);
+}
+
+static void the_page_tells_what_threads_do(void **state)
+{
+    (void)state;
+    static const char *const waits[] = {"infinite", "200", "0"};
+    for (size_t i = 0; i < ASYM_LENGTH(waits); i++) {
+        setenv("KMP_BLOCKTIME", waits[i], 1);
+        check_steps(PROGRAMS "steps-clang", NULL);
+    }
+    unsetenv("KMP_BLOCKTIME");
+}
+
+static void a_program_of_gcc_speaks_on_the_other_runtime(void **state)
+{
+    (void)state;
+    check_steps(PROGRAMS "steps-gcc", "libomp.so.5");
+}
+
+static void asymctl_run_makes_programs_speak(void **state)
+{
+    (void)state;
+    static const char asymctl[] = ASYM_TEST_BIN "/daemon/asymctl", tool[] = "--tool=" ASYM_TEST_OMPT;
+    static const char *const commands[][7] = {
+        {asymctl, "run", tool, "--", PROGRAMS "steps-clang"},
+        {asymctl, "run", "--gcc", tool, PROGRAMS "steps-gcc"},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(commands); i++) {
+        struct asym_listener l;
+        struct asym_handed h;
+        asym_listener_open(&l, 8);
+        struct program p = start_command(commands[i], NULL, NULL);
+        step(&p, "parallel 3");
+        assert_true(asym_listener_take(&l, 10, &h));
+        assert_int_equal(look(&h).working, 3);
+        fputs("end\n", p.say);
+        assert_int_equal(end_program(&p), 0);
+        asym_handed_done(&h);
+        asym_listener_done(&l);
+    }
+}
+
+/* And says so where it cannot; the program runs all the same. */
+static void asymctl_run_says_where_it_cannot(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *arguments, *said;
+        int status;
+    } cases[] = {
+        {"run --gcc --tool=" ASYM_TEST_OMPT " " PROGRAMS "steps-static", "statically linked", 0},
+        {"run --tool=" ASYM_TEST_OMPT " " PROGRAMS "steps-gcc", "--gcc", 0},
+        {"run --tool=" ASYM_TEST_OMPT " /tmp/asym-suid-test", "set-user-ID", 0},
+        {"run --tool=/nonexistent.so -- true", "/nonexistent.so", 1},
+        {"run --tool=" ASYM_TEST_OMPT " no-such-program-here", "no such program", 127},
+        {"run --tool=" ASYM_TEST_OMPT " /dev/null", "Permission denied", 126},
+        {"run --gc -- true", "--gc'", 2},
+        {"run --gcc", "needs a program", 2},
+    };
+    char text[1024], command[1024];
+    assert_int_equal(system("cp /bin/true /tmp/asym-suid-test && chmod u+s /tmp/asym-suid-test"), 0);
+    for (size_t i = 0; i < ASYM_LENGTH(cases); i++) {
+        snprintf(command, sizeof command, "echo end | '%s/daemon/asymctl' %s 2>&1", ASYM_TEST_BIN, cases[i].arguments);
+        FILE *pipe = popen(command, "r");
+        size_t n = fread(text, 1, sizeof text - 1, pipe);
+        text[n] = '\0';
+        const int status = pclose(pipe);
+        if (!strstr(text, cases[i].said))
+            fail_msg("%s: no '%s' in: %s", cases[i].arguments, cases[i].said, text);
+        assert_int_equal(WEXITSTATUS(status), cases[i].status);
+    }
+    unlink("/tmp/asym-suid-test");
+}
+
+static void who_spins_and_does_not_speak_is_suspected(void **state)
+{
+    (void)state;
+    static char text[262144];
+    char pid[32];
+    setenv("KMP_BLOCKTIME", "infinite", 1);
+    struct program p = start_program(PROGRAMS "steps-clang", "", NULL, NULL);
+    unsetenv("KMP_BLOCKTIME");
+    step(&p, "barrier 2");
+    snprintf(pid, sizeof pid, "--pid=%d", (int)p.pid);
+    asym_live_sleep(0.7);
+    const char *const dry[] = {"daemon/asymd", "--dry-run", "--json", pid, NULL};
+    assert_int_equal(asym_live_run(dry, text, sizeof text), 0);
+    assert_non_null(strstr(text, "\"rtx\": \"suspect\""));
+    fputs("end\n", p.say);
+    assert_int_equal(end_program(&p), 0);
+}
+
+static void without_a_daemon_the_program_does_not_notice(void **state)
+{
+    (void)state;
+    char answer[128];
+    setenv(ASYM_RTX_SOCKET_ENV, "/nonexistent/rtx", 1);
+    struct program p = start_program(PROGRAMS "churn-clang", ASYM_TEST_OMPT, NULL, "1");
+    assert_non_null(fgets(answer, sizeof answer, p.hear));
+    assert_int_equal(end_program(&p), 0);
+}
+
+/* The tool is built as the program is: each sees what the other does. */
+static void it_is_clean_under(const char *sanitizer)
+{
+    char path[256], tool[256], answer[128] = "";
+    struct asym_listener l;
+    struct asym_handed h;
+    snprintf(path, sizeof path, PROGRAMS "churn-%s", sanitizer);
+    snprintf(tool, sizeof tool, PROGRAMS "ompt-%s.so", sanitizer);
+    asym_listener_open(&l, 8);
+    struct program p = start_program(path, tool, NULL, "3");
+    assert_true(asym_listener_take(&l, 20, &h));
+    assert_non_null(fgets(answer, sizeof answer, p.hear));
+    print_message("%s: %s", sanitizer, answer);
+    assert_true(asym_handed_woken(&h) > 0);
+    assert_int_equal(end_program(&p), 0);
+    asym_handed_done(&h);
+    asym_listener_done(&l);
+}
+
+static void thread_sanitizer(void **state)
+{
+    (void)state;
+    /* The runtime is not built for it: what it does by itself is not looked at. */
+    char options[256];
+    snprintf(options, sizeof options, "halt_on_error=1 ignore_noninstrumented_modules=1 suppressions=%s/omp/tsan.supp",
+             ASYM_TEST_SOURCE "/tests");
+    setenv("TSAN_OPTIONS", options, 1);
+    it_is_clean_under("tsan");
+    unsetenv("TSAN_OPTIONS");
+}
+
+static void address_sanitizer(void **state)
+{
+    (void)state;
+    /* The runtime keeps its threads' memory to the end, and past it. */
+    setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
+    it_is_clean_under("asan");
+    unsetenv("ASAN_OPTIONS");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_page_tells_what_threads_do),
+        cmocka_unit_test(a_program_of_gcc_speaks_on_the_other_runtime),
+        cmocka_unit_test(asymctl_run_makes_programs_speak),
+        cmocka_unit_test(asymctl_run_says_where_it_cannot),
+        cmocka_unit_test(who_spins_and_does_not_speak_is_suspected),
+        cmocka_unit_test(without_a_daemon_the_program_does_not_notice),
+        cmocka_unit_test(thread_sanitizer),
+        cmocka_unit_test(address_sanitizer),
+    };
+    signal(SIGPIPE, SIG_IGN);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

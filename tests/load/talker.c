@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * talker WORKERS SERIAL_MS PARALLEL_MS ROUNDS: a program with serial and parallel phases whose threads wait by spinning, and
+ * that says so (asym_rtx(3)). For each serial phase it prints how many microseconds after its begin the kernel had it so
+ * that the master may run on some CPUs and every worker on others only; -1 where that did not come before its end.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <asym/rtx.h>
+
+enum { WORKERS_MAX = 64 };
+
+static atomic_int phase; /* rises: odd ones are parallel; -1: the end */
+static atomic_int waiting;
+static atomic_int tids[WORKERS_MAX];
+static int n_workers;
+
+static double now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+static void *work(void *arg)
+{
+    atomic_int *tid = arg;
+    struct asym_rtx_slot *slot = asym_rtx_thread();
+    int done = 0, now;
+    atomic_store(tid, gettid());
+    for (;;) {
+        asym_rtx_set(slot, ASYM_RTX_SPINNING);
+        atomic_fetch_add(&waiting, 1);
+        while ((now = atomic_load(&phase)) == done)
+            ;
+        if (now < 0)
+            return NULL;
+        done = now;
+        /* Who had no CPU for all of a parallel phase has missed it. */
+        if (now % 2 == 0)
+            continue;
+        asym_rtx_set(slot, ASYM_RTX_WORKING);
+        while ((done = atomic_load(&phase)) == now)
+            ;
+    }
+}
+
+/* Has the master CPUs that no worker has? */
+static int is_so(void)
+{
+    cpu_set_t mine, its, both;
+    if (sched_getaffinity(0, sizeof mine, &mine) < 0)
+        return 0;
+    for (int i = 0; i < n_workers; i++) {
+        if (sched_getaffinity(atomic_load(&tids[i]), sizeof its, &its) < 0)
+            return 0;
+        CPU_AND(&both, &mine, &its);
+        if (CPU_COUNT(&both) > 0)
+            return 0;
+    }
+    return 1;
+}
+
+static void parallel(double ms)
+{
+    const double end = now_us() + ms * 1e3;
+    atomic_store(&waiting, 0);
+    atomic_fetch_add(&phase, 1);
+    while (now_us() < end)
+        ;
+    atomic_fetch_add(&phase, 1);
+    while (atomic_load(&waiting) < n_workers)
+        ;
+}
+
+static double serial(double ms)
+{
+    double took = -1;
+    /* Before: on the CPU that they share asymd may run before the call returns. */
+    const double begun = now_us();
+    asym_rtx_serial_begin();
+    for (double now = begun; now < begun + ms * 1e3; now = now_us())
+        if (took < 0 && is_so())
+            took = now_us() - begun;
+    asym_rtx_serial_end();
+    return took;
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t threads[WORKERS_MAX];
+    if (argc != 5 || (n_workers = atoi(argv[1])) < 1 || n_workers > WORKERS_MAX)
+        return 2;
+    if (asym_rtx_join(NULL) < 0)
+        return 1;
+    asym_rtx_master(1);
+    for (int i = 0; i < n_workers; i++)
+        if (pthread_create(&threads[i], NULL, work, &tids[i]) != 0)
+            return 1;
+    while (atomic_load(&waiting) < n_workers)
+        ;
+    for (int round = 0; round < atoi(argv[4]); round++) {
+        parallel(atof(argv[3]));
+        printf("%.1f\n", serial(atof(argv[2])));
+        fflush(stdout);
+    }
+    atomic_store(&phase, -1);
+    for (int i = 0; i < n_workers; i++)
+        pthread_join(threads[i], NULL);
+    return 0;
+}

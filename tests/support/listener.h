@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** A daemon that does nothing but take pages: for tests of the client. Everything ends with an assertion on failure. */
+#ifndef ASYM_TESTS_LISTENER_H
+#define ASYM_TESTS_LISTENER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include <asym/rtx.h>
+
+struct asym_listener {
+    char dir[64], path[96];
+    int fd;
+};
+
+/** What a client handed over. */
+struct asym_handed {
+    int fd, memfd, event;
+    pid_t pid; /* who it is for the kernel */
+    struct asym_rtx_hello hello;
+    size_t size;
+    const struct asym_rtx_header *page; /* mapped read-only */
+};
+
+/** In a directory of its own; ASYM_RTX_SOCKET names it from now on. */
+void asym_listener_open(struct asym_listener *l, int backlog);
+/** Close and remove the socket; the directory stays for another. */
+void asym_listener_close(struct asym_listener *l);
+void asym_listener_reopen(struct asym_listener *l, int backlog);
+void asym_listener_done(struct asym_listener *l);
+
+/** Wait at most so many seconds for a client. */
+bool asym_listener_take(struct asym_listener *l, double seconds, struct asym_handed *ret);
+void asym_handed_done(struct asym_handed *h);
+
+/** The slot of a thread; NULL: it has none. */
+const struct asym_rtx_slot *asym_handed_slot(const struct asym_handed *h, pid_t tid);
+/** Slots in use. */
+unsigned asym_handed_used(const struct asym_handed *h);
+/** How often it was woken since the last call. */
+unsigned long asym_handed_woken(const struct asym_handed *h);
+
+#endif

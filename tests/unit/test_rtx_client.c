@@ -1,0 +1,612 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The client library against a daemon that only listens. The library is of a process, so that each test is one: the test
+ * forks, the child is the program, and the parent the daemon.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <asym/rtx.h>
+
+#include "support/listener.h"
+
+#define MUST(what)                                                                                                     \
+    do {                                                                                                               \
+        if (!(what)) {                                                                                                 \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);                                                 \
+            _exit(1);                                                                                                  \
+        }                                                                                                              \
+    } while (0)
+
+static void pause_ms(long ms)
+{
+    struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    while (nanosleep(&t, &t) < 0)
+        ;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* The two sides take turns: a byte each way. */
+struct turns {
+    int down[2], up[2];
+};
+
+static void child_says(struct turns *t)
+{
+    MUST(write(t->up[1], "", 1) == 1);
+}
+
+static void child_waits(struct turns *t)
+{
+    char c;
+    MUST(read(t->down[0], &c, 1) == 1);
+}
+
+static void parent_says(struct turns *t)
+{
+    assert_int_equal(write(t->down[1], "", 1), 1);
+}
+
+static void parent_waits(struct turns *t)
+{
+    char c;
+    assert_int_equal(read(t->up[0], &c, 1), 1);
+}
+
+static pid_t start(void (*program)(struct turns *), struct turns *t)
+{
+    assert_int_equal(pipe2(t->down, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(t->up, O_CLOEXEC), 0);
+    fflush(NULL);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        alarm(60);
+        close(t->up[0]);
+        close(t->down[1]);
+        program(t);
+        _exit(0);
+    }
+    close(t->up[1]);
+    close(t->down[0]);
+    return pid;
+}
+
+static void finish(pid_t pid, struct turns *t)
+{
+    int status;
+    close(t->up[0]);
+    close(t->down[1]);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+static uint64_t word_of(const struct asym_rtx_slot *slot)
+{
+    assert_non_null(slot);
+    return __atomic_load_n(&slot->word, __ATOMIC_RELAXED);
+}
+
+static void changes(struct turns *t)
+{
+    MUST(asym_rtx_join(NULL) == 0);
+    MUST(asym_rtx_is_joined());
+    struct asym_rtx_slot *slot = asym_rtx_thread();
+    MUST(slot && asym_rtx_thread() == slot);
+    child_says(t);
+    child_waits(t);
+    asym_rtx_set(slot, ASYM_RTX_SPINNING);
+    child_says(t);
+    child_waits(t);
+    asym_rtx_master(1);
+    asym_rtx_serial_begin();
+    child_says(t);
+    child_waits(t);
+    asym_rtx_serial_end();
+    asym_rtx_set(slot, ASYM_RTX_SLEEPING);
+    child_says(t);
+    child_waits(t);
+}
+
+static void what_a_thread_says_is_on_the_page(void **state)
+{
+    (void)state;
+    struct asym_listener l;
+    struct asym_handed h;
+    struct turns t;
+    asym_listener_open(&l, 8);
+    pid_t pid = start(changes, &t);
+    assert_true(asym_listener_take(&l, 10, &h));
+    parent_waits(&t);
+    assert_int_equal(h.pid, pid);
+    assert_int_equal(h.hello.version, ASYM_RTX_VERSION);
+    assert_int_equal(h.page->magic, ASYM_RTX_MAGIC);
+    assert_int_equal(h.page->header_size, ASYM_RTX_LINE);
+    assert_int_equal(h.page->slot_size, ASYM_RTX_LINE);
+    assert_true(h.size >= h.page->header_size + (size_t)h.page->n_slots * h.page->slot_size);
+    assert_int_equal(fcntl(h.memfd, F_GET_SEALS) & (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL),
+                     F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+    const struct asym_rtx_slot *slot = asym_handed_slot(&h, pid);
+    uint64_t before = word_of(slot);
+    assert_int_equal(before & ASYM_RTX_STATE, ASYM_RTX_WORKING);
+    parent_says(&t);
+    parent_waits(&t);
+    assert_int_equal(word_of(slot) & ASYM_RTX_STATE, ASYM_RTX_SPINNING);
+    assert_int_equal((word_of(slot) - before) / ASYM_RTX_CHANGE, 1);
+    parent_says(&t);
+    parent_waits(&t);
+    assert_int_equal(word_of(slot) & (ASYM_RTX_STATE | ASYM_RTX_MARKS), ASYM_RTX_WORKING | ASYM_RTX_MARKS);
+    parent_says(&t);
+    parent_waits(&t);
+    assert_int_equal(word_of(slot) & (ASYM_RTX_STATE | ASYM_RTX_MARKS),
+                     ASYM_RTX_SLEEPING | ASYM_RTX_MASTER | ASYM_RTX_PHASES);
+    parent_says(&t);
+    finish(pid, &t);
+    asym_handed_done(&h);
+    asym_listener_done(&l);
+}
+
+static void joins_late(struct turns *t)
+{
+    MUST(asym_rtx_join(NULL) == 0);
+    MUST(!asym_rtx_is_joined());
+    asym_rtx_set(asym_rtx_thread(), ASYM_RTX_SPINNING);
+    asym_rtx_serial_begin();
+    asym_rtx_serial_end();
+    child_says(t);
+    for (int i = 0; i < 300 && !asym_rtx_is_joined(); i++) {
+        asym_rtx_serial_begin();
+        asym_rtx_serial_end();
+        pause_ms(10);
+    }
+    MUST(asym_rtx_is_joined());
+    child_waits(t);
+    /* The daemon has gone and come again: the same again. */
+    for (int i = 0; i < 300; i++) {
+        asym_rtx_serial_begin();
+        asym_rtx_serial_end();
+        pause_ms(10);
+    }
+    child_says(t);
+    child_waits(t);
+}
+
+static void joins_when_the_daemon_comes_and_comes_again(void **state)
+{
+    (void)state;
+    struct asym_listener l;
+    struct asym_handed h;
+    struct turns t;
+    asym_listener_open(&l, 8);
+    asym_listener_close(&l);
+    pid_t pid = start(joins_late, &t);
+    parent_waits(&t);
+    asym_listener_reopen(&l, 8);
+    assert_true(asym_listener_take(&l, 10, &h));
+    assert_non_null(asym_handed_slot(&h, pid));
+    asym_listener_close(&l);
+    asym_handed_done(&h);
+    parent_says(&t);
+    pause_ms(200);
+    asym_listener_reopen(&l, 8);
+    assert_true(asym_listener_take(&l, 10, &h));
+    parent_waits(&t);
+    assert_int_equal(h.pid, pid);
+    assert_non_null(asym_handed_slot(&h, pid));
+    parent_says(&t);
+    finish(pid, &t);
+    asym_handed_done(&h);
+    asym_listener_done(&l);
+}
+
+static void *take_and_end(void *ret)
+{
+    *(struct asym_rtx_slot **)ret = asym_rtx_thread();
+    asym_rtx_set(asym_rtx_thread(), ASYM_RTX_SPINNING);
+    return NULL;
+}
+
+static struct asym_rtx_slot *in_thread(void)
+{
+    struct asym_rtx_slot *slot = NULL;
+    pthread_t thread;
+    MUST(pthread_create(&thread, NULL, take_and_end, &slot) == 0);
+    MUST(pthread_join(thread, NULL) == 0);
+    return slot;
+}
+
+static void *vanish(void *arg)
+{
+    (void)arg;
+    MUST(asym_rtx_thread());
+    /* Past every destructor. */
+    syscall(SYS_exit, 0);
+    return NULL;
+}
+
+static void fills_the_table(struct turns *t)
+{
+    const struct asym_rtx_options options = {.size = sizeof options, .n_slots = 2};
+    pthread_t thread;
+    MUST(asym_rtx_join(&options) == 0);
+    struct asym_rtx_slot *first = in_thread(), *mine;
+    MUST(first);
+    MUST(in_thread() == first);
+    mine = asym_rtx_thread();
+    MUST(mine == first);
+    MUST(pthread_create(&thread, NULL, vanish, NULL) == 0);
+    pause_ms(300);
+    child_says(t);
+    child_waits(t);
+    /* Its slot is found to be nobody's. */
+    MUST(in_thread());
+    asym_rtx_thread_leave();
+    MUST(asym_rtx_thread());
+}
+
+static void *hold_slot(void *turns)
+{
+    child_says(turns);
+    pause_ms(500);
+    asym_rtx_set(asym_rtx_thread(), ASYM_RTX_WORKING);
+    return NULL;
+}
+
+static void has_one_thread_too_many(struct turns *t)
+{
+    const struct asym_rtx_options options = {.size = sizeof options, .n_slots = 1};
+    pthread_t thread;
+    MUST(asym_rtx_join(&options) == 0);
+    MUST(asym_rtx_thread());
+    MUST(pthread_create(&thread, NULL, hold_slot, t) == 0);
+    MUST(!in_thread());
+    MUST(pthread_join(thread, NULL) == 0);
+    MUST(!in_thread());
+}
+
+static void slots_are_freed_and_a_full_table_is_harmless(void **state)
+{
+    (void)state;
+    struct asym_listener l;
+    struct asym_handed h;
+    struct turns t;
+    asym_listener_open(&l, 8);
+    pid_t pid = start(fills_the_table, &t);
+    assert_true(asym_listener_take(&l, 10, &h));
+    parent_waits(&t);
+    assert_int_equal(h.page->n_slots, 2);
+    assert_int_equal(asym_handed_used(&h), 2);
+    parent_says(&t);
+    finish(pid, &t);
+    asym_handed_done(&h);
+    pid = start(has_one_thread_too_many, &t);
+    assert_true(asym_listener_take(&l, 10, &h));
+    parent_waits(&t);
+    assert_int_equal(asym_handed_used(&h), 1);
+    finish(pid, &t);
+    asym_handed_done(&h);
+    asym_listener_done(&l);
+}
+
+static void fork_handlers(struct turns *t)
+{
+    MUST(asym_rtx_join(NULL) == 0);
+    asym_rtx_set(asym_rtx_thread(), ASYM_RTX_SPINNING);
+    child_says(t);
+    child_waits(t);
+    pid_t pid = fork();
+    if (pid == 0) {
+        MUST(!asym_rtx_is_joined());
+        asym_rtx_set(asym_rtx_thread(), ASYM_RTX_SLEEPING);
+        asym_rtx_serial_begin();
+        MUST(asym_rtx_is_joined());
+        asym_rtx_serial_end();
+        child_says(t);
+        child_waits(t);
+        _exit(0);
+    }
+    int status;
+    MUST(waitpid(pid, &status, 0) == pid && status == 0);
+    /* And the parent goes on as before. */
+    MUST(asym_rtx_is_joined());
+    asym_rtx_set(asym_rtx_thread(), ASYM_RTX_WORKING);
+    child_says(t);
+    child_waits(t);
+}
+
+static void a_child_speaks_for_itself(void **state)
+{
+    (void)state;
+    struct asym_listener l;
+    struct asym_handed parent, child;
+    struct turns t;
+    asym_listener_open(&l, 8);
+    pid_t pid = start(fork_handlers, &t);
+    assert_true(asym_listener_take(&l, 10, &parent));
+    parent_waits(&t);
+    parent_says(&t);
+    parent_waits(&t);
+    assert_true(asym_listener_take(&l, 10, &child));
+    assert_int_not_equal(child.pid, pid);
+    assert_int_equal(word_of(asym_handed_slot(&parent, pid)) & ASYM_RTX_STATE, ASYM_RTX_SPINNING);
+    assert_int_equal(asym_handed_used(&parent), 1);
+    assert_int_equal(asym_handed_used(&child), 1);
+    assert_int_equal(word_of(asym_handed_slot(&child, child.pid)) & ASYM_RTX_STATE, ASYM_RTX_WORKING);
+    assert_int_not_equal(word_of(asym_handed_slot(&child, child.pid)) & ASYM_RTX_PHASES, 0);
+    parent_says(&t);
+    parent_waits(&t);
+    assert_int_equal(word_of(asym_handed_slot(&parent, pid)) & ASYM_RTX_STATE, ASYM_RTX_WORKING);
+    parent_says(&t);
+    finish(pid, &t);
+    asym_handed_done(&parent);
+    asym_handed_done(&child);
+    asym_listener_done(&l);
+}
+
+static void raw_forks(struct turns *t)
+{
+    int status;
+    MUST(asym_rtx_join(NULL) == 0);
+    MUST(asym_rtx_thread());
+    pid_t pid = _Fork();
+    if (pid == 0) {
+        asym_rtx_set(asym_rtx_thread(), ASYM_RTX_SPINNING);
+        for (int i = 0; i < 150; i++) {
+            asym_rtx_serial_begin();
+            asym_rtx_serial_end();
+            pause_ms(10);
+        }
+        _exit(0);
+    }
+    MUST(waitpid(pid, &status, 0) == pid && status == 0);
+    child_says(t);
+}
+
+static void a_fork_without_handlers_crashes_nobody(void **state)
+{
+    (void)state;
+    struct asym_listener l;
+    struct asym_handed parent, child;
+    struct turns t;
+    asym_listener_open(&l, 8);
+    pid_t pid = start(raw_forks, &t);
+    assert_true(asym_listener_take(&l, 10, &parent));
+    assert_true(asym_listener_take(&l, 10, &child));
+    assert_int_not_equal(parent.pid, child.pid);
+    parent_waits(&t);
+    finish(pid, &t);
+    asym_handed_done(&parent);
+    asym_handed_done(&child);
+    asym_listener_done(&l);
+}
+
+static void has_phases(struct turns *t)
+{
+    const struct asym_rtx_options options = {.size = sizeof options, .notify_min_usec = 100000};
+    MUST(asym_rtx_join(&options) == 0);
+    asym_rtx_master(1);
+    for (int i = 0; i < 5; i++) {
+        asym_rtx_serial_begin();
+        pause_ms(120);
+        asym_rtx_serial_end();
+        pause_ms(120);
+    }
+    child_says(t);
+    child_waits(t);
+    double end = now() + 0.5;
+    while (now() < end) {
+        asym_rtx_serial_begin();
+        asym_rtx_serial_end();
+    }
+    child_says(t);
+    child_waits(t);
+    end = now() + 0.5;
+    while (now() < end) {
+        asym_rtx_serial_begin();
+        asym_rtx_serial_end();
+    }
+    child_says(t);
+    child_waits(t);
+    /* A long one after many short ones: its end tells. */
+    asym_rtx_serial_begin();
+    pause_ms(120);
+    asym_rtx_serial_end();
+    child_says(t);
+}
+
+static void phases_wake_and_barriers_do_not(void **state)
+{
+    (void)state;
+    struct asym_listener l;
+    struct asym_handed h;
+    struct turns t;
+    asym_listener_open(&l, 8);
+    pid_t pid = start(has_phases, &t);
+    assert_true(asym_listener_take(&l, 10, &h));
+    parent_waits(&t);
+    unsigned long woken = asym_handed_woken(&h);
+    assert_int_equal(woken, 10);
+    parent_says(&t);
+    parent_waits(&t);
+    /* At most until eight were seen to be short. */
+    woken = asym_handed_woken(&h);
+    assert_true(woken <= 8);
+    parent_says(&t);
+    parent_waits(&t);
+    assert_int_equal(asym_handed_woken(&h), 0);
+    parent_says(&t);
+    parent_waits(&t);
+    assert_int_equal(asym_handed_woken(&h), 1);
+    finish(pid, &t);
+    asym_handed_done(&h);
+    asym_listener_done(&l);
+}
+
+static void closes_everything(struct turns *t)
+{
+    int up = t->up[1];
+    MUST(asym_rtx_join(NULL) == 0);
+    asym_rtx_serial_begin();
+    for (int fd = 3; fd < 1100; fd++)
+        if (fd != up)
+            close(fd);
+    FILE *files[64];
+    for (size_t i = 0; i < 64; i++) {
+        files[i] = tmpfile();
+        MUST(files[i]);
+    }
+    double end = now() + 1.5;
+    while (now() < end) {
+        asym_rtx_serial_begin();
+        pause_ms(2);
+        asym_rtx_serial_end();
+    }
+    for (size_t i = 0; i < 64; i++) {
+        struct stat st;
+        MUST(fstat(fileno(files[i]), &st) == 0 && st.st_size == 0);
+    }
+    MUST(asym_rtx_is_joined());
+    child_says(t);
+}
+
+static void a_program_that_closes_everything_loses_nothing(void **state)
+{
+    (void)state;
+    struct asym_listener l;
+    struct asym_handed first, second;
+    struct turns t;
+    asym_listener_open(&l, 8);
+    pid_t pid = start(closes_everything, &t);
+    assert_true(asym_listener_take(&l, 10, &first));
+    assert_true(asym_listener_take(&l, 10, &second));
+    parent_waits(&t);
+    /* What it says it says on the new page. */
+    assert_non_null(asym_handed_slot(&second, pid));
+    finish(pid, &t);
+    asym_handed_done(&first);
+    asym_handed_done(&second);
+    asym_listener_done(&l);
+}
+
+static void joins_in_vain(struct turns *t)
+{
+    double begun = now();
+    MUST(asym_rtx_join(NULL) == 0);
+    asym_rtx_serial_begin();
+    asym_rtx_serial_end();
+    MUST(asym_rtx_thread());
+    /* Not a measure of cost: a call that blocks would never come here. */
+    MUST(now() - begun < 30);
+    child_says(t);
+}
+
+static void has_no_descriptors(struct turns *t)
+{
+    const struct rlimit none = {3, 3};
+    MUST(setrlimit(RLIMIT_NOFILE, &none) == 0);
+    joins_in_vain(t);
+    MUST(!asym_rtx_is_joined());
+}
+
+static void nothing_blocks_where_nobody_answers(void **state)
+{
+    (void)state;
+    struct asym_listener l;
+    struct turns t;
+    asym_listener_open(&l, 0);
+    /* The queue of connections is full after the first. */
+    for (int i = 0; i < 3; i++) {
+        pid_t pid = start(joins_in_vain, &t);
+        parent_waits(&t);
+        finish(pid, &t);
+    }
+    pid_t pid = start(has_no_descriptors, &t);
+    parent_waits(&t);
+    finish(pid, &t);
+    asym_listener_done(&l);
+}
+
+static void says_goodbye(struct turns *t)
+{
+    MUST(asym_rtx_join(NULL) == 0);
+    asym_rtx_leave();
+    MUST(!asym_rtx_is_joined());
+    asym_rtx_set(asym_rtx_thread(), ASYM_RTX_WORKING);
+    MUST(asym_rtx_join(NULL) == 0);
+    MUST(asym_rtx_is_joined());
+    child_says(t);
+}
+
+static void who_leaves_can_join_again(void **state)
+{
+    (void)state;
+    struct asym_listener l;
+    struct asym_handed first, second;
+    struct turns t;
+    char byte;
+    asym_listener_open(&l, 8);
+    pid_t pid = start(says_goodbye, &t);
+    assert_true(asym_listener_take(&l, 10, &first));
+    assert_true(asym_listener_take(&l, 10, &second));
+    parent_waits(&t);
+    assert_int_equal(read(first.fd, &byte, 1), 0);
+    assert_non_null(asym_handed_slot(&second, pid));
+    finish(pid, &t);
+    /* And the end of a process needs no goodbye. */
+    assert_int_equal(read(second.fd, &byte, 1), 0);
+    asym_handed_done(&first);
+    asym_handed_done(&second);
+    asym_listener_done(&l);
+}
+
+static void before_anything_every_call_is_harmless(void **state)
+{
+    (void)state;
+    assert_null(asym_rtx_thread());
+    asym_rtx_set(NULL, ASYM_RTX_WORKING);
+    asym_rtx_master(1);
+    asym_rtx_serial_begin();
+    asym_rtx_serial_end();
+    asym_rtx_thread_leave();
+    assert_int_equal(asym_rtx_is_joined(), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(before_anything_every_call_is_harmless),
+        cmocka_unit_test(what_a_thread_says_is_on_the_page),
+        cmocka_unit_test(joins_when_the_daemon_comes_and_comes_again),
+        cmocka_unit_test(slots_are_freed_and_a_full_table_is_harmless),
+        cmocka_unit_test(a_child_speaks_for_itself),
+        cmocka_unit_test(a_fork_without_handlers_crashes_nobody),
+        cmocka_unit_test(phases_wake_and_barriers_do_not),
+        cmocka_unit_test(a_program_that_closes_everything_loses_nothing),
+        cmocka_unit_test(nothing_blocks_where_nobody_answers),
+        cmocka_unit_test(who_leaves_can_join_again),
+    };
+    signal(SIGPIPE, SIG_IGN);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

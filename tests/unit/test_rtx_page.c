@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reading a page: what words mean, and pages that lie. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/macro.h"
+#include "daemon/prompt.h"
+#include "linux/rtx-page.h"
+
+#define N 8
+
+static struct {
+    struct asym_rtx_header header;
+    struct asym_rtx_slot slots[N];
+} page;
+
+static struct asym_rtx_layout layout;
+static struct asym_rtx_reading readings[N];
+static struct asym_rtx_memory memory;
+static struct asym_told_thread said[N];
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(&page, 0, sizeof page);
+    memset(readings, 0, sizeof readings);
+    memory = (struct asym_rtx_memory){.readings = readings};
+    page.header = (struct asym_rtx_header){.magic = ASYM_RTX_MAGIC,
+                                           .version = ASYM_RTX_VERSION,
+                                           .header_size = sizeof page.header,
+                                           .slot_size = sizeof page.slots[0],
+                                           .n_slots = N,
+                                           .n_used = N};
+    return asym_rtx_check_page(&page, sizeof page, &layout);
+}
+
+static void put(size_t i, int32_t tid, uint64_t word)
+{
+    page.slots[i].tid = tid;
+    page.slots[i].word = word;
+}
+
+static size_t look(asym_usec now)
+{
+    return asym_rtx_read(&page, &layout, N, now, 20, false, &memory, said);
+}
+
+static void headers_that_lie_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t offset;
+        uint32_t value;
+        int error;
+    } cases[] = {
+        {offsetof(struct asym_rtx_header, magic), 1, -EPROTO},
+        {offsetof(struct asym_rtx_header, version), 0, -EPROTO},
+        {offsetof(struct asym_rtx_header, version), ASYM_RTX_VERSION + 1, -EPROTONOSUPPORT},
+        {offsetof(struct asym_rtx_header, header_size), 0, -EPROTO},
+        {offsetof(struct asym_rtx_header, header_size), 65, -EPROTO},
+        {offsetof(struct asym_rtx_header, header_size), UINT32_MAX - 63, -EPROTO},
+        {offsetof(struct asym_rtx_header, header_size), 128, -EPROTO},
+        {offsetof(struct asym_rtx_header, slot_size), 0, -EPROTO},
+        {offsetof(struct asym_rtx_header, slot_size), 32, -EPROTO},
+        {offsetof(struct asym_rtx_header, slot_size), 96, -EPROTO},
+        {offsetof(struct asym_rtx_header, slot_size), 128, -EPROTO},
+        {offsetof(struct asym_rtx_header, slot_size), UINT32_MAX - 63, -EPROTO},
+        {offsetof(struct asym_rtx_header, n_slots), 0, -EPROTO},
+        {offsetof(struct asym_rtx_header, n_slots), N + 1, -EPROTO},
+        {offsetof(struct asym_rtx_header, n_slots), UINT32_MAX, -EPROTO},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(cases); i++) {
+        set_up(NULL);
+        memcpy((char *)&page + cases[i].offset, &cases[i].value, sizeof cases[i].value);
+        assert_int_equal(asym_rtx_check_page(&page, sizeof page, &layout), cases[i].error);
+    }
+    set_up(NULL);
+    for (size_t size = 0; size < sizeof page; size++)
+        assert_int_equal(asym_rtx_check_page(&page, size, &layout), -EPROTO);
+    assert_int_equal(asym_rtx_check_page(&page, ASYM_RTX_MAX_PAGE + 1, &layout), -EPROTO);
+}
+
+static void a_later_page_may_have_more_in_its_header_and_slots(void **state)
+{
+    (void)state;
+    static struct {
+        struct asym_rtx_header header;
+        char more[64];
+        struct {
+            struct asym_rtx_slot slot;
+            char more[64];
+        } slots[2];
+    } big;
+    big.header = page.header;
+    big.header.header_size = 128;
+    big.header.slot_size = 128;
+    big.header.n_slots = big.header.n_used = 2;
+    big.slots[1].slot.tid = 77;
+    big.slots[1].slot.word = ASYM_RTX_WORKING;
+    assert_int_equal(asym_rtx_check_page(&big, sizeof big, &layout), 0);
+    assert_int_equal(asym_rtx_read(&big, &layout, N, 1, 20, false, &memory, said), 1);
+    assert_int_equal(said[0].tid, 77);
+}
+
+static void hellos_that_lie_are_refused(void **state)
+{
+    (void)state;
+    struct asym_rtx_hello hello = {.magic = ASYM_RTX_MAGIC, .version = ASYM_RTX_VERSION, .size = sizeof hello};
+    char more[64] = {0};
+    assert_int_equal(asym_rtx_check_hello(&hello, sizeof hello), 0);
+    for (size_t size = 0; size < sizeof hello; size++)
+        assert_int_equal(asym_rtx_check_hello(&hello, size), -EPROTO);
+    memcpy(more, &hello, sizeof hello);
+    assert_int_equal(asym_rtx_check_hello(more, sizeof more), -EPROTO);
+    hello.version++;
+    assert_int_equal(asym_rtx_check_hello(&hello, sizeof hello), -EPROTONOSUPPORT);
+    hello.version = 0;
+    assert_int_equal(asym_rtx_check_hello(&hello, sizeof hello), -EPROTO);
+    hello = (struct asym_rtx_hello){.version = ASYM_RTX_VERSION, .size = sizeof hello};
+    assert_int_equal(asym_rtx_check_hello(&hello, sizeof hello), -EPROTO);
+}
+
+static void a_wait_counts_once_it_has_lasted(void **state)
+{
+    (void)state;
+    put(0, 5, ASYM_RTX_SPINNING);
+    put(1, 6, ASYM_RTX_WORKING);
+    put(2, 7, ASYM_RTX_SLEEPING);
+    assert_int_equal(look(1000), 3);
+    assert_false(said[0].spins);
+    assert_true(said[1].works && !said[1].spins && !said[1].master);
+    assert_true(said[2].spins);
+    look(1019);
+    assert_false(said[0].spins);
+    look(1020);
+    assert_true(said[0].spins);
+    /* Two barriers are two waits, however alike they look. */
+    page.slots[0].word += 2 * ASYM_RTX_CHANGE;
+    look(1030);
+    assert_false(said[0].spins);
+    /* And so is the wait of another thread in the same slot. */
+    look(1060);
+    assert_true(said[0].spins);
+    page.slots[0].tid = 4;
+    look(1070);
+    assert_int_equal(said[0].tid, 4);
+    assert_false(said[0].spins);
+}
+
+static void in_a_serial_phase_every_wait_is_idle(void **state)
+{
+    (void)state;
+    const uint64_t serial = ASYM_RTX_WORKING | ASYM_RTX_MASTER | ASYM_RTX_PHASES | ASYM_RTX_SERIAL;
+    put(0, 5, serial);
+    put(1, 6, ASYM_RTX_SPINNING);
+    look(1000);
+    assert_true(said[0].master);
+    assert_true(said[1].spins);
+    /* When it ends whoever waits gets work, and may need a while to say so. */
+    page.slots[0].word = serial & ~ASYM_RTX_SERIAL;
+    look(1100);
+    assert_false(said[0].master);
+    assert_false(said[1].spins);
+    look(1200);
+    assert_false(said[1].spins);
+    look(1100 + 20 * ASYM_MSEC);
+    assert_true(said[1].spins);
+}
+
+static void a_master_is_one_when_it_works_and_its_phase_is_serial(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t word;
+        bool master;
+    } cases[] = {
+        {ASYM_RTX_WORKING, false},
+        {ASYM_RTX_WORKING | ASYM_RTX_MASTER, true}, /* it tells of no phases */
+        {ASYM_RTX_SPINNING | ASYM_RTX_MASTER, false},
+        {ASYM_RTX_SLEEPING | ASYM_RTX_MASTER, false},
+        {ASYM_RTX_WORKING | ASYM_RTX_MASTER | ASYM_RTX_PHASES, false},
+        {ASYM_RTX_WORKING | ASYM_RTX_MASTER | ASYM_RTX_PHASES | ASYM_RTX_SERIAL, true},
+        {ASYM_RTX_WORKING | ASYM_RTX_PHASES | ASYM_RTX_SERIAL, false},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(cases); i++) {
+        set_up(NULL);
+        put(0, 5, cases[i].word);
+        assert_int_equal(look(1000), 1);
+        assert_int_equal(said[0].master, cases[i].master);
+    }
+}
+
+static void news_are_since_what_was_shown(void **state)
+{
+    (void)state;
+    put(0, 5, ASYM_RTX_WORKING);
+    look(1);
+    assert_true(said[0].news);
+    asym_rtx_read(&page, &layout, N, 2, 20, true, &memory, said);
+    assert_true(said[0].news);
+    look(3);
+    assert_false(said[0].news);
+    page.slots[0].word += ASYM_RTX_CHANGE;
+    look(4);
+    look(5);
+    assert_true(said[0].news);
+}
+
+static void slots_come_by_tid_and_a_tid_once(void **state)
+{
+    (void)state;
+    static const int32_t tids[N] = {9, 0, 3, -1, 9, INT32_MIN, 7, 3};
+    for (size_t i = 0; i < N; i++)
+        put(i, tids[i], ASYM_RTX_WORKING);
+    assert_int_equal(look(1), 3);
+    assert_int_equal(said[0].tid, 3);
+    assert_int_equal(said[1].tid, 7);
+    assert_int_equal(said[2].tid, 9);
+    /* Silent ones say nothing. */
+    page.slots[6].word = ASYM_RTX_CHANGE * 5 | ASYM_RTX_MARKS;
+    assert_int_equal(look(2), 2);
+}
+
+static void no_more_is_read_than_there_is_and_than_is_asked_for(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        put(i, (int32_t)i + 1, ASYM_RTX_WORKING);
+    page.header.n_used = UINT32_MAX;
+    page.header.n_slots = UINT32_MAX;
+    page.header.slot_size = UINT32_MAX;
+    assert_int_equal(look(1), N);
+    assert_int_equal(asym_rtx_read(&page, &layout, 3, 1, 20, false, &memory, said), 3);
+    page.header.n_used = 2;
+    assert_int_equal(look(1), 2);
+}
+
+static void reactions_are_within_their_share(void **state)
+{
+    (void)state;
+    struct asym_prompt p;
+    size_t reactions = 0;
+    asym_prompt_init(&p, 0);
+    /* Someone who tells of a phase every millisecond for 100 s; a reaction takes 100 us; the budget is 2 %. */
+    for (asym_usec now = 0; now < 100 * ASYM_SEC; now += ASYM_MSEC) {
+        if (!asym_prompt_may(&p, 2, now))
+            continue;
+        asym_prompt_spend(&p, 100);
+        reactions++;
+    }
+    const double spent = (double)reactions * 100, share = 100e6 * 0.02 * ASYM_PROMPT_SHARE;
+    assert_true(spent <= share + ASYM_PROMPT_SAVED_MAX + 100);
+    assert_true(spent >= share);
+    /* And after a rest there is no more than what may be saved up. */
+    assert_true(asym_prompt_may(&p, 2, 10000 * ASYM_SEC));
+    assert_true(p.saved <= ASYM_PROMPT_SAVED_MAX);
+}
+
+#define T(f) cmocka_unit_test_setup(f, set_up)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(headers_that_lie_are_refused),
+        T(a_later_page_may_have_more_in_its_header_and_slots),
+        T(hellos_that_lie_are_refused),
+        T(a_wait_counts_once_it_has_lasted),
+        T(in_a_serial_phase_every_wait_is_idle),
+        T(a_master_is_one_when_it_works_and_its_phase_is_serial),
+        T(news_are_since_what_was_shown),
+        T(slots_come_by_tid_and_a_tid_once),
+        T(no_more_is_read_than_there_is_and_than_is_asked_for),
+        T(reactions_are_within_their_share),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

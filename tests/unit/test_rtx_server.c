@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The server against clients that break every rule. It is called by hand, with a time that the test says. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <asym/rtx.h>
+
+#include "base/macro.h"
+#include "linux/rtx-page.h"
+#include "linux/rtx-server.h"
+#include "linux/thread.h"
+
+static char dir[64], path[96];
+static struct asym_rtx_server *server;
+static size_t refused[ASYM_RTX_N_REFUSALS];
+
+static void on_refused(void *ctx, enum asym_rtx_refusal refusal, pid_t pid)
+{
+    (void)pid;
+    ((size_t *)ctx)[refusal]++;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(refused, 0, sizeof refused);
+    snprintf(dir, sizeof dir, "/tmp/asym-rtx-XXXXXX");
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/rtx", dir);
+    const struct asym_rtx_server_config config = {.dir = dir, .spin_notify = 20, .refused = on_refused, .ctx = refused};
+    return asym_rtx_server_open(&config, &server, NULL);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    asym_rtx_server_close(server);
+    assert_int_equal(access(path, F_OK), -1);
+    return rmdir(dir);
+}
+
+static int try_connect(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    assert_true(fd >= 0);
+    if (connect(fd, (struct sockaddr *)&address, sizeof address) < 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static int serve(asym_usec now)
+{
+    int told = 0;
+    for (int i = 0; i < 10; i++)
+        told += asym_rtx_server_serve(server, now);
+    return told;
+}
+
+static int make_page(int seals)
+{
+    const struct asym_rtx_header h = {.magic = ASYM_RTX_MAGIC,
+                                      .version = ASYM_RTX_VERSION,
+                                      .header_size = sizeof h,
+                                      .slot_size = sizeof(struct asym_rtx_slot),
+                                      .n_slots = 2,
+                                      .n_used = 2};
+    const struct asym_rtx_slot slot = {.word = ASYM_RTX_WORKING | ASYM_RTX_MASTER, .tid = getpid()};
+    int fd = memfd_create("page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, 4096), 0);
+    assert_int_equal(pwrite(fd, &h, sizeof h, 0), sizeof h);
+    assert_int_equal(pwrite(fd, &slot, sizeof slot, sizeof h), sizeof slot);
+    assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+    return fd;
+}
+
+static void send_fds(int fd, const void *message, size_t size, const int *fds, size_t n)
+{
+    struct iovec part = {(void *)(uintptr_t)message, size};
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(64 * sizeof(int))];
+    } control;
+    memset(&control, 0, sizeof control);
+    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
+    if (n > 0) {
+        m.msg_control = &control;
+        m.msg_controllen = CMSG_SPACE(n * sizeof(int));
+        struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(n * sizeof(int));
+        memcpy(CMSG_DATA(c), fds, n * sizeof(int));
+    }
+    assert_int_equal(sendmsg(fd, &m, MSG_NOSIGNAL), size);
+}
+
+static const struct asym_rtx_hello hello = {
+    .magic = ASYM_RTX_MAGIC, .version = ASYM_RTX_VERSION, .size = sizeof(struct asym_rtx_hello)};
+
+enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW };
+
+static int count_fds(void)
+{
+    int n = 0;
+    for (int fd = 0; fd < 4096; fd++)
+        n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+
+/* A client of this very process, as it should be. Returns its socket; *event is its eventfd. */
+static int good_client(int *event)
+{
+    int fd = try_connect();
+    assert_true(fd >= 0);
+    *event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    const int fds[] = {make_page(SEALS), *event};
+    send_fds(fd, &hello, sizeof hello, fds, 2);
+    close(fds[0]);
+    assert_true(serve(1) > 0);
+    return fd;
+}
+
+static void a_good_client_is_heard_until_it_ends(void **state)
+{
+    (void)state;
+    const struct asym_told *told;
+    struct asym_stat stat;
+    struct asym_teller *teller = asym_rtx_server_teller(server);
+    int before = count_fds(), event, fd = good_client(&event);
+    assert_int_equal(asym_rtx_server_count(server), 1);
+    assert_int_equal(teller->ask(teller, 1, true, &told), 1);
+    assert_int_equal(asym_thread_get_stat(getpid(), getpid(), &stat), 0);
+    assert_int_equal(told->pid, getpid());
+    assert_int_equal(told->start, stat.start);
+    assert_int_equal(told->n, 1);
+    assert_int_equal(told->threads[0].tid, getpid());
+    assert_true(told->threads[0].master);
+    /* Each write wakes, though nobody ever reads. */
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(eventfd_write(event, 1), 0);
+        assert_int_equal(serve(1), 1);
+        assert_int_equal(serve(1), 0);
+    }
+    close(fd);
+    serve(1);
+    assert_int_equal(asym_rtx_server_count(server), 0);
+    /* Of one that has gone nothing is heard, though it still has its end. */
+    assert_int_equal(eventfd_write(event, 1), 0);
+    assert_int_equal(serve(1), 0);
+    close(event);
+    assert_int_equal(count_fds(), before);
+}
+
+/* What is handed over, and what becomes of it. */
+enum what { NOT_SEALED, ONE_FD, NO_FD, THREE_FDS, MANY_FDS, SWAPPED, PIPE, EPOLL, A_FILE, EMPTY, SHORT, LONG, VERSION };
+
+static void hand_over(int fd, enum what what)
+{
+    struct asym_rtx_hello h = hello;
+    char more[512] = {0};
+    int pipes[2], page = make_page(what == NOT_SEALED ? 0 : SEALS), event = eventfd(0, EFD_CLOEXEC), fds[64], n = 2;
+    int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), poll = epoll_create1(EPOLL_CLOEXEC);
+    assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+    for (size_t i = 0; i < ASYM_LENGTH(fds); i++)
+        fds[i] = event;
+    fds[0] = page;
+    size_t size = sizeof h;
+    switch (what) {
+    case ONE_FD:
+        n = 1;
+        break;
+    case NO_FD:
+        n = 0;
+        break;
+    case THREE_FDS:
+        n = 3;
+        break;
+    case MANY_FDS:
+        n = ASYM_LENGTH(fds);
+        break;
+    case SWAPPED:
+        fds[0] = event;
+        fds[1] = page;
+        break;
+    case PIPE:
+        fds[1] = pipes[0];
+        break;
+    case EPOLL:
+        fds[1] = poll;
+        break;
+    case A_FILE:
+        fds[0] = file;
+        break;
+    case EMPTY:
+        assert_int_equal(ftruncate(page, 4096), 0);
+        assert_int_equal(pwrite(page, more, 64, 0), 64);
+        break;
+    case SHORT:
+        size = 3;
+        break;
+    case LONG:
+        size = sizeof more;
+        break;
+    case VERSION:
+        h.version = 99;
+        break;
+    default:
+        break;
+    }
+    memcpy(more, &h, sizeof h);
+    send_fds(fd, more, size, fds, (size_t)n);
+    const int mine[] = {page, event, file, poll, pipes[0], pipes[1]};
+    for (size_t i = 0; i < ASYM_LENGTH(mine); i++)
+        close(mine[i]);
+}
+
+static void garbage_is_refused_and_nothing_is_kept_of_it(void **state)
+{
+    (void)state;
+    int before = count_fds(), event, good = good_client(&event);
+    int with_good = count_fds();
+    for (enum what what = NOT_SEALED; what <= VERSION; what++) {
+        const size_t had = refused[ASYM_RTX_REFUSED_GARBAGE] + refused[ASYM_RTX_REFUSED_VERSION];
+        int fd = try_connect();
+        assert_true(fd >= 0);
+        hand_over(fd, what);
+        serve(1);
+        assert_int_equal(refused[ASYM_RTX_REFUSED_GARBAGE] + refused[ASYM_RTX_REFUSED_VERSION], had + 1);
+        close(fd);
+        assert_int_equal(count_fds(), with_good);
+    }
+    assert_int_equal(refused[ASYM_RTX_REFUSED_VERSION], 1);
+    assert_int_equal(asym_rtx_server_count(server), 1);
+    /* One message is all there is to say, for one that was heard, too. */
+    send_fds(good, &hello, sizeof hello, NULL, 0);
+    serve(1);
+    assert_int_equal(asym_rtx_server_count(server), 0);
+    close(good);
+    close(event);
+    assert_int_equal(count_fds(), before);
+}
+
+static void who_connects_and_says_nothing_is_dropped(void **state)
+{
+    (void)state;
+    int fd = try_connect();
+    serve(ASYM_SEC);
+    asym_rtx_server_tend(server, ASYM_SEC + ASYM_RTX_HELLO_WITHIN - 1);
+    assert_int_equal(refused[ASYM_RTX_REFUSED_SILENT], 0);
+    asym_rtx_server_tend(server, ASYM_SEC + ASYM_RTX_HELLO_WITHIN);
+    assert_int_equal(refused[ASYM_RTX_REFUSED_SILENT], 1);
+    char c;
+    assert_int_equal(recv(fd, &c, 1, MSG_DONTWAIT), 0);
+    close(fd);
+}
+
+/* Of one process a few are heard; the rest is turned away, and others are heard all the same. */
+static void ten_thousand_connections_keep_nobody_out(void **state)
+{
+    (void)state;
+    fflush(NULL);
+    int go[2], before = count_fds(), status;
+    assert_int_equal(pipe(go), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(120);
+        const struct rlimit many = {20000, 20000};
+        setrlimit(RLIMIT_NOFILE, &many);
+        close(go[1]);
+        for (int i = 0; i < 10000; i++)
+            if (try_connect() < 0)
+                usleep(100);
+        char c;
+        _exit(read(go[0], &c, 1) < 0);
+    }
+    close(go[0]);
+    for (asym_usec now = 1; refused[ASYM_RTX_REFUSED_FULL] < 3000; now++)
+        asym_rtx_server_serve(server, now);
+    assert_true(count_fds() <= before + 1 + ASYM_RTX_MAX_OF_PID);
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    close(go[1]);
+    serve(1);
+    int event, fd = good_client(&event);
+    assert_int_equal(asym_rtx_server_count(server), 1);
+    close(fd);
+    close(event);
+}
+
+static void a_client_killed_at_any_moment_is_gone(void **state)
+{
+    (void)state;
+    int before = count_fds(), status;
+    for (int round = 0; round < 100; round++) {
+        fflush(NULL);
+        pid_t pid = fork();
+        if (pid == 0) {
+            const struct asym_rtx_options options = {.size = sizeof options, .socket = path};
+            asym_rtx_join(&options);
+            for (;;) {
+                asym_rtx_serial_begin();
+                asym_rtx_serial_end();
+                asym_rtx_leave();
+                asym_rtx_join(NULL);
+            }
+        }
+        for (int i = 0; i < 50 + 37 * round; i++)
+            asym_rtx_server_serve(server, 1);
+        kill(pid, SIGKILL);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        serve(1);
+        for (int i = 0; i < 100; i++)
+            asym_rtx_server_serve(server, 1);
+        assert_int_equal(asym_rtx_server_count(server), 0);
+    }
+    assert_int_equal(refused[ASYM_RTX_REFUSED_GARBAGE], 0);
+    assert_int_equal(count_fds(), before);
+}
+
+static void without_descriptors_it_listens_again_later(void **state)
+{
+    (void)state;
+    struct rlimit limit, none;
+    int fd = try_connect();
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    none = limit;
+    none.rlim_cur = (rlim_t)fd + 1;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    serve(1);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    /* Once, not at each call: what waits in the queue wakes nobody. */
+    assert_int_equal(refused[ASYM_RTX_REFUSED_NO_FD], 1);
+    close(fd);
+    asym_rtx_server_tend(server, 2);
+    int event, good = good_client(&event);
+    assert_int_equal(asym_rtx_server_count(server), 1);
+    close(good);
+    close(event);
+}
+
+/* The page goes on changing under the reader; the memory cannot go away. */
+static void a_page_cannot_be_taken_away(void **state)
+{
+    (void)state;
+    const struct asym_told *told;
+    struct asym_teller *teller = asym_rtx_server_teller(server);
+    int page = make_page(SEALS), event = eventfd(0, EFD_CLOEXEC), fd = try_connect();
+    const int fds[] = {page, event};
+    send_fds(fd, &hello, sizeof hello, fds, 2);
+    serve(1);
+    assert_int_equal(asym_rtx_server_count(server), 1);
+    assert_int_equal(ftruncate(page, 0), -1);
+    assert_int_equal(fallocate(page, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), 0);
+    assert_int_equal(teller->ask(teller, 1, true, &told), 1);
+    assert_int_equal(told->n, 0);
+    close(fd);
+    close(page);
+    close(event);
+}
+
+static void a_path_that_is_too_long_is_said(void **state)
+{
+    (void)state;
+    char deep[300];
+    struct asym_error err = {""};
+    struct asym_rtx_server *none = NULL;
+    memset(deep, 'x', sizeof deep);
+    deep[sizeof deep - 1] = '\0';
+    const struct asym_rtx_server_config config = {.dir = deep};
+    assert_int_equal(asym_rtx_server_open(&config, &none, &err), -ENAMETOOLONG);
+    assert_non_null(strstr(err.text, "too long"));
+    assert_null(none);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(a_good_client_is_heard_until_it_ends),
+        T(garbage_is_refused_and_nothing_is_kept_of_it),
+        T(who_connects_and_says_nothing_is_dropped),
+        T(ten_thousand_connections_keep_nobody_out),
+        T(a_client_killed_at_any_moment_is_gone),
+        T(without_descriptors_it_listens_again_later),
+        T(a_page_cannot_be_taken_away),
+        T(a_path_that_is_too_long_is_said),
+    };
+    signal(SIGPIPE, SIG_IGN);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
