@@ -9,6 +9,7 @@
 #include "daemon/attributes.h"
 #include "daemon/check.h"
 #include "daemon/columns.h"
+#include "daemon/policies.h"
 #include "daemon/run.h"
 #include "daemon/speeds.h"
 #include "linux/procfs.h"
@@ -66,11 +67,13 @@ static int add_policy(struct asym_check *check, const struct asym_run *run)
     int r = 0;
     asym_signals_policies(missing, others, sizeof others);
     snprintf(remedy, sizeof remedy, "choose another: %s", others);
-    check->can_run = true;
+    check->can_run = asym_policies_can_run(policy, missing);
+    if (policy->refuses)
+        return asym_check_add(check, "policy", ASYM_FACT_LACK, remedy, "%s cannot run on a live machine: %s",
+                              policy->name, policy->refuses);
     for (int k = 0; r >= 0 && k < ASYM_N_SIGNALS; k++) {
         if (!(policy->needs >> k & 1) || !missing[k])
             continue;
-        check->can_run = false;
         r = asym_check_add(check, "policy", ASYM_FACT_LACK, remedy, "%s needs the signal %s: %s", policy->name,
                            asym_signal_name((enum asym_signal)k), missing[k]);
     }

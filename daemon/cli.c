@@ -77,6 +77,7 @@ static void help_line(FILE *out, int width, const char *what, const char *text)
         fprintf(out, "%.*s\n%*s", cut, text, width + 3, "");
         text += cut + (text[cut] == ' ');
         n = (int)strlen(text);
+        room = 100 - width - 3;
     }
     fprintf(out, "%s\n", text);
 }

@@ -8,13 +8,22 @@
 #include "daemon/columns.h"
 #include "daemon/json.h"
 
-/* "can run here", or what is missing. */
+bool asym_policies_can_run(const struct asym_policy *policy, const char *const missing[ASYM_N_SIGNALS])
+{
+    bool can = !policy->refuses;
+    for (int k = 0; k < ASYM_N_SIGNALS; k++)
+        can = can && !(policy->needs >> k & 1 && missing[k]);
+    return can;
+}
+
+/* "can run here", or what speaks against it: its row alone, as no signal would help. */
 static const char *verdict(const struct asym_policy *policy, const char *const missing[ASYM_N_SIGNALS], char *buf,
                            size_t size)
 {
     size_t used = 0;
-    snprintf(buf, size, "can run here");
-    for (int k = 0; k < ASYM_N_SIGNALS; k++) {
+    snprintf(buf, size, policy->refuses ? "cannot run here: %s" : "can run here%s",
+             policy->refuses ? policy->refuses : "");
+    for (int k = 0; k < ASYM_N_SIGNALS && !policy->refuses; k++) {
         if (!(policy->needs >> k & 1) || !missing[k])
             continue;
         int n = snprintf(buf + used, size - used, "%s %s: %s",
@@ -61,20 +70,18 @@ int asym_policies_json(const struct asym_policy *const *policies, size_t n, cons
     for (size_t i = 0; i < n; i++) {
         const struct asym_policy *p = policies[i];
         json_t *needs = json_array(), *lacks = json_array();
-        bool can_run = true;
         for (int k = 0; k < ASYM_N_SIGNALS; k++) {
             const char *name = asym_signal_name((enum asym_signal)k);
             if (!(p->needs >> k & 1))
                 continue;
             asym_json_append(&needs, json_string(name));
-            if (!missing[k])
-                continue;
-            asym_json_append(&lacks, json_pack("{s:s, s:s}", "name", name, "why", missing[k]));
-            can_run = false;
+            if (missing[k])
+                asym_json_append(&lacks, json_pack("{s:s, s:s}", "name", name, "why", missing[k]));
         }
-        asym_json_append(&list, json_pack("{s:s, s:s, s:s, s:o, s:s, s:b, s:o}", "name", p->name, "summary", p->summary,
-                                          "source", p->source, "needs", needs, "pin", asym_pin_name(p->pin), "can_run",
-                                          (int)can_run, "missing", lacks));
+        asym_json_append(&list,
+                         json_pack("{s:s, s:s, s:s, s:o, s:s, s:b, s:s?, s:o}", "name", p->name, "summary", p->summary,
+                                   "source", p->source, "needs", needs, "pin", asym_pin_name(p->pin), "can_run",
+                                   (int)asym_policies_can_run(p, missing), "refuses", p->refuses, "missing", lacks));
     }
     return asym_json_print(json_pack("{s:s, s:o}", "schema", "asymd.policies/1", "policies", list), out);
 }

@@ -9,6 +9,7 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
+#include "daemon/policies.h"
 #include "linux/procfs.h"
 
 /* Why no counters: of the probe, or that some are there and others not. */
@@ -117,21 +118,13 @@ int asym_signals_counters(const struct asym_signals *s, const struct asym_settin
     return s->missing[ASYM_SIGNAL_IPC] && s->missing[ASYM_SIGNAL_STALL] ? 0 : asym_counters_new(&config, ret, err);
 }
 
-bool asym_signals_suffice(const char *const missing[ASYM_N_SIGNALS], const struct asym_policy *policy)
-{
-    for (int k = 0; k < ASYM_N_SIGNALS; k++)
-        if ((policy->needs >> k & 1) && missing[k])
-            return false;
-    return true;
-}
-
 void asym_signals_policies(const char *const missing[ASYM_N_SIGNALS], char *buf, size_t size)
 {
     size_t used = 0;
     buf[0] = '\0';
     for (size_t i = 0; asym_policy_at(i); i++) {
         const struct asym_policy *policy = asym_policy_at(i);
-        int n = asym_signals_suffice(missing, policy)
+        int n = asym_policies_can_run(policy, missing)
                     ? snprintf(buf + used, size - used, "%s%s", used ? ", " : "", policy->name)
                     : 0;
         if (n > 0 && (size_t)n < size - used)
@@ -143,11 +136,14 @@ void asym_signals_policies(const char *const missing[ASYM_N_SIGNALS], char *buf,
 int asym_signals_check(const char *const missing[ASYM_N_SIGNALS], const struct asym_policy *policy,
                        struct asym_error *err)
 {
+    char others[512];
+    asym_signals_policies(missing, others, sizeof others);
+    if (policy->refuses)
+        return asym_fail(err, -ENODATA, "policy %s cannot run on a live machine: %s. Policies that can run here: %s",
+                         policy->name, policy->refuses, others);
     for (int k = 0; k < ASYM_N_SIGNALS; k++) {
-        char others[512];
         if (!(policy->needs >> k & 1) || !missing[k])
             continue;
-        asym_signals_policies(missing, others, sizeof others);
         return asym_fail(
             err, -ENODATA,
             "policy %s needs the signal %s, which this machine does not give: %s. Policies that can run here: %s",

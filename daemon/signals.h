@@ -42,12 +42,9 @@ const struct asym_profile *asym_signals_profile_of(void *s, const char *exe, int
 int asym_signals_counters(const struct asym_signals *s, const struct asym_settings *settings,
                           struct asym_counters **ret, struct asym_error *err);
 
-/** 0; -ENODATA with err, which names the first signal that the policy needs and lacks, and the policies that can run. */
+/** 0; -ENODATA with err: why the policy cannot run live, or the first signal that it needs and lacks, and which can run. */
 int asym_signals_check(const char *const missing[ASYM_N_SIGNALS], const struct asym_policy *policy,
                        struct asym_error *err);
-
-/** Is every signal there that the policy needs? */
-bool asym_signals_suffice(const char *const missing[ASYM_N_SIGNALS], const struct asym_policy *policy);
 
 /** Names of the policies that need nothing that is missing, comma-separated. */
 void asym_signals_policies(const char *const missing[ASYM_N_SIGNALS], char *buf, size_t size);

@@ -115,6 +115,11 @@ static int put_policies(FILE *out)
             if (p->needs >> k & 1)
                 fprintf(out, ", %s", asym_signal_name((enum asym_signal)k));
         fprintf(out, ".\nPin: %s.\n", asym_pin_name(p->pin));
+        if (p->refuses) {
+            fputs("Cannot be run: ", out);
+            put_text(out, p->refuses);
+            fputs(".\n", out);
+        }
     }
     fputs(".El\n", out);
     return 0;

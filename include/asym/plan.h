@@ -81,6 +81,18 @@ enum asym_reason {
     ASYM_WHY_SERIAL_SHARES, /**< figure 0: serial threads, 1: CPUs */
     ASYM_WHY_SERIAL_LITTLE, /**< figure 0: share of the time that it is runnable */
     ASYM_WHY_SENIOR,        /**< figure 0: seconds of boost left, 1: seniority_timeout */
+    /* smt-*: shares are of a core */
+    ASYM_WHY_SMT_NO_SIBLING,
+    ASYM_WHY_SMT_OWN_CORE,       /**< no other thread has its seat there */
+    ASYM_WHY_SMT_SHARED,         /**< figure 0: its share of its core, 1: how much of the time it is alone, percent */
+    ASYM_WHY_SMT_CROWDED,        /**< it is time for somebody to be alone; figure 0: its share, percent */
+    ASYM_WHY_SMT_SOLO,           /**< figure 0: seconds left, 1: its share, percent */
+    ASYM_WHY_SMT_GUEST,          /**< figure 0: seconds left */
+    ASYM_WHY_SMT_SAMPLE,         /**< figure 0: seconds left */
+    ASYM_WHY_SMT_MEASURED_ALONE, /**< figure 0: seconds left */
+    ASYM_WHY_SMT_MEASURED,       /**< beside the others of its core; figure 0: seconds left */
+    ASYM_WHY_SMT_PAIRING,        /**< figure 0: number of the pairing, 1: of how many */
+    ASYM_WHY_SMT_FETCH,          /**< figure 0: its share, percent */
     ASYM_N_REASONS
 };
 

@@ -80,6 +80,7 @@ struct asym_policy {
     const char *source;  /**< paper and section */
     unsigned needs;      /**< bits 1 << enum asym_signal */
     enum asym_pin pin;   /**< the default of [enforce] pin */
+    const char *refuses; /**< why no live machine can run it, whatever its signals; NULL: it can be run */
     bool own_period; /**< asked at every look, not once per swap period: it keeps its periods itself, in its state */
     size_t params_size, state_size, task_state_size;
     const struct asym_option *options; /**< for [policy.NAME]; ends with key NULL; NULL: none */

@@ -63,6 +63,17 @@ static const struct {
     [ASYM_WHY_SERIAL_SHARES] = {"serial, but %.0f of them share %.0f CPUs", 2},
     [ASYM_WHY_SERIAL_LITTLE] = {"serial, but runnable for only %.2f of the time: shares", 1},
     [ASYM_WHY_SENIOR] = {"parallel the longest: %.2f s of %.2f s boost left", 2},
+    [ASYM_WHY_SMT_NO_SIBLING] = {"no other CPU of its core is usable: only spread", 0},
+    [ASYM_WHY_SMT_OWN_CORE] = {"a core to itself, which others only visit", 0},
+    [ASYM_WHY_SMT_SHARED] = {"shares its core: its share is %.0f %%, alone for %.0f %% of the time", 2},
+    [ASYM_WHY_SMT_CROWDED] = {"its share of its core is %.0f %%, but not all there have another core to go to", 1},
+    [ASYM_WHY_SMT_SOLO] = {"alone on its core for %.2f s more: its share is %.0f %%", 2},
+    [ASYM_WHY_SMT_GUEST] = {"off its core for %.2f s more: another is alone there", 1},
+    [ASYM_WHY_SMT_SAMPLE] = {"those of its core are measured one by one for %.2f s more", 1},
+    [ASYM_WHY_SMT_MEASURED_ALONE] = {"alone on its core for %.2f s more: it is measured", 1},
+    [ASYM_WHY_SMT_MEASURED] = {"measured beside the others of its core for %.2f s more", 1},
+    [ASYM_WHY_SMT_PAIRING] = {"measured in pairing %.0f of %.0f with others on its core", 2},
+    [ASYM_WHY_SMT_FETCH] = {"shares its core: fetched for a share of %.0f %%", 1},
 };
 
 const char *asym_reason_text(enum asym_reason reason, const double figure[2], char *buf, size_t size)

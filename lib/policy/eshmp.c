@@ -26,7 +26,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/sort.h"
-#include "policy/spread.h"
+#include "policy/spread-internal.h"
 
 /* ASTPI is sorted in steps of this share: what is less is noise, and moves nobody. */
 #define STEP 0.05
@@ -38,6 +38,7 @@ struct params {
 };
 
 struct state {
+    asym_usec last;  /* plan: asked twice at the same time, all stay and nothing is counted twice */
     asym_usec since; /* its monitoring began, or its execution */
     uint64_t period; /* its number; 0: none yet */
     bool executing;
@@ -227,6 +228,13 @@ static void place(struct queue *q, struct asym_spread *sp)
     asym_spread_mend(sp);
 }
 
+static void stay(const struct queue *q, struct asym_spread *sp)
+{
+    for (size_t t = 0; t < q->in->n_threads; t++)
+        if (q->in->threads[t].home >= 0)
+            asym_spread_put(sp, (uint32_t)t, q->in->threads[t].home);
+}
+
 static int take_memory(const struct asym_policy_input *in, struct queue *q)
 {
     *q = (struct queue){
@@ -267,7 +275,11 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     int r = take_memory(in, &q);
     if (asym_spread_init(&sp, in, ret) < 0 || r < 0)
         return -ENOBUFS;
-    advance(&q);
+    if (q.state->period == 0 || in->now != q.state->last)
+        advance(&q);
+    else
+        stay(&q, &sp);
+    q.state->last = in->now;
     line_up(&q);
     place(&q, &sp);
     for (size_t t = 0; t < in->n_threads; t++)

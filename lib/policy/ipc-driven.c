@@ -22,6 +22,7 @@
 #include "base/mask.h"
 #include "base/sort.h"
 #include "policy/ranked.h"
+#include "policy/spread-internal.h"
 
 /* More core types than this are not told apart: those behind are not measured. */
 #define TYPES 16
@@ -33,6 +34,10 @@ struct params {
     asym_usec tick;
     unsigned monitor_ticks;
     double phase_change;
+};
+
+struct state {
+    asym_usec last; /* plan: asked twice at the same time, what was counted counts once, and all stay */
 };
 
 struct thread_state {
@@ -102,6 +107,7 @@ static void end_turn(const struct asym_policy_input *in, size_t t, struct thread
         return;
     }
     s->turn = 0;
+    s->placed = false;
     s->gain = gain_of(s);
 }
 
@@ -134,13 +140,15 @@ static void take_sample(const struct turns *q, size_t t)
         s->since = q->in->now;
 }
 
-/* By core type; on one, those whose turn it is already, then those that have waited longest. */
+/* By core type; on one, those that are there, then those whose turn it is, then those that have waited longest. */
 static int by_turn(uint32_t a, uint32_t b, const void *ctx)
 {
     const struct turns *q = ctx;
     const struct thread_state *x = state_of(q->in, a), *y = state_of(q->in, b);
     if (q->type[a] != q->type[b])
         return q->type[a] - q->type[b];
+    if (x->placed != y->placed)
+        return x->placed ? -1 : 1;
     if ((x->turn > 0) != (y->turn > 0))
         return x->turn > 0 ? -1 : 1;
     return x->since < y->since ? -1 : x->since > y->since;
@@ -221,15 +229,20 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
         asym_spread_alike(&sp, q.ranked.order, in->n_threads);
         return 0;
     }
+    struct state *state = in->state;
     for (size_t t = 0; t < in->n_threads; t++) {
         struct thread_state *s = state_of(in, t);
         if (s->generation != in->machine->generation)
             *s = (struct thread_state){.generation = in->machine->generation};
-        take_sample(&q, t);
+        if (in->now != state->last)
+            take_sample(&q, t);
+        else if (in->threads[t].home >= 0)
+            asym_spread_put(&sp, (uint32_t)t, in->threads[t].home);
         want_turn(&q, t);
         q.ranked.gain[t] = s->gain;
         q.ranked.held[t] = s->held;
     }
+    state->last = in->now;
     give_turns(&q);
     struct asym_mask fast = in->machine->fast;
     ASYM_MASK_FOREACH (c, &in->machine->fast)
@@ -260,6 +273,7 @@ const struct asym_policy asym_policy_ipc_driven = {
     .pin = ASYM_PIN_CPU,
     .own_period = true,
     .params_size = sizeof(struct params),
+    .state_size = sizeof(struct state),
     .task_state_size = sizeof(struct thread_state),
     .options = options,
     .plan = plan,

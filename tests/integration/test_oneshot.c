@@ -14,6 +14,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "base/macro.h"
 #include "base/mask.h"
 #include "linux/thread.h"
 #include "support/live.h"
@@ -105,6 +106,22 @@ static void twenty_thousand_threads_are_all_seen(void **state)
     assert_int_equal(json_integer_value(json_object_get(root, "moves")), 0);
     json_decref(root);
     asym_live_end(load, SIGTERM);
+}
+
+static void a_policy_that_no_machine_can_run_is_refused_with_its_reason(void **state)
+{
+    (void)state;
+    static const char *const modes[] = {"--dry-run --duration=20ms", "--once --duration=20ms"};
+    char command[256];
+    for (size_t i = 0; i < ASYM_LENGTH(modes); i++) {
+        snprintf(command, sizeof command, "\"$A\" --policy=smt-icount --set=asymd.state_dir=%s %s", asym_service_dir(),
+                 modes[i]);
+        assert_int_equal(run_shell(command), 3);
+        assert_said("policy smt-icount cannot run on a live machine: no stock x86 or Arm kernel");
+        assert_said("Policies that can run here: none, pa");
+    }
+    assert_int_equal(run_shell("\"$A\" --policy=smt-icount --check"), 3);
+    assert_said("smt-icount cannot run on a live machine");
 }
 
 /* Steered or not, a machine of one CPU has one place for everything. */
@@ -253,6 +270,7 @@ int main(void)
         ROW(a_second_once_plans_as_if_there_had_been_no_first),
         ROW(policies_that_count_run_or_say_why_not),
         ROW(a_profile_decides_who_has_the_fast_cpu),
+        ROW(a_policy_that_no_machine_can_run_is_refused_with_its_reason),
         ROW(on_one_cpu_it_says_that_all_are_alike),
     };
     snprintf(asymd, sizeof asymd, "%s/daemon/asymd", ASYM_TEST_BIN);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mask.h"
+#include "settings/internal.h"
 
 /* splitmix64 (Vigna): one word of state, any seed is good. */
 uint64_t gen_next(struct gen *g)
@@ -114,6 +115,13 @@ void gen_plain_machine(struct asym_machine *m, unsigned n, unsigned n_fast)
     m->usable = m->online;
     if (asym_machine_finish(m) < 0)
         abort();
+}
+
+void gen_params(const struct asym_policy *policy, void *params)
+{
+    for (const struct asym_option *o = policy->options; o && o->key; o++)
+        if (asym_option_parse(o, policy->name, params, o->def, NULL) < 0)
+            abort();
 }
 
 void gen_load_free(struct gen_load *load)

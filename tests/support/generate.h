@@ -9,6 +9,7 @@
 
 #include <asym/machine.h>
 #include <asym/plan.h>
+#include <asym/policy.h>
 #include <asym/snapshot.h>
 
 struct gen {
@@ -48,6 +49,9 @@ struct gen_load *gen_load_new(const struct asym_machine *m, const unsigned *size
 
 /** n threads in applications of random sizes; unless uniform, some in cpusets or with masks of their own, or marked by RTX. */
 struct gen_load *gen_load_random(struct gen *g, const struct asym_machine *m, unsigned n, bool uniform);
+
+/** The defaults of a policy's options, into params_size bytes at params. */
+void gen_params(const struct asym_policy *policy, void *params);
 
 void gen_load_free(struct gen_load *load);
 

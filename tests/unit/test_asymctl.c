@@ -136,6 +136,40 @@ static void a_policy_whose_signals_are_missing_cannot_run_in_json_either(void **
     assert_true(json_is_true(json_object_get(second, "can_run")));
 }
 
+static const struct asym_policy simulated = {
+    .name = "simulated",
+    .summary = "needs what no machine has",
+    .source = "nowhere, 3",
+    .needs = 1u << ASYM_SIGNAL_IPC,
+    .refuses = "no kernel has it",
+};
+
+static void a_policy_that_refuses_every_machine_says_why_and_not_what_is_missing(void **state)
+{
+    (void)state;
+    const struct asym_policy *policies[] = {&simulated, &modest};
+    char text[4096], json[4096];
+    FILE *out = fmemopen(text, sizeof text, "w");
+    assert_int_equal(asym_policies_text(policies, 2, missing, out), 0);
+    fclose(out);
+    assert_fits(text);
+    assert_has(text, "cannot run here: no kernel has it");
+    out = fmemopen(json, sizeof json, "w");
+    assert_int_equal(asym_policies_json(policies, 2, missing, out), 0);
+    fclose(out);
+    ASYM_AUTO_JSON json_t *root = json_loads(json, 0, NULL);
+    json_t *list = json_object_get(root, "policies"), *first = json_array_get(list, 0),
+           *second = json_array_get(list, 1);
+    assert_true(json_is_false(json_object_get(first, "can_run")));
+    assert_string_equal(json_string_value(json_object_get(first, "refuses")), "no kernel has it");
+    assert_true(json_is_true(json_object_get(second, "can_run")));
+    assert_true(json_is_null(json_object_get(second, "refuses")));
+    const char *const nothing[ASYM_N_SIGNALS] = {NULL};
+    assert_false(asym_policies_can_run(&simulated, nothing));
+    assert_true(asym_policies_can_run(&demanding, nothing));
+    assert_false(asym_policies_can_run(&demanding, missing));
+}
+
 static void an_unknown_verb_ends_in_2_and_names_the_nearest(void **state)
 {
     (void)state;
@@ -311,6 +345,7 @@ int main(void)
         cmocka_unit_test(policies_as_json_has_every_policy_with_its_source_and_needs),
         cmocka_unit_test(a_policy_whose_signals_are_missing_says_which_and_why),
         cmocka_unit_test(a_policy_whose_signals_are_missing_cannot_run_in_json_either),
+        cmocka_unit_test(a_policy_that_refuses_every_machine_says_why_and_not_what_is_missing),
         cmocka_unit_test(an_unknown_verb_ends_in_2_and_names_the_nearest),
         cmocka_unit_test(wrong_arguments_end_in_2_and_say_what_is_accepted),
         cmocka_unit_test(help_lists_the_verbs_and_explains_each),

@@ -45,13 +45,14 @@ struct run {
 
 static struct asym_engine *new_engine(const struct asym_policy *policy, asym_usec swap_period)
 {
-    static const union {
+    union {
         double aligned;
         char bytes[PARAMS_MAX];
-    } zeroes;
+    } params = {.bytes = {0}};
+    gen_params(policy, &params);
     const struct asym_engine_config config = {
         .policy = policy,
-        .params = &zeroes,
+        .params = &params,
         .classify = {.serial_max_threads = 2, .hp_threshold = UINT32_MAX, .amp_boost = ASYM_SEC, .hysteresis = 1},
         .enforce = {.pin = -1,
                     .swap_period = swap_period,
@@ -140,6 +141,24 @@ static void for_all(asym_usec swap_period, void (*body)(struct run *))
 
 /* --- what is checked of each plan --- */
 
+/* A window of smt-*: the thread is alone on its core, whose other CPUs are kept clear of all threads. */
+static bool holds_core(const struct asym_plan_task *t)
+{
+    return t->reason == ASYM_WHY_SMT_SOLO || t->reason == ASYM_WHY_SMT_MEASURED_ALONE;
+}
+
+static void set_held(const struct run *r, struct asym_mask *ret_held)
+{
+    bool held[ASYM_MAX_CPUS] = {0};
+    *ret_held = (struct asym_mask){0};
+    for (size_t i = 0; i < r->plan->n_tasks; i++)
+        if (holds_core(&r->plan->tasks[i]))
+            held[r->machine.cpus[r->plan->tasks[i].target].core] = true;
+    ASYM_MASK_FOREACH (c, &r->machine.usable)
+        if (held[r->machine.cpus[c].core])
+            asym_mask_set(ret_held, (unsigned)c);
+}
+
 /* Did the policy place it? An idle thread, and one that waits for the next swap, may keep what it was given before. */
 static bool is_placed(const struct asym_plan_task *t)
 {
@@ -217,10 +236,12 @@ static void count_loads(const struct asym_plan *plan, unsigned loads[ASYM_MAX_CP
 static void check_fast_busy(struct run *r)
 {
     unsigned loads[ASYM_MAX_CPUS];
-    struct asym_mask idle = {0};
+    struct asym_mask idle = {0}, held;
     count_loads(r->plan, loads);
+    set_held(r, &held);
+    /* the exception that policies.md names: siblings that a window of smt-* keeps clear */
     ASYM_MASK_FOREACH (c, &r->machine.fast)
-        if (loads[c] == 0)
+        if (loads[c] == 0 && !asym_mask_has(&held, c))
             asym_mask_set(&idle, (unsigned)c);
     for (size_t i = 0; i < r->plan->n_tasks; i++) {
         int32_t target = r->plan->tasks[i].target;
@@ -235,14 +256,15 @@ static bool counts_threads(const struct asym_policy *policy)
     return strcmp(policy->name, "response-time") != 0;
 }
 
-/* Claimed CPUs are held by one thread each whatever the others carry. */
+/* Claimed CPUs are held by one thread each whatever the others carry; so are cores, in the windows of smt-*. */
 static void check_spread(struct run *r)
 {
     unsigned loads[ASYM_MAX_CPUS];
-    struct asym_mask claimed = {0};
+    struct asym_mask claimed;
     if (!r->uniform || !counts_threads(r->policy))
         return;
     count_loads(r->plan, loads);
+    set_held(r, &claimed);
     size_t steered = 0;
     for (size_t i = 0; i < r->plan->n_tasks; i++) {
         steered += is_placed(&r->plan->tasks[i]);
@@ -381,26 +403,30 @@ static void a_second_plan_at_the_same_time_changes_nothing(void **state)
     for_all(100 * ASYM_MSEC, body_sticky);
 }
 
+/* Turns, and windows: what makes threads move as time passes is what these policies are there for. */
 static bool in_turns(const struct asym_plan *plan)
 {
-    for (size_t i = 0; i < plan->n_tasks; i++)
-        if (plan->tasks[i].reason == ASYM_WHY_MP_TURN || plan->tasks[i].reason == ASYM_WHY_HAD_FAST_TIME ||
-            plan->tasks[i].reason == ASYM_WHY_WAITS_TURN)
+    for (size_t i = 0; i < plan->n_tasks; i++) {
+        const enum asym_reason reason = plan->tasks[i].reason;
+        if (reason == ASYM_WHY_MP_TURN || reason == ASYM_WHY_HAD_FAST_TIME || reason == ASYM_WHY_WAITS_TURN ||
+            reason == ASYM_WHY_MONITORED || holds_core(&plan->tasks[i]))
             return true;
+    }
     return false;
 }
 
 static void body_still(struct run *r)
 {
     step(r);
-    follow(r);
     for (unsigned k = 0; k < 3; k++) {
+        if (in_turns(r->plan))
+            return;
+        follow(r);
         gen_load_pass(r->load, 100 * ASYM_MSEC);
         step(r);
         if (in_turns(r->plan))
             return;
         CHECK(r, r->n_actions == 0 && r->plan->n_moves == 0);
-        follow(r);
     }
 }
 

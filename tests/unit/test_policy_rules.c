@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include <asym/policy.h>
+#include <asym/snapshot.h>
 
 #include "base/arena.h"
 #include "base/macro.h"
@@ -34,6 +35,7 @@ struct direct {
     struct asym_policy_thread *threads;
     struct asym_mask *masks;
     struct asym_assignment *ret;
+    struct asym_sample *samples;
     unsigned char *state, *states, *params, *memory;
     size_t memory_size;
     asym_usec now, interval;
@@ -93,6 +95,7 @@ static void mark(struct direct *d, struct asym_policy_thread *t)
     t->spinning = gen_below(&d->g, 20) == 0;
     t->runnable = gen_below(&d->g, 3) == 0 ? gen_below(&d->g, 101) / 100.0 : 1;
     t->running = t->runnable / 2;
+    t->nice = (int8_t)(gen_below(&d->g, 4) == 0 ? (int)gen_below(&d->g, 40) - 20 : 0);
 }
 
 static void make_threads(struct direct *d)
@@ -116,6 +119,7 @@ static void make_threads(struct direct *d)
                 .app = (uint32_t)d->n_apps,
                 .home = asym_mask_has(may, home) ? home : -1,
                 .may = may,
+                .sampled_on = -1,
                 .state = d->policy->task_state_size ? d->states + t * d->stride : NULL,
             };
             mark(d, &d->threads[t]);
@@ -135,16 +139,18 @@ static void setup(struct direct *d, const struct asym_policy *policy, unsigned s
     d->threads = items(d->n, sizeof *d->threads);
     d->masks = items(d->n_masks, sizeof *d->masks);
     d->ret = items(d->n, sizeof *d->ret);
+    d->samples = items(d->n, sizeof *d->samples);
     d->state = items(policy->state_size, 1);
     d->states = items(d->n * d->stride, 1);
     d->params = items(policy->params_size, 1);
+    gen_params(policy, d->params);
     make_masks(d);
     make_threads(d);
 }
 
 static void teardown(struct direct *d)
 {
-    void *const all[] = {d->apps, d->threads, d->masks, d->ret, d->state, d->states, d->params, d->memory};
+    void *const all[] = {d->apps, d->threads, d->masks, d->ret, d->samples, d->state, d->states, d->params, d->memory};
     for (size_t i = 0; i < ASYM_LENGTH(all); i++)
         free(all[i]);
 }
@@ -222,6 +228,25 @@ static void live(struct direct *d, void (*check)(struct direct *))
 
 /* --- rules 2 and 3 --- */
 
+/* A window of smt-*: the thread is alone on its core, whose other CPUs are kept clear of all threads. */
+static bool holds_core(const struct asym_assignment *a)
+{
+    return a->reason == ASYM_WHY_SMT_SOLO || a->reason == ASYM_WHY_SMT_MEASURED_ALONE;
+}
+
+static struct asym_mask held_cpus(const struct direct *d)
+{
+    bool held[ASYM_MAX_CPUS] = {0};
+    struct asym_mask cpus = {0};
+    for (size_t t = 0; t < d->n; t++)
+        if (holds_core(&d->ret[t]))
+            held[d->machine.cpus[d->ret[t].cpu].core] = true;
+    ASYM_MASK_FOREACH (c, &d->machine.usable)
+        if (held[d->machine.cpus[c].core])
+            asym_mask_set(&cpus, (unsigned)c);
+    return cpus;
+}
+
 static void check_answers(struct direct *d)
 {
     struct asym_mask claimed = {0};
@@ -256,21 +281,26 @@ static void check_fast_busy(struct direct *d)
     unsigned loads[ASYM_MAX_CPUS];
     struct asym_mask idle = {0};
     count_loads(d, loads);
+    /* the exception that policies.md names: siblings that a window of smt-* keeps clear */
+    const struct asym_mask held = held_cpus(d);
     ASYM_MASK_FOREACH (c, &d->machine.fast)
-        if (loads[c] == 0)
+        if (loads[c] == 0 && !asym_mask_has(&held, c))
             asym_mask_set(&idle, (unsigned)c);
     for (size_t t = 0; t < d->n; t++)
         if (asym_mask_has(&d->machine.slow, d->ret[t].cpu) && loads[d->ret[t].cpu] >= 2)
             CHECK(d, !asym_mask_meets(d->threads[t].may, &idle));
 }
 
-/* Where all may run anywhere, no two CPUs of a type that nobody claims differ by two; nor do cores' siblings fill early. */
+/*
+ * Where all may run anywhere, no two CPUs of a type that nobody claims differ by two; nor do cores' siblings fill early.
+ * A core that is held in a window of smt-* is claimed as a whole. response-time evens weights by nice value, not counts.
+ */
 static void check_even(struct direct *d)
 {
     unsigned loads[ASYM_MAX_CPUS];
-    struct asym_mask claimed = {0};
-    if (d->n_masks > 1)
+    if (d->n_masks > 1 || strcmp(d->policy->name, "response-time") == 0)
         return;
+    struct asym_mask claimed = held_cpus(d);
     count_loads(d, loads);
     for (size_t t = 0; t < d->n; t++)
         if (d->ret[t].claim)
@@ -284,6 +314,58 @@ static void check_even(struct direct *d)
         }
         CHECK(d, asym_mask_empty(&cpus) || most - least <= 1);
     }
+}
+
+/* Counters, for those that were to be counted. */
+static void count(struct direct *d)
+{
+    for (size_t t = 0; t < d->n; t++) {
+        const int32_t cpu = d->ret[t].cpu;
+        d->threads[t].sample = NULL;
+        d->threads[t].sampled_on = -1;
+        if (!d->ret[t].monitor || cpu < 0 || gen_below(&d->g, 10) == 0)
+            continue;
+        d->samples[t] = (struct asym_sample){
+            .seconds = 0.1, .cycles = 1e8, .instructions = 1e6 * gen_below(&d->g, 300)};
+        d->threads[t].sample = &d->samples[t];
+        d->threads[t].sampled_on = gen_below(&d->g, 10) == 0 ? -1 : d->machine.cpus[cpu].type;
+    }
+}
+
+/* Through all the stages of a policy that keeps its own periods, and into the second round of them. */
+static void live_long(struct direct *d, void (*check)(struct direct *))
+{
+    if (!d->policy->own_period || d->n > 1000)
+        return;
+    for (unsigned k = 0; k < 24; k++) {
+        plan(d);
+        check(d);
+        follow(d);
+        count(d);
+        d->interval = k == 12 ? 55 * ASYM_SEC : 430 * ASYM_MSEC;
+        d->now += d->interval;
+        for (size_t t = 0; t < d->n; t++)
+            if (gen_below(&d->g, 40) == 0)
+                mark(d, &d->threads[t]);
+    }
+}
+
+static void check_all(struct direct *d)
+{
+    check_answers(d);
+    check_fast_busy(d);
+    check_even(d);
+}
+
+static void body_stages(struct direct *d)
+{
+    live_long(d, check_all);
+}
+
+static void policies_with_stages_obey_in_all_of_them(void **state)
+{
+    (void)state;
+    for_all(body_stages);
 }
 
 static void body_answers(struct direct *d)
@@ -326,8 +408,8 @@ static bool same(const struct direct *a, const struct direct *b)
 {
     for (size_t t = 0; t < a->n; t++) {
         const struct asym_assignment *x = &a->ret[t], *y = &b->ret[t];
-        if (x->cpu != y->cpu || x->nice_delta != y->nice_delta || x->claim != y->claim || x->reason != y->reason ||
-            memcmp(x->figure, y->figure, sizeof x->figure) != 0)
+        if (x->cpu != y->cpu || x->nice_delta != y->nice_delta || x->claim != y->claim || x->monitor != y->monitor ||
+            x->reason != y->reason || memcmp(x->figure, y->figure, sizeof x->figure) != 0)
             return false;
     }
     return true;
@@ -370,6 +452,7 @@ static void check_sticky(struct direct *d)
 static void body_sticky(struct direct *d)
 {
     live(d, check_sticky);
+    live_long(d, check_sticky);
 }
 
 static void a_second_plan_at_the_same_time_moves_nobody(void **state)
@@ -378,18 +461,27 @@ static void a_second_plan_at_the_same_time_moves_nobody(void **state)
     for_all(body_sticky);
 }
 
+/* Turns, and windows: what makes threads move as time passes is what these policies are there for. */
+static bool in_turns(const struct direct *d)
+{
+    for (size_t t = 0; t < d->n; t++) {
+        const enum asym_reason reason = d->ret[t].reason;
+        if (reason == ASYM_WHY_MP_WAITS || reason == ASYM_WHY_HAD_FAST_TIME || reason == ASYM_WHY_WAITS_TURN ||
+            reason == ASYM_WHY_MONITORED || holds_core(&d->ret[t]))
+            return true;
+    }
+    return false;
+}
+
 static void body_still(struct direct *d)
 {
     plan(d);
-    for (unsigned k = 0; k < 3; k++) {
+    for (unsigned k = 0; k < 3 && !in_turns(d); k++) {
         follow(d);
         pass(d);
         plan(d);
-        for (size_t t = 0; t < d->n; t++)
-            if (d->ret[t].reason == ASYM_WHY_MP_WAITS || d->ret[t].reason == ASYM_WHY_HAD_FAST_TIME ||
-                d->ret[t].reason == ASYM_WHY_WAITS_TURN)
-                return;
-        for (size_t t = 0; t < d->n; t++)
+        const bool turns = in_turns(d);
+        for (size_t t = 0; t < d->n && !turns; t++)
             CHECK(d, d->ret[t].cpu < 0 || d->ret[t].cpu == d->threads[t].home);
     }
 }
@@ -551,6 +643,7 @@ int main(void)
         cmocka_unit_test(answers_are_allowed_reasoned_and_claims_exclusive),
         cmocka_unit_test(no_fast_cpu_is_idle_while_a_slow_one_has_two),
         cmocka_unit_test(loads_are_even_within_a_type),
+        cmocka_unit_test(policies_with_stages_obey_in_all_of_them),
         cmocka_unit_test(the_same_input_and_state_give_the_same_answers_at_other_addresses),
         cmocka_unit_test(a_second_plan_at_the_same_time_moves_nobody),
         cmocka_unit_test(without_turns_nobody_moves_as_time_passes),

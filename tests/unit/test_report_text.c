@@ -153,7 +153,7 @@ static void it_says_when_cpus_are_only_assumed_slow(void **state)
     assert_int_equal(asym_machine_assume_slow(&s->machine, &slow, 0.5), 0);
     struct asym_report r = report_of(s);
     r.assumed_slow = true;
-    ASYM_AUTO_FREE char *text = print(&r, false), *line = line_with(text, "CPUs 1 ");
+    ASYM_AUTO_FREE char *text = print(&r, false), *line = line_with(text, "CPU  1 ");
     assert_fits(text);
     assert_has(text, "only assumed slow");
     assert_has(line, "from configuration");

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """[asymmetry] method = cpufreq: CPUs are as slow as asked, which a loop on each shows, and get back what they had."""
 import statistics
+import time
 
 TITLE = "CPUs made slow by cpufreq, and given back what they had"
 MACHINE = "flat"
@@ -56,12 +57,17 @@ def check_speeds(s, state):
     ratio, wanted = statistics.mean(fast) / statistics.mean(slow), max(due) / SLOW_MHZ
     s.check(f"a loop on a fast CPU is {wanted:.1f} times as fast as on a slow one, within 15 % in the mean", f"{ratio:.2f}",
             abs(ratio / wanted - 1) <= 0.15)
-    s.check("and on every slow CPU slower than on every fast one", f"{max(slow) / unit:.0f} and {min(fast) / unit:.0f} MHz",
-            max(slow) < min(fast))
+    s.check("and no slow CPU has three quarters of that", f"{max(slow) / statistics.mean(fast):.2f} at most",
+            max(slow) < 0.75 * statistics.mean(fast))
 
 
 def check_back(s, how, before):
-    now = read(s)
+    """The kernel makes a limit the policy's by a worker: on a busy host it takes a moment."""
+    for _ in range(10):
+        now = read(s)
+        if now == before:
+            break
+        time.sleep(0.5)
     wrong = [f"CPU {cpu}: {a} -> {b}" for cpu, (a, b) in enumerate(zip(before, now)) if a != b]
     s.check(f"{how} governor, minimum and maximum of every CPU are what they were", "; ".join(wrong) or "the same", not wrong)
 

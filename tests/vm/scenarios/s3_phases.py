@@ -2,12 +2,12 @@
 """A program that alternates serial and parallel phases: its serial thread is SP, and for amp_boost only."""
 TITLE = "a sequential phase is boosted, for amp_boost"
 MACHINE = "big-little"
-# Twice amp_boost, so that the boost ends before the phase does; sp_boost makes it visible as the nice value.
-PHASE_S, BOOST_S, SECONDS = 2, 1, 24
+# amp_boost is half a phase, so that the boost ends before the phase does; sp_boost makes it visible as the nice value.
+PHASE_S, BOOST_S, SECONDS = 1, 0.5, 20
 CONFIG = f"""[asymd]
 cpu_budget = 100
 [classify]
-amp_boost = {BOOST_S}s
+amp_boost = {round(BOOST_S * 1000)}ms
 [enforce]
 fork_holdoff = 1s
 [policy.pa]
@@ -45,7 +45,7 @@ def run(s):
     found = [line for line in s.journal().splitlines() if "sequential phase" in line and "load-phases" in line]
     s.check("sequential phases of the program are in the journal, at least 3", f"{len(found)} lines", len(found) >= 3)
     s.check("they say how much of the boost is left", found[-1] if found else "none",
-            bool(found) and f"of {BOOST_S}.00 s boost left" in found[-1])
+            bool(found) and f"of {BOOST_S:.2f} s boost left" in found[-1])
     s.check("its main thread is boosted at least 3 times", f"{len(lasted)} times", len(lasted) >= 3)
     seconds = " ".join(f"{each:.2f}" for each in lasted)
     # One interval late at the most, and a look takes long in an emulator; the phase would go on for as long again.

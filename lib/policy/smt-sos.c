@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Sample, optimise, symbios (Snavely 2002, 5.4, SOS): as smt-symb, but in the sample phase several ways to pair threads
+ * on cores are tried one after the other, and the one with the highest weighted speedup is kept:
+ *
+ *     WS = the sum over threads of IPC achieved / IPC alone (4.1)
+ *
+ * The source has one core and more jobs than contexts, and picks who runs on it next. With many cores and nothing but
+ * affinity, what can be chosen is who sits on which core. Pairings are those that come of turning the seats under one LLC
+ * and of one core type against each other: of the threads on first siblings none, of those on second siblings by one core
+ * for the second pairing, by two for the third, and so on; so that nobody moves across memory domains. Under each LLC the
+ * best is chosen for itself, and the one in which they sit, unless another is better by more than 1 % (that is ours). The next sample phase turns on
+ * from there. A core that is the only one under its LLC can but change who takes turns on which of its CPUs.
+ *
+ * WS is taken over those threads whose IPC is known alone and in every pairing, or a thread that slept would decide.
+ *
+ * With more hardware there is less to do by windows: smt-icount-sos (5.4, Icount-SOS) leaves shares to the fetch unit, and
+ * only chooses pairings. It exists for a simulated core.
+ */
+#include <asym/policy.h>
+#include <asym/snapshot.h>
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/macro.h"
+#include "base/mask.h"
+#include "base/sort.h"
+#include "policy/smt-measure.h"
+
+/* How much better a pairing has to be than the one in which they sit: figures vary, and moving costs. */
+#define WORTH_IT 1.01
+
+struct state {
+    struct asym_smt_measure measure;
+    uint64_t chosen; /* the sample phase of which a pairing was chosen last */
+};
+
+/* CPUs by LLC, core type and sibling rank: a row is those with all three alike, a block those with the first two. */
+struct table {
+    uint32_t *order, *scratch;
+    uint32_t *place, *row, *row_length, *block, *block_length; /* of each CPU: in order; where its row begins ... */
+    uint32_t n, siblings;
+};
+
+struct pairing {
+    struct table table;
+    uint32_t *depth;  /* of each CPU: threads seen on it so far */
+    int32_t *home;    /* of each thread: its seat before */
+    uint32_t *of_llc; /* the pairing for each LLC */
+    double *speedup;  /* of each LLC, ASYM_SMT_PAIRINGS each */
+};
+
+static int take_memory(const struct asym_policy_input *in, struct pairing *p)
+{
+    const struct asym_machine *m = in->machine;
+    uint32_t **per_cpu[] = {
+        &p->table.order, &p->table.scratch,    &p->table.place, &p->table.row,
+        &p->depth,       &p->table.row_length, &p->table.block, &p->table.block_length,
+    };
+    int r = 0;
+    for (size_t i = 0; i < ASYM_LENGTH(per_cpu); i++)
+        if (!(*per_cpu[i] = asym_arena_take(in->arena, m->n_cpus + 1, sizeof(uint32_t))))
+            r = -ENOBUFS;
+    p->home = asym_arena_take(in->arena, in->n_threads + 1, sizeof *p->home);
+    p->of_llc = asym_arena_take(in->arena, m->n_llcs + 1, sizeof *p->of_llc);
+    p->speedup = asym_arena_take(in->arena, m->n_llcs + 1, ASYM_SMT_PAIRINGS * sizeof *p->speedup);
+    return p->home && p->of_llc && p->speedup ? r : -ENOBUFS;
+}
+
+static bool same_block(const struct asym_cpu *a, const struct asym_cpu *b)
+{
+    return a->llc == b->llc && a->type == b->type;
+}
+
+static int by_row(uint32_t a, uint32_t b, const void *ctx)
+{
+    const struct asym_machine *m = ctx;
+    const struct asym_cpu *x = &m->cpus[a], *y = &m->cpus[b];
+    if (x->llc != y->llc)
+        return x->llc - y->llc;
+    return x->type != y->type ? x->type - y->type : x->smt_rank - y->smt_rank;
+}
+
+static void fill_table(const struct asym_machine *m, struct table *t)
+{
+    ASYM_MASK_FOREACH (c, &m->usable) {
+        t->order[t->n++] = (uint32_t)c;
+        t->siblings = ASYM_MAX(t->siblings, m->cpus[c].smt_rank + 1u);
+    }
+    asym_sort_index(t->order, t->n, t->scratch, by_row, m);
+    for (uint32_t i = 0, row = 0, block = 0; i < t->n; i++) {
+        const struct asym_cpu *cpu = &m->cpus[t->order[i]], *before = i > 0 ? &m->cpus[t->order[i - 1]] : NULL;
+        if (before && !same_block(before, cpu))
+            block = i;
+        if (before && (block == i || before->smt_rank != cpu->smt_rank))
+            row = i;
+        t->place[t->order[i]] = i;
+        t->row[t->order[i]] = row;
+        t->block[t->order[i]] = block;
+        t->row_length[t->order[row]] = i + 1 - row;
+        t->block_length[t->order[block]] = i + 1 - block;
+    }
+}
+
+/* Where the depth-th thread of a CPU sits in pairing r. */
+static uint32_t turned(const struct table *t, const struct asym_machine *m, uint32_t cpu, uint32_t depth, uint32_t r)
+{
+    const uint32_t row = t->row[cpu], n = t->row_length[t->order[row]],
+                   layer = m->cpus[cpu].smt_rank + t->siblings * depth;
+    if (n > 1)
+        return t->order[row + (t->place[cpu] - row + layer * r) % n];
+    const uint32_t block = t->block[cpu];
+    return t->order[block + (t->place[cpu] - block + depth * r) % t->block_length[t->order[block]]];
+}
+
+/* Seat everybody as of_llc says; who may not sit there stays, and the others make even what is left. */
+static void turn_seats(struct asym_smt *s, struct pairing *p)
+{
+    const struct asym_machine *m = s->in->machine;
+    fill_table(m, &p->table);
+    for (size_t t = 0; t < s->in->n_threads; t++) {
+        const uint32_t cpu = (uint32_t)s->seat[t], r = p->of_llc[m->cpus[cpu].llc];
+        const uint32_t to = turned(&p->table, m, cpu, p->depth[cpu]++, r);
+        s->threads[t].home = asym_mask_has(s->threads[t].may, (int)to) ? (int32_t)to : s->seat[t];
+    }
+    asym_smt_seat_all(s);
+}
+
+/* What each pairing brought under each LLC. */
+static void add_up(const struct asym_smt *s, struct pairing *p)
+{
+    for (size_t t = 0; t < s->in->n_threads; t++) {
+        const struct asym_smt_record *r = asym_smt_record_of(s, t);
+        double *speedup = &p->speedup[(size_t)s->in->machine->cpus[s->seat[t]].llc * ASYM_SMT_PAIRINGS];
+        const double alone = asym_smt_ipc(&r->alone);
+        bool known = r->cycle == s->stage.cycle && alone > 0;
+        double achieved[ASYM_SMT_PAIRINGS];
+        for (unsigned k = 0; k < ASYM_SMT_PAIRINGS; k++) {
+            achieved[k] = asym_smt_ipc(&r->together[k]);
+            known = known && achieved[k] > 0;
+        }
+        for (unsigned k = 0; known && k < ASYM_SMT_PAIRINGS; k++)
+            speedup[k] += asym_smt_speedup(&achieved[k], &alone, 1);
+    }
+}
+
+static uint32_t best_of(const double *speedup)
+{
+    uint32_t best = 0;
+    for (uint32_t k = 1; k < ASYM_SMT_PAIRINGS; k++)
+        if (speedup[k] > speedup[best] && speedup[k] > speedup[0] * WORTH_IT)
+            best = k;
+    return best;
+}
+
+/* From now on, what it has beside others is what it had in that pairing; if it has nobody beside it, that is not known. */
+static void choose(struct asym_smt *s, struct pairing *p)
+{
+    add_up(s, p);
+    for (size_t llc = 0; llc < s->in->machine->n_llcs; llc++)
+        p->of_llc[llc] = best_of(&p->speedup[llc * ASYM_SMT_PAIRINGS]);
+    turn_seats(s, p);
+    for (uint32_t t = 0; t < s->in->n_threads; t++) {
+        struct asym_smt_record *r = asym_smt_record_of(s, t);
+        const uint32_t best = p->of_llc[s->in->machine->cpus[p->home[t]].llc];
+        r->together[0] = asym_smt_core_of(s, t)->n > 1 ? r->together[best] : (struct asym_smt_count){0};
+        p->home[t] = s->seat[t];
+    }
+}
+
+static void say_pairing(struct asym_smt *s)
+{
+    for (size_t t = 0; t < s->in->n_threads; t++) {
+        struct asym_assignment *a = &s->sp.ret[t];
+        if (a->reason != ASYM_WHY_SMT_MEASURED)
+            continue;
+        a->reason = ASYM_WHY_SMT_PAIRING;
+        a->figure[0] = s->stage.pairing + 1;
+        a->figure[1] = ASYM_SMT_PAIRINGS;
+    }
+}
+
+static int plan_pairings(const struct asym_policy_input *in, struct asym_assignment *ret, bool no_windows)
+{
+    struct state *state = in->state;
+    struct asym_smt s = {.no_windows = no_windows};
+    struct pairing p = {0};
+    int r = take_memory(in, &p);
+    if (r >= 0)
+        r = asym_smt_measure_begin(&s, ASYM_SMT_PAIRINGS, in, ret);
+    if (r < 0)
+        return r;
+    memcpy(p.home, s.seat, in->n_threads * sizeof *p.home);
+    if (s.stage.kind == ASYM_SMT_TOGETHER && s.stage.pairing > 0) {
+        for (size_t llc = 0; llc < in->machine->n_llcs; llc++)
+            p.of_llc[llc] = s.stage.pairing;
+        turn_seats(&s, &p);
+    } else if (s.stage.kind == ASYM_SMT_RUN && state->chosen != s.stage.cycle) {
+        choose(&s, &p);
+        state->chosen = s.stage.cycle;
+    }
+    asym_smt_measure_finish(&s, p.home);
+    say_pairing(&s);
+    return 0;
+}
+
+static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
+{
+    return plan_pairings(in, ret, false);
+}
+
+static int plan_fetch(const struct asym_policy_input *in, struct asym_assignment *ret)
+{
+    return plan_pairings(in, ret, true);
+}
+
+static const struct asym_option options[] = {
+    ASYM_SMT_OPTION_ROTATION(struct asym_smt_measure_params),
+    ASYM_SMT_OPTION_WEIGHTS(struct asym_smt_measure_params),
+    ASYM_SMT_OPTION_SAMPLE(struct asym_smt_measure_params),
+    ASYM_SMT_OPTION_SYMBIOS(struct asym_smt_measure_params),
+    {.key = NULL},
+};
+
+extern const struct asym_policy asym_policy_smt_sos;
+const struct asym_policy asym_policy_smt_sos = {
+    .name = "smt-sos",
+    .summary = "as smt-symb, and of several ways to pair threads on cores the one that does most work is kept",
+    .source = "Snavely 2002, 5.4",
+    .needs = 1u << ASYM_SIGNAL_SMT | 1u << ASYM_SIGNAL_IPC,
+    .pin = ASYM_PIN_CPU,
+    .own_period = true,
+    .params_size = sizeof(struct asym_smt_measure_params),
+    .state_size = sizeof(struct state),
+    .task_state_size = sizeof(struct asym_smt_record),
+    .options = options,
+    .plan = plan,
+};
+
+extern const struct asym_policy asym_policy_smt_icount_sos;
+const struct asym_policy asym_policy_smt_icount_sos = {
+    .name = "smt-icount-sos",
+    .summary = "as smt-sos, but shares are made by the fetch unit of a simulated core",
+    .source = "Snavely 2002, 5.4",
+    .needs = 1u << ASYM_SIGNAL_SMT | 1u << ASYM_SIGNAL_IPC,
+    .refuses = ASYM_SMT_NO_FETCH,
+    .pin = ASYM_PIN_CPU,
+    .own_period = true,
+    .params_size = sizeof(struct asym_smt_measure_params),
+    .state_size = sizeof(struct state),
+    .task_state_size = sizeof(struct asym_smt_record),
+    .options = options,
+    .plan = plan_fetch,
+};
