@@ -302,6 +302,8 @@ static int adopt(struct service *s, struct asym_settings *fresh, struct asym_err
     struct asym_counters *counters = NULL;
     if (strcmp(fresh->daemon.state_dir, old->daemon.state_dir) != 0)
         return asym_fail(err, -EINVAL, "asymd.state_dir cannot change while asymd runs: restart it");
+    if (fresh->rtx.listen != old->rtx.listen)
+        return asym_fail(err, -EINVAL, "rtx.listen cannot change while asymd runs: restart it");
     s->run->settings = fresh;
     int r = put_in_force(s, &counters, err);
     if (r < 0) {

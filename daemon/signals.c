@@ -91,7 +91,7 @@ static const char *build_id_of(const struct asym_root *root, int32_t pid, char b
 {
     char path[64];
     snprintf(path, sizeof path, "proc/%d/exe", (int)pid);
-    ASYM_AUTO_CLOSE int fd = openat(root->fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ASYM_AUTO_CLOSE int fd = asym_root_openat(root, path, O_RDONLY | O_NONBLOCK);
     return fd >= 0 && asym_build_id_read(fd, buf) == 0 ? buf : NULL;
 }
 

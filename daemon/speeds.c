@@ -7,17 +7,17 @@
 #include "base/macro.h"
 #include "base/mask.h"
 
-static const struct asym_cap_method *const methods[] = {&asym_cap_cpufreq, &asym_cap_clockmod, NULL};
+/* By setting, but for NONE, where slow CPUs are only taken for slow. */
+static const struct asym_cap_method *const methods[] = {
+    [ASYM_METHOD_CPUFREQ - 1] = &asym_cap_cpufreq,
+    [ASYM_METHOD_CLOCKMOD - 1] = &asym_cap_clockmod,
+    NULL,
+};
 
 /* NULL: the slow CPUs are only taken for slow. */
 static const struct asym_cap_method *method_of(const struct asym_settings *s)
 {
-    static const struct asym_cap_method *const by_setting[] = {
-        [ASYM_METHOD_NONE] = NULL,
-        [ASYM_METHOD_CPUFREQ] = &asym_cap_cpufreq,
-        [ASYM_METHOD_CLOCKMOD] = &asym_cap_clockmod,
-    };
-    return by_setting[s->asymmetry.method];
+    return s->asymmetry.method == ASYM_METHOD_NONE ? NULL : methods[s->asymmetry.method - 1];
 }
 
 int asym_speeds_open(struct asym_run *run, struct asym_error *err)
@@ -67,41 +67,41 @@ int asym_speeds_hold(struct asym_run *run, struct asym_error *err)
     return asym_run_machine_changed(run, err);
 }
 
-bool asym_speeds_are_in_force(const struct asym_run *run, const struct asym_mask *slow)
+/* What the CPU has, and what it would have if it were held. 0; -errno. */
+static int foresee(const struct asym_run *run, int cpu, struct asym_cap_state *ret_now, struct asym_cap_state *ret_then)
 {
     const struct asym_cap_method *method = method_of(run->settings);
     struct asym_slow_speed speed;
     int r = method ? asym_slow_speed_parse(run->settings->asymmetry.slow_speed, &speed) : -EOPNOTSUPP;
-    ASYM_MASK_FOREACH (c, slow) {
-        struct asym_cap_state now, then;
-        if (r >= 0)
-            r = method->read(method->ctx, c, &now);
-        if (r >= 0)
-            r = method->choose(method->ctx, c, &speed, &now, &then);
-        if (r < 0 || now.low != then.low || now.high != then.high)
+    if (r >= 0)
+        r = method->read(method->ctx, cpu, ret_now);
+    return r < 0 ? r : method->choose(method->ctx, cpu, &speed, ret_now, ret_then);
+}
+
+bool asym_speeds_are_in_force(const struct asym_run *run, const struct asym_mask *slow)
+{
+    struct asym_cap_state now, then;
+    ASYM_MASK_FOREACH (c, slow)
+        if (foresee(run, c, &now, &then) < 0 || now.low != then.low || now.high != then.high)
             return false;
-    }
-    return r >= 0;
+    return true;
 }
 
 int asym_speeds_foresee(const struct asym_run *run, const struct asym_mask *slow, struct asym_caps *ret_caps)
 {
     const struct asym_cap_method *method = method_of(run->settings);
     struct asym_caps caps = {.cpus = *slow};
-    struct asym_slow_speed speed;
-    int r = method ? asym_slow_speed_parse(run->settings->asymmetry.slow_speed, &speed) : -EOPNOTSUPP;
+    if (!method)
+        return -EOPNOTSUPP;
     ASYM_MASK_FOREACH (c, slow) {
         struct asym_cap_state now, then;
-        if (r >= 0)
-            r = method->read(method->ctx, c, &now);
-        if (r >= 0)
-            r = method->choose(method->ctx, c, &speed, &now, &then);
-        if (r >= 0)
-            caps.share[c] = method->share(method->ctx, c, &then);
+        int r = foresee(run, c, &now, &then);
+        if (r < 0)
+            return r;
+        caps.share[c] = method->share(method->ctx, c, &then);
     }
-    if (r >= 0)
-        *ret_caps = caps;
-    return r;
+    *ret_caps = caps;
+    return 0;
 }
 
 bool asym_speeds_mind(struct asym_run *run)

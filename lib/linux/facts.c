@@ -310,7 +310,10 @@ static int read_capabilities(const struct asym_root *root, struct asym_fact *ret
     return 0;
 }
 
-static const struct asym_fact_row rows[] = {
+static const struct {
+    const char *name; /* as --check prints it */
+    int (*read)(const struct asym_root *root, struct asym_fact *ret);
+} rows[] = {
     {"kernel", read_kernel},
     {"cpufreq", read_cpufreq},
     {"boost", read_boost},
@@ -325,12 +328,6 @@ static const struct asym_fact_row rows[] = {
     {"descriptors", read_descriptors},
     {"capabilities", read_capabilities},
 };
-
-const struct asym_fact_row *asym_facts_rows(size_t *ret_n)
-{
-    *ret_n = ASYM_LENGTH(rows);
-    return rows;
-}
 
 int asym_facts_each(const struct asym_root *root, int (*fn)(void *ctx, const char *name, const struct asym_fact *fact),
                     void *ctx)

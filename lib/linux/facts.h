@@ -19,15 +19,6 @@ struct asym_fact {
     char remedy[200]; /* "" where there is none or none is needed */
 };
 
-/** A row of the table. read returns 0, or -ENODATA where nothing can be said of this root. */
-struct asym_fact_row {
-    const char *name; /* "cpufreq": as --check prints it */
-    int (*read)(const struct asym_root *root, struct asym_fact *ret);
-};
-
-/** The table. ret_n: how many. */
-const struct asym_fact_row *asym_facts_rows(size_t *ret_n);
-
 /**
  * Call fn for each fact in the order of the table; of a captured root, only for what its files can tell. A fn that returns
  * other than 0 ends it. Returns what fn returned last, 0 when there was nothing to tell. Opens nothing for writing and

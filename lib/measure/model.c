@@ -62,9 +62,3 @@ double asym_model_fairness(enum asym_scheduler scheduler, enum asym_joint joint,
     const struct asym_model_speedup same = asym_model_speedup(scheduler, joint, n, a);
     return same.min / same.max;
 }
-
-const char *asym_joint_name(enum asym_joint joint)
-{
-    static const char *const names[ASYM_N_JOINTS] = {"S,S", "S,P", "P,S", "P,P"};
-    return (unsigned)joint < ASYM_N_JOINTS ? names[joint] : "?";
-}

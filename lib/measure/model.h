@@ -31,7 +31,4 @@ struct asym_model_speedup asym_model_speedup(enum asym_scheduler scheduler, enum
  */
 double asym_model_fairness(enum asym_scheduler scheduler, enum asym_joint joint, unsigned n, double a);
 
-/** "S,P" ... A static string. */
-const char *asym_joint_name(enum asym_joint joint);
-
 #endif

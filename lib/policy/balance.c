@@ -478,3 +478,27 @@ void asym_balance_place(struct asym_balance *b, const uint32_t *list, size_t n, 
     for (uint32_t i = 0; quiet < b->n_groups && b->pulls_left > 0; i = (i + 1) % b->n_groups)
         quiet = pull(b, &b->groups[i]) ? 1 : quiet + 1;
 }
+
+int asym_balance_plan(const struct asym_policy_input *in, struct asym_assignment *ret,
+                      const struct asym_balance_rule *rule, void (*explain)(const struct asym_balance *b))
+{
+    struct asym_spread sp;
+    struct asym_balance b;
+    const uint32_t *all = asym_spread_all(in);
+    int r = asym_spread_init(&sp, in, ret);
+    if (asym_balance_init(&b, &sp, rule) < 0 || r < 0 || !all)
+        return -ENOBUFS;
+    if (!asym_machine_is_asymmetric(in->machine)) {
+        asym_spread_alike(&sp, all, in->n_threads);
+        return 0;
+    }
+    for (size_t t = 0; t < in->n_threads; t++) {
+        struct asym_balance_thread *s = in->threads[t].state;
+        b.known[t] = s->known;
+        s->known = true;
+    }
+    asym_balance_place(&b, all, in->n_threads, &in->machine->usable);
+    asym_spread_mend(&sp);
+    explain(&b);
+    return 0;
+}

@@ -69,6 +69,18 @@ int asym_balance_init(struct asym_balance *b, struct asym_spread *sp, const stru
  */
 void asym_balance_place(struct asym_balance *b, const uint32_t *list, size_t n, const struct asym_mask *open);
 
+/** What it remembers of a thread. */
+struct asym_balance_thread {
+    bool known; /**< it was planned for before */
+};
+
+/**
+ * The whole of a policy that does nothing but balance: all threads by the rule over all CPUs; where those are alike they are
+ * only spread. Its per-thread state is struct asym_balance_thread. explain: give each thread its reason. 0; -ENOBUFS.
+ */
+int asym_balance_plan(const struct asym_policy_input *in, struct asym_assignment *ret,
+                      const struct asym_balance_rule *rule, void (*explain)(const struct asym_balance *b));
+
 /** The speed that counts for a CPU: that of its core type. */
 static inline double asym_balance_speed(const struct asym_machine *m, int cpu)
 {

@@ -195,8 +195,10 @@ static void line_up(struct queue *q)
     q->n_chosen = 0;
     for (size_t t = 0; t < q->in->n_threads; t++) {
         q->order[t] = (uint32_t)t;
+        if (!is_chosen(q, t))
+            continue;
         q->rank[t] = rank_of(state_of(q->in, t));
-        q->n_chosen += is_chosen(q, t);
+        q->n_chosen++;
     }
     asym_sort_index(q->order, q->in->n_threads, q->scratch, by_rank, q);
 }

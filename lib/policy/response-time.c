@@ -14,18 +14,11 @@
  */
 #include <asym/policy.h>
 
-#include <errno.h>
-#include <stdbool.h>
-
 #include "base/macro.h"
 #include "base/mask.h"
 #include "policy/balance.h"
 #include "policy/spread.h"
 #include "policy/weight.h"
-
-struct thread_state {
-    bool known; /* it was planned for before */
-};
 
 /* A pull gains more than this share of the load where the thread is: what migrating costs at worst (Saez 2010, 3.4). */
 #define MIGRATION 0.18
@@ -53,7 +46,7 @@ static double load_of(const struct asym_balance *b, int cpu, double more)
     return (b->load[cpu] + more) / asym_nice_weight(0) / asym_balance_speed(b->sp->in->machine, cpu);
 }
 
-static void explain(const struct asym_balance *b, size_t t)
+static void explain_one(const struct asym_balance *b, size_t t)
 {
     const struct asym_policy_thread *thread = &b->sp->in->threads[t];
     struct asym_assignment *a = &b->sp->ret[t];
@@ -70,28 +63,15 @@ static void explain(const struct asym_balance *b, size_t t)
     }
 }
 
+static void explain(const struct asym_balance *b)
+{
+    for (size_t t = 0; t < b->sp->in->n_threads; t++)
+        explain_one(b, t);
+}
+
 static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 {
-    struct asym_spread sp;
-    struct asym_balance b;
-    const uint32_t *all = asym_spread_all(in);
-    int r = asym_spread_init(&sp, in, ret);
-    if (asym_balance_init(&b, &sp, &rule) < 0 || r < 0 || !all)
-        return -ENOBUFS;
-    if (!asym_machine_is_asymmetric(in->machine)) {
-        asym_spread_alike(&sp, all, in->n_threads);
-        return 0;
-    }
-    for (size_t t = 0; t < in->n_threads; t++) {
-        struct thread_state *s = in->threads[t].state;
-        b.known[t] = s->known;
-        s->known = true;
-    }
-    asym_balance_place(&b, all, in->n_threads, &in->machine->usable);
-    asym_spread_mend(&sp);
-    for (size_t t = 0; t < in->n_threads; t++)
-        explain(&b, t);
-    return 0;
+    return asym_balance_plan(in, ret, &rule, explain);
 }
 
 extern const struct asym_policy asym_policy_response_time;
@@ -100,6 +80,6 @@ const struct asym_policy asym_policy_response_time = {
     .summary = "threads go where they are served soonest, to a busy fast CPU before an idle slow one",
     .source = "Roehrich 2007, 3.1",
     .pin = ASYM_PIN_CPU,
-    .task_state_size = sizeof(struct thread_state),
+    .task_state_size = sizeof(struct asym_balance_thread),
     .plan = plan,
 };

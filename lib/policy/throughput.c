@@ -16,40 +16,21 @@
  */
 #include <asym/policy.h>
 
-#include <errno.h>
-#include <stdbool.h>
-
 #include "policy/balance.h"
 #include "policy/proportion.h"
 #include "policy/spread.h"
 
-struct thread_state {
-    bool known; /* it was planned for before */
-};
+static void explain(const struct asym_balance *b)
+{
+    const struct asym_policy_input *in = b->sp->in;
+    const double total = asym_proportion_total(in->machine, &in->machine->usable);
+    for (size_t t = 0; t < in->n_threads; t++)
+        asym_proportion_explain(b, t, in->n_threads, total);
+}
 
 static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 {
-    struct asym_spread sp;
-    struct asym_balance b;
-    const uint32_t *all = asym_spread_all(in);
-    int r = asym_spread_init(&sp, in, ret);
-    if (asym_balance_init(&b, &sp, &asym_proportion_rule) < 0 || r < 0 || !all)
-        return -ENOBUFS;
-    if (!asym_machine_is_asymmetric(in->machine)) {
-        asym_spread_alike(&sp, all, in->n_threads);
-        return 0;
-    }
-    for (size_t t = 0; t < in->n_threads; t++) {
-        struct thread_state *s = in->threads[t].state;
-        b.known[t] = s->known;
-        s->known = true;
-    }
-    asym_balance_place(&b, all, in->n_threads, &in->machine->usable);
-    asym_spread_mend(&sp);
-    const double total = asym_proportion_total(in->machine, &in->machine->usable);
-    for (size_t t = 0; t < in->n_threads; t++)
-        asym_proportion_explain(&b, t, in->n_threads, total);
-    return 0;
+    return asym_balance_plan(in, ret, &asym_proportion_rule, explain);
 }
 
 extern const struct asym_policy asym_policy_throughput;
@@ -58,6 +39,6 @@ const struct asym_policy asym_policy_throughput = {
     .summary = "no CPU idles before another has two threads; then threads are in proportion to speed",
     .source = "Roehrich 2007, 3.2",
     .pin = ASYM_PIN_CPU,
-    .task_state_size = sizeof(struct thread_state),
+    .task_state_size = sizeof(struct asym_balance_thread),
     .plan = plan,
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The dry run and --once where little can be seen, or very much. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -17,6 +18,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "linux/thread.h"
+#include "profile/build-id.h"
 #include "support/live.h"
 #include "support/service.h"
 #include "support/tree.h"
@@ -191,11 +193,12 @@ static int first_cpu(pid_t pid)
 }
 
 /* The one computes, the other waits for memory. */
-static void write_profiles(const char *file, const char *computes, const char *waits)
+static void write_profiles(const char *file, const char *computes, const char *waits, const char *build_id)
 {
     FILE *f = fopen(file, "w");
     assert_non_null(f);
-    fprintf(f, "[%s]\nips.fast = 2000000000\nmpki.fast = 0\nips.slow = 1000000000\n", computes);
+    fprintf(f, "[%s]\nbuild_id = %s\nips.fast = 2000000000\nmpki.fast = 0\nips.slow = 1000000000\n", computes,
+            build_id);
     fprintf(f, "[%s]\nips.fast = 220000000\nmpki.fast = 50\nips.slow = 200000000\n", waits);
     assert_int_equal(fclose(f), 0);
 }
@@ -209,6 +212,7 @@ static void a_profile_decides_who_has_the_fast_cpu(void **state)
     const char *argv[] = {
         ASYM_SERVICE, "--once",  dir,  "--slow=1-1", "--set=enforce.pin=cpu", "--duration=300ms", option,
         number[0],    number[1], NULL, NULL};
+    char id[ASYM_BUILD_ID_MAX] = "";
     pid_t pids[2];
     snprintf(file, sizeof file, "%s/profiles", asym_service_dir());
     snprintf(option, sizeof option, "--set=counters.profiles=%s", file);
@@ -218,11 +222,14 @@ static void a_profile_decides_who_has_the_fast_cpu(void **state)
         pids[k] = spin_as(path[k]);
         snprintf(number[k], sizeof number[k], "--pid=%d", (int)pids[k]);
     }
+    int fd = open(path[0], O_RDONLY | O_CLOEXEC);
+    assert_int_equal(asym_build_id_read(fd, id), 0);
+    close(fd);
     asym_live_sleep(1.0);
     for (int i = 0; i < 4; i++) {
         const int computes = i % 2;
         argv[9] = policies[i / 2];
-        write_profiles(file, path[computes], path[1 - computes]);
+        write_profiles(file, path[computes], path[1 - computes], id);
         int r = asym_live_run(argv, said, sizeof said);
         if (r != 0)
             fail_msg("status %d: %s", r, said);
@@ -230,6 +237,12 @@ static void a_profile_decides_who_has_the_fast_cpu(void **state)
         assert_int_equal(first_cpu(pids[1 - computes]), 1);
     }
     assert_int_equal(asym_service_restore(said, sizeof said), 0);
+    /* Of another build of the one that computes: that has no profile then. */
+    write_profiles(file, path[0], path[1], "0123456789abcdef");
+    argv[1] = "--dry-run";
+    argv[9] = policies[0];
+    assert_int_equal(asym_live_run(argv, said, sizeof said), 0);
+    assert_said("no profile of its program");
     for (int k = 0; k < 2; k++)
         asym_live_end(pids[k], SIGKILL);
 }

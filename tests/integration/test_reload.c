@@ -127,6 +127,7 @@ static void bad_files_leave_the_running_configuration_in_force(void **state)
         {"[asymd]\npolcy = none\n", "asymd.conf:2: "},
         {"[asymd]\npolicy = none\n[classify]\nhp_threshold = -1\n", "asymd.conf:4: "},
         {"\001\002\003", "asymd.conf:1: "},
+        {"[asymd]\npolicy = pa\n[rtx]\nlisten = no\n", "rtx.listen cannot change while asymd runs: restart it"},
     };
     char text[4096];
     int cpus = asym_live_cpus();

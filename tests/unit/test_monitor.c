@@ -131,7 +131,7 @@ static void one_that_dies_or_does_not_run_has_no_sample(void **state)
     monitor->close(monitor);
 }
 
-/* Three figures of a thread take three descriptors: two threads are within a budget of six. */
+/* A figure takes a descriptor, and a thread has up to four: not all of these are within a budget of eight. */
 static void a_spent_budget_is_told_and_freed_when_others_are_let_go(void **state)
 {
     (void)state;

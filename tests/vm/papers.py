@@ -133,8 +133,9 @@ def judge_5_2(found, counts):
                 yield (f"{mode}, {n} copies: Total {total:.2f} times that of one copy on the fastest CPU, the better of "
                        f"scx_bpfland and scx_lavd {OTHERS[n]:.2f}", total <= OTHERS[n])
             wanted = min(SOURCE[mode][COUNTS.index(n)], allowed)
+            limit = "" if wanted < allowed else ", of which pinned from the start allows no more than it has itself"
             yield (f"{mode}, {n} copies: gain {gain(found, mode, n):.1f} %, the source's {SOURCE[mode][COUNTS.index(n)]} %, "
-                   f"pinned {allowed:.1f} %", gain(found, mode, n) >= wanted)
+                   f"pinned {allowed:.1f} %{limit}", gain(found, mode, n) >= wanted)
 
 
 def rate(text):
