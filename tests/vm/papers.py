@@ -13,6 +13,7 @@ import tempfile
 
 import run
 import vm
+from lab import Lab, figures, online
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results.md"
@@ -27,38 +28,6 @@ SOURCE = {
 # Total over that of one copy on the fastest CPU, the better of scx_bpfland 1.1.4 and scx_lavd 1.1.4 on Linux 7.2 in a
 # laboratory like this one (eight speeds, noise about 10 %).
 OTHERS = {1: 2.09 / 1.95, 2: 2.35 / 1.95, 4: 4.67 / 1.95, 8: 6.16 / 1.95, 12: 7.16 / 1.95}
-# An emulated CPU needs 15 times as long for a look. Copies are steered from the start: nobody else's programs are here.
-CONFIG = """[asymd]
-policy = {policy}
-interval = 100ms
-cpu_budget = 100
-[enforce]
-settle = 0ms
-fork_holdoff = 0ms"""
-
-
-class Lab:
-    """A machine with asymd in it, booted once."""
-
-    def __init__(self, guest):
-        self.s = run.Scenario(guest)
-        self.s.sh("tar -C / --no-overwrite-dir -xf root.tar && systemctl daemon-reload")
-
-    def policy(self, name):
-        """stock: nobody steers."""
-        if name == "stock":
-            self.s.sh("systemctl stop asymd")
-        else:
-            self.s.start(CONFIG.format(policy=name))
-
-    def timed(self, command):
-        """Run a load while CPUs have their speeds; what it prints."""
-        with self.s.speeds():
-            return self.s.sh(f"nice -n 10 {command}")
-
-
-def figures(text):
-    return {key: float(value) for key, value in re.findall(r"(\w+)=([\d.]+)", text)}
 
 
 def ideal(n):
@@ -140,11 +109,6 @@ def judge_5_2(found, counts):
 
 def rate(text):
     return figures(text.split(" ", 1)[0])["rate"]
-
-
-def online(lab, n):
-    for cpu in range(1, 8):
-        lab.s.sh(f"echo {int(cpu < n)} >/sys/devices/system/cpu/cpu{cpu}/online")
 
 
 def figures_6_7(lab, runs, seconds):

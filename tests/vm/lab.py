@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the measurements of papers.py work with: a guest with asymd in it, and loads that say what they did."""
+import re
+
+import machines
+import run
+
+# An emulated CPU needs 15 times as long for a look. Copies are steered from the start: nobody else's programs are here.
+CONFIG = """[asymd]
+policy = {policy}
+interval = 100ms
+cpu_budget = 100
+[enforce]
+settle = 0ms
+fork_holdoff = 0ms"""
+
+
+class Lab:
+    """A machine with asymd in it, booted once."""
+
+    def __init__(self, guest):
+        self.s = run.Scenario(guest)
+        self.s.sh("tar -C / --no-overwrite-dir -xf root.tar && systemctl daemon-reload")
+
+    def policy(self, name):
+        """stock: nobody steers."""
+        if name == "stock":
+            self.s.sh("systemctl stop asymd")
+        else:
+            self.s.start(CONFIG.format(policy=name))
+
+    def timed(self, command):
+        """Run a load while CPUs have their speeds; what it prints."""
+        with self.s.speeds():
+            return self.s.sh(f"nice -n 10 {command}")
+
+
+def figures(text):
+    return {key: float(value) for key, value in re.findall(r"(\w+)=([\d.]+)", text)}
+
+
+def online(lab, n):
+    for cpu in range(1, machines.CPUS):
+        lab.s.sh(f"echo {int(cpu < n)} >/sys/devices/system/cpu/cpu{cpu}/online")
