@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * load-openmp THREADS CPU ROUNDS SERIAL BARRIERS SLICE: an OpenMP program of a fixed amount of work, in thousands of steps.
- * In each round one thread counts SERIAL alone, then THREADS threads count SLICE each between one barrier and the next,
- * BARRIERS times; the last barrier is the region's end. The thread begins on that CPU, and may go where it likes from then
- * on. Says "ready" when all threads are at work, and begins with the rounds when there is something on standard input. Of
- * the rounds, in seconds:
+ * load-openmp THREADS CPU AFTER ROUNDS SERIAL BARRIERS SLICE: an OpenMP program of a fixed amount of work, in thousands of
+ * steps. In each round one thread counts SERIAL alone, then THREADS threads count SLICE each between one barrier and the
+ * next, BARRIERS times; the last barrier is the region's end. The thread begins on that CPU, and may go where it likes from
+ * then on. Says "ready" when the runtime is there, and begins with the rounds AFTER ms later; until then all threads work.
+ * Of the rounds, in seconds:
  *
  *     time=T serial=S cpus=C:SHARE,...
  *
  * S: the serial part of T; SHARE: the part of S at which the thread was found on CPU C, in percent. The environment says
  * how threads wait.
  */
-#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
 #define CPUS_MAX 1024
 /* Thousands of steps between two looks at where the thread is: a millisecond of a slow CPU. */
@@ -25,8 +23,6 @@
 struct serial {
     double seconds, on_cpu[CPUS_MAX];
 };
-
-static volatile int told;
 
 static double now(void)
 {
@@ -81,23 +77,13 @@ static int begin_on(int cpu)
     return sched_setaffinity(0, sizeof all, &all);
 }
 
-static void work_until_told(int threads)
+static void work_until(int threads, double time)
 {
-    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
     puts("ready");
     fflush(stdout);
-    told = 0;
 #pragma omp parallel num_threads(threads)
-    {
-#pragma omp master
-        {
-            while (poll(&in, 1, 0) == 0)
-                count(LOOK);
-            told = 1;
-        }
-        while (!told)
-            count(LOOK);
-    }
+    while (now() < time)
+        count(LOOK);
 }
 
 static void report(double seconds, const struct serial *s)
@@ -110,30 +96,32 @@ static void report(double seconds, const struct serial *s)
             comma = ",";
         }
     putchar('\n');
+    fflush(stdout);
 }
 
 int main(int argc, char **argv)
 {
-    static const long least[] = {1, 0, 1, 0, 1, 1};
+    static const long least[] = {1, 0, 0, 1, 0, 1, 1};
     static struct serial s;
-    long value[6];
-    for (int i = 0; i < 6; i++) {
-        value[i] = argc == 7 ? atol(argv[i + 1]) : -1;
+    enum { THREADS, CPU, AFTER, ROUNDS, SERIAL, BARRIERS, SLICE, N };
+    long value[N];
+    for (int i = 0; i < N; i++) {
+        value[i] = argc == N + 1 ? atol(argv[i + 1]) : -1;
         if (value[i] < least[i]) {
-            fputs("usage: load-openmp THREADS CPU ROUNDS SERIAL BARRIERS SLICE\n", stderr);
+            fputs("usage: load-openmp THREADS CPU AFTER ROUNDS SERIAL BARRIERS SLICE\n", stderr);
             return 2;
         }
     }
-    const int threads = (int)value[0];
-    if (value[1] >= CPUS_MAX || begin_on((int)value[1]) < 0) {
+    const int threads = (int)value[THREADS];
+    if (value[CPU] >= CPUS_MAX || begin_on((int)value[CPU]) < 0) {
         perror("load-openmp");
         return 1;
     }
-    work_until_told(threads);
+    work_until(threads, now() + (double)value[AFTER] / 1e3);
     const double begun = now();
-    for (long i = 0; i < value[2]; i++) {
-        serial_phase(value[3], &s);
-        parallel_phase(threads, value[4], value[5]);
+    for (long i = 0; i < value[ROUNDS]; i++) {
+        serial_phase(value[SERIAL], &s);
+        parallel_phase(threads, value[BARRIERS], value[SLICE]);
     }
     report(now() - begun, &s);
     return 0;

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the measurements of papers.py work with: a guest with asymd in it, and loads that say what they did."""
+import io
 import re
+import time
 
 import machines
 import run
@@ -13,6 +15,8 @@ cpu_budget = 100
 [enforce]
 settle = 0ms
 fork_holdoff = 0ms"""
+# CPUs have their speeds so long before a load begins: what it says is read five times a second.
+BEFORE_S = 0.7
 
 
 class Lab:
@@ -34,15 +38,34 @@ class Lab:
         with self.s.speeds():
             return self.s.sh(f"nice -n 10 {command}")
 
-    def told(self, command, seconds):
-        """The same of a load that says when it is ready and waits to be told. Until so many seconds after that the CPUs are
-        as fast as the host allows: what is timed is a program in its course, not how it and its runtime come to be."""
-        self.s.sh("rm -f /run/go /run/end /run/said; mkfifo /run/go /run/end\n"
-                  f"(nice -n 10 {command} <>/run/go >/run/said 2>&1; echo >/run/end) >/dev/null 2>&1 &\n"
-                  "for ((i = 0; i < 200; i++)); do grep -q ready /run/said && exit; sleep 0.1; done; cat /run/said; exit 1")
-        self.s.guest.idle(seconds)
-        with self.s.speeds():
-            return self.s.sh("echo >/run/go; read -r <>/run/end; cat /run/said")
+    def timed_after(self, command, seconds):
+        """The same of a load that says "ready" and begins so many seconds after that, and ends when it says what it took.
+        Only in between do its CPUs have their speeds: what is timed is a program in its course, not how it came to be."""
+        output = Switch(self.s.guest.speeds.limit, seconds - BEFORE_S)
+        try:
+            if self.s.guest.run(f"exec nice -n 10 {command}", output) != 0:
+                raise run.Wrong(f"{command} says:\n{output.getvalue().decode(errors='replace')}")
+        finally:
+            self.s.guest.speeds.limit(False)
+        return output.getvalue().decode()
+
+
+class Switch(io.BytesIO):
+    """What a load says, as it comes; told several times a second that there is nothing new."""
+
+    def __init__(self, limit, seconds):
+        super().__init__()
+        self.limit, self.seconds, self.ready_at, self.limited = limit, seconds, None, False
+
+    def write(self, text):
+        super().write(text)
+        said = self.getvalue()
+        if self.ready_at is None and b"ready" in said:
+            self.ready_at = time.monotonic()
+        wanted = self.ready_at is not None and time.monotonic() >= self.ready_at + self.seconds and b"time=" not in said
+        if wanted != self.limited:
+            self.limited = wanted
+            self.limit(wanted)
 
 
 def figures(text):

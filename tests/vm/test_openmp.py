@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """openmp.py and load-openmp without a virtual machine: test_openmp.py BUILD."""
 import argparse
-import contextlib
+import os
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import lab as lab_module
@@ -34,14 +35,14 @@ class Lab:
     def policy(self, name, _config=None):
         self.steered_by = name
 
-    def told(self, command, _seconds):
+    def timed_after(self, command, _seconds):
         return self.timed(command)
 
     def timed(self, command):
         if len(self.commands) == self.end_after:
             raise Ended
         self.commands.append((self.steered_by, len(self.online), command))
-        _, begins, rounds, serial, barriers, each = map(int, command.removesuffix(" </dev/null").split()[-6:])
+        _, begins, _, rounds, serial, barriers, each = map(int, command.split()[-7:])
         sees = self.steered_by == "pa" and ("asymctl run" in command or "KMP_BLOCKTIME=0" in command)
         fast = sees or begins == 4
         alone = rounds * serial / RATE / 1000 / (2 if fast else 1)
@@ -50,17 +51,22 @@ class Lab:
 
 
 class Host:
-    """In the place of the guest: runs its shell commands here, in a directory of their own."""
+    """In the place of the guest: runs its shell commands here."""
 
-    def __init__(self, directory):
-        self.guest, self.speeds, self.directory = self, contextlib.nullcontext, directory
-        self.idle = lambda seconds: None
+    def __init__(self):
+        self.guest, self.speeds, self.limits = self, self, []
 
-    def sh(self, command):
-        here = command.replace("/run/", f"{self.directory}/")
-        done = subprocess.run(["bash", "-c", here], check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                              timeout=30)
-        return done.stdout
+    def limit(self, limited):
+        self.limits.append((limited, time.monotonic()))
+
+    def run(self, command, output):
+        with subprocess.Popen(["bash", "-c", command], stdout=subprocess.PIPE) as process:
+            os.set_blocking(process.stdout.fileno(), False)
+            while process.poll() is None:
+                output.write(process.stdout.read() or b"")
+                time.sleep(0.01)
+            output.write(process.stdout.read() or b"")
+            return process.returncode
 
 
 class Test(unittest.TestCase):
@@ -87,7 +93,7 @@ class Test(unittest.TestCase):
         cells = [each for each in lab.commands if "KMP" in each[2]]
         self.assertEqual(len(cells), 264)
         for steered_by, cpus, command in cells:
-            self.assertEqual(int(command.split()[-6]), cpus)
+            self.assertEqual(int(command.split()[-7]), cpus)
             self.assertTrue(steered_by == "pa" or "asymctl" not in command)
         self.assertEqual(sum("asymctl" in command for _, _, command in cells), 96)
         self.assertEqual(sum(by == "stock" for by, _, _ in cells), 96)
@@ -135,19 +141,26 @@ class Test(unittest.TestCase):
         self.assertEqual(results.time(row, "pa sleep"), 3.0)
         self.assertEqual(openmp.spread(results.values(row, "pa sleep")), "3.00 (2.00 to 9.00)")
 
-    def test_a_program_that_is_ready_waits_to_be_told(self):
+    def test_speeds_hold_from_before_a_program_begins_until_it_has_said_what_it_took(self):
         lab = object.__new__(lab_module.Lab)
-        lab.s = Host(self.directory.name)
-        said = lab.told(f"{BUILD}/tests/load-openmp 2 0 2 2000 5 100", 0)
-        self.assertRegex(said, r"^ready\ntime=[\d.]+ serial=[\d.]+ cpus=\d")
+        lab.s = Host()
+        begun = time.monotonic()
+        said = lab.timed_after("sh -c 'echo ready; sleep 1; echo time=1; sleep 0.3'", 1)
+        self.assertEqual(said, "ready\ntime=1\n")
+        self.assertEqual([limited for limited, _ in lab.s.limits], [True, False, False])
+        self.assertGreaterEqual(lab.s.limits[0][1] - begun, 1 - lab_module.BEFORE_S)
+        self.assertLess(lab.s.limits[0][1], lab.s.limits[1][1])
+        self.assertLess(lab.s.limits[1][1], lab.s.limits[2][1])
+        with self.assertRaises(lab_module.run.Wrong):
+            lab.timed_after("sh -c 'exit 3'", 1)
 
     def test_the_program_says_what_is_parsed(self):
         program = BUILD / "tests" / "load-openmp"
-        said = openmp.parse(subprocess.run([program, "2", "0", "2", "2000", "5", "100"], stdin=subprocess.DEVNULL,
-                                           check=True, capture_output=True, text=True).stdout)
+        said = openmp.parse(subprocess.run([program, "2", "0", "10", "2", "2000", "5", "100"], check=True,
+                                           capture_output=True, text=True).stdout)
         self.assertGreater(said["serial"], 0)
         self.assertGreater(said["time"], said["serial"])
-        none = subprocess.run([program, "2", "0", "0", "0", "1", "1"], stderr=subprocess.DEVNULL, check=False)
+        none = subprocess.run([program, "2", "0", "0", "0", "0", "1", "1"], stderr=subprocess.DEVNULL, check=False)
         self.assertEqual(none.returncode, 2)
 
 
