@@ -32,7 +32,7 @@ static int new_engine(const struct asym_sim_trial *t, struct asym_engine **ret_e
     return asym_engine_new(&config, ret_engine);
 }
 
-static int drive(const struct asym_sim_trial *t, struct asym_sim *sim, struct asym_engine *engine,
+static int drive(struct asym_sim_trial *t, struct asym_sim *sim, struct asym_engine *engine,
                  const volatile sig_atomic_t *stop)
 {
     ASYM_CLEANUP(asym_cycle_done)
@@ -41,6 +41,8 @@ static int drive(const struct asym_sim_trial *t, struct asym_sim *sim, struct as
                                .engine = engine};
     int r;
     while ((r = asym_cycle_plan(&cycle)) > 0) {
+        t->planned += cycle.plan->n_tasks;
+        t->plan_cpu = cycle.plan_cpu;
         if (t->watch)
             t->watch->planned(t->watch->ctx, &cycle.snapshot, cycle.plan);
         r = *stop ? -ECANCELED : asym_cycle_enforce(&cycle);

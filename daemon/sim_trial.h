@@ -35,6 +35,8 @@ struct asym_sim_trial {
     double seconds;
     struct asym_sim_tally tally[ASYM_SIM_MAX_PROGRAMS];
     struct asym_sim_totals totals;
+    uint64_t planned;   /* threads, summed over all plans */
+    asym_usec plan_cpu; /* CPU time of the engine: not the same in every run */
 };
 
 /** One trial, in this thread. stop: set from outside, it ends the trial with -ECANCELED. */

@@ -24,7 +24,7 @@
 struct arguments {
     const char *scenario, *policies, *trace;
     uint64_t repeat, seed, workers;
-    bool json;
+    bool json, cost;
 };
 
 /* The handler can reach nothing else. */
@@ -57,6 +57,8 @@ static int take_argument(struct arguments *a, const char *given, struct asym_err
     char shown[128];
     if (strcmp(given, "--json") == 0)
         a->json = true;
+    else if (strcmp(given, "--cost") == 0)
+        a->cost = true;
     else if (strncmp(given, "--policy=", 9) == 0)
         a->policies = given + 9;
     else if (strncmp(given, "--trace=", 8) == 0 && given[8])
@@ -73,7 +75,7 @@ static int take_argument(struct arguments *a, const char *given, struct asym_err
         return asym_fail(
             err, -EINVAL,
             "sim does not take '%s'; accepted are SCENARIO.ini --policy=NAME,... --repeat=N --seed=N --json "
-            "--trace=FILE --workers=N",
+            "--cost --trace=FILE --workers=N",
             asym_text_escape(given, strlen(given), shown, sizeof shown));
     return 0;
 }
@@ -195,7 +197,8 @@ static int say(int r, const char *what)
 
 static int report(const struct asym_experiment *x, const struct arguments *a)
 {
-    int r = a->json ? asym_experiment_json(x, a->scenario, stdout) : asym_experiment_text(x, a->scenario, stdout);
+    int r = a->json ? asym_experiment_json(x, a->scenario, a->cost, stdout)
+                    : asym_experiment_text(x, a->scenario, a->cost, stdout);
     if (r < 0 || fflush(stdout) != 0)
         return say(-EIO, "cannot write the report");
     if (!interrupted)

@@ -90,6 +90,7 @@ struct sim_program {
     bool active;
     uint64_t *waiting; /* owned: arrival times, a ring */
     uint32_t n_waiting, first_waiting;
+    uint64_t n_jobs; /* that have begun, of those that arrive by rate */
     struct sim_rng rng;
     struct asym_profile profile;
     struct asym_sim_tally tally;
@@ -109,7 +110,7 @@ struct asym_sim {
     struct sim_masks *masks;
     uint32_t n_cpus, n_threads, n_procs, n_programs, n_llcs, n_cores, n_pending;
     uint32_t n_ended; /* lives that have come to their end */
-    uint64_t now, end;
+    uint64_t seed, now, end;
     uint64_t kick_at; /* when idle CPUs look again; SIM_NEVER */
     bool over;
     struct asym_mask idle, overloaded; /* CPUs with nothing to do; with somebody waiting */

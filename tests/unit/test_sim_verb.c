@@ -86,6 +86,29 @@ static void the_output_does_not_depend_on_the_number_of_workers(void **state)
     assert_string_not_equal(one, other);
 }
 
+static void cpu_time_of_plans_is_printed_only_where_it_is_asked_for(void **state)
+{
+    (void)state;
+    static char text[262144];
+    assert_int_equal(run_file("--policy=pa --repeat=2", text, sizeof text), 0);
+    assert_null(strstr(text, "us of CPU a plan"));
+    assert_int_equal(run_file("--policy=pa --repeat=2 --cost", text, sizeof text), 0);
+    assert_non_null(strstr(text, "us of CPU a plan"));
+    assert_int_equal(run_file("--policy=pa --repeat=2 --json", text, sizeof text), 0);
+    assert_null(strstr(text, "plan_cpu_us"));
+    assert_int_equal(run_file("--policy=pa --repeat=2 --json --cost", text, sizeof text), 0);
+    ASYM_AUTO_JSON json_t *root = json_loads(text, 0, NULL);
+    json_t *pa = json_array_get(json_object_get(root, "policies"), 1);
+    static const char *const keys[] = {"plans_per_s", "threads_per_plan", "plan_cpu_us"};
+    double means[3];
+    for (size_t i = 0; i < ASYM_LENGTH(keys); i++)
+        means[i] = json_number_value(json_object_get(json_object_get(pa, keys[i]), "mean"));
+    /* A look every 100 ms for 2 s, the last one at the end, of at most five threads. */
+    assert_true(means[0] >= 9 && means[0] <= 10);
+    assert_true(means[1] > 1 && means[1] <= 5);
+    assert_true(means[2] >= 0 && means[2] < 1e5);
+}
+
 static void json_says_what_was_measured(void **state)
 {
     (void)state;
@@ -207,6 +230,9 @@ static void figures_of_an_experiment(void **state)
     assert_true(fabs(b.mean - 0.5) < 0.01);
     assert_true(fabs(asym_experiment_estimate(&x, ASYM_FIGURE_TOTAL, 0, 0).mean - 2) < 0.01);
     assert_true(fabs(asym_experiment_estimate(&x, ASYM_FIGURE_CPU_TIME, 0, 1).mean - 1) < 1e-6);
+    /* Two of 2 s, and one of 1 s, or of more where it shared. */
+    const double turnaround = asym_experiment_estimate(&x, ASYM_FIGURE_TURNAROUND, 0, 0).mean;
+    assert_true(fabs(turnaround - 5.0 / 3) < 0.01);
     assert_true(fabs(asym_experiment_estimate(&x, ASYM_FIGURE_FAIRNESS, 0, 0).mean - 0.5) < 0.01);
     assert_true(fabs(asym_experiment_estimate(&x, ASYM_FIGURE_THROUGHPUT, 0, 0).mean - 1.5e9) < 2e7);
     asym_experiment_done(&x);
@@ -218,6 +244,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table_fits_and_has_a_row_for_each_policy),
         cmocka_unit_test(the_output_does_not_depend_on_the_number_of_workers),
+        cmocka_unit_test(cpu_time_of_plans_is_printed_only_where_it_is_asked_for),
         cmocka_unit_test(json_says_what_was_measured),
         cmocka_unit_test(mistakes_are_named_and_end_in_2),
         cmocka_unit_test(the_trace_is_json_with_tracks_runs_and_reasons),
