@@ -94,5 +94,29 @@ ipc = 4.5
 mpki = 0.3
 """
 
+# Its Figures 7 to 9: SPEC programs of three kinds, integer ones that hardly miss, and floating-point ones of which half
+# stream through memory; as many of a kind as Figure 7 has. What each does alone, in instructions per ns: 1 / (1/ipc + misses).
+SMT_MIX = """
+[memory INT]
+ipc = 3
+mpki = 0.5
+[memory MID]
+ipc = 4
+mpki = 2
+[memory FP]
+ipc = 4
+mpki = 8
+"""
+SMT_MIX_JOBS = {"turbo": "MID", "gcc": "INT", "go": "INT", "hydro": "MID", "su2cor": "FP", "swim": "FP", "tomcatv": "FP",
+                "wave": "MID"}
+SMT_MIX_ALONE = {"INT": 1 / (1 / 3 + 0.04), "MID": 1 / (1 / 4 + 0.16), "FP": 1 / (1 / 4 + 0.64)}
+# A job of its section 6 lasts 2 G cycles alone, 400 of its time slices of 5 M: here 400 looks of 100 ms. Arrivals a second
+# and core: the system is stable, with about twice as many jobs under Naive as it has contexts.
+SMT_OPEN_ALONE_S = 40
+SMT_OPEN_RATE = 0.065
+
+# A kernel's own threads, in kernel.py: on each CPU one that runs about every 100 ms for about 0.5 M instructions.
+KERNEL_THREAD = ["io 100ms exponential", "serial 500k exponential"]
+
 # Seeds: the sources' own number of runs where they give one.
-SEEDS = {"fig6": 50, "morad": 5, "roehrich": 40, "saez": 5, "nie": 5, "snavely": 5, "lab": 40}
+SEEDS = {"fig6": 50, "morad": 5, "roehrich": 40, "saez": 5, "nie": 5, "snavely": 5, "lab": 40, "vm": 100}
