@@ -232,6 +232,12 @@ static int load(const char *path, struct asym_scenario **ret, struct asym_error 
     return asym_scenario_parse(text, len, path, ret, err);
 }
 
+static uint64_t memory_here(void)
+{
+    const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : UINT64_MAX;
+}
+
 int asym_sim_verb(int argc, char **argv)
 {
     struct asym_error err = {""};
@@ -249,11 +255,14 @@ int asym_sim_verb(int argc, char **argv)
     }
     if (r >= 0 && scenario->n_programs > ASYM_SIM_MAX_PROGRAMS)
         r = asym_fail(&err, -EINVAL, "%s: more than %d programs", a.scenario, ASYM_SIM_MAX_PROGRAMS);
+    unsigned workers = (unsigned)a.workers;
+    if (r >= 0)
+        r = asym_sim_trials_fit(scenario, a.scenario, memory_here(), &workers, &err);
     if (r < 0)
         return say(r, err.text);
     r = asym_experiment_init(&x);
     if (r >= 0)
-        r = run_trials(&x, (unsigned)a.workers);
+        r = run_trials(&x, workers);
     if (r < 0)
         return say(r, strerror(-r));
     if (a.trace && write_trace(&x, a.trace) < 0 && !interrupted)

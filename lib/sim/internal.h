@@ -113,6 +113,8 @@ struct asym_sim {
     uint64_t seed, now, end;
     uint64_t kick_at; /* when idle CPUs look again; SIM_NEVER */
     bool over;
+    const volatile sig_atomic_t *stop; /* borrowed; NULL: nobody stops it */
+    uint32_t polled;
     struct asym_mask idle, overloaded; /* CPUs with nothing to do; with somebody waiting */
     struct sim_heap heap;
     struct sim_rng rng;

@@ -36,6 +36,7 @@
 #ifndef ASYM_SIM_SIM_H
 #define ASYM_SIM_SIM_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -72,6 +73,12 @@ int asym_sim_new(const struct asym_scenario *scenario, int only, uint64_t seed, 
 void asym_sim_free(struct asym_sim *sim);
 
 void asym_sim_trace(struct asym_sim *sim, const struct asym_sim_tracer *tracer);
+
+/**
+ * Poll this flag while time passes: set from outside, it ends the run where it is, as if its time were over. What passes
+ * between two looks can be millions of events.
+ */
+void asym_sim_stop_on(struct asym_sim *sim, const volatile sig_atomic_t *stop);
 
 /** Let time pass up to so many ns since the beginning. Returns false when the run is over. */
 bool asym_sim_until(struct asym_sim *sim, uint64_t time);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymctl sim, as its users meet it; and the figures of an experiment. */
+#include <errno.h>
 #include <math.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -178,11 +179,31 @@ static void the_trace_is_json_with_tracks_runs_and_reasons(void **state)
     assert_true(busy > 7e6 && busy <= 8e6);
 }
 
-static void ctrl_c_prints_what_is_done(void **state)
+static void memory_limits_workers_and_then_the_scenario(void **state)
 {
     (void)state;
+    struct asym_scenario *s;
+    struct asym_error err = {""};
+    static const char text[] = "[machine]\ncounts=2\nspeeds=1\n[program small]\nstep=serial 1G\n"
+                               "[program large]\nthreads=1000\ncount=500\nstep=parallel 1G\n";
+    unsigned workers = 8;
+    assert_int_equal(asym_scenario_parse(text, sizeof text - 1, "t", &s, NULL), 0);
+    assert_int_equal(asym_sim_trials_fit(s, "t", UINT64_MAX, &workers, &err), 0);
+    assert_int_equal(workers, 8);
+    /* Half a million threads take some 700 MiB. */
+    assert_int_equal(asym_sim_trials_fit(s, "t", UINT64_C(2) << 30, &workers, &err), 0);
+    assert_in_range(workers, 1, 3);
+    assert_int_equal(asym_sim_trials_fit(s, "t", UINT64_C(256) << 20, &workers, &err), -EINVAL);
+    static const char where[] = "t:6: program large: 500001 threads";
+    assert_true(strncmp(err.text, where, strlen(where)) == 0);
+    assert_non_null(strstr(err.text, "this machine has 256"));
+    asym_scenario_free(s);
+}
+
+/* Interrupt a run after a moment: what it prints, and 1. */
+static void interrupt(const char *scenario, const char *repeat, char *text, size_t size)
+{
     int pipe_fd[2], status;
-    char text[8192];
     assert_int_equal(pipe(pipe_fd), 0);
     pid_t pid = fork();
     if (pid == 0) {
@@ -191,14 +212,14 @@ static void ctrl_c_prints_what_is_done(void **state)
         dup2(pipe_fd[1], 1);
         dup2(pipe_fd[1], 2);
         close(pipe_fd[0]);
-        execl(program, "asymctl", "sim", path, "--policy=pa", "--repeat=1000", (char *)NULL);
+        execl(program, "asymctl", "sim", scenario, "--policy=pa", repeat, (char *)NULL);
         _exit(127);
     }
     close(pipe_fd[1]);
     usleep(400 * 1000);
     assert_int_equal(kill(pid, SIGINT), 0);
     size_t used = 0;
-    for (ssize_t n; used < sizeof text - 1 && (n = read(pipe_fd[0], text + used, sizeof text - 1 - used)) > 0;)
+    for (ssize_t n; used < size - 1 && (n = read(pipe_fd[0], text + used, size - 1 - used)) > 0;)
         used += (size_t)n;
     text[used] = '\0';
     close(pipe_fd[0]);
@@ -206,6 +227,28 @@ static void ctrl_c_prints_what_is_done(void **state)
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
     assert_non_null(strstr(text, "\npa "));
     assert_non_null(strstr(text, "interrupted: "));
+}
+
+static void ctrl_c_prints_what_is_done(void **state)
+{
+    (void)state;
+    char text[8192];
+    interrupt(path, "--repeat=1000", text, sizeof text);
+}
+
+static void ctrl_c_ends_a_run_whose_steps_take_no_time_to_speak_of(void **state)
+{
+    (void)state;
+    char text[8192], tiny[80];
+    snprintf(tiny, sizeof tiny, "%s.tiny", path);
+    FILE *out = fopen(tiny, "w");
+    assert_non_null(out);
+    /* Twenty thousand million events, two hundred million of them before the first look. */
+    fputs("[machine]\ncounts=2\nspeeds=1\n[run]\nduration=10s\n[program a]\ncount=2\nstep=serial 1\n", out);
+    fclose(out);
+    interrupt(tiny, "--repeat=1", text, sizeof text);
+    unlink(tiny);
+    assert_non_null(strstr(text, "0 of 3 trials"));
 }
 
 static void figures_of_an_experiment(void **state)
@@ -248,7 +291,9 @@ int main(void)
         cmocka_unit_test(json_says_what_was_measured),
         cmocka_unit_test(mistakes_are_named_and_end_in_2),
         cmocka_unit_test(the_trace_is_json_with_tracks_runs_and_reasons),
+        cmocka_unit_test(memory_limits_workers_and_then_the_scenario),
         cmocka_unit_test(ctrl_c_prints_what_is_done),
+        cmocka_unit_test(ctrl_c_ends_a_run_whose_steps_take_no_time_to_speak_of),
         cmocka_unit_test(figures_of_an_experiment),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
