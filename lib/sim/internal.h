@@ -153,6 +153,10 @@ const struct asym_mask *sim_masks_at(const struct sim_masks *m, uint32_t id);
 /** A number for mask, with one more user. There is room for n_most. */
 uint32_t sim_masks_get(struct sim_masks *m, const struct asym_mask *mask);
 void sim_masks_put(struct sim_masks *m, uint32_t id);
+/** One thread with this mask waits for a CPU, or (-1) does no longer. */
+void sim_masks_wait(struct sim_masks *m, uint32_t id, int sign);
+/** Whether any that waits may run there: an idle CPU that nobody may come to need not walk all queues. */
+bool sim_masks_any_waits(const struct sim_masks *m, uint32_t cpu);
 
 /* rate.c: how fast what runs gets on. */
 /** Bring the running thread's counts up to now. */
@@ -173,6 +177,8 @@ void sim_queue_remove(struct asym_sim *s, uint32_t thread);
 /* sched.c */
 double sim_nice_weight(int nice);
 void sim_set_nice(struct asym_sim *s, uint32_t thread, int nice);
+/** Before sim_obey. */
+void sim_set_mask(struct asym_sim *s, uint32_t thread, const struct asym_mask *mask);
 /** Make a thread that sleeps or is new runnable. */
 void sim_wake(struct asym_sim *s, uint32_t thread);
 /** Take a thread off its CPU or queue: asleep, or new. */
