@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the rows share: scenarios as text, numbers as words."""
+import parameters as P
 
 
 def mean(values):
@@ -37,3 +38,8 @@ def parallel(chunk):
 
 def missing(title, names):
     return (title, "", [["", ""], ["not run", f"policies that are not in this build: {names}"]], "")
+
+
+def k10(counts, speeds, more=""):
+    """Speeds in GHz: those of a machine are relative, and its frequency is that of speed 1."""
+    return machine(counts, speeds, f"frequency = 1\n{P.K10}{more}")

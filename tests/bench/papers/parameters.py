@@ -74,6 +74,23 @@ SINGLE = {
 }
 SINGLE_WORK = {"CI": 30e9, "MI": 15e9, "MP": 38e9}
 
+# The same two with an IPC that wavers by more than the 10 % that IPC-Driven takes for a new phase, every 0.1 to 0.8 s.
+WAVER_MEMORY = """
+[memory CI2]
+ipc = 2.6
+mpki = 0.9
+apki = 2
+working_set = 256
+[memory MI2]
+mpki = 24
+apki = 30
+working_set = 4096
+"""
+WAVER = {
+    "CI~": ["loop 20", "serial 750M memory=CI", "serial 750M memory=CI2", "end"],
+    "MI~": ["loop 20", "serial 375M memory=MI", "serial 375M memory=MI2", "end"],
+}
+
 # Parallel ones: the share of their work that is sequential, in eight phases. HP is below 7 %, PS above (Saez 2010, 3.1).
 SEQUENTIAL = {"HP": 0.02, "PS": 0.25}
 PARALLEL_WORK = 120e9
