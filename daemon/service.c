@@ -14,6 +14,7 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
+#include "daemon/aside.h"
 #include "daemon/budget.h"
 #include "daemon/cycle.h"
 #include "daemon/leftovers.h"
@@ -25,7 +26,6 @@
 #include "linux/ledger.h"
 #include "linux/monitor.h"
 #include "linux/procfs.h"
-#include "linux/thread.h"
 
 /* How often the status line, the budget and the CPUs are looked after. */
 #define HOUSEKEEPING ASYM_SEC
@@ -50,8 +50,8 @@ struct service {
     bool lost_said;
     bool births_said;
     bool cpus_failed;
-    struct asym_mask own_mask; /* asymd's own, as it was started */
-    uint64_t abilities;        /* of CPUs, by others' doing; asym_watch_abilities */
+    struct asym_aside aside;
+    uint64_t abilities; /* of CPUs, by others' doing; asym_watch_abilities */
 };
 
 static void service_done(struct service *s)
@@ -109,6 +109,7 @@ static int turn(struct service *s)
         return r;
     report_lost(s);
     report_births(s);
+    asym_aside_mind(&s->aside, s->run->machine, s->cycle.plan);
     r = asym_cycle_enforce(&s->cycle);
     report_apply(s, r);
     if (r != -ENOMEM)
@@ -158,18 +159,6 @@ static void mind_speeds(struct service *s)
     asym_procfs_set_rules(s->lookout.procfs, s->run->settings->rules);
 }
 
-/*
- * asymd itself needs no fast CPU, and on one that a thread holds it would be the company that asymd keeps away. Within what
- * it was started with (CPUAffinity=). The guard is elsewhere: it has to be quick, and takes microseconds.
- */
-static void keep_out_of_the_way(const struct service *s)
-{
-    const struct asym_machine *m = s->run->machine;
-    const struct asym_mask mine = asym_mask_and(&s->own_mask, asym_machine_is_asymmetric(m) ? &m->slow : &s->own_mask);
-    if (asym_mask_meets(&mine, &m->online))
-        asym_thread_set_mask((int32_t)gettid(), &mine, false);
-}
-
 /* CPUs that came or went: read the machine anew; the engine sees the new generation and plans at the next turn. */
 static void mind_cpus(struct service *s)
 {
@@ -188,7 +177,6 @@ static void mind_cpus(struct service *s)
     }
     s->cpus_failed = false;
     mind_speeds(s);
-    keep_out_of_the_way(s);
     if (others)
         asym_log_say(&s->run->log, LOG_NOTICE, "what CPUs can do has changed: boost, driver or maximum");
     asym_log_say(&s->run->log, LOG_NOTICE, "the CPUs that may be used are now %s",
@@ -310,7 +298,6 @@ static int adopt(struct service *s, struct asym_settings *fresh, struct asym_err
         go_back(s, old, policy, why);
         return r;
     }
-    keep_out_of_the_way(s);
     asym_procfs_set_rules(s->lookout.procfs, fresh->rules);
     asym_procfs_set_group(s->lookout.procfs, (enum asym_grouping)fresh->daemon.group);
     asym_monitor_set(s->lookout.source, counters, s->run->signals.missing);
@@ -444,8 +431,8 @@ static int set_up(struct service *s, struct asym_error *err)
         return asym_fail(err, r, "cannot observe: %s", strerror(-r));
     asym_run_warn(s->run, &s->cycle.snapshot);
     s->abilities = asym_watch_abilities(&s->run->root);
-    if (asym_thread_get_mask(0, &s->own_mask) >= 0)
-        keep_out_of_the_way(s);
+    if (asym_aside_init(&s->aside) >= 0)
+        asym_aside_mind(&s->aside, s->run->machine, s->cycle.plan);
     s->last_housekeeping = asym_run_now();
     asym_budget_init(&s->budget, s->last_housekeeping, asym_run_cpu_time());
     return asym_signals_check(s->cycle.snapshot.missing, config.policy, err);

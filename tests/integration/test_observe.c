@@ -215,7 +215,8 @@ static void want_of_descriptors_costs_time_not_threads(void **state)
     look(&v);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
     assert_true(v.s.sight.n_threads == 200);
-    assert_true(v.s.sight.n_unkept >= 150);
+    /* At the very most all the descriptors there are; how many less depends on what whoever started us had open. */
+    assert_true(v.s.sight.n_unkept >= 200 - few.rlim_cur);
     assert_true(v.s.n_tasks >= 190);
     close_view(&v);
     asym_live_end(load, SIGKILL);

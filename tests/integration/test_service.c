@@ -45,6 +45,33 @@ static void a_second_asymd_is_refused_and_names_the_first(void **state)
     asym_live_end(load, SIGKILL);
 }
 
+/* The main thread, whose mask the file of the process shows. */
+static int cpus_of(pid_t pid, cpu_set_t *ret)
+{
+    return sched_getaffinity(pid, sizeof *ret, ret) < 0 ? -1 : CPU_COUNT(ret);
+}
+
+/* On CPUs that are alike too: a serial thread that has a CPU to itself has it without asymd, which comes back after it. */
+static void asymd_leaves_a_claimed_cpu_alone(void **state)
+{
+    (void)state;
+    const int cpus = asym_live_cpus();
+    cpu_set_t serial, own, both;
+    const char *const more[] = {"--policy=serial-first", NULL};
+    pid_t load = asym_service_spin("1"), asymd = asym_service_start_alike(load, more);
+    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 1, 10));
+    assert_true(asym_live_await(asym_live_narrow_threads, asymd, cpus, 1, 5));
+    assert_int_equal(cpus_of(load, &serial), 1);
+    assert_int_equal(cpus_of(asymd, &own), cpus - 1);
+    CPU_AND(&both, &serial, &own);
+    assert_int_equal(CPU_COUNT(&both), 0);
+    asym_live_end(load, SIGKILL);
+    for (double end = asym_live_now() + 5; cpus_of(asymd, &own) < cpus && asym_live_now() < end;)
+        asym_live_sleep(0.01);
+    assert_int_equal(cpus_of(asymd, &own), cpus);
+    asym_live_end(asymd, SIGTERM);
+}
+
 /* Item 1: inheritance. */
 static void children_of_a_steered_process_see_all_cpus(void **state)
 {
@@ -218,6 +245,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(steers_and_puts_back_on_sigterm, asym_service_set_up, asym_service_tear_down),
         cmocka_unit_test_setup_teardown(a_second_asymd_is_refused_and_names_the_first, asym_service_set_up,
                                         asym_service_tear_down),
+        cmocka_unit_test_setup_teardown(asymd_leaves_a_claimed_cpu_alone, asym_service_set_up, asym_service_tear_down),
         cmocka_unit_test_setup_teardown(children_of_a_steered_process_see_all_cpus, asym_service_set_up,
                                         asym_service_tear_down),
         cmocka_unit_test_setup_teardown(a_mask_set_by_somebody_else_is_never_fought, asym_service_set_up,

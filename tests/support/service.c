@@ -38,15 +38,27 @@ const char *asym_service_dir(void)
     return state_dir;
 }
 
-pid_t asym_service_start_to(pid_t target, const char *const *more, int out)
+static pid_t start(pid_t target, const char *slow, const char *const *more, int out)
 {
     char pid[32];
-    const char *argv[32] = {ASYM_SERVICE, "--interval=50ms", state_option, slow_option, pid};
-    size_t n = 5;
+    const char *argv[32] = {ASYM_SERVICE, "--interval=50ms", state_option, pid};
+    size_t n = 4;
     snprintf(pid, sizeof pid, "--pid=%d", (int)target);
+    if (slow)
+        argv[n++] = slow;
     for (; more && *more && n < ASYM_LENGTH(argv) - 1; more++)
         argv[n++] = *more;
     return asym_live_start(argv, out);
+}
+
+pid_t asym_service_start_to(pid_t target, const char *const *more, int out)
+{
+    return start(target, slow_option, more, out);
+}
+
+pid_t asym_service_start_alike(pid_t target, const char *const *more)
+{
+    return start(target, NULL, more, -1);
 }
 
 pid_t asym_service_start(pid_t target, const char *const *more)

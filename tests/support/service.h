@@ -21,6 +21,9 @@ const char *asym_service_dir(void);
 /** Start it for target and its descendants, looking every 50 ms; more: further arguments, NULL-terminated, or NULL. */
 pid_t asym_service_start(pid_t target, const char *const *more);
 
+/** As above, with no CPU taken for slow. */
+pid_t asym_service_start_alike(pid_t target, const char *const *more);
+
 /** The same; what it says goes to the descriptor. */
 pid_t asym_service_start_to(pid_t target, const char *const *more, int out);
 
