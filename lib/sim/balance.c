@@ -50,20 +50,30 @@ struct search {
     enum reach reach;
 };
 
-/* The overloaded CPUs from first to before end. */
+static void consider(const struct asym_sim *s, struct search *f, uint32_t from)
+{
+    const uint32_t n = sim_count(s, from);
+    if (from == f->cpu || n <= f->most || !reaches(s, f->cpu, from, f->reach))
+        return;
+    const uint32_t thread = movable(s, from, f->cpu);
+    if (thread == SIM_NONE)
+        return;
+    f->best = from;
+    f->most = n;
+    f->thread = thread;
+}
+
+/* The overloaded CPUs from first to before end; by words, since most sets are small and a mask is for the largest machine. */
 static void search(const struct asym_sim *s, struct search *f, uint32_t first, uint32_t end)
 {
-    for (int c = asym_mask_next(&s->overloaded, (int)first); c >= 0 && c < (int)end;
-         c = asym_mask_next(&s->overloaded, c + 1)) {
-        const uint32_t from = (uint32_t)c, n = sim_count(s, from);
-        if (from == f->cpu || n <= f->most || !reaches(s, f->cpu, from, f->reach))
-            continue;
-        const uint32_t thread = movable(s, from, f->cpu);
-        if (thread == SIM_NONE)
-            continue;
-        f->best = from;
-        f->most = n;
-        f->thread = thread;
+    uint64_t from_first = ~UINT64_C(0) << first % 64;
+    for (uint32_t word = first / 64; word * 64 < end; word++, from_first = ~UINT64_C(0)) {
+        for (uint64_t bits = s->overloaded.w[word] & from_first; bits; bits &= bits - 1) {
+            const uint32_t cpu = word * 64 + (uint32_t)__builtin_ctzll(bits);
+            if (cpu >= end)
+                return;
+            consider(s, f, cpu);
+        }
     }
 }
 
@@ -71,8 +81,11 @@ static void search(const struct asym_sim *s, struct search *f, uint32_t first, u
 static uint32_t busiest(const struct asym_sim *s, uint32_t cpu, enum reach reach, uint32_t least, uint32_t *ret_thread)
 {
     struct search f = {.cpu = cpu, .most = least, .best = SIM_NONE, .thread = SIM_NONE, .reach = reach};
-    uint32_t first, end;
+    uint32_t first, end, near_first, near_end;
     find_span(s, cpu, reach, &first, &end);
+    find_span(s, cpu, reach == REACH_LLC ? reach : reach - 1, &near_first, &near_end);
+    if (reach != REACH_LLC && first == near_first && end == near_end)
+        return SIM_NONE;
     search(s, &f, cpu + 1, end);
     search(s, &f, first, cpu);
     if (f.best != SIM_NONE)
