@@ -219,8 +219,11 @@ WHY_TABLE_5 = """Asymmetric jitter falls as in the source. Not so the rest. The 
 than Linux 2.6.18 was: it balances at each idle moment and wakes on idle CPUs, which leaves serial-first nothing to mend,
 and the boost then takes from parallel programs. On unequal cores serial-first gives serial phases the fast core at the
 parallel program's cost, as the source's own Table 3 has it (P,S: (n-1)/(n-1+a) beside S,P: a n/(n-1+a)), while its measured
-fairness hardly changed. Jitter here includes what the seed draws: each has its own sequence of phases, so that no two runs
-do the same work, and a program alone has the jitter of the last column."""
+fairness hardly changed. Jitter here includes what the seed draws, since each has its own sequence of phases: of a program
+alone that is the last column, the smaller part. On equal cores serial-first adds jitter where the source's removes it, in
+pairs of mostly parallel programs (of inf:1 to 2:1 from 6 to 22, of the others from 9 to 11): who is senior has the boost,
+for a second, and how often each is senior differs from run to run. With `seniority_timeout = 100ms` it is 6 there, without
+the boost 3."""
 
 # Roehrich 2007, Table 5.2: instances: Avg of the unmodified scheduler, gains in per cent.
 TABLE_5_2 = {1: (13.85, 52.4, 47.9, 39.3), 2: (12.74, 51.7, 41.2, 32.1), 4: (11.09, 44.7, 32.2, 30.4),

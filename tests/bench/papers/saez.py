@@ -75,9 +75,9 @@ WHY_SAEZ = """PA gains most where the source has it gain, is ahead of RR in {ahe
 programs are memory-bound every policy loses: whom it moves to a fast core on another node has its memory behind it (see 3.4
 below; the model is stricter there than the source's machine). Against Static-IPC-Driven PA is behind where one program is
 memory-bound and there is one fast core: that policy was told beforehand who gains there, and PA gives it to a sequential
-phase whatever that gains. In the sets that only compute the two are level ({pa} and {static} over both machines). The source
-has it further behind; our stand-ins of a class are alike, so that its ranking is never wrong. How much of a program is
-sequential is known from the source only as above or below 7 %."""
+phase whatever that gains. In the sets that only compute the two are level ({pa} and {static} over both machines), and with
+four fast cores PA is ahead in the mean, as in the source. Our stand-ins of a class are alike, so that the ranking is never
+wrong. How much of a program is sequential is known from the source only as above or below 7 %."""
 
 
 def saez_waiting(lab):
