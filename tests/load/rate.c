@@ -2,9 +2,9 @@
 /*
  * load-rate THREADS SECONDS [SKIP]: threads that count, and at the end one line for each, without the first SKIP seconds:
  *
- *     rate=R cpus=C:SHARE,...
+ *     rate=R own=PART cpus=C:SHARE,...
  *
- * R: steps per microsecond of wall time; SHARE: the part of that time at which it was found on CPU C, in percent.
+ * R: steps per microsecond of wall time; PART: of that time, how much it had a CPU, by its CPU clock; SHARE: the part of that time at which it was found on CPU C, in percent.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -17,13 +17,19 @@
 struct counter {
     double begin, end; /* seconds of CLOCK_MONOTONIC */
     double steps, on_cpu[CPUS_MAX];
+    double cpu; /* seconds of CPU time */
 };
+
+static double seconds_of(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
 
 static double now(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+    return seconds_of(CLOCK_MONOTONIC);
 }
 
 /* Some 10 us of a fast core: short enough for a CPU to be found by looking once after each. */
@@ -36,16 +42,20 @@ static void count(void)
 static void *run(void *arg)
 {
     struct counter *c = arg;
+    double since = -1;
     for (double last = now(); last < c->end;) {
         count();
         double t = now();
         int cpu = sched_getcpu();
+        if (last >= c->begin && since < 0)
+            since = seconds_of(CLOCK_THREAD_CPUTIME_ID);
         if (last >= c->begin && cpu >= 0 && cpu < CPUS_MAX) {
             c->steps += 5000;
             c->on_cpu[cpu] += t - last;
         }
         last = t;
     }
+    c->cpu = since < 0 ? 0 : seconds_of(CLOCK_THREAD_CPUTIME_ID) - since;
     return NULL;
 }
 
@@ -54,7 +64,7 @@ static void report(const struct counter *c)
     double whole = 0;
     for (int i = 0; i < CPUS_MAX; i++)
         whole += c->on_cpu[i];
-    printf("rate=%.2f cpus=", whole > 0 ? c->steps / whole / 1e6 : 0);
+    printf("rate=%.2f own=%.3f cpus=", whole > 0 ? c->steps / whole / 1e6 : 0, whole > 0 ? c->cpu / whole : 0);
     const char *comma = "";
     for (int i = 0; i < CPUS_MAX; i++)
         if (c->on_cpu[i] > 0) {

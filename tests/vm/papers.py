@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the papers measured, measured on a stock kernel in the virtual machine: Roehrich 2007, Table 5.2, and Morad 2008,
-Figures 6 and 7. The tables go between their marks in docs/results.md."""
+"""What the papers measured, measured on a stock kernel in the virtual machine: Roehrich 2007, Table 5.2, Morad 2008, Figures
+6 and 7, and Saez 2010, 3.2. The tables go between their marks in docs/results.md."""
 import argparse
 import datetime
 import importlib
@@ -11,8 +11,10 @@ import statistics
 import sys
 import tempfile
 
+import openmp
 import run
 import vm
+from lab import Lab, figures, online
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results.md"
@@ -27,38 +29,6 @@ SOURCE = {
 # Total over that of one copy on the fastest CPU, the better of scx_bpfland 1.1.4 and scx_lavd 1.1.4 on Linux 7.2 in a
 # laboratory like this one (eight speeds, noise about 10 %).
 OTHERS = {1: 2.09 / 1.95, 2: 2.35 / 1.95, 4: 4.67 / 1.95, 8: 6.16 / 1.95, 12: 7.16 / 1.95}
-# An emulated CPU needs 15 times as long for a look. Copies are steered from the start: nobody else's programs are here.
-CONFIG = """[asymd]
-policy = {policy}
-interval = 100ms
-cpu_budget = 100
-[enforce]
-settle = 0ms
-fork_holdoff = 0ms"""
-
-
-class Lab:
-    """A machine with asymd in it, booted once."""
-
-    def __init__(self, guest):
-        self.s = run.Scenario(guest)
-        self.s.sh("tar -C / --no-overwrite-dir -xf root.tar && systemctl daemon-reload")
-
-    def policy(self, name):
-        """stock: nobody steers."""
-        if name == "stock":
-            self.s.sh("systemctl stop asymd")
-        else:
-            self.s.start(CONFIG.format(policy=name))
-
-    def timed(self, command):
-        """Run a load while CPUs have their speeds; what it prints."""
-        with self.s.speeds():
-            return self.s.sh(f"nice -n 10 {command}")
-
-
-def figures(text):
-    return {key: float(value) for key, value in re.findall(r"(\w+)=([\d.]+)", text)}
 
 
 def ideal(n):
@@ -125,8 +95,8 @@ def judge_5_2(found, counts):
         yield (f"response-time, {n} copies: {100 * good:.0f} % as good as pinned from the start", good >= 0.9)
         steady, loose = spread(found["response-time"][n]), spread(found["stock"][n])
         if len(found["stock"][n]) > 1:
-            yield (f"response-time, {n} copies: its runs are {steady:.2f} s apart, the stock scheduler's {loose:.2f} s",
-                   steady <= loose / 10)
+            yield (f"response-time, {n} copies: its runs are {steady:.2f} s apart, the stock scheduler's {loose:.2f} s (pinned, "
+                   f"which is the noise of the laboratory: {spread(found['pinned'][n]):.2f} s)", steady <= loose / 10)
         for mode in SOURCE:
             if n in OTHERS:
                 total = mean(found[mode][n], "total") / mean(found["pinned"][1], "total")
@@ -138,34 +108,38 @@ def judge_5_2(found, counts):
                    f"pinned {allowed:.1f} %{limit}", gain(found, mode, n) >= wanted)
 
 
+def first(text):
+    """What the first line of load-rate says."""
+    return figures(text.split(" cpus=", 1)[0])
+
+
 def rate(text):
-    return figures(text.split(" ", 1)[0])["rate"]
-
-
-def online(lab, n):
-    for cpu in range(1, 8):
-        lab.s.sh(f"echo {int(cpu < n)} >/sys/devices/system/cpu/cpu{cpu}/online")
+    return first(text)["rate"]
 
 
 def figures_6_7(lab, runs, seconds):
-    """Speed of a serial program beside a parallel one over its speed alone; n: CPUs of one speed."""
+    """A serial program beside a parallel one; n: CPUs of one speed. What it keeps of its speed alone, where CPUs are alike,
+    is its share of a CPU's time, which the guest counts without the noise of the host; the speed itself stands beside."""
     found = {}
     for n in range(8, 1, -1):
         online(lab, n)
         lab.policy("stock")
-        alone, found[n] = [], {"stock": [], "serial-first": []}
+        alone, each = [], {"stock": [], "serial-first": []}
         for _ in range(runs):
-            for mode in found[n]:
+            for mode in each:
                 lab.policy(mode)
                 if mode == "stock":
                     alone.append(rate(lab.timed(f"/opt/load-rate 1 {seconds} 1")))
-                both = lab.timed(f"sh -c '/opt/load-rate {n} {seconds + 3} 1 >/dev/null & "
-                                 f"sleep 0.3; /opt/load-rate 1 {seconds + 2} 2; wait'")
-                found[n][mode].append(rate(both))
+                each[mode].append(first(lab.timed(f"sh -c '/opt/load-rate {n} {seconds + 3} 1 >/dev/null & "
+                                                  f"sleep 0.3; /opt/load-rate 1 {seconds + 2} 2; wait'")))
         # One figure alone has the noise of any other.
-        found[n] = {mode: [each / statistics.median(alone) for each in values] for mode, values in found[n].items()}
-        for mode, values in found[n].items():
-            print(f"{n} CPUs, {mode}: {' '.join(f'{v:.2f}' for v in values)}", flush=True)
+        unit = statistics.median(alone)
+        found[n] = {mode: [{"share": run["own"], "speed": run["rate"] / unit} for run in values]
+                    for mode, values in each.items()}
+        found[n]["alone"] = [{"speed": value / unit} for value in alone]
+        for mode in each:
+            shares, speeds = (" ".join(f"{v[key]:.2f}" for v in found[n][mode]) for key in ("share", "speed"))
+            print(f"{n} CPUs, {mode}: {shares}; speed {speeds}", flush=True)
     online(lab, 8)
     return found
 
@@ -212,21 +186,29 @@ def jitter(values):
     return statistics.mean((t / average - 1) ** 2 for t in times) ** 0.5
 
 
+def column(runs, key):
+    return [one[key] for one in runs]
+
+
 def show_6_7(found):
-    yield "| CPUs | n/(n+1) | stock: mean | min to max | jitter | serial-first: mean | min to max | jitter |"
-    yield "|---|---|---|---|---|---|---|---|"
+    yield ("| CPUs | n/(n+1) | stock: mean | min to max | jitter | serial-first: mean | min to max | jitter "
+           "| speed over alone: stock | serial-first | alone, min to max |")
+    yield "|---|---|---|---|---|---|---|---|---|---|---|"
     for n in sorted(found):
-        cells = []
+        cells, speeds = [], []
         for mode in ("stock", "serial-first"):
-            values = found[n][mode]
-            cells += [f"{statistics.mean(values):.2f}", f"{min(values):.2f} to {max(values):.2f}", f"{jitter(values):.3f}"]
+            values = column(found[n][mode], "share")
+            cells += [f"{statistics.mean(values):.3f}", f"{min(values):.2f} to {max(values):.2f}", f"{jitter(values):.3f}"]
+            speeds.append(f"{mean(found[n][mode], 'speed'):.2f}")
+        noise = column(found[n]["alone"], "speed")
+        cells += [*speeds, f"{min(noise):.2f} to {max(noise):.2f}"]
         yield f"| {n} | {n / (n + 1):.2f} | " + " | ".join(cells) + " |"
 
 
 def judge_6_7(found):
     for n in sorted(found):
-        stock, steered = found[n]["stock"], found[n]["serial-first"]
-        yield (f"serial-first, {n} CPUs: the serial program keeps {statistics.mean(steered):.2f} of its speed alone",
+        stock, steered = (column(found[n][mode], "share") for mode in ("stock", "serial-first"))
+        yield (f"serial-first, {n} CPUs: the serial program keeps {statistics.mean(steered):.3f} of its speed alone",
                statistics.mean(steered) >= 0.95)
         if len(stock) > 1:
             yield (f"serial-first, {n} CPUs: jitter {jitter(steered):.3f}, the stock scheduler's {jitter(stock):.3f}",
@@ -254,10 +236,12 @@ def host():
 def report(name, title, args, guest, table, verdicts):
     verdicts = list(verdicts)
     kernel = guest.sh("uname -r")
-    lines = [f"## {title}", "", f"`./dev vm papers`: {args.runs} runs of each in one boot, Linux {kernel} in the virtual "
+    boots = "more than one boot" if args.resume else "one boot"
+    lines = [f"## {title}", "", f"`./dev vm papers`: {args.runs} runs of each in {boots}, Linux {kernel} in the virtual "
              f"machine of tests/vm on {host()}. Its own noise is 5 to 10 %.", "", *table, "", "What it is to reach:", ""]
     lines += [f"- {'reached' if ok else 'MISSED'}: {text}" for text, ok in verdicts]
-    write(name, lines)
+    if not args.short:
+        write(name, lines)
     print("\n".join(lines[2:]))
     return sum(not ok for _, ok in verdicts)
 
@@ -267,8 +251,12 @@ def main():
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=4.5, help="of the task on the fastest CPU (default: as the source)")
     parser.add_argument("--only", choices=TABLES)
+    parser.add_argument("--short", action="store_true", help="rtx: 30 %% serial work only; docs/results.md is left alone")
+    parser.add_argument("--resume", action="store_true", help="rtx: go on from what a run that was ended has measured")
     parser.add_argument("build", type=pathlib.Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
+    if args.short:
+        args.only = "rtx"
     vm.stop_on_signals()
     missed = 0
     with tempfile.TemporaryDirectory(prefix="asymd-vm.") as share:
@@ -289,9 +277,11 @@ TABLES = {
                   lambda lab, args: table_5_2(lab, args.runs, args.seconds, COUNTS), lambda found: show_5_2(found, COUNTS),
                   lambda found: judge_5_2(found, COUNTS)),
     "figures-6-7": ("eight-equal", "Morad 2008, Figures 6 and 7: one serial beside one parallel program",
-                    lambda lab, args: figures_6_7(lab, args.runs, 6), show_6_7, judge_6_7),
+                    lambda lab, args: figures_6_7(lab, args.runs, 4), show_6_7, judge_6_7),
     "big-little": ("big-little", "Four CPUs of speed 1 and four of speed 2: one serial program beside one of 8 threads",
                    lambda lab, args: big_little(lab, args.runs), show_big_little, judge_big_little),
+    "rtx": ("big-little", "Saez 2010, 3.2: OpenMP programs by how their threads wait, without and with runtime extensions",
+            openmp.measure, openmp.show, openmp.judge),
 }
 
 if __name__ == "__main__":

@@ -72,13 +72,22 @@ class Scenario:
         return self.try_sh(f"for ((i = 0; i < {seconds * 2}; i++)); do {command} && exit 0; sleep 0.5; done; exit 1")[0] == 0
 
 
+def runtime_of(program):
+    """LLVM's OpenMP runtime that the program was linked with, as a list of one; of none where it was not built."""
+    if not program.exists():
+        return []
+    said = subprocess.run(["ldd", str(program)], check=True, capture_output=True, text=True).stdout
+    return [line.split()[2] for line in said.splitlines() if "libomp" in line]
+
+
 def stage(build, share):
-    """What `cmake --install` gives, and the loads, as one archive."""
+    """What `cmake --install` gives, and the loads with what they link that the guest has not, as one archive."""
     root = share / "root"
     subprocess.run(["cmake", "--install", str(build)], env={**os.environ, "DESTDIR": str(root)}, check=True,
                    stdout=subprocess.DEVNULL)
     (root / "opt").mkdir()
-    subprocess.run(["cp", *map(str, sorted((build / "tests").glob("load-*"))), str(root / "opt")], check=True)
+    loads = [*map(str, sorted((build / "tests").glob("load-*"))), *runtime_of(build / "tests" / "load-openmp")]
+    subprocess.run(["cp", *loads, str(root / "opt")], check=True)
     subprocess.run(["tar", "-C", str(root), "--owner=0", "--group=0", "-cf", str(share / "root.tar"), "."], check=True)
 
 

@@ -20,8 +20,8 @@ fork_holdoff = 1s"""
 
 
 def parse(line):
-    """rate=R cpus=C:SHARE,...: the rate, and the share of time on fast CPUs in percent."""
-    rate, cpus = (part.split("=")[1] for part in line.split())
+    """rate=R own=PART cpus=C:SHARE,...: the rate, and the share of time on fast CPUs in percent."""
+    rate, _, cpus = (part.split("=")[1] for part in line.split())
     shares = (c.split(":") for c in cpus.split(","))
     return float(rate), sum(float(share) for cpu, share in shares if int(cpu) in FAST)
 

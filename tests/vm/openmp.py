@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""OpenMP programs whose threads wait in one way or another: how far pa accelerates their serial phases, with and without
+runtime extensions (Saez 2010, 2.2 and 3.2). A row of papers.py."""
+import collections
+import itertools
+import json
+import re
+import statistics
+
+from lab import figures, online
+
+# Of the machine big-little: CPUs that are online; 0 to 3 have speed 1, the others speed 2.
+MACHINES = {"4 + 4": 8, "4 + 1": 5}
+SLOW, FAST, RATIO = 0, 4, 2
+SHARES = (0, 10, 30, 50)
+# Ten times of all that is asked for, and of asymd's and the runtime's own times: an emulated CPU is some 15 times as slow.
+# And eight of them share two of the host, which gives them their turns by ticks of 4 ms: with spinning waits no barrier
+# comes sooner than after some 25 ms.
+CONFIG = """[asymd]
+policy = {policy}
+interval = 1s
+cpu_budget = 100
+[classify]
+amp_boost = 10s
+[enforce]
+settle = 1s
+swap_period = 1s
+fork_holdoff = 0ms"""
+WAITS = {"sleep": "0", "adaptive": "2000", "spin": "infinite"}
+# Milliseconds of a slow CPU between two barriers: barriers in a region, and milliseconds that one may really take.
+INTERVALS = {10: (20, 25), 100: (4, 110), 1000: (1, 1010)}
+# Who steers, and what the program is started by.
+STEERINGS = {"stock": ("stock", ""), "pa": ("pa", ""), "RTX": ("pa", "asymctl run -- ")}
+# Seconds that a program is to take at best, and those in which asymd has seen it: settle and a look.
+CELL_S, SEEN_S = 2.0, 2.1
+PROGRAM = "/opt/load-openmp"
+
+# What is measured in each case: who steers, how threads wait, and the CPU on which the initial one begins. The stock
+# scheduler leaves it there: from a fast one there is nothing to gain, and something to lose.
+CELLS = {f"{name} {waits}": (name, waits, SLOW) for name in STEERINGS for waits in WAITS}
+CELLS |= {f"{name} spin from fast": (name, "spin", FAST) for name in ("stock", "RTX")}
+
+Case = collections.namedtuple("Case", "run machine share interval")
+# Arguments of load-openmp, in thousands of steps.
+Work = collections.namedtuple("Work", "threads rounds serial barriers slice")
+
+
+def work(case, rate):
+    """The same for whoever steers and however threads wait. rate: thousands of steps that a slow CPU counts in 1 ms."""
+    threads, (barriers, least_ms) = MACHINES[case.machine], INTERVALS[case.interval]
+    each = max(1, round(rate * case.interval))
+    serial = round(threads * barriers * each * case.share / (100 - case.share))
+    round_s = (barriers * least_ms + serial / rate / RATIO) / 1000
+    return Work(threads, max(1, round(CELL_S / round_s)), serial, barriers, each)
+
+
+def parse(text):
+    """What a program says: seconds, those of its serial phases, and the percentage of these that it had a fast CPU for."""
+    said = figures(text)
+    shares = re.findall(r"(\d+):([\d.]+)", text.rpartition("cpus=")[2])
+    return {"time": said["time"], "serial": said["serial"], "fast": sum(float(s) for cpu, s in shares if int(cpu) >= FAST)}
+
+
+def cases(args):
+    shares = SHARES[2:3] if args.short else SHARES
+    return [Case(*each) for each in itertools.product(range(args.runs), MACHINES, shares, INTERVALS)]
+
+
+def speed(lab, cpu):
+    """Thousands of steps that this CPU counts in 1 ms. Alone: the same whichever CPUs the programs get later."""
+    once = figures(lab.timed(f"{PROGRAM} 1 {cpu} 1 10000 1 1 </dev/null"))
+    return 10000 / once["serial"] / 1000
+
+
+def calibrate(lab):
+    slow, fast = (statistics.median(speed(lab, cpu) for _ in range(3)) for cpu in (SLOW, FAST))
+    print(f"a slow CPU counts {slow:.1f} thousand steps in 1 ms, a fast one {fast:.1f}", flush=True)
+    return slow
+
+
+class Record:
+    """Every case as soon as it is measured, so that a run that is ended early can be gone on with."""
+
+    def __init__(self, path, resume):
+        self.path, self.rate, self.found = path, None, {}
+        if resume and path.exists():
+            for line in path.read_text().splitlines():
+                self.keep(json.loads(line))
+        else:
+            path.write_text("")
+
+    def keep(self, entry):
+        if "rate" in entry:
+            self.rate = entry["rate"]
+        else:
+            self.found[Case(*entry["case"])] = entry["cells"]
+
+    def add(self, entry):
+        self.keep(entry)
+        with self.path.open("a") as file:
+            file.write(json.dumps(entry) + "\n")
+
+
+def measure_case(lab, case, rate):
+    """Of every cell what the program said."""
+    cells, policy, todo = {}, None, work(case, rate)
+    # By who steers, so that asymd is started once.
+    for cell, (name, waits, cpu) in sorted(CELLS.items(), key=lambda each: list(STEERINGS).index(each[1][0])):
+        steered_by, before = STEERINGS[name]
+        if steered_by != policy:
+            policy = steered_by
+            lab.policy(policy, CONFIG)
+        arguments = " ".join(map(str, (todo.threads, cpu, *todo[1:])))
+        cells[cell] = parse(lab.told(f"env KMP_BLOCKTIME={WAITS[waits]} {before}{PROGRAM} {arguments}",
+                                     0 if policy == "stock" else SEEN_S))
+    return cells
+
+
+def measure(lab, args):
+    """All cases that are not on record yet. The work stays the same for all runs."""
+    record, cpus = Record(args.build / f"vm-rtx{'-short' if args.short else ''}.jsonl", args.resume), None
+    if record.rate is None:
+        lab.policy("stock")
+        record.add({"rate": calibrate(lab)})
+    left = [case for case in cases(args) if case not in record.found]
+    for n, case in enumerate(left):
+        if MACHINES[case.machine] != cpus:
+            cpus = MACHINES[case.machine]
+            lab.policy("stock")
+            online(lab, cpus)
+        record.add({"case": case, "cells": measure_case(lab, case, record.rate)})
+        said = ", ".join(f"{name} {cell['time']:.2f}" for name, cell in record.found[case].items())
+        print(f"{n + 1} of {len(left)}: run {case.run + 1}, {case.machine}, {case.share} % serial, {case.interval} ms: "
+              f"{said}", flush=True)
+    return Results(record, cases(args))
+
+
+class Results:
+    """Medians over runs."""
+
+    def __init__(self, record, wanted):
+        self.record = record
+        self.rows = list(dict.fromkeys(case[1:] for case in wanted))
+        self.runs = sorted({case.run for case in wanted})
+
+    def values(self, row, name, key="time"):
+        return [self.record.found[Case(run, *row)][name][key] for run in self.runs]
+
+    def time(self, row, name, key="time"):
+        return statistics.median(self.values(row, name, key))
+
+    def interval(self, row, name):
+        """Milliseconds from one barrier to the next, as it really was."""
+        todo = work(Case(0, *row), self.record.rate)
+        parallel = self.time(row, name) - self.time(row, name, "serial")
+        return 1000 * parallel / todo.rounds / todo.barriers
+
+    def gain(self, rows, name, waits):
+        """Percent over the stock scheduler, with threads that wait in the same way: the geometric mean."""
+        return 100 * (statistics.geometric_mean(self.time(r, f"stock {waits}") / self.time(r, f"{name} {waits}")
+                                                for r in rows) - 1)
+
+    def fast(self, rows, name):
+        return statistics.mean(self.time(row, name, "fast") for row in rows)
+
+
+def spread(values):
+    """The median, and from where to where."""
+    if len(values) == 1:
+        return f"{values[0]:.2f}"
+    return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
+
+
+def show(results):
+    ways = ", ".join(f"{waits} (KMP_BLOCKTIME={blocktime})" for waits, blocktime in WAITS.items())
+    yield (f"RTX: pa, and the program is started by `asymctl run`. Waits: {ways}. The initial thread begins on a slow CPU, "
+           "or, where it says so, on a fast one. Times are in slow motion, one to ten, asymd's own too (interval and "
+           "swap_period 1 s, amp_boost 10 s). Seconds that a program takes, the median and from where to where; and "
+           "milliseconds from barrier to barrier, as they were under the stock scheduler. A slow CPU counts "
+           f"{results.record.rate:.0f} steps in a microsecond.")
+    yield ""
+    yield ("| CPUs | serial % | barrier, ms | " + " | ".join(name.replace(" ", ", ", 1) for name in CELLS) +
+           " | " + " | ".join(f"ms, {waits}" for waits in WAITS) + " |")
+    yield "|---|---|---|" + "---|" * (len(CELLS) + len(WAITS))
+    for row in results.rows:
+        cells = [spread(results.values(row, name)) for name in CELLS]
+        cells += [f"{results.interval(row, f'stock {waits}'):.1f}" for waits in WAITS]
+        yield f"| {' | '.join(map(str, row))} | {' | '.join(cells)} |"
+    yield ""
+    yield from show_gains(results)
+
+
+def show_gains(results):
+    yield ("Gain over the stock scheduler with the same waits, in percent, and the part of the serial phases that fast CPUs "
+           "ran, in percent, with spinning waits: over all intervals.")
+    yield ""
+    steered = list(STEERINGS)[1:]
+    yield ("| CPUs | serial % | " + " | ".join(f"{name}, {waits}" for name in steered for waits in WAITS) + " | " +
+           " | ".join(f"fast, {name}" for name in STEERINGS) + " |")
+    yield "|---|---|" + "---|" * (len(steered) * len(WAITS) + len(STEERINGS))
+    for machine, share in dict.fromkeys(row[:2] for row in results.rows):
+        rows = [row for row in results.rows if row[:2] == (machine, share)]
+        cells = [f"{results.gain(rows, name, waits):+.1f}" for name in steered for waits in WAITS]
+        cells += [f"{results.fast(rows, f'{name} spin'):.0f}" if share else "" for name in STEERINGS]
+        yield f"| {machine} | {share} | {' | '.join(cells)} |"
+
+
+def judge(results):
+    """What it must reach, and whether it does."""
+    for machine in MACHINES:
+        rows = [row for row in results.rows if row[0] == machine]
+        good = {r: min(results.time(r, f"pa {waits}") for waits in WAITS) / results.time(r, "RTX spin") for r in rows}
+        yield verdict(f"{machine}: RTX with spinning waits, of the best of pa's three, at least 95 %", good,
+                      lambda part: part >= 0.95, lambda part: f"{100 * part:.0f} %")
+        alone = {r: min(results.time(r, f"pa {waits}", "serial") for waits in WAITS) / results.time(r, "RTX spin", "serial")
+                 for r in rows if r[1]}
+        yield verdict(f"{machine}: the same of the serial phases alone, in which nobody waits for a barrier", alone,
+                      lambda part: part >= 0.95, lambda part: f"{100 * part:.0f} %")
+        for begins in ("", " from fast"):
+            behind = {r: results.time(r, f"RTX spin{begins}") / results.time(r, f"stock spin{begins}") - 1 for r in rows}
+            yield verdict(f"{machine}: RTX with spinning waits{begins}, behind stock with the same by at most 4 %", behind,
+                          lambda part: part <= 0.04, lambda part: f"{100 * part:+.0f} %")
+
+
+def verdict(asked, found, good, shown):
+    missed = [f"{share} % serial, {interval} ms: {shown(value)}" for (_, share, interval), value in found.items()
+              if not good(value)]
+    text = f"{asked}: so in {len(found) - len(missed)} of {len(found)} rows"
+    return text + (f"; not with {'; '.join(missed)}" if missed else ""), not missed

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""openmp.py and load-openmp without a virtual machine: test_openmp.py BUILD."""
+import argparse
+import contextlib
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import lab as lab_module
+import openmp
+
+BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
+RATE = 30.0
+
+
+class Ended(Exception):
+    pass
+
+
+class Lab:
+    """A machine on which only pa that sees a serial phase runs it on a fast CPU, and nothing else costs or gains."""
+
+    def __init__(self, end_after=None):
+        self.s, self.steered_by, self.online, self.commands, self.end_after = self, "stock", set(range(8)), [], end_after
+
+    def sh(self, command):
+        on, cpu = re.fullmatch(r"echo ([01]) >/sys/devices/system/cpu/cpu(\d+)/online", command).groups()
+        self.online = self.online | {int(cpu)} if on == "1" else self.online - {int(cpu)}
+
+    def policy(self, name, _config=None):
+        self.steered_by = name
+
+    def told(self, command, _seconds):
+        return self.timed(command)
+
+    def timed(self, command):
+        if len(self.commands) == self.end_after:
+            raise Ended
+        self.commands.append((self.steered_by, len(self.online), command))
+        _, begins, rounds, serial, barriers, each = map(int, command.removesuffix(" </dev/null").split()[-6:])
+        sees = self.steered_by == "pa" and ("asymctl run" in command or "KMP_BLOCKTIME=0" in command)
+        fast = sees or begins == 4
+        alone = rounds * serial / RATE / 1000 / (2 if fast else 1)
+        whole = alone + rounds * barriers * each / RATE / 1000
+        return f"time={whole:.4f} serial={alone:.4f} cpus={4 if fast else 0}:100.0"
+
+
+class Host:
+    """In the place of the guest: runs its shell commands here, in a directory of their own."""
+
+    def __init__(self, directory):
+        self.guest, self.speeds, self.directory = self, contextlib.nullcontext, directory
+        self.idle = lambda seconds: None
+
+    def sh(self, command):
+        here = command.replace("/run/", f"{self.directory}/")
+        done = subprocess.run(["bash", "-c", here], check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                              timeout=30)
+        return done.stdout
+
+
+class Test(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+        self.args = argparse.Namespace(build=pathlib.Path(self.directory.name), runs=1, short=False, resume=False)
+
+    def test_the_serial_share_is_a_share_of_all_steps(self):
+        for case in openmp.cases(self.args):
+            todo = openmp.work(case, RATE)
+            whole = todo.serial + todo.threads * todo.barriers * todo.slice
+            self.assertAlmostEqual(100 * todo.serial / whole, case.share, delta=0.1)
+            self.assertAlmostEqual(todo.slice, RATE * case.interval)
+
+    def test_a_program_says_where_its_serial_phases_ran(self):
+        said = openmp.parse("time=2.5000 serial=1.2500 cpus=0:10.5,4:60.0,7:29.5")
+        self.assertEqual(said, {"time": 2.5, "serial": 1.25, "fast": 89.5})
+        self.assertEqual(openmp.parse("time=2.5000 serial=0.0000 cpus=")["fast"], 0)
+
+    def test_every_case_is_measured_on_its_cpus_and_under_its_policy(self):
+        lab = Lab()
+        openmp.measure(lab, self.args)
+        cells = [each for each in lab.commands if "KMP" in each[2]]
+        self.assertEqual(len(cells), 264)
+        for steered_by, cpus, command in cells:
+            self.assertEqual(int(command.split()[-6]), cpus)
+            self.assertTrue(steered_by == "pa" or "asymctl" not in command)
+        self.assertEqual(sum("asymctl" in command for _, _, command in cells), 96)
+        self.assertEqual(sum(by == "stock" for by, _, _ in cells), 96)
+
+    def test_what_was_measured_before_the_end_is_kept(self):
+        with self.assertRaises(Ended):
+            openmp.measure(Lab(end_after=100), self.args)
+        self.args.resume = True
+        lab = Lab()
+        results = openmp.measure(lab, self.args)
+        # Six that calibrate and eight whole cases of eleven; the case that was cut short is measured anew.
+        self.assertEqual(len(lab.commands), 264 - 88)
+        self.assertEqual(len(results.record.found), 24)
+        self.args.resume = False
+        lab = Lab()
+        openmp.measure(lab, self.args)
+        self.assertEqual(len(lab.commands), 6 + 264)
+
+    def test_the_table_and_what_is_said_of_it(self):
+        results = openmp.measure(Lab(), self.args)
+        lines = list(openmp.show(results))
+        self.assertEqual(sum(line.startswith(("| 4 + 4 |", "| 4 + 1 |")) for line in lines), 24 + 8)
+        widths = {line.count("|") for line in lines if line.startswith("|")}
+        self.assertEqual(widths, {18, 12})
+        row = ("4 + 4", 50, 10)
+        self.assertAlmostEqual(results.interval(row, "stock spin"), 10, delta=0.1)
+        self.assertAlmostEqual(results.gain([row], "pa", "spin"), 0)
+        self.assertAlmostEqual(results.gain([row], "RTX", "spin"), 80, delta=0.1)
+        self.assertTrue(all(ok for _, ok in openmp.judge(results)))
+
+    def test_a_row_that_misses_is_named(self):
+        results = openmp.measure(Lab(), self.args)
+        cells = results.record.found[openmp.Case(0, "4 + 1", 30, 100)]
+        cells["RTX spin"]["time"] = 1.06 * cells["stock spin"]["time"]
+        verdicts = list(openmp.judge(results))
+        self.assertEqual([ok for _, ok in verdicts], [True] * 4 + [False, True, False, True])
+        self.assertIn("in 11 of 12 rows; not with 30 % serial, 100 ms: +6 %", verdicts[6][0])
+
+    def test_medians_are_over_runs(self):
+        self.args.runs = 3
+        results = openmp.measure(Lab(), self.args)
+        row = ("4 + 4", 0, 10)
+        for run, time in enumerate((2.0, 9.0, 3.0)):
+            results.record.found[openmp.Case(run, *row)]["pa sleep"]["time"] = time
+        self.assertEqual(results.time(row, "pa sleep"), 3.0)
+        self.assertEqual(openmp.spread(results.values(row, "pa sleep")), "3.00 (2.00 to 9.00)")
+
+    def test_a_program_that_is_ready_waits_to_be_told(self):
+        lab = object.__new__(lab_module.Lab)
+        lab.s = Host(self.directory.name)
+        said = lab.told(f"{BUILD}/tests/load-openmp 2 0 2 2000 5 100", 0)
+        self.assertRegex(said, r"^ready\ntime=[\d.]+ serial=[\d.]+ cpus=\d")
+
+    def test_the_program_says_what_is_parsed(self):
+        program = BUILD / "tests" / "load-openmp"
+        said = openmp.parse(subprocess.run([program, "2", "0", "2", "2000", "5", "100"], stdin=subprocess.DEVNULL,
+                                           check=True, capture_output=True, text=True).stdout)
+        self.assertGreater(said["serial"], 0)
+        self.assertGreater(said["time"], said["serial"])
+        none = subprocess.run([program, "2", "0", "0", "0", "1", "1"], stderr=subprocess.DEVNULL, check=False)
+        self.assertEqual(none.returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
