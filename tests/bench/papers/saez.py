@@ -72,8 +72,8 @@ def why_saez(sums):
 
 
 WHY_SAEZ = """PA gains most where the source has it gain, is ahead of RR in {ahead} of {all} rows, and MinTLP is close to it. Where
-programs are memory-bound every policy loses: whom it moves to a fast core on another node has its memory behind it (see 3.4
-below; the model is stricter there than the source's machine). Against Static-IPC-Driven PA is behind where one program is
+programs are memory-bound every policy loses: whom it moves to a fast core on another node has its memory behind it, by a
+rule of the model (see 3.4 below). Against Static-IPC-Driven PA is behind where one program is
 memory-bound and there is one fast core: that policy was told beforehand who gains there, and PA gives it to a sequential
 phase whatever that gains. In the sets that only compute the two are level ({pa} and {static} over both machines), and with
 four fast cores PA is ahead in the mean, as in the source. Our stand-ins of a class are alike, so that the ranking is never
@@ -135,7 +135,7 @@ WHY_OVERHEAD = """As in the source, nothing is lost on one chip, and what is los
 thread moves: asymd looks every 100 ms and moves a thread about once a second, so that the moves and the caches they leave
 cold cost next to nothing, whatever they cost each. What costs is memory that stays on the node where the thread first ran.
 Up to 12 % but for PSMI, whose sequential quarter is nearly all misses (20 in 1000 instructions), every one of them remote on
-the fast core: the model's rule is stricter than the source's machine, where a program's memory is spread over the nodes on
-which its threads ran, and the slow cores' share of misses is remote too."""
+the fast core, by a rule of the model: all of a thread's memory stays where it first ran. How it was spread in the source's
+machine is not known."""
 
 ROWS = [("saez", saez), ("waiting", saez_waiting), ("overhead", saez_overhead)]
