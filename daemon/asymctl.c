@@ -31,7 +31,8 @@ static const struct verb verbs[] = {
      "  --json   print JSON\n",
      verb_policies},
     {"sim",
-     "asymctl sim SCENARIO.ini [--policy=NAME,...] [--repeat=N] [--seed=N] [--json] [--trace=FILE] [--workers=N]",
+     "asymctl sim SCENARIO.ini [--policy=NAME,...] [--repeat=N] [--seed=N] [--json] [--cost]\n"
+     "                   [--trace=FILE] [--workers=N]",
      "run a simulated machine under policies, side by side",
      "Runs the scenario under the stock scheduler (none) and each policy given, with several seeds, and each\n"
      "program alone; the code that steers a live machine steers the simulated one. Scenarios: asymctl(1).\n"
@@ -41,6 +42,7 @@ static const struct verb verbs[] = {
      "  --seed=N           the first of them: 1\n"
      "  --json             print JSON\n"
      "  --trace=FILE       write a Chrome trace of the first policy given, with the first seed\n"
+     "  --cost             what planning costs, with the CPU time of a plan, which differs from run to run\n"
      "  --workers=N        trials at a time: as many as CPUs; what is printed does not depend on it\n",
      asym_sim_verb},
     {"profile", "asymctl profile [--output=FILE] [--time=TIME] [--config=FILE] [--json] -- COMMAND...",

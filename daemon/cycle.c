@@ -42,7 +42,9 @@ int asym_cycle_plan(struct asym_cycle *c)
     if (r <= 0)
         return r;
     c->n_turns++;
+    before = thread_cpu_time();
     r = asym_engine_step(c->engine, &c->snapshot, &c->plan, &c->actions, &c->n_actions);
+    c->plan_cpu += thread_cpu_time() - before;
     return r < 0 ? r : 1;
 }
 

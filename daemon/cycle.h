@@ -20,6 +20,7 @@ struct asym_cycle {
     struct asym_outcome *outcomes; /* owned */
     size_t n_actions, n_outcomes_max;
     asym_usec source_cpu; /* CPU time of looking, summed over all turns */
+    asym_usec plan_cpu;   /* of the engine */
     size_t n_turns;
 };
 

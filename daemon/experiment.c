@@ -87,6 +87,25 @@ static double over_programs(const struct asym_experiment *x, enum asym_figure fi
     return figure == ASYM_FIGURE_WORST_SPEEDUP ? worst : asym_measure_mean(speedup, n);
 }
 
+static double turnaround(const struct asym_sim_trial *t)
+{
+    double times[ASYM_SIM_MAX_PROGRAMS], ended[ASYM_SIM_MAX_PROGRAMS];
+    const unsigned n = ASYM_MIN(t->scenario->n_programs, (unsigned)ASYM_SIM_MAX_PROGRAMS);
+    for (unsigned i = 0; i < n; i++) {
+        times[i] = t->tally[i].times;
+        ended[i] = t->tally[i].ended;
+    }
+    return asym_measure_turnaround(times, ended, n);
+}
+
+static double planning(const struct asym_sim_trial *t, enum asym_figure figure)
+{
+    const double looks = (double)t->totals.looks;
+    if (figure == ASYM_FIGURE_PLANS)
+        return asym_measure_throughput(looks, t->seconds);
+    return asym_measure_throughput(figure == ASYM_FIGURE_PLANNED ? (double)t->planned : (double)t->plan_cpu, looks);
+}
+
 static double over_all(const struct asym_sim_trial *t, enum asym_figure figure)
 {
     double sum = 0, last = 0;
@@ -134,6 +153,12 @@ double asym_experiment_value(const struct asym_experiment *x, enum asym_figure f
     case ASYM_FIGURE_CHANGES:
     case ASYM_FIGURE_TOTAL:
         return over_all(t, figure);
+    case ASYM_FIGURE_TURNAROUND:
+        return turnaround(t);
+    case ASYM_FIGURE_PLANS:
+    case ASYM_FIGURE_PLANNED:
+    case ASYM_FIGURE_PLAN_CPU:
+        return planning(t, figure);
     case ASYM_FIGURE_PERFORMANCE:
     case ASYM_FIGURE_SPEEDUP:
     case ASYM_FIGURE_RUN_TIME:

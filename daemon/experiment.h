@@ -26,8 +26,12 @@ enum asym_figure {
     ASYM_FIGURE_WORST_SPEEDUP,
     ASYM_FIGURE_FAIRNESS,
     ASYM_FIGURE_MIGRATIONS, /* per second */
-    ASYM_FIGURE_CHANGES,    /* masks and nice values set, per second: what the planning costs a live machine */
+    ASYM_FIGURE_CHANGES,    /* masks and nice values set, per second: what plans cost a live machine in system calls */
     ASYM_FIGURE_TOTAL,      /* seconds until the last program has ended */
+    ASYM_FIGURE_TURNAROUND, /* mean time from arrival to end, all programs, seconds (Snavely 2002, 6) */
+    ASYM_FIGURE_PLANS,      /* per second */
+    ASYM_FIGURE_PLANNED,    /* threads that a plan places, mean */
+    ASYM_FIGURE_PLAN_CPU,   /* CPU time of a plan, mean, microseconds: another one in every run */
     ASYM_N_FIGURES,
     ASYM_FIGURE_PERFORMANCE = ASYM_N_FIGURES, /* runs per second of those that end, else instructions per second */
     ASYM_FIGURE_SPEEDUP,
@@ -60,8 +64,11 @@ struct asym_estimate asym_experiment_estimate(const struct asym_experiment *x, e
 /** Mean over the programs of the jitter of their run times over the seeds (Morad 2008, eq. 6). */
 double asym_experiment_jitter(const struct asym_experiment *x, size_t policy);
 
-/** Print them for people, not wider than ASYM_COLUMNS; as JSON, asymctl.sim/1. 0; -EIO, -ENOMEM. */
-int asym_experiment_text(const struct asym_experiment *x, const char *name, FILE *out);
-int asym_experiment_json(const struct asym_experiment *x, const char *name, FILE *out);
+/**
+ * Print them for people, not wider than ASYM_COLUMNS; as JSON, asymctl.sim/1. With cost, CPU times of plans too: without,
+ * the same trials print the same bytes. 0; -EIO, -ENOMEM.
+ */
+int asym_experiment_text(const struct asym_experiment *x, const char *name, bool cost, FILE *out);
+int asym_experiment_json(const struct asym_experiment *x, const char *name, bool cost, FILE *out);
 
 #endif

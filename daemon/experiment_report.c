@@ -25,7 +25,22 @@ static const struct {
     {ASYM_FIGURE_FAIRNESS, "fairness", "fairness", 10, 1, 3},
     {ASYM_FIGURE_MIGRATIONS, "migrations_per_s", "moves/s", 9, 1, 1},
     {ASYM_FIGURE_CHANGES, "changes_per_s", "sets/s", 8, 1, 1},
+    {ASYM_FIGURE_TURNAROUND, "turnaround_s", "turn s", 8, 1, 3},
     {ASYM_FIGURE_TOTAL, "total_s", NULL, 0, 1, 3},
+    {ASYM_FIGURE_PLANS, "plans_per_s", NULL, 0, 1, 1},
+    {ASYM_FIGURE_PLANNED, "threads_per_plan", NULL, 0, 1, 1},
+};
+
+/* What planning costs; the last one only where it is asked for. */
+static const struct {
+    enum asym_figure figure;
+    const char *title;
+    int decimals;
+} costs[] = {
+    {ASYM_FIGURE_PLANS, "plans/s", 1},
+    {ASYM_FIGURE_PLANNED, "threads a plan", 1},
+    {ASYM_FIGURE_CHANGES, "sets/s", 1},
+    {ASYM_FIGURE_PLAN_CPU, "us of CPU a plan", 2},
 };
 
 static const struct {
@@ -94,6 +109,26 @@ static void print_policies(const struct asym_experiment *x, FILE *out)
     }
 }
 
+static void print_costs(const struct asym_experiment *x, FILE *out)
+{
+    char mean[32], sure[32], text[80];
+    fputc('\n', out);
+    asym_columns_cell(out, "planning", 16, NULL);
+    for (size_t c = 0; c < ASYM_LENGTH(costs); c++)
+        asym_columns_cell(out, costs[c].title, c + 1 < ASYM_LENGTH(costs) ? 20 : 0, NULL);
+    for (size_t p = 0; p < x->n_policies; p++) {
+        fputc('\n', out);
+        asym_columns_cell(out, x->policies[p]->name, 16, NULL);
+        for (size_t c = 0; c < ASYM_LENGTH(costs); c++) {
+            const struct asym_estimate e = asym_experiment_estimate(x, costs[c].figure, p, 0);
+            snprintf(text, sizeof text, "%s +-%s", number(e.mean, costs[c].decimals, mean, sizeof mean),
+                     number(e.confidence, costs[c].decimals, sure, sizeof sure));
+            asym_columns_cell(out, text, c + 1 < ASYM_LENGTH(costs) ? 20 : 0, NULL);
+        }
+    }
+    fputc('\n', out);
+}
+
 static void print_program(const struct asym_experiment *x, unsigned i, FILE *out)
 {
     char cut[64], text[3][48];
@@ -108,7 +143,7 @@ static void print_program(const struct asym_experiment *x, unsigned i, FILE *out
     }
 }
 
-int asym_experiment_text(const struct asym_experiment *x, const char *name, FILE *out)
+int asym_experiment_text(const struct asym_experiment *x, const char *name, bool cost, FILE *out)
 {
     char shown[256];
     print_head(x, asym_text_escape(name, strlen(name), shown, sizeof shown), out);
@@ -116,6 +151,8 @@ int asym_experiment_text(const struct asym_experiment *x, const char *name, FILE
     fprintf(out, "\n%-22s%-18s%10s %8s %14s\n", "program", "policy", "speedup", "+-", "seconds a run");
     for (unsigned i = 0; i < x->scenario->n_programs && i < ASYM_SIM_MAX_PROGRAMS; i++)
         print_program(x, i, out);
+    if (cost)
+        print_costs(x, out);
     return ferror(out) ? -EIO : 0;
 }
 
@@ -143,20 +180,22 @@ static json_t *program_json(const struct asym_experiment *x, size_t policy, unsi
     return out;
 }
 
-static json_t *policy_json(const struct asym_experiment *x, size_t policy)
+static json_t *policy_json(const struct asym_experiment *x, size_t policy, bool cost)
 {
     json_t *out = json_pack("{s:s, s:o}", "name", x->policies[policy]->name, "jitter",
                             exact(asym_experiment_jitter(x, policy)));
     json_t *programs = json_array();
     for (size_t c = 0; c < ASYM_LENGTH(columns); c++)
         asym_json_set(&out, columns[c].key, estimate_json(x, columns[c].figure, policy, 0));
+    if (cost)
+        asym_json_set(&out, "plan_cpu_us", estimate_json(x, ASYM_FIGURE_PLAN_CPU, policy, 0));
     for (unsigned i = 0; i < x->scenario->n_programs && i < ASYM_SIM_MAX_PROGRAMS; i++)
         asym_json_append(&programs, program_json(x, policy, i));
     asym_json_set(&out, "programs", programs);
     return out;
 }
 
-int asym_experiment_json(const struct asym_experiment *x, const char *name, FILE *out)
+int asym_experiment_json(const struct asym_experiment *x, const char *name, bool cost, FILE *out)
 {
     const struct asym_sim_machine *m = &x->scenario->machine;
     json_t *policies = json_array(), *counts = json_array(), *speeds = json_array();
@@ -166,7 +205,7 @@ int asym_experiment_json(const struct asym_experiment *x, const char *name, FILE
         asym_json_append(&speeds, json_real(m->speeds[k]));
     }
     for (size_t p = 0; p < x->n_policies; p++)
-        asym_json_append(&policies, policy_json(x, p));
+        asym_json_append(&policies, policy_json(x, p, cost));
     for (size_t i = 0; i < x->n_trials; i++)
         events += x->trials[i].error == 0 ? x->trials[i].totals.events : 0;
     return asym_json_print(json_pack("{s:s, s:o, s:I, s:i, s:I, s:I, s:I, s:{s:i, s:o, s:o}, s:o}", "schema",

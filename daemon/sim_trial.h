@@ -35,7 +35,16 @@ struct asym_sim_trial {
     double seconds;
     struct asym_sim_tally tally[ASYM_SIM_MAX_PROGRAMS];
     struct asym_sim_totals totals;
+    uint64_t planned;   /* threads, summed over all plans */
+    asym_usec plan_cpu; /* CPU time of the engine: not the same in every run */
 };
+
+/**
+ * No more workers than there is memory for, in bytes: output does not depend on their number. name: of the scenario file.
+ * 0; -EINVAL with err: not even one trial fits.
+ */
+int asym_sim_trials_fit(const struct asym_scenario *scenario, const char *name, uint64_t memory, unsigned *workers,
+                        struct asym_error *err);
 
 /** One trial, in this thread. stop: set from outside, it ends the trial with -ECANCELED. */
 void asym_sim_trial_run(struct asym_sim_trial *trial, const volatile sig_atomic_t *stop);

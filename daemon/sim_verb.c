@@ -24,7 +24,7 @@
 struct arguments {
     const char *scenario, *policies, *trace;
     uint64_t repeat, seed, workers;
-    bool json;
+    bool json, cost;
 };
 
 /* The handler can reach nothing else. */
@@ -57,6 +57,8 @@ static int take_argument(struct arguments *a, const char *given, struct asym_err
     char shown[128];
     if (strcmp(given, "--json") == 0)
         a->json = true;
+    else if (strcmp(given, "--cost") == 0)
+        a->cost = true;
     else if (strncmp(given, "--policy=", 9) == 0)
         a->policies = given + 9;
     else if (strncmp(given, "--trace=", 8) == 0 && given[8])
@@ -73,7 +75,7 @@ static int take_argument(struct arguments *a, const char *given, struct asym_err
         return asym_fail(
             err, -EINVAL,
             "sim does not take '%s'; accepted are SCENARIO.ini --policy=NAME,... --repeat=N --seed=N --json "
-            "--trace=FILE --workers=N",
+            "--cost --trace=FILE --workers=N",
             asym_text_escape(given, strlen(given), shown, sizeof shown));
     return 0;
 }
@@ -195,7 +197,8 @@ static int say(int r, const char *what)
 
 static int report(const struct asym_experiment *x, const struct arguments *a)
 {
-    int r = a->json ? asym_experiment_json(x, a->scenario, stdout) : asym_experiment_text(x, a->scenario, stdout);
+    int r = a->json ? asym_experiment_json(x, a->scenario, a->cost, stdout)
+                    : asym_experiment_text(x, a->scenario, a->cost, stdout);
     if (r < 0 || fflush(stdout) != 0)
         return say(-EIO, "cannot write the report");
     if (!interrupted)
@@ -229,6 +232,12 @@ static int load(const char *path, struct asym_scenario **ret, struct asym_error 
     return asym_scenario_parse(text, len, path, ret, err);
 }
 
+static uint64_t memory_here(void)
+{
+    const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : UINT64_MAX;
+}
+
 int asym_sim_verb(int argc, char **argv)
 {
     struct asym_error err = {""};
@@ -246,11 +255,14 @@ int asym_sim_verb(int argc, char **argv)
     }
     if (r >= 0 && scenario->n_programs > ASYM_SIM_MAX_PROGRAMS)
         r = asym_fail(&err, -EINVAL, "%s: more than %d programs", a.scenario, ASYM_SIM_MAX_PROGRAMS);
+    unsigned workers = (unsigned)a.workers;
+    if (r >= 0)
+        r = asym_sim_trials_fit(scenario, a.scenario, memory_here(), &workers, &err);
     if (r < 0)
         return say(r, err.text);
     r = asym_experiment_init(&x);
     if (r >= 0)
-        r = run_trials(&x, (unsigned)a.workers);
+        r = run_trials(&x, workers);
     if (r < 0)
         return say(r, strerror(-r));
     if (a.trace && write_trace(&x, a.trace) < 0 && !interrupted)

@@ -40,6 +40,16 @@ double asym_measure_mean(const double *x, size_t n)
     return over(sum, (double)n);
 }
 
+double asym_measure_turnaround(const double *times, const double *ended, size_t n_kinds)
+{
+    double sum = 0, n = 0;
+    for (size_t i = 0; i < n_kinds; i++) {
+        sum += times[i];
+        n += ended[i];
+    }
+    return over(sum, n);
+}
+
 double asym_measure_jitter(const double *t, size_t n)
 {
     const double mean = asym_measure_mean(t, n);

@@ -40,6 +40,9 @@ struct asym_response asym_measure_response(const struct asym_instance *instances
 /** 1 - Avg / Avg of the baseline. */
 double asym_measure_gain(double avg, double baseline);
 
+/** Mean time from a job's arrival to its end (Snavely 2002, 6), from the sum of those times and their number by kind of job. */
+double asym_measure_turnaround(const double *times, const double *ended, size_t n_kinds);
+
 double asym_measure_mean(const double *x, size_t n);
 
 double asym_measure_geometric_mean(const double *x, size_t n);

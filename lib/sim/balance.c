@@ -15,6 +15,21 @@ static bool reaches(const struct asym_sim *s, uint32_t a, uint32_t b, enum reach
     return nearest == reach;
 }
 
+/* CPUs at that distance and nearer: they stand together by construction, LLC by LLC, node by node. */
+static void find_span(const struct asym_sim *s, uint32_t cpu, enum reach reach, uint32_t *ret_first, uint32_t *ret_end)
+{
+    const uint32_t per_node = s->scenario->machine.node;
+    uint32_t first = 0, last = s->n_llcs - 1;
+    if (reach == REACH_LLC) {
+        first = last = s->cpus[cpu].llc;
+    } else if (reach == REACH_NODE && per_node > 0) {
+        first = s->cpus[cpu].node * per_node;
+        last = ASYM_MIN(first + per_node, s->n_llcs) - 1;
+    }
+    *ret_first = s->llcs[first].first;
+    *ret_end = s->llcs[last].first + s->llcs[last].n;
+}
+
 /* The first in the queue that may run on cpu: Linux, too, takes who has not run for longest, since its cache is cold. */
 static uint32_t movable(const struct asym_sim *s, uint32_t from, uint32_t cpu)
 {
@@ -30,36 +45,59 @@ static uint32_t movable(const struct asym_sim *s, uint32_t from, uint32_t cpu)
     return SIM_NONE;
 }
 
+struct search {
+    uint32_t cpu, most, best, thread;
+    enum reach reach;
+};
+
+static void consider(const struct asym_sim *s, struct search *f, uint32_t from)
+{
+    const uint32_t n = sim_count(s, from);
+    if (from == f->cpu || n <= f->most || !reaches(s, f->cpu, from, f->reach))
+        return;
+    const uint32_t thread = movable(s, from, f->cpu);
+    if (thread == SIM_NONE)
+        return;
+    f->best = from;
+    f->most = n;
+    f->thread = thread;
+}
+
+/* The overloaded CPUs from first to before end; by words, since most sets are small and a mask is for the largest machine. */
+static void search(const struct asym_sim *s, struct search *f, uint32_t first, uint32_t end)
+{
+    uint64_t from_first = ~UINT64_C(0) << first % 64;
+    for (uint32_t word = first / 64; word * 64 < end; word++, from_first = ~UINT64_C(0)) {
+        for (uint64_t bits = s->overloaded.w[word] & from_first; bits; bits &= bits - 1) {
+            const uint32_t cpu = word * 64 + (uint32_t)__builtin_ctzll(bits);
+            if (cpu >= end)
+                return;
+            consider(s, f, cpu);
+        }
+    }
+}
+
 /* The busiest CPU at that distance that has somebody for this one; the first of equals behind it. */
 static uint32_t busiest(const struct asym_sim *s, uint32_t cpu, enum reach reach, uint32_t least, uint32_t *ret_thread)
 {
-    uint32_t best = SIM_NONE, most = least;
-    int from = asym_mask_next(&s->overloaded, (int)cpu + 1);
-    const bool wraps = from < 0;
-    bool wrapped = wraps;
-    from = wraps ? asym_mask_next(&s->overloaded, 0) : from;
-    while (from >= 0 && !(wrapped && from > (int)cpu)) {
-        const uint32_t c = (uint32_t)from, n = sim_count(s, c);
-        if (c != cpu && n > most && reaches(s, cpu, c, reach)) {
-            const uint32_t thread = movable(s, c, cpu);
-            if (thread != SIM_NONE) {
-                best = c;
-                most = n;
-                *ret_thread = thread;
-            }
-        }
-        from = asym_mask_next(&s->overloaded, from + 1);
-        if (from < 0 && !wrapped) {
-            wrapped = true;
-            from = asym_mask_next(&s->overloaded, 0);
-        }
-    }
-    return best;
+    struct search f = {.cpu = cpu, .most = least, .best = SIM_NONE, .thread = SIM_NONE, .reach = reach};
+    uint32_t first, end, near_first, near_end;
+    find_span(s, cpu, reach, &first, &end);
+    find_span(s, cpu, reach == REACH_LLC ? reach : reach - 1, &near_first, &near_end);
+    if (reach != REACH_LLC && first == near_first && end == near_end)
+        return SIM_NONE;
+    search(s, &f, cpu + 1, end);
+    search(s, &f, first, cpu);
+    if (f.best != SIM_NONE)
+        *ret_thread = f.thread;
+    return f.best;
 }
 
 bool sim_pull(struct asym_sim *s, uint32_t cpu)
 {
     uint32_t thread = SIM_NONE;
+    if (!sim_masks_any_waits(s->masks, cpu))
+        return false;
     for (int reach = REACH_LLC; reach < N_REACHES; reach++) {
         if (busiest(s, cpu, (enum reach)reach, 1, &thread) == SIM_NONE)
             continue;

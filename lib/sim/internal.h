@@ -90,6 +90,7 @@ struct sim_program {
     bool active;
     uint64_t *waiting; /* owned: arrival times, a ring */
     uint32_t n_waiting, first_waiting;
+    uint64_t n_jobs; /* that have begun, of those that arrive by rate */
     struct sim_rng rng;
     struct asym_profile profile;
     struct asym_sim_tally tally;
@@ -109,9 +110,11 @@ struct asym_sim {
     struct sim_masks *masks;
     uint32_t n_cpus, n_threads, n_procs, n_programs, n_llcs, n_cores, n_pending;
     uint32_t n_ended; /* lives that have come to their end */
-    uint64_t now, end;
+    uint64_t seed, now, end;
     uint64_t kick_at; /* when idle CPUs look again; SIM_NEVER */
     bool over;
+    const volatile sig_atomic_t *stop; /* borrowed; NULL: nobody stops it */
+    uint32_t polled;
     struct asym_mask idle, overloaded; /* CPUs with nothing to do; with somebody waiting */
     struct sim_heap heap;
     struct sim_rng rng;
@@ -150,6 +153,10 @@ const struct asym_mask *sim_masks_at(const struct sim_masks *m, uint32_t id);
 /** A number for mask, with one more user. There is room for n_most. */
 uint32_t sim_masks_get(struct sim_masks *m, const struct asym_mask *mask);
 void sim_masks_put(struct sim_masks *m, uint32_t id);
+/** One thread with this mask waits for a CPU, or (-1) does no longer. */
+void sim_masks_wait(struct sim_masks *m, uint32_t id, int sign);
+/** Whether any that waits may run there: an idle CPU that nobody may come to need not walk all queues. */
+bool sim_masks_any_waits(const struct sim_masks *m, uint32_t cpu);
 
 /* rate.c: how fast what runs gets on. */
 /** Bring the running thread's counts up to now. */
@@ -170,6 +177,8 @@ void sim_queue_remove(struct asym_sim *s, uint32_t thread);
 /* sched.c */
 double sim_nice_weight(int nice);
 void sim_set_nice(struct asym_sim *s, uint32_t thread, int nice);
+/** Before sim_obey. */
+void sim_set_mask(struct asym_sim *s, uint32_t thread, const struct asym_mask *mask);
 /** Make a thread that sleeps or is new runnable. */
 void sim_wake(struct asym_sim *s, uint32_t thread);
 /** Take a thread off its CPU or queue: asleep, or new. */

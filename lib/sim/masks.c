@@ -7,13 +7,15 @@
 
 struct entry {
     struct asym_mask mask;
-    uint32_t users, next; /* next: in its bucket, or in the list of free ones */
+    uint32_t users, next;             /* next: in its bucket, or in the list of free ones */
+    uint32_t waiting, before, behind; /* threads that wait for a CPU; in the list of masks that have some */
 };
 
 struct sim_masks {
     struct entry *entries;
     uint32_t *buckets;
     uint32_t n, n_buckets, unused;
+    uint32_t first_waited; /* of that list */
 };
 
 int sim_masks_new(uint32_t n_most, const struct asym_mask *all, struct sim_masks **ret_masks)
@@ -22,6 +24,7 @@ int sim_masks_new(uint32_t n_most, const struct asym_mask *all, struct sim_masks
     if (!m)
         return -ENOMEM;
     m->n = n_most + 1;
+    m->first_waited = SIM_NONE;
     m->n_buckets = 2 * m->n + 1;
     m->entries = calloc(m->n, sizeof *m->entries);
     m->buckets = malloc(m->n_buckets * sizeof *m->buckets);
@@ -88,4 +91,28 @@ void sim_masks_put(struct sim_masks *m, uint32_t id)
     *link = e->next;
     e->next = m->unused;
     m->unused = id;
+}
+
+void sim_masks_wait(struct sim_masks *m, uint32_t id, int sign)
+{
+    struct entry *e = &m->entries[id];
+    if (sign > 0 && e->waiting++ == 0) {
+        e->before = SIM_NONE;
+        e->behind = m->first_waited;
+        if (e->behind != SIM_NONE)
+            m->entries[e->behind].before = id;
+        m->first_waited = id;
+    } else if (sign < 0 && --e->waiting == 0) {
+        *(e->before == SIM_NONE ? &m->first_waited : &m->entries[e->before].behind) = e->behind;
+        if (e->behind != SIM_NONE)
+            m->entries[e->behind].before = e->before;
+    }
+}
+
+bool sim_masks_any_waits(const struct sim_masks *m, uint32_t cpu)
+{
+    for (uint32_t i = m->first_waited; i != SIM_NONE; i = m->entries[i].behind)
+        if (asym_mask_has(&m->entries[i].mask, (int)cpu))
+            return true;
+    return false;
 }

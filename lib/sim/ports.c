@@ -219,9 +219,7 @@ static int carry_out(struct asym_sim *s, const struct asym_action *a)
         return -EBUSY;
     if (asym_mask_empty(&a->mask) || !asym_mask_within(&a->mask, &s->machine->usable))
         return -EINVAL;
-    const uint32_t mask = sim_masks_get(s->masks, &a->mask);
-    sim_masks_put(s->masks, t->mask);
-    t->mask = mask;
+    sim_set_mask(s, thread, &a->mask);
     if (t->nice != a->nice)
         sim_set_nice(s, thread, a->nice);
     if (s->tracer.event)

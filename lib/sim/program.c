@@ -139,9 +139,18 @@ static void end_life(struct asym_sim *s, struct sim_proc *p)
     s->n_ended++;
 }
 
+/* Jobs that arrive are the same ones in the same order under every policy (Snavely 2002, 6), whichever instance is free. */
+static void draw_job(struct asym_sim *s, struct sim_proc *p)
+{
+    const uint64_t job = s->programs[p->program].n_jobs++ & UINT32_MAX;
+    p->rng = sim_rng_stream(s->seed, UINT64_C(1) << 63 | (uint64_t)p->program << 32 | job);
+}
+
 static void begin_life(struct asym_sim *s, struct sim_proc *p, uint64_t arrived)
 {
     const struct asym_sim_program *program = program_of(s, p);
+    if (program->rate > 0)
+        draw_job(s, p);
     const int span = program->nice_high - program->nice_low;
     const int nice = program->nice_low + (span > 0 ? (int)sim_rng_below(&p->rng, (uint32_t)span + 1) : 0);
     struct asym_mask may = program->affinity;

@@ -32,6 +32,7 @@ void sim_queue_add(struct asym_sim *s, uint32_t cpu, uint32_t thread)
         link_between(s, c, thread, front == SIM_NONE ? c->tail : s->threads[front].prev, front);
     t->state = SIM_QUEUED;
     t->queued_at = s->now;
+    sim_masks_wait(s->masks, t->mask, 1);
     if (c->n_queued++ == 0)
         asym_mask_set(&s->overloaded, cpu);
 }
@@ -43,6 +44,7 @@ void sim_queue_remove(struct asym_sim *s, uint32_t thread)
     *(t->prev == SIM_NONE ? &c->head : &s->threads[t->prev].next) = t->next;
     *(t->next == SIM_NONE ? &c->tail : &s->threads[t->next].prev) = t->prev;
     t->waited += s->now - t->queued_at;
+    sim_masks_wait(s->masks, t->mask, -1);
     if (--c->n_queued == 0)
         asym_mask_clear(&s->overloaded, (unsigned)t->cpu);
 }

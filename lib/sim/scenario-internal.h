@@ -12,6 +12,7 @@ struct parse {
     void *base;        /* what its keys go into */
     unsigned seen[64]; /* by row: line that gave it in this section */
     unsigned n_counts, n_speeds;
+    unsigned machine_line; /* of [machine]; 0: there is none */
 };
 
 /** A time with unit, ns included, in ns. 0; -EINVAL, -ERANGE. */

@@ -327,6 +327,8 @@ static int on_section(void *ctx, const char *section, unsigned line, struct asym
         return r < 0 ? asym_fail(err, r, "%.700s; and machine, scheduler, run, memory NAME, program NAME", why.text)
                      : 0;
     }
+    if (strcmp(p->kind, "machine") == 0)
+        p->machine_line = line;
     if (strcmp(p->kind, "memory") == 0)
         return new_memory(p, name, err);
     if (strcmp(p->kind, "program") == 0)
@@ -399,12 +401,15 @@ unsigned asym_scenario_cpus(const struct asym_scenario *s)
 static int check_machine(struct parse *p, struct asym_error *err)
 {
     struct asym_sim_machine *m = &p->s->machine;
+    if (p->machine_line == 0)
+        return asym_fail(err, -EINVAL, "%s: no machine; accepted is [machine] with counts and speeds", p->name);
     if (p->n_counts == 0 || p->n_counts != p->n_speeds)
-        return asym_fail(err, -EINVAL, "%s: [machine] needs counts and speeds, as many of the one as of the other",
-                         p->name);
+        return asym_fail(err, -EINVAL, "%s:%u: [machine] needs counts and speeds, as many of the one as of the other",
+                         p->name, p->machine_line);
     m->n_types = p->n_counts;
     if (asym_scenario_cpus(p->s) > ASYM_MAX_CPUS)
-        return asym_fail(err, -EINVAL, "%s: more than %d CPUs", p->name, ASYM_MAX_CPUS);
+        return asym_fail(err, -EINVAL, "%s:%u: [machine] has %u CPUs; accepted are %d", p->name, p->machine_line,
+                         asym_scenario_cpus(p->s), ASYM_MAX_CPUS);
     for (unsigned i = 0; i < p->s->n_memories; i++) {
         struct asym_sim_memory *y = &p->s->memories[i];
         y->ipc = y->ipc > 0 ? ASYM_MIN(y->ipc, m->max_ipc) : m->max_ipc;
@@ -427,6 +432,11 @@ static int check_program(const struct parse *p, struct asym_sim_program *program
             err, -EINVAL,
             "%s:%u: program %s never ends, but the run waits for it; accepted is passes = N, or until = time", p->name,
             program->line, program->name);
+    if (s->run.until == ASYM_SIM_UNTIL_DONE && (program->restart || program->rate > 0))
+        return asym_fail(err, -EINVAL,
+                         "%s:%u: program %s begins anew for ever, but the run waits for its end; accepted is until = "
+                         "time, until = runs, or neither restart nor rate",
+                         p->name, program->line, program->name);
     return sim_steps_check(p, program, err);
 }
 

@@ -27,6 +27,18 @@ void sim_set_nice(struct asym_sim *s, uint32_t thread, int nice)
         sim_rerate(s, (uint32_t)t->cpu);
 }
 
+void sim_set_mask(struct asym_sim *s, uint32_t thread, const struct asym_mask *mask)
+{
+    struct sim_thread *t = &s->threads[thread];
+    const uint32_t id = sim_masks_get(s->masks, mask);
+    if (t->state == SIM_QUEUED) {
+        sim_masks_wait(s->masks, t->mask, -1);
+        sim_masks_wait(s->masks, id, 1);
+    }
+    sim_masks_put(s->masks, t->mask);
+    t->mask = id;
+}
+
 void sim_pend(struct asym_sim *s, uint32_t cpu, bool preempt)
 {
     struct sim_cpu *c = &s->cpus[cpu];

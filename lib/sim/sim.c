@@ -168,6 +168,7 @@ static int set_up(struct asym_sim *s, int only, uint64_t seed)
         return r;
     s->n_llcs = s->machine->n_llcs;
     s->n_cores = s->machine->n_cores;
+    s->seed = seed;
     s->rng = sim_rng_stream(seed, UINT64_MAX);
     s->end = s->scenario->run.duration;
     s->kick_at = SIM_NEVER;
@@ -267,6 +268,17 @@ static bool all_done(const struct asym_sim *s)
     return s->now > 0;
 }
 
+void asym_sim_stop_on(struct asym_sim *s, const volatile sig_atomic_t *stop)
+{
+    s->stop = stop;
+}
+
+/* Looked at once in so many events. */
+static bool is_stopped(struct asym_sim *s)
+{
+    return s->stop && ++s->polled % 1024 == 0 && *s->stop;
+}
+
 /* What still runs when the run is over has been running up to then. */
 static void trace_end(const struct asym_sim *s)
 {
@@ -284,7 +296,7 @@ bool asym_sim_until(struct asym_sim *s, uint64_t time)
         s->now = sim_heap_time(&s->heap);
         const uint32_t ended = s->n_ended;
         on_event(s, sim_heap_take(&s->heap));
-        if (s->n_ended != ended && all_done(s))
+        if ((s->n_ended != ended && all_done(s)) || is_stopped(s))
             s->over = true;
     }
     if (!s->over)

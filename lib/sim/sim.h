@@ -28,7 +28,7 @@
  * thread before it goes on.
  *
  * Programs. See scenario.h. All threads of a program take part in a parallel step and wait at its end; a serial step is the
- * master's. Waiting is spinning up to the program's spin, then sleeping. A lock is handed over first come, first served.
+ * master's. Jobs that arrive by rate are the same in the same order for every policy. Waiting is spinning up to the program's spin, then sleeping. A lock is handed over first come, first served.
  *
  * Time is in whole nanoseconds, events of one instant in a fixed order, chance from one generator: the same scenario and
  * seed give the same run. After asym_sim_new nothing is allocated.
@@ -36,6 +36,7 @@
 #ifndef ASYM_SIM_SIM_H
 #define ASYM_SIM_SIM_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -72,6 +73,12 @@ int asym_sim_new(const struct asym_scenario *scenario, int only, uint64_t seed, 
 void asym_sim_free(struct asym_sim *sim);
 
 void asym_sim_trace(struct asym_sim *sim, const struct asym_sim_tracer *tracer);
+
+/**
+ * Poll this flag while time passes: set from outside, it ends the run where it is, as if its time were over. What passes
+ * between two looks can be millions of events.
+ */
+void asym_sim_stop_on(struct asym_sim *sim, const volatile sig_atomic_t *stop);
 
 /** Let time pass up to so many ns since the beginning. Returns false when the run is over. */
 bool asym_sim_until(struct asym_sim *sim, uint64_t time);

@@ -57,6 +57,16 @@ static void response_times_and_gain_of_table_5_2(void **state)
         assert_true(fabs(100 * asym_measure_gain(rows[i][1], rows[i][0]) - rows[i][2]) < 0.1);
 }
 
+static void turnaround_is_of_all_jobs_whatever_their_kind(void **state)
+{
+    (void)state;
+    /* Jobs of 1, 2 and 3 s, one of 10 s, and a kind of which none has ended. */
+    const double times[] = {6, 10, 0}, ended[] = {3, 1, 0};
+    near(asym_measure_turnaround(times, ended, 3), 4);
+    near(asym_measure_turnaround(times, ended, 1), 2);
+    assert_true(isnan(asym_measure_turnaround(times + 2, ended + 2, 1)));
+}
+
 static void means_and_confidence(void **state)
 {
     (void)state;
@@ -171,6 +181,7 @@ int main(void)
         cmocka_unit_test(speedup_fairness_and_jitter),
         cmocka_unit_test(weighted_speedup_of_the_papers_own_exercise),
         cmocka_unit_test(response_times_and_gain_of_table_5_2),
+        cmocka_unit_test(turnaround_is_of_all_jobs_whatever_their_kind),
         cmocka_unit_test(means_and_confidence),
         cmocka_unit_test(labels_of_equation_1),
         cmocka_unit_test(table_1_is_the_mean_over_all_placements),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymctl sim, as its users meet it; and the figures of an experiment. */
+#include <errno.h>
 #include <math.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -86,6 +87,29 @@ static void the_output_does_not_depend_on_the_number_of_workers(void **state)
     assert_string_not_equal(one, other);
 }
 
+static void cpu_time_of_plans_is_printed_only_where_it_is_asked_for(void **state)
+{
+    (void)state;
+    static char text[262144];
+    assert_int_equal(run_file("--policy=pa --repeat=2", text, sizeof text), 0);
+    assert_null(strstr(text, "us of CPU a plan"));
+    assert_int_equal(run_file("--policy=pa --repeat=2 --cost", text, sizeof text), 0);
+    assert_non_null(strstr(text, "us of CPU a plan"));
+    assert_int_equal(run_file("--policy=pa --repeat=2 --json", text, sizeof text), 0);
+    assert_null(strstr(text, "plan_cpu_us"));
+    assert_int_equal(run_file("--policy=pa --repeat=2 --json --cost", text, sizeof text), 0);
+    ASYM_AUTO_JSON json_t *root = json_loads(text, 0, NULL);
+    json_t *pa = json_array_get(json_object_get(root, "policies"), 1);
+    static const char *const keys[] = {"plans_per_s", "threads_per_plan", "plan_cpu_us"};
+    double means[3];
+    for (size_t i = 0; i < ASYM_LENGTH(keys); i++)
+        means[i] = json_number_value(json_object_get(json_object_get(pa, keys[i]), "mean"));
+    /* A look every 100 ms for 2 s, the last one at the end, of at most five threads. */
+    assert_true(means[0] >= 9 && means[0] <= 10);
+    assert_true(means[1] > 1 && means[1] <= 5);
+    assert_true(means[2] >= 0 && means[2] < 1e5);
+}
+
 static void json_says_what_was_measured(void **state)
 {
     (void)state;
@@ -155,11 +179,31 @@ static void the_trace_is_json_with_tracks_runs_and_reasons(void **state)
     assert_true(busy > 7e6 && busy <= 8e6);
 }
 
-static void ctrl_c_prints_what_is_done(void **state)
+static void memory_limits_workers_and_then_the_scenario(void **state)
 {
     (void)state;
+    struct asym_scenario *s;
+    struct asym_error err = {""};
+    static const char text[] = "[machine]\ncounts=2\nspeeds=1\n[program small]\nstep=serial 1G\n"
+                               "[program large]\nthreads=1000\ncount=500\nstep=parallel 1G\n";
+    unsigned workers = 8;
+    assert_int_equal(asym_scenario_parse(text, sizeof text - 1, "t", &s, NULL), 0);
+    assert_int_equal(asym_sim_trials_fit(s, "t", UINT64_MAX, &workers, &err), 0);
+    assert_int_equal(workers, 8);
+    /* Half a million threads take some 700 MiB. */
+    assert_int_equal(asym_sim_trials_fit(s, "t", UINT64_C(2) << 30, &workers, &err), 0);
+    assert_in_range(workers, 1, 3);
+    assert_int_equal(asym_sim_trials_fit(s, "t", UINT64_C(256) << 20, &workers, &err), -EINVAL);
+    static const char where[] = "t:6: program large: 500001 threads";
+    assert_true(strncmp(err.text, where, strlen(where)) == 0);
+    assert_non_null(strstr(err.text, "this machine has 256"));
+    asym_scenario_free(s);
+}
+
+/* Interrupt a run after a moment: what it prints, and 1. */
+static void interrupt(const char *scenario, const char *repeat, char *text, size_t size)
+{
     int pipe_fd[2], status;
-    char text[8192];
     assert_int_equal(pipe(pipe_fd), 0);
     pid_t pid = fork();
     if (pid == 0) {
@@ -168,14 +212,14 @@ static void ctrl_c_prints_what_is_done(void **state)
         dup2(pipe_fd[1], 1);
         dup2(pipe_fd[1], 2);
         close(pipe_fd[0]);
-        execl(program, "asymctl", "sim", path, "--policy=pa", "--repeat=1000", (char *)NULL);
+        execl(program, "asymctl", "sim", scenario, "--policy=pa", repeat, (char *)NULL);
         _exit(127);
     }
     close(pipe_fd[1]);
     usleep(400 * 1000);
     assert_int_equal(kill(pid, SIGINT), 0);
     size_t used = 0;
-    for (ssize_t n; used < sizeof text - 1 && (n = read(pipe_fd[0], text + used, sizeof text - 1 - used)) > 0;)
+    for (ssize_t n; used < size - 1 && (n = read(pipe_fd[0], text + used, size - 1 - used)) > 0;)
         used += (size_t)n;
     text[used] = '\0';
     close(pipe_fd[0]);
@@ -183,6 +227,28 @@ static void ctrl_c_prints_what_is_done(void **state)
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
     assert_non_null(strstr(text, "\npa "));
     assert_non_null(strstr(text, "interrupted: "));
+}
+
+static void ctrl_c_prints_what_is_done(void **state)
+{
+    (void)state;
+    char text[8192];
+    interrupt(path, "--repeat=1000", text, sizeof text);
+}
+
+static void ctrl_c_ends_a_run_whose_steps_take_no_time_to_speak_of(void **state)
+{
+    (void)state;
+    char text[8192], tiny[80];
+    snprintf(tiny, sizeof tiny, "%s.tiny", path);
+    FILE *out = fopen(tiny, "w");
+    assert_non_null(out);
+    /* Twenty thousand million events, two hundred million of them before the first look. */
+    fputs("[machine]\ncounts=2\nspeeds=1\n[run]\nduration=10s\n[program a]\ncount=2\nstep=serial 1\n", out);
+    fclose(out);
+    interrupt(tiny, "--repeat=1", text, sizeof text);
+    unlink(tiny);
+    assert_non_null(strstr(text, "0 of 3 trials"));
 }
 
 static void figures_of_an_experiment(void **state)
@@ -207,6 +273,9 @@ static void figures_of_an_experiment(void **state)
     assert_true(fabs(b.mean - 0.5) < 0.01);
     assert_true(fabs(asym_experiment_estimate(&x, ASYM_FIGURE_TOTAL, 0, 0).mean - 2) < 0.01);
     assert_true(fabs(asym_experiment_estimate(&x, ASYM_FIGURE_CPU_TIME, 0, 1).mean - 1) < 1e-6);
+    /* Two of 2 s, and one of 1 s, or of more where it shared. */
+    const double turnaround = asym_experiment_estimate(&x, ASYM_FIGURE_TURNAROUND, 0, 0).mean;
+    assert_true(fabs(turnaround - 5.0 / 3) < 0.01);
     assert_true(fabs(asym_experiment_estimate(&x, ASYM_FIGURE_FAIRNESS, 0, 0).mean - 0.5) < 0.01);
     assert_true(fabs(asym_experiment_estimate(&x, ASYM_FIGURE_THROUGHPUT, 0, 0).mean - 1.5e9) < 2e7);
     asym_experiment_done(&x);
@@ -218,10 +287,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table_fits_and_has_a_row_for_each_policy),
         cmocka_unit_test(the_output_does_not_depend_on_the_number_of_workers),
+        cmocka_unit_test(cpu_time_of_plans_is_printed_only_where_it_is_asked_for),
         cmocka_unit_test(json_says_what_was_measured),
         cmocka_unit_test(mistakes_are_named_and_end_in_2),
         cmocka_unit_test(the_trace_is_json_with_tracks_runs_and_reasons),
+        cmocka_unit_test(memory_limits_workers_and_then_the_scenario),
         cmocka_unit_test(ctrl_c_prints_what_is_done),
+        cmocka_unit_test(ctrl_c_ends_a_run_whose_steps_take_no_time_to_speak_of),
         cmocka_unit_test(figures_of_an_experiment),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);

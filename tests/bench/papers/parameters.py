@@ -74,6 +74,23 @@ SINGLE = {
 }
 SINGLE_WORK = {"CI": 30e9, "MI": 15e9, "MP": 38e9}
 
+# The same two with an IPC that wavers by more than the 10 % that IPC-Driven takes for a new phase, every 0.1 to 0.8 s.
+WAVER_MEMORY = """
+[memory CI2]
+ipc = 2.6
+mpki = 0.9
+apki = 2
+working_set = 256
+[memory MI2]
+mpki = 24
+apki = 30
+working_set = 4096
+"""
+WAVER = {
+    "CI~": ["loop 20", "serial 750M memory=CI", "serial 750M memory=CI2", "end"],
+    "MI~": ["loop 20", "serial 375M memory=MI", "serial 375M memory=MI2", "end"],
+}
+
 # Parallel ones: the share of their work that is sequential, in eight phases. HP is below 7 %, PS above (Saez 2010, 3.1).
 SEQUENTIAL = {"HP": 0.02, "PS": 0.25}
 PARALLEL_WORK = 120e9
@@ -94,5 +111,29 @@ ipc = 4.5
 mpki = 0.3
 """
 
+# Its Figures 7 to 9: SPEC programs of three kinds, integer ones that hardly miss, and floating-point ones of which half
+# stream through memory; as many of a kind as Figure 7 has. What each does alone, in instructions per ns: 1 / (1/ipc + misses).
+SMT_MIX = """
+[memory INT]
+ipc = 3
+mpki = 0.5
+[memory MID]
+ipc = 4
+mpki = 2
+[memory FP]
+ipc = 4
+mpki = 8
+"""
+SMT_MIX_JOBS = {"turbo": "MID", "gcc": "INT", "go": "INT", "hydro": "MID", "su2cor": "FP", "swim": "FP", "tomcatv": "FP",
+                "wave": "MID"}
+SMT_MIX_ALONE = {"INT": 1 / (1 / 3 + 0.04), "MID": 1 / (1 / 4 + 0.16), "FP": 1 / (1 / 4 + 0.64)}
+# A job of its section 6 lasts 2 G cycles alone, 400 of its time slices of 5 M: here 400 looks of 100 ms. Arrivals a second
+# and core: the system is stable, with about twice as many jobs under Naive as it has contexts.
+SMT_OPEN_ALONE_S = 40
+SMT_OPEN_RATE = 0.065
+
+# A kernel's own threads, in kernel.py: on each CPU one that runs about every 100 ms for about 0.5 M instructions.
+KERNEL_THREAD = ["io 100ms exponential", "serial 500k exponential"]
+
 # Seeds: the sources' own number of runs where they give one.
-SEEDS = {"fig6": 50, "morad": 5, "roehrich": 40, "saez": 5, "nie": 5, "snavely": 5, "lab": 40}
+SEEDS = {"fig6": 50, "morad": 5, "roehrich": 40, "saez": 5, "nie": 5, "snavely": 5, "lab": 40, "vm": 100}

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the rows share: scenarios as text, numbers as words."""
+import parameters as P
+
+
+def mean(values):
+    values = [v for v in values if v is not None]
+    return sum(values) / len(values) if values else float("nan")
+
+
+def percent(x, digits=1):
+    return f"{100 * x:+.{digits}f} %"
+
+
+def machine(counts, speeds, more=""):
+    return f"[machine]\ncounts = {counts}\nspeeds = {speeds}\n{more}\n"
+
+
+def run_section(duration="60s", until="time", runs=3, alone=True):
+    return f"[run]\nduration = {duration}\nuntil = {until}\nruns = {runs}\nalone = {'yes' if alone else 'no'}\n"
+
+
+def program(name, steps, **keys):
+    lines = [f'[program "{name}"]'] + [f"{k} = {v}" for k, v in keys.items()] + [f"step = {s}" for s in steps]
+    return "\n".join(lines) + "\n"
+
+
+def absent(lab, *names):
+    return ", ".join(n for n in names if not lab.has(n))
+
+
+SERIAL = ["serial 100000G"]
+
+
+def parallel(chunk):
+    return [f"parallel 100000G chunk={chunk}"]
+
+
+def missing(title, names):
+    return (title, "", [["", ""], ["not run", f"policies that are not in this build: {names}"]], "")
+
+
+def k10(counts, speeds, more=""):
+    """Speeds in GHz: those of a machine are relative, and its frequency is that of speed 1."""
+    return machine(counts, speeds, f"frequency = 1\n{P.K10}{more}")
