@@ -32,6 +32,9 @@ class Lab:
         on, cpu = re.fullmatch(r"echo ([01]) >/sys/devices/system/cpu/cpu(\d+)/online", command).groups()
         self.online = self.online | {int(cpu)} if on == "1" else self.online - {int(cpu)}
 
+    def journal(self):
+        return ""
+
     def policy(self, name, _config=None):
         self.steered_by = name
 
