@@ -24,12 +24,22 @@ static void take_baseline(struct asym_thread_memory *m, const struct asym_seen *
     m->narrow = !m->whole && !covers_online(seen, machine);
 }
 
+/* The guard may come to a fork so much later than it is stamped. */
+#define GUARD_LATE (100 * ASYM_MSEC)
+
+/* A fork since it was last seen as it was set, however short the time is that forks are left alone for. */
+static bool forked_since(const struct asym_thread_memory *m, const struct asym_seen *seen,
+                         const struct asym_circumstances *c)
+{
+    return asym_fork_holdoff_left(seen->proc, c->now, c->settings) > 0 ||
+           (seen->proc->last_fork != 0 && seen->proc->last_fork + GUARD_LATE >= m->set_at);
+}
+
 /* The guard gives mask and nice back when a process forks, before the engine hears of it. */
 static bool released_by_guard(const struct asym_thread_memory *m, const struct asym_seen *seen,
                               const struct asym_circumstances *c)
 {
-    return asym_fork_holdoff_left(seen->proc, c->now, c->settings) > 0 &&
-           (seen->mask == m->original || (m->whole && covers_online(seen, c->machine)));
+    return forked_since(m, seen, c) && (seen->mask == m->original || (m->whole && covers_online(seen, c->machine)));
 }
 
 /*
@@ -69,8 +79,9 @@ static void observe_steered(struct asym_thread_memory *m, const struct asym_seen
         take_baseline(m, seen, c->machine);
         return;
     }
-    observe_nice(m, seen->task->nice, asym_fork_holdoff_left(seen->proc, c->now, c->settings) > 0);
+    observe_nice(m, seen->task->nice, forked_since(m, seen, c));
     if (seen->mask == m->set) {
+        m->set_at = c->now;
         m->cpuset = seen->cpuset;
         m->doubt = 0;
     } else if (changed_by_kernel(m, seen, c)) {
@@ -110,6 +121,7 @@ void asym_memory_steered(struct asym_thread_memory *m, uint32_t mask, int8_t nic
     }
     if (m->steered_since == 0)
         m->steered_since = now;
+    m->set_at = now;
     m->steered = true;
     m->doubt = 0;
     m->fits = false;

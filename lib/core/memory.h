@@ -18,6 +18,7 @@ struct asym_thread_memory {
     uint64_t assigned; /**< plan that it has an assignment of */
     asym_usec class_since, last_active;
     asym_usec steered_since; /**< when asymd set something first; 0: never */
+    asym_usec set_at;        /**< when set was last known to be in force */
     struct asym_assignment assignment;
     uint32_t original; /**< what it had; kept up to date while not steered */
     uint32_t asked;    /**< what asymd last asked for: the kernel keeps it (6.2 and

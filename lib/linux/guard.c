@@ -71,10 +71,19 @@ static const struct asym_ledger_entry *inheritance(struct asym_ledger *l, const 
     return asym_ledger_find_legacy(l, event->parent_pid, event->parent_tgid, event->when);
 }
 
+/* Events wait: by now it may be steered itself, and carry the same mask as its creator, but its own. */
+static bool is_steered_itself(struct asym_ledger *l, const struct asym_birth *event)
+{
+    const struct asym_ledger_entry *e = asym_ledger_find(l, event->pid);
+    struct asym_stat stat;
+    return e && e->id.tgid == event->tgid && asym_thread_get_stat(event->tgid, event->pid, &stat) >= 0 &&
+           stat.start == e->id.start;
+}
+
 /* One that carried it, or is gone already, may have had children of its own by now. */
 static void repair_newborn(struct asym_ledger *l, const struct asym_birth *event)
 {
-    const struct asym_ledger_entry *from = inheritance(l, event);
+    const struct asym_ledger_entry *from = is_steered_itself(l, event) ? NULL : inheritance(l, event);
     if (from && asym_ledger_repair(l, from, event->pid) != 0)
         asym_ledger_add_legacy(l, from, event->pid, event->tgid, monotonic() + SLACK);
 }

@@ -3,6 +3,7 @@
  * The guard, event by event: most tests here tell it of births themselves, late and in an order of their choice, as a
  * starved guard sees them. Steers only what it started itself. Takes two CPUs; fails in words on one.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -261,6 +262,19 @@ static void the_child_of_a_creator_that_is_gone_is_repaired(void **state)
     assert_int_equal(asym_ledger_count(ledger), 0);
 }
 
+/* It was born before its creator was steered, and told of after both were: what it carries is its own. */
+static void a_child_that_is_steered_itself_when_its_birth_is_told_stays_so(void **state)
+{
+    (void)state;
+    start_root(0);
+    grow(0, FORK, 1);
+    assert_int_equal(steer(0, &whole, &first, 0, 0), 0);
+    assert_int_equal(steer(1, &whole, &first, 0, 0), 0);
+    tell(ASYM_BIRTH_PROCESS, 1, 0, 0);
+    assert_true(has(1, &first) && has(0, &whole));
+    assert_int_equal(asym_ledger_count(ledger), 1);
+}
+
 static void threads_of_a_steered_process_and_their_children_are_repaired(void **state)
 {
     (void)state;
@@ -391,12 +405,16 @@ static void events_that_do_not_concern_it_change_nothing(void **state)
 
 static void guard_without_priority(void)
 {
-    for (int tid = (int)getpid() + 1, end = tid + 100000; tid < end; tid++)
-        if (asym_thread_is_of(getpid(), tid) == 0) {
-            assert_int_equal(sched_setscheduler(tid, SCHED_OTHER, &(struct sched_param){0}), 0);
-            return;
-        }
-    fail_msg("there is no second thread");
+    int found = 0;
+    DIR *d = opendir("/proc/self/task");
+    assert_non_null(d);
+    for (struct dirent *e; (e = readdir(d));) {
+        const int tid = atoi(e->d_name);
+        if (tid > 0 && tid != (int)getpid() && sched_setscheduler(tid, SCHED_OTHER, &(struct sched_param){0}) == 0)
+            found++;
+    }
+    closedir(d);
+    assert_int_equal(found, 1);
 }
 
 /* The first child of each process looks at once, sooner than any program that has to be loaded first. */
@@ -476,6 +494,7 @@ int main(void)
         ROW(children_of_children_that_nobody_repaired_in_time_are_repaired),
         ROW(children_of_a_child_that_is_gone_are_repaired),
         ROW(the_child_of_a_creator_that_is_gone_is_repaired),
+        ROW(a_child_that_is_steered_itself_when_its_birth_is_told_stays_so),
         ROW(threads_of_a_steered_process_and_their_children_are_repaired),
         ROW(a_fork_from_any_thread_releases_all_of_the_process),
         ROW(masks_of_their_own_choice_are_left_alone),

@@ -216,6 +216,33 @@ static void a_release_by_the_guard_is_not_foreign(void **state)
     world_assert_mask(&t->mask, "4-7");
 }
 
+/* However short the holdoff is: with one that is over before the next look, the fork itself explains the mask. */
+static void a_release_by_the_guard_is_not_foreign_without_a_holdoff(void **state)
+{
+    (void)state;
+    static const asym_usec holdoffs[] = {0, 10 * ASYM_MSEC};
+    for (size_t i = 0; i < ASYM_LENGTH(holdoffs); i++) {
+        struct world w;
+        world_init(&w);
+        w.config.enforce.fork_holdoff = holdoffs[i];
+        assert_int_equal(asym_engine_configure(w.engine, &w.config), 0);
+        struct world_thread *t = steered(&w);
+        world_run(&w, ASYM_SEC);
+        w.procs[0].last_fork = w.now + TICK / 2;
+        t->mask = world_cpus("0-7");
+        world_step(&w, TICK);
+        world_run(&w, ASYM_SEC);
+        assert_int_not_equal(world_planned(&w, 100)->reason, ASYM_WHY_FOREIGN);
+        world_assert_mask(&t->mask, "4-7"); /* and is steered again */
+        /* That fork explains no more than once. */
+        t->mask = world_cpus("0-7");
+        world_step(&w, TICK);
+        world_step(&w, TICK);
+        assert_int_equal(world_planned(&w, 100)->reason, ASYM_WHY_FOREIGN);
+        world_done(&w);
+    }
+}
+
 static void fork_holdoff_releases_at_once_and_lasts(void **state)
 {
     struct world *w = *state;
@@ -765,6 +792,7 @@ int main(void)
         T(a_reused_tid_does_not_inherit_that_it_was_steered),
         T(a_mask_set_by_somebody_else_is_never_fought),
         T(a_release_by_the_guard_is_not_foreign),
+        T(a_release_by_the_guard_is_not_foreign_without_a_holdoff),
         T(fork_holdoff_releases_at_once_and_lasts),
         T(fork_holdoff_releases_sleeping_threads_too),
         T(a_fork_stamped_after_the_snapshot_counts),
