@@ -14,7 +14,7 @@ import tempfile
 import openmp
 import run
 import vm
-from lab import Lab, figures, online
+from lab import CONFIG, Lab, figures, online
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results.md"
@@ -117,6 +117,12 @@ def rate(text):
     return first(text)["rate"]
 
 
+# Two threads are parallel here, as in the source; serial_max_threads = 2 is for OpenMP programs, which flicker.
+FIGURES_CONFIG = CONFIG + """
+[classify]
+serial_max_threads = 1"""
+
+
 def figures_6_7(lab, runs, seconds):
     """A serial program beside a parallel one; n: CPUs of one speed. What it keeps of its speed alone, where CPUs are alike,
     is its share of a CPU's time, which the guest counts without the noise of the host; the speed itself stands beside."""
@@ -127,7 +133,7 @@ def figures_6_7(lab, runs, seconds):
         alone, each = [], {"stock": [], "serial-first": []}
         for _ in range(runs):
             for mode in each:
-                lab.policy(mode)
+                lab.policy(mode, FIGURES_CONFIG)
                 if mode == "stock":
                     alone.append(rate(lab.timed(f"/opt/load-rate 1 {seconds} 1")))
                 each[mode].append(first(lab.timed(f"sh -c '/opt/load-rate {n} {seconds + 3} 1 >/dev/null & "
