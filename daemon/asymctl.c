@@ -43,7 +43,8 @@ static const struct verb verbs[] = {
      "  --json             print JSON\n"
      "  --trace=FILE       write a Chrome trace of the first policy given, with the first seed\n"
      "  --cost             what planning costs, with the CPU time of a plan, which differs from run to run\n"
-     "  --workers=N        trials at a time: as many as CPUs; what is printed does not depend on it\n",
+     "  --workers=N        trials at a time: as many as CPUs; never more than memory has room for; what is\n"
+     "                     printed does not depend on it\n",
      asym_sim_verb},
     {"profile", "asymctl profile [--output=FILE] [--time=TIME] [--config=FILE] [--json] -- COMMAND...",
      "measure a program on each type of core, for policies that need profiles",

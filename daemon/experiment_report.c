@@ -61,18 +61,23 @@ static const char *number(double x, int decimals, char *buf, size_t size)
     return buf;
 }
 
+/* With how sure it is, where there is room and anything is known of that: one run tells nothing. */
+static const char *estimate(struct asym_estimate e, double unit, int decimals, bool room, char *buf, size_t size)
+{
+    char mean[32], sure[32];
+    number(e.mean * unit, decimals, mean, sizeof mean);
+    if (!room || isnan(e.confidence))
+        snprintf(buf, size, "%s", mean);
+    else
+        snprintf(buf, size, "%s +-%s", mean, number(e.confidence * unit, decimals, sure, sizeof sure));
+    return buf;
+}
+
 /* Only the two widest columns have room for how sure they are. */
 static const char *cell(const struct asym_experiment *x, size_t column, size_t policy, char *buf, size_t size)
 {
-    const struct asym_estimate e = asym_experiment_estimate(x, columns[column].figure, policy, 0);
-    char mean[32], sure[32];
-    number(e.mean * columns[column].unit, columns[column].decimals, mean, sizeof mean);
-    if (columns[column].width < 15 || isnan(e.confidence))
-        snprintf(buf, size, "%s", mean);
-    else
-        snprintf(buf, size, "%s +-%s", mean,
-                 number(e.confidence * columns[column].unit, columns[column].decimals, sure, sizeof sure));
-    return buf;
+    return estimate(asym_experiment_estimate(x, columns[column].figure, policy, 0), columns[column].unit,
+                    columns[column].decimals, columns[column].width >= 15, buf, size);
 }
 
 static void print_head(const struct asym_experiment *x, const char *name, FILE *out)
@@ -111,7 +116,7 @@ static void print_policies(const struct asym_experiment *x, FILE *out)
 
 static void print_costs(const struct asym_experiment *x, FILE *out)
 {
-    char mean[32], sure[32], text[80];
+    char text[80];
     fputc('\n', out);
     asym_columns_cell(out, "planning", 16, NULL);
     for (size_t c = 0; c < ASYM_LENGTH(costs); c++)
@@ -120,9 +125,7 @@ static void print_costs(const struct asym_experiment *x, FILE *out)
         fputc('\n', out);
         asym_columns_cell(out, x->policies[p]->name, 16, NULL);
         for (size_t c = 0; c < ASYM_LENGTH(costs); c++) {
-            const struct asym_estimate e = asym_experiment_estimate(x, costs[c].figure, p, 0);
-            snprintf(text, sizeof text, "%s +-%s", number(e.mean, costs[c].decimals, mean, sizeof mean),
-                     number(e.confidence, costs[c].decimals, sure, sizeof sure));
+            estimate(asym_experiment_estimate(x, costs[c].figure, p, 0), 1, costs[c].decimals, true, text, sizeof text);
             asym_columns_cell(out, text, c + 1 < ASYM_LENGTH(costs) ? 20 : 0, NULL);
         }
     }

@@ -37,7 +37,8 @@ static void close_dir_p(DIR **d)
 /*
  * Was the process created by the entry's? The chain of parents tells. Where one of them has gone, its children are
  * init's, and only their session tells; but the children of a session's live shell are no orphans, and what they carry
- * may be their own choice (a leader that reaps orphans itself looks just like a shell). Whoever was there before the steering has inherited nothing of it to hand down.
+ * may be their own choice (a leader that reaps orphans itself looks just like a shell). Whoever was there before the
+ * steering has inherited nothing of it to hand down.
  */
 static bool descends(int32_t pid, const struct asym_ledger_entry *e)
 {

@@ -98,17 +98,24 @@ static void stop_and_have_children(pid_t asymd, struct shared *s, bool storm_fir
     kill(asymd, SIGCONT);
 }
 
-static bool is_said(int fd, const char *text, int seconds)
+/* Within so many seconds in all, however much else is said. Of that only the end is kept, in which text may have begun. */
+static bool is_said(int fd, const char *text, double seconds)
 {
-    char said[4096] = "";
+    char said[4096];
+    size_t used = 0, keep = strlen(text) - 1;
     struct pollfd p = {.fd = fd, .events = POLLIN};
-    for (size_t used = 0; used < sizeof said - 1 && poll(&p, 1, seconds * 1000) > 0;) {
-        ssize_t n = read(fd, said + used, sizeof said - 1 - used);
+    const double deadline = asym_live_now() + seconds;
+    for (double left = seconds; left > 0 && poll(&p, 1, (int)(left * 1000) + 1) > 0;
+         left = deadline - asym_live_now()) {
+        ssize_t n = read(fd, said + used, sizeof said - used);
         if (n <= 0)
-            break;
+            return false;
         used += (size_t)n;
-        if (strstr(said, text))
+        if (memmem(said, used, text, strlen(text)))
             return true;
+        const size_t tail = used < keep ? used : keep;
+        memmove(said, said + used - tail, tail);
+        used = tail;
     }
     return false;
 }

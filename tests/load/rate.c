@@ -4,10 +4,12 @@
  *
  *     rate=R own=PART cpus=C:SHARE,...
  *
- * R: steps per microsecond of wall time; PART: of that time, how much it had a CPU, by its CPU clock; SHARE: the part of that time at which it was found on CPU C, in percent.
+ * R: steps per microsecond of wall time; PART: of that time, how much it had a CPU, by its CPU clock; SHARE: the part of
+ * that time at which it was found on CPU C, in percent.
  */
 #include <pthread.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -42,20 +44,24 @@ static void count(void)
 static void *run(void *arg)
 {
     struct counter *c = arg;
-    double since = -1;
-    for (double last = now(); last < c->end;) {
+    double since = 0, last = now();
+    bool counts = false;
+    while (last < c->end) {
+        /* From here on both clocks count, this iteration's steps too. */
+        if (!counts && last >= c->begin) {
+            counts = true;
+            since = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+        }
         count();
         double t = now();
         int cpu = sched_getcpu();
-        if (last >= c->begin && since < 0)
-            since = seconds_of(CLOCK_THREAD_CPUTIME_ID);
-        if (last >= c->begin && cpu >= 0 && cpu < CPUS_MAX) {
+        if (counts && cpu >= 0 && cpu < CPUS_MAX) {
             c->steps += 5000;
             c->on_cpu[cpu] += t - last;
         }
         last = t;
     }
-    c->cpu = since < 0 ? 0 : seconds_of(CLOCK_THREAD_CPUTIME_ID) - since;
+    c->cpu = counts ? seconds_of(CLOCK_THREAD_CPUTIME_ID) - since : 0;
     return NULL;
 }
 

@@ -110,6 +110,17 @@ static void cpu_time_of_plans_is_printed_only_where_it_is_asked_for(void **state
     assert_true(means[2] >= 0 && means[2] < 1e5);
 }
 
+static void one_run_has_no_confidence(void **state)
+{
+    (void)state;
+    static char text[262144];
+    assert_int_equal(run_file("--policy=pa --repeat=1 --cost", text, sizeof text), 0);
+    assert_non_null(strstr(text, "us of CPU a plan"));
+    assert_null(strstr(text, "+--"));
+    assert_int_equal(run_file("--policy=pa --repeat=2 --cost", text, sizeof text), 0);
+    assert_non_null(strstr(strstr(text, "us of CPU a plan"), " +-"));
+}
+
 static void json_says_what_was_measured(void **state)
 {
     (void)state;
@@ -288,6 +299,7 @@ int main(void)
         cmocka_unit_test(the_table_fits_and_has_a_row_for_each_policy),
         cmocka_unit_test(the_output_does_not_depend_on_the_number_of_workers),
         cmocka_unit_test(cpu_time_of_plans_is_printed_only_where_it_is_asked_for),
+        cmocka_unit_test(one_run_has_no_confidence),
         cmocka_unit_test(json_says_what_was_measured),
         cmocka_unit_test(mistakes_are_named_and_end_in_2),
         cmocka_unit_test(the_trace_is_json_with_tracks_runs_and_reasons),

@@ -53,16 +53,16 @@ class Lab:
 class Switch(io.BytesIO):
     """What a load says, as it comes; told several times a second that there is nothing new."""
 
-    def __init__(self, limit, seconds):
+    def __init__(self, limit, seconds, clock=time.monotonic):
         super().__init__()
-        self.limit, self.seconds, self.ready_at, self.limited = limit, seconds, None, False
+        self.limit, self.seconds, self.clock, self.ready_at, self.limited = limit, seconds, clock, None, False
 
     def write(self, text):
         super().write(text)
         said = self.getvalue()
         if self.ready_at is None and b"ready" in said:
-            self.ready_at = time.monotonic()
-        wanted = self.ready_at is not None and time.monotonic() >= self.ready_at + self.seconds and b"time=" not in said
+            self.ready_at = self.clock()
+        wanted = self.ready_at is not None and self.clock() >= self.ready_at + self.seconds and b"time=" not in said
         if wanted != self.limited:
             self.limited = wanted
             self.limit(wanted)

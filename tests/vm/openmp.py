@@ -82,18 +82,20 @@ class Record:
     """Every case as soon as it is measured, so that a run that is ended early can be gone on with."""
 
     def __init__(self, path, resume):
-        self.path, self.rate, self.found = path, None, {}
-        if resume and path.exists():
-            for line in path.read_text().splitlines():
-                self.keep(json.loads(line))
-        else:
-            path.write_text("")
+        self.path, self.rate, self.found, self.left_alone = path, None, {}, {}
+        text = path.read_text() if resume and path.exists() else ""
+        # The last line may be half of one.
+        whole = text[:text.rfind("\n") + 1]
+        path.write_text(whole)
+        for line in whole.splitlines():
+            self.keep(json.loads(line))
 
     def keep(self, entry):
         if "rate" in entry:
             self.rate = entry["rate"]
         else:
-            self.found[Case(*entry["case"])] = entry["cells"]
+            case = Case(*entry["case"])
+            self.found[case], self.left_alone[case] = entry["cells"], entry.get("left_alone")
 
     def add(self, entry):
         self.keep(entry)
@@ -133,9 +135,10 @@ def measure(lab, args):
             cpus = MACHINES[case.machine]
             lab.policy("stock")
             online(lab, cpus)
-        record.add({"case": case, "cells": measure_case(lab, case, record.rate)})
-        said = ", ".join(f"{name} {cell['time']:.2f}" for name, cell in record.found[case].items())
+        cells = measure_case(lab, case, record.rate)
         alone, before = left_alone(lab), alone
+        record.add({"case": case, "cells": cells, "left_alone": alone - before})
+        said = ", ".join(f"{name} {cell['time']:.2f}" for name, cell in cells.items())
         if alone > before:
             said += f"; asymd left {alone - before} threads alone"
         print(f"{n + 1} of {len(left)}: run {case.run + 1}, {case.machine}, {case.share} % serial, {case.interval} ms: "
@@ -228,6 +231,18 @@ def judge(results):
             behind = {r: results.time(r, f"RTX spin{begins}") / results.time(r, f"stock spin{begins}") - 1 for r in rows}
             yield verdict(f"{machine}: RTX with spinning waits{begins}, behind stock with the same by at most 4 %", behind,
                           lambda part: part <= 0.04, lambda part: f"{100 * part:+.0f} %")
+    yield verdict_left_alone(results)
+
+
+def verdict_left_alone(results):
+    """Over all cases; those of a record from before this was counted are not known to be good."""
+    counts = [results.record.left_alone[Case(run, *row)] for run in results.runs for row in results.rows]
+    text = f"asymd left no thread alone: so in {counts.count(0)} of {len(counts)} cases"
+    if any(counts):
+        text += f"; {sum(filter(None, counts))} threads in the others"
+    if None in counts:
+        text += f"; not counted in {counts.count(None)}"
+    return text, counts.count(0) == len(counts)
 
 
 def verdict(asked, found, good, shown):
