@@ -299,11 +299,13 @@ TABLES = {
     "table-5.2": ("eight-speeds", "Röhrich 2007, Table 5.2: copies of one task on eight speeds",
                   lambda lab, args: table_5_2(lab, args.runs, args.seconds, COUNTS), lambda found: show_5_2(found, COUNTS),
                   lambda found: judge_5_2(found, COUNTS),
-                  "The spread: pinned copies, which nobody moves, are as far apart as that: it is the noise of the laboratory, "
-                  "which shares two cores of a host with others. Where the source's gain is more than pinned copies have, "
-                  "today's stock scheduler is simply better than the source's at that count."),
+                  "pinned copies, which nobody moves, show the noise of the laboratory: where their own runs are further apart "
+                  "than a tenth of the stock scheduler's, no policy can be as steady as is asked, and the Total of one copy is "
+                  "no surer than they are."),
     "figures-6-7": ("eight-equal", "Morad 2008, Figures 6 and 7: one serial beside one parallel program",
-                    lambda lab, args: figures_6_7(lab, args.runs, 4), show_6_7, judge_6_7, ""),
+                    lambda lab, args: figures_6_7(lab, args.runs, 4), show_6_7, judge_6_7,
+                    "a CPU's time is what a scheduler has to give; the speed that comes of it has the noise of a host that has two "
+                    "cores for all these CPUs and is shared itself, as the column of those alone shows."),
     "big-little": ("big-little", "Four CPUs of speed 1 and four of speed 2: one serial program beside one of 8 threads",
                    lambda lab, args: big_little(lab, args.runs), show_big_little, judge_big_little, ""),
     "rtx": ("big-little", "Saez 2010, 3.2: OpenMP programs by how their threads wait, without and with runtime extensions",
