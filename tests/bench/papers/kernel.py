@@ -151,8 +151,8 @@ def why(off, most, last, lost, seconds):
             f"One copy alone took up to {most:.1f} s under the stock scheduler, {most / seconds:.1f} times as long as on the "
             "fastest CPU, and no CPU is meant to be slower than an eighth: as if something took the same work from every CPU, "
             f"as a tick does. With {lost:.2f} less of every speed (slowest: 1) the slowest is what was found, and that is the "
-            "second column; the policies, which keep off the slowest CPUs, hardly notice.")
-    lines.append("With one or two copies the stock scheduler's result is where chance puts them: see +-.")
+            "second column, for stock alone: the policies keep off the slowest CPUs. It is the one parameter that comes from what was measured.")
+    lines.append("With one or two copies chance, which is what +- says, does not explain how much longer the stock scheduler takes in the VM.")
     if 0 < last < most:
         lines.append(f"With eight it was better there: the last ended after {last:.1f} s on the average, {most - last:.0f} s "
                      "before one that stays on the slowest CPU. The kernel moves a copy that has a CPU to itself at times, "

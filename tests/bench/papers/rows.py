@@ -254,8 +254,8 @@ def roehrich(lab):
 
 WHY_ROEHRICH = """Stock agrees within 7 %: a copy that begins is put on an idle CPU at random (its 5.3), and stays there.
 All policies gain as in the source, less the more copies there are, and from eight copies on response-time gains most;
-throughput and priority, which the source has 3 to 6 points apart, are as near here, the other way round. With few copies
-our gains are up to 27 points larger: the best possible Avg of one copy is 4.5 s, a gain of 68 %, which asymd misses only by
+throughput and priority, which the source has up to 9 points apart, are near each other here, the other way round. With few copies
+our gains are up to 31 points larger: the best possible Avg of one copy is 4.5 s, a gain of 68 %, which asymd misses only by
 the time it lets a process settle (0.5 s) and looks (0.1 s). The source's best is 6.59 s, though by its own rules a task
 alone belongs on the fastest core at once: its balancer seems to have taken seconds to move it there. From eight copies on
 response-time is within 3 points of the source."""
@@ -335,8 +335,7 @@ def nie_policies(lab):
 WHY_NIE = """The gain over IPC-Driven grows with core types, as in the source (of multi-phased workloads only from two to three),
 but is smaller. That a real program's IPC wavers, so that IPC-Driven begins its turns anew, does not explain it: with
 stand-ins that do waver IPC-Driven moves threads 15 times as often, and the gain hardly changes, since a move costs
-microseconds here. What made it larger there is not known. Against HASS, too, the direction is the source's on the whole, and the size is
-not: the stand-ins' memory phases take two thirds of their time, where fast cores give 7 %. HASS on two types loses much
+microseconds here. What made it larger there is not known. Against HASS neither direction nor size is the source's throughout: the stand-ins' memory phases take two thirds of their time, where fast cores give 7 %. HASS on two types loses much
 where programs are alike (4CI): it assigns a program once, when it begins, and while one restarts the others' places are
 counted as they are, so that three programs share two fast cores while a slow one idles (82 of 103 CPU seconds used)."""
 

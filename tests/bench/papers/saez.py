@@ -71,10 +71,11 @@ def why_saez(sums):
                            static=percent(level["static-ipc"]))
 
 
-WHY_SAEZ = """PA gains most where the source has it gain, is ahead of RR in {ahead} of {all} rows, and MinTLP is close to it. Where
-programs are memory-bound every policy loses: whom it moves to a fast core on another node has its memory behind it, by a
+WHY_SAEZ = """PA gains most where the source has it gain, is ahead of RR in {ahead} of {all} rows, and MinTLP is close to it but for STMI-PSCI and
+PSMI-PSCI with one fast core, where it loses. Where
+programs are memory-bound most policies lose: whom they move to a fast core on another node has its memory behind it, by a
 rule of the model (see 3.4 below). Against Static-IPC-Driven PA is behind where one program is
-memory-bound and there is one fast core: that policy was told beforehand who gains there, and PA gives it to a sequential
+memory-bound and there is one fast core, with one exception: that policy was told beforehand who gains there, and PA gives it to a sequential
 phase whatever that gains. In the sets that only compute the two are level ({pa} and {static} over both machines), and with
 four fast cores PA is ahead in the mean, as in the source. Our stand-ins of a class are alike, so that the ranking is never
 wrong. How much of a program is sequential is known from the source only as above or below 7 %."""

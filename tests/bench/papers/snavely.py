@@ -159,10 +159,9 @@ def figures_8_9(lab):
 
 
 WHY_FIGURES_8_9 = """Symb and SOS save turnaround over Naive as there, and low priorities gain most, high ones least (its Figure 9).
-How much they save depends on the load: with 0.0625 arrivals a second it was 30 and 29 %, the source's 33 within the
-confidence. Sampling more often does not help (1 s in 16: 6 %). The rest is not the source's: Icount, which is behind both there, is ahead here. The source puts that
+The rest is not the source's: Icount, which is behind both there, is ahead here. The source puts that
 down to fetching less than could be issued of low priorities; in the model slots that one cannot use go to the rest, so that
-Icount never loses any, and there is nothing for Icount-SOS to mend. The stock scheduler, which gives no shares, is ahead of
+Icount never loses any, and there is nothing for Icount-SOS to mend. The stock scheduler, which knows nothing of the shares of a core, is ahead of
 Naive: windows in which a thread has a core to itself are what Naive pays."""
 
 ROWS = [("snavely", figures_4_to_6), ("snavely7", figure_7), ("snavely8", figures_8_9)]

@@ -4,13 +4,13 @@ import statistics
 
 TITLE = "pa gives a serial program a fast CPU beside a parallel one"
 MACHINE = "big-little"
-RUNS, SECONDS, SKIP = 5, 12, 5
+RUNS, SECONDS, SKIP = 5, 9, 4
 FAST = range(4, 8)
 SLOW_SPEED = 0.5
 # The stock scheduler balances by count: with nine threads on eight CPUs, two share one, and whoever is alone on a CPU stays
 # there. So it tosses a coin, once a run: the serial thread has a fast CPU to itself, with 7/9 * 4/8, or it has not. A median
 # of five such is a coin too; what can be asked of each run is what happens when it falls on the wrong side.
-RUNS_MAX, WITHOUT_MIN, OWN_CPU = 12, 3, 0.75
+RUNS_MAX, WITHOUT_MIN, OWN_CPU = 9, 3, 0.75
 # Steps have the noise of the host.
 SPEED_MIN = 0.85
 # An emulated CPU needs 15 times as long for a look. A program is held off from its exec on, as after a fork.
@@ -62,7 +62,7 @@ def middle(runs, key):
 def measure_alone(s):
     """Steps per microsecond of the serial program with a fast CPU and the machine to itself."""
     with s.speeds():
-        return parse(s.sh(f"nice -n 10 taskset -c {FAST[-1]} /opt/load-rate 1 7 2"))["rate"]
+        return parse(s.sh(f"nice -n 10 taskset -c {FAST[-1]} /opt/load-rate 1 5 2"))["rate"]
 
 
 def run(s):
