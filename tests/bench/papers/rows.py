@@ -212,7 +212,8 @@ def table_5(lab):
                           f"{source[asymmetric, policy][0]:.1f} %", f"{100 * mean(fair):.1f} %",
                           f"{source[asymmetric, policy][1]:.2f}", f"{1000 * mean(jitter):.2f}",
                           f"{1000 * alone['jitter', policy]:.2f}"])
-    return ("Morad 2008, Table 5: fairness and jitter", "All 45 pairs, five seeds; each program's speedup is over itself alone under the same scheduler.", table, WHY_TABLE_5)
+    return ("Morad 2008, Table 5: fairness and jitter",
+            "All 45 pairs, five seeds; each program's speedup is over itself alone under the same scheduler.", table, WHY_TABLE_5)
 
 
 WHY_TABLE_5 = """Asymmetric jitter falls as in the source. Not so the rest. The model's baseline is fairer on equal cores
@@ -235,6 +236,7 @@ def roehrich(lab):
     wanted = [p for p in ROEHRICH if lab.has(p)]
     table = [["copies", "Avg of stock: source", "ours"] + [f"{p}: gain, source" if k == 0 else "ours" for p in wanted
                                                           for k in range(2)]]
+    gains = {}
     for copies, figures in TABLE_5_2.items():
         text = machine("1,1,1,1,1,1,1,1", "1,2,3,4,5,6,7,8") + P.SCHEDULER + P.ENGINE
         text += run_section("600s", "done", alone=False)
@@ -244,19 +246,28 @@ def roehrich(lab):
         line = [str(copies), f"{figures[0]:.2f} s", f"{avg['none']:.2f} s"]
         for k, p in enumerate(ROEHRICH):
             if p in wanted:
-                line += [f"{figures[1 + k]:.1f} %", f"{100 * (1 - avg[p] / avg['none']):.1f} %"]
+                gains[copies, p] = figures[1 + k], 100 * (1 - avg[p] / avg["none"])
+                line += ["{:.1f} %".format(g) for g in gains[copies, p]]
         table.append(line)
     return ("Roehrich 2007, Table 5.2: eight cores of eight speeds",
             f"Copies of a task of 4.5 s on the fastest core, {P.SEEDS['roehrich']} seeds; Avg is accumulated run time over "
             "instances." + (f" Not in this build: {absent(lab, *ROEHRICH)}." if absent(lab, *ROEHRICH) else ""),
-            table, WHY_ROEHRICH)
+            table, "" if absent(lab, *ROEHRICH) else why_roehrich(gains))
+
+
+def why_roehrich(gains):
+    """gains: in per cent, the source's and ours, by copies and policy."""
+    apart = [[gains[n, "throughput"][k] - gains[n, "priority"][k] for n in TABLE_5_2] for k in range(2)]
+    return WHY_ROEHRICH.format(
+        apart=f"{min(apart[0]):.1f} to {max(apart[0]):.1f}", ours=f"{min(apart[1]):.1f} to {max(apart[1]):.1f}",
+        larger=f"{max(b - a for a, b in gains.values()):.1f}")
 
 
 WHY_ROEHRICH = """Stock agrees within 7 %: a copy that begins is put on an idle CPU at random (its 5.3), and stays there.
 All policies gain as in the source, less the more copies there are, and from eight copies on response-time gains most;
-throughput and priority, which the source has up to 9 points apart, are near each other here, the other way round. With few copies
-our gains are up to 31 points larger: the best possible Avg of one copy is 4.5 s, a gain of 68 %, which asymd misses only by
-the time it lets a process settle (0.5 s) and looks (0.1 s). The source's best is 6.59 s, though by its own rules a task
+throughput gains {apart} points more than priority in the source, {ours} here. With few copies our gains are up to
+{larger} points larger: the best possible Avg of one copy is 4.5 s, a gain of 68 %, which asymd misses only by the time it
+lets a process settle (0.5 s) and looks (0.1 s). The source's best is 6.59 s, though by its own rules a task
 alone belongs on the fastest core at once: its balancer seems to have taken seconds to move it there. From eight copies on
 response-time is within 3 points of the source."""
 
@@ -329,13 +340,22 @@ def nie_policies(lab):
                   "the same"])
     return ("Nie & Duan 2012, Figures 4 to 7: ESHMP over IPC-Driven and HASS",
             f"Four cores of two, three and four speeds; stand-ins by class, {P.SEEDS['nie']} seeds, restarted until each has "
-            "run three times. Speedup: geometric mean of the ratios of completion times.", table, WHY_NIE)
+            "run three times. Speedup: geometric mean of the ratios of completion times.", table, why_nie(sums))
+
+
+def why_nie(sums):
+    """sums: gains by other policy, machine, and whether multi-phased."""
+    over = [[mean(sums["hass", m, phased]) for m in NIE_MACHINES] for phased in (False, True)]
+    single, phased = (f"{percent(min(x))} to {percent(max(x))}" for x in over)
+    return WHY_NIE.format(single=single, phased=phased)
 
 
 WHY_NIE = """The gain over IPC-Driven grows with core types, as in the source (of multi-phased workloads only from two to three),
 but is smaller. That a real program's IPC wavers, so that IPC-Driven begins its turns anew, does not explain it: with
 stand-ins that do waver IPC-Driven moves threads 15 times as often, and the gain hardly changes, since a move costs
-microseconds here. What made it larger there is not known. Against HASS neither direction nor size is the source's throughout: the stand-ins' memory phases take two thirds of their time, where fast cores give 7 %. HASS on two types loses much
+microseconds here. What made it larger there is not known. Against HASS neither direction nor size is
+the source's: of single-phased workloads the mean is {single} (there -2 to 0 %), of the others {phased} (there +5 to
++19 %). The stand-ins' memory phases take two thirds of their time, where fast cores give 7 %. HASS on two types loses much
 where programs are alike (4CI): it assigns a program once, when it begins, and while one restarts the others' places are
 counted as they are, so that three programs share two fast cores while a slow one idles (82 of 103 CPU seconds used)."""
 
