@@ -17,8 +17,8 @@ HEAD = """## What the papers measured, in the simulator
 
 Written by `./dev papers`. The policies are the code that steers a live machine, run by `asymctl sim` on the model that
 [simulator.md](simulator.md) describes; parameters are fixed in `tests/bench/papers/parameters.py`, the same for every
-policy and row. Workloads that are SPEC and others in the sources are stand-ins here, by class. Figures are means over
-seeds."""
+policy and row; two of the row against the kernel come from what was measured there, as it says. Workloads that are SPEC
+and others in the sources are stand-ins here, by class. Figures are means over seeds."""
 
 
 # Morad 2008, Tables 1 and 2: the baseline, in closed form.
