@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Snavely 2002: shares by priority on cores with several hardware threads."""
-import statistics
-
 import parameters as P
-from common import absent, machine, mean, missing, percent, program, run_section
+from common import absent, machine, mean, missing, percent, program, run_section, sure
 
 # Policies with the fetch unit that each needs.
 POLICIES = {"smt-naive": "even", "smt-symb": "even", "smt-sos": "even", "smt-icount": "priority", "smt-icount-sos": "priority"}
@@ -34,15 +32,17 @@ def figures_4_to_6(lab):
                 gains[p].append(ws[p] / ws["smt-naive"] - 1)
         table.append([f"{10 * share} : {100 - 10 * share}"] + [f"{ws[p]:.3f}" if p in ws else "" for p in
                                                                 ("smt-naive", "smt-symb", "smt-icount")])
+    behind = [row[0] for row, a, b in zip(table[1:], gains["smt-symb"], gains["smt-icount"]) if a > b]
     table.append(["mean over naive", ""] + [percent(mean(gains[p])) for p in ("smt-symb", "smt-icount")])
     table.append(["source", "", "+8 %, up to +20 %", "+15 %, up to +30 %"])
     return ("Snavely 2002, Figures 4 to 6: two jobs on two contexts",
             "Weighted speedup a core, by the share of each. Two such cores: asymd stops no job, so that one that is to be "
             "alone can be so only where the other has somewhere to go.", table,
-            "Order and size of Symb over Naive are the source's: most on the wings, nothing where shares are even. Icount "
-            "gains less than there, since slots are all that the model's threads compete for: with 90 % of them Li leaves "
-            "Hydro little, where the source's jobs, alone, issue less of the width. Hydro and Li are stand-ins by "
-            "intensity.")
+            f"Mean and most ({percent(max(gains['smt-symb']))}) of Symb over Naive are near the source's, and nothing is gained "
+            f"where shares are even. Most is where Hydro has more; at 10 : 90 it is {percent(gains['smt-symb'][0])}. Icount is "
+            f"ahead of Symb in the mean, as there, but behind at {', '.join(behind) or 'no share'}. It gains less than there, "
+            "since slots are all that the model's threads compete for: with 90 % of them Li leaves Hydro little, where the "
+            "source's jobs, alone, issue less of the width. Hydro and Li are stand-ins by intensity.")
 
 
 def fetches(lab, text):
@@ -97,17 +97,19 @@ def figure_7(lab):
     table.append(["mean over naive", ""] + [percent(mean(gains[p])) for p in OVER_NAIVE])
     table.append(["most over naive", ""] + [percent(max(gains[p])) for p in OVER_NAIVE])
     table.append(["source: mean, most", "", "+8 %, +17 %", "+14 %, +23 %", "+19 %, +37 %", "as Icount"])
+    symb = [row[0] for row, a, b in zip(table[1:], gains["smt-symb"], gains["smt-icount"]) if a > b]
     splits = [split_speedup(lab, s) for s in SPLITS]
     return ("Snavely 2002, Figure 7: eight jobs on four contexts, one of which is entitled to more",
             "Weighted speedup a core. Two cores of four contexts and the eight jobs twice: see above why two.", table,
-            WHY_FIGURE_7.format(spread=100 * (max(splits) / min(splits) - 1)))
+            WHY_FIGURE_7.format(symb=", ".join(symb) or "no share", spread=100 * (max(splits) / min(splits) - 1)))
 
 
-WHY_FIGURE_7 = """The order is the source's, Symb's gain too; Symb loses a per cent to its sample phases where there is nothing to
-gain. SOS finds nothing beyond it: in the model the best way to put the eight jobs on two cores twice is only {spread:.1f} %
-better than the worst (stock scheduler, jobs held to their core), where the source's Figure 3 has 8 %. With two jobs to a
-context the kernel's time slices mix all jobs of a core, and slots are all that they compete for. Icount gains half of what
-it does there, as above."""
+WHY_FIGURE_7 = """The order of the means is the source's but for SOS, Symb's gain too; Symb is ahead of Icount
+at {symb}, and loses a per cent to its sample phases where there is nothing to gain. SOS finds nothing
+beyond it: in the model the best way to put the eight jobs on two cores twice is only {spread:.1f} % better than the worst
+(stock scheduler, jobs held to their core), where the source's Figure 3 has 8 %. With two jobs to a context the kernel's
+time slices mix all jobs of a core, and slots are all that they compete for. Icount gains half of what it does there, as
+above."""
 
 # Priorities of Figure 9.
 BINS = {"high": (0, 5), "medium": (6, 11), "low": (12, 19)}
@@ -131,16 +133,15 @@ def of_bin(result, name):
 
 
 def less(result, naive):
-    """Turnaround, seed by seed, since each policy has the same jobs: mean of what is saved, and how sure (five seeds)."""
+    """Turnaround, seed by seed, since each policy has the same jobs: mean of what is saved, and how sure."""
     saved = [1 - a / b for a, b in zip(result["turnaround_s"]["values"], naive["turnaround_s"]["values"])]
-    sure = 2.776 * statistics.stdev(saved) / len(saved) ** 0.5
-    return f"{100 * mean(saved):.0f} % +- {100 * sure:.0f}"
+    return f"{100 * mean(saved):.0f} % +- {100 * sure(saved):.0f}"
 
 
 def figures_8_9(lab):
     if absent(lab, *POLICIES):
         return missing("Snavely 2002, Figures 8 and 9", absent(lab, *POLICIES))
-    table = [["policy", "jobs a core", "mean turnaround", "less than Naive", "source", *BINS]]
+    table = [["policy", "turnaround x arrivals", "mean turnaround", "less than Naive", "source", *BINS]]
     source = {"smt-symb": "above Icount", "smt-sos": "33 %", "smt-icount": "least of the four", "smt-icount-sos": "33 %"}
     results = fetches(lab, open_system)
     naive = results["smt-naive"]
@@ -153,15 +154,17 @@ def figures_8_9(lab):
     return ("Snavely 2002, Figures 8 and 9: an open system, turnaround",
             f"Two cores of eight contexts; jobs arrive at {P.SMT_OPEN_RATE} a second and core, exponentially, last "
             f"{P.SMT_OPEN_ALONE_S} s alone, exponentially, and have any priority of 0 to 19 (section 6); the same jobs in the "
-            f"same order for each policy, {P.SEEDS['snavely']} seeds of 4000 s. Turnaround is from arrival to end; the last "
+            f"same order for each policy, {P.SEEDS['snavely']} seeds of 4000 s. Turnaround is from arrival to end, of "
+            "jobs that ended: those that had not after 4000 s are left out. Times the arrivals a second it would be the jobs of a "
+            "core, had all ended. +-: 95 %, over the seeds. The last "
             "columns are of jobs of high (0 to 5), medium (6 to 11) and low priority: seconds of Naive, less than these of "
             "the others.", table, WHY_FIGURES_8_9)
 
 
 WHY_FIGURES_8_9 = """Symb and SOS save turnaround over Naive as there, and low priorities gain most, high ones least (its Figure 9).
-The rest is not the source's: Icount, which is behind both there, is ahead here. The source puts that
-down to fetching less than could be issued of low priorities; in the model slots that one cannot use go to the rest, so that
-Icount never loses any, and there is nothing for Icount-SOS to mend. The stock scheduler, which knows nothing of the shares of a core, is ahead of
-Naive: windows in which a thread has a core to itself are what Naive pays."""
+The rest is not the source's: Icount, which is behind both there, is ahead here. The source puts that down to fetching less
+than could be issued of low priorities; in the model slots that one cannot use go to the rest, so that Icount never loses
+any, and there is nothing for Icount-SOS to mend. The stock scheduler, which shares a CPU's time by nice weight but knows
+nothing of the shares of a core, is ahead of Naive: windows in which a thread has a core to itself are what Naive pays."""
 
 ROWS = [("snavely", figures_4_to_6), ("snavely7", figure_7), ("snavely8", figures_8_9)]
