@@ -28,7 +28,8 @@
  * thread before it goes on.
  *
  * Programs. See scenario.h. All threads of a program take part in a parallel step and wait at its end; a serial step is the
- * master's. Jobs that arrive by rate are the same in the same order for every policy. Waiting is spinning up to the program's spin, then sleeping. A lock is handed over first come, first served.
+ * master's. Jobs that arrive by rate are the same in the same order for every policy. Waiting is spinning
+ * up to the program's spin, then sleeping. A lock is handed over first come, first served.
  *
  * Time is in whole nanoseconds, events of one instant in a fixed order, chance from one generator: the same scenario and
  * seed give the same run. After asym_sim_new nothing is allocated.
