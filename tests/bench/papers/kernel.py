@@ -55,16 +55,27 @@ MODES = {"stock": "none", "response-time": "response-time", "throughput": "throu
          "pinned": "none"}
 
 
-def measured(what, read=float):
-    """What `./dev vm papers` wrote: one figure by mode and number of copies, and how many runs it is of. ({}, 0): nothing."""
+def block(name):
+    """The rows that `./dev vm papers` wrote between these marks, each a list of cells, and how many runs they are of."""
     with open(RESULTS, encoding="utf-8") as f:
-        block = re.search(r"<!-- table-5.2: begin -->(.*?)<!-- table-5.2: end -->", f.read(), re.S)
-    if not block:
-        return {}, 0
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in block[1].splitlines() if line.startswith("|")]
-    modes = rows[0][2:]
-    found = {(mode, int(row[0])): read(cell) for row in rows[2:] if row[1] == what for mode, cell in zip(modes, row[2:])}
-    return found, int(re.search(r"(\d+) runs of each", block[1])[1])
+        found = re.search(rf"<!-- {name}: begin -->(.*?)<!-- {name}: end -->", f.read(), re.S)
+    if not found:
+        return [], 0
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in found[1].splitlines() if line.startswith("|")]
+    return rows, int(re.search(r"(\d+) runs of each", found[1])[1])
+
+
+def measured(what, read=float):
+    """Of Table 5.2: one figure by mode and number of copies, and how many runs it is of. ({}, 0): nothing was measured."""
+    rows, runs = block("table-5.2")
+    return {(mode, int(row[0])): read(cell) for row in rows[2:] if row[1] == what
+            for mode, cell in zip(rows[0][2:], row[2:])}, runs
+
+
+def measured_speeds():
+    """By CPU, in units in which the fastest is 8, and how many runs they are of. ([], 0): nothing was measured."""
+    rows, runs = block("speeds")
+    return [float(row[rows[0].index("measured")]) for row in rows[2:]], runs
 
 
 def longest(cell):
@@ -79,13 +90,12 @@ def ideal(n):
     return load
 
 
-def vm_text(mode, copies, seconds, lost=0):
+def vm_text(mode, copies, seconds, speeds):
     """
-    The virtual machine of tests/vm: two packages of four cores, the same configuration, copies that take so long on the
-    fastest CPU. lost: of every speed, where the slowest is 1; the fastest stays what it is.
+    The virtual machine of tests/vm: two packages of four cores, the same configuration, copies that take so long on a CPU of
+    speed 8. Pinned are the copies where the nominal speeds say, as there.
     """
-    speeds = ",".join(f"{8 * (k - lost) / (8 - lost):.4f}" for k in range(1, 9))
-    text = machine(EIGHT[0], speeds, "llc = 4\nnode = 1\n") + P.SCHEDULER + P.ENGINE
+    text = machine(EIGHT[0], ",".join(map(str, speeds)), "llc = 4\nnode = 1\n") + P.SCHEDULER + P.ENGINE
     text += "[enforce]\nsettle = 0ms\nfork_holdoff = 0ms\n" + run_section("200s", alone=False)
     task = [f"serial {8 * seconds:.3f}G"]
     if mode != "pinned":
@@ -94,11 +104,21 @@ def vm_text(mode, copies, seconds, lost=0):
                           for cpu, n in enumerate(ideal(copies)) if n > 0)
 
 
-def simulate(lab, mode, copies, seconds, lost=0):
+def simulate(lab, mode, copies, seconds, speeds):
     """Avg by seed: mean time from start to end of the copies."""
     policy = MODES[mode]
     seeds = 1 if mode == "pinned" else P.SEEDS["vm"]
-    return lab.run(vm_text(mode, copies, seconds, lost), [policy], seeds)[policy]["turnaround_s"]["values"]
+    return lab.run(vm_text(mode, copies, seconds, speeds), [policy], seeds)[policy]["turnaround_s"]["values"]
+
+
+def task_seconds(lab, figures, counts, speeds):
+    """Where copies are pinned nobody schedules: what they take there says how long the task is. Nothing else does."""
+    return mean([figures["pinned", n] / mean(simulate(lab, "pinned", n, 1, speeds)) for n in counts])
+
+
+NOMINAL = range(1, 9)
+# What a column's name has where the speeds are those that were measured, one CPU at a time.
+AS_MEASURED = " (as measured)"
 
 
 def vm_row(lab):
@@ -107,18 +127,18 @@ def vm_row(lab):
     if not figures or absent(lab, *MODES.values()):
         return missing(title, absent(lab, *MODES.values()) or "the virtual machine's table (`./dev vm papers`)")
     counts = sorted({n for _, n in figures})
-    # Where copies are pinned nobody schedules: what they take there says how long the task is. Nothing else does.
-    seconds = mean([figures["pinned", n] / mean(simulate(lab, "pinned", n, 1)) for n in counts])
-    most = measured("Avg, from to", longest)[0].get(("stock", 1), 0)
-    lost = max(0, (most - 8 * seconds) / (most - seconds)) if most > seconds else 0
-    columns = [(mode, mode, 0) for mode in MODES]
-    if lost > 0:
-        columns = [column for mode in MODES for column in ((mode, mode, 0), (mode + AS_FOUND, mode, lost))]
+    speeds, tasks = measured_speeds()
+    # By suffix of the columns' names: the speeds, and how long the task takes on the fastest CPU.
+    kinds = {"": (NOMINAL, task_seconds(lab, figures, counts, NOMINAL))}
+    if speeds:
+        kinds[AS_MEASURED] = speeds, task_seconds(lab, figures, counts, speeds)
+    columns = [(mode + kind, mode, kind) for mode in MODES for kind in kinds]
     table, ours, unsure = [["copies", *(name for name, _, _ in columns)]], {}, {}
     for n in counts:
         line = [str(n)]
-        for name, mode, less in columns:
-            values = simulate(lab, mode, n, seconds, less)
+        for name, mode, kind in columns:
+            speed, seconds = kinds[kind]
+            values = simulate(lab, mode, n, seconds, speed)
             ours[name, n], unsure[name, n] = mean(values), 1.96 * statistics.pstdev(values) / math.sqrt(runs)
             sure = f" +- {unsure[name, n]:.2f}" if unsure[name, n] >= 0.05 * ours[name, n] else ""
             line.append(f"{figures[mode, n]:.2f} / {ours[name, n]:.2f}{sure} ({percent(ours[name, n] / figures[mode, n] - 1, 0)})")
@@ -132,15 +152,11 @@ def vm_row(lab):
     table += [means, ["mean difference"] + [percent(mean([ours[name, n] / figures[mode, n] - 1 for n in counts]), 0)
                                             for name, mode, _ in columns]]
     said = (f"Avg in seconds: measured there (Röhrich's Table 5.2, below: {runs} runs of each) / ours, {P.SEEDS['vm']} seeds "
-            f"(difference). The task takes {seconds:.2f} s on the fastest CPU, by the copies that were pinned there; everything "
-            "else is the configuration of `tests/vm/papers.py`. +-: how far the mean of as many runs as were measured strays by "
-            f"chance, where that is above 5 %; of the stock scheduler's mean Avg it is {100 * noise['stock']:.0f} %.")
-    last = measured("Total s")[0].get(("stock", 8), 0)
-    return (title, said, table, why(off, most, last, lost, seconds) + "\n" + by_chance(figures, ours, unsure, counts))
-
-
-# What a column's name has where the slowest CPU is as slow as it was found.
-AS_FOUND = " (as found)"
+            f"(difference). The task takes {' s, as measured '.join(f'{seconds:.2f}' for _, seconds in kinds.values())} s on the "
+            "fastest CPU, by the copies that were pinned there; everything else is the configuration of `tests/vm/papers.py`. "
+            "+-: how far the mean of as many runs as were measured strays by chance, where that is above 5 %; of the stock "
+            f"scheduler's mean Avg it is {100 * noise['stock']:.0f} %.")
+    return (title, said, table, why(off, kinds, tasks) + "\n" + by_chance(figures, ours, unsure, counts))
 
 
 def span(values):
@@ -159,10 +175,10 @@ def by_chance(figures, ours, unsure, counts):
     policies = [mode for mode, policy in MODES.items() if policy != "none"]
     off = {(mode, n): ours[mode, n] / figures[mode, n] - 1 for mode in MODES for n in counts}
     lines = [f"Chance, which is what +- says, does not explain stock's figures of {beyond('stock')} copies."]
-    if ("stock" + AS_FOUND, counts[0]) in ours:
-        longer = {(p, n): ours[p + AS_FOUND, n] / ours[p, n] - 1 for p in policies for n in counts}
+    if ("stock" + AS_MEASURED, counts[0]) in ours:
+        longer = {(p, n): ours[p + AS_MEASURED, n] / ours[p, n] - 1 for p in policies for n in counts}
         p, n = max(longer, key=longer.get)
-        lines.append(f"With the slowest CPU as found it is those of {beyond('stock' + AS_FOUND)}; the policies take up to "
+        lines.append(f"With the speeds as measured it is those of {beyond('stock' + AS_MEASURED)}; the policies take up to "
                      f"{100 * longer[p, n]:.0f} % longer then ({p}, {n} copies).")
     lines.append(f"Single figures of the policies are {span([off[p, n] for p in policies for n in counts])} off; those of one "
                  f"copy {span([off[p, 1] for p in policies])}, where the pinned one, which nobody schedules, is "
@@ -170,21 +186,34 @@ def by_chance(figures, ours, unsure, counts):
     return " ".join(lines)
 
 
-def why(off, most, last, lost, seconds):
-    """off: by column, of the mean Avg. most: the longest of one copy under stock; last: the end of eight, mean."""
+def verdict(off):
+    """Which columns' mean Avg is within 15 %. off: by column."""
     within = [name for name in off if abs(off[name]) <= 0.15]
-    beyond = [name for name in off if name not in within]
-    lines = [f"Mean Avg within 15 %: {', '.join(within) or 'none'}" + (f"; beyond: {', '.join(beyond)}." if beyond else ".")]
-    if lost > 0:
-        lines.append(
-            f"One copy alone took up to {most:.1f} s under the stock scheduler, {most / seconds:.1f} times as long as on the "
-            "fastest CPU, and no CPU is meant to be slower than an eighth: as if something took the same work from every CPU, "
-            f"as a tick does. With {lost:.2f} less of every speed (slowest: 1) the slowest is what was found: the columns `as "
-            "found`, of every mode. That and the length of the task come from the measurement, not from parameters.py.")
-    if 0 < last < most:
-        lines.append(f"With eight it was better there: the last ended after {last:.1f} s on the average, {most - last:.0f} s "
-                     "before one that stays on the slowest CPU. The kernel moves a copy that has a CPU to itself at times, "
-                     "which the model never does.")
+    beyond = [f"{name} ({percent(off[name], 0)})" for name in off if name not in within]
+    return f"within 15 %: {', '.join(within) or 'none'}" + (f"; beyond: {', '.join(beyond)}" if beyond else "")
+
+
+def why(off, kinds, tasks):
+    """off: by column, of the mean Avg; kinds: by suffix of the columns, speeds and length of the task; tasks: on each CPU."""
+    nominal = {name: x for name, x in off.items() if not name.endswith(AS_MEASURED)}
+    if AS_MEASURED not in kinds:
+        return f"Mean Avg {verdict(nominal)}."
+    speeds, seconds = kinds[AS_MEASURED]
+    as_measured = {name.removesuffix(AS_MEASURED): x for name, x in off.items() if name not in nominal}
+    slow, last, most = 8 * seconds / min(speeds), *(measured(what, read)[0].get(("stock", n), 0) for what, read, n in (
+        ("Total s", float, 8), ("Avg, from to", longest, 1)))
+    lines = [f"Mean Avg on the machine as measured {verdict(as_measured)}. With the speeds that it is set to {verdict(nominal)}.",
+             f"As measured: a task on each CPU alone, {tasks} runs of each (below), gives speeds of "
+             f"{', '.join(f'{speed:.2f}' for speed in speeds)} where 1 to 8 are set, and every mode is simulated on these. A copy "
+             f"that stays on the slowest CPU takes {slow:.0f} s there, not {8 * kinds[''][1]:.0f} s. Speeds and the length of the "
+             "task come from these measurements, not from parameters.py."]
+    if most > slow:
+        lines.append(f"The longest that one copy took under the stock scheduler, {most:.1f} s, is {percent(most / slow - 1, 0)} "
+                     "more: one run, with the noise of one.")
+    if 0 < last < slow:
+        lines.append(f"With eight copies it was better there: the last ended after {last:.1f} s on the average, "
+                     f"{slow - last:.0f} s before one that stays on the slowest CPU. The kernel moves a copy that has a CPU to "
+                     "itself at times, which the model never does.")
     return "\n".join(lines)
 
 

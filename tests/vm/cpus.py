@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How fast each CPU of the machine of eight speeds is, by the task of Table 5.2 on it alone, and where what it lacks goes. A
+row of papers.py; the simulator takes its machine from it."""
+import collections
+import io
+import math
+import pathlib
+import re
+import statistics
+import time
+
+import machines
+import speeds
+from lab import figures
+
+MACHINE = "eight-speeds"
+# Of the task on the fastest CPU: eight times as long on the slowest, more than 200 periods of its quota.
+TASK_S = 1.0
+NOMINAL = [max(states) / max(machines.MACHINES[MACHINE][-1]) * machines.CPUS for states in machines.MACHINES[MACHINE]]
+
+# The same of nothing at all: what an idle CPU costs.
+IDLE_S = 3
+# Of one task: seconds it took, what of a core of the host its CPU had meanwhile, and interrupts a second that its CPU took.
+One = collections.namedtuple("One", "seconds host interrupts")
+
+
+def host_seconds(threads):
+    """CPU time that each of these threads of this host has had."""
+    return [int(pathlib.Path(f"/proc/{thread}/schedstat").read_text().split()[0]) / 1e9 for thread in threads]
+
+
+class Watch(io.BytesIO):
+    """What a load says, as it comes; several times a second the CPU time of the guest's CPUs is read, until it has ended."""
+
+    def __init__(self, had, ended, clock=time.monotonic):
+        super().__init__()
+        self.had, self.ended, self.clock, self.samples = had, ended, clock, []
+
+    def write(self, text):
+        super().write(text)
+        if not self.ended(self.getvalue().decode()):
+            self.samples.append((self.clock(), self.had()))
+
+    def rates(self, seconds):
+        """CPU time a second of each, while the load ran: until the last sample at least, and so many seconds."""
+        inside = [sample for sample in self.samples if sample[0] > self.samples[-1][0] - seconds + 0.25]
+        (begin, before), (end, after) = inside[0], inside[-1]
+        return [(b - a) / (end - begin) if end > begin else math.nan for a, b in zip(before, after)]
+
+
+def interrupts(text):
+    """By reading of /proc/interrupts that is in text: when, by the line of /proc/uptime before, and how many each CPU took."""
+    found = []
+    for line in text.splitlines():
+        if match := re.fullmatch(r"(\d+\.\d+) \d+\.\d+", line):
+            found.append((float(match[1]), [0] * machines.CPUS))
+        elif match := re.match(r" *\w+: +((\d+ +){%d})" % machines.CPUS, line + " "):
+            for cpu, n in enumerate(match[1].split()):
+                found[-1][1][cpu] += int(n)
+    return found
+
+
+def watch(lab, threads, command, ended, took):
+    """By CPU, host time and interrupts a second of the time in which it runs; took: of what it says, how long that was."""
+    seen, look = Watch(lambda: host_seconds(threads), ended), "cat /proc/uptime /proc/interrupts"
+    with lab.s.speeds():
+        status = lab.s.guest.run(f"{look} && {command} && {look}", seen)
+    text = seen.getvalue().decode()
+    if status != 0:
+        raise SystemExit(f"{command}: ends with status {status} and says:\n{text}")
+    (begin, before), (end, after) = interrupts(text)
+    seconds = took(text)
+    return [One(seconds, host, (b - a) / (end - begin)) for host, a, b in zip(seen.rates(seconds), before, after)]
+
+
+def task(lab, threads, cpu, millions):
+    return watch(lab, threads, f"nice -n 10 /opt/load-copies 1 {millions} {cpu}", lambda text: "total=" in text,
+                 lambda text: figures(text[text.index("total="):].splitlines()[0])["total"])[cpu]
+
+
+def idle(lab, threads):
+    return watch(lab, threads, f"sleep {IDLE_S}", lambda text: len(interrupts(text)) > 1, lambda text: IDLE_S)
+
+
+def measure(lab, args):
+    """By CPU, its tasks and what it does without. Run by run over all CPUs, there and back, so that a host that becomes slower
+    does it to all."""
+    threads = lab.s.guest.qemu.cpu_threads()
+    lab.policy("stock")
+    once = figures(lab.timed(f"/opt/load-copies 1 20 {machines.CPUS - 1}"))["total"]
+    millions, found = max(1, round(20 * TASK_S / once)), {"task": [[] for _ in NOMINAL], "idle": [[] for _ in NOMINAL]}
+    for n in range(args.runs):
+        for cpu in sorted(range(machines.CPUS), reverse=n % 2 == 0):
+            found["task"][cpu].append(task(lab, threads, cpu, millions))
+        for cpu, one in enumerate(idle(lab, threads)):
+            found["idle"][cpu].append(one)
+        print(f"run {n + 1}, seconds: " + ", ".join(f"{each[-1].seconds:.2f}" for each in found["task"]), flush=True)
+    return found
+
+
+def median(runs, key):
+    return statistics.median(getattr(one, key) for one in runs)
+
+
+def relative(tasks):
+    """By CPU, the speed of each run, where the fastest's median is what it is meant to be."""
+    unit = NOMINAL[-1] * median(tasks[-1], "seconds")
+    return [[unit / one.seconds for one in runs] for runs in tasks]
+
+
+def quota(cpu):
+    """What of a core of the host it is meant to have."""
+    return speeds.HOST_CORES / machines.CPUS * NOMINAL[cpu] / statistics.mean(NOMINAL)
+
+
+def had(runs, cpu):
+    return median(runs, "host") / quota(cpu)
+
+
+def show(found):
+    yield ("| CPU | nominal | measured | from to | seconds | host time with the task, of its quota | idle | work a second of "
+           "host time | interrupts a second with the task | idle |")
+    yield "|---|---|---|---|---|---|---|---|---|---|"
+    tasks, without = found["task"], found["idle"]
+    unit = median(tasks[-1], "seconds") * median(tasks[-1], "host")
+    for cpu, (runs, each, rest) in enumerate(zip(tasks, relative(tasks), without)):
+        did = unit / (median(runs, "seconds") * median(runs, "host"))
+        yield (f"| {cpu} | {NOMINAL[cpu]:.0f} | {statistics.median(each):.2f} | {min(each):.2f} to {max(each):.2f} "
+               f"| {median(runs, 'seconds'):.2f} | {had(runs, cpu):.2f} | {had(rest, cpu):.2f} | {did:.2f} "
+               f"| {median(runs, 'interrupts'):.0f} | {median(rest, 'interrupts'):.0f} |")
+    yield ""
+    yield from explain(found)
+
+
+def tick_ms(found):
+    """Milliseconds of host time that an interrupt takes from the first CPU, which is idle otherwise."""
+    return 1000 * median(found["idle"][0], "host") / median(found["idle"][0], "interrupts")
+
+
+def explain(found):
+    tasks, without = found["task"], found["idle"]
+    first, least = statistics.median(relative(tasks)[0]), min(min(each) for each in relative(tasks)[0:1])
+    lost = tick_ms(found) / 1000 * median(tasks[0], "interrupts") / quota(0)
+    others = max(had(rest, cpu) for cpu, rest in enumerate(without) if cpu > 0)
+    shares = [had(runs, cpu) for cpu, runs in enumerate(tasks)]
+    yield (f"Speeds in units in which the fastest is {NOMINAL[-1]:.0f}. The host gives every CPU {min(shares):.2f} to "
+           f"{max(shares):.2f} of its quota: what a CPU lacks or has too much it does not lack of host time, but of work done in "
+           "it, which is the noise of the host, and on CPU 0 the guest's housekeeping: with `nohz_full=1-7` the tick stays there, "
+           f"and idle it takes {100 * had(without[0], 0):.0f} % of CPU 0's quota, of the others' {100 * others:.0f} % at most. "
+           f"That is {tick_ms(found):.2f} ms of host time an interrupt; at {median(tasks[0], 'interrupts'):.0f} a second beside "
+           f"the task (a CPU that is held back misses most ticks) it would be {100 * lost:.0f} % of CPU 0's quota, a speed of "
+           f"{NOMINAL[0] * (1 - lost):.2f}; measured {first:.2f}, {least:.2f} in its slowest run.")

@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""cpus.py, and what the simulator takes from its table and from Table 5.2, without a virtual machine: test_cpus.py BUILD."""
+import argparse
+import contextlib
+import io
+import pathlib
+import re
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "bench" / "papers"))
+import cpus  # noqa: E402
+import kernel  # noqa: E402
+import papers  # noqa: E402
+
+LOOK = """{at} 5.00
+            CPU0       CPU1       CPU2       CPU3       CPU4       CPU5       CPU6       CPU7
+  0:         {a}          0          0          0          0          0          0          0   IO-APIC   2-edge      timer
+LOC:         {b}          2          0          0          0          0          0          {c}   Local timer interrupts
+ERR:          9
+"""
+
+
+class Guest:
+    """Eight CPUs of these speeds, on the first of which something else takes ticks; the clock moves as its commands run."""
+
+    def __init__(self, speeds, status=0):
+        self.paces, self.status, self.now, self.took, self.pinned = speeds, status, 100.0, [0.0] * 8, []
+        self.qemu = self.s = self.guest = self
+        self.limited = []
+
+    @contextlib.contextmanager
+    def speeds(self):
+        self.limited.append(True)
+        yield
+        self.limited.append(False)
+
+    def cpu_threads(self):
+        return list(range(8))
+
+    def policy(self, name):
+        assert name == "stock"
+
+    def timed(self, _command):
+        return "total=0.400 avg=0.400\n"
+
+    def work(self, cpu, seconds, output):
+        """A fifth of a second at a time; who works has its quota, CPU 0 half of it whoever works."""
+        end = self.now + seconds
+        while self.now < end:
+            output.write(b"")
+            self.now += 0.2
+            for each in range(8):
+                share = 1 if each == cpu else 0.5 if each == 0 else 0
+                self.took[each] += 0.2 * share * cpus.quota(each)
+
+    def look(self):
+        return LOOK.format(at=f"{self.now:.2f}", a=int(10 * self.now), b=int(90 * self.now), c=7).encode()
+
+    def run(self, command, output):
+        output.write(self.look())
+        if match := re.search(r"load-copies 1 (\d+) (\d)", command):
+            millions, cpu = map(int, match.groups())
+            seconds = 8 * millions / 50 / self.paces[cpu]
+            self.pinned.append(cpu)
+            self.work(cpu, seconds, output)
+            output.write(f"total={seconds:.3f} avg={seconds:.3f}\n".encode())
+        else:
+            self.work(-1, cpus.IDLE_S, output)
+        output.write(self.look())
+        return self.status
+
+
+SPEEDS = (0.75, 2.5, 3, 4.25, 5, 6.5, 6, 8)
+
+
+class Test(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.results = pathlib.Path(directory.name) / "results.md"
+        self.results.write_text("# Results\n")
+        self.addCleanup(setattr, papers, "RESULTS", papers.RESULTS)
+        self.addCleanup(setattr, kernel, "RESULTS", kernel.RESULTS)
+        papers.RESULTS = kernel.RESULTS = self.results
+
+    def measure(self, guest, runs=3):
+        """As in the virtual machine, with the guest's clock and what its threads have had."""
+        watch = cpus.Watch
+        self.addCleanup(setattr, cpus, "Watch", watch)
+        cpus.Watch = lambda had, ended: watch(lambda: list(guest.took), ended, lambda: guest.now)
+        with contextlib.redirect_stdout(io.StringIO()):
+            return cpus.measure(guest, argparse.Namespace(runs=runs))
+
+    def write(self, found, runs=3):
+        papers.write("speeds", [f"`./dev vm papers`: {runs} runs of each in one boot.", "", *cpus.show(found)])
+
+    def test_the_nominal_speeds_are_1_to_8(self):
+        self.assertEqual(cpus.NOMINAL, [1, 2, 3, 4, 5, 6, 7, 8])
+        self.assertAlmostEqual(sum(map(cpus.quota, range(8))), cpus.speeds.HOST_CORES)
+
+    def test_every_run_is_over_all_cpus_there_and_back_while_they_have_their_speeds(self):
+        guest = Guest(SPEEDS)
+        self.measure(guest)
+        self.assertEqual(guest.pinned, [*range(7, -1, -1), *range(8), *range(7, -1, -1)])
+        self.assertEqual(guest.limited, [True, False] * (3 * 8 + 3))
+
+    def test_speeds_are_relative_to_the_fastest(self):
+        found = self.measure(Guest(SPEEDS))
+        for each, speed in zip(cpus.relative(found["task"]), SPEEDS):
+            self.assertEqual(len(each), 3)
+            for one in each:
+                self.assertAlmostEqual(one, speed, delta=0.01)
+
+    def test_host_time_is_that_of_the_time_in_which_the_task_ran(self):
+        found = self.measure(Guest(SPEEDS))
+        for cpu in range(8):
+            self.assertAlmostEqual(cpus.had(found["task"][cpu], cpu), 1, places=6)
+            self.assertAlmostEqual(cpus.had(found["idle"][cpu], cpu), 0.5 if cpu == 0 else 0, places=6)
+
+    def test_samples_before_the_task_began_do_not_count(self):
+        clock, had = [0.0], [0.0]
+        watch = cpus.Watch(lambda: [had[0]], lambda text: "total=" in text, lambda: clock[0])
+        for clock[0], had[0], text in ((0, 0, b""), (1, 0, b""), (2, 0, b""), (2.3, 0.1, b""), (2.8, 0.35, b""), (3, 0.45, b""),
+                                       (3.2, 9, b"total=1.0 avg=1.0\n"), (9, 99, b"")):
+            watch.write(text)
+        self.assertAlmostEqual(watch.rates(1.0)[0], 0.5)
+
+    def test_interrupts_of_all_kinds_are_counted_by_cpu_and_reading(self):
+        text = LOOK.format(at="10.50", a=1, b=3, c=7) + "total=1.0 avg=1.0\n" + LOOK.format(at="12.00", a=2, b=5, c=8)
+        self.assertEqual(cpus.interrupts(text), [(10.5, [4, 2, 0, 0, 0, 0, 0, 7]), (12.0, [7, 2, 0, 0, 0, 0, 0, 8])])
+        found = self.measure(Guest(SPEEDS))
+        self.assertAlmostEqual(cpus.median(found["task"][0], "interrupts"), 100, delta=1)
+        self.assertEqual(cpus.median(found["task"][7], "interrupts"), 0)
+
+    def test_a_load_that_fails_ends_the_measurement(self):
+        with self.assertRaisesRegex(SystemExit, "load-copies 1 50 7: ends with status 3 and says"):
+            self.measure(Guest(SPEEDS, 3))
+
+    def test_the_simulator_takes_the_medians_that_were_written(self):
+        found = self.measure(Guest(SPEEDS))
+        found["task"][1][0] = found["task"][1][0]._replace(seconds=99)
+        self.write(found)
+        self.assertEqual(kernel.measured_speeds(), (list(SPEEDS), 3))
+
+    def test_nothing_measured_is_nothing(self):
+        self.assertEqual(kernel.measured_speeds(), ([], 0))
+        self.assertEqual(kernel.measured("Avg s"), ({}, 0))
+
+    def test_table_5_2_is_read_as_it_is_written(self):
+        self.write_5_2(4)
+        figures, runs = kernel.measured("Avg s")
+        self.assertEqual((runs, len(figures), figures["stock", 1], figures["pinned", 12]), (2, 30, 9, 4))
+        self.assertEqual(kernel.measured("Avg, from to", kernel.longest)[0]["stock", 1], 10)
+
+    def write_5_2(self, avg, stock=(8, 10)):
+        found = {mode: {n: [{"total": avg, "avg": avg}] * 2 for n in papers.COUNTS} for mode in list(kernel.MODES)}
+        found["stock"] = {n: [{"total": each, "avg": each} for each in stock] for n in papers.COUNTS}
+        papers.write("table-5.2", ["`./dev vm papers`: 2 runs of each in one boot.", "", *papers.show_5_2(found, papers.COUNTS)])
+
+    def test_the_machine_as_measured_has_these_speeds_and_copies_pinned_where_they_were(self):
+        text = kernel.vm_text("pinned", 4, 2, SPEEDS)
+        self.assertIn("speeds = 0.75,2.5,3,4.25,5,6.5,6,8\n", text)
+        self.assertEqual(re.findall(r"affinity = (\d)", text), ["4", "5", "6", "7"])
+        self.assertIn("step = serial 16.000G", text)
+        self.assertIn("count = 4\n", kernel.vm_text("priority", 4, 2, SPEEDS))
+
+    def test_every_mode_is_simulated_on_both_machines(self):
+        self.write_5_2(4)
+        self.write(self.measure(Guest(SPEEDS)))
+        lab = Simulator()
+        title, said, table, why = kernel.vm_row(lab)
+        modes = list(kernel.MODES)
+        self.assertEqual(table[0], ["copies", *(mode + kind for mode in modes for kind in ("", kernel.AS_MEASURED))])
+        self.assertEqual(lab.machines, {"1,2,3,4,5,6,7,8", "0.75,2.5,3.0,4.25,5.0,6.5,6.0,8.0"})
+        # Stock takes as long as the slowest CPU does: 32 s with the speeds that are set, 42.7 s as measured, not 9.
+        self.assertIn("9.00 / 32.00 (+256 %)", table[1])
+        self.assertIn("9.00 / 42.67 (+374 %)", table[1])
+        self.assertIn("as measured within 15 %: response-time, throughput, priority, pinned; beyond: stock (+374 %).", why)
+        self.assertIn("set to within 15 %: response-time, throughput, priority, pinned; beyond: stock (+256 %).", why)
+        self.assertIn("takes 43 s there, not 32 s", why)
+        self.assertNotIn("nan", title + said + why)
+
+    def test_without_measured_speeds_there_are_only_nominal_ones(self):
+        self.write_5_2(4)
+        lab = Simulator()
+        *_, table, why = kernel.vm_row(lab)
+        self.assertEqual(table[0], ["copies", *kernel.MODES])
+        self.assertTrue(why.startswith("Mean Avg within 15 %: response-time, throughput, priority, pinned; beyond: stock"))
+
+
+class Simulator:
+    """In the place of asymctl sim: whatever steers or is pinned takes as long as on the fastest CPU, the rest as on the
+    slowest."""
+
+    def __init__(self):
+        self.machines = set()
+
+    def has(self, *_names):
+        return True
+
+    def run(self, text, policies, _seeds):
+        speeds, work = re.search(r"speeds = (\S+)", text)[1], float(re.search(r"serial ([\d.]+)G", text)[1])
+        self.machines.add(speeds)
+        stock = policies == ["none"] and "affinity" not in text
+        speed = (min if stock else max)(map(float, speeds.split(",")))
+        return {policies[0]: {"turnaround_s": {"values": [work / speed]}}}
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
