@@ -117,36 +117,37 @@ def had(runs, cpu):
     return median(runs, "host") / quota(cpu)
 
 
+def work(tasks):
+    """By CPU, what it does in a second of host time, where the fastest does 1."""
+    each = [1 / (median(runs, "seconds") * median(runs, "host")) for runs in tasks]
+    return [one / each[-1] for one in each]
+
+
 def show(found):
     yield ("| CPU | nominal | measured | from to | seconds | host time with the task, of its quota | idle | work a second of "
            "host time | interrupts a second with the task | idle |")
     yield "|---|---|---|---|---|---|---|---|---|---|"
     tasks, without = found["task"], found["idle"]
-    unit = median(tasks[-1], "seconds") * median(tasks[-1], "host")
-    for cpu, (runs, each, rest) in enumerate(zip(tasks, relative(tasks), without)):
-        did = unit / (median(runs, "seconds") * median(runs, "host"))
+    for cpu, (runs, each, rest, did) in enumerate(zip(tasks, relative(tasks), without, work(tasks))):
         yield (f"| {cpu} | {NOMINAL[cpu]:.0f} | {statistics.median(each):.2f} | {min(each):.2f} to {max(each):.2f} "
                f"| {median(runs, 'seconds'):.2f} | {had(runs, cpu):.2f} | {had(rest, cpu):.2f} | {did:.2f} "
                f"| {median(runs, 'interrupts'):.0f} | {median(rest, 'interrupts'):.0f} |")
     yield ""
-    yield from explain(found)
+    yield from explain(tasks, without)
 
 
-def tick_ms(found):
-    """Milliseconds of host time that an interrupt takes from the first CPU, which is idle otherwise."""
-    return 1000 * median(found["idle"][0], "host") / median(found["idle"][0], "interrupts")
-
-
-def explain(found):
-    tasks, without = found["task"], found["idle"]
-    first, least = statistics.median(relative(tasks)[0]), min(min(each) for each in relative(tasks)[0:1])
-    lost = tick_ms(found) / 1000 * median(tasks[0], "interrupts") / quota(0)
+def explain(tasks, without):
+    """Where what CPU 0 lacks can go: it alone has the guest's tick. Milliseconds are of host time."""
+    shares, did = [had(runs, cpu) for cpu, runs in enumerate(tasks)], work(tasks)
     others = max(had(rest, cpu) for cpu, rest in enumerate(without) if cpu > 0)
-    shares = [had(runs, cpu) for cpu, runs in enumerate(tasks)]
-    yield (f"Speeds in units in which the fastest is {NOMINAL[-1]:.0f}. The host gives every CPU {min(shares):.2f} to "
-           f"{max(shares):.2f} of its quota: what a CPU lacks or has too much it does not lack of host time, but of work done in "
-           "it, which is the noise of the host, and on CPU 0 the guest's housekeeping: with `nohz_full=1-7` the tick stays there, "
-           f"and idle it takes {100 * had(without[0], 0):.0f} % of CPU 0's quota, of the others' {100 * others:.0f} % at most. "
-           f"That is {tick_ms(found):.2f} ms of host time an interrupt; at {median(tasks[0], 'interrupts'):.0f} a second beside "
-           f"the task (a CPU that is held back misses most ticks) it would be {100 * lost:.0f} % of CPU 0's quota, a speed of "
-           f"{NOMINAL[0] * (1 - lost):.2f}; measured {first:.2f}, {least:.2f} in its slowest run.")
+    taken, rate = median(without[0], "interrupts"), median(tasks[0], "interrupts")
+    price = 1000 * median(without[0], "host") / taken
+    lacks = 1 - did[0] / statistics.median(did[1:])
+    yield (f"Medians; speeds in units in which the fastest is {NOMINAL[-1]:.0f}. Every CPU has {min(shares):.2f} to "
+           f"{max(shares):.2f} of its quota of the host's time: none is slow for want of that. In a second of it CPUs 1 to 7 do "
+           f"{min(did[1:]):.2f} to {max(did[1:]):.2f} of the fastest's work, CPU 0 {did[0]:.2f}. With `nohz_full=1-7` the tick and "
+           f"the chores of the guest's kernel are on CPU 0: idle it takes {taken:.0f} interrupts a second and "
+           f"{100 * had(without[0], 0):.0f} % of its quota, the others {100 * others:.0f} % at most of theirs.")
+    yield (f"That is {price:.2f} ms an interrupt. Beside the task CPU 0 is held back most of the time and takes {rate:.0f} a "
+           f"second, {100 * rate * price / 1000 / quota(0):.0f} % of its quota at that price; it does {100 * lacks:.0f} % less than "
+           f"CPUs 1 to 7, which is {1000 * lacks * quota(0) / rate:.2f} ms an interrupt, were it all theirs.")
