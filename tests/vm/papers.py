@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the papers measured, measured on a stock kernel in the virtual machine: Roehrich 2007, Table 5.2, Morad 2008, Figures
-6 and 7, and Saez 2010, 3.2; and how fast the CPUs are that it was measured on. The tables go between their marks in docs/results.md."""
+6 and 7, and Saez 2010, 3.2; and how fast the CPUs are that it was measured on. The tables go between their marks in
+docs/results.md."""
 import argparse
 import datetime
 import importlib

@@ -180,8 +180,11 @@ class Test(unittest.TestCase):
         self.assertIn("9.00 / 32.00 (+256 %)", table[1])
         self.assertIn("9.00 / 42.67 (+374 %)", table[1])
         self.assertIn("as measured within 15 %: response-time, throughput, priority, pinned; beyond: stock (+374 %).", why)
-        self.assertIn("set to within 15 %: response-time, throughput, priority, pinned; beyond: stock (+256 %).", why)
+        self.assertIn("are set, within 15 %: response-time, throughput, priority, pinned; beyond: stock (+256 %).", why)
         self.assertIn("takes 43 s there, not 32 s", why)
+        # 32 s at speed 1: 14 of 24 times at 0.75, else at one of the others.
+        self.assertIn("one copy would take 28.0 s in the mean", why)
+        self.assertIn("Its mean Avg of 4, 8, 10 and 12 copies alone is 9.00 s / 42.67 s (+374 %)", why)
         self.assertNotIn("nan", title + said + why)
 
     def test_without_measured_speeds_there_are_only_nominal_ones(self):
