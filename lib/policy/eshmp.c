@@ -250,14 +250,14 @@ static int take_memory(const struct asym_policy_input *in, struct queue *q)
     return q->order && q->scratch && q->rank ? 0 : -ENOBUFS;
 }
 
-static void explain(const struct queue *q, struct asym_assignment *a, size_t t)
+static void explain(const struct queue *q, struct asym_assignment *a, size_t t, unsigned n_cpus)
 {
     const struct thread_state *s = state_of(q->in, t);
     a->monitor = is_chosen(q, t) && !q->state->executing;
     if (!is_chosen(q, t)) {
         a->reason = ASYM_WHY_WAITS_TURN;
         a->figure[0] = (double)q->in->n_threads;
-        a->figure[1] = asym_mask_count(&q->in->machine->usable);
+        a->figure[1] = n_cpus;
     } else if (!q->state->executing) {
         a->reason = ASYM_WHY_MONITORED;
         a->figure[0] = (double)(q->in->now - q->state->since) / ASYM_MSEC;
@@ -284,8 +284,9 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     q.state->last = in->now;
     line_up(&q);
     place(&q, &sp);
+    const unsigned n_cpus = asym_mask_count(&in->machine->usable);
     for (size_t t = 0; t < in->n_threads; t++)
-        explain(&q, &ret[t], t);
+        explain(&q, &ret[t], t, n_cpus);
     return 0;
 }
 
