@@ -4,22 +4,27 @@
 #include <errno.h>
 #include <stdlib.h>
 
+enum { LINE = 64 /* bytes */ };
+
 int sim_heap_init(struct sim_heap *h, uint32_t n_slots)
 {
-    struct sim_heap_item *items = calloc(n_slots, sizeof *items);
+    /* Children begin at item 1, 5, 9 ... */
+    const size_t ahead = LINE / sizeof(struct sim_heap_item) - 1;
+    const size_t size = (ahead + n_slots) * sizeof(struct sim_heap_item);
+    struct sim_heap_item *memory = aligned_alloc(LINE, (size + LINE - 1) / LINE * LINE);
     uint32_t *at = calloc(n_slots, sizeof *at);
-    if (!items || !at) {
-        free(items);
+    if (!memory || !at) {
+        free(memory);
         free(at);
         return -ENOMEM;
     }
-    *h = (struct sim_heap){.items = items, .at = at, .n_slots = n_slots};
+    *h = (struct sim_heap){.memory = memory, .items = memory + ahead, .at = at, .n_slots = n_slots};
     return 0;
 }
 
 void sim_heap_done(struct sim_heap *h)
 {
-    free(h->items);
+    free(h->memory);
     free(h->at);
     *h = (struct sim_heap){0};
 }
@@ -85,6 +90,8 @@ void sim_heap_set(struct sim_heap *h, uint32_t slot, uint64_t time)
 {
     const uint32_t at = h->at[slot];
     const struct sim_heap_item item = {time, slot};
+    if (h->taken == slot + 1)
+        h->taken = 0;
     if (time == SIM_NEVER) {
         if (at > 0)
             take_out(h, at - 1);
@@ -95,9 +102,18 @@ void sim_heap_set(struct sim_heap *h, uint32_t slot, uint64_t time)
     }
 }
 
+void sim_heap_drop(struct sim_heap *h)
+{
+    const uint32_t slot = h->taken - 1;
+    if (h->taken == 0)
+        return;
+    h->taken = 0;
+    take_out(h, h->at[slot] - 1);
+}
+
 uint32_t sim_heap_take(struct sim_heap *h)
 {
-    const uint32_t slot = h->items[0].slot;
-    take_out(h, 0);
-    return slot;
+    sim_heap_drop(h);
+    h->taken = h->items[0].slot + 1;
+    return h->items[0].slot;
 }
