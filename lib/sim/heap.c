@@ -31,7 +31,8 @@ void sim_heap_done(struct sim_heap *h)
 
 static bool before(struct sim_heap_item a, struct sim_heap_item b)
 {
-    return a.time < b.time || (a.time == b.time && a.slot < b.slot);
+    /* Which of two comes first is anybody's guess: without jumps none is mispredicted. */
+    return (a.time < b.time) | ((a.time == b.time) & (a.slot < b.slot));
 }
 
 static void put(struct sim_heap *h, uint32_t i, struct sim_heap_item item)
@@ -52,16 +53,29 @@ static void rise(struct sim_heap *h, uint32_t i, struct sim_heap_item item)
     put(h, i, item);
 }
 
+/* Of the children from first to before end, of which there is one. */
+static uint32_t least_of(const struct sim_heap *h, uint32_t first, uint32_t end)
+{
+    const struct sim_heap_item *items = h->items;
+    uint32_t least = first;
+    if (end - first == 4) {
+        const uint32_t a = first + before(items[first + 1], items[first]);
+        const uint32_t b = first + 2 + before(items[first + 3], items[first + 2]);
+        return a + (b - a) * before(items[b], items[a]);
+    }
+    for (uint32_t k = first + 1; k < end; k++)
+        if (before(items[k], items[least]))
+            least = k;
+    return least;
+}
+
 static void sink(struct sim_heap *h, uint32_t i, struct sim_heap_item item)
 {
     for (;;) {
-        const uint32_t first = 4 * i + 1, end = first + 4 < h->n ? first + 4 : h->n;
-        uint32_t least = first;
+        const uint32_t first = 4 * i + 1;
         if (first >= h->n)
             break;
-        for (uint32_t k = first + 1; k < end; k++)
-            if (before(h->items[k], h->items[least]))
-                least = k;
+        const uint32_t least = least_of(h, first, first + 4 < h->n ? first + 4 : h->n);
         if (!before(h->items[least], item))
             break;
         put(h, i, h->items[least]);

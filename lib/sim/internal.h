@@ -33,6 +33,7 @@ struct sim_thread {
     _Alignas(64) uint8_t state, mode;
     bool spinning, newborn, monitor, has_run;
     int8_t nice;
+    bool roams; /* its mask leaves a choice */
     uint32_t proc;
     int32_t cpu;         /* where it is, or was last; -1: nowhere yet */
     int32_t node;        /* where its memory is; -1: nowhere yet */
@@ -117,6 +118,7 @@ struct asym_sim {
     struct sim_llc *llcs;
     struct sim_core *cores;
     uint32_t *by_llc, *by_core, *pending;
+    uint64_t *alive; /* a bit for each of procs: those that look need not go through all */
     struct sim_masks *masks;
     uint32_t n_cpus, n_threads, n_procs, n_programs, n_llcs, n_cores, n_pending;
     uint32_t n_ended; /* lives that have come to their end */
@@ -213,7 +215,7 @@ static inline uint32_t sim_count(const struct asym_sim *s, uint32_t cpu)
 {
     return s->cpus[cpu].n_queued + (s->cpus[cpu].running != SIM_NONE);
 }
-/** After each change of that. */
+/** After each change of that, before anybody looks for the emptiest or the busiest. */
 void sim_recount(struct asym_sim *s, uint32_t cpu);
 
 /* balance.c */

@@ -172,9 +172,9 @@ static int next_look(struct asym_source *source, struct asym_snapshot *ret)
         return 0;
     const uint64_t passed = w->looked ? s->now - w->last : 0;
     w->n_apps = w->n_procs = w->n_tasks = w->n_samples = 0;
-    for (uint32_t i = 0; i < s->n_procs; i++)
-        if (s->procs[i].alive)
-            see_proc(w, &s->procs[i], passed);
+    for (uint32_t i = 0; i < s->n_procs; i += 64)
+        for (uint64_t bits = s->alive[i / 64]; bits; bits &= bits - 1)
+            see_proc(w, &s->procs[i + (uint32_t)__builtin_ctzll(bits)], passed);
     w->looked = true;
     w->last = s->now;
     s->totals.looks++;

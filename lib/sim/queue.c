@@ -20,7 +20,7 @@ void sim_queue_count(struct asym_sim *s, const struct sim_thread *t, int sign)
 {
     struct sim_cpu *c = &s->cpus[t->cpu];
     s->n_waiting += (uint32_t)sign;
-    if (!sim_masks_roams(s->masks, t->mask))
+    if (!t->roams)
         return;
     sim_masks_wait(s->masks, t->mask, sign);
     c->n_roaming += (uint32_t)sign;
@@ -49,7 +49,6 @@ void sim_queue_add(struct asym_sim *s, uint32_t cpu, uint32_t thread)
     t->queued_at = s->now;
     c->n_queued++;
     sim_queue_count(s, t, 1);
-    sim_recount(s, cpu);
 }
 
 void sim_queue_remove(struct asym_sim *s, uint32_t thread)
@@ -61,5 +60,4 @@ void sim_queue_remove(struct asym_sim *s, uint32_t thread)
     t->waited += s->now - t->queued_at;
     c->n_queued--;
     sim_queue_count(s, t, -1);
-    sim_recount(s, (uint32_t)t->cpu);
 }

@@ -35,6 +35,7 @@ void sim_set_mask(struct asym_sim *s, uint32_t thread, const struct asym_mask *m
     if (t->state == SIM_QUEUED)
         sim_queue_count(s, t, -1);
     t->mask = id;
+    t->roams = sim_masks_roams(s->masks, id);
     if (t->state == SIM_QUEUED)
         sim_queue_count(s, t, 1);
     sim_masks_put(s->masks, old);
@@ -104,7 +105,6 @@ static void run_on(struct asym_sim *s, uint32_t cpu, uint32_t thread)
     }
     c->running = c->last = thread;
     c->slice_from = s->now;
-    sim_recount(s, cpu);
     t->state = SIM_RUNNING;
     t->has_run = true;
     if (t->node < 0)
@@ -125,7 +125,6 @@ static void take_off(struct asym_sim *s, uint32_t cpu)
     if (s->tracer.event)
         sim_trace_thread(s, ASYM_SIM_STOPS, thread, NULL);
     c->running = SIM_NONE;
-    sim_recount(s, cpu);
     sim_weigh(s, cpu, thread, -1);
     if (s->scenario->machine.smt > 1)
         sim_rerate(s, cpu);
@@ -256,9 +255,11 @@ void sim_wake(struct asym_sim *s, uint32_t thread)
     t->vruntime = ASYM_MAX(t->vruntime, c->min_vruntime - credit);
     if (asym_mask_has(&s->idle, (int)cpu)) {
         run_on(s, cpu, thread);
+        sim_recount(s, cpu);
         return;
     }
     sim_queue_add(s, cpu, thread);
+    sim_recount(s, cpu);
     const struct sim_thread *other = c->running != SIM_NONE ? &s->threads[c->running] : NULL;
     const double margin = (double)s->scenario->scheduler.wake_margin * t->per_ns;
     sim_pend(s, cpu, !other || other->vruntime - t->vruntime > margin);
@@ -274,6 +275,8 @@ void sim_stop(struct asym_sim *s, uint32_t thread, enum sim_state state)
     } else if (t->state == SIM_QUEUED) {
         sim_queue_remove(s, thread);
     }
+    if (t->cpu >= 0)
+        sim_recount(s, (uint32_t)t->cpu);
     t->state = (uint8_t)state;
 }
 
@@ -283,6 +286,7 @@ void sim_move(struct asym_sim *s, uint32_t thread, uint32_t cpu)
     sim_stop(s, thread, SIM_ASLEEP);
     settle_on(s, thread, cpu);
     sim_queue_add(s, cpu, thread);
+    sim_recount(s, cpu);
     sim_pend(s, cpu, true);
 }
 
@@ -297,6 +301,7 @@ void sim_obey(struct asym_sim *s, uint32_t thread)
     sim_kick(s);
 }
 
+/* Changes who runs, and not how many are here: a thread that is pulled has been counted. */
 static void choose(struct asym_sim *s, uint32_t cpu)
 {
     struct sim_cpu *c = &s->cpus[cpu];

@@ -158,10 +158,11 @@ static int allocate(struct asym_sim *s)
     s->by_llc = calloc(s->n_cpus, sizeof *s->by_llc);
     s->by_core = calloc(s->n_cpus, sizeof *s->by_core);
     s->pending = calloc(s->n_cpus, sizeof *s->pending);
+    s->alive = calloc(s->n_procs / 64 + 1, sizeof *s->alive);
     if (s->threads)
         memset(s->threads, 0, (s->n_threads + 1) * sizeof *s->threads);
     return s->machine && s->cpus && s->threads && s->procs && s->programs && s->llcs && s->cores && s->by_llc &&
-                   s->by_core && s->pending
+                   s->by_core && s->pending && s->alive
                ? 0
                : -ENOMEM;
 }
@@ -221,8 +222,8 @@ void asym_sim_free(struct asym_sim *s)
         free(s->programs[i].waiting);
     sim_heap_done(&s->heap);
     sim_masks_free(s->masks);
-    void *owned[] = {s->machine, s->cpus,  s->threads, s->procs,   s->programs,
-                     s->llcs,    s->cores, s->by_llc,  s->by_core, s->pending};
+    void *owned[] = {s->machine, s->cpus,   s->threads, s->procs,   s->programs, s->llcs,
+                     s->cores,   s->by_llc, s->by_core, s->pending, s->alive};
     for (size_t i = 0; i < ASYM_LENGTH(owned); i++)
         free(owned[i]);
     free(s);
