@@ -30,12 +30,21 @@ static void find_span(const struct asym_sim *s, uint32_t cpu, enum reach reach, 
     *ret_end = s->llcs[last].first + s->llcs[last].n;
 }
 
+/* Whether it is worth going through the queue. */
+static bool any_movable(const struct asym_sim *s, const struct sim_census *census, uint32_t cpu)
+{
+    bool any = census->others > 0;
+    for (unsigned i = 0; i < SIM_CENSUS && !any; i++)
+        any = census->n[i] > 0 && asym_mask_has(sim_masks_at(s->masks, census->mask[i]), (int)cpu);
+    return any;
+}
+
 /* The first in the queue that may run on cpu: Linux, too, takes who has not run for longest, since its cache is cold. */
 static uint32_t movable(const struct asym_sim *s, uint32_t from, uint32_t cpu)
 {
     /* Most that wait on one CPU have the same mask. */
     uint32_t refused = SIM_NONE;
-    if (s->cpus[from].n_roaming == 0)
+    if (!any_movable(s, &s->cpus[from].census, cpu))
         return SIM_NONE;
     for (uint32_t t = s->cpus[from].head; t != SIM_NONE; t = s->threads[t].next) {
         if (s->threads[t].mask == refused)

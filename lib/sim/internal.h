@@ -30,7 +30,8 @@ enum sim_mode { SIM_IDLE /* waits for work */, SIM_CHUNK, SIM_CRITICAL, SIM_LOCK
 
 /* Three cache lines: what queues are searched by, what accounting counts up, and what is rarely asked for. */
 struct sim_thread {
-    _Alignas(64) uint8_t state, mode;
+    _Alignas(64) uint8_t state;
+    uint8_t mode;
     bool spinning, newborn, monitor, has_run;
     int8_t nice;
     bool roams; /* its mask leaves a choice */
@@ -55,11 +56,17 @@ struct sim_thread {
     double instructions_then, cycles_then, misses_then;
 };
 
+/** Masks that are counted apart among those who wait for a CPU: mostly they all have the same. */
+enum { SIM_CENSUS = 4 };
+
 struct sim_cpu {
     uint32_t running, last; /* thread; SIM_NONE */
     uint32_t head, tail, n_queued;
     uint32_t n_roaming; /* of those queued: may run elsewhere, too */
-    uint32_t level;     /* in asym_sim.levels */
+    struct sim_census {
+        uint32_t mask[SIM_CENSUS], n[SIM_CENSUS], others;
+    } census;       /* of those: with which masks; others: with any */
+    uint32_t level; /* in asym_sim.levels */
     uint32_t core, llc, node;
     bool pending, preempt; /* preempt: look whether the first in the queue goes first now */
     bool late;             /* the time of its next event is found at the end of this one */
