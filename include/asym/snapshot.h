@@ -28,6 +28,9 @@ enum {
     ASYM_PROC_SELF = 1 << 1,       /**< asymd itself */
     ASYM_PROC_FOREIGN_NS = 1 << 2, /**< in another PID namespace whose pids cannot be mapped */
     ASYM_PROC_OUTSIDE = 1 << 3,    /**< --pid was given and names neither it nor an ancestor */
+    ASYM_PROC_COUNTS_LATE =
+        1 << 4, /**< its only thread has yet to start the others, and a runtime in it will go by the mask
+                                       which that thread has then (LLVM's OpenMP, oneTBB) */
 };
 
 /** Facts about a thread, as bits of asym_task.flags. */
@@ -37,6 +40,7 @@ enum {
                                      inherited a narrowed mask */
     ASYM_TASK_MASTER = 1 << 2,         /**< RTX: runs a serial phase of its program; at most one of an application */
     ASYM_TASK_SPINNING = 1 << 3,       /**< RTX: waits by spinning: not counted as runnable */
+    ASYM_TASK_ENDED = 1 << 4,          /**< has ended since it was measured: its mask is the one that it had then */
 };
 
 /** A process (thread group). */

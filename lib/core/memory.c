@@ -88,9 +88,13 @@ static void observe_steered(struct asym_thread_memory *m, const struct asym_seen
         m->set = seen->mask;
         m->cpuset = seen->cpuset;
         m->doubt = 0;
-    } else if (m->doubt != seen->mask) {
-        /* A look takes a while: the cpuset may have changed behind the one that was read. The next look tells. */
+    } else if (m->doubt != seen->mask || m->doubt_cpuset != seen->cpuset) {
+        /*
+         * A look takes a while: the cpuset may have changed behind the one that was read. The next look tells, unless the
+         * cpuset is another one by then: who changes that is still at it.
+         */
         m->doubt = seen->mask;
+        m->doubt_cpuset = seen->cpuset;
     } else {
         m->doubt = 0;
         m->steered = false;
@@ -104,6 +108,8 @@ void asym_memory_observe(struct asym_thread_memory *m, const struct asym_seen *s
     if (asym_task_is_active(seen->task) || !m->known)
         m->last_active = c->now;
     m->known = true;
+    if (seen->task->flags & ASYM_TASK_ENDED)
+        return;
     if (m->heir && seen->mask == m->set)
         return;
     m->heir = false; /* repaired, by whomever */

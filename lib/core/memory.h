@@ -20,13 +20,14 @@ struct asym_thread_memory {
     asym_usec steered_since; /**< when asymd set something first; 0: never */
     asym_usec set_at;        /**< when set was last known to be in force */
     struct asym_assignment assignment;
-    uint32_t original; /**< what it had; kept up to date while not steered */
-    uint32_t asked;    /**< what asymd last asked for: the kernel keeps it (6.2 and
+    uint32_t original;     /**< what it had; kept up to date while not steered */
+    uint32_t asked;        /**< what asymd last asked for: the kernel keeps it (6.2 and
                      later) */
-    uint32_t set;      /**< what the kernel made of it: in force as far as asymd knows */
-    uint32_t before;   /**< what was in force before that, and may have been inherited */
-    uint32_t doubt;    /**< found for the first time in place of set, and nobody knows yet by whom; 0: none */
-    uint32_t cpuset;   /**< its cgroup's when set was in force last */
+    uint32_t set;          /**< what the kernel made of it: in force as far as asymd knows */
+    uint32_t before;       /**< what was in force before that, and may have been inherited */
+    uint32_t doubt;        /**< found for the first time in place of set, and nobody knows yet by whom; 0: none */
+    uint32_t doubt_cpuset; /**< its cgroup's then */
+    uint32_t cpuset;       /**< its cgroup's when set was in force last */
     enum asym_class class;
     enum asym_reason hands_off; /**< FOREIGN or DENIED: never again */
     int hands_off_error;

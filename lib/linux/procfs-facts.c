@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Facts that change seldom: masks, cpusets, cgroups, what the rules say. */
+/* Facts that change seldom: masks, cpusets, cgroups, libraries, what the rules say. */
 #include "linux/procfs-internal.h"
 
 #include <errno.h>
@@ -10,6 +10,7 @@
 
 #include "base/mask.h"
 #include "base/parse.h"
+#include "linux/maps.h"
 
 /* Masks and cgroups seldom differ; more contents than this means that most are no longer in use. */
 #define MASKS_MAX   4096
@@ -17,6 +18,13 @@
 
 /* Which cgroup a process is in is read anew this often. */
 #define CGROUP_AGE ASYM_SEC
+
+/*
+ * Maps take 50 us, so that they are read of those alone that they matter for, not of programs that come and go, and again
+ * only where something was mapped since; then, as many do that all the time, not more often than this.
+ */
+#define MAPS_FROM (100 * ASYM_MSEC)
+#define MAPS_AGE  ASYM_SEC
 
 /* Between two snapshots nobody looks at masks or paths: when there are too many, all are dropped and read again. */
 void asym_procfs_trim(struct asym_procfs *p)
@@ -118,6 +126,25 @@ int asym_procfs_masks(struct asym_procfs *p, struct asym_process *proc, struct a
     return 0;
 }
 
+void asym_procfs_read_maps(struct asym_procfs *p, struct asym_process *proc)
+{
+    if (proc->n_threads != 1) {
+        proc->flags &= ~(uint32_t)ASYM_PROC_COUNTS_LATE;
+        proc->maps_read_at = 0;
+        return;
+    }
+    if (p->now < proc->born + MAPS_FROM)
+        return;
+    if (proc->maps_read_at != 0 && (proc->vsize == proc->maps_vsize || p->now - proc->maps_read_at < MAPS_AGE))
+        return;
+    proc->maps_read_at = p->now;
+    proc->maps_vsize = proc->vsize;
+    if (asym_maps_read(p->config.root, proc->pid) & ASYM_MAPS_COUNTS_LATE)
+        proc->flags |= ASYM_PROC_COUNTS_LATE;
+    else
+        proc->flags &= ~(uint32_t)ASYM_PROC_COUNTS_LATE;
+}
+
 /* Arguments are parted by NULs: joined by spaces, as the rules want them. */
 static const char *read_cmdline(struct asym_procfs *p, const struct asym_process *proc)
 {
@@ -172,6 +199,7 @@ void asym_procfs_match(struct asym_procfs *p, struct asym_process *proc)
     if (proc->matched)
         return;
     proc->matched = true;
+    proc->maps_read_at = 0;
     proc->rule = ASYM_RULE_STEER;
     proc->rule_name = NULL;
     proc->profile = NULL;

@@ -50,6 +50,8 @@ struct asym_process {
     const struct asym_profile *profile;
     uint32_t cpuset, group; /**< cgroups by number; 0: not known */
     asym_usec cgroup_read_at;
+    uint64_t vsize, maps_vsize;   /**< now, and when its maps were read */
+    asym_usec maps_read_at;       /**< 0: not yet */
     bool doubt;                   /* a mask has changed: what its cpuset is now has to be read */
     struct asym_pthread *threads; /**< by tid, rising */
     uint32_t n_threads;
@@ -166,12 +168,14 @@ bool asym_procfs_wants(const struct asym_procfs *p, const struct asym_process *p
 /** procfs-events.c: births and deaths as events. 0; -errno: they can no longer be read. */
 int asym_procfs_take_events(struct asym_procfs *p);
 
-/** procfs-facts.c: masks, cpusets, rules. */
+/** procfs-facts.c: masks, cpusets, maps, rules. */
 void asym_procfs_trim(struct asym_procfs *p);
 /** Affinity and cpuset of a listed thread. 0; -errno. */
 int asym_procfs_masks(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *t, struct asym_task *task);
 void asym_procfs_read_cgroup(struct asym_procfs *p, struct asym_process *proc);
 void asym_procfs_match(struct asym_procfs *p, struct asym_process *proc);
+/** Set or clear ASYM_PROC_COUNTS_LATE. */
+void asym_procfs_read_maps(struct asym_procfs *p, struct asym_process *proc);
 
 /** procfs-scan.c: one look at one process. 0; -ESRCH: it is gone; -ESTALE: it is another; -ENOMEM. */
 int asym_procfs_scan(struct asym_procfs *p, struct asym_process *proc, asym_usec interval,

@@ -128,6 +128,7 @@ static asym_usec span_of(const struct asym_procfs *p, const struct asym_pthread 
 /* What a leader's stat tells of its process. */
 static void note_leader(struct asym_process *proc, const struct asym_stat *stat)
 {
+    proc->vsize = stat->vsize;
     if (proc->start != stat->start) {
         proc->doubtful = true;
     } else if (memcmp(proc->comm, stat->comm, sizeof proc->comm) != 0) {
@@ -249,5 +250,7 @@ int asym_procfs_scan(struct asym_procfs *p, struct asym_process *proc, asym_usec
     }
     asym_procfs_match(p, proc);
     sums->n_tasks = (uint32_t)p->n_tasks - sums->first_task;
+    if (sums->n_tasks > 0)
+        asym_procfs_read_maps(p, proc);
     return 0;
 }

@@ -16,6 +16,7 @@ struct asym_stat {
     uint32_t flags; /**< PF_* */
     int8_t nice;
     uint64_t start; /**< clock ticks since boot */
+    uint64_t vsize; /**< bytes mapped */
     int32_t cpu;    /**< where it last ran */
     uint8_t sched;  /**< SCHED_* */
 };

@@ -6,8 +6,6 @@
 #define ASYM_LINUX_SPEECH_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <sys/types.h>
 
 #include <asym/snapshot.h>
 
@@ -18,15 +16,6 @@ enum asym_speech {
     ASYM_SPEECH_SPEAKS,  /**< has a page of include/asym/rtx.h */
     ASYM_SPEECH_SUSPECT, /**< has an OpenMP runtime, and threads that never pause: they may be spinning at barriers */
 };
-
-/** What the lines of /proc/PID/maps have, as bits. A line may come in two parts: see asym_speech_scan. */
-enum { ASYM_MAPS_PAGE = 1 << 0, ASYM_MAPS_OPENMP = 1 << 1 };
-
-/** Of whole lines. */
-unsigned asym_speech_scan(const char *text, size_t len);
-
-/** Of a process; 0 where its maps cannot be read. */
-unsigned asym_speech_read(const struct asym_root *root, pid_t pid);
 
 /** At least two threads that were runnable for the whole interval. */
 bool asym_speech_never_pauses(const struct asym_snapshot *s, const struct asym_app *app);

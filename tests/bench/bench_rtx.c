@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
@@ -108,6 +109,34 @@ static void measure_told(const char *what, double phase_us)
     print(what, took);
 }
 
+/* What the kernel takes to wake somebody, whoever asks for it: a write to an eventfd at which a process sleeps. */
+static void measure_bare_wake(double pause_us)
+{
+    static double took[ROUNDS];
+    const double clock = clock_ns();
+    uint64_t value = 1;
+    const int fd = eventfd(0, EFD_CLOEXEC);
+    fflush(stdout);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        struct pollfd wait = {.fd = fd, .events = POLLIN};
+        while (poll(&wait, 1, -1) > 0 && read(fd, &value, sizeof value) > 0)
+            ;
+        _exit(0);
+    }
+    for (int i = 0; i < ROUNDS; i++) {
+        wait_ns(pause_us * 1e3);
+        const double begun = now_ns();
+        if (write(fd, &value, sizeof value) != sizeof value)
+            exit(1);
+        took[i] = now_ns() - begun - clock;
+    }
+    print("for comparison: a bare write that wakes a sleeper", took);
+    kill(pid, SIGKILL);
+    close(fd);
+}
+
 /* Takes the page, and waits at the eventfd as asymd does. */
 static pid_t start_listener(struct asym_listener *l)
 {
@@ -137,6 +166,7 @@ int main(void)
     measure("change of state", change_state, 1000);
     measure("begin or end of a phase, too short to be told", short_phase, 1000);
     measure_told("begin or end, told, a listener that sleeps", 200);
+    measure_bare_wake(200);
     kill(pid, SIGSTOP);
     measure_told("begin or end, told, a listener that does not", 20);
     kill(pid, SIGKILL);

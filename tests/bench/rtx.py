@@ -11,6 +11,7 @@ import time
 build = os.path.abspath(sys.argv[1])
 pairs = int(sys.argv[2]) if len(sys.argv) > 2 else 20
 tool = f"{build}/lib/rtx/ompt/libasym-ompt.so"
+empty = f"{build}/tests/omp/ompt-empty.so"
 # Threads that are more than the CPUs, or that share them with another program, measure that program.
 threads = str(min(2, os.cpu_count()))
 
@@ -21,21 +22,26 @@ def regions(us, seconds, env):
     return float(out.stdout)
 
 
+def percent(ratios):
+    ratios = sorted(ratios)
+    return (f"{statistics.median(ratios) * 100:+.2f} % (quartiles {ratios[len(ratios) // 4] * 100:+.2f} to "
+            f"{ratios[len(ratios) * 3 // 4] * 100:+.2f} %)")
+
+
 def tool_cost(state):
+    """Beside no tool and one that does nothing, which shows what the runtime itself takes for having one."""
     socket = {"ASYM_RTX_SOCKET": f"{state}/rtx", "KMP_BLOCKTIME": "infinite"}
+    ways = [{"OMP_TOOL": "disabled"}, {"OMP_TOOL_LIBRARIES": tool}, {"OMP_TOOL_LIBRARIES": empty}]
     for us in (2, 10, 100):
-        ratios = []
+        took = []
         for i in range(pairs):
-            order = [{"OMP_TOOL": "disabled"}, {"OMP_TOOL_LIBRARIES": tool}]
-            took = {}
-            # Who goes first changes, so that a machine that grows slower favours neither.
-            for k in (0, 1) if i % 2 else (1, 0):
-                took[k] = regions(us, 0.5, socket | order[k])
-            ratios.append(took[1] / took[0] - 1)
-        ratios.sort()
-        print(f"regions of {us:3} us on {threads} threads: with the tool {statistics.median(ratios) * 100:+.2f} % "
-              f"(median of {pairs} pairs; quartiles {ratios[pairs // 4] * 100:+.2f} to "
-              f"{ratios[pairs * 3 // 4] * 100:+.2f} %)")
+            # Who goes first changes, so that a machine that grows slower favours nobody.
+            order = [(i + k) % len(ways) for k in range(len(ways))]
+            took.append({k: regions(us, 0.5, socket | ways[k]) for k in order})
+        print(f"regions of {us:3} us on {threads} threads, medians of {pairs} rounds: with the tool "
+              f"{percent([t[1] / t[0] - 1 for t in took])}; with one that does nothing "
+              f"{percent([t[2] / t[0] - 1 for t in took])}; the tool over that one "
+              f"{percent([t[1] / t[2] - 1 for t in took])}")
 
 
 def histogram(us):

@@ -261,6 +261,26 @@ static void a_process_that_does_not_exist_is_said(void **state)
     asym_root_done(&root);
 }
 
+/* What was listed may be asked for once more when it is there no longer. */
+static void who_has_ended_since_the_look_is_told_as_ended(void **state)
+{
+    (void)state;
+    struct view v;
+    struct asym_snapshot again;
+    const char *const argv[] = {"tests/load-spin", "1", "60", NULL};
+    const pid_t pid = asym_live_start(argv, -1);
+    open_view(&v, pid, false);
+    look(&v);
+    assert_int_equal(asym_procfs_again(v.source, &again), 0);
+    assert_int_equal(again.n_tasks, 1);
+    assert_int_equal(again.tasks[0].flags & ASYM_TASK_ENDED, 0);
+    asym_live_end(pid, SIGKILL);
+    assert_int_equal(asym_procfs_again(v.source, &again), 0);
+    assert_int_equal(again.n_tasks, 1);
+    assert_int_equal(again.tasks[0].flags & ASYM_TASK_ENDED, ASYM_TASK_ENDED);
+    close_view(&v);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -271,6 +291,7 @@ int main(void)
         cmocka_unit_test(hostile_names_are_read),
         cmocka_unit_test(want_of_descriptors_costs_time_not_threads),
         cmocka_unit_test(processes_that_die_between_two_looks_are_forgotten),
+        cmocka_unit_test(who_has_ended_since_the_look_is_told_as_ended),
         cmocka_unit_test(a_process_that_does_not_exist_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -143,6 +143,19 @@ static void busy_from_the_actuator_means_foreign(void **state)
     assert_int_equal(world_planned(w, 100)->reason, ASYM_WHY_FOREIGN);
 }
 
+/* A look in a hurry lists what the last one saw: the mask of who has ended since may be the one before. */
+static void a_thread_that_has_ended_is_not_foreign(void **state)
+{
+    struct world *w = *state;
+    struct world_thread *t = steered(w);
+    t->mask = world_cpus("0-7");
+    t->task.flags = ASYM_TASK_ENDED;
+    for (int i = 0; i < 3; i++) {
+        world_step(w, TICK);
+        assert_int_not_equal(world_planned(w, 100)->reason, ASYM_WHY_FOREIGN);
+    }
+}
+
 static void a_new_thread_with_an_old_tid_is_another_thread(void **state)
 {
     struct world *w = *state;
@@ -285,6 +298,20 @@ static void a_rule_that_comes_to_ignore_releases_at_once(void **state)
     assert_released(w, t, ASYM_WHY_RULE_IGNORE);
 }
 
+static void who_counts_late_is_released_unless_a_rule_names_it(void **state)
+{
+    struct world *w = *state;
+    struct world_thread *t = steered(w);
+    /* It has loaded the runtime in its course. */
+    w->procs[0].flags = ASYM_PROC_COUNTS_LATE;
+    world_step(w, TICK);
+    assert_released(w, t, ASYM_WHY_COUNTS_LATE);
+    w->procs[0].rule_name = "rule one";
+    world_step(w, TICK);
+    assert_int_equal(w->n, 1);
+    assert_int_equal(w->actions[0].kind, ASYM_ACTION_STEER);
+}
+
 static void a_policy_that_no_longer_steers_it_releases_at_once(void **state)
 {
     struct world *w = *state;
@@ -407,6 +434,7 @@ static void facts_that_exclude_are_told(void **state)
         {ASYM_PROC_SELF, 0, 0, 0, "0-7", ASYM_WHY_SELF},
         {ASYM_PROC_FOREIGN_NS, 0, 0, 0, "0-7", ASYM_WHY_FOREIGN_NS},
         {ASYM_PROC_OUTSIDE, 0, 0, 0, "0-7", ASYM_WHY_OUTSIDE},
+        {ASYM_PROC_COUNTS_LATE, 0, 0, 0, "0-7", ASYM_WHY_COUNTS_LATE},
         {0, 0, ASYM_RULE_IGNORE, 0, "0-7", ASYM_WHY_RULE_IGNORE},
         {0, 0, 0, SCHED_FIFO, "0-7", ASYM_WHY_REALTIME},
         {0, 0, 0, SCHED_RR, "0-7", ASYM_WHY_REALTIME},
@@ -548,6 +576,21 @@ static void a_mask_seen_before_its_cpuset_follows_is_not_foreign(void **state)
     t->cpuset = world_cpus("0-3");
     world_step(w, TICK);
     assert_int_equal(world_planned(w, 100)->target, 2);
+}
+
+/* Cpusets that change from look to look: neither of the two looks need have read what goes with the mask. */
+static void a_doubt_begins_anew_when_the_cpuset_is_another_one(void **state)
+{
+    struct world *w = *state;
+    struct world_thread *t = steered(w);
+    t->mask = world_cpus("3");
+    t->cpuset = world_cpus("0-3");
+    world_step(w, TICK);
+    t->cpuset = world_cpus("0-5");
+    world_step(w, TICK);
+    assert_int_not_equal(world_planned(w, 100)->reason, ASYM_WHY_FOREIGN);
+    world_step(w, TICK);
+    assert_int_equal(world_planned(w, 100)->reason, ASYM_WHY_FOREIGN);
 }
 
 static void the_last_of_its_cpus_going_offline_is_not_foreign(void **state)
@@ -788,6 +831,7 @@ int main(void)
         T(a_thread_that_is_gone_is_forgotten),
         T(hands_off_is_for_good),
         T(busy_from_the_actuator_means_foreign),
+        T(a_thread_that_has_ended_is_not_foreign),
         T(a_new_thread_with_an_old_tid_is_another_thread),
         T(a_reused_tid_does_not_inherit_that_it_was_steered),
         T(a_mask_set_by_somebody_else_is_never_fought),
@@ -797,6 +841,7 @@ int main(void)
         T(fork_holdoff_releases_sleeping_threads_too),
         T(a_fork_stamped_after_the_snapshot_counts),
         T(a_rule_that_comes_to_ignore_releases_at_once),
+        T(who_counts_late_is_released_unless_a_rule_names_it),
         T(a_policy_that_no_longer_steers_it_releases_at_once),
         T(a_thread_that_turned_realtime_is_released),
         T(a_sleeping_thread_is_released_after_release),
@@ -815,6 +860,7 @@ int main(void)
         T(a_boost_does_not_outlast_a_mask_that_somebody_else_has_set),
         T(a_cpuset_seen_before_the_mask_follows_is_not_foreign),
         T(a_mask_seen_before_its_cpuset_follows_is_not_foreign),
+        T(a_doubt_begins_anew_when_the_cpuset_is_another_one),
         T(the_last_of_its_cpus_going_offline_is_not_foreign),
         T(rules_fast_and_slow_narrow_what_it_may_have),
         T(a_new_thread_with_its_creators_mask_is_repaired),

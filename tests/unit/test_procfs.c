@@ -66,13 +66,14 @@ struct thread {
     const char *flags;
     unsigned start;
     const char *mask;
+    unsigned vsize;
 };
 
 static void write_stat(const struct fixture *f, const char *file, const struct thread *t)
 {
     tree_write(&f->tree, file,
-               "%d (%s) %c %d 1 1 0 -1 %s 0 0 0 0 1 2 0 0 20 0 1 0 %u 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 3 0 0 0\n",
-               t->tid, t->comm, t->state, t->ppid, t->flags ? t->flags : "0", t->start);
+               "%d (%s) %c %d 1 1 0 -1 %s 0 0 0 0 1 2 0 0 20 0 1 0 %u %u 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 3 0 0 0\n",
+               t->tid, t->comm, t->state, t->ppid, t->flags ? t->flags : "0", t->start, t->vsize);
 }
 
 /* Everything a kernel shows of a thread; of the leader's the process's stat too. */
@@ -374,6 +375,61 @@ static void only_what_was_asked_for_and_its_descendants_are_seen(void **state)
     assert_non_null(task_of(f, 7));
 }
 
+static void put_maps(const struct fixture *f, const char *library)
+{
+    tree_write(&f->tree, "proc/10/maps",
+               "5500-5600 r-xp 00000000 08:01 99 /bin/x\n5600-5700 r-xp 00000000 08:01 99 %s\n", library);
+}
+
+/* Its maps as if they had been read so long ago that they may be read again. */
+static void let_maps_age(struct fixture *f)
+{
+    struct asym_procfs *p = (struct asym_procfs *)f->source;
+    asym_pid_table_find(&p->by_pid, 10)->maps_read_at = 1;
+}
+
+static void one_thread_with_a_runtime_that_counts_late_is_told(void **state)
+{
+    struct fixture *f = *state;
+    struct thread t = {.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = 90000, .vsize = 1000};
+    put(f, t);
+    put_maps(f, "/usr/lib/libomp.so.5");
+    look(f);
+    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_COUNTS_LATE);
+    put(f, (struct thread){.pid = 10, .tid = 11, .comm = "job", .state = 'R', .start = 90001});
+    asym_pid_table_find(&((struct asym_procfs *)f->source)->by_pid, 10)->stale_threads = true;
+    look(f);
+    assert_int_equal(proc_of(f, 10)->flags, 0);
+}
+
+static void a_library_that_is_loaded_later_is_found(void **state)
+{
+    struct fixture *f = *state;
+    struct thread t = {.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = 90000, .vsize = 1000};
+    put(f, t);
+    put_maps(f, "/usr/lib/libc.so.6");
+    look(f);
+    assert_int_equal(proc_of(f, 10)->flags, 0);
+    put_maps(f, "/usr/lib/libtbb.so.12");
+    let_maps_age(f);
+    look(f);
+    /* Nothing has been mapped, as far as its size says. */
+    assert_int_equal(proc_of(f, 10)->flags, 0);
+    t.vsize = 2000;
+    put(f, t);
+    look(f);
+    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_COUNTS_LATE);
+}
+
+static void a_program_of_that_moment_has_its_maps_left_unread(void **state)
+{
+    struct fixture *f = *state;
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "cc", .state = 'R', .start = UPTIME_SECONDS * 100});
+    put_maps(f, "/usr/lib/libomp.so.5");
+    look(f);
+    assert_int_equal(proc_of(f, 10)->flags, 0);
+}
+
 static void parents_in_a_ring_end(void **state)
 {
     struct fixture *f = *state;
@@ -544,6 +600,9 @@ int main(void)
         TEST(a_number_that_another_process_has_now_is_another_application),
         TEST(a_program_that_renames_itself_has_its_new_name),
         TEST(only_what_was_asked_for_and_its_descendants_are_seen),
+        TEST(one_thread_with_a_runtime_that_counts_late_is_told),
+        TEST(a_library_that_is_loaded_later_is_found),
+        TEST(a_program_of_that_moment_has_its_maps_left_unread),
         TEST(parents_in_a_ring_end),
         TEST(a_pid_that_is_not_there_is_said),
         TEST(a_root_without_proc_is_said),

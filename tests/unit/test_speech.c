@@ -17,6 +17,7 @@
 
 #include "base/macro.h"
 #include "linux/elf.h"
+#include "linux/maps.h"
 #include "linux/speech.h"
 
 static void maps_tell_of_pages_and_runtimes(void **state)
@@ -28,14 +29,20 @@ static void maps_tell_of_pages_and_runtimes(void **state)
     } cases[] = {
         {"", 0},
         {"7f0000000000-7f0000021000 rw-s 00000000 00:01 2050  /memfd:asym-rtx (deleted)\n", ASYM_MAPS_PAGE},
-        {"7f0000000000-7f0000021000 r-xp 00000000 08:01 99  /usr/lib/x86_64-linux-gnu/libomp.so.5\n", ASYM_MAPS_OPENMP},
-        {"7f0000000000-7f0000021000 r-xp 00000000 08:01 99  /usr/lib/llvm-14/lib/libomp-14.so.5\n", ASYM_MAPS_OPENMP},
+        {"7f0000000000-7f0000021000 r-xp 00000000 08:01 99  /usr/lib/x86_64-linux-gnu/libomp.so.5\n",
+         ASYM_MAPS_OPENMP | ASYM_MAPS_COUNTS_LATE},
+        {"7f0000000000-7f0000021000 r-xp 00000000 08:01 99  /usr/lib/llvm-14/lib/libomp-14.so.5\n",
+         ASYM_MAPS_OPENMP | ASYM_MAPS_COUNTS_LATE},
         {"7f0000000000-7f0000021000 r-xp 00000000 08:01 99  /usr/lib/x86_64-linux-gnu/libgomp.so.1.0.0\n",
          ASYM_MAPS_OPENMP},
+        {"7f0000000000-7f0000021000 r-xp 00000000 08:01 99  /opt/intel/lib/libiomp5.so\n",
+         ASYM_MAPS_OPENMP | ASYM_MAPS_COUNTS_LATE},
+        {"7f0000000000-7f0000021000 r-xp 00000000 08:01 99  /usr/lib/x86_64-linux-gnu/libtbb.so.12.8\n",
+         ASYM_MAPS_COUNTS_LATE},
         {"7f0000000000-7f0000021000 r-xp 00000000 08:01 99  /usr/lib/libompare.so\n", 0},
     };
     for (size_t i = 0; i < ASYM_LENGTH(cases); i++)
-        assert_int_equal(asym_speech_scan(cases[i].text, strlen(cases[i].text)), cases[i].bits);
+        assert_int_equal(asym_maps_scan(cases[i].text, strlen(cases[i].text)), cases[i].bits);
 }
 
 static void a_page_is_found_behind_many_mappings(void **state)
@@ -43,7 +50,7 @@ static void a_page_is_found_behind_many_mappings(void **state)
     (void)state;
     ASYM_CLEANUP(asym_root_done) struct asym_root root = {.fd = -1};
     assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
-    assert_int_equal(asym_speech_read(&root, getpid()) & ASYM_MAPS_PAGE, 0);
+    assert_int_equal(asym_maps_read(&root, getpid()) & ASYM_MAPS_PAGE, 0);
     /* Every second page is of another kind: the maps fill more than one reading. */
     const size_t n = 600, size = (size_t)sysconf(_SC_PAGESIZE);
     char *many = mmap(NULL, n * size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -51,7 +58,7 @@ static void a_page_is_found_behind_many_mappings(void **state)
     for (size_t i = 0; i < n; i += 2)
         assert_int_equal(mprotect(many + i * size, size, PROT_READ | PROT_WRITE), 0);
     assert_int_equal(asym_rtx_join(NULL), 0);
-    assert_int_equal(asym_speech_read(&root, getpid()) & ASYM_MAPS_PAGE, ASYM_MAPS_PAGE);
+    assert_int_equal(asym_maps_read(&root, getpid()) & ASYM_MAPS_PAGE, ASYM_MAPS_PAGE);
     munmap(many, n * size);
 }
 

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * An OpenMP runtime that counts CPUs at its first parallel region must not find those of a thread that asymd has put on one
+ * of them: its team would be too small, and stay there. Two programs from the same source, each alone with one thread first.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "support/live.h"
+#include "support/service.h"
+
+/* A program, and where it is heard. */
+static pid_t start(const char *path, int *ret_hear)
+{
+    int fds[2];
+    const char *const argv[] = {path, NULL};
+    assert_int_equal(pipe(fds), 0);
+    const pid_t pid = asym_live_start(argv, fds[1]);
+    close(fds[1]);
+    *ret_hear = fds[0];
+    return pid;
+}
+
+/* Threads of its first region, and the least number of CPUs of any. */
+static void begin(pid_t pid, int hear, int *ret_threads, int *ret_least)
+{
+    char text[64];
+    assert_int_equal(kill(pid, SIGUSR1), 0);
+    const ssize_t n = read(hear, text, sizeof text - 1);
+    text[n > 0 ? n : 0] = '\0';
+    assert_int_equal(sscanf(text, "threads=%d least=%d", ret_threads, ret_least), 2);
+}
+
+static void a_runtime_that_counts_late_finds_all_cpus(void **state)
+{
+    (void)state;
+    const int cpus = asym_live_cpus();
+    int threads, least, late_says, early_says;
+    char pid[32];
+    const pid_t late = start("tests/omp/late-clang", &late_says), early = start("tests/omp/late-gcc", &early_says);
+    snprintf(pid, sizeof pid, "--pid=%d", (int)late);
+    const char *const more[] = {pid, NULL};
+    const pid_t asymd = asym_service_start(early, more);
+    /* What holds for the one would hold for the other, which is older. */
+    assert_true(asym_live_await(asym_live_narrow_threads, early, cpus, 1, 10));
+    assert_int_equal(asym_live_narrow_threads(late, cpus), 0);
+    begin(late, late_says, &threads, &least);
+    assert_int_equal(threads, cpus);
+    assert_int_equal(least, cpus);
+    /* It has threads now, and is steered as others are. */
+    assert_true(asym_live_await(asym_live_narrow_threads, late, cpus, cpus, 10));
+    asym_live_end(asymd, SIGTERM);
+    asym_live_end(late, SIGKILL);
+    asym_live_end(early, SIGKILL);
+    close(late_says);
+    close(early_says);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(a_runtime_that_counts_late_finds_all_cpus,
+                                                                       asym_service_set_up, asym_service_tear_down)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
