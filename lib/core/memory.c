@@ -71,6 +71,22 @@ static void observe_nice(struct asym_thread_memory *m, int8_t nice, bool held_of
     m->original_nice = m->set_nice = nice;
 }
 
+/*
+ * A look reads masks and cpusets one after the other: who writes a cpuset in between makes it a pair that never was. On a
+ * busy machine, under somebody who never stops, the same wrong pair was seen in two looks in a row, once in some 600 changes.
+ * The actuator leaves the thread alone meanwhile.
+ */
+#define LOOKS 3
+
+static bool doubted_enough(struct asym_thread_memory *m, const struct asym_seen *seen)
+{
+    if (m->doubt != seen->mask || m->doubt_cpuset != seen->cpuset)
+        m->doubts = 0;
+    m->doubt = seen->mask;
+    m->doubt_cpuset = seen->cpuset;
+    return ++m->doubts >= LOOKS;
+}
+
 static void observe_steered(struct asym_thread_memory *m, const struct asym_seen *seen,
                             const struct asym_circumstances *c)
 {
@@ -88,14 +104,7 @@ static void observe_steered(struct asym_thread_memory *m, const struct asym_seen
         m->set = seen->mask;
         m->cpuset = seen->cpuset;
         m->doubt = 0;
-    } else if (m->doubt != seen->mask || m->doubt_cpuset != seen->cpuset) {
-        /*
-         * A look takes a while: the cpuset may have changed behind the one that was read. The next look tells, unless the
-         * cpuset is another one by then: who changes that is still at it.
-         */
-        m->doubt = seen->mask;
-        m->doubt_cpuset = seen->cpuset;
-    } else {
+    } else if (doubted_enough(m, seen)) {
         m->doubt = 0;
         m->steered = false;
         m->lost = true;

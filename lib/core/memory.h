@@ -25,7 +25,7 @@ struct asym_thread_memory {
                      later) */
     uint32_t set;          /**< what the kernel made of it: in force as far as asymd knows */
     uint32_t before;       /**< what was in force before that, and may have been inherited */
-    uint32_t doubt;        /**< found for the first time in place of set, and nobody knows yet by whom; 0: none */
+    uint32_t doubt;        /**< found in place of set, and nobody knows yet by whom; 0: none */
     uint32_t doubt_cpuset; /**< its cgroup's then */
     uint32_t cpuset;       /**< its cgroup's when set was in force last */
     enum asym_class class;
@@ -33,6 +33,7 @@ struct asym_thread_memory {
     int hands_off_error;
     int32_t given; /**< target in force, where steered or fits */
     int8_t original_nice, set_nice, nice_before;
+    uint8_t doubts;    /**< looks that have found it */
     bool known;        /**< was in a snapshot before */
     bool steered;      /**< set is in force, as far as asymd knows */
     bool fits;         /**< not steered: its last assignment asked for nothing but what it

@@ -182,6 +182,9 @@ static void a_reused_tid_does_not_inherit_that_it_was_steered(void **state)
     assert_int_equal(world_planned(w, 100)->reason, ASYM_WHY_POLICY_NONE);
 }
 
+/* Looks that find a mask which nothing explains, before it is somebody else's. */
+#define DOUBTS 2
+
 static void a_mask_set_by_somebody_else_is_never_fought(void **state)
 {
     (void)state;
@@ -191,9 +194,11 @@ static void a_mask_set_by_somebody_else_is_never_fought(void **state)
         world_init(&w);
         struct world_thread *t = steered(&w);
         t->mask = world_cpus(masks[i]);
-        world_step(&w, TICK); /* it may be a cpuset that is on its way */
-        assert_int_equal(w.n, 0);
-        assert_int_equal(world_planned(&w, 100)->reason, ASYM_WHY_NEXT_SWAP);
+        for (int k = 0; k < DOUBTS; k++) {
+            world_step(&w, TICK); /* it may be a cpuset that is on its way */
+            assert_int_equal(w.n, 0);
+            assert_int_equal(world_planned(&w, 100)->reason, ASYM_WHY_NEXT_SWAP);
+        }
         for (int k = 0; k < 3; k++) {
             world_step(&w, TICK);
             /* The actuator is told, until it has forgotten the thread. */
@@ -249,8 +254,8 @@ static void a_release_by_the_guard_is_not_foreign_without_a_holdoff(void **state
         world_assert_mask(&t->mask, "4-7"); /* and is steered again */
         /* That fork explains no more than once. */
         t->mask = world_cpus("0-7");
-        world_step(&w, TICK);
-        world_step(&w, TICK);
+        for (int k = 0; k <= DOUBTS; k++)
+            world_step(&w, TICK);
         assert_int_equal(world_planned(&w, 100)->reason, ASYM_WHY_FOREIGN);
         world_done(&w);
     }
@@ -543,8 +548,8 @@ static void a_boost_does_not_outlast_a_mask_that_somebody_else_has_set(void **st
     struct world_thread *t = steered(w);
     assert_int_equal(t->task.nice, -5);
     t->mask = world_cpus("0-3");
-    world_run(w, TICK);
-    world_run(w, TICK);
+    for (int k = 0; k <= DOUBTS; k++)
+        world_run(w, TICK);
     world_assert_mask(&t->mask, "0-3");
     assert_int_equal(t->task.nice, 0);
     world_step(w, TICK);
@@ -578,7 +583,7 @@ static void a_mask_seen_before_its_cpuset_follows_is_not_foreign(void **state)
     assert_int_equal(world_planned(w, 100)->target, 2);
 }
 
-/* Cpusets that change from look to look: neither of the two looks need have read what goes with the mask. */
+/* Cpusets that change from look to look: none of the looks need have read what goes with the mask. */
 static void a_doubt_begins_anew_when_the_cpuset_is_another_one(void **state)
 {
     struct world *w = *state;
@@ -587,8 +592,10 @@ static void a_doubt_begins_anew_when_the_cpuset_is_another_one(void **state)
     t->cpuset = world_cpus("0-3");
     world_step(w, TICK);
     t->cpuset = world_cpus("0-5");
-    world_step(w, TICK);
-    assert_int_not_equal(world_planned(w, 100)->reason, ASYM_WHY_FOREIGN);
+    for (int k = 0; k < DOUBTS; k++) {
+        world_step(w, TICK);
+        assert_int_not_equal(world_planned(w, 100)->reason, ASYM_WHY_FOREIGN);
+    }
     world_step(w, TICK);
     assert_int_equal(world_planned(w, 100)->reason, ASYM_WHY_FOREIGN);
 }
@@ -606,8 +613,8 @@ static void the_last_of_its_cpus_going_offline_is_not_foreign(void **state)
     assert_int_equal(world_planned(w, 100)->target, 2);
     /* but a mask that the kernel would not have made is */
     t->mask = world_cpus("1");
-    world_step(w, TICK);
-    world_step(w, TICK);
+    for (int k = 0; k <= DOUBTS; k++)
+        world_step(w, TICK);
     assert_int_equal(world_planned(w, 100)->reason, ASYM_WHY_FOREIGN);
 }
 
