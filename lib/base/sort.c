@@ -50,3 +50,33 @@ void asym_sort_index(uint32_t *index, size_t n, uint32_t *scratch, compare_fn *c
     if (from != index)
         memcpy(index, from, n * sizeof *index);
 }
+
+/* A heap with the last of them on top, where v[i] alone may be out of place. */
+static void sink(uint32_t *v, size_t i, size_t n, compare_fn *compare, const void *ctx)
+{
+    const uint32_t x = v[i];
+    for (size_t child; (child = 2 * i + 1) < n; i = child) {
+        if (child + 1 < n && compare(v[child + 1], v[child], ctx) > 0)
+            child++;
+        if (compare(v[child], x, ctx) <= 0)
+            break;
+        v[i] = v[child];
+    }
+    v[i] = x;
+}
+
+void asym_sort_least(uint32_t *index, size_t n, size_t k, compare_fn *compare, const void *ctx)
+{
+    if (k == 0 || k >= n)
+        return;
+    for (size_t i = k / 2; i-- > 0;)
+        sink(index, i, k, compare, ctx);
+    for (size_t i = k; i < n; i++) {
+        const uint32_t x = index[i];
+        if (compare(x, index[0], ctx) >= 0)
+            continue;
+        index[i] = index[0];
+        index[0] = x;
+        sink(index, 0, k, compare, ctx);
+    }
+}

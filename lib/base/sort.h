@@ -16,4 +16,12 @@
 void asym_sort_index(uint32_t *index, size_t n, uint32_t *scratch,
                      int (*compare)(uint32_t a, uint32_t b, const void *ctx), const void *ctx);
 
+/**
+ * Bring the k numbers that come first to the front of the n in index, both parts in no order. Which they are is certain
+ * where no two compare equal.
+ * O(n log k)
+ */
+void asym_sort_least(uint32_t *index, size_t n, size_t k, int (*compare)(uint32_t a, uint32_t b, const void *ctx),
+                     const void *ctx);
+
 #endif

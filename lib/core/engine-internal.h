@@ -27,7 +27,7 @@ struct asym_untouchable {
 /** What the tables of a step are kept in. */
 struct asym_pools {
     struct asym_pool arena, views, view_apps, view_refs, assignments, plan_apps, plan_tasks, actions, action_masks,
-        refs, llcs, heirs;
+        refs, llcs, heirs, narrowed;
 };
 
 struct asym_engine {

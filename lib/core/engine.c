@@ -66,7 +66,8 @@ void asym_engine_free(struct asym_engine *e)
         return;
     struct asym_pool *pools[] = {&e->pools.arena,        &e->pools.views,     &e->pools.view_apps,  &e->pools.view_refs,
                                  &e->pools.assignments,  &e->pools.plan_apps, &e->pools.plan_tasks, &e->pools.actions,
-                                 &e->pools.action_masks, &e->pools.refs,      &e->pools.llcs,       &e->pools.heirs};
+                                 &e->pools.action_masks, &e->pools.refs,      &e->pools.llcs,       &e->pools.heirs,
+                                 &e->pools.narrowed};
     _Static_assert(sizeof pools / sizeof pools[0] == sizeof e->pools / sizeof(struct asym_pool), "all of them");
     for (size_t i = 0; i < ASYM_LENGTH(pools); i++)
         asym_pool_done(pools[i]);

@@ -20,11 +20,27 @@ struct pins {
     struct llc_set *sets;
     uint16_t set_of[ASYM_MAX_CPUS];
     struct asym_mask one, claimed;
-    struct {
+    struct narrowed {
         uint32_t may, set; /* set: by what pin_key says, + 1; 0: free */
         uint32_t mask;
-    } cache[1024];
+    } * cache;
+    size_t n_slots; /* a power of two */
 };
+
+enum { CACHE_LEAST = 16, CACHE_MOST = 1024 };
+
+/* As large as the plan can make use of: most steps have a few threads, and all of it is cleared. */
+static int make_cache(struct asym_engine *e, struct pins *p, size_t n_views)
+{
+    p->n_slots = CACHE_LEAST;
+    while (p->n_slots < CACHE_MOST && p->n_slots < 2 * n_views)
+        p->n_slots *= 2;
+    p->cache = asym_pool_reserve(&e->pools.narrowed, p->n_slots, sizeof *p->cache);
+    if (!p->cache)
+        return -ENOMEM;
+    memset(p->cache, 0, p->n_slots * sizeof *p->cache);
+    return 0;
+}
 
 static int find_llc_sets(struct asym_engine *e, struct pins *p)
 {
@@ -76,7 +92,7 @@ static uint32_t pin_key(const struct pins *p, int32_t cpu, bool claim)
 static uint32_t narrow(struct pins *p, struct asym_masks *masks, uint32_t may, int32_t cpu, bool claim)
 {
     const uint32_t key = pin_key(p, cpu, claim);
-    const size_t slot = (may * 61 + key) % ASYM_LENGTH(p->cache);
+    const size_t slot = (may * 61 + key) & (p->n_slots - 1);
     if (p->cache[slot].set == key + 1 && p->cache[slot].may == may)
         return p->cache[slot].mask;
     const struct asym_mask all = asym_mask_and(asym_masks_at(masks, may), pin_set(p, cpu));
@@ -97,11 +113,11 @@ static int8_t planned_nice(const struct asym_thread_memory *m, const struct asym
 int asym_step_masks(struct asym_step *st)
 {
     const struct asym_engine_config *config = &st->e->config;
-    struct pins pins = {
-        .pin = config->enforce.pin < 0 ? config->policy->pin : (enum asym_pin)config->enforce.pin,
-        .machine = st->s->machine,
-    };
-    if (pins.pin == ASYM_PIN_LLC && find_llc_sets(st->e, &pins) < 0)
+    struct pins pins; /* set_of, which is most of it, is set where it is asked for */
+    pins.pin = config->enforce.pin < 0 ? config->policy->pin : (enum asym_pin)config->enforce.pin;
+    pins.machine = st->s->machine;
+    pins.claimed = (struct asym_mask){0};
+    if (make_cache(st->e, &pins, st->n_views) < 0 || (pins.pin == ASYM_PIN_LLC && find_llc_sets(st->e, &pins) < 0))
         return -ENOMEM;
     for (size_t v = 0; v < st->n_views; v++) {
         const struct asym_plan_task *out = &st->tasks[st->view_refs[v].task];

@@ -215,7 +215,8 @@ static int ask(struct asym_step *st, struct asym_assignment *answers)
 }
 
 /* Reasons that speak of an application or of a boost get their figures here: policies do not see the settings. */
-static void fill_figures(const struct asym_step *st, const struct asym_policy_thread *view, struct asym_assignment *a)
+static void fill_figures(const struct asym_step *st, const struct asym_policy_thread *view, unsigned hp_threshold,
+                         struct asym_assignment *a)
 {
     const struct asym_classify_settings *c = &st->e->config.classify;
     if (a->reason == ASYM_WHY_SP) {
@@ -224,7 +225,7 @@ static void fill_figures(const struct asym_step *st, const struct asym_policy_th
         a->figure[1] = (double)c->amp_boost / (double)ASYM_SEC;
     } else if (a->reason == ASYM_WHY_HP) {
         a->figure[0] = st->view_apps[view->app].runnable;
-        a->figure[1] = asym_hp_threshold(c, st->s->machine);
+        a->figure[1] = hp_threshold;
     }
 }
 
@@ -261,9 +262,10 @@ static int map_anew(struct asym_step *st)
     e->last_plan = st->s->now;
     e->generation = st->s->machine->generation;
     e->dirty = false;
+    const unsigned hp_threshold = asym_hp_threshold(&e->config.classify, st->s->machine);
     for (size_t v = 0; v < st->n_views; v++) {
         struct asym_thread_memory *m = st->refs[st->view_refs[v].task].memory;
-        fill_figures(st, &st->views[v], &answers[v]);
+        fill_figures(st, &st->views[v], hp_threshold, &answers[v]);
         m->assignment = answers[v];
         m->assigned = e->plan;
     }

@@ -21,6 +21,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/macro.h"
@@ -121,7 +122,7 @@ static void begin_period(struct queue *q)
     q->state->period++;
     q->state->since = q->in->now;
     q->state->executing = false;
-    asym_sort_index(q->order, q->in->n_threads, q->scratch, by_turn, q->in);
+    asym_sort_least(q->order, q->in->n_threads, n, by_turn, q->in);
     for (size_t i = 0; i < n; i++) {
         struct thread_state *s = state_of(q->in, q->order[i]);
         if (s->period == 0)
@@ -174,15 +175,10 @@ static int home_type(const struct queue *q, size_t t)
     return home < 0 ? ASYM_MAX_TYPES : q->in->machine->cpus[home].type;
 }
 
-/* Chosen ones first; while executing by ASTPI, and only then: who is monitored stays where it is. */
+/* Of chosen ones, while executing by ASTPI, and only then: who is monitored stays where it is. */
 static int by_rank(uint32_t a, uint32_t b, const void *ctx)
 {
     const struct queue *q = ctx;
-    const bool x = is_chosen(q, a), y = is_chosen(q, b);
-    if (x != y)
-        return x ? -1 : 1;
-    if (!x)
-        return 0;
     if (q->state->executing && q->rank[a] != q->rank[b])
         return q->rank[a] < q->rank[b] ? -1 : 1;
     if (state_of(q->in, a)->held != state_of(q->in, b)->held)
@@ -190,17 +186,21 @@ static int by_rank(uint32_t a, uint32_t b, const void *ctx)
     return q->state->executing ? home_type(q, a) - home_type(q, b) : 0;
 }
 
+/* Chosen ones in front, by rank; the others, who may be many more, behind them as they come. */
 static void line_up(struct queue *q)
 {
+    size_t n_others = 0;
     q->n_chosen = 0;
     for (size_t t = 0; t < q->in->n_threads; t++) {
-        q->order[t] = (uint32_t)t;
-        if (!is_chosen(q, t))
-            continue;
-        q->rank[t] = rank_of(state_of(q->in, t));
-        q->n_chosen++;
+        if (is_chosen(q, t)) {
+            q->rank[t] = rank_of(state_of(q->in, t));
+            q->order[q->n_chosen++] = (uint32_t)t;
+        } else {
+            q->scratch[n_others++] = (uint32_t)t;
+        }
     }
-    asym_sort_index(q->order, q->in->n_threads, q->scratch, by_rank, q);
+    memcpy(q->order + q->n_chosen, q->scratch, n_others * sizeof *q->order);
+    asym_sort_index(q->order, q->n_chosen, q->scratch, by_rank, q);
 }
 
 /* The CPUs in decreasing speed, a core type at a time, and of one who is there already keeps it. */
@@ -250,14 +250,14 @@ static int take_memory(const struct asym_policy_input *in, struct queue *q)
     return q->order && q->scratch && q->rank ? 0 : -ENOBUFS;
 }
 
-static void explain(const struct queue *q, struct asym_assignment *a, size_t t)
+static void explain(const struct queue *q, struct asym_assignment *a, size_t t, unsigned n_cpus)
 {
     const struct thread_state *s = state_of(q->in, t);
     a->monitor = is_chosen(q, t) && !q->state->executing;
     if (!is_chosen(q, t)) {
         a->reason = ASYM_WHY_WAITS_TURN;
         a->figure[0] = (double)q->in->n_threads;
-        a->figure[1] = asym_mask_count(&q->in->machine->usable);
+        a->figure[1] = n_cpus;
     } else if (!q->state->executing) {
         a->reason = ASYM_WHY_MONITORED;
         a->figure[0] = (double)(q->in->now - q->state->since) / ASYM_MSEC;
@@ -284,8 +284,9 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     q.state->last = in->now;
     line_up(&q);
     place(&q, &sp);
+    const unsigned n_cpus = asym_mask_count(&in->machine->usable);
     for (size_t t = 0; t < in->n_threads; t++)
-        explain(&q, &ret[t], t);
+        explain(&q, &ret[t], t, n_cpus);
     return 0;
 }
 

@@ -30,11 +30,22 @@ static void find_span(const struct asym_sim *s, uint32_t cpu, enum reach reach, 
     *ret_end = s->llcs[last].first + s->llcs[last].n;
 }
 
+/* Whether it is worth going through the queue. */
+static bool any_movable(const struct asym_sim *s, const struct sim_census *census, uint32_t cpu)
+{
+    bool any = census->others > 0;
+    for (unsigned i = 0; i < SIM_CENSUS && !any; i++)
+        any = census->n[i] > 0 && asym_mask_has(sim_masks_at(s->masks, census->mask[i]), (int)cpu);
+    return any;
+}
+
 /* The first in the queue that may run on cpu: Linux, too, takes who has not run for longest, since its cache is cold. */
 static uint32_t movable(const struct asym_sim *s, uint32_t from, uint32_t cpu)
 {
     /* Most that wait on one CPU have the same mask. */
     uint32_t refused = SIM_NONE;
+    if (!any_movable(s, &s->cpus[from].census, cpu))
+        return SIM_NONE;
     for (uint32_t t = s->cpus[from].head; t != SIM_NONE; t = s->threads[t].next) {
         if (s->threads[t].mask == refused)
             continue;
@@ -63,18 +74,26 @@ static void consider(const struct asym_sim *s, struct search *f, uint32_t from)
     f->thread = thread;
 }
 
-/* The overloaded CPUs from first to before end; by words, since most sets are small and a mask is for the largest machine. */
-static void search(const struct asym_sim *s, struct search *f, uint32_t first, uint32_t end)
+/*
+ * The overloaded CPUs of a level from first to before end; by words, since most sets are small and a mask is for the largest
+ * machine. But for the last level all have equally many, and the first that has somebody is the one.
+ */
+static void search(const struct asym_sim *s, struct search *f, uint32_t level, uint32_t first, uint32_t end)
 {
     uint64_t from_first = ~UINT64_C(0) << first % 64;
     for (uint32_t word = first / 64; word * 64 < end; word++, from_first = ~UINT64_C(0)) {
-        for (uint64_t bits = s->overloaded.w[word] & from_first; bits; bits &= bits - 1) {
+        for (uint64_t bits = s->levels[level].w[word] & s->overloaded.w[word] & from_first; bits; bits &= bits - 1) {
             const uint32_t cpu = word * 64 + (uint32_t)__builtin_ctzll(bits);
-            if (cpu >= end)
+            if (cpu >= end || (f->best != SIM_NONE && level < SIM_LAST_LEVEL))
                 return;
             consider(s, f, cpu);
         }
     }
+}
+
+static bool may_exceed(uint32_t level, uint32_t least)
+{
+    return level > least || level == SIM_LAST_LEVEL;
 }
 
 /* The busiest CPU at that distance that has somebody for this one; the first of equals behind it. */
@@ -86,8 +105,12 @@ static uint32_t busiest(const struct asym_sim *s, uint32_t cpu, enum reach reach
     find_span(s, cpu, reach == REACH_LLC ? reach : reach - 1, &near_first, &near_end);
     if (reach != REACH_LLC && first == near_first && end == near_end)
         return SIM_NONE;
-    search(s, &f, cpu + 1, end);
-    search(s, &f, first, cpu);
+    for (uint32_t level = s->top_level; f.best == SIM_NONE && may_exceed(level, least); level--) {
+        if (s->at_level[level] == 0)
+            continue;
+        search(s, &f, level, cpu + 1, end);
+        search(s, &f, level, first, cpu);
+    }
     if (f.best != SIM_NONE)
         *ret_thread = f.thread;
     return f.best;
@@ -111,6 +134,8 @@ bool sim_pull(struct asym_sim *s, uint32_t cpu)
 void sim_balance(struct asym_sim *s, uint32_t cpu)
 {
     uint32_t thread = SIM_NONE;
+    if (!may_exceed(s->top_level, sim_count(s, cpu) + 1) || !sim_masks_any_waits(s->masks, cpu))
+        return;
     for (int reach = REACH_LLC; reach < N_REACHES; reach++) {
         const uint32_t here = sim_count(s, cpu);
         /* Half of the difference, which evens it out. */
@@ -127,7 +152,7 @@ void sim_balance(struct asym_sim *s, uint32_t cpu)
 void sim_kick(struct asym_sim *s)
 {
     const uint64_t tick = s->scenario->scheduler.tick;
-    if (s->kick_at != SIM_NEVER || asym_mask_empty(&s->idle) || asym_mask_empty(&s->overloaded))
+    if (s->kick_at != SIM_NEVER || s->n_waiting == 0 || asym_mask_empty(&s->idle))
         return;
     s->kick_at = (s->now / tick + 1) * tick;
     sim_heap_set(&s->heap, sim_slot_kick(s), s->kick_at);
@@ -137,10 +162,9 @@ void sim_kicked(struct asym_sim *s)
 {
     const struct asym_mask idle = s->idle;
     s->kick_at = SIM_NEVER;
-    ASYM_MASK_FOREACH (c, &idle) {
-        if (asym_mask_empty(&s->overloaded))
-            break;
+    if (asym_mask_empty(&s->overloaded))
+        return;
+    ASYM_MASK_FOREACH (c, &idle)
         if (s->cpus[c].running == SIM_NONE)
             sim_pend(s, (uint32_t)c, false);
-    }
 }

@@ -4,29 +4,35 @@
 #include <errno.h>
 #include <stdlib.h>
 
+enum { LINE = 64 /* bytes */ };
+
 int sim_heap_init(struct sim_heap *h, uint32_t n_slots)
 {
-    struct sim_heap_item *items = calloc(n_slots, sizeof *items);
+    /* Children begin at item 1, 5, 9 ... */
+    const size_t ahead = LINE / sizeof(struct sim_heap_item) - 1;
+    const size_t size = (ahead + n_slots) * sizeof(struct sim_heap_item);
+    struct sim_heap_item *memory = aligned_alloc(LINE, (size + LINE - 1) / LINE * LINE);
     uint32_t *at = calloc(n_slots, sizeof *at);
-    if (!items || !at) {
-        free(items);
+    if (!memory || !at) {
+        free(memory);
         free(at);
         return -ENOMEM;
     }
-    *h = (struct sim_heap){.items = items, .at = at, .n_slots = n_slots};
+    *h = (struct sim_heap){.memory = memory, .items = memory + ahead, .at = at, .n_slots = n_slots};
     return 0;
 }
 
 void sim_heap_done(struct sim_heap *h)
 {
-    free(h->items);
+    free(h->memory);
     free(h->at);
     *h = (struct sim_heap){0};
 }
 
 static bool before(struct sim_heap_item a, struct sim_heap_item b)
 {
-    return a.time < b.time || (a.time == b.time && a.slot < b.slot);
+    /* Which of two comes first is anybody's guess: without jumps none is mispredicted. */
+    return (a.time < b.time) | ((a.time == b.time) & (a.slot < b.slot));
 }
 
 static void put(struct sim_heap *h, uint32_t i, struct sim_heap_item item)
@@ -47,16 +53,29 @@ static void rise(struct sim_heap *h, uint32_t i, struct sim_heap_item item)
     put(h, i, item);
 }
 
+/* Of the children from first to before end, of which there is one. */
+static uint32_t least_of(const struct sim_heap *h, uint32_t first, uint32_t end)
+{
+    const struct sim_heap_item *items = h->items;
+    uint32_t least = first;
+    if (end - first == 4) {
+        const uint32_t a = first + before(items[first + 1], items[first]);
+        const uint32_t b = first + 2 + before(items[first + 3], items[first + 2]);
+        return a + (b - a) * before(items[b], items[a]);
+    }
+    for (uint32_t k = first + 1; k < end; k++)
+        if (before(items[k], items[least]))
+            least = k;
+    return least;
+}
+
 static void sink(struct sim_heap *h, uint32_t i, struct sim_heap_item item)
 {
     for (;;) {
-        const uint32_t first = 4 * i + 1, end = first + 4 < h->n ? first + 4 : h->n;
-        uint32_t least = first;
+        const uint32_t first = 4 * i + 1;
         if (first >= h->n)
             break;
-        for (uint32_t k = first + 1; k < end; k++)
-            if (before(h->items[k], h->items[least]))
-                least = k;
+        const uint32_t least = least_of(h, first, first + 4 < h->n ? first + 4 : h->n);
         if (!before(h->items[least], item))
             break;
         put(h, i, h->items[least]);
@@ -85,6 +104,8 @@ void sim_heap_set(struct sim_heap *h, uint32_t slot, uint64_t time)
 {
     const uint32_t at = h->at[slot];
     const struct sim_heap_item item = {time, slot};
+    if (h->taken == slot + 1)
+        h->taken = 0;
     if (time == SIM_NEVER) {
         if (at > 0)
             take_out(h, at - 1);
@@ -95,9 +116,18 @@ void sim_heap_set(struct sim_heap *h, uint32_t slot, uint64_t time)
     }
 }
 
+void sim_heap_drop(struct sim_heap *h)
+{
+    const uint32_t slot = h->taken - 1;
+    if (h->taken == 0)
+        return;
+    h->taken = 0;
+    take_out(h, h->at[slot] - 1);
+}
+
 uint32_t sim_heap_take(struct sim_heap *h)
 {
-    const uint32_t slot = h->items[0].slot;
-    take_out(h, 0);
-    return slot;
+    sim_heap_drop(h);
+    h->taken = h->items[0].slot + 1;
+    return h->items[0].slot;
 }

@@ -20,15 +20,21 @@
 
 enum { SIM_MAX_DEPTH = 4 };
 
+/** Up to so many threads a CPU are told apart at once; among CPUs with more one has to look. */
+enum { SIM_LEVELS = 64, SIM_LAST_LEVEL = SIM_LEVELS - 1 };
+
 enum sim_state { SIM_NEW /* not begun, or has ended */, SIM_ASLEEP, SIM_QUEUED, SIM_RUNNING };
 
 /** What a thread's running segment is part of. */
 enum sim_mode { SIM_IDLE /* waits for work */, SIM_CHUNK, SIM_CRITICAL, SIM_LOCKED_OUT, SIM_PAUSED };
 
+/* Three cache lines: what queues are searched by, what accounting counts up, and what is rarely asked for. */
 struct sim_thread {
-    uint8_t state, mode;
+    _Alignas(64) uint8_t state;
+    uint8_t mode;
     bool spinning, newborn, monitor, has_run;
     int8_t nice;
+    bool roams; /* its mask leaves a choice */
     uint32_t proc;
     int32_t cpu;         /* where it is, or was last; -1: nowhere yet */
     int32_t node;        /* where its memory is; -1: nowhere yet */
@@ -41,22 +47,33 @@ struct sim_thread {
     double per_ns;   /* virtual time per ns */
     uint64_t queued_at;
     /* totals of this life */
-    uint64_t ran, waited, spun;
+    uint64_t ran, waited;
     double work; /* instructions of segments; the rest with those of spinning */
     double instructions, cycles, misses;
+    uint64_t spun;
     /* the same at the last look */
     uint64_t ran_then, waited_then, spun_then;
     double instructions_then, cycles_then, misses_then;
 };
 
+/** Masks that are counted apart among those who wait for a CPU: mostly they all have the same. */
+enum { SIM_CENSUS = 4 };
+
 struct sim_cpu {
     uint32_t running, last; /* thread; SIM_NONE */
     uint32_t head, tail, n_queued;
+    uint32_t n_roaming; /* of those queued: may run elsewhere, too */
+    struct sim_census {
+        uint32_t mask[SIM_CENSUS], n[SIM_CENSUS], others;
+    } census;       /* of those: with which masks; others: with any */
+    uint32_t level; /* in asym_sim.levels */
     uint32_t core, llc, node;
     bool pending, preempt; /* preempt: look whether the first in the queue goes first now */
-    double hz;             /* cycles per ns, ticks taken off */
-    double rate, missing;  /* of the running thread: instructions and misses per ns (spinning: 1) */
-    double issue;          /* instructions per ns, spinning included */
+    bool late;             /* the time of its next event is found at the end of this one */
+    uint64_t tick_phase;
+    double hz;            /* cycles per ns, ticks taken off */
+    double rate, missing; /* of the running thread: instructions and misses per ns (spinning: 1) */
+    double issue;         /* instructions per ns, spinning included */
     double min_vruntime;
     uint64_t since;      /* accounted up to */
     uint64_t slice_from; /* when the running thread got it */
@@ -92,6 +109,7 @@ struct sim_program {
     uint32_t n_waiting, first_waiting;
     uint64_t n_jobs; /* that have begun, of those that arrive by rate */
     struct sim_rng rng;
+    char comm[16];
     struct asym_profile profile;
     struct asym_sim_tally tally;
     double past_work, past_cpu; /* of lives that have ended */
@@ -107,6 +125,7 @@ struct asym_sim {
     struct sim_llc *llcs;
     struct sim_core *cores;
     uint32_t *by_llc, *by_core, *pending;
+    uint64_t *alive; /* a bit for each of procs: those that look need not go through all */
     struct sim_masks *masks;
     uint32_t n_cpus, n_threads, n_procs, n_programs, n_llcs, n_cores, n_pending;
     uint32_t n_ended; /* lives that have come to their end */
@@ -115,7 +134,13 @@ struct asym_sim {
     bool over;
     const volatile sig_atomic_t *stop; /* borrowed; NULL: nobody stops it */
     uint32_t polled;
-    struct asym_mask idle, overloaded; /* CPUs with nothing to do; with somebody waiting */
+    struct asym_mask idle, overloaded;   /* CPUs with nothing to do; with somebody waiting who may run elsewhere, too */
+    struct asym_mask levels[SIM_LEVELS]; /* CPUs by the threads they have; the last: those with as many or more */
+    uint32_t at_level[SIM_LEVELS];       /* how many */
+    uint32_t top_level;                  /* the highest that has any */
+    uint32_t n_waiting;                  /* threads, in all queues */
+    uint32_t next_balance;               /* CPU that balances next, at balance_at: they take turns */
+    uint64_t balance_at;
     struct sim_heap heap;
     struct sim_rng rng;
     struct asym_sim_totals totals;
@@ -125,25 +150,23 @@ struct asym_sim {
     struct sim_ports *ports; /* ports.c */
 };
 
-/* Slots of the heap: CPUs, their balancing, threads' timers, programs' arrivals, the kick of idle CPUs. */
-static inline uint32_t sim_slot_balance(const struct asym_sim *s, uint32_t cpu)
-{
-    return s->n_cpus + cpu;
-}
-
+/*
+ * Slots of the heap: CPUs, threads' timers, programs' arrivals, the kick of idle CPUs. Balancing has none: at one instant it
+ * comes behind the CPUs' events and before all others.
+ */
 static inline uint32_t sim_slot_timer(const struct asym_sim *s, uint32_t thread)
 {
-    return 2 * s->n_cpus + thread;
+    return s->n_cpus + thread;
 }
 
 static inline uint32_t sim_slot_arrival(const struct asym_sim *s, uint32_t program)
 {
-    return 2 * s->n_cpus + s->n_threads + program;
+    return s->n_cpus + s->n_threads + program;
 }
 
 static inline uint32_t sim_slot_kick(const struct asym_sim *s)
 {
-    return 2 * s->n_cpus + s->n_threads + s->n_programs;
+    return s->n_cpus + s->n_threads + s->n_programs;
 }
 
 /* masks.c: masks of threads, equal ones once, counted by their users. Number 0 is all CPUs. */
@@ -157,6 +180,8 @@ void sim_masks_put(struct sim_masks *m, uint32_t id);
 void sim_masks_wait(struct sim_masks *m, uint32_t id, int sign);
 /** Whether any that waits may run there: an idle CPU that nobody may come to need not walk all queues. */
 bool sim_masks_any_waits(const struct sim_masks *m, uint32_t cpu);
+/** Whether this mask leaves a choice. */
+bool sim_masks_roams(const struct sim_masks *m, uint32_t id);
 
 /* rate.c: how fast what runs gets on. */
 /** Bring the running thread's counts up to now. */
@@ -173,6 +198,8 @@ void sim_profile(const struct asym_sim *s, const struct asym_sim_program *progra
 /* queue.c: threads that wait for a CPU, by virtual time. */
 void sim_queue_add(struct asym_sim *s, uint32_t cpu, uint32_t thread);
 void sim_queue_remove(struct asym_sim *s, uint32_t thread);
+/** The thread's mask, that it waits with, has come (+1) or goes (-1). */
+void sim_queue_count(struct asym_sim *s, const struct sim_thread *t, int sign);
 
 /* sched.c */
 double sim_nice_weight(int nice);
@@ -195,6 +222,8 @@ static inline uint32_t sim_count(const struct asym_sim *s, uint32_t cpu)
 {
     return s->cpus[cpu].n_queued + (s->cpus[cpu].running != SIM_NONE);
 }
+/** After each change of that, before anybody looks for the emptiest or the busiest. */
+void sim_recount(struct asym_sim *s, uint32_t cpu);
 
 /* balance.c */
 /** A waiting thread for this idle CPU, moved to its queue. False: none. */

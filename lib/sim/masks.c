@@ -9,6 +9,7 @@ struct entry {
     struct asym_mask mask;
     uint32_t users, next;             /* next: in its bucket, or in the list of free ones */
     uint32_t waiting, before, behind; /* threads that wait for a CPU; in the list of masks that have some */
+    bool roams;                       /* more than one CPU */
 };
 
 struct sim_masks {
@@ -75,7 +76,7 @@ uint32_t sim_masks_get(struct sim_masks *m, const struct asym_mask *mask)
     const uint32_t id = m->unused;
     struct entry *e = &m->entries[id];
     m->unused = e->next;
-    *e = (struct entry){.mask = *mask, .users = 1, .next = *bucket};
+    *e = (struct entry){.mask = *mask, .users = 1, .next = *bucket, .roams = asym_mask_count(mask) > 1};
     *bucket = id;
     return id;
 }
@@ -91,6 +92,11 @@ void sim_masks_put(struct sim_masks *m, uint32_t id)
     *link = e->next;
     e->next = m->unused;
     m->unused = id;
+}
+
+bool sim_masks_roams(const struct sim_masks *m, uint32_t id)
+{
+    return m->entries[id].roams;
 }
 
 void sim_masks_wait(struct sim_masks *m, uint32_t id, int sign)

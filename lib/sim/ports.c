@@ -2,7 +2,6 @@
 /* The two ports: what a look at the simulated machine sees, and what an action does to it. */
 #include <errno.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -154,7 +153,7 @@ static void see_proc(struct sim_ports *w, const struct sim_proc *p, uint64_t pas
     };
     struct asym_app *app = &w->apps[w->n_apps];
     *app = (struct asym_app){.id = id, .first_task = (uint32_t)w->n_tasks, .n_threads = p->n};
-    snprintf(app->comm, sizeof app->comm, "%.15s", s->scenario->programs[p->program].name);
+    memcpy(app->comm, program->comm, sizeof app->comm);
     for (uint32_t i = 0; i < p->n; i++) {
         struct sim_thread *t = &s->threads[p->first + i];
         if (t->state == SIM_RUNNING)
@@ -173,9 +172,9 @@ static int next_look(struct asym_source *source, struct asym_snapshot *ret)
         return 0;
     const uint64_t passed = w->looked ? s->now - w->last : 0;
     w->n_apps = w->n_procs = w->n_tasks = w->n_samples = 0;
-    for (uint32_t i = 0; i < s->n_procs; i++)
-        if (s->procs[i].alive)
-            see_proc(w, &s->procs[i], passed);
+    for (uint32_t i = 0; i < s->n_procs; i += 64)
+        for (uint64_t bits = s->alive[i / 64]; bits; bits &= bits - 1)
+            see_proc(w, &s->procs[i + (uint32_t)__builtin_ctzll(bits)], passed);
     w->looked = true;
     w->last = s->now;
     s->totals.looks++;

@@ -115,6 +115,14 @@ static void begin_parallel(struct asym_sim *s, struct sim_proc *p)
         p->pool = 0;
 }
 
+static void set_alive(struct asym_sim *s, struct sim_proc *p, bool alive)
+{
+    const size_t i = (size_t)(p - s->procs);
+    const uint64_t bit = UINT64_C(1) << i % 64;
+    p->alive = alive;
+    s->alive[i / 64] = alive ? s->alive[i / 64] | bit : s->alive[i / 64] & ~bit;
+}
+
 /* A life is over: what its threads did is kept. */
 static void end_life(struct asym_sim *s, struct sim_proc *p)
 {
@@ -134,7 +142,7 @@ static void end_life(struct asym_sim *s, struct sim_proc *p)
     tally->times += life;
     tally->log_times += log(ASYM_MAX(life, 1e-9));
     tally->last_end = (double)s->now * 1e-9;
-    p->alive = false;
+    set_alive(s, p, false);
     tally->ended++;
     s->n_ended++;
 }
@@ -157,7 +165,7 @@ static void begin_life(struct asym_sim *s, struct sim_proc *p, uint64_t arrived)
     if (asym_mask_empty(&may))
         may = *sim_masks_at(s->masks, 0);
     p->generation++;
-    p->alive = true;
+    set_alive(s, p, true);
     p->step = p->depth = 0;
     p->passes_left = program->passes;
     p->holder = p->lock_head = p->lock_tail = SIM_NONE;
@@ -167,8 +175,12 @@ static void begin_life(struct asym_sim *s, struct sim_proc *p, uint64_t arrived)
         struct sim_thread *t = &s->threads[p->first + i];
         const uint32_t mask = sim_masks_get(s->masks, &may);
         sim_masks_put(s->masks, t->mask);
-        *t = (struct sim_thread){
-            .proc = (uint32_t)(p - s->procs), .cpu = -1, .node = -1, .mask = mask, .newborn = true};
+        *t = (struct sim_thread){.proc = (uint32_t)(p - s->procs),
+                                 .cpu = -1,
+                                 .node = -1,
+                                 .mask = mask,
+                                 .roams = sim_masks_roams(s->masks, mask),
+                                 .newborn = true};
         t->memory = &s->scenario->memories[0];
         sim_set_nice(s, p->first + i, nice);
     }

@@ -187,23 +187,33 @@ void sim_rerate(struct asym_sim *s, uint32_t cpu)
 /* Ticks of the CPUs are spread over the period, as Linux does with skew_tick. */
 static uint64_t next_tick(const struct asym_sim *s, uint32_t cpu, uint64_t after)
 {
-    const uint64_t tick = s->scenario->scheduler.tick, phase = tick * cpu / s->n_cpus;
+    const uint64_t tick = s->scenario->scheduler.tick, phase = s->cpus[cpu].tick_phase;
     return after < phase ? phase : phase + ((after - phase) / tick + 1) * tick;
+}
+
+/* ceil is a call on machines without SSE4.1. */
+static uint64_t round_up(double x)
+{
+    const uint64_t whole = (uint64_t)x;
+    return whole + ((double)whole < x);
 }
 
 void sim_schedule(struct asym_sim *s, uint32_t cpu)
 {
     const struct sim_cpu *c = &s->cpus[cpu];
+    if (c->late)
+        return;
     if (c->running == SIM_NONE) {
         sim_heap_set(&s->heap, cpu, SIM_NEVER);
         return;
     }
     const struct sim_thread *t = &s->threads[c->running];
-    const double lasts = ceil(t->debt + ASYM_MAX(t->left, 0) / c->rate);
-    uint64_t when = lasts < 1e18 ? s->now + (uint64_t)lasts : SIM_NEVER;
+    const double lasts = t->debt + ASYM_MAX(t->left, 0) / c->rate;
+    uint64_t when = lasts < 1e18 ? s->now + round_up(lasts) : SIM_NEVER;
     if (c->n_queued > 0) {
-        const uint64_t used = c->slice_from + s->scenario->scheduler.slice;
-        when = ASYM_MIN(when, next_tick(s, cpu, ASYM_MAX(s->now, used - 1)));
+        const uint64_t used = ASYM_MAX(s->now, c->slice_from + s->scenario->scheduler.slice - 1);
+        if (when > used)
+            when = ASYM_MIN(when, next_tick(s, cpu, used));
     }
     sim_heap_set(&s->heap, cpu, when);
 }

@@ -31,12 +31,30 @@ void sim_set_mask(struct asym_sim *s, uint32_t thread, const struct asym_mask *m
 {
     struct sim_thread *t = &s->threads[thread];
     const uint32_t id = sim_masks_get(s->masks, mask);
-    if (t->state == SIM_QUEUED) {
-        sim_masks_wait(s->masks, t->mask, -1);
-        sim_masks_wait(s->masks, id, 1);
-    }
-    sim_masks_put(s->masks, t->mask);
+    const uint32_t old = t->mask;
+    if (t->state == SIM_QUEUED)
+        sim_queue_count(s, t, -1);
     t->mask = id;
+    t->roams = sim_masks_roams(s->masks, id);
+    if (t->state == SIM_QUEUED)
+        sim_queue_count(s, t, 1);
+    sim_masks_put(s->masks, old);
+}
+
+void sim_recount(struct asym_sim *s, uint32_t cpu)
+{
+    struct sim_cpu *c = &s->cpus[cpu];
+    const uint32_t level = ASYM_MIN(sim_count(s, cpu), (uint32_t)SIM_LAST_LEVEL);
+    if (level == c->level)
+        return;
+    asym_mask_clear(&s->levels[c->level], cpu);
+    asym_mask_set(&s->levels[level], cpu);
+    s->at_level[c->level]--;
+    s->at_level[level]++;
+    c->level = level;
+    s->top_level = ASYM_MAX(s->top_level, level);
+    while (s->at_level[s->top_level] == 0)
+        s->top_level--;
 }
 
 void sim_pend(struct asym_sim *s, uint32_t cpu, bool preempt)
@@ -45,7 +63,7 @@ void sim_pend(struct asym_sim *s, uint32_t cpu, bool preempt)
     c->preempt |= preempt;
     if (!c->pending)
         s->pending[s->n_pending++] = cpu;
-    c->pending = true;
+    c->pending = c->late = true;
 }
 
 /* 0 within an LLC, 1 across, 2 across nodes. */
@@ -98,6 +116,7 @@ static void run_on(struct asym_sim *s, uint32_t cpu, uint32_t thread)
         sim_trace_thread(s, ASYM_SIM_RUNS, thread, NULL);
 }
 
+/* The caller sees to it that somebody looks at the CPU again. */
 static void take_off(struct asym_sim *s, uint32_t cpu)
 {
     struct sim_cpu *c = &s->cpus[cpu];
@@ -107,7 +126,6 @@ static void take_off(struct asym_sim *s, uint32_t cpu)
         sim_trace_thread(s, ASYM_SIM_STOPS, thread, NULL);
     c->running = SIM_NONE;
     sim_weigh(s, cpu, thread, -1);
-    sim_heap_set(&s->heap, cpu, SIM_NEVER);
     if (s->scenario->machine.smt > 1)
         sim_rerate(s, cpu);
 }
@@ -163,6 +181,14 @@ static uint32_t emptiest(struct asym_sim *s, const struct asym_mask *may)
     uint32_t fewest = UINT32_MAX;
     if (!asym_mask_empty(&least))
         return (uint32_t)any_of(s, &least);
+    for (uint32_t level = 0; level < SIM_LAST_LEVEL; level++) {
+        if (s->at_level[level] == 0)
+            continue;
+        least = asym_mask_and(may, &s->levels[level]);
+        if (!asym_mask_empty(&least))
+            return (uint32_t)any_of(s, &least);
+    }
+    /* All have more than levels tell apart. */
     ASYM_MASK_FOREACH (c, may) {
         const uint32_t n = sim_count(s, (uint32_t)c);
         if (n > fewest)
@@ -229,9 +255,11 @@ void sim_wake(struct asym_sim *s, uint32_t thread)
     t->vruntime = ASYM_MAX(t->vruntime, c->min_vruntime - credit);
     if (asym_mask_has(&s->idle, (int)cpu)) {
         run_on(s, cpu, thread);
+        sim_recount(s, cpu);
         return;
     }
     sim_queue_add(s, cpu, thread);
+    sim_recount(s, cpu);
     const struct sim_thread *other = c->running != SIM_NONE ? &s->threads[c->running] : NULL;
     const double margin = (double)s->scenario->scheduler.wake_margin * t->per_ns;
     sim_pend(s, cpu, !other || other->vruntime - t->vruntime > margin);
@@ -247,6 +275,8 @@ void sim_stop(struct asym_sim *s, uint32_t thread, enum sim_state state)
     } else if (t->state == SIM_QUEUED) {
         sim_queue_remove(s, thread);
     }
+    if (t->cpu >= 0)
+        sim_recount(s, (uint32_t)t->cpu);
     t->state = (uint8_t)state;
 }
 
@@ -256,6 +286,7 @@ void sim_move(struct asym_sim *s, uint32_t thread, uint32_t cpu)
     sim_stop(s, thread, SIM_ASLEEP);
     settle_on(s, thread, cpu);
     sim_queue_add(s, cpu, thread);
+    sim_recount(s, cpu);
     sim_pend(s, cpu, true);
 }
 
@@ -270,6 +301,7 @@ void sim_obey(struct asym_sim *s, uint32_t thread)
     sim_kick(s);
 }
 
+/* Changes who runs, and not how many are here: a thread that is pulled has been counted. */
 static void choose(struct asym_sim *s, uint32_t cpu)
 {
     struct sim_cpu *c = &s->cpus[cpu];
@@ -295,7 +327,7 @@ void sim_settle(struct asym_sim *s)
         struct sim_cpu *c = &s->cpus[s->pending[i]];
         sim_account(s, s->pending[i]);
         choose(s, s->pending[i]);
-        c->preempt = c->pending = false;
+        c->preempt = c->pending = c->late = false;
         sim_schedule(s, s->pending[i]);
     }
     s->n_pending = 0;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,6 +74,12 @@ static void group_cpus(struct asym_sim *s)
     }
 }
 
+/* When it balances in each period: their turns are spread over it. */
+static uint64_t balance_phase(const struct asym_sim *s, uint32_t cpu)
+{
+    return s->scenario->scheduler.balance * (cpu + 1) / s->n_cpus + 1;
+}
+
 static void init_cpus(struct asym_sim *s)
 {
     const struct asym_sim_scheduler *sc = &s->scenario->scheduler;
@@ -89,10 +96,12 @@ static void init_cpus(struct asym_sim *s)
             .node = (uint32_t)cpu->node,
             .hz = s->scenario->machine.frequency * s->slowest * cpu->speed * s->tick_share,
             .rate = 1,
+            .tick_phase = sc->tick * c / s->n_cpus,
         };
-        sim_heap_set(&s->heap, sim_slot_balance(s, c), sc->balance * (c + 1) / s->n_cpus + 1);
     }
-    s->idle = s->machine->usable;
+    s->idle = s->levels[0] = s->machine->usable;
+    s->at_level[0] = s->n_cpus;
+    s->balance_at = balance_phase(s, 0);
 }
 
 /* How many instances of program i there are when only the one named runs: one of it, and of others none. */
@@ -114,6 +123,7 @@ static int init_programs(struct asym_sim *s, int only, uint64_t seed)
         sp->active = sp->n_procs > 0;
         sp->rng = sim_rng_stream(seed, (uint64_t)i << 32 | UINT32_MAX);
         sim_profile(s, program, &sp->profile);
+        snprintf(sp->comm, sizeof sp->comm, "%.15s", program->name);
         if (program->rate > 0 && !(sp->waiting = calloc(SIM_MAX_WAITING, sizeof *sp->waiting)))
             return -ENOMEM;
         for (uint32_t k = 0; k < sp->n_procs; k++, proc++) {
@@ -140,7 +150,7 @@ static int allocate(struct asym_sim *s)
 {
     s->machine = calloc(1, sizeof *s->machine);
     s->cpus = calloc(s->n_cpus, sizeof *s->cpus);
-    s->threads = calloc(s->n_threads + 1, sizeof *s->threads);
+    s->threads = aligned_alloc(_Alignof(struct sim_thread), (s->n_threads + 1) * sizeof *s->threads);
     s->procs = calloc(s->n_procs + 1, sizeof *s->procs);
     s->programs = calloc(s->n_programs + 1, sizeof *s->programs);
     s->llcs = calloc(s->n_cpus, sizeof *s->llcs);
@@ -148,8 +158,11 @@ static int allocate(struct asym_sim *s)
     s->by_llc = calloc(s->n_cpus, sizeof *s->by_llc);
     s->by_core = calloc(s->n_cpus, sizeof *s->by_core);
     s->pending = calloc(s->n_cpus, sizeof *s->pending);
+    s->alive = calloc(s->n_procs / 64 + 1, sizeof *s->alive);
+    if (s->threads)
+        memset(s->threads, 0, (s->n_threads + 1) * sizeof *s->threads);
     return s->machine && s->cpus && s->threads && s->procs && s->programs && s->llcs && s->cores && s->by_llc &&
-                   s->by_core && s->pending
+                   s->by_core && s->pending && s->alive
                ? 0
                : -ENOMEM;
 }
@@ -209,8 +222,8 @@ void asym_sim_free(struct asym_sim *s)
         free(s->programs[i].waiting);
     sim_heap_done(&s->heap);
     sim_masks_free(s->masks);
-    void *owned[] = {s->machine, s->cpus,  s->threads, s->procs,   s->programs,
-                     s->llcs,    s->cores, s->by_llc,  s->by_core, s->pending};
+    void *owned[] = {s->machine, s->cpus,   s->threads, s->procs,   s->programs, s->llcs,
+                     s->cores,   s->by_llc, s->by_core, s->pending, s->alive};
     for (size_t i = 0; i < ASYM_LENGTH(owned); i++)
         free(owned[i]);
     free(s);
@@ -227,6 +240,7 @@ static void on_cpu(struct asym_sim *s, uint32_t cpu)
     const uint32_t thread = c->running;
     sim_account(s, cpu);
     s->totals.events++;
+    s->cpus[cpu].late = true;
     if (thread != SIM_NONE && !(s->threads[thread].debt >= 0.5) && s->threads[thread].left < 0.5)
         sim_segment_done(s, thread);
     sim_pend(s, cpu, s->now - c->slice_from >= s->scenario->scheduler.slice);
@@ -236,10 +250,6 @@ static void on_event(struct asym_sim *s, uint32_t slot)
 {
     if (slot < s->n_cpus) {
         on_cpu(s, slot);
-    } else if (slot < sim_slot_timer(s, 0)) {
-        s->totals.events++;
-        sim_heap_set(&s->heap, slot, s->now + s->scenario->scheduler.balance);
-        sim_balance(s, slot - s->n_cpus);
     } else if (slot < sim_slot_arrival(s, 0)) {
         sim_timer(s, slot - sim_slot_timer(s, 0));
     } else if (slot < sim_slot_kick(s)) {
@@ -248,6 +258,35 @@ static void on_event(struct asym_sim *s, uint32_t slot)
         sim_kicked(s);
     }
     sim_settle(s);
+}
+
+/* The turn of the next CPU to balance, and whose it is then. */
+static void on_balance(struct asym_sim *s)
+{
+    const uint32_t cpu = s->next_balance;
+    const uint64_t period_from = s->now - balance_phase(s, cpu);
+    const bool wraps = cpu + 1 == s->n_cpus;
+    s->totals.events++;
+    s->next_balance = wraps ? 0 : cpu + 1;
+    s->balance_at = period_from + balance_phase(s, s->next_balance) + (wraps ? s->scenario->scheduler.balance : 0);
+    sim_balance(s, cpu);
+    sim_settle(s);
+}
+
+/* Let the next event happen, if it is due by then. */
+static bool advance(struct asym_sim *s, uint64_t stop)
+{
+    const uint64_t time = sim_heap_time(&s->heap);
+    const bool balances = s->balance_at < time || (s->balance_at == time && sim_heap_slot(&s->heap) >= s->n_cpus);
+    const uint64_t next = balances ? s->balance_at : time;
+    if (next > stop)
+        return false;
+    s->now = next;
+    if (balances)
+        on_balance(s);
+    else
+        on_event(s, sim_heap_take(&s->heap));
+    return true;
 }
 
 static bool all_done(const struct asym_sim *s)
@@ -292,13 +331,9 @@ bool asym_sim_until(struct asym_sim *s, uint64_t time)
     const uint64_t stop = ASYM_MIN(time, s->end);
     if (s->over)
         return false;
-    while (!s->over && sim_heap_time(&s->heap) <= stop) {
-        s->now = sim_heap_time(&s->heap);
-        const uint32_t ended = s->n_ended;
-        on_event(s, sim_heap_take(&s->heap));
+    for (uint32_t ended = s->n_ended; !s->over && advance(s, stop); ended = s->n_ended)
         if ((s->n_ended != ended && all_done(s)) || is_stopped(s))
             s->over = true;
-    }
     if (!s->over)
         s->now = stop;
     s->over |= s->now >= s->end;

@@ -205,6 +205,39 @@ static void sort_is_stable_at_every_length(void **state)
     }
 }
 
+static int by_number(uint32_t a, uint32_t b, const void *ctx)
+{
+    (void)ctx;
+    return a < b ? -1 : a > b;
+}
+
+static void sort_least_brings_the_first_to_the_front(void **state)
+{
+    (void)state;
+    static uint32_t v[700];
+    uint32_t seed = 1;
+    for (size_t n = 0; n <= ASYM_LENGTH(v); n = n < 20 ? n + 1 : n * 2) {
+        for (size_t k = 0; k <= n; k = k < 20 ? k + 1 : k * 2) {
+            bool there[ASYM_LENGTH(v)] = {false};
+            for (size_t i = 0; i < n; i++)
+                v[i] = (uint32_t)i;
+            for (size_t i = n; i-- > 1;) {
+                seed = seed * 1664525 + 1013904223;
+                const size_t other = (seed >> 8) % (i + 1);
+                const uint32_t x = v[i];
+                v[i] = v[other];
+                v[other] = x;
+            }
+            asym_sort_least(v, n, k, by_number, NULL);
+            for (size_t i = 0; i < n; i++) {
+                assert_true(i < k ? v[i] < k : v[i] >= k);
+                assert_false(there[v[i]]);
+                there[v[i]] = true;
+            }
+        }
+    }
+}
+
 static void arena_refuses_and_says_what_would_do(void **state)
 {
     (void)state;
@@ -243,6 +276,7 @@ int main(void)
         cmocka_unit_test(hostile_names_become_printable),
         cmocka_unit_test(distance_finds_the_nearest_spelling),
         cmocka_unit_test(sort_is_stable_at_every_length),
+        cmocka_unit_test(sort_least_brings_the_first_to_the_front),
         cmocka_unit_test(arena_refuses_and_says_what_would_do),
         cmocka_unit_test(errno_table),
     };

@@ -88,7 +88,18 @@ static void the_heap_gives_events_in_order_of_time_and_slot(void **state)
         if (time[first] == SIM_NEVER)
             continue;
         assert_int_equal(sim_heap_take(&h), first);
+        const uint64_t was = time[first];
         time[first] = SIM_NEVER;
+        /* An event mostly gives others a time before its own slot has a new one, now and then the same. */
+        for (unsigned i = sim_rng_below(&rng, 3); i > 0; i--) {
+            const uint32_t slot = sim_rng_below(&rng, N);
+            time[slot] = was + sim_rng_below(&rng, 3);
+            sim_heap_set(&h, slot, time[slot]);
+        }
+        if (sim_rng_below(&rng, 2) == 0)
+            continue;
+        time[first] = sim_rng_below(&rng, 5) == 0 ? SIM_NEVER : was + sim_rng_below(&rng, 3);
+        sim_heap_set(&h, first, time[first]);
     }
     sim_heap_done(&h);
 }
