@@ -4,25 +4,24 @@
 #include "base/mask.h"
 #include "sim/internal.h"
 
-enum reach { REACH_LLC, REACH_NODE, REACH_ALL, N_REACHES };
-
 /* Each distance is looked at once: who is nearer has been looked at before. */
-static bool reaches(const struct asym_sim *s, uint32_t a, uint32_t b, enum reach reach)
+static bool reaches(const struct asym_sim *s, uint32_t a, uint32_t b, enum sim_reach reach)
 {
-    const enum reach nearest = s->cpus[a].llc == s->cpus[b].llc     ? REACH_LLC
-                               : s->cpus[a].node == s->cpus[b].node ? REACH_NODE
-                                                                    : REACH_ALL;
+    const enum sim_reach nearest = s->cpus[a].llc == s->cpus[b].llc     ? SIM_REACH_LLC
+                                   : s->cpus[a].node == s->cpus[b].node ? SIM_REACH_NODE
+                                                                        : SIM_REACH_ALL;
     return nearest == reach;
 }
 
 /* CPUs at that distance and nearer: they stand together by construction, LLC by LLC, node by node. */
-static void find_span(const struct asym_sim *s, uint32_t cpu, enum reach reach, uint32_t *ret_first, uint32_t *ret_end)
+static void find_span(const struct asym_sim *s, uint32_t cpu, enum sim_reach reach, uint32_t *ret_first,
+                      uint32_t *ret_end)
 {
     const uint32_t per_node = s->scenario->machine.node;
     uint32_t first = 0, last = s->n_llcs - 1;
-    if (reach == REACH_LLC) {
+    if (reach == SIM_REACH_LLC) {
         first = last = s->cpus[cpu].llc;
-    } else if (reach == REACH_NODE && per_node > 0) {
+    } else if (reach == SIM_REACH_NODE && per_node > 0) {
         first = s->cpus[cpu].node * per_node;
         last = ASYM_MIN(first + per_node, s->n_llcs) - 1;
     }
@@ -58,7 +57,7 @@ static uint32_t movable(const struct asym_sim *s, uint32_t from, uint32_t cpu)
 
 struct search {
     uint32_t cpu, most, best, thread;
-    enum reach reach;
+    enum sim_reach reach;
 };
 
 static void consider(const struct asym_sim *s, struct search *f, uint32_t from)
@@ -96,14 +95,13 @@ static bool may_exceed(uint32_t level, uint32_t least)
     return level > least || level == SIM_LAST_LEVEL;
 }
 
-/* The busiest CPU at that distance that has somebody for this one; the first of equals behind it. */
-static uint32_t busiest(const struct asym_sim *s, uint32_t cpu, enum reach reach, uint32_t least, uint32_t *ret_thread)
+uint32_t sim_busiest(const struct asym_sim *s, uint32_t cpu, enum sim_reach reach, uint32_t least, uint32_t *ret_thread)
 {
     struct search f = {.cpu = cpu, .most = least, .best = SIM_NONE, .thread = SIM_NONE, .reach = reach};
     uint32_t first, end, near_first, near_end;
     find_span(s, cpu, reach, &first, &end);
-    find_span(s, cpu, reach == REACH_LLC ? reach : reach - 1, &near_first, &near_end);
-    if (reach != REACH_LLC && first == near_first && end == near_end)
+    find_span(s, cpu, reach == SIM_REACH_LLC ? reach : reach - 1, &near_first, &near_end);
+    if (reach != SIM_REACH_LLC && first == near_first && end == near_end)
         return SIM_NONE;
     for (uint32_t level = s->top_level; f.best == SIM_NONE && may_exceed(level, least); level--) {
         if (s->at_level[level] == 0)
@@ -121,8 +119,8 @@ bool sim_pull(struct asym_sim *s, uint32_t cpu)
     uint32_t thread = SIM_NONE;
     if (!sim_masks_any_waits(s->masks, cpu))
         return false;
-    for (int reach = REACH_LLC; reach < N_REACHES; reach++) {
-        if (busiest(s, cpu, (enum reach)reach, 1, &thread) == SIM_NONE)
+    for (int reach = SIM_REACH_LLC; reach < SIM_N_REACHES; reach++) {
+        if (sim_busiest(s, cpu, (enum sim_reach)reach, 1, &thread) == SIM_NONE)
             continue;
         s->totals.events++;
         sim_move(s, thread, cpu);
@@ -136,10 +134,10 @@ void sim_balance(struct asym_sim *s, uint32_t cpu)
     uint32_t thread = SIM_NONE;
     if (!may_exceed(s->top_level, sim_count(s, cpu) + 1) || !sim_masks_any_waits(s->masks, cpu))
         return;
-    for (int reach = REACH_LLC; reach < N_REACHES; reach++) {
+    for (int reach = SIM_REACH_LLC; reach < SIM_N_REACHES; reach++) {
         const uint32_t here = sim_count(s, cpu);
         /* Half of the difference, which evens it out. */
-        const uint32_t from = busiest(s, cpu, (enum reach)reach, here + 1, &thread);
+        const uint32_t from = sim_busiest(s, cpu, (enum sim_reach)reach, here + 1, &thread);
         if (from == SIM_NONE)
             continue;
         for (uint32_t n = (sim_count(s, from) - here) / 2; n > 0 && thread != SIM_NONE; n--) {

@@ -118,9 +118,9 @@ void sim_heap_set(struct sim_heap *h, uint32_t slot, uint64_t time)
 
 void sim_heap_drop(struct sim_heap *h)
 {
-    const uint32_t slot = h->taken - 1;
     if (h->taken == 0)
         return;
+    const uint32_t slot = h->taken - 1;
     h->taken = 0;
     take_out(h, h->at[slot] - 1);
 }

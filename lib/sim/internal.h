@@ -15,7 +15,7 @@
 /** Points in time of a snapshot begin here: 0 is "never" to the engine. */
 #define SIM_EPOCH (1000 * ASYM_SEC)
 
-/** Programs may arrive while all their instances are busy: so many wait, more are turned away. */
+/** Jobs may arrive while all instances of their program are busy: so many wait, more are turned away, and counted. */
 #define SIM_MAX_WAITING 4096u
 
 enum { SIM_MAX_DEPTH = 4 };
@@ -55,6 +55,7 @@ struct sim_thread {
     uint64_t ran_then, waited_then, spun_then;
     double instructions_then, cycles_then, misses_then;
 };
+_Static_assert(sizeof(struct sim_thread) == 3 * 64, "three cache lines");
 
 /** Masks that are counted apart among those who wait for a CPU: mostly they all have the same. */
 enum { SIM_CENSUS = 4 };
@@ -198,7 +199,7 @@ void sim_profile(const struct asym_sim *s, const struct asym_sim_program *progra
 /* queue.c: threads that wait for a CPU, by virtual time. */
 void sim_queue_add(struct asym_sim *s, uint32_t cpu, uint32_t thread);
 void sim_queue_remove(struct asym_sim *s, uint32_t thread);
-/** The thread's mask, that it waits with, has come (+1) or goes (-1). */
+/** Count a thread that waits by its mask: in (+1), or out (-1). */
 void sim_queue_count(struct asym_sim *s, const struct sim_thread *t, int sign);
 
 /* sched.c */
@@ -216,6 +217,13 @@ void sim_move(struct asym_sim *s, uint32_t thread, uint32_t cpu);
 void sim_obey(struct asym_sim *s, uint32_t thread);
 /** Look at this CPU again before time passes. */
 void sim_pend(struct asym_sim *s, uint32_t cpu, bool preempt);
+/** Of those in may, of which there is one, a CPU with the fewest threads; ties at random. */
+uint32_t sim_emptiest(struct asym_sim *s, const struct asym_mask *may);
+/**
+ * Of those in may, an idle CPU under cpu's LLC, whose siblings are idle too where there is one: the first from cpu on, where
+ * its LLC is as large as those before it. -1: none.
+ */
+int sim_idle_near(const struct asym_sim *s, uint32_t cpu, const struct asym_mask *may);
 /** Let all CPUs that were marked choose whom to run. */
 void sim_settle(struct asym_sim *s);
 static inline uint32_t sim_count(const struct asym_sim *s, uint32_t cpu)
@@ -226,6 +234,13 @@ static inline uint32_t sim_count(const struct asym_sim *s, uint32_t cpu)
 void sim_recount(struct asym_sim *s, uint32_t cpu);
 
 /* balance.c */
+enum sim_reach { SIM_REACH_LLC, SIM_REACH_NODE, SIM_REACH_ALL, SIM_N_REACHES };
+/**
+ * Of the CPUs at just that distance with more than so many threads, the one with most that has somebody for this one, and
+ * whom; the first of equals behind it. SIM_NONE: none.
+ */
+uint32_t sim_busiest(const struct asym_sim *s, uint32_t cpu, enum sim_reach reach, uint32_t least,
+                     uint32_t *ret_thread);
 /** A waiting thread for this idle CPU, moved to its queue. False: none. */
 bool sim_pull(struct asym_sim *s, uint32_t cpu);
 void sim_balance(struct asym_sim *s, uint32_t cpu);

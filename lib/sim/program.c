@@ -66,7 +66,7 @@ static void give(struct asym_sim *s, uint32_t thread, enum sim_mode mode, double
         sim_wake(s, thread);
 }
 
-/* Wait without a time: for work, or for the lock. */
+/* Wait for work: who waits for the lock sleeps. */
 static void wait_idle(struct asym_sim *s, uint32_t thread)
 {
     struct sim_thread *t = &s->threads[thread];
@@ -370,6 +370,8 @@ void sim_arrival(struct asym_sim *s, uint32_t program)
     }
     if (sp->n_waiting < SIM_MAX_WAITING)
         sp->waiting[(sp->first_waiting + sp->n_waiting++) % SIM_MAX_WAITING] = s->now;
+    else
+        sp->tally.turned_away++;
 }
 
 void sim_begin(struct asym_sim *s)

@@ -15,7 +15,7 @@ static void link_between(struct asym_sim *s, struct sim_cpu *c, uint32_t thread,
     *(next == SIM_NONE ? &c->tail : &s->threads[next].prev) = thread;
 }
 
-/* Counts of a mask are never too high, and with no others there is none too low. */
+/* A mask that finds no room is counted under others: while there are such, a mask's own count may be too low. */
 static void take_census(struct sim_census *census, uint32_t mask, int sign)
 {
     unsigned unused = SIM_CENSUS;

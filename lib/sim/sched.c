@@ -174,8 +174,7 @@ static struct asym_mask whole_cores(const struct asym_sim *s, const struct asym_
     return asym_mask_empty(&whole) ? *set : whole;
 }
 
-/* A CPU with the fewest threads; ties at random. */
-static uint32_t emptiest(struct asym_sim *s, const struct asym_mask *may)
+uint32_t sim_emptiest(struct asym_sim *s, const struct asym_mask *may)
 {
     struct asym_mask least = asym_mask_and(may, &s->idle);
     uint32_t fewest = UINT32_MAX;
@@ -207,24 +206,46 @@ static uint32_t place_new(struct asym_sim *s, const struct asym_mask *may)
         return (uint32_t)any_of(s, may);
     struct asym_mask idle = asym_mask_and(may, &s->idle);
     if (asym_mask_empty(&idle))
-        return emptiest(s, may);
+        return sim_emptiest(s, may);
     idle = whole_cores(s, &idle);
     return (uint32_t)any_of(s, &idle);
 }
 
-/* An idle CPU under its LLC, whole cores first, the first behind where it was: neighbours do not all take the same one. */
-static int idle_near(const struct asym_sim *s, uint32_t cpu, const struct asym_mask *may)
+/* The first that is in both, from first to before end; -1: none. */
+static int next_of_both(const struct asym_mask *a, const struct asym_mask *b, uint32_t first, uint32_t end)
+{
+    uint64_t from_first = ~UINT64_C(0) << first % 64;
+    for (uint32_t word = first / 64; word * 64 < end; word++, from_first = ~UINT64_C(0)) {
+        const uint64_t bits = a->w[word] & b->w[word] & from_first;
+        const uint32_t cpu = word * 64 + (bits ? (uint32_t)__builtin_ctzll(bits) : 0);
+        if (bits)
+            return cpu < end ? (int)cpu : -1;
+    }
+    return -1;
+}
+
+/* From first to before end: one whose core is idle; else the first, unless another was found before. */
+static bool find_idle(const struct asym_sim *s, const struct asym_mask *may, uint32_t first, uint32_t end, int *found)
+{
+    for (int c = next_of_both(&s->idle, may, first, end); c >= 0;
+         c = next_of_both(&s->idle, may, (uint32_t)c + 1, end)) {
+        const bool whole = core_is_idle(s, (uint32_t)c);
+        if (whole || *found < 0)
+            *found = c;
+        if (whole)
+            return true;
+    }
+    return false;
+}
+
+/* Where each begins to look depends on where it was: neighbours do not all take the same one. */
+int sim_idle_near(const struct asym_sim *s, uint32_t cpu, const struct asym_mask *may)
 {
     const struct sim_llc *l = &s->llcs[s->cpus[cpu].llc];
+    const uint32_t from = l->first + cpu % l->n;
     int found = -1;
-    for (uint32_t i = 0; i < l->n; i++) {
-        const uint32_t c = s->by_llc[l->first + (i + cpu) % l->n];
-        if (!asym_mask_has(&s->idle, (int)c) || !asym_mask_has(may, (int)c))
-            continue;
-        if (core_is_idle(s, c))
-            return (int)c;
-        found = found < 0 ? (int)c : found;
-    }
+    if (!find_idle(s, may, from, l->first + l->n, &found))
+        find_idle(s, may, l->first, from, &found);
     return found;
 }
 
@@ -234,10 +255,10 @@ static uint32_t place(struct asym_sim *s, const struct sim_thread *t)
     if (t->cpu < 0)
         return place_new(s, may);
     if (!asym_mask_has(may, t->cpu))
-        return emptiest(s, may);
+        return sim_emptiest(s, may);
     if (asym_mask_has(&s->idle, t->cpu) && core_is_idle(s, (uint32_t)t->cpu))
         return (uint32_t)t->cpu;
-    const int near = idle_near(s, (uint32_t)t->cpu, may);
+    const int near = sim_idle_near(s, (uint32_t)t->cpu, may);
     return near >= 0 ? (uint32_t)near : (uint32_t)t->cpu;
 }
 
@@ -297,7 +318,7 @@ void sim_obey(struct asym_sim *s, uint32_t thread)
     if (t->state != SIM_RUNNING && t->state != SIM_QUEUED)
         return;
     if (!asym_mask_has(may, t->cpu))
-        sim_move(s, thread, emptiest(s, may));
+        sim_move(s, thread, sim_emptiest(s, may));
     sim_kick(s);
 }
 

@@ -21,15 +21,16 @@
  * is wake_margin behind. A new thread begins on an idle CPU, at random among such; with none, at random among those with
  * the fewest (placement = random: anywhere). A CPU that goes idle pulls a waiting thread from the CPU with most, the nearest
  * first: LLC, node, machine; idle CPUs look again at the next tick. A busy CPU looks every balance period, and pulls when
- * another has at least two more. No rule knows of speeds. Masks are obeyed: a thread whose mask leaves out its CPU goes to
+ * another has at least two more, half of the difference; idle CPUs balance so, too. No rule knows of speeds. Masks are obeyed: a thread whose mask leaves out its CPU goes to
  * the CPU of the mask with the fewest threads, ties at random.
  *
  * Costs. A switch to another thread, and a migration (by distance, plus the working set fetched anew across LLCs) stall the
  * thread before it goes on.
  *
  * Programs. See scenario.h. All threads of a program take part in a parallel step and wait at its end; a serial step is the
- * master's. Jobs that arrive by rate are the same in the same order for every policy. Waiting is spinning
- * up to the program's spin, then sleeping. A lock is handed over first come, first served.
+ * master's. Jobs that arrive by rate are the same in the same order for every policy; while all instances of their program are
+ * busy 4096 wait, and more are turned away. Waiting for work is spinning up to the program's spin, then sleeping; waiting for a
+ * lock is sleeping, and it is handed over first come, first served.
  *
  * Time is in whole nanoseconds, events of one instant in a fixed order, chance from one generator: the same scenario and
  * seed give the same run. After asym_sim_new nothing is allocated.
@@ -100,13 +101,18 @@ struct asym_sim_tally {
     double work;                  /**< instructions of steps, spinning not counted */
     double cpu;                   /**< seconds on CPUs, all threads */
     unsigned ended;               /**< runs that came to their end */
+    unsigned turned_away;         /**< jobs that arrived by rate when too many waited */
     double first_start, last_end; /**< seconds */
     double times, log_times,
         cpu_ended; /**< of ended ones: sums of lives in seconds, of their logarithms, of CPU seconds */
 };
 
 struct asym_sim_totals {
-    uint64_t events; /**< decisions taken: segments, ticks that matter, wake-ups, balancing, timers */
+    /**
+     * Decisions taken: the end of a segment, or a tick at which the slice is used up; a wake-up; each CPU's look for balance;
+     * what an idle CPU pulls; a timer; an arrival. The tick at which idle CPUs look again counts by what they pull.
+     */
+    uint64_t events;
     uint64_t switches, wakeups;
     uint64_t migrations[3]; /**< within an LLC, across, across nodes */
     uint64_t looks, actions;
