@@ -114,6 +114,139 @@ static void what_is_counted_is_what_there_is(void **state)
     asym_scenario_free(scenario);
 }
 
+/* 130 CPUs, so that sets have more than one word; LLCs across words, nodes, siblings; the last of each is smaller. */
+static const char *const wide[] = {
+    "[machine]\ncounts=100,30\nspeeds=1,2\nllc=27\nnode=2\n",
+    "[machine]\ncounts=60,5\nspeeds=1,2\nsmt=2\nllc=16\nnode=2\n",
+};
+static const char wide_load[] = "[run]\nduration=400ms\nalone=no\n"
+                                "[program \"any\"]\ncount=30\nthreads=7\nstep=parallel 6M uniform chunk=200k\n"
+                                "step=io 3ms exponential\n"
+                                "[program \"few\"]\ncount=300\naffinity=60-66\nstep=serial 2M exponential\n"
+                                "step=io 1ms\n"
+                                "[program \"crowd\"]\ncount=150\naffinity=128-129\nstep=serial 9M\n"
+                                "[program \"one\"]\ncount=20\naffinity=3\nstep=serial 1M\nstep=io 5ms\n";
+
+static enum sim_reach between(const struct asym_sim *s, uint32_t a, uint32_t b)
+{
+    if (s->cpus[a].llc == s->cpus[b].llc)
+        return SIM_REACH_LLC;
+    return s->cpus[a].node == s->cpus[b].node ? SIM_REACH_NODE : SIM_REACH_ALL;
+}
+
+static uint32_t first_for(const struct asym_sim *s, uint32_t from, uint32_t cpu)
+{
+    uint32_t t = s->cpus[from].head;
+    while (t != SIM_NONE && !asym_mask_has(sim_masks_at(s->masks, s->threads[t].mask), (int)cpu))
+        t = s->threads[t].next;
+    return t;
+}
+
+/* Returns whether there was one. */
+static bool check_busiest(const struct asym_sim *s, uint32_t cpu, enum sim_reach reach, uint32_t least)
+{
+    uint32_t best = SIM_NONE, most = least, thread = SIM_NONE;
+    for (uint32_t i = 1; i < s->n_cpus; i++) {
+        const uint32_t c = (cpu + i) % s->n_cpus;
+        if (between(s, cpu, c) != reach || sim_count(s, c) <= most || first_for(s, c, cpu) == SIM_NONE)
+            continue;
+        best = c;
+        most = sim_count(s, c);
+        thread = first_for(s, c, cpu);
+    }
+    uint32_t found = SIM_NONE;
+    assert_int_equal(sim_busiest(s, cpu, reach, least, &found), best);
+    assert_int_equal(found, thread);
+    return best != SIM_NONE;
+}
+
+static void check_emptiest(struct asym_sim *s, const struct asym_mask *may)
+{
+    const uint32_t found = sim_emptiest(s, may);
+    assert_true(asym_mask_has(may, (int)found));
+    ASYM_MASK_FOREACH (c, may)
+        assert_true(sim_count(s, (uint32_t)c) >= sim_count(s, found));
+}
+
+static bool is_core_idle(const struct asym_sim *s, uint32_t cpu)
+{
+    const uint32_t smt = s->scenario->machine.smt, first = cpu / smt * smt;
+    bool idle = true;
+    for (uint32_t c = first; c < first + smt; c++)
+        idle &= s->cpus[c].running == SIM_NONE;
+    return idle;
+}
+
+static bool check_near(const struct asym_sim *s, uint32_t cpu, const struct asym_mask *may)
+{
+    const struct sim_llc *l = &s->llcs[s->cpus[cpu].llc];
+    int whole = -1, any = -1;
+    for (uint32_t i = 0; i < l->n; i++) {
+        const uint32_t c = l->first + (cpu + i) % l->n;
+        assert_int_equal(s->cpus[c].llc, s->cpus[cpu].llc);
+        if (s->cpus[c].running != SIM_NONE || !asym_mask_has(may, (int)c))
+            continue;
+        any = any < 0 ? (int)c : any;
+        whole = whole < 0 && is_core_idle(s, c) ? (int)c : whole;
+    }
+    assert_int_equal(sim_idle_near(s, cpu, may), whole >= 0 ? whole : any);
+    return any >= 0;
+}
+
+/* Returns whether each distance had a busiest one, and an LLC an idle one. */
+static bool check_searches(struct asym_sim *s, struct sim_rng *rng, unsigned *hits)
+{
+    /* More than levels tell apart. */
+    struct asym_mask some = {0}, crowded = {0};
+    asym_mask_set(&crowded, 128);
+    asym_mask_set(&crowded, 129);
+    for (unsigned i = 0; i < 5; i++)
+        asym_mask_set(&some, sim_rng_below(rng, s->n_cpus));
+    check_emptiest(s, &some);
+    check_emptiest(s, &crowded);
+    check_emptiest(s, &s->machine->usable);
+    for (uint32_t c = 0; c < s->n_cpus; c++) {
+        for (unsigned reach = 0; reach < SIM_N_REACHES; reach++)
+            hits[reach] += check_busiest(s, c, (enum sim_reach)reach, 1) +
+                           check_busiest(s, c, (enum sim_reach)reach, sim_count(s, c) + 1);
+        check_near(s, c, &some);
+        hits[SIM_N_REACHES] += check_near(s, c, &s->machine->usable);
+    }
+    bool all = true;
+    for (unsigned k = 0; k <= SIM_N_REACHES; k++)
+        all &= hits[k] > 0;
+    return all;
+}
+
+static void what_is_found_is_what_looking_at_all_finds(void **state)
+{
+    (void)state;
+    for (size_t m = 0; m < ASYM_LENGTH(wide); m++) {
+        char text[1024];
+        struct asym_scenario *scenario;
+        struct asym_error err = {""};
+        struct asym_sim *s;
+        struct sim_rng rng = {7};
+        unsigned hits[SIM_N_REACHES + 1] = {0}, deepest = 0;
+        bool all = false;
+        snprintf(text, sizeof text, "%s%s", wide[m], wide_load);
+        if (asym_scenario_parse(text, strlen(text), "wide", &scenario, &err) < 0)
+            fail_msg("%s", err.text);
+        assert_int_equal(asym_sim_new(scenario, -1, 1, &s), 0);
+        for (uint64_t time = 0; asym_sim_until(s, time); time += 7000000) {
+            all = check_searches(s, &rng, hits);
+            for (unsigned i = 0; i < 8; i++)
+                steer(s, &rng);
+            deepest = ASYM_MAX(deepest, s->top_level);
+            check(s);
+        }
+        assert_true(all);
+        assert_int_equal(deepest, SIM_LAST_LEVEL);
+        asym_sim_free(s);
+        asym_scenario_free(scenario);
+    }
+}
+
 /* Linux: the period is the same for all, and each CPU has its own time in it. */
 static void each_cpu_balances_once_a_period(void **state)
 {
@@ -127,7 +260,7 @@ static void each_cpu_balances_once_a_period(void **state)
     if (asym_scenario_parse(idle, strlen(idle), "idle", &scenario, &err) < 0)
         fail_msg("%s", err.text);
     assert_int_equal(asym_sim_new(scenario, -1, 1, &s), 0);
-    /* At 3,333,334, 6,666,667 and 10,000,001 ns of each 10 ms, and a ns later than that thirds are. */
+    /* Turns come 1 ns after each third of the 10 ms, rounded down: 3,333,334, 6,666,667 and 10,000,001 ns. */
     static const struct {
         uint64_t until, events;
     } rows[] = {{3333333, 0},  {3333334, 1},  {6666666, 1},    {6666667, 2},  {10000000, 2},
@@ -145,6 +278,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_counted_is_what_there_is),
+        cmocka_unit_test(what_is_found_is_what_looking_at_all_finds),
         cmocka_unit_test(each_cpu_balances_once_a_period),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
