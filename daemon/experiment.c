@@ -130,6 +130,8 @@ static double of_program(const struct asym_experiment *x, enum asym_figure figur
         return performance(t, i);
     if (figure == ASYM_FIGURE_SPEEDUP)
         return asym_measure_speedup(performance(t, i), performance_alone(x, i));
+    if (figure == ASYM_FIGURE_TURNED_AWAY)
+        return tally->turned_away;
     if (tally->ended == 0)
         return (double)NAN;
     if (figure == ASYM_FIGURE_GEOMEAN)
@@ -164,6 +166,7 @@ double asym_experiment_value(const struct asym_experiment *x, enum asym_figure f
     case ASYM_FIGURE_RUN_TIME:
     case ASYM_FIGURE_CPU_TIME:
     case ASYM_FIGURE_GEOMEAN:
+    case ASYM_FIGURE_TURNED_AWAY:
     case ASYM_FIGURES_END:
         break;
     }
@@ -188,7 +191,8 @@ struct asym_estimate asym_experiment_estimate(const struct asym_experiment *x, e
     return e;
 }
 
-double asym_experiment_jitter(const struct asym_experiment *x, size_t policy)
+/* Without seed number left_out. */
+static double jitter(const struct asym_experiment *x, size_t policy, unsigned left_out)
 {
     double times[ASYM_EXPERIMENT_MAX_REPEAT], jitters[ASYM_SIM_MAX_PROGRAMS];
     size_t m = 0;
@@ -196,11 +200,29 @@ double asym_experiment_jitter(const struct asym_experiment *x, size_t policy)
         size_t n = 0;
         for (unsigned k = 0; k < x->repeat; k++) {
             const double p = performance(&x->trials[policy * x->repeat + k], i);
-            if (p > 0)
+            if (p > 0 && k != left_out)
                 times[n++] = 1 / p;
         }
         if (n > 1)
             jitters[m++] = asym_measure_jitter(times, n);
     }
     return asym_measure_mean(jitters, m);
+}
+
+double asym_experiment_jitter(const struct asym_experiment *x, size_t policy)
+{
+    return jitter(x, policy, UINT_MAX);
+}
+
+double asym_experiment_jitter_confidence(const struct asym_experiment *x, size_t policy)
+{
+    double values[ASYM_EXPERIMENT_MAX_REPEAT];
+    const double all = jitter(x, policy, UINT_MAX);
+    unsigned n = 0, n_done = 0;
+    for (unsigned k = 0; k < x->repeat; k++)
+        n_done += x->trials[policy * x->repeat + k].error == 0;
+    for (unsigned k = 0; n_done > 2 && k < x->repeat; k++)
+        if (x->trials[policy * x->repeat + k].error == 0)
+            values[n++] = n_done * all - (n_done - 1) * jitter(x, policy, k);
+    return asym_measure_confidence(values, n);
 }

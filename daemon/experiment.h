@@ -35,9 +35,10 @@ enum asym_figure {
     ASYM_N_FIGURES,
     ASYM_FIGURE_PERFORMANCE = ASYM_N_FIGURES, /* runs per second of those that end, else instructions per second */
     ASYM_FIGURE_SPEEDUP,
-    ASYM_FIGURE_RUN_TIME, /* mean life of those that have ended, seconds */
-    ASYM_FIGURE_CPU_TIME, /* mean CPU time of those: Roehrich's Avg */
-    ASYM_FIGURE_GEOMEAN,  /* geometric mean of lives (Saez 2010, 3) */
+    ASYM_FIGURE_RUN_TIME,    /* mean life of those that have ended, seconds */
+    ASYM_FIGURE_CPU_TIME,    /* mean CPU time of those: Roehrich's Avg */
+    ASYM_FIGURE_GEOMEAN,     /* geometric mean of lives (Saez 2010, 3) */
+    ASYM_FIGURE_TURNED_AWAY, /* jobs that arrived when too many waited */
     ASYM_FIGURES_END
 };
 
@@ -63,6 +64,9 @@ struct asym_estimate asym_experiment_estimate(const struct asym_experiment *x, e
 
 /** Mean over the programs of the jitter of their run times over the seeds (Morad 2008, eq. 6). */
 double asym_experiment_jitter(const struct asym_experiment *x, size_t policy);
+
+/** Half the width of its 95 % interval, from what it is without one seed at a time (jackknife). NAN: fewer than three. */
+double asym_experiment_jitter_confidence(const struct asym_experiment *x, size_t policy);
 
 /**
  * Print them for people, not wider than ASYM_COLUMNS; as JSON, asymctl.sim/1. With cost, CPU times of plans too: without,

@@ -49,7 +49,7 @@ static const struct {
 } rows[] = {
     {ASYM_FIGURE_PERFORMANCE, "performance"},      {ASYM_FIGURE_SPEEDUP, "speedup"},
     {ASYM_FIGURE_RUN_TIME, "run_time_s"},          {ASYM_FIGURE_CPU_TIME, "cpu_time_s"},
-    {ASYM_FIGURE_GEOMEAN, "run_time_geometric_s"},
+    {ASYM_FIGURE_GEOMEAN, "run_time_geometric_s"}, {ASYM_FIGURE_TURNED_AWAY, "turned_away"},
 };
 
 static const char *number(double x, int decimals, char *buf, size_t size)
@@ -73,11 +73,16 @@ static const char *estimate(struct asym_estimate e, double unit, int decimals, b
     return buf;
 }
 
-/* Only the two widest columns have room for how sure they are. */
+static bool has_room(size_t column)
+{
+    return columns[column].width >= 15;
+}
+
+/* Only the two widest columns have room for how sure they are; for the others see print_sure. */
 static const char *cell(const struct asym_experiment *x, size_t column, size_t policy, char *buf, size_t size)
 {
     return estimate(asym_experiment_estimate(x, columns[column].figure, policy, 0), columns[column].unit,
-                    columns[column].decimals, columns[column].width >= 15, buf, size);
+                    columns[column].decimals, has_room(column), buf, size);
 }
 
 static void print_head(const struct asym_experiment *x, const char *name, FILE *out)
@@ -114,6 +119,27 @@ static void print_policies(const struct asym_experiment *x, FILE *out)
     }
 }
 
+/* Half the width of the interval of those columns that had no room for it. */
+static void print_sure(const struct asym_experiment *x, FILE *out)
+{
+    char text[96];
+    fputc('\n', out);
+    asym_columns_cell(out, "+-", 47, NULL);
+    for (size_t c = 0; c < ASYM_LENGTH(columns); c++)
+        if (columns[c].title && !has_room(c))
+            asym_columns_cell(out, columns[c].title, columns[c].width, NULL);
+    fputs("jitter\n", out);
+    for (size_t p = 0; p < x->n_policies; p++) {
+        asym_columns_cell(out, x->policies[p]->name, 47, NULL);
+        for (size_t c = 0; c < ASYM_LENGTH(columns); c++) {
+            const double sure = asym_experiment_estimate(x, columns[c].figure, p, 0).confidence * columns[c].unit;
+            if (columns[c].title && !has_room(c))
+                asym_columns_cell(out, number(sure, columns[c].decimals, text, sizeof text), columns[c].width, NULL);
+        }
+        fprintf(out, "%s\n", number(asym_experiment_jitter_confidence(x, p), 4, text, sizeof text));
+    }
+}
+
 static void print_costs(const struct asym_experiment *x, FILE *out)
 {
     char text[80];
@@ -134,15 +160,34 @@ static void print_costs(const struct asym_experiment *x, FILE *out)
 
 static void print_program(const struct asym_experiment *x, unsigned i, FILE *out)
 {
-    char cut[64], text[3][48];
+    char cut[64], text[4][48];
     for (size_t p = 0; p < x->n_policies; p++) {
         const struct asym_estimate speedup = asym_experiment_estimate(x, ASYM_FIGURE_SPEEDUP, p, i);
         const struct asym_estimate time = asym_experiment_estimate(x, ASYM_FIGURE_RUN_TIME, p, i);
         asym_columns_cell(out, p == 0 ? asym_columns_cut(x->scenario->programs[i].name, 20, cut, sizeof cut) : "", 22,
                           NULL);
         asym_columns_cell(out, x->policies[p]->name, 18, NULL);
-        fprintf(out, "%10s %8s %14s\n", number(speedup.mean, 3, text[0], sizeof text[0]),
-                number(speedup.confidence, 3, text[1], sizeof text[1]), number(time.mean, 3, text[2], sizeof text[2]));
+        fprintf(out, "%10s %8s %14s %8s\n", number(speedup.mean, 3, text[0], sizeof text[0]),
+                number(speedup.confidence, 3, text[1], sizeof text[1]), number(time.mean, 3, text[2], sizeof text[2]),
+                number(time.confidence, 3, text[3], sizeof text[3]));
+    }
+}
+
+static void print_turned_away(const struct asym_experiment *x, FILE *out)
+{
+    char text[256], cut[64], n[32];
+    for (unsigned i = 0; i < x->scenario->n_programs && i < ASYM_SIM_MAX_PROGRAMS; i++) {
+        for (size_t p = 0; p < x->n_policies; p++) {
+            const double mean = asym_experiment_estimate(x, ASYM_FIGURE_TURNED_AWAY, p, i).mean;
+            if (!(mean > 0))
+                continue;
+            snprintf(text, sizeof text, "%s, %s: too many waited, and %s jobs a run were turned away",
+                     asym_columns_cut(x->scenario->programs[i].name, 20, cut, sizeof cut), x->policies[p]->name,
+                     number(mean, 1, n, sizeof n));
+            fputc('\n', out);
+            asym_columns_wrap(out, text, 0, 2);
+            fputc('\n', out);
+        }
     }
 }
 
@@ -151,9 +196,12 @@ int asym_experiment_text(const struct asym_experiment *x, const char *name, bool
     char shown[256];
     print_head(x, asym_text_escape(name, strlen(name), shown, sizeof shown), out);
     print_policies(x, out);
-    fprintf(out, "\n%-22s%-18s%10s %8s %14s\n", "program", "policy", "speedup", "+-", "seconds a run");
+    if (x->repeat > 1)
+        print_sure(x, out);
+    fprintf(out, "\n%-22s%-18s%10s %8s %14s %8s\n", "program", "policy", "speedup", "+-", "seconds a run", "+-");
     for (unsigned i = 0; i < x->scenario->n_programs && i < ASYM_SIM_MAX_PROGRAMS; i++)
         print_program(x, i, out);
+    print_turned_away(x, out);
     if (cost)
         print_costs(x, out);
     return ferror(out) ? -EIO : 0;
@@ -185,8 +233,9 @@ static json_t *program_json(const struct asym_experiment *x, size_t policy, unsi
 
 static json_t *policy_json(const struct asym_experiment *x, size_t policy, bool cost)
 {
-    json_t *out = json_pack("{s:s, s:o}", "name", x->policies[policy]->name, "jitter",
-                            exact(asym_experiment_jitter(x, policy)));
+    json_t *out = json_pack("{s:s, s:o, s:o}", "name", x->policies[policy]->name, "jitter",
+                            exact(asym_experiment_jitter(x, policy)), "jitter_confidence",
+                            exact(asym_experiment_jitter_confidence(x, policy)));
     json_t *programs = json_array();
     for (size_t c = 0; c < ASYM_LENGTH(columns); c++)
         asym_json_set(&out, columns[c].key, estimate_json(x, columns[c].figure, policy, 0));

@@ -3,6 +3,7 @@
 #include "daemon/sim_verb.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,6 +119,7 @@ static const char *choose_auto(const struct asym_scenario *s)
     return "serial-first";
 }
 
+/* Its index; -errno. */
 static int add_policy(struct asym_experiment *x, const char *name, struct asym_error *err)
 {
     const bool is_auto = strcmp(name, "auto") == 0;
@@ -130,17 +132,20 @@ static int add_policy(struct asym_experiment *x, const char *name, struct asym_e
                          policy->name);
     for (size_t i = 0; i < x->n_policies; i++)
         if (x->policies[i] == policy)
-            return 0;
+            return (int)i;
     if (x->n_policies == ASYM_EXPERIMENT_MAX_POLICIES)
         return asym_fail(err, -EINVAL, "more than %d policies", ASYM_EXPERIMENT_MAX_POLICIES);
-    x->policies[x->n_policies++] = policy;
-    return 0;
+    x->policies[x->n_policies] = policy;
+    return (int)x->n_policies++;
 }
 
-/* The stock scheduler comes first, asked for or not: the others are held against it. */
+/*
+ * The stock scheduler comes first, asked for or not: the others are held against it. Returns the index of the first that was
+ * asked for; -errno.
+ */
 static int add_policies(struct asym_experiment *x, const char *list, struct asym_error *err)
 {
-    int r = add_policy(x, "none", err);
+    int first = -1, r = add_policy(x, "none", err);
     if (!list)
         return r < 0 ? r : add_policy(x, x->scenario->settings->daemon.policy, err);
     for (const char *at = list; r >= 0 && at;) {
@@ -149,9 +154,10 @@ static int add_policies(struct asym_experiment *x, const char *list, struct asym
         const size_t n = comma ? (size_t)(comma - at) : strlen(at);
         snprintf(name, sizeof name, "%.*s", (int)ASYM_MIN(n, sizeof name - 1), at);
         r = add_policy(x, name, err);
+        first = first < 0 ? r : first;
         at = comma ? comma + 1 : NULL;
     }
-    return r;
+    return r < 0 ? r : first;
 }
 
 struct progress {
@@ -166,7 +172,8 @@ static void show_progress(void *ctx, size_t done, size_t all)
     struct progress *p = ctx;
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    if (now.tv_sec - p->begun.tv_sec < 2)
+    const double passed = (double)(now.tv_sec - p->begun.tv_sec) + (double)(now.tv_nsec - p->begun.tv_nsec) * 1e-9;
+    if (passed < 2)
         return;
     char bar[WIDTH + 1];
     memset(bar, '.', WIDTH);
@@ -207,14 +214,27 @@ static int report(const struct asym_experiment *x, const struct arguments *a)
     return ASYM_EXIT_FAILED;
 }
 
-/* Of the first policy that was asked for, with the first seed. */
-static int write_trace(const struct asym_experiment *x, const char *path)
+static int say_path(const char *path, int r)
 {
-    const size_t policy = x->n_policies > 1 ? 1 : 0;
-    int r = asym_sim_trace_write(&x->trials[policy * x->repeat], path, &interrupted);
-    if (r < 0 && r != -ECANCELED)
-        fprintf(stderr, "asymctl: %s: %s\n", path, strerror(-r));
+    fprintf(stderr, "asymctl: %s: %s\n", path, strerror(-r));
     return r;
+}
+
+/* Before the trials, which may take long. */
+static int try_trace(const char *path)
+{
+    const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return say_path(path, -errno);
+    close(fd);
+    return 0;
+}
+
+/* Of the first policy that was asked for, with the first seed. */
+static int write_trace(const struct asym_experiment *x, size_t policy, const char *path)
+{
+    int r = asym_sim_trace_write(&x->trials[policy * x->repeat], path, &interrupted);
+    return r < 0 && r != -ECANCELED ? say_path(path, r) : r;
 }
 
 static void free_scenario(struct asym_scenario **s)
@@ -238,10 +258,26 @@ static uint64_t memory_here(void)
     return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : UINT64_MAX;
 }
 
+/* The trials, the trace, the report: what can be had is printed. */
+static int carry_out(struct asym_experiment *x, const struct arguments *a, unsigned workers, size_t traced)
+{
+    if (a->trace && try_trace(a->trace) < 0)
+        return ASYM_EXIT_FAILED;
+    int r = asym_experiment_init(x);
+    if (r >= 0)
+        r = run_trials(x, workers);
+    if (r < 0)
+        return say(r, strerror(-r));
+    const bool lost = a->trace && write_trace(x, traced, a->trace) < 0;
+    const int status = report(x, a);
+    return lost && status == ASYM_EXIT_DONE ? ASYM_EXIT_FAILED : status;
+}
+
 int asym_sim_verb(int argc, char **argv)
 {
     struct asym_error err = {""};
     struct arguments a = {0};
+    size_t traced = 0;
     ASYM_CLEANUP(free_scenario) struct asym_scenario *scenario = NULL;
     ASYM_CLEANUP(asym_experiment_done) struct asym_experiment x = {0};
     int r = parse(argc, argv, &a, &err);
@@ -252,20 +288,15 @@ int asym_sim_verb(int argc, char **argv)
         x.repeat = (unsigned)a.repeat;
         x.seed = a.seed;
         r = add_policies(&x, a.policies, &err);
+        traced = (size_t)ASYM_MAX(r, 0);
     }
     if (r >= 0 && scenario->n_programs > ASYM_SIM_MAX_PROGRAMS)
-        r = asym_fail(&err, -EINVAL, "%s: more than %d programs", a.scenario, ASYM_SIM_MAX_PROGRAMS);
+        r = asym_fail(&err, -EINVAL, "%s:%u: more than %d programs", a.scenario,
+                      scenario->programs[ASYM_SIM_MAX_PROGRAMS].line, ASYM_SIM_MAX_PROGRAMS);
     unsigned workers = (unsigned)a.workers;
     if (r >= 0)
         r = asym_sim_trials_fit(scenario, a.scenario, memory_here(), &workers, &err);
     if (r < 0)
         return say(r, err.text);
-    r = asym_experiment_init(&x);
-    if (r >= 0)
-        r = run_trials(&x, workers);
-    if (r < 0)
-        return say(r, strerror(-r));
-    if (a.trace && write_trace(&x, a.trace) < 0 && !interrupted)
-        return ASYM_EXIT_FAILED;
-    return report(&x, &a);
+    return carry_out(&x, &a, workers, traced);
 }

@@ -190,6 +190,129 @@ static void the_trace_is_json_with_tracks_runs_and_reasons(void **state)
     assert_true(busy > 7e6 && busy <= 8e6);
 }
 
+/* Instants of threads that were steered in the trace of such a run. */
+static size_t steered(const char *arguments, int status)
+{
+    char text[16384], line[256], trace[80];
+    snprintf(trace, sizeof trace, "%s.json", path);
+    snprintf(line, sizeof line, "%s --repeat=1 --trace=%s", arguments, trace);
+    assert_int_equal(run_file(line, text, sizeof text), status);
+    ASYM_AUTO_JSON json_t *root = json_load_file(trace, 0, NULL);
+    unlink(trace);
+    assert_non_null(root);
+    size_t i, n = 0;
+    json_t *e;
+    json_array_foreach(json_object_get(root, "traceEvents"), i, e)
+        n += strcmp(json_string_value(json_object_get(e, "ph")), "i") == 0;
+    return n;
+}
+
+static void the_trace_is_of_the_first_policy_named(void **state)
+{
+    (void)state;
+    assert_true(steered("--policy=pa,none", 0) > 0);
+    assert_int_equal(steered("--policy=none,pa", 0), 0);
+    /* The scenario's own, which is auto. */
+    assert_true(steered("", 0) > 0);
+}
+
+static void a_trace_that_cannot_be_written_does_not_cost_the_report(void **state)
+{
+    (void)state;
+    char text[16384];
+    assert_int_equal(run_file("--policy=pa --repeat=1 --trace=/dev/full", text, sizeof text), 1);
+    assert_non_null(strstr(text, "/dev/full: "));
+    assert_non_null(strstr(text, "\npa "));
+    /* Where it is known beforehand, nothing is run. */
+    assert_int_equal(run_file("--policy=pa --repeat=1000 --trace=/nonexistent/t", text, sizeof text), 1);
+    assert_null(strstr(text, "\npa "));
+}
+
+static void every_mean_has_an_interval(void **state)
+{
+    (void)state;
+    char text[16384];
+    assert_int_equal(run_file("--policy=pa --repeat=3", text, sizeof text), 0);
+    const char *sure = strstr(text, "\n+- ");
+    assert_non_null(sure);
+    assert_non_null(strstr(sure, "\npa "));
+    assert_non_null(strstr(sure, "\nnone "));
+    assert_int_equal(run_file("--policy=pa --repeat=1", text, sizeof text), 0);
+    assert_null(strstr(text, "\n+- "));
+}
+
+/* Of two programs, from what they did with each seed but one (or all of them). */
+static double jitter_without(json_t *programs, size_t n, size_t left_out)
+{
+    double sum = 0;
+    for (size_t i = 0; i < 2; i++) {
+        json_t *values = json_object_get(json_object_get(json_array_get(programs, i), "performance"), "values");
+        double mean = 0, square = 0;
+        const double m = (double)(left_out < n ? n - 1 : n);
+        for (size_t k = 0; k < n; k++)
+            mean += k == left_out ? 0 : 1 / json_number_value(json_array_get(values, k)) / m;
+        for (size_t k = 0; k < n; k++) {
+            const double off = 1 / json_number_value(json_array_get(values, k)) / mean - 1;
+            square += k == left_out ? 0 : off * off / m;
+        }
+        sum += sqrt(square) / 2;
+    }
+    return sum;
+}
+
+static void jitter_is_as_sure_as_leaving_out_seeds_says(void **state)
+{
+    (void)state;
+    enum { N = 4 };
+    static char text[262144];
+    assert_int_equal(run_file("--json --policy=pa --repeat=4", text, sizeof text), 0);
+    ASYM_AUTO_JSON json_t *root = json_loads(text, 0, NULL);
+    json_t *none = json_array_get(json_object_get(root, "policies"), 0), *programs = json_object_get(none, "programs");
+    double x[N], mean = 0, square = 0;
+    for (size_t k = 0; k < N; k++) {
+        x[k] = N * jitter_without(programs, N, N) - (N - 1) * jitter_without(programs, N, k);
+        mean += x[k] / N;
+    }
+    for (size_t k = 0; k < N; k++)
+        square += (x[k] - mean) * (x[k] - mean);
+    const double expected = 3.182 * sqrt(square / (N - 1) / N);
+    assert_true(expected > 0);
+    assert_true(fabs(json_number_value(json_object_get(none, "jitter_confidence")) / expected - 1) < 1e-6);
+    /* Two seeds leave one, which has none. */
+    assert_int_equal(run_file("--json --policy=pa --repeat=2", text, sizeof text), 0);
+    ASYM_AUTO_JSON json_t *two = json_loads(text, 0, NULL);
+    assert_true(
+        json_is_null(json_object_get(json_array_get(json_object_get(two, "policies"), 0), "jitter_confidence")));
+}
+
+static void jobs_that_are_turned_away_are_counted(void **state)
+{
+    (void)state;
+    static char text[262144];
+    char busy[80], line[256];
+    snprintf(busy, sizeof busy, "%s.busy", path);
+    FILE *out = fopen(busy, "w");
+    assert_non_null(out);
+    /* About 10,000 arrive in two seconds: one runs, 4096 wait. */
+    fputs("[machine]\ncounts=2\nspeeds=1\n[run]\nduration=2s\nalone=no\n"
+          "[program a]\nrate=5000\npasses=1\nstep=serial 100G\n",
+          out);
+    fclose(out);
+    snprintf(line, sizeof line, "%s --policy=none --repeat=1", busy);
+    assert_int_equal(run(line, text, sizeof text), 0);
+    assert_non_null(strstr(text, "a, none: too many waited, and "));
+    snprintf(line, sizeof line, "%s --policy=none --repeat=1 --json", busy);
+    assert_int_equal(run(line, text, sizeof text), 0);
+    unlink(busy);
+    ASYM_AUTO_JSON json_t *root = json_loads(text, 0, NULL);
+    json_t *program = json_array_get(json_object_get(json_array_get(json_object_get(root, "policies"), 0), "programs"),
+                                     0);
+    const double n = json_number_value(json_object_get(json_object_get(program, "turned_away"), "mean"));
+    assert_true(n > 10000 - 4097 - 500 && n < 10000 - 4097 + 500);
+    assert_int_equal(run_file("--policy=none --repeat=1", text, sizeof text), 0);
+    assert_null(strstr(text, "turned away"));
+}
+
 static void memory_limits_workers_and_then_the_scenario(void **state)
 {
     (void)state;
@@ -303,6 +426,11 @@ int main(void)
         cmocka_unit_test(json_says_what_was_measured),
         cmocka_unit_test(mistakes_are_named_and_end_in_2),
         cmocka_unit_test(the_trace_is_json_with_tracks_runs_and_reasons),
+        cmocka_unit_test(the_trace_is_of_the_first_policy_named),
+        cmocka_unit_test(a_trace_that_cannot_be_written_does_not_cost_the_report),
+        cmocka_unit_test(every_mean_has_an_interval),
+        cmocka_unit_test(jitter_is_as_sure_as_leaving_out_seeds_says),
+        cmocka_unit_test(jobs_that_are_turned_away_are_counted),
         cmocka_unit_test(memory_limits_workers_and_then_the_scenario),
         cmocka_unit_test(ctrl_c_prints_what_is_done),
         cmocka_unit_test(ctrl_c_ends_a_run_whose_steps_take_no_time_to_speak_of),
