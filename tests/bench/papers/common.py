@@ -48,6 +48,14 @@ def parallel(chunk):
     return [f"parallel 100000G chunk={chunk}"]
 
 
+# What was to be reached, in words without ": ": whether it is, and how it stands.
+TARGETS = {}
+
+
+def target(what, met, stands):
+    TARGETS[what] = met, stands
+
+
 def missing(title, names):
     return (title, "", [["", ""], ["not run", f"policies that are not in this build: {names}"]], "")
 

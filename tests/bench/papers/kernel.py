@@ -6,7 +6,7 @@ import re
 import statistics
 
 import parameters as P
-from common import SERIAL, absent, machine, mean, missing, parallel, percent, program, run_section
+from common import SERIAL, T_975, absent, machine, mean, missing, parallel, percent, program, run_section, target
 
 EIGHT = ("1,1,1,1,1,1,1,1", "1,2,3,4,5,6,7,8")
 RESULTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "docs", "results.md")
@@ -47,8 +47,9 @@ def lab_row(lab):
 
 WHY_LAB = """Ours without anything else to run never moves a thread that has a CPU to itself, and comes out within the noise for
 2 and 8 copies only. A thread of the kernel that runs for a moment is enough to move one: whoever was there waits, and an idle
-CPU takes it. With one on each CPU, 0.5 M instructions about every 100 ms, it happens more often than on that machine: 8
-copies come out half as long, the rest within 26 %. How often it happened there was not measured."""
+CPU takes it. With one on each CPU, 0.5 M instructions about every 100 ms, 8 copies come out half as long, which says that it
+happens more often than on that machine; the rest comes out within 26 %, on both sides, and says nothing of that. How often it
+happened there was not measured."""
 
 # Modes of the measured table, with the policy that each is here.
 MODES = {"stock": "none", "response-time": "response-time", "throughput": "throughput", "priority": "priority",
@@ -76,10 +77,6 @@ def measured_speeds():
     """By CPU, in units in which the fastest is 8, and how many runs they are of. ([], 0): nothing was measured."""
     rows, runs = block("speeds")
     return [float(row[rows[0].index("measured")]) for row in rows[2:]], runs
-
-
-def longest(cell):
-    return float(cell.split(" to ")[1])
 
 
 def ideal(n):
@@ -119,46 +116,109 @@ def task_seconds(lab, figures, counts, speeds):
 NOMINAL = range(1, 9)
 # What a column's name has where the speeds are those that were measured, one CPU at a time.
 AS_MEASURED = " (as measured)"
+# Modes in which somebody steers; and those whose figures the length of the task was not taken from.
+STEERED = [mode for mode, policy in MODES.items() if policy != "none"]
+FREE = ["stock", *STEERED]
+
+# A sample's range over the standard deviation, in the mean, by its size (normal distribution).
+RANGE = {2: 1.128, 3: 1.693, 4: 2.059, 5: 2.326, 6: 2.534, 7: 2.704, 8: 2.847, 9: 2.970, 10: 3.078}
+
+# One copy under the stock scheduler in the virtual machine, 2026-11-21: how many of these runs were on CPU 0, by their time
+# (the others: at most 3.1 times as long as the fastest).
+STARTS = (14, 24)
+
+
+class Held:
+    """Avg as measured in the virtual machine, held against the model's. A kind: which speeds the model has; "" nominal."""
+
+    def __init__(self, lab):
+        self.there, self.runs = measured("Avg s")
+        self.ranges, _ = measured("Avg, from to", ends)
+        self.counts = sorted({n for _, n in self.there})
+        speeds, self.tasks = measured_speeds()
+        self.speeds = {"": NOMINAL} | ({AS_MEASURED: speeds} if speeds else {})
+        # How long the task takes on the fastest CPU, by kind.
+        self.seconds = {kind: task_seconds(lab, self.there, self.counts, s) for kind, s in self.speeds.items()}
+        # By mode, kind and number of copies.
+        self.here, self.strays = {}, {}
+        for mode in MODES:
+            for kind in self.speeds:
+                for n in self.counts:
+                    values = simulate(lab, mode, n, self.seconds[kind], self.speeds[kind])
+                    self.here[mode, kind, n] = mean(values)
+                    self.strays[mode, kind, n] = max(self.stray_there(mode, n),
+                                                     1.96 * statistics.pstdev(values) / math.sqrt(self.runs))
+
+    def stray_there(self, mode, n):
+        """How far the mean of the runs strays, 95 %, by how far they are apart."""
+        least, most = self.ranges[mode, n]
+        return T_975[self.runs - 2] * (most - least) / RANGE[self.runs] / math.sqrt(self.runs)
+
+    def off(self, mode, kind, n):
+        return self.here[mode, kind, n] / self.there[mode, n] - 1
+
+    def means(self, mode, kind, counts=None):
+        counts = counts or self.counts
+        return mean([self.there[mode, n] for n in counts]), mean([self.here[mode, kind, n] for n in counts])
+
+    def mean_off(self, mode, kind, counts=None):
+        there, here = self.means(mode, kind, counts)
+        return here / there - 1
+
+    def noise(self, mode, kind):
+        squares = sum(self.strays[mode, kind, n] ** 2 for n in self.counts)
+        return math.sqrt(squares) / len(self.counts) / self.means(mode, kind)[0]
+
+    def verdict(self, kind):
+        """Which modes' mean Avg is within 15 %."""
+        within = [mode for mode in FREE if abs(self.mean_off(mode, kind)) <= 0.15]
+        beyond = [f"{mode} ({percent(self.mean_off(mode, kind), 0)})" for mode in FREE if mode not in within]
+        return f"within 15 %: {', '.join(within) or 'none'}" + (f"; beyond: {', '.join(beyond)}" if beyond else "")
+
+
+def ends(cell):
+    return tuple(float(x) for x in cell.split(" to "))
 
 
 def vm_row(lab):
     title = "The simulator against the kernel: copies of one task on eight speeds, in the virtual machine of tests/vm"
-    figures, runs = measured("Avg s")
-    if not figures or absent(lab, *MODES.values()):
+    if not measured("Avg s")[0] or absent(lab, *MODES.values()):
         return missing(title, absent(lab, *MODES.values()) or "the virtual machine's table (`./dev vm papers`)")
-    counts = sorted({n for _, n in figures})
-    speeds, tasks = measured_speeds()
-    # By suffix of the columns' names: the speeds, and how long the task takes on the fastest CPU.
-    kinds = {"": (NOMINAL, task_seconds(lab, figures, counts, NOMINAL))}
-    if speeds:
-        kinds[AS_MEASURED] = speeds, task_seconds(lab, figures, counts, speeds)
-    columns = [(mode + kind, mode, kind) for mode in MODES for kind in kinds]
-    table, ours, unsure = [["copies", *(name for name, _, _ in columns)]], {}, {}
-    for n in counts:
+    held = Held(lab)
+    kind = list(held.speeds)[-1]
+    target("in the virtual machine mean Avg of stock and of each policy within 15 %",
+           all(abs(held.mean_off(mode, kind)) <= 0.15 for mode in FREE),
+           ", ".join(f"{mode} {percent(held.mean_off(mode, kind), 0)}" for mode in FREE) +
+           f" at the speeds measured; chance alone is {100 * held.noise('stock', kind):.0f} % of stock's")
+    return title, vm_said(held), vm_table(held), "\n".join(vm_why(held) + vm_single(held, kind))
+
+
+def vm_said(held):
+    nominal, as_measured = held.seconds[""], held.seconds.get(AS_MEASURED)
+    task = f"{nominal:.2f} s" + (f" (as measured {as_measured:.2f} s)" if as_measured else "")
+    noise = ", as measured ".join(f"{100 * held.noise('stock', kind):.0f} %" for kind in held.speeds)
+    return (f"Avg in seconds: measured there (Röhrich's Table 5.2, below: {held.runs} runs of each) / ours, {P.SEEDS['vm']} "
+            f"seeds (difference). The task takes {task} on the fastest CPU, by the copies that were pinned there; everything "
+            "else is the configuration of `tests/vm/papers.py`. +-: how far the mean of as many runs strays by chance (95 %), "
+            "by the model's spread or by that of the runs, whichever is wider, where that is above 5 %; of the stock "
+            f"scheduler's mean Avg it is {noise}.")
+
+
+def vm_table(held):
+    columns = [(mode, kind) for mode in MODES for kind in held.speeds]
+    table = [["copies", *(mode + kind for mode, kind in columns)]]
+    for n in held.counts:
         line = [str(n)]
-        for name, mode, kind in columns:
-            speed, seconds = kinds[kind]
-            values = simulate(lab, mode, n, seconds, speed)
-            ours[name, n], unsure[name, n] = mean(values), 1.96 * statistics.pstdev(values) / math.sqrt(runs)
-            sure = f" +- {unsure[name, n]:.2f}" if unsure[name, n] >= 0.05 * ours[name, n] else ""
-            line.append(f"{figures[mode, n]:.2f} / {ours[name, n]:.2f}{sure} ({percent(ours[name, n] / figures[mode, n] - 1, 0)})")
+        for mode, kind in columns:
+            there, here, strays = held.there[mode, n], held.here[mode, kind, n], held.strays[mode, kind, n]
+            sure = f" +- {strays:.2f}" if strays >= 0.05 * there else ""
+            line.append(f"{there:.2f} / {here:.2f}{sure} ({percent(here / there - 1, 0)})")
         table.append(line)
-    means, off, noise = ["mean Avg"], {}, {}
-    for name, mode, _ in columns:
-        there, here = mean([figures[mode, n] for n in counts]), mean([ours[name, n] for n in counts])
-        off[name] = here / there - 1
-        noise[name] = math.sqrt(sum(unsure[name, n] ** 2 for n in counts)) / len(counts) / here
-        means.append(f"{there:.2f} / {here:.2f} ({percent(off[name], 0)})")
-    table += [means, ["mean difference"] + [percent(mean([ours[name, n] / figures[mode, n] - 1 for n in counts]), 0)
-                                            for name, mode, _ in columns]]
-    stocks = ["stock" + kind for kind in kinds]
-    said = (f"Avg in seconds: measured there (Röhrich's Table 5.2, below: {runs} runs of each) / ours, {P.SEEDS['vm']} seeds "
-            f"(difference). The task takes {' s (as measured '.join(f'{seconds:.2f}' for _, seconds in kinds.values())} s"
-            f"{')' * (len(kinds) - 1)} on the fastest CPU, by the copies that were pinned there; everything else is the "
-            "configuration of `tests/vm/papers.py`. "
-            "+-: how far the mean of as many runs as were measured strays by chance, where that is above 5 %; of the stock "
-            f"scheduler's mean Avg it is {', as measured '.join(f'{100 * noise[stock]:.0f} %' for stock in stocks)}.")
-    return (title, said, table, why(off, kinds, tasks) + "\n" + by_chance(figures, ours, unsure, counts))
+    means = [(*held.means(mode, kind), held.mean_off(mode, kind)) for mode, kind in columns]
+    table.append(["mean Avg"] + [f"{there:.2f} / {here:.2f} ({percent(off, 0)})" for there, here, off in means])
+    table.append(["mean difference"] + [percent(mean([held.off(mode, kind, n) for n in held.counts]), 0)
+                                        for mode, kind in columns])
+    return table
 
 
 def span(values):
@@ -170,72 +230,81 @@ def listed(counts):
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words) or "no"
 
 
-def by_chance(figures, ours, unsure, counts):
-    """What of the single figures is further off than +- says. By (mode, copies); ours and unsure by (column, copies)."""
-    def beyond(column):
-        return listed([n for n in counts if abs(figures["stock", n] - ours[column, n]) > unsure[column, n]])
-    policies = [mode for mode, policy in MODES.items() if policy != "none"]
-    lines = [f"Chance, which is what +- says, does not explain stock's figures of {beyond('stock')} copies."]
-    kind = AS_MEASURED if ("stock" + AS_MEASURED, counts[0]) in ours else ""
-    if kind:
-        longer = {(p, n): ours[p + kind, n] / ours[p, n] - 1 for p in policies for n in counts}
-        p, n = max(longer, key=longer.get)
-        lines[0] = (f"As measured, chance, which is what +- says, does not explain stock's figures of {beyond('stock' + kind)} "
-                    "copies.")
-        lines.append(f"The policies take at most {100 * longer[p, n]:.0f} % longer there than with the speeds that are set ({p}, "
-                     f"copies: {n}).")
-    few, more = [n for n in counts if n <= 2], [n for n in counts if n > 2]
-    if few and more:
-        there, here = (mean([by[name, n] for n in more]) for by, name in ((figures, "stock"), (ours, "stock" + kind)))
-        lines.append(f"Its mean Avg of {listed(more)} copies alone is {there:.2f} s / {here:.2f} s ({percent(here / there - 1, 0)}): "
-                     f"with {listed(few)} what decides is on which CPU they happen to start.")
-    off = {(mode, n): ours[mode + kind, n] / figures[mode, n] - 1 for mode in MODES for n in counts}
-    lines.append(f"Single figures of the policies{kind} are {span([off[p, n] for p in policies for n in counts])} off; those of "
-                 f"one copy {span([off[p, 1] for p in policies])}, where the pinned one, which nobody schedules, is "
-                 f"{percent(off['pinned', 1], 0)} off.")
-    return " ".join(lines)
+def share_of(k, n):
+    """Between what the true share is, 95 % (Wilson)."""
+    z = 1.96
+    middle, half = (k + z * z / 2) / (n + z * z), z * math.sqrt(k * (n - k) / n + z * z / 4) / (n + z * z)
+    return middle - half, middle + half
 
 
-def verdict(off):
-    """Which columns' mean Avg is within 15 %. off: by column."""
-    within = [name for name in off if abs(off[name]) <= 0.15]
-    beyond = [f"{name} ({percent(off[name], 0)})" for name in off if name not in within]
-    return f"within 15 %: {', '.join(within) or 'none'}" + (f"; beyond: {', '.join(beyond)}" if beyond else "")
-
-
-# One copy under the stock scheduler in the virtual machine, 2026-11-21: how many of these runs were on CPU 0, by their time
-# (the others: at most 3.1 times as long as the fastest).
-STARTS = (14, 24)
-
-
-def why(off, kinds, tasks):
-    """off: by column, of the mean Avg; kinds: by suffix of the columns, speeds and length of the task; tasks: on each CPU."""
-    nominal = {name: x for name, x in off.items() if not name.endswith(AS_MEASURED)}
-    if AS_MEASURED not in kinds:
-        return f"Mean Avg {verdict(nominal)}."
-    speeds, seconds = kinds[AS_MEASURED]
-    as_measured = {name.removesuffix(AS_MEASURED): x for name, x in off.items() if name not in nominal}
-    slow, last, most = 8 * seconds / min(speeds), *(measured(what, read)[0].get(("stock", n), 0) for what, read, n in (
-        ("Total s", float, 8), ("Avg, from to", longest, 1)))
-    lines = [f"Mean Avg on the machine as measured {verdict(as_measured)}. With the speeds that are set, {verdict(nominal)}.",
-             f"As measured: a task on each CPU alone, {tasks} runs of each (below), gives speeds of "
+def vm_why(held):
+    """Of the means."""
+    fitted = "Pinned is not counted: the task's length comes from it."
+    if AS_MEASURED not in held.speeds:
+        return [f"Mean Avg {held.verdict('')}. {fitted}"]
+    speeds, seconds = held.speeds[AS_MEASURED], held.seconds[AS_MEASURED]
+    slow = 8 * seconds / min(speeds)
+    lines = [f"Mean Avg on the machine as measured {held.verdict(AS_MEASURED)}. With the speeds that are set, "
+             f"{held.verdict('')}. {fitted}",
+             f"As measured: a task on each CPU alone, {held.tasks} runs of each (below), gives speeds of "
              f"{', '.join(f'{speed:.2f}' for speed in speeds)} where 1 to 8 are set, and every mode is simulated on these. A copy "
-             f"that stays on the slowest CPU takes {slow:.0f} s there, not {8 * kinds[''][1]:.0f} s. Speeds and the length of the "
-             "task come from these measurements, not from parameters.py."]
-    on_first, starts = STARTS
-    uneven = 8 * seconds * (on_first / starts / speeds[0] + (1 - on_first / starts) * mean([1 / x for x in speeds[1:]]))
-    lines.append(f"Where a copy starts is not even there: of {starts} starts of one copy (a task of 0.2 s, another boot, nobody "
-                 f"steering) {on_first} took 6 to 12 times as long as the fastest, as on CPU 0 only; by that share one copy "
-                 f"would take {uneven:.1f} s in the mean. A thread of another program began there in 8 of 40 starts. The model "
-                 "starts a copy on any CPU alike.")
+             f"that stays on the slowest CPU takes {slow:.0f} s there, not {8 * held.seconds['']:.0f} s. Speeds and the length "
+             "of the task come from these measurements, not from parameters.py."]
+    lines.append(vm_starts(held, speeds, seconds))
+    most = held.ranges["stock", 1][1]
     if most > slow:
         lines.append(f"The longest that one copy took under the stock scheduler, {most:.1f} s, is {percent(most / slow - 1, 0)} "
                      "off what the slowest CPU takes: one run, with the noise of one.")
+    last = measured("Total s")[0].get(("stock", 8), 0)
     if 0 < last < slow:
         lines.append(f"With eight copies it was better there: the last ended after {last:.1f} s on the average, "
                      f"{slow - last:.0f} s before one that stays on the slowest CPU. The kernel moves a copy that has a CPU to "
                      "itself at times, which the model never does.")
-    return "\n".join(lines)
+    return lines
+
+
+def vm_starts(held, speeds, seconds):
+    """What one copy would take, began it on the first CPU as often as was seen there; and stock's mean Avg then."""
+    first, others = 1 / speeds[0], mean([1 / x for x in speeds[1:]])
+
+    def takes(share):
+        return 8 * seconds * (share * first + (1 - share) * others)
+
+    on_first, starts = STARTS
+    least, most = share_of(on_first, starts)
+    uneven = takes(on_first / starts)
+    there, _ = held.means("stock", AS_MEASURED)
+    here = mean([uneven if n == 1 else held.here["stock", AS_MEASURED, n] for n in held.counts])
+    return (f"Where a copy starts is not even there: of {starts} starts of one copy (a task of 0.2 s, another boot, nobody "
+            f"steering) {on_first} took 6 to 12 times as long as the fastest, as on CPU 0 only ({100 * least:.0f} to "
+            f"{100 * most:.0f} % of starts, 95 %); by that share one copy would take {uneven:.1f} s in the mean "
+            f"({takes(least):.0f} to {takes(most):.0f} s). The model starts a copy on any CPU alike. With {uneven:.1f} s in "
+            f"place of the model's one copy, and nothing else changed, stock's mean Avg would be {here:.1f} s "
+            f"({percent(here / there - 1, 0)}).")
+
+
+def vm_single(held, kind):
+    """Of the single figures, at the speeds of that kind."""
+    beyond = [n for n in held.counts if abs(held.there["stock", n] - held.here["stock", kind, n]) > held.strays["stock", kind, n]]
+    lines = [f"Single figures{kind}: chance, which is what +- says, does not explain stock's of {listed(beyond)} copies."]
+    if 1 not in beyond:
+        least, most = held.ranges["stock", 1]
+        lines.append(f"(That of one copy it does: its runs took {least:.1f} to {most:.1f} s.)")
+    more = [n for n in held.counts if n > 2]
+    there, here = held.means("stock", kind, more)
+    apart = ", ".join(percent(held.off("stock", kind, n), 0) for n in more)
+    lines.append(f"Stock's mean Avg of {listed(more)} copies alone is {there:.2f} s / {here:.2f} s "
+                 f"({percent(here / there - 1, 0)}): differences that make up for one another ({apart}).")
+    if kind:
+        longer = {(p, n): held.here[p, kind, n] / held.here[p, "", n] - 1 for p in STEERED for n in held.counts}
+        p, n = max(longer, key=longer.get)
+        lines.append(f"The policies take at most {100 * longer[p, n]:.0f} % longer on these speeds than on those that are set "
+                     f"({p}, copies: {n}).")
+    every = [held.off(p, kind, n) for p in STEERED for n in held.counts]
+    one = [held.off(p, kind, 1) for p in STEERED]
+    lines.append(f"Theirs are {span(every)} off; those of one copy {span(one)}, where the pinned one, which nobody schedules, is "
+                 f"{percent(held.off('pinned', kind, 1), 0)} off.")
+    return [" ".join(lines)]
 
 
 ROWS = [("vm", vm_row), ("lab", lab_row)]

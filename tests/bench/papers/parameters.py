@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""All that the papers' rows share, fixed once, for every policy and every row; with where each figure comes from.
+"""What the papers' rows share, fixed once, for every policy and every row; with where each figure comes from.
 
 Nothing here was chosen to bring a row nearer to its source. What a row needs beyond this (how many cores, which programs)
 is what its source says of it, and stands with the row.
