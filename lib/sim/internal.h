@@ -220,8 +220,8 @@ void sim_pend(struct asym_sim *s, uint32_t cpu, bool preempt);
 /** Of those in may, of which there is one, a CPU with the fewest threads; ties at random. */
 uint32_t sim_emptiest(struct asym_sim *s, const struct asym_mask *may);
 /**
- * Of those in may, an idle CPU under cpu's LLC, whose siblings are idle too where there is one: the first from cpu on, where
- * its LLC is as large as those before it. -1: none.
+ * Of those in may, an idle CPU under cpu's LLC, one whose siblings are idle, too, where there is such: the first in the order
+ * of their numbers from one on that depends on cpu. -1: none.
  */
 int sim_idle_near(const struct asym_sim *s, uint32_t cpu, const struct asym_mask *may);
 /** Let all CPUs that were marked choose whom to run. */

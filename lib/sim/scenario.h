@@ -94,7 +94,7 @@ struct asym_sim_program {
     double rate;     /**< arrivals per second, exponential gaps; 0: all at start */
     unsigned passes; /**< of its script until it ends; UINT_MAX: for ever */
     bool restart;    /**< when it ends it begins anew, as another process */
-    uint64_t spin;   /**< how long who waits for others spins before it sleeps; UINT64_MAX: for ever */
+    uint64_t spin;   /**< how long who waits for work spins before it sleeps; UINT64_MAX: for ever. Locks: asleep */
     bool rtx;        /**< says who spins and who is the master (Saez 2010, 2.2) */
     unsigned n_steps;
     struct asym_sim_step steps[ASYM_SIM_MAX_STEPS];

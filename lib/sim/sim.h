@@ -15,14 +15,14 @@
  * ones stay whole, what they leave goes to the others); of what a thread cannot keep, hits become misses: its mpki grows
  * from its own value towards apki.
  *
- * Scheduler. Each CPU has a queue in order of virtual time, which passes inversely to the nice weight (Linux's table). At
- * a tick, once a slice has been used, who has least virtual time runs. A thread that wakes runs where it ran last if that
- * is idle; else on an idle CPU under the same LLC, whole idle cores first; else where it ran last, and preempts there if it
- * is wake_margin behind. A new thread begins on an idle CPU, at random among such; with none, at random among those with
- * the fewest (placement = random: anywhere). A CPU that goes idle pulls a waiting thread from the CPU with most, the nearest
+ * Scheduler. Each CPU has a queue in order of virtual time, which passes inversely to the nice weight (Linux's table). At a
+ * tick, once a slice has been used, who has least virtual time runs. A thread that wakes runs where it ran last if that is
+ * idle; else on an idle CPU under the same LLC, whole idle cores first; else where it ran last, and preempts there if it is
+ * wake_margin behind. A new thread begins on an idle CPU, at random among such; with none, at random among those with the
+ * fewest (placement = random: anywhere). A CPU that goes idle pulls a waiting thread from the CPU with most, the nearest
  * first: LLC, node, machine; idle CPUs look again at the next tick. A busy CPU looks every balance period, and pulls when
- * another has at least two more, half of the difference; idle CPUs balance so, too. No rule knows of speeds. Masks are obeyed: a thread whose mask leaves out its CPU goes to
- * the CPU of the mask with the fewest threads, ties at random.
+ * another has at least two more, half of the difference; idle CPUs balance so, too. No rule knows of speeds. Masks are
+ * obeyed: a thread whose mask leaves out its CPU goes to the CPU of the mask with the fewest threads, ties at random.
  *
  * Costs. A switch to another thread, and a migration (by distance, plus the working set fetched anew across LLCs) stall the
  * thread before it goes on.

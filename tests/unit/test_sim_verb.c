@@ -163,6 +163,23 @@ static void mistakes_are_named_and_end_in_2(void **state)
     }
 }
 
+static void too_many_programs_are_said_with_the_line_of_the_first_of_those(void **state)
+{
+    (void)state;
+    char text[8192], many[80], line[128];
+    snprintf(many, sizeof many, "%s.many", path);
+    FILE *out = fopen(many, "w");
+    assert_non_null(out);
+    fputs("[machine]\ncounts=2\nspeeds=1\n", out);
+    for (unsigned i = 0; i < ASYM_SIM_MAX_PROGRAMS + 2; i++)
+        fprintf(out, "[program p%u]\nstep=serial 1M\n", i);
+    fclose(out);
+    assert_int_equal(run(many, text, sizeof text), 2);
+    unlink(many);
+    snprintf(line, sizeof line, "%s:%u: more than 64 programs", many, 3u + 2 * ASYM_SIM_MAX_PROGRAMS + 1);
+    assert_non_null(strstr(text, line));
+}
+
 static void the_trace_is_json_with_tracks_runs_and_reasons(void **state)
 {
     (void)state;
@@ -425,6 +442,7 @@ int main(void)
         cmocka_unit_test(one_run_has_no_confidence),
         cmocka_unit_test(json_says_what_was_measured),
         cmocka_unit_test(mistakes_are_named_and_end_in_2),
+        cmocka_unit_test(too_many_programs_are_said_with_the_line_of_the_first_of_those),
         cmocka_unit_test(the_trace_is_json_with_tracks_runs_and_reasons),
         cmocka_unit_test(the_trace_is_of_the_first_policy_named),
         cmocka_unit_test(a_trace_that_cannot_be_written_does_not_cost_the_report),
