@@ -119,18 +119,21 @@ static void print_policies(const struct asym_experiment *x, FILE *out)
     }
 }
 
-/* Half the width of the interval of those columns that had no room for it. */
+/* Half the width of the interval of those columns that had no room for it, below them. */
 static void print_sure(const struct asym_experiment *x, FILE *out)
 {
     char text[96];
+    size_t indent = 16;
+    for (size_t c = 0; c < ASYM_LENGTH(columns); c++)
+        indent += columns[c].title && has_room(c) ? columns[c].width : 0;
     fputc('\n', out);
-    asym_columns_cell(out, "+-", 47, NULL);
+    asym_columns_cell(out, "+-", indent, NULL);
     for (size_t c = 0; c < ASYM_LENGTH(columns); c++)
         if (columns[c].title && !has_room(c))
             asym_columns_cell(out, columns[c].title, columns[c].width, NULL);
     fputs("jitter\n", out);
     for (size_t p = 0; p < x->n_policies; p++) {
-        asym_columns_cell(out, x->policies[p]->name, 47, NULL);
+        asym_columns_cell(out, x->policies[p]->name, indent, NULL);
         for (size_t c = 0; c < ASYM_LENGTH(columns); c++) {
             const double sure = asym_experiment_estimate(x, columns[c].figure, p, 0).confidence * columns[c].unit;
             if (columns[c].title && !has_room(c))
