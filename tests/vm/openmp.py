@@ -28,6 +28,8 @@ amp_boost = 10s
 settle = 1s
 swap_period = 1s
 fork_holdoff = 0ms
+[rtx]
+spin_notify = 200us
 [rule "measured"]
 match_comm = load-openmp
 action = steer
@@ -38,7 +40,7 @@ WAITS = {"sleep": "0", "adaptive": "2000", "spin": "infinite"}
 # Milliseconds of a slow CPU between two barriers: barriers in a region, and milliseconds that one may really take.
 INTERVALS = {10: (20, 60), 100: (4, 130), 1000: (1, 1010)}
 # Who steers, and what the program is started by.
-STEERINGS = {"stock": ("stock", ""), "pa": ("pa", ""), "RTX": ("pa", "asymctl run -- ")}
+STEERINGS = {"stock": ("stock", ""), "pa": ("pa", ""), "RTX": ("pa", "ASYM_RTX_NOTIFY_MIN=10000 asymctl run -- ")}
 # Seconds that a program is to take at best, those in which asymd has seen it (settle, a look at a program that was not there
 # for all of it, a whole one, and what they take), and where there is none.
 CELL_S, SEEN_S, NOT_SEEN_S = 2.0, 4.2, 0.9
