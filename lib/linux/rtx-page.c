@@ -76,6 +76,7 @@ static struct asym_told_thread meaning(const struct asym_rtx_reading *r, bool se
     return (struct asym_told_thread){
         .tid = r->tid,
         .spins = waits || state == ASYM_RTX_SLEEPING,
+        .since = serial || works ? 0 : r->since,
         .master = works && (r->word & ASYM_RTX_MASTER) && phase,
         .works = works,
         .news = r->word != r->shown,

@@ -1,28 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * load-openmp THREADS CPU AFTER ROUNDS SERIAL BARRIERS SLICE: an OpenMP program of a fixed amount of work, in thousands of
- * steps. In each round one thread counts SERIAL alone, then THREADS threads count SLICE each between one barrier and the
+ * load-openmp THREADS CPU AFTER ROUNDS SERIAL BARRIERS SLICE SPEEDS: an OpenMP program of a fixed amount of work, in thousands
+ * of steps. In each round one thread counts SERIAL alone, then THREADS threads count SLICE each between one barrier and the
  * next, BARRIERS times; the last barrier is the region's end. The thread begins on that CPU, and may go where it likes from
  * then on. Says "ready" when the runtime is there, and begins with the rounds AFTER ms later; until then all threads work.
- * Of the rounds, in seconds:
+ * SPEEDS: thousands of steps that each CPU counts in a millisecond, from CPU 0, with commas. Of the rounds, in seconds:
  *
- *     time=T serial=S cpus=C:SHARE,...
+ *     time=T serial=S due=D dueserial=E cpus=C:SHARE,...
  *
- * S: the serial part of T; SHARE: the part of S at which the thread was found on CPU C, in percent. The environment says
- * how threads wait.
+ * S: the serial part of T; SHARE: the part of S at which the thread was found on CPU C, in percent. D and E: the same at those
+ * SPEEDS, by the CPUs that the steps were counted on and the time that threads waited for a CPU, each barrier when the last
+ * would come to it. That is what a host with a core for each CPU would take, however this one gives them their turns. The
+ * environment says how threads wait.
  */
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
+
+#include <omp.h>
 
 #define CPUS_MAX 1024
 /* Thousands of steps between two looks at where the thread is: a millisecond of a slow CPU. */
-#define LOOK 10
+#define LOOK        10
+
+#define THREADS_MAX 256
 
 struct serial {
-    double seconds, on_cpu[CPUS_MAX];
+    double seconds, due, on_cpu[CPUS_MAX];
 };
+
+static double speeds[CPUS_MAX];
 
 static double now(void)
 {
@@ -38,30 +48,79 @@ static void count(long thousands)
             ;
 }
 
+/* Seconds that the calling thread has waited for a CPU so far: /proc/thread-self/schedstat. */
+static double waited(void)
+{
+    static _Thread_local int fd = -1;
+    char text[96];
+    unsigned long long ran, wait;
+    if (fd < 0)
+        fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    const ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof text - 1, 0);
+    text[n > 0 ? n : 0] = '\0';
+    return sscanf(text, "%llu %llu", &ran, &wait) == 2 ? (double)wait / 1e9 : 0;
+}
+
+/* Where the thread is at the end of it, for as long as it took there. */
+static int count_some(long *left, double *due)
+{
+    const long some = *left < LOOK ? *left : LOOK;
+    count(some);
+    const int cpu = sched_getcpu();
+    *left -= some;
+    if (cpu < 0 || cpu >= CPUS_MAX || speeds[cpu] <= 0)
+        return -1;
+    *due += (double)some / speeds[cpu] / 1e3;
+    return cpu;
+}
+
 static void serial_phase(long thousands, struct serial *s)
 {
     double last = now();
-    for (long left = thousands; left > 0; left -= LOOK) {
-        count(left < LOOK ? left : LOOK);
+    const double before = waited();
+    while (thousands > 0) {
+        const int cpu = count_some(&thousands, &s->due);
         const double t = now();
-        const int cpu = sched_getcpu();
         s->seconds += t - last;
-        if (cpu >= 0 && cpu < CPUS_MAX)
+        if (cpu >= 0)
             s->on_cpu[cpu] += t - last;
         last = t;
     }
+    s->due += waited() - before;
 }
 
-static void parallel_phase(int threads, long barriers, long slice)
+static double most(const double *due, int n)
 {
+    double max = 0;
+    for (int i = 0; i < n; i++)
+        max = due[i] > max ? due[i] : max;
+    return max;
+}
+
+/* Seconds due from its begin to its end. Of two barriers one behind the other each has figures of its own. */
+static double parallel_phase(int threads, long barriers, long slice)
+{
+    static double due[2][THREADS_MAX];
+    double whole = 0;
 #pragma omp parallel num_threads(threads)
     {
-        for (long i = 1; i < barriers; i++) {
-            count(slice);
+        const int me = omp_get_thread_num(), n = omp_get_num_threads();
+        double mine = 0;
+        for (long i = 1; i <= barriers; i++) {
+            const double before = waited();
+            for (long left = slice; left > 0;)
+                count_some(&left, &mine);
+            due[i & 1][me] = mine += waited() - before;
+            if (i == barriers)
+                break;
 #pragma omp barrier
+            mine = most(due[i & 1], n);
         }
-        count(slice);
+#pragma omp barrier
+        if (me == 0)
+            whole = most(due[barriers & 1], n);
     }
+    return whole;
 }
 
 /* The runtime goes by the CPUs that it finds, so it is there first; threads that it makes later inherit the mask. */
@@ -86,9 +145,9 @@ static void work_until(int threads, double time)
         count(LOOK);
 }
 
-static void report(double seconds, const struct serial *s)
+static void report(double seconds, double due, const struct serial *s)
 {
-    printf("time=%.4f serial=%.4f cpus=", seconds, s->seconds);
+    printf("time=%.4f serial=%.4f due=%.4f dueserial=%.4f cpus=", seconds, s->seconds, due + s->due, s->due);
     const char *comma = "";
     for (int i = 0; i < CPUS_MAX; i++)
         if (s->on_cpu[i] > 0) {
@@ -99,6 +158,20 @@ static void report(double seconds, const struct serial *s)
     fflush(stdout);
 }
 
+static int read_speeds(const char *text)
+{
+    for (int i = 0; i < CPUS_MAX; i++) {
+        char *end;
+        speeds[i] = strtod(text, &end);
+        if (end == text || speeds[i] <= 0)
+            return -1;
+        if (*end != ',')
+            return *end == '\0' ? 0 : -1;
+        text = end + 1;
+    }
+    return -1;
+}
+
 int main(int argc, char **argv)
 {
     static const long least[] = {1, 0, 0, 1, 0, 1, 1};
@@ -106,9 +179,9 @@ int main(int argc, char **argv)
     enum { THREADS, CPU, AFTER, ROUNDS, SERIAL, BARRIERS, SLICE, N };
     long value[N];
     for (int i = 0; i < N; i++) {
-        value[i] = argc == N + 1 ? atol(argv[i + 1]) : -1;
-        if (value[i] < least[i]) {
-            fputs("usage: load-openmp THREADS CPU AFTER ROUNDS SERIAL BARRIERS SLICE\n", stderr);
+        value[i] = argc == N + 2 ? atol(argv[i + 1]) : -1;
+        if (value[i] < least[i] || value[THREADS] > THREADS_MAX || (i == N - 1 && read_speeds(argv[N + 1]) < 0)) {
+            fputs("usage: load-openmp THREADS CPU AFTER ROUNDS SERIAL BARRIERS SLICE SPEEDS\n", stderr);
             return 2;
         }
     }
@@ -119,10 +192,11 @@ int main(int argc, char **argv)
     }
     work_until(threads, now() + (double)value[AFTER] / 1e3);
     const double begun = now();
+    double due = 0;
     for (long i = 0; i < value[ROUNDS]; i++) {
         serial_phase(value[SERIAL], &s);
-        parallel_phase(threads, value[BARRIERS], value[SLICE]);
+        due += parallel_phase(threads, value[BARRIERS], value[SLICE]);
     }
-    report(now() - begun, &s);
+    report(now() - begun, due, &s);
     return 0;
 }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """openmp.py and load-openmp without a virtual machine: test_openmp.py BUILD."""
 import argparse
+import os
 import pathlib
 import re
 import subprocess
@@ -44,12 +45,12 @@ class Lab:
         if len(self.commands) == self.end_after:
             raise Ended
         self.commands.append((self.steered_by, len(self.online), command))
-        _, begins, _, rounds, serial, barriers, each = map(int, command.split()[-7:])
+        _, begins, _, rounds, serial, barriers, each = map(int, command.split()[-8:-1])
         sees = self.steered_by == "pa" and ("asymctl run" in command or "KMP_BLOCKTIME=0" in command)
         fast = sees or begins == 4
         alone = rounds * serial / RATE / 1000 / (2 if fast else 1)
         whole = alone + rounds * barriers * each / RATE / 1000
-        return f"time={whole:.4f} serial={alone:.4f} cpus={4 if fast else 0}:100.0"
+        return f"time={whole:.4f} serial={alone:.4f} due={whole:.4f} dueserial={alone:.4f} cpus={4 if fast else 0}:100.0"
 
 
 class Host:
@@ -81,9 +82,10 @@ class Test(unittest.TestCase):
             self.assertAlmostEqual(todo.slice, RATE * case.interval)
 
     def test_a_program_says_where_its_serial_phases_ran(self):
-        said = openmp.parse("time=2.5000 serial=1.2500 cpus=0:10.5,4:60.0,7:29.5")
-        self.assertEqual(said, {"time": 2.5, "serial": 1.25, "fast": 89.5})
-        self.assertEqual(openmp.parse("time=2.5000 serial=0.0000 cpus=")["fast"], 0)
+        said = openmp.parse("time=2.5000 serial=1.2500 due=2.0000 dueserial=1.0000 cpus=0:10.5,4:60.0,7:29.5")
+        self.assertEqual(said, {"time": 2.5, "serial": 1.25, "due": 2, "dueserial": 1, "fast": 89.5})
+        none = openmp.parse("time=2.5000 serial=0.0000 due=2.0000 dueserial=0.0000 cpus=")
+        self.assertEqual(none["fast"], 0)
 
     def test_every_case_is_measured_on_its_cpus_and_under_its_policy(self):
         lab = Lab()
@@ -91,7 +93,7 @@ class Test(unittest.TestCase):
         cells = [each for each in lab.commands if "KMP" in each[2]]
         self.assertEqual(len(cells), 264)
         for steered_by, cpus, command in cells:
-            self.assertEqual(int(command.split()[-7]), cpus)
+            self.assertEqual(int(command.split()[-8]), cpus)
             self.assertTrue(steered_by == "pa" or "asymctl" not in command)
         self.assertEqual(sum("asymctl" in command for _, _, command in cells), 96)
         self.assertEqual(sum(by == "stock" for by, _, _ in cells), 96)
@@ -139,9 +141,9 @@ class Test(unittest.TestCase):
     def test_the_table_and_what_is_said_of_it(self):
         results = openmp.measure(Lab(), self.args)
         lines = list(openmp.show(results))
-        self.assertEqual(sum(line.startswith(("| 4 + 4 |", "| 4 + 1 |")) for line in lines), 24 + 8)
+        self.assertEqual(sum(line.startswith(("| 4 + 4 |", "| 4 + 1 |")) for line in lines), 24 + 24 + 8)
         widths = {line.count("|") for line in lines if line.startswith("|")}
-        self.assertEqual(widths, {18, 12})
+        self.assertEqual(widths, {18, 15, 12})
         row = ("4 + 4", 50, 10)
         self.assertAlmostEqual(results.interval(row, "stock spin"), 10, delta=0.1)
         self.assertAlmostEqual(results.gain([row], "pa", "spin"), 0)
@@ -151,7 +153,7 @@ class Test(unittest.TestCase):
     def test_a_row_that_misses_is_named(self):
         results = openmp.measure(Lab(), self.args)
         cells = results.record.found[openmp.Case(0, "4 + 1", 30, 100)]
-        cells["RTX spin"]["time"] = 1.06 * cells["stock spin"]["time"]
+        cells["RTX spin"]["due"] = 1.06 * cells["stock spin"]["due"]
         verdicts = list(openmp.judge(results))
         self.assertEqual([ok for _, ok in verdicts], [True] * 4 + [False, True, False, True, True])
         self.assertIn("in 11 of 12 rows; not with 30 % serial, 100 ms: +6 %", verdicts[6][0])
@@ -161,7 +163,7 @@ class Test(unittest.TestCase):
         results = openmp.measure(Lab(), self.args)
         row = ("4 + 4", 0, 10)
         for run, time in enumerate((2.0, 9.0, 3.0)):
-            results.record.found[openmp.Case(run, *row)]["pa sleep"]["time"] = time
+            results.record.found[openmp.Case(run, *row)]["pa sleep"]["due"] = time
         self.assertEqual(results.time(row, "pa sleep"), 3.0)
         self.assertEqual(openmp.spread(results.values(row, "pa sleep")), "3.00 (2.00 to 9.00)")
 
@@ -185,13 +187,28 @@ class Test(unittest.TestCase):
         self.assertEqual(lab.s.limits, [True, False])
 
     def test_the_program_says_what_is_parsed(self):
-        program = BUILD / "tests" / "load-openmp"
-        said = openmp.parse(subprocess.run([program, "2", "0", "10", "2", "2000", "5", "100"], check=True,
-                                           capture_output=True, text=True).stdout)
+        said = self.run_program("2", "0", "10", "2", "2000", "5", "100", "500")
         self.assertGreater(said["serial"], 0)
         self.assertGreater(said["time"], said["serial"])
-        none = subprocess.run([program, "2", "0", "0", "0", "0", "1", "1"], stderr=subprocess.DEVNULL, check=False)
-        self.assertEqual(none.returncode, 2)
+
+    def test_what_is_due_goes_by_the_speeds_that_are_set(self):
+        # Nobody can count so slowly: what is due is the work alone, and not what this host takes for it.
+        said = self.run_program("1", "0", "0", "4", "500", "5", "100", "0.1,0.1")
+        self.assertAlmostEqual(said["dueserial"], 4 * 500 / 0.1 / 1000, delta=0.5)
+        self.assertAlmostEqual(said["due"], 4 * 1000 / 0.1 / 1000, delta=1)
+
+    @staticmethod
+    def run_program(*arguments):
+        cpus = ",".join([arguments[-1]] * os.cpu_count()) if "," not in arguments[-1] else arguments[-1]
+        command = [BUILD / "tests" / "load-openmp", *arguments[:-1], cpus]
+        return openmp.parse(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+    def test_the_program_refuses_what_it_cannot_do(self):
+        program = BUILD / "tests" / "load-openmp"
+        for arguments in ("2 0 0 0 0 1 1 5", "2 0 0 1 0 1 1", "2 0 0 1 0 1 1 5,", "2 0 0 1 0 1 1 5;5", "2 0 0 1 0 1 1 0",
+                          "2 0 0 1 0 1 1 x"):
+            none = subprocess.run([program, *arguments.split()], stderr=subprocess.DEVNULL, check=False)
+            self.assertEqual(none.returncode, 2, arguments)
 
 
 if __name__ == "__main__":
