@@ -121,8 +121,8 @@ WHY_SAEZ = """PA gains most where the source has it gain, and is ahead of RR in 
 of it but for {beyond}.
 Of {memory} rows with a memory-bound program PA loses in {lost} ({losing}):
 whom it moves to a fast core on another node has its memory behind it, by a rule of the model (see 3.4 below). Were memory
-equally near everywhere it would lose in {lost_near}, the least being {least_near}. That is also why BusyFCs and MinTLP are
-ahead of PA in the mean with four fast cores ({four}): equally near it would be {four_near}.
+equally near everywhere it would lose in {lost_near}, the least being {least_near}. That is also why BusyFCs is ahead of PA in
+the mean with four fast cores, and part of why MinTLP is ({four}): equally near it would be {four_near}.
 PA is ahead of Static-IPC-Driven in {count} of {all} rows ({before}).
 With one fast core it is behind in the mean: that policy was told beforehand who gains there, and PA gives it to a
 sequential phase whatever that gains. In the sets that only compute the two are level ({pa} and {static} over both
