@@ -25,10 +25,10 @@ the reason of a difference (looks every 2 s, memory equally near everywhere, ano
 # Of no row: what docs/simulator.md says of speed, and what holds for all rows.
 MEASURED_BY_HAND = {
     "at least 2 M events a second and core": (
-        True, "2.1 to 10.8 M in the best of its passes; on a busy machine not in every pass (simulator.md)"),
+        True, "3.0 to 10.9 M in the best passes, 2.2 to 8.4 M in the worst; at a busier moment 1.6 M (simulator.md)"),
     "Morad's Table 4 (45 pairs, 60 s each, both schedulers, 5 seeds) in at most 3 minutes on 2 cores": (
-        True, "with a third scheduler 21 s beside other work"),
-    "1,000 CPUs with 20,000 threads for 1 simulated second in at most 60 s": (True, "0.6 s"),
+        True, "with a third scheduler 21 and 53 s beside other work"),
+    "1,000 CPUs with 20,000 threads for 1 simulated second in at most 60 s": (True, "0.4 s"),
     "the same bytes from the same scenario and seed, with any number of workers": (True, "`tests/unit/test_sim_verb.c`"),
     "direction and ranking of policies in every row as in the source": (
         False, "not in fairness (Table 5), priority above throughput (Röhrich), ESHMP over HASS, 4MI under shared caches, PA "
