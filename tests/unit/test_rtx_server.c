@@ -2,6 +2,7 @@
 /* The server against clients that break every rule. It is called by hand, with a time that the test says. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -130,13 +131,36 @@ static int count_fds(void)
     return n;
 }
 
+/* The word of the thread that good_client made last. */
+static uint64_t *word;
+
+static void set_phase(bool serial)
+{
+    const uint64_t w = ASYM_RTX_WORKING | ASYM_RTX_MASTER | ASYM_RTX_PHASES | (serial ? ASYM_RTX_SERIAL : 0);
+    __atomic_store_n(word, w, __ATOMIC_RELAXED);
+}
+
+/* As before a turn: what has been told of is in a snapshot. */
+static void look(void)
+{
+    const struct asym_told *told;
+    struct asym_teller *teller = asym_rtx_server_teller(server);
+    teller->ask(teller, 1, true, &told);
+}
+
 /* A client of this very process, as it should be. Returns its socket; *event is its eventfd. */
 static int good_client(int *event)
 {
+    static void *page;
     int fd = try_connect();
     assert_true(fd >= 0);
     *event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     const int fds[] = {make_page(SEALS), *event};
+    if (page)
+        munmap(page, 4096);
+    page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
+    assert_true(page != MAP_FAILED);
+    word = (uint64_t *)(void *)((char *)page + sizeof(struct asym_rtx_header));
     send_fds(fd, &hello, sizeof hello, fds, 2);
     close(fds[0]);
     assert_true(serve(1) > 0);
@@ -160,12 +184,27 @@ static void a_good_client_is_heard_until_it_ends(void **state)
     assert_true(told->threads[0].master);
     /* Each write wakes, though nobody ever reads. */
     for (int i = 0; i < 3; i++) {
+        set_phase(i % 2);
+        assert_int_equal(serve(1), 0);
         assert_int_equal(eventfd_write(event, 1), 0);
-        assert_int_equal(serve(1), 1);
+        assert_true(asym_rtx_server_serve(server, 1));
+        look();
         assert_int_equal(serve(1), 0);
     }
+    /* What came soon after is not told of, and seen all the same; once. */
+    set_phase(true);
+    assert_int_equal(eventfd_write(event, 1), 0);
+    assert_true(asym_rtx_server_serve(server, 1));
+    look();
+    set_phase(false);
+    assert_true(asym_rtx_server_serve(server, 1));
+    look();
+    set_phase(true);
+    assert_false(asym_rtx_server_serve(server, 1));
+    look();
+    /* Who goes in a serial phase has ended it. */
     close(fd);
-    serve(1);
+    assert_int_equal(serve(1), 1);
     assert_int_equal(asym_rtx_server_count(server), 0);
     /* Of one that has gone nothing is heard, though it still has its end. */
     assert_int_equal(eventfd_write(event, 1), 0);
@@ -277,6 +316,89 @@ static void who_connects_and_says_nothing_is_dropped(void **state)
     close(fd);
 }
 
+static bool is_readable(void)
+{
+    struct pollfd p = {.fd = asym_rtx_server_fd(server), .events = POLLIN};
+    return poll(&p, 1, 0) == 1;
+}
+
+static void who_wakes_in_vain_is_not_heard_for_a_while(void **state)
+{
+    (void)state;
+    int event, fd = good_client(&event), other, other_fd;
+    look();
+    for (int i = 0; i < ASYM_RTX_MAX_IN_VAIN; i++) {
+        assert_int_equal(eventfd_write(event, 1), 0);
+        assert_true(is_readable());
+        assert_false(asym_rtx_server_serve(server, 1));
+    }
+    assert_int_equal(eventfd_write(event, 1), 0);
+    assert_false(is_readable());
+    /* Others are. */
+    other_fd = good_client(&other);
+    look();
+    set_phase(false);
+    assert_int_equal(eventfd_write(other, 1), 0);
+    assert_true(asym_rtx_server_serve(server, 1));
+    look();
+    serve(1);
+    /* Again: once is enough. */
+    asym_rtx_server_tend(server, 2);
+    assert_int_equal(serve(2), 0);
+    assert_int_equal(eventfd_write(event, 1), 0);
+    assert_false(is_readable());
+    close(fd);
+    close(event);
+    serve(2);
+    assert_int_equal(asym_rtx_server_count(server), 1);
+    close(other_fd);
+    close(other);
+}
+
+static void who_means_it_is_heard_as_often_as_before(void **state)
+{
+    (void)state;
+    int event, fd = good_client(&event);
+    look();
+    for (int i = 0; i < ASYM_RTX_MAX_IN_VAIN; i++) {
+        assert_int_equal(eventfd_write(event, 1), 0);
+        asym_rtx_server_serve(server, 1);
+    }
+    asym_rtx_server_tend(server, 2);
+    set_phase(false);
+    assert_true(asym_rtx_server_serve(server, 2));
+    look();
+    for (int i = 0; i < ASYM_RTX_MAX_IN_VAIN; i++) {
+        assert_int_equal(eventfd_write(event, 1), 0);
+        assert_true(is_readable());
+        asym_rtx_server_serve(server, 2);
+    }
+    close(fd);
+    close(event);
+}
+
+/* Connections of a second are counted; who comes after them waits in the queue, and wakes nobody. */
+static void who_floods_with_connections_is_not_heard_for_a_while(void **state)
+{
+    (void)state;
+    for (int i = 0; i < ASYM_RTX_MAX_TAKEN; i++) {
+        int fd = try_connect();
+        assert_true(fd >= 0);
+        asym_rtx_server_serve(server, 1);
+        close(fd);
+        asym_rtx_server_serve(server, 1);
+    }
+    int fd = try_connect();
+    assert_true(fd >= 0);
+    assert_false(is_readable());
+    close(fd);
+    asym_rtx_server_tend(server, 2);
+    int event, good = good_client(&event);
+    assert_int_equal(asym_rtx_server_count(server), 1);
+    close(good);
+    close(event);
+}
+
 /* Of one process a few are heard; the rest is turned away, and others are heard all the same. */
 static void ten_thousand_connections_keep_nobody_out(void **state)
 {
@@ -297,13 +419,18 @@ static void ten_thousand_connections_keep_nobody_out(void **state)
         _exit(read(go[0], &c, 1) < 0);
     }
     close(go[0]);
-    for (asym_usec now = 1; refused[ASYM_RTX_REFUSED_FULL] < 3000; now++)
+    for (asym_usec now = 1; refused[ASYM_RTX_REFUSED_FULL] < 3000; now++) {
         asym_rtx_server_serve(server, now);
+        asym_rtx_server_tend(server, now);
+    }
     assert_true(count_fds() <= before + 1 + ASYM_RTX_MAX_OF_PID);
     kill(pid, SIGKILL);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     close(go[1]);
-    serve(1);
+    for (int i = 0; i < 10; i++) {
+        asym_rtx_server_tend(server, 1);
+        serve(1);
+    }
     int event, fd = good_client(&event);
     assert_int_equal(asym_rtx_server_count(server), 1);
     close(fd);
@@ -327,13 +454,16 @@ static void a_client_killed_at_any_moment_is_gone(void **state)
                 asym_rtx_join(NULL);
             }
         }
-        for (int i = 0; i < 50 + 37 * round; i++)
+        for (int i = 0; i < 50 + 37 * round; i++) {
             asym_rtx_server_serve(server, 1);
+            asym_rtx_server_tend(server, 1);
+        }
         kill(pid, SIGKILL);
         assert_int_equal(waitpid(pid, &status, 0), pid);
-        serve(1);
-        for (int i = 0; i < 100; i++)
+        for (int i = 0; i < 100; i++) {
+            asym_rtx_server_tend(server, 1);
             asym_rtx_server_serve(server, 1);
+        }
         assert_int_equal(asym_rtx_server_count(server), 0);
     }
     assert_int_equal(refused[ASYM_RTX_REFUSED_GARBAGE], 0);
@@ -403,6 +533,9 @@ int main(void)
         T(a_good_client_is_heard_until_it_ends),
         T(garbage_is_refused_and_nothing_is_kept_of_it),
         T(who_connects_and_says_nothing_is_dropped),
+        T(who_wakes_in_vain_is_not_heard_for_a_while),
+        T(who_means_it_is_heard_as_often_as_before),
+        T(who_floods_with_connections_is_not_heard_for_a_while),
         T(ten_thousand_connections_keep_nobody_out),
         T(a_client_killed_at_any_moment_is_gone),
         T(without_descriptors_it_listens_again_later),
