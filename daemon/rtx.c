@@ -29,18 +29,27 @@ struct asym_rtx {
     int (*turn)(void *userdata);
     void *userdata;
     struct asym_prompt prompt;
-    asym_usec spent;                /* CPU time of all reactions so far */
-    bool said[ASYM_RTX_N_REFUSALS]; /* each once */
+    asym_usec spent; /* CPU time of all reactions so far */
+    size_t n_refused[ASYM_RTX_N_REFUSALS];
     bool is_realtime, realtime_failed;
 };
 
+/* Each reason once, at whatever level: a journal keeps them all, and who is refused decides how often. */
 static void on_refused(void *ctx, enum asym_rtx_refusal refusal, pid_t pid)
 {
     struct asym_rtx *rtx = ctx;
-    asym_log_say(&rtx->run->log, rtx->said[refusal] ? LOG_DEBUG : LOG_NOTICE,
-                 "process %d that wants to say what its threads do is not heard: %s%s", (int)pid,
-                 asym_rtx_refusal_text(refusal), rtx->said[refusal] ? "" : " (said once)");
-    rtx->said[refusal] = true;
+    if (rtx->n_refused[refusal]++ == 0)
+        asym_log_say(&rtx->run->log, LOG_NOTICE,
+                     "process %d that wants to say what its threads do is not heard: %s (said once)", (int)pid,
+                     asym_rtx_refusal_text(refusal));
+}
+
+static void report_refused(const struct asym_rtx *rtx)
+{
+    for (enum asym_rtx_refusal i = 0; i < ASYM_RTX_N_REFUSALS; i++)
+        if (rtx->n_refused[i] > 1)
+            asym_log_say(&rtx->run->log, LOG_INFO, "programs were not heard %zu times: %s", rtx->n_refused[i],
+                         asym_rtx_refusal_text(i));
 }
 
 int asym_rtx_new(struct asym_run *run, struct asym_source *inner, struct asym_rtx **ret_rtx, struct asym_error *err)
@@ -80,6 +89,7 @@ void asym_rtx_free(struct asym_rtx *rtx)
 {
     if (!rtx)
         return;
+    report_refused(rtx);
     sd_event_source_unref(rtx->io);
     sd_event_source_unref(rtx->timer);
     if (rtx->source)

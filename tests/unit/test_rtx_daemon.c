@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the daemon logs of what its server tells it. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "daemon/rtx.h"
+#include "linux/rtx-server.h"
+
+static char dir[64];
+static struct asym_run run;
+static struct asym_rtx *rtx;
+static sd_event *event;
+static unsigned turns;
+
+static int turn(void *userdata)
+{
+    ++*(unsigned *)userdata;
+    return 0;
+}
+
+static int set_up(void **state)
+{
+    char option[96];
+    (void)state;
+    turns = 0;
+    snprintf(dir, sizeof dir, "/tmp/asym-rtx-XXXXXX");
+    assert_non_null(mkdtemp(dir));
+    snprintf(option, sizeof option, "asymd.state_dir=%s", dir);
+    assert_int_equal(asym_settings_new(&run.settings), 0);
+    assert_int_equal(asym_settings_set(run.settings, option, "test", NULL), 0);
+    assert_int_equal(asym_settings_set(run.settings, "rtx.realtime=no", "test", NULL), 0);
+    /* All of it, as a journal gets it. */
+    run.log.level = LOG_DEBUG;
+    assert_int_equal(asym_rtx_new(&run, NULL, &rtx, NULL), 0);
+    assert_int_equal(sd_event_new(&event), 0);
+    return asym_rtx_attach(rtx, event, turn, &turns);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    asym_rtx_free(rtx);
+    sd_event_unref(event);
+    asym_settings_free(run.settings);
+    return rmdir(dir);
+}
+
+/* A client that says what nobody understands. */
+static void come_with_garbage(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/rtx", dir);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(send(fd, "garbage", 7, MSG_NOSIGNAL), 7);
+    char c;
+    for (int i = 0; i < 1000 && recv(fd, &c, 1, MSG_DONTWAIT) != 0; i++)
+        assert_true(sd_event_run(event, 100000) >= 0);
+    close(fd);
+}
+
+/* What goes to standard error until take_said. */
+static int saved, file;
+
+static void hear_what_is_said(void)
+{
+    fflush(NULL);
+    saved = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 10);
+    file = memfd_create("said", MFD_CLOEXEC);
+    assert_true(saved >= 0 && file >= 0 && dup2(file, STDERR_FILENO) >= 0);
+}
+
+static void take_said(char *text, size_t size)
+{
+    fflush(NULL);
+    dup2(saved, STDERR_FILENO);
+    const ssize_t n = pread(file, text, size - 1, 0);
+    close(saved);
+    close(file);
+    assert_true(n >= 0);
+    text[n] = '\0';
+}
+
+static unsigned count(const char *text, const char *what)
+{
+    unsigned n = 0;
+    for (const char *at = text; (at = strstr(at, what)); at++)
+        n++;
+    return n;
+}
+
+static void each_reason_is_said_once_at_whatever_level(void **state)
+{
+    (void)state;
+    static char text[8192];
+    hear_what_is_said();
+    for (int i = 0; i < 20; i++)
+        come_with_garbage();
+    take_said(text, sizeof text);
+    assert_int_equal(count(text, "\n"), 1);
+    assert_int_equal(count(text, asym_rtx_refusal_text(ASYM_RTX_REFUSED_GARBAGE)), 1);
+    /* How often it was so is said at the end. */
+    hear_what_is_said();
+    asym_rtx_free(rtx);
+    rtx = NULL;
+    take_said(text, sizeof text);
+    assert_int_equal(count(text, "\n"), 1);
+    assert_int_equal(count(text, "20 times"), 1);
+    assert_int_equal(turns, 0);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(each_reason_is_said_once_at_whatever_level),
+    };
+    signal(SIGPIPE, SIG_IGN);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
