@@ -98,8 +98,10 @@ struct asym_rtx_options {
 };
 
 /**
- * Set up the page, and hand it over if there is somebody to take it. Once per process; further calls return what the
- * first did. options may be NULL. Never blocks.
+ * Set up the page, and hand it over if there is somebody to take it. The page and the options are those of the first call;
+ * further calls look whether there is still somebody, and hand the page over anew if not. asym_rtx_serial_begin() does that
+ * by itself; a program that tells of no phases calls this now and then, or is not heard again once asymd was restarted: a
+ * few system calls, so once a second or so. options may be NULL. Never blocks.
  * Returns 0: asymd has it or will have it when it is there; -ENOMEM: there is no page, and every call does nothing.
  */
 int asym_rtx_join(const struct asym_rtx_options *options);

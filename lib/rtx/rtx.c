@@ -97,8 +97,11 @@ ASYM_RTX_API int asym_rtx_join(const struct asym_rtx_options *options)
     if (!p->page)
         r = make(p, options && options->size >= sizeof *options ? options : NULL);
     p->left = false;
+    /* A fork that ran no handlers: the page is still the parent's. */
+    if (r == 0 && p->pid != getpid())
+        become_child(p);
     if (r == 0)
-        asym_rtx_offer(p);
+        asym_rtx_look_after(p);
     __atomic_store_n(&p->mind_at, asym_rtx_now() + ASYM_RTX_SECOND, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&p->lock);
     errno = error;

@@ -221,6 +221,51 @@ static void joins_when_the_daemon_comes_and_comes_again(void **state)
     asym_listener_done(&l);
 }
 
+/* A pool: it tells of waits, never of phases. */
+static void joins_and_tells_of_no_phases(struct turns *t)
+{
+    MUST(asym_rtx_join(NULL) == 0);
+    MUST(asym_rtx_is_joined());
+    asym_rtx_set(asym_rtx_thread(), ASYM_RTX_SPINNING);
+    child_says(t);
+    child_waits(t);
+    /* Nobody is there: that is noticed, and harmless. */
+    MUST(asym_rtx_join(NULL) == 0);
+    MUST(!asym_rtx_is_joined());
+    child_says(t);
+    child_waits(t);
+    MUST(asym_rtx_join(NULL) == 0);
+    MUST(asym_rtx_is_joined());
+    child_says(t);
+    child_waits(t);
+}
+
+static void who_tells_of_no_phases_joins_again_by_joining(void **state)
+{
+    (void)state;
+    struct asym_listener l;
+    struct asym_handed h;
+    struct turns t;
+    asym_listener_open(&l, 8);
+    pid_t pid = start(joins_and_tells_of_no_phases, &t);
+    assert_true(asym_listener_take(&l, 10, &h));
+    parent_waits(&t);
+    asym_listener_close(&l);
+    asym_handed_done(&h);
+    parent_says(&t);
+    parent_waits(&t);
+    asym_listener_reopen(&l, 8);
+    parent_says(&t);
+    assert_true(asym_listener_take(&l, 10, &h));
+    parent_waits(&t);
+    assert_int_equal(h.pid, pid);
+    assert_int_equal(word_of(asym_handed_slot(&h, pid)) & ASYM_RTX_STATE, ASYM_RTX_SPINNING);
+    parent_says(&t);
+    finish(pid, &t);
+    asym_handed_done(&h);
+    asym_listener_done(&l);
+}
+
 static void *take_and_end(void *ret)
 {
     *(struct asym_rtx_slot **)ret = asym_rtx_thread();
@@ -599,6 +644,7 @@ int main(void)
         cmocka_unit_test(before_anything_every_call_is_harmless),
         cmocka_unit_test(what_a_thread_says_is_on_the_page),
         cmocka_unit_test(joins_when_the_daemon_comes_and_comes_again),
+        cmocka_unit_test(who_tells_of_no_phases_joins_again_by_joining),
         cmocka_unit_test(slots_are_freed_and_a_full_table_is_harmless),
         cmocka_unit_test(a_child_speaks_for_itself),
         cmocka_unit_test(a_fork_without_handlers_crashes_nobody),
