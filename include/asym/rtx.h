@@ -91,7 +91,7 @@ struct asym_rtx_hello {
 
 /** What may be chosen. Zero or NULL takes the default. */
 struct asym_rtx_options {
-    size_t size;              /**< sizeof(struct asym_rtx_options) */
+    size_t size;              /**< sizeof(struct asym_rtx_options): what lies behind it takes the default, too */
     const char *socket;       /**< path; default: ASYM_RTX_SOCKET_ENV, else ASYM_RTX_SOCKET. Copied */
     uint32_t n_slots;         /**< threads at a time: 512; 1 to 4096 */
     uint32_t notify_min_usec; /**< asymd is woken at most this often: 1000 */

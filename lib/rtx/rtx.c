@@ -75,14 +75,24 @@ static void set_up_once(void)
     pthread_atfork(before_fork, in_parent, in_child);
 }
 
-static int make(struct asym_rtx_process *p, const struct asym_rtx_options *o)
+/* What an older program knows of them; the rest is as if it had left it out. */
+static struct asym_rtx_options read_options(const struct asym_rtx_options *given)
 {
-    const char *path = o && o->socket ? o->socket : secure_getenv(ASYM_RTX_SOCKET_ENV);
-    uint32_t n = o && o->n_slots ? o->n_slots : ASYM_RTX_SLOTS_DEFAULT;
+    struct asym_rtx_options o = {0};
+    if (given)
+        memcpy(&o, given, given->size < sizeof o ? given->size : sizeof o);
+    return o;
+}
+
+static int make(struct asym_rtx_process *p, const struct asym_rtx_options *options)
+{
+    const struct asym_rtx_options o = read_options(options);
+    const char *path = o.socket ? o.socket : secure_getenv(ASYM_RTX_SOCKET_ENV);
+    const uint32_t n = o.n_slots ? o.n_slots : ASYM_RTX_SLOTS_DEFAULT;
     if (!path || !*path || strlen(path) >= sizeof p->path)
         path = ASYM_RTX_SOCKET;
     memcpy(p->path, path, strlen(path) + 1);
-    p->notify_min = (o && o->notify_min_usec ? o->notify_min_usec : 1000) * UINT64_C(1000);
+    p->notify_min = (o.notify_min_usec ? o.notify_min_usec : 1000) * UINT64_C(1000);
     p->pid = getpid();
     return asym_rtx_page_make(p, n < ASYM_RTX_SLOTS_MAX ? n : ASYM_RTX_SLOTS_MAX);
 }
@@ -95,7 +105,7 @@ ASYM_RTX_API int asym_rtx_join(const struct asym_rtx_options *options)
     pthread_once(&once, set_up_once);
     pthread_mutex_lock(&p->lock);
     if (!p->page)
-        r = make(p, options && options->size >= sizeof *options ? options : NULL);
+        r = make(p, options);
     p->left = false;
     /* A fork that ran no handlers: the page is still the parent's. */
     if (r == 0 && p->pid != getpid())

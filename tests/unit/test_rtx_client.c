@@ -311,6 +311,55 @@ static void fills_the_table(struct turns *t)
     MUST(asym_rtx_thread());
 }
 
+/* Options that end before the last one, as a program has them that was built when there was none. */
+static void has_fewer_options(struct turns *t)
+{
+    const struct asym_rtx_options options = {
+        .size = offsetof(struct asym_rtx_options, notify_min_usec), .n_slots = 3, .notify_min_usec = UINT32_MAX};
+    MUST(asym_rtx_join(&options) == 0);
+    asym_rtx_master(1);
+    asym_rtx_serial_begin();
+    pause_ms(20);
+    asym_rtx_serial_end();
+    child_says(t);
+}
+
+/* And with more than this library knows. */
+static void has_more_options(struct turns *t)
+{
+    const struct {
+        struct asym_rtx_options known;
+        char more[64];
+    } options = {.known = {.size = sizeof options, .n_slots = 3}, .more = "?"};
+    MUST(asym_rtx_join(&options.known) == 0);
+    asym_rtx_master(1);
+    asym_rtx_serial_begin();
+    pause_ms(20);
+    asym_rtx_serial_end();
+    child_says(t);
+}
+
+static void options_of_another_version_are_heeded_as_far_as_they_go(void **state)
+{
+    (void)state;
+    void (*const programs[])(struct turns *) = {has_fewer_options, has_more_options};
+    struct asym_listener l;
+    struct asym_handed h;
+    struct turns t;
+    asym_listener_open(&l, 8);
+    for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
+        pid_t pid = start(programs[i], &t);
+        assert_true(asym_listener_take(&l, 10, &h));
+        parent_waits(&t);
+        assert_int_equal(h.page->n_slots, 3);
+        /* The begin and the end, 20 ms later: notify_min is as it is by itself. */
+        assert_int_equal(asym_handed_woken(&h), 2);
+        finish(pid, &t);
+        asym_handed_done(&h);
+    }
+    asym_listener_done(&l);
+}
+
 static void *hold_slot(void *turns)
 {
     child_says(turns);
@@ -646,6 +695,7 @@ int main(void)
         cmocka_unit_test(joins_when_the_daemon_comes_and_comes_again),
         cmocka_unit_test(who_tells_of_no_phases_joins_again_by_joining),
         cmocka_unit_test(slots_are_freed_and_a_full_table_is_harmless),
+        cmocka_unit_test(options_of_another_version_are_heeded_as_far_as_they_go),
         cmocka_unit_test(a_child_speaks_for_itself),
         cmocka_unit_test(a_fork_without_handlers_crashes_nobody),
         cmocka_unit_test(phases_wake_and_barriers_do_not),
