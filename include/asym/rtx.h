@@ -7,7 +7,8 @@
  * one relaxed store: no system call, no lock, no clock. Only the start and the end of a serial phase wake asymd.
  *
  * Nothing here is an order: asymd decides. Nothing here can fail in a way that the program would have to mind: where
- * there is no asymd, or no longer, the stores go to memory that nobody reads, and the library joins again later.
+ * there is no asymd, or no longer, the stores go to memory that nobody reads, and the library joins again later. No call
+ * changes errno.
  *
  * How long a thread has been waiting is not written by the thread: reading a clock would cost more than the change of
  * state itself. asymd looks twice, and a word that is the same in both looks has not changed in between, as each change

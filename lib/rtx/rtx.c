@@ -121,10 +121,12 @@ ASYM_RTX_API int asym_rtx_join(const struct asym_rtx_options *options)
 ASYM_RTX_API void asym_rtx_leave(void)
 {
     struct asym_rtx_process *p = &asym_rtx_process;
+    const int error = errno;
     pthread_mutex_lock(&p->lock);
     p->left = true;
     asym_rtx_fd_close(&p->socket);
     pthread_mutex_unlock(&p->lock);
+    errno = error;
 }
 
 ASYM_RTX_API int asym_rtx_is_joined(void)

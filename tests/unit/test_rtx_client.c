@@ -3,6 +3,7 @@
  * The client library against a daemon that only listens. The library is of a process, so that each test is one: the test
  * forks, the child is the program, and the parent the daemon.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -675,6 +676,61 @@ static void who_leaves_can_join_again(void **state)
     asym_listener_done(&l);
 }
 
+static bool keeps_errno(void (*call)(void))
+{
+    errno = EDOM;
+    call();
+    return errno == EDOM;
+}
+
+static void call_join(void)
+{
+    asym_rtx_join(NULL);
+}
+
+static void call_thread(void)
+{
+    asym_rtx_thread();
+}
+
+static void call_master(void)
+{
+    asym_rtx_master(1);
+}
+
+/* With the connection gone, and closed by others: every system call on the way fails. */
+static void calls_everything(struct turns *t)
+{
+    void (*const calls[])(void) = {
+        call_join,           call_thread,           call_master,    asym_rtx_serial_begin,
+        asym_rtx_serial_end, asym_rtx_thread_leave, asym_rtx_leave,
+    };
+    const int up = t->up[1];
+    MUST(asym_rtx_join(NULL) == 0);
+    for (int closed = 0; closed < 2; closed++) {
+        for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
+            MUST(keeps_errno(calls[i]));
+        MUST(asym_rtx_join(NULL) == 0);
+        for (int fd = 3; fd < 1100; fd++)
+            if (fd != up)
+                close(fd);
+    }
+    MUST(keeps_errno(asym_rtx_leave));
+    child_says(t);
+}
+
+static void no_call_changes_errno(void **state)
+{
+    (void)state;
+    struct asym_listener l;
+    struct turns t;
+    asym_listener_open(&l, 8);
+    pid_t pid = start(calls_everything, &t);
+    parent_waits(&t);
+    finish(pid, &t);
+    asym_listener_done(&l);
+}
+
 static void before_anything_every_call_is_harmless(void **state)
 {
     (void)state;
@@ -701,6 +757,7 @@ int main(void)
         cmocka_unit_test(phases_wake_and_barriers_do_not),
         cmocka_unit_test(a_program_that_closes_everything_loses_nothing),
         cmocka_unit_test(nothing_blocks_where_nobody_answers),
+        cmocka_unit_test(no_call_changes_errno),
         cmocka_unit_test(who_leaves_can_join_again),
     };
     signal(SIGPIPE, SIG_IGN);
