@@ -77,7 +77,8 @@ enum asym_rtx_state {
 
 /**
  * The one message that a program sends, with two descriptors in an SCM_RIGHTS control message, in this order: a memfd
- * that is sealed against shrinking, growing and further seals and holds the page, and an eventfd. Nothing is answered.
+ * that holds the page, written to its end, and is sealed against shrinking, growing and, once it is mapped, future writes
+ * (F_SEAL_FUTURE_WRITE, Linux 5.1), so that its memory is there and stays; and an eventfd. Nothing is answered.
  * The connection stays open as long as the page is to be heeded. asymd goes by the SO_PEERCRED of the socket: slots of
  * threads that are not the sender's are ignored.
  */

@@ -201,14 +201,19 @@ static bool is_eventfd(int fd)
     return n == (ssize_t)strlen(name) && memcmp(target, name, strlen(name)) == 0;
 }
 
-/* Of memory that cannot shrink under us, and that is there to be read: huge pages may be wanting. */
+/*
+ * Of memory that cannot shrink under us, and that is there to be read: huge pages may be wanting, and so may be memory for a
+ * hole, with vm.overcommit_memory = 2: then reading it is a SIGBUS. Sealed against writing nobody can make one later.
+ */
 static int check_memfd(int fd, size_t *ret_size)
 {
     struct stat st;
     struct statfs fs;
-    const int seals = fcntl(fd, F_GET_SEALS), want = F_SEAL_SHRINK | F_SEAL_GROW;
-    if (seals < 0 || (seals & want) != want || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || fstatfs(fd, &fs) < 0 ||
-        fs.f_type != TMPFS_MAGIC || st.st_size <= 0 || (uint64_t)st.st_size > ASYM_RTX_MAX_PAGE)
+    const int seals = fcntl(fd, F_GET_SEALS), want = F_SEAL_SHRINK | F_SEAL_GROW,
+              either = F_SEAL_WRITE | F_SEAL_FUTURE_WRITE;
+    if (seals < 0 || (seals & want) != want || !(seals & either) || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+        fstatfs(fd, &fs) < 0 || fs.f_type != TMPFS_MAGIC || st.st_size <= 0 ||
+        (uint64_t)st.st_size > ASYM_RTX_MAX_PAGE || lseek(fd, 0, SEEK_HOLE) < st.st_size)
         return -EPROTO;
     *ret_size = (size_t)st.st_size;
     return 0;

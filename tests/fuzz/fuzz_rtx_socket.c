@@ -93,7 +93,7 @@ static int make_memfd(off_t size, bool fill, int seals, uint8_t **ret)
 
 static void make_kinds(void)
 {
-    const int seals = F_SEAL_SHRINK | F_SEAL_GROW;
+    const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE;
     int ends[2];
     w.kinds[PAGE_A] = make_memfd(PAGE, true, seals, &w.pages[0]);
     w.kinds[PAGE_B] = make_memfd(PAGE, true, seals, &w.pages[1]);

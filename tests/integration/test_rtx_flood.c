@@ -94,10 +94,10 @@ static int make_page(struct asym_rtx_slot **ret)
 {
     const size_t size = sizeof(struct asym_rtx_header) + SLOTS * sizeof(struct asym_rtx_slot);
     int fd = memfd_create("full", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0 || ftruncate(fd, (off_t)size) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) < 0)
+    if (fd < 0 || ftruncate(fd, (off_t)size) < 0)
         return -1;
     struct asym_rtx_header *h = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (h == MAP_FAILED)
+    if (h == MAP_FAILED || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE) < 0)
         return -1;
     *h = (struct asym_rtx_header){.magic = ASYM_RTX_MAGIC,
                                   .version = ASYM_RTX_VERSION,

@@ -147,8 +147,9 @@ static void what_a_thread_says_is_on_the_page(void **state)
     assert_int_equal(h.page->header_size, ASYM_RTX_LINE);
     assert_int_equal(h.page->slot_size, ASYM_RTX_LINE);
     assert_true(h.size >= h.page->header_size + (size_t)h.page->n_slots * h.page->slot_size);
-    assert_int_equal(fcntl(h.memfd, F_GET_SEALS) & (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL),
-                     F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+    const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL | F_SEAL_FUTURE_WRITE;
+    assert_int_equal(fcntl(h.memfd, F_GET_SEALS) & seals, seals);
+    assert_int_equal(lseek(h.memfd, 0, SEEK_HOLE), h.size);
     const struct asym_rtx_slot *slot = asym_handed_slot(&h, pid);
     uint64_t before = word_of(slot);
     assert_int_equal(before & ASYM_RTX_STATE, ASYM_RTX_WORKING);

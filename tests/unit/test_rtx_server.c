@@ -79,6 +79,28 @@ static int serve(asym_usec now)
     return told;
 }
 
+/* The last page that was made, and the word of its thread. */
+static char *mapped;
+static uint64_t *word;
+
+/* Of that many bytes, the rest of which is a hole. */
+static int make_page_of(off_t size, const void *header, int seals)
+{
+    const struct asym_rtx_slot slot = {.word = ASYM_RTX_WORKING | ASYM_RTX_MASTER, .tid = getpid()};
+    int fd = memfd_create("page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, size), 0);
+    assert_int_equal(pwrite(fd, header, sizeof(struct asym_rtx_header), 0), sizeof(struct asym_rtx_header));
+    assert_int_equal(pwrite(fd, &slot, sizeof slot, sizeof(struct asym_rtx_header)), sizeof slot);
+    if (mapped)
+        munmap(mapped, 4096);
+    mapped = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_true(mapped != MAP_FAILED);
+    word = (uint64_t *)(void *)(mapped + sizeof(struct asym_rtx_header));
+    assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+    return fd;
+}
+
 static int make_page(int seals)
 {
     const struct asym_rtx_header h = {.magic = ASYM_RTX_MAGIC,
@@ -87,14 +109,7 @@ static int make_page(int seals)
                                       .slot_size = sizeof(struct asym_rtx_slot),
                                       .n_slots = 2,
                                       .n_used = 2};
-    const struct asym_rtx_slot slot = {.word = ASYM_RTX_WORKING | ASYM_RTX_MASTER, .tid = getpid()};
-    int fd = memfd_create("page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    assert_true(fd >= 0);
-    assert_int_equal(ftruncate(fd, 4096), 0);
-    assert_int_equal(pwrite(fd, &h, sizeof h, 0), sizeof h);
-    assert_int_equal(pwrite(fd, &slot, sizeof slot, sizeof h), sizeof slot);
-    assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
-    return fd;
+    return make_page_of(4096, &h, seals);
 }
 
 static void send_fds(int fd, const void *message, size_t size, const int *fds, size_t n)
@@ -121,7 +136,7 @@ static void send_fds(int fd, const void *message, size_t size, const int *fds, s
 static const struct asym_rtx_hello hello = {
     .magic = ASYM_RTX_MAGIC, .version = ASYM_RTX_VERSION, .size = sizeof(struct asym_rtx_hello)};
 
-enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW };
+enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE };
 
 static int count_fds(void)
 {
@@ -130,9 +145,6 @@ static int count_fds(void)
         n += fcntl(fd, F_GETFD) >= 0;
     return n;
 }
-
-/* The word of the thread that good_client made last. */
-static uint64_t *word;
 
 static void set_phase(bool serial)
 {
@@ -151,16 +163,10 @@ static void look(void)
 /* A client of this very process, as it should be. Returns its socket; *event is its eventfd. */
 static int good_client(int *event)
 {
-    static void *page;
     int fd = try_connect();
     assert_true(fd >= 0);
     *event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     const int fds[] = {make_page(SEALS), *event};
-    if (page)
-        munmap(page, 4096);
-    page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
-    assert_true(page != MAP_FAILED);
-    word = (uint64_t *)(void *)((char *)page + sizeof(struct asym_rtx_header));
     send_fds(fd, &hello, sizeof hello, fds, 2);
     close(fds[0]);
     assert_true(serve(1) > 0);
@@ -214,13 +220,51 @@ static void a_good_client_is_heard_until_it_ends(void **state)
 }
 
 /* What is handed over, and what becomes of it. */
-enum what { NOT_SEALED, ONE_FD, NO_FD, THREE_FDS, MANY_FDS, SWAPPED, PIPE, EPOLL, A_FILE, EMPTY, SHORT, LONG, VERSION };
+enum what {
+    NOT_SEALED,
+    TO_BE_WRITTEN, /* and so a hole may come in it */
+    HOLLOW,
+    EMPTY,
+    ONE_FD,
+    NO_FD,
+    THREE_FDS,
+    MANY_FDS,
+    SWAPPED,
+    PIPE,
+    EPOLL,
+    A_FILE,
+    SHORT,
+    LONG,
+    VERSION
+};
+
+static int make_page_for(enum what what)
+{
+    static const struct asym_rtx_header none;
+    struct asym_rtx_header h = {.magic = ASYM_RTX_MAGIC,
+                                .version = ASYM_RTX_VERSION,
+                                .header_size = sizeof h,
+                                .slot_size = sizeof(struct asym_rtx_slot),
+                                .n_slots = 2};
+    switch (what) {
+    case NOT_SEALED:
+        return make_page(0);
+    case TO_BE_WRITTEN:
+        return make_page(F_SEAL_SHRINK | F_SEAL_GROW);
+    case HOLLOW:
+        return make_page_of(8192, &h, SEALS);
+    case EMPTY:
+        return make_page_of(4096, &none, SEALS);
+    default:
+        return make_page(SEALS);
+    }
+}
 
 static void hand_over(int fd, enum what what)
 {
     struct asym_rtx_hello h = hello;
     char more[512] = {0};
-    int pipes[2], page = make_page(what == NOT_SEALED ? 0 : SEALS), event = eventfd(0, EFD_CLOEXEC), fds[64], n = 2;
+    int pipes[2], page = make_page_for(what), event = eventfd(0, EFD_CLOEXEC), fds[64], n = 2;
     int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), poll = epoll_create1(EPOLL_CLOEXEC);
     assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
     for (size_t i = 0; i < ASYM_LENGTH(fds); i++)
@@ -252,10 +296,6 @@ static void hand_over(int fd, enum what what)
         break;
     case A_FILE:
         fds[0] = file;
-        break;
-    case EMPTY:
-        assert_int_equal(ftruncate(page, 4096), 0);
-        assert_int_equal(pwrite(page, more, 64, 0), 64);
         break;
     case SHORT:
         size = 3;
@@ -503,7 +543,11 @@ static void a_page_cannot_be_taken_away(void **state)
     serve(1);
     assert_int_equal(asym_rtx_server_count(server), 1);
     assert_int_equal(ftruncate(page, 0), -1);
-    assert_int_equal(fallocate(page, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), 0);
+    assert_int_equal(fallocate(page, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), -1);
+    assert_int_equal(madvise(mapped, 4096, MADV_REMOVE), -1);
+    assert_int_equal(teller->ask(teller, 1, true, &told), 1);
+    assert_int_equal(told->n, 1);
+    memset(mapped, 0, 4096);
     assert_int_equal(teller->ask(teller, 1, true, &told), 1);
     assert_int_equal(told->n, 0);
     close(fd);
