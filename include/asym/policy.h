@@ -38,8 +38,8 @@ struct asym_policy_thread {
     uint32_t app;                /**< index into asym_policy_input.apps */
     enum asym_class class;       /**< SP, or its application's */
     asym_usec class_since;       /**< when it got that class */
-    int32_t home;                /**< where it stays if all else is equal: the target it was last given, else the CPU
-                       it last ran on; -1 when that CPU is not in may */
+    int32_t home;                /**< where it stays if all else is equal: the target it was last given, else (and for SP
+                       threads and masters) the CPU it last ran on; -1 when that CPU is not in may */
     const struct asym_mask *may; /**< CPUs it may be given; never empty. Equal sets have equal addresses */
     double runnable, running;    /**< share of the interval: 0..1 */
     int8_t nice;                 /**< its own */

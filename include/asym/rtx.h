@@ -74,6 +74,8 @@ enum asym_rtx_state {
 
 /** Overrides the path; not heeded in a program that was given privileges by being executed. */
 #define ASYM_RTX_SOCKET_ENV "ASYM_RTX_SOCKET"
+/** Microseconds, 1 to 1000000: notify_min_usec of programs that do not set it. Not heeded in privileged ones. */
+#define ASYM_RTX_NOTIFY_MIN_ENV "ASYM_RTX_NOTIFY_MIN"
 
 /**
  * The one message that a program sends, with two descriptors in an SCM_RIGHTS control message, in this order: a memfd
@@ -96,7 +98,7 @@ struct asym_rtx_options {
     size_t size;              /**< sizeof(struct asym_rtx_options): what lies behind it takes the default, too */
     const char *socket;       /**< path; default: ASYM_RTX_SOCKET_ENV, else ASYM_RTX_SOCKET. Copied */
     uint32_t n_slots;         /**< threads at a time: 512; 1 to 4096 */
-    uint32_t notify_min_usec; /**< asymd is woken at most this often: 1000 */
+    uint32_t notify_min_usec; /**< asymd is woken at most this often: ASYM_RTX_NOTIFY_MIN_ENV, else 1000 */
 };
 
 /**

@@ -78,13 +78,20 @@ static void observe_nice(struct asym_thread_memory *m, int8_t nice, bool held_of
  */
 #define LOOKS 3
 
-static bool doubted_enough(struct asym_thread_memory *m, const struct asym_seen *seen)
+/* Looks in a hurry follow each other within a millisecond, and the kernel may be behind its own cpusets by more. */
+#define DOUBT_LEAST (50 * ASYM_MSEC)
+
+static bool doubted_enough(struct asym_thread_memory *m, const struct asym_seen *seen, asym_usec now)
 {
-    if (m->doubt != seen->mask || m->doubt_cpuset != seen->cpuset)
+    if (m->doubt != seen->mask || m->doubt_cpuset != seen->cpuset) {
         m->doubts = 0;
+        m->doubted_at = now;
+    }
     m->doubt = seen->mask;
     m->doubt_cpuset = seen->cpuset;
-    return ++m->doubts >= LOOKS;
+    if (m->doubts < LOOKS)
+        m->doubts++;
+    return m->doubts >= LOOKS && now - m->doubted_at >= DOUBT_LEAST;
 }
 
 static void observe_steered(struct asym_thread_memory *m, const struct asym_seen *seen,
@@ -104,7 +111,7 @@ static void observe_steered(struct asym_thread_memory *m, const struct asym_seen
         m->set = seen->mask;
         m->cpuset = seen->cpuset;
         m->doubt = 0;
-    } else if (doubted_enough(m, seen)) {
+    } else if (doubted_enough(m, seen, c->now)) {
         m->doubt = 0;
         m->steered = false;
         m->lost = true;

@@ -19,6 +19,7 @@ struct asym_thread_memory {
     asym_usec class_since, last_active;
     asym_usec steered_since; /**< when asymd set something first; 0: never */
     asym_usec set_at;        /**< when set was last known to be in force */
+    asym_usec doubted_at;    /**< when doubt was found first */
     struct asym_assignment assignment;
     uint32_t original;     /**< what it had; kept up to date while not steered */
     uint32_t asked;        /**< what asymd last asked for: the kernel keeps it (6.2 and

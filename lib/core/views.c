@@ -38,8 +38,15 @@ static uint32_t may_of(const struct asym_step *st, const struct asym_task_ref *r
     return entry->may;
 }
 
+/*
+ * Within a mask of several CPUs the kernel has put it somewhere, mostly not on its target: who is about to have a CPU to
+ * itself begins there, or it and another would have to change places just then.
+ */
 static int32_t home_of(const struct asym_thread_memory *m, const struct asym_task *task, const struct asym_mask *may)
 {
+    const bool claims = task->flags & ASYM_TASK_MASTER || m->class == ASYM_CLASS_SP;
+    if (claims && asym_mask_has(may, task->cpu) && asym_mask_has(task->mask, task->cpu))
+        return task->cpu;
     if ((m->steered || m->fits) && asym_mask_has(may, m->given))
         return m->given;
     return asym_mask_has(may, task->cpu) ? task->cpu : -1;
@@ -64,7 +71,7 @@ static enum asym_reason objection(const struct asym_step *st, const struct asym_
                                             ret_figure);
     if (reason != ASYM_WHY_NONE)
         return reason;
-    if (app->phase.value == ASYM_PHASE_IDLE || !asym_task_is_active(task))
+    if (app->phase.value == ASYM_PHASE_IDLE || !asym_task_is_active(task) || task->flags & ASYM_TASK_ENDED)
         return ASYM_WHY_IDLE;
     /* An heir is given its own mask first; of the other the next look tells whose it is now. */
     return m->heir || m->doubt ? ASYM_WHY_NEXT_SWAP : ASYM_WHY_NONE;

@@ -9,7 +9,7 @@
 
 #include "base/macro.h"
 
-/* Maps of some programs are of megabytes; libraries and the page stand in the first of them or not at all. */
+/* Some 40,000 mappings. Of a program with more its libraries, which stand last, may remain unseen. */
 #define MAPS_MOST (4 << 20)
 
 static bool has(const char *text, size_t len, const char *part)
@@ -29,7 +29,9 @@ unsigned asym_maps_scan(const char *text, size_t len)
         {"/libomp5.so", ASYM_MAPS_OPENMP | ASYM_MAPS_COUNTS_LATE},
         {"/libiomp5.so", ASYM_MAPS_OPENMP | ASYM_MAPS_COUNTS_LATE},
         {"/libgomp.so", ASYM_MAPS_OPENMP},
+        {"/libgomp-", ASYM_MAPS_OPENMP},
         {"/libtbb.so", ASYM_MAPS_COUNTS_LATE},
+        {"/libtbb_debug.so", ASYM_MAPS_COUNTS_LATE},
     };
     unsigned bits = 0;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/macro.h"
 #include "base/mask.h"
 #include "base/parse.h"
 #include "linux/maps.h"
@@ -16,12 +17,16 @@
 #define MASKS_MAX   4096
 #define CGROUPS_MAX 4096
 
+/* A look finds a mask changed, and the core takes it for somebody else's after two more. */
+#define LOOKS_IN_DOUBT 2
+
 /* Which cgroup a process is in is read anew this often. */
 #define CGROUP_AGE ASYM_SEC
 
 /*
  * Maps take 50 us, so that they are read of those alone that they matter for, not of programs that come and go, and again
- * only where something was mapped since; then, as many do that all the time, not more often than this.
+ * only where something was mapped since; then, as many do that all the time, not before they are half as old again as when
+ * they were read, which is often while a program loads its libraries, and once a second later.
  */
 #define MAPS_FROM (100 * ASYM_MSEC)
 #define MAPS_AGE  ASYM_SEC
@@ -105,16 +110,17 @@ int asym_procfs_masks(struct asym_procfs *p, struct asym_process *proc, struct a
     if (r < 0)
         return r;
     /*
-     * Who changed it, the kernel for a cpuset or somebody else, is told by the cpuset as it is now, not a while ago; and
-     * where that was read in this look already, by the next look's.
+     * Who changed it, the kernel for a cpuset or somebody else, is told by the cpuset as it is now, not a while ago, in each
+     * of the looks that the core has doubts in.
      */
     const bool changed = before && before != t->affinity;
-    if ((changed || proc->doubt) && proc->cgroup_read_at < p->now) {
+    if ((changed || proc->doubt > 0) && proc->cgroup_read_at < p->now) {
         proc->cgroup_read_at = 0;
         asym_cgroups_expire(&p->cgroups, p->now);
-        proc->doubt = false;
+        proc->doubt -= proc->doubt > 0;
     }
-    proc->doubt |= changed;
+    if (changed)
+        proc->doubt = LOOKS_IN_DOUBT;
     asym_procfs_read_cgroup(p, proc);
     const struct asym_mask *cpus = asym_cgroups_cpus(&p->cgroups, proc->cpuset, p->now, &p->masks);
     if (cpus)
@@ -133,9 +139,11 @@ void asym_procfs_read_maps(struct asym_procfs *p, struct asym_process *proc)
         proc->maps_read_at = 0;
         return;
     }
-    if (p->now < proc->born + MAPS_FROM)
+    /* Its memory is locked while it waits in mmap for a file system that hangs: who reads its maps then hangs too. */
+    if (p->now < proc->born + MAPS_FROM || proc->threads[0].state == 'D')
         return;
-    if (proc->maps_read_at != 0 && (proc->vsize == proc->maps_vsize || p->now - proc->maps_read_at < MAPS_AGE))
+    const asym_usec age = p->now - proc->born, rest = ASYM_MIN(MAPS_AGE, age / 3);
+    if (proc->maps_read_at != 0 && (proc->vsize == proc->maps_vsize || p->now - proc->maps_read_at < rest))
         return;
     proc->maps_read_at = p->now;
     proc->maps_vsize = proc->vsize;

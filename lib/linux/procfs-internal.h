@@ -50,9 +50,9 @@ struct asym_process {
     const struct asym_profile *profile;
     uint32_t cpuset, group; /**< cgroups by number; 0: not known */
     asym_usec cgroup_read_at;
-    uint64_t vsize, maps_vsize;   /**< now, and when its maps were read */
-    asym_usec maps_read_at;       /**< 0: not yet */
-    bool doubt;                   /* a mask has changed: what its cpuset is now has to be read */
+    uint64_t vsize, maps_vsize; /**< now, and when its maps were read */
+    asym_usec maps_read_at;     /**< 0: not yet */
+    unsigned doubt;             /**< a mask has changed: in so many looks more what its cpuset is now has to be read */
     struct asym_pthread *threads; /**< by tid, rising */
     uint32_t n_threads;
     size_t capacity;

@@ -219,12 +219,11 @@ static int freshen_task(struct asym_procfs *p, struct asym_task *task)
 {
     struct asym_process *proc = asym_pid_table_find(&p->by_pid, task->id.tgid);
     struct asym_pthread *t = proc ? asym_procfs_find_thread(proc, task->id.tid) : NULL;
-    task->flags &= ~(uint32_t)ASYM_TASK_NEWBORN;
+    task->flags &= ~(uint32_t)(ASYM_TASK_NEWBORN | ASYM_TASK_ENDED);
     int r = t && t->start == task->id.start ? asym_procfs_masks(p, proc, t, task) : -ESRCH;
     if (r == -ENOMEM)
         return r;
-    /* Whatever has become of it: nothing is known of its mask any more, and the next look knows whether it is there. */
-    if (r < 0)
+    if (asym_procfs_gone(r))
         task->flags |= ASYM_TASK_ENDED;
     return 0;
 }

@@ -83,11 +83,13 @@ static struct asym_told_thread meaning(const struct asym_rtx_reading *r, bool se
 {
     const uint64_t state = r->word & ASYM_RTX_STATE;
     const bool waits = state == ASYM_RTX_SPINNING && (serial || (now >= r->since && now - r->since >= spin_notify));
+    const bool works = state == ASYM_RTX_WORKING;
     return (struct asym_told_thread){
         .tid = r->tid,
         .spins = waits || state == ASYM_RTX_SLEEPING,
+        .since = serial || works ? 0 : r->since,
         .master = is_master(r->word),
-        .works = state == ASYM_RTX_WORKING,
+        .works = works,
         .news = r->word != r->shown,
     };
 }

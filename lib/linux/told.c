@@ -23,6 +23,7 @@ struct gathering {
     struct asym_task *tasks;
     const struct asym_told *told;
     size_t n_told;
+    asym_usec now, interval; /* of what is measured */
     bool hurried, has_master;
     double more; /* threads that have just said that they work, and were not counted so */
 };
@@ -72,18 +73,27 @@ static const struct asym_told_thread *find(const struct asym_told *t, int32_t ti
     return low < t->n && t->threads[low].tid == tid ? &t->threads[low] : NULL;
 }
 
-/* Counted as far as it was runnable, it is counted no more. */
-static void leave_out(struct gathering *g, struct asym_task *task)
+/* The part of the interval that it is known to have spun for. */
+static double part_of(const struct gathering *g, const struct asym_told_thread *t)
 {
-    task->flags |= ASYM_TASK_SPINNING;
-    g->app->runnable_mean = ASYM_MAX(0.0, g->app->runnable_mean - task->runnable);
+    const asym_usec spun = g->now > t->since ? g->now - t->since : 0;
+    return t->since == 0 || spun >= g->interval ? 1 : (double)spun / (double)g->interval;
+}
+
+/* Counted as far as it was runnable, it is counted for no more than the rest of the interval. */
+static void leave_out(struct gathering *g, struct asym_task *task, double part)
+{
+    const double less = ASYM_MAX(0.0, task->runnable - (1 - part));
+    if (part >= 1)
+        task->flags |= ASYM_TASK_SPINNING;
+    g->app->runnable_mean = ASYM_MAX(0.0, g->app->runnable_mean - less);
     g->app->runnable_instant -= task->state == 'R' && g->app->runnable_instant > 0;
 }
 
 static void gather_task(struct gathering *g, struct asym_task *task, const struct asym_told_thread *t)
 {
     if (t->spins) {
-        leave_out(g, task);
+        leave_out(g, task, part_of(g, t));
     } else if (t->master && !g->has_master) {
         task->flags |= ASYM_TASK_MASTER;
         g->has_master = true;
@@ -171,7 +181,12 @@ static int overlay(struct told_source *t, struct asym_snapshot *s, const struct 
         memcpy(t->tasks, s->tasks, s->n_tasks * sizeof *t->tasks);
     if (s->n_apps > 0)
         memcpy(t->apps, s->apps, s->n_apps * sizeof *t->apps);
-    struct gathering g = {.tasks = t->tasks, .told = told, .n_told = n, .hurried = hurried};
+    struct gathering g = {.tasks = t->tasks,
+                          .told = told,
+                          .n_told = n,
+                          .now = t->config.now(),
+                          .interval = s->interval,
+                          .hurried = hurried};
     for (size_t a = 0; a < s->n_apps; a++) {
         g.app = &t->apps[a];
         gather_app(&g, s);

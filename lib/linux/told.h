@@ -6,6 +6,10 @@
  * simulator makes up. The rest is a source around another one: it hands on that one's snapshots with ASYM_TASK_MASTER and
  * ASYM_TASK_SPINNING set and spinning threads left out of the runnable counts, so that a trace of them holds it all.
  *
+ * Counts of an interval are means. Of one who spins that part of it is left out for which it has spun; where there is a
+ * barrier every millisecond that is next to nothing, whoever happens to be at it when somebody looks, and only who has spun
+ * for all of the interval ranks as a spinning thread. In a serial phase all who wait do, at once.
+ *
  * A program's word is taken for its own threads only, as the inner source lists them, and for little: whoever lies can make
  * its own application look more or less parallel than it is, and get one master.
  */
@@ -22,10 +26,11 @@
 /** What is said of one thread. */
 struct asym_told_thread {
     int32_t tid;
-    bool spins;  /**< waits, and has for long enough that it counts */
-    bool master; /**< works in a serial phase of its program */
-    bool works;  /**< works, by its own word ... */
-    bool news;   /**< ... and has changed its word since the last snapshot */
+    bool spins;      /**< waits, and has for long enough that it counts */
+    asym_usec since; /**< since when it spins; 0: its program is in a serial phase, and nothing before that counts */
+    bool master;     /**< works in a serial phase of its program */
+    bool works;      /**< works, by its own word ... */
+    bool news;       /**< ... and has changed its word since the last snapshot */
 };
 
 /** What one program says. */

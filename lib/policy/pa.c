@@ -2,7 +2,8 @@
 /*
  * Parallelism-aware (Saez 2010, 2.1). Fast CPUs go to SP threads, the one that waits longest first; then to MP threads,
  * which share what is left round robin, a turn per plan, that is per swap period; then to HP threads. What finds no fast
- * CPU runs on slow ones. A master (RTX) ranks with SP, a spinning thread last.
+ * CPU runs on slow ones. A master (RTX) ranks with SP, a spinning thread last: with HP, as it claims nothing. Among these who
+ * has a fast CPU keeps it: at a barrier every thread is the spinning one in its turn, and would change places each time.
  *
  * SP and MP threads hold their CPU by class: a claim, which no other thread shares, except one that may run nowhere else.
  * A thread that may run on no fast CPU takes part in none of this: it neither waits nor makes others wait. A fast CPU that

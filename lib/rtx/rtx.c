@@ -75,6 +75,15 @@ static void set_up_once(void)
     pthread_atfork(before_fork, in_parent, in_child);
 }
 
+/* Of a program that cannot be asked, as an OpenMP one: for whoever runs it. */
+static uint32_t notify_min_of_environment(void)
+{
+    const char *text = secure_getenv(ASYM_RTX_NOTIFY_MIN_ENV);
+    char *end;
+    const unsigned long usec = text ? strtoul(text, &end, 10) : 0;
+    return text && *text && *end == '\0' && usec > 0 && usec <= 1000000 ? (uint32_t)usec : 1000;
+}
+
 /* What an older program knows of them; the rest is as if it had left it out. */
 static struct asym_rtx_options read_options(const struct asym_rtx_options *given)
 {
@@ -92,7 +101,7 @@ static int make(struct asym_rtx_process *p, const struct asym_rtx_options *optio
     if (!path || !*path || strlen(path) >= sizeof p->path)
         path = ASYM_RTX_SOCKET;
     memcpy(p->path, path, strlen(path) + 1);
-    p->notify_min = (o.notify_min_usec ? o.notify_min_usec : 1000) * UINT64_C(1000);
+    p->notify_min = (o.notify_min_usec ? o.notify_min_usec : notify_min_of_environment()) * UINT64_C(1000);
     p->pid = getpid();
     return asym_rtx_page_make(p, n < ASYM_RTX_SLOTS_MAX ? n : ASYM_RTX_SLOTS_MAX);
 }

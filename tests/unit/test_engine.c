@@ -152,8 +152,22 @@ static void a_thread_that_has_ended_is_not_foreign(void **state)
     t->task.flags = ASYM_TASK_ENDED;
     for (int i = 0; i < 3; i++) {
         world_step(w, TICK);
+        assert_int_equal(world_planned(w, 100)->reason, ASYM_WHY_IDLE);
+    }
+}
+
+/* Nor after as many looks as it takes otherwise, where those follow each other at once. */
+static void looks_in_a_hurry_do_not_make_a_mask_foreign(void **state)
+{
+    struct world *w = *state;
+    struct world_thread *t = steered(w);
+    t->mask = world_cpus("0-3");
+    for (int i = 0; i < 10; i++) {
+        world_step(w, ASYM_MSEC);
         assert_int_not_equal(world_planned(w, 100)->reason, ASYM_WHY_FOREIGN);
     }
+    world_step(w, TICK);
+    assert_int_equal(world_planned(w, 100)->reason, ASYM_WHY_FOREIGN);
 }
 
 static void a_new_thread_with_an_old_tid_is_another_thread(void **state)
@@ -839,6 +853,7 @@ int main(void)
         T(hands_off_is_for_good),
         T(busy_from_the_actuator_means_foreign),
         T(a_thread_that_has_ended_is_not_foreign),
+        T(looks_in_a_hurry_do_not_make_a_mask_foreign),
         T(a_new_thread_with_an_old_tid_is_another_thread),
         T(a_reused_tid_does_not_inherit_that_it_was_steered),
         T(a_mask_set_by_somebody_else_is_never_fought),

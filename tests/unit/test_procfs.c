@@ -421,6 +421,27 @@ static void a_library_that_is_loaded_later_is_found(void **state)
     assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_COUNTS_LATE);
 }
 
+/* Whose memory may be locked for as long as a file system hangs. */
+static void maps_of_a_program_that_waits_for_a_disk_are_left_unread(void **state)
+{
+    struct fixture *f = *state;
+    struct thread t = {.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = 90000, .vsize = 1000};
+    put(f, t);
+    put_maps(f, "/usr/lib/libc.so.6");
+    look(f);
+    put_maps(f, "/usr/lib/libomp.so.5");
+    let_maps_age(f);
+    struct asym_procfs *p = (struct asym_procfs *)f->source;
+    struct asym_process *proc = asym_pid_table_find(&p->by_pid, 10);
+    proc->vsize = 2000;
+    proc->threads[0].state = 'D';
+    asym_procfs_read_maps(p, proc);
+    assert_int_equal(proc->flags, 0);
+    proc->threads[0].state = 'S';
+    asym_procfs_read_maps(p, proc);
+    assert_int_equal(proc->flags, ASYM_PROC_COUNTS_LATE);
+}
+
 static void a_program_of_that_moment_has_its_maps_left_unread(void **state)
 {
     struct fixture *f = *state;
@@ -602,6 +623,7 @@ int main(void)
         TEST(only_what_was_asked_for_and_its_descendants_are_seen),
         TEST(one_thread_with_a_runtime_that_counts_late_is_told),
         TEST(a_library_that_is_loaded_later_is_found),
+        TEST(maps_of_a_program_that_waits_for_a_disk_are_left_unread),
         TEST(a_program_of_that_moment_has_its_maps_left_unread),
         TEST(parents_in_a_ring_end),
         TEST(a_pid_that_is_not_there_is_said),

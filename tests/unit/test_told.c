@@ -12,7 +12,7 @@
 #include "base/macro.h"
 #include "linux/told.h"
 
-enum { N_TASKS = 6 };
+enum { INTERVAL = 100, N_TASKS = 6 };
 
 /* Process 10 has threads 10..13 and is one application; 20 has 20 and 21. All are runnable all the time. */
 static struct {
@@ -33,7 +33,7 @@ static struct {
 static struct asym_snapshot snapshot(void)
 {
     return (struct asym_snapshot){.now = w.now,
-                                  .interval = 100,
+                                  .interval = INTERVAL,
                                   .machine = &w.machine,
                                   .apps = w.apps,
                                   .procs = w.procs,
@@ -153,6 +153,34 @@ static void spinning_threads_leave_the_count_and_the_master_is_marked(void **sta
     /* What the inner source keeps is its own. */
     assert_int_equal(w.tasks[1].flags, 0);
     assert_int_equal(w.apps[0].runnable_instant, 4);
+}
+
+/* Whoever is at a barrier when somebody looks: what counts is for how much of the interval. */
+static void one_who_has_spun_for_a_part_of_the_interval_is_left_out_for_that_part(void **state)
+{
+    (void)state;
+    const asym_usec now = w.now;
+    const struct asym_told_thread threads[] = {{.tid = 10, .spins = true, .since = now - INTERVAL / 4},
+                                               {.tid = 11, .spins = true, .since = now - INTERVAL},
+                                               {.tid = 12, .spins = true, .since = now - 20}};
+    say(10, 7, threads, ASYM_LENGTH(threads));
+    struct asym_snapshot s = look();
+    assert_int_equal(s.tasks[0].flags, 0);
+    assert_int_equal(s.tasks[1].flags, ASYM_TASK_SPINNING);
+    assert_int_equal(s.tasks[2].flags, 0);
+    assert_float_equal((float)s.apps[0].runnable_mean, 4 - 0.25F - 1 - 0.2F, 1e-5F);
+    assert_int_equal(s.apps[0].runnable_instant, 1);
+}
+
+/* One who sleeps was not runnable meanwhile: that is measured already. */
+static void nothing_is_left_out_twice(void **state)
+{
+    (void)state;
+    const struct asym_told_thread threads[] = {{.tid = 10, .spins = true, .since = w.now - INTERVAL / 2}};
+    w.tasks[0].runnable = 0.5;
+    w.apps[0].runnable_mean = 3.5;
+    say(10, 7, threads, ASYM_LENGTH(threads));
+    assert_float_equal((float)look().apps[0].runnable_mean, 3.5F, 1e-5F);
 }
 
 static void nobody_speaks_for_others(void **state)
@@ -277,6 +305,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(where_nobody_speaks_nothing_is_changed),
         T(spinning_threads_leave_the_count_and_the_master_is_marked),
+        T(one_who_has_spun_for_a_part_of_the_interval_is_left_out_for_that_part),
+        T(nothing_is_left_out_twice),
         T(nobody_speaks_for_others),
         T(an_application_has_one_master),
         T(counts_do_not_go_below_nothing),

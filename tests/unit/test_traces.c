@@ -102,8 +102,9 @@ static void sequential_phases_have_a_fast_core(void **state)
     is_steered(trace, 800, "phases.0/0", "steered to 6-7", "SP: 1.00 s of 1.00 s boost left");
     runs_all(trace, "phases.0/0", 800, 1730, 7, 7, "SP");
     assert_true(ran(trace, "phases.0/1", 700, 1700, 0, 7, NULL) < 1);
-    /* At 1.8 s eight threads are seen again. */
-    is_steered(trace, 1800, "phases.0/1", "steered to 0-5", "HP:");
+    /* At 1.8 s eight threads are seen again: the master stays where it is. */
+    is_steered(trace, 1800, "phases.0/0", "steered to 7", "HP: fast CPU that SP and MP leave free");
+    is_steered(trace, 1800, "phases.0/2", "steered to 0-5", "HP:");
     /* At 3.5 s a mean over an interval of which little was parallel: one interval too few threads are counted. */
     is_steered(trace, 3500, "single.0/0", "steered to 0-5", "MP: not its turn");
     is_steered(trace, 3600, "single.0/0", "steered to 6", "MP: a fast CPU to itself");
