@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the daemon logs of what its server tells it. */
+/* What the daemon makes of what its server tells it: what it logs, and what it spends. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -12,10 +12,14 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include <asym/rtx.h>
+
+#include "daemon/prompt.h"
 #include "daemon/rtx.h"
 #include "linux/rtx-server.h"
 
@@ -25,8 +29,19 @@ static struct asym_rtx *rtx;
 static sd_event *event;
 static unsigned turns;
 
+static asym_usec cpu_time(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (asym_usec)t.tv_sec * ASYM_SEC + (asym_usec)t.tv_nsec / 1000;
+}
+
+/* More than may be saved up for reactions. */
 static int turn(void *userdata)
 {
+    const asym_usec end = cpu_time() + (asym_usec)ASYM_PROMPT_SAVED_MAX + 10 * ASYM_MSEC;
+    while (cpu_time() < end)
+        ;
     ++*(unsigned *)userdata;
     return 0;
 }
@@ -122,13 +137,64 @@ static void each_reason_is_said_once_at_whatever_level(void **state)
     assert_int_equal(turns, 0);
 }
 
+/* As long as something happens, and a while longer. */
+static void run_events(void)
+{
+    for (int quiet = 0; quiet < 3;) {
+        int r = sd_event_run(event, 5000);
+        assert_true(r >= 0);
+        quiet = r == 0 ? quiet + 1 : 0;
+    }
+}
+
+/* The program is this one. A phase of who is no master is none: it wakes, and nothing comes of it. */
+static void who_wakes_for_nothing_pays_and_who_has_spent_all_is_not_served(void **state)
+{
+    (void)state;
+    char path[96];
+    snprintf(path, sizeof path, "%s/rtx", dir);
+    const struct asym_rtx_options options = {.size = sizeof options, .socket = path};
+    assert_int_equal(asym_settings_set(run.settings, "asymd.cpu_budget=0.01", "test", NULL), 0);
+    assert_int_equal(asym_rtx_join(&options), 0);
+    run_events();
+    assert_int_equal(asym_rtx_count(rtx), 1);
+    const asym_usec before = asym_rtx_spent(rtx);
+    for (int wakes = 0; wakes < ASYM_RTX_MAX_IN_VAIN - 4; wakes += 2) {
+        asym_rtx_serial_begin();
+        run_events();
+        asym_rtx_serial_end();
+        run_events();
+    }
+    assert_int_equal(turns, 0);
+    assert_true(asym_rtx_spent(rtx) > before);
+    asym_rtx_master(1);
+    asym_rtx_serial_begin();
+    for (int i = 0; i < 100 && turns == 0; i++)
+        assert_true(sd_event_run(event, 20000) >= 0);
+    assert_int_equal(turns, 1);
+    const asym_usec spent = asym_rtx_spent(rtx);
+    assert_true(spent > (asym_usec)ASYM_PROMPT_SAVED_MAX);
+    /* It rests now, and goes on doing so: events come in, and are not looked at. */
+    for (int i = 0; i < 10; i++) {
+        asym_rtx_serial_end();
+        assert_true(sd_event_run(event, 20000) >= 0);
+        asym_rtx_serial_begin();
+        assert_true(sd_event_run(event, 20000) >= 0);
+    }
+    assert_int_equal(turns, 1);
+    assert_int_equal(asym_rtx_spent(rtx), spent);
+    asym_rtx_leave();
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        T(who_wakes_for_nothing_pays_and_who_has_spent_all_is_not_served),
         T(each_reason_is_said_once_at_whatever_level),
     };
     signal(SIGPIPE, SIG_IGN);
+    alarm(60);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
