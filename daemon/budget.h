@@ -10,8 +10,8 @@
 
 struct asym_budget {
     double stretch; /**< interval in force / interval configured: >= 1 */
-    double percent; /**< of one CPU, in the last period; 0 before the first */
-    asym_usec last_now, last_cpu;
+    double percent; /**< of one CPU, in the last period, with what has a budget of its own; 0 before the first */
+    asym_usec last_now, last_cpu, last_apart;
 };
 
 /** now: monotonic; cpu: CPU time used so far. */
@@ -19,7 +19,11 @@ void asym_budget_init(struct asym_budget *b, asym_usec now, asym_usec cpu);
 
 enum asym_budget_news { ASYM_BUDGET_SAME, ASYM_BUDGET_EXCEEDED, ASYM_BUDGET_KEPT_AGAIN };
 
-/** A period is over: now and cpu as above, later than before. percent_allowed: of one CPU, above 0. */
-enum asym_budget_news asym_budget_update(struct asym_budget *b, double percent_allowed, asym_usec now, asym_usec cpu);
+/**
+ * A period is over: now and cpu as above, later than before. percent_allowed: of one CPU, above 0. apart: what of cpu has a
+ * budget of its own (prompt.h) and lengthens nothing: looking is not to be put off by those who are answered between looks.
+ */
+enum asym_budget_news asym_budget_update(struct asym_budget *b, double percent_allowed, asym_usec now, asym_usec cpu,
+                                         asym_usec apart);
 
 #endif

@@ -13,8 +13,8 @@
 #include "linux/told.h"
 
 /*
- * After something was served nothing is for this long, whoever wakes us and however often; then the pages are read once more,
- * as a program does not tell of what comes within this time of what it has told before (notify_min).
+ * After something was served nothing is for this long, whoever wakes us and however often; then who has woken us is looked at
+ * once more, as a program does not tell of what comes within this time of what it has told before (notify_min).
  */
 #define REST ASYM_MSEC
 
@@ -29,17 +29,27 @@ struct asym_rtx {
     int (*turn)(void *userdata);
     void *userdata;
     struct asym_prompt prompt;
-    bool said[ASYM_RTX_N_REFUSALS]; /* each once */
+    asym_usec spent; /* CPU time of all reactions so far */
+    size_t n_refused[ASYM_RTX_N_REFUSALS];
     bool is_realtime, realtime_failed;
 };
 
+/* Each reason once, at whatever level: a journal keeps them all, and who is refused decides how often. */
 static void on_refused(void *ctx, enum asym_rtx_refusal refusal, pid_t pid)
 {
     struct asym_rtx *rtx = ctx;
-    asym_log_say(&rtx->run->log, rtx->said[refusal] ? LOG_DEBUG : LOG_NOTICE,
-                 "process %d that wants to say what its threads do is not heard: %s%s", (int)pid,
-                 asym_rtx_refusal_text(refusal), rtx->said[refusal] ? "" : " (said once)");
-    rtx->said[refusal] = true;
+    if (rtx->n_refused[refusal]++ == 0)
+        asym_log_say(&rtx->run->log, LOG_NOTICE,
+                     "process %d that wants to say what its threads do is not heard: %s (said once)", (int)pid,
+                     asym_rtx_refusal_text(refusal));
+}
+
+static void report_refused(const struct asym_rtx *rtx)
+{
+    for (enum asym_rtx_refusal i = 0; i < ASYM_RTX_N_REFUSALS; i++)
+        if (rtx->n_refused[i] > 1)
+            asym_log_say(&rtx->run->log, LOG_INFO, "programs were not heard %zu times: %s", rtx->n_refused[i],
+                         asym_rtx_refusal_text(i));
 }
 
 int asym_rtx_new(struct asym_run *run, struct asym_source *inner, struct asym_rtx **ret_rtx, struct asym_error *err)
@@ -79,6 +89,7 @@ void asym_rtx_free(struct asym_rtx *rtx)
 {
     if (!rtx)
         return;
+    report_refused(rtx);
     sd_event_source_unref(rtx->io);
     sd_event_source_unref(rtx->timer);
     if (rtx->source)
@@ -90,6 +101,11 @@ void asym_rtx_free(struct asym_rtx *rtx)
 struct asym_source *asym_rtx_source(struct asym_rtx *rtx)
 {
     return rtx->source;
+}
+
+asym_usec asym_rtx_spent(const struct asym_rtx *rtx)
+{
+    return rtx ? rtx->spent : 0;
 }
 
 size_t asym_rtx_count(const struct asym_rtx *rtx)
@@ -121,26 +137,36 @@ static void mind_priority(struct asym_rtx *rtx)
                  strerror(errno));
 }
 
-/* If what was planned for is no longer so: take a turn. Returns how long to rest; 0: nothing was to be done; -errno. */
-static int64_t react(struct asym_rtx *rtx, asym_usec now)
+/* Serve what has come, and take a turn if what was planned for is no longer so. 1: it was; 0: nothing was to be done; -errno. */
+static int react(struct asym_rtx *rtx)
 {
-    if (!asym_told_source_is_behind(rtx->source))
-        return 0;
-    if (!asym_prompt_may(&rtx->prompt, rtx->run->settings->daemon.cpu_budget, now))
-        return (int64_t)REST_WHEN_SPENT;
     const asym_usec before = cpu_time();
-    asym_told_source_hurry(rtx->source);
-    int r = rtx->turn(rtx->userdata);
-    asym_prompt_spend(&rtx->prompt, cpu_time() - before);
-    return r < 0 ? r : (int64_t)REST;
+    const bool told = asym_rtx_server_serve(rtx->server, asym_run_now());
+    int r = 0;
+    mind_priority(rtx);
+    if (told) {
+        asym_told_source_hurry(rtx->source);
+        r = rtx->turn(rtx->userdata);
+    }
+    /* Whoever wakes us for nothing spends, too. */
+    const asym_usec spent = cpu_time() - before;
+    asym_prompt_spend(&rtx->prompt, spent);
+    rtx->spent += spent;
+    return r < 0 ? r : told;
 }
 
-static int rest(struct asym_rtx *rtx, asym_usec until)
+/* From the end of what was done: however long that took, as long a time is left to others. */
+static int rest(struct asym_rtx *rtx, asym_usec pause)
 {
     int r = sd_event_source_set_enabled(rtx->io, SD_EVENT_OFF);
     if (r >= 0)
-        r = sd_event_source_set_time(rtx->timer, until);
+        r = sd_event_source_set_time(rtx->timer, asym_run_now() + pause);
     return r < 0 ? r : sd_event_source_set_enabled(rtx->timer, SD_EVENT_ONESHOT);
+}
+
+static bool may_react(struct asym_rtx *rtx)
+{
+    return asym_prompt_may(&rtx->prompt, rtx->run->settings->daemon.cpu_budget, asym_run_now());
 }
 
 static int on_io(sd_event_source *io, int fd, uint32_t events, void *userdata)
@@ -149,11 +175,10 @@ static int on_io(sd_event_source *io, int fd, uint32_t events, void *userdata)
     (void)io;
     (void)fd;
     (void)events;
-    const asym_usec now = asym_run_now();
-    asym_rtx_server_serve(rtx->server, now);
-    mind_priority(rtx);
-    const int64_t pause = react(rtx, now);
-    return pause < 0 ? (int)pause : rest(rtx, now + (pause > 0 ? (asym_usec)pause : REST));
+    if (!may_react(rtx))
+        return rest(rtx, REST_WHEN_SPENT);
+    int r = react(rtx);
+    return r < 0 ? r : rest(rtx, REST);
 }
 
 static int on_rested(sd_event_source *timer, uint64_t usec, void *userdata)
@@ -161,12 +186,11 @@ static int on_rested(sd_event_source *timer, uint64_t usec, void *userdata)
     struct asym_rtx *rtx = userdata;
     (void)timer;
     (void)usec;
-    const asym_usec now = asym_run_now();
-    asym_rtx_server_serve(rtx->server, now);
-    mind_priority(rtx);
-    const int64_t pause = react(rtx, now);
-    if (pause != 0)
-        return pause < 0 ? (int)pause : rest(rtx, now + (asym_usec)pause);
+    if (!may_react(rtx))
+        return rest(rtx, REST_WHEN_SPENT);
+    int r = react(rtx);
+    if (r != 0)
+        return r < 0 ? r : rest(rtx, REST);
     return sd_event_source_set_enabled(rtx->io, SD_EVENT_ON);
 }
 

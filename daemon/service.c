@@ -125,7 +125,7 @@ static asym_usec interval_in_force(const struct service *s)
 static void mind_budget(struct service *s, asym_usec now)
 {
     const double allowed = s->run->settings->daemon.cpu_budget;
-    switch (asym_budget_update(&s->budget, allowed, now, asym_run_cpu_time())) {
+    switch (asym_budget_update(&s->budget, allowed, now, asym_run_cpu_time(), asym_rtx_spent(s->rtx))) {
     case ASYM_BUDGET_EXCEEDED:
         asym_log_say(&s->run->log, LOG_NOTICE, "used %.2f %% of a CPU, above the budget of %.2f %%: looking less often",
                      s->budget.percent, allowed);

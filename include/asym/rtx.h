@@ -7,7 +7,8 @@
  * one relaxed store: no system call, no lock, no clock. Only the start and the end of a serial phase wake asymd.
  *
  * Nothing here is an order: asymd decides. Nothing here can fail in a way that the program would have to mind: where
- * there is no asymd, or no longer, the stores go to memory that nobody reads, and the library joins again later.
+ * there is no asymd, or no longer, the stores go to memory that nobody reads, and the library joins again later. No call
+ * changes errno.
  *
  * How long a thread has been waiting is not written by the thread: reading a clock would cost more than the change of
  * state itself. asymd looks twice, and a word that is the same in both looks has not changed in between, as each change
@@ -78,7 +79,8 @@ enum asym_rtx_state {
 
 /**
  * The one message that a program sends, with two descriptors in an SCM_RIGHTS control message, in this order: a memfd
- * that is sealed against shrinking, growing and further seals and holds the page, and an eventfd. Nothing is answered.
+ * that holds the page, written to its end, and is sealed against shrinking, growing and, once it is mapped, future writes
+ * (F_SEAL_FUTURE_WRITE, Linux 5.1), so that its memory is there and stays; and an eventfd. Nothing is answered.
  * The connection stays open as long as the page is to be heeded. asymd goes by the SO_PEERCRED of the socket: slots of
  * threads that are not the sender's are ignored.
  */
@@ -93,15 +95,17 @@ struct asym_rtx_hello {
 
 /** What may be chosen. Zero or NULL takes the default. */
 struct asym_rtx_options {
-    size_t size;              /**< sizeof(struct asym_rtx_options) */
+    size_t size;              /**< sizeof(struct asym_rtx_options): what lies behind it takes the default, too */
     const char *socket;       /**< path; default: ASYM_RTX_SOCKET_ENV, else ASYM_RTX_SOCKET. Copied */
     uint32_t n_slots;         /**< threads at a time: 512; 1 to 4096 */
     uint32_t notify_min_usec; /**< asymd is woken at most this often: ASYM_RTX_NOTIFY_MIN_ENV, else 1000 */
 };
 
 /**
- * Set up the page, and hand it over if there is somebody to take it. Once per process; further calls return what the
- * first did. options may be NULL. Never blocks.
+ * Set up the page, and hand it over if there is somebody to take it. The page and the options are those of the first call;
+ * further calls look whether there is still somebody, and hand the page over anew if not. asym_rtx_serial_begin() does that
+ * by itself; a program that tells of no phases calls this now and then, or is not heard again once asymd was restarted: a
+ * few system calls, so once a second or so. options may be NULL. Never blocks.
  * Returns 0: asymd has it or will have it when it is there; -ENOMEM: there is no page, and every call does nothing.
  */
 int asym_rtx_join(const struct asym_rtx_options *options);

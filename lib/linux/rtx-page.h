@@ -42,8 +42,12 @@ int asym_rtx_check_page(const void *page, size_t size, struct asym_rtx_layout *r
 /** What is remembered of a page. All zero at first, but for readings. */
 struct asym_rtx_memory {
     struct asym_rtx_reading *readings; /**< n_slots of them, zero at first. Owned by the caller */
+    uint64_t phase;                    /**< as asym_rtx_phase has it, when it was last read to the end */
     bool serial;                       /**< it was in a serial phase */
 };
+
+/** Which masters of the first slots, at most most of them, are in a serial phase: a hash; 0: none is. Cheaper than reading. */
+uint64_t asym_rtx_phase(const void *page, const struct asym_rtx_layout *layout, size_t most);
 
 /**
  * Read the first slots, at most most of them, and what they say at that time. spin_notify: a wait shorter than this is

@@ -35,7 +35,10 @@ struct client {
     size_t size;
     struct asym_rtx_layout layout;
     struct asym_rtx_memory memory;
-    bool over; /* to be taken out */
+    unsigned in_vain; /* how often in a row it has woken us for nothing */
+    bool woke, woke_before;
+    bool muted; /* its eventfd is not watched until the next tend */
+    bool over;  /* to be taken out */
 };
 
 struct asym_rtx_server {
@@ -43,7 +46,8 @@ struct asym_rtx_server {
     struct asym_rtx_server_config config;
     char path[108]; /* as long as sun_path */
     int fd, epoll;
-    bool deaf;                                    /* for want of descriptors: listens again later */
+    unsigned taken; /* connections since the last tend */
+    bool deaf;      /* for want of descriptors, or after too many connections: listens again later */
     struct client *clients[ASYM_RTX_MAX_CLIENTS]; /* by pid, rising */
     size_t n;
     /* What ask hands out. */
@@ -171,7 +175,7 @@ static void listen_again(struct asym_rtx_server *s, bool on)
 
 static void take_connections(struct asym_rtx_server *s, asym_usec now)
 {
-    for (int i = 0; i < ASYM_RTX_MAX_SERVED; i++) {
+    for (; s->taken < ASYM_RTX_MAX_TAKEN; s->taken++) {
         int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0) {
             greet(s, fd, now);
@@ -184,6 +188,7 @@ static void take_connections(struct asym_rtx_server *s, asym_usec now)
         }
         return;
     }
+    listen_again(s, false);
 }
 
 /* Of any other kind a descriptor could make us wait, or wake us as it likes. */
@@ -196,14 +201,19 @@ static bool is_eventfd(int fd)
     return n == (ssize_t)strlen(name) && memcmp(target, name, strlen(name)) == 0;
 }
 
-/* Of memory that cannot shrink under us, and that is there to be read: huge pages may be wanting. */
+/*
+ * Of memory that cannot shrink under us, and that is there to be read: huge pages may be wanting, and so may be memory for a
+ * hole, with vm.overcommit_memory = 2: then reading it is a SIGBUS. Sealed against writing nobody can make one later.
+ */
 static int check_memfd(int fd, size_t *ret_size)
 {
     struct stat st;
     struct statfs fs;
-    const int seals = fcntl(fd, F_GET_SEALS), want = F_SEAL_SHRINK | F_SEAL_GROW;
-    if (seals < 0 || (seals & want) != want || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || fstatfs(fd, &fs) < 0 ||
-        fs.f_type != TMPFS_MAGIC || st.st_size <= 0 || (uint64_t)st.st_size > ASYM_RTX_MAX_PAGE)
+    const int seals = fcntl(fd, F_GET_SEALS), want = F_SEAL_SHRINK | F_SEAL_GROW,
+              either = F_SEAL_WRITE | F_SEAL_FUTURE_WRITE;
+    if (seals < 0 || (seals & want) != want || !(seals & either) || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+        fstatfs(fd, &fs) < 0 || fs.f_type != TMPFS_MAGIC || st.st_size <= 0 ||
+        (uint64_t)st.st_size > ASYM_RTX_MAX_PAGE || lseek(fd, 0, SEEK_HOLE) < st.st_size)
         return -EPROTO;
     *ret_size = (size_t)st.st_size;
     return 0;
@@ -238,12 +248,14 @@ static int watch_event(struct asym_rtx_server *s, struct client *c, int fd)
 {
     /* The lowest bit tells it from the socket of the same client. */
     struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.u64 = (uint64_t)(uintptr_t)c | 1};
-    if (!is_eventfd(fd))
-        return -EPROTO;
-    if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
-        return -errno;
-    c->event = fd;
-    return 0;
+    return epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+/* One that was muted is so again after one more in vain, as long as it has told of nothing. */
+static void mute(struct asym_rtx_server *s, struct client *c)
+{
+    c->muted = epoll_ctl(s->epoll, EPOLL_CTL_DEL, c->event, NULL) == 0;
+    c->in_vain = ASYM_RTX_MAX_IN_VAIN - 1;
 }
 
 /* The descriptors of a message; those beyond FDS_MOST the kernel has closed. */
@@ -288,9 +300,11 @@ static int adopt(struct asym_rtx_server *s, struct client *c, const void *messag
     if (r == 0)
         r = map_page(c, fds[0]);
     if (r == 0)
-        r = watch_event(s, c, fds[1]);
-    if (r == 0)
+        r = is_eventfd(fds[1]) ? watch_event(s, c, fds[1]) : -EPROTO;
+    if (r == 0) {
+        c->event = fds[1];
         fds[1] = -1;
+    }
     return r;
 }
 
@@ -312,15 +326,15 @@ static enum asym_rtx_refusal refusal_of(int error)
     return ASYM_RTX_REFUSED_GARBAGE;
 }
 
-/* Something came from a client. Whether it has handed over its page now. */
-static bool hear(struct asym_rtx_server *s, struct client *c)
+/* Something came from a client: its page, its end, or what is not to come. */
+static void hear(struct asym_rtx_server *s, struct client *c)
 {
     char message[256];
     int fds[FDS_MOST], flags = 0;
     size_t n_fds = 0;
     ssize_t n = receive(c->fd, message, sizeof message, fds, &n_fds, &flags);
     if (n == -EAGAIN || n == -EINTR)
-        return false;
+        return;
     int r = n > 0 || n_fds > 0 ? adopt(s, c, message, (size_t)n, flags, fds, n_fds) : -ENOTCONN;
     for (size_t i = 0; i < n_fds; i++)
         if (fds[i] >= 0)
@@ -329,7 +343,33 @@ static bool hear(struct asym_rtx_server *s, struct client *c)
         c->over = true;
     else if (r < 0)
         drop(s, c, refusal_of(r));
-    return r == 0;
+    else
+        c->woke = true;
+}
+
+static size_t share_of_each(const struct asym_rtx_server *s)
+{
+    return ASYM_RTX_MAX_READ / ASYM_MAX(asym_rtx_server_count(s), (size_t)1);
+}
+
+/*
+ * Who has woken us is looked at now and at the next call once more: what comes soon after it has told of a phase it does not
+ * tell (notify_min). Who has gone in a serial phase has ended it.
+ */
+static bool look_at(struct asym_rtx_server *s, struct client *c, size_t most)
+{
+    if (c->over)
+        return c->memory.phase != 0;
+    if (!c->page || (!c->woke && !c->woke_before))
+        return false;
+    const bool told = asym_rtx_phase(c->page, &c->layout, most) != c->memory.phase;
+    if (told)
+        c->in_vain = 0;
+    else if (c->woke && ++c->in_vain >= ASYM_RTX_MAX_IN_VAIN)
+        mute(s, c);
+    c->woke_before = c->woke;
+    c->woke = false;
+    return told;
 }
 
 bool asym_rtx_server_serve(struct asym_rtx_server *s, asym_usec now)
@@ -342,20 +382,28 @@ bool asym_rtx_server_serve(struct asym_rtx_server *s, asym_usec now)
         if (!c)
             take_connections(s, now);
         else if (events[i].data.u64 & 1)
-            told |= !c->over;
+            c->woke = true;
         else if (!c->over)
-            told |= hear(s, c);
+            hear(s, c);
     }
+    const size_t most = share_of_each(s);
+    for (size_t i = 0; i < s->n; i++)
+        told |= look_at(s, s->clients[i], most);
     sweep(s);
     return told;
 }
 
 void asym_rtx_server_tend(struct asym_rtx_server *s, asym_usec now)
 {
-    for (size_t i = 0; i < s->n; i++)
-        if (!s->clients[i]->page && now - s->clients[i]->came >= ASYM_RTX_HELLO_WITHIN)
-            drop(s, s->clients[i], ASYM_RTX_REFUSED_SILENT);
+    for (size_t i = 0; i < s->n; i++) {
+        struct client *c = s->clients[i];
+        if (!c->page && now - c->came >= ASYM_RTX_HELLO_WITHIN)
+            drop(s, c, ASYM_RTX_REFUSED_SILENT);
+        else if (c->muted && watch_event(s, c, c->event) == 0)
+            c->muted = false;
+    }
     sweep(s);
+    s->taken = 0;
     if (s->deaf)
         listen_again(s, true);
 }
@@ -371,7 +419,7 @@ size_t asym_rtx_server_count(const struct asym_rtx_server *s)
 static size_t ask(struct asym_teller *teller, asym_usec now, bool final, const struct asym_told **ret_told)
 {
     struct asym_rtx_server *s = (struct asym_rtx_server *)(void *)teller;
-    const size_t speaking = asym_rtx_server_count(s), share = ASYM_RTX_MAX_READ / ASYM_MAX(speaking, (size_t)1);
+    const size_t share = share_of_each(s);
     struct asym_told_thread *next = s->threads;
     size_t n = 0;
     for (size_t i = 0; i < s->n; i++) {

@@ -27,6 +27,10 @@
 #define ASYM_RTX_MAX_READ 16384
 /** Events served in one call. */
 #define ASYM_RTX_MAX_SERVED 64
+/** Connections taken between two calls of tend; who comes then waits for the next. */
+#define ASYM_RTX_MAX_TAKEN 64
+/** Who has woken us so many times in a row with no phase begun or ended does so no more until the next tend. */
+#define ASYM_RTX_MAX_IN_VAIN 16
 /** How long a connection may take to hand over its page. */
 #define ASYM_RTX_HELLO_WITHIN ASYM_SEC
 
@@ -64,10 +68,13 @@ void asym_rtx_server_close(struct asym_rtx_server *s);
 /** Readable when there is something to serve. Borrowed. */
 int asym_rtx_server_fd(const struct asym_rtx_server *s);
 
-/** Serve what has come: connections, pages, ends. Returns whether a program has told of a phase, or come. */
+/**
+ * Serve what has come: connections, pages, ends. Of the pages only those are looked at whose programs have woken us since
+ * the call before the last one. Returns whether a serial phase has begun or ended in one since it was last asked to the end.
+ */
 bool asym_rtx_server_serve(struct asym_rtx_server *s, asym_usec now);
 
-/** To be called about every second: drops those that hand over nothing. */
+/** To be called about every second: drops those that hand over nothing, and hears again who was not for a while. */
 void asym_rtx_server_tend(struct asym_rtx_server *s, asym_usec now);
 
 void asym_rtx_server_set_spin_notify(struct asym_rtx_server *s, asym_usec spin_notify);

@@ -250,14 +250,6 @@ int asym_told_source_new(const struct asym_told_config *config, struct asym_sour
     return 0;
 }
 
-bool asym_told_source_is_behind(struct asym_source *source)
-{
-    struct told_source *t = of(source);
-    const struct asym_told *told;
-    const size_t n = t->config.teller->ask(t->config.teller, t->config.now(), false, &told);
-    return phases_of(told, n) != t->phases;
-}
-
 void asym_told_source_hurry(struct asym_source *source)
 {
     of(source)->hurry = true;

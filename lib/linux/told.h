@@ -63,9 +63,6 @@ struct asym_told_config {
 /** 0; -ENOMEM. */
 int asym_told_source_new(const struct asym_told_config *config, struct asym_source **ret_source);
 
-/** Has a serial phase begun or ended since the last snapshot? Costs a reading of the pages. */
-bool asym_told_source_is_behind(struct asym_source *source);
-
 /** The next snapshot is the last one, with what programs say now. Without one before it is a whole one. */
 void asym_told_source_hurry(struct asym_source *source);
 

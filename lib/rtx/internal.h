@@ -63,9 +63,9 @@ void asym_rtx_page_give(struct asym_rtx_slot *slot);
 struct asym_rtx_fd asym_rtx_fd_own(int fd);
 /** Close it if it is still ours. */
 void asym_rtx_fd_close(struct asym_rtx_fd *f);
-/** Try to hand the page over; lock held. */
-void asym_rtx_offer(struct asym_rtx_process *p);
-/** Look after the connection: is it still ours, is there still somebody; if not, offer the page again. */
+/** Look after the connection: is it still ours, is there still somebody; if not, offer the page again. Lock held. */
+void asym_rtx_look_after(struct asym_rtx_process *p);
+/** The same where nobody else is at it, and not again for a second. */
 void asym_rtx_mind(struct asym_rtx_process *p, uint64_t now);
 /** Wake the daemon, unless it was woken within notify_min. Whether it was now. */
 bool asym_rtx_notify(struct asym_rtx_process *p, uint64_t now);

@@ -84,7 +84,7 @@ static bool send_hello(int fd, int memfd, int event)
     return sendmsg(fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof hello;
 }
 
-void asym_rtx_offer(struct asym_rtx_process *p)
+static void offer(struct asym_rtx_process *p)
 {
     if (p->socket.fd >= 0 || p->left || !p->page || asym_rtx_page_publish(p) < 0)
         return;
@@ -123,12 +123,9 @@ static void forget_lost(struct asym_rtx_process *p)
         asym_rtx_fd_close(&p->socket);
 }
 
-void asym_rtx_mind(struct asym_rtx_process *p, uint64_t now)
+void asym_rtx_look_after(struct asym_rtx_process *p)
 {
     char byte;
-    __atomic_store_n(&p->mind_at, now + ASYM_RTX_SECOND, __ATOMIC_RELAXED);
-    if (pthread_mutex_trylock(&p->lock) != 0)
-        return;
     forget_lost(p);
     /* The daemon says nothing, ever: what can be read is the end. */
     if (p->socket.fd >= 0) {
@@ -136,7 +133,15 @@ void asym_rtx_mind(struct asym_rtx_process *p, uint64_t now)
         if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
             asym_rtx_fd_close(&p->socket);
     }
-    asym_rtx_offer(p);
+    offer(p);
+}
+
+void asym_rtx_mind(struct asym_rtx_process *p, uint64_t now)
+{
+    __atomic_store_n(&p->mind_at, now + ASYM_RTX_SECOND, __ATOMIC_RELAXED);
+    if (pthread_mutex_trylock(&p->lock) != 0)
+        return;
+    asym_rtx_look_after(p);
     pthread_mutex_unlock(&p->lock);
 }
 

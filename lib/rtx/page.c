@@ -49,6 +49,16 @@ int asym_rtx_page_make(struct asym_rtx_process *p, uint32_t n_slots)
     return 0;
 }
 
+/*
+ * Nobody maps it for writing any more, nor takes memory out of it, but what is mapped stays so. Kernels before 5.1 do not know
+ * of that, and asymd does not take the page there.
+ */
+static bool seal(int fd)
+{
+    const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+    return fcntl(fd, F_ADD_SEALS, seals | F_SEAL_FUTURE_WRITE) == 0 || fcntl(fd, F_ADD_SEALS, seals) == 0;
+}
+
 static int make_memfd(size_t size)
 {
     int fd = memfd_create("asym-rtx", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
@@ -56,7 +66,7 @@ static int make_memfd(size_t size)
         fd = memfd_create("asym-rtx", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return -errno;
-    if (ftruncate(fd, (off_t)size) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
+    if (ftruncate(fd, (off_t)size) < 0) {
         const int error = errno;
         close(fd);
         return -error;
@@ -75,8 +85,9 @@ int asym_rtx_page_publish(struct asym_rtx_process *p)
     int fd = make_memfd(p->size);
     if (fd < 0)
         return fd;
+    /* Where only the sealing fails the page is there all the same, and is exchanged the next time. */
     if (pwrite(fd, p->page, p->size, 0) != (ssize_t)p->size ||
-        mmap(p->page, p->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
+        mmap(p->page, p->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED || !seal(fd)) {
         close(fd);
         return -ENOMEM;
     }

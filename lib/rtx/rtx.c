@@ -84,14 +84,24 @@ static uint32_t notify_min_of_environment(void)
     return text && *text && *end == '\0' && usec > 0 && usec <= 1000000 ? (uint32_t)usec : 1000;
 }
 
-static int make(struct asym_rtx_process *p, const struct asym_rtx_options *o)
+/* What an older program knows of them; the rest is as if it had left it out. */
+static struct asym_rtx_options read_options(const struct asym_rtx_options *given)
 {
-    const char *path = o && o->socket ? o->socket : secure_getenv(ASYM_RTX_SOCKET_ENV);
-    uint32_t n = o && o->n_slots ? o->n_slots : ASYM_RTX_SLOTS_DEFAULT;
+    struct asym_rtx_options o = {0};
+    if (given)
+        memcpy(&o, given, given->size < sizeof o ? given->size : sizeof o);
+    return o;
+}
+
+static int make(struct asym_rtx_process *p, const struct asym_rtx_options *options)
+{
+    const struct asym_rtx_options o = read_options(options);
+    const char *path = o.socket ? o.socket : secure_getenv(ASYM_RTX_SOCKET_ENV);
+    const uint32_t n = o.n_slots ? o.n_slots : ASYM_RTX_SLOTS_DEFAULT;
     if (!path || !*path || strlen(path) >= sizeof p->path)
         path = ASYM_RTX_SOCKET;
     memcpy(p->path, path, strlen(path) + 1);
-    p->notify_min = (o && o->notify_min_usec ? o->notify_min_usec : notify_min_of_environment()) * UINT64_C(1000);
+    p->notify_min = (o.notify_min_usec ? o.notify_min_usec : notify_min_of_environment()) * UINT64_C(1000);
     p->pid = getpid();
     return asym_rtx_page_make(p, n < ASYM_RTX_SLOTS_MAX ? n : ASYM_RTX_SLOTS_MAX);
 }
@@ -104,10 +114,13 @@ ASYM_RTX_API int asym_rtx_join(const struct asym_rtx_options *options)
     pthread_once(&once, set_up_once);
     pthread_mutex_lock(&p->lock);
     if (!p->page)
-        r = make(p, options && options->size >= sizeof *options ? options : NULL);
+        r = make(p, options);
     p->left = false;
+    /* A fork that ran no handlers: the page is still the parent's. */
+    if (r == 0 && p->pid != getpid())
+        become_child(p);
     if (r == 0)
-        asym_rtx_offer(p);
+        asym_rtx_look_after(p);
     __atomic_store_n(&p->mind_at, asym_rtx_now() + ASYM_RTX_SECOND, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&p->lock);
     errno = error;
@@ -117,10 +130,12 @@ ASYM_RTX_API int asym_rtx_join(const struct asym_rtx_options *options)
 ASYM_RTX_API void asym_rtx_leave(void)
 {
     struct asym_rtx_process *p = &asym_rtx_process;
+    const int error = errno;
     pthread_mutex_lock(&p->lock);
     p->left = true;
     asym_rtx_fd_close(&p->socket);
     pthread_mutex_unlock(&p->lock);
+    errno = error;
 }
 
 ASYM_RTX_API int asym_rtx_is_joined(void)

@@ -12,7 +12,7 @@
 struct run {
     struct asym_budget b;
     asym_usec now;
-    double cpu;
+    double cpu, apart;
     unsigned exceeded, kept;
 };
 
@@ -22,7 +22,8 @@ static void pass(struct run *r, int seconds, double us_per_look, double allowed)
     for (int i = 0; i < seconds; i++) {
         r->now += ASYM_SEC;
         r->cpu += us_per_look * 10 / r->b.stretch;
-        enum asym_budget_news news = asym_budget_update(&r->b, allowed, r->now, (asym_usec)r->cpu);
+        enum asym_budget_news news = asym_budget_update(&r->b, allowed, r->now, (asym_usec)(r->cpu + r->apart),
+                                                        (asym_usec)r->apart);
         r->exceeded += news == ASYM_BUDGET_EXCEEDED;
         r->kept += news == ASYM_BUDGET_KEPT_AGAIN;
     }
@@ -61,12 +62,27 @@ static void it_stretches_at_most_twenty_times(void **state)
     assert_true(r.b.stretch >= ASYM_BUDGET_STRETCH_MAX && r.b.stretch <= ASYM_BUDGET_STRETCH_MAX);
 }
 
+/* Half a CPU of it, which is in the percentage that people are told. */
+static void what_has_a_budget_of_its_own_stretches_nothing(void **state)
+{
+    (void)state;
+    struct run r = {.now = ASYM_SEC};
+    asym_budget_init(&r.b, r.now, 0);
+    for (int i = 0; i < 30; i++) {
+        r.apart += 500000;
+        pass(&r, 1, 900, 1);
+        assert_true(r.b.stretch <= 1.0);
+        assert_true(r.b.percent > 50.89 && r.b.percent < 50.91);
+    }
+    assert_int_equal(r.exceeded + r.kept, 0);
+}
+
 static void a_period_without_length_changes_nothing(void **state)
 {
     (void)state;
     struct asym_budget b;
     asym_budget_init(&b, ASYM_SEC, 0);
-    assert_int_equal(asym_budget_update(&b, 1, ASYM_SEC, 500), ASYM_BUDGET_SAME);
+    assert_int_equal(asym_budget_update(&b, 1, ASYM_SEC, 500, 0), ASYM_BUDGET_SAME);
     assert_true(b.stretch <= 1.0 && b.last_cpu == 0);
 }
 
@@ -76,6 +92,7 @@ int main(void)
         cmocka_unit_test(a_cheap_look_never_stretches),
         cmocka_unit_test(a_dear_look_is_held_to_the_budget_and_said_once),
         cmocka_unit_test(it_stretches_at_most_twenty_times),
+        cmocka_unit_test(what_has_a_budget_of_its_own_stretches_nothing),
         cmocka_unit_test(a_period_without_length_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
  * The client library against a daemon that only listens. The library is of a process, so that each test is one: the test
  * forks, the child is the program, and the parent the daemon.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -146,8 +147,9 @@ static void what_a_thread_says_is_on_the_page(void **state)
     assert_int_equal(h.page->header_size, ASYM_RTX_LINE);
     assert_int_equal(h.page->slot_size, ASYM_RTX_LINE);
     assert_true(h.size >= h.page->header_size + (size_t)h.page->n_slots * h.page->slot_size);
-    assert_int_equal(fcntl(h.memfd, F_GET_SEALS) & (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL),
-                     F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+    const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL | F_SEAL_FUTURE_WRITE;
+    assert_int_equal(fcntl(h.memfd, F_GET_SEALS) & seals, seals);
+    assert_int_equal(lseek(h.memfd, 0, SEEK_HOLE), h.size);
     const struct asym_rtx_slot *slot = asym_handed_slot(&h, pid);
     uint64_t before = word_of(slot);
     assert_int_equal(before & ASYM_RTX_STATE, ASYM_RTX_WORKING);
@@ -221,6 +223,51 @@ static void joins_when_the_daemon_comes_and_comes_again(void **state)
     asym_listener_done(&l);
 }
 
+/* A pool: it tells of waits, never of phases. */
+static void joins_and_tells_of_no_phases(struct turns *t)
+{
+    MUST(asym_rtx_join(NULL) == 0);
+    MUST(asym_rtx_is_joined());
+    asym_rtx_set(asym_rtx_thread(), ASYM_RTX_SPINNING);
+    child_says(t);
+    child_waits(t);
+    /* Nobody is there: that is noticed, and harmless. */
+    MUST(asym_rtx_join(NULL) == 0);
+    MUST(!asym_rtx_is_joined());
+    child_says(t);
+    child_waits(t);
+    MUST(asym_rtx_join(NULL) == 0);
+    MUST(asym_rtx_is_joined());
+    child_says(t);
+    child_waits(t);
+}
+
+static void who_tells_of_no_phases_joins_again_by_joining(void **state)
+{
+    (void)state;
+    struct asym_listener l;
+    struct asym_handed h;
+    struct turns t;
+    asym_listener_open(&l, 8);
+    pid_t pid = start(joins_and_tells_of_no_phases, &t);
+    assert_true(asym_listener_take(&l, 10, &h));
+    parent_waits(&t);
+    asym_listener_close(&l);
+    asym_handed_done(&h);
+    parent_says(&t);
+    parent_waits(&t);
+    asym_listener_reopen(&l, 8);
+    parent_says(&t);
+    assert_true(asym_listener_take(&l, 10, &h));
+    parent_waits(&t);
+    assert_int_equal(h.pid, pid);
+    assert_int_equal(word_of(asym_handed_slot(&h, pid)) & ASYM_RTX_STATE, ASYM_RTX_SPINNING);
+    parent_says(&t);
+    finish(pid, &t);
+    asym_handed_done(&h);
+    asym_listener_done(&l);
+}
+
 static void *take_and_end(void *ret)
 {
     *(struct asym_rtx_slot **)ret = asym_rtx_thread();
@@ -264,6 +311,55 @@ static void fills_the_table(struct turns *t)
     MUST(in_thread());
     asym_rtx_thread_leave();
     MUST(asym_rtx_thread());
+}
+
+/* Options that end before the last one, as a program has them that was built when there was none. */
+static void has_fewer_options(struct turns *t)
+{
+    const struct asym_rtx_options options = {
+        .size = offsetof(struct asym_rtx_options, notify_min_usec), .n_slots = 3, .notify_min_usec = UINT32_MAX};
+    MUST(asym_rtx_join(&options) == 0);
+    asym_rtx_master(1);
+    asym_rtx_serial_begin();
+    pause_ms(20);
+    asym_rtx_serial_end();
+    child_says(t);
+}
+
+/* And with more than this library knows. */
+static void has_more_options(struct turns *t)
+{
+    const struct {
+        struct asym_rtx_options known;
+        char more[64];
+    } options = {.known = {.size = sizeof options, .n_slots = 3}, .more = "?"};
+    MUST(asym_rtx_join(&options.known) == 0);
+    asym_rtx_master(1);
+    asym_rtx_serial_begin();
+    pause_ms(20);
+    asym_rtx_serial_end();
+    child_says(t);
+}
+
+static void options_of_another_version_are_heeded_as_far_as_they_go(void **state)
+{
+    (void)state;
+    void (*const programs[])(struct turns *) = {has_fewer_options, has_more_options};
+    struct asym_listener l;
+    struct asym_handed h;
+    struct turns t;
+    asym_listener_open(&l, 8);
+    for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
+        pid_t pid = start(programs[i], &t);
+        assert_true(asym_listener_take(&l, 10, &h));
+        parent_waits(&t);
+        assert_int_equal(h.page->n_slots, 3);
+        /* The begin and the end, 20 ms later: notify_min is as it is by itself. */
+        assert_int_equal(asym_handed_woken(&h), 2);
+        finish(pid, &t);
+        asym_handed_done(&h);
+    }
+    asym_listener_done(&l);
 }
 
 static void *hold_slot(void *turns)
@@ -581,6 +677,61 @@ static void who_leaves_can_join_again(void **state)
     asym_listener_done(&l);
 }
 
+static bool keeps_errno(void (*call)(void))
+{
+    errno = EDOM;
+    call();
+    return errno == EDOM;
+}
+
+static void call_join(void)
+{
+    asym_rtx_join(NULL);
+}
+
+static void call_thread(void)
+{
+    asym_rtx_thread();
+}
+
+static void call_master(void)
+{
+    asym_rtx_master(1);
+}
+
+/* With the connection gone, and closed by others: every system call on the way fails. */
+static void calls_everything(struct turns *t)
+{
+    void (*const calls[])(void) = {
+        call_join,           call_thread,           call_master,    asym_rtx_serial_begin,
+        asym_rtx_serial_end, asym_rtx_thread_leave, asym_rtx_leave,
+    };
+    const int up = t->up[1];
+    MUST(asym_rtx_join(NULL) == 0);
+    for (int closed = 0; closed < 2; closed++) {
+        for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
+            MUST(keeps_errno(calls[i]));
+        MUST(asym_rtx_join(NULL) == 0);
+        for (int fd = 3; fd < 1100; fd++)
+            if (fd != up)
+                close(fd);
+    }
+    MUST(keeps_errno(asym_rtx_leave));
+    child_says(t);
+}
+
+static void no_call_changes_errno(void **state)
+{
+    (void)state;
+    struct asym_listener l;
+    struct turns t;
+    asym_listener_open(&l, 8);
+    pid_t pid = start(calls_everything, &t);
+    parent_waits(&t);
+    finish(pid, &t);
+    asym_listener_done(&l);
+}
+
 static void before_anything_every_call_is_harmless(void **state)
 {
     (void)state;
@@ -599,12 +750,15 @@ int main(void)
         cmocka_unit_test(before_anything_every_call_is_harmless),
         cmocka_unit_test(what_a_thread_says_is_on_the_page),
         cmocka_unit_test(joins_when_the_daemon_comes_and_comes_again),
+        cmocka_unit_test(who_tells_of_no_phases_joins_again_by_joining),
         cmocka_unit_test(slots_are_freed_and_a_full_table_is_harmless),
+        cmocka_unit_test(options_of_another_version_are_heeded_as_far_as_they_go),
         cmocka_unit_test(a_child_speaks_for_itself),
         cmocka_unit_test(a_fork_without_handlers_crashes_nobody),
         cmocka_unit_test(phases_wake_and_barriers_do_not),
         cmocka_unit_test(a_program_that_closes_everything_loses_nothing),
         cmocka_unit_test(nothing_blocks_where_nobody_answers),
+        cmocka_unit_test(no_call_changes_errno),
         cmocka_unit_test(who_leaves_can_join_again),
     };
     signal(SIGPIPE, SIG_IGN);

@@ -228,6 +228,39 @@ static void slots_come_by_tid_and_a_tid_once(void **state)
     assert_int_equal(look(2), 2);
 }
 
+/* Of all sizes that a tid may have. */
+static void a_full_page_in_no_order_comes_in_order(void **state)
+{
+    (void)state;
+    static struct {
+        struct asym_rtx_header header;
+        struct asym_rtx_slot slots[ASYM_RTX_MAX_SLOTS];
+    } full;
+    static struct asym_rtx_reading many[ASYM_RTX_MAX_SLOTS];
+    static struct asym_told_thread told[ASYM_RTX_MAX_SLOTS];
+    struct asym_rtx_memory m = {.readings = many};
+    full.header = page.header;
+    full.header.n_slots = full.header.n_used = ASYM_RTX_MAX_SLOTS;
+    for (uint32_t i = 0; i < ASYM_RTX_MAX_SLOTS; i++) {
+        full.slots[i].tid = (int32_t)((i + 1) * UINT32_C(2654435761) >> (1 + i % 20));
+        full.slots[i].word = full.slots[i].tid % 2 ? ASYM_RTX_WORKING : ASYM_RTX_SLEEPING;
+    }
+    assert_int_equal(asym_rtx_check_page(&full, sizeof full, &layout), 0);
+    const size_t n = asym_rtx_read(&full, &layout, ASYM_RTX_MAX_SLOTS, 1, 20, true, &m, told);
+    assert_true(n > ASYM_RTX_MAX_SLOTS / 2);
+    for (size_t i = 0; i < n; i++) {
+        assert_true(i == 0 || told[i - 1].tid < told[i].tid);
+        assert_int_equal(told[i].works, told[i].tid % 2);
+    }
+    /* Nobody is lost: each tid once. */
+    for (size_t i = 0; i < ASYM_RTX_MAX_SLOTS; i++) {
+        bool found = false;
+        for (size_t k = 0; k < n && !found; k++)
+            found = told[k].tid == full.slots[i].tid;
+        assert_true(found);
+    }
+}
+
 static void no_more_is_read_than_there_is_and_than_is_asked_for(void **state)
 {
     (void)state;
@@ -276,6 +309,7 @@ int main(void)
         T(a_master_is_one_when_it_works_and_its_phase_is_serial),
         T(news_are_since_what_was_shown),
         T(slots_come_by_tid_and_a_tid_once),
+        T(a_full_page_in_no_order_comes_in_order),
         T(no_more_is_read_than_there_is_and_than_is_asked_for),
         T(reactions_are_within_their_share),
     };

@@ -2,6 +2,7 @@
 /* The server against clients that break every rule. It is called by hand, with a time that the test says. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -78,6 +79,28 @@ static int serve(asym_usec now)
     return told;
 }
 
+/* The last page that was made, and the word of its thread. */
+static char *mapped;
+static uint64_t *word;
+
+/* Of that many bytes, the rest of which is a hole. */
+static int make_page_of(off_t size, const void *header, int seals)
+{
+    const struct asym_rtx_slot slot = {.word = ASYM_RTX_WORKING | ASYM_RTX_MASTER, .tid = getpid()};
+    int fd = memfd_create("page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, size), 0);
+    assert_int_equal(pwrite(fd, header, sizeof(struct asym_rtx_header), 0), sizeof(struct asym_rtx_header));
+    assert_int_equal(pwrite(fd, &slot, sizeof slot, sizeof(struct asym_rtx_header)), sizeof slot);
+    if (mapped)
+        munmap(mapped, 4096);
+    mapped = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_true(mapped != MAP_FAILED);
+    word = (uint64_t *)(void *)(mapped + sizeof(struct asym_rtx_header));
+    assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+    return fd;
+}
+
 static int make_page(int seals)
 {
     const struct asym_rtx_header h = {.magic = ASYM_RTX_MAGIC,
@@ -86,14 +109,7 @@ static int make_page(int seals)
                                       .slot_size = sizeof(struct asym_rtx_slot),
                                       .n_slots = 2,
                                       .n_used = 2};
-    const struct asym_rtx_slot slot = {.word = ASYM_RTX_WORKING | ASYM_RTX_MASTER, .tid = getpid()};
-    int fd = memfd_create("page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    assert_true(fd >= 0);
-    assert_int_equal(ftruncate(fd, 4096), 0);
-    assert_int_equal(pwrite(fd, &h, sizeof h, 0), sizeof h);
-    assert_int_equal(pwrite(fd, &slot, sizeof slot, sizeof h), sizeof slot);
-    assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
-    return fd;
+    return make_page_of(4096, &h, seals);
 }
 
 static void send_fds(int fd, const void *message, size_t size, const int *fds, size_t n)
@@ -120,7 +136,7 @@ static void send_fds(int fd, const void *message, size_t size, const int *fds, s
 static const struct asym_rtx_hello hello = {
     .magic = ASYM_RTX_MAGIC, .version = ASYM_RTX_VERSION, .size = sizeof(struct asym_rtx_hello)};
 
-enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW };
+enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE };
 
 static int count_fds(void)
 {
@@ -128,6 +144,20 @@ static int count_fds(void)
     for (int fd = 0; fd < 4096; fd++)
         n += fcntl(fd, F_GETFD) >= 0;
     return n;
+}
+
+static void set_phase(bool serial)
+{
+    const uint64_t w = ASYM_RTX_WORKING | ASYM_RTX_MASTER | ASYM_RTX_PHASES | (serial ? ASYM_RTX_SERIAL : 0);
+    __atomic_store_n(word, w, __ATOMIC_RELAXED);
+}
+
+/* As before a turn: what has been told of is in a snapshot. */
+static void look(void)
+{
+    const struct asym_told *told;
+    struct asym_teller *teller = asym_rtx_server_teller(server);
+    teller->ask(teller, 1, true, &told);
 }
 
 /* A client of this very process, as it should be. Returns its socket; *event is its eventfd. */
@@ -160,12 +190,27 @@ static void a_good_client_is_heard_until_it_ends(void **state)
     assert_true(told->threads[0].master);
     /* Each write wakes, though nobody ever reads. */
     for (int i = 0; i < 3; i++) {
+        set_phase(i % 2);
+        assert_int_equal(serve(1), 0);
         assert_int_equal(eventfd_write(event, 1), 0);
-        assert_int_equal(serve(1), 1);
+        assert_true(asym_rtx_server_serve(server, 1));
+        look();
         assert_int_equal(serve(1), 0);
     }
+    /* What came soon after is not told of, and seen all the same; once. */
+    set_phase(true);
+    assert_int_equal(eventfd_write(event, 1), 0);
+    assert_true(asym_rtx_server_serve(server, 1));
+    look();
+    set_phase(false);
+    assert_true(asym_rtx_server_serve(server, 1));
+    look();
+    set_phase(true);
+    assert_false(asym_rtx_server_serve(server, 1));
+    look();
+    /* Who goes in a serial phase has ended it. */
     close(fd);
-    serve(1);
+    assert_int_equal(serve(1), 1);
     assert_int_equal(asym_rtx_server_count(server), 0);
     /* Of one that has gone nothing is heard, though it still has its end. */
     assert_int_equal(eventfd_write(event, 1), 0);
@@ -175,13 +220,51 @@ static void a_good_client_is_heard_until_it_ends(void **state)
 }
 
 /* What is handed over, and what becomes of it. */
-enum what { NOT_SEALED, ONE_FD, NO_FD, THREE_FDS, MANY_FDS, SWAPPED, PIPE, EPOLL, A_FILE, EMPTY, SHORT, LONG, VERSION };
+enum what {
+    NOT_SEALED,
+    TO_BE_WRITTEN, /* and so a hole may come in it */
+    HOLLOW,
+    EMPTY,
+    ONE_FD,
+    NO_FD,
+    THREE_FDS,
+    MANY_FDS,
+    SWAPPED,
+    PIPE,
+    EPOLL,
+    A_FILE,
+    SHORT,
+    LONG,
+    VERSION
+};
+
+static int make_page_for(enum what what)
+{
+    static const struct asym_rtx_header none;
+    struct asym_rtx_header h = {.magic = ASYM_RTX_MAGIC,
+                                .version = ASYM_RTX_VERSION,
+                                .header_size = sizeof h,
+                                .slot_size = sizeof(struct asym_rtx_slot),
+                                .n_slots = 2};
+    switch (what) {
+    case NOT_SEALED:
+        return make_page(0);
+    case TO_BE_WRITTEN:
+        return make_page(F_SEAL_SHRINK | F_SEAL_GROW);
+    case HOLLOW:
+        return make_page_of(8192, &h, SEALS);
+    case EMPTY:
+        return make_page_of(4096, &none, SEALS);
+    default:
+        return make_page(SEALS);
+    }
+}
 
 static void hand_over(int fd, enum what what)
 {
     struct asym_rtx_hello h = hello;
     char more[512] = {0};
-    int pipes[2], page = make_page(what == NOT_SEALED ? 0 : SEALS), event = eventfd(0, EFD_CLOEXEC), fds[64], n = 2;
+    int pipes[2], page = make_page_for(what), event = eventfd(0, EFD_CLOEXEC), fds[64], n = 2;
     int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), poll = epoll_create1(EPOLL_CLOEXEC);
     assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
     for (size_t i = 0; i < ASYM_LENGTH(fds); i++)
@@ -213,10 +296,6 @@ static void hand_over(int fd, enum what what)
         break;
     case A_FILE:
         fds[0] = file;
-        break;
-    case EMPTY:
-        assert_int_equal(ftruncate(page, 4096), 0);
-        assert_int_equal(pwrite(page, more, 64, 0), 64);
         break;
     case SHORT:
         size = 3;
@@ -277,6 +356,89 @@ static void who_connects_and_says_nothing_is_dropped(void **state)
     close(fd);
 }
 
+static bool is_readable(void)
+{
+    struct pollfd p = {.fd = asym_rtx_server_fd(server), .events = POLLIN};
+    return poll(&p, 1, 0) == 1;
+}
+
+static void who_wakes_in_vain_is_not_heard_for_a_while(void **state)
+{
+    (void)state;
+    int event, fd = good_client(&event), other, other_fd;
+    look();
+    for (int i = 0; i < ASYM_RTX_MAX_IN_VAIN; i++) {
+        assert_int_equal(eventfd_write(event, 1), 0);
+        assert_true(is_readable());
+        assert_false(asym_rtx_server_serve(server, 1));
+    }
+    assert_int_equal(eventfd_write(event, 1), 0);
+    assert_false(is_readable());
+    /* Others are. */
+    other_fd = good_client(&other);
+    look();
+    set_phase(false);
+    assert_int_equal(eventfd_write(other, 1), 0);
+    assert_true(asym_rtx_server_serve(server, 1));
+    look();
+    serve(1);
+    /* Again: once is enough. */
+    asym_rtx_server_tend(server, 2);
+    assert_int_equal(serve(2), 0);
+    assert_int_equal(eventfd_write(event, 1), 0);
+    assert_false(is_readable());
+    close(fd);
+    close(event);
+    serve(2);
+    assert_int_equal(asym_rtx_server_count(server), 1);
+    close(other_fd);
+    close(other);
+}
+
+static void who_means_it_is_heard_as_often_as_before(void **state)
+{
+    (void)state;
+    int event, fd = good_client(&event);
+    look();
+    for (int i = 0; i < ASYM_RTX_MAX_IN_VAIN; i++) {
+        assert_int_equal(eventfd_write(event, 1), 0);
+        asym_rtx_server_serve(server, 1);
+    }
+    asym_rtx_server_tend(server, 2);
+    set_phase(false);
+    assert_true(asym_rtx_server_serve(server, 2));
+    look();
+    for (int i = 0; i < ASYM_RTX_MAX_IN_VAIN; i++) {
+        assert_int_equal(eventfd_write(event, 1), 0);
+        assert_true(is_readable());
+        asym_rtx_server_serve(server, 2);
+    }
+    close(fd);
+    close(event);
+}
+
+/* Connections of a second are counted; who comes after them waits in the queue, and wakes nobody. */
+static void who_floods_with_connections_is_not_heard_for_a_while(void **state)
+{
+    (void)state;
+    for (int i = 0; i < ASYM_RTX_MAX_TAKEN; i++) {
+        int fd = try_connect();
+        assert_true(fd >= 0);
+        asym_rtx_server_serve(server, 1);
+        close(fd);
+        asym_rtx_server_serve(server, 1);
+    }
+    int fd = try_connect();
+    assert_true(fd >= 0);
+    assert_false(is_readable());
+    close(fd);
+    asym_rtx_server_tend(server, 2);
+    int event, good = good_client(&event);
+    assert_int_equal(asym_rtx_server_count(server), 1);
+    close(good);
+    close(event);
+}
+
 /* Of one process a few are heard; the rest is turned away, and others are heard all the same. */
 static void ten_thousand_connections_keep_nobody_out(void **state)
 {
@@ -297,13 +459,18 @@ static void ten_thousand_connections_keep_nobody_out(void **state)
         _exit(read(go[0], &c, 1) < 0);
     }
     close(go[0]);
-    for (asym_usec now = 1; refused[ASYM_RTX_REFUSED_FULL] < 3000; now++)
+    for (asym_usec now = 1; refused[ASYM_RTX_REFUSED_FULL] < 3000; now++) {
         asym_rtx_server_serve(server, now);
+        asym_rtx_server_tend(server, now);
+    }
     assert_true(count_fds() <= before + 1 + ASYM_RTX_MAX_OF_PID);
     kill(pid, SIGKILL);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     close(go[1]);
-    serve(1);
+    for (int i = 0; i < 10; i++) {
+        asym_rtx_server_tend(server, 1);
+        serve(1);
+    }
     int event, fd = good_client(&event);
     assert_int_equal(asym_rtx_server_count(server), 1);
     close(fd);
@@ -327,13 +494,16 @@ static void a_client_killed_at_any_moment_is_gone(void **state)
                 asym_rtx_join(NULL);
             }
         }
-        for (int i = 0; i < 50 + 37 * round; i++)
+        for (int i = 0; i < 50 + 37 * round; i++) {
             asym_rtx_server_serve(server, 1);
+            asym_rtx_server_tend(server, 1);
+        }
         kill(pid, SIGKILL);
         assert_int_equal(waitpid(pid, &status, 0), pid);
-        serve(1);
-        for (int i = 0; i < 100; i++)
+        for (int i = 0; i < 100; i++) {
+            asym_rtx_server_tend(server, 1);
             asym_rtx_server_serve(server, 1);
+        }
         assert_int_equal(asym_rtx_server_count(server), 0);
     }
     assert_int_equal(refused[ASYM_RTX_REFUSED_GARBAGE], 0);
@@ -373,7 +543,11 @@ static void a_page_cannot_be_taken_away(void **state)
     serve(1);
     assert_int_equal(asym_rtx_server_count(server), 1);
     assert_int_equal(ftruncate(page, 0), -1);
-    assert_int_equal(fallocate(page, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), 0);
+    assert_int_equal(fallocate(page, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), -1);
+    assert_int_equal(madvise(mapped, 4096, MADV_REMOVE), -1);
+    assert_int_equal(teller->ask(teller, 1, true, &told), 1);
+    assert_int_equal(told->n, 1);
+    memset(mapped, 0, 4096);
     assert_int_equal(teller->ask(teller, 1, true, &told), 1);
     assert_int_equal(told->n, 0);
     close(fd);
@@ -403,6 +577,9 @@ int main(void)
         T(a_good_client_is_heard_until_it_ends),
         T(garbage_is_refused_and_nothing_is_kept_of_it),
         T(who_connects_and_says_nothing_is_dropped),
+        T(who_wakes_in_vain_is_not_heard_for_a_while),
+        T(who_means_it_is_heard_as_often_as_before),
+        T(who_floods_with_connections_is_not_heard_for_a_while),
         T(ten_thousand_connections_keep_nobody_out),
         T(a_client_killed_at_any_moment_is_gone),
         T(without_descriptors_it_listens_again_later),

@@ -232,14 +232,10 @@ static void the_begin_and_the_end_of_a_phase_are_urgent(void **state)
     struct asym_told_thread threads[] = {{.tid = 10, .works = true}};
     say(10, 7, threads, 1);
     assert_false(look().urgent);
-    assert_false(asym_told_source_is_behind(w.source));
     w.threads[0].master = true;
-    assert_true(asym_told_source_is_behind(w.source));
     assert_true(look().urgent);
-    assert_false(asym_told_source_is_behind(w.source));
     assert_false(look().urgent);
     w.threads[0].master = false;
-    assert_true(asym_told_source_is_behind(w.source));
     assert_true(look().urgent);
     /* Or who was in it has gone. */
     w.threads[0].master = true;

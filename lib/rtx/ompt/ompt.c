@@ -25,6 +25,7 @@ enum { REGION_NOT_COUNTED, REGION_COUNTED };
 
 static _Thread_local struct {
     struct asym_rtx_slot *slot;
+    unsigned runtimes; /* that know this thread: what it says is of all of them together */
     unsigned n_waits;
     unsigned regions; /* parallel ones that are open; of an initial thread */
     bool is_initial, is_master;
@@ -38,6 +39,9 @@ static void on_thread_begin(ompt_thread_t type, ompt_data_t *thread_data)
 {
     (void)thread_data;
     self.slot = asym_rtx_thread();
+    /* Another has it already, perhaps in a region or a task: that goes on. */
+    if (self.runtimes++ > 0)
+        return;
     self.n_waits = self.regions = 0;
     self.is_initial = type == ompt_thread_initial;
     if (!self.is_initial || __atomic_test_and_set(&has_master, __ATOMIC_RELAXED))
@@ -50,6 +54,11 @@ static void on_thread_begin(ompt_thread_t type, ompt_data_t *thread_data)
 static void on_thread_end(ompt_data_t *thread_data)
 {
     (void)thread_data;
+    if (self.runtimes > 1) {
+        self.runtimes--;
+        return;
+    }
+    self.runtimes = 0;
     if (self.is_master)
         __atomic_clear(&has_master, __ATOMIC_RELAXED);
     self.is_initial = self.is_master = false;

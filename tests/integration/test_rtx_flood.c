@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The service against a program that wakes it as often as it can and has nothing to say: another program has its reactions
+ * all the same, and the service looks as often as it did.
+ */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <asym/rtx.h>
+
+#include "base/macro.h"
+#include "support/live.h"
+#include "support/service.h"
+
+/* Connections of one process, and slots of a page: as many as are heard. */
+enum { PAGES = 4, SLOTS = 4096 };
+
+enum { ROUNDS = 40, LAST = 20 };
+
+/* The manager's end of sd_notify: the status line has the interval in it. */
+static int manager = -1;
+
+static FILE *said;
+
+static int set_up(void **state)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    char socket_path[128];
+    asym_service_set_up(state);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/notify", asym_service_dir());
+    manager = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    assert_int_equal(bind(manager, (const struct sockaddr *)&address, sizeof address), 0);
+    setenv("NOTIFY_SOCKET", address.sun_path, 1);
+    snprintf(socket_path, sizeof socket_path, "%s/rtx", asym_service_dir());
+    setenv(ASYM_RTX_SOCKET_ENV, socket_path, 1);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    close(manager);
+    unsetenv("NOTIFY_SOCKET");
+    unsetenv(ASYM_RTX_SOCKET_ENV);
+    return asym_service_tear_down(state);
+}
+
+/* What the status line has said since the last call: the longest interval in ms, and the last share of a CPU. */
+static double longest_interval(double *ret_percent)
+{
+    char text[1024];
+    ssize_t n;
+    double longest = 0;
+    while ((n = recv(manager, text, sizeof text - 1, 0)) > 0) {
+        double percent, ms;
+        text[n] = '\0';
+        const char *figures = strstr(text, " speak; ");
+        if (!figures || sscanf(figures, " speak; %lf %% CPU every %lf ms", &percent, &ms) != 2)
+            continue;
+        longest = ASYM_MAX(longest, ms);
+        *ret_percent = percent;
+    }
+    return longest;
+}
+
+static int connect_to_service(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/rtx", asym_service_dir());
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) < 0) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+/* A page with every slot in use, by threads that there are not, in no order; *ret: where the slots are. */
+static int make_page(struct asym_rtx_slot **ret)
+{
+    const size_t size = sizeof(struct asym_rtx_header) + SLOTS * sizeof(struct asym_rtx_slot);
+    int fd = memfd_create("full", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0 || ftruncate(fd, (off_t)size) < 0)
+        return -1;
+    struct asym_rtx_header *h = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (h == MAP_FAILED || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE) < 0)
+        return -1;
+    *h = (struct asym_rtx_header){.magic = ASYM_RTX_MAGIC,
+                                  .version = ASYM_RTX_VERSION,
+                                  .header_size = sizeof *h,
+                                  .slot_size = sizeof(struct asym_rtx_slot),
+                                  .n_slots = SLOTS,
+                                  .n_used = SLOTS};
+    struct asym_rtx_slot *slots = *ret = (void *)(h + 1);
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        slots[i].tid = (int32_t)((i * UINT32_C(2654435761)) >> 8) + 1;
+        slots[i].word = ASYM_RTX_SPINNING;
+    }
+    return fd;
+}
+
+/* A connection that has handed over such a page; its eventfd. */
+static int join_with_full_page(struct asym_rtx_slot **ret)
+{
+    struct asym_rtx_hello hello = {.magic = ASYM_RTX_MAGIC, .version = ASYM_RTX_VERSION, .size = sizeof hello};
+    const int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), fds[] = {make_page(ret), event},
+              fd = connect_to_service();
+    struct iovec part = {&hello, sizeof hello};
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(sizeof fds)];
+    } control = {0};
+    struct msghdr m = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control.space};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof fds);
+    memcpy(CMSG_DATA(c), fds, sizeof fds);
+    if (fd < 0 || sendmsg(fd, &m, MSG_NOSIGNAL) != (ssize_t)sizeof hello)
+        _exit(1);
+    return event;
+}
+
+static pid_t start_flood(void (*flood)(void))
+{
+    fflush(NULL);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        alarm(120);
+        flood();
+        _exit(0);
+    }
+    return pid;
+}
+
+static void flood_of_events(void)
+{
+    struct asym_rtx_slot *slots;
+    int events[PAGES];
+    for (int i = 0; i < PAGES; i++)
+        events[i] = join_with_full_page(&slots);
+    for (int i = 0;; i = (i + 1) % PAGES)
+        eventfd_write(events[i], 1);
+}
+
+/* What it tells of is a serial phase that begins and ends all the time. */
+static void flood_of_phases(void)
+{
+    struct asym_rtx_slot *slots[PAGES];
+    int events[PAGES];
+    for (int i = 0; i < PAGES; i++)
+        events[i] = join_with_full_page(&slots[i]);
+    for (int i = 0;; i = (i + 1) % PAGES) {
+        const uint64_t serial = ~__atomic_load_n(&slots[i]->word, __ATOMIC_RELAXED) & ASYM_RTX_SERIAL;
+        __atomic_store_n(&slots[i]->word, ASYM_RTX_WORKING | ASYM_RTX_MASTER | ASYM_RTX_PHASES | serial,
+                         __ATOMIC_RELAXED);
+        eventfd_write(events[i], 1);
+    }
+}
+
+static void flood_of_connections(void)
+{
+    for (;;) {
+        int fd = connect_to_service();
+        if (fd >= 0)
+            close(fd);
+    }
+}
+
+/* Of the last serial phases those in which the master had CPUs to itself. */
+static int count_reactions(void)
+{
+    int reactions = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        double us;
+        assert_int_equal(fscanf(said, "%lf", &us), 1);
+        reactions += i >= ROUNDS - LAST && us >= 0;
+    }
+    return reactions;
+}
+
+/* Serial and parallel phases of 60 ms each; four threads that wait by spinning. */
+static pid_t start_talker(void)
+{
+    int fds[2];
+    const char *const argv[] = {"tests/load-talker", "3", "60", "60", "400", NULL};
+    assert_int_equal(pipe(fds), 0);
+    pid_t pid = asym_live_start(argv, fds[1]);
+    close(fds[1]);
+    said = fdopen(fds[0], "r");
+    assert_non_null(said);
+    return pid;
+}
+
+static void check_flood(void (*flood)(void))
+{
+    /* What the machine can do for a reaction is not what is looked for: the budget is ample for a program that means it. */
+    const char *const options[] = {"--interval=1s", "--set=asymd.cpu_budget=10", NULL};
+    double percent = 0;
+    pid_t talker = start_talker(), asymd = asym_service_start(talker, options);
+    assert_true(count_reactions() > 0);
+    longest_interval(&percent);
+    print_message("before: %.2f %% of a CPU\n", percent);
+    pid_t flooder = start_flood(flood);
+    const int reactions = count_reactions();
+    const double interval = longest_interval(&percent);
+    print_message("%d of %d serial phases, %.2f %% of a CPU every %.0f ms\n", reactions, LAST, percent, interval);
+    asym_live_end(flooder, SIGKILL);
+    kill(asymd, SIGTERM);
+    assert_int_equal(asym_live_wait(asymd), 0);
+    asym_live_end(talker, SIGKILL);
+    fclose(said);
+    assert_true(reactions >= LAST * 3 / 4);
+    assert_true(interval > 0 && interval <= 1000);
+}
+
+static void who_floods_with_events_delays_nobody(void **state)
+{
+    (void)state;
+    check_flood(flood_of_events);
+}
+
+static void who_floods_with_phases_delays_nobody(void **state)
+{
+    (void)state;
+    check_flood(flood_of_phases);
+}
+
+static void who_floods_with_connections_delays_nobody(void **state)
+{
+    (void)state;
+    check_flood(flood_of_connections);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(who_floods_with_events_delays_nobody, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(who_floods_with_phases_delays_nobody, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(who_floods_with_connections_delays_nobody, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
