@@ -314,7 +314,12 @@ TABLES = {
     "big-little": ("big-little", "Four CPUs of speed 1 and four of speed 2: one serial program beside one of 8 threads",
                    lambda lab, args: big_little(lab, args.runs), show_big_little, judge_big_little, ""),
     "rtx": ("big-little", "Saez 2010, 3.2: OpenMP programs by how their threads wait, without and with runtime extensions",
-            openmp.measure, openmp.show, openmp.judge, ""),
+            openmp.measure, openmp.show, openmp.judge,
+            "pa alone may have put the initial thread on a fast CPU by chance, among those that work: then it has as much as can "
+            "be had, before any serial phase. What RTX loses beside that, where it does, it loses in the parallel part: a mask "
+            "that changes as a phase begins or ends puts two threads on one CPU at times, until the kernel parts them, which "
+            "takes it some ticks, of 4 ms to whom a barrier waits for. One run has some of these in a few cases and none in the "
+            "others."),
 }
 
 if __name__ == "__main__":
