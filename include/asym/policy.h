@@ -35,15 +35,15 @@ struct asym_policy_app {
 /** A thread of interest that may be steered, as a policy sees it. */
 struct asym_policy_thread {
     struct asym_taskid id;
-    uint32_t app;                /**< index into asym_policy_input.apps */
-    enum asym_class class;       /**< SP, or its application's */
-    asym_usec class_since;       /**< when it got that class */
-    int32_t home;                /**< where it stays if all else is equal: the target it was last given, else (and for SP
+    uint32_t app;          /**< index into asym_policy_input.apps */
+    enum asym_class class; /**< SP, or its application's */
+    asym_usec class_since; /**< when it got that class */
+    int32_t home;          /**< where it stays if all else is equal: the target it was last given, else (and for SP
                        threads and masters) the CPU it last ran on; -1 when that CPU is not in may */
-    const struct asym_mask *may; /**< CPUs it may be given; never empty. Equal sets have equal addresses */
-    double runnable, running;    /**< share of the interval: 0..1 */
-    int8_t nice;                 /**< its own */
-    bool master, spinning;       /**< RTX */
+    const struct asym_mask *may;        /**< CPUs it may be given; never empty. Equal sets have equal addresses */
+    double runnable, running;           /**< share of the interval: 0..1 */
+    int8_t nice;                        /**< its own */
+    bool master, spinning;              /**< RTX */
     const struct asym_profile *profile; /**< of its executable; NULL: none */
     const struct asym_sample *sample;   /**< what was counted since the last look; NULL: nothing */
     int16_t sampled_on; /**< core type whose CPUs it had to itself for all of the sample: an index into machine.types;
