@@ -498,6 +498,43 @@ static void a_fork_without_handlers_crashes_nobody(void **state)
     asym_listener_done(&l);
 }
 
+/* What the child is told by its environment; and a phase of 20 ms, which is short or not by that. */
+static const char *notify_min_said;
+
+static void goes_by_its_environment(struct turns *t)
+{
+    MUST(setenv(ASYM_RTX_NOTIFY_MIN_ENV, notify_min_said, 1) == 0);
+    MUST(asym_rtx_join(NULL) == 0);
+    asym_rtx_master(1);
+    asym_rtx_serial_begin();
+    pause_ms(20);
+    asym_rtx_serial_end();
+    child_says(t);
+}
+
+static void notify_min_is_that_of_the_environment(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *said;
+        unsigned woken;
+    } rows[] = {{"1000000", 1}, {"1000", 2}, {"", 2}, {"0", 2}, {"1000001", 2}, {"900000us", 2}, {"-1", 2}};
+    struct asym_listener l;
+    struct asym_handed h;
+    struct turns t;
+    asym_listener_open(&l, 8);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        notify_min_said = rows[i].said;
+        pid_t pid = start(goes_by_its_environment, &t);
+        assert_true(asym_listener_take(&l, 10, &h));
+        parent_waits(&t);
+        assert_int_equal(asym_handed_woken(&h), rows[i].woken);
+        finish(pid, &t);
+        asym_handed_done(&h);
+    }
+    asym_listener_done(&l);
+}
+
 static void has_phases(struct turns *t)
 {
     const struct asym_rtx_options options = {.size = sizeof options, .notify_min_usec = 100000};
@@ -752,6 +789,7 @@ int main(void)
         cmocka_unit_test(joins_when_the_daemon_comes_and_comes_again),
         cmocka_unit_test(who_tells_of_no_phases_joins_again_by_joining),
         cmocka_unit_test(slots_are_freed_and_a_full_table_is_harmless),
+        cmocka_unit_test(notify_min_is_that_of_the_environment),
         cmocka_unit_test(options_of_another_version_are_heeded_as_far_as_they_go),
         cmocka_unit_test(a_child_speaks_for_itself),
         cmocka_unit_test(a_fork_without_handlers_crashes_nobody),
