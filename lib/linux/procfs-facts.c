@@ -84,6 +84,28 @@ static int read_mask(struct asym_procfs *p, const struct asym_process *proc, str
     return t->affinity && t->mask ? 0 : -ENOMEM;
 }
 
+static void know_mask(struct asym_procfs *p, const struct asym_action *action)
+{
+    const struct asym_process *proc = asym_pid_table_find(&p->by_pid, action->id.tgid);
+    struct asym_pthread *t = proc ? asym_procfs_find_thread(proc, action->id.tid) : NULL;
+    if (!t || t->start != action->id.start || !t->mask)
+        return;
+    const struct asym_mask online = asym_mask_and(&action->mask, &p->config.machine->online),
+                           possible = asym_mask_and(&action->mask, &p->cgroups.possible);
+    t->affinity = asym_mask_pool_get(&p->masks, &online);
+    t->mask = asym_mask_pool_get(&p->masks, &possible);
+}
+
+/* Who was given all that its cpuset has is given what that has offline, too. */
+void asym_procfs_done(struct asym_source *source, const struct asym_action *actions,
+                      const struct asym_outcome *outcomes, size_t n)
+{
+    struct asym_procfs *p = asym_procfs_of(source);
+    for (size_t i = 0; i < n; i++)
+        if (outcomes[i].verdict == ASYM_VERDICT_DONE && actions[i].kind == ASYM_ACTION_STEER && !actions[i].whole)
+            know_mask(p, &actions[i]);
+}
+
 void asym_procfs_read_cgroup(struct asym_procfs *p, struct asym_process *proc)
 {
     char path[64];
