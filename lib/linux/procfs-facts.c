@@ -25,8 +25,8 @@
 
 /*
  * Maps take 50 us, so that they are read of those alone that they matter for, not of programs that come and go, and again
- * only where something was mapped since; then, as many do that all the time, not before they are half as old again as when
- * they were read, which is often while a program loads its libraries, and once a second later.
+ * only where something was mapped since; then, as many do that all the time, not before they are a tenth older than when they
+ * were read: at each look while a program loads its libraries and settles, and once a second later.
  */
 #define MAPS_FROM (100 * ASYM_MSEC)
 #define MAPS_AGE  ASYM_SEC
@@ -164,7 +164,7 @@ void asym_procfs_read_maps(struct asym_procfs *p, struct asym_process *proc)
     /* Its memory is locked while it waits in mmap for a file system that hangs: who reads its maps then hangs too. */
     if (p->now < proc->born + MAPS_FROM || proc->threads[0].state == 'D')
         return;
-    const asym_usec age = p->now - proc->born, rest = ASYM_MIN(MAPS_AGE, age / 3);
+    const asym_usec age = p->now - proc->born, rest = ASYM_MIN(MAPS_AGE, age / 10);
     if (proc->maps_read_at != 0 && (proc->vsize == proc->maps_vsize || p->now - proc->maps_read_at < rest))
         return;
     proc->maps_read_at = p->now;
