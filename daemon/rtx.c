@@ -147,7 +147,7 @@ static int react(struct asym_rtx *rtx)
     }
     /* Whoever wakes us for nothing spends, too. */
     const asym_usec spent = cpu_time() - before;
-    asym_rtx_server_charge(rtx->server, spent, asym_run_now());
+    asym_rtx_server_charge(rtx->server, spent);
     rtx->spent += spent;
     return r < 0 ? r : told;
 }

@@ -47,11 +47,11 @@ enum {
 struct asym_proc {
     struct asym_taskid id; /**< of its leader: tid == tgid */
     int32_t ppid;
-    uint32_t app;   /**< index into asym_snapshot.apps */
-    uint32_t flags; /**< ASYM_PROC_* */
-    asym_usec born; /**< start of the process, monotonic */
-    asym_usec
-        last_fork; /**< when it last created another process or became another program; 0: not since asymd looks */
+    uint32_t app;        /**< index into asym_snapshot.apps */
+    uint32_t flags;      /**< ASYM_PROC_* */
+    asym_usec born;      /**< start of the process, monotonic */
+    asym_usec last_fork; /**< when it last created another process; 0: not since asymd looks */
+    asym_usec last_exec; /**< when it last became another program; 0: not since asymd looks */
     enum asym_rule_action rule;
     const char *rule_name;              /**< of the rule that matched; NULL: none. Borrowed from the settings */
     const struct asym_profile *profile; /**< of its executable; NULL: none. Borrowed */

@@ -43,7 +43,9 @@ static enum asym_reason lasting(const struct asym_proc *proc)
 static enum asym_reason passing(const struct asym_proc *proc, asym_usec now,
                                 const struct asym_enforce_settings *settings, double ret_figure[2])
 {
-    asym_usec age = now > proc->born ? now - proc->born : 0;
+    /* A new program sizes itself by the mask it finds, as a new process does. */
+    const asym_usec begun = ASYM_MAX(proc->born, proc->last_exec);
+    asym_usec age = now > begun ? now - begun : 0;
     asym_usec left = asym_fork_holdoff_left(proc, now, settings);
     if (age < settings->settle) {
         ret_figure[0] = seconds(age);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "core/memory.h"
 
+#include "base/macro.h"
 #include "base/mask.h"
 #include "core/eligible.h"
 
@@ -24,18 +25,18 @@ static void take_baseline(struct asym_thread_memory *m, const struct asym_seen *
     m->narrow = !m->whole && !covers_online(seen, machine);
 }
 
-/* The guard may come to a fork so much later than it is stamped. */
+/* The guard may come to a fork or exec so much later than it is stamped. */
 #define GUARD_LATE (100 * ASYM_MSEC)
 
-/* A fork since it was last seen as it was set, however short the time is that forks are left alone for. */
+/* A fork or exec since it was last seen as it was set, however short the time is that it is left alone for. */
 static bool forked_since(const struct asym_thread_memory *m, const struct asym_seen *seen,
                          const struct asym_circumstances *c)
 {
-    return asym_fork_holdoff_left(seen->proc, c->now, c->settings) > 0 ||
-           (seen->proc->last_fork != 0 && seen->proc->last_fork + GUARD_LATE >= m->set_at);
+    const asym_usec last = ASYM_MAX(seen->proc->last_fork, seen->proc->last_exec);
+    return asym_fork_holdoff_left(seen->proc, c->now, c->settings) > 0 || (last != 0 && last + GUARD_LATE >= m->set_at);
 }
 
-/* The guard gives mask and nice back when a process forks, before the engine hears of it. */
+/* The guard gives mask and nice back when a process forks or execs, before the engine hears of it. */
 static bool released_by_guard(const struct asym_thread_memory *m, const struct asym_seen *seen,
                               const struct asym_circumstances *c)
 {

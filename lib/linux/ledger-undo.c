@@ -21,7 +21,8 @@ bool asym_ledger_is_set(const struct asym_ledger *l, const struct asym_ledger_en
     return asym_ledger_same_mask(l, found, &e->set) || asym_ledger_same_mask(l, found, &e->before);
 }
 
-void asym_ledger_open_cpus(struct asym_ledger *l)
+/* From the beginning sysfs writes it anew. Where it could not be opened, as descriptors were wanting, it is tried again. */
+static void read_cpus(struct asym_ledger *l, enum asym_cpu_list list, struct asym_mask *ret)
 {
     static const char *const paths[] = {
         [ASYM_CPUS_ONLINE] = "/sys/devices/system/cpu/online",
@@ -29,15 +30,10 @@ void asym_ledger_open_cpus(struct asym_ledger *l)
         [ASYM_CPUS_ISOLATED] = "/sys/devices/system/cpu/isolated",
     };
     _Static_assert(ASYM_LENGTH(paths) == ASYM_N_CPU_LISTS, "one each");
-    for (size_t i = 0; i < ASYM_N_CPU_LISTS; i++)
-        l->cpu_fds[i] = open(paths[i], O_RDONLY | O_CLOEXEC);
-}
-
-/* From the beginning sysfs writes it anew. */
-static void read_cpus(const struct asym_ledger *l, enum asym_cpu_list list, struct asym_mask *ret)
-{
     char text[8192];
     struct asym_mask m;
+    if (l->cpu_fds[list] < 0)
+        l->cpu_fds[list] = open(paths[list], O_RDONLY | O_CLOEXEC);
     ssize_t n = l->cpu_fds[list] >= 0 ? pread(l->cpu_fds[list], text, sizeof text, 0) : -1;
     if (n > 0 && asym_mask_parse_list(text, (size_t)n, &m) == 0)
         *ret = m;

@@ -81,8 +81,8 @@ int asym_ledger_open(const char *dir, struct asym_ledger **ret_ledger, struct as
     if (!l)
         return asym_fail(err, -ENOMEM, "no memory for the ledger");
     l->dir_fd = l->lock_fd = l->fd = -1;
+    memset(l->cpu_fds, 0xff, sizeof l->cpu_fds);
     init_lock(l);
-    asym_ledger_open_cpus(l);
     asym_ledger_renew_online(l);
     l->dir = strdup(dir);
     int r = l->dir ? open_directory(l, err) : asym_fail(err, -ENOMEM, "no memory for the ledger");

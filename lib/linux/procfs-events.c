@@ -61,9 +61,8 @@ static void take_event(void *ctx, const struct asym_birth *event)
         break;
     case ASYM_BIRTH_EXEC:
         proc = asym_procfs_follows(proc) ? asym_procfs_verify(p, proc) : NULL;
-        /* A new program is left alone as a new process is: it sizes itself by the mask it finds. */
         if (proc)
-            proc->last_fork = event->when;
+            proc->last_exec = event->when;
         break;
     case ASYM_BIRTH_EXIT:
         take_exit(p, proc, event);

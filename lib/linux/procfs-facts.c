@@ -96,13 +96,12 @@ static void know_mask(struct asym_procfs *p, const struct asym_action *action)
     t->mask = asym_mask_pool_get(&p->masks, &possible);
 }
 
-/* Who was given all that its cpuset has is given what that has offline, too. */
 void asym_procfs_done(struct asym_source *source, const struct asym_action *actions,
                       const struct asym_outcome *outcomes, size_t n)
 {
     struct asym_procfs *p = asym_procfs_of(source);
     for (size_t i = 0; i < n; i++)
-        if (outcomes[i].verdict == ASYM_VERDICT_DONE && actions[i].kind == ASYM_ACTION_STEER && !actions[i].whole)
+        if (outcomes[i].verdict == ASYM_VERDICT_DONE && actions[i].kind == ASYM_ACTION_STEER)
             know_mask(p, &actions[i]);
 }
 

@@ -33,7 +33,7 @@ struct asym_process {
     uint64_t start, clock_ns;
     clockid_t clock;
     size_t index; /**< in asym_procfs.procs */
-    asym_usec born, last_fork;
+    asym_usec born, last_fork, last_exec;
     uint32_t flags;     /**< ASYM_PROC_* */
     bool decided;       /**< whether it is ASYM_PROC_OUTSIDE */
     bool runnable;      /**< a thread of it was in state R: its clock may stand still while it waits */

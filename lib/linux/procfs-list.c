@@ -24,6 +24,7 @@ int asym_procfs_list_process(struct asym_procfs *p, const struct asym_process *p
         .flags = proc->flags,
         .born = proc->born,
         .last_fork = proc->last_fork,
+        .last_exec = proc->last_exec,
         .rule = proc->rule,
         .rule_name = proc->rule_name,
         .profile = proc->profile,

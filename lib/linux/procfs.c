@@ -205,8 +205,10 @@ static void freshen_processes(struct asym_procfs *p)
         p->rescan = true;
     for (size_t i = 0; i < p->n_listed; i++) {
         const struct asym_process *proc = asym_pid_table_find(&p->by_pid, p->out_procs[i].id.tgid);
-        if (proc && proc->start == p->out_procs[i].id.start)
-            p->out_procs[i].last_fork = proc->last_fork;
+        if (!proc || proc->start != p->out_procs[i].id.start)
+            continue;
+        p->out_procs[i].last_fork = proc->last_fork;
+        p->out_procs[i].last_exec = proc->last_exec;
     }
 }
 

@@ -48,9 +48,9 @@ int asym_procfs_new(const struct asym_procfs_config *config, struct asym_source 
 int asym_procfs_again(struct asym_source *source, struct asym_snapshot *ret);
 
 /**
- * What has just been done, and what became of it (asym_actuator.apply): a mask that was given so is no news. Where the next
- * look finds another one it was cut, or somebody has changed it since; that costs reading two files, and finding the cpuset
- * out three more, which at each answer to a program is most of what that takes.
+ * What has just been done, and what became of it (asym_actuator.apply): a mask that was given so is no news. Without this
+ * the next look reads five files to find out whose it is, which is most of what an answer to a program takes. Where that look
+ * finds another mask, it was cut, or somebody has changed it since.
  */
 void asym_procfs_done(struct asym_source *source, const struct asym_action *actions,
                       const struct asym_outcome *outcomes, size_t n);

@@ -180,22 +180,23 @@ uint64_t asym_rtx_phase(const void *page, const struct asym_rtx_layout *layout, 
     return phase;
 }
 
-static void show(struct asym_rtx_memory *memory, struct asym_rtx_reading *r)
+static void show(struct asym_rtx_memory *memory, struct asym_rtx_reading *r, unsigned how)
 {
-    r->shown = r->word;
+    if (!(how & ASYM_ASK_HURRIED))
+        r->shown = r->word;
     if (is_master(r->word))
         memory->phase += hash_of(r->tid);
 }
 
 size_t asym_rtx_read(const void *page, const struct asym_rtx_layout *layout, size_t most, asym_usec now,
-                     asym_usec spin_notify, bool final, struct asym_rtx_memory *memory, struct asym_told_thread *ret)
+                     asym_usec spin_notify, unsigned how, struct asym_rtx_memory *memory, struct asym_told_thread *ret)
 {
     const size_t used = slots_to_read(page, layout, most);
     size_t n = 0;
     const bool serial = take_all(page, layout, used, now, memory->readings);
     const bool begins = memory->serial && !serial;
     memory->serial = serial;
-    memory->phase = final ? 0 : memory->phase;
+    memory->phase = how & ASYM_ASK_FINAL ? 0 : memory->phase;
     for (size_t i = 0; i < used; i++) {
         struct asym_rtx_reading *r = &memory->readings[i];
         if (r->tid == 0)
@@ -203,8 +204,8 @@ size_t asym_rtx_read(const void *page, const struct asym_rtx_layout *layout, siz
         if (begins)
             r->since = now + FORK_GRACE;
         ret[n++] = meaning(r, serial, now, spin_notify);
-        if (final)
-            show(memory, r);
+        if (how & ASYM_ASK_FINAL)
+            show(memory, r, how);
     }
     return sort(ret, n);
 }

@@ -18,21 +18,6 @@
 
 #define BACKLOG 64
 
-struct asym_rtx_server {
-    struct asym_teller teller;
-    struct asym_rtx_server_config config;
-    char path[108]; /* as long as sun_path */
-    int fd, epoll;
-    struct asym_prompt door; /* what those cost who have just come, or have gone */
-    unsigned taken;          /* connections since the last tend */
-    bool gone;               /* somebody went in a serial phase, in the last call of serve */
-    bool deaf;               /* for want of descriptors, or after too many connections: listens again later */
-    struct asym_rtx_client *clients[ASYM_RTX_MAX_CLIENTS]; /* by pid, rising */
-    size_t n;
-    /* What ask hands out. */
-    struct asym_told told[ASYM_RTX_MAX_CLIENTS];
-};
-
 const char *asym_rtx_refusal_text(enum asym_rtx_refusal refusal)
 {
     static const char *const texts[] = {
@@ -62,6 +47,7 @@ static void free_client(struct asym_rtx_server *s, struct asym_rtx_client *c)
         epoll_ctl(s->epoll, EPOLL_CTL_DEL, c->event, NULL);
         close(c->event);
     }
+    asym_rtx_retire(s, c);
     close(c->fd);
     free(c->memory.readings);
     free(c->said);
@@ -114,7 +100,6 @@ static int insert(struct asym_rtx_server *s, int fd, const struct ucred *peer, u
         return -ENOMEM;
     *c = (struct asym_rtx_client){
         .fd = fd, .event = -1, .pid = peer->pid, .uid = peer->uid, .start = start, .came = now};
-    asym_prompt_init(&c->prompt, now);
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = c};
     if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &event) < 0) {
         free(c);
@@ -156,8 +141,7 @@ static void listen_again(struct asym_rtx_server *s, bool on)
 
 static void take_connections(struct asym_rtx_server *s, asym_usec now)
 {
-    const bool may = asym_prompt_may(&s->door, s->config.cpu_budget, 1, now);
-    for (; may && s->taken < ASYM_RTX_MAX_TAKEN; s->taken++) {
+    for (; s->pot >= 0 && s->taken < ASYM_RTX_MAX_TAKEN; s->taken++) {
         int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0) {
             greet(s, fd, now);
@@ -186,6 +170,8 @@ static int watch(struct asym_rtx_server *s, struct asym_rtx_client *c)
     if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, c->event, &event) < 0)
         return -errno;
     c->watched = true;
+    /* As it is never read, it wakes now for what was written long ago. */
+    c->excused = true;
     return 0;
 }
 
@@ -202,12 +188,6 @@ static void mute(struct asym_rtx_server *s, struct asym_rtx_client *c)
     unwatch(s, c);
     c->muted = true;
     c->in_vain = ASYM_RTX_MAX_IN_VAIN - 1;
-}
-
-static void wake(struct asym_rtx_client *c, asym_usec now)
-{
-    c->woke = true;
-    c->woke_at = now;
 }
 
 static enum asym_rtx_refusal refusal_of(int error)
@@ -229,7 +209,7 @@ static enum asym_rtx_refusal refusal_of(int error)
 }
 
 /* Something came from a client: its page, its end, or what is not to come. */
-static void hear(struct asym_rtx_server *s, struct asym_rtx_client *c, asym_usec now)
+static void hear(struct asym_rtx_server *s, struct asym_rtx_client *c)
 {
     int r = asym_rtx_take_page(c);
     if (r == 0)
@@ -241,7 +221,7 @@ static void hear(struct asym_rtx_server *s, struct asym_rtx_client *c, asym_usec
     else if (r < 0)
         drop(s, c, refusal_of(r));
     else
-        wake(c, now);
+        c->woke = true;
 }
 
 static size_t share_of_each(const struct asym_rtx_server *s)
@@ -249,34 +229,13 @@ static size_t share_of_each(const struct asym_rtx_server *s)
     return ASYM_RTX_MAX_READ / ASYM_MAX(asym_rtx_server_count(s), (size_t)1);
 }
 
-static bool is_active(const struct asym_rtx_client *c, asym_usec now)
+/* It is heard again when it may be answered. */
+static bool put_off(struct asym_rtx_server *s, struct asym_rtx_client *c)
 {
-    return c->page && (c->put_off || (c->woke_at > 0 && now - c->woke_at < ASYM_RTX_ACTIVE));
-}
-
-/* The clients of one process, from the first: where they end, and how many of them are active. */
-static size_t process_at(const struct asym_rtx_server *s, size_t first, asym_usec now, size_t *ret_active)
-{
-    size_t i = first, active = 0;
-    for (; i < s->n && s->clients[i]->pid == s->clients[first]->pid; i++)
-        active += is_active(s->clients[i], now);
-    *ret_active = active;
-    return i;
-}
-
-/* Evenly among the processes that have woken us of late, as one may have several connections. */
-static void divide(struct asym_rtx_server *s, asym_usec now)
-{
-    size_t processes = 0, active;
-    for (size_t i = 0; i < s->n;) {
-        i = process_at(s, i, now, &active);
-        processes += active > 0;
-    }
-    for (size_t i = 0, end; i < s->n; i = end) {
-        end = process_at(s, i, now, &active);
-        for (size_t k = i; k < end; k++)
-            s->clients[k]->part = 1 / (double)(ASYM_MAX(processes, (size_t)1) * ASYM_MAX(active, (size_t)1));
-    }
+    unwatch(s, c);
+    c->put_off = true;
+    c->told = false;
+    return false;
 }
 
 /*
@@ -285,28 +244,26 @@ static void divide(struct asym_rtx_server *s, asym_usec now)
  */
 static bool look_at(struct asym_rtx_server *s, struct asym_rtx_client *c, size_t most, asym_usec now)
 {
-    c->asked = c->told = false;
-    if (c->over) {
-        s->gone |= c->memory.phase != 0;
+    c->told = false;
+    if (c->over)
         return c->memory.phase != 0;
-    }
-    if (!c->page || (!c->woke && !c->woke_before))
+    if (!c->page || (!c->woke && !c->woke_before && !c->put_off))
         return false;
-    c->put_off = !asym_prompt_may(&c->prompt, s->config.cpu_budget, c->part, now);
-    if (c->put_off) {
-        unwatch(s, c);
+    if (c->put_off && !asym_rtx_may_answer(s, c, now))
         return false;
-    }
-    watch(s, c);
-    c->asked = true;
     c->told = asym_rtx_phase(c->page, &c->layout, most) != c->memory.phase;
+    if (c->told && !asym_rtx_may_answer(s, c, now))
+        return put_off(s, c);
+    c->put_off = false;
     c->fresh |= c->told;
     if (c->told)
         c->in_vain = 0;
-    else if (c->woke && ++c->in_vain >= ASYM_RTX_MAX_IN_VAIN)
+    else if (c->woke && !c->excused && ++c->in_vain >= ASYM_RTX_MAX_IN_VAIN)
         mute(s, c);
+    c->excused &= !c->woke;
     c->woke_before = c->woke;
     c->woke = false;
+    watch(s, c);
     return c->told;
 }
 
@@ -320,56 +277,16 @@ bool asym_rtx_server_serve(struct asym_rtx_server *s, asym_usec now)
         if (!c)
             take_connections(s, now);
         else if (events[i].data.u64 & 1)
-            wake(c, now);
+            c->woke = true;
         else if (!c->over)
-            hear(s, c, now);
+            hear(s, c);
     }
-    divide(s, now);
-    s->gone = false;
+    asym_rtx_settle(s, now);
     const size_t most = share_of_each(s);
     for (size_t i = 0; i < s->n; i++)
         told |= look_at(s, s->clients[i], most, now);
     sweep(s);
     return told;
-}
-
-/* Those who have told of something, if there are any left; where nobody has, those who have woken us for nothing. */
-static bool pays(const struct asym_rtx_client *c, bool anybody_told)
-{
-    return anybody_told ? c->told : c->asked;
-}
-
-void asym_rtx_server_charge(struct asym_rtx_server *s, asym_usec cpu, asym_usec now)
-{
-    size_t payers = 0;
-    bool told = s->gone, newcomer = false;
-    for (size_t i = 0; i < s->n; i++)
-        told |= s->clients[i]->told;
-    for (size_t i = 0; i < s->n; i++)
-        payers += pays(s->clients[i], told);
-    for (size_t i = 0; i < s->n; i++) {
-        struct asym_rtx_client *c = s->clients[i];
-        if (!pays(c, told))
-            continue;
-        asym_prompt_spend(&c->prompt, (double)cpu / (double)payers);
-        newcomer |= now - c->came < ASYM_RTX_ACTIVE;
-    }
-    /* Whoever comes anew again and again has something saved up each time. */
-    if (payers == 0 || newcomer)
-        asym_prompt_spend(&s->door, (double)cpu);
-}
-
-asym_usec asym_rtx_server_due(const struct asym_rtx_server *s)
-{
-    asym_usec due = 0;
-    for (size_t i = 0; i < s->n; i++) {
-        const struct asym_rtx_client *c = s->clients[i];
-        if (!c->put_off)
-            continue;
-        const asym_usec when = asym_prompt_when(&c->prompt, s->config.cpu_budget, c->part);
-        due = due == 0 ? when : ASYM_MIN(due, when);
-    }
-    return due;
 }
 
 void asym_rtx_server_tend(struct asym_rtx_server *s, asym_usec now)
@@ -378,12 +295,13 @@ void asym_rtx_server_tend(struct asym_rtx_server *s, asym_usec now)
         struct asym_rtx_client *c = s->clients[i];
         if (!c->page && now - c->came >= ASYM_RTX_HELLO_WITHIN)
             drop(s, c, ASYM_RTX_REFUSED_SILENT);
-        if (c->muted) {
-            c->muted = false;
-            c->muted = watch(s, c) < 0;
-        }
+        /* Also who could not be watched again for want of memory. */
+        c->muted = false;
+        if (c->page)
+            watch(s, c);
     }
     sweep(s);
+    asym_rtx_settle(s, now);
     s->taken = 0;
     if (s->deaf)
         listen_again(s, true);
@@ -397,30 +315,36 @@ size_t asym_rtx_server_count(const struct asym_rtx_server *s)
     return n;
 }
 
-/* What was said before is no news. */
+/* What has been in a whole snapshot is no news in the ones made of it. */
 static void make_old(struct asym_rtx_client *c)
 {
     for (size_t i = 0; i < c->n_said; i++)
         c->said[i].news = false;
 }
 
+static void read_page(struct asym_rtx_client *c, size_t most, asym_usec now, asym_usec spin_notify, unsigned how)
+{
+    c->n_said = asym_rtx_read(c->page, &c->layout, most, now, spin_notify, how, &c->memory, c->said);
+    c->said_at = now;
+}
+
 static size_t ask(struct asym_teller *teller, asym_usec now, unsigned how, const struct asym_told **ret_told)
 {
     struct asym_rtx_server *s = (struct asym_rtx_server *)(void *)teller;
-    const size_t share = share_of_each(s);
-    const bool final = how & ASYM_ASK_FINAL;
+    const size_t most = share_of_each(s);
     size_t n = 0;
     for (size_t i = 0; i < s->n; i++) {
         struct asym_rtx_client *c = s->clients[i];
         if (!c->page)
             continue;
         if (!(how & ASYM_ASK_HURRIED) || c->fresh)
-            c->n_said = asym_rtx_read(c->page, &c->layout, share, now, s->config.spin_notify, final, &c->memory,
-                                      c->said);
-        else
+            read_page(c, most, now, s->config.spin_notify, how);
+        else if (c->whole)
             make_old(c);
-        c->fresh &= !final;
-        s->told[n++] = (struct asym_told){.pid = c->pid, .start = c->start, .threads = c->said, .n = c->n_said};
+        c->whole = !(how & ASYM_ASK_HURRIED);
+        c->fresh &= !(how & ASYM_ASK_FINAL);
+        s->told[n++] = (struct asym_told){
+            .pid = c->pid, .start = c->start, .at = c->said_at, .threads = c->said, .n = c->n_said};
     }
     *ret_told = s->told;
     return n;
@@ -454,7 +378,8 @@ int asym_rtx_server_open(const struct asym_rtx_server_config *config, struct asy
     s->teller.ask = ask;
     s->config = *config;
     s->fd = s->epoll = -1;
-    asym_prompt_init(&s->door, config->now);
+    s->pot = ASYM_RTX_SAVED_MAX;
+    s->settled = config->now;
     int n = snprintf(s->path, sizeof s->path, "%s/rtx", config->dir);
     int r = n < 0 || (size_t)n >= sizeof s->path ? -ENAMETOOLONG : open_socket(s);
     if (r < 0) {

@@ -23,7 +23,7 @@ struct gathering {
     struct asym_task *tasks;
     const struct asym_told *told;
     size_t n_told;
-    asym_usec now, interval; /* of what is measured */
+    asym_usec interval; /* of what is measured */
     bool hurried, has_master;
     double more; /* threads that have just said that they work, and were not counted so */
 };
@@ -74,9 +74,9 @@ static const struct asym_told_thread *find(const struct asym_told *t, int32_t ti
 }
 
 /* The part of the interval that it is known to have spun for. */
-static double part_of(const struct gathering *g, const struct asym_told_thread *t)
+static double part_of(const struct gathering *g, const struct asym_told_thread *t, asym_usec said_at)
 {
-    const asym_usec spun = g->now > t->since ? g->now - t->since : 0;
+    const asym_usec spun = said_at > t->since ? said_at - t->since : 0;
     return t->since == 0 || spun >= g->interval ? 1 : (double)spun / (double)g->interval;
 }
 
@@ -90,10 +90,11 @@ static void leave_out(struct gathering *g, struct asym_task *task, double part)
     g->app->runnable_instant -= task->state == 'R' && g->app->runnable_instant > 0;
 }
 
-static void gather_task(struct gathering *g, struct asym_task *task, const struct asym_told_thread *t)
+static void gather_task(struct gathering *g, struct asym_task *task, const struct asym_told_thread *t,
+                        asym_usec said_at)
 {
     if (t->spins) {
-        leave_out(g, task, part_of(g, t));
+        leave_out(g, task, part_of(g, t, said_at));
     } else if (t->master && !g->has_master) {
         task->flags |= ASYM_TASK_MASTER;
         g->has_master = true;
@@ -125,7 +126,7 @@ static void gather_page(struct gathering *g, const struct asym_told *t, size_t f
         unlisted -= g->hurried && thread->works && thread->news;
         /* A program with two pages may say two things of a thread: the first counts. */
         if (!(g->tasks[i].flags & (ASYM_TASK_MASTER | ASYM_TASK_SPINNING)))
-            gather_task(g, &g->tasks[i], thread);
+            gather_task(g, &g->tasks[i], thread, t->at);
     }
     g->more += (double)unlisted;
     g->app->runnable_instant += (uint32_t)unlisted;
@@ -181,12 +182,7 @@ static int overlay(struct told_source *t, struct asym_snapshot *s, const struct 
         memcpy(t->tasks, s->tasks, s->n_tasks * sizeof *t->tasks);
     if (s->n_apps > 0)
         memcpy(t->apps, s->apps, s->n_apps * sizeof *t->apps);
-    struct gathering g = {.tasks = t->tasks,
-                          .told = told,
-                          .n_told = n,
-                          .now = t->config.now(),
-                          .interval = s->interval,
-                          .hurried = hurried};
+    struct gathering g = {.tasks = t->tasks, .told = told, .n_told = n, .interval = s->interval, .hurried = hurried};
     for (size_t a = 0; a < s->n_apps; a++) {
         g.app = &t->apps[a];
         gather_app(&g, s);

@@ -37,14 +37,15 @@ struct asym_told_thread {
 struct asym_told {
     int32_t pid;
     uint64_t start;                         /**< of the process: a successor's threads are not meant */
+    asym_usec at;                           /**< when it was said */
     const struct asym_told_thread *threads; /**< by tid, rising */
     size_t n;
 };
 
 /** How a teller is asked. */
 enum {
-    ASYM_ASK_FINAL = 1 << 0,   /**< the answer goes into a snapshot, and news are counted from here */
-    ASYM_ASK_HURRIED = 1 << 1, /**< who has not told of a phase since may say what it said the last time, and no news */
+    ASYM_ASK_FINAL = 1 << 0,   /**< the answer goes into a snapshot; news are counted from here, if it is not hurried */
+    ASYM_ASK_HURRIED = 1 << 1, /**< who has not told of a phase since may say what it said the last time, and when */
 };
 
 struct asym_teller {

@@ -55,7 +55,7 @@ static void read_page(const uint8_t *data, size_t size)
         if (!memory.readings)
             abort();
         for (asym_usec now = 0; now < 4; now++) {
-            check(said, asym_rtx_read(page, &layout, MOST, now * 15, 20, now & 1, &memory, said), MOST);
+            check(said, asym_rtx_read(page, &layout, MOST, now * 15, 20, now & 3, &memory, said), MOST);
             for (size_t i = 0; i < room; i++)
                 page[i] = (char)(page[i] ^ (char)data[(i * 7 + now) % size]);
         }

@@ -253,14 +253,38 @@ static void do_ask(struct run *r, int *client)
     }
 }
 
+static void do_charge(struct run *r, int *client)
+{
+    (void)client;
+    asym_rtx_server_charge(w.server, next(&r->in) * (asym_usec)160);
+}
+
+static void do_set(struct run *r, int *client)
+{
+    (void)client;
+    asym_rtx_server_set(w.server, 20, next(&r->in) / 2.56);
+}
+
+static void do_wait(struct run *r, int *client)
+{
+    (void)client;
+    const asym_usec due = asym_rtx_server_due(w.server);
+    MUST(due <= r->now + 2 * ASYM_SEC);
+    r->now = ASYM_MAX(r->now, due);
+}
+
 static void (*const steps[])(struct run *r, int *client) = {do_connect, do_send, do_serve, do_wake, do_write,
-                                                            do_ask,     do_tend, do_close, do_shut, do_serve};
+                                                            do_ask,     do_tend, do_close, do_shut, do_serve,
+                                                            do_charge,  do_set,  do_wait};
 
 /* All have gone: so has what was kept of them, and who comes now is heard. */
 static void end(struct run *r)
 {
     for (size_t i = 0; i < CLIENTS; i++)
         do_close(r, &r->clients[i]);
+    /* And so is, in time, what they owed. */
+    asym_rtx_server_set(w.server, 20, 100);
+    r->now += 1000 * ASYM_SEC;
     for (int i = 0; i < 4; i++) {
         r->now += ASYM_RTX_HELLO_WITHIN;
         asym_rtx_server_tend(w.server, r->now);
@@ -286,7 +310,8 @@ static void restore_pages(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const uint8_t good[] = {0};
-    struct run r = {.in = {data, size}, .now = ASYM_SEC};
+    static asym_usec now = ASYM_SEC;
+    struct run r = {.in = {data, size}, .now = now};
     if (!w.server)
         begin();
     restore_pages();
@@ -307,5 +332,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         asym_rtx_server_serve(w.server, r.now);
     MUST(asym_rtx_server_count(w.server) == 1);
     end(&r);
+    now = r.now;
     return 0;
 }

@@ -289,6 +289,31 @@ static void fork_holdoff_releases_at_once_and_lasts(void **state)
     assert_int_equal(w->n, 1);
 }
 
+/* The guard has given it its mask back, as at a fork. What begins is new, and no longer held off than what was just born. */
+static void an_exec_releases_for_as_long_as_a_new_process_settles(void **state)
+{
+    struct world *w = *state;
+    struct world_thread *t = steered(w);
+    w->procs[0].last_exec = w->now + TICK / 2;
+    t->mask = world_cpus("0-7");
+    world_step(w, TICK);
+    assert_int_equal(w->n, 0);
+    assert_int_equal(world_planned(w, 100)->reason, ASYM_WHY_SETTLING);
+    world_run(w, w->config.enforce.settle);
+    assert_int_not_equal(world_planned(w, 100)->reason, ASYM_WHY_FOREIGN);
+    world_assert_mask(&t->mask, "4-7");
+}
+
+/* Without a guard. */
+static void an_exec_is_released_at_once(void **state)
+{
+    struct world *w = *state;
+    struct world_thread *t = steered(w);
+    w->procs[0].last_exec = w->now + TICK / 2;
+    world_step(w, TICK);
+    assert_released(w, t, ASYM_WHY_SETTLING);
+}
+
 static void fork_holdoff_releases_sleeping_threads_too(void **state)
 {
     struct world *w = *state;
@@ -861,6 +886,8 @@ int main(void)
         T(a_release_by_the_guard_is_not_foreign_without_a_holdoff),
         T(fork_holdoff_releases_at_once_and_lasts),
         T(fork_holdoff_releases_sleeping_threads_too),
+        T(an_exec_releases_for_as_long_as_a_new_process_settles),
+        T(an_exec_is_released_at_once),
         T(a_fork_stamped_after_the_snapshot_counts),
         T(a_rule_that_comes_to_ignore_releases_at_once),
         T(who_counts_late_is_released_unless_a_rule_names_it),

@@ -19,7 +19,6 @@
 
 #include <asym/rtx.h>
 
-#include "linux/rtx-prompt.h"
 #include "daemon/rtx.h"
 #include "linux/rtx-server.h"
 
@@ -39,7 +38,7 @@ static asym_usec cpu_time(void)
 /* More than may be saved up for reactions. */
 static int turn(void *userdata)
 {
-    const asym_usec end = cpu_time() + (asym_usec)ASYM_PROMPT_SAVED_MAX + 10 * ASYM_MSEC;
+    const asym_usec end = cpu_time() + (asym_usec)ASYM_RTX_SAVED_MAX + 10 * ASYM_MSEC;
     while (cpu_time() < end)
         ;
     ++*(unsigned *)userdata;
@@ -172,7 +171,7 @@ static void who_wakes_for_nothing_pays_and_who_has_spent_all_is_not_served(void 
     for (int i = 0; i < 100 && turns == 0; i++)
         assert_true(sd_event_run(event, 20000) >= 0);
     assert_int_equal(turns, 1);
-    assert_true(asym_rtx_spent(rtx) > (asym_usec)ASYM_PROMPT_SAVED_MAX);
+    assert_true(asym_rtx_spent(rtx) > (asym_usec)ASYM_RTX_SAVED_MAX);
     /* It has spent what it has for longer than this takes. */
     for (int i = 0; i < 10; i++) {
         asym_rtx_serial_end();

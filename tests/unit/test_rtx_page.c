@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "base/macro.h"
-#include "linux/rtx-prompt.h"
 #include "linux/rtx-page.h"
 
 #define N 8
@@ -49,7 +48,7 @@ static void put(size_t i, int32_t tid, uint64_t word)
 
 static size_t look(asym_usec now)
 {
-    return asym_rtx_read(&page, &layout, N, now, 20, false, &memory, said);
+    return asym_rtx_read(&page, &layout, N, now, 20, 0, &memory, said);
 }
 
 static void headers_that_lie_are_refused(void **state)
@@ -105,7 +104,7 @@ static void a_later_page_may_have_more_in_its_header_and_slots(void **state)
     big.slots[1].slot.tid = 77;
     big.slots[1].slot.word = ASYM_RTX_WORKING;
     assert_int_equal(asym_rtx_check_page(&big, sizeof big, &layout), 0);
-    assert_int_equal(asym_rtx_read(&big, &layout, N, 1, 20, false, &memory, said), 1);
+    assert_int_equal(asym_rtx_read(&big, &layout, N, 1, 20, 0, &memory, said), 1);
     assert_int_equal(said[0].tid, 77);
 }
 
@@ -203,7 +202,7 @@ static void news_are_since_what_was_shown(void **state)
     put(0, 5, ASYM_RTX_WORKING);
     look(1);
     assert_true(said[0].news);
-    asym_rtx_read(&page, &layout, N, 2, 20, true, &memory, said);
+    asym_rtx_read(&page, &layout, N, 2, 20, ASYM_ASK_FINAL, &memory, said);
     assert_true(said[0].news);
     look(3);
     assert_false(said[0].news);
@@ -246,7 +245,7 @@ static void a_full_page_in_no_order_comes_in_order(void **state)
         full.slots[i].word = full.slots[i].tid % 2 ? ASYM_RTX_WORKING : ASYM_RTX_SLEEPING;
     }
     assert_int_equal(asym_rtx_check_page(&full, sizeof full, &layout), 0);
-    const size_t n = asym_rtx_read(&full, &layout, ASYM_RTX_MAX_SLOTS, 1, 20, true, &m, told);
+    const size_t n = asym_rtx_read(&full, &layout, ASYM_RTX_MAX_SLOTS, 1, 20, ASYM_ASK_FINAL, &m, told);
     assert_true(n > ASYM_RTX_MAX_SLOTS / 2);
     for (size_t i = 0; i < n; i++) {
         assert_true(i == 0 || told[i - 1].tid < told[i].tid);
@@ -270,30 +269,9 @@ static void no_more_is_read_than_there_is_and_than_is_asked_for(void **state)
     page.header.n_slots = UINT32_MAX;
     page.header.slot_size = UINT32_MAX;
     assert_int_equal(look(1), N);
-    assert_int_equal(asym_rtx_read(&page, &layout, 3, 1, 20, false, &memory, said), 3);
+    assert_int_equal(asym_rtx_read(&page, &layout, 3, 1, 20, 0, &memory, said), 3);
     page.header.n_used = 2;
     assert_int_equal(look(1), 2);
-}
-
-static void reactions_are_within_their_share(void **state)
-{
-    (void)state;
-    struct asym_prompt p;
-    size_t reactions = 0;
-    asym_prompt_init(&p, 0);
-    /* Someone who tells of a phase every millisecond for 100 s; a reaction takes 100 us; the budget is 2 %. */
-    for (asym_usec now = 0; now < 100 * ASYM_SEC; now += ASYM_MSEC) {
-        if (!asym_prompt_may(&p, 2, 1, now))
-            continue;
-        asym_prompt_spend(&p, 100);
-        reactions++;
-    }
-    const double spent = (double)reactions * 100, share = 100e6 * 0.02 * ASYM_PROMPT_SHARE;
-    assert_true(spent <= share + ASYM_PROMPT_SAVED_MAX + 100);
-    assert_true(spent >= share);
-    /* And after a rest there is no more than what may be saved up. */
-    assert_true(asym_prompt_may(&p, 2, 1, 10000 * ASYM_SEC));
-    assert_true(p.saved <= ASYM_PROMPT_SAVED_MAX);
 }
 
 #define T(f) cmocka_unit_test_setup(f, set_up)
@@ -311,7 +289,6 @@ int main(void)
         T(slots_come_by_tid_and_a_tid_once),
         T(a_full_page_in_no_order_comes_in_order),
         T(no_more_is_read_than_there_is_and_than_is_asked_for),
-        T(reactions_are_within_their_share),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,7 +113,8 @@ static void say(int32_t pid, uint64_t start, const struct asym_told_thread *thre
     for (size_t i = 0; i < w.n_told; i++)
         first += w.told[i].n;
     memcpy(w.threads + first, threads, n * sizeof *threads);
-    w.told[w.n_told++] = (struct asym_told){.pid = pid, .start = start, .threads = w.threads + first, .n = n};
+    w.told[w.n_told++] = (struct asym_told){
+        .pid = pid, .start = start, .at = w.now, .threads = w.threads + first, .n = n};
 }
 
 static struct asym_snapshot look(void)
