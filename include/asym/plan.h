@@ -42,6 +42,7 @@ enum asym_reason {
     ASYM_WHY_SETTLING,     /**< figure 0: age, 1: settle, seconds */
     ASYM_WHY_FORKED,       /**< fork hold-off; figure 0: seconds left */
     ASYM_WHY_COUNTS_LATE,  /**< has yet to count CPUs for its threads, by its mask */
+    ASYM_WHY_HARDLY_RAN,   /**< may be about to set a mask of its own, as its first deed */
     ASYM_WHY_IDLE,         /**< its application is idle */
     ASYM_WHY_POLICY_NONE,  /**< the policy steers nothing */
     ASYM_WHY_NEXT_SWAP,    /**< seen since the last mapping: waits for the next swap period */

@@ -87,7 +87,14 @@ enum asym_reason asym_eligible(const struct asym_thread_memory *m, const struct 
     }
     if (m->narrow && !m->steered && !m->heir)
         return ASYM_WHY_OWN_MASK;
-    return passing(proc, now, settings, ret_figure);
+    reason = passing(proc, now, settings, ret_figure);
+    /*
+     * What it sets over asymd's would be taken for somebody else's choice, and it would be left alone for good. No rule lifts
+     * this: it ends by itself, and who has not run has missed nothing.
+     */
+    if (reason == ASYM_WHY_NONE && task->flags & ASYM_TASK_HARDLY_RAN && !m->steered)
+        return ASYM_WHY_HARDLY_RAN;
+    return reason;
 }
 
 struct asym_mask asym_may(const struct asym_mask *original, const struct asym_mask *cpuset, enum asym_rule_action rule,

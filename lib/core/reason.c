@@ -26,6 +26,7 @@ static const struct {
     [ASYM_WHY_SETTLING] = {"started %.2f s ago, settles for %.2f s", 2},
     [ASYM_WHY_FORKED] = {"created a process: held off for %.1f s more", 1},
     [ASYM_WHY_COUNTS_LATE] = {"no threads yet: its runtime will count CPUs by its mask", 0},
+    [ASYM_WHY_HARDLY_RAN] = {"has hardly run: it may yet set a mask of its own", 0},
     [ASYM_WHY_IDLE] = {"its application is idle", 0},
     [ASYM_WHY_POLICY_NONE] = {"policy none steers nothing", 0},
     [ASYM_WHY_NEXT_SWAP] = {"waits for the next swap period", 0},

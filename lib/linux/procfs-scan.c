@@ -75,6 +75,19 @@ static bool went_back(const struct asym_pthread *t, const struct asym_schedstat 
     return now->run_ns < t->before.run_ns || now->wait_ns < t->before.wait_ns;
 }
 
+/*
+ * Where the kernel has no schedstat ticks tell, which are coarser: none of either kind is less than two of them. A captured
+ * tree may hold stat alone, and then nothing tells.
+ */
+static bool hardly_ran(const struct asym_procfs *p, const struct asym_pthread *t, const struct asym_stat *stat)
+{
+    if (p->no_schedstat)
+        return stat->ran == 0;
+    const uint64_t ran_ns = t->before.run_ns;
+    return ran_ns < ASYM_HARDLY_RAN * 1000 && (ran_ns > 0 || p->config.root->live);
+}
+
+/* t->before is of now already. */
 static int list_task(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *t,
                      const struct asym_stat *stat, double runnable, double running)
 {
@@ -83,7 +96,8 @@ static int list_task(struct asym_procfs *p, struct asym_process *proc, struct as
     struct asym_task task = {
         .id = {.tid = t->tid, .tgid = proc->pid, .start = stat->start},
         .flags = (stat->flags & PF_NO_SETAFFINITY ? (uint32_t)ASYM_TASK_NO_SETAFFINITY : 0) |
-                 (t->newborn ? (uint32_t)ASYM_TASK_NEWBORN : 0),
+                 (t->newborn ? (uint32_t)ASYM_TASK_NEWBORN : 0) |
+                 (hardly_ran(p, t, stat) ? (uint32_t)ASYM_TASK_HARDLY_RAN : 0),
         .cpu = stat->cpu,
         .nice = stat->nice,
         .sched = stat->sched,

@@ -9,15 +9,27 @@
 #include "base/parse.h"
 
 /* Fields of stat behind the name, numbered as in proc(5). */
-enum { STATE = 3, PPID = 4, FLAGS = 9, NICE = 19, START = 22, VSIZE = 23, PROCESSOR = 39, POLICY = 41, LAST = POLICY };
+enum {
+    STATE = 3,
+    PPID = 4,
+    FLAGS = 9,
+    UTIME = 14,
+    STIME = 15,
+    NICE = 19,
+    START = 22,
+    VSIZE = 23,
+    PROCESSOR = 39,
+    POLICY = 41,
+    LAST = POLICY
+};
 
 /* What a kernel can say there; the others are not looked at. */
 static const struct {
     int field;
     int64_t min, max;
 } ranges[] = {
-    {PPID, 0, INT32_MAX},  {FLAGS, 0, UINT32_MAX},     {NICE, -20, 19},        {START, 0, INT64_MAX},
-    {VSIZE, 0, INT64_MAX}, {PROCESSOR, -1, INT32_MAX}, {POLICY, 0, UINT8_MAX},
+    {PPID, 0, INT32_MAX},  {FLAGS, 0, UINT32_MAX}, {UTIME, 0, INT64_MAX},      {STIME, 0, INT64_MAX},  {NICE, -20, 19},
+    {START, 0, INT64_MAX}, {VSIZE, 0, INT64_MAX},  {PROCESSOR, -1, INT32_MAX}, {POLICY, 0, UINT8_MAX},
 };
 
 /* Negative numbers come in fields nobody asks for, and in nice. */
@@ -60,6 +72,7 @@ int asym_parse_stat(const char *text, size_t len, struct asym_stat *ret)
     s.ppid = (int32_t)field[PPID];
     s.flags = (uint32_t)field[FLAGS];
     s.nice = (int8_t)field[NICE];
+    s.ran = (uint64_t)field[UTIME] + (uint64_t)field[STIME];
     s.start = (uint64_t)field[START];
     s.vsize = (uint64_t)field[VSIZE];
     s.cpu = (int32_t)field[PROCESSOR];

@@ -15,6 +15,7 @@ struct asym_stat {
     int32_t ppid;
     uint32_t flags; /**< PF_* */
     int8_t nice;
+    uint64_t ran;   /**< clock ticks of CPU time, its user's and its system's each rounded down */
     uint64_t start; /**< clock ticks since boot */
     uint64_t vsize; /**< bytes mapped */
     int32_t cpu;    /**< where it last ran */

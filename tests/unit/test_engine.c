@@ -356,6 +356,55 @@ static void who_counts_late_is_released_unless_a_rule_names_it(void **state)
     assert_int_equal(w->actions[0].kind, ASYM_ACTION_STEER);
 }
 
+/* As LLVM's OpenMP does: a new thread sets the mask that its process had at first, as soon as it gets a CPU. */
+static void who_sets_its_mask_as_its_first_deed_is_not_lost(void **state)
+{
+    struct world *w = *state;
+    steered(w);
+    struct world_thread *t = world_thread(w, 0, 101, 6);
+    t->task.flags = ASYM_TASK_NEWBORN | ASYM_TASK_HARDLY_RAN;
+    world_run(w, TICK);
+    world_assert_mask(&t->mask, "0-7");
+    assert_int_equal(world_planned(w, 101)->reason, ASYM_WHY_HARDLY_RAN);
+    t->task.flags = ASYM_TASK_HARDLY_RAN;
+    world_run(w, TICK);
+    t->mask = world_cpus("0-7");
+    t->task.flags = 0;
+    for (int i = 0; i < 5; i++)
+        world_run(w, TICK);
+    world_assert_mask(&t->mask, "4-7");
+    assert_int_equal(world_planned(w, 101)->target, 6);
+}
+
+static void no_rule_steers_who_has_hardly_run(void **state)
+{
+    static const enum asym_rule_action actions[] = {ASYM_RULE_STEER, ASYM_RULE_FAST, ASYM_RULE_SLOW};
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(actions); i++) {
+        struct world w;
+        world_init(&w);
+        struct world_thread *t = world_thread(&w, world_proc(&w, 100), 100, 5);
+        w.procs[0].rule = actions[i];
+        w.procs[0].rule_name = "rule one";
+        t->task.flags = ASYM_TASK_HARDLY_RAN;
+        world_step(&w, TICK);
+        assert_int_equal(w.n, 0);
+        assert_int_equal(world_planned(&w, 100)->reason, ASYM_WHY_HARDLY_RAN);
+        world_done(&w);
+    }
+}
+
+/* Its counters may be another's for a look, as where a thread calls exec. */
+static void who_is_steered_stays_so_however_little_it_is_said_to_have_run(void **state)
+{
+    struct world *w = *state;
+    struct world_thread *t = steered(w);
+    t->task.flags = ASYM_TASK_HARDLY_RAN;
+    world_run(w, TICK);
+    assert_int_equal(w->n, 0);
+    assert_int_equal(world_planned(w, 100)->target, 5);
+}
+
 static void a_policy_that_no_longer_steers_it_releases_at_once(void **state)
 {
     struct world *w = *state;
@@ -486,6 +535,9 @@ static void facts_that_exclude_are_told(void **state)
         {0, 0, 0, SCHED_BATCH, "0-7", ASYM_WHY_MP},
         {0, 0, 0, SCHED_IDLE, "0-7", ASYM_WHY_MP},
         {0, ASYM_TASK_NO_SETAFFINITY, 0, 0, "0-7", ASYM_WHY_NO_SETAFFINITY},
+        {0, ASYM_TASK_HARDLY_RAN, 0, 0, "0-7", ASYM_WHY_HARDLY_RAN},
+        {0, ASYM_TASK_HARDLY_RAN, 0, 0, "3", ASYM_WHY_OWN_MASK},
+        {ASYM_PROC_COUNTS_LATE, ASYM_TASK_HARDLY_RAN, 0, 0, "0-7", ASYM_WHY_COUNTS_LATE},
         {0, 0, 0, 0, "3", ASYM_WHY_OWN_MASK},
         {0, 0, 0, 0, "0-6", ASYM_WHY_OWN_MASK},
         {ASYM_PROC_KERNEL, ASYM_TASK_NO_SETAFFINITY, 0, SCHED_FIFO, "3", ASYM_WHY_KERNEL},
@@ -710,6 +762,26 @@ static void a_new_thread_with_its_creators_mask_is_repaired(void **state)
     world_assert_mask(&t->mask, "0-7");
 }
 
+/* Giving back is not steering: it does not wait until the thread has run. */
+static void a_new_thread_that_has_hardly_run_is_repaired_at_once(void **state)
+{
+    struct world *w = *state;
+    steered(w);
+    struct world_thread *t = heir(w, 0, 101);
+    t->task.flags |= ASYM_TASK_HARDLY_RAN;
+    t->task.runnable = t->task.running = 0;
+    t->task.state = 'S';
+    world_step(w, 10 * ASYM_MSEC);
+    assert_repaired(w, t);
+    t->task.flags = ASYM_TASK_HARDLY_RAN;
+    t->task.runnable = t->task.running = 1;
+    world_run(w, TICK);
+    world_assert_mask(&t->mask, "0-7");
+    t->task.flags = 0;
+    world_run(w, TICK);
+    world_assert_mask(&t->mask, "4-7");
+}
+
 static void a_child_process_with_its_parents_mask_is_repaired(void **state)
 {
     struct world *w = *state;
@@ -891,6 +963,9 @@ int main(void)
         T(a_fork_stamped_after_the_snapshot_counts),
         T(a_rule_that_comes_to_ignore_releases_at_once),
         T(who_counts_late_is_released_unless_a_rule_names_it),
+        T(who_sets_its_mask_as_its_first_deed_is_not_lost),
+        T(no_rule_steers_who_has_hardly_run),
+        T(who_is_steered_stays_so_however_little_it_is_said_to_have_run),
         T(a_policy_that_no_longer_steers_it_releases_at_once),
         T(a_thread_that_turned_realtime_is_released),
         T(a_sleeping_thread_is_released_after_release),
@@ -913,6 +988,7 @@ int main(void)
         T(the_last_of_its_cpus_going_offline_is_not_foreign),
         T(rules_fast_and_slow_narrow_what_it_may_have),
         T(a_new_thread_with_its_creators_mask_is_repaired),
+        T(a_new_thread_that_has_hardly_run_is_repaired_at_once),
         T(a_child_process_with_its_parents_mask_is_repaired),
         T(a_child_is_repaired_also_after_its_parent_was_released),
         T(a_grandchild_is_repaired_whatever_the_order),

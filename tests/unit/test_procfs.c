@@ -67,13 +67,15 @@ struct thread {
     unsigned start;
     const char *mask;
     unsigned vsize;
+    const char *ticks; /* of CPU time: its user's and its system's */
 };
 
 static void write_stat(const struct fixture *f, const char *file, const struct thread *t)
 {
     tree_write(&f->tree, file,
-               "%d (%s) %c %d 1 1 0 -1 %s 0 0 0 0 1 2 0 0 20 0 1 0 %u %u 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 3 0 0 0\n",
-               t->tid, t->comm, t->state, t->ppid, t->flags ? t->flags : "0", t->start, t->vsize);
+               "%d (%s) %c %d 1 1 0 -1 %s 0 0 0 0 %s 0 0 20 0 1 0 %u %u 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 3 0 0 0\n",
+               t->tid, t->comm, t->state, t->ppid, t->flags ? t->flags : "0", t->ticks ? t->ticks : "1 2", t->start,
+               t->vsize);
 }
 
 /* Everything a kernel shows of a thread; of the leader's the process's stat too. */
@@ -259,6 +261,48 @@ static void a_tree_without_schedstat_still_shows_states(void **state)
     look(f);
     assert_non_null(task_of(f, 10));
     assert_int_equal(f->s.apps[0].runnable_instant, 1);
+}
+
+static bool said_to_have_hardly_run(struct fixture *f, int32_t tid)
+{
+    look(f);
+    assert_non_null(task_of(f, tid));
+    return task_of(f, tid)->flags & ASYM_TASK_HARDLY_RAN;
+}
+
+static void who_has_run_for_less_than_a_millisecond_is_told(void **state)
+{
+    struct fixture *f = *state;
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R'});
+    tree_write(&f->tree, "proc/10/task/10/schedstat", "999999 5000000000 9\n");
+    assert_true(said_to_have_hardly_run(f, 10));
+    assert_true(said_to_have_hardly_run(f, 10)); /* since its birth, not since the last look */
+    tree_write(&f->tree, "proc/10/task/10/schedstat", "1000000 5000000000 9\n");
+    assert_false(said_to_have_hardly_run(f, 10));
+    assert_false(said_to_have_hardly_run(f, 10));
+}
+
+static void who_has_run_for_a_time_that_is_not_known_is_not(void **state)
+{
+    struct fixture *f = *state;
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .ticks = "0 0"});
+    tree_unlink(&f->tree, "proc/10/task/10/schedstat");
+    assert_false(said_to_have_hardly_run(f, 10));
+}
+
+static void ticks_tell_where_the_kernel_has_no_schedstat(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        const char *ticks;
+        bool hardly;
+    } rows[] = {{"0 0", true}, {"1 0", false}, {"0 1", false}};
+    open_source(f, ASYM_GROUP_PROCESS, NULL, 0);
+    ((struct asym_procfs *)f->source)->no_schedstat = true;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .ticks = rows[i].ticks});
+        assert_int_equal(said_to_have_hardly_run(f, 10), rows[i].hardly);
+    }
 }
 
 static void a_process_that_vanishes_between_two_looks_is_forgotten(void **state)
@@ -615,6 +659,9 @@ int main(void)
         TEST(hostile_names_are_kept_as_they_are),
         TEST(junk_files_cost_only_their_thread),
         TEST(a_tree_without_schedstat_still_shows_states),
+        TEST(who_has_run_for_less_than_a_millisecond_is_told),
+        TEST(who_has_run_for_a_time_that_is_not_known_is_not),
+        TEST(ticks_tell_where_the_kernel_has_no_schedstat),
         TEST(a_process_that_vanishes_between_two_looks_is_forgotten),
         TEST(newborn_threads_are_listed_once_though_idle),
         TEST(a_number_that_another_thread_has_now_is_told_by_its_start),

@@ -34,6 +34,7 @@ static void a_kernels_stat_is_read(void **state)
     assert_int_equal(s.ppid, 4242);
     assert_int_equal(s.flags, 4194560);
     assert_int_equal(s.nice, 0);
+    assert_int_equal(s.ran, 3);
     assert_int_equal(s.start, 987654);
     assert_int_equal(s.cpu, 5);
     assert_int_equal(s.sched, 0);

@@ -478,6 +478,32 @@ static void a_policy_steers_it_through_the_ports(void **state)
     end(&w);
 }
 
+static size_t that_hardly_ran(const struct asym_snapshot *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_tasks; i++)
+        n += (s->tasks[i].flags & ASYM_TASK_HARDLY_RAN) != 0;
+    return n;
+}
+
+/* Of three on one CPU one has had 2 ms at the first look; 12 ms later all have had a slice of 3 ms. */
+static void who_has_hardly_run_is_told_as_on_a_live_machine(void **state)
+{
+    (void)state;
+    struct world w;
+    struct asym_snapshot s;
+    begin(&w, "[machine]\ncounts=1\nspeeds=1\n[run]\nduration=1s\n" FREE
+              "[program a]\nthreads=3\nstep=parallel 1000G chunk=1G\n");
+    struct asym_source *source = asym_sim_source(w.sim, 2 * ASYM_MSEC);
+    assert_int_equal(source->next(source, &s), 1);
+    assert_int_equal(s.n_tasks, 3);
+    assert_int_equal(that_hardly_ran(&s), 2);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(source->next(source, &s), 1);
+    assert_int_equal(that_hardly_ran(&s), 0);
+    end(&w);
+}
+
 static void the_actuator_answers_as_a_kernel_does(void **state)
 {
     (void)state;
@@ -563,6 +589,7 @@ int main(void)
         cmocka_unit_test(the_same_seed_gives_the_same_run_and_nothing_is_allocated),
         cmocka_unit_test(the_baseline_is_that_of_the_analysis),
         cmocka_unit_test(a_policy_steers_it_through_the_ports),
+        cmocka_unit_test(who_has_hardly_run_is_told_as_on_a_live_machine),
         cmocka_unit_test(the_actuator_answers_as_a_kernel_does),
         cmocka_unit_test(samples_and_profiles_say_what_was_done),
     };

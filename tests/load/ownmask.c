@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A program that works, and at SIGUSR1 starts two threads: one that waits at once, and one that works. At SIGUSR2 the one
+ * that waits sets the mask that the program had at first, as its first deed, says for how many microseconds it had run
+ * until then, and works too. So do the threads of LLVM's OpenMP on a machine that is too busy to let them run at first. For
+ * two minutes at most.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t begun;
+static sem_t gate;
+static cpu_set_t first;
+
+static void tell(int number)
+{
+    if (number == SIGUSR1)
+        begun = 1;
+    else
+        sem_post(&gate);
+}
+
+static void *work(void *arg)
+{
+    for (;;)
+        ;
+    return arg;
+}
+
+static void *wait_first(void *arg)
+{
+    struct timespec ran;
+    while (sem_wait(&gate) != 0)
+        ;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ran);
+    if (sched_setaffinity(0, sizeof first, &first) != 0)
+        return arg;
+    printf("ran=%ld\n", (long)ran.tv_sec * 1000000 + ran.tv_nsec / 1000);
+    fflush(stdout);
+    return work(arg);
+}
+
+int main(void)
+{
+    pthread_t waits, works;
+    alarm(120);
+    if (sched_getaffinity(0, sizeof first, &first) != 0 || sem_init(&gate, 0, 0) != 0)
+        return 1;
+    signal(SIGUSR1, tell);
+    signal(SIGUSR2, tell);
+    while (!begun)
+        ;
+    if (pthread_create(&waits, NULL, wait_first, NULL) != 0 || pthread_create(&works, NULL, work, NULL) != 0)
+        return 1;
+    work(NULL);
+    return 0;
+}
