@@ -21,7 +21,7 @@ enum asym_budget_news { ASYM_BUDGET_SAME, ASYM_BUDGET_EXCEEDED, ASYM_BUDGET_KEPT
 
 /**
  * A period is over: now and cpu as above, later than before. percent_allowed: of one CPU, above 0. apart: what of cpu has a
- * budget of its own (prompt.h) and lengthens nothing: looking is not to be put off by those who are answered between looks.
+ * budget of its own (linux/rtx-prompt.h) and lengthens nothing: looking is not to be put off by those who are answered between looks.
  */
 enum asym_budget_news asym_budget_update(struct asym_budget *b, double percent_allowed, asym_usec now, asym_usec cpu,
                                          asym_usec apart);

@@ -7,6 +7,7 @@
 
 #include "base/macro.h"
 #include "linux/monitor.h"
+#include "linux/procfs.h"
 
 static asym_usec thread_cpu_time(void)
 {
@@ -55,6 +56,8 @@ int asym_cycle_enforce(struct asym_cycle *c)
         return r;
     r = c->actuator->apply(c->actuator, c->actions, c->n_actions, c->outcomes);
     asym_engine_outcomes(c->engine, c->outcomes, c->n_actions);
+    if (c->procfs)
+        asym_procfs_done(c->procfs, c->actions, c->outcomes, c->n_actions);
     /* Last: whom it counts is where the plan wants it by now. */
     if (c->monitor)
         asym_monitor_follow(c->monitor, &c->snapshot, c->plan);

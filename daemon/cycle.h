@@ -9,7 +9,8 @@
 #include <asym/port.h>
 
 struct asym_cycle {
-    struct asym_source *source;  /* borrowed, as the next three */
+    struct asym_source *source;  /* borrowed, as the next four */
+    struct asym_source *procfs;  /* told what was done (linux/procfs.h); NULL: nobody is */
     struct asym_source *monitor; /* told who is to be counted (linux/monitor.h); NULL: nobody is */
     struct asym_actuator *actuator;
     struct asym_engine *engine;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "daemon/prompt.h"
+#include "base/macro.h"
 #include "linux/procfs.h"
 #include "linux/rtx-server.h"
 #include "linux/told.h"
@@ -18,9 +18,6 @@
  */
 #define REST ASYM_MSEC
 
-/* The same where the CPU budget is spent. */
-#define REST_WHEN_SPENT (10 * ASYM_MSEC)
-
 struct asym_rtx {
     struct asym_run *run;
     struct asym_rtx_server *server;
@@ -28,7 +25,6 @@ struct asym_rtx {
     sd_event_source *io, *timer;
     int (*turn)(void *userdata);
     void *userdata;
-    struct asym_prompt prompt;
     asym_usec spent; /* CPU time of all reactions so far */
     size_t n_refused[ASYM_RTX_N_REFUSALS];
     bool is_realtime, realtime_failed;
@@ -61,6 +57,8 @@ int asym_rtx_new(struct asym_run *run, struct asym_source *inner, struct asym_rt
     const struct asym_rtx_server_config config = {
         .dir = run->settings->daemon.state_dir,
         .spin_notify = run->settings->rtx.spin_notify,
+        .cpu_budget = run->settings->daemon.cpu_budget,
+        .now = asym_run_now(),
         .refused = on_refused,
         .ctx = rtx,
     };
@@ -80,7 +78,6 @@ int asym_rtx_new(struct asym_run *run, struct asym_source *inner, struct asym_rt
         asym_rtx_free(rtx);
         return r;
     }
-    asym_prompt_init(&rtx->prompt, asym_run_now());
     *ret_rtx = rtx;
     return 0;
 }
@@ -150,23 +147,30 @@ static int react(struct asym_rtx *rtx)
     }
     /* Whoever wakes us for nothing spends, too. */
     const asym_usec spent = cpu_time() - before;
-    asym_prompt_spend(&rtx->prompt, spent);
+    asym_rtx_server_charge(rtx->server, spent, asym_run_now());
     rtx->spent += spent;
     return r < 0 ? r : told;
 }
 
-/* From the end of what was done: however long that took, as long a time is left to others. */
-static int rest(struct asym_rtx *rtx, asym_usec pause)
+static int wake_at(struct asym_rtx *rtx, asym_usec when)
 {
-    int r = sd_event_source_set_enabled(rtx->io, SD_EVENT_OFF);
-    if (r >= 0)
-        r = sd_event_source_set_time(rtx->timer, asym_run_now() + pause);
+    int r = sd_event_source_set_time(rtx->timer, when);
     return r < 0 ? r : sd_event_source_set_enabled(rtx->timer, SD_EVENT_ONESHOT);
 }
 
-static bool may_react(struct asym_rtx *rtx)
+/* From the end of what was done: however long that took, as long a time is left to others. */
+static int rest(struct asym_rtx *rtx)
 {
-    return asym_prompt_may(&rtx->prompt, rtx->run->settings->daemon.cpu_budget, asym_run_now());
+    int r = sd_event_source_set_enabled(rtx->io, SD_EVENT_OFF);
+    return r < 0 ? r : wake_at(rtx, asym_run_now() + REST);
+}
+
+/* Whoever was put off is not forgotten, though nobody else comes. */
+static int rested(struct asym_rtx *rtx)
+{
+    const asym_usec due = asym_rtx_server_due(rtx->server), soonest = asym_run_now() + REST;
+    int r = due > 0 ? wake_at(rtx, ASYM_MAX(due, soonest)) : 0;
+    return r < 0 ? r : sd_event_source_set_enabled(rtx->io, SD_EVENT_ON);
 }
 
 static int on_io(sd_event_source *io, int fd, uint32_t events, void *userdata)
@@ -175,10 +179,8 @@ static int on_io(sd_event_source *io, int fd, uint32_t events, void *userdata)
     (void)io;
     (void)fd;
     (void)events;
-    if (!may_react(rtx))
-        return rest(rtx, REST_WHEN_SPENT);
     int r = react(rtx);
-    return r < 0 ? r : rest(rtx, REST);
+    return r < 0 ? r : rest(rtx);
 }
 
 static int on_rested(sd_event_source *timer, uint64_t usec, void *userdata)
@@ -186,12 +188,10 @@ static int on_rested(sd_event_source *timer, uint64_t usec, void *userdata)
     struct asym_rtx *rtx = userdata;
     (void)timer;
     (void)usec;
-    if (!may_react(rtx))
-        return rest(rtx, REST_WHEN_SPENT);
     int r = react(rtx);
     if (r != 0)
-        return r < 0 ? r : rest(rtx, REST);
-    return sd_event_source_set_enabled(rtx->io, SD_EVENT_ON);
+        return r < 0 ? r : rest(rtx);
+    return rested(rtx);
 }
 
 int asym_rtx_attach(struct asym_rtx *rtx, sd_event *event, int (*turn)(void *userdata), void *userdata)
@@ -209,7 +209,7 @@ int asym_rtx_attach(struct asym_rtx *rtx, sd_event *event, int (*turn)(void *use
 
 void asym_rtx_tend(struct asym_rtx *rtx, asym_usec now)
 {
-    asym_rtx_server_set_spin_notify(rtx->server, rtx->run->settings->rtx.spin_notify);
+    asym_rtx_server_set(rtx->server, rtx->run->settings->rtx.spin_notify, rtx->run->settings->daemon.cpu_budget);
     asym_rtx_server_tend(rtx->server, now);
     mind_priority(rtx);
 }

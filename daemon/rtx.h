@@ -32,7 +32,7 @@ int asym_rtx_attach(struct asym_rtx *rtx, sd_event *event, int (*turn)(void *use
 /** About every second. */
 void asym_rtx_tend(struct asym_rtx *rtx, asym_usec now);
 
-/** CPU time that answering programs has taken so far: it has a budget of its own (prompt.h). NULL is accepted. */
+/** CPU time that answering programs has taken so far: it has a budget of its own (linux/rtx-prompt.h). NULL is accepted. */
 asym_usec asym_rtx_spent(const struct asym_rtx *rtx);
 
 /** Programs that speak. NULL is accepted. */

@@ -423,6 +423,7 @@ static int set_up(struct service *s, struct asym_error *err)
         return asym_fail(err, r, "%s", strerror(-r));
     s->cycle = (struct asym_cycle){
         .source = s->lookout.source,
+        .procfs = s->lookout.procfs,
         .monitor = s->lookout.source,
         .actuator = s->actuator,
         .engine = s->engine,

@@ -47,6 +47,9 @@ struct asym_ledger_release {
 #define ASYM_LEDGER_RELEASE_SETS 1024
 #define ASYM_LEDGER_RELEASE_WAYS 4
 
+/** The kernel's lists of CPUs that what was set is held against. */
+enum asym_cpu_list { ASYM_CPUS_ONLINE, ASYM_CPUS_POSSIBLE, ASYM_CPUS_ISOLATED, ASYM_N_CPU_LISTS };
+
 struct asym_ledger {
     pthread_mutex_t lock; /**< priority inheritance: the guard has a real-time priority */
     struct asym_ledger_entry *entries;
@@ -60,6 +63,7 @@ struct asym_ledger {
     asym_usec legacies_until; /**< the latest of theirs: most of the time there is nothing to look through */
     char *dir;
     int dir_fd, lock_fd, fd;
+    int cpu_fds[ASYM_N_CPU_LISTS]; /**< kept, as opening them takes longer than changing a mask; -1: there is none */
     struct asym_mask online; /**< an affinity that is read back hides offline CPUs; renewed by each apply and restore */
     struct asym_mask possible;
     bool isolated;    /**< there are isolated CPUs: no thread gets them by a mask of all ones */
@@ -103,6 +107,7 @@ bool asym_ledger_same_mask(const struct asym_ledger *l, const struct asym_mask *
 /** Is it what asymd has set for the thread, or had set before that? */
 bool asym_ledger_is_set(const struct asym_ledger *l, const struct asym_ledger_entry *e, const struct asym_mask *found);
 
+void asym_ledger_open_cpus(struct asym_ledger *l);
 void asym_ledger_renew_online(struct asym_ledger *l);
 
 /** Give the thread what it had; compares first. 0; -ESRCH gone; -EBUSY somebody else's; -errno. Keeps the entry. */

@@ -21,12 +21,24 @@ bool asym_ledger_is_set(const struct asym_ledger *l, const struct asym_ledger_en
     return asym_ledger_same_mask(l, found, &e->set) || asym_ledger_same_mask(l, found, &e->before);
 }
 
-static void read_cpus(const char *path, struct asym_mask *ret)
+void asym_ledger_open_cpus(struct asym_ledger *l)
+{
+    static const char *const paths[] = {
+        [ASYM_CPUS_ONLINE] = "/sys/devices/system/cpu/online",
+        [ASYM_CPUS_POSSIBLE] = "/sys/devices/system/cpu/possible",
+        [ASYM_CPUS_ISOLATED] = "/sys/devices/system/cpu/isolated",
+    };
+    _Static_assert(ASYM_LENGTH(paths) == ASYM_N_CPU_LISTS, "one each");
+    for (size_t i = 0; i < ASYM_N_CPU_LISTS; i++)
+        l->cpu_fds[i] = open(paths[i], O_RDONLY | O_CLOEXEC);
+}
+
+/* From the beginning sysfs writes it anew. */
+static void read_cpus(const struct asym_ledger *l, enum asym_cpu_list list, struct asym_mask *ret)
 {
     char text[8192];
     struct asym_mask m;
-    ASYM_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, text, sizeof text) : -1;
+    ssize_t n = l->cpu_fds[list] >= 0 ? pread(l->cpu_fds[list], text, sizeof text, 0) : -1;
     if (n > 0 && asym_mask_parse_list(text, (size_t)n, &m) == 0)
         *ret = m;
 }
@@ -36,9 +48,9 @@ void asym_ledger_renew_online(struct asym_ledger *l)
     struct asym_mask isolated = {0};
     memset(&l->online, 0xff, sizeof l->online);
     memset(&l->possible, 0xff, sizeof l->possible);
-    read_cpus("/sys/devices/system/cpu/online", &l->online);
-    read_cpus("/sys/devices/system/cpu/possible", &l->possible);
-    read_cpus("/sys/devices/system/cpu/isolated", &isolated);
+    read_cpus(l, ASYM_CPUS_ONLINE, &l->online);
+    read_cpus(l, ASYM_CPUS_POSSIBLE, &l->possible);
+    read_cpus(l, ASYM_CPUS_ISOLATED, &isolated);
     l->isolated = !asym_mask_empty(&isolated);
 }
 

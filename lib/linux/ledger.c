@@ -82,6 +82,7 @@ int asym_ledger_open(const char *dir, struct asym_ledger **ret_ledger, struct as
         return asym_fail(err, -ENOMEM, "no memory for the ledger");
     l->dir_fd = l->lock_fd = l->fd = -1;
     init_lock(l);
+    asym_ledger_open_cpus(l);
     asym_ledger_renew_online(l);
     l->dir = strdup(dir);
     int r = l->dir ? open_directory(l, err) : asym_fail(err, -ENOMEM, "no memory for the ledger");
@@ -108,6 +109,9 @@ void asym_ledger_close(struct asym_ledger *l)
     for (size_t i = 0; i < ASYM_LENGTH(fds); i++)
         if (fds[i] >= 0)
             close(fds[i]);
+    for (size_t i = 0; i < ASYM_N_CPU_LISTS; i++)
+        if (l->cpu_fds[i] >= 0)
+            close(l->cpu_fds[i]);
     pthread_mutex_destroy(&l->lock);
     free(l->entries);
     free(l->tgids);

@@ -25,8 +25,8 @@
 
 /*
  * Maps take 50 us, so that they are read of those alone that they matter for, not of programs that come and go, and again
- * only where something was mapped since; then, as many do that all the time, not before they are half as old again as when
- * they were read, which is often while a program loads its libraries, and once a second later.
+ * only where something was mapped since; then, as many do that all the time, not before they are a tenth older than when they
+ * were read: at each look while a program loads its libraries and settles, and once a second later.
  */
 #define MAPS_FROM (100 * ASYM_MSEC)
 #define MAPS_AGE  ASYM_SEC
@@ -82,6 +82,28 @@ static int read_mask(struct asym_procfs *p, const struct asym_process *proc, str
     t->affinity = asym_mask_pool_get(&p->masks, &now);
     t->mask = asym_mask_pool_get(&p->masks, &allowed);
     return t->affinity && t->mask ? 0 : -ENOMEM;
+}
+
+static void know_mask(struct asym_procfs *p, const struct asym_action *action)
+{
+    const struct asym_process *proc = asym_pid_table_find(&p->by_pid, action->id.tgid);
+    struct asym_pthread *t = proc ? asym_procfs_find_thread(proc, action->id.tid) : NULL;
+    if (!t || t->start != action->id.start || !t->mask)
+        return;
+    const struct asym_mask online = asym_mask_and(&action->mask, &p->config.machine->online),
+                           possible = asym_mask_and(&action->mask, &p->cgroups.possible);
+    t->affinity = asym_mask_pool_get(&p->masks, &online);
+    t->mask = asym_mask_pool_get(&p->masks, &possible);
+}
+
+/* Who was given all that its cpuset has is given what that has offline, too. */
+void asym_procfs_done(struct asym_source *source, const struct asym_action *actions,
+                      const struct asym_outcome *outcomes, size_t n)
+{
+    struct asym_procfs *p = asym_procfs_of(source);
+    for (size_t i = 0; i < n; i++)
+        if (outcomes[i].verdict == ASYM_VERDICT_DONE && actions[i].kind == ASYM_ACTION_STEER && !actions[i].whole)
+            know_mask(p, &actions[i]);
 }
 
 void asym_procfs_read_cgroup(struct asym_procfs *p, struct asym_process *proc)
@@ -142,7 +164,7 @@ void asym_procfs_read_maps(struct asym_procfs *p, struct asym_process *proc)
     /* Its memory is locked while it waits in mmap for a file system that hangs: who reads its maps then hangs too. */
     if (p->now < proc->born + MAPS_FROM || proc->threads[0].state == 'D')
         return;
-    const asym_usec age = p->now - proc->born, rest = ASYM_MIN(MAPS_AGE, age / 3);
+    const asym_usec age = p->now - proc->born, rest = ASYM_MIN(MAPS_AGE, age / 10);
     if (proc->maps_read_at != 0 && (proc->vsize == proc->maps_vsize || p->now - proc->maps_read_at < rest))
         return;
     proc->maps_read_at = p->now;

@@ -117,6 +117,11 @@ struct asym_procfs {
     struct asym_snapshot issued; /* the last one */
 };
 
+static inline struct asym_procfs *asym_procfs_of(struct asym_source *source)
+{
+    return (struct asym_procfs *)(void *)((char *)source - offsetof(struct asym_procfs, source));
+}
+
 #define ASYM_PROCFS_BUFFER  65536
 #define ASYM_PROCFS_ENTRIES 32768
 

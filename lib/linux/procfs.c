@@ -16,11 +16,6 @@
 /* /proc/PID/task has this many links beside one for each thread. */
 #define TASK_LINKS 2
 
-static struct asym_procfs *of(struct asym_source *source)
-{
-    return (struct asym_procfs *)(void *)((char *)source - offsetof(struct asym_procfs, source));
-}
-
 static asym_usec read_clock(clockid_t clock)
 {
     struct timespec t;
@@ -30,7 +25,7 @@ static asym_usec read_clock(clockid_t clock)
 
 static void procfs_close(struct asym_source *source)
 {
-    struct asym_procfs *p = of(source);
+    struct asym_procfs *p = asym_procfs_of(source);
     while (p->n_procs > 0)
         asym_procfs_drop(p, p->procs[p->n_procs - 1]);
     asym_pid_table_done(&p->by_pid);
@@ -181,7 +176,7 @@ static void fill(const struct asym_procfs *p, asym_usec interval, struct asym_sn
 
 static int procfs_next(struct asym_source *source, struct asym_snapshot *ret)
 {
-    struct asym_procfs *p = of(source);
+    struct asym_procfs *p = asym_procfs_of(source);
     begin_turn(p);
     int r = take_stock(p);
     if (r < 0)
@@ -230,7 +225,7 @@ static int freshen_task(struct asym_procfs *p, struct asym_task *task)
 
 int asym_procfs_again(struct asym_source *source, struct asym_snapshot *ret)
 {
-    struct asym_procfs *p = of(source);
+    struct asym_procfs *p = asym_procfs_of(source);
     struct asym_task *tasks = p->config.group == ASYM_GROUP_CGROUP ? p->sorted : p->tasks;
     int r = 0;
     if (!p->issued.machine || !p->config.root->live)
@@ -358,7 +353,7 @@ int asym_procfs_new(const struct asym_procfs_config *config, struct asym_source 
 
 void asym_procfs_set_rules(struct asym_source *source, const struct asym_rules *rules)
 {
-    struct asym_procfs *p = of(source);
+    struct asym_procfs *p = asym_procfs_of(source);
     p->config.rules = rules;
     /* It names rules that are no more. */
     p->issued = (struct asym_snapshot){0};
@@ -372,7 +367,7 @@ void asym_procfs_set_rules(struct asym_source *source, const struct asym_rules *
 /* Of which cgroup an idle process is, is not known while processes are the applications. */
 void asym_procfs_set_group(struct asym_source *source, enum asym_grouping group)
 {
-    struct asym_procfs *p = of(source);
+    struct asym_procfs *p = asym_procfs_of(source);
     p->config.group = group;
     p->issued = (struct asym_snapshot){0};
     for (size_t i = 0; i < p->n_procs; i++)

@@ -47,6 +47,14 @@ int asym_procfs_new(const struct asym_procfs_config *config, struct asym_source 
  */
 int asym_procfs_again(struct asym_source *source, struct asym_snapshot *ret);
 
+/**
+ * What has just been done, and what became of it (asym_actuator.apply): a mask that was given so is no news. Where the next
+ * look finds another one it was cut, or somebody has changed it since; that costs reading two files, and finding the cpuset
+ * out three more, which at each answer to a program is most of what that takes.
+ */
+void asym_procfs_done(struct asym_source *source, const struct asym_action *actions,
+                      const struct asym_outcome *outcomes, size_t n);
+
 /** For each signal why /proc alone cannot give it on that machine, NULL where it can: what its snapshots say. Static. */
 void asym_procfs_missing(const struct asym_machine *m, const char *ret_missing[ASYM_N_SIGNALS]);
 

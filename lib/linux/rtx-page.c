@@ -102,7 +102,8 @@ static bool is_sorted(const struct asym_told_thread *t, size_t n)
     return true;
 }
 
-enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
+/* So many are sorted one by one in less time than it takes to clear the counts of the digits. */
+enum { FEW = 64, DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
 
 static void sort_by_digit(const struct asym_told_thread *from, size_t n, unsigned shift, struct asym_told_thread *to)
 {
@@ -115,6 +116,17 @@ static void sort_by_digit(const struct asym_told_thread *from, size_t n, unsigne
         to[at[((uint32_t)from[i].tid >> shift) % DIGITS]++] = from[i];
 }
 
+static void sort_few(struct asym_told_thread *t, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        const struct asym_told_thread next = t[i];
+        size_t k = i;
+        for (; k > 0 && t[k - 1].tid > next.tid; k--)
+            t[k] = t[k - 1];
+        t[k] = next;
+    }
+}
+
 /*
  * Digit by digit, as pages that lie are read at every look, too: one of 4096 slots in no order takes 88 us so, by comparing
  * them it was 509. Threads that were made one after another stand in order.
@@ -123,7 +135,9 @@ static size_t sort(struct asym_told_thread *t, size_t n)
 {
     struct asym_told_thread other[ASYM_RTX_MAX_SLOTS];
     size_t kept = 0;
-    if (!is_sorted(t, n)) {
+    if (n <= FEW) {
+        sort_few(t, n);
+    } else if (!is_sorted(t, n)) {
         sort_by_digit(t, n, 0, other);
         sort_by_digit(other, n, DIGIT_BITS, t);
         sort_by_digit(t, n, 2 * DIGIT_BITS, other);

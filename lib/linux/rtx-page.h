@@ -53,7 +53,7 @@ uint64_t asym_rtx_phase(const void *page, const struct asym_rtx_layout *layout, 
  * Read the first slots, at most most of them, and what they say at that time. spin_notify: a wait shorter than this is
  * none, but in a serial phase. Waits that are still open when one ends count from a while later: whoever
  * waits is about to get work.
- * final: as asym_teller.ask. ret: at least most; by tid, rising, a tid at most once. Returns how many.
+ * final: as ASYM_ASK_FINAL. ret: at least most; by tid, rising, a tid at most once. Returns how many.
  */
 size_t asym_rtx_read(const void *page, const struct asym_rtx_layout *layout, size_t most, asym_usec now,
                      asym_usec spin_notify, bool final, struct asym_rtx_memory *memory, struct asym_told_thread *ret);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "linux/rtx-server.h"
+#include "linux/rtx-server-internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/magic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,46 +11,26 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/macro.h"
-#include "linux/rtx-page.h"
 #include "linux/thread.h"
 
 #define BACKLOG 64
-
-/* More than the two that belong there, so that who sends more is found out and they are closed. */
-#define FDS_MOST 8
-
-struct client {
-    int fd, event;
-    pid_t pid;
-    uid_t uid;
-    uint64_t start; /* of the process */
-    asym_usec came;
-    const void *page; /* NULL: not handed over yet */
-    size_t size;
-    struct asym_rtx_layout layout;
-    struct asym_rtx_memory memory;
-    unsigned in_vain; /* how often in a row it has woken us for nothing */
-    bool woke, woke_before;
-    bool muted; /* its eventfd is not watched until the next tend */
-    bool over;  /* to be taken out */
-};
 
 struct asym_rtx_server {
     struct asym_teller teller;
     struct asym_rtx_server_config config;
     char path[108]; /* as long as sun_path */
     int fd, epoll;
-    unsigned taken; /* connections since the last tend */
-    bool deaf;      /* for want of descriptors, or after too many connections: listens again later */
-    struct client *clients[ASYM_RTX_MAX_CLIENTS]; /* by pid, rising */
+    struct asym_prompt door; /* what those cost who have just come, or have gone */
+    unsigned taken;          /* connections since the last tend */
+    bool gone;               /* somebody went in a serial phase, in the last call of serve */
+    bool deaf;               /* for want of descriptors, or after too many connections: listens again later */
+    struct asym_rtx_client *clients[ASYM_RTX_MAX_CLIENTS]; /* by pid, rising */
     size_t n;
     /* What ask hands out. */
     struct asym_told told[ASYM_RTX_MAX_CLIENTS];
-    struct asym_told_thread threads[ASYM_RTX_MAX_READ + ASYM_RTX_MAX_CLIENTS];
 };
 
 const char *asym_rtx_refusal_text(enum asym_rtx_refusal refusal)
@@ -75,7 +53,7 @@ static void refuse(struct asym_rtx_server *s, enum asym_rtx_refusal refusal, pid
         s->config.refused(s->config.ctx, refusal, pid);
 }
 
-static void free_client(struct asym_rtx_server *s, struct client *c)
+static void free_client(struct asym_rtx_server *s, struct asym_rtx_client *c)
 {
     if (c->page)
         munmap((void *)(uintptr_t)c->page, c->size);
@@ -86,6 +64,7 @@ static void free_client(struct asym_rtx_server *s, struct client *c)
     }
     close(c->fd);
     free(c->memory.readings);
+    free(c->said);
     free(c);
 }
 
@@ -102,7 +81,7 @@ static void sweep(struct asym_rtx_server *s)
 }
 
 /* What is refused is dropped; the caller sweeps. */
-static void drop(struct asym_rtx_server *s, struct client *c, enum asym_rtx_refusal refusal)
+static void drop(struct asym_rtx_server *s, struct asym_rtx_client *c, enum asym_rtx_refusal refusal)
 {
     refuse(s, refusal, c->pid);
     c->over = true;
@@ -130,10 +109,12 @@ static bool is_elsewhere(pid_t pid)
 
 static int insert(struct asym_rtx_server *s, int fd, const struct ucred *peer, uint64_t start, asym_usec now)
 {
-    struct client *c = calloc(1, sizeof *c);
+    struct asym_rtx_client *c = calloc(1, sizeof *c);
     if (!c)
         return -ENOMEM;
-    *c = (struct client){.fd = fd, .event = -1, .pid = peer->pid, .uid = peer->uid, .start = start, .came = now};
+    *c = (struct asym_rtx_client){
+        .fd = fd, .event = -1, .pid = peer->pid, .uid = peer->uid, .start = start, .came = now};
+    asym_prompt_init(&c->prompt, now);
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = c};
     if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &event) < 0) {
         free(c);
@@ -175,7 +156,8 @@ static void listen_again(struct asym_rtx_server *s, bool on)
 
 static void take_connections(struct asym_rtx_server *s, asym_usec now)
 {
-    for (; s->taken < ASYM_RTX_MAX_TAKEN; s->taken++) {
+    const bool may = asym_prompt_may(&s->door, s->config.cpu_budget, 1, now);
+    for (; may && s->taken < ASYM_RTX_MAX_TAKEN; s->taken++) {
         int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0) {
             greet(s, fd, now);
@@ -191,121 +173,41 @@ static void take_connections(struct asym_rtx_server *s, asym_usec now)
     listen_again(s, false);
 }
 
-/* Of any other kind a descriptor could make us wait, or wake us as it likes. */
-static bool is_eventfd(int fd)
-{
-    static const char name[] = "anon_inode:[eventfd]";
-    char path[64], target[64];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    ssize_t n = readlink(path, target, sizeof target);
-    return n == (ssize_t)strlen(name) && memcmp(target, name, strlen(name)) == 0;
-}
-
-/*
- * Of memory that cannot shrink under us, and that is there to be read: huge pages may be wanting, and so may be memory for a
- * hole, with vm.overcommit_memory = 2: then reading it is a SIGBUS. Sealed against writing nobody can make one later.
- */
-static int check_memfd(int fd, size_t *ret_size)
-{
-    struct stat st;
-    struct statfs fs;
-    const int seals = fcntl(fd, F_GET_SEALS), want = F_SEAL_SHRINK | F_SEAL_GROW,
-              either = F_SEAL_WRITE | F_SEAL_FUTURE_WRITE;
-    if (seals < 0 || (seals & want) != want || !(seals & either) || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
-        fstatfs(fd, &fs) < 0 || fs.f_type != TMPFS_MAGIC || st.st_size <= 0 ||
-        (uint64_t)st.st_size > ASYM_RTX_MAX_PAGE || lseek(fd, 0, SEEK_HOLE) < st.st_size)
-        return -EPROTO;
-    *ret_size = (size_t)st.st_size;
-    return 0;
-}
-
-static int map_page(struct client *c, int memfd)
-{
-    size_t size;
-    int r = check_memfd(memfd, &size);
-    if (r < 0)
-        return r;
-    void *page = mmap(NULL, size, PROT_READ, MAP_SHARED, memfd, 0);
-    if (page == MAP_FAILED)
-        return -ENOMEM;
-    r = asym_rtx_check_page(page, size, &c->layout);
-    if (r == 0 && !(c->memory.readings = calloc(c->layout.n_slots, sizeof *c->memory.readings)))
-        r = -ENOMEM;
-    if (r < 0) {
-        munmap(page, size);
-        return r;
-    }
-    c->page = page;
-    c->size = size;
-    return 0;
-}
-
 /*
  * The eventfd is never read: whoever made it may make reading it wait. Watched for edges it wakes at every write all the
  * same, and when it is full its writer finds that out.
  */
-static int watch_event(struct asym_rtx_server *s, struct client *c, int fd)
+static int watch(struct asym_rtx_server *s, struct asym_rtx_client *c)
 {
     /* The lowest bit tells it from the socket of the same client. */
     struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.u64 = (uint64_t)(uintptr_t)c | 1};
-    return epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+    if (c->watched || c->muted || c->put_off)
+        return 0;
+    if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, c->event, &event) < 0)
+        return -errno;
+    c->watched = true;
+    return 0;
+}
+
+static void unwatch(struct asym_rtx_server *s, struct asym_rtx_client *c)
+{
+    if (c->watched)
+        epoll_ctl(s->epoll, EPOLL_CTL_DEL, c->event, NULL);
+    c->watched = false;
 }
 
 /* One that was muted is so again after one more in vain, as long as it has told of nothing. */
-static void mute(struct asym_rtx_server *s, struct client *c)
+static void mute(struct asym_rtx_server *s, struct asym_rtx_client *c)
 {
-    c->muted = epoll_ctl(s->epoll, EPOLL_CTL_DEL, c->event, NULL) == 0;
+    unwatch(s, c);
+    c->muted = true;
     c->in_vain = ASYM_RTX_MAX_IN_VAIN - 1;
 }
 
-/* The descriptors of a message; those beyond FDS_MOST the kernel has closed. */
-static size_t take_fds(struct msghdr *m, int fds[FDS_MOST])
+static void wake(struct asym_rtx_client *c, asym_usec now)
 {
-    size_t n = 0;
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
-        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-            continue;
-        const size_t here = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        for (size_t i = 0; i < here && n < FDS_MOST; i++)
-            memcpy(&fds[n++], CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-    }
-    return n;
-}
-
-/* One message. Its length, its flags and its descriptors; 0: the other side has ended; -errno. */
-static ssize_t receive(int fd, void *buf, size_t size, int fds[FDS_MOST], size_t *ret_n, int *ret_flags)
-{
-    struct iovec part = {buf, size};
-    union {
-        struct cmsghdr header;
-        char space[CMSG_SPACE(FDS_MOST * sizeof(int))];
-    } control;
-    struct msghdr m = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control.space};
-    ssize_t n = recvmsg(fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (n < 0)
-        return -errno;
-    *ret_n = take_fds(&m, fds);
-    *ret_flags = m.msg_flags;
-    return n;
-}
-
-static int adopt(struct asym_rtx_server *s, struct client *c, const void *message, size_t size, int flags,
-                 int fds[FDS_MOST], size_t n_fds)
-{
-    /* One message is all there is to say. */
-    if (c->page || flags & (MSG_TRUNC | MSG_CTRUNC) || n_fds != 2)
-        return -EPROTO;
-    int r = asym_rtx_check_hello(message, size);
-    if (r == 0)
-        r = map_page(c, fds[0]);
-    if (r == 0)
-        r = is_eventfd(fds[1]) ? watch_event(s, c, fds[1]) : -EPROTO;
-    if (r == 0) {
-        c->event = fds[1];
-        fds[1] = -1;
-    }
-    return r;
+    c->woke = true;
+    c->woke_at = now;
 }
 
 static enum asym_rtx_refusal refusal_of(int error)
@@ -327,24 +229,19 @@ static enum asym_rtx_refusal refusal_of(int error)
 }
 
 /* Something came from a client: its page, its end, or what is not to come. */
-static void hear(struct asym_rtx_server *s, struct client *c)
+static void hear(struct asym_rtx_server *s, struct asym_rtx_client *c, asym_usec now)
 {
-    char message[256];
-    int fds[FDS_MOST], flags = 0;
-    size_t n_fds = 0;
-    ssize_t n = receive(c->fd, message, sizeof message, fds, &n_fds, &flags);
-    if (n == -EAGAIN || n == -EINTR)
+    int r = asym_rtx_take_page(c);
+    if (r == 0)
+        r = watch(s, c);
+    if (r == -EAGAIN)
         return;
-    int r = n > 0 || n_fds > 0 ? adopt(s, c, message, (size_t)n, flags, fds, n_fds) : -ENOTCONN;
-    for (size_t i = 0; i < n_fds; i++)
-        if (fds[i] >= 0)
-            close(fds[i]);
     if (r == -ENOTCONN)
         c->over = true;
     else if (r < 0)
         drop(s, c, refusal_of(r));
     else
-        c->woke = true;
+        wake(c, now);
 }
 
 static size_t share_of_each(const struct asym_rtx_server *s)
@@ -352,24 +249,65 @@ static size_t share_of_each(const struct asym_rtx_server *s)
     return ASYM_RTX_MAX_READ / ASYM_MAX(asym_rtx_server_count(s), (size_t)1);
 }
 
+static bool is_active(const struct asym_rtx_client *c, asym_usec now)
+{
+    return c->page && (c->put_off || (c->woke_at > 0 && now - c->woke_at < ASYM_RTX_ACTIVE));
+}
+
+/* The clients of one process, from the first: where they end, and how many of them are active. */
+static size_t process_at(const struct asym_rtx_server *s, size_t first, asym_usec now, size_t *ret_active)
+{
+    size_t i = first, active = 0;
+    for (; i < s->n && s->clients[i]->pid == s->clients[first]->pid; i++)
+        active += is_active(s->clients[i], now);
+    *ret_active = active;
+    return i;
+}
+
+/* Evenly among the processes that have woken us of late, as one may have several connections. */
+static void divide(struct asym_rtx_server *s, asym_usec now)
+{
+    size_t processes = 0, active;
+    for (size_t i = 0; i < s->n;) {
+        i = process_at(s, i, now, &active);
+        processes += active > 0;
+    }
+    for (size_t i = 0, end; i < s->n; i = end) {
+        end = process_at(s, i, now, &active);
+        for (size_t k = i; k < end; k++)
+            s->clients[k]->part = 1 / (double)(ASYM_MAX(processes, (size_t)1) * ASYM_MAX(active, (size_t)1));
+    }
+}
+
 /*
  * Who has woken us is looked at now and at the next call once more: what comes soon after it has told of a phase it does not
  * tell (notify_min). Who has gone in a serial phase has ended it.
  */
-static bool look_at(struct asym_rtx_server *s, struct client *c, size_t most)
+static bool look_at(struct asym_rtx_server *s, struct asym_rtx_client *c, size_t most, asym_usec now)
 {
-    if (c->over)
+    c->asked = c->told = false;
+    if (c->over) {
+        s->gone |= c->memory.phase != 0;
         return c->memory.phase != 0;
+    }
     if (!c->page || (!c->woke && !c->woke_before))
         return false;
-    const bool told = asym_rtx_phase(c->page, &c->layout, most) != c->memory.phase;
-    if (told)
+    c->put_off = !asym_prompt_may(&c->prompt, s->config.cpu_budget, c->part, now);
+    if (c->put_off) {
+        unwatch(s, c);
+        return false;
+    }
+    watch(s, c);
+    c->asked = true;
+    c->told = asym_rtx_phase(c->page, &c->layout, most) != c->memory.phase;
+    c->fresh |= c->told;
+    if (c->told)
         c->in_vain = 0;
     else if (c->woke && ++c->in_vain >= ASYM_RTX_MAX_IN_VAIN)
         mute(s, c);
     c->woke_before = c->woke;
     c->woke = false;
-    return told;
+    return c->told;
 }
 
 bool asym_rtx_server_serve(struct asym_rtx_server *s, asym_usec now)
@@ -378,29 +316,72 @@ bool asym_rtx_server_serve(struct asym_rtx_server *s, asym_usec now)
     bool told = false;
     int n = epoll_wait(s->epoll, events, ASYM_LENGTH(events), 0);
     for (int i = 0; i < n; i++) {
-        struct client *c = (struct client *)(uintptr_t)(events[i].data.u64 & ~UINT64_C(1));
+        struct asym_rtx_client *c = (struct asym_rtx_client *)(uintptr_t)(events[i].data.u64 & ~UINT64_C(1));
         if (!c)
             take_connections(s, now);
         else if (events[i].data.u64 & 1)
-            c->woke = true;
+            wake(c, now);
         else if (!c->over)
-            hear(s, c);
+            hear(s, c, now);
     }
+    divide(s, now);
+    s->gone = false;
     const size_t most = share_of_each(s);
     for (size_t i = 0; i < s->n; i++)
-        told |= look_at(s, s->clients[i], most);
+        told |= look_at(s, s->clients[i], most, now);
     sweep(s);
     return told;
+}
+
+/* Those who have told of something, if there are any left; where nobody has, those who have woken us for nothing. */
+static bool pays(const struct asym_rtx_client *c, bool anybody_told)
+{
+    return anybody_told ? c->told : c->asked;
+}
+
+void asym_rtx_server_charge(struct asym_rtx_server *s, asym_usec cpu, asym_usec now)
+{
+    size_t payers = 0;
+    bool told = s->gone, newcomer = false;
+    for (size_t i = 0; i < s->n; i++)
+        told |= s->clients[i]->told;
+    for (size_t i = 0; i < s->n; i++)
+        payers += pays(s->clients[i], told);
+    for (size_t i = 0; i < s->n; i++) {
+        struct asym_rtx_client *c = s->clients[i];
+        if (!pays(c, told))
+            continue;
+        asym_prompt_spend(&c->prompt, (double)cpu / (double)payers);
+        newcomer |= now - c->came < ASYM_RTX_ACTIVE;
+    }
+    /* Whoever comes anew again and again has something saved up each time. */
+    if (payers == 0 || newcomer)
+        asym_prompt_spend(&s->door, (double)cpu);
+}
+
+asym_usec asym_rtx_server_due(const struct asym_rtx_server *s)
+{
+    asym_usec due = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        const struct asym_rtx_client *c = s->clients[i];
+        if (!c->put_off)
+            continue;
+        const asym_usec when = asym_prompt_when(&c->prompt, s->config.cpu_budget, c->part);
+        due = due == 0 ? when : ASYM_MIN(due, when);
+    }
+    return due;
 }
 
 void asym_rtx_server_tend(struct asym_rtx_server *s, asym_usec now)
 {
     for (size_t i = 0; i < s->n; i++) {
-        struct client *c = s->clients[i];
+        struct asym_rtx_client *c = s->clients[i];
         if (!c->page && now - c->came >= ASYM_RTX_HELLO_WITHIN)
             drop(s, c, ASYM_RTX_REFUSED_SILENT);
-        else if (c->muted && watch_event(s, c, c->event) == 0)
+        if (c->muted) {
             c->muted = false;
+            c->muted = watch(s, c) < 0;
+        }
     }
     sweep(s);
     s->taken = 0;
@@ -416,20 +397,30 @@ size_t asym_rtx_server_count(const struct asym_rtx_server *s)
     return n;
 }
 
-static size_t ask(struct asym_teller *teller, asym_usec now, bool final, const struct asym_told **ret_told)
+/* What was said before is no news. */
+static void make_old(struct asym_rtx_client *c)
+{
+    for (size_t i = 0; i < c->n_said; i++)
+        c->said[i].news = false;
+}
+
+static size_t ask(struct asym_teller *teller, asym_usec now, unsigned how, const struct asym_told **ret_told)
 {
     struct asym_rtx_server *s = (struct asym_rtx_server *)(void *)teller;
     const size_t share = share_of_each(s);
-    struct asym_told_thread *next = s->threads;
+    const bool final = how & ASYM_ASK_FINAL;
     size_t n = 0;
     for (size_t i = 0; i < s->n; i++) {
-        struct client *c = s->clients[i];
+        struct asym_rtx_client *c = s->clients[i];
         if (!c->page)
             continue;
-        const size_t said = asym_rtx_read(c->page, &c->layout, share, now, s->config.spin_notify, final, &c->memory,
-                                          next);
-        s->told[n++] = (struct asym_told){.pid = c->pid, .start = c->start, .threads = next, .n = said};
-        next += said;
+        if (!(how & ASYM_ASK_HURRIED) || c->fresh)
+            c->n_said = asym_rtx_read(c->page, &c->layout, share, now, s->config.spin_notify, final, &c->memory,
+                                      c->said);
+        else
+            make_old(c);
+        c->fresh &= !final;
+        s->told[n++] = (struct asym_told){.pid = c->pid, .start = c->start, .threads = c->said, .n = c->n_said};
     }
     *ret_told = s->told;
     return n;
@@ -463,6 +454,7 @@ int asym_rtx_server_open(const struct asym_rtx_server_config *config, struct asy
     s->teller.ask = ask;
     s->config = *config;
     s->fd = s->epoll = -1;
+    asym_prompt_init(&s->door, config->now);
     int n = snprintf(s->path, sizeof s->path, "%s/rtx", config->dir);
     int r = n < 0 || (size_t)n >= sizeof s->path ? -ENAMETOOLONG : open_socket(s);
     if (r < 0) {
@@ -494,9 +486,10 @@ int asym_rtx_server_fd(const struct asym_rtx_server *s)
     return s->epoll;
 }
 
-void asym_rtx_server_set_spin_notify(struct asym_rtx_server *s, asym_usec spin_notify)
+void asym_rtx_server_set(struct asym_rtx_server *s, asym_usec spin_notify, double cpu_budget)
 {
     s->config.spin_notify = spin_notify;
+    s->config.cpu_budget = cpu_budget;
 }
 
 struct asym_teller *asym_rtx_server_teller(struct asym_rtx_server *s)

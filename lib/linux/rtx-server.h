@@ -31,6 +31,8 @@
 #define ASYM_RTX_MAX_TAKEN 64
 /** Who has woken us so many times in a row with no phase begun or ended does so no more until the next tend. */
 #define ASYM_RTX_MAX_IN_VAIN 16
+/** Who has woken us within this time is given a part of what answers may take. */
+#define ASYM_RTX_ACTIVE ASYM_SEC
 /** How long a connection may take to hand over its page. */
 #define ASYM_RTX_HELLO_WITHIN ASYM_SEC
 
@@ -53,6 +55,8 @@ struct asym_rtx_server;
 struct asym_rtx_server_config {
     const char *dir; /**< the socket is "rtx" in it */
     asym_usec spin_notify;
+    double cpu_budget; /**< of asymd, percent of one CPU; a share of it goes to answers (rtx-prompt.h) */
+    asym_usec now;     /**< when it opens */
     /** Called for each client turned away or dropped; NULL: nobody asks. pid 0: not known. */
     void (*refused)(void *ctx, enum asym_rtx_refusal refusal, pid_t pid);
     void *ctx;
@@ -70,14 +74,23 @@ int asym_rtx_server_fd(const struct asym_rtx_server *s);
 
 /**
  * Serve what has come: connections, pages, ends. Of the pages only those are looked at whose programs have woken us since
- * the call before the last one. Returns whether a serial phase has begun or ended in one since it was last asked to the end.
+ * the call before the last one, and that have something left to be answered with: what answers may take is divided evenly
+ * among the processes that wake us, so that one that does all the time puts off itself alone. Returns whether a serial phase
+ * has begun or ended in one since it was last asked to the end.
  */
 bool asym_rtx_server_serve(struct asym_rtx_server *s, asym_usec now);
+
+/** The last call of serve, and the answer to what it told, took so much CPU time: who asked for it pays. */
+void asym_rtx_server_charge(struct asym_rtx_server *s, asym_usec cpu, asym_usec now);
+
+/** When serve is to be called for one that was put off, though nobody wakes us; 0: there is none. */
+asym_usec asym_rtx_server_due(const struct asym_rtx_server *s);
 
 /** To be called about every second: drops those that hand over nothing, and hears again who was not for a while. */
 void asym_rtx_server_tend(struct asym_rtx_server *s, asym_usec now);
 
-void asym_rtx_server_set_spin_notify(struct asym_rtx_server *s, asym_usec spin_notify);
+/** As in the configuration. */
+void asym_rtx_server_set(struct asym_rtx_server *s, asym_usec spin_notify, double cpu_budget);
 
 /** Programs that speak. */
 size_t asym_rtx_server_count(const struct asym_rtx_server *s);

@@ -212,7 +212,7 @@ static int told_next(struct asym_source *source, struct asym_snapshot *ret)
     const bool hurried = t->hurry && t->config.again;
     t->hurry = false;
     /* Before and after: a wait that is the same in both is no short one. */
-    t->config.teller->ask(t->config.teller, t->config.now(), false, &told);
+    t->config.teller->ask(t->config.teller, t->config.now(), hurried ? ASYM_ASK_HURRIED : 0, &told);
     /* Where the inner source has none to hand out again, it looks. */
     int r = hurried ? t->config.again(t->config.inner, &s) : -ENODATA;
     const bool whole = r == -ENODATA;
@@ -220,7 +220,8 @@ static int told_next(struct asym_source *source, struct asym_snapshot *ret)
         r = t->config.inner->next(t->config.inner, &s);
     if (r < 0 || (r == 0 && whole))
         return r;
-    const size_t n = t->config.teller->ask(t->config.teller, t->config.now(), true, &told);
+    const unsigned how = whole ? ASYM_ASK_FINAL : ASYM_ASK_FINAL | ASYM_ASK_HURRIED;
+    const size_t n = t->config.teller->ask(t->config.teller, t->config.now(), how, &told);
     if (n > 0 && overlay(t, &s, told, n, !whole) < 0)
         return -ENOMEM;
     const uint64_t phases = phases_of(told, n);

@@ -41,12 +41,15 @@ struct asym_told {
     size_t n;
 };
 
+/** How a teller is asked. */
+enum {
+    ASYM_ASK_FINAL = 1 << 0,   /**< the answer goes into a snapshot, and news are counted from here */
+    ASYM_ASK_HURRIED = 1 << 1, /**< who has not told of a phase since may say what it said the last time, and no news */
+};
+
 struct asym_teller {
-    /**
-     * What all programs say now, by pid, rising; one pid may come several times. Valid until the next call. final: the
-     * answer goes into a snapshot, and news are counted from here. Returns how many.
-     */
-    size_t (*ask)(struct asym_teller *teller, asym_usec now, bool final, const struct asym_told **ret_told);
+    /** What all programs say now, by pid, rising; one pid may come several times. Valid until the next call. Returns how many. */
+    size_t (*ask)(struct asym_teller *teller, asym_usec now, unsigned how, const struct asym_told **ret_told);
 };
 
 struct asym_told_config {

@@ -242,7 +242,7 @@ static void do_ask(struct run *r, int *client)
     struct asym_teller *teller = asym_rtx_server_teller(w.server);
     const struct asym_told *told;
     (void)client;
-    const size_t n = teller->ask(teller, r->now++, next(&r->in) & 1, &told);
+    const size_t n = teller->ask(teller, r->now++, next(&r->in) & 3, &told);
     MUST(n == asym_rtx_server_count(w.server) && n <= ASYM_RTX_MAX_OF_PID);
     for (size_t i = 0; i < n; i++) {
         MUST(told[i].pid == getpid());

@@ -118,6 +118,10 @@ static void grow(int parent, enum order order, int child)
     nodes[parent].child = child;
     nodes[parent].order = (int)order;
     await(&nodes[child].tid);
+    /* The child may be here before its creator has done with the order, and would then wipe out the next one. */
+    for (double end = asym_live_now() + 10; nodes[parent].order != NOTHING && asym_live_now() < end;)
+        asym_live_sleep(0.0002);
+    assert_int_equal(nodes[parent].order, NOTHING);
 }
 
 static void end_node(int k)

@@ -17,7 +17,9 @@
 #include <cmocka.h>
 
 #include "base/macro.h"
+#include "base/mask.h"
 #include "linux/procfs.h"
+#include "linux/thread.h"
 #include "linux/topology.h"
 #include "support/live.h"
 
@@ -148,6 +150,56 @@ static void idle_newborns_are_listed_once(void **state)
         asym_live_end(child, SIGKILL);
         close_view(&v);
     }
+}
+
+/* Of a thread that works, so that it is listed. */
+static const struct asym_task *look_at(struct view *v, pid_t pid)
+{
+    for (double end = asym_live_now() + 10; asym_live_now() < end;) {
+        asym_live_sleep(0.02);
+        look(v);
+        const struct asym_task *t = find(v, pid);
+        if (t)
+            return t;
+    }
+    return NULL;
+}
+
+/* It is believed only as far as the kernel says so. */
+static void what_was_done_is_known_and_what_was_not_is_not(void **state)
+{
+    (void)state;
+    struct view v;
+    const char *const argv[] = {"tests/load-spin", "1", "60", NULL};
+    pid_t load = asym_live_start(argv, -1);
+    open_view(&v, load, true);
+    const struct asym_task *t = look_at(&v, load);
+    assert_non_null(t);
+    const struct asym_mask all = *t->mask;
+    struct asym_action action = {.kind = ASYM_ACTION_STEER, .id = t->id};
+    const struct asym_outcome done = {.verdict = ASYM_VERDICT_DONE}, retry = {.verdict = ASYM_VERDICT_RETRY};
+    asym_mask_set(&action.mask, (unsigned)asym_mask_next(&all, 0));
+    /* Said, and not so. */
+    asym_procfs_done(v.source, &action, &done, 1);
+    t = look_at(&v, load);
+    assert_true(asym_mask_equal(t->mask, &all));
+    /* So, and said. */
+    assert_int_equal(asym_thread_set_mask(load, &action.mask, false), 0);
+    asym_procfs_done(v.source, &action, &done, 1);
+    t = look_at(&v, load);
+    assert_true(asym_mask_equal(t->mask, &action.mask));
+    /* So, and not said; then somebody else's doing. */
+    assert_int_equal(asym_thread_set_mask(load, &all, false), 0);
+    asym_procfs_done(v.source, &action, &retry, 1);
+    t = look_at(&v, load);
+    assert_true(asym_mask_equal(t->mask, &all));
+    /* Of one that has gone nothing is known. */
+    asym_live_end(load, SIGKILL);
+    asym_procfs_done(v.source, &action, &done, 1);
+    action.id.tgid = action.id.tid = 1;
+    asym_procfs_done(v.source, &action, &done, 1);
+    look(&v);
+    close_view(&v);
 }
 
 static void a_fork_is_known_of_its_parent(void **state)
@@ -288,6 +340,7 @@ int main(void)
         cmocka_unit_test(mostly_sleeping_threads_read_their_share),
         cmocka_unit_test(idle_newborns_are_listed_once),
         cmocka_unit_test(a_fork_is_known_of_its_parent),
+        cmocka_unit_test(what_was_done_is_known_and_what_was_not_is_not),
         cmocka_unit_test(hostile_names_are_read),
         cmocka_unit_test(want_of_descriptors_costs_time_not_threads),
         cmocka_unit_test(processes_that_die_between_two_looks_are_forgotten),

@@ -19,7 +19,7 @@
 
 #include <asym/rtx.h>
 
-#include "daemon/prompt.h"
+#include "linux/rtx-prompt.h"
 #include "daemon/rtx.h"
 #include "linux/rtx-server.h"
 
@@ -172,9 +172,8 @@ static void who_wakes_for_nothing_pays_and_who_has_spent_all_is_not_served(void 
     for (int i = 0; i < 100 && turns == 0; i++)
         assert_true(sd_event_run(event, 20000) >= 0);
     assert_int_equal(turns, 1);
-    const asym_usec spent = asym_rtx_spent(rtx);
-    assert_true(spent > (asym_usec)ASYM_PROMPT_SAVED_MAX);
-    /* It rests now, and goes on doing so: events come in, and are not looked at. */
+    assert_true(asym_rtx_spent(rtx) > (asym_usec)ASYM_PROMPT_SAVED_MAX);
+    /* It has spent what it has for longer than this takes. */
     for (int i = 0; i < 10; i++) {
         asym_rtx_serial_end();
         assert_true(sd_event_run(event, 20000) >= 0);
@@ -182,7 +181,6 @@ static void who_wakes_for_nothing_pays_and_who_has_spent_all_is_not_served(void 
         assert_true(sd_event_run(event, 20000) >= 0);
     }
     assert_int_equal(turns, 1);
-    assert_int_equal(asym_rtx_spent(rtx), spent);
     asym_rtx_leave();
 }
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/macro.h"
-#include "daemon/prompt.h"
+#include "linux/rtx-prompt.h"
 #include "linux/rtx-page.h"
 
 #define N 8
@@ -283,7 +283,7 @@ static void reactions_are_within_their_share(void **state)
     asym_prompt_init(&p, 0);
     /* Someone who tells of a phase every millisecond for 100 s; a reaction takes 100 us; the budget is 2 %. */
     for (asym_usec now = 0; now < 100 * ASYM_SEC; now += ASYM_MSEC) {
-        if (!asym_prompt_may(&p, 2, now))
+        if (!asym_prompt_may(&p, 2, 1, now))
             continue;
         asym_prompt_spend(&p, 100);
         reactions++;
@@ -292,7 +292,7 @@ static void reactions_are_within_their_share(void **state)
     assert_true(spent <= share + ASYM_PROMPT_SAVED_MAX + 100);
     assert_true(spent >= share);
     /* And after a rest there is no more than what may be saved up. */
-    assert_true(asym_prompt_may(&p, 2, 10000 * ASYM_SEC));
+    assert_true(asym_prompt_may(&p, 2, 1, 10000 * ASYM_SEC));
     assert_true(p.saved <= ASYM_PROMPT_SAVED_MAX);
 }
 

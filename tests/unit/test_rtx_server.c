@@ -26,6 +26,7 @@
 
 #include "base/macro.h"
 #include "linux/rtx-page.h"
+#include "linux/rtx-prompt.h"
 #include "linux/rtx-server.h"
 #include "linux/thread.h"
 
@@ -157,11 +158,11 @@ static void look(void)
 {
     const struct asym_told *told;
     struct asym_teller *teller = asym_rtx_server_teller(server);
-    teller->ask(teller, 1, true, &told);
+    teller->ask(teller, 1, ASYM_ASK_FINAL, &told);
 }
 
 /* A client of this very process, as it should be. Returns its socket; *event is its eventfd. */
-static int good_client(int *event)
+static int good_client_at(int *event, asym_usec now)
 {
     int fd = try_connect();
     assert_true(fd >= 0);
@@ -169,8 +170,13 @@ static int good_client(int *event)
     const int fds[] = {make_page(SEALS), *event};
     send_fds(fd, &hello, sizeof hello, fds, 2);
     close(fds[0]);
-    assert_true(serve(1) > 0);
+    assert_true(serve(now) > 0);
     return fd;
+}
+
+static int good_client(int *event)
+{
+    return good_client_at(event, 1);
 }
 
 static void a_good_client_is_heard_until_it_ends(void **state)
@@ -181,7 +187,7 @@ static void a_good_client_is_heard_until_it_ends(void **state)
     struct asym_teller *teller = asym_rtx_server_teller(server);
     int before = count_fds(), event, fd = good_client(&event);
     assert_int_equal(asym_rtx_server_count(server), 1);
-    assert_int_equal(teller->ask(teller, 1, true, &told), 1);
+    assert_int_equal(teller->ask(teller, 1, ASYM_ASK_FINAL, &told), 1);
     assert_int_equal(asym_thread_get_stat(getpid(), getpid(), &stat), 0);
     assert_int_equal(told->pid, getpid());
     assert_int_equal(told->start, stat.start);
@@ -439,6 +445,171 @@ static void who_floods_with_connections_is_not_heard_for_a_while(void **state)
     close(event);
 }
 
+/* One of another process, which is here until it is killed; its eventfd and its word are ours, too. */
+static pid_t client_elsewhere(int *event, uint64_t **ret_word)
+{
+    *event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    const int fds[] = {make_page(SEALS), *event};
+    fflush(NULL);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        alarm(60);
+        send_fds(try_connect(), &hello, sizeof hello, fds, 2);
+        pause();
+        _exit(0);
+    }
+    close(fds[0]);
+    /* What is made next takes its place. */
+    *ret_word = word;
+    mapped = NULL;
+    for (int i = 0; i < 1000 && asym_rtx_server_count(server) == 0; i++) {
+        poll(&(struct pollfd){.fd = asym_rtx_server_fd(server), .events = POLLIN}, 1, 1000);
+        serve(1);
+    }
+    assert_int_equal(asym_rtx_server_count(server), 1);
+    return pid;
+}
+
+static void tell(int event, uint64_t *of, bool serial)
+{
+    word = of;
+    set_phase(serial);
+    assert_int_equal(eventfd_write(event, 1), 0);
+}
+
+static void who_has_spent_its_part_is_put_off_and_nobody_else(void **state)
+{
+    (void)state;
+    uint64_t *its_word, *my_word;
+    int its, mine, fd, status;
+    asym_rtx_server_set(server, 20, 1);
+    const pid_t pid = client_elsewhere(&its, &its_word);
+    fd = good_client(&mine);
+    my_word = word;
+    look();
+    tell(its, its_word, false);
+    assert_true(asym_rtx_server_serve(server, 10));
+    asym_rtx_server_charge(server, 30 * ASYM_MSEC, 10);
+    assert_int_equal(asym_rtx_server_due(server), 0);
+    look();
+    tell(its, its_word, true);
+    assert_false(asym_rtx_server_serve(server, 20));
+    const asym_usec due = asym_rtx_server_due(server);
+    assert_true(due > 20);
+    /* It wakes nobody now; and another one that tells is answered, and pays for that alone. */
+    tell(its, its_word, true);
+    assert_false(is_readable());
+    tell(mine, my_word, false);
+    assert_true(asym_rtx_server_serve(server, 30));
+    asym_rtx_server_charge(server, ASYM_MSEC, 30);
+    look();
+    /* What a whole look has seen needs no answer. */
+    tell(its, its_word, false);
+    const double rate = 0.01 * ASYM_PROMPT_SHARE;
+    const asym_usec then = (asym_usec)(30 * (double)ASYM_MSEC / rate);
+    assert_true(asym_rtx_server_serve(server, then));
+    assert_int_equal(asym_rtx_server_due(server), 0);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    close(fd);
+    close(mine);
+    close(its);
+}
+
+static void several_connections_give_a_process_no_larger_part(void **state)
+{
+    (void)state;
+    enum { MINE = 3 };
+    uint64_t *its_word, *words[MINE];
+    int its, events[MINE], fds[MINE], status;
+    asym_rtx_server_set(server, 20, 1);
+    const pid_t pid = client_elsewhere(&its, &its_word);
+    for (int i = 0; i < MINE; i++) {
+        fds[i] = good_client(&events[i]);
+        words[i] = word;
+        mapped = NULL;
+    }
+    look();
+    /* All have spent as much; half of what answers may take is its alone, a sixth each page's of the others. */
+    asym_usec now = 10;
+    tell(its, its_word, false);
+    for (int i = 0; i < MINE; i++)
+        tell(events[i], words[i], false);
+    assert_true(asym_rtx_server_serve(server, now));
+    asym_rtx_server_charge(server, (MINE + 1) * 30 * ASYM_MSEC, now);
+    look();
+    for (; now < 100 * ASYM_SEC; now += 500 * ASYM_MSEC) {
+        for (int i = 0; i < MINE; i++)
+            tell(events[i], words[i], true);
+        tell(its, its_word, true);
+        if (asym_rtx_server_serve(server, now))
+            break;
+    }
+    /* With half of it that takes 8 s; it would be 20 with a quarter. */
+    assert_true(now > 7 * ASYM_SEC && now < 9 * ASYM_SEC);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    for (int i = 0; i < MINE; i++) {
+        close(fds[i]);
+        close(events[i]);
+    }
+    close(its);
+}
+
+/* It has something saved up each time that it comes. */
+static void who_comes_and_goes_in_serial_phases_is_let_in_no_more(void **state)
+{
+    (void)state;
+    asym_rtx_server_set(server, 20, 1);
+    for (int i = 0; i < 2; i++) {
+        int event, fd = good_client(&event);
+        asym_rtx_server_charge(server, 8 * ASYM_MSEC, 1);
+        look();
+        close(fd);
+        close(event);
+        assert_true(asym_rtx_server_serve(server, 1));
+        asym_rtx_server_charge(server, 8 * ASYM_MSEC, 1);
+    }
+    int fd = try_connect();
+    assert_true(fd >= 0);
+    serve(1);
+    assert_false(is_readable());
+    close(fd);
+    asym_rtx_server_tend(server, 10 * ASYM_SEC);
+    int event, good = good_client_at(&event, 10 * ASYM_SEC);
+    close(good);
+    close(event);
+}
+
+static void in_a_hurry_only_those_are_read_who_have_told(void **state)
+{
+    (void)state;
+    const struct asym_told *told;
+    struct asym_teller *teller = asym_rtx_server_teller(server);
+    int mine, other, fd = good_client(&mine);
+    uint64_t *my_word = word;
+    mapped = NULL;
+    int other_fd = good_client(&other);
+    uint64_t *other_word = word;
+    look();
+    word = my_word;
+    set_phase(false);
+    tell(other, other_word, false);
+    assert_true(asym_rtx_server_serve(server, 1));
+    assert_int_equal(teller->ask(teller, 1, ASYM_ASK_FINAL | ASYM_ASK_HURRIED, &told), 2);
+    /* Both are of one process, in no order: one has told, the other says what it said. */
+    assert_int_equal(told[0].threads[0].news + told[1].threads[0].news, 1);
+    assert_int_equal(told[0].threads[0].master + told[1].threads[0].master, 1);
+    assert_int_equal(teller->ask(teller, 1, ASYM_ASK_FINAL, &told), 2);
+    assert_int_equal(told[0].threads[0].news + told[1].threads[0].news, 1);
+    assert_int_equal(told[0].threads[0].master + told[1].threads[0].master, 0);
+    close(fd);
+    close(mine);
+    close(other_fd);
+    close(other);
+}
+
 /* Of one process a few are heard; the rest is turned away, and others are heard all the same. */
 static void ten_thousand_connections_keep_nobody_out(void **state)
 {
@@ -545,10 +716,10 @@ static void a_page_cannot_be_taken_away(void **state)
     assert_int_equal(ftruncate(page, 0), -1);
     assert_int_equal(fallocate(page, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), -1);
     assert_int_equal(madvise(mapped, 4096, MADV_REMOVE), -1);
-    assert_int_equal(teller->ask(teller, 1, true, &told), 1);
+    assert_int_equal(teller->ask(teller, 1, ASYM_ASK_FINAL, &told), 1);
     assert_int_equal(told->n, 1);
     memset(mapped, 0, 4096);
-    assert_int_equal(teller->ask(teller, 1, true, &told), 1);
+    assert_int_equal(teller->ask(teller, 1, ASYM_ASK_FINAL, &told), 1);
     assert_int_equal(told->n, 0);
     close(fd);
     close(page);
@@ -580,6 +751,10 @@ int main(void)
         T(who_wakes_in_vain_is_not_heard_for_a_while),
         T(who_means_it_is_heard_as_often_as_before),
         T(who_floods_with_connections_is_not_heard_for_a_while),
+        T(who_has_spent_its_part_is_put_off_and_nobody_else),
+        T(several_connections_give_a_process_no_larger_part),
+        T(who_comes_and_goes_in_serial_phases_is_let_in_no_more),
+        T(in_a_hurry_only_those_are_read_who_have_told),
         T(ten_thousand_connections_keep_nobody_out),
         T(a_client_killed_at_any_moment_is_gone),
         T(without_descriptors_it_listens_again_later),

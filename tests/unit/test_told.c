@@ -61,11 +61,11 @@ static int again(struct asym_source *source, struct asym_snapshot *ret)
     return 0;
 }
 
-static size_t ask(struct asym_teller *teller, asym_usec now, bool final, const struct asym_told **ret)
+static size_t ask(struct asym_teller *teller, asym_usec now, unsigned how, const struct asym_told **ret)
 {
     (void)teller;
     assert_int_equal(now, w.now);
-    w.finals += final;
+    w.finals += how & ASYM_ASK_FINAL;
     *ret = w.told;
     return w.n_told;
 }
