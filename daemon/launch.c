@@ -56,18 +56,20 @@ static void warn(const char *path, const struct asym_launch *l)
 {
     char name[256];
     struct asym_elf elf;
-    const char *why = NULL;
+    const char *why = NULL, *remedy = "";
     if (asym_elf_read(path, &elf) < 0)
         return;
     if (elf.privileged)
         why = "is set-user-ID, set-group-ID or has capabilities: nothing can be loaded into it from outside";
     else if (elf.is_elf && elf.is_static)
         why = "is statically linked: nothing can be loaded into it";
-    else if (elf.has_gomp && !elf.has_omp && !l->gcc)
-        why = "uses GCC's OpenMP runtime, which tells nobody what it does: --gcc runs it on LLVM's";
+    else if (elf.has_gomp && !elf.has_omp && !l->gcc) {
+        why = "uses GCC's OpenMP runtime, which tells nobody what it does";
+        remedy = " (--gcc puts LLVM's in its place)";
+    }
     if (why)
-        fprintf(stderr, "asymctl: %s %s; it runs without saying what its threads do\n", shown(path, name, sizeof name),
-                why);
+        fprintf(stderr, "asymctl: %s %s; it runs without saying what its threads do%s\n",
+                shown(path, name, sizeof name), why, remedy);
 }
 
 static int check_tool(const struct asym_launch *l)

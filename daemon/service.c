@@ -192,12 +192,13 @@ static void status(const struct service *s)
 {
     const struct asym_machine *m = s->run->machine;
     sd_notifyf(0,
-               "STATUS=policy %s on %u fast and %u slow CPUs%s; %zu threads steered, %zu changes, %zu programs speak; "
+               "STATUS=policy %s on %u fast and %u slow CPUs%s; %zu threads steered, %zu changes, %zu program%s; "
                "%.2f %% CPU every %.0f ms%s%s",
                s->run->policy->name, asym_mask_count(&m->fast), asym_mask_count(&m->slow),
                s->run->assumed_slow ? " (assumed)" : "", asym_ledger_count(s->ledger), s->n_changes,
-               asym_rtx_count(s->rtx), s->budget.percent, (double)interval_in_force(s) / 1000,
-               *s->reload_error ? "; the new configuration is bad: " : "", s->reload_error);
+               asym_rtx_count(s->rtx), asym_rtx_count(s->rtx) == 1 ? " speaks" : "s speak", s->budget.percent,
+               (double)interval_in_force(s) / 1000, *s->reload_error ? "; the new configuration is bad: " : "",
+               s->reload_error);
 }
 
 static void housekeeping(struct service *s, asym_usec now)

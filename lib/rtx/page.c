@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -59,8 +60,17 @@ static bool seal(int fd)
     return fcntl(fd, F_ADD_SEALS, seals | F_SEAL_FUTURE_WRITE) == 0 || fcntl(fd, F_ADD_SEALS, seals) == 0;
 }
 
+/* A file that is longer than it may be is not only refused: SIGXFSZ would end the program. */
+static bool may_be_as_long(size_t size)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= size;
+}
+
 static int make_memfd(size_t size)
 {
+    if (!may_be_as_long(size))
+        return -EFBIG;
     int fd = memfd_create("asym-rtx", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
     if (fd < 0 && errno == EINVAL)
         fd = memfd_create("asym-rtx", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -96,14 +106,29 @@ int asym_rtx_page_publish(struct asym_rtx_process *p)
     return 0;
 }
 
+/*
+ * Memory of our own in the page's place. Elsewhere first: where there is none to be had (vm.overcommit_memory = 2), kernels
+ * before 6.12 have taken away what was there by the time they find out, and threads still store to it.
+ */
+static bool map_over(void *page, size_t size)
+{
+    void *fresh = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (fresh == MAP_FAILED)
+        return false;
+    if (mremap(fresh, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, page) == page)
+        return true;
+    munmap(fresh, size);
+    return false;
+}
+
 void asym_rtx_page_part(struct asym_rtx_process *p, const struct asym_rtx_slot *keep)
 {
     const uint32_t n_slots = p->page->n_slots;
     const uint64_t word = keep ? __atomic_load_n(&keep->word, __ATOMIC_RELAXED) : 0;
     p->published = false;
-    void *page = mmap(p->page, p->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    struct asym_rtx_header *page = p->page;
     /* The page stays the parent's then: nothing is said any more, as that would be said in the parent's name. */
-    if (page == MAP_FAILED) {
+    if (!map_over(page, p->size)) {
         __atomic_store_n(&p->page, NULL, __ATOMIC_RELEASE);
         return;
     }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the OMPT tool costs OpenMP programs, and how soon asymd answers a serial phase. usage: rtx.py BUILD_DIR [PAIRS]"""
+import itertools
 import os
 import statistics
 import subprocess
@@ -14,6 +15,17 @@ tool = f"{build}/lib/rtx/ompt/libasym-ompt.so"
 empty = f"{build}/tests/omp/ompt-empty.so"
 # Threads that are more than the CPUs, or that share them with another program, measure that program.
 threads = str(min(2, os.cpu_count()))
+
+# How soon serial phases are answered: programs that print the microseconds of each, the budgets of asymd, what else runs.
+NEVER = float("inf")
+PHASES = ["3", "20", "20", "500"]
+PROGRAMS = {
+    "a C program": [f"{build}/tests/load-talker", *PHASES],
+    "an OpenMP program": [f"{build}/daemon/asymctl", "run", f"--tool={tool}", "--", f"{build}/tests/omp/talker-clang",
+                          *PHASES],
+}
+BUDGETS = {"cpu_budget = 100": ["--set=asymd.cpu_budget=100"], "the default budget": []}
+LOADS = {"nothing else running": 0, "all CPUs busy": os.cpu_count()}
 
 
 def regions(us, seconds, env):
@@ -45,32 +57,46 @@ def tool_cost(state):
 
 
 def histogram(us):
-    edges = [50, 100, 200, 500, 1000, 2000, 5000, float("inf")]
+    edges = [50, 100, 200, 500, 1000, 2000, 5000, NEVER]
     for low, high in zip([0] + edges, edges):
         n = sum(low <= t < high for t in us)
-        print(f"  {low:>6} to {high:>6} us  {n:5}  {'#' * round(60 * n / max(1, len(us)))}")
+        print(f"  {low:>6} to {high:>6} us  {n:5}  {'#' * round(60 * n / len(us))}")
+    print(f"  {'over before that':>19}  {us.count(NEVER):5}")
 
 
-def latency(state, name, burners):
+def shown(us):
+    return "never" if us == NEVER else f"{us:.0f} us"
+
+
+def answers(state, program, budget, burners):
+    """Of each serial phase but the first ones, which are before the process has settled; NEVER: over before it was."""
     load = [subprocess.Popen([f"{build}/tests/load-spin", "1", "60"]) for _ in range(burners)]
-    env = dict(os.environ, ASYM_RTX_SOCKET=f"{state}/rtx")
-    talker = subprocess.Popen([f"{build}/tests/load-talker", "3", "20", "20", "500"], stdout=subprocess.PIPE, text=True,
-                              env=env)
+    env = dict(os.environ, ASYM_RTX_SOCKET=f"{state}/rtx", KMP_BLOCKTIME="infinite")
+    talker = subprocess.Popen(program, stdout=subprocess.PIPE, text=True, env=env)
+    # asymd leaves alone who has just begun another program, as asymctl run does: it comes when that has spoken.
+    said = [talker.stdout.readline()]
     asymd = subprocess.Popen([f"{build}/daemon/asymd", "--interval=100ms", f"--slow={os.cpu_count() // 2}",
-                              f"--set=asymd.state_dir={state}", f"--pid={talker.pid}", "--set=asymd.cpu_budget=100"],
+                              f"--set=asymd.state_dir={state}", f"--pid={talker.pid}", *budget],
                              stderr=subprocess.DEVNULL)
-    said = [float(line) for line in talker.stdout]
+    said += talker.stdout
     asymd.terminate()
     asymd.wait()
     for p in load:
         p.kill()
         p.wait()
-    # The first ones are before the process has settled.
-    said = said[150:]
-    us = sorted(t for t in said if t >= 0)
-    print(f"from the begin of a serial phase to masks and class, {name}: {len(us)} of {len(said)} phases, median "
-          f"{statistics.median(us):.0f} us, 99 % {us[len(us) * 99 // 100]:.0f} us" if us else f"{name}: never")
-    histogram(us)
+    if talker.wait() != 0:
+        raise RuntimeError(f"{program}: {talker.returncode}")
+    return sorted(NEVER if t < 0 else t for t in map(float, said[150:]))
+
+
+def latency(state):
+    for (name, program), (with_budget, budget), (beside, burners) in itertools.product(
+            PROGRAMS.items(), BUDGETS.items(), LOADS.items()):
+        us = answers(state, program, budget, burners)
+        print(f"from the begin of a serial phase to masks and class, {name}, {beside}, with {with_budget}: {len(us)} phases, "
+              f"median {shown(statistics.median(us))}, 99 % {shown(us[len(us) * 99 // 100])}")
+        histogram(us)
+        sys.stdout.flush()
 
 
 print(f"load of the machine at the start: {os.getloadavg()[0]:.1f}")
@@ -82,6 +108,5 @@ with tempfile.TemporaryDirectory() as state:
     asymd.terminate()
     asymd.wait()
 with tempfile.TemporaryDirectory() as state:
-    latency(state, "nothing else running", 0)
-    latency(state, "all CPUs busy", os.cpu_count())
+    latency(state)
 print(f"load of the machine at the end: {os.getloadavg()[0]:.1f}")

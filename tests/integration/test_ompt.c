@@ -259,6 +259,29 @@ static void without_a_daemon_the_program_does_not_notice(void **state)
     assert_int_equal(end_program(&p), 0);
 }
 
+/* Each with a copy of the tool, which has a page and a connection of its own. */
+static void two_runtimes_in_one_process_harm_nobody(void **state)
+{
+    (void)state;
+    char answer[32] = "";
+    struct asym_listener l;
+    struct asym_handed h[2];
+    asym_listener_open(&l, 8);
+    setenv("KMP_DUPLICATE_LIB_OK", "TRUE", 1);
+    struct program p = start_program(PROGRAMS "twice-clang", ASYM_TEST_OMPT, NULL, NULL);
+    unsetenv("KMP_DUPLICATE_LIB_OK");
+    for (size_t i = 0; i < ASYM_LENGTH(h); i++) {
+        assert_true(asym_listener_take(&l, 10, &h[i]));
+        assert_int_equal(h[i].pid, p.pid);
+    }
+    assert_non_null(fgets(answer, sizeof answer, p.hear));
+    assert_string_equal(answer, "tools=2\n");
+    assert_int_equal(end_program(&p), 0);
+    for (size_t i = 0; i < ASYM_LENGTH(h); i++)
+        asym_handed_done(&h[i]);
+    asym_listener_done(&l);
+}
+
 /* The tool is built as the program is: each sees what the other does. */
 static void it_is_clean_under(const char *sanitizer)
 {
@@ -308,6 +331,7 @@ int main(void)
         cmocka_unit_test(asymctl_run_says_where_it_cannot),
         cmocka_unit_test(who_spins_and_does_not_speak_is_suspected),
         cmocka_unit_test(without_a_daemon_the_program_does_not_notice),
+        cmocka_unit_test(two_runtimes_in_one_process_harm_nobody),
         cmocka_unit_test(thread_sanitizer),
         cmocka_unit_test(address_sanitizer),
     };

@@ -68,8 +68,8 @@ static double longest_interval(double *ret_percent)
     while ((n = recv(manager, text, sizeof text - 1, 0)) > 0) {
         double percent, ms;
         text[n] = '\0';
-        const char *figures = strstr(text, " speak; ");
-        if (!figures || sscanf(figures, " speak; %lf %% CPU every %lf ms", &percent, &ms) != 2)
+        const char *speak = strstr(text, " speak"), *figures = speak ? strchr(speak, ';') : NULL;
+        if (!figures || sscanf(figures, "; %lf %% CPU every %lf ms", &percent, &ms) != 2)
             continue;
         longest = ASYM_MAX(longest, ms);
         *ret_percent = percent;

@@ -4,16 +4,15 @@
  * that says so (asym_rtx(3)). For each serial phase it prints how many microseconds after its begin the kernel had it so
  * that the master may run on some CPUs and every worker on others only; -1 where that did not come before its end.
  */
-#include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <asym/rtx.h>
+
+#include "apart.h"
 
 enum { WORKERS_MAX = 64 };
 
@@ -21,13 +20,6 @@ static atomic_int phase; /* rises: odd ones are parallel; -1: the end */
 static atomic_int waiting;
 static atomic_int tids[WORKERS_MAX];
 static int n_workers;
-
-static double now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
 
 static void *work(void *arg)
 {
@@ -52,22 +44,6 @@ static void *work(void *arg)
     }
 }
 
-/* Has the master CPUs that no worker has? */
-static int is_so(void)
-{
-    cpu_set_t mine, its, both;
-    if (sched_getaffinity(0, sizeof mine, &mine) < 0)
-        return 0;
-    for (int i = 0; i < n_workers; i++) {
-        if (sched_getaffinity(atomic_load(&tids[i]), sizeof its, &its) < 0)
-            return 0;
-        CPU_AND(&both, &mine, &its);
-        if (CPU_COUNT(&both) > 0)
-            return 0;
-    }
-    return 1;
-}
-
 static void parallel(double ms)
 {
     const double end = now_us() + ms * 1e3;
@@ -82,13 +58,10 @@ static void parallel(double ms)
 
 static double serial(double ms)
 {
-    double took = -1;
     /* Before: on the CPU that they share asymd may run before the call returns. */
     const double begun = now_us();
     asym_rtx_serial_begin();
-    for (double now = begun; now < begun + ms * 1e3; now = now_us())
-        if (took < 0 && is_so())
-            took = now_us() - begun;
+    const double took = work_serially(begun, ms, tids, n_workers);
     asym_rtx_serial_end();
     return took;
 }

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The service and an OpenMP program that knows nothing of it, end to end, as test_rtx has it for one that does: threads wait
+ * by spinning, the service looks once a second, and what happens sooner the tool has told.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "support/live.h"
+#include "support/service.h"
+#include "support/talker.h"
+
+#define TALKER ASYM_TEST_BIN "/tests/omp/talker-"
+#define RUN    "daemon/asymctl", "run", "--tool=" ASYM_TEST_OMPT
+
+/* Serial phases that were answered, of ASYM_TALKER_LAST. */
+static int answered(const char *const *command)
+{
+    static const char *const more[] = {"--interval=1s", "--set=asymd.cpu_budget=50", NULL};
+    double worst;
+    setenv("KMP_BLOCKTIME", "infinite", 1);
+    struct asym_talker talker = asym_talker_start(command);
+    unsetenv("KMP_BLOCKTIME");
+    pid_t asymd = asym_service_start(talker.pid, more);
+    const int n = asym_talker_answered(&talker, &worst);
+    print_message("%d of %d serial phases, at most %.1f ms after their begin\n", n, ASYM_TALKER_LAST, worst);
+    kill(asymd, SIGTERM);
+    assert_int_equal(asym_live_wait(asymd), 0);
+    assert_int_equal(asym_live_odd_threads(talker.pid, asym_live_cpus(), 0), 0);
+    asym_talker_end(&talker);
+    return n;
+}
+
+static void a_program_of_clang_is_answered_in_its_serial_phases(void **state)
+{
+    (void)state;
+    static const char *const command[] = {RUN, "--", TALKER "clang", NULL};
+    assert_true(answered(command) >= ASYM_TALKER_LAST / 2);
+}
+
+static void a_program_of_gcc_is_as_well(void **state)
+{
+    (void)state;
+    static const char *const command[] = {RUN, "--gcc", "--", TALKER "gcc", NULL};
+    assert_true(answered(command) >= ASYM_TALKER_LAST / 2);
+}
+
+/* What the tests above see comes from the tool. */
+static void without_the_tool_it_is_not(void **state)
+{
+    (void)state;
+    static const char *const command[] = {TALKER "clang", NULL};
+    assert_true(answered(command) <= ASYM_TALKER_LAST / 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_program_of_clang_is_answered_in_its_serial_phases, asym_service_set_up,
+                                        asym_service_tear_down),
+        cmocka_unit_test_setup_teardown(a_program_of_gcc_is_as_well, asym_service_set_up, asym_service_tear_down),
+        cmocka_unit_test_setup_teardown(without_the_tool_it_is_not, asym_service_set_up, asym_service_tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** How soon a serial phase is answered, as the program itself sees it: for the talkers (load-talker, omp/talker). */
+#ifndef ASYM_TESTS_APART_H
+#define ASYM_TESTS_APART_H
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <time.h>
+
+static inline double now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+/** Has the calling thread CPUs, and each of the n others only such as it has not? */
+static inline int is_apart(const atomic_int *tids, int n)
+{
+    cpu_set_t mine, its, both;
+    if (sched_getaffinity(0, sizeof mine, &mine) < 0)
+        return 0;
+    for (int i = 0; i < n; i++) {
+        if (sched_getaffinity(atomic_load(&tids[i]), sizeof its, &its) < 0)
+            return 0;
+        CPU_AND(&both, &mine, &its);
+        if (CPU_COUNT(&both) > 0)
+            return 0;
+    }
+    return 1;
+}
+
+/** Works until ms after begun. Microseconds from begun until the kernel had it so; -1: it did not come to that. */
+static inline double work_serially(double begun, double ms, const atomic_int *tids, int n)
+{
+    double took = -1;
+    for (double now = begun; now < begun + ms * 1e3; now = now_us())
+        if (took < 0 && is_apart(tids, n))
+            took = now_us() - begun;
+    return took;
+}
+
+#endif

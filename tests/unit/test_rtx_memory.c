@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The client library where there is no memory to be had, or no file may be as long as its page: limits stand in for a
+ * machine that gives none (vm.overcommit_memory = 2). The program goes on as if nobody listened. Each test is a process.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <asym/rtx.h>
+
+#include "support/listener.h"
+
+#define MUST(what)                                                                                                     \
+    do {                                                                                                               \
+        if (!(what)) {                                                                                                 \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);                                                 \
+            _exit(1);                                                                                                  \
+        }                                                                                                              \
+    } while (0)
+
+static struct asym_listener listener;
+
+/* Its exit status, which a signal's end is none of. */
+static void in_process(void (*program)(void))
+{
+    int status;
+    asym_listener_open(&listener, 8);
+    fflush(NULL);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        alarm(60);
+        program();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    asym_listener_done(&listener);
+    assert_int_equal(status, 0);
+}
+
+static void limit(__rlimit_resource_t what, rlim_t to)
+{
+    struct rlimit l;
+    MUST(getrlimit(what, &l) == 0);
+    l.rlim_cur = to;
+    MUST(setrlimit(what, &l) == 0);
+}
+
+static void call_everything(struct asym_rtx_slot *slot)
+{
+    asym_rtx_set(slot, ASYM_RTX_SPINNING);
+    asym_rtx_master(1);
+    asym_rtx_serial_begin();
+    asym_rtx_serial_end();
+    asym_rtx_set(slot, ASYM_RTX_WORKING);
+    asym_rtx_thread_leave();
+    asym_rtx_leave();
+}
+
+static void has_no_memory(void)
+{
+    limit(RLIMIT_AS, 0);
+    MUST(asym_rtx_join(NULL) == -ENOMEM);
+    MUST(!asym_rtx_thread());
+    call_everything(NULL);
+    limit(RLIMIT_AS, RLIM_INFINITY);
+    MUST(asym_rtx_join(NULL) == 0 && asym_rtx_is_joined() && asym_rtx_thread());
+}
+
+static void without_memory_nothing_is_said_until_there_is_some(void **state)
+{
+    (void)state;
+    in_process(has_no_memory);
+}
+
+/* A byte less than a page of 512 slots takes. */
+static void may_write_no_file(void)
+{
+    const long line = sysconf(_SC_PAGESIZE);
+    const long size = (ASYM_RTX_LINE * 513 + line - 1) / line * line;
+    limit(RLIMIT_FSIZE, (rlim_t)size - 1);
+    MUST(asym_rtx_join(NULL) == 0);
+    MUST(!asym_rtx_is_joined());
+    call_everything(asym_rtx_thread());
+    limit(RLIMIT_FSIZE, (rlim_t)size);
+    MUST(asym_rtx_join(NULL) == 0 && asym_rtx_is_joined());
+}
+
+static void a_limit_on_files_does_not_end_the_program(void **state)
+{
+    (void)state;
+    in_process(may_write_no_file);
+}
+
+/* What the parent holds the child holds: the address of a slot is good in it, page or none. */
+static void forks_without_memory(void)
+{
+    int status;
+    MUST(asym_rtx_join(NULL) == 0);
+    struct asym_rtx_slot *slot = asym_rtx_thread();
+    MUST(slot);
+    limit(RLIMIT_AS, 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        MUST(!asym_rtx_thread());
+        call_everything(slot);
+        MUST(!asym_rtx_is_joined());
+        _exit(0);
+    }
+    MUST(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+    MUST(asym_rtx_is_joined() && asym_rtx_thread() == slot);
+}
+
+static void a_child_without_memory_says_nothing(void **state)
+{
+    (void)state;
+    in_process(forks_without_memory);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_memory_nothing_is_said_until_there_is_some),
+        cmocka_unit_test(a_limit_on_files_does_not_end_the_program),
+        cmocka_unit_test(a_child_without_memory_says_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
