@@ -153,11 +153,29 @@ int asym_procfs_masks(struct asym_procfs *p, struct asym_process *proc, struct a
     return 0;
 }
 
+/*
+ * LLVM's OpenMP sets the mask of the thread that wants a team once more when it has made the others: on a busy machine that
+ * may be long after. It is left to itself until it has run a little from then on, if it wants to.
+ */
+static bool has_yet_to_set(const struct asym_procfs *p, struct asym_process *proc)
+{
+    const struct asym_pthread *leader = asym_procfs_find_thread(proc, proc->pid);
+    if (!(proc->flags & ASYM_PROC_COUNTS_LATE) || !leader)
+        return false;
+    if (proc->threads_at == 0) {
+        proc->threads_at = p->now;
+        proc->threads_ns = leader->before.run_ns;
+    }
+    return p->now - proc->threads_at < MAPS_AGE && leader->before.run_ns - proc->threads_ns < ASYM_HARDLY_RAN * 1000;
+}
+
 void asym_procfs_read_maps(struct asym_procfs *p, struct asym_process *proc)
 {
     if (proc->n_threads != 1) {
+        if (has_yet_to_set(p, proc))
+            return;
         proc->flags &= ~(uint32_t)ASYM_PROC_COUNTS_LATE;
-        proc->maps_read_at = 0;
+        proc->maps_read_at = proc->threads_at = 0;
         return;
     }
     /* Its memory is locked while it waits in mmap for a file system that hangs: who reads its maps then hangs too. */

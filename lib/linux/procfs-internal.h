@@ -52,6 +52,8 @@ struct asym_process {
     asym_usec cgroup_read_at;
     uint64_t vsize, maps_vsize; /**< now, and when its maps were read */
     asym_usec maps_read_at;     /**< 0: not yet */
+    asym_usec threads_at;       /**< one that counts late has had threads since; 0: it has none */
+    uint64_t threads_ns;        /**< CPU time of its leader then */
     unsigned doubt;             /**< a mask has changed: in so many looks more what its cpuset is now has to be read */
     struct asym_pthread *threads; /**< by tid, rising */
     uint32_t n_threads;

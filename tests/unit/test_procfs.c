@@ -442,6 +442,31 @@ static void one_thread_with_a_runtime_that_counts_late_is_told(void **state)
     assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_COUNTS_LATE);
     put(f, (struct thread){.pid = 10, .tid = 11, .comm = "job", .state = 'R', .start = 90001});
     asym_pid_table_find(&((struct asym_procfs *)f->source)->by_pid, 10)->stale_threads = true;
+    /* Who has made them may set its mask once more: not before it has run for a while is it past that. */
+    look(f);
+    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_COUNTS_LATE);
+    tree_write(&f->tree, "proc/10/task/10/schedstat", "1999999 0 1\n");
+    look(f);
+    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_COUNTS_LATE);
+    tree_write(&f->tree, "proc/10/task/10/schedstat", "2000000 0 1\n");
+    look(f);
+    assert_int_equal(proc_of(f, 10)->flags, 0);
+}
+
+/* One that leaves the work to others is not waited for. */
+static void who_waits_for_its_threads_is_past_it_in_time(void **state)
+{
+    struct fixture *f = *state;
+    struct thread t = {.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = 90000, .vsize = 1000};
+    put(f, t);
+    put_maps(f, "/usr/lib/libomp.so.5");
+    look(f);
+    put(f, (struct thread){.pid = 10, .tid = 11, .comm = "job", .state = 'R', .start = 90001});
+    struct asym_procfs *p = (struct asym_procfs *)f->source;
+    asym_pid_table_find(&p->by_pid, 10)->stale_threads = true;
+    look(f);
+    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_COUNTS_LATE);
+    asym_pid_table_find(&p->by_pid, 10)->threads_at -= ASYM_SEC;
     look(f);
     assert_int_equal(proc_of(f, 10)->flags, 0);
 }
@@ -669,6 +694,7 @@ int main(void)
         TEST(a_program_that_renames_itself_has_its_new_name),
         TEST(only_what_was_asked_for_and_its_descendants_are_seen),
         TEST(one_thread_with_a_runtime_that_counts_late_is_told),
+        TEST(who_waits_for_its_threads_is_past_it_in_time),
         TEST(a_library_that_is_loaded_later_is_found),
         TEST(maps_of_a_program_that_waits_for_a_disk_are_left_unread),
         TEST(a_program_of_that_moment_has_its_maps_left_unread),
