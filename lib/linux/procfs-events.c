@@ -61,8 +61,11 @@ static void take_event(void *ctx, const struct asym_birth *event)
         break;
     case ASYM_BIRTH_EXEC:
         proc = asym_procfs_follows(proc) ? asym_procfs_verify(p, proc) : NULL;
-        if (proc)
+        /* What the program before it created is nothing to this one. */
+        if (proc) {
             proc->last_exec = event->when;
+            proc->last_fork = 0;
+        }
         break;
     case ASYM_BIRTH_EXIT:
         take_exit(p, proc, event);

@@ -178,10 +178,12 @@ void asym_procfs_read_maps(struct asym_procfs *p, struct asym_process *proc)
         proc->maps_read_at = proc->threads_at = 0;
         return;
     }
+    proc->threads_at = 0;
     /* Its memory is locked while it waits in mmap for a file system that hangs: who reads its maps then hangs too. */
-    if (p->now < proc->born + MAPS_FROM || proc->threads[0].state == 'D')
+    const asym_usec begun = ASYM_MAX(proc->born, proc->last_exec);
+    if (p->now < begun + MAPS_FROM || proc->threads[0].state == 'D')
         return;
-    const asym_usec age = p->now - proc->born, rest = ASYM_MIN(MAPS_AGE, age / 10);
+    const asym_usec age = p->now - begun, rest = ASYM_MIN(MAPS_AGE, age / 10);
     if (proc->maps_read_at != 0 && (proc->vsize == proc->maps_vsize || p->now - proc->maps_read_at < rest))
         return;
     proc->maps_read_at = p->now;

@@ -10,39 +10,60 @@
 /* Nobody waits longer than this to be told that it still may not. */
 #define FAR_AWAY ASYM_SEC
 
+static double clamp(double x, double low, double high)
+{
+    return ASYM_MAX(low, ASYM_MIN(x, high));
+}
+
 static double rate(const struct asym_rtx_server *s)
 {
     return s->config.cpu_budget / 100 * ASYM_RTX_SHARE;
 }
 
+/* Whatever was spent on those who are gone: it never owes more than it may hold, or it could shut out all who come. */
 static void put_in_pot(struct asym_rtx_server *s, double cpu)
 {
-    s->pot = ASYM_MIN(s->pot + cpu, ASYM_RTX_SAVED_MAX);
+    s->pot = clamp(s->pot + cpu, -ASYM_RTX_SAVED_MAX, ASYM_RTX_SAVED_MAX);
 }
 
-/* The clients of one process, from the first: where they end, and how many of them are active. */
-static size_t process_at(const struct asym_rtx_server *s, size_t first, size_t *ret_active)
+/* A process with active clients. */
+struct process {
+    size_t first, end, n_active;
+    uid_t uid;
+};
+
+static size_t list_processes(const struct asym_rtx_server *s, struct process ret[ASYM_RTX_MAX_CLIENTS])
 {
-    size_t i = first, active = 0;
-    for (; i < s->n && s->clients[i]->pid == s->clients[first]->pid; i++)
-        active += s->clients[i]->active;
-    *ret_active = active;
-    return i;
+    size_t n = 0;
+    for (size_t i = 0, end; i < s->n; i = end) {
+        size_t active = 0;
+        for (end = i; end < s->n && s->clients[end]->pid == s->clients[i]->pid; end++)
+            active += s->clients[end]->active;
+        if (active > 0)
+            ret[n++] = (struct process){.first = i, .end = end, .n_active = active, .uid = s->clients[i]->uid};
+    }
+    return n;
 }
 
-/* Evenly among the processes, as one may have several connections. What the pot owes it earns like one of them. */
+/* Evenly among users, then among their processes, then among the connections of each. */
 static void divide(struct asym_rtx_server *s)
 {
-    size_t parties = s->pot < 0, active;
-    for (size_t i = 0; i < s->n;) {
-        i = process_at(s, i, &active);
-        parties += active > 0;
+    struct process processes[ASYM_RTX_MAX_CLIENTS];
+    size_t of_user[ASYM_RTX_MAX_CLIENTS];
+    const size_t n = list_processes(s, processes);
+    size_t users = 0;
+    for (size_t i = 0; i < n; i++) {
+        bool again = false;
+        of_user[i] = 0;
+        for (size_t k = 0; k < n; k++) {
+            of_user[i] += processes[k].uid == processes[i].uid;
+            again |= k < i && processes[k].uid == processes[i].uid;
+        }
+        users += !again;
     }
-    for (size_t i = 0, end; i < s->n; i = end) {
-        end = process_at(s, i, &active);
-        for (size_t k = i; k < end; k++)
-            s->clients[k]->part = 1 / (double)(ASYM_MAX(parties, (size_t)1) * ASYM_MAX(active, (size_t)1));
-    }
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = processes[i].first; k < processes[i].end; k++)
+            s->clients[k]->part = 1 / (double)(users * of_user[i] * processes[i].n_active);
 }
 
 void asym_rtx_retire(struct asym_rtx_server *s, struct asym_rtx_client *c)
@@ -54,18 +75,26 @@ void asym_rtx_retire(struct asym_rtx_server *s, struct asym_rtx_client *c)
     c->active = false;
 }
 
+/* Half of what is earned goes to what the pot owes, as long as it does. */
+static double pay_debts(struct asym_rtx_server *s, double earned)
+{
+    const double pays = clamp(-s->pot, 0, earned / 2);
+    put_in_pot(s, pays);
+    return earned - pays;
+}
+
 void asym_rtx_settle(struct asym_rtx_server *s, asym_usec now)
 {
-    double earned = now > s->settled ? (double)(now - s->settled) * rate(s) : 0;
+    const double earned = pay_debts(s, now > s->settled ? (double)(now - s->settled) * rate(s) : 0);
+    double left = earned;
     s->settled = ASYM_MAX(s->settled, now);
     divide(s);
-    double left = earned;
     for (size_t i = 0; i < s->n; i++) {
         struct asym_rtx_client *c = s->clients[i];
         if (!c->active)
             continue;
         /* Whoever has enough leaves it to the pot, from which the others may draw. */
-        const double room = ASYM_MAX(ASYM_RTX_SAVED_MAX - c->saved, 0), gets = ASYM_MIN(earned * c->part, room);
+        const double gets = clamp(ASYM_RTX_SAVED_MAX - c->saved, 0, earned * c->part);
         c->saved += gets;
         left -= gets;
     }
@@ -77,31 +106,59 @@ void asym_rtx_settle(struct asym_rtx_server *s, asym_usec now)
     }
 }
 
+static void draw(struct asym_rtx_server *s, struct asym_rtx_client *c)
+{
+    const double draws = s->pot * c->part;
+    c->saved += draws;
+    s->pot -= draws;
+}
+
+bool asym_rtx_is_solvent(struct asym_rtx_server *s, struct asym_rtx_client *c)
+{
+    if (!c->active)
+        return true;
+    if (c->saved < 0 && s->pot > 0)
+        draw(s, c);
+    return c->saved >= 0;
+}
+
 bool asym_rtx_may_answer(struct asym_rtx_server *s, struct asym_rtx_client *c, asym_usec now)
 {
-    const bool begins = !c->active;
     c->told_at = now;
-    c->active = true;
-    divide(s);
     /* Who begins takes its part of what is owed, too, or it would pay to come anew each time. */
-    if (begins || (c->saved < 0 && s->pot > 0)) {
-        const double draws = s->pot * c->part;
-        c->saved += draws;
-        s->pot -= draws;
+    if (!c->active) {
+        c->active = true;
+        divide(s);
+        draw(s, c);
     }
-    return c->saved >= 0;
+    return asym_rtx_is_solvent(s, c);
+}
+
+/* Those who have told of something; where nobody has, those who were looked at in vain. */
+static bool pays(const struct asym_rtx_client *c, bool anybody_told)
+{
+    return anybody_told ? c->told : c->looked;
 }
 
 void asym_rtx_server_charge(struct asym_rtx_server *s, asym_usec cpu)
 {
     size_t payers = 0;
+    bool told = s->gone;
     for (size_t i = 0; i < s->n; i++)
-        payers += s->clients[i]->told;
+        told |= s->clients[i]->told;
     for (size_t i = 0; i < s->n; i++)
-        if (s->clients[i]->told)
-            s->clients[i]->saved -= (double)cpu / (double)payers;
+        payers += pays(s->clients[i], told);
     if (payers == 0)
         put_in_pot(s, -(double)cpu);
+    for (size_t i = 0; i < s->n; i++) {
+        struct asym_rtx_client *c = s->clients[i];
+        if (!pays(c, told))
+            continue;
+        if (c->active)
+            c->saved -= (double)cpu / (double)payers;
+        else
+            put_in_pot(s, -(double)cpu / (double)payers);
+    }
 }
 
 asym_usec asym_rtx_server_due(const struct asym_rtx_server *s)
@@ -111,7 +168,7 @@ asym_usec asym_rtx_server_due(const struct asym_rtx_server *s)
         const struct asym_rtx_client *c = s->clients[i];
         if (!c->put_off)
             continue;
-        const double wait = 1 - c->saved / ASYM_MAX(rate(s) * c->part, 1e-9);
+        const double wait = ASYM_MAX(1 - c->saved / ASYM_MAX(rate(s) * c->part, 1e-9), 0);
         const asym_usec when = s->settled + (wait < (double)FAR_AWAY ? (asym_usec)wait : FAR_AWAY);
         due = due == 0 ? when : ASYM_MIN(due, when);
     }

@@ -28,7 +28,7 @@ struct asym_rtx_layout {
 /** A slot as it was when it was last read. */
 struct asym_rtx_reading {
     uint64_t word;
-    uint64_t shown;  /**< the word that went into the last snapshot */
+    uint64_t shown;  /**< the word that went into the last whole snapshot */
     asym_usec since; /**< since when it is so */
     int32_t tid;
 };

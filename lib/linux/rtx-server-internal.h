@@ -25,7 +25,8 @@ struct asym_rtx_client {
     double part;      /* of what is earned */
     unsigned in_vain; /* how often in a row it has woken us for nothing */
     bool woke, woke_before;
-    bool told;    /* in the last call of serve: a phase had begun or ended */
+    bool looked;  /* at its page, in the last call of serve */
+    bool told;    /* ... and a phase had begun or ended */
     bool active;  /* has told of one of late: has something saved, and earns */
     bool fresh;   /* told of something that is in no answer yet */
     bool whole;   /* its last answer was to no hurried question */
@@ -62,6 +63,8 @@ int asym_rtx_take_page(struct asym_rtx_client *c);
 void asym_rtx_settle(struct asym_rtx_server *s, asym_usec now);
 /** It has told of something: may it be answered now? From now on it is active. */
 bool asym_rtx_may_answer(struct asym_rtx_server *s, struct asym_rtx_client *c, asym_usec now);
+/** It has not spent more than it has; who is not active has nothing. */
+bool asym_rtx_is_solvent(struct asym_rtx_server *s, struct asym_rtx_client *c);
 /** It is active no more. */
 void asym_rtx_retire(struct asym_rtx_server *s, struct asym_rtx_client *c);
 

@@ -244,13 +244,17 @@ static bool put_off(struct asym_rtx_server *s, struct asym_rtx_client *c)
  */
 static bool look_at(struct asym_rtx_server *s, struct asym_rtx_client *c, size_t most, asym_usec now)
 {
-    c->told = false;
-    if (c->over)
+    c->told = c->looked = false;
+    if (c->over) {
+        s->gone |= c->memory.phase != 0;
         return c->memory.phase != 0;
+    }
     if (!c->page || (!c->woke && !c->woke_before && !c->put_off))
         return false;
-    if (c->put_off && !asym_rtx_may_answer(s, c, now))
-        return false;
+    /* Being watched again wakes once: were that put off, too, there would be no end to it. */
+    if ((c->put_off || !c->excused) && !asym_rtx_is_solvent(s, c))
+        return put_off(s, c);
+    c->looked = true;
     c->told = asym_rtx_phase(c->page, &c->layout, most) != c->memory.phase;
     if (c->told && !asym_rtx_may_answer(s, c, now))
         return put_off(s, c);
@@ -271,6 +275,8 @@ bool asym_rtx_server_serve(struct asym_rtx_server *s, asym_usec now)
 {
     struct epoll_event events[ASYM_RTX_MAX_SERVED];
     bool told = false;
+    asym_rtx_settle(s, now);
+    s->gone = false;
     int n = epoll_wait(s->epoll, events, ASYM_LENGTH(events), 0);
     for (int i = 0; i < n; i++) {
         struct asym_rtx_client *c = (struct asym_rtx_client *)(uintptr_t)(events[i].data.u64 & ~UINT64_C(1));
@@ -281,7 +287,6 @@ bool asym_rtx_server_serve(struct asym_rtx_server *s, asym_usec now)
         else if (!c->over)
             hear(s, c);
     }
-    asym_rtx_settle(s, now);
     const size_t most = share_of_each(s);
     for (size_t i = 0; i < s->n; i++)
         told |= look_at(s, s->clients[i], most, now);

@@ -79,12 +79,15 @@ int asym_rtx_server_fd(const struct asym_rtx_server *s);
 /**
  * Serve what has come: connections, pages, ends. Of the pages only those are looked at whose programs have woken us since
  * the call before the last one. Returns whether a serial phase has begun or ended in one that may be answered, since it was
- * last asked to the end. What answers may take is divided evenly among the processes that tell of phases: one that does so
- * all the time is put off when it has spent its part.
+ * last asked to the end. What answers may take is divided evenly among the users whose programs tell of phases, and among
+ * the processes of each: one that does so all the time is put off when it has spent its part.
  */
 bool asym_rtx_server_serve(struct asym_rtx_server *s, asym_usec now);
 
-/** The last call of serve, and the answer to what it told, took so much CPU time: who told pays, evenly; if any. */
+/**
+ * The last call of serve, and the answer to what it told, took so much CPU time. Who told pays, evenly; where nobody did, who
+ * was looked at in vain.
+ */
 void asym_rtx_server_charge(struct asym_rtx_server *s, asym_usec cpu);
 
 /** When serve is to be called for one that was put off, though nobody wakes us; 0: there is none. */

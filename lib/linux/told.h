@@ -30,7 +30,7 @@ struct asym_told_thread {
     asym_usec since; /**< since when it spins; 0: its program is in a serial phase, and nothing before that counts */
     bool master;     /**< works in a serial phase of its program */
     bool works;      /**< works, by its own word ... */
-    bool news;       /**< ... and has changed its word since the last snapshot */
+    bool news;       /**< ... and has changed its word since the last whole snapshot */
 };
 
 /** What one program says. */

@@ -127,7 +127,10 @@ void asym_rtx_page_part(struct asym_rtx_process *p, const struct asym_rtx_slot *
     const uint64_t word = keep ? __atomic_load_n(&keep->word, __ATOMIC_RELAXED) : 0;
     p->published = false;
     struct asym_rtx_header *page = p->page;
-    /* The page stays the parent's then: nothing is said any more, as that would be said in the parent's name. */
+    /*
+     * The page stays the parent's then, and who asks for a slot gets none. The one thread that there is may still write to the
+     * slot it holds, which is that of the parent's thread that forked, until that one says something itself.
+     */
     if (!map_over(page, p->size)) {
         __atomic_store_n(&p->page, NULL, __ATOMIC_RELEASE);
         return;

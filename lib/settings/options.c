@@ -40,7 +40,7 @@ const struct asym_option asym_options[] = {
     {"enforce", "swap_period", ASYM_OPTION_DURATION, FIELD(enforce.swap_period), "100ms", 0, 3600e6, 0, NULL,
      "Mappings change no more often than this (Saez 2010, 2.1)."},
     {"enforce", "settle", ASYM_OPTION_DURATION, FIELD(enforce.settle), "500ms", 0, 3600e6, 0, NULL,
-     "A process is not steered before it is this old."},
+     "A process is not steered before it, and its program, is this old."},
     {"enforce", "fork_holdoff", ASYM_OPTION_DURATION, FIELD(enforce.fork_holdoff), "10s", 0, 3600e6, 0, NULL,
      "A process that has created another is released and not steered for this long."},
     {"enforce", "release", ASYM_OPTION_DURATION, FIELD(enforce.release), "5s", 0, 3600e6, 0, NULL,

@@ -453,6 +453,27 @@ static void one_thread_with_a_runtime_that_counts_late_is_told(void **state)
     assert_int_equal(proc_of(f, 10)->flags, 0);
 }
 
+/* However old the process is: what is loaded while a program settles is found before that has ended. */
+static void a_library_that_an_old_process_loads_after_an_exec_is_found(void **state)
+{
+    struct fixture *f = *state;
+    struct thread t = {.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = 1, .vsize = 1000};
+    put(f, t);
+    put_maps(f, "/usr/lib/libc.so.6");
+    look(f);
+    struct asym_procfs *p = (struct asym_procfs *)f->source;
+    struct asym_process *proc = asym_pid_table_find(&p->by_pid, 10);
+    proc->maps_read_at = p->now - 100 * ASYM_MSEC;
+    t.vsize = 2000;
+    put(f, t);
+    put_maps(f, "/usr/lib/libomp.so.5");
+    look(f);
+    assert_int_equal(proc_of(f, 10)->flags, 0);
+    proc->last_exec = p->now - 400 * ASYM_MSEC;
+    look(f);
+    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_COUNTS_LATE);
+}
+
 /* One that leaves the work to others is not waited for. */
 static void who_waits_for_its_threads_is_past_it_in_time(void **state)
 {
@@ -694,6 +715,7 @@ int main(void)
         TEST(a_program_that_renames_itself_has_its_new_name),
         TEST(only_what_was_asked_for_and_its_descendants_are_seen),
         TEST(one_thread_with_a_runtime_that_counts_late_is_told),
+        TEST(a_library_that_an_old_process_loads_after_an_exec_is_found),
         TEST(who_waits_for_its_threads_is_past_it_in_time),
         TEST(a_library_that_is_loaded_later_is_found),
         TEST(maps_of_a_program_that_waits_for_a_disk_are_left_unread),

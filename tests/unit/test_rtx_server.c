@@ -570,7 +570,7 @@ static void several_connections_give_a_process_no_larger_part(void **state)
     close(its);
 }
 
-/* It has something saved up each time that it comes. */
+/* What they owe as they go stays owed. */
 static void who_comes_and_goes_in_serial_phases_is_let_in_no_more(void **state)
 {
     (void)state;
