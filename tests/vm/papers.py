@@ -315,11 +315,10 @@ TABLES = {
                    lambda lab, args: big_little(lab, args.runs), show_big_little, judge_big_little, ""),
     "rtx": ("big-little", "Saez 2010, 3.2: OpenMP programs by how their threads wait, without and with runtime extensions",
             openmp.measure, openmp.show, openmp.judge,
-            "pa alone may have put the initial thread on a fast CPU by chance, among those that work: then it has as much as can "
-            "be had, before any serial phase. What RTX loses beside that, where it does, it loses in the parallel part: a mask "
-            "that changes as a phase begins or ends puts two threads on one CPU at times, until the kernel parts them, which "
-            "takes it some ticks, of 4 ms to whom a barrier waits for. One run has some of these in a few cases and none in the "
-            "others."),
+            "what RTX loses, where it does, it loses in the parallel part: a mask that changes puts two threads on one CPU at "
+            "times, until the kernel parts them, which takes it some ticks, of 4 ms to whom a barrier waits for. A wait for a "
+            "CPU is added up by the guest's clock, and this host stretches it up to four times, as eight CPUs that spin share "
+            "two. With one run of each a single such wait is a row's figure."),
 }
 
 if __name__ == "__main__":
