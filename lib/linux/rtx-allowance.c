@@ -2,7 +2,7 @@
 /*
  * What answers may take (rtx-server.h). Nothing of it is made or lost when programs come and go: what nobody has is in a
  * pot, who tells of a phase draws a part of that, what is earned is divided among those who do, and who has told of nothing
- * for a while, or is gone, leaves what it has, or owes, in the pot.
+ * for a while, or is gone, leaves what it has, or owes, in the pot, as far as that may hold it.
  */
 #include "base/macro.h"
 #include "linux/rtx-server-internal.h"

@@ -18,7 +18,7 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "linux/procfs.h"
+#include "linux/procfs-internal.h"
 #include "linux/thread.h"
 #include "linux/topology.h"
 #include "support/live.h"
@@ -165,6 +165,12 @@ static const struct asym_task *look_at(struct view *v, pid_t pid)
     return NULL;
 }
 
+/* In how many looks more its cpuset has to be read anew. */
+static unsigned doubts_about(const struct view *v, pid_t pid)
+{
+    return asym_pid_table_find(&asym_procfs_of(v->source)->by_pid, pid)->doubt;
+}
+
 /* It is believed only as far as the kernel says so. */
 static void what_was_done_is_known_and_what_was_not_is_not(void **state)
 {
@@ -179,20 +185,23 @@ static void what_was_done_is_known_and_what_was_not_is_not(void **state)
     struct asym_action action = {.kind = ASYM_ACTION_STEER, .id = t->id};
     const struct asym_outcome done = {.verdict = ASYM_VERDICT_DONE}, retry = {.verdict = ASYM_VERDICT_RETRY};
     asym_mask_set(&action.mask, (unsigned)asym_mask_next(&all, 0));
-    /* Said, and not so. */
-    asym_procfs_done(v.source, &action, &done, 1);
-    t = look_at(&v, load);
-    assert_true(asym_mask_equal(t->mask, &all));
-    /* So, and said. */
+    /* So, and said: there is nothing to be found out about it. */
     assert_int_equal(asym_thread_set_mask(load, &action.mask, false), 0);
     asym_procfs_done(v.source, &action, &done, 1);
     t = look_at(&v, load);
     assert_true(asym_mask_equal(t->mask, &action.mask));
-    /* So, and not said; then somebody else's doing. */
+    assert_int_equal(doubts_about(&v, load), 0);
+    /* So, and not said: then it is somebody else's doing. */
     assert_int_equal(asym_thread_set_mask(load, &all, false), 0);
     asym_procfs_done(v.source, &action, &retry, 1);
     t = look_at(&v, load);
     assert_true(asym_mask_equal(t->mask, &all));
+    assert_int_not_equal(doubts_about(&v, load), 0);
+    /* Said, and not so. */
+    asym_procfs_done(v.source, &action, &done, 1);
+    t = look_at(&v, load);
+    assert_true(asym_mask_equal(t->mask, &all));
+    assert_int_not_equal(doubts_about(&v, load), 0);
     /* Of one that has gone nothing is known. */
     asym_live_end(load, SIGKILL);
     asym_procfs_done(v.source, &action, &done, 1);

@@ -21,14 +21,7 @@
 
 #include "omp-tools.h"
 #include "support/listener.h"
-
-#define MUST(what)                                                                                                     \
-    do {                                                                                                               \
-        if (!(what)) {                                                                                                 \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);                                                 \
-            _exit(1);                                                                                                  \
-        }                                                                                                              \
-    } while (0)
+#include "support/must.h"
 
 struct runtime {
     ompt_callback_thread_begin_t thread_begin;

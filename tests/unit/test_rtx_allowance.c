@@ -59,7 +59,7 @@ static void charge(struct world *w, asym_usec cpu)
     w->charged += (double)cpu;
 }
 
-/* Each of those from first to end tells of a phase; the k-th is answered if it may be. Then it is looked at once more. */
+/* Client k tells of a phase, is answered if it may be, and is looked at once more. */
 static void ask(struct world *w, size_t k)
 {
     struct asym_rtx_client *c = w->server->clients[k];

@@ -26,14 +26,7 @@
 #include <asym/rtx.h>
 
 #include "support/listener.h"
-
-#define MUST(what)                                                                                                     \
-    do {                                                                                                               \
-        if (!(what)) {                                                                                                 \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);                                                 \
-            _exit(1);                                                                                                  \
-        }                                                                                                              \
-    } while (0)
+#include "support/must.h"
 
 static void pause_ms(long ms)
 {

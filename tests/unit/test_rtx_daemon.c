@@ -147,7 +147,7 @@ static void run_events(void)
 }
 
 /* The program is this one. A phase of who is no master is none: it wakes, and nothing comes of it. */
-static void who_wakes_for_nothing_pays_and_who_has_spent_all_is_not_served(void **state)
+static void who_wakes_for_nothing_spends_and_who_has_spent_all_is_put_off(void **state)
 {
     (void)state;
     char path[96];
@@ -188,7 +188,7 @@ static void who_wakes_for_nothing_pays_and_who_has_spent_all_is_not_served(void 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(who_wakes_for_nothing_pays_and_who_has_spent_all_is_not_served),
+        T(who_wakes_for_nothing_spends_and_who_has_spent_all_is_put_off),
         T(each_reason_is_said_once_at_whatever_level),
     };
     signal(SIGPIPE, SIG_IGN);
