@@ -13,8 +13,8 @@
 #include "linux/told.h"
 
 /*
- * After something was served nothing is for this long, whoever wakes us and however often; then who has woken us is looked at
- * once more, as a program does not tell of what comes within this time of what it has told before (notify_min).
+ * After something was served nothing is for this long, whoever wakes us and however often, and however soon a program asks to
+ * be looked at once more.
  */
 #define REST ASYM_MSEC
 
@@ -165,7 +165,7 @@ static int rest(struct asym_rtx *rtx)
     return r < 0 ? r : wake_at(rtx, asym_run_now() + REST);
 }
 
-/* Whoever was put off is not forgotten, though nobody else comes. */
+/* Whoever was put off, or is to be looked at once more, is not forgotten, though nobody else comes. */
 static int rested(struct asym_rtx *rtx)
 {
     const asym_usec due = asym_rtx_server_due(rtx->server), soonest = asym_run_now() + REST;
@@ -188,7 +188,9 @@ static int on_rested(sd_event_source *timer, uint64_t usec, void *userdata)
     struct asym_rtx *rtx = userdata;
     (void)timer;
     (void)usec;
-    int r = react(rtx);
+    const asym_usec due = asym_rtx_server_due(rtx->server);
+    /* Serving nobody would be nobody's to pay. */
+    int r = due > 0 && due <= asym_run_now() ? react(rtx) : 0;
     if (r != 0)
         return r < 0 ? r : rest(rtx);
     return rested(rtx);

@@ -26,14 +26,18 @@ extern "C" {
 
 /* ---- The page: all numbers in the machine's byte order. ---- */
 
-#define ASYM_RTX_MAGIC   UINT32_C(0x58545241) /* "ARTX" on a little-endian machine */
-#define ASYM_RTX_VERSION 1                    /* of the layout: a reader refuses a higher one */
-#define ASYM_RTX_LINE    64                   /* no two slots share a cache line of this size */
+#define ASYM_RTX_MAGIC              UINT32_C(0x58545241) /* "ARTX" on a little-endian machine */
+#define ASYM_RTX_VERSION            1                    /* of the layout: a reader refuses a higher one */
+#define ASYM_RTX_LINE               64                   /* no two slots share a cache line of this size */
+
+#define ASYM_RTX_NOTIFY_MIN_DEFAULT 1000
+#define ASYM_RTX_NOTIFY_MIN_MAX     1000000
 
 /**
  * The page begins with this. A later version may append fields to it and to the slots: a reader goes by header_size and
  * slot_size, so that old programs and new daemons live together. Both are multiples of ASYM_RTX_LINE, and the page is at
- * least header_size + n_slots * slot_size bytes.
+ * least header_size + n_slots * slot_size bytes. What is reserved is 0,
+ * and 0 is the default of what takes its place.
  */
 struct asym_rtx_header {
     uint32_t magic;       /**< ASYM_RTX_MAGIC */
@@ -42,7 +46,13 @@ struct asym_rtx_header {
     uint32_t slot_size;   /**< bytes from one slot to the next */
     uint32_t n_slots;
     uint32_t n_used; /**< slots behind these have never been used. Atomic; only rises */
-    uint32_t reserved[10];
+    /**
+     * Microseconds; 0: ASYM_RTX_NOTIFY_MIN_DEFAULT; more than ASYM_RTX_NOTIFY_MIN_MAX is taken for that. What changes within
+     * this time after the program has woken asymd need not be told: asymd looks again when it is over, but no sooner than it
+     * answers anybody. Read once, when the page is handed over. First of what was reserved in older programs.
+     */
+    uint32_t notify_min_usec;
+    uint32_t reserved[9];
 };
 
 /** A thread's slot. Only that thread writes its word. */
@@ -95,10 +105,11 @@ struct asym_rtx_hello {
 
 /** What may be chosen. Zero or NULL takes the default. */
 struct asym_rtx_options {
-    size_t size;              /**< sizeof(struct asym_rtx_options): what lies behind it takes the default, too */
-    const char *socket;       /**< path; default: ASYM_RTX_SOCKET_ENV, else ASYM_RTX_SOCKET. Copied */
-    uint32_t n_slots;         /**< threads at a time: 512; 1 to 4096 */
-    uint32_t notify_min_usec; /**< asymd is woken at most this often: ASYM_RTX_NOTIFY_MIN_ENV, else 1000 */
+    size_t size;        /**< sizeof(struct asym_rtx_options): what lies behind it takes the default, too */
+    const char *socket; /**< path; default: ASYM_RTX_SOCKET_ENV, else ASYM_RTX_SOCKET. Copied */
+    uint32_t n_slots;   /**< threads at a time: 512; 1 to 4096 */
+    /** asymd is woken at most this often: ASYM_RTX_NOTIFY_MIN_ENV, else 1000. More than 1000000 is taken for that. */
+    uint32_t notify_min_usec;
 };
 
 /**
@@ -145,8 +156,8 @@ void asym_rtx_master(int is_master);
 /**
  * The calling thread begins, or ends, a serial phase: every other thread waits for it. Wakes asymd, at most once per
  * notify_min; and where the last eight serial phases were all shorter than that, not at the next one's start: it is over
- * before anybody could act. What was not notified asymd sees at its next look. Never blocks; a page that no daemon has
- * is offered again, at most once a second.
+ * before anybody could act. What comes within notify_min after a wake asymd sees when that is over, and what else was not
+ * notified at its next look. Never blocks; a page that no daemon has is offered again, at most once a second.
  */
 void asym_rtx_serial_begin(void);
 void asym_rtx_serial_end(void);

@@ -161,16 +161,21 @@ void asym_rtx_server_charge(struct asym_rtx_server *s, asym_usec cpu)
     }
 }
 
+/* When it will have paid what it owes. */
+static asym_usec solvent_at(const struct asym_rtx_server *s, const struct asym_rtx_client *c)
+{
+    const double wait = ASYM_MAX(1 - c->saved / ASYM_MAX(rate(s) * c->part, 1e-9), 0);
+    return s->settled + (wait < (double)FAR_AWAY ? (asym_usec)wait : FAR_AWAY);
+}
+
 asym_usec asym_rtx_server_due(const struct asym_rtx_server *s)
 {
     asym_usec due = 0;
     for (size_t i = 0; i < s->n; i++) {
         const struct asym_rtx_client *c = s->clients[i];
-        if (!c->put_off)
-            continue;
-        const double wait = ASYM_MAX(1 - c->saved / ASYM_MAX(rate(s) * c->part, 1e-9), 0);
-        const asym_usec when = s->settled + (wait < (double)FAR_AWAY ? (asym_usec)wait : FAR_AWAY);
-        due = due == 0 ? when : ASYM_MIN(due, when);
+        const asym_usec when = c->put_off ? solvent_at(s, c) : c->again_at;
+        if (when > 0)
+            due = due == 0 ? when : ASYM_MIN(due, when);
     }
     return due;
 }

@@ -21,6 +21,12 @@ int asym_rtx_check_hello(const void *message, size_t size)
     return hello.version > ASYM_RTX_VERSION ? -EPROTONOSUPPORT : 0;
 }
 
+static asym_usec notify_min_of(const struct asym_rtx_header *h)
+{
+    return h->notify_min_usec == 0 ? ASYM_RTX_NOTIFY_MIN_DEFAULT
+                                   : ASYM_MIN(h->notify_min_usec, (uint32_t)ASYM_RTX_NOTIFY_MIN_MAX);
+}
+
 int asym_rtx_check_page(const void *page, size_t size, struct asym_rtx_layout *ret)
 {
     struct asym_rtx_header h;
@@ -36,7 +42,8 @@ int asym_rtx_check_page(const void *page, size_t size, struct asym_rtx_layout *r
         h.slot_size % ASYM_RTX_LINE != 0 || h.n_slots == 0 || h.n_slots > ASYM_RTX_MAX_SLOTS ||
         (size - h.header_size) / h.slot_size < h.n_slots)
         return -EPROTO;
-    *ret = (struct asym_rtx_layout){.header_size = h.header_size, .slot_size = h.slot_size, .n_slots = h.n_slots};
+    *ret = (struct asym_rtx_layout){
+        .header_size = h.header_size, .slot_size = h.slot_size, .n_slots = h.n_slots, .notify_min = notify_min_of(&h)};
     return 0;
 }
 

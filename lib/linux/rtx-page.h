@@ -23,6 +23,7 @@
 /** Where things stand on a page: taken once, as a page may say something else the next moment. */
 struct asym_rtx_layout {
     uint32_t header_size, slot_size, n_slots;
+    asym_usec notify_min; /**< 1 us to ASYM_RTX_NOTIFY_MIN_MAX, whatever the page says */
 };
 
 /** A slot as it was when it was last read. */

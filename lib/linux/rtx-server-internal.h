@@ -14,7 +14,8 @@ struct asym_rtx_client {
     uid_t uid;
     uint64_t start; /* of the process */
     asym_usec came, told_at;
-    const void *page; /* NULL: not handed over yet */
+    asym_usec again_at; /* when it is looked at once more, as it has woken us; 0: not */
+    const void *page;   /* NULL: not handed over yet */
     size_t size;
     struct asym_rtx_layout layout;
     struct asym_rtx_memory memory;
@@ -24,7 +25,7 @@ struct asym_rtx_client {
     double saved;     /* of what answers may take, microseconds of CPU time; below 0: overspent */
     double part;      /* of what is earned */
     unsigned in_vain; /* how often in a row it has woken us for nothing */
-    bool woke, woke_before;
+    bool woke;
     bool looked;  /* at its page, in the last call of serve */
     bool told;    /* ... and a phase had begun or ended */
     bool active;  /* has told of one of late: has something saved, and earns */

@@ -238,9 +238,14 @@ static bool put_off(struct asym_rtx_server *s, struct asym_rtx_client *c)
     return false;
 }
 
+static bool is_again(const struct asym_rtx_client *c, asym_usec now)
+{
+    return c->again_at > 0 && now >= c->again_at;
+}
+
 /*
- * Who has woken us is looked at now and at the next call once more: what comes soon after it has told of a phase it does not
- * tell (notify_min). Who has gone in a serial phase has ended it.
+ * Who has woken us is looked at now, and once more when its notify_min is over: of what comes within that it does not tell.
+ * Who has gone in a serial phase has ended it.
  */
 static bool look_at(struct asym_rtx_server *s, struct asym_rtx_client *c, size_t most, asym_usec now)
 {
@@ -249,7 +254,7 @@ static bool look_at(struct asym_rtx_server *s, struct asym_rtx_client *c, size_t
         s->gone |= c->memory.phase != 0;
         return c->memory.phase != 0;
     }
-    if (!c->page || (!c->woke && !c->woke_before && !c->put_off))
+    if (!c->page || (!c->woke && !is_again(c, now) && !c->put_off))
         return false;
     /* Being watched again wakes once: were that put off, too, there would be no end to it. */
     if ((c->put_off || !c->excused) && !asym_rtx_is_solvent(s, c))
@@ -265,7 +270,7 @@ static bool look_at(struct asym_rtx_server *s, struct asym_rtx_client *c, size_t
     else if (c->woke && !c->excused && ++c->in_vain >= ASYM_RTX_MAX_IN_VAIN)
         mute(s, c);
     c->excused &= !c->woke;
-    c->woke_before = c->woke;
+    c->again_at = c->woke ? now + c->layout.notify_min : 0;
     c->woke = false;
     watch(s, c);
     return c->told;

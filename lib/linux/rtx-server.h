@@ -78,9 +78,10 @@ int asym_rtx_server_fd(const struct asym_rtx_server *s);
 
 /**
  * Serve what has come: connections, pages, ends. Of the pages only those are looked at whose programs have woken us since
- * the call before the last one. Returns whether a serial phase has begun or ended in one that may be answered, since it was
- * last asked to the end. What answers may take is divided evenly among the users whose programs tell of phases, and among
- * the processes of each: one that does so all the time is put off when it has spent its part.
+ * the last call, and once more when the notify_min of the page is over since then. Returns whether a serial phase has begun
+ * or ended in one that may be answered, since it was last asked to the end. What answers may take is divided evenly among
+ * the users whose programs tell of phases, and among the processes of each: one that does so all the time is put off when
+ * it has spent its part.
  */
 bool asym_rtx_server_serve(struct asym_rtx_server *s, asym_usec now);
 
@@ -90,7 +91,10 @@ bool asym_rtx_server_serve(struct asym_rtx_server *s, asym_usec now);
  */
 void asym_rtx_server_charge(struct asym_rtx_server *s, asym_usec cpu);
 
-/** When serve is to be called for one that was put off, though nobody wakes us; 0: there is none. */
+/**
+ * When serve is to be called, though nobody wakes us, for one that was put off or is to be looked at once more; 0: there is
+ * none. It may be 1 us after the last call, as a page has it: how often it is called at most is the caller's to say.
+ */
 asym_usec asym_rtx_server_due(const struct asym_rtx_server *s);
 
 /** To be called about every second: drops those that hand over nothing, and hears again who was not for a while. */

@@ -36,7 +36,7 @@ struct asym_rtx_process {
     struct asym_rtx_fd memfd, event; /* event.fd: atomic */
     struct asym_rtx_fd socket;       /* fd atomic; -1: not joined */
     char path[108];                  /* as long as sun_path */
-    uint64_t notify_min;             /* ns */
+    uint64_t notify_min;             /* ns; the page says it in its header */
     uint64_t notified;               /* when last; atomic */
     uint64_t mind_at;                /* when to look after the connection next; atomic */
 };
@@ -48,7 +48,7 @@ uint64_t asym_rtx_now(void);
 
 /** page.c */
 
-/** Memory for a page of n slots, with its header filled in. 0; -ENOMEM. */
+/** Memory for a page of n slots, with its header filled in, notify_min as it is in p. 0; -ENOMEM. */
 int asym_rtx_page_make(struct asym_rtx_process *p, uint32_t n_slots);
 /** Make the page a sealed memfd that can be handed over, where it is not one yet. 0; -errno: it stays what it was. */
 int asym_rtx_page_publish(struct asym_rtx_process *p);

@@ -26,7 +26,7 @@ static struct asym_rtx_slot *slots_of(struct asym_rtx_header *h)
     return (struct asym_rtx_slot *)(void *)((char *)h + sizeof *h);
 }
 
-static void fill_header(struct asym_rtx_header *h, uint32_t n_slots)
+static void fill_header(const struct asym_rtx_process *p, struct asym_rtx_header *h, uint32_t n_slots)
 {
     *h = (struct asym_rtx_header){
         .magic = ASYM_RTX_MAGIC,
@@ -34,6 +34,7 @@ static void fill_header(struct asym_rtx_header *h, uint32_t n_slots)
         .header_size = sizeof *h,
         .slot_size = sizeof(struct asym_rtx_slot),
         .n_slots = n_slots,
+        .notify_min_usec = (uint32_t)(p->notify_min / 1000),
     };
 }
 
@@ -45,7 +46,7 @@ int asym_rtx_page_make(struct asym_rtx_process *p, uint32_t n_slots)
     void *page = mmap(NULL, p->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED)
         return -ENOMEM;
-    fill_header(page, n_slots);
+    fill_header(p, page, n_slots);
     __atomic_store_n(&p->page, page, __ATOMIC_RELEASE);
     return 0;
 }
@@ -135,7 +136,7 @@ void asym_rtx_page_part(struct asym_rtx_process *p, const struct asym_rtx_slot *
         __atomic_store_n(&p->page, NULL, __ATOMIC_RELEASE);
         return;
     }
-    fill_header(page, n_slots);
+    fill_header(p, page, n_slots);
     if (!keep)
         return;
     struct asym_rtx_slot *slot = slots_of(page) + (keep - slots_of(page));

@@ -81,7 +81,8 @@ static uint32_t notify_min_of_environment(void)
     const char *text = secure_getenv(ASYM_RTX_NOTIFY_MIN_ENV);
     char *end;
     const unsigned long usec = text ? strtoul(text, &end, 10) : 0;
-    return text && *text && *end == '\0' && usec > 0 && usec <= 1000000 ? (uint32_t)usec : 1000;
+    return text && *text && *end == '\0' && usec > 0 && usec <= ASYM_RTX_NOTIFY_MIN_MAX ? (uint32_t)usec
+                                                                                        : ASYM_RTX_NOTIFY_MIN_DEFAULT;
 }
 
 /* What an older program knows of them; the rest is as if it had left it out. */
@@ -101,7 +102,8 @@ static int make(struct asym_rtx_process *p, const struct asym_rtx_options *optio
     if (!path || !*path || strlen(path) >= sizeof p->path)
         path = ASYM_RTX_SOCKET;
     memcpy(p->path, path, strlen(path) + 1);
-    p->notify_min = (o.notify_min_usec ? o.notify_min_usec : notify_min_of_environment()) * UINT64_C(1000);
+    const uint32_t usec = o.notify_min_usec ? o.notify_min_usec : notify_min_of_environment();
+    p->notify_min = (usec < ASYM_RTX_NOTIFY_MIN_MAX ? usec : ASYM_RTX_NOTIFY_MIN_MAX) * UINT64_C(1000);
     p->pid = getpid();
     return asym_rtx_page_make(p, n < ASYM_RTX_SLOTS_MAX ? n : ASYM_RTX_SLOTS_MAX);
 }

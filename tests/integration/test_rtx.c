@@ -9,9 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
+
+#include <asym/rtx.h>
 
 #include "base/macro.h"
 #include "support/live.h"
@@ -61,6 +64,26 @@ static void whom_nobody_listens_to_gets_none(void **state)
     end(&talker, asymd);
 }
 
+/*
+ * Each serial phase begins within notify_min of the end of the one before, of which it has told: it tells of none itself. The
+ * service does not look by itself while this lasts. A phase begins when each worker, of several to a CPU, has come round: where
+ * that is late it is told of after all, as most were with 20 ms.
+ */
+static void what_begins_within_notify_min_has_its_cpu_when_that_is_over(void **state)
+{
+    static const char *const command[] = {"tests/load-talker", NULL};
+    (void)state;
+    double worst;
+    setenv(ASYM_RTX_NOTIFY_MIN_ENV, "60000", 1);
+    struct asym_talker talker = asym_talker_start_with(command, "150", "5");
+    unsetenv(ASYM_RTX_NOTIFY_MIN_ENV);
+    pid_t asymd = start_service(talker.pid, "--interval=60s");
+    int answered = asym_talker_answered(&talker, &worst);
+    print_message("%d of %d serial phases, at most %.1f ms after their begin\n", answered, ASYM_TALKER_LAST, worst);
+    assert_true(answered >= ASYM_TALKER_LAST * 3 / 4);
+    end(&talker, asymd);
+}
+
 static void after_a_restart_it_is_told_again(void **state)
 {
     (void)state;
@@ -101,6 +124,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_serial_phase_has_its_cpu_long_before_the_next_look, asym_service_set_up,
                                         asym_service_tear_down),
+        cmocka_unit_test_setup_teardown(what_begins_within_notify_min_has_its_cpu_when_that_is_over,
+                                        asym_service_set_up, asym_service_tear_down),
         cmocka_unit_test_setup_teardown(whom_nobody_listens_to_gets_none, asym_service_set_up, asym_service_tear_down),
         cmocka_unit_test_setup_teardown(the_dry_run_and_check_name_it, asym_service_set_up, asym_service_tear_down),
         cmocka_unit_test_setup_teardown(after_a_restart_it_is_told_again, asym_service_set_up, asym_service_tear_down),

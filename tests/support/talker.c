@@ -28,7 +28,12 @@ static double next(const struct asym_talker *t)
 
 struct asym_talker asym_talker_start(const char *const *command)
 {
-    static const char *const arguments[] = {"3", "60", "60", "100"};
+    return asym_talker_start_with(command, "60", "60");
+}
+
+struct asym_talker asym_talker_start_with(const char *const *command, const char *serial_ms, const char *parallel_ms)
+{
+    const char *const arguments[] = {"3", serial_ms, parallel_ms, "100"};
     const char *argv[16] = {NULL};
     char socket[128];
     int fds[2];

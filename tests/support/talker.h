@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
- * A program with serial and parallel phases of 60 ms each on four threads, all of which wait by spinning, so that the kernel
+ * A program with serial and parallel phases, of 60 ms each unless another time is said, on four threads, all of which wait by spinning, so that the kernel
  * alone cannot tell its serial phases; and how many of these are answered (tests/load/talker.c, tests/omp/talker.c).
  * Everything ends with an assertion on failure.
  */
@@ -20,6 +20,9 @@ struct asym_talker {
  * been in its first serial phase.
  */
 struct asym_talker asym_talker_start(const char *const *command);
+
+/** The same with phases of so many ms. */
+struct asym_talker asym_talker_start_with(const char *const *command, const char *serial_ms, const char *parallel_ms);
 
 /** Serial phases that are looked at. */
 #define ASYM_TALKER_LAST 20

@@ -173,6 +173,27 @@ static void who_was_looked_at_in_vain_pays_for_that(void **state)
     assert_true(c->saved == 0 && !c->active);
 }
 
+/* Of one that is put off it is when it has paid, whatever else was to be done for it. */
+static void what_is_due_first_is_due(void **state)
+{
+    struct world *w = *state;
+    struct asym_rtx_server *s = w->server;
+    for (int i = 0; i < 3; i++)
+        come(w, 100 + i, 1000);
+    assert_int_equal(asym_rtx_server_due(s), 0);
+    s->clients[1]->again_at = w->now + 20000;
+    assert_int_equal(asym_rtx_server_due(s), w->now + 20000);
+    s->clients[2]->again_at = w->now + 5000;
+    assert_int_equal(asym_rtx_server_due(s), w->now + 5000);
+    s->clients[2]->put_off = true;
+    s->clients[2]->part = 1;
+    s->clients[2]->saved = -RATE * 50000;
+    assert_int_equal(asym_rtx_server_due(s), w->now + 20000);
+    s->clients[2]->saved = -RATE * 10000;
+    const asym_usec due = asym_rtx_server_due(s);
+    assert_true(due >= w->now + 10000 && due <= w->now + 10002);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -180,7 +201,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(no_number_of_programs_gets_more_than_the_share), T(each_process_gets_as_much_as_the_next),
         T(a_user_with_many_programs_leaves_another_half),  T(what_those_who_have_gone_owe_is_bounded),
-        T(who_was_looked_at_in_vain_pays_for_that),
+        T(who_was_looked_at_in_vain_pays_for_that),        T(what_is_due_first_is_due),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -511,7 +511,9 @@ static void notify_min_is_that_of_the_environment(void **state)
     static const struct {
         const char *said;
         unsigned woken;
-    } rows[] = {{"1000000", 1}, {"1000", 2}, {"", 2}, {"0", 2}, {"1000001", 2}, {"900000us", 2}, {"-1", 2}};
+        uint32_t written;
+    } rows[] = {{"1000000", 1, 1000000}, {"1000", 2, 1000},    {"700", 2, 700},       {"", 2, 1000},
+                {"0", 2, 1000},          {"1000001", 2, 1000}, {"900000us", 2, 1000}, {"-1", 2, 1000}};
     struct asym_listener l;
     struct asym_handed h;
     struct turns t;
@@ -522,8 +524,58 @@ static void notify_min_is_that_of_the_environment(void **state)
         assert_true(asym_listener_take(&l, 10, &h));
         parent_waits(&t);
         assert_int_equal(asym_handed_woken(&h), rows[i].woken);
+        assert_int_equal(h.page->notify_min_usec, rows[i].written);
         finish(pid, &t);
         asym_handed_done(&h);
+    }
+    asym_listener_done(&l);
+}
+
+static uint32_t notify_min_chosen;
+
+/* Hands its page over, again, and as a child with and without handlers. */
+static void goes_on(struct turns *t)
+{
+    const struct asym_rtx_options options = {.size = sizeof options, .notify_min_usec = notify_min_chosen};
+    pid_t (*const forks[])(void) = {fork, _Fork};
+    int status;
+    MUST(asym_rtx_join(&options) == 0);
+    child_waits(t);
+    asym_rtx_leave();
+    MUST(asym_rtx_join(NULL) == 0);
+    for (size_t i = 0; i < sizeof forks / sizeof forks[0]; i++) {
+        child_waits(t);
+        const pid_t pid = forks[i]();
+        if (pid == 0)
+            _exit(asym_rtx_join(NULL) != 0);
+        MUST(waitpid(pid, &status, 0) == pid && status == 0);
+    }
+    child_waits(t);
+}
+
+static void the_page_says_its_notify_min_wherever_it_goes(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t chosen, written;
+    } rows[] = {{20000, 20000}, {1, 1}, {UINT32_MAX, ASYM_RTX_NOTIFY_MIN_MAX}};
+    struct asym_listener l;
+    struct asym_handed h;
+    struct turns t;
+    asym_listener_open(&l, 8);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        notify_min_chosen = rows[i].chosen;
+        pid_t pid = start(goes_on, &t);
+        for (int k = 0; k < 4; k++) {
+            assert_true(asym_listener_take(&l, 10, &h));
+            assert_int_equal(h.pid == pid, k < 2);
+            assert_int_equal(h.page->notify_min_usec, rows[i].written);
+            for (size_t r = 0; r < sizeof h.page->reserved / sizeof *h.page->reserved; r++)
+                assert_int_equal(h.page->reserved[r], 0);
+            asym_handed_done(&h);
+            parent_says(&t);
+        }
+        finish(pid, &t);
     }
     asym_listener_done(&l);
 }
@@ -783,6 +835,7 @@ int main(void)
         cmocka_unit_test(who_tells_of_no_phases_joins_again_by_joining),
         cmocka_unit_test(slots_are_freed_and_a_full_table_is_harmless),
         cmocka_unit_test(notify_min_is_that_of_the_environment),
+        cmocka_unit_test(the_page_says_its_notify_min_wherever_it_goes),
         cmocka_unit_test(options_of_another_version_are_heeded_as_far_as_they_go),
         cmocka_unit_test(a_child_speaks_for_itself),
         cmocka_unit_test(a_fork_without_handlers_crashes_nobody),

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -19,6 +20,7 @@
 
 #include <asym/rtx.h>
 
+#include "base/macro.h"
 #include "daemon/rtx.h"
 #include "linux/rtx-server.h"
 
@@ -35,10 +37,12 @@ static asym_usec cpu_time(void)
     return (asym_usec)t.tv_sec * ASYM_SEC + (asym_usec)t.tv_nsec / 1000;
 }
 
-/* More than may be saved up for reactions. */
+/* As much CPU time as a turn takes. */
+static asym_usec turn_takes;
+
 static int turn(void *userdata)
 {
-    const asym_usec end = cpu_time() + (asym_usec)ASYM_RTX_SAVED_MAX + 10 * ASYM_MSEC;
+    const asym_usec end = cpu_time() + turn_takes;
     while (cpu_time() < end)
         ;
     ++*(unsigned *)userdata;
@@ -50,6 +54,7 @@ static int set_up(void **state)
     char option[96];
     (void)state;
     turns = 0;
+    turn_takes = 0;
     snprintf(dir, sizeof dir, "/tmp/asym-rtx-XXXXXX");
     assert_non_null(mkdtemp(dir));
     snprintf(option, sizeof option, "asymd.state_dir=%s", dir);
@@ -166,6 +171,8 @@ static void who_wakes_for_nothing_spends_and_who_has_spent_all_is_put_off(void *
     }
     assert_int_equal(turns, 0);
     assert_true(asym_rtx_spent(rtx) > before);
+    /* More than may be saved up for reactions. */
+    turn_takes = (asym_usec)ASYM_RTX_SAVED_MAX + 10 * ASYM_MSEC;
     asym_rtx_master(1);
     asym_rtx_serial_begin();
     for (int i = 0; i < 100 && turns == 0; i++)
@@ -183,6 +190,69 @@ static void who_wakes_for_nothing_spends_and_who_has_spent_all_is_put_off(void *
     asym_rtx_leave();
 }
 
+/* A page whose one thread is in a serial phase. Its socket. */
+static int come_with_page(uint32_t notify_min)
+{
+    const struct {
+        struct asym_rtx_header header;
+        struct asym_rtx_slot slot;
+    } page = {.header = {.magic = ASYM_RTX_MAGIC,
+                         .version = ASYM_RTX_VERSION,
+                         .header_size = sizeof page.header,
+                         .slot_size = sizeof page.slot,
+                         .n_slots = 1,
+                         .n_used = 1,
+                         .notify_min_usec = notify_min},
+              .slot = {.tid = getpid(), .word = ASYM_RTX_WORKING | ASYM_RTX_MASTER}};
+    struct asym_rtx_hello hello = {.magic = ASYM_RTX_MAGIC, .version = ASYM_RTX_VERSION, .size = sizeof hello};
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/rtx", dir);
+    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0),
+              fds[] = {memfd_create("page", MFD_CLOEXEC | MFD_ALLOW_SEALING), eventfd(0, EFD_CLOEXEC)};
+    assert_int_equal(write(fds[0], &page, sizeof page), sizeof page);
+    assert_int_equal(fcntl(fds[0], F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE), 0);
+    struct iovec part = {&hello, sizeof hello};
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(sizeof fds)];
+    } control = {0};
+    struct msghdr m = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control.space};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof fds);
+    memcpy(CMSG_DATA(c), fds, sizeof fds);
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(sendmsg(fd, &m, MSG_NOSIGNAL), sizeof hello);
+    close(fds[0]);
+    close(fds[1]);
+    return fd;
+}
+
+/* Nothing asks what it says, so that each look at it makes a turn: when it came, and no sooner than its time after that. */
+static void it_is_looked_at_again_in_its_time_and_no_sooner_than_anybody(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t notify_min;
+        asym_usec least;
+    } rows[] = {{1, ASYM_MSEC}, {0, ASYM_MSEC}, {20000, 20 * ASYM_MSEC}, {50000, 50 * ASYM_MSEC}};
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        turns = 0;
+        const int fd = come_with_page(rows[i].notify_min);
+        const asym_usec before = asym_run_now();
+        while (turns < 2)
+            assert_true(sd_event_run(event, UINT64_MAX) >= 0);
+        assert_true(asym_run_now() - before >= rows[i].least);
+        run_events();
+        assert_int_equal(turns, 2);
+        close(fd);
+        while (asym_rtx_count(rtx) > 0)
+            assert_true(sd_event_run(event, UINT64_MAX) >= 0);
+    }
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -190,6 +260,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(who_wakes_for_nothing_spends_and_who_has_spent_all_is_put_off),
         T(each_reason_is_said_once_at_whatever_level),
+        T(it_is_looked_at_again_in_its_time_and_no_sooner_than_anybody),
     };
     signal(SIGPIPE, SIG_IGN);
     alarm(60);

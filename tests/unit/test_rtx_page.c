@@ -86,6 +86,23 @@ static void headers_that_lie_are_refused(void **state)
     assert_int_equal(asym_rtx_check_page(&page, ASYM_RTX_MAX_PAGE + 1, &layout), -EPROTO);
 }
 
+static void notify_min_is_within_bounds_whatever_the_header_says(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t said;
+        asym_usec is;
+    } rows[] = {
+        {0, 1000}, {1, 1}, {1000, 1000}, {20000, 20000}, {1000000, 1000000}, {1000001, 1000000}, {UINT32_MAX, 1000000}};
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        page.header.notify_min_usec = rows[i].said;
+        assert_int_equal(asym_rtx_check_page(&page, sizeof page, &layout), 0);
+        assert_int_equal(layout.notify_min, rows[i].is);
+    }
+    /* The first of what was reserved in the first pages, which left it 0. */
+    assert_int_equal(offsetof(struct asym_rtx_header, notify_min_usec), 24);
+}
+
 static void a_later_page_may_have_more_in_its_header_and_slots(void **state)
 {
     (void)state;
@@ -280,6 +297,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(headers_that_lie_are_refused),
+        T(notify_min_is_within_bounds_whatever_the_header_says),
         T(a_later_page_may_have_more_in_its_header_and_slots),
         T(hellos_that_lie_are_refused),
         T(a_wait_counts_once_it_has_lasted),

@@ -33,6 +33,9 @@ static char dir[64], path[96];
 static struct asym_rtx_server *server;
 static size_t refused[ASYM_RTX_N_REFUSALS];
 
+/* What the next page says. */
+static uint32_t notify_min;
+
 static void on_refused(void *ctx, enum asym_rtx_refusal refusal, pid_t pid)
 {
     (void)pid;
@@ -43,6 +46,7 @@ static int set_up(void **state)
 {
     (void)state;
     memset(refused, 0, sizeof refused);
+    notify_min = 0;
     snprintf(dir, sizeof dir, "/tmp/asym-rtx-XXXXXX");
     assert_non_null(mkdtemp(dir));
     snprintf(path, sizeof path, "%s/rtx", dir);
@@ -108,7 +112,8 @@ static int make_page(int seals)
                                       .header_size = sizeof h,
                                       .slot_size = sizeof(struct asym_rtx_slot),
                                       .n_slots = 2,
-                                      .n_used = 2};
+                                      .n_used = 2,
+                                      .notify_min_usec = notify_min};
     return make_page_of(4096, &h, seals);
 }
 
@@ -150,6 +155,13 @@ static void set_phase(bool serial)
 {
     const uint64_t w = ASYM_RTX_WORKING | ASYM_RTX_MASTER | ASYM_RTX_PHASES | (serial ? ASYM_RTX_SERIAL : 0);
     __atomic_store_n(word, w, __ATOMIC_RELAXED);
+}
+
+static void tell(int event, uint64_t *of, bool serial)
+{
+    word = of;
+    set_phase(serial);
+    assert_int_equal(eventfd_write(event, 1), 0);
 }
 
 /* As before a turn: what has been told of is in a snapshot. */
@@ -208,20 +220,100 @@ static void a_good_client_is_heard_until_it_ends(void **state)
     assert_true(asym_rtx_server_serve(server, 1));
     look();
     set_phase(false);
-    assert_true(asym_rtx_server_serve(server, 1));
+    assert_int_equal(serve(ASYM_RTX_NOTIFY_MIN_DEFAULT), 0);
+    assert_true(asym_rtx_server_serve(server, 1 + ASYM_RTX_NOTIFY_MIN_DEFAULT));
     look();
     set_phase(true);
-    assert_false(asym_rtx_server_serve(server, 1));
+    assert_false(asym_rtx_server_serve(server, ASYM_SEC));
     look();
     /* Who goes in a serial phase has ended it. */
     close(fd);
-    assert_int_equal(serve(1), 1);
+    assert_int_equal(serve(ASYM_SEC), 1);
     assert_int_equal(asym_rtx_server_count(server), 0);
     /* Of one that has gone nothing is heard, though it still has its end. */
     assert_int_equal(eventfd_write(event, 1), 0);
-    assert_int_equal(serve(1), 0);
+    assert_int_equal(serve(ASYM_SEC), 0);
     close(event);
     assert_int_equal(count_fds(), before);
+}
+
+static void whatever_a_page_says_it_is_looked_at_again_within_a_second(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t said;
+        asym_usec after;
+    } rows[] = {{0, 1000}, {1, 1}, {20000, 20000}, {1000000, ASYM_SEC}, {1000001, ASYM_SEC}, {UINT32_MAX, ASYM_SEC}};
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        const asym_usec at = (i + 1) * 10 * ASYM_SEC, again = at + rows[i].after;
+        notify_min = rows[i].said;
+        int event, fd = good_client_at(&event, at);
+        look();
+        assert_int_equal(asym_rtx_server_due(server), again);
+        set_phase(false);
+        assert_int_equal(serve(again - 1), 0);
+        assert_true(asym_rtx_server_serve(server, again));
+        look();
+        /* Once, however soon that was; what a page says later is not heeded. */
+        assert_int_equal(asym_rtx_server_due(server), 0);
+        ((struct asym_rtx_header *)(void *)mapped)->notify_min_usec = 7;
+        set_phase(true);
+        assert_int_equal(serve(again + 2 * ASYM_SEC), 0);
+        assert_int_equal(eventfd_write(event, 1), 0);
+        assert_true(asym_rtx_server_serve(server, again + 2 * ASYM_SEC));
+        assert_int_equal(asym_rtx_server_due(server), again + 2 * ASYM_SEC + rows[i].after);
+        look();
+        close(fd);
+        close(event);
+        serve(again + 2 * ASYM_SEC);
+    }
+}
+
+static void each_is_looked_at_again_in_its_own_time(void **state)
+{
+    (void)state;
+    int events[2], fds[2];
+    uint64_t *words[2];
+    for (int i = 0; i < 2; i++) {
+        notify_min = i == 0 ? 20000 : 5000;
+        fds[i] = good_client_at(&events[i], ASYM_SEC);
+        words[i] = word;
+        mapped = NULL;
+    }
+    look();
+    serve(2 * ASYM_SEC);
+    assert_int_equal(asym_rtx_server_due(server), 0);
+    for (int i = 0; i < 2; i++)
+        tell(events[i], words[i], false);
+    assert_int_equal(serve(3 * ASYM_SEC), 1);
+    look();
+    /* Neither tells. */
+    for (int i = 0; i < 2; i++) {
+        word = words[i];
+        set_phase(true);
+    }
+    assert_int_equal(serve(3 * ASYM_SEC + 4999), 0);
+    assert_int_equal(asym_rtx_server_due(server), 3 * ASYM_SEC + 5000);
+    const struct asym_told *told;
+    struct asym_teller *teller = asym_rtx_server_teller(server);
+    assert_true(asym_rtx_server_serve(server, 3 * ASYM_SEC + 5000));
+    assert_int_equal(teller->ask(teller, 1, ASYM_ASK_FINAL | ASYM_ASK_HURRIED, &told), 2);
+    /* Of the other what is known is what it has told. */
+    assert_int_equal(told[0].threads[0].master + told[1].threads[0].master, 1);
+    /* One that wakes us meanwhile does not change when. */
+    assert_int_equal(eventfd_write(events[1], 1), 0);
+    assert_int_equal(serve(3 * ASYM_SEC + 18000), 0);
+    assert_int_equal(asym_rtx_server_due(server), 3 * ASYM_SEC + 20000);
+    assert_true(asym_rtx_server_serve(server, 3 * ASYM_SEC + 20000));
+    assert_int_equal(teller->ask(teller, 1, ASYM_ASK_FINAL | ASYM_ASK_HURRIED, &told), 2);
+    assert_int_equal(told[0].threads[0].master + told[1].threads[0].master, 2);
+    assert_int_equal(asym_rtx_server_due(server), 3 * ASYM_SEC + 23000);
+    assert_int_equal(serve(3 * ASYM_SEC + 23000), 0);
+    assert_int_equal(asym_rtx_server_due(server), 0);
+    for (int i = 0; i < 2; i++) {
+        close(fds[i]);
+        close(events[i]);
+    }
 }
 
 /* What is handed over, and what becomes of it. */
@@ -473,13 +565,6 @@ static pid_t client_elsewhere(int *event, uint64_t **ret_word)
     return pid;
 }
 
-static void tell(int event, uint64_t *of, bool serial)
-{
-    word = of;
-    set_phase(serial);
-    assert_int_equal(eventfd_write(event, 1), 0);
-}
-
 static void who_has_spent_its_part_is_put_off_and_nobody_else(void **state)
 {
     (void)state;
@@ -493,17 +578,17 @@ static void who_has_spent_its_part_is_put_off_and_nobody_else(void **state)
     tell(its, its_word, false);
     assert_true(asym_rtx_server_serve(server, 10));
     asym_rtx_server_charge(server, 30 * ASYM_MSEC);
-    assert_int_equal(asym_rtx_server_due(server), 0);
+    /* All that is due is to look once more, first at the one that came before this. */
+    assert_int_equal(asym_rtx_server_due(server), 1 + ASYM_RTX_NOTIFY_MIN_DEFAULT);
     look();
     tell(its, its_word, true);
-    assert_false(asym_rtx_server_serve(server, 20));
-    const asym_usec due = asym_rtx_server_due(server);
-    assert_true(due > 20);
+    assert_false(asym_rtx_server_serve(server, 2 * ASYM_MSEC));
+    assert_true(asym_rtx_server_due(server) > ASYM_SEC / 2);
     /* It wakes nobody now; and another one that tells is answered, and pays for that alone. */
     tell(its, its_word, true);
     assert_false(is_readable());
     tell(mine, my_word, false);
-    assert_true(asym_rtx_server_serve(server, 30));
+    assert_true(asym_rtx_server_serve(server, 3 * ASYM_MSEC));
     asym_rtx_server_charge(server, ASYM_MSEC);
     look();
     /* What a whole look has seen needs no answer. */
@@ -514,10 +599,12 @@ static void who_has_spent_its_part_is_put_off_and_nobody_else(void **state)
     asym_rtx_server_charge(server, ASYM_MSEC);
     look();
     /* And is heard as ever, though it has nothing to say for a while. */
-    for (int i = 0; i < 2 * ASYM_RTX_MAX_IN_VAIN; i++) {
-        assert_false(asym_rtx_server_serve(server, then + 1));
+    for (asym_usec i = 0; i < (asym_usec)2 * ASYM_RTX_MAX_IN_VAIN; i++) {
+        assert_false(asym_rtx_server_serve(server, then + (i + 1) * 2 * ASYM_MSEC));
         asym_rtx_server_charge(server, 20);
-        assert_int_equal(asym_rtx_server_due(server), 0);
+        /* Being watched again wakes once. */
+        if (i > 0)
+            assert_int_equal(asym_rtx_server_due(server), 0);
     }
     assert_false(is_readable());
     tell(its, its_word, true);
@@ -763,6 +850,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(a_good_client_is_heard_until_it_ends),
+        T(whatever_a_page_says_it_is_looked_at_again_within_a_second),
+        T(each_is_looked_at_again_in_its_own_time),
         T(garbage_is_refused_and_nothing_is_kept_of_it),
         T(who_connects_and_says_nothing_is_dropped),
         T(who_wakes_in_vain_is_not_heard_for_a_while),
