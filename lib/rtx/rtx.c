@@ -23,7 +23,7 @@ static _Thread_local struct {
     uint64_t serial_since;
     unsigned skip;
     unsigned char history;
-    bool told;
+    bool tells; /* that the phase ends: asymd may have seen it, told of it or not */
 } self __attribute__((tls_model("initial-exec"))) = {.history = HISTORY_UNKNOWN};
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -175,7 +175,7 @@ ASYM_RTX_API void asym_rtx_thread_leave(void)
     pthread_setspecific(at_end, NULL);
     thread_ends(self.slot);
     self.history = HISTORY_UNKNOWN;
-    self.told = false;
+    self.tells = false;
 }
 
 /* The calling thread's word, with these marks taken away and those added; it works. */
@@ -212,7 +212,9 @@ ASYM_RTX_API void asym_rtx_serial_begin(void)
         return;
     mark(slot, 0, ASYM_RTX_PHASES | ASYM_RTX_SERIAL);
     const uint64_t now = self.serial_since = asym_rtx_now();
-    self.told = self.history != 0 && asym_rtx_notify(p, now);
+    self.tells = self.history != 0;
+    if (self.tells)
+        asym_rtx_notify(p, now);
     mind_if_due(p, now);
 }
 
@@ -226,7 +228,7 @@ ASYM_RTX_API void asym_rtx_serial_end(void)
     const uint64_t now = asym_rtx_now();
     const bool was_long = now - self.serial_since >= p->notify_min;
     self.history = (unsigned char)(self.history << 1 | was_long);
-    if (self.told || was_long)
+    if (self.tells || was_long)
         asym_rtx_notify(p, now);
-    self.told = false;
+    self.tells = false;
 }

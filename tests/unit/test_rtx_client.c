@@ -580,6 +580,44 @@ static void the_page_says_its_notify_min_wherever_it_goes(void **state)
     asym_listener_done(&l);
 }
 
+/* One phase that is told of, and one that begins too soon after its end to be, and lasts until it could be. */
+static void has_a_phase_across(struct turns *t)
+{
+    const struct asym_rtx_options options = {.size = sizeof options, .notify_min_usec = 200000};
+    MUST(asym_rtx_join(&options) == 0);
+    asym_rtx_master(1);
+    asym_rtx_serial_begin();
+    pause_ms(250);
+    asym_rtx_serial_end();
+    child_says(t);
+    child_waits(t);
+    pause_ms(100);
+    asym_rtx_serial_begin();
+    pause_ms(150);
+    asym_rtx_serial_end();
+    child_says(t);
+}
+
+/* asymd looks when notify_min is over, and sees it. Where this one was held up its begin is told of instead. */
+static void a_phase_that_may_have_been_seen_does_not_end_unsaid(void **state)
+{
+    (void)state;
+    struct asym_listener l;
+    struct asym_handed h;
+    struct turns t;
+    asym_listener_open(&l, 8);
+    pid_t pid = start(has_a_phase_across, &t);
+    assert_true(asym_listener_take(&l, 10, &h));
+    parent_waits(&t);
+    assert_int_equal(asym_handed_woken(&h), 2);
+    parent_says(&t);
+    parent_waits(&t);
+    assert_true(asym_handed_woken(&h) >= 1);
+    finish(pid, &t);
+    asym_handed_done(&h);
+    asym_listener_done(&l);
+}
+
 static void has_phases(struct turns *t)
 {
     const struct asym_rtx_options options = {.size = sizeof options, .notify_min_usec = 100000};
@@ -839,6 +877,7 @@ int main(void)
         cmocka_unit_test(options_of_another_version_are_heeded_as_far_as_they_go),
         cmocka_unit_test(a_child_speaks_for_itself),
         cmocka_unit_test(a_fork_without_handlers_crashes_nobody),
+        cmocka_unit_test(a_phase_that_may_have_been_seen_does_not_end_unsaid),
         cmocka_unit_test(phases_wake_and_barriers_do_not),
         cmocka_unit_test(a_program_that_closes_everything_loses_nothing),
         cmocka_unit_test(nothing_blocks_where_nobody_answers),
