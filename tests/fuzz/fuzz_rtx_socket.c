@@ -2,7 +2,8 @@
 /*
  * libFuzzer target: the bytes are what programs do to the socket and what asymd does meanwhile: connect, send messages with
  * descriptors of all kinds, write to eventfds and pages, end; serve, tend, ask. Nobody else is there: whatever they did, when
- * the last one has gone nothing is kept of them, and the next one is heard.
+ * the last one has gone nothing is kept of them, and the next one is heard. Each input begins with a server of its own, so
+ * that it shows alone what it shows.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +25,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { CLIENTS = 8, FDS_MOST = 12, FD_NUMBERS = 128, PAGE = 4096 };
+enum { CLIENTS = 8, FDS_MOST = 12, FD_NUMBERS = 128, PAGE = 4096, BEGUN = 1000000 };
 
 /* Two of what is right, so that each input can get far; the rest is not. */
 enum kind { PAGE_A, PAGE_B, EVENT_A, EVENT_B, NOT_SEALED, HOLLOW, HUGE, NO_PAGE, PIPE, EPOLL, SOCKET, A_FILE, N_KINDS };
@@ -120,16 +121,34 @@ static void leave(void)
 
 static void begin(void)
 {
-    struct asym_error err = {""};
-    const struct asym_rtx_server_config config = {.dir = w.dir, .spin_notify = 20};
     signal(SIGPIPE, SIG_IGN);
     snprintf(w.dir, sizeof w.dir, "/tmp/asym-fuzz-XXXXXX");
     MUST(mkdtemp(w.dir));
     w.address.sun_family = AF_UNIX;
     snprintf(w.address.sun_path, sizeof w.address.sun_path, "%s/rtx", w.dir);
-    MUST(asym_rtx_server_open(&config, &w.server, &err) == 0);
     atexit(leave);
     make_kinds();
+}
+
+/* What was written to them is never read. */
+static void restore_events(void)
+{
+    static const struct {
+        enum kind kind;
+        int flags;
+    } rows[] = {{EVENT_A, 0}, {EVENT_B, EFD_SEMAPHORE}};
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        const int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | rows[i].flags);
+        MUST(fd >= 0 && dup3(fd, w.kinds[rows[i].kind], O_CLOEXEC) >= 0);
+        close(fd);
+    }
+}
+
+static void open_server(void)
+{
+    struct asym_error err = {""};
+    const struct asym_rtx_server_config config = {.dir = w.dir, .spin_notify = 20, .now = BEGUN};
+    MUST(asym_rtx_server_open(&config, &w.server, &err) == 0);
 }
 
 static void do_connect(struct run *r, int *client)
@@ -310,11 +329,12 @@ static void restore_pages(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const uint8_t good[] = {0};
-    static asym_usec now = ASYM_SEC;
-    struct run r = {.in = {data, size}, .now = now};
-    if (!w.server)
+    struct run r = {.in = {data, size}, .now = BEGUN};
+    if (!w.dir[0])
         begin();
     restore_pages();
+    restore_events();
+    open_server();
     /* The fuzzer opens some between two inputs. */
     w.fds = count_fds();
     for (size_t i = 0; i < CLIENTS; i++)
@@ -332,6 +352,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         asym_rtx_server_serve(w.server, r.now);
     MUST(asym_rtx_server_count(w.server) == 1);
     end(&r);
-    now = r.now;
+    asym_rtx_server_close(w.server);
+    w.server = NULL;
     return 0;
 }
