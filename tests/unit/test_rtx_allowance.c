@@ -173,6 +173,47 @@ static void who_was_looked_at_in_vain_pays_for_that(void **state)
     assert_true(c->saved == 0 && !c->active);
 }
 
+static bool is_about(double a, double b)
+{
+    return a - b < 1e-6 && b - a < 1e-6;
+}
+
+/* Its part of what is there, be it a debt; and of what answering all of them has taken. */
+static void a_newcomer_gets_its_part_and_pays_its_part(void **state)
+{
+    struct world *w = *state;
+    struct asym_rtx_server *s = w->server;
+    static const double pots[] = {9000, 0, -9000};
+    come(w, 100, 1000);
+    come(w, 101, 1000);
+    saturate(w, 2, 10 * ASYM_SEC);
+    for (size_t i = 0; i < ASYM_LENGTH(pots); i++) {
+        struct asym_rtx_client *c = come(w, 102, 1000);
+        asym_rtx_settle(s, w->now);
+        const double had[] = {w->clients[0].saved, w->clients[1].saved};
+        s->pot = pots[i];
+        for (size_t k = 0; k < 2; k++)
+            assert_int_equal(asym_rtx_may_answer(s, &w->clients[k], w->now), had[k] >= 0 || s->pot > 0);
+        const double pot = s->pot, before[] = {w->clients[0].saved, w->clients[1].saved};
+        assert_int_equal(asym_rtx_may_answer(s, c, w->now), pots[i] >= 0);
+        assert_true(is_about(c->part, 1.0 / 3) && is_about(w->clients[0].part, 1.0 / 3));
+        assert_true(is_about(c->saved, pot / 3) && is_about(s->pot, pot * 2 / 3));
+        for (size_t k = 0; k < 3; k++)
+            w->clients[k].told = true;
+        charge(w, 300);
+        assert_true(is_about(c->saved, pot / 3 - 100) && is_about(s->pot, pot * 2 / 3));
+        for (size_t k = 0; k < 2; k++)
+            assert_true(is_about(w->clients[k].saved, before[k] - 100));
+        /* And alone for what it alone has asked for. */
+        w->clients[0].told = w->clients[1].told = false;
+        charge(w, 60);
+        assert_true(is_about(c->saved, pot / 3 - 160) && is_about(w->clients[0].saved, before[0] - 100));
+        asym_rtx_retire(s, c);
+        *c = (struct asym_rtx_client){0};
+        s->n--;
+    }
+}
+
 /* Of one that is put off it is when it has paid, whatever else was to be done for it. */
 static void what_is_due_first_is_due(void **state)
 {
@@ -202,6 +243,7 @@ int main(void)
         T(no_number_of_programs_gets_more_than_the_share), T(each_process_gets_as_much_as_the_next),
         T(a_user_with_many_programs_leaves_another_half),  T(what_those_who_have_gone_owe_is_bounded),
         T(who_was_looked_at_in_vain_pays_for_that),        T(what_is_due_first_is_due),
+        T(a_newcomer_gets_its_part_and_pays_its_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

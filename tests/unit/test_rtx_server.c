@@ -617,6 +617,48 @@ static void who_has_spent_its_part_is_put_off_and_nobody_else(void **state)
     close(its);
 }
 
+/* A look at all has seen its phase, and it is not watched: its end is heard all the same, and nothing is due for it. */
+static void who_ends_in_a_serial_phase_while_put_off_has_ended_it(void **state)
+{
+    (void)state;
+    asym_rtx_server_set(server, 20, 1);
+    for (int killed = 0; killed < 2; killed++) {
+        const asym_usec at = (asym_usec)(1 + killed * 100) * ASYM_SEC;
+        int event, fd = -1, status;
+        pid_t pid = -1;
+        uint64_t *its_word;
+        asym_rtx_server_tend(server, at);
+        if (killed) {
+            pid = client_elsewhere(&event, &its_word);
+        } else {
+            fd = good_client_at(&event, at);
+            its_word = word;
+        }
+        look();
+        tell(event, its_word, false);
+        assert_true(asym_rtx_server_serve(server, at));
+        asym_rtx_server_charge(server, 60 * ASYM_MSEC);
+        look();
+        tell(event, its_word, true);
+        assert_false(asym_rtx_server_serve(server, at + 1));
+        assert_true(asym_rtx_server_due(server) > at + 1);
+        look();
+        assert_false(is_readable());
+        if (killed) {
+            assert_int_equal(kill(pid, SIGKILL), 0);
+            assert_int_equal(waitpid(pid, &status, 0), pid);
+        } else {
+            close(fd);
+        }
+        assert_true(is_readable());
+        assert_true(asym_rtx_server_serve(server, at + 2));
+        assert_int_equal(asym_rtx_server_count(server), 0);
+        assert_int_equal(asym_rtx_server_due(server), 0);
+        assert_false(is_readable());
+        close(event);
+    }
+}
+
 static void several_connections_give_a_process_no_larger_part(void **state)
 {
     (void)state;
@@ -858,6 +900,7 @@ int main(void)
         T(who_means_it_is_heard_as_often_as_before),
         T(who_floods_with_connections_is_not_heard_for_a_while),
         T(who_has_spent_its_part_is_put_off_and_nobody_else),
+        T(who_ends_in_a_serial_phase_while_put_off_has_ended_it),
         T(several_connections_give_a_process_no_larger_part),
         T(who_comes_and_goes_in_serial_phases_is_let_in_no_more),
         T(in_a_hurry_only_those_are_read_who_have_told),
