@@ -353,6 +353,52 @@ static void restore_leaves_a_foreign_mask(void **state)
     asym_live_end(pid, SIGKILL);
 }
 
+static void spin_until_there(struct shared *s)
+{
+    s->ready = 1;
+    for (;;)
+        if (sched_getcpu() == (int)asym_mask_next(&last, 0))
+            s->done = 1;
+}
+
+/* Its mask has the CPU that it is on, too: by itself the kernel leaves it there. */
+static void a_running_thread_is_put_on_the_cpu_on_its_way(void **state)
+{
+    (void)state;
+    struct shared *s = share();
+    pid_t pid = start(spin_until_there, s);
+    await(&s->ready, 1);
+    open_all(false);
+    assert_int_equal(steer(pid, pid, &whole, &first), 0);
+    s->done = 0;
+    struct asym_action a = action(ASYM_ACTION_STEER, pid, pid, &first, &whole);
+    a.via = (uint32_t)asym_mask_next(&last, 0) + 1;
+    assert_int_equal(apply(&a), 0);
+    await(&s->done, 1);
+    assert_true(has(pid, &whole));
+    asym_live_end(pid, SIGKILL);
+}
+
+/* As it would be if asymd were killed between the one CPU and the whole mask. */
+static void a_thread_that_was_left_on_its_way_is_given_back_what_it_had(void **state)
+{
+    (void)state;
+    pid_t pid = start_sleeper();
+    open_all(false);
+    assert_int_equal(steer(pid, pid, &whole, &first), 0);
+    struct asym_action a = action(ASYM_ACTION_STEER, pid, pid, &first, &whole);
+    a.via = (uint32_t)asym_mask_next(&last, 0) + 1;
+    assert_int_equal(apply(&a), 0);
+    assert_int_equal(asym_thread_set_mask(pid, &last, false), 0);
+    close_all();
+    open_all(false);
+    const struct asym_restore_report report = restore();
+    assert_int_equal(report.restored, 1);
+    assert_int_equal(report.foreign, 0);
+    assert_true(has(pid, &whole));
+    asym_live_end(pid, SIGKILL);
+}
+
 static void a_thread_that_is_gone_or_another_ends_in_gone(void **state)
 {
     (void)state;
@@ -858,6 +904,8 @@ int main(void)
         ROW(a_foreign_mask_is_not_fought_by_any_action),
         ROW(a_mask_with_an_offline_cpu_waits),
         ROW(restore_leaves_a_foreign_mask),
+        ROW(a_running_thread_is_put_on_the_cpu_on_its_way),
+        ROW(a_thread_that_was_left_on_its_way_is_given_back_what_it_had),
         ROW(a_thread_that_is_gone_or_another_ends_in_gone),
         ROW(a_ledger_that_cannot_be_written_changes_no_thread),
         ROW(a_boost_is_taken_back_bit_for_bit),
