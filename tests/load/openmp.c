@@ -10,8 +10,9 @@
  *
  * S: the serial part of T; SHARE: the part of S at which the thread was found on CPU C, in percent. D and E: the same at those
  * SPEEDS, by the CPUs that the steps were counted on and the time that threads waited for a CPU, each barrier when the last
- * would come to it. That is what a host with a core for each CPU would take, however this one gives them their turns. The
- * environment says how threads wait.
+ * would come to it. That is what a host with a core for each CPU would take, however this one gives them their turns: a CPU
+ * whose thread counts a quarter of what it should in its CPU time has a quarter of a core, and who waits for it waits for four
+ * times as long by the clock. The environment says how threads wait.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -34,11 +35,21 @@ struct serial {
 
 static double speeds[CPUS_MAX];
 
-static double now(void)
+/* Seconds of the calling thread: on a CPU, and waiting for one. */
+struct turns {
+    double ran, waited;
+};
+
+static double clock_of(clockid_t id)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(id, &t);
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static double now(void)
+{
+    return clock_of(CLOCK_MONOTONIC);
 }
 
 static void count(long thousands)
@@ -48,17 +59,26 @@ static void count(long thousands)
             ;
 }
 
-/* Seconds that the calling thread has waited for a CPU so far: /proc/thread-self/schedstat. */
-static double waited(void)
+/* The first figure of schedstat is CPU time too, but as of the last tick, which a full dynticks CPU has once a second. */
+static struct turns turns(void)
 {
     static _Thread_local int fd = -1;
     char text[96];
-    unsigned long long ran, wait;
+    unsigned long long waited;
     if (fd < 0)
         fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
     const ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof text - 1, 0);
     text[n > 0 ? n : 0] = '\0';
-    return sscanf(text, "%llu %llu", &ran, &wait) == 2 ? (double)wait / 1e9 : 0;
+    return (struct turns){clock_of(CLOCK_THREAD_CPUTIME_ID),
+                          sscanf(text, "%*u %llu", &waited) == 1 ? (double)waited / 1e9 : 0};
+}
+
+/* What the waits since then would be if the CPU had a core of its own, by what it counted since, in seconds at its speed. */
+static double wait_due(struct turns then, double counted)
+{
+    const struct turns t = turns();
+    const double ran = t.ran - then.ran, waited = t.waited - then.waited;
+    return ran > counted ? waited * counted / ran : waited;
 }
 
 /* Where the thread is at the end of it, for as long as it took there. */
@@ -76,17 +96,17 @@ static int count_some(long *left, double *due)
 
 static void serial_phase(long thousands, struct serial *s)
 {
-    double last = now();
-    const double before = waited();
+    double last = now(), counted = 0;
+    const struct turns before = turns();
     while (thousands > 0) {
-        const int cpu = count_some(&thousands, &s->due);
+        const int cpu = count_some(&thousands, &counted);
         const double t = now();
         s->seconds += t - last;
         if (cpu >= 0)
             s->on_cpu[cpu] += t - last;
         last = t;
     }
-    s->due += waited() - before;
+    s->due += counted + wait_due(before, counted);
 }
 
 static double most(const double *due, int n)
@@ -107,10 +127,11 @@ static double parallel_phase(int threads, long barriers, long slice)
         const int me = omp_get_thread_num(), n = omp_get_num_threads();
         double mine = 0;
         for (long i = 1; i <= barriers; i++) {
-            const double before = waited();
+            const struct turns before = turns();
+            double counted = 0;
             for (long left = slice; left > 0;)
-                count_some(&left, &mine);
-            due[i & 1][me] = mine += waited() - before;
+                count_some(&left, &counted);
+            due[i & 1][me] = mine += counted + wait_due(before, counted);
             if (i == barriers)
                 break;
 #pragma omp barrier

@@ -197,10 +197,19 @@ class Test(unittest.TestCase):
         self.assertAlmostEqual(said["dueserial"], 4 * 500 / 0.1 / 1000, delta=0.5)
         self.assertAlmostEqual(said["due"], 4 * 1000 / 0.1 / 1000, delta=1)
 
+    def test_waits_for_a_cpu_count_by_what_it_counts(self):
+        # Two threads on a CPU wait for half of the time. On one that counts a tenth of what it should, for a twentieth.
+        cpu = min(os.sched_getaffinity(0))
+        alone = self.run_program("1", str(cpu), "0", "1", "50000", "1", "1", "1")
+        fast = str(10 * 50000 / alone["serial"] / 1000)
+        both = self.run_program("2", str(cpu), "0", "1", "0", "1", "50000", fast, before=("taskset", "-c", str(cpu)))
+        self.assertLess(both["due"], 0.3 * both["time"])
+        self.assertGreater(both["due"], 2 * 50000 / float(fast) / 1000 * 0.8)
+
     @staticmethod
-    def run_program(*arguments):
+    def run_program(*arguments, before=()):
         cpus = ",".join([arguments[-1]] * os.cpu_count()) if "," not in arguments[-1] else arguments[-1]
-        command = [BUILD / "tests" / "load-openmp", *arguments[:-1], cpus]
+        command = [*before, BUILD / "tests" / "load-openmp", *arguments[:-1], cpus]
         return openmp.parse(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
     def test_the_program_refuses_what_it_cannot_do(self):
