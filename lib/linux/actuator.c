@@ -252,16 +252,16 @@ static int repair(struct asym_ledger *l, const struct asym_action *a)
     r = asym_thread_get_mask(a->id.tid, &found);
     if (r < 0)
         return r;
-    bool has_it = asym_ledger_same_mask(l, &found, &a->mask);
-    if (!has_it && !asym_ledger_same_mask(l, &found, &a->expect))
-        return -EBUSY;
+    const bool has_it = asym_ledger_same_mask(l, &found, &a->mask);
+    const bool inherited = has_it || asym_ledger_same_mask(l, &found, &a->expect);
     /* All ones would put it on isolated CPUs, where nobody is who has not asked to be. */
-    if (!has_it)
+    if (!has_it && inherited)
         r = asym_thread_set_mask(a->id.tid, &a->mask, a->whole && !l->isolated);
     if (r >= 0 && wants_nice(a) && asym_thread_get_sched(a->id.tid, &now) == 0 && now.nice == a->expect_nice &&
         asym_thread_is_fair(&now))
         r = asym_thread_set_nice(a->id.tid, a->nice, now.reset_on_fork);
-    return r;
+    /* It has set a mask since the snapshot, over what was never asymd's to it: the next one has that for its own choice. */
+    return r >= 0 && !inherited ? -EAGAIN : r;
 }
 
 /* A thread that will not be steered further is given back what can be; one that was not changed is not kept. */

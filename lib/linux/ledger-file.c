@@ -303,14 +303,14 @@ static int read_text(int fd, char **ret_text, size_t *ret_len)
     return 0;
 }
 
-/* How many lines are not a ledger's, 1 for what is no file of text at all; -errno. */
+/* How many lines are not a ledger's, 1 for what is no file of text at all; -ENOENT: there is none; -errno. */
 static int read_old(struct asym_ledger *l)
 {
     ASYM_AUTO_FREE char *text = NULL;
     size_t len = 0;
     ASYM_AUTO_CLOSE int fd = openat(l->dir_fd, "ledger", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
-        return errno == ENOENT ? 0 : errno == ELOOP ? 1 : -errno;
+        return errno == ELOOP ? 1 : -errno;
     int r = read_text(fd, &text, &len);
     if (r == -EINVAL || r == -EISDIR)
         return 1;
@@ -329,6 +329,8 @@ static int keep_aside(const struct asym_ledger *l)
 int asym_ledger_read_file(struct asym_ledger *l, struct asym_error *err)
 {
     int bad = read_old(l);
+    if (bad == -ENOENT)
+        bad = 0;
     if (bad < 0)
         return asym_fail(err, bad, "%s/ledger: %s", l->dir, strerror(-bad));
     if (bad > 0 && keep_aside(l) < 0)
@@ -341,5 +343,15 @@ int asym_ledger_read_file(struct asym_ledger *l, struct asym_error *err)
                   "%s/ledger: %d lines are not a ledger's: it is kept as ledger.bad; what could be read of it is about "
                   "%zu threads",
                   l->dir, bad, l->n);
+    return 0;
+}
+
+int asym_ledger_peek_file(struct asym_ledger *l, struct asym_error *err)
+{
+    int bad = read_old(l);
+    if (bad < 0)
+        return bad == -ENOENT ? bad : asym_fail(err, bad, "%s/ledger: %s", l->dir, strerror(-bad));
+    if (bad > 0)
+        asym_fail(err, 0, "%s/ledger: %d line%s not a ledger's", l->dir, bad, bad == 1 ? " is" : "s are");
     return 0;
 }

@@ -542,6 +542,32 @@ static void a_renice_by_somebody_else_stays_and_the_mask_goes_back(void **state)
     }
 }
 
+/* It did so between the look and the repair: what it inherited beside the mask is given back all the same. */
+static void an_heir_that_pins_itself_keeps_its_mask_and_nothing_else(void **state)
+{
+    (void)state;
+    open_all(false);
+    static const struct {
+        int8_t now, own, then;
+    } nices[] = {{7, 0, 0}, {-7, 0, 0}, {11, 0, 11}, {0, 0, 0}};
+    for (size_t i = 0; i < ASYM_LENGTH(nices); i++) {
+        pid_t pid = start_sleeper();
+        assert_int_equal(setpriority(PRIO_PROCESS, (id_t)pid, nices[i].now), 0);
+        assert_int_equal(asym_thread_set_mask(pid, &last, false), 0);
+        struct asym_action a = action(ASYM_ACTION_REPAIR, pid, pid, &first, &whole);
+        a.expect_nice = nices[i].now == 11 ? 7 : nices[i].now;
+        a.nice = nices[i].own;
+        /* Not for good: what the next look finds is its own choice, which it may take back. */
+        assert_int_equal(apply(&a), -EAGAIN);
+        assert_true(has(pid, &last));
+        assert_int_equal(attr_of(pid).nice, nices[i].then);
+        assert_int_equal(asym_thread_set_mask(pid, &first, false), 0);
+        assert_int_equal(apply(&a), 0);
+        assert_true(has(pid, &whole));
+        asym_live_end(pid, SIGKILL);
+    }
+}
+
 static bool narrow_threads(const struct shared *s, int n)
 {
     for (int i = 1; i < n; i++)
@@ -910,6 +936,7 @@ int main(void)
         ROW(a_ledger_that_cannot_be_written_changes_no_thread),
         ROW(a_boost_is_taken_back_bit_for_bit),
         ROW(a_renice_by_somebody_else_stays_and_the_mask_goes_back),
+        ROW(an_heir_that_pins_itself_keeps_its_mask_and_nothing_else),
         ROW(new_threads_of_a_steered_one_get_the_original_mask),
         ROW(at_most_the_first_of_1000_children_sees_fewer_cpus),
         ROW(children_and_grandchildren_of_a_burst_are_all_repaired),
