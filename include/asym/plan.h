@@ -157,7 +157,7 @@ struct asym_action {
 enum asym_verdict {
     ASYM_VERDICT_DONE,
     ASYM_VERDICT_GONE,      /**< the thread is no more: -ESRCH, -ENOENT: normal flow */
-    ASYM_VERDICT_RETRY,     /**< not now: nothing changed, may be asked again */
+    ASYM_VERDICT_RETRY,     /**< not now: may be asked again */
     ASYM_VERDICT_HANDS_OFF, /**< never again for this thread */
 };
 
