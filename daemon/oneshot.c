@@ -16,11 +16,14 @@
 #include "daemon/report.h"
 #include "linux/actuator.h"
 #include "linux/ledger.h"
+#include "linux/monitor.h"
 #include "linux/speech.h"
+#include "linux/undone.h"
 
 /* What a one-shot mode holds while it observes. */
 struct view {
     struct asym_lookout lookout;
+    struct asym_source *undone; /* NULL: threads count as they are */
     struct asym_actuator *dry;
     struct asym_engine *engine;
     struct asym_cycle cycle;
@@ -34,6 +37,8 @@ static void view_done(struct view *v)
     if (v->dry)
         v->dry->close(v->dry);
     asym_lookout_close(&v->lookout);
+    if (v->undone)
+        v->undone->close(v->undone);
 }
 
 static int view_init(struct view *v, struct asym_run *run, struct asym_error *err)
@@ -98,11 +103,29 @@ static enum asym_speech *hear(const struct asym_run *run, const struct asym_snap
     return speech;
 }
 
+/* What a service that runs beside has set would look like everybody's own choice. It steers no captured machine. */
+static int look_past_service(struct view *v, struct asym_run *run, struct asym_error *err)
+{
+    struct asym_error unread = {""};
+    if (!run->root.live)
+        return 0;
+    int r = asym_undone_source_new(v->lookout.procfs, run->settings->daemon.state_dir, &v->undone, &unread);
+    if (r < 0)
+        return asym_fail(err, r, "no memory to observe");
+    if (*unread.text)
+        asym_log_say(&run->log, LOG_WARNING,
+                     "masks and nice values that asymd has set may count as the threads' own: %s", unread.text);
+    asym_monitor_set_source(v->lookout.source, v->undone);
+    return 0;
+}
+
 enum asym_exit asym_mode_dry_run(struct asym_run *run)
 {
     ASYM_CLEANUP(view_done) struct view v = {0};
     struct asym_error err = {""};
     int r = view_init(&v, run, &err);
+    if (r >= 0)
+        r = look_past_service(&v, run, &err);
     if (r >= 0)
         r = observe(&v, run, &err);
     if (r < 0)

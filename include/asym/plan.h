@@ -141,6 +141,12 @@ struct asym_action {
     struct asym_taskid id;
     struct asym_mask expect, mask;
     int8_t expect_nice, nice;
+    /**
+     * A CPU + 1; 0: none. Where mask takes a running thread from its CPU: one of mask's on which nothing runs, to be its
+     * only one for a moment. The kernel by itself takes any of mask, busy or not, and a barrier waits for whoever shares a
+     * CPU. An actuator may leave it out.
+     */
+    uint32_t via;
     bool whole; /**< mask is all that its cpuset allows: write all ones, so that a cpuset that
                      grows later is not masked by a list of CPUs (kernel >= 6.2 keeps the request) */
     enum asym_reason reason;
@@ -151,7 +157,7 @@ struct asym_action {
 enum asym_verdict {
     ASYM_VERDICT_DONE,
     ASYM_VERDICT_GONE,      /**< the thread is no more: -ESRCH, -ENOENT: normal flow */
-    ASYM_VERDICT_RETRY,     /**< not now: nothing changed, may be asked again */
+    ASYM_VERDICT_RETRY,     /**< not now: may be asked again */
     ASYM_VERDICT_HANDS_OFF, /**< never again for this thread */
 };
 

@@ -60,6 +60,7 @@ struct asym_task_ref {
     struct asym_seen seen;
     struct asym_thread_memory *memory;
     uint32_t plan_mask; /* by number, where it has a target */
+    uint32_t via;       /* of asym_action; meant only where it moves */
 };
 
 /** And for each thread that the policy is shown. */
@@ -93,6 +94,9 @@ int asym_step_plan(struct asym_step *st);
 
 /** masks.c: targets to masks. 0; -ENOMEM. */
 int asym_step_masks(struct asym_step *st);
+
+/** ways.c: where threads go that have to leave their CPU. */
+void asym_step_ways(struct asym_step *st);
 
 /** diff.c: what is in force against what shall be. 0; -ENOMEM. */
 int asym_step_actions(struct asym_step *st);

@@ -110,6 +110,15 @@ static int recognise(struct asym_ledger *l, const struct asym_action *a, const s
     return 0;
 }
 
+/* Empty where there is none. */
+static struct asym_mask way_of(const struct asym_action *a)
+{
+    struct asym_mask via = {0};
+    if (a->via > 0 && asym_mask_has(&a->mask, (int)a->via - 1))
+        asym_mask_set(&via, a->via - 1);
+    return via;
+}
+
 /*
  * before is what is in force now, which after a failure is not what was noted last. Where it is none of the notes the
  * kernel has cut it to a cpuset, and the core has seen that.
@@ -122,6 +131,7 @@ static void note_wish(struct asym_ledger *l, const struct asym_action *a, const 
     else if (!asym_ledger_same_mask(l, found, &e->before))
         e->before = *found;
     e->set = a->mask;
+    e->via = way_of(a);
     if (!wants_nice(a) || !asym_thread_is_fair(sched))
         return;
     e->before_nice = sched->nice == e->before_nice ? e->before_nice : e->set_nice;
@@ -180,6 +190,16 @@ static void change_nice_back(const struct asym_ledger_entry *e)
         asym_thread_set_nice(e->id.tid, e->before_nice, e->before_nice != e->original_nice || e->original_reset);
 }
 
+/* Nobody stays on the one CPU on the way: what cannot go on goes back. Where not even that can be had, it goes straight. */
+static int change_mask(const struct asym_action *a, const struct asym_ledger_entry *e)
+{
+    const bool under_way = !asym_mask_empty(&e->via) && asym_thread_set_mask(a->id.tid, &e->via, false) >= 0;
+    const int r = asym_thread_set_mask(a->id.tid, &a->mask, false);
+    if (r < 0 && under_way)
+        asym_thread_set_mask(a->id.tid, &e->before, false);
+    return r;
+}
+
 static int steer(struct asym_ledger *l, const struct asym_action *a)
 {
     struct asym_ledger_entry *e = entry_of(l, &a->id);
@@ -188,7 +208,7 @@ static int steer(struct asym_ledger *l, const struct asym_action *a)
     int r = wants_nice(a) ? change_nice(a, e) : 0;
     if (r < 0)
         return r;
-    r = asym_thread_set_mask(a->id.tid, &a->mask, false);
+    r = change_mask(a, e);
     if (r >= 0)
         e->in_force = true;
     else if (wants_nice(a))
@@ -232,16 +252,16 @@ static int repair(struct asym_ledger *l, const struct asym_action *a)
     r = asym_thread_get_mask(a->id.tid, &found);
     if (r < 0)
         return r;
-    bool has_it = asym_ledger_same_mask(l, &found, &a->mask);
-    if (!has_it && !asym_ledger_same_mask(l, &found, &a->expect))
-        return -EBUSY;
+    const bool has_it = asym_ledger_same_mask(l, &found, &a->mask);
+    const bool inherited = has_it || asym_ledger_same_mask(l, &found, &a->expect);
     /* All ones would put it on isolated CPUs, where nobody is who has not asked to be. */
-    if (!has_it)
+    if (!has_it && inherited)
         r = asym_thread_set_mask(a->id.tid, &a->mask, a->whole && !l->isolated);
     if (r >= 0 && wants_nice(a) && asym_thread_get_sched(a->id.tid, &now) == 0 && now.nice == a->expect_nice &&
         asym_thread_is_fair(&now))
         r = asym_thread_set_nice(a->id.tid, a->nice, now.reset_on_fork);
-    return r;
+    /* It has set a mask since the snapshot, over what was never asymd's to it: the next one has that for its own choice. */
+    return r >= 0 && !inherited ? -EAGAIN : r;
 }
 
 /* A thread that will not be steered further is given back what can be; one that was not changed is not kept. */

@@ -14,7 +14,7 @@
 #include "base/parse.h"
 
 #define MAGIC      "asymd-ledger 1 "
-#define RECORD_MAX (3 * ASYM_MASK_LIST_MAX + 256)
+#define RECORD_MAX (4 * ASYM_MASK_LIST_MAX + 256)
 
 /* 100,000 threads of a machine of 1,024 CPUs. */
 #define SIZE_MAX_ (256u << 20)
@@ -22,9 +22,9 @@
 /* Beside twice as many as count, so many stale records are not worth writing the file anew. */
 #define STALE_MIN 64
 
-/* The numbers of a T record, in their order; the masks follow. */
+/* The numbers of a T record, in their order; the masks follow. The last of these, via, is not written where there is none. */
 enum { TID, TGID, START, SINCE, SESSION, NICE, RESET, WHOLE, BOOSTED, SET_NICE, BEFORE_NICE, N_NUMBERS };
-#define N_FIELDS (N_NUMBERS + 3)
+#define N_FIELDS (N_NUMBERS + 4)
 
 static const struct {
     int64_t min, max;
@@ -77,11 +77,13 @@ static const char *list_of(const struct asym_mask *m, char *buf)
 
 int asym_ledger_note(struct asym_ledger *l, const struct asym_ledger_entry *e)
 {
-    char a[ASYM_MASK_LIST_MAX], b[ASYM_MASK_LIST_MAX], c[ASYM_MASK_LIST_MAX], line[RECORD_MAX];
-    int n = snprintf(line, sizeof line, "T %d %d %llu %llu %d %d %d %d %d %d %d %s %s %s\n", (int)e->id.tid,
+    char a[ASYM_MASK_LIST_MAX], b[ASYM_MASK_LIST_MAX], c[ASYM_MASK_LIST_MAX], d[ASYM_MASK_LIST_MAX], line[RECORD_MAX];
+    const bool way = !asym_mask_empty(&e->via);
+    int n = snprintf(line, sizeof line, "T %d %d %llu %llu %d %d %d %d %d %d %d %s %s %s%s%s\n", (int)e->id.tid,
                      (int)e->id.tgid, (unsigned long long)e->id.start, (unsigned long long)e->since, (int)e->session,
                      e->original_nice, e->original_reset, e->whole, e->boosted, e->set_nice, e->before_nice,
-                     list_of(&e->original, a), list_of(&e->set, b), list_of(&e->before, c));
+                     list_of(&e->original, a), list_of(&e->set, b), list_of(&e->before, c), way ? " " : "",
+                     way ? list_of(&e->via, d) : "");
     return append(l, line, (size_t)n);
 }
 
@@ -197,13 +199,13 @@ static int parse_numbers(char *const *field, size_t n, int64_t *ret)
     return 0;
 }
 
-static int parse_entry(char *const *field, struct asym_ledger_entry *ret)
+static int parse_entry(char *const *field, size_t n_fields, struct asym_ledger_entry *ret)
 {
     int64_t n[N_NUMBERS];
     struct asym_ledger_entry e = {.in_force = true};
     if (parse_numbers(field, N_NUMBERS, n) < 0 || parse_mask(field[N_NUMBERS], &e.original) < 0 ||
         parse_mask(field[N_NUMBERS + 1], &e.set) < 0 || parse_mask(field[N_NUMBERS + 2], &e.before) < 0 ||
-        asym_mask_empty(&e.original))
+        (n_fields == N_FIELDS && parse_mask(field[N_NUMBERS + 3], &e.via) < 0) || asym_mask_empty(&e.original))
         return -EINVAL;
     e.id = (struct asym_taskid){(int32_t)n[TID], (int32_t)n[TGID], (uint64_t)n[START]};
     e.since = (uint64_t)n[SINCE];
@@ -239,7 +241,7 @@ static int take_line(struct asym_ledger *l, char *line)
         field[n++] = strsep(&line, " ");
     if (strcmp(kind, "G") == 0 && n == START + 1)
         return take_gone(l, field);
-    if (strcmp(kind, "T") != 0 || n != N_FIELDS || parse_entry(field, &e) < 0)
+    if (strcmp(kind, "T") != 0 || n < N_FIELDS - 1 || n > N_FIELDS || parse_entry(field, n, &e) < 0)
         return -EINVAL;
     struct asym_ledger_entry *old = asym_ledger_find(l, e.id.tid);
     if (old)
@@ -301,14 +303,14 @@ static int read_text(int fd, char **ret_text, size_t *ret_len)
     return 0;
 }
 
-/* How many lines are not a ledger's, 1 for what is no file of text at all; -errno. */
+/* How many lines are not a ledger's, 1 for what is no file of text at all; -ENOENT: there is none; -errno. */
 static int read_old(struct asym_ledger *l)
 {
     ASYM_AUTO_FREE char *text = NULL;
     size_t len = 0;
     ASYM_AUTO_CLOSE int fd = openat(l->dir_fd, "ledger", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
-        return errno == ENOENT ? 0 : errno == ELOOP ? 1 : -errno;
+        return errno == ELOOP ? 1 : -errno;
     int r = read_text(fd, &text, &len);
     if (r == -EINVAL || r == -EISDIR)
         return 1;
@@ -327,6 +329,8 @@ static int keep_aside(const struct asym_ledger *l)
 int asym_ledger_read_file(struct asym_ledger *l, struct asym_error *err)
 {
     int bad = read_old(l);
+    if (bad == -ENOENT)
+        bad = 0;
     if (bad < 0)
         return asym_fail(err, bad, "%s/ledger: %s", l->dir, strerror(-bad));
     if (bad > 0 && keep_aside(l) < 0)
@@ -339,5 +343,15 @@ int asym_ledger_read_file(struct asym_ledger *l, struct asym_error *err)
                   "%s/ledger: %d lines are not a ledger's: it is kept as ledger.bad; what could be read of it is about "
                   "%zu threads",
                   l->dir, bad, l->n);
+    return 0;
+}
+
+int asym_ledger_peek_file(struct asym_ledger *l, struct asym_error *err)
+{
+    int bad = read_old(l);
+    if (bad < 0)
+        return bad == -ENOENT ? bad : asym_fail(err, bad, "%s/ledger: %s", l->dir, strerror(-bad));
+    if (bad > 0)
+        asym_fail(err, 0, "%s/ledger: %d line%s not a ledger's", l->dir, bad, bad == 1 ? " is" : "s are");
     return 0;
 }

@@ -18,4 +18,10 @@
 /** Read what an earlier asymd left, and begin a fresh file with what of it still counts. 0; -errno with err. */
 int asym_ledger_read_file(struct asym_ledger *l, struct asym_error *err);
 
+/**
+ * Read what is there and leave it so. 0: with err where some lines are not a ledger's, and what could be read is in the
+ * table; -ENOENT: there is none; -errno with err.
+ */
+int asym_ledger_peek_file(struct asym_ledger *l, struct asym_error *err);
+
 #endif

@@ -12,11 +12,12 @@
 
 /**
  * A thread that asymd has touched. set is what was last written or about to be, before what was in force when that was
- * noted: after a kill at any moment the thread has one of original, set and before.
+ * noted, via what it has for a moment between the two, or nothing: after a kill at any moment the thread has one of original,
+ * set, before and via.
  */
 struct asym_ledger_entry {
     struct asym_taskid id;
-    struct asym_mask original, set, before;
+    struct asym_mask original, set, before, via;
     uint64_t since;  /**< when it was first touched, clock ticks since boot as in id.start */
     int32_t session; /**< of its process then: what its orphans are known by */
     int8_t original_nice, set_nice, before_nice;
@@ -104,7 +105,7 @@ int asym_ledger_flush(struct asym_ledger *l);
 /** Do both say the same of the online CPUs? */
 bool asym_ledger_same_mask(const struct asym_ledger *l, const struct asym_mask *a, const struct asym_mask *b);
 
-/** Is it what asymd has set for the thread, or had set before that? */
+/** Is it what asymd has set for the thread, or had set before that, or in between? */
 bool asym_ledger_is_set(const struct asym_ledger *l, const struct asym_ledger_entry *e, const struct asym_mask *found);
 
 void asym_ledger_renew_online(struct asym_ledger *l);

@@ -18,7 +18,8 @@ bool asym_ledger_same_mask(const struct asym_ledger *l, const struct asym_mask *
 
 bool asym_ledger_is_set(const struct asym_ledger *l, const struct asym_ledger_entry *e, const struct asym_mask *found)
 {
-    return asym_ledger_same_mask(l, found, &e->set) || asym_ledger_same_mask(l, found, &e->before);
+    return asym_ledger_same_mask(l, found, &e->set) || asym_ledger_same_mask(l, found, &e->before) ||
+           asym_ledger_same_mask(l, found, &e->via);
 }
 
 /* From the beginning sysfs writes it anew. Where it could not be opened, as descriptors were wanting, it is tried again. */

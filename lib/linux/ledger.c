@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/macro.h"
+#include "base/mask.h"
 #include "linux/ledger-file.h"
 
 void asym_ledger_lock(struct asym_ledger *l)
@@ -75,7 +76,7 @@ static void init_lock(struct asym_ledger *l)
     pthread_mutexattr_destroy(&attr);
 }
 
-int asym_ledger_open(const char *dir, struct asym_ledger **ret_ledger, struct asym_error *err)
+static int make(const char *dir, struct asym_ledger **ret_ledger, struct asym_error *err)
 {
     struct asym_ledger *l = calloc(1, sizeof *l);
     if (!l)
@@ -85,7 +86,21 @@ int asym_ledger_open(const char *dir, struct asym_ledger **ret_ledger, struct as
     init_lock(l);
     asym_ledger_renew_online(l);
     l->dir = strdup(dir);
-    int r = l->dir ? open_directory(l, err) : asym_fail(err, -ENOMEM, "no memory for the ledger");
+    if (!l->dir) {
+        asym_ledger_close(l);
+        return asym_fail(err, -ENOMEM, "no memory for the ledger");
+    }
+    *ret_ledger = l;
+    return 0;
+}
+
+int asym_ledger_open(const char *dir, struct asym_ledger **ret_ledger, struct asym_error *err)
+{
+    struct asym_ledger *l;
+    int r = make(dir, &l, err);
+    if (r < 0)
+        return r;
+    r = open_directory(l, err);
     if (r >= 0)
         r = take_lock(l, err);
     if (r >= 0)
@@ -96,6 +111,41 @@ int asym_ledger_open(const char *dir, struct asym_ledger **ret_ledger, struct as
     }
     *ret_ledger = l;
     return 0;
+}
+
+int asym_ledger_peek(const char *dir, struct asym_ledger **ret_ledger, struct asym_error *err)
+{
+    struct asym_ledger *l;
+    int r = make(dir, &l, err);
+    if (r < 0)
+        return r;
+    l->dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (l->dir_fd >= 0)
+        r = asym_ledger_peek_file(l, err);
+    else if (errno != ENOENT)
+        r = asym_fail(err, -errno, "%s: %s", dir, strerror(errno));
+    if (r < 0 && r != -ENOENT) {
+        asym_ledger_close(l);
+        return r;
+    }
+    *ret_ledger = l;
+    return 0;
+}
+
+bool asym_ledger_own(struct asym_ledger *l, const struct asym_taskid *id, const struct asym_mask *mask, int8_t nice,
+                     struct asym_ledger_own *ret)
+{
+    asym_ledger_lock(l);
+    const struct asym_ledger_entry *e = asym_ledger_find(l, id->tid);
+    const bool ours = e && e->id.tgid == id->tgid && e->id.start == id->start && asym_ledger_is_set(l, e, mask);
+    if (ours) {
+        const bool boosted = e->boosted && (nice == e->set_nice || nice == e->before_nice);
+        *ret = (struct asym_ledger_own){.mask = asym_mask_and(&e->original, &l->possible),
+                                        .nice = boosted ? e->original_nice : nice,
+                                        .whole = e->whole};
+    }
+    asym_ledger_unlock(l);
+    return ours;
 }
 
 void asym_ledger_close(struct asym_ledger *l)

@@ -25,6 +25,28 @@ struct asym_ledger;
  */
 int asym_ledger_open(const char *dir, struct asym_ledger **ret_ledger, struct asym_error *err);
 
+/**
+ * Read what an asymd that may be running has on record in dir: without its lock, and nothing is changed, made or kept aside.
+ * For asym_ledger_own, asym_ledger_count and asym_ledger_close alone. No directory, no file and a file of another boot are
+ * an empty ledger. Returns 0, with err where lines are not a ledger's and the rest was read; -errno with err: there is one
+ * and it cannot be read (-EACCES: it is its owner's alone).
+ */
+int asym_ledger_peek(const char *dir, struct asym_ledger **ret_ledger, struct asym_error *err);
+
+/** What a thread would have but for asymd. */
+struct asym_ledger_own {
+    struct asym_mask mask; /**< offline CPUs included, as a snapshot has it */
+    int8_t nice;
+    bool whole; /**< the mask was all that its cpuset allowed */
+};
+
+/**
+ * Of a thread found with that mask and nice value. False: they are its own, or somebody else's doing, as it is not on
+ * record (by number, process and start) or has neither the mask that asymd set last nor the one before.
+ */
+bool asym_ledger_own(struct asym_ledger *l, const struct asym_taskid *id, const struct asym_mask *mask, int8_t nice,
+                     struct asym_ledger_own *ret);
+
 /** Unlocks and frees. Removes the file only when it holds nothing to put back. NULL is accepted. */
 void asym_ledger_close(struct asym_ledger *l);
 

@@ -353,6 +353,52 @@ static void restore_leaves_a_foreign_mask(void **state)
     asym_live_end(pid, SIGKILL);
 }
 
+static void spin_until_there(struct shared *s)
+{
+    s->ready = 1;
+    for (;;)
+        if (sched_getcpu() == (int)asym_mask_next(&last, 0))
+            s->done = 1;
+}
+
+/* Its mask has the CPU that it is on, too: by itself the kernel leaves it there. */
+static void a_running_thread_is_put_on_the_cpu_on_its_way(void **state)
+{
+    (void)state;
+    struct shared *s = share();
+    pid_t pid = start(spin_until_there, s);
+    await(&s->ready, 1);
+    open_all(false);
+    assert_int_equal(steer(pid, pid, &whole, &first), 0);
+    s->done = 0;
+    struct asym_action a = action(ASYM_ACTION_STEER, pid, pid, &first, &whole);
+    a.via = (uint32_t)asym_mask_next(&last, 0) + 1;
+    assert_int_equal(apply(&a), 0);
+    await(&s->done, 1);
+    assert_true(has(pid, &whole));
+    asym_live_end(pid, SIGKILL);
+}
+
+/* As it would be if asymd were killed between the one CPU and the whole mask. */
+static void a_thread_that_was_left_on_its_way_is_given_back_what_it_had(void **state)
+{
+    (void)state;
+    pid_t pid = start_sleeper();
+    open_all(false);
+    assert_int_equal(steer(pid, pid, &whole, &first), 0);
+    struct asym_action a = action(ASYM_ACTION_STEER, pid, pid, &first, &whole);
+    a.via = (uint32_t)asym_mask_next(&last, 0) + 1;
+    assert_int_equal(apply(&a), 0);
+    assert_int_equal(asym_thread_set_mask(pid, &last, false), 0);
+    close_all();
+    open_all(false);
+    const struct asym_restore_report report = restore();
+    assert_int_equal(report.restored, 1);
+    assert_int_equal(report.foreign, 0);
+    assert_true(has(pid, &whole));
+    asym_live_end(pid, SIGKILL);
+}
+
 static void a_thread_that_is_gone_or_another_ends_in_gone(void **state)
 {
     (void)state;
@@ -492,6 +538,32 @@ static void a_renice_by_somebody_else_stays_and_the_mask_goes_back(void **state)
         assert_int_equal(attr_of(pid).nice, 11);
         assert_true(has(pid, &whole));
         assert_int_equal(asym_ledger_count(ledger), 0);
+        asym_live_end(pid, SIGKILL);
+    }
+}
+
+/* It did so between the look and the repair: what it inherited beside the mask is given back all the same. */
+static void an_heir_that_pins_itself_keeps_its_mask_and_nothing_else(void **state)
+{
+    (void)state;
+    open_all(false);
+    static const struct {
+        int8_t now, own, then;
+    } nices[] = {{7, 0, 0}, {-7, 0, 0}, {11, 0, 11}, {0, 0, 0}};
+    for (size_t i = 0; i < ASYM_LENGTH(nices); i++) {
+        pid_t pid = start_sleeper();
+        assert_int_equal(setpriority(PRIO_PROCESS, (id_t)pid, nices[i].now), 0);
+        assert_int_equal(asym_thread_set_mask(pid, &last, false), 0);
+        struct asym_action a = action(ASYM_ACTION_REPAIR, pid, pid, &first, &whole);
+        a.expect_nice = nices[i].now == 11 ? 7 : nices[i].now;
+        a.nice = nices[i].own;
+        /* Not for good: what the next look finds is its own choice, which it may take back. */
+        assert_int_equal(apply(&a), -EAGAIN);
+        assert_true(has(pid, &last));
+        assert_int_equal(attr_of(pid).nice, nices[i].then);
+        assert_int_equal(asym_thread_set_mask(pid, &first, false), 0);
+        assert_int_equal(apply(&a), 0);
+        assert_true(has(pid, &whole));
         asym_live_end(pid, SIGKILL);
     }
 }
@@ -858,10 +930,13 @@ int main(void)
         ROW(a_foreign_mask_is_not_fought_by_any_action),
         ROW(a_mask_with_an_offline_cpu_waits),
         ROW(restore_leaves_a_foreign_mask),
+        ROW(a_running_thread_is_put_on_the_cpu_on_its_way),
+        ROW(a_thread_that_was_left_on_its_way_is_given_back_what_it_had),
         ROW(a_thread_that_is_gone_or_another_ends_in_gone),
         ROW(a_ledger_that_cannot_be_written_changes_no_thread),
         ROW(a_boost_is_taken_back_bit_for_bit),
         ROW(a_renice_by_somebody_else_stays_and_the_mask_goes_back),
+        ROW(an_heir_that_pins_itself_keeps_its_mask_and_nothing_else),
         ROW(new_threads_of_a_steered_one_get_the_original_mask),
         ROW(at_most_the_first_of_1000_children_sees_fewer_cpus),
         ROW(children_and_grandchildren_of_a_burst_are_all_repaired),

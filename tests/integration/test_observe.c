@@ -18,6 +18,7 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
+#include "daemon/cycle.h"
 #include "linux/procfs-internal.h"
 #include "linux/thread.h"
 #include "linux/topology.h"
@@ -211,6 +212,53 @@ static void what_was_done_is_known_and_what_was_not_is_not(void **state)
     close_view(&v);
 }
 
+static int do_first(struct asym_actuator *actuator, const struct asym_action *actions, size_t n,
+                    struct asym_outcome *ret_outcomes)
+{
+    (void)actuator;
+    assert_int_equal(n, 1);
+    assert_int_equal(asym_thread_set_mask(actions[0].id.tid, &actions[0].mask, false), 0);
+    ret_outcomes[0] = (struct asym_outcome){.verdict = ASYM_VERDICT_DONE};
+    return 0;
+}
+
+/* Every turn of the service goes through the cycle. */
+static void the_cycle_tells_the_source_what_was_done(void **state)
+{
+    (void)state;
+    struct view v;
+    struct asym_engine *engine;
+    struct asym_actuator actuator = {.apply = do_first};
+    const struct asym_engine_config config = {.policy = asym_policy_find("none")};
+    const char *const argv[] = {"tests/load-spin", "1", "60", NULL};
+    pid_t load = asym_live_start(argv, -1);
+    open_view(&v, load, true);
+    const struct asym_task *t = look_at(&v, load);
+    assert_non_null(t);
+    const struct asym_mask all = *t->mask;
+    struct asym_action action = {.kind = ASYM_ACTION_STEER, .id = t->id};
+    asym_mask_set(&action.mask, (unsigned)asym_mask_next(&all, 0));
+    assert_int_equal(asym_engine_new(&config, &engine), 0);
+    for (int told = 1; told >= 0; told--) {
+        struct asym_cycle cycle = {.source = v.source,
+                                   .procfs = told ? v.source : NULL,
+                                   .actuator = &actuator,
+                                   .engine = engine,
+                                   .actions = &action,
+                                   .n_actions = 1};
+        assert_int_equal(asym_cycle_enforce(&cycle), 0);
+        t = look_at(&v, load);
+        assert_true(asym_mask_equal(t->mask, &action.mask));
+        /* Who is not told takes it for news. */
+        assert_int_equal(doubts_about(&v, load) == 0, told);
+        asym_cycle_done(&cycle);
+        action.mask = all;
+    }
+    asym_engine_free(engine);
+    asym_live_end(load, SIGKILL);
+    close_view(&v);
+}
+
 static void a_fork_is_known_of_its_parent(void **state)
 {
     (void)state;
@@ -350,6 +398,7 @@ int main(void)
         cmocka_unit_test(idle_newborns_are_listed_once),
         cmocka_unit_test(a_fork_is_known_of_its_parent),
         cmocka_unit_test(what_was_done_is_known_and_what_was_not_is_not),
+        cmocka_unit_test(the_cycle_tells_the_source_what_was_done),
         cmocka_unit_test(hostile_names_are_read),
         cmocka_unit_test(want_of_descriptors_costs_time_not_threads),
         cmocka_unit_test(processes_that_die_between_two_looks_are_forgotten),

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -22,6 +23,8 @@
 #include "support/live.h"
 #include "support/service.h"
 #include "support/tree.h"
+
+#define BOOST "--set=policy.serial-first.serial_boost=-5"
 
 static char asymd[4096], said[1 << 20];
 
@@ -175,6 +178,109 @@ static void a_second_once_plans_as_if_there_had_been_no_first(void **state)
     asym_live_end(load, SIGKILL);
 }
 
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* What is planned for a program: a line for each thread, in an order of its own. Where they are now is not part of it. */
+static void dry_run(pid_t load, const char *policy, char *ret, size_t size)
+{
+    char pid[32], state[128], slow[32];
+    const char *const argv[] = {ASYM_SERVICE, "--dry-run", "--json",           state, slow,
+                                pid,          policy,      "--duration=300ms", BOOST, NULL};
+    const char *lines[16];
+    size_t n = 0, used = 0;
+    snprintf(pid, sizeof pid, "--pid=%d", (int)load);
+    snprintf(state, sizeof state, "--set=asymd.state_dir=%s", asym_service_dir());
+    snprintf(slow, sizeof slow, "--slow=%d", asym_live_cpus() / 2);
+    assert_int_equal(asym_live_run(argv, said, sizeof said), 0);
+    json_t *root = json_loads(said, 0, NULL), *thread;
+    size_t i;
+    if (!root)
+        fail_msg("no JSON: %s", said);
+    json_array_foreach(json_object_get(json_array_get(json_object_get(root, "applications"), 0), "threads"), i, thread)
+    {
+        assert_true(n < ASYM_LENGTH(lines));
+        char *line;
+        json_t *kept = json_pack("{sO sO sO sO sO}", "class", json_object_get(thread, "class"), "mask",
+                                 json_object_get(thread, "mask"), "old_mask", json_object_get(thread, "old_mask"),
+                                 "nice", json_object_get(thread, "nice"), "new_nice",
+                                 json_object_get(thread, "new_nice"));
+        assert_non_null(kept);
+        assert_non_null(line = json_dumps(kept, JSON_SORT_KEYS));
+        lines[n++] = line;
+        json_decref(kept);
+    }
+    json_decref(root);
+    qsort(lines, n, sizeof *lines, by_text);
+    ret[0] = '\0';
+    for (i = 0; i < n; i++) {
+        used += (size_t)snprintf(ret + used, size - used, "%s\n", lines[i]);
+        assert_true(used < size);
+        free((char *)(uintptr_t)lines[i]);
+    }
+}
+
+/* For a serial program, boosted or not, and for a parallel one: what has been done is not taken for the threads' own. */
+static void beside_a_service_it_plans_as_if_there_were_none(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *threads, *policy;
+        bool boosted;
+    } cases[] = {{"1", "--policy=pa", false}, {"3", "--policy=pa", false}, {"1", "--policy=serial-first", true}};
+    char without[4096], beside[4096];
+    const int cpus = asym_live_cpus();
+    for (size_t i = 0; i < ASYM_LENGTH(cases); i++) {
+        const char *const more[] = {cases[i].policy, BOOST, NULL};
+        const int n = atoi(cases[i].threads);
+        pid_t load = asym_service_spin(cases[i].threads);
+        asym_live_sleep(0.7);
+        dry_run(load, cases[i].policy, without, sizeof without);
+        pid_t service = asym_service_start(load, more);
+        assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, n, 10));
+        dry_run(load, cases[i].policy, beside, sizeof beside);
+        /* The service has steered on, and has still to put everything back. */
+        assert_int_equal(asym_live_narrow_threads(load, cpus), n);
+        asym_live_end(service, SIGTERM);
+        assert_int_equal(asym_live_odd_threads(load, cpus, 0), 0);
+        assert_string_equal(beside, without);
+        assert_true((strstr(without, "\"new_nice\": -5") != NULL) == cases[i].boosted);
+        asym_live_end(load, SIGKILL);
+    }
+}
+
+/* The ledger is its owner's alone. */
+static void who_may_not_read_the_ledger_is_told_and_has_a_plan(void **state)
+{
+    (void)state;
+    static const char sentence[] = "may count as the threads' own: ";
+    char command[1024];
+    pid_t load = asym_service_spin("1");
+    asym_live_sleep(0.7);
+    pid_t service = asym_service_start(load, NULL);
+    assert_true(asym_live_await(asym_live_narrow_threads, load, asym_live_cpus(), 1, 10));
+    assert_int_equal(chmod(asym_service_dir(), 0755), 0);
+    snprintf(command, sizeof command,
+             "cp \"$A\" %s/asymd && setpriv --reuid=65534 --regid=65534 --clear-groups %s/asymd --dry-run --slow=1 "
+             "--pid=%d --set=asymd.state_dir=%s",
+             asym_service_dir(), asym_service_dir(), (int)load, asym_service_dir());
+    assert_int_equal(run_shell(command), 0);
+    assert_said("/ledger: Permission denied");
+    assert_said("carries a mask");
+    const char *first = strstr(said, sentence);
+    assert_non_null(first);
+    assert_null(strstr(first + 1, sentence));
+    /* Where there is none, there is nothing to say. */
+    snprintf(command, sizeof command, "\"$A\" --dry-run --pid=%d --set=asymd.state_dir=%s/none", (int)load,
+             asym_service_dir());
+    assert_int_equal(run_shell(command), 0);
+    assert_null(strstr(said, sentence));
+    asym_live_end(service, SIGTERM);
+    asym_live_end(load, SIGKILL);
+}
+
 static pid_t spin_as(const char *path)
 {
     char command[512];
@@ -281,6 +387,8 @@ int main(void)
         ROW(want_of_descriptors_is_said),
         ROW(twenty_thousand_threads_are_all_seen),
         ROW(a_second_once_plans_as_if_there_had_been_no_first),
+        ROW(beside_a_service_it_plans_as_if_there_were_none),
+        ROW(who_may_not_read_the_ledger_is_told_and_has_a_plan),
         ROW(policies_that_count_run_or_say_why_not),
         ROW(a_profile_decides_who_has_the_fast_cpu),
         ROW(a_policy_that_no_machine_can_run_is_refused_with_its_reason),

@@ -862,6 +862,26 @@ static void an_heir_that_was_repaired_meanwhile_is_left_alone(void **state)
     assert_null(world_action(w, 101));
 }
 
+static void an_heir_that_pins_itself_is_left_alone_as_long_as_it_is_pinned(void **state)
+{
+    struct world *w = *state;
+    steered(w);
+    struct world_thread *t = heir(w, 0, 101);
+    world_step(w, TICK);
+    world_answer(w, ASYM_VERDICT_RETRY, -EAGAIN);
+    t->task.flags = 0;
+    t->mask = world_cpus("5");
+    for (int i = 0; i < 5; i++) {
+        world_run(w, TICK);
+        assert_int_equal(world_planned(w, 101)->reason, ASYM_WHY_OWN_MASK);
+        world_assert_mask(&t->mask, "5");
+    }
+    t->mask = world_cpus("0-7");
+    world_run(w, TICK);
+    world_run(w, TICK);
+    world_assert_mask(&t->mask, "4-7");
+}
+
 static void an_old_thread_with_the_same_mask_chose_it(void **state)
 {
     struct world *w = *state;
@@ -995,6 +1015,7 @@ int main(void)
         T(an_heir_gets_its_nice_back_too),
         T(a_repair_not_done_is_asked_again),
         T(an_heir_that_was_repaired_meanwhile_is_left_alone),
+        T(an_heir_that_pins_itself_is_left_alone_as_long_as_it_is_pinned),
         T(an_old_thread_with_the_same_mask_chose_it),
         T(a_stranger_with_the_same_mask_chose_it),
         T(nice_is_own_plus_delta_within_bounds),

@@ -97,6 +97,8 @@ static struct asym_ledger_entry sample(int32_t tid)
     asym_mask_set(&e.original, ASYM_MAX_CPUS - 1);
     asym_mask_set(&e.set, 1);
     asym_mask_set(&e.before, 77);
+    if (tid % 4 == 0)
+        asym_mask_set(&e.via, 1);
     return e;
 }
 
@@ -136,6 +138,7 @@ static void assert_same(const struct asym_ledger_entry *a, const struct asym_led
     assert_true(a->id.start == b->id.start && a->since == b->since && a->session == b->session);
     assert_true(asym_mask_equal(&a->original, &b->original));
     assert_true(asym_mask_equal(&a->set, &b->set) && asym_mask_equal(&a->before, &b->before));
+    assert_true(asym_mask_equal(&a->via, &b->via));
     assert_int_equal(a->original_nice, b->original_nice);
     assert_int_equal(a->set_nice, b->set_nice);
     assert_int_equal(a->before_nice, b->before_nice);
@@ -208,7 +211,9 @@ static void bad_lines_cost_only_themselves(void **state)
         {"empty line", GOOD(1) "\n" GOOD(2), 2, true},
         {"torn line that was written on to", GOOD(1) "T 2 2000000" GOOD(3) GOOD(4), 2, true},
         {"too few fields", "T 1 1 7 9 5 0 0 1 0 0 0 0-1 0\n" GOOD(2), 1, true},
-        {"too many fields", "T 1 1 7 9 5 0 0 1 0 0 0 0-1 0 0-1 0\n" GOOD(2), 1, true},
+        {"with a CPU on the way", GOOD(1) "T 2 2000000000 7 9 5 0 0 1 0 0 0 0-1 0 0-1 1\n", 2, false},
+        {"with one that is none", GOOD(1) "T 2 2000000000 7 9 5 0 0 1 0 0 0 0-1 0 0-1 x\n", 1, true},
+        {"too many fields", "T 1 1 7 9 5 0 0 1 0 0 0 0-1 0 0-1 0 0\n" GOOD(2), 1, true},
         {"hundreds of fields", "T 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n", 0,
          true},
         {"thread 0", "T 0 1 7 9 5 0 0 1 0 0 0 0-1 0 0-1\n", 0, true},
