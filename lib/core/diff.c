@@ -107,7 +107,7 @@ static void steer(struct asym_step *st, const struct asym_task_ref *ref, const s
     const struct asym_action a = {
         .kind = ASYM_ACTION_STEER,
         .id = m->id,
-        .via = plan->moves ? ref->via : 0,
+        .via = ref->via,
         .expect = *ref->seen.task->mask,
         .mask = plan->mask,
         .expect_nice = ref->seen.task->nice,

@@ -60,7 +60,7 @@ struct asym_task_ref {
     struct asym_seen seen;
     struct asym_thread_memory *memory;
     uint32_t plan_mask; /* by number, where it has a target */
-    uint32_t via;       /* of asym_action; meant only where it moves */
+    uint32_t via;       /* of asym_action */
 };
 
 /** And for each thread that the policy is shown. */

@@ -133,21 +133,11 @@ int asym_engine_step(struct asym_engine *e, const struct asym_snapshot *s, const
     return 0;
 }
 
-/* Where there is no memory for it, a child born on the way is not found if no event tells of it either. */
-static uint32_t via_mask(struct asym_masks *masks, uint32_t via)
-{
-    struct asym_mask one = {0};
-    if (via == 0)
-        return ASYM_MASK_NONE;
-    asym_mask_set(&one, via - 1);
-    return asym_masks_id(masks, &one);
-}
-
 static void take_done(struct asym_engine *e, struct asym_thread_memory *m, const struct asym_action *a, uint32_t mask)
 {
     switch (a->kind) {
     case ASYM_ACTION_STEER:
-        asym_memory_steered(m, mask, via_mask(&e->masks, a->via), a->nice, e->now);
+        asym_memory_steered(m, mask, a->nice, e->now);
         m->given = m->assignment.cpu;
         if (e->first_steered == 0)
             e->first_steered = e->now;

@@ -20,8 +20,7 @@ static const struct asym_thread_memory *thread_of(const struct asym_heirs *h, co
 /* What this entry says was set. */
 static uint32_t mask_of(const struct asym_heirs *h, const struct entry *e)
 {
-    const struct asym_thread_memory *m = thread_of(h, e);
-    return e->what == ASYM_BEQUEST_SET ? m->set : e->what == ASYM_BEQUEST_VIA ? m->via : m->before;
+    return e->before ? thread_of(h, e)->before : thread_of(h, e)->set;
 }
 
 static struct entry *find(const struct asym_heirs *h, int32_t tgid, uint32_t mask)
@@ -32,9 +31,9 @@ static struct entry *find(const struct asym_heirs *h, int32_t tgid, uint32_t mas
     return &h->slots[i];
 }
 
-static void list(struct asym_heirs *h, uint32_t thread, enum asym_bequest what)
+static void list(struct asym_heirs *h, uint32_t thread, bool before)
 {
-    const struct entry e = {.thread = thread + 1, .what = what};
+    const struct entry e = {.thread = thread + 1, .before = before};
     uint32_t mask = mask_of(h, &e);
     if (mask == ASYM_MASK_NONE)
         return;
@@ -67,12 +66,10 @@ int asym_heirs_list(struct asym_heirs *h, const struct asym_table *threads, stru
     for (uint32_t i = 0; i < threads->n; i++) {
         const struct asym_thread_memory *m = asym_table_at(threads, i);
         if (m->steered)
-            list(h, i, ASYM_BEQUEST_SET);
+            list(h, i, false);
     }
-    for (uint32_t i = 0; i < threads->n; i++) {
-        list(h, i, ASYM_BEQUEST_BEFORE);
-        list(h, i, ASYM_BEQUEST_VIA);
-    }
+    for (uint32_t i = 0; i < threads->n; i++)
+        list(h, i, true);
     return 0;
 }
 
@@ -82,7 +79,7 @@ static bool inherit(const struct asym_heirs *h, const struct entry *e, struct as
     if (e->thread == 0)
         return false;
     const struct asym_thread_memory *creator = thread_of(h, e);
-    int8_t set_nice = e->what == ASYM_BEQUEST_BEFORE ? creator->nice_before : creator->set_nice;
+    int8_t set_nice = e->before ? creator->nice_before : creator->set_nice;
     bool boosted = set_nice != creator->original_nice && seen->task->nice == set_nice;
     bool newborn = (seen->task->flags & ASYM_TASK_NEWBORN) || seen->proc->born >= creator->steered_since;
     if (!newborn || (creator->original == seen->mask && !boosted))
@@ -106,6 +103,6 @@ bool asym_heirs_adopt(struct asym_heirs *h, struct asym_thread_memory *m, const 
         !inherit(h, find(h, seen->proc->ppid, seen->mask), m, seen, now))
         return false;
     const unsigned char *item = (const unsigned char *)m;
-    list(h, (uint32_t)((size_t)(item - h->threads->items) / h->threads->item_size), ASYM_BEQUEST_BEFORE);
+    list(h, (uint32_t)((size_t)(item - h->threads->items) / h->threads->item_size), true);
     return true;
 }

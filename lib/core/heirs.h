@@ -3,9 +3,8 @@
  * Who has inherited what. A thread or process that a steered thread creates starts with the mask that was set for its
  * creator; from the outside it looks as if it had chosen it.
  *
- * The engine remembers of each thread what is in force on it, what was before, and for a moment between the two, also for
- * a while after it was released. Only a step with candidates pays for looking: then all of it is put in order by process
- * and mask, once.
+ * The engine remembers of each thread what is in force on it and what was before, also for a while after it was
+ * released. Only a step with candidates pays for looking: then all of it is put in order by process and mask, once.
  */
 #ifndef ASYM_CORE_HEIRS_H
 #define ASYM_CORE_HEIRS_H
@@ -19,8 +18,8 @@ struct asym_heirs {
     const struct asym_table *threads;
     struct entry {
         uint32_t thread; /* index in threads + 1; 0: free */
-        enum asym_bequest { ASYM_BEQUEST_SET, ASYM_BEQUEST_VIA, ASYM_BEQUEST_BEFORE } what;
-    } * slots; /* n_slots is a power of two */
+        bool before;     /* it is about what was in force before */
+    } * slots;           /* n_slots is a power of two */
     size_t n_slots;
 };
 

@@ -136,10 +136,8 @@ void asym_memory_observe(struct asym_thread_memory *m, const struct asym_seen *s
         take_baseline(m, seen, c->machine);
 }
 
-void asym_memory_steered(struct asym_thread_memory *m, uint32_t mask, uint32_t via, int8_t nice, asym_usec now)
+void asym_memory_steered(struct asym_thread_memory *m, uint32_t mask, int8_t nice, asym_usec now)
 {
-    if (!m->steered || m->set != mask)
-        m->via = via;
     if (m->steered && m->set != mask) {
         m->before = m->set;
         m->nice_before = m->set_nice;

@@ -26,7 +26,6 @@ struct asym_thread_memory {
                      later) */
     uint32_t set;          /**< what the kernel made of it: in force as far as asymd knows */
     uint32_t before;       /**< what was in force before that, and may have been inherited */
-    uint32_t via;          /**< the one CPU that was in force between the two, likewise; 0: none was */
     uint32_t doubt;        /**< found in place of set, and nobody knows yet by whom; 0: none */
     uint32_t doubt_cpuset; /**< its cgroup's then */
     uint32_t cpuset;       /**< its cgroup's when set was in force last */
@@ -71,8 +70,8 @@ struct asym_circumstances {
 void asym_memory_observe(struct asym_thread_memory *m, const struct asym_seen *seen,
                          const struct asym_circumstances *c);
 
-/** What was asked for is in force, and via was for a moment (0: nothing). original_nice and original stay. */
-void asym_memory_steered(struct asym_thread_memory *m, uint32_t mask, uint32_t via, int8_t nice, asym_usec now);
+/** What was asked for is in force. original_nice and original stay. */
+void asym_memory_steered(struct asym_thread_memory *m, uint32_t mask, int8_t nice, asym_usec now);
 
 /** It has what it had before. */
 void asym_memory_released(struct asym_thread_memory *m);

@@ -56,8 +56,7 @@ static void sweep_masks(struct asym_engine *e)
         return;
     for (uint32_t i = 0; i < e->threads.n; i++) {
         const struct asym_thread_memory *m = asym_table_at(&e->threads, i);
-        const uint32_t used[] = {m->original, m->asked, m->set,          m->before,
-                                 m->via,      m->doubt, m->doubt_cpuset, m->cpuset};
+        const uint32_t used[] = {m->original, m->asked, m->set, m->before, m->doubt, m->doubt_cpuset, m->cpuset};
         for (size_t k = 0; k < ASYM_LENGTH(used); k++)
             asym_masks_mark(&e->masks, used[k]);
     }

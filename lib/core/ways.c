@@ -31,6 +31,15 @@ static bool has_choice(const struct asym_step *st, const struct asym_task_ref *r
     return asym_mask_count(asym_masks_at(&st->e->masks, ref->plan_mask)) > 1;
 }
 
+/*
+ * Will it be sent away from its CPU? In a look in a hurry that CPU is the one of the look before, and may be one that the mask
+ * which it has by now leaves out.
+ */
+static bool goes(const struct asym_step *st, size_t i)
+{
+    return st->tasks[i].moves && st->refs[i].plan_mask != st->refs[i].seen.mask;
+}
+
 /* Who runs and stays, and who is put where there is no choice. */
 static void note_busy(const struct asym_step *st, struct ways *w, size_t i)
 {
@@ -40,9 +49,9 @@ static void note_busy(const struct asym_step *st, struct ways *w, size_t i)
         asym_mask_set(&w->own, (unsigned)task->cpu);
     if (self)
         return;
-    if (!st->tasks[i].moves && task->state == 'R')
-        occupy(w, task->cpu);
-    else if (st->tasks[i].moves && !has_choice(st, &st->refs[i]))
+    if (!goes(st, i) && task->state == 'R')
+        occupy(w, asym_mask_has(task->mask, task->cpu) ? task->cpu : st->tasks[i].target);
+    else if (goes(st, i) && !has_choice(st, &st->refs[i]))
         occupy(w, st->tasks[i].target);
 }
 
@@ -79,10 +88,7 @@ void asym_step_ways(struct asym_step *st)
     for (size_t i = 0; i < st->s->n_tasks; i++) {
         const struct asym_task *task = &st->s->tasks[i];
         struct asym_task_ref *ref = &st->refs[i];
-        if (!st->tasks[i].moves)
-            continue;
-        ref->via = 0;
-        if (task->state != 'R' || !has_choice(st, ref))
+        if (!goes(st, i) || task->state != 'R' || !has_choice(st, ref))
             continue;
         ref->via = choose(&w, asym_masks_at(&st->e->masks, ref->plan_mask), st->tasks[i].target, task->cpu);
         occupy(&w, (int32_t)ref->via - 1);

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/mask.h"
@@ -29,13 +28,6 @@ struct linux_actuator {
     struct asym_actuator actuator;
     struct asym_ledger *ledger; /* borrowed */
 };
-
-static asym_usec monotonic(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (asym_usec)t.tv_sec * ASYM_SEC + (asym_usec)t.tv_nsec / 1000;
-}
 
 static struct asym_ledger_entry *entry_of(struct asym_ledger *l, const struct asym_taskid *id)
 {
@@ -132,6 +124,7 @@ static void note_wish(struct asym_ledger *l, const struct asym_action *a, const 
         e->before = *found;
     e->set = a->mask;
     e->via = way_of(a);
+    e->under_way = !asym_mask_empty(&e->via);
     if (!wants_nice(a) || !asym_thread_is_fair(sched))
         return;
     e->before_nice = sched->nice == e->before_nice ? e->before_nice : e->set_nice;
@@ -165,7 +158,9 @@ static int prepare_steer(struct asym_ledger *l, const struct asym_action *a, asy
     if (r < 0)
         return r;
     note_wish(l, a, &sched, &found, e);
-    return asym_ledger_note(l, e);
+    r = asym_ledger_note(l, e);
+    e->under_way &= r >= 0;
+    return r;
 }
 
 static int change_nice(const struct asym_action *a, const struct asym_ledger_entry *e)
@@ -190,13 +185,23 @@ static void change_nice_back(const struct asym_ledger_entry *e)
         asym_thread_set_nice(e->id.tid, e->before_nice, e->before_nice != e->original_nice || e->original_reset);
 }
 
-/* Nobody stays on the one CPU on the way: what cannot go on goes back. Where not even that can be had, it goes straight. */
-static int change_mask(const struct asym_action *a, const struct asym_ledger_entry *e)
+/* From then on that one CPU would be the thread's own choice, or somebody else's. Written with what follows. */
+static void arrive(struct asym_ledger *l, struct asym_ledger_entry *e)
 {
-    const bool under_way = !asym_mask_empty(&e->via) && asym_thread_set_mask(a->id.tid, &e->via, false) >= 0;
+    e->under_way = false;
+    e->via_until = asym_thread_now() + ASYM_LEDGER_LATE;
+    if (asym_ledger_note(l, e) < 0)
+        l->owed = true;
+}
+
+/* What cannot go on goes back. Where via cannot be had, it goes straight. */
+static int change_mask(struct asym_ledger *l, const struct asym_action *a, struct asym_ledger_entry *e)
+{
+    const bool stopped = e->under_way && asym_thread_set_mask(a->id.tid, &e->via, false) >= 0;
     const int r = asym_thread_set_mask(a->id.tid, &a->mask, false);
-    if (r < 0 && under_way)
-        asym_thread_set_mask(a->id.tid, &e->before, false);
+    const bool stranded = stopped && r < 0 && asym_thread_set_mask(a->id.tid, &e->before, false) < 0;
+    if (e->under_way && !stranded)
+        arrive(l, e);
     return r;
 }
 
@@ -206,9 +211,10 @@ static int steer(struct asym_ledger *l, const struct asym_action *a)
     if (!e)
         return -EAGAIN; /* the guard has released it since it was noted */
     int r = wants_nice(a) ? change_nice(a, e) : 0;
+    e->under_way &= r >= 0;
     if (r < 0)
         return r;
-    r = change_mask(a, e);
+    r = change_mask(l, a, e);
     if (r >= 0)
         e->in_force = true;
     else if (wants_nice(a))
@@ -227,7 +233,10 @@ static int release(struct asym_ledger *l, const struct asym_action *a)
     return r;
 }
 
-/* What it has for a mask now is not looked at: were it what asymd had set some time ago, it would be somebody's choice. */
+/*
+ * What it has for a mask now is not looked at: were it what asymd had set some time ago, it would be somebody's choice. But
+ * for one that could neither go on nor back.
+ */
 static int forget(struct asym_ledger *l, const struct asym_action *a)
 {
     struct asym_stat stat;
@@ -236,7 +245,7 @@ static int forget(struct asym_ledger *l, const struct asym_action *a)
         return 0;
     int r = asym_thread_get_stat(a->id.tgid, a->id.tid, &stat);
     if (r >= 0 && stat.start == a->id.start)
-        r = asym_ledger_give_back_nice(e);
+        r = e->under_way ? asym_ledger_give_back(l, e) : asym_ledger_give_back_nice(e);
     asym_ledger_forget(l, e);
     return r == -ESRCH || r == -EBUSY ? 0 : r;
 }
@@ -269,7 +278,7 @@ static void after_failure(struct asym_ledger *l, const struct asym_action *a, in
 {
     struct asym_ledger_entry *e = entry_of(l, &a->id);
     enum asym_verdict verdict = asym_verdict_of(error);
-    if (!e || a->kind != ASYM_ACTION_STEER || (verdict == ASYM_VERDICT_RETRY && e->in_force))
+    if (!e || a->kind != ASYM_ACTION_STEER || (verdict == ASYM_VERDICT_RETRY && e->in_force && !e->under_way))
         return;
     int r = verdict == ASYM_VERDICT_GONE ? -ESRCH : asym_ledger_give_back(l, e);
     if (r == 0 || r == -ESRCH || r == -EBUSY || !e->in_force)
@@ -293,7 +302,7 @@ static int change(struct asym_ledger *l, const struct asym_action *a)
 
 static int prepare(struct asym_ledger *l, const struct asym_action *actions, size_t n, int *ret_errors)
 {
-    asym_usec now = monotonic();
+    asym_usec now = asym_thread_now();
     asym_ledger_lock(l);
     asym_ledger_renew_online(l);
     asym_ledger_unlock(l);
@@ -304,9 +313,11 @@ static int prepare(struct asym_ledger *l, const struct asym_action *actions, siz
     }
     asym_ledger_lock(l);
     int r = asym_ledger_flush(l);
-    for (size_t i = l->n; r < 0 && i-- > 0;)
+    for (size_t i = l->n; r < 0 && i-- > 0;) {
+        l->entries[i].under_way = false;
         if (!l->entries[i].in_force)
             asym_ledger_remove(l, &l->entries[i]);
+    }
     asym_ledger_unlock(l);
     return r;
 }

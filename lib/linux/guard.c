@@ -4,36 +4,22 @@
  * order, in the thread that reads them: what counts is the time until the child looks at its mask.
  */
 #include <errno.h>
-#include <time.h>
 
 #include "linux/actuator.h"
 #include "linux/ledger-internal.h"
 #include "linux/thread.h"
 
-/*
- * A child's mask is copied at the beginning of fork, its event is stamped at the end, and in between the kernel may be
- * preempted: so much later than the repair of its creator a birth may be stamped and the child narrow all the same.
- */
-#define SLACK (100 * ASYM_MSEC)
-
-/* Not the time of the event: where events wait, what was planned meanwhile did not know of this one either. */
-static asym_usec monotonic(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (asym_usec)t.tv_sec * ASYM_SEC + (asym_usec)t.tv_nsec / 1000;
-}
-
 /* What a new thread has, and what may have given it that: best of all what explains its nice value as it is. */
 struct likeness {
     struct asym_mask mask;
     int8_t nice;
+    asym_usec born;
     const struct asym_ledger_entry *best;
 };
 
 static bool compare(const struct asym_ledger *l, const struct asym_ledger_entry *e, struct likeness *like)
 {
-    if (!asym_ledger_looks_inherited(l, e, &like->mask, like->nice))
+    if (!asym_ledger_looks_inherited(l, e, &like->mask, like->nice, like->born))
         return false;
     bool exact = asym_ledger_nice_of_child(e) == like->nice;
     if (exact || !like->best)
@@ -44,7 +30,7 @@ static bool compare(const struct asym_ledger *l, const struct asym_ledger_entry 
 /* For a new thread the kernel names no creator: it is one of its process that was given what it carries. */
 static const struct asym_ledger_entry *creator_of_thread(struct asym_ledger *l, const struct asym_birth *event)
 {
-    struct likeness like = {.best = NULL};
+    struct likeness like = {.born = event->when};
     struct asym_thread_sched sched;
     if (asym_thread_get_mask(event->pid, &like.mask) < 0 || asym_thread_get_sched(event->pid, &sched) < 0)
         return NULL;
@@ -84,15 +70,15 @@ static bool is_steered_itself(struct asym_ledger *l, const struct asym_birth *ev
 static void repair_newborn(struct asym_ledger *l, const struct asym_birth *event)
 {
     const struct asym_ledger_entry *from = is_steered_itself(l, event) ? NULL : inheritance(l, event);
-    if (from && asym_ledger_repair(l, from, event->pid) != 0)
-        asym_ledger_add_legacy(l, from, event->pid, event->tgid, monotonic() + SLACK);
+    if (from && asym_ledger_repair(l, from, event->pid, event->when) != 0)
+        asym_ledger_add_legacy(l, from, event->pid, event->tgid, asym_thread_now() + ASYM_LEDGER_LATE);
 }
 
 /* Keeps in the ledger what the kernel refuses to take back. */
 static void release_thread(struct asym_ledger *l, struct asym_ledger_entry *e)
 {
     int r = asym_ledger_give_back(l, e);
-    asym_ledger_add_legacy(l, e, e->id.tid, e->id.tgid, monotonic() + SLACK);
+    asym_ledger_add_legacy(l, e, e->id.tid, e->id.tgid, asym_thread_now() + ASYM_LEDGER_LATE);
     if (r == 0 || r == -ESRCH || r == -EBUSY)
         asym_ledger_forget(l, e);
 }
@@ -128,12 +114,12 @@ static void on_exec(struct asym_ledger *l, const struct asym_birth *event)
             continue;
         steered = true;
         if (l->entries[i].id.tid != event->tgid)
-            asym_ledger_repair(l, &l->entries[i], event->tgid);
+            asym_ledger_repair(l, &l->entries[i], event->tgid, event->when);
     }
     if (!steered)
         return;
     release_process(l, event->tgid, event->tgid);
-    asym_ledger_note_release(l, event->tgid, monotonic());
+    asym_ledger_note_release(l, event->tgid, asym_thread_now());
 }
 
 static void on_exit_of(struct asym_ledger *l, const struct asym_birth *event)
@@ -142,7 +128,7 @@ static void on_exit_of(struct asym_ledger *l, const struct asym_birth *event)
     if (!e || e->id.tgid != event->tgid)
         return;
     /* Its last children may be reported after it. Written with the next flush. */
-    asym_ledger_add_legacy(l, e, e->id.tid, e->id.tgid, monotonic() + SLACK);
+    asym_ledger_add_legacy(l, e, e->id.tid, e->id.tgid, asym_thread_now() + ASYM_LEDGER_LATE);
     asym_ledger_forget(l, e);
 }
 
@@ -153,7 +139,8 @@ void asym_guard_on_birth(void *ledger, const struct asym_birth *event)
     switch (event->kind) {
     case ASYM_BIRTH_PROCESS:
         repair_newborn(l, event);
-        asym_ledger_note_release(l, event->parent_tgid, monotonic());
+        /* Not the time of the event: where events wait, what was planned meanwhile did not know of this one either. */
+        asym_ledger_note_release(l, event->parent_tgid, asym_thread_now());
         release_process(l, event->parent_tgid, event->parent_pid);
         break;
     case ASYM_BIRTH_THREAD:

@@ -22,7 +22,7 @@
 /* Beside twice as many as count, so many stale records are not worth writing the file anew. */
 #define STALE_MIN 64
 
-/* The numbers of a T record, in their order; the masks follow. The last of these, via, is not written where there is none. */
+/* The numbers of a T record, in their order; the masks follow. The last of these, via, only of one that is under way. */
 enum { TID, TGID, START, SINCE, SESSION, NICE, RESET, WHOLE, BOOSTED, SET_NICE, BEFORE_NICE, N_NUMBERS };
 #define N_FIELDS (N_NUMBERS + 4)
 
@@ -78,7 +78,7 @@ static const char *list_of(const struct asym_mask *m, char *buf)
 int asym_ledger_note(struct asym_ledger *l, const struct asym_ledger_entry *e)
 {
     char a[ASYM_MASK_LIST_MAX], b[ASYM_MASK_LIST_MAX], c[ASYM_MASK_LIST_MAX], d[ASYM_MASK_LIST_MAX], line[RECORD_MAX];
-    const bool way = !asym_mask_empty(&e->via);
+    const bool way = e->under_way;
     int n = snprintf(line, sizeof line, "T %d %d %llu %llu %d %d %d %d %d %d %d %s %s %s%s%s\n", (int)e->id.tid,
                      (int)e->id.tgid, (unsigned long long)e->id.start, (unsigned long long)e->since, (int)e->session,
                      e->original_nice, e->original_reset, e->whole, e->boosted, e->set_nice, e->before_nice,
@@ -216,6 +216,7 @@ static int parse_entry(char *const *field, size_t n_fields, struct asym_ledger_e
     e.boosted = n[BOOSTED] != 0;
     e.set_nice = (int8_t)n[SET_NICE];
     e.before_nice = (int8_t)n[BEFORE_NICE];
+    e.under_way = n_fields == N_FIELDS;
     *ret = e;
     return 0;
 }

@@ -12,8 +12,8 @@
 
 /**
  * A thread that asymd has touched. set is what was last written or about to be, before what was in force when that was
- * noted, via what it has for a moment between the two, or nothing: after a kill at any moment the thread has one of original,
- * set, before and via.
+ * noted. While it is under way from the one to the other it may have via alone: after a kill at any moment the thread has
+ * one of original, set, before and via.
  */
 struct asym_ledger_entry {
     struct asym_taskid id;
@@ -25,6 +25,8 @@ struct asym_ledger_entry {
     bool boosted;        /**< nice and reset-on-fork have been touched, or are about to be */
     bool whole;          /**< original is all that its cpuset allowed */
     bool in_force;       /**< not in the file: something has been changed, it was not only noted */
+    bool under_way;      /**< it may have via, and that by asymd; the file has via as long */
+    asym_usec via_until; /**< not in the file: children born until then, monotonic, may have via */
 };
 
 /**
@@ -35,6 +37,12 @@ struct asym_ledger_legacy {
     struct asym_ledger_entry from;
     asym_usec until;
 };
+
+/**
+ * A child's mask is copied at the beginning of fork, its event is stamped at the end, and in between the kernel may be
+ * preempted: so much later than a change of its creator a birth may be stamped and the child have what was before.
+ */
+#define ASYM_LEDGER_LATE     (100 * ASYM_MSEC)
 
 #define ASYM_LEDGER_LEGACIES 256
 
@@ -105,7 +113,7 @@ int asym_ledger_flush(struct asym_ledger *l);
 /** Do both say the same of the online CPUs? */
 bool asym_ledger_same_mask(const struct asym_ledger *l, const struct asym_mask *a, const struct asym_mask *b);
 
-/** Is it what asymd has set for the thread, or had set before that, or in between? */
+/** Is it what asymd has set for the thread, or had set before that, or has left it with on the way? */
 bool asym_ledger_is_set(const struct asym_ledger *l, const struct asym_ledger_entry *e, const struct asym_mask *found);
 
 void asym_ledger_renew_online(struct asym_ledger *l);
@@ -117,20 +125,20 @@ int asym_ledger_give_back(const struct asym_ledger *l, const struct asym_ledger_
 int asym_ledger_give_back_nice(const struct asym_ledger_entry *e);
 
 /**
- * Is this what a thread starts with that e's gave birth to, where nobody says which thread did? By its narrow mask, or a
- * nice value that nothing resets; that it has nice 0, as those of a boosted one do, says nothing by itself.
+ * Is this what a thread starts with that e's gave birth to at that time, where nobody says which thread did? By its narrow
+ * mask, or a nice value that nothing resets; that it has nice 0, as those of a boosted one do, says nothing by itself.
  */
 bool asym_ledger_looks_inherited(const struct asym_ledger *l, const struct asym_ledger_entry *e,
-                                 const struct asym_mask *mask, int8_t nice);
+                                 const struct asym_mask *mask, int8_t nice, asym_usec born);
 
 /** The nice value that a child of e's thread would have but for asymd. */
 int8_t asym_ledger_nice_of_child(const struct asym_ledger_entry *e);
 
 /**
- * Give thread tid what from had, where it carries what was set for from. 1: it did carry it; 0: nothing to repair;
- * -errno.
+ * Give thread tid, born at that time, what from had, where it carries what was set for from. 1: it did carry it; 0: nothing
+ * to repair; -errno.
  */
-int asym_ledger_repair(const struct asym_ledger *l, const struct asym_ledger_entry *from, int32_t tid);
+int asym_ledger_repair(const struct asym_ledger *l, const struct asym_ledger_entry *from, int32_t tid, asym_usec born);
 
 void asym_ledger_note_release(struct asym_ledger *l, int32_t tgid, asym_usec when);
 bool asym_ledger_was_released(const struct asym_ledger *l, int32_t tgid, asym_usec since);

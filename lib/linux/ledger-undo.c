@@ -16,10 +16,23 @@ bool asym_ledger_same_mask(const struct asym_ledger *l, const struct asym_mask *
     return asym_mask_equal(&x, &y);
 }
 
+/* Not where there is none, or where it is offline: what is not there would be equal to nothing at all. */
+static bool is_via(const struct asym_ledger *l, const struct asym_ledger_entry *e, const struct asym_mask *found)
+{
+    return asym_mask_meets(&e->via, &l->online) && asym_ledger_same_mask(l, found, &e->via);
+}
+
 bool asym_ledger_is_set(const struct asym_ledger *l, const struct asym_ledger_entry *e, const struct asym_mask *found)
 {
     return asym_ledger_same_mask(l, found, &e->set) || asym_ledger_same_mask(l, found, &e->before) ||
-           asym_ledger_same_mask(l, found, &e->via);
+           (e->under_way && is_via(l, e, found));
+}
+
+/* One CPU is what programs choose for themselves, too: a child that has it is taken for an heir of that moment only. */
+static bool is_inherited(const struct asym_ledger *l, const struct asym_ledger_entry *e, const struct asym_mask *found,
+                         asym_usec born)
+{
+    return asym_ledger_is_set(l, e, found) || (born <= e->via_until && is_via(l, e, found));
 }
 
 /* From the beginning sysfs writes it anew. Where it could not be opened, as descriptors were wanting, it is tried again. */
@@ -74,12 +87,13 @@ int asym_ledger_give_back_nice(const struct asym_ledger_entry *e)
  */
 static bool cut_by_cpuset(const struct asym_ledger *l, const struct asym_ledger_entry *e, const struct asym_mask *found)
 {
-    const struct asym_mask *asked[] = {&e->set, &e->before};
+    const struct asym_mask *asked[] = {&e->set, &e->before, &e->via};
     struct asym_mask cpuset;
     if (asym_thread_get_cpuset(e->id.tgid, e->id.tid, &cpuset) < 0)
         return false;
     cpuset = asym_mask_and(&cpuset, &l->online);
-    for (size_t i = 0; i < ASYM_LENGTH(asked); i++) {
+    const size_t n = ASYM_LENGTH(asked) - (e->under_way ? 0 : 1);
+    for (size_t i = 0; i < n; i++) {
         struct asym_mask cut = asym_mask_and(asked[i], &cpuset);
         if (asym_ledger_same_mask(l, found, asym_mask_empty(&cut) ? &cpuset : &cut))
             return true;
@@ -114,10 +128,10 @@ int asym_ledger_give_back(const struct asym_ledger *l, const struct asym_ledger_
 }
 
 bool asym_ledger_looks_inherited(const struct asym_ledger *l, const struct asym_ledger_entry *e,
-                                 const struct asym_mask *mask, int8_t nice)
+                                 const struct asym_mask *mask, int8_t nice, asym_usec born)
 {
     if (!asym_ledger_same_mask(l, mask, &e->original))
-        return asym_ledger_is_set(l, e, mask);
+        return is_inherited(l, e, mask, born);
     return e->boosted && nice > 0 && nice == e->set_nice && nice != e->original_nice &&
            asym_ledger_same_mask(l, mask, &e->set);
 }
@@ -147,13 +161,13 @@ static int repair_nice(const struct asym_ledger_entry *from, int32_t tid)
     return r < 0 ? r : 1;
 }
 
-int asym_ledger_repair(const struct asym_ledger *l, const struct asym_ledger_entry *from, int32_t tid)
+int asym_ledger_repair(const struct asym_ledger *l, const struct asym_ledger_entry *from, int32_t tid, asym_usec born)
 {
     struct asym_mask found;
     int r = asym_thread_get_mask(tid, &found);
     if (r < 0)
         return r;
-    bool narrow = !asym_ledger_same_mask(l, &found, &from->original) && asym_ledger_is_set(l, from, &found);
+    bool narrow = !asym_ledger_same_mask(l, &found, &from->original) && is_inherited(l, from, &found, born);
     if (narrow)
         r = asym_thread_set_mask(tid, &from->original, from->whole);
     int nice = repair_nice(from, tid);

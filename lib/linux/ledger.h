@@ -42,7 +42,7 @@ struct asym_ledger_own {
 
 /**
  * Of a thread found with that mask and nice value. False: they are its own, or somebody else's doing, as it is not on
- * record (by number, process and start) or has neither the mask that asymd set last nor the one before.
+ * record (by number, process and start) or has none of the masks that asymd may have left it with.
  */
 bool asym_ledger_own(struct asym_ledger *l, const struct asym_taskid *id, const struct asym_mask *mask, int8_t nice,
                      struct asym_ledger_own *ret);
@@ -65,7 +65,7 @@ struct asym_restore_report {
 /**
  * Put everything back: masks, nice and reset-on-fork. Compares before it writes: a value that is neither what asymd last
  * set nor what it was about to set is somebody else's. Also finds heirs: threads that are not in the ledger, were born
- * after their creator was steered, and carry exactly the mask it was given.
+ * after their creator was steered, and carry exactly a mask it was given.
  */
 int asym_ledger_restore(struct asym_ledger *l, struct asym_restore_report *ret_report);
 

@@ -94,6 +94,10 @@ static void know_mask(struct asym_procfs *p, const struct asym_action *action)
                            possible = asym_mask_and(&action->mask, &p->cgroups.possible);
     t->affinity = asym_mask_pool_get(&p->masks, &online);
     t->mask = asym_mask_pool_get(&p->masks, &possible);
+    if (action->via > 0)
+        t->put_on = action->via;
+    else if (asym_mask_count(&online) == 1)
+        t->put_on = (uint32_t)asym_mask_next(&online, 0) + 1;
 }
 
 void asym_procfs_done(struct asym_source *source, const struct asym_action *actions,

@@ -21,11 +21,12 @@ struct asym_pthread {
     struct asym_schedstat before;            /**< as last seen */
     uint64_t carry_ns;                       /**< runnable time counted ahead of the kernel's credit */
     const struct asym_mask *affinity, *mask; /**< as sched_getaffinity and Cpus_allowed had it */
-    uint32_t born;                           /**< low bits of the monotonic microseconds; 0: by start */
-    bool measured;                           /**< before is valid */
-    bool newborn;                            /**< born after the first snapshot and not listed yet */
-    bool gone;                               /**< has ended; taken out at the next look */
-    char state;                              /**< last seen */
+    uint32_t put_on; /**< CPU + 1 on which it was put since it was listed; 0: none, or not known */
+    uint32_t born;   /**< low bits of the monotonic microseconds; 0: by start */
+    bool measured;   /**< before is valid */
+    bool newborn;    /**< born after the first snapshot and not listed yet */
+    bool gone;       /**< has ended; taken out at the next look */
+    char state;      /**< last seen */
 };
 
 struct asym_process {

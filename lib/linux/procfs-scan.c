@@ -112,6 +112,7 @@ static int list_task(struct asym_procfs *p, struct asym_process *proc, struct as
         return r == -ENOMEM ? r : 0;
     p->tasks[p->n_tasks++] = task;
     t->newborn = false;
+    t->put_on = 0;
     return 0;
 }
 

@@ -26,6 +26,7 @@ struct search {
     struct asym_mask *masks; /* that were set, each once: few, whereas the machine's threads are many */
     size_t n_masks;
     size_t found;
+    asym_usec begun; /* monotonic: who was born just before it may have what threads had on the way */
 };
 
 static void close_dir_p(DIR **d)
@@ -76,14 +77,15 @@ static bool is_better(const struct asym_ledger_entry *e, const struct asym_ledge
     return asym_mask_count(&e->original) > asym_mask_count(&best->original);
 }
 
-static const struct asym_ledger_entry *find_creator(struct asym_ledger *l, const struct asym_taskid *id,
+static const struct asym_ledger_entry *find_creator(const struct search *s, const struct asym_taskid *id,
                                                     const struct asym_mask *found, int8_t nice)
 {
+    struct asym_ledger *l = s->ledger;
     const struct asym_ledger_entry *best = NULL;
     for (size_t i = 0; i < l->n; i++) {
         const struct asym_ledger_entry *e = &l->entries[i];
-        if (e->id.tid != id->tid && asym_ledger_looks_inherited(l, e, found, nice) && is_better(e, best, nice) &&
-            handed_down(l, e, id))
+        if (e->id.tid != id->tid && asym_ledger_looks_inherited(l, e, found, nice, s->begun) &&
+            is_better(e, best, nice) && handed_down(l, e, id))
             best = e;
     }
     return best;
@@ -105,8 +107,8 @@ static void look_at(struct search *s, int32_t tgid, int32_t tid)
     if (known && known->id.start == stat.start && asym_ledger_same_mask(l, &found, &known->original))
         return;
     const struct asym_taskid id = {tid, tgid, stat.start};
-    const struct asym_ledger_entry *e = find_creator(l, &id, &found, stat.nice);
-    if (e && asym_ledger_repair(l, e, tid) > 0)
+    const struct asym_ledger_entry *e = find_creator(s, &id, &found, stat.nice);
+    if (e && asym_ledger_repair(l, e, tid, s->begun) > 0)
         s->found++;
 }
 
@@ -138,15 +140,15 @@ static void add_mask(struct search *s, const struct asym_mask *m)
 static int collect_masks(struct search *s)
 {
     const struct asym_ledger *l = s->ledger;
-    s->masks = reallocarray(NULL, 2 * l->n + 1, sizeof *s->masks);
+    s->masks = reallocarray(NULL, 3 * l->n + 1, sizeof *s->masks);
     if (!s->masks)
         return -ENOMEM;
     for (size_t i = 0; i < l->n; i++) {
         const struct asym_ledger_entry *e = &l->entries[i];
-        const struct asym_mask *both[] = {&e->set, &e->before};
-        for (size_t k = 0; k < ASYM_LENGTH(both); k++)
-            if (e->boosted || !asym_ledger_same_mask(l, both[k], &e->original))
-                add_mask(s, both[k]);
+        const struct asym_mask *had[] = {&e->set, &e->before, &e->via};
+        for (size_t k = 0; k < ASYM_LENGTH(had); k++)
+            if (!asym_mask_empty(had[k]) && (e->boosted || !asym_ledger_same_mask(l, had[k], &e->original)))
+                add_mask(s, had[k]);
     }
     return 0;
 }
@@ -154,7 +156,7 @@ static int collect_masks(struct search *s)
 static size_t restore_heirs(struct asym_ledger *l)
 {
     size_t n = 0;
-    struct search s = {.ledger = l};
+    struct search s = {.ledger = l, .begun = asym_thread_now()};
     if (collect_masks(&s) < 0 || s.n_masks == 0) {
         free(s.masks);
         return 0;

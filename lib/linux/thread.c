@@ -197,6 +197,13 @@ int asym_thread_is_of(int32_t tgid, int32_t tid)
     return syscall(SYS_tgkill, tgid, tid, 0) < 0 && errno != EPERM ? -ESRCH : 0;
 }
 
+asym_usec asym_thread_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (asym_usec)t.tv_sec * ASYM_SEC + (asym_usec)t.tv_nsec / 1000;
+}
+
 uint64_t asym_thread_ticks(void)
 {
     struct timespec t;

@@ -37,6 +37,9 @@ bool asym_thread_is_fair(const struct asym_thread_sched *sched);
 /** Change nice and reset-on-fork of a SCHED_OTHER or SCHED_BATCH thread; -EINVAL for another policy. */
 int asym_thread_set_nice(int32_t tid, int8_t nice, bool reset_on_fork);
 
+/** Microseconds of CLOCK_MONOTONIC. */
+asym_usec asym_thread_now(void);
+
 /** /proc/TGID/task/TID/stat. -ESRCH when there is no such thread. 10 us. */
 int asym_thread_get_stat(int32_t tgid, int32_t tid, struct asym_stat *ret);
 

@@ -6,6 +6,9 @@
  * What is read of a thread and what is on record of it need not be of the same moment. A change is on record before it is
  * made, and what is given back leaves the record afterwards: so each snapshot is held against the ledger as it is after it,
  * and, for what was released meanwhile, as it was after the snapshot before.
+ *
+ * Not seen through: a mask that a cpuset has cut since, a boost of a thread whose mask somebody else has changed, and what a
+ * child has inherited and is not given back yet.
  */
 #ifndef ASYM_LINUX_UNDONE_H
 #define ASYM_LINUX_UNDONE_H

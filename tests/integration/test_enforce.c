@@ -28,7 +28,8 @@
 #include "base/mask.h"
 #include "linux/actuator.h"
 #include "linux/births.h"
-#include "linux/ledger.h"
+#include "linux/ledger-internal.h"
+#include "linux/ledger-internal.h"
 #include "linux/thread.h"
 #include "support/live.h"
 
@@ -379,16 +380,28 @@ static void a_running_thread_is_put_on_the_cpu_on_its_way(void **state)
     asym_live_end(pid, SIGKILL);
 }
 
-/* As it would be if asymd were killed between the one CPU and the whole mask. */
+/* From one CPU by way of the other to both. */
+static struct asym_ledger_entry *steer_by_way(pid_t pid)
+{
+    assert_int_equal(steer(pid, pid, &whole, &first), 0);
+    struct asym_action a = action(ASYM_ACTION_STEER, pid, pid, &first, &whole);
+    a.via = (uint32_t)asym_mask_next(&last, 0) + 1;
+    assert_int_equal(apply(&a), 0);
+    struct asym_ledger_entry *e = asym_ledger_find(ledger, pid);
+    assert_non_null(e);
+    return e;
+}
+
+/* What the file says between the two calls, as a kill would leave it. */
 static void a_thread_that_was_left_on_its_way_is_given_back_what_it_had(void **state)
 {
     (void)state;
     pid_t pid = start_sleeper();
     open_all(false);
-    assert_int_equal(steer(pid, pid, &whole, &first), 0);
-    struct asym_action a = action(ASYM_ACTION_STEER, pid, pid, &first, &whole);
-    a.via = (uint32_t)asym_mask_next(&last, 0) + 1;
-    assert_int_equal(apply(&a), 0);
+    struct asym_ledger_entry *e = steer_by_way(pid);
+    e->under_way = true;
+    assert_int_equal(asym_ledger_note(ledger, e), 0);
+    assert_int_equal(asym_ledger_flush(ledger), 0);
     assert_int_equal(asym_thread_set_mask(pid, &last, false), 0);
     close_all();
     open_all(false);
@@ -396,6 +409,43 @@ static void a_thread_that_was_left_on_its_way_is_given_back_what_it_had(void **s
     assert_int_equal(report.restored, 1);
     assert_int_equal(report.foreign, 0);
     assert_true(has(pid, &whole));
+    asym_live_end(pid, SIGKILL);
+}
+
+static void who_has_arrived_may_choose_the_cpu_of_its_way(void **state)
+{
+    (void)state;
+    for (int again = 0; again <= 1; again++) {
+        pid_t pid = start_sleeper();
+        open_all(false);
+        assert_false(steer_by_way(pid)->under_way);
+        assert_int_equal(asym_thread_set_mask(pid, &last, false), 0);
+        if (again) {
+            close_all();
+            open_all(false);
+        }
+        const struct asym_restore_report report = restore();
+        assert_int_equal(report.restored, 0);
+        assert_int_equal(report.foreign, 1);
+        assert_true(has(pid, &last));
+        asym_live_end(pid, SIGKILL);
+        close_all();
+    }
+}
+
+static void a_child_that_is_born_on_the_way_is_repaired_and_a_later_one_is_not(void **state)
+{
+    (void)state;
+    pid_t pid = start_sleeper(), child = start_sleeper();
+    open_all(false);
+    const struct asym_ledger_entry *e = steer_by_way(pid);
+    assert_int_equal(asym_thread_set_mask(child, &last, false), 0);
+    assert_false(asym_ledger_looks_inherited(ledger, e, &last, 0, asym_thread_now() + ASYM_SEC));
+    assert_int_equal(asym_ledger_repair(ledger, e, child, asym_thread_now() + ASYM_SEC), 0);
+    assert_true(has(child, &last));
+    assert_int_equal(asym_ledger_repair(ledger, e, child, e->via_until - ASYM_LEDGER_LATE), 1);
+    assert_true(has(child, &whole));
+    asym_live_end(child, SIGKILL);
     asym_live_end(pid, SIGKILL);
 }
 
@@ -842,6 +892,7 @@ static void all_to(enum asym_action_kind kind, const struct asym_mask *from, con
             .id = victims[i],
             .expect = *from,
             .mask = *to,
+            .via = to == &whole ? (uint32_t)asym_mask_next(&last, 0) + 1 : 0,
             .expect_nice = was && boosted ? -7 : nice_of_victim(i),
             .nice = is && boosted ? -7 : nice_of_victim(i),
             .whole = kind == ASYM_ACTION_RELEASE,
@@ -863,7 +914,9 @@ static void steer_without_end(struct shared *s)
         s->ready = 1;
         all_to(ASYM_ACTION_STEER, &first, &last, true, false);
         all_to(ASYM_ACTION_STEER, &last, &first, false, true);
-        all_to(ASYM_ACTION_RELEASE, &first, &whole, true, false);
+        /* by way of a CPU that is neither's */
+        all_to(ASYM_ACTION_STEER, &first, &whole, true, true);
+        all_to(ASYM_ACTION_RELEASE, &whole, &whole, true, false);
     }
 }
 
@@ -932,6 +985,8 @@ int main(void)
         ROW(restore_leaves_a_foreign_mask),
         ROW(a_running_thread_is_put_on_the_cpu_on_its_way),
         ROW(a_thread_that_was_left_on_its_way_is_given_back_what_it_had),
+        ROW(who_has_arrived_may_choose_the_cpu_of_its_way),
+        ROW(a_child_that_is_born_on_the_way_is_repaired_and_a_later_one_is_not),
         ROW(a_thread_that_is_gone_or_another_ends_in_gone),
         ROW(a_ledger_that_cannot_be_written_changes_no_thread),
         ROW(a_boost_is_taken_back_bit_for_bit),

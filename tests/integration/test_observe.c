@@ -212,6 +212,33 @@ static void what_was_done_is_known_and_what_was_not_is_not(void **state)
     close_view(&v);
 }
 
+/* Which does not read where threads are. */
+static void where_one_was_put_is_known_to_a_look_in_a_hurry(void **state)
+{
+    (void)state;
+    struct view v;
+    struct asym_snapshot s;
+    const char *const argv[] = {"tests/load-spin", "1", "60", NULL};
+    pid_t load = asym_live_start(argv, -1);
+    open_view(&v, load, true);
+    const struct asym_task *t = look_at(&v, load);
+    assert_non_null(t);
+    struct asym_action action = {.kind = ASYM_ACTION_STEER, .id = t->id};
+    const struct asym_outcome done = {.verdict = ASYM_VERDICT_DONE};
+    struct asym_mask others = *t->mask;
+    asym_mask_clear(&others, (unsigned)t->cpu);
+    const int other = asym_mask_next(&others, 0);
+    assert_true(other >= 0);
+    asym_mask_set(&action.mask, (unsigned)other);
+    assert_int_equal(asym_thread_set_mask(load, &action.mask, false), 0);
+    asym_procfs_done(v.source, &action, &done, 1);
+    assert_int_equal(asym_procfs_again(v.source, &s), 0);
+    for (size_t i = 0; i < s.n_tasks; i++)
+        assert_true(s.tasks[i].id.tid != load || s.tasks[i].cpu == other);
+    asym_live_end(load, SIGKILL);
+    close_view(&v);
+}
+
 static int do_first(struct asym_actuator *actuator, const struct asym_action *actions, size_t n,
                     struct asym_outcome *ret_outcomes)
 {
@@ -398,6 +425,7 @@ int main(void)
         cmocka_unit_test(idle_newborns_are_listed_once),
         cmocka_unit_test(a_fork_is_known_of_its_parent),
         cmocka_unit_test(what_was_done_is_known_and_what_was_not_is_not),
+        cmocka_unit_test(where_one_was_put_is_known_to_a_look_in_a_hurry),
         cmocka_unit_test(the_cycle_tells_the_source_what_was_done),
         cmocka_unit_test(hostile_names_are_read),
         cmocka_unit_test(want_of_descriptors_costs_time_not_threads),

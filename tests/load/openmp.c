@@ -78,7 +78,7 @@ static double wait_due(struct turns then, double counted)
 {
     const struct turns t = turns();
     const double ran = t.ran - then.ran, waited = t.waited - then.waited;
-    return ran > counted ? waited * counted / ran : waited;
+    return counted > 0 && ran > counted ? waited * counted / ran : waited;
 }
 
 /* Where the thread is at the end of it, for as long as it took there. */

@@ -97,7 +97,8 @@ static struct asym_ledger_entry sample(int32_t tid)
     asym_mask_set(&e.original, ASYM_MAX_CPUS - 1);
     asym_mask_set(&e.set, 1);
     asym_mask_set(&e.before, 77);
-    if (tid % 4 == 0)
+    e.under_way = tid % 4 == 0;
+    if (e.under_way)
         asym_mask_set(&e.via, 1);
     return e;
 }
@@ -138,7 +139,7 @@ static void assert_same(const struct asym_ledger_entry *a, const struct asym_led
     assert_true(a->id.start == b->id.start && a->since == b->since && a->session == b->session);
     assert_true(asym_mask_equal(&a->original, &b->original));
     assert_true(asym_mask_equal(&a->set, &b->set) && asym_mask_equal(&a->before, &b->before));
-    assert_true(asym_mask_equal(&a->via, &b->via));
+    assert_true(asym_mask_equal(&a->via, &b->via) && a->under_way == b->under_way);
     assert_int_equal(a->original_nice, b->original_nice);
     assert_int_equal(a->set_nice, b->set_nice);
     assert_int_equal(a->before_nice, b->before_nice);
@@ -166,6 +167,27 @@ static void every_field_survives(void **state)
         if (e)
             assert_same(e, &want);
     }
+    asym_ledger_close(l);
+}
+
+static void no_way_is_no_mask(void **state)
+{
+    (void)state;
+    struct asym_ledger *l = open_it(NULL);
+    struct asym_ledger_entry e = {.under_way = true};
+    struct asym_mask found = {0};
+    l->online = (struct asym_mask){0};
+    for (unsigned c = 0; c < 2; c++)
+        asym_mask_set(&l->online, c);
+    asym_mask_set(&e.original, 0);
+    asym_mask_set(&e.set, 0);
+    asym_mask_set(&e.before, 1);
+    /* come online since asymd last looked, or gone offline: nothing of it is left to be compared */
+    asym_mask_set(&found, 5);
+    assert_false(asym_ledger_is_set(l, &e, &found));
+    asym_mask_set(&e.via, 6);
+    assert_false(asym_ledger_is_set(l, &e, &found));
+    assert_false(asym_ledger_looks_inherited(l, &e, &found, 0, 0));
     asym_ledger_close(l);
 }
 
@@ -453,6 +475,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         ROW(every_field_survives),
+        ROW(no_way_is_no_mask),
         ROW(what_is_not_flushed_is_not_on_record),
         ROW(bad_lines_cost_only_themselves),
         ROW(files_that_are_no_ledgers_are_kept_aside),
