@@ -89,14 +89,30 @@ def answers(state, program, budget, burners):
     return sorted(NEVER if t < 0 else t for t in map(float, said[150:]))
 
 
+def least(burners):
+    """The same of one that does nothing but set the masks: what the machine takes."""
+    load = [subprocess.Popen([f"{build}/tests/load-spin", "1", "60"]) for _ in range(burners)]
+    said = subprocess.run([f"{build}/tests/bench/bench-answer", f"{build}/tests/load-talker", *PHASES], check=True,
+                          capture_output=True, text=True).stdout.splitlines()
+    for p in load:
+        p.kill()
+        p.wait()
+    return sorted(NEVER if t < 0 else t for t in map(float, said[150:]))
+
+
+def show(what, us):
+    print(f"{what}: {len(us)} phases, median {shown(statistics.median(us))}, 99 % {shown(us[len(us) * 99 // 100])}")
+    histogram(us)
+    sys.stdout.flush()
+
+
 def latency(state):
+    for beside, burners in LOADS.items():
+        show(f"for comparison: masks set by one that does nothing else, a C program, {beside}", least(burners))
     for (name, program), (with_budget, budget), (beside, burners) in itertools.product(
             PROGRAMS.items(), BUDGETS.items(), LOADS.items()):
-        us = answers(state, program, budget, burners)
-        print(f"from the begin of a serial phase to masks and class, {name}, {beside}, with {with_budget}: {len(us)} phases, "
-              f"median {shown(statistics.median(us))}, 99 % {shown(us[len(us) * 99 // 100])}")
-        histogram(us)
-        sys.stdout.flush()
+        show(f"from the begin of a serial phase to masks and class, {name}, {beside}, with {with_budget}",
+             answers(state, program, budget, burners))
 
 
 print(f"load of the machine at the start: {os.getloadavg()[0]:.1f}")

@@ -206,12 +206,13 @@ def spread(values):
 
 def show(results):
     ways = ", ".join(f"{waits} (KMP_BLOCKTIME={blocktime})" for waits, blocktime in WAITS.items())
-    yield (f"Programs have a thread fewer than there are CPUs. RTX: pa, and the program is started by `asymctl run`. Waits: {ways}. The initial thread begins on a slow CPU, "
-           "or, where it says so, on a fast one. Times are in slow motion, one to ten, asymd's own too (interval and "
-           "swap_period 1 s, amp_boost 10 s). Seconds that a program takes by the CPUs that its steps were counted on, at the "
-           "speeds that are set, and the time that its threads waited for a CPU, each barrier when the last thread would come "
-           "to it: the median and from where to where. What it took by the clock is in the second table: this host gives the "
-           "eight CPUs their turns on two cores, 4 ms at a time, and a barrier comes when the last has had enough of them. And "
+    yield ("Programs have a thread fewer than there are CPUs. RTX: pa, and the program is started by `asymctl run`. Waits: "
+           f"{ways}. The initial thread begins on a slow CPU, or, where it says so, on a fast one. Times are in slow motion, "
+           "one to ten, asymd's own too (interval and swap_period 1 s, amp_boost 10 s). Seconds that a program takes by the "
+           "CPUs that its steps were counted on, at the speeds that are set, and the time that its threads waited for a CPU, "
+           "for as much of it as that CPU had a core of the host, each barrier when the last thread would come to it: the "
+           "median and from where to where. What it took by the clock is in the second table: this host gives the eight CPUs "
+           "their turns on two cores, 4 ms at a time, and a barrier comes when the last has had enough of them. And "
            "milliseconds from barrier to barrier, by the clock, as they were under the stock scheduler. A fast CPU counts "
            f"{RATIO * results.record.rate:.0f} steps in a microsecond.")
     yield ""

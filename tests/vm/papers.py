@@ -315,10 +315,8 @@ TABLES = {
                    lambda lab, args: big_little(lab, args.runs), show_big_little, judge_big_little, ""),
     "rtx": ("big-little", "Saez 2010, 3.2: OpenMP programs by how their threads wait, without and with runtime extensions",
             openmp.measure, openmp.show, openmp.judge,
-            "what RTX loses, where it does, it loses in the parallel part: a mask that changes puts two threads on one CPU at "
-            "times, until the kernel parts them, which takes it some ticks, of 4 ms to whom a barrier waits for. A wait for a "
-            "CPU is added up by the guest's clock, and this host stretches it up to four times, as eight CPUs that spin share "
-            "two. With one run of each a single such wait is a row's figure."),
+            "what RTX loses, where it does, is the time before a phase is answered, and what a look of asymd takes from the "
+            "CPU that it runs on, which here is a sixth of a slow one."),
 }
 
 if __name__ == "__main__":

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * bench-answer PROGRAM ARGUMENT...: the least that an answer to a serial phase can take on this machine. Runs the program,
+ * which speaks RTX, and each time that it wakes us, in real time as asymd does, sets the masks of its threads, and nothing
+ * else: in a serial phase the master gets the last CPU, the others get the rest; else all get all. What asymd takes for an
+ * answer is held against that: what both have is the machine's.
+ */
+#include <poll.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <asym/rtx.h>
+
+#include "support/listener.h"
+
+static const struct asym_rtx_slot *slot_at(const struct asym_handed *h, uint32_t i)
+{
+    return (const void *)((const char *)h->page + h->page->header_size + (size_t)i * h->page->slot_size);
+}
+
+static uint64_t word_of(const struct asym_rtx_slot *slot)
+{
+    return __atomic_load_n(&slot->word, __ATOMIC_ACQUIRE);
+}
+
+static void answer(const struct asym_handed *h, const cpu_set_t *all)
+{
+    const uint32_t n = __atomic_load_n(&h->page->n_used, __ATOMIC_ACQUIRE);
+    cpu_set_t one, rest = *all;
+    int last = CPU_SETSIZE - 1;
+    bool serial = false;
+    for (uint32_t i = 0; i < n; i++)
+        serial |= (word_of(slot_at(h, i)) & ASYM_RTX_SERIAL) != 0;
+    while (!CPU_ISSET((unsigned)last, all))
+        last--;
+    CPU_ZERO(&one);
+    CPU_SET((unsigned)last, &one);
+    CPU_CLR((unsigned)last, &rest);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct asym_rtx_slot *slot = slot_at(h, i);
+        const bool master = (word_of(slot) & ASYM_RTX_MASTER) != 0;
+        if (slot->tid > 0)
+            sched_setaffinity(slot->tid, sizeof one, !serial ? all : master ? &one : &rest);
+    }
+}
+
+/* Until the program ends. */
+static void listen_to(const struct asym_handed *h, int ended)
+{
+    cpu_set_t all;
+    struct pollfd fds[] = {{.fd = h->event, .events = POLLIN}, {.fd = ended, .events = POLLIN}};
+    if (sched_getaffinity(0, sizeof all, &all) < 0 || CPU_COUNT(&all) < 2)
+        return;
+    while (poll(fds, 2, -1) > 0 && !fds[1].revents)
+        if (read(h->event, &(uint64_t){0}, sizeof(uint64_t)) > 0)
+            answer(h, &all);
+}
+
+int main(int argc, char **argv)
+{
+    struct asym_listener l;
+    struct asym_handed h;
+    sigset_t child;
+    int status = 1;
+    if (argc < 2)
+        return 2;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child, NULL);
+    const int ended = signalfd(-1, &child, SFD_CLOEXEC);
+    asym_listener_open(&l, 8);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        sigprocmask(SIG_UNBLOCK, &child, NULL);
+        execv(argv[1], argv + 1);
+        _exit(127);
+    }
+    if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &(struct sched_param){1}) < 0 ||
+        mlockall(MCL_CURRENT | MCL_FUTURE) < 0)
+        perror("bench-answer: real time");
+    if (asym_listener_take(&l, 10, &h))
+        listen_to(&h, ended);
+    kill(pid, SIGTERM);
+    waitpid(pid, &status, 0);
+    asym_listener_done(&l);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
