@@ -102,15 +102,6 @@ static int recognise(struct asym_ledger *l, const struct asym_action *a, const s
     return 0;
 }
 
-/* Empty where there is none. */
-static struct asym_mask way_of(const struct asym_action *a)
-{
-    struct asym_mask via = {0};
-    if (a->via > 0 && asym_mask_has(&a->mask, (int)a->via - 1))
-        asym_mask_set(&via, a->via - 1);
-    return via;
-}
-
 /*
  * before is what is in force now, which after a failure is not what was noted last. Where it is none of the notes the
  * kernel has cut it to a cpuset, and the core has seen that.
@@ -123,8 +114,8 @@ static void note_wish(struct asym_ledger *l, const struct asym_action *a, const 
     else if (!asym_ledger_same_mask(l, found, &e->before))
         e->before = *found;
     e->set = a->mask;
-    e->via = way_of(a);
-    e->under_way = !asym_mask_empty(&e->via);
+    e->via = a->via > 0 && asym_mask_has(&a->mask, (int)a->via - 1) ? a->via : 0;
+    e->under_way = e->via > 0;
     if (!wants_nice(a) || !asym_thread_is_fair(sched))
         return;
     e->before_nice = sched->nice == e->before_nice ? e->before_nice : e->set_nice;
@@ -197,7 +188,8 @@ static void arrive(struct asym_ledger *l, struct asym_ledger_entry *e)
 /* What cannot go on goes back. Where via cannot be had, it goes straight. */
 static int change_mask(struct asym_ledger *l, const struct asym_action *a, struct asym_ledger_entry *e)
 {
-    const bool stopped = e->under_way && asym_thread_set_mask(a->id.tid, &e->via, false) >= 0;
+    const struct asym_mask via = asym_ledger_via(e);
+    const bool stopped = e->under_way && asym_thread_set_mask(a->id.tid, &via, false) >= 0;
     const int r = asym_thread_set_mask(a->id.tid, &a->mask, false);
     const bool stranded = stopped && r < 0 && asym_thread_set_mask(a->id.tid, &e->before, false) < 0;
     if (e->under_way && !stranded)

@@ -78,12 +78,13 @@ static const char *list_of(const struct asym_mask *m, char *buf)
 int asym_ledger_note(struct asym_ledger *l, const struct asym_ledger_entry *e)
 {
     char a[ASYM_MASK_LIST_MAX], b[ASYM_MASK_LIST_MAX], c[ASYM_MASK_LIST_MAX], d[ASYM_MASK_LIST_MAX], line[RECORD_MAX];
+    const struct asym_mask via = asym_ledger_via(e);
     const bool way = e->under_way;
     int n = snprintf(line, sizeof line, "T %d %d %llu %llu %d %d %d %d %d %d %d %s %s %s%s%s\n", (int)e->id.tid,
                      (int)e->id.tgid, (unsigned long long)e->id.start, (unsigned long long)e->since, (int)e->session,
                      e->original_nice, e->original_reset, e->whole, e->boosted, e->set_nice, e->before_nice,
                      list_of(&e->original, a), list_of(&e->set, b), list_of(&e->before, c), way ? " " : "",
-                     way ? list_of(&e->via, d) : "");
+                     way ? list_of(&via, d) : "");
     return append(l, line, (size_t)n);
 }
 
@@ -191,6 +192,16 @@ static int parse_mask(const char *text, struct asym_mask *ret)
 }
 
 /* The first n numbers of a record. */
+static int parse_via(const char *text, struct asym_ledger_entry *e)
+{
+    struct asym_mask via;
+    if (parse_mask(text, &via) < 0 || asym_mask_count(&via) != 1)
+        return -EINVAL;
+    e->via = (uint32_t)asym_mask_next(&via, 0) + 1;
+    e->under_way = true;
+    return 0;
+}
+
 static int parse_numbers(char *const *field, size_t n, int64_t *ret)
 {
     for (size_t i = 0; i < n; i++)
@@ -205,7 +216,7 @@ static int parse_entry(char *const *field, size_t n_fields, struct asym_ledger_e
     struct asym_ledger_entry e = {.in_force = true};
     if (parse_numbers(field, N_NUMBERS, n) < 0 || parse_mask(field[N_NUMBERS], &e.original) < 0 ||
         parse_mask(field[N_NUMBERS + 1], &e.set) < 0 || parse_mask(field[N_NUMBERS + 2], &e.before) < 0 ||
-        (n_fields == N_FIELDS && parse_mask(field[N_NUMBERS + 3], &e.via) < 0) || asym_mask_empty(&e.original))
+        (n_fields == N_FIELDS && parse_via(field[N_NUMBERS + 3], &e) < 0) || asym_mask_empty(&e.original))
         return -EINVAL;
     e.id = (struct asym_taskid){(int32_t)n[TID], (int32_t)n[TGID], (uint64_t)n[START]};
     e.since = (uint64_t)n[SINCE];
@@ -216,7 +227,6 @@ static int parse_entry(char *const *field, size_t n_fields, struct asym_ledger_e
     e.boosted = n[BOOSTED] != 0;
     e.set_nice = (int8_t)n[SET_NICE];
     e.before_nice = (int8_t)n[BEFORE_NICE];
-    e.under_way = n_fields == N_FIELDS;
     *ret = e;
     return 0;
 }

@@ -8,7 +8,8 @@
  *     G tid tgid start
  *
  * (T on one line.) T is what is known of a thread from here on, G that it needs nothing any more. Masks are CPU lists,
- * "-" when empty; via is there while the thread may have that, between before and set. Written, not synced: it need not outlive the machine, as no mask does.
+ * "-" when empty; via is there while the thread may have that, between before and set. Written, not synced: it need not
+ * outlive the machine, as no mask does.
  */
 #ifndef ASYM_LINUX_LEDGER_FILE_H
 #define ASYM_LINUX_LEDGER_FILE_H

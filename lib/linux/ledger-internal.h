@@ -17,9 +17,10 @@
  */
 struct asym_ledger_entry {
     struct asym_taskid id;
-    struct asym_mask original, set, before, via;
+    struct asym_mask original, set, before;
     uint64_t since;  /**< when it was first touched, clock ticks since boot as in id.start */
     int32_t session; /**< of its process then: what its orphans are known by */
+    uint32_t via;    /**< a CPU + 1, as of asym_action; 0: none */
     int8_t original_nice, set_nice, before_nice;
     bool original_reset; /**< reset-on-fork as it was */
     bool boosted;        /**< nice and reset-on-fork have been touched, or are about to be */
@@ -115,6 +116,9 @@ bool asym_ledger_same_mask(const struct asym_ledger *l, const struct asym_mask *
 
 /** Is it what asymd has set for the thread, or had set before that, or has left it with on the way? */
 bool asym_ledger_is_set(const struct asym_ledger *l, const struct asym_ledger_entry *e, const struct asym_mask *found);
+
+/** The CPU on its way alone; empty where there is none. */
+struct asym_mask asym_ledger_via(const struct asym_ledger_entry *e);
 
 void asym_ledger_renew_online(struct asym_ledger *l);
 

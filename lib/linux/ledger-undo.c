@@ -16,10 +16,19 @@ bool asym_ledger_same_mask(const struct asym_ledger *l, const struct asym_mask *
     return asym_mask_equal(&x, &y);
 }
 
+struct asym_mask asym_ledger_via(const struct asym_ledger_entry *e)
+{
+    struct asym_mask via = {0};
+    if (e->via > 0)
+        asym_mask_set(&via, e->via - 1);
+    return via;
+}
+
 /* Not where there is none, or where it is offline: what is not there would be equal to nothing at all. */
 static bool is_via(const struct asym_ledger *l, const struct asym_ledger_entry *e, const struct asym_mask *found)
 {
-    return asym_mask_meets(&e->via, &l->online) && asym_ledger_same_mask(l, found, &e->via);
+    const struct asym_mask via = asym_ledger_via(e);
+    return asym_mask_meets(&via, &l->online) && asym_ledger_same_mask(l, found, &via);
 }
 
 bool asym_ledger_is_set(const struct asym_ledger *l, const struct asym_ledger_entry *e, const struct asym_mask *found)
@@ -87,7 +96,7 @@ int asym_ledger_give_back_nice(const struct asym_ledger_entry *e)
  */
 static bool cut_by_cpuset(const struct asym_ledger *l, const struct asym_ledger_entry *e, const struct asym_mask *found)
 {
-    const struct asym_mask *asked[] = {&e->set, &e->before, &e->via};
+    const struct asym_mask via = asym_ledger_via(e), *asked[] = {&e->set, &e->before, &via};
     struct asym_mask cpuset;
     if (asym_thread_get_cpuset(e->id.tgid, e->id.tid, &cpuset) < 0)
         return false;

@@ -145,7 +145,7 @@ static int collect_masks(struct search *s)
         return -ENOMEM;
     for (size_t i = 0; i < l->n; i++) {
         const struct asym_ledger_entry *e = &l->entries[i];
-        const struct asym_mask *had[] = {&e->set, &e->before, &e->via};
+        const struct asym_mask via = asym_ledger_via(e), *had[] = {&e->set, &e->before, &via};
         for (size_t k = 0; k < ASYM_LENGTH(had); k++)
             if (!asym_mask_empty(had[k]) && (e->boosted || !asym_ledger_same_mask(l, had[k], &e->original)))
                 add_mask(s, had[k]);
