@@ -36,8 +36,7 @@ extern "C" {
 /**
  * The page begins with this. A later version may append fields to it and to the slots: a reader goes by header_size and
  * slot_size, so that old programs and new daemons live together. Both are multiples of ASYM_RTX_LINE, and the page is at
- * least header_size + n_slots * slot_size bytes. What is reserved is 0,
- * and 0 is the default of what takes its place.
+ * least header_size + n_slots * slot_size bytes. What is reserved is 0, and 0 is the default of what takes its place.
  */
 struct asym_rtx_header {
     uint32_t magic;       /**< ASYM_RTX_MAGIC */

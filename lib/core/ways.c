@@ -3,7 +3,7 @@
  * Where a running thread goes whose new mask takes it from its CPU. The kernel sends it to any CPU of that mask, whatever
  * runs there, and leaves it to later ticks to part the two (cpumask_any_and_distribute in __set_cpus_allowed_ptr): seen in
  * a trace, a thread that made room for the serial one of its program was put beside a third, while the CPU that the serial
- * one had left was idle, and a barrier waited for it for 80 ms.
+ * one had left was idle, and stayed there for 320 ms of a slow guest's clock, with a barrier waiting for it.
  *
  * One that sleeps needs no help: when it wakes, the kernel looks for an idle CPU.
  */

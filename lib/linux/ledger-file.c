@@ -361,7 +361,9 @@ int asym_ledger_peek_file(struct asym_ledger *l, struct asym_error *err)
 {
     int bad = read_old(l);
     if (bad < 0)
-        return bad == -ENOENT ? bad : asym_fail(err, bad, "%s/ledger: %s", l->dir, strerror(-bad));
+        return bad == -ENOENT ? bad
+                              : asym_fail(err, bad, "%s/ledger: %s%s", l->dir, strerror(-bad),
+                                          bad == -EACCES ? " (run as root)" : "");
     if (bad > 0)
         asym_fail(err, 0, "%s/ledger: %d line%s not a ledger's", l->dir, bad, bad == 1 ? " is" : "s are");
     return 0;

@@ -222,7 +222,7 @@ static int freshen_task(struct asym_procfs *p, struct asym_task *task)
         return r;
     if (asym_procfs_gone(r))
         task->flags |= ASYM_TASK_ENDED;
-    else if (r >= 0 && t->put_on > 0 && !asym_mask_has(task->mask, task->cpu))
+    else if (r >= 0 && !asym_mask_has(task->mask, task->cpu) && asym_mask_has(task->mask, (int)t->put_on - 1))
         task->cpu = (int32_t)t->put_on - 1;
     return 0;
 }

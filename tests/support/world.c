@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -280,4 +281,20 @@ void world_assert_mask(const struct asym_mask *m, const char *list)
 {
     char text[ASYM_MASK_LIST_MAX];
     assert_string_equal(asym_mask_format_list(m, text, sizeof text), list);
+}
+
+int world_setup(void **state)
+{
+    struct world *w = calloc(1, sizeof *w);
+    assert_non_null(w);
+    world_init(w);
+    *state = w;
+    return 0;
+}
+
+int world_teardown(void **state)
+{
+    world_done(*state);
+    free(*state);
+    return 0;
 }

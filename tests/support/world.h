@@ -77,6 +77,10 @@ void world_machine(struct asym_machine *m, unsigned n_slow, unsigned n_fast, uns
 void world_init(struct world *w);
 void world_done(struct world *w);
 
+/** The same for cmocka: a world of its own for each test. */
+int world_setup(void **state);
+int world_teardown(void **state);
+
 /** A process that is an application, one minute old. Returns its index. */
 unsigned world_proc(struct world *w, int32_t pid);
 /** A thread that runs all the time on CPU 0 and may run everywhere; by order cpu. Returns it. */

@@ -18,22 +18,6 @@
 
 #define TICK (100 * ASYM_MSEC)
 
-static int setup(void **state)
-{
-    struct world *w = calloc(1, sizeof *w);
-    assert_non_null(w);
-    world_init(w);
-    *state = w;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    world_done(*state);
-    free(*state);
-    return 0;
-}
-
 /* One process with one thread, steered to the fast CPUs 4-7. */
 static struct world_thread *steered(struct world *w)
 {
@@ -961,7 +945,7 @@ static void without_a_boost_a_new_nice_is_its_own(void **state)
 
 int main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
     const struct CMUnitTest tests[] = {
         T(a_steered_thread_gets_mask_and_target),
         T(an_unchanged_snapshot_gives_no_second_action),

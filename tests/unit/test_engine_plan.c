@@ -18,22 +18,6 @@
 
 #define TICK (100 * ASYM_MSEC)
 
-static int setup(void **state)
-{
-    struct world *w = calloc(1, sizeof *w);
-    assert_non_null(w);
-    world_init(w);
-    *state = w;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    world_done(*state);
-    free(*state);
-    return 0;
-}
-
 static void configure(struct world *w)
 {
     assert_int_equal(asym_engine_configure(w->engine, &w->config), 0);
@@ -533,7 +517,7 @@ static void who_is_to_be_counted_is_in_the_plan(void **state)
 
 int main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
     const struct CMUnitTest tests[] = {
         T(mappings_change_at_the_swap_period_only),
         T(a_thread_seen_between_two_swaps_waits),

@@ -15,22 +15,6 @@
 
 #define TICK (100 * ASYM_MSEC)
 
-static int setup(void **state)
-{
-    struct world *w = calloc(1, sizeof *w);
-    assert_non_null(w);
-    world_init(w);
-    *state = w;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    world_done(*state);
-    free(*state);
-    return 0;
-}
-
 /* A thread that runs on a CPU, and is to go to another. */
 static struct world_thread *runner(struct world *w, unsigned proc, int32_t tid, int32_t on, int32_t to)
 {
@@ -182,15 +166,15 @@ static void one_that_has_gone_is_where_it_went(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(it_goes_where_nobody_runs, setup, teardown),
-        cmocka_unit_test_setup_teardown(who_makes_room_gets_the_cpu_that_is_left, setup, teardown),
-        cmocka_unit_test_setup_teardown(no_two_are_sent_to_one_cpu, setup, teardown),
-        cmocka_unit_test_setup_teardown(where_nobody_is_idle_the_kernel_chooses, setup, teardown),
-        cmocka_unit_test_setup_teardown(one_that_sleeps_takes_no_cpu_and_needs_none, setup, teardown),
-        cmocka_unit_test_setup_teardown(who_is_not_steered_is_in_the_way_too, setup, teardown),
-        cmocka_unit_test_setup_teardown(asymd_is_not_in_the_way_but_its_cpu_comes_last, setup, teardown),
-        cmocka_unit_test_setup_teardown(idle_cores_come_before_idle_siblings, setup, teardown),
-        cmocka_unit_test_setup_teardown(one_that_has_gone_is_where_it_went, setup, teardown),
+        cmocka_unit_test_setup_teardown(it_goes_where_nobody_runs, world_setup, world_teardown),
+        cmocka_unit_test_setup_teardown(who_makes_room_gets_the_cpu_that_is_left, world_setup, world_teardown),
+        cmocka_unit_test_setup_teardown(no_two_are_sent_to_one_cpu, world_setup, world_teardown),
+        cmocka_unit_test_setup_teardown(where_nobody_is_idle_the_kernel_chooses, world_setup, world_teardown),
+        cmocka_unit_test_setup_teardown(one_that_sleeps_takes_no_cpu_and_needs_none, world_setup, world_teardown),
+        cmocka_unit_test_setup_teardown(who_is_not_steered_is_in_the_way_too, world_setup, world_teardown),
+        cmocka_unit_test_setup_teardown(asymd_is_not_in_the_way_but_its_cpu_comes_last, world_setup, world_teardown),
+        cmocka_unit_test_setup_teardown(idle_cores_come_before_idle_siblings, world_setup, world_teardown),
+        cmocka_unit_test_setup_teardown(one_that_has_gone_is_where_it_went, world_setup, world_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
