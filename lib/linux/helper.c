@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* asymd's side of a helper. */
+#include "linux/helper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/macro.h"
+#include "linux/helper-internal.h"
+
+/* The four ends of the channels; -1: not there. */
+struct channels {
+    int orders[2], reports[2]; /* asymd's, the helper's */
+};
+
+static void close_channels(struct channels *c)
+{
+    for (size_t i = 0; i < 2; i++) {
+        asym_close_p(&c->orders[i]);
+        asym_close_p(&c->reports[i]);
+    }
+}
+
+/*
+ * asymd's end takes no message: the helper could otherwise send one with a file in it, which asymd would close together with
+ * the socket. It is shut down before the helper has the other end.
+ */
+static int open_channels(struct channels *ret)
+{
+    struct channels c = {{-1, -1}, {-1, -1}};
+    int pipe[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, c.orders) < 0)
+        return -errno;
+    int r = shutdown(c.orders[0], SHUT_RD) < 0 || fcntl(c.orders[0], F_SETFL, O_NONBLOCK) < 0 ||
+                    pipe2(pipe, O_CLOEXEC | O_DIRECT) < 0
+                ? -errno
+                : 0;
+    if (r == 0) {
+        c.reports[0] = pipe[0];
+        c.reports[1] = pipe[1];
+        /* Of this end alone: each end of a pipe is an open file of its own. */
+        r = fcntl(pipe[0], F_SETFL, O_NONBLOCK | O_DIRECT) < 0 ? -errno : 0;
+    }
+    if (r < 0) {
+        close_channels(&c);
+        return r;
+    }
+    *ret = c;
+    return 0;
+}
+
+/* The descriptors are put in place by way of high numbers: one may stand where the other is to go. */
+static int add_actions(posix_spawn_file_actions_t *actions, const struct channels *c)
+{
+    const int steps[][2] = {{c->orders[1], ASYM_HELPER_SPARE_FD},
+                            {c->reports[1], ASYM_HELPER_SPARE_FD + 1},
+                            {ASYM_HELPER_SPARE_FD, ASYM_HELPER_ORDERS_FD},
+                            {ASYM_HELPER_SPARE_FD + 1, ASYM_HELPER_REPORTS_FD}};
+    int r = 0;
+    for (int fd = STDIN_FILENO; r == 0 && fd <= STDERR_FILENO; fd++)
+        r = posix_spawn_file_actions_addopen(actions, fd, "/dev/null", O_RDWR, 0);
+    for (size_t i = 0; r == 0 && i < ASYM_LENGTH(steps); i++)
+        r = posix_spawn_file_actions_adddup2(actions, steps[i][0], steps[i][1]);
+    if (r == 0)
+        r = posix_spawn_file_actions_addclosefrom_np(actions, ASYM_HELPER_REPORTS_FD + 1);
+    return -r;
+}
+
+/* A scheduling policy of asymd's own, and the signals that it takes from a descriptor, are not the helper's. */
+static int set_attributes(posix_spawnattr_t *attributes)
+{
+    const struct sched_param param = {.sched_priority = 0};
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    int r = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                                     POSIX_SPAWN_SETSCHEDULER | POSIX_SPAWN_SETPGROUP);
+    if (r == 0)
+        r = posix_spawnattr_setschedpolicy(attributes, SCHED_OTHER);
+    if (r == 0)
+        r = posix_spawnattr_setschedparam(attributes, &param);
+    if (r == 0)
+        r = posix_spawnattr_setsigmask(attributes, &none);
+    if (r == 0)
+        r = posix_spawnattr_setsigdefault(attributes, &all);
+    return -r;
+}
+
+static int spawn(const struct asym_helper *h, const struct channels *c, pid_t *ret_pid)
+{
+    char name[] = "asymd-helper", *const environment[] = {NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    char *const argv[] = {name, (char *)(uintptr_t)h->role, NULL};
+    int r = -posix_spawn_file_actions_init(&actions);
+    if (r < 0)
+        return r;
+    r = -posix_spawnattr_init(&attributes);
+    if (r == 0) {
+        r = add_actions(&actions, c);
+        if (r == 0)
+            r = set_attributes(&attributes);
+        if (r == 0)
+            r = -posix_spawn(ret_pid, h->program, &actions, &attributes, argv, environment);
+        posix_spawnattr_destroy(&attributes);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    return r;
+}
+
+int asym_helper_start(struct asym_helper *h, struct asym_error *err)
+{
+    struct channels c;
+    pid_t pid;
+    if (asym_helper_reap(h) >= ASYM_HELPER_MAX_DYING)
+        return asym_fail(err, -EBUSY, "%zu helper processes were killed and still sleep in the kernel", h->n_dying);
+    int r = open_channels(&c);
+    if (r < 0)
+        return asym_fail(err, r, "the channels of a helper process: %s", strerror(-r));
+    r = spawn(h, &c, &pid);
+    if (r < 0) {
+        close_channels(&c);
+        return asym_fail(err, r, "%s: %s", h->program, strerror(-r));
+    }
+    close(c.orders[1]);
+    close(c.reports[1]);
+    h->pid = pid;
+    h->orders = c.orders[0];
+    h->reports = c.reports[0];
+    return 0;
+}
+
+/* It is a child that was not collected yet, so that its number is nobody else's. */
+static bool is_gone(pid_t pid)
+{
+    pid_t r;
+    do
+        r = waitpid(pid, NULL, WNOHANG);
+    while (r < 0 && errno == EINTR);
+    return r != 0;
+}
+
+void asym_helper_kill(struct asym_helper *h)
+{
+    asym_close_p(&h->orders);
+    asym_close_p(&h->reports);
+    h->orders = h->reports = -1;
+    if (h->pid <= 1)
+        return;
+    kill(h->pid, SIGKILL);
+    /* start() has seen to it that there is room. */
+    if (!is_gone(h->pid))
+        h->dying[h->n_dying++] = h->pid;
+    h->pid = 0;
+}
+
+size_t asym_helper_reap(struct asym_helper *h)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < h->n_dying; i++)
+        if (!is_gone(h->dying[i]))
+            h->dying[kept++] = h->dying[i];
+    return h->n_dying = kept;
+}
+
+int asym_helper_order(const struct asym_helper *h, const void *order, size_t size, const int *fds, size_t n_fds)
+{
+    struct iovec part = {(void *)(uintptr_t)order, size};
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(ASYM_HELPER_MAX_FDS * sizeof(int))];
+    } control;
+    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
+    if (size == 0 || size > ASYM_HELPER_PACKET || n_fds > ASYM_HELPER_MAX_FDS)
+        return -EINVAL;
+    if (h->orders < 0)
+        return -ENOTCONN;
+    if (n_fds > 0) {
+        memset(&control, 0, sizeof control);
+        m.msg_control = &control;
+        m.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
+        struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
+        memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
+    }
+    if (sendmsg(h->orders, &m, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+        return 0;
+    return errno == EAGAIN || errno == EINTR || errno == ENOBUFS || errno == ETOOMANYREFS ? -EAGAIN : -ENOTCONN;
+}
+
+ssize_t asym_helper_report(const struct asym_helper *h, void *buf, size_t size)
+{
+    if (h->reports < 0)
+        return -ENOTCONN;
+    ssize_t n = read(h->reports, buf, size);
+    if (n > 0)
+        return n;
+    return n < 0 && (errno == EAGAIN || errno == EINTR) ? -EAGAIN : -ENOTCONN;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A helper program for tests: what a helper can and cannot do, and helpers that do not answer. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/macro.h"
+#include "linux/helper.h"
+#include "load/helper.h"
+
+/* Says back what it was told; of descriptors that came with it, what can be read of the first. */
+static int echo(int orders, int reports)
+{
+    char text[ASYM_HELPER_PACKET];
+    int fds[ASYM_HELPER_MAX_FDS];
+    size_t n_fds;
+    for (ssize_t n; (n = asym_helper_next_order(orders, text, sizeof text, fds, &n_fds)) > 0;) {
+        if (n_fds > 0)
+            n = pread(fds[0], text, sizeof text, 0);
+        for (size_t i = 0; i < n_fds; i++)
+            close(fds[i]);
+        if (n < 0 || asym_helper_say(reports, text, (size_t)n) < 0)
+            return 1;
+    }
+    return 0;
+}
+
+static int try_open(const char *path, int flags)
+{
+    int fd = open(path, flags | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return errno;
+    close(fd);
+    return 0;
+}
+
+static int count_fds(void)
+{
+    int n = 0;
+    for (int fd = 0; fd < 1024; fd++)
+        n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+
+/* One order, the path of a file; one answer: what became of this process. */
+static int tell(int orders, int reports)
+{
+    char path[ASYM_HELPER_PACKET];
+    int fds[ASYM_HELPER_MAX_FDS], signal = 0;
+    size_t n_fds;
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct caps[2];
+    ssize_t n = asym_helper_next_order(orders, path, sizeof path - 1, fds, &n_fds);
+    if (n <= 0 || syscall(SYS_capget, &header, caps) < 0 || prctl(PR_GET_PDEATHSIG, &signal) < 0)
+        return 1;
+    path[n] = '\0';
+    const struct test_helper_state state = {
+        .uid = getuid(),
+        .capabilities = caps[0].permitted | (uint64_t)caps[1].permitted << 32,
+        .no_new_privs = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1,
+        .dumpable = prctl(PR_GET_DUMPABLE) == 1,
+        .death_signal = signal,
+        .policy = sched_getscheduler(0),
+        .n_fds = count_fds(),
+        .read_error = try_open(path, O_RDONLY),
+        .write_error = try_open(path, O_WRONLY),
+        .send_error = send(orders, "x", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0,
+    };
+    return asym_helper_say(reports, &state, sizeof state) < 0;
+}
+
+static int hang(int orders, int reports)
+{
+    (void)orders;
+    (void)reports;
+    while (pause() < 0)
+        ;
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct asym_helper_role roles[] = {
+        {"echo", 0, echo},
+        {"tell", 0, tell},
+        {"tell-reader", ASYM_HELPER_MAY_READ_FILES | ASYM_HELPER_MAY_PTRACE, tell},
+        {"hang", 0, hang},
+    };
+    return asym_helper_main(roles, ASYM_LENGTH(roles), argc, argv);
+}
