@@ -32,6 +32,12 @@ int asym_topology_load(const struct asym_root *root, const char *xml, struct asy
  */
 int asym_topology_read_xml(const char *path, char **ret_text, size_t *ret_len, struct asym_error *err);
 
+/**
+ * Load the file once in a child process, and wait for its end: hwloc crashes on some damaged files.
+ * 0: the file can be loaded, or is refused with an error; -EINVAL: hwloc crashes, or does not come to an end; -errno.
+ */
+int asym_topology_try_xml(const char *path, struct asym_error *err);
+
 /** Does it have the cores of a kind that is known to be faster below those of a slower one? */
 bool asym_topology_contradicts(const struct asym_figures *f, const struct asym_machine *m,
                                const struct asym_mask *cpus);
