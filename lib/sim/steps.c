@@ -8,7 +8,7 @@
  *     loop TIMES ... end
  *     label P:S WORK [chunk=WORK] [memory=NAME]     Morad 2008, Figure 3: parallel WORK uniform, then serial to the label
  *
- * WORK is in instructions, with k, M or G; DRAW is uniform (0 to twice) or exponential; P and S of a label are numbers or inf.
+ * WORK is in instructions, at least 1k, with k, M or G; DRAW is uniform (0 to twice) or exponential; P and S of a label are numbers or inf.
  */
 #include <errno.h>
 #include <limits.h>
@@ -22,6 +22,10 @@
 #include "sim/scenario-internal.h"
 
 enum { MAX_WORDS = 8, WORD = 64 };
+
+/* The least that a step may be: instructions, and ns. */
+#define WORK_LEAST 1e3
+#define WAIT_LEAST 1e3
 
 /* What the word of a step is, and what may follow it. */
 enum takes { TAKES_DRAW = 1, TAKES_CHUNK = 2, TAKES_LOCK = 4, TAKES_IO = 8, TAKES_MEMORY = 16 };
@@ -196,11 +200,32 @@ static int fail_step(const struct parse *p, const struct asym_sim_step *step, co
     return asym_fail(err, -EINVAL, "%s:%u: step: %s", p->name, step->line, what);
 }
 
+/*
+ * Each piece of work and each wait is an event: a chunk of one instruction makes a billion of them for each second of each CPU
+ * (measured: a scenario of one second had not ended after twenty).
+ */
+static bool is_too_short(const struct asym_sim_step *step)
+{
+    switch (step->kind) {
+    case ASYM_SIM_SERIAL:
+    case ASYM_SIM_PARALLEL:
+        return step->work < WORK_LEAST || (step->chunk > 0 && step->chunk < WORK_LEAST);
+    case ASYM_SIM_IO:
+        return step->work < WAIT_LEAST;
+    case ASYM_SIM_LOOP:
+    case ASYM_SIM_END:
+        break;
+    }
+    return false;
+}
+
 int sim_steps_check(const struct parse *p, struct asym_sim_program *program, struct asym_error *err)
 {
     unsigned open[SIM_MAX_DEPTH], depth = 0, last_timed = UINT_MAX;
     for (unsigned i = 0; i < program->n_steps; i++) {
         struct asym_sim_step *step = &program->steps[i];
+        if (is_too_short(step))
+            return fail_step(p, step, "work and chunks are at least 1k instructions, and waits at least 1us", err);
         if (step->kind == ASYM_SIM_LOOP) {
             if (depth == SIM_MAX_DEPTH)
                 return fail_step(p, step, "loops are nested deeper than 4", err);

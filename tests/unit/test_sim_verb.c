@@ -395,7 +395,7 @@ static void ctrl_c_ends_a_run_whose_steps_take_no_time_to_speak_of(void **state)
     FILE *out = fopen(tiny, "w");
     assert_non_null(out);
     /* Twenty thousand million events, two hundred million of them before the first look. */
-    fputs("[machine]\ncounts=2\nspeeds=1\n[run]\nduration=10s\n[program a]\ncount=2\nstep=serial 1\n", out);
+    fputs("[machine]\ncounts=2\nspeeds=1\n[run]\nduration=10000s\n[program a]\ncount=2\nstep=serial 1k\n", out);
     fclose(out);
     interrupt(tiny, "--repeat=1", text, sizeof text);
     unlink(tiny);
