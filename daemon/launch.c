@@ -11,13 +11,12 @@
 
 #include "base/macro.h"
 #include "base/parse.h"
-#include "daemon/run.h"
 #include "linux/elf.h"
 
 /* LLVM's runtime, which has GCC's calls, too. */
 #define RUNTIME "libomp.so.5"
 
-/* Of a shell. */
+/* As env(1), timeout(1) and shells have them. */
 enum { CANNOT_EXECUTE = 126, NOT_FOUND = 127 };
 
 static const char *shown(const char *text, char *buf, size_t size)
@@ -25,7 +24,7 @@ static const char *shown(const char *text, char *buf, size_t size)
     return asym_text_escape(text, strlen(text), buf, size);
 }
 
-/* As execvp finds it. 0; -ENOENT. */
+/* As execvp finds it, to look at. 0; -ENOENT. */
 static int find_program(const char *name, char *path, size_t size)
 {
     const char *dirs = getenv("PATH");
@@ -72,43 +71,51 @@ static void warn(const char *path, const struct asym_launch *l)
                 shown(path, name, sizeof name), why, remedy);
 }
 
-static int check_tool(const struct asym_launch *l)
+/* Is everything there that makes a program speak? Says what is missing. */
+static bool can_speak(const struct asym_launch *l)
 {
     char text[256];
     if (access(l->tool, R_OK) < 0) {
-        fprintf(stderr, "asymctl: %s: %s; it comes with a build that has omp-tools.h (libomp-dev)\n",
+        fprintf(stderr,
+                "asymctl: %s: %s (it comes with a build that has omp-tools.h, libomp-dev); the program runs without "
+                "saying what its threads do\n",
                 shown(l->tool, text, sizeof text), strerror(errno));
-        return ASYM_EXIT_FAILED;
+        return false;
     }
     /* The loader would complain once for each process, and go on. */
     void *runtime = l->gcc ? dlopen(RUNTIME, RTLD_LAZY | RTLD_LOCAL) : NULL;
     if (l->gcc && !runtime) {
-        fputs("asymctl: --gcc needs LLVM's OpenMP runtime, " RUNTIME ", which is not installed (libomp5)\n", stderr);
-        return ASYM_EXIT_FAILED;
+        fputs("asymctl: --gcc needs LLVM's OpenMP runtime, " RUNTIME
+              ", which is not installed (libomp5); the program runs without saying what its threads do\n",
+              stderr);
+        return false;
     }
     if (runtime)
         dlclose(runtime);
-    return 0;
+    return true;
+}
+
+static void make_it_speak(const struct asym_launch *l)
+{
+    if (put_before("OMP_TOOL_LIBRARIES", l->tool) < 0 || setenv("OMP_TOOL", "enabled", 1) < 0 ||
+        (l->gcc && put_before("LD_PRELOAD", RUNTIME) < 0))
+        fputs("asymctl: no memory for the environment; the program runs without saying what its threads do\n", stderr);
 }
 
 int asym_launch(const struct asym_launch *l)
 {
     char path[4096], text[256];
-    int r = check_tool(l);
-    if (r != 0)
-        return r;
-    if (find_program(l->argv[0], path, sizeof path) < 0) {
-        fprintf(stderr, "asymctl: %s: no such program\n", shown(l->argv[0], text, sizeof text));
-        return NOT_FOUND;
+    const bool is_found = find_program(l->argv[0], path, sizeof path) >= 0;
+    if (is_found && can_speak(l)) {
+        warn(path, l);
+        make_it_speak(l);
     }
-    warn(path, l);
-    if (put_before("OMP_TOOL_LIBRARIES", l->tool) < 0 || setenv("OMP_TOOL", "enabled", 1) < 0 ||
-        (l->gcc && put_before("LD_PRELOAD", RUNTIME) < 0)) {
-        fputs("asymctl: no memory for the environment\n", stderr);
-        return ASYM_EXIT_FAILED;
-    }
-    execv(path, l->argv);
-    r = errno;
-    fprintf(stderr, "asymctl: %s: %s\n", shown(path, text, sizeof text), strerror(r));
-    return r == ENOENT ? NOT_FOUND : CANNOT_EXECUTE;
+    /* It searches PATH by itself, and runs scripts without a first line. */
+    execvp(l->argv[0], l->argv);
+    const int error = errno;
+    fprintf(stderr, "asymctl: %s: %s\n", shown(is_found ? path : l->argv[0], text, sizeof text),
+            error != ENOENT ? strerror(error)
+            : is_found      ? "the interpreter that it names is missing"
+                            : "no such program");
+    return error == ENOENT ? NOT_FOUND : CANNOT_EXECUTE;
 }

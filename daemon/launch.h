@@ -11,7 +11,10 @@ struct asym_launch {
     char **argv;      /**< of the program; argv[0] is looked for in PATH */
 };
 
-/** Become the program. Only where that fails it returns, an exit status: 1, or as a shell has them 126 and 127. */
+/**
+ * Become the program. Where the tool or the runtime is missing, say so on standard error and run the program without.
+ * Returns only where the program cannot be executed, the exit status of env(1): 127: it was not found; 126: any other reason.
+ */
 int asym_launch(const struct asym_launch *launch);
 
 #endif
