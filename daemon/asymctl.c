@@ -8,6 +8,7 @@
 #include "base/macro.h"
 #include "base/parse.h"
 #include "daemon/launch.h"
+#include "daemon/paths.h"
 #include "daemon/policies.h"
 #include "daemon/profile.h"
 #include "daemon/run.h"
@@ -17,6 +18,9 @@
 struct verb {
     const char *name, *usage, *summary, *help;
     int (*run)(int argc, char **argv); /* argv[0] is the verb */
+    /* An option whose default is a file of the installation; NULL: none. */
+    const char *file_option;
+    enum asym_path file;
 };
 
 static int verb_policies(int argc, char **argv);
@@ -29,7 +33,7 @@ static const struct verb verbs[] = {
      "the signals it needs; how wide a mask it prefers; and whether this machine gives what it needs.\n"
      "\n"
      "  --json   print JSON\n",
-     verb_policies},
+     verb_policies, NULL, 0},
     {"sim",
      "asymctl sim SCENARIO.ini [--policy=NAME,...] [--repeat=N] [--seed=N] [--json] [--cost]\n"
      "                   [--trace=FILE] [--workers=N]",
@@ -45,7 +49,7 @@ static const struct verb verbs[] = {
      "  --cost             what planning costs, with the CPU time of a plan, which differs from run to run\n"
      "  --workers=N        trials at a time: as many as CPUs; never more than memory has room for; what is\n"
      "                     printed does not depend on it\n",
-     asym_sim_verb},
+     asym_sim_verb, NULL, 0},
     {"profile", "asymctl profile [--output=FILE] [--time=TIME] [--config=FILE] [--json] -- COMMAND...",
      "measure a program on each type of core, for policies that need profiles",
      "Runs COMMAND on the CPUs of each type of core in turn, counts instructions and misses of the\n"
@@ -55,20 +59,23 @@ static const struct verb verbs[] = {
      "\n"
      "  --output=FILE  the file of profiles (" ASYM_PROFILES ")\n"
      "  --time=TIME    end it after that long on each type, such as 10s; without, it ends by itself\n"
-     "  --config=FILE  asymd's configuration, which may name slow CPUs (" ASYM_CONFIG ")\n"
+     "  --config=FILE  asymd's configuration, which may name slow CPUs\n"
      "  --json         print JSON\n"
      "\n"
      "Without hardware counters it ends with status 3, and says why.\n",
-     asym_profile_verb},
+     asym_profile_verb, "--config", ASYM_PATH_CONFIG},
     {"run", "asymctl run [--gcc] [--tool=PATH] [--] PROGRAM [ARGUMENT...]",
      "a program so that asymd is told what its OpenMP threads do",
      "Runs PROGRAM with the OMPT tool of asymd: an OpenMP program on LLVM's runtime then says which of its\n"
      "threads work, which spin and when it is in a serial phase. Nothing else of it changes.\n"
      "\n"
      "  --gcc         for programs built with GCC: preloads LLVM's runtime, which takes the place of GCC's\n"
-     "  --tool=PATH   the tool to load; default: " ASYM_OMPT "\n",
-     verb_run},
-    {"help", "asymctl help [VERB]", "this text, or a verb's", "Without a verb, lists them.\n", verb_help},
+     "  --tool=PATH   the tool to load\n"
+     "\n"
+     "Where the tool is missing the program runs without it. The exit status is the program's; 126: it cannot\n"
+     "be executed; 127: it was not found.\n",
+     verb_run, "--tool", ASYM_PATH_OMPT},
+    {"help", "asymctl help [VERB]", "this text, or a verb's", "Without a verb, lists them.\n", verb_help, NULL, 0},
 };
 
 static const struct verb *find_verb(const char *name)
@@ -115,7 +122,10 @@ static int verb_help(int argc, char **argv)
         const struct verb *v = find_verb(argv[1]);
         if (!v)
             return unknown_verb(argv[1]);
+        char path[ASYM_PATH_SIZE];
         printf("usage: %s\n\n%s\n", v->usage, v->help);
+        if (v->file_option)
+            printf("Default of %s: %s\n", v->file_option, asym_path(v->file, path));
         return written(0);
     }
     puts("usage: asymctl VERB [ARGUMENT...]\n");
@@ -128,7 +138,7 @@ static int verb_help(int argc, char **argv)
 /* By the installed configuration, which says where profiles are; where it has a mistake by what can be read of it. */
 static int read_missing(const char *missing[ASYM_N_SIGNALS])
 {
-    const struct asym_cli cli = {.config = ASYM_CONFIG};
+    const struct asym_cli cli = {.config = NULL};
     ASYM_CLEANUP(asym_root_done) struct asym_root root = {.fd = -1};
     ASYM_CLEANUP(asym_signals_done) struct asym_signals signals = {.root = NULL};
     ASYM_AUTO_FREE struct asym_machine *m = calloc(1, sizeof *m);
@@ -171,7 +181,8 @@ static int verb_policies(int argc, char **argv)
 
 static int verb_run(int argc, char **argv)
 {
-    struct asym_launch launch = {.tool = ASYM_OMPT};
+    char tool[ASYM_PATH_SIZE];
+    struct asym_launch launch = {.tool = asym_path(ASYM_PATH_OMPT, tool)};
     int i = 1;
     for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
         if (strcmp(argv[i], "--") == 0) {

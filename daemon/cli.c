@@ -173,7 +173,6 @@ static int take(struct asym_cli *cli, size_t i, const char *value, struct asym_e
         return 0;
     case CONFIG:
         cli->config = value;
-        cli->config_given = true;
         return 0;
     case ROOT:
         cli->root = value;
@@ -256,7 +255,7 @@ static int check_together(const struct asym_cli *cli, struct asym_error *err)
 
 int asym_cli_parse(int argc, char **argv, struct asym_cli *ret_cli, struct asym_error *err)
 {
-    struct asym_cli cli = {.mode = ASYM_MODE_SERVICE, .config = ASYM_CONFIG};
+    struct asym_cli cli = {.mode = ASYM_MODE_SERVICE};
     int r = 0;
     for (int i = 1; r >= 0 && i < argc; i++)
         r = take_argument(&cli, argc, argv, &i, err);

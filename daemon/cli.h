@@ -28,8 +28,8 @@ struct asym_cli_assignment {
 
 struct asym_cli {
     enum asym_mode mode;
-    bool json, config_given;
-    const char *config, *root, *topology; /**< borrowed from argv or static; NULL: not given */
+    bool json;
+    const char *config, *root, *topology; /**< borrowed from argv; NULL: not given */
     int32_t *pids;
     size_t n_pids;
     struct asym_cli_assignment *assignments; /**< in the order given */

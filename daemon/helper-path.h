@@ -6,9 +6,8 @@
 #include <stddef.h>
 
 /**
- * Beside the running program, as in a build tree, or where an installation has put it: it is found from the running program's
- * own path, so that an installation may be moved as a whole.
- * 0; -ENOENT: in neither place; -ENAMETOOLONG; -errno: the running program's path cannot be read.
+ * Of the installation or build tree that the running program belongs to (daemon/paths.h).
+ * 0; -ENAMETOOLONG; -errno of access(2): -ENOENT: it is not there; -EACCES: it cannot be executed.
  */
 int asym_helper_path(char *ret, size_t size);
 

@@ -38,7 +38,7 @@ static const char *value_of(const char *name, int argc, char **argv, int *at)
 
 static int parse(int argc, char **argv, struct arguments *ret, struct asym_error *err)
 {
-    struct arguments a = {.cli = {.config = ASYM_CONFIG}, .output = ASYM_PROFILES};
+    struct arguments a = {.output = ASYM_PROFILES};
     int i = 1;
     for (; i < argc && strcmp(argv[i], "--") != 0; i++) {
         const char *given = argv[i], *value;
@@ -49,7 +49,6 @@ static int parse(int argc, char **argv, struct arguments *ret, struct asym_error
             a.output = value;
         } else if ((value = value_of("--config", argc, argv, &i)) && *value) {
             a.cli.config = value;
-            a.cli.config_given = true;
         } else if ((value = value_of("--time", argc, argv, &i))) {
             if (asym_parse_duration(value, strlen(value), &a.time) < 0 || a.time == 0)
                 return asym_fail(err, -EINVAL, "--time: '%s' is not accepted; accepted is a duration such as 10s",

@@ -10,18 +10,26 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/parse.h"
+#include "daemon/paths.h"
 #include "daemon/sight.h"
 #include "daemon/speeds.h"
 #include "linux/monitor.h"
 #include "linux/procfs.h"
 
+/* The configuration that the command line names, or the installed one. buf: ASYM_PATH_SIZE. */
+static const char *config_of(const struct asym_cli *cli, char *buf)
+{
+    return cli->config ? cli->config : asym_path(ASYM_PATH_CONFIG, buf);
+}
+
 int asym_run_settings(const struct asym_cli *cli, struct asym_settings **ret_settings, struct asym_error *err)
 {
     struct asym_settings *s;
+    char path[ASYM_PATH_SIZE];
     int r = asym_settings_new(&s);
     if (r < 0)
         return asym_fail(err, r, "no memory for the settings");
-    r = asym_settings_load_all(s, cli->config, cli->config_given, err);
+    r = asym_settings_load_all(s, config_of(cli, path), cli->config != NULL, err);
     for (size_t i = 0; r >= 0 && i < cli->n_assignments; i++)
         r = asym_settings_set(s, cli->assignments[i].text, cli->assignments[i].origin, err);
     if (r >= 0)
@@ -38,10 +46,11 @@ int asym_run_salvage(const struct asym_cli *cli, struct asym_settings **ret_sett
 {
     struct asym_settings *s;
     struct asym_error said = {""};
+    char path[ASYM_PATH_SIZE];
     int r = asym_settings_new(&s);
     if (r < 0)
         return asym_fail(err, r, "no memory for the settings");
-    asym_settings_salvage(s, cli->config);
+    asym_settings_salvage(s, config_of(cli, path));
     for (size_t i = 0; i < cli->n_assignments; i++)
         asym_settings_set(s, cli->assignments[i].text, cli->assignments[i].origin, &said);
     *ret_settings = s;

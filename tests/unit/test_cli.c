@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#define ASYM_CONFIG "/etc/asymd/asymd.conf"
 #include "../../daemon/cli.c"
 
 static int parse(char **argv, struct asym_cli *ret_cli, struct asym_error *err)
@@ -27,8 +26,8 @@ static void without_arguments_it_is_the_service(void **state)
     char *argv[] = {(char *)"asymd", NULL};
     assert_int_equal(parse(argv, &cli, NULL), 0);
     assert_int_equal(cli.mode, ASYM_MODE_SERVICE);
-    assert_string_equal(cli.config, "/etc/asymd/asymd.conf");
-    assert_false(cli.config_given || cli.json);
+    assert_false(cli.json);
+    assert_null(cli.config);
     assert_null(cli.root);
     assert_null(cli.topology);
     assert_int_equal(cli.n_pids + cli.n_assignments, 0);
@@ -80,7 +79,7 @@ static void everything_at_once(void **state)
     };
     assert_int_equal(parse(argv, &cli, NULL), 0);
     assert_int_equal(cli.mode, ASYM_MODE_DRY_RUN);
-    assert_true(cli.json && cli.config_given);
+    assert_true(cli.json);
     assert_string_equal(cli.config, "/c");
     assert_string_equal(cli.root, "/r");
     assert_string_equal(cli.topology, "t.x");

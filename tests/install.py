@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""install.py BUILD_DIR: `cmake --install` writes below its prefix or DESTDIR and nowhere else, what it has installed runs from
+there and reads the configuration that stands there, and a second install leaves a changed configuration as it is.
+
+The component Unspecified is all there is; naming it keeps the build tree's own install_manifest.txt, by which a user uninstalls.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+COMPONENT = "Unspecified"
+# Installed files, from the prefix on. The configuration is looked for apart: its place depends on the prefix.
+FILES = ("sbin/asymd", "bin/asymctl", "libexec/asymd/asymd-helper", "include/asym/rtx.h",
+         "lib/systemd/system/asymd.service", "share/man/man8/asymd.8", "share/man/man5/asymd.conf.5",
+         "share/man/man1/asymctl.1", "share/man/man3/asym_rtx.3", "share/doc/asymd/examples/asymd.conf",
+         "*/libasym-rtx.so", "*/libasym-rtx.a", "*/pkgconfig/asym-rtx.pc")
+CHANGED = "[asymd]\ninterval = 123ms\n"
+
+
+def check(right, words):
+    if not right:
+        sys.exit(f"install.py: {words}")
+
+
+def run(*command, cwd=None, **variables):
+    """Standard output, standard error and status of a command, without what would send its programs elsewhere."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_TOOL", "DESTDIR", "LD_"))}
+    done = subprocess.run([str(c) for c in command], env={**env, **variables}, cwd=cwd, capture_output=True, text=True)
+    return done.stdout, done.stderr, done.returncode
+
+
+def check_rules(build):
+    """Before anything is written: no rule of the install scripts goes to a place of its own."""
+    for script in build.rglob("cmake_install.cmake"):
+        for line in script.read_text().splitlines():
+            check(not re.search(r'DESTINATION "/', line), f"{script}: a destination that no prefix moves: {line.strip()}")
+
+
+def host_files(build):
+    """The files of an asymd that the host itself has, with their state."""
+    seen = {}
+    for path in [*prefix_of(build).glob("sbin/asymd*"), *prefix_of(build).glob("bin/asymctl"),
+                 *pathlib.Path("/etc").glob("asymd/**/*"), *pathlib.Path("/var/lib").glob("asymd*")]:
+        state = path.lstat()
+        seen[path] = (state.st_ino, state.st_size, state.st_mtime_ns)
+    return seen
+
+
+def prefix_of(build):
+    cache = (build / "CMakeCache.txt").read_text()
+    return pathlib.Path(re.search(r"^CMAKE_INSTALL_PREFIX:[A-Z]+=(.*)$", cache, re.M).group(1))
+
+
+def install(build, prefix, destdir):
+    """The files that it says it has installed or kept, and those of the manifest. The configured prefix need not be named."""
+    options = [] if prefix == prefix_of(build) else ["--prefix", prefix]
+    said, wrong, status = run("cmake", "--install", build, "--component", COMPONENT, *options,
+                              **({"DESTDIR": str(destdir)} if destdir else {}))
+    check(status == 0, f"cmake --install: {wrong}")
+    manifest = build / f"install_manifest_{COMPONENT}.txt"
+    listed = manifest.read_text().split("\n")
+    manifest.unlink()
+    touched = re.findall(r"^-- (?:Installing|Up-to-date|Kept): (.*?)(?: \(.*)?$", said, re.M)
+    return [pathlib.Path(p) for p in touched], [pathlib.Path((str(destdir) if destdir else "") + p) for p in listed if p]
+
+
+def check_install(build, top, prefix, destdir=None):
+    """Install twice and look where everything is. top: where it is to be as a whole; prefix: as the programs know it."""
+    name = f"{prefix}{f' in DESTDIR {destdir}' if destdir else ''}"
+    staged = pathlib.Path(f"{destdir or ''}{prefix}")
+    etc = pathlib.Path(f"{destdir or ''}{'' if str(prefix) == '/usr' else prefix}/etc/asymd")
+    before = host_files(build)
+    touched, listed = install(build, prefix, destdir)
+    there = {p for p in top.rglob("*") if not p.is_dir()}
+    for path in touched + listed:
+        check(path.is_relative_to(top), f"{name}: {path} is not below {top}")
+    check(host_files(build) == before, f"{name}: the host's own files were changed")
+    for pattern in FILES:
+        check(any(p.match(f"{staged}/{pattern}") if "*" not in pattern else p.match(pattern) for p in there),
+              f"{name}: {pattern} is missing")
+    config = etc / "asymd.conf"
+    check(there == set(listed) | {config}, f"{name}: not in the manifest or not there: {there ^ (set(listed) | {config})}")
+    sample = pathlib.Path(__file__).parent.parent / "conf" / "asymd.conf"
+    check(config.read_bytes() == sample.read_bytes(), f"{name}: {config} is not the sample")
+    config.write_text(CHANGED)
+    touched, _ = install(build, prefix, destdir)
+    check(config.read_text() == CHANGED, f"{name}: the second install has replaced {config}")
+    check(config in touched and (staged / "share/doc/asymd/examples/asymd.conf").read_bytes() == sample.read_bytes(),
+          f"{name}: the second install does not say that it kept {config}, or has no sample for it")
+    check({p for p in top.rglob("*") if not p.is_dir()} == there, f"{name}: a second install brings other files")
+    check_texts(name, staged, prefix)
+    return staged, etc, listed
+
+
+def check_texts(name, staged, prefix):
+    """The installed texts name the prefix, and no other."""
+    unit = (staged / "lib/systemd/system/asymd.service").read_text()
+    program = str(prefix).replace("%", "%%").replace(" ", "\\x20") + "/sbin/asymd"
+    starts = re.findall(r"^Exec(?:Start|StopPost)=(\S+)", unit, re.M)
+    check(starts == [program, program], f"{name}: the unit starts {starts}")
+    etc = f"{'' if str(prefix) == '/usr' else prefix}/etc/asymd/"
+    for page in ("man8/asymd.8", "man5/asymd.conf.5", "man1/asymctl.1"):
+        named = set(re.findall(r"^\.(?:It )?Pa (.*?/asymd/)asymd\.conf", (staged / "share/man" / page).read_text(), re.M))
+        check(named == {etc}, f"{name}: {page} names the configuration in {named}")
+    pc = next(staged.rglob("asym-rtx.pc"))
+    for key, want in (("prefix", prefix), ("includedir", f"{prefix}/include")):
+        said, wrong, status = run("pkg-config", f"--variable={key}", "asym-rtx", PKG_CONFIG_PATH=str(pc.parent))
+        check(status == 0 and said.strip().replace("\\", "") == str(want), f"{name}: asym-rtx.pc: {key} is {said}{wrong}")
+
+
+def check_run(name, programs, tool):
+    """asymctl run, from an installation or a build tree: it finds the tool that came with it."""
+    for arguments in (["true"], ["--", "sh", "-c", "exit 7"]):
+        said, wrong, status = run(programs["asymctl"], "run", *arguments)
+        check((said, wrong, status) == ("", "", 7 if len(arguments) > 1 else 0),
+              f"{name}: asymctl run {arguments}: {status} {said}{wrong}")
+    said, _, _ = run(programs["asymctl"], "run", "--", "sh", "-c", "echo $OMP_TOOL_LIBRARIES")
+    check(said.strip() == str(tool), f"{name}: asymctl run loads {said.strip()} and not {tool}")
+    said, wrong, status = run(programs["asymd"], "--version")
+    check(status == 0 and said.startswith("asymd "), f"{name}: asymd --version: {status} {said}{wrong}")
+
+
+def check_programs(name, staged, etc, reads):
+    """reads: whether the configuration in etc is the one that these programs read."""
+    programs = {"asymd": staged / "sbin/asymd", "asymctl": staged / "bin/asymctl"}
+    tool = next(staged.rglob("libasym-ompt.so"), None)
+    said, wrong, status = run(programs["asymd"], "--print-config")
+    line = next((line for line in said.splitlines() if line.startswith("interval")), "")
+    check(status == 0 and ("123ms" in line and f"{etc}/asymd.conf:2" in line) == reads,
+          f"{name}: asymd --print-config: {status} {line}{wrong}")
+    check_run(name, programs, tool)
+    tool.unlink()
+    said, wrong, status = run(programs["asymctl"], "run", "--", "sh", "-c", "echo here; exit 7")
+    check((said, status) == ("here\n", 7) and len(wrong.splitlines()) == 1 and str(tool) in wrong,
+          f"{name}: without the tool asymctl run says {wrong!r} and ends with {status}")
+
+
+def check_relative(build, work):
+    """A prefix from the working directory on is written down as what it is."""
+    run("cmake", "--install", build, "--component", COMPONENT, "--prefix", "y/../relative/", cwd=work)
+    (build / f"install_manifest_{COMPONENT}.txt").unlink()
+    prefix = pathlib.Path(work).resolve() / "relative"
+    check_texts("a relative prefix", prefix, prefix)
+    check((prefix / "etc/asymd/asymd.conf").exists(), "a relative prefix: no configuration")
+
+
+def main():
+    build = pathlib.Path(sys.argv[1]).resolve()
+    check_rules(build)
+    with tempfile.TemporaryDirectory(prefix="asym-install-") as work:
+        for name in ("prefix", "a 50% prefix", "x/usr"):
+            prefix = pathlib.Path(work).resolve() / name
+            staged, etc, listed = check_install(build, prefix, prefix)
+            check_programs(name, staged, etc, reads=True)
+        # A user who uninstalls removes the files of the manifest and keeps the configuration.
+        for path in listed:
+            path.unlink(missing_ok=True)
+        check([p for p in prefix.rglob("*") if not p.is_dir()] == [etc / "asymd.conf"], "something is left behind")
+        check_relative(build, work)
+        for prefix in sorted({prefix_of(build), pathlib.Path("/usr"), pathlib.Path("/usr/local"), pathlib.Path("/opt/asymd")}):
+            destdir = pathlib.Path(work).resolve() / f"destdir{str(prefix).replace('/', '-')}"
+            staged, etc, _ = check_install(build, destdir, prefix, destdir)
+            # A program in DESTDIR/usr cannot know that DESTDIR is a root: it does not read DESTDIR/etc, nor the host's.
+            check_programs(f"DESTDIR{prefix}", staged, etc, reads=str(prefix) != "/usr")
+    check_run("the build tree", {"asymd": build / "daemon/asymd", "asymctl": build / "daemon/asymctl"},
+              build / "lib/rtx/ompt/libasym-ompt.so")
+    print("three prefixes, their own DESTDIR for each of the others, and the build tree")
+
+
+if __name__ == "__main__":
+    main()
