@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -14,41 +15,89 @@
 
 enum what { MODE, JSON, CONFIG, ROOT, TOPOLOGY, PID, SET, SETTING };
 
+/* Modes, as bits. */
+enum {
+    SERVICE = 1 << ASYM_MODE_SERVICE,
+    DRY_RUN = 1 << ASYM_MODE_DRY_RUN,
+    ONCE = 1 << ASYM_MODE_ONCE,
+    RESTORE = 1 << ASYM_MODE_RESTORE,
+    CHECK = 1 << ASYM_MODE_CHECK,
+    PRINT = 1 << ASYM_MODE_PRINT_CONFIG,
+    STEER = SERVICE | ONCE,
+    /* --restore takes every setting, though it heeds few: a setting of the service must not keep it from putting back. */
+    READ_SETTINGS = STEER | RESTORE | DRY_RUN | CHECK | PRINT,
+};
+
 static const struct {
     struct asym_cli_row row;
     enum what what;
     enum asym_mode mode; /* of MODE */
     const char *key;     /* of SETTING: SECTION.KEY */
 } rows[] = {
-    {{"--dry-run", NULL, "observe, print one planned mapping, change nothing"}, MODE, ASYM_MODE_DRY_RUN, NULL},
-    {{"--once", NULL, "observe, enforce one plan, leave the ledger for --restore"}, MODE, ASYM_MODE_ONCE, NULL},
-    {{"--restore", NULL, "put back everything the ledger holds"}, MODE, ASYM_MODE_RESTORE, NULL},
-    {{"--check", NULL, "what this machine offers and lacks, with remedies"}, MODE, ASYM_MODE_CHECK, NULL},
-    {{"--print-config", NULL, "the effective configuration, and where each line came from"},
+    {{"--dry-run", NULL, "observe, print one planned mapping, change nothing", 0}, MODE, ASYM_MODE_DRY_RUN, NULL},
+    {{"--once", NULL, "observe, enforce one plan, leave the ledger for --restore", 0}, MODE, ASYM_MODE_ONCE, NULL},
+    {{"--restore", NULL, "put back everything the ledger holds", 0}, MODE, ASYM_MODE_RESTORE, NULL},
+    {{"--check", NULL, "what this machine offers and lacks, with remedies", 0}, MODE, ASYM_MODE_CHECK, NULL},
+    {{"--print-config", NULL, "the effective configuration, and where each line came from", 0},
      MODE,
      ASYM_MODE_PRINT_CONFIG,
      NULL},
-    {{"--help", NULL, "this text"}, MODE, ASYM_MODE_HELP, NULL},
-    {{"--version", NULL, "the version"}, MODE, ASYM_MODE_VERSION, NULL},
-    {{"--config", "FILE", "configuration to read, then rules.d/*.conf beside it"}, CONFIG, 0, NULL},
-    {{"--policy", "NAME", "policy to use, see asymctl policies"}, SETTING, 0, "asymd.policy"},
-    {{"--interval", "TIME", "time between two looks, such as 100ms"}, SETTING, 0, "asymd.interval"},
-    {{"--duration", "TIME", "how long a dry run observes, such as 500ms"}, SETTING, 0, "asymd.duration"},
-    {{"--json", NULL, "print JSON (dry run, check)"}, JSON, 0, NULL},
-    {{"--pid", "PID", "only this process and its descendants; may be repeated"}, PID, 0, NULL},
-    {{"--slow", "N|LIST", "take N CPUs, or those of a list (4-7; 4-4 for one), for slower"},
+    {{"--help", NULL, "this text", 0}, MODE, ASYM_MODE_HELP, NULL},
+    {{"--version", NULL, "the version", 0}, MODE, ASYM_MODE_VERSION, NULL},
+    {{"--config", "FILE", "configuration to read, then rules.d/*.conf beside it", READ_SETTINGS}, CONFIG, 0, NULL},
+    {{"--policy", "NAME", "policy to use, see asymctl policies", READ_SETTINGS}, SETTING, 0, "asymd.policy"},
+    {{"--interval", "TIME", "time between two looks, such as 100ms", READ_SETTINGS}, SETTING, 0, "asymd.interval"},
+    {{"--duration", "TIME", "how long it observes, such as 500ms", DRY_RUN | ONCE | PRINT},
+     SETTING,
+     0,
+     "asymd.duration"},
+    {{"--json", NULL, "print JSON", DRY_RUN | CHECK}, JSON, 0, NULL},
+    {{"--pid", "PID", "only this process and its descendants; may be repeated", STEER | DRY_RUN | CHECK}, PID, 0, NULL},
+    {{"--slow", "N|LIST", "take N CPUs, or those of a list (4-7; 4-4 for one), for slower", READ_SETTINGS},
      SETTING,
      0,
      "asymmetry.slow"},
-    {{"--slow-speed", "SHARE", "how fast these then are, such as 50%"}, SETTING, 0, "asymmetry.slow_speed"},
-    {{"--root", "DIR", "read /proc and /sys of a captured machine (dry run, check)"}, ROOT, 0, NULL},
-    {{"--topology", "FILE", "take the machine from hwloc XML (dry run, check)"}, TOPOLOGY, 0, NULL},
-    {{"--set", "SECTION.KEY=VALUE", "set any option; may be repeated"}, SET, 0, NULL},
+    {{"--slow-speed", "SHARE", "how fast these then are, such as 50%", READ_SETTINGS},
+     SETTING,
+     0,
+     "asymmetry.slow_speed"},
+    {{"--root", "DIR", "read /proc and /sys of a captured machine", DRY_RUN | CHECK}, ROOT, 0, NULL},
+    {{"--topology", "FILE", "take the machine from hwloc XML", DRY_RUN | CHECK}, TOPOLOGY, 0, NULL},
+    {{"--set", "SECTION.KEY=VALUE", "set any option; may be repeated", READ_SETTINGS}, SET, 0, NULL},
 };
+
+static_assert(ASYM_LENGTH(rows) <= 32, "asym_cli.given has a bit for each row");
 
 const struct asym_cli_row *asym_cli_row_at(size_t i)
 {
     return i < ASYM_LENGTH(rows) ? &rows[i].row : NULL;
+}
+
+static bool is_mode_in(size_t i, unsigned modes)
+{
+    return rows[i].what == MODE && modes >> rows[i].mode & 1;
+}
+
+/* "--dry-run, --once or --print-config". */
+static const char *modes_text(unsigned modes, char *buf, size_t size)
+{
+    size_t left = 0, len = 0;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++)
+        left += is_mode_in(i, modes);
+    *buf = '\0';
+    for (size_t i = 0; i < ASYM_LENGTH(rows) && len < size; i++) {
+        if (!is_mode_in(i, modes))
+            continue;
+        left--;
+        len += (size_t)snprintf(buf + len, size - len, "%s%s", rows[i].row.name,
+                                left > 1 ? ", " : (left == 1 ? " or " : ""));
+    }
+    return buf;
+}
+
+const char *asym_cli_row_modes(const struct asym_cli_row *row, char *buf, size_t size)
+{
+    return modes_text(row->modes & SERVICE ? 0 : row->modes, buf, size);
 }
 
 void asym_cli_done(struct asym_cli *cli)
@@ -102,11 +151,13 @@ int asym_cli_help(FILE *out)
           "service.\n\n",
           out);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        char option[64];
+        char option[64], modes[128], help[256];
         const struct asym_cli_row *row = &rows[i].row;
         snprintf(option, sizeof option, "%s%s%s", row->name, row->argument ? "=" : "",
                  row->argument ? row->argument : "");
-        help_line(out, 26, option, row->help);
+        asym_cli_row_modes(row, modes, sizeof modes);
+        snprintf(help, sizeof help, "%s%s%s%s", row->help, *modes ? " (with " : "", modes, *modes ? ")" : "");
+        help_line(out, 26, option, help);
     }
     fputs("\nOptions of the configuration with their defaults, for --set and asymd.conf(5):\n\n", out);
     asym_settings_each(defaults, help_option, out);
@@ -162,6 +213,7 @@ static const char *mode_name(enum asym_mode mode)
 static int take(struct asym_cli *cli, size_t i, const char *value, struct asym_error *err)
 {
     const char *name = rows[i].row.name;
+    cli->given |= UINT32_C(1) << i;
     switch (rows[i].what) {
     case MODE:
         if (cli->mode != ASYM_MODE_SERVICE && cli->mode != rows[i].mode)
@@ -238,18 +290,27 @@ static int take_argument(struct asym_cli *cli, int argc, char **argv, int *at, s
     return unknown(arg, len, err);
 }
 
-static bool steers(enum asym_mode mode)
-{
-    return mode == ASYM_MODE_SERVICE || mode == ASYM_MODE_ONCE || mode == ASYM_MODE_RESTORE;
-}
-
-/* What a captured machine calls its threads are the numbers of others here. */
+/*
+ * An option that the mode has no use for is refused: the user meant another mode. Above all without one, where asymd would
+ * begin to steer the whole machine for a user who asked for a page of JSON.
+ */
 static int check_together(const struct asym_cli *cli, struct asym_error *err)
 {
-    if ((cli->root || cli->topology) && steers(cli->mode))
-        return asym_fail(err, -EINVAL,
-                         "%s describes a machine that cannot be steered; accepted with --dry-run or --check",
-                         cli->root ? "--root" : "--topology");
+    char accepted[128];
+    if (cli->mode == ASYM_MODE_HELP || cli->mode == ASYM_MODE_VERSION)
+        return 0;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        const struct asym_cli_row *row = &rows[i].row;
+        if (rows[i].what == MODE || !(cli->given >> i & 1) || row->modes >> cli->mode & 1)
+            continue;
+        modes_text(row->modes, accepted, sizeof accepted);
+        if (cli->mode == ASYM_MODE_SERVICE)
+            return asym_fail(err, -EINVAL,
+                             "without a mode asymd runs as the service, which does not take %s; accepted with %s",
+                             row->name, accepted);
+        return asym_fail(err, -EINVAL, "%s does not take %s; accepted %s%s", mode_name(cli->mode), row->name,
+                         row->modes & SERVICE ? "without a mode, or with " : "with ", accepted);
+    }
     return 0;
 }
 

@@ -11,7 +11,7 @@
 #include <asym/error.h>
 
 enum asym_mode {
-    ASYM_MODE_SERVICE,
+    ASYM_MODE_SERVICE, /**< none is given */
     ASYM_MODE_DRY_RUN,
     ASYM_MODE_ONCE,
     ASYM_MODE_RESTORE,
@@ -34,9 +34,13 @@ struct asym_cli {
     size_t n_pids;
     struct asym_cli_assignment *assignments; /**< in the order given */
     size_t n_assignments;
+    uint32_t given; /**< the rows of the table that argv named, as bits */
 };
 
-/** 0; -EINVAL with err, which names the nearest option; -ENOMEM. Whether settings are right is not looked at here. */
+/**
+ * 0; -EINVAL with err: an unknown option, with the nearest one; two modes; an option that the mode does not take, with the
+ * modes that do. -ENOMEM. Whether settings are right is not looked at here.
+ */
 int asym_cli_parse(int argc, char **argv, struct asym_cli *ret_cli, struct asym_error *err);
 void asym_cli_done(struct asym_cli *cli);
 
@@ -46,9 +50,16 @@ int asym_cli_help(FILE *out);
 /** A row, for the manual. name: "--pid"; argument NULL: takes none; help: a phrase, for --help and the manual. */
 struct asym_cli_row {
     const char *name, *argument, *help;
+    unsigned modes; /**< the modes that take it: bits, by enum asym_mode; 0: it is a mode */
 };
 
 /** NULL behind the last. */
 const struct asym_cli_row *asym_cli_row_at(size_t i);
+
+/**
+ * The modes that take the option of a row, in words: "--dry-run or --check". "": the service is one of them, or the row is a
+ * mode. Returns buf.
+ */
+const char *asym_cli_row_modes(const struct asym_cli_row *row, char *buf, size_t size);
 
 #endif

@@ -45,6 +45,7 @@ static void put_sentence(FILE *out, const char *text)
 static int put_cli(FILE *out)
 {
     const struct asym_cli_row *row;
+    char help[256], modes[128];
     fputs(".Bl -tag -width Ds\n", out);
     for (size_t i = 0; (row = asym_cli_row_at(i)); i++) {
         fputs(".It Fl ", out);
@@ -54,7 +55,9 @@ static int put_cli(FILE *out)
             put_text(out, row->argument);
         }
         fputc('\n', out);
-        put_sentence(out, row->help);
+        asym_cli_row_modes(row, modes, sizeof modes);
+        snprintf(help, sizeof help, "%s%s%s", row->help, *modes ? "; only with " : "", modes);
+        put_sentence(out, help);
     }
     fputs(".El\n", out);
     return 0;

@@ -139,14 +139,18 @@ static void wrong_usage_is_refused_in_words(void **state)
         {{"--pid=2147483648"}, "--pid: '2147483648'"},
         {{"--pid=99999999999999999999999"}, "--pid: '99999"},
         {{"--pid", "1x"}, "--pid: '1x'"},
-        {{"--root=/x"}, "--root describes a machine that cannot be steered"},
-        {{"--once", "--root=/x"}, "accepted with --dry-run or --check"},
-        {{"--topology=x", "--restore"}, "--topology describes a machine that cannot be steered"},
+        {{"--json"}, "runs as the service, which does not take --json; accepted with --dry-run or --check"},
+        {{"--duration=1s"}, "which does not take --duration; accepted with --dry-run, --once or --print-config"},
+        {{"--policy=pa", "--duration=1s", "--json"}, "which does not take --duration"},
+        {{"--root=/x"}, "runs as the service, which does not take --root; accepted with --dry-run or --check"},
+        {{"--once", "--root=/x"}, "--once does not take --root; accepted with --dry-run or --check"},
+        {{"--topology=x", "--restore"}, "--restore does not take --topology; accepted with --dry-run or --check"},
+        {{"--restore", "--pid=17"}, "accepted without a mode, or with --dry-run, --once or --check"},
     };
     for (size_t i = 0; i < ASYM_LENGTH(wrong); i++) {
         struct asym_cli cli = {.n_pids = 77};
         struct asym_error err = {""};
-        char *argv[4] = {(char *)"asymd"};
+        char *argv[5] = {(char *)"asymd"};
         for (size_t k = 0; k < 3 && wrong[i].args[k]; k++)
             argv[k + 1] = (char *)(uintptr_t)wrong[i].args[k];
         assert_int_equal(parse(argv, &cli, &err), -EINVAL);
@@ -154,6 +158,45 @@ static void wrong_usage_is_refused_in_words(void **state)
         if (!strstr(err.text, wrong[i].words))
             fail_msg("'%s' does not hold '%s'", err.text, wrong[i].words);
     }
+}
+
+/* A row for each option, by the modes that take it. */
+static void an_option_goes_with_the_modes_of_its_row(void **state)
+{
+    (void)state;
+    static const char *const modes[] = {NULL,      "--dry-run",      "--once", "--restore",
+                                        "--check", "--print-config", "--help", "--version"};
+    static const struct {
+        const char *option, *taken; /* by the modes in that order: x */
+    } options[] = {
+        {"--config=/c", "xxxxxxxx"}, {"--policy=pa", "xxxxxxxx"},      {"--interval=1s", "xxxxxxxx"},
+        {"--slow=2", "xxxxxxxx"},    {"--slow-speed=50%", "xxxxxxxx"}, {"--set=asymd.policy=pa", "xxxxxxxx"},
+        {"--pid=1", "xxx-x-xx"},     {"--duration=1s", "-xx--xxx"},    {"--json", "-x--x-xx"},
+        {"--root=/r", "-x--x-xx"},   {"--topology=t", "-x--x-xx"},
+    };
+    size_t n_modes = 0;
+    for (size_t i = 0; asym_cli_row_at(i); i++)
+        n_modes += rows[i].what == MODE;
+    assert_int_equal(ASYM_LENGTH(modes) - 1 + ASYM_LENGTH(options), ASYM_LENGTH(rows));
+    assert_int_equal(ASYM_LENGTH(modes) - 1, n_modes);
+    for (size_t o = 0; o < ASYM_LENGTH(options); o++)
+        for (size_t m = 0; m < ASYM_LENGTH(modes); m++) {
+            struct asym_cli cli;
+            struct asym_error err = {""};
+            char *option = (char *)(uintptr_t)options[o].option, *mode = (char *)(uintptr_t)modes[m];
+            char *before[] = {(char *)"asymd", option, mode, NULL};
+            char *behind[] = {(char *)"asymd", mode ? mode : option, option, NULL};
+            char **const orders[] = {before, behind};
+            for (size_t k = 0; k < ASYM_LENGTH(orders); k++) {
+                const int r = parse(orders[k], &cli, &err);
+                if (r == 0)
+                    asym_cli_done(&cli);
+                if (r != (options[o].taken[m] == 'x' ? 0 : -EINVAL))
+                    fail_msg("%s %s: %d", mode ? mode : "the service", option, r);
+            }
+            if (options[o].taken[m] != 'x')
+                assert_non_null(strstr(err.text, "--dry-run"));
+        }
 }
 
 static char *help(void)
@@ -254,6 +297,7 @@ int main(void)
         cmocka_unit_test(everything_at_once),
         cmocka_unit_test(an_empty_value_is_one_where_it_means_something),
         cmocka_unit_test(wrong_usage_is_refused_in_words),
+        cmocka_unit_test(an_option_goes_with_the_modes_of_its_row),
         cmocka_unit_test(help_holds_every_row_and_every_option),
         cmocka_unit_test(help_fits_100_columns),
         cmocka_unit_test(any_arguments_end_in_a_result_or_a_message),
