@@ -22,7 +22,7 @@ def check_status(s):
 def check_security(s):
     text = s.sh("systemd-analyze security asymd --no-pager | grep 'Overall exposure'")
     exposure = float(re.search(r"(\d+\.\d+)", text).group(1))
-    s.check("systemd-analyze security finds an exposure of at most 3.0", exposure, exposure <= 3.0)
+    s.check("systemd-analyze security finds an exposure of at most 2.6", exposure, exposure <= 2.6)
 
 
 def check_watchdog(s):
