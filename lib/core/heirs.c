@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mask.h"
+#include "base/nice.h"
 
 static size_t slot_of(const struct asym_heirs *h, int32_t tgid, uint32_t mask)
 {
@@ -80,7 +81,10 @@ static bool inherit(const struct asym_heirs *h, const struct entry *e, struct as
         return false;
     const struct asym_thread_memory *creator = thread_of(h, e);
     int8_t set_nice = e->before ? creator->nice_before : creator->set_nice;
-    bool boosted = set_nice != creator->original_nice && seen->task->nice == set_nice;
+    const int8_t nice = seen->task->nice;
+    /* The kernel resets a negative one at the birth; a positive one it may have raised since. */
+    bool boosted = set_nice != creator->original_nice &&
+                   (nice == set_nice || (nice > 0 && asym_nice_owes_boost(nice, set_nice, creator->original_nice)));
     bool newborn = (seen->task->flags & ASYM_TASK_NEWBORN) || seen->proc->born >= creator->steered_since;
     if (!newborn || (creator->original == seen->mask && !boosted))
         return false;

@@ -106,7 +106,7 @@ static uint32_t narrow(struct pins *p, struct asym_masks *masks, uint32_t may, i
 static int8_t planned_nice(const struct asym_thread_memory *m, const struct asym_task *task)
 {
     if (m->nice_foreign)
-        return task->nice;
+        return m->boosted ? m->original_nice : task->nice;
     return (int8_t)ASYM_MAX(-20, ASYM_MIN(19, m->original_nice + m->assignment.nice_delta));
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
+#include "base/nice.h"
 #include "core/eligible.h"
 
 bool asym_task_is_active(const struct asym_task *task)
@@ -65,6 +66,11 @@ static void observe_nice(struct asym_thread_memory *m, int8_t nice, bool held_of
 {
     if (m->boosted && nice == m->set_nice)
         return;
+    /* It has raised the value that it was lent. It is not lent one again, and is given back its own (planned_nice). */
+    if (m->boosted && asym_nice_owes_boost(nice, m->set_nice, m->original_nice)) {
+        m->nice_foreign = true;
+        return;
+    }
     /* Without a boost in force a new nice value is just the thread's new own one. */
     if (m->boosted && !(held_off && nice == m->original_nice))
         m->nice_foreign = true;

@@ -39,8 +39,8 @@ struct asym_thread_memory {
     bool steered;      /**< set is in force, as far as asymd knows */
     bool fits;         /**< not steered: its last assignment asked for nothing but what it
                 has */
-    bool boosted;      /**< set_nice is in force and not its own */
-    bool nice_foreign; /**< somebody else changed its nice: never touched again */
+    bool boosted;      /**< set_nice is in force and not its own, or what the thread has made of it */
+    bool nice_foreign; /**< somebody else changed its nice: not boosted again, and given back what it owes to a boost */
     bool lost;         /**< somebody else has taken its mask, and the actuator is to be told */
     bool heir;         /**< inherited what was set for its creator: original is the
                   creator's, to be given back */

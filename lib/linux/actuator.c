@@ -12,6 +12,7 @@
 
 #include "base/mask.h"
 #include "base/macro.h"
+#include "base/nice.h"
 #include "linux/ledger-internal.h"
 #include "linux/thread.h"
 
@@ -136,7 +137,7 @@ static int prepare_steer(struct asym_ledger *l, const struct asym_action *a, asy
     int r = asym_thread_get_sched(a->id.tid, &sched);
     if (r < 0)
         return r;
-    if (sched.policy == SCHED_FIFO || sched.policy == SCHED_RR || sched.policy == SCHED_DEADLINE)
+    if (asym_thread_is_realtime(&sched))
         return -EBUSY; /* real-time since the snapshot */
     if (e) {
         r = recognise(l, a, e, &found);
@@ -162,7 +163,7 @@ static int change_nice(const struct asym_action *a, const struct asym_ledger_ent
         return r;
     if (!asym_thread_is_fair(&now))
         return 0; /* idle, or of another scheduler: nice says nothing there, the mask does */
-    if (now.nice != e->before_nice && now.nice != e->set_nice)
+    if (!asym_ledger_is_nice_set(e, now.nice))
         return -EBUSY;
     /* At its own value again it inherits as it always did. */
     return asym_thread_set_nice(a->id.tid, a->nice, a->nice != e->original_nice || e->original_reset);
@@ -258,8 +259,8 @@ static int repair(struct asym_ledger *l, const struct asym_action *a)
     /* All ones would put it on isolated CPUs, where nobody is who has not asked to be. */
     if (!has_it && inherited)
         r = asym_thread_set_mask(a->id.tid, &a->mask, a->whole && !l->isolated);
-    if (r >= 0 && wants_nice(a) && asym_thread_get_sched(a->id.tid, &now) == 0 && now.nice == a->expect_nice &&
-        asym_thread_is_fair(&now))
+    if (r >= 0 && wants_nice(a) && asym_thread_get_sched(a->id.tid, &now) == 0 && asym_thread_is_fair(&now) &&
+        (now.nice == a->expect_nice || asym_nice_owes_boost(now.nice, a->expect_nice, a->nice)))
         r = asym_thread_set_nice(a->id.tid, a->nice, now.reset_on_fork);
     /* It has set a mask since the snapshot, over what was never asymd's to it: the next one has that for its own choice. */
     return r >= 0 && !inherited ? -EAGAIN : r;

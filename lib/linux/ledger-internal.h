@@ -117,6 +117,12 @@ bool asym_ledger_same_mask(const struct asym_ledger *l, const struct asym_mask *
 /** Is it what asymd has set for the thread, or had set before that, or has left it with on the way? */
 bool asym_ledger_is_set(const struct asym_ledger *l, const struct asym_ledger_entry *e, const struct asym_mask *found);
 
+/**
+ * Does the thread owe this nice value to asymd? It was set, or was before that, or lies between the lowest of both and the
+ * original: from there the thread has raised it by itself, and it could not have come to it otherwise.
+ */
+bool asym_ledger_is_nice_set(const struct asym_ledger_entry *e, int8_t nice);
+
 /** The CPU on its way alone; empty where there is none. */
 struct asym_mask asym_ledger_via(const struct asym_ledger_entry *e);
 
@@ -125,7 +131,10 @@ void asym_ledger_renew_online(struct asym_ledger *l);
 /** Give the thread what it had; compares first. 0; -ESRCH gone; -EBUSY somebody else's; -errno. Keeps the entry. */
 int asym_ledger_give_back(const struct asym_ledger *l, const struct asym_ledger_entry *e);
 
-/** The nice value alone, likewise. The caller knows that the thread is the entry's. */
+/**
+ * The nice value alone, likewise, and reset-on-fork. A real-time thread gets back the nice value that it has after that,
+ * and keeps reset-on-fork, which goes with its policy. The caller knows that the thread is the entry's.
+ */
 int asym_ledger_give_back_nice(const struct asym_ledger_entry *e);
 
 /**

@@ -7,6 +7,7 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
+#include "base/nice.h"
 #include "linux/ledger-internal.h"
 #include "linux/thread.h"
 
@@ -73,6 +74,12 @@ void asym_ledger_renew_online(struct asym_ledger *l)
     l->isolated = !asym_mask_empty(&isolated);
 }
 
+bool asym_ledger_is_nice_set(const struct asym_ledger_entry *e, int8_t nice)
+{
+    return nice == e->set_nice || nice == e->before_nice ||
+           asym_nice_owes_boost(nice, ASYM_MIN(e->set_nice, e->before_nice), e->original_nice);
+}
+
 int asym_ledger_give_back_nice(const struct asym_ledger_entry *e)
 {
     struct asym_thread_sched now;
@@ -81,11 +88,12 @@ int asym_ledger_give_back_nice(const struct asym_ledger_entry *e)
     int r = asym_thread_get_sched(e->id.tid, &now);
     if (r < 0)
         return r;
-    if (!asym_thread_is_fair(&now))
-        return -EBUSY; /* somebody has given it another policy, and with it another meaning to nice */
-    bool ours = now.nice == e->set_nice || now.nice == e->before_nice || now.nice == e->original_nice;
-    int8_t nice = ours ? e->original_nice : now.nice;
-    if (now.nice != nice || now.reset_on_fork != e->original_reset)
+    const bool ours = now.nice == e->original_nice || asym_ledger_is_nice_set(e, now.nice);
+    const int8_t nice = ours ? e->original_nice : now.nice;
+    const bool realtime = asym_thread_is_realtime(&now);
+    if (realtime && now.nice != nice)
+        r = asym_thread_renice(e->id.tid, nice);
+    else if (!realtime && (now.nice != nice || now.reset_on_fork != e->original_reset))
         r = asym_thread_set_nice(e->id.tid, nice, e->original_reset);
     return r < 0 || ours ? r : -EBUSY;
 }
@@ -141,7 +149,7 @@ bool asym_ledger_looks_inherited(const struct asym_ledger *l, const struct asym_
 {
     if (!asym_ledger_same_mask(l, mask, &e->original))
         return is_inherited(l, e, mask, born);
-    return e->boosted && nice > 0 && nice == e->set_nice && nice != e->original_nice &&
+    return e->boosted && nice > 0 && nice != e->original_nice && asym_ledger_is_nice_set(e, nice) &&
            asym_ledger_same_mask(l, mask, &e->set);
 }
 
@@ -152,7 +160,8 @@ int8_t asym_ledger_nice_of_child(const struct asym_ledger_entry *e)
 
 /*
  * Reset-on-fork spares the child a negative nice value, but gives it 0, not what its creator had, and lets a positive
- * one pass. The kernel has taken the flag from the child: what it has there is its own.
+ * one pass, which the child may have raised since. The kernel has taken the flag from the child: what it has there is its
+ * own. A thread that called exec has the leader's number now, and keeps both value and flag.
  */
 static int repair_nice(const struct asym_ledger_entry *from, int32_t tid)
 {
@@ -160,13 +169,16 @@ static int repair_nice(const struct asym_ledger_entry *from, int32_t tid)
     if (!from->boosted)
         return 0;
     int r = asym_thread_get_sched(tid, &now);
-    if (r < 0 || !asym_thread_is_fair(&now))
+    if (r < 0 || asym_thread_is_realtime(&now))
         return r;
-    int8_t due = asym_ledger_nice_of_child(from);
-    bool reset = now.nice == 0 && (from->set_nice < 0 || from->before_nice < 0);
-    if (now.nice == due || (now.nice != from->set_nice && now.nice != from->before_nice && !reset))
+    const bool by_exec = tid == from->id.tgid;
+    const int8_t due = by_exec ? from->original_nice : asym_ledger_nice_of_child(from);
+    const bool exact = now.nice == from->set_nice || now.nice == from->before_nice;
+    const bool reset = now.nice == 0 && (from->set_nice < 0 || from->before_nice < 0);
+    const bool passed = (by_exec || now.nice > 0) && asym_ledger_is_nice_set(from, now.nice);
+    if (now.nice == due || !(exact || reset || passed))
         return 0;
-    r = asym_thread_set_nice(tid, due, now.reset_on_fork);
+    r = asym_thread_set_nice(tid, due, by_exec ? from->original_reset : now.reset_on_fork);
     return r < 0 ? r : 1;
 }
 

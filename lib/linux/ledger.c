@@ -139,7 +139,7 @@ bool asym_ledger_own(struct asym_ledger *l, const struct asym_taskid *id, const 
     const struct asym_ledger_entry *e = asym_ledger_find(l, id->tid);
     const bool ours = e && e->id.tgid == id->tgid && e->id.start == id->start && asym_ledger_is_set(l, e, mask);
     if (ours) {
-        const bool boosted = e->boosted && (nice == e->set_nice || nice == e->before_nice);
+        const bool boosted = e->boosted && asym_ledger_is_nice_set(e, nice);
         *ret = (struct asym_ledger_own){.mask = asym_mask_and(&e->original, &l->possible),
                                         .nice = boosted ? e->original_nice : nice,
                                         .whole = e->whole};

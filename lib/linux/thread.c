@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,14 +67,26 @@ int asym_thread_get_sched(int32_t tid, struct asym_thread_sched *ret)
     int r = get_attr(tid, &a);
     if (r < 0)
         return r;
-    *ret = (struct asym_thread_sched){
+    struct asym_thread_sched sched = {
         .policy = a.policy, .nice = (int8_t)a.nice, .reset_on_fork = (a.flags & FLAG_RESET_ON_FORK) != 0};
+    /* sched_getattr has a priority or a budget in its place. */
+    errno = 0;
+    if (asym_thread_is_realtime(&sched))
+        sched.nice = (int8_t)getpriority(PRIO_PROCESS, (id_t)tid);
+    if (sched.nice == -1 && errno != 0)
+        return -errno;
+    *ret = sched;
     return 0;
 }
 
 bool asym_thread_is_fair(const struct asym_thread_sched *sched)
 {
     return sched->policy == SCHED_OTHER || sched->policy == SCHED_BATCH;
+}
+
+bool asym_thread_is_realtime(const struct asym_thread_sched *sched)
+{
+    return sched->policy == SCHED_FIFO || sched->policy == SCHED_RR || sched->policy == SCHED_DEADLINE;
 }
 
 /* The parameters stay: only what goes with a change of nice is written. */
@@ -95,17 +108,48 @@ int asym_thread_set_nice(int32_t tid, int8_t nice, bool reset_on_fork)
     int r = get_attr(tid, &now);
     if (r < 0)
         return r;
-    if (now.policy != SCHED_OTHER && now.policy != SCHED_BATCH)
+    if (now.policy == SCHED_FIFO || now.policy == SCHED_RR || now.policy == SCHED_DEADLINE)
         return -EINVAL;
     const bool reset = (now.flags & FLAG_RESET_ON_FORK) != 0;
     /* The flag is up before the boost and down after it, or a child born in between would inherit. */
     if (reset_on_fork && !reset)
         r = set_reset_on_fork(tid, &now, true);
-    if (r >= 0 && now.nice != nice && setpriority(PRIO_PROCESS, (id_t)tid, nice) < 0)
-        r = -errno;
+    if (r >= 0 && now.nice != nice)
+        r = asym_thread_renice(tid, nice);
     if (r >= 0 && !reset_on_fork && reset)
         r = set_reset_on_fork(tid, &now, false);
+    else if (r < 0 && reset_on_fork && !reset)
+        set_reset_on_fork(tid, &now, false); /* a boost that was refused leaves nothing behind */
     return r;
+}
+
+int asym_thread_renice(int32_t tid, int8_t nice)
+{
+    return setpriority(PRIO_PROCESS, (id_t)tid, nice) < 0 ? -errno : 0;
+}
+
+static void *try_boost(void *arg)
+{
+    struct asym_thread_sched own;
+    const int32_t tid = gettid();
+    int r = asym_thread_get_sched(tid, &own);
+    if (r >= 0)
+        r = asym_thread_set_nice(tid, (int8_t)ASYM_MIN(19, own.nice + 1), true);
+    if (r >= 0)
+        r = asym_thread_set_nice(tid, own.nice, false);
+    *(int *)arg = r == -EACCES ? -EPERM : r;
+    return NULL;
+}
+
+int asym_thread_may_boost(void)
+{
+    pthread_t thread;
+    int result = 0;
+    int r = pthread_create(&thread, NULL, try_boost, &result);
+    if (r != 0)
+        return -r;
+    pthread_join(thread, NULL);
+    return result;
 }
 
 /* A descriptor; -ESRCH when the thread has gone. */

@@ -13,7 +13,7 @@
 /** Nice and what goes with it. */
 struct asym_thread_sched {
     uint32_t policy; /**< SCHED_* */
-    int8_t nice;
+    int8_t nice;     /**< of a real-time thread: the value that it has again when it is none any more */
     bool reset_on_fork;
 };
 
@@ -34,8 +34,21 @@ int asym_thread_get_sched(int32_t tid, struct asym_thread_sched *ret);
 /** Can nice be changed without changing anything else? */
 bool asym_thread_is_fair(const struct asym_thread_sched *sched);
 
-/** Change nice and reset-on-fork of a SCHED_OTHER or SCHED_BATCH thread; -EINVAL for another policy. */
+/** Is its policy SCHED_FIFO, SCHED_RR or SCHED_DEADLINE? */
+bool asym_thread_is_realtime(const struct asym_thread_sched *sched);
+
+/** Change nice and reset-on-fork; -EINVAL for a real-time thread. */
 int asym_thread_set_nice(int32_t tid, int8_t nice, bool reset_on_fork);
+
+/** Change nice alone, under any policy: the kernel keeps the value of a real-time thread for the time after that. */
+int asym_thread_renice(int32_t tid, int8_t nice);
+
+/**
+ * May this process lower nice values and clear reset-on-fork? It tries both on a thread that it starts for that and that
+ * ends with it: the kernel asks for RLIMIT_NICE for the one, for CAP_SYS_NICE in the first user namespace for the other.
+ * 0; -EPERM; -errno when no thread can be started.
+ */
+int asym_thread_may_boost(void);
 
 /** Microseconds of CLOCK_MONOTONIC. */
 asym_usec asym_thread_now(void);

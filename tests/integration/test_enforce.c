@@ -577,23 +577,92 @@ static void a_boost_is_taken_back_bit_for_bit(void **state)
     }
 }
 
-static void a_renice_by_somebody_else_stays_and_the_mask_goes_back(void **state)
+/* What a thread that was boosted from original to -7 has then, and what it has after its release. */
+static const struct {
+    int8_t original, now, then;
+} renices[] = {
+    {0, 11, 11},  /* its own choice */
+    {0, 1, 1},    /* likewise */
+    {0, -6, 0},   /* raised by itself from what it was lent */
+    {0, -1, 0},   /* likewise */
+    {-3, -4, -3}, /* likewise */
+    {5, 0, 5},    /* likewise */
+    {5, 6, 6},    /* its own choice */
+    {0, -8, -8},  /* not without the right to it */
+};
+
+static void a_nice_value_that_a_boost_has_made_possible_goes_back_and_no_other(void **state)
 {
     (void)state;
     open_all(false);
-    for (int by_restore = 0; by_restore < 2; by_restore++) {
+    for (size_t i = 0; i < 2 * ASYM_LENGTH(renices); i++) {
+        const int8_t original = renices[i / 2].original, then = renices[i / 2].then;
         pid_t pid = start_sleeper();
-        boost(pid, 0, -7);
-        assert_int_equal(setpriority(PRIO_PROCESS, (id_t)pid, 11), 0);
+        assert_int_equal(setpriority(PRIO_PROCESS, (id_t)pid, original), 0);
+        boost(pid, original, -7);
+        assert_int_equal(setpriority(PRIO_PROCESS, (id_t)pid, renices[i / 2].now), 0);
         struct asym_action a = action(ASYM_ACTION_RELEASE, pid, pid, &first, &whole);
         a.expect_nice = -7;
-        if (by_restore)
-            assert_int_equal(restore().foreign, 1);
+        a.nice = original;
+        if (i % 2)
+            assert_int_equal(restore().foreign, then != original);
         else
-            assert_int_equal(apply(&a), -EBUSY);
-        assert_int_equal(attr_of(pid).nice, 11);
+            assert_int_equal(apply(&a), then == original ? 0 : -EBUSY);
+        assert_int_equal(attr_of(pid).nice, then);
+        assert_int_equal(attr_of(pid).flags, 0);
         assert_true(has(pid, &whole));
         assert_int_equal(asym_ledger_count(ledger), 0);
+        asym_live_end(pid, SIGKILL);
+    }
+}
+
+/* As the core asks for when it has seen such a value: the mask stays. */
+static void a_steered_thread_gives_a_raised_boost_back_and_keeps_its_mask(void **state)
+{
+    (void)state;
+    open_all(false);
+    pid_t pid = start_sleeper();
+    boost(pid, 0, -7);
+    assert_int_equal(setpriority(PRIO_PROCESS, (id_t)pid, -6), 0);
+    struct asym_action a = action(ASYM_ACTION_STEER, pid, pid, &first, &first);
+    a.expect_nice = -6;
+    assert_int_equal(setpriority(PRIO_PROCESS, (id_t)pid, -5), 0);
+    assert_int_equal(apply(&a), 0);
+    assert_int_equal(attr_of(pid).nice, 0);
+    assert_int_equal(attr_of(pid).flags, 0);
+    assert_true(has(pid, &first));
+    assert_int_equal(restore().restored, 1);
+    asym_live_end(pid, SIGKILL);
+}
+
+static struct attr policy_attr(uint32_t policy, uint64_t flags)
+{
+    return (struct attr){.size = sizeof(struct attr),
+                         .policy = policy,
+                         .flags = flags,
+                         .nice = -7,
+                         .priority = policy == SCHED_FIFO || policy == SCHED_RR ? 1 : 0};
+}
+
+/* The kernel keeps the nice value of a thread that becomes real-time, and gives it back to it afterwards. */
+static void a_boost_does_not_outlive_a_time_under_another_policy(void **state)
+{
+    (void)state;
+    static const uint32_t policies[] = {SCHED_FIFO, SCHED_RR, SCHED_IDLE, SCHED_BATCH};
+    open_all(false);
+    for (size_t i = 0; i < ASYM_LENGTH(policies); i++) {
+        const bool realtime = policies[i] == SCHED_FIFO || policies[i] == SCHED_RR;
+        struct sched_param none = {.sched_priority = 0};
+        pid_t pid = start_sleeper();
+        boost(pid, 0, -7);
+        struct attr other = policy_attr(policies[i], 1);
+        assert_int_equal(syscall(SYS_sched_setattr, pid, &other, 0u), 0);
+        assert_int_equal(restore().restored, 1);
+        assert_int_equal(attr_of(pid).policy, policies[i]);
+        /* The flag of a real-time thread belongs to its policy. */
+        assert_int_equal(attr_of(pid).flags & 1, realtime);
+        assert_int_equal(sched_setscheduler(pid, SCHED_OTHER, &none), 0);
+        assert_int_equal(attr_of(pid).nice, 0);
         asym_live_end(pid, SIGKILL);
     }
 }
@@ -996,7 +1065,9 @@ int main(void)
         ROW(a_thread_that_is_gone_or_another_ends_in_gone),
         ROW(a_ledger_that_cannot_be_written_changes_no_thread),
         ROW(a_boost_is_taken_back_bit_for_bit),
-        ROW(a_renice_by_somebody_else_stays_and_the_mask_goes_back),
+        ROW(a_nice_value_that_a_boost_has_made_possible_goes_back_and_no_other),
+        ROW(a_steered_thread_gives_a_raised_boost_back_and_keeps_its_mask),
+        ROW(a_boost_does_not_outlive_a_time_under_another_policy),
         ROW(an_heir_that_pins_itself_keeps_its_mask_and_nothing_else),
         ROW(new_threads_of_a_steered_one_get_the_original_mask),
         ROW(at_most_the_first_of_1000_children_sees_fewer_cpus),

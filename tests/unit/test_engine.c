@@ -822,6 +822,28 @@ static void an_heir_gets_its_nice_back_too(void **state)
     assert_repaired(w, t);
 }
 
+static void an_heir_that_has_raised_what_it_inherited_gets_its_nice_back_too(void **state)
+{
+    static const struct {
+        int8_t own, boosted, then, back;
+    } rows[] = {{10, 5, 6, 10}, {10, 5, 9, 10}, {10, 5, 10, 10}, {10, 5, 12, 12}, {0, -5, -3, -3}};
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct world w;
+        world_init(&w);
+        struct world_thread *creator = world_thread(&w, world_proc(&w, 100), 100, 5);
+        creator->task.nice = rows[i].own;
+        w.orders.of[100].delta = (int)(rows[i].boosted - rows[i].own);
+        world_run(&w, TICK);
+        struct world_thread *t = heir(&w, 0, 101);
+        t->task.nice = rows[i].then;
+        world_run(&w, TICK);
+        assert_int_equal(t->task.nice, rows[i].back);
+        world_assert_mask(&t->mask, "0-7");
+        world_done(&w);
+    }
+}
+
 static void a_repair_not_done_is_asked_again(void **state)
 {
     struct world *w = *state;
@@ -928,6 +950,42 @@ static void a_nice_set_by_somebody_else_stays_but_the_mask_goes_on(void **state)
     world_assert_mask(&t->mask, "0-7");
 }
 
+/* As every thread may: what is left of the boost goes back at once, and there is no other. */
+static void a_boost_that_its_thread_raises_ends(void **state)
+{
+    (void)state;
+    for (int8_t nice = -4; nice < 0; nice++) {
+        struct world w;
+        world_init(&w);
+        w.orders.of[100].delta = -5;
+        struct world_thread *t = steered(&w);
+        t->task.nice = nice;
+        world_run(&w, TICK);
+        assert_int_equal(t->task.nice, 0);
+        world_assert_mask(&t->mask, "4-7");
+        t->task.nice = 3;
+        world_run(&w, TICK);
+        assert_int_equal(w.n, 0);
+        w.procs[0].rule = ASYM_RULE_IGNORE;
+        world_run(&w, TICK);
+        assert_int_equal(t->task.nice, 3);
+        world_done(&w);
+    }
+}
+
+static void a_nice_value_below_the_boost_is_somebody_else_s(void **state)
+{
+    struct world *w = *state;
+    w->orders.of[100].delta = -5;
+    struct world_thread *t = steered(w);
+    t->task.nice = -6;
+    world_run(w, TICK);
+    assert_int_equal(t->task.nice, -6);
+    w->procs[0].rule = ASYM_RULE_IGNORE;
+    world_run(w, TICK);
+    assert_int_equal(t->task.nice, -6);
+}
+
 static void without_a_boost_a_new_nice_is_its_own(void **state)
 {
     struct world *w = *state;
@@ -997,6 +1055,7 @@ int main(void)
         T(a_child_is_repaired_also_after_its_parent_was_released),
         T(a_grandchild_is_repaired_whatever_the_order),
         T(an_heir_gets_its_nice_back_too),
+        T(an_heir_that_has_raised_what_it_inherited_gets_its_nice_back_too),
         T(a_repair_not_done_is_asked_again),
         T(an_heir_that_was_repaired_meanwhile_is_left_alone),
         T(an_heir_that_pins_itself_is_left_alone_as_long_as_it_is_pinned),
@@ -1004,6 +1063,8 @@ int main(void)
         T(a_stranger_with_the_same_mask_chose_it),
         T(nice_is_own_plus_delta_within_bounds),
         T(a_nice_set_by_somebody_else_stays_but_the_mask_goes_on),
+        T(a_boost_that_its_thread_raises_ends),
+        T(a_nice_value_below_the_boost_is_somebody_else_s),
         T(without_a_boost_a_new_nice_is_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
