@@ -204,12 +204,12 @@ enum asym_exit asym_mode_restore(struct asym_run *run)
     int r = asym_leftovers_open(run, &ledger, &err);
     if (r < 0)
         return fail(run, r, &err);
+    r = asym_ledger_restore(ledger, &report);
     int speeds = asym_speeds_open(run, &err);
     if (speeds < 0)
         asym_log_say(&run->log, LOG_ERR, "speeds of CPUs: %s", err.text);
     else
         speeds = asym_speeds_put_back(run, "restore");
-    r = asym_ledger_restore(ledger, &report);
     asym_ledger_close(ledger);
     if (r < 0)
         return fail(run, r, (asym_fail(&err, r, "cannot restore: %s", strerror(-r)), &err));

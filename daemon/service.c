@@ -102,6 +102,17 @@ static void report_births(struct service *s)
     s->births_said |= !s->cycle.snapshot.sight.births;
 }
 
+/* Somebody may have removed the file, or its directory: what a kill -9 leaves must be found there. */
+static void mind_ledger(struct service *s)
+{
+    const int r = asym_ledger_tend(s->ledger);
+    if (r > 0)
+        asym_log_say(&s->run->log, LOG_WARNING,
+                     "the ledger in %s was removed or changed by somebody else: it has been written anew, with %zu threads",
+                     s->run->settings->daemon.state_dir, asym_ledger_count(s->ledger));
+    report_apply(s, r);
+}
+
 static int turn(struct service *s)
 {
     int r = asym_cycle_plan(&s->cycle);
@@ -111,7 +122,9 @@ static int turn(struct service *s)
     report_births(s);
     asym_aside_mind(&s->aside, s->run->machine, s->cycle.plan);
     r = asym_cycle_enforce(&s->cycle);
-    report_apply(s, r);
+    /* Where there was nothing to do, nothing was written either. */
+    if (s->cycle.n_actions > 0)
+        report_apply(s, r);
     if (r != -ENOMEM)
         s->n_changes += asym_outcomes_log(&s->run->log, s->run->policy->name, &s->cycle);
     return 0;
@@ -206,6 +219,7 @@ static void housekeeping(struct service *s, asym_usec now)
     if (now - s->last_housekeeping < HOUSEKEEPING)
         return;
     mind_budget(s, now);
+    mind_ledger(s);
     mind_cpus(s);
     asym_speeds_mind(s->run);
     if (s->rtx)

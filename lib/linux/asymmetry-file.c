@@ -49,7 +49,9 @@ static void print_line(FILE *f, const struct asym_held *h)
 static int write_new(const struct asym_asymmetry *a)
 {
     char text[128];
-    int fd = openat(a->dir_fd, FILE_NAME ".new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    /* What is there under this name, a link even, is not written to. */
+    unlinkat(a->dir_fd, FILE_NAME ".new", 0);
+    int fd = openat(a->dir_fd, FILE_NAME ".new", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return -errno;
     FILE *f = fdopen(fd, "w");
@@ -67,12 +69,31 @@ static int write_new(const struct asym_asymmetry *a)
     return failed ? -EIO : 0;
 }
 
-int asym_asymmetry_save(const struct asym_asymmetry *a)
+static size_t count_owned(const struct asym_asymmetry *a)
 {
     size_t owned = 0;
     for (size_t i = 0; i < a->n; i++)
         owned += !a->held[i].loose;
-    if (owned == 0)
+    return owned;
+}
+
+void asym_asymmetry_save_again(struct asym_asymmetry *a)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/" FILE_NAME, a->dir);
+    if (count_owned(a) == 0 || access(path, F_OK) == 0)
+        return;
+    int fd = open(a->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return; /* the ledger makes it again; this is tried at the next check */
+    close(a->dir_fd);
+    a->dir_fd = fd;
+    asym_asymmetry_save(a);
+}
+
+int asym_asymmetry_save(const struct asym_asymmetry *a)
+{
+    if (count_owned(a) == 0)
         return unlinkat(a->dir_fd, FILE_NAME, 0) == 0 || errno == ENOENT ? 0 : -errno;
     int r = write_new(a);
     if (r >= 0 && renameat(a->dir_fd, FILE_NAME ".new", a->dir_fd, FILE_NAME) < 0)

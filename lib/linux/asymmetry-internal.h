@@ -23,6 +23,7 @@ struct asym_held {
 };
 
 struct asym_asymmetry {
+    char *dir;
     int dir_fd;
     const struct asym_cap_method *const *methods;
     struct asym_held *held;
@@ -32,6 +33,9 @@ struct asym_asymmetry {
 
 /** Write what there is to put back, in the old file's place at once; no file when there is nothing. 0; -errno. */
 int asym_asymmetry_save(const struct asym_asymmetry *a);
+
+/** Write it anew where the file, or its directory, was removed. */
+void asym_asymmetry_save_again(struct asym_asymmetry *a);
 
 /** 0; -EBADMSG: some of it cannot be read, the rest is there; -ENOMEM; -errno. */
 int asym_asymmetry_load(struct asym_asymmetry *a);

@@ -24,8 +24,9 @@ int asym_asymmetry_open(const char *dir, const struct asym_cap_method *const *me
     if (!a)
         return asym_fail(err, -ENOMEM, "no memory for frequency caps");
     a->methods = methods;
-    a->dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    int r = a->dir_fd < 0 ? -errno : asym_asymmetry_load(a);
+    a->dir = strdup(dir);
+    a->dir_fd = !a->dir ? -1 : open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int r = !a->dir ? -ENOMEM : a->dir_fd < 0 ? -errno : asym_asymmetry_load(a);
     if (r == -EBADMSG) {
         asym_asymmetry_keep_aside(a);
         asym_asymmetry_save(a); /* what could be read is still to be put back */
@@ -47,6 +48,7 @@ void asym_asymmetry_close(struct asym_asymmetry *a)
     if (a->dir_fd >= 0)
         close(a->dir_fd);
     free(a->held);
+    free(a->dir);
     free(a);
 }
 
@@ -379,6 +381,7 @@ int asym_asymmetry_check(struct asym_asymmetry *a, struct asym_mask *ret_let_go)
         a->n = left;
         asym_asymmetry_save(a);
     }
+    asym_asymmetry_save_again(a);
     *ret_let_go = let_go;
     return changed;
 }

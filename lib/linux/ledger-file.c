@@ -19,6 +19,9 @@
 /* 100,000 threads of a machine of 1,024 CPUs. */
 #define SIZE_MAX_ (256u << 20)
 
+/* So many names are tried for a file beside the ledger. */
+#define NAMES 10
+
 /* Beside twice as many as count, so many stale records are not worth writing the file anew. */
 #define STALE_MIN 64
 
@@ -127,21 +130,45 @@ static int write_table(struct asym_ledger *l, int fd)
     return r < 0 ? r : write_all(fd, l->batch, l->batch_len);
 }
 
+/* NAME, then NAME.1 to NAME.9: others may have put a folder there, which nothing replaces. */
+static const char *numbered(const char *name, int k, char *buf, size_t size)
+{
+    snprintf(buf, size, k == 0 ? "%s" : "%s.%d", name, k);
+    return buf;
+}
+
+/* A file that was not there before: nothing is written through a link, and nothing of somebody else's is written over. */
+static int open_fresh(const struct asym_ledger *l, char *name, size_t size)
+{
+    int fd = -1;
+    for (int k = 0; fd < 0 && k < NAMES; k++) {
+        unlinkat(l->dir_fd, numbered("ledger.new", k, name, size), 0);
+        fd = openat(l->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd < 0 && errno != EEXIST)
+            break;
+    }
+    return fd < 0 ? -errno : fd;
+}
+
 /* A fresh file with only what counts, put in the old one's place at once; on failure the old one stays. */
 static int rewrite(struct asym_ledger *l)
 {
+    char name[32];
     drop_batch(l);
-    ASYM_AUTO_CLOSE int fd = openat(l->dir_fd, "ledger.new",
-                                    O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    l->owed = true;
+    int r = asym_ledger_attach(l, NULL);
+    if (r < 0)
+        return r;
+    ASYM_AUTO_CLOSE int fd = open_fresh(l, name, sizeof name);
     if (fd < 0)
-        return -errno;
-    int r = write_table(l, fd);
+        return fd;
+    r = write_table(l, fd);
     size_t size = l->batch_len;
     drop_batch(l);
-    if (r >= 0 && renameat(l->dir_fd, "ledger.new", l->dir_fd, "ledger") < 0)
+    if (r >= 0 && renameat(l->dir_fd, name, l->dir_fd, "ledger") < 0)
         r = -errno;
     if (r < 0) {
-        unlinkat(l->dir_fd, "ledger.new", 0);
+        unlinkat(l->dir_fd, name, 0);
         return r;
     }
     if (l->fd >= 0)
@@ -154,12 +181,40 @@ static int rewrite(struct asym_ledger *l)
     return 0;
 }
 
+/* Is it under its name what was written to it? Not after it was removed, replaced, cut, or written to. */
+static bool is_as_written(const struct asym_ledger *l)
+{
+    struct stat named, ours;
+    return l->fd >= 0 && fstat(l->fd, &ours) == 0 && (size_t)ours.st_size == l->size &&
+           fstatat(l->dir_fd, "ledger", &named, AT_SYMLINK_NOFOLLOW) == 0 && named.st_ino == ours.st_ino &&
+           named.st_dev == ours.st_dev && asym_ledger_is_attached(l);
+}
+
+static void look_after(struct asym_ledger *l)
+{
+    if (l->owed || is_as_written(l))
+        return;
+    l->owed = l->was_lost = true;
+}
+
+int asym_ledger_tend(struct asym_ledger *l)
+{
+    asym_ledger_lock(l);
+    look_after(l);
+    int r = l->owed ? rewrite(l) : 0;
+    const bool lost = r >= 0 && l->was_lost;
+    l->was_lost = l->was_lost && !lost;
+    asym_ledger_unlock(l);
+    return r < 0 ? r : lost;
+}
+
 int asym_ledger_write(struct asym_ledger *l)
 {
+    if (l->batch_len == 0 && !l->owed)
+        return 0;
+    look_after(l);
     if (l->owed)
         return rewrite(l);
-    if (l->batch_len == 0)
-        return 0;
     int r = write_all(l->fd, l->batch, l->batch_len);
     if (r >= 0) {
         l->size += l->batch_len;
@@ -329,31 +384,33 @@ static int read_old(struct asym_ledger *l)
 }
 
 /* As a second name, so that a kill before the fresh file is in place loses nothing. */
-static int keep_aside(const struct asym_ledger *l)
+static int keep_aside(const struct asym_ledger *l, char *name, size_t size)
 {
-    unlinkat(l->dir_fd, "ledger.bad", 0);
-    if (linkat(l->dir_fd, "ledger", l->dir_fd, "ledger.bad", 0) == 0)
-        return 0;
-    return renameat(l->dir_fd, "ledger", l->dir_fd, "ledger.bad");
+    for (int k = 0; k < NAMES; k++) {
+        unlinkat(l->dir_fd, numbered("ledger.bad", k, name, size), 0);
+        if (linkat(l->dir_fd, "ledger", l->dir_fd, name, 0) == 0 ||
+            renameat(l->dir_fd, "ledger", l->dir_fd, name) == 0)
+            return 0;
+    }
+    return -errno;
 }
 
 int asym_ledger_read_file(struct asym_ledger *l, struct asym_error *err)
 {
+    char aside[32] = "";
     int bad = read_old(l);
     if (bad == -ENOENT)
         bad = 0;
     if (bad < 0)
         return asym_fail(err, bad, "%s/ledger: %s", l->dir, strerror(-bad));
-    if (bad > 0 && keep_aside(l) < 0)
-        return asym_fail(err, -errno, "%s/ledger is damaged and cannot be kept aside: %s", l->dir, strerror(errno));
-    int r = rewrite(l);
-    if (r < 0)
-        return asym_fail(err, r, "%s/ledger: %s", l->dir, strerror(-r));
+    const int kept = bad > 0 ? keep_aside(l, aside, sizeof aside) : 0;
+    const int r = rewrite(l);
     if (bad > 0)
-        asym_fail(err, 0,
-                  "%s/ledger: %d lines are not a ledger's: it is kept as ledger.bad; what could be read of it is about "
-                  "%zu threads",
-                  l->dir, bad, l->n);
+        asym_fail(err, 0, "%s/ledger: %d lines are not a ledger's: it %s%s; what could be read of it is about %zu threads",
+                  l->dir, bad, kept < 0 ? "cannot be kept: " : "is kept as ", kept < 0 ? strerror(-kept) : aside, l->n);
+    else if (r < 0)
+        asym_fail(err, 0, "%s/ledger cannot be written, so nothing can be steered, only given back: %s", l->dir,
+                  strerror(-r));
     return 0;
 }
 

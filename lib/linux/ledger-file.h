@@ -16,7 +16,10 @@
 
 #include "linux/ledger-internal.h"
 
-/** Read what an earlier asymd left, and begin a fresh file with what of it still counts. 0; -errno with err. */
+/**
+ * Read what an earlier asymd left, and begin a fresh file with what of it still counts. 0: with err where lines are not a
+ * ledger's, or the fresh file cannot be written, which is owed then; -errno with err: there is one that cannot be read.
+ */
 int asym_ledger_read_file(struct asym_ledger *l, struct asym_error *err);
 
 /**

@@ -80,6 +80,7 @@ struct asym_ledger {
     size_t size;      /**< of the file */
     size_t n_records; /**< lines in the file, the first not counted */
     bool owed;        /**< the file could not be brought up to date: the next flush writes it anew */
+    bool was_lost;    /**< it was not what asymd had written, and has been written anew; until asym_ledger_tend */
     char *batch;      /**< records that are not written yet */
     size_t batch_len, batch_capacity, batch_records;
 };
@@ -88,6 +89,15 @@ void asym_ledger_lock(struct asym_ledger *l);
 void asym_ledger_unlock(struct asym_ledger *l);
 
 /* The rest is called with the lock held. Pointers to entries hold until the next add or remove. */
+
+/**
+ * Open the directory and its lock file, made where they are missing, and hold the lock: again where another directory or
+ * another lock file has their name now. 0; -EBUSY: another asymd holds it; -errno.
+ */
+int asym_ledger_attach(struct asym_ledger *l, struct asym_error *err);
+
+/** Are both still what their names stand for? */
+bool asym_ledger_is_attached(const struct asym_ledger *l);
 
 struct asym_ledger_entry *asym_ledger_find(struct asym_ledger *l, int32_t tid);
 /** NULL for want of memory. The caller sees to it that the tid is not there yet. */
@@ -103,8 +113,9 @@ int asym_ledger_note_gone(struct asym_ledger *l, const struct asym_taskid *id);
 void asym_ledger_forget(struct asym_ledger *l, struct asym_ledger_entry *e);
 
 /**
- * Write the batch in one call. 0; -errno: then the file is as it was, and the next write that succeeds puts the whole
- * table on record, so that nothing has to be noted again.
+ * Write the batch in one call; the whole table where the file is not what was written before (asym_ledger_tend). 0;
+ * -errno: then the file is as it was, and the next write that succeeds puts the whole table on record, so that nothing has
+ * to be noted again.
  */
 int asym_ledger_write(struct asym_ledger *l);
 

@@ -33,38 +33,99 @@ size_t asym_ledger_count(struct asym_ledger *l)
     return n;
 }
 
+/* On a file system that has become read-only the lock holds, too. A descriptor; -errno. */
+static int open_lock(int dir_fd)
+{
+    static const int ways[] = {O_RDWR | O_CREAT, O_RDONLY};
+    int fd = -1;
+    for (size_t i = 0; fd < 0 && i < ASYM_LENGTH(ways) && (i == 0 || errno == EROFS); i++)
+        fd = openat(dir_fd, "lock", ways[i] | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    return fd < 0 ? -errno : fd;
+}
+
 /*
  * One asymd at a time: two would fight over threads and over the file. Readable by its owner alone, as whoever may open
  * it may lock it.
  */
-static int take_lock(struct asym_ledger *l, struct asym_error *err)
+static int take_lock(struct asym_ledger *l, int dir_fd, int *ret_fd, struct asym_error *err)
 {
     char pid[32] = "";
-    l->lock_fd = openat(l->dir_fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-    if (l->lock_fd < 0)
-        return asym_fail(err, -errno, "%s/lock: %s", l->dir, strerror(errno));
-    if (flock(l->lock_fd, LOCK_EX | LOCK_NB) < 0) {
+    ASYM_AUTO_CLOSE int fd = open_lock(dir_fd);
+    if (fd < 0)
+        return asym_fail(err, fd, "%s/lock: %s", l->dir, strerror(-fd));
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
         if (errno != EWOULDBLOCK)
             return asym_fail(err, -errno, "%s/lock: %s", l->dir, strerror(errno));
-        ssize_t n = pread(l->lock_fd, pid, sizeof pid - 1, 0);
+        ssize_t n = pread(fd, pid, sizeof pid - 1, 0);
         pid[n > 0 ? strspn(pid, "0123456789") : 0] = '\0';
         return asym_fail(err, -EBUSY, "asymd is running already (PID %s, %s): stop it first", *pid ? pid : "unknown",
                          l->dir);
     }
-    /* The number is for people: on a full disk the lock holds without it. */
+    /* The number is for people: on a disk that is full or read-only the lock holds without it. */
     int n = snprintf(pid, sizeof pid, "%d\n", (int)getpid());
-    if (ftruncate(l->lock_fd, 0) == 0 && pwrite(l->lock_fd, pid, (size_t)n, 0) < 0)
-        return errno == ENOSPC ? 0 : asym_fail(err, -errno, "%s/lock: %s", l->dir, strerror(errno));
+    if (ftruncate(fd, 0) == 0 && pwrite(fd, pid, (size_t)n, 0) < 0)
+        pid[0] = '\0';
+    *ret_fd = fd;
+    fd = -1;
     return 0;
 }
 
-static int open_directory(struct asym_ledger *l, struct asym_error *err)
+static int open_directory(const char *dir, struct asym_error *err)
 {
-    if (mkdir(l->dir, 0755) < 0 && errno != EEXIST)
-        return asym_fail(err, -errno, "%s: %s%s", l->dir, strerror(errno),
+    if (mkdir(dir, 0755) < 0 && errno != EEXIST)
+        return asym_fail(err, -errno, "%s: %s%s", dir, strerror(errno),
                          errno == EACCES ? " (run as root, or set asymd.state_dir)" : "");
-    l->dir_fd = open(l->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return l->dir_fd < 0 ? asym_fail(err, -errno, "%s: %s", l->dir, strerror(errno)) : 0;
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? asym_fail(err, -errno, "%s: %s", dir, strerror(errno)) : fd;
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
+}
+
+static bool holds_directory(const struct asym_ledger *l)
+{
+    struct stat named, ours;
+    return l->dir_fd >= 0 && stat(l->dir, &named) == 0 && fstat(l->dir_fd, &ours) == 0 && is_same(&named, &ours);
+}
+
+bool asym_ledger_is_attached(const struct asym_ledger *l)
+{
+    struct stat named, ours;
+    return holds_directory(l) && l->lock_fd >= 0 && fstat(l->lock_fd, &ours) == 0 &&
+           fstatat(l->dir_fd, "lock", &named, AT_SYMLINK_NOFOLLOW) == 0 && is_same(&named, &ours);
+}
+
+static void replace_fd(int *fd, int with)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = with;
+}
+
+int asym_ledger_attach(struct asym_ledger *l, struct asym_error *err)
+{
+    int lock_fd = -1;
+    if (asym_ledger_is_attached(l))
+        return 0;
+    if (!holds_directory(l)) {
+        int fd = open_directory(l->dir, err);
+        if (fd < 0)
+            return fd;
+        replace_fd(&l->dir_fd, fd);
+        replace_fd(&l->lock_fd, -1); /* of the directory before */
+    }
+    int r = take_lock(l, l->dir_fd, &lock_fd, err);
+    if (r >= 0)
+        replace_fd(&l->lock_fd, lock_fd);
+    return r;
+}
+
+/* No lock file can be made in it, and so no ledger: another asymd cannot have begun there either. */
+static bool takes_no_files(int error)
+{
+    return error == -ENOSPC || error == -EDQUOT || error == -EROFS;
 }
 
 static void init_lock(struct asym_ledger *l)
@@ -97,14 +158,17 @@ static int make(const char *dir, struct asym_ledger **ret_ledger, struct asym_er
 int asym_ledger_open(const char *dir, struct asym_ledger **ret_ledger, struct asym_error *err)
 {
     struct asym_ledger *l;
+    struct asym_error said = {""};
     int r = make(dir, &l, err);
     if (r < 0)
         return r;
-    r = open_directory(l, err);
-    if (r >= 0)
-        r = take_lock(l, err);
+    r = asym_ledger_attach(l, &said);
+    if (r < 0 && l->dir_fd >= 0 && takes_no_files(r))
+        r = 0;
     if (r >= 0)
         r = asym_ledger_read_file(l, err);
+    else if (err)
+        *err = said;
     if (r < 0) {
         asym_ledger_close(l);
         return r;
@@ -152,7 +216,8 @@ void asym_ledger_close(struct asym_ledger *l)
 {
     if (!l)
         return;
-    if (l->fd >= 0 && l->n == 0)
+    /* Also where it could not be written anew: on a full disk it can be removed. */
+    if ((l->fd >= 0 || l->owed) && l->n == 0 && asym_ledger_is_attached(l))
         unlinkat(l->dir_fd, "ledger", 0);
     /* The lock goes last: whoever gets it must find the file as it is left. */
     int fds[] = {l->fd, l->dir_fd, l->lock_fd};

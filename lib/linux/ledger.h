@@ -21,7 +21,9 @@ struct asym_ledger;
 /**
  * Open and lock the ledger in dir, made if missing (mode 0755); what an earlier asymd left is read in.
  * Returns 0; -EBUSY (another asymd holds it: err names its PID), -EACCES, -errno. A ledger that cannot be read in full
- * is kept aside as ledger.bad and said in err, with the entries that could be read.
+ * is kept aside as ledger.bad (or ledger.bad.1 to 9) and said in err, with the entries that could be read. A directory
+ * that is full or read-only is said in err, too: what is on record can be given back (asym_ledger_restore), and each later
+ * write tries again. As long as it cannot be written, an actuator steers nothing.
  */
 int asym_ledger_open(const char *dir, struct asym_ledger **ret_ledger, struct asym_error *err);
 
@@ -52,6 +54,14 @@ void asym_ledger_close(struct asym_ledger *l);
 
 /** Threads it holds. */
 size_t asym_ledger_count(struct asym_ledger *l);
+
+/**
+ * See that the file is still what asymd has written, and write it anew where it was removed, replaced, cut or written to,
+ * or its directory was removed (made again, and locked). Takes some microseconds where nothing has happened.
+ * Returns 1 when it had to be written anew since the last call; 0; -EBUSY (another asymd has locked the directory
+ * meanwhile), -errno: the file cannot be written, as asym_actuator.apply will say, too.
+ */
+int asym_ledger_tend(struct asym_ledger *l);
 
 struct asym_restore_report {
     size_t restored; /* given back what they had */
