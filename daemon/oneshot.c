@@ -182,6 +182,7 @@ enum asym_exit asym_mode_once(struct asym_run *run)
     struct asym_error err = {""};
     /* What one before it has set would look like everybody's own choice. */
     int r = asym_leftovers_clear(run, &ledger, &err);
+    asym_run_check_boost(run);
     if (r >= 0)
         r = view_init(&v, run, &err);
     if (r >= 0)

@@ -15,6 +15,7 @@
 #include "daemon/speeds.h"
 #include "linux/monitor.h"
 #include "linux/procfs.h"
+#include "linux/thread.h"
 
 /* The configuration that the command line names, or the installed one. buf: ASYM_PATH_SIZE. */
 static const char *config_of(const struct asym_cli *cli, char *buf)
@@ -260,7 +261,33 @@ struct asym_engine_config asym_run_engine_config(const struct asym_run *run)
         .params = asym_settings_params(run->settings, run->policy),
         .classify = run->settings->classify,
         .enforce = run->settings->enforce,
+        .keep_nice = run->keep_nice,
     };
+}
+
+/* The first option of the policy that is set and changes nice values; NULL: none does. */
+static const char *boosting_option(const struct asym_run *run)
+{
+    const char *params = asym_settings_params(run->settings, run->policy);
+    for (const struct asym_option *o = params ? run->policy->options : NULL; o && o->key; o++) {
+        int value = 0;
+        if (o->type == ASYM_OPTION_NICE)
+            memcpy(&value, params + o->offset, sizeof value);
+        if (value != 0)
+            return o->key;
+    }
+    return NULL;
+}
+
+void asym_run_check_boost(struct asym_run *run)
+{
+    const char *option = boosting_option(run);
+    const int r = asym_thread_may_boost();
+    run->keep_nice = r < 0;
+    if (r < 0 && option)
+        asym_log_say(&run->log, LOG_WARNING,
+                     "policy.%s.%s is left out, all nice values stay as they are: asymd could not give them back (%s%s)",
+                     run->policy->name, option, strerror(-r), r == -EPERM ? ": CAP_SYS_NICE is needed" : "");
 }
 
 /* Why there are no birth events, as a text that outlives the call. */

@@ -45,6 +45,7 @@ struct asym_run {
     struct asym_signals signals;
     const struct asym_policy *policy; /* what the settings name, or what auto came to */
     const char *policy_why;           /* of auto; NULL: it was named. Static */
+    bool keep_nice;                   /* asym_run_check_boost */
     struct asym_log log;
 };
 
@@ -72,6 +73,12 @@ int asym_run_machine_changed(struct asym_run *run, struct asym_error *err);
  * be read as one), and nothing changed.
  */
 int asym_run_policy(struct asym_run *run, struct asym_error *err);
+
+/**
+ * Before asymd changes anything: where it could not give nice values back, it is to leave them alone, and says so if the
+ * policy would change them. What an ordinary user's asymd lowers, and the flag that goes with it, would stay for good.
+ */
+void asym_run_check_boost(struct asym_run *run);
 
 /** What the engine is to do, by the policy and the settings. Borrows from them. */
 struct asym_engine_config asym_run_engine_config(const struct asym_run *run);

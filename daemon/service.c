@@ -289,6 +289,7 @@ static int put_in_force(struct service *s, struct asym_counters **ret_counters, 
         r = asym_signals_counters(&s->run->signals, s->run->settings, ret_counters, err);
     if (r < 0)
         return r;
+    asym_run_check_boost(s->run);
     const struct asym_engine_config config = asym_run_engine_config(s->run);
     r = asym_engine_configure(s->engine, &config);
     if (r < 0 && *ret_counters)
@@ -416,6 +417,7 @@ static void start_rtx(struct service *s)
 
 static int set_up(struct service *s, struct asym_error *err)
 {
+    asym_run_check_boost(s->run);
     const struct asym_engine_config config = asym_run_engine_config(s->run);
     raise_descriptor_limit();
     int r = asym_leftovers_clear(s->run, &s->ledger, err);

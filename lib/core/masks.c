@@ -103,9 +103,9 @@ static uint32_t narrow(struct pins *p, struct asym_masks *masks, uint32_t may, i
     return p->cache[slot].mask;
 }
 
-static int8_t planned_nice(const struct asym_thread_memory *m, const struct asym_task *task)
+static int8_t planned_nice(const struct asym_thread_memory *m, const struct asym_task *task, bool keep)
 {
-    if (m->nice_foreign)
+    if (m->nice_foreign || keep)
         return m->boosted ? m->original_nice : task->nice;
     return (int8_t)ASYM_MAX(-20, ASYM_MIN(19, m->original_nice + m->assignment.nice_delta));
 }
@@ -130,7 +130,7 @@ int asym_step_masks(struct asym_step *st)
         if (out->target < 0)
             continue;
         ref->plan_mask = narrow(&pins, &st->e->masks, st->view_refs[v].may, out->target, out->claim);
-        out->nice = planned_nice(ref->memory, ref->seen.task);
+        out->nice = planned_nice(ref->memory, ref->seen.task, config->keep_nice);
         /* What the new mask lets it stay on is the kernel's to choose. */
         out->moves = !asym_mask_has(asym_masks_at(&st->e->masks, ref->plan_mask), ref->seen.task->cpu);
         st->e->result.n_moves += out->moves;

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A boosted thread raises its nice value by one, which every thread may. It then has a value that asymd has never set. It
+ * must not keep it, and its children must not have it: not while asymd runs, not when it stops, not after a kill -9.
+ */
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "linux/thread.h"
+#include "support/live.h"
+#include "support/service.h"
+#include "support/stranger.h"
+
+#define SECONDS 15
+
+struct shared {
+    atomic_int go;     /* raise as soon as it is boosted */
+    atomic_int raised; /* to this value, -1 at the most; 0: not yet */
+    atomic_int fork_now, child;
+};
+
+static struct shared *shared;
+
+static int set_up(void **state)
+{
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(shared != MAP_FAILED);
+    return asym_service_set_up(state);
+}
+
+static int tear_down(void **state)
+{
+    munmap(shared, sizeof *shared);
+    return asym_service_tear_down(state);
+}
+
+static void leave_a_child(void)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;)
+            pause();
+    }
+    shared->child = (int)pid;
+}
+
+static void work(void *arg)
+{
+    (void)arg;
+    for (;;) {
+        for (volatile int i = 0; i < 100000; i++)
+            ;
+        const int nice = getpriority(PRIO_PROCESS, 0);
+        if (shared->go && !shared->raised && nice < -1 && setpriority(PRIO_PROCESS, 0, nice + 1) == 0)
+            shared->raised = nice + 1;
+        if (shared->fork_now && !shared->child)
+            leave_a_child();
+    }
+}
+
+static pid_t boost(pid_t victim)
+{
+    static const char *const more[] = {"--policy=serial-first", "--set=policy.serial-first.serial_boost=-5", NULL};
+    pid_t asymd = asym_service_start(victim, more);
+    for (double end = asym_live_now() + SECONDS; getpriority(PRIO_PROCESS, (id_t)victim) >= 0;) {
+        assert_true(asym_live_now() < end);
+        asym_live_sleep(0.005);
+    }
+    return asymd;
+}
+
+static void await(const atomic_int *what)
+{
+    for (double end = asym_live_now() + SECONDS; *what == 0; asym_live_sleep(0.005))
+        assert_true(asym_live_now() < end);
+}
+
+static struct asym_thread_sched sched_of(pid_t pid)
+{
+    struct asym_thread_sched s;
+    assert_int_equal(asym_thread_get_sched(pid, &s), 0);
+    return s;
+}
+
+/* Its own value, no flag, and a child likewise. */
+static void assert_nothing_was_gained(pid_t victim)
+{
+    shared->fork_now = 1;
+    await(&shared->child);
+    const struct asym_thread_sched s = sched_of(victim), child = sched_of(shared->child);
+    print_message("lent -5, raised to %d: it has %d, reset-on-fork %d; its child has %d\n", shared->raised, s.nice,
+                  s.reset_on_fork, child.nice);
+    assert_int_equal(s.nice, 0);
+    assert_false(s.reset_on_fork);
+    assert_int_equal(child.nice, 0);
+    asym_live_end(victim, SIGKILL);
+}
+
+static void while_asymd_runs_it_is_taken_back(void **state)
+{
+    (void)state;
+    pid_t victim = asym_stranger_start(work, NULL), asymd = boost(victim);
+    shared->go = 1;
+    await(&shared->raised);
+    for (double end = asym_live_now() + 3; sched_of(victim).nice < 0 && asym_live_now() < end;)
+        asym_live_sleep(0.01);
+    assert_int_equal(sched_of(victim).nice, 0);
+    /* Nor is it lent anything again. */
+    for (double end = asym_live_now() + 1; asym_live_now() < end; asym_live_sleep(0.01))
+        assert_int_equal(sched_of(victim).nice, 0);
+    asym_live_end(asymd, SIGTERM);
+    assert_nothing_was_gained(victim);
+}
+
+/* Frozen, so that it cannot have seen it before it is told to stop. */
+static void at_the_stop_it_is_taken_back(void **state)
+{
+    (void)state;
+    pid_t victim = asym_stranger_start(work, NULL), asymd = boost(victim);
+    kill(asymd, SIGSTOP);
+    shared->go = 1;
+    await(&shared->raised);
+    kill(asymd, SIGTERM);
+    kill(asymd, SIGCONT);
+    assert_int_equal(asym_live_wait(asymd), 0);
+    assert_nothing_was_gained(victim);
+}
+
+static void after_a_kill_restore_takes_it_back(void **state)
+{
+    (void)state;
+    char text[512];
+    pid_t victim = asym_stranger_start(work, NULL), asymd = boost(victim);
+    kill(asymd, SIGSTOP);
+    shared->go = 1;
+    await(&shared->raised);
+    asym_live_end(asymd, SIGKILL);
+    assert_int_equal(asym_service_restore(text, sizeof text), 0);
+    assert_nothing_was_gained(victim);
+}
+
+/* In the order of the issue: a value of its own, at or above the one it had, stays. */
+static void a_value_of_its_own_stays(void **state)
+{
+    (void)state;
+    pid_t victim = asym_stranger_start(work, NULL), asymd = boost(victim);
+    assert_int_equal(setpriority(PRIO_PROCESS, (id_t)victim, 4), 0);
+    asym_live_sleep(0.5);
+    assert_int_equal(sched_of(victim).nice, 4);
+    asym_live_end(asymd, SIGTERM);
+    assert_int_equal(sched_of(victim).nice, 4);
+    assert_false(sched_of(victim).reset_on_fork);
+    asym_live_end(victim, SIGKILL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        ROW(while_asymd_runs_it_is_taken_back),
+        ROW(at_the_stop_it_is_taken_back),
+        ROW(after_a_kill_restore_takes_it_back),
+        ROW(a_value_of_its_own_stays),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * An asymd of an ordinary user is asked to boost. The kernel would let it set reset-on-fork and raise nice values, and
+ * would not let it take either back: so it must leave both alone, and say so.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/macro.h"
+#include "linux/thread.h"
+#include "support/live.h"
+#include "support/must.h"
+#include "support/service.h"
+#include "support/stranger.h"
+
+/* So long it is parallel; its serial phase, which pa boosts, follows. */
+#define PARALLEL_SECONDS 1.5
+
+static void *spin(void *arg)
+{
+    for (double end = asym_live_now() + PARALLEL_SECONDS; !arg || asym_live_now() < end;)
+        ;
+    return NULL;
+}
+
+static void run_phases(void *arg)
+{
+    pthread_t others[2];
+    for (size_t i = 0; i < ASYM_LENGTH(others); i++)
+        MUST(pthread_create(&others[i], NULL, spin, others) == 0);
+    spin(arg);
+}
+
+static size_t read_all(int fd, char *text, size_t size)
+{
+    size_t used = 0;
+    for (ssize_t n; used < size - 1 && (n = read(fd, text + used, size - 1 - used)) > 0;)
+        used += (size_t)n;
+    text[used] = '\0';
+    return used;
+}
+
+/* By sp_boost: what the thread has while asymd runs and after it, and what asymd says. */
+static void boost_by(const char *sp_boost)
+{
+    char pid[32], dir[128], slow[32], text[4096];
+    int fds[2];
+    pid_t victim = asym_stranger_start(run_phases, NULL);
+    snprintf(pid, sizeof pid, "--pid=%d", (int)victim);
+    snprintf(dir, sizeof dir, "--set=asymd.state_dir=%s", asym_service_dir());
+    snprintf(slow, sizeof slow, "--slow=%d", asym_live_cpus() / 2);
+    const char *const argv[] = {ASYM_SERVICE,   "--policy=pa", "--interval=50ms", slow,
+                                sp_boost,       dir,           pid,               "--set=classify.amp_boost=60s",
+                                "--set=rtx.listen=no", NULL};
+    assert_int_equal(chown(asym_service_dir(), asym_stranger_uid(), (gid_t)-1), 0);
+    assert_int_equal(pipe(fds), 0);
+    pid_t asymd = asym_stranger_exec(argv, fds[1]);
+    close(fds[1]);
+    const int narrow = asym_live_await(asym_live_narrow_threads, victim, asym_live_cpus(), 1, 10);
+    asym_live_sleep(PARALLEL_SECONDS + 1.5);
+    kill(asymd, SIGTERM);
+    const int status = asym_live_wait(asymd);
+    read_all(fds[0], text, sizeof text);
+    close(fds[0]);
+    struct asym_thread_sched after;
+    assert_int_equal(asym_thread_get_sched(victim, &after), 0);
+    print_message("%s: steered %d; afterwards nice %d, reset-on-fork %d, exit status %d\n", sp_boost, narrow, after.nice,
+                  after.reset_on_fork, status);
+    assert_int_equal(after.nice, 0);
+    assert_false(after.reset_on_fork);
+    assert_int_equal(asym_live_odd_threads(victim, asym_live_cpus(), 0), 0);
+    assert_true(narrow); /* masks it can give back */
+    assert_int_equal(status, 0);
+    if (!strstr(text, "policy.pa.sp_boost is left out") || !strstr(text, "CAP_SYS_NICE"))
+        fail_msg("it says only: %s", text);
+    asym_live_end(victim, SIGKILL);
+}
+
+static void an_ordinary_user_lowers_nothing(void **state)
+{
+    (void)state;
+    boost_by("--set=policy.pa.sp_boost=-5");
+}
+
+static void an_ordinary_user_raises_nothing(void **state)
+{
+    (void)state;
+    boost_by("--set=policy.pa.sp_boost=5");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define ROW(name) cmocka_unit_test_setup_teardown(name, asym_service_set_up, asym_service_tear_down)
+        ROW(an_ordinary_user_lowers_nothing),
+        ROW(an_ordinary_user_raises_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
