@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The kernel refuses SCHED_DEADLINE to a thread that may not run on every CPU, and so to a steered one; nothing tells asymd
+ * of the refusal. What asymd(8) names as the ways out: the thread asks for every CPU just before, or a rule exempts the
+ * program. Needs root, as SCHED_DEADLINE does.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "support/live.h"
+#include "support/must.h"
+#include "support/service.h"
+
+struct attr {
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime, deadline, period;
+};
+
+enum { IDLE, PLAINLY, WITH_EVERY_CPU, BACK };
+
+struct shared {
+    atomic_int wish;
+    atomic_int result; /* errno + 1; 0: not yet */
+};
+
+static struct shared *shared;
+
+static int set_up(void **state)
+{
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(shared != MAP_FAILED);
+    return asym_service_set_up(state);
+}
+
+static int tear_down(void **state)
+{
+    munmap(shared, sizeof *shared);
+    return asym_service_tear_down(state);
+}
+
+static int become(bool deadline)
+{
+    struct attr a = {.size = sizeof a, .policy = SCHED_OTHER};
+    if (deadline)
+        a = (struct attr){
+            .size = sizeof a, .policy = SCHED_DEADLINE, .runtime = 1000000, .deadline = 20000000, .period = 20000000};
+    return syscall(SYS_sched_setattr, 0, &a, 0u) < 0 ? errno : 0;
+}
+
+static int fulfil(int wish)
+{
+    unsigned char every[1024];
+    memset(every, 0xff, sizeof every);
+    int r = wish == WITH_EVERY_CPU ? EPERM : become(wish != BACK);
+    /* Again where asymd has come in between. */
+    for (int i = 0; wish == WITH_EVERY_CPU && r == EPERM && i < 10; i++)
+        r = sched_setaffinity(0, sizeof every, (const cpu_set_t *)(const void *)every) < 0 ? errno : become(true);
+    return r;
+}
+
+static pid_t start_victim(void)
+{
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid > 0)
+        return pid;
+    MUST(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
+    for (alarm(60);;) {
+        for (volatile int i = 0; i < 100000; i++)
+            ;
+        const int wish = atomic_exchange(&shared->wish, IDLE);
+        if (wish != IDLE)
+            shared->result = fulfil(wish) + 1;
+    }
+}
+
+static int ask(int wish)
+{
+    shared->result = 0;
+    shared->wish = wish;
+    for (double end = asym_live_now() + 10; shared->result == 0; asym_live_sleep(0.001))
+        assert_true(asym_live_now() < end);
+    return shared->result - 1;
+}
+
+static void a_steered_thread_is_refused_until_it_asks_for_every_cpu(void **state)
+{
+    (void)state;
+    const int cpus = asym_live_cpus();
+    pid_t victim = start_victim(), asymd = asym_service_start(victim, NULL);
+    assert_true(asym_live_await(asym_live_narrow_threads, victim, cpus, 1, 10));
+    assert_int_equal(ask(PLAINLY), EPERM); /* the kernel's rule: if it has gone, so has the caveat */
+    assert_int_equal(ask(WITH_EVERY_CPU), 0);
+    asym_live_sleep(0.5);
+    assert_int_equal(sched_getscheduler(victim), SCHED_DEADLINE);
+    assert_int_equal(asym_live_narrow_threads(victim, cpus), 0);
+    /* An ordinary thread again it may be steered again, and then it has to ask again. */
+    assert_int_equal(ask(BACK), 0);
+    asym_live_await(asym_live_narrow_threads, victim, cpus, 1, 2);
+    assert_int_equal(ask(WITH_EVERY_CPU), 0);
+    kill(asymd, SIGTERM);
+    assert_int_equal(asym_live_wait(asymd), 0);
+    assert_int_equal(sched_getscheduler(victim), SCHED_DEADLINE);
+    asym_live_end(victim, SIGKILL);
+}
+
+static void a_rule_exempts_the_program(void **state)
+{
+    (void)state;
+    char path[128], option[160], comm[32];
+    const int cpus = asym_live_cpus();
+    pid_t victim = start_victim();
+    snprintf(path, sizeof path, "/proc/%d/comm", (int)victim);
+    FILE *f = fopen(path, "r");
+    assert_true(f && fgets(comm, sizeof comm, f));
+    fclose(f);
+    snprintf(path, sizeof path, "%s/conf", asym_service_dir());
+    f = fopen(path, "w");
+    assert_non_null(f);
+    fprintf(f, "[rule \"deadline\"]\nmatch_comm = %saction = ignore\n", comm);
+    assert_int_equal(fclose(f), 0);
+    snprintf(option, sizeof option, "--config=%s", path);
+    const char *const more[] = {option, NULL};
+    pid_t asymd = asym_service_start(victim, more);
+    for (double end = asym_live_now() + 2; asym_live_now() < end; asym_live_sleep(0.01))
+        assert_int_equal(asym_live_narrow_threads(victim, cpus), 0);
+    assert_int_equal(ask(PLAINLY), 0);
+    kill(asymd, SIGTERM);
+    assert_int_equal(asym_live_wait(asymd), 0);
+    asym_live_end(victim, SIGKILL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        ROW(a_steered_thread_is_refused_until_it_asks_for_every_cpu),
+        ROW(a_rule_exempts_the_program),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
