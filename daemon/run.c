@@ -285,9 +285,10 @@ void asym_run_check_boost(struct asym_run *run)
     const int r = asym_thread_may_boost();
     run->keep_nice = r < 0;
     if (r < 0 && option)
-        asym_log_say(&run->log, LOG_WARNING,
-                     "policy.%s.%s is left out, all nice values stay as they are: asymd could not give them back (%s%s)",
-                     run->policy->name, option, strerror(-r), r == -EPERM ? ": CAP_SYS_NICE is needed" : "");
+        asym_log_say(
+            &run->log, LOG_WARNING,
+            "policy.%s.%s is left out, all nice values stay as they are: asymd could not give them back (%s%s)",
+            run->policy->name, option, strerror(-r), r == -EPERM ? ": CAP_SYS_NICE is needed" : "");
 }
 
 /* Why there are no birth events, as a text that outlives the call. */

@@ -107,9 +107,10 @@ static void mind_ledger(struct service *s)
 {
     const int r = asym_ledger_tend(s->ledger);
     if (r > 0)
-        asym_log_say(&s->run->log, LOG_WARNING,
-                     "the ledger in %s was removed or changed by somebody else: it has been written anew, with %zu threads",
-                     s->run->settings->daemon.state_dir, asym_ledger_count(s->ledger));
+        asym_log_say(
+            &s->run->log, LOG_WARNING,
+            "the ledger in %s was removed or changed by somebody else: it has been written anew, with %zu threads",
+            s->run->settings->daemon.state_dir, asym_ledger_count(s->ledger));
     report_apply(s, r);
 }
 

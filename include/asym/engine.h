@@ -39,7 +39,8 @@ struct asym_engine_config {
     const void *params; /**< of the policy. Copied */
     struct asym_classify_settings classify;
     struct asym_enforce_settings enforce;
-    bool keep_nice; /**< plan no other nice value than a thread has: what the actuator could not give back is not lent */
+    bool
+        keep_nice; /**< plan no other nice value than a thread has: what the actuator could not give back is not lent */
 };
 
 struct asym_engine;

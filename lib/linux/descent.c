@@ -131,6 +131,5 @@ void asym_descent_of(struct asym_descent *d, int32_t pid, struct asym_line *ret)
         return;
     const struct process leader = find(d, stay.session);
     const bool led = !leader.gone && leader.session == stay.session;
-    ret->session = (struct asym_origin){
-        .number = stay.session, .start = led ? leader.start : 0, .oldest = stay.oldest};
+    ret->session = (struct asym_origin){.number = stay.session, .start = led ? leader.start : 0, .oldest = stay.oldest};
 }

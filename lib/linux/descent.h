@@ -11,9 +11,10 @@
 
 /** Something that a process comes from: an ancestor, the process itself, or a session without its leader. */
 struct asym_origin {
-    int32_t number;  /**< of the process or session */
-    uint64_t start;  /**< of the process or of the session's leader, clock ticks since boot; 0: the leader has gone */
-    uint64_t oldest; /**< least start of all between it and the process, that one included; UINT64_MAX: it is the process */
+    int32_t number; /**< of the process or session */
+    uint64_t start; /**< of the process or of the session's leader, clock ticks since boot; 0: the leader has gone */
+    uint64_t
+        oldest; /**< least start of all between it and the process, that one included; UINT64_MAX: it is the process */
 };
 
 struct asym_line {

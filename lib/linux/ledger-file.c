@@ -388,8 +388,7 @@ static int keep_aside(const struct asym_ledger *l, char *name, size_t size)
 {
     for (int k = 0; k < NAMES; k++) {
         unlinkat(l->dir_fd, numbered("ledger.bad", k, name, size), 0);
-        if (linkat(l->dir_fd, "ledger", l->dir_fd, name, 0) == 0 ||
-            renameat(l->dir_fd, "ledger", l->dir_fd, name) == 0)
+        if (linkat(l->dir_fd, "ledger", l->dir_fd, name, 0) == 0 || renameat(l->dir_fd, "ledger", l->dir_fd, name) == 0)
             return 0;
     }
     return -errno;
@@ -406,7 +405,8 @@ int asym_ledger_read_file(struct asym_ledger *l, struct asym_error *err)
     const int kept = bad > 0 ? keep_aside(l, aside, sizeof aside) : 0;
     const int r = rewrite(l);
     if (bad > 0)
-        asym_fail(err, 0, "%s/ledger: %d lines are not a ledger's: it %s%s; what could be read of it is about %zu threads",
+        asym_fail(err, 0,
+                  "%s/ledger: %d lines are not a ledger's: it %s%s; what could be read of it is about %zu threads",
                   l->dir, bad, kept < 0 ? "cannot be kept: " : "is kept as ", kept < 0 ? strerror(-kept) : aside, l->n);
     else if (r < 0)
         asym_fail(err, 0, "%s/ledger cannot be written, so nothing can be steered, only given back: %s", l->dir,

@@ -104,13 +104,27 @@ static void replace_fd(int *fd, int with)
     *fd = with;
 }
 
+/* One that has come in the place of asymd's own must be its own, too: what is in the ledger is believed. */
+static int open_again(const char *dir, struct asym_error *err)
+{
+    struct stat st;
+    ASYM_AUTO_CLOSE int fd = open_directory(dir, err);
+    if (fd < 0)
+        return fd;
+    if (fstat(fd, &st) < 0 || st.st_uid != geteuid())
+        return asym_fail(err, -EPERM, "%s: belongs to another user now", dir);
+    const int own = fd;
+    fd = -1;
+    return own;
+}
+
 int asym_ledger_attach(struct asym_ledger *l, struct asym_error *err)
 {
     int lock_fd = -1;
     if (asym_ledger_is_attached(l))
         return 0;
     if (!holds_directory(l)) {
-        int fd = open_directory(l->dir, err);
+        int fd = l->dir_fd < 0 ? open_directory(l->dir, err) : open_again(l->dir, err);
         if (fd < 0)
             return fd;
         replace_fd(&l->dir_fd, fd);

@@ -66,18 +66,11 @@ static int compare_content(const struct ref *x, const struct ref *y)
 {
     const struct asym_ledger_entry *a = x->e, *b = y->e;
     const int numbers[][2] = {
-        {a->original_nice, b->original_nice},
-        {a->set_nice, b->set_nice},
-        {a->before_nice, b->before_nice},
-        {a->original_reset, b->original_reset},
-        {a->boosted, b->boosted},
-        {a->whole, b->whole},
-        {a->under_way, b->under_way},
-        {x->had_via, y->had_via},
-        {(int)a->via, (int)b->via},
+        {a->original_nice, b->original_nice},   {a->set_nice, b->set_nice}, {a->before_nice, b->before_nice},
+        {a->original_reset, b->original_reset}, {a->boosted, b->boosted},   {a->whole, b->whole},
+        {a->under_way, b->under_way},           {x->had_via, y->had_via},   {(int)a->via, (int)b->via},
     };
-    const struct asym_mask *masks[][2] = {
-        {&a->original, &b->original}, {&a->set, &b->set}, {&a->before, &b->before}};
+    const struct asym_mask *masks[][2] = {{&a->original, &b->original}, {&a->set, &b->set}, {&a->before, &b->before}};
     int r = 0;
     for (size_t i = 0; r == 0 && i < ASYM_LENGTH(numbers); i++)
         r = numbers[i][0] - numbers[i][1];

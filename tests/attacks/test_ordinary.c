@@ -58,9 +58,16 @@ static void boost_by(const char *sp_boost)
     snprintf(pid, sizeof pid, "--pid=%d", (int)victim);
     snprintf(dir, sizeof dir, "--set=asymd.state_dir=%s", asym_service_dir());
     snprintf(slow, sizeof slow, "--slow=%d", asym_live_cpus() / 2);
-    const char *const argv[] = {ASYM_SERVICE,   "--policy=pa", "--interval=50ms", slow,
-                                sp_boost,       dir,           pid,               "--set=classify.amp_boost=60s",
-                                "--set=rtx.listen=no", NULL};
+    const char *const argv[] = {ASYM_SERVICE,
+                                "--policy=pa",
+                                "--interval=50ms",
+                                slow,
+                                sp_boost,
+                                dir,
+                                pid,
+                                "--set=classify.amp_boost=60s",
+                                "--set=rtx.listen=no",
+                                NULL};
     assert_int_equal(chown(asym_service_dir(), asym_stranger_uid(), (gid_t)-1), 0);
     assert_int_equal(pipe(fds), 0);
     pid_t asymd = asym_stranger_exec(argv, fds[1]);
@@ -73,8 +80,8 @@ static void boost_by(const char *sp_boost)
     close(fds[0]);
     struct asym_thread_sched after;
     assert_int_equal(asym_thread_get_sched(victim, &after), 0);
-    print_message("%s: steered %d; afterwards nice %d, reset-on-fork %d, exit status %d\n", sp_boost, narrow, after.nice,
-                  after.reset_on_fork, status);
+    print_message("%s: steered %d; afterwards nice %d, reset-on-fork %d, exit status %d\n", sp_boost, narrow,
+                  after.nice, after.reset_on_fork, status);
     assert_int_equal(after.nice, 0);
     assert_false(after.reset_on_fork);
     assert_int_equal(asym_live_odd_threads(victim, asym_live_cpus(), 0), 0);

@@ -28,9 +28,9 @@
 #include "support/service.h"
 #include "support/stranger.h"
 
-#define STEERED  189
+#define STEERED   189
 #define STRANGERS 1000
-#define DEPTH    60
+#define DEPTH     60
 
 /* 189 entries and 1,000 threads took a minute. */
 #define RESTORE_SECONDS 5
@@ -228,7 +228,8 @@ static void a_successor_with_the_same_number_keeps_its_own_masks(void **state)
     assert_int_equal(fclose(f), 0);
     assert_true(restore(2 * RESTORE_SECONDS) >= 0);
     const int kept = count_with(threads, &last) + count_with(children, &last);
-    print_message("of 4 that have pinned themselves, 2 of them with the numbers of others before: %d still are\n", kept);
+    print_message("of 4 that have pinned themselves, 2 of them with the numbers of others before: %d still are\n",
+                  kept);
     asym_live_end(successor, SIGKILL);
     asym_live_end(parent, SIGKILL);
     assert_int_equal(kept, 4);

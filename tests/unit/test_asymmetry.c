@@ -483,6 +483,33 @@ static void bad_files_are_kept_aside_and_lose_nothing_that_can_be_read(void **st
     assert_int_equal(report.restored + report.foreign + report.failed, 0);
 }
 
+static void what_is_removed_is_written_again_and_nothing_through_a_link(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_mask let_go;
+    struct asym_undo_report report;
+    char path[128], text[16] = "";
+    tree_write(&f->dir, "precious", "as it was");
+    snprintf(path, sizeof path, "%s/cpus.new", f->dir.path);
+    assert_int_equal(symlink("precious", path), 0);
+    assert_int_equal(set(f, "4-7", 0.5), 0);
+    snprintf(path, sizeof path, "%s/cpus", f->dir.path);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(asym_asymmetry_check(f->a, &let_go), 0);
+    assert_true(file_is_there(f));
+    reopen(f);
+    asym_asymmetry_undo(f->a, &report);
+    assert_int_equal(report.restored, 2);
+    assert_true(as_before());
+    asym_asymmetry_check(f->a, &let_go);
+    assert_false(file_is_there(f)); /* nothing is left to put back */
+    snprintf(path, sizeof path, "%s/precious", f->dir.path);
+    FILE *file = fopen(path, "r");
+    assert_true(file && fgets(text, sizeof text, file));
+    fclose(file);
+    assert_string_equal(text, "as it was");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -505,6 +532,7 @@ int main(void)
         TEST(a_domain_is_reached_by_any_cpu_that_is_online),
         TEST(what_cannot_be_put_back_stays_in_the_file),
         TEST(bad_files_are_kept_aside_and_lose_nothing_that_can_be_read),
+        TEST(what_is_removed_is_written_again_and_nothing_through_a_link),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

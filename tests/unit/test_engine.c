@@ -973,6 +973,23 @@ static void a_boost_that_its_thread_raises_ends(void **state)
     }
 }
 
+/* As where the actuator could not give it back. */
+static void a_nice_value_that_is_to_be_kept_is_not_planned_over(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w);
+    w.config.keep_nice = true;
+    assert_int_equal(asym_engine_configure(w.engine, &w.config), 0);
+    w.orders.of[100].delta = -5;
+    struct world_thread *t = steered(&w);
+    assert_int_equal(t->task.nice, 0);
+    world_assert_mask(&t->mask, "4-7");
+    world_run(&w, TICK);
+    assert_int_equal(w.n, 0);
+    world_done(&w);
+}
+
 static void a_nice_value_below_the_boost_is_somebody_else_s(void **state)
 {
     struct world *w = *state;
@@ -1064,6 +1081,7 @@ int main(void)
         T(nice_is_own_plus_delta_within_bounds),
         T(a_nice_set_by_somebody_else_stays_but_the_mask_goes_on),
         T(a_boost_that_its_thread_raises_ends),
+        T(a_nice_value_that_is_to_be_kept_is_not_planned_over),
         T(a_nice_value_below_the_boost_is_somebody_else_s),
         T(without_a_boost_a_new_nice_is_its_own),
     };

@@ -414,6 +414,142 @@ static void a_batch_written_in_part_spoils_nothing_after_it(void **state)
     asym_ledger_close(l);
 }
 
+/* Whoever opens it gets what is on record; only to write it is owed. */
+static void a_file_that_cannot_be_written_anew_is_read_all_the_same(void **state)
+{
+    (void)state;
+    struct asym_error err = {""};
+    struct asym_restore_report report;
+    put_file(GOOD(1) GOOD(2));
+    signal(SIGXFSZ, SIG_IGN);
+    limit_files(10);
+    struct asym_ledger *l = open_it(&err);
+    assert_non_null(strstr(err.text, "cannot be written"));
+    assert_int_equal(asym_ledger_count(l), 2);
+    assert_int_equal(asym_ledger_tend(l), -EFBIG);
+    add(l, 3);
+    assert_int_equal(flush(l), -EFBIG);
+    limit_files(RLIM_INFINITY);
+    assert_int_equal(asym_ledger_tend(l), 0); /* that it was owed was said */
+    asym_ledger_close(l);
+    l = open_it(NULL);
+    assert_int_equal(asym_ledger_count(l), 3);
+    limit_files(10);
+    assert_int_equal(asym_ledger_restore(l, &report), 0);
+    assert_int_equal(report.gone, 3);
+    asym_ledger_close(l);
+    limit_files(RLIM_INFINITY);
+    assert_int_equal(size_of("ledger"), -1); /* a full disk lets files be removed */
+}
+
+static void what_has_the_names_of_its_files_is_not_written_through(void **state)
+{
+    (void)state;
+    struct asym_error err = {""};
+    char text[16] = "";
+    put_file(GOOD(1) "junk\n");
+    FILE *f = fopen(in_dir("precious"), "w");
+    assert_true(f && fputs("as it was", f) > 0 && fclose(f) == 0);
+    assert_int_equal(symlink("precious", in_dir("ledger.new")), 0);
+    assert_int_equal(mkdir(in_dir("ledger.bad"), 0700), 0);
+    struct asym_ledger *l = open_it(&err);
+    assert_int_equal(asym_ledger_count(l), 1);
+    assert_non_null(strstr(err.text, "kept as ledger.bad.1"));
+    assert_true(size_of("ledger.bad.1") > 0);
+    asym_ledger_close(l);
+    f = fopen(in_dir("precious"), "r");
+    assert_true(f && fgets(text, sizeof text, f) && fclose(f) == 0);
+    assert_string_equal(text, "as it was");
+}
+
+static void remove_it(void)
+{
+    assert_int_equal(unlink(in_dir("ledger")), 0);
+}
+
+static void cut_it(void)
+{
+    assert_int_equal(truncate(in_dir("ledger"), 3), 0);
+}
+
+static void write_to_it(void)
+{
+    FILE *f = fopen(in_dir("ledger"), "a");
+    assert_true(f && fputs("junk\n", f) > 0 && fclose(f) == 0);
+}
+
+static void replace_it(void)
+{
+    FILE *f = fopen(in_dir("other"), "w");
+    assert_true(f && fclose(f) == 0);
+    char from[128];
+    snprintf(from, sizeof from, "%s", in_dir("other"));
+    assert_int_equal(rename(from, in_dir("ledger")), 0);
+}
+
+static void remove_lock(void)
+{
+    assert_int_equal(unlink(in_dir("lock")), 0);
+}
+
+static void remove_all(void)
+{
+    remove_it();
+    remove_lock();
+    assert_int_equal(rmdir(dir), 0);
+}
+
+/* By the next write, and without one by asym_ledger_tend; both ways it is said once. */
+static void what_others_do_to_the_file_is_noticed_and_undone(void **state)
+{
+    (void)state;
+    static void (*const deeds[])(void) = {remove_it, cut_it, write_to_it, replace_it, remove_lock, remove_all};
+    for (size_t i = 0; i < 2 * ASYM_LENGTH(deeds); i++) {
+        struct asym_error err = {""};
+        struct asym_ledger *l = open_it(NULL), *second = NULL;
+        add(l, 1);
+        assert_int_equal(flush(l), 0);
+        assert_int_equal(asym_ledger_tend(l), 0);
+        deeds[i / 2]();
+        add(l, 2);
+        if (i % 2)
+            assert_int_equal(flush(l), 0);
+        assert_int_equal(asym_ledger_tend(l), 1);
+        assert_int_equal(asym_ledger_tend(l), 0);
+        assert_int_equal(asym_ledger_open(dir, &second, &err), -EBUSY);
+        asym_ledger_close(l);
+        l = open_it(&err);
+        assert_int_equal(asym_ledger_count(l), 2);
+        drop(l, 1);
+        drop(l, 2);
+        asym_ledger_close(l);
+    }
+}
+
+static void a_second_one_that_came_meanwhile_is_not_written_over(void **state)
+{
+    (void)state;
+    struct asym_ledger *l = open_it(NULL);
+    add(l, 1);
+    assert_int_equal(flush(l), 0);
+    remove_all();
+    struct asym_ledger *second = open_it(NULL);
+    add(second, 2);
+    add(second, 3);
+    assert_int_equal(flush(second), 0);
+    assert_int_equal(asym_ledger_tend(l), -EBUSY);
+    add(l, 4);
+    assert_int_equal(flush(l), -EBUSY);
+    for (int32_t tid = 1; tid <= 4; tid += 3)
+        drop(l, tid);
+    asym_ledger_close(l);
+    assert_int_equal(asym_ledger_tend(second), 0);
+    asym_ledger_close(second);
+    l = open_it(NULL);
+    assert_int_equal(asym_ledger_count(l), 2);
+    asym_ledger_close(l);
+}
+
 static void threads_that_are_gone_need_nothing(void **state)
 {
     (void)state;
@@ -486,6 +622,10 @@ int main(void)
         ROW(the_file_is_removed_only_when_it_holds_nothing),
         ROW(the_file_is_rewritten_when_most_of_it_is_stale),
         ROW(a_batch_written_in_part_spoils_nothing_after_it),
+        ROW(a_file_that_cannot_be_written_anew_is_read_all_the_same),
+        ROW(what_has_the_names_of_its_files_is_not_written_through),
+        ROW(what_others_do_to_the_file_is_noticed_and_undone),
+        ROW(a_second_one_that_came_meanwhile_is_not_written_over),
         ROW(threads_that_are_gone_need_nothing),
         ROW(the_table_finds_what_is_in_it),
         ROW(a_release_is_not_pushed_out_by_a_fork_storm),
