@@ -75,9 +75,9 @@ int asym_heirs_list(struct asym_heirs *h, const struct asym_table *threads, stru
 }
 
 static bool inherit(const struct asym_heirs *h, const struct entry *e, struct asym_thread_memory *m,
-                    const struct asym_seen *seen, asym_usec now)
+                    const struct asym_seen *seen, const struct asym_proc *of, asym_usec now)
 {
-    if (e->thread == 0)
+    if (e->thread == 0 || (of && of->id.start > thread_of(h, e)->id.start))
         return false;
     const struct asym_thread_memory *creator = thread_of(h, e);
     int8_t set_nice = e->before ? creator->nice_before : creator->set_nice;
@@ -101,10 +101,11 @@ static bool inherit(const struct asym_heirs *h, const struct entry *e, struct as
     return true;
 }
 
-bool asym_heirs_adopt(struct asym_heirs *h, struct asym_thread_memory *m, const struct asym_seen *seen, asym_usec now)
+bool asym_heirs_adopt(struct asym_heirs *h, struct asym_thread_memory *m, const struct asym_seen *seen,
+                      const struct asym_proc *parent, asym_usec now)
 {
-    if (!inherit(h, find(h, seen->task->id.tgid, seen->mask), m, seen, now) &&
-        !inherit(h, find(h, seen->proc->ppid, seen->mask), m, seen, now))
+    if (!inherit(h, find(h, seen->task->id.tgid, seen->mask), m, seen, seen->proc, now) &&
+        !inherit(h, find(h, seen->proc->ppid, seen->mask), m, seen, parent, now))
         return false;
     const unsigned char *item = (const unsigned char *)m;
     list(h, (uint32_t)((size_t)(item - h->threads->items) / h->threads->item_size), true);

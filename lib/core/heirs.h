@@ -34,8 +34,10 @@ int asym_heirs_list(struct asym_heirs *h, const struct asym_table *threads, stru
 
 /**
  * If it carries exactly what was set for a thread of its process, or of the process that created its own: m gets what
- * that thread had before, is marked as heir, and has heirs itself. True if so.
+ * that thread had before, is marked as heir, and has heirs itself. True if so. parent: of its process; NULL: it is not seen.
+ * Numbers are used again: a process that began after that thread is not the one it was of.
  */
-bool asym_heirs_adopt(struct asym_heirs *h, struct asym_thread_memory *m, const struct asym_seen *seen, asym_usec now);
+bool asym_heirs_adopt(struct asym_heirs *h, struct asym_thread_memory *m, const struct asym_seen *seen,
+                      const struct asym_proc *parent, asym_usec now);
 
 #endif

@@ -30,6 +30,13 @@ static bool keep_untouchable(struct asym_engine *e, const struct asym_thread_mem
     return true;
 }
 
+static const struct asym_proc *find_proc(const struct asym_step *st, int32_t pid)
+{
+    const struct asym_taskid key = {.tid = pid};
+    const struct asym_proc_entry *entry = asym_table_find(&st->e->procs, &key);
+    return entry ? &st->s->procs[entry->index] : NULL;
+}
+
 /* Again as long as any are found: a child of an heir may stand before it. */
 static int adopt_heirs(struct asym_step *st)
 {
@@ -44,7 +51,7 @@ static int adopt_heirs(struct asym_step *st)
                 continue;
             if (!heirs.slots && asym_heirs_list(&heirs, &e->threads, &e->pools.heirs) < 0)
                 return -ENOMEM;
-            found += asym_heirs_adopt(&heirs, ref->memory, &ref->seen, st->s->now);
+            found += asym_heirs_adopt(&heirs, ref->memory, &ref->seen, find_proc(st, ref->seen.proc->ppid), st->s->now);
         }
     } while (found > 0);
     return 0;

@@ -899,6 +899,28 @@ static void an_old_thread_with_the_same_mask_chose_it(void **state)
     assert_int_equal(world_planned(w, 101)->reason, ASYM_WHY_OWN_MASK);
 }
 
+/* It has pinned itself, and its thread and its child inherit that: nothing of it was ever set for its namesake. */
+static void a_successor_with_the_same_number_chose_its_mask(void **state)
+{
+    struct world *w = *state;
+    struct world_thread *t = steered(w);
+    w->procs[0].id.start++;
+    w->procs[0].born = w->now;
+    t->task.id.start++;
+    t->task.flags = ASYM_TASK_NEWBORN;
+    heir(w, 0, 101);
+    unsigned child = world_proc(w, 200);
+    w->procs[child].ppid = 100;
+    w->procs[child].born = w->now;
+    heir(w, child, 200);
+    world_step(w, TICK);
+    for (size_t i = 0; i < w->n; i++)
+        assert_int_not_equal(w->actions[i].kind, ASYM_ACTION_REPAIR);
+    static const int32_t tids[] = {100, 101, 200};
+    for (size_t i = 0; i < ASYM_LENGTH(tids); i++)
+        world_assert_mask(&world_planned(w, tids[i])->mask, "4-7");
+}
+
 static void a_stranger_with_the_same_mask_chose_it(void **state)
 {
     struct world *w = *state;
@@ -1077,6 +1099,7 @@ int main(void)
         T(an_heir_that_was_repaired_meanwhile_is_left_alone),
         T(an_heir_that_pins_itself_is_left_alone_as_long_as_it_is_pinned),
         T(an_old_thread_with_the_same_mask_chose_it),
+        T(a_successor_with_the_same_number_chose_its_mask),
         T(a_stranger_with_the_same_mask_chose_it),
         T(nice_is_own_plus_delta_within_bounds),
         T(a_nice_set_by_somebody_else_stays_but_the_mask_goes_on),
