@@ -833,7 +833,7 @@ static void an_heir_that_has_raised_what_it_inherited_gets_its_nice_back_too(voi
         world_init(&w);
         struct world_thread *creator = world_thread(&w, world_proc(&w, 100), 100, 5);
         creator->task.nice = rows[i].own;
-        w.orders.of[100].delta = (int)(rows[i].boosted - rows[i].own);
+        w.orders.of[100].delta = (int8_t)(rows[i].boosted - rows[i].own);
         world_run(&w, TICK);
         struct world_thread *t = heir(&w, 0, 101);
         t->task.nice = rows[i].then;
