@@ -102,14 +102,14 @@ static void report_births(struct service *s)
     s->births_said |= !s->cycle.snapshot.sight.births;
 }
 
-/* Somebody may have removed the file, or its directory: what a kill -9 leaves must be found there. */
+/* Another process may have removed the file or its directory, and after a kill -9 --restore needs it. */
 static void mind_ledger(struct service *s)
 {
     const int r = asym_ledger_tend(s->ledger);
     if (r > 0)
         asym_log_say(
             &s->run->log, LOG_WARNING,
-            "the ledger in %s was removed or changed by somebody else: it has been written anew, with %zu threads",
+            "another process has removed or changed the ledger in %s: asymd has written it anew, with %zu threads",
             s->run->settings->daemon.state_dir, asym_ledger_count(s->ledger));
     report_apply(s, r);
 }
@@ -123,7 +123,7 @@ static int turn(struct service *s)
     report_births(s);
     asym_aside_mind(&s->aside, s->run->machine, s->cycle.plan);
     r = asym_cycle_enforce(&s->cycle);
-    /* Where there was nothing to do, nothing was written either. */
+    /* A cycle without actions writes no record, and so does not show that one can be written. */
     if (s->cycle.n_actions > 0)
         report_apply(s, r);
     if (r != -ENOMEM)

@@ -39,8 +39,7 @@ struct asym_engine_config {
     const void *params; /**< of the policy. Copied */
     struct asym_classify_settings classify;
     struct asym_enforce_settings enforce;
-    bool
-        keep_nice; /**< plan no other nice value than a thread has: what the actuator could not give back is not lent */
+    bool keep_nice; /**< plan no boost: the actuator could not give the nice value back */
 };
 
 struct asym_engine;

@@ -49,7 +49,7 @@ static void print_line(FILE *f, const struct asym_held *h)
 static int write_new(const struct asym_asymmetry *a)
 {
     char text[128];
-    /* What is there under this name, a link even, is not written to. */
+    /* asymd does not write to a file or through a link that has this name already. */
     unlinkat(a->dir_fd, FILE_NAME ".new", 0);
     int fd = openat(a->dir_fd, FILE_NAME ".new", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)

@@ -21,9 +21,9 @@ struct asym_line {
     struct asym_origin processes[ASYM_ANCESTORS_MAX + 1]; /**< from the process upwards, init left out */
     size_t n;
     /**
-     * The session of the process where it may be an orphan: a chain of parents that comes to init without coming by the
-     * leader of the session has lost somebody, and nothing else tells who that was. Number 0: it is none. The child of a
-     * live leader is none either: a shell whose children choose their own masks looks just like that.
+     * The session of the process if the process may be an orphan, else number 0. A chain of parents that reaches init
+     * without the leader of the session has lost a process, and only the session still tells which one it came from. The
+     * child of a live leader is no orphan: a shell whose children choose their own masks looks the same.
      */
     struct asym_origin session;
 };
@@ -38,7 +38,7 @@ void asym_descent_free(struct asym_descent *d);
 /** Forget what was looked up: processes may have other parents by now, and numbers other processes. */
 void asym_descent_forget(struct asym_descent *d);
 
-/** Where the process comes from. A process that has gone has an empty line, one whose ancestor has gone ends below it. */
+/** Find the origins of the process. The line of a process that has gone is empty; it ends below an ancestor that has gone. */
 void asym_descent_of(struct asym_descent *d, int32_t pid, struct asym_line *ret);
 
 #endif

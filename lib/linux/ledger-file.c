@@ -130,14 +130,14 @@ static int write_table(struct asym_ledger *l, int fd)
     return r < 0 ? r : write_all(fd, l->batch, l->batch_len);
 }
 
-/* NAME, then NAME.1 to NAME.9: others may have put a folder there, which nothing replaces. */
+/* NAME, then NAME.1 to NAME.9: a folder with that name cannot be replaced. */
 static const char *numbered(const char *name, int k, char *buf, size_t size)
 {
     snprintf(buf, size, k == 0 ? "%s" : "%s.%d", name, k);
     return buf;
 }
 
-/* A file that was not there before: nothing is written through a link, and nothing of somebody else's is written over. */
+/* O_EXCL: asymd writes neither through a link nor into a file that it has not made. */
 static int open_fresh(const struct asym_ledger *l, char *name, size_t size)
 {
     int fd = -1;

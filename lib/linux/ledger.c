@@ -104,7 +104,7 @@ static void replace_fd(int *fd, int with)
     *fd = with;
 }
 
-/* One that has come in the place of asymd's own must be its own, too: what is in the ledger is believed. */
+/* A directory that replaces asymd's must belong to its user, too: --restore believes the ledger in it. */
 static int open_again(const char *dir, struct asym_error *err)
 {
     struct stat st;
@@ -230,7 +230,7 @@ void asym_ledger_close(struct asym_ledger *l)
 {
     if (!l)
         return;
-    /* Also where it could not be written anew: on a full disk it can be removed. */
+    /* On a full disk the file cannot be written anew, but it can be removed. */
     if ((l->fd >= 0 || l->owed) && l->n == 0 && asym_ledger_is_attached(l))
         unlinkat(l->dir_fd, "ledger", 0);
     /* The lock goes last: whoever gets it must find the file as it is left. */

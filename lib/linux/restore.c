@@ -31,7 +31,7 @@ struct ref {
     size_t alike; /* so many from here on have the key and say the same of a child, in the order of since */
 };
 
-/* What a process may have inherited of one kind. */
+/* Entries that say the same, and from which a process may have inherited. */
 struct kin {
     const struct ref *refs;
     size_t n;
@@ -45,9 +45,9 @@ struct search {
     struct asym_descent *descent;
     struct kin *kin; /* of the process that is looked at; room for all */
     size_t n_kin;
-    int32_t kin_of; /* 0: nobody's yet */
+    int32_t kin_of; /* 0: of none yet */
     size_t found;
-    asym_usec begun; /* monotonic: who was born just before it may have what threads had on the way */
+    asym_usec begun; /* monotonic: a thread born just before it may have the CPU that its creator had on the way */
 };
 
 static void close_dir_p(DIR **d)
@@ -61,7 +61,7 @@ static int compare_masks(const void *a, const void *b)
     return memcmp(a, b, sizeof(struct asym_mask));
 }
 
-/* What asym_ledger_looks_inherited and asym_ledger_repair go by. */
+/* Compare the fields that asym_ledger_looks_inherited and asym_ledger_repair read. */
 static int compare_content(const struct ref *x, const struct ref *y)
 {
     const struct asym_ledger_entry *a = x->e, *b = y->e;
@@ -220,7 +220,7 @@ static void look_at_process(struct search *s, int32_t tgid)
             look_at(s, tgid, number(e->d_name));
 }
 
-/* What is remembered of processes is of this pass: they may have other parents, and other numbers, at the next. */
+/* Each pass looks processes up anew: their parents may have changed, and numbers may have been used again. */
 static void look_at_all(struct search *s)
 {
     ASYM_CLEANUP(close_dir_p) DIR *d = opendir("/proc");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The kernel refuses SCHED_DEADLINE to a thread that may not run on every CPU, and so to a steered one; nothing tells asymd
- * of the refusal. What asymd(8) names as the ways out: the thread asks for every CPU just before, or a rule exempts the
- * program. Needs root, as SCHED_DEADLINE does.
+ * of the refusal. asymd(8) names two ways out: the thread asks for every CPU just before, or a rule exempts the program.
+ * Needs root, as SCHED_DEADLINE does.
  */
 #include <errno.h>
 #include <sched.h>
@@ -43,8 +43,21 @@ struct shared {
 
 static struct shared *shared;
 
+static int become(bool deadline)
+{
+    struct attr a = {.size = sizeof a, .policy = SCHED_OTHER};
+    if (deadline)
+        a = (struct attr){
+            .size = sizeof a, .policy = SCHED_DEADLINE, .runtime = 1000000, .deadline = 20000000, .period = 20000000};
+    return syscall(SYS_sched_setattr, 0, &a, 0u) < 0 ? errno : 0;
+}
+
 static int set_up(void **state)
 {
+    const int error = become(true);
+    if (error != 0)
+        fail_msg("sched_setattr(SCHED_DEADLINE): %s (run as root)", strerror(error));
+    assert_int_equal(become(false), 0);
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(shared != MAP_FAILED);
     return asym_service_set_up(state);
@@ -54,15 +67,6 @@ static int tear_down(void **state)
 {
     munmap(shared, sizeof *shared);
     return asym_service_tear_down(state);
-}
-
-static int become(bool deadline)
-{
-    struct attr a = {.size = sizeof a, .policy = SCHED_OTHER};
-    if (deadline)
-        a = (struct attr){
-            .size = sizeof a, .policy = SCHED_DEADLINE, .runtime = 1000000, .deadline = 20000000, .period = 20000000};
-    return syscall(SYS_sched_setattr, 0, &a, 0u) < 0 ? errno : 0;
 }
 
 static int fulfil(int wish)

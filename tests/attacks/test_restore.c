@@ -179,7 +179,7 @@ static void threads_of_the_same_mask_do_not_hold_it_up(void **state)
     for (int i = 0; i < STEERED; i++)
         record(f, victim, steered->tids[i], start_of(victim, steered->tids[i]), since);
     assert_int_equal(fclose(f), 0);
-    asym_live_sleep(0.03); /* who is there before the steering is soon done with */
+    asym_live_sleep(0.03); /* descent is looked at only for processes born after the steering */
     pid_t attacker = asym_stranger_start(gather_deep, strangers);
     await(strangers);
     const double took = restore(2 * RESTORE_SECONDS);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A state directory that is full, read-only, or has a folder or a link where the ledger's files go: what is on record is
- * given back all the same, and nothing is written through a link. A ledger that is removed under a running asymd comes
+ * A state directory that is full, read-only, or has a folder or a link where the ledger's files go: asymd gives
+ * back what is on record all the same, and writes nothing through a link. A ledger that is removed under a running asymd comes
  * back. Each test has a small tmpfs for the directory, in a mount namespace of its own; needs root for that.
  */
 #include <errno.h>
@@ -237,7 +237,7 @@ static void remove_lock(void)
     assert_int_equal(unlink(in_dir("lock")), 0);
 }
 
-/* As the kernel sees it, the directory that it was has gone: the mount is in its place. */
+/* The mount is the directory that asymd holds: both go. */
 static void remove_directory(void)
 {
     assert_int_equal(umount2(asym_service_dir(), MNT_DETACH), 0);
@@ -270,7 +270,7 @@ static void what_was_removed_under_a_service_comes_back(void **state)
         while (!holds_four() && asym_live_now() < end)
             asym_live_sleep(0.01);
         const bool there = holds_four();
-        /* Nor can a second one start beside it. */
+        /* A second one cannot start beside it. */
         const int second = asym_service_restore(text, sizeof text);
         asym_live_end(asymd, SIGKILL);
         const int status = asym_service_restore(text, sizeof text);

@@ -577,7 +577,7 @@ static void a_boost_is_taken_back_bit_for_bit(void **state)
     }
 }
 
-/* What a thread that was boosted from original to -7 has then, and what it has after its release. */
+/* A thread that was boosted from original to -7 is found with now, and has then after its release. */
 static const struct {
     int8_t original, now, then;
 } renices[] = {
@@ -616,7 +616,7 @@ static void a_nice_value_that_a_boost_has_made_possible_goes_back_and_no_other(v
     }
 }
 
-/* As the core asks for when it has seen such a value: the mask stays. */
+/* The core asks for this when it has seen such a value: the mask stays. */
 static void a_steered_thread_gives_a_raised_boost_back_and_keeps_its_mask(void **state)
 {
     (void)state;

@@ -23,7 +23,7 @@ uid_t asym_stranger_uid(void)
     return geteuid() == 0 ? NOBODY : geteuid();
 }
 
-/* The kernel forgets who is to be told of the parent's death when the user changes. */
+/* The kernel clears PR_SET_PDEATHSIG when the user changes, so it is set last. */
 static void become_stranger(void)
 {
     if (geteuid() == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** Processes of an ordinary user: of nobody where the tests run as root, else of who runs them. They end with the test. */
+/** Processes of an ordinary user: user nobody if the tests run as root, else the user that runs them. They end with the test. */
 #ifndef ASYM_TESTS_STRANGER_H
 #define ASYM_TESTS_STRANGER_H
 

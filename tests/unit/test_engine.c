@@ -972,7 +972,7 @@ static void a_nice_set_by_somebody_else_stays_but_the_mask_goes_on(void **state)
     world_assert_mask(&t->mask, "0-7");
 }
 
-/* As every thread may: what is left of the boost goes back at once, and there is no other. */
+/* Every thread may do so: the remainder of the boost goes back at once, and there is no other boost. */
 static void a_boost_that_its_thread_raises_ends(void **state)
 {
     (void)state;
@@ -995,7 +995,7 @@ static void a_boost_that_its_thread_raises_ends(void **state)
     }
 }
 
-/* As where the actuator could not give it back. */
+/* The daemon asks for this where the actuator could not give it back. */
 static void a_nice_value_that_is_to_be_kept_is_not_planned_over(void **state)
 {
     (void)state;
@@ -1012,7 +1012,7 @@ static void a_nice_value_that_is_to_be_kept_is_not_planned_over(void **state)
     world_done(&w);
 }
 
-static void a_nice_value_below_the_boost_is_somebody_else_s(void **state)
+static void a_nice_value_below_the_boost_stays(void **state)
 {
     struct world *w = *state;
     w->orders.of[100].delta = -5;
@@ -1105,7 +1105,7 @@ int main(void)
         T(a_nice_set_by_somebody_else_stays_but_the_mask_goes_on),
         T(a_boost_that_its_thread_raises_ends),
         T(a_nice_value_that_is_to_be_kept_is_not_planned_over),
-        T(a_nice_value_below_the_boost_is_somebody_else_s),
+        T(a_nice_value_below_the_boost_stays),
         T(without_a_boost_a_new_nice_is_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -414,7 +414,7 @@ static void a_batch_written_in_part_spoils_nothing_after_it(void **state)
     asym_ledger_close(l);
 }
 
-/* Whoever opens it gets what is on record; only to write it is owed. */
+/* An opener gets what is on record; the fresh file is owed. */
 static void a_file_that_cannot_be_written_anew_is_read_all_the_same(void **state)
 {
     (void)state;
