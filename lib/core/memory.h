@@ -34,19 +34,18 @@ struct asym_thread_memory {
     int hands_off_error;
     int32_t given; /**< target in force, where steered or fits */
     int8_t original_nice, set_nice, nice_before;
-    uint8_t doubts; /**< looks that have found it */
-    bool known;     /**< was in a snapshot before */
-    bool steered;   /**< set is in force, as far as asymd knows */
-    bool fits;      /**< not steered: its last assignment asked for nothing but what it
+    uint8_t doubts;    /**< looks that have found it */
+    bool known;        /**< was in a snapshot before */
+    bool steered;      /**< set is in force, as far as asymd knows */
+    bool fits;         /**< not steered: its last assignment asked for nothing but what it
                 has */
-    bool boosted;   /**< set_nice is in force and not its own, or what the thread has made of it */
-    bool
-        nice_foreign; /**< its nice was changed by others: it gets no boost any more, and its own value back where it owes one */
-    bool lost;   /**< somebody else has taken its mask, and the actuator is to be told */
-    bool heir;   /**< inherited what was set for its creator: original is the
+    bool boosted;      /**< set_nice is in force and not its own, or what the thread has made of it */
+    bool nice_foreign; /**< changed by others: no boost any more; the rest of one goes back */
+    bool lost;         /**< somebody else has taken its mask, and the actuator is to be told */
+    bool heir;         /**< inherited what was set for its creator: original is the
                   creator's, to be given back */
-    bool whole;  /**< original is all that its cpuset allows */
-    bool narrow; /**< its own mask leaves out online CPUs of its cpuset */
+    bool whole;        /**< original is all that its cpuset allows */
+    bool narrow;       /**< its own mask leaves out online CPUs of its cpuset */
 };
 
 /** A thread of the snapshot with what belongs to it. */
