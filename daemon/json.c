@@ -53,6 +53,8 @@ json_t *asym_json_option(const struct asym_option *row, const void *base, char *
         if (isnan(*(const double *)field))
             return json_string("auto");
         return asym_json_number(*(const double *)field, 6);
+    case ASYM_OPTION_SHARE:
+        return asym_json_number(*(const double *)field, 6);
     case ASYM_OPTION_DURATION:
         return duration(*(const asym_usec *)field);
     case ASYM_OPTION_NICE:

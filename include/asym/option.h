@@ -12,6 +12,7 @@ enum asym_option_type {
     ASYM_OPTION_BOOL,     /**< bool: yes/no */
     ASYM_OPTION_COUNT,    /**< unsigned; "auto" (where allow_auto) is UINT_MAX */
     ASYM_OPTION_NUMBER,   /**< double; "auto" is NAN */
+    ASYM_OPTION_SHARE,    /**< double, 0.8 for "80%" */
     ASYM_OPTION_DURATION, /**< asym_usec: a number with us, ms, s */
     ASYM_OPTION_NICE,     /**< int: -20..19 */
     ASYM_OPTION_CPUS,     /**< struct asym_mask: the kernel's list format */

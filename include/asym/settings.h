@@ -34,7 +34,8 @@ struct asym_daemon_settings {
 
 /** [machine] */
 struct asym_machine_settings {
-    char *speeds; /**< "" (as the machine says), or "0-7:1.6 8-15:1": speeds of all CPUs, in any unit */
+    char *speeds;     /**< "" (as the machine says), or "0-7:1.6 8-15:1": speeds of all CPUs, in any unit */
+    double fast_from; /**< share of the fastest core type's speed from which a core type is fast: 0.8 */
 };
 
 /** speeds in numbers, for the CPUs it names. 0; -EINVAL: neither, or a CPU named twice. */

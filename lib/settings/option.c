@@ -51,6 +51,9 @@ const char *asym_option_accepted(const struct asym_option *row, char *buf, size_
     case ASYM_OPTION_NUMBER:
         snprintf(buf, size, "a number from %g to %g%s", row->min, row->max, or_auto);
         break;
+    case ASYM_OPTION_SHARE:
+        snprintf(buf, size, "a share from %g%% to %g%%", row->min * 100, row->max * 100);
+        break;
     case ASYM_OPTION_DURATION:
         snprintf(buf, size, "a time with unit (us, ms, s) from %s to %s", duration_text(row->min, lo, sizeof lo),
                  duration_text(row->max, hi, sizeof hi));
@@ -128,6 +131,17 @@ static int take_whole(const struct asym_option *row, const char *value, int64_t 
     return asym_parse_i64(value, strlen(value), ret) == 0 && in_range(row, (double)*ret) ? 0 : -EINVAL;
 }
 
+/* "80%" to 0.8. */
+static int parse_share(const char *value, double *ret)
+{
+    const size_t len = strlen(value);
+    double percent;
+    if (len == 0 || value[len - 1] != '%' || asym_parse_number(value, len - 1, &percent) < 0)
+        return -EINVAL;
+    *ret = percent / 100;
+    return 0;
+}
+
 /* The rows whose "auto" is a value of their type that no text gives. */
 static void take_auto(const struct asym_option *row, void *field)
 {
@@ -160,10 +174,11 @@ static int take_value(const struct asym_option *row, void *field, const char *va
             *(int *)field = (int)whole;
         return r;
     case ASYM_OPTION_NUMBER:
-        r = asym_parse_number(value, len, &number) == 0 && in_range(row, number) ? 0 : -EINVAL;
-        if (r == 0)
+    case ASYM_OPTION_SHARE:
+        r = row->type == ASYM_OPTION_SHARE ? parse_share(value, &number) : asym_parse_number(value, len, &number);
+        if (r == 0 && in_range(row, number))
             *(double *)field = number;
-        return r;
+        return r == 0 && in_range(row, number) ? 0 : -EINVAL;
     case ASYM_OPTION_DURATION:
         r = asym_parse_duration(value, len, &duration) == 0 && in_range(row, (double)duration) ? 0 : -EINVAL;
         if (r == 0)
@@ -206,6 +221,16 @@ static void format_number(double x, char *buf, size_t size)
     }
 }
 
+static void format_share(double x, char *buf, size_t size)
+{
+    double back;
+    for (int decimals = 0; decimals <= 15; decimals++) {
+        snprintf(buf, size, "%.*f%%", decimals, x * 100);
+        if (parse_share(buf, &back) == 0 && !(back < x) && !(back > x))
+            return;
+    }
+}
+
 const char *asym_option_format(const struct asym_option *row, const void *base, char *buf, size_t size)
 {
     const void *field = (const char *)base + row->offset;
@@ -228,6 +253,9 @@ const char *asym_option_format(const struct asym_option *row, const void *base, 
             snprintf(buf, size, "auto");
         else
             format_number(*(const double *)field, buf, size);
+        break;
+    case ASYM_OPTION_SHARE:
+        format_share(*(const double *)field, buf, size);
         break;
     case ASYM_OPTION_DURATION:
         duration_text((double)*(const asym_usec *)field, buf, size);
@@ -255,9 +283,13 @@ void asym_option_done(const struct asym_option *row, void *base)
 int asym_option_copy(const struct asym_option *row, void *base, const void *from)
 {
     static const size_t sizes[] = {
-        [ASYM_OPTION_BOOL] = sizeof(bool),     [ASYM_OPTION_COUNT] = sizeof(unsigned),
-        [ASYM_OPTION_NUMBER] = sizeof(double), [ASYM_OPTION_DURATION] = sizeof(asym_usec),
-        [ASYM_OPTION_NICE] = sizeof(int),      [ASYM_OPTION_CPUS] = sizeof(struct asym_mask),
+        [ASYM_OPTION_BOOL] = sizeof(bool),
+        [ASYM_OPTION_COUNT] = sizeof(unsigned),
+        [ASYM_OPTION_NUMBER] = sizeof(double),
+        [ASYM_OPTION_DURATION] = sizeof(asym_usec),
+        [ASYM_OPTION_SHARE] = sizeof(double),
+        [ASYM_OPTION_NICE] = sizeof(int),
+        [ASYM_OPTION_CPUS] = sizeof(struct asym_mask),
         [ASYM_OPTION_ENUM] = sizeof(int),
     };
     void *field = (char *)base + row->offset;

@@ -51,6 +51,8 @@ const struct asym_option asym_options[] = {
      "Descriptors that counters may take; a thread that is counted takes up to four for each kind of core."},
     {"machine", "speeds", ASYM_OPTION_TEXT, FIELD(machine.speeds), "", 0, 0, 0, NULL,
      "Speeds of all CPUs where the machine's own figures mislead, such as 0-7:1.6 8-15:1; empty: as the machine says."},
+    {"machine", "fast_from", ASYM_OPTION_SHARE, FIELD(machine.fast_from), "80%", 0.01, 1, 0, NULL,
+     "A core type is fast that reaches this share of the fastest one's speed; 100%: the fastest alone."},
     {"rtx", "listen", ASYM_OPTION_BOOL, FIELD(rtx.listen), "yes", 0, 0, 0, NULL,
      "Let programs say what their threads do, through the socket rtx in asymd.state_dir; read at the start."},
     {"rtx", "realtime", ASYM_OPTION_BOOL, FIELD(rtx.realtime), "yes", 0, 0, 0, NULL,

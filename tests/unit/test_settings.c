@@ -324,6 +324,36 @@ static void speeds_of_cpus_are_read(void **state)
     assert_true(asym_mask_empty(&cpus));
 }
 
+static void a_share_is_a_percentage_and_printed_as_it_was_given(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        const char *text;
+        double share; /* 0: refused */
+    } rows[] = {
+        {"80%", 0.8},  {"100%", 1}, {"1%", 0.01}, {"66.7%", 0.667}, {"80", 0},   {"0.8", 0},
+        {"100.5%", 0}, {"0%", 0},   {"-5%", 0},   {"%", 0},         {"8 0%", 0}, {"", 0},
+    };
+    assert_true(f->s->machine.fast_from > 0.799 && f->s->machine.fast_from < 0.801);
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        char assignment[64];
+        struct asym_error err = {""};
+        snprintf(assignment, sizeof assignment, "machine.fast_from=%s", rows[i].text);
+        const int r = asym_settings_set(f->s, assignment, "--set", &err);
+        assert_int_equal(r, rows[i].share > 0 ? 0 : -EINVAL);
+        if (r < 0) {
+            assert_non_null(strstr(err.text, "accepted is a share from 1% to 100%"));
+            continue;
+        }
+        assert_true(f->s->machine.fast_from >= rows[i].share && f->s->machine.fast_from <= rows[i].share);
+        for (const struct asym_option *o = asym_options; o->section; o++) {
+            char text[64];
+            if (strcmp(o->key, "fast_from") == 0)
+                assert_string_equal(asym_option_format(o, f->s, text, sizeof text), rows[i].text);
+        }
+    }
+}
+
 static void an_error_of_the_whole_says_where_the_value_came_from(void **state)
 {
     struct fixture *f = *state;
@@ -396,6 +426,7 @@ int main(void)
         TEST(a_text_too_long_for_a_line_is_refused),
         TEST(slow_speeds_are_shares_or_frequencies),
         TEST(speeds_of_cpus_are_read),
+        TEST(a_share_is_a_percentage_and_printed_as_it_was_given),
         TEST(an_error_of_the_whole_says_where_the_value_came_from),
         TEST(every_policy_of_the_table_is_accepted),
     };
