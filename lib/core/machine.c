@@ -15,6 +15,15 @@ bool asym_machine_is_asymmetric(const struct asym_machine *m)
     return !asym_mask_empty(&m->slow);
 }
 
+bool asym_machine_favoured(const struct asym_machine *m, unsigned type, struct asym_mask *ret)
+{
+    *ret = (struct asym_mask){0};
+    ASYM_MASK_FOREACH (c, &m->types[type].cpus)
+        if (m->cpus[c].rank == 0)
+            asym_mask_set(ret, (unsigned)c);
+    return !asym_mask_equal(ret, &m->types[type].cpus);
+}
+
 const char *asym_origin_name(enum asym_origin origin)
 {
     static const char *const names[ASYM_N_ORIGINS] = {
@@ -69,7 +78,7 @@ static void rank_siblings(struct asym_machine *m)
         m->cpus[c].smt_rank = seen[m->cpus[c].core]++;
 }
 
-static int check_speeds(const struct asym_machine *m, double *ret_slowest)
+static int check_figures(const struct asym_machine *m, double *ret_slowest)
 {
     double slowest = 0;
     unsigned n = 0, unknown = 0;
@@ -85,8 +94,52 @@ static int check_speeds(const struct asym_machine *m, double *ret_slowest)
     /* Some with a figure and some without cannot be compared. */
     if (unknown != 0 && unknown != n)
         return -EINVAL;
+    if (!(m->fast_from >= 0 && m->fast_from <= 1))
+        return -EINVAL;
     *ret_slowest = slowest;
     return 0;
+}
+
+static int by_favour(uint32_t a, uint32_t b, const void *ctx)
+{
+    const struct asym_cpu *cpus = ctx;
+    if (cpus[a].type != cpus[b].type)
+        return cpus[a].type - cpus[b].type;
+    return cpus[a].favour > cpus[b].favour ? -1 : cpus[a].favour < cpus[b].favour;
+}
+
+/* Type by type, the most favoured first. Ranks that do not fit are the last one. */
+static void rank_favoured(struct asym_machine *m)
+{
+    uint32_t order[ASYM_MAX_CPUS], scratch[ASYM_MAX_CPUS];
+    size_t n = 0;
+    ASYM_MASK_FOREACH (c, &m->usable)
+        order[n++] = (uint32_t)c;
+    asym_sort_index(order, n, scratch, by_favour, m->cpus);
+    for (size_t i = 0; i < n; i++) {
+        struct asym_cpu *cpu = &m->cpus[order[i]];
+        const struct asym_cpu *before = i > 0 ? &m->cpus[order[i - 1]] : cpu;
+        const bool first = i == 0 || before->type != cpu->type;
+        const unsigned rank = first ? 0u : before->rank + (cpu->favour < before->favour ? 1u : 0u);
+        cpu->rank = (uint8_t)ASYM_MIN(rank, UINT8_MAX);
+    }
+}
+
+/*
+ * A share and not a place in the order: a machine of three speeds may have two that are fast. What the configuration makes
+ * slow is slow even where it is hardly slower: that is what it was named for.
+ */
+static void divide(struct asym_machine *m)
+{
+    const double from = m->fast_from > 0 ? m->fast_from : ASYM_FAST_FROM;
+    m->fast = m->types[0].cpus;
+    for (unsigned t = 1; t < m->n_types; t++) {
+        /* the slack admits a share that is met exactly, which binary fractions may miss */
+        const bool fast = m->types[t].speed >= m->types[0].speed * (from - 1e-9);
+        if (fast && !asym_mask_within(&m->types[t].cpus, &m->held))
+            m->fast = asym_mask_or(&m->fast, &m->types[t].cpus);
+    }
+    m->slow = asym_mask_minus(&m->usable, &m->fast);
 }
 
 static int by_speed(uint32_t a, uint32_t b, const void *ctx)
@@ -205,7 +258,7 @@ static void name_types(struct asym_machine *m)
 int asym_machine_finish(struct asym_machine *m)
 {
     double slowest;
-    int r = check_speeds(m, &slowest);
+    int r = check_figures(m, &slowest);
     if (r < 0)
         return r;
     for (unsigned c = 0; c < m->n_cpus; c++) {
@@ -214,6 +267,7 @@ int asym_machine_finish(struct asym_machine *m)
         cpu->speed = !usable ? 0 : slowest > 0 ? cpu->speed / slowest : 1;
         cpu->type = -1;
         cpu->smt_rank = 0;
+        cpu->rank = 0;
     }
     separate_unknown(m);
     m->n_cores = make_dense(m, offsetof(struct asym_cpu, core));
@@ -223,8 +277,8 @@ int asym_machine_finish(struct asym_machine *m)
     rank_siblings(m);
     make_types(m);
     name_types(m);
-    m->fast = m->types[0].cpus;
-    m->slow = asym_mask_minus(&m->usable, &m->fast);
+    rank_favoured(m);
+    divide(m);
     return 0;
 }
 
@@ -238,6 +292,7 @@ int asym_machine_assume_slow(struct asym_machine *m, const struct asym_mask *slo
         m->cpus[c].speed *= factor;
         m->cpus[c].origin = ASYM_ORIGIN_CONFIG;
     }
+    m->held = asym_mask_or(&m->held, slow);
     return asym_machine_finish(m);
 }
 
@@ -251,5 +306,6 @@ int asym_machine_cap(struct asym_machine *m, const struct asym_caps *caps)
         m->cpus[c].speed *= caps->share[c];
         m->cpus[c].origin = ASYM_ORIGIN_CAP;
     }
+    m->held = asym_mask_or(&m->held, &cpus);
     return asym_machine_finish(m);
 }

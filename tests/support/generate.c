@@ -71,6 +71,8 @@ static void place_cpu(const struct layout *l, unsigned i, struct asym_machine *m
         .node = (int16_t)(core / l->per_node),
         .freq_domain = (int16_t)(core / l->per_domain),
         .origin = ASYM_ORIGIN_CPUFREQ,
+        /* in two machines of three no core is favoured */
+        .favour = l->n % 3 == 0 ? 100 + core * 7 % 5 : 0,
     };
 }
 

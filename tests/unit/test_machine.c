@@ -352,6 +352,100 @@ static void none_and_all_cannot_be_slow(void **state)
     world_assert_mask(&slow, "9"); /* written on success only */
 }
 
+/* Fast is a share of the fastest type's speed, not a place in the order: two of three speeds can be fast. */
+static void core_types_from_a_share_of_the_fastest_are_fast(void **state)
+{
+    (void)state;
+    const double speeds[] = {58, 55, 43, 46.4};
+    static const struct {
+        double from;
+        const char *fast, *slow;
+    } rows[] = {
+        {0, "0-1,3", "2"}, /* the default: 46.4 is 80 % exactly, 43 is 74 % */
+        {0.8, "0-1,3", "2"}, {0.81, "0-1", "2-3"}, {1, "0", "1-3"}, {0.74, "0-3", ""},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct asym_machine m = machine(speeds, 4, 4);
+        m.fast_from = rows[i].from;
+        assert_int_equal(asym_machine_finish(&m), 0);
+        world_assert_mask(&m.fast, rows[i].fast);
+        world_assert_mask(&m.slow, rows[i].slow);
+        assert_int_equal(m.n_types, 4);
+    }
+}
+
+static void a_share_out_of_range_is_refused(void **state)
+{
+    (void)state;
+    const double bad[] = {-0.1, 1.01, NAN, INFINITY};
+    for (size_t i = 0; i < ASYM_LENGTH(bad); i++) {
+        struct asym_machine m = machine(NULL, 4, 4), before;
+        m.fast_from = bad[i];
+        before = m;
+        assert_int_equal(asym_machine_finish(&m), -EINVAL);
+        assert_memory_equal(&m, &before, sizeof m);
+    }
+}
+
+/* The configuration names them slow: that they are hardly slower does not make them fast. */
+static void cpus_that_are_held_are_slow_however_little_slower(void **state)
+{
+    (void)state;
+    const struct asym_mask slow = world_cpus("2-3");
+    struct asym_machine m = machine(NULL, 4, 4);
+    assert_int_equal(asym_machine_finish(&m), 0);
+    assert_int_equal(asym_machine_assume_slow(&m, &slow, 0.9), 0);
+    world_assert_mask(&m.fast, "0-1");
+    world_assert_mask(&m.slow, "2-3");
+    static struct asym_caps caps;
+    caps = (struct asym_caps){.cpus = slow, .share = {[2] = 0.9, [3] = 0.9}};
+    struct asym_machine capped = machine(NULL, 4, 4);
+    assert_int_equal(asym_machine_finish(&capped), 0);
+    assert_int_equal(asym_machine_cap(&capped, &caps), 0);
+    world_assert_mask(&capped.slow, "2-3");
+    /* and nothing is slow where no CPU is faster */
+    struct asym_machine same = machine(NULL, 4, 4);
+    assert_int_equal(asym_machine_finish(&same), 0);
+    assert_int_equal(asym_machine_assume_slow(&same, &slow, 1), 0);
+    world_assert_mask(&same.slow, "");
+}
+
+static void favour_ranks_the_cpus_of_each_type(void **state)
+{
+    (void)state;
+    const double speeds[] = {1, 2, 2, 2, 2, 1};
+    const uint32_t favour[] = {7, 100, 300, 300, 0, 9};
+    const unsigned rank[] = {1, 1, 0, 0, 2, 0};
+    struct asym_machine m = machine(speeds, 6, 6);
+    struct asym_mask favoured;
+    for (unsigned c = 0; c < 6; c++)
+        m.cpus[c].favour = favour[c];
+    assert_int_equal(asym_machine_finish(&m), 0);
+    for (unsigned c = 0; c < 6; c++)
+        assert_int_equal(m.cpus[c].rank, rank[c]);
+    assert_int_equal(m.n_types, 2); /* favour makes no type */
+    assert_true(asym_machine_favoured(&m, 0, &favoured));
+    world_assert_mask(&favoured, "2-3");
+    assert_true(asym_machine_favoured(&m, 1, &favoured));
+    world_assert_mask(&favoured, "5");
+    struct asym_machine plain = machine(speeds, 6, 6);
+    assert_int_equal(asym_machine_finish(&plain), 0);
+    assert_false(asym_machine_favoured(&plain, 0, &favoured));
+    world_assert_mask(&favoured, "1-4");
+}
+
+static void more_ranks_than_fit_are_the_last_one(void **state)
+{
+    (void)state;
+    static struct asym_machine m;
+    m = machine(NULL, ASYM_MAX_CPUS, 8);
+    for (unsigned c = 0; c < ASYM_MAX_CPUS; c++)
+        m.cpus[c].favour = ASYM_MAX_CPUS - c;
+    assert_int_equal(asym_machine_finish(&m), 0);
+    for (unsigned c = 0; c < ASYM_MAX_CPUS; c++)
+        assert_int_equal(m.cpus[c].rank, ASYM_MIN(c, UINT8_MAX));
+}
+
 static void every_origin_has_a_name(void **state)
 {
     (void)state;
@@ -387,6 +481,11 @@ int main(void)
         cmocka_unit_test(cores_and_frequency_domains_are_not_split),
         cmocka_unit_test(an_exact_sum_of_unequal_domains_is_found),
         cmocka_unit_test(none_and_all_cannot_be_slow),
+        cmocka_unit_test(core_types_from_a_share_of_the_fastest_are_fast),
+        cmocka_unit_test(a_share_out_of_range_is_refused),
+        cmocka_unit_test(cpus_that_are_held_are_slow_however_little_slower),
+        cmocka_unit_test(favour_ranks_the_cpus_of_each_type),
+        cmocka_unit_test(more_ranks_than_fit_are_the_last_one),
         cmocka_unit_test(every_origin_has_a_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
