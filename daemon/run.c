@@ -134,13 +134,14 @@ static void adopt_machine(struct asym_run *run, struct asym_machine **fresh, con
 }
 
 /* The configuration goes before whatever the machine says of itself. */
-static int configure_speeds(struct asym_run *run, struct asym_machine *m, struct asym_error *err)
+static int configure_machine(struct asym_run *run, struct asym_machine *m, struct asym_error *err)
 {
     double speed[ASYM_MAX_CPUS];
     struct asym_mask cpus;
     char list[256];
+    m->fast_from = run->settings->machine.fast_from;
     if (!*run->settings->machine.speeds)
-        return 0;
+        return asym_machine_finish(m);
     int r = asym_speeds_parse(run->settings->machine.speeds, speed, &cpus);
     const struct asym_mask left = asym_mask_minus(&m->usable, &cpus);
     if (r < 0 || !asym_mask_empty(&left))
@@ -150,6 +151,7 @@ static int configure_speeds(struct asym_run *run, struct asym_machine *m, struct
         m->cpus[c].speed = speed[c];
         m->cpus[c].origin = ASYM_ORIGIN_CONFIG;
     }
+    run->notes.unordered = run->notes.hidden = false;
     for (size_t i = 0; i < run->notes.n; i++)
         run->notes.note[i].used = false;
     struct asym_speed_note *note = &run->notes.note[run->notes.n++];
@@ -166,7 +168,7 @@ static int read_machine(struct asym_run *run, struct asym_machine **ret_fresh, s
     *fresh = run->machine ? *run->machine : (struct asym_machine){0};
     int r = asym_topology_read(&run->root, run->cli->topology, fresh, &run->notes, err);
     if (r >= 0)
-        r = configure_speeds(run, fresh, err);
+        r = configure_machine(run, fresh, err);
     if (r < 0) {
         free(fresh);
         return r;

@@ -211,7 +211,12 @@ static void add_pmu_kinds(hwloc_topology_t t, const struct asym_root *root)
 {
     static const struct {
         const char *path, *type;
-    } pmus[] = {{"sys/devices/cpu_core/cpus", "IntelCore"}, {"sys/devices/cpu_atom/cpus", "IntelAtom"}};
+    } pmus[] = {
+        /* intel_hybrid_pmu_type_map of arch/x86/events/intel/core.c; the last for Arrow Lake H */
+        {"sys/devices/cpu_core/cpus", "IntelCore"},
+        {"sys/devices/cpu_atom/cpus", "IntelAtom"},
+        {"sys/devices/cpu_lowpower/cpus", "IntelLowPower"},
+    };
     for (size_t i = 0; i < ASYM_LENGTH(pmus); i++) {
         char text[ASYM_MASK_LIST_MAX + 1], name[] = "CoreType", value[16];
         struct asym_mask cpus;
@@ -341,7 +346,7 @@ static void name_kinds(hwloc_topology_t t, struct asym_machine *m)
 {
     static const struct {
         const char *type, *name;
-    } names[] = {{"IntelCore", "P-core"}, {"IntelAtom", "E-core"}};
+    } names[] = {{"IntelCore", "P-core"}, {"IntelAtom", "E-core"}, {"IntelLowPower", "LP E-core"}};
     for (int k = 0; k < hwloc_cpukinds_get_nr(t, 0) && k < ASYM_MAX_KINDS; k++) {
         const char *type = info_of(t, k, "CoreType");
         for (size_t i = 0; type && i < ASYM_LENGTH(names); i++)
@@ -356,13 +361,18 @@ static void name_kinds(hwloc_topology_t t, struct asym_machine *m)
  */
 static void separate_low_power(hwloc_topology_t t, struct asym_machine *m)
 {
-    const int own = hwloc_cpukinds_get_nr(t, 0);
+    const int n_kinds = hwloc_cpukinds_get_nr(t, 0);
+    int own = 0;
     bool found = false;
-    if (own < 0 || own >= ASYM_MAX_KINDS || hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_L3CACHE) <= 0)
+    /* Arrow Lake H has a PMU for them, and then they are of its kind. */
+    while (own < n_kinds && own < ASYM_MAX_KINDS && strcmp(m->kind_names[own], "LP E-core") != 0)
+        own++;
+    if (n_kinds < 0 || own >= ASYM_MAX_KINDS || hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_L3CACHE) <= 0)
         return;
     ASYM_MASK_FOREACH (cpu, &m->online) {
         struct asym_cpu *c = &m->cpus[cpu];
-        if (c->kind < 0 || c->kind >= own || strcmp(m->kind_names[c->kind], "E-core") != 0 || c->l3_kib > 0)
+        if (c->kind < 0 || c->kind >= ASYM_MIN(n_kinds, ASYM_MAX_KINDS) ||
+            strcmp(m->kind_names[c->kind], "E-core") != 0 || c->l3_kib > 0)
             continue;
         c->kind = (int16_t)own;
         found = true;
@@ -394,6 +404,8 @@ int asym_topology_load(const struct asym_root *root, const char *xml, struct asy
     walk_kinds(t, m, ret_kinds);
     name_kinds(t, m);
     separate_low_power(t, m);
+    if (!xml)
+        asym_topology_midr(root, m);
     /* hwloc ranks kinds by whatever figure it finds, or not at all, and a figure may be wrong. */
     if (misses_some(ret_kinds, &m->online) || asym_topology_contradicts(ret_kinds, m, &m->online))
         asym_topology_rank(m, &m->online, ret_kinds);

@@ -38,6 +38,9 @@ int asym_topology_read_xml(const char *path, char **ret_text, size_t *ret_len, s
  */
 int asym_topology_try_xml(const char *path, struct asym_error *err);
 
+/** Take the design that each online CPU's MIDR names for its kind; where some have none, all kinds stay as they are. */
+void asym_topology_midr(const struct asym_root *root, struct asym_machine *m);
+
 /** Does it have the cores of a kind that is known to be faster below those of a slower one? */
 bool asym_topology_contradicts(const struct asym_figures *f, const struct asym_machine *m,
                                const struct asym_mask *cpus);

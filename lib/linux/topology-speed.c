@@ -8,6 +8,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/parse.h"
+#include "base/sort.h"
 #include "linux/topology-internal.h"
 
 /*
@@ -114,6 +115,8 @@ static int odd_sibling(const struct asym_figures *f, const struct asym_machine *
 }
 
 /* Of the kinds that have a name, which is faster is known without any figure. 0: not one of them. */
+enum { P_CORE_RANK = 3 };
+
 static int rank_of(const struct asym_machine *m, int cpu)
 {
     static const char *const slowest_first[] = {"LP E-core", "E-core", "P-core"};
@@ -122,6 +125,76 @@ static int rank_of(const struct asym_machine *m, int cpu)
         if (strcmp(m->kind_names[kind], slowest_first[i]) == 0)
             return (int)i + 1;
     return 0;
+}
+
+/*
+ * What a P core does in a cycle, where an E core does 1. A frequency is no measure of work across kinds, and by frequency alone
+ * the E cores of a Core Ultra 9 285K (4.6 GHz beside 5.5) would be fast. intel_pstate turns CPPC levels into kHz
+ * by 100000 for an E core, and for a P core by 78741 (Alder and Raptor Lake), 80000 (Meteor Lake) or 86957 (Lunar
+ * Lake): 1.27, 1.25 and 1.15 times the work of an E core at the same clock. Which of these processors it is cannot be
+ * told from every capture: the one in the middle stands for all.
+ */
+#define P_CORE_WORK 1.25
+
+/* A frequency weighed with what the CPU's kind does in a cycle; other figures are of work done already. */
+static struct asym_figures work_of(const struct asym_figures *f, const struct asym_machine *m)
+{
+    struct asym_figures work = *f;
+    ASYM_MASK_FOREACH (cpu, &m->usable)
+        if (f->unit[0] && rank_of(m, cpu) == P_CORE_RANK)
+            work.value[cpu] *= P_CORE_WORK;
+    return work;
+}
+
+/* The slack admits a share that is met exactly, which binary fractions may miss. */
+#define LEAST (ASYM_KIN_LEAST - 1e-9)
+
+static int by_value(uint32_t a, uint32_t b, const void *ctx)
+{
+    const double *value = ctx;
+    return value[a] > value[b] ? -1 : value[a] < value[b];
+}
+
+/* Up to the first gap: how many CPUs of list, fastest first, each reach the share of the one before. A named kind has none. */
+static size_t kin_of(const struct asym_machine *m, const double *value, const uint32_t *list, size_t n)
+{
+    size_t kin = 1;
+    while (kin < n && (rank_of(m, (int)list[kin]) > 0 || value[list[kin]] >= value[list[kin - 1]] * LEAST))
+        kin++;
+    return kin;
+}
+
+/* CPUs up to a gap that span more than the share are no kin of each other but a staircase: each step is what it is. */
+static bool is_staircase(const struct asym_machine *m, const double *value, const uint32_t *list, size_t kin)
+{
+    return rank_of(m, (int)list[0]) == 0 && value[list[kin - 1]] < value[list[0]] * LEAST;
+}
+
+/*
+ * The kind decides first (machine.h): CPUs of one core type get one figure, the median, so that a few favoured ones do not
+ * make the rest look slow.
+ */
+static void level(const struct asym_machine *m, struct asym_figures *f)
+{
+    uint32_t list[ASYM_MAX_CPUS], scratch[ASYM_MAX_CPUS];
+    struct asym_mask left = m->usable;
+    while (!asym_mask_empty(&left)) {
+        const int16_t kind = m->cpus[asym_mask_next(&left, 0)].kind;
+        size_t n = 0;
+        ASYM_MASK_FOREACH (cpu, &m->usable)
+            if (m->cpus[cpu].kind == kind)
+                list[n++] = (uint32_t)cpu;
+        asym_sort_index(list, n, scratch, by_value, f->value);
+        for (size_t first = 0, kin; first < n; first += kin) {
+            kin = kin_of(m, f->value, list + first, n - first);
+            const bool keep = is_staircase(m, f->value, list + first, kin);
+            const double median = f->value[list[first + kin / 2]];
+            for (size_t i = first; i < first + kin; i++) {
+                f->value[list[i]] = keep ? f->value[list[i]] : median;
+                asym_mask_clear(&left, list[i]);
+            }
+        }
+    }
 }
 
 bool asym_topology_contradicts(const struct asym_figures *f, const struct asym_machine *m, const struct asym_mask *cpus)
@@ -167,11 +240,22 @@ static bool ranks_favoured(const struct asym_root *root, const struct asym_machi
     return r.high > r.low;
 }
 
-/* Does the source tell the CPUs apart, without contradiction? Says what it found, or why not. */
+/* Is nothing left of the differences once CPUs of one kind count as equal? */
+static bool is_level(const struct asym_machine *m, const struct asym_figures *work)
+{
+    struct asym_figures f = *work;
+    level(m, &f);
+    const struct range r = range_of(&f, &m->usable);
+    return r.high <= r.low;
+}
+
+/* Does the source tell the CPUs apart, without contradiction? Says what it found, or why not. wanted: none did before. */
 static bool judge(const struct asym_root *root, const struct source *s, const struct asym_figures *f,
-                  const struct asym_machine *m, char *text, size_t size)
+                  const struct asym_machine *m, bool wanted, char *text, size_t size)
 {
     const struct range r = range_of(f, &m->usable);
+    const struct asym_figures work = work_of(f, m);
+    const struct range w = range_of(&work, &m->usable);
     const char *gap = f->unit[0] ? " " : "";
     char list[128];
     if (asym_mask_empty(&r.there)) {
@@ -180,9 +264,9 @@ static bool judge(const struct asym_root *root, const struct source *s, const st
         struct asym_mask missing = asym_mask_minus(&m->usable, &r.there);
         asym_mask_format_list(&missing, list, sizeof list);
         snprintf(text, size, "%s: missing on %.96s", f->name, list);
-    } else if (r.high <= r.low) {
+    } else if (w.high <= w.low) {
         snprintf(text, size, "%s: %.10g%s%s on all", f->name, r.high, gap, f->unit);
-    } else if (r.high < r.low * s->spread) {
+    } else if (w.high < w.low * s->spread) {
         snprintf(text, size, "%s: %.10g to %.10g%s%s: less than %.0f %% apart, taken for equal", f->name, r.low, r.high,
                  gap, f->unit, (s->spread - 1) * 100);
     } else if (s->path && odd_sibling(f, m) >= 0) {
@@ -191,6 +275,9 @@ static bool judge(const struct asym_root *root, const struct source *s, const st
         snprintf(text, size, "%s: has slower cores of a faster kind", f->name);
     } else if (s->origin == ASYM_ORIGIN_CPPC && ranks_favoured(root, m)) {
         snprintf(text, size, "%s: ranks favoured cores only (amd_pstate_prefcore_ranking)", f->name);
+    } else if (wanted && is_level(m, &work)) {
+        snprintf(text, size, "%s: %.10g to %.10g%s%s within one kind: taken for equal", f->name, r.low, r.high, gap,
+                 f->unit);
     } else {
         describe_groups(f, &m->usable, list, sizeof list);
         snprintf(text, size, "%s: %.120s%s", f->name, list, f->tail);
@@ -199,10 +286,21 @@ static bool judge(const struct asym_root *root, const struct source *s, const st
     return false;
 }
 
+static bool has_kinds(const struct asym_machine *m)
+{
+    const int first = asym_mask_next(&m->usable, 0);
+    ASYM_MASK_FOREACH (cpu, &m->usable)
+        if (m->cpus[cpu].kind != m->cpus[first].kind)
+            return true;
+    return false;
+}
+
 static void take(const struct asym_figures *f, enum asym_origin origin, struct asym_machine *m)
 {
+    struct asym_figures work = work_of(f, m);
+    level(m, &work);
     ASYM_MASK_FOREACH (cpu, &m->usable) {
-        m->cpus[cpu].speed = f->value[cpu];
+        m->cpus[cpu].speed = work.value[cpu];
         m->cpus[cpu].origin = (uint8_t)origin;
     }
 }
@@ -215,6 +313,45 @@ static void take_none(struct asym_machine *m)
         m->cpus[cpu].speed = 0;
         m->cpus[cpu].origin = ASYM_ORIGIN_NONE;
         m->cpus[cpu].kind = 0;
+    }
+}
+
+/* Does it tell apart CPUs that are of one core type? Of some CPUs alone a figure ranks nothing. */
+static bool ranks_kin(const struct asym_figures *f, const struct asym_machine *m)
+{
+    const struct range r = range_of(f, &m->usable);
+    if (!asym_mask_equal(&r.there, &m->usable))
+        return false;
+    ASYM_MASK_FOREACH (a, &m->usable) {
+        /* equal speeds come from level() or are zero: there is nothing in between */
+        ASYM_MASK_FOREACH (b, &m->usable)
+            if (m->cpus[a].kind == m->cpus[b].kind && !(m->cpus[a].speed < m->cpus[b].speed) &&
+                !(m->cpus[a].speed > m->cpus[b].speed) && f->value[a] > f->value[b])
+                return true;
+    }
+    return false;
+}
+
+/*
+ * Which CPUs of a core type the firmware favours: the kernel's own order, which its scheduler goes by (ITMT takes
+ * highest_perf for the priority of a core; amd-pstate has a ranking), and else the highest frequency.
+ */
+static void read_favour(const struct asym_root *root, struct asym_machine *m, struct asym_topology_notes *notes)
+{
+    static const struct source orders[] = {
+        {.path = "cpufreq/amd_pstate_prefcore_ranking", .name = "amd_pstate_prefcore_ranking"},
+        {.path = "acpi_cppc/highest_perf", .name = "acpi_cppc highest_perf"},
+        {.path = "cpufreq/cpuinfo_max_freq", .name = "cpuinfo_max_freq"},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(orders); i++) {
+        struct asym_figures f;
+        read_figures(root, &orders[i], &m->usable, &f);
+        if (!ranks_kin(&f, m) || odd_sibling(&f, m) >= 0)
+            continue;
+        ASYM_MASK_FOREACH (cpu, &m->usable)
+            m->cpus[cpu].favour = (uint32_t)ASYM_MIN(f.value[cpu], (double)UINT32_MAX);
+        notes->favour = orders[i].name;
+        return;
     }
 }
 
@@ -260,12 +397,15 @@ void asym_topology_speeds(const struct asym_root *root, const struct asym_figure
         struct asym_speed_note *note = &notes->note[notes->n++];
         note->origin = s->origin;
         note->there = range_of(&figures, &m->usable).high > 0;
-        note->used = judge(root, s, &figures, m, note->text, sizeof note->text) && !found;
+        note->used = judge(root, s, &figures, m, !found, note->text, sizeof note->text) && !found;
         if (note->used)
             take(&figures, s->origin, m);
         found = found || note->used;
     }
+    notes->unordered = !found && has_kinds(m);
     if (!found)
         take_none(m);
+    if (root)
+        read_favour(root, m, notes);
     read_domains(root, m);
 }

@@ -74,6 +74,18 @@ int asym_topology_cpus(const struct asym_root *root, struct asym_mask *ret_onlin
     return 0;
 }
 
+/* Would there be fast and slow CPUs if all that are online could be used? whole: before speeds were chosen. */
+static bool is_asymmetric_outside(const struct asym_root *root, const struct asym_figures *kinds,
+                                  struct asym_machine *whole)
+{
+    struct asym_topology_notes notes = {0};
+    if (asym_mask_equal(&whole->usable, &whole->online))
+        return false;
+    whole->usable = whole->online;
+    asym_topology_speeds(root, kinds, whole, &notes);
+    return asym_machine_finish(whole) == 0 && asym_machine_is_asymmetric(whole);
+}
+
 int asym_topology_read(const struct asym_root *root, const char *xml, struct asym_machine *ret_machine,
                        struct asym_topology_notes *notes, struct asym_error *err)
 {
@@ -88,10 +100,12 @@ int asym_topology_read(const struct asym_root *root, const char *xml, struct asy
         return r;
     if (!xml)
         read_effective(root, &m.online, &m.usable);
+    struct asym_machine whole = m;
     asym_topology_speeds(xml ? NULL : root, &kinds, &m, &said);
     r = asym_machine_finish(&m);
     if (r < 0)
         return asym_fail(err, r, "%s: no usable CPU", xml ? xml : root->path);
+    said.hidden = !asym_machine_is_asymmetric(&m) && is_asymmetric_outside(xml ? NULL : root, &kinds, &whole);
     *ret_machine = m;
     if (notes)
         *notes = said;

@@ -352,7 +352,7 @@ static void a_source_that_tells_the_threads_of_a_core_apart_is_dropped(void **st
     assert_int_equal(read_tree(f), 0);
     expect_note(f, ASYM_ORIGIN_CPUFREQ, false, "cpuinfo_max_freq: the threads of a core differ (CPU 1)");
     expect_note(f, ASYM_ORIGIN_BASE, true, "base_frequency: 3200000 kHz on 0-3, 2400000 on 4-7");
-    expect_speed(f, 1, 3200.0 / 2400);
+    expect_speed(f, 1, 1.25 * 3200 / 2400); /* a P core does 1.25 times the work of an E core in a cycle */
 }
 
 /* A Ryzen with preferred cores: all of one type. */
@@ -414,6 +414,203 @@ static void low_power_cores_are_a_kind_of_their_own(void **state)
     assert_string_equal(f->m.types[2].name, "LP E-core");
     expect_mask(&f->m.types[2].cpus, "6-7");
     expect_mask(&f->m.fast, "0-1");
+}
+
+/* Core i9-13900K: P cores of 5.5 GHz, two of 5.8. By figures alone the 5.5 are 5.2 % away, and were slow. */
+static void the_kind_decides_first_and_favoured_cores_rank_within_it(void **state)
+{
+    struct fixture *f = *state;
+    build_intel(f);
+    write_each(f, "0-1", "cpufreq/cpuinfo_max_freq", "5500000");
+    write_each(f, "2-3", "cpufreq/cpuinfo_max_freq", "5800000");
+    write_each(f, "4-7", "cpufreq/cpuinfo_max_freq", "4300000");
+    assert_int_equal(read_tree(f), 0);
+    assert_int_equal(f->m.n_types, 2);
+    expect_mask(&f->m.fast, "0-3");
+    expect_mask(&f->m.slow, "4-7");
+    expect_speed(f, 0, 1.25 * 5.5 / 4.3);
+    expect_speed(f, 2, 1.25 * 5.5 / 4.3); /* the median, for all */
+    assert_int_equal(f->m.cpus[0].rank, 1);
+    assert_int_equal(f->m.cpus[2].rank, 0);
+    assert_int_equal(f->m.cpus[4].rank, 0);
+    assert_string_equal(f->notes.favour, "cpuinfo_max_freq");
+    /* CPPC is the kernel's own order, and other than the frequencies here. */
+    write_each(f, "0-1", "acpi_cppc/highest_perf", "74");
+    write_each(f, "2-3", "acpi_cppc/highest_perf", "70");
+    write_each(f, "4-7", "acpi_cppc/highest_perf", "43");
+    assert_int_equal(read_tree(f), 0);
+    assert_int_equal(f->m.n_types, 2);
+    assert_int_equal(f->m.cpus[0].rank, 0);
+    assert_int_equal(f->m.cpus[2].rank, 1);
+    assert_string_equal(f->notes.favour, "acpi_cppc highest_perf");
+}
+
+static void cpus_of_one_pmu_are_one_type_however_far_apart(void **state)
+{
+    struct fixture *f = *state;
+    build_intel(f);
+    write_each(f, "2-3", "cpufreq/cpuinfo_max_freq", "3900000"); /* 78 % of the other P core */
+    assert_int_equal(read_tree(f), 0);
+    assert_int_equal(f->m.n_types, 2);
+    expect_mask(&f->m.fast, "0-3");
+    assert_int_equal(f->m.cpus[2].rank, 1);
+}
+
+static void a_frequency_counts_for_what_a_kind_does_in_a_cycle(void **state)
+{
+    struct fixture *f = *state;
+    build_intel(f);
+    write_each(f, "0-3", "cpufreq/cpuinfo_max_freq", "5500000"); /* Core Ultra 9 285K: 84 % by clock alone */
+    write_each(f, "4-7", "cpufreq/cpuinfo_max_freq", "4600000");
+    assert_int_equal(read_tree(f), 0);
+    expect_mask(&f->m.fast, "0-3");
+    expect_mask(&f->m.slow, "4-7");
+    expect_note(f, ASYM_ORIGIN_CPUFREQ, true, "cpuinfo_max_freq: 5500000 kHz on 0-3, 4600000 on 4-7");
+}
+
+static void the_third_pmu_is_of_low_power_cores(void **state)
+{
+    struct fixture *f = *state;
+    build_intel(f);
+    tree_write(&f->tree, "sys/devices/cpu_atom/cpus", "4-5\n");
+    tree_write(&f->tree, "sys/devices/cpu_lowpower/cpus", "6-7\n");
+    write_each(f, "6-7", "cpufreq/cpuinfo_max_freq", "2500000");
+    assert_int_equal(read_tree(f), 0);
+    assert_int_equal(f->m.n_types, 3);
+    assert_string_equal(f->m.types[1].name, "E-core");
+    assert_string_equal(f->m.types[2].name, "LP E-core");
+    expect_mask(&f->m.types[2].cpus, "6-7");
+}
+
+/* What names no kind is split only where it must be: preferred cores are above 80 %, Zen c cores below. */
+static void cores_of_no_kind_are_one_type_from_80_percent_up(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        const char *slower;
+        unsigned types;
+    } rows[] = {{"4400000", 1}, {"4000000", 1}, {"3990000", 2}, {"3500000", 2}};
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        tree_plain(&f->tree, 8);
+        write_each(f, "0-3", "cpufreq/cpuinfo_max_freq", "5000000");
+        write_each(f, "4-7", "cpufreq/cpuinfo_max_freq", rows[i].slower);
+        assert_int_equal(read_tree(f), 0);
+        assert_int_equal(f->m.n_types, rows[i].types);
+        assert_int_equal(f->m.cpus[4].rank, rows[i].types == 1);
+        assert_false(f->notes.unordered);
+    }
+    write_each(f, "4-7", "cpufreq/cpuinfo_max_freq", "4400000");
+    assert_int_equal(read_tree(f), 0);
+    expect_alike(f);
+    expect_note(f, ASYM_ORIGIN_CPUFREQ, false,
+                "cpuinfo_max_freq: 4400000 to 5000000 kHz within one kind: taken for equal");
+}
+
+/* The laboratory's machine of eight speeds: no step of it ends a kind, and all of it is none. */
+static void a_staircase_of_speeds_keeps_its_steps(void **state)
+{
+    struct fixture *f = *state;
+    tree_plain(&f->tree, 8);
+    for (unsigned c = 0; c < 8; c++)
+        tree_write_cpu(&f->tree, c, "cpufreq/cpuinfo_max_freq", "%u\n", 275000 * (c + 1));
+    assert_int_equal(read_tree(f), 0);
+    assert_int_equal(f->m.n_types, 8);
+    expect_mask(&f->m.fast, "6-7");
+    for (unsigned c = 0; c < 8; c++)
+        expect_speed(f, c, c + 1);
+}
+
+/* Two designs: Cortex-A720 (0-3, of two clocks) and X4. */
+static void write_midr(struct fixture *f)
+{
+    write_each(f, "0-3", "regs/identification/midr_el1", "0x00000000411fd811");
+    write_each(f, "2", "regs/identification/midr_el1", "0x00000000410fd810"); /* an older revision of the same */
+    write_each(f, "4-7", "regs/identification/midr_el1", "0x00000000411fd821");
+    write_each(f, "0-1", "cpu_capacity", "880");
+    write_each(f, "2-3", "cpu_capacity", "939");
+    write_each(f, "4-7", "cpu_capacity", "1024");
+}
+
+static void arm_cores_are_of_the_kind_that_their_midr_names(void **state)
+{
+    struct fixture *f = *state;
+    tree_plain(&f->tree, 8);
+    write_midr(f);
+    assert_int_equal(read_tree(f), 0);
+    assert_int_equal(f->m.n_types, 2);
+    assert_string_equal(f->m.types[0].name, "Cortex-X4");
+    assert_string_equal(f->m.types[1].name, "Cortex-A720");
+    expect_mask(&f->m.types[1].cpus, "0-3");
+    expect_mask(&f->m.fast, "0-7"); /* 92 % of an X4 */
+    /* One without: by the figures alone. */
+    tree_unlink(&f->tree, CPU_DIR "cpu5/regs/identification/midr_el1");
+    assert_int_equal(read_tree(f), 0);
+    assert_int_equal(f->m.n_types, 1);
+}
+
+static void one_midr_ends_where_a_cpu_reaches_less_than_80_percent(void **state)
+{
+    struct fixture *f = *state;
+    tree_plain(&f->tree, 8);
+    write_each(f, "0-7", "regs/identification/midr_el1", "0x00000000410fd034");
+    write_each(f, "0-3", "cpu_capacity", "602");
+    write_each(f, "4-7", "cpu_capacity", "1024");
+    assert_int_equal(read_tree(f), 0);
+    assert_int_equal(f->m.n_types, 2);
+    assert_string_equal(f->m.types[0].name, "Cortex-A53 1");
+    expect_mask(&f->m.fast, "4-7");
+}
+
+static void the_midr_of_older_kernels_is_in_cpuinfo(void **state)
+{
+    struct fixture *f = *state;
+    tree_plain(&f->tree, 2);
+    tree_write(&f->tree, "proc/cpuinfo",
+               "processor\t: 0\nFeatures\t: fp\nCPU implementer\t: 0x41\nCPU variant\t: 0x1\nCPU part\t: 0xd05\n\n"
+               "processor\t: 1\nFeatures\t: fp\nCPU implementer\t: 0x41\nCPU part\t: 0xd0b\n");
+    write_each(f, "0", "cpu_capacity", "400");
+    write_each(f, "1", "cpu_capacity", "1024");
+    assert_int_equal(read_tree(f), 0);
+    assert_string_equal(f->m.types[0].name, "Cortex-A76");
+    assert_string_equal(f->m.types[1].name, "Cortex-A55");
+    static const char *const junk[] = {"", "0x", "zz\n", "0x00000000410fd0b0 and more\n",
+                                       "0xffffffffffffffffffffffffffff\n"};
+    tree_write(&f->tree, "proc/cpuinfo", "processor : 9999\nCPU part : 0xd05\nCPU part\n: 1\n");
+    for (size_t i = 0; i < ASYM_LENGTH(junk); i++) {
+        tree_write_cpu(&f->tree, 0, "regs/identification/midr_el1", "%s", junk[i]);
+        assert_int_equal(read_tree(f), 0);
+        assert_string_equal(f->m.types[0].name, "fast"); /* no kind is known, and the figures are still there */
+    }
+}
+
+static void kinds_without_an_order_are_said(void **state)
+{
+    struct fixture *f = *state;
+    tree_plain(&f->tree, 4);
+    write_each(f, "0-1", "regs/identification/midr_el1", "0x00000000610f0220");
+    write_each(f, "2-3", "regs/identification/midr_el1", "0x00000000610f0230");
+    assert_int_equal(read_tree(f), 0);
+    expect_alike(f);
+    assert_true(f->notes.unordered);
+    write_each(f, "0-1", "cpu_capacity", "493");
+    write_each(f, "2-3", "cpu_capacity", "1024");
+    assert_int_equal(read_tree(f), 0);
+    assert_false(f->notes.unordered);
+}
+
+static void cpus_that_are_alike_only_by_the_cpuset_are_said(void **state)
+{
+    struct fixture *f = *state;
+    build_intel(f);
+    assert_int_equal(read_tree(f), 0);
+    assert_false(f->notes.hidden);
+    tree_write(&f->tree, "sys/fs/cgroup/cpuset.cpus.effective", "4-7\n");
+    assert_int_equal(read_tree(f), 0);
+    expect_alike(f);
+    assert_true(f->notes.hidden);
+    tree_write(&f->tree, "sys/fs/cgroup/cpuset.cpus.effective", "3-7\n");
+    assert_int_equal(read_tree(f), 0);
+    assert_false(f->notes.hidden);
 }
 
 static void the_size_of_l3_makes_no_core_type(void **state)
@@ -701,7 +898,7 @@ static void xml_alone_gives_the_machine(void **state)
     assert_int_equal(f->m.n_cpus, 6);
     expect_mask(&f->m.usable, "0-5");
     expect_mask(&f->m.fast, "0-1");
-    expect_speed(f, 0, 5.0 / 3.8);
+    expect_speed(f, 0, 1.25 * 5.0 / 3.8);
     assert_int_equal(f->m.n_llcs, 1);
     assert_int_equal(f->m.n_cores, 6);
     /* XML says nothing of cpufreq: no two CPUs are known to share a domain. */
@@ -904,6 +1101,17 @@ int main(void)
         TEST(favoured_cores_are_no_core_types),
         TEST(zen_5_hybrids_without_kinds_are_told_by_their_frequencies),
         TEST(low_power_cores_are_a_kind_of_their_own),
+        TEST(the_kind_decides_first_and_favoured_cores_rank_within_it),
+        TEST(cpus_of_one_pmu_are_one_type_however_far_apart),
+        TEST(a_frequency_counts_for_what_a_kind_does_in_a_cycle),
+        TEST(the_third_pmu_is_of_low_power_cores),
+        TEST(cores_of_no_kind_are_one_type_from_80_percent_up),
+        TEST(a_staircase_of_speeds_keeps_its_steps),
+        TEST(arm_cores_are_of_the_kind_that_their_midr_names),
+        TEST(one_midr_ends_where_a_cpu_reaches_less_than_80_percent),
+        TEST(the_midr_of_older_kernels_is_in_cpuinfo),
+        TEST(kinds_without_an_order_are_said),
+        TEST(cpus_that_are_alike_only_by_the_cpuset_are_said),
         TEST(the_size_of_l3_makes_no_core_type),
         TEST(one_cpu_is_a_machine),
         TEST(offline_cpus_and_gaps_in_the_numbering_are_kept),

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Kinds of CPUs by their MIDR, which names the design of an Arm core: implementer and part. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "linux/topology-internal.h"
+
+/* /proc/cpuinfo has about 700 bytes for a CPU. */
+#define MAX_CPUINFO ((size_t)1 << 20)
+
+/* MIDR_EL1 of the Arm Architecture Reference Manual: implementer 31:24, part 15:4. Revisions are of one design. */
+#define IMPLEMENTER(midr)      ((midr) >> 24 & 0xff)
+#define PART(midr)             ((midr) >> 4 & 0xfff)
+#define KEY(implementer, part) ((uint32_t)(implementer) << 12 | (uint32_t)(part))
+
+/* From arch/arm64/include/asm/cputype.h of Linux. A design that is not here is a kind without a name. */
+static const struct {
+    uint32_t key;
+    const char *name;
+} designs[] = {
+    {KEY(0x41, 0xd03), "Cortex-A53"},     {KEY(0x41, 0xd04), "Cortex-A35"},     {KEY(0x41, 0xd05), "Cortex-A55"},
+    {KEY(0x41, 0xd07), "Cortex-A57"},     {KEY(0x41, 0xd08), "Cortex-A72"},     {KEY(0x41, 0xd09), "Cortex-A73"},
+    {KEY(0x41, 0xd0a), "Cortex-A75"},     {KEY(0x41, 0xd0b), "Cortex-A76"},     {KEY(0x41, 0xd0c), "Neoverse-N1"},
+    {KEY(0x41, 0xd0d), "Cortex-A77"},     {KEY(0x41, 0xd40), "Neoverse-V1"},    {KEY(0x41, 0xd41), "Cortex-A78"},
+    {KEY(0x41, 0xd44), "Cortex-X1"},      {KEY(0x41, 0xd46), "Cortex-A510"},    {KEY(0x41, 0xd47), "Cortex-A710"},
+    {KEY(0x41, 0xd48), "Cortex-X2"},      {KEY(0x41, 0xd49), "Neoverse-N2"},    {KEY(0x41, 0xd4b), "Cortex-A78C"},
+    {KEY(0x41, 0xd4d), "Cortex-A715"},    {KEY(0x41, 0xd4e), "Cortex-X3"},      {KEY(0x41, 0xd4f), "Neoverse-V2"},
+    {KEY(0x41, 0xd80), "Cortex-A520"},    {KEY(0x41, 0xd81), "Cortex-A720"},    {KEY(0x41, 0xd82), "Cortex-X4"},
+    {KEY(0x41, 0xd85), "Cortex-X925"},    {KEY(0x41, 0xd87), "Cortex-A725"},    {KEY(0x51, 0x001), "Oryon"},
+    {KEY(0x61, 0x022), "M1 Icestorm"},    {KEY(0x61, 0x023), "M1 Firestorm"},   {KEY(0x61, 0x024), "M1Pro Icestorm"},
+    {KEY(0x61, 0x025), "M1Pro Firestrm"}, {KEY(0x61, 0x028), "M1Max Icestorm"}, {KEY(0x61, 0x029), "M1Max Firestrm"},
+    {KEY(0x61, 0x032), "M2 Blizzard"},    {KEY(0x61, 0x033), "M2 Avalanche"},
+};
+
+struct keys {
+    bool there[ASYM_MAX_CPUS];
+    uint32_t key[ASYM_MAX_CPUS];
+};
+
+static void read_registers(const struct asym_root *root, const struct asym_machine *m, struct keys *keys)
+{
+    ASYM_MASK_FOREACH (cpu, &m->online) {
+        char path[96], text[32], *end;
+        snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%d/regs/identification/midr_el1", cpu);
+        if (asym_root_read(root, path, text, sizeof text) <= 0)
+            continue;
+        errno = 0;
+        const unsigned long long midr = strtoull(text, &end, 16);
+        if (errno != 0 || end == text || (*end != '\n' && *end != '\0'))
+            continue;
+        keys->there[cpu] = true;
+        keys->key[cpu] = KEY(IMPLEMENTER(midr), PART(midr));
+    }
+}
+
+/* "CPU part	: 0xd0b": the number behind the colon, of the line that text begins with. */
+static bool field_of(const char *text, const char *name, int base, unsigned long *ret)
+{
+    const size_t n = strlen(name);
+    if (strncmp(text, name, n) != 0)
+        return false;
+    const char *at = text + n + strspn(text + n, " \t");
+    char *end;
+    if (*at != ':')
+        return false;
+    at++;
+    *ret = strtoul(at, &end, base);
+    return end > at;
+}
+
+/* What kernels without the register files print. */
+static void parse_cpuinfo(const char *text, struct keys *keys)
+{
+    unsigned long cpu = ASYM_MAX_CPUS, implementer = 0, value;
+    for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+        if (field_of(line, "processor", 10, &value))
+            cpu = value;
+        else if (field_of(line, "CPU implementer", 16, &value))
+            implementer = value;
+        else if (field_of(line, "CPU part", 16, &value) && cpu < ASYM_MAX_CPUS) {
+            keys->there[cpu] = true;
+            keys->key[cpu] = KEY(implementer & 0xff, value & 0xfff);
+        }
+    }
+}
+
+/* On x86 the file is long, and some kernels wait for each CPU's frequency to write it: one look at its beginning tells. */
+static bool has_midr(const struct asym_root *root)
+{
+    char text[4096];
+    return asym_root_read(root, "proc/cpuinfo", text, sizeof text) > 0 && strstr(text, "CPU implementer");
+}
+
+static void read_cpuinfo(const struct asym_root *root, struct keys *keys)
+{
+    ASYM_AUTO_FREE char *text = has_midr(root) ? malloc(MAX_CPUINFO) : NULL;
+    if (text && asym_root_read(root, "proc/cpuinfo", text, MAX_CPUINFO) > 0)
+        parse_cpuinfo(text, keys);
+}
+
+static bool all_there(const struct keys *keys, const struct asym_mask *cpus)
+{
+    ASYM_MASK_FOREACH (cpu, cpus)
+        if (!keys->there[cpu])
+            return false;
+    return true;
+}
+
+static const char *name_of(uint32_t key)
+{
+    for (size_t i = 0; i < ASYM_LENGTH(designs); i++)
+        if (designs[i].key == key)
+            return designs[i].name;
+    return "";
+}
+
+void asym_topology_midr(const struct asym_root *root, struct asym_machine *m)
+{
+    uint32_t found[ASYM_MAX_CPUS];
+    struct keys keys = {.there = {false}};
+    int16_t n = 0;
+    read_registers(root, m, &keys);
+    if (!all_there(&keys, &m->online))
+        read_cpuinfo(root, &keys);
+    if (!all_there(&keys, &m->online))
+        return;
+    ASYM_MASK_FOREACH (cpu, &m->online) {
+        int16_t k = 0;
+        while (k < n && found[k] != keys.key[cpu])
+            k++;
+        if (k == n)
+            found[n++] = keys.key[cpu];
+        m->cpus[cpu].kind = k;
+    }
+    memset(m->kind_names, 0, sizeof m->kind_names);
+    for (int16_t k = 0; k < n && k < ASYM_MAX_KINDS; k++)
+        snprintf(m->kind_names[k], sizeof m->kind_names[k], "%s", name_of(found[k]));
+}
