@@ -55,12 +55,14 @@ static void note_busy(const struct asym_step *st, struct ways *w, size_t i)
         occupy(w, st->tasks[i].target);
 }
 
-/* Less is better: an idle core, then a CPU without asymd, then the one that was planned, then near. */
+/* Less is better: an idle core, then a CPU without asymd, then the one that was planned, then near, then favoured. */
 static unsigned price(const struct ways *w, int32_t cpu, int32_t target, int32_t from)
 {
     const struct asym_cpu *to = &w->machine->cpus[cpu];
     const bool far = !asym_mask_has(&w->machine->usable, from) || to->llc != w->machine->cpus[from].llc;
-    return asym_mask_has(&w->busy_cores, to->core) * 8u + asym_mask_has(&w->own, cpu) * 4u + (cpu != target) * 2u + far;
+    const unsigned first = asym_mask_has(&w->busy_cores, to->core) * 8u + asym_mask_has(&w->own, cpu) * 4u +
+                           (cpu != target) * 2u + far;
+    return first << 8 | to->rank;
 }
 
 static uint32_t choose(const struct ways *w, const struct asym_mask *mask, int32_t target, int32_t from)

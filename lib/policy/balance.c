@@ -145,6 +145,12 @@ static void take_up(struct asym_balance *b, const struct asym_balance_group *g)
     }
 }
 
+/* The faster type, then the first sibling, then favour: 16 bits. No core has more than eight siblings. */
+static uint32_t tie_by_cpu(const struct asym_cpu *c)
+{
+    return (uint32_t)c->type << 11 | ASYM_MIN(c->smt_rank, 7u) << 8 | c->rank;
+}
+
 /* Of equal costs: a core whose siblings idle, then near the home of one that is to be placed, then the faster type. */
 static uint32_t tie_of(const struct asym_balance *b, uint32_t cpu)
 {
@@ -152,7 +158,7 @@ static uint32_t tie_of(const struct asym_balance *b, uint32_t cpu)
     const struct asym_cpu *c = &sp->in->machine->cpus[cpu];
     const uint32_t siblings = ASYM_MIN(sp->core_load[c->core] - sp->load[cpu], 0xfffu);
     const uint32_t far = sp->want[cpu] > 0 ? 0 : sp->cursor[c->llc] > 0 ? 1 : 2;
-    return siblings << 20 | far << 16 | (uint32_t)c->type << 8 | c->smt_rank;
+    return siblings << 20 | far << 16 | tie_by_cpu(c);
 }
 
 static uint32_t better_in(const struct asym_balance *b, uint32_t x, uint32_t y)
@@ -316,7 +322,7 @@ static int nearest_at(const struct asym_balance *b, const struct asym_balance_gr
         const enum asym_nearness near = asym_nearness(m, sp->in->threads[t].home, c);
         const uint32_t siblings = ASYM_MIN(sp->core_load[cpu->core] - sp->load[c], 0xfffu);
         const uint32_t far = near == ASYM_AT_HOME ? 0 : near + (sp->want[c] > 0 ? 4 : 0);
-        const uint32_t tie = siblings << 20 | far << 16 | (uint32_t)cpu->type << 8 | cpu->smt_rank;
+        const uint32_t tie = siblings << 20 | far << 16 | tie_by_cpu(cpu);
         if (tie < least) {
             least = tie;
             best = c;
@@ -488,7 +494,8 @@ int asym_balance_plan(const struct asym_policy_input *in, struct asym_assignment
     int r = asym_spread_init(&sp, in, ret);
     if (asym_balance_init(&b, &sp, rule) < 0 || r < 0 || !all)
         return -ENOBUFS;
-    if (!asym_machine_is_asymmetric(in->machine)) {
+    /* By types and not by fast and slow: the rule knows all speeds. */
+    if (in->machine->n_types < 2) {
         asym_spread_alike(&sp, all, in->n_threads);
         return 0;
     }

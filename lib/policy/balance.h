@@ -75,8 +75,8 @@ struct asym_balance_thread {
 };
 
 /**
- * The whole of a policy that does nothing but balance: all threads by the rule over all CPUs; where those are alike they are
- * only spread. Its per-thread state is struct asym_balance_thread. explain: give each thread its reason. 0; -ENOBUFS.
+ * The whole of a policy that does nothing but balance: all threads by the rule over all CPUs; where those are of one core
+ * type they are only spread. Its per-thread state is struct asym_balance_thread. explain: give each thread its reason. 0; -ENOBUFS.
  */
 int asym_balance_plan(const struct asym_policy_input *in, struct asym_assignment *ret,
                       const struct asym_balance_rule *rule, void (*explain)(const struct asym_balance *b));

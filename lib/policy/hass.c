@@ -182,7 +182,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     int r = take_memory(in, &q);
     if (asym_spread_init(&sp, in, ret) < 0 || r < 0)
         return -ENOBUFS;
-    if (!asym_machine_is_asymmetric(in->machine)) {
+    if (in->machine->n_types < 2) {
         for (size_t t = 0; t < in->n_threads; t++)
             q.old[t] = (uint32_t)t;
         asym_spread_alike(&sp, q.old, in->n_threads);

@@ -148,7 +148,7 @@ static void give_to_sp(struct asym_spread *sp, struct ranks *r, struct asym_mask
     const struct params *params = sp->in->params;
     size_t room = asym_mask_count(open), n = asym_spread_able(sp, r->sp, r->n_sp, open);
     asym_sort_index(r->sp, n, r->scratch, by_waiting, sp->in);
-    asym_spread_give(sp, r->sp, n, open);
+    asym_spread_give_serial(sp, r->sp, n, open);
     for (size_t i = 0; i < r->n_sp; i++) {
         struct asym_assignment *a = &sp->ret[r->sp[i]];
         if (a->cpu >= 0)

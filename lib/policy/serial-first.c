@@ -189,7 +189,7 @@ static void give_fastest(struct asym_spread *sp, const struct lists *l, const st
         struct asym_mask avail = asym_mask_and(&m->types[t].cpus, cpus);
         const size_t n = asym_mask_empty(&avail) ? 0 : collect(sp, l->serial, l->n_serial, l->scratch);
         if (n > 0)
-            asym_spread_give(sp, l->scratch, n, &avail);
+            asym_spread_give_serial(sp, l->scratch, n, &avail);
     }
 }
 

@@ -148,8 +148,8 @@ static int least_loaded(const struct asym_spread *sp, const struct group *g)
     ASYM_MASK_FOREACH (c, &g->cpus) {
         const struct asym_cpu *cpu = &sp->in->machine->cpus[c];
         uint64_t far = sp->want[c] > 0 ? 0 : sp->cursor[cpu->llc] > 0 ? 1 : 2;
-        uint64_t cost = (uint64_t)sp->load[c] << 40 | (uint64_t)(sp->core_load[cpu->core] & 0xffffff) << 16 |
-                        (uint64_t)cpu->type << 10 | far << 8 | cpu->smt_rank;
+        uint64_t cost = (uint64_t)sp->load[c] << 44 | (uint64_t)(sp->core_load[cpu->core] & 0xfffff) << 24 |
+                        (uint64_t)cpu->type << 18 | far << 16 | (uint64_t)cpu->smt_rank << 8 | cpu->rank;
         if (cost < least) {
             least = cost;
             best = c;

@@ -71,7 +71,7 @@ static int by_place(uint32_t a, uint32_t b, const void *ctx)
         return x->node - y->node;
     if (x->llc != y->llc)
         return x->llc - y->llc;
-    return x->smt_rank - y->smt_rank;
+    return x->smt_rank != y->smt_rank ? x->smt_rank - y->smt_rank : x->rank - y->rank;
 }
 
 /* An LLC that spans nodes would stand in several places: its later places then count as no LLC of their own. */
@@ -176,12 +176,13 @@ static bool is_open(struct asym_spread *sp, struct level *l, int cpu)
     return false;
 }
 
-/* Crowding first, then speed, then whether another would have to leave its home, then the way there. */
+/* Crowding first, then speed, then whether another would have to leave its home, then the way there, then favour. */
 static uint64_t cost_of(const struct asym_spread *sp, int home, int cpu)
 {
     const struct asym_cpu *c = &sp->in->machine->cpus[cpu];
     uint64_t far = asym_nearness(sp->in->machine, home, cpu), wanted = sp->extra[c->core] > 0;
-    return (uint64_t)sp->core_load[c->core] << 32 | (uint64_t)c->type << 16 | wanted << 15 | far << 8 | c->smt_rank;
+    return (uint64_t)sp->core_load[c->core] << 32 | (uint64_t)c->type << 24 | wanted << 23 | far << 16 |
+           (uint64_t)c->smt_rank << 8 | c->rank;
 }
 
 static int cheapest(struct asym_spread *sp, uint32_t t, struct level *l)
@@ -266,6 +267,79 @@ void asym_spread_give(struct asym_spread *sp, const uint32_t *list, size_t n, st
     for (struct level l = {.most = 0}; l.most < most; l.most++)
         fill_level(sp, list, n, &l, avail);
     memset(sp->want, 0, sp->in->machine->n_cpus * sizeof *sp->want);
+}
+
+static bool is_worse(const struct asym_cpu *from, const struct asym_cpu *to)
+{
+    return from->type != to->type ? from->type > to->type : from->rank > to->rank;
+}
+
+/* The first of list that is on a worse CPU takes this one. A master stays: its phases may be shorter than a move is worth. */
+static bool offer(struct asym_spread *sp, const uint32_t *list, size_t n, int cpu, struct asym_mask *avail)
+{
+    const struct asym_machine *m = sp->in->machine;
+    for (size_t i = 0; i < n; i++) {
+        const struct asym_policy_thread *thread = &sp->in->threads[list[i]];
+        const int32_t from = sp->ret[list[i]].cpu;
+        if (from < 0 || thread->master || !asym_mask_has(thread->may, cpu) || !is_worse(&m->cpus[from], &m->cpus[cpu]))
+            continue;
+        sp->load[from]--;
+        sp->core_load[m->cpus[from].core]--;
+        asym_mask_set(avail, (unsigned)from);
+        asym_spread_put(sp, list[i], cpu);
+        asym_mask_clear(avail, (unsigned)cpu);
+        return true;
+    }
+    return false;
+}
+
+static unsigned count_ranks(const struct asym_machine *m, const struct asym_mask *cpus)
+{
+    unsigned most = 0;
+    ASYM_MASK_FOREACH (c, cpus)
+        most = ASYM_MAX(most, m->cpus[c].rank + 1u);
+    return most;
+}
+
+/*
+ * Free cores are offered best first. What a move frees is worse than what it takes, and is offered later: after one pass
+ * no thread can better itself. True when one has.
+ */
+static bool offer_all(struct asym_spread *sp, const uint32_t *list, size_t n, struct asym_mask *avail)
+{
+    const struct asym_machine *m = sp->in->machine;
+    bool moved = false;
+    for (unsigned t = 0; t < m->n_types; t++) {
+        const unsigned ranks = count_ranks(m, &m->types[t].cpus);
+        for (unsigned rank = 0; rank < ranks; rank++) {
+            const struct asym_mask open = asym_mask_and(&m->types[t].cpus, avail);
+            ASYM_MASK_FOREACH (c, &open)
+                if (m->cpus[c].rank == rank && sp->core_load[m->cpus[c].core] == 0)
+                    moved = offer(sp, list, n, c, avail) || moved;
+        }
+    }
+    return moved;
+}
+
+static bool all_placed(const struct asym_spread *sp, const uint32_t *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (sp->ret[list[i]].cpu < 0)
+            return false;
+    return true;
+}
+
+/* What a move frees may be all that another thread may have. It ends: each turn but the last one places a thread. */
+void asym_spread_give_serial(struct asym_spread *sp, const uint32_t *list, size_t n, struct asym_mask *avail)
+{
+    bool moved;
+    size_t left;
+    do {
+        left = asym_mask_count(avail);
+        asym_spread_give(sp, list, n, avail);
+        left -= asym_mask_count(avail);
+        moved = offer_all(sp, list, n, avail);
+    } while (left > 0 && moved && !all_placed(sp, list, n));
 }
 
 void asym_spread_mend(struct asym_spread *sp)

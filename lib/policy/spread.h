@@ -5,7 +5,7 @@
  * Sticky (policies.md, rule 4): among equal choices a thread stays at home, then under the same LLC, then on the same
  * NUMA node (Saez 2010, 3.4: migrating across memory domains costs up to 18 %). Physical cores fill before siblings, and
  * of what is equally loaded the faster core type fills first: so the slow CPUs of a machine with more than two types are
- * used in the order of their speed.
+ * used in the order of their speed. CPUs that are equal in all that are taken in the order of their favour (asym_cpu.rank).
  */
 #ifndef ASYM_POLICY_SPREAD_H
 #define ASYM_POLICY_SPREAD_H
@@ -49,6 +49,13 @@ size_t asym_spread_able(struct asym_spread *sp, uint32_t *list, size_t n, const 
  * Cost: O(n + CPUs of avail squared) for each level of siblings.
  */
 void asym_spread_give(struct asym_spread *sp, const uint32_t *list, size_t n, struct asym_mask *avail);
+
+/**
+ * The same for serial threads. Then the cores of *avail that are free are offered to those of list, best first: one that is on
+ * a CPU of a slower type or of less favour moves there, the first of list before others. An RTX master stays.
+ * Cost: that of asym_spread_give, and O(n) for each core that is free.
+ */
+void asym_spread_give_serial(struct asym_spread *sp, const uint32_t *list, size_t n, struct asym_mask *avail);
 
 /**
  * Spread the threads of list that are not placed yet over cpus (or, where a thread may run on none of them, over all it

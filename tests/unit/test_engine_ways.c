@@ -64,6 +64,18 @@ static void who_makes_room_gets_the_cpu_that_is_left(void **state)
     assert_int_equal(via(w, 101), 1);
 }
 
+static void of_idle_cpus_that_are_equal_it_gets_the_favoured_one(void **state)
+{
+    struct world *w = *state;
+    const unsigned p = world_proc(w, 100);
+    w->machine.cpus[2].favour = 1;
+    assert_int_equal(asym_machine_finish(&w->machine), 0);
+    runner(w, p, 100, 4, 0); /* its target is busy */
+    runner(w, p, 101, 0, 0);
+    world_step(w, TICK);
+    assert_int_equal(via(w, 100), 2);
+}
+
 static void no_two_are_sent_to_one_cpu(void **state)
 {
     struct world *w = *state;
@@ -168,6 +180,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(it_goes_where_nobody_runs, world_setup, world_teardown),
         cmocka_unit_test_setup_teardown(who_makes_room_gets_the_cpu_that_is_left, world_setup, world_teardown),
+        cmocka_unit_test_setup_teardown(of_idle_cpus_that_are_equal_it_gets_the_favoured_one, world_setup,
+                                        world_teardown),
         cmocka_unit_test_setup_teardown(no_two_are_sent_to_one_cpu, world_setup, world_teardown),
         cmocka_unit_test_setup_teardown(where_nobody_is_idle_the_kernel_chooses, world_setup, world_teardown),
         cmocka_unit_test_setup_teardown(one_that_sleeps_takes_no_cpu_and_needs_none, world_setup, world_teardown),

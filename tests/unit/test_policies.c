@@ -242,6 +242,25 @@ static void siblings_fill_after_cores(void **state)
     }
 }
 
+/* Of CPUs that are equal in all else the favoured one is filled first. */
+static void new_threads_take_favoured_cpus_first(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"mintlp", "busyfcs", "rr", "response-time", "throughput"};
+    for (size_t k = 0; k < ASYM_LENGTH(policies); k++) {
+        struct world w;
+        const unsigned n = 2;
+        begin(&w, policies[k], 8, 4, &n, 1);
+        w.machine.cpus[1].favour = w.machine.cpus[3].favour = 7;
+        assert_int_equal(asym_machine_finish(&w.machine), 0);
+        for (size_t i = 0; i < n; i++)
+            w.load->tasks[i].cpu = 7; /* on no fast CPU yet */
+        turn(&w);
+        assert_int_equal(count_on(&w, 1) + count_on(&w, 3), 2);
+        end(&w);
+    }
+}
+
 static struct asym_engine_config config_of(const struct asym_settings *s, const struct asym_policy *policy)
 {
     return (struct asym_engine_config){
@@ -351,6 +370,7 @@ int main(void)
         cmocka_unit_test(rr_gives_all_threads_equal_fast_time),
         cmocka_unit_test(rr_does_not_let_a_newcomer_catch_up),
         cmocka_unit_test(siblings_fill_after_cores),
+        cmocka_unit_test(new_threads_take_favoured_cpus_first),
         cmocka_unit_test(a_switch_of_policies_is_no_storm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

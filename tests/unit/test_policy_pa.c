@@ -326,6 +326,99 @@ static void sp_boost_is_added_while_the_boost_lasts_and_taken_back(void **state)
     end(&w);
 }
 
+/* Four fast CPUs, of which so many are favoured, from the last one down. */
+static void favour(struct world *w, unsigned n)
+{
+    for (unsigned c = 4 - n; c < 4; c++)
+        w->machine.cpus[c].favour = 100 + c;
+    assert_int_equal(asym_machine_finish(&w->machine), 0);
+    w->machine.generation++;
+}
+
+static void a_serial_thread_goes_to_the_favoured_core(void **state)
+{
+    (void)state;
+    struct world w;
+    const unsigned sizes[] = {8};
+    begin(&w, 8, 4, sizes, 1);
+    favour(&w, 2);
+    turn(&w);
+    size_t t = 0; /* one that is on another of the fast CPUs */
+    while (!is_fast(&w, t) || w.plan->tasks[t].target == 3)
+        t++;
+    become_serial(&w, 0, t);
+    for (unsigned k = 0; k < 5; k++) {
+        turn(&w);
+        assert_int_equal(w.plan->tasks[t].class, ASYM_CLASS_SP);
+        assert_int_equal(w.plan->tasks[t].target, 3);
+        assert_true(w.plan->tasks[t].claim);
+    }
+    end(&w);
+}
+
+/* Two of them: the second takes the next best, and neither is ever put off the core that it is on for the other. */
+static void serial_threads_do_not_trade_places_for_favour(void **state)
+{
+    (void)state;
+    struct world w;
+    const unsigned sizes[] = {8, 8};
+    begin(&w, 8, 4, sizes, 2);
+    favour(&w, 2);
+    turn(&w);
+    become_serial(&w, 0, 1);
+    turn(&w);
+    assert_int_equal(w.plan->tasks[1].target, 3);
+    become_serial(&w, 1, 9);
+    for (unsigned k = 0; k < 5; k++) {
+        turn(&w);
+        assert_int_equal(w.plan->tasks[1].target, 3);
+        assert_int_equal(w.plan->tasks[9].target, 2);
+    }
+    end(&w);
+}
+
+/* Its phases may be shorter than a move is worth: it has the CPU that it is on. */
+static void a_master_stays_where_its_phase_begins(void **state)
+{
+    (void)state;
+    struct world w;
+    const unsigned sizes[] = {8};
+    begin(&w, 8, 4, sizes, 1);
+    favour(&w, 1);
+    turn(&w);
+    size_t on_fast = 0;
+    while (!is_fast(&w, on_fast) || w.plan->tasks[on_fast].target == 3)
+        on_fast++;
+    const int32_t cpu = w.plan->tasks[on_fast].target;
+    w.load->s.urgent = true;
+    w.load->tasks[on_fast].flags = ASYM_TASK_MASTER;
+    pass(&w, TURN / 10);
+    assert_int_equal(w.plan->tasks[on_fast].target, cpu);
+    assert_int_equal(w.plan->tasks[on_fast].reason, ASYM_WHY_MASTER);
+    end(&w);
+}
+
+/* Three speeds, two of them fast: the serial thread leaves the second fastest type for the fastest. */
+static void of_two_fast_types_a_serial_thread_has_the_faster(void **state)
+{
+    (void)state;
+    struct world w;
+    const unsigned sizes[] = {8};
+    begin(&w, 8, 4, sizes, 1);
+    w.machine.cpus[3].speed *= 1.2;
+    assert_int_equal(asym_machine_finish(&w.machine), 0);
+    w.machine.generation++;
+    assert_int_equal(asym_mask_count(&w.machine.fast), 4);
+    turn(&w);
+    size_t t = 0;
+    while (!is_fast(&w, t) || w.plan->tasks[t].target == 3)
+        t++;
+    become_serial(&w, 0, t);
+    turn(&w);
+    assert_int_equal(w.plan->tasks[t].target, 3);
+    end(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -341,6 +434,10 @@ int main(void)
         cmocka_unit_test(where_all_are_alike_nobody_claims),
         cmocka_unit_test(a_cpuset_without_fast_cpus_is_kept),
         cmocka_unit_test(sp_boost_is_added_while_the_boost_lasts_and_taken_back),
+        cmocka_unit_test(a_serial_thread_goes_to_the_favoured_core),
+        cmocka_unit_test(serial_threads_do_not_trade_places_for_favour),
+        cmocka_unit_test(a_master_stays_where_its_phase_begins),
+        cmocka_unit_test(of_two_fast_types_a_serial_thread_has_the_faster),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

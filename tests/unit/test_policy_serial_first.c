@@ -100,6 +100,28 @@ static void it_has_one_where_all_are_alike_too(void **state)
     assert_int_equal(w.moved, 0);
 }
 
+/* A Ryzen: one core type, and an order of its cores. */
+static void it_has_the_favoured_core_first(void **state)
+{
+    (void)state;
+    begin(alike, 4);
+    w.machine.cpus[2].favour = 9;
+    w.machine.cpus[1].favour = 5;
+    assert_int_equal(asym_machine_finish(&w.machine), 0);
+    asked_enter(&w, 8);
+    const unsigned s = asked_enter(&w, 1);
+    w.threads[s].home = 0;
+    asked_plan(&w);
+    assert_int_equal(asked_cpu(&w, s), 2);
+    const unsigned second = asked_enter(&w, 1);
+    w.threads[second].home = 0;
+    asked_plan(&w);
+    assert_int_equal(asked_cpu(&w, s), 2);
+    assert_int_equal(asked_cpu(&w, second), 1);
+    asked_plan(&w);
+    assert_int_equal(w.moved, 0);
+}
+
 static void boost_and_claim_end_with_the_phase(void **state)
 {
     (void)state;
@@ -478,6 +500,7 @@ int main(void)
         cmocka_unit_test(the_options_are_those_of_the_source),
         cmocka_unit_test(a_serial_thread_has_the_fastest_cpu_to_itself),
         cmocka_unit_test(it_has_one_where_all_are_alike_too),
+        cmocka_unit_test(it_has_the_favoured_core_first),
         cmocka_unit_test(boost_and_claim_end_with_the_phase),
         cmocka_unit_test(the_nice_value_becomes_that_of_the_option),
         cmocka_unit_test(who_was_serial_first_keeps_the_fastest),
