@@ -344,6 +344,9 @@ static int on_key(void *ctx, const char *section, const char *key, const char *v
     snprintf(origin, sizeof origin, "%.200s:%u", p->name, line);
     if (!p->kind)
         return asym_settings_assign(p->s->settings, section, key, value, origin, NULL, err);
+    /* Of asymd's own [machine] this is the one key that means something to a machine whose speeds are given. */
+    if (strcmp(p->kind, "machine") == 0 && strcmp(key, "fast_from") == 0)
+        return asym_settings_assign(p->s->settings, section, key, value, origin, NULL, err);
     if (strcmp(p->kind, "program") == 0 && strcmp(key, "step") == 0)
         return sim_step_add(p, value, line, err);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {

@@ -110,6 +110,42 @@ static void cpu_time_of_plans_is_printed_only_where_it_is_asked_for(void **state
     assert_true(means[2] >= 0 && means[2] < 1e5);
 }
 
+/* What the game gains under pa over the stock scheduler, by a scenario and a share from which a CPU is fast. */
+static double gain_of_game(const char *fast_from)
+{
+    static char text[65536];
+    char shell[512], line[512];
+    snprintf(shell, sizeof shell,
+             "sed 's/^speeds = .*/&\\nfast_from = %s/' '%s/scenarios/game-beside-build.ini' > '%s.game'", fast_from,
+             ASYM_TEST_SOURCE, path);
+    assert_int_equal(system(shell), 0);
+    snprintf(line, sizeof line, "%s.game --policy=pa --repeat=2 --json", path);
+    assert_int_equal(run(line, text, sizeof text), 0);
+    snprintf(line, sizeof line, "%s.game", path);
+    assert_int_equal(unlink(line), 0);
+    ASYM_AUTO_JSON json_t *root = json_loads(text, 0, NULL);
+    double speedup[2] = {0};
+    size_t i;
+    json_t *policy;
+    json_array_foreach(json_object_get(root, "policies"), i, policy)
+    {
+        json_t *game = json_array_get(json_object_get(policy, "programs"), 0);
+        assert_string_equal(json_string_value(json_object_get(game, "name")), "game");
+        assert_true(i < 2);
+        speedup[i] = json_real_value(json_object_get(json_object_get(game, "speedup"), "mean"));
+    }
+    assert_true(speedup[0] > 0);
+    return speedup[1] / speedup[0] - 1;
+}
+
+/* A Core i9-13900K: with its two favoured cores alone for fast ones, a game of eight threads gained nothing. */
+static void a_game_of_eight_threads_gains_from_all_p_cores(void **state)
+{
+    (void)state;
+    assert_true(gain_of_game("80%") > 0.10);
+    assert_true(gain_of_game("100%") < 0.05);
+}
+
 static void one_run_has_no_confidence(void **state)
 {
     (void)state;
@@ -439,6 +475,7 @@ int main(void)
         cmocka_unit_test(the_table_fits_and_has_a_row_for_each_policy),
         cmocka_unit_test(the_output_does_not_depend_on_the_number_of_workers),
         cmocka_unit_test(cpu_time_of_plans_is_printed_only_where_it_is_asked_for),
+        cmocka_unit_test(a_game_of_eight_threads_gains_from_all_p_cores),
         cmocka_unit_test(one_run_has_no_confidence),
         cmocka_unit_test(json_says_what_was_measured),
         cmocka_unit_test(mistakes_are_named_and_end_in_2),

@@ -12,6 +12,8 @@ CONFIG = """[asymd]
 policy = {policy}
 interval = 100ms
 cpu_budget = 100
+[machine]
+fast_from = 100%
 [enforce]
 settle = 0ms
 fork_holdoff = 0ms"""
