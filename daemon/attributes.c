@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mask.h"
+#include "daemon/columns.h"
 
 static void format_size(uint32_t kib, char *buf, size_t size)
 {
@@ -15,6 +16,15 @@ static void format_size(uint32_t kib, char *buf, size_t size)
         snprintf(buf, size, "%" PRIu32 " MiB", kib / 1024);
     else
         snprintf(buf, size, "%" PRIu32 " KiB", kib);
+}
+
+bool asym_describe_favoured(const struct asym_machine *m, unsigned type, char *buf, size_t size)
+{
+    struct asym_mask favoured;
+    if (!asym_machine_favoured(m, type, &favoured))
+        return false;
+    asym_columns_cpus(&favoured, 64, buf, size);
+    return true;
 }
 
 bool asym_describe_l3(const struct asym_machine *m, char *buf, size_t size)

@@ -78,6 +78,11 @@ int asym_check_text(const struct asym_check *check, FILE *out, bool colour)
         size_t columns = asym_columns_of(check->lines[i].name);
         width = ASYM_MAX(width, columns);
     }
+    if (*check->verdict) {
+        char verdict[4 * sizeof check->verdict];
+        asym_columns_wrap(out, asym_text_escape(check->verdict, strlen(check->verdict), verdict, sizeof verdict), 0, 0);
+        fputs("\n\n", out);
+    }
     for (size_t i = 0; i < check->n; i++)
         print_line(&check->lines[i], width, out, colour);
     fputs(check->can_run ? "\nThe configured policy can run here.\n" : "\nThe configured policy cannot run here.\n",
@@ -94,8 +99,11 @@ int asym_check_json(const struct asym_check *check, FILE *out)
                                            levels[f->level].name, "text", asym_json_bytes(f->text, strlen(f->text)),
                                            "remedy", asym_json_bytes(f->remedy, strlen(f->remedy))));
     }
-    return asym_json_print(
-        json_pack("{s:s, s:o, s:b}", "schema", "asymd.check/1", "lines", lines, "can_run", (int)check->can_run), out);
+    return asym_json_print(json_pack("{s:s, s:o, s:s, s:o, s:b}", "schema", "asymd.check/1", "verdict",
+                                     asym_json_bytes(check->verdict, strlen(check->verdict)), "situation",
+                                     check->situation ? check->situation : "", "lines", lines, "can_run",
+                                     (int)check->can_run),
+                           out);
 }
 
 void asym_check_done(struct asym_check *check)

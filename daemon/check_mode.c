@@ -8,6 +8,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/parse.h"
+#include "core/situation.h"
 #include "daemon/attributes.h"
 #include "daemon/check.h"
 #include "daemon/columns.h"
@@ -16,6 +17,7 @@
 #include "daemon/speeds.h"
 #include "linux/procfs.h"
 #include "linux/speech.h"
+#include "linux/virtual.h"
 
 static int add_machine(struct asym_check *check, const struct asym_run *run)
 {
@@ -33,7 +35,8 @@ static int add_machine(struct asym_check *check, const struct asym_run *run)
     if (r >= 0 && !asym_machine_is_asymmetric(m))
         r = asym_check_add(check, "asymmetry", ASYM_FACT_NOTE,
                            "try a plan with --dry-run --slow=N, or name slow CPUs in [asymmetry] slow",
-                           "all CPUs are alike: threads are only spread");
+                           m->n_types > 1 ? "no CPU is slow: all core types reach machine.fast_from of the fastest"
+                                          : "all CPUs are alike: threads are only spread");
     if (r >= 0 && run->assumed_slow)
         r = asym_check_add(check, "asymmetry", ASYM_FACT_NOTE, "",
                            "some CPUs are only taken for slow, as configured: nothing makes them so");
@@ -41,6 +44,12 @@ static int add_machine(struct asym_check *check, const struct asym_run *run)
         const struct asym_speed_note *note = &run->notes.note[i];
         r = asym_check_add(check, note->used ? "speed source" : "not used",
                            note->used ? ASYM_FACT_GOOD : ASYM_FACT_NOTE, "", "%s", note->text);
+    }
+    for (unsigned t = 0; r >= 0 && t < m->n_types; t++) {
+        char favoured[96];
+        if (asym_describe_favoured(m, t, favoured, sizeof favoured))
+            r = asym_check_add(check, "favoured", ASYM_FACT_GOOD, "", "%s: CPUs %s, by %s", m->types[t].name, favoured,
+                               run->notes.favour ? run->notes.favour : "configuration");
     }
     if (r >= 0 && asym_describe_l3(m, l3, sizeof l3))
         r = asym_check_add(check, "attribute", ASYM_FACT_GOOD, "", "%.190s (no core type by itself)", l3);
@@ -145,6 +154,24 @@ static int add_speech(struct asym_check *check, struct asym_run *run)
     return r > 0 ? add_heard(check, run, &s) : 0;
 }
 
+/* Behind add_policy, which finds out whether it can run. */
+static void add_verdict(struct asym_check *check, const struct asym_run *run)
+{
+    const bool captured = run->cli->topology != NULL;
+    const struct asym_situation_facts facts = {
+        .machine = run->machine,
+        .policy = run->policy->name,
+        .policy_runs = check->can_run,
+        .may_steer = captured || asym_facts_may_steer(&run->root),
+        .is_virtual = !captured && asym_is_virtual(&run->root),
+        .assumed_slow = run->assumed_slow,
+        .hidden = run->notes.hidden,
+        .unordered = run->notes.unordered,
+    };
+    check->situation = asym_situation_name(asym_situation_of(&facts));
+    asym_situation_text(&facts, check->verdict, sizeof check->verdict);
+}
+
 enum asym_exit asym_mode_check(struct asym_run *run)
 {
     ASYM_CLEANUP(asym_check_done) struct asym_check check = {.lines = NULL};
@@ -157,6 +184,8 @@ enum asym_exit asym_mode_check(struct asym_run *run)
         r = add_births(&check, run);
     if (r >= 0)
         r = add_policy(&check, run);
+    if (r >= 0)
+        add_verdict(&check, run);
     if (r >= 0)
         r = add_speech(&check, run);
     if (r >= 0)

@@ -16,10 +16,14 @@ static json_t *core_types(const struct asym_machine *m)
     json_t *list = json_array();
     for (unsigned t = 0; t < m->n_types; t++) {
         const struct asym_core_type *type = &m->types[t];
-        asym_json_append(&list, json_pack("{s:o, s:o, s:o, s:s}", "name",
-                                          asym_json_bytes(type->name, strnlen(type->name, sizeof type->name)), "cpus",
-                                          asym_json_cpus(&type->cpus), "speed", asym_json_number(type->speed, 4),
-                                          "source", asym_origin_name(type->origin)));
+        struct asym_mask favoured;
+        if (!asym_machine_favoured(m, t, &favoured))
+            favoured = (struct asym_mask){0};
+        asym_json_append(&list,
+                         json_pack("{s:o, s:o, s:o, s:s, s:o}", "name",
+                                   asym_json_bytes(type->name, strnlen(type->name, sizeof type->name)), "cpus",
+                                   asym_json_cpus(&type->cpus), "speed", asym_json_number(type->speed, 4), "source",
+                                   asym_origin_name(type->origin), "favoured", asym_json_cpus(&favoured)));
     }
     return list;
 }

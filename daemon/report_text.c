@@ -83,6 +83,16 @@ static void notes_lines(const struct asym_page *p, const struct asym_topology_no
     }
 }
 
+static void favoured_lines(const struct asym_page *p, const struct asym_machine *m,
+                           const struct asym_topology_notes *notes)
+{
+    char cpus[96];
+    for (unsigned t = 0; t < m->n_types; t++)
+        if (asym_describe_favoured(m, t, cpus, sizeof cpus))
+            asym_page_say(p, INDENT, 2 * INDENT, "favoured of %s: CPUs %s%s%s", m->types[t].name, cpus,
+                          notes && notes->favour ? ", by " : "", notes && notes->favour ? notes->favour : "");
+}
+
 static void machine_block(const struct asym_page *p)
 {
     const struct asym_report *r = p->report;
@@ -92,11 +102,15 @@ static void machine_block(const struct asym_page *p)
     machine_line(p, m);
     for (unsigned t = 0; t < m->n_types; t++)
         type_line(p, &m->types[t]);
+    favoured_lines(p, m, r->notes);
     notes_lines(p, r->notes, alike);
     if (asym_describe_l3(m, l3, sizeof l3))
         asym_page_say(p, INDENT, 2 * INDENT, "%s (no core type by itself)", l3);
     if (asym_mask_count(&m->usable) == 1)
         asym_page_say(p, INDENT, INDENT, "There is only one CPU: nothing can be steered.");
+    else if (m->n_types > 1 && alike)
+        asym_page_say(p, INDENT, INDENT,
+                      "No CPU is slow: all core types reach machine.fast_from of the fastest one's speed.");
     else if (alike)
         asym_page_say(p, INDENT, INDENT,
                       "All CPUs are alike: threads are only spread. --slow=N plans as if N of them were slower.");

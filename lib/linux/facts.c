@@ -288,6 +288,12 @@ static const struct {
     {CAP_SYS_PTRACE, "CAP_SYS_PTRACE", ASYM_FACT_NOTE}, /* see through hidepid, read others' exe */
 };
 
+bool asym_facts_may_steer(const struct asym_root *root)
+{
+    unsigned long long caps;
+    return !effective_caps(root, &caps) || has_cap(caps, CAP_SYS_NICE);
+}
+
 static int read_capabilities(const struct asym_root *root, struct asym_fact *ret)
 {
     unsigned long long caps;

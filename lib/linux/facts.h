@@ -3,6 +3,7 @@
 #ifndef ASYM_LINUX_FACTS_H
 #define ASYM_LINUX_FACTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "linux/root.h"
@@ -26,5 +27,8 @@ struct asym_fact {
  */
 int asym_facts_each(const struct asym_root *root, int (*fn)(void *ctx, const char *name, const struct asym_fact *fact),
                     void *ctx);
+
+/** May this process steer other users' threads (CAP_SYS_NICE)? True for a captured root, which is only read. */
+bool asym_facts_may_steer(const struct asym_root *root);
 
 #endif

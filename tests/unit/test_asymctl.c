@@ -227,7 +227,8 @@ static void a_full_disk_ends_in_1(void **state)
 static void check_lines_stand_under_each_other_and_wrap(void **state)
 {
     (void)state;
-    ASYM_CLEANUP(asym_check_done) struct asym_check check = {.can_run = true};
+    ASYM_CLEANUP(asym_check_done)
+    struct asym_check check = {.can_run = true, .verdict = "It is so.", .situation = "alike"};
     char words[190];
     for (size_t i = 0; i < sizeof words - 1; i++)
         words[i] = i % 7 == 6 ? ' ' : 'w';
@@ -242,6 +243,7 @@ static void check_lines_stand_under_each_other_and_wrap(void **state)
     fclose(out);
     assert_fits(text);
     assert_null(strchr(text, '\033'));
+    assert_int_equal(strncmp(text, "It is so.\n\n", 11), 0); /* the verdict first */
     assert_has(text, "good  short          all is well\n");
     assert_has(text, "lack  a longer name  wwwwww ");
     assert_has(text, "\n                     -> wwwwww ");
@@ -251,7 +253,8 @@ static void check_lines_stand_under_each_other_and_wrap(void **state)
 static void check_as_json_has_every_line(void **state)
 {
     (void)state;
-    ASYM_CLEANUP(asym_check_done) struct asym_check check = {.can_run = false};
+    ASYM_CLEANUP(asym_check_done)
+    struct asym_check check = {.can_run = false, .verdict = "It is \"so\".", .situation = "alike"};
     for (int i = 0; i < 100; i++)
         assert_int_equal(asym_check_add(&check, "bpf", ASYM_FACT_LACK, "do \xff this", "line %d", i), 0);
     ASYM_AUTO_FREE char *text = NULL;
@@ -263,6 +266,8 @@ static void check_as_json_has_every_line(void **state)
     assert_non_null(root);
     assert_string_equal(json_string_value(json_object_get(root, "schema")), "asymd.check/1");
     assert_true(json_is_false(json_object_get(root, "can_run")));
+    assert_string_equal(json_string_value(json_object_get(root, "verdict")), "It is \"so\".");
+    assert_string_equal(json_string_value(json_object_get(root, "situation")), "alike");
     json_t *lines = json_object_get(root, "lines"), *last = json_array_get(lines, 99);
     assert_int_equal(json_array_size(lines), 100);
     assert_string_equal(json_string_value(json_object_get(last, "level")), "lack");
