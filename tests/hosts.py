@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """hosts.py ASYMD NAME: what ASYMD says of the machine tests/data/hosts/NAME.host, against NAME.golden.
+hosts.py ASYMD verdicts: the verdict of asymd --check on every machine there, one a line, against verdicts.golden.
 
 With UPDATE=1 in the environment the golden file is written instead: read the difference before you commit it."""
 import difflib
+import glob
 import json
 import os
 import subprocess
@@ -29,14 +31,29 @@ def describe(asymd, root):
         "exit status %d, %d, %d" % (status, check_status, json_status))
 
 
+def verdict(asymd, root):
+    text, _ = run(asymd, "--root", root, "--check", "--json")
+    check = json.loads(text)
+    return "%s: %s" % (check["situation"], check["verdict"])
+
+
+def of_host(host, asymd, say):
+    with tempfile.TemporaryDirectory() as root:
+        made, status = run(sys.executable, os.path.join(HERE, "mkhost.py"), host, root)
+        if status != 0:
+            sys.exit(made)
+        return say(asymd, root).replace(root, "ROOT")
+
+
+def verdicts(asymd):
+    hosts = sorted(glob.glob(os.path.join(HERE, "data/hosts/*.host")))
+    return "".join("%s: %s\n" % (os.path.basename(h)[:-5], of_host(h, asymd, verdict)) for h in hosts)
+
+
 def main():
     asymd, name = sys.argv[1:]
     golden = os.path.join(HERE, "data/hosts", name + ".golden")
-    with tempfile.TemporaryDirectory() as root:
-        made, status = run(sys.executable, os.path.join(HERE, "mkhost.py"), golden[:-7] + ".host", root)
-        if status != 0:
-            sys.exit(made)
-        found = describe(asymd, root).replace(root, "ROOT")
+    found = verdicts(asymd) if name == "verdicts" else of_host(golden[:-7] + ".host", asymd, describe)
     if os.environ.get("UPDATE") == "1":
         with open(golden, "w", encoding="utf-8") as f:
             f.write(found)

@@ -41,7 +41,7 @@ class Host:
     def __init__(self):
         self.cpus = {}
         self.offline, self.cpuset, self.vendor = [], None, "GenuineIntel"
-        self.files, self.missing = [], []
+        self.files, self.missing, self.flags = [], [], None
 
     def take(self, words, rest):
         if words[0] == "cpus":
@@ -55,12 +55,14 @@ class Host:
             self.cpuset = words[1]
         elif words[0] == "vendor":
             self.vendor = words[1]
+        elif words[0] == "flags":
+            self.flags = rest.split(None, 1)[1]
         elif words[0] == "file":
             self.files.append((words[1], rest.split(None, 2)[2]))
         elif words[0] == "missing":
             self.missing.append(words[1])
         else:
-            raise ValueError("neither cpus, offline, cpuset, vendor, file nor missing: " + words[0])
+            raise ValueError("neither cpus, offline, cpuset, vendor, flags, file nor missing: " + words[0])
 
     def together(self, cpu, key, alone):
         """CPUs of the same line that share what key counts: key=2 pairs neighbours, key=+8 each with the eighth after it."""
@@ -115,7 +117,7 @@ def write_cpu(root, host, cpu):
     for key, name in (("capacity", "cpu_capacity"), ("cppc", "acpi_cppc/highest_perf"),
                       ("min_khz", "cpufreq/cpuinfo_min_freq"), ("max_khz", "cpufreq/cpuinfo_max_freq"),
                       ("base_khz", "cpufreq/base_frequency"), ("cap_khz", "cpufreq/scaling_max_freq"),
-                      ("driver", "cpufreq/scaling_driver"), ("prefcore", "cpufreq/amd_pstate_prefcore_ranking")):
+                      ("driver", "cpufreq/scaling_driver"), ("midr", "regs/identification/midr_el1"), ("prefcore", "cpufreq/amd_pstate_prefcore_ranking")):
         if key in own:
             values = own[key].split(",")
             write(root, base + name, values[own["place"] % len(values)])
@@ -138,7 +140,8 @@ def write_machine(root, host):
     write(root, "sys/devices/system/node/online", listed(nodes))
     for pmu in sorted({d["pmu"] for d in host.cpus.values() if "pmu" in d}):
         write(root, "sys/devices/%s/cpus" % pmu, listed(c for c in online if host.cpus[c].get("pmu") == pmu))
-    write(root, "proc/cpuinfo", "\n".join("processor\t: %d\nvendor_id\t: %s\n" % (c, host.vendor) for c in online))
+    flags = "flags\t\t: %s\n" % host.flags if host.flags else ""
+    write(root, "proc/cpuinfo", "\n".join("processor\t: %d\nvendor_id\t: %s\n%s" % (c, host.vendor, flags) for c in online))
     if host.cpuset:
         write(root, "sys/fs/cgroup/cpuset.cpus.effective", host.cpuset)
     for path, text in host.files:
