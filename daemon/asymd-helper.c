@@ -4,8 +4,18 @@
 
 #include "base/macro.h"
 #include "linux/helper.h"
+#include "linux/proc-reader.h"
+#include "profile/build-id.h"
+
+_Static_assert(ASYM_READ_BUILD_ID_MAX == ASYM_BUILD_ID_MAX, "an answer has room for a build id");
+
+static int read_processes(int orders, int reports)
+{
+    return asym_proc_reader_run(orders, reports, asym_build_id_read);
+}
 
 static const struct asym_helper_role roles[] = {
+    {"read", ASYM_HELPER_MAY_READ_FILES | ASYM_HELPER_MAY_PTRACE, read_processes},
     {0},
 };
 

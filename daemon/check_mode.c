@@ -12,11 +12,11 @@
 #include "daemon/attributes.h"
 #include "daemon/check.h"
 #include "daemon/columns.h"
+#include "daemon/hear.h"
 #include "daemon/policies.h"
 #include "daemon/run.h"
 #include "daemon/speeds.h"
 #include "linux/procfs.h"
-#include "linux/speech.h"
 #include "linux/virtual.h"
 
 static int add_machine(struct asym_check *check, const struct asym_run *run)
@@ -126,11 +126,13 @@ static int watch(struct asym_source *source, struct asym_snapshot *ret)
     return r > 0 ? source->next(source, ret) : r;
 }
 
-static int add_heard(struct asym_check *check, const struct asym_run *run, const struct asym_snapshot *s)
+static int add_heard(struct asym_check *check, const struct asym_lookout *lookout, const struct asym_snapshot *s)
 {
     struct names by[ASYM_SPEECH_SUSPECT + 1] = {{.n = 0}};
-    for (size_t a = 0; a < s->n_apps; a++)
-        add_name(&by[asym_speech_of(&run->root, s, &s->apps[a])], &s->apps[a]);
+    uint32_t unread;
+    ASYM_AUTO_FREE enum asym_speech *speech = asym_hear(lookout, s, &unread);
+    for (size_t a = 0; speech && a < s->n_apps; a++)
+        add_name(&by[speech[a]], &s->apps[a]);
     const struct names *speak = &by[ASYM_SPEECH_SPEAKS], *suspect = &by[ASYM_SPEECH_SUSPECT];
     int r = 0;
     if (speak->n > 0)
@@ -148,10 +150,10 @@ static int add_speech(struct asym_check *check, struct asym_run *run)
 {
     ASYM_CLEANUP(asym_lookout_close) struct asym_lookout lookout = {.births = NULL};
     struct asym_snapshot s;
-    if (!run->root.live || asym_run_look(run, &lookout, NULL) < 0)
+    if (!run->root.live || asym_run_look(run, 0, &lookout, NULL) < 0)
         return 0;
     int r = watch(lookout.source, &s);
-    return r > 0 ? add_heard(check, run, &s) : 0;
+    return r > 0 ? add_heard(check, &lookout, &s) : 0;
 }
 
 /* Behind add_policy, which finds out whether it can run. */

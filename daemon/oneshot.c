@@ -12,12 +12,12 @@
 
 #include "base/macro.h"
 #include "daemon/cycle.h"
+#include "daemon/hear.h"
 #include "daemon/leftovers.h"
 #include "daemon/report.h"
 #include "linux/actuator.h"
 #include "linux/ledger.h"
 #include "linux/monitor.h"
-#include "linux/speech.h"
 #include "linux/undone.h"
 
 /* What a one-shot mode holds while it observes. */
@@ -46,7 +46,7 @@ static int view_init(struct view *v, struct asym_run *run, struct asym_error *er
     struct asym_engine_config config = asym_run_engine_config(run);
     /* One mapping is asked for: the last look's. The swap period spaces mappings, and here there is no other. */
     config.enforce.swap_period = 0;
-    int r = asym_run_look(run, &v->lookout, err);
+    int r = asym_run_look(run, 0, &v->lookout, err);
     if (r < 0)
         return r;
     r = asym_engine_new(&config, &v->engine);
@@ -94,15 +94,6 @@ static enum asym_exit fail(const struct asym_run *run, int error, const struct a
     return asym_run_exit(error);
 }
 
-/* What each application says; NULL for want of memory. */
-static enum asym_speech *hear(const struct asym_run *run, const struct asym_snapshot *s)
-{
-    enum asym_speech *speech = calloc(s->n_apps + 1, sizeof *speech);
-    for (size_t a = 0; speech && a < s->n_apps; a++)
-        speech[a] = asym_speech_of(&run->root, s, &s->apps[a]);
-    return speech;
-}
-
 /* What a service that runs beside has set would look like everybody's own choice. It steers no captured machine. */
 static int look_past_service(struct view *v, struct asym_run *run, struct asym_error *err)
 {
@@ -130,7 +121,9 @@ enum asym_exit asym_mode_dry_run(struct asym_run *run)
         r = observe(&v, run, &err);
     if (r < 0)
         return fail(run, r, &err);
-    ASYM_AUTO_FREE enum asym_speech *speech = run->root.live ? hear(run, &v.cycle.snapshot) : NULL;
+    uint32_t unread = 0;
+    ASYM_AUTO_FREE enum asym_speech *speech = run->root.live ? asym_hear(&v.lookout, &v.cycle.snapshot, &unread) : NULL;
+    v.cycle.snapshot.sight.n_unread = ASYM_MAX(v.cycle.snapshot.sight.n_unread, unread);
     const struct asym_report report = {
         .snapshot = &v.cycle.snapshot,
         .plan = v.cycle.plan,

@@ -134,6 +134,26 @@ static void mind_priority(struct asym_rtx *rtx)
                  strerror(errno));
 }
 
+static int set_priority(int priority)
+{
+    const struct sched_param param = {.sched_priority = priority};
+    return sched_setscheduler(0, (priority > 0 ? SCHED_FIFO : SCHED_OTHER) | SCHED_RESET_ON_FORK, &param) < 0 ? -errno
+                                                                                                          : 0;
+}
+
+void asym_rtx_look_begins(struct asym_rtx *rtx)
+{
+    if (rtx && rtx->is_realtime)
+        set_priority(0);
+}
+
+/* Where it cannot be raised again, the next time that programs are heard tries once more. */
+void asym_rtx_look_ends(struct asym_rtx *rtx)
+{
+    if (rtx && rtx->is_realtime)
+        rtx->is_realtime = set_priority(1) == 0;
+}
+
 /* Serve what has come, and take a turn if what was planned for is no longer so. 1: it was; 0: nothing was to be done; -errno. */
 static int react(struct asym_rtx *rtx)
 {

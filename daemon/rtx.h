@@ -32,6 +32,13 @@ int asym_rtx_attach(struct asym_rtx *rtx, sd_event *event, int (*turn)(void *use
 /** About every second. */
 void asym_rtx_tend(struct asym_rtx *rtx, asym_usec now);
 
+/**
+ * A whole look begins and ends: what is read in it takes as long as there are processes, so that it is not done with a real-time
+ * priority, which answering programs may have. NULL is accepted.
+ */
+void asym_rtx_look_begins(struct asym_rtx *rtx);
+void asym_rtx_look_ends(struct asym_rtx *rtx);
+
 /** CPU time that answering programs has taken so far: it has a budget of its own (linux/rtx-server.h). NULL is accepted. */
 asym_usec asym_rtx_spent(const struct asym_rtx *rtx);
 

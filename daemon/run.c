@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
@@ -16,6 +17,7 @@
 #include "linux/monitor.h"
 #include "linux/procfs.h"
 #include "linux/thread.h"
+#include "profile/build-id.h"
 
 /* The configuration that the command line names, or the installed one. buf: ASYM_PATH_SIZE. */
 static const char *config_of(const struct asym_cli *cli, char *buf)
@@ -322,9 +324,32 @@ static int open_monitor(struct asym_run *run, struct asym_lookout *l, struct asy
     return r < 0 ? asym_fail(err, r, "no memory to observe") : 0;
 }
 
-int asym_run_look(struct asym_run *run, struct asym_lookout *ret, struct asym_error *err)
+/* What can block is read by a helper; without its program it is not read at all. */
+static int open_reader(struct asym_run *run, struct asym_lookout *l, struct asym_error *err)
+{
+    char buf[ASYM_PATH_SIZE];
+    const char *program = asym_path(ASYM_PATH_HELPER, buf);
+    if (!run->root.live)
+        return 0;
+    if (access(program, X_OK) < 0) {
+        asym_log_say(&run->log, LOG_WARNING,
+                     "%s: %s: programs with one thread are left alone, and rules for command lines do not match", program,
+                     strerror(errno));
+        program = NULL;
+    }
+    int r = asym_proc_reader_new(program, asym_run_now, &l->reader);
+    if (r < 0)
+        return asym_fail(err, r, "no memory to observe");
+    asym_proc_reader_set(l->reader, run->settings->daemon.cpu_budget * ASYM_RUN_READING_SHARE);
+    return 0;
+}
+
+int asym_run_look(struct asym_run *run, asym_usec piece, struct asym_lookout *ret, struct asym_error *err)
 {
     struct asym_lookout l = {.births = NULL};
+    int r = open_reader(run, &l, err);
+    if (r < 0)
+        return r;
     int opened = run->root.live ? asym_births_open(&l.births, NULL) : -EOPNOTSUPP;
     const struct asym_procfs_config config = {
         .root = &run->root,
@@ -335,10 +360,14 @@ int asym_run_look(struct asym_run *run, struct asym_lookout *ret, struct asym_er
         .pids = run->cli->pids,
         .n_pids = run->cli->n_pids,
         .rules = run->settings->rules,
+        .reader = l.reader,
         .profile_of = asym_signals_profile_of,
+        .wants_build_id = asym_signals_wants_build_id,
+        .build_id = asym_build_id_read,
         .profile_ctx = &run->signals,
+        .piece = piece,
     };
-    int r = asym_procfs_new(&config, &l.procfs, err);
+    r = asym_procfs_new(&config, &l.procfs, err);
     if (r >= 0)
         r = open_monitor(run, &l, err);
     if (r < 0) {
@@ -356,6 +385,8 @@ void asym_lookout_close(struct asym_lookout *l)
     if (l->procfs)
         l->procfs->close(l->procfs);
     asym_births_close(l->births);
+    if (l->reader)
+        l->reader->close(l->reader);
     *l = (struct asym_lookout){.births = NULL};
 }
 

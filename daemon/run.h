@@ -19,6 +19,7 @@
 #include "daemon/signals.h"
 #include "linux/asymmetry.h"
 #include "linux/births.h"
+#include "linux/proc-reader.h"
 #include "linux/root.h"
 #include "linux/topology.h"
 
@@ -49,9 +50,13 @@ struct asym_run {
     struct asym_log log;
 };
 
+/** Share of the CPU budget that may go into reading what can block (linux/proc-reader.h). */
+#define ASYM_RUN_READING_SHARE 0.25
+
 /** What looks at the machine. */
 struct asym_lookout {
-    struct asym_births *births; /* NULL: they do not come as events */
+    struct asym_births *births;      /* NULL: they do not come as events */
+    struct asym_proc_reader *reader; /* NULL: a captured machine */
     struct asym_source *procfs;
     struct asym_source *source; /* procfs, and what is counted */
 };
@@ -83,8 +88,11 @@ void asym_run_check_boost(struct asym_run *run);
 /** What the engine is to do, by the policy and the settings. Borrows from them. */
 struct asym_engine_config asym_run_engine_config(const struct asym_run *run);
 
-/** Begin to look. 0; -errno with err. */
-int asym_run_look(struct asym_run *run, struct asym_lookout *ret, struct asym_error *err);
+/**
+ * Begin to look. piece: how long one call of its source's next() may take, 0: as long as the look takes (linux/procfs.h).
+ * 0; -errno with err.
+ */
+int asym_run_look(struct asym_run *run, asym_usec piece, struct asym_lookout *ret, struct asym_error *err);
 void asym_lookout_close(struct asym_lookout *l);
 
 /** -errno of a failed set-up to an exit status. */

@@ -30,6 +30,16 @@
 /* How often the status line, the budget and the CPUs are looked after. */
 #define HOUSEKEEPING ASYM_SEC
 
+/*
+ * A look that takes longer is cut into pieces: in between the loop takes signals and tells the watchdog that it lives, however
+ * many processes there are.
+ */
+#define PIECE      (100 * ASYM_MSEC)
+#define PIECE_REST (5 * ASYM_MSEC)
+
+/* Share of the CPU budget, beside that of looking, that taking births may cost. Looking less often would not make it cheaper. */
+#define GUARD_SHARE 2.0
+
 struct service {
     struct asym_run *run;
     sd_event *event;
@@ -46,6 +56,7 @@ struct service {
     char reload_error[256];   /* why the configuration on disk is not in force; "" when it is */
     struct asym_watch *watch; /* NULL: no udev */
     int error;
+    bool looking;      /* a look is under way */
     bool apply_failed; /* said already */
     bool lost_said;
     bool births_said;
@@ -114,9 +125,11 @@ static void mind_ledger(struct service *s)
     report_apply(s, r);
 }
 
+/* -EINPROGRESS: the look is not complete, and the next call goes on. */
 static int turn(struct service *s)
 {
     int r = asym_cycle_plan(&s->cycle);
+    s->looking = r == -EINPROGRESS;
     if (r < 0)
         return r;
     report_lost(s);
@@ -136,10 +149,20 @@ static asym_usec interval_in_force(const struct service *s)
     return (asym_usec)((double)s->run->settings->daemon.interval * s->budget.stretch);
 }
 
+/* Of asymd and of the helper that reads for it. */
+static asym_usec cpu_time(const struct service *s)
+{
+    return asym_run_cpu_time() + asym_proc_reader_spent(s->lookout.reader);
+}
+
 static void mind_budget(struct service *s, asym_usec now)
 {
     const double allowed = s->run->settings->daemon.cpu_budget;
-    switch (asym_budget_update(&s->budget, allowed, now, asym_run_cpu_time(), asym_rtx_spent(s->rtx))) {
+    const asym_usec guard = s->lookout.births ? asym_births_spent(s->lookout.births) : 0;
+    asym_proc_reader_set(s->lookout.reader, allowed * ASYM_RUN_READING_SHARE);
+    if (s->lookout.births)
+        asym_births_limit(s->lookout.births, allowed * GUARD_SHARE);
+    switch (asym_budget_update(&s->budget, allowed, now, cpu_time(s), asym_rtx_spent(s->rtx) + guard)) {
     case ASYM_BUDGET_EXCEEDED:
         asym_log_say(&s->run->log, LOG_NOTICE, "used %.2f %% of a CPU, above the budget of %.2f %%: looking less often",
                      s->budget.percent, allowed);
@@ -235,25 +258,27 @@ static int give_up(struct service *s, int error)
     return sd_event_exit(s->event, ASYM_EXIT_FAILED);
 }
 
-/* Between two looks, as a program has told of a phase. */
+/* Between two looks, as a program has told of a phase. While one is under way, it is soon over. */
 static int prompt_turn(void *userdata)
 {
     struct service *s = userdata;
-    int r = turn(s);
-    return r < 0 ? give_up(s, r) : 0;
+    int r = s->looking ? 0 : turn(s);
+    return r < 0 && r != -EINPROGRESS ? give_up(s, r) : 0;
 }
 
 static int on_timer(sd_event_source *timer, uint64_t usec, void *userdata)
 {
     struct service *s = userdata;
     (void)usec;
+    asym_rtx_look_begins(s->rtx);
     int r = turn(s);
-    if (r < 0)
+    asym_rtx_look_ends(s->rtx);
+    if (r < 0 && r != -EINPROGRESS)
         return give_up(s, r);
     asym_usec now = asym_run_now();
     housekeeping(s, now);
     /* From now, not from when it was due: a machine that was suspended or starved is not looked at in a burst. */
-    r = sd_event_source_set_time(timer, now + interval_in_force(s));
+    r = sd_event_source_set_time(timer, now + (s->looking ? PIECE_REST : interval_in_force(s)));
     return r < 0 ? r : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
 }
 
@@ -425,7 +450,7 @@ static int set_up(struct service *s, struct asym_error *err)
     if (r >= 0)
         r = asym_speeds_hold(s->run, err);
     if (r >= 0)
-        r = asym_run_look(s->run, &s->lookout, err);
+        r = asym_run_look(s->run, PIECE, &s->lookout, err);
     if (r >= 0)
         r = start_guard(s, err);
     if (r < 0)
@@ -445,7 +470,9 @@ static int set_up(struct service *s, struct asym_error *err)
         .actuator = s->actuator,
         .engine = s->engine,
     };
-    r = turn(s);
+    do
+        r = turn(s);
+    while (r == -EINPROGRESS);
     if (r < 0)
         return asym_fail(err, r, "cannot observe: %s", strerror(-r));
     asym_run_warn(s->run, &s->cycle.snapshot);
@@ -453,7 +480,7 @@ static int set_up(struct service *s, struct asym_error *err)
     if (asym_aside_init(&s->aside) >= 0)
         asym_aside_mind(&s->aside, s->run->machine, s->cycle.plan);
     s->last_housekeeping = asym_run_now();
-    asym_budget_init(&s->budget, s->last_housekeeping, asym_run_cpu_time());
+    asym_budget_init(&s->budget, s->last_housekeeping, cpu_time(s));
     return asym_signals_check(s->cycle.snapshot.missing, config.policy, err);
 }
 

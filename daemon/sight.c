@@ -19,6 +19,13 @@ void asym_sight_each(const struct asym_sight *s, void (*fn)(void *ctx, bool miss
                  s->n_foreign, s->n_foreign == 1 ? "" : "es");
         fn(ctx, true, text);
     }
+    if (s->n_unread > 0) {
+        snprintf(text, sizeof text,
+                 "Not read: what %" PRIu32 " process%s mapped, or their command lines: the kernel does not answer in time, or "
+                 "asymd-helper is missing. They are left alone while they have one thread.",
+                 s->n_unread, s->n_unread == 1 ? " has" : "es have");
+        fn(ctx, true, text);
+    }
     if (s->n_uncounted > 0) {
         snprintf(text, sizeof text, "Not counted: %" PRIu32 " thread%s that the policy asks for: %s.", s->n_uncounted,
                  s->n_uncounted == 1 ? "" : "s", s->uncounted_why ? s->uncounted_why : "");

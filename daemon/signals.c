@@ -2,10 +2,8 @@
 #include "daemon/signals.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
@@ -87,22 +85,18 @@ void asym_signals_resolve(struct asym_signals *s, const struct asym_machine *mac
         s->resolved[i] = asym_profile_of(asym_profiles_at(s->profiles, i), machine);
 }
 
-static const char *build_id_of(const struct asym_root *root, int32_t pid, char buf[ASYM_BUILD_ID_MAX])
-{
-    char path[64];
-    snprintf(path, sizeof path, "proc/%d/exe", (int)pid);
-    ASYM_AUTO_CLOSE int fd = asym_root_openat(root, path, O_RDONLY | O_NONBLOCK);
-    return fd >= 0 && asym_build_id_read(fd, buf) == 0 ? buf : NULL;
-}
-
-const struct asym_profile *asym_signals_profile_of(void *signals, const char *exe, int32_t pid)
+/* The executable is opened only where there is something to compare with. */
+bool asym_signals_wants_build_id(void *signals, const char *exe)
 {
     const struct asym_signals *s = signals;
-    char id[ASYM_BUILD_ID_MAX];
     const struct asym_profile_entry *found = s->profiles ? asym_profiles_find(s->profiles, exe, NULL) : NULL;
-    /* The file is opened only where there is something to compare with. */
-    if (found && *found->build_id)
-        found = asym_profiles_find(s->profiles, exe, build_id_of(s->root, pid, id));
+    return found && *found->build_id;
+}
+
+const struct asym_profile *asym_signals_profile_of(void *signals, const char *exe, const char *build_id)
+{
+    const struct asym_signals *s = signals;
+    const struct asym_profile_entry *found = s->profiles ? asym_profiles_find(s->profiles, exe, build_id) : NULL;
     for (size_t i = 0; found && i < s->n_resolved; i++)
         if (asym_profiles_at(s->profiles, i) == found)
             return &s->resolved[i];

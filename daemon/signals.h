@@ -35,8 +35,9 @@ void asym_signals_done(struct asym_signals *s);
 /** The core types of the machine may be others now. */
 void asym_signals_resolve(struct asym_signals *s, const struct asym_machine *machine);
 
-/** For asym_procfs_config.profile_of; s is a struct asym_signals. */
-const struct asym_profile *asym_signals_profile_of(void *s, const char *exe, int32_t pid);
+/** For asym_procfs_config.profile_of and wants_build_id; s is a struct asym_signals. */
+const struct asym_profile *asym_signals_profile_of(void *s, const char *exe, const char *build_id);
+bool asym_signals_wants_build_id(void *s, const char *exe);
 
 /** Counters for as many threads as the settings' descriptors allow; NULL: there are none. 0; -errno with err. */
 int asym_signals_counters(const struct asym_signals *s, const struct asym_settings *settings,

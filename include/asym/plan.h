@@ -41,6 +41,7 @@ enum asym_reason {
     ASYM_WHY_DENIED,       /**< the kernel refused; figure 0: errno */
     ASYM_WHY_SETTLING,     /**< figure 0: age, 1: settle, seconds */
     ASYM_WHY_FORKED,       /**< fork hold-off; figure 0: seconds left */
+    ASYM_WHY_UNKNOWN,      /**< asymd does not know yet what it has mapped, or its command line */
     ASYM_WHY_COUNTS_LATE,  /**< has yet to count CPUs for its threads, by its mask */
     ASYM_WHY_HARDLY_RAN,   /**< may be about to set a mask of its own, as its first deed */
     ASYM_WHY_IDLE,         /**< its application is idle */

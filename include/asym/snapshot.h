@@ -31,6 +31,7 @@ enum {
     ASYM_PROC_COUNTS_LATE =
         1 << 4, /**< its only thread has yet to start the others, and a runtime in it will go by the mask
                                        which that thread has then (LLVM's OpenMP, oneTBB) */
+    ASYM_PROC_UNKNOWN = 1 << 5, /**< what it has mapped, or its command line, is not known or not known yet */
 };
 
 /** Facts about a thread, as bits of asym_task.flags. */
@@ -102,6 +103,7 @@ struct asym_sight {
     uint32_t n_unkept;           /**< threads read without a kept descriptor, for want of descriptors */
     uint32_t n_speaking;         /**< programs that say what their threads do (RTX) */
     uint64_t n_lost_events;      /**< times the birth events overflowed and everything was scanned anew */
+    uint32_t n_unread;           /**< processes whose maps or command line cannot be read: they would hold the reader up */
     uint32_t n_uncounted;        /**< threads that a policy wants counted and that cannot be */
     const char *uncounted_why;   /**< of the last of them */
     bool sampled;                /**< no schedstat: runnable counts are those of the moment, whatever the estimator */

@@ -56,6 +56,8 @@ static enum asym_reason passing(const struct asym_proc *proc, asym_usec now,
         ret_figure[0] = seconds(left);
         return ASYM_WHY_FORKED;
     }
+    if (proc->flags & ASYM_PROC_UNKNOWN)
+        return ASYM_WHY_UNKNOWN;
     /* Unless a rule says what is to be done with it: then somebody knows the program. */
     return proc->flags & ASYM_PROC_COUNTS_LATE && !proc->rule_name ? ASYM_WHY_COUNTS_LATE : ASYM_WHY_NONE;
 }

@@ -25,6 +25,7 @@ static const struct {
     [ASYM_WHY_DENIED] = {"the kernel refused (errno %.0f)", 1},
     [ASYM_WHY_SETTLING] = {"started %.2f s ago, settles for %.2f s", 2},
     [ASYM_WHY_FORKED] = {"created a process: held off for %.1f s more", 1},
+    [ASYM_WHY_UNKNOWN] = {"its memory map or command line is not known (yet)", 0},
     [ASYM_WHY_COUNTS_LATE] = {"no threads yet: its runtime will count CPUs by its mask", 0},
     [ASYM_WHY_HARDLY_RAN] = {"has hardly run: it may yet set a mask of its own", 0},
     [ASYM_WHY_IDLE] = {"its application is idle", 0},

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -44,9 +45,23 @@
 /* How long the kernel's answer to the subscription may take: it comes before send returns. */
 #define ANSWER_MS 200
 
+/* What it may spend at once before it has to sleep, and how long it sleeps at most. */
+#define SPEND_MOST (20 * ASYM_MSEC)
+#define SLEEP_MOST (250 * ASYM_MSEC)
+
+/* What the watching thread has left to spend, in us of CPU time. Its own, but for the rate. */
+struct pace {
+    double left;
+    asym_usec at, cpu;
+    bool is_slow; /* without real-time priority */
+};
+
 struct asym_births {
     int fd, stop_fd;
     bool watching;
+    atomic_bool realtime;
+    atomic_uint limit; /* CPU time that it may cost, in millionths of a CPU */
+    clockid_t clock;         /* of the watching thread */
     pthread_t thread;
     void (*hook)(void *ctx, const struct asym_birth *event);
     void *ctx;
@@ -143,6 +158,7 @@ int asym_births_open(struct asym_births **ret_births, struct asym_error *err)
     if (!b)
         return asym_fail(err, -ENOMEM, "no memory");
     b->fd = b->stop_fd = -1;
+    b->limit = 20000;
     pthread_mutexattr_t attr;
     pthread_mutexattr_init(&attr);
     pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
@@ -179,12 +195,16 @@ void asym_births_close(struct asym_births *b)
     free(b);
 }
 
+static asym_usec read_clock(clockid_t clock)
+{
+    struct timespec t = {0};
+    clock_gettime(clock, &t);
+    return (asym_usec)t.tv_sec * ASYM_SEC + (asym_usec)t.tv_nsec / 1000;
+}
+
 static void report_lost(void (*fn)(void *, const struct asym_birth *), void *ctx)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    fn(ctx, &(struct asym_birth){.kind = ASYM_BIRTH_LOST,
-                                 .when = (asym_usec)t.tv_sec * ASYM_SEC + (asym_usec)t.tv_nsec / 1000});
+    fn(ctx, &(struct asym_birth){.kind = ASYM_BIRTH_LOST, .when = read_clock(CLOCK_MONOTONIC)});
 }
 
 /* One batch off the socket. Returns how many datagrams, 0 when there are none; *events counts what was told. -errno. */
@@ -251,30 +271,54 @@ static void on_event(void *ctx, const struct asym_birth *event)
     keep(b, event);
 }
 
+static bool set_priority(pthread_t thread, int priority)
+{
+    const struct sched_param param = {.sched_priority = priority};
+    const int policy = priority > 0 ? SCHED_FIFO : SCHED_OTHER;
+    return pthread_setschedparam(thread, policy | SCHED_RESET_ON_FORK, &param) == 0 ||
+           pthread_setschedparam(thread, policy, &param) == 0;
+}
+
+/*
+ * What has been spent is taken off, and what has come in since is put in. Returns for how many ms to sleep. Events that wait
+ * come in one batch, which is several times cheaper than a wakeup each.
+ */
+static int pace(struct asym_births *b, struct pace *p)
+{
+    const double rate = (double)b->limit / 1e6;
+    const asym_usec now = read_clock(CLOCK_MONOTONIC), cpu = read_clock(CLOCK_THREAD_CPUTIME_ID);
+    p->left = ASYM_MIN(p->left + rate * (double)(now - p->at), (double)SPEND_MOST) - (double)(cpu - p->cpu);
+    p->at = now;
+    p->cpu = cpu;
+    const bool slow = p->is_slow ? p->left < SPEND_MOST / 2.0 : p->left < 0;
+    if (slow != p->is_slow && b->realtime)
+        set_priority(pthread_self(), slow ? 0 : 1);
+    p->is_slow = slow;
+    if (p->left >= 0)
+        return 0;
+    return (int)ASYM_MIN(1 - p->left / ASYM_MAX(rate, 1e-4) / 1000, (double)SLEEP_MOST / 1000);
+}
+
 static void *watch(void *arg)
 {
     struct asym_births *b = arg;
-    struct pollfd fds[] = {{.fd = b->fd, .events = POLLIN}, {.fd = b->stop_fd, .events = POLLIN}};
+    struct pollfd fds[] = {{.fd = b->stop_fd, .events = POLLIN}, {.fd = b->fd, .events = POLLIN}};
+    struct pace p = {.left = SPEND_MOST, .at = read_clock(CLOCK_MONOTONIC)};
     for (;;) {
-        if (poll(fds, ASYM_LENGTH(fds), -1) < 0 && errno != EINTR)
+        const int sleep_ms = pace(b, &p);
+        if (sleep_ms > 0 && poll(fds, 1, sleep_ms) < 0 && errno != EINTR)
             break;
-        if (fds[1].revents)
+        if (sleep_ms == 0 && poll(fds, ASYM_LENGTH(fds), -1) < 0 && errno != EINTR)
+            break;
+        if (fds[0].revents)
             return NULL;
-        if (fds[0].revents && receive(b, on_event, b, ROUNDS) < 0)
+        if (receive(b, on_event, b, ROUNDS) < 0)
             break;
     }
     pthread_mutex_lock(&b->lock);
     b->ended = true;
     pthread_mutex_unlock(&b->lock);
     return NULL;
-}
-
-/* Real-time, so that a child is repaired before it looks; not inherited, should the process ever fork. */
-static bool make_realtime(pthread_t thread)
-{
-    const struct sched_param param = {.sched_priority = 1};
-    return pthread_setschedparam(thread, SCHED_FIFO | SCHED_RESET_ON_FORK, &param) == 0 ||
-           pthread_setschedparam(thread, SCHED_FIFO, &param) == 0;
 }
 
 int asym_births_watch(struct asym_births *b, void (*hook)(void *ctx, const struct asym_birth *event), void *ctx,
@@ -297,8 +341,21 @@ int asym_births_watch(struct asym_births *b, void (*hook)(void *ctx, const struc
     if (r != 0)
         return -r;
     b->watching = true;
-    *ret_realtime = make_realtime(b->thread);
+    pthread_getcpuclockid(b->thread, &b->clock);
+    /* Real-time, so that a child is repaired before it looks; not inherited, should the process ever fork. */
+    b->realtime = set_priority(b->thread, 1);
+    *ret_realtime = b->realtime;
     return 0;
+}
+
+void asym_births_limit(struct asym_births *b, double percent)
+{
+    b->limit = (unsigned)(percent * 1e4);
+}
+
+asym_usec asym_births_spent(const struct asym_births *b)
+{
+    return b->watching ? read_clock(b->clock) : 0;
 }
 
 int asym_births_drain(struct asym_births *b, void (*fn)(void *ctx, const struct asym_birth *event), void *ctx)

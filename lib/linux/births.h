@@ -49,6 +49,16 @@ void asym_births_close(struct asym_births *b);
 int asym_births_watch(struct asym_births *b, void (*hook)(void *ctx, const struct asym_birth *event), void *ctx,
                       bool *ret_realtime);
 
+/**
+ * What the watching thread may cost in the long run, in percent of one CPU; 2 where this was never called. A thread that costs
+ * more has no real-time priority and sleeps between events, until it costs less: children are repaired later then, and events
+ * may be lost.
+ */
+void asym_births_limit(struct asym_births *b, double percent);
+
+/** CPU time of the watching thread so far; 0: there is none. */
+asym_usec asym_births_spent(const struct asym_births *b);
+
 /** Call fn for every event since the last call, in order. Never blocks. Returns how many; -errno: no more will come. */
 int asym_births_drain(struct asym_births *b, void (*fn)(void *ctx, const struct asym_birth *event), void *ctx);
 

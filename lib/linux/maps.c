@@ -2,15 +2,11 @@
 #include "linux/maps.h"
 
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/macro.h"
-
-/* Some 40,000 mappings. Of a program with more its libraries, which stand last, may remain unseen. */
-#define MAPS_MOST (4 << 20)
 
 static bool has(const char *text, size_t len, const char *part)
 {
@@ -40,14 +36,15 @@ unsigned asym_maps_scan(const char *text, size_t len)
 }
 
 /* The part behind the last newline is kept for the next reading. */
-unsigned asym_maps_read(const struct asym_root *root, pid_t pid)
+unsigned asym_maps_read(const struct asym_root *root, pid_t pid, size_t most, bool *ret_cut)
 {
     char path[64], text[16384];
     size_t kept = 0, total = 0;
     unsigned bits = 0;
     snprintf(path, sizeof path, "proc/%d/maps", (int)pid);
+    *ret_cut = false;
     ASYM_AUTO_CLOSE int fd = asym_root_openat(root, path, O_RDONLY | O_NONBLOCK);
-    while (fd >= 0 && total < MAPS_MOST) {
+    while (fd >= 0 && !*ret_cut) {
         ssize_t n = read(fd, text + kept, sizeof text - kept);
         if (n <= 0)
             break;
@@ -58,6 +55,7 @@ unsigned asym_maps_read(const struct asym_root *root, pid_t pid)
         kept = len - whole;
         memmove(text, text + whole, kept);
         total += (size_t)n;
+        *ret_cut = total >= most;
     }
     return bits;
 }

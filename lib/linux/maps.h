@@ -3,6 +3,7 @@
 #ifndef ASYM_LINUX_MAPS_H
 #define ASYM_LINUX_MAPS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -23,7 +24,10 @@ enum {
 /** Of whole lines of /proc/PID/maps. */
 unsigned asym_maps_scan(const char *text, size_t len);
 
-/** Of a process; 0 where its maps cannot be read. */
-unsigned asym_maps_read(const struct asym_root *root, pid_t pid);
+/**
+ * Of a process; 0 where its maps cannot be read. Reads most bytes at most; *ret_cut: there are more. Waits for the lock of the
+ * process's memory.
+ */
+unsigned asym_maps_read(const struct asym_root *root, pid_t pid, size_t most, bool *ret_cut);
 
 #endif

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/macro.h"
@@ -60,11 +61,42 @@ static int status_mask(struct asym_procfs *p, const struct asym_process *proc, i
     return r < 0 ? -EINVAL : asym_mask_parse_hex(value, len, ret);
 }
 
+void asym_procfs_note_online(struct asym_procfs *p)
+{
+    char text[ASYM_MASK_LIST_MAX + 2];
+    struct asym_mask online;
+    if (!p->config.root->live)
+        return;
+    const ssize_t n = asym_procfs_read(p, "sys/devices/system/cpu/online", text, sizeof text);
+    const bool all = n > 0 && asym_mask_parse_list(text, (size_t)n, &online) == 0 &&
+                     asym_mask_within(&p->cgroups.possible, &online);
+    /* What the call told while a CPU went is not to be kept. */
+    for (size_t i = 0; p->all_online && !all && i < p->n_procs; i++)
+        for (uint32_t k = 0; k < p->procs[i]->n_threads; k++)
+            p->procs[i]->threads[k].affinity = NULL;
+    p->all_online = all;
+}
+
 /*
- * sched_getaffinity costs half a microsecond, but hides offline CPUs; status shows them, at twenty. So the call tells
- * whether the file has to be read again.
+ * A status that is longer than the buffer holds ten thousand groups and more, takes the kernel milliseconds and is not read
+ * again. The mask of such a process lacks the CPUs that are offline, unless it has all others.
  */
-static int read_mask(struct asym_procfs *p, const struct asym_process *proc, struct asym_pthread *t)
+static int long_way_to_mask(struct asym_procfs *p, struct asym_process *proc, const struct asym_pthread *t,
+                            const struct asym_mask *now, struct asym_mask *ret)
+{
+    int r = proc->status_fails ? -EFBIG : status_mask(p, proc, t->tid, ret);
+    if (!p->config.root->live || (r != -EINVAL && r != -EFBIG))
+        return r;
+    proc->status_fails = true;
+    *ret = asym_mask_within(&p->config.machine->online, now) ? p->cgroups.possible : *now;
+    return 0;
+}
+
+/*
+ * sched_getaffinity costs half a microsecond, but hides offline CPUs; status shows them, at twenty. So the file is read only
+ * where there are offline CPUs, and when the call shows that the mask has changed.
+ */
+static int read_mask(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *t)
 {
     struct asym_mask now = {0}, allowed;
     if (p->config.root->live) {
@@ -75,7 +107,8 @@ static int read_mask(struct asym_procfs *p, const struct asym_process *proc, str
     } else if (t->mask) {
         return 0;
     }
-    int r = status_mask(p, proc, t->tid, &allowed);
+    allowed = now;
+    int r = p->all_online ? 0 : long_way_to_mask(p, proc, t, &now, &allowed);
     if (r < 0)
         return r;
     allowed = asym_mask_and(&allowed, &p->cgroups.possible);
@@ -173,8 +206,61 @@ static bool has_yet_to_set(const struct asym_procfs *p, struct asym_process *pro
     return p->now - proc->threads_at < MAPS_AGE && leader->before.run_ns - proc->threads_ns < ASYM_HARDLY_RAN * 1000;
 }
 
+static uint32_t owner_of(const struct asym_procfs *p, const struct asym_process *proc)
+{
+    char path[32];
+    struct stat st;
+    snprintf(path, sizeof path, "proc/%d", (int)proc->pid);
+    return fstatat(p->config.root->fd, path, &st, 0) == 0 ? st.st_uid : 0;
+}
+
+/* Ask for facts, or read them at once. 1: *ret has them; 0: they will come, or are to be asked for later; -1: they will not. */
+static int ask(struct asym_procfs *p, struct asym_process *proc, uint32_t what, struct asym_read_answer *ret)
+{
+    const struct asym_read_request request = {
+        .pid = proc->pid,
+        .what = what,
+        .start = proc->start,
+        .uid = p->config.reader ? owner_of(p, proc) : 0,
+        .tag = proc->program,
+        .maps_most = p->config.reader ? ASYM_MAX(proc->maps_most, ASYM_READ_MAPS_FIRST) : ASYM_READ_MAPS_MOST,
+    };
+    if (!p->config.reader) {
+        asym_proc_read(p->config.root, &request, p->config.build_id, ret);
+        return 1;
+    }
+    int r = p->config.reader->ask(p->config.reader, &request);
+    if (r == 0)
+        proc->asked |= what;
+    if (r == 0 || r == -EAGAIN)
+        return 0;
+    proc->unread |= what;
+    return -1;
+}
+
+static void take_maps(struct asym_process *proc, const struct asym_read_answer *a)
+{
+    if (a->maps & ASYM_MAPS_COUNTS_LATE)
+        proc->flags |= ASYM_PROC_COUNTS_LATE;
+    else
+        proc->flags &= ~(uint32_t)ASYM_PROC_COUNTS_LATE;
+    /* Libraries stand last: what was not read may be one. Four times as much is read at another look. */
+    const uint32_t most = ASYM_MAX(proc->maps_most, ASYM_READ_MAPS_FIRST);
+    proc->maps_known = !a->maps_cut || a->maps & ASYM_MAPS_COUNTS_LATE || most >= ASYM_READ_MAPS_MOST;
+    if (proc->maps_known)
+        return;
+    proc->maps_most = 4 * most;
+    proc->maps_read_at = 0;
+}
+
+static asym_usec begun_at(const struct asym_process *proc)
+{
+    return ASYM_MAX(proc->born, proc->last_exec);
+}
+
 void asym_procfs_read_maps(struct asym_procfs *p, struct asym_process *proc)
 {
+    struct asym_read_answer answer;
     if (proc->n_threads != 1) {
         if (has_yet_to_set(p, proc))
             return;
@@ -183,36 +269,45 @@ void asym_procfs_read_maps(struct asym_procfs *p, struct asym_process *proc)
         return;
     }
     proc->threads_at = 0;
-    /* Its memory is locked while it waits in mmap for a file system that hangs: who reads its maps then hangs too. */
-    const asym_usec begun = ASYM_MAX(proc->born, proc->last_exec);
-    if (p->now < begun + MAPS_FROM || proc->threads[0].state == 'D')
+    /* Its memory is locked while it waits in mmap for a file system that hangs: a reader would hang too. */
+    if (p->now < begun_at(proc) + MAPS_FROM || proc->threads[0].state == 'D' ||
+        (proc->asked | proc->unread) & ASYM_READ_MAPS)
         return;
-    const asym_usec age = p->now - begun, rest = ASYM_MIN(MAPS_AGE, age / 10);
+    const asym_usec age = p->now - begun_at(proc), rest = ASYM_MIN(MAPS_AGE, age / 10);
     if (proc->maps_read_at != 0 && (proc->vsize == proc->maps_vsize || p->now - proc->maps_read_at < rest))
+        return;
+    const int r = ask(p, proc, ASYM_READ_MAPS, &answer);
+    if (r == 0 && !(proc->asked & ASYM_READ_MAPS))
         return;
     proc->maps_read_at = p->now;
     proc->maps_vsize = proc->vsize;
-    if (asym_maps_read(p->config.root, proc->pid) & ASYM_MAPS_COUNTS_LATE)
-        proc->flags |= ASYM_PROC_COUNTS_LATE;
-    else
-        proc->flags &= ~(uint32_t)ASYM_PROC_COUNTS_LATE;
+    if (r > 0)
+        take_maps(proc, &answer);
 }
 
-/* Arguments are parted by NULs: joined by spaces, as the rules want them. */
-static const char *read_cmdline(struct asym_procfs *p, const struct asym_process *proc)
+/*
+ * Not yet: the reader has yet to answer for the first time, or for a program that is young enough to be loading its libraries.
+ * Not at all: reading it makes readers hang. Then a process is left alone until it has threads, and a rule that looks at the
+ * command line does not match.
+ */
+bool asym_procfs_is_unknown(const struct asym_procfs *p, const struct asym_process *proc)
 {
-    char path[64];
-    snprintf(path, sizeof path, "proc/%d/cmdline", (int)proc->pid);
-    ssize_t n = asym_procfs_read(p, path, p->buffer, ASYM_PROCFS_BUFFER);
-    if (n < 0)
-        return NULL;
-    while (n > 0 && p->buffer[n - 1] == '\0')
-        n--;
-    for (ssize_t i = 0; i < n; i++)
-        if (p->buffer[i] == '\0')
-            p->buffer[i] = ' ';
-    p->buffer[n] = '\0';
-    return p->buffer;
+    if (!p->config.reader)
+        return false;
+    if (!proc->matched && !proc->was_matched)
+        return true;
+    if (proc->n_threads != 1 || proc->rule_name || p->now < begun_at(proc) + MAPS_FROM)
+        return false;
+    return !proc->maps_known || (proc->asked & ASYM_READ_MAPS && p->now < begun_at(proc) + MAPS_AGE);
+}
+
+void asym_procfs_forget_facts(struct asym_process *proc)
+{
+    proc->matched = proc->was_matched = proc->maps_known = false;
+    proc->asked = proc->unread = 0;
+    proc->maps_most = 0;
+    proc->maps_read_at = 0;
+    proc->program++;
 }
 
 static const char *read_exe(const struct asym_procfs *p, const struct asym_process *proc, char *buf, size_t size)
@@ -226,13 +321,17 @@ static const char *read_exe(const struct asym_procfs *p, const struct asym_proce
     return buf;
 }
 
-/* The effective one; the owner of /proc/PID is root for a process that may not be dumped. */
+/* The effective one, as the directory has it on a live machine, whether or not the process may be dumped. */
 static uid_t read_uid(struct asym_procfs *p, const struct asym_process *proc)
 {
     char path[64];
     const char *value;
     size_t len;
     uint64_t uid;
+    struct stat st;
+    snprintf(path, sizeof path, "proc/%d", (int)proc->pid);
+    if (p->config.root->live)
+        return fstatat(p->config.root->fd, path, &st, 0) == 0 ? st.st_uid : (uid_t)-1;
     snprintf(path, sizeof path, "proc/%d/status", (int)proc->pid);
     ssize_t n = asym_procfs_read(p, path, p->buffer, ASYM_PROCFS_BUFFER);
     if (n < 0 || asym_parse_status_line(p->buffer, (size_t)n, "Uid", &value, &len) < 0)
@@ -245,23 +344,19 @@ static uid_t read_uid(struct asym_procfs *p, const struct asym_process *proc)
     return asym_parse_u64(second, stop ? (size_t)(stop - second) : len, &uid) < 0 ? (uid_t)-1 : (uid_t)uid;
 }
 
-/* Each fact costs a file, so only what some rule looks at is read, once per process and exec. */
-void asym_procfs_match(struct asym_procfs *p, struct asym_process *proc)
+/* a: the facts that were asked for; those that are not known are empty. */
+static void match(struct asym_procfs *p, struct asym_process *proc, const char *exe, const struct asym_read_answer *a)
 {
-    char exe[4096];
-    if (proc->matched)
-        return;
-    proc->matched = true;
-    proc->maps_read_at = 0;
+    const unsigned needs = p->config.rules ? asym_rules_need(p->config.rules) : 0;
+    const bool has_cmdline = a->what & ASYM_READ_CMDLINE && a->error == 0;
+    struct asym_rule_subject subject = {
+        .comm = proc->comm, .exe = exe, .uid = (uid_t)-1, .cmdline = has_cmdline ? a->cmdline : NULL};
+    proc->matched = proc->was_matched = true;
     proc->rule = ASYM_RULE_STEER;
     proc->rule_name = NULL;
     proc->profile = NULL;
-    unsigned needs = p->config.rules ? asym_rules_need(p->config.rules) : 0;
-    struct asym_rule_subject subject = {.comm = proc->comm, .uid = (uid_t)-1};
-    if (needs & ASYM_RULE_NEEDS_EXE || p->config.profile_of)
-        subject.exe = read_exe(p, proc, exe, sizeof exe);
-    if (p->config.profile_of && subject.exe)
-        proc->profile = p->config.profile_of(p->config.profile_ctx, subject.exe, proc->pid);
+    if (p->config.profile_of && exe)
+        proc->profile = p->config.profile_of(p->config.profile_ctx, exe, a->build_id);
     if (!needs)
         return;
     if (needs & ASYM_RULE_NEEDS_UID)
@@ -270,7 +365,63 @@ void asym_procfs_match(struct asym_procfs *p, struct asym_process *proc)
         asym_procfs_read_cgroup(p, proc);
         subject.cgroup = proc->group ? p->cgroups.groups[proc->group - 1].path : NULL;
     }
-    if (needs & ASYM_RULE_NEEDS_CMDLINE)
-        subject.cmdline = read_cmdline(p, proc);
     proc->rule = asym_rules_match(p->config.rules, &subject, &proc->rule_name);
+}
+
+#define MATCH_FACTS (ASYM_READ_CMDLINE | ASYM_READ_BUILD_ID)
+
+static const char *exe_for_match(const struct asym_procfs *p, const struct asym_process *proc, char *buf, size_t size)
+{
+    const unsigned needs = p->config.rules ? asym_rules_need(p->config.rules) : 0;
+    return needs & ASYM_RULE_NEEDS_EXE || p->config.profile_of ? read_exe(p, proc, buf, size) : NULL;
+}
+
+/*
+ * Each fact costs a file, so only what some rule looks at is read, once per process and exec. Until the answer comes the process
+ * keeps the rule that it had.
+ */
+void asym_procfs_match(struct asym_procfs *p, struct asym_process *proc)
+{
+    char buf[4096];
+    struct asym_read_answer answer = {.what = 0};
+    const unsigned needs = p->config.rules ? asym_rules_need(p->config.rules) : 0;
+    uint32_t what = needs & ASYM_RULE_NEEDS_CMDLINE ? ASYM_READ_CMDLINE : 0;
+    if (proc->matched || proc->asked & MATCH_FACTS)
+        return;
+    const char *exe = exe_for_match(p, proc, buf, sizeof buf);
+    if (exe && p->config.wants_build_id && p->config.wants_build_id(p->config.profile_ctx, exe))
+        what |= ASYM_READ_BUILD_ID;
+    what &= ~proc->unread;
+    if (what != 0 && ask(p, proc, what, &answer) == 0)
+        return;
+    proc->maps_read_at = 0;
+    match(p, proc, exe, &answer);
+}
+
+static void take_answer(struct asym_procfs *p, const struct asym_read_answer *a)
+{
+    char exe[4096];
+    struct asym_process *proc = asym_pid_table_find(&p->by_pid, a->pid);
+    if (!proc || proc->start != a->start || proc->program != a->tag)
+        return;
+    proc->asked &= ~a->what;
+    if (a->error < 0 && a->what & ASYM_READ_MAPS)
+        proc->maps_read_at = 0;
+    if (a->error == -ETIME)
+        proc->unread |= a->what;
+    else if (a->error < 0)
+        return;
+    if (a->what & ASYM_READ_MAPS && a->error == 0)
+        take_maps(proc, a);
+    if (a->what & MATCH_FACTS) {
+        proc->maps_read_at = 0;
+        match(p, proc, exe_for_match(p, proc, exe, sizeof exe), a);
+    }
+}
+
+void asym_procfs_take_answers(struct asym_procfs *p)
+{
+    struct asym_read_answer answer;
+    while (p->config.reader && p->config.reader->take(p->config.reader, &answer) > 0)
+        take_answer(p, &answer);
 }

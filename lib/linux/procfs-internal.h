@@ -44,8 +44,17 @@ struct asym_process {
     bool has_gone;      /**< some threads are marked gone */
     bool matched;       /**< rule is valid */
     bool denied;
+    bool was_matched;   /**< rule and profile are what they were, at least */
+    bool maps_known;    /**< its maps have been read since it became this program */
+    bool status_fails;  /**< status is too long to be read: it has thousands of groups */
+    uint32_t asked;     /**< ASYM_READ_*: the reader has yet to answer */
+    uint32_t unread;    /**< ASYM_READ_*: the reader will not answer */
+    uint32_t program;   /**< counts exec and the like: an answer about the program before is none */
+    uint32_t maps_most; /**< bytes of its maps to read */
+    asym_usec looked_at; /**< the last look at it; 0: none */
     char comm[ASYM_COMM_LEN];
     uint64_t seen; /**< listing of /proc that saw it */
+    uint64_t look; /**< the last look that came to it */
     enum asym_rule_action rule;
     const char *rule_name;
     const struct asym_profile *profile;
@@ -88,6 +97,13 @@ struct asym_listed {
     char comm[ASYM_COMM_LEN];
 };
 
+/** How far a look has come. */
+enum asym_procfs_stage {
+    ASYM_PROCFS_IDLE,    /**< the next one has not begun */
+    ASYM_PROCFS_LISTING, /**< of /proc */
+    ASYM_PROCFS_LOOKING, /**< at one process after another */
+};
+
 struct asym_procfs {
     struct asym_source source;
     struct asym_procfs_config config;
@@ -105,6 +121,7 @@ struct asym_procfs {
     bool verifying;       /**< the listing under way does */
     bool foreign;         /**< /proc is of another PID namespace */
     bool no_schedstat;    /**< the kernel has none: states are all there is */
+    bool all_online;      /**< every possible CPU is online: sched_getaffinity hides none */
     uint64_t ticks;       /**< per second */
     struct asym_mask_pool masks;
     struct asym_cgroups cgroups;
@@ -117,7 +134,13 @@ struct asym_procfs {
     size_t n_apps, n_listed, n_tasks;
     size_t apps_capacity, listed_capacity, out_procs_capacity, tasks_capacity, sorted_capacity;
     struct asym_sight sight;
-    struct asym_snapshot issued; /* the last one */
+    struct asym_snapshot issued; /* the last one; while a look is under way it is not to be had again */
+    /* A look that is under way. */
+    enum asym_procfs_stage stage;
+    asym_usec piece_ends;   /* 0: never */
+    uint32_t listed_denied; /* sight.n_denied without the processes that it comes to */
+    size_t left;            /* processes that it has yet to come to */
+    int list_fd;            /* /proc, while it is listed; -1: it is not */
 };
 
 static inline struct asym_procfs *asym_procfs_of(struct asym_source *source)
@@ -136,6 +159,10 @@ int asym_procfs_open(struct asym_procfs *p, const char *path, int flags);
 ssize_t asym_procfs_read(struct asym_procfs *p, const char *path, char *buf, size_t size);
 /** proc/PID/stat, or of a thread of it where tid is not 0. 0; -errno. */
 int asym_procfs_read_stat(struct asym_procfs *p, int32_t pid, int32_t tid, struct asym_stat *ret);
+/** Call fn for each number in the next part of the directory. 1; 0: that was all; -errno, of fn too. */
+int asym_procfs_list_part(struct asym_procfs *p, int fd,
+                          int (*fn)(struct asym_procfs *p, struct asym_process *proc, int32_t number),
+                          struct asym_process *proc);
 /** Call fn for each number that names an entry. fn must not list itself. 0; -errno. */
 int asym_procfs_list(struct asym_procfs *p, const char *path,
                      int (*fn)(struct asym_procfs *p, struct asym_process *proc, int32_t number),
@@ -169,8 +196,11 @@ struct asym_process *asym_procfs_track(struct asym_procfs *p, int32_t pid, bool 
 void asym_procfs_drop(struct asym_procfs *p, struct asym_process *proc);
 /** Read again who it is: the same with its name as it is now, its successor, or NULL when it is gone. */
 struct asym_process *asym_procfs_verify(struct asym_procfs *p, struct asym_process *proc);
+/** List /proc. 0; -EINPROGRESS: the time is over, and the next call goes on; -errno. */
 int asym_procfs_list_all(struct asym_procfs *p);
 asym_usec asym_procfs_born_at(const struct asym_procfs *p, uint64_t start);
+/** Is the time of this call of next() over? */
+bool asym_procfs_is_over(const struct asym_procfs *p);
 bool asym_procfs_wants(const struct asym_procfs *p, const struct asym_process *proc);
 
 /** procfs-events.c: births and deaths as events. 0; -errno: they can no longer be read. */
@@ -182,6 +212,14 @@ void asym_procfs_trim(struct asym_procfs *p);
 int asym_procfs_masks(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *t, struct asym_task *task);
 void asym_procfs_read_cgroup(struct asym_procfs *p, struct asym_process *proc);
 void asym_procfs_match(struct asym_procfs *p, struct asym_process *proc);
+/** What the reader has answered since the last look. */
+void asym_procfs_take_answers(struct asym_procfs *p);
+/** Is a fact that decides about the process not known, or not known yet? */
+bool asym_procfs_is_unknown(const struct asym_procfs *p, const struct asym_process *proc);
+/** Its profile and its rule are of another program, or other rules. */
+void asym_procfs_forget_facts(struct asym_process *proc);
+/** Find out whether masks can be had by sched_getaffinity alone. Once a look. */
+void asym_procfs_note_online(struct asym_procfs *p);
 /** Set or clear ASYM_PROC_COUNTS_LATE. */
 void asym_procfs_read_maps(struct asym_procfs *p, struct asym_process *proc);
 

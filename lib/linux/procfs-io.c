@@ -112,28 +112,33 @@ static int32_t number_of(const char *name)
     return n <= INT32_MAX && name[0] != '0' ? (int32_t)n : 0;
 }
 
+int asym_procfs_list_part(struct asym_procfs *p, int fd,
+                          int (*fn)(struct asym_procfs *p, struct asym_process *proc, int32_t number),
+                          struct asym_process *proc)
+{
+    const long n = syscall(SYS_getdents64, fd, p->entries, ASYM_PROCFS_ENTRIES);
+    if (n < 0)
+        return -errno;
+    for (long at = 0; at < n;) {
+        const struct entry *e = (const struct entry *)(const void *)(p->entries + at);
+        int32_t number = number_of(e->name);
+        int r = number > 0 ? fn(p, proc, number) : 0;
+        if (r < 0)
+            return r;
+        at += e->size;
+    }
+    return n > 0;
+}
+
 int asym_procfs_list(struct asym_procfs *p, const char *path,
                      int (*fn)(struct asym_procfs *p, struct asym_process *proc, int32_t number),
                      struct asym_process *proc)
 {
     ASYM_AUTO_CLOSE int fd = asym_procfs_open(p, path, O_RDONLY | O_DIRECTORY);
-    if (fd < 0)
-        return fd;
-    for (;;) {
-        long n = syscall(SYS_getdents64, fd, p->entries, ASYM_PROCFS_ENTRIES);
-        if (n < 0)
-            return -errno;
-        if (n == 0)
-            return 0;
-        for (long at = 0; at < n;) {
-            const struct entry *e = (const struct entry *)(const void *)(p->entries + at);
-            int32_t number = number_of(e->name);
-            int r = number > 0 ? fn(p, proc, number) : 0;
-            if (r < 0)
-                return r;
-            at += e->size;
-        }
-    }
+    int r = fd < 0 ? fd : 1;
+    while (r > 0)
+        r = asym_procfs_list_part(p, fd, fn, proc);
+    return r;
 }
 
 static size_t in_use(void)

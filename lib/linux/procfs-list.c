@@ -21,7 +21,7 @@ int asym_procfs_list_process(struct asym_procfs *p, const struct asym_process *p
     p->out_procs[p->n_listed] = (struct asym_proc){
         .id = {.tid = proc->pid, .tgid = proc->pid, .start = proc->start},
         .ppid = proc->ppid,
-        .flags = proc->flags,
+        .flags = proc->flags | (asym_procfs_is_unknown(p, proc) ? (uint32_t)ASYM_PROC_UNKNOWN : 0),
         .born = proc->born,
         .last_fork = proc->last_fork,
         .last_exec = proc->last_exec,
@@ -31,6 +31,7 @@ int asym_procfs_list_process(struct asym_procfs *p, const struct asym_process *p
     };
     for (uint32_t i = 0; i < sums->n_tasks; i++)
         p->tasks[sums->first_task + i].proc = (uint32_t)p->n_listed;
+    p->sight.n_unread += proc->unread != 0;
     p->n_listed++;
     return 0;
 }

@@ -3,6 +3,7 @@
 #include "linux/procfs-internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,7 +88,9 @@ static struct asym_process *enlist(struct asym_procfs *p, int32_t pid, const str
         p->rescan = true;
         return NULL;
     }
-    *proc = (struct asym_process){.pid = pid, .index = p->n_procs, .fresh = true, .stale_threads = true};
+    /* Seen: a listing that is under way may have come past its number already. */
+    *proc = (struct asym_process){
+        .pid = pid, .index = p->n_procs, .fresh = true, .stale_threads = true, .seen = p->listings};
     describe(p, proc, stat);
     /* A clock of the process by its number, as clock_getcpuclockid makes it, which asks the kernel only whether it may. */
     if (p->config.root->live && !p->foreign && clock_getcpuclockid(pid, &proc->clock) != 0) {
@@ -151,7 +154,7 @@ struct asym_process *asym_procfs_verify(struct asym_procfs *p, struct asym_proce
     proc->doubtful = false;
     if (r == 0 && stat.start == proc->start) {
         memcpy(proc->comm, stat.comm, sizeof proc->comm);
-        proc->matched = false;
+        asym_procfs_forget_facts(proc);
         proc->stale_threads = proc->fresh = true;
         return proc;
     }
@@ -183,13 +186,28 @@ static int take_process(struct asym_procfs *p, struct asym_process *none, int32_
     return 0;
 }
 
-int asym_procfs_list_all(struct asym_procfs *p)
+static int begin_listing(struct asym_procfs *p)
 {
+    if (p->list_fd >= 0)
+        return 0;
     p->listings++;
     p->sight.n_denied = 0;
     p->verifying = p->rescan;
     p->rescan = false;
-    int r = asym_procfs_list(p, "proc", take_process, NULL);
+    p->list_fd = asym_procfs_open(p, "proc", O_RDONLY | O_DIRECTORY);
+    return ASYM_MIN(p->list_fd, 0);
+}
+
+int asym_procfs_list_all(struct asym_procfs *p)
+{
+    int r = begin_listing(p);
+    for (r = r < 0 ? r : 1; r > 0;) {
+        r = asym_procfs_list_part(p, p->list_fd, take_process, NULL);
+        if (r > 0 && asym_procfs_is_over(p))
+            return -EINPROGRESS;
+    }
+    asym_close_p(&p->list_fd);
+    p->list_fd = -1;
     /* Not even the first could be read: a directory was all the descriptors that were left. */
     if (r == 0 && p->n_procs == 0 && p->rescan)
         r = -EMFILE;

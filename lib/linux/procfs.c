@@ -40,7 +40,14 @@ static void procfs_close(struct asym_source *source)
     free(p->out_procs);
     free(p->tasks);
     free(p->sorted);
+    if (p->list_fd >= 0)
+        close(p->list_fd);
     free(p);
+}
+
+bool asym_procfs_is_over(const struct asym_procfs *p)
+{
+    return p->piece_ends > 0 && read_clock(CLOCK_MONOTONIC) >= p->piece_ends;
 }
 
 /*
@@ -70,6 +77,14 @@ static int has_moved(struct asym_procfs *p, struct asym_process *proc)
     return moved;
 }
 
+/* Its shares are of the time since the last look at it, which may be longer than the time since the last look as a whole. */
+static asym_usec interval_of(const struct asym_procfs *p, struct asym_process *proc)
+{
+    const asym_usec before = proc->looked_at ? proc->looked_at : p->last;
+    proc->looked_at = p->now;
+    return before > 0 && p->config.root->live ? p->now - before : 0;
+}
+
 static int look_at(struct asym_procfs *p, struct asym_process *proc, asym_usec interval)
 {
     struct asym_process_sums sums;
@@ -93,28 +108,21 @@ static int look_at(struct asym_procfs *p, struct asym_process *proc, asym_usec i
 }
 
 /* One whose number has gone to another is looked at once more, as that other. */
-static int look_at_what_it_is(struct asym_procfs *p, struct asym_process *proc, asym_usec interval)
+static int look_at_what_it_is(struct asym_procfs *p, struct asym_process *proc)
 {
+    const asym_usec interval = interval_of(p, proc);
     int r = look_at(p, proc, interval);
     if (r == -ESTALE) {
         proc = asym_procfs_verify(p, proc);
+        if (proc) {
+            proc->look = p->turns + 1;
+            proc->looked_at = p->now;
+        }
         r = proc && asym_procfs_follows(proc) ? look_at(p, proc, interval) : 0;
     }
     if (proc && r == -ESRCH)
         asym_procfs_drop(p, proc);
     return r == -ENOMEM ? r : 0;
-}
-
-/* Births and deaths first, so that what is read next is what there is. */
-static int take_stock(struct asym_procfs *p)
-{
-    if (p->config.births && p->turns > 0 && asym_procfs_take_events(p) < 0)
-        p->rescan = true;
-    if (p->config.births && p->turns > 0 && !p->rescan)
-        return 0;
-    int r = asym_procfs_list_all(p);
-    /* What is known can be looked at without; the listing is tried again at the next look. */
-    return p->turns > 0 && (r == -EMFILE || r == -ENFILE || r == -ENOMEM) ? 0 : r;
 }
 
 void asym_procfs_missing(const struct asym_machine *m, const char *ret_missing[ASYM_N_SIGNALS])
@@ -127,10 +135,10 @@ void asym_procfs_missing(const struct asym_machine *m, const char *ret_missing[A
                                        : NULL;
 }
 
-static void begin_turn(struct asym_procfs *p)
+/* Births and deaths first, so that what is read next is what there is. */
+static void begin_look(struct asym_procfs *p)
 {
     asym_usec boot = read_clock(CLOCK_BOOTTIME);
-    p->now = read_clock(CLOCK_MONOTONIC);
     p->boot_ahead = boot > p->now ? boot - p->now : 0;
     /* Descriptors given up for want of them come back one a turn. */
     p->kept_max += p->kept_max < p->kept_limit;
@@ -139,18 +147,51 @@ static void begin_turn(struct asym_procfs *p)
     asym_procfs_trim(p);
     for (uint32_t i = 0; i < p->cgroups.n; i++)
         p->cgroups.groups[i].n_threads = 0;
+    asym_procfs_note_online(p);
+    asym_procfs_take_answers(p);
+    if (p->config.births && p->turns > 0 && asym_procfs_take_events(p) < 0)
+        p->rescan = true;
+    const bool known = p->config.births && p->turns > 0 && !p->rescan;
+    p->stage = known ? ASYM_PROCFS_LOOKING : ASYM_PROCFS_LISTING;
+    p->left = p->n_procs;
+    p->listed_denied = p->sight.n_denied;
+    p->sight.n_threads = p->sight.n_unkept = p->sight.n_foreign = p->sight.n_unread = 0;
 }
 
-static int look_at_all(struct asym_procfs *p, asym_usec interval)
+static int list(struct asym_procfs *p)
 {
-    for (size_t i = p->n_procs; i-- > 0;) {
-        struct asym_process *proc = p->procs[i];
+    int r = asym_procfs_list_all(p);
+    /* What is known can be looked at without; the listing is tried again at the next look. */
+    if (p->turns > 0 && (r == -EMFILE || r == -ENFILE || r == -ENOMEM))
+        r = 0;
+    if (r < 0)
+        return r;
+    p->stage = ASYM_PROCFS_LOOKING;
+    p->left = p->n_procs;
+    p->listed_denied = p->sight.n_denied;
+    return 0;
+}
+
+/*
+ * From the last to the first: what is dropped meanwhile gives its place to one that comes later in the array, which was looked
+ * at. New ones are at the end, and have their first look in the next one.
+ */
+static int look_at_all(struct asym_procfs *p)
+{
+    for (p->left = ASYM_MIN(p->left, p->n_procs); p->left > 0;) {
+        struct asym_process *proc = p->procs[--p->left];
+        if (proc->look == p->turns + 1)
+            continue;
+        proc->look = p->turns + 1;
         p->sight.n_foreign += (proc->flags & ASYM_PROC_FOREIGN_NS) != 0;
         if (!asym_procfs_follows(proc))
             continue;
-        int r = look_at_what_it_is(p, proc, interval);
+        int r = look_at_what_it_is(p, proc);
         if (r < 0)
             return r;
+        if (p->left > 0 && asym_procfs_is_over(p))
+            return -EINPROGRESS;
+        p->left = ASYM_MIN(p->left, p->n_procs);
     }
     return asym_procfs_make_apps(p);
 }
@@ -174,27 +215,37 @@ static void fill(const struct asym_procfs *p, asym_usec interval, struct asym_sn
         ret->missing[ASYM_SIGNAL_RUNNABLE] = ASYM_PROCFS_NO_SCHEDSTAT;
 }
 
+/* One call's worth of a look. 0: it is complete; -EINPROGRESS; -errno. */
+static int go_on(struct asym_procfs *p)
+{
+    p->now = read_clock(CLOCK_MONOTONIC);
+    p->piece_ends = p->config.piece > 0 ? p->now + p->config.piece : 0;
+    if (p->stage == ASYM_PROCFS_IDLE)
+        begin_look(p);
+    int r = p->stage == ASYM_PROCFS_LISTING ? list(p) : 0;
+    if (r < 0)
+        return r;
+    if (p->config.root->live)
+        p->now = read_clock(CLOCK_MONOTONIC);
+    return look_at_all(p);
+}
+
 static int procfs_next(struct asym_source *source, struct asym_snapshot *ret)
 {
     struct asym_procfs *p = asym_procfs_of(source);
-    begin_turn(p);
-    int r = take_stock(p);
+    int r = go_on(p);
+    if (r == -EINPROGRESS)
+        return r;
+    p->stage = ASYM_PROCFS_IDLE;
     if (r < 0)
         return r;
-    const uint32_t denied = p->sight.n_denied;
-    p->sight.n_threads = p->sight.n_unkept = p->sight.n_foreign = 0;
-    if (p->config.root->live)
-        p->now = read_clock(CLOCK_MONOTONIC);
-    asym_usec interval = p->last && p->config.root->live ? p->now - p->last : 0;
-    r = look_at_all(p, interval);
-    if (r < 0)
-        return r;
+    const asym_usec interval = p->last && p->config.root->live ? p->now - p->last : 0;
     p->sight.n_procs = (uint32_t)p->n_procs;
     p->last = p->now;
     p->turns++;
     fill(p, interval, ret);
     p->issued = *ret;
-    p->sight.n_denied = denied;
+    p->sight.n_denied = p->listed_denied;
     return 1;
 }
 
@@ -345,6 +396,7 @@ int asym_procfs_new(const struct asym_procfs_config *config, struct asym_source 
     if (!p)
         return asym_fail(err, -ENOMEM, "no memory to observe");
     p->source = (struct asym_source){.next = procfs_next, .close = procfs_close};
+    p->list_fd = -1;
     p->config = *config;
     int r = set_up(p, err);
     if (r < 0) {
@@ -363,6 +415,8 @@ void asym_procfs_set_rules(struct asym_source *source, const struct asym_rules *
     p->issued = (struct asym_snapshot){0};
     for (size_t i = 0; i < p->n_procs; i++) {
         p->procs[i]->matched = false;
+        p->procs[i]->asked = p->procs[i]->unread = 0;
+        p->procs[i]->program++;
         p->procs[i]->profile = NULL;
         p->procs[i]->rule_name = NULL;
     }

@@ -19,6 +19,7 @@
 #include <asym/settings.h>
 
 #include "linux/births.h"
+#include "linux/proc-reader.h"
 #include "linux/root.h"
 
 struct asym_procfs_config {
@@ -30,13 +31,22 @@ struct asym_procfs_config {
     const int32_t *pids;            /* only these and their descendants; copied */
     size_t n_pids;                  /* 0: all */
     const struct asym_rules *rules; /* borrowed; NULL: none */
-    /* The profile of a process's executable, which has to stay where it is; NULL: none. NULL: there are no profiles. */
-    const struct asym_profile *(*profile_of)(void *ctx, const char *exe, int32_t pid);
+    struct asym_proc_reader *reader; /* borrowed; NULL: what can block is read at once */
+    /*
+     * The profile of a process's executable, which has to stay where it is; NULL: none. build_id "": not known. NULL: there
+     * are no profiles. wants_build_id: whether the build id makes a difference for this path.
+     */
+    const struct asym_profile *(*profile_of)(void *ctx, const char *exe, const char *build_id);
+    bool (*wants_build_id)(void *ctx, const char *exe);
+    int (*build_id)(int fd, char *ret); /* as asym_build_id_read; without a reader */
     void *profile_ctx;
+    asym_usec piece; /* a look that takes longer is continued by the next call of next(); 0: it is done in one call */
 };
 
 /**
- * Open the source. The first next() takes stock (interval 0, shares 0); shares come from the second on.
+ * Open the source. The first next() takes stock (interval 0, shares 0); shares come from the second on. With a piece set,
+ * next() returns -EINPROGRESS when the look has taken so long: the next call goes on between two processes, and the snapshot
+ * that comes in the end is whole. A process's shares are of the time since it was looked at last.
  * Returns 0; -errno with err (no /proc; a --pid that does not exist: -ESRCH).
  */
 int asym_procfs_new(const struct asym_procfs_config *config, struct asym_source **ret_source, struct asym_error *err);

@@ -14,14 +14,18 @@ bool asym_speech_never_pauses(const struct asym_snapshot *s, const struct asym_a
     return n >= 2;
 }
 
-enum asym_speech asym_speech_of(const struct asym_root *root, const struct asym_snapshot *s, const struct asym_app *app)
+bool asym_speech_needs_maps(const struct asym_app *app)
+{
+    return !app->speaks && !app->cgroup;
+}
+
+enum asym_speech asym_speech_of(unsigned maps, const struct asym_snapshot *s, const struct asym_app *app)
 {
     if (app->speaks)
         return ASYM_SPEECH_SPEAKS;
     if (app->cgroup)
         return ASYM_SPEECH_NONE;
-    const unsigned bits = asym_maps_read(root, app->id.tgid);
-    if (bits & ASYM_MAPS_PAGE)
+    if (maps & ASYM_MAPS_PAGE)
         return ASYM_SPEECH_SPEAKS;
-    return bits & ASYM_MAPS_OPENMP && asym_speech_never_pauses(s, app) ? ASYM_SPEECH_SUSPECT : ASYM_SPEECH_NONE;
+    return maps & ASYM_MAPS_OPENMP && asym_speech_never_pauses(s, app) ? ASYM_SPEECH_SUSPECT : ASYM_SPEECH_NONE;
 }

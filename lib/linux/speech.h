@@ -9,8 +9,6 @@
 
 #include <asym/snapshot.h>
 
-#include "linux/root.h"
-
 enum asym_speech {
     ASYM_SPEECH_NONE,
     ASYM_SPEECH_SPEAKS,  /**< has a page of include/asym/rtx.h */
@@ -20,8 +18,10 @@ enum asym_speech {
 /** At least two threads that were runnable for the whole interval. */
 bool asym_speech_never_pauses(const struct asym_snapshot *s, const struct asym_app *app);
 
-/** Of an application of the snapshot that is a process. */
-enum asym_speech asym_speech_of(const struct asym_root *root, const struct asym_snapshot *s,
-                                const struct asym_app *app);
+/** Does it take its maps to tell of this application? Not where it has spoken, or is no process. */
+bool asym_speech_needs_maps(const struct asym_app *app);
+
+/** Of an application of the snapshot, by the bits of linux/maps.h of its process; 0 where they are not known. */
+enum asym_speech asym_speech_of(unsigned maps, const struct asym_snapshot *s, const struct asym_app *app);
 
 #endif

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* asymd's side: questions in a row to one helper, which is replaced when it hangs. */
+#include "linux/proc-reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/macro.h"
+#include "linux/helper.h"
+#include "linux/proc-ration.h"
+#include "linux/thread.h"
+
+/* Questions that wait for an answer. The helper's answers have to fit in its pipe until the next look. */
+#define ASKED_MOST 128
+#define PIPE_SIZE  (2 * ASKED_MOST * ASYM_HELPER_PACKET)
+
+/* A helper that sleeps for so long over one process hangs; one that is merely not given a CPU does not. */
+#define DEADLINE   (200 * ASYM_MSEC)
+#define LONGEST    (2 * ASYM_SEC)
+#define HARDLY_RAN (10 * ASYM_MSEC)
+
+/* What a reading may cost, in us: each, and for each byte of maps (65,000 of them are 4 MiB and take some 30 ms). */
+#define COST          100.0
+#define COST_PER_BYTE 0.01
+
+/* Where no helper could be started, another attempt is made after this. */
+#define RETRY ASYM_SEC
+
+struct asked {
+    struct asym_read_request request;
+    asym_usec at;
+    double charged;
+};
+
+struct reader {
+    struct asym_proc_reader port;
+    struct asym_helper helper;
+    struct asym_ration ration;
+    char *program;
+    asym_usec (*now)(void);
+    struct asked asked[ASKED_MOST]; /* the first is the one the helper is at */
+    size_t n_asked;
+    asym_usec answered_at, retry_at;
+    asym_usec spent, spent_at_answer; /* CPU time: of helpers that are gone; of this one when it last answered */
+    size_t n_hangs;
+};
+
+static struct reader *of(struct asym_proc_reader *port)
+{
+    return (struct reader *)(void *)port;
+}
+
+static asym_usec helper_cpu(const struct reader *r)
+{
+    clockid_t clock;
+    struct timespec t;
+    if (r->helper.pid <= 1 || clock_getcpuclockid(r->helper.pid, &clock) != 0 || clock_gettime(clock, &t) < 0)
+        return 0;
+    return (asym_usec)t.tv_sec * ASYM_SEC + (asym_usec)t.tv_nsec / 1000;
+}
+
+static void end_helper(struct reader *r)
+{
+    r->spent += helper_cpu(r);
+    r->spent_at_answer = 0;
+    asym_helper_kill(&r->helper);
+}
+
+static int start_helper(struct reader *r, asym_usec now)
+{
+    if (!r->program)
+        return -ENOENT;
+    if (now < r->retry_at)
+        return -EAGAIN;
+    int error = asym_helper_start(&r->helper, NULL);
+    if (error < 0) {
+        r->retry_at = now + RETRY;
+        return error == -ENOENT || error == -EACCES ? error : -EAGAIN;
+    }
+    /* As much as is permitted; with less the helper waits for the next look. */
+    fcntl(r->helper.reports, F_SETPIPE_SZ, PIPE_SIZE);
+    r->answered_at = now;
+    return 0;
+}
+
+static void forget_first(struct reader *r)
+{
+    memmove(r->asked, r->asked + 1, --r->n_asked * sizeof *r->asked);
+}
+
+static int reader_ask(struct asym_proc_reader *port, const struct asym_read_request *request)
+{
+    struct reader *r = of(port);
+    const asym_usec now = r->now();
+    const double cost = COST + (request->what & ASYM_READ_MAPS ? request->maps_most * COST_PER_BYTE : 0);
+    if (r->n_asked == ASKED_MOST)
+        return -EAGAIN;
+    int error = r->helper.pid > 0 ? 0 : start_helper(r, now);
+    if (error == 0)
+        error = asym_ration_charge(&r->ration, request->uid, cost, now);
+    if (error < 0)
+        return error;
+    error = asym_helper_order(&r->helper, request, sizeof *request, NULL, 0);
+    if (error < 0) {
+        asym_ration_settle(&r->ration, request->uid, cost, 0);
+        return -EAGAIN;
+    }
+    r->asked[r->n_asked++] = (struct asked){.request = *request, .at = now, .charged = cost};
+    return 0;
+}
+
+static struct asym_read_answer no_answer(const struct asked *a, int error)
+{
+    return (struct asym_read_answer){.pid = a->request.pid,
+                                     .what = a->request.what,
+                                     .start = a->request.start,
+                                     .tag = a->request.tag,
+                                     .error = error};
+}
+
+/* A helper that was made to answer anything else than what it was asked is none. */
+static bool is_answer_to(const struct asym_read_answer *a, size_t size, const struct asked *asked)
+{
+    const size_t head = offsetof(struct asym_read_answer, cmdline);
+    return size > head && size <= sizeof *a && a->pid == asked->request.pid && a->what == asked->request.what &&
+           a->start == asked->request.start && a->tag == asked->request.tag && a->error <= 0 &&
+           memchr(a->build_id, '\0', sizeof a->build_id) && ((const char *)a)[size - 1] == '\0';
+}
+
+/* The first question is at fault; the others are asked again. Returns what becomes of the first. */
+static struct asym_read_answer give_up_first(struct reader *r, asym_usec now)
+{
+    const struct asked first = r->asked[0];
+    const double cost = (double)helper_cpu(r) - (double)r->spent_at_answer;
+    asym_ration_settle(&r->ration, first.request.uid, first.charged, ASYM_MAX(cost, 0.0));
+    asym_ration_hung(&r->ration, first.request.uid, now);
+    r->n_hangs++;
+    end_helper(r);
+    forget_first(r);
+    /* Those that a new helper cannot be asked are given back by the next take. */
+    if (start_helper(r, now) == 0)
+        for (size_t i = 0; i < r->n_asked; i++) {
+            r->asked[i].at = now;
+            if (asym_helper_order(&r->helper, &r->asked[i].request, sizeof r->asked[i].request, NULL, 0) < 0)
+                end_helper(r);
+        }
+    return no_answer(&first, -ETIME);
+}
+
+/* Its own child's stat: nothing of a stranger's can hold that up. */
+static char helper_state(const struct reader *r)
+{
+    struct asym_stat stat;
+    return asym_thread_get_stat(r->helper.pid, r->helper.pid, &stat) < 0 ? 'X' : stat.state;
+}
+
+static bool hangs(const struct reader *r, asym_usec now)
+{
+    const asym_usec since = ASYM_MAX(r->asked[0].at, r->answered_at);
+    if (now < since + DEADLINE)
+        return false;
+    const bool runs = helper_state(r) == 'R';
+    if (runs && helper_cpu(r) < r->spent_at_answer + HARDLY_RAN)
+        return false;
+    return !runs || now > since + LONGEST;
+}
+
+static int reader_take(struct asym_proc_reader *port, struct asym_read_answer *ret)
+{
+    struct reader *r = of(port);
+    char packet[ASYM_HELPER_PACKET];
+    const asym_usec now = r->now();
+    asym_helper_reap(&r->helper);
+    if (r->n_asked == 0)
+        return 0;
+    if (r->helper.pid == 0) {
+        *ret = no_answer(&r->asked[0], -EAGAIN);
+        asym_ration_settle(&r->ration, r->asked[0].request.uid, r->asked[0].charged, 0);
+        forget_first(r);
+        return 1;
+    }
+    const ssize_t n = asym_helper_report(&r->helper, packet, sizeof packet);
+    if (n == -EAGAIN && !hangs(r, now))
+        return 0;
+    struct asym_read_answer answer = {0};
+    if (n > 0)
+        memcpy(&answer, packet, ASYM_MIN((size_t)n, sizeof answer));
+    if (n <= 0 || !is_answer_to(&answer, (size_t)n, &r->asked[0])) {
+        *ret = give_up_first(r, now);
+        return 1;
+    }
+    asym_ration_settle(&r->ration, r->asked[0].request.uid, r->asked[0].charged, (double)answer.cost);
+    forget_first(r);
+    r->answered_at = now;
+    r->spent_at_answer = helper_cpu(r);
+    *ret = answer;
+    return 1;
+}
+
+static void reader_close(struct asym_proc_reader *port)
+{
+    struct reader *r = of(port);
+    asym_helper_kill(&r->helper);
+    asym_helper_reap(&r->helper);
+    free(r->program);
+    free(r);
+}
+
+int asym_proc_reader_new(const char *program, asym_usec (*now)(void), struct asym_proc_reader **ret)
+{
+    struct reader *r = calloc(1, sizeof *r);
+    if (!r)
+        return -ENOMEM;
+    r->port = (struct asym_proc_reader){.ask = reader_ask, .take = reader_take, .close = reader_close};
+    r->program = program ? strdup(program) : NULL;
+    if (program && !r->program) {
+        free(r);
+        return -ENOMEM;
+    }
+    r->helper = (struct asym_helper)ASYM_HELPER_INIT(r->program, "read");
+    r->now = now;
+    asym_ration_init(&r->ration, now());
+    asym_ration_set(&r->ration, 0.25);
+    *ret = &r->port;
+    return 0;
+}
+
+void asym_proc_reader_set(struct asym_proc_reader *port, double percent)
+{
+    asym_ration_set(&of(port)->ration, percent);
+}
+
+asym_usec asym_proc_reader_spent(const struct asym_proc_reader *port)
+{
+    const struct reader *r = (const struct reader *)(const void *)port;
+    return r->spent + helper_cpu(r);
+}
+
+size_t asym_proc_reader_hangs(const struct asym_proc_reader *port)
+{
+    return ((const struct reader *)(const void *)port)->n_hangs;
+}
