@@ -30,6 +30,7 @@ static void run_done(struct asym_run *run)
     asym_root_done(&run->root);
     asym_asymmetry_close(run->asymmetry);
     free(run->machine);
+    asym_log_done(&run->log);
 }
 
 static bool is_captured(const struct asym_run *run)

@@ -3,6 +3,8 @@
 #ifndef ASYM_DAEMON_BUDGET_H
 #define ASYM_DAEMON_BUDGET_H
 
+#include <stdbool.h>
+
 #include <asym/types.h>
 
 /** The budget never stretches the interval beyond this many times the configured one. */
@@ -11,11 +13,16 @@
 struct asym_budget {
     double stretch; /**< interval in force / interval configured: >= 1 */
     double percent; /**< of one CPU, in the last period, with what has a budget of its own; 0 before the first */
+    bool told;            /**< the last news was that it is exceeded */
+    asym_usec calm_since; /**< since then the interval has been the configured one; 0: it is not */
     asym_usec last_now, last_cpu, last_apart;
 };
 
 /** now: monotonic; cpu: CPU time used so far. */
 void asym_budget_init(struct asym_budget *b, asym_usec now, asym_usec cpu);
+
+/** The budget has to be kept for so long before that is news: load that comes and goes is not to fill the log. */
+#define ASYM_BUDGET_CALM (60 * ASYM_SEC)
 
 enum asym_budget_news { ASYM_BUDGET_SAME, ASYM_BUDGET_EXCEEDED, ASYM_BUDGET_KEPT_AGAIN };
 

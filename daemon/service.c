@@ -248,6 +248,7 @@ static void housekeeping(struct service *s, asym_usec now)
     asym_speeds_mind(s->run);
     if (s->rtx)
         asym_rtx_tend(s->rtx, now);
+    asym_log_tend(&s->run->log, now);
     s->last_housekeeping = now;
     status(s);
 }

@@ -171,7 +171,33 @@ int asym_thread_get_stat(int32_t tgid, int32_t tid, struct asym_stat *ret)
     return n < 0 ? -errno : asym_parse_stat(text, (size_t)n, ret);
 }
 
+/* The texts are alike where all CPUs that the kernel may have are online. Neither is a stranger's. */
+static bool is_every_cpu_online(void)
+{
+    static const char *const files[] = {"/sys/devices/system/cpu/possible", "/sys/devices/system/cpu/online"};
+    char texts[2][256];
+    ssize_t n[2];
+    for (size_t i = 0; i < 2; i++) {
+        ASYM_AUTO_CLOSE int fd = open(files[i], O_RDONLY | O_CLOEXEC);
+        n[i] = fd >= 0 ? read(fd, texts[i], sizeof texts[i]) : -1;
+    }
+    return n[0] > 0 && n[0] < (ssize_t)sizeof texts[0] && n[0] == n[1] && memcmp(texts[0], texts[1], (size_t)n[0]) == 0;
+}
+
+/* In this order: a CPU that went before the first call shows in the second. */
 int asym_thread_get_allowed(int32_t tgid, int32_t tid, struct asym_mask *ret)
+{
+    struct asym_mask online;
+    int r = asym_thread_get_mask(tid, &online);
+    if (r < 0 || !is_every_cpu_online())
+        return asym_thread_read_allowed(tgid, tid, ret);
+    r = asym_thread_is_of(tgid, tid);
+    if (r >= 0)
+        *ret = online;
+    return r;
+}
+
+int asym_thread_read_allowed(int32_t tgid, int32_t tid, struct asym_mask *ret)
 {
     char text[2 * LINE_MAX_];
     size_t len = 0, value_len;

@@ -20,8 +20,14 @@ struct asym_thread_sched {
 /** Online CPUs of its affinity (offline ones are hidden by the call). 0.5 us. */
 int asym_thread_get_mask(int32_t tid, struct asym_mask *ret);
 
-/** Its affinity with offline CPUs (Cpus_allowed of /proc/TGID/task/TID/status). 20 us. -ESRCH when there is none. */
+/**
+ * Its affinity with offline CPUs. Where all CPUs are online it is the one above, else the one of the file, which takes 20 us, and
+ * milliseconds for a thread with ten thousands of groups. -ESRCH when there is none.
+ */
 int asym_thread_get_allowed(int32_t tgid, int32_t tid, struct asym_mask *ret);
+
+/** As above, always from Cpus_allowed of /proc/TGID/task/TID/status. */
+int asym_thread_read_allowed(int32_t tgid, int32_t tid, struct asym_mask *ret);
 
 /** What the cgroup of the thread lets it have; every CPU where there are no cpusets. */
 int asym_thread_get_cpuset(int32_t tgid, int32_t tid, struct asym_mask *ret);

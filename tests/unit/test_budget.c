@@ -50,7 +50,25 @@ static void a_dear_look_is_held_to_the_budget_and_said_once(void **state)
     assert_int_equal(r.exceeded, 1);
     pass(&r, 30, 500, 1);
     assert_true(r.b.stretch <= 1.0);
+    assert_int_equal(r.kept, 0);
+    pass(&r, 60, 500, 1);
     assert_int_equal(r.kept, 1);
+}
+
+/* Five seconds of each, for an hour. */
+static void load_that_comes_and_goes_is_said_once(void **state)
+{
+    (void)state;
+    struct run r = {.now = ASYM_SEC};
+    asym_budget_init(&r.b, r.now, 0);
+    for (int i = 0; i < 360; i++) {
+        pass(&r, 5, 2000, 1);
+        assert_true(r.b.stretch > 1.0);
+        pass(&r, 5, 100, 1);
+        assert_true(r.b.stretch <= 1.0);
+    }
+    assert_int_equal(r.exceeded, 1);
+    assert_int_equal(r.kept, 0);
 }
 
 static void it_stretches_at_most_twenty_times(void **state)
@@ -91,6 +109,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cheap_look_never_stretches),
         cmocka_unit_test(a_dear_look_is_held_to_the_budget_and_said_once),
+        cmocka_unit_test(load_that_comes_and_goes_is_said_once),
         cmocka_unit_test(it_stretches_at_most_twenty_times),
         cmocka_unit_test(what_has_a_budget_of_its_own_stretches_nothing),
         cmocka_unit_test(a_period_without_length_changes_nothing),
