@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Threads that narrow their own masks as soon as they are steered: each is news, and the log is not to be filled with it. */
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "support/attack.h"
+#include "support/live.h"
+#include "support/must.h"
+#include "support/service.h"
+
+#define SECONDS 60
+
+/* As long as it is steered: until then it waits for that. */
+static void *change_own_mask(void *none)
+{
+    cpu_set_t set;
+    asym_attack_run(1150);
+    for (int i = 0; i < 40; i++) {
+        if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) < asym_live_cpus())
+            break;
+        asym_attack_run(20);
+        usleep(50000);
+    }
+    /* The same again, but by its own will: that is a mask of its own. */
+    const size_t cpu = CPU_ISSET(0, &set) ? 1 : 0;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    sched_setaffinity(0, sizeof set, &set);
+    for (int i = 0; i < 8; i++) {
+        asym_attack_run(20);
+        usleep(60000);
+    }
+    return none;
+}
+
+static void spam(void)
+{
+    pthread_attr_t attr;
+    asym_attack_become_stranger(SECONDS);
+    MUST(pthread_attr_init(&attr) == 0 && pthread_attr_setstacksize(&attr, 16384) == 0 &&
+         pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED) == 0);
+    for (;;) {
+        pthread_t t;
+        pthread_create(&t, &attr, change_own_mask, NULL);
+        usleep(10000);
+    }
+}
+
+static size_t count(const char *text, const char *what)
+{
+    size_t n = 0;
+    for (const char *at = text; (at = strstr(at, what)); at++)
+        n++;
+    return n;
+}
+
+static void news_of_one_kind_is_limited(void **state)
+{
+    (void)state;
+    static char text[1 << 20];
+    char path[160];
+    snprintf(path, sizeof path, "%s/log", asym_service_dir());
+    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    pid_t attacker = fork();
+    assert_true(attacker >= 0);
+    if (attacker == 0)
+        spam();
+    pid_t asymd = asym_service_start_to(attacker, NULL, fd);
+    asym_live_sleep(12);
+    const double stop = asym_attack_stop(asymd, 20);
+    asym_live_end(attacker, SIGKILL);
+    assert_true(stop >= 0);
+    const ssize_t n = pread(fd, text, sizeof text - 1, 0);
+    close(fd);
+    assert_true(n > 0);
+    text[n] = '\0';
+    const size_t lines = count(text, "\n"), alone = count(text, "left alone");
+    printf("%zu lines in 12 s, %zu of them about threads that are left alone\n", lines, alone);
+    /* There was more to say than was said. */
+    assert_true(count(text, "more messages like this were left out") > 0 || alone > 6);
+    assert_true(alone > 0 && alone <= 6);
+    assert_true(lines < 20);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(news_of_one_kind_is_limited)};
+    return cmocka_run_group_tests(tests, asym_service_set_up, asym_service_tear_down);
+}

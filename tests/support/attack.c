@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "support/attack.h"
+
+#include <grp.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "support/live.h"
+#include "support/must.h"
+
+#define STRANGER 2002
+
+void asym_attack_begin(unsigned seconds)
+{
+    MUST(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
+    alarm(seconds);
+    MUST(setpriority(PRIO_PROCESS, 0, 15) == 0);
+}
+
+void asym_attack_become_stranger(unsigned seconds)
+{
+    if (geteuid() == 0) {
+        MUST(setgroups(0, NULL) == 0);
+        MUST(setresgid(STRANGER, STRANGER, STRANGER) == 0);
+        MUST(setresuid(STRANGER, STRANGER, STRANGER) == 0);
+        MUST(prctl(PR_SET_DUMPABLE, 1) == 0);
+    }
+    asym_attack_begin(seconds);
+}
+
+/* Ticks of user and system time; with those of children that were waited for. */
+static double own_cpu(pid_t pid)
+{
+    char path[64], text[1024];
+    unsigned long t[4];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *f = fopen(path, "r");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    if (f)
+        fclose(f);
+    text[n] = '\0';
+    const char *end = strrchr(text, ')');
+    if (!end || sscanf(end, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu", &t[0], &t[1], &t[2],
+                       &t[3]) != 4)
+        return 0;
+    return (double)(t[0] + t[1] + t[2] + t[3]) / (double)sysconf(_SC_CLK_TCK);
+}
+
+double asym_attack_cpu(pid_t pid)
+{
+    char path[64];
+    double sum = own_cpu(pid);
+    int child;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)pid);
+    FILE *f = fopen(path, "r");
+    while (f && fscanf(f, "%d", &child) == 1)
+        sum += own_cpu((pid_t)child);
+    if (f)
+        fclose(f);
+    return sum;
+}
+
+double asym_attack_share(pid_t pid, double seconds)
+{
+    const double cpu = asym_attack_cpu(pid), begin = asym_live_now();
+    assert_true(cpu > 0);
+    asym_live_sleep(seconds);
+    return (asym_attack_cpu(pid) - cpu) / (asym_live_now() - begin);
+}
+
+double asym_attack_stop(pid_t pid, double most)
+{
+    const double begin = asym_live_now();
+    assert_true(pid > 1);
+    assert_int_equal(kill(pid, SIGTERM), 0);
+    while (asym_live_now() - begin < most) {
+        if (waitpid(pid, NULL, WNOHANG) == pid)
+            return asym_live_now() - begin;
+        asym_live_sleep(0.01);
+    }
+    kill(pid, SIGKILL);
+    return -1;
+}
+
+void asym_attack_run(long us)
+{
+    struct timespec begin, t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+    do
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    while ((t.tv_sec - begin.tv_sec) * 1000000 + (t.tv_nsec - begin.tv_nsec) / 1000 < us);
+}
