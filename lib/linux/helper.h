@@ -74,7 +74,8 @@ ssize_t asym_helper_report(const struct asym_helper *h, void *buf, size_t size);
 /** What a role may do; each is taken away by asym_helper_main() before run(). */
 enum {
     ASYM_HELPER_MAY_READ_FILES = 1 << 0, /**< open files for reading; nothing may be written in any case */
-    ASYM_HELPER_MAY_PTRACE = 1 << 1,     /**< keep CAP_SYS_PTRACE, to read /proc of others */
+    /** keep CAP_SYS_PTRACE, to read /proc of others. Landlock forbids that, so that there is only RLIMIT_FSIZE 0 against writing */
+    ASYM_HELPER_MAY_PTRACE = 1 << 1,
 };
 
 struct asym_helper_role {
@@ -87,7 +88,8 @@ struct asym_helper_role {
 /**
  * Confine the process as the role named in argv[1] is to be, and run it. In order: dies with its parent; not dumpable; no
  * new privileges; the user and group "nobody" (65534) where it may become that; no capability but what the role keeps;
- * Landlock (where the kernel has it) against writing to files, and against opening any unless the role may.
+ * Landlock (where the kernel has it, and unless the role reads /proc of others) against writing to files, and against opening
+ * any unless the role may.
  * Returns the exit status: that of run(); 2: not started by asym_helper_start(), or no such role; 1: it cannot be confined.
  */
 int asym_helper_main(const struct asym_helper_role *roles, size_t n_roles, int argc, char *const argv[]);

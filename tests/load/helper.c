@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <sched.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -13,6 +14,7 @@
 
 #include "base/macro.h"
 #include "linux/helper.h"
+#include "linux/proc-reader.h"
 #include "load/helper.h"
 
 /* Says back what it was told; of descriptors that came with it, what can be read of the first. */
@@ -37,8 +39,10 @@ static int try_open(const char *path, int flags)
     int fd = open(path, flags | O_CLOEXEC, 0600);
     if (fd < 0)
         return errno;
+    signal(SIGXFSZ, SIG_IGN);
+    const int error = flags == O_WRONLY && write(fd, "x", 1) < 0 ? errno : 0;
     close(fd);
-    return 0;
+    return error;
 }
 
 static int count_fds(void)
@@ -85,6 +89,31 @@ static int hang(int orders, int reports)
     return 0;
 }
 
+/* Answers what the process says that it is asked about: TEST_READER_* of load/helper.h, or its number as the bits of its maps. */
+static int read_as_told(int orders, int reports)
+{
+    struct asym_read_request request;
+    int fds[ASYM_HELPER_MAX_FDS];
+    size_t n_fds;
+    while (asym_helper_next_order(orders, &request, sizeof request, fds, &n_fds) == (ssize_t)sizeof request) {
+        struct asym_read_answer answer = {.pid = request.pid,
+                                          .what = request.what,
+                                          .start = request.start,
+                                          .tag = request.tag,
+                                          .cost = 10,
+                                          .maps = (uint32_t)request.pid};
+        if (request.pid == TEST_READER_ENDS)
+            return 0;
+        if (request.pid == TEST_READER_HANGS)
+            return hang(orders, reports);
+        if (request.pid == TEST_READER_LIES)
+            answer.start++;
+        if (asym_helper_say(reports, &answer, offsetof(struct asym_read_answer, cmdline) + 1) < 0)
+            return 1;
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     static const struct asym_helper_role roles[] = {
@@ -92,6 +121,7 @@ int main(int argc, char **argv)
         {"tell", 0, tell},
         {"tell-reader", ASYM_HELPER_MAY_READ_FILES | ASYM_HELPER_MAY_PTRACE, tell},
         {"hang", 0, hang},
+        {"read", 0, read_as_told},
     };
     return asym_helper_main(roles, ASYM_LENGTH(roles), argc, argv);
 }

@@ -15,4 +15,7 @@ struct test_helper_state {
     int send_error;              /* errno of sending through the channel of orders */
 };
 
+/** Role "read": processes with these numbers. */
+enum { TEST_READER_HANGS = 1001, TEST_READER_ENDS, TEST_READER_LIES };
+
 #endif

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,7 +25,6 @@ void asym_attack_begin(unsigned seconds)
 {
     MUST(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
     alarm(seconds);
-    MUST(setpriority(PRIO_PROCESS, 0, 15) == 0);
 }
 
 void asym_attack_become_stranger(unsigned seconds)

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/** In a child: end with the parent, be low in priority, and another user than the daemon where the parent is root. */
+/** In a child: end with the parent and after so many seconds, and become another user than the daemon where the parent is root. */
 void asym_attack_become_stranger(unsigned seconds);
 
 /** The same, but stay root. */

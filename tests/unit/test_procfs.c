@@ -13,6 +13,7 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
+#include "linux/maps.h"
 #include "linux/procfs-internal.h"
 #include "support/tree.h"
 
@@ -532,6 +533,142 @@ static void maps_of_a_program_that_waits_for_a_disk_are_left_unread(void **state
     assert_int_equal(proc->flags, ASYM_PROC_COUNTS_LATE);
 }
 
+/* A reader that answers when it is told to. */
+struct fake_reader {
+    struct asym_proc_reader port;
+    struct asym_read_request asked;
+    struct asym_read_answer answer;
+    int n_asked, refuses;
+    bool answers;
+};
+
+static struct fake_reader *fake_of(struct asym_proc_reader *r)
+{
+    return (struct fake_reader *)(void *)r;
+}
+
+static int fake_ask(struct asym_proc_reader *r, const struct asym_read_request *request)
+{
+    struct fake_reader *fake = fake_of(r);
+    fake->n_asked++;
+    if (fake->refuses < 0)
+        return fake->refuses;
+    fake->asked = *request;
+    return 0;
+}
+
+static int fake_take(struct asym_proc_reader *r, struct asym_read_answer *ret)
+{
+    struct fake_reader *fake = fake_of(r);
+    if (!fake->answers)
+        return 0;
+    *ret = fake->answer;
+    ret->pid = fake->asked.pid;
+    ret->start = fake->asked.start;
+    ret->tag = fake->asked.tag;
+    ret->what = fake->asked.what;
+    fake->answers = false;
+    return 1;
+}
+
+static void open_with_reader(struct fixture *f, struct fake_reader *fake, const struct asym_rules *rules)
+{
+    struct asym_error err = {""};
+    *fake = (struct fake_reader){.port = {.ask = fake_ask, .take = fake_take}};
+    const struct asym_procfs_config config = {
+        .root = &f->root, .machine = &f->machine, .reader = &fake->port, .rules = rules};
+    assert_int_equal(asym_procfs_new(&config, &f->source, &err), 0);
+}
+
+static void what_is_mapped_is_not_known_until_the_answer_comes(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_reader fake;
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = 90000, .vsize = 1000});
+    open_with_reader(f, &fake, NULL);
+    look(f);
+    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
+    assert_int_equal(fake.asked.what, ASYM_READ_MAPS);
+    assert_int_equal(fake.asked.pid, 10);
+    look(f);
+    assert_int_equal(fake.n_asked, 1);
+    /* Not read, and asked for again. */
+    fake.answer.error = -EAGAIN;
+    fake.answers = true;
+    look(f);
+    assert_int_equal(fake.n_asked, 2);
+    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
+    /* Cut: more of it is read, until it is known. */
+    fake.answer = (struct asym_read_answer){.maps_cut = 1};
+    fake.answers = true;
+    look(f);
+    assert_int_equal(fake.asked.maps_most, 4 * ASYM_READ_MAPS_FIRST);
+    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
+    fake.answer = (struct asym_read_answer){.maps = ASYM_MAPS_COUNTS_LATE};
+    fake.answers = true;
+    look(f);
+    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_COUNTS_LATE);
+    assert_int_equal(f->s.sight.n_unread, 0);
+}
+
+static void one_that_cannot_be_read_is_left_alone_until_it_has_threads(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_reader fake;
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = 90000, .vsize = 1000});
+    open_with_reader(f, &fake, NULL);
+    look(f);
+    fake.answer = (struct asym_read_answer){.error = -ETIME};
+    fake.answers = true;
+    look(f);
+    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
+    assert_int_equal(f->s.sight.n_unread, 1);
+    assert_int_equal(fake.n_asked, 1);
+    put(f, (struct thread){.pid = 10, .tid = 11, .comm = "job", .state = 'R', .start = 90001});
+    asym_pid_table_find(&((struct asym_procfs *)f->source)->by_pid, 10)->stale_threads = true;
+    look(f);
+    assert_int_equal(proc_of(f, 10)->flags, 0);
+    /* So is one whose user is refused. */
+    put(f, (struct thread){.pid = 20, .tid = 20, .comm = "job", .state = 'R', .start = 90000, .vsize = 1000});
+    fake.refuses = -EPERM;
+    look(f);
+    assert_int_equal(proc_of(f, 20)->flags, ASYM_PROC_UNKNOWN);
+}
+
+static void a_rule_for_command_lines_waits_for_the_answer(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_reader fake;
+    struct asym_settings *settings;
+    struct asym_error err = {""};
+    tree_write(&f->tree, "conf", "[rule \"x\"]\nmatch_cmdline = *secret*\naction = ignore\n");
+    char path[512];
+    assert_in_range(snprintf(path, sizeof path, "%s/conf", f->tree.path), 1, sizeof path - 1);
+    assert_int_equal(asym_settings_new(&settings), 0);
+    assert_int_equal(asym_settings_load(settings, path, &err), 0);
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = 90000});
+    put(f, (struct thread){.pid = 10, .tid = 11, .comm = "job", .state = 'R', .start = 90000});
+    open_with_reader(f, &fake, settings->rules);
+    look(f);
+    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
+    assert_int_equal(fake.asked.what, ASYM_READ_CMDLINE);
+    strcpy(fake.answer.cmdline, "job --secret");
+    fake.answers = true;
+    look(f);
+    assert_int_equal(proc_of(f, 10)->flags, 0);
+    assert_int_equal(proc_of(f, 10)->rule, ASYM_RULE_IGNORE);
+    /* Asked again, as rules were read again: until the answer the old one holds; unreadable, it does not match. */
+    asym_procfs_set_rules(f->source, settings->rules);
+    look(f);
+    assert_int_equal(proc_of(f, 10)->rule, ASYM_RULE_IGNORE);
+    fake.answer.error = -ETIME;
+    fake.answers = true;
+    look(f);
+    assert_int_equal(proc_of(f, 10)->rule, ASYM_RULE_STEER);
+    assert_int_equal(proc_of(f, 10)->flags, 0);
+    asym_settings_free(settings);
+}
+
 static void a_program_of_that_moment_has_its_maps_left_unread(void **state)
 {
     struct fixture *f = *state;
@@ -720,6 +857,9 @@ int main(void)
         TEST(a_library_that_is_loaded_later_is_found),
         TEST(maps_of_a_program_that_waits_for_a_disk_are_left_unread),
         TEST(a_program_of_that_moment_has_its_maps_left_unread),
+        TEST(what_is_mapped_is_not_known_until_the_answer_comes),
+        TEST(one_that_cannot_be_read_is_left_alone_until_it_has_threads),
+        TEST(a_rule_for_command_lines_waits_for_the_answer),
         TEST(parents_in_a_ring_end),
         TEST(a_pid_that_is_not_there_is_said),
         TEST(a_root_without_proc_is_said),
