@@ -16,6 +16,8 @@
 
 #include <cmocka.h>
 
+#include <asym/rtx.h>
+
 #include "support/attack.h"
 #include "support/live.h"
 #include "support/must.h"
@@ -113,10 +115,80 @@ static void a_signal_does_not_wait_for_the_end_of_a_look(void **state)
     assert_true(stop >= 0 && stop < 2);
 }
 
+/* A program that says what it does, for which asymd takes a real-time priority. */
+static pid_t start_speaker(void)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/rtx", asym_service_dir());
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid > 0)
+        return pid;
+    asym_attack_begin(SECONDS);
+    setenv(ASYM_RTX_SOCKET_ENV, path, 1);
+    while (asym_rtx_join(NULL) < 0 || !asym_rtx_is_joined())
+        usleep(10000);
+    asym_rtx_set(asym_rtx_thread(), ASYM_RTX_WORKING);
+    for (;;)
+        pause();
+}
+
+/* Of its first thread, in one reading: does it run, and with SCHED_FIFO? */
+static void sample(pid_t pid, unsigned *ret_runs, unsigned *ret_realtime)
+{
+    char path[64], text[1024], state;
+    unsigned policy;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    const size_t n = fread(text, 1, sizeof text - 1, f);
+    fclose(f);
+    text[n] = '\0';
+    const char *at = strrchr(text, ')');
+    assert_non_null(at);
+    assert_int_equal(sscanf(at, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %*u %*u %*d "
+                                "%*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*d %*d %*u %u",
+                            &state, &policy),
+                     2);
+    *ret_runs += state == 'R';
+    *ret_realtime += policy == SCHED_FIFO && state == 'R';
+}
+
+static int is_realtime(pid_t pid, int none)
+{
+    (void)none;
+    return (sched_getscheduler(pid) & ~SCHED_RESET_ON_FORK) == SCHED_FIFO;
+}
+
+/* A program that speaks and hostile ones: a normal task got 1.17 s of 8 before. */
+static void whole_looks_are_not_made_in_real_time(void **state)
+{
+    enum { SAMPLES = 2000 };
+    unsigned runs = 0, realtime = 0;
+    (void)state;
+    const char *const more[] = {"--set=asymd.cpu_budget=50", NULL};
+    pid_t attacker = start(FEW), asymd = asym_service_start(attacker, more), speaker = start_speaker();
+    const int has_priority = asym_live_await(is_realtime, asymd, 0, 1, 20);
+    asym_live_sleep(1);
+    for (int i = 0; i < SAMPLES; i++) {
+        sample(asymd, &runs, &realtime);
+        usleep(1000);
+    }
+    printf("ran at %u of %d moments, at %u of them in real time\n", runs, SAMPLES, realtime);
+    const double stop = asym_attack_stop(asymd, 20);
+    end(attacker);
+    asym_live_end(speaker, SIGKILL);
+    if (!has_priority)
+        fail_msg("asymd has no real-time priority: sched_setscheduler(SCHED_FIFO) needs CAP_SYS_NICE");
+    assert_true(stop >= 0);
+    assert_true(realtime < SAMPLES / 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reading_maps_costs_little),
+        cmocka_unit_test(whole_looks_are_not_made_in_real_time),
         cmocka_unit_test(a_signal_does_not_wait_for_the_end_of_a_look),
     };
     return cmocka_run_group_tests(tests, asym_service_set_up, asym_service_tear_down);

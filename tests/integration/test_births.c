@@ -200,6 +200,7 @@ static void what_is_kept_is_bounded(void **state)
     atomic_int hooked = 0;
     bool realtime;
     assert_int_equal(asym_births_watch(b, count_hook, &hooked, &realtime), 0);
+    asym_births_limit(b, 100);
     for (int i = 0; i < 40000; i++) {
         pthread_t thread;
         assert_int_equal(pthread_create(&thread, NULL, nothing, NULL), 0);
@@ -212,6 +213,36 @@ static void what_is_kept_is_bounded(void **state)
     run_true();
     drain_until_exit(b, &after);
     assert_true(after.born == 1 && after.exits == 1);
+    asym_births_close(b);
+}
+
+/* So many threads that the watching thread cannot take them for what it may cost: it takes less, and is as before then. */
+static void what_it_costs_is_bounded(void **state)
+{
+    (void)state;
+    struct asym_births *b = open_it();
+    struct tally t = {.parent = (int32_t)getpid()}, after = t;
+    atomic_int hooked = 0;
+    bool realtime;
+    assert_int_equal(asym_births_spent(b), 0);
+    assert_int_equal(asym_births_watch(b, count_hook, &hooked, &realtime), 0);
+    asym_births_limit(b, 1);
+    const double begin = asym_live_now();
+    while (asym_live_now() < begin + 3) {
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, nothing, NULL), 0);
+        pthread_join(thread, NULL);
+    }
+    const double spent = (double)asym_births_spent(b) / 1e6;
+    /* 1 % of 3 s, what it may spend at once, and one batch. */
+    assert_true(spent > 0 && spent < 0.15);
+    for (double end = asym_live_now() + 20; asym_live_now() < end && after.born == 0; asym_live_sleep(0.2)) {
+        asym_births_drain(b, count, &t);
+        run_true();
+        asym_live_sleep(0.2);
+        asym_births_drain(b, count, &after);
+    }
+    assert_true(after.born > 0);
     asym_births_close(b);
 }
 
@@ -270,6 +301,7 @@ int main(void)
         cmocka_unit_test(a_connection_that_ends_is_told_at_every_drain),
         cmocka_unit_test(a_storm_that_overflows_ends_in_lost_and_goes_on),
         cmocka_unit_test(what_is_kept_is_bounded),
+        cmocka_unit_test(what_it_costs_is_bounded),
         cmocka_unit_test(where_it_cannot_be_had_it_says_why),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
