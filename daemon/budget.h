@@ -11,8 +11,8 @@
 #define ASYM_BUDGET_STRETCH_MAX 20.0
 
 struct asym_budget {
-    double stretch; /**< interval in force / interval configured: >= 1 */
-    double percent; /**< of one CPU, in the last period, with what has a budget of its own; 0 before the first */
+    double stretch;       /**< interval in force / interval configured: >= 1 */
+    double percent;       /**< of one CPU, in the last period, with what has a budget of its own; 0 before the first */
     bool told;            /**< the last news was that it is exceeded */
     asym_usec calm_since; /**< since then the interval has been the configured one; 0: it is not */
     asym_usec last_now, last_cpu, last_apart;

@@ -12,8 +12,8 @@
 #include "daemon/log-limit.h"
 
 struct asym_log {
-    bool journal; /* stderr is the journal's stream (JOURNAL_STREAM names its device and inode) */
-    int level;    /* messages less urgent than this are dropped on a stderr that is not the journal's */
+    bool journal;                 /* stderr is the journal's stream (JOURNAL_STREAM names its device and inode) */
+    int level;                    /* messages less urgent than this are dropped on a stderr that is not the journal's */
     struct asym_log_limit *limit; /* owned; NULL: every message is written */
 };
 

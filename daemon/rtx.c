@@ -138,7 +138,7 @@ static int set_priority(int priority)
 {
     const struct sched_param param = {.sched_priority = priority};
     return sched_setscheduler(0, (priority > 0 ? SCHED_FIFO : SCHED_OTHER) | SCHED_RESET_ON_FORK, &param) < 0 ? -errno
-                                                                                                          : 0;
+                                                                                                              : 0;
 }
 
 void asym_rtx_look_begins(struct asym_rtx *rtx)

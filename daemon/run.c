@@ -333,8 +333,8 @@ static int open_reader(struct asym_run *run, struct asym_lookout *l, struct asym
         return 0;
     if (access(program, X_OK) < 0) {
         asym_log_say(&run->log, LOG_WARNING,
-                     "%s: %s: programs with one thread are left alone, and rules for command lines do not match", program,
-                     strerror(errno));
+                     "%s: %s: programs with one thread are left alone, and rules for command lines do not match",
+                     program, strerror(errno));
         program = NULL;
     }
     int r = asym_proc_reader_new(program, asym_run_now, &l->reader);

@@ -21,7 +21,8 @@ void asym_sight_each(const struct asym_sight *s, void (*fn)(void *ctx, bool miss
     }
     if (s->n_unread > 0) {
         snprintf(text, sizeof text,
-                 "Not read: what %" PRIu32 " process%s mapped, or their command lines: the kernel does not answer in time, or "
+                 "Not read: what %" PRIu32
+                 " process%s mapped, or their command lines: the kernel does not answer in time, or "
                  "asymd-helper is missing. They are left alone while they have one thread.",
                  s->n_unread, s->n_unread == 1 ? " has" : "es have");
         fn(ctx, true, text);

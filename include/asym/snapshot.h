@@ -103,13 +103,13 @@ struct asym_sight {
     uint32_t n_unkept;           /**< threads read without a kept descriptor, for want of descriptors */
     uint32_t n_speaking;         /**< programs that say what their threads do (RTX) */
     uint64_t n_lost_events;      /**< times the birth events overflowed and everything was scanned anew */
-    uint32_t n_unread;           /**< processes whose maps or command line cannot be read: they would hold the reader up */
-    uint32_t n_uncounted;        /**< threads that a policy wants counted and that cannot be */
-    const char *uncounted_why;   /**< of the last of them */
-    bool sampled;                /**< no schedstat: runnable counts are those of the moment, whatever the estimator */
-    bool hidepid;                /**< /proc is mounted with hidepid and hides others' processes */
-    bool births;                 /**< births and deaths come as events */
-    const char *births_why;      /**< NULL or why they do not */
+    uint32_t n_unread;    /**< processes whose maps or command line cannot be read: they would hold the reader up */
+    uint32_t n_uncounted; /**< threads that a policy wants counted and that cannot be */
+    const char *uncounted_why; /**< of the last of them */
+    bool sampled;              /**< no schedstat: runnable counts are those of the moment, whatever the estimator */
+    bool hidepid;              /**< /proc is mounted with hidepid and hides others' processes */
+    bool births;               /**< births and deaths come as events */
+    const char *births_why;    /**< NULL or why they do not */
 };
 
 struct asym_snapshot {

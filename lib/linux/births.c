@@ -61,7 +61,7 @@ struct asym_births {
     bool watching;
     atomic_bool realtime;
     atomic_uint limit; /* CPU time that it may cost, in millionths of a CPU */
-    clockid_t clock;         /* of the watching thread */
+    clockid_t clock;   /* of the watching thread */
     pthread_t thread;
     void (*hook)(void *ctx, const struct asym_birth *event);
     void *ctx;

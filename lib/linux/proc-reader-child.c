@@ -90,7 +90,8 @@ int asym_proc_reader_run(int orders, int reports, int (*build_id)(int fd, char *
         const uint32_t before = cpu_time();
         asym_proc_read(&root, &request, build_id, &answer);
         answer.cost = cpu_time() - before;
-        if (asym_helper_say(reports, &answer, offsetof(struct asym_read_answer, cmdline) + strlen(answer.cmdline) + 1) < 0)
+        if (asym_helper_say(reports, &answer, offsetof(struct asym_read_answer, cmdline) + strlen(answer.cmdline) + 1) <
+            0)
             return 1;
     }
     return 0;

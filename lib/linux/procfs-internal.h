@@ -44,13 +44,13 @@ struct asym_process {
     bool has_gone;      /**< some threads are marked gone */
     bool matched;       /**< rule is valid */
     bool denied;
-    bool was_matched;   /**< rule and profile are what they were, at least */
-    bool maps_known;    /**< its maps have been read since it became this program */
-    bool status_fails;  /**< status is too long to be read: it has thousands of groups */
-    uint32_t asked;     /**< ASYM_READ_*: the reader has yet to answer */
-    uint32_t unread;    /**< ASYM_READ_*: the reader will not answer */
-    uint32_t program;   /**< counts exec and the like: an answer about the program before is none */
-    uint32_t maps_most; /**< bytes of its maps to read */
+    bool was_matched;    /**< rule and profile are what they were, at least */
+    bool maps_known;     /**< its maps have been read since it became this program */
+    bool status_fails;   /**< status is too long to be read: it has thousands of groups */
+    uint32_t asked;      /**< ASYM_READ_*: the reader has yet to answer */
+    uint32_t unread;     /**< ASYM_READ_*: the reader will not answer */
+    uint32_t program;    /**< counts exec and the like: an answer about the program before is none */
+    uint32_t maps_most;  /**< bytes of its maps to read */
     asym_usec looked_at; /**< the last look at it; 0: none */
     char comm[ASYM_COMM_LEN];
     uint64_t seen; /**< listing of /proc that saw it */

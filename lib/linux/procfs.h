@@ -28,9 +28,9 @@ struct asym_procfs_config {
     struct asym_births *births;         /* borrowed; NULL: scan instead */
     const char *births_why;             /* why there are none; static; NULL where births are given */
     enum asym_grouping group;
-    const int32_t *pids;            /* only these and their descendants; copied */
-    size_t n_pids;                  /* 0: all */
-    const struct asym_rules *rules; /* borrowed; NULL: none */
+    const int32_t *pids;             /* only these and their descendants; copied */
+    size_t n_pids;                   /* 0: all */
+    const struct asym_rules *rules;  /* borrowed; NULL: none */
     struct asym_proc_reader *reader; /* borrowed; NULL: what can block is read at once */
     /*
      * The profile of a process's executable, which has to stay where it is; NULL: none. build_id "": not known. NULL: there

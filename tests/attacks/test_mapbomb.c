@@ -25,10 +25,10 @@
 
 #define MAPPINGS 65000
 /* So many look as if each had maps of its own. Few, for the share of a CPU; many, for the time of a look. */
-#define FEW  100
-#define MANY 1000
+#define FEW        100
+#define MANY       1000
 #define STACK_SIZE 16384
-#define SECONDS 60
+#define SECONDS    60
 
 /* Runs a little, so that it is looked at. */
 static int copy(void *arg)
@@ -146,8 +146,9 @@ static void sample(pid_t pid, unsigned *ret_runs, unsigned *ret_realtime)
     text[n] = '\0';
     const char *at = strrchr(text, ')');
     assert_non_null(at);
-    assert_int_equal(sscanf(at, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %*u %*u %*d "
-                                "%*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*d %*d %*u %u",
+    assert_int_equal(sscanf(at,
+                            ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %*u %*u %*d "
+                            "%*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*d %*d %*u %u",
                             &state, &policy),
                      2);
     *ret_runs += state == 'R';

@@ -50,8 +50,8 @@ static double own_cpu(pid_t pid)
         fclose(f);
     text[n] = '\0';
     const char *end = strrchr(text, ')');
-    if (!end || sscanf(end, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu", &t[0], &t[1], &t[2],
-                       &t[3]) != 4)
+    if (!end ||
+        sscanf(end, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu", &t[0], &t[1], &t[2], &t[3]) != 4)
         return 0;
     return (double)(t[0] + t[1] + t[2] + t[3]) / (double)sysconf(_SC_CLK_TCK);
 }

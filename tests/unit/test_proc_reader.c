@@ -178,12 +178,9 @@ static void the_helper_of_asymd_reads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers_come_in_the_order_of_asking),
-        cmocka_unit_test(more_than_fits_is_asked_for_later),
-        cmocka_unit_test(a_helper_that_fails_is_replaced),
-        cmocka_unit_test(a_user_whose_processes_hang_is_refused),
-        cmocka_unit_test(without_a_program_nothing_is_read),
-        cmocka_unit_test(the_helper_of_asymd_reads),
+        cmocka_unit_test(answers_come_in_the_order_of_asking), cmocka_unit_test(more_than_fits_is_asked_for_later),
+        cmocka_unit_test(a_helper_that_fails_is_replaced),     cmocka_unit_test(a_user_whose_processes_hang_is_refused),
+        cmocka_unit_test(without_a_program_nothing_is_read),   cmocka_unit_test(the_helper_of_asymd_reads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
