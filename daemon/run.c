@@ -365,6 +365,7 @@ int asym_run_look(struct asym_run *run, asym_usec piece, struct asym_lookout *re
         .wants_build_id = asym_signals_wants_build_id,
         .build_id = asym_build_id_read,
         .profile_ctx = &run->signals,
+        .owns_children = true,
         .piece = piece,
     };
     r = asym_procfs_new(&config, &l.procfs, err);

@@ -25,7 +25,7 @@ enum asym_rule_action {
 /** Facts about a process, as bits of asym_proc.flags. */
 enum {
     ASYM_PROC_KERNEL = 1 << 0,     /**< a kernel thread */
-    ASYM_PROC_SELF = 1 << 1,       /**< asymd itself */
+    ASYM_PROC_SELF = 1 << 1,       /**< asymd itself, or a helper of it */
     ASYM_PROC_FOREIGN_NS = 1 << 2, /**< in another PID namespace whose pids cannot be mapped */
     ASYM_PROC_OUTSIDE = 1 << 3,    /**< --pid was given and names neither it nor an ancestor */
     ASYM_PROC_COUNTS_LATE =

@@ -9,6 +9,7 @@
 #include "base/macro.h"
 #include "core/table.h"
 #include "linux/counters-internal.h"
+#include "linux/in-time.h"
 #include "linux/thread.h"
 
 #define READ_FORMAT (PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING)
@@ -43,10 +44,22 @@ struct live {
     bool tree, user_only;
 };
 
+/*
+ * The kernel takes the lock exec_update_lock of the process. A program holds it while exec closes its files, and a file system of
+ * its own can make that take for ever. The wait can be interrupted.
+ */
+#define PATIENCE (50 * ASYM_MSEC)
+
 static int call_open(void *ctx, struct perf_event_attr *attr, pid_t tid, int group_fd)
 {
+    struct asym_in_time in_time;
     (void)ctx;
+    /* Without a bound it is not called. */
+    int r = asym_in_time_begin(&in_time, PATIENCE);
+    if (r < 0)
+        return r;
     long fd = syscall(SYS_perf_event_open, attr, tid, -1, group_fd, PERF_FLAG_FD_CLOEXEC);
+    asym_in_time_end(&in_time);
     return fd < 0 ? -errno : (int)fd;
 }
 

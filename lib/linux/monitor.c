@@ -198,7 +198,8 @@ void asym_monitor_follow(struct asym_source *monitor, const struct asym_snapshot
         if (!plan->tasks[i].monitor || find(m, &snapshot->tasks[i].id))
             continue;
         int r = full ? -EDQUOT : add(m, &snapshot->tasks[i].id);
-        full = full || r == -EDQUOT || r == -EMFILE || r == -ENFILE;
+        /* EINTR: a process that holds up the kernel. One a look is enough. */
+        full = full || r == -EINTR || r == -EDQUOT || r == -EMFILE || r == -ENFILE;
         if (r < 0)
             refuse(m, r);
     }

@@ -40,6 +40,7 @@ struct asym_procfs_config {
     bool (*wants_build_id)(void *ctx, const char *exe);
     int (*build_id)(int fd, char *ret); /* as asym_build_id_read; without a reader */
     void *profile_ctx;
+    bool owns_children; /* child processes of this one are helpers of it, and no more to be steered than itself */
     asym_usec piece; /* a look that takes longer is continued by the next call of next(); 0: it is done in one call */
 };
 

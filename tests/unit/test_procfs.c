@@ -669,6 +669,34 @@ static void a_rule_for_command_lines_waits_for_the_answer(void **state)
     asym_settings_free(settings);
 }
 
+/* Each call ends after one process; what comes in the end is whole, and nothing is in it twice. */
+static void a_look_in_pieces_comes_to_the_same(void **state)
+{
+    enum { N = 30 };
+    struct fixture *f = *state;
+    struct asym_error err = {""};
+    const struct asym_procfs_config config = {.root = &f->root, .machine = &f->machine, .piece = 1};
+    for (int i = 0; i < N; i++)
+        put(f, (struct thread){.pid = 10 + i, .tid = 10 + i, .comm = "job", .state = 'R', .start = 90000});
+    assert_int_equal(asym_procfs_new(&config, &f->source, &err), 0);
+    for (int looks = 0; looks < 3; looks++) {
+        int pieces = 1, r;
+        while ((r = f->source->next(f->source, &f->s)) == -EINPROGRESS)
+            pieces++;
+        assert_int_equal(r, 1);
+        assert_true(pieces > 2 && pieces <= N + 10);
+        assert_int_equal(f->s.n_procs, N - looks);
+        assert_int_equal(f->s.n_tasks, N - looks);
+        for (int i = looks; i < N; i++)
+            assert_non_null(task_of(f, 10 + i));
+        /* One ends between two pieces of the next look. */
+        assert_int_equal(f->source->next(f->source, &f->s), -EINPROGRESS);
+        char path[64];
+        snprintf(path, sizeof path, "proc/%d", 10 + looks);
+        take_away(f, path);
+    }
+}
+
 static void a_program_of_that_moment_has_its_maps_left_unread(void **state)
 {
     struct fixture *f = *state;
@@ -859,6 +887,7 @@ int main(void)
         TEST(a_program_of_that_moment_has_its_maps_left_unread),
         TEST(what_is_mapped_is_not_known_until_the_answer_comes),
         TEST(one_that_cannot_be_read_is_left_alone_until_it_has_threads),
+        TEST(a_look_in_pieces_comes_to_the_same),
         TEST(a_rule_for_command_lines_waits_for_the_answer),
         TEST(parents_in_a_ring_end),
         TEST(a_pid_that_is_not_there_is_said),
