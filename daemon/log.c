@@ -72,7 +72,8 @@ void asym_log_say(const struct asym_log *log, int priority, const char *format, 
     va_list args;
     if (is_dropped(log, priority))
         return;
-    struct asym_log_kind *over = limit(log, priority, format);
+    /* That is no kind: what is said so is said at the start and at the end. */
+    struct asym_log_kind *over = strcmp(format, "%s") == 0 ? NULL : limit(log, priority, format);
     va_start(args, format);
     if (over)
         vsnprintf(over->last, sizeof over->last, format, args);

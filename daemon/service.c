@@ -52,6 +52,7 @@ struct service {
     struct asym_cycle cycle;
     struct asym_budget budget;
     asym_usec last_housekeeping;
+    size_t n_hangs;           /* of the reader, as last told */
     size_t n_changes;         /* threads changed since the start */
     char reload_error[256];   /* why the configuration on disk is not in force; "" when it is */
     struct asym_watch *watch; /* NULL: no udev */
@@ -142,6 +143,18 @@ static int turn(struct service *s)
     if (r != -ENOMEM)
         s->n_changes += asym_outcomes_log(&s->run->log, s->run->policy->name, &s->cycle);
     return 0;
+}
+
+static void report_hangs(struct service *s)
+{
+    const size_t n = asym_proc_reader_hangs(s->lookout.reader);
+    if (n > s->n_hangs)
+        asym_log_say(
+            &s->run->log, LOG_NOTICE,
+            "the memory map or the command line of a process could not be read in time, %zu times so far: it is left "
+            "alone while it has one thread",
+            n);
+    s->n_hangs = n;
 }
 
 static asym_usec interval_in_force(const struct service *s)
@@ -248,6 +261,7 @@ static void housekeeping(struct service *s, asym_usec now)
     asym_speeds_mind(s->run);
     if (s->rtx)
         asym_rtx_tend(s->rtx, now);
+    report_hangs(s);
     asym_log_tend(&s->run->log, now);
     s->last_housekeeping = now;
     status(s);

@@ -108,6 +108,9 @@ static int reader_ask(struct asym_proc_reader *port, const struct asym_read_requ
     error = asym_helper_order(&r->helper, request, sizeof *request, NULL, 0);
     if (error < 0) {
         asym_ration_settle(&r->ration, request->uid, cost, 0);
+        /* It has ended, though it had nothing to do: another one is started by the next question. */
+        if (error == -ENOTCONN)
+            end_helper(r);
         return -EAGAIN;
     }
     r->asked[r->n_asked++] = (struct asked){.request = *request, .at = now, .charged = cost};

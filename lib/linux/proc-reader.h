@@ -54,7 +54,7 @@ struct asym_read_answer {
      * that may not be read is 0 or "" instead.
      */
     int32_t error;
-    uint32_t cost; /**< us of CPU time */
+    uint32_t cost; /**< us of CPU time, or a tenth of the time that it took, whichever is more */
     uint32_t maps;
     uint32_t maps_cut; /**< 1: it has more maps than were asked for */
     char build_id[ASYM_READ_BUILD_ID_MAX];

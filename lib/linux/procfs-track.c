@@ -75,8 +75,7 @@ static void describe(struct asym_procfs *p, struct asym_process *proc, const str
         proc->flags |= ASYM_PROC_KERNEL;
     if (p->foreign)
         proc->flags |= ASYM_PROC_FOREIGN_NS;
-    else if (p->config.root->live &&
-             (proc->pid == getpid() || (p->config.owns_children && proc->ppid == getpid())))
+    else if (p->config.root->live && (proc->pid == getpid() || (p->config.owns_children && proc->ppid == getpid())))
         proc->flags |= ASYM_PROC_SELF;
 }
 

@@ -20,6 +20,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -227,6 +228,47 @@ static void write_config(char *ret, size_t size)
     assert_int_equal(fclose(f), 0);
 }
 
+/* Ends when it has read all of them: 0. */
+static pid_t start_reader(pid_t pid, const char *const *names)
+{
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child > 0)
+        return child;
+    asym_attack_begin(SECONDS);
+    for (; *names; names++) {
+        char path[64], text[4096];
+        snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, *names);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        MUST(strcmp(*names, "exe") == 0 ? readlink(path, text, sizeof text) > 0
+                                        : fd >= 0 && read(fd, text, sizeof text) > 0);
+        close(fd);
+    }
+    cpu_set_t set;
+    MUST(sched_getaffinity(pid, sizeof set, &set) == 0);
+    _exit(0);
+}
+
+static int has_ended(pid_t pid, int none)
+{
+    siginfo_t info = {.si_pid = 0};
+    (void)none;
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
+}
+
+/* What asymd reads by itself does not take the lock; what its helper reads does. */
+static void check_what_waits(pid_t attacker)
+{
+    static const char *const own[] = {"stat", "status", "schedstat", "cgroup", "exe", "comm", NULL},
+                             *const helpers[] = {"maps", NULL}, *const others[] = {"cmdline", NULL};
+    pid_t readers[] = {start_reader(attacker, own), start_reader(attacker, helpers), start_reader(attacker, others)};
+    assert_true(asym_live_await(has_ended, readers[0], 0, 1, 10));
+    assert_int_equal(asym_live_wait(readers[0]), 0);
+    assert_false(has_ended(readers[1], 0) && has_ended(readers[2], 0));
+    asym_live_end(readers[1], SIGKILL);
+    asym_live_end(readers[2], SIGKILL);
+}
+
 /* D state before, in proc_pid_cmdline_read, for as long as the attacker likes. */
 static void a_locked_memory_holds_up_nothing(void **state)
 {
@@ -242,6 +284,7 @@ static void a_locked_memory_holds_up_nothing(void **state)
     asym_live_sleep(1.5);
     assert_int_equal(write(go, "", 1), 1);
     asym_live_sleep(1);
+    check_what_waits(attacker);
     pid_t spin = asym_service_spin("2");
     const int steered = asym_live_await(asym_live_narrow_threads, spin, asym_live_cpus(), 1, 15);
     const double stop = asym_attack_stop(asymd, 10);

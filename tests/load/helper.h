@@ -16,6 +16,6 @@ struct test_helper_state {
 };
 
 /** Role "read": processes with these numbers. */
-enum { TEST_READER_HANGS = 1001, TEST_READER_ENDS, TEST_READER_LIES };
+enum { TEST_READER_HANGS = 1001, TEST_READER_ENDS, TEST_READER_LIES, TEST_READER_ENDS_THEN };
 
 #endif
