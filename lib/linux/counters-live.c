@@ -171,9 +171,8 @@ static int live_watch(struct asym_counters *c, const struct asym_taskid *id)
     int r = open_slot(l, &fresh, l->user_only);
     if ((r == -EACCES || r == -EPERM) && !l->user_only) {
         /* perf_event_paranoid 2 lets everybody count user space. Once found out it holds for all, so that they compare. */
-        int again = open_slot(l, &fresh, true);
-        l->user_only = again >= 0;
-        r = again >= 0 ? 0 : r;
+        r = open_slot(l, &fresh, true);
+        l->user_only = r >= 0;
     }
     if (r >= 0)
         *(struct slot *)asym_table_get(&l->table, id) = fresh;

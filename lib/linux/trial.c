@@ -145,11 +145,18 @@ static int wait_until(struct run *r, asym_usec until)
     }
 }
 
+/* With no process, or with 1, the negative number would stand for our own group or for every process. */
+static void signal_group(const struct run *r, int signal)
+{
+    if (r->pid > 1)
+        kill(-r->pid, signal);
+}
+
 static void end(struct run *r)
 {
-    kill(-r->pid, SIGTERM);
+    signal_group(r, SIGTERM);
     if (wait_until(r, now() + GRACE) <= 0)
-        kill(-r->pid, SIGKILL);
+        signal_group(r, SIGKILL);
 }
 
 /* The group is ended while its leader, dead or not, still holds its number. 0; -ECHILD: SIGCHLD is ignored. */
@@ -159,7 +166,7 @@ static int reap(struct run *r, int *ret_status)
     int n;
     while (waitid(P_PID, (id_t)r->pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
         ;
-    kill(-r->pid, SIGKILL);
+    signal_group(r, SIGKILL);
     do
         n = waitpid(r->pid, ret_status, 0);
     while (n < 0 && errno == EINTR);
@@ -210,8 +217,8 @@ static void close_all(struct run *r)
 {
     int *const fds[] = {&r->go[0], &r->go[1], &r->error[0], &r->error[1], &r->signals, &r->pidfd};
     int status;
-    if (r->pid > 0) {
-        kill(-r->pid, SIGKILL);
+    if (r->pid > 1) {
+        signal_group(r, SIGKILL);
         kill(r->pid, SIGKILL);
         reap(r, &status);
     }

@@ -120,7 +120,7 @@ static void a_steered_thread_is_refused_until_it_asks_for_every_cpu(void **state
     assert_int_equal(ask(BACK), 0);
     asym_live_await(asym_live_narrow_threads, victim, cpus, 1, 2);
     assert_int_equal(ask(WITH_EVERY_CPU), 0);
-    kill(asymd, SIGTERM);
+    asym_live_signal(asymd, SIGTERM);
     assert_int_equal(asym_live_wait(asymd), 0);
     assert_int_equal(sched_getscheduler(victim), SCHED_DEADLINE);
     asym_live_end(victim, SIGKILL);
@@ -147,7 +147,7 @@ static void a_rule_exempts_the_program(void **state)
     for (double end = asym_live_now() + 2; asym_live_now() < end; asym_live_sleep(0.01))
         assert_int_equal(asym_live_narrow_threads(victim, cpus), 0);
     assert_int_equal(ask(PLAINLY), 0);
-    kill(asymd, SIGTERM);
+    asym_live_signal(asymd, SIGTERM);
     assert_int_equal(asym_live_wait(asymd), 0);
     asym_live_end(victim, SIGKILL);
 }

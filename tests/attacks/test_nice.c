@@ -140,11 +140,11 @@ static void at_the_stop_it_is_taken_back(void **state)
 {
     (void)state;
     pid_t victim = asym_stranger_start(work, NULL), asymd = boost(victim);
-    kill(asymd, SIGSTOP);
+    asym_live_signal(asymd, SIGSTOP);
     shared->go = 1;
     await(&shared->raised);
-    kill(asymd, SIGTERM);
-    kill(asymd, SIGCONT);
+    asym_live_signal(asymd, SIGTERM);
+    asym_live_signal(asymd, SIGCONT);
     assert_int_equal(asym_live_wait(asymd), 0);
     assert_nothing_was_gained(victim);
 }
@@ -154,7 +154,7 @@ static void after_a_kill_restore_takes_it_back(void **state)
     (void)state;
     char text[512];
     pid_t victim = asym_stranger_start(work, NULL), asymd = boost(victim);
-    kill(asymd, SIGSTOP);
+    asym_live_signal(asymd, SIGSTOP);
     shared->go = 1;
     await(&shared->raised);
     asym_live_end(asymd, SIGKILL);

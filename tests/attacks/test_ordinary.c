@@ -76,7 +76,7 @@ static void boost_by(const char *sp_boost)
     close(fds[1]);
     const int narrow = asym_live_await(asym_live_narrow_threads, victim, asym_live_cpus(), 1, 10);
     asym_live_sleep(PARALLEL_SECONDS + 1.5);
-    kill(asymd, SIGTERM);
+    asym_live_signal(asymd, SIGTERM);
     const int status = asym_live_wait(asymd);
     read_all(fds[0], text, sizeof text);
     close(fds[0]);

@@ -24,6 +24,7 @@
 #include <asym/rtx.h>
 
 #include "support/listener.h"
+#include "support/process.h"
 
 static const struct asym_rtx_slot *slot_at(const struct asym_handed *h, uint32_t i)
 {
@@ -93,7 +94,7 @@ int main(int argc, char **argv)
         perror("bench-answer: real time");
     if (asym_listener_take(&l, 10, &h))
         listen_to(&h, ended);
-    kill(pid, SIGTERM);
+    asym_process_signal(pid, SIGTERM);
     waitpid(pid, &status, 0);
     asym_listener_done(&l);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;

@@ -21,6 +21,7 @@
 #include <asym/rtx.h>
 
 #include "support/listener.h"
+#include "support/process.h"
 
 enum { ROUNDS = 2001 };
 
@@ -133,7 +134,7 @@ static void measure_bare_wake(double pause_us)
         took[i] = now_ns() - begun - clock;
     }
     print("for comparison: a bare write that wakes a sleeper", took);
-    kill(pid, SIGKILL);
+    asym_process_signal(pid, SIGKILL);
     close(fd);
 }
 
@@ -167,9 +168,9 @@ int main(void)
     measure("begin or end of a phase, too short to be told", short_phase, 1000);
     measure_told("begin or end, told, a listener that sleeps", 200);
     measure_bare_wake(200);
-    kill(pid, SIGSTOP);
+    asym_process_signal(pid, SIGSTOP);
     measure_told("begin or end, told, a listener that does not", 20);
-    kill(pid, SIGKILL);
+    asym_process_signal(pid, SIGKILL);
     asym_listener_done(&l);
     return 0;
 }

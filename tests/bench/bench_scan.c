@@ -16,6 +16,7 @@
 
 #include "linux/procfs.h"
 #include "linux/topology.h"
+#include "support/process.h"
 
 #define SCANS 51
 
@@ -123,7 +124,7 @@ static void measure(unsigned threads)
         printf("%8u  %-14s %8.3f %8.3f %10.1f %8.0f\n", seen, births ? "events" : "readdir", ms, max, top, top / ms);
     }
     for (size_t i = 0; i < sizeof loads / sizeof *loads; i++) {
-        kill(loads[i], SIGKILL);
+        asym_process_signal(loads[i], SIGKILL);
         waitpid(loads[i], NULL, 0);
     }
 }

@@ -53,7 +53,7 @@ static void a_cpuset_that_comes_and_goes_loses_no_thread(void **state)
     }
     asym_cpuset_set(both);
     const bool steered = asym_live_await(asym_live_narrow_threads, load, 2, 2, 10);
-    kill(asymd, SIGTERM);
+    asym_live_signal(asymd, SIGTERM);
     assert_int_equal(asym_live_wait(asymd), 0);
     assert_true(pread(out, text, sizeof text - 1, 0) >= 0);
     close(out);

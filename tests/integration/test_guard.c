@@ -30,6 +30,7 @@
 #include "linux/ledger.h"
 #include "linux/thread.h"
 #include "support/live.h"
+#include "support/process.h"
 
 /* What a process of the tests can be told to do. */
 enum order { NOTHING, FORK, THREAD, EXEC, END };
@@ -171,7 +172,7 @@ static int tear_down(void **state)
     (void)state;
     for (int k = 0; k < NODES; k++)
         if (nodes[k].tgid > 0 && asym_thread_is_of(nodes[k].tgid, nodes[k].tid) == 0)
-            kill(nodes[k].tgid, SIGKILL);
+            asym_process_signal(nodes[k].tgid, SIGKILL);
     while (waitpid(-1, NULL, 0) > 0)
         ;
     munmap(nodes, NODES * sizeof *nodes);
@@ -356,7 +357,7 @@ static void children_have_the_nice_value_that_their_creator_had(void **state)
         for (int k = 0; k <= 2; k++) {
             assert_int_equal(asym_thread_get_sched(nodes[k].tid, &sched), 0);
             assert_false(sched.reset_on_fork);
-            kill(nodes[k].tgid, SIGKILL);
+            asym_process_signal(nodes[k].tgid, SIGKILL);
         }
     }
 }

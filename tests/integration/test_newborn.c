@@ -44,7 +44,7 @@ static int two_stay_narrow(pid_t pid, int cpus)
 static void await_all_but_one(pid_t load, int cpus)
 {
     assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 1, 10));
-    assert_int_equal(kill(load, SIGUSR1), 0);
+    asym_live_signal(load, SIGUSR1);
     assert_true(asym_live_await(two_stay_narrow, load, cpus, 1, 10));
 }
 
@@ -62,13 +62,13 @@ static void who_sets_its_mask_late_is_steered_like_any_other(void **state)
     const char *const more[] = {"--set=enforce.swap_period=10ms", "--set=enforce.release=100s", NULL};
     const pid_t asymd = asym_service_start_to(load, more, out);
     await_all_but_one(load, cpus);
-    assert_int_equal(kill(load, SIGUSR2), 0);
+    asym_live_signal(load, SIGUSR2);
     assert_true(read(hear, heard, sizeof heard - 1) > 0);
     assert_int_equal(sscanf(heard, "ran=%ld", &ran), 1);
     print_message("its mask was set after %ld us of CPU time\n", ran);
     assert_in_range(ran, 0, 999);
     const bool steered = asym_live_await(asym_live_narrow_threads, load, cpus, 3, 10);
-    kill(asymd, SIGTERM);
+    asym_live_signal(asymd, SIGTERM);
     assert_int_equal(asym_live_wait(asymd), 0);
     assert_true(pread(out, text, sizeof text - 1, 0) >= 0);
     if (!steered || strstr(text, "left alone"))

@@ -32,7 +32,7 @@ static pid_t start(const char *path, int *ret_hear)
 static void begin(pid_t pid, int hear, int *ret_threads, int *ret_least)
 {
     char text[64];
-    assert_int_equal(kill(pid, SIGUSR1), 0);
+    asym_live_signal(pid, SIGUSR1);
     const ssize_t n = read(hear, text, sizeof text - 1);
     text[n > 0 ? n : 0] = '\0';
     assert_int_equal(sscanf(text, "threads=%d least=%d", ret_threads, ret_least), 2);

@@ -30,7 +30,7 @@ static int answered(const char *const *command)
     pid_t asymd = asym_service_start(talker.pid, more);
     const int n = asym_talker_answered(&talker, &worst);
     print_message("%d of %d serial phases, at most %.1f ms after their begin\n", n, ASYM_TALKER_LAST, worst);
-    kill(asymd, SIGTERM);
+    asym_live_signal(asymd, SIGTERM);
     assert_int_equal(asym_live_wait(asymd), 0);
     assert_int_equal(asym_live_odd_threads(talker.pid, asym_live_cpus(), 0), 0);
     asym_talker_end(&talker);

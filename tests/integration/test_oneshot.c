@@ -84,7 +84,14 @@ static void want_of_descriptors_is_said(void **state)
     assert_int_equal(run_shell(command), 0);
     assert_said("followed 40 threads");
     assert_said("without a kept descriptor");
-    assert_int_equal(run_shell("ulimit -n 6; \"$A\" --dry-run --duration=20ms"), 1);
+    /* How many it needs is its own affair, as long as it says that they were too few. Inherited ones would count, too. */
+    int status = 0;
+    for (int n = 9; status == 0 && n >= 4; n--) {
+        snprintf(command, sizeof command,
+                 "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; ulimit -n %d; \"$A\" --dry-run --duration=20ms", n);
+        status = run_shell(command);
+    }
+    assert_int_equal(status, 1);
     assert_said("Too many open files");
     asym_live_end(load, SIGKILL);
 }

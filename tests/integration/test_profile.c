@@ -277,7 +277,7 @@ static void asked_to_stop_it_ends_the_program_first(void **state)
     long child = 0, leader = 0;
     for (int i = 0; i < 1000 && sscanf(said(f), "%ld %ld\n", &child, &leader) != 2; i++)
         asym_live_sleep(0.01);
-    kill(pid, SIGINT);
+    asym_live_signal(pid, SIGINT);
     assert_int_equal(asym_live_wait(pid), 0);
     assert_gone(child);
     assert_gone(leader);

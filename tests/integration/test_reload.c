@@ -85,7 +85,7 @@ static void ready_status_and_stopping_are_told(void **state)
     await_message(" 4 threads steered", text, sizeof text);
     /* asymd itself has gone to a slow CPU; its guard may be anywhere. */
     assert_int_equal(asym_live_narrow_threads(asymd, asym_live_cpus()), 1);
-    kill(asymd, SIGTERM);
+    asym_live_signal(asymd, SIGTERM);
     await_message("STOPPING=1", text, sizeof text);
     assert_int_equal(asym_live_wait(asymd), 0);
     asym_live_end(load, SIGKILL);
@@ -100,13 +100,13 @@ static void the_watchdog_is_fed_while_it_looks_and_not_while_it_hangs(void **sta
     pid_t load = asym_service_spin("1"), asymd = start_asymd(load);
     for (int i = 0; i < 3; i++)
         await_message("WATCHDOG=1", text, sizeof text);
-    kill(asymd, SIGSTOP);
+    asym_live_signal(asymd, SIGSTOP);
     asym_live_sleep(0.2);
     while (recv(manager, text, sizeof text, MSG_DONTWAIT) > 0)
         ;
     asym_live_sleep(1.0);
     assert_int_equal(recv(manager, text, sizeof text, MSG_DONTWAIT), -1);
-    kill(asymd, SIGCONT);
+    asym_live_signal(asymd, SIGCONT);
     await_message("WATCHDOG=1", text, sizeof text);
     asym_live_end(asymd, SIGTERM);
     asym_live_end(load, SIGKILL);
@@ -136,7 +136,7 @@ static void bad_files_leave_the_running_configuration_in_force(void **state)
     assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, 10));
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         write_config(bad[i].text);
-        kill(asymd, SIGHUP);
+        asym_live_signal(asymd, SIGHUP);
         await_message("RELOADING=1\nMONOTONIC_USEC=", text, sizeof text);
         await_message("READY=1", text, sizeof text);
         await_message("STATUS=policy pa ", text, sizeof text);
@@ -157,16 +157,16 @@ static void a_good_file_is_in_force_at_once(void **state)
     pid_t load = asym_service_spin("4"), asymd = start_asymd(load);
     assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, 10));
     write_config("[asymd]\npolicy = none\n");
-    kill(asymd, SIGHUP);
+    asym_live_signal(asymd, SIGHUP);
     await_message("STATUS=policy none ", text, sizeof text);
     assert_true(asym_live_await(whole_threads, load, cpus, 1, 5));
     write_config("[asymd]\npolicy = rr\n[rule \"load\"]\nmatch_comm = load-*\naction = ignore\n");
-    kill(asymd, SIGHUP);
+    asym_live_signal(asymd, SIGHUP);
     await_message("STATUS=policy rr ", text, sizeof text);
     asym_live_sleep(1);
     assert_true(whole_threads(load, cpus));
     write_config("[asymd]\npolicy = rr\n");
-    kill(asymd, SIGHUP);
+    asym_live_signal(asymd, SIGHUP);
     assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, 10));
     asym_live_end(asymd, SIGTERM);
     assert_true(whole_threads(load, cpus));

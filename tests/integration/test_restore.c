@@ -64,6 +64,7 @@ static void close_ledger(void)
 static int set_up(void **state)
 {
     (void)state;
+    setpriority(PRIO_PROCESS, 0, 0); /* tests count from there, and this may run under nice(1) */
     assert_int_equal(asym_thread_get_mask(0, &whole), 0);
     if (asym_mask_count(&whole) < 2)
         fail_msg("these tests need two CPUs, there is one");
@@ -240,7 +241,7 @@ static void an_orphan_is_an_heir(void **state)
     assert_true(has(orphan, &first));
     const struct asym_restore_report report = restore_anew();
     bool free_again = has(orphan, &whole);
-    kill(orphan, SIGKILL);
+    asym_live_signal(orphan, SIGKILL);
     asym_live_end(leader, SIGKILL);
     assert_int_equal(report.gone, 1);
     assert_int_equal(report.heirs, 1);
@@ -289,8 +290,8 @@ static void a_sibling_in_a_session_without_a_leader_is_no_heir(void **state)
     const struct asym_restore_report report = restore_anew();
     bool kept = has(sibling, &first), given_back = has(pid, &whole);
     shared->go = 2;
-    kill(pid, SIGKILL);
-    kill(sibling, SIGKILL);
+    asym_live_signal(pid, SIGKILL);
+    asym_live_signal(sibling, SIGKILL);
     assert_int_equal(set, 0);
     assert_int_equal(report.heirs, 0);
     assert_true(kept && given_back);
@@ -443,7 +444,7 @@ static void after_each_of_100_kills_every_thread_that_is_left_has_its_own(void *
         pid_t steerer = start(steer_back_and_forth);
         await(&shared->go);
         asym_live_sleep(0.03 * random_share(&seed));
-        kill(steerer, SIGKILL);
+        asym_live_signal(steerer, SIGKILL);
         assert_int_equal(asym_live_wait(steerer), 128 + SIGKILL);
         open_ledger();
         const struct asym_restore_report report = restore_anew();

@@ -35,7 +35,7 @@ static pid_t start_service(pid_t target, const char *more)
 
 static void end(struct asym_talker *talker, pid_t asymd)
 {
-    kill(asymd, SIGTERM);
+    asym_live_signal(asymd, SIGTERM);
     assert_int_equal(asym_live_wait(asymd), 0);
     assert_int_equal(asym_live_odd_threads(talker->pid, asym_live_cpus(), 0), 0);
     asym_talker_end(talker);

@@ -223,7 +223,7 @@ static void check_flood(void (*flood)(void))
     const double interval = longest_interval(&percent);
     print_message("%d of %d serial phases, %.2f %% of a CPU every %.0f ms\n", reactions, LAST, percent, interval);
     asym_live_end(flooder, SIGKILL);
-    kill(asymd, SIGTERM);
+    asym_live_signal(asymd, SIGTERM);
     assert_int_equal(asym_live_wait(asymd), 0);
     asym_live_end(talker, SIGKILL);
     fclose(said);

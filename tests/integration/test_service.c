@@ -26,7 +26,7 @@ static void steers_and_puts_back_on_sigterm(void **state)
     int cpus = asym_live_cpus();
     pid_t load = asym_service_spin("4"), asymd = asym_service_start(load, NULL);
     assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, 10));
-    kill(asymd, SIGTERM);
+    asym_live_signal(asymd, SIGTERM);
     assert_int_equal(asym_live_wait(asymd), 0);
     assert_int_equal(asym_live_odd_threads(load, cpus, 0), 0);
     asym_live_end(load, SIGKILL);

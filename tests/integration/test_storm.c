@@ -84,7 +84,7 @@ static int whole(pid_t pid, int cpus)
 /* Stopped, asymd drains nothing; then what happened is told in order, with a gap in it. */
 static void stop_and_have_children(pid_t asymd, struct shared *s, bool storm_first)
 {
-    kill(asymd, SIGSTOP);
+    asym_live_signal(asymd, SIGSTOP);
     assert_int_equal(waitpid(asymd, NULL, WUNTRACED), asymd);
     if (storm_first)
         storm();
@@ -95,7 +95,7 @@ static void stop_and_have_children(pid_t asymd, struct shared *s, bool storm_fir
         assert_int_equal(asym_live_narrow_threads(s->children[i], asym_live_cpus()), 1);
     if (!storm_first)
         storm();
-    kill(asymd, SIGCONT);
+    asym_live_signal(asymd, SIGCONT);
 }
 
 /* Within so many seconds in all, however much else is said. Of that only the end is kept, in which text may have begun. */
@@ -135,7 +135,7 @@ static void overflow(bool storm_first)
     assert_true(asym_live_await(whole, load, cpus, 1, 5));
     /* What was told before the gap is repaired before the gap is come to. */
     assert_true(is_said(fds[0], "some events were lost", 10));
-    kill(asymd, SIGTERM);
+    asym_live_signal(asymd, SIGTERM);
     assert_int_equal(asym_live_wait(asymd), 0);
     close(fds[0]);
     asym_live_end(load, SIGKILL);

@@ -20,6 +20,8 @@
 
 #include <cmocka.h>
 
+#include "support/process.h"
+
 double asym_live_now(void)
 {
     struct timespec t;
@@ -62,6 +64,7 @@ pid_t asym_live_start(const char *const *argv, int out)
 int asym_live_wait(pid_t pid)
 {
     int status;
+    assert_true(pid > 0); /* 0 and below would wait for other children */
     while (waitpid(pid, &status, 0) < 0)
         assert_int_equal(errno, EINTR);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -88,9 +91,16 @@ int asym_live_run(const char *const *argv, char *text, size_t size)
     return asym_live_wait(pid);
 }
 
+void asym_live_signal(pid_t pid, int signal)
+{
+    const int r = asym_process_signal(pid, signal);
+    if (r < 0)
+        fail_msg("signal %d to process %d: %s", signal, (int)pid, strerror(-r));
+}
+
 void asym_live_end(pid_t pid, int signal)
 {
-    kill(pid, signal);
+    asym_live_signal(pid, signal);
     asym_live_wait(pid);
 }
 
@@ -98,6 +108,8 @@ static int count_threads(pid_t pid, int cpus, int nice, int odd)
 {
     char path[64];
     int n = 0;
+    /* The test may run under nice(1), and what it starts inherits that. */
+    nice += getpriority(PRIO_PROCESS, 0);
     snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
     DIR *d = opendir(path);
     for (struct dirent *e; d && (e = readdir(d));) {

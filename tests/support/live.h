@@ -15,10 +15,16 @@ int asym_live_wait(pid_t pid);
 /** Run to the end: exit status, and what it printed on standard output and error, NUL-terminated and cut to size. */
 int asym_live_run(const char *const *argv, char *text, size_t size);
 
-/** Kill and reap. */
+/** Signal a process that was started and not reaped; one that never was started is refused, see support/process.h. */
+void asym_live_signal(pid_t pid, int signal);
+
+/** Signal it and reap it. */
 void asym_live_end(pid_t pid, int signal);
 
-/** CPUs of Cpus_allowed and nice of each thread; returns how many threads have another mask than cpus or another nice. */
+/**
+ * How many threads of the process have another number of allowed CPUs than cpus, or another nice value than nice above
+ * the one of this test.
+ */
 int asym_live_odd_threads(pid_t pid, int cpus, int nice);
 
 /** Threads of the process with fewer allowed CPUs than cpus. */

@@ -22,6 +22,7 @@
 
 #include "linux/helper.h"
 #include "load/helper.h"
+#include "support/process.h"
 
 #define PROGRAM ASYM_TEST_BIN "/tests/load-helper"
 /* So long a test waits for what has to come. */
@@ -197,13 +198,13 @@ static void the_dying_are_bounded(void **state)
         h.dying[h.n_dying++] = children[i];
     }
     assert_int_equal(asym_helper_start(&h, &err), -EBUSY);
-    assert_int_equal(kill(children[0], SIGKILL), 0);
+    assert_int_equal(asym_process_signal(children[0], SIGKILL), 0);
     for (int i = 0; i < PATIENCE_MS && asym_helper_reap(&h) == ASYM_HELPER_MAX_DYING; i++)
         usleep(1000);
     assert_int_equal(h.n_dying, ASYM_HELPER_MAX_DYING - 1);
     assert_int_equal(asym_helper_start(&h, &err), 0);
     for (size_t i = 1; i < ASYM_HELPER_MAX_DYING; i++)
-        assert_int_equal(kill(children[i], SIGKILL), 0);
+        assert_int_equal(asym_process_signal(children[i], SIGKILL), 0);
     stop(&h);
 }
 

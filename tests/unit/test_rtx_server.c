@@ -28,6 +28,7 @@
 #include "linux/rtx-page.h"
 #include "linux/rtx-server.h"
 #include "linux/thread.h"
+#include "support/live.h"
 
 static char dir[64], path[96];
 static struct asym_rtx_server *server;
@@ -610,7 +611,7 @@ static void who_has_spent_its_part_is_put_off_and_nobody_else(void **state)
     tell(its, its_word, true);
     assert_true(is_readable());
     assert_true(asym_rtx_server_serve(server, then + ASYM_SEC / 2));
-    assert_int_equal(kill(pid, SIGKILL), 0);
+    asym_live_signal(pid, SIGKILL);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     close(fd);
     close(mine);
@@ -645,7 +646,7 @@ static void who_ends_in_a_serial_phase_while_put_off_has_ended_it(void **state)
         look();
         assert_false(is_readable());
         if (killed) {
-            assert_int_equal(kill(pid, SIGKILL), 0);
+            asym_live_signal(pid, SIGKILL);
             assert_int_equal(waitpid(pid, &status, 0), pid);
         } else {
             close(fd);
@@ -690,7 +691,7 @@ static void several_connections_give_a_process_no_larger_part(void **state)
     }
     /* It came first and had all that was saved up. With half of what is earned the rest takes 4 s; with a quarter it were 8. */
     assert_true(now > 3 * ASYM_SEC && now < 5 * ASYM_SEC);
-    assert_int_equal(kill(pid, SIGKILL), 0);
+    asym_live_signal(pid, SIGKILL);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     for (int i = 0; i < MINE; i++) {
         close(fds[i]);
@@ -781,7 +782,7 @@ static void ten_thousand_connections_keep_nobody_out(void **state)
         asym_rtx_server_tend(server, now);
     }
     assert_true(count_fds() <= before + 1 + ASYM_RTX_MAX_OF_PID);
-    kill(pid, SIGKILL);
+    asym_live_signal(pid, SIGKILL);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     close(go[1]);
     for (int i = 0; i < 10; i++) {
@@ -815,7 +816,7 @@ static void a_client_killed_at_any_moment_is_gone(void **state)
             asym_rtx_server_serve(server, 1);
             asym_rtx_server_tend(server, 1);
         }
-        kill(pid, SIGKILL);
+        asym_live_signal(pid, SIGKILL);
         assert_int_equal(waitpid(pid, &status, 0), pid);
         for (int i = 0; i < 100; i++) {
             asym_rtx_server_tend(server, 1);

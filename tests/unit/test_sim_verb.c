@@ -20,6 +20,7 @@
 #include "daemon/columns.h"
 #include "daemon/experiment.h"
 #include "daemon/json.h"
+#include "support/live.h"
 
 static const char small[] = "[machine]\ncounts=3,1\nspeeds=1,2\n[run]\nduration=2s\n"
                             "[program serial]\nstep=serial 100G\n"
@@ -404,7 +405,7 @@ static void interrupt(const char *scenario, const char *repeat, char *text, size
     }
     close(pipe_fd[1]);
     usleep(400 * 1000);
-    assert_int_equal(kill(pid, SIGINT), 0);
+    asym_live_signal(pid, SIGINT);
     size_t used = 0;
     for (ssize_t n; used < size - 1 && (n = read(pipe_fd[0], text + used, size - 1 - used)) > 0;)
         used += (size_t)n;

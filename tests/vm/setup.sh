@@ -2,28 +2,31 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What the virtual machine test boots: a kernel and a Debian 12 guest from the host's own apt sources, kept in
 # ${ASYM_VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/asymd-vm}. Run it at any time: a step is done again only when what
-# it is made from has changed. Remove the cache for a newer kernel or newer packages.
+# it is made from has changed. Remove the cache for a newer kernel or newer packages. ./dev vm has installed what it uses.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=${ASYM_VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/asymd-vm}
 export ASYM_VM_CACHE=$cache PATH=$PATH:/usr/sbin:/sbin
 
-host_packages="qemu-system-x86 acpica-tools busybox-static kmod cpio e2fsprogs mmdebstrap python3"
 modules="virtio_pci virtio_blk virtio_console 9pnet_virtio 9p ext4 overlay acpi-cpufreq cpufreq_userspace
     cpufreq_powersave cpufreq_ondemand msr"
 
 say() { printf 'vm setup: %s\n' "$*" >&2; }
+. "$here/../support/progress.sh"
 
 # step NAME COMMAND...: run it, unless that was done before by the same function with the same standard input.
 step() {
-    local name=$1 started=$SECONDS inputs
+    local name=$1 started=$SECONDS inputs status=0 ticker
     shift
     inputs=$({ declare -f "$1" || true; cat; } | sha256sum)
     [ "$(cat "$cache/done.$name" 2>/dev/null)" = "$inputs" ] && return
     rm -f "$cache/done.$name"
+    progress_tick "vm setup: $name" "$cache/$name.log" & ticker=$!
     # Not "|| ...": that would switch off errexit inside the step.
     "$@" >"$cache/$name.log" 2>&1 </dev/null &
-    if ! wait $!; then
+    wait $! || status=$?
+    progress_end "$ticker"
+    if [ "$status" -ne 0 ]; then
         tail -n 30 "$cache/$name.log" >&2
         say "$name failed; $cache/$name.log has the whole of it"
         exit 1
@@ -36,16 +39,6 @@ step() {
 apt_update() {
     [ -e "$work/apt-updated" ] || apt-get update -q
     touch "$work/apt-updated"
-}
-
-host_packages() {
-    local missing=() p
-    for p in $host_packages; do
-        [ "$(dpkg-query -W -f='${db:Status-Abbrev}' "$p" 2>/dev/null)" = "ii " ] || missing+=("$p")
-    done
-    [ ${#missing[@]} -eq 0 ] && return
-    apt_update
-    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"
 }
 
 # The package that linux-image-amd64 stands for, unpacked, not installed.
@@ -134,7 +127,6 @@ flock 9
 work=$(mktemp -d "$cache/work.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
-step host-packages host_packages <<<"$host_packages"
 step kernel kernel <<<"linux-image-amd64"
 step initramfs initramfs < <(cat "$cache/done.kernel" "$here/guest/init" - <<<"$modules")
 step acpi acpi <"$here/machines.py"

@@ -1,0 +1,266 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What ./dev fresh does: makes a Debian with nothing in it but apt, git, ca-certificates and sudo, enters it with namespaces of
+# its own and a root that is a mount point, and runs the commands of this commit there. Needs root.
+# usage: run.sh [--suite=SUITE] [--new] [COMMAND...]; without a command, both of the README, as several users.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cd "$here/../.."
+suite=bookworm
+new=no
+commands=()
+export PATH=$PATH:/usr/sbin:/sbin
+
+. tests/support/progress.sh
+parse() {
+    local argument
+    for argument; do
+        case $argument in
+            --suite=*) suite=${argument#*=} ;;
+            --new) new=yes ;;
+            -*) echo "./dev fresh: unknown option '$argument'" >&2; exit 2 ;;
+            *) commands+=("$argument") ;;
+        esac
+    done
+    [[ $suite =~ ^[a-z]+$ ]] || { echo "./dev fresh: --suite=$suite is no name of a suite" >&2; exit 2; }
+}
+
+say() { printf 'fresh: %s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+
+# -- cleaning up --
+
+work=""      # our folder
+inside=""    # the process that has entered the namespaces
+namespace="" # the mount namespace that it has made, which descriptor 8 keeps, so that no other one gets its number
+
+own_namespace=$(readlink /proc/self/ns/mnt)
+
+# Wait until the process has a mount namespace of its own, or has ended.
+keep_namespace() {
+    while [ -z "$namespace" ] && namespace=$(readlink "/proc/$inside/ns/mnt"); do
+        if [ "$namespace" = "$own_namespace" ]; then
+            namespace=""
+            sleep 0.01
+        elif ! exec 8<"/proc/$inside/ns/mnt"; then
+            namespace=""
+        fi
+    done 2>/dev/null
+}
+
+# What has been started there is what is in that namespace: nothing else can be.
+end_inside() {
+    local process
+    if [ -n "$namespace" ]; then
+        for process in /proc/[0-9]*; do
+            [ "$(readlink "$process/ns/mnt" 2>/dev/null)" != "$namespace" ] || end_one "${process#/proc/}"
+        done
+        exec 8<&-
+    fi
+    [ -z "$inside" ] || { end_one "$inside"; wait "$inside" 2>/dev/null || true; }
+    inside="" namespace=""
+}
+
+end_one() { [ "$1" -le 1 ] || kill -s KILL "$1" 2>/dev/null || true; }
+
+# All mounts are in namespaces that have ended: there is nothing but files here.
+clean_up() {
+    end_inside
+    rm -rf --one-file-system "$work"
+}
+
+make_work() {
+    work=$(mktemp -d "${TMPDIR:-/var/tmp}/asymd-fresh.XXXXXX")
+    trap clean_up EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM HUP
+}
+
+# -- the root file system --
+
+# The Debian archives among this machine's apt sources, whichever form their files have, for the suite that is wanted.
+archives() {
+    # shellcheck disable=SC2016 # apt expands these
+    apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT) $(CODENAME)' 'Created-By: Packages' 'Origin: Debian' |
+        awk -v suite="$suite" '{
+            # bookworm, bookworm-updates and bookworm-security, or stable and so on, of which only the code name tells
+            rest = $4
+            sub(/^[a-z]+/, "", rest)
+            if (rest == "" || rest == "-updates" || rest == "-security")
+                print "deb", $1, suite rest, $3
+        }' | sort -u | grep .
+}
+
+# How this machine gets its packages: proxies, certificates, what it does about dates, and which lists.
+apt_settings() {
+    apt-config dump | grep -E '^Acquire::(http|https|ftp|Retries|ForceIPv|Check-|Max-|Queue-|Languages|GzipIndexes)' || true
+}
+
+# The keys that the sources of this machine name.
+keys() {
+    cat /etc/apt/sources.list /etc/apt/sources.list.d/*.{list,sources} 2>/dev/null |
+        sed -nE 's/^Signed-By:[[:space:]]*(\/[^[:space:]]+).*/\1/Ip; s/^deb .*\[.*signed-by=(\/[^],[:space:]]+).*/\1/p' | sort -u
+}
+
+# Keys beside Debian's own, and certificates, where the settings or sources of this machine may want them.
+copy_trust() {
+    local file
+    mkdir -p "$1/etc/apt/trusted.gpg.d" "$1/etc/apt/keyrings" "$1/usr/local/share/ca-certificates"
+    cp -n /etc/apt/trusted.gpg.d/*.{asc,gpg} "$1/etc/apt/trusted.gpg.d/" 2>/dev/null || true
+    cp -n /etc/apt/keyrings/* "$1/etc/apt/keyrings/" 2>/dev/null || true
+    for file in $(keys); do
+        [ ! -r "$file" ] || [ -e "$1$file" ] || install -D -m 644 "$file" "$1$file"
+    done
+    cp -n /usr/local/share/ca-certificates/*.crt "$1/usr/local/share/ca-certificates/" 2>/dev/null || true
+    for file in $(apt_settings | sed -n 's/^Acquire::https.*::\(CaInfo\|SslCert\) "\(\/.*\)";$/\2/Ip'); do
+        [ ! -f "$file" ] || install -D -m 644 "$file" "$1$file"
+    done
+}
+
+make_root() {
+    # It is thrown away in the end: what is written need not be on the disk before the next step.
+    local line options=(--dpkgopt=force-unsafe-io)
+    while read -r line; do
+        options+=("--aptopt=$line")
+    done <"$work/settings"
+    for line in $(keys); do
+        [ ! -r "$line" ] || options+=("--keyring=$line")
+    done
+    mkdir -p build/fresh
+    chown --reference=. build build/fresh
+    rm -f "build/fresh/$suite"-*.tar
+    TMPDIR=$work mmdebstrap --variant=apt --include=git,ca-certificates,sudo "${options[@]}" "$suite" "$work/root.tar" \
+        "$work/sources.list" && mv "$work/root.tar" "$cached"
+}
+
+get_root() {
+    archives >"$work/sources.list" 2>/dev/null || {
+        follow "refreshing the lists of packages" "$work/log" apt-get update -q || { cat "$work/log" >&2; exit 1; }
+        archives >"$work/sources.list" || die "no Debian archive is among the apt sources of this machine"
+    }
+    apt_settings >"$work/settings"
+    # Made anew each day, and for other sources.
+    cached=build/fresh/$suite-$(date +%F)-$(cat "$work/sources.list" "$work/settings" "$here/run.sh" | sha256sum | cut -c-12).tar
+    if [ "$new" = yes ] || [ ! -e "$cached" ]; then
+        follow "making a minimal $suite" "$work/log" make_root || { cat "$work/log" >&2; die "mmdebstrap failed"; }
+    else
+        say "the minimal $suite is of today, $cached; --new makes it anew"
+    fi
+}
+
+# -- the commit --
+
+git_here() { GIT_CONFIG_GLOBAL=$work/gitconfig git "$@"; }
+
+get_commit() {
+    # A tree may belong to another user than root, which git believes only where a configuration says so.
+    printf '[safe]\n\tdirectory = *\n' >"$work/gitconfig"
+    git_here clone --quiet --no-hardlinks "file://$PWD" "$work/clone" || die "this tree cannot be cloned"
+    say "commit $(git_here log -1 --format='%h %s')"
+    if [ -n "$(git_here status --porcelain)" ]; then
+        say "ATTENTION: this tree has changes that are not committed. They are not in what is run:"
+        git_here status --short | head -n 10 >&2
+    fi
+}
+
+# -- running --
+
+# A new copy of the root, with the commit for root and for the ordinary user.
+renew() {
+    rm -rf --one-file-system "$work/root"
+    mkdir "$work/root"
+    tar -C "$work/root" -xf "$cached" --numeric-owner
+    copy_trust "$work/root"
+    install -m 755 "$here/inside.sh" "$work/root/root/inside.sh"
+    cp -a "$work/clone" "$work/root/root/asymd"
+    [ -e /etc/resolv.conf ] && cp -L /etc/resolv.conf "$work/root/etc/resolv.conf"
+    cp /etc/hosts "$work/root/etc/hosts"
+    echo "127.0.1.1 fresh" >>"$work/root/etc/hosts"
+    echo fresh >"$work/root/etc/hostname"
+    "$here/inside.sh" make-user "$work/root" "$work/clone"
+}
+
+# enter PID|HOST USER COMMAND: in a PID namespace of its own, or, for what needs the proc connector, in that of the machine.
+enter() {
+    local namespaces=(--mount --uts --ipc --fork --kill-child) status=0
+    [ "$1" = HOST ] || namespaces+=(--pid)
+    shift
+    unshare "${namespaces[@]}" "$here/inside.sh" enter "$work/root" "$@" </dev/null &
+    inside=$!
+    keep_namespace
+    wait "$inside" || status=$?
+    end_inside
+    return "$status"
+}
+
+rows=()
+
+# row WHAT STATUS STARTED
+row() {
+    rows+=("$(printf '%-62s %4d s  %s' "$1" "$((SECONDS - $3))" "$([ "$2" -eq 0 ] && echo passed || echo "FAILED ($2)")")")
+    [ "$2" -eq 0 ] || failed=yes
+}
+
+# must WHAT PID|HOST USER COMMAND
+must() {
+    local what=$1 started=$SECONDS status=0
+    shift
+    say "== $what"
+    enter "$@" || status=$?
+    row "$what" "$status" "$started"
+}
+
+# It must end soon, not with 0, and say what is missing and the command that installs it.
+must_say_what_is_missing() {
+    local what="user without sudo, nothing installed: ./dev $1 says what is missing" started=$SECONDS status=0 wrong=0
+    say "== $what"
+    enter PID user "./dev $1" >"$work/said" 2>&1 || status=$?
+    sed 's/^/    /' "$work/said" >&2
+    [ "$status" -eq 1 ] && [ $((SECONDS - started)) -le 20 ] && grep -q 'packages are missing: .*cmake' "$work/said" &&
+        grep -q 'apt-get install .*cmake' "$work/said" || wrong=1
+    row "$what" "$wrong" "$started"
+}
+
+readme() {
+    renew
+    must_say_what_is_missing run
+    must_say_what_is_missing test
+    must "root: ./dev run" PID root "./dev run"
+    must "root: ./dev test" PID root "./dev test"
+    must "root: the tests that need the proc connector" HOST root "./dev test --only=connector"
+    # What the tests that sudo runs leave behind must not break the builds and tests of the user, who comes after them.
+    renew
+    must "user with sudo, nothing installed: ./dev test --only=root" PID sudoer "./dev test --only=root"
+    must "user with sudo: sudo ./dev test --only=root" PID sudoer "sudo ./dev test --only=root"
+    must "user without sudo: ./dev run" PID user "./dev run"
+    must "user without sudo: ./dev test" PID user "./dev test"
+    must "user: all files of the tree are the user's" PID user '[ -z "$(find . ! -user fresh -print -quit)" ]'
+}
+
+main() {
+    parse "$@"
+    make_work
+    get_root
+    get_commit
+    failed=no
+    local begun=$SECONDS command
+    if [ ${#commands[@]} -eq 0 ]; then
+        readme
+    else
+        # Each command finds nothing installed: what one needs must not be there by another.
+        for command in "${commands[@]}"; do
+            renew
+            must "root: ./dev $command" PID root "./dev $command"
+            if [ "$command" = test ]; then
+                must "root: the tests that need the proc connector" HOST root "./dev test --only=connector"
+            fi
+        done
+    fi
+    say "== $suite, $(git_here log -1 --format=%h), $((SECONDS - begun)) s"
+    printf '%s\n' "${rows[@]}" >&2
+    [ "$failed" = no ] || exit 1
+}
+
+# All of it has been read before any of it runs: the tree may change meanwhile.
+main "$@"
+exit

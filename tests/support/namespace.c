@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "support/namespace.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mount.h>
+
+#include <cmocka.h>
+
+int asym_namespace_enter(void)
+{
+    if (unshare(CLONE_NEWNS) < 0) {
+        print_error("unshare(CLONE_NEWNS): %s: this test needs root\n", strerror(errno));
+        return -1;
+    }
+    /* Otherwise what is mounted here would appear in the namespace that we come from. */
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) {
+        print_error(
+            "mount(/, MS_PRIVATE): %s: this test needs a root that is a mount point, as a plain chroot is not\n",
+            strerror(errno));
+        return -1;
+    }
+    return 0;
+}
+
+int asym_namespace_cover(const char *source, const char *target)
+{
+    if (mount(source, target, NULL, MS_BIND, NULL) < 0) {
+        print_error("mount(%s, %s, MS_BIND): %s\n", source, target, strerror(errno));
+        return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# For bash scripts that work in silence: say how far a command is when it takes longer than a few seconds.
+
+# The last line of a log that has a letter, cut to what fits beside the name.
+progress_line() {
+    tail -c 2000 "$1" 2>/dev/null | tr '\r' '\n' | grep '[[:alpha:]]' | tail -n 1 | cut -c -70
+}
+
+# On a terminal one line that is written anew each second, elsewhere a line at 3 s and after that every 10 s.
+progress_tick() {
+    local what=$1 log=$2 started=$SECONDS elapsed
+    while sleep 1 </dev/null >/dev/null 2>&1; do
+        elapsed=$((SECONDS - started))
+        [ "$elapsed" -ge 3 ] || continue
+        if [ -t 2 ]; then
+            printf '\r\033[K%s: %d s  %s' "$what" "$elapsed" "$(progress_line "$log")" >&2
+        elif [ "$elapsed" -eq 3 ] || [ $((elapsed % 10)) -eq 0 ]; then
+            printf '%s: %d s  %s\n' "$what" "$elapsed" "$(progress_line "$log")" >&2
+        fi
+    done
+}
+
+# End the ticker; a line that it has begun on a terminal goes.
+progress_end() {
+    { kill "$1" && wait "$1"; } 2>/dev/null || true
+    [ ! -t 2 ] || printf '\r\033[K' >&2
+}
+
+# follow WHAT LOG COMMAND...: run it with its output in LOG. Its status; what it printed is shown by the caller.
+follow() {
+    local what=$1 log=$2 started=$SECONDS status=0 ticker
+    shift 2
+    : >"$log"
+    # The command stays in the foreground, so that an interrupt from the terminal ends it.
+    progress_tick "$what" "$log" & ticker=$!
+    "$@" >"$log" 2>&1 </dev/null || status=$?
+    progress_end "$ticker"
+    if [ "$status" -eq 0 ] && [ $((SECONDS - started)) -ge 3 ]; then
+        printf '%s: %d s\n' "$what" "$((SECONDS - started))" >&2
+    fi
+    return "$status"
+}
