@@ -21,6 +21,7 @@
 #include "support/attack.h"
 #include "support/live.h"
 #include "support/must.h"
+#include "support/process.h"
 #include "support/service.h"
 
 #define MAPPINGS 65000
@@ -86,7 +87,7 @@ static pid_t start(unsigned n)
 static void end(pid_t attacker)
 {
     assert_true(attacker > 1);
-    assert_int_equal(kill(-attacker, SIGKILL), 0);
+    assert_int_equal(asym_process_signal_group(attacker, SIGKILL), 0);
     asym_live_wait(attacker);
 }
 

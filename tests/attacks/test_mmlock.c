@@ -28,6 +28,7 @@
 #include "support/attack.h"
 #include "support/live.h"
 #include "support/must.h"
+#include "support/process.h"
 #include "support/service.h"
 
 #define SECONDS    60
@@ -291,7 +292,7 @@ static void a_locked_memory_holds_up_nothing(void **state)
     printf("%s, stopped in %.2f s\n", steered ? "others are steered" : "others are not steered", stop);
     close(go);
     /* All of them at once: none of those that share the memory ends before the server has. */
-    assert_int_equal(kill(-attacker, SIGKILL), 0);
+    assert_int_equal(asym_process_signal_group(attacker, SIGKILL), 0);
     asym_live_wait(attacker);
     asym_live_end(spin, SIGKILL);
     assert_true(stop >= 0 && stop < 5);

@@ -18,6 +18,7 @@
 
 #include "support/live.h"
 #include "support/must.h"
+#include "support/process.h"
 
 #define STRANGER 2002
 
@@ -82,13 +83,13 @@ double asym_attack_stop(pid_t pid, double most)
 {
     const double begin = asym_live_now();
     assert_true(pid > 1);
-    assert_int_equal(kill(pid, SIGTERM), 0);
+    assert_int_equal(asym_process_signal(pid, SIGTERM), 0);
     while (asym_live_now() - begin < most) {
         if (waitpid(pid, NULL, WNOHANG) == pid)
             return asym_live_now() - begin;
         asym_live_sleep(0.01);
     }
-    kill(pid, SIGKILL);
+    asym_process_signal(pid, SIGKILL);
     return -1;
 }
 

@@ -12,4 +12,7 @@
  */
 int asym_process_signal(pid_t pid, int signal);
 
+/** The same for all processes of the group that leader, which was started, has made. */
+int asym_process_signal_group(pid_t leader, int signal);
+
 #endif
