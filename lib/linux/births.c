@@ -306,9 +306,9 @@ static void *watch(void *arg)
     struct pace p = {.left = SPEND_MOST, .at = read_clock(CLOCK_MONOTONIC)};
     for (;;) {
         const int sleep_ms = pace(b, &p);
-        if (sleep_ms > 0 && poll(fds, 1, sleep_ms) < 0 && errno != EINTR)
-            break;
-        if (sleep_ms == 0 && poll(fds, ASYM_LENGTH(fds), -1) < 0 && errno != EINTR)
+        /* The real-time priority comes back when there is enough left, not with the next event, which would come too late. */
+        const int wait_ms = p.is_slow ? (int)(SLEEP_MOST / 1000) : -1;
+        if (poll(fds, sleep_ms > 0 ? 1 : ASYM_LENGTH(fds), sleep_ms > 0 ? sleep_ms : wait_ms) < 0 && errno != EINTR)
             break;
         if (fds[0].revents)
             return NULL;
