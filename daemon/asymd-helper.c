@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The program of the expendable processes (linux/helper.h). asymd starts it; nothing else has a use for it. */
-#include <stdio.h>
-
 #include "base/macro.h"
 #include "linux/helper.h"
 #include "linux/proc-reader.h"
+#include "linux/rtx-acceptor.h"
 #include "profile/build-id.h"
 
 _Static_assert(ASYM_READ_BUILD_ID_MAX == ASYM_BUILD_ID_MAX, "an answer has room for a build id");
@@ -16,10 +15,10 @@ static int read_processes(int orders, int reports)
 
 static const struct asym_helper_role roles[] = {
     {"read", ASYM_HELPER_MAY_READ_FILES | ASYM_HELPER_MAY_PTRACE, read_processes},
-    {0},
+    {"rtx", 0, asym_rtx_acceptor_run},
 };
 
 int main(int argc, char **argv)
 {
-    return asym_helper_main(roles, ASYM_LENGTH(roles) - 1, argc, argv);
+    return asym_helper_main(roles, ASYM_LENGTH(roles), argc, argv);
 }

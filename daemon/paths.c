@@ -59,7 +59,7 @@ static bool find_installed(const char *prefix, enum asym_path path, char *buf)
 
 static bool find_built(char *dir, enum asym_path path, char *buf)
 {
-    return paths[path].from_build && cut_tail(dir, "daemon") && is_safe(dir) &&
+    return paths[path].from_build && (cut_tail(dir, "daemon") || cut_tail(dir, "tests")) && is_safe(dir) &&
            snprintf(buf, ASYM_PATH_SIZE, "%s/%s", dir, paths[path].from_build) < ASYM_PATH_SIZE &&
            access(buf, R_OK) == 0;
 }

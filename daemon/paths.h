@@ -23,7 +23,7 @@ enum asym_path {
  * ASYM_PATH_SIZE bytes.
  *
  * A program in PREFIX/bin or PREFIX/sbin has its files below PREFIX; the prefix /usr has its configuration in /etc. A program
- * in a build tree has the OMPT tool and the helper that were built with it. Any other program has the paths of the configured
+ * in a build tree, one of its tests included, has the OMPT tool and the helper that were built with it. Any other program has the paths of the configured
  * prefix. It has them, too, where every user may write to PREFIX or to the top of the build tree: another user could have put
  * the file there.
  */

@@ -2,12 +2,15 @@
 #include "daemon/rtx.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/macro.h"
+#include "daemon/helper-path.h"
 #include "linux/procfs.h"
 #include "linux/rtx-server.h"
 #include "linux/told.h"
@@ -26,18 +29,29 @@ struct asym_rtx {
     int (*turn)(void *userdata);
     void *userdata;
     asym_usec spent; /* CPU time of all reactions so far */
-    size_t n_refused[ASYM_RTX_N_REFUSALS];
+    size_t n_refused[ASYM_RTX_N_REFUSALS], n_lost;
     bool is_realtime, realtime_failed;
 };
 
 /* Each reason once, at whatever level: a journal keeps them all, and who is refused decides how often. */
-static void on_refused(void *ctx, enum asym_rtx_refusal refusal, pid_t pid)
+static void on_refused(void *ctx, enum asym_rtx_refusal refusal, pid_t pid, uid_t uid)
 {
     struct asym_rtx *rtx = ctx;
     if (rtx->n_refused[refusal]++ == 0)
         asym_log_say(&rtx->run->log, LOG_NOTICE,
-                     "process %d that wants to say what its threads do is not heard: %s (said once)", (int)pid,
-                     asym_rtx_refusal_text(refusal));
+                     "process %d of user %d that wants to say what its threads do is not heard: %s (said once)", (int)pid,
+                     (int)uid, asym_rtx_refusal_text(refusal));
+}
+
+/* Once: a helper that is made to hang again and again is replaced as often. */
+static void on_lost(void *ctx, const char *why)
+{
+    struct asym_rtx *rtx = ctx;
+    if (rtx->n_lost++ == 0)
+        asym_log_say(&rtx->run->log, LOG_WARNING,
+                     "the helper process to which programs say what their threads do: %s; another one is started "
+                     "(said once)",
+                     why);
 }
 
 static void report_refused(const struct asym_rtx *rtx)
@@ -46,23 +60,41 @@ static void report_refused(const struct asym_rtx *rtx)
         if (rtx->n_refused[i] > 1)
             asym_log_say(&rtx->run->log, LOG_INFO, "programs were not heard %zu times: %s", rtx->n_refused[i],
                          asym_rtx_refusal_text(i));
+    if (rtx->n_lost > 1)
+        asym_log_say(&rtx->run->log, LOG_INFO, "the helper process for programs was replaced %zu times", rtx->n_lost);
+    if (!rtx->server)
+        return;
+    const struct asym_rtx_helper_use use = asym_rtx_server_helper_use(rtx->server);
+    if (use.turned_away > 0)
+        asym_log_say(&rtx->run->log, LOG_INFO,
+                     "%" PRIu64 " connections were closed at once, as their users connected too often; the helper process "
+                     "used %.2f s of CPU time",
+                     use.turned_away, (double)use.cpu / ASYM_SEC);
 }
 
 int asym_rtx_new(struct asym_run *run, struct asym_source *inner, struct asym_rtx **ret_rtx, struct asym_error *err)
 {
+    char helper[PATH_MAX];
     struct asym_rtx *rtx = calloc(1, sizeof *rtx);
     if (!rtx)
         return asym_fail(err, -ENOMEM, "no memory");
     rtx->run = run;
+    int r = asym_helper_path(helper, sizeof helper);
+    if (r < 0) {
+        asym_rtx_free(rtx);
+        return asym_fail(err, r, "asymd-helper is not there: %s", strerror(-r));
+    }
     const struct asym_rtx_server_config config = {
         .dir = run->settings->daemon.state_dir,
+        .helper = helper,
         .spin_notify = run->settings->rtx.spin_notify,
         .cpu_budget = run->settings->daemon.cpu_budget,
         .now = asym_run_now(),
         .refused = on_refused,
+        .lost = on_lost,
         .ctx = rtx,
     };
-    int r = asym_rtx_server_open(&config, &rtx->server, err);
+    r = asym_rtx_server_open(&config, &rtx->server, err);
     if (r >= 0) {
         const struct asym_told_config told = {
             .inner = inner,
@@ -157,6 +189,8 @@ void asym_rtx_look_ends(struct asym_rtx *rtx)
 /* Serve what has come, and take a turn if what was planned for is no longer so. 1: it was; 0: nothing was to be done; -errno. */
 static int react(struct asym_rtx *rtx)
 {
+    const asym_usec begun = cpu_time();
+    asym_rtx_server_hear(rtx->server, asym_run_now());
     const asym_usec before = cpu_time();
     const bool told = asym_rtx_server_serve(rtx->server, asym_run_now());
     int r = 0;
@@ -166,9 +200,9 @@ static int react(struct asym_rtx *rtx)
         r = rtx->turn(rtx->userdata);
     }
     /* Whoever wakes us for nothing spends, too. */
-    const asym_usec spent = cpu_time() - before;
-    asym_rtx_server_charge(rtx->server, spent);
-    rtx->spent += spent;
+    const asym_usec now = cpu_time();
+    asym_rtx_server_charge(rtx->server, now - before);
+    rtx->spent += now - begun;
     return r < 0 ? r : told;
 }
 

@@ -3,8 +3,9 @@
  * Runtime extensions: a program says of its threads what the kernel cannot see (Saez 2010, 2.2).
  *
  * A thread that spins at a barrier is running for the kernel. So a program, or the runtime that it is built on, keeps a
- * page of memory in which each thread has a slot, and hands that page to asymd once. From then on a change of state is
- * one relaxed store: no system call, no lock, no clock. Only the start and the end of a serial phase wake asymd.
+ * page of memory in which each thread has a slot. asymd makes that memory and hands it to the program once. From then on a
+ * change of state is one relaxed store: no system call, no lock, no clock. Only the start and the end of a serial phase wake
+ * asymd.
  *
  * Nothing here is an order: asymd decides. Nothing here can fail in a way that the program would have to mind: where
  * there is no asymd, or no longer, the stores go to memory that nobody reads, and the library joins again later. No call
@@ -27,14 +28,15 @@ extern "C" {
 /* ---- The page: all numbers in the machine's byte order. ---- */
 
 #define ASYM_RTX_MAGIC              UINT32_C(0x58545241) /* "ARTX" on a little-endian machine */
-#define ASYM_RTX_VERSION            1                    /* of the layout: a reader refuses a higher one */
+#define ASYM_RTX_VERSION            2                    /* of the layout: a reader refuses a higher one */
 #define ASYM_RTX_LINE               64                   /* no two slots share a cache line of this size */
 
 #define ASYM_RTX_NOTIFY_MIN_DEFAULT 1000
 #define ASYM_RTX_NOTIFY_MIN_MAX     1000000
 
 /**
- * The page begins with this. A later version may append fields to it and to the slots: a reader goes by header_size and
+ * The page begins with this. The program writes it, magic last, into memory that asymd has made: before magic is there,
+ * asymd reads nothing else. A later version may append fields to it and to the slots: a reader goes by header_size and
  * slot_size, so that old programs and new daemons live together. Both are multiples of ASYM_RTX_LINE, and the page is at
  * least header_size + n_slots * slot_size bytes. What is reserved is 0, and 0 is the default of what takes its place.
  */
@@ -87,17 +89,22 @@ enum asym_rtx_state {
 #define ASYM_RTX_NOTIFY_MIN_ENV "ASYM_RTX_NOTIFY_MIN"
 
 /**
- * The one message that a program sends, with two descriptors in an SCM_RIGHTS control message, in this order: a memfd
- * that holds the page, written to its end, and is sealed against shrinking, growing and, once it is mapped, future writes
- * (F_SEAL_FUTURE_WRITE, Linux 5.1), so that its memory is there and stays; and an eventfd. Nothing is answered.
- * The connection stays open as long as the page is to be heeded. asymd goes by the SO_PEERCRED of the socket: slots of
- * threads that are not the sender's are ignored.
+ * The one message of the protocol: asymd sends it to a program that has connected and that it has a place for, with two
+ * descriptors in an SCM_RIGHTS control message, in this order: a memfd of page_size bytes, all zero, sealed against
+ * shrinking and growing; and an eventfd that does not block. The program maps as much of the memfd as it needs, writes the
+ * header, and then writes to the eventfd once; a page with no header after a few seconds is refused. The memory is charged
+ * to the program as it touches it: fallocate(2) tells whether there is enough, where a first store could be a SIGBUS.
+ *
+ * The program sends nothing: asymd closes a connection on which anything arrives. A connection that asymd has no place for
+ * is closed without a message; trying again more often than once a second is refused sooner. The connection stays open as
+ * long as the page is to be read. asymd goes by the SO_PEERCRED of the socket: slots of threads of other processes than the
+ * one that connected are ignored.
  */
-struct asym_rtx_hello {
-    uint32_t magic;   /**< ASYM_RTX_MAGIC */
-    uint32_t version; /**< ASYM_RTX_VERSION */
-    uint32_t size;    /**< of this message */
-    uint32_t reserved;
+struct asym_rtx_handshake {
+    uint32_t magic;     /**< ASYM_RTX_MAGIC */
+    uint32_t version;   /**< ASYM_RTX_VERSION: of the message, and the highest of a page that asymd reads */
+    uint32_t size;      /**< of this message */
+    uint32_t page_size; /**< bytes of the memfd, a multiple of the machine's page size: 4096 slots of 64 bytes and more */
 };
 
 /* ---- The library: libasym-rtx. ---- */
@@ -112,18 +119,19 @@ struct asym_rtx_options {
 };
 
 /**
- * Set up the page, and hand it over if there is somebody to take it. The page and the options are those of the first call;
- * further calls look whether there is still somebody, and hand the page over anew if not. asym_rtx_serial_begin() does that
- * by itself; a program that tells of no phases calls this now and then, or is not heard again once asymd was restarted: a
- * few system calls, so once a second or so. options may be NULL. Never blocks.
- * Returns 0: asymd has it or will have it when it is there; -ENOMEM: there is no page, and every call does nothing.
+ * Set up the page, connect to asymd and wait at most 10 ms for its answer. The page and the options are those of the first
+ * call; further calls look whether asymd is still there, and connect again if not, at most once a second; only a call that
+ * has just connected waits. asym_rtx_serial_begin() does the same without waiting: while an answer is due it looks for it at
+ * most once a millisecond. A program that tells of no phases calls this now and then, or is not heard again once asymd was
+ * restarted: a few system calls, so once a second or so. options may be NULL.
+ * Returns 0: asymd reads the page or will when it is there; -ENOMEM: there is no page, and every call does nothing.
  */
 int asym_rtx_join(const struct asym_rtx_options *options);
 
 /** Say goodbye: asymd goes by the kernel's word alone from now on, and asym_rtx_join() joins again. */
 void asym_rtx_leave(void);
 
-/** 1 when a daemon has taken the connection at the last try, else 0. For people; nothing depends on it. */
+/** 1 when asymd has handed out a page on this connection, else 0. For people; nothing depends on it. */
 int asym_rtx_is_joined(void);
 
 /**
@@ -156,7 +164,7 @@ void asym_rtx_master(int is_master);
  * The calling thread begins, or ends, a serial phase: every other thread waits for it. Wakes asymd, at most once per
  * notify_min; and where the last eight serial phases were all shorter than that, not at the next one's start: it is over
  * before anybody could act. What comes within notify_min after a wake asymd sees when that is over, and what else was not
- * notified at its next look. Never blocks; a page that no daemon has is offered again, at most once a second.
+ * notified at its next look. Never blocks; where there is no connection it connects again, at most once a second.
  */
 void asym_rtx_serial_begin(void);
 void asym_rtx_serial_end(void);

@@ -15,6 +15,8 @@
 #include "base/macro.h"
 #include "linux/helper-internal.h"
 
+#define ORDERS_SIZE (1 << 20)
+
 /* The four ends of the channels; -1: not there. */
 struct channels {
     int orders[2], reports[2]; /* asymd's, the helper's */
@@ -38,6 +40,8 @@ static int open_channels(struct channels *ret)
     int pipe[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, c.orders) < 0)
         return -errno;
+    /* Some hundred orders before one does not fit; less where the kernel does not let it. */
+    setsockopt(c.orders[0], SOL_SOCKET, SO_SNDBUF, &(int){ORDERS_SIZE}, sizeof(int));
     int r = shutdown(c.orders[0], SHUT_RD) < 0 || fcntl(c.orders[0], F_SETFL, O_NONBLOCK) < 0 ||
                     pipe2(pipe, O_CLOEXEC | O_DIRECT) < 0
                 ? -errno

@@ -143,7 +143,7 @@ static bool pays(const struct asym_rtx_client *c, bool anybody_told)
 void asym_rtx_server_charge(struct asym_rtx_server *s, asym_usec cpu)
 {
     size_t payers = 0;
-    bool told = s->gone;
+    bool told = s->gone_told;
     for (size_t i = 0; i < s->n; i++)
         told |= s->clients[i]->told;
     for (size_t i = 0; i < s->n; i++)

@@ -10,17 +10,6 @@
 /* Whoever is to get work in a phase that begins cannot say so before it has a CPU: some slices of a busy one. */
 #define FORK_GRACE (10 * ASYM_MSEC)
 
-int asym_rtx_check_hello(const void *message, size_t size)
-{
-    struct asym_rtx_hello hello;
-    if (size < sizeof hello)
-        return -EPROTO;
-    memcpy(&hello, message, sizeof hello);
-    if (hello.magic != ASYM_RTX_MAGIC || hello.size != size || hello.version == 0)
-        return -EPROTO;
-    return hello.version > ASYM_RTX_VERSION ? -EPROTONOSUPPORT : 0;
-}
-
 static asym_usec notify_min_of(const struct asym_rtx_header *h)
 {
     return h->notify_min_usec == 0 ? ASYM_RTX_NOTIFY_MIN_DEFAULT

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
- * Reading a page that a program has handed over (include/asym/rtx.h). Whatever stands there, and however it changes
- * meanwhile, nothing outside of it is read, and the work is bounded. No I/O.
+ * Reading a page that a program has filled, or a copy of its beginning (include/asym/rtx.h). Whatever stands there, and
+ * however it changes meanwhile, nothing outside of it is read, and the work is bounded. No I/O.
  */
 #ifndef ASYM_LINUX_RTX_PAGE_H
 #define ASYM_LINUX_RTX_PAGE_H
@@ -33,9 +33,6 @@ struct asym_rtx_reading {
     asym_usec since; /**< since when it is so */
     int32_t tid;
 };
-
-/** 0; -EPROTONOSUPPORT: of a later version; -EPROTO: no such message. */
-int asym_rtx_check_hello(const void *message, size_t size);
 
 /** The layout of a page of so many bytes. 0; -EPROTONOSUPPORT, -EPROTO. */
 int asym_rtx_check_page(const void *page, size_t size, struct asym_rtx_layout *ret);

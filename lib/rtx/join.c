@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The connection: handing the page over, noticing that nobody is there any more, waking the daemon. Nothing blocks. */
+/* The connection: getting a page, noticing that nobody is there any more, waking the daemon. */
 #include "internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -52,96 +52,144 @@ void asym_rtx_fd_close(struct asym_rtx_fd *f)
         close(fd);
 }
 
-static int connect_to(const char *path)
+static void set_state(struct asym_rtx_process *p, enum asym_rtx_connection state)
+{
+    __atomic_store_n(&p->state, state, __ATOMIC_RELAXED);
+}
+
+void asym_rtx_part_ways(struct asym_rtx_process *p)
+{
+    set_state(p, ASYM_RTX_APART);
+    asym_rtx_fd_close(&p->socket);
+    asym_rtx_fd_close(&p->event);
+    asym_rtx_fd_close(&p->memfd);
+}
+
+/* A queue of connections that is full is waited for as long as may be. */
+static int connect_to(const char *path, int wait_ms)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const struct timeval wait = {.tv_usec = wait_ms * 1000};
     memcpy(address.sun_path, path, strnlen(path, sizeof address.sun_path - 1));
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) < 0) {
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | (wait_ms > 0 ? 0 : SOCK_NONBLOCK), 0);
+    if (fd >= 0 && ((wait_ms > 0 && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait) < 0) ||
+                    connect(fd, (const struct sockaddr *)&address, sizeof address) < 0)) {
         close(fd);
         fd = -1;
     }
     return fd;
 }
 
-static bool send_hello(int fd, int memfd, int event)
+static size_t take_fds(struct msghdr *m, int ret_fds[2])
 {
-    struct asym_rtx_hello hello = {.magic = ASYM_RTX_MAGIC, .version = ASYM_RTX_VERSION, .size = sizeof hello};
-    const int fds[] = {memfd, event};
-    struct iovec part = {&hello, sizeof hello};
+    size_t n = 0;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+            continue;
+        n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        memcpy(ret_fds, CMSG_DATA(c), n * sizeof(int));
+    }
+    return n;
+}
+
+/* The memory is all there and stays so, and a write to the eventfd does not block. */
+static bool is_good(const struct asym_rtx_process *p, const struct asym_rtx_handshake *h, const int fds[2])
+{
+    struct stat st;
+    const int seals = fcntl(fds[0], F_GET_SEALS), want = F_SEAL_SHRINK | F_SEAL_GROW, flags = fcntl(fds[1], F_GETFL);
+    return h->magic == ASYM_RTX_MAGIC && h->version >= ASYM_RTX_VERSION && seals >= 0 && (seals & want) == want &&
+           fstat(fds[0], &st) == 0 && st.st_size >= 0 && (uint64_t)st.st_size >= p->size && flags >= 0 &&
+           flags & O_NONBLOCK;
+}
+
+/* Where it cannot be had now it is tried again with another connection. */
+static bool adopt(struct asym_rtx_process *p, const struct asym_rtx_handshake *h, const int fds[2])
+{
+    const uint64_t one = 1;
+    if (!is_good(p, h, fds) || asym_rtx_page_move(p, fds[0]) < 0)
+        return false;
+    /* It has never been full. asymd reads the header now. */
+    if (write(fds[1], &one, sizeof one) != (ssize_t)sizeof one)
+        return false;
+    p->memfd = asym_rtx_fd_own(fds[0]);
+    const struct asym_rtx_fd event = asym_rtx_fd_own(fds[1]);
+    p->event.device = event.device;
+    p->event.inode = event.inode;
+    __atomic_store_n(&p->event.fd, event.fd, __ATOMIC_RELAXED);
+    set_state(p, ASYM_RTX_JOINED);
+    return true;
+}
+
+/* The one message that asymd sends. */
+static void take_answer(struct asym_rtx_process *p)
+{
+    struct asym_rtx_handshake handshake;
+    int fds[2] = {-1, -1};
+    struct iovec part = {&handshake, sizeof handshake};
     union {
         struct cmsghdr header;
-        char space[CMSG_SPACE(sizeof fds)];
+        char space[CMSG_SPACE(2 * sizeof(int))];
     } control;
-    memset(&control, 0, sizeof control);
     struct msghdr m = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control.space};
-    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof fds);
-    memcpy(CMSG_DATA(c), fds, sizeof fds);
-    return sendmsg(fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof hello;
+    const ssize_t n = recvmsg(p->socket.fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    const size_t n_fds = n > 0 ? take_fds(&m, fds) : 0;
+    if (n == (ssize_t)sizeof handshake && !(m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && n_fds == 2 &&
+        adopt(p, &handshake, fds))
+        return;
+    for (size_t i = 0; i < n_fds; i++)
+        close(fds[i]);
+    asym_rtx_part_ways(p);
 }
 
-static void offer(struct asym_rtx_process *p)
+static void join(struct asym_rtx_process *p, int wait_ms)
 {
-    if (p->socket.fd >= 0 || p->left || !p->page || asym_rtx_page_publish(p) < 0)
-        return;
-    if (p->event.fd < 0) {
-        int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        if (fd < 0)
-            return;
-        struct asym_rtx_fd own = asym_rtx_fd_own(fd);
-        p->event.device = own.device;
-        p->event.inode = own.inode;
-        __atomic_store_n(&p->event.fd, own.fd, __ATOMIC_RELAXED);
-    }
-    int fd = connect_to(p->path);
-    if (fd >= 0 && !send_hello(fd, p->memfd.fd, p->event.fd)) {
-        close(fd);
-        fd = -1;
-    }
+    int fd = connect_to(p->path, wait_ms);
     if (fd < 0)
         return;
-    struct asym_rtx_fd own = asym_rtx_fd_own(fd);
-    p->socket.device = own.device;
-    p->socket.inode = own.inode;
-    __atomic_store_n(&p->socket.fd, own.fd, __ATOMIC_RELAXED);
+    p->socket = asym_rtx_fd_own(fd);
+    set_state(p, ASYM_RTX_WAITING);
+    struct pollfd answer = {.fd = p->socket.fd, .events = POLLIN};
+    if (wait_ms > 0)
+        poll(&answer, 1, wait_ms);
+    take_answer(p);
 }
 
-/* Somebody has closed them, and others may have their numbers by now: they are let go without touching them. */
+/* The program has closed them, and may have their numbers in use by now: they are let go without touching them. */
 static void forget_lost(struct asym_rtx_process *p)
 {
-    if (p->published && !is_ours(&p->memfd)) {
-        p->published = false;
-        asym_rtx_fd_close(&p->memfd);
-        asym_rtx_fd_close(&p->event);
-        asym_rtx_fd_close(&p->socket);
-    }
-    if (p->socket.fd >= 0 && !is_ours(&p->socket))
-        asym_rtx_fd_close(&p->socket);
+    if (p->state == ASYM_RTX_JOINED && !is_ours(&p->memfd))
+        __atomic_store_n(&p->event.fd, -1, __ATOMIC_RELAXED);
+    if (p->state != ASYM_RTX_APART && (!is_ours(&p->socket) || (p->state == ASYM_RTX_JOINED && p->event.fd < 0)))
+        asym_rtx_part_ways(p);
 }
 
-void asym_rtx_look_after(struct asym_rtx_process *p)
+void asym_rtx_look_after(struct asym_rtx_process *p, int wait_ms)
 {
     char byte;
+    const uint64_t now = asym_rtx_now();
     forget_lost(p);
-    /* The daemon says nothing, ever: what can be read is the end. */
-    if (p->socket.fd >= 0) {
-        ssize_t n = recv(p->socket.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
-        if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
-            asym_rtx_fd_close(&p->socket);
+    if (p->state == ASYM_RTX_WAITING)
+        take_answer(p);
+    /* asymd says nothing more: what can be read is the end. */
+    if (p->state == ASYM_RTX_JOINED && (recv(p->socket.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) >= 0 || errno != EAGAIN))
+        asym_rtx_part_ways(p);
+    if (p->state == ASYM_RTX_APART && !p->left && p->page && now >= p->join_at) {
+        p->join_at = now + ASYM_RTX_SECOND;
+        join(p, wait_ms);
     }
-    offer(p);
+    __atomic_store_n(&p->mind_at, now + (p->state == ASYM_RTX_WAITING ? ASYM_RTX_MSEC : ASYM_RTX_SECOND),
+                     __ATOMIC_RELAXED);
 }
 
 void asym_rtx_mind(struct asym_rtx_process *p, uint64_t now)
 {
-    __atomic_store_n(&p->mind_at, now + ASYM_RTX_SECOND, __ATOMIC_RELAXED);
+    __atomic_store_n(&p->mind_at, now + ASYM_RTX_MSEC, __ATOMIC_RELAXED);
     if (pthread_mutex_trylock(&p->lock) != 0)
         return;
-    asym_rtx_look_after(p);
+    asym_rtx_look_after(p, 0);
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -150,7 +198,7 @@ bool asym_rtx_notify(struct asym_rtx_process *p, uint64_t now)
     const uint64_t one = 1;
     const int fd = __atomic_load_n(&p->event.fd, __ATOMIC_RELAXED);
     const uint64_t last = __atomic_load_n(&p->notified, __ATOMIC_RELAXED);
-    if (fd < 0 || __atomic_load_n(&p->socket.fd, __ATOMIC_RELAXED) < 0 || (last != 0 && now - last < p->notify_min))
+    if (fd < 0 || (last != 0 && now - last < p->notify_min))
         return false;
     __atomic_store_n(&p->notified, now, __ATOMIC_RELAXED);
     const int error = errno;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The page and its slots. The page is made once and never moves, so that threads may keep the address of their slot: what
- * is behind the address is exchanged, by mapping over it.
+ * is behind the address is exchanged, by mapping over it. Which thread has which slot is kept outside of it, so that an
+ * exchange, during which threads come and go, gives no slot to two of them.
  */
 #include "internal.h"
 
@@ -26,39 +27,24 @@ static struct asym_rtx_slot *slots_of(struct asym_rtx_header *h)
     return (struct asym_rtx_slot *)(void *)((char *)h + sizeof *h);
 }
 
-static void fill_header(const struct asym_rtx_process *p, struct asym_rtx_header *h, uint32_t n_slots)
+/* Magic stays as it is. */
+static void fill_header(const struct asym_rtx_process *p, struct asym_rtx_header *h)
 {
+    const uint32_t magic = h->magic;
     *h = (struct asym_rtx_header){
-        .magic = ASYM_RTX_MAGIC,
+        .magic = magic,
         .version = ASYM_RTX_VERSION,
         .header_size = sizeof *h,
         .slot_size = sizeof(struct asym_rtx_slot),
-        .n_slots = n_slots,
+        .n_slots = p->n_slots,
+        .n_used = __atomic_load_n(&p->n_used, __ATOMIC_RELAXED),
         .notify_min_usec = (uint32_t)(p->notify_min / 1000),
     };
 }
 
-int asym_rtx_page_make(struct asym_rtx_process *p, uint32_t n_slots)
+static void *map_anonymous(size_t size)
 {
-    const size_t line = (size_t)sysconf(_SC_PAGESIZE);
-    const size_t size = sizeof(struct asym_rtx_header) + n_slots * sizeof(struct asym_rtx_slot);
-    p->size = (size + line - 1) / line * line;
-    void *page = mmap(NULL, p->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (page == MAP_FAILED)
-        return -ENOMEM;
-    fill_header(p, page, n_slots);
-    __atomic_store_n(&p->page, page, __ATOMIC_RELEASE);
-    return 0;
-}
-
-/*
- * Nobody maps it for writing any more, nor takes memory out of it, but what is mapped stays so. Kernels before 5.1 do not know
- * of that, and asymd does not take the page there.
- */
-static bool seal(int fd)
-{
-    const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-    return fcntl(fd, F_ADD_SEALS, seals | F_SEAL_FUTURE_WRITE) == 0 || fcntl(fd, F_ADD_SEALS, seals) == 0;
+    return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
 /* A file that is longer than it may be is not only refused: SIGXFSZ would end the program. */
@@ -68,42 +54,86 @@ static bool may_be_as_long(size_t size)
     return getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= size;
 }
 
-static int make_memfd(size_t size)
+/* Memory of the program's own, with the name by which asymd --check knows programs that would speak; else without. */
+static void *map_own(size_t size)
 {
-    if (!may_be_as_long(size))
-        return -EFBIG;
-    int fd = memfd_create("asym-rtx", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+    int fd = -1;
+    void *page = MAP_FAILED;
+    errno = 0;
+    if (may_be_as_long(size))
+        fd = memfd_create("asym-rtx", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
     if (fd < 0 && errno == EINVAL)
-        fd = memfd_create("asym-rtx", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0)
-        return -errno;
-    if (ftruncate(fd, (off_t)size) < 0) {
-        const int error = errno;
+        fd = memfd_create("asym-rtx", MFD_CLOEXEC);
+    if (fd >= 0 && fallocate(fd, 0, 0, (off_t)size) == 0)
+        page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd >= 0)
         close(fd);
-        return -error;
+    return page == MAP_FAILED ? map_anonymous(size) : page;
+}
+
+int asym_rtx_page_make(struct asym_rtx_process *p, uint32_t n_slots)
+{
+    const size_t line = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t size = sizeof(struct asym_rtx_header) + n_slots * sizeof(struct asym_rtx_slot);
+    p->size = (size + line - 1) / line * line;
+    p->n_slots = n_slots;
+    void *page = map_own(p->size), *owners = map_anonymous(n_slots * sizeof *p->owners);
+    if (page == MAP_FAILED || owners == MAP_FAILED) {
+        if (page != MAP_FAILED)
+            munmap(page, p->size);
+        if (owners != MAP_FAILED)
+            munmap(owners, n_slots * sizeof *p->owners);
+        return -ENOMEM;
     }
-    return fd;
+    p->owners = owners;
+    fill_header(p, page);
+    __atomic_store_n(&p->page, page, __ATOMIC_RELEASE);
+    return 0;
+}
+
+static void note_used(struct asym_rtx_process *p, struct asym_rtx_header *h, uint32_t n)
+{
+    uint32_t *const where[] = {&p->n_used, &h->n_used};
+    for (size_t i = 0; i < 2; i++) {
+        uint32_t had = __atomic_load_n(where[i], __ATOMIC_RELAXED);
+        while (had < n && !__atomic_compare_exchange_n(where[i], &had, n, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            ;
+    }
+}
+
+/* The page says whose the slots are. A thread that comes or goes meanwhile has the last word, here or by itself. */
+static void repeat_owners(struct asym_rtx_process *p)
+{
+    struct asym_rtx_slot *slots = slots_of(p->page);
+    for (uint32_t i = 0; i < p->n_slots; i++) {
+        int32_t tid;
+        do {
+            tid = __atomic_load_n(&p->owners[i], __ATOMIC_SEQ_CST);
+            __atomic_store_n(&slots[i].tid, tid, __ATOMIC_SEQ_CST);
+        } while (__atomic_load_n(&p->owners[i], __ATOMIC_SEQ_CST) != tid);
+    }
+    note_used(p, p->page, __atomic_load_n(&p->n_used, __ATOMIC_SEQ_CST));
 }
 
 /*
- * A change that another thread makes between the copy and the mapping is lost, and made good by its next one. That is rare:
- * mostly the page is published when it is made.
+ * All of its memory is had before anything is stored there, or a store where there is none would be a SIGBUS. A word that
+ * another thread stores between the copy and the exchange is lost, and made good by its next one.
  */
-int asym_rtx_page_publish(struct asym_rtx_process *p)
+int asym_rtx_page_move(struct asym_rtx_process *p, int memfd)
 {
-    if (p->published)
-        return 0;
-    int fd = make_memfd(p->size);
-    if (fd < 0)
-        return fd;
-    /* Where only the sealing fails the page is there all the same, and is exchanged the next time. */
-    if (pwrite(fd, p->page, p->size, 0) != (ssize_t)p->size ||
-        mmap(p->page, p->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED || !seal(fd)) {
-        close(fd);
+    if (fallocate(memfd, 0, 0, (off_t)p->size) < 0)
+        return -errno;
+    struct asym_rtx_header *fresh = mmap(NULL, p->size, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+    if (fresh == MAP_FAILED)
+        return -ENOMEM;
+    fill_header(p, fresh);
+    memcpy(slots_of(fresh), slots_of(p->page), p->n_slots * sizeof(struct asym_rtx_slot));
+    if (mremap(fresh, p->size, p->size, MREMAP_MAYMOVE | MREMAP_FIXED, p->page) != (void *)p->page) {
+        munmap(fresh, p->size);
         return -ENOMEM;
     }
-    p->memfd = asym_rtx_fd_own(fd);
-    p->published = true;
+    repeat_owners(p);
+    __atomic_store_n(&p->page->magic, ASYM_RTX_MAGIC, __ATOMIC_RELEASE);
     return 0;
 }
 
@@ -113,7 +143,7 @@ int asym_rtx_page_publish(struct asym_rtx_process *p)
  */
 static bool map_over(void *page, size_t size)
 {
-    void *fresh = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *fresh = map_own(size);
     if (fresh == MAP_FAILED)
         return false;
     if (mremap(fresh, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, page) == page)
@@ -124,9 +154,7 @@ static bool map_over(void *page, size_t size)
 
 void asym_rtx_page_part(struct asym_rtx_process *p, const struct asym_rtx_slot *keep)
 {
-    const uint32_t n_slots = p->page->n_slots;
     const uint64_t word = keep ? __atomic_load_n(&keep->word, __ATOMIC_RELAXED) : 0;
-    p->published = false;
     struct asym_rtx_header *page = p->page;
     /*
      * The page stays the parent's then, and who asks for a slot gets none. The one thread that there is may still write to the
@@ -136,46 +164,48 @@ void asym_rtx_page_part(struct asym_rtx_process *p, const struct asym_rtx_slot *
         __atomic_store_n(&p->page, NULL, __ATOMIC_RELEASE);
         return;
     }
-    fill_header(p, page, n_slots);
+    memset(p->owners, 0, p->n_slots * sizeof *p->owners);
+    p->n_used = 0;
+    fill_header(p, page);
     if (!keep)
         return;
     struct asym_rtx_slot *slot = slots_of(page) + (keep - slots_of(page));
     slot->word = word;
-    slot->tid = (int32_t)syscall(SYS_gettid);
-    p->page->n_used = (uint32_t)(slot - slots_of(page)) + 1;
+    slot->tid = p->owners[slot - slots_of(page)] = (int32_t)syscall(SYS_gettid);
+    note_used(p, page, (uint32_t)(slot - slots_of(page)) + 1);
 }
 
-static void note_used(struct asym_rtx_header *h, uint32_t n)
-{
-    uint32_t had = __atomic_load_n(&h->n_used, __ATOMIC_RELAXED);
-    while (had < n && !__atomic_compare_exchange_n(&h->n_used, &had, n, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-        ;
-}
-
-static struct asym_rtx_slot *take_free(struct asym_rtx_header *h, int32_t tid)
+static struct asym_rtx_slot *take_free(struct asym_rtx_process *p, struct asym_rtx_header *h, int32_t tid)
 {
     struct asym_rtx_slot *slots = slots_of(h);
-    for (uint32_t i = 0; i < h->n_slots; i++) {
+    for (uint32_t i = 0; i < p->n_slots; i++) {
         int32_t nobody = 0;
-        if (__atomic_load_n(&slots[i].tid, __ATOMIC_RELAXED) == 0 &&
-            __atomic_compare_exchange_n(&slots[i].tid, &nobody, tid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
-            note_used(h, i + 1);
+        if (__atomic_load_n(&p->owners[i], __ATOMIC_RELAXED) == 0 &&
+            __atomic_compare_exchange_n(&p->owners[i], &nobody, tid, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+            __atomic_store_n(&slots[i].tid, tid, __ATOMIC_SEQ_CST);
+            note_used(p, h, i + 1);
             return &slots[i];
         }
     }
     return NULL;
 }
 
+/* The page says it first: the next thread to have the slot says it after that. */
+static void free_slot(struct asym_rtx_process *p, struct asym_rtx_header *h, uint32_t i, int32_t tid)
+{
+    struct asym_rtx_slot *slot = &slots_of(h)[i];
+    __atomic_store_n(&slot->word, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->tid, 0, __ATOMIC_SEQ_CST);
+    __atomic_compare_exchange_n(&p->owners[i], &tid, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+
 /* Threads that ended past pthread_exit have left their slots behind. */
 static void reclaim(struct asym_rtx_process *p, struct asym_rtx_header *h)
 {
-    struct asym_rtx_slot *slots = slots_of(h);
-    for (uint32_t i = 0; i < h->n_slots; i++) {
-        int32_t tid = __atomic_load_n(&slots[i].tid, __ATOMIC_RELAXED);
-        if (tid == 0 || syscall(SYS_tgkill, p->pid, tid, 0) == 0 || errno != ESRCH)
-            continue;
-        __atomic_store_n(&slots[i].word, 0, __ATOMIC_RELAXED);
-        __atomic_compare_exchange_n(&slots[i].tid, &tid, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < p->n_slots; i++) {
+        const int32_t tid = __atomic_load_n(&p->owners[i], __ATOMIC_RELAXED);
+        if (tid != 0 && syscall(SYS_tgkill, p->pid, tid, 0) < 0 && errno == ESRCH)
+            free_slot(p, h, i, tid);
     }
 }
 
@@ -184,16 +214,17 @@ struct asym_rtx_slot *asym_rtx_page_take(struct asym_rtx_process *p, int32_t tid
     struct asym_rtx_header *h = __atomic_load_n(&p->page, __ATOMIC_ACQUIRE);
     if (!h)
         return NULL;
-    struct asym_rtx_slot *slot = take_free(h, tid);
+    struct asym_rtx_slot *slot = take_free(p, h, tid);
     if (!slot) {
         reclaim(p, h);
-        slot = take_free(h, tid);
+        slot = take_free(p, h, tid);
     }
     return slot;
 }
 
-void asym_rtx_page_give(struct asym_rtx_slot *slot)
+void asym_rtx_page_give(struct asym_rtx_process *p, struct asym_rtx_slot *slot)
 {
-    __atomic_store_n(&slot->word, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot->tid, 0, __ATOMIC_RELEASE);
+    struct asym_rtx_header *h = __atomic_load_n(&p->page, __ATOMIC_ACQUIRE);
+    const uint32_t i = (uint32_t)(slot - slots_of(h));
+    free_slot(p, h, i, __atomic_load_n(&p->owners[i], __ATOMIC_RELAXED));
 }

@@ -35,7 +35,7 @@ static void thread_ends(void *slot)
     self.slot = NULL;
     /* After a fork the slots of other threads are no longer there. */
     if (__atomic_load_n(&asym_rtx_process.page, __ATOMIC_ACQUIRE))
-        asym_rtx_page_give(slot);
+        asym_rtx_page_give(&asym_rtx_process, slot);
 }
 
 static void before_fork(void)
@@ -57,10 +57,8 @@ static void become_child(struct asym_rtx_process *p)
         if (!p->page)
             self.slot = NULL;
     }
-    asym_rtx_fd_close(&p->socket);
-    asym_rtx_fd_close(&p->event);
-    asym_rtx_fd_close(&p->memfd);
-    p->mind_at = p->notified = 0;
+    asym_rtx_part_ways(p);
+    p->join_at = p->mind_at = p->notified = 0;
 }
 
 static void in_child(void)
@@ -122,8 +120,7 @@ ASYM_RTX_API int asym_rtx_join(const struct asym_rtx_options *options)
     if (r == 0 && p->pid != getpid())
         become_child(p);
     if (r == 0)
-        asym_rtx_look_after(p);
-    __atomic_store_n(&p->mind_at, asym_rtx_now() + ASYM_RTX_SECOND, __ATOMIC_RELAXED);
+        asym_rtx_look_after(p, ASYM_RTX_JOIN_WAIT_MS);
     pthread_mutex_unlock(&p->lock);
     errno = error;
     return r;
@@ -135,14 +132,15 @@ ASYM_RTX_API void asym_rtx_leave(void)
     const int error = errno;
     pthread_mutex_lock(&p->lock);
     p->left = true;
-    asym_rtx_fd_close(&p->socket);
+    p->join_at = 0;
+    asym_rtx_part_ways(p);
     pthread_mutex_unlock(&p->lock);
     errno = error;
 }
 
 ASYM_RTX_API int asym_rtx_is_joined(void)
 {
-    return __atomic_load_n(&asym_rtx_process.socket.fd, __ATOMIC_RELAXED) >= 0;
+    return __atomic_load_n(&asym_rtx_process.state, __ATOMIC_RELAXED) == ASYM_RTX_JOINED;
 }
 
 ASYM_RTX_API struct asym_rtx_slot *asym_rtx_thread(void)
@@ -160,7 +158,7 @@ ASYM_RTX_API struct asym_rtx_slot *asym_rtx_thread(void)
         self.slot = slot;
         asym_rtx_set(slot, ASYM_RTX_WORKING);
     } else if (slot) {
-        asym_rtx_page_give(slot);
+        asym_rtx_page_give(p, slot);
     }
     if (!self.slot)
         self.skip = TRY_AGAIN;

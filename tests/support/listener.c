@@ -4,18 +4,22 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "support/rtx-raw.h"
 
 void asym_listener_reopen(struct asym_listener *l, int backlog)
 {
@@ -50,24 +54,23 @@ void asym_listener_done(struct asym_listener *l)
     rmdir(l->dir);
 }
 
-static void receive(struct asym_handed *h)
+enum { PAGE_SIZE = 4096 * 64 + 65536, KEPT = 32 };
+
+static void hand_out(struct asym_handed *h)
 {
-    int fds[2];
-    struct iovec part = {&h->hello, sizeof h->hello};
-    union {
-        struct cmsghdr header;
-        char space[CMSG_SPACE(sizeof fds)];
-    } control;
-    struct msghdr m = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control.space};
-    assert_int_equal(recvmsg(h->fd, &m, MSG_CMSG_CLOEXEC), sizeof h->hello);
-    const struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-    assert_non_null(c);
-    assert_int_equal(c->cmsg_type, SCM_RIGHTS);
-    assert_int_equal(c->cmsg_len, CMSG_LEN(sizeof fds));
-    memcpy(fds, CMSG_DATA(c), sizeof fds);
-    h->memfd = fds[0];
-    h->event = fds[1];
+    const struct asym_rtx_handshake handshake = {
+        .magic = ASYM_RTX_MAGIC, .version = ASYM_RTX_VERSION, .size = sizeof handshake, .page_size = PAGE_SIZE};
+    h->memfd = memfd_create("asym-rtx", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    h->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    assert_int_equal(ftruncate(h->memfd, PAGE_SIZE), 0);
+    assert_int_equal(fcntl(h->memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL), 0);
+    const int fds[] = {h->memfd, h->event};
+    /* Where it has gone meanwhile the caller finds that out. */
+    asym_raw_send(h->fd, &handshake, sizeof handshake, fds, 2);
+    h->size = PAGE_SIZE;
+    void *page = mmap(NULL, h->size, PROT_READ, MAP_SHARED, h->memfd, 0);
+    assert_ptr_not_equal(page, MAP_FAILED);
+    h->page = page;
 }
 
 bool asym_listener_take(struct asym_listener *l, double seconds, struct asym_handed *ret)
@@ -75,20 +78,40 @@ bool asym_listener_take(struct asym_listener *l, double seconds, struct asym_han
     struct pollfd fd = {.fd = l->fd, .events = POLLIN};
     struct ucred peer;
     socklen_t size = sizeof peer;
-    struct stat st;
     if (poll(&fd, 1, (int)(seconds * 1000)) <= 0)
         return false;
     *ret = (struct asym_handed){.fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC)};
     assert_true(ret->fd >= 0);
     assert_int_equal(getsockopt(ret->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size), 0);
     ret->pid = peer.pid;
-    receive(ret);
-    assert_int_equal(fstat(ret->memfd, &st), 0);
-    ret->size = (size_t)st.st_size;
-    void *page = mmap(NULL, ret->size, PROT_READ, MAP_SHARED, ret->memfd, 0);
-    assert_ptr_not_equal(page, MAP_FAILED);
-    ret->page = page;
+    hand_out(ret);
+    /* The first wake says that the header is there. */
+    struct pollfd filled = {.fd = ret->event, .events = POLLIN};
+    if (poll(&filled, 1, (int)(seconds * 1000)) != 1) {
+        asym_handed_done(ret);
+        return false;
+    }
+    ret->woken = asym_handed_woken(ret) - 1;
     return true;
+}
+
+pid_t asym_listener_serve(struct asym_listener *l)
+{
+    fflush(NULL);
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid != 0)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    struct asym_handed kept[KEPT] = {{0}};
+    for (size_t i = 0;; i = (i + 1) % KEPT) {
+        if (kept[i].page)
+            asym_handed_done(&kept[i]);
+        kept[i] = (struct asym_handed){.fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC)};
+        if (kept[i].fd < 0)
+            _exit(1);
+        hand_out(&kept[i]);
+    }
 }
 
 void asym_handed_done(struct asym_handed *h)
@@ -120,8 +143,12 @@ unsigned asym_handed_used(const struct asym_handed *h)
     return n;
 }
 
-unsigned long asym_handed_woken(const struct asym_handed *h)
+unsigned long asym_handed_woken(struct asym_handed *h)
 {
     uint64_t n = 0;
-    return read(h->event, &n, sizeof n) == (ssize_t)sizeof n ? (unsigned long)n : 0;
+    if (read(h->event, &n, sizeof n) != (ssize_t)sizeof n)
+        n = 0;
+    n += h->woken;
+    h->woken = 0;
+    return (unsigned long)n;
 }

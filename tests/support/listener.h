@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** A daemon that does nothing but take pages: for tests of the client. Everything ends with an assertion on failure. */
+/** A daemon that does nothing but hand out pages: for tests of the client. Everything ends with an assertion on failure. */
 #ifndef ASYM_TESTS_LISTENER_H
 #define ASYM_TESTS_LISTENER_H
 
@@ -14,11 +14,11 @@ struct asym_listener {
     int fd;
 };
 
-/** What a client handed over. */
+/** What a client was handed. */
 struct asym_handed {
     int fd, memfd, event;
     pid_t pid; /* who it is for the kernel */
-    struct asym_rtx_hello hello;
+    unsigned long woken; /* what was read already */
     size_t size;
     const struct asym_rtx_header *page; /* mapped read-only */
 };
@@ -30,15 +30,17 @@ void asym_listener_close(struct asym_listener *l);
 void asym_listener_reopen(struct asym_listener *l, int backlog);
 void asym_listener_done(struct asym_listener *l);
 
-/** Wait at most so many seconds for a client. */
+/** Wait at most so many seconds for a client, and for it to fill the page that it is handed. */
 bool asym_listener_take(struct asym_listener *l, double seconds, struct asym_handed *ret);
 void asym_handed_done(struct asym_handed *h);
+/** A process that hands out pages as clients come, and keeps the last 32 connections until it is killed. */
+pid_t asym_listener_serve(struct asym_listener *l);
 
 /** The slot of a thread; NULL: it has none. */
 const struct asym_rtx_slot *asym_handed_slot(const struct asym_handed *h, pid_t tid);
 /** Slots in use. */
 unsigned asym_handed_used(const struct asym_handed *h);
 /** How often it was woken since the last call. */
-unsigned long asym_handed_woken(const struct asym_handed *h);
+unsigned long asym_handed_woken(struct asym_handed *h);
 
 #endif
