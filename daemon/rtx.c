@@ -3,14 +3,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/macro.h"
-#include "daemon/helper-path.h"
+#include "daemon/paths.h"
 #include "linux/procfs.h"
 #include "linux/rtx-server.h"
 #include "linux/told.h"
@@ -74,19 +73,14 @@ static void report_refused(const struct asym_rtx *rtx)
 
 int asym_rtx_new(struct asym_run *run, struct asym_source *inner, struct asym_rtx **ret_rtx, struct asym_error *err)
 {
-    char helper[PATH_MAX];
+    char helper[ASYM_PATH_SIZE];
     struct asym_rtx *rtx = calloc(1, sizeof *rtx);
     if (!rtx)
         return asym_fail(err, -ENOMEM, "no memory");
     rtx->run = run;
-    int r = asym_helper_path(helper, sizeof helper);
-    if (r < 0) {
-        asym_rtx_free(rtx);
-        return asym_fail(err, r, "asymd-helper is not there: %s", strerror(-r));
-    }
     const struct asym_rtx_server_config config = {
         .dir = run->settings->daemon.state_dir,
-        .helper = helper,
+        .helper = asym_path(ASYM_PATH_HELPER, helper),
         .spin_notify = run->settings->rtx.spin_notify,
         .cpu_budget = run->settings->daemon.cpu_budget,
         .now = asym_run_now(),
@@ -94,7 +88,7 @@ int asym_rtx_new(struct asym_run *run, struct asym_source *inner, struct asym_rt
         .lost = on_lost,
         .ctx = rtx,
     };
-    r = asym_rtx_server_open(&config, &rtx->server, err);
+    int r = asym_rtx_server_open(&config, &rtx->server, err);
     if (r >= 0) {
         const struct asym_told_config told = {
             .inner = inner,

@@ -3,7 +3,6 @@
  * The service against a program that wakes it as often as it can and has nothing to say: another program has its reactions
  * all the same, and the service looks as often as it did.
  */
-#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -26,6 +25,7 @@
 #include "base/macro.h"
 #include "support/live.h"
 #include "support/service.h"
+#include "support/rtx-raw.h"
 
 /* Connections of one process, and slots of a page: as many as are heard. */
 enum { PAGES = 4, SLOTS = 4096 };
@@ -77,62 +77,35 @@ static double longest_interval(double *ret_percent)
     return longest;
 }
 
-static int connect_to_service(void)
+static const char *socket_path(void)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    snprintf(address.sun_path, sizeof address.sun_path, "%s/rtx", asym_service_dir());
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) < 0) {
-        close(fd);
-        fd = -1;
-    }
-    return fd;
+    static char path[128];
+    snprintf(path, sizeof path, "%s/rtx", asym_service_dir());
+    return path;
 }
 
-/* A page with every slot in use, by threads that there are not, in no order; *ret: where the slots are. */
-static int make_page(struct asym_rtx_slot **ret)
+/* A page with every slot in use, by threads that there are not, in no order; *ret: where the slots are. Its eventfd. */
+static int join_with_full_page(struct asym_rtx_slot **ret)
 {
     const size_t size = sizeof(struct asym_rtx_header) + SLOTS * sizeof(struct asym_rtx_slot);
-    int fd = memfd_create("full", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0 || ftruncate(fd, (off_t)size) < 0)
-        return -1;
-    struct asym_rtx_header *h = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (h == MAP_FAILED || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE) < 0)
-        return -1;
+    int fd = asym_raw_connect(socket_path()), memfd, event;
+    if (fd < 0 || !asym_raw_receive(fd, 10000, &memfd, &event))
+        _exit(1);
+    struct asym_rtx_header *h = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+    if (h == MAP_FAILED)
+        _exit(1);
+    struct asym_rtx_slot *slots = *ret = (void *)(h + 1);
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        slots[i].tid = (int32_t)((i * UINT32_C(2654435761)) >> 8) + 1;
+        slots[i].word = ASYM_RTX_SPINNING;
+    }
     *h = (struct asym_rtx_header){.magic = ASYM_RTX_MAGIC,
                                   .version = ASYM_RTX_VERSION,
                                   .header_size = sizeof *h,
                                   .slot_size = sizeof(struct asym_rtx_slot),
                                   .n_slots = SLOTS,
                                   .n_used = SLOTS};
-    struct asym_rtx_slot *slots = *ret = (void *)(h + 1);
-    for (uint32_t i = 0; i < SLOTS; i++) {
-        slots[i].tid = (int32_t)((i * UINT32_C(2654435761)) >> 8) + 1;
-        slots[i].word = ASYM_RTX_SPINNING;
-    }
-    return fd;
-}
-
-/* A connection that has handed over such a page; its eventfd. */
-static int join_with_full_page(struct asym_rtx_slot **ret)
-{
-    struct asym_rtx_hello hello = {.magic = ASYM_RTX_MAGIC, .version = ASYM_RTX_VERSION, .size = sizeof hello};
-    const int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), fds[] = {make_page(ret), event},
-              fd = connect_to_service();
-    struct iovec part = {&hello, sizeof hello};
-    union {
-        struct cmsghdr header;
-        char space[CMSG_SPACE(sizeof fds)];
-    } control = {0};
-    struct msghdr m = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control.space};
-    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof fds);
-    memcpy(CMSG_DATA(c), fds, sizeof fds);
-    if (fd < 0 || sendmsg(fd, &m, MSG_NOSIGNAL) != (ssize_t)sizeof hello)
-        _exit(1);
+    eventfd_write(event, 1);
     return event;
 }
 
@@ -178,7 +151,7 @@ static void flood_of_phases(void)
 static void flood_of_connections(void)
 {
     for (;;) {
-        int fd = connect_to_service();
+        int fd = asym_raw_connect(socket_path());
         if (fd >= 0)
             close(fd);
     }

@@ -125,24 +125,6 @@ static void a_later_page_may_have_more_in_its_header_and_slots(void **state)
     assert_int_equal(said[0].tid, 77);
 }
 
-static void hellos_that_lie_are_refused(void **state)
-{
-    (void)state;
-    struct asym_rtx_hello hello = {.magic = ASYM_RTX_MAGIC, .version = ASYM_RTX_VERSION, .size = sizeof hello};
-    char more[64] = {0};
-    assert_int_equal(asym_rtx_check_hello(&hello, sizeof hello), 0);
-    for (size_t size = 0; size < sizeof hello; size++)
-        assert_int_equal(asym_rtx_check_hello(&hello, size), -EPROTO);
-    memcpy(more, &hello, sizeof hello);
-    assert_int_equal(asym_rtx_check_hello(more, sizeof more), -EPROTO);
-    hello.version++;
-    assert_int_equal(asym_rtx_check_hello(&hello, sizeof hello), -EPROTONOSUPPORT);
-    hello.version = 0;
-    assert_int_equal(asym_rtx_check_hello(&hello, sizeof hello), -EPROTO);
-    hello = (struct asym_rtx_hello){.version = ASYM_RTX_VERSION, .size = sizeof hello};
-    assert_int_equal(asym_rtx_check_hello(&hello, sizeof hello), -EPROTO);
-}
-
 static void a_wait_counts_once_it_has_lasted(void **state)
 {
     (void)state;
@@ -299,7 +281,6 @@ int main(void)
         T(headers_that_lie_are_refused),
         T(notify_min_is_within_bounds_whatever_the_header_says),
         T(a_later_page_may_have_more_in_its_header_and_slots),
-        T(hellos_that_lie_are_refused),
         T(a_wait_counts_once_it_has_lasted),
         T(in_a_serial_phase_every_wait_is_idle),
         T(a_master_is_one_when_it_works_and_its_phase_is_serial),
