@@ -34,8 +34,7 @@
 #include <asym/rtx.h>
 
 #include "base/macro.h"
-#include "linux/rtx-server.h"
-#include "linux/thread.h"
+#include "support/rtx-alone.h"
 #include "support/rtx-raw.h"
 
 enum {
@@ -53,8 +52,7 @@ enum {
     KILOBYTES_MORE = 4096,
 };
 
-#define ASYMD  ASYM_TEST_BIN "/daemon/asymd"
-#define HELPER ASYM_TEST_BIN "/daemon/asymd-helper"
+#define ASYMD ASYM_TEST_BIN "/daemon/asymd"
 
 /* What all processes see. */
 struct shared {
@@ -358,50 +356,7 @@ static _Noreturn void be_honest(void)
 
 /* ---- asymd, or the server alone. ---- */
 
-static void signs_of_life(const char *text)
-{
-    send(w.notify, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
-static _Noreturn void be_server(void)
-{
-    const struct asym_rtx_server_config config = {.dir = w.dir,
-                                                  .helper = HELPER,
-                                                  .files_may_be_passed = true,
-                                                  .spin_notify = 20,
-                                                  .cpu_budget = 100,
-                                                  .now = asym_thread_now()};
-    struct asym_rtx_server *server;
-    const struct asym_told *told;
-    asym_usec tended = 0;
-    sigset_t stop;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    sigemptyset(&stop);
-    sigaddset(&stop, SIGTERM);
-    sigprocmask(SIG_BLOCK, &stop, NULL);
-    if (asym_rtx_server_open(&config, &server, NULL) < 0)
-        _exit(1);
-    struct asym_teller *teller = asym_rtx_server_teller(server);
-    while (sigtimedwait(&stop, NULL, &(struct timespec){0}) != SIGTERM) {
-        struct pollfd ready = {.fd = asym_rtx_server_fd(server), .events = POLLIN};
-        poll(&ready, 1, 100);
-        const asym_usec now = asym_thread_now();
-        if (asym_rtx_server_serve(server, now))
-            teller->ask(teller, now, ASYM_ASK_FINAL | ASYM_ASK_HURRIED, &told);
-        asym_rtx_server_charge(server, 50);
-        usleep(1000);
-        if (now - tended < ASYM_SEC)
-            continue;
-        tended = now;
-        teller->ask(teller, now, ASYM_ASK_FINAL, &told);
-        asym_rtx_server_tend(server, now);
-        signs_of_life("WATCHDOG=1");
-    }
-    asym_rtx_server_close(server);
-    _exit(0);
-}
-
-static _Noreturn void be_asymd(void)
+static void be_asymd(void)
 {
     char dir[128], target[32];
     snprintf(dir, sizeof dir, "--set=asymd.state_dir=%s", w.dir);
@@ -629,7 +584,9 @@ static void begin(void)
     open_notify();
     w.target = start(be_target);
     w.last_sign = asym_raw_ms();
-    w.asymd = start(w.server ? be_server : be_asymd);
+    w.asymd = w.server ? asym_rtx_alone_start(w.dir, w.notify) : start(be_asymd);
+    if (w.asymd < 0)
+        fail("fork: %s", strerror((int)-w.asymd));
     for (int fd = -1; (fd = asym_raw_connect(w.path)) < 0; usleep(10000))
         watch();
     sleep(2);
