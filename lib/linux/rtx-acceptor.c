@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -55,6 +57,7 @@ struct connection {
 
 struct acceptor {
     int orders, reports, epoll;
+    int asymd;         /* a pidfd; -1: none, then the signal ends this process */
     int listener;      /* -1: none yet */
     int spare;         /* given up for a moment where there is no descriptor left */
     bool files_barred; /* no connection can have a file in its queue */
@@ -75,19 +78,20 @@ static long long now_ms(void)
 }
 
 /*
- * asymd has gone. It is not to close its descriptors last: this process waits for the signal that comes when asymd has closed
- * them all (PR_SET_PDEATHSIG).
+ * asymd is ending. It is not to close its descriptors last: this process waits until all threads of asymd have ended, and
+ * their descriptors with them. PR_SET_PDEATHSIG comes when the first one does.
  */
-static _Noreturn void outlive(void)
+static _Noreturn void outlive(const struct acceptor *a)
 {
-    poll(NULL, 0, OUTLIVE_MS);
+    struct pollfd ended = {.fd = a->asymd, .events = POLLIN};
+    poll(&ended, 1, OUTLIVE_MS);
     exit(0);
 }
 
 static void say(const struct acceptor *a, struct asym_rtx_report report)
 {
     if (asym_helper_say(a->reports, &report, sizeof report) < 0)
-        outlive();
+        outlive(a);
 }
 
 static int watch(struct acceptor *a, int fd, void *of)
@@ -356,7 +360,7 @@ static void take_order(struct acceptor *a)
     size_t n_fds = 0;
     const ssize_t n = asym_helper_next_order(a->orders, &order, sizeof order, fds, &n_fds);
     if (n == 0)
-        outlive();
+        outlive(a);
     if (n != (ssize_t)sizeof order)
         exit(1);
     obey(a, &order, fds, n_fds);
@@ -393,6 +397,8 @@ static bool is_connected(const struct acceptor *a, const struct connection *c)
 /* A connection may be gone by the time that its event comes up. */
 static void handle(struct acceptor *a, void *of)
 {
+    if (of == &a->asymd)
+        exit(0);
     if (of == &a->orders)
         take_orders(a);
     else if (of == &a->listener)
@@ -424,6 +430,9 @@ static struct acceptor *prepare(int orders, int reports)
     a->listener = -1;
     a->epoll = epoll_create1(EPOLL_CLOEXEC);
     a->spare = fcntl(orders, F_DUPFD_CLOEXEC, 0);
+    a->asymd = (int)syscall(SYS_pidfd_open, getppid(), 0);
+    if (a->epoll >= 0 && a->asymd >= 0 && watch(a, a->asymd, &a->asymd) == 0)
+        prctl(PR_SET_PDEATHSIG, 0);
     if (a->epoll >= 0 && a->spare >= 0 && watch(a, orders, &a->orders) == 0)
         return a;
     free(a);

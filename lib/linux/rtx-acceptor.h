@@ -10,7 +10,7 @@
  *   no connection can wait in it;
  * - every connection;
  * - a second reference to every eventfd that was handed out. asymd passes its own back with ASYM_RTX_ORDER_CLOSE instead of
- *   closing the last one, and where asymd is killed this process outlives all of asymd's descriptors.
+ *   closing the last one, and where asymd is killed this process ends after all of asymd's threads.
  * Where a close may sleep it is left to a process of its own, which ends with it (rtx-closer.h).
  *
  * Where the kernel can (SO_PASSRIGHTS, Linux 6.16) passing descriptors fails at the sender.

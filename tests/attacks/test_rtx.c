@@ -359,9 +359,10 @@ static int open_fuse_file(void)
     snprintf(options, sizeof options, "fd=%d,rootmode=40777,user_id=%d,group_id=%d", fuse.device, ATTACKER, ATTACKER);
     must(mount("fuse", fuse.dir, "fuse", MS_NOSUID | MS_NODEV, options), "mount fuse");
     must(asym_raw_become(ATTACKER), "setresuid");
-    *server = must(fork(), "fork");
-    if (*server == 0)
+    const pid_t pid = must(fork(), "fork");
+    if (pid == 0)
         answer_some();
+    *server = pid;
     close(fuse.device);
     snprintf(file, sizeof file, "%s/f", fuse.dir);
     return must(open(file, O_RDWR | O_CLOEXEC), "open");

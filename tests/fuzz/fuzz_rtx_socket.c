@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer target: the bytes are what programs do to the socket and what asymd does meanwhile: connect, send messages with
- * descriptors of all kinds, write to eventfds and pages, end; serve, tend, ask. Nobody else is there: whatever they did, when
- * the last one has gone nothing is kept of them, and the next one is heard. Each input begins with a server of its own, so
- * that it shows alone what it shows.
+ * libFuzzer target: the bytes are what the helper process reports, true or not, and what programs write to the pages and
+ * eventfds that they are handed, and what asymd does meanwhile: serve, tend, ask. Whatever they did, when the last one has
+ * gone nothing is kept of them, and the next one is heard. Each input begins with a server of its own, so that it shows alone
+ * what it shows.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/macro.h"
@@ -25,19 +20,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { CLIENTS = 8, FDS_MOST = 12, FD_NUMBERS = 128, PAGE = 4096, BEGUN = 1000000 };
+enum { CLIENTS = 8, FD_NUMBERS = 256, BEGUN = 1000000 };
 
-/* Two of what is right, so that each input can get far; the rest is not. */
-enum kind { PAGE_A, PAGE_B, EVENT_A, EVENT_B, NOT_SEALED, HOLLOW, HUGE, NO_PAGE, PIPE, EPOLL, SOCKET, A_FILE, N_KINDS };
-
-static struct {
-    char dir[64];
-    struct sockaddr_un address;
-    struct asym_rtx_server *server;
-    int kinds[N_KINDS];
-    uint8_t *pages[2]; /* of PAGE_A and PAGE_B */
-    int fds;           /* in use before there was a client */
-} w;
+struct client {
+    uint32_t id;
+    int memfd, event; /* -1: none */
+};
 
 struct input {
     const uint8_t *data;
@@ -46,9 +34,19 @@ struct input {
 
 struct run {
     struct input in;
-    int clients[CLIENTS]; /* -1: none */
+    struct client clients[CLIENTS];
+    uint32_t last_id;
     asym_usec now;
 };
+
+static struct {
+    char dir[64];
+    struct asym_rtx_server *server;
+    struct asym_rtx_link link;
+    int reports[2]; /* -1: the helper does not run */
+    bool clogged, deaf;
+    struct run *run;
+} w = {.reports = {-1, -1}};
 
 #define MUST(what)                                                                                                     \
     do {                                                                                                               \
@@ -74,197 +72,189 @@ static int count_fds(void)
     return n;
 }
 
-static int make_memfd(off_t size, bool fill, int seals, uint8_t **ret)
+/* ---- The helper. ---- */
+
+static void close_end(int end)
+{
+    asym_close_p(&w.reports[end]);
+    w.reports[end] = -1;
+}
+
+static int link_start(struct asym_rtx_link *link, struct asym_error *err)
+{
+    (void)link;
+    (void)err;
+    w.clogged = w.deaf = false;
+    return pipe2(w.reports, O_CLOEXEC | O_DIRECT | O_NONBLOCK) < 0 ? -errno : 0;
+}
+
+static int link_fd(const struct asym_rtx_link *link)
+{
+    (void)link;
+    return w.reports[0];
+}
+
+static void report(const void *bytes, size_t size)
+{
+    /* One that is full loses it, as one that is no more does. */
+    if (w.reports[1] >= 0)
+        (void)!write(w.reports[1], bytes, size);
+}
+
+static int link_order(struct asym_rtx_link *link, const struct asym_rtx_order *order, const int *fds, size_t n_fds)
+{
+    (void)link;
+    if (w.reports[1] < 0 || w.clogged)
+        return w.clogged ? -EAGAIN : -ENOTCONN;
+    for (size_t i = 0; i < n_fds; i++)
+        MUST(fcntl(fds[i], F_GETFD) >= 0);
+    if (order->kind == ASYM_RTX_ORDER_PING && !w.deaf) {
+        const struct asym_rtx_report alive = {.kind = ASYM_RTX_REPORT_ALIVE, .id = order->id};
+        report(&alive, sizeof alive);
+    }
+    if (order->kind != ASYM_RTX_ORDER_GRANT)
+        return 0;
+    MUST(n_fds == 2);
+    for (size_t i = 0; i < CLIENTS; i++) {
+        struct client *c = &w.run->clients[i];
+        if (c->id != order->id || c->memfd >= 0)
+            continue;
+        c->memfd = fcntl(fds[0], F_DUPFD_CLOEXEC, 0);
+        c->event = fcntl(fds[1], F_DUPFD_CLOEXEC, 0);
+    }
+    return 0;
+}
+
+static ssize_t link_report(struct asym_rtx_link *link, struct asym_rtx_report *ret)
+{
+    char packet[4096];
+    (void)link;
+    const ssize_t n = read(w.reports[0], packet, sizeof packet);
+    if (n > 0)
+        memcpy(ret, packet, ASYM_MIN((size_t)n, sizeof *ret));
+    return n > 0 ? n : n < 0 && errno == EAGAIN ? -EAGAIN : -ENOTCONN;
+}
+
+static void link_kill(struct asym_rtx_link *link)
+{
+    (void)link;
+    close_end(0);
+    close_end(1);
+}
+
+static void link_reap(struct asym_rtx_link *link)
+{
+    (void)link;
+}
+
+/* ---- What happens. ---- */
+
+static void forget(struct client *c)
+{
+    asym_close_p(&c->memfd);
+    asym_close_p(&c->event);
+    *c = (struct client){.memfd = -1, .event = -1};
+}
+
+static void do_come(struct run *r, struct client *c)
+{
+    forget(c);
+    c->id = ++r->last_id;
+    const struct asym_rtx_report came = {
+        .kind = ASYM_RTX_REPORT_CAME, .id = c->id, .pid = getpid(), .uid = next(&r->in) % 4U, .is_certain = 1};
+    report(&came, sizeof came);
+}
+
+static void do_go(struct run *r, struct client *c)
+{
+    const struct asym_rtx_report gone = {
+        .kind = next(&r->in) % 4 ? ASYM_RTX_REPORT_GONE : ASYM_RTX_REPORT_BREACH, .id = c->id};
+    report(&gone, sizeof gone);
+}
+
+/* What a helper says that was taken over. */
+static void do_lie(struct run *r, struct client *c)
+{
+    struct asym_rtx_report lie = {.kind = next(&r->in) % 8U,
+                                  .id = next(&r->in) % 16U,
+                                  .pid = next(&r->in) % 2 ? getpid() : (int32_t)next(&r->in) - 1,
+                                  .uid = next(&r->in),
+                                  .is_certain = next(&r->in) % 2U,
+                                  .cpu_usec = next(&r->in)};
+    (void)c;
+    report(&lie, next(&r->in) % 8 ? sizeof lie : next(&r->in) % 64U);
+}
+
+static void do_end(struct run *r, struct client *c)
+{
+    (void)c;
+    const uint8_t how = next(&r->in) % 8;
+    w.clogged |= how == 1;
+    w.deaf |= how == 2;
+    if (how == 3)
+        close_end(1);
+}
+
+static void do_fill(struct run *r, struct client *c)
 {
     const struct asym_rtx_header h = {.magic = ASYM_RTX_MAGIC,
                                       .version = ASYM_RTX_VERSION,
                                       .header_size = sizeof h,
                                       .slot_size = sizeof(struct asym_rtx_slot),
-                                      .n_slots = (PAGE - sizeof h) / sizeof(struct asym_rtx_slot)};
-    static const char zeroes[PAGE];
-    int fd = memfd_create("fuzz", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    MUST(fd >= 0 && ftruncate(fd, size) == 0);
-    if (fill)
-        MUST(pwrite(fd, zeroes, PAGE, 0) == PAGE && pwrite(fd, &h, sizeof h, 0) == sizeof h);
-    if (ret)
-        MUST((*ret = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) != MAP_FAILED);
-    MUST(fcntl(fd, F_ADD_SEALS, seals) == 0);
-    return fd;
+                                      .n_slots = 1 + next(&r->in) * 16U,
+                                      .n_used = next(&r->in)};
+    if (c->memfd >= 0)
+        MUST(pwrite(c->memfd, &h, sizeof h, 0) == sizeof h && eventfd_write(c->event, 1) == 0);
 }
 
-static void make_kinds(void)
-{
-    const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE;
-    int ends[2];
-    w.kinds[PAGE_A] = make_memfd(PAGE, true, seals, &w.pages[0]);
-    w.kinds[PAGE_B] = make_memfd(PAGE, true, seals, &w.pages[1]);
-    w.kinds[EVENT_A] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    w.kinds[EVENT_B] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
-    w.kinds[NOT_SEALED] = make_memfd(PAGE, true, F_SEAL_GROW, NULL);
-    w.kinds[HOLLOW] = make_memfd((off_t)4 * PAGE, true, seals, NULL);
-    w.kinds[HUGE] = make_memfd((off_t)ASYM_RTX_MAX_PAGE + PAGE, true, seals, NULL);
-    w.kinds[NO_PAGE] = make_memfd(PAGE, false, seals, NULL);
-    MUST(pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0);
-    w.kinds[PIPE] = ends[0];
-    w.kinds[EPOLL] = epoll_create1(EPOLL_CLOEXEC);
-    w.kinds[SOCKET] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    w.kinds[A_FILE] = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    for (size_t i = 0; i < N_KINDS; i++)
-        MUST(w.kinds[i] >= 0);
-}
-
-static void leave(void)
-{
-    asym_rtx_server_close(w.server);
-    rmdir(w.dir);
-}
-
-static void begin(void)
-{
-    signal(SIGPIPE, SIG_IGN);
-    snprintf(w.dir, sizeof w.dir, "/tmp/asym-fuzz-XXXXXX");
-    MUST(mkdtemp(w.dir));
-    w.address.sun_family = AF_UNIX;
-    snprintf(w.address.sun_path, sizeof w.address.sun_path, "%s/rtx", w.dir);
-    atexit(leave);
-    make_kinds();
-}
-
-/* What was written to them is never read. */
-static void restore_events(void)
-{
-    static const struct {
-        enum kind kind;
-        int flags;
-    } rows[] = {{EVENT_A, 0}, {EVENT_B, EFD_SEMAPHORE}};
-    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        const int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | rows[i].flags);
-        MUST(fd >= 0 && dup3(fd, w.kinds[rows[i].kind], O_CLOEXEC) >= 0);
-        close(fd);
-    }
-}
-
-static void open_server(void)
-{
-    struct asym_error err = {""};
-    const struct asym_rtx_server_config config = {.dir = w.dir, .spin_notify = 20, .now = BEGUN};
-    MUST(asym_rtx_server_open(&config, &w.server, &err) == 0);
-}
-
-static void do_connect(struct run *r, int *client)
-{
-    (void)r;
-    if (*client >= 0)
-        return;
-    *client = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    MUST(*client >= 0);
-    /* A queue that is full refuses: then what is sent goes nowhere. */
-    (void)!connect(*client, (const struct sockaddr *)&w.address, sizeof w.address);
-}
-
-static void do_close(struct run *r, int *client)
-{
-    (void)r;
-    if (*client >= 0)
-        close(*client);
-    *client = -1;
-}
-
-static void do_shut(struct run *r, int *client)
-{
-    if (*client >= 0)
-        shutdown(*client, next(&r->in) % 3);
-}
-
-static void send_message(int fd, void *message, size_t size, const int *fds, size_t n)
-{
-    struct iovec part = {message, size};
-    union {
-        struct cmsghdr header;
-        char space[CMSG_SPACE(FDS_MOST * sizeof(int))];
-    } control;
-    memset(&control, 0, sizeof control);
-    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
-    if (n > 0) {
-        m.msg_control = &control;
-        m.msg_controllen = CMSG_SPACE(n * sizeof(int));
-        struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(n * sizeof(int));
-        memcpy(CMSG_DATA(c), fds, n * sizeof(int));
-    }
-    (void)!sendmsg(fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
-/* As it should be, unless a byte says otherwise. */
-static void do_send(struct run *r, int *client)
-{
-    struct asym_rtx_hello hello = {.magic = ASYM_RTX_MAGIC, .version = ASYM_RTX_VERSION, .size = sizeof hello};
-    uint8_t message[512] = {0};
-    int fds[FDS_MOST] = {w.kinds[PAGE_A], w.kinds[EVENT_A]};
-    size_t size = sizeof hello, n = 2;
-    const uint8_t how = next(&r->in);
-    memcpy(message, &hello, sizeof hello);
-    if (how & 1)
-        message[next(&r->in) % sizeof hello] ^= next(&r->in);
-    if (how & 2)
-        size = next(&r->in) * 2U;
-    if (how & 4)
-        n = next(&r->in) % (FDS_MOST + 1);
-    for (size_t i = 0; how & 8 && i < n; i++)
-        fds[i] = w.kinds[next(&r->in) % N_KINDS];
-    for (size_t i = 0; i < n; i++)
-        fds[i] = fds[i] ? fds[i] : w.kinds[i % N_KINDS];
-    if (*client >= 0)
-        send_message(*client, message, size, fds, n);
-}
-
-static void do_wake(struct run *r, int *client)
-{
-    (void)client;
-    (void)!eventfd_write(w.kinds[next(&r->in) & 1 ? EVENT_B : EVENT_A], next(&r->in));
-}
-
-/* A slot as it should be, or any byte of the page. */
-static void do_write(struct run *r, int *client)
+static void do_write(struct run *r, struct client *c)
 {
     const uint8_t how = next(&r->in), at = next(&r->in);
-    uint8_t *page = w.pages[how & 1];
-    struct asym_rtx_header *h = (void *)page;
-    struct asym_rtx_slot *slot = (struct asym_rtx_slot *)(void *)(page + sizeof *h) + at % 63;
-    (void)client;
-    if (how & 2) {
-        page[(at << 4 | how >> 4) % PAGE] = next(&r->in);
+    const struct asym_rtx_slot slot = {.tid = how & 4 ? next(&r->in) : getpid(), .word = next(&r->in)};
+    const uint8_t byte = next(&r->in);
+    if (c->memfd < 0)
         return;
-    }
-    h->n_used = 63;
-    slot->tid = how & 4 ? next(&r->in) : getpid();
-    slot->word = next(&r->in);
+    if (how & 2)
+        MUST(pwrite(c->memfd, &byte, 1, at) == 1);
+    else
+        MUST(pwrite(c->memfd, &slot, sizeof slot, 64 + at % 70 * (off_t)64) == sizeof slot);
 }
 
-static void do_serve(struct run *r, int *client)
+static void do_wake(struct run *r, struct client *c)
 {
-    (void)client;
+    (void)r;
+    if (c->event >= 0)
+        (void)!eventfd_write(c->event, 1);
+}
+
+static void do_hole(struct run *r, struct client *c)
+{
+    (void)r;
+    if (c->memfd >= 0)
+        MUST(fallocate(c->memfd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096) == 0);
+}
+
+static void do_serve(struct run *r, struct client *c)
+{
+    (void)c;
     asym_rtx_server_serve(w.server, r->now);
 }
 
-static void do_tend(struct run *r, int *client)
+static void do_tend(struct run *r, struct client *c)
 {
-    (void)client;
+    (void)c;
     r->now += next(&r->in) * (asym_usec)10000;
     asym_rtx_server_tend(w.server, r->now);
 }
 
-static void do_ask(struct run *r, int *client)
+static void do_ask(struct run *r, struct client *c)
 {
     struct asym_teller *teller = asym_rtx_server_teller(w.server);
     const struct asym_told *told;
-    (void)client;
+    (void)c;
     const size_t n = teller->ask(teller, r->now++, next(&r->in) & 3, &told);
-    MUST(n == asym_rtx_server_count(w.server) && n <= ASYM_RTX_MAX_OF_PID);
+    MUST(n == asym_rtx_server_count(w.server));
     for (size_t i = 0; i < n; i++) {
-        MUST(told[i].pid == getpid());
         for (size_t k = 0; k < told[i].n; k++) {
             const struct asym_told_thread *t = &told[i].threads[k];
             MUST(t->tid > 0 && (k == 0 || t[-1].tid < t->tid) && !(t->spins && t->works));
@@ -272,87 +262,96 @@ static void do_ask(struct run *r, int *client)
     }
 }
 
-static void do_charge(struct run *r, int *client)
+static void do_charge(struct run *r, struct client *c)
 {
-    (void)client;
+    (void)c;
     asym_rtx_server_charge(w.server, next(&r->in) * (asym_usec)160);
 }
 
-static void do_set(struct run *r, int *client)
+static void do_set(struct run *r, struct client *c)
 {
-    (void)client;
+    (void)c;
     asym_rtx_server_set(w.server, 20, next(&r->in) / 2.56);
 }
 
-static void do_wait(struct run *r, int *client)
+static void do_wait(struct run *r, struct client *c)
 {
-    (void)client;
+    (void)c;
     const asym_usec due = asym_rtx_server_due(w.server);
     MUST(due <= r->now + 2 * ASYM_SEC);
     r->now = ASYM_MAX(r->now, due);
 }
 
-static void (*const steps[])(struct run *r, int *client) = {do_connect, do_send, do_serve, do_wake, do_write,
-                                                            do_ask,     do_tend, do_close, do_shut, do_serve,
-                                                            do_charge,  do_set,  do_wait};
+static void (*const steps[])(struct run *r, struct client *c) = {
+    do_come, do_serve, do_fill, do_wake, do_write, do_ask,    do_tend, do_go,   do_lie,
+    do_end,  do_serve, do_hole, do_come, do_fill,  do_charge, do_set,  do_wait, do_serve};
 
-/* All have gone: so has what was kept of them, and who comes now is heard. */
-static void end(struct run *r)
+static void open_server(void)
 {
-    for (size_t i = 0; i < CLIENTS; i++)
-        do_close(r, &r->clients[i]);
-    /* And so is, in time, what they owed. */
-    asym_rtx_server_set(w.server, 20, 100);
-    r->now += 1000 * ASYM_SEC;
-    for (int i = 0; i < 4; i++) {
-        r->now += ASYM_RTX_HELLO_WITHIN;
-        asym_rtx_server_tend(w.server, r->now);
-        asym_rtx_server_serve(w.server, r->now);
-    }
-    MUST(asym_rtx_server_count(w.server) == 0);
-    MUST(count_fds() == w.fds);
+    struct asym_error err = {""};
+    w.link = (struct asym_rtx_link){.start = link_start,
+                                    .fd = link_fd,
+                                    .order = link_order,
+                                    .report = link_report,
+                                    .kill = link_kill,
+                                    .reap = link_reap,
+                                    .close = link_kill};
+    const struct asym_rtx_server_config config = {.dir = w.dir, .link = &w.link, .spin_notify = 20, .now = BEGUN};
+    MUST(asym_rtx_server_open(&config, &w.server, &err) == 0);
 }
 
-static void restore_pages(void)
+static void leave(void)
 {
-    const struct asym_rtx_header h = {.magic = ASYM_RTX_MAGIC,
-                                      .version = ASYM_RTX_VERSION,
-                                      .header_size = sizeof h,
-                                      .slot_size = sizeof(struct asym_rtx_slot),
-                                      .n_slots = (PAGE - sizeof h) / sizeof(struct asym_rtx_slot)};
-    for (size_t i = 0; i < ASYM_LENGTH(w.pages); i++) {
-        memset(w.pages[i], 0, PAGE);
-        memcpy(w.pages[i], &h, sizeof h);
+    rmdir(w.dir);
+}
+
+static void begin(void)
+{
+    snprintf(w.dir, sizeof w.dir, "/tmp/asym-fuzz-XXXXXX");
+    MUST(mkdtemp(w.dir));
+    atexit(leave);
+}
+
+/* There is a helper that works, and all others have gone: so has what was kept of them, and who comes now is heard. */
+static void end(struct run *r)
+{
+    static const uint8_t good[] = {0, 0};
+    close_end(1);
+    for (size_t i = 0; i < CLIENTS; i++)
+        forget(&r->clients[i]);
+    for (int i = 0; i < 200; i++) {
+        r->now += ASYM_SEC;
+        asym_rtx_server_serve(w.server, r->now);
+        asym_rtx_server_tend(w.server, r->now);
     }
+    MUST(asym_rtx_server_count(w.server) == 0 && w.reports[1] >= 0);
+    asym_rtx_server_set(w.server, 20, 100);
+    r->in = (struct input){good, sizeof good};
+    do_come(r, &r->clients[0]);
+    do_serve(r, NULL);
+    do_fill(r, &r->clients[0]);
+    do_serve(r, NULL);
+    MUST(asym_rtx_server_count(w.server) == 1);
+    forget(&r->clients[0]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const uint8_t good[] = {0};
     struct run r = {.in = {data, size}, .now = BEGUN};
     if (!w.dir[0])
         begin();
-    restore_pages();
-    restore_events();
-    open_server();
     /* The fuzzer opens some between two inputs. */
-    w.fds = count_fds();
+    const int fds = count_fds();
+    w.run = &r;
     for (size_t i = 0; i < CLIENTS; i++)
-        r.clients[i] = -1;
+        r.clients[i] = (struct client){.memfd = -1, .event = -1};
+    open_server();
     while (r.in.size > 0) {
         const uint8_t byte = next(&r.in);
         steps[byte % ASYM_LENGTH(steps)](&r, &r.clients[byte / ASYM_LENGTH(steps) % CLIENTS]);
     }
     end(&r);
-    r.in = (struct input){good, sizeof good};
-    restore_pages();
-    do_connect(&r, &r.clients[0]);
-    do_send(&r, &r.clients[0]);
-    for (int i = 0; i < 2; i++)
-        asym_rtx_server_serve(w.server, r.now);
-    MUST(asym_rtx_server_count(w.server) == 1);
-    end(&r);
     asym_rtx_server_close(w.server);
-    w.server = NULL;
+    MUST(count_fds() == fds);
     return 0;
 }
