@@ -101,10 +101,11 @@ enum asym_rtx_state {
  * one that connected are ignored.
  */
 struct asym_rtx_handshake {
-    uint32_t magic;     /**< ASYM_RTX_MAGIC */
-    uint32_t version;   /**< ASYM_RTX_VERSION: of the message, and the highest of a page that asymd reads */
-    uint32_t size;      /**< of this message */
-    uint32_t page_size; /**< bytes of the memfd, a multiple of the machine's page size: 4096 slots of 64 bytes and more */
+    uint32_t magic;   /**< ASYM_RTX_MAGIC */
+    uint32_t version; /**< ASYM_RTX_VERSION: of the message, and the highest of a page that asymd reads */
+    uint32_t size;    /**< of this message */
+    uint32_t
+        page_size; /**< bytes of the memfd, a multiple of the machine's page size: 4096 slots of 64 bytes and more */
 };
 
 /* ---- The library: libasym-rtx. ---- */

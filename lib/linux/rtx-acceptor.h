@@ -32,10 +32,10 @@
 #define ASYM_RTX_HUNG_MS 1000
 
 enum asym_rtx_order_kind {
-    ASYM_RTX_ORDER_LISTEN = 1,    /**< one descriptor: a bound socket. The first order */
-    ASYM_RTX_ORDER_GRANT,         /**< two descriptors, memfd and eventfd: hand them to the program of connection id */
-    ASYM_RTX_ORDER_CLOSE,         /**< the connection id, if there is one, and the descriptors that come with this */
-    ASYM_RTX_ORDER_PING,          /**< report ASYM_RTX_REPORT_ALIVE with this id */
+    ASYM_RTX_ORDER_LISTEN = 1, /**< one descriptor: a bound socket. The first order */
+    ASYM_RTX_ORDER_GRANT,      /**< two descriptors, memfd and eventfd: hand them to the program of connection id */
+    ASYM_RTX_ORDER_CLOSE,      /**< the connection id, if there is one, and the descriptors that come with this */
+    ASYM_RTX_ORDER_PING,       /**< report ASYM_RTX_REPORT_ALIVE with this id */
 };
 
 /** Bits of an order. */

@@ -112,18 +112,12 @@ static void insert(struct asym_rtx_server *s, struct asym_rtx_client *c)
 
 static int add(struct asym_rtx_server *s, const struct asym_rtx_report *came, uint64_t start, asym_usec now)
 {
-    const struct asym_rtx_order grant = {
-        .kind = ASYM_RTX_ORDER_GRANT, .id = came->id, .page_size = ASYM_RTX_PAGE_SIZE};
+    const struct asym_rtx_order grant = {.kind = ASYM_RTX_ORDER_GRANT, .id = came->id, .page_size = ASYM_RTX_PAGE_SIZE};
     struct asym_rtx_client *c = calloc(1, sizeof *c);
     if (!c)
         return -ENOMEM;
-    *c = (struct asym_rtx_client){.id = came->id,
-                                  .memfd = -1,
-                                  .event = -1,
-                                  .pid = came->pid,
-                                  .uid = came->uid,
-                                  .start = start,
-                                  .came = now};
+    *c = (struct asym_rtx_client){
+        .id = came->id, .memfd = -1, .event = -1, .pid = came->pid, .uid = came->uid, .start = start, .came = now};
     int r = open_files(s, c);
     if (r == 0 && !asym_rtx_order(s, &grant, (const int[]){c->memfd, c->event}, 2))
         r = -EAGAIN;

@@ -52,7 +52,7 @@
  * Connections that are considered between two calls of tend: so many whosever they are, and then the first of each user, for
  * so many users. More are refused unseen.
  */
-#define ASYM_RTX_MAX_TAKEN      64
+#define ASYM_RTX_MAX_TAKEN       64
 #define ASYM_RTX_MAX_TAKEN_USERS 512
 /** Who has woken us so many times in a row with no phase begun or ended does so no more until the next tend. */
 #define ASYM_RTX_MAX_IN_VAIN 16

@@ -47,11 +47,11 @@ struct asym_rtx_process {
     enum asym_rtx_connection state;  /* atomic */
     struct asym_rtx_fd memfd, event; /* of the page; event.fd: atomic; -1: there was no page of asymd's yet */
     struct asym_rtx_fd socket;
-    char path[108];                  /* as long as sun_path */
-    uint64_t notify_min;             /* ns; the page says it in its header */
-    uint64_t notified;               /* when last; atomic */
-    uint64_t join_at;                /* not to connect again before that */
-    uint64_t mind_at;                /* when to look after the connection next; atomic */
+    char path[108];      /* as long as sun_path */
+    uint64_t notify_min; /* ns; the page says it in its header */
+    uint64_t notified;   /* when last; atomic */
+    uint64_t join_at;    /* not to connect again before that */
+    uint64_t mind_at;    /* when to look after the connection next; atomic */
 };
 
 extern struct asym_rtx_process asym_rtx_process;

@@ -176,7 +176,6 @@ static int tear_down(void **state)
     return asym_service_tear_down(state);
 }
 
-
 /* As an honest program that looks once a second: each try by itself, so many of them. The exit status: how many failed. */
 static int tries;
 
@@ -318,8 +317,7 @@ static _Noreturn void answer_some(void)
         const struct fuse_in_header *h = (const void *)request;
         const struct fuse_init_out init = {.major = 7, .minor = 31, .max_readahead = 4096, .max_write = 4096};
         const struct fuse_attr_out attr = {.attr_valid = 100, .attr = attributes(h->nodeid)};
-        const struct fuse_entry_out entry = {
-            .nodeid = 2, .entry_valid = 100, .attr_valid = 100, .attr = attributes(2)};
+        const struct fuse_entry_out entry = {.nodeid = 2, .entry_valid = 100, .attr_valid = 100, .attr = attributes(2)};
         const struct fuse_open_out opened = {.fh = 1};
         if (h->opcode == FUSE_INIT)
             answer(h->unique, 0, &init, sizeof init);
@@ -543,8 +541,7 @@ static void four_users_with_all_places_keep_nobody_out(void **state)
 /* The process of the connection dies before anything looks at it, and one of another user gets its number. */
 static pid_t start_as(pid_t number)
 {
-    struct clone_args args = {
-        .exit_signal = SIGCHLD, .set_tid = (uint64_t)(uintptr_t)&number, .set_tid_size = 1};
+    struct clone_args args = {.exit_signal = SIGCHLD, .set_tid = (uint64_t)(uintptr_t)&number, .set_tid_size = 1};
     fflush(NULL);
     const pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof args);
     if (pid == 0) {
@@ -615,8 +612,11 @@ static void a_successor_is_not_spoken_for(void **state)
     assert_true(closed);
 }
 
-#define T(f)     cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-#define ALONE(f) {"on an older kernel: " #f, f, set_up_alone, tear_down, NULL}
+#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define ALONE(f)                                                                                                       \
+    {                                                                                                                  \
+        "on an older kernel: " #f, f, set_up_alone, tear_down, NULL                                                    \
+    }
 
 int main(void)
 {

@@ -167,8 +167,8 @@ static void do_come(struct run *r, struct client *c)
 
 static void do_go(struct run *r, struct client *c)
 {
-    const struct asym_rtx_report gone = {
-        .kind = next(&r->in) % 4 ? ASYM_RTX_REPORT_GONE : ASYM_RTX_REPORT_BREACH, .id = c->id};
+    const struct asym_rtx_report gone = {.kind = next(&r->in) % 4 ? ASYM_RTX_REPORT_GONE : ASYM_RTX_REPORT_BREACH,
+                                         .id = c->id};
     report(&gone, sizeof gone);
 }
 
@@ -181,8 +181,10 @@ static void do_lie(struct run *r, struct client *c)
                                   .uid = next(&r->in),
                                   .is_certain = next(&r->in) % 2U,
                                   .cpu_usec = next(&r->in)};
+    char bytes[64] = {0};
     (void)c;
-    report(&lie, next(&r->in) % 8 ? sizeof lie : next(&r->in) % 64U);
+    memcpy(bytes, &lie, sizeof lie);
+    report(bytes, next(&r->in) % 8 ? sizeof lie : next(&r->in) % sizeof bytes);
 }
 
 static void do_end(struct run *r, struct client *c)

@@ -43,11 +43,11 @@ enum {
     FIRST_USER = 3000,
     HONEST_USER = 2001,
     CONNECTIONS = 16,
-    PERIOD_MS = 8000,      /* from one moment of quiet to the next */
-    GOES_ROUND_MS = 5000,  /* bound on the time between two signs of life, on a machine that does other things, too */
-    LET_IN_MS = 20000,     /* ... on joining: a stopped helper is replaced after some seconds */
-    CLEAN_MS = 15000,      /* ... on what strangers leave behind */
-    HAS_CUT = 77, /* exit status of a stranger that could cut its page */
+    PERIOD_MS = 8000,     /* from one moment of quiet to the next */
+    GOES_ROUND_MS = 5000, /* bound on the time between two signs of life, on a machine that does other things, too */
+    LET_IN_MS = 20000,    /* ... on joining: a stopped helper is replaced after some seconds */
+    CLEAN_MS = 15000,     /* ... on what strangers leave behind */
+    HAS_CUT = 77,         /* exit status of a stranger that could cut its page */
     FDS_MORE = 2,
     KILOBYTES_MORE = 4096,
 };
@@ -192,8 +192,8 @@ static void do_lie(struct life *l, struct connection *c)
 static void do_phases(struct life *l, struct connection *c)
 {
     for (uint32_t i = next(l, 50); c->memfd >= 0 && i > 0; i--) {
-        const uint64_t word =
-            ASYM_RTX_WORKING | ASYM_RTX_MASTER | ASYM_RTX_PHASES | (i % 2 ? ASYM_RTX_SERIAL : 0) | i * ASYM_RTX_CHANGE;
+        const uint64_t word = ASYM_RTX_WORKING | ASYM_RTX_MASTER | ASYM_RTX_PHASES | (i % 2 ? ASYM_RTX_SERIAL : 0) |
+                              i * ASYM_RTX_CHANGE;
         if (pwrite(c->memfd, &word, sizeof word, sizeof(struct asym_rtx_header)) > 0)
             eventfd_write(c->event, 1);
     }
@@ -269,7 +269,7 @@ static void do_flood(struct life *l, struct connection *c)
 }
 
 static void (*const actions[])(struct life *, struct connection *) = {
-    do_connect,     do_join,       do_join,       do_receive, do_send,  do_pass, do_linger, do_wake, do_lie, do_phases,
+    do_connect,     do_join,       do_join,       do_receive, do_send,  do_pass, do_linger, do_wake, do_lie,  do_phases,
     do_harm_memory, do_harm_event, do_half_close, do_close,   do_close, do_rest, do_rest,   do_fork, do_flood};
 
 static _Noreturn void live(uint64_t random)
@@ -457,7 +457,10 @@ static void watch(void)
     int status;
     const pid_t pid = waitpid(-1, &status, WNOHANG);
     if (pid > 0)
-        fail("%s has ended: status %#x", pid == w.asymd ? "asymd" : pid == w.honest ? "the honest program" : "a stranger",
+        fail("%s has ended: status %#x",
+             pid == w.asymd    ? "asymd"
+             : pid == w.honest ? "the honest program"
+                               : "a stranger",
              (unsigned)status);
 }
 
@@ -468,8 +471,10 @@ static bool is_clean(char *why, size_t size)
     const long fds = count_fds(w.asymd), helper_fds = count_fds(helper), kb = resident_kb(w.asymd);
     if (helper > 0)
         child_of(helper, &n_closers);
-    snprintf(why, size, "asymd has %ld descriptors, %ld at first, %ld kB, %ld before, and %d helpers; the helper has %ld "
-             "descriptors and %d closers", fds, w.fds, kb, w.asymd_kb, n_helpers, helper_fds, n_closers);
+    snprintf(why, size,
+             "asymd has %ld descriptors, %ld at first, %ld kB, %ld before, and %d helpers; the helper has %ld "
+             "descriptors and %d closers",
+             fds, w.fds, kb, w.asymd_kb, n_helpers, helper_fds, n_closers);
     return n_helpers == 1 && n_closers == 0 && fds <= w.fds + FDS_MORE && helper_fds <= 12 &&
            (w.asymd_kb == 0 || kb <= w.asymd_kb + KILOBYTES_MORE);
 }

@@ -17,7 +17,7 @@ struct asym_listener {
 /** What a client was handed. */
 struct asym_handed {
     int fd, memfd, event;
-    pid_t pid; /* who it is for the kernel */
+    pid_t pid;           /* who it is for the kernel */
     unsigned long woken; /* what was read already */
     size_t size;
     const struct asym_rtx_header *page; /* mapped read-only */

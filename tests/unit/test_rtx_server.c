@@ -115,7 +115,6 @@ static void fill(int memfd, struct asym_rtx_header header, pid_t tid)
     word = (uint64_t *)(void *)(mapped + sizeof header);
 }
 
-
 /* Its number. */
 static int come_as(pid_t pid, uid_t uid)
 {
