@@ -50,7 +50,7 @@ struct asym_rtx_header {
     /**
      * Microseconds; 0: ASYM_RTX_NOTIFY_MIN_DEFAULT; more than ASYM_RTX_NOTIFY_MIN_MAX is taken for that. What changes within
      * this time after the program has woken asymd need not be told: asymd looks again when it is over, but no sooner than it
-     * answers anybody. Read once, when the page is handed over. First of what was reserved in older programs.
+     * answers anybody. Read once, with the rest of the header. First of what was reserved in older programs.
      */
     uint32_t notify_min_usec;
     uint32_t reserved[9];

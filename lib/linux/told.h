@@ -2,7 +2,7 @@
 /**
  * What programs say of their own threads, and how it becomes part of a snapshot.
  *
- * Who says it stands behind a teller: the pages that programs have handed over (rtx-server.h), or whatever a test or a
+ * Who says it stands behind a teller: the pages that programs have filled (rtx-server.h), or whatever a test or a
  * simulator makes up. The rest is a source around another one: it hands on that one's snapshots with ASYM_TASK_MASTER and
  * ASYM_TASK_SPINNING set and spinning threads left out of the runnable counts, so that a trace of them holds it all.
  *
