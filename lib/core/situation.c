@@ -210,14 +210,20 @@ const char *asym_situation_name(enum asym_situation situation)
     return (unsigned)situation < ASYM_N_SITUATIONS ? rows[situation].name : "unknown";
 }
 
-/* " (P-core)", " (E-core, LP E-core)"; "" where the names are only fast and slow. */
+/* Is it one of the names that asym_machine_finish() gives to a type of no named kind? */
+static bool is_plain(const char *name)
+{
+    return strcmp(name, "fast") == 0 || strcmp(name, "slow") == 0 || strncmp(name, "type ", 5) == 0;
+}
+
+/* " (P-core)", " (E-core, LP E-core)"; "" where the machine names no kinds. */
 static void name_types(const struct asym_machine *m, const struct asym_mask *cpus, char *buf, size_t size)
 {
     size_t used = 0;
     buf[0] = '\0';
     for (unsigned t = 0; t < m->n_types && used < size; t++) {
         const char *name = m->types[t].name;
-        if (!asym_mask_meets(&m->types[t].cpus, cpus) || strcmp(name, "fast") == 0 || strcmp(name, "slow") == 0)
+        if (!asym_mask_meets(&m->types[t].cpus, cpus) || is_plain(name))
             continue;
         used += (size_t)snprintf(buf + used, size - used, "%s%s", used ? ", " : " (", name);
     }
