@@ -20,6 +20,9 @@
  *      cores beside them, whereas preferred cores and the two dies of an X3D are within 10 %.
  *   Where CPUs up to such a gap span more than the share themselves, as on a machine of eight even steps, there is nothing
  *   to tell favour from kind by: each keeps its own speed.
+ *   Such steps of CPPC's highest_perf are no speeds: AMD ranks preferred cores by it, from 47 down to 33 on sixteen equal cores.
+ *   CPPC levels are the exception: such steps among them are AMD's ranking of preferred
+ *   cores, and no speeds.
  * - Fast is a property of core types: see asym_machine.fast.
  */
 #ifndef ASYM_MACHINE_H

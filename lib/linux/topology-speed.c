@@ -172,12 +172,13 @@ static bool is_staircase(const struct asym_machine *m, const double *value, cons
 
 /*
  * The kind decides first (machine.h): CPUs of one core type get one figure, the median, so that a few favoured ones do not
- * make the rest look slow.
+ * make the rest look slow. True when there is a staircase, whose CPUs keep their own figures.
  */
-static void level(const struct asym_machine *m, struct asym_figures *f)
+static bool level(const struct asym_machine *m, struct asym_figures *f)
 {
     uint32_t list[ASYM_MAX_CPUS], scratch[ASYM_MAX_CPUS];
     struct asym_mask left = m->usable;
+    bool has_staircase = false;
     while (!asym_mask_empty(&left)) {
         const int16_t kind = m->cpus[asym_mask_next(&left, 0)].kind;
         size_t n = 0;
@@ -188,6 +189,7 @@ static void level(const struct asym_machine *m, struct asym_figures *f)
         for (size_t first = 0, kin; first < n; first += kin) {
             kin = kin_of(m, f->value, list + first, n - first);
             const bool keep = is_staircase(m, f->value, list + first, kin);
+            has_staircase = has_staircase || keep;
             const double median = f->value[list[first + kin / 2]];
             for (size_t i = first; i < first + kin; i++) {
                 f->value[list[i]] = keep ? f->value[list[i]] : median;
@@ -195,6 +197,7 @@ static void level(const struct asym_machine *m, struct asym_figures *f)
             }
         }
     }
+    return has_staircase;
 }
 
 bool asym_topology_contradicts(const struct asym_figures *f, const struct asym_machine *m, const struct asym_mask *cpus)
@@ -228,16 +231,19 @@ bool asym_topology_rank(const struct asym_machine *m, const struct asym_mask *cp
 }
 
 /*
- * amd-pstate with preferred cores gives each core of one type a highest_perf of its own, up to a quarter apart: a ranking
- * for the scheduler, not a speed. Where core types differ too, their maximum frequencies say so.
+ * AMD's firmware with preferred cores gives each core of one type a highest_perf of its own, up to a third apart: a ranking for
+ * the scheduler, not a speed. Where core types differ too, their maximum frequencies say so. amd-pstate has a file that says
+ * that it is a ranking; with acpi-cpufreq only its steps do. Returns what says it; NULL: nothing.
  */
-static bool ranks_favoured(const struct asym_root *root, const struct asym_machine *m)
+static const char *what_ranks(const struct asym_root *root, const struct asym_figures *f, const struct asym_machine *m)
 {
-    struct asym_figures ranking;
+    struct asym_figures ranking, steps = *f;
     const struct source prefcore = {.path = "cpufreq/amd_pstate_prefcore_ranking"};
     read_figures(root, &prefcore, &m->usable, &ranking);
     const struct range r = range_of(&ranking, &m->usable);
-    return r.high > r.low;
+    if (r.high > r.low)
+        return "amd_pstate_prefcore_ranking";
+    return level(m, &steps) ? "its steps are even" : NULL;
 }
 
 /* Is nothing left of the differences once CPUs of one kind count as equal? */
@@ -256,7 +262,7 @@ static bool judge(const struct asym_root *root, const struct source *s, const st
     const struct range r = range_of(f, &m->usable);
     const struct asym_figures work = work_of(f, m);
     const struct range w = range_of(&work, &m->usable);
-    const char *gap = f->unit[0] ? " " : "";
+    const char *gap = f->unit[0] ? " " : "", *ranking = s->origin == ASYM_ORIGIN_CPPC ? what_ranks(root, f, m) : NULL;
     char list[128];
     if (asym_mask_empty(&r.there)) {
         snprintf(text, size, "%s: none", f->name);
@@ -273,8 +279,8 @@ static bool judge(const struct asym_root *root, const struct source *s, const st
         snprintf(text, size, "%s: the threads of a core differ (CPU %d)", f->name, odd_sibling(f, m));
     } else if (asym_topology_contradicts(f, m, &m->usable)) {
         snprintf(text, size, "%s: has slower cores of a faster kind", f->name);
-    } else if (s->origin == ASYM_ORIGIN_CPPC && ranks_favoured(root, m)) {
-        snprintf(text, size, "%s: ranks favoured cores only (amd_pstate_prefcore_ranking)", f->name);
+    } else if (ranking) {
+        snprintf(text, size, "%s: ranks favoured cores only (%s)", f->name, ranking);
     } else if (wanted && is_level(m, &work)) {
         snprintf(text, size, "%s: %.10g to %.10g%s%s within one kind: taken for equal", f->name, r.low, r.high, gap,
                  f->unit);

@@ -372,6 +372,28 @@ static void favoured_cores_are_no_core_types(void **state)
                 "acpi_cppc highest_perf: ranks favoured cores only (amd_pstate_prefcore_ranking)");
 }
 
+/* The same with acpi-cpufreq, which has no ranking, or with amd-pstate's one switched off: the steps alone tell. */
+static void a_staircase_of_cppc_levels_is_a_ranking(void **state)
+{
+    struct fixture *f = *state;
+    for (int with_file = 0; with_file < 2; with_file++) {
+        tree_plain(&f->tree, 8);
+        for (unsigned c = 0; c < 8; c++) {
+            tree_write_cpu(&f->tree, c, "acpi_cppc/highest_perf", "%u\n", 236 - 10 * c);
+            tree_write_cpu(&f->tree, c, "cpufreq/cpuinfo_max_freq", "5881000\n");
+            if (with_file)
+                tree_write_cpu(&f->tree, c, "cpufreq/amd_pstate_prefcore_ranking", "0\n");
+        }
+        assert_int_equal(read_tree(f), 0);
+        expect_alike(f);
+        expect_note(f, ASYM_ORIGIN_CPPC, false,
+                    "acpi_cppc highest_perf: ranks favoured cores only (its steps are even)");
+        assert_string_equal(f->notes.favour, "acpi_cppc highest_perf");
+        assert_int_equal(f->m.cpus[0].rank, 0);
+        assert_int_equal(f->m.cpus[7].rank, 7);
+    }
+}
+
 /* Strix Point: four Zen 5 and four Zen 5c with preferred cores among them; hwloc has no kinds of AMD's. */
 static void zen_5_hybrids_without_kinds_are_told_by_their_frequencies(void **state)
 {
@@ -1099,6 +1121,7 @@ int main(void)
         TEST(a_source_that_contradicts_the_kinds_is_dropped),
         TEST(a_source_that_tells_the_threads_of_a_core_apart_is_dropped),
         TEST(favoured_cores_are_no_core_types),
+        TEST(a_staircase_of_cppc_levels_is_a_ranking),
         TEST(zen_5_hybrids_without_kinds_are_told_by_their_frequencies),
         TEST(low_power_cores_are_a_kind_of_their_own),
         TEST(the_kind_decides_first_and_favoured_cores_rank_within_it),
