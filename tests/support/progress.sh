@@ -9,7 +9,8 @@ progress_line() {
 # On a terminal one line that is written anew each second, elsewhere a line at 3 s and after that every 10 s.
 progress_tick() {
     local what=$1 log=$2 started=$SECONDS elapsed
-    while sleep 1 </dev/null >/dev/null 2>&1; do
+    # A script that was killed ends no ticker: this one ends by itself.
+    while sleep 1 </dev/null >/dev/null 2>&1 && [ -e "/proc/$$" ]; do
         elapsed=$((SECONDS - started))
         [ "$elapsed" -ge 3 ] || continue
         if [ -t 2 ]; then
