@@ -261,7 +261,6 @@ static bool judge(const struct asym_root *root, const struct source *s, const st
 {
     const struct range r = range_of(f, &m->usable);
     const struct asym_figures work = work_of(f, m);
-    const struct range w = range_of(&work, &m->usable);
     const char *gap = f->unit[0] ? " " : "", *ranking = s->origin == ASYM_ORIGIN_CPPC ? what_ranks(root, f, m) : NULL;
     char list[128];
     if (asym_mask_empty(&r.there)) {
@@ -270,9 +269,9 @@ static bool judge(const struct asym_root *root, const struct source *s, const st
         struct asym_mask missing = asym_mask_minus(&m->usable, &r.there);
         asym_mask_format_list(&missing, list, sizeof list);
         snprintf(text, size, "%s: missing on %.96s", f->name, list);
-    } else if (w.high <= w.low) {
+    } else if (r.high <= r.low) {
         snprintf(text, size, "%s: %.10g%s%s on all", f->name, r.high, gap, f->unit);
-    } else if (w.high < w.low * s->spread) {
+    } else if (r.high < r.low * s->spread) {
         snprintf(text, size, "%s: %.10g to %.10g%s%s: less than %.0f %% apart, taken for equal", f->name, r.low, r.high,
                  gap, f->unit, (s->spread - 1) * 100);
     } else if (s->path && odd_sibling(f, m) >= 0) {

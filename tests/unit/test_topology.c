@@ -355,6 +355,23 @@ static void a_source_that_tells_the_threads_of_a_core_apart_is_dropped(void **st
     expect_speed(f, 1, 1.25 * 3200 / 2400); /* a P core does 1.25 times the work of an E core in a cycle */
 }
 
+/* As with acpi-cpufreq, or base frequencies on a Core Ultra 200V: the kinds tell P and E cores apart, clocks do not. */
+static void equal_clocks_do_not_make_e_cores_fast(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const e_cores[] = {"4900000", "4600000"};
+    build_intel(f);
+    for (size_t i = 0; i < ASYM_LENGTH(e_cores); i++) {
+        write_each(f, "0-3", "cpufreq/cpuinfo_max_freq", "4900000");
+        write_each(f, "4-7", "cpufreq/cpuinfo_max_freq", e_cores[i]);
+        assert_int_equal(read_tree(f), 0);
+        assert_false(note_of(f, ASYM_ORIGIN_CPUFREQ)->used);
+        assert_true(note_of(f, ASYM_ORIGIN_CPUKINDS)->used);
+        expect_mask(&f->m.fast, "0-3");
+        expect_mask(&f->m.slow, "4-7");
+    }
+}
+
 /* A Ryzen with preferred cores: all of one type. */
 static void favoured_cores_are_no_core_types(void **state)
 {
@@ -1120,6 +1137,7 @@ int main(void)
         TEST(cppc_that_is_the_same_everywhere_gives_way),
         TEST(a_source_that_contradicts_the_kinds_is_dropped),
         TEST(a_source_that_tells_the_threads_of_a_core_apart_is_dropped),
+        TEST(equal_clocks_do_not_make_e_cores_fast),
         TEST(favoured_cores_are_no_core_types),
         TEST(a_staircase_of_cppc_levels_is_a_ranking),
         TEST(zen_5_hybrids_without_kinds_are_told_by_their_frequencies),
