@@ -13,8 +13,8 @@
 
 /*
  * The sources, in the order in which they are believed. cpu_capacity first: it is the scheduler's own view, measured by
- * whoever wrote the device tree, or, on x86 since Linux 6.12, set by the driver; where it tells nothing it is 1024
- * everywhere. hwloc's CPU kinds say for certain which cores differ, but mostly only in what order: they make the core
+ * whoever wrote the device tree, or, on x86 since Linux 6.12, set by intel_pstate where SMT is off; where it tells nothing it
+ * is 1024 everywhere. hwloc's CPU kinds say for certain which cores differ, but mostly only in what order: they make the core
  * types, and a source that contradicts them is dropped, while how many times faster a core is comes from the first source
  * with figures; their own come last. CPPC's highest_perf is a measure of work done, which a frequency is not across core
  * types, so it stands before frequencies. scaling_max_freq is no source: asymd itself may have set it.
