@@ -16,7 +16,7 @@
 /* LLVM's runtime, which has GCC's calls, too. */
 #define RUNTIME "libomp.so.5"
 
-/* As env(1), timeout(1) and shells have them. */
+/* Exit statuses, the same as those of env(1), timeout(1) and shells. */
 enum { CANNOT_EXECUTE = 126, NOT_FOUND = 127 };
 
 static const char *shown(const char *text, char *buf, size_t size)
@@ -24,7 +24,7 @@ static const char *shown(const char *text, char *buf, size_t size)
     return asym_text_escape(text, strlen(text), buf, size);
 }
 
-/* As execvp finds it, to look at. 0; -ENOENT. */
+/* Find the file that execvp will run, to look at it. 0; -ENOENT. */
 static int find_program(const char *name, char *path, size_t size)
 {
     const char *dirs = getenv("PATH");

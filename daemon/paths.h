@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
- * Where this installation has its files. The prefix is known only to `cmake --install`, so the running program finds it from
+ * The paths of this installation. The prefix is known only to `cmake --install`, so the running program finds it from
  * its own path: an installed program reads the configuration that was installed with it.
  */
 #ifndef ASYM_DAEMON_PATHS_H

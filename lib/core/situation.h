@@ -25,7 +25,7 @@ enum asym_situation {
     ASYM_N_SITUATIONS
 };
 
-/** What the sentence depends on. */
+/** The facts that the sentence depends on. */
 struct asym_situation_facts {
     const struct asym_machine *machine; /**< finished */
     const char *policy;                 /**< name of the configured one */

@@ -73,7 +73,7 @@ static bool field_of(const char *text, const char *name, int base, unsigned long
     return end > at;
 }
 
-/* What kernels without the register files print. */
+/* Kernels without the register files print this. */
 static void parse_cpuinfo(const char *text, struct keys *keys)
 {
     unsigned long cpu = ASYM_MAX_CPUS, implementer = 0, value;

@@ -114,7 +114,7 @@ static int odd_sibling(const struct asym_figures *f, const struct asym_machine *
     return -1;
 }
 
-/* Of the kinds that have a name, which is faster is known without any figure. 0: not one of them. */
+/* The place of a named kind among the named kinds, which needs no figure: 1 is the slowest. 0: the kind has no such name. */
 enum { P_CORE_RANK = 3 };
 
 static int rank_of(const struct asym_machine *m, int cpu)
@@ -128,7 +128,7 @@ static int rank_of(const struct asym_machine *m, int cpu)
 }
 
 /*
- * What a P core does in a cycle, where an E core does 1. A frequency is no measure of work across kinds, and by frequency alone
+ * A P core does so much work in a cycle; an E core does 1. A frequency is no measure of work across kinds, and by frequency alone
  * the E cores of a Core Ultra 9 285K (4.6 GHz beside 5.5) would be fast. intel_pstate turns CPPC levels into kHz
  * by 100000 for an E core, and for a P core by 78741 (Alder and Raptor Lake), 80000 (Meteor Lake) or 86957 (Lunar
  * Lake): 1.27, 1.25 and 1.15 times the work of an E core at the same clock. Which of these processors it is cannot be
@@ -321,7 +321,7 @@ static void take_none(struct asym_machine *m)
     }
 }
 
-/* Does it tell apart CPUs that are of one core type? Of some CPUs alone a figure ranks nothing. */
+/* Does it tell apart CPUs that are of one core type? A figure that only some CPUs have ranks nothing. */
 static bool ranks_kin(const struct asym_figures *f, const struct asym_machine *m)
 {
     const struct range r = range_of(f, &m->usable);

@@ -5,7 +5,7 @@
 
 #include "base/macro.h"
 
-/* As far into a file as what is looked for can be: the flags of the first CPU are in the first 4 KiB of /proc/cpuinfo. */
+/* A sign is in so many bytes of its file: the flags of the first CPU are in the first 4 KiB of /proc/cpuinfo. */
 #define LOOK_AT 8192
 
 /* A file, and a word that it has in a virtual machine; "": the file is there in no other. */

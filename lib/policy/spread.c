@@ -302,7 +302,7 @@ static unsigned count_ranks(const struct asym_machine *m, const struct asym_mask
 }
 
 /*
- * Free cores are offered best first. What a move frees is worse than what it takes, and is offered later: after one pass
+ * Free cores are offered best first. A CPU that a move frees is worse than the one it takes, and is offered later: after one pass
  * no thread can better itself. True when one has.
  */
 static bool offer_all(struct asym_spread *sp, const uint32_t *list, size_t n, struct asym_mask *avail)
@@ -329,7 +329,7 @@ static bool all_placed(const struct asym_spread *sp, const uint32_t *list, size_
     return true;
 }
 
-/* What a move frees may be all that another thread may have. It ends: each turn but the last one places a thread. */
+/* The CPU that a move frees may be the only one of another thread. It ends: each turn but the last one places a thread. */
 void asym_spread_give_serial(struct asym_spread *sp, const uint32_t *list, size_t n, struct asym_mask *avail)
 {
     bool moved;

@@ -18,7 +18,7 @@ make_user() {
     chown -R "$uid:$uid" "$home"
 }
 
-# What a machine without systemd has. The devices are those of this machine, terminals and shared memory are new.
+# The mounts that a machine without systemd has. The devices are those of this machine, terminals and shared memory are new.
 mount_all() {
     local root=$1
     mount --make-rprivate /

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What ./dev fresh does: makes a Debian with nothing in it but apt, git, ca-certificates and sudo, enters it with namespaces of
+# ./dev fresh runs this. It makes a Debian with nothing in it but apt, git, ca-certificates and sudo, enters it with namespaces of
 # its own and a root that is a mount point, and runs the commands of this commit there. Needs root.
 # usage: run.sh [--suite=SUITE] [--new] [COMMAND...]; without a command, both of the README, as several users.
 set -euo pipefail
@@ -48,7 +48,7 @@ keep_namespace() {
     done 2>/dev/null
 }
 
-# What has been started there is what is in that namespace: nothing else can be.
+# End every process of that namespace. Only processes that were started there are in it.
 end_inside() {
     local process
     if [ -n "$namespace" ]; then
@@ -228,7 +228,7 @@ readme() {
     must "root: ./dev run" PID root "./dev run"
     must "root: ./dev test" PID root "./dev test"
     must "root: the tests that need the proc connector" HOST root "./dev test --only=connector"
-    # What the tests that sudo runs leave behind must not break the builds and tests of the user, who comes after them.
+    # Files that root's tests leave behind must not break the builds and tests of the user, who comes after them.
     renew
     must "user with sudo, nothing installed: ./dev test --only=root" PID sudoer "./dev test --only=root"
     must "user with sudo: sudo ./dev test --only=root" PID sudoer "sudo ./dev test --only=root"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What tells a virtual machine from a real one. */
+/* The signs of a virtual machine. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
