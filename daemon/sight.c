@@ -4,7 +4,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-void asym_sight_each(const struct asym_sight *s, void (*fn)(void *ctx, bool missed, const char *text), void *ctx)
+typedef void say_fn(void *ctx, bool missed, const char *text);
+
+static void each_missed(const struct asym_sight *s, say_fn *fn, void *ctx)
 {
     char text[256];
     if (s->hidepid)
@@ -36,6 +38,11 @@ void asym_sight_each(const struct asym_sight *s, void (*fn)(void *ctx, bool miss
         fn(ctx, true,
            "Runnable counts are those of the moment, not of the interval: this kernel has no /proc/PID/schedstat "
            "(CONFIG_SCHED_INFO).");
+}
+
+static void each_remark(const struct asym_sight *s, say_fn *fn, void *ctx)
+{
+    char text[256];
     if (!s->births) {
         snprintf(text, sizeof text, "Births and deaths do not come as events: %s.",
                  s->births_why ? s->births_why : "/proc is scanned instead");
@@ -52,4 +59,10 @@ void asym_sight_each(const struct asym_sight *s, void (*fn)(void *ctx, bool miss
                  s->n_lost_events, s->n_lost_events == 1 ? "" : "s");
         fn(ctx, false, text);
     }
+}
+
+void asym_sight_each(const struct asym_sight *s, void (*fn)(void *ctx, bool missed, const char *text), void *ctx)
+{
+    each_missed(s, fn, ctx);
+    each_remark(s, fn, ctx);
 }
