@@ -167,8 +167,8 @@ static int say_favoured(const struct words *w, char *buf, size_t size)
 {
     return snprintf(
         buf, size,
-        "All %u CPUs are of one core type: asymd can only spread threads; under the policy serial-first serial "
-        "ones get the favoured CPU%s %s first.",
+        "All %u CPUs are of one core type: asymd can only spread threads; with policy = serial-first, a serial "
+        "thread goes to the favoured CPU%s %s first.",
         w->cpus, plural(w->n_favoured), w->favoured);
 }
 
