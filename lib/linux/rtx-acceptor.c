@@ -64,6 +64,11 @@ struct acceptor {
     bool deaf;         /* the listener is not watched for a while */
     struct connection *connections[ASYM_RTX_MAX_CONNECTIONS];
     size_t n, n_unanswered;
+    struct {
+        int fd;
+        uint32_t id;
+    } held[ASYM_RTX_MAX_DOOMED];
+    size_t n_held;
     uint32_t last_id;
     uint32_t n_turned_away;
     struct asym_rtx_rate rate;
@@ -334,6 +339,28 @@ static void answer_ping(const struct acceptor *a, uint32_t id)
                                     .cpu_usec = (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000});
 }
 
+static void hold(struct acceptor *a, uint32_t id, const int *fds, size_t n)
+{
+    if (n > ASYM_LENGTH(a->held) - a->n_held)
+        exit(1);
+    for (size_t i = 0; i < n; i++) {
+        a->held[a->n_held].fd = fds[i];
+        a->held[a->n_held++].id = id;
+    }
+}
+
+static void give_up_held(struct acceptor *a, uint32_t id, uid_t uid)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < a->n_held; i++) {
+        if (a->held[i].id == id)
+            asym_rtx_doom(&a->closers, a->held[i].fd, uid);
+        else
+            a->held[kept++] = a->held[i];
+    }
+    a->n_held = kept;
+}
+
 static void obey(struct acceptor *a, const struct asym_rtx_order *order, const int *fds, size_t n_fds)
 {
     struct connection **at = find(a, order->id);
@@ -341,9 +368,10 @@ static void obey(struct acceptor *a, const struct asym_rtx_order *order, const i
         start_listening(a, fds[0], order->flags);
     } else if (order->kind == ASYM_RTX_ORDER_GRANT && n_fds == 2) {
         grant(a, at, order, fds);
-    } else if (order->kind == ASYM_RTX_ORDER_CLOSE) {
-        for (size_t i = 0; i < n_fds; i++)
-            asym_rtx_doom(&a->closers, fds[i], at ? (*at)->uid : 0);
+    } else if (order->kind == ASYM_RTX_ORDER_HOLD && n_fds > 0) {
+        hold(a, order->id, fds, n_fds);
+    } else if (order->kind == ASYM_RTX_ORDER_CLOSE && n_fds == 0) {
+        give_up_held(a, order->id, at ? (*at)->uid : 0);
         if (at)
             forget(a, at);
     } else if (order->kind == ASYM_RTX_ORDER_PING && n_fds == 0) {

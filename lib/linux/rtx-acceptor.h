@@ -9,8 +9,9 @@
  * - the listening socket: asymd binds it, and gives its only reference away before listen(2) is called on it here. Until then
  *   no connection can wait in it;
  * - every connection;
- * - a second reference to every eventfd that was handed out. asymd passes its own back with ASYM_RTX_ORDER_CLOSE instead of
- *   closing the last one, and where asymd is killed this process ends after all of asymd's threads.
+ * - a second reference to every eventfd that was handed out. asymd has it hold one more (ASYM_RTX_ORDER_HOLD), which shows
+ *   that this process is there, closes its own, and then has this process close both. Where asymd is killed this process ends
+ *   after all of asymd's threads. What remains is that this process is killed between the first two of these steps.
  * Where a close may sleep it is left to a process of its own, which ends with it (rtx-closer.h).
  *
  * Where the kernel can (SO_PASSRIGHTS, Linux 6.16) passing descriptors fails at the sender.
@@ -34,7 +35,8 @@
 enum asym_rtx_order_kind {
     ASYM_RTX_ORDER_LISTEN = 1, /**< one descriptor: a bound socket. The first order */
     ASYM_RTX_ORDER_GRANT,      /**< two descriptors, memfd and eventfd: hand them to the program of connection id */
-    ASYM_RTX_ORDER_CLOSE,      /**< the connection id, if there is one, and the descriptors that come with this */
+    ASYM_RTX_ORDER_HOLD,       /**< hold these descriptors until id is closed: asymd closes its own meanwhile */
+    ASYM_RTX_ORDER_CLOSE,      /**< the connection id, if there is one, and what is held for it */
     ASYM_RTX_ORDER_PING,       /**< report ASYM_RTX_REPORT_ALIVE with this id */
 };
 

@@ -19,27 +19,33 @@ bool asym_rtx_order(struct asym_rtx_server *s, const struct asym_rtx_order *orde
     return taken;
 }
 
+/* Give these to the helper, and close them here: it has others of the same, which it keeps until id is closed. */
+static bool give_away(struct asym_rtx_server *s, uint32_t id, const int *fds, size_t n)
+{
+    const struct asym_rtx_order hold = {.kind = ASYM_RTX_ORDER_HOLD, .id = id};
+    if (!asym_rtx_order(s, &hold, fds, n))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        close(fds[i]);
+    return true;
+}
+
 void asym_rtx_close_connection(struct asym_rtx_server *s, uint32_t id, int event)
 {
     const struct asym_rtx_order order = {.kind = ASYM_RTX_ORDER_CLOSE, .id = id};
-    if (asym_rtx_order(s, &order, &event, event >= 0 ? 1 : 0))
-        asym_close_p(&event);
-    else if (event >= 0)
+    if (event >= 0 && !give_away(s, id, &event, 1))
         s->orphans[s->n_orphans++] = event;
+    asym_rtx_order(s, &order, NULL, 0);
 }
 
-/* What is in flight is the helper's, or is closed by its end. */
 static void hand_over_orphans(struct asym_rtx_server *s)
 {
-    const struct asym_rtx_order order = {.kind = ASYM_RTX_ORDER_CLOSE};
     while (s->n_orphans > 0) {
         const size_t n = ASYM_MIN(s->n_orphans, (size_t)ASYM_HELPER_MAX_FDS);
-        int *const fds = &s->orphans[s->n_orphans - n];
-        if (!asym_rtx_order(s, &order, fds, n))
+        if (!give_away(s, 0, &s->orphans[s->n_orphans - n], n))
             return;
-        for (size_t i = 0; i < n; i++)
-            close(fds[i]);
         s->n_orphans -= n;
+        asym_rtx_close_connection(s, 0, -1);
     }
 }
 

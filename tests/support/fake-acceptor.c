@@ -70,8 +70,10 @@ static int fake_order(struct asym_rtx_link *link, const struct asym_rtx_order *o
         assert_non_null(c);
         c->memfd = fcntl(fds[0], F_DUPFD_CLOEXEC, 0);
         c->event = fcntl(fds[1], F_DUPFD_CLOEXEC, 0);
-    } else if (order->kind == ASYM_RTX_ORDER_CLOSE) {
+    } else if (order->kind == ASYM_RTX_ORDER_HOLD) {
         fake.given += (unsigned)n_fds;
+    } else if (order->kind == ASYM_RTX_ORDER_CLOSE) {
+        assert_int_equal(n_fds, 0);
         if (c)
             c->closed = true;
     }

@@ -73,7 +73,7 @@ static void hand_out(struct asym_handed *h)
     h->page = page;
 }
 
-bool asym_listener_take(struct asym_listener *l, double seconds, struct asym_handed *ret)
+bool asym_listener_accept(struct asym_listener *l, double seconds, struct asym_handed *ret)
 {
     struct pollfd fd = {.fd = l->fd, .events = POLLIN};
     struct ucred peer;
@@ -85,14 +85,27 @@ bool asym_listener_take(struct asym_listener *l, double seconds, struct asym_han
     assert_int_equal(getsockopt(ret->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size), 0);
     ret->pid = peer.pid;
     hand_out(ret);
-    /* The first wake says that the header is there. */
-    struct pollfd filled = {.fd = ret->event, .events = POLLIN};
-    if (poll(&filled, 1, (int)(seconds * 1000)) != 1) {
-        asym_handed_done(ret);
-        return false;
-    }
-    ret->woken = asym_handed_woken(ret) - 1;
     return true;
+}
+
+/* The first wake says that the header is there. */
+bool asym_handed_is_filled(struct asym_handed *h, double seconds)
+{
+    struct pollfd filled = {.fd = h->event, .events = POLLIN};
+    if (poll(&filled, 1, (int)(seconds * 1000)) != 1)
+        return false;
+    h->woken = asym_handed_woken(h) - 1;
+    return true;
+}
+
+bool asym_listener_take(struct asym_listener *l, double seconds, struct asym_handed *ret)
+{
+    if (!asym_listener_accept(l, seconds, ret))
+        return false;
+    if (asym_handed_is_filled(ret, seconds))
+        return true;
+    asym_handed_done(ret);
+    return false;
 }
 
 pid_t asym_listener_serve(struct asym_listener *l)

@@ -32,6 +32,9 @@ void asym_listener_done(struct asym_listener *l);
 
 /** Wait at most so many seconds for a client, and for it to fill the page that it is handed. */
 bool asym_listener_take(struct asym_listener *l, double seconds, struct asym_handed *ret);
+/** The two apart: for a client that does nothing by itself between. */
+bool asym_listener_accept(struct asym_listener *l, double seconds, struct asym_handed *ret);
+bool asym_handed_is_filled(struct asym_handed *h, double seconds);
 void asym_handed_done(struct asym_handed *h);
 /** A process that hands out pages as clients come, and keeps the last 32 connections until it is killed. */
 pid_t asym_listener_serve(struct asym_listener *l);
