@@ -230,8 +230,8 @@ readme() {
     must "root: the tests that need the proc connector" HOST root "./dev test --only=connector"
     # Files that root's tests leave behind must not break the builds and tests of the user, who comes after them.
     renew
-    must "user with sudo, nothing installed: ./dev test --only=root" PID sudoer "./dev test --only=root"
-    must "user with sudo: sudo ./dev test --only=root" PID sudoer "sudo ./dev test --only=root"
+    must "user with sudo, nothing installed: ./dev test --only=root --build=release" PID sudoer \
+        "./dev test --only=root --build=release"
     must "user without sudo: ./dev run" PID user "./dev run"
     must "user without sudo: ./dev test" PID user "./dev test"
     must "user: all files of the tree are the user's" PID user '[ -z "$(find . ! -user fresh -print -quit)" ]'
