@@ -38,8 +38,8 @@ static void on_refused(void *ctx, enum asym_rtx_refusal refusal, pid_t pid, uid_
     struct asym_rtx *rtx = ctx;
     if (rtx->n_refused[refusal]++ == 0)
         asym_log_say(&rtx->run->log, LOG_NOTICE,
-                     "process %d of user %d that wants to say what its threads do is not heard: %s (said once)", (int)pid,
-                     (int)uid, asym_rtx_refusal_text(refusal));
+                     "process %d of user %d that wants to say what its threads do is not heard: %s (said once)",
+                     (int)pid, (int)uid, asym_rtx_refusal_text(refusal));
 }
 
 /* Once: a helper that is made to hang again and again is replaced as often. */
@@ -66,7 +66,8 @@ static void report_refused(const struct asym_rtx *rtx)
     const struct asym_rtx_helper_use use = asym_rtx_server_helper_use(rtx->server);
     if (use.turned_away > 0)
         asym_log_say(&rtx->run->log, LOG_INFO,
-                     "%" PRIu64 " connections were closed at once, as their users connected too often; the helper process "
+                     "%" PRIu64
+                     " connections were closed at once, as their users connected too often; the helper process "
                      "used %.2f s of CPU time",
                      use.turned_away, (double)use.cpu / ASYM_SEC);
 }
