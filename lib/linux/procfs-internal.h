@@ -235,6 +235,9 @@ uint64_t asym_procfs_runnable(const struct asym_schedstat *before, const struct 
                               uint64_t interval, uint64_t *carry);
 
 /** procfs-list.c: from what was seen to applications. */
+
+/** The rules or profiles have changed: match the processes again that the look under way has listed. */
+void asym_procfs_match_listed(struct asym_procfs *p);
 int asym_procfs_list_process(struct asym_procfs *p, const struct asym_process *proc,
                              const struct asym_process_sums *sums);
 int asym_procfs_make_apps(struct asym_procfs *p);

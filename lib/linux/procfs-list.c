@@ -5,6 +5,14 @@
 #include <errno.h>
 #include <string.h>
 
+static void take_rule(const struct asym_procfs *p, const struct asym_process *proc, struct asym_proc *ret)
+{
+    ret->flags = proc->flags | (asym_procfs_is_unknown(p, proc) ? (uint32_t)ASYM_PROC_UNKNOWN : 0);
+    ret->rule = proc->rule;
+    ret->rule_name = proc->rule_name;
+    ret->profile = proc->profile;
+}
+
 int asym_procfs_list_process(struct asym_procfs *p, const struct asym_process *proc,
                              const struct asym_process_sums *sums)
 {
@@ -21,19 +29,30 @@ int asym_procfs_list_process(struct asym_procfs *p, const struct asym_process *p
     p->out_procs[p->n_listed] = (struct asym_proc){
         .id = {.tid = proc->pid, .tgid = proc->pid, .start = proc->start},
         .ppid = proc->ppid,
-        .flags = proc->flags | (asym_procfs_is_unknown(p, proc) ? (uint32_t)ASYM_PROC_UNKNOWN : 0),
         .born = proc->born,
         .last_fork = proc->last_fork,
         .last_exec = proc->last_exec,
-        .rule = proc->rule,
-        .rule_name = proc->rule_name,
-        .profile = proc->profile,
     };
+    take_rule(p, proc, &p->out_procs[p->n_listed]);
     for (uint32_t i = 0; i < sums->n_tasks; i++)
         p->tasks[sums->first_task + i].proc = (uint32_t)p->n_listed;
     p->sight.n_unread += proc->unread != 0;
     p->n_listed++;
     return 0;
+}
+
+void asym_procfs_match_listed(struct asym_procfs *p)
+{
+    for (size_t i = 0; p->stage != ASYM_PROCFS_IDLE && i < p->n_listed; i++) {
+        struct asym_proc *listed = &p->out_procs[i];
+        struct asym_process *proc = asym_pid_table_find(&p->by_pid, listed->id.tgid);
+        listed->rule_name = NULL;
+        listed->profile = NULL;
+        if (!proc || proc->start != listed->id.start)
+            continue;
+        asym_procfs_match(p, proc);
+        take_rule(p, proc, listed);
+    }
 }
 
 /* The application of a process, made where it is the first of it. -ENOMEM. */

@@ -420,6 +420,7 @@ void asym_procfs_set_rules(struct asym_source *source, const struct asym_rules *
         p->procs[i]->profile = NULL;
         p->procs[i]->rule_name = NULL;
     }
+    asym_procfs_match_listed(p);
 }
 
 /* Of which cgroup an idle process is, is not known while processes are the applications. */
@@ -430,4 +431,7 @@ void asym_procfs_set_group(struct asym_source *source, enum asym_grouping group)
     p->issued = (struct asym_snapshot){0};
     for (size_t i = 0; i < p->n_procs; i++)
         p->procs[i]->fresh |= group == ASYM_GROUP_CGROUP;
+    /* A look that is under way goes on with the new grouping. */
+    for (size_t i = 0; group != ASYM_GROUP_CGROUP && i < p->n_listed; i++)
+        p->listed[i].group = 0;
 }

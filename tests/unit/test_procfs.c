@@ -697,6 +697,49 @@ static void a_look_in_pieces_comes_to_the_same(void **state)
     }
 }
 
+static struct asym_settings *load_rules(struct fixture *f, const char *text)
+{
+    struct asym_settings *settings;
+    struct asym_error err = {""};
+    char path[512];
+    tree_write(&f->tree, "conf", "%s", text);
+    assert_in_range(snprintf(path, sizeof path, "%s/conf", f->tree.path), 1, sizeof path - 1);
+    assert_int_equal(asym_settings_new(&settings), 0);
+    assert_int_equal(asym_settings_load(settings, path, &err), 0);
+    return settings;
+}
+
+/* The rules before are freed while processes are listed with their names. */
+static void rules_that_change_between_two_pieces_hold_for_the_whole_look(void **state)
+{
+    enum { N = 30 };
+    struct fixture *f = *state;
+    struct asym_error err = {""};
+    struct asym_settings *before = load_rules(f, "[rule \"old\"]\nmatch_comm = job\naction = ignore\n"),
+                         *after = load_rules(f, "[rule \"new\"]\nmatch_comm = job\naction = steer\n");
+    const struct asym_procfs_config config = {
+        .root = &f->root, .machine = &f->machine, .rules = before->rules, .piece = 1, .group = ASYM_GROUP_CGROUP};
+    for (int i = 0; i < N; i++)
+        put(f, (struct thread){.pid = 10 + i, .tid = 10 + i, .comm = "job", .state = 'R', .start = 90000});
+    assert_int_equal(asym_procfs_new(&config, &f->source, &err), 0);
+    for (int i = 0; i < N / 2; i++)
+        assert_int_equal(f->source->next(f->source, &f->s), -EINPROGRESS);
+    asym_procfs_set_rules(f->source, after->rules);
+    asym_procfs_set_group(f->source, ASYM_GROUP_PROCESS);
+    asym_settings_free(before);
+    int r;
+    while ((r = f->source->next(f->source, &f->s)) == -EINPROGRESS)
+        ;
+    assert_int_equal(r, 1);
+    assert_int_equal(f->s.n_apps, N);
+    for (int i = 0; i < N; i++) {
+        assert_int_equal(proc_of(f, 10 + i)->rule, ASYM_RULE_STEER);
+        assert_string_equal(proc_of(f, 10 + i)->rule_name, "new");
+        assert_int_equal(f->s.apps[i].n_tasks, 1);
+    }
+    asym_settings_free(after);
+}
+
 static void a_program_of_that_moment_has_its_maps_left_unread(void **state)
 {
     struct fixture *f = *state;
@@ -888,6 +931,7 @@ int main(void)
         TEST(what_is_mapped_is_not_known_until_the_answer_comes),
         TEST(one_that_cannot_be_read_is_left_alone_until_it_has_threads),
         TEST(a_look_in_pieces_comes_to_the_same),
+        TEST(rules_that_change_between_two_pieces_hold_for_the_whole_look),
         TEST(a_rule_for_command_lines_waits_for_the_answer),
         TEST(parents_in_a_ring_end),
         TEST(a_pid_that_is_not_there_is_said),
