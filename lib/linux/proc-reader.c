@@ -35,6 +35,13 @@ struct asked {
     struct asym_read_request request;
     asym_usec at;
     double charged;
+    bool is_dropped; /* another process of its user made the helper hang: the question is to be asked anew */
+};
+
+/* A helper that was killed, and the user of the process that it was at. */
+struct hung {
+    pid_t pid;
+    uint32_t uid;
 };
 
 struct reader {
@@ -48,6 +55,7 @@ struct reader {
     asym_usec answered_at, retry_at;
     asym_usec spent, spent_at_answer; /* CPU time: of helpers that are gone; of this one when it last answered */
     size_t n_hangs;
+    struct hung hung[ASYM_HELPER_MAX_DYING];
 };
 
 static struct reader *of(struct asym_proc_reader *port)
@@ -93,12 +101,38 @@ static void forget_first(struct reader *r)
     memmove(r->asked, r->asked + 1, --r->n_asked * sizeof *r->asked);
 }
 
+static bool is_dying(const struct reader *r, pid_t pid)
+{
+    for (size_t i = 0; i < r->helper.n_dying; i++)
+        if (r->helper.dying[i] == pid)
+            return true;
+    return false;
+}
+
+/* A helper that was killed over a process of this user still sleeps. The next one is not risked for the same user. */
+static bool holds_helper(const struct reader *r, uint32_t uid)
+{
+    for (size_t i = 0; i < ASYM_LENGTH(r->hung); i++)
+        if (r->hung[i].pid > 0 && r->hung[i].uid == uid && is_dying(r, r->hung[i].pid))
+            return true;
+    return false;
+}
+
+/* One of the places is free: not so many are dying while a helper runs. */
+static void note_hung(struct reader *r, uint32_t uid)
+{
+    size_t i = 0;
+    while (i + 1 < ASYM_LENGTH(r->hung) && is_dying(r, r->hung[i].pid))
+        i++;
+    r->hung[i] = (struct hung){.pid = r->helper.pid, .uid = uid};
+}
+
 static int reader_ask(struct asym_proc_reader *port, const struct asym_read_request *request)
 {
     struct reader *r = of(port);
     const asym_usec now = r->now();
     const double cost = COST + (request->what & ASYM_READ_MAPS ? request->maps_most * COST_PER_BYTE : 0);
-    if (r->n_asked == ASKED_MOST)
+    if (r->n_asked == ASKED_MOST || holds_helper(r, request->uid))
         return -EAGAIN;
     int error = r->helper.pid > 0 ? 0 : start_helper(r, now);
     if (error == 0)
@@ -135,7 +169,17 @@ static bool is_answer_to(const struct asym_read_answer *a, size_t size, const st
            memchr(a->build_id, '\0', sizeof a->build_id) && ((const char *)a)[size - 1] == '\0';
 }
 
-/* The first question is at fault; the others are asked again. Returns what becomes of the first. */
+static void ask_again(struct reader *r, struct asked *a, asym_usec now)
+{
+    a->at = now;
+    if (!a->is_dropped && asym_helper_order(&r->helper, &a->request, sizeof a->request, NULL, 0) < 0)
+        end_helper(r);
+}
+
+/*
+ * The first question is at fault. The others are asked again, but for those about processes of the same user: each of these
+ * could cost a helper, too. Returns what becomes of the first.
+ */
 static struct asym_read_answer give_up_first(struct reader *r, asym_usec now)
 {
     const struct asked first = r->asked[0];
@@ -143,15 +187,15 @@ static struct asym_read_answer give_up_first(struct reader *r, asym_usec now)
     asym_ration_settle(&r->ration, first.request.uid, first.charged, ASYM_MAX(cost, 0.0));
     asym_ration_hung(&r->ration, first.request.uid, now);
     r->n_hangs++;
+    note_hung(r, first.request.uid);
     end_helper(r);
     forget_first(r);
     /* Those that a new helper cannot be asked are given back by the next take. */
+    for (size_t i = 0; i < r->n_asked; i++)
+        r->asked[i].is_dropped |= r->asked[i].request.uid == first.request.uid;
     if (start_helper(r, now) == 0)
-        for (size_t i = 0; i < r->n_asked; i++) {
-            r->asked[i].at = now;
-            if (asym_helper_order(&r->helper, &r->asked[i].request, sizeof r->asked[i].request, NULL, 0) < 0)
-                end_helper(r);
-        }
+        for (size_t i = 0; i < r->n_asked; i++)
+            ask_again(r, &r->asked[i], now);
     return no_answer(&first, -ETIME);
 }
 
@@ -181,7 +225,7 @@ static int reader_take(struct asym_proc_reader *port, struct asym_read_answer *r
     asym_helper_reap(&r->helper);
     if (r->n_asked == 0)
         return 0;
-    if (r->helper.pid == 0) {
+    if (r->helper.pid == 0 || r->asked[0].is_dropped) {
         *ret = no_answer(&r->asked[0], -EAGAIN);
         asym_ration_settle(&r->ration, r->asked[0].request.uid, r->asked[0].charged, 0);
         forget_first(r);
@@ -197,7 +241,8 @@ static int reader_take(struct asym_proc_reader *port, struct asym_read_answer *r
         *ret = give_up_first(r, now);
         return 1;
     }
-    asym_ration_settle(&r->ration, r->asked[0].request.uid, r->asked[0].charged, (double)answer.cost);
+    asym_ration_settle(&r->ration, r->asked[0].request.uid, r->asked[0].charged,
+                       (double)ASYM_MIN(answer.cost, LONGEST));
     forget_first(r);
     r->answered_at = now;
     r->spent_at_answer = helper_cpu(r);
