@@ -106,6 +106,13 @@ static void mute(struct asym_rtx_server *s, struct asym_rtx_client *c)
     c->in_vain = ASYM_RTX_MAX_IN_VAIN - 1;
 }
 
+/* Being watched again wakes once, for which the program can do nothing. */
+static void note_vain_wakeup(struct asym_rtx_server *s, struct asym_rtx_client *c)
+{
+    if (c->woke && !c->excused && ++c->in_vain >= ASYM_RTX_MAX_IN_VAIN)
+        mute(s, c);
+}
+
 /* What is not used is not there: the kernel gives memory of this size when it is written to. */
 static int reserve(struct asym_rtx_client *c)
 {
@@ -114,7 +121,7 @@ static int reserve(struct asym_rtx_client *c)
     return c->memory.readings && c->said ? 0 : -ENOMEM;
 }
 
-/* One that has no header yet has woken us for the first time. */
+/* The library writes the header before it wakes asymd: a program that wakes without one does so in vain. */
 static void read_header(struct asym_rtx_server *s, struct asym_rtx_client *c)
 {
     int r = asym_rtx_read_header(s, c);
@@ -125,8 +132,12 @@ static void read_header(struct asym_rtx_server *s, struct asym_rtx_client *c)
         asym_rtx_drop(s, c, ASYM_RTX_REFUSED_NO_FD);
     else if (r < 0 && r != -EAGAIN)
         asym_rtx_drop(s, c, r == -EPROTONOSUPPORT ? ASYM_RTX_REFUSED_VERSION : ASYM_RTX_REFUSED_GARBAGE);
-    else if (r < 0)
-        c->woke = false;
+    if (r == 0) {
+        c->in_vain = 0;
+        return;
+    }
+    note_vain_wakeup(s, c);
+    c->excused = c->woke = false;
 }
 
 static struct asym_rtx_client *find(const struct asym_rtx_server *s, uint32_t id)
@@ -232,8 +243,8 @@ static bool look_at(struct asym_rtx_server *s, struct asym_rtx_client *c, size_t
     c->fresh |= c->told;
     if (c->told)
         c->in_vain = 0;
-    else if (c->woke && !c->excused && ++c->in_vain >= ASYM_RTX_MAX_IN_VAIN)
-        mute(s, c);
+    else
+        note_vain_wakeup(s, c);
     c->excused &= !c->woke;
     c->again_at = c->woke ? now + c->layout.notify_min : 0;
     c->woke = false;

@@ -437,6 +437,25 @@ static void who_wakes_in_vain_is_not_heard_for_a_while(void **state)
     close(other);
 }
 
+static void who_wakes_without_a_header_is_not_heard_for_a_while(void **state)
+{
+    (void)state;
+    const int i = come();
+    serve(1);
+    for (int k = 0; k < ASYM_RTX_MAX_IN_VAIN; k++) {
+        assert_int_equal(eventfd_write(connections[i].event, 1), 0);
+        assert_true(is_readable());
+        assert_int_equal(serve(1), 0);
+    }
+    assert_int_equal(eventfd_write(connections[i].event, 1), 0);
+    assert_false(is_readable());
+    /* Its header is read at the next tend at the latest. */
+    fill(connections[i].memfd, good_header(), getpid());
+    asym_rtx_server_tend(server, 2);
+    serve(2);
+    assert_int_equal(asym_rtx_server_count(server), 1);
+}
+
 static void who_means_it_is_heard_as_often_as_before(void **state)
 {
     (void)state;
@@ -1073,6 +1092,7 @@ int main(void)
         T(headers_that_make_no_sense_are_refused_and_nothing_is_kept),
         T(who_writes_no_header_in_time_is_dropped),
         T(who_wakes_in_vain_is_not_heard_for_a_while),
+        T(who_wakes_without_a_header_is_not_heard_for_a_while),
         T(who_means_it_is_heard_as_often_as_before),
         T(who_floods_with_connections_keeps_nobody_out),
         T(who_has_spent_its_part_is_put_off_and_nobody_else),
