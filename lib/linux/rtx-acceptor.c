@@ -48,6 +48,9 @@ enum state {
     ENDED, /* asymd was told, and will say when its own descriptors are no longer in use */
 };
 
+/* A close on behalf of a user that is not known: if it hangs, no user is refused for it. */
+#define UNKNOWN_USER ((uid_t)-1)
+
 struct connection {
     uint32_t id;
     enum state state;
@@ -157,6 +160,8 @@ static void forget(struct acceptor *a, struct connection **at)
     struct connection *c = *at;
     set_state(a, c, ENDED);
     drop_pidfd(c);
+    /* A closer may hold the file for long, and epoll would report it as long. */
+    epoll_ctl(a->epoll, EPOLL_CTL_DEL, c->fd, NULL);
     close_connection(a, c->fd, c->uid);
     asym_rtx_doom(&a->closers, c->event, c->uid);
     *at = a->connections[--a->n];
@@ -218,12 +223,17 @@ static bool may_ask(struct acceptor *a, uid_t uid, long long now)
            of_user < ASYM_RTX_MAX_UNANSWERED_OF_USER;
 }
 
+static bool get_peer(int fd, struct ucred *ret)
+{
+    socklen_t size = sizeof *ret;
+    *ret = (struct ucred){.pid = 0, .uid = UNKNOWN_USER};
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, ret, &size) == 0;
+}
+
 static void greet(struct acceptor *a, int fd, long long now)
 {
-    struct ucred peer = {.pid = 0, .uid = (uid_t)-1};
-    socklen_t size = sizeof peer;
-    const bool known = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
-    if (known && may_ask(a, peer.uid, now)) {
+    struct ucred peer;
+    if (get_peer(fd, &peer) && may_ask(a, peer.uid, now)) {
         if (peer.pid > 0 && add(a, fd, &peer) == 0)
             return;
         if (peer.pid <= 0)
@@ -248,10 +258,13 @@ static void set_deaf(struct acceptor *a, bool deaf)
 /* With a descriptor kept for that, one that waits can be turned away though none is left. */
 static void accept_one_to_close(struct acceptor *a)
 {
+    struct ucred peer;
     close(a->spare);
     const int fd = accept4(a->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd >= 0)
-        close_connection(a, fd, 0);
+    if (fd >= 0) {
+        get_peer(fd, &peer);
+        close_connection(a, fd, peer.uid);
+    }
     a->spare = fcntl(a->orders, F_DUPFD_CLOEXEC, 0);
     a->n_turned_away++;
 }
@@ -318,7 +331,7 @@ static void grant(struct acceptor *a, struct connection **at, const struct asym_
 {
     struct connection *c = at ? *at : NULL;
     if (!c || c->state != UNANSWERED) {
-        asym_rtx_doom(&a->closers, fds[1], c ? c->uid : 0);
+        asym_rtx_doom(&a->closers, fds[1], c ? c->uid : UNKNOWN_USER);
     } else {
         c->event = fds[1];
         set_state(a, c, GRANTED);
@@ -371,7 +384,7 @@ static void obey(struct acceptor *a, const struct asym_rtx_order *order, const i
     } else if (order->kind == ASYM_RTX_ORDER_HOLD && n_fds > 0) {
         hold(a, order->id, fds, n_fds);
     } else if (order->kind == ASYM_RTX_ORDER_CLOSE && n_fds == 0) {
-        give_up_held(a, order->id, at ? (*at)->uid : 0);
+        give_up_held(a, order->id, at ? (*at)->uid : UNKNOWN_USER);
         if (at)
             forget(a, at);
     } else if (order->kind == ASYM_RTX_ORDER_PING && n_fds == 0) {
