@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,8 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "linux/ledger-file.h"
+
+enum { LOCK_PATIENCE_MS = 300, LOCK_STEP_MS = 5 };
 
 void asym_ledger_lock(struct asym_ledger *l)
 {
@@ -44,6 +47,22 @@ static int open_lock(int dir_fd)
 }
 
 /*
+ * A child that asymd has started holds the lock, too, from its fork to its exec: where asymd is killed just then, the lock
+ * outlives it for a moment. Seen once in 100 kills, by "running already" from --restore.
+ */
+static int lock_file(int fd)
+{
+    int r = -1;
+    for (int waited = 0; waited <= LOCK_PATIENCE_MS; waited += LOCK_STEP_MS) {
+        r = flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
+        if (r != -EWOULDBLOCK)
+            break;
+        poll(NULL, 0, LOCK_STEP_MS);
+    }
+    return r;
+}
+
+/*
  * One asymd at a time: two would fight over threads and over the file. Readable by its owner alone, as whoever may open
  * it may lock it.
  */
@@ -53,9 +72,10 @@ static int take_lock(struct asym_ledger *l, int dir_fd, int *ret_fd, struct asym
     ASYM_AUTO_CLOSE int fd = open_lock(dir_fd);
     if (fd < 0)
         return asym_fail(err, fd, "%s/lock: %s", l->dir, strerror(-fd));
-    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-        if (errno != EWOULDBLOCK)
-            return asym_fail(err, -errno, "%s/lock: %s", l->dir, strerror(errno));
+    const int r = lock_file(fd);
+    if (r < 0) {
+        if (r != -EWOULDBLOCK)
+            return asym_fail(err, r, "%s/lock: %s", l->dir, strerror(-r));
         ssize_t n = pread(fd, pid, sizeof pid - 1, 0);
         pid[n > 0 ? strspn(pid, "0123456789") : 0] = '\0';
         return asym_fail(err, -EBUSY, "asymd is running already (PID %s, %s): stop it first", *pid ? pid : "unknown",

@@ -35,6 +35,7 @@
 #include <asym/rtx.h>
 
 #include "base/macro.h"
+#include "support/process.h"
 #include "support/live.h"
 #include "support/rtx-alone.h"
 #include "support/rtx-raw.h"
@@ -110,7 +111,7 @@ static bool has_ended(pid_t pid, int ms)
 
 static void end_asymd(void)
 {
-    kill(asymd, SIGTERM);
+    asym_process_signal(asymd, SIGTERM);
     if (!has_ended(asymd, PATIENCE_MS))
         fail_msg("asymd does not end within %d ms", PATIENCE_MS);
     asymd = 0;
@@ -138,11 +139,11 @@ static pid_t start(uid_t uid, void (*run)(void))
 static void end_attackers(void)
 {
     if (*server > 1)
-        kill(*server, SIGKILL);
+        asym_process_signal(*server, SIGKILL);
     *server = 0;
     for (size_t i = 0; i < ASYM_LENGTH(attackers); i++) {
         if (attackers[i] > 1) {
-            kill(attackers[i], SIGKILL);
+            asym_process_signal(attackers[i], SIGKILL);
             waitpid(attackers[i], NULL, 0);
         }
         attackers[i] = 0;
@@ -167,8 +168,8 @@ static int tear_down(void **state)
     end_attackers();
     munmap(server, sizeof *server);
     if (asymd > 1) {
-        kill(asymd, SIGCONT);
-        kill(asymd, SIGKILL);
+        asym_process_signal(asymd, SIGCONT);
+        asym_process_signal(asymd, SIGKILL);
         waitpid(asymd, NULL, 0);
     }
     if (spin > 1)
@@ -176,7 +177,12 @@ static int tear_down(void **state)
     return asym_service_tear_down(state);
 }
 
-/* As an honest program that looks once a second: each try by itself, so many of them. The exit status: how many failed. */
+/*
+ * As an honest program that looks once a second: each try by itself, so many of them. The exit status: how many failed. A try
+ * has three looks: on a busy machine the answer to one may come after the program has stopped to wait for it.
+ */
+enum { LOOK_MS = 950, TRY_MS = 3 * LOOK_MS };
+
 static int tries;
 
 static void join(void)
@@ -184,12 +190,12 @@ static void join(void)
     int failed = 0;
     setenv(ASYM_RTX_SOCKET_ENV, path, 1);
     for (int i = 0; i < tries; i++) {
-        const long long end_at = asym_raw_ms() + 950;
-        while (asym_rtx_join(NULL) == 0 && !asym_rtx_is_joined() && asym_raw_ms() < end_at)
+        const long long begun = asym_raw_ms();
+        while (asym_rtx_join(NULL) == 0 && !asym_rtx_is_joined() && asym_raw_ms() < begun + TRY_MS)
             usleep(10000);
         failed += !asym_rtx_is_joined();
         asym_rtx_leave();
-        while (asym_raw_ms() < end_at)
+        while (asym_raw_ms() < begun + LOOK_MS)
             usleep(10000);
     }
     _exit(failed);
@@ -277,11 +283,11 @@ static void a_file_that_lingers_in_a_refused_connection_holds_up_nobody(void **s
 static void a_file_that_lingers_does_not_hold_up_the_end(void **state)
 {
     (void)state;
-    kill(asymd, SIGSTOP);
+    asym_process_signal(asymd, SIGSTOP);
     attack_as(0, ATTACKER, linger_with_two);
     sleep(1);
-    kill(asymd, SIGTERM);
-    kill(asymd, SIGCONT);
+    asym_process_signal(asymd, SIGTERM);
+    asym_process_signal(asymd, SIGCONT);
     end_asymd();
 }
 
@@ -457,7 +463,7 @@ static void an_eventfd_whose_close_waits_does_not_hold_up_a_kill(void **state)
     attack_as(0, 0, keep_epoll_lock);
     sleep(2);
     assert_true(is_attacking(0));
-    kill(asymd, SIGKILL);
+    asym_process_signal(asymd, SIGKILL);
     assert_true(has_ended(asymd, PATIENCE_MS));
     asymd = 0;
 }
@@ -591,20 +597,20 @@ static void a_successor_is_not_spoken_for(void **state)
     const pid_t helper = first_child(asymd);
     int status, memfd, event;
     the_socket = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0);
-    kill(asymd, SIGSTOP);
+    asym_process_signal(asymd, SIGSTOP);
     if (helper > 1)
-        kill(helper, SIGSTOP);
+        asym_process_signal(helper, SIGSTOP);
     const pid_t attacker = start(ATTACKER, connect_and_die);
     assert_int_equal(waitpid(attacker, &status, 0), attacker);
     assert_int_equal(status, 0);
     const pid_t victim = start_as(attacker);
     assert_int_equal(victim, attacker);
-    kill(asymd, SIGCONT);
+    asym_process_signal(asymd, SIGCONT);
     if (helper > 1)
-        kill(helper, SIGCONT);
+        asym_process_signal(helper, SIGCONT);
     const bool handed = asym_raw_receive(the_socket, 1000, &memfd, &event),
                closed = asym_raw_is_closed(the_socket, 3000);
-    kill(victim, SIGKILL);
+    asym_process_signal(victim, SIGKILL);
     waitpid(victim, NULL, 0);
     close(the_socket);
     end_asymd();

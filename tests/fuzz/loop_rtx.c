@@ -34,6 +34,7 @@
 #include <asym/rtx.h>
 
 #include "base/macro.h"
+#include "support/process.h"
 #include "support/rtx-alone.h"
 #include "support/rtx-raw.h"
 
@@ -285,7 +286,7 @@ static _Noreturn void live(uint64_t random)
     for (uint32_t n = 1 + next(&l, 60); n > 0 && !w.shared->quiet; n--)
         actions[next(&l, ASYM_LENGTH(actions))](&l, &l.connections[next(&l, CONNECTIONS)]);
     if (next(&l, 3) == 0)
-        kill(getpid(), SIGKILL);
+        asym_process_signal(getpid(), SIGKILL);
     _exit(0);
 }
 
@@ -514,7 +515,7 @@ static void harm_helper(struct life *l)
     const pid_t helper = child_of(w.asymd, &n);
     const uint32_t how = next(l, 4);
     if (helper > 1 && how < 2)
-        kill(helper, how == 0 ? SIGKILL : SIGSTOP);
+        asym_process_signal(helper, how == 0 ? SIGKILL : SIGSTOP);
 }
 
 static void run(void)
@@ -539,13 +540,13 @@ static void stop(void)
     int status;
     for (int i = 0; i < STRANGERS; i++)
         if (w.strangers[i] > 1)
-            kill(w.strangers[i], SIGKILL);
+            asym_process_signal(w.strangers[i], SIGKILL);
     if (w.honest > 1)
-        kill(w.honest, SIGKILL);
+        asym_process_signal(w.honest, SIGKILL);
     if (w.target > 1)
-        kill(w.target, SIGKILL);
+        asym_process_signal(w.target, SIGKILL);
     if (w.asymd > 1)
-        kill(w.asymd, SIGTERM);
+        asym_process_signal(w.asymd, SIGTERM);
     for (int i = 0; i < 1000; i++) {
         const pid_t pid = waitpid(-1, &status, WNOHANG);
         if (pid == w.asymd && status != 0)
@@ -558,7 +559,7 @@ static void stop(void)
     }
     if (w.asymd > 1) {
         fprintf(stderr, "loop_rtx: asymd does not end\n");
-        kill(w.asymd, SIGKILL);
+        asym_process_signal(w.asymd, SIGKILL);
     }
 }
 

@@ -25,6 +25,7 @@
 
 #include <asym/rtx.h>
 
+#include "support/process.h"
 #include "support/listener.h"
 #include "support/must.h"
 
@@ -955,7 +956,7 @@ static void no_slot_is_given_to_two_threads_while_the_page_is_exchanged(void **s
     parent_waits(&t);
     parent_says(&t);
     finish(pid, &t);
-    kill(listener, SIGKILL);
+    asym_process_signal(listener, SIGKILL);
     waitpid(listener, NULL, 0);
     asym_listener_done(&l);
 }

@@ -19,6 +19,7 @@
 
 #include <asym/rtx.h>
 
+#include "support/process.h"
 #include "support/listener.h"
 #include "support/must.h"
 
@@ -56,7 +57,7 @@ static void in_process(void (*program)(void))
         _exit(0);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
-    kill(server, SIGKILL);
+    asym_process_signal(server, SIGKILL);
     assert_int_equal(waitpid(server, NULL, 0), server);
     asym_listener_done(&listener);
     assert_int_equal(status, 0);

@@ -29,6 +29,7 @@
 #include "linux/rtx-page.h"
 #include "linux/rtx-server.h"
 #include "linux/thread.h"
+#include "support/process.h"
 #include "support/fake-acceptor.h"
 #include "support/live.h"
 
@@ -741,7 +742,7 @@ static void a_process_has_few_places(void **state)
     const int other = come_as(pid, 1);
     serve(2);
     assert_false(connections[other].closed);
-    kill(pid, SIGKILL);
+    asym_process_signal(pid, SIGKILL);
     waitpid(pid, NULL, 0);
 }
 
@@ -756,7 +757,7 @@ static void start_processes(pid_t pids[PROCESSES])
 static void end_processes(const pid_t pids[PROCESSES])
 {
     for (int i = 0; i < PROCESSES; i++) {
-        kill(pids[i], SIGKILL);
+        asym_process_signal(pids[i], SIGKILL);
         waitpid(pids[i], NULL, 0);
     }
 }
