@@ -74,6 +74,9 @@ void asym_ration_settle(struct asym_ration *r, uint32_t uid, double charged, dou
 bool asym_ration_hung(struct asym_ration *r, uint32_t uid, asym_usec now)
 {
     struct asym_ration_user *u = account(r, uid, now);
+    if (now - u->hung_at >= ASYM_RATION_REFUSED)
+        u->hangs = 0;
+    u->hung_at = now;
     if (++u->hangs < ASYM_RATION_HANGS)
         return false;
     u->refused_until = now + ASYM_RATION_REFUSED;

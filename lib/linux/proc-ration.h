@@ -20,7 +20,7 @@
 /** What an account holds at most, in us of CPU time. */
 #define ASYM_RATION_BURST      200000.0
 #define ASYM_RATION_USER_BURST 100000.0
-/** A user whose processes have made so many readers hang is refused for the time below. */
+/** A user whose processes have made so many readers hang, each within the time below of the one before, is refused for it. */
 #define ASYM_RATION_HANGS   3
 #define ASYM_RATION_REFUSED (600 * ASYM_SEC)
 
@@ -30,6 +30,7 @@ struct asym_ration_user {
     double left;             /**< us of CPU time; may be negative */
     asym_usec filled_at;     /**< 0: this account was never used */
     asym_usec refused_until; /**< 0: is not refused */
+    asym_usec hung_at;       /**< when a reader hung last */
 };
 
 struct asym_ration {

@@ -10,6 +10,8 @@
 
 #include "linux/rtx-acceptor.h"
 
+_Static_assert(ASYM_RTX_MAX_DOOMED >= ASYM_RTX_DOOMED_FULL + 3 * ASYM_RTX_MAX_CONNECTIONS, "room for all that may end");
+
 void asym_rtx_doom(struct asym_rtx_closers *c, int fd, uid_t uid)
 {
     if (fd < 0)
@@ -44,7 +46,7 @@ bool asym_rtx_is_closing(const struct asym_rtx_closers *c)
 
 bool asym_rtx_may_doom(const struct asym_rtx_closers *c)
 {
-    return c->n_doomed < ASYM_RTX_MAX_DOOMED / 2;
+    return c->n_doomed < ASYM_RTX_DOOMED_FULL;
 }
 
 const struct asym_rtx_closer *asym_rtx_newly_hung(struct asym_rtx_closers *c, long long now)

@@ -13,8 +13,10 @@
 
 /** Closers at a time; of one user at most one, which takes all that is to be closed for it. */
 #define ASYM_RTX_MAX_CLOSERS 32
-/** Descriptors that wait for a closer. */
-#define ASYM_RTX_MAX_DOOMED 1024
+/** Descriptors that wait for a closer, when no further connection is accepted. */
+#define ASYM_RTX_DOOMED_FULL 512
+/** ... and at most, as every connection that was accepted may still end: its socket and two references to its eventfd. */
+#define ASYM_RTX_MAX_DOOMED 1664
 
 struct asym_rtx_closer {
     pid_t pid;

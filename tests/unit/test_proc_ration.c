@@ -91,6 +91,18 @@ static void a_user_whose_processes_hang_readers_is_refused_for_a_time(void **sta
     assert_false(asym_ration_hung(&r, 2002, now));
 }
 
+static void hangs_are_forgotten_in_time(void **state)
+{
+    asym_usec now;
+    struct asym_ration r = new_ration(&now);
+    (void)state;
+    for (int i = 0; i < 2 * ASYM_RATION_HANGS; i++) {
+        assert_false(asym_ration_hung(&r, 2002, now));
+        now += ASYM_RATION_REFUSED;
+    }
+    assert_int_equal(asym_ration_charge(&r, 2002, 1, now), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -98,6 +110,7 @@ int main(void)
         cmocka_unit_test(root_is_given_what_users_leave),
         cmocka_unit_test(what_was_charged_too_much_comes_back),
         cmocka_unit_test(a_user_whose_processes_hang_readers_is_refused_for_a_time),
+        cmocka_unit_test(hangs_are_forgotten_in_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
