@@ -13,7 +13,7 @@ enum asym_situation {
     ASYM_SITUATION_ONE_CPU,      /**< there is nothing to choose */
     ASYM_SITUATION_POLICY,       /**< the configured policy cannot run here */
     ASYM_SITUATION_ASSUMED,      /**< some CPUs are only taken for slow */
-    ASYM_SITUATION_UNPRIVILEGED, /**< hybrid, but asymd may steer nobody else's threads */
+    ASYM_SITUATION_UNPRIVILEGED, /**< hybrid, but asymd may steer only its own user's threads */
     ASYM_SITUATION_VM_HYBRID,    /**< a virtual machine that shows fast and slow CPUs, truly or not */
     ASYM_SITUATION_HYBRID,       /**< fast and slow CPUs */
     ASYM_SITUATION_NEAR,         /**< core types differ in speed, but all are fast */

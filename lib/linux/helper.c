@@ -141,7 +141,7 @@ int asym_helper_start(struct asym_helper *h, struct asym_error *err)
     return 0;
 }
 
-/* It is a child that was not collected yet, so that its number is nobody else's. */
+/* It is a child that was not collected yet, so that no other process has its number. */
 static bool is_gone(pid_t pid)
 {
     pid_t r;

@@ -135,7 +135,7 @@ void asym_procfs_missing(const struct asym_machine *m, const char *ret_missing[A
                                        : NULL;
 }
 
-/* Births and deaths first, so that what is read next is what there is. */
+/* Births and deaths first, so that the reading that follows is up to date. */
 static void begin_look(struct asym_procfs *p)
 {
     asym_usec boot = read_clock(CLOCK_BOOTTIME);

@@ -407,7 +407,7 @@ static void take_order(struct acceptor *a)
     obey(a, &order, fds, n_fds);
 }
 
-/* All that wait: they are few, and whoever floods with connections holds none of them up. */
+/* All that wait: they are few, and a flood of connections holds none of them up. */
 static void take_orders(struct acceptor *a)
 {
     struct pollfd more = {.fd = a->orders, .events = POLLIN};

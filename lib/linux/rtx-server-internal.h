@@ -54,14 +54,14 @@ struct asym_rtx_server {
     unsigned unheard; /* calls of tend since it was asked what it has not answered; 0: it has */
     asym_usec retry_at, retry_after;
     struct asym_rtx_helper_use use, use_before; /* of this helper, of those before it */
-    double pot;                                 /* microseconds of CPU time that nobody has; below 0: overspent */
+    double pot;                                 /* microseconds of CPU time that no client has; below 0: overspent */
     asym_usec settled;                          /* what was earned until then is divided */
     unsigned taken;                             /* connections since the last tend ... */
     uid_t takers[ASYM_RTX_MAX_TAKEN_USERS];     /* ... and whose they were */
     size_t n_takers;
     unsigned ends;  /* that were told of since the last tend, though more was spent than there was */
     bool gone_told; /* the last call of serve said so because of one that went */
-    bool gone;      /* somebody went in a serial phase, and that was not told of yet */
+    bool gone;      /* a program ended in a serial phase, and that was not told of yet */
     struct asym_rtx_client *clients[ASYM_RTX_MAX_CLIENTS]; /* by pid, rising */
     size_t n;
     /* What ask hands out. */
