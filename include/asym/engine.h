@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
- * The engine: classify, plan, diff. Pure: a snapshot in, a plan and actions out; outcomes come back.
- * It remembers per application and per thread what it needs (class, since when, what it set and what
- * was there before), and forgets what has gone.
+ * The engine classifies, plans and diffs. It is pure: it takes a snapshot, returns a plan and actions, and takes the outcomes
+ * of the actions. It keeps state for each application and thread: the class and since when it holds, what asymd has set, and
+ * what the thread had before. It drops the state of applications and threads that have ended.
  */
 #ifndef ASYM_ENGINE_H
 #define ASYM_ENGINE_H
@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <asym/settings-options.h>
 #include <asym/plan.h>
 #include <asym/policy.h>
 #include <asym/snapshot.h>
@@ -18,28 +19,20 @@ enum asym_estimator { ASYM_ESTIMATOR_MEAN, ASYM_ESTIMATOR_INSTANT };
 
 /** [classify] */
 struct asym_classify_settings {
-    int estimator;               /**< enum asym_estimator */
-    unsigned serial_max_threads; /**< 2 (Morad 2008, 6) */
-    unsigned hp_threshold;       /**< UINT_MAX: number of fast CPUs + 1 (Saez 2010, 2.1) */
-    asym_usec amp_boost;         /**< 1 s (Saez 2010, 2.1) */
-    unsigned hysteresis;         /**< intervals a class must hold: 1 = at once */
+    ASYM_OPTIONS_CLASSIFY(ASYM_OPTION_FIELD)
 };
 
-/** [enforce], the part that decides */
+/** [enforce]: the options that the engine uses */
 struct asym_enforce_settings {
-    int pin;                /**< enum asym_pin, or -1: as the policy's row says */
-    asym_usec swap_period;  /**< mappings change no more often: 100 ms (Saez 2010, 2.1) */
-    asym_usec settle;       /**< a process is not steered before this age: 500 ms */
-    asym_usec fork_holdoff; /**< nor this long after it created another: 10 s */
-    asym_usec release;      /**< a thread idle this long gets its mask back: 5 s */
+    ASYM_OPTIONS_ENFORCE(ASYM_OPTION_FIELD)
 };
 
 struct asym_engine_config {
     const struct asym_policy *policy;
-    const void *params; /**< of the policy. Copied */
+    const void *params; /**< parameters of the policy. Copied */
     struct asym_classify_settings classify;
     struct asym_enforce_settings enforce;
-    bool keep_nice; /**< plan no boost: the actuator could not give the nice value back */
+    bool keep_nice; /**< plan no boost, because the actuator could not restore the nice value */
 };
 
 struct asym_engine;
@@ -48,27 +41,28 @@ int asym_engine_new(const struct asym_engine_config *config, struct asym_engine 
 void asym_engine_free(struct asym_engine *e);
 
 /**
- * Change policy or settings. What is steered stays steered until the next step plans anew; the state
- * of a policy that is replaced is dropped, that of one that stays is kept.
+ * Change policy or settings. Steered threads stay steered until the next step makes a new plan. The engine frees the state of a
+ * policy that is replaced, and keeps the state of a policy that stays.
  */
 int asym_engine_configure(struct asym_engine *e, const struct asym_engine_config *config);
 
 /**
- * Classify the snapshot, plan, and list what must change. Results are owned by the engine and valid
- * until its next call. Between swap periods the mapping stays; releases and repairs are listed at once.
+ * Classify the snapshot, plan, and list the actions that are needed. The engine owns the results; they are valid until its next
+ * call. The mapping changes only when a swap period ends; releases and repairs are listed at once. Actions on threads that must
+ * leave their CPU come first, then those on threads that get a CPU to themselves.
  * Returns 0; -ENOMEM (nothing changed).
  */
 int asym_engine_step(struct asym_engine *e, const struct asym_snapshot *s, const struct asym_plan **ret_plan,
                      const struct asym_action **ret_actions, size_t *ret_n);
 
 /**
- * What became of the actions of the last step, in their order. An action counts as in force only when
- * it is DONE here; RETRY leaves the thread as it was, GONE forgets it, HANDS_OFF leaves it alone for
- * good (reason FOREIGN for -EBUSY, else DENIED).
+ * Report the outcomes of the actions of the last step, in their order. An action is in force only if its outcome is DONE. After
+ * RETRY the engine takes the thread as unchanged. After GONE it drops the thread. After HANDS_OFF it steers the thread again
+ * only if the user adopts its process later (reason FOREIGN for -EBUSY, else DENIED).
  */
 void asym_engine_outcomes(struct asym_engine *e, const struct asym_outcome *outcomes, size_t n);
 
-/** hp_threshold in force on this machine: the setting, or number of fast CPUs + 1. */
+/** Returns the hp_threshold in force on this machine: the setting, or the number of fast CPUs + 1. */
 unsigned asym_hp_threshold(const struct asym_classify_settings *c, const struct asym_machine *m);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
- * The contract of a policy (policies.md, "What every policy obeys"). A policy is one file that ends in
- * one const struct asym_policy, and one row in lib/policy/policies.def.
+ * The contract of a policy (docs/policies.md, "What every policy obeys"). A policy is one file that ends in one const struct
+ * asym_policy, and one row in lib/policy/policies.def. The build makes the manual, the sample configuration, the list of
+ * policies and the tests of all policies from that struct.
  *
- * It is a pure function of (machine, threads, its own state, settings, time). It reads no clock, file,
- * or random source, and allocates nothing: state and per-thread state are owned and zeroed by the
- * engine, working memory comes from the arena in its input.
+ * A policy is a pure function of (machine, threads, its own state, settings, time). It reads no clock, file,
+ * or random source, and allocates nothing. The engine owns the state and the per-thread state, and zeroes both.
+ * Working memory comes from the arena in its input.
  */
 #ifndef ASYM_POLICY_H
 #define ASYM_POLICY_H
@@ -27,51 +28,54 @@ struct asym_policy_app {
     struct asym_taskid id;
     enum asym_phase phase;
     enum asym_class class;            /**< MP or HP */
-    double runnable;                  /**< by the estimator in force */
+    double runnable;                  /**< runnable count by the estimator in force */
     asym_usec phase_since;            /**< when it entered its phase */
-    uint32_t first_thread, n_threads; /**< its threads stand together in asym_policy_input.threads */
+    uint32_t first_thread, n_threads; /**< its threads are contiguous in asym_policy_input.threads */
 };
 
-/** A thread of interest that may be steered, as a policy sees it. */
+/** A thread of interest that asymd may steer, as a policy sees it. */
 struct asym_policy_thread {
     struct asym_taskid id;
     uint32_t app;          /**< index into asym_policy_input.apps */
-    enum asym_class class; /**< SP, or its application's */
-    asym_usec class_since; /**< when it got that class */
-    int32_t home;          /**< where it stays if all else is equal: the target it was last given, else (and for SP
-                       threads and masters) the CPU it last ran on; -1 when that CPU is not in may */
-    const struct asym_mask *may;        /**< CPUs it may be given; never empty. Equal sets have equal addresses */
-    double runnable, running;           /**< share of the interval: 0..1 */
-    int8_t nice;                        /**< its own */
-    bool master, spinning;              /**< RTX */
-    const struct asym_profile *profile; /**< of its executable; NULL: none */
-    const struct asym_sample *sample;   /**< what was counted since the last look; NULL: nothing */
-    int16_t sampled_on; /**< core type whose CPUs it had to itself for all of the sample: an index into machine.types;
-                            -1: several, or no sample */
-    void *state;        /**< task_state_size bytes, zero when the thread is new to the policy; NULL if size 0 */
+    enum asym_class class; /**< SP, or the class of its application */
+    asym_usec class_since; /**< when it entered that class */
+    int32_t preferred_cpu; /**< the CPU to keep if all else is equal: the last target, else (and for SP threads and
+                               masters) the CPU on which it last ran; -1 if that CPU is not in allowed */
+    const struct asym_mask
+        *allowed;             /**< CPUs on which the policy may put it; never empty. Equal sets have equal addresses */
+    double runnable, running; /**< share of the interval: 0..1 */
+    int8_t nice;              /**< its own, without a boost */
+    bool master, spinning;    /**< RTX */
+    const struct asym_profile *profile; /**< profile of its executable; NULL: none */
+    const struct asym_sample *sample;   /**< counts since the last snapshot; NULL: none */
+    int16_t sampled_on; /**< index into machine.types: the one core type that its mask allowed for the whole sample;
+                               -1: its mask allowed several, or there is no sample */
+    void *state;        /**< task_state_size bytes, zero when the thread is new to the policy; NULL if the size is 0 */
 };
 
 struct asym_policy_input {
     const struct asym_machine *machine;
     asym_usec now;
-    asym_usec interval; /**< since the plan before; 0 in the first */
-    asym_usec in_turn;  /**< since the swap period began that this plan is of: 0, unless it is an early one (reacts) */
+    asym_usec interval;   /**< time since the last plan; 0 in the first plan */
+    asym_usec since_swap; /**< time since the current swap period began; above 0 only in an early plan (see reacts) */
     const struct asym_policy_app *apps;
     const struct asym_policy_thread *threads; /**< grouped by application */
     size_t n_apps, n_threads;
+    asym_usec amp_boost;      /**< [classify]: the time for which a thread stays SP */
+    unsigned hp_threshold;    /**< [classify]: an application with more runnable threads than this is HP */
     const void *params;       /**< params_size bytes, filled from options */
     void *state;              /**< state_size bytes */
-    struct asym_arena *arena; /**< empty at each call; when it is too small return -ENOBUFS
-                                   before state is changed: the engine grows it and asks again */
+    struct asym_arena *arena; /**< empty at each call. If it is too small, return -ENOBUFS before you change
+                                   state: the engine enlarges it and calls plan again */
 };
 
-/** The answer for one thread. */
+/** The decision of a policy on one thread. */
 struct asym_assignment {
-    int32_t cpu;       /**< in may; -1: do not steer it */
-    int8_t nice_delta; /**< added to its own nice; the engine keeps the sum within -20..19 */
-    bool claim;        /**< it holds cpu by class: exclusive */
-    bool monitor;      /**< count its instructions from now to the next look */
-    enum asym_reason reason;
+    int32_t cpu;                      /**< a CPU in allowed; -1: do not steer the thread */
+    int8_t nice_delta;                /**< added to its own nice value; the engine keeps the sum within -20..19 */
+    bool exclusive;                   /**< the thread holds cpu by its class */
+    bool monitor;                     /**< count its instructions until the next snapshot */
+    const struct asym_reason *reason; /**< a reason of the policy, or of a placement that it uses; never NULL */
     double figure[2];
 };
 
@@ -81,19 +85,21 @@ struct asym_policy {
     const char *source;  /**< paper and section */
     unsigned needs;      /**< bits 1 << enum asym_signal */
     enum asym_pin pin;   /**< the default of [enforce] pin */
-    const char *refuses; /**< why no live machine can run it, whatever its signals; NULL: it can be run */
-    bool reacts;         /**< asked at once, too, when a program tells of a serial phase: turns stay as they are then */
-    bool own_period; /**< asked at every look, not once per swap period: it keeps its periods itself, in its state */
+    const char *refuses; /**< why no live machine can run it, whatever its signals; NULL: a live machine can run it */
+    bool reacts; /**< the engine also calls plan as soon as a program reports the start or end of a serial phase;
+                            such a plan does not begin a new swap period */
+    bool every_snapshot; /**< the engine calls plan at every snapshot, not once per swap period; the policy keeps its
+                              own periods in its state */
     size_t params_size, state_size, task_state_size;
-    const struct asym_option *options; /**< for [policy.NAME]; ends with key NULL; NULL: none */
+    const struct asym_option *options; /**< options of [policy.NAME], ended by a row whose key is NULL; NULL: none */
     /** Fill ret[0..n_threads). Returns 0, or -ENOBUFS (see arena). */
     int (*plan)(const struct asym_policy_input *in, struct asym_assignment *ret);
 };
 
-/** All policies in the order of policies.def; NULL behind the last. */
+/** Returns the i-th policy of policies.def, or NULL after the last. */
 const struct asym_policy *asym_policy_at(size_t i);
 
-/** NULL when there is none of that name. */
+/** Returns the policy of that name, or NULL. */
 const struct asym_policy *asym_policy_find(const char *name);
 
 #endif

@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
- * The two ports behind which everything stands that touches a machine. A mode of asymd is a choice of
- * a source and an actuator.
+ * The two ports between the engine and a machine: a source returns snapshots, and an actuator carries out actions. A mode of
+ * asymd is a choice of a source and an actuator.
+ *
+ * A cycle calls next, steps the engine, calls apply, hands the outcomes to the engine, and calls feedback, in this order.
+ *
+ * Sources form a chain. A source may wrap another one, its inner source: it hands on the inner source's snapshots and
+ * changes them. It keeps the order and the number of apps, procs and tasks, so that a plan fits the snapshots of every link.
+ * It forwards feedback and refresh to its inner source before it uses them itself: the innermost source (procfs) gets them
+ * first, the outermost (the monitor) last.
  */
 #ifndef ASYM_PORT_H
 #define ASYM_PORT_H
@@ -11,26 +18,63 @@
 #include <asym/plan.h>
 #include <asym/snapshot.h>
 
+/** The plan, the actions and the outcomes of a snapshot. All of it is borrowed and valid only during the call. */
+struct asym_feedback {
+    const struct asym_snapshot *snapshot; /**< the last one that the outermost source returned */
+    const struct asym_plan *plan;         /**< the engine's plan for it, even if it could not be carried out */
+    const struct asym_action *actions;    /**< the actions that the actuator got */
+    const struct asym_outcome *outcomes;  /**< the outcome of each action: n_actions of them */
+    size_t n_actions;
+};
+
 struct asym_source {
     /**
-     * Look now. Fills *ret; what it points to is owned by the source and valid until the next call.
-     * Returns 1; 0 when there is nothing more (a trace has ended); -errno.
+     * Take a snapshot. Fills *ret. The source owns the data to which *ret points; it is valid until the next call.
+     * Returns 1; 0 at the end (a trace has ended); -EINPROGRESS if the snapshot is not complete and the
+     * next call continues it; -errno.
      */
     int (*next)(struct asym_source *source, struct asym_snapshot *ret);
-    /** Free it. */
+    /**
+     * The cycle calls this once after every apply, also when apply failed and when there were no actions: a source can rely
+     * on the plan of every enforced snapshot. It is not called for a snapshot that was not enforced (memory ran out, or the
+     * caller ended the run). It cannot fail: a source ignores feedback that it can no longer use (on a thread that has ended).
+     * NULL: the source does not use feedback.
+     */
+    void (*feedback)(struct asym_source *source, const struct asym_feedback *feedback);
+    /**
+     * Make the next call of next() return the last snapshot again. The source reads again only data that it can read in
+     * microseconds: masks, forks, and the states that programs report. Measured values and the interval stay those of the last
+     * snapshot. now is the time of the call, and asym_snapshot.refreshed is set. If there is no last snapshot, next() takes a
+     * full one. A refresh affects one call of next(). asymd calls it when a program reports the start or end of a serial phase.
+     * NULL: the source cannot refresh, and the next snapshot is a full one.
+     */
+    void (*refresh)(struct asym_source *source);
+    /** Free it. An inner source stays open. */
     void (*close)(struct asym_source *source);
 };
 
 struct asym_actuator {
     /**
-     * Carry out n actions in order and say in ret_outcomes[i] what became of each, whatever is returned.
-     * Returns 0; -errno when nothing may be steered (e.g. the ledger cannot be written): then each STEER
-     * ended in RETRY with that error, and only what gives back was carried out.
+     * Carry out n actions in order, and write the outcome of each to ret_outcomes[i], whatever is returned.
+     * Returns 0; -errno if no thread may be steered (for example, the ledger cannot be written). Then the outcome of each STEER
+     * is RETRY with that error, and the actuator has carried out only the actions that restore.
      */
     int (*apply)(struct asym_actuator *actuator, const struct asym_action *actions, size_t n,
                  struct asym_outcome *ret_outcomes);
-    /** Free it. Puts nothing back by itself. */
+    /** Free it. close restores no thread. */
     void (*close)(struct asym_actuator *actuator);
 };
+
+static inline void asym_source_feedback(struct asym_source *source, const struct asym_feedback *feedback)
+{
+    if (source->feedback)
+        source->feedback(source, feedback);
+}
+
+static inline void asym_source_refresh(struct asym_source *source)
+{
+    if (source->refresh)
+        source->refresh(source);
+}
 
 #endif

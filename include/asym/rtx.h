@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Runtime extensions: a program says of its threads what the kernel cannot see (Saez 2010, 2.2).
+ * Runtime extensions: a program reports thread states that the kernel cannot see (Saez 2010, 2.2).
  *
- * A thread that spins at a barrier is running for the kernel. So a program, or the runtime that it is built on, keeps a
- * page of memory in which each thread has a slot. asymd makes that memory and hands it to the program once. From then on a
- * change of state is one relaxed store: no system call, no lock, no clock. Only the start and the end of a serial phase wake
- * asymd.
+ * To the kernel, a thread that spins at a barrier is running. So a program, or its runtime library, keeps a page of memory in
+ * which each thread has a slot. asymd creates that memory and hands it to the program once. From then on a thread changes its
+ * state with one relaxed store: no system call, no lock, no clock. Only the start and the end of a serial phase wake asymd.
  *
- * Nothing here is an order: asymd decides. Nothing here can fail in a way that the program would have to mind: where
- * there is no asymd, or no longer, the stores go to memory that nobody reads, and the library joins again later. No call
- * changes errno.
+ * A report is not a command: asymd decides. The program need not handle failures. If asymd does not run, or has stopped, the
+ * stores go to memory that no process reads, and the library joins again later. No call changes errno.
  *
- * How long a thread has been waiting is not written by the thread: reading a clock would cost more than the change of
- * state itself. asymd looks twice, and a word that is the same in both looks has not changed in between, as each change
- * counts up.
+ * A thread does not write how long it has been waiting: reading a clock would cost more than the change of state. Instead asymd
+ * reads the word twice. Each change increments a counter in the word, so an equal word means that the state has not changed.
  */
 #ifndef ASYM_RTX_H
 #define ASYM_RTX_H
@@ -25,20 +22,20 @@
 extern "C" {
 #endif
 
-/* ---- The page: all numbers in the machine's byte order. ---- */
+/* ---- The page. All numbers are in the machine's byte order. ---- */
 
 #define ASYM_RTX_MAGIC              UINT32_C(0x58545241) /* "ARTX" on a little-endian machine */
-#define ASYM_RTX_VERSION            2                    /* of the layout: a reader refuses a higher one */
+#define ASYM_RTX_VERSION            2                    /* of the layout: a reader rejects a higher one */
 #define ASYM_RTX_LINE               64                   /* no two slots share a cache line of this size */
 
 #define ASYM_RTX_NOTIFY_MIN_DEFAULT 1000
 #define ASYM_RTX_NOTIFY_MIN_MAX     1000000
 
 /**
- * The page begins with this. The program writes it, magic last, into memory that asymd has made: before magic is there,
- * asymd reads nothing else. A later version may append fields to it and to the slots: a reader goes by header_size and
- * slot_size, so that old programs and new daemons live together. Both are multiples of ASYM_RTX_LINE, and the page is at
- * least header_size + n_slots * slot_size bytes. What is reserved is 0, and 0 is the default of what takes its place.
+ * The page begins with this header. The program writes it, magic last, into memory that asymd has created. asymd reads no other
+ * field before magic is set. A later version may append fields to the header and to the slots. A reader uses header_size and
+ * slot_size, so that old programs work with new daemons. Both are multiples of ASYM_RTX_LINE, and the page is at
+ * least header_size + n_slots * slot_size bytes. Reserved fields are 0, and 0 is the default of a field that replaces them.
  */
 struct asym_rtx_header {
     uint32_t magic;       /**< ASYM_RTX_MAGIC */
@@ -46,126 +43,131 @@ struct asym_rtx_header {
     uint32_t header_size; /**< bytes before the first slot */
     uint32_t slot_size;   /**< bytes from one slot to the next */
     uint32_t n_slots;
-    uint32_t n_used; /**< slots behind these have never been used. Atomic; only rises */
+    uint32_t n_used; /**< the slots from this index on have never been used. Atomic; never decreases */
     /**
-     * Microseconds; 0: ASYM_RTX_NOTIFY_MIN_DEFAULT; more than ASYM_RTX_NOTIFY_MIN_MAX is taken for that. What changes within
-     * this time after the program has woken asymd need not be told: asymd looks again when it is over, but no sooner than it
-     * answers anybody. Read once, with the rest of the header. First of what was reserved in older programs.
+     * Microseconds; 0: ASYM_RTX_NOTIFY_MIN_DEFAULT; larger values mean ASYM_RTX_NOTIFY_MIN_MAX. The program need not notify
+     * asymd of changes within this time after it has woken asymd: asymd reads the page again when the time is over, subject to
+     * its own rate limit. asymd reads this once, with the rest of the header. Older programs have a reserved field here, which
+     * is 0.
      */
     uint32_t notify_min_usec;
     uint32_t reserved[9];
 };
 
-/** A thread's slot. Only that thread writes its word. */
+/** The slot of a thread. Only that thread writes its word. */
 struct asym_rtx_slot {
-    uint64_t word; /**< state, marks and count, as below; 0: says nothing. Atomic */
-    int32_t tid;   /**< as gettid(2) has it; 0: the slot is free. Atomic */
+    uint64_t word; /**< state, marks and count, as below; 0: the thread reports nothing. Atomic */
+    int32_t tid;   /**< the value of gettid(2); 0: the slot is free. Atomic */
     uint32_t reserved[13];
 };
 
-/** What a thread does, in the lowest bits of its word. */
+/** The state of a thread, in the lowest bits of its word. */
 enum asym_rtx_state {
-    ASYM_RTX_SILENT = 0,   /**< says nothing: the kernel's word is taken */
-    ASYM_RTX_WORKING = 1,  /**< does something useful, or would if it had a CPU */
+    ASYM_RTX_SILENT = 0,   /**< the thread reports nothing: asymd uses the kernel's data */
+    ASYM_RTX_WORKING = 1,  /**< does useful work, or would if it had a CPU */
     ASYM_RTX_SPINNING = 2, /**< waits for other threads of the program, perhaps without giving up its CPU */
-    ASYM_RTX_SLEEPING = 3, /**< waits and has given up its CPU, or is about to */
+    ASYM_RTX_SLEEPING = 3, /**< waits and has given up its CPU, or will do so at once */
 };
 
 #define ASYM_RTX_STATE  UINT64_C(0x3)  /**< mask of enum asym_rtx_state */
 #define ASYM_RTX_MASTER UINT64_C(0x4)  /**< the thread that runs the serial phases */
-#define ASYM_RTX_PHASES UINT64_C(0x8)  /**< it tells when they begin and end ... */
+#define ASYM_RTX_PHASES UINT64_C(0x8)  /**< the thread reports when serial phases begin and end ... */
 #define ASYM_RTX_SERIAL UINT64_C(0x10) /**< ... and is in one: every thread that waits now is idle */
 #define ASYM_RTX_MARKS  (ASYM_RTX_MASTER | ASYM_RTX_PHASES | ASYM_RTX_SERIAL)
-#define ASYM_RTX_CHANGE UINT64_C(0x100000000) /**< added at each change: the upper half counts changes, and wraps */
+#define ASYM_RTX_CHANGE UINT64_C(0x100000000) /**< added at each change: the upper half counts the changes, and wraps */
 
 /* ---- The socket. ---- */
 
-/** Of type SOCK_SEQPACKET, in the daemon's directory. */
+/** The socket, of type SOCK_SEQPACKET, in the state directory of asymd. */
 #define ASYM_RTX_SOCKET "/run/asymd/rtx"
 
-/** Overrides the path; not heeded in a program that was given privileges by being executed. */
+/** This variable overrides the path. The library ignores it in a program that gained privileges by execve(2). */
 #define ASYM_RTX_SOCKET_ENV "ASYM_RTX_SOCKET"
-/** Microseconds, 1 to 1000000: notify_min_usec of programs that do not set it. Not heeded in privileged ones. */
+/** Microseconds, 1 to 1000000: notify_min_usec of programs that do not set it. Ignored in such privileged programs, too. */
 #define ASYM_RTX_NOTIFY_MIN_ENV "ASYM_RTX_NOTIFY_MIN"
 
 /**
- * The one message of the protocol: asymd sends it to a program that has connected and that it has a place for, with two
- * descriptors in an SCM_RIGHTS control message, in this order: a memfd of page_size bytes, all zero, sealed against
- * shrinking and growing; and an eventfd that does not block. The program maps as much of the memfd as it needs, writes the
- * header, and then writes to the eventfd once; a page with no header after a few seconds is refused. The memory is charged
- * to the program as it touches it: fallocate(2) tells whether there is enough, where a first store could be a SIGBUS.
+ * The only message of the protocol. asymd sends it to a program that connects, if asymd has a free place for it. An SCM_RIGHTS
+ * control message carries two descriptors in this order: a memfd of page_size bytes, all zero, sealed against shrinking and
+ * growing; and a non-blocking eventfd. The program maps the part of the memfd that it needs, writes the header, and then writes
+ * to the eventfd once. asymd refuses a page that has no header after a few seconds. The kernel charges the memory to the
+ * program when the program touches it. The program should call fallocate(2), which fails if memory is short; a first store
+ * could raise SIGBUS.
  *
- * The program sends nothing: asymd closes a connection on which anything arrives. A connection that asymd has no place for
- * is closed without a message; trying again more often than once a second is refused sooner. The connection stays open as
- * long as the page is to be read. asymd goes by the SO_PEERCRED of the socket: slots of threads of other processes than the
- * one that connected are ignored.
+ * The program sends nothing: asymd closes a connection on which data arrives. asymd closes a connection without a message if it
+ * has no free place. It refuses a program sooner that tries more often than once a second. asymd reads the page as long as the
+ * connection stays open. asymd identifies the program by the SO_PEERCRED of the socket, and ignores the slots of threads of
+ * other processes.
  */
 struct asym_rtx_handshake {
     uint32_t magic;   /**< ASYM_RTX_MAGIC */
-    uint32_t version; /**< ASYM_RTX_VERSION: of the message, and the highest of a page that asymd reads */
-    uint32_t size;    /**< of this message */
-    uint32_t
-        page_size; /**< bytes of the memfd, a multiple of the machine's page size: 4096 slots of 64 bytes and more */
+    uint32_t version; /**< ASYM_RTX_VERSION: version of the message, and the highest page version that asymd reads */
+    uint32_t size;    /**< bytes of this message */
+    /** Bytes of the memfd, a multiple of the machine's page size: 4096 slots of 64 bytes and more. */
+    uint32_t page_size;
 };
 
 /* ---- The library: libasym-rtx. ---- */
 
-/** What may be chosen. Zero or NULL takes the default. */
+/** Options of asym_rtx_join(). Zero or NULL selects the default. */
 struct asym_rtx_options {
-    size_t size;        /**< sizeof(struct asym_rtx_options): what lies behind it takes the default, too */
+    size_t size;        /**< sizeof(struct asym_rtx_options): fields beyond this size take their defaults */
     const char *socket; /**< path; default: ASYM_RTX_SOCKET_ENV, else ASYM_RTX_SOCKET. Copied */
-    uint32_t n_slots;   /**< threads at a time: 512; 1 to 4096 */
-    /** asymd is woken at most this often: ASYM_RTX_NOTIFY_MIN_ENV, else 1000. More than 1000000 is taken for that. */
+    uint32_t n_slots;   /**< most threads at a time, 1 to 4096; default: 512 */
+    /**
+     * Least microseconds between two wakeups of asymd; default: ASYM_RTX_NOTIFY_MIN_ENV, else 1000. Larger values mean 1000000.
+     */
     uint32_t notify_min_usec;
 };
 
 /**
- * Set up the page, connect to asymd and wait at most 10 ms for its answer. The page and the options are those of the first
- * call; further calls look whether asymd is still there, and connect again if not, at most once a second; only a call that
- * has just connected waits. asym_rtx_serial_begin() does the same without waiting: while an answer is due it looks for it at
- * most once a millisecond. A program that tells of no phases calls this now and then, or is not heard again once asymd was
- * restarted: a few system calls, so once a second or so. options may be NULL.
- * Returns 0: asymd reads the page or will when it is there; -ENOMEM: there is no page, and every call does nothing.
+ * Set up the page, connect to asymd and wait at most 10 ms for its answer. The first call decides the page and the options.
+ * A later call checks the connection, and connects again if asymd has closed it, at most once a second. Only a call that
+ * has just connected waits. asym_rtx_serial_begin() does the same without waiting: while an answer is due, it polls at
+ * most once a millisecond. A program that reports no phases should call this about once a second. Otherwise it stays
+ * disconnected after a restart of asymd. A call costs a few system calls. options may be NULL.
+ * Returns 0 if asymd reads the page, or will do so once it runs; -ENOMEM if there is no page: then every call does nothing.
  */
 int asym_rtx_join(const struct asym_rtx_options *options);
 
-/** Say goodbye: asymd goes by the kernel's word alone from now on, and asym_rtx_join() joins again. */
+/** Disconnect. From now on asymd uses the kernel's data alone. asym_rtx_join() joins again. */
 void asym_rtx_leave(void);
 
-/** 1 when asymd has handed out a page on this connection, else 0. For people; nothing depends on it. */
+/** Returns 1 if asymd has handed out a page on this connection, else 0. For diagnostics; a program need not call it. */
 int asym_rtx_is_joined(void);
 
 /**
- * The calling thread's slot, ASYM_RTX_WORKING when it is new; freed when the thread ends. NULL where there is no page or
- * no slot left: then nothing can be said of this thread, and the functions below do nothing. Valid in this thread
- * alone, until it ends or calls asym_rtx_thread_leave().
+ * Returns the slot of the calling thread. A new slot is ASYM_RTX_WORKING. The library frees the slot when the thread ends.
+ * Returns NULL if there is no page or no free slot: then the functions below do nothing for this thread. The slot is valid in
+ * this thread alone, until it ends or calls asym_rtx_thread_leave().
  */
 struct asym_rtx_slot *asym_rtx_thread(void);
 
 /** Free the calling thread's slot. */
 void asym_rtx_thread_leave(void);
 
-/** Say what the calling thread does. slot: its own, or NULL. One relaxed store. */
+/** Set the state of the calling thread. slot is its own slot or NULL. This is one relaxed store. */
 static inline void asym_rtx_set(struct asym_rtx_slot *slot, enum asym_rtx_state state)
 {
     if (!slot)
         return;
-    /* Nobody else writes the word: reading it back is a plain load. */
+    /* Only this thread writes the word, so no atomic read-modify-write is needed. */
     const uint64_t word = __atomic_load_n(&slot->word, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->word, ((word & ~ASYM_RTX_STATE) | (uint64_t)state) + ASYM_RTX_CHANGE, __ATOMIC_RELAXED);
 }
 
 /**
- * Mark the calling thread as the one that runs the serial phases, or take the mark back. As long as it tells of no
- * phases, it counts as in a serial phase whenever it works.
+ * Mark the calling thread as the one that runs the serial phases, or remove the mark. As long as the thread reports no
+ * phases, asymd assumes a serial phase whenever the thread works.
  */
 void asym_rtx_master(int is_master);
 
 /**
- * The calling thread begins, or ends, a serial phase: every other thread waits for it. Wakes asymd, at most once per
- * notify_min; and where the last eight serial phases were all shorter than that, not at the next one's start: it is over
- * before anybody could act. What comes within notify_min after a wake asymd sees when that is over, and what else was not
- * notified at its next look. Never blocks; where there is no connection it connects again, at most once a second.
+ * Report that the calling thread begins, or ends, a serial phase: every other thread waits for it. The call wakes asymd, at
+ * most once per notify_min. If the last eight serial phases were all shorter than notify_min, the start of the next one does
+ * not wake asymd, because the phase ends before asymd can act. asymd reads changes within notify_min after a wakeup when that
+ * time is over, and other changes without a wakeup in its next cycle. The call never blocks. Without a connection it connects
+ * again, at most once a second.
  */
 void asym_rtx_serial_begin(void);
 void asym_rtx_serial_end(void);

@@ -1,76 +1,68 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
- * The configuration, validated. Option rows: lib/settings/options.c and the policies' own tables.
+ * The validated configuration. Its options are the fields of the structs; asym/settings-options.h and the tables of the
+ * policies define them.
  */
 #ifndef ASYM_SETTINGS_H
 #define ASYM_SETTINGS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
+#include <asym/cap-methods.h>
 #include <asym/engine.h>
 #include <asym/error.h>
 #include <asym/option.h>
+#include <asym/settings-options.h>
 #include <asym/policy.h>
 #include <asym/snapshot.h>
 
 enum asym_grouping { ASYM_GROUP_PROCESS, ASYM_GROUP_CGROUP };
 
-/** How slow CPUs come about ([asymmetry] method). none: the configuration's word is taken, nothing is set. */
-enum asym_method { ASYM_METHOD_NONE, ASYM_METHOD_CPUFREQ, ASYM_METHOD_CLOCKMOD };
+/** The way in which CPUs become slow ([asymmetry] method). none: asymd sets nothing, and assumes the configured slow CPUs. */
+#define ASYM_CAP_METHOD_CONSTANT(constant, symbol) , ASYM_METHOD_##constant
+enum asym_method { ASYM_METHOD_NONE ASYM_CAP_METHODS(ASYM_CAP_METHOD_CONSTANT) };
 
-/** [asymd], the part that is not for the core. */
+/** [asymd] */
 struct asym_daemon_settings {
-    char *policy;       /**< name of an existing policy, or "auto" */
-    asym_usec interval; /**< between two looks: 100 ms */
-    asym_usec duration; /**< how long a dry run observes: 500 ms */
-    double cpu_budget;  /**< share of one CPU that asymd may use, percent: 1 */
-    int group;          /**< enum asym_grouping */
-    char *state_dir;    /**< where the ledger is: /run/asymd */
+    ASYM_OPTIONS_ASYMD(ASYM_OPTION_FIELD)
 };
 
 /** [machine] */
 struct asym_machine_settings {
-    char *speeds;     /**< "" (as the machine says), or "0-7:1.6 8-15:1": speeds of all CPUs, in any unit */
-    double fast_from; /**< share of the fastest core type's speed from which a core type is fast: 0.8 */
+    ASYM_OPTIONS_MACHINE(ASYM_OPTION_FIELD)
 };
 
-/** speeds in numbers, for the CPUs it names. 0; -EINVAL: neither, or a CPU named twice. */
+/** Parse the option speeds, such as "0-7:1.6 8-15:1". Returns 0; -EINVAL if text is malformed or names a CPU twice. */
 int asym_speeds_parse(const char *text, double ret_speed[ASYM_MAX_CPUS], struct asym_mask *ret_cpus);
 
 /** [counters] */
 struct asym_counters_settings {
-    char *profiles;   /**< file that asymctl profile writes */
-    unsigned max_fds; /**< descriptors for counters; a thread takes up to four for each kind of core */
+    ASYM_OPTIONS_COUNTERS(ASYM_OPTION_FIELD)
 };
 
 /** [rtx] */
 struct asym_rtx_settings {
-    bool listen;           /**< take pages from programs */
-    bool realtime;         /**< be real-time while a program speaks, so as to react with all CPUs busy */
-    asym_usec spin_notify; /**< who has waited for longer spins: 20 us (Saez 2010, 2.2.1: a threshold) */
+    ASYM_OPTIONS_RTX(ASYM_OPTION_FIELD)
 };
 
 /** [asymmetry] */
 struct asym_asymmetry_settings {
-    int method;       /**< enum asym_method */
-    char *slow;       /**< "" (none), a bare number (how many), or a CPU list ("4-4" for one CPU) */
-    char *slow_speed; /**< "50%" of their own full speed, in (0, 100]; or "1400000kHz", which needs cpufreq */
+    ASYM_OPTIONS_ASYMMETRY(ASYM_OPTION_FIELD)
 };
 
-/** slow_speed in numbers: a share of a CPU's own full speed, or a frequency. The other is 0. */
+/** The parsed option slow_speed: a share of a CPU's own full speed, or a frequency in kHz. The other is 0. */
 struct asym_slow_speed {
     double share; /**< above 0, up to 1 */
     uint64_t khz;
 };
 
-/** 0; -EINVAL. */
+/** Returns 0; -EINVAL if text is neither a share nor a frequency. */
 int asym_slow_speed_parse(const char *text, struct asym_slow_speed *ret);
 
-/** What a rule may look at. A text that was not asked for (see asym_rules_need) may be NULL. */
+/** The attributes of a process that a rule can match. A text that asym_rules_need does not name may be NULL. */
 struct asym_rule_subject {
     const char *comm, *exe, *cgroup, *cmdline; /**< cmdline: arguments joined by spaces */
     uid_t uid;
@@ -86,15 +78,46 @@ enum {
 
 struct asym_rules;
 
-/** Bits ASYM_RULE_NEEDS_*: what the rules look at. */
+/** Returns the attributes that the rules match, as bits ASYM_RULE_NEEDS_*. */
 unsigned asym_rules_need(const struct asym_rules *rules);
 
+/** The effect of the rules on a process. Both pointers are owned by the rules. */
+struct asym_rule_match {
+    enum asym_rule_action action;
+    const char *name;                    /**< NULL: no rule matches */
+    const struct asym_rule_facts *facts; /**< NULL as well then */
+};
+
 /**
- * The action of the first rule all of whose keys match (globs as fnmatch(3) without flags), else STEER.
- * *ret_name: the rule's name, owned by rules, or NULL.
+ * Returns the first rule all of whose keys match (globs as in fnmatch(3) without flags). Without one the action is STEER, or
+ * UNLISTED where asymd.default is ignore (asym_settings_finish).
  */
-enum asym_rule_action asym_rules_match(const struct asym_rules *rules, const struct asym_rule_subject *subject,
-                                       const char **ret_name);
+struct asym_rule_match asym_rules_match(const struct asym_rules *rules, const struct asym_rule_subject *subject);
+
+/** The number of keys by which a rule can match. */
+enum { ASYM_RULE_MATCHES = 5 };
+
+/** A rule for reports. Texts are owned by the rules. */
+struct asym_rule_view {
+    const char *name, *origin; /**< origin: "FILE:LINE" */
+    enum asym_rule_action action;
+    const struct asym_rule_facts *facts;
+    const char *key[ASYM_RULE_MATCHES];   /**< its n_keys match keys, such as "match_comm" */
+    const char *globs[ASYM_RULE_MATCHES]; /**< globs or user IDs, separated by spaces */
+    bool misses[ASYM_RULE_MATCHES];       /**< the key does not match the subject */
+    unsigned need[ASYM_RULE_MATCHES];     /**< ASYM_RULE_NEEDS_* of the key */
+    size_t n_keys;
+};
+
+/** Get rule i, in the order in which asymd tries them. subject NULL: misses is all false. Returns false after the last rule. */
+bool asym_rules_at(const struct asym_rules *rules, size_t i, const struct asym_rule_subject *subject,
+                   struct asym_rule_view *ret);
+
+/** Returns the word of an action, such as "steer". A static string. */
+const char *asym_rule_action_name(enum asym_rule_action action);
+
+/** Returns "auto", "serial" or "parallel". A static string. */
+const char *asym_rule_class_name(enum asym_rule_class class);
 
 struct asym_settings {
     struct asym_daemon_settings daemon;
@@ -105,45 +128,58 @@ struct asym_settings {
     struct asym_asymmetry_settings asymmetry;
     struct asym_rtx_settings rtx;
     struct asym_rules *rules;
-    struct asym_settings_private *priv; /**< origins, policies' parameters */
+    struct asym_settings_private *priv; /**< origins of values, parameters of policies */
 };
 
-/** All defaults. */
+/** Create settings with all defaults. Returns 0; -ENOMEM. */
 int asym_settings_new(struct asym_settings **ret_settings);
 void asym_settings_free(struct asym_settings *s);
 
 /**
- * Read an INI file over what is there. On any error s is unchanged and err says
- * "FILE:LINE: what is wrong, what is accepted" with the nearest right spelling.
- * Returns 0; -EINVAL (content), -errno (file); -ENOENT when there is no such file.
+ * Read an INI file, then the *.conf files in rules.d beside it, sorted by name. Their options override those of s. On an error
+ * s is unchanged, and err says "FILE:LINE: what is wrong, what is accepted" with the closest valid spelling.
+ * Returns 0; -EINVAL (content), -errno (file); -ENOENT if path does not exist and required is set.
  */
-int asym_settings_load(struct asym_settings *s, const char *path, struct asym_error *err);
-
-/** Read path, where missing is an error only if required, then the *.conf files in rules.d beside it, by name. */
-int asym_settings_load_all(struct asym_settings *s, const char *path, bool required, struct asym_error *err);
+int asym_settings_load(struct asym_settings *s, const char *path, bool required, struct asym_error *err);
 
 /**
- * Read of path what can be read, and leave out what is wrong: for whoever has to put back what was set under a
- * configuration that somebody has spoiled since. Where the file cannot be opened s is unchanged.
+ * Read the valid options of path and ignore the errors. A caller that restores what asymd has set uses it, because the user may
+ * have broken the configuration since. If the file cannot be opened, s is unchanged.
  */
-void asym_settings_salvage(struct asym_settings *s, const char *path);
+void asym_settings_load_lenient(struct asym_settings *s, const char *path);
 
-/** Set one option from "SECTION.KEY=VALUE" (section may hold dots: policy.pa.amp_boost). origin: "--set". Copied. */
+/** Set one option from "SECTION.KEY=VALUE" (section may hold dots: policy.pa.amp_boost). origin, such as "--set", is copied. */
 int asym_settings_set(struct asym_settings *s, const char *assignment, const char *origin, struct asym_error *err);
 
-/** What can only be checked when everything was read: the policy exists, values fit each other. */
+/**
+ * Call this once, after all files and assignments are read. Adds the rules of the groups that asymd.include names behind those of
+ * the user: group NAME is the file NAME.conf in the directory library. A rule of the user replaces a rule of the library that has
+ * its name. Then asymd.default applies to programs without a rule. Returns 0; -EINVAL with err: there is no such group (err
+ * lists them), or a file of the library is wrong; -ENOMEM with err.
+ */
+int asym_settings_finish(struct asym_settings *s, const char *library, struct asym_error *err);
+
+/** Check the settings after all files are read: that the policy exists, and that the values fit each other. */
 int asym_settings_check(const struct asym_settings *s, struct asym_error *err);
 
-/** Where the value of an option came from: "FILE:LINE", "--set", "default". Owned by s. */
+/**
+ * Returns -EINVAL. err says that where (an option, or a place and an option) names an unknown policy, and lists the policies.
+ */
+int asym_policy_unknown(const char *name, const char *where, struct asym_error *err);
+
+/** Returns the origin of an option's value: "FILE:LINE", "--set", "default". Owned by s. */
 const char *asym_settings_origin(const struct asym_settings *s, const char *section, const char *key);
 
-/** Parameters of a policy as configured: params_size bytes; NULL when it has none. Owned by s. */
+/** Returns whether neither a file nor the command line has set the option. */
+bool asym_settings_is_default(const struct asym_settings *s, const char *section, const char *key);
+
+/** Returns the configured parameters of a policy: params_size bytes, or NULL if it has none. Owned by s. */
 const void *asym_settings_params(const struct asym_settings *s, const struct asym_policy *policy);
 
-/** The effective configuration as INI, each line with where it came from; it can be read back. */
+/** Print the effective configuration as INI, each line with its origin. asym_settings_load can read the output. */
 int asym_settings_print(const struct asym_settings *s, FILE *out);
 
-/** Call fn for every option row, policies' included (section is then "policy.NAME"), with its value as text. */
+/** Call fn for every option row with its value as text. For a row of a policy, section is "policy.NAME". */
 int asym_settings_each(const struct asym_settings *s,
                        int (*fn)(void *ctx, const char *section, const struct asym_option *row, const char *value,
                                  const char *origin),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
- * What a source saw at one moment: facts, no decisions. Whether a thread may be steered, what class it
- * has and where it goes is the core's affair.
+ * The facts that a source observed at one moment. A snapshot holds no decisions: the core decides whether a thread may be
+ * steered, its class and its CPU.
  */
 #ifndef ASYM_SNAPSHOT_H
 #define ASYM_SNAPSHOT_H
@@ -14,56 +14,79 @@
 #include <asym/signal.h>
 #include <asym/types.h>
 
-/** What a rule of the configuration says about a process. */
+/** The action of a configuration rule for a process. */
 enum asym_rule_action {
     ASYM_RULE_STEER, /**< the default */
     ASYM_RULE_IGNORE,
-    ASYM_RULE_FAST, /**< its threads stay on fast CPUs */
-    ASYM_RULE_SLOW, /**< its threads stay on slow CPUs */
+    ASYM_RULE_FAST,     /**< its threads stay on fast CPUs */
+    ASYM_RULE_SLOW,     /**< its threads stay on slow CPUs */
+    ASYM_RULE_UNLISTED, /**< no rule names it, and the configuration steers only programs that a rule names */
+};
+
+/** The class that a rule gives a program, whatever its runnable count is. */
+enum asym_rule_class {
+    ASYM_RULE_CLASS_AUTO, /**< asymd counts its threads */
+    ASYM_RULE_CLASS_SERIAL,
+    ASYM_RULE_CLASS_PARALLEL,
+};
+
+/** The other facts of a rule. All zero: the rule has only an action. */
+struct asym_rule_facts {
+    struct asym_mask cpus; /**< its threads stay on these CPUs; empty: the rule names none */
+    int8_t nice;           /**< the nice value that asymd lends its threads; valid with has_nice */
+    bool has_nice;
+    bool library; /**< a rule of the installed library: the user has not named the program */
+    enum asym_rule_class policy_class;
 };
 
 /** Facts about a process, as bits of asym_proc.flags. */
 enum {
     ASYM_PROC_KERNEL = 1 << 0,     /**< a kernel thread */
-    ASYM_PROC_SELF = 1 << 1,       /**< asymd itself, or a helper of it */
+    ASYM_PROC_SELF = 1 << 1,       /**< asymd itself, or a process that helps it */
     ASYM_PROC_FOREIGN_NS = 1 << 2, /**< in another PID namespace whose pids cannot be mapped */
-    ASYM_PROC_OUTSIDE = 1 << 3,    /**< --pid was given and names neither it nor an ancestor */
-    ASYM_PROC_COUNTS_LATE =
-        1 << 4, /**< its only thread has yet to start the others, and a runtime in it will go by the mask
-                                       which that thread has then (LLVM's OpenMP, oneTBB) */
-    ASYM_PROC_UNKNOWN = 1 << 5, /**< what it has mapped, or its command line, is not known or not known yet */
+    ASYM_PROC_OUTSIDE = 1 << 3,    /**< --pid is in force, and names neither the process nor an ancestor of it */
+    /** Its only thread has not started the others yet, and a runtime in it (LLVM's OpenMP, oneTBB) will size its thread pool by
+     * the mask that this thread has then. */
+    ASYM_PROC_COUNTS_LATE = 1 << 4,
+    ASYM_PROC_UNKNOWN = 1 << 5,  /**< the source does not know its mapped files or its command line, or not yet */
+    ASYM_PROC_RELEASED = 1 << 6, /**< the user has told asymd to leave this process alone */
 };
 
 /** Facts about a thread, as bits of asym_task.flags. */
 enum {
     ASYM_TASK_NO_SETAFFINITY = 1 << 0, /**< PF_NO_SETAFFINITY */
-    ASYM_TASK_NEWBORN = 1 << 1,        /**< born since the last snapshot; listed even when idle, as it may have
-                                     inherited a narrowed mask */
-    ASYM_TASK_MASTER = 1 << 2,         /**< RTX: runs a serial phase of its program; at most one of an application */
-    ASYM_TASK_SPINNING = 1 << 3,       /**< RTX: waits by spinning: not counted as runnable */
-    ASYM_TASK_ENDED = 1 << 4,          /**< has ended since it was measured: its mask is the one that it had then */
-    ASYM_TASK_HARDLY_RAN = 1 << 5,     /**< has had less than ASYM_HARDLY_RAN of CPU time since its birth; not set where
-                                          that is not known */
+    ASYM_TASK_NEWBORN = 1 << 1,        /**< created since the last snapshot; listed even if idle, because it may have
+                                          inherited a mask that asymd narrowed */
+    ASYM_TASK_MASTER = 1 << 2,     /**< RTX: runs a serial phase of its program; at most one thread of an application */
+    ASYM_TASK_SPINNING = 1 << 3,   /**< RTX: waits by spinning; not counted as runnable */
+    ASYM_TASK_ENDED = 1 << 4,      /**< ended after it was measured: mask is the one from that time */
+    ASYM_TASK_HARDLY_RAN = 1 << 5, /**< has used less than ASYM_HARDLY_RAN of CPU time since its creation; not set if
+                                          that is unknown */
+    /** A leader, listed even if idle. Since the last snapshot another thread of the process has called exec, and has this number
+     * and its own mask. Not set where a process event has told of the exec. */
+    ASYM_TASK_EXECUTED = 1 << 6,
 };
 
 /**
- * Threads that set a mask of their own mostly do so first of all, but on a busy machine that may be long after their birth
- * on the clock. LLVM's OpenMP 14 has used 13 to 60 us of CPU time by then.
+ * Microseconds of CPU time. A thread that sets its own mask mostly does so first. On a busy machine this can happen long after
+ * its creation in wall-clock time. A thread of LLVM's OpenMP 14 has used 13 to 60 us of CPU time by then.
  */
 #define ASYM_HARDLY_RAN ASYM_MSEC
 
 /** A process (thread group). */
 struct asym_proc {
-    struct asym_taskid id; /**< of its leader: tid == tgid */
+    struct asym_taskid id; /**< identity of its leader: tid == tgid */
     int32_t ppid;
     uint32_t app;        /**< index into asym_snapshot.apps */
     uint32_t flags;      /**< ASYM_PROC_* */
-    asym_usec born;      /**< start of the process, monotonic */
-    asym_usec last_fork; /**< when it last created another process; 0: not since asymd looks */
-    asym_usec last_exec; /**< when it last became another program; 0: not since asymd looks */
+    asym_usec born;      /**< start of the process (CLOCK_MONOTONIC) */
+    asym_usec last_fork; /**< when it last created a process; 0: not since asymd started */
+    asym_usec last_exec; /**< when it last executed a program; 0: not since asymd started */
+    asym_usec adopted;   /**< when the user last told asymd to steer it whatever masks it has; 0: never */
     enum asym_rule_action rule;
-    const char *rule_name;              /**< of the rule that matched; NULL: none. Borrowed from the settings */
-    const struct asym_profile *profile; /**< of its executable; NULL: none. Borrowed */
+    const char *rule_name; /**< name of the rule that matched; NULL: none. Borrowed from the settings */
+    const struct asym_rule_facts *rule_facts; /**< further facts of that rule; NULL: none. Borrowed from the settings */
+    const struct asym_profile *profile;       /**< profile of its executable; NULL: none. Borrowed */
 };
 
 /** A thread that used or waited for a CPU since the last snapshot, or is new. */
@@ -71,61 +94,75 @@ struct asym_task {
     struct asym_taskid id;
     uint32_t proc;                  /**< index into asym_snapshot.procs */
     uint32_t flags;                 /**< ASYM_TASK_* */
-    char comm[ASYM_COMM_LEN];       /**< raw bytes, NUL-terminated; may hold anything but NUL */
-    int32_t cpu;                    /**< where it last ran */
+    char comm[ASYM_COMM_LEN];       /**< raw bytes, NUL-terminated; any byte but NUL can occur */
+    int32_t cpu;                    /**< the CPU on which it last ran */
     int8_t nice;                    /**< -20..19 */
-    uint8_t sched;                  /**< SCHED_OTHER ... as in sched.h */
-    char state;                     /**< R, S, D ... from stat */
-    double runnable;                /**< share of the interval running or waiting for a CPU: 0..1 */
-    double running;                 /**< share of the interval on a CPU: 0..1 */
-    const struct asym_mask *mask;   /**< its affinity now, offline CPUs included. Borrowed, interned:
-                                         equal masks of one snapshot have equal addresses */
-    const struct asym_mask *cpuset; /**< what its cgroup lets it have. Borrowed, interned likewise */
+    uint8_t sched;                  /**< scheduling policy: SCHED_OTHER ... of sched.h */
+    char state;                     /**< R, S, D ... of /proc/PID/stat */
+    double runnable;                /**< share of the interval that it ran or waited for a CPU: 0..1 */
+    double running;                 /**< share of the interval that it ran on a CPU: 0..1 */
+    const struct asym_mask *mask;   /**< its affinity now, offline CPUs included. Borrowed. Equal masks of one snapshot
+                                         have equal addresses */
+    const struct asym_mask *cpuset; /**< the CPUs that its cgroup allows. Borrowed. Equal masks have equal addresses */
 };
 
 /** An application: a process or, where configured, a cgroup (the process set of Saez 2010, 2.1). */
 struct asym_app {
-    struct asym_taskid id;        /**< of the process; for a cgroup tid = tgid = 0, start = a hash of its path */
-    const char *cgroup;           /**< path when it is a cgroup, else NULL. Borrowed */
-    char comm[ASYM_COMM_LEN];     /**< of the process, or of the cgroup's busiest */
-    uint32_t first_task, n_tasks; /**< its threads stand together in asym_snapshot.tasks */
-    uint32_t n_threads;           /**< all its threads, listed or not */
-    uint32_t runnable_instant;    /**< threads in state R now; spinning ones not counted */
-    double runnable_mean;         /**< time-averaged count over the interval (schedstat); spinning not counted */
-    bool speaks;                  /**< RTX: a program of it says what its threads do */
+    struct asym_taskid id;    /**< identity of the process; for a cgroup tid = tgid = 0, start = a hash of its path */
+    const char *cgroup;       /**< path if it is a cgroup, else NULL. Borrowed */
+    char comm[ASYM_COMM_LEN]; /**< name of the process, or of the busiest process of the cgroup */
+    uint32_t first_task, n_tasks; /**< its threads are contiguous in asym_snapshot.tasks */
+    uint32_t n_threads;           /**< number of all its threads, listed or not */
+    uint32_t runnable_instant;    /**< threads in state R now, without those that spin */
+    double runnable_mean;         /**< average count over the interval (schedstat), without threads that spin */
+    bool uses_rtx;                /**< RTX: a program of it reports the states of its threads */
 };
 
-/** What the source could and could not see. Texts are static. */
-struct asym_sight {
-    uint32_t n_procs, n_threads; /**< known to exist */
-    uint32_t n_denied;           /**< processes it was not permitted to read */
-    uint32_t n_foreign;          /**< processes in PID namespaces it cannot map */
-    uint32_t n_unkept;           /**< threads read without a kept descriptor, for want of descriptors */
-    uint32_t n_speaking;         /**< programs that say what their threads do (RTX) */
-    uint64_t n_lost_events;      /**< times the birth events overflowed and everything was scanned anew */
-    uint32_t n_unread;    /**< processes whose maps or command line cannot be read: they would hold the reader up */
-    uint32_t n_uncounted; /**< threads that a policy wants counted and that cannot be */
-    const char *uncounted_why; /**< of the last of them */
-    bool sampled;              /**< no schedstat: runnable counts are those of the moment, whatever the estimator */
-    bool hidepid;              /**< /proc is mounted with hidepid and hides others' processes */
-    bool births;               /**< births and deaths come as events */
-    const char *births_why;    /**< NULL or why they do not */
+/** The observers, in the order of their rows. */
+enum asym_observer_row {
+#define ASYM_OBSERVER(NAME, name) ASYM_OBSERVER_##NAME,
+#include <asym/observers.def>
+#undef ASYM_OBSERVER
+    ASYM_N_OBSERVERS
+};
+
+/** Coverage: how much of the system the source could read. Texts are static. */
+struct asym_coverage {
+    uint32_t n_procs, n_threads; /**< processes and threads that the source knows */
+    uint32_t n_denied;           /**< processes that asymd is not permitted to read */
+    uint32_t n_foreign;          /**< processes in PID namespaces that asymd cannot map */
+    uint32_t n_unkept;           /**< threads whose files are opened anew each time, for lack of descriptors */
+    uint32_t n_reporting;        /**< programs that report the states of their threads (RTX) */
+    uint64_t n_lost_events;      /**< number of overflows of process events; after each the source scans all of /proc */
+    uint32_t n_unread;    /**< processes whose maps or command line asymd does not read, because the read would block */
+    uint32_t n_uncounted; /**< threads whose counters a policy needs and asymd cannot read */
+    const char *uncounted_why;      /**< why the last of them has no counters */
+    bool sampled;                   /**< no schedstat: runnable counts are instantaneous, whatever the estimator */
+    bool hidepid;                   /**< /proc is mounted with hidepid, which hides the processes of other users */
+    bool process_events;            /**< the kernel sends an event when a process or thread starts or ends */
+    const char *process_events_why; /**< why the kernel sends no events, or NULL */
+    /** The facts that an observer could not see: a sentence that is valid as the snapshot is; NULL: nothing. Records leave it out. */
+    const char *remarks[ASYM_N_OBSERVERS];
 };
 
 struct asym_snapshot {
     asym_usec now;
-    asym_usec interval; /**< since the snapshot before; 0 in the first, whose shares are then 0 */
-    bool urgent; /**< RTX: a serial phase has begun or ended since the snapshot before. It may have come between two
-                             looks: then what was measured is that of the look before */
+    asym_usec interval; /**< time since the last snapshot; 0 in the first snapshot, whose shares are 0 */
+    bool urgent;        /**< RTX: a serial phase has begun or ended since the last snapshot */
+    bool refreshed;     /**< returned again after asym_source.refresh: measured values are those of the last snapshot */
+    bool paused;        /**< the user has told asymd to steer nothing for now */
+    /** The processes with ASYM_PROC_RELEASED, listed in procs or not, sorted by tgid. NULL if there are none. */
+    const struct asym_taskid *released;
+    size_t n_released;
     const struct asym_machine *machine;
     const struct asym_app *apps;
     const struct asym_proc *procs;
-    const struct asym_task *tasks; /**< grouped by application, within it by process */
+    const struct asym_task *tasks; /**< grouped by application, then by process */
     size_t n_apps, n_procs, n_tasks;
     const struct asym_sample *samples; /**< in the order of tasks */
     size_t n_samples;
-    const char *missing[ASYM_N_SIGNALS]; /**< NULL: the signal is there; else why not. Static */
-    struct asym_sight sight;
+    const char *missing[ASYM_N_SIGNALS]; /**< why the signal is not available; NULL: it is. Static */
+    struct asym_coverage coverage;
 };
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
- * The words every other header uses: time, CPU masks, the identity of a thread.
+ * The types that every other header uses: time, CPU masks, the identity of a thread.
  */
 #ifndef ASYM_TYPES_H
 #define ASYM_TYPES_H
 
 #include <stdint.h>
 
-/** Largest CPU number + 1 that asymd handles. A larger machine is refused at start, in words. */
+/** The largest CPU number that asymd handles, + 1. On a larger machine asymd exits at start with an error message. */
 #define ASYM_MAX_CPUS 1024
 
-/** Bytes of a thread's name including the terminating NUL, as the kernel's TASK_COMM_LEN. */
+/** Bytes of a thread's name with the terminating NUL, equal to the kernel's TASK_COMM_LEN. */
 #define ASYM_COMM_LEN 16
 
 /** Microseconds; points in time are on CLOCK_MONOTONIC. 0 as a point in time means "never". */
@@ -25,8 +25,8 @@ struct asym_mask {
 };
 
 /**
- * The identity of a thread. tid alone is reused by the kernel; start (clock ticks since boot, field 22
- * of /proc/PID/task/TID/stat) tells two threads with the same number apart.
+ * The identity of a thread. The kernel reuses tid, so start (clock ticks since boot, field 22 of /proc/PID/task/TID/stat) tells
+ * two threads with the same number apart.
  */
 struct asym_taskid {
     int32_t tid;

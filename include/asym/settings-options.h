@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * The options of the configuration, one row each; asym/option.h has the type of a row. The row makes the field of the section's
+ * struct, the row of the parser, the default, and the text of --help-config, of the sample configuration and of the manual.
+ * Policies have their own tables. Add an option of a section here, and nowhere else.
+ *
+ * ROW(TYPE, key, designated initialisers of struct asym_option). Times are in microseconds.
+ */
+#ifndef ASYM_SETTINGS_OPTIONS_H
+#define ASYM_SETTINGS_OPTIONS_H
+
+/* clang-format off */
+
+/** struct asym_daemon_settings. */
+#define ASYM_OPTIONS_ASYMD(ROW)                                                                                        \
+    ROW(TEXT, policy, .def = "pa",                                                                                     \
+        .help = "The policy that maps threads to CPUs; auto: asymd chooses by the machine and its signals.")           \
+    ROW(DURATION, interval, .def = "100ms", .min = 1000, .max = 60e6,                                                  \
+        .help = "Time between two samples.")                                                                           \
+    ROW(DURATION, duration, .def = "500ms", .min = 1000, .max = 3600e6,                                                \
+        .help = "Time for which a dry run or --once observes.")                                                        \
+    ROW(NUMBER, cpu_budget, .def = "1", .min = 0.01, .max = 100,                                                       \
+        .help = "CPU time that asymd may use, in percent of one CPU; above that it samples less often.")               \
+    ROW(ENUM, group, .def = "process", .values = ASYM_OPTION_VALUES("process", "cgroup"), /* enum asym_grouping */     \
+        .help = "The unit that asymd treats as one application: a process, or a cgroup.")                                       \
+    ROW(ENUM, default, .def = "steer", .values = ASYM_OPTION_VALUES("steer", "ignore"),                                \
+        .help = "What asymd does with a program that no rule names; ignore: asymd steers only programs with a rule.")  \
+    ROW(TEXT, include, .def = "",                                                                                      \
+        .help = "Groups of the library of rules to use behind your own rules, such as games builds; empty: none.")     \
+    ROW(ENUM, log_level, .def = "info",                                                                                \
+        .values = ASYM_OPTION_VALUES("error", "warning", "notice", "info", "debug"),                                   \
+        .help = "The least urgent messages that asymd writes to the journal or to standard error.")                    \
+    ROW(TEXT, state_dir, .def = "/run/asymd",                                                                          \
+        .help = "Directory of the ledger: original masks and nice values, for restore after a crash.")
+
+/** struct asym_classify_settings. */
+#define ASYM_OPTIONS_CLASSIFY(ROW)                                                                                     \
+    ROW(ENUM, estimator, .def = "mean", .values = ASYM_OPTION_VALUES("mean", "instant"), /* enum asym_estimator */     \
+        .help = "Runnable count: the mean over the interval, or the threads in state R at its end.")                   \
+    ROW(COUNT, serial_max_threads, .def = "2", .min = 1, .max = 1024,                                                  \
+        .help = "An application with more runnable threads than this is parallel (Morad 2008, 6).")                    \
+    ROW(COUNT, hp_threshold, .def = "auto", .min = 1, .max = 100000, .keyword = "auto",                                \
+        .help = "Above this runnable count an application is highly parallel (HP); auto: fast CPUs + 1 (Saez 2010, 2.1).") \
+    ROW(DURATION, amp_boost, .def = "1s", .min = 0, .max = 3600e6,                                                     \
+        .help = "Time for which a thread stays in class SP, serial phase (Saez 2010, 2.1).")                           \
+    ROW(COUNT, hysteresis, .def = "1", .min = 1, .max = 1000,                                                          \
+        .help = "Intervals for which a phase or class must hold before asymd uses it; 1: at once.")
+
+/** struct asym_enforce_settings. */
+#define ASYM_OPTIONS_ENFORCE(ROW)                                                                                      \
+    ROW(ENUM, pin, .def = "auto", .keyword = "auto", .values = ASYM_OPTION_VALUES("cpu", "llc", "type"), /* asym_pin */ \
+        .help = "Width of the affinity mask: the CPU, its LLC, its core type; auto: the policy's default.")            \
+    ROW(DURATION, swap_period, .def = "100ms", .min = 0, .max = 3600e6,                                                \
+        .help = "Least time between two changes of the mapping (Saez 2010, 2.1).")                                     \
+    ROW(DURATION, settle, .def = "500ms", .min = 0, .max = 3600e6,                                                     \
+        .help = "asymd steers a process only when the process and its program are this old.")                          \
+    ROW(DURATION, fork_holdoff, .def = "10s", .min = 0, .max = 3600e6,                                                 \
+        .help = "asymd releases a process that forks, and does not steer it for this long.")                           \
+    ROW(DURATION, release, .def = "5s", .min = 0, .max = 3600e6,                                                       \
+        .help = "asymd restores the mask of a thread that has been idle for this long.")
+
+/** struct asym_counters_settings. The build sets ASYM_PROFILES to the installed file. */
+#define ASYM_OPTIONS_COUNTERS(ROW)                                                                                     \
+    ROW(TEXT, profiles, .def = ASYM_PROFILES,                                                                          \
+        .help = "The file that asymctl profile writes and policies with profiles read.")                               \
+    ROW(COUNT, max_fds, .def = "4096", .min = 4, .max = 1e6,                                                           \
+        .help = "Most descriptors for counters; each counted thread needs up to four for each kind of core.")
+
+/** struct asym_machine_settings. */
+#define ASYM_OPTIONS_MACHINE(ROW)                                                                                      \
+    ROW(TEXT, speeds, .def = "",                                                                                       \
+        .help = "Speeds of all CPUs, for a machine whose own figures mislead, such as 0-7:1.6 8-15:1; empty: use the " \
+                "machine's figures.")                                                                                  \
+    ROW(SHARE, fast_from, .def = "80%", .min = 0.01, .max = 1,                                                         \
+        .help = "A core type is fast if it reaches this share of the fastest one's speed; 100%: the fastest alone.")
+
+/** struct asym_rtx_settings. */
+#define ASYM_OPTIONS_RTX(ROW)                                                                                          \
+    ROW(BOOL, listen, .def = "yes",                                                                                    \
+        .help = "Let programs report what their threads do, by the socket rtx in asymd.state_dir; read at the start.") \
+    ROW(BOOL, realtime, .def = "yes",                                                                                  \
+        .help = "Run with real-time priority while a program uses RTX, so that asymd reacts when all CPUs are busy.")  \
+    ROW(DURATION, spin_notify, .def = "20us", .min = 0, .max = 3600e6,                                                 \
+        .help = "A thread that reports that it waits counts as spinning after this time (Saez 2010, 2.2.1).")
+
+/** struct asym_asymmetry_settings. */
+#define ASYM_OPTIONS_ASYMMETRY(ROW)                                                                                    \
+    ROW(ENUM, method, .def = "none", .values = ASYM_OPTION_VALUES("none" ASYM_CAP_METHODS(ASYM_CAP_METHOD_WORD)), /* enum asym_method */ \
+        .help = "How asymd makes the slow CPUs slow; none: it sets nothing and assumes that they are slow.")           \
+    ROW(TEXT, slow, .def = "",                                                                                         \
+        .help = "Slow CPUs: a number (asymd chooses them), or a list such as 4-7 (4-4 for one CPU); empty: as the "    \
+                "machine has them.")                                                                                   \
+    ROW(TEXT, slow_speed, .def = "50%",                                                                                \
+        .help = "Speed of the slow CPUs: a share of their full speed, or, with cpufreq, a frequency such as 1400MHz.")
+
+/* clang-format on */
+
+/** Makes a row the field of a struct. */
+#define ASYM_OPTION_FIELD(type, key, ...) ASYM_FIELD_##type ASYM_FIELD_NAME(key);
+
+/** The name of a key's field: the key itself. A key that is a word of C has another one, in a row here: two words. */
+#define ASYM_FIELD_NAME(key)            ASYM_FIELD_SECOND(ASYM_FIELD_NAME_##key, key, )
+#define ASYM_FIELD_SECOND(...)          ASYM_FIELD_SECOND_OF(__VA_ARGS__)
+#define ASYM_FIELD_SECOND_OF(a, b, ...) b
+#define ASYM_FIELD_NAME_default         , unlisted
+#define ASYM_FIELD_BOOL                 bool
+#define ASYM_FIELD_COUNT                unsigned
+#define ASYM_FIELD_NUMBER               double
+#define ASYM_FIELD_SHARE                double
+#define ASYM_FIELD_DURATION             asym_usec
+#define ASYM_FIELD_ENUM                 int
+#define ASYM_FIELD_TEXT                 char *
+
+#endif
