@@ -11,10 +11,10 @@
 #define ASYM_MIN(a, b)     ((a) < (b) ? (a) : (b))
 #define ASYM_MAX(a, b)     ((a) > (b) ? (a) : (b))
 
-/** Run fn on the variable's address when it goes out of scope. */
+/** Call fn with the variable's address when the variable goes out of scope. */
 #define ASYM_CLEANUP(fn) __attribute__((cleanup(fn)))
 
-/** Take a pointer out of its variable, so that its cleanup does nothing. */
+/** Returns the pointer and sets its variable to NULL, so that the variable's cleanup does nothing. */
 #define ASYM_TAKE(p)                                                                                                   \
     __extension__({                                                                                                    \
         __typeof__(p) take_ = (p);                                                                                     \

@@ -4,12 +4,9 @@
 #include <errno.h>
 #include <stdio.h>
 
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
+#include "base/parse.h"
 
-/* Read digits at *pos; more than fits ends in ASYM_MAX_CPUS, which no caller accepts. */
+/* Read the digits at *pos. A number that is too large becomes ASYM_MAX_CPUS and is refused. */
 static int parse_cpu(const char *text, size_t len, size_t *pos, unsigned *ret)
 {
     if (*pos >= len || text[*pos] < '0' || text[*pos] > '9')
@@ -25,10 +22,7 @@ int asym_mask_parse_list(const char *text, size_t len, struct asym_mask *ret)
 {
     struct asym_mask m = {0};
     size_t pos = 0;
-    while (len > 0 && is_space(text[len - 1]))
-        len--;
-    while (pos < len && is_space(text[pos]))
-        pos++;
+    asym_parse_trim(&text, &len);
     while (pos < len) {
         unsigned first, last;
         int r = parse_cpu(text, len, &pos, &first);
@@ -68,9 +62,8 @@ int asym_mask_parse_hex(const char *text, size_t len, struct asym_mask *ret)
     struct asym_mask m = {0};
     unsigned bit = 0;
     bool any = false;
-    while (len > 0 && is_space(text[len - 1]))
-        len--;
-    for (; len > 0 && !is_space(text[len - 1]); len--) {
+    asym_parse_trim(&text, &len);
+    for (; len > 0; len--) {
         char c = text[len - 1];
         if (c == ',') {
             if (!any || bit % 32 != 0)
@@ -85,9 +78,7 @@ int asym_mask_parse_hex(const char *text, size_t len, struct asym_mask *ret)
         bit += 4;
         any = true;
     }
-    while (len > 0 && is_space(text[len - 1]))
-        len--;
-    if (!any || len > 0)
+    if (!any)
         return -EINVAL;
     *ret = m;
     return 0;

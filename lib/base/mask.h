@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** Operations on struct asym_mask, and its text forms. No allocation, no I/O. */
+/** Operations on struct asym_mask, and its text formats. The functions do not allocate and do no I/O. */
 #ifndef ASYM_BASE_MASK_H
 #define ASYM_BASE_MASK_H
 
@@ -11,7 +11,7 @@
 
 #define ASYM_MASK_WORDS (ASYM_MAX_CPUS / 64)
 
-/** Longest list text with its NUL: every second CPU, four digits and a comma each. */
+/** Bytes of the longest list text with its NUL: every second CPU, four digits and a comma each. */
 #define ASYM_MASK_LIST_MAX (ASYM_MAX_CPUS / 2 * 5 + 1)
 
 static inline void asym_mask_set(struct asym_mask *m, unsigned cpu)
@@ -24,7 +24,7 @@ static inline void asym_mask_clear(struct asym_mask *m, unsigned cpu)
     m->w[cpu / 64] &= ~(UINT64_C(1) << cpu % 64);
 }
 
-/** False for any cpu outside 0..ASYM_MAX_CPUS-1, -1 included. */
+/** Returns false for any cpu outside 0..ASYM_MAX_CPUS-1, -1 included. */
 static inline bool asym_mask_has(const struct asym_mask *m, int cpu)
 {
     return cpu >= 0 && cpu < ASYM_MAX_CPUS && (m->w[cpu / 64] >> cpu % 64 & 1) != 0;
@@ -46,7 +46,7 @@ static inline struct asym_mask asym_mask_or(const struct asym_mask *a, const str
     return r;
 }
 
-/** a without b. */
+/** Returns the CPUs of a that are not in b. */
 static inline struct asym_mask asym_mask_minus(const struct asym_mask *a, const struct asym_mask *b)
 {
     struct asym_mask r;
@@ -76,7 +76,7 @@ static inline bool asym_mask_meets(const struct asym_mask *a, const struct asym_
     return any != 0;
 }
 
-/** Is a inside b? */
+/** Returns true if every CPU of a is in b. */
 static inline bool asym_mask_within(const struct asym_mask *a, const struct asym_mask *b)
 {
     uint64_t any = 0;
@@ -87,14 +87,14 @@ static inline bool asym_mask_within(const struct asym_mask *a, const struct asym
 
 static inline unsigned asym_mask_count(const struct asym_mask *m)
 {
-    /* Most words of most machines are empty, and without SSE4.2 counting is a call. */
+    /* Most words are empty on most machines, and without SSE4.2 the compiler makes popcount a function call. */
     unsigned n = 0;
     for (unsigned i = 0; i < ASYM_MASK_WORDS; i++)
         n += m->w[i] ? (unsigned)__builtin_popcountll(m->w[i]) : 0;
     return n;
 }
 
-/** The first CPU that is >= from, or -1. for (int c = asym_mask_next(m, 0); c >= 0; c = asym_mask_next(m, c + 1)) */
+/** Returns the first CPU >= from, or -1. */
 static inline int asym_mask_next(const struct asym_mask *m, int from)
 {
     if (from >= ASYM_MAX_CPUS)
@@ -114,21 +114,20 @@ static inline int asym_mask_next(const struct asym_mask *m, int from)
     for (int cpu = asym_mask_next((mask), 0); cpu >= 0; cpu = asym_mask_next((mask), cpu + 1))
 
 /**
- * Parse the kernel's list format ("0-3,8", "0-6:2/4" is not accepted); surrounding white space is
- * passed over, an empty text is the empty set.
+ * Parse the kernel's list format, such as "0-3,8"; "0-6:2/4" is not accepted. Surrounding white space is ignored. An empty text
+ * is the empty set.
  * Returns 0; -EINVAL (not a list), -ERANGE (a CPU number of ASYM_MAX_CPUS or more).
  */
 int asym_mask_parse_list(const char *text, size_t len, struct asym_mask *ret);
 
 /**
- * Parse the kernel's hex format of Cpus_allowed: comma-separated 32-bit groups, most significant first.
- * Bits of CPUs that asymd does not handle are passed over when ASYM_MAX_CPUS or above: a kernel built for
- * 8192 CPUs prints them for a thread that may run anywhere.
+ * Parse the kernel's hex format of Cpus_allowed: comma-separated 32-bit groups, most significant first. Bits of CPUs from
+ * ASYM_MAX_CPUS on are ignored: a kernel built for 8192 CPUs prints them for a thread that may run on all CPUs.
  * Returns 0; -EINVAL.
  */
 int asym_mask_parse_hex(const char *text, size_t len, struct asym_mask *ret);
 
-/** Write the list format, "" for the empty set. Returns buf, cut short at a whole range when size is too small. */
+/** Write the list format, "" for the empty set. Returns buf. If size is too small, the text ends after a whole range. */
 const char *asym_mask_format_list(const struct asym_mask *m, char *buf, size_t size);
 
 #endif

@@ -17,7 +17,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static void trim(const char **text, size_t *len)
+void asym_parse_trim(const char **text, size_t *len)
 {
     while (*len > 0 && is_space((*text)[*len - 1]))
         (*len)--;
@@ -27,10 +27,33 @@ static void trim(const char **text, size_t *len)
     }
 }
 
+bool asym_lines_next(struct asym_lines *l, const char **ret_line, size_t *ret_len)
+{
+    if (l->at >= l->end)
+        return false;
+    const char *stop = l->at;
+    while (stop < l->end && *stop != '\n')
+        stop++;
+    *ret_line = l->start = l->at;
+    *ret_len = (size_t)(stop - l->start);
+    l->at = stop < l->end ? stop + 1 : stop;
+    l->number++;
+    asym_parse_trim(ret_line, ret_len);
+    return true;
+}
+
+bool asym_line_is_text(const char *line, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (((unsigned char)line[i] < ' ' && line[i] != '\t') || line[i] == 0x7f)
+            return false;
+    return true;
+}
+
 int asym_parse_u64(const char *text, size_t len, uint64_t *ret)
 {
     uint64_t n = 0;
-    trim(&text, &len);
+    asym_parse_trim(&text, &len);
     if (len == 0)
         return -EINVAL;
     for (size_t i = 0; i < len; i++)
@@ -46,7 +69,7 @@ int asym_parse_u64(const char *text, size_t len, uint64_t *ret)
 int asym_parse_i64(const char *text, size_t len, int64_t *ret)
 {
     uint64_t n;
-    trim(&text, &len);
+    asym_parse_trim(&text, &len);
     bool negative = len > 0 && text[0] == '-';
     if (negative && (len < 2 || !is_digit(text[1])))
         return -EINVAL;
@@ -65,7 +88,7 @@ int asym_parse_number(const char *text, size_t len, double *ret)
 {
     double value = 0, scale = 1;
     bool point = false, any = false;
-    trim(&text, &len);
+    asym_parse_trim(&text, &len);
     size_t i = len > 0 && text[0] == '-';
     for (size_t k = i; k < len; k++) {
         if (text[k] == '.' && !point) {
@@ -81,7 +104,7 @@ int asym_parse_number(const char *text, size_t len, double *ret)
     }
     if (!any)
         return -EINVAL;
-    /* Beyond 2^53 a double no longer tells integers apart; nothing asymd is told is that large. */
+    /* Above 2^53 a double cannot represent every integer. No number that asymd reads is that large. */
     if (value > 9007199254740992.0 || scale > 1e18)
         return -ERANGE;
     *ret = (i ? -value : value) / scale;
@@ -93,9 +116,9 @@ int asym_parse_duration(const char *text, size_t len, asym_usec *ret)
     static const struct {
         const char *name;
         double usec;
-    } units[] = {{"us", 1}, {"ms", 1e3}, {"s", 1e6}};
+    } units[] = {{"us", 1}, {"ms", 1e3}, {"s", 1e6}, {"min", 60e6}, {"h", 3600e6}};
 
-    trim(&text, &len);
+    asym_parse_trim(&text, &len);
     size_t digits = 0;
     while (digits < len && (is_digit(text[digits]) || text[digits] == '.' || text[digits] == '-'))
         digits++;
@@ -125,7 +148,7 @@ int asym_parse_bool(const char *text, size_t len, bool *ret)
     } words[] = {{"yes", true}, {"no", false},  {"true", true}, {"false", false},
                  {"on", true},  {"off", false}, {"1", true},    {"0", false}};
 
-    trim(&text, &len);
+    asym_parse_trim(&text, &len);
     for (size_t i = 0; i < ASYM_LENGTH(words); i++) {
         if (strlen(words[i].name) == len && strncasecmp(words[i].name, text, len) == 0) {
             *ret = words[i].value;

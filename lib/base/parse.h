@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** Parsers over the caller's buffers: no locale, no allocation. Output only on success. */
+/** Parsers of text in the caller's buffer. They use no locale, do not allocate, and write *ret on success only. */
 #ifndef ASYM_BASE_PARSE_H
 #define ASYM_BASE_PARSE_H
 
@@ -9,28 +9,35 @@
 
 #include <asym/types.h>
 
-/** A decimal number and nothing else (surrounding white space allowed). 0; -EINVAL, -ERANGE. */
+/** Remove white space (space, tab, CR, LF) from both ends. */
+void asym_parse_trim(const char **text, size_t *len);
+
+/** A text that is read line by line. */
+struct asym_lines {
+    const char *at, *end; /**< the text still to read */
+    const char *start;    /**< first byte of the current line */
+    unsigned number;      /**< of the current line, from 1 */
+};
+
+/** Get the next line, trimmed. Returns empty lines too; false at the end. */
+bool asym_lines_next(struct asym_lines *l, const char **ret_line, size_t *ret_len);
+
+/** Returns true if the line has no control character except tabs. */
+bool asym_line_is_text(const char *line, size_t len);
+
+/** Parse a decimal number. Surrounding white space is allowed, other text is not. Returns 0; -EINVAL, -ERANGE. */
 int asym_parse_u64(const char *text, size_t len, uint64_t *ret);
 
-/** As above, signed. */
+/** Parse a decimal number that may have a minus sign. Returns 0; -EINVAL, -ERANGE. */
 int asym_parse_i64(const char *text, size_t len, int64_t *ret);
 
-/** A decimal fraction: 1, 0.5, 12.25. No exponent, nan or inf. 0; -EINVAL, -ERANGE. */
+/** Parse a decimal fraction: 1, 0.5, 12.25. No exponent, nan or inf. Returns 0; -EINVAL, -ERANGE. */
 int asym_parse_number(const char *text, size_t len, double *ret);
 
-/** A number with us, ms, or s: "100ms", "1.5 s". A bare number is not accepted (which unit?). 0; -EINVAL, -ERANGE. */
+/** Parse a number with us, ms, s, min, or h, such as "100ms" or "1.5 s". The unit is required. Returns 0; -EINVAL, -ERANGE. */
 int asym_parse_duration(const char *text, size_t len, asym_usec *ret);
 
-/** yes/no, true/false, on/off, 1/0. 0; -EINVAL. */
+/** Parse yes/no, true/false, on/off, or 1/0, in any case. Returns 0; -EINVAL. */
 int asym_parse_bool(const char *text, size_t len, bool *ret);
-
-/** Edit distance (Levenshtein) for "did you mean", of at most 64 bytes each; longer ones are cut. */
-unsigned asym_text_distance(const char *a, const char *b);
-
-/**
- * Make bytes printable: valid UTF-8 is copied, control characters and bytes that are not UTF-8 become
- * \xNN, backslash becomes \\. Ends in NUL, never inside an escape or a character. Returns buf.
- */
-const char *asym_text_escape(const char *bytes, size_t len, char *buf, size_t size);
 
 #endif

@@ -5,7 +5,7 @@
 
 typedef int compare_fn(uint32_t a, uint32_t b, const void *ctx);
 
-/* Runs shorter than this are sorted by insertion, which beats merging on a few items. */
+/* Insertion sort handles runs of this length, because it is faster than a merge on a few items. */
 #define RUN 16
 
 static void sort_run(uint32_t *v, size_t n, compare_fn *compare, const void *ctx)
@@ -19,7 +19,7 @@ static void sort_run(uint32_t *v, size_t n, compare_fn *compare, const void *ctx
     }
 }
 
-/* Merge from[lo, mid) and from[mid, hi) into to[lo, hi); of equal ones the left goes first. */
+/* Merge from[lo, mid) and from[mid, hi) into to[lo, hi). On a tie the left item goes first. */
 static void merge(const uint32_t *from, uint32_t *to, size_t lo, size_t mid, size_t hi, compare_fn *compare,
                   const void *ctx)
 {
@@ -51,7 +51,7 @@ void asym_sort_index(uint32_t *index, size_t n, uint32_t *scratch, compare_fn *c
         memcpy(index, from, n * sizeof *index);
 }
 
-/* A heap with the last of them on top, where v[i] alone may be out of place. */
+/* Restore a heap whose top is the item that sorts last. Only v[i] may be out of place. */
 static void sink(uint32_t *v, size_t i, size_t n, compare_fn *compare, const void *ctx)
 {
     const uint32_t x = v[i];

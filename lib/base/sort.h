@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
- * A stable sort that allocates nothing. glibc's qsort is neither: it takes its buffer from malloc above 1 KiB, and is
- * unstable when that fails.
+ * A stable sort that does not allocate. glibc's qsort gives neither: it allocates its buffer with malloc above 1 KiB, and is
+ * unstable if that fails.
  */
 #ifndef ASYM_BASE_SORT_H
 #define ASYM_BASE_SORT_H
@@ -10,16 +10,15 @@
 #include <stdint.h>
 
 /**
- * Sort the n numbers in index by less-than-zero-is-first compare(a, b, ctx); scratch holds n numbers too.
- * Merge sort: O(n log n), equal ones keep their order.
+ * Sort the n numbers in index. compare(a, b, ctx) returns less than 0 if a sorts before b. scratch has room for n numbers.
+ * This is a merge sort: O(n log n), and equal numbers keep their order.
  */
 void asym_sort_index(uint32_t *index, size_t n, uint32_t *scratch,
                      int (*compare)(uint32_t a, uint32_t b, const void *ctx), const void *ctx);
 
 /**
- * Bring the k numbers that come first to the front of the n in index, both parts in no order. Which they are is certain
- * where no two compare equal.
- * O(n log k)
+ * Move the k numbers that sort first to the front of the n numbers in index. Neither part is sorted. If several compare equal,
+ * any of them can be among the k. The cost is O(n log k).
  */
 void asym_sort_least(uint32_t *index, size_t n, size_t k, int (*compare)(uint32_t a, uint32_t b, const void *ctx),
                      const void *ctx);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "base/parse.h"
+#include "base/text.h"
 
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/macro.h"
@@ -26,8 +29,8 @@ unsigned asym_text_distance(const char *a, const char *b)
 }
 
 /*
- * Length of the valid, printable UTF-8 character at s; 0 for anything else: overlong forms, surrogates, beyond
- * U+10FFFF, and control characters (U+0080-U+009F too, which terminals obey).
+ * Returns the length of the valid, printable UTF-8 character at s, or 0 for other bytes: overlong forms, surrogates, values
+ * beyond U+10FFFF, and control characters (U+0080-U+009F too, because terminals obey them).
  */
 static size_t printable_character(const unsigned char *s, size_t len)
 {
@@ -81,4 +84,35 @@ const char *asym_text_escape(const char *bytes, size_t len, char *buf, size_t si
     }
     buf[used] = '\0';
     return buf;
+}
+
+bool asym_text_is_printable(const char *bytes, size_t len)
+{
+    const unsigned char *s = (const unsigned char *)bytes;
+    size_t n = 1;
+    while (len > 0 && (n = printable_character(s, len)) > 0) {
+        s += n;
+        len -= n;
+    }
+    return len == 0;
+}
+
+struct asym_text asym_text_in(char *buf, size_t size)
+{
+    *buf = '\0';
+    return (struct asym_text){.buf = buf, .size = size};
+}
+
+bool asym_text_add(struct asym_text *t, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const int n = vsnprintf(t->buf + t->used, t->size - t->used, format, args);
+    va_end(args);
+    if (n < 0 || (size_t)n >= t->size - t->used) {
+        t->buf[t->used] = '\0';
+        return false;
+    }
+    t->used += (size_t)n;
+    return true;
 }
