@@ -35,7 +35,7 @@ static void hold(struct asym_held *h, unsigned seen, unsigned hysteresis, asym_u
     *h = (struct asym_held){.value = seen, .next = seen, .since = now};
 }
 
-/* Of equals the one that has it keeps it. */
+/* On a tie the thread keep stays the busiest. */
 static const struct asym_task *busiest(const struct asym_snapshot *s, const struct asym_app *app, int32_t keep)
 {
     const struct asym_task *best = NULL;
@@ -62,18 +62,18 @@ static const struct asym_task *master_of(const struct asym_snapshot *s, const st
     return NULL;
 }
 
-/* Is it in a serial phase, by its own word? */
-static bool is_told(const struct asym_classify_settings *c, struct asym_app_memory *m, const struct asym_snapshot *s,
-                    const struct asym_app *app)
+/* True when the program itself reports a serial phase (RTX). */
+static bool has_reported_serial_phase(const struct asym_classify_settings *c, struct asym_app_state *m,
+                                      const struct asym_snapshot *s, const struct asym_app *app)
 {
     const struct asym_task *master = master_of(s, app);
     if (!master) {
-        if (m->told)
-            m->told = m->boosting = false;
+        if (m->reported)
+            m->reported = m->boosting = false;
         return false;
     }
-    if (!m->told || !is_same(&m->sp, &master->id)) {
-        m->told = m->boosting = true;
+    if (!m->reported || !is_same(&m->sp, &master->id)) {
+        m->reported = m->boosting = true;
         m->was_many = false;
         m->sp = master->id;
         m->sp_since = s->now;
@@ -83,24 +83,24 @@ static bool is_told(const struct asym_classify_settings *c, struct asym_app_memo
     return true;
 }
 
-static void boost(const struct asym_classify_settings *c, struct asym_app_memory *m, const struct asym_snapshot *s,
+static void boost(const struct asym_classify_settings *c, struct asym_app_state *m, const struct asym_snapshot *s,
                   const struct asym_app *app)
 {
-    if (is_told(c, m, s, app))
+    if (has_reported_serial_phase(c, m, s, app))
         return;
-    if (m->crowd.value == ASYM_CROWD_MANY) {
+    if (m->thread_count.value == ASYM_THREAD_COUNT_MANY) {
         m->was_many = true;
         m->boosting = false;
-    } else if (m->crowd.value == ASYM_CROWD_ONE && m->was_many) {
+    } else if (m->thread_count.value == ASYM_THREAD_COUNT_ONE && m->was_many) {
         m->was_many = false;
         m->boosting = true;
         m->sp_since = s->now;
-    } else if (m->crowd.value == ASYM_CROWD_NONE && s->now - m->crowd.since > c->amp_boost) {
+    } else if (m->thread_count.value == ASYM_THREAD_COUNT_NONE && s->now - m->thread_count.since > c->amp_boost) {
         m->was_many = false;
     }
     if (m->boosting && s->now - m->sp_since >= c->amp_boost)
         m->boosting = false;
-    if (m->boosting && m->crowd.value == ASYM_CROWD_ONE && app) {
+    if (m->boosting && m->thread_count.value == ASYM_THREAD_COUNT_ONE && app) {
         const struct asym_task *t = busiest(s, app, m->sp.tid);
         if (t)
             m->sp = t->id;
@@ -109,35 +109,58 @@ static void boost(const struct asym_classify_settings *c, struct asym_app_memory
         m->sp = (struct asym_taskid){0};
 }
 
+/* The class that a rule gives the application. In a cgroup the first process with such a rule decides for all. */
+static enum asym_rule_class class_by_rule(const struct asym_snapshot *s, const struct asym_app *app)
+{
+    for (uint32_t i = 0; i < app->n_tasks; i++) {
+        const struct asym_rule_facts *facts = s->procs[s->tasks[app->first_task + i].proc].rule_facts;
+        if (facts && facts->policy_class != ASYM_RULE_CLASS_AUTO)
+            return facts->policy_class;
+    }
+    return ASYM_RULE_CLASS_AUTO;
+}
+
 void asym_classify(const struct asym_classify_settings *c, const struct asym_snapshot *s, const struct asym_app *app,
-                   struct asym_app_memory *memory)
+                   struct asym_app_state *state)
 {
     unsigned n = app ? whole_threads(asym_classify_runnable(c, app)) : 0;
     enum asym_phase phase = ASYM_PHASE_IDLE;
     enum asym_class class = ASYM_CLASS_NONE;
-    enum asym_crowd crowd = ASYM_CROWD_NONE;
+    enum asym_thread_count thread_count = ASYM_THREAD_COUNT_NONE;
+    enum asym_rule_class by_rule = ASYM_RULE_CLASS_AUTO;
     if (n > 0) {
         phase = n > c->serial_max_threads ? ASYM_PHASE_PARALLEL : ASYM_PHASE_SERIAL;
         class = n > asym_hp_threshold(c, s->machine) ? ASYM_CLASS_HP : ASYM_CLASS_MP;
-        crowd = n > 1 ? ASYM_CROWD_MANY : ASYM_CROWD_ONE;
+        thread_count = n > 1 ? ASYM_THREAD_COUNT_MANY : ASYM_THREAD_COUNT_ONE;
+        by_rule = class_by_rule(s, app);
     }
-    hold(&memory->phase, phase, c->hysteresis, s->now);
-    hold(&memory->class, class, c->hysteresis, s->now);
-    hold(&memory->crowd, crowd, c->hysteresis, s->now);
-    boost(c, memory, s, app);
+    if (by_rule == ASYM_RULE_CLASS_SERIAL) {
+        phase = ASYM_PHASE_SERIAL;
+        class = ASYM_CLASS_MP;
+    } else if (by_rule == ASYM_RULE_CLASS_PARALLEL) {
+        phase = ASYM_PHASE_PARALLEL;
+        class = ASYM_CLASS_HP;
+        thread_count = ASYM_THREAD_COUNT_MANY;
+    }
+    hold(&state->phase, phase, c->hysteresis, s->now);
+    hold(&state->class, class, c->hysteresis, s->now);
+    hold(&state->thread_count, thread_count, c->hysteresis, s->now);
+    boost(c, state, s, app);
 }
 
-bool asym_classify_is_blank(const struct asym_classify_settings *c, const struct asym_app_memory *memory, asym_usec now)
+bool asym_classify_is_blank(const struct asym_classify_settings *c, const struct asym_app_state *state, asym_usec now)
 {
-    return memory->phase.value == ASYM_PHASE_IDLE && memory->class.value == ASYM_CLASS_NONE &&
-           memory->crowd.value == ASYM_CROWD_NONE && !memory->boosting && now - memory->crowd.since > c->amp_boost;
+    return state->phase.value == ASYM_PHASE_IDLE && state->class.value == ASYM_CLASS_NONE &&
+           state->thread_count.value == ASYM_THREAD_COUNT_NONE && !state->boosting &&
+           now - state->thread_count.since > c->amp_boost;
 }
 
-enum asym_class asym_classify_thread(const struct asym_app_memory *memory, const struct asym_taskid *id,
+enum asym_class asym_classify_thread(const struct asym_app_state *state, const struct asym_taskid *id,
                                      asym_usec *ret_since)
 {
-    if (!memory->boosting || (!memory->told && memory->crowd.value != ASYM_CROWD_ONE) || !is_same(&memory->sp, id))
-        return (enum asym_class)memory->class.value;
-    *ret_since = memory->sp_since;
+    if (!state->boosting || (!state->reported && state->thread_count.value != ASYM_THREAD_COUNT_ONE) ||
+        !is_same(&state->sp, id))
+        return (enum asym_class)state->class.value;
+    *ret_since = state->sp_since;
     return ASYM_CLASS_SP;
 }

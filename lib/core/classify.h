@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
- * What an application is doing, remembered from one snapshot to the next (policies.md, Classes).
+ * Phase and class of an application, kept from one snapshot to the next (docs/policies.md, Classes).
  *
- * The count of a mean estimator is a fraction, and two threads that always run are measured as 1.97 or 2.02. So the
- * count is rounded to whole threads before any rule is asked: below 0.5 is idle, 0.5 up to below 1.5 is one thread
- * (it is mostly there), and "more than serial_max_threads" or "more than hp_threshold" begins half a thread above.
+ * A mean estimator counts in fractions: two threads that always run measure as 1.97 or 2.02. So the engine rounds the
+ * count to whole threads before it applies any rule. Below 0.5 the application is idle; from 0.5 to below 1.5 it is one
+ * thread; "more than serial_max_threads" and "more than hp_threshold" begin half a thread above.
  */
 #ifndef ASYM_CORE_CLASSIFY_H
 #define ASYM_CORE_CLASSIFY_H
@@ -16,49 +16,52 @@
 #include <asym/plan.h>
 #include <asym/snapshot.h>
 
-/** A value that changes only when another was seen for some intervals on end. */
+/** A value that changes only after another one held for some intervals in a row. */
 struct asym_held {
-    unsigned value, next, count; /* next was seen count times on end */
-    asym_usec since;             /* when value was taken up; 0: never changed */
+    unsigned value, next, count; /* the last count intervals in a row gave next */
+    asym_usec since;             /* when value last changed; 0: never */
 };
 
-/** How many threads run, as far as SP asks. */
-enum asym_crowd { ASYM_CROWD_NONE, ASYM_CROWD_ONE, ASYM_CROWD_MANY };
+/** The number of running threads, as the rule for SP (serial phase of a parallel program) needs it. */
+enum asym_thread_count { ASYM_THREAD_COUNT_NONE, ASYM_THREAD_COUNT_ONE, ASYM_THREAD_COUNT_MANY };
 
-/** Memory of one application. All zero: never seen, and idle. */
-struct asym_app_memory {
+/** State of one application. All zero: no snapshot has listed it, and it is idle. */
+struct asym_app_state {
     struct asym_taskid id;
-    struct asym_held phase, class, crowd; /* of enum asym_phase, asym_class, asym_crowd */
-    bool was_many;                        /* more than one thread ran, and no boost was given for what follows yet */
-    bool boosting;                        /* one thread is boosted, from sp_since on */
-    bool told;                            /* sp runs a serial phase that its program tells of (RTX) */
-    struct asym_taskid sp;                /* which one */
+    struct asym_held phase, class, thread_count; /* of enum asym_phase, asym_class, asym_thread_count */
+    bool was_many;                               /* more than one thread ran, and no boost has followed yet */
+    bool boosting;                               /* the thread sp is boosted, from sp_since on */
+    bool reported;                               /* sp runs a serial phase that its program reports (RTX) */
+    struct asym_taskid sp;                       /* the boosted thread */
     asym_usec sp_since;
-    uint64_t seen; /* number of the step that saw it last */
+    uint64_t seen; /* number of the last step whose snapshot listed it */
 };
 
 /** The runnable count by the estimator in force. */
 double asym_classify_runnable(const struct asym_classify_settings *c, const struct asym_app *app);
 
 /**
- * Take the application one interval further; app is NULL when the snapshot does not list it: it is idle.
+ * Update the application's state for one interval. app is NULL when the snapshot does not list it: it is idle then.
  *
- * SP begins when an application that ran more than one thread is down to one, and ends after amp_boost or when it runs
- * more than one again. It is of the thread that was runnable for the largest share of the interval, whichever that is
- * from interval to interval: in the one that saw the end of a parallel phase it may be a worker that ended last. A
- * pause of up to amp_boost in between does not break the transition: at a join the master often waits for I/O first.
+ * SP (serial phase) begins when an application that ran more than one thread runs one, and ends after amp_boost or when it
+ * runs more than one again. Each interval gives SP to the thread that was runnable for the largest share of it. At the end
+ * of a parallel phase that may be the worker that ended last. A pause of up to amp_boost does not end the transition: at a
+ * join the master often waits for I/O first.
  *
- * Where a program tells of its serial phases its word goes before the count: its master is SP at once, for as long.
+ * A rule can give the application a class. With parallel it counts as many threads: it is never SP, unless it reports a serial
+ * phase. With serial it counts as few threads.
+ *
+ * If the program reports its serial phases (RTX), the report overrides the count: its master is SP at once, for up to
+ * amp_boost.
  */
 void asym_classify(const struct asym_classify_settings *c, const struct asym_snapshot *s, const struct asym_app *app,
-                   struct asym_app_memory *memory);
+                   struct asym_app_state *state);
 
-/** Is it idle, with nothing to remember? */
-bool asym_classify_is_blank(const struct asym_classify_settings *c, const struct asym_app_memory *memory,
-                            asym_usec now);
+/** True when it is idle and its state holds nothing more: the engine may drop it. */
+bool asym_classify_is_blank(const struct asym_classify_settings *c, const struct asym_app_state *state, asym_usec now);
 
-/** SP for the boosted thread, else its application's class. *ret_since is set for SP only: when the boost began. */
-enum asym_class asym_classify_thread(const struct asym_app_memory *memory, const struct asym_taskid *id,
+/** Returns SP for the boosted thread, else the class of its application. For SP, *ret_since is when the boost began. */
+enum asym_class asym_classify_thread(const struct asym_app_state *state, const struct asym_taskid *id,
                                      asym_usec *ret_since);
 
 #endif

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is in force against what shall be: the actions. */
+/* Compare the masks in force with the plan, and push the actions that make up the difference. */
 #include "core/engine-internal.h"
 
 #include <errno.h>
 
-#include "base/macro.h"
 #include "base/mask.h"
-#include "core/eligible.h"
+#include "base/search.h"
+#include "core/exclusion.h"
 
 static const struct asym_mask *mask_at(const struct asym_step *st, uint32_t id)
 {
-    return asym_masks_at(&st->e->masks, id);
+    return asym_mask_table_at(&st->e->masks, id);
 }
 
-/* mask: by number, what is to be in force when it is done; actions carry it in full. */
+/* mask: number of the mask that is in force once the action is done. The action itself holds the whole mask. */
 static void push(struct asym_step *st, const struct asym_action *a, uint32_t mask)
 {
     struct asym_action *actions = st->e->pools.actions.items;
@@ -22,52 +22,41 @@ static void push(struct asym_step *st, const struct asym_action *a, uint32_t mas
     actions[st->e->n_actions++] = *a;
 }
 
-/* A cpuset that has grown since is given back as it is now. */
-static uint32_t due_back(const struct asym_step *st, const struct asym_thread_memory *m)
+/* A thread that had its whole cpuset gets the whole cpuset back, grown or not. */
+static uint32_t due_back(const struct asym_step *st, const struct asym_thread_state *m)
 {
-    if (m->whole && m->cpuset != m->original && !asym_mask_within(mask_at(st, m->cpuset), mask_at(st, m->original)))
+    if (m->extent == ASYM_ORIGINAL_CPUSET && m->cpuset != m->original &&
+        !asym_mask_within(mask_at(st, m->cpuset), mask_at(st, m->original)))
         return m->cpuset;
     return m->original;
 }
 
-static void release(struct asym_step *st, const struct asym_thread_memory *m, enum asym_reason reason,
-                    const double figure[2])
+/* A release or a repair: the thread gets its own mask and nice value. */
+static void give_back(struct asym_step *st, const struct asym_thread_state *m, enum asym_action_kind kind,
+                      const struct asym_reason *reason, const double figure[2])
 {
-    const uint32_t mask = due_back(st, m);
+    const uint32_t mask = kind == ASYM_ACTION_RELEASE ? due_back(st, m) : m->original;
     const struct asym_action a = {
-        .kind = ASYM_ACTION_RELEASE,
+        .kind = kind,
         .id = m->id,
         .expect = *mask_at(st, m->set),
         .mask = *mask_at(st, mask),
         .expect_nice = m->set_nice,
         .nice = m->original_nice,
-        .whole = m->whole,
+        .full_cpuset = m->extent == ASYM_ORIGINAL_CPUSET,
         .reason = reason,
         .figure = {figure[0], figure[1]},
     };
     push(st, &a, mask);
 }
 
-static void repair(struct asym_step *st, const struct asym_thread_memory *m, const struct asym_plan_task *plan)
-{
-    const struct asym_action a = {
-        .kind = ASYM_ACTION_REPAIR,
-        .id = m->id,
-        .expect = *mask_at(st, m->set),
-        .mask = *mask_at(st, m->original),
-        .expect_nice = m->set_nice,
-        .nice = m->original_nice,
-        .whole = m->whole,
-        .reason = plan->reason,
-        .figure = {plan->figure[0], plan->figure[1]},
-    };
-    push(st, &a, m->original);
-}
-
-/* The mask is somebody else's now and stays; a boost that is still in force is asymd's. */
+/*
+ * Another program set the mask, so it stays. asymd takes back a boost that is still in force. Without a reason to leave the thread
+ * alone, it has its number since it called exec, and asymd has set nothing on it.
+ */
 static void forget(struct asym_step *st, const struct asym_task_ref *ref, const struct asym_plan_task *plan)
 {
-    const struct asym_thread_memory *m = ref->memory;
+    const struct asym_thread_state *m = ref->thread_state;
     const struct asym_action a = {
         .kind = ASYM_ACTION_FORGET,
         .id = m->id,
@@ -75,19 +64,19 @@ static void forget(struct asym_step *st, const struct asym_task_ref *ref, const 
         .mask = *ref->seen.task->mask,
         .expect_nice = m->set_nice,
         .nice = m->original_nice,
-        .reason = plan->reason,
+        .reason = m->hands_off != ASYM_WHY_NONE ? plan->reason : NULL,
     };
     push(st, &a, ref->seen.mask);
 }
 
-/* CPUs that are offline or outside its cpuset, as a mask often has them, do not count. */
+/* A mask often holds CPUs that are offline or outside the cpuset: the comparison leaves them out. */
 static bool has_already(const struct asym_step *st, const struct asym_task_ref *ref, const struct asym_plan_task *plan)
 {
     if (plan->nice != ref->seen.task->nice)
         return false;
     if (ref->plan_mask == ref->seen.mask)
         return true;
-    if (ref->memory->steered)
+    if (ref->thread_state->state == ASYM_AFFINITY_STEERED)
         return false;
     struct asym_mask real = asym_mask_and(ref->seen.task->mask, ref->seen.task->cpuset);
     real = asym_mask_and(&real, &st->s->machine->usable);
@@ -96,18 +85,20 @@ static bool has_already(const struct asym_step *st, const struct asym_task_ref *
 
 static void steer(struct asym_step *st, const struct asym_task_ref *ref, const struct asym_plan_task *plan)
 {
-    struct asym_thread_memory *m = ref->memory;
+    struct asym_thread_state *m = ref->thread_state;
     if (has_already(st, ref, plan)) {
         m->given = plan->target;
-        m->fits = !m->steered;
+        if (m->state != ASYM_AFFINITY_STEERED)
+            m->state = ASYM_AFFINITY_FITS;
         return;
     }
-    m->fits = false;
+    if (m->state == ASYM_AFFINITY_FITS)
+        m->state = ASYM_AFFINITY_OWN;
     m->cpuset = ref->seen.cpuset;
     const struct asym_action a = {
         .kind = ASYM_ACTION_STEER,
         .id = m->id,
-        .via = ref->via,
+        .transit_cpu = ref->transit_cpu,
         .expect = *ref->seen.task->mask,
         .mask = plan->mask,
         .expect_nice = ref->seen.task->nice,
@@ -118,68 +109,110 @@ static void steer(struct asym_step *st, const struct asym_task_ref *ref, const s
     push(st, &a, ref->plan_mask);
 }
 
-static bool idle_for_long(const struct asym_step *st, const struct asym_thread_memory *m,
-                          const struct asym_app_memory *app)
+static bool idle_for_long(const struct asym_step *st, const struct asym_thread_state *m,
+                          const struct asym_app_state *app)
 {
     const asym_usec release = st->e->config.enforce.release, now = st->s->now;
     return st->e->flush || now - m->last_active >= release ||
            (app && app->phase.value == ASYM_PHASE_IDLE && now - app->phase.since >= release);
 }
 
-static void diff_task(struct asym_step *st, uint32_t index, const struct asym_app_memory *app)
+static void diff_task(struct asym_step *st, uint32_t index, const struct asym_app_state *app)
 {
     struct asym_plan_task *plan = &st->tasks[index];
     const struct asym_task_ref *ref = &st->refs[index];
-    struct asym_thread_memory *m = ref->memory;
-    const bool waits = plan->reason == ASYM_WHY_NEXT_SWAP || plan->reason == ASYM_WHY_IDLE;
+    struct asym_thread_state *m = ref->thread_state;
+    const bool waits = plan->reason == asym_why(ASYM_WHY_NEXT_SWAP) || plan->reason == asym_why(ASYM_WHY_IDLE);
     plan->mask = *mask_at(st, plan->target >= 0 ? ref->plan_mask : m->original);
-    if (m->lost) {
+    if (m->state == ASYM_AFFINITY_LOST) {
         forget(st, ref, plan);
-    } else if (m->heir) {
-        repair(st, m, plan);
+    } else if (m->state == ASYM_AFFINITY_INHERITED) {
+        give_back(st, m, ASYM_ACTION_REPAIR, plan->reason, plan->figure);
     } else if (plan->target >= 0) {
         steer(st, ref, plan);
-    } else if (m->steered && waits && !(plan->reason == ASYM_WHY_IDLE && idle_for_long(st, m, app))) {
-        /* what was set stays in force for now, and is shown so */
+    } else if (m->state == ASYM_AFFINITY_STEERED && waits &&
+               !(plan->reason == asym_why(ASYM_WHY_IDLE) && idle_for_long(st, m, app))) {
+        /* The mask stays in force for now, and the plan shows it. */
         plan->target = m->given;
         plan->mask = *mask_at(st, m->set);
-    } else if (m->steered) {
-        release(st, m, plan->reason, plan->figure);
+    } else if (m->state == ASYM_AFFINITY_STEERED) {
+        give_back(st, m, ASYM_ACTION_RELEASE, plan->reason, plan->figure);
     } else if (!waits) {
-        m->fits = false;
+        m->state = ASYM_AFFINITY_OWN; /* asymd has set nothing on it, and its last assignment no longer holds */
     }
 }
 
-/* Steered threads that the snapshot does not list: asleep, or gone. */
+static bool is_released(const struct asym_snapshot *s, int32_t tgid)
+{
+    const size_t i = ASYM_LOWER_BOUND(s->released, s->n_released, tgid, tgid);
+    return i < s->n_released && s->released[i].tgid == tgid;
+}
+
+/* Returns the reason why asymd no longer steers a thread that the snapshot does not list; NONE: it still does. */
+static enum asym_exclusion unlisted(const struct asym_step *st, const struct asym_thread_state *m, double figure[2])
+{
+    const struct asym_engine *e = st->e;
+    const struct asym_taskid key = {.tid = m->id.tgid};
+    const struct asym_proc_entry *proc = asym_table_find(&e->procs, &key);
+    enum asym_exclusion reason = ASYM_WHY_NONE;
+    if (proc)
+        reason = asym_eligible_proc(&st->s->procs[proc->index], st->s->now, &e->config.enforce, figure);
+    if (reason == ASYM_WHY_NONE && is_released(st->s, m->id.tgid))
+        reason = ASYM_WHY_RELEASED;
+    if (reason == ASYM_WHY_NONE && st->s->paused)
+        reason = ASYM_WHY_PAUSED;
+    return reason == ASYM_WHY_NONE && idle_for_long(st, m, NULL) ? ASYM_WHY_IDLE : reason;
+}
+
+/* Steered threads that the snapshot does not list sleep or are gone. */
 static void diff_unlisted(struct asym_step *st)
 {
     const struct asym_engine *e = st->e;
     for (uint32_t i = 0; i < e->threads.n; i++) {
-        const struct asym_thread_memory *m = asym_table_at(&e->threads, i);
-        if (!m->steered || m->seen == e->step)
+        const struct asym_thread_state *m = asym_table_at(&e->threads, i);
+        if (m->state != ASYM_AFFINITY_STEERED || m->seen == e->step)
             continue;
-        const struct asym_taskid key = {.tid = m->id.tgid};
-        const struct asym_proc_entry *proc = asym_table_find(&e->procs, &key);
         double figure[2] = {0, 0};
-        enum asym_reason reason = ASYM_WHY_NONE;
-        if (proc)
-            reason = asym_eligible_proc(&st->s->procs[proc->index], st->s->now, &e->config.enforce, figure);
+        const enum asym_exclusion reason = unlisted(st, m, figure);
         if (reason != ASYM_WHY_NONE)
-            release(st, m, reason, figure);
-        else if (idle_for_long(st, m, NULL))
-            release(st, m, ASYM_WHY_IDLE, figure);
+            give_back(st, m, ASYM_ACTION_RELEASE, asym_why(reason), figure);
     }
 }
 
-/* A listed thread has at most one action, and so has a steered one that is not listed. */
+/* Each listed thread has at most one action, and so has each steered thread that is not listed. */
 static size_t most_actions(const struct asym_step *st)
 {
     size_t n = st->s->n_tasks;
     for (uint32_t i = 0; i < st->e->threads.n; i++) {
-        const struct asym_thread_memory *m = asym_table_at(&st->e->threads, i);
-        n += m->steered && m->seen != st->e->step;
+        const struct asym_thread_state *m = asym_table_at(&st->e->threads, i);
+        n += m->state == ASYM_AFFINITY_STEERED && m->seen != st->e->step;
     }
     return n;
+}
+
+/*
+ * Threads that must leave their CPU come before the threads that get one to themselves. The kernel finishes a migration before
+ * sched_setaffinity(2) returns. In the other order the thread of a serial phase leaves its CPU for one that is still busy: it
+ * waited 40 ms of a slow guest's clock until the call for the other thread had moved that away.
+ */
+enum { LEAVES, ENTERS, OTHER, N_ORDERS };
+
+static unsigned order_of(const struct asym_plan_task *plan)
+{
+    if (plan->exclusive)
+        return ENTERS;
+    return plan->moves ? LEAVES : OTHER;
+}
+
+static void diff_listed(struct asym_step *st, unsigned order)
+{
+    for (size_t a = 0; a < st->s->n_apps; a++) {
+        const struct asym_app *app = &st->s->apps[a];
+        const struct asym_app_state *state = asym_table_find(&st->e->apps, &app->id);
+        for (uint32_t i = app->first_task; i < app->first_task + app->n_tasks; i++)
+            if (order_of(&st->tasks[i]) == order)
+                diff_task(st, i, state);
+    }
 }
 
 int asym_step_actions(struct asym_step *st)
@@ -189,12 +222,8 @@ int asym_step_actions(struct asym_step *st)
     if (!asym_pool_reserve(&e->pools.actions, most, sizeof(struct asym_action)) ||
         !asym_pool_reserve(&e->pools.action_masks, most, sizeof(uint32_t)))
         return -ENOMEM;
-    for (size_t a = 0; a < st->s->n_apps; a++) {
-        const struct asym_app *app = &st->s->apps[a];
-        const struct asym_app_memory *memory = asym_table_find(&e->apps, &app->id);
-        for (uint32_t i = 0; i < app->n_tasks; i++)
-            diff_task(st, app->first_task + i, memory);
-    }
+    for (unsigned order = 0; order < N_ORDERS; order++)
+        diff_listed(st, order);
     diff_unlisted(st);
     e->flush = false;
     return 0;

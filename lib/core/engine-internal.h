@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** The engine's insides, shared by the files that make up a step. */
+/** The engine's internal types; the files that make up a step share them. */
 #ifndef ASYM_CORE_ENGINE_INTERNAL_H
 #define ASYM_CORE_ENGINE_INTERNAL_H
 
@@ -10,42 +10,43 @@
 
 #include "base/arena.h"
 #include "core/classify.h"
-#include "core/heirs.h"
-#include "core/intern.h"
-#include "core/memory.h"
-#include "core/pool.h"
-#include "core/table.h"
+#include "core/inherit.h"
+#include "base/mask-table.h"
+#include "core/thread-state.h"
+#include "base/pool.h"
+#include "core/task-table.h"
 
-/** A thread that asymd leaves alone for good, and that has not run for a while. One per tid: its reuse ends it. */
+/** A thread that asymd leaves alone for good and that has not run for a while. One per tid: a new thread with it ends it. */
 struct asym_untouchable {
     struct asym_taskid key; /* tid only */
     struct asym_taskid id;
-    enum asym_reason reason;
+    asym_usec at;
+    enum asym_exclusion reason;
     int error;
 };
 
-/** What the tables of a step are kept in. */
+/** The memory of the tables of a step. */
 struct asym_pools {
-    struct asym_pool arena, views, view_apps, view_refs, assignments, plan_apps, plan_tasks, actions, action_masks,
-        refs, llcs, heirs, narrowed;
+    struct asym_pool arena, policy_threads, policy_apps, policy_refs, assignments, plan_apps, plan_tasks, actions,
+        action_masks, refs, llcs, inherited, narrowed;
 };
 
 struct asym_engine {
     struct asym_engine_config config; /* params points into params */
     void *params, *policy_state;
-    struct asym_masks masks;
-    struct asym_table threads;      /* asym_thread_memory + the policy's state */
-    struct asym_table apps;         /* asym_app_memory */
+    struct asym_mask_table masks;
+    struct asym_table threads;      /* asym_thread_state and the policy's state */
+    struct asym_table apps;         /* asym_app_state */
     struct asym_table untouchables; /* asym_untouchable */
-    struct asym_table procs;        /* of the running step: asym_proc_entry */
+    struct asym_table procs;        /* of the current step: asym_proc_entry */
     struct asym_pools pools;
-    uint64_t step, plan; /* numbers of the running step and of the last plan */
-    uint64_t generation; /* of the machine that was last planned for */
+    uint64_t step, plan; /* numbers of the current step and of the last plan */
+    uint64_t generation; /* machine generation of the last plan */
     asym_usec last_plan, next_swap, now;
-    asym_usec turn;          /* when the swap period of the last plan began */
+    asym_usec swap_began;    /* when the swap period of the last plan began */
     asym_usec first_steered; /* 0: asymd has not set anything yet */
-    bool dirty;              /* plan at the next step whatever the swap period says */
-    bool flush;              /* the policy was replaced: give back what it had set on threads that do not run */
+    bool dirty;              /* plan at the next step, without waiting for the swap period */
+    bool flush;              /* the policy was replaced: release threads that do not run */
     size_t n_actions;
     struct asym_plan result;
 };
@@ -55,18 +56,18 @@ struct asym_proc_entry {
     uint32_t index;
 };
 
-/** What a step has for each task of its snapshot. */
+/** A task of the snapshot during a step. */
 struct asym_task_ref {
     struct asym_seen seen;
-    struct asym_thread_memory *memory;
-    uint32_t plan_mask; /* by number, where it has a target */
-    uint32_t via;       /* of asym_action */
+    struct asym_thread_state *thread_state;
+    uint32_t plan_mask;   /* number in the mask table; valid with a target */
+    uint32_t transit_cpu; /* transit_cpu of its asym_action */
 };
 
-/** And for each thread that the policy is shown. */
-struct asym_view_ref {
-    uint32_t task; /* index */
-    uint32_t may;  /* by number */
+/** A thread of the policy's input. */
+struct asym_policy_ref {
+    uint32_t task;    /* index in the snapshot */
+    uint32_t allowed; /* number in the mask table */
 };
 
 struct asym_step {
@@ -76,29 +77,32 @@ struct asym_step {
     struct asym_plan_app *apps;
     struct asym_plan_task *tasks;
     struct asym_task_ref *refs;
-    struct asym_policy_thread *views;
-    struct asym_policy_app *view_apps;
-    struct asym_view_ref *view_refs;
-    size_t n_views, n_view_apps;
-    size_t next_sample; /* the first that may be of a task not shown yet */
+    struct asym_policy_thread *policy_threads;
+    struct asym_policy_app *policy_apps;
+    struct asym_policy_ref *policy_refs;
+    size_t n_policy_threads, n_policy_apps;
+    size_t next_sample; /* the first sample that may belong to a task the policy has not seen yet */
 };
 
-/** observe.c: take the snapshot into the memories. 0; -ENOMEM. */
+/** observe.c: update the states of threads and applications from the snapshot. Returns 0; -ENOMEM. */
 int asym_step_observe(struct asym_step *st);
-/** observe.c: drop the memories of what has gone. */
+/** observe.c: drop the states of threads and applications that are gone. */
 void asym_step_forget(struct asym_step *st);
 
-/** views.c: what the policy is shown; asking it; taking down its answers. 0; -ENOMEM. */
-int asym_step_views(struct asym_step *st);
+/** policy-input.c: build the policy's input, then call the policy and store its assignments. Both return 0; -ENOMEM. */
+int asym_step_policy_input(struct asym_step *st);
 int asym_step_plan(struct asym_step *st);
 
-/** masks.c: targets to masks. 0; -ENOMEM. */
+/** pinning.c: the nice value of a thread without a policy's boost: its own, or the one that its rule lends it. keep: its own. */
+int8_t asym_nice_by_rule(const struct asym_thread_state *m, const struct asym_proc *proc, bool keep);
+
+/** pinning.c: turn targets into masks. Returns 0; -ENOMEM. */
 int asym_step_masks(struct asym_step *st);
 
-/** ways.c: where threads go that have to leave their CPU. */
-void asym_step_ways(struct asym_step *st);
+/** idle-placement.c: choose transit CPUs for running threads that must leave their CPU. */
+void asym_step_idle_placement(struct asym_step *st);
 
-/** diff.c: what is in force against what shall be. 0; -ENOMEM. */
+/** diff.c: compare the masks in force with the plan, and push the actions. Returns 0; -ENOMEM. */
 int asym_step_actions(struct asym_step *st);
 
 #endif

@@ -6,13 +6,12 @@
 #include <string.h>
 
 #include "base/macro.h"
-#include "base/mask.h"
 
-/* The state behind a memory must be aligned for anything a policy may put there. */
+/* The policy's state follows the thread state, aligned for any type. */
 static size_t memory_size(const struct asym_policy *policy)
 {
-    _Static_assert(sizeof(struct asym_thread_memory) % 16 == 0, "a policy's state follows it");
-    return (sizeof(struct asym_thread_memory) + policy->task_state_size + 15) & ~(size_t)15;
+    _Static_assert(sizeof(struct asym_thread_state) % 16 == 0, "a policy's state follows it");
+    return (sizeof(struct asym_thread_state) + policy->task_state_size + 15) & ~(size_t)15;
 }
 
 int asym_engine_configure(struct asym_engine *e, const struct asym_engine_config *config)
@@ -23,7 +22,7 @@ int asym_engine_configure(struct asym_engine *e, const struct asym_engine_config
     ASYM_AUTO_FREE void *state = calloc(1, policy->state_size + 1);
     if (!params || !state)
         return -ENOMEM;
-    if (!same && asym_table_resize_items(&e->threads, memory_size(policy), sizeof(struct asym_thread_memory)) < 0)
+    if (!same && asym_table_resize_items(&e->threads, memory_size(policy), sizeof(struct asym_thread_state)) < 0)
         return -ENOMEM;
     if (policy->params_size > 0)
         memcpy(params, config->params, policy->params_size);
@@ -47,10 +46,9 @@ int asym_engine_new(const struct asym_engine_config *config, struct asym_engine 
     if (!e)
         return -ENOMEM;
     asym_table_init(&e->threads, memory_size(config->policy));
-    asym_table_init(&e->apps, sizeof(struct asym_app_memory));
+    asym_table_init(&e->apps, sizeof(struct asym_app_state));
     asym_table_init(&e->untouchables, sizeof(struct asym_untouchable));
     asym_table_init(&e->procs, sizeof(struct asym_proc_entry));
-    asym_masks_init(&e->masks);
     int r = asym_engine_configure(e, config);
     if (r < 0) {
         asym_engine_free(e);
@@ -64,14 +62,15 @@ void asym_engine_free(struct asym_engine *e)
 {
     if (!e)
         return;
-    struct asym_pool *pools[] = {&e->pools.arena,        &e->pools.views,     &e->pools.view_apps,  &e->pools.view_refs,
-                                 &e->pools.assignments,  &e->pools.plan_apps, &e->pools.plan_tasks, &e->pools.actions,
-                                 &e->pools.action_masks, &e->pools.refs,      &e->pools.llcs,       &e->pools.heirs,
+    struct asym_pool *pools[] = {&e->pools.arena,       &e->pools.policy_threads, &e->pools.policy_apps,
+                                 &e->pools.policy_refs, &e->pools.assignments,    &e->pools.plan_apps,
+                                 &e->pools.plan_tasks,  &e->pools.actions,        &e->pools.action_masks,
+                                 &e->pools.refs,        &e->pools.llcs,           &e->pools.inherited,
                                  &e->pools.narrowed};
     _Static_assert(sizeof pools / sizeof pools[0] == sizeof e->pools / sizeof(struct asym_pool), "all of them");
     for (size_t i = 0; i < ASYM_LENGTH(pools); i++)
         asym_pool_done(pools[i]);
-    asym_masks_done(&e->masks);
+    asym_mask_table_done(&e->masks);
     asym_table_done(&e->threads);
     asym_table_done(&e->apps);
     asym_table_done(&e->untouchables);
@@ -88,10 +87,10 @@ static int prepare(struct asym_step *st)
     st->apps = asym_pool_reserve(&p->plan_apps, n_apps, sizeof *st->apps);
     st->tasks = asym_pool_reserve(&p->plan_tasks, n, sizeof *st->tasks);
     st->refs = asym_pool_reserve(&p->refs, n, sizeof *st->refs);
-    st->views = asym_pool_reserve(&p->views, n, sizeof *st->views);
-    st->view_apps = asym_pool_reserve(&p->view_apps, n_apps, sizeof *st->view_apps);
-    st->view_refs = asym_pool_reserve(&p->view_refs, n, sizeof *st->view_refs);
-    if (!st->apps || !st->tasks || !st->refs || !st->views || !st->view_apps || !st->view_refs)
+    st->policy_threads = asym_pool_reserve(&p->policy_threads, n, sizeof *st->policy_threads);
+    st->policy_apps = asym_pool_reserve(&p->policy_apps, n_apps, sizeof *st->policy_apps);
+    st->policy_refs = asym_pool_reserve(&p->policy_refs, n, sizeof *st->policy_refs);
+    if (!st->apps || !st->tasks || !st->refs || !st->policy_threads || !st->policy_apps || !st->policy_refs)
         return -ENOMEM;
     st->c = (struct asym_circumstances){
         .now = st->s->now,
@@ -115,13 +114,13 @@ int asym_engine_step(struct asym_engine *e, const struct asym_snapshot *s, const
     e->result = (struct asym_plan){.apps = st.apps, .tasks = st.tasks, .n_apps = s->n_apps, .n_tasks = s->n_tasks};
     r = asym_step_observe(&st);
     if (r >= 0)
-        r = asym_step_views(&st);
+        r = asym_step_policy_input(&st);
     if (r >= 0)
         r = asym_step_plan(&st);
     if (r >= 0)
         r = asym_step_masks(&st);
     if (r >= 0)
-        asym_step_ways(&st);
+        asym_step_idle_placement(&st);
     if (r >= 0)
         r = asym_step_actions(&st);
     if (r < 0)
@@ -133,23 +132,24 @@ int asym_engine_step(struct asym_engine *e, const struct asym_snapshot *s, const
     return 0;
 }
 
-static void take_done(struct asym_engine *e, struct asym_thread_memory *m, const struct asym_action *a, uint32_t mask)
+static void take_done(struct asym_engine *e, struct asym_thread_state *m, const struct asym_action *a, uint32_t mask)
 {
     switch (a->kind) {
     case ASYM_ACTION_STEER:
-        asym_memory_steered(m, mask, a->nice, e->now);
+        asym_thread_state_steered(m, mask, a->nice, e->now);
         m->given = m->assignment.cpu;
         if (e->first_steered == 0)
             e->first_steered = e->now;
         break;
     case ASYM_ACTION_RELEASE:
-        asym_memory_released(m);
+        asym_thread_state_released(m);
         break;
     case ASYM_ACTION_REPAIR:
-        m->heir = m->narrow = false;
+        m->state = ASYM_AFFINITY_OWN;
         break;
     case ASYM_ACTION_FORGET:
-        m->lost = m->boosted = false;
+        m->state = ASYM_AFFINITY_OWN;
+        m->boosted = false;
         break;
     }
 }
@@ -158,24 +158,26 @@ static void take_outcome(struct asym_engine *e, size_t i, const struct asym_outc
 {
     const struct asym_action *a = (const struct asym_action *)e->pools.actions.items + i;
     const uint32_t *masks = e->pools.action_masks.items;
-    struct asym_thread_memory *m = asym_table_find(&e->threads, &a->id);
+    struct asym_thread_state *m = asym_table_find(&e->threads, &a->id);
     if (!m)
         return;
-    switch (outcome->verdict) {
-    case ASYM_VERDICT_DONE:
+    switch (outcome->kind) {
+    case ASYM_OUTCOME_DONE:
         take_done(e, m, a, masks[i]);
         break;
-    case ASYM_VERDICT_RETRY:
+    case ASYM_OUTCOME_RETRY:
         break;
-    case ASYM_VERDICT_GONE:
-        /* what was set on it is kept for a while: it may have created others just before */
-        if (m->steered)
-            asym_memory_released(m);
-        m->heir = m->fits = m->lost = false;
+    case ASYM_OUTCOME_GONE:
+        /* Keep for a while what asymd set on it: its last children may have inherited that. */
+        if (m->state == ASYM_AFFINITY_STEERED)
+            asym_thread_state_released(m);
+        m->state = ASYM_AFFINITY_OWN;
         break;
-    case ASYM_VERDICT_HANDS_OFF:
-        m->steered = m->boosted = m->heir = m->fits = m->lost = false;
+    case ASYM_OUTCOME_HANDS_OFF:
+        m->state = ASYM_AFFINITY_OWN;
+        m->boosted = false;
         m->hands_off = outcome->error == -EBUSY ? ASYM_WHY_FOREIGN : ASYM_WHY_DENIED;
+        m->hands_off_at = e->now;
         m->hands_off_error = -outcome->error;
         break;
     }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The machine as the core sees it: which CPUs count as fast, favoured CPUs, caps, and which CPUs share a cache. */
 #include <asym/machine.h>
 
 #include <errno.h>
@@ -30,16 +31,14 @@ const char *asym_origin_name(enum asym_origin origin)
         [ASYM_ORIGIN_NONE] = "none",
         [ASYM_ORIGIN_CONFIG] = "configuration",
         [ASYM_ORIGIN_CAP] = "cap",
-        [ASYM_ORIGIN_CAPACITY] = "cpu_capacity",
-        [ASYM_ORIGIN_CPPC] = "acpi_cppc",
-        [ASYM_ORIGIN_CPUFREQ] = "cpufreq",
-        [ASYM_ORIGIN_BASE] = "base_frequency",
-        [ASYM_ORIGIN_CPUKINDS] = "cpukinds",
+#define ASYM_SPEED_SOURCE(origin, symbol, name) [ASYM_ORIGIN_##origin] = (name),
+#include <asym/speed-sources.def>
+#undef ASYM_SPEED_SOURCE
     };
     return (unsigned)origin < ASYM_N_ORIGINS ? names[origin] : "unknown";
 }
 
-/* Group numbers become dense in the order of the first CPU of each; those of unusable CPUs become -1. */
+/* Number the groups densely, in the order of their first CPUs. Unusable CPUs get -1. */
 static unsigned make_dense(struct asym_machine *m, size_t field)
 {
     int16_t numbers[ASYM_MAX_CPUS];
@@ -60,7 +59,7 @@ static unsigned make_dense(struct asym_machine *m, size_t field)
     return n;
 }
 
-/* A CPU of which nobody says what core or frequency domain it is in shares neither. */
+/* A CPU whose core or frequency domain is unknown shares it with no other CPU. */
 static void separate_unknown(struct asym_machine *m)
 {
     ASYM_MASK_FOREACH (c, &m->usable) {
@@ -91,7 +90,7 @@ static int check_figures(const struct asym_machine *m, double *ret_slowest)
         unknown += speed <= 0;
         slowest = n++ == 0 ? speed : ASYM_MIN(slowest, speed);
     }
-    /* Some with a figure and some without cannot be compared. */
+    /* A CPU with a speed and one without cannot be compared. */
     if (unknown != 0 && unknown != n)
         return -EINVAL;
     if (!(m->fast_from >= 0 && m->fast_from <= 1))
@@ -108,7 +107,7 @@ static int by_favour(uint32_t a, uint32_t b, const void *ctx)
     return cpus[a].favour > cpus[b].favour ? -1 : cpus[a].favour < cpus[b].favour;
 }
 
-/* Type by type, the most favoured first. Ranks that do not fit are the last one. */
+/* Rank within each type, the most favoured first. Ranks above UINT8_MAX become UINT8_MAX. */
 static void rank_favoured(struct asym_machine *m)
 {
     uint32_t order[ASYM_MAX_CPUS], scratch[ASYM_MAX_CPUS];
@@ -126,15 +125,15 @@ static void rank_favoured(struct asym_machine *m)
 }
 
 /*
- * A share and not a place in the order: a machine of three speeds may have two that are fast. What the configuration makes
- * slow is slow even where it is hardly slower: that is what it was named for.
+ * A share of the top speed decides, not the order: of three speeds two may be fast. A CPU that the configuration slows is
+ * slow however small the difference: the user named it for that.
  */
 static void divide(struct asym_machine *m)
 {
     const double from = m->fast_from > 0 ? m->fast_from : ASYM_FAST_FROM;
     m->fast = m->types[0].cpus;
     for (unsigned t = 1; t < m->n_types; t++) {
-        /* the slack admits a share that is met exactly, which binary fractions may miss */
+        /* The slack accepts a speed of exactly that share: binary fractions may fall just below. */
         const bool fast = m->types[t].speed >= m->types[0].speed * (from - 1e-9);
         if (fast && !asym_mask_within(&m->types[t].cpus, &m->held))
             m->fast = asym_mask_or(&m->fast, &m->types[t].cpus);
@@ -152,7 +151,7 @@ static int by_speed(uint32_t a, uint32_t b, const void *ctx)
     return cpus[a].kind - cpus[b].kind;
 }
 
-/* While types are being found there may be as many as CPUs. */
+/* The types found so far: at most one per CPU. */
 struct draft {
     unsigned n;
     double speed[ASYM_MAX_CPUS]; /* of the type's fastest CPU */
@@ -160,7 +159,7 @@ struct draft {
     int16_t of[ASYM_MAX_CPUS]; /* type of each CPU */
 };
 
-/* CPUs come fastest first, so a type's first CPU is its fastest, and types are found in their order. */
+/* CPUs come fastest first: the first CPU of a type is its fastest, and types come in their final order. */
 static void find_types(const struct asym_machine *m, struct draft *d)
 {
     uint32_t order[ASYM_MAX_CPUS], scratch[ASYM_MAX_CPUS];
@@ -174,7 +173,7 @@ static void find_types(const struct asym_machine *m, struct draft *d)
         unsigned t = d->n;
         while (t > 0 && d->kind[t - 1] != cpu->kind)
             t--;
-        /* the slack admits a speed that is 5 % below exactly, which binary fractions may miss */
+        /* The slack accepts a speed exactly 5 % below: binary fractions may fall just below that. */
         if (t == 0 || cpu->speed < d->speed[t - 1] * (1 - ASYM_TYPE_TOLERANCE - 1e-9)) {
             t = ++d->n;
             d->speed[t - 1] = cpu->speed;
@@ -184,7 +183,7 @@ static void find_types(const struct asym_machine *m, struct draft *d)
     }
 }
 
-/* Too many: time and again, of the two that are nearest to each other the faster joins the slower. */
+/* While there are too many types: merge the faster of the nearest two into the slower. */
 static void merge_types(const struct asym_machine *m, struct draft *d)
 {
     while (d->n > ASYM_MAX_TYPES) {
@@ -223,7 +222,7 @@ static void make_types(struct asym_machine *m)
     }
 }
 
-/* As its kind is called, numbered where the kind has several; else by rank. */
+/* Name the type after its kind, with a number if the kind has several types; without a kind, by rank. */
 static void name_type(const struct asym_machine *m, unsigned t, char *name, size_t size)
 {
     const int kind = m->cpus[asym_mask_next(&m->types[t].cpus, 0)].kind;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From the snapshot into the memories of threads and applications, and out of them again. */
+/* Update the states of threads and applications from the snapshot, and drop them when they are gone. */
 #include "core/engine-internal.h"
 
 #include <errno.h>
 
 #include "base/macro.h"
 
-static void recall_untouchable(struct asym_engine *e, struct asym_thread_memory *m)
+static void recall_untouchable(struct asym_engine *e, struct asym_thread_state *m)
 {
     const struct asym_taskid key = {.tid = m->id.tid};
     const struct asym_untouchable *u = asym_table_find(&e->untouchables, &key);
@@ -14,19 +14,26 @@ static void recall_untouchable(struct asym_engine *e, struct asym_thread_memory 
         return;
     if (u->id.tgid == m->id.tgid && u->id.start == m->id.start) {
         m->hands_off = u->reason;
+        m->hands_off_at = u->at;
         m->hands_off_error = u->error;
     }
     asym_table_remove(&e->untouchables, &key);
 }
 
-/* False when there is no memory for it: then the thread's own memory must stay. */
-static bool keep_untouchable(struct asym_engine *e, const struct asym_thread_memory *m)
+/* Returns false without memory for it: then the caller must keep the thread's own state. */
+static bool keep_untouchable(struct asym_engine *e, const struct asym_thread_state *m)
 {
     const struct asym_taskid key = {.tid = m->id.tid};
     struct asym_untouchable *u = asym_table_get(&e->untouchables, &key);
     if (!u)
         return false;
-    *u = (struct asym_untouchable){.key = key, .id = m->id, .reason = m->hands_off, .error = m->hands_off_error};
+    *u = (struct asym_untouchable){
+        .key = key,
+        .id = m->id,
+        .at = m->hands_off_at,
+        .reason = m->hands_off,
+        .error = m->hands_off_error,
+    };
     return true;
 }
 
@@ -37,21 +44,22 @@ static const struct asym_proc *find_proc(const struct asym_step *st, int32_t pid
     return entry ? &st->s->procs[entry->index] : NULL;
 }
 
-/* Again as long as any are found: a child of an heir may stand before it. */
-static int adopt_heirs(struct asym_step *st)
+/* Repeat while any are found: the snapshot may list a child before the thread it inherited from. */
+static int adopt_inherited(struct asym_step *st)
 {
     struct asym_engine *e = st->e;
-    struct asym_heirs heirs = {0};
+    struct asym_inherited inherited = {0};
     size_t found;
     do {
         found = 0;
         for (size_t i = 0; i < st->s->n_tasks; i++) {
             const struct asym_task_ref *ref = &st->refs[i];
-            if (!asym_heirs_is_candidate(ref->memory, &ref->seen, e->first_steered))
+            if (!asym_inherited_is_candidate(ref->thread_state, &ref->seen, e->first_steered))
                 continue;
-            if (!heirs.slots && asym_heirs_list(&heirs, &e->threads, &e->pools.heirs) < 0)
+            if (!inherited.threads && asym_inherited_list(&inherited, &e->threads, &e->pools.inherited) < 0)
                 return -ENOMEM;
-            found += asym_heirs_adopt(&heirs, ref->memory, &ref->seen, find_proc(st, ref->seen.proc->ppid), st->s->now);
+            found += asym_inherited_adopt(&inherited, ref->thread_state, &ref->seen,
+                                          find_proc(st, ref->seen.proc->ppid), st->s->now);
         }
     } while (found > 0);
     return 0;
@@ -59,28 +67,29 @@ static int adopt_heirs(struct asym_step *st)
 
 static void sweep_masks(struct asym_engine *e)
 {
-    if (!asym_masks_is_full(&e->masks))
+    if (!asym_mask_table_is_full(&e->masks))
         return;
     for (uint32_t i = 0; i < e->threads.n; i++) {
-        const struct asym_thread_memory *m = asym_table_at(&e->threads, i);
-        const uint32_t used[] = {m->original, m->asked, m->set, m->before, m->doubt, m->doubt_cpuset, m->cpuset};
+        const struct asym_thread_state *m = asym_table_at(&e->threads, i);
+        const uint32_t used[] = {m->original,         m->asked, m->set, m->before, m->suspected,
+                                 m->suspected_cpuset, m->cpuset};
         for (size_t k = 0; k < ASYM_LENGTH(used); k++)
-            asym_masks_mark(&e->masks, used[k]);
+            asym_mask_table_mark(&e->masks, used[k]);
     }
-    asym_masks_sweep(&e->masks);
+    asym_mask_table_sweep(&e->masks);
 }
 
-/* Masks of one snapshot that are equal have equal addresses, and threads that stand together mostly the same. */
-static uint32_t number_of(struct asym_masks *masks, const struct asym_mask *m, const struct asym_mask *last,
+/* Equal masks of one snapshot have equal addresses, and neighbours mostly have equal masks. */
+static uint32_t number_of(struct asym_mask_table *masks, const struct asym_mask *m, const struct asym_mask *last,
                           uint32_t last_id)
 {
-    return m == last ? last_id : asym_masks_id(masks, m);
+    return m == last ? last_id : asym_mask_table_id(masks, m);
 }
 
-/* Before anything else: it is what may want memory. */
+/* This comes first because it may need memory. */
 static int number_masks(struct asym_step *st)
 {
-    struct asym_masks *masks = &st->e->masks;
+    struct asym_mask_table *masks = &st->e->masks;
     struct asym_task_ref *last = NULL;
     sweep_masks(st->e);
     for (size_t i = 0; i < st->s->n_tasks; i++) {
@@ -102,16 +111,18 @@ static int observe_tasks(struct asym_step *st)
         return -ENOMEM;
     uint32_t hint = 0;
     for (size_t i = 0; i < st->s->n_tasks; i++) {
-        struct asym_thread_memory *m = asym_table_get_near(&e->threads, &st->s->tasks[i].id, &hint);
-        if (!m->known)
+        struct asym_thread_state *m = asym_table_get_near(&e->threads, &st->s->tasks[i].id, &hint);
+        if (m->state == ASYM_AFFINITY_NEW)
             recall_untouchable(e, m);
         m->seen = e->step;
-        st->refs[i].memory = m;
+        st->refs[i].thread_state = m;
+        if (st->s->tasks[i].flags & ASYM_TASK_EXECUTED)
+            asym_thread_state_executed(m, &st->refs[i].seen, &st->c);
     }
-    if (e->first_steered != 0 && adopt_heirs(st) < 0)
+    if (e->first_steered != 0 && adopt_inherited(st) < 0)
         return -ENOMEM;
     for (size_t i = 0; i < st->s->n_tasks; i++)
-        asym_memory_observe(st->refs[i].memory, &st->refs[i].seen, &st->c);
+        asym_thread_state_observe(st->refs[i].thread_state, &st->refs[i].seen, &st->c);
     return 0;
 }
 
@@ -121,14 +132,14 @@ static int observe_apps(struct asym_step *st)
     if (asym_table_reserve(&e->apps, st->s->n_apps) < 0)
         return -ENOMEM;
     for (size_t a = 0; a < st->s->n_apps; a++) {
-        struct asym_app_memory *memory = asym_table_get(&e->apps, &st->s->apps[a].id);
-        memory->seen = e->step;
-        asym_classify(&e->config.classify, st->s, &st->s->apps[a], memory);
+        struct asym_app_state *state = asym_table_get(&e->apps, &st->s->apps[a].id);
+        state->seen = e->step;
+        asym_classify(&e->config.classify, st->s, &st->s->apps[a], state);
     }
     for (uint32_t i = 0; i < e->apps.n; i++) {
-        struct asym_app_memory *memory = asym_table_at(&e->apps, i);
-        if (memory->seen != e->step)
-            asym_classify(&e->config.classify, st->s, NULL, memory);
+        struct asym_app_state *state = asym_table_at(&e->apps, i);
+        if (state->seen != e->step)
+            asym_classify(&e->config.classify, st->s, NULL, state);
     }
     return 0;
 }
@@ -158,17 +169,17 @@ int asym_step_observe(struct asym_step *st)
 void asym_step_forget(struct asym_step *st)
 {
     struct asym_engine *e = st->e;
-    /* who slept shortly keeps what its policy knows of it; who has gone may have left heirs */
+    /* A short sleep must not cost the policy's state; children of a thread that is gone may have inherited its mask. */
     const asym_usec keep = ASYM_MAX(e->config.enforce.release, 10 * ASYM_SEC);
     for (uint32_t i = e->threads.n; i-- > 0;) {
-        const struct asym_thread_memory *m = asym_table_at(&e->threads, i);
-        if (m->seen == e->step || m->steered || st->s->now - m->last_active < keep)
+        const struct asym_thread_state *m = asym_table_at(&e->threads, i);
+        if (m->seen == e->step || m->state == ASYM_AFFINITY_STEERED || st->s->now - m->last_active < keep)
             continue;
         if (m->hands_off == ASYM_WHY_NONE || keep_untouchable(e, m))
             asym_table_remove_at(&e->threads, i);
     }
     for (uint32_t i = e->apps.n; i-- > 0;) {
-        const struct asym_app_memory *a = asym_table_at(&e->apps, i);
+        const struct asym_app_state *a = asym_table_at(&e->apps, i);
         if (a->seen != e->step && asym_classify_is_blank(&e->config.classify, a, st->s->now))
             asym_table_remove_at(&e->apps, i);
     }

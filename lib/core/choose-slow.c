@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which CPUs to slow when the configuration says only how many. */
+/* Choose the CPUs to slow when the configuration gives only their number. */
 #include <asym/machine.h>
 
 #include <errno.h>
@@ -8,14 +8,14 @@
 #include "base/macro.h"
 #include "base/mask.h"
 
-/* CPUs that can only change together: they share a core or a frequency domain, directly or through others. */
+/* Groups of CPUs that change speed together: they share a core or a frequency domain, directly or through others. */
 struct units {
     unsigned n;
     struct unit {
-        unsigned size, llc; /* llc of its first CPU */
+        unsigned size, llc; /* llc: of its first CPU */
         bool chosen;
     } unit[ASYM_MAX_CPUS];
-    uint16_t of[ASYM_MAX_CPUS]; /* unit of each usable CPU */
+    uint16_t of[ASYM_MAX_CPUS]; /* the unit of each usable CPU */
     unsigned llc_size[ASYM_MAX_CPUS], llc_slow[ASYM_MAX_CPUS], llc_units[ASYM_MAX_CPUS];
 };
 
@@ -62,8 +62,8 @@ static void find_units(const struct asym_machine *m, struct units *u)
 }
 
 /*
- * How badly unit i is wanted as the next slow one; less is better. First those whose LLC has no slow CPU yet, then
- * any, by the share of its LLC that is slow already; last those that would leave their LLC without a fast CPU.
+ * The cost of slowing unit i next; less is better. A unit whose LLC has no slow CPU yet comes first, then any unit, by the
+ * share of its LLC that is slow already. A unit that would leave its LLC without a fast CPU comes last.
  */
 static double cost(const struct units *u, unsigned i)
 {
@@ -76,7 +76,7 @@ static double cost(const struct units *u, unsigned i)
     return u->llc_slow[llc] == 0 ? share : 1 + share;
 }
 
-/* Returns how many CPUs of n could not be had this way. Of equals the last: the first CPUs stay fast. */
+/* Returns how many of the n CPUs it could not choose. On a tie it takes the last unit: the first CPUs stay fast. */
 static unsigned choose(struct units *u, unsigned n)
 {
     for (;;) {
@@ -92,10 +92,10 @@ static unsigned choose(struct units *u, unsigned n)
     }
 }
 
-/* Units of different sizes: find any choice that sums up to n exactly, staying near the one that did not. */
+/* Units differ in size: find a choice of exactly n CPUs, and keep as much as possible of the one that fell short. */
 static int choose_exactly(struct units *u, unsigned n)
 {
-    /* reach[i]: the sums that units i and later can make */
+    /* reach[i]: the sums that units from i on can make */
     struct asym_mask reach[ASYM_MAX_CPUS + 1];
     memset(reach, 0, sizeof reach);
     asym_mask_set(&reach[u->n], 0);

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "core/inherit.h"
+
+#include <errno.h>
+
+#include "base/mask.h"
+#include "base/nice.h"
+
+/* A mask that asymd set on a thread: the one in force, or the one before. */
+struct entry {
+    const struct asym_thread_state *thread; /* NULL: none */
+    bool before;
+};
+
+static struct entry entry_of(const struct asym_inherited *h, size_t item)
+{
+    return (struct entry){asym_table_at(h->threads, (uint32_t)(item / 2)), item % 2};
+}
+
+static uint32_t mask_of(const struct entry *e)
+{
+    return e->before ? e->thread->before : e->thread->set;
+}
+
+static uint32_t hash_of(int32_t tgid, uint32_t mask)
+{
+    return asym_hash_of_u64((uint64_t)(uint32_t)tgid << 32 | mask);
+}
+
+static struct entry find(const struct asym_inherited *h, int32_t tgid, uint32_t mask)
+{
+    const uint32_t hash = hash_of(tgid, mask);
+    ASYM_HASH_FOREACH (item, &h->index, hash) {
+        const struct entry e = entry_of(h, item);
+        if (e.thread->id.tgid == tgid && mask_of(&e) == mask)
+            return e;
+    }
+    return (struct entry){0};
+}
+
+static void list(struct asym_inherited *h, size_t thread, bool before)
+{
+    const size_t item = 2 * thread + before;
+    const struct entry e = entry_of(h, item);
+    const int32_t tgid = e.thread->id.tgid;
+    const uint32_t mask = mask_of(&e);
+    if (mask != ASYM_MASK_NONE && !find(h, tgid, mask).thread)
+        asym_hash_add(&h->index, hash_of(tgid, mask), item);
+}
+
+bool asym_inherited_is_candidate(const struct asym_thread_state *m, const struct asym_seen *seen,
+                                 asym_usec first_steered)
+{
+    const bool executed = (seen->task->flags & ASYM_TASK_EXECUTED) && m->state == ASYM_AFFINITY_LOST;
+    if ((m->state != ASYM_AFFINITY_NEW && !executed) || first_steered == 0 ||
+        (seen->task->flags & ASYM_TASK_NO_SETAFFINITY) ||
+        (seen->proc->flags & (ASYM_PROC_KERNEL | ASYM_PROC_SELF | ASYM_PROC_FOREIGN_NS)))
+        return false;
+    if (!(seen->task->flags & (ASYM_TASK_NEWBORN | ASYM_TASK_EXECUTED)) && seen->proc->born < first_steered)
+        return false;
+    return seen->task->nice != 0 || !asym_mask_within(seen->task->cpuset, seen->task->mask);
+}
+
+int asym_inherited_list(struct asym_inherited *h, const struct asym_table *threads, struct asym_pool *pool)
+{
+    const size_t n_slots = asym_hash_slots_for(2 * (size_t)threads->n);
+    struct asym_hash_slot *slots = asym_pool_reserve(pool, n_slots, sizeof *slots);
+    if (!slots)
+        return -ENOMEM;
+    asym_hash_init_in(&h->index, slots, n_slots);
+    h->threads = threads;
+    for (uint32_t i = 0; i < threads->n; i++) {
+        const struct asym_thread_state *m = asym_table_at(threads, i);
+        if (m->state == ASYM_AFFINITY_STEERED)
+            list(h, i, false);
+    }
+    for (uint32_t i = 0; i < threads->n; i++)
+        list(h, i, true);
+    return 0;
+}
+
+static bool inherit(struct entry e, struct asym_thread_state *m, const struct asym_seen *seen,
+                    const struct asym_proc *of, asym_usec now)
+{
+    const struct asym_thread_state *creator = e.thread;
+    if (!creator || (of && of->id.start > creator->id.start))
+        return false;
+    int8_t set_nice = e.before ? creator->nice_before : creator->set_nice;
+    const int8_t nice = seen->task->nice;
+    /* SCHED_FLAG_RESET_ON_FORK: the kernel resets a negative nice value at fork. The thread may have raised a positive one. */
+    bool boosted = set_nice != creator->original_nice &&
+                   (nice == set_nice || (nice > 0 && asym_nice_owes_boost(nice, set_nice, creator->original_nice)));
+    bool newborn = (seen->task->flags & (ASYM_TASK_NEWBORN | ASYM_TASK_EXECUTED)) ||
+                   seen->proc->born >= creator->steered_since;
+    if (!newborn || (creator->original == seen->mask && !boosted))
+        return false;
+    m->state = ASYM_AFFINITY_INHERITED;
+    m->hands_off = ASYM_WHY_NONE;
+    m->last_active = now;
+    m->set = seen->mask;
+    m->set_nice = seen->task->nice;
+    m->original = creator->original;
+    m->original_nice = boosted ? creator->original_nice : seen->task->nice;
+    /* Not NARROW: that excludes a thread for its own choice, and this thread has made none. */
+    m->extent = creator->extent == ASYM_ORIGINAL_CPUSET ? ASYM_ORIGINAL_CPUSET : ASYM_ORIGINAL_ONLINE;
+    /* its own children may inherit it */
+    m->before = m->set;
+    m->nice_before = m->set_nice;
+    m->steered_since = creator->steered_since ? creator->steered_since : now;
+    return true;
+}
+
+/* It was a thread of this process until then, and had what was in force. */
+static struct entry find_caller_of_exec(const struct asym_inherited *h, const struct asym_seen *seen)
+{
+    const struct entry e = find(h, seen->task->id.tgid, seen->mask);
+    return e.before ? (struct entry){0} : e;
+}
+
+bool asym_inherited_adopt(struct asym_inherited *h, struct asym_thread_state *m, const struct asym_seen *seen,
+                          const struct asym_proc *parent, asym_usec now)
+{
+    if (!(seen->task->flags & ASYM_TASK_NEWBORN) && (seen->task->flags & ASYM_TASK_EXECUTED)) {
+        if (!inherit(find_caller_of_exec(h, seen), m, seen, seen->proc, now))
+            return false;
+    } else if (!inherit(find(h, seen->task->id.tgid, seen->mask), m, seen, seen->proc, now) &&
+               !inherit(find(h, seen->proc->ppid, seen->mask), m, seen, parent, now)) {
+        return false;
+    }
+    const unsigned char *item = (const unsigned char *)m;
+    list(h, (size_t)(item - h->threads->items) / h->threads->item_size, true);
+    return true;
+}

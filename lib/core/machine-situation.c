@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "core/machine-situation.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mask.h"
+#include "base/text.h"
+
+/* In the sentences {name} stands for a word of write_words. */
+static const struct {
+    const char *name, *sentence;
+} rows[ASYM_N_SITUATIONS] = {
+    [ASYM_SITUATION_ONE_CPU] = {"one-cpu",
+                                "This machine has one usable CPU: asymd has nothing to choose and steers nothing."},
+    [ASYM_SITUATION_POLICY] = {"policy",
+                               "asymd cannot run as it is configured: this machine cannot run the policy {policy}."},
+    [ASYM_SITUATION_ASSUMED] = {"assumed",
+                                "--slow or the configuration calls {fast CPUs} fast and {n slow} slow, but no CPU "
+                                "was slowed: this is a what-if."},
+    [ASYM_SITUATION_UNPRIVILEGED] = {"unprivileged",
+                                     "This machine has {fast} and {slow}, but without CAP_SYS_NICE asymd may steer "
+                                     "only the programs of the user who runs it: run it as root."},
+    [ASYM_SITUATION_VM_HYBRID] = {"vm-hybrid",
+                                  "This virtual machine shows {fast} and {slow}: asymd can steer by that if the host "
+                                  "has pinned each virtual CPU to a CPU of that kind, and does harm if it has not."},
+    [ASYM_SITUATION_HYBRID] = {"hybrid",
+                               "asymd can help here: of {n} CPUs {are fast} and {slow}, and threads that others wait "
+                               "for can have the fast ones."},
+    [ASYM_SITUATION_NEAR] = {"near",
+                             "The {n} CPUs differ in speed{fast types}, but all reach the share of the fastest that "
+                             "[machine] fast_from sets: asymd calls none slow, and only policies that use speeds tell "
+                             "them apart."},
+    [ASYM_SITUATION_CPUSET] = {"cpuset",
+                               "This machine has fast and slow CPUs, but the cpuset allows only CPUs {list}, which "
+                               "are alike: asymd can only spread threads over them."},
+    [ASYM_SITUATION_UNORDERED] = {"unordered",
+                                  "The CPUs are of different kinds, but no source says which are faster: asymd can "
+                                  "help if you set [machine] speeds, and until then it only spreads threads."},
+    [ASYM_SITUATION_VM_ALIKE] = {"vm-alike",
+                                 "This virtual machine shows {n} CPUs that are alike: asymd can only spread threads; "
+                                 "if the host's CPUs differ in speed, run asymd there."},
+    [ASYM_SITUATION_FAVOURED] = {"favoured",
+                                 "All {n} CPUs are of one core type: asymd can only spread threads; with policy = "
+                                 "serial-first, a serial thread goes to the favoured {favoured} first."},
+    [ASYM_SITUATION_ALIKE] = {"alike",
+                              "All {n} CPUs are alike: asymd can only spread threads, which the kernel does as well."},
+};
+
+enum asym_situation asym_situation_of(const struct asym_situation_facts *facts)
+{
+    const struct asym_machine *m = facts->machine;
+    const bool hybrid = asym_machine_is_asymmetric(m);
+    struct asym_mask favoured;
+    const bool fits[ASYM_N_SITUATIONS] = {
+        [ASYM_SITUATION_ONE_CPU] = asym_mask_count(&m->usable) == 1,
+        [ASYM_SITUATION_POLICY] = !facts->policy_runs,
+        [ASYM_SITUATION_ASSUMED] = hybrid && facts->assumed_slow,
+        [ASYM_SITUATION_UNPRIVILEGED] = hybrid && !facts->may_steer,
+        [ASYM_SITUATION_VM_HYBRID] = hybrid && facts->is_virtual,
+        [ASYM_SITUATION_HYBRID] = hybrid,
+        [ASYM_SITUATION_NEAR] = m->n_types > 1,
+        [ASYM_SITUATION_CPUSET] = facts->hidden,
+        [ASYM_SITUATION_UNORDERED] = facts->unordered,
+        [ASYM_SITUATION_VM_ALIKE] = facts->is_virtual,
+        [ASYM_SITUATION_FAVOURED] = asym_machine_favoured(m, 0, &favoured),
+        [ASYM_SITUATION_ALIKE] = true,
+    };
+    unsigned s = 0;
+    while (!fits[s])
+        s++;
+    return (enum asym_situation)s;
+}
+
+const char *asym_situation_name(enum asym_situation situation)
+{
+    return (unsigned)situation < ASYM_N_SITUATIONS ? rows[situation].name : "unknown";
+}
+
+/* True for the default names that asym_machine_finish() gives to types without a named kind. */
+static bool is_plain(const char *name)
+{
+    return strcmp(name, "fast") == 0 || strcmp(name, "slow") == 0 || strncmp(name, "type ", 5) == 0;
+}
+
+/* Writes " (P-core)" or " (E-core, LP E-core)"; "" if the machine names no kinds. */
+static const char *name_types(const struct asym_machine *m, const struct asym_mask *cpus, char *buf, size_t size)
+{
+    struct asym_text text = asym_text_in(buf, size);
+    for (unsigned t = 0; t < m->n_types; t++)
+        if (asym_mask_meets(&m->types[t].cpus, cpus) && !is_plain(m->types[t].name))
+            asym_text_add(&text, "%s%s", text.used ? ", " : " (", m->types[t].name);
+    if (text.used > 0)
+        asym_text_add(&text, ")");
+    return buf;
+}
+
+struct word {
+    const char *name;
+    char text[96];
+};
+
+__attribute__((format(printf, 3, 4))) static void add(struct word **next, const char *name, const char *format, ...)
+{
+    struct word *word = (*next)++;
+    va_list args;
+    word->name = name;
+    va_start(args, format);
+    vsnprintf(word->text, sizeof word->text, format, args);
+    va_end(args);
+}
+
+/* The last word has no name. */
+#define N_WORDS 11
+
+static void write_words(const struct asym_situation_facts *facts, struct word ret[N_WORDS])
+{
+    const struct asym_machine *m = facts->machine;
+    const unsigned n_fast = asym_mask_count(&m->fast), n_slow = asym_mask_count(&m->slow);
+    char fast[64], slow[64], usable[64], favoured[64];
+    struct asym_mask first;
+    asym_machine_favoured(m, 0, &first);
+    name_types(m, &m->fast, fast, sizeof fast);
+    name_types(m, &m->slow, slow, sizeof slow);
+    add(&ret, "policy", "%s", facts->policy);
+    add(&ret, "n", "%u", asym_mask_count(&m->usable));
+    add(&ret, "n slow", "%u", n_slow);
+    add(&ret, "fast CPUs", "%u CPU%s", n_fast, n_fast == 1 ? "" : "s");
+    add(&ret, "fast", "%u fast CPU%s%s", n_fast, n_fast == 1 ? "" : "s", fast);
+    add(&ret, "are fast", "%u %s fast%s", n_fast, n_fast == 1 ? "is" : "are", fast);
+    add(&ret, "fast types", "%s", fast);
+    add(&ret, "slow", "%u slow%s", n_slow, slow);
+    add(&ret, "list", "%s", asym_mask_format_list(&m->usable, usable, sizeof usable));
+    add(&ret, "favoured", "CPU%s %s", asym_mask_count(&first) == 1 ? "" : "s",
+        asym_mask_format_list(&first, favoured, sizeof favoured));
+    ret->name = NULL;
+}
+
+static const char *find(const struct word *words, const char *name, size_t len)
+{
+    while (words->name && (strncmp(words->name, name, len) != 0 || words->name[len] != '\0'))
+        words++;
+    return words->name ? words->text : "?";
+}
+
+const char *asym_situation_text(const struct asym_situation_facts *facts, char *buf, size_t size)
+{
+    const char *rest = rows[asym_situation_of(facts)].sentence;
+    struct word words[N_WORDS];
+    size_t used = 0;
+    write_words(facts, words);
+    for (bool in_braces = false; *rest && used < size; in_braces = !in_braces) {
+        size_t len = 0;
+        while (rest[len] && rest[len] != '{' && rest[len] != '}')
+            len++;
+        used += (size_t)(in_braces ? snprintf(buf + used, size - used, "%s", find(words, rest, len))
+                                   : snprintf(buf + used, size - used, "%.*s", (int)len, rest));
+        rest += len + (rest[len] != '\0');
+    }
+    return buf;
+}

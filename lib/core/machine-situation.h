@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** Says in one sentence what asymd can do for a machine: the first line of asymd --check. Pure. */
+#ifndef ASYM_CORE_MACHINE_SITUATION_H
+#define ASYM_CORE_MACHINE_SITUATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <asym/machine.h>
+
+/** In this order: the first that fits applies. */
+enum asym_situation {
+    ASYM_SITUATION_ONE_CPU,      /**< one usable CPU: asymd has nothing to choose */
+    ASYM_SITUATION_POLICY,       /**< the configured policy cannot run here */
+    ASYM_SITUATION_ASSUMED,      /**< the configuration calls some CPUs slow, but nothing slows them */
+    ASYM_SITUATION_UNPRIVILEGED, /**< hybrid, but asymd may steer only its own user's threads */
+    ASYM_SITUATION_VM_HYBRID, /**< a virtual machine that shows fast and slow CPUs; the host may run them otherwise */
+    ASYM_SITUATION_HYBRID,    /**< fast and slow CPUs */
+    ASYM_SITUATION_NEAR,      /**< core types differ in speed, but all are fast */
+    ASYM_SITUATION_CPUSET,    /**< hybrid, but the allowed CPUs are alike */
+    ASYM_SITUATION_UNORDERED, /**< CPUs of several kinds; no source says which are faster */
+    ASYM_SITUATION_VM_ALIKE,  /**< a virtual machine that shows equal CPUs; those of the host may differ */
+    ASYM_SITUATION_FAVOURED,  /**< one core type with favoured cores */
+    ASYM_SITUATION_ALIKE,     /**< one core type, all equal */
+    ASYM_N_SITUATIONS
+};
+
+/** The facts that the sentence depends on. */
+struct asym_situation_facts {
+    const struct asym_machine *machine; /**< finished */
+    const char *policy;                 /**< name of the configured policy */
+    bool policy_runs;                   /**< the machine has every signal that the policy needs */
+    bool may_steer;                     /**< asymd may steer other users' threads too; true for a captured machine */
+    bool is_virtual;                    /**< a hypervisor provides the CPUs */
+    bool assumed_slow;                  /**< the configuration calls the slow CPUs slow, but nothing slows them */
+    bool hidden, unordered;             /**< as in struct asym_topology_notes */
+};
+
+enum asym_situation asym_situation_of(const struct asym_situation_facts *facts);
+
+/** Returns "hybrid", "alike" and so on. JSON output promises these names. Static. */
+const char *asym_situation_name(enum asym_situation situation);
+
+/** Writes the sentence for these facts and returns buf. 400 bytes are enough; a smaller buffer cuts it. */
+const char *asym_situation_text(const struct asym_situation_facts *facts, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Build a policy's input from the snapshot, call it, and store its assignments in the thread states. */
+#include "core/engine-internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "core/exclusion.h"
+
+/* Reports dereference the reason: a policy that gives none must not end the service. */
+static const struct asym_reason unexplained = {.text = "the policy gives no reason"};
+
+/* The size of a policy's first arena, by threads and CPUs. The engine grows it when the policy asks for more. */
+#define ARENA_FIRST(n_threads, n_cpus) (4096 + 64 * (n_threads) + 256 * (n_cpus))
+
+/* A policy that asks for more has a bug: 20,000 threads need some megabytes. */
+#define ARENA_MOST ((size_t)256 << 20)
+
+/* Many threads have equal original masks, cpusets and rules: cache their allowed CPUs. */
+struct allowed_cache {
+    struct allowed_entry {
+        uint32_t original, cpuset, rule, allowed;
+        const struct asym_mask *cpus; /* of the rule */
+        bool full;
+    } entry[64];
+};
+
+static uint32_t allowed_of(const struct asym_step *st, const struct asym_task_ref *ref, struct allowed_cache *cache)
+{
+    struct asym_mask_table *masks = &st->e->masks;
+    const uint32_t original = ref->thread_state->extent == ASYM_ORIGINAL_CPUSET ? ASYM_MASK_NONE
+                                                                                : ref->thread_state->original;
+    const enum asym_rule_action rule = ref->seen.proc->rule;
+    const struct asym_mask *cpus = asym_rule_cpus(ref->seen.proc);
+    const uint32_t h = original * 31 + ref->seen.cpuset * 7 + rule;
+    struct allowed_entry *entry = &cache->entry[h % ASYM_LENGTH(cache->entry)];
+    if (!entry->full || entry->original != original || entry->cpuset != ref->seen.cpuset || entry->rule != rule ||
+        entry->cpus != cpus) {
+        const struct asym_mask allowed = asym_allowed_cpus(
+            original == ASYM_MASK_NONE ? NULL : asym_mask_table_at(masks, original), ref->seen.task->cpuset,
+            ref->seen.proc, st->s->machine);
+        *entry = (struct allowed_entry){original, ref->seen.cpuset, rule, asym_mask_table_id(masks, &allowed), cpus,
+                                        true};
+    }
+    return entry->allowed;
+}
+
+/*
+ * Within a mask of several CPUs the kernel mostly runs the thread on another CPU than its target. A thread that is about to
+ * get an exclusive CPU prefers its present one: else it and another thread would have to swap CPUs at that moment.
+ */
+static int32_t preferred_cpu_of(const struct asym_thread_state *m, const struct asym_task *task,
+                                const struct asym_mask *allowed)
+{
+    const bool expects_exclusive = task->flags & ASYM_TASK_MASTER || m->class == ASYM_CLASS_SP;
+    if (expects_exclusive && asym_mask_has(allowed, task->cpu) && asym_mask_has(task->mask, task->cpu))
+        return task->cpu;
+    if ((m->state == ASYM_AFFINITY_STEERED || m->state == ASYM_AFFINITY_FITS) && asym_mask_has(allowed, m->given))
+        return m->given;
+    return asym_mask_has(allowed, task->cpu) ? task->cpu : -1;
+}
+
+static void note_class(const struct asym_step *st, struct asym_thread_state *m, const struct asym_app_state *app)
+{
+    asym_usec since = st->s->now;
+    enum asym_class class = asym_classify_thread(app, &m->id, &since);
+    if (m->class != class || m->class_since == 0 || class == ASYM_CLASS_SP)
+        m->class_since = since;
+    m->class = class;
+}
+
+/* Returns why asymd does not map this thread, whatever CPUs are free; ASYM_WHY_NONE: it may. */
+static enum asym_exclusion objection(const struct asym_step *st, const struct asym_app_state *app, uint32_t index,
+                                     double ret_figure[2])
+{
+    const struct asym_task *task = st->refs[index].seen.task;
+    const struct asym_thread_state *m = st->refs[index].thread_state;
+    enum asym_exclusion reason = asym_eligible(m, task, st->refs[index].seen.proc, st->s->now, &st->e->config.enforce,
+                                               ret_figure);
+    if (reason != ASYM_WHY_NONE)
+        return reason;
+    if (st->s->paused)
+        return ASYM_WHY_PAUSED;
+    if (app->phase.value == ASYM_PHASE_IDLE || !asym_task_is_active(task) || task->flags & ASYM_TASK_ENDED)
+        return ASYM_WHY_IDLE;
+    /* An inherited mask is repaired first. For a suspected external change, the next samples decide. */
+    return m->state == ASYM_AFFINITY_INHERITED || m->suspected ? ASYM_WHY_NEXT_SWAP : ASYM_WHY_NONE;
+}
+
+/* The core type that the thread's mask confined it to during the sample; -1: its mask allows several. */
+static int16_t sampled_on(const struct asym_machine *machine, const struct asym_task *task)
+{
+    const struct asym_mask had = asym_mask_and(task->mask, &machine->usable);
+    const int cpu = asym_mask_next(&had, 0);
+    if (cpu < 0)
+        return -1;
+    const int16_t type = machine->cpus[cpu].type;
+    return type >= 0 && asym_mask_within(&had, &machine->types[type].cpus) ? type : -1;
+}
+
+/* Give the thread its sample, if it has one. Samples and tasks have the same order. */
+static void add_sample(struct asym_step *st, uint32_t index, struct asym_policy_thread *thread)
+{
+    const struct asym_snapshot *s = st->s;
+    while (st->next_sample < s->n_samples && s->samples[st->next_sample].task < index)
+        st->next_sample++;
+    thread->sampled_on = -1;
+    if (st->next_sample >= s->n_samples || s->samples[st->next_sample].task != index)
+        return;
+    thread->sample = &s->samples[st->next_sample];
+    thread->sampled_on = sampled_on(s->machine, st->refs[index].seen.task);
+}
+
+/* Add the thread to the policy's input, or note why asymd does not steer it. */
+static void add_thread(struct asym_step *st, const struct asym_app_state *app, uint32_t index,
+                       struct allowed_cache *cache)
+{
+    const struct asym_task_ref *ref = &st->refs[index];
+    const struct asym_task *task = ref->seen.task;
+    struct asym_thread_state *m = ref->thread_state;
+    struct asym_plan_task *out = &st->tasks[index];
+    note_class(st, m, app);
+    /* The diff fills in the mask, most of the struct: clearing it here too would cost measurable time. */
+    memset(out, 0, offsetof(struct asym_plan_task, mask));
+    out->target = -1;
+    out->nice = task->nice;
+    out->class = m->class;
+    enum asym_exclusion exclusion = objection(st, app, index, out->figure);
+    const uint32_t allowed = exclusion == ASYM_WHY_NONE ? allowed_of(st, ref, cache) : ASYM_MASK_NONE;
+    if (exclusion == ASYM_WHY_NONE && allowed == ASYM_MASK_NONE)
+        exclusion = ASYM_WHY_NOTHING_FREE;
+    out->reason = asym_why(exclusion);
+    if (out->reason)
+        return;
+    st->policy_refs[st->n_policy_threads] = (struct asym_policy_ref){.task = index, .allowed = allowed};
+    st->policy_threads[st->n_policy_threads++] = (struct asym_policy_thread){
+        .id = task->id,
+        .app = (uint32_t)st->n_policy_apps,
+        .class = m->class,
+        .class_since = m->class_since,
+        .runnable = task->runnable,
+        .running = task->running,
+        .nice = asym_nice_by_rule(m, ref->seen.proc, st->e->config.keep_nice),
+        .master = task->flags & ASYM_TASK_MASTER,
+        .spinning = task->flags & ASYM_TASK_SPINNING,
+        .profile = ref->seen.proc->profile,
+        .state = st->e->config.policy->task_state_size ? (void *)(m + 1) : NULL,
+    };
+    add_sample(st, index, &st->policy_threads[st->n_policy_threads - 1]);
+}
+
+/* Mask addresses stay valid only once the step adds no more masks. */
+static int fill_allowed(struct asym_step *st)
+{
+    if (st->e->masks.failed)
+        return -ENOMEM;
+    for (size_t i = 0; i < st->n_policy_threads; i++) {
+        const struct asym_task_ref *ref = &st->refs[st->policy_refs[i].task];
+        st->policy_threads[i].allowed = asym_mask_table_at(&st->e->masks, st->policy_refs[i].allowed);
+        st->policy_threads[i].preferred_cpu = preferred_cpu_of(ref->thread_state, ref->seen.task,
+                                                               st->policy_threads[i].allowed);
+    }
+    return 0;
+}
+
+/* If asymd may steer no thread of an application, reports show it as excluded, with its first thread's reason. */
+static void note_exclusion(struct asym_plan_app *out, const struct asym_plan_task *tasks, uint32_t n, size_t n_threads)
+{
+    if (n_threads > 0 || n == 0)
+        return;
+    out->excluded = tasks[0].reason;
+    memcpy(out->figure, tasks[0].figure, sizeof out->figure);
+}
+
+int asym_step_policy_input(struct asym_step *st)
+{
+    const struct asym_snapshot *s = st->s;
+    struct allowed_cache cache = {0};
+    for (size_t a = 0; a < s->n_apps; a++) {
+        const struct asym_app *app = &s->apps[a];
+        const struct asym_app_state *state = asym_table_find(&st->e->apps, &app->id);
+        size_t first = st->n_policy_threads;
+        struct asym_plan_app *out = &st->apps[a];
+        *out = (struct asym_plan_app){
+            .phase = (enum asym_phase)state->phase.value,
+            .class = (enum asym_class)state->class.value,
+            .runnable = asym_classify_runnable(&st->e->config.classify, app),
+        };
+        for (uint32_t i = 0; i < app->n_tasks; i++)
+            add_thread(st, state, app->first_task + i, &cache);
+        note_exclusion(out, st->tasks + app->first_task, app->n_tasks, st->n_policy_threads - first);
+        if (st->n_policy_threads == first)
+            continue;
+        st->policy_apps[st->n_policy_apps++] = (struct asym_policy_app){
+            .id = app->id,
+            .phase = out->phase,
+            .class = out->class,
+            .runnable = out->runnable,
+            .phase_since = state->phase.since,
+            .first_thread = (uint32_t)first,
+            .n_threads = (uint32_t)(st->n_policy_threads - first),
+        };
+    }
+    return fill_allowed(st);
+}
+
+/* Call the policy, with a larger arena as long as it returns -ENOBUFS. */
+static int ask(struct asym_step *st, struct asym_assignment *answers)
+{
+    struct asym_engine *e = st->e;
+    size_t size = ASYM_MAX(e->pools.arena.capacity, ARENA_FIRST(st->n_policy_threads, st->s->machine->n_cpus));
+    do {
+        struct asym_arena arena = {.base = asym_pool_reserve(&e->pools.arena, size, 1), .size = size};
+        if (!arena.base)
+            return -ENOMEM;
+        const struct asym_policy_input input = {
+            .machine = st->s->machine,
+            .now = st->s->now,
+            .interval = e->last_plan ? st->s->now - e->last_plan : 0,
+            .since_swap = st->s->now - e->swap_began,
+            .apps = st->policy_apps,
+            .threads = st->policy_threads,
+            .n_apps = st->n_policy_apps,
+            .n_threads = st->n_policy_threads,
+            .amp_boost = e->config.classify.amp_boost,
+            .hp_threshold = asym_hp_threshold(&e->config.classify, st->s->machine),
+            .params = e->params,
+            .state = e->policy_state,
+            .arena = &arena,
+        };
+        int r = e->config.policy->plan(&input, answers);
+        if (r != -ENOBUFS)
+            return r;
+        size = ASYM_MAX(size * 2, arena.wanted);
+    } while (size <= ARENA_MOST);
+    return -ENOMEM;
+}
+
+/*
+ * A timer of one swap period fires a little early or a little late. Without the slack, an early timer would cost a whole
+ * period. Counting from the time when the swap was due keeps the mean rate.
+ */
+static bool time_to_plan(struct asym_engine *e, const struct asym_snapshot *s)
+{
+    const asym_usec period = e->config.policy->every_snapshot ? 0 : e->config.enforce.swap_period;
+    const asym_usec slack = ASYM_MIN(period / 20, 5 * ASYM_MSEC);
+    bool due = s->now + slack >= e->next_swap;
+    /* A program's report (RTX) does not wait for the swap period and does not use it up. */
+    if (!due && !e->dirty && s->machine->generation == e->generation)
+        return s->urgent && e->config.policy->reacts;
+    e->swap_began = s->now;
+    bool in_step = due && e->next_swap != 0 && s->now < e->next_swap + period;
+    e->next_swap = in_step ? e->next_swap + period : s->now + period;
+    return true;
+}
+
+static int map_anew(struct asym_step *st)
+{
+    struct asym_engine *e = st->e;
+    struct asym_assignment *answers = asym_pool_reserve(&e->pools.assignments, st->n_policy_threads, sizeof *answers);
+    if (!answers)
+        return -ENOMEM;
+    for (size_t i = 0; i < st->n_policy_threads; i++)
+        answers[i] = (struct asym_assignment){.cpu = -1};
+    int r = ask(st, answers);
+    if (r < 0)
+        return r;
+    e->plan++;
+    e->last_plan = st->s->now;
+    e->generation = st->s->machine->generation;
+    e->dirty = false;
+    for (size_t i = 0; i < st->n_policy_threads; i++) {
+        struct asym_thread_state *m = st->refs[st->policy_refs[i].task].thread_state;
+        m->assignment = answers[i];
+        m->assigned = e->plan;
+    }
+    return 0;
+}
+
+/*
+ * The CPUs and the nice value of a rule hold under every policy, also for a thread that the policy leaves alone. With a nice
+ * value only, the thread keeps all CPUs of its own.
+ */
+static void obey_rule(const struct asym_step *st, size_t i, struct asym_plan_task *out)
+{
+    struct asym_task_ref *ref = &st->refs[st->policy_refs[i].task];
+    const struct asym_thread_state *m = ref->thread_state;
+    const struct asym_mask *cpus = asym_rule_cpus(ref->seen.proc);
+    const bool holds = cpus && asym_mask_within(st->policy_threads[i].allowed, cpus);
+    const bool lends = asym_nice_by_rule(m, ref->seen.proc, st->e->config.keep_nice) != m->original_nice;
+    if (!holds && !lends)
+        return;
+    ref->plan_mask = st->policy_refs[i].allowed;
+    if (!holds)
+        ref->plan_mask = m->extent == ASYM_ORIGINAL_CPUSET ? ref->seen.cpuset : m->original;
+    out->reason = &asym_reason_rule;
+    out->target = ref->seen.task->cpu;
+    if (!asym_mask_has(st->policy_threads[i].allowed, out->target))
+        out->target = asym_mask_next(st->policy_threads[i].allowed, 0);
+}
+
+int asym_step_plan(struct asym_step *st)
+{
+    struct asym_engine *e = st->e;
+    /* Without threads to map, the swap stays due: the first new thread does not wait. */
+    if (st->n_policy_threads > 0) {
+        const asym_usec next_swap = e->next_swap, began = e->swap_began;
+        int r = time_to_plan(e, st->s) ? map_anew(st) : 0;
+        if (r < 0) {
+            e->next_swap = next_swap;
+            e->swap_began = began;
+            return r;
+        }
+    }
+    for (size_t i = 0; i < st->n_policy_threads; i++) {
+        struct asym_plan_task *out = &st->tasks[st->policy_refs[i].task];
+        const struct asym_thread_state *m = st->refs[st->policy_refs[i].task].thread_state;
+        const struct asym_assignment *a = &m->assignment;
+        if (m->assigned != e->plan || (a->cpu >= 0 && !asym_mask_has(st->policy_threads[i].allowed, a->cpu))) {
+            out->reason = asym_why(ASYM_WHY_NEXT_SWAP);
+            continue;
+        }
+        out->reason = a->reason ? a->reason : &unexplained;
+        out->target = a->cpu < 0 ? -1 : a->cpu;
+        if (a->cpu < 0)
+            obey_rule(st, i, out);
+        out->exclusive = a->exclusive && a->cpu >= 0;
+        out->monitor = a->monitor;
+        memcpy(out->figure, a->figure, sizeof out->figure);
+    }
+    return 0;
+}

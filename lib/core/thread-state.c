@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "core/thread-state.h"
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "base/nice.h"
+#include "core/exclusion.h"
+
+bool asym_task_is_active(const struct asym_task *task)
+{
+    return task->runnable > 0 || task->running > 0 || task->state == 'R';
+}
+
+static bool covers_online(const struct asym_seen *seen, const struct asym_machine *machine)
+{
+    struct asym_mask there = asym_mask_and(seen->task->cpuset, &machine->online);
+    return asym_mask_within(&there, seen->task->mask);
+}
+
+static void take_baseline(struct asym_thread_state *m, const struct asym_seen *seen, const struct asym_machine *machine)
+{
+    m->original_nice = m->set_nice = seen->task->nice;
+    m->original = seen->mask;
+    if (seen->mask == seen->cpuset || asym_mask_within(seen->task->cpuset, seen->task->mask))
+        m->extent = ASYM_ORIGINAL_CPUSET;
+    else
+        m->extent = covers_online(seen, machine) ? ASYM_ORIGINAL_ONLINE : ASYM_ORIGINAL_NARROW;
+}
+
+/* The fork guard may handle a fork or exec this much later than its time stamp. */
+#define GUARD_LATE (100 * ASYM_MSEC)
+
+/* True when its process forked or executed a program since set was last in force, even if fork_holdoff is over. */
+static bool forked_since(const struct asym_thread_state *m, const struct asym_seen *seen,
+                         const struct asym_circumstances *c)
+{
+    const asym_usec last = ASYM_MAX(seen->proc->last_fork, seen->proc->last_exec);
+    return asym_fork_holdoff_left(seen->proc, c->now, c->settings) > 0 || (last != 0 && last + GUARD_LATE >= m->set_at);
+}
+
+/* When a process forks or execs, the fork guard restores mask and nice value before the engine sees the event. */
+static bool released_by_guard(const struct asym_thread_state *m, const struct asym_seen *seen,
+                              const struct asym_circumstances *c)
+{
+    return forked_since(m, seen, c) &&
+           (seen->mask == m->original || (m->extent == ASYM_ORIGINAL_CPUSET && covers_online(seen, c->machine)));
+}
+
+/*
+ * The kernel itself changes a mask that was set. Since 6.2 it narrows the mask to the cpuset, and widens it again when the
+ * cpuset grows. Older kernels replace it by the whole cpuset; so do newer ones when no CPU of the mask is left. When the
+ * last CPU of a mask goes offline, the kernel widens the mask.
+ */
+static bool changed_by_kernel(const struct asym_thread_state *m, const struct asym_seen *seen,
+                              const struct asym_circumstances *c)
+{
+    bool widened = covers_online(seen, c->machine);
+    if (widened && !asym_mask_meets(asym_mask_table_at(c->masks, m->set), &c->machine->online))
+        return true;
+    /*
+     * An earlier sample showed less than asymd had asked for. Either the kernel has widened the mask since, or that sample
+     * was taken while a CPU went offline: sched_getaffinity hides such a CPU, and the mask was whole all the time.
+     */
+    if (seen->mask == m->asked)
+        return true;
+    struct asym_mask cut = asym_mask_and(asym_mask_table_at(c->masks, m->asked), seen->task->cpuset);
+    if (asym_mask_equal(seen->task->mask, &cut))
+        return true;
+    /* The first test holds for an unchanged cpuset too: an earlier sample may have seen it with the old mask. */
+    return widened && (asym_mask_empty(&cut) || seen->cpuset != m->cpuset);
+}
+
+static void observe_nice(struct asym_thread_state *m, int8_t nice, bool held_off)
+{
+    if (m->boosted && nice == m->set_nice)
+        return;
+    /* The thread raised the nice value it was lent. asymd lends it none again and restores its own (planned_nice). */
+    if (m->boosted && asym_nice_owes_boost(nice, m->set_nice, m->original_nice)) {
+        m->nice_foreign = true;
+        return;
+    }
+    /* Without a boost in force, a new nice value is the thread's own. */
+    if (m->boosted && !(held_off && nice == m->original_nice))
+        m->nice_foreign = true;
+    m->boosted = false;
+    m->original_nice = m->set_nice = nice;
+}
+
+/*
+ * A sample reads a thread's mask and its cpuset one after the other. If a program writes the cpuset in between, the sample
+ * holds a pair that never existed. On a busy machine, with a program that wrote cpusets without pause, two samples in a row
+ * held the same wrong pair about once in 600 changes. Meanwhile the actuator does not touch the thread.
+ */
+#define SUSPECTED_SAMPLES 3
+
+/* Refreshes follow each other within a millisecond; the kernel may take longer to apply a cpuset to its threads. */
+#define SUSPECTED_LEAST (50 * ASYM_MSEC)
+
+static bool suspected_long_enough(struct asym_thread_state *m, const struct asym_seen *seen, asym_usec now)
+{
+    if (m->suspected != seen->mask || m->suspected_cpuset != seen->cpuset) {
+        m->n_suspected = 0;
+        m->suspected_at = now;
+    }
+    m->suspected = seen->mask;
+    m->suspected_cpuset = seen->cpuset;
+    if (m->n_suspected < SUSPECTED_SAMPLES)
+        m->n_suspected++;
+    return m->n_suspected >= SUSPECTED_SAMPLES && now - m->suspected_at >= SUSPECTED_LEAST;
+}
+
+static void observe_steered(struct asym_thread_state *m, const struct asym_seen *seen,
+                            const struct asym_circumstances *c)
+{
+    if (seen->mask != m->set && released_by_guard(m, seen, c)) {
+        asym_thread_state_released(m);
+        take_baseline(m, seen, c->machine);
+        return;
+    }
+    observe_nice(m, seen->task->nice, forked_since(m, seen, c));
+    if (seen->mask == m->set) {
+        m->set_at = c->now;
+        m->cpuset = seen->cpuset;
+        m->suspected = 0;
+    } else if (changed_by_kernel(m, seen, c)) {
+        m->set = seen->mask;
+        m->cpuset = seen->cpuset;
+        m->suspected = 0;
+    } else if (suspected_long_enough(m, seen, c->now)) {
+        m->suspected = 0;
+        m->state = ASYM_AFFINITY_LOST;
+        m->hands_off = ASYM_WHY_FOREIGN;
+        m->hands_off_at = c->now;
+    }
+}
+
+void asym_thread_state_observe(struct asym_thread_state *m, const struct asym_seen *seen,
+                               const struct asym_circumstances *c)
+{
+    /* A LOST thread is not the actuator's any more: FORGET comes first. A change after the adoption counts again. */
+    if (seen->proc->adopted > m->hands_off_at && m->state != ASYM_AFFINITY_LOST)
+        m->hands_off = ASYM_WHY_NONE;
+    if (asym_task_is_active(seen->task) || m->state == ASYM_AFFINITY_NEW)
+        m->last_active = c->now;
+    if (m->state == ASYM_AFFINITY_NEW)
+        m->state = ASYM_AFFINITY_OWN;
+    if (seen->task->flags & ASYM_TASK_ENDED)
+        return;
+    if (m->state == ASYM_AFFINITY_INHERITED && seen->mask == m->set)
+        return;
+    if (m->state == ASYM_AFFINITY_INHERITED)
+        m->state = ASYM_AFFINITY_OWN; /* its mask changed: there is nothing left to repair */
+    if (m->state == ASYM_AFFINITY_STEERED)
+        observe_steered(m, seen, c);
+    else if (m->state !=
+             ASYM_AFFINITY_LOST) /* until the FORGET is done, it may still have the nice value that asymd lent */
+        take_baseline(m, seen, c->machine);
+}
+
+void asym_thread_state_steered(struct asym_thread_state *m, uint32_t mask, int8_t nice, asym_usec now)
+{
+    if (m->state == ASYM_AFFINITY_STEERED && m->set != mask) {
+        m->before = m->set;
+        m->nice_before = m->set_nice;
+    }
+    if (m->steered_since == 0)
+        m->steered_since = now;
+    m->set_at = now;
+    m->state = ASYM_AFFINITY_STEERED;
+    m->suspected = 0;
+    m->set = m->asked = mask;
+    m->set_nice = nice;
+    m->boosted = nice != m->original_nice;
+}
+
+/* A leader that calls exec itself keeps what it had. An action of the last step is still due for an INHERITED or a LOST one. */
+static bool is_as_known(const struct asym_thread_state *m, const struct asym_seen *seen,
+                        const struct asym_circumstances *c)
+{
+    switch (m->state) {
+    case ASYM_AFFINITY_STEERED:
+        return (seen->mask == m->set || changed_by_kernel(m, seen, c)) && seen->task->nice == m->set_nice;
+    case ASYM_AFFINITY_OWN:
+    case ASYM_AFFINITY_FITS:
+        return seen->mask == m->original && seen->task->nice == m->original_nice;
+    case ASYM_AFFINITY_NEW:
+    case ASYM_AFFINITY_INHERITED:
+    case ASYM_AFFINITY_LOST:
+        break;
+    }
+    return true;
+}
+
+void asym_thread_state_executed(struct asym_thread_state *m, const struct asym_seen *seen,
+                                const struct asym_circumstances *c)
+{
+    if (is_as_known(m, seen, c))
+        return;
+    const bool is_recorded = m->state == ASYM_AFFINITY_STEERED;
+    if (is_recorded)
+        asym_thread_state_released(m);
+    m->state = is_recorded ? ASYM_AFFINITY_LOST : ASYM_AFFINITY_NEW;
+    m->nice_foreign = false;
+}
+
+void asym_thread_state_released(struct asym_thread_state *m)
+{
+    m->before = m->set;
+    m->nice_before = m->set_nice;
+    m->state = ASYM_AFFINITY_OWN;
+    m->boosted = false;
+    m->suspected = 0;
+}

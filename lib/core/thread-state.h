@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** The engine's state of a thread: what asymd has set on it, what it had before, and what samples found since. */
+#ifndef ASYM_CORE_THREAD_STATE_H
+#define ASYM_CORE_THREAD_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <asym/engine.h>
+
+#include "base/mask-table.h"
+
+/**
+ * The engine's knowledge of a thread's affinity. Each state excludes the others:
+ * only a thread that nothing was set on can inherit, only a steered one can be lost,
+ * and a repair or a FORGET comes before any steering.
+ */
+enum asym_affinity_state {
+    ASYM_AFFINITY_NEW = 0,   /**< no snapshot has listed it before, or it has its number since it called exec */
+    ASYM_AFFINITY_OWN,       /**< asymd has set nothing that is still in force */
+    ASYM_AFFINITY_FITS,      /**< OWN, and its own mask is what its last assignment gives it */
+    ASYM_AFFINITY_STEERED,   /**< set is in force, as far as asymd knows */
+    ASYM_AFFINITY_INHERITED, /**< it inherited what asymd set for its creator; original is what a repair gives it */
+    ASYM_AFFINITY_LOST,      /**< asymd has not set its mask, and the actuator does not know yet */
+};
+
+/** The part of its cpuset that a thread's original mask allows. */
+enum asym_original_extent {
+    ASYM_ORIGINAL_ONLINE = 0, /**< all online CPUs, but not all of the cpuset */
+    ASYM_ORIGINAL_CPUSET,     /**< all of it */
+    ASYM_ORIGINAL_NARROW,     /**< it leaves out online CPUs */
+};
+
+/**
+ * All zero: a new thread. In the table the policy's per-thread state follows it.
+ * The mask table numbers the masks.
+ */
+struct asym_thread_state {
+    _Alignas(16) struct asym_taskid id;
+    uint64_t seen;     /**< the last step whose snapshot listed it */
+    uint64_t assigned; /**< the plan that assignment belongs to */
+    asym_usec class_since, last_active;
+    asym_usec steered_since; /**< when asymd first set something on it; 0: never */
+    asym_usec set_at;        /**< when set was last known to be in force */
+    asym_usec hands_off_at;  /**< when hands_off was set; valid while it is */
+    asym_usec suspected_at;  /**< when a sample first found the suspected change */
+    struct asym_assignment assignment;
+    uint32_t original;         /**< its own mask; each sample updates it while the thread is not steered */
+    uint32_t asked;            /**< what asymd last passed to the kernel, which keeps it (6.2 and later) */
+    uint32_t set;              /**< what the kernel made of asked: in force, as far as asymd knows */
+    uint32_t before;           /**< what was in force before set; a new thread may have inherited it */
+    uint32_t suspected;        /**< found in place of set: a suspected external change; 0: none */
+    uint32_t suspected_cpuset; /**< the cpuset of its cgroup in that sample */
+    uint32_t cpuset;           /**< the cpuset of its cgroup when set was last in force */
+    enum asym_affinity_state state;
+    enum asym_original_extent extent; /**< of original */
+    enum asym_class class;
+    enum asym_exclusion hands_off; /**< FOREIGN or DENIED: asymd steers it again only if the user adopts it */
+    int hands_off_error;           /**< errno of DENIED, positive */
+    int32_t given;                 /**< the target in force; valid in STEERED and FITS */
+    int8_t original_nice, set_nice, nice_before;
+    uint8_t n_suspected; /**< samples in a row that found suspected */
+    bool boosted;        /**< asymd lent it set_nice; the thread has that value, or one that it raised it to */
+    bool nice_foreign;   /**< the lent nice value was changed: asymd takes back what is left and lends none again */
+};
+
+/** A thread as the snapshot shows it. */
+struct asym_seen {
+    const struct asym_task *task;
+    const struct asym_proc *proc;
+    uint32_t mask, cpuset; /**< numbers in the mask table */
+};
+
+struct asym_circumstances {
+    asym_usec now;
+    const struct asym_machine *machine;
+    const struct asym_mask_table *masks;
+    const struct asym_enforce_settings *settings;
+};
+
+/**
+ * Compare the snapshot's view of a thread with what asymd has set. The fork guard may have released the thread,
+ * its cpuset may have reset or narrowed its mask, or another program may have changed it.
+ * Afterwards the state says what is in force.
+ */
+void asym_thread_state_observe(struct asym_thread_state *m, const struct asym_seen *seen,
+                               const struct asym_circumstances *c);
+
+/** Record that asymd has set mask and nice. original_nice and original stay. */
+void asym_thread_state_steered(struct asym_thread_state *m, uint32_t mask, int8_t nice, asym_usec now);
+
+/**
+ * Another thread has this number since it called exec. If its mask or nice value is not the one that the engine knows, it becomes
+ * NEW; LOST, if the actuator has a record of the former leader.
+ */
+void asym_thread_state_executed(struct asym_thread_state *m, const struct asym_seen *seen,
+                                const struct asym_circumstances *c);
+
+/** Record that its own mask and nice value are in force again. */
+void asym_thread_state_released(struct asym_thread_state *m);
+
+/** True when it used a CPU or waited for one during the interval. */
+bool asym_task_is_active(const struct asym_task *task);
+
+#endif
