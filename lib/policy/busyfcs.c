@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A fast CPU is never idle before a slow one; nothing else distinguishes threads (Saez 2010, 2.3, after Balakrishnan).
- * The sibling of a fast CPU that is at work comes after the first CPU of a slow core: it adds less than that.
+ * The idle sibling of a busy fast CPU comes after the first CPU of a slow core, because it adds less speed.
  */
 #include <asym/policy.h>
 
 #include <errno.h>
 
 #include "base/mask.h"
-#include "policy/spread.h"
+#include "policy/placement/spread.h"
+#include "policy/placement/spread-even.h"
 
-static enum asym_reason reason_of(const struct asym_spread *sp, size_t t)
+static const struct asym_reason fast_first = {
+    .text = "fast CPUs are filled first", .sentence = "has a fast CPU, because this policy fills the fast CPUs first"};
+static const struct asym_reason fast_busy = {.text = "every fast CPU is busy",
+                                             .sentence = "has a slow CPU, because every fast CPU is busy"};
+
+static const struct asym_reason *reason_of(const struct asym_spread *sp, size_t t)
 {
     if (!(asym_spread_reach(sp, t) & ASYM_REACH_FAST))
-        return ASYM_WHY_NO_FAST;
-    return asym_mask_has(&sp->in->machine->fast, sp->ret[t].cpu) ? ASYM_WHY_FAST_BUSY_FIRST : ASYM_WHY_FAST_ALL_BUSY;
+        return &asym_spread_no_fast;
+    return asym_mask_has(&sp->in->machine->fast, sp->ret[t].cpu) ? &fast_first : &fast_busy;
 }
 
 static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
@@ -28,7 +34,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
         return 0;
     }
     asym_spread_even(&sp, all, in->n_threads, &in->machine->usable);
-    asym_spread_mend(&sp);
+    asym_spread_fill_idle_fast(&sp);
     for (size_t i = 0; i < in->n_threads; i++)
         ret[i].reason = reason_of(&sp, i);
     return 0;

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Threads that stall little hold the fast CPUs, by the stall time per instruction (ASTPI) measured at the beginning of every
- * period, on whichever core they are (ESHMP: Nie & Duan 2012, 3). A period is 5 ticks of monitoring and 10 of execution.
- * With M CPUs and n threads in the order of priority, the first min(n, M) are monitored, one a CPU; then they are sorted
- * by ASTPI, the least first, and given the CPUs in decreasing speed:
+ * Threads that stall little hold the fast CPUs (ESHMP: Nie & Duan 2012, 3). The policy measures the stall time per
+ * instruction (ASTPI) at the beginning of every period, on the core where the thread is. A period is 5 ticks of monitoring
+ * and 10 of execution. With M CPUs and n threads in the order of priority, the first min(n, M) are monitored, one on each
+ * CPU. Then they are sorted by ASTPI, the least first, and get the CPUs in decreasing speed:
  *
  *     MIPS  = max IPC of the core type * its measured frequency
  *     IPS   = instructions / time on CPU, in the monitoring turn
- *     ASTPI = (MIPS - IPS) / (IPS * MIPS)     seconds; 0 where IPS exceeds MIPS
+ *     ASTPI = (MIPS - IPS) / (IPS * MIPS)     seconds; 0 if IPS exceeds MIPS
  *
- * The source has t_i monitored on the i-th CPU of a period. As ASTPI hardly depends on the core type (its variance across
- * types is below 4 %, 4.3), who has a CPU is monitored on that here: the source's own reason for it, few migrations.
+ * Deviations from the source:
+ * - It monitors t_i on the i-th CPU of a period. ASTPI hardly depends on the core type (its variance across types is below
+ *   4 %, 4.3), so here a thread that has a CPU is monitored on it. This saves migrations, which is the source's own aim.
+ * - Its other threads wait until it is their turn. asymd stops no thread, so they share the CPUs meanwhile.
  *
- * The source's other threads wait until it is their turn; asymd stops nobody, so they share the CPUs meanwhile. Turns go
- * round in the order of priority, so that none is starved: first who has waited longest, of those the least nice value,
- * then who was there first.
+ * The turn of the threads comes in this order, so that no thread starves: the longest wait first, then the least nice
+ * value, then the earliest start.
  */
 #include <asym/policy.h>
 
@@ -27,29 +28,30 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/sort.h"
-#include "policy/spread-internal.h"
+#include "policy/monitoring.h"
+#include "policy/placement/spread-even.h"
+#include "policy/placement/spread-internal.h"
 
-/* ASTPI is sorted in steps of this share: what is less is noise, and moves nobody. */
+/* ASTPI is sorted in steps of this share. A smaller difference is noise and moves no thread. */
 #define STEP 0.05
 
 struct params {
-    asym_usec tick;
-    unsigned monitor_ticks, execution_ticks;
+    struct asym_monitoring monitoring;
     double max_ipc, max_ipc_slow;
 };
 
 struct state {
-    asym_usec last;  /* plan: asked twice at the same time, all stay and nothing is counted twice */
-    asym_usec since; /* its monitoring began, or its execution */
-    uint64_t period; /* its number; 0: none yet */
+    asym_usec last; /* time of the last plan: a second plan at the same time moves no thread and counts nothing twice */
+    asym_usec since; /* when monitoring, or execution, began */
+    uint64_t period; /* number of the period; 0: none yet */
     bool executing;
 };
 
 struct thread_state {
-    uint64_t period;                                    /* the last in which it was chosen */
+    uint64_t period;                                    /* the last period in which it was chosen */
     double seconds, instructions, cycles, mips_seconds; /* in the monitoring turn; mips_seconds: MIPS times seconds */
     double astpi;                                       /* seconds; < 0: not known */
-    bool held;                                          /* a CPU of its own, in the last plan */
+    bool held;                                          /* it had a CPU to itself in the last plan */
 };
 
 struct queue {
@@ -57,7 +59,7 @@ struct queue {
     const struct params *params;
     struct state *state;
     uint32_t *order, *scratch;
-    int *rank; /* of each thread, by ASTPI */
+    int *rank; /* per thread, by ASTPI */
     size_t n_chosen;
 };
 
@@ -66,17 +68,7 @@ static struct thread_state *state_of(const struct asym_policy_input *in, size_t 
     return in->threads[t].state;
 }
 
-static asym_usec monitoring(const struct queue *q)
-{
-    return q->params->monitor_ticks * q->params->tick;
-}
-
-static asym_usec execution(const struct queue *q)
-{
-    return q->params->execution_ticks * q->params->tick;
-}
-
-/* A sample of one core type only: on others its frequency and its maximum mean something else. */
+/* Add a sample that was taken on one core type only: frequency and maximum IPC differ between types. */
 static void take_sample(const struct queue *q, size_t t)
 {
     const struct asym_policy_thread *thread = &q->in->threads[t];
@@ -115,7 +107,7 @@ static int by_turn(uint32_t a, uint32_t b, const void *ctx)
     return x->id.tid - y->id.tid;
 }
 
-/* As many as there are CPUs. */
+/* Choose as many threads as there are CPUs. */
 static void begin_period(struct queue *q)
 {
     const size_t n = ASYM_MIN(q->in->n_threads, (size_t)asym_mask_count(&q->in->machine->usable));
@@ -141,14 +133,14 @@ static void advance(struct queue *q)
 {
     struct state *state = q->state;
     const asym_usec age = q->in->now - state->since;
-    /* Never two steps at the same time, however short they are. */
+    /* Two steps never happen at the same time, however short they are. */
     if (state->period > 0 && age == 0)
         return;
     if (state->period > 0 && !state->executing) {
         for (size_t t = 0; t < q->in->n_threads; t++)
             if (is_chosen(q, t))
                 take_sample(q, t);
-        if (age < monitoring(q))
+        if (age < asym_monitoring_turn(&q->params->monitoring))
             return;
         for (size_t t = 0; t < q->in->n_threads; t++)
             if (is_chosen(q, t))
@@ -157,11 +149,11 @@ static void advance(struct queue *q)
         state->since = q->in->now; /* however long the monitoring took */
         return;
     }
-    if (state->period == 0 || age >= execution(q))
+    if (state->period == 0 || age >= asym_monitoring_execution(&q->params->monitoring))
         begin_period(q);
 }
 
-/* In steps of STEP, from 1 ps up; 0 stands for less, and who is not known stalls as much as any. */
+/* Returns ASTPI in steps of STEP, from 1 ps up; 0 if it is less. A thread that is not measured ranks last. */
 static int rank_of(const struct thread_state *s)
 {
     if (s->astpi < 0)
@@ -169,13 +161,13 @@ static int rank_of(const struct thread_state *s)
     return s->astpi > 1e-12 ? 1 + (int)(log(s->astpi / 1e-12) / STEP) : 0;
 }
 
-static int home_type(const struct queue *q, size_t t)
+static int preferred_type(const struct queue *q, size_t t)
 {
-    const int32_t home = q->in->threads[t].home;
-    return home < 0 ? ASYM_MAX_TYPES : q->in->machine->cpus[home].type;
+    const int32_t preferred_cpu = q->in->threads[t].preferred_cpu;
+    return preferred_cpu < 0 ? ASYM_MAX_TYPES : q->in->machine->cpus[preferred_cpu].type;
 }
 
-/* Of chosen ones, while executing by ASTPI, and only then: who is monitored stays where it is. */
+/* Chosen threads are ordered by ASTPI during execution only: a thread that is monitored stays where it is. */
 static int by_rank(uint32_t a, uint32_t b, const void *ctx)
 {
     const struct queue *q = ctx;
@@ -183,10 +175,10 @@ static int by_rank(uint32_t a, uint32_t b, const void *ctx)
         return q->rank[a] < q->rank[b] ? -1 : 1;
     if (state_of(q->in, a)->held != state_of(q->in, b)->held)
         return state_of(q->in, a)->held ? -1 : 1;
-    return q->state->executing ? home_type(q, a) - home_type(q, b) : 0;
+    return q->state->executing ? preferred_type(q, a) - preferred_type(q, b) : 0;
 }
 
-/* Chosen ones in front, by rank; the others, who may be many more, behind them as they come. */
+/* Put the chosen threads in front, by rank. The others stay unsorted behind them, because they may be many more. */
 static void line_up(struct queue *q)
 {
     size_t n_others = 0;
@@ -203,7 +195,7 @@ static void line_up(struct queue *q)
     asym_sort_index(q->order, q->n_chosen, q->scratch, by_rank, q);
 }
 
-/* The CPUs in decreasing speed, a core type at a time, and of one who is there already keeps it. */
+/* Give the CPUs in decreasing speed, one core type at a time. A thread that is already on a CPU of that type keeps it. */
 static void place(struct queue *q, struct asym_spread *sp)
 {
     const struct asym_machine *m = q->in->machine;
@@ -217,7 +209,8 @@ static void place(struct queue *q, struct asym_spread *sp)
         struct asym_mask cpus = m->types[type].cpus;
         const size_t able = asym_spread_able(sp, list, n, &cpus);
         size_t left = 0;
-        /* Only as many as there is room for, or one further down would keep its home before one with less to wait for. */
+        /* Offer this type to as many threads as it has CPUs, or a thread further down would keep its preferred CPU while
+         * a thread with less ASTPI gets none. */
         asym_spread_give(sp, list, ASYM_MIN(able, (size_t)asym_mask_count(&cpus)), &cpus);
         for (size_t i = 0; i < n; i++)
             if (sp->ret[list[i]].cpu < 0)
@@ -227,14 +220,14 @@ static void place(struct queue *q, struct asym_spread *sp)
     for (size_t t = 0; t < q->in->n_threads; t++)
         state_of(q->in, t)->held = sp->ret[t].cpu >= 0;
     asym_spread_even(sp, q->order, q->in->n_threads, &m->usable);
-    asym_spread_mend(sp);
+    asym_spread_fill_idle_fast(sp);
 }
 
 static void stay(const struct queue *q, struct asym_spread *sp)
 {
     for (size_t t = 0; t < q->in->n_threads; t++)
-        if (q->in->threads[t].home >= 0)
-            asym_spread_put(sp, (uint32_t)t, q->in->threads[t].home);
+        if (q->in->threads[t].preferred_cpu >= 0)
+            asym_spread_put(sp, (uint32_t)t, q->in->threads[t].preferred_cpu);
 }
 
 static int take_memory(const struct asym_policy_input *in, struct queue *q)
@@ -250,22 +243,27 @@ static int take_memory(const struct asym_policy_input *in, struct queue *q)
     return q->order && q->scratch && q->rank ? 0 : -ENOBUFS;
 }
 
+static const struct asym_reason stalls = {
+    .text = "stalls %.3f ns per instruction: the least gets a fast CPU",
+    .sentence = "stalls %.3f ns per instruction, and the threads that stall least get the fast CPUs"};
+static const struct asym_reason waits = {.text = "shares a CPU until its turn: %.0f threads want %.0f CPUs",
+                                         .sentence = "shares a CPU until its turn: %.0f threads want %.0f CPUs",
+                                         .rotates = true};
+
 static void explain(const struct queue *q, struct asym_assignment *a, size_t t, unsigned n_cpus)
 {
     const struct thread_state *s = state_of(q->in, t);
     a->monitor = is_chosen(q, t) && !q->state->executing;
     if (!is_chosen(q, t)) {
-        a->reason = ASYM_WHY_WAITS_TURN;
+        a->reason = &waits;
         a->figure[0] = (double)q->in->n_threads;
         a->figure[1] = n_cpus;
     } else if (!q->state->executing) {
-        a->reason = ASYM_WHY_MONITORED;
-        a->figure[0] = (double)(q->in->now - q->state->since) / ASYM_MSEC;
-        a->figure[1] = (double)monitoring(q) / ASYM_MSEC;
+        asym_monitoring_explain(&q->params->monitoring, q->in->now - q->state->since, a);
     } else if (s->astpi < 0) {
-        a->reason = ASYM_WHY_NOT_MEASURED;
+        a->reason = &asym_monitoring_not_measured;
     } else {
-        a->reason = ASYM_WHY_STALLS;
+        a->reason = &stalls;
         a->figure[0] = s->astpi * 1e9;
     }
 }
@@ -291,27 +289,34 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 }
 
 static const struct asym_option options[] = {
-    {NULL, "tick", ASYM_OPTION_DURATION, offsetof(struct params, tick), "10ms", 1000, 1e6, 0, NULL,
-     "The unit of monitoring and execution (Nie & Duan 2012, 3). Both end at a look: the interval rounds them up."},
-    {NULL, "monitor_ticks", ASYM_OPTION_COUNT, offsetof(struct params, monitor_ticks), "5", 1, 1000, 0, NULL,
-     "Ticks of monitoring in a period."},
-    {NULL, "execution_ticks", ASYM_OPTION_COUNT, offsetof(struct params, execution_ticks), "10", 1, 10000, 0, NULL,
-     "Ticks of execution in a period."},
-    {NULL, "max_ipc", ASYM_OPTION_NUMBER, offsetof(struct params, max_ipc), "4", 0.1, 64, 0, NULL,
-     "Instructions per cycle that a core of the fastest type can complete at most."},
-    {NULL, "max_ipc_slow", ASYM_OPTION_NUMBER, offsetof(struct params, max_ipc_slow), "0", 0, 64, 0, NULL,
-     "The same of the other core types; 0: as the fastest."},
+    ASYM_MONITORING_OPTION_TICK(struct params),
+    ASYM_MONITORING_OPTION_TURN(struct params),
+    ASYM_MONITORING_OPTION_EXECUTION(struct params),
+    {.key = "max_ipc",
+     .type = ASYM_OPTION_NUMBER,
+     .offset = offsetof(struct params, max_ipc),
+     .def = "4",
+     .min = 0.1,
+     .max = 64,
+     .help = "Instructions per cycle that a core of the fastest type can complete at most."},
+    {.key = "max_ipc_slow",
+     .type = ASYM_OPTION_NUMBER,
+     .offset = offsetof(struct params, max_ipc_slow),
+     .def = "0",
+     .min = 0,
+     .max = 64,
+     .help = "The same for cores of the other types; 0 means the value of the fastest type."},
     {.key = NULL},
 };
 
 extern const struct asym_policy asym_policy_eshmp;
 const struct asym_policy asym_policy_eshmp = {
     .name = "eshmp",
-    .summary = "fast CPUs to the threads that stall least per instruction, monitored every period",
+    .summary = "the threads that stall least per instruction get the fast CPUs; measured every period",
     .source = "Nie & Duan 2012, 3 (ESHMP, ASTPI)",
     .needs = 1u << ASYM_SIGNAL_IPC,
     .pin = ASYM_PIN_CPU,
-    .own_period = true,
+    .every_snapshot = true,
     .params_size = sizeof(struct params),
     .state_size = sizeof(struct state),
     .task_state_size = sizeof(struct thread_state),

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Threads are assigned once, when they appear, to the core type on which they are estimated to be done first, and stay
- * there: no monitoring, no reaction to phases (HASS: Shelepov 2009, as described in Nie & Duan 2012, 2).
+ * A thread is assigned once, when it appears, to the core type with the shortest estimated run time, and stays there. The
+ * policy does not monitor and does not react to phases (HASS: Shelepov 2009, as described in Nie & Duan 2012, 2).
  *
- * The estimate is from the profile of the executable (its architectural signature): per instruction, the time that shrinks
- * with the speed of the core, and the stall time of its cache misses, which does not. What was measured on the fastest type
- * that was measured stands for all. With more threads on a type than CPUs each takes as much longer, so that those that
- * appear together go to the fast CPUs in the order of what they gain. Without a profile there is only the core's speed.
+ * The estimate uses the profile of the executable (its architectural signature). For each instruction it adds the time that
+ * shrinks with the speed of the core and the stall time of cache misses, which does not. It takes the measurement on the
+ * fastest type that was measured for all types. A type with fewer threads than CPUs goes before a full one, so no new
+ * thread shares a CPU while a CPU of another type is idle. If all types are full, each thread takes longer in proportion to
+ * the threads on its type. Threads that appear together go to the fast CPUs in the order of their gain. Without a profile
+ * the estimate uses the speed of the core only.
  *
- * Rule 3 is obeyed: where a fast CPU would be idle while a slow one has two threads, one is assigned anew.
+ * The policy obeys rule 3: if a fast CPU would be idle while a slow one has two threads, one of them is assigned again.
  */
 #include <asym/policy.h>
 
@@ -20,18 +22,19 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/sort.h"
-#include "policy/spread.h"
+#include "policy/placement/spread.h"
+#include "policy/placement/spread-even.h"
 
 struct params {
     double miss_ns;
 };
 
 struct thread_state {
-    uint8_t type;        /* assigned to core type type - 1; 0: it is new */
-    uint64_t generation; /* of the machine that the core types are of */
+    uint8_t type;        /* it is assigned to core type type - 1; 0: it is new */
+    uint64_t generation; /* generation of the machine that defines the core types */
 };
 
-/* Seconds per instruction of a program without a profile, on the slowest core: only ratios count. */
+/* Seconds per instruction, on the slowest core, of a program without a profile. Only ratios matter. */
 #define UNKNOWN_SECONDS 1e-9
 
 struct estimate {
@@ -42,7 +45,7 @@ struct estimate {
 struct queue {
     const struct asym_policy_input *in;
     struct estimate *estimates;
-    double *gain; /* of each new thread: slowest against fastest core type */
+    double *gain; /* per new thread: estimated time on the slowest core type / time on the fastest */
     uint32_t *fresh, *old, *scratch;
     size_t n_fresh, n_old;
     uint32_t n_on[ASYM_MAX_TYPES], n_cpus[ASYM_MAX_TYPES];
@@ -59,7 +62,7 @@ static struct estimate estimate_of(const struct asym_machine *m, const struct as
         if (!(p->ips[type] > 0))
             continue;
         const double whole = 1 / p->ips[type];
-        /* No more than all of it: misses overlap, and their cost is a setting. */
+        /* Limit the stall time: misses overlap, and miss_ns is a setting, so the product may exceed the whole time. */
         const double stall = p->mpki[type] > 0 ? ASYM_MIN(p->mpki[type] / 1000 * miss_seconds, 0.95 * whole) : 0;
         return (struct estimate){.exec = (whole - stall) * m->types[type].speed, .stall = stall};
     }
@@ -73,22 +76,28 @@ static double time_on(const struct queue *q, size_t t, unsigned type)
 
 static bool may_be_on(const struct queue *q, size_t t, unsigned type)
 {
-    return asym_mask_meets(q->in->threads[t].may, &q->in->machine->types[type].cpus);
+    return asym_mask_meets(q->in->threads[t].allowed, &q->in->machine->types[type].cpus);
 }
 
-/* The core type where it is estimated to be done first beside those assigned there already; of equal ones the fastest. */
+/*
+ * Returns the core type with the shortest estimated run time beside the threads assigned there; on a tie the fastest. Types
+ * with a CPU that has no thread go first: the estimate of a full type says nothing of the threads that end there later.
+ */
 static unsigned choose(const struct queue *q, size_t t)
 {
     double least = 0;
     unsigned best = UINT32_MAX;
+    bool best_is_full = true;
     for (unsigned type = 0; type < q->in->machine->n_types; type++) {
         if (!may_be_on(q, t, type))
             continue;
-        const double crowd = ASYM_MAX(1.0, (q->n_on[type] + 1.0) / q->n_cpus[type]);
-        const double time = time_on(q, t, type) * crowd;
-        if (best == UINT32_MAX || time < least) {
+        const double thread_count = ASYM_MAX(1.0, (q->n_on[type] + 1.0) / q->n_cpus[type]);
+        const double time = time_on(q, t, type) * thread_count;
+        const bool is_full = q->n_on[type] >= q->n_cpus[type];
+        if (best == UINT32_MAX || (is_full == best_is_full ? time < least : best_is_full)) {
             least = time;
             best = type;
+            best_is_full = is_full;
         }
     }
     return best;
@@ -100,8 +109,9 @@ static int by_gain(uint32_t a, uint32_t b, const void *ctx)
     return gain[a] > gain[b] ? -1 : gain[a] < gain[b];
 }
 
-/* Of two core types of different machines nothing is the same: who may not be where it was assigned is new. */
-static void take_stock(struct queue *q)
+/* A thread is new if the machine has changed, because core types of two machines do not correspond, or if it may no longer
+ * run on the type that it was assigned to. */
+static void find_new(struct queue *q)
 {
     const struct asym_machine *m = q->in->machine;
     const double miss_seconds = ((const struct params *)q->in->params)->miss_ns / 1e9;
@@ -148,7 +158,7 @@ static void place(struct queue *q, struct asym_spread *sp)
             n++;
         asym_spread_even(sp, q->old + first, n, &q->in->machine->types[type - 1].cpus);
     }
-    asym_spread_mend(sp);
+    asym_spread_fill_idle_fast(sp);
 }
 
 static int take_memory(const struct asym_policy_input *in, struct queue *q)
@@ -165,12 +175,19 @@ static int take_memory(const struct asym_policy_input *in, struct queue *q)
     return q->estimates && q->gain && q->fresh && q->old && q->scratch ? 0 : -ENOBUFS;
 }
 
+static const struct asym_reason estimated = {
+    .text = "assigned once: %.2f times as fast on a fast CPU, %.0f threads here",
+    .sentence = "got its CPU when it began: it is %.2f times as fast on a fast CPU, and %.0f threads share its CPU"};
+static const struct asym_reason no_profile = {
+    .text = "no profile of its program: assigned by the speed of the CPUs",
+    .sentence = "got its CPU by the speed of the CPUs, because its program has no profile"};
+
 static void explain(const struct queue *q, const struct asym_spread *sp, size_t t)
 {
     struct asym_assignment *a = &sp->ret[t];
     const unsigned type = (unsigned)q->in->machine->cpus[a->cpu].type, slowest = q->in->machine->n_types - 1;
     state_of(q->in, t)->type = (uint8_t)(type + 1);
-    a->reason = q->in->threads[t].profile ? ASYM_WHY_ESTIMATED : ASYM_WHY_NO_PROFILE;
+    a->reason = q->in->threads[t].profile ? &estimated : &no_profile;
     a->figure[0] = time_on(q, t, slowest) / time_on(q, t, 0);
     a->figure[1] = q->n_on[type];
 }
@@ -188,7 +205,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
         asym_spread_alike(&sp, q.old, in->n_threads);
         return 0;
     }
-    take_stock(&q);
+    find_new(&q);
     assign(&q);
     place(&q, &sp);
     for (size_t t = 0; t < in->n_threads; t++)
@@ -197,15 +214,20 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 }
 
 static const struct asym_option options[] = {
-    {NULL, "miss_ns", ASYM_OPTION_NUMBER, offsetof(struct params, miss_ns), "80", 0, 10000, 0, NULL,
-     "Stall time of a miss of the last-level cache, in nanoseconds, that the estimate counts with."},
+    {.key = "miss_ns",
+     .type = ASYM_OPTION_NUMBER,
+     .offset = offsetof(struct params, miss_ns),
+     .def = "80",
+     .min = 0,
+     .max = 10000,
+     .help = "The estimate assumes that a miss of the last-level cache stalls the core for this many nanoseconds."},
     {.key = NULL},
 };
 
 extern const struct asym_policy asym_policy_hass;
 const struct asym_policy asym_policy_hass = {
     .name = "hass",
-    .summary = "each thread once to the core type where its profile says it is done first",
+    .summary = "each thread is assigned once, to the core type where its profile predicts the shortest run time",
     .source = "Nie & Duan 2012, 2 (HASS, Shelepov 2009)",
     .needs = 1u << ASYM_SIGNAL_PROFILE,
     .pin = ASYM_PIN_TYPE,

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whenever a new phase of a thread is seen, it runs for a monitoring turn on each core type, and the ratio of the
- * instructions per second it had on the fastest and on the slowest says who holds the fast CPUs (Becchi & Crowley, as
- * described in Saez 2010, 2.3, and Nie & Duan 2012, 2 and 4.1). The cost grows with the number of core types: that is
- * what it is compared for.
+ * A thread runs for a monitoring turn on each core type. The ratio of its instructions per second on the fastest type to those
+ * on the slowest ranks the threads over all types: "the thread that has the greatest fast-to-slow core speedup ratio has the
+ * highest priority to run on the fastest core" (Nie & Duan 2012, 1; Becchi & Crowley, as described there and in Saez 2010, 2.3).
+ * The cost grows with the number of core types; the papers compare it with other policies for this reason. A thread that cannot
+ * be counted takes no turns. The option `monitoring` says when a thread takes its turns:
  *
- * Every thread is counted all the time, since a phase shows as instructions per cycle that differ from those measured on
- * the same core type. A new thread is a new phase as soon as there is a first count of it; one that cannot be counted
- * takes no turns. As many threads are in turns on a core type at a time as it has CPUs; the others run on meanwhile.
+ * - triggered: in each new phase (Saez 2010, 2.3). asymd counts every thread all the time: a new phase shows as instructions
+ *   per cycle that differ from those measured on the same core type. A new thread begins a new phase with its first count. A
+ *   core type takes as many threads in turns at a time as it has CPUs; the others run on meanwhile.
+ * - periodic: again and again, after execution_ticks of execution, whatever its phase ("periodically performs monitoring on
+ *   all core types", Nie & Duan 2012, 1). Threads in turns on the same type share its CPUs: "cores of small core type have
+ *   more threads running on them for monitoring purpose" (4.3). The source does not say whether all threads take their turns
+ *   at the same time. Here each thread has its own period, which begins with its first count.
  *
- * In its turn a thread may leave a fast CPU idle, or be on a slow one while a fast one is idle (rule 3's exception).
+ * In its turn a thread may leave a fast CPU idle, or be on a slow CPU while a fast one is idle (the exception to rule 3).
  */
 #include <asym/policy.h>
 
@@ -21,34 +26,39 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/sort.h"
-#include "policy/ranked.h"
-#include "policy/spread-internal.h"
+#include "policy/monitoring.h"
+#include "policy/placement/ranked.h"
+#include "policy/placement/spread-even.h"
+#include "policy/placement/spread-internal.h"
 
-/* More core types than this are not told apart: those behind are not measured. */
+/* The policy measures at most this many core types, the fastest ones. */
 #define TYPES 16
 
-/* Less time on a CPU than this says nothing about a phase. */
+/* A sample with less time on a CPU than this is too short to show a phase. */
 #define LEAST_SECONDS 0.001
 
+/* A thread takes its turns after a phase change, or periodically. */
+enum trigger { TRIGGERED, PERIODIC };
+
 struct params {
-    asym_usec tick;
-    unsigned monitor_ticks;
+    struct asym_monitoring monitoring;
+    int trigger; /* enum trigger */
     double phase_change;
 };
 
 struct state {
-    asym_usec last; /* plan: asked twice at the same time, what was counted counts once, and all stay */
+    asym_usec last; /* time of the last plan: a second plan at the same time adds no counts and moves no thread */
 };
 
 struct thread_state {
-    float ips[TYPES], ipc[TYPES]; /* measured on that core type; 0: not yet */
+    float ips[TYPES], ipc[TYPES]; /* per core type; 0: not measured yet */
     double seconds, instructions, cycles;
-    asym_usec since; /* its turn began, or it began to wait for one */
+    asym_usec since; /* when its turn, its wait for one, or its execution after the last one began */
     float gain;
-    uint8_t turn;        /* on core type turn - 1; 0: none */
-    bool waits;          /* for its first turn of a new phase */
-    bool placed;         /* where its turn is, since then */
-    uint64_t generation; /* of the machine that the core types are of */
+    uint8_t turn;        /* it is in its turn on core type turn - 1; 0: none */
+    bool waits;          /* it waits for its first turn of a new phase */
+    bool placed;         /* it has been on a CPU of that core type since its turn began */
+    uint64_t generation; /* generation of the machine that defines the core types */
     bool held;
 };
 
@@ -57,7 +67,8 @@ struct turns {
     const struct params *params;
     struct asym_ranked ranked;
     uint32_t *list, *scratch; /* threads that want a turn */
-    uint8_t *type;            /* of each of those: on that core type */
+    uint8_t *type;            /* per thread that wants a turn: the core type */
+    bool *stays;              /* per thread: it shares the CPUs of its turn */
     size_t n;
 };
 
@@ -66,16 +77,16 @@ static struct thread_state *state_of(const struct asym_policy_input *in, size_t 
     return in->threads[t].state;
 }
 
-/* The next core type from k on that the thread may run on; -1: none. */
+/* Returns the next core type from k on that the thread may run on; -1 if there is none. */
 static int next_type(const struct asym_policy_input *in, size_t t, unsigned k)
 {
     for (; k < ASYM_MIN(in->machine->n_types, TYPES); k++)
-        if (asym_mask_meets(in->threads[t].may, &in->machine->types[k].cpus))
+        if (asym_mask_meets(in->threads[t].allowed, &in->machine->types[k].cpus))
             return (int)k;
     return -1;
 }
 
-/* How many times as fast it was on the fastest type as on the slowest. */
+/* Returns how many times as fast the thread was on the fastest type as on the slowest; 0 if it is not known. */
 static float gain_of(const struct thread_state *s)
 {
     int first = 0, last = TYPES - 1;
@@ -107,17 +118,26 @@ static void end_turn(const struct asym_policy_input *in, size_t t, struct thread
         return;
     }
     s->turn = 0;
+    s->since = in->now;
     s->placed = false;
     s->gain = gain_of(s);
 }
 
-/* Of a type that was not measured, or no longer as it was. */
+/* Returns true if the core type of the sample was not measured, or if the IPC on it has changed. */
 static bool is_new_phase(const struct thread_state *s, const struct asym_sample *sample, unsigned type, double change)
 {
     if (sample->seconds < LEAST_SECONDS || !(sample->cycles > 0))
         return false;
     const double ipc = sample->instructions / sample->cycles, before = (double)s->ipc[type];
     return !(before > 0) || ipc > before * (1 + change) || ipc < before * (1 - change);
+}
+
+/* Returns true if the thread is to take a turn on each core type. A new thread has never taken one. */
+static bool is_due(const struct turns *q, const struct thread_state *s, const struct asym_sample *sample, unsigned type)
+{
+    if (q->params->trigger == PERIODIC)
+        return q->in->now - s->since >= asym_monitoring_execution(&q->params->monitoring);
+    return is_new_phase(s, sample, type, q->params->phase_change);
 }
 
 static void take_sample(const struct turns *q, size_t t)
@@ -131,16 +151,16 @@ static void take_sample(const struct turns *q, size_t t)
         s->instructions += sample->instructions;
         s->cycles += ASYM_MAX(sample->cycles, 0);
     }
-    if (s->turn > 0 && s->placed && q->in->now - s->since >= q->params->monitor_ticks * q->params->tick)
+    if (s->turn > 0 && s->placed && q->in->now - s->since >= asym_monitoring_turn(&q->params->monitoring))
         end_turn(q->in, t, s);
     if (!counted || s->turn > 0 || s->waits || q->in->machine->n_types < 2)
         return;
-    s->waits = is_new_phase(s, sample, (unsigned)thread->sampled_on, q->params->phase_change);
+    s->waits = is_due(q, s, sample, (unsigned)thread->sampled_on);
     if (s->waits)
         s->since = q->in->now;
 }
 
-/* By core type; on one, those that are there, then those whose turn it is, then those that have waited longest. */
+/* Sort by core type; within a type, placed threads first, then threads in their turn, then the longest wait. */
 static int by_turn(uint32_t a, uint32_t b, const void *ctx)
 {
     const struct turns *q = ctx;
@@ -154,7 +174,7 @@ static int by_turn(uint32_t a, uint32_t b, const void *ctx)
     return x->since < y->since ? -1 : x->since > y->since;
 }
 
-/* A new phase begins on the fastest type that its thread may run on. */
+/* The first turn of a new phase is on the fastest type that the thread may run on. */
 static void want_turn(struct turns *q, size_t t)
 {
     const struct thread_state *s = state_of(q->in, t);
@@ -165,12 +185,25 @@ static void want_turn(struct turns *q, size_t t)
     q->list[q->n++] = (uint32_t)t;
 }
 
-/* Give the threads of list[0..n) CPUs of that type, as far as they go. The rest wait: their turn begins when they have one. */
+/* The threads stay on the type of their turn, even if fast CPUs are idle: this is the exception to rule 3. */
+static void share_type(struct turns *q, const uint32_t *list, size_t n, unsigned type)
+{
+    asym_spread_even(q->ranked.sp, list, n, &q->in->machine->types[type].cpus);
+    for (size_t i = 0; i < n; i++)
+        q->stays[list[i]] = true;
+}
+
+/*
+ * Give the threads of list[0..n) one CPU of that type each, as long as there are any. The turn of the rest begins later if a
+ * change of phase triggers turns; else the rest share these CPUs.
+ */
 static void give_type(struct turns *q, uint32_t *list, size_t n, unsigned type)
 {
     struct asym_spread *sp = q->ranked.sp;
     struct asym_mask avail = q->in->machine->types[type].cpus;
     asym_spread_give(sp, list, asym_spread_able(sp, list, n, &avail), &avail);
+    if (q->params->trigger == PERIODIC)
+        share_type(q, list, n, type);
     for (size_t i = 0; i < n; i++) {
         struct thread_state *s = state_of(q->in, list[i]);
         const bool placed = sp->ret[list[i]].cpu >= 0;
@@ -201,7 +234,9 @@ static int take_memory(const struct asym_policy_input *in, struct asym_spread *s
     q->list = asym_arena_take(in->arena, in->n_threads + 1, sizeof *q->list);
     q->scratch = asym_arena_take(in->arena, in->n_threads + 1, sizeof *q->scratch);
     q->type = asym_arena_take(in->arena, in->n_threads + 1, sizeof *q->type);
-    return asym_ranked_init(&q->ranked, sp) < 0 || !q->list || !q->scratch || !q->type || r < 0 ? -ENOBUFS : 0;
+    sp->stays = q->stays = asym_arena_take(in->arena, in->n_threads + 1, sizeof *q->stays);
+    return asym_ranked_init(&q->ranked, sp) < 0 || !q->list || !q->scratch || !q->type || !q->stays || r < 0 ? -ENOBUFS
+                                                                                                             : 0;
 }
 
 static void explain(const struct turns *q, size_t t)
@@ -211,12 +246,10 @@ static void explain(const struct turns *q, size_t t)
     s->held = q->ranked.held[t] && s->turn == 0;
     a->monitor = true;
     if (s->turn == 0 || !asym_mask_has(&q->in->machine->types[s->turn - 1].cpus, a->cpu)) {
-        asym_ranked_explain(&q->ranked, t, ASYM_WHY_NOT_MEASURED);
+        asym_ranked_explain(&q->ranked, t, &asym_monitoring_not_measured);
         return;
     }
-    a->reason = ASYM_WHY_MONITORED;
-    a->figure[0] = (double)(q->in->now - s->since) / ASYM_MSEC;
-    a->figure[1] = (double)(q->params->monitor_ticks * q->params->tick) / ASYM_MSEC;
+    asym_monitoring_explain(&q->params->monitoring, q->in->now - s->since, a);
 }
 
 static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
@@ -236,42 +269,50 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
             *s = (struct thread_state){.generation = in->machine->generation};
         if (in->now != state->last)
             take_sample(&q, t);
-        else if (in->threads[t].home >= 0)
-            asym_spread_put(&sp, (uint32_t)t, in->threads[t].home);
+        else if (in->threads[t].preferred_cpu >= 0)
+            asym_spread_put(&sp, (uint32_t)t, in->threads[t].preferred_cpu);
         want_turn(&q, t);
         q.ranked.gain[t] = s->gain;
         q.ranked.held[t] = s->held;
     }
     state->last = in->now;
     give_turns(&q);
-    struct asym_mask fast = in->machine->fast;
-    ASYM_MASK_FOREACH (c, &in->machine->fast)
-        if (sp.load[c] > 0)
-            asym_mask_clear(&fast, (unsigned)c);
-    asym_ranked_place(&q.ranked, &fast);
+    asym_ranked_place(&q.ranked);
     for (size_t t = 0; t < in->n_threads; t++)
         explain(&q, t);
     return 0;
 }
 
 static const struct asym_option options[] = {
-    {NULL, "tick", ASYM_OPTION_DURATION, offsetof(struct params, tick), "10ms", 1000, 1e6, 0, NULL,
-     "The unit of the monitoring turn (Nie & Duan 2012, 4.1). A turn ends at a look: the interval rounds it up."},
-    {NULL, "monitor_ticks", ASYM_OPTION_COUNT, offsetof(struct params, monitor_ticks), "5", 1, 1000, 0, NULL,
-     "Ticks of a monitoring turn on one core type (Nie & Duan 2012, 4.1)."},
-    {NULL, "phase_change", ASYM_OPTION_NUMBER, offsetof(struct params, phase_change), "0.1", 0.01, 10, 0, NULL,
-     "A new phase: instructions per cycle differ by more than this share."},
+    ASYM_MONITORING_OPTION_TICK(struct params),
+    ASYM_MONITORING_OPTION_TURN(struct params),
+    ASYM_MONITORING_OPTION_EXECUTION(struct params),
+    {.key = "monitoring",
+     .type = ASYM_OPTION_ENUM,
+     .offset = offsetof(struct params, trigger),
+     .def = "triggered",
+     .values = ASYM_OPTION_VALUES("triggered", "periodic"),
+     .help = "A thread takes its turns in each new phase (triggered: Becchi & Crowley, as in Saez 2010, 2.3), or again "
+             "after execution_ticks, and then shares the CPUs of a type with all threads in turns there (periodic: Nie "
+             "& Duan 2012, 1 and 4.3)."},
+    {.key = "phase_change",
+     .type = ASYM_OPTION_NUMBER,
+     .offset = offsetof(struct params, phase_change),
+     .def = "0.1",
+     .min = 0.01,
+     .max = 10,
+     .help = "A new phase begins when the instructions per cycle differ by more than this share."},
     {.key = NULL},
 };
 
 extern const struct asym_policy asym_policy_ipc_driven;
 const struct asym_policy asym_policy_ipc_driven = {
     .name = "ipc-driven",
-    .summary = "fast CPUs to the threads that gain most, measured on each core type whenever a new phase is seen",
+    .summary = "the threads that gain most get the fast CPUs; each new phase is measured on every core type",
     .source = "Saez 2010, 2.3; Nie & Duan 2012, 2 and 4.1 (Becchi & Crowley)",
     .needs = 1u << ASYM_SIGNAL_IPC,
     .pin = ASYM_PIN_CPU,
-    .own_period = true,
+    .every_snapshot = true,
     .params_size = sizeof(struct params),
     .state_size = sizeof(struct state),
     .task_state_size = sizeof(struct thread_state),

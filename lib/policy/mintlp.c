@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Applications in increasing order of their runnable count fill the fast CPUs; the rest run on slow ones. No fairness
- * (Saez 2010, 2.1). Counts are compared as whole threads: a mean of 3.98 beside one of 4.02 is no reason to migrate. Of
- * equal ones the application that came first in the last plan comes first again, in the first plan the one with the most
- * threads on fast CPUs already. Spinning threads (RTX) come last.
+ * Applications fill the fast CPUs in increasing order of their runnable count; the rest run on slow CPUs. The policy is
+ * not fair (Saez 2010, 2.1). It compares counts as whole threads: a mean of 3.98 beside one of 4.02 is no reason to
+ * migrate. On a tie the application that came first in the last plan comes first again; in the first plan, the one that
+ * already has the most threads on fast CPUs comes first. Spinning threads (RTX) come last.
  */
 #include <asym/policy.h>
 
@@ -14,11 +14,12 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/sort.h"
-#include "policy/spread.h"
+#include "policy/placement/spread.h"
+#include "policy/placement/spread-even.h"
 
 struct thread_state {
-    uint32_t place; /* of its application in the last plan, counted from 1; 0: it was in none */
-    bool held;      /* a fast CPU to itself */
+    uint32_t place; /* place of its application in the last plan, from 1; 0: it was not in that plan */
+    bool held;      /* it had a fast CPU to itself in the last plan */
 };
 
 /* An application in the queue for fast CPUs. */
@@ -30,11 +31,11 @@ struct entry {
 struct queue {
     const struct asym_policy_input *in;
     struct entry *entries;
-    uint64_t *keys; /* of each thread: the least goes first */
+    uint64_t *keys; /* per thread; the least key goes first */
     uint32_t *apps, *threads, *scratch;
 };
 
-/* Fields of a key. Threads are many and their states far apart: what is compared is gathered once. */
+/* Fields of a key. Thread states lie far apart in memory, so the keys are gathered once. */
 enum { KEY_NOT_ON_FAST = 1 << 0, KEY_NOT_HELD = 1 << 1, KEY_PLACE_SHIFT = 2, KEY_SPINNING_SHIFT = 40 };
 
 static struct thread_state *state_of(const struct asym_policy_input *in, size_t t)
@@ -61,7 +62,7 @@ static void describe(struct queue *q, uint32_t a)
     e->place = UINT32_MAX;
     for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++) {
         const struct thread_state *s = state_of(q->in, t);
-        bool on_fast = asym_mask_has(&q->in->machine->fast, q->in->threads[t].home);
+        bool on_fast = asym_mask_has(&q->in->machine->fast, q->in->threads[t].preferred_cpu);
         q->keys[t] = (on_fast ? 0 : KEY_NOT_ON_FAST) | (s->held ? 0 : KEY_NOT_HELD);
         e->n_fast += on_fast;
         if (s->place > 0)
@@ -86,7 +87,7 @@ static int by_key(uint32_t a, uint32_t b, const void *ctx)
     return q->keys[a] < q->keys[b] ? -1 : q->keys[a] > q->keys[b];
 }
 
-/* Applications in their order, and of each first the threads that hold a fast CPU already. */
+/* Sort the applications; within each, put the threads that already hold a fast CPU first. */
 static void line_up(struct queue *q)
 {
     for (uint32_t a = 0; a < q->in->n_apps; a++) {
@@ -104,16 +105,23 @@ static void line_up(struct queue *q)
     asym_sort_index(q->threads, q->in->n_threads, q->scratch, by_key, q);
 }
 
-static enum asym_reason reason_of(const struct asym_spread *sp, size_t t)
+static const struct asym_reason few_threads = {
+    .text = "its program has few runnable threads: %.1f",
+    .sentence = "belongs to a program with %.1f runnable threads, and the programs with the fewest get the fast CPUs"};
+static const struct asym_reason more_threads = {
+    .text = "programs with fewer runnable threads than %.1f hold the fast CPUs",
+    .sentence = "has a slow CPU, because programs with fewer runnable threads than its %.1f hold the fast CPUs"};
+
+static const struct asym_reason *reason_of(const struct asym_spread *sp, size_t t)
 {
     unsigned reach = asym_spread_reach(sp, t);
     if (!(reach & ASYM_REACH_FAST))
-        return ASYM_WHY_NO_FAST;
+        return &asym_spread_no_fast;
     if (sp->in->threads[t].spinning)
-        return ASYM_WHY_SPINNING;
+        return &asym_spread_spinning;
     if (!asym_mask_has(&sp->in->machine->fast, sp->ret[t].cpu))
-        return ASYM_WHY_HIGH_TLP;
-    return reach & ASYM_REACH_SLOW ? ASYM_WHY_LOW_TLP : ASYM_WHY_ONLY_FAST;
+        return &more_threads;
+    return reach & ASYM_REACH_SLOW ? &few_threads : &asym_spread_only_fast;
 }
 
 static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
@@ -132,9 +140,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     asym_spread_give(&sp, q.threads, asym_spread_able(&sp, q.threads, in->n_threads, &fast), &fast);
     for (size_t t = 0; t < in->n_threads; t++)
         *state_of(in, t) = (struct thread_state){.place = q.entries[in->threads[t].app].place, .held = ret[t].cpu >= 0};
-    struct asym_mask rest = asym_mask_or(&in->machine->slow, &fast);
-    asym_spread_even(&sp, q.threads, in->n_threads, &rest);
-    asym_spread_mend(&sp);
+    asym_spread_rest(&sp, q.threads, in->n_threads, &fast);
     for (size_t t = 0; t < in->n_threads; t++) {
         ret[t].reason = reason_of(&sp, t);
         ret[t].figure[0] = in->apps[in->threads[t].app].runnable;
@@ -145,7 +151,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 extern const struct asym_policy asym_policy_mintlp;
 const struct asym_policy asym_policy_mintlp = {
     .name = "mintlp",
-    .summary = "fast CPUs to the applications with the fewest runnable threads",
+    .summary = "the applications with the fewest runnable threads get the fast CPUs",
     .source = "Saez 2010, 2.1",
     .pin = ASYM_PIN_TYPE,
     .reacts = true,

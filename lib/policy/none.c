@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Steers nothing: the kernel's own scheduler, observed and classified like under any other policy. */
+/* Steers nothing: the kernel's scheduler decides; asymd observes and classifies threads as under any other policy. */
 #include <asym/policy.h>
+
+static const struct asym_reason steers_nothing = {
+    .text = "policy none steers nothing",
+    .sentence = "stays where the kernel puts it: the policy none steers nothing",
+    .kind = ASYM_REASON_UNSTEERED};
 
 static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 {
     for (size_t i = 0; i < in->n_threads; i++)
-        ret[i] = (struct asym_assignment){.cpu = -1, .reason = ASYM_WHY_POLICY_NONE};
+        ret[i] = (struct asym_assignment){.cpu = -1, .reason = &steers_nothing};
     return 0;
 }
 

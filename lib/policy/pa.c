@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Parallelism-aware (Saez 2010, 2.1). Fast CPUs go to SP threads, the one that waits longest first; then to MP threads,
- * which share what is left round robin, a turn per plan, that is per swap period; then to HP threads. What finds no fast
- * CPU runs on slow ones. A master (RTX) ranks with SP, a spinning thread last: with HP, as it claims nothing. Among these who
- * has a fast CPU keeps it: at a barrier every thread is the spinning one in its turn, and would change places each time.
+ * Parallelism-aware (Saez 2010, 2.1). Fast CPUs go first to threads in a serial phase (SP), the one that waits longest
+ * first. They go next to threads of mildly parallel programs (MP), which share the remaining ones round robin, one turn per
+ * plan, that is per swap period. They go last to threads of highly parallel programs (HP). A thread that gets no fast CPU
+ * runs on a slow one. A master (RTX) ranks with SP. A spinning thread ranks last, with HP, and holds no CPU exclusively.
+ * Among the threads of this last rank a thread on a fast CPU keeps it: at a barrier each thread spins at some time, and
+ * would otherwise change places each time.
  *
- * SP and MP threads hold their CPU by class: a claim, which no other thread shares, except one that may run nowhere else.
- * A thread that may run on no fast CPU takes part in none of this: it neither waits nor makes others wait. A fast CPU that
- * is held is not idle; one that nobody holds is filled before a slow CPU gets its second thread, whatever the class.
+ * SP and MP threads hold their CPU exclusively: no other thread shares it, unless that thread may run nowhere else. A thread
+ * that may run on no fast CPU takes no part in this: it does not wait, and no thread waits for it. A fast CPU that is held
+ * is not idle. A fast CPU that no thread holds gets a thread before a slow CPU gets its second, whatever the class.
  *
- * Where all CPUs are alike there is nothing to claim, and threads are only spread.
+ * If all CPUs are alike, no thread holds a CPU exclusively, and the threads are only spread.
  */
 #include <asym/policy.h>
 
@@ -20,7 +22,8 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/sort.h"
-#include "policy/spread.h"
+#include "policy/placement/spread.h"
+#include "policy/placement/spread-even.h"
 
 struct params {
     int sp_boost;
@@ -31,29 +34,29 @@ struct state {
 };
 
 struct thread_state {
-    uint64_t turns;    /* it has had, or would have had when it was away */
-    asym_usec turn_at; /* of its last one */
-    asym_usec seen_at; /* plan in which it last wanted a turn */
+    uint64_t turns;    /* turns it has had; after an absence at least as many as the other threads */
+    asym_usec turn_at; /* when its last turn began */
+    asym_usec seen_at; /* when the last turn began that it asked for */
 };
 
-/* Lists of threads by rank. Those that may run on a fast CPU that is free to them stand in front. */
+/* Lists of threads by rank. Threads that may run on one of the free fast CPUs stand in front. */
 struct ranks {
     uint32_t *sp, *mp, *rest, *scratch;
     size_t n_sp, n_mp, n_rest;
-    struct key *keys; /* of each thread */
+    struct key *keys; /* per thread */
 };
 
-/* What is compared of an MP thread, gathered once: threads are many and their states far apart. */
+/* The sort key of an MP thread. Thread states lie far apart in memory, so the keys are gathered once. */
 struct key {
     uint64_t turns;
     asym_usec turn_at;
     bool away, not_in_turn;
 };
 
-/* When this turn began: an early plan is of the turn that is on. */
+/* Returns when the current turn began. An early plan belongs to the turn that is already running. */
 static asym_usec turn_of(const struct asym_policy_input *in)
 {
-    return in->now - in->in_turn;
+    return in->now - in->since_swap;
 }
 
 static struct thread_state *state_of(const struct asym_policy_input *in, uint32_t t)
@@ -68,7 +71,8 @@ static int by_waiting(uint32_t a, uint32_t b, const void *ctx)
     return x < y ? -1 : x > y;
 }
 
-/* Who is in the current turn stays for its length; then who had the fewest turns, and of those the longest ago. */
+/* A thread in the current turn keeps its CPU for that turn. Next comes the thread with the fewest turns; on a tie, the one
+ * whose last turn is longest ago. */
 static int by_turn(uint32_t a, uint32_t b, const void *ctx)
 {
     const struct ranks *r = ctx;
@@ -108,10 +112,10 @@ static struct key key_of(const struct asym_policy_input *in, uint32_t t)
 }
 
 /*
- * Who is new, or was away since the last plan, has had as many turns as who had the fewest of those that were not: it
- * neither waits for all others nor has turns owed to it, which would keep them out.
+ * A thread that is new, or was missing from the last plan, counts as having had the fewest turns of any thread in that plan.
+ * So it does not wait for all others, and it cannot claim the turns it missed, which would keep the others out.
  */
-static void welcome(const struct asym_policy_input *in, struct ranks *r, size_t n)
+static void include_absent(const struct asym_policy_input *in, struct ranks *r, size_t n)
 {
     uint64_t least = UINT64_MAX;
     for (size_t i = 0; i < n; i++) {
@@ -128,19 +132,52 @@ static void welcome(const struct asym_policy_input *in, struct ranks *r, size_t 
     }
 }
 
-/* A thread that its CPUs leave no choice is told so rather than what its class would have wanted. */
-static void explain(struct asym_spread *sp, uint32_t t, enum asym_reason reason, size_t wanting, size_t room)
+static const struct asym_reason serial_phase = {
+    .text = "serial phase: on a fast CPU for up to %g s",
+    .sentence = "is in a serial phase, so it has a fast CPU for up to %g s"};
+static const struct asym_reason master = {
+    .text = "serial phase, as its program says: on a fast CPU",
+    .sentence = "runs a serial phase, as its program has reported, so it has a fast CPU"};
+static const struct asym_reason serial_waits = {
+    .text = "serial phase: waits (%.0f threads want a fast CPU, %.0f can have one)",
+    .sentence = "is in a serial phase and waits: %.0f threads in serial phases want a fast CPU, and %.0f can have one"};
+static const struct asym_reason few_threads = {
+    .text = "few threads: a fast CPU each",
+    .sentence = "belongs to a program with few runnable threads, so it has a fast CPU to itself"};
+static const struct asym_reason its_turn = {
+    .text = "few threads: its turn on a fast CPU (%.0f threads take turns, %.0f at a time)",
+    .sentence = "has its turn on a fast CPU: %.0f threads of programs with few threads take turns, %.0f at a time",
+    .rotates = true};
+static const struct asym_reason not_its_turn = {
+    .text = "few threads: waits for its turn on a fast CPU (%.0f threads take turns, %.0f at a time)",
+    .sentence =
+        "waits for its turn on a fast CPU: %.0f threads of programs with few threads take turns, %.0f at a time"};
+static const struct asym_reason parallel = {
+    .text = "highly parallel: %.1f runnable threads, more than %.0f",
+    .sentence = "belongs to a highly parallel program, which has %.1f runnable threads, more than the limit of %.0f"};
+static const struct asym_reason spare_cpu = {
+    .text = "parallel: a spare fast CPU",
+    .sentence = "belongs to a parallel program, and has a fast CPU that no other thread needs"};
+
+/* If the mask leaves one choice, report that as the reason instead of the reason of its class. */
+static void explain(struct asym_spread *sp, uint32_t t, const struct asym_reason *reason, size_t wanting, size_t room)
 {
     struct asym_assignment *a = &sp->ret[t];
     unsigned reach = asym_spread_reach(sp, t);
-    a->claim = a->cpu >= 0;
+    a->exclusive = a->cpu >= 0;
     a->reason = reason;
     if (a->cpu < 0 && reach == ASYM_REACH_FAST)
-        a->reason = ASYM_WHY_ONLY_FAST;
+        a->reason = &asym_spread_only_fast;
     else if (reach == ASYM_REACH_SLOW)
-        a->reason = ASYM_WHY_NO_FAST;
+        a->reason = &asym_spread_no_fast;
     a->figure[0] = (double)wanting;
     a->figure[1] = (double)room;
+}
+
+static double boost_left(const struct asym_policy_input *in, uint32_t t)
+{
+    const asym_usec age = in->now - in->threads[t].class_since;
+    return asym_reason_seconds(in->amp_boost - ASYM_MIN(age, in->amp_boost));
 }
 
 static void give_to_sp(struct asym_spread *sp, struct ranks *r, struct asym_mask *open)
@@ -153,8 +190,10 @@ static void give_to_sp(struct asym_spread *sp, struct ranks *r, struct asym_mask
         struct asym_assignment *a = &sp->ret[r->sp[i]];
         if (a->cpu >= 0)
             a->nice_delta = (int8_t)params->sp_boost;
-        const enum asym_reason holds = sp->in->threads[r->sp[i]].master ? ASYM_WHY_MASTER : ASYM_WHY_SP;
-        explain(sp, r->sp[i], a->cpu >= 0 ? holds : ASYM_WHY_SP_NO_ROOM, n, room);
+        const struct asym_reason *holds = sp->in->threads[r->sp[i]].master ? &master : &serial_phase;
+        explain(sp, r->sp[i], a->cpu >= 0 ? holds : &serial_waits, n, room);
+        if (a->reason == &serial_phase)
+            a->figure[0] = boost_left(sp->in, r->sp[i]);
     }
 }
 
@@ -164,30 +203,30 @@ static void give_to_mp(struct asym_spread *sp, struct ranks *r, struct asym_mask
     bool new_turn = s->turn_at != turn_of(sp->in);
     size_t room = asym_mask_count(open), n = asym_spread_able(sp, r->mp, r->n_mp, open);
     bool shared = n > room;
-    welcome(sp->in, r, n);
+    include_absent(sp->in, r, n);
     if (shared)
         asym_sort_index(r->mp, n, r->scratch, by_turn, r);
     asym_spread_give(sp, r->mp, n, open);
     for (size_t i = 0; i < r->n_mp; i++) {
         struct thread_state *t = state_of(sp->in, r->mp[i]);
         if (sp->ret[r->mp[i]].cpu >= 0) {
-            explain(sp, r->mp[i], shared ? ASYM_WHY_MP_TURN : ASYM_WHY_MP, n, room);
+            explain(sp, r->mp[i], shared ? &its_turn : &few_threads, n, room);
             t->turns += new_turn;
             t->turn_at = turn_of(sp->in);
         } else {
-            explain(sp, r->mp[i], ASYM_WHY_MP_WAITS, ASYM_MAX(n, r->n_mp), room);
+            explain(sp, r->mp[i], &not_its_turn, ASYM_MAX(n, r->n_mp), room);
         }
     }
     s->turn_at = turn_of(sp->in);
 }
 
-static enum asym_reason reason_of_rest(const struct asym_spread *sp, uint32_t t)
+static const struct asym_reason *reason_of_rest(const struct asym_spread *sp, uint32_t t)
 {
     if (sp->in->threads[t].spinning)
-        return ASYM_WHY_SPINNING;
+        return &asym_spread_spinning;
     if (!asym_mask_has(&sp->in->machine->fast, sp->ret[t].cpu))
-        return ASYM_WHY_HP;
-    return asym_spread_reach(sp, t) == ASYM_REACH_FAST ? ASYM_WHY_ONLY_FAST : ASYM_WHY_HP_SPARE;
+        return &parallel;
+    return asym_spread_reach(sp, t) == ASYM_REACH_FAST ? &asym_spread_only_fast : &spare_cpu;
 }
 
 static void spread_rest(struct asym_spread *sp, const struct ranks *r, const struct asym_mask *open)
@@ -196,9 +235,13 @@ static void spread_rest(struct asym_spread *sp, const struct ranks *r, const str
     asym_spread_even(sp, r->sp, r->n_sp, &cpus);
     asym_spread_even(sp, r->mp, r->n_mp, &cpus);
     asym_spread_even(sp, r->rest, r->n_rest, &cpus);
-    asym_spread_mend(sp);
-    for (size_t i = 0; i < r->n_rest; i++)
-        sp->ret[r->rest[i]].reason = reason_of_rest(sp, r->rest[i]);
+    asym_spread_fill_idle_fast(sp);
+    for (size_t i = 0; i < r->n_rest; i++) {
+        struct asym_assignment *a = &sp->ret[r->rest[i]];
+        a->reason = reason_of_rest(sp, r->rest[i]);
+        a->figure[0] = sp->in->apps[sp->in->threads[r->rest[i]].app].runnable;
+        a->figure[1] = sp->in->hp_threshold;
+    }
 }
 
 static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
@@ -226,22 +269,17 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 }
 
 static const struct asym_option options[] = {
-    {
-        .key = "sp_boost",
-        .type = ASYM_OPTION_NICE,
-        .offset = offsetof(struct params, sp_boost),
-        .def = "0",
-        .min = -20,
-        .max = 19,
-        .help = "Added to the nice value of an SP thread while it holds a fast CPU; the source has none.",
-    },
+    ASYM_OPTION(
+        struct params, NICE, sp_boost, .def = "0", .min = -20, .max = 19,
+        .help = "asymd adds this to the nice value of a thread in a serial phase (SP) while it holds a fast CPU; "
+                "the source changes no nice value."),
     {.key = NULL},
 };
 
 extern const struct asym_policy asym_policy_pa;
 const struct asym_policy asym_policy_pa = {
     .name = "pa",
-    .summary = "sequential phases first, mildly parallel programs next, highly parallel ones on slow CPUs",
+    .summary = "serial phases come first, then mildly parallel programs; highly parallel ones run on slow CPUs",
     .source = "Saez 2010, 2.1",
     .pin = ASYM_PIN_TYPE,
     .reacts = true,

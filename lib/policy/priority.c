@@ -1,38 +1,50 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * By priority (Roehrich 2007, 3.3.2). The thread of the highest priority is on the fastest CPU, and none of a lower one has
- * more effective speed, that is speed / threads on its CPU. Priority is the nice value, then who started first.
+ * By priority (Roehrich 2007, 3.3.2). The thread of the highest priority is on the fastest CPU, and no thread of lower
+ * priority has more effective speed, that is speed / threads on its CPU. Priority is the nice value; on a tie the thread
+ * that started first ranks higher.
  *
- * A CPU may have floor(faster / slower speed) times as many threads as its slower neighbour: all pulls of the source, the
- * highest of a slower neighbour, the lowest of a faster one, end in such counts, and only in those the second promise holds.
- * So the counts are worked out first, for core types: one thread each from the fastest CPU down; any further one to the
- * fastest CPU whose neighbour allows it. Then threads take their places in the order of their priority. Who comes or goes
- * moves few others, about one from each place in the order to the next, however near the speeds: the floor is the margin
- * that keeps threads from following every change (3.3.1). Among CPUs of one speed and count a thread stays at home.
+ * A CPU may have floor(faster / slower speed) times as many threads as its slower neighbour. In the source a CPU pulls the
+ * highest thread of a slower neighbour or the lowest of a faster one; all such pulls end in these counts, and the second
+ * promise holds in these counts only. So the policy first computes the counts, for core types: one thread each from the
+ * fastest CPU down, then each further thread to the fastest CPU whose neighbour allows it. Then threads take their places
+ * in the order of priority. A thread that comes or goes moves few others, about one from each place in the order to the
+ * next, however near the speeds are: the floor is the margin that keeps threads from following every change (3.3.1). Among
+ * CPUs of one speed and count a thread stays on its preferred CPU.
  *
- * What differs from the source. Its text to figure 3.5 calls two threads beside one an imbalance between one pair of
- * neighbours and balanced between the other, which holds if only the first have speeds of ratio 1; it is read so. A
- * thread whose CPUs are all full shares the one that leaves it most speed.
+ * Deviations from the source:
+ * - Its text to figure 3.5 calls two threads beside one an imbalance between one pair of neighbours, but balanced between
+ *   the other pair. This holds if only the first pair has speeds of ratio 1, and the policy reads it so.
+ * - A thread whose CPUs are all full shares the CPU that leaves it the most speed.
+ *
+ * With neighbour_period the policy pulls as the source did, to compare with its measurements. A new thread stays where the
+ * kernel began it. Once in the period each CPU compares itself with its neighbours in speed, and with no other CPU, so a
+ * thread reaches the fastest CPU in hops of one CPU a period. Rule 3 does not hold meanwhile: a fast CPU is idle until its
+ * neighbour has a thread for it. In the source each CPU has its own turn of 2 to 3 s; here all have theirs at once.
  */
 #include <asym/policy.h>
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/sort.h"
-#include "policy/balance.h"
-#include "policy/spread-internal.h"
-#include "policy/spread.h"
+#include "policy/placement/balance.h"
+#include "policy/placement/neighbours.h"
+#include "policy/placement/spread-internal.h"
+#include "policy/placement/spread.h"
 
-/* A quotient of speeds this little below a whole number is that number. */
-#define ROUNDING 1e-6
+struct params {
+    asym_usec neighbour_period;
+};
 
 struct state {
     struct asym_mask high; /* CPUs that have one thread more than others of their type */
+    asym_usec pulled;      /* time of the last pulls between neighbours */
 };
 
 struct key {
@@ -40,11 +52,11 @@ struct key {
     int32_t nice, tid;
 };
 
-/* CPUs of one type and count; the fastest first, of a type those with fewer threads. */
+/* CPUs of one type and thread count. Classes are sorted: the fastest type first; within a type, fewer threads first. */
 struct class
 {
-    struct asym_mask open;  /* have a place */
-    struct asym_mask spare; /* have one that is not kept for who is at home there */
+    struct asym_mask open;  /* CPUs with a free place */
+    struct asym_mask spare; /* CPUs with a free place that is not kept for a thread that prefers the CPU */
     uint32_t places;
 };
 
@@ -52,13 +64,13 @@ enum { MOST_CLASSES = 2 * ASYM_MAX_TYPES };
 
 struct ranks {
     struct asym_spread sp;
-    struct key *keys;          /* of each thread */
+    struct key *keys;          /* per thread */
     uint32_t *order, *scratch; /* threads, the highest priority first */
-    bool *kept;                /* of each thread: a place at home is kept for it */
-    uint32_t *free, *reserved; /* places of each CPU; and those kept */
-    uint32_t *class_of;        /* of each CPU */
-    uint32_t *top;             /* of each CPU: the rank of the first who is at home there, from 1; 0: nobody is */
-    uint32_t *cpus;            /* of a type */
+    bool *kept;                /* per thread: a place on its preferred CPU is kept for it */
+    uint32_t *free, *reserved; /* per CPU: free places; and how many of them are kept */
+    uint32_t *class_of;        /* per CPU */
+    uint32_t *top;             /* per CPU: rank of the highest thread that prefers it, from 1; 0: no thread does */
+    uint32_t *cpus;            /* the CPUs of one type */
     struct asym_mask *llcs, *nodes;
     struct class *classes;
     uint32_t n_classes;
@@ -103,18 +115,18 @@ static void sort(struct ranks *r)
     }
     asym_sort_index(r->order, in->n_threads, r->scratch, by_priority, r);
     for (uint32_t i = (uint32_t)in->n_threads; i-- > 0;)
-        if (in->threads[r->order[i]].home >= 0)
-            r->top[in->threads[r->order[i]].home] = i + 1;
+        if (in->threads[r->order[i]].preferred_cpu >= 0)
+            r->top[in->threads[r->order[i]].preferred_cpu] = i + 1;
 }
 
 /* --- counts --- */
 
-/* How many threads the types up to t take when t itself takes n; no more than enough. */
+/* Returns how many threads the types up to t take if t itself takes n; at most `enough`. */
 static uint64_t capacity(const struct asym_machine *m, unsigned t, uint64_t n, uint64_t enough)
 {
     uint64_t sum = n;
     while (t-- > 0 && sum < enough) {
-        const uint64_t ratio = (uint64_t)(m->types[t].speed / m->types[t + 1].speed + ROUNDING);
+        const uint64_t ratio = asym_neighbours_ratio(m->types[t].speed, m->types[t + 1].speed);
         const uint64_t least = n / asym_mask_count(&m->types[t + 1].cpus);
         n = asym_mask_count(&m->types[t].cpus) * ASYM_MAX(1, ratio * least);
         sum += n;
@@ -122,7 +134,7 @@ static uint64_t capacity(const struct asym_machine *m, unsigned t, uint64_t n, u
     return ASYM_MIN(sum, enough);
 }
 
-/* The fewest that type t can have when it and the faster ones have n; one for each CPU at least, as long as there are. */
+/* Returns the fewest threads that type t can have if it and the faster types have n. Each CPU gets one first. */
 static uint64_t fewest(const struct asym_machine *m, unsigned t, uint64_t n)
 {
     uint64_t faster = 0, cpus = asym_mask_count(&m->types[t].cpus);
@@ -141,8 +153,9 @@ static uint64_t fewest(const struct asym_machine *m, unsigned t, uint64_t n)
     return hi;
 }
 
-/* Who had one more has it again, then a first sibling; then whose threads are of the lowest priority: the others stay. */
-static int by_claim_to_more(uint32_t a, uint32_t b, const void *ctx)
+/* A CPU that had the extra thread gets it again. Next come first siblings, then CPUs with threads of the lowest priority,
+ * so that the other threads stay. */
+static int by_order_for_extra(uint32_t a, uint32_t b, const void *ctx)
 {
     const struct ranks *r = ctx;
     const struct state *state = r->sp.in->state;
@@ -155,7 +168,7 @@ static int by_claim_to_more(uint32_t a, uint32_t b, const void *ctx)
     return r->top[a] > r->top[b] ? -1 : r->top[a] < r->top[b];
 }
 
-/* Type t takes n threads: some of its CPUs one more than the others. */
+/* Divide n threads over the CPUs of type t: some CPUs get one more than the others. */
 static void divide(struct ranks *r, unsigned t, uint64_t n)
 {
     const struct asym_core_type *type = &r->sp.in->machine->types[t];
@@ -164,7 +177,7 @@ static void divide(struct ranks *r, unsigned t, uint64_t n)
         list[n_cpus++] = (uint32_t)c;
     const uint32_t extra = (uint32_t)(n % n_cpus), each = (uint32_t)(n / n_cpus);
     if (extra > 0)
-        asym_sort_index(list, n_cpus, r->scratch, by_claim_to_more, r);
+        asym_sort_index(list, n_cpus, r->scratch, by_order_for_extra, r);
     for (uint32_t i = 0; i < n_cpus; i++) {
         const uint32_t class = r->class_of[list[i]] = 2 * t + (i < extra);
         r->free[list[i]] = each + (i < extra);
@@ -205,7 +218,7 @@ static void note_places(struct ranks *r, int cpu)
         asym_mask_clear(&k->spare, (unsigned)cpu);
 }
 
-/* Keep places for those that will be at home where they are going to be, so that nobody else takes them. */
+/* Keep a place for each thread whose preferred CPU is in the class that it will get, so that no other thread takes it. */
 static void reserve(struct ranks *r)
 {
     const struct asym_policy_input *in = r->sp.in;
@@ -214,22 +227,23 @@ static void reserve(struct ranks *r)
         while (left == 0 && class + 1 < r->n_classes)
             left = r->classes[++class].places;
         left--;
-        const int home = in->threads[r->order[i]].home;
-        if (home < 0 || r->class_of[home] != class || r->reserved[home] == r->free[home])
+        const int preferred_cpu = in->threads[r->order[i]].preferred_cpu;
+        if (preferred_cpu < 0 || r->class_of[preferred_cpu] != class ||
+            r->reserved[preferred_cpu] == r->free[preferred_cpu])
             continue;
-        r->reserved[home]++;
+        r->reserved[preferred_cpu]++;
         r->kept[r->order[i]] = true;
     }
     ASYM_MASK_FOREACH (c, &in->machine->usable)
         note_places(r, c);
 }
 
-static int nearest(const struct ranks *r, int home, const struct asym_mask *cpus)
+static int nearest(const struct ranks *r, int preferred_cpu, const struct asym_mask *cpus)
 {
     const struct asym_machine *m = r->sp.in->machine;
-    for (enum asym_nearness near = ASYM_SAME_LLC; home >= 0 && near <= ASYM_SAME_NODE; near++) {
-        const struct asym_mask *there = near == ASYM_SAME_LLC ? &r->llcs[m->cpus[home].llc]
-                                                              : &r->nodes[m->cpus[home].node];
+    for (enum asym_nearness near = ASYM_SAME_LLC; preferred_cpu >= 0 && near <= ASYM_SAME_NODE; near++) {
+        const struct asym_mask *there = near == ASYM_SAME_LLC ? &r->llcs[m->cpus[preferred_cpu].llc]
+                                                              : &r->nodes[m->cpus[preferred_cpu].node];
         const struct asym_mask close = asym_mask_and(cpus, there);
         const int cpu = asym_mask_next(&close, 0);
         if (cpu >= 0)
@@ -238,16 +252,17 @@ static int nearest(const struct ranks *r, int home, const struct asym_mask *cpus
     return asym_mask_next(cpus, 0);
 }
 
-/* All that it may have is full. */
+/* All CPUs that the thread may use are full: choose the one that leaves it the most speed. */
 static int most_speed(const struct ranks *r, uint32_t t)
 {
     const struct asym_policy_thread *thread = &r->sp.in->threads[t];
     const struct asym_machine *m = r->sp.in->machine;
     double most = 0;
     int best = -1;
-    ASYM_MASK_FOREACH (c, thread->may) {
+    ASYM_MASK_FOREACH (c, thread->allowed) {
         const double speed = asym_balance_speed(m, c) / (r->sp.load[c] + 1);
-        const bool nearer = best < 0 || asym_nearness(m, thread->home, c) < asym_nearness(m, thread->home, best);
+        const bool nearer = best < 0 ||
+                            asym_nearness(m, thread->preferred_cpu, c) < asym_nearness(m, thread->preferred_cpu, best);
         if (speed > most || (speed == most && nearer)) {
             most = speed;
             best = c;
@@ -259,19 +274,34 @@ static int most_speed(const struct ranks *r, uint32_t t)
 static int choose(struct ranks *r, uint32_t t)
 {
     const struct asym_policy_thread *thread = &r->sp.in->threads[t];
-    /* places only become fewer: where a thread with the same choice found nothing there still is nothing */
+    /* Places only become fewer: a class that had none for a thread with the same mask still has none. */
     uint32_t *class = &r->sp.set_mark[r->sp.set_of[t]];
-    while (*class < r->n_classes && !asym_mask_meets(&r->classes[*class].open, thread->may))
+    while (*class < r->n_classes && !asym_mask_meets(&r->classes[*class].open, thread->allowed))
         ++*class;
     if (*class == r->n_classes)
         return most_speed(r, t);
     const struct class *k = &r->classes[*class];
-    if (asym_mask_has(&k->open, thread->home))
-        return thread->home;
-    struct asym_mask cpus = asym_mask_and(&k->spare, thread->may);
+    if (asym_mask_has(&k->open, thread->preferred_cpu))
+        return thread->preferred_cpu;
+    struct asym_mask cpus = asym_mask_and(&k->spare, thread->allowed);
     if (asym_mask_empty(&cpus))
-        cpus = asym_mask_and(&k->open, thread->may);
-    return nearest(r, thread->home, &cpus);
+        cpus = asym_mask_and(&k->open, thread->allowed);
+    return nearest(r, thread->preferred_cpu, &cpus);
+}
+
+static const struct asym_reason by_rank = {.text = "priority %.0f of %.0f",
+                                           .sentence = "has the priority %.0f of %.0f, and the CPUs go by this order"};
+
+/* Set the reason of the thread of this rank, from 0. */
+static void explain(const struct ranks *r, uint32_t rank)
+{
+    const struct asym_policy_input *in = r->sp.in;
+    struct asym_assignment *a = &r->sp.ret[r->order[rank]];
+    const bool slow_only = asym_machine_is_asymmetric(in->machine) &&
+                           asym_spread_reach(&r->sp, r->order[rank]) == ASYM_REACH_SLOW;
+    a->reason = slow_only ? &asym_spread_no_fast : &by_rank;
+    a->figure[0] = rank + 1.0;
+    a->figure[1] = (double)in->n_threads;
 }
 
 static void place(struct ranks *r)
@@ -281,44 +311,73 @@ static void place(struct ranks *r)
     for (size_t i = 0; i < in->n_threads; i++) {
         const uint32_t t = r->order[i];
         if (r->kept[t]) {
-            r->reserved[in->threads[t].home]--;
-            note_places(r, in->threads[t].home);
+            r->reserved[in->threads[t].preferred_cpu]--;
+            note_places(r, in->threads[t].preferred_cpu);
         }
         const int cpu = choose(r, t);
         asym_spread_put(&r->sp, t, cpu);
         r->free[cpu] -= r->free[cpu] > 0;
         note_places(r, cpu);
-        struct asym_assignment *a = &r->sp.ret[t];
-        const bool slow_only = asym_machine_is_asymmetric(in->machine) &&
-                               asym_spread_reach(&r->sp, t) == ASYM_REACH_SLOW;
-        a->reason = slow_only ? ASYM_WHY_NO_FAST : ASYM_WHY_RANK;
-        a->figure[0] = (double)(i + 1);
-        a->figure[1] = (double)in->n_threads;
+        explain(r, (uint32_t)i);
     }
+}
+
+static int plan_by_neighbours(struct ranks *r)
+{
+    const struct asym_policy_input *in = r->sp.in;
+    const struct params *params = in->params;
+    struct state *state = in->state;
+    const bool pull = in->now - state->pulled >= params->neighbour_period;
+    if (asym_neighbours_place(&r->sp, r->order, pull) < 0)
+        return -ENOBUFS;
+    if (pull)
+        state->pulled = in->now;
+    for (uint32_t i = 0; i < in->n_threads; i++)
+        explain(r, i);
+    return 0;
 }
 
 static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 {
+    const struct params *params = in->params;
     struct state *state = in->state;
     struct ranks r = {0};
     int result = asym_spread_init(&r.sp, in, ret);
     if (take_memory(&r, in) < 0 || result < 0)
         return -ENOBUFS;
     sort(&r);
+    if (params->neighbour_period > 0)
+        return plan_by_neighbours(&r);
     count(&r);
     reserve(&r);
     place(&r);
-    asym_spread_mend(&r.sp);
+    asym_spread_fill_idle_fast(&r.sp);
     state->high = r.high;
     return 0;
 }
 
+static const struct asym_option options[] = {
+    {.key = "neighbour_period",
+     .type = ASYM_OPTION_DURATION,
+     .offset = offsetof(struct params, neighbour_period),
+     .def = "0s",
+     .min = 0,
+     .max = 60e6,
+     .help =
+         "0: every thread gets its place in each plan; else a CPU pulls one thread from a neighbour in speed once in "
+         "this time, as in the kernel of Roehrich 2007 (3.3.2; every 2 to 3 s, 4.1.1), for comparisons with its "
+         "measurements."},
+    {.key = NULL},
+};
+
 extern const struct asym_policy asym_policy_priority;
 const struct asym_policy asym_policy_priority = {
     .name = "priority",
-    .summary = "the higher the priority, the faster the CPU; who ranks lower never gets more speed",
+    .summary = "the higher the priority, the faster the CPU; a lower rank never gets more speed",
     .source = "Roehrich 2007, 3.3.2",
     .pin = ASYM_PIN_CPU,
+    .params_size = sizeof(struct params),
+    .options = options,
     .state_size = sizeof(struct state),
     .plan = plan,
 };

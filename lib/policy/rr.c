@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fast and slow CPUs are shared equally among all threads: at each turn the fast CPUs go to the threads that have had the
- * least fast time (Saez 2010, 2.3, after Becchi & Crowley). A turn is one plan, that is one swap period.
+ * All threads share fast and slow CPUs equally: at each turn the fastest CPUs go to the threads that have had the least fast
+ * time (Saez 2010, 2.3, after Becchi & Crowley), the next fastest to the next threads, and so on for all core types. A turn
+ * is one plan, that is one swap period.
  *
- * Fast time is the time between two plans that a thread was given a fast CPU and wanted to run. Who was away since the last
- * plan, or is new, starts with the least that those have who were not: it neither waits nor has time owed to it, which would
- * keep the others out.
+ * Fast time is the time for which a thread ran on a CPU of the fastest type. The source has two types. With more, a type counts
+ * by its speed: the slowest not at all, one half way to the fastest by half. A thread that is new, or was missing from the
+ * last plan, starts with the least fast time of the threads that were in it. So it does not wait, and it cannot claim the
+ * time it missed, which would keep the other threads off the fast CPUs.
  */
 #include <asym/policy.h>
 
@@ -16,28 +18,30 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/sort.h"
-#include "policy/spread.h"
+#include "policy/placement/spread.h"
+#include "policy/placement/spread-even.h"
 
 struct state {
-    asym_usec last; /* plan */
+    asym_usec last; /* time of the last plan */
 };
 
 struct thread_state {
     double fast_time; /* seconds */
-    asym_usec last;   /* plan that it was in */
-    bool was_fast;
-    bool held; /* a fast CPU to itself, which those that may run nowhere else do not */
+    asym_usec last;   /* time of the last plan that it was in */
+    double counts;    /* of a second on the CPU of the last plan: 0 on the slowest type, 1 on the fastest */
+    bool held;        /* it had a CPU of a faster type to itself; a shared CPU does not count */
 };
 
-/* What is compared of a thread, gathered once: threads are many and their states far apart. */
+/* The sort key of a thread. Thread states lie far apart in memory, so the keys are gathered once. */
 struct key {
     double fast_time;
-    bool away, off_fast, not_held;
+    int type; /* of its preferred CPU: 0 is the fastest */
+    bool away, not_held;
 };
 
 struct queue {
     const struct asym_policy_input *in;
-    struct key *keys; /* of each thread */
+    struct key *keys; /* per thread */
     uint32_t *order, *scratch;
 };
 
@@ -55,7 +59,7 @@ static int take_memory(const struct asym_policy_input *in, struct queue *q)
     return q->keys && q->order && q->scratch ? 0 : -ENOBUFS;
 }
 
-/* Less fast time first; as long as nobody differs, who is there stays. */
+/* The thread with less fast time goes first. On a tie the thread that already holds a faster CPU, or is on one, keeps it. */
 static int by_fast_time(uint32_t a, uint32_t b, const void *ctx)
 {
     const struct queue *q = ctx;
@@ -64,24 +68,54 @@ static int by_fast_time(uint32_t a, uint32_t b, const void *ctx)
         return -1;
     if (x->fast_time > y->fast_time)
         return 1;
-    return x->not_held != y->not_held ? x->not_held - y->not_held : x->off_fast - y->off_fast;
+    return x->not_held != y->not_held ? x->not_held - y->not_held : x->type - y->type;
 }
 
-/* Credit the last turn. */
+/* Make the key of a thread, with the fast time of the last turn added. */
 static struct key key_of(const struct asym_policy_input *in, uint32_t t)
 {
     const struct state *state = in->state;
     const struct thread_state *s = state_of(in, t);
+    const int preferred_cpu = in->threads[t].preferred_cpu;
     struct key k = {.fast_time = s->fast_time, .not_held = !s->held};
     k.away = s->last == 0 || s->last != state->last;
-    k.off_fast = !asym_mask_has(&in->machine->fast, in->threads[t].home);
-    if (!k.away && s->was_fast)
-        k.fast_time += (double)in->interval / (double)ASYM_SEC * in->threads[t].runnable;
+    k.type = preferred_cpu >= 0 ? in->machine->cpus[preferred_cpu].type : (int)in->machine->n_types;
+    if (!k.away)
+        k.fast_time += (double)in->interval / (double)ASYM_SEC * in->threads[t].running * s->counts;
     return k;
 }
 
-/* The keys of the first n of order, who may run on fast CPUs; returns the mean of their fast time. */
-static double take_stock(struct queue *q, size_t n)
+/* Returns what a second on this CPU counts as fast time. */
+static double counts_of(const struct asym_machine *m, int cpu)
+{
+    const double slowest = m->types[m->n_types - 1].speed, range = m->types[0].speed - slowest;
+    /* Types of equal speed differ in kind, or by a cap without effect. */
+    if (range <= 0)
+        return m->cpus[cpu].type == 0;
+    return (m->types[m->cpus[cpu].type].speed - slowest) / range;
+}
+
+/* Give the CPUs of each type but the slowest to the first n threads of order, one each, fastest type first. Returns the fast
+ * CPUs that are left. */
+static struct asym_mask give_by_type(struct asym_spread *sp, const struct queue *q, size_t n)
+{
+    const struct asym_machine *m = sp->in->machine;
+    struct asym_mask left = {0};
+    for (unsigned t = 0; t + 1 < m->n_types; t++) {
+        struct asym_mask cpus = m->types[t].cpus;
+        size_t able = 0;
+        for (size_t i = 0; i < n; i++)
+            if (sp->ret[q->order[i]].cpu < 0 && asym_mask_meets(&cpus, sp->in->threads[q->order[i]].allowed))
+                q->scratch[able++] = q->order[i];
+        asym_spread_give(sp, q->scratch, able, &cpus);
+        left = asym_mask_or(&left, &cpus);
+    }
+    return asym_mask_and(&left, &m->fast);
+}
+
+/* Make the keys of the first n threads of order, those that may run on another type than the slowest. Returns their mean
+ * fast time, seconds. */
+static double make_keys(struct queue *q, size_t n)
 {
     double least = -1, sum = 0;
     for (size_t i = 0; i < n; i++) {
@@ -99,25 +133,42 @@ static double take_stock(struct queue *q, size_t n)
     return n ? sum / (double)n : 0;
 }
 
-static enum asym_reason reason_of(const struct asym_spread *sp, size_t t)
+static const struct asym_reason its_turn = {
+    .text = "its turn: had %.2f s on fast CPUs, the mean is %.2f s",
+    .sentence = "has its turn on the fast CPUs: it had %.2f s there, and the mean is %.2f s"};
+static const struct asym_reason had_turn = {
+    .text = "had its turn: %.2f s on fast CPUs, the mean is %.2f s",
+    .sentence = "has had its turn: it spent %.2f s on fast CPUs, and the mean is %.2f s",
+    .rotates = true};
+
+static const struct asym_reason *reason_of(const struct asym_spread *sp, size_t t)
 {
+    const struct asym_machine *m = sp->in->machine;
     unsigned reach = asym_spread_reach(sp, t);
+    for (int type = 0; type < m->cpus[sp->ret[t].cpu].type; type++)
+        if (asym_mask_meets(&m->types[type].cpus, sp->in->threads[t].allowed))
+            return &had_turn;
     if (!(reach & ASYM_REACH_FAST))
-        return ASYM_WHY_NO_FAST;
-    if (!asym_mask_has(&sp->in->machine->fast, sp->ret[t].cpu))
-        return ASYM_WHY_HAD_FAST_TIME;
-    return reach & ASYM_REACH_SLOW ? ASYM_WHY_LEAST_FAST_TIME : ASYM_WHY_ONLY_FAST;
+        return &asym_spread_no_fast;
+    return reach & ASYM_REACH_SLOW ? &its_turn : &asym_spread_only_fast;
 }
 
-/* held: it was given its CPU to itself. The time of one that may run on no fast CPU stays as it is: none. */
+/* Returns the CPUs that are not of the slowest type. */
+static struct asym_mask faster_cpus(const struct asym_machine *m)
+{
+    return asym_mask_minus(&m->usable, &m->types[m->n_types - 1].cpus);
+}
+
+/* A thread that may run on CPUs of the slowest type only is marked as missing, and its fast time does not change. */
 static void remember(struct queue *q, const struct asym_spread *sp)
 {
+    const struct asym_mask faster = faster_cpus(sp->in->machine);
     const struct asym_policy_input *in = q->in;
     struct state *state = in->state;
     for (size_t t = 0; t < in->n_threads; t++) {
         struct thread_state *s = state_of(in, t);
-        bool able = asym_spread_reach(sp, t) & ASYM_REACH_FAST;
-        s->was_fast = asym_mask_has(&in->machine->fast, sp->ret[t].cpu);
+        bool able = asym_mask_meets(&faster, in->threads[t].allowed);
+        s->counts = counts_of(in->machine, sp->ret[t].cpu);
         s->held = !q->keys[t].not_held;
         s->last = able ? in->now : 0;
         s->fast_time = able ? q->keys[t].fast_time : s->fast_time;
@@ -136,16 +187,14 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
         asym_spread_alike(&sp, q.order, in->n_threads);
         return 0;
     }
-    struct asym_mask fast = in->machine->fast;
-    size_t n = asym_spread_able(&sp, q.order, in->n_threads, &fast);
-    double mean = take_stock(&q, n);
+    const struct asym_mask faster = faster_cpus(in->machine);
+    size_t n = asym_spread_able(&sp, q.order, in->n_threads, &faster);
+    double mean = make_keys(&q, n);
     asym_sort_index(q.order, n, q.scratch, by_fast_time, &q);
-    asym_spread_give(&sp, q.order, n, &fast);
+    const struct asym_mask fast = give_by_type(&sp, &q, n);
     for (size_t t = 0; t < in->n_threads; t++)
         q.keys[t].not_held = ret[t].cpu < 0;
-    struct asym_mask rest = asym_mask_or(&in->machine->slow, &fast);
-    asym_spread_even(&sp, q.order, in->n_threads, &rest);
-    asym_spread_mend(&sp);
+    asym_spread_rest(&sp, q.order, in->n_threads, &fast);
     remember(&q, &sp);
     for (size_t t = 0; t < in->n_threads; t++) {
         ret[t].reason = reason_of(&sp, t);

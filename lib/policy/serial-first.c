@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Serial threads first (Morad 2008, 6). A thread of an application in its serial phase gets nice serial_boost and a CPU to
- * itself, the fastest that no other serial thread has: parallel threads give way to it, and do not make a CPU busy. So it
- * runs as fast as it would alone, which is what the source's table 3 promises. The others, and all of them where serial
- * threads leave no CPU, go to CPUs in proportion to speed, none idle before any has two.
+ * itself, the fastest that no other serial thread has. Parallel threads give way to it and do not make a CPU busy. So it
+ * runs as fast as it would alone, as the source's table 3 promises. The other threads go to CPUs in proportion to speed,
+ * and no CPU is idle before any has two. If serial threads would leave no CPU, all threads are placed that way.
  *
- * When two applications or more are parallel with as many runnable threads each as there are CPUs, the one that has been so
- * for longest, the senior, is boosted likewise, until its phase ends or that of all others does, or for seniority_timeout:
- * then it is the next one's turn, in the order in which they became parallel.
+ * When two or more applications are parallel, each with as many runnable threads as there are CPUs, the one that has been
+ * parallel for longest, the senior, gets the same boost. The boost ends when its phase ends, when the phase of all others
+ * ends, or after seniority_timeout. Then the next application gets it, in the order in which they became parallel.
  *
- * What differs from the source. It subtracts 10 from the dynamic priority, which is no more: here the nice value becomes
- * -10, unless it is lower already. It grants CPUs by priority alone; on a kernel that shares CPUs out by weight, a claim
- * does. An application counts as serial while helper threads of it run now and then: who is runnable for less than a
- * quarter of the time is boosted, but shares. Serial threads keep the order in which their phases began, so that who comes
- * later takes nobody's CPU. A CPU that is the only one of some other thread is claimed last.
+ * Deviations from the source:
+ * - It subtracts 10 from the dynamic priority, which Linux no longer has. Here the nice value becomes -10, unless it is
+ *   lower already.
+ * - It grants CPUs by priority alone. A kernel that shares CPUs by weight needs an exclusive CPU for the same effect.
+ * - An application counts as serial while helper threads of it run now and then. A thread that is runnable for less than a
+ *   quarter of the time gets the boost, but shares a CPU.
+ * - Serial threads keep the order in which their phases began, so that a later one never takes the CPU of an earlier one.
+ * - A CPU that is the only choice of another thread becomes exclusive last.
  */
 #include <asym/policy.h>
 
@@ -25,11 +28,11 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/sort.h"
-#include "policy/balance.h"
-#include "policy/proportion.h"
-#include "policy/spread.h"
+#include "policy/placement/balance.h"
+#include "policy/placement/proportion.h"
+#include "policy/placement/spread.h"
 
-/* Share of the time that a thread is runnable for which it gets a CPU to itself; and half of it to keep it. */
+/* A thread that is runnable for this share of the time gets a CPU to itself; half of the share is enough to keep it. */
 #define MUCH 0.25
 
 struct params {
@@ -38,23 +41,23 @@ struct params {
 };
 
 struct state {
-    struct asym_taskid senior; /* tid 0: nobody is */
-    asym_usec phase_since;     /* its phase */
+    struct asym_taskid senior; /* tid 0: there is no senior */
+    asym_usec phase_since;     /* when its phase began */
     asym_usec boosted_since;
 };
 
 struct thread_state {
-    bool known; /* it was planned for before */
+    bool known; /* an earlier plan placed it */
     bool much;  /* it was runnable for long enough to have a CPU to itself */
 };
 
-/* Threads by how they are placed. */
+/* Threads, by the way they are placed. */
 struct lists {
     uint32_t *apps, *scratch;
-    uint32_t *serial, *others; /* serial: the longest in its phase first */
+    uint32_t *serial, *others; /* serial: the thread longest in its phase first */
     size_t n_serial, n_others;
-    bool *much; /* of each thread */
-    struct asym_mask claimed;
+    bool *much; /* per thread */
+    struct asym_mask reserved;
 };
 
 static struct thread_state *state_of(const struct asym_policy_input *in, size_t t)
@@ -69,7 +72,7 @@ static bool is_contender(const struct asym_policy_input *in, const struct asym_p
     return app->phase == ASYM_PHASE_PARALLEL && app->runnable + 0.5 >= asym_mask_count(&in->machine->usable);
 }
 
-/* Who became parallel first; of those at once the lower number. */
+/* The application that became parallel first comes first; on a tie, the lower number. */
 static int by_seniority(const struct asym_policy_app *a, const struct asym_taskid *id, asym_usec phase_since)
 {
     if (a->phase_since != phase_since)
@@ -77,7 +80,7 @@ static int by_seniority(const struct asym_policy_app *a, const struct asym_taski
     return a->id.tid < id->tid ? -1 : a->id.tid > id->tid;
 }
 
-/* The senior of all contenders, or of those behind s; NULL: there are none. */
+/* Returns the senior of all contenders, or of those behind s; NULL if there are none. */
 static const struct asym_policy_app *first_behind(const struct asym_policy_input *in, const struct state *s)
 {
     const struct asym_policy_app *first = NULL;
@@ -91,7 +94,7 @@ static const struct asym_policy_app *first_behind(const struct asym_policy_input
     return first;
 }
 
-/* Is it still parallel, in the same phase, and not alone in that? */
+/* Returns true if the senior is still parallel, in the same phase, and another application is parallel too. */
 static bool still_contends(const struct asym_policy_input *in, const struct state *s)
 {
     bool parallel = false, others = false;
@@ -125,7 +128,7 @@ static struct state choose_senior(const struct asym_policy_input *in)
     return (struct state){.senior = next->id, .phase_since = next->phase_since, .boosted_since = in->now};
 }
 
-/* --- who is placed how --- */
+/* --- placement --- */
 
 static int by_phase(uint32_t a, uint32_t b, const void *ctx)
 {
@@ -158,20 +161,20 @@ static void line_up(const struct asym_policy_input *in, struct lists *l)
     }
 }
 
-/* CPUs that are all that some other thread may have. */
+/* Returns the CPUs that are the only choice of a thread in others. */
 static struct asym_mask only_choices(const struct asym_spread *sp, const struct lists *l)
 {
     struct asym_mask only = {0};
     for (size_t i = 0; i < l->n_others; i++) {
-        const struct asym_mask *may = sp->in->threads[l->others[i]].may;
-        const int first = asym_mask_next(may, 0);
-        if (asym_mask_next(may, first + 1) < 0)
+        const struct asym_mask *allowed = sp->in->threads[l->others[i]].allowed;
+        const int first = asym_mask_next(allowed, 0);
+        if (asym_mask_next(allowed, first + 1) < 0)
             asym_mask_set(&only, (unsigned)first);
     }
     return only;
 }
 
-/* Those of the list that are not placed yet, in order. */
+/* Collect the threads of the list that are not placed yet, in order. Returns how many. */
 static size_t collect(const struct asym_spread *sp, const uint32_t *list, size_t n, uint32_t *ret)
 {
     size_t left = 0;
@@ -181,7 +184,7 @@ static size_t collect(const struct asym_spread *sp, const uint32_t *list, size_t
     return left;
 }
 
-/* A CPU of cpus to each as long as there are, from the fastest type down. */
+/* Give each serial thread one of cpus, from the fastest type down, as long as there are any. */
 static void give_fastest(struct asym_spread *sp, const struct lists *l, const struct asym_mask *cpus)
 {
     const struct asym_machine *m = sp->in->machine;
@@ -193,8 +196,8 @@ static void give_fastest(struct asym_spread *sp, const struct lists *l, const st
     }
 }
 
-/* Whole cores first; siblings of who has one already then. */
-static void claim(struct asym_spread *sp, struct lists *l)
+/* Give whole cores first, then the siblings of taken cores, then the CPUs that are the only choice of another thread. */
+static void give_exclusive(struct asym_spread *sp, struct lists *l)
 {
     const struct asym_machine *m = sp->in->machine;
     const struct asym_mask only = only_choices(sp, l), free_cpus = asym_mask_minus(&m->usable, &only);
@@ -208,39 +211,53 @@ static void claim(struct asym_spread *sp, struct lists *l)
     give_fastest(sp, l, &only);
     for (size_t i = 0; i < l->n_serial; i++)
         if (sp->ret[l->serial[i]].cpu >= 0)
-            asym_mask_set(&l->claimed, (unsigned)sp->ret[l->serial[i]].cpu);
+            asym_mask_set(&l->reserved, (unsigned)sp->ret[l->serial[i]].cpu);
 }
 
-/* Serial threads that leave no CPU to the rest: they share like the others, but are spread first. */
-static void give_up_claims(struct asym_spread *sp, struct lists *l)
+/* Serial threads would leave no CPU to the rest: they share CPUs like the others, but are placed first. */
+static void give_up_exclusive(struct asym_spread *sp, struct lists *l)
 {
     const struct asym_machine *m = sp->in->machine;
     for (size_t t = 0; t < sp->in->n_threads; t++)
         sp->ret[t].cpu = -1;
     memset(sp->load, 0, m->n_cpus * sizeof *sp->load);
     memset(sp->core_load, 0, m->n_cores * sizeof *sp->core_load);
-    l->claimed = (struct asym_mask){0};
+    l->reserved = (struct asym_mask){0};
 }
 
 static void place(struct asym_balance *b, struct lists *l)
 {
     struct asym_spread *sp = b->sp;
-    claim(sp, l);
-    const size_t n_claimed = asym_mask_count(&l->claimed);
-    const bool all = n_claimed == asym_mask_count(&sp->in->machine->usable);
-    if (all && n_claimed < sp->in->n_threads)
-        give_up_claims(sp, l);
-    ASYM_MASK_FOREACH (c, &l->claimed)
+    give_exclusive(sp, l);
+    const size_t n_reserved = asym_mask_count(&l->reserved);
+    const bool all = n_reserved == asym_mask_count(&sp->in->machine->usable);
+    if (all && n_reserved < sp->in->n_threads)
+        give_up_exclusive(sp, l);
+    ASYM_MASK_FOREACH (c, &l->reserved)
         b->load[c] = 1;
-    const struct asym_mask open = asym_mask_minus(&sp->in->machine->usable, &l->claimed);
+    const struct asym_mask open = asym_mask_minus(&sp->in->machine->usable, &l->reserved);
     for (size_t i = 0; i < l->n_serial; i++)
-        sp->ret[l->serial[i]].claim = sp->ret[l->serial[i]].cpu >= 0;
+        sp->ret[l->serial[i]].exclusive = sp->ret[l->serial[i]].cpu >= 0;
     asym_balance_place(b, l->serial, l->n_serial, &open);
     asym_balance_place(b, l->others, l->n_others, &open);
-    asym_spread_mend(sp);
+    asym_spread_fill_idle_fast(sp);
 }
 
-/* --- what they are told --- */
+/* --- reasons --- */
+
+static const struct asym_reason serial = {.text = "serial: a CPU to itself",
+                                          .sentence = "belongs to a serial program, so it has a CPU to itself"};
+static const struct asym_reason serial_shares = {
+    .text = "serial: shares a CPU (%.0f threads want a CPU each, %.0f can have one)",
+    .sentence = "belongs to a serial program and shares a CPU: %.0f threads of such programs want a CPU each, and %.0f "
+                "can have one"};
+static const struct asym_reason serial_little = {
+    .text = "serial, but runnable for only %.2f of the time: shares a CPU",
+    .sentence = "belongs to a serial program, but was runnable for only %.2f of the time, so it shares a CPU"};
+static const struct asym_reason senior_app = {
+    .text = "parallel the longest: boosted for %.2f s more of %.2f s",
+    .sentence =
+        "belongs to the program that has been parallel the longest, so it is boosted for %.2f s more of %.2f s"};
 
 static void boost(const struct asym_policy_input *in, size_t t, struct asym_assignment *a)
 {
@@ -251,14 +268,14 @@ static void boost(const struct asym_policy_input *in, size_t t, struct asym_assi
 static void explain_serial(const struct asym_balance *b, const struct lists *l, size_t t)
 {
     struct asym_assignment *a = &b->sp->ret[t];
-    if (a->claim) {
-        a->reason = ASYM_WHY_SERIAL;
+    if (a->exclusive) {
+        a->reason = &serial;
     } else if (l->much[t]) {
-        a->reason = ASYM_WHY_SERIAL_SHARES;
+        a->reason = &serial_shares;
         a->figure[0] = (double)l->n_serial;
         a->figure[1] = asym_mask_count(&b->sp->in->machine->usable);
     } else {
-        a->reason = ASYM_WHY_SERIAL_LITTLE;
+        a->reason = &serial_little;
         a->figure[0] = b->sp->in->threads[t].runnable;
     }
 }
@@ -267,7 +284,7 @@ static void explain(const struct asym_balance *b, const struct lists *l, const s
 {
     const struct asym_policy_input *in = b->sp->in;
     const struct params *params = in->params;
-    const struct asym_mask open = asym_mask_minus(&in->machine->usable, &l->claimed);
+    const struct asym_mask open = asym_mask_minus(&in->machine->usable, &l->reserved);
     const double total = asym_proportion_total(in->machine, &open);
     for (size_t t = 0; t < in->n_threads; t++) {
         const struct asym_policy_app *app = &in->apps[in->threads[t].app];
@@ -278,12 +295,12 @@ static void explain(const struct asym_balance *b, const struct lists *l, const s
             explain_serial(b, l, t);
         } else if (senior) {
             boost(in, t, a);
-            a->reason = ASYM_WHY_SENIOR;
+            a->reason = &senior_app;
             const asym_usec age = ASYM_MIN(in->now - s->boosted_since, params->seniority_timeout);
             a->figure[0] = (double)(params->seniority_timeout - age) / (double)ASYM_SEC;
             a->figure[1] = (double)params->seniority_timeout / (double)ASYM_SEC;
         } else {
-            asym_proportion_explain(b, t, in->n_threads - asym_mask_count(&l->claimed), total);
+            asym_proportion_explain(b, t, in->n_threads - asym_mask_count(&l->reserved), total);
         }
     }
 }
@@ -322,24 +339,12 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 }
 
 static const struct asym_option options[] = {
-    {
-        .key = "serial_boost",
-        .type = ASYM_OPTION_NICE,
-        .offset = offsetof(struct params, serial_boost),
-        .def = "-10",
-        .min = -20,
-        .max = 19,
-        .help = "Nice value of serial threads and of the senior application, unless theirs is lower (Morad 2008, 6).",
-    },
-    {
-        .key = "seniority_timeout",
-        .type = ASYM_OPTION_DURATION,
-        .offset = offsetof(struct params, seniority_timeout),
-        .def = "1s",
-        .min = 0,
-        .max = 3600.0 * ASYM_SEC,
-        .help = "After this time the boost passes to the next parallel application; 0us: never (Morad 2008, 6).",
-    },
+    ASYM_OPTION(struct params, NICE, serial_boost, .def = "-10", .min = -20, .max = 19,
+                .help = "The nice value that serial threads and the senior application get, unless theirs is lower "
+                        "(Morad 2008, 6)."),
+    ASYM_OPTION(struct params, DURATION, seniority_timeout, .def = "1s", .min = 0, .max = 3600e6,
+                .help = "After this time the next parallel application becomes the senior; 0s means never (Morad "
+                        "2008, 6)."),
     {.key = NULL},
 };
 

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Sample, optimise, symbios (Snavely 2002, 5.4, SOS): as smt-symb, but in the sample phase several ways to pair threads
- * on cores are tried one after the other, and the one with the highest weighted speedup is kept:
+ * Sample, optimise, symbios (Snavely 2002, 5.4, SOS). This policy is smt-symb, but its sample phase tries several ways to
+ * pair threads on cores one after the other, and keeps the pairing with the highest weighted speedup:
  *
  *     WS = the sum over threads of IPC achieved / IPC alone (4.1)
  *
- * The source has one core and more jobs than contexts, and picks who runs on it next. With many cores and nothing but
- * affinity, what can be chosen is who sits on which core. Pairings are those that come of turning the seats under one LLC
- * and of one core type against each other: of the threads on first siblings none, of those on second siblings by one core
- * for the second pairing, by two for the third, and so on; so that nobody moves across memory domains. Under each LLC the
- * best is chosen for itself, and the one in which they sit, unless another is better by more than 1 % (that is ours). The next sample phase turns on
- * from there. A core that is the only one under its LLC can but change who takes turns on which of its CPUs.
+ * The source has one core and more jobs than contexts, and chooses the jobs that run on it next. asymd has many cores and
+ * sets affinity only, so it chooses the core on which each thread sits. A pairing rotates the seats under one LLC and of
+ * one core type against each other: threads on first siblings stay; threads on second siblings move by one core for the
+ * second pairing, by two for the third, and so on. So no thread moves across memory domains. The policy chooses the best
+ * pairing for each LLC separately. The current pairing stays unless another is better by more than 1 % (an addition to the
+ * source). The next sample phase rotates from the pairing that was chosen. If a core is the only one under its LLC, a
+ * pairing only changes which of its threads take turns on which of its CPUs.
  *
- * WS is taken over those threads whose IPC is known alone and in every pairing, or a thread that slept would decide.
+ * WS sums over the threads whose IPC is known alone and in every pairing, or a thread that slept would decide.
  *
- * With more hardware there is less to do by windows: smt-icount-sos (5.4, Icount-SOS) leaves shares to the fetch unit, and
- * only chooses pairings. It exists for a simulated core.
+ * smt-icount-sos (5.4, Icount-SOS) leaves the shares to the fetch unit of the core, and chooses pairings only. It runs on
+ * a simulated core only.
  */
 #include <asym/policy.h>
-#include <asym/snapshot.h>
 
 #include <errno.h>
 #include <stddef.h>
@@ -28,29 +28,29 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/sort.h"
-#include "policy/smt-measure.h"
+#include "policy/smt/smt-measure.h"
 
-/* How much better a pairing has to be than the one in which they sit: figures vary, and moving costs. */
+/* A pairing must be better than the current one by this factor: measurements vary, and a move has a cost. */
 #define WORTH_IT 1.01
 
 struct state {
     struct asym_smt_measure measure;
-    uint64_t chosen; /* the sample phase of which a pairing was chosen last */
+    uint64_t chosen; /* number of the sample phase after which a pairing was last chosen */
 };
 
-/* CPUs by LLC, core type and sibling rank: a row is those with all three alike, a block those with the first two. */
+/* CPUs by LLC, core type and sibling rank. The CPUs of a row agree in all three, the CPUs of a block in the first two. */
 struct table {
     uint32_t *order, *scratch;
-    uint32_t *place, *row, *row_length, *block, *block_length; /* of each CPU: in order; where its row begins ... */
+    uint32_t *place, *row, *row_length, *block, *block_length; /* per CPU: its index in order, start of its row ... */
     uint32_t n, siblings;
 };
 
 struct pairing {
     struct table table;
-    uint32_t *depth;  /* of each CPU: threads seen on it so far */
-    int32_t *home;    /* of each thread: its seat before */
-    uint32_t *of_llc; /* the pairing for each LLC */
-    double *speedup;  /* of each LLC, ASYM_SMT_PAIRINGS each */
+    uint32_t *depth;        /* per CPU: threads seen on it so far */
+    int32_t *preferred_cpu; /* per thread: its seat before */
+    uint32_t *of_llc;       /* per LLC: the pairing */
+    double *speedup;        /* per LLC: ASYM_SMT_PAIRINGS weighted speedups */
 };
 
 static int take_memory(const struct asym_policy_input *in, struct pairing *p)
@@ -64,10 +64,10 @@ static int take_memory(const struct asym_policy_input *in, struct pairing *p)
     for (size_t i = 0; i < ASYM_LENGTH(per_cpu); i++)
         if (!(*per_cpu[i] = asym_arena_take(in->arena, m->n_cpus + 1, sizeof(uint32_t))))
             r = -ENOBUFS;
-    p->home = asym_arena_take(in->arena, in->n_threads + 1, sizeof *p->home);
+    p->preferred_cpu = asym_arena_take(in->arena, in->n_threads + 1, sizeof *p->preferred_cpu);
     p->of_llc = asym_arena_take(in->arena, m->n_llcs + 1, sizeof *p->of_llc);
     p->speedup = asym_arena_take(in->arena, m->n_llcs + 1, ASYM_SMT_PAIRINGS * sizeof *p->speedup);
-    return p->home && p->of_llc && p->speedup ? r : -ENOBUFS;
+    return p->preferred_cpu && p->of_llc && p->speedup ? r : -ENOBUFS;
 }
 
 static bool same_block(const struct asym_cpu *a, const struct asym_cpu *b)
@@ -105,8 +105,8 @@ static void fill_table(const struct asym_machine *m, struct table *t)
     }
 }
 
-/* Where the depth-th thread of a CPU sits in pairing r. */
-static uint32_t turned(const struct table *t, const struct asym_machine *m, uint32_t cpu, uint32_t depth, uint32_t r)
+/* Returns the CPU on which the depth-th thread of a CPU sits in pairing r. */
+static uint32_t rotated(const struct table *t, const struct asym_machine *m, uint32_t cpu, uint32_t depth, uint32_t r)
 {
     const uint32_t row = t->row[cpu], n = t->row_length[t->order[row]],
                    layer = m->cpus[cpu].smt_rank + t->siblings * depth;
@@ -116,20 +116,20 @@ static uint32_t turned(const struct table *t, const struct asym_machine *m, uint
     return t->order[block + (t->place[cpu] - block + depth * r) % t->block_length[t->order[block]]];
 }
 
-/* Seat everybody as of_llc says; who may not sit there stays, and the others make even what is left. */
-static void turn_seats(struct asym_smt *s, struct pairing *p)
+/* Seat all threads in the pairings of of_llc. A thread that may not use its new seat stays; the spread evens out the rest. */
+static void rotate_seats(struct asym_smt *s, struct pairing *p)
 {
     const struct asym_machine *m = s->in->machine;
     fill_table(m, &p->table);
     for (size_t t = 0; t < s->in->n_threads; t++) {
         const uint32_t cpu = (uint32_t)s->seat[t], r = p->of_llc[m->cpus[cpu].llc];
-        const uint32_t to = turned(&p->table, m, cpu, p->depth[cpu]++, r);
-        s->threads[t].home = asym_mask_has(s->threads[t].may, (int)to) ? (int32_t)to : s->seat[t];
+        const uint32_t to = rotated(&p->table, m, cpu, p->depth[cpu]++, r);
+        s->threads[t].preferred_cpu = asym_mask_has(s->threads[t].allowed, (int)to) ? (int32_t)to : s->seat[t];
     }
     asym_smt_seat_all(s);
 }
 
-/* What each pairing brought under each LLC. */
+/* Add up the weighted speedup of each pairing under each LLC. */
 static void add_up(const struct asym_smt *s, struct pairing *p)
 {
     for (size_t t = 0; t < s->in->n_threads; t++) {
@@ -156,28 +156,33 @@ static uint32_t best_of(const double *speedup)
     return best;
 }
 
-/* From now on, what it has beside others is what it had in that pairing; if it has nobody beside it, that is not known. */
+/* Seat the threads in the best pairing. Its IPC becomes the IPC together of a thread; it is unknown if the thread now has
+ * a core to itself. */
 static void choose(struct asym_smt *s, struct pairing *p)
 {
     add_up(s, p);
     for (size_t llc = 0; llc < s->in->machine->n_llcs; llc++)
         p->of_llc[llc] = best_of(&p->speedup[llc * ASYM_SMT_PAIRINGS]);
-    turn_seats(s, p);
+    rotate_seats(s, p);
     for (uint32_t t = 0; t < s->in->n_threads; t++) {
         struct asym_smt_record *r = asym_smt_record_of(s, t);
-        const uint32_t best = p->of_llc[s->in->machine->cpus[p->home[t]].llc];
+        const uint32_t best = p->of_llc[s->in->machine->cpus[p->preferred_cpu[t]].llc];
         r->together[0] = asym_smt_core_of(s, t)->n > 1 ? r->together[best] : (struct asym_smt_count){0};
-        p->home[t] = s->seat[t];
+        p->preferred_cpu[t] = s->seat[t];
     }
 }
 
-static void say_pairing(struct asym_smt *s)
+static const struct asym_reason pairing_tried = {
+    .text = "measured in pairing %.0f of %.0f with others on its core",
+    .sentence = "is measured in pairing %.0f of %.0f with other threads on its core"};
+
+static void explain_pairing(struct asym_smt *s)
 {
     for (size_t t = 0; t < s->in->n_threads; t++) {
         struct asym_assignment *a = &s->sp.ret[t];
-        if (a->reason != ASYM_WHY_SMT_MEASURED)
+        if (a->reason != &asym_smt_measured)
             continue;
-        a->reason = ASYM_WHY_SMT_PAIRING;
+        a->reason = &pairing_tried;
         a->figure[0] = s->stage.pairing + 1;
         a->figure[1] = ASYM_SMT_PAIRINGS;
     }
@@ -193,17 +198,17 @@ static int plan_pairings(const struct asym_policy_input *in, struct asym_assignm
         r = asym_smt_measure_begin(&s, ASYM_SMT_PAIRINGS, in, ret);
     if (r < 0)
         return r;
-    memcpy(p.home, s.seat, in->n_threads * sizeof *p.home);
+    memcpy(p.preferred_cpu, s.seat, in->n_threads * sizeof *p.preferred_cpu);
     if (s.stage.kind == ASYM_SMT_TOGETHER && s.stage.pairing > 0) {
         for (size_t llc = 0; llc < in->machine->n_llcs; llc++)
             p.of_llc[llc] = s.stage.pairing;
-        turn_seats(&s, &p);
+        rotate_seats(&s, &p);
     } else if (s.stage.kind == ASYM_SMT_RUN && state->chosen != s.stage.cycle) {
         choose(&s, &p);
         state->chosen = s.stage.cycle;
     }
-    asym_smt_measure_finish(&s, p.home);
-    say_pairing(&s);
+    asym_smt_measure_finish(&s, p.preferred_cpu);
+    explain_pairing(&s);
     return 0;
 }
 
@@ -217,41 +222,23 @@ static int plan_fetch(const struct asym_policy_input *in, struct asym_assignment
     return plan_pairings(in, ret, true);
 }
 
-static const struct asym_option options[] = {
-    ASYM_SMT_OPTION_ROTATION(struct asym_smt_measure_params),
-    ASYM_SMT_OPTION_WEIGHTS(struct asym_smt_measure_params),
-    ASYM_SMT_OPTION_SAMPLE(struct asym_smt_measure_params),
-    ASYM_SMT_OPTION_SYMBIOS(struct asym_smt_measure_params),
-    {.key = NULL},
-};
-
 extern const struct asym_policy asym_policy_smt_sos;
 const struct asym_policy asym_policy_smt_sos = {
     .name = "smt-sos",
-    .summary = "as smt-symb, and of several ways to pair threads on cores the one that does most work is kept",
+    .summary = "as smt-symb, but threads are paired on cores in several ways, and the best pairing is kept",
     .source = "Snavely 2002, 5.4",
-    .needs = 1u << ASYM_SIGNAL_SMT | 1u << ASYM_SIGNAL_IPC,
-    .pin = ASYM_PIN_CPU,
-    .own_period = true,
-    .params_size = sizeof(struct asym_smt_measure_params),
+    ASYM_SMT_MEASURING,
     .state_size = sizeof(struct state),
-    .task_state_size = sizeof(struct asym_smt_record),
-    .options = options,
     .plan = plan,
 };
 
 extern const struct asym_policy asym_policy_smt_icount_sos;
 const struct asym_policy asym_policy_smt_icount_sos = {
     .name = "smt-icount-sos",
-    .summary = "as smt-sos, but shares are made by the fetch unit of a simulated core",
+    .summary = "as smt-sos, but the fetch unit of a simulated core divides the core",
     .source = "Snavely 2002, 5.4",
-    .needs = 1u << ASYM_SIGNAL_SMT | 1u << ASYM_SIGNAL_IPC,
     .refuses = ASYM_SMT_NO_FETCH,
-    .pin = ASYM_PIN_CPU,
-    .own_period = true,
-    .params_size = sizeof(struct asym_smt_measure_params),
+    ASYM_SMT_MEASURING,
     .state_size = sizeof(struct state),
-    .task_state_size = sizeof(struct asym_smt_record),
-    .options = options,
     .plan = plan_fetch,
 };

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The threads with the highest ratio of fast to slow performance hold the fast CPUs, by profiles measured beforehand
- * (Saez 2010, 2.3, Static-IPC-Driven). The ratio is that of instructions per second, not per cycle: what a program gains
- * from a fast CPU. Of more than two core types it is that of the fastest and of the slowest that was measured. Threads
- * without a profile come last: nothing says that they would gain.
+ * The threads with the highest ratio of fast to slow performance hold the fast CPUs. The ratio comes from profiles that
+ * were measured beforehand (Saez 2010, 2.3, Static-IPC-Driven). It is the ratio of instructions per second, not per cycle,
+ * because that is what a program gains from a fast CPU. On a machine with more than two core types it compares the fastest
+ * type with the slowest type that was measured. Threads without a profile come last: their gain is unknown.
  */
 #include <asym/policy.h>
 
 #include <errno.h>
 
-#include "base/macro.h"
-#include "policy/ranked.h"
+#include "policy/placement/ranked.h"
+#include "policy/placement/spread-even.h"
 
 struct thread_state {
-    bool held; /* a fast CPU to itself */
+    bool held; /* it had a CPU by its rank in the last plan */
 };
 
-/* 0: it was not measured on both. */
+/* Returns 0 if the program was not measured on two core types, the fastest among them. */
 static float gain_of(const struct asym_machine *m, const struct asym_profile *p)
 {
     for (unsigned type = m->n_types; p && p->ips[0] > 0 && type-- > 1;)
@@ -24,6 +24,10 @@ static float gain_of(const struct asym_machine *m, const struct asym_profile *p)
             return (float)(p->ips[0] / p->ips[type]);
     return 0;
 }
+
+static const struct asym_reason no_profile = {
+    .text = "no profile of its program: others go first",
+    .sentence = "belongs to a program without a profile, so threads of programs with one come before it"};
 
 static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 {
@@ -41,12 +45,11 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
         ranked.gain[t] = gain_of(in->machine, in->threads[t].profile);
         ranked.held[t] = s->held;
     }
-    struct asym_mask fast = in->machine->fast;
-    asym_ranked_place(&ranked, &fast);
+    asym_ranked_place(&ranked);
     for (size_t t = 0; t < in->n_threads; t++) {
         struct thread_state *s = in->threads[t].state;
         s->held = ranked.held[t];
-        asym_ranked_explain(&ranked, t, ASYM_WHY_NO_PROFILE);
+        asym_ranked_explain(&ranked, t, &no_profile);
     }
     return 0;
 }
@@ -54,7 +57,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 extern const struct asym_policy asym_policy_static_ipc;
 const struct asym_policy asym_policy_static_ipc = {
     .name = "static-ipc",
-    .summary = "fast CPUs to the programs that gain most from them, by profiles",
+    .summary = "the programs that gain most, by their profiles, get the fast CPUs",
     .source = "Saez 2010, 2.3 (Static-IPC-Driven)",
     .needs = 1u << ASYM_SIGNAL_PROFILE,
     .pin = ASYM_PIN_TYPE,

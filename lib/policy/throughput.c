@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Highest throughput (Roehrich 2007, 3.2). No CPU is idle before any has two threads: one each, from the fastest CPU down.
- * When all are busy, two CPUs of speed ratio y have threads in the ratio that comes nearest to y, never more on the slower
- * one.
+ * Highest throughput (Roehrich 2007, 3.2). No CPU is idle before any has two threads: each CPU gets one thread, from the
+ * fastest CPU down. When all are busy, two CPUs of speed ratio y have threads in the ratio that comes nearest to y; the
+ * slower one never has more.
  *
- * What differs from the source. Its equation 3.5 solves for the slower CPU's share: by its text the faster of two gets
- * n * y / (1 + y). It mends the pair of CPUs whose ratio is furthest off, again and again; but of more than two CPUs each
- * may then mend what the other did, without end. What is compared here is the speed per thread, the source's effective CPU
- * power: a thread is pulled when the two CPUs' speeds per thread come nearer to each other (Dean's rule for seats, whose
- * divisor is the harmonic mean of n and n + 1). That has no circles, starts with one thread each by itself, gives the
- * source's example, and differs from the nearest ratio only where two splits are about equally near. A pull must gain an
- * eighth of a thread: of two splits as good as each other the one there is stays.
+ * Deviations from the source:
+ * - Its equation 3.5 solves for the share of the slower CPU. By its text the faster of two gets n * y / (1 + y), which is
+ *   the rule here.
+ * - It repeatedly corrects the pair of CPUs whose ratio is furthest off. With more than two CPUs such corrections can undo
+ *   each other without end. The policy compares the speed per thread instead, the source's effective CPU power: a CPU pulls
+ *   a thread if that brings the speeds per thread of the two CPUs nearer to each other (Dean's method of apportionment,
+ *   whose divisor is the harmonic mean of n and n + 1). This has no cycles, gives each CPU one thread first without a
+ *   further rule, reproduces the source's example, and differs from the nearest ratio only when two splits are about
+ *   equally near. A pull must gain an eighth of a thread, so that the current split stays if another is as good.
  *
- * Where all CPUs are alike, threads are only spread.
+ * If all CPUs are alike, threads are only spread.
  */
 #include <asym/policy.h>
 
-#include "policy/balance.h"
-#include "policy/proportion.h"
-#include "policy/spread.h"
+#include "policy/placement/balance.h"
+#include "policy/placement/proportion.h"
+#include "policy/placement/spread.h"
 
 static void explain(const struct asym_balance *b)
 {

@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** Shared by the files of spread. */
-#ifndef ASYM_POLICY_SPREAD_INTERNAL_H
-#define ASYM_POLICY_SPREAD_INTERNAL_H
+/** Helpers of spread, also used by balance, eshmp, ipc-driven and priority. */
+#ifndef ASYM_POLICY_PLACEMENT_SPREAD_INTERNAL_H
+#define ASYM_POLICY_PLACEMENT_SPREAD_INTERNAL_H
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "policy/spread.h"
+#include "policy/placement/spread.h"
 
-enum asym_nearness { ASYM_AT_HOME, ASYM_SAME_LLC, ASYM_SAME_NODE, ASYM_ANYWHERE };
-
-static inline enum asym_nearness asym_nearness(const struct asym_machine *m, int home, int cpu)
+static inline enum asym_nearness asym_nearness(const struct asym_machine *m, int preferred_cpu, int cpu)
 {
-    if (cpu == home)
-        return ASYM_AT_HOME;
-    if (home < 0)
+    if (cpu == preferred_cpu)
+        return ASYM_AT_PREFERRED;
+    if (preferred_cpu < 0)
         return ASYM_ANYWHERE;
-    const struct asym_cpu *h = &m->cpus[home], *c = &m->cpus[cpu];
+    const struct asym_cpu *h = &m->cpus[preferred_cpu], *c = &m->cpus[cpu];
     return h->llc == c->llc ? ASYM_SAME_LLC : h->node == c->node ? ASYM_SAME_NODE : ASYM_ANYWHERE;
 }
 

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "policy/spread.h"
+#include "policy/placement/spread.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/hash.h"
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/sort.h"
-#include "policy/spread-internal.h"
+#include "policy/placement/spread-internal.h"
 
-/* Finding sets: sizes and slots are needed only while they are found. */
+/* State of the search for sets: sizes and slots are needed only during the search. */
 struct finder {
     struct asym_spread *sp;
     const struct asym_mask **found;
-    uint32_t *size, *slots;
-    uint32_t n_slots;
+    uint32_t *size;
+    struct asym_hash index;
 };
 
-/* Small sets first: they have the fewest choices. Then by content, so that the order does not depend on addresses. */
+/* Small sets come first, because they have the fewest choices. Ties go by content, so that the order does not depend on
+ * addresses. */
 static int by_choices(uint32_t a, uint32_t b, const void *ctx)
 {
     const struct finder *f = ctx;
@@ -28,17 +30,16 @@ static int by_choices(uint32_t a, uint32_t b, const void *ctx)
     return memcmp(f->found[a], f->found[b], sizeof *f->found[a]);
 }
 
-static uint32_t find_set(struct finder *f, const struct asym_mask *may)
+static uint32_t find_set(struct finder *f, const struct asym_mask *allowed)
 {
-    uint64_t h = (uint64_t)(uintptr_t)may * UINT64_C(0x9e3779b97f4a7c15);
-    uint32_t slot = (uint32_t)(h >> 32) & (f->n_slots - 1);
-    for (; f->slots[slot] != 0; slot = (slot + 1) & (f->n_slots - 1))
-        if (f->found[f->slots[slot] - 1] == may)
-            return f->slots[slot] - 1;
-    uint32_t set = f->sp->n_sets++;
-    f->found[set] = may;
-    f->size[set] = asym_mask_count(may);
-    f->slots[slot] = set + 1;
+    const uint32_t hash = asym_hash_of_u64((uint64_t)(uintptr_t)allowed);
+    ASYM_HASH_FOREACH (set, &f->index, hash)
+        if (f->found[set] == allowed)
+            return (uint32_t)set;
+    const uint32_t set = f->sp->n_sets++;
+    f->found[set] = allowed;
+    f->size[set] = asym_mask_count(allowed);
+    asym_hash_add(&f->index, hash, set);
     return set;
 }
 
@@ -47,8 +48,8 @@ static void find_sets(struct finder *f)
     struct asym_spread *sp = f->sp;
     const struct asym_policy_input *in = sp->in;
     for (size_t t = 0; t < in->n_threads; t++) {
-        bool same = t > 0 && in->threads[t].may == in->threads[t - 1].may;
-        sp->set_of[t] = same ? sp->set_of[t - 1] : find_set(f, in->threads[t].may);
+        bool same = t > 0 && in->threads[t].allowed == in->threads[t - 1].allowed;
+        sp->set_of[t] = same ? sp->set_of[t - 1] : find_set(f, in->threads[t].allowed);
     }
     for (uint32_t i = 0; i < sp->n_sets; i++)
         sp->list[i] = i;
@@ -74,7 +75,7 @@ static int by_place(uint32_t a, uint32_t b, const void *ctx)
     return x->smt_rank != y->smt_rank ? x->smt_rank - y->smt_rank : x->rank - y->rank;
 }
 
-/* An LLC that spans nodes would stand in several places: its later places then count as no LLC of their own. */
+/* An LLC that spans nodes stands in several places of the order; only the first place counts as the LLC. */
 static void find_places(struct asym_spread *sp)
 {
     const struct asym_machine *m = sp->in->machine;
@@ -87,7 +88,7 @@ static void find_places(struct asym_spread *sp)
     }
 }
 
-/* A take that fails does not end it: the arena then knows what all of them would have wanted. */
+/* Continue after a failed take, so that the arena learns the total size that is needed. */
 static int take_memory(struct asym_spread *sp, struct finder *f)
 {
     const struct asym_machine *m = sp->in->machine;
@@ -110,7 +111,6 @@ static int take_memory(struct asym_spread *sp, struct finder *f)
         {&sp->set_mark, n + 1},
         {&sp->set_reach, n},
         {&f->size, n},
-        {&f->slots, f->n_slots},
     };
     int r = 0;
     for (size_t i = 0; i < ASYM_LENGTH(fields); i++)
@@ -118,14 +118,16 @@ static int take_memory(struct asym_spread *sp, struct finder *f)
             r = -ENOBUFS;
     sp->sets = asym_arena_take(sp->in->arena, n + 1, sizeof *sp->sets);
     f->found = asym_arena_take(sp->in->arena, n + 1, sizeof *f->found);
-    return sp->sets && f->found ? r : -ENOBUFS;
+    const size_t n_slots = asym_hash_slots_for(n);
+    struct asym_hash_slot *slots = asym_arena_take(sp->in->arena, n_slots, sizeof *slots);
+    if (slots)
+        asym_hash_init_in(&f->index, slots, n_slots);
+    return sp->sets && f->found && slots ? r : -ENOBUFS;
 }
 
 int asym_spread_init(struct asym_spread *sp, const struct asym_policy_input *in, struct asym_assignment *ret)
 {
-    struct finder f = {.sp = sp, .n_slots = 64};
-    while (f.n_slots < 2 * in->n_threads)
-        f.n_slots *= 2;
+    struct finder f = {.sp = sp};
     *sp = (struct asym_spread){.in = in, .ret = ret};
     int r = take_memory(sp, &f);
     if (r < 0)
@@ -160,7 +162,7 @@ size_t asym_spread_able(struct asym_spread *sp, uint32_t *list, size_t n, const 
     return able;
 }
 
-/* The CPUs of avail on cores that have no more than level threads. */
+/* The CPUs of avail on cores that have at most `most` threads. */
 struct level {
     struct asym_mask open;
     uint32_t most;
@@ -172,15 +174,16 @@ static bool is_open(struct asym_spread *sp, struct level *l, int cpu)
         return false;
     if (sp->core_load[sp->in->machine->cpus[cpu].core] <= l->most)
         return true;
-    asym_mask_clear(&l->open, (unsigned)cpu); /* a sibling has been taken since */
+    asym_mask_clear(&l->open, (unsigned)cpu); /* a sibling was taken since */
     return false;
 }
 
-/* Crowding first, then speed, then whether another would have to leave its home, then the way there, then favour. */
-static uint64_t cost_of(const struct asym_spread *sp, int home, int cpu)
+/* The cost compares, in this order: threads on the core, speed, whether another thread would lose its preferred CPU, distance,
+ * sibling rank, favour. */
+static uint64_t cost_of(const struct asym_spread *sp, int preferred_cpu, int cpu)
 {
     const struct asym_cpu *c = &sp->in->machine->cpus[cpu];
-    uint64_t far = asym_nearness(sp->in->machine, home, cpu), wanted = sp->extra[c->core] > 0;
+    uint64_t far = asym_nearness(sp->in->machine, preferred_cpu, cpu), wanted = sp->extra[c->core] > 0;
     return (uint64_t)sp->core_load[c->core] << 32 | (uint64_t)c->type << 24 | wanted << 23 | far << 16 |
            (uint64_t)c->smt_rank << 8 | c->rank;
 }
@@ -188,13 +191,13 @@ static uint64_t cost_of(const struct asym_spread *sp, int home, int cpu)
 static int cheapest(struct asym_spread *sp, uint32_t t, struct level *l)
 {
     const struct asym_policy_thread *thread = &sp->in->threads[t];
-    struct asym_mask open = asym_mask_and(&l->open, thread->may);
+    struct asym_mask open = asym_mask_and(&l->open, thread->allowed);
     uint64_t least = UINT64_MAX;
     int best = -1;
     ASYM_MASK_FOREACH (c, &open) {
         if (!is_open(sp, l, c))
             continue;
-        uint64_t cost = cost_of(sp, thread->home, c);
+        uint64_t cost = cost_of(sp, thread->preferred_cpu, c);
         if (cost < least) {
             least = cost;
             best = c;
@@ -203,29 +206,29 @@ static int cheapest(struct asym_spread *sp, uint32_t t, struct level *l)
     return best;
 }
 
-/* Those that can count on a CPU: their homes are left to them as long as there is another choice. */
-static void note_homes(struct asym_spread *sp, const uint32_t *list, size_t n, const struct asym_mask *avail)
+/* Count the threads that are sure of a CPU: their preferred CPUs stay free for them as long as there is another choice. */
+static void note_preferred_cpus(struct asym_spread *sp, const uint32_t *list, size_t n, const struct asym_mask *avail)
 {
     const struct asym_machine *m = sp->in->machine;
     memset(sp->want, 0, m->n_cpus * sizeof *sp->want);
     memset(sp->extra, 0, m->n_cores * sizeof *sp->extra);
     for (size_t i = 0; i < n; i++) {
-        int home = sp->in->threads[list[i]].home;
-        if (!asym_mask_has(avail, home))
+        int preferred_cpu = sp->in->threads[list[i]].preferred_cpu;
+        if (!asym_mask_has(avail, preferred_cpu))
             continue;
-        sp->want[home]++;
-        sp->extra[m->cpus[home].core]++;
+        sp->want[preferred_cpu]++;
+        sp->extra[m->cpus[preferred_cpu].core]++;
     }
 }
 
-/* A thread whose home is free, but on a core that is no longer, moves only where nobody else would have to. */
+/* A thread whose preferred CPU is free, on a core that already has a thread, moves only if no other thread must move. */
 static int choose(struct asym_spread *sp, uint32_t t, struct level *l, const struct asym_mask *avail)
 {
-    int home = sp->in->threads[t].home;
-    if (is_open(sp, l, home))
-        return home;
+    int preferred_cpu = sp->in->threads[t].preferred_cpu;
+    if (is_open(sp, l, preferred_cpu))
+        return preferred_cpu;
     int cpu = cheapest(sp, t, l);
-    if (cpu >= 0 && asym_mask_has(avail, home) && sp->extra[sp->in->machine->cpus[cpu].core] > 0)
+    if (cpu >= 0 && asym_mask_has(avail, preferred_cpu) && sp->extra[sp->in->machine->cpus[cpu].core] > 0)
         return -1;
     return cpu;
 }
@@ -237,16 +240,16 @@ static void fill_level(struct asym_spread *sp, const uint32_t *list, size_t n, s
     memset(sp->set_mark, 0, sp->n_sets * sizeof *sp->set_mark);
     for (size_t i = 0; i < n && !asym_mask_empty(&l->open); i++) {
         uint32_t *dry = &sp->set_mark[sp->set_of[list[i]]];
-        int home = sp->in->threads[list[i]].home;
+        int preferred_cpu = sp->in->threads[list[i]].preferred_cpu;
         if (*dry || sp->ret[list[i]].cpu >= 0)
             continue;
         int cpu = choose(sp, list[i], l, avail);
-        *dry = cpu < 0 && !asym_mask_has(avail, home);
+        *dry = cpu < 0 && !asym_mask_has(avail, preferred_cpu);
         if (cpu < 0)
             continue;
-        if (home >= 0 && sp->want[home] > 0) {
-            sp->want[home]--;
-            sp->extra[m->cpus[home].core]--;
+        if (preferred_cpu >= 0 && sp->want[preferred_cpu] > 0) {
+            sp->want[preferred_cpu]--;
+            sp->extra[m->cpus[preferred_cpu].core]--;
         }
         asym_spread_put(sp, list[i], cpu);
         asym_mask_clear(avail, (unsigned)cpu);
@@ -255,15 +258,15 @@ static void fill_level(struct asym_spread *sp, const uint32_t *list, size_t n, s
 }
 
 /*
- * In order of preference, each keeps its home if that is open: so whoever found nothing finds nothing in a second plan
- * either, as those before it hold what they held. Cores fill level by level, siblings last. Within a level CPUs only ever
- * close, so that a set of threads of which one found none need not look again.
+ * In order of preference, each thread keeps its preferred CPU if that is open. So a thread that found no CPU finds none in a
+ * second plan either, because the threads before it hold the same CPUs. Cores fill level by level, siblings last. Within a
+ * level CPUs only close: if one thread of a set found none, the others of the set need not search again.
  */
 void asym_spread_give(struct asym_spread *sp, const uint32_t *list, size_t n, struct asym_mask *avail)
 {
-    /* of all CPUs: the siblings of those in avail may have been taken before */
+    /* The maximum is over all CPUs, because the siblings of CPUs in avail may have been taken before. */
     uint32_t most = asym_most_siblings(sp->in->machine, &sp->in->machine->usable);
-    note_homes(sp, list, ASYM_MIN(n, asym_mask_count(avail)), avail);
+    note_preferred_cpus(sp, list, ASYM_MIN(n, asym_mask_count(avail)), avail);
     for (struct level l = {.most = 0}; l.most < most; l.most++)
         fill_level(sp, list, n, &l, avail);
     memset(sp->want, 0, sp->in->machine->n_cpus * sizeof *sp->want);
@@ -274,14 +277,15 @@ static bool is_worse(const struct asym_cpu *from, const struct asym_cpu *to)
     return from->type != to->type ? from->type > to->type : from->rank > to->rank;
 }
 
-/* The first of list that is on a worse CPU takes this one. A master stays: its phases may be shorter than a move is worth. */
+/* The first thread of list on a worse CPU takes this one. A master stays: its phases may be too short to justify a move. */
 static bool offer(struct asym_spread *sp, const uint32_t *list, size_t n, int cpu, struct asym_mask *avail)
 {
     const struct asym_machine *m = sp->in->machine;
     for (size_t i = 0; i < n; i++) {
         const struct asym_policy_thread *thread = &sp->in->threads[list[i]];
         const int32_t from = sp->ret[list[i]].cpu;
-        if (from < 0 || thread->master || !asym_mask_has(thread->may, cpu) || !is_worse(&m->cpus[from], &m->cpus[cpu]))
+        if (from < 0 || thread->master || !asym_mask_has(thread->allowed, cpu) ||
+            !is_worse(&m->cpus[from], &m->cpus[cpu]))
             continue;
         sp->load[from]--;
         sp->core_load[m->cpus[from].core]--;
@@ -301,9 +305,22 @@ static unsigned count_ranks(const struct asym_machine *m, const struct asym_mask
     return most;
 }
 
+/* Offer the free cores among these CPUs whose CPU has this rank. Returns true if a thread moved. */
+static bool offer_rank(struct asym_spread *sp, const uint32_t *list, size_t n, const struct asym_mask *cpus,
+                       unsigned rank, struct asym_mask *avail)
+{
+    const struct asym_machine *m = sp->in->machine;
+    const struct asym_mask open = asym_mask_and(cpus, avail);
+    bool moved = false;
+    ASYM_MASK_FOREACH (c, &open)
+        if (m->cpus[c].rank == rank && sp->core_load[m->cpus[c].core] == 0)
+            moved = offer(sp, list, n, c, avail) || moved;
+    return moved;
+}
+
 /*
- * Free cores are offered best first. A CPU that a move frees is worse than the one it takes, and is offered later: after one pass
- * no thread can better itself. True when one has.
+ * Offer the free cores, best first. A CPU that a move frees is worse than the one that the thread takes, and is offered
+ * later, so after one pass no thread can improve. Returns true if a thread moved.
  */
 static bool offer_all(struct asym_spread *sp, const uint32_t *list, size_t n, struct asym_mask *avail)
 {
@@ -311,12 +328,8 @@ static bool offer_all(struct asym_spread *sp, const uint32_t *list, size_t n, st
     bool moved = false;
     for (unsigned t = 0; t < m->n_types; t++) {
         const unsigned ranks = count_ranks(m, &m->types[t].cpus);
-        for (unsigned rank = 0; rank < ranks; rank++) {
-            const struct asym_mask open = asym_mask_and(&m->types[t].cpus, avail);
-            ASYM_MASK_FOREACH (c, &open)
-                if (m->cpus[c].rank == rank && sp->core_load[m->cpus[c].core] == 0)
-                    moved = offer(sp, list, n, c, avail) || moved;
-        }
+        for (unsigned rank = 0; rank < ranks; rank++)
+            moved = offer_rank(sp, list, n, &m->types[t].cpus, rank, avail) || moved;
     }
     return moved;
 }
@@ -329,7 +342,8 @@ static bool all_placed(const struct asym_spread *sp, const uint32_t *list, size_
     return true;
 }
 
-/* The CPU that a move frees may be the only one of another thread. It ends: each turn but the last one places a thread. */
+/* A CPU that a move frees may be the only choice of another thread, so the steps repeat. The loop ends, because each pass
+ * except the last places a thread. */
 void asym_spread_give_serial(struct asym_spread *sp, const uint32_t *list, size_t n, struct asym_mask *avail)
 {
     bool moved;
@@ -342,7 +356,7 @@ void asym_spread_give_serial(struct asym_spread *sp, const uint32_t *list, size_
     } while (left > 0 && moved && !all_placed(sp, list, n));
 }
 
-void asym_spread_mend(struct asym_spread *sp)
+void asym_spread_fill_idle_fast(struct asym_spread *sp)
 {
     const struct asym_machine *m = sp->in->machine;
     struct level idle = {.most = UINT32_MAX};
@@ -354,7 +368,7 @@ void asym_spread_mend(struct asym_spread *sp)
     for (uint32_t t = 0; t < sp->in->n_threads && !asym_mask_empty(&idle.open); t++) {
         int32_t from = sp->ret[t].cpu;
         uint32_t *dry = &sp->set_mark[sp->set_of[t]];
-        if (*dry || from < 0 || asym_mask_has(&m->fast, from) || sp->load[from] < 2)
+        if (*dry || from < 0 || asym_mask_has(&m->fast, from) || sp->load[from] < 2 || (sp->stays && sp->stays[t]))
             continue;
         int to = cheapest(sp, t, &idle);
         *dry = to < 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "policy/smt-place.h"
+#include "policy/smt/smt-place.h"
 
 #include <errno.h>
 #include <string.h>
@@ -7,10 +7,11 @@
 #include "base/arena.h"
 #include "base/macro.h"
 #include "base/mask.h"
+#include "policy/placement/spread-even.h"
 
 const char *const asym_smt_weights_names[] = {"nice", "source", NULL};
 
-/* A take that fails does not end it: the arena then knows what all of them would have wanted. */
+/* Continue after a failed take, so that the arena learns the total size that is needed. */
 static int take_memory(struct asym_smt *s, struct asym_assignment *ret)
 {
     struct asym_arena *arena = s->in->arena;
@@ -22,30 +23,30 @@ static int take_memory(struct asym_smt *s, struct asym_assignment *ret)
     s->begin = asym_arena_take(arena, cores + 1, sizeof *s->begin);
     s->guests = asym_arena_take(arena, n + 1, sizeof *s->guests);
     s->all = asym_spread_all(s->in);
-    int r = asym_spread_init(&s->sp, &s->view, ret);
+    int r = asym_spread_init(&s->sp, &s->seated, ret);
     return s->threads && s->cores && s->seat && s->length && s->begin && s->guests && s->all ? r : -ENOBUFS;
 }
 
-/* A seat that it may no longer have is given up for where it is. */
-static void go_home(struct asym_smt *s)
+/* Prefer the old seat of each thread. If the thread may no longer use it, its preferred CPU stays as it is. */
+static void prefer_seats(struct asym_smt *s)
 {
     for (size_t t = 0; t < s->in->n_threads; t++) {
         const int32_t base = asym_smt_seat_of(s, t)->base - 1;
-        if (asym_mask_has(s->threads[t].may, base))
-            s->threads[t].home = base;
+        if (asym_mask_has(s->threads[t].allowed, base))
+            s->threads[t].preferred_cpu = base;
     }
 }
 
 int asym_smt_init(struct asym_smt *s, const struct asym_policy_input *in, struct asym_assignment *ret)
 {
     s->in = in;
-    s->view = *in;
+    s->seated = *in;
     int r = take_memory(s, ret);
     if (r < 0)
         return r;
     memcpy(s->threads, in->threads, in->n_threads * sizeof *s->threads);
-    s->view.threads = s->threads;
-    go_home(s);
+    s->seated.threads = s->threads;
+    prefer_seats(s);
     asym_smt_seat_all(s);
     return 0;
 }
@@ -73,13 +74,13 @@ void asym_smt_seat_all(struct asym_smt *s)
     for (size_t t = 0; t < s->in->n_threads; t++)
         s->sp.ret[t] = (struct asym_assignment){.cpu = -1};
     asym_spread_even(&s->sp, s->all, s->in->n_threads, &m->usable);
-    asym_spread_mend(&s->sp);
+    asym_spread_fill_idle_fast(&s->sp);
     for (size_t t = 0; t < s->in->n_threads; t++)
         s->seat[t] = s->sp.ret[t].cpu;
     count_cores(s);
 }
 
-/* What part of the core it sits on it is entitled to. */
+/* Returns the part of its core that the thread is entitled to. */
 static double share_of(const struct asym_smt *s, uint32_t t)
 {
     const struct asym_smt_core *core = asym_smt_core_of(s, t);
@@ -87,21 +88,21 @@ static double share_of(const struct asym_smt *s, uint32_t t)
     return asym_smt_frac(weight, core->weights, core->n);
 }
 
-/* P: how many run there side by side. */
+/* Returns P, the number of threads that run on the core side by side. */
 static double beside(const struct asym_smt *s, uint32_t t)
 {
     const struct asym_smt_core *core = asym_smt_core_of(s, t);
     return ASYM_MIN(core->n, core->contexts);
 }
 
-/* lib/policy/smt-measure.h says why not all. */
+/* lib/policy/smt/smt-measure.h explains why some threads are not measured. */
 static bool is_measured(const struct asym_smt *s, uint32_t t)
 {
     const struct asym_smt_core *core = asym_smt_core_of(s, t);
     return core->n <= 4 * core->contexts || share_of(s, t) * 2 * beside(s, t) >= 1;
 }
 
-/* How long its window would have to be. Measuring alone, each core is held for half of the time. */
+/* Returns the length that the window should have. While threads are measured alone, each core is held half of the time. */
 static double wanted(const struct asym_smt *s, uint32_t t, const uint32_t *n_measured)
 {
     const double p = beside(s, t);
@@ -120,9 +121,16 @@ static void count_measured(struct asym_smt *s, uint32_t *ret_n)
         ret_n[s->in->machine->cpus[s->seat[t]].core] += is_measured(s, t);
 }
 
+/* While threads are measured alone, a core with one thread takes the same room, so that a second one moves no other window. */
+static void reserve(const struct asym_smt *s)
+{
+    for (size_t c = 0; c < s->in->machine->n_cores && s->stage.kind == ASYM_SMT_ALONE; c++)
+        s->length[c] = s->cores[c].contexts < 2 ? 0 : 0.5;
+}
+
 /*
- * Once in each stage, or those who come and go would shift everybody's windows. The windows of a core follow one another,
- * and the cores' are laid end to end.
+ * Lay the windows, once in each rotation: otherwise a thread that comes or goes would shift the windows of all others. The
+ * windows of a core follow one another, and the cores are laid end to end.
  */
 static void lay_windows(struct asym_smt *s)
 {
@@ -135,6 +143,7 @@ static void lay_windows(struct asym_smt *s)
         seat->length = wanted(s, t, s->sp.extra);
         s->length[m->cpus[s->seat[t]].core] += seat->length;
     }
+    reserve(s);
     const double shift = asym_smt_shift(&s->stage);
     const double factor = asym_smt_lay(s->length, m->n_cores, m->n_cores / 2, shift, s->begin);
     for (size_t t = 0; t < s->in->n_threads; t++) {
@@ -153,7 +162,7 @@ static double left_of(const struct asym_smt *s, const struct asym_smt_seat *seat
     return asym_smt_left(seat->begin, seat->length, asym_smt_at(&s->stage, s->in->now));
 }
 
-/* Which threads hold their core now, before it is known whether the others can go. Returns how many. */
+/* Mark the threads that hold their core now, before close_stuck checks that the others can leave. Returns how many. */
 static size_t open_windows(struct asym_smt *s)
 {
     size_t n = 0;
@@ -178,7 +187,7 @@ static struct asym_mask cpus_not_held(const struct asym_smt *s)
     return free;
 }
 
-/* Who has nowhere else to go stays, and so do all of its core. That leaves the others only more room. */
+/* If a thread may run nowhere else, it stays, and so do all threads of its core. This only adds room for other guests. */
 static void close_stuck(struct asym_smt *s)
 {
     const struct asym_mask outside = cpus_not_held(s);
@@ -194,8 +203,8 @@ static void close_stuck(struct asym_smt *s)
             s->cores[c].alone = -1;
 }
 
-/* A sibling that is kept clear counts as taken, so that nobody is sent there. */
-static void hold(struct asym_smt *s)
+/* A sibling that is kept clear counts as taken, so that no guest is sent there. */
+static void mark_held(struct asym_smt *s)
 {
     const struct asym_machine *m = s->in->machine;
     ASYM_MASK_FOREACH (c, &m->usable) {
@@ -205,16 +214,16 @@ static void hold(struct asym_smt *s)
     }
 }
 
-/* A guest that is somewhere already stays there. */
+/* A guest that is already on a CPU outside stays there. */
 static void send_guests(struct asym_smt *s)
 {
     const struct asym_mask outside = cpus_not_held(s);
     for (uint32_t t = 0; t < s->in->n_threads; t++) {
-        const int32_t alone = asym_smt_core_of(s, t)->alone, now_at = s->in->threads[t].home;
+        const int32_t alone = asym_smt_core_of(s, t)->alone, now_at = s->in->threads[t].preferred_cpu;
         if (alone < 0)
             continue;
         if (alone == (int32_t)t) {
-            s->sp.ret[t].claim = true;
+            s->sp.ret[t].exclusive = true;
             continue;
         }
         s->guests[s->n_guests++] = t;
@@ -222,43 +231,78 @@ static void send_guests(struct asym_smt *s)
         s->sp.core_load[s->in->machine->cpus[s->seat[t]].core]--;
         s->sp.ret[t].cpu = -1;
         if (asym_mask_has(&outside, now_at))
-            s->threads[t].home = now_at;
+            s->threads[t].preferred_cpu = now_at;
     }
-    hold(s);
+    mark_held(s);
     asym_spread_even(&s->sp, s->guests, s->n_guests, &outside);
-    asym_spread_mend(&s->sp);
+    asym_spread_fill_idle_fast(&s->sp);
 }
+
+const struct asym_reason asym_smt_own_core = {
+    .text = "a core to itself, except for short visits of others",
+    .sentence = "has a core to itself, except for short visits of other threads"};
+const struct asym_reason asym_smt_measured_alone = {
+    .text = "alone on its core for %.2f s more: it is measured",
+    .sentence = "is alone on its core for %.2f s more, because asymd measures it",
+    .rotates = true,
+    .holds_core = true};
+const struct asym_reason asym_smt_measured = {
+    .text = "measured beside the others of its core for %.2f s more",
+    .sentence = "is measured beside the other threads of its core for %.2f s more"};
+
+static const struct asym_reason no_sibling = {
+    .text = "no other CPU of its core is usable: threads are only spread",
+    .sentence = "has a core without another usable CPU, so the policy only spreads the threads"};
+static const struct asym_reason shared = {
+    .text = "shares its core: its share is %.0f %%, alone for %.0f %% of the time",
+    .sentence = "shares its core: its share is %.0f %%, and it is alone there for %.0f %% of the time"};
+static const struct asym_reason crowded = {
+    .text = "shares its core: its share is %.0f %%, but another thread cannot leave it",
+    .sentence = "shares its core: its share is %.0f %%, but another thread cannot leave this core"};
+static const struct asym_reason solo = {
+    .text = "alone on its core for %.2f s more: its share is %.0f %%",
+    .sentence = "is alone on its core for %.2f s more, because its share is %.0f %%",
+    .rotates = true,
+    .holds_core = true};
+static const struct asym_reason guest = {
+    .text = "off its core for %.2f s more: another thread is alone there",
+    .sentence = "stays off its core for %.2f s more, because another thread is alone there"};
+static const struct asym_reason sample = {
+    .text = "the threads of its core are measured one by one for %.2f s more",
+    .sentence = "waits while asymd measures the threads of its core one by one, for %.2f s more"};
+static const struct asym_reason fetch = {.text = "shares its core: the fetch unit gives it a share of %.0f %%",
+                                         .sentence = "shares its core, whose fetch unit gives it a share of %.0f %%"};
 
 static double seconds_left(const struct asym_smt *s, double share)
 {
     return share * (double)(s->stage.until - s->stage.from) / (double)ASYM_SEC;
 }
 
-/* Reason and figures of a thread whose core is held: by itself, or by another. */
+/* Set reason and figures of a thread whose core is held, by itself or by another thread. */
 static void explain_held(const struct asym_smt *s, uint32_t t, struct asym_assignment *a)
 {
     const int32_t alone = asym_smt_core_of(s, t)->alone;
     a->figure[0] = seconds_left(s, left_of(s, asym_smt_seat_of(s, (size_t)alone)));
-    a->reason = ASYM_WHY_SMT_GUEST;
+    a->reason = &guest;
     if (alone != (int32_t)t)
         return;
-    a->reason = s->stage.kind == ASYM_SMT_RUN ? ASYM_WHY_SMT_SOLO : ASYM_WHY_SMT_MEASURED_ALONE;
+    a->reason = s->stage.kind == ASYM_SMT_RUN ? &solo : &asym_smt_measured_alone;
     a->figure[1] = share_of(s, t) * 100;
 }
 
-static enum asym_reason reason_of(const struct asym_smt *s, const struct asym_smt_core *core)
+static const struct asym_reason *reason_of(const struct asym_smt *s, const struct asym_smt_core *core)
 {
     if (core->contexts < 2)
-        return ASYM_WHY_SMT_NO_SIBLING;
+        return &no_sibling;
     if (core->n < 2)
-        return ASYM_WHY_SMT_OWN_CORE;
+        return &asym_smt_own_core;
     if (s->stage.kind == ASYM_SMT_ALONE)
-        return ASYM_WHY_SMT_SAMPLE;
+        return &sample;
     if (s->stage.kind == ASYM_SMT_TOGETHER)
-        return ASYM_WHY_SMT_MEASURED;
+        return &asym_smt_measured;
     if (s->no_windows)
-        return ASYM_WHY_SMT_FETCH;
-    return core->due ? ASYM_WHY_SMT_CROWDED : ASYM_WHY_SMT_SHARED;
+        return &fetch;
+    return core->due ? &crowded : &shared;
 }
 
 static void explain(const struct asym_smt *s, uint32_t t, struct asym_assignment *a)
@@ -272,16 +316,25 @@ static void explain(const struct asym_smt *s, uint32_t t, struct asym_assignment
     a->reason = reason_of(s, core);
     a->figure[0] = share_of(s, t) * 100;
     a->figure[1] = seat->laid == s->stage.from + 1 ? seat->length * 100 : 0;
-    if (a->reason == ASYM_WHY_SMT_SAMPLE || a->reason == ASYM_WHY_SMT_MEASURED)
+    if (a->reason == &sample || a->reason == &asym_smt_measured)
         a->figure[0] = seconds_left(s, 1 - asym_smt_at(&s->stage, s->in->now));
 }
 
-void asym_smt_finish(struct asym_smt *s, const int32_t *home)
+/*
+ * A thread that begins while threads are measured alone gets a window, too: the stage is long, and the next one is far away. The
+ * windows of other cores stay, because each core takes half of the time, however many threads it has: see reserve().
+ */
+static bool are_laid(const struct asym_smt *s)
 {
-    bool laid = false;
-    for (size_t t = 0; t < s->in->n_threads && !laid; t++)
-        laid = asym_smt_seat_of(s, t)->laid == s->stage.from + 1;
-    if (!laid)
+    size_t laid = 0;
+    for (size_t t = 0; t < s->in->n_threads; t++)
+        laid += asym_smt_seat_of(s, t)->laid == s->stage.from + 1;
+    return s->stage.kind == ASYM_SMT_ALONE ? laid == s->in->n_threads : laid > 0;
+}
+
+void asym_smt_finish(struct asym_smt *s, const int32_t *preferred_cpu)
+{
+    if (!are_laid(s))
         lay_windows(s);
     if (open_windows(s) > 0) {
         close_stuck(s);
@@ -290,7 +343,7 @@ void asym_smt_finish(struct asym_smt *s, const int32_t *home)
     for (uint32_t t = 0; t < s->in->n_threads; t++) {
         struct asym_smt_seat *seat = asym_smt_seat_of(s, t);
         explain(s, t, &s->sp.ret[t]);
-        seat->base = (home ? home[t] : s->seat[t]) + 1;
+        seat->base = (preferred_cpu ? preferred_cpu[t] : s->seat[t]) + 1;
         seat->given = s->sp.ret[t].cpu;
         seat->planned = s->in->now;
     }

@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "policy/smt.h"
+#include "policy/smt/smt-shares.h"
 
 #include <math.h>
 
 #include "base/macro.h"
-
-/* sched_prio_to_weight of the kernel: each step of nice is about 25 %. */
-static const int nice_weights[] = {
-    88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904,
-    3906,  3121,  2501,  1991,  1586,  1277,  1024,  820,   655,   526,   423,  335,  272,  215,
-    172,   137,   110,   87,    70,    56,    45,    36,    29,    23,    18,   15,
-};
+#include "base/nice.h"
 
 double asym_smt_weight(enum asym_smt_weights weights, int nice)
 {
-    const int n = ASYM_MAX(-20, ASYM_MIN(19, nice));
-    return weights == ASYM_SMT_SOURCE ? 19 - ASYM_MAX(0, n) : nice_weights[n + 20];
+    if (weights == ASYM_SMT_SOURCE)
+        return 19 - ASYM_MAX(0, ASYM_MIN(19, nice));
+    return asym_nice_weight(nice);
 }
 
 double asym_smt_frac(double weight, double sum, size_t n)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "policy/balance.h"
+#include "policy/placement/balance.h"
 
 #include <errno.h>
 #include <math.h>
@@ -8,26 +8,42 @@
 #include "base/arena.h"
 #include "base/macro.h"
 #include "base/mask.h"
-#include "policy/spread-internal.h"
-#include "policy/weight.h"
+#include "base/nice.h"
+#include "policy/placement/spread-even.h"
+#include "policy/placement/spread-internal.h"
 
 struct asym_balance_group {
     uint32_t first, n; /* in threads */
     uint32_t weight;
+    uint32_t domain; /* the node or the LLC within which its threads are pulled now; 0: the machine */
     struct asym_mask cpus;
 };
 
-/* So many pulls of a group look for the nearest of equal CPUs; when there are more, the machine is in upheaval anyway. */
+/* The first pulls of a group, up to this number, search for the nearest of equal CPUs. With more, many threads move anyway. */
 #define NEAR_PULLS 16
 
-/* It gets nowhere near: the costs fall with each pull. But a policy must end, whatever its rule. */
+/* Pulls never reach this limit, because the costs fall with each. It makes a policy end even if its rule is wrong. */
 #define MOST_PULLS(n_threads, n_cpus) (16 * ((n_threads) + (n_cpus)))
+
+static int find_domains(struct asym_balance *b)
+{
+    const struct asym_machine *m = b->sp->in->machine;
+    b->nodes = asym_arena_take(b->sp->in->arena, m->n_nodes, sizeof *b->nodes);
+    b->llcs = asym_arena_take(b->sp->in->arena, m->n_llcs, sizeof *b->llcs);
+    if (!b->nodes || !b->llcs)
+        return -ENOBUFS;
+    ASYM_MASK_FOREACH (c, &m->usable) {
+        asym_mask_set(&b->nodes[m->cpus[c].node], (unsigned)c);
+        asym_mask_set(&b->llcs[m->cpus[c].llc], (unsigned)c);
+    }
+    return 0;
+}
 
 int asym_balance_init(struct asym_balance *b, struct asym_spread *sp, const struct asym_balance_rule *rule)
 {
     struct asym_arena *arena = sp->in->arena;
     const size_t n = sp->in->n_threads, n_cpus = sp->in->machine->n_cpus;
-    *b = (struct asym_balance){.sp = sp, .rule = rule, .pulls_left = MOST_PULLS(n, n_cpus)};
+    *b = (struct asym_balance){.sp = sp, .rule = rule, .near = ASYM_ANYWHERE, .pulls_left = MOST_PULLS(n, n_cpus)};
     uint32_t **const fields[] = {&b->have, &b->tie, &b->cpus, &b->leaf, &b->best_in, &b->best_out};
     double **const numbers[] = {&b->load, &b->enter, &b->leave};
     int r = 0;
@@ -40,8 +56,11 @@ int asym_balance_init(struct asym_balance *b, struct asym_spread *sp, const stru
     b->known = asym_arena_take(arena, n + 1, sizeof *b->known);
     b->threads = asym_arena_take(arena, n + 1, sizeof *b->threads);
     b->loose = asym_arena_take(arena, n + 1, sizeof *b->loose);
+    b->sorted = asym_arena_take(arena, n + 1, sizeof *b->sorted);
     b->groups = asym_arena_take(arena, n + 1, sizeof *b->groups);
-    return b->known && b->threads && b->loose && b->groups ? r : -ENOBUFS;
+    if (rule->by_distance && find_domains(b) < 0)
+        r = -ENOBUFS;
+    return b->known && b->threads && b->loose && b->sorted && b->groups ? r : -ENOBUFS;
 }
 
 static void add(struct asym_balance *b, int cpu, double weight, int count)
@@ -61,7 +80,7 @@ static uint32_t level_of(const struct asym_balance *b, uint32_t t)
     return b->rule->weighted ? asym_nice_level(b->sp->in->threads[t].nice) : 0;
 }
 
-/* By set, fewest choices first; of a set the heavy ones first: the light ones then even out what is left. */
+/* Sort by set, fewest choices first; within a set heavy threads come first, so that the light ones even out the rest. */
 static void sort_threads(struct asym_balance *b, const uint32_t *list, size_t n)
 {
     struct asym_spread *sp = b->sp;
@@ -82,12 +101,46 @@ static void sort_threads(struct asym_balance *b, const uint32_t *list, size_t n)
         if (sp->ret[list[i]].cpu < 0)
             b->loose[ends[level_of(b, list[i])]++] = list[i];
     for (uint32_t i = 0; i < left; i++)
-        b->threads[sp->set_mark[sp->set_of[b->loose[i]]]++] = b->loose[i];
+        b->sorted[sp->set_mark[sp->set_of[b->loose[i]]]++] = b->loose[i];
+    b->n_sorted = left;
+}
+
+/* Returns the node or the LLC within which the thread may be pulled now. */
+static uint32_t domain_of(const struct asym_balance *b, uint32_t t)
+{
+    if (b->near == ASYM_ANYWHERE)
+        return 0;
+    const struct asym_cpu *c = &b->sp->in->machine->cpus[b->sp->ret[t].cpu];
+    return (uint32_t)(b->near == ASYM_SAME_NODE ? c->node : c->llc);
+}
+
+/* Order the threads by domain, and within a domain as they are sorted. */
+static void sort_by_domain(struct asym_balance *b)
+{
+    const struct asym_machine *m = b->sp->in->machine;
+    const size_t n_domains = ASYM_MAX(m->n_llcs, m->n_nodes);
+    uint32_t *const begin = b->sp->cursor, sum = 0;
+    memset(begin, 0, n_domains * sizeof *begin);
+    for (uint32_t i = 0; i < b->n_sorted; i++)
+        begin[domain_of(b, b->sorted[i])]++;
+    for (size_t d = 0; d < n_domains; d++) {
+        const uint32_t n = begin[d];
+        begin[d] = sum;
+        sum += n;
+    }
+    for (uint32_t i = 0; i < b->n_sorted; i++)
+        b->threads[begin[domain_of(b, b->sorted[i])]++] = b->sorted[i];
+}
+
+static void make_groups(struct asym_balance *b)
+{
+    const struct asym_spread *sp = b->sp;
     b->n_groups = 0;
-    for (uint32_t i = 0; i < left; i++) {
-        const uint32_t t = b->threads[i], before = i > 0 ? b->threads[i - 1] : t;
-        if (i == 0 || sp->set_of[t] != sp->set_of[before] || level_of(b, t) != level_of(b, before))
-            b->groups[b->n_groups++] = (struct asym_balance_group){.first = i};
+    for (uint32_t i = 0; i < b->n_sorted; i++) {
+        const uint32_t t = b->threads[i], before = i > 0 ? b->threads[i - 1] : t, domain = domain_of(b, t);
+        if (i == 0 || sp->set_of[t] != sp->set_of[before] || level_of(b, t) != level_of(b, before) ||
+            domain != b->groups[b->n_groups - 1].domain)
+            b->groups[b->n_groups++] = (struct asym_balance_group){.first = i, .domain = domain};
         b->groups[b->n_groups - 1].n++;
     }
 }
@@ -97,40 +150,42 @@ static void describe_groups(struct asym_balance *b, const struct asym_mask *open
     for (uint32_t i = 0; i < b->n_groups; i++) {
         struct asym_balance_group *g = &b->groups[i];
         const uint32_t t = b->threads[g->first];
-        const struct asym_mask *may = b->sp->sets[b->sp->set_of[t]];
-        g->cpus = asym_mask_and(may, open);
+        const struct asym_mask *allowed = b->sp->sets[b->sp->set_of[t]];
+        g->cpus = asym_mask_and(allowed, open);
         if (asym_mask_empty(&g->cpus))
-            g->cpus = *may;
+            g->cpus = *allowed;
+        if (b->near != ASYM_ANYWHERE)
+            g->cpus = asym_mask_and(&g->cpus, b->near == ASYM_SAME_NODE ? &b->nodes[g->domain] : &b->llcs[g->domain]);
         g->weight = b->rule->weighted ? asym_nice_weight(b->sp->in->threads[t].nice) : 1;
     }
 }
 
-/* Who is known stays at home, for now. */
-static void settle(struct asym_balance *b)
+/* Put each known thread on its preferred CPU, before the pulls. */
+static void place_known(struct asym_balance *b)
 {
     const struct asym_policy_thread *threads = b->sp->in->threads;
     for (uint32_t i = 0; i < b->n_groups; i++) {
         const struct asym_balance_group *g = &b->groups[i];
         for (uint32_t k = g->first; k < g->first + g->n; k++) {
             const uint32_t t = b->threads[k];
-            if (!b->known[t] || !asym_mask_has(&g->cpus, threads[t].home))
+            if (!b->known[t] || !asym_mask_has(&g->cpus, threads[t].preferred_cpu))
                 continue;
-            b->sp->ret[t].cpu = threads[t].home;
-            add(b, threads[t].home, g->weight, 1);
+            b->sp->ret[t].cpu = threads[t].preferred_cpu;
+            add(b, threads[t].preferred_cpu, g->weight, 1);
         }
     }
 }
 
-/* --- the group at hand --- */
+/* --- the current group --- */
 
 static void set_keys(struct asym_balance *b, const struct asym_balance_group *g, uint32_t cpu)
 {
     const double speed = asym_balance_speed(b->sp->in->machine, (int)cpu);
     b->enter[cpu] = b->rule->enter(b->load[cpu], g->weight, speed);
-    b->leave[cpu] = b->have[cpu] > 0 ? b->rule->leave(b->load[cpu], g->weight, speed) : -HUGE_VAL;
+    b->leave[cpu] = b->have[cpu] > 0 ? b->rule->leave(b->load[cpu], g->weight, speed, b->near) : -HUGE_VAL;
 }
 
-static void take_up(struct asym_balance *b, const struct asym_balance_group *g)
+static void begin_group(struct asym_balance *b, const struct asym_balance_group *g)
 {
     const struct asym_machine *m = b->sp->in->machine;
     memset(b->have, 0, m->n_cpus * sizeof *b->have);
@@ -145,13 +200,14 @@ static void take_up(struct asym_balance *b, const struct asym_balance_group *g)
     }
 }
 
-/* The faster type, then the first sibling, then favour: 16 bits. No core has more than eight siblings. */
+/* Returns a 16-bit key: the faster type, then the first sibling, then favour. No core has more than eight siblings. */
 static uint32_t tie_by_cpu(const struct asym_cpu *c)
 {
     return (uint32_t)c->type << 11 | ASYM_MIN(c->smt_rank, 7u) << 8 | c->rank;
 }
 
-/* Of equal costs: a core whose siblings idle, then near the home of one that is to be placed, then the faster type. */
+/* The order at equal cost: a core with idle siblings, then a CPU near one that a thread not placed yet prefers, then the
+ * faster type. */
 static uint32_t tie_of(const struct asym_balance *b, uint32_t cpu)
 {
     const struct asym_spread *sp = b->sp;
@@ -192,26 +248,27 @@ static void update(const struct asym_balance *b, uint32_t *tree, better_fn *bett
         tree[i] = better(b, tree[2 * i], tree[2 * i + 1]);
 }
 
-/* A CPU that still has a place, as near to home as said. Places only become fewer: the cursors never go back. */
-static int near_place(const struct asym_balance *b, int home, enum asym_nearness near)
+/* Returns a CPU that still has a place, at most as far as `near` from preferred_cpu; -1 if there is none. Places only become
+ * fewer, so the cursors never go back. */
+static int near_place(const struct asym_balance *b, int preferred_cpu, enum asym_nearness near)
 {
     struct asym_spread *sp = b->sp;
     const struct asym_machine *m = sp->in->machine;
     uint32_t first = 0, *cursor = &sp->cursor[0];
-    if (near == ASYM_AT_HOME)
-        return home >= 0 && b->have[home] > 0 ? home : -1;
-    if (near != ASYM_ANYWHERE && home < 0)
+    if (near == ASYM_AT_PREFERRED)
+        return preferred_cpu >= 0 && b->have[preferred_cpu] > 0 ? preferred_cpu : -1;
+    if (near != ASYM_ANYWHERE && preferred_cpu < 0)
         return -1;
     if (near == ASYM_SAME_LLC) {
-        cursor = &sp->cursor[m->cpus[home].llc];
-        first = sp->llc_first[m->cpus[home].llc];
+        cursor = &sp->cursor[m->cpus[preferred_cpu].llc];
+        first = sp->llc_first[m->cpus[preferred_cpu].llc];
     } else if (near == ASYM_SAME_NODE) {
-        cursor = &sp->cursor[m->cpus[home].node];
-        first = sp->node_first[m->cpus[home].node];
+        cursor = &sp->cursor[m->cpus[preferred_cpu].node];
+        first = sp->node_first[m->cpus[preferred_cpu].node];
     }
     for (uint32_t i = first + *cursor; i < sp->n_order; i = first + ++*cursor) {
         const int cpu = (int)sp->order[i];
-        if (near != ASYM_ANYWHERE && asym_nearness(m, home, cpu) > near)
+        if (near != ASYM_ANYWHERE && asym_nearness(m, preferred_cpu, cpu) > near)
             return -1;
         if (b->have[cpu] > 0)
             return cpu;
@@ -219,8 +276,9 @@ static int near_place(const struct asym_balance *b, int home, enum asym_nearness
     return -1;
 }
 
-/* have says how many each CPU gets: who is there stays as long as there is room, the rest goes where it is nearest. */
-static void hand_out(struct asym_balance *b, const struct asym_balance_group *g)
+/* Distribute the group: each CPU gets have[cpu] threads. Threads on it stay as long as there is room; the rest goes to the
+ * nearest CPU with a place. */
+static void distribute(struct asym_balance *b, const struct asym_balance_group *g)
 {
     struct asym_spread *sp = b->sp;
     size_t n_loose = 0;
@@ -234,11 +292,11 @@ static void hand_out(struct asym_balance *b, const struct asym_balance_group *g)
         b->loose[n_loose++] = b->threads[k];
     }
     const size_t n_cursors = ASYM_MAX(sp->in->machine->n_llcs, sp->in->machine->n_nodes);
-    for (enum asym_nearness near = ASYM_AT_HOME; near <= ASYM_ANYWHERE && n_loose > 0; near++) {
+    for (enum asym_nearness near = ASYM_AT_PREFERRED; near <= ASYM_ANYWHERE && n_loose > 0; near++) {
         size_t kept = 0;
         memset(sp->cursor, 0, n_cursors * sizeof *sp->cursor);
         for (size_t i = 0; i < n_loose; i++) {
-            const int cpu = near_place(b, sp->in->threads[b->loose[i]].home, near);
+            const int cpu = near_place(b, sp->in->threads[b->loose[i]].preferred_cpu, near);
             sp->ret[b->loose[i]].cpu = cpu;
             if (cpu >= 0)
                 b->have[cpu]--;
@@ -249,20 +307,21 @@ static void hand_out(struct asym_balance *b, const struct asym_balance_group *g)
     }
 }
 
-/* --- a few threads: looking at each CPU is cheaper than the tournaments, and thousands of threads may all differ --- */
+/* --- small groups: a loop over all CPUs is cheaper than the tournaments; thousands of threads may all differ --- */
 
 #define FEW_TO_PLACE 2
 #define FEW_TO_PULL  16
 #define NO_CPU       UINT32_MAX
 
-/* Of each core type the CPU that costs least to enter, whatever a thread weighs. */
+/* Find the CPU of each core type with the least load: it costs least to enter for any weight. */
 static void find_least(struct asym_balance *b, const struct asym_balance_group *g)
 {
     const struct asym_machine *m = b->sp->in->machine;
     const uint32_t set = b->sp->set_of[b->threads[g->first]];
-    if (b->least_set == set && b->least_changes == b->changes)
+    if (b->least_set == set && b->least_domain == g->domain && b->least_changes == b->changes)
         return;
     b->least_set = set;
+    b->least_domain = g->domain;
     b->least_changes = b->changes;
     for (unsigned t = 0; t < m->n_types; t++)
         b->least[t] = NO_CPU;
@@ -273,7 +332,7 @@ static void find_least(struct asym_balance *b, const struct asym_balance_group *
     }
 }
 
-/* The least that entering costs anywhere. */
+/* Returns the least cost of entering any CPU. */
 static double cost_of_entering(struct asym_balance *b, const struct asym_balance_group *g)
 {
     const struct asym_machine *m = b->sp->in->machine;
@@ -288,27 +347,28 @@ static double cost_of_entering(struct asym_balance *b, const struct asym_balance
     return least;
 }
 
-/* The most that staying costs any of the group, and whom. */
-static double cost_of_staying(const struct asym_balance *b, const struct asym_balance_group *g, uint32_t *ret_who)
+/* Returns the highest cost of staying in the group, and the thread that has it. */
+static double cost_of_staying(const struct asym_balance *b, const struct asym_balance_group *g, uint32_t *ret_thread)
 {
     const struct asym_machine *m = b->sp->in->machine;
     double most = -HUGE_VAL;
-    *ret_who = b->threads[g->first];
+    *ret_thread = b->threads[g->first];
     for (uint32_t k = g->first, before = NO_CPU; k < g->first + g->n; k++) {
         const uint32_t cpu = (uint32_t)b->sp->ret[b->threads[k]].cpu;
         if (cpu == before)
             continue;
         before = cpu;
-        const double cost = b->rule->leave(b->load[cpu], g->weight, asym_balance_speed(m, (int)cpu));
+        const double cost = b->rule->leave(b->load[cpu], g->weight, asym_balance_speed(m, (int)cpu), b->near);
         if (cost > most) {
             most = cost;
-            *ret_who = b->threads[k];
+            *ret_thread = b->threads[k];
         }
     }
     return most;
 }
 
-/* Of the CPUs that cost this: a core whose siblings idle, then home, then the nearest that is nobody else's home. */
+/* Returns the best CPU of that cost: first a core with idle siblings, then the preferred CPU of the thread, then the nearest
+ * CPU that no other thread prefers. */
 static int nearest_at(const struct asym_balance *b, const struct asym_balance_group *g, uint32_t t, double cost)
 {
     const struct asym_spread *sp = b->sp;
@@ -319,9 +379,9 @@ static int nearest_at(const struct asym_balance *b, const struct asym_balance_gr
         const struct asym_cpu *cpu = &m->cpus[c];
         if (b->cost[cpu->type] != cost || b->load[c] != b->load[b->least[cpu->type]])
             continue;
-        const enum asym_nearness near = asym_nearness(m, sp->in->threads[t].home, c);
+        const enum asym_nearness near = asym_nearness(m, sp->in->threads[t].preferred_cpu, c);
         const uint32_t siblings = ASYM_MIN(sp->core_load[cpu->core] - sp->load[c], 0xfffu);
-        const uint32_t far = near == ASYM_AT_HOME ? 0 : near + (sp->want[c] > 0 ? 4 : 0);
+        const uint32_t far = near == ASYM_AT_PREFERRED ? 0 : near + (sp->want[c] > 0 ? 4 : 0);
         const uint32_t tie = siblings << 20 | far << 16 | tie_by_cpu(cpu);
         if (tie < least) {
             least = tie;
@@ -336,13 +396,13 @@ static void arrive_few(struct asym_balance *b, const struct asym_balance_group *
     struct asym_spread *sp = b->sp;
     for (uint32_t k = g->first; k < g->first + g->n; k++) {
         const uint32_t t = b->threads[k];
-        const int home = sp->in->threads[t].home;
+        const int preferred_cpu = sp->in->threads[t].preferred_cpu;
         if (sp->ret[t].cpu >= 0)
             continue;
         sp->ret[t].cpu = nearest_at(b, g, t, cost_of_entering(b, g));
         add(b, sp->ret[t].cpu, g->weight, 1);
-        if (home >= 0)
-            sp->want[home]--;
+        if (preferred_cpu >= 0)
+            sp->want[preferred_cpu]--;
     }
 }
 
@@ -364,7 +424,7 @@ static bool pull_few(struct asym_balance *b, const struct asym_balance_group *g)
 
 /* --- arrivals --- */
 
-/* Count the newcomers, their homes, and the LLCs of those. */
+/* Count the new threads; mark their preferred CPUs and the LLCs of these. Returns how many threads are new. */
 static uint32_t count_new(struct asym_balance *b, const struct asym_balance_group *g)
 {
     struct asym_spread *sp = b->sp;
@@ -377,16 +437,16 @@ static uint32_t count_new(struct asym_balance *b, const struct asym_balance_grou
     memset(sp->want, 0, m->n_cpus * sizeof *sp->want);
     memset(sp->cursor, 0, m->n_llcs * sizeof *sp->cursor);
     for (uint32_t k = g->first; k < g->first + g->n; k++) {
-        const int home = sp->in->threads[b->threads[k]].home;
-        if (sp->ret[b->threads[k]].cpu >= 0 || home < 0)
+        const int preferred_cpu = sp->in->threads[b->threads[k]].preferred_cpu;
+        if (sp->ret[b->threads[k]].cpu >= 0 || preferred_cpu < 0)
             continue;
-        sp->want[home]++;
-        sp->cursor[m->cpus[home].llc] = 1;
+        sp->want[preferred_cpu]++;
+        sp->cursor[m->cpus[preferred_cpu].llc] = 1;
     }
     return n;
 }
 
-/* Ties only become worse while threads arrive: it is enough to look again at who wins. */
+/* Ties only become worse while threads arrive, so it is enough to check the tie of the winner again. */
 static uint32_t cheapest(struct asym_balance *b)
 {
     for (;;) {
@@ -405,7 +465,7 @@ static void arrive(struct asym_balance *b, const struct asym_balance_group *g)
         arrive_few(b, g);
         return;
     }
-    take_up(b, g);
+    begin_group(b, g);
     for (uint32_t i = 0; i < b->n_cpus; i++)
         b->tie[b->cpus[i]] = tie_of(b, b->cpus[i]);
     build(b, b->best_in, better_in);
@@ -417,12 +477,12 @@ static void arrive(struct asym_balance *b, const struct asym_balance_group *g)
         b->tie[cpu] = tie_of(b, cpu);
         update(b, b->best_in, better_in, cpu);
     }
-    hand_out(b, g);
+    distribute(b, g);
 }
 
 /* --- pulls --- */
 
-/* Of CPUs as good as to, the nearest to from. */
+/* Returns the CPU nearest to `from` among those as good as `to`. */
 static uint32_t nearest_equal(const struct asym_balance *b, uint32_t from, uint32_t to)
 {
     const struct asym_machine *m = b->sp->in->machine;
@@ -440,12 +500,12 @@ static uint32_t nearest_equal(const struct asym_balance *b, uint32_t from, uint3
 
 static bool pull(struct asym_balance *b, const struct asym_balance_group *g)
 {
-    uint32_t who;
+    uint32_t thread;
     if (g->n <= FEW_TO_PULL)
         return pull_few(b, g);
-    if (!(cost_of_entering(b, g) < cost_of_staying(b, g, &who)))
+    if (!(cost_of_entering(b, g) < cost_of_staying(b, g, &thread)))
         return false;
-    take_up(b, g);
+    begin_group(b, g);
     memset(b->sp->cursor, 0, b->sp->in->machine->n_llcs * sizeof *b->sp->cursor);
     for (uint32_t i = 0; i < b->n_cpus; i++)
         b->tie[b->cpus[i]] = tie_of(b, b->cpus[i]);
@@ -467,22 +527,54 @@ static bool pull(struct asym_balance *b, const struct asym_balance_group *g)
             update(b, b->best_out, better_out, both[i]);
         }
     }
-    hand_out(b, g);
+    distribute(b, g);
     return true;
+}
+
+static void group(struct asym_balance *b, enum asym_nearness near, const struct asym_mask *open)
+{
+    b->near = near;
+    b->least_set = UINT32_MAX;
+    sort_by_domain(b);
+    make_groups(b);
+    describe_groups(b, open);
+}
+
+static void pull_all(struct asym_balance *b)
+{
+    uint32_t quiet = 0;
+    for (uint32_t i = 0; quiet < b->n_groups && b->pulls_left > 0; i = (i + 1) % b->n_groups)
+        quiet = pull(b, &b->groups[i]) ? 1 : quiet + 1;
+}
+
+/* A short way asks less of a pull, so the pulls of a long way are among those of each shorter way that includes it. */
+static void pull_by_distance(struct asym_balance *b, const struct asym_mask *open)
+{
+    const struct asym_machine *m = b->sp->in->machine;
+    const enum asym_nearness far = m->n_nodes > 1 ? ASYM_ANYWHERE : m->n_llcs > 1 ? ASYM_SAME_NODE : ASYM_SAME_LLC;
+    size_t before;
+    do {
+        before = b->pulls_left;
+        for (enum asym_nearness near = far; near >= ASYM_SAME_LLC; near--) {
+            group(b, near, open);
+            pull_all(b);
+        }
+    } while (b->pulls_left != before);
+    b->near = ASYM_ANYWHERE;
 }
 
 void asym_balance_place(struct asym_balance *b, const uint32_t *list, size_t n, const struct asym_mask *open)
 {
     sort_threads(b, list, n);
-    describe_groups(b, open);
-    b->least_set = UINT32_MAX;
-    settle(b);
+    group(b, ASYM_ANYWHERE, open);
+    place_known(b);
     for (uint32_t i = 0; i < b->n_groups; i++)
         arrive(b, &b->groups[i]);
     memset(b->sp->want, 0, b->sp->in->machine->n_cpus * sizeof *b->sp->want);
-    uint32_t quiet = 0;
-    for (uint32_t i = 0; quiet < b->n_groups && b->pulls_left > 0; i = (i + 1) % b->n_groups)
-        quiet = pull(b, &b->groups[i]) ? 1 : quiet + 1;
+    if (b->rule->by_distance)
+        pull_by_distance(b, open);
+    else
+        pull_all(b);
 }
 
 int asym_balance_plan(const struct asym_policy_input *in, struct asym_assignment *ret,
@@ -494,7 +586,7 @@ int asym_balance_plan(const struct asym_policy_input *in, struct asym_assignment
     int r = asym_spread_init(&sp, in, ret);
     if (asym_balance_init(&b, &sp, rule) < 0 || r < 0 || !all)
         return -ENOBUFS;
-    /* By types and not by fast and slow: the rule knows all speeds. */
+    /* Test the number of types, not asymmetry (fast and slow): the rule uses all speeds. */
     if (in->machine->n_types < 2) {
         asym_spread_alike(&sp, all, in->n_threads);
         return 0;
@@ -505,7 +597,7 @@ int asym_balance_plan(const struct asym_policy_input *in, struct asym_assignment
         s->known = true;
     }
     asym_balance_place(&b, all, in->n_threads, &in->machine->usable);
-    asym_spread_mend(&sp);
+    asym_spread_fill_idle_fast(&sp);
     explain(&b);
     return 0;
 }

@@ -1,11 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "policy/smt-measure.h"
+#include "policy/smt/smt-measure.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include <asym/snapshot.h>
 
 #include "base/mask.h"
+
+const struct asym_option asym_smt_measure_options[] = {
+    ASYM_SMT_OPTION_ROTATION,
+    ASYM_SMT_OPTION_WEIGHTS,
+    ASYM_OPTION(struct asym_smt_measure_params, DURATION, sample_period, .def = "4s", .min = 100e3, .max = 3600e6,
+                .help = "asymd measures threads for this time: half of it one by one on their cores, half of it "
+                        "together."),
+    ASYM_OPTION(struct asym_smt_measure_params, DURATION, symbios, .def = "60s", .min = 0, .max = 86400e6,
+                .help = "asymd uses the result for this time, then measures again."),
+    {.key = NULL},
+};
 
 double asym_smt_ipc(const struct asym_smt_count *count)
 {
@@ -19,7 +31,7 @@ static double x_of(const struct asym_smt *s, uint32_t t, double p)
     return r->cycle == s->stage.cycle && alone > 0 && together > 0 ? together / alone : 1 / p;
 }
 
-/* Where it was counted is where the last plan had it: CPUs of another type would be another measure. */
+/* Returns true if the sample is from the core type where the last plan had the thread. IPC differs between types. */
 static bool is_good(const struct asym_smt *s, size_t t)
 {
     const struct asym_policy_thread *thread = &s->in->threads[t];
@@ -68,7 +80,7 @@ int asym_smt_measure_begin(struct asym_smt *s, unsigned pairings, const struct a
     if (r < 0)
         return r;
     state->began = began;
-    /* asked again at the same time, it would be counted twice */
+    /* A second plan at the same time must not add the same sample again. */
     if (state->last != in->now)
         credit(s, state);
     state->last = in->now;
@@ -77,20 +89,20 @@ int asym_smt_measure_begin(struct asym_smt *s, unsigned pairings, const struct a
 
 static unsigned to_count(const struct asym_smt *s, uint32_t t)
 {
-    const enum asym_reason reason = s->sp.ret[t].reason;
-    if (reason == ASYM_WHY_SMT_MEASURED_ALONE)
+    const struct asym_reason *reason = s->sp.ret[t].reason;
+    if (reason == &asym_smt_measured_alone)
         return ASYM_SMT_COUNT_ALONE;
-    if (reason == ASYM_WHY_SMT_MEASURED)
+    if (reason == &asym_smt_measured)
         return ASYM_SMT_COUNT_TOGETHER;
-    /* it matters for comparing pairings only: of itself it says nothing of how it gets along */
-    if (reason == ASYM_WHY_SMT_OWN_CORE && s->compares && s->stage.kind == ASYM_SMT_TOGETHER)
+    /* This count serves to compare pairings only: it does not show how the thread runs beside others. */
+    if (reason == &asym_smt_own_core && s->compares && s->stage.kind == ASYM_SMT_TOGETHER)
         return ASYM_SMT_COUNT_ALONE | ASYM_SMT_COUNT_TOGETHER;
     return 0;
 }
 
-void asym_smt_measure_finish(struct asym_smt *s, const int32_t *home)
+void asym_smt_measure_finish(struct asym_smt *s, const int32_t *preferred_cpu)
 {
-    asym_smt_finish(s, home);
+    asym_smt_finish(s, preferred_cpu);
     for (uint32_t t = 0; t < s->in->n_threads; t++) {
         struct asym_smt_record *r = asym_smt_record_of(s, t);
         r->counting = to_count(s, t);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Even placement: sets of threads with equal masks one after the other, the ones with the fewest choices first. */
+/* Even placement: places sets of threads with equal masks one after the other, the set with the fewest choices first. */
+#include "policy/placement/spread-even.h"
+
 #include <string.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "policy/spread-internal.h"
-#include "policy/spread.h"
+#include "policy/placement/spread-internal.h"
 
-/* One set of threads with equal masks being placed on the same CPUs. */
+/* A set of threads with equal masks, which are placed on the same CPUs. */
 struct group {
     const uint32_t *threads;
     size_t n;
@@ -24,7 +25,7 @@ static size_t fits_below(const struct asym_spread *sp, const struct asym_mask *c
     return n;
 }
 
-/* The highest level that the group can fill all its CPUs up to. */
+/* Find the highest level up to which the group can fill all its CPUs. */
 static void find_level(const struct asym_spread *sp, struct group *g)
 {
     uint32_t lo = 0, hi = 1;
@@ -42,8 +43,8 @@ static void find_level(const struct asym_spread *sp, struct group *g)
 }
 
 /*
- * A round fills CPUs of one kind: below the level (type -1), or at it, of one core type, on cores with fewer extras than
- * limit. Within a round CPUs only ever drop out, so that the cursors never go back.
+ * A round fills CPUs of one kind. With type -1 these are the CPUs below the level. Else they are the CPUs at the level, of
+ * one core type, on cores with fewer extras than limit. Within a round CPUs only drop out, so the cursors never go back.
  */
 struct round {
     int type;
@@ -69,26 +70,26 @@ static void put_in(struct asym_spread *sp, struct group *g, const struct round *
     }
 }
 
-/* The next open CPU of the thread's LLC, of its node, or of all; -1: none. */
-static int next_open(struct asym_spread *sp, const struct group *g, const struct round *r, int home,
+/* Returns the next open CPU of the thread's LLC, of its node, or of all; -1 if there is none. */
+static int next_open(struct asym_spread *sp, const struct group *g, const struct round *r, int preferred_cpu,
                      enum asym_nearness near)
 {
     const struct asym_machine *m = sp->in->machine;
     uint32_t zero = 0, *cursor = &sp->cursor[0];
     const uint32_t *first = &zero;
-    if (near != ASYM_ANYWHERE && home < 0)
+    if (near != ASYM_ANYWHERE && preferred_cpu < 0)
         return -1;
     if (near == ASYM_SAME_LLC) {
-        cursor = &sp->cursor[m->cpus[home].llc];
-        first = &sp->llc_first[m->cpus[home].llc];
+        cursor = &sp->cursor[m->cpus[preferred_cpu].llc];
+        first = &sp->llc_first[m->cpus[preferred_cpu].llc];
     } else if (near == ASYM_SAME_NODE) {
-        cursor = &sp->cursor[m->cpus[home].node];
-        first = &sp->node_first[m->cpus[home].node];
+        cursor = &sp->cursor[m->cpus[preferred_cpu].node];
+        first = &sp->node_first[m->cpus[preferred_cpu].node];
     }
     for (uint32_t i = *first + *cursor; i < sp->n_order; i = *first + ++*cursor) {
         const struct asym_cpu *c = &m->cpus[sp->order[i]];
-        if ((near == ASYM_SAME_LLC && c->llc != m->cpus[home].llc) ||
-            (near == ASYM_SAME_NODE && c->node != m->cpus[home].node))
+        if ((near == ASYM_SAME_LLC && c->llc != m->cpus[preferred_cpu].llc) ||
+            (near == ASYM_SAME_NODE && c->node != m->cpus[preferred_cpu].node))
             return -1;
         if (open_in(sp, g, r, (int)sp->order[i]))
             return (int)sp->order[i];
@@ -99,19 +100,19 @@ static int next_open(struct asym_spread *sp, const struct group *g, const struct
 static void run_round(struct asym_spread *sp, struct group *g, const struct round *r)
 {
     const struct asym_machine *m = sp->in->machine;
-    for (enum asym_nearness near = ASYM_AT_HOME; near <= ASYM_ANYWHERE; near++) {
+    for (enum asym_nearness near = ASYM_AT_PREFERRED; near <= ASYM_ANYWHERE; near++) {
         memset(sp->cursor, 0, (ASYM_MAX(m->n_llcs, m->n_nodes) + 1) * sizeof *sp->cursor);
         for (size_t i = 0; i < g->n; i++) {
             uint32_t t = g->threads[i];
-            int home = sp->in->threads[t].home;
+            int preferred_cpu = sp->in->threads[t].preferred_cpu;
             if (sp->ret[t].cpu >= 0)
                 continue;
             if (r->type >= 0 && g->extras == 0)
                 return;
-            int cpu = home;
-            if (near != ASYM_AT_HOME)
-                cpu = next_open(sp, g, r, home, near);
-            else if (home < 0 || !open_in(sp, g, r, home))
+            int cpu = preferred_cpu;
+            if (near != ASYM_AT_PREFERRED)
+                cpu = next_open(sp, g, r, preferred_cpu, near);
+            else if (preferred_cpu < 0 || !open_in(sp, g, r, preferred_cpu))
                 cpu = -1;
             if (cpu >= 0)
                 put_in(sp, g, r, t, cpu);
@@ -127,7 +128,7 @@ static void place_many(struct asym_spread *sp, struct group *g)
     find_level(sp, g);
     run_round(sp, g, &(struct round){.type = -1});
     memset(sp->extra, 0, m->n_cores * sizeof *sp->extra);
-    /* What other threads have put above the level on a core counts too. */
+    /* Threads of other groups above the level on a core count too. */
     ASYM_MASK_FOREACH (c, &g->cpus)
         sp->extra[m->cpus[c].core] += sp->load[c] > g->level;
     uint32_t most = asym_most_siblings(m, &g->cpus);
@@ -137,10 +138,11 @@ static void place_many(struct asym_spread *sp, struct group *g)
                 run_round(sp, g, &(struct round){.type = (int)t, .limit = limit});
 }
 
-/* Up to here looking at each CPU for each thread is cheaper than the rounds: thousands of threads may all differ. */
+/* For a group of at most this size a loop over all CPUs for each thread is cheaper than the rounds. Thousands of threads
+ * may all have different masks. */
 #define FEW 16
 
-/* The least loaded CPU of the group; of equal ones one that is some thread's home, or under the LLC of one. */
+/* Returns the least loaded CPU of the group; on a tie one that a thread prefers, then one under the LLC of such a CPU. */
 static int least_loaded(const struct asym_spread *sp, const struct group *g)
 {
     uint64_t least = UINT64_MAX;
@@ -158,52 +160,56 @@ static int least_loaded(const struct asym_spread *sp, const struct group *g)
     return best;
 }
 
-/* Count homes by CPU, and mark their LLCs. */
-static void note_homes(struct asym_spread *sp, const struct group *g)
+/* Count the threads that prefer each CPU, and mark the LLCs of these CPUs. */
+static void note_preferred_cpus(struct asym_spread *sp, const struct group *g)
 {
     memset(sp->cursor, 0, sp->in->machine->n_llcs * sizeof *sp->cursor);
     for (size_t i = 0; i < g->n; i++) {
-        int home = sp->in->threads[g->threads[i]].home;
-        if (home < 0)
+        int preferred_cpu = sp->in->threads[g->threads[i]].preferred_cpu;
+        if (preferred_cpu < 0)
             continue;
-        sp->cursor[sp->in->machine->cpus[home].llc] = 1;
-        sp->want[home]++;
+        sp->cursor[sp->in->machine->cpus[preferred_cpu].llc] = 1;
+        sp->want[preferred_cpu]++;
+    }
+}
+
+/* Give the thread, unless it has a CPU, the first free place that is so near. A place that is taken becomes -1. */
+static void take_place(struct asym_spread *sp, uint32_t thread, enum asym_nearness near, int *places, size_t n)
+{
+    const int32_t preferred_cpu = sp->in->threads[thread].preferred_cpu;
+    struct asym_assignment *a = &sp->ret[thread];
+    for (size_t k = 0; a->cpu < 0 && k < n; k++) {
+        if (places[k] < 0 || asym_nearness(sp->in->machine, preferred_cpu, places[k]) > near)
+            continue;
+        a->cpu = places[k];
+        places[k] = -1;
     }
 }
 
 /*
- * First the places, then who gets which. The order of the threads must not decide on places: in a second plan other
- * threads come first to a CPU that is taken, and would trade places without end.
+ * Choose the places first, then the thread for each. The order of the threads must not decide which places are taken: in a
+ * second plan other threads would come first to a taken CPU, and threads would swap places without end.
  */
 static void place_few(struct asym_spread *sp, const struct group *g)
 {
     const struct asym_machine *m = sp->in->machine;
     int places[FEW];
-    note_homes(sp, g);
+    note_preferred_cpus(sp, g);
     for (size_t i = 0; i < g->n; i++) {
         int cpu = places[i] = least_loaded(sp, g);
         sp->want[cpu] -= sp->want[cpu] > 0;
         sp->load[cpu]++;
         sp->core_load[m->cpus[cpu].core]++;
     }
-    for (enum asym_nearness near = ASYM_AT_HOME; near <= ASYM_ANYWHERE; near++) {
-        for (size_t i = 0; i < g->n; i++) {
-            const struct asym_policy_thread *t = &sp->in->threads[g->threads[i]];
-            struct asym_assignment *a = &sp->ret[g->threads[i]];
-            for (size_t k = 0; a->cpu < 0 && k < g->n; k++) {
-                if (places[k] < 0 || asym_nearness(m, t->home, places[k]) > near)
-                    continue;
-                a->cpu = places[k];
-                places[k] = -1;
-            }
-        }
-    }
+    for (enum asym_nearness near = ASYM_AT_PREFERRED; near <= ASYM_ANYWHERE; near++)
+        for (size_t i = 0; i < g->n; i++)
+            take_place(sp, g->threads[i], near, places, g->n);
     for (size_t i = 0; i < g->n; i++)
-        if (sp->in->threads[g->threads[i]].home >= 0)
-            sp->want[sp->in->threads[g->threads[i]].home] = 0;
+        if (sp->in->threads[g->threads[i]].preferred_cpu >= 0)
+            sp->want[sp->in->threads[g->threads[i]].preferred_cpu] = 0;
 }
 
-/* Threads that are not placed yet, by set: counted first, then put in their places. set_mark[s]: where set s ends. */
+/* Sort the threads that are not placed yet by set, with a counting sort. set_mark[s] becomes the end of set s. */
 static size_t collect(struct asym_spread *sp, const uint32_t *list, size_t n)
 {
     memset(sp->set_mark, 0, (sp->n_sets + 1) * sizeof *sp->set_mark);
@@ -236,9 +242,26 @@ void asym_spread_even(struct asym_spread *sp, const uint32_t *list, size_t n, co
     }
 }
 
+void asym_spread_rest(struct asym_spread *sp, const uint32_t *list, size_t n, const struct asym_mask *free_fast)
+{
+    const struct asym_mask rest = asym_mask_or(&sp->in->machine->slow, free_fast);
+    asym_spread_even(sp, list, n, &rest);
+    asym_spread_fill_idle_fast(sp);
+}
+
+const struct asym_reason asym_spread_no_fast = {.text = "none of its CPUs is fast",
+                                                .sentence = "may run on slow CPUs only"};
+const struct asym_reason asym_spread_only_fast = {.text = "all of its CPUs are fast",
+                                                  .sentence = "may run on fast CPUs only"};
+const struct asym_reason asym_spread_spinning = {.text = "spins at a barrier: comes last",
+                                                 .sentence = "spins at a barrier, so all other threads come before it"};
+
+static const struct asym_reason alike = {.text = "all CPUs are alike: threads are only spread",
+                                         .sentence = "has a CPU like all others: the policy only spreads the threads"};
+
 void asym_spread_alike(struct asym_spread *sp, const uint32_t *list, size_t n)
 {
     asym_spread_even(sp, list, n, &sp->in->machine->usable);
     for (size_t i = 0; i < n; i++)
-        sp->ret[list[i]].reason = ASYM_WHY_ALIKE;
+        sp->ret[list[i]].reason = &alike;
 }

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * The times of a monitoring turn and of the execution after it, which eshmp and ipc-driven share (Nie & Duan 2012, 3.1 and
+ * 4.1: both monitor for 5 ticks, so that the comparison is fair), and how a turn is reported.
+ */
+#ifndef ASYM_POLICY_MONITORING_H
+#define ASYM_POLICY_MONITORING_H
+
+#include <stddef.h>
+
+#include <asym/policy.h>
+
+/** Part of a policy's parameters. */
+struct asym_monitoring {
+    asym_usec tick;
+    unsigned monitor_ticks, execution_ticks;
+};
+
+/** Option rows of asym_monitoring, for a params type that has it as its field monitoring. */
+#define ASYM_MONITORING_OPTION_TICK(params)                                                                            \
+    {                                                                                                                  \
+        .key = "tick", .type = ASYM_OPTION_DURATION, .offset = offsetof(params, monitoring.tick), .def = "10ms",       \
+        .min = 1000, .max = 1e6,                                                                                       \
+        .help = "The unit of monitoring and execution (Nie & Duan 2012, 3.1). Both end at a sample: the interval "     \
+                "rounds them up.",                                                                                     \
+    }
+#define ASYM_MONITORING_OPTION_TURN(params)                                                                            \
+    {                                                                                                                  \
+        .key = "monitor_ticks", .type = ASYM_OPTION_COUNT, .offset = offsetof(params, monitoring.monitor_ticks),       \
+        .def = "5", .min = 1, .max = 1000, .help = "Ticks of a monitoring turn (Nie & Duan 2012, 3.1 and 4.1).",       \
+    }
+#define ASYM_MONITORING_OPTION_EXECUTION(params)                                                                       \
+    {                                                                                                                  \
+        .key = "execution_ticks", .type = ASYM_OPTION_COUNT, .offset = offsetof(params, monitoring.execution_ticks),   \
+        .def = "10", .min = 1, .max = 10000, .help = "Ticks of execution between monitoring (Nie & Duan 2012, 3.1).",  \
+    }
+
+/** Returns the length of a monitoring turn. */
+static inline asym_usec asym_monitoring_turn(const struct asym_monitoring *m)
+{
+    return m->monitor_ticks * m->tick;
+}
+
+/** Returns the time between two periods of monitoring. */
+static inline asym_usec asym_monitoring_execution(const struct asym_monitoring *m)
+{
+    return m->execution_ticks * m->tick;
+}
+
+/** Sets the reason of a thread whose turn has lasted for age. */
+void asym_monitoring_explain(const struct asym_monitoring *m, asym_usec age, struct asym_assignment *ret);
+
+/** The reason of a thread that waits for its first turn. */
+extern const struct asym_reason asym_monitoring_not_measured;
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * Arrivals and pulls, the part that Roehrich's strategies share (Roehrich 2007, 3.1.3 and 3.2). A known thread stays where
+ * it is. A new thread goes to the CPU where entering costs least. Then a CPU pulls a thread from another as long as entering
+ * here costs less than staying there. The rule of a policy defines both costs.
+ *
+ * Threads with equal `allowed` and weight are interchangeable; they form a group. For each group the code first decides how
+ * many threads each CPU gets, and then which: on the preferred CPU of the thread as long as there is room, else under the
+ * same LLC, else on the same node. So a pull moves no other thread than the one that is pulled.
+ *
+ * Costs rise with the load of a CPU. So each pull reduces a sum over all CPUs by the gain of the pull. Therefore pulling
+ * ends, threads never chase each other, and a second plan finds nothing to pull.
+ *
+ * A rule may ask less of a short way. Then each CPU first pulls from all CPUs, next from those of its node, last from those
+ * under its LLC, and again until none of them finds a thread to pull.
+ */
+#ifndef ASYM_POLICY_PLACEMENT_BALANCE_H
+#define ASYM_POLICY_PLACEMENT_BALANCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <asym/policy.h>
+
+#include "policy/placement/spread.h"
+
+/** The costs of a policy. load is that of the CPU, in weights; speed is that of its core type. */
+struct asym_balance_rule {
+    /** Cost of entering a CPU whose load does not include the thread. It must rise with load. */
+    double (*enter)(double load, double weight, double speed);
+    /**
+     * Cost of staying on a CPU whose load includes the thread: at most enter(load - weight, ...), or it would come back.
+     * near: how far the CPU that would pull is at most, from ASYM_SAME_LLC to ASYM_ANYWHERE. The cost must not rise with it.
+     */
+    double (*leave)(double load, double weight, double speed, enum asym_nearness near);
+    bool weighted;    /**< a thread has the weight of its nice value; else each thread weighs 1 */
+    bool by_distance; /**< leave depends on near; else near is always ASYM_ANYWHERE */
+};
+
+struct asym_balance_group;
+
+struct asym_balance {
+    struct asym_spread *sp;
+    const struct asym_balance_rule *rule;
+    double *load; /**< per CPU */
+    bool *known;  /**< per thread, set by the policy: an earlier plan placed it, and it stays on its preferred CPU */
+
+    /* per CPU, for the current group */
+    uint32_t *have; /* how many of its threads */
+    double *enter, *leave;
+    uint32_t *tie;
+    uint32_t *cpus, *leaf; /* the CPUs it may use; the index of each CPU in cpus */
+    uint32_t n_cpus;
+    uint32_t *best_in, *best_out; /* tournaments: the winner is at 1 */
+
+    /* per core type, for a set of threads with equal `allowed`: the CPU with the least load */
+    uint32_t least[ASYM_MAX_TYPES];
+    double cost[ASYM_MAX_TYPES];   /* cost of entering that CPU */
+    uint32_t least_set;            /* index of the set */
+    uint32_t least_domain;         /* the node or the LLC of these CPUs, as in struct asym_balance_group */
+    size_t changes, least_changes; /* changes of loads until now, and until `least` was computed */
+
+    struct asym_balance_group *groups;
+    uint32_t n_groups;
+    uint32_t *threads, *loose;
+    uint32_t *sorted, n_sorted;     /* the threads by set and weight, whatever the groups are now */
+    struct asym_mask *nodes, *llcs; /* the usable CPUs of each; only if the rule is by_distance */
+    enum asym_nearness near;        /* how far threads are pulled now */
+    size_t pulls_left;
+};
+
+/** Takes its memory from the arena; known is all false. Returns 0, or -ENOBUFS if the arena is too small. */
+int asym_balance_init(struct asym_balance *b, struct asym_spread *sp, const struct asym_balance_rule *rule);
+
+/**
+ * Places the threads of list that are not placed yet on the CPUs of open. A thread that may run on none of them goes to any
+ * CPU that it may run on. Loads of earlier calls count, but only threads of this list are pulled.
+ * Cost: O(n log CPUs), and O(CPUs) for each group.
+ */
+void asym_balance_place(struct asym_balance *b, const uint32_t *list, size_t n, const struct asym_mask *open);
+
+/** State of a thread. */
+struct asym_balance_thread {
+    bool known; /**< an earlier plan placed it */
+};
+
+/**
+ * The plan function of a policy that only balances: it places all threads by the rule over all CPUs. If all CPUs are of one
+ * core type, it only spreads the threads. The per-thread state is struct asym_balance_thread. explain sets the reason of
+ * each thread. Returns 0, or -ENOBUFS if the arena is too small.
+ */
+int asym_balance_plan(const struct asym_policy_input *in, struct asym_assignment *ret,
+                      const struct asym_balance_rule *rule, void (*explain)(const struct asym_balance *b));
+
+/** Returns the speed of a CPU, which is that of its core type. */
+static inline double asym_balance_speed(const struct asym_machine *m, int cpu)
+{
+    return m->types[m->cpus[cpu].type].speed;
+}
+
+#endif

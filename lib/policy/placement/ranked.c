@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "policy/placement/ranked.h"
+
+#include <errno.h>
+
+#include "base/arena.h"
+#include "base/macro.h"
+#include "base/mask.h"
+#include "base/sort.h"
+#include "policy/placement/spread-even.h"
+
+/* Gains are compared in hundredths, so that noise moves no thread. No core is 100 times as fast as another. */
+#define GAIN_UNITS 100
+#define GAIN_MOST  10000
+
+/* A key: the least gain goes last; on a tie a thread that had no CPU by its rank, then the one on the slower core type. */
+enum { KEY_NOT_HELD = 1 << 6, KEY_GAIN_SHIFT = 7 };
+_Static_assert(ASYM_MAX_TYPES < KEY_NOT_HELD, "the core type is the lowest part of the key");
+
+int asym_ranked_init(struct asym_ranked *r, struct asym_spread *sp)
+{
+    struct asym_arena *arena = sp->in->arena;
+    const size_t n = sp->in->n_threads + 1;
+    *r = (struct asym_ranked){
+        .sp = sp,
+        .gain = asym_arena_take(arena, n, sizeof *r->gain),
+        .held = asym_arena_take(arena, n, sizeof *r->held),
+        .keys = asym_arena_take(arena, n, sizeof *r->keys),
+        .order = asym_spread_all(sp->in),
+        .scratch = asym_arena_take(arena, n, sizeof *r->scratch),
+    };
+    return r->gain && r->held && r->keys && r->order && r->scratch ? 0 : -ENOBUFS;
+}
+
+static uint32_t key_of(const struct asym_ranked *r, size_t t)
+{
+    const struct asym_policy_input *in = r->sp->in;
+    const uint32_t gain = (uint32_t)(ASYM_MIN(r->gain[t] * GAIN_UNITS, (float)GAIN_MOST) + 0.5f);
+    const int32_t cpu = in->threads[t].preferred_cpu;
+    return (GAIN_MOST - ASYM_MIN(gain, (uint32_t)GAIN_MOST)) << KEY_GAIN_SHIFT | (r->held[t] ? 0u : KEY_NOT_HELD) |
+           (cpu >= 0 ? (uint32_t)in->machine->cpus[cpu].type : ASYM_MAX_TYPES);
+}
+
+static int by_key(uint32_t a, uint32_t b, const void *ctx)
+{
+    const uint32_t *keys = ctx;
+    return keys[a] < keys[b] ? -1 : keys[a] > keys[b];
+}
+
+static struct asym_mask idle_of(const struct asym_spread *sp, const struct asym_mask *cpus)
+{
+    struct asym_mask idle = *cpus;
+    ASYM_MASK_FOREACH (c, cpus)
+        if (sp->load[c] > 0)
+            asym_mask_clear(&idle, (unsigned)c);
+    return idle;
+}
+
+/*
+ * Offer the type first to as many threads as it has idle CPUs, or under SMT a thread further down would keep its preferred CPU
+ * while a thread that gains more gets none. Then offer what these threads may not run on to the others.
+ */
+static void give_type(struct asym_ranked *r, unsigned type)
+{
+    struct asym_spread *sp = r->sp;
+    struct asym_mask idle = idle_of(sp, &sp->in->machine->types[type].cpus);
+    uint32_t *list = r->scratch;
+    size_t n = 0;
+    for (size_t i = 0; i < sp->in->n_threads; i++)
+        if (sp->ret[r->order[i]].cpu < 0)
+            list[n++] = r->order[i];
+    n = asym_spread_able(sp, list, n, &idle);
+    asym_spread_give(sp, list, ASYM_MIN(n, (size_t)asym_mask_count(&idle)), &idle);
+    asym_spread_give(sp, list, n, &idle);
+    for (size_t i = 0; i < n; i++)
+        r->held[list[i]] |= sp->ret[list[i]].cpu >= 0;
+}
+
+/* The slowest type needs no rank: it is what is left. */
+void asym_ranked_place(struct asym_ranked *r)
+{
+    struct asym_spread *sp = r->sp;
+    const struct asym_machine *m = sp->in->machine;
+    const size_t n = sp->in->n_threads;
+    for (size_t t = 0; t < n; t++) {
+        r->keys[t] = key_of(r, t);
+        r->held[t] = r->held[t] && sp->ret[t].cpu >= 0;
+    }
+    asym_sort_index(r->order, n, r->scratch, by_key, r->keys);
+    for (unsigned type = 0; type + 1u < m->n_types; type++)
+        give_type(r, type);
+    const struct asym_mask free_fast = idle_of(sp, &m->fast);
+    asym_spread_rest(sp, r->order, n, &free_fast);
+}
+
+static const struct asym_reason gains = {.text = "%.2f times as fast on a fast CPU: holds one",
+                                         .sentence = "is %.2f times as fast on a fast CPU, so it holds one"};
+static const struct asym_reason gains_less = {
+    .text = "%.2f times as fast on a fast CPU: others gain more",
+    .sentence = "is %.2f times as fast on a fast CPU, but other threads gain more"};
+
+void asym_ranked_explain(const struct asym_ranked *r, size_t t, const struct asym_reason *unknown)
+{
+    struct asym_assignment *a = &r->sp->ret[t];
+    const unsigned reach = asym_spread_reach(r->sp, t);
+    a->figure[0] = (double)r->gain[t];
+    if (!(reach & ASYM_REACH_FAST))
+        a->reason = &asym_spread_no_fast;
+    else if (!(reach & ASYM_REACH_SLOW))
+        a->reason = &asym_spread_only_fast;
+    else if (!(r->gain[t] > 0))
+        a->reason = unknown;
+    else
+        a->reason = asym_mask_has(&r->sp->in->machine->fast, a->cpu) ? &gains : &gains_less;
+}

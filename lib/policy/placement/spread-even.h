@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** Even placement: fills CPUs so that their counts of threads differ by at most one. */
+#ifndef ASYM_POLICY_PLACEMENT_SPREAD_EVEN_H
+#define ASYM_POLICY_PLACEMENT_SPREAD_EVEN_H
+
+#include "policy/placement/spread.h"
+
+/**
+ * Spreads the threads of list that are not placed yet over cpus so that the counts are even. A thread that may run on none
+ * of cpus is spread over all CPUs that it may run on.
+ * Cost: O(n) for all, and O(CPUs) for each set of threads with equal `allowed`.
+ */
+void asym_spread_even(struct asym_spread *sp, const uint32_t *list, size_t n, const struct asym_mask *cpus);
+
+/**
+ * Spreads the threads of list that are not placed yet over the slow CPUs and free_fast, the fast CPUs that no thread was
+ * given; then fills idle fast CPUs. This is the last step of a policy that gives fast CPUs one each.
+ */
+void asym_spread_rest(struct asym_spread *sp, const uint32_t *list, size_t n, const struct asym_mask *free_fast);
+
+/** For a machine whose CPUs are all alike: spreads every thread that is not placed yet evenly, and gives that as the reason. */
+void asym_spread_alike(struct asym_spread *sp, const uint32_t *list, size_t n);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * Placement of threads on CPUs, the part that all policies share: even, sticky, and near.
+ *
+ * Sticky (docs/policies.md, rule 4): among equal choices a thread stays on its preferred CPU, then under the same LLC, then
+ * on the same NUMA node (Saez 2010, 3.4: migrating across memory domains costs up to 18 %). Physical cores fill before
+ * siblings. Among equally loaded CPUs the faster core type fills first, so that the slow CPUs of a machine with more than
+ * two types fill in the order of their speed. The remaining ties go by the order of favoured cores (asym_cpu.rank).
+ */
+#ifndef ASYM_POLICY_PLACEMENT_SPREAD_H
+#define ASYM_POLICY_PLACEMENT_SPREAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <asym/policy.h>
+
+/** How far one CPU is from another, in increasing order. */
+enum asym_nearness { ASYM_AT_PREFERRED, ASYM_SAME_LLC, ASYM_SAME_NODE, ASYM_ANYWHERE };
+
+/** State of a placement in progress. Policies read in, ret and load. */
+struct asym_spread {
+    const struct asym_policy_input *in;
+    struct asym_assignment *ret;
+    uint32_t *load;      /* per CPU: threads placed on it */
+    uint32_t *core_load; /* per core: threads placed on it */
+
+    uint32_t *order; /* usable CPUs by node, LLC, sibling rank */
+    uint32_t n_order;
+    uint32_t *llc_first, *node_first; /* where each LLC and each node begins in order */
+    uint32_t *cursor;                 /* how far each of them has been filled; [0] for all CPUs */
+    uint32_t *extra;                  /* per core: threads above the level; or threads that prefer one of its CPUs */
+    uint32_t *want;                   /* per CPU: threads not placed yet that prefer it */
+
+    const struct asym_mask **sets; /* the different `allowed` masks, fewest CPUs first */
+    uint32_t *set_of;              /* per thread */
+    uint32_t *set_mark;            /* per set: scratch for loops over sets; has n_sets + 1 entries */
+    uint32_t *set_reach;           /* per set: ASYM_REACH_* */
+    uint32_t n_sets;
+    uint32_t *list, *scratch; /* n_threads each */
+
+    const bool *stays; /* per thread, set by the policy: rule 3 does not move it; NULL: it moves any thread */
+};
+
+/**
+ * Takes its memory from in->arena and marks all of ret as not placed (cpu -1).
+ * Returns 0, or -ENOBUFS if the arena is too small.
+ */
+int asym_spread_init(struct asym_spread *sp, const struct asym_policy_input *in, struct asym_assignment *ret);
+
+/** Moves the threads that may run on one of cpus to the front of list, in their order. Returns how many. */
+size_t asym_spread_able(struct asym_spread *sp, uint32_t *list, size_t n, const struct asym_mask *cpus);
+
+/**
+ * Gives threads of list a CPU of *avail each, and removes that CPU from *avail, so that no two threads share one. The first
+ * thread of list chooses first: its preferred CPU if *avail has it, else a CPU near it. Cores without a thread come before
+ * siblings. A thread of list that has a CPU already keeps it. A thread that may run on no CPU of *avail that is left keeps
+ * cpu -1.
+ * Cost: O(n + CPUs of avail squared) for each level of siblings.
+ */
+void asym_spread_give(struct asym_spread *sp, const uint32_t *list, size_t n, struct asym_mask *avail);
+
+/**
+ * Does the same for serial threads. Then it offers the free cores of *avail, best first, to the threads of list: the first
+ * thread of list on a CPU of a slower type or of less favour moves there. An RTX master stays.
+ * Cost: that of asym_spread_give, and O(n) for each core that is free.
+ */
+void asym_spread_give_serial(struct asym_spread *sp, const uint32_t *list, size_t n, struct asym_mask *avail);
+
+/**
+ * Rule 3: moves threads from slow CPUs that have two or more to fast CPUs that have none, but no thread that stays.
+ * Cost: O(n).
+ */
+void asym_spread_fill_idle_fast(struct asym_spread *sp);
+
+/** Bits: the kinds of CPU that a thread may run on. */
+enum { ASYM_REACH_FAST = 1 << 0, ASYM_REACH_SLOW = 1 << 1 };
+
+/** Returns the ASYM_REACH_* bits of thread t. */
+static inline unsigned asym_spread_reach(const struct asym_spread *sp, size_t t)
+{
+    return sp->set_reach[sp->set_of[t]];
+}
+
+/** Reasons of threads that may run on one kind of CPU only, so that their rank does not matter. */
+extern const struct asym_reason asym_spread_no_fast, asym_spread_only_fast;
+
+/** The reason of a thread that waits by spinning (RTX). */
+extern const struct asym_reason asym_spread_spinning;
+
+/** Returns a list of all threads, 0 .. n_threads - 1, from the arena; NULL if the arena is too small. */
+uint32_t *asym_spread_all(const struct asym_policy_input *in);
+
+#endif

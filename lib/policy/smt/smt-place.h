@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * Placement of threads on cores with several hardware threads, shared by smt-naive, smt-symb and smt-sos (Snavely 2002).
+ *
+ * Every thread has a seat: a CPU on which it stays. Seats are spread evenly, as in any policy. A thread whose share of its
+ * core requires it has a window in every rotation. During its window it alone holds the core, its CPU is exclusive, and the
+ * other threads of the core are guests on the least loaded other cores. asymd stops no process, so it can only move the
+ * others away. At most half of the cores are held at a time, because the guests need other cores. If a thread of the core
+ * may run nowhere else, there is no window.
+ *
+ * This is the exception to rule 3 (docs/policies.md): siblings that a window keeps clear are idle, even if they are fast.
+ *
+ * Additions to the source:
+ * - A thread that is runnable for less than its share is entitled to that time only. Otherwise a thread that mostly sleeps
+ *   would keep a core clear without using it.
+ * - When a core has more threads than CPUs, the kernel chooses, by nice, which of them run side by side at each moment.
+ * - A window ends at a sample. A window shorter than the time between two samples is hit in proportion to its length.
+ *
+ * With a `pin` other than cpu the kernel may put threads on the siblings that a window keeps clear.
+ */
+#ifndef ASYM_POLICY_SMT_PLACE_H
+#define ASYM_POLICY_SMT_PLACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <asym/policy.h>
+
+#include "policy/smt/smt-shares.h"
+#include "policy/placement/spread.h"
+
+/** Number of pairings that one sample phase tries. */
+#define ASYM_SMT_PAIRINGS 4
+
+/** The parameters that all three share; they stand at the front of each policy's own. */
+struct asym_smt_params {
+    asym_usec rotation;
+    int weights; /* enum asym_smt_weights */
+};
+
+/** The seat of a thread; it stands at the front of the thread's state. */
+struct asym_smt_seat {
+    int32_t base;         /* CPU + 1; 0: none yet */
+    int32_t given;        /* CPU in the last plan */
+    asym_usec laid;       /* start of the stage that its window belongs to, + 1 */
+    double begin, length; /* its window, in shares of that stage */
+    asym_usec planned;    /* time of the last plan that it was in */
+};
+
+/** A core, during one plan. */
+struct asym_smt_core {
+    uint32_t n, contexts; /* threads with a seat on it; its usable CPUs */
+    double weights;       /* sum over its threads */
+    int32_t alone;        /* the thread that holds it; -1: none */
+    bool due, stuck;      /* a window is open; but another of its threads may run nowhere else */
+};
+
+/** State of one plan while it is computed. */
+struct asym_smt {
+    const struct asym_policy_input *in;
+    struct asym_policy_input seated; /* a copy of in, in which each thread prefers the CPU of its seat */
+    struct asym_policy_thread *threads;
+    const struct asym_smt_params *params;
+    struct asym_smt_stage stage;
+    struct asym_spread sp;
+    struct asym_smt_core *cores;
+    int32_t *seat;          /* per thread: CPU */
+    double *length, *begin; /* per core: all its windows together */
+    uint32_t *all, *guests;
+    size_t n_guests;
+    /** Returns X of a thread that shares its core with p - 1 others; NULL: X is 1 / p for all (Naive). */
+    double (*x)(const struct asym_smt *s, uint32_t t, double p);
+    bool compares;   /* the sample phase compares pairings */
+    bool no_windows; /* the fetch unit makes the shares */
+};
+
+/** Reasons of a thread that is measured. */
+extern const struct asym_reason asym_smt_own_core;       /**< no other thread has its seat on the core */
+extern const struct asym_reason asym_smt_measured_alone; /**< figure 0: seconds left */
+extern const struct asym_reason asym_smt_measured;       /**< beside the others of its core; figure 0: seconds left */
+
+/**
+ * Takes memory from the arena and gives every thread a seat. s->params and s->stage must be set.
+ * Returns 0, or -ENOBUFS if the arena is too small.
+ */
+int asym_smt_init(struct asym_smt *s, const struct asym_policy_input *in, struct asym_assignment *ret);
+
+/** Seats all threads again, each as near as possible to its s->threads[].preferred_cpu. */
+void asym_smt_seat_all(struct asym_smt *s);
+
+/**
+ * Opens windows, moves guests away, sets the reasons, and updates the state of each thread. preferred_cpu[t] becomes the
+ * seat that thread t keeps for the next plan; NULL: it keeps its current seat.
+ */
+void asym_smt_finish(struct asym_smt *s, const int32_t *preferred_cpu);
+
+static inline struct asym_smt_seat *asym_smt_seat_of(const struct asym_smt *s, size_t t)
+{
+    return s->in->threads[t].state;
+}
+
+static inline struct asym_smt_core *asym_smt_core_of(const struct asym_smt *s, uint32_t t)
+{
+    return &s->cores[s->in->machine->cpus[s->seat[t]].core];
+}
+
+extern const char *const asym_smt_weights_names[];
+
+/** Option rows of asym_smt_params, which is the params type or stands at its front. */
+#define ASYM_SMT_OPTION_ROTATION                                                                                       \
+    ASYM_OPTION(struct asym_smt_params, DURATION, rotation, .def = "1s", .min = 10e3, .max = 3600e6,                   \
+                .help = "A thread whose share requires it is alone on its core once in this time.")
+#define ASYM_SMT_OPTION_WEIGHTS                                                                                        \
+    ASYM_OPTION(                                                                                                       \
+        struct asym_smt_params, ENUM, weights, .def = "nice", .values = asym_smt_weights_names,                        \
+        .help = "A share follows from the kernel's weight of the nice value (nice), or from 19 - nice (source).")
+
+/** The reason for which a policy that needs fetch priority refuses to run live. */
+#define ASYM_SMT_NO_FETCH "no stock x86 or Arm kernel lets software set fetch priority; only a simulated core has it"
+
+#endif
