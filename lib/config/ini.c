@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "settings/ini.h"
+#include "config/ini.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,28 +10,27 @@
 #include <sys/stat.h>
 
 #include "base/macro.h"
+#include "base/parse.h"
 
-/* inih's buffer holds 200 bytes with line end and NUL. Comments do not count: they never reach it. */
-#define LINE_MAX_   190
-#define SECTION_MAX 48
-#define FILE_MAX_   (1024 * 1024)
+/* inih's buffer holds 200 bytes with line end and NUL. The reader strips comments, so they do not count. */
+#define LINE_MAX_ 190
+#define FILE_MAX_ (1024 * 1024)
 
 struct reader {
     const struct asym_ini *ini;
-    const char *at, *end; /* text that is left to read */
-    unsigned line;
-    char section[SECTION_MAX + 1]; /* in force */
-    int failed;                    /* -errno */
+    struct asym_lines lines;
+    char section[ASYM_INI_SECTION_MAX + 1]; /* the current section */
+    int failed;                             /* -errno */
     struct asym_error *err;
 };
 
 static int fail_at(struct reader *l, int error, const char *what)
 {
-    if (l->ini->salvage)
+    if (l->ini->lenient)
         return 0;
     if (l->failed == 0)
-        l->failed = asym_fail(l->err, error == -ENOMEM ? error : -EINVAL, "%.200s:%u: %.800s", l->ini->name, l->line,
-                              what);
+        l->failed = asym_fail(l->err, error == -ENOMEM ? error : -EINVAL, "%.200s:%u: %.800s", l->ini->name,
+                              l->lines.number, what);
     return 0;
 }
 
@@ -40,17 +39,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-static void trim(const char **text, size_t *n)
-{
-    while (*n > 0 && is_blank((*text)[0])) {
-        (*text)++;
-        (*n)--;
-    }
-    while (*n > 0 && (is_blank((*text)[*n - 1]) || (*text)[*n - 1] == '\r'))
-        (*n)--;
-}
-
-/* Length without a comment: ';' or '#' at the beginning, or ';' behind white space, as inih has it. */
+/* Length without a comment. As in inih, ';' or '#' at the beginning of a line or ';' after white space starts one. */
 static size_t without_comment(const char *line, size_t n)
 {
     if (n > 0 && (line[0] == ';' || line[0] == '#'))
@@ -61,57 +50,42 @@ static size_t without_comment(const char *line, size_t n)
     return n;
 }
 
-/* inih hands over sections only with their keys: an empty [asmyd] or a rule without keys is noticed here. */
+/* inih reports a section only with its keys: this function finds an empty [asmyd] or a rule without keys. */
 static int enter_section(struct reader *l, const char *line, size_t n)
 {
     struct asym_error why = {""};
-    char section[SECTION_MAX + 1];
+    char section[ASYM_INI_SECTION_MAX + 1];
     const char *close = memchr(line, ']', n);
     l->section[0] = '\0';
     if (!close)
         return fail_at(l, -EINVAL, "the section has no ']'");
     if (close != line + n - 1)
-        return fail_at(l, -EINVAL, "text behind the section's ']'; accepted is a comment");
+        return fail_at(l, -EINVAL, "text after the section's ']'; accepted is a comment");
     const char *inside = line + 1;
     n -= 2;
-    trim(&inside, &n);
-    if (n > SECTION_MAX)
+    asym_parse_trim(&inside, &n);
+    if (n > ASYM_INI_SECTION_MAX)
         return fail_at(l, -EINVAL, "the section's name is longer than 48 bytes");
     snprintf(section, sizeof section, "%.*s", (int)n, inside);
-    int r = l->ini->section(l->ini->ctx, section, l->line, &why);
+    int r = l->ini->section(l->ini->ctx, section, l->lines.number, &why);
     if (r < 0)
         return fail_at(l, r, why.text);
     memcpy(l->section, section, sizeof section);
     return 1;
 }
 
-static bool is_text(const char *line, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (((unsigned char)line[i] < ' ' && line[i] != '\t') || line[i] == 0x7f)
-            return false;
-    return true;
-}
-
-/* The next line of the text, trimmed and without its comment; false at the end. */
+/* Returns the next line, trimmed and without its comment; false at the end. */
 static bool next_line(struct reader *l, const char **ret_line, size_t *ret_n)
 {
-    if (l->at >= l->end || l->failed)
+    if (l->failed || !asym_lines_next(&l->lines, ret_line, ret_n))
         return false;
-    const char *line = l->at, *stop = memchr(line, '\n', (size_t)(l->end - line));
-    size_t n = (size_t)((stop ? stop : l->end) - line);
-    l->at = stop ? stop + 1 : l->end;
-    l->line++;
-    trim(&line, &n);
-    if (!is_text(line, n)) {
+    if (!asym_line_is_text(*ret_line, *ret_n)) {
         fail_at(l, -EINVAL, "binary data; accepted is text");
         *ret_n = 0;
-        return l->ini->salvage;
+        return l->ini->lenient;
     }
-    n = without_comment(line, n);
-    trim(&line, &n);
-    *ret_line = line;
-    *ret_n = n;
+    *ret_n = without_comment(*ret_line, *ret_n);
+    asym_parse_trim(ret_line, ret_n);
     return true;
 }
 
@@ -125,8 +99,8 @@ static bool is_good(struct reader *l, const char *line, size_t n, size_t size)
 }
 
 /*
- * inih's reader: a line at a time, and only lines that inih takes without complaint, since it would say no more than
- * their number. Indentation would mean a continued value to inih; here it means nothing.
+ * Gives inih one line at a time, and only lines that inih accepts: its own error would be no more than a line number. inih
+ * takes an indented line for a continued value; here indentation has no meaning.
  */
 static char *read_line(char *buf, int size, void *stream)
 {
@@ -153,16 +127,16 @@ static int take(void *user, const char *section, const char *name, const char *v
         return fail_at(l, -EINVAL, "a key before the first [section]");
     if (strlen(value) > ASYM_INI_VALUE_MAX)
         return fail_at(l, -EINVAL, "the value is too long; accepted are 160 bytes");
-    int r = l->ini->key(l->ini->ctx, l->section, name, value, l->line, &why);
+    int r = l->ini->key(l->ini->ctx, l->section, name, value, l->lines.number, &why);
     return r < 0 ? fail_at(l, r, why.text) : 1;
 }
 
 int asym_ini_read(const struct asym_ini *ini, const char *text, size_t len, struct asym_error *err)
 {
     static const char bom[] = "\xef\xbb\xbf";
-    struct reader l = {.ini = ini, .at = text, .end = text + len, .err = err};
+    struct reader l = {.ini = ini, .lines = {.at = text, .end = text + len}, .err = err};
     if (len >= 3 && memcmp(text, bom, 3) == 0)
-        l.at += 3;
+        l.lines.at += 3;
     int r = ini_parse_stream(read_line, &l, take, &l);
     if (l.failed)
         return l.failed;
@@ -171,7 +145,20 @@ int asym_ini_read(const struct asym_ini *ini, const char *text, size_t len, stru
     return 0;
 }
 
-/* Not only regular files: --config=/dev/null is how one says "none". */
+int asym_ini_name(const char *text, char *buf, size_t size)
+{
+    size_t n = strlen(text);
+    if (n >= 2 && text[0] == '"' && text[n - 1] == '"') {
+        text++;
+        n -= 2;
+    }
+    if (n == 0 || n >= size || memchr(text, '"', n))
+        return -EINVAL;
+    snprintf(buf, size, "%.*s", (int)n, text);
+    return 0;
+}
+
+/* Character devices too: a user gives --config=/dev/null to load no configuration. */
 int asym_ini_file(const char *path, char **ret_text, size_t *ret_len, struct asym_error *err)
 {
     struct stat st;
@@ -197,7 +184,7 @@ int asym_ini_file(const char *path, char **ret_text, size_t *ret_len, struct asy
         return asym_fail(err, error, "%.200s: %s", path, strerror(-error));
     }
     if (len > FILE_MAX_)
-        return asym_fail(err, -EINVAL, "%.200s: larger than 1 MiB, which no configuration is", path);
+        return asym_fail(err, -EINVAL, "%.200s: the file is larger than 1 MiB; accepted are up to 1 MiB", path);
     *ret_text = ASYM_TAKE(text);
     *ret_len = len;
     return 0;

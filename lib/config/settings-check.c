@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the rows cannot say: that names exist, and the forms of texts. Errors begin with where the value came from. */
-#include "settings/internal.h"
+/* Checks that the rows cannot express: names that must exist, and the forms of texts. Errors begin with the origin. */
+#include "config/config-internal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,8 +9,8 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/parse.h"
-#include "settings/nearest.h"
-#include "settings/rows.h"
+#include "base/text.h"
+#include "config/nearest.h"
 
 static int refuse(const struct asym_settings *s, const char *section, const char *key, const char *value,
                   const char *accepted, struct asym_error *err)
@@ -21,28 +21,29 @@ static int refuse(const struct asym_settings *s, const char *section, const char
                      asym_text_escape(value, strlen(value), shown, sizeof shown), accepted);
 }
 
+int asym_policy_unknown(const char *name, const char *where, struct asym_error *err)
+{
+    struct asym_nearest n = {.wanted = name};
+    char hint[96], shown[128];
+    asym_nearest_list(&n, "auto");
+    for (size_t i = 0; asym_policy_at(i); i++)
+        asym_nearest_list(&n, asym_policy_at(i)->name);
+    return asym_fail(err, -EINVAL, "%.220s: there is no policy '%s'%s; accepted are %s", where,
+                     asym_text_escape(name, strlen(name), shown, sizeof shown),
+                     asym_nearest_hint(&n, hint, sizeof hint), n.list);
+}
+
 static int check_policy(const struct asym_settings *s, struct asym_error *err)
 {
     const char *name = s->daemon.policy;
-    struct asym_nearest n = {.wanted = name};
-    char list[512] = "", hint[96], shown[128];
-    size_t used = 0;
+    char where[256];
     if (asym_policy_find(name) || strcmp(name, "auto") == 0)
         return 0;
-    asym_nearest_consider(&n, "auto");
-    for (size_t i = 0; asym_policy_at(i); i++) {
-        asym_nearest_consider(&n, asym_policy_at(i)->name);
-        if (used < sizeof list)
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "",
-                                     asym_policy_at(i)->name);
-    }
-    return asym_fail(err, -EINVAL, "%.200s: asymd.policy: there is no policy '%s'%s; accepted are auto, %s",
-                     asym_settings_origin(s, "asymd", "policy"),
-                     asym_text_escape(name, strlen(name), shown, sizeof shown),
-                     asym_nearest_hint(&n, hint, sizeof hint), list);
+    snprintf(where, sizeof where, "%.200s: asymd.policy", asym_settings_origin(s, "asymd", "policy"));
+    return asym_policy_unknown(name, where, err);
 }
 
-/* "0-7:1.6": the CPUs and their speed. */
+/* "0-7:1.6" gives CPUs and their speed. */
 static int take_speeds(const char *word, size_t len, double speed[ASYM_MAX_CPUS], struct asym_mask *cpus)
 {
     const char *colon = memchr(word, ':', len);
@@ -82,7 +83,7 @@ static int check_speeds(const struct asym_settings *s, struct asym_error *err)
     return 0;
 }
 
-/* Which CPUs there are is not known here; that a number or a list was meant is. */
+/* This check does not know the CPUs of the machine: it accepts any number or list. */
 static int check_slow(const struct asym_settings *s, struct asym_error *err)
 {
     const char *text = s->asymmetry.slow;

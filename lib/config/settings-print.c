@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "settings/internal.h"
+#include "config/config-internal.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mask.h"
-#include "settings/rows.h"
+#include "config/settings-rows.h"
 
 int asym_settings_each(const struct asym_settings *s,
                        int (*fn)(void *ctx, const char *section, const struct asym_option *row, const char *value,
@@ -76,13 +76,13 @@ int asym_settings_print_sample(FILE *out)
     if (r < 0)
         return r;
     fputs("# Configuration of asymd: see asymd.conf(5).\n"
-          "# Every option stands here with its default, commented out. Rules go here or into rules.d/*.conf.\n\n",
+          "# This file lists every option with its default, commented out. Rules go here or into rules.d/*.conf.\n\n",
           out);
     r = asym_settings_each(s, print_sample_row, &p);
     asym_settings_free(s);
     if (r < 0)
         return r;
-    fputs("\n# What is said of single processes. The first rule that matches counts.\n"
+    fputs("\n# Rules for single processes. The first rule that matches applies.\n"
           ";[rule \"compilers\"]\n"
           ";match_comm = cc1 cc1plus rustc\n"
           ";action = steer\n",

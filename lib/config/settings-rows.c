@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "settings/rows.h"
+#include "config/settings-rows.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/macro.h"
-#include "base/parse.h"
-#include "settings/internal.h"
-#include "settings/nearest.h"
+#include "base/text.h"
+#include "config/config-internal.h"
+#include "config/nearest.h"
 
 bool asym_row_at(const struct asym_settings *s, size_t i, struct asym_row *ret)
 {
@@ -41,61 +41,60 @@ const char *asym_settings_origin(const struct asym_settings *s, const char *sect
     return "default";
 }
 
-/* Sections of the design that hold no option of this version: a key there is unknown, the section is not. */
-static const char *const empty[] = {"policy"};
+bool asym_settings_is_default(const struct asym_settings *s, const char *section, const char *key)
+{
+    return strcmp(asym_settings_origin(s, section, key), "default") == 0;
+}
+
+/* Consider each section once: its rows are adjacent. The caller lists the policies' sections as policy.NAME. */
+static void consider_section(struct asym_nearest *n, const struct asym_row *row, const char **last)
+{
+    if (!row->option->section || (*last && strcmp(*last, row->option->section) == 0))
+        return;
+    *last = row->option->section;
+    asym_nearest_list(n, *last);
+}
 
 int asym_section_check(const struct asym_settings *s, const char *section, struct asym_error *err)
 {
     struct asym_nearest n = {.wanted = section};
     struct asym_row row;
     char hint[96], shown[96], policies[32][64];
+    const char *last = NULL;
     for (size_t i = 0; asym_row_at(s, i, &row); i++) {
         if (strcmp(row.section, section) == 0)
             return 0;
-        if (row.option->section)
-            asym_nearest_consider(&n, row.option->section);
+        consider_section(&n, &row, &last);
     }
-    for (size_t i = 0; i < ASYM_LENGTH(empty); i++) {
-        if (strcmp(section, empty[i]) == 0)
-            return 0;
-        asym_nearest_consider(&n, empty[i]);
-    }
+    /* No option of this version is in [policy], but the section exists: only its keys are unknown. */
+    if (strcmp(section, "policy") == 0)
+        return 0;
+    asym_nearest_list(&n, "policy");
+    asym_nearest_list(&n, "policy.NAME");
     for (size_t p = 0; asym_policy_at(p) && p < ASYM_LENGTH(policies); p++) {
         snprintf(policies[p], sizeof policies[p], "policy.%s", asym_policy_at(p)->name);
         if (strcmp(section, policies[p]) == 0)
             return 0;
         asym_nearest_consider(&n, policies[p]);
     }
-    asym_nearest_consider(&n, "rule NAME");
-    return asym_fail(
-        err, -EINVAL,
-        "unknown section [%s]%s; accepted are asymd, classify, policy, policy.NAME, enforce, machine, asymmetry, "
-        "counters, rule NAME",
-        asym_text_escape(section, strlen(section), shown, sizeof shown), asym_nearest_hint(&n, hint, sizeof hint));
+    asym_nearest_list(&n, "rule NAME");
+    return asym_fail(err, -EINVAL, "unknown section [%s]%s; accepted are %s",
+                     asym_text_escape(section, strlen(section), shown, sizeof shown),
+                     asym_nearest_hint(&n, hint, sizeof hint), n.list);
 }
 
 static int unknown_key(const struct asym_settings *s, const char *section, const char *key, struct asym_error *err)
 {
     struct asym_nearest n = {.wanted = key};
     struct asym_row row;
-    char hint[128], shown[128], list[512] = "";
     const char *elsewhere = NULL;
-    size_t used = 0;
     for (size_t i = 0; asym_row_at(s, i, &row); i++) {
-        if (strcmp(row.section, section) == 0) {
-            asym_nearest_consider(&n, row.option->key);
-            if (used < sizeof list)
-                used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", row.option->key);
-        } else if (strcmp(row.option->key, key) == 0 && row.option->section) {
+        if (strcmp(row.section, section) == 0)
+            asym_nearest_list(&n, row.option->key);
+        else if (strcmp(row.option->key, key) == 0 && row.option->section)
             elsewhere = row.option->section;
-        }
     }
-    asym_nearest_hint(&n, hint, sizeof hint);
-    if (elsewhere)
-        snprintf(hint, sizeof hint, "; it belongs in [%s]", elsewhere);
-    return asym_fail(err, -EINVAL, "unknown key '%s' in [%s]%s; accepted here %s%s",
-                     asym_text_escape(key, strlen(key), shown, sizeof shown), section, hint, used ? "are " : "is none",
-                     list);
+    return asym_option_unknown(&n, section, elsewhere, err);
 }
 
 int asym_settings_assign(struct asym_settings *s, const char *section, const char *key, const char *value,

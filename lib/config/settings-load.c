@@ -7,49 +7,46 @@
 #include <string.h>
 
 #include "base/macro.h"
-#include "base/parse.h"
-#include "settings/ini.h"
-#include "settings/internal.h"
-#include "settings/rows.h"
+#include "config/ini.h"
+#include "config/config-internal.h"
+#include "config/settings-rows.h"
 
 struct load {
     struct asym_settings *s;
     const char *path;
-    bool rule;      /* the section in force is the newest rule */
-    unsigned *seen; /* by row: line that gave it in this file */
+    bool rule;      /* the current section is the newest rule */
+    bool library;   /* the file belongs to the library: rules only, and a rule whose name is taken is skipped */
+    bool skip;      /* the current section is such a rule */
+    unsigned *seen; /* by row: the line of this file that sets it */
 };
 
-/*
- * rule NAME or rule "NAME". Returns 0 when the section is no rule; 1 and the name; -EINVAL.
- * buf holds ASYM_RULE_NAME_MAX + 2 bytes, so that a name too long is seen as such.
- */
-static int rule_name(const char *section, char *buf)
+/* Accepts rule NAME and rule "NAME". Returns 1 and the name, even if it is too long; 0 when the section is no rule; -EINVAL. */
+static int rule_name(const char *section, char buf[ASYM_INI_SECTION_MAX + 1])
 {
     if (strncmp(section, "rule", 4) != 0 || (section[4] && section[4] != ' ' && section[4] != '\t'))
         return 0;
-    const char *name = section + 4 + strspn(section + 4, " \t");
-    size_t n = strlen(name);
-    if (n >= 2 && name[0] == '"' && name[n - 1] == '"') {
-        name++;
-        n -= 2;
-    }
-    if (n == 0 || memchr(name, '"', n))
-        return -EINVAL;
-    snprintf(buf, ASYM_RULE_NAME_MAX + 2, "%.*s", (int)n, name);
-    return 1;
+    int r = asym_ini_name(section + 4 + strspn(section + 4, " \t"), buf, ASYM_INI_SECTION_MAX + 1);
+    return r < 0 ? r : 1;
 }
 
 static int enter_section(void *ctx, const char *section, unsigned line, struct asym_error *err)
 {
     struct load *l = ctx;
-    char name[ASYM_RULE_NAME_MAX + 2], origin[256];
+    char name[ASYM_INI_SECTION_MAX + 1], origin[256];
     int rule = rule_name(section, name);
     l->rule = false;
+    l->skip = l->library && rule > 0 && asym_rules_named(l->s->rules, name);
+    if (l->skip)
+        return 0;
     if (rule < 0)
         return asym_fail(err, -EINVAL, "a rule needs a name; accepted is [rule \"NAME\"]");
+    if (rule == 0 && l->library)
+        return asym_fail(err, -EINVAL, "[%s] is no rule; a file of the library has rules only", section);
     snprintf(origin, sizeof origin, "%.200s:%u", l->path, line);
     int r = rule ? asym_rules_add(l->s->rules, name, origin, err) : asym_section_check(l->s, section, err);
     l->rule = r >= 0 && rule > 0;
+    if (l->rule)
+        l->s->rules->rules[l->s->rules->n - 1].facts.library = l->library;
     return r;
 }
 
@@ -59,6 +56,8 @@ static int take(void *ctx, const char *section, const char *name, const char *va
     struct load *l = ctx;
     char origin[256];
     size_t row;
+    if (l->skip)
+        return 0;
     if (l->rule)
         return asym_rules_set(l->s->rules, name, value, err);
     snprintf(origin, sizeof origin, "%.200s:%u", l->path, line);
@@ -71,26 +70,30 @@ static int take(void *ctx, const char *section, const char *name, const char *va
     return 0;
 }
 
-static int parse(struct load *l, const char *text, size_t len, bool salvage, struct asym_error *err)
-{
-    const struct asym_ini ini = {.name = l->path, .section = enter_section, .key = take, .ctx = l, .salvage = salvage};
-    int r = asym_ini_read(&ini, text, len, err);
-    return r < 0 ? r : asym_rules_check(l->s->rules, err);
-}
-
-/* Into s itself, which the caller throws away on failure. */
-static int load_into(struct asym_settings *s, const char *path, struct asym_error *err)
+/* Loads into s itself: on failure the caller discards s, unless lenient is set. */
+static int load_file(struct asym_settings *s, const char *path, bool lenient, bool library, struct asym_error *err)
 {
     ASYM_AUTO_FREE char *text = NULL;
     ASYM_AUTO_FREE unsigned *seen = calloc(s->priv->n_rows + 1, sizeof *seen);
+    struct load l = {.s = s, .path = path, .seen = seen, .library = library};
+    const struct asym_ini ini = {.name = path, .section = enter_section, .key = take, .ctx = &l, .lenient = lenient};
     size_t len = 0;
     if (!seen)
         return asym_fail(err, -ENOMEM, "%.200s: no memory", path);
     int r = asym_ini_file(path, &text, &len, err);
-    if (r < 0)
-        return r;
-    struct load l = {.s = s, .path = path, .seen = seen};
-    return parse(&l, text, len, false, err);
+    if (r >= 0)
+        r = asym_ini_read(&ini, text, len, err);
+    return r < 0 ? r : asym_rules_check(s->rules, err);
+}
+
+static int load_into(struct asym_settings *s, const char *path, bool lenient, struct asym_error *err)
+{
+    return load_file(s, path, lenient, false, err);
+}
+
+int asym_settings_load_library(struct asym_settings *s, const char *path, struct asym_error *err)
+{
+    return load_file(s, path, false, true, err);
 }
 
 static int is_conf(const struct dirent *e)
@@ -111,7 +114,7 @@ static int load_directory(struct asym_settings *s, const char *path, struct asym
     for (int i = 0; i < n; i++) {
         if (r >= 0)
             r = snprintf(file, sizeof file, "%s/%s", path, list[i]->d_name) < (int)sizeof file
-                    ? load_into(s, file, err)
+                    ? load_into(s, file, false, err)
                     : asym_fail(err, -ENAMETOOLONG, "%.200s: the name is too long", path);
         free(list[i]);
     }
@@ -124,7 +127,7 @@ static int load_all_into(struct asym_settings *s, const char *path, bool require
     char directory[4096];
     const char *slash = strrchr(path, '/');
     struct asym_error why = {""};
-    int r = load_into(s, path, &why);
+    int r = load_into(s, path, false, &why);
     if (r < 0 && (r != -ENOENT || required))
         return asym_fail(err, r, "%s", why.text);
     if (snprintf(directory, sizeof directory, "%.*srules.d", slash ? (int)(slash - path + 1) : 0, path) >=
@@ -133,20 +136,7 @@ static int load_all_into(struct asym_settings *s, const char *path, bool require
     return load_directory(s, directory, err);
 }
 
-int asym_settings_load(struct asym_settings *s, const char *path, struct asym_error *err)
-{
-    struct asym_settings *copy;
-    int r = asym_settings_copy(s, &copy);
-    if (r < 0)
-        return asym_fail(err, r, "%.200s: no memory", path);
-    r = load_into(copy, path, err);
-    if (r >= 0)
-        asym_settings_swap(s, copy);
-    asym_settings_free(copy);
-    return r;
-}
-
-int asym_settings_load_all(struct asym_settings *s, const char *path, bool required, struct asym_error *err)
+int asym_settings_load(struct asym_settings *s, const char *path, bool required, struct asym_error *err)
 {
     struct asym_settings *copy;
     int r = asym_settings_copy(s, &copy);
@@ -159,14 +149,8 @@ int asym_settings_load_all(struct asym_settings *s, const char *path, bool requi
     return r;
 }
 
-void asym_settings_salvage(struct asym_settings *s, const char *path)
+void asym_settings_load_lenient(struct asym_settings *s, const char *path)
 {
     struct asym_error said = {""};
-    ASYM_AUTO_FREE char *text = NULL;
-    ASYM_AUTO_FREE unsigned *seen = calloc(s->priv->n_rows + 1, sizeof *seen);
-    size_t len = 0;
-    if (!seen || asym_ini_file(path, &text, &len, &said) < 0)
-        return;
-    struct load l = {.s = s, .path = path, .seen = seen};
-    parse(&l, text, len, true, &said);
+    load_into(s, path, true, &said);
 }

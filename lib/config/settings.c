@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "settings/internal.h"
+#include "config/config-internal.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/macro.h"
-#include "base/parse.h"
-#include "settings/rows.h"
+#include "base/text.h"
+#include "config/settings-rows.h"
 
 void asym_settings_free(struct asym_settings *s)
 {
@@ -28,7 +27,7 @@ void asym_settings_free(struct asym_settings *s)
     free(s);
 }
 
-/* n_policies and n_rows count what is there, so that freeing is safe at any point. */
+/* n_policies and n_rows count what is allocated: asym_settings_free is safe at any point. */
 static int fill(struct asym_settings *s)
 {
     struct asym_settings_private *priv = s->priv;
@@ -53,7 +52,7 @@ static int fill(struct asym_settings *s)
     return 0;
 }
 
-/* All containers, zeroed: every text is NULL. */
+/* Allocate all containers, zeroed: every text is NULL. */
 static struct asym_settings *allocate(void)
 {
     struct asym_settings *s = calloc(1, sizeof *s);
@@ -78,7 +77,7 @@ int asym_settings_new(struct asym_settings **ret_settings)
     if (!s)
         return -ENOMEM;
     for (size_t i = 0; asym_row_at(s, i, &row); i++) {
-        int r = asym_option_parse(row.option, row.section, row.base, row.option->def, NULL);
+        int r = asym_option_default(row.option, row.section, row.base);
         if (r < 0) {
             asym_settings_free(s);
             return r;

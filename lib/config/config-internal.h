@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** The internal types of the settings: option rows, origins of values, rules. */
+#ifndef ASYM_CONFIG_INTERNAL_H
+#define ASYM_CONFIG_INTERNAL_H
+
+#include <asym/settings.h>
+
+#include "config/option-value.h"
+
+/** Longest name of a rule, in bytes. The reason is that of ASYM_VALUE_MAX. */
+#define ASYM_RULE_NAME_MAX 40
+
+/** Rows of the general sections. Their offsets are into struct asym_settings. The last row has section NULL. */
+extern const struct asym_option asym_options[];
+
+/** Origins of the values, by row: first the general rows, then those of the policies in their order. */
+struct asym_settings_private {
+    char **origins; /**< owned texts; NULL: the default */
+    void **params;  /**< by policy; owned */
+    size_t n_rows, n_policies;
+};
+
+/** A key by which a rule matches, and the field of the process that it matches. */
+struct asym_rule_key {
+    const char *key;
+    size_t subject; /**< offset in struct asym_rule_subject; SIZE_MAX: the user ID */
+    unsigned need;  /**< ASYM_RULE_NEEDS_* */
+};
+
+/** In the order of asym_rule.match. */
+extern const struct asym_rule_key asym_rule_keys[ASYM_RULE_MATCHES];
+
+/** Call fn for every word of text until it returns true. Returns whether it did. */
+bool asym_rule_any_word(const char *text, bool (*fn)(const char *word, size_t n, const void *ctx), const void *ctx);
+
+struct asym_rule {
+    char *name, *origin;
+    char *match[ASYM_RULE_MATCHES]; /**< globs or user IDs, separated by spaces; NULL: not tested */
+    int action;                     /**< enum asym_rule_action; -1: not given */
+    bool has_class;                 /**< policy_class is given */
+    struct asym_rule_facts facts;
+};
+
+struct asym_rules {
+    struct asym_rule *rules;
+    size_t n, capacity;
+    enum asym_rule_action unlisted; /**< for a process that no rule matches: STEER or UNLISTED */
+};
+
+struct asym_rules *asym_rules_new(void);
+void asym_rules_free(struct asym_rules *rules);
+struct asym_rules *asym_rules_copy(const struct asym_rules *rules);
+/** Returns the rule of that name; NULL: none. */
+const struct asym_rule *asym_rules_named(const struct asym_rules *rules, const char *name);
+/** Append a rule. Returns 0; -EINVAL with err: a rule has that name, or the name is too long; -ENOMEM with err. */
+int asym_rules_add(struct asym_rules *rules, const char *name, const char *origin, struct asym_error *err);
+/** Set a key of the newest rule. Returns 0; -EINVAL, -ENOMEM with err; -EEXIST with err: the rule has that key already. */
+int asym_rules_set(struct asym_rules *rules, const char *key, const char *value, struct asym_error *err);
+/** Check that every rule has a match and an effect. Returns 0; -EINVAL with err. */
+int asym_rules_check(const struct asym_rules *rules, struct asym_error *err);
+void asym_rules_print(const struct asym_rules *rules, FILE *out);
+
+/** Copy all values, origins and rules. Returns 0; -ENOMEM. */
+int asym_settings_copy(const struct asym_settings *from, struct asym_settings **ret_copy);
+/** Exchange the values of two settings. */
+void asym_settings_swap(struct asym_settings *a, struct asym_settings *b);
+
+/** settings-load.c: read a file of the library. A rule whose name is taken is skipped. Returns 0; -EINVAL, -errno with err. */
+int asym_settings_load_library(struct asym_settings *s, const char *path, struct asym_error *err);
+
+/** Print a configuration that changes nothing: every option commented out, with its default, help and range. */
+int asym_settings_print_sample(FILE *out);
+
+#endif

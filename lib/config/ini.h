@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** Reads INI texts through inih. Error messages give FILE:LINE and the accepted values. */
+#ifndef ASYM_CONFIG_INI_H
+#define ASYM_CONFIG_INI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <asym/error.h>
+
+/** Callbacks for an INI text. Each returns 0; -errno with err: what is wrong and what is accepted, without FILE:LINE. */
+struct asym_ini {
+    const char *name; /**< the file, for messages */
+    int (*section)(void *ctx, const char *section, unsigned line, struct asym_error *err);
+    int (*key)(void *ctx, const char *section, const char *key, const char *value, unsigned line,
+               struct asym_error *err);
+    void *ctx;
+    bool lenient; /**< skip wrong lines without a message */
+};
+
+/** Longest value, in bytes. inih cuts lines of 200 bytes without an error. */
+#define ASYM_INI_VALUE_MAX 160
+
+/** Longest name of a section, in bytes. */
+#define ASYM_INI_SECTION_MAX 48
+
+/** Read the text and call back for each section and key, trimmed, without comments. Returns 0; -EINVAL, -ENOMEM with err. */
+int asym_ini_read(const struct asym_ini *ini, const char *text, size_t len, struct asym_error *err);
+
+/**
+ * Copy NAME or "NAME" to buf, without the quotes. Returns 0; -EINVAL: it is empty, has a quote inside, or does not fit into
+ * size bytes.
+ */
+int asym_ini_name(const char *text, char *buf, size_t size);
+
+/** Read a whole file of at most 1 MiB. The caller frees *ret_text. Returns 0; -EINVAL, -errno with err. */
+int asym_ini_file(const char *path, char **ret_text, size_t *ret_len, struct asym_error *err);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Finds the rule that matches a process, and says why the others do not. */
+#include "config/config-internal.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/parse.h"
+
+const struct asym_rule_key asym_rule_keys[ASYM_RULE_MATCHES] = {
+    {"match_comm", offsetof(struct asym_rule_subject, comm), ASYM_RULE_NEEDS_COMM},
+    {"match_exe", offsetof(struct asym_rule_subject, exe), ASYM_RULE_NEEDS_EXE},
+    {"match_cgroup", offsetof(struct asym_rule_subject, cgroup), ASYM_RULE_NEEDS_CGROUP},
+    {"match_cmdline", offsetof(struct asym_rule_subject, cmdline), ASYM_RULE_NEEDS_CMDLINE},
+    {"match_uid", SIZE_MAX, ASYM_RULE_NEEDS_UID},
+};
+
+bool asym_rule_any_word(const char *text, bool (*fn)(const char *word, size_t n, const void *ctx), const void *ctx)
+{
+    for (text += strspn(text, " \t"); *text; text += strspn(text, " \t")) {
+        size_t n = strcspn(text, " \t");
+        if (fn(text, n, ctx))
+            return true;
+        text += n;
+    }
+    return false;
+}
+
+unsigned asym_rules_need(const struct asym_rules *rules)
+{
+    unsigned needs = 0;
+    for (size_t i = 0; i < rules->n; i++)
+        for (size_t k = 0; k < ASYM_RULE_MATCHES; k++)
+            needs |= rules->rules[i].match[k] ? asym_rule_keys[k].need : 0;
+    return needs;
+}
+
+static bool glob_matches(const char *word, size_t n, const void *text)
+{
+    char glob[ASYM_VALUE_MAX + 1];
+    snprintf(glob, sizeof glob, "%.*s", (int)n, word);
+    return fnmatch(glob, text, 0) == 0;
+}
+
+static bool is_uid(const char *word, size_t n, const void *subject)
+{
+    uint64_t uid;
+    return asym_parse_u64(word, n, &uid) == 0 && uid == ((const struct asym_rule_subject *)subject)->uid;
+}
+
+static bool key_matches(const struct asym_rule *rule, size_t k, const struct asym_rule_subject *subject)
+{
+    if (asym_rule_keys[k].need == ASYM_RULE_NEEDS_UID)
+        return asym_rule_any_word(rule->match[k], is_uid, subject);
+    const char *text = *(const char *const *)(const void *)((const char *)subject + asym_rule_keys[k].subject);
+    return text && asym_rule_any_word(rule->match[k], glob_matches, text);
+}
+
+static bool matches(const struct asym_rule *rule, const struct asym_rule_subject *subject)
+{
+    for (size_t k = 0; k < ASYM_RULE_MATCHES; k++)
+        if (rule->match[k] && !key_matches(rule, k, subject))
+            return false;
+    return true;
+}
+
+/* A rule that only names CPUs, a nice value or a class steers. */
+static enum asym_rule_action action_of(const struct asym_rule *rule)
+{
+    return rule->action < 0 ? ASYM_RULE_STEER : (enum asym_rule_action)rule->action;
+}
+
+struct asym_rule_match asym_rules_match(const struct asym_rules *rules, const struct asym_rule_subject *subject)
+{
+    for (size_t i = 0; i < rules->n; i++) {
+        const struct asym_rule *rule = &rules->rules[i];
+        if (matches(rule, subject))
+            return (struct asym_rule_match){.action = action_of(rule), .name = rule->name, .facts = &rule->facts};
+    }
+    return (struct asym_rule_match){.action = rules->unlisted};
+}
+
+bool asym_rules_at(const struct asym_rules *rules, size_t i, const struct asym_rule_subject *subject,
+                   struct asym_rule_view *ret)
+{
+    if (i >= rules->n)
+        return false;
+    const struct asym_rule *rule = &rules->rules[i];
+    *ret = (struct asym_rule_view){
+        .name = rule->name, .origin = rule->origin, .action = action_of(rule), .facts = &rule->facts};
+    for (size_t k = 0; k < ASYM_RULE_MATCHES; k++) {
+        if (!rule->match[k])
+            continue;
+        ret->key[ret->n_keys] = asym_rule_keys[k].key;
+        ret->globs[ret->n_keys] = rule->match[k];
+        ret->need[ret->n_keys] = asym_rule_keys[k].need;
+        ret->misses[ret->n_keys++] = subject && !key_matches(rule, k, subject);
+    }
+    return true;
+}

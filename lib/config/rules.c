@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config/config-internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "base/parse.h"
+#include "base/text.h"
+#include "config/nearest.h"
+
+/* ASYM_RULE_UNLISTED is the action of no rule. */
+static const char *const actions[] = {"steer", "ignore", "fast", "slow"};
+static const char *const classes[] = {"auto", "serial", "parallel"};
+
+const char *asym_rule_action_name(enum asym_rule_action action)
+{
+    return (size_t)action < ASYM_LENGTH(actions) ? actions[action] : "ignore";
+}
+
+const char *asym_rule_class_name(enum asym_rule_class class)
+{
+    return (size_t) class < ASYM_LENGTH(classes) ? classes[class] : "auto";
+}
+
+struct asym_rules *asym_rules_new(void)
+{
+    return calloc(1, sizeof(struct asym_rules));
+}
+
+void asym_rules_free(struct asym_rules *rules)
+{
+    if (!rules)
+        return;
+    for (size_t i = 0; i < rules->n; i++) {
+        for (size_t k = 0; k < ASYM_RULE_MATCHES; k++)
+            free(rules->rules[i].match[k]);
+        free(rules->rules[i].name);
+        free(rules->rules[i].origin);
+    }
+    free(rules->rules);
+    free(rules);
+}
+
+/* Append a rule without keys; NULL: no memory. */
+static struct asym_rule *append(struct asym_rules *rules, const char *name, const char *origin)
+{
+    if (rules->n == rules->capacity) {
+        size_t capacity = rules->capacity ? rules->capacity * 2 : 8;
+        struct asym_rule *grown = reallocarray(rules->rules, capacity, sizeof *grown);
+        if (!grown)
+            return NULL;
+        rules->rules = grown;
+        rules->capacity = capacity;
+    }
+    struct asym_rule rule = {.name = strdup(name), .origin = strdup(origin), .action = -1};
+    if (!rule.name || !rule.origin) {
+        free(rule.name);
+        free(rule.origin);
+        return NULL;
+    }
+    rules->rules[rules->n] = rule;
+    return &rules->rules[rules->n++];
+}
+
+static const char *shown(const char *text, char *buf, size_t size)
+{
+    return asym_text_escape(text, strlen(text), buf, size);
+}
+
+const struct asym_rule *asym_rules_named(const struct asym_rules *rules, const char *name)
+{
+    for (size_t i = 0; i < rules->n; i++)
+        if (strcmp(rules->rules[i].name, name) == 0)
+            return &rules->rules[i];
+    return NULL;
+}
+
+int asym_rules_add(struct asym_rules *rules, const char *name, const char *origin, struct asym_error *err)
+{
+    char text[4 * ASYM_RULE_NAME_MAX + 1];
+    const struct asym_rule *same = asym_rules_named(rules, name);
+    if (strlen(name) > ASYM_RULE_NAME_MAX)
+        return asym_fail(err, -EINVAL, "the rule's name is too long; accepted are %d bytes", ASYM_RULE_NAME_MAX);
+    if (same)
+        return asym_fail(err, -EINVAL, "there is a rule \"%s\" already, at %s", shown(name, text, sizeof text),
+                         same->origin);
+    return append(rules, name, origin) ? 0 : asym_fail(err, -ENOMEM, "no memory");
+}
+
+/* Returns the index of value in words; -EINVAL with err. */
+static int word_of(const char *key, const char *value, const char *const *words, size_t n_words, struct asym_error *err)
+{
+    struct asym_nearest n = {.wanted = value};
+    char hint[64], text[128];
+    for (size_t i = 0; i < n_words; i++) {
+        asym_nearest_list(&n, words[i]);
+        if (strcmp(words[i], value) == 0)
+            return (int)i;
+    }
+    return asym_fail(err, -EINVAL, "%s '%s' is not accepted%s; accepted are %s", key, shown(value, text, sizeof text),
+                     asym_nearest_hint(&n, hint, sizeof hint), n.list);
+}
+
+static int set_action(struct asym_rule *rule, const char *value, struct asym_error *err)
+{
+    const int action = word_of("action", value, actions, ASYM_LENGTH(actions), err);
+    if (action >= 0)
+        rule->action = action;
+    return action;
+}
+
+static int set_class(struct asym_rule *rule, const char *value, struct asym_error *err)
+{
+    const int class = word_of("policy_class", value, classes, ASYM_LENGTH(classes), err);
+    if (class < 0)
+        return class;
+    rule->facts.policy_class = (enum asym_rule_class) class;
+    rule->has_class = true;
+    return 0;
+}
+
+/* The machine is not known here: any CPU that asymd handles is accepted. */
+static int set_cpus(struct asym_rule *rule, const char *value, struct asym_error *err)
+{
+    struct asym_mask cpus;
+    char text[256];
+    if (asym_mask_parse_list(value, strlen(value), &cpus) < 0 || asym_mask_empty(&cpus))
+        return asym_fail(err, -EINVAL,
+                         "cpus '%s' is not accepted; accepted is a list of CPUs below 1024, such as 0-3,8",
+                         shown(value, text, sizeof text));
+    rule->facts.cpus = cpus;
+    return 0;
+}
+
+static int set_nice(struct asym_rule *rule, const char *value, struct asym_error *err)
+{
+    int64_t nice;
+    char text[128];
+    if (asym_parse_i64(value, strlen(value), &nice) < 0 || nice < -20 || nice > 19)
+        return asym_fail(err, -EINVAL, "nice '%s' is not accepted; accepted is a whole number, -20 to 19",
+                         shown(value, text, sizeof text));
+    rule->facts.nice = (int8_t)nice;
+    rule->facts.has_nice = true;
+    return 0;
+}
+
+static bool has_action(const struct asym_rule *rule)
+{
+    return rule->action >= 0;
+}
+
+static bool has_cpus(const struct asym_rule *rule)
+{
+    return !asym_mask_empty(&rule->facts.cpus);
+}
+
+static bool has_nice(const struct asym_rule *rule)
+{
+    return rule->facts.has_nice;
+}
+
+static bool has_class(const struct asym_rule *rule)
+{
+    return rule->has_class;
+}
+
+static void print_action(const struct asym_rule *rule, FILE *out)
+{
+    fprintf(out, "%s", actions[rule->action]);
+}
+
+static void print_cpus(const struct asym_rule *rule, FILE *out)
+{
+    char text[ASYM_MASK_LIST_MAX];
+    fprintf(out, "%s", asym_mask_format_list(&rule->facts.cpus, text, sizeof text));
+}
+
+static void print_nice(const struct asym_rule *rule, FILE *out)
+{
+    fprintf(out, "%d", rule->facts.nice);
+}
+
+static void print_class(const struct asym_rule *rule, FILE *out)
+{
+    fprintf(out, "%s", asym_rule_class_name(rule->facts.policy_class));
+}
+
+/* The keys that say what asymd does with a process. */
+static const struct {
+    const char *key;
+    bool (*has)(const struct asym_rule *rule);
+    int (*set)(struct asym_rule *rule, const char *value, struct asym_error *err); /* 0 or more; -EINVAL with err */
+    void (*print)(const struct asym_rule *rule, FILE *out);
+} effects[] = {
+    {"action", has_action, set_action, print_action},
+    {"cpus", has_cpus, set_cpus, print_cpus},
+    {"nice", has_nice, set_nice, print_nice},
+    {"policy_class", has_class, set_class, print_class},
+};
+
+static bool is_no_uid(const char *word, size_t n, const void *ctx)
+{
+    uint64_t uid;
+    (void)ctx;
+    return asym_parse_u64(word, n, &uid) < 0 || uid >= UINT32_MAX;
+}
+
+static int unknown_key(const char *key, struct asym_error *err)
+{
+    struct asym_nearest n = {.wanted = key};
+    char hint[64], text[128];
+    for (size_t i = 0; i < ASYM_LENGTH(effects); i++)
+        asym_nearest_list(&n, effects[i].key);
+    for (size_t k = 0; k < ASYM_RULE_MATCHES; k++)
+        asym_nearest_list(&n, asym_rule_keys[k].key);
+    return asym_fail(err, -EINVAL, "unknown key '%s' in a rule%s; accepted are %s", shown(key, text, sizeof text),
+                     asym_nearest_hint(&n, hint, sizeof hint), n.list);
+}
+
+static int set_match(char **field, size_t k, const char *value, struct asym_error *err)
+{
+    char text[256];
+    if (*field)
+        return asym_fail(err, -EEXIST, "%s is given twice in this rule", asym_rule_keys[k].key);
+    if (!*value)
+        return asym_fail(err, -EINVAL, "%s is empty; accepted are globs separated by spaces", asym_rule_keys[k].key);
+    if (asym_rule_keys[k].need == ASYM_RULE_NEEDS_UID && asym_rule_any_word(value, is_no_uid, NULL))
+        return asym_fail(err, -EINVAL, "match_uid '%s' is not accepted; accepted are user IDs, 0 to 4294967294",
+                         shown(value, text, sizeof text));
+    *field = strdup(value);
+    return *field ? 0 : asym_fail(err, -ENOMEM, "no memory");
+}
+
+static int set_effect(struct asym_rule *rule, size_t i, const char *value, struct asym_error *err)
+{
+    if (effects[i].has(rule))
+        return asym_fail(err, -EEXIST, "%s is given twice in this rule", effects[i].key);
+    const int r = effects[i].set(rule, value, err);
+    return r < 0 ? r : 0;
+}
+
+int asym_rules_set(struct asym_rules *rules, const char *key, const char *value, struct asym_error *err)
+{
+    struct asym_rule *rule = &rules->rules[rules->n - 1];
+    for (size_t i = 0; i < ASYM_LENGTH(effects); i++)
+        if (strcmp(effects[i].key, key) == 0)
+            return set_effect(rule, i, value, err);
+    for (size_t k = 0; k < ASYM_RULE_MATCHES; k++)
+        if (strcmp(asym_rule_keys[k].key, key) == 0)
+            return set_match(&rule->match[k], k, value, err);
+    return unknown_key(key, err);
+}
+
+/* A rule that ignores a process can do nothing else with it. */
+static int check_ignored(const struct asym_rule *rule, const char *name, struct asym_error *err)
+{
+    for (size_t i = 1; rule->action == ASYM_RULE_IGNORE && i < ASYM_LENGTH(effects); i++)
+        if (effects[i].has(rule))
+            return asym_fail(err, -EINVAL,
+                             "%s: the rule \"%s\" ignores the process, so %s has no effect; accepted is one "
+                             "of them",
+                             rule->origin, name, effects[i].key);
+    return 0;
+}
+
+int asym_rules_check(const struct asym_rules *rules, struct asym_error *err)
+{
+    char text[4 * ASYM_RULE_NAME_MAX + 1];
+    for (size_t i = 0; i < rules->n; i++) {
+        const struct asym_rule *rule = &rules->rules[i];
+        bool matches = false, acts = false;
+        for (size_t k = 0; k < ASYM_RULE_MATCHES; k++)
+            matches |= rule->match[k] != NULL;
+        for (size_t k = 0; k < ASYM_LENGTH(effects); k++)
+            acts |= effects[k].has(rule);
+        shown(rule->name, text, sizeof text);
+        if (!matches)
+            return asym_fail(err, -EINVAL,
+                             "%s: the rule \"%s\" has no match; accepted are match_comm, match_exe, "
+                             "match_cgroup, match_cmdline, match_uid",
+                             rule->origin, text);
+        if (!acts)
+            return asym_fail(err, -EINVAL,
+                             "%s: the rule \"%s\" has no action; accepted are steer, ignore, fast, slow; "
+                             "or give it cpus, nice or policy_class",
+                             rule->origin, text);
+        const int r = check_ignored(rule, text, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+struct asym_rules *asym_rules_copy(const struct asym_rules *rules)
+{
+    struct asym_rules *copy = asym_rules_new();
+    for (size_t i = 0; copy && i < rules->n; i++) {
+        struct asym_rule *rule = append(copy, rules->rules[i].name, rules->rules[i].origin);
+        bool complete = rule != NULL;
+        for (size_t k = 0; complete && k < ASYM_RULE_MATCHES; k++) {
+            const char *from = rules->rules[i].match[k];
+            complete = !from || (rule->match[k] = strdup(from)) != NULL;
+        }
+        if (!complete) {
+            asym_rules_free(copy);
+            return NULL;
+        }
+        rule->action = rules->rules[i].action;
+        rule->has_class = rules->rules[i].has_class;
+        rule->facts = rules->rules[i].facts;
+    }
+    if (copy)
+        copy->unlisted = rules->unlisted;
+    return copy;
+}
+
+void asym_rules_print(const struct asym_rules *rules, FILE *out)
+{
+    for (size_t i = 0; i < rules->n; i++) {
+        const struct asym_rule *rule = &rules->rules[i];
+        fprintf(out, "\n[rule \"%s\"]  ; %s\n", rule->name, rule->origin);
+        for (size_t k = 0; k < ASYM_RULE_MATCHES; k++)
+            if (rule->match[k])
+                fprintf(out, "%s = %s\n", asym_rule_keys[k].key, rule->match[k]);
+        for (size_t k = 0; k < ASYM_LENGTH(effects); k++) {
+            if (!effects[k].has(rule))
+                continue;
+            fprintf(out, "%s = ", effects[k].key);
+            effects[k].print(rule, out);
+            fputc('\n', out);
+        }
+    }
+}
