@@ -12,13 +12,13 @@
 
 #include "base/macro.h"
 
-/* Real programs have about a dozen headers and some hundred bytes of notes. */
+/* Real programs have about a dozen program headers and some hundred bytes of notes. */
 enum { HEADERS_MAX = 512, NOTES_MAX = 65536, ID_MAX = (ASYM_BUILD_ID_MAX - 1) / 2 };
 
 struct elf {
     int fd;
-    bool wide, swap; /* 64 bits; the other byte order than ours */
-    uint64_t at;     /* of the program headers */
+    bool wide, swap; /* wide: 64 bits; swap: not the byte order of this machine */
+    uint64_t at;     /* offset of the program headers */
     unsigned n;
 };
 
@@ -35,7 +35,7 @@ static uint64_t take(const struct elf *e, const unsigned char *bytes, size_t off
     ((e)->wide ? take((e), (bytes), offsetof(Elf64_##type, field), sizeof(((Elf64_##type *)0)->field))                 \
                : take((e), (bytes), offsetof(Elf32_##type, field), sizeof(((Elf32_##type *)0)->field)))
 
-/* How many bytes there are, at most size; -errno. */
+/* Read up to size bytes. Returns their number, less than size at the end of the file; -errno. */
 static ssize_t read_at(int fd, uint64_t offset, void *buf, size_t size)
 {
     size_t len = 0;
@@ -81,7 +81,7 @@ static void print_hex(const unsigned char *bytes, size_t n, char *ret)
         snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
 }
 
-/* All sums are of 32-bit numbers in 64 bits. */
+/* All sums add 32-bit numbers in 64 bits: they cannot overflow. */
 static int find_note(const struct elf *e, const unsigned char *notes, size_t len, uint64_t align, char *ret)
 {
     const uint64_t mask = align == 8 ? 7 : 3;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** Which build of a program a file is, from its ELF note. */
+/** Reads the build id of a program from its ELF note. */
 #ifndef ASYM_PROFILE_BUILD_ID_H
 #define ASYM_PROFILE_BUILD_ID_H
 
@@ -7,9 +7,9 @@
 #define ASYM_BUILD_ID_MAX 129
 
 /**
- * The note NT_GNU_BUILD_ID of the file, of either class and byte order, in lower-case hexadecimal digits. Reads the headers and
- * at most 64 KiB of each segment of notes, whatever is in the file; the descriptor's position stays.
- * Returns 0; -ENODATA: an ELF file without one; -ENOEXEC: no ELF file, or junk; -errno.
+ * Reads the note NT_GNU_BUILD_ID of the file, of either class and byte order, as lower-case hexadecimal digits. It reads only
+ * the headers and at most 64 KiB of each note segment, and keeps the file position of fd.
+ * Returns 0; -ENODATA: an ELF file without the note; -ENOEXEC: no ELF file, or a malformed one; -ENOMEM; -errno.
  */
 int asym_build_id_read(int fd, char ret[ASYM_BUILD_ID_MAX]);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Writing: the text as it is, but for one section. */
+/* Writes profiles: the text stays as it is, except for one section. */
+#include "profile/profiles-save.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -11,7 +13,8 @@
 
 #include "base/macro.h"
 #include "base/parse.h"
-#include "profile/internal.h"
+#include "base/text.h"
+#include "profile/profile-internal.h"
 
 static void print_section(FILE *out, const struct asym_profile_entry *p)
 {
@@ -29,16 +32,16 @@ static void print_section(FILE *out, const struct asym_profile_entry *p)
 }
 
 /*
- * Where the section of that path begins and ends; both at the end when there is none. Comments and empty lines above the
- * next section belong to that.
+ * Find the begin and the end of the section of that path; without one, both are the end of the text. Comments and empty
+ * lines above the next section belong to the next section.
  */
 static void find_section(const char *text, size_t len, const char *path, size_t *ret_from, size_t *ret_to)
 {
-    struct asym_profile_lines lines = {.at = text, .end = text + len};
+    struct asym_lines lines = {.at = text, .end = text + len};
     const char *line, *from = NULL, *last = NULL;
     size_t n;
     char found[PATH_MAX];
-    while (asym_profile_next_line(&lines, &line, &n)) {
+    while (asym_lines_next(&lines, &line, &n)) {
         if (n > 0 && line[0] == '[') {
             if (from)
                 break;
@@ -68,20 +71,20 @@ static int compose(const char *old, size_t len, const struct asym_profile_entry 
     return fclose(out) != 0 || failed ? -ENOMEM : 0;
 }
 
-/* What was written can be read back, and says the same: names that would be another are found out here. */
+/* Check that the new text reads back as the same profile. This finds a name that would read back as another one. */
 static int check_composed(const char *file, const char *text, size_t len, const struct asym_profile_entry *p,
                           struct asym_error *err)
 {
     struct asym_profiles *all;
     struct asym_error why = {""};
     if (asym_profiles_parse(file, text, len, &all, &why) < 0)
-        return asym_fail(err, -EINVAL, "%.200s: this profile cannot be written down: %.700s", file, why.text);
+        return asym_fail(err, -EINVAL, "%.200s: this profile has no valid text form: %.700s", file, why.text);
     const struct asym_profile_entry *back = asym_profiles_find(all, p->path, NULL);
     bool same = back && back->n_types == p->n_types;
     for (unsigned t = 0; same && t < p->n_types; t++)
         same = asym_profile_on(back, p->types[t].name) != NULL;
     asym_profiles_free(all);
-    return same ? 0 : asym_fail(err, -EINVAL, "%.200s: this profile cannot be written down", file);
+    return same ? 0 : asym_fail(err, -EINVAL, "%.200s: this profile has no valid text form", file);
 }
 
 static int write_all(int fd, const char *text, size_t len)
@@ -95,7 +98,7 @@ static int write_all(int fd, const char *text, size_t len)
     return fsync(fd) < 0 ? -errno : 0;
 }
 
-/* Beside the file, then in its place; it keeps mode and, where that is permitted, owner. */
+/* Write a new file beside the old one and rename it. It gets the old mode and, if the kernel permits it, the old owner. */
 static int replace(const char *file, int dir_fd, const char *text, size_t len)
 {
     char fresh[PATH_MAX + 16];
@@ -127,7 +130,7 @@ static int save_locked(const char *file, int dir_fd, const struct asym_profile_e
     int r = asym_profiles_read_file(file, &old, &old_len, err);
     if (r < 0 && r != -ENOENT)
         return r;
-    /* A file that cannot be read is not ours to write over. */
+    /* Do not overwrite a file that asymd cannot parse: it may not be a file of profiles. */
     r = r == -ENOENT ? 0 : asym_profiles_parse(file, old, old_len, &all, err);
     asym_profiles_free(all);
     if (r < 0)
@@ -145,7 +148,7 @@ static int save_locked(const char *file, int dir_fd, const struct asym_profile_e
 int asym_profiles_save(const char *file, const struct asym_profile_entry *profile, struct asym_error *err)
 {
     char real[PATH_MAX], parent[PATH_MAX];
-    /* A link stays one, and what it leads to is replaced. */
+    /* A symbolic link stays: the rename replaces the file that it points to. */
     if (!realpath(file, real)) {
         if (errno != ENOENT || strlen(file) >= sizeof real - 16)
             return asym_fail(err, -errno, "%.200s: %s", file, strerror(errno));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reading, through inih. */
+/* Reads profiles through inih. */
 #include "profile/profiles.h"
 
 #include <errno.h>
@@ -13,56 +13,30 @@
 
 #include "base/macro.h"
 #include "base/parse.h"
-#include "profile/internal.h"
+#include "profile/profile-internal.h"
 
-/* inih's buffer holds 200 bytes with line end and NUL. Sections do not count: their names never reach it. */
+/* inih's buffer holds 200 bytes with line end and NUL. Sections do not count: inih never sees their names. */
 #define LINE_MAX_ 190
 #define FILE_MAX_ (16 * 1024 * 1024)
 
 struct asym_profiles {
-    struct asym_profile_entry *items; /* by path, which is owned */
-    unsigned *lines;                  /* of the sections */
+    struct asym_profile_entry *items; /* sorted by path; owns the paths */
     size_t n, capacity;
 };
 
 struct load {
     struct asym_profiles *p;
-    struct asym_profile_lines lines;
+    struct asym_lines lines;
     const char *file;
-    bool failed;
-    int error;
+    int failed; /* -errno */
     struct asym_error *err;
 };
 
 static int fail_at(struct load *l, int error, const char *what)
 {
-    if (!l->failed)
-        l->error = asym_fail(l->err, error, "%.200s:%u: %.600s", l->file, l->lines.number, what);
-    l->failed = true;
+    if (l->failed == 0)
+        l->failed = asym_fail(l->err, error, "%.200s:%u: %.600s", l->file, l->lines.number, what);
     return 0;
-}
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
-bool asym_profile_next_line(struct asym_profile_lines *l, const char **ret_line, size_t *ret_len)
-{
-    if (l->at >= l->end)
-        return false;
-    const char *line = l->at, *stop = memchr(line, '\n', (size_t)(l->end - line));
-    size_t n = (size_t)((stop ? stop : l->end) - line);
-    l->start = line;
-    l->at = stop ? stop + 1 : l->end;
-    l->number++;
-    for (; n > 0 && is_blank(line[0]); n--)
-        line++;
-    while (n > 0 && is_blank(line[n - 1]))
-        n--;
-    *ret_line = line;
-    *ret_len = n;
-    return true;
 }
 
 static int hex_digit(char c)
@@ -70,7 +44,7 @@ static int hex_digit(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* One byte of a section's name, and how many bytes stand for it; 0: not accepted. */
+/* Decode one byte of a section's name. Returns how many bytes of text encode it; 0: not accepted. */
 static size_t unescape(const char *text, size_t len, char *ret)
 {
     *ret = text[0];
@@ -104,19 +78,15 @@ static int add_profile(struct asym_profiles *p, const char *path, unsigned line)
     if (p->n == p->capacity) {
         size_t capacity = p->capacity ? 2 * p->capacity : 16;
         struct asym_profile_entry *items = reallocarray(p->items, capacity, sizeof *items);
-        if (items)
-            p->items = items;
-        unsigned *lines = items ? reallocarray(p->lines, capacity, sizeof *lines) : NULL;
-        if (!lines)
+        if (!items)
             return -ENOMEM;
-        p->lines = lines;
+        p->items = items;
         p->capacity = capacity;
     }
     char *copy = strdup(path);
     if (!copy)
         return -ENOMEM;
-    p->lines[p->n] = line;
-    p->items[p->n++] = (struct asym_profile_entry){.path = copy};
+    p->items[p->n++] = (struct asym_profile_entry){.path = copy, .line = line};
     return 0;
 }
 
@@ -130,17 +100,9 @@ static int enter_section(struct load *l, const char *line, size_t len)
     return 1;
 }
 
-static bool is_text(const char *line, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (((unsigned char)line[i] < ' ' && line[i] != '\t') || line[i] == 0x7f)
-            return false;
-    return true;
-}
-
 /*
- * inih's reader: only lines that inih takes without complaint, since it would say no more than their number. It gets a
- * stand-in for a section: it would cut a path at 49 bytes.
+ * Gives inih only lines that it accepts: its own error would be no more than a line number. It gets [profile] in place of
+ * each section, because it would cut a path at 49 bytes.
  */
 static char *read_line(char *buf, int size, void *stream)
 {
@@ -149,10 +111,10 @@ static char *read_line(char *buf, int size, void *stream)
     size_t n = 0;
     int good = 1;
     do {
-        if (l->failed || !asym_profile_next_line(&l->lines, &line, &n))
+        if (l->failed || !asym_lines_next(&l->lines, &line, &n))
             return NULL;
     } while (n == 0 || line[0] == ';' || line[0] == '#');
-    if (!is_text(line, n))
+    if (!asym_line_is_text(line, n))
         good = fail_at(l, -EINVAL, "binary data; accepted is text");
     else if (line[0] == '[') {
         good = enter_section(l, line, n);
@@ -210,7 +172,7 @@ static int take_figure(struct load *l, struct asym_profile_entry *p, bool is_ips
 {
     double figure;
     if (!is_name(name))
-        return fail_at(l, -EINVAL, "that is no name of a core type");
+        return fail_at(l, -EINVAL, "this is not the name of a core type");
     struct asym_profile_type *type = type_of(p, name);
     if (!type)
         return fail_at(l, -EINVAL, "more core types than any machine has");
@@ -242,32 +204,29 @@ static int take(void *user, const char *section, const char *name, const char *v
     return fail_at(l, -EINVAL, "unknown key; accepted are build_id, ips.TYPE and mpki.TYPE");
 }
 
-static int compare_profiles(const void *a, const void *b)
+static int by_path(const void *a, const void *b)
 {
     return strcmp(((const struct asym_profile_entry *)a)->path, ((const struct asym_profile_entry *)b)->path);
 }
 
-/* Before they are sorted, so that the lines still belong to them. */
-static int check_twice(struct load *l)
+static int by_path_and_line(const void *a, const void *b)
 {
-    const struct asym_profiles *p = l->p;
-    ASYM_AUTO_FREE struct asym_profile_entry *sorted = calloc(p->n + 1, sizeof *sorted);
-    const char *twice = NULL;
-    if (!sorted)
-        return asym_fail(l->err, -ENOMEM, "%.200s: no memory", l->file);
-    for (size_t i = 0; i < p->n; i++)
-        sorted[i] = p->items[i];
-    qsort(sorted, p->n, sizeof *sorted, compare_profiles);
-    for (size_t i = 1; i < p->n && !twice; i++)
-        if (compare_profiles(&sorted[i - 1], &sorted[i]) == 0)
-            twice = sorted[i].path;
-    if (!twice)
-        return 0;
-    unsigned first = 0, second = 0;
-    for (size_t i = 0; i < p->n && !second; i++)
-        if (strcmp(p->items[i].path, twice) == 0)
-            *(first ? &second : &first) = p->lines[i];
-    return asym_fail(l->err, -EINVAL, "%.200s:%u: the same executable as in line %u", l->file, second, first);
+    const struct asym_profile_entry *x = a, *y = b;
+    const int order = by_path(a, b);
+    return order != 0 ? order : x->line < y->line ? -1 : x->line > y->line;
+}
+
+/* Sorts the profiles. Fails if two have the same path. */
+static int sort(struct load *l)
+{
+    struct asym_profile_entry *items = l->p->items;
+    if (l->p->n > 0)
+        qsort(items, l->p->n, sizeof *items, by_path_and_line);
+    for (size_t i = 1; i < l->p->n; i++)
+        if (by_path(&items[i - 1], &items[i]) == 0)
+            return asym_fail(l->err, -EINVAL, "%.200s:%u: the same executable as in line %u", l->file, items[i].line,
+                             items[i - 1].line);
+    return 0;
 }
 
 int asym_profiles_parse(const char *file, const char *text, size_t len, struct asym_profiles **ret,
@@ -279,17 +238,15 @@ int asym_profiles_parse(const char *file, const char *text, size_t len, struct a
         return asym_fail(err, -ENOMEM, "%.200s: no memory", file);
     int r = ini_parse_stream(read_line, &l, take, &l);
     if (l.failed)
-        r = l.error;
+        r = l.failed;
     else if (r != 0)
         r = asym_fail(err, r < 0 ? -ENOMEM : -EINVAL, "%.200s: cannot be read as INI", file);
     else
-        r = check_twice(&l);
+        r = sort(&l);
     if (r < 0) {
         asym_profiles_free(p);
         return r;
     }
-    if (p->n > 0)
-        qsort(p->items, p->n, sizeof *p->items, compare_profiles);
     *ret = p;
     return 0;
 }
@@ -337,7 +294,6 @@ void asym_profiles_free(struct asym_profiles *p)
     for (size_t i = 0; i < p->n; i++)
         free((char *)(uintptr_t)p->items[i].path);
     free(p->items);
-    free(p->lines);
     free(p);
 }
 
@@ -350,9 +306,8 @@ const struct asym_profile_entry *asym_profiles_find(const struct asym_profiles *
                                                     const char *build_id)
 {
     const struct asym_profile_entry wanted = {.path = path};
-    const struct asym_profile_entry *found = p->n > 0
-                                                 ? bsearch(&wanted, p->items, p->n, sizeof *p->items, compare_profiles)
-                                                 : NULL;
+    const struct asym_profile_entry *found = p->n > 0 ? bsearch(&wanted, p->items, p->n, sizeof *p->items, by_path)
+                                                      : NULL;
     if (found && build_id && *build_id && *found->build_id && strcmp(found->build_id, build_id) != 0)
         return NULL;
     return found;

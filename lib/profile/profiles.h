@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
- * What programs did on each type of core, measured beforehand: an INI file with a section for each executable.
+ * Profiles: what a measured run of each program found on each core type. The file is INI, with a section per executable.
  *
  *     [/usr/bin/gzip]
  *     build_id = 53e2a2...
@@ -8,7 +8,7 @@
  *     mpki.P-core = 0.4100
  *     ips.E-core = 4711000000.000
  *
- * A section's name is the path with bytes that are not printable UTF-8 as \xNN and a backslash as \\.
+ * The name of a section is the path. Bytes that are not printable UTF-8 are \xNN, and a backslash is \\.
  */
 #ifndef ASYM_PROFILE_PROFILES_H
 #define ASYM_PROFILE_PROFILES_H
@@ -22,13 +22,14 @@
 #include "profile/build-id.h"
 
 struct asym_profile_type {
-    char name[32]; /**< of a core type: letters, digits and " -_+." inside */
+    char name[32]; /**< the core type: letters and digits, and " -_+." between them */
     double ips;    /**< instructions per second on a CPU; 0: not known */
     double mpki;   /**< misses of the last-level cache per 1000 instructions; below 0: not known */
 };
 
 struct asym_profile_entry {
     const char *path;                 /**< absolute; borrowed */
+    unsigned line;                    /**< of its section, in a file that was read */
     char build_id[ASYM_BUILD_ID_MAX]; /**< lower-case hexadecimal digits; "": not known */
     unsigned n_types;
     struct asym_profile_type types[ASYM_MAX_TYPES];
@@ -37,34 +38,26 @@ struct asym_profile_entry {
 struct asym_profiles;
 
 /**
- * Read the file. Returns 0; -ENOENT: there is none; -EINVAL: its content, with "FILE:LINE: what is wrong, what is
- * accepted"; -errno; with err each.
+ * Read the file. Returns 0; -ENOENT: there is none; -EINVAL: its content is wrong, and err says "FILE:LINE: what is wrong,
+ * what is accepted"; -ENOMEM; -errno. Each error sets err.
  */
 int asym_profiles_load(const char *file, struct asym_profiles **ret, struct asym_error *err);
 void asym_profiles_free(struct asym_profiles *p);
 
-/** NULL behind the last; by path. */
+/** Returns profile i, in the order of paths; NULL after the last. */
 const struct asym_profile_entry *asym_profiles_at(const struct asym_profiles *p, size_t i);
 
 /**
- * The profile of this executable; NULL: there is none, or it is of another build. build_id NULL or "", or not known to the
- * profile: the path decides alone.
+ * Returns the profile of this executable; NULL: there is none, or it is of another build. The path alone decides when
+ * build_id is NULL or "", or when the profile has none.
  */
 const struct asym_profile_entry *asym_profiles_find(const struct asym_profiles *p, const char *path,
                                                     const char *build_id);
 
-/** What it has for the core type of that name; NULL: nothing. */
+/** Returns the figures for the core type of that name; NULL: the profile has none. */
 const struct asym_profile_type *asym_profile_on(const struct asym_profile_entry *profile, const char *type);
 
-/** The same by the machine's types, as snapshots have it: what was measured on types of other names is left out. */
+/** Returns the figures by the machine's core types, as snapshots hold them. Leaves out types of other names. */
 struct asym_profile asym_profile_of(const struct asym_profile_entry *profile, const struct asym_machine *m);
-
-/**
- * Put the profile into the file, in place of the section of its path or else at the end; the rest stays as it is, comments
- * too. The file is made where there is none, replaced as a whole, and locked against others who do the same.
- * Returns 0; -EINVAL: the profile cannot be written down, or the file is not one of profiles (as asym_profiles_load says it);
- * -errno; with err each, and the file unchanged.
- */
-int asym_profiles_save(const char *file, const struct asym_profile_entry *profile, struct asym_error *err);
 
 #endif
