@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "linux/maps.h"
+#include "linux/sys/proc-maps.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ unsigned asym_maps_scan(const char *text, size_t len)
     return bits;
 }
 
-/* The part behind the last newline is kept for the next reading. */
+/* The part after the last newline is kept and completed by the next read. */
 unsigned asym_maps_read(const struct asym_root *root, pid_t pid, size_t most, bool *ret_cut)
 {
     char path[64], text[16384];

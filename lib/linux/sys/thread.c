@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "linux/thread.h"
+#include "linux/sys/thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/macro.h"
 #include "base/mask.h"
 
@@ -21,10 +22,7 @@
 /* More CPUs than any kernel is built for. */
 #define EVERY_CPU 8192
 
-/* Longer than the line of a mask of EVERY_CPU: 2,304 bytes. */
-#define LINE_MAX_ 4096
-
-/* struct sched_attr of the kernel as of 5.3, which glibc 2.36 does not have. */
+/* The kernel's struct sched_attr as of 5.3. glibc 2.36 does not have it. */
 struct attr {
     uint32_t size, policy;
     uint64_t flags;
@@ -37,19 +35,19 @@ struct attr {
 int asym_thread_get_mask(int32_t tid, struct asym_mask *ret)
 {
     unsigned char bits[EVERY_CPU / 8] = {0};
-    /* The call fails with EINVAL when the buffer has fewer bits than the kernel may have CPUs. */
+    /* The call fails with EINVAL when the buffer has fewer bits than the kernel has possible CPUs. */
     if (sched_getaffinity(tid, sizeof bits, (cpu_set_t *)(void *)bits) < 0)
         return -errno;
     memcpy(ret, bits, sizeof *ret);
     return 0;
 }
 
-int asym_thread_set_mask(int32_t tid, const struct asym_mask *mask, bool whole)
+int asym_thread_set_mask(int32_t tid, const struct asym_mask *mask, bool full_cpuset)
 {
     unsigned char every[EVERY_CPU / 8];
     memset(every, 0xff, sizeof every);
-    const void *bits = whole ? (const void *)every : mask;
-    return sched_setaffinity(tid, whole ? sizeof every : sizeof *mask, bits) < 0 ? -errno : 0;
+    const void *bits = full_cpuset ? (const void *)every : mask;
+    return sched_setaffinity(tid, full_cpuset ? sizeof every : sizeof *mask, bits) < 0 ? -errno : 0;
 }
 
 static int get_attr(int32_t tid, struct attr *ret)
@@ -69,7 +67,7 @@ int asym_thread_get_sched(int32_t tid, struct asym_thread_sched *ret)
         return r;
     struct asym_thread_sched sched = {
         .policy = a.policy, .nice = (int8_t)a.nice, .reset_on_fork = (a.flags & FLAG_RESET_ON_FORK) != 0};
-    /* sched_getattr has a priority or a budget in its place. */
+    /* For a real-time thread, sched_getattr returns a priority or a runtime instead of nice. */
     errno = 0;
     if (asym_thread_is_realtime(&sched))
         sched.nice = (int8_t)getpriority(PRIO_PROCESS, (id_t)tid);
@@ -89,7 +87,7 @@ bool asym_thread_is_realtime(const struct asym_thread_sched *sched)
     return sched->policy == SCHED_FIFO || sched->policy == SCHED_RR || sched->policy == SCHED_DEADLINE;
 }
 
-/* The parameters stay: only what goes with a change of nice is written. */
+/* SCHED_FLAG_KEEP_PARAMS: the call changes only the reset-on-fork flag. */
 static int set_reset_on_fork(int32_t tid, const struct attr *now, bool reset_on_fork)
 {
     struct attr a = *now;
@@ -99,8 +97,8 @@ static int set_reset_on_fork(int32_t tid, const struct attr *now, bool reset_on_
 }
 
 /*
- * Not in one sched_setattr: since 6.12 that call also carries the slice of a fair thread. What sched_getattr tells of it
- * would become a slice of its own choice, and 0 would take such a one away. setpriority touches nice alone.
+ * This does not use one sched_setattr call: since 6.12 that call also sets the slice of a fair thread. Writing back the value
+ * of sched_getattr would make it a custom slice, and 0 would remove a custom slice. setpriority changes nice alone.
  */
 int asym_thread_set_nice(int32_t tid, int8_t nice, bool reset_on_fork)
 {
@@ -111,7 +109,7 @@ int asym_thread_set_nice(int32_t tid, int8_t nice, bool reset_on_fork)
     if (now.policy == SCHED_FIFO || now.policy == SCHED_RR || now.policy == SCHED_DEADLINE)
         return -EINVAL;
     const bool reset = (now.flags & FLAG_RESET_ON_FORK) != 0;
-    /* The flag is up before the boost and down after it, or a child born in between would inherit. */
+    /* The flag is set before the boost and cleared after it: otherwise a child created in between would inherit the boost. */
     if (reset_on_fork && !reset)
         r = set_reset_on_fork(tid, &now, true);
     if (r >= 0 && now.nice != nice)
@@ -119,7 +117,7 @@ int asym_thread_set_nice(int32_t tid, int8_t nice, bool reset_on_fork)
     if (r >= 0 && !reset_on_fork && reset)
         r = set_reset_on_fork(tid, &now, false);
     else if (r < 0 && reset_on_fork && !reset)
-        set_reset_on_fork(tid, &now, false); /* a boost that was refused leaves nothing behind */
+        set_reset_on_fork(tid, &now, false); /* undo the flag when the boost was refused */
     return r;
 }
 
@@ -152,7 +150,7 @@ int asym_thread_may_boost(void)
     return result;
 }
 
-/* A descriptor; -ESRCH when the thread has gone. */
+/* Returns a descriptor; -ESRCH when the thread has ended; -errno. */
 static int open_file(int32_t tgid, int32_t tid, const char *name)
 {
     char path[64];
@@ -171,59 +169,7 @@ int asym_thread_get_stat(int32_t tgid, int32_t tid, struct asym_stat *ret)
     return n < 0 ? -errno : asym_parse_stat(text, (size_t)n, ret);
 }
 
-/* The texts are alike where all CPUs that the kernel may have are online. Neither is a stranger's. */
-static bool is_every_cpu_online(void)
-{
-    static const char *const files[] = {"/sys/devices/system/cpu/possible", "/sys/devices/system/cpu/online"};
-    char texts[2][256];
-    ssize_t n[2];
-    for (size_t i = 0; i < 2; i++) {
-        ASYM_AUTO_CLOSE int fd = open(files[i], O_RDONLY | O_CLOEXEC);
-        n[i] = fd >= 0 ? read(fd, texts[i], sizeof texts[i]) : -1;
-    }
-    return n[0] > 0 && n[0] < (ssize_t)sizeof texts[0] && n[0] == n[1] && memcmp(texts[0], texts[1], (size_t)n[0]) == 0;
-}
-
-/* In this order: a CPU that went before the first call shows in the second. */
-int asym_thread_get_allowed(int32_t tgid, int32_t tid, struct asym_mask *ret)
-{
-    struct asym_mask online;
-    int r = asym_thread_get_mask(tid, &online);
-    if (r < 0 || !is_every_cpu_online())
-        return asym_thread_read_allowed(tgid, tid, ret);
-    r = asym_thread_is_of(tgid, tid);
-    if (r >= 0)
-        *ret = online;
-    return r;
-}
-
-int asym_thread_read_allowed(int32_t tgid, int32_t tid, struct asym_mask *ret)
-{
-    char text[2 * LINE_MAX_];
-    size_t len = 0, value_len;
-    const char *value;
-    ASYM_AUTO_CLOSE int fd = open_file(tgid, tid, "status");
-    if (fd < 0)
-        return fd;
-    /* Groups, which comes before it, may be as long as 65,536 groups make it: only the end of what was read is kept. */
-    for (;;) {
-        ssize_t n = read(fd, text + len, sizeof text - len);
-        if (n < 0)
-            return -errno;
-        len += (size_t)n;
-        if (asym_parse_status_line(text, len, "Cpus_allowed", &value, &value_len) == 0 &&
-            value + value_len < text + len)
-            return asym_mask_parse_hex(value, value_len, ret);
-        if (n == 0)
-            return -EINVAL;
-        if (len > LINE_MAX_) {
-            memmove(text, text + len - LINE_MAX_, LINE_MAX_);
-            len = LINE_MAX_;
-        }
-    }
-}
-
-/* The effective CPUs of a cgroup, or of the nearest above it that has a cpuset. */
+/* The effective CPUs of a cgroup or of its nearest ancestor with a cpuset. */
 static int read_cpuset(const char *group, size_t len, bool v1, struct asym_mask *ret)
 {
     for (;;) {
@@ -254,7 +200,7 @@ int asym_thread_get_cpuset(int32_t tgid, int32_t tid, struct asym_mask *ret)
     ssize_t n = read(fd, text, sizeof text);
     if (n < 0)
         return -errno;
-    /* The root has no file in version 2, and in both it stands for every CPU, offline ones included. */
+    /* In v2 the root cgroup has no such file. In v1 and v2 it has every CPU, offline ones included. */
     if (asym_parse_cgroup(text, (size_t)n, &group, &len, &v1) < 0 || len <= 1 ||
         read_cpuset(group, len, v1 != 0, ret) < 0)
         memset(ret, 0xff, sizeof *ret);
@@ -263,21 +209,11 @@ int asym_thread_get_cpuset(int32_t tgid, int32_t tid, struct asym_mask *ret)
 
 int asym_thread_is_of(int32_t tgid, int32_t tid)
 {
-    /* Not being permitted to signal it says that it is there. */
+    /* EPERM means that the thread exists. */
     return syscall(SYS_tgkill, tgid, tid, 0) < 0 && errno != EPERM ? -ESRCH : 0;
-}
-
-asym_usec asym_thread_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (asym_usec)t.tv_sec * ASYM_SEC + (asym_usec)t.tv_nsec / 1000;
 }
 
 uint64_t asym_thread_ticks(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_BOOTTIME, &t);
-    const uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);
-    return (uint64_t)t.tv_sec * hz + (uint64_t)t.tv_nsec * hz / 1000000000u;
+    return asym_clock_read(CLOCK_BOOTTIME) * (uint64_t)sysconf(_SC_CLK_TCK) / ASYM_SEC;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymd's side of a helper. */
-#include "linux/helper.h"
+#include "linux/sys/helper.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,13 +13,15 @@
 #include <unistd.h>
 
 #include "base/macro.h"
-#include "linux/helper-internal.h"
+#include "base/mask.h"
+#include "linux/sys/helper-internal.h"
+#include "linux/sys/thread.h"
 
 #define ORDERS_SIZE (1 << 20)
 
-/* The four ends of the channels; -1: not there. */
+/* The four ends of the channels; -1: closed. */
 struct channels {
-    int orders[2], reports[2]; /* asymd's, the helper's */
+    int orders[2], reports[2]; /* [0] asymd's end, [1] the helper's end */
 };
 
 static void close_channels(struct channels *c)
@@ -31,8 +33,8 @@ static void close_channels(struct channels *c)
 }
 
 /*
- * asymd's end takes no message: the helper could otherwise send one with a file in it, which asymd would close together with
- * the socket. It is shut down before the helper has the other end.
+ * asymd's end accepts no message: the helper could otherwise send one with a file descriptor, which asymd would close together
+ * with the socket. asymd shuts the end down before the helper gets the other one.
  */
 static int open_channels(struct channels *ret)
 {
@@ -40,7 +42,7 @@ static int open_channels(struct channels *ret)
     int pipe[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, c.orders) < 0)
         return -errno;
-    /* Some hundred orders before one does not fit; less where the kernel does not let it. */
+    /* The buffer holds some hundred orders; fewer where the kernel limits it. */
     setsockopt(c.orders[0], SOL_SOCKET, SO_SNDBUF, &(int){ORDERS_SIZE}, sizeof(int));
     int r = shutdown(c.orders[0], SHUT_RD) < 0 || fcntl(c.orders[0], F_SETFL, O_NONBLOCK) < 0 ||
                     pipe2(pipe, O_CLOEXEC | O_DIRECT) < 0
@@ -49,7 +51,7 @@ static int open_channels(struct channels *ret)
     if (r == 0) {
         c.reports[0] = pipe[0];
         c.reports[1] = pipe[1];
-        /* Of this end alone: each end of a pipe is an open file of its own. */
+        /* This affects asymd's end only: each end of a pipe is an open file of its own. */
         r = fcntl(pipe[0], F_SETFL, O_NONBLOCK | O_DIRECT) < 0 ? -errno : 0;
     }
     if (r < 0) {
@@ -60,7 +62,7 @@ static int open_channels(struct channels *ret)
     return 0;
 }
 
-/* The descriptors are put in place by way of high numbers: one may stand where the other is to go. */
+/* The descriptors go through high numbers first: one of them may already have the number that the other has to get. */
 static int add_actions(posix_spawn_file_actions_t *actions, const struct channels *c)
 {
     const int steps[][2] = {{c->orders[1], ASYM_HELPER_SPARE_FD},
@@ -77,7 +79,7 @@ static int add_actions(posix_spawn_file_actions_t *actions, const struct channel
     return -r;
 }
 
-/* A scheduling policy of asymd's own, and the signals that it takes from a descriptor, are not the helper's. */
+/* The helper does not inherit asymd's scheduling policy, nor its signal mask and handlers. */
 static int set_attributes(posix_spawnattr_t *attributes)
 {
     const struct sched_param param = {.sched_priority = 0};
@@ -124,10 +126,12 @@ int asym_helper_start(struct asym_helper *h, struct asym_error *err)
     struct channels c;
     pid_t pid;
     if (asym_helper_reap(h) >= ASYM_HELPER_MAX_DYING)
-        return asym_fail(err, -EBUSY, "%zu helper processes were killed and still sleep in the kernel", h->n_dying);
+        return asym_fail(err, -EBUSY,
+                         "%zu helper processes were killed, and they or their child processes have not ended",
+                         h->n_dying);
     int r = open_channels(&c);
     if (r < 0)
-        return asym_fail(err, r, "the channels of a helper process: %s", strerror(-r));
+        return asym_fail(err, r, "cannot create the channels of a helper process: %s", strerror(-r));
     r = spawn(h, &c, &pid);
     if (r < 0) {
         close_channels(&c);
@@ -135,19 +139,27 @@ int asym_helper_start(struct asym_helper *h, struct asym_error *err)
     }
     close(c.orders[1]);
     close(c.reports[1]);
+    /* The helper has inherited asymd's affinity. If the kernel refuses another one, the helper works there. */
+    if (asym_mask_empty(&h->affinity))
+        asym_thread_get_mask(0, &h->affinity);
+    else
+        asym_thread_set_mask(pid, &h->affinity, false);
     h->pid = pid;
     h->orders = c.orders[0];
     h->reports = c.reports[0];
     return 0;
 }
 
-/* It is a child that was not collected yet, so that no other process has its number. */
+/*
+ * pid is a helper that was not reaped yet, or whose group has a process that was not: no other process can have the number.
+ * Reaps the processes of the group that have ended. Returns whether no child of this process is left in it.
+ */
 static bool is_gone(pid_t pid)
 {
     pid_t r;
     do
-        r = waitpid(pid, NULL, WNOHANG);
-    while (r < 0 && errno == EINTR);
+        r = waitpid(-pid, NULL, WNOHANG);
+    while (r > 0 || (r < 0 && errno == EINTR));
     return r != 0;
 }
 
@@ -159,7 +171,7 @@ void asym_helper_kill(struct asym_helper *h)
     if (h->pid <= 1)
         return;
     kill(h->pid, SIGKILL);
-    /* start() has seen to it that there is room. */
+    /* asym_helper_start() has checked that dying[] has room. */
     if (!is_gone(h->pid))
         h->dying[h->n_dying++] = h->pid;
     h->pid = 0;
@@ -198,7 +210,20 @@ int asym_helper_order(const struct asym_helper *h, const void *order, size_t siz
     }
     if (sendmsg(h->orders, &m, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
         return 0;
-    return errno == EAGAIN || errno == EINTR || errno == ENOBUFS || errno == ETOOMANYREFS ? -EAGAIN : -ENOTCONN;
+    switch (errno) {
+    case EAGAIN:
+    case EINTR:
+    case ENOBUFS:
+    case ENOMEM:
+    case ETOOMANYREFS:
+        return -EAGAIN;
+    case EPIPE:
+    case ECONNRESET:
+    case ENOTCONN:
+        return -ENOTCONN;
+    default:
+        return -errno;
+    }
 }
 
 ssize_t asym_helper_report(const struct asym_helper *h, void *buf, size_t size)

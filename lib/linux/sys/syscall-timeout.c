@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "linux/in-time.h"
+#include "linux/sys/syscall-timeout.h"
 
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-/* glibc before 2.39 has no name for it. */
+/* glibc before 2.39 has no name for this field. */
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
@@ -22,7 +22,7 @@ static struct timespec timespec_of(asym_usec t)
     return (struct timespec){.tv_sec = (time_t)(t / ASYM_SEC), .tv_nsec = (long)(t % ASYM_SEC) * 1000};
 }
 
-int asym_in_time_begin(struct asym_in_time *t, asym_usec time)
+int asym_syscall_timeout_begin(struct asym_syscall_timeout *t, asym_usec time)
 {
     struct sigaction action = {.sa_handler = ignore};
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
@@ -41,11 +41,11 @@ int asym_in_time_begin(struct asym_in_time *t, asym_usec time)
     if (timer_settime(t->timer, 0, &when, NULL) == 0)
         return 0;
     const int error = -errno;
-    asym_in_time_end(t);
+    asym_syscall_timeout_end(t);
     return error;
 }
 
-void asym_in_time_end(struct asym_in_time *t)
+void asym_syscall_timeout_end(struct asym_syscall_timeout *t)
 {
     const int error = errno;
     if (!t->armed)

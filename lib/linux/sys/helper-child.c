@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The helper's side: it gives away what it does not need before it meets a stranger. */
-#include "linux/helper.h"
+/* The helper's side: a helper drops every privilege that its role does not need before it runs. */
+#include "linux/sys/helper-child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,12 +16,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/macro.h"
-#include "linux/helper-internal.h"
+#include "linux/sys/helper-internal.h"
 
 #define NOBODY 65534
 
-/* What Landlock knew when it came (Linux 5.13), and what every later kernel therefore knows. */
+/* The access rights of the first version of Landlock (Linux 5.13); every later kernel has them. */
 #define LANDLOCK_READING (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_EXECUTE)
 #define LANDLOCK_WRITING                                                                                               \
     (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |                  \
@@ -30,10 +29,11 @@
      LANDLOCK_ACCESS_FS_MAKE_SYM)
 
 /*
- * Its parent may have ended before the signal was asked for: then the channel of reports has no reader, and the first report
- * ends it.
+ * The helper ends with asymd. The user "nobody" cannot trace it. No program that it executes gains a privilege. It does not inherit
+ * a raised priority. asymd may have ended before the helper requested the signal. Then the pipe for reports has no reader, and
+ * SIGPIPE kills the helper at its first report.
  */
-static int give_up_the_past(void)
+static int restrict_helper(void)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 ||
         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
@@ -43,8 +43,8 @@ static int give_up_the_past(void)
 }
 
 /*
- * Where the service may not change its user (its unit leaves CAP_SETUID out) the helper stays root without a capability.
- * PR_SET_KEEPCAPS: the one capability that a role keeps outlives the change of user.
+ * Where the service may not change its user (its unit has no CAP_SETUID), the helper stays root without capabilities.
+ * PR_SET_KEEPCAPS keeps the one capability of a role across the change of user.
  */
 static int become_nobody(void)
 {
@@ -54,7 +54,7 @@ static int become_nobody(void)
         return -errno;
     if (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0)
         return errno == EPERM ? 0 : -errno;
-    /* A change of user undoes these two. */
+    /* The kernel resets these two at a change of user. */
     return prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ? -errno : 0;
 }
 
@@ -75,8 +75,8 @@ static int drop_capabilities(unsigned may)
 }
 
 /*
- * The kernel lets a process that Landlock restricts look at no process outside of its domain: where the role reads /proc of
- * others, no file can be made longer instead, which with the user "nobody" leaves little to write to.
+ * The kernel does not let a process restricted by Landlock inspect a process outside of its domain. A role that reads /proc of
+ * other processes gets RLIMIT_FSIZE 0 instead: it cannot extend any file, and the user "nobody" can write to few files.
  */
 static int restrict_files(unsigned may)
 {
@@ -86,7 +86,7 @@ static int restrict_files(unsigned may)
     const struct landlock_ruleset_attr attr = {
         .handled_access_fs = LANDLOCK_WRITING | (may & ASYM_HELPER_MAY_READ_FILES ? 0 : LANDLOCK_READING)};
     int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0);
-    /* EPERM: a container's system call filter that does not know it. */
+    /* EPERM: the system call filter of a container does not know the call. */
     if (ruleset < 0)
         return errno == ENOSYS || errno == EOPNOTSUPP || errno == EPERM ? 0 : -errno;
     int r = syscall(SYS_landlock_restrict_self, ruleset, 0) < 0 ? -errno : 0;
@@ -96,7 +96,7 @@ static int restrict_files(unsigned may)
 
 static int confine(unsigned may)
 {
-    int r = give_up_the_past();
+    int r = restrict_helper();
     if (r == 0)
         r = become_nobody();
     if (r == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "linux/elf.h"
+#include "linux/sys/elf.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #include "base/macro.h"
 
-/* No program has more; a file that says so is none. */
+/* No program has more headers or entries. A file that claims more is not read as a program. */
 #define HEADERS_MOST 128
 #define DYNAMIC_MOST 4096
 
@@ -30,7 +30,7 @@ static const ElfW(Phdr) * find(const ElfW(Phdr) * headers, size_t n, uint32_t ty
     return NULL;
 }
 
-/* Where in the file an address of the program stands; 0: nowhere. */
+/* The file offset of an address of the program; 0: the file does not contain it. */
 static uint64_t offset_of(const ElfW(Phdr) * headers, size_t n, uint64_t address)
 {
     for (size_t i = 0; i < n; i++)
@@ -47,7 +47,7 @@ static void note_needed(int fd, uint64_t offset, struct asym_elf *elf)
         bool is_gomp;
     } rows[] = {{"libgomp.so", true}, {"libomp.so", false}, {"libomp5.so", false}, {"libiomp5.so", false}};
     char name[32] = "";
-    /* The last string of a file may be shorter. */
+    /* The last string of a file may be shorter than the buffer. */
     ssize_t n = offset <= INT64_MAX ? pread(fd, name, sizeof name - 1, (off_t)offset) : -1;
     for (size_t i = 0; n > 0 && i < ASYM_LENGTH(rows); i++) {
         if (strncmp(name, rows[i].prefix, strlen(rows[i].prefix)) != 0)

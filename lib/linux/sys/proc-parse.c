@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "linux/procparse.h"
+#include "linux/sys/proc-parse.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 #include "base/macro.h"
 #include "base/parse.h"
 
-/* Fields of stat behind the name, numbered as in proc(5). */
+/* The fields of stat after the name, numbered as in proc(5). */
 enum {
     STATE = 3,
     PPID = 4,
@@ -18,21 +18,24 @@ enum {
     NICE = 19,
     START = 22,
     VSIZE = 23,
+    CODE = 26,
+    STACK = 28,
     PROCESSOR = 39,
     POLICY = 41,
     LAST = POLICY
 };
 
-/* What a kernel can say there; the others are not looked at. */
+/* The ranges of the fields that asymd uses. */
 static const struct {
     int field;
     int64_t min, max;
 } ranges[] = {
-    {PPID, 0, INT32_MAX},  {FLAGS, 0, UINT32_MAX}, {UTIME, 0, INT64_MAX},      {STIME, 0, INT64_MAX},  {NICE, -20, 19},
-    {START, 0, INT64_MAX}, {VSIZE, 0, INT64_MAX},  {PROCESSOR, -1, INT32_MAX}, {POLICY, 0, UINT8_MAX},
+    {PPID, 0, INT32_MAX},  {FLAGS, 0, UINT32_MAX},     {UTIME, 0, INT64_MAX},  {STIME, 0, INT64_MAX},
+    {NICE, -20, 19},       {START, 0, INT64_MAX},      {VSIZE, 0, INT64_MAX},  {CODE, 0, INT64_MAX},
+    {STACK, 0, INT64_MAX}, {PROCESSOR, -1, INT32_MAX}, {POLICY, 0, UINT8_MAX},
 };
 
-/* Negative numbers come in fields nobody asks for, and in nice. */
+/* Parse the next field. Among the fields that asymd uses, nice and processor can be negative. */
 static int number(const char **at, const char *end, int64_t *ret)
 {
     const char *p = *at;
@@ -45,7 +48,7 @@ static int number(const char **at, const char *end, int64_t *ret)
     *at = p;
     if (asym_parse_i64(first, (size_t)(p - first), ret) == 0)
         return 0;
-    /* Some fields are unsigned 64 bits (addresses); their exact value is not wanted. */
+    /* Some fields are unsigned 64-bit numbers. asymd does not need the exact values of those that an int64_t does not hold. */
     if (asym_parse_u64(first, (size_t)(p - first), &large) < 0)
         return -EINVAL;
     *ret = INT64_MAX;
@@ -75,6 +78,7 @@ int asym_parse_stat(const char *text, size_t len, struct asym_stat *ret)
     s.ran = (uint64_t)field[UTIME] + (uint64_t)field[STIME];
     s.start = (uint64_t)field[START];
     s.vsize = (uint64_t)field[VSIZE];
+    s.image = (struct asym_image){.code = (uint64_t)field[CODE], .stack = (uint64_t)field[STACK]};
     s.cpu = (int32_t)field[PROCESSOR];
     s.sched = (uint8_t)field[POLICY];
     *ret = s;
@@ -128,7 +132,7 @@ struct piece {
     size_t len;
 };
 
-/* The three hierarchies of "N:CONTROLLERS:PATH" lines that are of interest. */
+/* The three hierarchies that asymd uses, of the lines "N:CONTROLLERS:PATH". */
 struct hierarchies {
     struct piece unified, cpuset, named;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "linux/root.h"
+#include "linux/sys/root.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 
 #include "base/macro.h"
 
-/* As the kernel's MAXSYMLINKS. */
+/* Equal to the kernel's MAXSYMLINKS. */
 #define MAX_LINKS 40
 
 static bool has_directory(int fd, const char *name)
@@ -35,9 +35,9 @@ int asym_root_open(const char *path, struct asym_root *ret_root, struct asym_err
         int error = -errno;
         return asym_fail(err, error, "%s: %s", path, strerror(-error));
     }
-    /* One of the two will do: captures of hwloc's own often hold sys only. Who needs the other says so. */
+    /* One of the two is enough: captures made by hwloc often have sys only. A caller that needs the other one checks for it. */
     if (!has_directory(fd, "proc") && !has_directory(fd, "sys")) {
-        /* Without search permission neither shows: that is another trouble than a wrong directory. */
+        /* Without search permission neither is visible: report that error, not a wrong directory. */
         if (faccessat(fd, "proc", F_OK, 0) < 0 && errno == EACCES)
             return asym_fail(err, -EACCES, "%s: %s", path, strerror(EACCES));
         return asym_fail(err, -ENOTDIR, "%s: not a machine: no proc or sys directory in it", path);
@@ -58,7 +58,10 @@ void asym_root_done(struct asym_root *root)
     *root = (struct asym_root){.fd = -1};
 }
 
-/* Put the link's target before what is left of the path. -ENAMETOOLONG when both do not fit. */
+/*
+ * Put the target of the link before the rest of the path. 1: the target is absolute; 0; -ENAMETOOLONG: both do not fit;
+ * -errno.
+ */
 static int splice_link(int fd, const char *link, char *rest)
 {
     char target[PATH_MAX];
@@ -80,7 +83,7 @@ static void drop_component(char *path)
     *(slash ? slash : path) = '\0';
 }
 
-/* Append a component. 1 when it is a symbolic link, which is left out again; 0; -errno. */
+/* Append a component. 1: it is a symbolic link, which the caller has to remove again; 0; -errno. */
 static int enter(int fd, char *done, const char *name, size_t len)
 {
     size_t at = strlen(done);
@@ -97,8 +100,8 @@ static int enter(int fd, char *done, const char *name, size_t len)
 }
 
 /*
- * What RESOLVE_IN_ROOT does, by hand: ret (PATH_MAX bytes) names the same file without links or "..". A tree that
- * changes meanwhile can fool it, which a captured machine does not.
+ * Does the same as RESOLVE_IN_ROOT: ret (PATH_MAX bytes) names the same file without links or "..". The result is not reliable
+ * if the tree changes meanwhile, but a captured machine does not change.
  */
 static int resolve_in_root(int fd, const char *path, char *ret)
 {
@@ -151,7 +154,7 @@ static int open_resolved(int fd, const char *path, int flags)
 
 int asym_root_openat(const struct asym_root *root, const char *path, int flags)
 {
-    /* openat2 refuses, where openat passes over, what O_PATH has no use for. */
+    /* With O_PATH, openat2 rejects flags that openat ignores. */
     flags |= O_CLOEXEC | (flags & O_PATH ? 0 : O_NOCTTY);
     if (root->live) {
         int fd = openat(root->fd, path, flags);
@@ -164,8 +167,10 @@ int asym_root_openat(const struct asym_root *root, const char *path, int flags)
     long fd = syscall(SYS_openat2, root->fd, path, &how, sizeof how);
     if (fd >= 0)
         return (int)fd;
-    /* ENOSYS before Linux 5.6; EPERM from the seccomp filters of older container managers; EAGAIN when something
-     * was renamed meanwhile anywhere on the machine and ".." could not be trusted. */
+    /*
+     * ENOSYS: before Linux 5.6. EPERM: the seccomp filter of an older container manager. EAGAIN: a rename or mount anywhere on
+     * the machine has made ".." unreliable.
+     */
     if (errno == ENOSYS || errno == EPERM || errno == EAGAIN)
         return open_resolved(root->fd, path, flags);
     return -errno;
@@ -175,7 +180,7 @@ ssize_t asym_root_read(const struct asym_root *root, const char *path, char *buf
 {
     if (size == 0)
         return -EINVAL;
-    /* A FIFO in a captured tree must not make us wait for a writer. */
+    /* asymd must not wait for the writer of a FIFO in a captured tree. */
     ASYM_AUTO_CLOSE int fd = asym_root_openat(root, path, O_RDONLY | O_NONBLOCK);
     if (fd < 0)
         return fd;

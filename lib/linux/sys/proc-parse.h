@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** Parsers of the texts of files in /proc. They write outputs only on success. Outputs that are texts point into the input. */
+#ifndef ASYM_LINUX_SYS_PROC_PARSE_H
+#define ASYM_LINUX_SYS_PROC_PARSE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <asym/types.h>
+
+/**
+ * The addresses of a program's code and stack. The kernel chooses at least one of them at random for each exec, except where the
+ * user has switched that off. If asymd may not trace the process, code is 1 and stack 0. While the process calls exec, and in a
+ * kernel thread or a zombie, code is 0.
+ */
+struct asym_image {
+    uint64_t code, stack;
+};
+
+/** The fields of /proc/PID/task/TID/stat that asymd uses. */
+struct asym_stat {
+    char comm[ASYM_COMM_LEN]; /**< raw bytes, cut to this size */
+    char state;
+    int32_t ppid;
+    uint32_t flags; /**< PF_* */
+    int8_t nice;
+    uint64_t ran;   /**< clock ticks of CPU time: user and system time, each rounded down */
+    uint64_t start; /**< clock ticks since boot */
+    uint64_t vsize; /**< bytes mapped */
+    struct asym_image image;
+    int32_t cpu;   /**< CPU on which it last ran */
+    uint8_t sched; /**< SCHED_* */
+};
+
+/**
+ * Parse /proc/PID/task/TID/stat. The name in it may contain any byte, also ')' and newlines; it ends at the last ')'.
+ * Returns 0; -EINVAL: a field is missing, is no number, or is out of its range.
+ */
+int asym_parse_stat(const char *text, size_t len, struct asym_stat *ret);
+
+/** The fields of /proc/PID/task/TID/schedstat. */
+struct asym_schedstat {
+    uint64_t run_ns;  /**< time on a CPU */
+    uint64_t wait_ns; /**< run delay: time in a run queue without a CPU */
+    uint64_t slices;  /**< number of time slices */
+};
+
+/** Parse schedstat. Returns 0; -EINVAL: a field is missing or is no number. */
+int asym_parse_schedstat(const char *text, size_t len, struct asym_schedstat *ret);
+
+/** Find the value of a line "KEY:\tvalue" of /proc/PID/status, without the newline. Returns 0; -ENOENT: no such line. */
+int asym_parse_status_line(const char *text, size_t len, const char *key, const char **ret_value, size_t *ret_len);
+
+/**
+ * Find the cgroup of the process's cpuset in /proc/PID/cgroup. Where the v1 controller "cpuset" is mounted, this is the path in
+ * its hierarchy (*ret_v1 is 1), else the path in the unified hierarchy ("0::/path"; *ret_v1 is 0). Returns 0; -ENOENT: text
+ * has neither line.
+ */
+int asym_parse_cgroup(const char *text, size_t len, const char **ret_path, size_t *ret_len, int *ret_v1);
+
+/**
+ * Find the path that distinguishes services and containers in /proc/PID/cgroup. The parser looks at the unified hierarchy, at
+ * systemd's own ("name=systemd", where v1 is in use) and at that of the cpuset controller, in this order, and takes the first
+ * path that is not "/". If each is "/", it returns "/". Returns 0; -ENOENT: text has none of these lines.
+ */
+int asym_parse_cgroup_name(const char *text, size_t len, const char **ret_path, size_t *ret_len);
+
+#endif

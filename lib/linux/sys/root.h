@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** The directory that has proc and sys: "/" on the live machine, or that of a captured machine (--root). */
+#ifndef ASYM_LINUX_SYS_ROOT_H
+#define ASYM_LINUX_SYS_ROOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include <asym/error.h>
+
+struct asym_root {
+    int fd;     /* O_PATH | O_DIRECTORY; owned */
+    bool live;  /* this is the machine that asymd runs on: system calls reach its threads */
+    char *path; /* owned */
+};
+
+/** Open a root. path NULL or "/": the live machine. 0; -ENOTDIR: the directory has neither proc nor sys; -errno. err is set. */
+int asym_root_open(const char *path, struct asym_root *ret_root, struct asym_error *err);
+void asym_root_done(struct asym_root *root);
+
+/**
+ * Open a path relative to the root, like openat(2) with flags, O_CLOEXEC and O_NOCTTY. In a captured root, symbolic links,
+ * also absolute ones, are resolved as on that machine, and never lead out of the root. Returns a descriptor; -errno.
+ */
+int asym_root_openat(const struct asym_root *root, const char *path, int flags);
+
+/**
+ * Read a file, at most size - 1 bytes, and end it in NUL. path is relative to the root ("sys/devices/system/cpu/online").
+ * Symbolic links are resolved as above. Returns the length; -errno (-EINVAL: the file is not a regular file of a captured
+ * root, or size is 0). When reading has begun, buf is written even on failure.
+ */
+ssize_t asym_root_read(const struct asym_root *root, const char *path, char *buf, size_t size);
+
+#endif
