@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A file of hwloc XML, looked at before hwloc sees it: hwloc says EINVAL whatever the matter is, and crashes on some files that
- * were changed by hand (2.9: 12 of 500 mutated ones).
+ * Checks a file of hwloc XML before hwloc loads it. hwloc returns EINVAL for every fault, and crashes on some files that were
+ * changed by hand (2.9: on 12 of 500 mutated files).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 #include "base/macro.h"
 #include "base/parse.h"
-#include "linux/topology-internal.h"
+#include "linux/topology/topology-internal.h"
 
 /* The XML of 1024 CPUs with every cache and device is about 2 MB. */
 #define MAX_XML ((size_t)32 << 20)
@@ -58,7 +58,7 @@ static int read_whole(const char *path, char **ret_text, size_t *ret_len, struct
     return 0;
 }
 
-/* The number before the dot of version="2.0" in the topology element; 1 when there is none, as hwloc 1 wrote none. */
+/* Returns the major number of version="2.0" in the topology element; 1 without the attribute, which hwloc 1 did not write. */
 static uint64_t major_of(const char *element)
 {
     const char *end = element + strcspn(element, ">");
@@ -79,27 +79,27 @@ int asym_topology_read_xml(const char *path, char **ret_text, size_t *ret_len, s
         return r;
     if (len == 0)
         return asym_fail(err, -EINVAL, "%s: not hwloc XML: the file is empty", path);
-    /* strlen: bytes after a NUL are out of the parser's sight, and no XML holds one. */
+    /* strlen: XML contains no NUL, and the parser would not see the bytes after one. */
     const char *element = strlen(text) == len ? strstr(text, "<topology") : NULL;
     if (!element || !strchr(" \t\r\n>", element[strlen("<topology")]))
         return asym_fail(err, -EINVAL,
-                         "%s: not hwloc XML: no topology element in it (lstopo FILE.xml writes such a file)", path);
+                         "%s: not hwloc XML: the file has no topology element (lstopo FILE.xml writes one)", path);
     uint64_t major = major_of(element);
     if (major != 1 && major != 2)
         return asym_fail(err, -EINVAL,
-                         "%s: made by a newer hwloc than the one here (%s), which reads XML of version 2: export it "
+                         "%s: a newer hwloc wrote this; hwloc %s of this machine reads XML of version 2: export it "
                          "there with lstopo --export-xml-flags v2 FILE.xml",
                          path, HWLOC_VERSION);
     if (!strstr(element, "</topology>"))
-        return asym_fail(err, -EINVAL, "%s: hwloc XML that breaks off: its end is missing", path);
+        return asym_fail(err, -EINVAL, "%s: incomplete hwloc XML: the end is missing", path);
     *ret_text = ASYM_TAKE(text);
     *ret_len = len;
     return 0;
 }
 
 /*
- * Load it as asymd will, in a process whose crash is expected: it leaves no core file, and no sanitizer reports it. Descriptors
- * and memory are the parent's, copied; only its end matters.
+ * Loads the file as asymd will, in a child process that may crash: it leaves no core file, and no sanitizer reports the crash.
+ * The parent only uses how the child ends.
  */
 static _Noreturn void load_and_exit(const char *path)
 {
@@ -111,7 +111,7 @@ static _Noreturn void load_and_exit(const char *path)
     for (size_t i = 0; i < ASYM_LENGTH(fatal); i++)
         signal(fatal[i], SIG_DFL);
     alarm(LOAD_SECONDS);
-    /* What it refuses in words it will refuse to the parent, too. */
+    /* The parent gets the same error from hwloc, so this one is ignored. */
     if (m && kinds)
         asym_topology_load(NULL, path, m, kinds, NULL);
     _exit(0);
@@ -128,7 +128,7 @@ int asym_topology_try_xml(const char *path, struct asym_error *err)
     while (r < 0 && pid > 0 && errno == EINTR);
     if (r < 0) {
         int error = -errno;
-        return asym_fail(err, error, "%s: cannot read it in a process of its own: %s", path, strerror(-error));
+        return asym_fail(err, error, "%s: cannot check it in a child process: %s", path, strerror(-error));
     }
     if (!WIFSIGNALED(status))
         return 0;

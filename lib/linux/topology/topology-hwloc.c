@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What hwloc knows: which CPUs there are and what they share. */
+/* Reads the CPUs, and the cores, caches and nodes that they share, from hwloc. */
 #include <errno.h>
 #include <fcntl.h>
 #include <hwloc.h>
@@ -9,12 +9,12 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/parse.h"
-#include "linux/topology-internal.h"
+#include "linux/topology/topology-internal.h"
 
 /*
- * hwloc 2 takes the root from the environment alone, and what else stands there would lead it elsewhere than we say.
- * So the variables are set for the time of the load and put back after it. setenv is the whole process's: no other
- * thread of asymd's may read the environment, and none does.
+ * hwloc 2 takes the root only from the environment, and other variables of the user would change what it reads. So asymd sets
+ * the variables for the load and restores them after it. setenv acts on the whole process: no other thread of asymd may read
+ * the environment meanwhile, and none does.
  */
 struct env {
     const char *name, *value; /* value NULL: must not be set */
@@ -74,10 +74,10 @@ static int configure(hwloc_topology_t t)
     for (size_t i = 0; i < ASYM_LENGTH(wanted); i++)
         if (hwloc_topology_set_type_filter(t, wanted[i], HWLOC_TYPE_FILTER_KEEP_ALL) < 0)
             return -errno;
-    /* Groups carry the NUMA nodes that are no package's or cache's; without them all nodes are the machine's. */
+    /* NUMA nodes that match no package or cache belong to groups; without groups hwloc attaches all nodes to the machine. */
     if (hwloc_topology_set_type_filter(t, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE) < 0)
         return -errno;
-    /* Disallowed ones included: hwloc means those outside of asymd's own cgroup, which is not the machine's. */
+    /* hwloc disallows the CPUs outside asymd's own cgroup, which does not limit other programs: include them. */
     unsigned long flags = HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED | HWLOC_TOPOLOGY_FLAG_NO_DISTANCES |
                           HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS;
     return hwloc_topology_set_flags(t, flags) < 0 ? -errno : 0;
@@ -102,24 +102,24 @@ static int load_root(hwloc_topology_t t, const struct asym_root *root, struct as
     hwloc_obj_t first = hwloc_get_obj_by_type(t, HWLOC_OBJ_PU, 0);
     char path[64];
     snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%u", first ? first->os_index : 0);
-    /* Where sysfs has none, hwloc makes up one CPU. */
+    /* If sysfs shows no CPU, hwloc invents one. */
     ASYM_AUTO_CLOSE int fd = asym_root_openat(root, path, O_PATH);
     if (!first || fd < 0)
         return asym_fail(err, -ENODEV, "%s: no CPUs in sys/devices/system/cpu", root->path);
     return 0;
 }
 
-/* What hwloc takes from the environment, whatever the user's says: rows for env_apply. Returns how many. */
+/* Fills in all variables that hwloc reads, as rows for env_apply. They override the user's. Returns their number. */
 static size_t hwloc_env(bool live, const char *xml, const char *fsroot, struct env *ret)
 {
     const struct env rows[] = {
         {"HWLOC_FSROOT", xml || live ? NULL : fsroot, NULL},
         /*
-         * Not x86, which binds its thread to each CPU in turn to ask CPUID there, and would report this machine's for
-         * a captured one; nor no_os, which makes up CPUs where sysfs shows none.
+         * Without the component x86, which binds its thread to each CPU in turn to read CPUID there, and would report this
+         * machine's CPUs for a captured one; and without no_os, which invents CPUs if sysfs shows none.
          */
         {"HWLOC_COMPONENTS", xml ? NULL : "linux,stop", NULL},
-        /* Their libraries load GPU drivers. */
+        /* The libraries of these plugins load GPU drivers. */
         {"HWLOC_PLUGINS_BLACKLIST",
          "hwloc_opencl.so,hwloc_gl.so,hwloc_cuda.so,hwloc_nvml.so,hwloc_rsmi.so,hwloc_levelzero.so", NULL},
         {"HWLOC_HIDE_ERRORS", "2", NULL},
@@ -141,7 +141,7 @@ static int load(const struct asym_root *root, const char *xml, hwloc_topology_t 
     struct env rows[ENV_MAX];
     if (!xml)
         snprintf(fsroot, sizeof fsroot, "/proc/self/fd/%d", root->fd);
-    /* By the descriptor, but for where /proc is not mounted. */
+    /* By the descriptor if /proc is mounted, else by the path. */
     const bool by_fd = xml || access(fsroot, F_OK) == 0;
     const size_t n = hwloc_env(!xml && root->live, xml, by_fd ? fsroot : root->path, rows);
     ASYM_CLEANUP(env_restore) struct env_guard guard = {0};
@@ -160,7 +160,7 @@ static int load(const struct asym_root *root, const char *xml, hwloc_topology_t 
     return 0;
 }
 
-/* L3; else an L2 that more than one core shares; else the package. Numbers of the three do not meet. */
+/* Returns the LLC: the L3; else an L2 that several cores share; else the package. Their numbers do not overlap. */
 static int16_t llc_of(hwloc_topology_t t, hwloc_obj_t pu, hwloc_obj_t core)
 {
     int n_l3 = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_L3CACHE), n_l2 = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_L2CACHE);
@@ -187,9 +187,9 @@ static int walk(hwloc_topology_t t, const char *name, bool allowed_only, struct 
     int n_cores = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_CORE);
     for (hwloc_obj_t pu = NULL; (pu = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_PU, pu));) {
         if (pu->os_index >= ASYM_MAX_CPUS)
-            return asym_fail(err, -E2BIG, "%s: CPU %u: asymd is made for numbers up to %d", name, pu->os_index,
+            return asym_fail(err, -E2BIG, "%s: CPU %u: asymd supports CPU numbers up to %d", name, pu->os_index,
                              ASYM_MAX_CPUS - 1);
-        /* An XML changed by hand may name a CPU that its sets do not hold. */
+        /* XML changed by hand may have a CPU that its cpusets lack. */
         m->n_cpus = ASYM_MAX(m->n_cpus, pu->os_index + 1);
         struct asym_cpu *c = &m->cpus[pu->os_index];
         hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(t, HWLOC_OBJ_CORE, pu);
@@ -206,13 +206,13 @@ static int walk(hwloc_topology_t t, const char *name, bool allowed_only, struct 
     return 0;
 }
 
-/* hwloc learns Intel's core types from CPUID, which is this machine's; their PMUs say the same in sysfs. */
+/* hwloc reads Intel's core types from CPUID of this machine; for a captured one the PMUs in sysfs give the same. */
 static void add_pmu_kinds(hwloc_topology_t t, const struct asym_root *root)
 {
     static const struct {
         const char *path, *type;
     } pmus[] = {
-        /* intel_hybrid_pmu_type_map of arch/x86/events/intel/core.c; the last for Arrow Lake H */
+        /* intel_hybrid_pmu_type_map of arch/x86/events/intel/core.c; Arrow Lake H has the last */
         {"sys/devices/cpu_core/cpus", "IntelCore"},
         {"sys/devices/cpu_atom/cpus", "IntelAtom"},
         {"sys/devices/cpu_lowpower/cpus", "IntelLowPower"},
@@ -231,7 +231,7 @@ static void add_pmu_kinds(hwloc_topology_t t, const struct asym_root *root)
         hwloc_bitmap_and(set, set, hwloc_topology_get_topology_cpuset(t));
         snprintf(value, sizeof value, "%s", pmus[i].type);
         struct hwloc_info_s info = {.name = name, .value = value};
-        /* On failure the machine just has no such kind. */
+        /* After a failure the machine has one kind less. */
         hwloc_cpukinds_register(t, set, -1, 1, &info, 0);
     }
 }
@@ -256,8 +256,8 @@ static double number_of(hwloc_topology_t t, int kind, const char *name)
 }
 
 /*
- * The first kind of the same CoreType. hwloc also splits kinds by frequency and by who has a figure at all; that is for
- * the sources of speed to judge, and no other sort of core.
+ * Returns the first kind with the same CoreType. hwloc also splits kinds by frequency, and CPUs with a frequency from CPUs
+ * without. Those are not other core types; the sources of speeds judge frequencies.
  */
 static int16_t core_type_of(hwloc_topology_t t, int kind)
 {
@@ -270,12 +270,12 @@ static int16_t core_type_of(hwloc_topology_t t, int kind)
     return (int16_t)kind;
 }
 
-/* What is known of a figure: every kind has it; it rises with their ranks, and by more than turbo bins differ. */
+/* all: every kind has the figure. rises: it rises with the kinds' ranks, by more than turbo bins differ. */
 struct known {
     bool all, rises;
 };
 
-static struct known look_at(hwloc_topology_t t, const char *name, int n_kinds)
+static struct known examine_figure(hwloc_topology_t t, const char *name, int n_kinds)
 {
     struct known known = {.all = n_kinds > 0, .rises = true};
     double low = n_kinds > 0 ? number_of(t, 0, name) : 0, before = 0;
@@ -290,15 +290,15 @@ static struct known look_at(hwloc_topology_t t, const char *name, int n_kinds)
 }
 
 /*
- * The figure that says best how fast the kinds are; NULL: their rank. A rank that comes from nothing but a figure that
- * is about the same for all is no rank.
+ * Returns the best figure for the speed of the kinds; NULL: use their rank. A rank that comes only from a figure that is about
+ * the same for all kinds is not used.
  */
 static const char *choose_figure(hwloc_topology_t t, int n_kinds)
 {
     static const char *const names[] = {"LinuxCapacity", "FrequencyMaxMHz"};
     const char *weak = NULL;
     for (size_t i = 0; i < ASYM_LENGTH(names); i++) {
-        struct known known = look_at(t, names[i], n_kinds);
+        struct known known = examine_figure(t, names[i], n_kinds);
         if (known.rises)
             return names[i];
         if (known.all)
@@ -324,7 +324,7 @@ static void walk_kinds(hwloc_topology_t t, struct asym_machine *m, struct asym_f
         int rank, cpu;
         if (hwloc_cpukinds_get_info(t, (unsigned)k, set, &rank, NULL, NULL, 0) < 0)
             continue;
-        /* An XML changed by hand may give a set without end, which the loop below does not bear. */
+        /* XML changed by hand may give an infinite set, on which the loop below would not end. */
         if (hwloc_bitmap_and(set, set, hwloc_topology_get_topology_cpuset(t)) < 0)
             continue;
         /* Rank -1: hwloc knows the kinds but not their order. */
@@ -341,7 +341,7 @@ static void walk_kinds(hwloc_topology_t t, struct asym_machine *m, struct asym_f
     }
 }
 
-/* What people call hwloc's core types. */
+/* Sets the usual names of hwloc's core types. */
 static void name_kinds(hwloc_topology_t t, struct asym_machine *m)
 {
     static const struct {
@@ -356,15 +356,15 @@ static void name_kinds(hwloc_topology_t t, struct asym_machine *m)
 }
 
 /*
- * hwloc merges the low-power cores of Meteor Lake and its successors into the E cores. They sit on another tile, without
- * the L3 of the rest: a kind of their own.
+ * hwloc merges the low-power cores of Meteor Lake and its successors into the E cores. They are on another tile, without the L3
+ * of the other cores, so they become a separate kind.
  */
 static void separate_low_power(hwloc_topology_t t, struct asym_machine *m)
 {
     const int n_kinds = hwloc_cpukinds_get_nr(t, 0);
     int own = 0;
     bool found = false;
-    /* Arrow Lake H has a PMU for them, and then they are of its kind. */
+    /* Arrow Lake H has a PMU for them, whose kind they then join. */
     while (own < n_kinds && own < ASYM_MAX_KINDS && strcmp(m->kind_names[own], "LP E-core") != 0)
         own++;
     if (n_kinds < 0 || own >= ASYM_MAX_KINDS || hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_L3CACHE) <= 0)
@@ -406,7 +406,7 @@ int asym_topology_load(const struct asym_root *root, const char *xml, struct asy
     separate_low_power(t, m);
     if (!xml)
         asym_topology_midr(root, m);
-    /* hwloc ranks kinds by whatever figure it finds, or not at all, and a figure may be wrong. */
+    /* hwloc ranks kinds by the first figure that it finds, or not at all, and a figure may be wrong. */
     if (misses_some(ret_kinds, &m->online) || asym_topology_contradicts(ret_kinds, m, &m->online))
         asym_topology_rank(m, &m->online, ret_kinds);
     return 0;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "linux/topology.h"
+#include "linux/topology/topology.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "base/macro.h"
 #include "base/mask.h"
-#include "linux/topology-internal.h"
+#include "linux/topology/topology-internal.h"
 
-/* A mask in a file under the root. -EINVAL for what is not one. */
+/* Reads a CPU list from a file under the root. -EINVAL: the file has no CPU list. */
 static int read_list(const struct asym_root *root, const char *path, struct asym_mask *ret)
 {
     char text[2 * ASYM_MASK_LIST_MAX];
@@ -21,7 +22,7 @@ static int read_list(const struct asym_root *root, const char *path, struct asym
 
 static const char online_path[] = "sys/devices/system/cpu/online";
 
-/* hwloc takes junk here for a machine of one CPU and says nothing. */
+/* If this file is not a CPU list, hwloc assumes a machine of one CPU and reports no error. */
 static int check_online(const struct asym_root *root, struct asym_error *err)
 {
     const char *path = online_path;
@@ -30,18 +31,18 @@ static int check_online(const struct asym_root *root, struct asym_error *err)
     case -EINVAL:
         return asym_fail(err, -EINVAL, "%s: %s: not a list of CPUs", root->path, path);
     case -ERANGE:
-        return asym_fail(err, -E2BIG, "%s: CPUs beyond number %d are online: more than asymd is made for", root->path,
+        return asym_fail(err, -E2BIG, "%s: CPUs above number %d are online, which asymd does not support", root->path,
                          ASYM_MAX_CPUS - 1);
     case 0:
         if (asym_mask_empty(&online))
             return asym_fail(err, -ENODEV, "%s: %s: no CPU is online", root->path, path);
         return 0;
-    default: /* captures of older tools have no such file: hwloc then looks at each CPU's own */
+    default: /* captures of older tools have no such file: hwloc then reads each CPU's own file */
         return 0;
     }
 }
 
-/* What the top of the visible cgroup tree allows; a container sees its own top. */
+/* Reads the effective cpuset of the root of the visible cgroup tree; a container sees its own root. */
 static bool read_effective(const struct asym_root *root, const struct asym_mask *online, struct asym_mask *ret)
 {
     static const char *const paths[] = {
@@ -49,7 +50,7 @@ static bool read_effective(const struct asym_root *root, const struct asym_mask 
         "sys/fs/cgroup/cpuset/cpuset.effective_cpus",  /* version 1 */
         "sys/fs/cgroup/unified/cpuset.cpus.effective", /* hybrid, with the controller on version 2 */
     };
-    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+    for (size_t i = 0; i < ASYM_LENGTH(paths); i++) {
         struct asym_mask effective;
         if (read_list(root, paths[i], &effective) < 0)
             continue;
@@ -74,7 +75,7 @@ int asym_topology_cpus(const struct asym_root *root, struct asym_mask *ret_onlin
     return 0;
 }
 
-/* Would there be fast and slow CPUs if all that are online could be used? whole: before speeds were chosen. */
+/* Returns whether the machine would have fast and slow CPUs if all online CPUs were usable. whole: without speeds yet. */
 static bool is_asymmetric_outside(const struct asym_root *root, const struct asym_figures *kinds,
                                   struct asym_machine *whole)
 {
@@ -110,4 +111,32 @@ int asym_topology_read(const struct asym_root *root, const char *xml, struct asy
     if (notes)
         *notes = said;
     return 0;
+}
+
+/* Bytes read of each file. The flags of the first CPU are in the first 4 KiB of /proc/cpuinfo. */
+#define READ_SIZE 8192
+
+/* A file, and a word that it contains in a virtual machine; "": only virtual machines have the file. */
+static const struct {
+    const char *path, *word;
+} indicators[] = {
+    {"proc/cpuinfo", " hypervisor"},                            /* CPUID leaf 1, ECX 31 */
+    {"sys/hypervisor/type", ""},                                /* Xen */
+    {"proc/device-tree/hypervisor/compatible", ""},             /* KVM and Xen on Arm */
+    {"sys/firmware/devicetree/base/hypervisor/compatible", ""}, /* the same in captures with this path */
+    {"sys/class/dmi/id/sys_vendor", "QEMU"},                    /* Arm guests without a device tree */
+    {"sys/class/dmi/id/product_name", "KVM Virtual Machine"},
+    {"sys/class/dmi/id/product_name", "Virtual Machine"}, /* Hyper-V */
+    {"sys/class/dmi/id/product_name", "VMware"},
+    {"sys/class/dmi/id/product_name", "VirtualBox"},
+};
+
+bool asym_is_virtual(const struct asym_root *root)
+{
+    for (size_t i = 0; i < ASYM_LENGTH(indicators); i++) {
+        char text[READ_SIZE];
+        if (asym_root_read(root, indicators[i].path, text, sizeof text) > 0 && strstr(text, indicators[i].word))
+            return true;
+    }
+    return false;
 }

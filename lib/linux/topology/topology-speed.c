@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which source of speeds to believe. */
-#include <errno.h>
+/* Chooses the source of speeds. */
+#include "linux/topology/topology-speed.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,27 +10,18 @@
 #include "base/mask.h"
 #include "base/parse.h"
 #include "base/sort.h"
-#include "linux/topology-internal.h"
+#include "base/text.h"
+#include "linux/topology/topology-internal.h"
+#include "linux/topology/topology-source.h"
 
-/*
- * The sources, in the order in which they are believed. cpu_capacity first: it is the scheduler's own view, measured by
- * whoever wrote the device tree, or, on x86 since Linux 6.12, set by intel_pstate where SMT is off; where it tells nothing it
- * is 1024 everywhere. hwloc's CPU kinds say for certain which cores differ, but mostly only in what order: they make the core
- * types, and a source that contradicts them is dropped, while how many times faster a core is comes from the first source
- * with figures; their own come last. CPPC's highest_perf is a measure of work done, which a frequency is not across core
- * types, so it stands before frequencies. scaling_max_freq is no source: asymd itself may have set it.
- */
-static const struct source {
+/* In order of preference. */
+static const struct {
+    const struct asym_speed_source *source;
     enum asym_origin origin;
-    const char *path; /* under sys/devices/system/cpu/cpuN; NULL: the CPU kinds */
-    const char *name, *unit;
-    double spread; /* a ratio of largest to smallest up to this is none */
 } sources[] = {
-    {ASYM_ORIGIN_CAPACITY, "cpu_capacity", "cpu_capacity", "", 1 + ASYM_TYPE_TOLERANCE},
-    {ASYM_ORIGIN_CPPC, "acpi_cppc/highest_perf", "acpi_cppc highest_perf", "", ASYM_TURBO_SPREAD},
-    {ASYM_ORIGIN_CPUFREQ, "cpufreq/cpuinfo_max_freq", "cpuinfo_max_freq", "kHz", ASYM_TURBO_SPREAD},
-    {ASYM_ORIGIN_BASE, "cpufreq/base_frequency", "base_frequency", "kHz", ASYM_TURBO_SPREAD},
-    {ASYM_ORIGIN_CPUKINDS, NULL, NULL, NULL, ASYM_TURBO_SPREAD},
+#define ASYM_SPEED_SOURCE(constant, symbol, name) {&asym_speed_source_##symbol, ASYM_ORIGIN_##constant},
+#include <asym/speed-sources.def>
+#undef ASYM_SPEED_SOURCE
 };
 
 static ssize_t read_of_cpu(const struct asym_root *root, int cpu, const char *path, char *buf, size_t size)
@@ -39,24 +31,24 @@ static ssize_t read_of_cpu(const struct asym_root *root, int cpu, const char *pa
     return asym_root_read(root, full, buf, size);
 }
 
-static void read_figures(const struct asym_root *root, const struct source *s, const struct asym_mask *cpus,
-                         struct asym_figures *ret)
+void asym_speed_read_file(const struct asym_root *root, const char *path, const struct asym_mask *cpus,
+                          struct asym_figures *ret)
 {
-    *ret = (struct asym_figures){.name = s->name, .unit = s->unit, .tail = ""};
+    memset(ret->value, 0, sizeof ret->value);
     ASYM_MASK_FOREACH (cpu, cpus) {
         char text[64];
         uint64_t value;
-        ssize_t n = read_of_cpu(root, cpu, s->path, text, sizeof text);
+        ssize_t n = read_of_cpu(root, cpu, path, text, sizeof text);
         if (n > 0 && asym_parse_u64(text, (size_t)n, &value) == 0)
             ret->value[cpu] = (double)value;
     }
 }
 
-/* "5000000 kHz on 0-7, 3800000 on 8-15", as much of it as fits. */
+/* Writes "5000000 kHz on 0-7, 3800000 on 8-15", cut to the size. */
 static void describe_groups(const struct asym_figures *f, const struct asym_mask *cpus, char *text, size_t size)
 {
     struct asym_mask left = *cpus;
-    size_t at = 0;
+    struct asym_text groups = asym_text_in(text, size - strlen(", ..."));
     for (bool first = true; !asym_mask_empty(&left); first = false) {
         double top = 0;
         ASYM_MASK_FOREACH (cpu, &left)
@@ -66,22 +58,19 @@ static void describe_groups(const struct asym_figures *f, const struct asym_mask
             if (f->value[cpu] >= top)
                 asym_mask_set(&group, (unsigned)cpu);
         left = asym_mask_minus(&left, &group);
-        char list[64], item[128];
+        char list[64];
         asym_mask_format_list(&group, list, sizeof list);
-        int n = snprintf(item, sizeof item, "%s%.10g%s%s on %s", first ? "" : ", ", top, first && f->unit[0] ? " " : "",
-                         first ? f->unit : "", list);
-        if (n < 0 || at + (size_t)n + sizeof ", ..." > size) {
-            snprintf(text + at, size - at, ", ...");
+        if (!asym_text_add(&groups, "%s%.10g%s%s on %s", first ? "" : ", ", top, first && f->unit[0] ? " " : "",
+                           first ? f->unit : "", list)) {
+            memcpy(text + groups.used, ", ...", sizeof ", ...");
             return;
         }
-        memcpy(text + at, item, (size_t)n + 1);
-        at += (size_t)n;
     }
 }
 
 struct range {
     double low, high;
-    struct asym_mask there; /* CPUs it has a figure for */
+    struct asym_mask there; /* CPUs with a figure */
 };
 
 static struct range range_of(const struct asym_figures *f, const struct asym_mask *cpus)
@@ -98,7 +87,7 @@ static struct range range_of(const struct asym_figures *f, const struct asym_mas
     return r;
 }
 
-/* Threads of one core are equally fast: a source that has them apart is wrong somewhere. -1: none. */
+/* Returns a CPU whose figure differs from a sibling's. Siblings are equally fast, so such a source is wrong. -1: none. */
 static int odd_sibling(const struct asym_figures *f, const struct asym_machine *m)
 {
     double of_core[ASYM_MAX_CPUS] = {0};
@@ -114,7 +103,7 @@ static int odd_sibling(const struct asym_figures *f, const struct asym_machine *
     return -1;
 }
 
-/* The place of a named kind among the named kinds, which needs no figure: 1 is the slowest. 0: the kind has no such name. */
+/* Returns the rank of the CPU's kind by its name: 1 is the slowest. 0: the kind has none of these names. */
 enum { P_CORE_RANK = 3 };
 
 static int rank_of(const struct asym_machine *m, int cpu)
@@ -128,15 +117,14 @@ static int rank_of(const struct asym_machine *m, int cpu)
 }
 
 /*
- * A P core does so much work in a cycle; an E core does 1. A frequency is no measure of work across kinds, and by frequency alone
- * the E cores of a Core Ultra 9 285K (4.6 GHz beside 5.5) would be fast. intel_pstate turns CPPC levels into kHz
- * by 100000 for an E core, and for a P core by 78741 (Alder and Raptor Lake), 80000 (Meteor Lake) or 86957 (Lunar
- * Lake): 1.27, 1.25 and 1.15 times the work of an E core at the same clock. Which of these processors it is cannot be
- * told from every capture: the one in the middle stands for all.
+ * The work of a P core per cycle, relative to an E core. A frequency does not measure work across kinds: by frequency alone the
+ * E cores of a Core Ultra 9 285K (4.6 GHz beside 5.5) would be fast. intel_pstate converts CPPC levels to kHz by 100000 for an
+ * E core, and for a P core by 78741 (Alder and Raptor Lake), 80000 (Meteor Lake) or 86957 (Lunar Lake): 1.27, 1.25 and 1.15
+ * times the work of an E core at the same clock. Not every capture shows the processor, so the middle value is used for all.
  */
 #define P_CORE_WORK 1.25
 
-/* A frequency weighed with what the CPU's kind does in a cycle; other figures are of work done already. */
+/* Multiplies frequencies by the work per cycle of the CPU's kind. Other figures measure work already. */
 static struct asym_figures work_of(const struct asym_figures *f, const struct asym_machine *m)
 {
     struct asym_figures work = *f;
@@ -146,7 +134,7 @@ static struct asym_figures work_of(const struct asym_figures *f, const struct as
     return work;
 }
 
-/* The slack admits a share that is met exactly, which binary fractions may miss. */
+/* The slack accepts a ratio of exactly ASYM_KIN_LEAST, which rounding may miss. */
 #define LEAST (ASYM_KIN_LEAST - 1e-9)
 
 static int by_value(uint32_t a, uint32_t b, const void *ctx)
@@ -155,7 +143,10 @@ static int by_value(uint32_t a, uint32_t b, const void *ctx)
     return value[a] > value[b] ? -1 : value[a] < value[b];
 }
 
-/* Up to the first gap: how many CPUs of list, fastest first, each reach the share of the one before. A named kind has none. */
+/*
+ * Returns how many CPUs of list, fastest first, come before a gap. A CPU below LEAST of the one before is behind a gap; CPUs of
+ * named kinds have no gap.
+ */
 static size_t kin_of(const struct asym_machine *m, const double *value, const uint32_t *list, size_t n)
 {
     size_t kin = 1;
@@ -164,15 +155,15 @@ static size_t kin_of(const struct asym_machine *m, const double *value, const ui
     return kin;
 }
 
-/* CPUs up to a gap that span more than the share are no kin of each other but a staircase: each step is what it is. */
+/* CPUs without a gap that together span more than LEAST form a staircase: they are no one type, and each keeps its figure. */
 static bool is_staircase(const struct asym_machine *m, const double *value, const uint32_t *list, size_t kin)
 {
     return rank_of(m, (int)list[0]) == 0 && value[list[kin - 1]] < value[list[0]] * LEAST;
 }
 
 /*
- * The kind decides first (machine.h): CPUs of one core type get one figure, the median, so that a few favoured ones do not
- * make the rest look slow. True when there is a staircase, whose CPUs keep their own figures.
+ * Gives all CPUs of one core type one figure, the median, so that a few favoured CPUs do not make the others look slow. Kinds
+ * come first (machine.h). Returns true when there is a staircase, whose CPUs keep their own figures.
  */
 static bool level(const struct asym_machine *m, struct asym_figures *f)
 {
@@ -230,23 +221,19 @@ bool asym_topology_rank(const struct asym_machine *m, const struct asym_mask *cp
     return true;
 }
 
-/*
- * AMD's firmware with preferred cores gives each core of one type a highest_perf of its own, up to a third apart: a ranking for
- * the scheduler, not a speed. Where core types differ too, their maximum frequencies say so. amd-pstate has a file that says
- * that it is a ranking; with acpi-cpufreq only its steps do. Returns what says it; NULL: nothing.
- */
-static const char *what_ranks(const struct asym_root *root, const struct asym_figures *f, const struct asym_machine *m)
+bool asym_speed_is_staircase(const struct asym_figures *f, const struct asym_machine *m)
 {
-    struct asym_figures ranking, steps = *f;
-    const struct source prefcore = {.path = "cpufreq/amd_pstate_prefcore_ranking"};
-    read_figures(root, &prefcore, &m->usable, &ranking);
-    const struct range r = range_of(&ranking, &m->usable);
-    if (r.high > r.low)
-        return "amd_pstate_prefcore_ranking";
-    return level(m, &steps) ? "its steps are even" : NULL;
+    struct asym_figures steps = *f;
+    return level(m, &steps);
 }
 
-/* Is nothing left of the differences once CPUs of one kind count as equal? */
+bool asym_speed_differs(const struct asym_figures *f, const struct asym_mask *cpus)
+{
+    const struct range r = range_of(f, cpus);
+    return r.high > r.low;
+}
+
+/* Returns whether all CPUs are equal once CPUs of one type count as equal. */
 static bool is_level(const struct asym_machine *m, const struct asym_figures *work)
 {
     struct asym_figures f = *work;
@@ -255,13 +242,16 @@ static bool is_level(const struct asym_machine *m, const struct asym_figures *wo
     return r.high <= r.low;
 }
 
-/* Does the source tell the CPUs apart, without contradiction? Says what it found, or why not. wanted: none did before. */
-static bool judge(const struct asym_root *root, const struct source *s, const struct asym_figures *f,
+/*
+ * Returns whether the source distinguishes the CPUs without contradiction; text gets the figures, or the reason why not.
+ * wanted: no source before did.
+ */
+static bool judge(const struct asym_root *root, const struct asym_speed_source *s, const struct asym_figures *f,
                   const struct asym_machine *m, bool wanted, char *text, size_t size)
 {
     const struct range r = range_of(f, &m->usable);
     const struct asym_figures work = work_of(f, m);
-    const char *gap = f->unit[0] ? " " : "", *ranking = s->origin == ASYM_ORIGIN_CPPC ? what_ranks(root, f, m) : NULL;
+    const char *gap = f->unit[0] ? " " : "", *ranking = s->ranks ? s->ranks(root, f, m) : NULL;
     char list[128];
     if (asym_mask_empty(&r.there)) {
         snprintf(text, size, "%s: none", f->name);
@@ -272,8 +262,8 @@ static bool judge(const struct asym_root *root, const struct source *s, const st
     } else if (r.high <= r.low) {
         snprintf(text, size, "%s: %.10g%s%s on all", f->name, r.high, gap, f->unit);
     } else if (r.high < r.low * s->spread) {
-        snprintf(text, size, "%s: %.10g to %.10g%s%s: less than %.0f %% apart, taken for equal", f->name, r.low, r.high,
-                 gap, f->unit, (s->spread - 1) * 100);
+        snprintf(text, size, "%s: %.10g to %.10g%s%s, less than %.0f %% apart: asymd counts them as equal", f->name,
+                 r.low, r.high, gap, f->unit, (s->spread - 1) * 100);
     } else if (s->path && odd_sibling(f, m) >= 0) {
         snprintf(text, size, "%s: the threads of a core differ (CPU %d)", f->name, odd_sibling(f, m));
     } else if (asym_topology_contradicts(f, m, &m->usable)) {
@@ -281,8 +271,8 @@ static bool judge(const struct asym_root *root, const struct source *s, const st
     } else if (ranking) {
         snprintf(text, size, "%s: ranks favoured cores only (%s)", f->name, ranking);
     } else if (wanted && is_level(m, &work)) {
-        snprintf(text, size, "%s: %.10g to %.10g%s%s within one kind: taken for equal", f->name, r.low, r.high, gap,
-                 f->unit);
+        snprintf(text, size, "%s: %.10g to %.10g%s%s within one kind: asymd counts them as equal", f->name, r.low,
+                 r.high, gap, f->unit);
     } else {
         describe_groups(f, &m->usable, list, sizeof list);
         snprintf(text, size, "%s: %.120s%s", f->name, list, f->tail);
@@ -310,7 +300,7 @@ static void take(const struct asym_figures *f, enum asym_origin origin, struct a
     }
 }
 
-/* Without a source kinds have no order, and would only split what is alike into types of equal speed. */
+/* Without a source kinds have no order, and would only make several types of equal speed. */
 static void take_none(struct asym_machine *m)
 {
     memset(m->kind_names, 0, sizeof m->kind_names);
@@ -321,14 +311,14 @@ static void take_none(struct asym_machine *m)
     }
 }
 
-/* Does it tell apart CPUs that are of one core type? A figure that only some CPUs have ranks nothing. */
+/* Returns whether f distinguishes CPUs of one core type. Figures that only some CPUs have do not rank. */
 static bool ranks_kin(const struct asym_figures *f, const struct asym_machine *m)
 {
     const struct range r = range_of(f, &m->usable);
     if (!asym_mask_equal(&r.there, &m->usable))
         return false;
     ASYM_MASK_FOREACH (a, &m->usable) {
-        /* equal speeds come from level() or are zero: there is nothing in between */
+        /* equal speeds come from level() or are 0, so they are equal bit by bit */
         ASYM_MASK_FOREACH (b, &m->usable)
             if (m->cpus[a].kind == m->cpus[b].kind && !(m->cpus[a].speed < m->cpus[b].speed) &&
                 !(m->cpus[a].speed > m->cpus[b].speed) && f->value[a] > f->value[b])
@@ -338,19 +328,21 @@ static bool ranks_kin(const struct asym_figures *f, const struct asym_machine *m
 }
 
 /*
- * Which CPUs of a core type the firmware favours: the kernel's own order, which its scheduler goes by (ITMT takes
- * highest_perf for the priority of a core; amd-pstate has a ranking), and else the highest frequency.
+ * Reads which CPUs of a core type the firmware favours: the order that the kernel's scheduler uses (ITMT takes highest_perf as
+ * the priority of a core; amd-pstate has a ranking), else the highest frequency.
  */
 static void read_favour(const struct asym_root *root, struct asym_machine *m, struct asym_topology_notes *notes)
 {
-    static const struct source orders[] = {
+    static const struct {
+        const char *path, *name;
+    } orders[] = {
         {.path = "cpufreq/amd_pstate_prefcore_ranking", .name = "amd_pstate_prefcore_ranking"},
         {.path = "acpi_cppc/highest_perf", .name = "acpi_cppc highest_perf"},
         {.path = "cpufreq/cpuinfo_max_freq", .name = "cpuinfo_max_freq"},
     };
     for (size_t i = 0; i < ASYM_LENGTH(orders); i++) {
-        struct asym_figures f;
-        read_figures(root, &orders[i], &m->usable, &f);
+        struct asym_figures f = {.name = orders[i].name, .unit = "", .tail = ""};
+        asym_speed_read_file(root, orders[i].path, &m->usable, &f);
         if (!ranks_kin(&f, m) || odd_sibling(&f, m) >= 0)
             continue;
         ASYM_MASK_FOREACH (cpu, &m->usable)
@@ -360,7 +352,7 @@ static void read_favour(const struct asym_root *root, struct asym_machine *m, st
     }
 }
 
-/* The smallest number of "0 1 2 3", which cpufreq separates by blanks; -1 unless cpu is one of them. */
+/* Returns the smallest CPU of a list like "0 1 2 3", which cpufreq separates by blanks; -1: cpu is not in it. */
 static int16_t domain_of(const char *text, int cpu)
 {
     int16_t low = -1;
@@ -388,23 +380,37 @@ static void read_domains(const struct asym_root *root, struct asym_machine *m)
     }
 }
 
+/* Reads the figures of one source. Returns false when it has no input: with XML there is no sysfs. */
+static bool read_source(const struct asym_speed_source *s, const struct asym_root *root,
+                        const struct asym_figures *kinds, const struct asym_machine *m, struct asym_figures *ret)
+{
+    if (!s->path) {
+        *ret = *kinds;
+        return true;
+    }
+    if (!root)
+        return false;
+    ret->name = s->name;
+    ret->unit = s->unit;
+    ret->tail = "";
+    asym_speed_read_file(root, s->path, &m->usable, ret);
+    return true;
+}
+
 void asym_topology_speeds(const struct asym_root *root, const struct asym_figures *kinds, struct asym_machine *m,
                           struct asym_topology_notes *notes)
 {
     bool found = false;
     for (size_t i = 0; i < ASYM_LENGTH(sources); i++) {
-        const struct source *s = &sources[i];
-        struct asym_figures figures = *kinds;
-        if (s->path && !root)
+        struct asym_figures figures;
+        if (!read_source(sources[i].source, root, kinds, m, &figures))
             continue;
-        if (s->path)
-            read_figures(root, s, &m->usable, &figures);
         struct asym_speed_note *note = &notes->note[notes->n++];
-        note->origin = s->origin;
+        note->origin = sources[i].origin;
         note->there = range_of(&figures, &m->usable).high > 0;
-        note->used = judge(root, s, &figures, m, !found, note->text, sizeof note->text) && !found;
+        note->used = judge(root, sources[i].source, &figures, m, !found, note->text, sizeof note->text) && !found;
         if (note->used)
-            take(&figures, s->origin, m);
+            take(&figures, sources[i].origin, m);
         found = found || note->used;
     }
     notes->unordered = !found && has_kinds(m);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Kinds of CPUs by their MIDR, which names the design of an Arm core: implementer and part. */
+/* Sets CPU kinds from the MIDR, which gives the design of an Arm core: implementer and part. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,17 +7,17 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "linux/topology-internal.h"
+#include "linux/topology/topology-internal.h"
 
 /* /proc/cpuinfo has about 700 bytes for a CPU. */
 #define MAX_CPUINFO ((size_t)1 << 20)
 
-/* MIDR_EL1 of the Arm Architecture Reference Manual: implementer 31:24, part 15:4. Revisions are of one design. */
+/* MIDR_EL1 of the Arm Architecture Reference Manual: implementer 31:24, part 15:4. All revisions are one design. */
 #define IMPLEMENTER(midr)      ((midr) >> 24 & 0xff)
 #define PART(midr)             ((midr) >> 4 & 0xfff)
 #define KEY(implementer, part) ((uint32_t)(implementer) << 12 | (uint32_t)(part))
 
-/* From arch/arm64/include/asm/cputype.h of Linux. A design that is not here is a kind without a name. */
+/* From arch/arm64/include/asm/cputype.h of Linux. Other designs become kinds without a name. */
 static const struct {
     uint32_t key;
     const char *name;
@@ -58,7 +58,7 @@ static void read_registers(const struct asym_root *root, const struct asym_machi
     }
 }
 
-/* "CPU part	: 0xd0b": the number behind the colon, of the line that text begins with. */
+/* "CPU part	: 0xd0b": parses the number after the colon in the first line of text. */
 static bool field_of(const char *text, const char *name, int base, unsigned long *ret)
 {
     const size_t n = strlen(name);
@@ -73,7 +73,7 @@ static bool field_of(const char *text, const char *name, int base, unsigned long
     return end > at;
 }
 
-/* Kernels without the register files print this. */
+/* Kernels without the register files have the MIDR only in /proc/cpuinfo. */
 static void parse_cpuinfo(const char *text, struct keys *keys)
 {
     unsigned long cpu = ASYM_MAX_CPUS, implementer = 0, value;
@@ -89,7 +89,7 @@ static void parse_cpuinfo(const char *text, struct keys *keys)
     }
 }
 
-/* On x86 the file is long, and some kernels wait for each CPU's frequency to write it: one look at its beginning tells. */
+/* On x86 the file is long, and some kernels wait for each CPU's frequency to write it, so this reads only its beginning. */
 static bool has_midr(const struct asym_root *root)
 {
     char text[4096];

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** Shared by the files of the topology reader. Only topology*.c include this. */
+#ifndef ASYM_LINUX_TOPOLOGY_INTERNAL_H
+#define ASYM_LINUX_TOPOLOGY_INTERNAL_H
+
+#include "linux/topology/topology.h"
+
+/** Frequencies that differ by less than this ratio count as equal: turbo bins differ so. hwloc has the same limit. */
+#define ASYM_TURBO_SPREAD 1.10
+
+/** The step in speed between two kinds if only their order is known: about a P core's advantage over an E core. */
+#define ASYM_RANK_STEP 0.5
+
+/** The figures of a source of speeds, one per CPU. */
+struct asym_figures {
+    const char *name;            /* "cpuinfo_max_freq"; static */
+    const char *unit;            /* "kHz" or ""; static */
+    const char *tail;            /* appended to the note; static */
+    double value[ASYM_MAX_CPUS]; /* above 0, in any unit; 0: the source has no figure */
+};
+
+/**
+ * Loads the topology with hwloc. Fills n_cpus, online, usable (the allowed CPUs of hwloc) and, for each online CPU, kind, core,
+ * llc and node; ret_kinds gets the speeds by CPU kind. Parameters and errors are those of asym_topology_read.
+ */
+int asym_topology_load(const struct asym_root *root, const char *xml, struct asym_machine *m,
+                       struct asym_figures *ret_kinds, struct asym_error *err);
+
+/**
+ * Reads a file of hwloc XML of version 1 or 2 and appends a NUL. The caller owns *ret_text. Returns 0; -EINVAL or -errno, with
+ * the remedy in err.
+ */
+int asym_topology_read_xml(const char *path, char **ret_text, size_t *ret_len, struct asym_error *err);
+
+/**
+ * Loads the file once in a child process and waits for its end, because hwloc crashes on some damaged files.
+ * Returns 0: hwloc loads the file or refuses it with an error; -EINVAL: hwloc crashes or does not finish; -errno.
+ */
+int asym_topology_try_xml(const char *path, struct asym_error *err);
+
+/** Sets each online CPU's kind from the core design in its MIDR. Changes no kind when a CPU has no MIDR. */
+void asym_topology_midr(const struct asym_root *root, struct asym_machine *m);
+
+/** Returns whether f has a lower figure for a kind that is known to be faster. */
+bool asym_topology_contradicts(const struct asym_figures *f, const struct asym_machine *m,
+                               const struct asym_mask *cpus);
+
+/** Sets figures from the order of the kinds alone. Returns false, and no figures, if a CPU's kind has no known order. */
+bool asym_topology_rank(const struct asym_machine *m, const struct asym_mask *cpus, struct asym_figures *ret);
+
+/** Chooses the source of speeds of the usable CPUs; sets speed, origin, favour and freq_domain. root NULL: only kinds. */
+void asym_topology_speeds(const struct asym_root *root, const struct asym_figures *kinds, struct asym_machine *m,
+                          struct asym_topology_notes *notes);
+
+#endif

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* hwloc's CPU kinds give frequencies on some machines, and only the order of the kinds on others. */
+#include "linux/topology/topology-source.h"
+
+const struct asym_speed_source asym_speed_source_cpukinds = {
+    .spread = ASYM_TURBO_SPREAD,
+};

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** Reads the machine from hwloc, cpu_capacity, CPPC and cpufreq into struct asym_machine. */
+#ifndef ASYM_LINUX_TOPOLOGY_TOPOLOGY_H
+#define ASYM_LINUX_TOPOLOGY_TOPOLOGY_H
+
+#include <stddef.h>
+
+#include <asym/error.h>
+#include <asym/machine.h>
+
+#include "linux/sys/root.h"
+
+/** The finding about one source of speeds, for --check and the dry run. */
+struct asym_speed_note {
+    enum asym_origin origin;
+    bool there; /* it has figures for at least one CPU */
+    bool used;
+    char text[160]; /* "cpuinfo_max_freq: 2800000 kHz on 4-7, 1400000 on 0-3" or why it is not used */
+};
+
+struct asym_topology_notes {
+    size_t n;
+    struct asym_speed_note note[ASYM_N_ORIGINS];
+    const char *favour; /* static; the file that ranks the favoured cores of a type; NULL: none */
+    bool unordered;     /* CPUs are of several kinds, and no source orders them: all count as equal */
+    bool hidden;        /* the machine has fast and slow CPUs, but the usable CPUs are alike */
+};
+
+/**
+ * Reads the machine:
+ * - CPUs, SMT, LLC and NUMA come from hwloc (HWLOC_FSROOT = the root's path, or xml, a file of hwloc XML of version 1 or 2).
+ * - Kinds come from hwloc, the PMUs (cpu_core, cpu_atom, cpu_lowpower) and, on Arm, the MIDRs. Core types follow from kinds;
+ *   machine.h has the rules.
+ * - Speeds come from the first source that distinguishes cores and contradicts neither itself nor the kinds: cpu_capacity,
+ *   CPPC's highest_perf, cpuinfo_max_freq, base_frequency, the CPU kinds. asymd never reads scaling_*, which it may change
+ *   itself. Kinds come last: they give little more than an order, whereas speeds are ratios (Roehrich 2007, S = (n; b)).
+ * - usable is the online CPUs in the effective cpuset of the root of the visible cgroup tree; without such a cpuset, online.
+ * - favour is amd_pstate_prefcore_ranking, else CPPC's highest_perf, else cpuinfo_max_freq: the first that distinguishes CPUs
+ *   of one type.
+ * - generation is 1 + the generation in *ret_machine.
+ *
+ * notes may be NULL. Returns 0; -EINVAL: the XML is not hwloc's or has another version, and err has the remedy; -E2BIG: more
+ * than ASYM_MAX_CPUS CPUs; -ENODEV: root has no CPUs; -errno.
+ */
+int asym_topology_read(const struct asym_root *root, const char *xml, struct asym_machine *ret_machine,
+                       struct asym_topology_notes *notes, struct asym_error *err);
+
+/**
+ * Reads only the online CPUs and the usable ones of them. This takes 20 us, cheap enough to detect changes every second.
+ * Returns 0; -errno.
+ */
+int asym_topology_cpus(const struct asym_root *root, struct asym_mask *ret_online, struct asym_mask *ret_usable);
+
+/**
+ * Returns whether root shows a virtual machine, whose CPU kinds and speeds come from the hypervisor: by the CPU flag, Xen's
+ * directory, the device tree or the product name.
+ */
+bool asym_is_virtual(const struct asym_root *root);
+
+#endif
