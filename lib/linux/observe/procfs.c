@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "linux/procfs-internal.h"
+#include "linux/observe/procfs-internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,27 +9,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/parse.h"
+#include "linux/observe/observer.h"
 
-/* /proc/PID/task has this many links beside one for each thread. */
+/* The link count of /proc/PID/task is this much higher than the number of threads. */
 #define TASK_LINKS 2
-
-static asym_usec read_clock(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (asym_usec)t.tv_sec * ASYM_SEC + (asym_usec)t.tv_nsec / 1000;
-}
 
 static void procfs_close(struct asym_source *source)
 {
     struct asym_procfs *p = asym_procfs_of(source);
     while (p->n_procs > 0)
         asym_procfs_drop(p, p->procs[p->n_procs - 1]);
-    asym_pid_table_done(&p->by_pid);
-    asym_mask_pool_done(&p->masks);
+    asym_hash_done(&p->by_pid);
+    asym_mask_table_done(&p->masks);
     asym_cgroups_done(&p->cgroups);
     free(p->procs);
     free(p->wanted);
@@ -45,14 +40,9 @@ static void procfs_close(struct asym_source *source)
     free(p);
 }
 
-bool asym_procfs_is_over(const struct asym_procfs *p)
-{
-    return p->piece_ends > 0 && read_clock(CLOCK_MONOTONIC) >= p->piece_ends;
-}
-
 /*
- * Without events a thread that came or went shows in the link count of task/, at 0.6 us. It is compared with the threads
- * known, not with the count before: what a listing missed stays to be seen.
+ * Without process events, the link count of task/ shows that a thread has started or ended. Reading it costs 0.6 us. It is
+ * compared with the number of known threads, not with the previous count: a thread that a listing missed is found later.
  */
 static void notice_threads(struct asym_procfs *p, struct asym_process *proc)
 {
@@ -60,69 +50,69 @@ static void notice_threads(struct asym_procfs *p, struct asym_process *proc)
     struct stat st;
     snprintf(path, sizeof path, "proc/%d/task", (int)proc->pid);
     if (fstatat(p->config.root->fd, path, &st, 0) == 0 && st.st_nlink != proc->n_threads + TASK_LINKS)
-        proc->stale_threads = true;
+        asym_procfs_expect(proc, ASYM_DUE_THREADS);
 }
 
-/* Tier 1: has it used a CPU since the last look? Returns -ESRCH when it is gone. */
+/* Tier 1: has the process used a CPU since the last sample? 1; 0; -ESRCH when it has ended. */
 static int has_moved(struct asym_procfs *p, struct asym_process *proc)
 {
-    struct timespec t;
+    uint64_t ns;
     if (!p->config.root->live)
         return 1;
-    if (clock_gettime(proc->clock, &t) < 0)
+    if (!asym_clock_ns(proc->clock, &ns))
         return -ESRCH;
-    uint64_t ns = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
     int moved = ns != proc->clock_ns;
     proc->clock_ns = ns;
     return moved;
 }
 
-/* Its shares are of the time since the last look at it, which may be longer than the time since the last look as a whole. */
+/* The shares of a process refer to the time since its last sample, which may be longer than the interval of the snapshot. */
 static asym_usec interval_of(const struct asym_procfs *p, struct asym_process *proc)
 {
-    const asym_usec before = proc->looked_at ? proc->looked_at : p->last;
-    proc->looked_at = p->now;
+    const asym_usec before = proc->sampled_at ? proc->sampled_at : p->last;
+    proc->sampled_at = p->now;
     return before > 0 && p->config.root->live ? p->now - before : 0;
 }
 
-static int look_at(struct asym_procfs *p, struct asym_process *proc, asym_usec interval)
+static int sample_process(struct asym_procfs *p, struct asym_process *proc)
 {
-    struct asym_process_sums sums;
-    int moved = has_moved(p, proc);
+    const bool goes_on = p->scan.cut != NULL;
+    int moved = goes_on ? 1 : has_moved(p, proc);
     if (moved < 0)
         return moved;
-    if (!p->config.births && p->config.root->live)
+    if (!goes_on && !p->config.process_events && p->config.root->live)
         notice_threads(p, proc);
-    if (moved || proc->runnable || proc->fresh || proc->stale_threads) {
-        int r = asym_procfs_scan(p, proc, interval, &sums);
-        if (r == 0 && sums.n_tasks > 0)
-            r = asym_procfs_list_process(p, proc, &sums);
+    if (moved || proc->due != ASYM_DUE_IF_RAN) {
+        int r = asym_procfs_scan(p, proc);
+        if (r == 0 && p->scan.sums.n_tasks > 0)
+            r = asym_procfs_list_process(p, proc, &p->scan.sums);
         if (r < 0)
             return r;
     }
-    p->sight.n_threads += proc->n_threads;
-    p->sight.n_denied += proc->denied;
+    p->coverage.n_threads += proc->n_threads;
+    p->coverage.n_denied += proc->denied;
     if (proc->group)
         p->cgroups.groups[proc->group - 1].n_threads += proc->n_threads;
     return 0;
 }
 
-/* One whose number has gone to another is looked at once more, as that other. */
-static int look_at_what_it_is(struct asym_procfs *p, struct asym_process *proc)
+/* When another process has taken over the PID, that process is sampled. */
+static int sample_pid(struct asym_procfs *p, struct asym_process *proc)
 {
-    const asym_usec interval = interval_of(p, proc);
-    int r = look_at(p, proc, interval);
+    if (!p->scan.cut)
+        p->scan.interval = interval_of(p, proc);
+    int r = sample_process(p, proc);
     if (r == -ESTALE) {
         proc = asym_procfs_verify(p, proc);
         if (proc) {
-            proc->look = p->turns + 1;
-            proc->looked_at = p->now;
+            proc->sample = p->n_samples + 1;
+            proc->sampled_at = p->now;
         }
-        r = proc && asym_procfs_follows(proc) ? look_at(p, proc, interval) : 0;
+        r = proc && asym_procfs_follows(proc) ? sample_process(p, proc) : 0;
     }
     if (proc && r == -ESRCH)
         asym_procfs_drop(p, proc);
-    return r == -ENOMEM ? r : 0;
+    return r == -ENOMEM || r == -EINPROGRESS ? r : 0;
 }
 
 void asym_procfs_missing(const struct asym_machine *m, const char *ret_missing[ASYM_N_SIGNALS])
@@ -135,63 +125,72 @@ void asym_procfs_missing(const struct asym_machine *m, const char *ret_missing[A
                                        : NULL;
 }
 
-/* Births and deaths first, so that the reading that follows is up to date. */
-static void begin_look(struct asym_procfs *p)
+/* Takes process events first, so that the processes to read are up to date. */
+static void begin_sample(struct asym_procfs *p)
 {
-    asym_usec boot = read_clock(CLOCK_BOOTTIME);
+    asym_usec boot = asym_clock_read(CLOCK_BOOTTIME);
     p->boot_ahead = boot > p->now ? boot - p->now : 0;
-    /* Descriptors given up for want of them come back one a turn. */
+    /* After a shortage of descriptors, each sample may keep one more open. */
     p->kept_max += p->kept_max < p->kept_limit;
     p->n_listed = p->n_apps = p->n_tasks = 0;
     p->issued = (struct asym_snapshot){0};
+    p->scan.cut = NULL;
     asym_procfs_trim(p);
     for (uint32_t i = 0; i < p->cgroups.n; i++)
         p->cgroups.groups[i].n_threads = 0;
     asym_procfs_note_online(p);
     asym_procfs_take_answers(p);
-    if (p->config.births && p->turns > 0 && asym_procfs_take_events(p) < 0)
+    if (p->config.process_events && p->n_samples > 0 && asym_procfs_take_events(p) < 0)
         p->rescan = true;
-    const bool known = p->config.births && p->turns > 0 && !p->rescan;
-    p->stage = known ? ASYM_PROCFS_LOOKING : ASYM_PROCFS_LISTING;
+    const bool known = p->config.process_events && p->n_samples > 0 && !p->rescan;
+    p->stage = known ? ASYM_PROCFS_SAMPLING : ASYM_PROCFS_LISTING;
     p->left = p->n_procs;
-    p->listed_denied = p->sight.n_denied;
-    p->sight.n_threads = p->sight.n_unkept = p->sight.n_foreign = p->sight.n_unread = 0;
+    p->listed_denied = p->coverage.n_denied;
+    p->coverage.n_threads = p->coverage.n_unkept = p->coverage.n_foreign = p->coverage.n_unread = 0;
 }
 
 static int list(struct asym_procfs *p)
 {
     int r = asym_procfs_list_all(p);
-    /* What is known can be looked at without; the listing is tried again at the next look. */
-    if (p->turns > 0 && (r == -EMFILE || r == -ENFILE || r == -ENOMEM))
+    /* The known processes can be sampled without a listing. The next sample lists again. */
+    if (p->n_samples > 0 && (r == -EMFILE || r == -ENFILE || r == -ENOMEM))
         r = 0;
     if (r < 0)
         return r;
-    p->stage = ASYM_PROCFS_LOOKING;
+    p->stage = ASYM_PROCFS_SAMPLING;
     p->left = p->n_procs;
-    p->listed_denied = p->sight.n_denied;
+    p->listed_denied = p->coverage.n_denied;
     return 0;
 }
 
 /*
- * From the last to the first: what is dropped meanwhile gives its place to one that comes later in the array, which was looked
- * at. New ones are at the end, and have their first look in the next one.
+ * Goes from the last process to the first. When a process is dropped, the last one in the array takes its place; that one was
+ * sampled already. New processes are added at the end; the next sample is their first. Returns NULL after the first process.
  */
-static int look_at_all(struct asym_procfs *p)
+static struct asym_process *next_process(struct asym_procfs *p)
 {
+    if (p->scan.cut)
+        return p->scan.cut;
     for (p->left = ASYM_MIN(p->left, p->n_procs); p->left > 0;) {
         struct asym_process *proc = p->procs[--p->left];
-        if (proc->look == p->turns + 1)
+        if (proc->sample == p->n_samples + 1)
             continue;
-        proc->look = p->turns + 1;
-        p->sight.n_foreign += (proc->flags & ASYM_PROC_FOREIGN_NS) != 0;
-        if (!asym_procfs_follows(proc))
-            continue;
-        int r = look_at_what_it_is(p, proc);
+        proc->sample = p->n_samples + 1;
+        p->coverage.n_foreign += (proc->flags & ASYM_PROC_FOREIGN_NS) != 0;
+        if (asym_procfs_follows(proc))
+            return proc;
+    }
+    return NULL;
+}
+
+static int sample_all(struct asym_procfs *p)
+{
+    for (struct asym_process *proc; (proc = next_process(p));) {
+        int r = sample_pid(p, proc);
         if (r < 0)
             return r;
         if (p->left > 0 && asym_procfs_is_over(p))
             return -EINPROGRESS;
-        p->left = ASYM_MIN(p->left, p->n_procs);
     }
     return asym_procfs_make_apps(p);
 }
@@ -208,54 +207,35 @@ static void fill(const struct asym_procfs *p, asym_usec interval, struct asym_sn
         .n_apps = p->n_apps,
         .n_procs = p->n_listed,
         .n_tasks = p->n_tasks,
-        .sight = p->sight,
+        .coverage = p->coverage,
     };
     asym_procfs_missing(p->config.machine, ret->missing);
     if (p->no_schedstat)
         ret->missing[ASYM_SIGNAL_RUNNABLE] = ASYM_PROCFS_NO_SCHEDSTAT;
 }
 
-/* One call's worth of a look. 0: it is complete; -EINPROGRESS; -errno. */
+/* Continue the sample for one call of next(). 0: it is complete; -EINPROGRESS; -errno. */
 static int go_on(struct asym_procfs *p)
 {
-    p->now = read_clock(CLOCK_MONOTONIC);
+    p->now = asym_clock_now();
     p->piece_ends = p->config.piece > 0 ? p->now + p->config.piece : 0;
     if (p->stage == ASYM_PROCFS_IDLE)
-        begin_look(p);
+        begin_sample(p);
     int r = p->stage == ASYM_PROCFS_LISTING ? list(p) : 0;
     if (r < 0)
         return r;
     if (p->config.root->live)
-        p->now = read_clock(CLOCK_MONOTONIC);
-    return look_at_all(p);
+        p->now = asym_clock_now();
+    return sample_all(p);
 }
 
-static int procfs_next(struct asym_source *source, struct asym_snapshot *ret)
+/* Apply new process events to the processes of the last snapshot. */
+static void refresh_processes(struct asym_procfs *p)
 {
-    struct asym_procfs *p = asym_procfs_of(source);
-    int r = go_on(p);
-    if (r == -EINPROGRESS)
-        return r;
-    p->stage = ASYM_PROCFS_IDLE;
-    if (r < 0)
-        return r;
-    const asym_usec interval = p->last && p->config.root->live ? p->now - p->last : 0;
-    p->sight.n_procs = (uint32_t)p->n_procs;
-    p->last = p->now;
-    p->turns++;
-    fill(p, interval, ret);
-    p->issued = *ret;
-    p->sight.n_denied = p->listed_denied;
-    return 1;
-}
-
-/* Of the processes of the last snapshot, what the births say by now. */
-static void freshen_processes(struct asym_procfs *p)
-{
-    if (p->config.births && asym_procfs_take_events(p) < 0)
+    if (p->config.process_events && asym_procfs_take_events(p) < 0)
         p->rescan = true;
     for (size_t i = 0; i < p->n_listed; i++) {
-        const struct asym_process *proc = asym_pid_table_find(&p->by_pid, p->out_procs[i].id.tgid);
+        const struct asym_process *proc = asym_procfs_find(p, p->out_procs[i].id.tgid);
         if (!proc || proc->start != p->out_procs[i].id.start)
             continue;
         p->out_procs[i].last_fork = proc->last_fork;
@@ -263,11 +243,11 @@ static void freshen_processes(struct asym_procfs *p)
     }
 }
 
-static int freshen_task(struct asym_procfs *p, struct asym_task *task)
+static int refresh_task(struct asym_procfs *p, struct asym_task *task)
 {
-    struct asym_process *proc = asym_pid_table_find(&p->by_pid, task->id.tgid);
+    struct asym_process *proc = asym_procfs_find(p, task->id.tgid);
     struct asym_pthread *t = proc ? asym_procfs_find_thread(proc, task->id.tid) : NULL;
-    task->flags &= ~(uint32_t)(ASYM_TASK_NEWBORN | ASYM_TASK_ENDED);
+    task->flags &= ~(uint32_t)(ASYM_TASK_NEWBORN | ASYM_TASK_EXECUTED | ASYM_TASK_ENDED);
     int r = t && t->start == task->id.start ? asym_procfs_masks(p, proc, t, task) : -ESRCH;
     if (r == -ENOMEM)
         return r;
@@ -278,28 +258,61 @@ static int freshen_task(struct asym_procfs *p, struct asym_task *task)
     return 0;
 }
 
-int asym_procfs_again(struct asym_source *source, struct asym_snapshot *ret)
+/* 1; -ENODATA: there is no last snapshot that could be returned again; -errno. */
+static int refresh_snapshot(struct asym_procfs *p, struct asym_snapshot *ret)
 {
-    struct asym_procfs *p = asym_procfs_of(source);
     struct asym_task *tasks = p->config.group == ASYM_GROUP_CGROUP ? p->sorted : p->tasks;
     int r = 0;
     if (!p->issued.machine || !p->config.root->live)
         return -ENODATA;
-    p->now = read_clock(CLOCK_MONOTONIC);
-    freshen_processes(p);
+    p->now = asym_clock_now();
+    refresh_processes(p);
     for (size_t i = 0; r >= 0 && i < p->n_tasks; i++)
-        r = freshen_task(p, &tasks[i]);
+        r = refresh_task(p, &tasks[i]);
     if (r < 0)
         return r;
     *ret = p->issued;
     ret->now = p->now;
-    return 0;
+    ret->refreshed = true;
+    return 1;
 }
+
+static int take_snapshot(struct asym_procfs *p, struct asym_snapshot *ret)
+{
+    int r = go_on(p);
+    if (r == -EINPROGRESS)
+        return r;
+    p->stage = ASYM_PROCFS_IDLE;
+    if (r < 0)
+        return r;
+    const asym_usec interval = p->last && p->config.root->live ? p->now - p->last : 0;
+    p->coverage.n_procs = (uint32_t)p->n_procs;
+    p->last = p->now;
+    p->n_samples++;
+    fill(p, interval, ret);
+    p->issued = *ret;
+    p->coverage.n_denied = p->listed_denied;
+    return 1;
+}
+
+static int procfs_next(struct asym_source *source, struct asym_snapshot *ret)
+{
+    struct asym_procfs *p = asym_procfs_of(source);
+    const int r = p->refresh ? refresh_snapshot(p, ret) : -ENODATA;
+    p->refresh = false;
+    return r == -ENODATA ? take_snapshot(p, ret) : r;
+}
+
+static void procfs_refresh(struct asym_source *source)
+{
+    asym_procfs_of(source)->refresh = true;
+}
+
 /*
- * Numbers in /proc are those of the PID namespace it was mounted in. In a child namespace's own /proc, and in the parent's
- * looking down at its children, they are ours: such processes can be read and steered. They are not where asymd is in a
- * child namespace and sees the /proc of one above it (a container with its host's /proc mounted): then the line NSpid of
- * our own status has a number for each level between, or we are not to be found there at all.
+ * PIDs in /proc are those of the PID namespace in which it was mounted. If that is asymd's own namespace, asymd can read and
+ * steer the processes, also those of child namespaces. If asymd runs in a child namespace and has the /proc of an ancestor (a
+ * container with its host's /proc mounted), the PIDs do not match those of system calls. The line NSpid of asymd's own status
+ * then has one PID for each level between, or asymd does not appear in that /proc at all.
  */
 static bool is_foreign(struct asym_procfs *p)
 {
@@ -316,7 +329,7 @@ static bool is_foreign(struct asym_procfs *p)
            (asym_parse_u64(value, len, &pid) < 0 || pid != (uint64_t)getpid());
 }
 
-/* Only where it hides something from us: who may trace everything, as root may, sees all. */
+/* Returns true only where hidepid hides processes from asymd. A process that may trace all others, as root may, sees all. */
 static bool has_hidepid(struct asym_procfs *p)
 {
     const struct asym_root *root = p->config.root;
@@ -381,11 +394,11 @@ static int set_up(struct asym_procfs *p, struct asym_error *err)
     p->no_schedstat = asym_procfs_lacks_schedstat(config->root);
     p->uptime = config->root->live ? 0 : read_uptime(p);
     asym_cgroups_init(&p->cgroups, config->root, &config->machine->online);
-    p->sight = (struct asym_sight){
+    p->coverage = (struct asym_coverage){
         .sampled = p->no_schedstat,
         .hidepid = has_hidepid(p),
-        .births = config->births != NULL,
-        .births_why = config->births_why,
+        .process_events = config->process_events != NULL,
+        .process_events_why = config->process_events_why,
     };
     return find_wanted(p, err);
 }
@@ -395,7 +408,8 @@ int asym_procfs_new(const struct asym_procfs_config *config, struct asym_source 
     struct asym_procfs *p = calloc(1, sizeof *p);
     if (!p)
         return asym_fail(err, -ENOMEM, "no memory to observe");
-    p->source = (struct asym_source){.next = procfs_next, .close = procfs_close};
+    p->source = (struct asym_source){
+        .next = procfs_next, .feedback = asym_procfs_feedback, .refresh = procfs_refresh, .close = procfs_close};
     p->list_fd = -1;
     p->config = *config;
     int r = set_up(p, err);
@@ -411,27 +425,60 @@ void asym_procfs_set_rules(struct asym_source *source, const struct asym_rules *
 {
     struct asym_procfs *p = asym_procfs_of(source);
     p->config.rules = rules;
-    /* It names rules that are no more. */
+    /* The last snapshot points to rules that no longer exist. */
     p->issued = (struct asym_snapshot){0};
     for (size_t i = 0; i < p->n_procs; i++) {
-        p->procs[i]->matched = false;
+        asym_procfs_expire_match(p->procs[i]);
         p->procs[i]->asked = p->procs[i]->unread = 0;
+        p->procs[i]->retry_at = 0;
         p->procs[i]->program++;
         p->procs[i]->profile = NULL;
         p->procs[i]->rule_name = NULL;
+        p->procs[i]->rule_facts = NULL;
     }
     asym_procfs_match_listed(p);
 }
 
-/* Of which cgroup an idle process is, is not known while processes are the applications. */
+/* The start of a thread is not known before its first sample. */
+static struct asym_process *find_process(const struct asym_procfs *p, const struct asym_taskid *id)
+{
+    struct asym_process *proc = asym_procfs_find(p, id->tgid);
+    if (!proc || id->tid == id->tgid)
+        return proc && proc->start == id->start ? proc : NULL;
+    const struct asym_pthread *t = asym_procfs_find_thread(proc, id->tid);
+    return t && (t->start == id->start || t->start == 0) ? proc : NULL;
+}
+
+int asym_procfs_rule_of(struct asym_source *source, const struct asym_taskid *id, struct asym_proc *ret)
+{
+    struct asym_procfs *p = asym_procfs_of(source);
+    struct asym_process *proc = find_process(p, id);
+    if (!proc)
+        return -ESRCH;
+    asym_procfs_match(p, proc);
+    *ret = (struct asym_proc){.id = {.tid = proc->pid, .tgid = proc->pid, .start = proc->start}};
+    asym_procfs_take_rule(p, proc, ret);
+    return proc->match == ASYM_MATCH_VALID;
+}
+
+/* While processes are the applications, the cgroup of an idle process is not read: the next sample reads it. */
 void asym_procfs_set_group(struct asym_source *source, enum asym_grouping group)
 {
     struct asym_procfs *p = asym_procfs_of(source);
     p->config.group = group;
     p->issued = (struct asym_snapshot){0};
-    for (size_t i = 0; i < p->n_procs; i++)
-        p->procs[i]->fresh |= group == ASYM_GROUP_CGROUP;
-    /* A look that is under way goes on with the new grouping. */
+    for (size_t i = 0; group == ASYM_GROUP_CGROUP && i < p->n_procs; i++)
+        asym_procfs_expect(p->procs[i], ASYM_DUE_READ);
+    /* A sample in progress continues with the new grouping. */
     for (size_t i = 0; group != ASYM_GROUP_CGROUP && i < p->n_listed; i++)
         p->listed[i].group = 0;
 }
+
+static int open_procfs(const struct asym_observer_context *context, struct asym_source *inner, struct asym_source **ret,
+                       struct asym_error *err)
+{
+    (void)inner;
+    return asym_procfs_new(context->procfs, ret, err);
+}
+
+const struct asym_observer_entry asym_observer_entry_procfs = {.name = "procfs", .open = open_procfs};

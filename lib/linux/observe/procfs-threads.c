@@ -1,26 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The threads of a process: an array by tid. Those that have ended are marked, and swept out together. */
-#include "linux/procfs-internal.h"
+/* The threads of a process: an array sorted by TID. Threads that have ended are marked, and removed together. */
+#include "linux/observe/procfs-internal.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-/* Index of the first thread whose tid is not below. Numbers mostly rise, so that the end is tried first. */
+#include "base/search.h"
+
+/* Index of the first thread whose TID is not lower. TIDs mostly rise, so that the end is tried first. */
 static uint32_t position(const struct asym_process *proc, int32_t tid)
 {
-    uint32_t low = 0, high = proc->n_threads;
-    if (high > 0 && proc->threads[high - 1].tid < tid)
-        return high;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (proc->threads[middle].tid < tid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    const uint32_t n = proc->n_threads;
+    if (n > 0 && proc->threads[n - 1].tid < tid)
+        return n;
+    return (uint32_t)ASYM_LOWER_BOUND(proc->threads, n, tid, tid);
 }
 
 struct asym_pthread *asym_procfs_find_thread(const struct asym_process *proc, int32_t tid)
@@ -43,17 +37,8 @@ int asym_procfs_add_thread(struct asym_process *proc, int32_t tid, bool newborn,
         proc->n_threads++;
     }
     *t = (struct asym_pthread){.tid = tid, .fd = -1, .newborn = newborn, .born = (uint32_t)born};
-    proc->fresh = true;
+    asym_procfs_expect(proc, ASYM_DUE_READ);
     return 0;
-}
-
-void asym_procfs_release(struct asym_procfs *p, struct asym_pthread *t)
-{
-    if (t->fd < 0)
-        return;
-    close(t->fd);
-    t->fd = -1;
-    p->n_kept--;
 }
 
 void asym_procfs_mark_gone(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *t)
@@ -78,12 +63,12 @@ static int take_thread(struct asym_procfs *p, struct asym_process *proc, int32_t
 {
     struct asym_pthread *t = asym_procfs_find_thread(proc, tid);
     if (!t)
-        return asym_procfs_add_thread(proc, tid, p->turns > 0, 0);
+        return asym_procfs_add_thread(proc, tid, p->n_samples > 0, 0);
     t->gone = false;
     return 0;
 }
 
-/* A thread that is marked gone and is listed again keeps what is known of it, but for its descriptor. */
+/* A thread that was marked gone and is listed again keeps its data, but not its descriptor. */
 int asym_procfs_list_threads(struct asym_procfs *p, struct asym_process *proc)
 {
     char path[64];
@@ -94,13 +79,14 @@ int asym_procfs_list_threads(struct asym_procfs *p, struct asym_process *proc)
     int r = asym_procfs_list(p, path, take_thread, proc);
     for (uint32_t i = 0; i < proc->n_threads; i++) {
         struct asym_pthread *t = &proc->threads[i];
-        /* A listing that broke off proves nothing of those it did not come to. */
+        /* A listing that failed does not show which threads have ended. */
         if (r < 0)
             t->gone = false;
         else if (t->gone)
             asym_procfs_mark_gone(p, proc, t);
     }
     asym_procfs_sweep_threads(proc);
-    proc->stale_threads = r < 0;
+    if (r < 0 || proc->due == ASYM_DUE_THREADS)
+        proc->due = r < 0 ? ASYM_DUE_THREADS : ASYM_DUE_READ;
     return r;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "linux/births-parse.h"
+#include "linux/observe/process-events-parse.h"
 
 #include <errno.h>
 #include <linux/cn_proc.h>
@@ -7,7 +7,7 @@
 #include <linux/netlink.h>
 #include <string.h>
 
-/* Both headers and an event, of which a kernel of another age may send less or more. 0; -EINVAL. */
+/* Unpack both headers and an event. Other kernel versions may send a shorter or a longer event. 0; -EINVAL. */
 static int unwrap(const char *datagram, size_t len, struct cn_msg *ret_message, struct proc_event *ret)
 {
     struct nlmsghdr header;
@@ -26,29 +26,29 @@ static int unwrap(const char *datagram, size_t len, struct cn_msg *ret_message, 
     return 0;
 }
 
-static int translate(const struct proc_event *e, size_t len, struct asym_birth *b)
+static int translate(const struct proc_event *e, size_t len, struct asym_process_event *b)
 {
     size_t needed = 0;
     switch (e->what) {
     case PROC_EVENT_FORK:
         needed = sizeof e->event_data.fork;
-        b->kind = e->event_data.fork.child_pid == e->event_data.fork.child_tgid ? ASYM_BIRTH_PROCESS
-                                                                                : ASYM_BIRTH_THREAD;
+        b->kind = e->event_data.fork.child_pid == e->event_data.fork.child_tgid ? ASYM_PROCESS_EVENT_FORK
+                                                                                : ASYM_PROCESS_EVENT_CLONE;
         b->pid = e->event_data.fork.child_pid;
         b->tgid = e->event_data.fork.child_tgid;
-        /* The parent of a new thread is its process's, not the thread that created it. */
-        b->parent_pid = b->kind == ASYM_BIRTH_PROCESS ? e->event_data.fork.parent_pid : 0;
-        b->parent_tgid = b->kind == ASYM_BIRTH_PROCESS ? e->event_data.fork.parent_tgid : b->tgid;
+        /* For a new thread, the kernel reports the parent of its process, not the thread that created it. */
+        b->parent_pid = b->kind == ASYM_PROCESS_EVENT_FORK ? e->event_data.fork.parent_pid : 0;
+        b->parent_tgid = b->kind == ASYM_PROCESS_EVENT_FORK ? e->event_data.fork.parent_tgid : b->tgid;
         break;
     case PROC_EVENT_EXEC:
         needed = sizeof e->event_data.exec;
-        b->kind = ASYM_BIRTH_EXEC;
+        b->kind = ASYM_PROCESS_EVENT_EXEC;
         b->pid = e->event_data.exec.process_pid;
         b->tgid = e->event_data.exec.process_tgid;
         break;
     case PROC_EVENT_EXIT:
-        needed = 2 * sizeof e->event_data.exit.process_pid; /* the fields of parents came with 4.18 */
-        b->kind = ASYM_BIRTH_EXIT;
+        needed = 2 * sizeof e->event_data.exit.process_pid; /* Linux 4.18 added the fields of parents */
+        b->kind = ASYM_PROCESS_EVENT_EXIT;
         b->pid = e->event_data.exit.process_pid;
         b->tgid = e->event_data.exit.process_tgid;
         break;
@@ -58,21 +58,21 @@ static int translate(const struct proc_event *e, size_t len, struct asym_birth *
     return len < offsetof(struct proc_event, event_data) + needed || b->pid <= 0 || b->tgid <= 0 ? -EINVAL : 0;
 }
 
-int asym_births_parse(const void *datagram, size_t len, struct asym_birth *ret)
+int asym_process_events_parse(const void *datagram, size_t len, struct asym_process_event *ret)
 {
     struct cn_msg message;
     struct proc_event e;
     int r = unwrap(datagram, len, &message, &e);
     if (r < 0)
         return r;
-    struct asym_birth b = {.when = e.timestamp_ns / 1000};
+    struct asym_process_event b = {.when = e.timestamp_ns / 1000};
     r = translate(&e, message.len, &b);
     if (r == 0)
         *ret = b;
     return r;
 }
 
-int asym_births_parse_answer(const void *datagram, size_t len, uint32_t asked, int *ret_status)
+int asym_process_events_parse_answer(const void *datagram, size_t len, uint32_t asked, int *ret_status)
 {
     struct cn_msg message;
     struct proc_event e;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Files and directories of /proc, and the descriptors kept for them. */
-#include "linux/procfs-internal.h"
+/* Files and directories of /proc, and the descriptors that are kept open for them. */
+#include "linux/observe/procfs-internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,15 +15,15 @@
 #include "base/macro.h"
 
 /*
- * Descriptors left to everything else: the ledger, sockets, directories being listed, files opened for one read. Of a
- * small limit a quarter.
+ * Descriptors reserved for everything else: the ledger, sockets, directories that are listed, files that are opened for one
+ * read. Where a quarter of the limit is less, that quarter is reserved.
  */
 #define DESCRIPTORS_RESERVED 64
 
-/* How many kept ones are closed when an open fails for want of descriptors. */
+/* When an open fails because descriptors have run out, this many of those kept open are closed. */
 #define DESCRIPTORS_SHED 32
 
-/* struct linux_dirent64 of the kernel, which getdents64 fills in; glibc has it only behind readdir's own allocation. */
+/* The kernel's struct linux_dirent64, which getdents64 fills in. glibc has it only in readdir, which allocates. */
 struct entry {
     uint64_t inode;
     int64_t offset;
@@ -50,7 +50,16 @@ int asym_procfs_grow(void *array, size_t n, size_t *capacity, size_t size)
     return 0;
 }
 
-/* Somebody else has taken what we counted on: give way, and keep no more than is left. */
+void asym_procfs_release(struct asym_procfs *p, struct asym_pthread *t)
+{
+    if (t->fd < 0)
+        return;
+    close(t->fd);
+    t->fd = -1;
+    p->n_kept--;
+}
+
+/* Other parts of asymd or other programs need descriptors: close some, and keep no more open than are left. */
 static bool shed(struct asym_procfs *p)
 {
     size_t n = 0;
@@ -89,7 +98,7 @@ int asym_procfs_read_stat(struct asym_procfs *p, int32_t pid, int32_t tid, struc
     else
         snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
     if (p->config.root->live) {
-        /* The kernel gives it whole in one read: no second one to learn that there is no more. */
+        /* The kernel returns the whole file in one read: a second read to find the end is not needed. */
         ASYM_AUTO_CLOSE int fd = asym_procfs_open(p, path, O_RDONLY);
         if (fd < 0)
             return fd;
@@ -158,6 +167,6 @@ size_t asym_procfs_keepable(void)
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
         return 0;
     size_t all = limit.rlim_cur > 1 << 20 ? 1 << 20 : (size_t)limit.rlim_cur;
-    size_t spoken_for = in_use() + ASYM_MIN((size_t)DESCRIPTORS_RESERVED, all / 4);
-    return all > spoken_for ? all - spoken_for : 0;
+    size_t reserved = in_use() + ASYM_MIN((size_t)DESCRIPTORS_RESERVED, all / 4);
+    return all > reserved ? all - reserved : 0;
 }

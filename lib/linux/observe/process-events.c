@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "linux/births.h"
+#include "linux/observe/process-events.h"
 
 #include <errno.h>
 #include <linux/cn_proc.h>
@@ -18,59 +18,62 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/macro.h"
-#include "linux/births-parse.h"
+#include "base/token-bucket.h"
+#include "linux/observe/process-events-parse.h"
 
-/* The default holds 256 events; a build forks more in one interval. */
+/* The default buffer holds 256 events. A build forks more often in one interval. */
 #define SOCKET_BUFFER (8 << 20)
 
 /* Inode of the initial PID namespace, fixed by the kernel (PROC_PID_INIT_INO). */
 #define INITIAL_PID_NAMESPACE 0xEFFFFFFCu
 
-/* Events kept for the next drain: some seconds of a machine that does nothing but fork. */
+/* The most events kept for the next drain: a machine that only forks takes some seconds for so many. */
 #define KEPT_MAX 65536
 
-/* What a quiet machine needs; more is given back after the storm. */
+/* A quiet machine needs this many. A larger array is freed after a burst. */
 #define KEPT_QUIET 1024
 
-/* Datagrams taken in one call. One is of 80 bytes; none that asymd wants is longer than a slot. */
+/* Datagrams per call. One has 80 bytes; no event that asymd uses is longer than SLOT. */
 #define BATCH 64
 #define SLOT  128
 
-/* Batches between two looks at whether to stop. */
-#define ROUNDS 64
+#define STACK (256 * 1024) /* untouched pages take no memory */
 
-#define STACK  (256 * 1024) /* what is not touched takes no memory */
-
-/* How long the kernel's answer to the subscription may take: it comes before send returns. */
+/* The longest wait for the answer to the subscription. The kernel answers before send returns. */
 #define ANSWER_MS 200
 
-/* What it may spend at once before it has to sleep, and how long it sleeps at most. */
+/*
+ * The CPU time that the watching thread may spend at once before it has to sleep, what it saves in a sleep, and the longest
+ * sleep. Savings for many events at once cost less than a wakeup for a few.
+ */
 #define SPEND_MOST (20 * ASYM_MSEC)
+#define SAVINGS    (1 * ASYM_MSEC)
 #define SLEEP_MOST (250 * ASYM_MSEC)
 
-/* What the watching thread has left to spend, in us of CPU time. Its own, but for the rate. */
+/* The CPU time of the watching thread. Only that thread uses it. */
 struct pace {
-    double left;
-    asym_usec at, cpu;
-    bool is_slow; /* without real-time priority */
+    struct asym_token_bucket bucket; /* in us of CPU time; while it is overdrawn, the thread sleeps */
+    asym_usec cpu;                   /* used so far, and charged */
+    bool is_slow;                    /* without real-time priority */
 };
 
-struct asym_births {
+struct asym_process_events {
     int fd, stop_fd;
     bool watching;
     atomic_bool realtime;
-    atomic_uint limit; /* CPU time that it may cost, in millionths of a CPU */
+    atomic_uint limit; /* CPU time that the watching thread may use, in millionths of a CPU */
     clockid_t clock;   /* of the watching thread */
     pthread_t thread;
-    void (*hook)(void *ctx, const struct asym_birth *event);
+    void (*hook)(void *ctx, const struct asym_process_event *event);
     void *ctx;
-    /* Kept by the watching thread for the next drain. */
+    /* The watching thread keeps events here for the next drain. */
     pthread_mutex_t lock;
-    struct asym_birth *kept, *handed;
+    struct asym_process_event *kept, *handed;
     size_t n_kept, kept_capacity, handed_capacity;
-    bool lost, ended; /* ended: the watching thread is no more, though nobody has asked for that */
-    /* Of the one reader. */
+    bool lost, ended; /* ended: the watching thread ended because of an error */
+    /* Used only by the one reader of the socket. */
     _Alignas(struct nlmsghdr) char slots[BATCH][SLOT];
 };
 
@@ -92,10 +95,10 @@ static bool in_initial_namespace(void)
 }
 
 /*
- * The kernel answers every subscription with an event of its own, to all subscribers; without an answer it does not take
- * us for one of the initial namespaces.
+ * The kernel answers every subscription with an event to all subscribers. It does not answer a process outside of the initial
+ * user or PID namespace.
  */
-static int await_answer(struct asym_births *b, uint32_t asked)
+static int await_answer(struct asym_process_events *b, uint32_t asked)
 {
     struct pollfd fd = {.fd = b->fd, .events = POLLIN};
     for (int tries = 0; tries < KEPT_MAX; tries++) {
@@ -106,13 +109,13 @@ static int await_answer(struct asym_births *b, uint32_t asked)
             return -ENOMSG;
         if (len < 0 && errno != EAGAIN && errno != EINTR && errno != ENOBUFS)
             return -errno;
-        if (len >= 0 && asym_births_parse_answer(buf, (size_t)len, asked, &status) == 0)
+        if (len >= 0 && asym_process_events_parse_answer(buf, (size_t)len, asked, &status) == 0)
             return -status;
     }
     return -ENOMSG;
 }
 
-static int join_group(struct asym_births *b)
+static int join_group(struct asym_process_events *b)
 {
     const int size = SOCKET_BUFFER;
     struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = CN_IDX_PROC};
@@ -126,35 +129,35 @@ static int join_group(struct asym_births *b)
     return r < 0 ? r : await_answer(b, ask);
 }
 
-/* What the kernel's refusal means. */
+/* The meaning of each error of the subscription. */
 static const struct {
     int said, means;
     const char *text;
 } refusals[] = {
     {-EPERM, -EPERM, "the proc connector needs CAP_NET_ADMIN"},
     {-EACCES, -EPERM, "the proc connector needs CAP_NET_ADMIN"},
-    {-ENOMSG, -EPERM, "the proc connector does not answer: not the initial user namespace"},
-    {-EPROTONOSUPPORT, -EPROTONOSUPPORT, "no proc connector in this kernel (CONFIG_PROC_EVENTS)"},
-    {-ECONNREFUSED, -EPROTONOSUPPORT, "no proc connector in this kernel (CONFIG_PROC_EVENTS)"},
-    {-ENOENT, -EPROTONOSUPPORT, "no proc connector in this kernel (CONFIG_PROC_EVENTS)"},
-    {-EAFNOSUPPORT, -EPERM, "netlink sockets are forbidden here"},
+    {-ENOMSG, -EPERM, "the proc connector answers only in the initial user namespace"},
+    {-EPROTONOSUPPORT, -EPROTONOSUPPORT, "this kernel has no proc connector (CONFIG_PROC_EVENTS)"},
+    {-ECONNREFUSED, -EPROTONOSUPPORT, "this kernel has no proc connector (CONFIG_PROC_EVENTS)"},
+    {-ENOENT, -EPROTONOSUPPORT, "this kernel has no proc connector (CONFIG_PROC_EVENTS)"},
+    {-EAFNOSUPPORT, -EPERM, "this process may not create netlink sockets"},
 };
 
-static int open_socket(struct asym_births *b, struct asym_error *err)
+static int open_socket(struct asym_process_events *b, struct asym_error *err)
 {
     if (!in_initial_namespace())
         return asym_fail(err, -EXDEV,
-                         "inside a PID namespace the proc connector's numbers do not match: /proc is scanned instead");
+                         "in a PID namespace the proc connector's PIDs do not match: asymd scans /proc instead");
     int r = join_group(b);
     for (size_t i = 0; r < 0 && i < ASYM_LENGTH(refusals); i++)
         if (refusals[i].said == r)
-            return asym_fail(err, refusals[i].means, "%s: /proc is scanned instead", refusals[i].text);
-    return r < 0 ? asym_fail(err, r, "the proc connector: %s; /proc is scanned instead", strerror(-r)) : 0;
+            return asym_fail(err, refusals[i].means, "%s: asymd scans /proc instead", refusals[i].text);
+    return r < 0 ? asym_fail(err, r, "the proc connector: %s; asymd scans /proc instead", strerror(-r)) : 0;
 }
 
-int asym_births_open(struct asym_births **ret_births, struct asym_error *err)
+int asym_process_events_open(struct asym_process_events **ret_events, struct asym_error *err)
 {
-    struct asym_births *b = calloc(1, sizeof *b);
+    struct asym_process_events *b = calloc(1, sizeof *b);
     if (!b)
         return asym_fail(err, -ENOMEM, "no memory");
     b->fd = b->stop_fd = -1;
@@ -166,14 +169,14 @@ int asym_births_open(struct asym_births **ret_births, struct asym_error *err)
     pthread_mutexattr_destroy(&attr);
     int r = open_socket(b, err);
     if (r < 0) {
-        asym_births_close(b);
+        asym_process_events_close(b);
         return r;
     }
-    *ret_births = b;
+    *ret_events = b;
     return 0;
 }
 
-void asym_births_close(struct asym_births *b)
+void asym_process_events_close(struct asym_process_events *b)
 {
     if (!b)
         return;
@@ -195,20 +198,17 @@ void asym_births_close(struct asym_births *b)
     free(b);
 }
 
-static asym_usec read_clock(clockid_t clock)
+static void report_lost(void (*fn)(void *, const struct asym_process_event *), void *ctx)
 {
-    struct timespec t = {0};
-    clock_gettime(clock, &t);
-    return (asym_usec)t.tv_sec * ASYM_SEC + (asym_usec)t.tv_nsec / 1000;
+    fn(ctx, &(struct asym_process_event){.kind = ASYM_PROCESS_EVENT_LOST, .when = asym_clock_now()});
 }
 
-static void report_lost(void (*fn)(void *, const struct asym_birth *), void *ctx)
-{
-    fn(ctx, &(struct asym_birth){.kind = ASYM_BIRTH_LOST, .when = read_clock(CLOCK_MONOTONIC)});
-}
-
-/* One batch off the socket. Returns how many datagrams, 0 when there are none; *events counts what was told. -errno. */
-static int receive_batch(struct asym_births *b, void (*fn)(void *, const struct asym_birth *), void *ctx, int *events)
+/*
+ * Receive one batch. Returns the number of datagrams, 0 when there are none; -errno. Adds to *events the number of calls of
+ * fn.
+ */
+static int receive_batch(struct asym_process_events *b, void (*fn)(void *, const struct asym_process_event *),
+                         void *ctx, int *events)
 {
     struct sockaddr_nl from[BATCH] = {0};
     struct iovec parts[BATCH];
@@ -227,9 +227,9 @@ static int receive_batch(struct asym_births *b, void (*fn)(void *, const struct 
     if (n < 0)
         return errno == EAGAIN || errno == EINTR ? 0 : -errno;
     for (int i = 0; i < n; i++) {
-        struct asym_birth event;
-        /* Anybody may send to a netlink socket; the kernel's address is 0. */
-        if (from[i].nl_pid != 0 || asym_births_parse(b->slots[i], messages[i].msg_len, &event) < 0)
+        struct asym_process_event event;
+        /* Any process may send to a netlink socket. The kernel's address is 0. */
+        if (from[i].nl_pid != 0 || asym_process_events_parse(b->slots[i], messages[i].msg_len, &event) < 0)
             continue;
         fn(ctx, &event);
         (*events)++;
@@ -237,8 +237,9 @@ static int receive_batch(struct asym_births *b, void (*fn)(void *, const struct 
     return n;
 }
 
-/* At most rounds batches. Returns the number of events; -errno. */
-static int receive(struct asym_births *b, void (*fn)(void *, const struct asym_birth *), void *ctx, int rounds)
+/* Receive at most rounds batches. Returns the number of events; -errno. */
+static int receive(struct asym_process_events *b, void (*fn)(void *, const struct asym_process_event *), void *ctx,
+                   int rounds)
 {
     int events = 0, n = 1;
     for (int i = 0; n > 0 && i < rounds; i++)
@@ -246,27 +247,27 @@ static int receive(struct asym_births *b, void (*fn)(void *, const struct asym_b
     return n < 0 ? n : events;
 }
 
-static void keep(struct asym_births *b, const struct asym_birth *event)
+static void keep(struct asym_process_events *b, const struct asym_process_event *event)
 {
     pthread_mutex_lock(&b->lock);
     if (b->n_kept == b->kept_capacity && b->n_kept < KEPT_MAX) {
         size_t capacity = b->kept_capacity ? b->kept_capacity * 2 : KEPT_QUIET;
-        struct asym_birth *grown = reallocarray(b->kept, capacity, sizeof *grown);
+        struct asym_process_event *grown = reallocarray(b->kept, capacity, sizeof *grown);
         if (grown) {
             b->kept = grown;
             b->kept_capacity = capacity;
         }
     }
-    if (b->n_kept < b->kept_capacity && event->kind != ASYM_BIRTH_LOST)
+    if (b->n_kept < b->kept_capacity && event->kind != ASYM_PROCESS_EVENT_LOST)
         b->kept[b->n_kept++] = *event;
     else
         b->lost = true;
     pthread_mutex_unlock(&b->lock);
 }
 
-static void on_event(void *ctx, const struct asym_birth *event)
+static void on_event(void *ctx, const struct asym_process_event *event)
 {
-    struct asym_births *b = ctx;
+    struct asym_process_events *b = ctx;
     b->hook(b->ctx, event);
     keep(b, event);
 }
@@ -280,40 +281,48 @@ static bool set_priority(pthread_t thread, int priority)
 }
 
 /*
- * What has been spent is taken off, and what has come in since is put in. Returns for how many ms to sleep. Events that wait
- * come in one batch, which is several times cheaper than a wakeup each.
+ * Charge the CPU time used. Returns for how many ms to sleep before the next batch; 0: go on. The bucket is checked after each
+ * batch, so its debt is at most the cost of one batch, however slow the CPU or the hook is.
  */
-static int pace(struct asym_births *b, struct pace *p)
+static int pace(struct asym_process_events *b, struct pace *p)
 {
-    const double rate = (double)b->limit / 1e6;
-    const asym_usec now = read_clock(CLOCK_MONOTONIC), cpu = read_clock(CLOCK_THREAD_CPUTIME_ID);
-    p->left = ASYM_MIN(p->left + rate * (double)(now - p->at), (double)SPEND_MOST) - (double)(cpu - p->cpu);
-    p->at = now;
+    const asym_usec now = asym_clock_now(), cpu = asym_clock_thread_cpu();
+    p->bucket.rate = (double)b->limit / 1e6;
+    asym_token_bucket_charge(&p->bucket, (double)(cpu - p->cpu), now);
     p->cpu = cpu;
-    const bool slow = p->is_slow ? p->left < SPEND_MOST / 2.0 : p->left < 0;
+    const bool slow = p->is_slow ? p->bucket.tokens < SPEND_MOST / 2.0 : p->bucket.tokens < 0;
     if (slow != p->is_slow && b->realtime)
         set_priority(pthread_self(), slow ? 0 : 1);
     p->is_slow = slow;
-    if (p->left >= 0)
+    if (!p->bucket.is_overdrawn)
         return 0;
-    return (int)ASYM_MIN(1 - p->left / ASYM_MAX(rate, 1e-4) / 1000, (double)SLEEP_MOST / 1000);
+    return (int)(ASYM_MIN(ASYM_MSEC + asym_token_bucket_due(&p->bucket) - now, SLEEP_MOST) / ASYM_MSEC);
+}
+
+/* Wait for the end of the savings (sleep_ms > 0), or for an event. Returns 0; -ECANCELED: stop; -errno. */
+static int await_events(const struct asym_process_events *b, const struct pace *p, int sleep_ms)
+{
+    struct pollfd fds[] = {{.fd = b->stop_fd, .events = POLLIN}, {.fd = b->fd, .events = POLLIN}};
+    /* The thread takes its real-time priority back as soon as enough is left: the next event would be too late for that. */
+    const int wait_ms = p->is_slow ? (int)(SLEEP_MOST / 1000) : -1;
+    if (poll(fds, sleep_ms > 0 ? 1 : ASYM_LENGTH(fds), sleep_ms > 0 ? sleep_ms : wait_ms) < 0 && errno != EINTR)
+        return -errno;
+    return fds[0].revents ? -ECANCELED : 0;
 }
 
 static void *watch(void *arg)
 {
-    struct asym_births *b = arg;
-    struct pollfd fds[] = {{.fd = b->stop_fd, .events = POLLIN}, {.fd = b->fd, .events = POLLIN}};
-    struct pace p = {.left = SPEND_MOST, .at = read_clock(CLOCK_MONOTONIC)};
-    for (;;) {
+    struct asym_process_events *b = arg;
+    struct pace p = {.bucket = asym_token_bucket_full(0, SPEND_MOST, asym_clock_now())};
+    int r = 0;
+    p.bucket.resume = SAVINGS;
+    while (r >= 0) {
         const int sleep_ms = pace(b, &p);
-        /* The real-time priority comes back when there is enough left, not with the next event, which would come too late. */
-        const int wait_ms = p.is_slow ? (int)(SLEEP_MOST / 1000) : -1;
-        if (poll(fds, sleep_ms > 0 ? 1 : ASYM_LENGTH(fds), sleep_ms > 0 ? sleep_ms : wait_ms) < 0 && errno != EINTR)
-            break;
-        if (fds[0].revents)
+        r = await_events(b, &p, sleep_ms);
+        if (r == -ECANCELED)
             return NULL;
-        if (receive(b, on_event, b, ROUNDS) < 0)
-            break;
+        if (r == 0 && sleep_ms == 0)
+            r = receive(b, on_event, b, 1);
     }
     pthread_mutex_lock(&b->lock);
     b->ended = true;
@@ -321,8 +330,9 @@ static void *watch(void *arg)
     return NULL;
 }
 
-int asym_births_watch(struct asym_births *b, void (*hook)(void *ctx, const struct asym_birth *event), void *ctx,
-                      bool *ret_realtime)
+int asym_process_events_watch(struct asym_process_events *b,
+                              void (*hook)(void *ctx, const struct asym_process_event *event), void *ctx,
+                              bool *ret_realtime)
 {
     pthread_attr_t attr;
     sigset_t all, old;
@@ -342,28 +352,31 @@ int asym_births_watch(struct asym_births *b, void (*hook)(void *ctx, const struc
         return -r;
     b->watching = true;
     pthread_getcpuclockid(b->thread, &b->clock);
-    /* Real-time, so that a child is repaired before it looks; not inherited, should the process ever fork. */
+    /*
+     * With real-time priority, asymd repairs the affinity of a child before the child reads it. The priority is reset on fork.
+     */
     b->realtime = set_priority(b->thread, 1);
     *ret_realtime = b->realtime;
     return 0;
 }
 
-void asym_births_limit(struct asym_births *b, double percent)
+void asym_process_events_limit(struct asym_process_events *b, double percent)
 {
     b->limit = (unsigned)(percent * 1e4);
 }
 
-asym_usec asym_births_spent(const struct asym_births *b)
+asym_usec asym_process_events_spent(const struct asym_process_events *b)
 {
-    return b->watching ? read_clock(b->clock) : 0;
+    return b->watching ? asym_clock_read(b->clock) : 0;
 }
 
-int asym_births_drain(struct asym_births *b, void (*fn)(void *ctx, const struct asym_birth *event), void *ctx)
+int asym_process_events_drain(struct asym_process_events *b,
+                              void (*fn)(void *ctx, const struct asym_process_event *event), void *ctx)
 {
     if (!b->watching)
         return receive(b, fn, ctx, KEPT_MAX / BATCH);
     pthread_mutex_lock(&b->lock);
-    struct asym_birth *events = b->kept;
+    struct asym_process_event *events = b->kept;
     size_t n = b->n_kept, capacity = b->kept_capacity;
     bool lost = b->lost, ended = b->ended;
     b->kept = b->handed;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tier 2: one look at the threads of one process. */
-#include "linux/procfs-internal.h"
+/* Tier 2: sample the threads of one process. */
+#include "linux/observe/procfs-internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,9 +10,13 @@
 
 #include "base/macro.h"
 
+#define PF_EXITING        0x00000004u
 #define PF_NO_SETAFFINITY 0x04000000u
 
-/* Keep the descriptor as long as there is room; without one the file is opened each time. */
+/* Threads between two checks of the time. Reading one takes 2 to 16 us. */
+#define THREADS_AT_ONCE 64
+
+/* The descriptor stays open while fewer than kept_max are. Otherwise each sample opens the file. */
 static int read_schedstat(struct asym_procfs *p, const struct asym_process *proc, struct asym_pthread *t,
                           struct asym_schedstat *ret)
 {
@@ -32,7 +36,7 @@ static int read_schedstat(struct asym_procfs *p, const struct asym_process *proc
             t->fd = fd;
             p->n_kept++;
         } else {
-            p->sight.n_unkept++;
+            p->coverage.n_unkept++;
         }
     }
     ssize_t n = pread(fd, text, sizeof text, 0);
@@ -43,10 +47,11 @@ static int read_schedstat(struct asym_procfs *p, const struct asym_process *proc
 }
 
 /*
- * Runnable time in the interval. Run delay is credited only when the thread gets a CPU, in lumps of 32 ms and more: a
- * thread in state R counts for the whole interval, and what was counted ahead of the credit is carried forward and taken
- * off later. When the slice count has advanced, every delay before that has been credited, so that a carry of more than
- * an interval is proven too much: a thread that merely happens to be R whenever we look converges to its true share.
+ * Runnable time in the interval. The kernel credits run delay only when the thread gets a CPU, in amounts of 32 ms and more.
+ * A thread in state R therefore counts for the whole interval; the time that is counted before the kernel credits it is
+ * carried forward and subtracted later. When the slice count has advanced, the kernel has credited every earlier delay, so
+ * that a carry of more than one interval is too much. A thread that happens to be R at every sample thus converges to its
+ * true share.
  */
 uint64_t asym_procfs_runnable(const struct asym_schedstat *before, const struct asym_schedstat *now, char state,
                               uint64_t interval, uint64_t *carry)
@@ -69,15 +74,15 @@ static bool moved(const struct asym_pthread *t, const struct asym_schedstat *now
     return now->run_ns != t->before.run_ns || now->wait_ns != t->before.wait_ns || now->slices != t->before.slices;
 }
 
-/* Counters that run backwards are another thread's: a thread that execs takes its leader's number, and start. */
+/* Counters that decrease belong to another thread: a thread that calls exec takes over PID and start time of its leader. */
 static bool went_back(const struct asym_pthread *t, const struct asym_schedstat *now)
 {
     return now->run_ns < t->before.run_ns || now->wait_ns < t->before.wait_ns;
 }
 
 /*
- * Where the kernel has no schedstat ticks tell, which are coarser: none of either kind is less than two of them. A captured
- * tree may hold stat alone, and then nothing tells.
+ * A kernel without schedstat has only clock ticks, user and system time rounded down each: where both are 0, the thread ran for
+ * less than two ticks. A captured tree may hold stat alone; its threads do not count as having hardly run.
  */
 static bool hardly_ran(const struct asym_procfs *p, const struct asym_pthread *t, const struct asym_stat *stat)
 {
@@ -87,7 +92,7 @@ static bool hardly_ran(const struct asym_procfs *p, const struct asym_pthread *t
     return ran_ns < ASYM_HARDLY_RAN * 1000 && (ran_ns > 0 || p->config.root->live);
 }
 
-/* t->before is of now already. */
+/* t->before already has the present counters. */
 static int list_task(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *t,
                      const struct asym_stat *stat, double runnable, double running)
 {
@@ -106,23 +111,27 @@ static int list_task(struct asym_procfs *p, struct asym_process *proc, struct as
         .running = running,
     };
     memcpy(task.comm, stat->comm, sizeof task.comm);
+    const struct asym_mask *affinity = t->affinity;
     int r = asym_procfs_masks(p, proc, t, &task);
-    /* Whose mask cannot be read cannot be steered; its runnable time is counted all the same. */
+    /* asymd cannot steer a thread whose mask it cannot read. The runnable time counts nevertheless. */
     if (r < 0)
         return r == -ENOMEM ? r : 0;
+    /* A leader that calls exec itself keeps its mask. If asymd has not seen its mask before, it has slept, and others have run. */
+    if (t->executed && affinity != t->affinity)
+        task.flags |= ASYM_TASK_EXECUTED;
     p->tasks[p->n_tasks++] = task;
-    t->newborn = false;
+    t->newborn = t->executed = false;
     t->put_on = 0;
     return 0;
 }
 
 /*
- * Another thread has this number now: start over with it. Where only the counters are another's, it is the thread that has
- * called exec, which was there before.
+ * Another thread has this TID now: discard what is known of the previous one. Where the start time is the same and only the
+ * counters are another thread's, a thread that existed before has called exec; it is not new.
  */
 static void begin_anew(struct asym_procfs *p, struct asym_pthread *t, uint64_t start)
 {
-    t->newborn |= t->start != start && p->turns > 0;
+    t->newborn |= t->start != start && p->n_samples > 0;
     t->start = start;
     t->measured = false;
     t->before = (struct asym_schedstat){0};
@@ -131,28 +140,65 @@ static void begin_anew(struct asym_procfs *p, struct asym_pthread *t, uint64_t s
     t->affinity = t->mask = NULL;
 }
 
-/* A thread cannot have been runnable for longer than it is old. */
+/* The interval, or the age of the thread where that is less: it cannot have been runnable for longer. */
 static asym_usec span_of(const struct asym_procfs *p, const struct asym_pthread *t, asym_usec interval)
 {
     uint32_t born = t->born ? t->born : (uint32_t)asym_procfs_born_at(p, t->start);
     uint32_t age = (uint32_t)p->now - born;
-    /* Events may be of a moment after this look began. */
+    /* An event may be later than the start of this sample. */
     return age > INT32_MAX ? 0 : ASYM_MIN(interval, (asym_usec)age);
 }
 
-/* What a leader's stat tells of its process. */
-static void note_leader(struct asym_process *proc, const struct asym_stat *stat)
+/*
+ * The kernel's event comes late, or not at all: asymd has no proc connector, or events were lost. Then the place of the stack shows
+ * that the process has called exec.
+ */
+static bool has_executed(const struct asym_image *was, const struct asym_image *is)
 {
+    return was->stack != 0 && is->stack != 0 && (was->stack != is->stack || was->code != is->code);
+}
+
+/*
+ * The thread that called exec may have the leader's number already, and its own mask. The kernel frees the memory of the previous
+ * program now, which takes tens of milliseconds a gigabyte.
+ */
+static bool is_executing(const struct asym_process *proc, const struct asym_stat *stat)
+{
+    return proc->image.stack != 0 && stat->image.code == 0 && !(stat->flags & PF_EXITING) && stat->state != 'Z' &&
+           stat->state != 'X';
+}
+
+static void note_exec(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *leader,
+                      const struct asym_stat *stat)
+{
+    leader->executed = true;
+    memcpy(proc->comm, stat->comm, sizeof proc->comm);
+    proc->last_exec = p->now;
+    /* The last fork was by the previous program, unless this sample has found the child. */
+    if (proc->last_fork <= p->last)
+        proc->last_fork = 0;
+    asym_procfs_forget_facts(proc);
+}
+
+/* Update the process from the stat of its leader. */
+static void note_leader(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *leader,
+                        const struct asym_stat *stat)
+{
+    const struct asym_image was = proc->image;
     proc->vsize = stat->vsize;
+    if (stat->image.stack != 0)
+        proc->image = stat->image;
     if (proc->start != stat->start) {
         proc->doubtful = true;
+    } else if (has_executed(&was, &stat->image)) {
+        note_exec(p, proc, leader, stat);
     } else if (memcmp(proc->comm, stat->comm, sizeof proc->comm) != 0) {
         memcpy(proc->comm, stat->comm, sizeof proc->comm);
-        proc->matched = false;
+        asym_procfs_expire_match(proc);
     }
 }
 
-/* Count it, list it. stat and s are of now. */
+/* Add the thread to the sums and list it. stat and s are the present values. */
 static int count_thread(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *t,
                         const struct asym_schedstat *s, const struct asym_stat *stat, asym_usec interval,
                         struct asym_process_sums *sums)
@@ -172,16 +218,17 @@ static int count_thread(struct asym_procfs *p, struct asym_process *proc, struct
     t->measured = true;
     t->state = stat->state;
     sums->instant += stat->state == 'R';
-    proc->runnable |= stat->state == 'R';
+    if (stat->state == 'R')
+        asym_procfs_expect(proc, ASYM_DUE_READ);
     sums->runnable += runnable;
     if (dead)
         t->newborn = false;
-    if (dead || (runnable <= 0 && running <= 0 && !t->newborn && stat->state != 'R'))
+    if (dead || (runnable <= 0 && running <= 0 && !t->newborn && !t->executed && stat->state != 'R'))
         return 0;
     return list_task(p, proc, t, stat, runnable, running);
 }
 
-/* Returns 0; -ESRCH when the thread is gone; -ENOMEM. */
+/* Returns 0; -ESRCH when the thread has ended; -ENOMEM; another -errno when it cannot be read. */
 static int scan_thread(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *t, asym_usec interval,
                        struct asym_process_sums *sums)
 {
@@ -196,8 +243,12 @@ static int scan_thread(struct asym_procfs *p, struct asym_process *proc, struct 
     r = asym_procfs_read_stat(p, proc->pid, t->tid, &stat);
     if (r < 0)
         return r;
+    if (t->tid == proc->pid && is_executing(proc, &stat)) {
+        asym_procfs_expect(proc, ASYM_DUE_READ);
+        return 0;
+    }
     if (t->tid == proc->pid)
-        note_leader(proc, &stat);
+        note_leader(p, proc, t, &stat);
     if (t->start == 0)
         t->start = stat.start;
     else if (t->start != stat.start || went_back(t, &s))
@@ -205,15 +256,14 @@ static int scan_thread(struct asym_procfs *p, struct asym_process *proc, struct 
     return count_thread(p, proc, t, &s, &stat, interval, sums);
 }
 
-/* only_new: those that the first round did not know. */
-static int scan_threads(struct asym_procfs *p, struct asym_process *proc, bool only_new, asym_usec interval,
-                        struct asym_process_sums *sums)
+/* Scan the threads from p->scan.next on. only_new: only those that the first pass did not scan, without a break. */
+static int scan_threads(struct asym_procfs *p, struct asym_process *proc, bool only_new)
 {
-    for (uint32_t i = 0; i < proc->n_threads; i++) {
-        struct asym_pthread *t = &proc->threads[i];
+    while (p->scan.next < proc->n_threads) {
+        struct asym_pthread *t = &proc->threads[p->scan.next++];
         if (t->gone || (only_new && t->measured))
             continue;
-        int r = scan_thread(p, proc, t, interval, sums);
+        int r = scan_thread(p, proc, t, p->scan.interval, &p->scan.sums);
         if (r == -ENOMEM)
             return r;
         if (r == -EACCES || r == -EPERM)
@@ -221,48 +271,77 @@ static int scan_threads(struct asym_procfs *p, struct asym_process *proc, bool o
         else if (asym_procfs_gone(r) || r == -EINVAL)
             asym_procfs_mark_gone(p, proc, t);
         else if (r < 0)
-            proc->fresh = true;
+            asym_procfs_expect(proc, ASYM_DUE_READ);
+        if (!only_new && p->scan.next % THREADS_AT_ONCE == 0 && asym_procfs_is_over(p))
+            return -EINPROGRESS;
     }
     return 0;
 }
 
 /*
- * Without events a thread that has ended may have a successor, which the number of threads does not show; and where it
- * was the leader, the whole process may be another.
+ * Without process events, a new thread may have taken the place of one that has ended: the link count does not show that. If
+ * the leader has ended, another process may have the PID. List the threads again.
  */
-static int look_again(struct asym_procfs *p, struct asym_process *proc, asym_usec interval,
-                      struct asym_process_sums *sums)
+static int scan_new_threads(struct asym_procfs *p, struct asym_process *proc)
 {
     int r = asym_procfs_list_threads(p, proc);
-    return r < 0 ? r : scan_threads(p, proc, true, interval, sums);
+    p->scan.next = 0;
+    return r < 0 ? r : scan_threads(p, proc, true);
 }
 
-int asym_procfs_scan(struct asym_procfs *p, struct asym_process *proc, asym_usec interval,
-                     struct asym_process_sums *sums)
+static int begin_scan(struct asym_procfs *p, struct asym_process *proc)
 {
     int r = 0;
-    *sums = (struct asym_process_sums){.first_task = (uint32_t)p->n_tasks};
+    p->scan.next = 0;
+    p->scan.sums = (struct asym_process_sums){.first_task = (uint32_t)p->n_tasks};
     asym_procfs_sweep_threads(proc);
-    if (proc->stale_threads)
+    if (proc->due == ASYM_DUE_THREADS)
         r = asym_procfs_list_threads(p, proc);
     if (asym_procfs_gone(r))
         return -ESRCH;
     if (p->config.group == ASYM_GROUP_CGROUP)
         asym_procfs_read_cgroup(p, proc);
-    proc->fresh = proc->runnable = proc->denied = false;
-    if (r == -EACCES || r == -EPERM)
-        proc->denied = true;
-    r = scan_threads(p, proc, false, interval, sums);
-    if (r == 0 && proc->has_gone && !p->config.births && !proc->doubtful)
-        r = look_again(p, proc, interval, sums);
-    if (r == -ENOMEM)
+    if (proc->due != ASYM_DUE_THREADS)
+        proc->due = ASYM_DUE_IF_RAN;
+    proc->denied = r == -EACCES || r == -EPERM;
+    return 0;
+}
+
+/*
+ * The process may have ended between two calls of next(), and another process may have its PID. The last calls may then have read
+ * threads of that one. This check comes after all readings: the start time proves that one process had the PID during all of
+ * them. A scan that one call completes needs no check: that call reads the leader, too.
+ */
+static void verify_start(struct asym_procfs *p, struct asym_process *proc)
+{
+    struct asym_stat stat;
+    const int r = asym_procfs_read_stat(p, proc->pid, 0, &stat);
+    if (asym_procfs_gone(r) || (r == 0 && stat.start != proc->start))
+        proc->doubtful = true;
+}
+
+int asym_procfs_scan(struct asym_procfs *p, struct asym_process *proc)
+{
+    struct asym_process_sums *sums = &p->scan.sums;
+    const bool goes_on = p->scan.cut != NULL;
+    int r = goes_on ? 0 : begin_scan(p, proc);
+    if (r < 0)
         return r;
+    r = scan_threads(p, proc, false);
+    p->scan.cut = r == -EINPROGRESS ? proc : NULL;
+    if (r == 0 && proc->has_gone && !p->config.process_events && !proc->doubtful)
+        r = scan_new_threads(p, proc);
+    if (r == -ENOMEM || r == -EINPROGRESS)
+        return r;
+    if (goes_on)
+        verify_start(p, proc);
     asym_procfs_sweep_threads(proc);
-    const bool ended = proc->n_threads == 0 && !proc->denied && !proc->stale_threads;
+    const bool ended = proc->n_threads == 0 && !proc->denied && proc->due != ASYM_DUE_THREADS;
     if (proc->doubtful || ended) {
         p->n_tasks = sums->first_task;
         return ended ? -ESRCH : -ESTALE;
     }
+    asym_procfs_retry(p, proc);
     asym_procfs_match(p, proc);
     sums->n_tasks = (uint32_t)p->n_tasks - sums->first_task;
     if (sums->n_tasks > 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "linux/cpuset.h"
+#include "linux/observe/cpuset.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "base/mask.h"
 
-/* A cpuset is read anew this often. */
+/* A cpuset is read again after this time. */
 #define CPUSET_AGE ASYM_SEC
 
 static int read_list(const struct asym_root *root, const char *path, struct asym_mask *ret)
@@ -83,7 +83,7 @@ uint32_t asym_cgroups_find(struct asym_cgroups *c, enum asym_hierarchy hierarchy
     return c->n;
 }
 
-/* Version 2, where the hierarchy is mounted alone or beside version 1's, and version 1. */
+/* cgroup v2, mounted alone or beside v1, and cgroup v1. */
 static const struct {
     enum asym_hierarchy hierarchy;
     const char *mount, *file;
@@ -91,7 +91,7 @@ static const struct {
     {ASYM_HIERARCHY_UNIFIED, "sys/fs/cgroup", "cpuset.cpus.effective"},
     {ASYM_HIERARCHY_UNIFIED, "sys/fs/cgroup/unified", "cpuset.cpus.effective"},
     {ASYM_HIERARCHY_CPUSET, "sys/fs/cgroup/cpuset", "cpuset.effective_cpus"},
-    /* Mounted with noprefix, or by a kernel that lacks the effective set (before 3.17). */
+    /* Before 3.17 the kernel has no effective set; with the mount option noprefix the name has no prefix. */
     {ASYM_HIERARCHY_CPUSET, "sys/fs/cgroup/cpuset", "cpuset.cpus"},
     {ASYM_HIERARCHY_CPUSET, "sys/fs/cgroup/cpuset", "effective_cpus"},
 };
@@ -109,17 +109,17 @@ static int read_effective(const struct asym_cgroups *c, const struct asym_cgroup
     return -1;
 }
 
-/* Seen from inside a cgroup namespace, what lies outside begins with "/..": nothing below it is ours to read. */
+/* In a cgroup namespace, the path of a cgroup outside begins with "/..". asymd cannot read such a cgroup. */
 static bool leads_out(const char *path)
 {
     return strncmp(path, "/..", 3) == 0 && (path[3] == '/' || path[3] == '\0');
 }
 
 const struct asym_mask *asym_cgroups_cpus(struct asym_cgroups *c, uint32_t id, asym_usec now,
-                                          struct asym_mask_pool *pool)
+                                          struct asym_mask_table *pool)
 {
     if (id == 0)
-        return asym_mask_pool_get(pool, &c->possible);
+        return asym_mask_table_get(pool, &c->possible);
     struct asym_cgroup *g = &c->groups[id - 1];
     if (g->cpus && now - g->read_at < CPUSET_AGE)
         return g->cpus;
@@ -137,17 +137,17 @@ const struct asym_mask *asym_cgroups_cpus(struct asym_cgroups *c, uint32_t id, a
         while (len > 0 && g->path[len - 1] != '/')
             len--;
     }
-    g->cpus = asym_mask_pool_get(pool, &cpus);
+    g->cpus = asym_mask_table_get(pool, &cpus);
     g->read_at = now;
     return g->cpus;
 }
 
 const struct asym_mask *asym_cgroups_for(const struct asym_cgroups *c, const struct asym_mask *cpus,
-                                         const struct asym_mask *mask, struct asym_mask_pool *pool)
+                                         const struct asym_mask *mask, struct asym_mask_table *pool)
 {
     if (!asym_mask_meets(cpus, &c->isolated))
         return cpus;
     struct asym_mask left_out = asym_mask_minus(&c->isolated, mask);
     struct asym_mask rest = asym_mask_minus(cpus, &left_out);
-    return asym_mask_empty(&rest) ? cpus : asym_mask_pool_get(pool, &rest);
+    return asym_mask_empty(&rest) ? cpus : asym_mask_table_get(pool, &rest);
 }

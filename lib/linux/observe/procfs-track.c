@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which processes there are, who they are, and whose descendants. */
-#include "linux/procfs-internal.h"
+/* The table of processes: their identity and their descent. */
+#include "linux/observe/procfs-internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,19 +9,25 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/macro.h"
 
 #define PF_KTHREAD 0x00200000u
 
-/* More generations than any process has ancestors: a captured tree may hold a ring. */
+/* No process has so many ancestors. The limit ends the loop where the parents in a captured tree form a circle. */
 #define MAX_DEPTH 4096
+
+bool asym_procfs_is_over(const struct asym_procfs *p)
+{
+    return p->piece_ends > 0 && asym_clock_now() >= p->piece_ends;
+}
 
 bool asym_procfs_follows(const struct asym_process *proc)
 {
     return (proc->flags & (ASYM_PROC_KERNEL | ASYM_PROC_OUTSIDE | ASYM_PROC_FOREIGN_NS)) == 0;
 }
 
-/* By number and start: who gets the number later was not asked for. */
+/* Compares PID and start time: a process that gets the PID later was not named by --pid. */
 bool asym_procfs_wants(const struct asym_procfs *p, const struct asym_process *proc)
 {
     for (size_t i = 0; i < p->config.n_pids; i++)
@@ -30,9 +36,18 @@ bool asym_procfs_wants(const struct asym_procfs *p, const struct asym_process *p
     return p->config.n_pids == 0;
 }
 
+struct asym_process *asym_procfs_find(const struct asym_procfs *p, int32_t pid)
+{
+    const uint32_t hash = asym_hash_of_id(pid);
+    ASYM_HASH_FOREACH (i, &p->by_pid, hash)
+        if (p->procs[i]->pid == pid)
+            return p->procs[i];
+    return NULL;
+}
+
 /*
- * Inside: asked for, or born of one that is inside. It is decided once, at the first sight: that a parent ends, and its
- * children become another's, changes nothing.
+ * A process is inside if --pid names it, or if its parent is inside. asymd decides this once, when it first finds the process:
+ * when a parent ends and its children are reparented, nothing changes.
  */
 static bool is_inside(const struct asym_procfs *p, const struct asym_process *proc)
 {
@@ -41,7 +56,7 @@ static bool is_inside(const struct asym_procfs *p, const struct asym_process *pr
             return (proc->flags & ASYM_PROC_OUTSIDE) == 0;
         if (asym_procfs_wants(p, proc))
             return true;
-        const struct asym_process *parent = asym_pid_table_find(&p->by_pid, proc->ppid);
+        const struct asym_process *parent = asym_procfs_find(p, proc->ppid);
         if (!parent || parent->start > proc->start)
             return false;
         proc = parent;
@@ -56,7 +71,7 @@ static void decide(struct asym_procfs *p, struct asym_process *proc)
     proc->decided = true;
 }
 
-/* stat has clock ticks since boot, suspension included, rounded down; of a captured machine only its age is known. */
+/* stat has clock ticks since boot, rounded down, suspended time included. For a captured machine only the age is known. */
 asym_usec asym_procfs_born_at(const struct asym_procfs *p, uint64_t start)
 {
     asym_usec started = start / p->ticks * ASYM_SEC + start % p->ticks * ASYM_SEC / p->ticks;
@@ -70,6 +85,7 @@ static void describe(struct asym_procfs *p, struct asym_process *proc, const str
     proc->ppid = stat->ppid;
     proc->start = stat->start;
     proc->born = asym_procfs_born_at(p, stat->start);
+    proc->image = stat->image;
     memcpy(proc->comm, stat->comm, sizeof proc->comm);
     if (stat->flags & PF_KTHREAD)
         proc->flags |= ASYM_PROC_KERNEL;
@@ -88,23 +104,23 @@ static struct asym_process *enlist(struct asym_procfs *p, int32_t pid, const str
         p->rescan = true;
         return NULL;
     }
-    /* Seen: a listing that is under way may have come past its number already. */
-    *proc = (struct asym_process){
-        .pid = pid, .index = p->n_procs, .fresh = true, .stale_threads = true, .seen = p->listings};
+    /* seen: a listing in progress may already be past this PID. */
+    *proc = (struct asym_process){.pid = pid, .index = p->n_procs, .due = ASYM_DUE_THREADS, .seen = p->listings};
     describe(p, proc, stat);
-    /* A clock of the process by its number, as clock_getcpuclockid makes it, which asks the kernel only whether it may. */
+    /* clock_getcpuclockid computes the clock from the PID, and asks the kernel only whether the clock is valid. */
     if (p->config.root->live && !p->foreign && clock_getcpuclockid(pid, &proc->clock) != 0) {
         free(proc);
         return NULL;
     }
-    /* Known from the start, so that the first listing does not take it for one that was there before. */
+    /* Add the leader now as newborn: the first listing of threads would otherwise take it for one that existed before. */
     if ((newborn && asym_procfs_follows(proc) && asym_procfs_add_thread(proc, pid, true, 0) < 0) ||
-        asym_pid_table_add(&p->by_pid, proc) < 0) {
+        asym_hash_reserve(&p->by_pid, 1) < 0) {
         p->rescan = true;
         free(proc->threads);
         free(proc);
         return NULL;
     }
+    asym_hash_add(&p->by_pid, asym_hash_of_id(pid), proc->index);
     p->procs[p->n_procs++] = proc;
     return proc;
 }
@@ -113,14 +129,14 @@ struct asym_process *asym_procfs_track(struct asym_procfs *p, int32_t pid, bool 
 {
     struct asym_stat stat;
     int r = asym_procfs_read_stat(p, pid, 0, &stat);
-    struct asym_process *known = asym_pid_table_find(&p->by_pid, pid);
+    struct asym_process *known = asym_procfs_find(p, pid);
     if (known && r == 0 && known->start == stat.start)
         return known;
     if (known)
         asym_procfs_drop(p, known);
     if (r < 0) {
         if (r == -EACCES || r == -EPERM)
-            p->sight.n_denied++;
+            p->coverage.n_denied++;
         else if (!asym_procfs_gone(r) && r != -EINVAL)
             p->rescan = true;
         return NULL;
@@ -132,19 +148,35 @@ void asym_procfs_drop(struct asym_procfs *p, struct asym_process *proc)
 {
     for (uint32_t i = 0; i < proc->n_threads; i++)
         asym_procfs_release(p, &proc->threads[i]);
-    p->procs[proc->index] = p->procs[--p->n_procs];
-    p->procs[proc->index]->index = proc->index;
-    asym_pid_table_remove(&p->by_pid, proc->pid);
+    asym_hash_remove(&p->by_pid, asym_hash_of_id(proc->pid), proc->index);
+    struct asym_process *last = p->procs[--p->n_procs];
+    if (last != proc) {
+        asym_hash_renumber(&p->by_pid, asym_hash_of_id(last->pid), last->index, proc->index);
+        last->index = proc->index;
+        p->procs[last->index] = last;
+    }
     free(proc->threads);
     free(proc);
 }
 
-/* Without events a fork is known by its child only, and when it was by when it is found. */
+/* Without process events, only the child shows that its parent forked. The time is that at which asymd finds the child. */
 static void note_parent(struct asym_procfs *p, const struct asym_process *child)
 {
-    struct asym_process *parent = asym_pid_table_find(&p->by_pid, child->ppid);
+    struct asym_process *parent = asym_procfs_find(p, child->ppid);
     if (parent && parent->start <= child->start)
         parent->last_fork = p->now;
+}
+
+void asym_procfs_forget_facts(struct asym_process *proc)
+{
+    proc->match = ASYM_MATCH_NONE;
+    proc->maps_known = proc->has_payer = false;
+    if (proc->record == ASYM_READ_LIMIT_READ)
+        proc->record = ASYM_READ_LIMIT_UNREAD;
+    proc->asked = proc->unread = 0;
+    proc->maps_most = 0;
+    proc->maps_read_at = proc->retry_at = 0;
+    proc->program++;
 }
 
 struct asym_process *asym_procfs_verify(struct asym_procfs *p, struct asym_process *proc)
@@ -155,7 +187,7 @@ struct asym_process *asym_procfs_verify(struct asym_procfs *p, struct asym_proce
     if (r == 0 && stat.start == proc->start) {
         memcpy(proc->comm, stat.comm, sizeof proc->comm);
         asym_procfs_forget_facts(proc);
-        proc->stale_threads = proc->fresh = true;
+        proc->due = ASYM_DUE_THREADS;
         return proc;
     }
     if (r < 0 && !asym_procfs_gone(r))
@@ -170,16 +202,35 @@ struct asym_process *asym_procfs_verify(struct asym_procfs *p, struct asym_proce
     return proc;
 }
 
+/*
+ * Events were lost, and most processes have not executed a program meanwhile: the user who pays for reading and the record of
+ * the reader stay. Otherwise a storm of forks would make every process of root one that was never read.
+ */
+static struct asym_process *verify_unchanged(struct asym_procfs *p, struct asym_process *proc)
+{
+    const uint64_t start = proc->start;
+    const uint32_t payer = proc->payer;
+    const bool has_payer = proc->has_payer;
+    const enum asym_read_limit_record record = proc->record;
+    proc = asym_procfs_verify(p, proc);
+    if (proc && proc->start == start) {
+        proc->record = record;
+        proc->has_payer = has_payer;
+        proc->payer = payer;
+    }
+    return proc;
+}
+
 static int take_process(struct asym_procfs *p, struct asym_process *none, int32_t pid)
 {
     (void)none;
-    struct asym_process *proc = asym_pid_table_find(&p->by_pid, pid);
+    struct asym_process *proc = asym_procfs_find(p, pid);
     if (!proc) {
-        proc = asym_procfs_track(p, pid, p->turns > 0);
-        if (proc && p->turns > 0)
+        proc = asym_procfs_track(p, pid, p->n_samples > 0);
+        if (proc && p->n_samples > 0)
             note_parent(p, proc);
     } else if (p->verifying) {
-        proc = asym_procfs_verify(p, proc);
+        proc = verify_unchanged(p, proc);
     }
     if (proc)
         proc->seen = p->listings;
@@ -191,7 +242,7 @@ static int begin_listing(struct asym_procfs *p)
     if (p->list_fd >= 0)
         return 0;
     p->listings++;
-    p->sight.n_denied = 0;
+    p->coverage.n_denied = 0;
     p->verifying = p->rescan;
     p->rescan = false;
     p->list_fd = asym_procfs_open(p, "proc", O_RDONLY | O_DIRECTORY);
@@ -208,7 +259,7 @@ int asym_procfs_list_all(struct asym_procfs *p)
     }
     asym_close_p(&p->list_fd);
     p->list_fd = -1;
-    /* Not even the first could be read: a directory was all the descriptors that were left. */
+    /* No process could be read: the directory took the last free descriptor. */
     if (r == 0 && p->n_procs == 0 && p->rescan)
         r = -EMFILE;
     if (r < 0) {
@@ -218,7 +269,7 @@ int asym_procfs_list_all(struct asym_procfs *p)
     for (size_t i = p->n_procs; i-- > 0;)
         if (p->procs[i]->seen != p->listings)
             asym_procfs_drop(p, p->procs[i]);
-    /* Numbers go round, so that a child may be listed before its parent. */
+    /* PIDs wrap around, so that a child may be listed before its parent. */
     for (size_t i = 0; i < p->n_procs; i++)
         if (!p->procs[i]->decided)
             decide(p, p->procs[i]);

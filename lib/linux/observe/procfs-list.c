@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From the threads that were seen to processes and applications. */
-#include "linux/procfs-internal.h"
+/* Group the sampled threads into processes and applications. */
+#include "linux/observe/procfs-internal.h"
 
 #include <errno.h>
 #include <string.h>
 
-static void take_rule(const struct asym_procfs *p, const struct asym_process *proc, struct asym_proc *ret)
+void asym_procfs_take_rule(const struct asym_procfs *p, const struct asym_process *proc, struct asym_proc *ret)
 {
     ret->flags = proc->flags | (asym_procfs_is_unknown(p, proc) ? (uint32_t)ASYM_PROC_UNKNOWN : 0);
     ret->rule = proc->rule;
     ret->rule_name = proc->rule_name;
+    ret->rule_facts = proc->rule_facts;
     ret->profile = proc->profile;
 }
 
@@ -33,10 +34,10 @@ int asym_procfs_list_process(struct asym_procfs *p, const struct asym_process *p
         .last_fork = proc->last_fork,
         .last_exec = proc->last_exec,
     };
-    take_rule(p, proc, &p->out_procs[p->n_listed]);
+    asym_procfs_take_rule(p, proc, &p->out_procs[p->n_listed]);
     for (uint32_t i = 0; i < sums->n_tasks; i++)
         p->tasks[sums->first_task + i].proc = (uint32_t)p->n_listed;
-    p->sight.n_unread += proc->unread != 0;
+    p->coverage.n_unread += proc->unread != 0;
     p->n_listed++;
     return 0;
 }
@@ -45,22 +46,23 @@ void asym_procfs_match_listed(struct asym_procfs *p)
 {
     for (size_t i = 0; p->stage != ASYM_PROCFS_IDLE && i < p->n_listed; i++) {
         struct asym_proc *listed = &p->out_procs[i];
-        struct asym_process *proc = asym_pid_table_find(&p->by_pid, listed->id.tgid);
+        struct asym_process *proc = asym_procfs_find(p, listed->id.tgid);
         listed->rule_name = NULL;
+        listed->rule_facts = NULL;
         listed->profile = NULL;
         if (!proc || proc->start != listed->id.start)
             continue;
         asym_procfs_match(p, proc);
-        take_rule(p, proc, listed);
+        asym_procfs_take_rule(p, proc, listed);
     }
 }
 
-/* The application of a process, made where it is the first of it. -ENOMEM. */
+/* The application of a process. The first process of an application adds it. 0; -ENOMEM. */
 static int app_of(struct asym_procfs *p, size_t i, uint32_t *ret_app)
 {
     struct asym_listed *l = &p->listed[i];
     struct asym_cgroup *g = l->group ? &p->cgroups.groups[l->group - 1] : NULL;
-    if (g && g->turn == p->turns + 1) {
+    if (g && g->sample == p->n_samples + 1) {
         *ret_app = g->app;
         return 0;
     }
@@ -73,7 +75,7 @@ static int app_of(struct asym_procfs *p, size_t i, uint32_t *ret_app)
         app->id = (struct asym_taskid){.start = g->hash};
         app->cgroup = g->path;
         app->n_threads = g->n_threads;
-        g->turn = p->turns + 1;
+        g->sample = p->n_samples + 1;
         g->app = (uint32_t)p->n_apps;
         g->busiest = l->sums.runnable;
     }
@@ -93,7 +95,7 @@ static void add_to(struct asym_procfs *p, struct asym_app *app, const struct asy
     }
 }
 
-/* Threads were found process by process; those of one cgroup come to stand together. */
+/* The tasks are ordered by process. Reorder them so that those of one cgroup are adjacent. */
 static int sort_tasks(struct asym_procfs *p)
 {
     while (p->sorted_capacity < p->n_tasks)

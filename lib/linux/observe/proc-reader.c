@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* asymd's side: questions in a row to one helper, which is replaced when it hangs. */
-#include "linux/proc-reader.h"
+/* asymd's side: sends requests to one helper, and replaces the helper when it hangs. */
+#include "linux/observe/proc-reader.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,35 +10,48 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/macro.h"
-#include "linux/helper.h"
-#include "linux/proc-ration.h"
-#include "linux/thread.h"
+#include "linux/sys/helper.h"
+#include "linux/observe/proc-read-limit.h"
+#include "linux/sys/thread.h"
 
-/* Questions that wait for an answer. The helper's answers have to fit in its pipe until the next look. */
+/* The most requests without an answer. The helper's answers have to fit in the pipe until the next sample. */
 #define ASKED_MOST 128
 #define PIPE_SIZE  (2 * ASKED_MOST * ASYM_HELPER_PACKET)
 
-/* A helper that sleeps for so long over one process hangs; one that is merely not given a CPU does not. */
+/*
+ * A helper that has not answered after DEADLINE hangs if it sleeps. If it is runnable, it hangs after LONGEST, unless it has
+ * run for less than HARDLY_RAN since its last answer: then it is only waiting for a CPU.
+ */
 #define DEADLINE   (200 * ASYM_MSEC)
 #define LONGEST    (2 * ASYM_SEC)
 #define HARDLY_RAN (10 * ASYM_MSEC)
 
-/* What a reading may cost, in us: each, and for each byte of maps (65,000 of them are 4 MiB and take some 30 ms). */
+/* Estimated cost of a reading, in us: each, and for each byte of maps (65,000 mappings are 4 MiB and take some 30 ms). */
 #define COST          100.0
 #define COST_PER_BYTE 0.01
 
-/* Where no helper could be started, another attempt is made after this. */
+/* When a helper cannot be started, asymd tries again after this time. */
 #define RETRY ASYM_SEC
+
+/*
+ * So many killed helpers may sleep over processes of one user, and over those of root. Then asymd risks no further helper for
+ * the same user. Root has two: one process of root on a dead file system does not keep asymd from reading the others. For
+ * processes of root that were read before, asymd risks all helpers but the last one, which other users need.
+ */
+#define HELD_MOST      1
+#define HELD_MOST_ROOT (ASYM_HELPER_MAX_DYING / 2)
+#define HELD_MOST_READ (ASYM_HELPER_MAX_DYING - 1)
 
 struct asked {
     struct asym_read_request request;
     asym_usec at;
     double charged;
-    bool is_dropped; /* another process of its user made the helper hang: the question is to be asked anew */
+    bool is_dropped; /* another process of the same user made the helper hang: the caller has to ask again */
 };
 
-/* A helper that was killed, and the user of the process that it was at. */
+/* A helper that was killed, and the user of the process that it was reading. */
 struct hung {
     pid_t pid;
     uint32_t uid;
@@ -47,13 +60,13 @@ struct hung {
 struct reader {
     struct asym_proc_reader port;
     struct asym_helper helper;
-    struct asym_ration ration;
+    struct asym_read_limit limit;
     char *program;
     asym_usec (*now)(void);
-    struct asked asked[ASKED_MOST]; /* the first is the one the helper is at */
+    struct asked asked[ASKED_MOST]; /* the helper is working on the first */
     size_t n_asked;
     asym_usec answered_at, retry_at;
-    asym_usec spent, spent_at_answer; /* CPU time: of helpers that are gone; of this one when it last answered */
+    asym_usec spent, spent_at_answer; /* CPU time: of ended helpers; of this one at its last answer */
     size_t n_hangs;
     struct hung hung[ASYM_HELPER_MAX_DYING];
 };
@@ -66,10 +79,7 @@ static struct reader *of(struct asym_proc_reader *port)
 static asym_usec helper_cpu(const struct reader *r)
 {
     clockid_t clock;
-    struct timespec t;
-    if (r->helper.pid <= 1 || clock_getcpuclockid(r->helper.pid, &clock) != 0 || clock_gettime(clock, &t) < 0)
-        return 0;
-    return (asym_usec)t.tv_sec * ASYM_SEC + (asym_usec)t.tv_nsec / 1000;
+    return r->helper.pid > 1 && clock_getcpuclockid(r->helper.pid, &clock) == 0 ? asym_clock_read(clock) : 0;
 }
 
 static void end_helper(struct reader *r)
@@ -90,7 +100,7 @@ static int start_helper(struct reader *r, asym_usec now)
         r->retry_at = now + RETRY;
         return error == -ENOENT || error == -EACCES ? error : -EAGAIN;
     }
-    /* As much as is permitted; with less the helper waits for the next look. */
+    /* The kernel may permit less. Then the helper waits, when the pipe is full, until the next sample. */
     fcntl(r->helper.reports, F_SETPIPE_SZ, PIPE_SIZE);
     r->answered_at = now;
     return 0;
@@ -109,16 +119,20 @@ static bool is_dying(const struct reader *r, pid_t pid)
     return false;
 }
 
-/* A helper that was killed over a process of this user still sleeps. The next one is not risked for the same user. */
-static bool holds_helper(const struct reader *r, uint32_t uid)
+/* Returns whether too many helpers that were killed because of this user still sleep. */
+static bool holds_helpers(const struct reader *r, const struct asym_read_request *request)
 {
+    const uint32_t uid = request->uid;
+    const size_t most = uid != 0                                  ? HELD_MOST
+                        : request->record == ASYM_READ_LIMIT_READ ? HELD_MOST_READ
+                                                                  : HELD_MOST_ROOT;
+    size_t n = 0;
     for (size_t i = 0; i < ASYM_LENGTH(r->hung); i++)
-        if (r->hung[i].pid > 0 && r->hung[i].uid == uid && is_dying(r, r->hung[i].pid))
-            return true;
-    return false;
+        n += r->hung[i].pid > 0 && r->hung[i].uid == uid && is_dying(r, r->hung[i].pid);
+    return n >= most;
 }
 
-/* One of the places is free: not so many are dying while a helper runs. */
+/* A place is free: fewer than ASYM_HELPER_MAX_DYING helpers are dying while one runs. */
 static void note_hung(struct reader *r, uint32_t uid)
 {
     size_t i = 0;
@@ -127,23 +141,34 @@ static void note_hung(struct reader *r, uint32_t uid)
     r->hung[i] = (struct hung){.pid = r->helper.pid, .uid = uid};
 }
 
+static asym_usec reader_refused_until(const struct asym_proc_reader *port, uint32_t uid)
+{
+    return asym_read_limit_refused_until(&((const struct reader *)(const void *)port)->limit, uid);
+}
+
 static int reader_ask(struct asym_proc_reader *port, const struct asym_read_request *request)
 {
     struct reader *r = of(port);
     const asym_usec now = r->now();
     const double cost = COST + (request->what & ASYM_READ_MAPS ? request->maps_most * COST_PER_BYTE : 0);
-    if (r->n_asked == ASKED_MOST || holds_helper(r, request->uid))
+    /* This comes first: a refused user costs no helper, and its processes need not ask again at each sample. */
+    if (reader_refused_until(port, request->uid) > now)
+        return -EPERM;
+    if (r->n_asked == ASKED_MOST || holds_helpers(r, request))
         return -EAGAIN;
     int error = r->helper.pid > 0 ? 0 : start_helper(r, now);
     if (error == 0)
-        error = asym_ration_charge(&r->ration, request->uid, cost, now);
+        error = asym_read_limit_charge(&r->limit, request->uid, request->record, cost, now);
     if (error < 0)
         return error;
     error = asym_helper_order(&r->helper, request, sizeof *request, NULL, 0);
     if (error < 0) {
-        asym_ration_settle(&r->ration, request->uid, cost, 0);
-        /* It has ended, though it had nothing to do: another one is started by the next question. */
-        if (error == -ENOTCONN)
+        asym_read_limit_settle(&r->limit, request->uid, cost, 0);
+        /*
+         * The helper has ended by itself. With no request under way the next one starts another helper. Else reader_take() does,
+         * which knows the request over which this one ended.
+         */
+        if (error == -ENOTCONN && r->n_asked == 0)
             end_helper(r);
         return -EAGAIN;
     }
@@ -160,7 +185,7 @@ static struct asym_read_answer no_answer(const struct asked *a, int error)
                                      .error = error};
 }
 
-/* A helper that was made to answer anything else than what it was asked is none. */
+/* asymd trusts no helper that answers another request than the first: a process may have taken the helper over. */
 static bool is_answer_to(const struct asym_read_answer *a, size_t size, const struct asked *asked)
 {
     const size_t head = offsetof(struct asym_read_answer, cmdline);
@@ -177,29 +202,30 @@ static void ask_again(struct reader *r, struct asked *a, asym_usec now)
 }
 
 /*
- * The first question is at fault. The others are asked again, but for those about processes of the same user: each of these
- * could cost a helper, too. Returns what becomes of the first.
+ * The helper hangs over the first request, or has ended. A new helper gets the others again, except those about processes of
+ * the same user, because each of them could do the same to it. The user pays in both cases, but only hangs count: the kernel
+ * may have killed the helper for want of memory. Returns the answer to the first request.
  */
-static struct asym_read_answer give_up_first(struct reader *r, asym_usec now)
+static struct asym_read_answer give_up_first(struct reader *r, bool has_ended, asym_usec now)
 {
     const struct asked first = r->asked[0];
     const double cost = (double)helper_cpu(r) - (double)r->spent_at_answer;
-    asym_ration_settle(&r->ration, first.request.uid, first.charged, ASYM_MAX(cost, 0.0));
-    asym_ration_hung(&r->ration, first.request.uid, now);
-    r->n_hangs++;
+    asym_read_limit_settle(&r->limit, first.request.uid, first.charged, ASYM_MAX(cost, 0.0));
+    asym_read_limit_hung(&r->limit, first.request.uid, !has_ended && first.request.record == ASYM_READ_LIMIT_HUNG, now);
+    r->n_hangs += !has_ended;
     note_hung(r, first.request.uid);
     end_helper(r);
     forget_first(r);
-    /* Those that a new helper cannot be asked are given back by the next take. */
+    /* reader_take() answers with -EAGAIN the requests that no new helper gets. */
     for (size_t i = 0; i < r->n_asked; i++)
         r->asked[i].is_dropped |= r->asked[i].request.uid == first.request.uid;
     if (start_helper(r, now) == 0)
         for (size_t i = 0; i < r->n_asked; i++)
             ask_again(r, &r->asked[i], now);
-    return no_answer(&first, -ETIME);
+    return no_answer(&first, has_ended ? -EPIPE : -ETIME);
 }
 
-/* Its own child's stat: nothing of a stranger's can hold that up. */
+/* This reads the stat of asymd's own child, which no other process can block. */
 static char helper_state(const struct reader *r)
 {
     struct asym_stat stat;
@@ -227,7 +253,7 @@ static int reader_take(struct asym_proc_reader *port, struct asym_read_answer *r
         return 0;
     if (r->helper.pid == 0 || r->asked[0].is_dropped) {
         *ret = no_answer(&r->asked[0], -EAGAIN);
-        asym_ration_settle(&r->ration, r->asked[0].request.uid, r->asked[0].charged, 0);
+        asym_read_limit_settle(&r->limit, r->asked[0].request.uid, r->asked[0].charged, 0);
         forget_first(r);
         return 1;
     }
@@ -238,11 +264,11 @@ static int reader_take(struct asym_proc_reader *port, struct asym_read_answer *r
     if (n > 0)
         memcpy(&answer, packet, ASYM_MIN((size_t)n, sizeof answer));
     if (n <= 0 || !is_answer_to(&answer, (size_t)n, &r->asked[0])) {
-        *ret = give_up_first(r, now);
+        *ret = give_up_first(r, n <= 0 && n != -EAGAIN, now);
         return 1;
     }
-    asym_ration_settle(&r->ration, r->asked[0].request.uid, r->asked[0].charged,
-                       (double)ASYM_MIN(answer.cost, LONGEST));
+    asym_read_limit_settle(&r->limit, r->asked[0].request.uid, r->asked[0].charged,
+                           (double)ASYM_MIN(answer.cost, LONGEST));
     forget_first(r);
     r->answered_at = now;
     r->spent_at_answer = helper_cpu(r);
@@ -264,7 +290,8 @@ int asym_proc_reader_new(const char *program, asym_usec (*now)(void), struct asy
     struct reader *r = calloc(1, sizeof *r);
     if (!r)
         return -ENOMEM;
-    r->port = (struct asym_proc_reader){.ask = reader_ask, .take = reader_take, .close = reader_close};
+    r->port = (struct asym_proc_reader){
+        .ask = reader_ask, .refused_until = reader_refused_until, .take = reader_take, .close = reader_close};
     r->program = program ? strdup(program) : NULL;
     if (program && !r->program) {
         free(r);
@@ -272,15 +299,15 @@ int asym_proc_reader_new(const char *program, asym_usec (*now)(void), struct asy
     }
     r->helper = (struct asym_helper)ASYM_HELPER_INIT(r->program, "read");
     r->now = now;
-    asym_ration_init(&r->ration, now());
-    asym_ration_set(&r->ration, 0.25);
+    asym_read_limit_init(&r->limit, now());
+    asym_read_limit_set(&r->limit, 0.25);
     *ret = &r->port;
     return 0;
 }
 
 void asym_proc_reader_set(struct asym_proc_reader *port, double percent)
 {
-    asym_ration_set(&of(port)->ration, percent);
+    asym_read_limit_set(&of(port)->limit, percent);
 }
 
 asym_usec asym_proc_reader_spent(const struct asym_proc_reader *port)

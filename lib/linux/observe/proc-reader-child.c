@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The reading itself: in a helper, or at once where nothing can block. */
-#include "linux/proc-reader.h"
+/* Reads the facts: in a helper, or at once where reading cannot block. */
+#include "linux/observe/proc-reader-child.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/macro.h"
-#include "linux/helper.h"
-#include "linux/maps.h"
-#include "linux/procparse.h"
+#include "linux/sys/helper-child.h"
+#include "linux/sys/proc-maps.h"
+#include "linux/sys/proc-parse.h"
 
 _Static_assert(sizeof(struct asym_read_answer) <= ASYM_HELPER_PACKET, "an answer is one packet");
 
@@ -25,7 +25,7 @@ static uint64_t start_of(const struct asym_root *root, int32_t pid)
     return n > 0 && asym_parse_stat(text, (size_t)n, &stat) == 0 ? stat.start : 0;
 }
 
-/* The kernel parts arguments by NULs; rules want spaces. */
+/* The kernel separates arguments by NULs; rules expect spaces. */
 static void read_cmdline(const struct asym_root *root, int32_t pid, char *ret, size_t size)
 {
     char path[64];
@@ -62,25 +62,18 @@ void asym_proc_read(const struct asym_root *root, const struct asym_read_request
         read_cmdline(root, request->pid, ret->cmdline, sizeof ret->cmdline);
     if (request->what & ASYM_READ_BUILD_ID && build_id)
         read_build_id(root, request->pid, build_id, ret->build_id);
-    /* Last: what was read is of the process that has the number now. */
+    /* This check comes last: the start time proves that one process had the PID during all readings. */
     if (root->live && start_of(root, request->pid) != request->start)
         ret->error = -ESRCH;
 }
 
-static asym_usec read_clock(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (asym_usec)t.tv_sec * ASYM_SEC + (asym_usec)t.tv_nsec / 1000;
-}
-
-/* A file system that answers just in time costs no CPU time, but the time of all others who are to be read. */
+/* A file system that answers just before the deadline costs no CPU time, but it delays the reading of all other processes. */
 static void read_and_measure(const struct asym_root *root, const struct asym_read_request *request,
                              int (*build_id)(int fd, char *ret), struct asym_read_answer *ret)
 {
-    const asym_usec cpu = read_clock(CLOCK_PROCESS_CPUTIME_ID), began = read_clock(CLOCK_MONOTONIC);
+    const asym_usec cpu = asym_clock_process_cpu(), began = asym_clock_now();
     asym_proc_read(root, request, build_id, ret);
-    const asym_usec spent = read_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu, took = read_clock(CLOCK_MONOTONIC) - began;
+    const asym_usec spent = asym_clock_process_cpu() - cpu, took = asym_clock_now() - began;
     ret->cost = (uint32_t)ASYM_MAX(spent, took / 10);
 }
 

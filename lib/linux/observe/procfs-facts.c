@@ -1,48 +1,53 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Facts that change seldom: masks, cpusets, cgroups, libraries, what the rules say. */
-#include "linux/procfs-internal.h"
+/* Facts that seldom change: masks, cpusets, cgroups, libraries, rules. */
+#include "linux/observe/procfs-internal.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "base/parse.h"
-#include "linux/maps.h"
+#include "linux/observe/proc-owner.h"
+#include "linux/observe/proc-reader-child.h"
+#include "linux/sys/proc-maps.h"
 
-/* Masks and cgroups seldom differ; more contents than this means that most are no longer in use. */
+/* Few masks and cgroups differ. When there are more entries than this, most are no longer in use. */
 #define MASKS_MAX   4096
 #define CGROUPS_MAX 4096
 
-/* A look finds a mask changed, and the core takes it for somebody else's after two more. */
-#define LOOKS_IN_DOUBT 2
+/* One sample finds a mask changed; after two more the core takes the change for an external one. */
+#define SAMPLES_SUSPECTED 2
 
-/* Which cgroup a process is in is read anew this often. */
+/* The cgroup of a process is read again after this time. */
 #define CGROUP_AGE ASYM_SEC
 
 /*
- * Maps take 50 us, so that they are read of those alone that they matter for, not of programs that come and go, and again
- * only where something was mapped since; then, as many do that all the time, not before they are a tenth older than when they
- * were read: at each look while a program loads its libraries and settles, and once a second later.
+ * Reading maps takes 50 us. asymd therefore reads them only for processes with one thread that are older than MAPS_FROM, and
+ * again only after the process has mapped something. Many programs map all the time, so that a tenth of the process's age, at
+ * most MAPS_AGE, has to pass between two readings: each sample reads them while a program loads its libraries, and later one a
+ * second.
  */
 #define MAPS_FROM (100 * ASYM_MSEC)
 #define MAPS_AGE  ASYM_SEC
 
-/* Between two snapshots nobody looks at masks or paths: when there are too many, all are dropped and read again. */
+/* A process that made a reader hang, or whose reader ended, is read once more after this time. */
+#define RETRY_AGE (10 * ASYM_SEC)
+
+/* No pointer to a mask or path is in use between two snapshots. When there are too many, all are dropped and read again. */
 void asym_procfs_trim(struct asym_procfs *p)
 {
-    if (p->masks.n <= MASKS_MAX && p->cgroups.n <= CGROUPS_MAX)
+    if (p->masks.index.n <= MASKS_MAX && p->cgroups.n <= CGROUPS_MAX)
         return;
-    asym_mask_pool_done(&p->masks);
+    asym_mask_table_done(&p->masks);
     asym_cgroups_clear(&p->cgroups);
     for (size_t i = 0; i < p->n_procs; i++) {
         struct asym_process *proc = p->procs[i];
         proc->cpuset = proc->group = 0;
-        proc->fresh |= p->config.group == ASYM_GROUP_CGROUP;
+        if (p->config.group == ASYM_GROUP_CGROUP)
+            asym_procfs_expect(proc, ASYM_DUE_READ);
         for (uint32_t k = 0; k < proc->n_threads; k++)
             proc->threads[k].affinity = proc->threads[k].mask = NULL;
     }
@@ -70,7 +75,7 @@ void asym_procfs_note_online(struct asym_procfs *p)
     const ssize_t n = asym_procfs_read(p, "sys/devices/system/cpu/online", text, sizeof text);
     const bool all = n > 0 && asym_mask_parse_list(text, (size_t)n, &online) == 0 &&
                      asym_mask_within(&p->cgroups.possible, &online);
-    /* What the call told while a CPU went is not to be kept. */
+    /* sched_getaffinity may have left out a CPU that was going offline: discard its results. */
     for (size_t i = 0; p->all_online && !all && i < p->n_procs; i++)
         for (uint32_t k = 0; k < p->procs[i]->n_threads; k++)
             p->procs[i]->threads[k].affinity = NULL;
@@ -78,8 +83,8 @@ void asym_procfs_note_online(struct asym_procfs *p)
 }
 
 /*
- * A status that is longer than the buffer holds ten thousand groups and more, takes the kernel milliseconds and is not read
- * again. The mask of such a process lacks the CPUs that are offline, unless it has all others.
+ * A status that is longer than the buffer lists ten thousand groups or more. The kernel takes milliseconds for it, so asymd
+ * does not read it again. The mask of such a process lacks the offline CPUs, unless it has all online ones.
  */
 static int long_way_to_mask(struct asym_procfs *p, struct asym_process *proc, const struct asym_pthread *t,
                             const struct asym_mask *now, struct asym_mask *ret)
@@ -93,8 +98,8 @@ static int long_way_to_mask(struct asym_procfs *p, struct asym_process *proc, co
 }
 
 /*
- * sched_getaffinity costs half a microsecond, but hides offline CPUs; status shows them, at twenty. So the file is read only
- * where there are offline CPUs, and when the call shows that the mask has changed.
+ * sched_getaffinity costs 0.5 us, but hides offline CPUs. status shows them, and costs 20 us. asymd therefore reads the file
+ * only where CPUs are offline, and only when the call shows that the mask has changed.
  */
 static int read_mask(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *t)
 {
@@ -112,33 +117,33 @@ static int read_mask(struct asym_procfs *p, struct asym_process *proc, struct as
     if (r < 0)
         return r;
     allowed = asym_mask_and(&allowed, &p->cgroups.possible);
-    t->affinity = asym_mask_pool_get(&p->masks, &now);
-    t->mask = asym_mask_pool_get(&p->masks, &allowed);
+    t->affinity = asym_mask_table_get(&p->masks, &now);
+    t->mask = asym_mask_table_get(&p->masks, &allowed);
     return t->affinity && t->mask ? 0 : -ENOMEM;
 }
 
 static void know_mask(struct asym_procfs *p, const struct asym_action *action)
 {
-    const struct asym_process *proc = asym_pid_table_find(&p->by_pid, action->id.tgid);
+    const struct asym_process *proc = asym_procfs_find(p, action->id.tgid);
     struct asym_pthread *t = proc ? asym_procfs_find_thread(proc, action->id.tid) : NULL;
     if (!t || t->start != action->id.start || !t->mask)
         return;
     const struct asym_mask online = asym_mask_and(&action->mask, &p->config.machine->online),
                            possible = asym_mask_and(&action->mask, &p->cgroups.possible);
-    t->affinity = asym_mask_pool_get(&p->masks, &online);
-    t->mask = asym_mask_pool_get(&p->masks, &possible);
-    if (action->via > 0)
-        t->put_on = action->via;
+    t->affinity = asym_mask_table_get(&p->masks, &online);
+    t->mask = asym_mask_table_get(&p->masks, &possible);
+    if (action->transit_cpu > 0)
+        t->put_on = action->transit_cpu;
     else if (asym_mask_count(&online) == 1)
         t->put_on = (uint32_t)asym_mask_next(&online, 0) + 1;
 }
 
-void asym_procfs_done(struct asym_source *source, const struct asym_action *actions,
-                      const struct asym_outcome *outcomes, size_t n)
+void asym_procfs_feedback(struct asym_source *source, const struct asym_feedback *feedback)
 {
     struct asym_procfs *p = asym_procfs_of(source);
-    for (size_t i = 0; i < n; i++)
-        if (outcomes[i].verdict == ASYM_VERDICT_DONE && actions[i].kind == ASYM_ACTION_STEER)
+    const struct asym_action *actions = feedback->actions;
+    for (size_t i = 0; i < feedback->n_actions; i++)
+        if (feedback->outcomes[i].kind == ASYM_OUTCOME_DONE && actions[i].kind == ASYM_ACTION_STEER)
             know_mask(p, &actions[i]);
 }
 
@@ -168,17 +173,17 @@ int asym_procfs_masks(struct asym_procfs *p, struct asym_process *proc, struct a
     if (r < 0)
         return r;
     /*
-     * Who changed it, the kernel for a cpuset or somebody else, is told by the cpuset as it is now, not a while ago, in each
-     * of the looks that the core has doubts in.
+     * The core compares the mask with the cpuset to find out whether the kernel cut it or another program changed it. It
+     * needs the present cpuset for that, in each sample in which it suspects an external change.
      */
     const bool changed = before && before != t->affinity;
-    if ((changed || proc->doubt > 0) && proc->cgroup_read_at < p->now) {
+    if ((changed || proc->suspected > 0) && proc->cgroup_read_at < p->now) {
         proc->cgroup_read_at = 0;
         asym_cgroups_expire(&p->cgroups, p->now);
-        proc->doubt -= proc->doubt > 0;
+        proc->suspected -= proc->suspected > 0;
     }
     if (changed)
-        proc->doubt = LOOKS_IN_DOUBT;
+        proc->suspected = SAMPLES_SUSPECTED;
     asym_procfs_read_cgroup(p, proc);
     const struct asym_mask *cpus = asym_cgroups_cpus(&p->cgroups, proc->cpuset, p->now, &p->masks);
     if (cpus)
@@ -191,8 +196,9 @@ int asym_procfs_masks(struct asym_procfs *p, struct asym_process *proc, struct a
 }
 
 /*
- * LLVM's OpenMP sets the mask of the thread that wants a team once more when it has made the others: on a busy machine that
- * may be long after. It is left to itself until it has run a little from then on, if it wants to.
+ * LLVM's OpenMP creates the threads of a team, and then sets the mask of the creating thread once more. On a busy machine this
+ * may be much later. asymd therefore leaves the process alone until its leader has run for ASYM_HARDLY_RAN since it has had
+ * threads, or until MAPS_AGE has passed.
  */
 static bool has_yet_to_set(const struct asym_procfs *p, struct asym_process *proc)
 {
@@ -206,36 +212,72 @@ static bool has_yet_to_set(const struct asym_procfs *p, struct asym_process *pro
     return p->now - proc->threads_at < MAPS_AGE && leader->before.run_ns - proc->threads_ns < ASYM_HARDLY_RAN * 1000;
 }
 
-static uint32_t owner_of(const struct asym_procfs *p, const struct asym_process *proc)
+/*
+ * For the status of a process with thousands of groups the kernel takes milliseconds, so asymd reads that once per exec. A
+ * process that was root's may be another user's since.
+ */
+static int find_payer(const struct asym_procfs *p, struct asym_process *proc, uint32_t *ret)
 {
-    char path[32];
-    struct stat st;
-    snprintf(path, sizeof path, "proc/%d", (int)proc->pid);
-    return fstatat(p->config.root->fd, path, &st, 0) == 0 ? st.st_uid : 0;
+    if (!proc->has_payer) {
+        const int r = asym_proc_payer(p->config.root, proc->pid, &proc->payer, &proc->has_payer);
+        if (r < 0)
+            return r;
+    } else if (proc->payer == 0 && p->config.root->live) {
+        return asym_proc_owner(p->config.root, proc->pid, ret);
+    }
+    *ret = proc->payer;
+    return 0;
 }
 
-/* Ask for facts, or read them at once. 1: *ret has them; 0: they will come, or are to be asked for later; -1: they will not. */
+/* Request facts, or read them at once. 1: *ret has them; 0: they will come, or request them later; -1: they will not come. */
 static int ask(struct asym_procfs *p, struct asym_process *proc, uint32_t what, struct asym_read_answer *ret)
 {
-    const struct asym_read_request request = {
+    struct asym_read_request request = {
         .pid = proc->pid,
         .what = what,
         .start = proc->start,
-        .uid = p->config.reader ? owner_of(p, proc) : 0,
         .tag = proc->program,
         .maps_most = p->config.reader ? ASYM_MAX(proc->maps_most, ASYM_READ_MAPS_FIRST) : ASYM_READ_MAPS_MOST,
+        .record = proc->record,
     };
     if (!p->config.reader) {
         asym_proc_read(p->config.root, &request, p->config.build_id, ret);
         return 1;
     }
+    /* The process waits for its second reading. If another reading of it hung meanwhile, there would be none. */
+    if (proc->record == ASYM_READ_LIMIT_HUNG && proc->retry_at > p->now)
+        return 0;
+    /* Without a user to charge, the reading would be at the expense of root. */
+    if (find_payer(p, proc, &request.uid) < 0)
+        return 0;
     int r = p->config.reader->ask(p->config.reader, &request);
     if (r == 0)
         proc->asked |= what;
     if (r == 0 || r == -EAGAIN)
         return 0;
     proc->unread |= what;
+    if (r == -EPERM)
+        proc->retry_at = p->config.reader->refused_until(p->config.reader, request.uid);
     return -1;
+}
+
+/* A slow disk, or a reader that the kernel killed, is no reason to leave the process unread for ever. */
+void asym_procfs_retry(struct asym_procfs *p, struct asym_process *proc)
+{
+    if (proc->retry_at == 0 || p->now < proc->retry_at)
+        return;
+    proc->unread = 0;
+    proc->retry_at = 0;
+    asym_procfs_expire_match(proc);
+}
+
+/* The facts stay unread, until the process calls exec, if it has made a reader hang before. */
+static void note_failure(const struct asym_procfs *p, struct asym_process *proc, const struct asym_read_answer *a)
+{
+    proc->unread |= a->what;
+    proc->retry_at = proc->record == ASYM_READ_LIMIT_HUNG ? 0 : p->now + RETRY_AGE;
+    if (a->error == -ETIME)
+        proc->record = ASYM_READ_LIMIT_HUNG;
 }
 
 static void take_maps(struct asym_process *proc, const struct asym_read_answer *a)
@@ -244,7 +286,7 @@ static void take_maps(struct asym_process *proc, const struct asym_read_answer *
         proc->flags |= ASYM_PROC_COUNTS_LATE;
     else
         proc->flags &= ~(uint32_t)ASYM_PROC_COUNTS_LATE;
-    /* Libraries stand last: what was not read may be one. Four times as much is read at another look. */
+    /* Libraries stand last, so that the part not read may name one. A later sample reads four times as much. */
     const uint32_t most = ASYM_MAX(proc->maps_most, ASYM_READ_MAPS_FIRST);
     proc->maps_known = !a->maps_cut || a->maps & ASYM_MAPS_COUNTS_LATE || most >= ASYM_READ_MAPS_MOST;
     if (proc->maps_known)
@@ -269,7 +311,7 @@ void asym_procfs_read_maps(struct asym_procfs *p, struct asym_process *proc)
         return;
     }
     proc->threads_at = 0;
-    /* Its memory is locked while it waits in mmap for a file system that hangs: a reader would hang too. */
+    /* While it waits in mmap for a file system that hangs, it holds the lock of its memory: a reader would hang too. */
     if (p->now < begun_at(proc) + MAPS_FROM || proc->threads[0].state == 'D' ||
         (proc->asked | proc->unread) & ASYM_READ_MAPS)
         return;
@@ -286,28 +328,19 @@ void asym_procfs_read_maps(struct asym_procfs *p, struct asym_process *proc)
 }
 
 /*
- * Not yet: the reader has yet to answer for the first time, or for a program that is young enough to be loading its libraries.
- * Not at all: reading it makes readers hang. Then a process is left alone until it has threads, and a rule that looks at the
- * command line does not match.
+ * A fact is unknown for now while the reader has not answered the first request, or while a young program may still be loading
+ * its libraries. It stays unknown where reading it makes readers hang: asymd then leaves the process alone until it has
+ * threads, and a rule on the command line does not match.
  */
 bool asym_procfs_is_unknown(const struct asym_procfs *p, const struct asym_process *proc)
 {
     if (!p->config.reader)
         return false;
-    if (!proc->matched && !proc->was_matched)
+    if (proc->match == ASYM_MATCH_NONE)
         return true;
     if (proc->n_threads != 1 || proc->rule_name || p->now < begun_at(proc) + MAPS_FROM)
         return false;
     return !proc->maps_known || (proc->asked & ASYM_READ_MAPS && p->now < begun_at(proc) + MAPS_AGE);
-}
-
-void asym_procfs_forget_facts(struct asym_process *proc)
-{
-    proc->matched = proc->was_matched = proc->maps_known = false;
-    proc->asked = proc->unread = 0;
-    proc->maps_most = 0;
-    proc->maps_read_at = 0;
-    proc->program++;
 }
 
 static const char *read_exe(const struct asym_procfs *p, const struct asym_process *proc, char *buf, size_t size)
@@ -321,51 +354,30 @@ static const char *read_exe(const struct asym_procfs *p, const struct asym_proce
     return buf;
 }
 
-/* The effective one, as the directory has it on a live machine, whether or not the process may be dumped. */
-static uid_t read_uid(struct asym_procfs *p, const struct asym_process *proc)
-{
-    char path[64];
-    const char *value;
-    size_t len;
-    uint64_t uid;
-    struct stat st;
-    snprintf(path, sizeof path, "proc/%d", (int)proc->pid);
-    if (p->config.root->live)
-        return fstatat(p->config.root->fd, path, &st, 0) == 0 ? st.st_uid : (uid_t)-1;
-    snprintf(path, sizeof path, "proc/%d/status", (int)proc->pid);
-    ssize_t n = asym_procfs_read(p, path, p->buffer, ASYM_PROCFS_BUFFER);
-    if (n < 0 || asym_parse_status_line(p->buffer, (size_t)n, "Uid", &value, &len) < 0)
-        return (uid_t)-1;
-    const char *second = memchr(value, '\t', len);
-    if (!second)
-        return (uid_t)-1;
-    len -= (size_t)(++second - value);
-    const char *stop = memchr(second, '\t', len);
-    return asym_parse_u64(second, stop ? (size_t)(stop - second) : len, &uid) < 0 ? (uid_t)-1 : (uid_t)uid;
-}
-
-/* a: the facts that were asked for; those that are not known are empty. */
+/* a: the requested facts; unknown ones are empty. */
 static void match(struct asym_procfs *p, struct asym_process *proc, const char *exe, const struct asym_read_answer *a)
 {
     const unsigned needs = p->config.rules ? asym_rules_need(p->config.rules) : 0;
+    struct asym_rule_match found = {.action = ASYM_RULE_STEER};
     const bool has_cmdline = a->what & ASYM_READ_CMDLINE && a->error == 0;
+    uint32_t uid;
     struct asym_rule_subject subject = {
         .comm = proc->comm, .exe = exe, .uid = (uid_t)-1, .cmdline = has_cmdline ? a->cmdline : NULL};
-    proc->matched = proc->was_matched = true;
-    proc->rule = ASYM_RULE_STEER;
-    proc->rule_name = NULL;
+    proc->match = ASYM_MATCH_VALID;
     proc->profile = NULL;
     if (p->config.profile_of && exe)
         proc->profile = p->config.profile_of(p->config.profile_ctx, exe, a->build_id);
-    if (!needs)
-        return;
-    if (needs & ASYM_RULE_NEEDS_UID)
-        subject.uid = read_uid(p, proc);
+    if (needs & ASYM_RULE_NEEDS_UID && asym_proc_owner(p->config.root, proc->pid, &uid) == 0)
+        subject.uid = uid;
     if (needs & ASYM_RULE_NEEDS_CGROUP) {
         asym_procfs_read_cgroup(p, proc);
         subject.cgroup = proc->group ? p->cgroups.groups[proc->group - 1].path : NULL;
     }
-    proc->rule = asym_rules_match(p->config.rules, &subject, &proc->rule_name);
+    if (p->config.rules)
+        found = asym_rules_match(p->config.rules, &subject);
+    proc->rule = found.action;
+    proc->rule_name = found.name;
+    proc->rule_facts = found.facts;
 }
 
 #define MATCH_FACTS (ASYM_READ_CMDLINE | ASYM_READ_BUILD_ID)
@@ -377,8 +389,8 @@ static const char *exe_for_match(const struct asym_procfs *p, const struct asym_
 }
 
 /*
- * Each fact costs a file, so only what some rule looks at is read, once per process and exec. Until the answer comes the process
- * keeps the rule that it had.
+ * Each fact costs a file. asymd reads only the facts that some rule needs, once per process and exec. Until the answer comes,
+ * the process keeps its previous rule.
  */
 void asym_procfs_match(struct asym_procfs *p, struct asym_process *proc)
 {
@@ -386,7 +398,7 @@ void asym_procfs_match(struct asym_procfs *p, struct asym_process *proc)
     struct asym_read_answer answer = {.what = 0};
     const unsigned needs = p->config.rules ? asym_rules_need(p->config.rules) : 0;
     uint32_t what = needs & ASYM_RULE_NEEDS_CMDLINE ? ASYM_READ_CMDLINE : 0;
-    if (proc->matched || proc->asked & MATCH_FACTS)
+    if (proc->match == ASYM_MATCH_VALID || proc->asked & MATCH_FACTS)
         return;
     const char *exe = exe_for_match(p, proc, buf, sizeof buf);
     if (exe && p->config.wants_build_id && p->config.wants_build_id(p->config.profile_ctx, exe))
@@ -401,16 +413,18 @@ void asym_procfs_match(struct asym_procfs *p, struct asym_process *proc)
 static void take_answer(struct asym_procfs *p, const struct asym_read_answer *a)
 {
     char exe[4096];
-    struct asym_process *proc = asym_pid_table_find(&p->by_pid, a->pid);
+    struct asym_process *proc = asym_procfs_find(p, a->pid);
     if (!proc || proc->start != a->start || proc->program != a->tag)
         return;
     proc->asked &= ~a->what;
     if (a->error < 0 && a->what & ASYM_READ_MAPS)
         proc->maps_read_at = 0;
-    if (a->error == -ETIME)
-        proc->unread |= a->what;
+    if (a->error == -ETIME || a->error == -EPIPE)
+        note_failure(p, proc, a);
     else if (a->error < 0)
         return;
+    else if (proc->record == ASYM_READ_LIMIT_UNREAD)
+        proc->record = ASYM_READ_LIMIT_READ;
     if (a->what & ASYM_READ_MAPS && a->error == 0)
         take_maps(proc, a);
     if (a->what & MATCH_FACTS) {

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * The table of cgroups by path, with the effective CPUs of their cpusets. A cpuset is read at most once a second.
+ *
+ * Every mask in a snapshot, a thread's affinity or its cpuset, is cut to the possible CPUs. The kernel prints more bits than it
+ * has CPUs for a thread that may run anywhere. The effective CPUs of a cpuset lack the offline CPUs, while an affinity may have
+ * them. So a thread has not narrowed its affinity if and only if its mask contains its cpuset.
+ */
+#ifndef ASYM_LINUX_OBSERVE_CPUSET_H
+#define ASYM_LINUX_OBSERVE_CPUSET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <asym/types.h>
+
+#include "base/mask-table.h"
+#include "linux/sys/root.h"
+
+/** The hierarchy to which a cgroup's path belongs: v2, the cpuset controller of v1, or name=systemd of v1. */
+enum asym_hierarchy { ASYM_HIERARCHY_UNIFIED, ASYM_HIERARCHY_CPUSET, ASYM_HIERARCHY_NAMED };
+
+struct asym_cgroup {
+    char *path; /* owned; begins with '/' */
+    uint64_t hash;
+    enum asym_hierarchy hierarchy;
+    const struct asym_mask *cpus; /* from the mask table; NULL: to be read */
+    asym_usec read_at;
+    uint32_t n_threads; /* for the caller: threads of its processes */
+    uint32_t app;       /* for the caller: its application in the snapshot with number sample */
+    uint64_t sample;
+    double busiest; /* for the caller: the highest runnable count of its processes */
+};
+
+/** The table is empty when all but root, possible and isolated is zero. */
+struct asym_cgroups {
+    const struct asym_root *root; /* borrowed */
+    struct asym_mask possible, isolated;
+    struct asym_cgroup *groups;
+    uint32_t n;
+    size_t capacity;
+};
+
+/** Read the possible CPUs (fallback where sysfs does not have them) and the CPUs isolated at boot. */
+void asym_cgroups_init(struct asym_cgroups *c, const struct asym_root *root, const struct asym_mask *fallback);
+void asym_cgroups_done(struct asym_cgroups *c);
+
+/** Remove all cgroups. Numbers returned before become invalid. */
+void asym_cgroups_clear(struct asym_cgroups *c);
+
+/**
+ * Returns the number of the cgroup with that path, >= 1, adding it if need be; 0 when memory runs out. The root is "/" or
+ * empty.
+ */
+uint32_t asym_cgroups_find(struct asym_cgroups *c, enum asym_hierarchy hierarchy, const char *path, size_t len);
+
+/** Every cpuset that was read before now is read again at its next use. */
+void asym_cgroups_expire(struct asym_cgroups *c, asym_usec now);
+
+/**
+ * Returns the effective CPUs of cgroup number id, cut to the possible CPUs. A cgroup without a cpuset has those of its nearest
+ * ancestor with one. id 0 (unknown) has all possible CPUs. The mask is in pool; NULL when memory runs out.
+ */
+const struct asym_mask *asym_cgroups_cpus(struct asym_cgroups *c, uint32_t id, asym_usec now,
+                                          struct asym_mask_table *pool);
+
+/**
+ * Returns the cpuset of a thread: that of its cgroup, without those CPUs isolated at boot (isolcpus=) that its mask lacks. The
+ * kernel keeps every thread off isolated CPUs unless the program asks for them, so that their absence from the mask does not
+ * mean that the program has chosen it. The mask is in pool; NULL when memory runs out.
+ */
+const struct asym_mask *asym_cgroups_for(const struct asym_cgroups *c, const struct asym_mask *cpus,
+                                         const struct asym_mask *mask, struct asym_mask_table *pool);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** The mount option hidepid of /proc: whether the kernel hides processes from users who do not own them. */
+#ifndef ASYM_LINUX_OBSERVE_HIDEPID_H
+#define ASYM_LINUX_OBSERVE_HIDEPID_H
+
+#include <stdbool.h>
+
+#include "linux/sys/helper.h"
+#include "linux/sys/root.h"
+
+/**
+ * Read the option of the file system that is mounted at proc of the root, from mountinfo. What asymd itself may see does not
+ * matter. The read ends at the line of /proc, which is among the first: it costs about 30 us, and waits for no file system. But the
+ * kernel takes its lock for all mounts (namespace_sem), and any user who may create a user namespace can keep that lock for
+ * seconds. So the service lets a helper process read, as below.
+ * Returns 1: hidepid is not 0; 0: it is, or is not given; -ENOENT: mountinfo has no such mount; -errno.
+ */
+int asym_hidepid_read(const struct asym_root *root);
+
+/** Reads the option of this machine again and again, in a helper (linux/sys/helper.h). */
+struct asym_hidepid_watch {
+    struct asym_helper helper;
+    bool asked; /**< the helper has not answered yet */
+};
+
+/** program: the helper's file, borrowed. */
+void asym_hidepid_watch_init(struct asym_hidepid_watch *w, const char *program);
+
+/**
+ * Take the answer to the last request, then request the option again, unless an answer is due. Starts the helper, and starts
+ * another one if it has ended. Never waits; a helper that waits for the lock keeps waiting, and no other one is started.
+ * Returns 1: hidepid is not 0; 0: it is, or is not given; -EAGAIN: there is no new answer; -errno: the helper cannot read it.
+ */
+int asym_hidepid_watch_update(struct asym_hidepid_watch *w);
+
+/** Kill the helper. Accepts a watch that is all zero. */
+void asym_hidepid_watch_done(struct asym_hidepid_watch *w);
+
+/** Run as a helper: asym_helper_role.run. Returns the exit status. */
+int asym_hidepid_run(int orders, int reports);
+
+#endif

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** The internals of the procfs source. Only procfs*.c include this header. */
+#ifndef ASYM_LINUX_OBSERVE_PROCFS_INTERNAL_H
+#define ASYM_LINUX_OBSERVE_PROCFS_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "base/hash.h"
+#include "base/mask-table.h"
+#include "linux/observe/cpuset.h"
+#include "linux/observe/proc-read-limit.h"
+#include "linux/observe/procfs.h"
+#include "linux/sys/proc-parse.h"
+
+/** A thread. A machine may have tens of thousands; each takes 80 bytes. */
+struct asym_pthread {
+    int32_t tid;
+    int fd;                       /**< open schedstat; -1: none is kept open */
+    uint64_t start;               /**< 0: stat not read yet */
+    struct asym_schedstat before; /**< at the last sample */
+    uint64_t carry_ns;            /**< ns of runnable time that were counted before the kernel credited them */
+    const struct asym_mask *affinity, *mask; /**< results of sched_getaffinity and of Cpus_allowed */
+    uint32_t put_on; /**< CPU + 1 that asymd moved it to since the last snapshot had it; 0: none, or unknown */
+    uint32_t born;   /**< low 32 bits of CLOCK_MONOTONIC in us; 0: derive it from start */
+    bool measured;   /**< before is valid */
+    bool newborn;    /**< created after the first snapshot; no snapshot has had it yet */
+    bool gone;       /**< it has ended; the next sample removes it */
+    bool executed;   /**< the leader of a process that has called exec since the last snapshot that listed it */
+    char state;      /**< at the last sample */
+};
+
+/** Whether rule, rule_name and profile of a process hold. */
+enum asym_match {
+    ASYM_MATCH_NONE,  /**< the process was not matched since it started or called exec */
+    ASYM_MATCH_STALE, /**< the rules or the name have changed since; the previous rule applies until the next match */
+    ASYM_MATCH_VALID,
+};
+
+/** The work of the next sample on a process. A later value includes the earlier ones. */
+enum asym_due {
+    ASYM_DUE_IF_RAN,  /**< it reads the process if its clock has advanced */
+    ASYM_DUE_READ,    /**< it reads the process: while a thread waits for a CPU, the clock does not advance */
+    ASYM_DUE_THREADS, /**< it also lists the threads: some may have started or ended */
+};
+
+struct asym_process {
+    int32_t pid, ppid; /**< ppid: the creator where a process event named it, else the parent */
+    uint64_t start, clock_ns;
+    clockid_t clock;
+    size_t index; /**< in asym_procfs.procs */
+    asym_usec born, last_fork, last_exec;
+    struct asym_image image; /**< of the program that it last executed */
+    uint32_t flags;          /**< ASYM_PROC_* */
+    bool decided;            /**< ASYM_PROC_OUTSIDE is final */
+    enum asym_due due;
+    bool doubtful; /**< another process may have this PID now */
+    bool has_gone; /**< some threads are marked gone */
+    bool denied;
+    enum asym_match match;
+    bool maps_known;   /**< its maps were read since the last exec */
+    bool status_fails; /**< status is longer than the buffer: the process has thousands of groups */
+    bool has_payer;    /**< payer is known, and finding it again would be costly */
+    uint32_t payer;    /**< user that is charged for reading the process (linux/observe/proc-owner.h) */
+    uint32_t asked;    /**< ASYM_READ_*: requested, not answered yet */
+    /** HUNG: since it was created, for ever; READ: since the last exec. */
+    enum asym_read_limit_record record;
+    uint32_t unread;      /**< ASYM_READ_*: the reader cannot read these */
+    asym_usec retry_at;   /**< when unread facts are requested again; 0: at the next exec */
+    uint32_t program;     /**< incremented at exec and when the rules change: answers with an older tag are ignored */
+    uint32_t maps_most;   /**< bytes of its maps to read; 0: ASYM_READ_MAPS_FIRST */
+    asym_usec sampled_at; /**< when it was sampled last; 0: never */
+    char comm[ASYM_COMM_LEN];
+    uint64_t seen;   /**< number of the last listing of /proc that had it */
+    uint64_t sample; /**< number of the last sample that processed it */
+    enum asym_rule_action rule;
+    const char *rule_name;
+    const struct asym_rule_facts *rule_facts;
+    const struct asym_profile *profile;
+    uint32_t cpuset, group; /**< numbers of cgroups; 0: unknown */
+    asym_usec cgroup_read_at;
+    uint64_t vsize, maps_vsize; /**< bytes mapped: now, and when its maps were read */
+    asym_usec maps_read_at;     /**< 0: they are to be read */
+    asym_usec threads_at;       /**< since when a process with ASYM_PROC_COUNTS_LATE has had threads; 0: it has none */
+    uint64_t threads_ns;        /**< CPU time of its leader at that time */
+    unsigned suspected;         /**< a mask has changed: read the cpuset again in this many further samples */
+    struct asym_pthread *threads; /**< by tid, rising */
+    uint32_t n_threads;
+    size_t capacity;
+};
+
+/** A process of --pid: its PID and its start time when asymd started. */
+struct asym_wanted {
+    int32_t pid;
+    uint64_t start;
+};
+
+/** The result of sampling one process. */
+struct asym_process_sums {
+    double runnable; /**< runnable threads, mean over the interval */
+    uint32_t instant, first_task, n_tasks;
+};
+
+/**
+ * The scan of one process. One with tens of thousands of threads takes several calls of next(). No process event is taken
+ * between these calls, so that the process and the order of its threads stay.
+ */
+struct asym_procfs_scan {
+    struct asym_process *cut; /**< its scan goes on with the next call; NULL: none */
+    uint32_t next;            /**< index of the thread to read next */
+    asym_usec interval;       /**< us since the process was sampled before; 0: never */
+    struct asym_process_sums sums;
+};
+
+/** A process that has tasks in this snapshot. Its asym_proc has the same index. */
+struct asym_listed {
+    uint32_t group; /**< number of its cgroup; 0: the process is an application of its own */
+    uint32_t n_threads;
+    struct asym_process_sums sums;
+    char comm[ASYM_COMM_LEN];
+};
+
+/** The stage of a sample, which may take several calls of next(). */
+enum asym_procfs_stage {
+    ASYM_PROCFS_IDLE,     /**< no sample is in progress */
+    ASYM_PROCFS_LISTING,  /**< it lists /proc */
+    ASYM_PROCFS_SAMPLING, /**< it reads one process after another */
+};
+
+struct asym_procfs {
+    struct asym_source source;
+    struct asym_procfs_config config;
+    struct asym_wanted *wanted;
+    struct asym_process **procs;
+    struct asym_hash
+        by_pid; /**< index of procs. An array of pid_max pointers grows to 32 MiB of resident memory as PIDs wrap around. */
+    size_t n_procs, capacity;
+    size_t n_kept, kept_max, kept_limit;
+    uint64_t listings;  /**< how often /proc was listed */
+    uint64_t n_samples; /**< complete ones so far */
+    asym_usec now, last;
+    asym_usec boot_ahead; /**< CLOCK_BOOTTIME less CLOCK_MONOTONIC */
+    asym_usec uptime;     /**< of a captured machine, from proc/uptime */
+    bool rescan;          /**< something may have been missed: list /proc and verify every process */
+    bool verifying;       /**< the listing in progress verifies every process */
+    bool foreign;         /**< /proc is of another PID namespace */
+    bool no_schedstat;    /**< the kernel has no schedstat: only thread states are known */
+    bool all_online;      /**< every possible CPU is online: sched_getaffinity shows the whole mask */
+    uint64_t ticks;       /**< per second */
+    struct asym_mask_table masks;
+    struct asym_cgroups cgroups;
+    char *buffer, *entries;
+    /* The arrays of the snapshot that next() returns. */
+    struct asym_listed *listed;
+    struct asym_app *apps;
+    struct asym_proc *out_procs;
+    struct asym_task *tasks, *sorted;
+    size_t n_apps, n_listed, n_tasks;
+    size_t apps_capacity, listed_capacity, out_procs_capacity, tasks_capacity, sorted_capacity;
+    struct asym_coverage coverage;
+    struct asym_snapshot issued; /* the last snapshot; empty while a sample is in progress */
+    bool refresh;                /* next() returns the last snapshot again */
+    /* The sample in progress. */
+    enum asym_procfs_stage stage;
+    asym_usec piece_ends;   /* when this call of next() has to return; 0: no limit */
+    uint32_t listed_denied; /* coverage.n_denied without the processes that this sample reads */
+    size_t left;            /* processes that it has not read yet */
+    int list_fd;            /* /proc while it is listed, else -1 */
+    struct asym_procfs_scan scan;
+};
+
+static inline struct asym_procfs *asym_procfs_of(struct asym_source *source)
+{
+    return (struct asym_procfs *)(void *)((char *)source - offsetof(struct asym_procfs, source));
+}
+
+#define ASYM_PROCFS_BUFFER  65536
+#define ASYM_PROCFS_ENTRIES 32768
+
+/** procfs-io.c: files, directories, descriptors. */
+
+/** Opens a file as asym_root_openat does. When descriptors run out, it closes some of those kept open and tries again. -errno. */
+int asym_procfs_open(struct asym_procfs *p, const char *path, int flags);
+/** Read a file, at most size - 1 bytes, and end it in NUL. Returns the length; -errno. */
+ssize_t asym_procfs_read(struct asym_procfs *p, const char *path, char *buf, size_t size);
+/** Read proc/PID/stat or, where tid is not 0, the stat of that thread. 0; -errno. */
+int asym_procfs_read_stat(struct asym_procfs *p, int32_t pid, int32_t tid, struct asym_stat *ret);
+/** Call fn for each number in the next part of the directory. 1; 0: the directory has ended; -errno, also from fn. */
+int asym_procfs_list_part(struct asym_procfs *p, int fd,
+                          int (*fn)(struct asym_procfs *p, struct asym_process *proc, int32_t number),
+                          struct asym_process *proc);
+/** Call fn for each entry whose name is a number. fn must not list a directory itself. 0; -errno. */
+int asym_procfs_list(struct asym_procfs *p, const char *path,
+                     int (*fn)(struct asym_procfs *p, struct asym_process *proc, int32_t number),
+                     struct asym_process *proc);
+/** Close the schedstat of a thread, if it is kept open. */
+void asym_procfs_release(struct asym_procfs *p, struct asym_pthread *t);
+/** Returns how many descriptors this process can keep open for schedstat. */
+size_t asym_procfs_keepable(void);
+/** Make room for one more item in an array of n. The items stay. 0; -ENOMEM. */
+int asym_procfs_grow(void *array, size_t n, size_t *capacity, size_t size);
+/** Returns whether the error means that the process or thread has ended. */
+bool asym_procfs_gone(int error);
+
+/** procfs-threads.c: the threads of a process. */
+struct asym_pthread *asym_procfs_find_thread(const struct asym_process *proc, int32_t tid);
+/** Add a thread. Does nothing for a thread that is known and has not ended. 0; -ENOMEM. */
+int asym_procfs_add_thread(struct asym_process *proc, int32_t tid, bool newborn, asym_usec born);
+void asym_procfs_mark_gone(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *t);
+void asym_procfs_sweep_threads(struct asym_process *proc);
+int asym_procfs_list_threads(struct asym_procfs *p, struct asym_process *proc);
+
+/** procfs-track.c: the table of processes. */
+
+/** Returns NULL when no process with this PID is known. */
+struct asym_process *asym_procfs_find(const struct asym_procfs *p, int32_t pid);
+bool asym_procfs_follows(const struct asym_process *proc);
+/** Have the next sample do at least that much. */
+static inline void asym_procfs_expect(struct asym_process *proc, enum asym_due due)
+{
+    proc->due = proc->due < due ? due : proc->due;
+}
+/** Add the process that has this PID now. Returns NULL when it has ended, cannot be read, or memory runs out. */
+struct asym_process *asym_procfs_track(struct asym_procfs *p, int32_t pid, bool newborn);
+void asym_procfs_drop(struct asym_procfs *p, struct asym_process *proc);
+/** Discard rule, profile and maps: the process runs another program. */
+void asym_procfs_forget_facts(struct asym_process *proc);
+/** Read its stat again. Returns the process with its present name, the one that has its PID now, or NULL if there is none. */
+struct asym_process *asym_procfs_verify(struct asym_procfs *p, struct asym_process *proc);
+/** List /proc. 0; -EINPROGRESS: the time is over, and the next call continues; -errno. */
+int asym_procfs_list_all(struct asym_procfs *p);
+asym_usec asym_procfs_born_at(const struct asym_procfs *p, uint64_t start);
+/** Returns whether the time of this call of next() is over. */
+bool asym_procfs_is_over(const struct asym_procfs *p);
+bool asym_procfs_wants(const struct asym_procfs *p, const struct asym_process *proc);
+
+/** procfs-events.c: update the table from process events. 0; -errno: no more events will come. */
+int asym_procfs_take_events(struct asym_procfs *p);
+
+/** procfs-facts.c: masks, cpusets, maps, rules. */
+
+void asym_procfs_trim(struct asym_procfs *p);
+void asym_procfs_feedback(struct asym_source *source, const struct asym_feedback *feedback);
+/** Fill in affinity and cpuset of a task. 0; -errno. */
+int asym_procfs_masks(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *t, struct asym_task *task);
+void asym_procfs_read_cgroup(struct asym_procfs *p, struct asym_process *proc);
+void asym_procfs_match(struct asym_procfs *p, struct asym_process *proc);
+/** Take the answers that the reader has given since the last sample. */
+void asym_procfs_take_answers(struct asym_procfs *p);
+/** Returns whether a fact is unknown that decides whether the process is steered. */
+bool asym_procfs_is_unknown(const struct asym_procfs *p, const struct asym_process *proc);
+/** Have the rule matched again. Until then the process keeps the rule that it has, if any. */
+static inline void asym_procfs_expire_match(struct asym_process *proc)
+{
+    if (proc->match == ASYM_MATCH_VALID)
+        proc->match = ASYM_MATCH_STALE;
+}
+/** Request unread facts again if it is time for that. */
+void asym_procfs_retry(struct asym_procfs *p, struct asym_process *proc);
+/** Update all_online. Called once a sample. */
+void asym_procfs_note_online(struct asym_procfs *p);
+/** Set or clear ASYM_PROC_COUNTS_LATE. */
+void asym_procfs_read_maps(struct asym_procfs *p, struct asym_process *proc);
+
+/**
+ * procfs-scan.c: sample one process, for the interval in p->scan. 0: p->scan.sums is the result; -EINPROGRESS: the time is over,
+ * and p->scan.cut is the process; -ESRCH: it has ended; -ESTALE: another process has its PID; -ENOMEM.
+ */
+int asym_procfs_scan(struct asym_procfs *p, struct asym_process *proc);
+
+/**
+ * Returns the runnable time in an interval, from the thread's counters before and now and its state now. All times are in ns.
+ * carry: runnable time that was counted before the kernel credited it; the function updates it.
+ */
+uint64_t asym_procfs_runnable(const struct asym_schedstat *before, const struct asym_schedstat *now, char state,
+                              uint64_t interval, uint64_t *carry);
+
+/** procfs-list.c: processes and applications of the snapshot. */
+
+/** Write flags, rule and profile. */
+void asym_procfs_take_rule(const struct asym_procfs *p, const struct asym_process *proc, struct asym_proc *ret);
+/** After a change of rules or profiles: match again the processes that the sample in progress has listed. */
+void asym_procfs_match_listed(struct asym_procfs *p);
+int asym_procfs_list_process(struct asym_procfs *p, const struct asym_process *proc,
+                             const struct asym_process_sums *sums);
+int asym_procfs_make_apps(struct asym_procfs *p);
+
+#endif
