@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "linux/ledger-file.h"
+#include "linux/enforce/ledger-file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,16 +16,19 @@
 #define MAGIC      "asymd-ledger 1 "
 #define RECORD_MAX (4 * ASYM_MASK_LIST_MAX + 256)
 
-/* 100,000 threads of a machine of 1,024 CPUs. */
+/* Enough for 100,000 threads on a machine with 1,024 CPUs. */
 #define SIZE_MAX_ (256u << 20)
 
-/* So many names are tried for a file beside the ledger. */
+/* Number of names that are tried for a file beside the ledger. */
 #define NAMES 10
 
-/* Beside twice as many as count, so many stale records are not worth writing the file anew. */
+/* The file is rewritten when it has more than this many stale records, besides two for each valid one. */
 #define STALE_MIN 64
 
-/* The numbers of a T record, in their order; the masks follow. The last of these, via, only of one that is under way. */
+/*
+ * The numbers of a T record, in order. Four masks follow. The last one, the transit CPU, is only there if the thread is
+ * under way to its new mask.
+ */
 enum { TID, TGID, START, SINCE, SESSION, NICE, RESET, WHOLE, BOOSTED, SET_NICE, BEFORE_NICE, N_NUMBERS };
 #define N_FIELDS (N_NUMBERS + 4)
 
@@ -63,7 +66,7 @@ static int append(struct asym_ledger *l, const char *text, size_t n)
 
 static void drop_batch(struct asym_ledger *l)
 {
-    /* What one large batch took is not kept for the rest of the service's life. */
+    /* Do not keep the memory of one large batch for as long as asymd runs. */
     if (l->batch_capacity > 1u << 16) {
         free(l->batch);
         l->batch = NULL;
@@ -81,13 +84,13 @@ static const char *list_of(const struct asym_mask *m, char *buf)
 int asym_ledger_note(struct asym_ledger *l, const struct asym_ledger_entry *e)
 {
     char a[ASYM_MASK_LIST_MAX], b[ASYM_MASK_LIST_MAX], c[ASYM_MASK_LIST_MAX], d[ASYM_MASK_LIST_MAX], line[RECORD_MAX];
-    const struct asym_mask via = asym_ledger_via(e);
-    const bool way = e->under_way;
+    const struct asym_mask transit_cpu = asym_ledger_transit(e);
+    const bool under_way = e->under_way;
     int n = snprintf(line, sizeof line, "T %d %d %llu %llu %d %d %d %d %d %d %d %s %s %s%s%s\n", (int)e->id.tid,
                      (int)e->id.tgid, (unsigned long long)e->id.start, (unsigned long long)e->since, (int)e->session,
-                     e->original_nice, e->original_reset, e->whole, e->boosted, e->set_nice, e->before_nice,
-                     list_of(&e->original, a), list_of(&e->set, b), list_of(&e->before, c), way ? " " : "",
-                     way ? list_of(&via, d) : "");
+                     e->original_nice, e->original_reset, e->full_cpuset, e->boosted, e->set_nice, e->before_nice,
+                     list_of(&e->original, a), list_of(&e->set, b), list_of(&e->before, c), under_way ? " " : "",
+                     under_way ? list_of(&transit_cpu, d) : "");
     return append(l, line, (size_t)n);
 }
 
@@ -130,14 +133,14 @@ static int write_table(struct asym_ledger *l, int fd)
     return r < 0 ? r : write_all(fd, l->batch, l->batch_len);
 }
 
-/* NAME, then NAME.1 to NAME.9: a folder with that name cannot be replaced. */
+/* NAME, then NAME.1 to NAME.9: a directory may have the name, and unlink cannot remove a directory. */
 static const char *numbered(const char *name, int k, char *buf, size_t size)
 {
     snprintf(buf, size, k == 0 ? "%s" : "%s.%d", name, k);
     return buf;
 }
 
-/* O_EXCL: asymd writes neither through a link nor into a file that it has not made. */
+/* O_EXCL: asymd does not write through a link, or into a file that it did not create. */
 static int open_fresh(const struct asym_ledger *l, char *name, size_t size)
 {
     int fd = -1;
@@ -150,7 +153,7 @@ static int open_fresh(const struct asym_ledger *l, char *name, size_t size)
     return fd < 0 ? -errno : fd;
 }
 
-/* A fresh file with only what counts, put in the old one's place at once; on failure the old one stays. */
+/* Writes a new file with only the valid entries, and renames it over the old one. On failure the old file stays. */
 static int rewrite(struct asym_ledger *l)
 {
     char name[32];
@@ -171,8 +174,7 @@ static int rewrite(struct asym_ledger *l)
         unlinkat(l->dir_fd, name, 0);
         return r;
     }
-    if (l->fd >= 0)
-        close(l->fd);
+    asym_close_p(&l->fd);
     l->fd = fd;
     fd = -1;
     l->size = size;
@@ -181,7 +183,7 @@ static int rewrite(struct asym_ledger *l)
     return 0;
 }
 
-/* Is it under its name what was written to it? Not after it was removed, replaced, cut, or written to. */
+/* False after someone removed, replaced, truncated or wrote to the file. */
 static bool is_as_written(const struct asym_ledger *l)
 {
     struct stat named, ours;
@@ -190,17 +192,17 @@ static bool is_as_written(const struct asym_ledger *l)
            named.st_dev == ours.st_dev && asym_ledger_is_attached(l);
 }
 
-static void look_after(struct asym_ledger *l)
+static void check_file(struct asym_ledger *l)
 {
     if (l->owed || is_as_written(l))
         return;
     l->owed = l->was_lost = true;
 }
 
-int asym_ledger_tend(struct asym_ledger *l)
+int asym_ledger_housekeeping(struct asym_ledger *l)
 {
     asym_ledger_lock(l);
-    look_after(l);
+    check_file(l);
     int r = l->owed ? rewrite(l) : 0;
     const bool lost = r >= 0 && l->was_lost;
     l->was_lost = l->was_lost && !lost;
@@ -212,7 +214,7 @@ int asym_ledger_write(struct asym_ledger *l)
 {
     if (l->batch_len == 0 && !l->owed)
         return 0;
-    look_after(l);
+    check_file(l);
     if (l->owed)
         return rewrite(l);
     int r = write_all(l->fd, l->batch, l->batch_len);
@@ -220,7 +222,10 @@ int asym_ledger_write(struct asym_ledger *l)
         l->size += l->batch_len;
         l->n_records += l->batch_records;
     } else {
-        /* Half a record must not stand before the next, and what was to be forgotten must not stay. */
+        /*
+         * Half a record must not stand before the next one, and entries that were to be removed must not stay. So cut the
+         * file back now, and rewrite it with the next write.
+         */
         l->owed = true;
         if (ftruncate(l->fd, (off_t)l->size) == 0 && lseek(l->fd, 0, SEEK_END) < 0)
             r = -errno;
@@ -232,7 +237,10 @@ int asym_ledger_write(struct asym_ledger *l)
 int asym_ledger_flush(struct asym_ledger *l)
 {
     int r = asym_ledger_write(l);
-    /* A file system too full for a second file still takes records: what is on record counts, and the next flush tries. */
+    /*
+     * A failed rewrite is no error: a file system that is too full for a second file still takes records, and the records
+     * are written. The next flush tries again.
+     */
     if (r >= 0 && l->n_records > 3 * l->n + STALE_MIN)
         rewrite(l);
     return r;
@@ -246,17 +254,18 @@ static int parse_mask(const char *text, struct asym_mask *ret)
     return 0;
 }
 
-/* The first n numbers of a record. */
-static int parse_via(const char *text, struct asym_ledger_entry *e)
+/* The transit CPU is one CPU. A record has it only while the thread is under way to its new mask. */
+static int parse_transit(const char *text, struct asym_ledger_entry *e)
 {
-    struct asym_mask via;
-    if (parse_mask(text, &via) < 0 || asym_mask_count(&via) != 1)
+    struct asym_mask transit_cpu;
+    if (parse_mask(text, &transit_cpu) < 0 || asym_mask_count(&transit_cpu) != 1)
         return -EINVAL;
-    e->via = (uint32_t)asym_mask_next(&via, 0) + 1;
+    e->transit_cpu = (uint32_t)asym_mask_next(&transit_cpu, 0) + 1;
     e->under_way = true;
     return 0;
 }
 
+/* The first n numbers of a record. */
 static int parse_numbers(char *const *field, size_t n, int64_t *ret)
 {
     for (size_t i = 0; i < n; i++)
@@ -271,14 +280,14 @@ static int parse_entry(char *const *field, size_t n_fields, struct asym_ledger_e
     struct asym_ledger_entry e = {.in_force = true};
     if (parse_numbers(field, N_NUMBERS, n) < 0 || parse_mask(field[N_NUMBERS], &e.original) < 0 ||
         parse_mask(field[N_NUMBERS + 1], &e.set) < 0 || parse_mask(field[N_NUMBERS + 2], &e.before) < 0 ||
-        (n_fields == N_FIELDS && parse_via(field[N_NUMBERS + 3], &e) < 0) || asym_mask_empty(&e.original))
+        (n_fields == N_FIELDS && parse_transit(field[N_NUMBERS + 3], &e) < 0) || asym_mask_empty(&e.original))
         return -EINVAL;
     e.id = (struct asym_taskid){(int32_t)n[TID], (int32_t)n[TGID], (uint64_t)n[START]};
     e.since = (uint64_t)n[SINCE];
     e.session = (int32_t)n[SESSION];
     e.original_nice = (int8_t)n[NICE];
     e.original_reset = n[RESET] != 0;
-    e.whole = n[WHOLE] != 0;
+    e.full_cpuset = n[WHOLE] != 0;
     e.boosted = n[BOOSTED] != 0;
     e.set_nice = (int8_t)n[SET_NICE];
     e.before_nice = (int8_t)n[BEFORE_NICE];
@@ -319,7 +328,7 @@ static int take_line(struct asym_ledger *l, char *line)
     return 0;
 }
 
-/* Returns how many lines were bad; -errno. text ends in NUL. */
+/* Returns the number of bad lines; -errno. text ends in NUL. */
 static int take_text(struct asym_ledger *l, char *text, size_t len)
 {
     char boot[64];
@@ -334,7 +343,7 @@ static int take_text(struct asym_ledger *l, char *text, size_t len)
     for (char *line = stop + 1, *end = text + len; line < end; line = stop + 1) {
         stop = memchr(line, '\n', (size_t)(end - line));
         if (!stop)
-            break; /* torn by a kill: its change was not made */
+            break; /* a kill tore the line: asymd did not make its change */
         *stop = '\0';
         int r = strlen(line) == (size_t)(stop - line) ? take_line(l, line) : -EINVAL;
         if (r == -ENOMEM)
@@ -369,7 +378,7 @@ static int read_text(int fd, char **ret_text, size_t *ret_len)
     return 0;
 }
 
-/* How many lines are not a ledger's, 1 for what is no file of text at all; -ENOENT: there is none; -errno. */
+/* Returns the number of lines that are not a ledger's, 1 if it is no ledger at all; -ENOENT: no file; -errno. */
 static int read_old(struct asym_ledger *l)
 {
     ASYM_AUTO_FREE char *text = NULL;
@@ -383,8 +392,8 @@ static int read_old(struct asym_ledger *l)
     return r < 0 ? r : take_text(l, text, len);
 }
 
-/* As a second name, so that a kill before the fresh file is in place loses nothing. */
-static int keep_aside(const struct asym_ledger *l, char *name, size_t size)
+/* Gives the old file a second name: a kill before the new file is in place loses nothing. */
+static int keep_bad_file(const struct asym_ledger *l, char *name, size_t size)
 {
     for (int k = 0; k < NAMES; k++) {
         unlinkat(l->dir_fd, numbered("ledger.bad", k, name, size), 0);
@@ -396,21 +405,22 @@ static int keep_aside(const struct asym_ledger *l, char *name, size_t size)
 
 int asym_ledger_read_file(struct asym_ledger *l, struct asym_error *err)
 {
-    char aside[32] = "";
+    char copy[32] = "";
     int bad = read_old(l);
     if (bad == -ENOENT)
         bad = 0;
     if (bad < 0)
         return asym_fail(err, bad, "%s/ledger: %s", l->dir, strerror(-bad));
-    const int kept = bad > 0 ? keep_aside(l, aside, sizeof aside) : 0;
+    const int kept = bad > 0 ? keep_bad_file(l, copy, sizeof copy) : 0;
     const int r = rewrite(l);
     if (bad > 0)
         asym_fail(err, 0,
-                  "%s/ledger: %d lines are not a ledger's: it %s%s; what could be read of it is about %zu threads",
-                  l->dir, bad, kept < 0 ? "cannot be kept: " : "is kept as ", kept < 0 ? strerror(-kept) : aside, l->n);
+                  "%s/ledger: asymd cannot parse %d line%s; the file %s%s; asymd read the records of %zu threads",
+                  l->dir, bad, bad == 1 ? "" : "s", kept < 0 ? "cannot be kept: " : "is kept as ",
+                  kept < 0 ? strerror(-kept) : copy, l->n);
     else if (r < 0)
-        asym_fail(err, 0, "%s/ledger cannot be written, so nothing can be steered, only given back: %s", l->dir,
-                  strerror(-r));
+        asym_fail(err, 0, "%s/ledger: cannot write: %s; asymd restores threads, but steers none until it can write",
+                  l->dir, strerror(-r));
     return 0;
 }
 
@@ -422,6 +432,6 @@ int asym_ledger_peek_file(struct asym_ledger *l, struct asym_error *err)
                               : asym_fail(err, bad, "%s/ledger: %s%s", l->dir, strerror(-bad),
                                           bad == -EACCES ? " (run as root)" : "");
     if (bad > 0)
-        asym_fail(err, 0, "%s/ledger: %d line%s not a ledger's", l->dir, bad, bad == 1 ? " is" : "s are");
+        asym_fail(err, 0, "%s/ledger: asymd cannot parse %d line%s", l->dir, bad, bad == 1 ? "" : "s");
     return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Giving a thread what it had, or what its creator had: never without a look at what it has now. */
+/* Restores a thread's original values, or gives a child those of its creator. Reads the present values first. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/nice.h"
-#include "linux/ledger-internal.h"
-#include "linux/thread.h"
+#include "linux/enforce/ledger-internal.h"
+#include "linux/sys/thread.h"
 
 bool asym_ledger_same_mask(const struct asym_ledger *l, const struct asym_mask *a, const struct asym_mask *b)
 {
@@ -17,35 +17,41 @@ bool asym_ledger_same_mask(const struct asym_ledger *l, const struct asym_mask *
     return asym_mask_equal(&x, &y);
 }
 
-struct asym_mask asym_ledger_via(const struct asym_ledger_entry *e)
+struct asym_mask asym_ledger_transit(const struct asym_ledger_entry *e)
 {
-    struct asym_mask via = {0};
-    if (e->via > 0)
-        asym_mask_set(&via, e->via - 1);
-    return via;
+    struct asym_mask transit_cpu = {0};
+    if (e->transit_cpu > 0)
+        asym_mask_set(&transit_cpu, e->transit_cpu - 1);
+    return transit_cpu;
 }
 
-/* Not where there is none, or where it is offline: what is not there would be equal to nothing at all. */
-static bool is_via(const struct asym_ledger *l, const struct asym_ledger_entry *e, const struct asym_mask *found)
+/* False if the entry has no transit CPU or it is offline: an empty mask must not count as equal. */
+static bool is_transit(const struct asym_ledger *l, const struct asym_ledger_entry *e, const struct asym_mask *found)
 {
-    const struct asym_mask via = asym_ledger_via(e);
-    return asym_mask_meets(&via, &l->online) && asym_ledger_same_mask(l, found, &via);
+    const struct asym_mask transit_cpu = asym_ledger_transit(e);
+    return asym_mask_meets(&transit_cpu, &l->online) && asym_ledger_same_mask(l, found, &transit_cpu);
 }
 
 bool asym_ledger_is_set(const struct asym_ledger *l, const struct asym_ledger_entry *e, const struct asym_mask *found)
 {
     return asym_ledger_same_mask(l, found, &e->set) || asym_ledger_same_mask(l, found, &e->before) ||
-           (e->under_way && is_via(l, e, found));
+           (e->under_way && is_transit(l, e, found));
 }
 
-/* One CPU is what programs choose for themselves, too: a child that has it is taken for an heir of that moment only. */
+/*
+ * Programs often choose a single CPU themselves. So a child with the transit CPU alone counts as inherited only if it was
+ * born while its creator may have had that mask.
+ */
 static bool is_inherited(const struct asym_ledger *l, const struct asym_ledger_entry *e, const struct asym_mask *found,
                          asym_usec born)
 {
-    return asym_ledger_is_set(l, e, found) || (born <= e->via_until && is_via(l, e, found));
+    return asym_ledger_is_set(l, e, found) || (born <= e->transit_until && is_transit(l, e, found));
 }
 
-/* From the beginning sysfs writes it anew. Where it could not be opened, as descriptors were wanting, it is tried again. */
+/*
+ * pread at offset 0 makes sysfs produce the list anew. A file that could not be opened (no free descriptor) is tried again
+ * each time.
+ */
 static void read_cpus(struct asym_ledger *l, enum asym_cpu_list list, struct asym_mask *ret)
 {
     static const char *const paths[] = {
@@ -99,12 +105,12 @@ int asym_ledger_give_back_nice(const struct asym_ledger_entry *e)
 }
 
 /*
- * Since 6.2 the kernel cuts what was asked for to the cpuset whenever that changes, and takes the cpuset instead when
- * nothing is left. Only asked where the mask is otherwise not known, as it takes two files.
+ * Since 6.2 the kernel cuts the requested mask to the cpuset whenever the cpuset changes, and uses the whole cpuset if no
+ * CPU is left. This check reads two files, so it is the last one.
  */
 static bool cut_by_cpuset(const struct asym_ledger *l, const struct asym_ledger_entry *e, const struct asym_mask *found)
 {
-    const struct asym_mask via = asym_ledger_via(e), *asked[] = {&e->set, &e->before, &via};
+    const struct asym_mask transit_cpu = asym_ledger_transit(e), *asked[] = {&e->set, &e->before, &transit_cpu};
     struct asym_mask cpuset;
     if (asym_thread_get_cpuset(e->id.tgid, e->id.tid, &cpuset) < 0)
         return false;
@@ -127,8 +133,11 @@ static int give_back_mask(const struct asym_ledger *l, const struct asym_ledger_
     bool has_it = asym_ledger_same_mask(l, &found, &e->original);
     if (!has_it && !asym_ledger_is_set(l, e, &found) && !cut_by_cpuset(l, e, &found))
         return -EBUSY;
-    /* Also where it seems to have it: the kernel may have widened it for a while (hotplug) and remember the request. */
-    r = asym_thread_set_mask(e->id.tid, &e->original, e->whole);
+    /*
+     * Set the mask even if the thread seems to have it: the kernel may have widened the mask for a while (hotplug), and
+     * still remember the narrower request.
+     */
+    r = asym_thread_set_mask(e->id.tid, &e->original, e->full_cpuset);
     return has_it && r != -ESRCH ? 0 : r;
 }
 
@@ -139,7 +148,10 @@ int asym_ledger_give_back(const struct asym_ledger *l, const struct asym_ledger_
     if (r < 0 || stat.start != e->id.start)
         return r < 0 ? r : -ESRCH;
     r = give_back_mask(l, e);
-    /* Each is given back whatever became of the other; a refusal says more than that somebody else was there. */
+    /*
+     * Mask and nice value are restored independently. If one fails and the other was changed by someone else, the failure
+     * is returned.
+     */
     int nice = asym_ledger_give_back_nice(e);
     return r == -ESRCH || (r < 0 && r != -EBUSY) || nice == 0 ? r : nice;
 }
@@ -159,9 +171,9 @@ int8_t asym_ledger_nice_of_child(const struct asym_ledger_entry *e)
 }
 
 /*
- * Reset-on-fork spares the child a negative nice value, but gives it 0, not what its creator had, and lets a positive
- * one pass, which the child may have raised since. The kernel has taken the flag from the child: what it has there is its
- * own. A thread that called exec has the leader's number now, and keeps both value and flag.
+ * With reset-on-fork, a child of a thread with a negative nice value gets 0, not its creator's original value. A child of a
+ * thread with a positive one gets that value, and may have raised it since. The kernel clears the flag in the child, so a
+ * flag that is set there is the child's own. A thread that called exec now has the leader's TID, and keeps value and flag.
  */
 static int repair_nice(const struct asym_ledger_entry *from, int32_t tid)
 {
@@ -190,7 +202,7 @@ int asym_ledger_repair(const struct asym_ledger *l, const struct asym_ledger_ent
         return r;
     bool narrow = !asym_ledger_same_mask(l, &found, &from->original) && is_inherited(l, from, &found, born);
     if (narrow)
-        r = asym_thread_set_mask(tid, &from->original, from->whole);
+        r = asym_thread_set_mask(tid, &from->original, from->full_cpuset);
     int nice = repair_nice(from, tid);
     return r < 0 ? r : nice < 0 ? nice : narrow || nice > 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Opening and locking. Table: ledger-table.c, records: ledger-file.c. */
-#include "linux/ledger-internal.h"
+/* Opens, locks and closes the ledger. The table is in ledger-table.c, the records are in ledger-file.c. */
+#include "linux/enforce/ledger-internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "linux/ledger-file.h"
+#include "linux/enforce/ledger-file.h"
 
 enum { LOCK_PATIENCE_MS = 300, LOCK_STEP_MS = 5 };
 
@@ -36,19 +36,19 @@ size_t asym_ledger_count(struct asym_ledger *l)
     return n;
 }
 
-/* On a file system that has become read-only the lock holds, too. A descriptor; -errno. */
+/* Falls back to O_RDONLY: flock also works on a read-only file system. Returns a descriptor; -errno. */
 static int open_lock(int dir_fd)
 {
-    static const int ways[] = {O_RDWR | O_CREAT, O_RDONLY};
+    static const int modes[] = {O_RDWR | O_CREAT, O_RDONLY};
     int fd = -1;
-    for (size_t i = 0; fd < 0 && i < ASYM_LENGTH(ways) && (i == 0 || errno == EROFS); i++)
-        fd = openat(dir_fd, "lock", ways[i] | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    for (size_t i = 0; fd < 0 && i < ASYM_LENGTH(modes) && (i == 0 || errno == EROFS); i++)
+        fd = openat(dir_fd, "lock", modes[i] | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     return fd < 0 ? -errno : fd;
 }
 
 /*
- * A child that asymd has started holds the lock, too, from its fork to its exec: where asymd is killed just then, the lock
- * outlives it for a moment. Seen once in 100 kills, by "running already" from --restore.
+ * A child of asymd also holds the lock, from its fork to its exec. If someone kills asymd in between, the lock outlives it
+ * for a moment, so retry. Seen once in 100 kills, when --restore reported that asymd runs already.
  */
 static int lock_file(int fd)
 {
@@ -63,15 +63,19 @@ static int lock_file(int fd)
 }
 
 /*
- * One asymd at a time: two would fight over threads and over the file. Readable by its owner alone, as whoever may open
- * it may lock it.
+ * Only one asymd may run: two would fight over the threads and the file. Only the owner may read the lock file, because
+ * every process that can open it can also lock it.
  */
 static int take_lock(struct asym_ledger *l, int dir_fd, int *ret_fd, struct asym_error *err)
 {
     char pid[32] = "";
     ASYM_AUTO_CLOSE int fd = open_lock(dir_fd);
     if (fd < 0)
-        return asym_fail(err, fd, "%s/lock: %s", l->dir, strerror(-fd));
+        return asym_fail(err, fd, "%s/lock: %s%s", l->dir, strerror(-fd),
+                         fd == -EACCES
+                             ? " (it is another user's: run as root, or with CAP_DAC_OVERRIDE; or steer your own "
+                               "programs with --set=asymd.state_dir=DIR; asymd --dry-run needs no right)"
+                             : "");
     const int r = lock_file(fd);
     if (r < 0) {
         if (r != -EWOULDBLOCK)
@@ -81,7 +85,7 @@ static int take_lock(struct asym_ledger *l, int dir_fd, int *ret_fd, struct asym
         return asym_fail(err, -EBUSY, "asymd is running already (PID %s, %s): stop it first", *pid ? pid : "unknown",
                          l->dir);
     }
-    /* The number is for people: on a disk that is full or read-only the lock holds without it. */
+    /* The PID is for users. On a full or read-only file system the lock also works without it. */
     int n = snprintf(pid, sizeof pid, "%d\n", (int)getpid());
     if (ftruncate(fd, 0) == 0 && pwrite(fd, pid, (size_t)n, 0) < 0)
         pid[0] = '\0';
@@ -93,8 +97,12 @@ static int take_lock(struct asym_ledger *l, int dir_fd, int *ret_fd, struct asym
 static int open_directory(const char *dir, struct asym_error *err)
 {
     if (mkdir(dir, 0755) < 0 && errno != EEXIST)
-        return asym_fail(err, -errno, "%s: %s%s", dir, strerror(errno),
-                         errno == EACCES ? " (run as root, or set asymd.state_dir)" : "");
+        return asym_fail(
+            err, -errno, "%s: %s%s", dir, strerror(errno),
+            errno == EACCES
+                ? " (run as root, or steer your own programs with --set=asymd.state_dir=DIR; asymd --dry-run needs "
+                  "no right)"
+                : "");
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return fd < 0 ? asym_fail(err, -errno, "%s: %s", dir, strerror(errno)) : fd;
 }
@@ -119,12 +127,11 @@ bool asym_ledger_is_attached(const struct asym_ledger *l)
 
 static void replace_fd(int *fd, int with)
 {
-    if (*fd >= 0)
-        close(*fd);
+    asym_close_p(fd);
     *fd = with;
 }
 
-/* A directory that replaces asymd's must belong to its user, too: --restore believes the ledger in it. */
+/* A new directory under the old name must belong to asymd's user: --restore trusts the ledger in it. */
 static int open_again(const char *dir, struct asym_error *err)
 {
     struct stat st;
@@ -132,7 +139,7 @@ static int open_again(const char *dir, struct asym_error *err)
     if (fd < 0)
         return fd;
     if (fstat(fd, &st) < 0 || st.st_uid != geteuid())
-        return asym_fail(err, -EPERM, "%s: belongs to another user now", dir);
+        return asym_fail(err, -EPERM, "%s now belongs to another user", dir);
     const int own = fd;
     fd = -1;
     return own;
@@ -148,7 +155,7 @@ int asym_ledger_attach(struct asym_ledger *l, struct asym_error *err)
         if (fd < 0)
             return fd;
         replace_fd(&l->dir_fd, fd);
-        replace_fd(&l->lock_fd, -1); /* of the directory before */
+        replace_fd(&l->lock_fd, -1); /* it is in the old directory */
     }
     int r = take_lock(l, l->dir_fd, &lock_fd, err);
     if (r >= 0)
@@ -156,7 +163,7 @@ int asym_ledger_attach(struct asym_ledger *l, struct asym_error *err)
     return r;
 }
 
-/* No lock file can be made in it, and so no ledger: another asymd cannot have begun there either. */
+/* The directory takes no lock file and no ledger, so no other asymd can have started there either. */
 static bool takes_no_files(int error)
 {
     return error == -ENOSPC || error == -EDQUOT || error == -EROFS;
@@ -240,7 +247,7 @@ bool asym_ledger_own(struct asym_ledger *l, const struct asym_taskid *id, const 
         const bool boosted = e->boosted && asym_ledger_is_nice_set(e, nice);
         *ret = (struct asym_ledger_own){.mask = asym_mask_and(&e->original, &l->possible),
                                         .nice = boosted ? e->original_nice : nice,
-                                        .whole = e->whole};
+                                        .full_cpuset = e->full_cpuset};
     }
     asym_ledger_unlock(l);
     return ours;
@@ -250,21 +257,19 @@ void asym_ledger_close(struct asym_ledger *l)
 {
     if (!l)
         return;
-    /* On a full disk the file cannot be written anew, but it can be removed. */
+    /* On a full disk asymd cannot rewrite the file, but it can remove it. */
     if ((l->fd >= 0 || l->owed) && l->n == 0 && asym_ledger_is_attached(l))
         unlinkat(l->dir_fd, "ledger", 0);
-    /* The lock goes last: whoever gets it must find the file as it is left. */
-    int fds[] = {l->fd, l->dir_fd, l->lock_fd};
-    for (size_t i = 0; i < ASYM_LENGTH(fds); i++)
-        if (fds[i] >= 0)
-            close(fds[i]);
+    /* Close the lock last: the next asymd that gets it must find the file in its final state. */
+    asym_close_p(&l->fd);
+    asym_close_p(&l->dir_fd);
+    asym_close_p(&l->lock_fd);
     for (size_t i = 0; i < ASYM_N_CPU_LISTS; i++)
-        if (l->cpu_fds[i] >= 0)
-            close(l->cpu_fds[i]);
+        asym_close_p(&l->cpu_fds[i]);
     pthread_mutex_destroy(&l->lock);
     free(l->entries);
     free(l->tgids);
-    free(l->buckets);
+    asym_hash_done(&l->index);
     free(l->batch);
     free(l->dir);
     free(l);

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Three passes: look at every thread and note what shall be, write the notes, change. The lock is held for one thread at a
- * time, so that the guard never waits for ten thousand of them; what it has released between two passes is left alone.
+ * Three passes: read every thread and note the planned change, write the notes to the ledger, change the threads. The
+ * lock is held for one thread at a time, so that the fork guard never waits for ten thousand threads. The actuator does
+ * not touch a thread that the fork guard released between two passes.
  */
-#include "linux/actuator.h"
+#include "linux/enforce/actuator.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mask.h"
 #include "base/macro.h"
 #include "base/nice.h"
-#include "linux/ledger-internal.h"
-#include "linux/thread.h"
+#include "linux/enforce/ledger-internal.h"
+#include "linux/sys/thread.h"
 
 #define PF_NO_SETAFFINITY 0x04000000u
 
 /*
- * For this long after a process has created another it is not steered: the plan may be of a snapshot that did not know.
- * From the next snapshot on the core keeps it off by itself (fork hold-off), so this need only be longer than it takes
- * from a snapshot to its actions, whatever the interval.
+ * A process is not steered for this long after it created another one: the snapshot behind the plan may be older than
+ * the fork. From the next snapshot on the core holds the process off by itself (fork hold-off). So this must only exceed
+ * the time from a snapshot to its actions; the interval does not matter.
  */
 #define RELEASE_FRESH ASYM_SEC
 
@@ -35,12 +36,15 @@ static struct asym_ledger_entry *entry_of(struct asym_ledger *l, const struct as
     struct asym_ledger_entry *e = asym_ledger_find(l, id->tid);
     if (!e || (e->id.start == id->start && e->id.tgid == id->tgid))
         return e;
-    asym_ledger_forget(l, e); /* of a thread that had the number before */
+    asym_ledger_forget(l, e); /* the kernel reused the number: the entry is of an earlier thread */
     return NULL;
 }
 
-/* All that the cpuset allows: then all ones are given back, and a cpuset that grows later takes the thread with it. */
-static bool is_whole(const struct asym_ledger *l, const struct asym_taskid *id, const struct asym_mask *allowed)
+/*
+ * Does the mask hold all that the cpuset allows? Then asymd gives back a mask of all ones, so that the thread may also use
+ * CPUs that the cpuset gets later.
+ */
+static bool is_full_cpuset(const struct asym_ledger *l, const struct asym_taskid *id, const struct asym_mask *allowed)
 {
     struct asym_mask cpuset;
     if (asym_mask_within(&l->possible, allowed))
@@ -56,8 +60,29 @@ static bool wants_nice(const struct asym_action *a)
     return a->nice != a->expect_nice;
 }
 
-/* Compare and begin an entry for a thread that asymd has not touched yet. */
-static int meet(struct asym_ledger *l, const struct asym_action *a, const struct asym_thread_sched *sched)
+/*
+ * The mask of the snapshot, if the thread still has it. sched_getaffinity hides offline CPUs, which only the file status shows;
+ * but for a thread with tens of thousands of groups the kernel writes that file for milliseconds. So status is the observer's
+ * alone, which reads the file once for each change of a mask and has a bound for it: the snapshot's mask has the offline CPUs.
+ * The exception is a process whose status is too long: the observer reads it no more, so the snapshot's mask and the original
+ * lack the offline CPUs, unless the thread has all online ones.
+ */
+static int get_original(const struct asym_ledger *l, const struct asym_action *a, struct asym_mask *ret)
+{
+    struct asym_mask found;
+    int r = asym_thread_is_of(a->id.tgid, a->id.tid);
+    if (r >= 0)
+        r = asym_thread_get_mask(a->id.tid, &found);
+    if (r < 0)
+        return r;
+    if (!asym_ledger_same_mask(l, &found, &a->expect))
+        return -EAGAIN; /* changed since the snapshot: the next snapshot shows it */
+    *ret = asym_mask_or(&found, &a->expect);
+    return 0;
+}
+
+/* Compares, and adds an entry for a thread that asymd has not touched yet. */
+static int begin_entry(struct asym_ledger *l, const struct asym_action *a, const struct asym_thread_sched *sched)
 {
     struct asym_stat stat;
     struct asym_mask allowed;
@@ -66,11 +91,9 @@ static int meet(struct asym_ledger *l, const struct asym_action *a, const struct
         return r < 0 ? r : -ESRCH;
     if (stat.flags & PF_NO_SETAFFINITY)
         return -EPERM;
-    r = asym_thread_get_allowed(a->id.tgid, a->id.tid, &allowed);
+    r = get_original(l, a, &allowed);
     if (r < 0)
         return r;
-    if (!asym_ledger_same_mask(l, &allowed, &a->expect) && !asym_ledger_same_mask(l, &allowed, &a->mask))
-        return -EAGAIN; /* changed since the snapshot: the next one knows */
     if (wants_nice(a) && sched->nice != a->expect_nice && sched->nice != a->nice)
         return -EAGAIN;
     struct asym_ledger_entry *e = asym_ledger_add(l, &a->id);
@@ -78,7 +101,7 @@ static int meet(struct asym_ledger *l, const struct asym_action *a, const struct
         return -ENOMEM;
     pid_t session = getsid(a->id.tgid);
     e->original = e->set = allowed;
-    e->whole = is_whole(l, &a->id, &allowed);
+    e->full_cpuset = is_full_cpuset(l, &a->id, &allowed);
     e->original_nice = e->set_nice = e->before_nice = sched->nice;
     e->original_reset = sched->reset_on_fork;
     e->since = asym_thread_ticks();
@@ -86,7 +109,7 @@ static int meet(struct asym_ledger *l, const struct asym_action *a, const struct
     return 0;
 }
 
-/* Is a steered thread still as asymd has left it, or as the core has just seen it? */
+/* Checks that a steered thread still has the mask that asymd set, or the one that the core has just seen. */
 static int recognise(struct asym_ledger *l, const struct asym_action *a, const struct asym_ledger_entry *e,
                      struct asym_mask *ret_found)
 {
@@ -98,25 +121,25 @@ static int recognise(struct asym_ledger *l, const struct asym_action *a, const s
         return r;
     if (!asym_ledger_is_set(l, e, &found) && !asym_ledger_same_mask(l, &found, &a->expect) &&
         !asym_ledger_same_mask(l, &found, &a->mask))
-        return -EAGAIN; /* by the kernel for a cpuset, or by somebody else: the core tells at its next looks */
+        return -EAGAIN; /* changed by the kernel (cpuset) or by someone else: the core decides at its next samples */
     *ret_found = found;
     return 0;
 }
 
 /*
- * before is what is in force now, which after a failure is not what was noted last. Where it is none of the notes the
- * kernel has cut it to a cpuset, and the core has seen that.
+ * before becomes the mask in force now. After a failed change that is not the mask that was noted last. A mask that equals
+ * neither note was cut to a cpuset by the kernel, and the core has seen that.
  */
-static void note_wish(struct asym_ledger *l, const struct asym_action *a, const struct asym_thread_sched *sched,
-                      const struct asym_mask *found, struct asym_ledger_entry *e)
+static void note_change(struct asym_ledger *l, const struct asym_action *a, const struct asym_thread_sched *sched,
+                        const struct asym_mask *found, struct asym_ledger_entry *e)
 {
     if (asym_ledger_same_mask(l, found, &e->set))
         e->before = e->set;
     else if (!asym_ledger_same_mask(l, found, &e->before))
         e->before = *found;
     e->set = a->mask;
-    e->via = a->via > 0 && asym_mask_has(&a->mask, (int)a->via - 1) ? a->via : 0;
-    e->under_way = e->via > 0;
+    e->transit_cpu = a->transit_cpu > 0 && asym_mask_has(&a->mask, (int)a->transit_cpu - 1) ? a->transit_cpu : 0;
+    e->under_way = e->transit_cpu > 0;
     if (!wants_nice(a) || !asym_thread_is_fair(sched))
         return;
     e->before_nice = sched->nice == e->before_nice ? e->before_nice : e->set_nice;
@@ -128,7 +151,10 @@ static int prepare_steer(struct asym_ledger *l, const struct asym_action *a, asy
 {
     struct asym_thread_sched sched;
     struct asym_mask found;
-    /* Offline since the plan: the kernel would cut the mask, and it would look as if somebody else had set it. */
+    /*
+     * A CPU of the mask went offline since the plan. The kernel would cut the mask, and asymd would take the result for
+     * someone else's change.
+     */
     if (!asym_mask_within(&a->mask, &l->online))
         return -EAGAIN;
     if (asym_ledger_was_released(l, a->id.tgid, now > RELEASE_FRESH ? now - RELEASE_FRESH : 0))
@@ -142,14 +168,14 @@ static int prepare_steer(struct asym_ledger *l, const struct asym_action *a, asy
     if (e) {
         r = recognise(l, a, e, &found);
     } else {
-        r = meet(l, a, &sched);
+        r = begin_entry(l, a, &sched);
         e = asym_ledger_find(l, a->id.tid);
         if (r >= 0)
             found = e->original;
     }
     if (r < 0)
         return r;
-    note_wish(l, a, &sched, &found, e);
+    note_change(l, a, &sched, &found, e);
     r = asym_ledger_note(l, e);
     e->under_way &= r >= 0;
     return r;
@@ -162,14 +188,14 @@ static int change_nice(const struct asym_action *a, const struct asym_ledger_ent
     if (r < 0)
         return r;
     if (!asym_thread_is_fair(&now))
-        return 0; /* idle, or of another scheduler: nice says nothing there, the mask does */
+        return 0; /* SCHED_IDLE or another scheduler: nice has no effect there, the mask has */
     if (!asym_ledger_is_nice_set(e, now.nice))
         return -EBUSY;
-    /* At its own value again it inherits as it always did. */
+    /* With its original nice value, the thread gets its original reset-on-fork flag again. */
     return asym_thread_set_nice(a->id.tid, a->nice, a->nice != e->original_nice || e->original_reset);
 }
 
-/* Both or neither: a boost where the thread was is what nobody has planned. */
+/* A change sets mask and nice, or neither: no policy plans the new nice value on the old CPUs. */
 static void change_nice_back(const struct asym_ledger_entry *e)
 {
     struct asym_thread_sched now;
@@ -177,20 +203,26 @@ static void change_nice_back(const struct asym_ledger_entry *e)
         asym_thread_set_nice(e->id.tid, e->before_nice, e->before_nice != e->original_nice || e->original_reset);
 }
 
-/* From then on that one CPU would be the thread's own choice, or somebody else's. Written with what follows. */
+/*
+ * From now on asymd takes a mask of the transit CPU alone for a choice of the thread or of someone else. The note is
+ * written with the next batch.
+ */
 static void arrive(struct asym_ledger *l, struct asym_ledger_entry *e)
 {
     e->under_way = false;
-    e->via_until = asym_thread_now() + ASYM_LEDGER_LATE;
+    e->transit_until = asym_clock_now() + ASYM_LEDGER_LATE;
     if (asym_ledger_note(l, e) < 0)
         l->owed = true;
 }
 
-/* What cannot go on goes back. Where via cannot be had, it goes straight. */
+/*
+ * Moves the thread through its transit CPU. If the kernel refuses the transit CPU, the thread moves straight to its new
+ * mask. If it refuses the new mask, a thread on its transit CPU gets its previous mask back.
+ */
 static int change_mask(struct asym_ledger *l, const struct asym_action *a, struct asym_ledger_entry *e)
 {
-    const struct asym_mask via = asym_ledger_via(e);
-    const bool stopped = e->under_way && asym_thread_set_mask(a->id.tid, &via, false) >= 0;
+    const struct asym_mask transit_cpu = asym_ledger_transit(e);
+    const bool stopped = e->under_way && asym_thread_set_mask(a->id.tid, &transit_cpu, false) >= 0;
     const int r = asym_thread_set_mask(a->id.tid, &a->mask, false);
     const bool stranded = stopped && r < 0 && asym_thread_set_mask(a->id.tid, &e->before, false) < 0;
     if (e->under_way && !stranded)
@@ -202,7 +234,7 @@ static int steer(struct asym_ledger *l, const struct asym_action *a)
 {
     struct asym_ledger_entry *e = entry_of(l, &a->id);
     if (!e)
-        return -EAGAIN; /* the guard has released it since it was noted */
+        return -EAGAIN; /* the fork guard released it after the note */
     int r = wants_nice(a) ? change_nice(a, e) : 0;
     e->under_way &= r >= 0;
     if (r < 0)
@@ -219,7 +251,7 @@ static int release(struct asym_ledger *l, const struct asym_action *a)
 {
     struct asym_ledger_entry *e = entry_of(l, &a->id);
     if (!e)
-        return 0; /* the guard has given it back already */
+        return 0; /* the fork guard has restored it already */
     int r = asym_ledger_give_back(l, e);
     if (r == 0 || r == -ESRCH || r == -EBUSY)
         asym_ledger_forget(l, e);
@@ -227,8 +259,8 @@ static int release(struct asym_ledger *l, const struct asym_action *a)
 }
 
 /*
- * What it has for a mask now is not looked at: were it what asymd had set some time ago, it would be somebody's choice. But
- * for one that could neither go on nor back.
+ * Keeps the thread's present mask: the core has found that someone else set it, even if asymd once set the same mask. The
+ * exception is a thread that is left on its transit CPU: it gets its mask back.
  */
 static int forget(struct asym_ledger *l, const struct asym_action *a)
 {
@@ -241,6 +273,20 @@ static int forget(struct asym_ledger *l, const struct asym_action *a)
         r = e->under_way ? asym_ledger_give_back(l, e) : asym_ledger_give_back_nice(e);
     asym_ledger_forget(l, e);
     return r == -ESRCH || r == -EBUSY ? 0 : r;
+}
+
+/*
+ * A thread that has called exec keeps the reset-on-fork flag that came with its boost, and is the leader now. The record of the
+ * thread that it was says whether the flag is its own. The kernel clears the flag of a child.
+ */
+static bool own_reset(const struct asym_ledger *l, const struct asym_action *a, bool now)
+{
+    for (size_t i = 0; i < l->n && a->id.tid == a->id.tgid; i++) {
+        const struct asym_ledger_entry *e = &l->entries[i];
+        if (l->tgids[i] == a->id.tgid && e->id.tid != a->id.tid && e->boosted && e->set_nice == a->expect_nice)
+            return e->original_reset;
+    }
+    return now;
 }
 
 static int repair(struct asym_ledger *l, const struct asym_action *a)
@@ -256,24 +302,28 @@ static int repair(struct asym_ledger *l, const struct asym_action *a)
         return r;
     const bool has_it = asym_ledger_same_mask(l, &found, &a->mask);
     const bool inherited = has_it || asym_ledger_same_mask(l, &found, &a->expect);
-    /* All ones would put it on isolated CPUs, where nobody is who has not asked to be. */
+    /* With a mask of all ones the thread could run on isolated CPUs, which are only for threads that ask for them. */
     if (!has_it && inherited)
-        r = asym_thread_set_mask(a->id.tid, &a->mask, a->whole && !l->isolated);
+        r = asym_thread_set_mask(a->id.tid, &a->mask, a->full_cpuset && !l->isolated);
     if (r >= 0 && wants_nice(a) && asym_thread_get_sched(a->id.tid, &now) == 0 && asym_thread_is_fair(&now) &&
         (now.nice == a->expect_nice || asym_nice_owes_boost(now.nice, a->expect_nice, a->nice)))
-        r = asym_thread_set_nice(a->id.tid, a->nice, now.reset_on_fork);
-    /* It has set a mask since the snapshot, over what was never asymd's to it: the next one has that for its own choice. */
+        r = asym_thread_set_nice(a->id.tid, a->nice, own_reset(l, a, now.reset_on_fork));
+    /* It is the leader since it called exec: the record is of the former one. */
+    struct asym_ledger_entry *e = r >= 0 && inherited ? asym_ledger_find(l, a->id.tid) : NULL;
+    if (e)
+        asym_ledger_forget(l, e);
+    /* The thread has set its own mask since the snapshot. The next snapshot shows it as the thread's own choice. */
     return r >= 0 && !inherited ? -EAGAIN : r;
 }
 
-/* A thread that will not be steered further is given back what can be; one that was not changed is not kept. */
+/* Restores a thread that will not be steered further, and forgets one that was never changed. */
 static void after_failure(struct asym_ledger *l, const struct asym_action *a, int error)
 {
     struct asym_ledger_entry *e = entry_of(l, &a->id);
-    enum asym_verdict verdict = asym_verdict_of(error);
-    if (!e || a->kind != ASYM_ACTION_STEER || (verdict == ASYM_VERDICT_RETRY && e->in_force && !e->under_way))
+    enum asym_outcome_kind outcome = asym_outcome_of(error);
+    if (!e || a->kind != ASYM_ACTION_STEER || (outcome == ASYM_OUTCOME_RETRY && e->in_force && !e->under_way))
         return;
-    int r = verdict == ASYM_VERDICT_GONE ? -ESRCH : asym_ledger_give_back(l, e);
+    int r = outcome == ASYM_OUTCOME_GONE ? -ESRCH : asym_ledger_give_back(l, e);
     if (r == 0 || r == -ESRCH || r == -EBUSY || !e->in_force)
         asym_ledger_forget(l, e);
 }
@@ -295,7 +345,7 @@ static int change(struct asym_ledger *l, const struct asym_action *a)
 
 static int prepare(struct asym_ledger *l, const struct asym_action *actions, size_t n, int *ret_errors)
 {
-    asym_usec now = asym_thread_now();
+    asym_usec now = asym_clock_now();
     asym_ledger_lock(l);
     asym_ledger_renew_online(l);
     asym_ledger_unlock(l);
@@ -305,7 +355,10 @@ static int prepare(struct asym_ledger *l, const struct asym_action *actions, siz
         asym_ledger_unlock(l);
     }
     asym_ledger_lock(l);
-    /* Not anew: on a disk the rename waits for that, 1.5 ms here, and a program waits for its masks. */
+    /*
+     * Append to the file, do not rewrite it: on a disk the rename waits for the new file, 1.5 ms as measured here, and a
+     * program waits for its masks.
+     */
     int r = asym_ledger_write(l);
     for (size_t i = l->n; r < 0 && i-- > 0;) {
         l->entries[i].under_way = false;
@@ -326,7 +379,7 @@ static int linux_apply(struct asym_actuator *actuator, const struct asym_action 
     int unrecorded = errors ? prepare(l, actions, n, errors) : -ENOMEM;
     for (size_t i = 0; i < n; i++) {
         if (unrecorded < 0 && actions[i].kind == ASYM_ACTION_STEER) {
-            ret_outcomes[i] = (struct asym_outcome){.verdict = ASYM_VERDICT_RETRY, .error = unrecorded};
+            ret_outcomes[i] = (struct asym_outcome){.kind = ASYM_OUTCOME_RETRY, .error = unrecorded};
             continue;
         }
         asym_ledger_lock(l);
@@ -334,10 +387,10 @@ static int linux_apply(struct asym_actuator *actuator, const struct asym_action 
         if (error < 0)
             after_failure(l, &actions[i], error);
         asym_ledger_unlock(l);
-        ret_outcomes[i] = (struct asym_outcome){.verdict = asym_verdict_of(error), .error = error};
+        ret_outcomes[i] = (struct asym_outcome){.kind = asym_outcome_of(error), .error = error};
     }
     asym_ledger_lock(l);
-    /* Only what needs nothing any more: that it is not written yet is made good by the next flush. */
+    /* The batch now holds only threads that are done. If this fails, the next flush writes them. */
     asym_ledger_flush(l);
     asym_ledger_unlock(l);
     return unrecorded;

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A child of a steered thread must not keep the mask and nice value that asymd set for the thread. The guard handles each
+ * process event in order, in the thread that reads the events. It must be fast: it races with the child, which may read
+ * its mask at any time.
+ */
+#include "linux/enforce/fork-guard.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "linux/enforce/ledger-internal.h"
+#include "linux/sys/thread.h"
+
+/*
+ * The mask and nice value of a new thread, and the best entry that it may have inherited them from. An entry that explains
+ * the exact nice value is the best.
+ */
+struct likeness {
+    struct asym_mask mask;
+    int8_t nice;
+    asym_usec born;
+    const struct asym_ledger_entry *best;
+};
+
+static bool compare(const struct asym_ledger *l, const struct asym_ledger_entry *e, struct likeness *like)
+{
+    if (!asym_ledger_looks_inherited(l, e, &like->mask, like->nice, like->born))
+        return false;
+    bool exact = asym_ledger_nice_of_child(e) == like->nice;
+    if (exact || !like->best)
+        like->best = e;
+    return exact;
+}
+
+/*
+ * The kernel does not name the creator of a new thread. The guard looks for a thread of the same process that was given
+ * the mask and nice value of the new one.
+ */
+static const struct asym_ledger_entry *creator_of_thread(struct asym_ledger *l, const struct asym_process_event *event)
+{
+    struct likeness like = {.born = event->when};
+    struct asym_thread_sched sched;
+    if (asym_thread_get_mask(event->pid, &like.mask) < 0 || asym_thread_get_sched(event->pid, &sched) < 0)
+        return NULL;
+    like.nice = sched.nice;
+    for (size_t i = 0; i < l->n; i++)
+        if (l->tgids[i] == event->tgid && compare(l, &l->entries[i], &like))
+            return like.best;
+    for (size_t k = 0; event->when <= l->pending_until && k < ASYM_LEDGER_PENDING_MAX; k++) {
+        const struct asym_ledger_pending *g = &l->pending[k];
+        if (g->from.id.tgid == event->tgid && event->when <= g->until && compare(l, &g->from, &like))
+            return like.best;
+    }
+    return like.best;
+}
+
+/* The entry that the child may have inherited from; NULL: none. */
+static const struct asym_ledger_entry *inheritance(struct asym_ledger *l, const struct asym_process_event *event)
+{
+    if (event->kind == ASYM_PROCESS_EVENT_CLONE)
+        return creator_of_thread(l, event);
+    const struct asym_ledger_entry *e = asym_ledger_find(l, event->parent_pid);
+    if (e && e->id.tgid == event->parent_tgid)
+        return e;
+    return asym_ledger_find_pending(l, event->parent_pid, event->parent_tgid, event->when);
+}
+
+/*
+ * Events wait in a queue. By now the core may steer the new thread itself, and may have set the creator's mask for it on
+ * purpose.
+ */
+static bool is_steered_itself(struct asym_ledger *l, const struct asym_process_event *event)
+{
+    const struct asym_ledger_entry *e = asym_ledger_find(l, event->pid);
+    struct asym_stat stat;
+    return e && e->id.tgid == event->tgid && asym_thread_get_stat(event->tgid, event->pid, &stat) >= 0 &&
+           stat.start == e->id.start;
+}
+
+/* A child that had inherited something, or has exited already, may have children of its own by now. */
+static void repair_newborn(struct asym_ledger *l, const struct asym_process_event *event)
+{
+    const struct asym_ledger_entry *from = is_steered_itself(l, event) ? NULL : inheritance(l, event);
+    if (from && asym_ledger_repair(l, from, event->pid, event->when) != 0)
+        asym_ledger_add_pending(l, from, event->pid, event->tgid, asym_clock_now() + ASYM_LEDGER_LATE);
+}
+
+/* The entry stays in the ledger if the kernel refuses the change. */
+static void release_thread(struct asym_ledger *l, struct asym_ledger_entry *e)
+{
+    int r = asym_ledger_give_back(l, e);
+    asym_ledger_add_pending(l, e, e->id.tid, e->id.tgid, asym_clock_now() + ASYM_LEDGER_LATE);
+    if (r == 0 || r == -ESRCH || r == -EBUSY)
+        asym_ledger_forget(l, e);
+}
+
+/*
+ * Releases every steered thread of the process, not only the one that forked. Any thread of a process may fork, and only
+ * the first child may be at risk. The thread that forked comes first, because it is the most likely to fork again.
+ */
+static void release_process(struct asym_ledger *l, int32_t tgid, int32_t first)
+{
+    const size_t before = l->n;
+    struct asym_ledger_entry *e = asym_ledger_find(l, first);
+    if (e && e->id.tgid == tgid)
+        release_thread(l, e);
+    for (size_t i = l->n; i-- > 0;)
+        if (l->tgids[i] == tgid)
+            release_thread(l, &l->entries[i]);
+    /* If this fails, the next flush writes it. Most forks release nothing. */
+    if (l->n != before)
+        asym_ledger_write(l);
+}
+
+/*
+ * A new program counts its CPUs at start, like the program of a child does. The thread that called exec now has the
+ * leader's TID, and still has its own mask.
+ */
+static void on_exec(struct asym_ledger *l, const struct asym_process_event *event)
+{
+    bool steered = false;
+    for (size_t i = 0; i < l->n; i++) {
+        if (l->tgids[i] != event->tgid)
+            continue;
+        steered = true;
+        if (l->entries[i].id.tid != event->tgid)
+            asym_ledger_repair(l, &l->entries[i], event->tgid, event->when);
+    }
+    if (!steered)
+        return;
+    release_process(l, event->tgid, event->tgid);
+    asym_ledger_note_release(l, event->tgid, asym_clock_now());
+}
+
+static void on_exit_of(struct asym_ledger *l, const struct asym_process_event *event)
+{
+    struct asym_ledger_entry *e = asym_ledger_find(l, event->pid);
+    if (!e || e->id.tgid != event->tgid)
+        return;
+    /* The events of its last children may come after its exit. The next flush writes this. */
+    asym_ledger_add_pending(l, e, e->id.tid, e->id.tgid, asym_clock_now() + ASYM_LEDGER_LATE);
+    asym_ledger_forget(l, e);
+}
+
+void asym_fork_guard_on_event(void *ledger, const struct asym_process_event *event)
+{
+    struct asym_ledger *l = ledger;
+    asym_ledger_lock(l);
+    switch (event->kind) {
+    case ASYM_PROCESS_EVENT_FORK:
+        repair_newborn(l, event);
+        /* The time is now, not the event's: a plan that was made while the event waited does not know of this fork. */
+        asym_ledger_note_release(l, event->parent_tgid, asym_clock_now());
+        release_process(l, event->parent_tgid, event->parent_pid);
+        break;
+    case ASYM_PROCESS_EVENT_CLONE:
+        repair_newborn(l, event);
+        break;
+    case ASYM_PROCESS_EVENT_EXEC:
+        on_exec(l, event);
+        break;
+    case ASYM_PROCESS_EVENT_EXIT:
+        on_exit_of(l, event);
+        break;
+    case ASYM_PROCESS_EVENT_LOST:
+        break; /* the next full scan finds the missed threads, and the core repairs them */
+    }
+    asym_ledger_unlock(l);
+}
