@@ -1,64 +1,58 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "linux/monitor.h"
+#include "linux/perf/sampler.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/macro.h"
+#include "base/search.h"
 
-/* A thread that is counted, and what it had at the last look. */
+/* A thread that is counted, and its counts at the last sample. */
 struct watched {
     struct asym_taskid id;
     struct asym_counts last;
-    uint64_t wanted; /* turn that wanted it last */
+    uint64_t wanted; /* the last cycle whose plan requested it */
 };
 
-struct asym_monitor {
+struct asym_sampler {
     struct asym_source source;
-    struct asym_monitor_config config;
-    struct watched *watched; /* by tid, rising */
+    struct asym_sampler_config config;
+    struct watched *watched; /* sorted by tid */
     size_t n, capacity;
     struct asym_sample *samples;
     size_t samples_capacity;
-    uint64_t turn;
-    uint32_t n_refused; /* in the last turn */
+    uint64_t cycle;
+    size_t first;       /* task of the plan that is tried first in the next cycle */
+    uint32_t n_refused; /* in the last cycle */
     const char *refused_why;
 };
 
-static struct asym_monitor *of(struct asym_source *source)
+static struct asym_sampler *of(struct asym_source *source)
 {
-    return (struct asym_monitor *)(void *)source;
+    return (struct asym_sampler *)(void *)source;
 }
 
-static size_t position(const struct asym_monitor *m, int32_t tid)
+static size_t position(const struct asym_sampler *m, int32_t tid)
 {
-    size_t low = 0, high = m->n;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (m->watched[middle].id.tid < tid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return ASYM_LOWER_BOUND(m->watched, m->n, id.tid, tid);
 }
 
-static struct watched *find(struct asym_monitor *m, const struct asym_taskid *id)
+static struct watched *find(struct asym_sampler *m, const struct asym_taskid *id)
 {
     const size_t i = position(m, id->tid);
     struct watched *w = i < m->n ? &m->watched[i] : NULL;
     return w && w->id.tid == id->tid && w->id.start == id->start ? w : NULL;
 }
 
-static void drop(struct asym_monitor *m, size_t i)
+static void drop(struct asym_sampler *m, size_t i)
 {
     m->config.counters->unwatch(m->config.counters, &m->watched[i].id);
     memmove(m->watched + i, m->watched + i + 1, (m->n - i - 1) * sizeof *m->watched);
     m->n--;
 }
 
-static int grow(struct asym_monitor *m)
+static int grow(struct asym_sampler *m)
 {
     if (m->n < m->capacity)
         return 0;
@@ -71,13 +65,13 @@ static int grow(struct asym_monitor *m)
     return 0;
 }
 
-static int add(struct asym_monitor *m, const struct asym_taskid *id)
+static int add(struct asym_sampler *m, const struct asym_taskid *id)
 {
     struct asym_counters *c = m->config.counters;
-    struct watched w = {.id = *id, .wanted = m->turn};
+    struct watched w = {.id = *id, .wanted = m->cycle};
     size_t i = position(m, id->tid);
     if (i < m->n && m->watched[i].id.tid == id->tid)
-        drop(m, i); /* of a thread that had the number before */
+        drop(m, i); /* the kernel reused the number: the entry is of an earlier thread */
     int r = grow(m);
     if (r >= 0)
         r = c->watch(c, id);
@@ -94,7 +88,7 @@ static int add(struct asym_monitor *m, const struct asym_taskid *id)
     return 0;
 }
 
-/* -1 where it was not counted at both ends. */
+/* -1 if the counter is not valid at both ends. */
 static double delta(const struct asym_counts *a, const struct asym_counts *b, enum asym_counter k)
 {
     if (!(a->valid & b->valid & 1u << k) || b->value[k] < a->value[k])
@@ -102,8 +96,8 @@ static double delta(const struct asym_counts *a, const struct asym_counts *b, en
     return (double)(b->value[k] - a->value[k]);
 }
 
-/* One that was not counted at all while it ran, as others had the counters, says nothing. */
-static bool take_sample(struct asym_monitor *m, struct watched *w, uint32_t task, struct asym_sample *ret)
+/* False if the thread did not run, or was never counted while it ran because other users had the counters. */
+static bool take_sample(struct asym_sampler *m, struct watched *w, uint32_t task, struct asym_sample *ret)
 {
     struct asym_counts now;
     if (m->config.counters->read(m->config.counters, &w->id, &now) < 0)
@@ -119,7 +113,7 @@ static bool take_sample(struct asym_monitor *m, struct watched *w, uint32_t task
     return ret->seconds > 0 && now.running_share > 0;
 }
 
-static int take_samples(struct asym_monitor *m, struct asym_snapshot *s)
+static int take_samples(struct asym_sampler *m, struct asym_snapshot *s)
 {
     if (m->n > m->samples_capacity) {
         struct asym_sample *grown = reallocarray(m->samples, m->capacity, sizeof *grown);
@@ -141,7 +135,7 @@ static int take_samples(struct asym_monitor *m, struct asym_snapshot *s)
 static int monitor_next(struct asym_source *source, struct asym_snapshot *ret)
 {
     static const enum asym_signal ours[] = {ASYM_SIGNAL_IPC, ASYM_SIGNAL_STALL, ASYM_SIGNAL_PROFILE};
-    struct asym_monitor *m = of(source);
+    struct asym_sampler *m = of(source);
     struct asym_snapshot s;
     int r = m->config.source->next(m->config.source, &s);
     if (r <= 0)
@@ -151,13 +145,13 @@ static int monitor_next(struct asym_source *source, struct asym_snapshot *ret)
         return r;
     for (size_t i = 0; i < ASYM_LENGTH(ours); i++)
         s.missing[ours[i]] = m->config.missing[ours[i]];
-    s.sight.n_uncounted = m->n_refused;
-    s.sight.uncounted_why = m->refused_why;
+    s.coverage.n_uncounted = m->n_refused;
+    s.coverage.uncounted_why = m->refused_why;
     *ret = s;
     return 1;
 }
 
-static void refuse(struct asym_monitor *m, int error)
+static void refuse(struct asym_sampler *m, int error)
 {
     const char *remedy;
     if (error == -ESRCH)
@@ -166,12 +160,12 @@ static void refuse(struct asym_monitor *m, int error)
     asym_counters_why(error, &m->refused_why, &remedy);
 }
 
-/* Before others are added: it makes room within the budget. */
-static void let_go(struct asym_monitor *m)
+/* Runs before new threads are added, to free descriptors of the budget. */
+static void unwatch_unwanted(struct asym_sampler *m)
 {
     size_t kept = 0;
     for (size_t i = 0; i < m->n; i++) {
-        if (m->watched[i].wanted == m->turn)
+        if (m->watched[i].wanted == m->cycle)
             m->watched[kept++] = m->watched[i];
         else
             m->config.counters->unwatch(m->config.counters, &m->watched[i].id);
@@ -179,41 +173,67 @@ static void let_go(struct asym_monitor *m)
     m->n = kept;
 }
 
-void asym_monitor_follow(struct asym_source *monitor, const struct asym_snapshot *snapshot,
-                         const struct asym_plan *plan)
+/* Returns whether asymd tries no further thread in this cycle. */
+static bool is_final(int error)
 {
-    struct asym_monitor *m = of(monitor);
-    bool full = false;
-    if (!m->config.counters)
-        return;
-    m->turn++;
+    return error == -EINTR || error == -EDQUOT || error == -EMFILE || error == -ENFILE;
+}
+
+/*
+ * EINTR: a process blocks perf_event_open until the time limit. Stop after one such process in a cycle. The next cycle
+ * starts behind it, so that it cannot keep the threads behind it from being counted. All threads that are not tried are
+ * reported with the error that ended the cycle.
+ */
+static void add_wanted(struct asym_sampler *m, const struct asym_snapshot *snapshot, const struct asym_plan *plan)
+{
+    const size_t first = m->first;
+    int error = 0;
+    m->first = 0;
+    for (size_t k = 0; k < plan->n_tasks; k++) {
+        const size_t i = (first + k) % plan->n_tasks;
+        if (!plan->tasks[i].monitor || find(m, &snapshot->tasks[i].id))
+            continue;
+        if (!is_final(error)) {
+            error = add(m, &snapshot->tasks[i].id);
+            if (error == -EINTR)
+                m->first = i + 1;
+        }
+        if (error < 0)
+            refuse(m, error);
+    }
+}
+
+static void follow(struct asym_sampler *m, const struct asym_snapshot *snapshot, const struct asym_plan *plan)
+{
+    m->cycle++;
     m->n_refused = 0;
     for (size_t i = 0; i < plan->n_tasks; i++) {
         struct watched *w = plan->tasks[i].monitor ? find(m, &snapshot->tasks[i].id) : NULL;
         if (w)
-            w->wanted = m->turn;
+            w->wanted = m->cycle;
     }
-    let_go(m);
-    for (size_t i = 0; i < plan->n_tasks; i++) {
-        if (!plan->tasks[i].monitor || find(m, &snapshot->tasks[i].id))
-            continue;
-        int r = full ? -EDQUOT : add(m, &snapshot->tasks[i].id);
-        /* EINTR: a process that holds up the kernel. One a look is enough. */
-        full = full || r == -EINTR || r == -EDQUOT || r == -EMFILE || r == -ENFILE;
-        if (r < 0)
-            refuse(m, r);
-    }
+    unwatch_unwanted(m);
+    add_wanted(m, snapshot, plan);
 }
 
-void asym_monitor_set_source(struct asym_source *monitor, struct asym_source *source)
+/* The inner source gets the feedback first. The counters start last: by then the threads are on their planned CPUs. */
+static void monitor_feedback(struct asym_source *source, const struct asym_feedback *feedback)
 {
-    of(monitor)->config.source = source;
+    struct asym_sampler *m = of(source);
+    asym_source_feedback(m->config.source, feedback);
+    if (m->config.counters)
+        follow(m, feedback->snapshot, feedback->plan);
 }
 
-void asym_monitor_set(struct asym_source *monitor, struct asym_counters *counters,
+static void monitor_refresh(struct asym_source *source)
+{
+    asym_source_refresh(of(source)->config.source);
+}
+
+void asym_sampler_set(struct asym_source *monitor, struct asym_counters *counters,
                       const char *const missing[ASYM_N_SIGNALS])
 {
-    struct asym_monitor *m = of(monitor);
+    struct asym_sampler *m = of(monitor);
     if (m->config.counters)
         m->config.counters->close(m->config.counters);
     m->config.counters = counters;
@@ -223,7 +243,7 @@ void asym_monitor_set(struct asym_source *monitor, struct asym_counters *counter
 
 static void monitor_close(struct asym_source *source)
 {
-    struct asym_monitor *m = of(source);
+    struct asym_sampler *m = of(source);
     if (m->config.counters)
         m->config.counters->close(m->config.counters);
     free(m->watched);
@@ -231,15 +251,16 @@ static void monitor_close(struct asym_source *source)
     free(m);
 }
 
-int asym_monitor_new(const struct asym_monitor_config *config, struct asym_source **ret_source)
+int asym_sampler_new(const struct asym_sampler_config *config, struct asym_source **ret_source)
 {
-    struct asym_monitor *m = calloc(1, sizeof *m);
+    struct asym_sampler *m = calloc(1, sizeof *m);
     if (!m) {
         if (config->counters)
             config->counters->close(config->counters);
         return -ENOMEM;
     }
-    m->source = (struct asym_source){.next = monitor_next, .close = monitor_close};
+    m->source = (struct asym_source){
+        .next = monitor_next, .feedback = monitor_feedback, .refresh = monitor_refresh, .close = monitor_close};
     m->config = *config;
     *ret_source = &m->source;
     return 0;

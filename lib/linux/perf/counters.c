@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Names, reasons in words, and the arithmetic of groups. */
-#include "linux/counters.h"
+/* The names of counters, reasons in words, and the arithmetic of groups. */
+#include "linux/perf/counters.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/macro.h"
-#include "linux/counters-internal.h"
+#include "linux/perf/counters-internal.h"
 
 const char *asym_counter_name(enum asym_counter counter)
 {
@@ -23,20 +23,23 @@ static const struct {
     int error;
     const char *text, *remedy;
 } reasons[] = {
-    {ENODEV, "this machine shows no PMU", "in a virtual machine, let the host pass its PMU on (-cpu host,pmu=on)"},
+    {ENODEV, "this machine has no PMU", "in a virtual machine, let the host pass its PMU on (-cpu host,pmu=on)"},
     {ENOENT, "the PMU counts no instructions",
      "in a virtual machine, let the host pass its PMU on; elsewhere load the driver of this CPU's PMU"},
     {EOPNOTSUPP, "the PMU refuses to count", "in a virtual machine, let the host pass its PMU on"},
-    {EINVAL, "this kernel does not know counters of one kind of core (before Linux 5.13; Arm: 6.6)", "a newer kernel"},
-    {EACCES, "not permitted (perf_event_paranoid)",
+    {EINVAL, "this kernel does not know counters of one kind of core (before Linux 5.13; Arm: 6.6)",
+     "use a newer kernel"},
+    {EACCES, "the kernel does not permit it (perf_event_paranoid)",
      "run as root or with CAP_PERFMON, or sysctl kernel.perf_event_paranoid=2"},
-    {EPERM, "not permitted (a filter of system calls, or kernel lockdown)",
-     "let the container or unit use perf_event_open, and give it CAP_PERFMON"},
+    {EPERM, "the kernel does not permit it (a filter of system calls, or kernel lockdown)",
+     "allow perf_event_open in the container or unit, and give it CAP_PERFMON"},
     {EMFILE, "this process has no file descriptors left", "raise its limit: LimitNOFILE=, ulimit -n"},
     {ENFILE, "the system has no file descriptors left", "sysctl fs.file-max"},
     {EDQUOT, "the budget of file descriptors for counters is spent", "watch fewer threads"},
-    {EBUSY, "somebody holds the PMU for himself", "end other profilers"},
-    {ENOSYS, "this kernel has no performance events", "a kernel with CONFIG_PERF_EVENTS"},
+    {EBUSY, "another program uses the PMU exclusively", "end other profilers"},
+    {ENOSYS, "this kernel has no performance events", "use a kernel with CONFIG_PERF_EVENTS"},
+    {EINTR, "a process in exec made the kernel wait for 50 ms; the next sample tries the threads after it",
+     "find out why the exec of that process takes so long"},
     {ESRCH, "there is no such thread", ""},
 };
 
@@ -87,8 +90,8 @@ static uint64_t add(uint64_t a, uint64_t b)
 }
 
 /*
- * By intervals: a total scaled by the total times would go down when the share of one interval exceeds that of those before.
- * An interval in which nothing was counted is joined to the next one.
+ * Each interval is scaled by itself. A total that is scaled by total times would decrease if the share of one interval
+ * exceeds the earlier shares. An interval without a count is joined to the next one.
  */
 void asym_group_advance(struct asym_group_sum *s, const struct asym_group_read *reads, unsigned n_reads, unsigned n)
 {
@@ -99,7 +102,7 @@ void asym_group_advance(struct asym_group_sum *s, const struct asym_group_read *
         for (unsigned k = 0; k < n; k++)
             raw[k] = add(raw[k], reads[i].value[k]);
     }
-    /* The groups are not read at the same instant, so the sum may be a little above. */
+    /* The groups are read one after the other, so the sum of running times may slightly exceed the enabled time. */
     const uint64_t enabled = ASYM_MAX(longest, running);
     const uint64_t d_enabled = growth(enabled, s->enabled), d_running = growth(running, s->running);
     s->on_cpu = ASYM_MAX(s->on_cpu, enabled);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Counters of the live machine: a group of perf events for each thread and kind of core. */
+/* Counters of the live machine: one group of perf events for each thread and kind of core. */
+#include "linux/perf/counters-live.h"
+
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <string.h>
@@ -7,10 +9,10 @@
 #include <sys/syscall.h>
 
 #include "base/macro.h"
-#include "core/table.h"
-#include "linux/counters-internal.h"
-#include "linux/in-time.h"
-#include "linux/thread.h"
+#include "core/task-table.h"
+#include "linux/perf/counters-internal.h"
+#include "linux/sys/syscall-timeout.h"
+#include "linux/sys/thread.h"
 
 #define READ_FORMAT (PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING)
 
@@ -24,14 +26,14 @@ static const struct {
 };
 
 struct group {
-    int fd[ASYM_COUNTERS_GROUP]; /* owned; [0] leads; -1 for what this PMU does not count */
+    int fd[ASYM_COUNTERS_GROUP]; /* owned; [0] is the leader; -1: this PMU does not count it */
 };
 
 struct slot {
-    struct asym_taskid id; /* as asym_table wants it */
+    struct asym_taskid id; /* first, as asym_table requires */
     struct group groups[ASYM_COUNTERS_PMUS];
     struct asym_group_sum sum;
-    unsigned valid; /* bit k: [k] is in the group of each PMU */
+    unsigned valid; /* bit k: counter k is in the group of every PMU */
 };
 
 struct live {
@@ -39,27 +41,27 @@ struct live {
     struct asym_counters_calls calls;
     struct asym_table table;
     struct perf_event_attr attr[ASYM_COUNTERS_PMUS][ASYM_COUNTERS_GROUP];
-    unsigned known[ASYM_COUNTERS_PMUS]; /* bit k: attr is one */
+    unsigned known[ASYM_COUNTERS_PMUS]; /* bit k: attr[k] is valid */
     unsigned n_pmus, first, n, n_fds, max_fds;
     bool tree, user_only;
 };
 
 /*
- * The kernel takes the lock exec_update_lock of the process. A program holds it while exec closes its files, and a file system of
- * its own can make that take for ever. The wait can be interrupted.
+ * perf_event_open takes the exec_update_lock of the process. A program holds this lock while exec closes its files, and a
+ * file system that the program provides (FUSE) can delay that for ever. A signal interrupts the wait.
  */
 #define PATIENCE (50 * ASYM_MSEC)
 
 static int call_open(void *ctx, struct perf_event_attr *attr, pid_t tid, int group_fd)
 {
-    struct asym_in_time in_time;
+    struct asym_syscall_timeout timeout;
     (void)ctx;
-    /* Without a bound it is not called. */
-    int r = asym_in_time_begin(&in_time, PATIENCE);
+    /* Do not make the call if its time cannot be limited. */
+    int r = asym_syscall_timeout_begin(&timeout, PATIENCE);
     if (r < 0)
         return r;
     long fd = syscall(SYS_perf_event_open, attr, tid, -1, group_fd, PERF_FLAG_FD_CLOEXEC);
-    asym_in_time_end(&in_time);
+    asym_syscall_timeout_end(&timeout);
     return fd < 0 ? -errno : (int)fd;
 }
 
@@ -104,7 +106,7 @@ static void close_slot(struct live *l, struct slot *s)
     }
 }
 
-/* What a PMU does not count, or not together with the rest, is left out. */
+/* A counter is left out if the PMU does not have it, or cannot count it together with the others. */
 static bool is_lacking(int error)
 {
     return error == -ENOENT || error == -ENODEV || error == -EOPNOTSUPP || error == -EINVAL;
@@ -128,7 +130,10 @@ static int open_group(struct live *l, struct slot *s, unsigned p, bool user_only
         fd[k] = ASYM_MAX(r, -1);
         l->n_fds += r >= 0;
     }
-    /* All at once: members that join a running group may not start before the thread is next switched in (Linux 6.18). */
+    /*
+     * Enable the whole group at once: a member that joins a running group may not start before the thread is next switched
+     * in (Linux 6.18).
+     */
     return l->tree ? 0 : l->calls.enable(l->calls.ctx, fd[0]);
 }
 
@@ -170,7 +175,10 @@ static int live_watch(struct asym_counters *c, const struct asym_taskid *id)
     memset(fresh.groups, 0xff, sizeof fresh.groups); /* -1 */
     int r = open_slot(l, &fresh, l->user_only);
     if ((r == -EACCES || r == -EPERM) && !l->user_only) {
-        /* perf_event_paranoid 2 lets everybody count user space. Once found out it holds for all, so that they compare. */
+        /*
+         * With perf_event_paranoid 2 every user may count user space. From now on this holds for all threads, so that their
+         * figures compare.
+         */
         r = open_slot(l, &fresh, true);
         l->user_only = r >= 0;
     }
@@ -190,7 +198,7 @@ static int live_unwatch(struct asym_counters *c, const struct asym_taskid *id)
     return 0;
 }
 
-/* Values of what is in the group stand one behind the other: put each where its counter is. */
+/* The kernel returns the values of a group without gaps. Put each value at the index of its counter. */
 static int read_group(struct live *l, const struct group *g, struct asym_group_read *ret)
 {
     uint64_t words[3 + ASYM_COUNTERS_GROUP];
@@ -214,7 +222,7 @@ static int read_group(struct live *l, const struct group *g, struct asym_group_r
 static void give(const struct live *l, const struct slot *s, struct asym_counts *ret)
 {
     *ret = (struct asym_counts){.running_share = s->sum.share, .on_cpu_ns = s->sum.on_cpu};
-    /* It was on a CPU, yet never counted: 0 would be a figure. */
+    /* The thread was on a CPU but never counted. A 0 would look like a count. */
     if (s->sum.on_cpu > 0 && s->sum.running == 0)
         return;
     ret->valid = s->valid << l->first;
@@ -230,7 +238,7 @@ static int live_read(struct asym_counters *c, const struct asym_taskid *id, stru
     struct asym_group_read reads[ASYM_COUNTERS_PMUS];
     if (!s)
         return -ENOENT;
-    /* The events of a thread outlive it, and go on reading as they were. */
+    /* The events outlive the thread, and a read returns their last values without an error. */
     if (!l->tree && l->calls.alive(l->calls.ctx, id) < 0) {
         live_unwatch(c, id);
         return -ESRCH;
@@ -264,7 +272,7 @@ bool asym_counters_is_user_only(const struct asym_counters *c)
     return ((const struct live *)c)->user_only;
 }
 
-/* 0; -ENOENT when what leads the group is unknown. */
+/* Returns 0; -ENOENT if a PMU has no event for the group leader. */
 static int encode_all(struct live *l, const struct asym_pmu *pmus)
 {
     for (unsigned p = 0; p < l->n_pmus; p++) {

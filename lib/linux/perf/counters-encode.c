@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which PMUs there are, and what an event is called on them: encodings by libpfm4. */
+/* Lists the PMUs, and encodes their events by libpfm4. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Before libpfm4's, which then leaves its own, older copy out. */
+/* Include this before libpfm4's header, which then leaves out its own, older copy. */
 #include <linux/perf_event.h>
 
 #include <perfmon/pfmlib_perf_event.h>
 
 #include "base/macro.h"
 #include "base/parse.h"
-#include "linux/counters-internal.h"
+#include "linux/perf/counters-internal.h"
 
 #define DEVICES "sys/bus/event_source/devices"
 
@@ -22,8 +22,9 @@
 #endif
 
 /*
- * Tried in this order. What the kernel's own cache-misses counts are misses of L2 on Zen and of L1 on Arm: there the PMU's
- * own event goes first. It is found only where libpfm sees that PMU, and belongs to one PMU: not on hybrids.
+ * The events are tried in this order. The kernel's generic cache-misses event counts misses of L2 on Zen and of L1 on Arm,
+ * so the native event of the PMU comes first there. libpfm finds a native event only if it detects that PMU. A native
+ * event belongs to a single PMU, so hybrid machines do not use it.
  */
 static const struct {
     enum asym_counter counter;
@@ -48,7 +49,7 @@ static int encode(const char *event, struct perf_event_attr *ret)
 {
     struct perf_event_attr attr = {.size = sizeof attr};
     pfm_perf_encode_arg_t arg = {.attr = &attr, .size = sizeof arg};
-    /* Asked for with the kernel's part; who may not have it leaves it out later. */
+    /* Include kernel mode here. The caller excludes it later if the kernel does not permit it. */
     if (pfm_get_os_event_encoding(event, PFM_PLM0 | PFM_PLM3, PFM_OS_PERF_EVENT, &arg) != PFM_SUCCESS)
         return -ENOENT;
     *ret = (struct perf_event_attr){.size = sizeof *ret,
@@ -62,7 +63,7 @@ static int encode(const char *event, struct perf_event_attr *ret)
 int asym_counters_encode(enum asym_counter counter, const struct asym_pmu *pmu, struct perf_event_attr *ret)
 {
     struct perf_event_attr attr;
-    /* Does nothing but for the first time. Never terminated: others in the process may be using it. */
+    /* Only the first call has an effect. libpfm is never terminated: other code in the process may use it. */
     if (pfm_initialize() != PFM_SUCCESS)
         return -EOPNOTSUPP;
     for (size_t i = 0; i < ASYM_LENGTH(events); i++) {
@@ -82,23 +83,51 @@ static int read_type(const struct asym_root *root, const char *name, uint32_t *r
     uint64_t type;
     snprintf(path, sizeof path, DEVICES "/%s/type", name);
     ssize_t n = asym_root_read(root, path, text, sizeof text);
-    if (n < 0 || asym_parse_u64(text, (size_t)n, &type) < 0 || type == 0 || type > UINT32_MAX)
+    if (n < 0)
+        return (int)n;
+    if (asym_parse_u64(text, (size_t)n, &type) < 0 || type == 0 || type > UINT32_MAX)
         return -ENODEV;
     *ret = (uint32_t)type;
     return 0;
 }
 
-/* PMUs of cores say which CPUs they are of; where all cores are alike x86 has "cpu", which does not. */
-static bool is_of_cores(const struct asym_root *root, const char *name)
+/* The PMU may be there, but asymd lacks a resource. */
+static bool is_want(int error)
+{
+    return error == -EMFILE || error == -ENFILE || error == -ENOMEM;
+}
+
+/*
+ * A PMU of cores has a file with its CPUs. On machines with one kind of core, these three PMUs have no such file. Returns 0: it is
+ * none; -errno.
+ */
+static int is_of_cores(const struct asym_root *root, const char *name)
 {
     char path[320];
     static const char *const plain[] = {"cpu", "cpum_cf", "armv8_pmuv3"};
     for (size_t i = 0; i < ASYM_LENGTH(plain); i++)
         if (strcmp(name, plain[i]) == 0)
-            return true;
+            return 1;
     snprintf(path, sizeof path, DEVICES "/%s/cpus", name);
     ASYM_AUTO_CLOSE int fd = asym_root_openat(root, path, O_PATH);
-    return fd >= 0;
+    return fd >= 0 ? 1 : is_want(fd) ? fd : 0;
+}
+
+/* Returns 1; 0: it is no PMU of cores; -errno. */
+static int describe(const struct asym_root *root, const char *name, struct asym_pmu *ret)
+{
+    struct asym_pmu pmu = {.type = 0};
+    if (name[0] == '.' || strlen(name) >= sizeof pmu.name)
+        return 0;
+    int r = is_of_cores(root, name);
+    if (r <= 0)
+        return r;
+    memcpy(pmu.name, name, strlen(name));
+    r = read_type(root, name, &pmu.type);
+    if (r < 0)
+        return is_want(r) ? r : 0;
+    *ret = pmu;
+    return 1;
 }
 
 static int compare_pmus(const void *a, const void *b)
@@ -126,17 +155,15 @@ int asym_counters_pmus(const struct asym_root *root, struct asym_pmu ret[ASYM_CO
         return -ENOMEM;
     }
     for (const struct dirent *e; n < ASYM_COUNTERS_PMUS && (e = readdir(dir));) {
-        if (e->d_name[0] == '.' || strlen(e->d_name) >= sizeof found[0].name || !is_of_cores(root, e->d_name))
-            continue;
-        memset(&found[n], 0, sizeof found[n]);
-        memcpy(found[n].name, e->d_name, strlen(e->d_name));
-        if (read_type(root, e->d_name, &found[n].type) >= 0)
-            n++;
+        const int r = describe(root, e->d_name, &found[n]);
+        if (r < 0)
+            return r;
+        n += (unsigned)r;
     }
     if (n == 0)
         return -ENODEV;
     qsort(found, n, sizeof found[0], compare_pmus);
-    /* The only one needs no type: events go to it by themselves, on kernels too that know no types in config. */
+    /* A single PMU needs no type: generic events go to it, even on kernels that do not know types in config. */
     if (n == 1)
         found[0].type = 0;
     memcpy(ret, found, n * sizeof *ret);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What can be counted here, found out by trying. */
+/* Finds the counters that work on this machine. It opens them to find out. */
+#include "linux/perf/counters-probe.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/macro.h"
-#include "linux/counters-internal.h"
+#include "linux/perf/counters-internal.h"
 
 static void list_pmus(const struct asym_pmu *pmus, int n, char *buf, size_t size)
 {
@@ -31,9 +33,12 @@ static void list_counters(unsigned counters, char *buf, size_t size)
                                    asym_counter_name((enum asym_counter)k));
 }
 
-/* Watch ourselves for a moment. Which counters are there is known when they are open; that they run is not waited for. */
+/*
+ * Watches the calling thread for a moment. A successful open shows that a counter exists. The probe does not wait until
+ * the counters run.
+ */
 static int try_self(const struct asym_root *root, const struct asym_counters_calls *calls,
-                    struct asym_counters_sight *s)
+                    struct asym_counters_coverage *s)
 {
     const struct asym_counters_config config = {
         .root = root, .set = ASYM_COUNTERS_HARDWARE, .max_fds = ASYM_COUNTERS_PMUS * ASYM_COUNTERS_GROUP};
@@ -55,10 +60,10 @@ static int try_self(const struct asym_root *root, const struct asym_counters_cal
 }
 
 void asym_counters_probe_with(const struct asym_root *root, const struct asym_counters_calls *calls,
-                              struct asym_counters_sight *ret)
+                              struct asym_counters_coverage *ret)
 {
     struct asym_pmu pmus[ASYM_COUNTERS_PMUS];
-    struct asym_counters_sight s = {.remedy = ""};
+    struct asym_counters_coverage s = {.remedy = ""};
     const char *why;
     char counters[80];
     int n = asym_counters_pmus(root, pmus);
@@ -68,20 +73,21 @@ void asym_counters_probe_with(const struct asym_root *root, const struct asym_co
     if (s.error < 0) {
         asym_counters_why(s.error, &why, &s.remedy);
         snprintf(s.text, sizeof s.text,
-                 "no counters of instructions and cycles: %s: policies that need ipc or stall cannot run", why);
+                 "cannot count instructions and cycles: %s; policies that need ipc or stall cannot run", why);
     } else if (!root->live) {
         snprintf(s.text, sizeof s.text, "counters of instructions and cycles: %s", s.pmus);
     } else if (s.counters == 0) {
-        snprintf(s.text, sizeof s.text, "%s can be opened, but did not count: others may hold all counters", s.pmus);
+        snprintf(s.text, sizeof s.text, "%s: the counters open, but do not count; other programs may use all of them",
+                 s.pmus);
         s.remedy = "end other profilers; sysctl kernel.nmi_watchdog=0 frees one counter";
     } else {
         snprintf(s.text, sizeof s.text, "%s: %s%s", s.pmus, counters, s.user_only ? ", in user space only" : "");
-        s.remedy = s.user_only ? "run as root or with CAP_PERFMON to count the kernel's part too" : "";
+        s.remedy = s.user_only ? "run as root or with CAP_PERFMON to count kernel mode too" : "";
     }
     *ret = s;
 }
 
-void asym_counters_probe(const struct asym_root *root, struct asym_counters_sight *ret)
+void asym_counters_probe(const struct asym_root *root, struct asym_counters_coverage *ret)
 {
     asym_counters_probe_with(root, &asym_counters_kernel, ret);
 }

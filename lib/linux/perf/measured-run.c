@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "linux/trial.h"
+#include "linux/perf/measured-run.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,44 +15,41 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/macro.h"
-#include "linux/thread.h"
+#include "linux/sys/thread.h"
 
-/* From SIGTERM to SIGKILL. */
+/* Time from SIGTERM to SIGKILL. */
 #define GRACE ASYM_SEC
 
-/* With children that were killed but are not gone. */
+/* Time between two calls of waiting. */
+#define WAITING (ASYM_SEC / 5)
+
+/* Time to wait for children that were killed but have not exited yet. */
 #define PATIENCE (5 * ASYM_SEC)
 
 struct run {
-    const struct asym_trial *trial;
+    const struct asym_measured_run_config *config;
     sigset_t before;     /* signal mask */
-    off_t input;         /* where our standard input was; -1: it is no file */
+    off_t input;         /* the offset of standard input; -1: not a regular file */
     pid_t pid;           /* 0: not started or reaped */
-    int go[2], error[2]; /* pipes: to the child, may it begin; from it, why it did not */
+    int go[2], error[2]; /* pipes: go lets the child start; error returns its error */
     int signals, pidfd;
     struct asym_taskid id;
     bool watched;
 };
-
-static asym_usec now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (asym_usec)t.tv_sec * ASYM_SEC + (asym_usec)t.tv_nsec / 1000;
-}
 
 static int prepare(const struct run *r)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null < 0 || dup2(null, STDOUT_FILENO) < 0 || (r->input < 0 && dup2(null, STDIN_FILENO) < 0))
         return -errno;
-    return asym_thread_set_mask((int32_t)getpid(), r->trial->cpus, false);
+    return asym_thread_set_mask((int32_t)getpid(), r->config->cpus, false);
 }
 
 /*
- * In the child: only what is safe between fork and exec, and nothing that fails before it is let go: it has to be there when
- * it is watched. Does not return.
+ * Runs in the child. It uses only functions that are safe between fork and exec. Nothing may fail before the parent lets it
+ * go: the child must exist when the parent starts to count it. Does not return.
  */
 static void become(const struct run *r)
 {
@@ -65,7 +62,7 @@ static void become(const struct run *r)
     int error = prepare(r);
     if (error >= 0) {
         sigprocmask(SIG_SETMASK, &r->before, NULL);
-        execvp(r->trial->argv[0], r->trial->argv);
+        execvp(r->config->argv[0], r->config->argv);
         error = -errno;
     }
     while (write(r->error[1], &error, sizeof error) < 0 && errno == EINTR)
@@ -94,7 +91,7 @@ static int start(struct run *r)
     if (pid == 0)
         become(r);
     r->pid = pid;
-    /* Both sides do it, so that it is done whoever is first. */
+    /* Parent and child both call setpgid, so that the group exists whichever runs first. */
     setpgid(pid, pid);
     close(r->error[1]);
     r->error[1] = -1;
@@ -102,8 +99,8 @@ static int start(struct run *r)
     return r->pidfd < 0 ? -errno : 0;
 }
 
-/* Let it go; 0 when it has become the program, else why not. */
-static int let_go(struct run *r)
+/* Lets the child go. Returns 0 after a successful exec; else -errno of the child. */
+static int start_program(struct run *r)
 {
     int error = 0;
     ssize_t n;
@@ -115,8 +112,8 @@ static int let_go(struct run *r)
     return n == (ssize_t)sizeof error ? error : 0;
 }
 
-/* While it is there; a program that is over has no exe any longer. */
-static void look_at_exe(const struct run *r, struct asym_trial_result *ret)
+/* Read this while the program runs: after it exits, its exe link is gone. */
+static void read_exe(const struct run *r, struct asym_measured_run_result *ret)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/exe", (int)r->pid);
@@ -125,27 +122,31 @@ static void look_at_exe(const struct run *r, struct asym_trial_result *ret)
     ret->exe_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 }
 
-/* 1: it has ended; 0: the time is over; -EINTR: a signal for us. until 0: no time. */
+/* Returns 1: the program has exited; 0: the time is over; -EINTR: a signal for asymd came; -errno. until 0: no limit. */
 static int wait_until(struct run *r, asym_usec until)
 {
     for (;;) {
         struct pollfd fds[] = {{.fd = r->pidfd, .events = POLLIN}, {.fd = r->signals, .events = POLLIN}};
-        asym_usec at = now(), left = until > at ? until - at : 0;
+        const bool shows = r->config->waiting != NULL;
+        asym_usec at = asym_clock_now(), left = until > at ? until - at : until ? 0 : ASYM_SEC;
+        left = shows ? ASYM_MIN(left, (asym_usec)WAITING) : left;
         struct timespec t = {.tv_sec = (time_t)(left / ASYM_SEC), .tv_nsec = (long)(left % ASYM_SEC * 1000)};
         struct signalfd_siginfo info;
-        int n = ppoll(fds, ASYM_LENGTH(fds), until ? &t : NULL, NULL);
+        int n = ppoll(fds, ASYM_LENGTH(fds), until || shows ? &t : NULL, NULL);
         if (n < 0 && errno != EINTR)
             return -errno;
         if (n > 0 && fds[0].revents)
             return 1;
         if (n > 0 && fds[1].revents && read(r->signals, &info, sizeof info) > 0)
             return -EINTR;
-        if (n == 0 || (until && now() >= until))
+        if (until && asym_clock_now() >= until)
             return 0;
+        if (shows)
+            r->config->waiting(r->config->ctx);
     }
 }
 
-/* With no process, or with 1, the negative number would stand for our own group or for every process. */
+/* kill(-0) would signal our own group, and kill(-1) every process. */
 static void signal_group(const struct run *r, int signal)
 {
     if (r->pid > 1)
@@ -155,11 +156,14 @@ static void signal_group(const struct run *r, int signal)
 static void end(struct run *r)
 {
     signal_group(r, SIGTERM);
-    if (wait_until(r, now() + GRACE) <= 0)
+    if (wait_until(r, asym_clock_now() + GRACE) <= 0)
         signal_group(r, SIGKILL);
 }
 
-/* The group is ended while its leader, dead or not, still holds its number. 0; -ECHILD: SIGCHLD is ignored. */
+/*
+ * Kills the group before it reaps the leader: until then the kernel cannot reuse the number. Returns 0; -ECHILD: SIGCHLD is
+ * ignored.
+ */
 static int reap(struct run *r, int *ret_status)
 {
     siginfo_t info;
@@ -174,33 +178,33 @@ static int reap(struct run *r, int *ret_status)
     return n < 0 ? -errno : 0;
 }
 
-/* What the group left behind ends while we read. */
+/* The rest of the group may still be exiting, so the read is repeated. */
 static int read_counts(struct run *r, struct asym_counts *ret)
 {
     static const struct timespec pause = {.tv_nsec = 1000000};
-    const asym_usec until = now() + PATIENCE;
-    struct asym_counters *c = r->trial->counters;
+    const asym_usec until = asym_clock_now() + PATIENCE;
+    struct asym_counters *c = r->config->counters;
     int n = c->read(c, &r->id, ret);
-    while (n == -ECHILD && now() < until) {
+    while (n == -ECHILD && asym_clock_now() < until) {
         nanosleep(&pause, NULL);
         n = c->read(c, &r->id, ret);
     }
     return n;
 }
 
-static int count(struct run *r, struct asym_trial_result *ret, struct asym_error *err)
+static int count(struct run *r, struct asym_measured_run_result *ret, struct asym_error *err)
 {
-    struct asym_counters *c = r->trial->counters;
+    struct asym_counters *c = r->config->counters;
     r->id = (struct asym_taskid){.tid = (int32_t)r->pid, .tgid = (int32_t)r->pid};
     int n = c->watch(c, &r->id);
     if (n < 0)
         return n;
     r->watched = true;
-    const asym_usec until = r->trial->time ? now() + r->trial->time : 0;
-    n = let_go(r);
+    const asym_usec until = r->config->time ? asym_clock_now() + r->config->time : 0;
+    n = start_program(r);
     if (n < 0)
-        return asym_fail(err, n, "%.200s: %s", r->trial->argv[0], strerror(-n));
-    look_at_exe(r, ret);
+        return asym_fail(err, n, "%.200s: %s", r->config->argv[0], strerror(-n));
+    read_exe(r, ret);
     n = wait_until(r, until);
     ret->ended = n == 0;
     if (n <= 0)
@@ -210,7 +214,7 @@ static int count(struct run *r, struct asym_trial_result *ret, struct asym_error
     n = reap(r, &ret->status);
     if (n >= 0)
         n = read_counts(r, &ret->counts);
-    return n < 0 ? asym_fail(err, n, "%.200s: cannot be counted: %s", r->trial->argv[0], strerror(-n)) : 0;
+    return n < 0 ? asym_fail(err, n, "cannot count %.200s: %s", r->config->argv[0], strerror(-n)) : 0;
 }
 
 static void close_all(struct run *r)
@@ -223,7 +227,7 @@ static void close_all(struct run *r)
         reap(r, &status);
     }
     if (r->watched)
-        r->trial->counters->unwatch(r->trial->counters, &r->id);
+        r->config->counters->unwatch(r->config->counters, &r->id);
     for (size_t i = 0; i < ASYM_LENGTH(fds); i++)
         asym_close_p(fds[i]);
     if (r->input >= 0)
@@ -231,10 +235,11 @@ static void close_all(struct run *r)
     sigprocmask(SIG_SETMASK, &r->before, NULL);
 }
 
-int asym_trial_run(const struct asym_trial *trial, struct asym_trial_result *ret, struct asym_error *err)
+int asym_measured_run(const struct asym_measured_run_config *config, struct asym_measured_run_result *ret,
+                      struct asym_error *err)
 {
-    struct run r = {.trial = trial, .input = -1, .go = {-1, -1}, .error = {-1, -1}, .signals = -1, .pidfd = -1};
-    struct asym_trial_result result = {.exe_fd = -1};
+    struct run r = {.config = config, .input = -1, .go = {-1, -1}, .error = {-1, -1}, .signals = -1, .pidfd = -1};
+    struct asym_measured_run_result result = {.exe_fd = -1};
     sigprocmask(SIG_BLOCK, NULL, &r.before);
     int n = start(&r);
     if (n < 0)
@@ -243,14 +248,14 @@ int asym_trial_run(const struct asym_trial *trial, struct asym_trial_result *ret
         n = count(&r, &result, err);
     close_all(&r);
     if (n < 0) {
-        asym_trial_done(&result);
+        asym_measured_run_done(&result);
         return n;
     }
     *ret = result;
     return 0;
 }
 
-void asym_trial_done(struct asym_trial_result *result)
+void asym_measured_run_done(struct asym_measured_run_result *result)
 {
     asym_close_p(&result->exe_fd);
     result->exe_fd = -1;

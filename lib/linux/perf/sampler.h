@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * A source that adds counter samples to the snapshots of another source. It counts only threads that a policy requests.
+ *
+ * feedback() starts to count the threads that the plan requests, and stops counting all others. If threads cannot be
+ * counted, the coverage of the next snapshot has their number and the reason.
+ */
+#ifndef ASYM_LINUX_PERF_SAMPLER_H
+#define ASYM_LINUX_PERF_SAMPLER_H
+
+#include <asym/plan.h>
+#include <asym/port.h>
+
+#include "linux/perf/counters.h"
+
+struct asym_sampler_config {
+    struct asym_source *source;          /* borrowed; it receives feedback and refresh first */
+    struct asym_counters *counters;      /* owned; NULL: no counters */
+    const char *missing[ASYM_N_SIGNALS]; /* why IPC, STALL or PROFILE is missing; static; NULL: it is not */
+};
+
+/** Returns 0; -ENOMEM: the counters are closed then, too. Closing the sampler does not close the other source. */
+int asym_sampler_new(const struct asym_sampler_config *config, struct asym_source **ret_source);
+
+/** Replaces the counters (owned; NULL: none) and the reasons after a configuration reload. Counting starts again. */
+void asym_sampler_set(struct asym_source *monitor, struct asym_counters *counters,
+                      const char *const missing[ASYM_N_SIGNALS]);
+
+#endif
