@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "linux/asymmetry-internal.h"
+#include "linux/cap/asymmetry-internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
 
-/* A worker needs microseconds, on a machine that is starved of time some tenths of a second: 1 s in all. */
+/* The kernel's worker needs microseconds, on an overloaded machine some tenths of a second: wait at most 1 s in all. */
 #define SETTLE_STEP  2000000 /* ns */
 #define SETTLE_STEPS 500
 
@@ -28,9 +26,9 @@ int asym_asymmetry_open(const char *dir, const struct asym_cap_method *const *me
     a->dir_fd = !a->dir ? -1 : open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     int r = !a->dir ? -ENOMEM : a->dir_fd < 0 ? -errno : asym_asymmetry_load(a);
     if (r == -EBADMSG) {
-        asym_asymmetry_keep_aside(a);
-        asym_asymmetry_save(a); /* what could be read is still to be put back */
-        asym_fail(err, r, "%s/cpus has records that cannot be read; it is kept as cpus.bad", dir);
+        asym_asymmetry_rename_bad_file(a);
+        asym_asymmetry_save(a); /* the valid records are still to be restored */
+        asym_fail(err, r, "%s/cpus has invalid records; asymd keeps the file as cpus.bad", dir);
         r = 0;
     }
     if (r < 0) {
@@ -45,8 +43,7 @@ void asym_asymmetry_close(struct asym_asymmetry *a)
 {
     if (!a)
         return;
-    if (a->dir_fd >= 0)
-        close(a->dir_fd);
+    asym_close_p(&a->dir_fd);
     free(a->held);
     free(a->dir);
     free(a);
@@ -62,8 +59,8 @@ static bool same(const struct asym_cap_state *a, const struct asym_cap_state *b)
     return a->low == b->low && a->high == b->high;
 }
 
-/* By any CPU of the domain: one that is offline has no files, while the others are still held. */
-static int read_state(struct asym_held *h, struct asym_cap_state *ret)
+/* Reads by any CPU of the domain: an offline CPU has no files, while the caps of the others are still in force. */
+static int read_state(struct asym_capped_unit *h, struct asym_cap_state *ret)
 {
     int r = h->method->read(h->method->ctx, h->cpu, ret);
     for (int c = -1; r == -ENODEV && (c = asym_mask_next(&h->cpus, c + 1)) >= 0;) {
@@ -73,8 +70,8 @@ static int read_state(struct asym_held *h, struct asym_cap_state *ret)
     return r;
 }
 
-/* A share that cannot be told is taken for none, so that the machine is as without asymd. */
-static void note_share(struct asym_asymmetry *a, const struct asym_held *h, const struct asym_cap_state *state)
+/* An unknown share counts as 1, so that the machine is as without asymd. */
+static void note_share(struct asym_asymmetry *a, const struct asym_capped_unit *h, const struct asym_cap_state *state)
 {
     double share = h->method->share(h->method->ctx, h->cpu, state);
     ASYM_MASK_FOREACH (c, &h->cpus) {
@@ -83,7 +80,7 @@ static void note_share(struct asym_asymmetry *a, const struct asym_held *h, cons
     }
 }
 
-static int write_state(struct asym_held *h, const struct asym_cap_state *from, const struct asym_cap_state *to)
+static int write_state(struct asym_capped_unit *h, const struct asym_cap_state *from, const struct asym_cap_state *to)
 {
     h->from = *from;
     h->to = *to;
@@ -92,16 +89,16 @@ static int write_state(struct asym_held *h, const struct asym_cap_state *from, c
     return h->error;
 }
 
-static bool has_arrived(const struct asym_held *h, const struct asym_cap_state *now)
+static bool has_arrived(const struct asym_capped_unit *h, const struct asym_cap_state *now)
 {
     return (h->to.low == h->from.low || now->low != h->from.low) &&
            (h->to.high == h->from.high || now->high != h->from.high);
 }
 
 /*
- * Since Linux 5.3 a limit that is written becomes the policy's by a worker: read at once, the file may still show what was
- * there before. Taken at its word, it would look like a driver that ignores the limit, or be noted as the original when
- * CPUs are held again. All domains settle together; those of a driver that does ignore it take all the time.
+ * Since Linux 5.3 a kernel worker applies a written limit to the policy, so the file may still show the old limit right after
+ * the write. asymd would take that for a driver that ignores the limit, or record it as the original when it caps the CPUs
+ * again. All domains settle together. A driver that does ignore the limit takes the whole time.
  */
 static void settle(struct asym_asymmetry *a)
 {
@@ -111,7 +108,7 @@ static void settle(struct asym_asymmetry *a)
         waiting = false;
         for (size_t i = 0; i < a->n; i++) {
             struct asym_cap_state now;
-            struct asym_held *h = &a->held[i];
+            struct asym_capped_unit *h = &a->held[i];
             h->settling = h->settling && read_state(h, &now) >= 0 && !has_arrived(h, &now);
             waiting = waiting || h->settling;
         }
@@ -121,18 +118,19 @@ static void settle(struct asym_asymmetry *a)
 }
 
 /*
- * What somebody else has set meanwhile stays, field by field; what was being set when asymd was killed may be anything, and
- * may be on its way still: there the original is written whatever is read.
+ * Restores a unit. A limit that another program has changed meanwhile stays, each limit by itself. A change that was pending
+ * when asymd was killed may have left any state, and the kernel may still apply it, so then asymd always writes the original.
  */
-static int put_back(struct asym_held *h, bool *ret_foreign)
+static int put_back(struct asym_capped_unit *h, bool *ret_foreign)
 {
     struct asym_cap_state now, to = h->original;
     int r = read_state(h, &now);
     if (r < 0)
         return r;
-    if (h->pending) {
+    if (h->state == ASYM_UNIT_PENDING || h->state == ASYM_UNIT_REFUSED) {
         r = write_state(h, &h->set, &to);
-        return r < 0 && h->refused && same(&now, &to) ? 0 : r; /* as it did when it was to be held */
+        /* The write of the cap failed, too: the original is in force. */
+        return r < 0 && h->state == ASYM_UNIT_REFUSED && same(&now, &to) ? 0 : r;
     }
     to.low = now.low == h->set.low ? h->original.low : now.low;
     to.high = now.high == h->set.high ? h->original.high : now.high;
@@ -145,9 +143,9 @@ void asym_asymmetry_undo(struct asym_asymmetry *a, struct asym_undo_report *ret_
     struct asym_undo_report report = {0};
     size_t left = 0;
     for (size_t i = 0; i < a->n; i++) {
-        struct asym_held *h = &a->held[i];
-        bool foreign = h->loose;
-        h->error = h->loose ? 0 : put_back(h, &foreign);
+        struct asym_capped_unit *h = &a->held[i];
+        bool foreign = h->state == ASYM_UNIT_LOOSE;
+        h->error = foreign ? 0 : put_back(h, &foreign);
         report.restored += h->error >= 0 && !foreign;
         report.foreign += h->error >= 0 && foreign;
         h->missing = h->leaving = h->error == -ENODEV;
@@ -165,7 +163,7 @@ void asym_asymmetry_undo(struct asym_asymmetry *a, struct asym_undo_report *ret_
     *ret_report = report;
 }
 
-/* The CPUs that change together with this one: those of its core where the method works on cores, else of its domain. */
+/* Returns the CPUs that change together with cpu: those of its core if the method works on cores, else of its domain. */
 static struct asym_mask unit_of(const struct asym_machine *m, const struct asym_cap_method *method, int cpu)
 {
     struct asym_mask unit = {0};
@@ -181,23 +179,23 @@ struct plan {
     const struct asym_cap_method *method;
     const struct asym_machine *machine;
     const struct asym_slow_speed *speed;
-    struct asym_held *held;
+    struct asym_capped_unit *held;
     size_t n, n_waiting;
 };
 
-/* Where the method works on whole cores each of its CPUs has a register of its own, and the fastest decides. */
+/* With a whole_core method each CPU of a core has its own register, and the fastest value is in force. */
 static int plan_unit(struct plan *p, const struct asym_mask *slow, int cpu, struct asym_error *err)
 {
     char why[160], outside[128];
     const struct asym_mask unit = unit_of(p->machine, p->method, cpu), rest = asym_mask_minus(&unit, slow);
-    struct asym_held h = {.method = p->method, .cpu = cpu, .cpus = unit, .pending = true};
+    struct asym_capped_unit h = {.method = p->method, .cpu = cpu, .cpus = unit, .state = ASYM_UNIT_PENDING};
     if (p->method->whole_core) {
         h.cpus = (struct asym_mask){0};
         asym_mask_set(&h.cpus, (unsigned)cpu);
     }
     if (!asym_mask_empty(&rest))
-        return asym_fail(err, -EINVAL, "asymmetry.slow: CPU %d shares its %s with CPUs %s: all of them, or none", cpu,
-                         p->method->whole_core ? "core" : "frequency",
+        return asym_fail(err, -EINVAL, "asymmetry.slow: CPU %d shares its %s with CPUs %s: name all of them, or none",
+                         cpu, p->method->whole_core ? "core" : "frequency",
                          asym_mask_format_list(&rest, outside, sizeof outside));
     int r = p->method->probe(p->method->ctx, cpu, why, sizeof why);
     if (r < 0)
@@ -214,7 +212,7 @@ static int plan_unit(struct plan *p, const struct asym_mask *slow, int cpu, stru
 static int make_plan(struct plan *p, const struct asym_mask *slow, struct asym_error *err)
 {
     struct asym_mask left = asym_mask_and(slow, &p->machine->usable);
-    /* Room for those that wait to be put back, too. */
+    /* With room for the units that wait to be restored. */
     p->held = calloc(asym_mask_count(&left) + p->n_waiting + 1, sizeof *p->held);
     if (!p->held)
         return asym_fail(err, -ENOMEM, "no memory for frequency caps");
@@ -229,13 +227,13 @@ static int make_plan(struct plan *p, const struct asym_mask *slow, struct asym_e
     return 0;
 }
 
-static bool is_held_so(const struct asym_held *h, const struct asym_held *wanted)
+static bool is_held_so(const struct asym_capped_unit *h, const struct asym_capped_unit *wanted)
 {
-    return h->method == wanted->method && !h->loose && !h->missing && asym_mask_equal(&h->cpus, &wanted->cpus) &&
-           same(&h->set, &wanted->set) && same(&wanted->original, &h->set);
+    return h->method == wanted->method && h->state != ASYM_UNIT_LOOSE && !h->missing &&
+           asym_mask_equal(&h->cpus, &wanted->cpus) && same(&h->set, &wanted->set) && same(&wanted->original, &h->set);
 }
 
-/* Is what is held just what is planned, as it was set before? Those that are offline are no matter. */
+/* Returns whether the caps in force are those of the plan. Offline units do not count. */
 static bool is_held(const struct asym_asymmetry *a, const struct plan *p)
 {
     size_t n = 0, matched = 0;
@@ -247,14 +245,14 @@ static bool is_held(const struct asym_asymmetry *a, const struct plan *p)
     return n == p->n && matched == n;
 }
 
-static int cannot_hold(const struct asym_held *h, int error, struct asym_error *err)
+static int cannot_hold(const struct asym_capped_unit *h, int error, struct asym_error *err)
 {
-    return asym_fail(err, error, "asymmetry: CPU %d cannot be held by %s: %s", h->cpu, h->method->name,
+    return asym_fail(err, error, "asymmetry: CPU %d cannot be capped by %s: %s", h->cpu, h->method->name,
                      strerror(-error));
 }
 
-/* What has come of it. */
-static int confirm(struct asym_asymmetry *a, struct asym_held *h, struct asym_error *err)
+/* Reads the result of the write and records it. */
+static int confirm(struct asym_asymmetry *a, struct asym_capped_unit *h, struct asym_error *err)
 {
     struct asym_cap_state now;
     int r = read_state(h, &now);
@@ -263,12 +261,12 @@ static int confirm(struct asym_asymmetry *a, struct asym_held *h, struct asym_er
     if (same(&now, &h->original) && !same(&h->set, &h->original))
         return asym_fail(err, -ENOTSUP, "asymmetry: the driver of CPU %d accepts a cap and ignores it", h->cpu);
     h->set = now;
-    h->pending = false;
+    h->state = ASYM_UNIT_SET;
     note_share(a, h, &now);
     return 0;
 }
 
-/* Written down first. Takes over what is planned; on failure all of it is put back. */
+/* Applies the plan, whose units a then owns. It saves the file first. On failure it restores all CPUs. */
 static int carry_out(struct asym_asymmetry *a, const struct plan *p, struct asym_error *err)
 {
     struct asym_undo_report report;
@@ -279,14 +277,14 @@ static int carry_out(struct asym_asymmetry *a, const struct plan *p, struct asym
     a->n = p->n + p->n_waiting;
     int r = asym_asymmetry_save(a);
     if (r < 0) {
-        /* Only what waits is still on record. */
+        /* Only the waiting units are in the file. */
         memmove(a->held, a->held + p->n, p->n_waiting * sizeof *a->held);
         a->n = p->n_waiting;
-        return asym_fail(err, r, "cannot write down what is to be put back: %s", strerror(-r));
+        return asym_fail(err, r, "cannot record the limits to restore: %s", strerror(-r));
     }
     for (size_t i = 0; r >= 0 && i < p->n; i++)
         if (write_state(&a->held[i], &a->held[i].original, &a->held[i].set) < 0) {
-            a->held[i].refused = true;
+            a->held[i].state = ASYM_UNIT_REFUSED;
             r = cannot_hold(&a->held[i], a->held[i].error, err);
         }
     if (r >= 0)
@@ -314,23 +312,23 @@ int asym_asymmetry_set(struct asym_asymmetry *a, const struct asym_cap_method *m
         return 0;
     asym_asymmetry_undo(a, &report);
     if (report.failed > 0)
-        return asym_fail(err, report.error, "what CPUs were held to before cannot be put back: %s",
+        return asym_fail(err, report.error, "cannot restore the previous limits of the CPUs: %s",
                          strerror(-report.error));
     p.n = 0;
     p.n_waiting = a->n;
-    r = make_plan(&p, slow, err); /* anew: what there was before is what there is now */
+    r = make_plan(&p, slow, err); /* again: the limits before the plan are the restored ones now */
     return r < 0 ? r : carry_out(a, &p, err);
 }
 
-/* A domain whose CPUs were offline may have forgotten its limits. */
-static void welcome_back(struct asym_held *h)
+/* A domain whose CPUs were offline may have lost its limits: caps it again, or restores it if asymd had to. */
+static void welcome_back(struct asym_capped_unit *h)
 {
     struct asym_cap_state now;
     bool foreign;
     const bool was_missing = h->missing;
     h->error = 0;
     h->missing = read_state(h, &now) < 0;
-    if (h->missing || h->loose)
+    if (h->missing || h->state == ASYM_UNIT_LOOSE)
         return;
     if (h->leaving)
         h->error = put_back(h, &foreign);
@@ -338,17 +336,17 @@ static void welcome_back(struct asym_held *h)
         write_state(h, &now, &h->set);
 }
 
-/* What somebody else has changed is theirs; the other limit is still asymd's, and goes back. */
-static void let_go(struct asym_held *h, struct asym_mask *ret_cpus)
+/* Releases a unit with a limit that another program has changed, and restores the other limit. */
+static void let_go(struct asym_capped_unit *h, struct asym_mask *ret_cpus)
 {
     bool foreign;
     put_back(h, &foreign);
-    h->loose = true;
+    h->state = ASYM_UNIT_LOOSE;
     *ret_cpus = asym_mask_or(ret_cpus, &h->cpus);
 }
 
-/* Returns whether the speed has changed. */
-static bool look_after(struct asym_asymmetry *a, struct asym_held *h, struct asym_mask *ret_let_go)
+/* Updates a unit's share. Returns whether its speed has changed. */
+static bool update_unit(struct asym_asymmetry *a, struct asym_capped_unit *h, struct asym_mask *ret_let_go)
 {
     struct asym_cap_state now;
     const double before = a->caps.share[h->cpu];
@@ -356,7 +354,7 @@ static bool look_after(struct asym_asymmetry *a, struct asym_held *h, struct asy
         h->missing = true;
         return false;
     }
-    if (!h->loose && !same(&now, &h->set))
+    if (h->state != ASYM_UNIT_LOOSE && !same(&now, &h->set))
         let_go(h, ret_let_go);
     note_share(a, h, &now);
     return a->caps.share[h->cpu] < before || a->caps.share[h->cpu] > before;
@@ -371,10 +369,10 @@ int asym_asymmetry_check(struct asym_asymmetry *a, struct asym_mask *ret_let_go)
         welcome_back(&a->held[i]);
     settle(a);
     for (size_t i = 0; i < a->n; i++) {
-        struct asym_held *h = &a->held[i];
+        struct asym_capped_unit *h = &a->held[i];
         if (h->leaving && !h->missing && h->error >= 0)
-            continue; /* it has been put back */
-        changed = (!h->leaving && look_after(a, h, &let_go)) || changed;
+            continue; /* it is restored */
+        changed = (!h->leaving && update_unit(a, h, &let_go)) || changed;
         a->held[left++] = *h;
     }
     if (left != a->n || !asym_mask_empty(&let_go)) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * DIR/cpus: a header with the boot, then a line for each domain:
+ * DIR/cpus has a header with the boot id, then a line for each domain:
  *     METHOD CPU CPUS GOVERNOR LOW HIGH SET_LOW SET_HIGH pending|set
- * A missing governor is "-". All caps are gone after a boot, so a file of another one is stale.
+ * A missing governor is "-". A boot removes all caps, so a file of another boot is stale.
  */
-#include "linux/asymmetry-internal.h"
+#include "linux/cap/asymmetry-internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,12 +22,6 @@
 #define MAGIC     "asymd-cpus 1 "
 #define FIELDS    9
 
-static void close_file_p(FILE **f)
-{
-    if (*f)
-        fclose(*f);
-}
-
 static void header(char *buf, size_t size)
 {
     char boot[64];
@@ -38,12 +32,12 @@ static void header(char *buf, size_t size)
     snprintf(buf, size, MAGIC "%s", boot);
 }
 
-static void print_line(FILE *f, const struct asym_held *h)
+static void print_line(FILE *f, const struct asym_capped_unit *h)
 {
     char cpus[ASYM_MASK_LIST_MAX];
     fprintf(f, "%s %d %s %s %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n", h->method->name, h->cpu,
             asym_mask_format_list(&h->cpus, cpus, sizeof cpus), *h->original.governor ? h->original.governor : "-",
-            h->original.low, h->original.high, h->set.low, h->set.high, h->pending ? "pending" : "set");
+            h->original.low, h->original.high, h->set.low, h->set.high, h->state == ASYM_UNIT_SET ? "set" : "pending");
 }
 
 static int write_new(const struct asym_asymmetry *a)
@@ -62,7 +56,7 @@ static int write_new(const struct asym_asymmetry *a)
     header(text, sizeof text);
     fprintf(f, "%s\n", text);
     for (size_t i = 0; i < a->n; i++)
-        if (!a->held[i].loose)
+        if (a->held[i].state != ASYM_UNIT_LOOSE)
             print_line(f, &a->held[i]);
     bool failed = ferror(f) != 0;
     failed = fclose(f) != 0 || failed;
@@ -73,7 +67,7 @@ static size_t count_owned(const struct asym_asymmetry *a)
 {
     size_t owned = 0;
     for (size_t i = 0; i < a->n; i++)
-        owned += !a->held[i].loose;
+        owned += a->held[i].state != ASYM_UNIT_LOOSE;
     return owned;
 }
 
@@ -85,7 +79,7 @@ void asym_asymmetry_save_again(struct asym_asymmetry *a)
         return;
     int fd = open(a->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        return; /* the ledger makes it again; this is tried at the next check */
+        return; /* the ledger creates it again; the next check retries */
     close(a->dir_fd);
     a->dir_fd = fd;
     asym_asymmetry_save(a);
@@ -111,7 +105,7 @@ static const struct asym_cap_method *find_method(const struct asym_asymmetry *a,
     return NULL;
 }
 
-static bool take_numbers(char *const *field, struct asym_held *ret)
+static bool take_numbers(char *const *field, struct asym_capped_unit *ret)
 {
     uint64_t cpu, *const numbers[] = {&cpu, &ret->original.low, &ret->original.high, &ret->set.low, &ret->set.high};
     static const int at[] = {1, 4, 5, 6, 7};
@@ -131,14 +125,14 @@ static int take_line(struct asym_asymmetry *a, char *line)
             return -EBADMSG;
         field[n] = word;
     }
-    struct asym_held h = {.method = n == FIELDS ? find_method(a, field[0]) : NULL};
+    struct asym_capped_unit h = {.method = n == FIELDS ? find_method(a, field[0]) : NULL};
     if (!h.method || !take_numbers(field, &h) || strlen(field[3]) >= sizeof h.original.governor)
         return -EBADMSG;
     if (strcmp(field[3], "-") != 0)
         memcpy(h.original.governor, field[3], strlen(field[3]) + 1);
     memcpy(h.set.governor, h.original.governor, sizeof h.set.governor);
-    h.pending = strcmp(field[8], "pending") == 0;
-    struct asym_held *grown = reallocarray(a->held, a->n + 1, sizeof *grown);
+    h.state = strcmp(field[8], "pending") == 0 ? ASYM_UNIT_PENDING : ASYM_UNIT_SET;
+    struct asym_capped_unit *grown = reallocarray(a->held, a->n + 1, sizeof *grown);
     if (!grown)
         return -ENOMEM;
     a->held = grown;
@@ -154,7 +148,7 @@ int asym_asymmetry_load(struct asym_asymmetry *a)
     int fd = openat(a->dir_fd, FILE_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return errno == ENOENT ? 0 : -errno;
-    ASYM_CLEANUP(close_file_p) FILE *f = fdopen(fd, "r");
+    ASYM_AUTO_FCLOSE FILE *f = fdopen(fd, "r");
     if (!f) {
         close(fd);
         return -ENOMEM;
@@ -175,7 +169,7 @@ int asym_asymmetry_load(struct asym_asymmetry *a)
     return r;
 }
 
-void asym_asymmetry_keep_aside(const struct asym_asymmetry *a)
+void asym_asymmetry_rename_bad_file(const struct asym_asymmetry *a)
 {
     renameat(a->dir_fd, FILE_NAME, a->dir_fd, FILE_NAME ".bad");
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Duty-cycle modulation: the clock is stopped for a share of the time (Intel SDM volume 3, 15.8.3). Bit 4 of
- * IA32_CLOCK_MODULATION switches it on, bits 3:1 hold the duty cycle in steps of 1/8. Cores, not threads: with two
- * threads on a core the larger of the two is in force.
+ * Duty-cycle modulation: the processor stops the clock for a share of the time (Intel SDM volume 3, 15.8.3). Bit 4 of
+ * IA32_CLOCK_MODULATION enables it, bits 3:1 hold the duty cycle in steps of 1/8. It acts on cores: with two hardware threads
+ * the larger of their duty cycles is in force.
  */
-#include "linux/cap-clockmod.h"
+#include "linux/cap/cap-clockmod.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -69,9 +69,9 @@ static int probe(const void *ctx, int cpu, char *why, size_t size)
     }
     int r = read_state(ctx, cpu, &now);
     if (r == -ENODEV)
-        snprintf(why, size, "%s/%d/msr is not there: modprobe msr", c->dir, cpu);
+        snprintf(why, size, "%s/%d/msr does not exist: modprobe msr", c->dir, cpu);
     else if (r == -EACCES || r == -EPERM)
-        snprintf(why, size, "%s/%d/msr may not be opened: CAP_SYS_RAWIO is needed", c->dir, cpu);
+        snprintf(why, size, "asymd may not open %s/%d/msr: it needs CAP_SYS_RAWIO", c->dir, cpu);
     else if (r < 0)
         snprintf(why, size, "the register cannot be read on CPU %d: %s", cpu, strerror(-r));
     return r;
@@ -93,7 +93,7 @@ static int choose(const void *ctx, int cpu, const struct asym_slow_speed *speed,
     (void)ctx;
     (void)cpu;
     if (!(speed->share > 0))
-        return -EINVAL; /* it knows no frequencies */
+        return -EINVAL; /* clockmod has no frequencies */
     unsigned steps = (unsigned)(speed->share * STEPS + 0.5);
     steps = ASYM_MAX(steps, 1u);
     uint64_t value = now->high & ~FIELDS_MASK;
@@ -113,6 +113,7 @@ static double share(const void *ctx, int cpu, const struct asym_cap_state *state
 
 static const struct asym_clockmod live = {.dir = "/dev/cpu", .has_modulation = has_modulation};
 
+/* Duty cycle by IA32_CLOCK_MODULATION (MSR 0x19A) in /dev/cpu/N/msr: steps of 1/8. */
 const struct asym_cap_method asym_cap_clockmod = {
     .name = "clockmod",
     .whole_core = true,

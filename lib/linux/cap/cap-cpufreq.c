@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Frequency caps through libcpupower. cpufreq_set_frequency is not used: it needs the governor userspace, which
- * intel_pstate and amd-pstate in active mode do not have, and leaves it behind. libcpupower 6.1 looks at errno without
- * clearing it first, and tells nothing but -1 or -ENODEV of a write that failed: what counts is errno.
+ * Frequency caps through libcpupower. This does not use cpufreq_set_frequency, which needs the governor userspace and leaves it
+ * set; intel_pstate and amd-pstate in active mode do not have that governor. libcpupower 6.1 reads errno without clearing it
+ * first, and returns only -1 or -ENODEV for a failed write, so this clears errno before each call and reads it after.
  */
-#include "linux/cap.h"
+#include "linux/cap/cap.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <cpufreq.h>
 
@@ -71,7 +69,7 @@ static int set_high(int cpu, uint64_t khz)
     return cpufreq_modify_policy_max((unsigned)cpu, (unsigned long)khz) == 0 ? 0 : failure(-EIO);
 }
 
-/* The minimum must not be above the maximum in between either. The governor is left as it is. */
+/* The minimum must not exceed the maximum between the two writes either. The governor stays. */
 static int write_state(const void *ctx, int cpu, const struct asym_cap_state *from, const struct asym_cap_state *to)
 {
     (void)ctx;
@@ -129,6 +127,7 @@ static double share(const void *ctx, int cpu, const struct asym_cap_state *state
     return ASYM_MIN((double)state->high / (double)max, 1.0);
 }
 
+/* Sets both maximum and minimum to the frequency, so that it is constant. */
 const struct asym_cap_method asym_cap_cpufreq = {
     .name = "cpufreq",
     .probe = probe,

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * Slows CPUs by caps, remembers their limits from before, and restores them. asymd writes the original limits to DIR/cpus
+ * before the first change, so that they survive a kill -9. A file of another boot is stale. The caller holds the lock of the
+ * ledger in DIR.
+ */
+#ifndef ASYM_LINUX_CAP_ASYMMETRY_H
+#define ASYM_LINUX_CAP_ASYMMETRY_H
+
+#include <stddef.h>
+
+#include <asym/error.h>
+#include <asym/machine.h>
+
+#include "linux/cap/cap.h"
+
+struct asym_asymmetry;
+
+/**
+ * Loads the file that an earlier asymd has left in dir. methods: NULL-terminated, borrowed; they restore the recorded limits.
+ * Returns 0; -ENOMEM; -errno. If records are invalid, it returns 0 with a message in err, and keeps the file as cpus.bad.
+ */
+int asym_asymmetry_open(const char *dir, const struct asym_cap_method *const *methods,
+                        struct asym_asymmetry **ret_asymmetry, struct asym_error *err);
+
+/** Frees a, which may be NULL. The file stays. */
+void asym_asymmetry_close(struct asym_asymmetry *a);
+
+/**
+ * Caps the usable CPUs of slow at the state nearest to speed that the method has. If the same caps are in force, it changes
+ * nothing; else it restores the old ones first. On failure it restores all CPUs.
+ * Returns 0; -EINVAL: slow has only a part of a frequency domain or core, or the method does not know this form of speed;
+ * -EOPNOTSUPP, -ENODEV: this machine does not support the method; -EACCES, -EPERM; -ENOTSUP: the driver accepts a cap and
+ * ignores it; -errno. err has the CPU and the reason.
+ */
+int asym_asymmetry_set(struct asym_asymmetry *a, const struct asym_cap_method *method, const struct asym_machine *m,
+                       const struct asym_mask *slow, const struct asym_slow_speed *speed, struct asym_error *err);
+
+/**
+ * Checks the caps. If another program has changed a limit, asymd leaves that limit, restores the other one, and releases the
+ * CPUs, which ret_let_go gets. After hotplug it caps a CPU again that has its original limits, or restores a CPU that was
+ * offline when asymd had to. Returns 1 when the speeds have changed (asym_asymmetry_caps), else 0.
+ */
+int asym_asymmetry_check(struct asym_asymmetry *a, struct asym_mask *ret_let_go);
+
+/** Returns the speeds in force, as shares of the CPUs' full speed. Borrowed; valid until the next call. */
+const struct asym_caps *asym_asymmetry_caps(const struct asym_asymmetry *a);
+
+struct asym_undo_report {
+    size_t restored; /**< frequency domains (cores) that asymd has restored */
+    size_t foreign;  /**< domains with a limit that another program has changed, which asymd leaves */
+    size_t offline;  /**< domains that are offline; they stay in the file until asymd can restore them */
+    size_t failed;   /**< domains whose write failed; they stay in the file */
+    int error;       /**< of the first that failed, -errno */
+};
+
+/** Restores all CPUs. It changes only limits that still have the value that asymd set. */
+void asym_asymmetry_undo(struct asym_asymmetry *a, struct asym_undo_report *ret_report);
+
+#endif
