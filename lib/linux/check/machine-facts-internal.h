@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** For facts*.c alone. */
-#ifndef ASYM_LINUX_FACTS_INTERNAL_H
-#define ASYM_LINUX_FACTS_INTERNAL_H
+/** Only machine-facts*.c include this. */
+#ifndef ASYM_LINUX_CHECK_MACHINE_FACTS_INTERNAL_H
+#define ASYM_LINUX_CHECK_MACHINE_FACTS_INTERNAL_H
 
-#include "linux/facts.h"
+#include "linux/check/machine-facts.h"
 
-/** The first line of a file made printable; -errno, -ENODATA when it is empty. */
+/** Reads the first line of a file and escapes it for print. Returns 0; -ENODATA: the line is empty; -errno. */
 int asym_facts_line(const struct asym_root *root, const char *path, char *buf, size_t size);
 
-/** True and the number, when the file holds one and nothing else. */
+/** Reads a file that holds one number and nothing else. Returns false for any other. */
 bool asym_facts_number(const struct asym_root *root, const char *path, long long *ret);
 
 void asym_facts_say(struct asym_fact *f, enum asym_fact_level level, const char *remedy, const char *format, ...)

@@ -3,18 +3,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/macro.h"
-#include "linux/facts-internal.h"
+#include "linux/check/machine-facts-internal.h"
 
-/* Deeper or more than this is counted no further: a tree of ten thousand containers is no reason to wait. */
+/* The count stops at this depth and number: the user should not wait for a tree of ten thousand containers. */
 #define MAX_DEPTH   12
 #define MAX_CGROUPS 10000
 
 struct tally {
     const char *file; /* cpu.weight or cpu.shares */
-    long long usual;  /* what it holds when nobody chose */
+    long long usual;  /* the kernel's default */
     unsigned n, chosen;
 };
 
@@ -24,7 +23,7 @@ static void close_dir_p(DIR **d)
         closedir(*d);
 }
 
-/* Directories under path that hold the file; path itself is the root cgroup or has been counted. */
+/* Counts the directories under path that have the file. path itself is the root cgroup, or its caller has counted it. */
 static void count(const struct asym_root *root, const char *path, unsigned depth, struct tally *t)
 {
     int fd = asym_root_openat(root, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
@@ -44,7 +43,7 @@ static void count(const struct asym_root *root, const char *path, unsigned depth
         snprintf(file, sizeof file, "%s/%s", child, t->file);
         long long weight;
         if (!asym_facts_number(root, file, &weight))
-            continue; /* the controller is not enabled here, and so not below */
+            continue; /* the controller is not enabled here, nor below */
         t->n++;
         t->chosen += weight != t->usual;
         if (depth < MAX_DEPTH)
@@ -72,8 +71,8 @@ int asym_facts_read_cgroups(const struct asym_root *root, struct asym_fact *ret)
                        version);
     else
         asym_facts_say(ret, ASYM_FACT_NOTE, "to favour a whole service, set its CPUWeight=",
-                       "version %d, the cpu controller divides the CPUs between %u cgroups (%u with a %s that somebody "
-                       "chose): nice acts only inside one",
+                       "version %d, the cpu controller divides the CPUs between %u cgroups (%u without the "
+                       "default %s): nice acts only inside one",
                        version, t.n, t.chosen, t.file);
     return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "linux/facts.h"
+#include "linux/check/machine-facts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,10 +12,10 @@
 
 #include "base/macro.h"
 #include "base/parse.h"
-#include "linux/counters.h"
-#include "linux/facts-internal.h"
-
-/* Captures leave files out: of a captured machine only what is there tells anything. */
+#include "base/text.h"
+#include "linux/perf/counters.h"
+#include "linux/perf/counters-probe.h"
+#include "linux/check/machine-facts-internal.h"
 
 #define CPU "sys/devices/system/cpu/"
 
@@ -53,6 +53,22 @@ void asym_facts_say(struct asym_fact *f, enum asym_fact_level level, const char 
     va_end(args);
 }
 
+/* Captures lack files, so a missing file of a captured machine is no fact. */
+static int say_lack(const struct asym_root *root, struct asym_fact *ret, const char *remedy, const char *text)
+{
+    if (!root->live)
+        return -ENODATA;
+    asym_facts_say(ret, ASYM_FACT_LACK, remedy, "%s", text);
+    return 0;
+}
+
+/* A feature that the user had better switch off. */
+static int say_switch(struct asym_fact *ret, bool on, const char *remedy, const char *text_on, const char *text_off)
+{
+    asym_facts_say(ret, on ? ASYM_FACT_NOTE : ASYM_FACT_GOOD, on ? remedy : "", "%s", on ? text_on : text_off);
+    return 0;
+}
+
 static bool exists(const struct asym_root *root, const char *path)
 {
     ASYM_AUTO_CLOSE int fd = asym_root_openat(root, path, O_PATH);
@@ -77,13 +93,9 @@ static int read_kernel(const struct asym_root *root, struct asym_fact *ret)
 static int read_cpufreq(const struct asym_root *root, struct asym_fact *ret)
 {
     char driver[48], governor[48], status[24], mode[40] = "";
-    if (asym_facts_line(root, CPU "cpu0/cpufreq/scaling_driver", driver, sizeof driver) < 0) {
-        if (!root->live)
-            return -ENODATA;
-        asym_facts_say(ret, ASYM_FACT_LACK, "usual in a virtual machine; elsewhere load the cpufreq driver of this CPU",
-                       "no driver: frequencies can be neither read nor capped");
-        return 0;
-    }
+    if (asym_facts_line(root, CPU "cpu0/cpufreq/scaling_driver", driver, sizeof driver) < 0)
+        return say_lack(root, ret, "usual in a virtual machine; elsewhere load the cpufreq driver of this CPU",
+                        "no driver: asymd can neither read nor cap frequencies");
     if (asym_facts_line(root, CPU "cpu0/cpufreq/scaling_governor", governor, sizeof governor) < 0)
         snprintf(governor, sizeof governor, "unknown");
     if (asym_facts_line(root, CPU "intel_pstate/status", status, sizeof status) == 0 ||
@@ -103,12 +115,8 @@ static int read_boost(const struct asym_root *root, struct asym_fact *ret)
         on = value != 0;
     else
         return -ENODATA;
-    if (on)
-        asym_facts_say(ret, ASYM_FACT_NOTE, "switch it off where results are to be repeatable",
-                       "on: the speed of a core depends on what the others do");
-    else
-        asym_facts_say(ret, ASYM_FACT_GOOD, "", "off: speeds are steady");
-    return 0;
+    return say_switch(ret, on, "switch it off if results must be repeatable",
+                      "on: the speed of a core depends on what the others do", "off: speeds are steady");
 }
 
 static bool effective_caps(const struct asym_root *root, unsigned long long *ret)
@@ -129,17 +137,13 @@ static int read_perf(const struct asym_root *root, struct asym_fact *ret)
 {
     long long paranoid;
     unsigned long long caps = 0;
-    if (!asym_facts_number(root, "proc/sys/kernel/perf_event_paranoid", &paranoid)) {
-        if (!root->live)
-            return -ENODATA;
-        asym_facts_say(ret, ASYM_FACT_LACK, "a kernel with CONFIG_PERF_EVENTS", "no performance events in this kernel");
-        return 0;
-    }
+    if (!asym_facts_number(root, "proc/sys/kernel/perf_event_paranoid", &paranoid))
+        return say_lack(root, ret, "a kernel with CONFIG_PERF_EVENTS", "no performance events in this kernel");
     if (!effective_caps(root, &caps) && root->live)
         return -ENODATA;
     if (paranoid < 0 || has_cap(caps, CAP_PERFMON) || has_cap(caps, CAP_SYS_ADMIN))
         asym_facts_say(ret, ASYM_FACT_GOOD, "",
-                       "performance events of any process may be counted (perf_event_paranoid %lld)", paranoid);
+                       "asymd may count performance events of any process (perf_event_paranoid %lld)", paranoid);
     else
         asym_facts_say(ret, ASYM_FACT_NOTE, "AmbientCapabilities=CAP_PERFMON, or run as root",
                        "perf_event_paranoid is %lld: counting other users' threads needs CAP_PERFMON", paranoid);
@@ -148,12 +152,12 @@ static int read_perf(const struct asym_root *root, struct asym_fact *ret)
 
 static int read_pmu(const struct asym_root *root, struct asym_fact *ret)
 {
-    struct asym_counters_sight sight;
-    asym_counters_probe(root, &sight);
-    if (sight.error < 0 && !root->live)
+    struct asym_counters_coverage coverage;
+    asym_counters_probe(root, &coverage);
+    if (coverage.error < 0 && !root->live)
         return -ENODATA;
-    enum asym_fact_level level = *sight.remedy ? ASYM_FACT_NOTE : ASYM_FACT_GOOD;
-    asym_facts_say(ret, sight.error < 0 ? ASYM_FACT_LACK : level, sight.remedy, "%s", sight.text);
+    enum asym_fact_level level = *coverage.remedy ? ASYM_FACT_NOTE : ASYM_FACT_GOOD;
+    asym_facts_say(ret, coverage.error < 0 ? ASYM_FACT_LACK : level, coverage.remedy, "%s", coverage.text);
     return 0;
 }
 
@@ -166,26 +170,19 @@ static int read_schedstat(const struct asym_root *root, struct asym_fact *ret)
         if (asym_root_read(root, paths[i], text, sizeof text) <= 0 ||
             sscanf(text, "%llu %llu %llu", &on, &delay, &slices) != 3)
             continue;
-        asym_facts_say(ret, ASYM_FACT_GOOD, "", "time on and waiting for a CPU is there for each thread");
+        asym_facts_say(ret, ASYM_FACT_GOOD, "", "the kernel counts the time on and waiting for a CPU of each thread");
         return 0;
     }
-    if (!root->live)
-        return -ENODATA;
-    asym_facts_say(ret, ASYM_FACT_LACK,
-                   "a kernel with CONFIG_SCHED_INFO (by CONFIG_SCHEDSTATS or CONFIG_TASK_DELAY_ACCT)",
-                   "not there: runnable counts cannot be averaged, only sampled");
-    return 0;
+    return say_lack(root, ret, "a kernel with CONFIG_SCHED_INFO (by CONFIG_SCHEDSTATS or CONFIG_TASK_DELAY_ACCT)",
+                    "missing: asymd can only sample runnable counts, not average them");
 }
 
 static int read_bpf(const struct asym_root *root, struct asym_fact *ret)
 {
-    if (exists(root, "sys/kernel/btf/vmlinux"))
-        asym_facts_say(ret, ASYM_FACT_GOOD, "", "type information for BPF programs is there");
-    else if (!root->live)
-        return -ENODATA;
-    else
-        asym_facts_say(ret, ASYM_FACT_LACK, "a kernel with CONFIG_DEBUG_INFO_BTF; asymd reads /proc instead",
-                       "no type information (sys/kernel/btf/vmlinux) for BPF programs");
+    if (!exists(root, "sys/kernel/btf/vmlinux"))
+        return say_lack(root, ret, "a kernel with CONFIG_DEBUG_INFO_BTF; asymd reads /proc instead",
+                        "no type information (sys/kernel/btf/vmlinux) for BPF programs");
+    asym_facts_say(ret, ASYM_FACT_GOOD, "", "the kernel has type information for BPF programs");
     return 0;
 }
 
@@ -197,15 +194,11 @@ static int read_autogroup(const struct asym_root *root, struct asym_fact *ret)
             return -ENODATA;
         on = 0;
     }
-    if (on)
-        asym_facts_say(ret, ASYM_FACT_NOTE, "sysctl kernel.sched_autogroup_enabled=0",
-                       "on: nice acts only inside a session, not between two");
-    else
-        asym_facts_say(ret, ASYM_FACT_GOOD, "", "off: nice acts across sessions");
-    return 0;
+    return say_switch(ret, on != 0, "sysctl kernel.sched_autogroup_enabled=0",
+                      "on: nice acts only inside a session, not between two", "off: nice acts across sessions");
 }
 
-/* The value of hidepid among the options of the mount on /proc; the last mount is the one that is seen. */
+/* Finds the value of hidepid in the mount options of /proc; the last mount covers the others. */
 static bool find_hidepid(const char *mounts, char *ret, size_t size)
 {
     bool hides = false;
@@ -233,16 +226,16 @@ static int read_hidepid(const struct asym_root *root, struct asym_fact *ret)
     if (!text || asym_root_read(root, "proc/mounts", text, 65536) < 0)
         return -ENODATA;
     if (!find_hidepid(text, value, sizeof value)) {
-        asym_facts_say(ret, ASYM_FACT_GOOD, "", "off: the processes of all users can be seen");
+        asym_facts_say(ret, ASYM_FACT_GOOD, "", "off: asymd sees the processes of all users");
         return 0;
     }
     asym_text_escape(value, strlen(value), shown, sizeof shown);
     effective_caps(root, &caps);
     if (has_cap(caps, CAP_SYS_PTRACE))
-        asym_facts_say(ret, ASYM_FACT_GOOD, "", "hidepid=%s, which CAP_SYS_PTRACE sees through", shown);
+        asym_facts_say(ret, ASYM_FACT_GOOD, "", "hidepid=%s, which does not apply with CAP_SYS_PTRACE", shown);
     else
         asym_facts_say(ret, ASYM_FACT_LACK, "CAP_SYS_PTRACE, or the gid= of the mount",
-                       "/proc is mounted with hidepid=%s: other users' processes are out of sight", shown);
+                       "/proc is mounted with hidepid=%s: asymd cannot see other users' processes", shown);
     return 0;
 }
 
@@ -257,24 +250,26 @@ static int read_pid_namespace(const struct asym_root *root, struct asym_fact *re
     if (fd < 0 || fstat(fd, &st) < 0)
         return -ENODATA;
     if (st.st_ino == initial)
-        asym_facts_say(ret, ASYM_FACT_GOOD, "", "the initial one: every process can be seen");
+        asym_facts_say(ret, ASYM_FACT_GOOD, "", "the initial one: asymd sees every process");
     else
-        asym_facts_say(ret, ASYM_FACT_NOTE, "run asymd on the host",
-                       "not the initial one: only the processes of this container are seen, births come by scanning");
+        asym_facts_say(
+            ret, ASYM_FACT_NOTE, "run asymd on the host",
+            "not the initial one: asymd sees only the processes of this container, and finds new ones by scanning");
     return 0;
 }
 
 static int read_descriptors(const struct asym_root *root, struct asym_fact *ret)
 {
-    /* One kept open for each thread that runs now and then. */
+    /* asymd keeps one open for each thread that runs now and then. */
     static const rlim_t plenty = 16384;
     struct rlimit limit;
     if (!root->live || getrlimit(RLIMIT_NOFILE, &limit) < 0)
         return -ENODATA;
     bool enough = limit.rlim_max == RLIM_INFINITY || limit.rlim_max >= plenty;
     asym_facts_say(ret, enough ? ASYM_FACT_GOOD : ASYM_FACT_NOTE, enough ? "" : "LimitNOFILE=524288",
-                   "%llu may be open, and asymd may raise that to %llu%s", (unsigned long long)limit.rlim_cur,
-                   (unsigned long long)limit.rlim_max, enough ? "" : ": beyond it threads are read more slowly");
+                   "asymd may have %llu open at a time, and may raise this limit to %llu%s",
+                   (unsigned long long)limit.rlim_cur, (unsigned long long)limit.rlim_max,
+                   enough ? "" : ": with more threads it reads them more slowly");
     return 0;
 }
 
@@ -283,9 +278,9 @@ static const struct {
     const char *name;
     enum asym_fact_level level; /* when it is missing */
 } wanted_caps[] = {
-    {CAP_SYS_NICE, "CAP_SYS_NICE", ASYM_FACT_LACK},     /* steer others' threads */
-    {CAP_NET_ADMIN, "CAP_NET_ADMIN", ASYM_FACT_NOTE},   /* births as events */
-    {CAP_SYS_PTRACE, "CAP_SYS_PTRACE", ASYM_FACT_NOTE}, /* see through hidepid, read others' exe */
+    {CAP_SYS_NICE, "CAP_SYS_NICE", ASYM_FACT_LACK},     /* steer other users' threads */
+    {CAP_NET_ADMIN, "CAP_NET_ADMIN", ASYM_FACT_NOTE},   /* process events */
+    {CAP_SYS_PTRACE, "CAP_SYS_PTRACE", ASYM_FACT_NOTE}, /* see processes despite hidepid, read others' exe */
 };
 
 bool asym_facts_may_steer(const struct asym_root *root)
@@ -297,19 +292,19 @@ bool asym_facts_may_steer(const struct asym_root *root)
 static int read_capabilities(const struct asym_root *root, struct asym_fact *ret)
 {
     unsigned long long caps;
-    char missing[80] = "";
+    char missing[80];
+    struct asym_text names = asym_text_in(missing, sizeof missing);
     enum asym_fact_level level = ASYM_FACT_GOOD;
     if (!effective_caps(root, &caps))
         return -ENODATA;
     for (size_t i = 0; i < ASYM_LENGTH(wanted_caps); i++) {
         if (has_cap(caps, wanted_caps[i].number))
             continue;
-        size_t at = strlen(missing);
-        snprintf(missing + at, sizeof missing - at, "%s%s", at ? ", " : "", wanted_caps[i].name);
+        asym_text_add(&names, "%s%s", names.used ? ", " : "", wanted_caps[i].name);
         level = ASYM_MAX(level, wanted_caps[i].level);
     }
     if (level == ASYM_FACT_GOOD)
-        asym_facts_say(ret, level, "", "all that asymd uses");
+        asym_facts_say(ret, level, "", "asymd has all that it uses");
     else
         asym_facts_say(ret, level, "run as root, or by the unit asymd.service, which has them", "missing: %s%s",
                        missing, level == ASYM_FACT_LACK ? "; only your own processes can be steered" : "");
