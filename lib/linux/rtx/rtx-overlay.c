@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "linux/rtx/rtx-overlay.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/search.h"
+
+struct overlay_source {
+    struct asym_source source;
+    struct asym_rtxd_overlay_config config;
+    struct asym_task *tasks; /* writable copies */
+    struct asym_app *apps;
+    size_t tasks_capacity, apps_capacity;
+    uint64_t phases; /* phases_of() the last snapshot */
+    bool refresh;    /* the next snapshot is the last one with new reports */
+};
+
+/* State while the reports on one application are applied. */
+struct gathering {
+    struct asym_app *app;
+    struct asym_task *tasks;
+    const struct asym_rtxd_program_report *program_reports;
+    size_t n_reports;
+    asym_usec interval; /* length of the measured interval */
+    bool hurried, has_master;
+    double more; /* working threads that the inner source did not count as runnable */
+};
+
+static struct overlay_source *of(struct asym_source *source)
+{
+    return (struct overlay_source *)(void *)((char *)source - offsetof(struct overlay_source, source));
+}
+
+static int reserve(void *array, size_t n, size_t *capacity, size_t size)
+{
+    void *grown;
+    if (n <= *capacity)
+        return 0;
+    grown = reallocarray(*(void **)array, ASYM_MAX(n, *capacity * 2), size);
+    if (!grown)
+        return -ENOMEM;
+    *(void **)array = grown;
+    *capacity = ASYM_MAX(n, *capacity * 2);
+    return 0;
+}
+
+static const struct asym_rtxd_thread_report *find(const struct asym_rtxd_program_report *t, int32_t tid)
+{
+    const size_t i = ASYM_LOWER_BOUND(t->threads, t->n, tid, tid);
+    return i < t->n && t->threads[i].tid == tid ? &t->threads[i] : NULL;
+}
+
+/* Returns the part of the interval for which the thread is known to have spun, 0 to 1. */
+static double part_of(const struct gathering *g, const struct asym_rtxd_thread_report *t, asym_usec said_at)
+{
+    const asym_usec spun = said_at > t->since ? said_at - t->since : 0;
+    return t->since == 0 || spun >= g->interval ? 1 : (double)spun / (double)g->interval;
+}
+
+/* The count includes the thread's runnable share. Limit that share to the part of the interval without spinning. */
+static void leave_out(struct gathering *g, struct asym_task *task, double part)
+{
+    const double less = ASYM_MAX(0.0, task->runnable - (1 - part));
+    if (part >= 1)
+        task->flags |= ASYM_TASK_SPINNING;
+    g->app->runnable_mean = ASYM_MAX(0.0, g->app->runnable_mean - less);
+    g->app->runnable_instant -= task->state == 'R' && g->app->runnable_instant > 0;
+}
+
+static void gather_task(struct gathering *g, struct asym_task *task, const struct asym_rtxd_thread_report *t,
+                        asym_usec said_at)
+{
+    if (t->spins) {
+        leave_out(g, task, part_of(g, t, said_at));
+    } else if (t->master && !g->has_master) {
+        task->flags |= ASYM_TASK_MASTER;
+        g->has_master = true;
+    }
+    if (g->hurried && t->works && t->changed) {
+        g->more += ASYM_MAX(0.0, 1.0 - task->runnable);
+        g->app->runnable_instant += task->state != 'R';
+    }
+}
+
+/* Returns the number of working threads whose word has changed since the last sample. */
+static size_t count_changed(const struct asym_rtxd_program_report *t)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < t->n; k++)
+        n += t->threads[k].works && t->threads[k].changed;
+    return n;
+}
+
+/* Apply one page to the tasks first..end of its process. */
+static void gather_page(struct gathering *g, const struct asym_rtxd_program_report *t, size_t first, size_t end)
+{
+    /* Threads that slept at the last sample are not among the tasks. */
+    size_t unlisted = g->hurried ? count_changed(t) : 0;
+    for (size_t i = first; i < end; i++) {
+        const struct asym_rtxd_thread_report *thread = find(t, g->tasks[i].id.tid);
+        if (!thread)
+            continue;
+        unlisted -= g->hurried && thread->works && thread->changed;
+        /* A program with two pages may report a thread twice: the first report counts. */
+        if (!(g->tasks[i].flags & (ASYM_TASK_MASTER | ASYM_TASK_SPINNING)))
+            gather_task(g, &g->tasks[i], thread, t->at);
+    }
+    g->more += (double)unlisted;
+    g->app->runnable_instant += (uint32_t)unlisted;
+}
+
+static void gather_process(struct gathering *g, const struct asym_proc *proc, size_t first, size_t end)
+{
+    const struct asym_rtxd_program_report *t = g->program_reports +
+                                               ASYM_LOWER_BOUND(g->program_reports, g->n_reports, pid, proc->id.tgid);
+    for (; t < g->program_reports + g->n_reports && t->pid == proc->id.tgid; t++) {
+        if (t->start != proc->id.start)
+            continue;
+        g->app->uses_rtx = true;
+        gather_page(g, t, first, end);
+    }
+}
+
+static void gather_app(struct gathering *g, const struct asym_snapshot *s)
+{
+    const size_t end = g->app->first_task + g->app->n_tasks;
+    g->has_master = false;
+    g->more = 0;
+    for (size_t i = g->app->first_task, next; i < end; i = next) {
+        for (next = i + 1; next < end && g->tasks[next].proc == g->tasks[i].proc; next++)
+            ;
+        gather_process(g, &s->procs[g->tasks[i].proc], i, next);
+    }
+    /* The counts must not exceed the number of threads. */
+    g->app->runnable_mean = ASYM_MIN(g->app->runnable_mean + g->more, (double)g->app->n_threads);
+    g->app->runnable_instant = ASYM_MIN(g->app->runnable_instant, g->app->n_threads);
+}
+
+/* Returns a hash of the threads in a serial phase. It changes when a serial phase begins or ends in any program. */
+static uint64_t phases_of(const struct asym_rtxd_program_report *program_reports, size_t n)
+{
+    uint64_t h = 0;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < program_reports[i].n; k++) {
+            if (!program_reports[i].threads[k].master)
+                continue;
+            h = (h ^ (uint64_t)program_reports[i].start ^ (uint64_t)program_reports[i].threads[k].tid << 32) *
+                UINT64_C(0x9E3779B97F4A7C15);
+            h ^= h >> 29;
+        }
+    }
+    return h;
+}
+
+static int overlay(struct overlay_source *t, struct asym_snapshot *s,
+                   const struct asym_rtxd_program_report *program_reports, size_t n, bool hurried)
+{
+    if (reserve(&t->tasks, s->n_tasks, &t->tasks_capacity, sizeof *t->tasks) < 0 ||
+        reserve(&t->apps, s->n_apps, &t->apps_capacity, sizeof *t->apps) < 0)
+        return -ENOMEM;
+    if (s->n_tasks > 0)
+        memcpy(t->tasks, s->tasks, s->n_tasks * sizeof *t->tasks);
+    if (s->n_apps > 0)
+        memcpy(t->apps, s->apps, s->n_apps * sizeof *t->apps);
+    struct gathering g = {.tasks = t->tasks,
+                          .program_reports = program_reports,
+                          .n_reports = n,
+                          .interval = s->interval,
+                          .hurried = hurried};
+    for (size_t a = 0; a < s->n_apps; a++) {
+        g.app = &t->apps[a];
+        gather_app(&g, s);
+    }
+    s->tasks = t->tasks;
+    s->apps = t->apps;
+    return 0;
+}
+
+static uint32_t count_programs(const struct asym_rtxd_program_report *program_reports, size_t n)
+{
+    uint32_t programs = 0;
+    for (size_t i = 0; i < n; i++)
+        programs += i == 0 || program_reports[i].pid != program_reports[i - 1].pid;
+    return programs;
+}
+
+static int overlay_next(struct asym_source *source, struct asym_snapshot *ret)
+{
+    struct overlay_source *t = of(source);
+    const struct asym_rtxd_program_report *program_reports;
+    struct asym_snapshot s;
+    /* Ask before and after the sample: a wait that both answers contain is not short. */
+    t->config.provider->ask(t->config.provider, t->config.now(), t->refresh ? ASYM_ASK_HURRIED : 0, &program_reports);
+    t->refresh = false;
+    int r = t->config.inner->next(t->config.inner, &s);
+    if (r <= 0)
+        return r;
+    /* The inner source takes a full snapshot if it has no last one. */
+    const unsigned how = s.refreshed ? ASYM_ASK_FINAL | ASYM_ASK_HURRIED : ASYM_ASK_FINAL;
+    const size_t n = t->config.provider->ask(t->config.provider, t->config.now(), how, &program_reports);
+    if (n > 0 && overlay(t, &s, program_reports, n, s.refreshed) < 0)
+        return -ENOMEM;
+    const uint64_t phases = phases_of(program_reports, n);
+    s.urgent = phases != t->phases;
+    s.coverage.n_reporting = count_programs(program_reports, n);
+    t->phases = phases;
+    *ret = s;
+    return 1;
+}
+
+static void overlay_feedback(struct asym_source *source, const struct asym_feedback *feedback)
+{
+    asym_source_feedback(of(source)->config.inner, feedback);
+}
+
+static void overlay_refresh(struct asym_source *source)
+{
+    struct overlay_source *t = of(source);
+    asym_source_refresh(t->config.inner);
+    t->refresh = t->config.inner->refresh != NULL;
+}
+
+static void overlay_close(struct asym_source *source)
+{
+    struct overlay_source *t = of(source);
+    free(t->tasks);
+    free(t->apps);
+    free(t);
+}
+
+int asym_rtxd_overlay_new(const struct asym_rtxd_overlay_config *config, struct asym_source **ret_source)
+{
+    struct overlay_source *t = calloc(1, sizeof *t);
+    if (!t)
+        return -ENOMEM;
+    t->source = (struct asym_source){
+        .next = overlay_next, .feedback = overlay_feedback, .refresh = overlay_refresh, .close = overlay_close};
+    t->config = *config;
+    *ret_source = &t->source;
+    return 0;
+}

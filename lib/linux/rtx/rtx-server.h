@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * asymd's side of include/asym/rtx.h: it hands out pages to programs and provides their reports.
+ *
+ * asymd trusts no program. A helper process accepts and closes the connections (rtx-acceptor.h). asymd makes the memfd and the
+ * eventfd, and receives only numbers: the credentials of a connection and the content of a page. No call waits for a client or
+ * for the helper. The number of clients, the slots of one sample and the work of one call are bounded. asymd drops a client
+ * that breaks the protocol. rtx-overlay.h bounds the effect of a page on the machine.
+ *
+ * asymd never maps the memory: a program may punch holes in it, and touching a hole when no memory is left raises SIGBUS.
+ * asymd reads it with pread(2), which returns zeroes for a hole, into its own memory, so that checked values cannot change
+ * afterwards. Nothing that a program can hold makes pread on a memfd sleep: pread takes no lock of the inode, and page locks
+ * are held for no longer than a copy. Only the swap device can make it wait, for a part of the page that was swapped out, and a
+ * program can cause that (MADV_PAGEOUT). A read of a word that a thread is writing may mix bytes of the old and the new word.
+ * State and marks are in one byte. asymd takes a mixed count for a change or, if it equals that of the last sample, for none.
+ * A slot that changes its owner may be read with the word of one thread and the tid of the other. Either error lasts for one
+ * sample.
+ *
+ * asymd and the program share one open file for the eventfd. asymd never reads or writes it, so that only the program controls
+ * its flags and its count. asymd adds it to its epoll instance before the program has it, and later changes only its events:
+ * adding a file that is in other epoll instances takes locks that may be held for long. asymd never drops the last reference,
+ * see rtx-acceptor.h.
+ *
+ * Places. There are ASYM_RTXD_MAX_CLIENTS; users other than root have at most ASYM_RTXD_MAX_OF_USERS of them together and
+ * ASYM_RTXD_MAX_OF_USER each, and a process ASYM_RTXD_MAX_OF_PID. When no place is free, the user other than root with the most
+ * places loses its latest one to a user that has at least two fewer, or to root. So a user without a place gets one unless
+ * ASYM_RTXD_MAX_OF_USERS other users have one each, and root always gets one unless root holds all places.
+ */
+#ifndef ASYM_LINUX_RTX_SERVER_H
+#define ASYM_LINUX_RTX_SERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include <asym/error.h>
+#include <asym/types.h>
+
+#include "linux/rtx/rtx-link.h"
+#include "linux/rtx/rtx-overlay.h"
+
+/** Programs at a time, including those that have not filled their page yet. */
+#define ASYM_RTXD_MAX_CLIENTS 256
+/** Places of all users except root, of one user except root, and of one process. */
+#define ASYM_RTXD_MAX_OF_USERS 240
+#define ASYM_RTXD_MAX_OF_USER  64
+#define ASYM_RTXD_MAX_OF_PID   4
+/** Slots read in one sample, divided evenly among the programs. */
+#define ASYM_RTXD_MAX_READ 16384
+/** Events and reports that one call serves at most. */
+#define ASYM_RTXD_MAX_SERVED 64
+/**
+ * Connections that asymd considers between two calls of housekeeping: the first MAX_TAKEN of any user, then the first one of
+ * each user, for MAX_TAKEN_USERS users. asymd refuses further ones without a check.
+ */
+#define ASYM_RTXD_MAX_TAKEN       64
+#define ASYM_RTXD_MAX_TAKEN_USERS 512
+/** After this many consecutive wakeups without a change of phase, asymd ignores the eventfd until the next housekeeping. */
+#define ASYM_RTXD_MAX_VAIN_WAKEUPS 16
+/** Ends of programs in serial phases that serve reports between two calls of housekeeping with the reserve overspent. */
+#define ASYM_RTXD_MAX_ENDS 8
+/** Share of the CPU budget for answers between samples, 0 to 1. */
+#define ASYM_RTXD_SHARE 0.5
+/** Maximum that one client, or the reserve, saves of it, in microseconds of CPU time. */
+#define ASYM_RTXD_SAVED_MAX 20000.0
+/** A client that has reported a phase within this time earns a part of it. Microseconds. */
+#define ASYM_RTXD_ACTIVE ASYM_SEC
+/** Time for a program to fill its page; it may check for the page only once a second. Microseconds. */
+#define ASYM_RTXD_FILL_WITHIN (3 * ASYM_SEC)
+/**
+ * asymd kills the helper after this many consecutive calls of housekeeping without an answer to a ping. A helper that is runnable
+ * may only wait for a CPU: it has more calls.
+ */
+#define ASYM_RTXD_MAX_SILENT          3
+#define ASYM_RTXD_MAX_SILENT_RUNNABLE 10
+/** Delay before asymd starts another helper. The delay doubles while helpers end early. Microseconds. */
+#define ASYM_RTXD_RETRY_MIN ASYM_SEC
+#define ASYM_RTXD_RETRY_MAX (60 * ASYM_SEC)
+
+/** Reason why asymd refused or dropped a client. */
+enum asym_rtxd_refusal {
+    ASYM_RTXD_REFUSED_FULL,      /**< no place is left for this program, user or process */
+    ASYM_RTXD_REFUSED_YIELDS,    /**< its user had the most places, and another user needed one */
+    ASYM_RTXD_REFUSED_BUSY,      /**< too many connections since the last housekeeping, or too many orders wait */
+    ASYM_RTXD_REFUSED_NO_FD,     /**< asymd has no descriptor or memory left */
+    ASYM_RTXD_REFUSED_SILENT,    /**< it got a page and wrote no header within ASYM_RTXD_FILL_WITHIN */
+    ASYM_RTXD_REFUSED_GARBAGE,   /**< it sent data, or wrote an invalid header */
+    ASYM_RTXD_REFUSED_VERSION,   /**< its page has a later version */
+    ASYM_RTXD_REFUSED_NAMESPACE, /**< it is in another PID namespace: its thread IDs differ */
+    ASYM_RTXD_REFUSED_OTHER,     /**< the process that has this pid now belongs to another user */
+    ASYM_RTXD_REFUSED_HUNG,      /**< a close of descriptors that its user has passed hangs */
+    ASYM_RTXD_REFUSED_NO_ACL,    /**< the same, and the ACL of the socket cannot be changed: see rtx-bar.c */
+    ASYM_RTXD_N_REFUSALS
+};
+
+/** Returns the reason in words, for the log. A static string. */
+const char *asym_rtxd_refusal_text(enum asym_rtxd_refusal refusal);
+
+/** Longest name of asym_rtxd_refused_name(), with the NUL. */
+#define ASYM_RTXD_REFUSED_NAME 64
+
+/** Name the refused program for the log; pid 0: asymd knows only the user. Returns ret. */
+const char *asym_rtxd_refused_name(pid_t pid, uid_t uid, char ret[ASYM_RTXD_REFUSED_NAME]);
+
+struct asym_rtxd_server;
+
+struct asym_rtxd_server_config {
+    const char *dir;             /**< directory of the socket "rtx"; borrowed for the call */
+    const char *helper;          /**< path of the helper program; borrowed for the call */
+    struct asym_rtxd_link *link; /**< replaces the helper in tests; the server takes ownership. NULL: run helper */
+    bool files_may_be_passed;    /**< do not use SO_PASSRIGHTS, as on a kernel before 6.16; for tests */
+    asym_usec spin_notify;       /**< microseconds, see asym_rtxd_read() */
+    double cpu_budget;           /**< CPU budget of asymd, percent of one CPU; ASYM_RTXD_SHARE of it goes to answers */
+    asym_usec now;               /**< time of the call */
+    /** Called for each client or user that asymd refuses or drops; may be NULL. pid 0: asymd knows only the user. */
+    void (*refused)(void *ctx, enum asym_rtxd_refusal refusal, pid_t pid, uid_t uid);
+    /** Called when the helper is lost: asymd receives no reports until another helper runs. May be NULL. */
+    void (*lost)(void *ctx, const char *why);
+    void *ctx;
+};
+
+/** Open the socket. If the helper does not start, housekeeping tries again. 0; -errno with err. */
+int asym_rtxd_server_open(const struct asym_rtxd_server_config *config, struct asym_rtxd_server **ret,
+                          struct asym_error *err);
+
+/** Remove the socket and end the helper. s may be NULL. */
+void asym_rtxd_server_close(struct asym_rtxd_server *s);
+
+/** Returns a borrowed descriptor that is readable when serve has work. */
+int asym_rtxd_server_fd(const struct asym_rtxd_server *s);
+
+/**
+ * Take the reports of the helper: new and ended connections. serve does that, too. A caller that measures the cost of answers
+ * calls this first: connections are bounded by number, and answers do not pay for them.
+ */
+void asym_rtxd_server_receive(struct asym_rtxd_server *s, asym_usec now);
+
+/**
+ * Serve new connections, headers and ended programs. It samples a page only if its program has woken asymd since the last call,
+ * and once more when the page's notify_min has passed after that. Returns whether, in a program that asymd may answer now, a
+ * serial phase has begun or ended since the last answer with ASYM_ASK_FINAL. The end of a program in a serial phase counts, see
+ * ASYM_RTXD_MAX_ENDS. The CPU time for answers is divided evenly among the users whose programs report phases, and among the
+ * processes of each user. asymd defers a program that has spent its part.
+ */
+bool asym_rtxd_server_serve(struct asym_rtxd_server *s, asym_usec now);
+
+/**
+ * Call this about once a second. It drops clients without a header, polls throttled clients again, pings the helper, and starts
+ * another helper if that one is gone.
+ */
+void asym_rtxd_server_housekeeping(struct asym_rtxd_server *s, asym_usec now);
+
+/** Change these two values, see struct asym_rtxd_server_config. */
+void asym_rtxd_server_set(struct asym_rtxd_server *s, asym_usec spin_notify, double cpu_budget);
+
+/** Returns the number of clients whose page has a valid header. */
+size_t asym_rtxd_server_count(const struct asym_rtxd_server *s);
+
+/** Work of the helpers so far. */
+struct asym_rtxd_helper_use {
+    asym_usec cpu;        /**< CPU time of all helpers at the last answer, microseconds */
+    uint64_t turned_away; /**< connections that a helper closed at once: too many in all or of one user */
+};
+
+/** Returns the provider of the reports; borrowed. */
+struct asym_rtxd_provider *asym_rtxd_server_provider(struct asym_rtxd_server *s);
+
+#endif
