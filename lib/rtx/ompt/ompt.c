@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A tool that OpenMP runtimes with OMPT (LLVM's) load by OMP_TOOL_LIBRARIES: it says to asymd what the threads of an
+ * The OMPT tool. OpenMP runtimes with OMPT (LLVM's) load it by OMP_TOOL_LIBRARIES. It reports to asymd what the threads of an
  * unchanged program do (OpenMP 5.0, chapter 4; Saez 2010, 2.2).
  *
- * A serial phase is the initial thread's parallel_end to its next parallel_begin. A thread is SPINNING from the begin of
- * a wait in a synchronisation region to its end. For a worker that end comes only at the next fork: a wait that is still
- * open in a serial phase is idleness, and asymd takes it so. A task that is run in a wait is work.
+ * A serial phase lasts from the initial thread's parallel_end to its next parallel_begin. A thread is SPINNING from the begin
+ * of a wait in a synchronisation region to its end. For a worker the end comes only at the next fork: asymd takes a wait that
+ * is still open in a serial phase for idleness. A task that runs during a wait is work.
  *
- * ompt_get_state is not called: it would tell less, and of the calling thread alone.
+ * The tool does not call ompt_get_state: it gives less information, and only on the calling thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,29 +17,29 @@
 
 #include "omp-tools.h"
 
-/* Waits within tasks within waits. Of deeper ones only their number is known, and what runs in them counts as work. */
+/* Maximum depth of nested waits that are recorded. Deeper waits are only counted, and their tasks count as work. */
 #define WAITS_KEPT 16
 
-/* parallel_data: what this region is to the initial thread that began it. */
+/* Values of parallel_data, set by the initial thread that began the region. */
 enum { REGION_NOT_COUNTED, REGION_COUNTED };
 
 static _Thread_local struct {
     struct asym_rtx_slot *slot;
-    unsigned runtimes; /* that know this thread: what it says is of all of them together */
+    unsigned runtimes; /* runtimes that use this thread; its word covers all of them */
     unsigned n_waits;
-    unsigned regions; /* parallel ones that are open; of an initial thread */
+    unsigned regions; /* open parallel regions of an initial thread */
     bool is_initial, is_master;
-    const ompt_data_t *waiting[WAITS_KEPT]; /* the tasks that wait, the innermost last */
+    const ompt_data_t *waiting[WAITS_KEPT]; /* the waiting tasks, the innermost last */
 } self __attribute__((tls_model("initial-exec")));
 
-/* A process may have several initial threads, and several runtimes: the first one there is is its master. */
+/* A process may have several initial threads and several runtimes: its first initial thread is the master. */
 static bool has_master;
 
 static void on_thread_begin(ompt_thread_t type, ompt_data_t *thread_data)
 {
     (void)thread_data;
     self.slot = asym_rtx_thread();
-    /* Another has it already, perhaps in a region or a task: that goes on. */
+    /* Another runtime already uses the thread, perhaps in a region or a task: keep its state. */
     if (self.runtimes++ > 0)
         return;
     self.n_waits = self.regions = 0;
@@ -66,7 +66,7 @@ static void on_thread_end(ompt_data_t *thread_data)
     asym_rtx_thread_leave();
 }
 
-/* Of one thread, a region is none: if (0), num_threads(1), a limit of one. */
+/* A region of one thread does not count: if(0), num_threads(1), or a thread limit of one. */
 static void on_parallel_begin(ompt_data_t *task_data, const ompt_frame_t *frame, ompt_data_t *parallel_data,
                               unsigned int requested, int flags, const void *code)
 {
@@ -97,8 +97,8 @@ static void on_implicit_task(ompt_scope_endpoint_t endpoint, ompt_data_t *parall
     (void)parallel_data;
     (void)task_data;
     (void)n;
-    /* A worker comes from the pool, where it waits for nothing but work. */
-    if (endpoint != ompt_scope_begin || index == 0 || flags & ompt_task_initial)
+    /* A worker comes from the pool, so no earlier wait is open. */
+    if (endpoint != ompt_scope_begin || index == 0 || (unsigned)flags & ompt_task_initial)
         return;
     self.n_waits = 0;
     asym_rtx_set(self.slot, ASYM_RTX_WORKING);
@@ -156,13 +156,13 @@ static int initialize(ompt_function_lookup_t lookup, int device, ompt_data_t *to
     return 1;
 }
 
-/* What is left of the program is serial: its last word stands, and ends with it. */
+/* The rest of the program is serial: the thread's last word stays valid until the program ends. */
 static void finalize(ompt_data_t *tool_data)
 {
     (void)tool_data;
 }
 
-/* The header leaves the declaration to the tool. */
+/* omp-tools.h does not declare this function. */
 __attribute__((visibility("default"))) ompt_start_tool_result_t *ompt_start_tool(unsigned int omp_version,
                                                                                  const char *runtime_version);
 ompt_start_tool_result_t *ompt_start_tool(unsigned int omp_version, const char *runtime_version)

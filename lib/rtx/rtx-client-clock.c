@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The processor's own counter where there is one: half of what clock_gettime costs (22 against 43 ns, measured in a
- * virtual machine). How fast it counts is measured against the system's clock, which is asked until 10 ms have passed.
- * Everything here may be done by two threads at once: they come to the same within what matters.
+ * A clock from the CPU's own counter if it has one. It costs half of clock_gettime(2): 22 ns against 43 ns, measured in a
+ * virtual machine. The library measures the counter's rate against CLOCK_MONOTONIC, which it uses for the first 10 ms. Two
+ * threads may call this at once: their results differ too little to matter.
  */
-#include "internal.h"
+#include "rtx-client-internal.h"
 
 #include <string.h>
 
@@ -36,7 +36,7 @@ static uint64_t counter(void)
 }
 #endif
 
-/* Where both stood at first, and the bits of the double that is ns per count; 0: not known yet. All atomic. */
+/* First values of counter and clock, and ns per count as the bits of a double; 0: not known yet. All atomic. */
 static uint64_t first_count, first_ns, rate;
 
 static uint64_t measure(uint64_t count)
@@ -49,7 +49,7 @@ static uint64_t measure(uint64_t count)
         return ns;
     }
     const uint64_t counted = count - __atomic_load_n(&first_count, __ATOMIC_RELAXED);
-    /* A counter that stands still or runs backwards is none. */
+    /* Ignore a counter that stands still or runs backwards. */
     if (ns - from >= MEASURE_OVER && counted > 0 && counted >> 63 == 0) {
         const double found = (double)(ns - from) / (double)counted;
         uint64_t bits;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The page and its slots. The page is made once and never moves, so that threads may keep the address of their slot: what
- * is behind the address is exchanged, by mapping over it. Which thread has which slot is kept outside of it, so that an
- * exchange, during which threads come and go, gives no slot to two of them.
+ * The page and its slots. The library allocates the page once and never moves it, so that threads may keep the address of their
+ * slot. To exchange the memory behind the address, it maps other memory over it. The owners of the slots are kept outside the
+ * page: so an exchange during which threads begin and end gives no slot to two threads.
  */
-#include "internal.h"
+#include "rtx-client-internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ static struct asym_rtx_slot *slots_of(struct asym_rtx_header *h)
     return (struct asym_rtx_slot *)(void *)((char *)h + sizeof *h);
 }
 
-/* Magic stays as it is. */
+/* Fill in the header, except magic. */
 static void fill_header(const struct asym_rtx_process *p, struct asym_rtx_header *h)
 {
     const uint32_t magic = h->magic;
@@ -47,14 +47,14 @@ static void *map_anonymous(size_t size)
     return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
-/* A file that is longer than it may be is not only refused: SIGXFSZ would end the program. */
+/* A file longer than RLIMIT_FSIZE would raise SIGXFSZ, which ends the program. */
 static bool may_be_as_long(size_t size)
 {
     struct rlimit limit;
     return getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= size;
 }
 
-/* Memory of the program's own, with the name by which asymd --check knows programs that would speak; else without. */
+/* Map memory of the program. If possible, it has the name by which asymd --check detects programs that use RTX. */
 static void *map_own(size_t size)
 {
     int fd = -1;
@@ -101,7 +101,7 @@ static void note_used(struct asym_rtx_process *p, struct asym_rtx_header *h, uin
     }
 }
 
-/* The page says whose the slots are. A thread that comes or goes meanwhile has the last word, here or by itself. */
+/* Copy the owners to the page. Repeat while a thread takes or frees the slot meanwhile. */
 static void repeat_owners(struct asym_rtx_process *p)
 {
     struct asym_rtx_slot *slots = slots_of(p->page);
@@ -116,8 +116,8 @@ static void repeat_owners(struct asym_rtx_process *p)
 }
 
 /*
- * All of its memory is had before anything is stored there, or a store where there is none would be a SIGBUS. A word that
- * another thread stores between the copy and the exchange is lost, and made good by its next one.
+ * fallocate(2) comes first: without it, a store to memory that the kernel cannot allocate raises SIGBUS. A word that another
+ * thread stores between the copy and the exchange is lost; the thread's next store replaces it.
  */
 int asym_rtx_page_move(struct asym_rtx_process *p, int memfd)
 {
@@ -138,8 +138,8 @@ int asym_rtx_page_move(struct asym_rtx_process *p, int memfd)
 }
 
 /*
- * Memory of our own in the page's place. Elsewhere first: where there is none to be had (vm.overcommit_memory = 2), kernels
- * before 6.12 have taken away what was there by the time they find out, and threads still store to it.
+ * Replace the page by memory of this process. Map the new memory elsewhere first: when memory is short
+ * (vm.overcommit_memory = 2), kernels before 6.12 unmap the old memory before they fail, and threads still store to it.
  */
 static bool map_over(void *page, size_t size)
 {
@@ -157,8 +157,8 @@ void asym_rtx_page_part(struct asym_rtx_process *p, const struct asym_rtx_slot *
     const uint64_t word = keep ? __atomic_load_n(&keep->word, __ATOMIC_RELAXED) : 0;
     struct asym_rtx_header *page = p->page;
     /*
-     * The page stays the parent's then, and who asks for a slot gets none. The one thread that there is may still write to the
-     * slot it holds, which is that of the parent's thread that forked, until that one says something itself.
+     * Without new memory the page stays the parent's, and no thread gets a slot. The only thread may still write to the slot
+     * that it holds, which belongs to the parent's thread that forked. That thread's next store replaces the word.
      */
     if (!map_over(page, p->size)) {
         __atomic_store_n(&p->page, NULL, __ATOMIC_RELEASE);
@@ -179,9 +179,9 @@ static struct asym_rtx_slot *take_free(struct asym_rtx_process *p, struct asym_r
 {
     struct asym_rtx_slot *slots = slots_of(h);
     for (uint32_t i = 0; i < p->n_slots; i++) {
-        int32_t nobody = 0;
+        int32_t none = 0;
         if (__atomic_load_n(&p->owners[i], __ATOMIC_RELAXED) == 0 &&
-            __atomic_compare_exchange_n(&p->owners[i], &nobody, tid, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+            __atomic_compare_exchange_n(&p->owners[i], &none, tid, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
             __atomic_store_n(&slots[i].tid, tid, __ATOMIC_SEQ_CST);
             note_used(p, h, i + 1);
             return &slots[i];
@@ -190,7 +190,7 @@ static struct asym_rtx_slot *take_free(struct asym_rtx_process *p, struct asym_r
     return NULL;
 }
 
-/* The page says it first: the next thread to have the slot says it after that. */
+/* Clear the page before the owner, so that this does not overwrite the next owner's stores. */
 static void free_slot(struct asym_rtx_process *p, struct asym_rtx_header *h, uint32_t i, int32_t tid)
 {
     struct asym_rtx_slot *slot = &slots_of(h)[i];
@@ -199,7 +199,7 @@ static void free_slot(struct asym_rtx_process *p, struct asym_rtx_header *h, uin
     __atomic_compare_exchange_n(&p->owners[i], &tid, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
 
-/* Threads that ended past pthread_exit have left their slots behind. */
+/* Free the slots of threads that ended without pthread_exit(3) and its destructors. */
 static void reclaim(struct asym_rtx_process *p, struct asym_rtx_header *h)
 {
     for (uint32_t i = 0; i < p->n_slots; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls of asym_rtx(3). */
-#include "internal.h"
+/* The functions of asym_rtx(3). */
+#include "rtx-client-internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,22 +8,22 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A thread that found no slot looks again after so many calls. */
+/* A thread that found no free slot tries again after this many calls. */
 #define TRY_AGAIN 1024
 
-/* Of serial phases, as bits: was it at least notify_min long? */
+/* One bit for each of the last eight serial phases: it lasted at least notify_min. */
 #define HISTORY_UNKNOWN 0x01
 
 struct asym_rtx_process asym_rtx_process = {
     .lock = PTHREAD_MUTEX_INITIALIZER, .memfd = {.fd = -1}, .event = {.fd = -1}, .socket = {.fd = -1}};
 
-/* Of a thread. initial-exec: a plain load, and a few bytes of what libc keeps for libraries that are loaded late. */
+/* State of a thread. initial-exec costs a plain load, and a few bytes of libc's reserve for libraries loaded at run time. */
 static _Thread_local struct {
     struct asym_rtx_slot *slot;
     uint64_t serial_since;
     unsigned skip;
     unsigned char history;
-    bool tells; /* that the phase ends: asymd may have seen it, told of it or not */
+    bool tells; /* serial_end() wakes asymd, as serial_begin() may have woken it */
 } self __attribute__((tls_model("initial-exec"))) = {.history = HISTORY_UNKNOWN};
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -33,7 +33,7 @@ static bool has_key;
 static void thread_ends(void *slot)
 {
     self.slot = NULL;
-    /* After a fork the slots of other threads are no longer there. */
+    /* In a child without memory for a page, no slots exist. */
     if (__atomic_load_n(&asym_rtx_process.page, __ATOMIC_ACQUIRE))
         asym_rtx_page_give(&asym_rtx_process, slot);
 }
@@ -48,7 +48,7 @@ static void in_parent(void)
     pthread_mutex_unlock(&asym_rtx_process.lock);
 }
 
-/* Only the thread that forked is there. What was the parent's stays the parent's. */
+/* Only the thread that forked exists in the child. The page and the connection of the parent stay the parent's. */
 static void become_child(struct asym_rtx_process *p)
 {
     p->pid = getpid();
@@ -57,8 +57,8 @@ static void become_child(struct asym_rtx_process *p)
         if (!p->page)
             self.slot = NULL;
     }
-    asym_rtx_part_ways(p);
-    p->join_at = p->mind_at = p->notified = 0;
+    asym_rtx_disconnect(p);
+    p->join_at = p->update_at = p->notified = 0;
 }
 
 static void in_child(void)
@@ -73,7 +73,7 @@ static void set_up_once(void)
     pthread_atfork(before_fork, in_parent, in_child);
 }
 
-/* Of a program that cannot be asked, as an OpenMP one: for whoever runs it. */
+/* For programs that do not set it, such as OpenMP programs: the user sets the environment variable. */
 static uint32_t notify_min_of_environment(void)
 {
     const char *text = secure_getenv(ASYM_RTX_NOTIFY_MIN_ENV);
@@ -83,7 +83,7 @@ static uint32_t notify_min_of_environment(void)
                                                                                         : ASYM_RTX_NOTIFY_MIN_DEFAULT;
 }
 
-/* What an older program knows of them; the rest is as if it had left it out. */
+/* An older program passes a shorter structure: the options that it lacks take their defaults. */
 static struct asym_rtx_options read_options(const struct asym_rtx_options *given)
 {
     struct asym_rtx_options o = {0};
@@ -116,11 +116,11 @@ ASYM_RTX_API int asym_rtx_join(const struct asym_rtx_options *options)
     if (!p->page)
         r = make(p, options);
     p->left = false;
-    /* A fork that ran no handlers: the page is still the parent's. */
+    /* After a fork that ran no handlers, the page is still the parent's. */
     if (r == 0 && p->pid != getpid())
         become_child(p);
     if (r == 0)
-        asym_rtx_look_after(p, ASYM_RTX_JOIN_WAIT_MS);
+        asym_rtx_sample_after(p, ASYM_RTX_JOIN_WAIT_MS);
     pthread_mutex_unlock(&p->lock);
     errno = error;
     return r;
@@ -133,7 +133,7 @@ ASYM_RTX_API void asym_rtx_leave(void)
     pthread_mutex_lock(&p->lock);
     p->left = true;
     p->join_at = 0;
-    asym_rtx_part_ways(p);
+    asym_rtx_disconnect(p);
     pthread_mutex_unlock(&p->lock);
     errno = error;
 }
@@ -176,7 +176,7 @@ ASYM_RTX_API void asym_rtx_thread_leave(void)
     self.tells = false;
 }
 
-/* The calling thread's word, with these marks taken away and those added; it works. */
+/* Clear and set marks in the calling thread's word. The thread works. */
 static void mark(struct asym_rtx_slot *slot, uint64_t off, uint64_t on)
 {
     const uint64_t word = __atomic_load_n(&slot->word, __ATOMIC_RELAXED) & ~(off | ASYM_RTX_STATE);
@@ -190,15 +190,15 @@ ASYM_RTX_API void asym_rtx_master(int is_master)
         mark(slot, ASYM_RTX_MARKS, is_master ? ASYM_RTX_MASTER : 0);
 }
 
-static void mind_if_due(struct asym_rtx_process *p, uint64_t now)
+static void update_if_due(struct asym_rtx_process *p, uint64_t now)
 {
     const int error = errno;
-    if (now < __atomic_load_n(&p->mind_at, __ATOMIC_RELAXED))
+    if (now < __atomic_load_n(&p->update_at, __ATOMIC_RELAXED))
         return;
-    /* A fork that ran no handlers: the page is still the parent's. */
+    /* After a fork that ran no handlers, the page is still the parent's. */
     if (p->pid != getpid())
         become_child(p);
-    asym_rtx_mind(p, now);
+    asym_rtx_update(p, now);
     errno = error;
 }
 
@@ -213,7 +213,7 @@ ASYM_RTX_API void asym_rtx_serial_begin(void)
     self.tells = self.history != 0;
     if (self.tells)
         asym_rtx_notify(p, now);
-    mind_if_due(p, now);
+    update_if_due(p, now);
 }
 
 ASYM_RTX_API void asym_rtx_serial_end(void)

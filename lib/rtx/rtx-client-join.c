@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The connection: getting a page, noticing that nobody is there any more, waking the daemon. */
-#include "internal.h"
+/* The connection: gets a page from asymd, detects that asymd has ended, and wakes asymd. */
+#include "rtx-client-internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 /*
- * Out of the way of programs that close every low descriptor and open others in their place: a number this high comes
- * into use again only in a program that has as many open.
+ * Some programs close every low descriptor and open others in their place. The kernel reuses a number this high only in a
+ * program with as many open files.
  */
 #define HIGH_FD 900
 
@@ -57,7 +57,7 @@ static void set_state(struct asym_rtx_process *p, enum asym_rtx_connection state
     __atomic_store_n(&p->state, state, __ATOMIC_RELAXED);
 }
 
-void asym_rtx_part_ways(struct asym_rtx_process *p)
+void asym_rtx_disconnect(struct asym_rtx_process *p)
 {
     set_state(p, ASYM_RTX_APART);
     asym_rtx_fd_close(&p->socket);
@@ -65,7 +65,7 @@ void asym_rtx_part_ways(struct asym_rtx_process *p)
     asym_rtx_fd_close(&p->memfd);
 }
 
-/* A queue of connections that is full is waited for as long as may be. */
+/* With wait_ms above 0, connect(2) waits at most that long if the socket's queue is full. */
 static int connect_to(const char *path, int wait_ms)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -92,7 +92,7 @@ static size_t take_fds(struct msghdr *m, int ret_fds[2])
     return n;
 }
 
-/* The memory is all there and stays so, and a write to the eventfd does not block. */
+/* The memfd is large enough and cannot shrink, and a write to the eventfd does not block. */
 static bool is_good(const struct asym_rtx_process *p, const struct asym_rtx_handshake *h, const int fds[2])
 {
     struct stat st;
@@ -102,13 +102,13 @@ static bool is_good(const struct asym_rtx_process *p, const struct asym_rtx_hand
            flags & O_NONBLOCK;
 }
 
-/* Where it cannot be had now it is tried again with another connection. */
+/* On failure the caller disconnects, and a later call connects again. */
 static bool adopt(struct asym_rtx_process *p, const struct asym_rtx_handshake *h, const int fds[2])
 {
     const uint64_t one = 1;
     if (!is_good(p, h, fds) || asym_rtx_page_move(p, fds[0]) < 0)
         return false;
-    /* It has never been full. asymd reads the header now. */
+    /* A new eventfd is never full. This wakes asymd, which reads the header. */
     if (write(fds[1], &one, sizeof one) != (ssize_t)sizeof one)
         return false;
     p->memfd = asym_rtx_fd_own(fds[0]);
@@ -120,7 +120,7 @@ static bool adopt(struct asym_rtx_process *p, const struct asym_rtx_handshake *h
     return true;
 }
 
-/* The one message that asymd sends. */
+/* Receive the only message that asymd sends. */
 static void take_answer(struct asym_rtx_process *p)
 {
     struct asym_rtx_handshake handshake;
@@ -141,7 +141,7 @@ static void take_answer(struct asym_rtx_process *p)
         return;
     for (size_t i = 0; i < n_fds; i++)
         close(fds[i]);
-    asym_rtx_part_ways(p);
+    asym_rtx_disconnect(p);
 }
 
 static void join(struct asym_rtx_process *p, int wait_ms)
@@ -157,39 +157,39 @@ static void join(struct asym_rtx_process *p, int wait_ms)
     take_answer(p);
 }
 
-/* The program has closed them, and may have their numbers in use by now: they are let go without touching them. */
+/* The program may have closed the descriptors and reused their numbers. Forget these without closing them. */
 static void forget_lost(struct asym_rtx_process *p)
 {
     if (p->state == ASYM_RTX_JOINED && !is_ours(&p->memfd))
         __atomic_store_n(&p->event.fd, -1, __ATOMIC_RELAXED);
     if (p->state != ASYM_RTX_APART && (!is_ours(&p->socket) || (p->state == ASYM_RTX_JOINED && p->event.fd < 0)))
-        asym_rtx_part_ways(p);
+        asym_rtx_disconnect(p);
 }
 
-void asym_rtx_look_after(struct asym_rtx_process *p, int wait_ms)
+void asym_rtx_sample_after(struct asym_rtx_process *p, int wait_ms)
 {
     char byte;
     const uint64_t now = asym_rtx_now();
     forget_lost(p);
     if (p->state == ASYM_RTX_WAITING)
         take_answer(p);
-    /* asymd says nothing more: what can be read is the end. */
+    /* asymd sends nothing more, so anything to read means the end of the connection. */
     if (p->state == ASYM_RTX_JOINED && (recv(p->socket.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) >= 0 || errno != EAGAIN))
-        asym_rtx_part_ways(p);
+        asym_rtx_disconnect(p);
     if (p->state == ASYM_RTX_APART && !p->left && p->page && now >= p->join_at) {
         p->join_at = now + ASYM_RTX_SECOND;
         join(p, wait_ms);
     }
-    __atomic_store_n(&p->mind_at, now + (p->state == ASYM_RTX_WAITING ? ASYM_RTX_MSEC : ASYM_RTX_SECOND),
+    __atomic_store_n(&p->update_at, now + (p->state == ASYM_RTX_WAITING ? ASYM_RTX_MSEC : ASYM_RTX_SECOND),
                      __ATOMIC_RELAXED);
 }
 
-void asym_rtx_mind(struct asym_rtx_process *p, uint64_t now)
+void asym_rtx_update(struct asym_rtx_process *p, uint64_t now)
 {
-    __atomic_store_n(&p->mind_at, now + ASYM_RTX_MSEC, __ATOMIC_RELAXED);
+    __atomic_store_n(&p->update_at, now + ASYM_RTX_MSEC, __ATOMIC_RELAXED);
     if (pthread_mutex_trylock(&p->lock) != 0)
         return;
-    asym_rtx_look_after(p, 0);
+    asym_rtx_sample_after(p, 0);
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -202,7 +202,7 @@ bool asym_rtx_notify(struct asym_rtx_process *p, uint64_t now)
         return false;
     __atomic_store_n(&p->notified, now, __ATOMIC_RELAXED);
     const int error = errno;
-    /* It does not block, and when nobody reads it for long enough to be full, nobody has to be woken. */
+    /* This does not block: a write to a full eventfd fails, and asymd is not woken. */
     bool woken = write(fd, &one, sizeof one) == (ssize_t)sizeof one;
     errno = error;
     return woken;
