@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The two ports: what a look at the simulated machine sees, and what an action does to it. */
+/* The two ports: the source makes snapshots of the simulated machine, and the actuator applies actions to it. */
+#include "sim/ports.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -7,20 +9,20 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "sim/internal.h"
+#include "sim/sim-internal.h"
 
-/* Numbers of threads begin here: 1 is init. */
+/* The lowest tid: 1 is init. */
 #define FIRST_TID 1000
 
 struct sim_ports {
-    struct asym_source source; /* the first, so that each is found from its port */
+    struct asym_source source; /* first, so that the functions of the port can cast it */
     struct asym_sim *sim;
     struct sim_actuator {
         struct asym_actuator port;
         struct asym_sim *sim;
     } actuator;
     uint64_t interval, last;
-    bool looked;
+    bool has_last;
     struct asym_app *apps;
     struct asym_proc *procs;
     struct asym_task *tasks;
@@ -29,7 +31,7 @@ struct sim_ports {
     size_t n_apps, n_procs, n_tasks, n_samples;
 };
 
-/* The number differs from life to life, as on a live machine, and tells the thread. */
+/* A restarted process gets new tids, as on a live machine. The tid modulo n_threads still gives the thread. */
 static int32_t tid_of(const struct asym_sim *s, uint32_t thread)
 {
     const uint64_t lives = s->procs[s->threads[thread].proc].generation;
@@ -37,7 +39,7 @@ static int32_t tid_of(const struct asym_sim *s, uint32_t thread)
     return (int32_t)(FIRST_TID + (lives % cycle) * s->n_threads + thread);
 }
 
-struct asym_taskid sim_id(const struct asym_sim *s, uint32_t thread)
+static struct asym_taskid id_of(const struct asym_sim *s, uint32_t thread)
 {
     const struct sim_proc *p = &s->procs[s->threads[thread].proc];
     return (struct asym_taskid){
@@ -56,7 +58,7 @@ void sim_trace_thread(const struct asym_sim *s, enum asym_sim_event_kind kind, u
         .kind = kind,
         .at = s->now,
         .cpu = t->cpu,
-        .id = sim_id(s, thread),
+        .id = id_of(s, thread),
         .program = s->scenario->programs[p->program].name,
         .instance = p->instance,
         .rank = thread - p->first,
@@ -66,7 +68,7 @@ void sim_trace_thread(const struct asym_sim *s, enum asym_sim_event_kind kind, u
     s->tracer.event(s->tracer.ctx, &event);
 }
 
-/* Waiting in a queue counts up to now. */
+/* Includes the wait in the current queue up to now. */
 static uint64_t waited(const struct asym_sim *s, const struct sim_thread *t)
 {
     return t->waited + (t->state == SIM_QUEUED ? s->now - t->queued_at : 0);
@@ -102,7 +104,7 @@ static void remember(const struct asym_sim *s, struct sim_thread *t)
     t->monitor = false;
 }
 
-/* Runnable as its state now says, spinning where the program says so. */
+/* A thread is runnable by its state now; it is spinning only if the program reports that over RTX. */
 static void see_thread(struct sim_ports *w, struct asym_app *app, uint32_t thread, uint64_t passed)
 {
     const struct asym_sim *s = w->sim;
@@ -119,7 +121,7 @@ static void see_thread(struct sim_ports *w, struct asym_app *app, uint32_t threa
     w->thread_of[w->n_tasks] = thread;
     struct asym_task *task = &w->tasks[w->n_tasks++];
     *task = (struct asym_task){
-        .id = sim_id(s, thread),
+        .id = id_of(s, thread),
         .proc = (uint32_t)w->n_procs - 1,
         .flags = (t->newborn ? ASYM_TASK_NEWBORN : 0u) | (spinning ? ASYM_TASK_SPINNING : 0u) |
                  (program->rtx && thread == p->first ? ASYM_TASK_MASTER : 0u) |
@@ -131,7 +133,7 @@ static void see_thread(struct sim_ports *w, struct asym_app *app, uint32_t threa
         .runnable = share(ran + queued, passed),
         .running = share(ran, passed),
         .mask = sim_masks_at(s->masks, t->mask),
-        .cpuset = sim_masks_at(s->masks, 0),
+        .cpuset = sim_masks_at(s->masks, SIM_ALL_CPUS),
     };
     memcpy(task->comm, app->comm, sizeof task->comm);
     app->n_tasks++;
@@ -143,7 +145,7 @@ static void see_proc(struct sim_ports *w, const struct sim_proc *p, uint64_t pas
 {
     struct asym_sim *s = w->sim;
     const struct sim_program *program = &s->programs[p->program];
-    const struct asym_taskid id = sim_id(s, p->first);
+    const struct asym_taskid id = id_of(s, p->first);
     w->procs[w->n_procs++] = (struct asym_proc){
         .id = id,
         .ppid = 1,
@@ -165,20 +167,20 @@ static void see_proc(struct sim_ports *w, const struct sim_proc *p, uint64_t pas
     w->n_apps++;
 }
 
-static int next_look(struct asym_source *source, struct asym_snapshot *ret)
+static int next_snapshot(struct asym_source *source, struct asym_snapshot *ret)
 {
     struct sim_ports *w = (struct sim_ports *)(void *)source;
     struct asym_sim *s = w->sim;
     if (!asym_sim_until(s, s->now + w->interval))
         return 0;
-    const uint64_t passed = w->looked ? s->now - w->last : 0;
+    const uint64_t passed = w->has_last ? s->now - w->last : 0;
     w->n_apps = w->n_procs = w->n_tasks = w->n_samples = 0;
     for (uint32_t i = 0; i < s->n_procs; i += 64)
         for (uint64_t bits = s->alive[i / 64]; bits; bits &= bits - 1)
             see_proc(w, &s->procs[i + (uint32_t)__builtin_ctzll(bits)], passed);
-    w->looked = true;
+    w->has_last = true;
     w->last = s->now;
-    s->totals.looks++;
+    s->totals.snapshots++;
     *ret = (struct asym_snapshot){
         .now = SIM_EPOCH + s->now / 1000,
         .interval = passed / 1000,
@@ -191,20 +193,20 @@ static int next_look(struct asym_source *source, struct asym_snapshot *ret)
         .n_procs = w->n_procs,
         .n_tasks = w->n_tasks,
         .n_samples = w->n_samples,
-        .sight = {.n_procs = (uint32_t)w->n_procs, .n_threads = s->n_threads, .births = true},
+        .coverage = {.n_procs = (uint32_t)w->n_procs, .n_threads = s->n_threads, .process_events = true},
     };
     if (s->scenario->machine.smt < 2)
         ret->missing[ASYM_SIGNAL_SMT] = "the scenario's cores have one hardware thread";
     return 1;
 }
 
-/* The thread of this number that lives now; SIM_NONE. */
+/* Returns the live thread with this id; SIM_NONE: none. */
 static uint32_t find_thread(const struct asym_sim *s, const struct asym_taskid *id)
 {
     if (id->tid < FIRST_TID || s->n_threads == 0)
         return SIM_NONE;
     const uint32_t thread = (uint32_t)(id->tid - FIRST_TID) % s->n_threads;
-    const struct asym_taskid now = sim_id(s, thread);
+    const struct asym_taskid now = id_of(s, thread);
     const bool same = now.tid == id->tid && now.tgid == id->tgid && now.start == id->start;
     return same && s->procs[s->threads[thread].proc].alive ? thread : SIM_NONE;
 }
@@ -236,9 +238,17 @@ static int apply(struct asym_actuator *actuator, const struct asym_action *actio
     struct asym_sim *s = ((struct sim_actuator *)(void *)actuator)->sim;
     for (size_t i = 0; i < n; i++) {
         const int r = carry_out(s, &actions[i]);
-        ret_outcomes[i] = (struct asym_outcome){.verdict = asym_verdict_of(r), .error = r};
+        ret_outcomes[i] = (struct asym_outcome){.kind = asym_outcome_of(r), .error = r};
     }
     return 0;
+}
+
+static void count_threads(struct asym_source *source, const struct asym_feedback *feedback)
+{
+    const struct sim_ports *w = (struct sim_ports *)(void *)source;
+    const struct asym_plan *plan = feedback->plan;
+    for (size_t i = 0; i < plan->n_tasks && i < w->n_tasks; i++)
+        w->sim->threads[w->thread_of[i]].monitor = plan->tasks[i].monitor;
 }
 
 /* The simulation owns both ports. */
@@ -259,7 +269,7 @@ int sim_ports_new(struct asym_sim *s)
         return -ENOMEM;
     s->ports = w;
     w->sim = w->actuator.sim = s;
-    w->source = (struct asym_source){.next = next_look, .close = close_source};
+    w->source = (struct asym_source){.next = next_snapshot, .feedback = count_threads, .close = close_source};
     w->actuator.port = (struct asym_actuator){.apply = apply, .close = close_actuator};
     w->apps = calloc(s->n_procs + 1, sizeof *w->apps);
     w->procs = calloc(s->n_procs + 1, sizeof *w->procs);
@@ -291,10 +301,4 @@ struct asym_source *asym_sim_source(struct asym_sim *s, asym_usec interval)
 struct asym_actuator *asym_sim_actuator(struct asym_sim *s)
 {
     return &s->ports->actuator.port;
-}
-
-void asym_sim_monitor(struct asym_sim *s, const struct asym_plan *plan)
-{
-    for (size_t i = 0; i < plan->n_tasks && i < s->ports->n_tasks; i++)
-        s->threads[s->ports->thread_of[i]].monitor = plan->tasks[i].monitor;
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How fast what runs gets on: speed, misses, siblings. */
+/* The progress of running threads: speed, misses, SMT siblings. */
 #include <math.h>
 
 #include "base/macro.h"
-#include "base/mask.h"
-#include "sim/internal.h"
+#include "sim/sim-internal.h"
 
 /* A spin loop with its pause instruction issues about this many instructions per cycle, whatever the width. */
 #define SPIN_IPC 1.0
@@ -38,14 +37,14 @@ void sim_account(struct asym_sim *s, uint32_t cpu)
     c->min_vruntime = ASYM_MAX(c->min_vruntime, least);
 }
 
-/* KiB of its working set that the thread running there wants to keep. */
+/* Returns the working set in KiB of the thread that runs on cpu. */
 static double wants_kib(const struct asym_sim *s, uint32_t cpu)
 {
     const uint32_t thread = s->cpus[cpu].running;
     return thread == SIM_NONE || s->threads[thread].spinning ? 0 : s->threads[thread].memory->working_set;
 }
 
-/* What each may keep at most, so that all keep together what the LLC holds: small working sets stay whole. */
+/* Returns the KiB that each thread may keep at most, so that together they fill the LLC: small working sets stay complete. */
 static double find_level(const struct asym_sim *s, const struct sim_llc *l)
 {
     double level = 0, kept = 0;
@@ -89,7 +88,7 @@ static double misses_per_instruction(const struct asym_sim_memory *m, double lev
     return (m->mpki + ASYM_MAX(m->apki - m->mpki, 0) * lost) / 1000;
 }
 
-/* What the thread on this CPU would issue per cycle, had it the issue width to itself. */
+/* Returns the instructions per cycle that the thread would issue alone. */
 static double demand(const struct asym_sim *s, const struct sim_cpu *c, const struct sim_thread *t, double share,
                      double *ret_per_instruction)
 {
@@ -107,11 +106,11 @@ static double fetch_weight(const struct asym_sim *s, const struct sim_thread *t)
 {
     if (s->scenario->machine.fetch == ASYM_SIM_FETCH_EVEN)
         return 1;
-    /* Snavely 2002, 2: weights 19 - p, p = 19 only where nobody else wants the slots. */
+    /* Snavely 2002, 2: weights 19 - p; p = 19 gets only the slots that no other thread demands. */
     return ASYM_MAX(19 - ASYM_MAX((double)t->nice, 0), 1e-6);
 }
 
-/* Give each its demand, or its share by weight of what is left, whichever is less, until nobody is cut who need not be. */
+/* Gives each thread its demand or its share of the rest by weight, whichever is less; repeats until no slot is wasted. */
 static void share_issue(const double *wants, const double *weights, uint32_t n, double width, double *ret)
 {
     double left = width, weight = 0;
@@ -137,6 +136,16 @@ static void share_issue(const double *wants, const double *weights, uint32_t n, 
             ret[i] = left * weights[i] / weight;
 }
 
+/* Takes from each thread what it got of the others' unused slots, in part. */
+static void lose_unused(const double *wants, const double *weights, uint32_t n, double width, double lost, double *gets)
+{
+    double weight = 0;
+    for (uint32_t i = 0; i < n; i++)
+        weight += weights[i];
+    for (uint32_t i = 0; i < n; i++)
+        gets[i] = (1 - lost) * gets[i] + lost * ASYM_MIN(wants[i], width * weights[i] / weight);
+}
+
 static void set_rate(struct sim_cpu *c, const struct sim_thread *t, double ipc, double per_instruction)
 {
     c->issue = ipc * c->hz;
@@ -160,6 +169,8 @@ static void rate_core(struct asym_sim *s, const struct sim_core *core)
         weights[i] = fetch_weight(s, t);
     }
     share_issue(wants, weights, n, m->max_ipc, gets);
+    if (m->fetch == ASYM_SIM_FETCH_PRIORITY && m->fetch_lost > 0)
+        lose_unused(wants, weights, n, m->max_ipc, m->fetch_lost, gets);
     for (uint32_t i = 0; i < n; i++) {
         struct sim_cpu *c = &s->cpus[on[i]];
         set_rate(c, &s->threads[c->running], gets[i], per[i]);
@@ -184,14 +195,14 @@ void sim_rerate(struct asym_sim *s, uint32_t cpu)
     sim_schedule(s, cpu);
 }
 
-/* Ticks of the CPUs are spread over the period, as Linux does with skew_tick. */
+/* The CPUs' ticks are spread over the period, as Linux spreads them with skew_tick. */
 static uint64_t next_tick(const struct asym_sim *s, uint32_t cpu, uint64_t after)
 {
     const uint64_t tick = s->scenario->scheduler.tick, phase = s->cpus[cpu].tick_phase;
     return after < phase ? phase : phase + ((after - phase) / tick + 1) * tick;
 }
 
-/* ceil is a call on machines without SSE4.1. */
+/* Without SSE4.1, ceil is a function call. */
 static uint64_t round_up(double x)
 {
     const uint64_t whole = (uint64_t)x;

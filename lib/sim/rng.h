@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** SplitMix64: small, seeded by any number, the same everywhere. Each program instance has a stream of its own. */
+/** SplitMix64: small, takes any seed, gives the same numbers on every machine. Each program instance has its own stream. */
 #ifndef ASYM_SIM_RNG_H
 #define ASYM_SIM_RNG_H
 
@@ -18,7 +18,7 @@ static inline uint64_t sim_rng_next(struct sim_rng *r)
     return z ^ z >> 31;
 }
 
-/** A stream for each key of a seed. */
+/** Returns the stream for a key under a seed. */
 static inline struct sim_rng sim_rng_stream(uint64_t seed, uint64_t key)
 {
     struct sim_rng r = {seed};
@@ -27,13 +27,13 @@ static inline struct sim_rng sim_rng_stream(uint64_t seed, uint64_t key)
     return r;
 }
 
-/** 0..n-1; n > 0. The bias is below n / 2^32. */
+/** Returns a number from 0 to n-1; n > 0. The bias is below n / 2^32. */
 static inline uint32_t sim_rng_below(struct sim_rng *r, uint32_t n)
 {
     return (uint32_t)((sim_rng_next(r) >> 32) * n >> 32);
 }
 
-/** In (0, 1]. */
+/** Returns a number in (0, 1]. */
 static inline double sim_rng_unit(struct sim_rng *r)
 {
     return (double)((sim_rng_next(r) >> 11) + 1) * 0x1p-53;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** Reading a scenario: what is shared by keys and steps. */
+/** The state of the scenario parser, shared by scenario.c and steps.c. */
 #ifndef ASYM_SIM_SCENARIO_INTERNAL_H
 #define ASYM_SIM_SCENARIO_INTERNAL_H
 
@@ -7,21 +7,20 @@
 
 struct parse {
     struct asym_scenario *s;
-    const char *name;  /* of the file */
-    const char *kind;  /* of the section in force; NULL: one of asymd.conf */
-    void *base;        /* what its keys go into */
-    unsigned seen[64]; /* by row: line that gave it in this section */
-    unsigned n_counts, n_speeds;
-    unsigned machine_line; /* of [machine]; 0: there is none */
+    const char *name;      /* of the file, for messages */
+    const char *kind;      /* of the current section; NULL: a section of asymd.conf */
+    void *base;            /* the struct that the section's keys fill */
+    unsigned seen[64];     /* by row: the line of its key in this section; 0: none */
+    unsigned machine_line; /* of [machine]; 0: no such section */
 };
 
-/** A time with unit, ns included, in ns. 0; -EINVAL, -ERANGE. */
-int sim_parse_ns(const char *text, double *ret);
-
-/** Take a line "step = ..." of the newest program. 0; -EINVAL with err, without a place. */
+/** Adds the step of a line "step = TEXT" to the newest program. Returns 0; -EINVAL with err, which names no line. */
 int sim_step_add(struct parse *p, const char *text, unsigned line, struct asym_error *err);
 
-/** What can be told only of all steps: loops are closed and take time; labels are worked out. -EINVAL with err. */
+/**
+ * Checks what needs all steps of the program: each loop is closed and takes time. Completes the steps of labels.
+ * Returns 0; -EINVAL with err.
+ */
 int sim_steps_check(const struct parse *p, struct asym_sim_program *program, struct asym_error *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
- * A scenario: a machine, its scheduler, and the programs that run on it. A plain value apart from its arrays. Times are in
- * nanoseconds, work in instructions, speeds as Roehrich 2007 writes them: S = (counts; speeds), relative to the slowest.
+ * A scenario: a machine, its scheduler, and the programs that run on it. Times are in nanoseconds, work in instructions. The
+ * machine is the S = (counts; speeds) of Roehrich 2007, with any unit of speed.
  */
 #ifndef ASYM_SIM_SCENARIO_H
 #define ASYM_SIM_SCENARIO_H
@@ -16,17 +16,28 @@
 
 enum { ASYM_SIM_MAX_TYPES = 16, ASYM_SIM_NAME = 32, ASYM_SIM_MAX_STEPS = 64, ASYM_SIM_MAX_MEMORIES = 64 };
 
-/** More threads than this are refused, in words: about 1 GiB. */
+/** asym_scenario_parse refuses more threads than this, which take about 1 GiB, with a message. */
 #define ASYM_SIM_MAX_THREADS 1000000u
 
-/** How CPUs of several speeds are numbered, and so which of them share an LLC. */
+/** The numbering of cores of several speeds; cores with neighbouring numbers share an LLC. */
 enum asym_sim_order { ASYM_SIM_BLOCKED, ASYM_SIM_INTERLEAVED };
 
-/** Who is fetched for when threads of an SMT core want more than its issue width. */
+/** The division of an SMT core's issue width among its threads when their demands exceed it. */
 enum asym_sim_fetch { ASYM_SIM_FETCH_EVEN, ASYM_SIM_FETCH_PRIORITY };
 
-/** Where a new thread begins. */
+/** The CPU on which a new thread begins. */
 enum asym_sim_placement { ASYM_SIM_IDLEST, ASYM_SIM_RANDOM };
+
+/**
+ * The scheduler's knowledge of speeds. Linux 2.6.18 divides the load of CPUs by their cpu_power, which Morad 2008, 6 set for the
+ * large core (kernel/sched.c: find_busiest_group); later kernels divide it by cpu_capacity, and an idle CPU also takes over
+ * the only thread of a slower one by active balancing (kernel/sched/fair.c: need_active_balance).
+ */
+enum asym_sim_capacity {
+    ASYM_SIM_CAPACITY_IGNORED,
+    ASYM_SIM_CAPACITY_LOAD,   /**< it compares threads per speed, not threads */
+    ASYM_SIM_CAPACITY_ACTIVE, /**< and an idle CPU takes over a running thread from a slower one */
+};
 
 /** [machine] */
 struct asym_sim_machine {
@@ -38,64 +49,71 @@ struct asym_sim_machine {
     unsigned llc;      /**< cores that share an LLC; 0: all */
     unsigned node;     /**< LLCs of a NUMA node; 0: all */
     double frequency;  /**< GHz of a core of speed 1 */
-    double max_ipc;    /**< issue width: instructions per cycle at most */
+    double max_ipc;    /**< issue width: most instructions per cycle */
     double smt_loss;   /**< share of its own speed that a thread loses to each busy sibling, for private caches */
     int fetch;         /**< enum asym_sim_fetch */
-    asym_usec miss_ns; /**< nanoseconds: what an LLC miss stalls */
-    double remote;     /**< factor of that where the memory is another node's */
-    unsigned llc_kib;  /**< size of an LLC; 0: nothing is ever pushed out */
+    double fetch_lost; /**< if slots go by priority: share of a thread's unused slots that no other thread gets */
+    asym_usec miss_ns; /**< latency of an LLC miss, ns */
+    double remote;     /**< factor on the latency when the memory is on another node */
+    unsigned llc_kib;  /**< size of an LLC; 0: unlimited */
 };
 
-/** [scheduler]: the stock one, and what its doings cost. */
+/** [scheduler]: the stock scheduler and its costs. Times in ns. */
 struct asym_sim_scheduler {
     uint64_t tick, slice, wake_margin, balance;
     uint64_t switch_cost, tick_cost;
-    uint64_t migrate_llc, migrate_across, migrate_node; /**< within an LLC, across, across nodes */
-    double refill;                                      /**< ns per KiB of working set that is to be fetched anew */
-    int placement;                                      /**< enum asym_sim_placement */
+    uint64_t migrate_llc, migrate_across, migrate_node; /**< within an LLC, across LLCs, across nodes */
+    double refill; /**< ns per KiB of working set, fetched again after a migration */
+    int placement; /**< enum asym_sim_placement */
+    int capacity;  /**< enum asym_sim_capacity */
+    /**
+     * CPUs on which the kernel's own threads run all the time, such as CPU 0 with nohz_full=1-7 (housekeeping CPUs). They run
+     * so briefly that the model leaves out their time: such a CPU is idle, and always the last one that went idle.
+     */
+    struct asym_mask housekeeping;
 };
 
-/** [memory NAME]: how a stretch of work uses the memory. */
+/** [memory NAME]: how a step uses the memory. */
 struct asym_sim_memory {
     char name[ASYM_SIM_NAME];
-    double ipc;         /**< instructions per cycle while no miss stalls it; at most the machine's */
-    double mpki;        /**< LLC misses per kilo-instruction, the LLC to itself */
-    double apki;        /**< LLC accesses per kilo-instruction: the misses were nothing cached */
+    double ipc;         /**< instructions per cycle without misses; at most the machine's max_ipc */
+    double mpki;        /**< LLC misses per 1000 instructions when the thread has the LLC to itself */
+    double apki;        /**< LLC accesses per 1000 instructions: the misses if nothing were cached */
     double working_set; /**< KiB */
 };
 
 enum asym_sim_step_kind { ASYM_SIM_SERIAL, ASYM_SIM_PARALLEL, ASYM_SIM_IO, ASYM_SIM_LOOP, ASYM_SIM_END };
 
-/** What a figure of a step is drawn from. */
+/** The distribution of a step's work. */
 enum asym_sim_draw { ASYM_SIM_FIXED, ASYM_SIM_UNIFORM /**< 0 to twice the mean */, ASYM_SIM_EXPONENTIAL };
 
 /** One step of a program's script. */
 struct asym_sim_step {
     enum asym_sim_step_kind kind;
     enum asym_sim_draw draw;
-    double work;      /**< instructions, of all threads together; of IO: nanoseconds; of LOOP: times */
-    double follow;    /**< SERIAL: not its own work, but this share of what the last parallel step had */
-    double chunk;     /**< PARALLEL: instructions a thread takes at a time; 0: static, an even share each */
-    double critical;  /**< PARALLEL: instructions under the program's lock behind each chunk */
-    double pause;     /**< PARALLEL: ns of waiting (I/O) behind each chunk */
+    double work;      /**< instructions, all threads together; IO: ns; LOOP: number of passes */
+    double follow;    /**< SERIAL: above 0, the work is this share of the last parallel step's */
+    double chunk;     /**< PARALLEL: instructions that a thread takes at a time; 0: static even shares */
+    double critical;  /**< PARALLEL: instructions under the program's lock after each chunk */
+    double pause;     /**< PARALLEL: ns of I/O wait after each chunk */
     unsigned memory;  /**< index; 0: the default */
     unsigned partner; /**< END: its LOOP, LOOP: its END */
     unsigned line;
 };
 
-/** [program NAME]: a script and how often it is there. */
+/** [program NAME]: a script and its instances. */
 struct asym_sim_program {
     char name[ASYM_SIM_NAME];
-    unsigned threads;          /**< of one instance, its master included */
-    unsigned count;            /**< instances at a time, at most */
-    int nice_low, nice_high;   /**< drawn anew for each instance */
+    unsigned threads;          /**< threads of one instance, its master included */
+    unsigned count;            /**< most instances at a time */
+    int nice_low, nice_high;   /**< each instance draws its nice value from this range */
     struct asym_mask affinity; /**< empty: all CPUs */
     uint64_t start;
     double rate;     /**< arrivals per second, exponential gaps; 0: all at start */
-    unsigned passes; /**< of its script until it ends; UINT_MAX: for ever */
-    bool restart;    /**< when it ends it begins anew, as another process */
-    uint64_t spin;   /**< how long who waits for work spins before it sleeps; UINT64_MAX: for ever. Locks: asleep */
-    bool rtx;        /**< says who spins and who is the master (Saez 2010, 2.2) */
+    unsigned passes; /**< passes through its script until it ends; UINT_MAX: no end */
+    bool restart;    /**< when it ends, it starts again as a new process */
+    uint64_t spin;   /**< ns that a thread spins for work before it sleeps; UINT64_MAX: no end. Not for locks */
+    bool rtx;        /**< it reports over RTX which threads spin and which is the master (Saez 2010, 2.2) */
     unsigned n_steps;
     struct asym_sim_step steps[ASYM_SIM_MAX_STEPS];
     unsigned line;
@@ -103,8 +121,8 @@ struct asym_sim_program {
 
 enum asym_sim_until {
     ASYM_SIM_UNTIL_TIME,
-    ASYM_SIM_UNTIL_DONE, /**< all programs have ended, or time */
-    ASYM_SIM_UNTIL_RUNS, /**< each has ended runs times, or time (Saez 2010, 3) */
+    ASYM_SIM_UNTIL_DONE, /**< when all programs have ended, or at duration */
+    ASYM_SIM_UNTIL_RUNS, /**< when each has ended runs times, or at duration (Saez 2010, 3) */
 };
 
 /** [run] */
@@ -112,7 +130,7 @@ struct asym_sim_run {
     uint64_t duration;
     int until; /**< enum asym_sim_until */
     unsigned runs;
-    bool alone; /**< run each program alone, too: speedups are over that */
+    bool alone; /**< also run each program alone, as the base of the speedups */
 };
 
 struct asym_scenario {
@@ -120,23 +138,23 @@ struct asym_scenario {
     struct asym_sim_scheduler scheduler;
     struct asym_sim_run run;
     unsigned n_memories, n_programs;
-    struct asym_sim_memory memories[ASYM_SIM_MAX_MEMORIES]; /**< 0: pure computing */
+    struct asym_sim_memory memories[ASYM_SIM_MAX_MEMORIES]; /**< 0: no misses */
     struct asym_sim_program *programs;                      /**< owned */
-    struct asym_settings *settings;                         /**< owned: the sections of asymd.conf, for the engine */
+    struct asym_settings *settings; /**< owned: the sections of asymd.conf, which configure the engine */
 };
 
 /**
- * Read a scenario from text; name is for messages: "FILE:LINE: what is wrong, what is accepted".
- * 0; -EINVAL, -ENOMEM with err.
+ * Parses a scenario. name is the file name in messages, which read "FILE:LINE: the fault; what is accepted".
+ * Returns 0; -EINVAL or -ENOMEM with err.
  */
 int asym_scenario_parse(const char *text, size_t len, const char *name, struct asym_scenario **ret_scenario,
                         struct asym_error *err);
 void asym_scenario_free(struct asym_scenario *s);
 
-/** All threads that may be there at a time. */
+/** The largest number of threads at one time. */
 size_t asym_scenario_threads(const struct asym_scenario *s);
 
-/** CPUs of the machine. */
+/** The number of the machine's CPUs. */
 unsigned asym_scenario_cpus(const struct asym_scenario *s);
 
 #endif

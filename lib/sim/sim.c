@@ -2,7 +2,6 @@
 #include "sim/sim.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,9 +9,9 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "sim/internal.h"
+#include "sim/sim-internal.h"
 
-/* Speed of each core, in the order in which they are numbered. */
+/* Fills in the speed of each core, by core number. */
 static void core_speeds(const struct asym_sim_machine *m, double *ret)
 {
     unsigned left[ASYM_SIM_MAX_TYPES], n = 0, total = 0;
@@ -67,7 +66,7 @@ static void group_cpus(struct asym_sim *s)
                 s->by_llc[at_llc++] = c;
         s->llcs[l].n = at_llc - s->llcs[l].first;
     }
-    /* Siblings stand together by construction. */
+    /* build_machine gives siblings neighbouring numbers. */
     for (uint32_t k = 0; k < s->n_cores; k++) {
         s->cores[k] = (struct sim_core){.first = at_core, .n = s->scenario->machine.smt};
         for (uint32_t i = 0; i < s->cores[k].n; i++, at_core++)
@@ -75,7 +74,7 @@ static void group_cpus(struct asym_sim *s)
     }
 }
 
-/* When it balances in each period: their turns are spread over it. */
+/* Returns when the CPU balances in each period: the CPUs' turns are spread over the period. */
 static uint64_t balance_phase(const struct asym_sim *s, uint32_t cpu)
 {
     return s->scenario->scheduler.balance * (cpu + 1) / s->n_cpus + 1;
@@ -105,7 +104,7 @@ static void init_cpus(struct asym_sim *s)
     s->balance_at = balance_phase(s, 0);
 }
 
-/* How many instances of program i there are when only the one named runs: one of it, and of others none. */
+/* Returns the number of instances of program i. If only one program is to run (only >= 0), it has one instance. */
 static uint32_t instances(const struct asym_scenario *sc, uint32_t i, int only)
 {
     if (only < 0)
@@ -160,10 +159,11 @@ static int allocate(struct asym_sim *s)
     s->by_core = calloc(s->n_cpus, sizeof *s->by_core);
     s->pending = calloc(s->n_cpus, sizeof *s->pending);
     s->alive = calloc(s->n_procs / 64 + 1, sizeof *s->alive);
+    s->newborn = calloc(s->n_threads + 1, sizeof *s->newborn);
     if (s->threads)
         memset(s->threads, 0, (s->n_threads + 1) * sizeof *s->threads);
     return s->machine && s->cpus && s->threads && s->procs && s->programs && s->llcs && s->cores && s->by_llc &&
-                   s->by_core && s->pending && s->alive
+                   s->by_core && s->pending && s->alive && s->newborn
                ? 0
                : -ENOMEM;
 }
@@ -186,12 +186,13 @@ static int set_up(struct asym_sim *s, int only, uint64_t seed)
     s->rng = sim_rng_stream(seed, UINT64_MAX);
     s->end = s->scenario->run.duration;
     s->kick_at = SIM_NEVER;
+    s->starter = SIM_NONE;
     group_cpus(s);
     init_cpus(s);
     r = init_programs(s, only, seed);
     if (r >= 0)
         r = sim_ports_new(s);
-    /* Each thread uses a mask from the beginning. */
+    /* Each thread uses a mask from the start. */
     for (uint32_t i = 0; r >= 0 && i < s->n_threads; i++)
         s->threads[i].mask = sim_masks_get(s->masks, &s->machine->usable);
     if (r >= 0)
@@ -224,7 +225,7 @@ void asym_sim_free(struct asym_sim *s)
     sim_heap_done(&s->heap);
     sim_masks_free(s->masks);
     void *owned[] = {s->machine, s->cpus,   s->threads, s->procs,   s->programs, s->llcs,
-                     s->cores,   s->by_llc, s->by_core, s->pending, s->alive};
+                     s->cores,   s->by_llc, s->by_core, s->pending, s->alive,    s->newborn};
     for (size_t i = 0; i < ASYM_LENGTH(owned); i++)
         free(owned[i]);
     free(s);
@@ -247,6 +248,15 @@ static void on_cpu(struct asym_sim *s, uint32_t cpu)
     sim_pend(s, cpu, s->now - c->slice_from >= s->scenario->scheduler.slice);
 }
 
+/* Programs that start at the same instant start together: the seed draws the order of all their threads. */
+static bool arrival_follows(struct asym_sim *s)
+{
+    if (sim_heap_time(&s->heap) != s->now)
+        return false;
+    const uint32_t slot = sim_heap_slot(&s->heap);
+    return slot >= sim_slot_arrival(s, 0) && slot < sim_slot_kick(s);
+}
+
 static void on_event(struct asym_sim *s, uint32_t slot)
 {
     if (slot < s->n_cpus) {
@@ -255,13 +265,16 @@ static void on_event(struct asym_sim *s, uint32_t slot)
         sim_timer(s, slot - sim_slot_timer(s, 0));
     } else if (slot < sim_slot_kick(s)) {
         sim_arrival(s, slot - sim_slot_arrival(s, 0));
+        if (arrival_follows(s))
+            return;
     } else {
         sim_kicked(s);
     }
+    sim_wake_newborn(s);
     sim_settle(s);
 }
 
-/* The turn of the next CPU to balance, and whose it is then. */
+/* Balances the next CPU and sets the turn of the one after it. */
 static void on_balance(struct asym_sim *s)
 {
     const uint32_t cpu = s->next_balance;
@@ -274,7 +287,7 @@ static void on_balance(struct asym_sim *s)
     sim_settle(s);
 }
 
-/* Let the next event happen, if it is due by then. */
+/* Runs the next event if it is due by stop. Returns false if not. */
 static bool advance(struct asym_sim *s, uint64_t stop)
 {
     const uint64_t time = sim_heap_time(&s->heap);
@@ -313,13 +326,13 @@ void asym_sim_stop_on(struct asym_sim *s, const volatile sig_atomic_t *stop)
     s->stop = stop;
 }
 
-/* Looked at once in so many events. */
+/* Reads the flag once in 1024 calls. */
 static bool is_stopped(struct asym_sim *s)
 {
     return s->stop && ++s->polled % 1024 == 0 && *s->stop;
 }
 
-/* What still runs when the run is over has been running up to then. */
+/* Traces the stop of threads that still run at the end. */
 static void trace_end(const struct asym_sim *s)
 {
     for (uint32_t c = 0; s->tracer.event && c < s->n_cpus; c++)
@@ -346,11 +359,6 @@ bool asym_sim_until(struct asym_sim *s, uint64_t time)
 uint64_t asym_sim_now(const struct asym_sim *s)
 {
     return s->now;
-}
-
-const struct asym_machine *asym_sim_machine(const struct asym_sim *s)
-{
-    return s->machine;
 }
 
 struct asym_sim_tally asym_sim_tally(struct asym_sim *s, unsigned program)

@@ -6,9 +6,10 @@
  *     parallel WORK [DRAW] [chunk=WORK] [lock=WORK] [io=TIME] [memory=NAME]     without chunk: static, even shares
  *     io TIME [DRAW]
  *     loop TIMES ... end
- *     label P:S WORK [chunk=WORK] [memory=NAME]     Morad 2008, Figure 3: parallel WORK uniform, then serial to the label
+ *     label P:S WORK [chunk=WORK] [memory=NAME]     Morad 2008, Figure 3: parallel WORK uniform, then serial work by the label
  *
- * WORK is in instructions, at least 1k, with k, M or G; DRAW is uniform (0 to twice) or exponential; P and S of a label are numbers or inf.
+ * WORK is in instructions, at least 1k, with k, M or G; DRAW is uniform (0 to twice the mean) or exponential; P and S of a
+ * label are numbers or inf.
  */
 #include <errno.h>
 #include <limits.h>
@@ -18,32 +19,33 @@
 
 #include "base/macro.h"
 #include "base/parse.h"
-#include "sim/internal.h"
+#include "base/text.h"
+#include "config/option-value.h"
+#include "sim/sim-internal.h"
 #include "sim/scenario-internal.h"
 
 enum { MAX_WORDS = 8, WORD = 64 };
 
-/* The least that a step may be: instructions, and ns. */
+/* The shortest step: instructions of work, ns of a wait. */
 #define WORK_LEAST 1e3
 #define WAIT_LEAST 1e3
 
-/* What the word of a step is, and what may follow it. */
+/* Parameters that a kind of step accepts. */
 enum takes { TAKES_DRAW = 1, TAKES_CHUNK = 2, TAKES_LOCK = 4, TAKES_IO = 8, TAKES_MEMORY = 16 };
 
 static const struct {
     const char *word;
-    enum asym_sim_step_kind kind;
     unsigned takes;
-    bool is_time;
+    double least; /* of its work */
 } kinds[] = {
-    {"serial", ASYM_SIM_SERIAL, TAKES_DRAW | TAKES_MEMORY, false},
-    {"parallel", ASYM_SIM_PARALLEL, TAKES_DRAW | TAKES_CHUNK | TAKES_LOCK | TAKES_IO | TAKES_MEMORY, false},
-    {"io", ASYM_SIM_IO, TAKES_DRAW, true},
-    {"loop", ASYM_SIM_LOOP, 0, false},
-    {"end", ASYM_SIM_END, 0, false},
+    [ASYM_SIM_SERIAL] = {"serial", TAKES_DRAW | TAKES_MEMORY, WORK_LEAST},
+    [ASYM_SIM_PARALLEL] = {"parallel", TAKES_DRAW | TAKES_CHUNK | TAKES_LOCK | TAKES_IO | TAKES_MEMORY, WORK_LEAST},
+    [ASYM_SIM_IO] = {"io", TAKES_DRAW, WAIT_LEAST},
+    [ASYM_SIM_LOOP] = {"loop", 0, 0},
+    [ASYM_SIM_END] = {"end", 0, 0},
 };
 
-/* A number with k, M or G. */
+/* Parses a number with an optional k, M, G or T. */
 static int parse_work(const char *text, double *ret)
 {
     static const struct {
@@ -107,7 +109,8 @@ static int parse_word(const struct asym_scenario *s, struct asym_sim_step *step,
         const size_t n = strlen(figures[i].prefix);
         double *field = (double *)(void *)((char *)step + figures[i].offset);
         if (takes & figures[i].takes && strncmp(word, figures[i].prefix, n) == 0)
-            return figures[i].takes == TAKES_IO ? sim_parse_ns(word + n, field) : parse_work(word + n, field);
+            return figures[i].takes == TAKES_IO ? asym_option_parse_ns(word + n, strlen(word + n), field)
+                                                : parse_work(word + n, field);
     }
     return -EINVAL;
 }
@@ -117,8 +120,8 @@ static int refuse(const char *word, int error, struct asym_error *err)
     char shown[128];
     asym_text_escape(word, strlen(word), shown, sizeof shown);
     if (error == -ENOENT)
-        return asym_fail(err, -EINVAL,
-                         "step: %s: there is no such memory above; accepted is [memory \"NAME\"] before it", shown);
+        return asym_fail(err, -EINVAL, "step: %s: no such memory above; accepted is [memory \"NAME\"] before it",
+                         shown);
     return asym_fail(
         err, -EINVAL,
         "step: '%s' is not accepted here; accepted are serial WORK, parallel WORK [chunk=WORK] [lock=WORK] "
@@ -145,7 +148,7 @@ static int parse_ratio(const char *text, size_t len, double *ret)
     return r == 0 && *ret > 0 ? 0 : -EINVAL;
 }
 
-/* follow is per CPU for now: how many there are is known only in the end. */
+/* follow is per CPU here; sim_steps_check divides it by the number of CPUs, which is known only at the end of the file. */
 static int add_label(struct parse *p, char words[MAX_WORDS][WORD], unsigned n, unsigned line, struct asym_error *err)
 {
     const char *colon = n >= 3 ? strchr(words[1], ':') : NULL;
@@ -180,11 +183,13 @@ int sim_step_add(struct parse *p, const char *text, unsigned line, struct asym_e
         return add_label(p, words, n, line, err);
     while (k < ASYM_LENGTH(kinds) && strcmp(kinds[k].word, words[0]) != 0)
         k++;
-    const bool bare = k < ASYM_LENGTH(kinds) && kinds[k].kind == ASYM_SIM_END;
+    const bool bare = k == ASYM_SIM_END;
     if (k == ASYM_LENGTH(kinds) || (n < 2 && !bare))
         return refuse(words[0], -EINVAL, err);
-    step.kind = kinds[k].kind;
-    int r = bare ? 0 : kinds[k].is_time ? sim_parse_ns(words[1], &step.work) : parse_work(words[1], &step.work);
+    step.kind = (enum asym_sim_step_kind)k;
+    int r = bare               ? 0
+            : k == ASYM_SIM_IO ? asym_option_parse_ns(words[1], strlen(words[1]), &step.work)
+                               : parse_work(words[1], &step.work);
     if (r < 0 || (!bare && !(step.work > 0)) || (step.kind == ASYM_SIM_LOOP && step.work > 1e9))
         return refuse(words[1], -EINVAL, err);
     for (unsigned i = bare ? 1 : 2; i < n; i++) {
@@ -201,22 +206,12 @@ static int fail_step(const struct parse *p, const struct asym_sim_step *step, co
 }
 
 /*
- * Each piece of work and each wait is an event: a chunk of one instruction makes a billion of them for each second of each CPU
+ * Each piece of work and each wait is an event: with chunks of one instruction a CPU makes a billion events a second
  * (measured: a scenario of one second had not ended after twenty).
  */
 static bool is_too_short(const struct asym_sim_step *step)
 {
-    switch (step->kind) {
-    case ASYM_SIM_SERIAL:
-    case ASYM_SIM_PARALLEL:
-        return step->work < WORK_LEAST || (step->chunk > 0 && step->chunk < WORK_LEAST);
-    case ASYM_SIM_IO:
-        return step->work < WAIT_LEAST;
-    case ASYM_SIM_LOOP:
-    case ASYM_SIM_END:
-        break;
-    }
-    return false;
+    return step->work < kinds[step->kind].least || (step->chunk > 0 && step->chunk < WORK_LEAST);
 }
 
 int sim_steps_check(const struct parse *p, struct asym_sim_program *program, struct asym_error *err)
@@ -239,7 +234,7 @@ int sim_steps_check(const struct parse *p, struct asym_sim_program *program, str
         } else {
             last_timed = i;
         }
-        /* eq. 1: parallel work counts per CPU */
+        /* Morad 2008, eq. 1: parallel work counts per CPU */
         if (step->follow > 0)
             step->follow /= asym_scenario_cpus(p->s);
     }

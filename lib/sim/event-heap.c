@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "sim/heap.h"
+#include "sim/event-heap.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@ enum { LINE = 64 /* bytes */ };
 
 int sim_heap_init(struct sim_heap *h, uint32_t n_slots)
 {
-    /* Children begin at item 1, 5, 9 ... */
+    /* Groups of children begin at items 1, 5, 9 ...: each group fills one cache line. */
     const size_t ahead = LINE / sizeof(struct sim_heap_item) - 1;
     const size_t size = (ahead + n_slots) * sizeof(struct sim_heap_item);
     struct sim_heap_item *memory = aligned_alloc(LINE, (size + LINE - 1) / LINE * LINE);
@@ -31,7 +31,7 @@ void sim_heap_done(struct sim_heap *h)
 
 static bool before(struct sim_heap_item a, struct sim_heap_item b)
 {
-    /* Which of two comes first is anybody's guess: without jumps none is mispredicted. */
+    /* The branch predictor cannot guess the result, so the comparison uses no branches. */
     return (a.time < b.time) | ((a.time == b.time) & (a.slot < b.slot));
 }
 
@@ -53,7 +53,7 @@ static void rise(struct sim_heap *h, uint32_t i, struct sim_heap_item item)
     put(h, i, item);
 }
 
-/* Of the children from first to before end, of which there is one. */
+/* Returns the least of the children first to end - 1; first < end. */
 static uint32_t least_of(const struct sim_heap *h, uint32_t first, uint32_t end)
 {
     const struct sim_heap_item *items = h->items;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Programs: scripts of steps, and what their threads do in them. */
+/* Programs: scripts of steps, and the segments that their threads run in each step. */
 #include <limits.h>
 #include <math.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "sim/internal.h"
+#include "sim/sim-internal.h"
 
 static const struct asym_sim_program *program_of(const struct asym_sim *s, const struct sim_proc *p)
 {
@@ -30,7 +30,7 @@ static double draw(struct sim_rng *rng, enum asym_sim_draw how, double mean)
     return mean;
 }
 
-/* Change what a thread does, with the time up to now booked to what it did. */
+/* Gives a thread a new segment; the time up to now counts for the old one. */
 static void set_segment(struct asym_sim *s, uint32_t thread, enum sim_mode mode, double left, bool spinning,
                         const struct asym_sim_memory *memory)
 {
@@ -56,17 +56,19 @@ static void set_segment(struct asym_sim *s, uint32_t thread, enum sim_mode mode,
     sim_rerate(s, (uint32_t)t->cpu);
 }
 
-/* Give a thread work, wherever it is. */
+/* Gives a thread work, and wakes it if it sleeps. A new thread waits for sim_wake_newborn. */
 static void give(struct asym_sim *s, uint32_t thread, enum sim_mode mode, double work)
 {
     const struct sim_thread *t = &s->threads[thread];
     const struct asym_sim_step *step = step_of(s, &s->procs[t->proc]);
     set_segment(s, thread, mode, work, false, &s->scenario->memories[step->memory]);
-    if (t->state == SIM_ASLEEP || t->state == SIM_NEW)
+    if (t->state == SIM_NEW)
+        s->newborn[s->n_newborn++] = thread;
+    else if (t->state == SIM_ASLEEP)
         sim_wake(s, thread);
 }
 
-/* Wait for work: who waits for the lock sleeps. */
+/* Lets a running thread wait for work: it spins first, and sleeps when it has spun. A waiter for the lock sleeps already. */
 static void wait_idle(struct asym_sim *s, uint32_t thread)
 {
     struct sim_thread *t = &s->threads[thread];
@@ -91,7 +93,7 @@ static void pause_for(struct asym_sim *s, uint32_t thread, double ns)
     sim_heap_set(&s->heap, sim_slot_timer(s, thread), s->now + (uint64_t)ASYM_MAX(ns, 1));
 }
 
-/* The next chunk of a parallel step, 0 when there is none. */
+/* Returns the instructions of the next chunk of a parallel step; 0: none is left. */
 static double take_chunk(const struct asym_sim_step *step, struct sim_proc *p)
 {
     const double work = step->chunk > 0 ? ASYM_MIN(step->chunk, p->pool) : 0;
@@ -104,7 +106,7 @@ static void begin_parallel(struct asym_sim *s, struct sim_proc *p)
     const struct asym_sim_step *step = step_of(s, p);
     const double all = draw(&p->rng, step->draw, step->work);
     p->parallel = p->pool = all;
-    /* Whoever is given work may not be through with it before all are counted. */
+    /* give() cannot end a segment, so no thread finishes the step before the loop has counted all threads. */
     p->out = 0;
     for (uint32_t i = 0; i < p->n && p->pool > 0; i++) {
         const double work = step->chunk > 0 ? take_chunk(step, p) : all / p->n;
@@ -123,7 +125,7 @@ static void set_alive(struct asym_sim *s, struct sim_proc *p, bool alive)
     s->alive[i / 64] = alive ? s->alive[i / 64] | bit : s->alive[i / 64] & ~bit;
 }
 
-/* A life is over: what its threads did is kept. */
+/* Ends a run and keeps its threads' totals. */
 static void end_life(struct asym_sim *s, struct sim_proc *p)
 {
     struct sim_program *program = &s->programs[p->program];
@@ -147,7 +149,7 @@ static void end_life(struct asym_sim *s, struct sim_proc *p)
     s->n_ended++;
 }
 
-/* Jobs that arrive are the same ones in the same order under every policy (Snavely 2002, 6), whichever instance is free. */
+/* Jobs that arrive by rate are the same in the same order under every policy (Snavely 2002, 6), whichever instance is free. */
 static void draw_job(struct asym_sim *s, struct sim_proc *p)
 {
     const uint64_t job = s->programs[p->program].n_jobs++ & UINT32_MAX;
@@ -161,9 +163,9 @@ static void begin_life(struct asym_sim *s, struct sim_proc *p, uint64_t arrived)
         draw_job(s, p);
     const int span = program->nice_high - program->nice_low;
     const int nice = program->nice_low + (span > 0 ? (int)sim_rng_below(&p->rng, (uint32_t)span + 1) : 0);
-    struct asym_mask may = program->affinity;
-    if (asym_mask_empty(&may))
-        may = *sim_masks_at(s->masks, 0);
+    struct asym_mask allowed = program->affinity;
+    if (asym_mask_empty(&allowed))
+        allowed = *sim_masks_at(s->masks, SIM_ALL_CPUS);
     p->generation++;
     set_alive(s, p, true);
     p->step = p->depth = 0;
@@ -173,7 +175,7 @@ static void begin_life(struct asym_sim *s, struct sim_proc *p, uint64_t arrived)
     p->born = s->now;
     for (uint32_t i = 0; i < p->n; i++) {
         struct sim_thread *t = &s->threads[p->first + i];
-        const uint32_t mask = sim_masks_get(s->masks, &may);
+        const uint32_t mask = sim_masks_get(s->masks, &allowed);
         sim_masks_put(s->masks, t->mask);
         *t = (struct sim_thread){.proc = (uint32_t)(p - s->procs),
                                  .cpu = -1,
@@ -186,7 +188,7 @@ static void begin_life(struct asym_sim *s, struct sim_proc *p, uint64_t arrived)
     }
 }
 
-/* Its script has come to an end: again, or the next that waits, or nothing. False: nothing. */
+/* At the end of the script: begins the next pass, a restart, or the next waiting job. Returns false when there is none. */
 static bool end_script(struct asym_sim *s, struct sim_proc *p)
 {
     const struct asym_sim_program *program = program_of(s, p);
@@ -206,7 +208,7 @@ static bool end_script(struct asym_sim *s, struct sim_proc *p)
     return p->alive;
 }
 
-/* Where the script goes on from its loops; both kinds of step take no time. */
+/* Enters a loop, or goes back or on at its end; neither step takes time. */
 static void pass_loop(const struct asym_sim_step *step, struct sim_proc *p)
 {
     if (step->kind == ASYM_SIM_LOOP) {
@@ -220,7 +222,7 @@ static void pass_loop(const struct asym_sim_step *step, struct sim_proc *p)
     }
 }
 
-/* Begin the step the script is at. Loops and lives that end are gone through: each holds a step that takes time. */
+/* Begins the current step. This passes loop, end and ended runs; it terminates since each contains a step that takes time. */
 static void begin_step(struct asym_sim *s, struct sim_proc *p)
 {
     for (;;) {
@@ -251,7 +253,7 @@ static void begin_step(struct asym_sim *s, struct sim_proc *p)
     }
 }
 
-/* The thread has no more to do in this step; the last one begins the next. */
+/* A thread has finished this step; the last one begins the next step. */
 static void arrive(struct asym_sim *s, uint32_t thread)
 {
     struct sim_thread *t = &s->threads[thread];
@@ -372,6 +374,17 @@ void sim_arrival(struct asym_sim *s, uint32_t program)
         sp->waiting[(sp->first_waiting + sp->n_waiting++) % SIM_MAX_WAITING] = s->now;
     else
         sp->tally.turned_away++;
+}
+
+void sim_wake_newborn(struct asym_sim *s)
+{
+    s->starter = SIM_NONE;
+    for (; s->n_newborn > 0; s->n_newborn--) {
+        const uint32_t i = s->n_newborn > 1 ? sim_rng_below(&s->rng, s->n_newborn) : 0;
+        const uint32_t thread = s->newborn[i];
+        s->newborn[i] = s->newborn[s->n_newborn - 1];
+        sim_wake(s, thread);
+    }
 }
 
 void sim_begin(struct asym_sim *s)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A list in order of virtual time. Who has just used his slice belongs near its end and who has slept near its beginning, so
- * it is searched from both: with some tens of threads a CPU that is less work than a tree, and a thread in the middle, which
- * balancing may take, comes out at once.
+ * A list in order of virtual runtime. A thread that has just used its slice belongs near the end, and a thread that has slept
+ * near the beginning, so the insertion searches from both ends. With some tens of threads per CPU this is less work than a
+ * tree, and balancing removes a thread from the middle in constant time.
  */
 #include "base/mask.h"
-#include "sim/internal.h"
+#include "sim/sim-internal.h"
 
 static void link_between(struct asym_sim *s, struct sim_cpu *c, uint32_t thread, uint32_t prev, uint32_t next)
 {
@@ -15,7 +15,7 @@ static void link_between(struct asym_sim *s, struct sim_cpu *c, uint32_t thread,
     *(next == SIM_NONE ? &c->tail : &s->threads[next].prev) = thread;
 }
 
-/* A mask that finds no room is counted under others: while there are such, a mask's own count may be too low. */
+/* Counts a mask without an own counter in others. While others > 0, a mask's own count may be too low. */
 static void take_census(struct sim_census *census, uint32_t mask, int sign)
 {
     unsigned unused = SIM_CENSUS;
@@ -35,7 +35,7 @@ static void take_census(struct sim_census *census, uint32_t mask, int sign)
     }
 }
 
-/* Who may run on one CPU only waits there, and is nobody's to pull. */
+/* Other CPUs cannot pull a thread whose mask has one CPU, so the counts by mask leave it out. */
 void sim_queue_count(struct asym_sim *s, const struct sim_thread *t, int sign)
 {
     struct sim_cpu *c = &s->cpus[t->cpu];
@@ -56,7 +56,7 @@ void sim_queue_add(struct asym_sim *s, uint32_t cpu, uint32_t thread)
     struct sim_cpu *c = &s->cpus[cpu];
     struct sim_thread *t = &s->threads[thread];
     uint32_t front = c->head, back = c->tail;
-    /* Equal ones queue behind. Both ends step inwards until one has passed the place. */
+    /* A thread queues behind those with equal virtual runtime. Both ends step inwards until one has passed the place. */
     while (back != SIM_NONE && s->threads[back].vruntime > t->vruntime && front != SIM_NONE &&
            s->threads[front].vruntime <= t->vruntime) {
         back = s->threads[back].prev;

@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The stock scheduler: who runs, and where who wakes goes. */
+/* The stock scheduler: it selects the running thread of each CPU, and the CPU of a thread that wakes. */
+#include <math.h>
+
 #include "base/macro.h"
 #include "base/mask.h"
-#include "sim/internal.h"
-
-/* Linux, kernel/sched/core.c, sched_prio_to_weight: each step is 1.25. */
-static const double weights[40] = {
-    88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904,
-    3906,  3121,  2501,  1991,  1586,  1277,  1024,  820,   655,   526,   423,  335,  272,  215,
-    172,   137,   110,   87,    70,    56,    45,    36,    29,    23,    18,   15,
-};
-
-double sim_nice_weight(int nice)
-{
-    return weights[ASYM_MAX(ASYM_MIN(nice, 19), -20) + 20];
-}
+#include "base/nice.h"
+#include "sim/sim-internal.h"
 
 void sim_set_nice(struct asym_sim *s, uint32_t thread, int nice)
 {
@@ -22,7 +13,7 @@ void sim_set_nice(struct asym_sim *s, uint32_t thread, int nice)
     if (t->state == SIM_RUNNING)
         sim_account(s, (uint32_t)t->cpu);
     t->nice = (int8_t)nice;
-    t->per_ns = sim_nice_weight(0) / sim_nice_weight(nice);
+    t->per_ns = (double)asym_nice_weight(0) / asym_nice_weight(nice);
     if (t->state == SIM_RUNNING && s->scenario->machine.fetch == ASYM_SIM_FETCH_PRIORITY)
         sim_rerate(s, (uint32_t)t->cpu);
 }
@@ -41,7 +32,8 @@ void sim_set_mask(struct asym_sim *s, uint32_t thread, const struct asym_mask *m
     sim_masks_put(s->masks, old);
 }
 
-void sim_recount(struct asym_sim *s, uint32_t cpu)
+/* Updates the CPU's level. To be called after each change of its number of threads, before a search by level. */
+static void recount(struct asym_sim *s, uint32_t cpu)
 {
     struct sim_cpu *c = &s->cpus[cpu];
     const uint32_t level = ASYM_MIN(sim_count(s, cpu), (uint32_t)SIM_LAST_LEVEL);
@@ -66,7 +58,7 @@ void sim_pend(struct asym_sim *s, uint32_t cpu, bool preempt)
     c->pending = c->late = true;
 }
 
-/* 0 within an LLC, 1 across, 2 across nodes. */
+/* Returns 0 within an LLC, 1 across LLCs, 2 across nodes. */
 static unsigned distance(const struct asym_sim *s, uint32_t a, uint32_t b)
 {
     if (s->cpus[a].llc == s->cpus[b].llc)
@@ -74,7 +66,7 @@ static unsigned distance(const struct asym_sim *s, uint32_t a, uint32_t b)
     return s->cpus[a].node == s->cpus[b].node ? 1 : 2;
 }
 
-/* It will run there: what it has on its old CPU is lost, and virtual time is another there. It is on no queue. */
+/* Moves a thread that is on no queue to cpu: it pays for the migration, and its virtual runtime becomes relative to cpu's. */
 static void settle_on(struct asym_sim *s, uint32_t thread, uint32_t cpu)
 {
     const struct asym_sim_scheduler *sc = &s->scenario->scheduler;
@@ -116,7 +108,7 @@ static void run_on(struct asym_sim *s, uint32_t cpu, uint32_t thread)
         sim_trace_thread(s, ASYM_SIM_RUNS, thread, NULL);
 }
 
-/* The caller sees to it that somebody looks at the CPU again. */
+/* The caller marks the CPU for sim_settle, or chooses its next thread. */
 static void take_off(struct asym_sim *s, uint32_t cpu)
 {
     struct sim_cpu *c = &s->cpus[cpu];
@@ -130,7 +122,7 @@ static void take_off(struct asym_sim *s, uint32_t cpu)
         sim_rerate(s, cpu);
 }
 
-/* The n-th CPU of a set. */
+/* Returns the n-th CPU of a set, from 0; -1: the set has fewer. */
 static int nth(const struct asym_mask *set, unsigned n)
 {
     for (unsigned i = 0; i < ASYM_MASK_WORDS; i++) {
@@ -147,13 +139,13 @@ static int nth(const struct asym_mask *set, unsigned n)
     return -1;
 }
 
-static int any_of(struct asym_sim *s, const struct asym_mask *set)
+int sim_any_of(struct asym_sim *s, const struct asym_mask *set)
 {
     const unsigned n = asym_mask_count(set);
     return n > 0 ? nth(set, sim_rng_below(&s->rng, n)) : -1;
 }
 
-static bool core_is_idle(const struct asym_sim *s, uint32_t cpu)
+bool sim_core_is_idle(const struct asym_sim *s, uint32_t cpu)
 {
     const struct sim_core *core = &s->cores[s->cpus[cpu].core];
     for (uint32_t i = 0; i < core->n; i++)
@@ -162,33 +154,39 @@ static bool core_is_idle(const struct asym_sim *s, uint32_t cpu)
     return true;
 }
 
-/* Those of the idle CPUs whose siblings are idle too, where there are any. */
-static struct asym_mask whole_cores(const struct asym_sim *s, const struct asym_mask *set)
+static uint32_t least_loaded(struct asym_sim *s, const struct asym_mask *allowed)
 {
-    struct asym_mask whole = {0};
-    if (s->scenario->machine.smt < 2)
-        return *set;
-    ASYM_MASK_FOREACH (c, set)
-        if (core_is_idle(s, (uint32_t)c))
-            asym_mask_set(&whole, (unsigned)c);
-    return asym_mask_empty(&whole) ? *set : whole;
+    struct asym_mask least = {0};
+    double most = (double)INFINITY;
+    ASYM_MASK_FOREACH (c, allowed) {
+        const double load = sim_load(s, (uint32_t)c, 0);
+        if (load > most)
+            continue;
+        if (load < most)
+            least = (struct asym_mask){0};
+        most = load;
+        asym_mask_set(&least, (unsigned)c);
+    }
+    return (uint32_t)sim_any_of(s, &least);
 }
 
-uint32_t sim_emptiest(struct asym_sim *s, const struct asym_mask *may)
+uint32_t sim_emptiest(struct asym_sim *s, const struct asym_mask *allowed)
 {
-    struct asym_mask least = asym_mask_and(may, &s->idle);
+    struct asym_mask least = asym_mask_and(allowed, &s->idle);
     uint32_t fewest = UINT32_MAX;
     if (!asym_mask_empty(&least))
-        return (uint32_t)any_of(s, &least);
+        return (uint32_t)sim_any_of(s, &least);
+    if (s->scenario->scheduler.capacity != ASYM_SIM_CAPACITY_IGNORED)
+        return least_loaded(s, allowed);
     for (uint32_t level = 0; level < SIM_LAST_LEVEL; level++) {
         if (s->at_level[level] == 0)
             continue;
-        least = asym_mask_and(may, &s->levels[level]);
+        least = asym_mask_and(allowed, &s->levels[level]);
         if (!asym_mask_empty(&least))
-            return (uint32_t)any_of(s, &least);
+            return (uint32_t)sim_any_of(s, &least);
     }
-    /* All have more than levels tell apart. */
-    ASYM_MASK_FOREACH (c, may) {
+    /* All CPUs of allowed are at the last level: compare their counts. */
+    ASYM_MASK_FOREACH (c, allowed) {
         const uint32_t n = sim_count(s, (uint32_t)c);
         if (n > fewest)
             continue;
@@ -197,21 +195,10 @@ uint32_t sim_emptiest(struct asym_sim *s, const struct asym_mask *may)
         fewest = n;
         asym_mask_set(&least, (unsigned)c);
     }
-    return (uint32_t)any_of(s, &least);
+    return (uint32_t)sim_any_of(s, &least);
 }
 
-static uint32_t place_new(struct asym_sim *s, const struct asym_mask *may)
-{
-    if (s->scenario->scheduler.placement == ASYM_SIM_RANDOM)
-        return (uint32_t)any_of(s, may);
-    struct asym_mask idle = asym_mask_and(may, &s->idle);
-    if (asym_mask_empty(&idle))
-        return sim_emptiest(s, may);
-    idle = whole_cores(s, &idle);
-    return (uint32_t)any_of(s, &idle);
-}
-
-/* The first that is in both, from first to before end; -1: none. */
+/* Returns the lowest CPU in both sets from first to end - 1; -1: none. */
 static int next_of_both(const struct asym_mask *a, const struct asym_mask *b, uint32_t first, uint32_t end)
 {
     uint64_t from_first = ~UINT64_C(0) << first % 64;
@@ -224,12 +211,13 @@ static int next_of_both(const struct asym_mask *a, const struct asym_mask *b, ui
     return -1;
 }
 
-/* From first to before end: one whose core is idle; else the first, unless another was found before. */
-static bool find_idle(const struct asym_sim *s, const struct asym_mask *may, uint32_t first, uint32_t end, int *found)
+/* Searches first to end - 1 for a CPU whose core is idle; else keeps the first idle CPU, unless *found has one. */
+static bool find_idle(const struct asym_sim *s, const struct asym_mask *allowed, uint32_t first, uint32_t end,
+                      int *found)
 {
-    for (int c = next_of_both(&s->idle, may, first, end); c >= 0;
-         c = next_of_both(&s->idle, may, (uint32_t)c + 1, end)) {
-        const bool whole = core_is_idle(s, (uint32_t)c);
+    for (int c = next_of_both(&s->idle, allowed, first, end); c >= 0;
+         c = next_of_both(&s->idle, allowed, (uint32_t)c + 1, end)) {
+        const bool whole = sim_core_is_idle(s, (uint32_t)c);
         if (whole || *found < 0)
             *found = c;
         if (whole)
@@ -238,49 +226,50 @@ static bool find_idle(const struct asym_sim *s, const struct asym_mask *may, uin
     return false;
 }
 
-/* Where each begins to look depends on where it was: neighbours do not all take the same one. */
-int sim_idle_near(const struct asym_sim *s, uint32_t cpu, const struct asym_mask *may)
+/* The start of the search depends on cpu, so that neighbours do not all take the same CPU. */
+int sim_idle_near(const struct asym_sim *s, uint32_t cpu, const struct asym_mask *allowed)
 {
     const struct sim_llc *l = &s->llcs[s->cpus[cpu].llc];
     const uint32_t from = l->first + cpu % l->n;
     int found = -1;
-    if (!find_idle(s, may, from, l->first + l->n, &found))
-        find_idle(s, may, l->first, from, &found);
+    if (!find_idle(s, allowed, from, l->first + l->n, &found))
+        find_idle(s, allowed, l->first, from, &found);
     return found;
 }
 
-static uint32_t place(struct asym_sim *s, const struct sim_thread *t)
+static uint32_t place(struct asym_sim *s, uint32_t thread)
 {
-    const struct asym_mask *may = sim_masks_at(s->masks, t->mask);
+    const struct sim_thread *t = &s->threads[thread];
+    const struct asym_mask *allowed = sim_masks_at(s->masks, t->mask);
     if (t->cpu < 0)
-        return place_new(s, may);
-    if (!asym_mask_has(may, t->cpu))
-        return sim_emptiest(s, may);
-    if (asym_mask_has(&s->idle, t->cpu) && core_is_idle(s, (uint32_t)t->cpu))
+        return sim_place_new(s, thread);
+    if (!asym_mask_has(allowed, t->cpu))
+        return sim_emptiest(s, allowed);
+    if (asym_mask_has(&s->idle, t->cpu) && sim_core_is_idle(s, (uint32_t)t->cpu))
         return (uint32_t)t->cpu;
-    const int near = sim_idle_near(s, (uint32_t)t->cpu, may);
+    const int near = sim_idle_near(s, (uint32_t)t->cpu, allowed);
     return near >= 0 ? (uint32_t)near : (uint32_t)t->cpu;
 }
 
 void sim_wake(struct asym_sim *s, uint32_t thread)
 {
     struct sim_thread *t = &s->threads[thread];
-    const uint32_t cpu = place(s, t);
+    const uint32_t cpu = place(s, thread);
     struct sim_cpu *c = &s->cpus[cpu];
     s->totals.wakeups++;
     s->totals.events++;
     sim_account(s, cpu);
     settle_on(s, thread, cpu);
-    /* Who slept gets ahead by a slice at most, and a new one starts level. */
+    /* A thread that slept gets ahead by at most a slice; a new thread gets no credit. */
     const double credit = t->state == SIM_NEW ? 0 : (double)s->scenario->scheduler.slice;
     t->vruntime = ASYM_MAX(t->vruntime, c->min_vruntime - credit);
     if (asym_mask_has(&s->idle, (int)cpu)) {
         run_on(s, cpu, thread);
-        sim_recount(s, cpu);
+        recount(s, cpu);
         return;
     }
     sim_queue_add(s, cpu, thread);
-    sim_recount(s, cpu);
+    recount(s, cpu);
     const struct sim_thread *other = c->running != SIM_NONE ? &s->threads[c->running] : NULL;
     const double margin = (double)s->scenario->scheduler.wake_margin * t->per_ns;
     sim_pend(s, cpu, !other || other->vruntime - t->vruntime > margin);
@@ -297,7 +286,7 @@ void sim_stop(struct asym_sim *s, uint32_t thread, enum sim_state state)
         sim_queue_remove(s, thread);
     }
     if (t->cpu >= 0)
-        sim_recount(s, (uint32_t)t->cpu);
+        recount(s, (uint32_t)t->cpu);
     t->state = (uint8_t)state;
 }
 
@@ -307,22 +296,22 @@ void sim_move(struct asym_sim *s, uint32_t thread, uint32_t cpu)
     sim_stop(s, thread, SIM_ASLEEP);
     settle_on(s, thread, cpu);
     sim_queue_add(s, cpu, thread);
-    sim_recount(s, cpu);
+    recount(s, cpu);
     sim_pend(s, cpu, true);
 }
 
 void sim_obey(struct asym_sim *s, uint32_t thread)
 {
     const struct sim_thread *t = &s->threads[thread];
-    const struct asym_mask *may = sim_masks_at(s->masks, t->mask);
+    const struct asym_mask *allowed = sim_masks_at(s->masks, t->mask);
     if (t->state != SIM_RUNNING && t->state != SIM_QUEUED)
         return;
-    if (!asym_mask_has(may, t->cpu))
-        sim_move(s, thread, sim_emptiest(s, may));
+    if (!asym_mask_has(allowed, t->cpu))
+        sim_move(s, thread, sim_emptiest(s, allowed));
     sim_kick(s);
 }
 
-/* Changes who runs, and not how many are here: a thread that is pulled has been counted. */
+/* Selects the running thread. The number of threads stays: sim_move has counted a thread that is pulled. */
 static void choose(struct asym_sim *s, uint32_t cpu)
 {
     struct sim_cpu *c = &s->cpus[cpu];
@@ -334,6 +323,8 @@ static void choose(struct asym_sim *s, uint32_t cpu)
         sim_queue_add(s, cpu, was);
     }
     if (c->head == SIM_NONE && !sim_pull(s, cpu)) {
+        if (!asym_mask_has(&s->idle, (int)cpu))
+            c->idle_since = s->now;
         asym_mask_set(&s->idle, cpu);
         return;
     }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Balancing by count, which knows nothing of speeds. */
+/* Load balancing by the number of threads, or by the number of threads per speed if the scheduler knows the speeds. */
 #include "base/macro.h"
 #include "base/mask.h"
-#include "sim/internal.h"
+#include "sim/sim-internal.h"
 
-/* Each distance is looked at once: who is nearer has been looked at before. */
+/* Returns whether a and b are at exactly that distance: nearer CPUs were searched before. */
 static bool reaches(const struct asym_sim *s, uint32_t a, uint32_t b, enum sim_reach reach)
 {
     const enum sim_reach nearest = s->cpus[a].llc == s->cpus[b].llc     ? SIM_REACH_LLC
@@ -13,9 +13,8 @@ static bool reaches(const struct asym_sim *s, uint32_t a, uint32_t b, enum sim_r
     return nearest == reach;
 }
 
-/* CPUs at that distance and nearer: they stand together by construction, LLC by LLC, node by node. */
-static void find_span(const struct asym_sim *s, uint32_t cpu, enum sim_reach reach, uint32_t *ret_first,
-                      uint32_t *ret_end)
+/* build_machine numbers CPUs by LLC and node. */
+void sim_span(const struct asym_sim *s, uint32_t cpu, enum sim_reach reach, uint32_t *ret_first, uint32_t *ret_end)
 {
     const uint32_t per_node = s->scenario->machine.node;
     uint32_t first = 0, last = s->n_llcs - 1;
@@ -29,7 +28,7 @@ static void find_span(const struct asym_sim *s, uint32_t cpu, enum sim_reach rea
     *ret_end = s->llcs[last].first + s->llcs[last].n;
 }
 
-/* Whether it is worth going through the queue. */
+/* Returns whether the queue may have a thread for cpu; others > 0 does not tell. */
 static bool any_movable(const struct asym_sim *s, const struct sim_census *census, uint32_t cpu)
 {
     bool any = census->others > 0;
@@ -38,10 +37,10 @@ static bool any_movable(const struct asym_sim *s, const struct sim_census *censu
     return any;
 }
 
-/* The first in the queue that may run on cpu: Linux, too, takes who has not run for longest, since its cache is cold. */
+/* The first thread of the queue that may run on cpu: like Linux, the one that has not run for longest, whose cache is cold. */
 static uint32_t movable(const struct asym_sim *s, uint32_t from, uint32_t cpu)
 {
-    /* Most that wait on one CPU have the same mask. */
+    /* Most waiting threads of a CPU have the same mask, so the last refused mask saves most tests. */
     uint32_t refused = SIM_NONE;
     if (!any_movable(s, &s->cpus[from].census, cpu))
         return SIM_NONE;
@@ -74,8 +73,9 @@ static void consider(const struct asym_sim *s, struct search *f, uint32_t from)
 }
 
 /*
- * The overloaded CPUs of a level from first to before end; by words, since most sets are small and a mask is for the largest
- * machine. But for the last level all have equally many, and the first that has somebody is the one.
+ * Searches the overloaded CPUs of a level from first to end - 1, by words: most sets are small, while a mask has room for the
+ * largest machine. All CPUs of a level have equally many threads, except at the last level, so the first CPU with a thread to
+ * pull ends the search.
  */
 static void search(const struct asym_sim *s, struct search *f, uint32_t level, uint32_t first, uint32_t end)
 {
@@ -99,8 +99,8 @@ uint32_t sim_busiest(const struct asym_sim *s, uint32_t cpu, enum sim_reach reac
 {
     struct search f = {.cpu = cpu, .most = least, .best = SIM_NONE, .thread = SIM_NONE, .reach = reach};
     uint32_t first, end, near_first, near_end;
-    find_span(s, cpu, reach, &first, &end);
-    find_span(s, cpu, reach == SIM_REACH_LLC ? reach : reach - 1, &near_first, &near_end);
+    sim_span(s, cpu, reach, &first, &end);
+    sim_span(s, cpu, reach == SIM_REACH_LLC ? reach : reach - 1, &near_first, &near_end);
     if (reach != SIM_REACH_LLC && first == near_first && end == near_end)
         return SIM_NONE;
     for (uint32_t level = s->top_level; f.best == SIM_NONE && may_exceed(level, least); level--) {
@@ -114,11 +114,78 @@ uint32_t sim_busiest(const struct asym_sim *s, uint32_t cpu, enum sim_reach reac
     return f.best;
 }
 
+double sim_load(const struct asym_sim *s, uint32_t cpu, uint32_t more)
+{
+    return (sim_count(s, cpu) + more) / s->machine->cpus[cpu].speed;
+}
+
+/* Returns the most loaded CPU at that distance with a thread to pull that makes cpu less loaded than that CPU was. */
+static uint32_t most_loaded(const struct asym_sim *s, uint32_t cpu, enum sim_reach reach, uint32_t *ret_thread)
+{
+    uint32_t best = SIM_NONE;
+    double most = sim_load(s, cpu, 1) * (1 + 1e-9);
+    for (uint32_t i = 1; i < s->n_cpus; i++) {
+        const uint32_t from = (cpu + i) % s->n_cpus;
+        if (sim_load(s, from, 0) <= most || !reaches(s, cpu, from, reach))
+            continue;
+        const uint32_t thread = movable(s, from, cpu);
+        if (thread == SIM_NONE)
+            continue;
+        best = from;
+        most = sim_load(s, from, 0);
+        *ret_thread = thread;
+    }
+    return best;
+}
+
+static bool pull_by_load(struct asym_sim *s, uint32_t cpu)
+{
+    uint32_t thread = SIM_NONE;
+    for (int reach = SIM_REACH_LLC; reach < SIM_N_REACHES; reach++) {
+        if (most_loaded(s, cpu, (enum sim_reach)reach, &thread) == SIM_NONE)
+            continue;
+        s->totals.events++;
+        sim_move(s, thread, cpu);
+        return true;
+    }
+    return false;
+}
+
+/* Linux's capacity_greater: a difference in speed of 5 % or less is no reason to move a running thread. */
+#define CAPACITY_MARGIN (1078.0 / 1024)
+
+/* Active balancing: an idle CPU takes over the running thread of the slowest CPU that is slower. */
+static void take_over(struct asym_sim *s, uint32_t cpu)
+{
+    uint32_t best = SIM_NONE;
+    double slowest = s->machine->cpus[cpu].speed / CAPACITY_MARGIN;
+    for (uint32_t i = 1; i < s->n_cpus; i++) {
+        const uint32_t from = (cpu + i) % s->n_cpus, thread = s->cpus[from].running;
+        if (thread == SIM_NONE || s->machine->cpus[from].speed >= slowest ||
+            !asym_mask_has(sim_masks_at(s->masks, s->threads[thread].mask), (int)cpu))
+            continue;
+        best = thread;
+        slowest = s->machine->cpus[from].speed;
+    }
+    if (best != SIM_NONE)
+        sim_move(s, best, cpu);
+}
+
+static void balance_by_load(struct asym_sim *s, uint32_t cpu)
+{
+    while (pull_by_load(s, cpu))
+        ;
+    if (s->scenario->scheduler.capacity == ASYM_SIM_CAPACITY_ACTIVE && sim_count(s, cpu) == 0)
+        take_over(s, cpu);
+}
+
 bool sim_pull(struct asym_sim *s, uint32_t cpu)
 {
     uint32_t thread = SIM_NONE;
     if (!sim_masks_any_waits(s->masks, cpu))
         return false;
+    if (s->scenario->scheduler.capacity != ASYM_SIM_CAPACITY_IGNORED)
+        return pull_by_load(s, cpu);
     for (int reach = SIM_REACH_LLC; reach < SIM_N_REACHES; reach++) {
         if (sim_busiest(s, cpu, (enum sim_reach)reach, 1, &thread) == SIM_NONE)
             continue;
@@ -132,11 +199,15 @@ bool sim_pull(struct asym_sim *s, uint32_t cpu)
 void sim_balance(struct asym_sim *s, uint32_t cpu)
 {
     uint32_t thread = SIM_NONE;
+    if (s->scenario->scheduler.capacity != ASYM_SIM_CAPACITY_IGNORED) {
+        balance_by_load(s, cpu);
+        return;
+    }
     if (!may_exceed(s->top_level, sim_count(s, cpu) + 1) || !sim_masks_any_waits(s->masks, cpu))
         return;
     for (int reach = SIM_REACH_LLC; reach < SIM_N_REACHES; reach++) {
         const uint32_t here = sim_count(s, cpu);
-        /* Half of the difference, which evens it out. */
+        /* Moving half of the difference makes the counts equal. */
         const uint32_t from = sim_busiest(s, cpu, (enum sim_reach)reach, here + 1, &thread);
         if (from == SIM_NONE)
             continue;

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** The state of a simulation, and the functions that its files share. Times are in ns. */
+#ifndef ASYM_SIM_INTERNAL_H
+#define ASYM_SIM_INTERNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/event-heap.h"
+#include "sim/rng.h"
+#include "sim/sim.h"
+
+#define SIM_NONE UINT32_MAX
+
+/** The time of the first snapshot, us: the engine reads 0 as "never". */
+#define SIM_EPOCH (1000 * ASYM_SEC)
+
+/** The most jobs that wait while all instances of their program are busy. Further jobs are turned away and counted. */
+#define SIM_MAX_WAITING 4096u
+
+enum { SIM_MAX_DEPTH = 4 };
+
+/** CPUs are kept in sets by their number of threads, up to SIM_LAST_LEVEL. The CPUs of the last set are searched one by one. */
+enum { SIM_LEVELS = 64, SIM_LAST_LEVEL = SIM_LEVELS - 1 };
+
+enum sim_state { SIM_NEW /* before its start or after its end */, SIM_ASLEEP, SIM_QUEUED, SIM_RUNNING };
+
+/** The activity of a thread in its current segment. */
+enum sim_mode { SIM_IDLE /* waits for work */, SIM_CHUNK, SIM_CRITICAL, SIM_LOCKED_OUT, SIM_PAUSED };
+
+/* Three cache lines: the fields that queue searches read, the counts of accounting, and the rarely used fields. */
+struct sim_thread {
+    _Alignas(64) uint8_t state;
+    uint8_t mode;
+    bool spinning, newborn, monitor, has_run;
+    int8_t nice;
+    bool roams; /* its mask has more than one CPU */
+    uint32_t proc;
+    int32_t cpu;         /* its current or last CPU; -1: none yet */
+    int32_t node;        /* of its memory; -1: none yet */
+    uint32_t next, prev; /* in the queue of its CPU or of the lock */
+    uint32_t mask;       /* its number in masks */
+    const struct asym_sim_memory *memory;
+    double left;     /* of its segment: instructions; ns while spinning */
+    double debt;     /* ns of stall before it continues */
+    double vruntime; /* ns at weight 1024 */
+    double per_ns;   /* virtual runtime per ns */
+    uint64_t queued_at;
+    /* totals since its process started */
+    uint64_t ran, waited;
+    double work; /* instructions without those of spinning; instructions and cycles include them */
+    double instructions, cycles, misses;
+    uint64_t spun;
+    /* the same at the last sample */
+    uint64_t ran_then, waited_then, spun_then;
+    double instructions_then, cycles_then, misses_then;
+};
+_Static_assert(sizeof(struct sim_thread) == 3 * 64, "three cache lines");
+
+/** Masks that a CPU counts apart among its queued threads. Mostly all threads have the same mask. */
+enum { SIM_CENSUS = 4 };
+
+struct sim_cpu {
+    uint32_t running, last; /* thread; SIM_NONE */
+    uint32_t head, tail, n_queued;
+    uint32_t n_roaming; /* queued threads that may run on another CPU, too */
+    struct sim_census {
+        uint32_t mask[SIM_CENSUS], n[SIM_CENSUS], others;
+    } census;       /* of n_roaming: threads by mask; others: all further masks together */
+    uint32_t level; /* in asym_sim.levels */
+    uint32_t core, llc, node;
+    bool pending, preempt; /* preempt: compare the first of the queue with the running thread */
+    bool late;             /* sim_settle computes the time of its next event */
+    uint64_t tick_phase;
+    double hz;            /* cycles per ns, less the share of ticks */
+    double rate, missing; /* of the running thread, per ns: instructions (spinning: 1), misses */
+    double issue;         /* instructions per ns, spinning included */
+    double min_vruntime;
+    uint64_t since;      /* time of the last accounting */
+    uint64_t idle_since; /* when the CPU went idle; 0: it has not run anything yet */
+    uint64_t slice_from; /* start of the running thread's slice */
+};
+
+struct sim_llc {
+    uint64_t used_kib; /* working sets of the threads that run under it */
+    double level;      /* KiB of its working set that each thread can keep; INFINITY: all */
+    uint32_t first, n; /* into asym_sim.by_llc */
+};
+
+struct sim_core {
+    uint32_t first, n; /* into asym_sim.by_core */
+};
+
+struct sim_proc {
+    uint32_t program, instance, first, n;
+    bool alive;
+    uint32_t generation, step, passes_left, out; /* out: threads that have not finished the step */
+    uint32_t loops[SIM_MAX_DEPTH], depth;
+    double pool, parallel; /* instructions: not yet taken of the step; of the last parallel step */
+    uint32_t holder, lock_head, lock_tail;
+    uint64_t arrived, born;
+    struct sim_rng rng;
+};
+
+struct sim_masks; /* affinity-masks.c */
+
+struct sim_program {
+    uint32_t first_proc, n_procs;
+    bool active;
+    uint64_t *waiting; /* owned: arrival times, a ring */
+    uint32_t n_waiting, first_waiting;
+    uint64_t n_jobs; /* jobs by rate that have begun */
+    struct sim_rng rng;
+    char comm[16];
+    struct asym_profile profile;
+    struct asym_sim_tally tally;
+    double past_work, past_cpu; /* of runs that have ended */
+};
+
+struct asym_sim {
+    const struct asym_scenario *scenario; /* borrowed */
+    struct asym_machine *machine;         /* owned, like the arrays below */
+    struct sim_cpu *cpus;
+    struct sim_thread *threads;
+    struct sim_proc *procs;
+    struct sim_program *programs;
+    struct sim_llc *llcs;
+    struct sim_core *cores;
+    uint32_t *by_llc, *by_core, *pending;
+    uint64_t *alive; /* a bit per process, so that a snapshot skips processes that do not run */
+    struct sim_masks *masks;
+    uint32_t n_cpus, n_threads, n_procs, n_programs, n_llcs, n_cores, n_pending;
+    uint32_t n_ended; /* runs that have ended */
+    uint64_t seed, now, end;
+    uint64_t kick_at; /* when idle CPUs try to pull again; SIM_NEVER: not set */
+    bool over;
+    const volatile sig_atomic_t *stop; /* borrowed; NULL: none */
+    uint32_t polled;
+    struct asym_mask idle, overloaded;   /* idle CPUs; CPUs with n_roaming > 0 */
+    struct asym_mask levels[SIM_LEVELS]; /* CPUs by their number of threads; the last: that many or more */
+    uint32_t at_level[SIM_LEVELS];       /* number of CPUs in each */
+    uint32_t top_level;                  /* the highest level that has CPUs */
+    uint32_t n_waiting;                  /* threads in all queues */
+    uint32_t *newborn, n_newborn;        /* threads that begin at this instant, in the order of their programs */
+    uint32_t starter;                    /* CPU of the starter at this instant (placement.c); SIM_NONE: none */
+    uint32_t next_balance;               /* the CPU that balances next, at balance_at; CPUs take turns */
+    uint64_t balance_at;
+    struct sim_heap heap;
+    struct sim_rng rng;
+    struct asym_sim_totals totals;
+    struct asym_sim_tracer tracer;
+    double tick_share;       /* share of time that ticks leave */
+    double slowest;          /* speed of the slowest core in the scenario's unit; machine has speeds relative to it */
+    struct sim_ports *ports; /* ports.c */
+};
+
+/*
+ * Slots of the heap: CPUs, threads' timers, programs' arrivals, the kick of idle CPUs. Balancing has no slot: at one instant it
+ * comes after the CPUs' events and before all others.
+ */
+static inline uint32_t sim_slot_timer(const struct asym_sim *s, uint32_t thread)
+{
+    return s->n_cpus + thread;
+}
+
+static inline uint32_t sim_slot_arrival(const struct asym_sim *s, uint32_t program)
+{
+    return s->n_cpus + s->n_threads + program;
+}
+
+static inline uint32_t sim_slot_kick(const struct asym_sim *s)
+{
+    return s->n_cpus + s->n_threads + s->n_programs;
+}
+
+/* affinity-masks.c: the masks of threads. Equal masks are stored once and counted by their users. */
+/** The number of the mask of all CPUs. */
+enum { SIM_ALL_CPUS = 1 };
+int sim_masks_new(uint32_t n_most, const struct asym_mask *all, struct sim_masks **ret_masks);
+void sim_masks_free(struct sim_masks *m);
+const struct asym_mask *sim_masks_at(const struct sim_masks *m, uint32_t id);
+/** Returns the number of mask and adds a user. There is room for n_most masks. */
+uint32_t sim_masks_get(struct sim_masks *m, const struct asym_mask *mask);
+void sim_masks_put(struct sim_masks *m, uint32_t id);
+/** Counts a thread with this mask that waits for a CPU: sign +1, or -1 when it no longer waits. */
+void sim_masks_wait(struct sim_masks *m, uint32_t id, int sign);
+/** Returns whether any waiting thread may run on cpu. If not, an idle CPU need not search the queues. */
+bool sim_masks_any_waits(const struct sim_masks *m, uint32_t cpu);
+/** Returns whether this mask has more than one CPU. */
+bool sim_masks_roams(const struct sim_masks *m, uint32_t id);
+
+/* rate.c: the progress of running threads. */
+/** Updates the running thread's counts up to now. */
+void sim_account(struct asym_sim *s, uint32_t cpu);
+/** Recomputes rates after a change on this CPU: those of all threads that share its core. */
+void sim_rerate(struct asym_sim *s, uint32_t cpu);
+/** Adds (+1) or removes (-1) the running thread's working set at its LLC. */
+void sim_weigh(struct asym_sim *s, uint32_t cpu, uint32_t thread, int sign);
+/** Puts the time of the CPU's next event into the heap. */
+void sim_schedule(struct asym_sim *s, uint32_t cpu);
+/** Fills in the program's profile: what it does on each core type. */
+void sim_profile(const struct asym_sim *s, const struct asym_sim_program *program, struct asym_profile *ret);
+
+/* run-queue.c: threads that wait for a CPU, by virtual runtime. */
+void sim_queue_add(struct asym_sim *s, uint32_t cpu, uint32_t thread);
+void sim_queue_remove(struct asym_sim *s, uint32_t thread);
+/** Adds (+1) or removes (-1) a waiting thread in the counts by mask. */
+void sim_queue_count(struct asym_sim *s, const struct sim_thread *t, int sign);
+
+/* scheduler.c */
+void sim_set_nice(struct asym_sim *s, uint32_t thread, int nice);
+/** Sets the mask; the caller then calls sim_obey. */
+void sim_set_mask(struct asym_sim *s, uint32_t thread, const struct asym_mask *mask);
+/** Makes a sleeping or new thread runnable. */
+void sim_wake(struct asym_sim *s, uint32_t thread);
+/** Takes a thread off its CPU or queue. state: SIM_ASLEEP or SIM_NEW. */
+void sim_stop(struct asym_sim *s, uint32_t thread, enum sim_state state);
+/** Moves a running or queued thread to a CPU that its mask allows. */
+void sim_move(struct asym_sim *s, uint32_t thread, uint32_t cpu);
+/** Applies a changed mask: moves the thread if its CPU is not allowed. */
+void sim_obey(struct asym_sim *s, uint32_t thread);
+/** Marks the CPU for sim_settle. */
+void sim_pend(struct asym_sim *s, uint32_t cpu, bool preempt);
+/**
+ * Returns a CPU of allowed with the fewest threads (with the fewest per speed if the scheduler knows the speeds), ties at random.
+ * allowed must not be empty.
+ */
+uint32_t sim_emptiest(struct asym_sim *s, const struct asym_mask *allowed);
+/**
+ * Returns an idle CPU of allowed under cpu's LLC, preferably one whose siblings are idle, too. The search goes by number from a
+ * start that depends on cpu. -1: none.
+ */
+int sim_idle_near(const struct asym_sim *s, uint32_t cpu, const struct asym_mask *allowed);
+/** Returns one of the CPUs of set, by chance; -1: set is empty. */
+int sim_any_of(struct asym_sim *s, const struct asym_mask *set);
+/** Returns whether this CPU and its siblings are idle. */
+bool sim_core_is_idle(const struct asym_sim *s, uint32_t cpu);
+/** Lets each marked CPU choose the thread that it runs. */
+void sim_settle(struct asym_sim *s);
+static inline uint32_t sim_count(const struct asym_sim *s, uint32_t cpu)
+{
+    return s->cpus[cpu].n_queued + (s->cpus[cpu].running != SIM_NONE);
+}
+
+/* load-balance.c */
+enum sim_reach { SIM_REACH_LLC, SIM_REACH_NODE, SIM_REACH_ALL, SIM_N_REACHES };
+/** The CPUs at this distance from cpu and nearer have consecutive numbers, first to end - 1. */
+void sim_span(const struct asym_sim *s, uint32_t cpu, enum sim_reach reach, uint32_t *ret_first, uint32_t *ret_end);
+/**
+ * Searches the CPUs at exactly that distance that have more than least threads. Returns the one with the most threads among
+ * those with a thread that cpu may pull, and that thread; on a tie the first in order after cpu. SIM_NONE: none.
+ */
+uint32_t sim_busiest(const struct asym_sim *s, uint32_t cpu, enum sim_reach reach, uint32_t least,
+                     uint32_t *ret_thread);
+/** Returns the threads of the CPU, and that many more, per speed. */
+double sim_load(const struct asym_sim *s, uint32_t cpu, uint32_t more);
+/** Moves a waiting thread to this idle CPU's queue. Returns false when it finds none. */
+bool sim_pull(struct asym_sim *s, uint32_t cpu);
+void sim_balance(struct asym_sim *s, uint32_t cpu);
+/** Lets idle CPUs try to pull again at the next tick. */
+void sim_kick(struct asym_sim *s);
+void sim_kicked(struct asym_sim *s);
+
+/*
+ * placement.c: the CPU on which a new thread begins. With idle CPUs it is the one that Linux 6.1 finds for a fork (kernel/sched/
+ * fair.c: find_idlest_cpu, find_idlest_group, find_idlest_group_cpu; kernels up to 6.18 have the same rules):
+ *
+ * - The search begins at the CPU of the thread that starts the new one. It goes from the machine to one of its nodes, from the
+ *   node to one of its LLCs, and from the LLC to a CPU.
+ * - It stays in the part of its own CPU unless another part has more idle CPUs. Then it goes to the part with the most, ties at
+ *   random, and there to the CPU that went idle last, ties at random.
+ * - Where it did not change parts, it takes any idle CPU, at random; fully idle cores first. The kernel takes the one with the
+ *   least utilization, which fades with a half-life of 32 ms, so that CPUs that were idle for some tenths of a second are equal.
+ *
+ * In traces of 40 starts of copies in tests/vm (Linux 6.1, two nodes of four CPUs) 178 of 179 threads went to the other node when
+ * it had more idle CPUs, 177 of them to its CPU that went idle last; 101 of 102 stayed when it had not.
+ *
+ * Only allowed CPUs count. Speeds do not: a new thread has no utilization yet, so it fits every cpu_capacity. The model leaves
+ * out that a node keeps a thread while at most max(1, an eighth of its CPUs) threads run there (imb_numa_nr).
+ *
+ * A master starts the other threads of its program, once it runs. One more program, the starter, starts the programs of an
+ * instant; a shell on any idle CPU, drawn by the seed, started it before. The starter runs meanwhile, so its CPU is not idle, and
+ * sleeps afterwards. If all other CPUs are busy, a thread begins on the CPU of the starter. The model has a starter only if there
+ * are several LLCs: with one, its CPU does not change what threads find.
+ */
+/** Returns the CPU on which this new thread begins. Draws the starter if it needs one and the instant has none yet. */
+uint32_t sim_place_new(struct asym_sim *s, uint32_t thread);
+
+/* sim-program.c */
+/** Continues a thread at the end of its segment. */
+void sim_segment_done(struct asym_sim *s, uint32_t thread);
+void sim_timer(struct asym_sim *s, uint32_t thread);
+void sim_arrival(struct asym_sim *s, uint32_t program);
+/** Wakes the threads that begin at this instant, in an order that the seed draws. */
+void sim_wake_newborn(struct asym_sim *s);
+/** Schedules the start of each program. */
+void sim_begin(struct asym_sim *s);
+
+/* ports.c */
+int sim_ports_new(struct asym_sim *s);
+void sim_ports_free(struct asym_sim *s);
+
+void sim_trace_thread(const struct asym_sim *s, enum asym_sim_event_kind kind, uint32_t thread,
+                      const struct asym_action *action);
+
+#endif
