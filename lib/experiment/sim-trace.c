@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/sim_trace.h"
+#include "experiment/sim-trace.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,38 +8,24 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "base/parse.h"
+#include "experiment/trace-text.h"
 
-/* Classes by the number of the thread; two threads of one slot overwrite each other, which a trace survives. */
+/* Slots of classes by tid. Two threads with one slot overwrite each other, which only mislabels a slice of the trace. */
 enum { N_CLASSES = 1 << 16 };
 
 struct trace {
     FILE *out;
     const struct asym_scenario *scenario;
-    uint64_t since[ASYM_MAX_CPUS]; /* when what runs there began */
+    uint64_t since[ASYM_MAX_CPUS]; /* when the thread that runs there began to run */
     unsigned char class[N_CLASSES];
     bool named;
 };
-
-/* A text as JSON wants it. */
-static void put_text(FILE *out, const char *text)
-{
-    char clean[256];
-    asym_text_escape(text, strlen(text), clean, sizeof clean);
-    fputc('"', out);
-    for (const char *c = clean; *c; c++) {
-        if (*c == '"' || *c == '\\')
-            fputc('\\', out);
-        fputc(*c, out);
-    }
-    fputc('"', out);
-}
 
 static void put_name(FILE *out, const struct asym_sim_event *e, const char *suffix)
 {
     char name[128];
     snprintf(name, sizeof name, "%s.%u/%u%s", e->program, e->instance, e->rank, suffix);
-    put_text(out, name);
+    asym_trace_text(out, name);
 }
 
 static void put_run(struct trace *t, const struct asym_sim_event *e)
@@ -60,30 +46,23 @@ static void put_change(struct trace *t, const struct asym_sim_event *e)
     snprintf(name, sizeof name, "%s %.40s", e->kind == ASYM_SIM_STEERED ? "steered to" : "released to", cpus);
     fprintf(t->out, ",\n{\"ph\":\"i\",\"s\":\"t\",\"pid\":1,\"tid\":%d,\"ts\":%.3f,\"name\":", ASYM_MAX(e->cpu, 0),
             (double)e->at / 1e3);
-    put_text(t->out, name);
+    asym_trace_text(t->out, name);
     fputs(",\"args\":{\"thread\":", t->out);
     put_name(t->out, e, "");
     fprintf(t->out, ",\"nice\":%d,\"why\":", e->action->nice);
-    put_text(t->out, asym_reason_text(e->action->reason, e->action->figure, why, sizeof why));
+    asym_trace_text(t->out, asym_reason_text(e->action->reason, e->action->figure, why, sizeof why));
     fputs("}}", t->out);
 }
 
 static void on_event(void *ctx, const struct asym_sim_event *e)
 {
     struct trace *t = ctx;
-    switch (e->kind) {
-    case ASYM_SIM_RUNS:
-        t->since[e->cpu] = e->at;
-        break;
-    case ASYM_SIM_STOPS:
-        if (e->at > t->since[e->cpu])
-            put_run(t, e);
-        break;
-    case ASYM_SIM_STEERED:
-    case ASYM_SIM_RELEASED:
+    if (e->kind == ASYM_SIM_STEERED || e->kind == ASYM_SIM_RELEASED)
         put_change(t, e);
-        break;
-    }
+    else if (e->kind == ASYM_SIM_RUNS)
+        t->since[e->cpu] = e->at;
+    else if (e->at > t->since[e->cpu])
+        put_run(t, e);
 }
 
 static void put_tracks(struct trace *t, const struct asym_machine *m)

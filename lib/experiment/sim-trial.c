@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/sim_trial.h"
+#include "experiment/sim-trial.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include "base/macro.h"
-#include "daemon/cycle.h"
+#include "app/cycle.h"
+#include "sim/ports.h"
 
-/* What a thread takes with all that the engine knows of it: 1240 measured (smt-sos). */
+/* Bytes per simulated thread, with the engine's state for it: 1240 measured (smt-sos). */
 #define THREAD_BYTES 1536u
 
 static void free_engine(struct asym_engine **e)
@@ -51,8 +51,6 @@ static int drive(struct asym_sim_trial *t, struct asym_sim *sim, struct asym_eng
         r = *stop ? -ECANCELED : asym_cycle_enforce(&cycle);
         if (r < 0)
             break;
-        /* Last: whom it counts is where the plan wants it by now. */
-        asym_sim_monitor(sim, cycle.plan);
     }
     return r;
 }
@@ -105,7 +103,7 @@ int asym_sim_trials_fit(const struct asym_scenario *scenario, const char *name, 
 
 struct crew {
     struct asym_sim_trial *trials;
-    size_t n;
+    size_t n, stride;
     const volatile sig_atomic_t *stop;
     atomic_size_t next, done;
 };
@@ -114,7 +112,8 @@ static void *work(void *ctx)
 {
     struct crew *crew = ctx;
     for (size_t i; (i = atomic_fetch_add(&crew->next, 1)) < crew->n;) {
-        asym_sim_trial_run(&crew->trials[i], crew->stop);
+        const size_t each = crew->n / crew->stride;
+        asym_sim_trial_run(&crew->trials[i % each * crew->stride + i / each], crew->stop);
         atomic_fetch_add(&crew->done, 1);
     }
     return NULL;
@@ -132,10 +131,11 @@ static void watch(struct crew *crew, void (*progress)(void *ctx, size_t done, si
     }
 }
 
-int asym_sim_trials_run(struct asym_sim_trial *trials, size_t n, unsigned workers, const volatile sig_atomic_t *stop,
-                        void (*progress)(void *ctx, size_t done, size_t all), void *ctx)
+int asym_sim_trials_run(struct asym_sim_trial *trials, size_t n, size_t stride, unsigned workers,
+                        const volatile sig_atomic_t *stop, void (*progress)(void *ctx, size_t done, size_t all),
+                        void *ctx)
 {
-    struct crew crew = {.trials = trials, .n = n, .stop = stop};
+    struct crew crew = {.trials = trials, .n = n, .stride = stride, .stop = stop};
     pthread_t threads[64];
     unsigned started = 0;
     int r = 0;
@@ -147,7 +147,7 @@ int asym_sim_trials_run(struct asym_sim_trial *trials, size_t n, unsigned worker
             break;
         started++;
     }
-    /* One thread is enough to get through; with none, the caller's. */
+    /* One worker is enough. Without any, the calling thread runs the trials. */
     if (started == 0)
         work(&crew);
     else

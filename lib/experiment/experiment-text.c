@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Prints an experiment as text. */
+#include "experiment/experiment-text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/text.h"
+#include "report/text-table.h"
+
+/* Columns that are no figure of a trial. */
+enum { POLICY = ASYM_FIGURES_END, AGAINST_STOCK, JITTER };
+
+/* The columns of the first table. A wide one has its interval in the same cell; for the others a second table has it. */
+static const struct {
+    struct asym_text_table_column column;
+    int figure;
+    bool wide;
+    double unit;
+    int decimals;
+} columns[] = {
+    {{"policy", 0}, POLICY, false, 1, 0},
+    {{"speedup", 0}, ASYM_FIGURE_MEAN_SPEEDUP, true, 1, 3},
+    {{"against stock", 0}, AGAINST_STOCK, true, 1, 1},
+    {{"G instr/s", 2}, ASYM_FIGURE_THROUGHPUT, true, 1e-9, 3},
+    {{"worst", 1}, ASYM_FIGURE_WORST_SPEEDUP, false, 1, 3},
+    {{"fairness", 4}, ASYM_FIGURE_FAIRNESS, false, 1, 3},
+    {{"moves/s", 3}, ASYM_FIGURE_MIGRATIONS, false, 1, 1},
+    {{"sets/s", 5}, ASYM_FIGURE_CHANGES, false, 1, 1},
+    {{"turn s", 2}, ASYM_FIGURE_TURNAROUND, false, 1, 3},
+    {{"jitter", 6}, JITTER, false, 1, 4},
+};
+
+/* The columns of the table that --cost adds, after the policy. */
+static const struct {
+    enum asym_figure figure;
+    int decimals;
+} costs[] = {
+    {ASYM_FIGURE_PLANS, 1},
+    {ASYM_FIGURE_PLANNED, 1},
+    {ASYM_FIGURE_CHANGES, 1},
+    {ASYM_FIGURE_PLAN_CPU, 2},
+};
+
+static const struct asym_text_table_column cost_columns[] = {
+    {"planning", 0}, {"plans/s", 1}, {"threads a plan", 2}, {"sets/s", 3}, {"us of CPU a plan", 0}};
+
+static const struct asym_text_table_column program_columns[] = {
+    {"program", 0}, {"policy", 0}, {"speedup", 1}, {"against stock", 0}, {"seconds a run", 2}};
+
+static const char *number(double x, int decimals, char *buf, size_t size)
+{
+    if (isnan(x))
+        snprintf(buf, size, "-");
+    else
+        snprintf(buf, size, "%.*f", decimals, x);
+    return buf;
+}
+
+/* Formats the mean, with its interval if there is one. */
+static const char *estimate(struct asym_estimate e, double unit, int decimals, char *buf, size_t size)
+{
+    char mean[32], sure[32];
+    number(e.mean * unit, decimals, mean, sizeof mean);
+    if (isnan(e.confidence))
+        snprintf(buf, size, "%s", mean);
+    else
+        snprintf(buf, size, "%s +-%s", mean, number(e.confidence * unit, decimals, sure, sizeof sure));
+    return buf;
+}
+
+static const char *percent(struct asym_estimate e, char *buf, size_t size)
+{
+    char sure[32] = "";
+    if (isnan(e.mean))
+        return number(e.mean, 0, buf, size);
+    if (!isnan(e.confidence))
+        snprintf(sure, sizeof sure, " +-%.1f", e.confidence);
+    snprintf(buf, size, "%+.1f%s %%", e.mean, sure);
+    return buf;
+}
+
+static void print_head(const struct asym_experiment *x, const char *name, const struct asym_terminal *terminal)
+{
+    const struct asym_sim_machine *m = &x->scenario->machine;
+    const size_t finished = asym_experiment_finished(x);
+    char text[1024];
+    double slowest = m->speeds[0];
+    for (unsigned k = 1; k < m->n_types; k++)
+        slowest = ASYM_MIN(slowest, m->speeds[k]);
+    size_t used = (size_t)snprintf(text, sizeof text, "%.200s:", name);
+    for (unsigned k = 0; k < m->n_types; k++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s %u core%s at %.3gx", k ? "," : "", m->counts[k],
+                                 m->counts[k] == 1 ? "" : "s", m->speeds[k] / slowest);
+    snprintf(text + used, sizeof text - used, "; %u CPUs, %zu threads; %s%zu of %zu trials, %u seed%s from %" PRIu64,
+             asym_scenario_cpus(x->scenario), asym_scenario_threads(x->scenario),
+             finished < x->n_trials ? "partial result: " : "", finished, x->n_trials, x->repeat,
+             x->repeat == 1 ? "" : "s", x->seed);
+    asym_columns_wrap(terminal, text, 0, 2);
+    fputs("\n\n", terminal->out);
+}
+
+static const char *policy_cell(const struct asym_experiment *x, size_t column, size_t policy, bool sure, char *buf,
+                               size_t size)
+{
+    const int figure = columns[column].figure, decimals = columns[column].decimals;
+    if (figure == AGAINST_STOCK)
+        return percent(asym_experiment_against_stock(x, asym_experiment_compared(x), policy, 0), buf, size);
+    if (figure == JITTER)
+        return number(sure ? asym_experiment_jitter_confidence(x, policy) : asym_experiment_jitter(x, policy), decimals,
+                      buf, size);
+    const double unit = columns[column].unit;
+    const struct asym_estimate e = asym_experiment_estimate(x, (enum asym_figure)figure, policy, 0);
+    if (columns[column].wide)
+        return estimate(e, unit, decimals, buf, size);
+    return number((sure ? e.confidence : e.mean) * unit, decimals, buf, size);
+}
+
+static void say_hidden(const char *hidden, const struct asym_terminal *terminal)
+{
+    char text[256];
+    if (!*hidden)
+        return;
+    snprintf(text, sizeof text, "\nNot shown for lack of room: %s. A wider terminal shows them, and so does --json.\n",
+             hidden);
+    asym_columns_text(terminal, text);
+}
+
+/* sure: half the widths of the intervals of the columns that are not wide. */
+static int print_policies(const struct asym_experiment *x, bool sure, const struct asym_terminal *terminal)
+{
+    ASYM_CLEANUP(asym_text_table_done) struct asym_text_table table = {.n_cells = 0};
+    struct asym_text_table_column titles[ASYM_LENGTH(columns)];
+    char text[96], hidden[160];
+    for (size_t c = 0; c < ASYM_LENGTH(columns); c++)
+        if (!(sure && columns[c].wide))
+            titles[table.n_columns++] = columns[c].column;
+    table.columns = titles;
+    titles[0].title = sure ? "+-" : titles[0].title;
+    for (size_t p = 0; p < x->n_policies; p++) {
+        asym_text_table_add(&table, x->policies[p]->name);
+        for (size_t c = 1; c < ASYM_LENGTH(columns); c++)
+            if (!(sure && columns[c].wide))
+                asym_text_table_add(&table, policy_cell(x, c, p, sure, text, sizeof text));
+    }
+    const int r = asym_text_table_print(&table, terminal, hidden, sizeof hidden);
+    if (r >= 0)
+        say_hidden(hidden, terminal);
+    return r;
+}
+
+static int print_costs(const struct asym_experiment *x, const struct asym_terminal *terminal)
+{
+    ASYM_CLEANUP(asym_text_table_done)
+    struct asym_text_table table = {.columns = cost_columns, .n_columns = ASYM_LENGTH(cost_columns)};
+    char text[80];
+    for (size_t p = 0; p < x->n_policies; p++) {
+        asym_text_table_add(&table, x->policies[p]->name);
+        for (size_t c = 0; c < ASYM_LENGTH(costs); c++)
+            asym_text_table_add(&table, estimate(asym_experiment_estimate(x, costs[c].figure, p, 0), 1,
+                                                 costs[c].decimals, text, sizeof text));
+    }
+    fputc('\n', terminal->out);
+    return asym_text_table_print(&table, terminal, text, sizeof text);
+}
+
+static void add_program(const struct asym_experiment *x, unsigned i, size_t p, struct asym_text_table *table)
+{
+    const struct asym_estimate speedup = asym_experiment_estimate(x, ASYM_FIGURE_SPEEDUP, p, i);
+    const struct asym_estimate against = asym_experiment_against_stock(x, ASYM_FIGURE_PERFORMANCE, p, i);
+    const struct asym_estimate time = asym_experiment_estimate(x, ASYM_FIGURE_RUN_TIME, p, i);
+    char text[96], name[64];
+    asym_text_table_add(table, p == 0 ? asym_columns_cut(x->scenario->programs[i].name, 20, name, sizeof name) : "");
+    asym_text_table_add(table, x->policies[p]->name);
+    asym_text_table_add(table, estimate(speedup, 1, 3, text, sizeof text));
+    asym_text_table_add(table, percent(against, text, sizeof text));
+    asym_text_table_add(table, estimate(time, 1, 3, text, sizeof text));
+}
+
+static int print_programs(const struct asym_experiment *x, const struct asym_terminal *terminal)
+{
+    ASYM_CLEANUP(asym_text_table_done)
+    struct asym_text_table table = {.columns = program_columns, .n_columns = ASYM_LENGTH(program_columns)};
+    char hidden[96];
+    for (unsigned i = 0; i < x->scenario->n_programs && i < ASYM_SIM_MAX_PROGRAMS; i++)
+        for (size_t p = 0; p < x->n_policies; p++)
+            add_program(x, i, p, &table);
+    fputc('\n', terminal->out);
+    const int r = asym_text_table_print(&table, terminal, hidden, sizeof hidden);
+    if (r >= 0)
+        say_hidden(hidden, terminal);
+    return r;
+}
+
+static void print_legend(const struct asym_experiment *x, const struct asym_terminal *terminal)
+{
+    char text[512];
+    snprintf(text, sizeof text,
+             "\nagainst stock: the difference from none, of %s for a policy and of the performance for a program.%s\n",
+             asym_experiment_compared(x) == ASYM_FIGURE_MEAN_SPEEDUP ? "the speedup" : "the throughput",
+             x->repeat > 1 ? " +-: half the width of the 95 % interval." : "");
+    asym_columns_text(terminal, text);
+}
+
+static void print_turned_away(const struct asym_experiment *x, const struct asym_terminal *terminal)
+{
+    char text[256], cut[64], n[32];
+    for (unsigned i = 0; i < x->scenario->n_programs && i < ASYM_SIM_MAX_PROGRAMS; i++) {
+        for (size_t p = 0; p < x->n_policies; p++) {
+            const double mean = asym_experiment_estimate(x, ASYM_FIGURE_TURNED_AWAY, p, i).mean;
+            if (!(mean > 0))
+                continue;
+            snprintf(text, sizeof text, "%s, %s: %s jobs a run were turned away, as too many waited already",
+                     asym_columns_cut(x->scenario->programs[i].name, 20, cut, sizeof cut), x->policies[p]->name,
+                     number(mean, 1, n, sizeof n));
+            fputc('\n', terminal->out);
+            asym_columns_wrap(terminal, text, 0, 2);
+            fputc('\n', terminal->out);
+        }
+    }
+}
+
+int asym_experiment_text(const struct asym_experiment *x, const char *name, bool cost,
+                         const struct asym_terminal *terminal)
+{
+    char shown[256];
+    print_head(x, asym_text_escape(name, strlen(name), shown, sizeof shown), terminal);
+    int r = print_policies(x, false, terminal);
+    if (r >= 0 && x->repeat > 1) {
+        fputc('\n', terminal->out);
+        r = print_policies(x, true, terminal);
+    }
+    if (r >= 0)
+        r = print_programs(x, terminal);
+    if (r < 0)
+        return r;
+    print_legend(x, terminal);
+    print_turned_away(x, terminal);
+    if (cost)
+        r = print_costs(x, terminal);
+    return r < 0 ? r : ferror(terminal->out) ? -EIO : 0;
+}

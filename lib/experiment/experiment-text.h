@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** The text that asymctl sim prints. */
+#ifndef ASYM_EXPERIMENT_EXPERIMENT_TEXT_H
+#define ASYM_EXPERIMENT_EXPERIMENT_TEXT_H
+
+#include "experiment/experiment.h"
+#include "report/columns.h"
+
+/**
+ * Print the estimates. With cost also print the CPU time of plans; without, the same trials print the same bytes. Returns 0;
+ * -EIO, -ENOMEM.
+ */
+int asym_experiment_text(const struct asym_experiment *x, const char *name, bool cost,
+                         const struct asym_terminal *terminal);
+
+#endif

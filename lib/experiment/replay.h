@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * Replay: runs the engine over the snapshots of a record. It shows what a policy would have planned for what was seen. It does
+ * not show how programs would have run: a thread on another CPU does other work in the next interval, and no record has that.
+ */
+#ifndef ASYM_EXPERIMENT_REPLAY_H
+#define ASYM_EXPERIMENT_REPLAY_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+#include <asym/engine.h>
+#include <asym/error.h>
+#include <asym/settings.h>
+
+#include "record/record-reader.h"
+
+enum { ASYM_REPLAY_MAX_POLICIES = 32, ASYM_REPLAY_CLASSES = ASYM_CLASS_SP + 1 };
+
+/** The sums of a policy over a record. */
+struct asym_replay_tally {
+    const struct asym_policy *policy;
+    size_t snapshots;
+    size_t threads; /**< different threads in the snapshots */
+    size_t steered; /**< different threads that the policy gave a CPU */
+    size_t moves;   /**< times that a thread had to leave the CPU on which it ran */
+    size_t changes; /**< masks and nice values set and put back */
+    double seconds; /**< of the record */
+    bool alike;     /**< no snapshot had a slow CPU */
+    /** CPU time by class of its thread, all of it and that on fast CPUs, in seconds. */
+    double running[ASYM_REPLAY_CLASSES], fast[ASYM_REPLAY_CLASSES];
+};
+
+/** The comparison of the plans with those that were made while asymd recorded. */
+struct asym_replay_check {
+    size_t plans;      /**< plans of the record whose digest is known */
+    size_t same;       /**< of these, plans that the replay made again, byte for byte */
+    size_t first_diff; /**< number of the first snapshot with another plan, from 1; 0: none */
+};
+
+/** Called with each plan. Returns 0; -errno, which ends the replay. */
+struct asym_replay_watch {
+    int (*plan)(void *ctx, size_t number, const struct asym_snapshot *s, const struct asym_plan *plan,
+                const struct asym_action *actions, size_t n_actions);
+    void *ctx;
+};
+
+/**
+ * Returns settings that have the values of the record's head. The recorder plans with the same settings, made in the same way.
+ * Returns 0; -EINVAL with err: this asymctl does not know a setting, or its value; -ENOMEM.
+ */
+int asym_replay_settings(const struct asym_record_head *head, struct asym_settings **ret_settings,
+                         struct asym_error *err);
+
+/** Returns the engine's configuration for a policy under these settings. It points into them. */
+struct asym_engine_config asym_replay_engine_config(const struct asym_settings *settings,
+                                                    const struct asym_policy *policy, bool keep_nice);
+
+/**
+ * Plan again under the policy of the record, with the recorded outcomes, and compare. watch and stop may be NULL.
+ * Returns 0; -EBADMSG with err: the record is damaged, or has more than ASYM_RECORD_MAX_THREADS threads
+ * or ASYM_RECORD_MAX_APPLICATIONS applications; -EINVAL, -ENOMEM with err.
+ */
+int asym_replay_check(struct asym_record_reader *reader, const struct asym_settings *settings,
+                      const struct asym_replay_watch *watch, const volatile sig_atomic_t *stop,
+                      struct asym_replay_check *ret, struct asym_error *err);
+
+/**
+ * Plan under another policy, as if each change had been made: later snapshots show the planned mask, and the planned CPU where
+ * the mask leaves out the recorded one.
+ * Returns as asym_replay_check, and -ENODATA with err: the record lacks a signal that the policy needs.
+ */
+int asym_replay_run(struct asym_record_reader *reader, const struct asym_settings *settings,
+                    const struct asym_policy *policy, const struct asym_replay_watch *watch,
+                    const volatile sig_atomic_t *stop, struct asym_replay_tally *ret, struct asym_error *err);
+
+#endif

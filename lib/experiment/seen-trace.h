@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * A trace of what a source saw, in the Chrome JSON format, which Perfetto opens: a track for each CPU, with a slice for each
+ * thread that ran there and its class, and an instant where the plan for a thread changes, or for each decision of a service.
+ *
+ * A snapshot says how long a thread ran in an interval and on which CPU it was last. It does not say when. So the slices of an
+ * interval follow each other in the order of the snapshot. If they do not fit into it, because a thread ran elsewhere, too, all
+ * slices of that CPU shrink by one factor. The arguments of a slice have the time that the thread ran.
+ */
+#ifndef ASYM_EXPERIMENT_SEEN_TRACE_H
+#define ASYM_EXPERIMENT_SEEN_TRACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <asym/plan.h>
+#include <asym/snapshot.h>
+
+#include "core/task-table.h"
+
+struct asym_seen_trace {
+    FILE *out; /* borrowed */
+    struct asym_table planned;
+    uint64_t generation; /* of the machine whose CPUs have names; 0: none */
+    asym_usec first;     /* where the first interval begins: the zero of the trace */
+    uint64_t slices, decisions;
+    bool has_service; /* the instants are the decisions of a service; those of the plans are left out */
+    double used[ASYM_MAX_CPUS], at[ASYM_MAX_CPUS]; /* of an interval: microseconds */
+};
+
+/** Write the beginning of the file. */
+void asym_seen_trace_begin(struct asym_seen_trace *t, FILE *out);
+
+/** Add a snapshot with its plan. Returns 0; -ENOMEM; -EIO. */
+int asym_seen_trace_add(struct asym_seen_trace *t, const struct asym_snapshot *s, const struct asym_plan *plan);
+
+/** A decision of a running service. Texts may have any bytes. */
+struct asym_seen_decision {
+    asym_usec at; /* by the clock of asym_snapshot.now */
+    uint32_t tid;
+    int32_t from, to, nice; /* from, to: CPUs; -1: none */
+    const char *comm, *class, *what, *reason;
+};
+
+/**
+ * Write an instant, after the first snapshot was added. It is on the track of the CPU to, else from, and else on no track. A
+ * decision before the first interval stands at its beginning. Returns 0; -EIO.
+ */
+int asym_seen_trace_decide(struct asym_seen_trace *t, const struct asym_seen_decision *d);
+
+/** Write the end, and free all but the file. Returns 0; -EIO. */
+int asym_seen_trace_end(struct asym_seen_trace *t);
+
+#endif
