@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "record/record-writer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "record/plan-digest.h"
+#include "record/record-codec.h"
+#include "record/record-file.h"
+#include "record/record-head.h"
+#include "record/record-item.h"
+#include "record/record-machine.h"
+
+/* A segment ends at this size of its content, too: it stays far below the limit, and zstd sees enough at a time. */
+#define SEGMENT_SIZE ((size_t)4 << 20)
+
+struct asym_record_writer {
+    FILE *out;
+    struct asym_record_io io; /* the content of the segment */
+    struct asym_record_codec codec;
+    struct asym_machine machine; /* as written last */
+    asym_usec began;             /* time of the segment's first snapshot */
+    uint64_t n;                  /* snapshots */
+    int error;
+};
+
+/* Writes the content of the buffer as a segment, and empties it. */
+static int flush(struct asym_record_writer *w, enum asym_record_segment type)
+{
+    int r = w->io.error;
+    if (r >= 0 && w->io.used > 0)
+        r = asym_record_write_segment(w->out, type, w->io.bytes, w->io.used);
+    w->io.used = 0;
+    if (r < 0 && w->error == 0)
+        w->error = r;
+    return r;
+}
+
+int asym_record_writer_new(FILE *out, const struct asym_record_head *head, struct asym_record_writer **ret_writer)
+{
+    struct asym_record_head_data data = {.head = *head};
+    struct asym_record_writer *w = calloc(1, sizeof *w);
+    if (!w)
+        return -ENOMEM;
+    w->out = out;
+    w->io.writing = true;
+    int r = asym_record_write_signature(out);
+    if (r >= 0) {
+        asym_record_head(&w->io, &data);
+        r = flush(w, ASYM_RECORD_HEAD);
+    }
+    asym_record_head_done(&data);
+    if (r < 0) {
+        asym_record_writer_free(w);
+        return r;
+    }
+    *ret_writer = w;
+    return 0;
+}
+
+void asym_record_writer_free(struct asym_record_writer *w)
+{
+    if (!w)
+        return;
+    asym_record_io_done(&w->io);
+    asym_record_codec_done(&w->codec);
+    free(w);
+}
+
+static void add_machine(struct asym_record_writer *w, const struct asym_machine *m)
+{
+    w->machine = *m;
+    asym_record_u64(&w->io, ASYM_RECORD_ITEM_MACHINE, ASYM_RECORD_ITEM_FEEDBACK);
+    asym_record_machine(&w->io, &w->machine);
+}
+
+static bool is_full(const struct asym_record_writer *w, const struct asym_snapshot *s)
+{
+    return w->io.used >= SEGMENT_SIZE || s->now - w->began >= ASYM_RECORD_SEGMENT_TIME || s->now < w->began ||
+           !asym_record_codec_has_room(&w->codec, s);
+}
+
+int asym_record_writer_add(struct asym_record_writer *w, struct asym_snapshot *s)
+{
+    if (w->error < 0)
+        return w->error;
+    if (w->io.used > 0 && is_full(w, s) && flush(w, ASYM_RECORD_SNAPSHOTS) < 0)
+        return w->error;
+    const bool begins = w->io.used == 0;
+    if (begins) {
+        asym_record_codec_reset(&w->codec);
+        w->began = s->now;
+    }
+    if (begins || s->machine->generation != w->machine.generation)
+        add_machine(w, s->machine);
+    asym_record_u64(&w->io, ASYM_RECORD_ITEM_SNAPSHOT, ASYM_RECORD_ITEM_FEEDBACK);
+    asym_record_snapshot(&w->io, &w->codec, s);
+    w->error = w->io.error;
+    w->n += w->error == 0;
+    return w->error;
+}
+
+int asym_record_writer_feedback(struct asym_record_writer *w, const struct asym_feedback *feedback)
+{
+    if (w->error < 0)
+        return w->error;
+    const struct asym_outcome *outcomes = feedback->outcomes;
+    size_t n = feedback->n_actions;
+    asym_record_u64(&w->io, ASYM_RECORD_ITEM_FEEDBACK, ASYM_RECORD_ITEM_FEEDBACK);
+    asym_record_word(&w->io, asym_plan_digest(feedback->plan, feedback->actions, feedback->n_actions));
+    asym_record_outcomes(&w->io, &w->codec, &outcomes, &n);
+    w->error = w->io.error;
+    return w->error;
+}
+
+int asym_record_writer_finish(struct asym_record_writer *w)
+{
+    if (w->error < 0 || flush(w, ASYM_RECORD_SNAPSHOTS) < 0)
+        return w->error;
+    asym_record_u64(&w->io, w->n, UINT64_MAX);
+    return flush(w, ASYM_RECORD_END);
+}
+
+uint64_t asym_record_writer_count(const struct asym_record_writer *w)
+{
+    return w->n;
+}
+
+const char *asym_record_writer_fault(const struct asym_record_writer *w)
+{
+    return w->io.error < 0 && w->io.fault ? w->io.fault : w->error < 0 ? strerror(-w->error) : NULL;
+}
+
+struct record_source {
+    struct asym_source source;
+    struct asym_source *inner;
+    struct asym_record_writer *writer;
+};
+
+static struct record_source *of(struct asym_source *source)
+{
+    return (struct record_source *)(void *)source;
+}
+
+static int source_next(struct asym_source *source, struct asym_snapshot *ret)
+{
+    struct record_source *u = of(source);
+    struct asym_snapshot s;
+    int r = u->inner->next(u->inner, &s);
+    if (r <= 0)
+        return r;
+    r = asym_record_writer_add(u->writer, &s);
+    if (r < 0)
+        return r;
+    *ret = s;
+    return 1;
+}
+
+/* It cannot fail: the next snapshot returns an error of the writer. */
+static void source_feedback(struct asym_source *source, const struct asym_feedback *feedback)
+{
+    asym_source_feedback(of(source)->inner, feedback);
+    asym_record_writer_feedback(of(source)->writer, feedback);
+}
+
+static void source_refresh(struct asym_source *source)
+{
+    asym_source_refresh(of(source)->inner);
+}
+
+static void source_close(struct asym_source *source)
+{
+    free(of(source));
+}
+
+int asym_record_source_new(struct asym_source *inner, struct asym_record_writer *w, struct asym_source **ret_source)
+{
+    struct record_source *u = calloc(1, sizeof *u);
+    if (!u)
+        return -ENOMEM;
+    *u = (struct record_source){
+        .source = {.next = source_next, .feedback = source_feedback, .refresh = source_refresh, .close = source_close},
+        .inner = inner,
+        .writer = w,
+    };
+    *ret_source = &u->source;
+    return 0;
+}
