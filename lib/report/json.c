@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/json.h"
+#include "report/json.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/mask.h"
-#include "base/parse.h"
+#include "base/text.h"
 
 json_t *asym_json_bytes(const char *bytes, size_t len)
 {
@@ -27,7 +27,7 @@ json_t *asym_json_number(double value, int decimals)
     double scale = pow(10, decimals), rounded = round(value * scale) / scale;
     if (!isfinite(rounded))
         return json_null();
-    /* No -0.0: it reads like a mistake. */
+    /* Avoids -0.0, which looks like a mistake. */
     return json_real(rounded == 0 ? 0 : rounded);
 }
 
@@ -46,12 +46,12 @@ json_t *asym_json_option(const struct asym_option *row, const void *base, char *
     case ASYM_OPTION_BOOL:
         return json_boolean(*(const bool *)field);
     case ASYM_OPTION_COUNT:
-        if (row->allow_auto && *(const unsigned *)field == UINT_MAX)
-            return json_string("auto");
+        if (row->keyword && *(const unsigned *)field == UINT_MAX)
+            return json_string(row->keyword);
         return json_integer(*(const unsigned *)field);
     case ASYM_OPTION_NUMBER:
         if (isnan(*(const double *)field))
-            return json_string("auto");
+            return json_string(row->keyword);
         return asym_json_number(*(const double *)field, 6);
     case ASYM_OPTION_SHARE:
         return asym_json_number(*(const double *)field, 6);
@@ -59,20 +59,24 @@ json_t *asym_json_option(const struct asym_option *row, const void *base, char *
         return duration(*(const asym_usec *)field);
     case ASYM_OPTION_NICE:
         return json_integer(*(const int *)field);
-    case ASYM_OPTION_CPUS:
-        return asym_json_cpus(field);
     case ASYM_OPTION_ENUM:
         chosen = *(const int *)field;
-        return json_string(chosen < 0 ? "auto" : row->values[chosen]);
+        return json_string(chosen < 0 ? row->keyword : row->values[chosen]);
     case ASYM_OPTION_TEXT:
         if (!*(char *const *)field)
             return json_string("");
         return asym_json_bytes(*(char *const *)field, strlen(*(char *const *)field));
+    /* Only scenarios and command lines have these types. */
+    case ASYM_OPTION_WHOLE:
+    case ASYM_OPTION_NS:
+    case ASYM_OPTION_STRING:
+    case ASYM_OPTION_CUSTOM:
+        break;
     }
     return NULL;
 }
 
-/* What could not be added to is not complete, and so is nothing. */
+/* An incomplete array or object is freed: a caller sees NULL rather than missing items. */
 static void drop_unless(bool complete, json_t **json)
 {
     if (complete)

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The third block of the dry run: applications, their threads of interest, and what is left alone. */
-#include "daemon/report_page.h"
+/* The third block of the dry run: the applications, their threads, and the threads that asymd leaves alone. */
+#include "report/report-apps.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "base/parse.h"
-#include "daemon/columns.h"
+#include "base/text.h"
 
 #define MOVERS_SHOWN   8 /* per application */
-#define KINDS_SHOWN    4 /* kinds of threads that stay, per application */
-#define EXAMPLES_SHOWN 4 /* per reason for being left alone */
+#define KINDS_SHOWN    4 /* kinds of threads that stay on their CPU, per application */
+#define EXAMPLES_SHOWN 4 /* per reason why asymd leaves threads alone */
 #define NAME_MAX_COLS  40
 #define MASK_SIDE      14 /* columns of a mask beside an arrow */
-#define WHY_LEAST      34 /* columns below which the reason goes on a line of its own */
+#define APP_CELLS      53 /* columns of an application's line without its name */
+#define WHY_LEAST      34 /* with fewer columns left, the reason gets a line of its own */
 
-/* Columns that the widest of the cells shown takes, so that all stand under each other. */
+/* The columns of the widest cell shown, so that all cells align. */
 struct widths {
     size_t app, name, cpu, mask, nice;
 };
 
-/* The threads of an application that are shown. */
+/* The threads of an application that the table shows. */
 struct shown {
     uint32_t task[MOVERS_SHOWN + KINDS_SHOWN];
-    uint32_t like[MOVERS_SHOWN + KINDS_SHOWN]; /* how many more of the same plan */
+    uint32_t like[MOVERS_SHOWN + KINDS_SHOWN]; /* how many more threads have the same plan */
     size_t n;
     uint32_t more_movers, more_stay;
 };
@@ -96,7 +96,7 @@ static void add_stayer(const struct asym_report *r, struct shown *s, size_t firs
     s->like[s->n++] = 0;
 }
 
-/* Every mover up to a bound, then one of each kind of those that stay. */
+/* Selects every thread that moves, up to a bound, and then one of each kind of those that stay. */
 static void select_threads(const struct asym_report *r, const struct asym_app *app, struct shown *s)
 {
     *s = (struct shown){.n = 0};
@@ -122,7 +122,7 @@ static void fill_cells(const struct asym_report *r, const struct asym_app *app, 
     struct asym_mask old = online(r, task->mask), new = online(r, &plan->mask);
     char from[32], to[32];
     *c = (struct cells){.moves = plan->moves, .mask_changes = mask_changes(r, i), .nice_changes = nice_changes(r, i)};
-    /* Most threads are named as their process: only another name tells anything. */
+    /* Most threads have the name of their process; the table shows only a different name. */
     if (memcmp(task->comm, app->comm, strnlen(app->comm, ASYM_COMM_LEN - 1) + 1) != 0)
         name_of(task->comm, ASYM_COMM_LEN, c->name, sizeof c->name);
     if (plan->moves)
@@ -141,14 +141,31 @@ static void fill_cells(const struct asym_report *r, const struct asym_app *app, 
     asym_reason_text(plan->reason, plan->figure, c->why, sizeof c->why);
 }
 
-static size_t wider(size_t width, const char *text)
+/* Returns the column after the cells of a thread, where its reason begins. */
+static size_t cells_end(const struct widths *w)
 {
-    size_t columns = asym_columns_of(text);
-    return ASYM_MAX(width, columns);
+    return 14 + (w->name ? w->name + 2 : 0) + w->cpu + 2 + w->mask + 2 + (w->nice ? w->nice + 2 : 0);
 }
 
-static void measure(const struct asym_report *r, struct widths *w)
+/* Returns the most columns of an application's name. */
+static size_t name_columns(const struct asym_page *p)
 {
+    return ASYM_MIN(p->terminal->columns - APP_CELLS, (size_t)NAME_MAX_COLS);
+}
+
+/* Drops columns: the nice values if none changes and the reasons need the room; the names of threads if the cells do. */
+static void fit(const struct asym_page *p, bool nice_changes, struct widths *w)
+{
+    if (cells_end(w) + WHY_LEAST > p->terminal->columns && !nice_changes)
+        w->nice = 0;
+    if (cells_end(w) > p->terminal->columns)
+        w->name = 0;
+}
+
+static void measure(const struct asym_page *p, struct widths *w)
+{
+    const struct asym_report *r = p->report;
+    bool nice_changes = false;
     *w = (struct widths){
         .app = strlen("APPLICATION"), .cpu = strlen("CPU"), .mask = strlen("MASK"), .nice = strlen("NICE")};
     for (size_t a = 0; a < r->snapshot->n_apps; a++) {
@@ -158,16 +175,28 @@ static void measure(const struct asym_report *r, struct widths *w)
         struct cells cells;
         if (!asym_report_lists_app(&r->plan->apps[a]))
             continue;
-        w->app = wider(w->app, app_name(app, NAME_MAX_COLS, name, sizeof name));
+        w->app = asym_columns_wider(w->app, app_name(app, name_columns(p), name, sizeof name));
         select_threads(r, app, &shown);
         for (size_t k = 0; k < shown.n; k++) {
             fill_cells(r, app, shown.task[k], &cells);
-            w->name = wider(w->name, cells.name);
-            w->cpu = wider(w->cpu, cells.cpu);
-            w->mask = wider(w->mask, cells.mask);
-            w->nice = wider(w->nice, cells.nice);
+            w->name = asym_columns_wider(w->name, cells.name);
+            w->cpu = asym_columns_wider(w->cpu, cells.cpu);
+            w->mask = asym_columns_wider(w->mask, cells.mask);
+            w->nice = asym_columns_wider(w->nice, cells.nice);
+            nice_changes = nice_changes || cells.nice_changes;
         }
     }
+    fit(p, nice_changes, w);
+}
+
+/* Begins the line of the reason if the cells leave it no room. Returns the column. */
+static size_t begin_reason(const struct asym_page *p, const struct widths *w)
+{
+    const size_t at = cells_end(w);
+    if (at + WHY_LEAST <= p->terminal->columns)
+        return at;
+    fprintf(p->out, "\n%*s", 14, "");
+    return 14;
 }
 
 static void print_thread(const struct asym_page *p, const struct widths *w, const struct asym_app *app, uint32_t task)
@@ -184,24 +213,28 @@ static void print_thread(const struct asym_page *p, const struct widths *w, cons
         asym_columns_cell(p->out, c.name, w->name + 2, NULL);
     asym_columns_cell(p->out, c.cpu, w->cpu + 2, c.moves ? change : NULL);
     asym_columns_cell(p->out, c.mask, w->mask + 2, c.mask_changes ? change : NULL);
-    asym_columns_cell(p->out, c.nice, w->nice + 2, c.nice_changes ? change : NULL);
-    size_t at = 14 + (w->name ? w->name + 2 : 0) + w->cpu + 2 + w->mask + 2 + w->nice + 2;
-    if (at + WHY_LEAST > ASYM_COLUMNS) {
-        at = 14;
-        fprintf(p->out, "\n%*s", (int)at, "");
-    }
-    asym_columns_wrap(p->out, c.why, at, at);
+    if (w->nice > 0)
+        asym_columns_cell(p->out, c.nice, w->nice + 2, c.nice_changes ? change : NULL);
+    const size_t at = begin_reason(p, w);
+    asym_columns_wrap(p->terminal, c.why, at, at);
     fputc('\n', p->out);
 }
 
-static const struct {
-    const char *text;
-} speeches[] = {
-    [ASYM_SPEECH_NONE] = {NULL},
-    [ASYM_SPEECH_SPEAKS] = {"Says what its threads do (RTX); asymd as the service heeds it, this plan does not."},
-    [ASYM_SPEECH_SUSPECT] =
-        {"Its threads may be spinning at barriers: it uses OpenMP, and some never pause. asymctl run "
-         "makes it say so."},
+static const char *const rtx_texts[] = {
+    [ASYM_RTXD_DETECTION_NONE] = NULL,
+    [ASYM_RTXD_DETECTION_REPORTS] =
+        "This program reports what its threads do (RTX). The service uses the reports; this plan does not.",
+    [ASYM_RTXD_DETECTION_SUSPECT] =
+        "Its threads may be spinning at barriers: it uses OpenMP, and some threads never pause. Start it with "
+        "asymctl run, and it reports when they spin.",
+};
+
+/* Short names alone mean nothing to a user who meets them here first. */
+static const char *const classes[] = {
+    [ASYM_CLASS_NONE] = "none",
+    [ASYM_CLASS_MP] = "MP, mildly parallel",
+    [ASYM_CLASS_HP] = "HP, highly parallel",
+    [ASYM_CLASS_SP] = "SP, serial phase",
 };
 
 static void print_app(const struct asym_page *p, const struct widths *w, size_t a)
@@ -212,21 +245,20 @@ static void print_app(const struct asym_page *p, const struct widths *w, size_t 
     char name[256], pid[16] = "-";
     struct shown shown;
     fputs("  ", p->out);
-    app_name(app, NAME_MAX_COLS, name, sizeof name);
+    app_name(app, name_columns(p), name, sizeof name);
     asym_columns_cell(p->out, name, w->app + 2, p->colour ? ASYM_STYLE_HEADING : NULL);
     if (!app->cgroup)
         snprintf(pid, sizeof pid, "%" PRId32, app->id.tgid);
-    fprintf(p->out, "%8s  %8.2f  %-8s  %s\n", pid, plan->runnable, asym_phase_name(plan->phase),
-            asym_class_name(plan->class));
-    if (r->speech && speeches[r->speech[a]].text)
-        asym_page_say(p, 4, 4, "%s", speeches[r->speech[a]].text);
+    fprintf(p->out, "%8s  %8.2f  %-8s  %s\n", pid, plan->runnable, asym_phase_name(plan->phase), classes[plan->class]);
+    if (r->detection && rtx_texts[r->detection[a]])
+        asym_page_say(p, 4, 4, "%s", rtx_texts[r->detection[a]]);
     select_threads(r, app, &shown);
     size_t movers = 0;
     for (size_t k = 0; k < shown.n; k++) {
         bool moves = r->plan->tasks[shown.task[k]].moves;
         movers += moves;
         if (!moves && movers > 0 && shown.more_movers > 0) {
-            asym_page_say(p, 14, 14, "%" PRIu32 " more move", shown.more_movers);
+            asym_page_say(p, 14, 14, "%" PRIu32 " more would move", shown.more_movers);
             shown.more_movers = 0;
         }
         print_thread(p, w, app, shown.task[k]);
@@ -234,15 +266,14 @@ static void print_app(const struct asym_page *p, const struct widths *w, size_t 
             asym_page_say(p, 14, 14, "and %" PRIu32 " more like it", shown.like[k]);
     }
     if (shown.more_movers > 0)
-        asym_page_say(p, 14, 14, "%" PRIu32 " more move", shown.more_movers);
+        asym_page_say(p, 14, 14, "%" PRIu32 " more would move", shown.more_movers);
     if (shown.more_stay > 0)
         asym_page_say(p, 14, 14, "%" PRIu32 " more stay where they are", shown.more_stay);
 }
 
-/* What is left alone for one reason. */
+/* The threads that asymd leaves alone for one reason. */
 struct group {
     size_t n;
-    enum asym_reason reason;
     const double *figure;
     struct {
         const char *comm; /* or cgroup */
@@ -250,9 +281,8 @@ struct group {
     } examples[EXAMPLES_SHOWN];
 };
 
-static void add_example(struct group *g, enum asym_reason reason, const double *figure, const char *comm, int32_t id)
+static void add_example(struct group *g, const double *figure, const char *comm, int32_t id)
 {
-    g->reason = reason;
     g->figure = figure;
     if (g->n < EXAMPLES_SHOWN) {
         g->examples[g->n].comm = comm;
@@ -261,74 +291,59 @@ static void add_example(struct group *g, enum asym_reason reason, const double *
     g->n++;
 }
 
-static void group_excluded(const struct asym_report *r, struct group groups[ASYM_WHY_LAST_EXCLUSION + 1])
+/* Collects the applications and threads that asymd leaves alone for this reason. */
+static void group_excluded(const struct asym_report *r, const struct asym_reason *reason, struct group *g)
 {
     for (size_t a = 0; a < r->snapshot->n_apps; a++) {
         const struct asym_app *app = &r->snapshot->apps[a];
         const struct asym_plan_app *plan = &r->plan->apps[a];
-        if (asym_report_excludes(plan->excluded))
-            add_example(&groups[plan->excluded], plan->excluded, plan->figure, app->cgroup ? app->cgroup : app->comm,
-                        app->cgroup ? 0 : app->id.tgid);
+        if (plan->excluded == reason)
+            add_example(g, plan->figure, app->cgroup ? app->cgroup : app->comm, app->cgroup ? 0 : app->id.tgid);
         if (!asym_report_lists_app(plan))
             continue;
         for (uint32_t i = app->first_task; i < app->first_task + app->n_tasks; i++) {
             const struct asym_plan_task *t = &r->plan->tasks[i];
-            if (!asym_report_lists_thread(t) && asym_report_excludes(t->reason))
-                add_example(&groups[t->reason], t->reason, t->figure, r->snapshot->tasks[i].comm,
-                            r->snapshot->tasks[i].id.tid);
+            if (!asym_report_lists_thread(t) && t->reason == reason)
+                add_example(g, t->figure, r->snapshot->tasks[i].comm, r->snapshot->tasks[i].id.tid);
         }
     }
 }
 
-/* The reason of several: without the figures, which are the first one's. */
-static const char *common_reason(const struct group *g, char *buf, size_t size)
-{
-    static const struct {
-        enum asym_reason reason;
-        const char *text;
-    } rows[] = {
-        {ASYM_WHY_DENIED, "the kernel refused"},
-        {ASYM_WHY_SETTLING, "started only just now"},
-        {ASYM_WHY_FORKED, "created a process a moment ago"},
-    };
-    for (size_t i = 0; g->n > 1 && i < ASYM_LENGTH(rows); i++)
-        if (rows[i].reason == g->reason)
-            return rows[i].text;
-    return asym_reason_text(g->reason, g->figure, buf, size);
-}
-
-static void print_group(const struct asym_page *p, const struct group *g)
+static void print_group(const struct asym_page *p, const struct asym_reason *reason, const struct group *g)
 {
     char text[1024], why[256], name[256];
-    size_t used = (size_t)snprintf(text, sizeof text, "%s:", common_reason(g, why, sizeof why));
+    struct asym_text line = asym_text_in(text, sizeof text);
+    asym_text_add(&line,
+                  "%s:", g->n > 1 ? asym_reason_several(reason) : asym_reason_text(reason, g->figure, why, sizeof why));
     for (size_t i = 0; i < ASYM_MIN(g->n, (size_t)EXAMPLES_SHOWN); i++) {
-        const struct asym_app app = {.cgroup = g->examples[i].id ? NULL : g->examples[i].comm};
+        const struct asym_app app = {.cgroup = g->examples[i].comm};
         if (g->examples[i].id)
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s %s (%" PRId32 ")", i ? "," : "",
-                                     name_of(g->examples[i].comm, ASYM_COMM_LEN, name, sizeof name), g->examples[i].id);
+            asym_text_add(&line, "%s %s (%" PRId32 ")", i ? "," : "",
+                          name_of(g->examples[i].comm, ASYM_COMM_LEN, name, sizeof name), g->examples[i].id);
         else
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s %s", i ? "," : "",
-                                     app_name(&app, NAME_MAX_COLS, name, sizeof name));
+            asym_text_add(&line, "%s %s", i ? "," : "", app_name(&app, NAME_MAX_COLS, name, sizeof name));
     }
     if (g->n > EXAMPLES_SHOWN)
-        snprintf(text + used, sizeof text - used, ", %zu more", g->n - EXAMPLES_SHOWN);
+        asym_text_add(&line, ", %zu more", g->n - EXAMPLES_SHOWN);
     fprintf(p->out, "%12zu  ", g->n);
-    asym_columns_wrap(p->out, text, 14, 14);
+    asym_columns_wrap(p->terminal, text, 14, 14);
     fputc('\n', p->out);
 }
 
 static void print_excluded(const struct asym_page *p)
 {
-    struct group groups[ASYM_WHY_LAST_EXCLUSION + 1] = {{.n = 0}};
     bool any = false;
-    group_excluded(p->report, groups);
-    for (size_t i = 0; i < ASYM_LENGTH(groups); i++) {
-        if (groups[i].n == 0)
+    for (int k = ASYM_WHY_NONE + 1; k < ASYM_N_EXCLUSIONS; k++) {
+        const struct asym_reason *reason = asym_why((enum asym_exclusion)k);
+        struct group g = {.n = 0};
+        if (asym_report_excludes(reason))
+            group_excluded(p->report, reason, &g);
+        if (g.n == 0)
             continue;
         if (!any)
             fputs("  Left alone:\n", p->out);
         any = true;
-        print_group(p, &groups[i]);
+        print_group(p, reason, &g);
     }
 }
 
@@ -343,20 +358,23 @@ static void print_headers(const struct asym_page *p, const struct widths *w)
         asym_columns_cell(p->out, "NAME", w->name + 2, NULL);
     asym_columns_cell(p->out, "CPU", w->cpu + 2, NULL);
     asym_columns_cell(p->out, "MASK", w->mask + 2, NULL);
-    asym_columns_cell(p->out, "NICE", w->nice + 2, NULL);
+    if (w->nice > 0)
+        asym_columns_cell(p->out, "NICE", w->nice + 2, NULL);
+    begin_reason(p, w);
     fputs("WHY\n", p->out);
 }
 
 static void print_nothing(const struct asym_page *p)
 {
     if (p->report->snapshot->interval == 0)
-        asym_page_say(p, 2, 2,
-                      "One look alone cannot tell what was busy: two of a live machine can. A captured machine shows "
-                      "its CPUs, and what would be left alone.");
+        asym_page_say(
+            p, 2, 2,
+            "One sample cannot show which threads were busy; two samples of a live machine can. For a captured "
+            "machine asymd shows the CPUs, and the threads that it would leave alone.");
     else
         asym_page_say(p, 2, 2,
-                      "Nothing that may be steered was busy in the %.0f ms observed. Try a longer look "
-                      "(--duration=5s), or start something and name it (--pid=PID).",
+                      "No thread that asymd may steer was busy in the %.0f ms observed. Observe for longer "
+                      "(--duration=5s), or start a program and name it (--pid=PID).",
                       p->report->observed_ms);
 }
 
@@ -371,7 +389,7 @@ void asym_page_apps(const struct asym_page *p)
     }
     asym_page_heading(p, "Applications");
     fprintf(p->out, " %zu active, %zu nearly idle and not shown\n", listed, idle);
-    measure(r, &w);
+    measure(p, &w);
     if (listed > 0)
         print_headers(p, &w);
     else
@@ -380,5 +398,10 @@ void asym_page_apps(const struct asym_page *p)
         if (asym_report_lists_app(&r->plan->apps[a]))
             print_app(p, &w, a);
     print_excluded(p);
+    if (listed > 0)
+        asym_page_say(
+            p, 2, 2,
+            "RUNNABLE: threads that ran or waited for a CPU, on average. MASK: the CPUs that a thread may run "
+            "on. Before an arrow: now; behind it: planned.");
     fputc('\n', p->out);
 }

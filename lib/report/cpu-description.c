@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/attributes.h"
+#include "report/cpu-description.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/mask.h"
-#include "daemon/columns.h"
+#include "base/text.h"
+#include "report/columns.h"
 
 static void format_size(uint32_t kib, char *buf, size_t size)
 {
@@ -30,23 +30,23 @@ bool asym_describe_favoured(const struct asym_machine *m, unsigned type, char *b
 bool asym_describe_l3(const struct asym_machine *m, char *buf, size_t size)
 {
     struct asym_mask left = m->usable;
-    char text[256] = "L3:";
+    char line[256];
+    struct asym_text text = asym_text_in(line, sizeof line);
     unsigned groups = 0;
     for (; !asym_mask_empty(&left); groups++) {
         const uint32_t kib = m->cpus[asym_mask_next(&left, 0)].l3_kib;
         struct asym_mask alike = {0};
         char cpus[96], amount[32];
-        const size_t used = strlen(text);
         ASYM_MASK_FOREACH (c, &left)
             if (m->cpus[c].l3_kib == kib)
                 asym_mask_set(&alike, (unsigned)c);
         left = asym_mask_minus(&left, &alike);
         format_size(kib, amount, sizeof amount);
-        snprintf(text + used, sizeof text - used, "%s %s on %s", groups ? "," : "", amount,
-                 asym_mask_format_list(&alike, cpus, sizeof cpus));
+        asym_text_add(&text, "%s %s on %s", groups ? "," : "L3:", amount,
+                      asym_mask_format_list(&alike, cpus, sizeof cpus));
     }
     if (groups < 2)
         return false;
-    snprintf(buf, size, "%s", text);
+    snprintf(buf, size, "%s", line);
     return true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/columns.h"
+#include "report/columns.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #define ELLIPSIS "..."
 
-/* Ranges that do not take one column: combining and invisible ones none, East Asian wide ones and emoji two. */
+/* Characters that do not take one column: combining and invisible ones take none, East Asian wide ones and emoji take two. */
 static const struct {
     uint32_t first, last;
     unsigned char columns;
@@ -37,7 +37,7 @@ static size_t columns_of_code(uint32_t code)
     return 1;
 }
 
-/* Bytes of the character at text, which is not at its end, and the columns it takes. */
+/* Returns the bytes of the character at text, which must not be empty, and its columns in *ret_columns. */
 static size_t character(const char *text, size_t *ret_columns)
 {
     const unsigned char *s = (const unsigned char *)text;
@@ -49,7 +49,7 @@ static size_t character(const char *text, size_t *ret_columns)
     return i;
 }
 
-/* Bytes at the start of text that fit into so many columns and bytes. */
+/* Returns how many bytes from the start of text fit into that many columns and bytes, in whole characters. */
 static size_t fitting(const char *text, size_t columns, size_t bytes, size_t *ret_used)
 {
     size_t used = 0, at = 0, width;
@@ -69,6 +69,12 @@ size_t asym_columns_of(const char *text)
     size_t used;
     fitting(text, SIZE_MAX, SIZE_MAX, &used);
     return used;
+}
+
+size_t asym_columns_wider(size_t width, const char *text)
+{
+    const size_t columns = asym_columns_of(text);
+    return ASYM_MAX(width, columns);
 }
 
 const char *asym_columns_cut(const char *text, size_t columns, char *buf, size_t size)
@@ -97,7 +103,7 @@ const char *asym_columns_cpus(const struct asym_mask *mask, size_t columns, char
         return buf;
     }
     size_t n = (size_t)snprintf(tail, sizeof tail, "%s(%u)", ELLIPSIS, asym_mask_count(mask));
-    /* Whole ranges only, each with the comma behind it. */
+    /* Keeps whole ranges only, each with its comma. */
     size_t keep = fits > n ? fits - n : 0;
     while (keep > 0 && list[keep - 1] != ',')
         keep--;
@@ -105,31 +111,59 @@ const char *asym_columns_cpus(const struct asym_mask *mask, size_t columns, char
     return buf;
 }
 
-size_t asym_columns_wrap(FILE *out, const char *text, size_t at, size_t indent)
+/* Prints the words up to end. Their separators are spaces and newlines. */
+static size_t wrap(const struct asym_terminal *terminal, const char *text, const char *end, size_t at, size_t indent)
 {
+    const size_t columns = terminal->columns;
     bool first = true;
-    while (*text) {
-        size_t len = strcspn(text, " "), used = 0;
+    while (text < end) {
+        size_t len = ASYM_MIN(strcspn(text, " \n"), (size_t)(end - text)), used = 0;
         size_t whole = fitting(text, SIZE_MAX, len, &used);
         size_t gap = first ? 0 : 1;
-        if (at + gap + used > ASYM_COLUMNS && at > indent) {
-            fprintf(out, "\n%*s", (int)indent, "");
+        if (at + gap + used > columns && at > indent) {
+            fprintf(terminal->out, "\n%*s", (int)indent, "");
             at = indent;
             gap = 0;
         }
-        if (at + gap + used > ASYM_COLUMNS) {
-            whole = fitting(text, ASYM_COLUMNS - at - gap, len, &used);
+        if (at + gap + used > columns) {
+            whole = fitting(text, columns - at - gap, len, &used);
             len = whole;
         }
-        fprintf(out, "%s%.*s", gap ? " " : "", (int)whole, text);
+        fprintf(terminal->out, "%s%.*s", gap ? " " : "", (int)whole, text);
         at += gap + used;
         text += len;
-        /* A word that was broken goes on in the next line without a gap. */
-        first = *text != ' ';
-        while (*text == ' ')
+        /* A broken word continues on the next line without a gap. */
+        first = text < end && *text != ' ' && *text != '\n';
+        while (text < end && (*text == ' ' || *text == '\n'))
             text++;
     }
     return at;
+}
+
+size_t asym_columns_wrap(const struct asym_terminal *terminal, const char *text, size_t at, size_t indent)
+{
+    return wrap(terminal, text, text + strlen(text), at, indent);
+}
+
+/* The end of the paragraph: the newline before an empty line or one that begins with a space, or the end of the text. */
+static const char *paragraph_end(const char *text)
+{
+    const char *end = text + strcspn(text, "\n");
+    while (!strchr(" \n", *text) && *end && end[1] && !strchr("\n ", end[1]))
+        end += 1 + strcspn(end + 1, "\n");
+    return end;
+}
+
+void asym_columns_text(const struct asym_terminal *terminal, const char *text)
+{
+    for (const char *end; *text; text = *end ? end + 1 : end) {
+        end = paragraph_end(text);
+        if (*text == ' ')
+            fprintf(terminal->out, "%.*s", (int)(end - text), text);
+        else
+            wrap(terminal, text, end, 0, 0);
+        fputc('\n', terminal->out);
+    }
 }
 
 void asym_columns_cell(FILE *out, const char *text, size_t columns, const char *style)

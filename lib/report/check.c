@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/check.h"
+#include "report/check.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -7,9 +7,8 @@
 #include <string.h>
 
 #include "base/macro.h"
-#include "base/parse.h"
-#include "daemon/columns.h"
-#include "daemon/json.h"
+#include "base/text.h"
+#include "report/json.h"
 
 static const struct {
     const char *name, *style;
@@ -55,36 +54,38 @@ int asym_check_add_facts(struct asym_check *check, const struct asym_root *root)
     return asym_facts_each(root, add_fact, check);
 }
 
-static void print_line(const struct asym_check_line *line, size_t name_width, FILE *out, bool colour)
+static void print_line(const struct asym_check_line *line, size_t name_width, const struct asym_terminal *terminal)
 {
+    FILE *out = terminal->out;
     const struct asym_fact *f = &line->fact;
     char text[4 * sizeof f->text], remedy[4 * sizeof f->remedy];
     size_t at = 6 + name_width + 2;
-    asym_columns_cell(out, levels[f->level].name, 6, colour ? levels[f->level].style : NULL);
+    asym_columns_cell(out, levels[f->level].name, 6, terminal->colour ? levels[f->level].style : NULL);
     asym_columns_cell(out, line->name, name_width + 2, NULL);
-    asym_columns_wrap(out, asym_text_escape(f->text, strlen(f->text), text, sizeof text), at, at);
+    asym_columns_wrap(terminal, asym_text_escape(f->text, strlen(f->text), text, sizeof text), at, at);
     fputc('\n', out);
     if (*f->remedy) {
         fprintf(out, "%*s-> ", (int)at, "");
-        asym_columns_wrap(out, asym_text_escape(f->remedy, strlen(f->remedy), remedy, sizeof remedy), at + 3, at + 3);
+        asym_columns_wrap(terminal, asym_text_escape(f->remedy, strlen(f->remedy), remedy, sizeof remedy), at + 3,
+                          at + 3);
         fputc('\n', out);
     }
 }
 
-int asym_check_text(const struct asym_check *check, FILE *out, bool colour)
+int asym_check_text(const struct asym_check *check, const struct asym_terminal *terminal)
 {
+    FILE *out = terminal->out;
     size_t width = 0;
-    for (size_t i = 0; i < check->n; i++) {
-        size_t columns = asym_columns_of(check->lines[i].name);
-        width = ASYM_MAX(width, columns);
-    }
+    for (size_t i = 0; i < check->n; i++)
+        width = asym_columns_wider(width, check->lines[i].name);
     if (*check->verdict) {
         char verdict[4 * sizeof check->verdict];
-        asym_columns_wrap(out, asym_text_escape(check->verdict, strlen(check->verdict), verdict, sizeof verdict), 0, 0);
+        asym_columns_wrap(terminal, asym_text_escape(check->verdict, strlen(check->verdict), verdict, sizeof verdict),
+                          0, 0);
         fputs("\n\n", out);
     }
     for (size_t i = 0; i < check->n; i++)
-        print_line(&check->lines[i], width, out, colour);
+        print_line(&check->lines[i], width, terminal);
     fputs(check->can_run ? "\nThe configured policy can run here.\n" : "\nThe configured policy cannot run here.\n",
           out);
     return ferror(out) ? -EIO : 0;

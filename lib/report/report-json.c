@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The dry run as JSON, schema asymd.plan/1. Keys and units are a promise: add freely, change nothing. */
-#include "daemon/report.h"
+/* The dry run as JSON, schema asymd.plan/1. Keys and units are a promise: a change may add keys, but change none. */
+#include "report/report-json.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "daemon/json.h"
+#include "report/json.h"
 
 static json_t *core_types(const struct asym_machine *m)
 {
@@ -28,7 +27,7 @@ static json_t *core_types(const struct asym_machine *m)
     return list;
 }
 
-/* CPU lists of the n groups whose number stands at offset in struct asym_cpu; of fewer than least CPUs: left out. */
+/* Returns the CPU lists of n groups with at least that many CPUs; a CPU has the number of its group at offset. */
 static json_t *groups(const struct asym_machine *m, size_t offset, unsigned n, unsigned least)
 {
     ASYM_AUTO_FREE struct asym_mask *masks = calloc(n + 1, sizeof *masks);
@@ -60,7 +59,7 @@ static json_t *machine(const struct asym_report *r)
 
 struct settings_of {
     const struct asym_report *report;
-    char own[64]; /* the policy's section */
+    char own[64]; /* the section of the policy */
     json_t *object;
 };
 
@@ -89,7 +88,7 @@ static json_t *policy(const struct asym_report *r)
     int pin = settings->enforce.pin >= 0 ? settings->enforce.pin : (int)r->policy->pin;
     snprintf(s.own, sizeof s.own, "policy.%s", r->policy->name);
     asym_settings_each(settings, add_setting, &s);
-    /* What "auto" stands for here. */
+    /* The values that "auto" has here. */
     asym_json_set(&s.object, "hp_threshold",
                   json_integer(asym_hp_threshold(&settings->classify, r->snapshot->machine)));
     asym_json_set(&s.object, "pin", json_string(asym_pin_name((enum asym_pin)pin)));
@@ -125,17 +124,18 @@ static json_t *app_id(const struct asym_app *app)
     return asym_json_bytes(text, strlen(text));
 }
 
-static json_t *why(enum asym_reason reason, const double figure[2])
+static json_t *why(const struct asym_reason *reason, const double figure[2])
 {
     char text[256];
     return json_string(asym_reason_text(reason, figure, text, sizeof text));
 }
 
-static const char *speech_name(const struct asym_report *r, size_t a)
+static const char *detection_name(const struct asym_report *r, size_t a)
 {
-    static const char *const names[] = {
-        [ASYM_SPEECH_NONE] = "silent", [ASYM_SPEECH_SPEAKS] = "speaks", [ASYM_SPEECH_SUSPECT] = "suspect"};
-    return r->speech ? names[r->speech[a]] : NULL;
+    static const char *const names[] = {[ASYM_RTXD_DETECTION_NONE] = "silent",
+                                        [ASYM_RTXD_DETECTION_REPORTS] = "reports",
+                                        [ASYM_RTXD_DETECTION_SUSPECT] = "suspect"};
+    return r->detection ? names[r->detection[a]] : NULL;
 }
 
 static json_t *thread(const struct asym_task *task, const struct asym_plan_task *plan)
@@ -145,8 +145,8 @@ static json_t *thread(const struct asym_task *task, const struct asym_plan_task 
     return json_pack("{s:i, s:o, s:s, s:i, s:i, s:o, s:o, s:i, s:i, s:b, s:b, s:o}", "tid", (int)task->id.tid, "comm",
                      comm(task->comm), "class", asym_class_name(plan->class), "cpu", (int)task->cpu, "target", target,
                      "mask", asym_json_cpus(&plan->mask), "old_mask", asym_json_cpus(task->mask), "nice",
-                     (int)task->nice, "new_nice", (int)plan->nice, "moves", (int)plan->moves, "claim", (int)plan->claim,
-                     "reason", why(plan->reason, plan->figure));
+                     (int)task->nice, "new_nice", (int)plan->nice, "moves", (int)plan->moves, "exclusive",
+                     (int)plan->exclusive, "reason", why(plan->reason, plan->figure));
 }
 
 static json_t *excluded_thread(const struct asym_task *task, const struct asym_plan_task *plan)
@@ -190,16 +190,32 @@ static void add_app(const struct asym_report *r, size_t a, struct lists *lists)
                          json_pack("{s:o, s:o, s:o, s:s, s:s, s:s?, s:o}", "id", app_id(app), "comm", comm(app->comm),
                                    "runnable", asym_json_number(plan->runnable, 3), "phase",
                                    asym_phase_name(plan->phase), "class", asym_class_name(plan->class), "rtx",
-                                   speech_name(r, a), "threads", threads_of(r, app, lists)));
+                                   detection_name(r, a), "threads", threads_of(r, app, lists)));
 }
 
-static json_t *sight(const struct asym_sight *s)
+/* Add what the observers could not see, by their names. */
+static void add_remarks(const struct asym_coverage *s, json_t **coverage)
 {
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:s?}", "processes", (json_int_t)s->n_procs,
-                     "threads", (json_int_t)s->n_threads, "denied", (json_int_t)s->n_denied, "foreign",
-                     (json_int_t)s->n_foreign, "unkept", (json_int_t)s->n_unkept, "lost_events",
-                     (json_int_t)s->n_lost_events, "uncounted", (json_int_t)s->n_uncounted, "sampled", (int)s->sampled,
-                     "hidepid", (int)s->hidepid, "births", (int)s->births, "births_why", s->births_why);
+    static const char *const names[] = {
+#define ASYM_OBSERVER(NAME, name) #name,
+#include <asym/observers.def>
+#undef ASYM_OBSERVER
+    };
+    for (size_t i = 0; i < ASYM_N_OBSERVERS; i++)
+        if (s->remarks[i])
+            asym_json_set(coverage, names[i], json_string(s->remarks[i]));
+}
+
+static json_t *coverage(const struct asym_coverage *s)
+{
+    json_t *all = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:s?}", "processes",
+                            (json_int_t)s->n_procs, "threads", (json_int_t)s->n_threads, "denied",
+                            (json_int_t)s->n_denied, "foreign", (json_int_t)s->n_foreign, "unkept",
+                            (json_int_t)s->n_unkept, "lost_events", (json_int_t)s->n_lost_events, "uncounted",
+                            (json_int_t)s->n_uncounted, "sampled", (int)s->sampled, "hidepid", (int)s->hidepid,
+                            "process_events", (int)s->process_events, "process_events_why", s->process_events_why);
+    add_remarks(s, &all);
+    return all;
 }
 
 int asym_report_json(const struct asym_report *r, FILE *out)
@@ -211,7 +227,7 @@ int asym_report_json(const struct asym_report *r, FILE *out)
                              "machine", machine(r), "policy", policy(r), "signals", signals(r->snapshot), "observed_ms",
                              asym_json_number(r->observed_ms, 1), "scan_cpu_us", asym_json_number(r->scan_cpu_us, 1),
                              "applications", lists.applications, "excluded", lists.excluded, "idle_applications",
-                             (json_int_t)lists.n_idle, "sight", sight(&r->snapshot->sight), "moves",
+                             (json_int_t)lists.n_idle, "coverage", coverage(&r->snapshot->coverage), "moves",
                              (json_int_t)r->plan->n_moves);
     return asym_json_print(root, out);
 }

@@ -1,40 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The dry run for people: machine, policy, and the summary; applications are in report_apps.c. */
-#include "daemon/report_page.h"
+/* The dry run as text: the machine, the policy and the summary. report-apps.c prints the applications. */
+#include "report/report-text.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <string.h>
 
+#include "base/macro.h"
 #include "base/mask.h"
-#include "base/parse.h"
-#include "daemon/attributes.h"
-#include "daemon/columns.h"
-#include "daemon/sight.h"
+#include "base/text.h"
+#include "report/cpu-description.h"
+#include "report/coverage.h"
+#include "report/report-apps.h"
+#include "report/report-page.h"
 
 #define INDENT 2
 
-void asym_page_heading(const struct asym_page *p, const char *title)
-{
-    asym_columns_cell(p->out, title, 13, p->colour ? ASYM_STYLE_HEADING : NULL);
-}
-
-void asym_page_say(const struct asym_page *p, size_t at, size_t indent, const char *format, ...)
-{
-    char text[2048];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    fprintf(p->out, "%*s", (int)at, "");
-    asym_columns_wrap(p->out, text, at, indent);
-    fputc('\n', p->out);
-}
-
 static void say_here(const struct asym_page *p, const char *text)
 {
-    asym_columns_wrap(p->out, text, 13, 13);
+    asym_columns_wrap(p->terminal, text, 13, 13);
     fputc('\n', p->out);
 }
 
@@ -56,20 +40,57 @@ static void machine_line(const struct asym_page *p, const struct asym_machine *m
     say_here(p, text);
 }
 
-static void type_line(const struct asym_page *p, const struct asym_core_type *type)
+/* The cells of the line of a core type. */
+struct type_cells {
+    char name[64], cpus[64], speed[16], origin[64];
+};
+
+static void fill_type(const struct asym_page *p, const struct asym_core_type *type, size_t columns,
+                      struct type_cells *c)
 {
-    char name[4 * sizeof type->name + 1], cut[64], cpus[64], speed[16];
+    char name[4 * sizeof type->name + 1];
     asym_text_escape(type->name, strnlen(type->name, sizeof type->name), name, sizeof name);
-    fprintf(p->out, "%*s", INDENT, "");
-    asym_columns_cell(p->out, asym_columns_cut(name, 16, cut, sizeof cut), 18, NULL);
-    asym_columns_cell(p->out, asym_mask_count(&type->cpus) == 1 ? "CPU" : "CPUs", 5, NULL);
-    asym_columns_cell(p->out, asym_columns_cpus(&type->cpus, 28, cpus, sizeof cpus), 30, NULL);
-    snprintf(speed, sizeof speed, "speed %.2f", type->speed);
-    asym_columns_cell(p->out, speed, 14, NULL);
+    asym_columns_cut(name, 16, c->name, sizeof c->name);
+    asym_columns_cpus(&type->cpus, columns, c->cpus, sizeof c->cpus);
+    snprintf(c->speed, sizeof c->speed, "speed %.2f", type->speed);
+    const bool is_assumed = type->origin == ASYM_ORIGIN_CONFIG && p->report->assumed_slow;
     if (type->origin != ASYM_ORIGIN_NONE)
-        fprintf(p->out, "from %s\n", asym_origin_name(type->origin));
+        snprintf(c->origin, sizeof c->origin, "from %s",
+                 is_assumed ? "--slow or the configuration" : asym_origin_name(type->origin));
     else
-        fputs(p->report->assumed_slow ? "as the machine is\n" : "nothing tells its CPUs apart\n", p->out);
+        snprintf(c->origin, sizeof c->origin, "%s",
+                 p->report->assumed_slow ? "not slowed" : "no source tells its CPUs apart");
+}
+
+/* Prints a line for each core type. A list of CPUs that has no room is cut. */
+static void type_lines(const struct asym_page *p, const struct asym_machine *m)
+{
+    enum { CPUS_LEAST = 12, CPUS_MOST = 28, GAP = 2 };
+    struct type_cells c;
+    size_t name = 0, speed = 0, origin = 0, cpus = 0;
+    for (unsigned t = 0; t < m->n_types; t++) {
+        fill_type(p, &m->types[t], CPUS_LEAST, &c);
+        name = asym_columns_wider(name, c.name);
+        speed = asym_columns_wider(speed, c.speed);
+        origin = asym_columns_wider(origin, c.origin);
+    }
+    const size_t head = INDENT + name + GAP + strlen("CPUs "), rest = head + 2 * GAP + speed + origin;
+    const size_t room = p->terminal->columns > rest ? p->terminal->columns - rest : 0;
+    const size_t most = ASYM_MIN(ASYM_MAX(room, (size_t)CPUS_LEAST), (size_t)CPUS_MOST);
+    for (unsigned t = 0; t < m->n_types; t++) {
+        fill_type(p, &m->types[t], most, &c);
+        cpus = asym_columns_wider(cpus, c.cpus);
+    }
+    for (unsigned t = 0; t < m->n_types; t++) {
+        fill_type(p, &m->types[t], most, &c);
+        fprintf(p->out, "%*s", INDENT, "");
+        asym_columns_cell(p->out, c.name, name + GAP, NULL);
+        asym_columns_cell(p->out, asym_mask_count(&m->types[t].cpus) == 1 ? "CPU" : "CPUs", strlen("CPUs "), NULL);
+        asym_columns_cell(p->out, c.cpus, cpus + GAP, NULL);
+        asym_columns_cell(p->out, c.speed, speed + GAP, NULL);
+        asym_columns_wrap(p->terminal, c.origin, head + cpus + speed + 2 * GAP, 2 * INDENT);
+        fputc('\n', p->out);
+    }
 }
 
 static void notes_lines(const struct asym_page *p, const struct asym_topology_notes *notes, bool all)
@@ -89,7 +110,7 @@ static void favoured_lines(const struct asym_page *p, const struct asym_machine 
     char cpus[96];
     for (unsigned t = 0; t < m->n_types; t++)
         if (asym_describe_favoured(m, t, cpus, sizeof cpus))
-            asym_page_say(p, INDENT, 2 * INDENT, "favoured of %s: CPUs %s%s%s", m->types[t].name, cpus,
+            asym_page_say(p, INDENT, 2 * INDENT, "favoured CPUs of type %s: %s%s%s", m->types[t].name, cpus,
                           notes && notes->favour ? ", by " : "", notes && notes->favour ? notes->favour : "");
 }
 
@@ -100,30 +121,29 @@ static void machine_block(const struct asym_page *p)
     bool alike = !asym_machine_is_asymmetric(m);
     char l3[256];
     machine_line(p, m);
-    for (unsigned t = 0; t < m->n_types; t++)
-        type_line(p, &m->types[t]);
+    type_lines(p, m);
     favoured_lines(p, m, r->notes);
     notes_lines(p, r->notes, alike);
     if (asym_describe_l3(m, l3, sizeof l3))
-        asym_page_say(p, INDENT, 2 * INDENT, "%s (no core type by itself)", l3);
+        asym_page_say(p, INDENT, 2 * INDENT, "%s (this makes no other core type)", l3);
     if (asym_mask_count(&m->usable) == 1)
-        asym_page_say(p, INDENT, INDENT, "There is only one CPU: nothing can be steered.");
+        asym_page_say(p, INDENT, INDENT, "There is only one CPU, so asymd can steer nothing.");
     else if (m->n_types > 1 && alike)
-        asym_page_say(p, INDENT, INDENT,
-                      "No CPU is slow: all core types reach machine.fast_from of the fastest one's speed.");
+        asym_page_say(
+            p, INDENT, INDENT,
+            "No CPU is slow: every core type reaches the share machine.fast_from of the fastest one's speed.");
     else if (alike)
         asym_page_say(p, INDENT, INDENT,
-                      "All CPUs are alike: threads are only spread. --slow=N plans as if N of them were slower.");
+                      "All CPUs are alike: asymd only spreads threads. --slow=N plans as if N CPUs were slower.");
     if (r->assumed_slow)
-        asym_page_say(p, INDENT, INDENT,
-                      "Some CPUs are only assumed slow, as asked for: the plan is as if, and nothing makes them so.");
+        asym_page_say(p, INDENT, INDENT, "This is a what-if: no CPU was slowed.");
     fputc('\n', p->out);
 }
 
 struct settings_of {
     const struct asym_report *report;
-    char text[2048], own[64];
-    size_t used;
+    struct asym_text text;
+    char own[64]; /* the section of the policy */
 };
 
 static int add_setting(void *ctx, const char *section, const struct asym_option *row, const char *value,
@@ -141,19 +161,15 @@ static int add_setting(void *ctx, const char *section, const struct asym_option 
     } else if (strcmp(value, "auto") == 0 && strcmp(row->key, "pin") == 0) {
         value = asym_pin_name(s->report->policy->pin);
     }
-    int n = snprintf(s->text + s->used, sizeof s->text - s->used, "%s%s=%s", s->used ? "  " : "", row->key, value);
-    if (n > 0 && (size_t)n < sizeof s->text - s->used)
-        s->used += (size_t)n;
-    else
-        s->text[s->used] = '\0';
+    asym_text_add(&s->text, "%s%s=%s", s->text.used ? "  " : "", row->key, value);
     return 0;
 }
 
 static void policy_block(const struct asym_page *p)
 {
     const struct asym_report *r = p->report;
-    struct settings_of s = {.report = r};
-    char line[512], text[2 * sizeof s.text];
+    char line[512], settings[2048], text[2 * sizeof settings];
+    struct settings_of s = {.report = r, .text = asym_text_in(settings, sizeof settings)};
     snprintf(line, sizeof line, "%s: %s (%s)", r->policy->name, r->policy->summary, r->policy->source);
     asym_page_heading(p, "Policy");
     say_here(p, line);
@@ -161,13 +177,13 @@ static void policy_block(const struct asym_page *p)
         asym_page_say(p, INDENT, INDENT, "Chosen by auto: %s.", r->policy_why);
     snprintf(s.own, sizeof s.own, "policy.%s", r->policy->name);
     asym_settings_each(r->settings, add_setting, &s);
-    asym_text_escape(s.text, s.used, text, sizeof text);
+    asym_text_escape(settings, s.text.used, text, sizeof text);
     fprintf(p->out, "%*s", INDENT, "");
-    asym_columns_wrap(p->out, text, INDENT, INDENT);
+    asym_columns_wrap(p->terminal, text, INDENT, INDENT);
     fputs("\n\n", p->out);
 }
 
-static void say_sight(void *ctx, bool missed, const char *text)
+static void say_coverage(void *ctx, bool missed, const char *text)
 {
     (void)missed;
     asym_page_say(ctx, INDENT, INDENT, "%s", text);
@@ -176,7 +192,7 @@ static void say_sight(void *ctx, bool missed, const char *text)
 static void summary_block(const struct asym_page *p)
 {
     const struct asym_report *r = p->report;
-    const struct asym_sight *s = &r->snapshot->sight;
+    const struct asym_coverage *s = &r->snapshot->coverage;
     size_t steered = 0, narrowed = 0;
     for (size_t i = 0; i < r->plan->n_tasks; i++) {
         const struct asym_plan_task *t = &r->plan->tasks[i];
@@ -189,24 +205,26 @@ static void summary_block(const struct asym_page *p)
     size_t at = asym_columns_of(text);
     text[0] = '\0';
     if (narrowed > 0)
-        snprintf(text, sizeof text, ", %zu would only get another mask or nice (+)", narrowed);
-    at = asym_columns_wrap(p->out, text, at, INDENT);
-    asym_columns_wrap(p->out, "; nothing was changed.", at, INDENT);
+        snprintf(text, sizeof text, ", %zu %s, with other allowed CPUs or nice (+)", narrowed,
+                 narrowed == 1 ? "stays where it is" : "stay where they are");
+    at = asym_columns_wrap(p->terminal, text, at, INDENT);
+    asym_columns_wrap(p->terminal, "; asymd changed nothing.", at, INDENT);
     fputc('\n', p->out);
     asym_page_say(p, INDENT, INDENT,
                   "Saw %" PRIu32 " process%s and followed %" PRIu32
-                  " thread%s for %.0f ms, at %.2f ms of CPU time a look.",
+                  " thread%s for %.0f ms, with %.2f ms of CPU time for each sample.",
                   s->n_procs, s->n_procs == 1 ? "" : "es", s->n_threads, plural(s->n_threads), r->observed_ms,
                   r->scan_cpu_us / 1000);
-    asym_sight_each(s, say_sight, (void *)(uintptr_t)p);
+    asym_coverage_each(s, say_coverage, (void *)(uintptr_t)p);
 }
 
-int asym_report_text(const struct asym_report *report, FILE *out, bool colour)
+int asym_report_text(const struct asym_report *report, const struct asym_terminal *terminal)
 {
-    const struct asym_page p = {.report = report, .out = out, .colour = colour};
+    const struct asym_page p = {
+        .report = report, .terminal = terminal, .out = terminal->out, .colour = terminal->colour};
     machine_block(&p);
     policy_block(&p);
     asym_page_apps(&p);
     summary_block(&p);
-    return ferror(out) ? -EIO : 0;
+    return ferror(p.out) ? -EIO : 0;
 }

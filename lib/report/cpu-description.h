@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** Describes CPUs beyond their speed. */
+#ifndef ASYM_REPORT_CPU_DESCRIPTION_H
+#define ASYM_REPORT_CPU_DESCRIPTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <asym/machine.h>
+
+/** Write "L3: 96 MiB on 0-7, 32 MiB on 8-15". Returns false, and writes nothing, if all CPUs have the same L3 size. */
+bool asym_describe_l3(const struct asym_machine *m, char *buf, size_t size);
+
+/** Write the favoured CPUs of a core type, "8-11". Returns false, and writes nothing, if all its CPUs are equal. */
+bool asym_describe_favoured(const struct asym_machine *m, unsigned type, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** Helpers over jansson that every JSON report of asymd uses. */
+#ifndef ASYM_REPORT_JSON_H
+#define ASYM_REPORT_JSON_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include <asym/option.h>
+#include <asym/types.h>
+
+#include "base/macro.h"
+
+static inline void asym_json_p(json_t **json)
+{
+    json_decref(*json);
+}
+
+#define ASYM_AUTO_JSON ASYM_CLEANUP(asym_json_p)
+
+/*
+ * Each function returns a new reference, or NULL if there is no memory. json_pack, asym_json_append and asym_json_set pass a
+ * NULL on, so a caller checks only the last result.
+ */
+
+/** A string of any bytes, escaped to valid UTF-8 by asym_text_escape and cut at 4095 bytes. */
+json_t *asym_json_bytes(const char *bytes, size_t len);
+
+/** The CPUs as a string in the kernel's list format. */
+json_t *asym_json_cpus(const struct asym_mask *mask);
+
+/** The value, rounded to that many decimals; null if it is not finite, which JSON cannot express. */
+json_t *asym_json_number(double value, int decimals);
+
+/**
+ * The value of an option in the struct at base. Durations are in milliseconds; "auto" is that word.
+ * Writes the key with its unit to key ("amp_boost_ms").
+ */
+json_t *asym_json_option(const struct asym_option *row, const void *base, char *key, size_t size);
+
+/** Append item, and take over its reference. On an error *array is freed and becomes NULL. */
+void asym_json_append(json_t **array, json_t *item);
+
+/** Set a member of *object in the same way. */
+void asym_json_set(json_t **object, const char *key, json_t *value);
+
+/** Print json and a newline, and release json. Returns 0; -EIO; -ENOMEM if json is NULL. */
+int asym_json_print(json_t *json, FILE *out);
+
+#endif

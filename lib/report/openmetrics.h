@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * The counters of asymd as OpenMetrics text, which Prometheus reads: HELP, TYPE and UNIT of each family, its samples, and # EOF
+ * at the end. The content type is ASYM_OPENMETRICS_TYPE.
+ */
+#ifndef ASYM_REPORT_OPENMETRICS_H
+#define ASYM_REPORT_OPENMETRICS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define ASYM_OPENMETRICS_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
+
+/** A family of counters. The value is its index. */
+enum asym_metric_id {
+#define ASYM_METRIC(id, kind, name, unit, help) ASYM_METRIC_##id,
+#include "report/metrics.def"
+#undef ASYM_METRIC
+    ASYM_N_METRICS,
+};
+
+/** A family: what its samples are. */
+struct asym_metric_row {
+    const char *name; /**< of the family: without "asymd_", and without the "_total" of a counter */
+    const char *kind; /**< "counter", "gauge" */
+    const char *unit; /**< the end of the name: "seconds", "bytes"; "": none */
+    const char *help; /**< one sentence, without a backslash or a newline */
+};
+
+/** A sample, as the method Counters of the bus gives it. All borrowed. */
+struct asym_metric {
+    const char *name; /**< without "asymd_"; labels may follow: "actions_total{kind=\"steer\"}" */
+    const char *kind; /**< "counter", "gauge" */
+    uint64_t whole;   /**< the value of a counter that is not in seconds */
+    double fraction;  /**< the value of a gauge, and of a counter in seconds */
+};
+
+/** The row at index i; NULL after the last. */
+const struct asym_metric_row *asym_metric_row_at(size_t i);
+
+/**
+ * Write the name of a sample, as struct asym_metric has it. labels: in braces; NULL: none. Returns buf. 128 bytes are enough for
+ * the name without labels.
+ */
+const char *asym_metric_name(enum asym_metric_id id, const char *labels, char *buf, size_t size);
+
+/** The row of the family of a sample; NULL: this version does not know it. */
+const struct asym_metric_row *asym_metric_row_of(const char *name);
+
+/** Write the value of a sample, 15 digits at most. Returns buf. 32 bytes are enough. */
+const char *asym_metric_value(const struct asym_metric *metric, char *buf, size_t size);
+
+/**
+ * Print all samples, ordered by family: those of the table first, then those that it does not know, without HELP. Leaves out a
+ * sample whose name or labels OpenMetrics does not allow. Returns 0; -EIO, -ENOMEM.
+ */
+int asym_openmetrics_print(const struct asym_metric *metrics, size_t n, FILE *out);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** The report of the dry run: the sample, the plan and its reasons, as text or as JSON (asymd.plan/1, a promise). */
+#ifndef ASYM_REPORT_REPORT_H
+#define ASYM_REPORT_REPORT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include <asym/plan.h>
+#include <asym/policy.h>
+#include <asym/settings.h>
+#include <asym/snapshot.h>
+
+#include "linux/rtx/rtx-detection.h"
+#include "linux/topology/topology.h"
+#include "report/columns.h"
+
+/** The report borrows every pointer. plan belongs to snapshot: the arrays have the same order and lengths. */
+struct asym_report {
+    const struct asym_snapshot *snapshot;
+    const struct asym_plan *plan;
+    const struct asym_policy *policy;
+    const char *policy_why; /**< NULL, or why auto chose it */
+    const struct asym_settings *settings;
+    const struct asym_topology_notes *notes;   /**< NULL: none */
+    double observed_ms;                        /**< milliseconds from the start to the last sample */
+    double scan_cpu_us;                        /**< microseconds of CPU time for a sample, on average */
+    const enum asym_rtxd_detection *detection; /**< of each application; NULL: not known */
+    bool assumed_slow;                         /**< a what-if: some CPUs count as slow, but none was slowed */
+};
+
+/*
+ * Both forms list the same things. They list an application that is active and not excluded, and of its threads those that the
+ * plan steers, or that a policy which steers nothing leaves where they are. Excluded means that asymd leaves the application or
+ * thread alone for a reason other than idleness. The rest is idle.
+ */
+static inline bool asym_report_excludes(const struct asym_reason *reason)
+{
+    return reason && reason->kind == ASYM_REASON_EXCLUDED;
+}
+
+static inline bool asym_report_lists_app(const struct asym_plan_app *app)
+{
+    return app->phase != ASYM_PHASE_IDLE && !asym_report_excludes(app->excluded);
+}
+
+static inline bool asym_report_lists_thread(const struct asym_plan_task *task)
+{
+    return task->target >= 0 || task->reason->kind == ASYM_REASON_UNSTEERED;
+}
+
+#endif
