@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "monitor/explain-rule.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "core/exclusion.h"
+#include "core/overrides.h"
+
+/* The bytes of a list of CPUs in a sentence, and of what a rule does. */
+enum { LIST = 96, EFFECT = 192 };
+
+static const char *const actions[] = {
+    [ASYM_RULE_STEER] = "steer", [ASYM_RULE_IGNORE] = "ignore",       [ASYM_RULE_FAST] = "fast",
+    [ASYM_RULE_SLOW] = "slow",   [ASYM_RULE_UNLISTED] = "not listed",
+};
+
+/* The rule of the thread; without a thread, of the program. */
+struct rule {
+    enum asym_rule_action action;
+    const char *name; /* NULL: none */
+    const struct asym_mask *cpus;
+    bool forgotten;
+    int32_t pid; /* of the process that has the rule */
+};
+
+static struct rule rule_of(const struct asym_explanation *e)
+{
+    const struct asym_monitor_thread *t = e->thread;
+    const struct asym_monitor_app *app = e->app;
+    if (t)
+        return (struct rule){t->rule, t->rule_name, t->rule_cpus, t->rule_forgotten, t->id.tgid};
+    return (struct rule){app->rule, app->rule_name, app->rule_cpus, app->rule_forgotten, app->rule_owner.tgid};
+}
+
+/* Returns the CPUs that the rule leaves it. An own affinity that is not known counts as all CPUs. */
+static struct asym_mask allowed_by(const struct asym_explanation *e, const struct rule *rule)
+{
+    const struct asym_machine *m = e->context.machine;
+    const struct asym_rule_facts facts = {.cpus = rule->cpus ? *rule->cpus : (struct asym_mask){{0}}};
+    const struct asym_proc proc = {.rule = rule->action, .rule_facts = &facts};
+    return asym_allowed_cpus(e->context.own_mask, &m->usable, &proc, m);
+}
+
+bool asym_explain_may_be_fast(const struct asym_explanation *e)
+{
+    const struct rule rule = rule_of(e);
+    const struct asym_mask allowed = allowed_by(e, &rule);
+    return asym_mask_meets(&allowed, &e->context.machine->fast);
+}
+
+static bool is_pending(const struct asym_explanation *e, const struct rule *rule)
+{
+    return e->context.rule_pending || rule->forgotten;
+}
+
+/* Returns whether asymd does not steer it now, so that the rule is not in force. */
+static bool is_suspended(const struct asym_explanation *e)
+{
+    return e->context.paused || e->standing == ASYM_STANDING_LEFT_ALONE || e->standing == ASYM_STANDING_UNSTEERED;
+}
+
+/* The list of CPUs; one that is too long for a sentence becomes their number. */
+static const char *name_cpus(const struct asym_mask *cpus, char buf[LIST])
+{
+    char list[ASYM_MASK_LIST_MAX];
+    const unsigned n = asym_mask_count(cpus);
+    asym_mask_format_list(cpus, list, sizeof list);
+    const int len = snprintf(buf, LIST, "CPU%s %s", n == 1 ? "" : "s", list);
+    if (len < 0 || len >= LIST)
+        snprintf(buf, LIST, "%u CPUs", n);
+    return buf;
+}
+
+/* Writes what the rule does to the CPUs of the thread, after the name of the rule; "": it names none. */
+static const char *describe_cpus(const struct asym_explanation *e, const struct rule *rule, char buf[EFFECT])
+{
+    const struct asym_machine *m = e->context.machine;
+    const bool fast = rule->action == ASYM_RULE_FAST, slow = rule->action == ASYM_RULE_SLOW;
+    const struct asym_mask allowed = allowed_by(e, rule);
+    const bool is_kept_by_speed = (fast || slow) && asym_mask_within(&allowed, fast ? &m->fast : &m->slow);
+    const char *speed = fast ? "fast " : slow ? "slow " : "", *keeps = is_suspended(e) ? "would keep" : "keeps";
+    char cpus[LIST];
+    *buf = '\0';
+    if (asym_mask_empty(&allowed))
+        return buf;
+    if ((fast || slow) && asym_mask_empty(&m->slow) && !rule->cpus)
+        snprintf(buf, EFFECT, "has no effect, because no CPU is slow");
+    else if (is_kept_by_speed)
+        snprintf(buf, EFFECT, "%s it on %s%s", keeps, speed, name_cpus(&allowed, cpus));
+    else if (rule->cpus && asym_mask_within(&allowed, rule->cpus))
+        snprintf(buf, EFFECT, "%s it on %s", keeps, name_cpus(&allowed, cpus));
+    else if (fast || slow || rule->cpus)
+        snprintf(buf, EFFECT, "has no effect, because the program may use no %sCPU%s", speed,
+                 rule->cpus ? " of the rule" : "");
+    return buf;
+}
+
+static const char *describe_order(const struct asym_explanation *e, const struct rule *rule, char buf[EFFECT])
+{
+    if (rule->action == ASYM_RULE_IGNORE)
+        snprintf(buf, EFFECT, "has asymd leave it alone until it ends");
+    else if (rule->action == ASYM_RULE_STEER)
+        snprintf(buf, EFFECT, "comes before the rules of the configuration");
+    else
+        describe_cpus(e, rule, buf);
+    return buf;
+}
+
+/* Returns the order of a user that the rule is; NULL: it is none, or the user is not known. */
+static const struct asym_override *order_of(const struct asym_explanation *e, const struct rule *rule)
+{
+    const struct asym_override *order = e->context.order;
+    const bool is_order = rule->name && strcmp(rule->name, asym_overrides_rule_name) == 0;
+    return is_order && order && order->ruled && order->rule == rule->action ? order : NULL;
+}
+
+bool asym_explain_user_ignores(const struct asym_explanation *e)
+{
+    const struct rule rule = rule_of(e);
+    return rule.action == ASYM_RULE_IGNORE && !is_pending(e, &rule) && order_of(e, &rule);
+}
+
+static void write_order(const struct asym_explanation *e, const struct rule *rule, char *buf, size_t size)
+{
+    const struct asym_override *order = order_of(e, rule);
+    char effect[EFFECT], user[32] = "a user";
+    if (order)
+        snprintf(user, sizeof user, "uid %" PRIu32, order->ruled_by);
+    snprintf(buf, size, "A rule that %s has set (asymctl set %d %s) %s; to undo it: asymctl set %d auto.", user,
+             (int)rule->pid, actions[rule->action], describe_order(e, rule, effect), (int)rule->pid);
+}
+
+static void write_match(const struct asym_explanation *e, const struct rule *rule, char *buf, size_t size)
+{
+    char effect[EFFECT], undo[96] = "";
+    describe_cpus(e, rule, effect);
+    if (strncmp(effect, "keeps", 5) == 0)
+        snprintf(undo, sizeof undo, "; to undo that until it ends: asymctl set %d steer", (int)rule->pid);
+    snprintf(buf, size, "The rule \"%s\" %s%s.", rule->name, *effect ? effect : "matches", undo);
+}
+
+const char *asym_explain_rule(const struct asym_explanation *e, char *buf, size_t size)
+{
+    const struct rule rule = rule_of(e);
+    if (is_pending(e, &rule))
+        snprintf(buf, size, "asymd has not compared the program with its rules yet.");
+    else if (!rule.name)
+        snprintf(buf, size, "No rule matches.");
+    else if (strcmp(rule.name, asym_overrides_rule_name) == 0)
+        write_order(e, &rule, buf, size);
+    else
+        write_match(e, &rule, buf, size);
+    return buf;
+}
+
+const char *asym_explain_rule_evidence(const struct asym_explanation *e, char *buf, size_t size)
+{
+    const struct rule rule = rule_of(e);
+    const struct asym_override *order = order_of(e, &rule);
+    if (is_pending(e, &rule))
+        snprintf(buf, size, "not compared yet");
+    else if (order)
+        snprintf(buf, size, "set by uid %" PRIu32 " (%s)", order->ruled_by, actions[rule.action]);
+    else if (rule.name)
+        snprintf(buf, size, "%s (%s)", rule.name, actions[rule.action]);
+    else
+        snprintf(buf, size, rule.action == ASYM_RULE_UNLISTED ? "none, and asymd.default is ignore" : "none");
+    return buf;
+}

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Turns an explanation into sentences and evidence. */
+#include "monitor/explain-text.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "base/text.h"
+#include "monitor/explain-rule.h"
+
+enum { SENTENCE = 768, NAME = 4 * ASYM_COMM_LEN + 48, SPAN = 32 };
+
+typedef int say_fn(void *ctx, const char *sentence);
+typedef int show_fn(void *ctx, const char *name, const char *value);
+
+static const char *name_task(const char comm[ASYM_COMM_LEN], int32_t id, char buf[NAME])
+{
+    char shown[4 * ASYM_COMM_LEN + 1];
+    asym_text_escape(comm, strnlen(comm, ASYM_COMM_LEN), shown, sizeof shown);
+    if (id > 0)
+        snprintf(buf, NAME, "%s (%d)", *shown ? shown : "a program without a name", (int)id);
+    else
+        snprintf(buf, NAME, "the control group of %s", *shown ? shown : "a program without a name");
+    return buf;
+}
+
+static const char *name_app(const struct asym_monitor_app *app, char buf[NAME])
+{
+    return name_task(app->comm, app->id.tid, buf);
+}
+
+static const char *span_of(asym_usec from, asym_usec to, char buf[SPAN])
+{
+    const double s = to > from ? (double)(to - from) / (double)ASYM_SEC : 0;
+    if (s < 1)
+        snprintf(buf, SPAN, "less than a second");
+    else if (s < 90)
+        snprintf(buf, SPAN, "%.0f s", s);
+    else if (s < 5400)
+        snprintf(buf, SPAN, "%.0f min", s / 60);
+    else if (s < 36 * 3600)
+        snprintf(buf, SPAN, "%.0f h", s / 3600);
+    else
+        snprintf(buf, SPAN, "%.0f days", s / 86400);
+    return buf;
+}
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+const char *asym_explain_reason(const struct asym_reason *reason, const double figure[2], const char *subject,
+                                char *buf, size_t size)
+{
+    char text[512];
+    snprintf(text, sizeof text, reason->sentence ? reason->sentence : reason->text, figure[0], figure[1]);
+    snprintf(buf, size, "%s%s %s.", subject, reason->sentence ? "" : ":", text);
+    return buf;
+}
+#pragma GCC diagnostic pop
+
+/* "Mildly parallel" would contradict "serial", so the sentence gives only the letters of that class. */
+static bool is_serial_mp(const struct asym_monitor_app *app)
+{
+    return app->class != ASYM_CLASS_HP && app->phase != ASYM_PHASE_PARALLEL;
+}
+
+static const char *class_words(const struct asym_monitor_app *app)
+{
+    if (is_serial_mp(app))
+        return "serial";
+    return app->class == ASYM_CLASS_HP ? "highly parallel" : "mildly parallel";
+}
+
+/* The last snapshot with a thread that needed a CPU: of the program, or of the thread that the user asks about. */
+static asym_usec seen_of(const struct asym_explanation *e)
+{
+    return e->thread ? e->thread->seen : e->app->seen;
+}
+
+/* No snapshot lists a program that sleeps: what the monitor remembers of its phase is not true any more. */
+static bool is_idle(const struct asym_monitor_app *app, asym_usec now)
+{
+    return app->phase == ASYM_PHASE_IDLE || lround(app->runnable) == 0 || app->seen != now;
+}
+
+static int say_idle(const struct asym_explanation *e, say_fn *say, void *ctx)
+{
+    char buf[SENTENCE], name[NAME], span[SPAN];
+    const asym_usec seen = e->of_program ? seen_of(e) : e->app->seen;
+    if (e->now < seen + ASYM_SEC)
+        snprintf(buf, sizeof buf, "%s is idle.", name_app(e->app, name));
+    else
+        snprintf(buf, sizeof buf, "%s is idle: it has not needed a CPU for %s.", name_app(e->app, name),
+                 span_of(seen, e->now, span));
+    return say(ctx, buf);
+}
+
+/* asymd counts in whole threads. */
+static int say_class(const struct asym_explanation *e, say_fn *say, void *ctx)
+{
+    char buf[SENTENCE], name[NAME];
+    if (is_idle(e->app, e->now))
+        return say_idle(e, say, ctx);
+    struct asym_text t = asym_text_in(buf, sizeof buf);
+    const struct asym_monitor_app *app = e->app;
+    const long n = lround(app->runnable);
+    asym_text_add(&t, "%s is ", name_app(app, name));
+    if (app->has_sp)
+        asym_text_add(&t, "in a serial phase: one of its threads runs alone.");
+    else
+        asym_text_add(&t, "%s: it has %ld runnable thread%s%s.", class_words(app), n, n == 1 ? "" : "s",
+                      is_serial_mp(app) ? " (class MP)" : "");
+    return say(ctx, buf);
+}
+
+static void add_holder(struct asym_text *t, const struct asym_monitor_app *app)
+{
+    char name[NAME];
+    const long n = lround(app->runnable);
+    asym_text_add(t, "%s", name_app(app, name));
+    if (n > 1)
+        asym_text_add(t, ", which has %ld runnable threads", n);
+}
+
+/* A thread that may use slow CPUs only would gain nothing if another program stopped. */
+static bool is_without_fast_cpu(const struct asym_explanation *e)
+{
+    return e->standing == ASYM_STANDING_STEERED_SLOW && e->n_holders > 0 && asym_explain_may_be_fast(e);
+}
+
+/* For example after taskset, and asymctl adopt. */
+static int say_own_affinity(const struct asym_explanation *e, say_fn *say, void *ctx)
+{
+    const struct asym_mask *own = e->context.own_mask;
+    if (e->standing != ASYM_STANDING_STEERED_SLOW || !own || asym_mask_meets(own, &e->context.machine->fast))
+        return 0;
+    return say(ctx, "Its own affinity leaves out all fast CPUs.");
+}
+
+static int say_own_fast_cpus(const struct asym_explanation *e, say_fn *say, void *ctx)
+{
+    char buf[SENTENCE];
+    if (!is_without_fast_cpu(e) || e->n_own_fast == 0)
+        return 0;
+    snprintf(buf, sizeof buf, "Other threads of this program have %u of the %u fast CPUs.", e->n_own_fast,
+             e->n_fast_cpus);
+    return say(ctx, buf);
+}
+
+/* Returns whether threads of this program and of another one have the same fast CPU as their target. */
+static bool shares_fast_cpus(const struct asym_explanation *e)
+{
+    return e->n_own_fast + e->n_held_fast > e->n_fast_cpus - e->n_free_fast;
+}
+
+/* The other programs that have fast CPUs. */
+static int say_holders(const struct asym_explanation *e, say_fn *say, void *ctx)
+{
+    char buf[SENTENCE];
+    struct asym_text t = asym_text_in(buf, sizeof buf);
+    const size_t n = ASYM_MIN(e->n_holders, (size_t)ASYM_EXPLAIN_HOLDERS);
+    static const struct {
+        const char *one, *many, *next;
+    } words[] = {{"belongs to", "belong to", " to "}, {"has threads of", "have threads of", " of "}}, *w;
+    w = &words[shares_fast_cpus(e)];
+    if (!is_without_fast_cpu(e))
+        return 0;
+    if (e->n_held_fast < e->n_fast_cpus)
+        asym_text_add(&t, "%u of the %u fast CPUs %s ", e->n_held_fast, e->n_fast_cpus,
+                      e->n_held_fast == 1 ? w->one : w->many);
+    else if (e->n_fast_cpus == 1)
+        asym_text_add(&t, "The only fast CPU %s ", w->one);
+    else
+        asym_text_add(&t, "The %u fast CPUs %s ", e->n_fast_cpus, w->many);
+    for (size_t i = 0; i < n; i++) {
+        /* A clause on the runnable threads ends in a comma. */
+        if (i > 0)
+            asym_text_add(&t, "%s%s",
+                          i + 1 < e->n_holders                      ? ","
+                          : lround(e->holders[i - 1]->runnable) > 1 ? ", and"
+                                                                    : " and",
+                          w->next);
+        add_holder(&t, e->holders[i]);
+    }
+    if (e->n_holders > n)
+        asym_text_add(&t, ", and%s%zu more program%s", w->next, e->n_holders - n, e->n_holders - n == 1 ? "" : "s");
+    /* hidepid: the caller may not see the other ones. */
+    asym_text_add(&t, e->hides_holders ? " and%sothers." : ".", w->next);
+    return say(ctx, buf);
+}
+
+static int say_prospect(const struct asym_explanation *e, say_fn *say, void *ctx)
+{
+    char buf[SENTENCE];
+    const long without = lround(e->app->runnable) - (long)e->n_own_fast;
+    const long n = ASYM_MIN(without, (long)e->n_held_fast);
+    const char *more = e->n_own_fast > 0 ? " more" : "";
+    if (!is_without_fast_cpu(e) || e->n_holders != 1 || e->hides_holders || e->n_free_fast > 0 || shares_fast_cpus(e) ||
+        n < 1)
+        return 0;
+    if (n == 1)
+        snprintf(buf, sizeof buf, "If that program stopped, one%s thread could use %s.", more,
+                 e->n_held_fast == 1 ? "it" : "one of them");
+    else
+        snprintf(buf, sizeof buf, "If that program stopped, %ld%s threads could use them.", n, more);
+    return say(ctx, buf);
+}
+
+static int say_rule(const struct asym_explanation *e, say_fn *say, void *ctx)
+{
+    char buf[SENTENCE];
+    return say(ctx, asym_explain_rule(e, buf, sizeof buf));
+}
+
+static int say_program(const struct asym_explanation *e, say_fn *say, void *ctx)
+{
+    if (!e->app)
+        return 0;
+    int r = say_class(e, say, ctx);
+    if (r >= 0)
+        r = say_own_affinity(e, say, ctx);
+    if (r >= 0)
+        r = say_own_fast_cpus(e, say, ctx);
+    if (r >= 0)
+        r = say_holders(e, say, ctx);
+    if (r >= 0)
+        r = say_prospect(e, say, ctx);
+    return r < 0 ? r : say_rule(e, say, ctx);
+}
+
+static const struct asym_reason *reason_of(const struct asym_explanation *e)
+{
+    return e->thread ? e->thread->reason : e->app->reason;
+}
+
+/* Returns whether an earlier sentence has given the reason: that on the rule, or that on the pause. */
+static bool has_said_reason(const struct asym_explanation *e)
+{
+    return (reason_of(e) == asym_why(ASYM_WHY_RULE_IGNORE) && asym_explain_user_ignores(e)) ||
+           (reason_of(e) == asym_why(ASYM_WHY_PAUSED) && e->context.paused);
+}
+
+/* The reason for the CPU of a thread that sleeps does not count any more. */
+static int say_sleep(const struct asym_explanation *e, const char *subject, say_fn *say, void *ctx)
+{
+    char buf[SENTENCE], span[SPAN];
+    /* The sentence on the program has said it. */
+    if (e->app && is_idle(e->app, e->now) && (e->of_program || seen_of(e) == e->app->seen))
+        return 0;
+    if (seen_of(e) == e->now)
+        return say(ctx, asym_explain_reason(asym_why(ASYM_WHY_IDLE), (double[2]){0}, subject, buf, sizeof buf));
+    snprintf(buf, sizeof buf, "%s has not needed a CPU for %s.", subject, span_of(seen_of(e), e->now, span));
+    return say(ctx, buf);
+}
+
+static int say_reason(const struct asym_explanation *e, say_fn *say, void *ctx)
+{
+    char buf[SENTENCE], name[NAME];
+    const struct asym_reason *reason = reason_of(e);
+    const double *figure = e->thread ? e->thread->figure : e->app->figure;
+    if (!reason || has_said_reason(e))
+        return 0;
+    const char *subject = e->thread ? name_task(e->thread->comm, e->thread->id.tid, name) : name_app(e->app, name);
+    if (e->standing == ASYM_STANDING_IDLE)
+        return say_sleep(e, subject, say, ctx);
+    return say(ctx, asym_explain_reason(reason, figure, subject, buf, sizeof buf));
+}
+
+static int say_place(const struct asym_explanation *e, say_fn *say, void *ctx)
+{
+    static const char *const kinds[] = {
+        [ASYM_STANDING_STEERED_FAST] = "a fast CPU",
+        [ASYM_STANDING_STEERED_SLOW] = "a slow CPU",
+        [ASYM_STANDING_STEERED] = "a CPU like all others",
+    };
+    char buf[SENTENCE];
+    if (e->standing > ASYM_STANDING_STEERED)
+        return 0;
+    struct asym_text t = asym_text_in(buf, sizeof buf);
+    asym_text_add(&t, "asymd has given it CPU %d, %s", (int)e->thread->target, kinds[e->standing]);
+    if (e->thread->cpu != e->thread->target)
+        asym_text_add(&t, "; it ran last on CPU %d", (int)e->thread->cpu);
+    asym_text_add(&t, ".");
+    return say(ctx, buf);
+}
+
+/* Tells the user how to end an exclusion. The texts take the PID, and the PID only. */
+static const struct {
+    enum asym_exclusion why;
+    const char *advice;
+} advices[] = {
+    {ASYM_WHY_FOREIGN, "Another program or the thread itself changed its affinity: asymd cannot know which. "
+                       "To have it steered again: asymctl adopt %d."},
+    {ASYM_WHY_DENIED, "To have asymd try again: asymctl adopt %d."},
+    {ASYM_WHY_OWN_MASK, "The thread itself or the program that started it set this affinity. "
+                        "To have it steered within it: asymctl adopt %d."},
+    {ASYM_WHY_RELEASED, "To have it steered again: asymctl adopt %d."},
+    {ASYM_WHY_RULE_IGNORE, "To have it steered until it ends: asymctl set %d steer."},
+    {ASYM_WHY_OUTSIDE, "asymd was started with --pid, for other processes only."},
+};
+
+static int say_left_alone(const struct asym_explanation *e, say_fn *say, void *ctx)
+{
+    char buf[SENTENCE], span[SPAN];
+    const struct asym_reason *reason = reason_of(e);
+    const int32_t pid = e->thread ? e->thread->id.tgid : e->app->id.tid;
+    if (e->standing != ASYM_STANDING_LEFT_ALONE || has_said_reason(e))
+        return 0;
+    int r = 0;
+    if (e->thread) {
+        snprintf(buf, sizeof buf, "asymd has left it alone for %s.", span_of(e->thread->reason_since, e->now, span));
+        r = say(ctx, buf);
+    }
+    for (size_t i = 0; r >= 0 && i < ASYM_LENGTH(advices); i++) {
+        if (reason != asym_why(advices[i].why))
+            continue;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        snprintf(buf, sizeof buf, advices[i].advice, (int)pid);
+#pragma GCC diagnostic pop
+        r = say(ctx, buf);
+    }
+    return r;
+}
+
+/* The question was about the program, and the answer so far is about the thread that ran most. */
+static int say_others_left_alone(const struct asym_explanation *e, say_fn *say, void *ctx)
+{
+    char buf[SENTENCE], why[160];
+    const bool also = e->standing == ASYM_STANDING_LEFT_ALONE;
+    const struct asym_monitor_thread *t = e->left_alone;
+    if (e->n_left_alone == 0)
+        return 0;
+    /* The question about its number is the one about the program. */
+    if (t->id.tid == t->id.tgid)
+        snprintf(
+            buf, sizeof buf,
+            "asymd leaves the main thread of this program alone%s (%s). To have it steered again: asymctl adopt %d.",
+            also ? ", too" : "", asym_reason_text(t->reason, t->figure, why, sizeof why), (int)t->id.tgid);
+    else
+        snprintf(buf, sizeof buf, "asymd leaves %u %sthread%s of this program alone%s: asymctl why %d says why.",
+                 e->n_left_alone, also ? "more " : "", e->n_left_alone == 1 ? "" : "s", also ? ", too" : "",
+                 (int)t->id.tid);
+    return say(ctx, buf);
+}
+
+static int say_rest(const struct asym_explanation *e, say_fn *say, void *ctx)
+{
+    char buf[SENTENCE];
+    if (!e->app || e->standing > ASYM_STANDING_STEERED_SLOW)
+        return 0;
+    struct asym_text t = asym_text_in(buf, sizeof buf);
+    asym_text_add(&t, "In the last minute the program spent %.0f %% of its running time on fast CPUs, and asymd ",
+                  100 * e->app->fast_share);
+    if (e->app->moves == 0)
+        asym_text_add(&t, "moved none of its threads.");
+    else
+        asym_text_add(&t, "gave its threads another CPU %u time%s.", e->app->moves, e->app->moves == 1 ? "" : "s");
+    return say(ctx, buf);
+}
+
+int asym_explain_sentences(const struct asym_explanation *e, say_fn *say, void *ctx)
+{
+    int r = say_program(e, say, ctx);
+    if (r >= 0 && e->context.paused)
+        r = say(ctx, "asymd is paused: it has put everything back, and steers nothing. To end that: asymctl resume.");
+    if (r >= 0)
+        r = say_reason(e, say, ctx);
+    if (r >= 0)
+        r = say_place(e, say, ctx);
+    if (r >= 0)
+        r = say_left_alone(e, say, ctx);
+    if (r >= 0)
+        r = say_others_left_alone(e, say, ctx);
+    if (r >= 0)
+        r = say_rest(e, say, ctx);
+    return r < 0 ? r : 0;
+}
+
+/* Evidence */
+
+struct table {
+    show_fn *show;
+    void *ctx;
+    int r;
+};
+
+static void row(struct table *t, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static void row(struct table *t, const char *name, const char *format, ...)
+{
+    char value[512];
+    va_list args;
+    if (t->r < 0)
+        return;
+    va_start(args, format);
+    vsnprintf(value, sizeof value, format, args);
+    va_end(args);
+    t->r = t->show(t->ctx, name, value);
+}
+
+static const char *describe_class(enum asym_class class)
+{
+    static const char *const words[] = {[ASYM_CLASS_NONE] = "none",
+                                        [ASYM_CLASS_MP] = "MP (mildly parallel)",
+                                        [ASYM_CLASS_HP] = "HP (highly parallel)",
+                                        [ASYM_CLASS_SP] = "SP (serial phase)"};
+    return words[class];
+}
+
+static void show_app(struct table *t, const struct asym_explanation *e)
+{
+    const struct asym_monitor_app *a = e->app;
+    char name[NAME], span[SPAN];
+    row(t, "program", "%s", name_app(a, name));
+    if (a->seen != e->now)
+        row(t, "age of its figures", "%s: it has been idle since", span_of(a->seen, e->now, span));
+    row(t, "runnable threads", "%.2f of %u", a->runnable, a->n_threads);
+    row(t, "phase", "%s", asym_phase_name(a->phase));
+    row(t, "class", "%s, for %s", describe_class(a->class), span_of(a->class_since, e->now, span));
+    row(t, "threads steered", "%u, %u of them to fast CPUs", a->n_steered, a->n_fast);
+    row(t, "CPUs used", "%.2f", a->running);
+    row(t, "time on fast CPUs", "%.0f %% in the last minute", 100 * a->fast_share);
+    row(t, "moves", "%u in the last minute", a->moves);
+    row(t, "reports its threads", "%s", a->uses_rtx ? "yes (RTX)" : "no");
+}
+
+static void show_thread(struct table *t, const struct asym_explanation *e)
+{
+    const struct asym_monitor_thread *thread = e->thread;
+    char name[NAME], span[SPAN], list[ASYM_MASK_LIST_MAX], text[256];
+    row(t, "thread", "%s", name_task(thread->comm, thread->id.tid, name));
+    row(t, "class of the thread", "%s, for %s", describe_class(thread->class),
+        span_of(thread->class_since, e->now, span));
+    row(t, "runnable, running", "%.2f, %.2f of the last interval", thread->runnable, thread->running);
+    if (thread->target >= 0)
+        row(t, "given CPU", "%d%s", (int)thread->target, thread->exclusive ? ", to itself" : "");
+    row(t, "ran last on CPU", "%d", (int)thread->cpu);
+    row(t, "reason", "%s (for %s)", asym_reason_text(thread->reason, thread->figure, text, sizeof text),
+        span_of(thread->reason_since, e->now, span));
+    row(t, "nice value", "%d, its own is %d", thread->nice, thread->own_nice);
+    if (e->context.mask)
+        row(t, "affinity", "%s", asym_mask_format_list(e->context.mask, list, sizeof list));
+    if (e->context.own_mask)
+        row(t, "affinity of its own", "%s", asym_mask_format_list(e->context.own_mask, list, sizeof list));
+    if (thread->adopted)
+        row(t, "adopted", "yes");
+}
+
+int asym_explain_evidence(const struct asym_explanation *e, show_fn *show, void *ctx)
+{
+    const struct asym_engine_config *config = e->context.config;
+    struct table t = {show, ctx, 0};
+    char list[ASYM_MASK_LIST_MAX], rule[256];
+    if (e->app)
+        show_app(&t, e);
+    if (e->thread)
+        show_thread(&t, e);
+    row(&t, "rule", "%s", asym_explain_rule_evidence(e, rule, sizeof rule));
+    row(&t, "policy", "%s", config->policy->name);
+    row(&t, "few threads", "up to %u runnable", config->classify.serial_max_threads);
+    row(&t, "highly parallel", "more than %u runnable", asym_hp_threshold(&config->classify, e->context.machine));
+    row(&t, "threads are counted", "%s",
+        config->classify.estimator == ASYM_ESTIMATOR_MEAN ? "as the mean over the interval" : "at the sample");
+    row(&t, "fast CPUs", "%s; without a thread: %u of %u",
+        asym_mask_format_list(&e->context.machine->fast, list, sizeof list), e->n_free_fast, e->n_fast_cpus);
+    return t.r < 0 ? t.r : 0;
+}

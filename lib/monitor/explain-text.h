@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** An explanation (explain.h) in sentences, and the evidence for it. Names of programs come out printable. */
+#ifndef ASYM_MONITOR_EXPLAIN_TEXT_H
+#define ASYM_MONITOR_EXPLAIN_TEXT_H
+
+#include "monitor/explain.h"
+
+/**
+ * Call say for each sentence, the most important first, each with a full stop. A negative return ends it. Returns 0, or that.
+ */
+int asym_explain_sentences(const struct asym_explanation *e, int (*say)(void *ctx, const char *sentence), void *ctx);
+
+/** Call show for each piece of evidence: a name and a value, for people. A negative return ends it. Returns 0, or that. */
+int asym_explain_evidence(const struct asym_explanation *e, int (*show)(void *ctx, const char *name, const char *value),
+                          void *ctx);
+
+/** Write the sentence of a reason, with a full stop. subject: such as "gzip (4712)". Returns buf. */
+const char *asym_explain_reason(const struct asym_reason *reason, const double figure[2], const char *subject,
+                                char *buf, size_t size);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * Explains to a user how a thread or a program stands: facts from the monitor, and sentences made of them. Pure. Names of
+ * programs and threads come out printable: their bytes are escaped.
+ */
+#ifndef ASYM_MONITOR_EXPLAIN_H
+#define ASYM_MONITOR_EXPLAIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <asym/engine.h>
+#include <asym/machine.h>
+
+#include "core/overrides.h"
+#include "monitor/monitor.h"
+
+/** The facts that the caller adds. All borrowed. */
+struct asym_explain_context {
+    const struct asym_machine *machine;
+    const struct asym_engine_config *config; /**< the policy and the thresholds in force */
+    bool paused;
+    bool rule_pending;                 /**< the rules were not matched with the program yet */
+    const struct asym_override *order; /**< the orders of users for its process; NULL: none, or not known */
+    /** The masks of the thread that is explained; NULL: not known. */
+    const struct asym_mask *mask, *own_mask;
+};
+
+/** The kinds of answer on a thread. */
+enum asym_standing {
+    ASYM_STANDING_STEERED_FAST, /**< its target is a fast CPU */
+    ASYM_STANDING_STEERED_SLOW, /**< its target is a slow CPU */
+    ASYM_STANDING_STEERED,      /**< it has a target, and all CPUs are alike */
+    ASYM_STANDING_IDLE,         /**< it did not need a CPU */
+    ASYM_STANDING_WAITS,        /**< asymd steers it later: too new, or the next swap period */
+    ASYM_STANDING_LEFT_ALONE,   /**< asymd does not steer it */
+    ASYM_STANDING_UNSTEERED,    /**< the policy steers nothing */
+};
+
+enum { ASYM_EXPLAIN_HOLDERS = 3 };
+
+struct asym_explanation {
+    struct asym_explain_context context;
+    const struct asym_monitor_thread *thread; /**< the thread; of a program, the one that ran most */
+    const struct asym_monitor_app *app;       /**< its application; NULL: not known */
+    bool of_program;                          /**< the question was about a program */
+    enum asym_standing standing;
+    unsigned n_fast_cpus, n_free_fast; /**< fast CPUs; those of them that no thread has as its target */
+    unsigned n_own_fast,
+        n_held_fast; /**< those that threads of this application, and of others, have as their target */
+    /** Other applications with threads on fast CPUs, most of them first. */
+    const struct asym_monitor_app *holders[ASYM_EXPLAIN_HOLDERS];
+    /**
+     * Other threads of the program that asymd leaves alone until it is told to adopt them: their number, and the first one. The
+     * main thread comes last, because its number is also that of the program.
+     */
+    unsigned n_left_alone;
+    const struct asym_monitor_thread *left_alone;
+    size_t n_holders;   /**< of all, also beyond the array */
+    bool hides_holders; /**< the caller has taken some of them out */
+    asym_usec now;      /**< time of the last snapshot */
+};
+
+/**
+ * Explain a PID or a TID. A number that is both (a process and its first thread) is the program. The result borrows from the
+ * monitor and the context. Returns 0; -ESRCH: asymd does not know it (it has ended, or did not run since asymd started).
+ */
+int asym_explain(const struct asym_monitor *m, const struct asym_explain_context *context, int32_t id,
+                 struct asym_explanation *ret);
+
+#endif
