@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * Serves one D-Bus object: on the system bus, and without a bus daemon on a socket of the state directory. The caller brings the
+ * object's vtable and its methods; this room brings the connections, the permissions, the subscriptions, and the bounds.
+ *
+ * Two kinds of connection:
+ *
+ * - The socket DIR/bus has mode 0600. So root alone, and the user who runs asymd, can connect, and both may change everything.
+ *   A message can carry descriptors, and a close of what another user passes can block. So asymd reads no socket to which other
+ *   users can write.
+ * - The system bus serves all users. asymd does not negotiate the passing of descriptors there, so the bus daemon refuses, at
+ *   the sender, each message that carries one. The uid of a sender comes from the bus daemon; polkit decides whether a user
+ *   other than root may change something.
+ *
+ * No call waits: for a client, for the bus daemon or for polkit. Bounds:
+ *
+ * - The messages of the system bus cost asym_bus_config.share of one CPU in the long run. When this is spent, asymd leaves that
+ *   socket alone until it has earned more. The socket of root has no such bound, but serves at most one message between two
+ *   other events.
+ * - The messages of a user other than root get ASYM_BUS_USER_SHARE of that: method calls, properties, introspection and
+ *   messages that asymd does not know. Beyond that the answer is org.asymd.Error.Refused. A new connection may send
+ *   ASYM_BUS_MAX_CALLS_OF_USER messages before asymd knows its user: calls of the object's own methods wait, sd-bus answers
+ *   the others at once, and asymd charges their cost as soon as the bus daemon names the user. If the client has left by then,
+ *   the user does not pay for them. A refusal costs, too: a user who goes on sending can spend all of that share, and then
+ *   other users wait longer.
+ * - Events that a subscriber of the system bus gets are paid from its user's share, too. A user who has spent it gets the events
+ *   later.
+ * - ASYM_BUS_MAX_DIRECT direct connections. One with ASYM_BUS_MAX_QUEUED unread messages is closed. So is the one to the system
+ *   bus, when the bus daemon leaves as many unread; from half of them on asymd refuses calls. It connects again.
+ * - ASYM_BUS_MAX_CALLS calls that wait for the bus daemon or polkit, ASYM_BUS_MAX_CALLS_OF_USER of them of one user.
+ * - ASYM_BUS_MAX_SUBSCRIBERS subscribers. Events wait in one ring for all of them; a subscriber that the ring overtakes loses its
+ *   subscription. The bus daemon reads for a client that does not; so asymd pings a subscriber of the system bus at the start and
+ *   after each ASYM_BUS_PING_AFTER events, sends as many again at most before the answer, and ends the subscription without one.
+ */
+#ifndef ASYM_BUS_BUS_H
+#define ASYM_BUS_BUS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <systemd/sd-bus.h>
+#include <systemd/sd-event.h>
+
+#include <asym/error.h>
+#include <asym/types.h>
+
+#define ASYM_BUS_NAME                  "org.asymd"
+#define ASYM_BUS_PATH                  "/org/asymd/Manager"
+#define ASYM_BUS_INTERFACE             "org.asymd.Manager"
+#define ASYM_BUS_POLKIT                "org.asymd.manage"
+
+#define ASYM_BUS_ERROR_NO_SUCH_PROCESS "org.asymd.Error.NoSuchProcess"
+#define ASYM_BUS_ERROR_NOT_POSSIBLE    "org.asymd.Error.NotPossible"
+#define ASYM_BUS_ERROR_NO_SIGNAL       "org.asymd.Error.NoSignal"
+#define ASYM_BUS_ERROR_REFUSED         "org.asymd.Error.Refused"
+
+/** The bus may use this share of one CPU, and save up at most this CPU time, in microseconds. */
+#define ASYM_BUS_SHARE (0.01) /* where the configuration gives none */
+#define ASYM_BUS_BURST (100.0 * ASYM_MSEC)
+/**
+ * The part of ASYM_BUS_BURST that all users together can owe, 10 ms: with a share of 1 % asymd serves the system bus again after
+ * 1.2 s, whatever a call has cost. The user of the call owes all of it.
+ */
+#define ASYM_BUS_DEBT (0.1)
+/** The part of its burst that an overdrawn token bucket has to earn, so that asymd does not wake for one message at a time. */
+#define ASYM_BUS_RESUME 0.02
+/** One user other than root may use this part of the share and of ASYM_BUS_BURST. */
+#define ASYM_BUS_USER_SHARE 0.25
+
+enum {
+    ASYM_BUS_MAX_DIRECT = 16,
+    ASYM_BUS_MAX_QUEUED = 256,           /**< messages that a connection may leave unread, beside the socket's buffer */
+    ASYM_BUS_SOCKET_BUFFER = 256 * 1024, /**< bytes that a direct client may leave unread in its socket */
+    ASYM_BUS_MAX_CALLS = 64,             /**< calls that wait for an answer of the bus daemon or of polkit */
+    ASYM_BUS_MAX_CALLS_OF_USER = 8,      /**< of one user, and of one connection */
+    ASYM_BUS_MAX_SUBSCRIBERS = 64,
+    ASYM_BUS_MAX_SUBSCRIBERS_OF_USER = 8,
+    ASYM_BUS_EVENTS = 16384,    /**< places of the ring */
+    ASYM_BUS_PING_AFTER = 1024, /**< events */
+    ASYM_BUS_MAX_TEXT = 4096,   /**< bytes of a text argument */
+};
+
+/** The time in which a subscriber has to answer a ping, and polkit a question that it may put to the user. Microseconds. */
+#define ASYM_BUS_PING_WITHIN   (10 * ASYM_SEC)
+#define ASYM_BUS_POLKIT_WITHIN (120 * ASYM_SEC)
+/** The time between two attempts to reach a system bus that is not there. */
+#define ASYM_BUS_RETRY (5 * ASYM_SEC)
+
+struct asym_bus;
+
+/** The caller of a method. */
+struct asym_bus_caller {
+    uid_t uid;
+    bool is_root; /**< root, or the user who runs asymd: sees all processes */
+};
+
+/** A method of the object. */
+struct asym_bus_method {
+    const char *name; /**< NULL ends a table */
+    bool manages;     /**< for root, and for users whom polkit allows ASYM_BUS_POLKIT */
+    /** Reply to m. Returns 0 or more; -errno, after it has set error or not: then asymd sends the error. */
+    int (*run)(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error);
+};
+
+/** The subject of a line for the log. Users other than root can provoke lines about clients as often as they like. */
+enum asym_bus_topic { ASYM_BUS_CLIENTS, ASYM_BUS_SYSTEM };
+
+/** The users who may know of an event. */
+#define ASYM_BUS_ALL_USERS ((uid_t)-1)
+
+struct asym_bus_config {
+    sd_event *event;
+    const char *dir;            /**< directory of the socket "bus"; borrowed for the call; NULL: no socket */
+    const char *system_address; /**< D-Bus address of the system bus; NULL: $DBUS_SYSTEM_BUS_ADDRESS or the usual one */
+    bool no_system_bus;         /**< for tests */
+    double share;               /**< of one CPU, for the messages of the system bus; 0: ASYM_BUS_SHARE */
+    const sd_bus_vtable *vtable; /**< its method handlers are asym_bus_on_method; borrowed, as are the next ones */
+    const struct asym_bus_method *methods;
+    void *userdata;     /**< of the methods; a property's getter gets it by asym_bus_userdata */
+    size_t event_size;  /**< bytes of an event; 0: there are no events */
+    const char *signal; /**< name of the signal of an event */
+    /** Append the event's arguments to the signal. Returns 0 or more; -errno. */
+    int (*append)(void *userdata, sd_bus_message *signal, const void *event);
+    /** A line for the log: LOG_NOTICE and the like. May be NULL. */
+    void (*say)(void *userdata, enum asym_bus_topic topic, int priority, const char *text);
+};
+
+/**
+ * Open the socket and connect to the system bus. If there is no bus, asym_bus_housekeeping tries again. Returns 0; -errno of the
+ * socket, with err.
+ */
+int asym_bus_open(const struct asym_bus_config *config, struct asym_bus **ret_bus, struct asym_error *err);
+
+/** Close all connections, and remove the socket. NULL is accepted. */
+void asym_bus_close(struct asym_bus *bus);
+
+/** Serve a connected stream socket as if a client had connected to DIR/bus. Takes fd. Returns 0; -errno, and fd is closed. */
+int asym_bus_add_direct(struct asym_bus *bus, int fd);
+
+/** Call this about every second. */
+void asym_bus_housekeeping(struct asym_bus *bus, asym_usec now);
+
+/** The method handler of each method of the vtable: checks the caller, then runs the row of the method. */
+int asym_bus_on_method(sd_bus_message *m, void *link, sd_bus_error *error);
+
+/** Returns the userdata of the configuration. link: what the getter of a property gets. */
+void *asym_bus_userdata(void *link);
+
+/**
+ * Emit PropertiesChanged on the system bus, where match rules decide who gets it, and to the direct clients that have subscribed:
+ * a direct connection has no match rules. names: NULL-terminated.
+ */
+void asym_bus_emit_changed(struct asym_bus *bus, char *const *names);
+
+/**
+ * Send events, and changes of properties, to the connection of m from now on. Returns 0; -EBUSY: too many subscribers; -errno.
+ */
+int asym_bus_subscribe(struct asym_bus *bus, sd_bus_message *m, const struct asym_bus_caller *caller);
+
+/** Send none any more. Does nothing if it has no subscription. */
+void asym_bus_unsubscribe(struct asym_bus *bus, sd_bus_message *m);
+
+/** Returns whether there is a subscriber. Without one an event costs nothing. */
+bool asym_bus_has_subscribers(const struct asym_bus *bus);
+
+/** Put an event into the ring, for subscribers whose user is visible_to or root; ASYM_BUS_ALL_USERS: for all. It is copied. */
+void asym_bus_push(struct asym_bus *bus, const void *event, uid_t visible_to);
+
+/** Send the events of the ring, as far as the subscribers take them. What they do not take now follows by itself. */
+void asym_bus_send(struct asym_bus *bus);
+
+/** Returns the CPU time, in microseconds, of all that the bus has done. NULL is accepted. */
+asym_usec asym_bus_spent(const struct asym_bus *bus);
+
+/** Counts since the start, and what the bus holds now. */
+struct asym_bus_totals {
+    uint64_t calls;   /**< methods that ran */
+    uint64_t refused; /**< calls that were refused: too many, or too costly */
+    uint64_t events;  /**< signals that were sent */
+    uint64_t lost;    /**< subscriptions and connections that asymd ended because the client did not read */
+    uint32_t direct;  /**< direct connections */
+    uint32_t subscribers;
+    bool on_system_bus; /**< asymd has its name there */
+};
+
+/** Write the totals. bus may be NULL: then all are 0. */
+void asym_bus_totals(const struct asym_bus *bus, struct asym_bus_totals *ret);
+
+/** Copy text as valid UTF-8, which D-Bus requires: a byte that is none becomes '?'. Returns buf. */
+const char *asym_bus_text(const char *text, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A connection on the event loop. asymd drives sd-bus itself, and not by sd_bus_attach_event: so it can leave the socket of the
+ * system bus alone while its CPU time is spent.
+ */
+#include "bus/bus-internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <syslog.h>
+
+#include "base/clock.h"
+
+/* Messages come after samples, programs that report, and signals. */
+#define PRIORITY (SD_EVENT_PRIORITY_NORMAL + 10)
+
+uint64_t asym_bus_link_queued(const struct asym_bus_link *link)
+{
+    uint64_t n = 0;
+    return sd_bus_get_n_queued_write(link->bus, &n) < 0 ? 0 : n;
+}
+
+void asym_bus_link_end(struct asym_bus_link *link, const char *why)
+{
+    link->ended = true;
+    link->why_end = why;
+}
+
+static int step(struct asym_bus_link *link)
+{
+    if (link->is_system && asym_bus_run_ready(link->owner))
+        return 1;
+    return sd_bus_process(link->bus, NULL);
+}
+
+/* One message a time: samples and programs do not wait for a queue of messages. */
+static void process(struct asym_bus_link *link)
+{
+    struct asym_bus *bus = link->owner;
+    const asym_usec begun = asym_clock_thread_cpu();
+    bus->payer = ASYM_BUS_ALL_USERS;
+    bus->unknown = NULL;
+    bus->is_dispatching = true;
+    const int r = step(link);
+    bus->is_dispatching = false;
+    /* The end of the handshake and the first message can come in one read: sd-bus then holds a message that no poll shows. */
+    link->has_more = r > 0;
+    if (r < 0 || sd_bus_is_open(link->bus) <= 0)
+        link->ended = true;
+    const asym_usec cpu = asym_clock_thread_cpu() - begun;
+    bus->spent += cpu;
+    if (link->is_system)
+        asym_bus_charge(bus, cpu, asym_clock_now());
+    asym_bus_send(bus);
+}
+
+static int on_io(sd_event_source *source, int fd, uint32_t events, void *userdata)
+{
+    (void)source;
+    (void)fd;
+    (void)events;
+    process(userdata);
+    return 0;
+}
+
+static bool is_overdrawn(const struct asym_bus_link *link)
+{
+    return link->is_system && !asym_token_bucket_has(&link->owner->cpu_time, asym_clock_now());
+}
+
+static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
+{
+    struct asym_bus_link *link = userdata;
+    uint64_t due = UINT64_MAX;
+    (void)source;
+    (void)usec;
+    if (!is_overdrawn(link) &&
+        (link->has_more || (sd_bus_get_timeout(link->bus, &due) >= 0 && due <= asym_clock_now())))
+        process(link);
+    else
+        asym_bus_send(link->owner); /* the bucket was overdrawn: check the socket again, and send waiting events */
+    return 0;
+}
+
+static int watch(struct asym_bus_link *link, int events, uint64_t due)
+{
+    int r = 0;
+    if (events != 0)
+        r = sd_event_source_set_io_events(link->io, (uint32_t)events);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(link->io, events != 0 ? SD_EVENT_ON : SD_EVENT_OFF);
+    if (r >= 0 && due != UINT64_MAX)
+        r = sd_event_source_set_time(link->timer, due);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(link->timer, due != UINT64_MAX ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+    return r;
+}
+
+void asym_bus_link_arm(struct asym_bus_link *link)
+{
+    uint64_t due = UINT64_MAX;
+    int r;
+    if (is_overdrawn(link)) {
+        r = watch(link, 0, asym_token_bucket_due(&link->owner->cpu_time));
+    } else {
+        const int events = sd_bus_get_events(link->bus);
+        r = events < 0 ? events : sd_bus_get_timeout(link->bus, &due);
+        if (r >= 0)
+            r = watch(link, events, link->has_more ? 0 : due);
+    }
+    if (r < 0)
+        link->ended = true;
+}
+
+static int attach(struct asym_bus_link *link)
+{
+    sd_event *event = link->owner->config.event;
+    int r = sd_event_add_io(event, &link->io, sd_bus_get_fd(link->bus), 0, on_io, link);
+    if (r >= 0)
+        r = sd_event_add_time(event, &link->timer, CLOCK_MONOTONIC, 0, ASYM_MSEC, on_timer, link);
+    if (r >= 0)
+        r = sd_event_source_set_priority(link->io, PRIORITY);
+    if (r >= 0)
+        r = sd_event_source_set_priority(link->timer, PRIORITY);
+    if (r >= 0)
+        r = sd_bus_add_object_vtable(link->bus, NULL, ASYM_BUS_PATH, ASYM_BUS_INTERFACE, link->owner->config.vtable,
+                                     link);
+    if (r >= 0 && link->is_system)
+        r = sd_bus_add_filter(link->bus, NULL, asym_bus_on_message, link);
+    return r;
+}
+
+int asym_bus_link_new(struct asym_bus *owner, sd_bus *bus, bool is_system, uid_t uid, struct asym_bus_link **ret)
+{
+    struct asym_bus_link *link = calloc(1, sizeof *link);
+    if (!link) {
+        sd_bus_close_unref(bus);
+        return -ENOMEM;
+    }
+    *link = (struct asym_bus_link){.owner = owner, .bus = bus, .is_system = is_system, .uid = uid};
+    int r = attach(link);
+    if (r < 0) {
+        asym_bus_link_free(link);
+        return r;
+    }
+    asym_bus_link_arm(link);
+    *ret = link;
+    return 0;
+}
+
+/* sd_bus_close discards what is queued; sd_bus_flush would wait for the client. */
+void asym_bus_link_free(struct asym_bus_link *link)
+{
+    asym_bus_forget_subscribers(link->owner, link);
+    sd_event_source_disable_unref(link->io);
+    sd_event_source_disable_unref(link->timer);
+    sd_bus_close_unref(link->bus);
+    free(link);
+}
+
+/*
+ * The bus daemon does not read, either, while another client leaves unread what asymd has sent it. A new connection starts with
+ * an empty queue.
+ */
+static void bound(struct asym_bus_link *link)
+{
+    if (!link->ended && asym_bus_link_queued(link) >= ASYM_BUS_MAX_QUEUED)
+        asym_bus_link_end(link, link->is_system ? "the bus daemon does not read, so asymd has closed the connection"
+                                                : "it does not read its answers");
+    if (!link->ended)
+        asym_bus_link_arm(link);
+}
+
+void asym_bus_sweep(struct asym_bus *bus)
+{
+    for (size_t i = 0; i < ASYM_BUS_MAX_DIRECT; i++) {
+        struct asym_bus_link *link = bus->direct[i];
+        if (link)
+            bound(link);
+        if (!link || !link->ended)
+            continue;
+        if (link->why_end) {
+            bus->totals.lost++;
+            asym_bus_say(bus, ASYM_BUS_CLIENTS, LOG_NOTICE, "asymd closes a connection to %s: %s", bus->path,
+                         link->why_end);
+        }
+        bus->direct[i] = NULL;
+        asym_bus_link_free(link);
+    }
+    if (bus->system)
+        bound(bus->system);
+    if (bus->system && bus->system->ended)
+        asym_bus_lose_system(bus, asym_clock_now());
+}
+
+struct asym_bus_link *asym_bus_link_of(struct asym_bus *bus, sd_bus_message *m)
+{
+    const sd_bus *wanted = sd_bus_message_get_bus(m);
+    if (bus->system && bus->system->bus == wanted)
+        return bus->system;
+    for (size_t i = 0; i < ASYM_BUS_MAX_DIRECT; i++)
+        if (bus->direct[i] && bus->direct[i]->bus == wanted)
+            return bus->direct[i];
+    return NULL;
+}
