@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** The connection, and the reading of records (dictionaries and structs) into C structs, by tables of their fields. */
+#ifndef ASYM_CLIENT_CLIENT_INTERNAL_H
+#define ASYM_CLIENT_CLIENT_INTERNAL_H
+
+#include <stddef.h>
+
+#include <systemd/sd-bus.h>
+
+#include "base/macro.h"
+#include "client/client.h"
+
+#define CLIENT_NAME           "org.asymd"
+#define CLIENT_OBJECT         "/org/asymd/Manager"
+#define CLIENT_INTERFACE      "org.asymd.Manager"
+
+#define CLIENT_READ_TIMEOUT   (5 * ASYM_SEC)
+#define CLIENT_CHANGE_TIMEOUT (60 * ASYM_SEC)
+/* How long, and how often, a call is repeated that asymd refuses. An overdrawn share of 0.25 % earns 1 ms in 0.4 s. */
+#define CLIENT_REFUSED_WAIT  (3 * ASYM_SEC)
+#define CLIENT_REFUSED_PAUSE (200 * ASYM_MSEC)
+
+#define CLIENT_AUTO_MESSAGE  ASYM_CLEANUP(sd_bus_message_unrefp)
+
+struct asym_client {
+    sd_bus *bus;
+    const char *destination; /**< NULL: a direct connection, on which only asymd can answer */
+    void (*on_event)(void *ctx, const struct asym_client_event *event);
+    void *ctx;
+    bool ended;              /**< the name has left the bus */
+    asym_usec refused_until; /**< while asymd refuses: when the client no longer waits; 0: it served the last call */
+};
+
+/** Make a call of a method of the object. Returns 0; -errno of sd-bus, for client_made. */
+int client_new_call(struct asym_client *c, const char *interface, const char *member, sd_bus_message **ret);
+
+/** Send a call, and wait for its answer. Returns 0; an error of client.h with err. timeout: one of the two above. */
+int client_send(struct asym_client *c, sd_bus_message *m, asym_usec timeout, sd_bus_message **ret,
+                struct asym_error *err);
+
+/** Returns r, with err if it is an error of making a message. */
+int client_made(int r, struct asym_error *err);
+
+/** Returns -EBADMSG with err: the two programs are of different versions. */
+int client_not_understood(struct asym_error *err);
+
+struct client_record;
+
+/** A field of a record. The table of a record ends in a field without a type. */
+struct client_field {
+    const char *key;  /**< of a dictionary; NULL in a struct, whose fields have the order of the message */
+    const char *type; /**< the signature: s, u, i, t, d, b (a bool), as, or an array of records */
+    size_t offset;    /**< of an array: the pointer to its items */
+    size_t count;     /**< of an array: the offset of its number of items */
+    const struct client_record *record; /**< the items of an array; NULL: strings */
+};
+
+struct client_record {
+    const char *type; /**< "a{sv}", or a struct such as "(ss)" */
+    size_t size;      /**< bytes of the C struct */
+    const struct client_field *fields;
+};
+
+extern const struct client_record client_record_state, client_record_cpu, client_record_app, client_record_thread,
+    client_record_evidence, client_record_counter;
+
+/** Read one record into base, which is zero. On an error base is zero again. Returns 0; -EBADMSG, -ENOMEM. */
+int client_read_record(sd_bus_message *m, const struct client_record *record, void *base);
+
+/** Read an array of records; record NULL: of strings. Returns 0 with a new array, NULL if it is empty; -EBADMSG, -ENOMEM. */
+int client_read_array(sd_bus_message *m, const struct client_record *record, void *ret_items, size_t *ret_n);
+
+/** Free the strings and arrays of a record, and make it zero. */
+void client_record_done(const struct client_record *record, void *base);
+
+/** Free the items of an array, and the array. */
+void client_array_done(const struct client_record *record, void *items, size_t n);
+
+#endif

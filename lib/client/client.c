@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "client/client.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/macro.h"
+#include "base/text.h"
+#include "client/client-internal.h"
+
+#define AUTO_BUS ASYM_CLEANUP(sd_bus_unrefp)
+
+static int no_service(struct asym_error *err)
+{
+    return asym_fail(err, -ENOTCONN,
+                     "asymd is not running. Start it: systemctl start asymd (as root), or asymd --service (another "
+                     "socket: " ASYM_CLIENT_SOCKET_VARIABLE ")");
+}
+
+static int no_answer(asym_usec timeout, struct asym_error *err)
+{
+    return asym_fail(err, -ETIMEDOUT, "asymd did not answer within %u s", (unsigned)(timeout / ASYM_SEC));
+}
+
+/* Returns a connected socket; -errno. A full backlog is -EAGAIN, because the socket does not block. */
+static int connect_to(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof address.sun_path)
+        return -ENAMETOOLONG;
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    ASYM_AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof address) < 0)
+        return -errno;
+    const int connected = fd;
+    fd = -1;
+    return connected;
+}
+
+static int open_direct(const char *path, sd_bus **ret)
+{
+    AUTO_BUS sd_bus *bus = NULL;
+    int r = sd_bus_new(&bus);
+    if (r < 0)
+        return r;
+    const int fd = connect_to(path);
+    if (fd < 0)
+        return fd;
+    /* The bus closes the descriptor from here on. */
+    r = sd_bus_set_fd(bus, fd, fd);
+    if (r < 0)
+        close(fd);
+    if (r >= 0)
+        r = sd_bus_start(bus);
+    if (r >= 0)
+        *ret = ASYM_TAKE(bus);
+    return r;
+}
+
+/* The timeout of a call does not cover the handshake, in which a server that hangs could keep the client for much longer. */
+static int wait_ready(sd_bus *bus)
+{
+    const asym_usec end = asym_clock_now() + CLIENT_READ_TIMEOUT;
+    int r = 0;
+    while (r >= 0 && sd_bus_is_ready(bus) == 0) {
+        const asym_usec now = asym_clock_now();
+        if (now >= end)
+            return -ETIMEDOUT;
+        r = sd_bus_process(bus, NULL);
+        if (r == 0 && sd_bus_is_ready(bus) == 0)
+            r = sd_bus_wait(bus, end - now);
+        if (r == -EINTR)
+            r = 0;
+    }
+    return r;
+}
+
+static bool is_absent(int r)
+{
+    return r == -ENOENT || r == -ECONNREFUSED || r == -ENOTDIR;
+}
+
+/* direct: the result for the socket. */
+static int cannot_connect(int direct, int r, const char *path, struct asym_error *err)
+{
+    char text[256];
+    asym_text_escape(path, strlen(path), text, sizeof text);
+    if (r == -ETIMEDOUT)
+        return no_answer(CLIENT_READ_TIMEOUT, err);
+    if (r == -EACCES)
+        return asym_fail(err, r, "cannot connect to %s: %s; only root and the user who runs that asymd may use it",
+                         text, strerror(-r));
+    if (!is_absent(r))
+        return asym_fail(err, -EIO, "cannot connect to asymd: %s", strerror(-r));
+    if (direct == -EACCES || direct == -EPERM)
+        return asym_fail(err, -EACCES, "only root may use %s, and this machine has no system bus: run it as root",
+                         text);
+    return no_service(err);
+}
+
+static int open_bus(struct asym_client *client, struct asym_error *err)
+{
+    const char *given = getenv(ASYM_CLIENT_SOCKET_VARIABLE);
+    const char *path = given && *given ? given : ASYM_CLIENT_SOCKET;
+    const int direct = open_direct(path, &client->bus);
+    int r = direct;
+    if (r < 0 && path != given) {
+        r = sd_bus_open_system(&client->bus);
+        client->destination = CLIENT_NAME;
+    }
+    if (r >= 0)
+        r = wait_ready(client->bus);
+    return r < 0 ? cannot_connect(path == given ? 0 : direct, r, path, err) : 0;
+}
+
+int asym_client_open(struct asym_client **ret, struct asym_error *err)
+{
+    ASYM_CLEANUP(asym_client_close_p) struct asym_client *client = calloc(1, sizeof *client);
+    if (!client)
+        return asym_fail(err, -ENOMEM, "%s", strerror(ENOMEM));
+    int r = open_bus(client, err);
+    if (r < 0)
+        return r;
+    /* Lets polkit ask the user for a password. */
+    sd_bus_set_allow_interactive_authorization(client->bus, 1);
+    *ret = ASYM_TAKE(client);
+    return 0;
+}
+
+void asym_client_close(struct asym_client *client)
+{
+    if (!client)
+        return;
+    sd_bus_close_unref(client->bus); /* each call has waited for its answer: there is nothing to flush */
+    free(client);
+}
+
+static const struct {
+    const char *name;
+    int error;
+} errors[] = {
+    {"org.asymd.Error.NoSuchProcess", -ESRCH},   {"org.asymd.Error.NotPossible", -ENOTSUP},
+    {"org.asymd.Error.NoSignal", -ENODATA},      {"org.asymd.Error.Refused", -EBUSY},
+    {SD_BUS_ERROR_ACCESS_DENIED, -EACCES},       {SD_BUS_ERROR_INTERACTIVE_AUTHORIZATION_REQUIRED, -EACCES},
+    {SD_BUS_ERROR_INVALID_ARGS, -EINVAL},        {SD_BUS_ERROR_SERVICE_UNKNOWN, -ENOTCONN},
+    {SD_BUS_ERROR_NAME_HAS_NO_OWNER, -ENOTCONN}, {SD_BUS_ERROR_NO_REPLY, -ETIMEDOUT},
+    {SD_BUS_ERROR_TIMEOUT, -ETIMEDOUT},          {SD_BUS_ERROR_UNKNOWN_METHOD, -EBADMSG},
+    {SD_BUS_ERROR_UNKNOWN_OBJECT, -EBADMSG},     {SD_BUS_ERROR_UNKNOWN_INTERFACE, -EBADMSG},
+    {SD_BUS_ERROR_UNKNOWN_PROPERTY, -EBADMSG},
+};
+
+static int error_of(const sd_bus_error *error)
+{
+    for (size_t i = 0; i < ASYM_LENGTH(errors); i++)
+        if (sd_bus_error_has_name(error, errors[i].name))
+            return errors[i].error;
+    return -sd_bus_error_get_errno(error);
+}
+
+int client_not_understood(struct asym_error *err)
+{
+    return asym_fail(err, -EBADMSG,
+                     "the running asymd and this asymctl do not understand each other: use the same version of both");
+}
+
+/* The answer of asymd as one sentence. timeout: 60 s for calls that change something. */
+static int call_failed(const sd_bus_error *error, asym_usec timeout, struct asym_error *err)
+{
+    const int r = error_of(error);
+    const char *message = error->message ? error->message : "";
+    char text[512];
+    asym_text_escape(message, strlen(message), text, sizeof text);
+    switch (r) {
+    case -ENOTCONN:
+        return no_service(err);
+    case -ETIMEDOUT:
+        return no_answer(timeout, err);
+    case -EBADMSG:
+        return client_not_understood(err);
+    case -EACCES:
+        return asym_fail(err, r, "not permitted%s%s: run it as root%s", *text ? ": " : "", text,
+                         timeout == CLIENT_CHANGE_TIMEOUT ? ", or with polkit's permission org.asymd.manage" : "");
+    case -ECONNRESET:
+        return asym_fail(err, r, "asymd ended before it answered");
+    default:
+        return asym_fail(err, r, "%s", *text ? text : strerror(-r));
+    }
+}
+
+int client_new_call(struct asym_client *c, const char *interface, const char *member, sd_bus_message **ret)
+{
+    int r = sd_bus_message_new_method_call(c->bus, ret, c->destination, CLIENT_OBJECT, interface, member);
+    /* A user who asks for the state of asymd must not start it. */
+    return r < 0 ? r : sd_bus_message_set_auto_start(*ret, 0);
+}
+
+/*
+ * asymd refuses a call before it runs, while the user has spent the share of asymd's CPU time. It is earned again soon, so the
+ * client asks again, and does not leave that to the user. If that was in vain, later calls do not wait until one is served.
+ */
+static int call_until_served(struct asym_client *c, sd_bus_message *m, asym_usec timeout, sd_bus_error *error,
+                             sd_bus_message **ret)
+{
+    struct timespec pause = {.tv_nsec = CLIENT_REFUSED_PAUSE * 1000L};
+    for (;;) {
+        const int r = sd_bus_call(c->bus, m, timeout, error, ret);
+        if (r >= 0 || error_of(error) != -EBUSY) {
+            c->refused_until = 0;
+            return r;
+        }
+        if (c->refused_until == 0)
+            c->refused_until = asym_clock_now() + CLIENT_REFUSED_WAIT;
+        if (asym_clock_now() >= c->refused_until)
+            return r;
+        sd_bus_error_free(error);
+        nanosleep(&pause, NULL);
+    }
+}
+
+int client_send(struct asym_client *c, sd_bus_message *m, asym_usec timeout, sd_bus_message **ret,
+                struct asym_error *err)
+{
+    ASYM_CLEANUP(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+    int r = call_until_served(c, m, timeout, &error, ret);
+    if (r >= 0)
+        return 0;
+    if (!sd_bus_error_is_set(&error))
+        sd_bus_error_set_errno(&error, r);
+    return call_failed(&error, timeout, err);
+}
+
+int client_made(int r, struct asym_error *err)
+{
+    return r < 0 ? asym_fail(err, r, "cannot make a message: %s", strerror(-r)) : 0;
+}

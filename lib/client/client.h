@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * The client's side of org.asymd.Manager, the bus object of a running asymd: a function for each method and signal. The answers
+ * become plain structs.
+ *
+ * Strings are never NULL. They are valid UTF-8, but may hold control characters, because programs name themselves: escape them
+ * before you print them (asym_text_escape). Keys of an answer that this version does not know are ignored; a missing key leaves
+ * 0, false or "".
+ *
+ * Each call waits at most 5 s for the answer. Functions that change something wait 60 s, in which the user can answer polkit's
+ * question for a password. Errors are one sentence in err, and one of:
+ *     -ENOTCONN   no asymd runs; the sentence says how to start it
+ *     -EACCES     not permitted; the sentence says how to get the permission
+ *     -ESRCH      asymd does not know the process
+ *     -ENOTSUP    not possible here; the sentence says why
+ *     -ENODATA    this machine lacks a signal that the policy needs
+ *     -EBUSY      asymd has refused for 3 s, because the user asks too often
+ *     -EINVAL     wrong argument
+ *     -ETIMEDOUT  no answer
+ *     -EBADMSG    an answer of another version of asymd
+ *     -errno      the connection was lost, and the like
+ */
+#ifndef ASYM_CLIENT_CLIENT_H
+#define ASYM_CLIENT_CLIENT_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <asym/error.h>
+#include <asym/types.h>
+
+/** The socket of the direct connection, which root can use without a bus daemon. */
+#define ASYM_CLIENT_SOCKET "/run/asymd/bus"
+
+/** The environment variable that names another socket; then the system bus is not tried. */
+#define ASYM_CLIENT_SOCKET_VARIABLE "ASYMD_BUS"
+
+struct asym_client;
+
+/** Connect to the socket if the user may, else to the system bus. Does not start asymd. Returns 0; see above. */
+int asym_client_open(struct asym_client **ret, struct asym_error *err);
+
+/** client: may be NULL. */
+void asym_client_close(struct asym_client *client);
+
+static inline void asym_client_close_p(struct asym_client **client)
+{
+    asym_client_close(*client);
+}
+
+/** The properties of the service. Times in microseconds; times of day are CLOCK_REALTIME. */
+struct asym_client_state {
+    char *version;
+    asym_usec start; /**< time of day */
+    char *policy, *policy_reason;
+    char *fast_cpus, *slow_cpus; /**< "0-3,8"; slow "": all CPUs are alike */
+    uint32_t threads_steered;
+    uint64_t changes; /**< to threads, since the start */
+    uint32_t changes_last_minute;
+    asym_usec interval; /**< between two samples now */
+    double cpu_usage;   /**< share of one CPU */
+    uint64_t memory;    /**< resident bytes */
+    bool paused;
+    asym_usec paused_until; /**< time of day; 0: until asymctl resume, or not paused */
+    char *observer;         /**< "schedstat, process events" */
+    char *profile;          /**< path of the file of profiles; "": none */
+    char **lacks;           /**< sentences: what asymd cannot do here */
+    size_t n_lacks;
+};
+
+int asym_client_get_state(struct asym_client *client, struct asym_client_state *ret, struct asym_error *err);
+void asym_client_state_done(struct asym_client_state *state);
+
+struct asym_client_cpu {
+    uint32_t cpu, type; /**< type: 0 is the fastest */
+    char *type_name;
+    double speed; /**< relative */
+    bool fast;
+    double busy;      /**< share of the last interval, 0 to 1 */
+    uint32_t threads; /**< that asymd steers to it */
+    uint32_t tid;     /**< of the thread of interest that was seen there last; 0: none */
+    char *comm;       /**< its name; "": none */
+};
+
+struct asym_client_cpus {
+    struct asym_client_cpu *cpu;
+    size_t n;
+};
+
+int asym_client_list_cpus(struct asym_client *client, struct asym_client_cpus *ret, struct asym_error *err);
+void asym_client_cpus_done(struct asym_client_cpus *cpus);
+
+/** A change of a thread. */
+struct asym_client_decision {
+    asym_usec time;   /**< time of day */
+    int32_t from, to; /**< CPUs; -1: none */
+    char *what;       /**< "steer", "release", "repair", "leave alone" */
+    char *class;      /**< "MP", "HP", "SP", "" */
+    char *reason;
+};
+
+struct asym_client_thread {
+    uint32_t tid, pid;
+    char *comm;
+    int32_t cpu, target; /**< where it ran last; where asymd steers it, -1: nowhere */
+    char *class;
+    double runnable, running; /**< shares of the time */
+    int32_t nice, own_nice;   /**< as planned now; its own */
+    char *mask, *own_mask;    /**< CPU lists: in force; the original */
+    char *reason;
+    struct asym_client_decision *decisions; /**< the newest first; GetApplication leaves them out */
+    size_t n_decisions;
+};
+
+int asym_client_get_thread(struct asym_client *client, uint32_t tid, struct asym_client_thread *ret,
+                           struct asym_error *err);
+void asym_client_thread_done(struct asym_client_thread *thread);
+
+struct asym_client_app {
+    uint32_t pid; /**< 0: a cgroup */
+    char *cgroup, *comm;
+    uint32_t uid;
+    char *phase;     /**< "idle", "serial", "parallel" */
+    char *class;     /**< "MP", "HP", "SP" if a thread is SP, "" */
+    double runnable; /**< runnable threads, on average */
+    uint32_t threads, steered;
+    double fast_share; /**< share of its running time on fast CPUs, of the last minute at most */
+    uint32_t moves_per_minute;
+    char *reason;
+    char *rule; /**< "": none. GetApplication only, as own_threads */
+    struct asym_client_thread *own_threads;
+    size_t n_own_threads;
+};
+
+struct asym_client_apps {
+    struct asym_client_app *app;
+    size_t n;
+};
+
+int asym_client_list_applications(struct asym_client *client, struct asym_client_apps *ret, struct asym_error *err);
+void asym_client_apps_done(struct asym_client_apps *apps);
+int asym_client_get_application(struct asym_client *client, uint32_t pid, struct asym_client_app *ret,
+                                struct asym_error *err);
+void asym_client_app_done(struct asym_client_app *app);
+
+struct asym_client_evidence {
+    char *name, *value;
+};
+
+struct asym_client_explanation {
+    char **sentences;
+    size_t n_sentences;
+    struct asym_client_evidence *evidence;
+    size_t n_evidence;
+};
+
+/** id: of a process or a thread. */
+int asym_client_explain(struct asym_client *client, uint32_t id, struct asym_client_explanation *ret,
+                        struct asym_error *err);
+void asym_client_explanation_done(struct asym_client_explanation *explanation);
+
+struct asym_client_counter {
+    char *name;     /**< the OpenMetrics name without "asymd_"; labels may follow: "actions_total{kind=\"steer\"}" */
+    char *kind;     /**< "counter", "gauge" */
+    uint64_t whole; /**< asym_metric_value (report/openmetrics.h) says which of the two applies */
+    double fraction;
+};
+
+struct asym_client_counters {
+    struct asym_client_counter *counter;
+    size_t n;
+};
+
+int asym_client_get_counters(struct asym_client *client, struct asym_client_counters *ret, struct asym_error *err);
+void asym_client_counters_done(struct asym_client_counters *counters);
+
+int asym_client_set_policy(struct asym_client *client, const char *name, bool permanent, struct asym_error *err);
+
+/** seconds: 0: until asym_client_resume. */
+int asym_client_pause(struct asym_client *client, uint64_t seconds, struct asym_error *err);
+int asym_client_resume(struct asym_client *client, struct asym_error *err);
+int asym_client_reload(struct asym_client *client, struct asym_error *err);
+int asym_client_release(struct asym_client *client, uint32_t pid, struct asym_error *err);
+int asym_client_adopt(struct asym_client *client, uint32_t pid, struct asym_error *err);
+
+/** action: "fast", "slow", "ignore", "steer"; "auto" ends each of them, and a release. */
+int asym_client_set_program(struct asym_client *client, uint32_t pid, const char *action, struct asym_error *err);
+
+/** A decision as it happens. The strings are valid during the callback only. */
+struct asym_client_event {
+    asym_usec time; /**< time of day */
+    uint32_t pid, tid;
+    int32_t from, to, nice;
+    const char *comm, *class, *what, *reason;
+};
+
+/** Call on_event from asym_client_wait for each decision of asymd, until the client is closed. Call this once. */
+int asym_client_subscribe(struct asym_client *client,
+                          void (*on_event)(void *ctx, const struct asym_client_event *event), void *ctx,
+                          struct asym_error *err);
+
+/**
+ * Wait until something arrives, and process all that is there. timeout in microseconds. mask: the blocked signals during the
+ * wait, as of ppoll(2); NULL: unchanged. Returns 1; 0: timeout; -EINTR: a signal; -ENOTCONN with err: asymd has ended, or has
+ * closed the connection.
+ */
+int asym_client_wait(struct asym_client *client, asym_usec timeout, const sigset_t *mask, struct asym_error *err);
+
+#endif
