@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The table of the applications. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "report/columns.h"
+#include "top/layout-parts.h"
+
+#define WIDE 120u /* columns of a screen that has room for words in place of abbreviations */
+
+static void write_pid(const struct asym_top_app *app, bool wide, char *buf, size_t size)
+{
+    (void)wide;
+    snprintf(buf, size, app->pid ? "%u" : "-", app->pid);
+}
+
+/* The last part of a cgroup's path says the most. */
+static void write_command(const struct asym_top_app *app, bool wide, char *buf, size_t size)
+{
+    (void)wide;
+    const char *last = strrchr(app->cgroup, '/');
+    const char *part = last && last[1] ? last + 1 : app->cgroup;
+    snprintf(buf, size, "%s", app->pid || *app->comm ? app->comm : part);
+}
+
+static void write_class(const struct asym_top_app *app, bool wide, char *buf, size_t size)
+{
+    static const struct {
+        const char *class, *narrow, *wide;
+    } words[] = {
+        {"MP", "mildly", "mildly parallel"},
+        {"HP", "highly", "highly parallel"},
+        {"SP", "phase", "serial phase"},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(words); i++)
+        if (strcmp(app->class, words[i].class) == 0) {
+            snprintf(buf, size, "%s", wide ? words[i].wide : words[i].narrow);
+            return;
+        }
+    snprintf(buf, size, "%s", *app->class ? app->class : app->phase);
+}
+
+static void write_runnable(const struct asym_top_app *app, bool wide, char *buf, size_t size)
+{
+    (void)wide;
+    snprintf(buf, size, "%.1f", app->runnable);
+}
+
+static void write_threads(const struct asym_top_app *app, bool wide, char *buf, size_t size)
+{
+    (void)wide;
+    snprintf(buf, size, "%u", app->threads);
+}
+
+static void write_steered(const struct asym_top_app *app, bool wide, char *buf, size_t size)
+{
+    (void)wide;
+    snprintf(buf, size, "%u", app->steered);
+}
+
+static void write_share(const struct asym_top_app *app, bool wide, char *buf, size_t size)
+{
+    (void)wide;
+    snprintf(buf, size, "%.0f%%", 100 * app->fast_share);
+}
+
+static void write_moves(const struct asym_top_app *app, bool wide, char *buf, size_t size)
+{
+    (void)wide;
+    snprintf(buf, size, "%u", app->moves);
+}
+
+static void write_reason(const struct asym_top_app *app, bool wide, char *buf, size_t size)
+{
+    (void)wide;
+    snprintf(buf, size, "%s", app->reason);
+}
+
+/* By enum asym_top_column. */
+static const struct {
+    const char *heading;
+    unsigned columns, wide; /* on narrow and wide screens; 0: what the others leave */
+    unsigned from;          /* a screen of fewer columns leaves it out */
+    bool right;
+    void (*write)(const struct asym_top_app *app, bool wide, char *buf, size_t size);
+} columns[] = {
+    [ASYM_TOP_PID] = {"PID", 7, 7, 0, true, write_pid},
+    [ASYM_TOP_COMMAND] = {"COMMAND", 15, 32, 0, false, write_command},
+    [ASYM_TOP_CLASS] = {"CLASS", 6, 15, 40, false, write_class},
+    [ASYM_TOP_RUNNABLE] = {"RUN", 6, 8, 24, true, write_runnable},
+    [ASYM_TOP_THREADS] = {"THREADS", 8, 8, WIDE, true, write_threads},
+    [ASYM_TOP_STEERED] = {"STEERED", 8, 8, WIDE, true, write_steered},
+    [ASYM_TOP_SHARE] = {"FAST", 5, 6, 32, true, write_share},
+    [ASYM_TOP_MOVES] = {"MOVES", 6, 7, 60, true, write_moves},
+    [ASYM_TOP_REASON] = {"REASON", 0, 0, 72, false, write_reason},
+};
+
+static unsigned columns_of(enum asym_top_column c, unsigned width)
+{
+    unsigned others = 0;
+    if (columns[c].columns > 0 && (c != ASYM_TOP_COMMAND || width >= columns[ASYM_TOP_REASON].from))
+        return width >= WIDE ? columns[c].wide : columns[c].columns;
+    for (unsigned i = 0; i < ASYM_TOP_N_COLUMNS; i++)
+        if (i != c && width >= columns[i].from)
+            others += 1 + columns_of((enum asym_top_column)i, width);
+    return width > others ? width - others : 1;
+}
+
+static unsigned put_cell(struct asym_top_page *page, unsigned at, enum asym_top_column c, enum asym_top_style style,
+                         const char *text)
+{
+    char printable[512];
+    const unsigned room = columns_of(c, page->width);
+    text = asym_top_printable(text, printable, sizeof printable);
+    const unsigned used = (unsigned)ASYM_MIN(asym_columns_of(text), (size_t)room);
+    asym_top_put(page, at + (columns[c].right ? room - used : 0), room, style, text);
+    return at + room + 1;
+}
+
+/* A line in one style is a line of blanks with the cells over it. */
+static void put_background(struct asym_top_page *page, enum asym_top_style style)
+{
+    if (style != ASYM_TOP_PLAIN)
+        asym_top_format(page, 0, page->width, style, "%*s", (int)ASYM_MIN(page->width, 500u), "");
+}
+
+static void put_headings(struct asym_top_page *page, const struct asym_top_view *view)
+{
+    char text[32];
+    unsigned at = 0;
+    put_background(page, ASYM_TOP_HEADING);
+    for (unsigned c = 0; c < ASYM_TOP_N_COLUMNS; c++) {
+        if (page->width < columns[c].from)
+            continue;
+        snprintf(text, sizeof text, "%s%s", columns[c].heading, view->rows > 0 && view->sort == c ? "*" : "");
+        at = put_cell(page, at, (enum asym_top_column)c, ASYM_TOP_HEADING, text);
+    }
+    asym_top_next_row(page);
+}
+
+static void put_app(struct asym_top_page *page, const struct asym_top_app *app, enum asym_top_style style)
+{
+    char text[256];
+    unsigned at = 0;
+    put_background(page, style);
+    for (unsigned c = 0; c < ASYM_TOP_N_COLUMNS; c++) {
+        if (page->width < columns[c].from)
+            continue;
+        columns[c].write(app, page->width >= WIDE, text, sizeof text);
+        at = put_cell(page, at, (enum asym_top_column)c, style, text);
+    }
+    asym_top_next_row(page);
+}
+
+void asym_top_put_apps(struct asym_top_page *page, const struct asym_top_frame *frame, const struct asym_top_view *view,
+                       const struct asym_top_order *order, size_t first, size_t rows)
+{
+    if (rows == 0)
+        return;
+    put_headings(page, view);
+    for (size_t i = first; i < order->n && i - first < rows - 1; i++)
+        put_app(page, &frame->apps[order->index[i]],
+                view->rows > 0 && i == view->line ? ASYM_TOP_SELECTED : ASYM_TOP_PLAIN);
+}

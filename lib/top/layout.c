@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "top/layout.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "top/layout-parts.h"
+
+/* With --once the CPUs have as many rows as a large screen gives them. */
+#define ONCE_CPU_ROWS 34
+
+static const char help[] = "up, down, page up, page down, home, end  move the cursor (also k, j, blank, g, G)\n"
+                           "enter   why: what asymd knows about the application, and why it runs where it runs\n"
+                           "/       filter: part of a command, of a cgroup or of a PID; Esc clears the filter\n"
+                           "< >     sort by the column to the left or to the right; * marks the column\n"
+                           "r       reverse the order\n"
+                           "p       pause asymd, or resume; top asks first\n"
+                           "q       quit\n"
+                           "\n"
+                           "RUN     runnable threads in the last interval\n"
+                           "FAST    share of its running time on fast CPUs, in the last minute\n"
+                           "MOVES   how often asymd gave its threads another CPU in the last minute\n"
+                           "CLASS   mildly: mildly parallel, from one runnable thread up to hp_threshold, which is "
+                           "one more than the number of fast CPUs. highly: highly parallel, more threads than that. "
+                           "phase: the serial phase of a parallel program. idle: no thread runs.\n";
+
+/* Writes the item with " | " before it. The first is cut. From one that does not fit on, the line has no more items. */
+static unsigned put_item(struct asym_top_page *page, unsigned at, enum asym_top_style style, const char *text)
+{
+    const unsigned gap = at > 0 ? 3 : 0;
+    if (*text == '\0')
+        return at;
+    if (at > 0 && at + gap + strlen(text) > page->width)
+        return page->width;
+    if (gap > 0)
+        asym_top_put(page, at, gap, ASYM_TOP_PLAIN, " | ");
+    return asym_top_put(page, at + gap, page->width, style, text);
+}
+
+static const char *format_paused(const struct asym_top_frame *frame, char *buf, size_t size)
+{
+    const unsigned left = (unsigned)(ASYM_MIN(frame->paused_for / ASYM_SEC, (asym_usec)UINT32_MAX));
+    if (left >= 60)
+        snprintf(buf, size, "PAUSED for %u min %u s more", left / 60, left % 60);
+    else if (left > 0)
+        snprintf(buf, size, "PAUSED for %u s more", left);
+    else
+        snprintf(buf, size, "PAUSED until you resume");
+    return buf;
+}
+
+static void put_status(struct asym_top_page *page, const struct asym_top_frame *frame, const struct asym_top_view *view)
+{
+    char text[160];
+    unsigned at = put_item(page, 0, ASYM_TOP_ALERT, view->alert);
+    if (frame->paused)
+        at = put_item(page, at, ASYM_TOP_ALERT, format_paused(frame, text, sizeof text));
+    snprintf(text, sizeof text, "policy %s", *frame->policy ? frame->policy : "unknown");
+    at = put_item(page, at, ASYM_TOP_PLAIN, text);
+    snprintf(text, sizeof text, "%u thread%s steered", frame->steered, frame->steered == 1 ? "" : "s");
+    at = put_item(page, at, ASYM_TOP_PLAIN, text);
+    snprintf(text, sizeof text, "%u change%s in 60 s", frame->changes, frame->changes == 1 ? "" : "s");
+    at = put_item(page, at, ASYM_TOP_PLAIN, text);
+    snprintf(text, sizeof text, "asymd: %.1f%% CPU", 100 * frame->cpu_usage);
+    at = put_item(page, at, ASYM_TOP_PLAIN, text);
+    snprintf(text, sizeof text, "%.1f MiB", (double)frame->memory / (1024 * 1024));
+    at = put_item(page, at, ASYM_TOP_PLAIN, frame->memory ? text : "");
+    snprintf(text, sizeof text, "a frame every %.1f s", (double)view->every / ASYM_SEC);
+    at = put_item(page, at, ASYM_TOP_PLAIN, view->every ? text : "");
+    put_item(page, at, ASYM_TOP_PLAIN, frame->policy_reason);
+    asym_top_next_row(page);
+}
+
+static void put_table_footer(struct asym_top_page *page, const struct asym_top_frame *frame,
+                             const struct asym_top_view *view, const struct asym_top_order *order)
+{
+    char text[160] = "";
+    unsigned at = 0;
+    if (*view->filter)
+        at = asym_top_format(page, 0, page->width, ASYM_TOP_ALERT, "filter %s: %zu of %zu", view->filter, order->n,
+                             frame->n_apps);
+    else if (order->n > view->page_lines)
+        snprintf(text, sizeof text, "%zu of %zu", view->line + 1, order->n);
+    at = put_item(page, at, ASYM_TOP_PLAIN, text);
+    static const char *const keys[] = {"q quit", "? help", "enter why", "/ filter", "< > sort", "r reverse"};
+    for (size_t i = 0; i < ASYM_LENGTH(keys); i++)
+        at = put_item(page, at, ASYM_TOP_PLAIN, keys[i]);
+    put_item(page, at, ASYM_TOP_PLAIN, frame->paused ? "p resume" : "p pause");
+}
+
+static void put_footer(struct asym_top_page *page, const struct asym_top_frame *frame, const struct asym_top_view *view,
+                       const struct asym_top_order *order)
+{
+    switch (view->mode) {
+    case ASYM_TOP_FILTER:
+        asym_top_format(page, 0, page->width, ASYM_TOP_PLAIN, "filter (Esc clears): %s_", view->filter);
+        break;
+    case ASYM_TOP_CONFIRM:
+        asym_top_put(page, 0, page->width, ASYM_TOP_ALERT,
+                     frame->paused ? "Resume? asymd steers again. y/n" : "Pause? asymd puts every thread back. y/n");
+        break;
+    case ASYM_TOP_WHY:
+    case ASYM_TOP_HELP:
+        asym_top_put(page, 0, page->width, ASYM_TOP_PLAIN, "q back | up, down");
+        break;
+    case ASYM_TOP_TABLE:
+        if (*view->message)
+            asym_top_put(page, 0, page->width, ASYM_TOP_ALERT, view->message);
+        else
+            put_table_footer(page, frame, view, order);
+        break;
+    }
+    asym_top_next_row(page);
+}
+
+/* Moves the table as little as shows the line of the cursor, and leaves no empty rows below while lines are above. */
+static size_t first_line(const struct asym_top_view *view, size_t n, size_t lines)
+{
+    size_t first = view->first;
+    if (lines == 0)
+        return 0;
+    if (view->line < first)
+        first = view->line;
+    if (view->line >= first + lines)
+        first = view->line + 1 - lines;
+    return n <= lines ? 0 : ASYM_MIN(first, n - lines);
+}
+
+static void put_table(struct asym_top_page *page, const struct asym_top_frame *frame, struct asym_top_view *view,
+                      const struct asym_top_order *order, struct asym_top_shown *shown)
+{
+    const size_t end = view->rows ? view->rows - 1 : SIZE_MAX;
+    /* The CPUs have three fifths of what the first and the last line leave. */
+    asym_top_put_cpus(page, frame, view->rows ? (view->rows - 2) * 3 / 5 : ONCE_CPU_ROWS);
+    const size_t rows = end > page->row ? end - page->row : 0;
+    shown->page_lines = rows > 0 ? rows - 1 : 0;
+    shown->first = view->rows ? first_line(view, order->n, shown->page_lines) : 0;
+    view->page_lines = shown->page_lines;
+    asym_top_put_apps(page, frame, view, order, shown->first, rows);
+}
+
+static void put_text(struct asym_top_page *page, const struct asym_top_view *view, struct asym_top_shown *shown)
+{
+    const char *text = view->mode == ASYM_TOP_WHY ? view->why : help;
+    const size_t rows = view->rows - 1 - page->row, n = text ? asym_top_text_rows(page, text) : 0;
+    shown->page_lines = rows;
+    shown->first = ASYM_MIN(view->first, n > rows ? n - rows : 0);
+    if (text)
+        asym_top_put_text(page, text, shown->first, rows);
+}
+
+int asym_top_layout(const struct asym_top_frame *frame, const struct asym_top_view *given,
+                    const struct asym_top_order *order, struct asym_top_page *page, struct asym_top_shown *ret_shown)
+{
+    struct asym_top_view view = *given;
+    *ret_shown = (struct asym_top_shown){.first = 0};
+    asym_top_page_start(page, view.columns);
+    put_status(page, frame, &view);
+    if (view.rows == 1)
+        return page->error;
+    if (view.rows > 2 && (view.mode == ASYM_TOP_WHY || view.mode == ASYM_TOP_HELP))
+        put_text(page, &view, ret_shown);
+    else
+        put_table(page, frame, &view, order, ret_shown);
+    if (view.rows == 0)
+        return page->error;
+    page->row = view.rows - 1;
+    put_footer(page, frame, &view, order);
+    return page->error;
+}

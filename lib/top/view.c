@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "top/view.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/macro.h"
+#include "base/sort.h"
+
+struct sorted {
+    const struct asym_top_app *apps;
+    enum asym_top_column column;
+    bool reverse;
+};
+
+static int compare_numbers(double a, double b)
+{
+    return a > b ? -1 : a < b;
+}
+
+static int compare_column(const struct asym_top_app *a, const struct asym_top_app *b, enum asym_top_column column)
+{
+    switch (column) {
+    case ASYM_TOP_COMMAND:
+        return strcasecmp(a->comm, b->comm);
+    case ASYM_TOP_CLASS:
+        return strcmp(a->class, b->class) ? strcmp(a->class, b->class) : strcmp(a->phase, b->phase);
+    case ASYM_TOP_REASON:
+        return strcmp(a->reason, b->reason);
+    case ASYM_TOP_RUNNABLE:
+        return compare_numbers(a->runnable, b->runnable);
+    case ASYM_TOP_THREADS:
+        return compare_numbers(a->threads, b->threads);
+    case ASYM_TOP_STEERED:
+        return compare_numbers(a->steered, b->steered);
+    case ASYM_TOP_SHARE:
+        return compare_numbers(a->fast_share, b->fast_share);
+    case ASYM_TOP_MOVES:
+        return compare_numbers(a->moves, b->moves);
+    case ASYM_TOP_PID:
+    case ASYM_TOP_N_COLUMNS:
+        break;
+    }
+    return compare_numbers(b->pid, a->pid);
+}
+
+/* On a tie the lower PID comes first, so that equal lines do not change places from frame to frame. */
+static int compare(uint32_t a, uint32_t b, const void *ctx)
+{
+    const struct sorted *s = ctx;
+    const int r = compare_column(&s->apps[a], &s->apps[b], s->column);
+    if (r != 0)
+        return s->reverse ? -r : r;
+    return compare_numbers(s->apps[b].pid, s->apps[a].pid);
+}
+
+static bool passes(const struct asym_top_app *app, const char *filter)
+{
+    char pid[16];
+    snprintf(pid, sizeof pid, "%u", app->pid);
+    return strcasestr(app->comm, filter) || strcasestr(app->cgroup, filter) || (app->pid != 0 && strstr(pid, filter));
+}
+
+static int reserve(struct asym_top_order *order, size_t n)
+{
+    if (n <= order->allocated)
+        return 0;
+    uint32_t *both = reallocarray(NULL, n, 2 * sizeof *both);
+    if (!both)
+        return -ENOMEM;
+    free(order->index);
+    *order = (struct asym_top_order){.index = both, .scratch = both + n, .allocated = n};
+    return 0;
+}
+
+int asym_top_order_make(struct asym_top_order *order, const struct asym_top_frame *frame,
+                        const struct asym_top_view *view)
+{
+    const struct sorted sorted = {.apps = frame->apps, .column = view->sort, .reverse = view->reverse};
+    order->n = 0;
+    const int r = reserve(order, frame->n_apps);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < frame->n_apps; i++)
+        if (*view->filter == '\0' || passes(&frame->apps[i], view->filter))
+            order->index[order->n++] = (uint32_t)i;
+    asym_sort_index(order->index, order->n, order->scratch, compare, &sorted);
+    return 0;
+}
+
+void asym_top_order_done(struct asym_top_order *order)
+{
+    free(order->index);
+    *order = (struct asym_top_order){.index = NULL};
+}
+
+static void select_line(struct asym_top_view *view, const struct asym_top_frame *frame,
+                        const struct asym_top_order *order, size_t line)
+{
+    view->pid = 0;
+    *view->cgroup = '\0';
+    view->line = order->n == 0 ? 0 : ASYM_MIN(line, order->n - 1);
+    if (order->n == 0)
+        return;
+    const struct asym_top_app *app = &frame->apps[order->index[view->line]];
+    view->pid = app->pid;
+    memcpy(view->cgroup, app->cgroup, sizeof view->cgroup);
+}
+
+void asym_top_follow(struct asym_top_view *view, const struct asym_top_frame *frame, const struct asym_top_order *order)
+{
+    for (size_t i = 0; i < order->n; i++) {
+        const struct asym_top_app *app = &frame->apps[order->index[i]];
+        if (app->pid != view->pid || strcmp(app->cgroup, view->cgroup) != 0)
+            continue;
+        view->line = i;
+        return;
+    }
+    select_line(view, frame, order, view->line);
+}
+
+static size_t lines_of(const char *text)
+{
+    size_t n = 0;
+    for (; text && (text = strchr(text, '\n')); text++)
+        n++;
+    return n;
+}
+
+/* Returns the line to which a key moves from line at, of n lines. */
+static size_t moved(size_t at, size_t n, size_t page, uint32_t key)
+{
+    const size_t last = n > 0 ? n - 1 : 0;
+    switch (key) {
+    case ASYM_TOP_KEY_UP:
+    case 'k':
+        return at > 0 ? at - 1 : 0;
+    case ASYM_TOP_KEY_DOWN:
+    case 'j':
+        return ASYM_MIN(at + 1, last);
+    case ASYM_TOP_KEY_PAGE_UP:
+        return at > page ? at - page : 0;
+    case ASYM_TOP_KEY_PAGE_DOWN:
+    case ' ':
+        return ASYM_MIN(at + page, last);
+    case ASYM_TOP_KEY_HOME:
+    case 'g':
+        return 0;
+    case ASYM_TOP_KEY_END:
+    case 'G':
+        return last;
+    default:
+        return at;
+    }
+}
+
+static void leave_text(struct asym_top_view *view)
+{
+    view->mode = ASYM_TOP_TABLE;
+    view->first = 0;
+}
+
+static enum asym_top_action text_key(struct asym_top_view *view, uint32_t key)
+{
+    if (key == 'q' || key == '?' || key == ASYM_TOP_KEY_ESCAPE || key == ASYM_TOP_KEY_ENTER)
+        leave_text(view);
+    else if (view->mode == ASYM_TOP_WHY)
+        view->first = moved(view->first, lines_of(view->why), view->page_lines, key);
+    return ASYM_TOP_DRAW;
+}
+
+/* Takes the last character off, with all of its bytes. */
+static void delete_last(char *text)
+{
+    size_t n = strlen(text);
+    while (n > 0 && ((unsigned char)text[n - 1] & 0xc0) == 0x80)
+        n--;
+    text[n > 0 ? n - 1 : 0] = '\0';
+}
+
+static void append(char *text, size_t size, uint32_t key)
+{
+    const size_t n = strlen(text);
+    char bytes[5] = {(char)key};
+    if (key >= 0x10000)
+        memcpy(bytes,
+               (char[]){(char)(0xf0 | key >> 18), (char)(0x80 | (key >> 12 & 0x3f)), (char)(0x80 | (key >> 6 & 0x3f)),
+                        (char)(0x80 | (key & 0x3f))},
+               4);
+    else if (key >= 0x800)
+        memcpy(bytes, (char[]){(char)(0xe0 | key >> 12), (char)(0x80 | (key >> 6 & 0x3f)), (char)(0x80 | (key & 0x3f))},
+               3);
+    else if (key >= 0x80)
+        memcpy(bytes, (char[]){(char)(0xc0 | key >> 6), (char)(0x80 | (key & 0x3f))}, 2);
+    if (n + strlen(bytes) < size)
+        memcpy(text + n, bytes, strlen(bytes) + 1);
+}
+
+static enum asym_top_action filter_key(struct asym_top_view *view, uint32_t key)
+{
+    if (key == ASYM_TOP_KEY_ENTER)
+        view->mode = ASYM_TOP_TABLE;
+    else if (key == ASYM_TOP_KEY_ESCAPE) {
+        view->mode = ASYM_TOP_TABLE;
+        *view->filter = '\0';
+    } else if (key == ASYM_TOP_KEY_BACKSPACE)
+        delete_last(view->filter);
+    else if (key >= 0x20 && key != 0x7f && key < ASYM_TOP_KEY_UP)
+        append(view->filter, sizeof view->filter, key);
+    return ASYM_TOP_DRAW;
+}
+
+static void sort_next(struct asym_top_view *view, unsigned step)
+{
+    view->sort = (enum asym_top_column)(((unsigned)view->sort + step) % ASYM_TOP_N_COLUMNS);
+    view->reverse = false;
+}
+
+static void start(struct asym_top_view *view, enum asym_top_mode mode)
+{
+    view->mode = mode;
+    if (mode == ASYM_TOP_HELP)
+        view->first = 0;
+}
+
+static enum asym_top_action table_key(struct asym_top_view *view, const struct asym_top_frame *frame,
+                                      const struct asym_top_order *order, uint32_t key)
+{
+    switch (key) {
+    case 'q':
+        return ASYM_TOP_QUIT;
+    case ASYM_TOP_KEY_ENTER:
+        return view->pid != 0 ? ASYM_TOP_ASK_WHY : ASYM_TOP_DRAW;
+    case ASYM_TOP_KEY_ESCAPE:
+        *view->filter = '\0';
+        break;
+    case '/':
+        start(view, ASYM_TOP_FILTER);
+        break;
+    case 'p':
+        start(view, ASYM_TOP_CONFIRM);
+        break;
+    case '?':
+    case 'h':
+        start(view, ASYM_TOP_HELP);
+        break;
+    case '>':
+        sort_next(view, 1);
+        break;
+    case '<':
+        sort_next(view, ASYM_TOP_N_COLUMNS - 1);
+        break;
+    case 'r':
+        view->reverse = !view->reverse;
+        break;
+    default:
+        select_line(view, frame, order, moved(view->line, order->n, view->page_lines, key));
+    }
+    return ASYM_TOP_DRAW;
+}
+
+enum asym_top_action asym_top_key(struct asym_top_view *view, const struct asym_top_frame *frame,
+                                  const struct asym_top_order *order, uint32_t key)
+{
+    *view->message = '\0';
+    switch (view->mode) {
+    case ASYM_TOP_FILTER:
+        return filter_key(view, key);
+    case ASYM_TOP_CONFIRM:
+        view->mode = ASYM_TOP_TABLE;
+        return key == 'y' || key == 'Y' ? ASYM_TOP_PAUSE : ASYM_TOP_DRAW;
+    case ASYM_TOP_WHY:
+    case ASYM_TOP_HELP:
+        return text_key(view, key);
+    case ASYM_TOP_TABLE:
+        break;
+    }
+    return table_key(view, frame, order, key);
+}
