@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/watch.h"
+#include "app/cpu-watch.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "linux/topology.h"
+#include "linux/topology/topology.h"
 
 struct asym_watch {
     sd_device_monitor *monitor;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/log-limit.h"
+#include "app/log-limit.h"
 
 #include "base/macro.h"
 
@@ -16,7 +16,7 @@ static struct asym_log_kind *find(struct asym_log_limit *l, const void *kind)
     return &l->kinds[ASYM_LENGTH(l->kinds) - 1];
 }
 
-/* Where messages were left out the period lasts until that is said. */
+/* A period with messages left out lasts until the log reports their number. */
 struct asym_log_kind *asym_log_limit_count(struct asym_log_limit *l, const void *kind, int priority, asym_usec now,
                                            bool *ret_write)
 {

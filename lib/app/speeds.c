@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/speeds.h"
+#include "app/speeds.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "base/macro.h"
 #include "base/mask.h"
+#include "app/machine-setup.h"
 
-/* By setting, but for NONE, where slow CPUs are only taken for slow. */
+/* Indexed by the setting asymmetry.method without NONE, which slows no CPU. */
 static const struct asym_cap_method *const methods[] = {
-    [ASYM_METHOD_CPUFREQ - 1] = &asym_cap_cpufreq,
-    [ASYM_METHOD_CLOCKMOD - 1] = &asym_cap_clockmod,
-    NULL,
+#define METHOD_ROW(constant, symbol) [ASYM_METHOD_##constant - 1] = &asym_cap_##symbol,
+    ASYM_CAP_METHODS(METHOD_ROW) NULL,
 };
 
-/* NULL: the slow CPUs are only taken for slow. */
+/* NULL: the configuration names no method, so asymd slows no CPU. */
 static const struct asym_cap_method *method_of(const struct asym_settings *s)
 {
     return s->asymmetry.method == ASYM_METHOD_NONE ? NULL : methods[s->asymmetry.method - 1];
@@ -67,8 +66,8 @@ int asym_speeds_hold(struct asym_run *run, struct asym_error *err)
     return asym_run_machine_changed(run, err);
 }
 
-/* What the CPU has, and what it would have if it were held. 0; -errno. */
-static int foresee(const struct asym_run *run, int cpu, struct asym_cap_state *ret_now, struct asym_cap_state *ret_then)
+/* Reads the limits that the CPU has now, and computes those that asymd would set. Returns 0; -errno. */
+static int predict(const struct asym_run *run, int cpu, struct asym_cap_state *ret_now, struct asym_cap_state *ret_then)
 {
     const struct asym_cap_method *method = method_of(run->settings);
     struct asym_slow_speed speed;
@@ -82,12 +81,12 @@ bool asym_speeds_are_in_force(const struct asym_run *run, const struct asym_mask
 {
     struct asym_cap_state now, then;
     ASYM_MASK_FOREACH (c, slow)
-        if (foresee(run, c, &now, &then) < 0 || now.low != then.low || now.high != then.high)
+        if (predict(run, c, &now, &then) < 0 || now.low != then.low || now.high != then.high)
             return false;
     return true;
 }
 
-int asym_speeds_foresee(const struct asym_run *run, const struct asym_mask *slow, struct asym_caps *ret_caps)
+int asym_speeds_predict(const struct asym_run *run, const struct asym_mask *slow, struct asym_caps *ret_caps)
 {
     const struct asym_cap_method *method = method_of(run->settings);
     struct asym_caps caps = {.cpus = *slow};
@@ -95,7 +94,7 @@ int asym_speeds_foresee(const struct asym_run *run, const struct asym_mask *slow
         return -EOPNOTSUPP;
     ASYM_MASK_FOREACH (c, slow) {
         struct asym_cap_state now, then;
-        int r = foresee(run, c, &now, &then);
+        int r = predict(run, c, &now, &then);
         if (r < 0)
             return r;
         caps.share[c] = method->share(method->ctx, c, &then);
@@ -104,7 +103,7 @@ int asym_speeds_foresee(const struct asym_run *run, const struct asym_mask *slow
     return 0;
 }
 
-bool asym_speeds_mind(struct asym_run *run)
+bool asym_speeds_update(struct asym_run *run)
 {
     struct asym_mask let_go;
     struct asym_error err = {""};
@@ -113,10 +112,11 @@ bool asym_speeds_mind(struct asym_run *run)
         return false;
     bool changed = asym_asymmetry_check(run->asymmetry, &let_go) > 0;
     if (!asym_mask_empty(&let_go))
-        asym_log_say(&run->log, LOG_NOTICE, "somebody else has changed the speed of CPUs %s: it is theirs now",
+        asym_log_say(&run->log, LOG_NOTICE,
+                     "someone else has changed the speed of CPUs %s: asymd leaves it alone from now on",
                      asym_mask_format_list(&let_go, list, sizeof list));
     if (changed && asym_run_machine_changed(run, &err) < 0)
-        asym_log_say(&run->log, LOG_ERR, "speeds changed, and the machine cannot be read: %s", err.text);
+        asym_log_say(&run->log, LOG_ERR, "the speed of CPUs changed, and asymd cannot read the machine: %s", err.text);
     return changed;
 }
 
@@ -127,16 +127,17 @@ int asym_speeds_put_back(struct asym_run *run, const char *when)
         return 0;
     asym_asymmetry_undo(run->asymmetry, &report);
     if (report.offline > 0)
-        asym_log_say(
-            &run->log, LOG_WARNING,
-            "%s: %zu frequency domains are offline, and are given back their speed when they are not: by asymd "
-            "while it runs, by its next start, or by asymd --restore",
-            when, report.offline);
+        asym_log_say(&run->log, LOG_WARNING,
+                     "%s: %zu frequency domains are offline. asymd restores their speed when they are online again: "
+                     "while it runs, "
+                     "at its next start, or by asymd --restore",
+                     when, report.offline);
     if (report.restored + report.foreign + report.failed > 0)
-        asym_log_say(&run->log, report.failed ? LOG_ERR : LOG_INFO,
-                     "%s: restored the speed of %zu frequency domains; %zu belong to somebody else now, %zu failed%s%s",
-                     when, report.restored, report.foreign, report.failed, report.failed ? ": " : "",
-                     report.failed ? strerror(-report.error) : "");
+        asym_log_say(
+            &run->log, report.failed ? LOG_ERR : LOG_INFO,
+            "%s: restored the speed of %zu frequency domains; %zu skipped: changed by someone else; %zu failed%s%s",
+            when, report.restored, report.foreign, report.failed, report.failed ? ": " : "",
+            report.failed ? strerror(-report.error) : "");
     return report.failed > 0 ? report.error : 0;
 }
 

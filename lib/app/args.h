@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** The options of a command line, as rows. They use the option types of the configuration. */
+#ifndef ASYM_APP_ARGS_H
+#define ASYM_APP_ARGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <asym/error.h>
+#include <asym/option.h>
+
+#include "report/columns.h"
+
+/** An option. The last row of a table has no key. */
+struct asym_arg {
+    struct asym_option
+        option;           /**< key: "--pid"; section: the section of the configuration whose option it sets, or NULL */
+    const char *argument; /**< the name of its argument, "PID"; NULL: it takes none */
+    unsigned modes;       /**< asymd: the modes that take it, as bits by enum asym_mode */
+    bool or_next;         /**< the user gives this option or the one of the next row: "[--fast | --slow]" */
+};
+
+/** A row of a verb, as ASYM_ARG below, that excludes the next row. */
+#define ASYM_ARG_OR(key_, type_, argument_, field_, ...)                                                               \
+    {                                                                                                                  \
+        .option = {.key = key_,                                                                                        \
+                   .type = ASYM_OPTION_##type_,                                                                        \
+                   .offset = offsetof(struct arguments, field_),                                                       \
+                   __VA_ARGS__},                                                                                       \
+        .argument = argument_, .or_next = true                                                                         \
+    }
+
+/** A row of a verb: key, type, argument, a field of that struct, and further fields of the option. */
+#define ASYM_ARG_OF(struct_, key_, type_, argument_, field_, ...)                                                      \
+    {                                                                                                                  \
+        .option = {.key = key_, .type = ASYM_OPTION_##type_, .offset = offsetof(struct_, field_), __VA_ARGS__},        \
+        .argument = argument_                                                                                          \
+    }
+
+/** The same with a field of the struct arguments of that file. */
+#define ASYM_ARG(key_, type_, argument_, field_, ...)                                                                  \
+    ASYM_ARG_OF(struct arguments, key_, type_, argument_, field_, __VA_ARGS__)
+
+/** Set the defaults of the rows in base, which must be zero. Returns 0; -EINVAL, -ENOMEM. */
+int asym_args_default(const struct asym_arg *rows, void *base);
+
+/**
+ * Parse the option at argv[*at], with its argument after '=' or in the next word, into base. Sets *at to the last word used.
+ * Returns 1, and sets *ret_row; 0 if no row has that key; -EINVAL, -ENOMEM with err.
+ */
+int asym_args_take(const struct asym_arg *rows, int argc, char **argv, int *at, void *base, size_t *ret_row,
+                   struct asym_error *err);
+
+/** Returns -EINVAL with err: there is no option arg. err ends with the nearest option, or with remedy if none is near. */
+int asym_args_unknown(const struct asym_arg *rows, const char *arg, const char *remedy, struct asym_error *err);
+
+/** Write "--pid=PID". Returns buf. */
+const char *asym_args_name(const struct asym_arg *row, char *buf, size_t size);
+
+/** Print a line of a help text: what, in a column of that width, then text, wrapped as wide as the terminal. */
+void asym_args_line(const struct asym_terminal *terminal, int width, const char *what, const char *text);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "app/crash-recovery.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "app/speeds.h"
+#include "base/macro.h"
+#include "linux/cap/asymmetry.h"
+#include "linux/enforce/restore.h"
+
+#define EARLIER "left by an earlier asymd"
+
+int asym_crash_recovery_open(struct asym_run *run, struct asym_ledger **ret_ledger, struct asym_error *err)
+{
+    struct asym_error said = {""};
+    int r = asym_ledger_open(run->settings->daemon.state_dir, ret_ledger, &said);
+    if (r < 0)
+        return asym_fail(err, r, "%s", said.text);
+    if (*said.text)
+        asym_log_say(&run->log, LOG_WARNING, "%s", said.text);
+    return 0;
+}
+
+int asym_crash_recovery_put_back(struct asym_run *run, struct asym_ledger *ledger, const char *when)
+{
+    struct asym_restore_report report;
+    char text[256];
+    int r = asym_ledger_restore(ledger, &report);
+    if (r < 0) {
+        asym_log_say(&run->log, LOG_ERR, "%s: cannot restore: %s", when, strerror(-r));
+        return r;
+    }
+    if (report.restored + report.inherited + report.foreign + report.failed > 0)
+        asym_log_say(&run->log, report.failed ? LOG_ERR : LOG_INFO, "%s: %s", when,
+                     asym_restore_text(&report, text, sizeof text));
+    return report.failed > 0 ? report.error : 0;
+}
+
+int asym_crash_recovery_clear(struct asym_run *run, struct asym_ledger **ret_ledger, struct asym_error *err)
+{
+    struct asym_ledger *ledger;
+    int r = asym_crash_recovery_open(run, &ledger, err);
+    if (r < 0)
+        return r;
+    *ret_ledger = ledger;
+    asym_crash_recovery_put_back(run, ledger, EARLIER);
+    r = asym_speeds_open(run, err);
+    if (r < 0)
+        return r;
+    asym_speeds_put_back(run, EARLIER);
+    return 0;
+}
+
+void asym_crash_recovery_abandon(struct asym_run *run)
+{
+    struct asym_ledger *ledger = NULL;
+    struct asym_error err = {""};
+    const int r = asym_crash_recovery_clear(run, &ledger, &err);
+    /* An ordinary user cannot open root's directory. That has nothing to do with the error that ends asymd. */
+    if (r < 0 && r != -EACCES)
+        asym_log_say(&run->log, LOG_ERR, "%s", err.text);
+    asym_asymmetry_close(ASYM_TAKE(run->asymmetry));
+    asym_ledger_close(ledger);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** Restores what asymd has set: when asymd stops, or when the next asymd starts after a kill. */
+#ifndef ASYM_APP_CRASH_RECOVERY_H
+#define ASYM_APP_CRASH_RECOVERY_H
+
+#include <asym/error.h>
+
+#include "app/run.h"
+#include "linux/enforce/ledger.h"
+
+/** Open the ledger of the state directory, and log what is wrong with its content. Returns 0; -errno with err. */
+int asym_crash_recovery_open(struct asym_run *run, struct asym_ledger **ret_ledger, struct asym_error *err);
+
+/** Restore the threads in the ledger, and log the result. when: a phrase for the log. Returns 0; -errno of a failure. */
+int asym_crash_recovery_put_back(struct asym_run *run, struct asym_ledger *ledger, const char *when);
+
+/** Open the ledgers of threads and of speeds, and restore what they record. Returns 0; -errno with err: cannot open one. */
+int asym_crash_recovery_clear(struct asym_run *run, struct asym_ledger **ret_ledger, struct asym_error *err);
+
+/** Do the same and close the ledgers, for a start that fails: a wrong setting must not leave threads steered. */
+void asym_crash_recovery_abandon(struct asym_run *run);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** One cycle: observe, classify, plan, enforce. It is the same for every mode. */
+#ifndef ASYM_APP_CYCLE_H
+#define ASYM_APP_CYCLE_H
+
+#include <stddef.h>
+
+#include <asym/engine.h>
+#include <asym/port.h>
+
+struct asym_cycle {
+    struct asym_source *source; /* the outermost source; borrowed, as are the next two */
+    struct asym_actuator *actuator;
+    struct asym_engine *engine;
+    /* The results of the last cycle; valid until the next one. */
+    struct asym_snapshot snapshot;
+    const struct asym_plan *plan;
+    const struct asym_action *actions;
+    struct asym_outcome *outcomes; /* owned */
+    size_t n_actions, n_outcomes_max;
+    asym_usec source_cpu; /* CPU time of the source in all cycles, microseconds */
+    asym_usec plan_cpu;   /* CPU time of the engine in all cycles, microseconds */
+    size_t n_cycles;
+};
+
+void asym_cycle_done(struct asym_cycle *c);
+
+/**
+ * Take a snapshot and plan; asym_cycle_enforce then carries out the plan. In between the caller may replace the actuator.
+ * Returns 1; 0 if the source has ended; -errno.
+ */
+int asym_cycle_plan(struct asym_cycle *c);
+
+/**
+ * Carry out the plan, and pass the outcomes to the engine and the source. Returns 0; the -errno of the actuator; -ENOMEM:
+ * nothing was done, neither the engine nor the source gets outcomes, and the next cycle plans again.
+ */
+int asym_cycle_enforce(struct asym_cycle *c);
+
+/** Returns an actuator that changes nothing: the outcome of every action is RETRY with -ECANCELED. It need not be closed. */
+struct asym_actuator *asym_actuator_dry(void);
+
+#endif

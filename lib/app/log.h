@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** The only file that logs: to the journal with fields if stderr is connected to it, else to stderr. */
+#ifndef ASYM_APP_LOG_H
+#define ASYM_APP_LOG_H
+
+#include <stdbool.h>
+#include <syslog.h>
+
+#include <asym/plan.h>
+#include <asym/snapshot.h>
+
+#include "app/log-limit.h"
+
+struct asym_log {
+    struct asym_log_sink *sink;   /* owned: the journal where stderr is its stream; NULL: stderr */
+    int level;                    /* messages less urgent than this are dropped */
+    struct asym_log_limit *limit; /* owned; NULL: every message is written */
+};
+
+/**
+ * Set up the log, for messages that are LOG_INFO or more urgent. The log writes a few messages of a kind (a format) in a minute;
+ * asym_log_housekeeping reports how many more there were. Messages for LOG_DEBUG, and asym_log_event, have no such limit.
+ */
+void asym_log_init(struct asym_log *log);
+
+/** Write messages of this level of [asymd] log_level, and more urgent ones. 0: error, 4: debug. */
+void asym_log_set_level(struct asym_log *log, int level);
+
+/** For a program that must not stop: if the reader of stderr does not read, lose messages and count them (log-sink.h). */
+void asym_log_never_wait(struct asym_log *log);
+
+/** Log how many messages were left out, and free the log. */
+void asym_log_done(struct asym_log *log);
+
+/** Call this about every second: it logs how many messages of each kind were left out in the last minute. */
+void asym_log_housekeeping(const struct asym_log *log, asym_usec now);
+
+/** Log a line. priority: LOG_ERR to LOG_DEBUG. */
+void asym_log_say(const struct asym_log *log, int priority, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/** The thread that a log line is about. */
+struct asym_log_thread {
+    const struct asym_task *task;
+    const char *policy;
+    enum asym_class class;
+    const struct asym_reason *reason; /**< NULL: none */
+    double figure[2];
+    int32_t cpu;                  /**< the CPU that the plan gives it; -1: none */
+    const struct asym_mask *mask; /**< the CPUs that it may use; NULL: not known */
+};
+
+/** The journal's fields of a line about a thread, and the bytes of one. */
+enum { ASYM_LOG_FIELDS = 8, ASYM_LOG_FIELD_SIZE = 192 };
+
+/**
+ * Write the fields of the thread: ASYM_PID, ASYM_TID, ASYM_COMM, ASYM_CLASS and, where they are known, ASYM_POLICY, ASYM_REASON,
+ * ASYM_CPU and ASYM_MASK. Returns their number.
+ */
+size_t asym_log_fields(const struct asym_log_thread *t, char ret[ASYM_LOG_FIELDS][ASYM_LOG_FIELD_SIZE]);
+
+/** Log "WHAT: thread TID of PID (COMM): REASON" with the fields of the thread. what is the kind of the message. */
+void asym_log_thread(const struct asym_log *log, int priority, const struct asym_log_thread *t, const char *what);
+
+/** Log a line with the fields of the thread. It has no limit: the caller bounds the number of its lines. */
+void asym_log_event(const struct asym_log *log, int priority, const struct asym_log_thread *t, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+#endif

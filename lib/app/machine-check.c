@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "app/machine-check.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/macro.h"
+#include "base/text.h"
+#include "core/policy-select.h"
+#include "report/columns.h"
+#include "report/cpu-description.h"
+#include "app/observer-setup.h"
+#include "app/rtx-programs.h"
+#include "app/speeds.h"
+#include "app/assessment.h"
+#include "linux/topology/topology.h"
+
+/* Adds the source of the speeds, and the sources before it whose figures asymd did not use. Other sources change nothing. */
+static int add_sources(struct asym_check *check, const struct asym_topology_notes *notes)
+{
+    bool used = false;
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < notes->n && !used; i++) {
+        const struct asym_speed_note *note = &notes->note[i];
+        used = note->used;
+        if (note->there)
+            r = asym_check_add(check, used ? "speed source" : "not used", used ? ASYM_FACT_GOOD : ASYM_FACT_NOTE, "",
+                               "%s", note->text);
+    }
+    return r;
+}
+
+static int add_machine(struct asym_check *check, const struct asym_run *run)
+{
+    const struct asym_machine *m = run->machine;
+    char l3[256];
+    int r = 0;
+    for (unsigned t = 0; r >= 0 && t < m->n_types; t++) {
+        const struct asym_core_type *type = &m->types[t];
+        char cpus[96];
+        asym_columns_cpus(&type->cpus, 64, cpus, sizeof cpus);
+        r = asym_check_add(check, "core type", ASYM_FACT_GOOD, "", "%s: CPUs %s, speed %.2f, %s%s", type->name, cpus,
+                           type->speed,
+                           type->origin != ASYM_ORIGIN_NONE ? "from "
+                           : run->assumed_slow              ? "not slowed"
+                                                            : "no source tells its CPUs apart",
+                           type->origin == ASYM_ORIGIN_NONE ? "" : asym_origin_name(type->origin));
+    }
+    if (r >= 0 && !asym_machine_is_asymmetric(m))
+        r = asym_check_add(
+            check, "asymmetry", ASYM_FACT_NOTE,
+            "try a plan with --dry-run --slow=N, or name slow CPUs in [asymmetry] slow",
+            m->n_types > 1
+                ? "no CPU is slow: every core type reaches the share machine.fast_from of the fastest one's speed"
+                : "all CPUs are alike: asymd only spreads threads");
+    if (r >= 0 && run->assumed_slow)
+        r = asym_check_add(check, "asymmetry", ASYM_FACT_NOTE, "",
+                           "--slow or the configuration calls some CPUs slow; asymd has not slowed them");
+    if (r >= 0)
+        r = add_sources(check, &run->notes);
+    for (unsigned t = 0; r >= 0 && t < m->n_types; t++) {
+        char favoured[96];
+        if (asym_describe_favoured(m, t, favoured, sizeof favoured))
+            r = asym_check_add(check, "favoured", ASYM_FACT_GOOD, "", "%s: CPUs %s, by %s", m->types[t].name, favoured,
+                               run->notes.favour ? run->notes.favour : "configuration");
+    }
+    if (r >= 0 && asym_describe_l3(m, l3, sizeof l3))
+        r = asym_check_add(check, "cache", ASYM_FACT_GOOD, "", "%.190s (this makes no other core type)", l3);
+    return r;
+}
+
+static int add_process_events(struct asym_check *check, const struct asym_run *run)
+{
+    struct asym_process_events *process_events = NULL;
+    struct asym_error err = {""};
+    if (!run->root.live)
+        return 0;
+    int r = asym_process_events_open(&process_events, &err);
+    asym_process_events_close(process_events);
+    if (r < 0)
+        return asym_check_add(check, "process events", ASYM_FACT_LACK,
+                              "run as root or with CAP_NET_ADMIN, outside containers; until then asymd scans /proc",
+                              "%.190s", *err.text ? err.text : strerror(-r));
+    return asym_check_add(check, "process events", ASYM_FACT_GOOD, "",
+                          "the kernel reports new and ended processes (proc connector)");
+}
+
+static int add_policy(struct asym_check *check, const struct asym_run *run)
+{
+    const struct asym_policy *policy = run->policy;
+    const char *const *missing = run->capabilities.missing;
+    char others[180], remedy[200];
+    int r = 0;
+    asym_capabilities_policies(missing, others, sizeof others);
+    snprintf(remedy, sizeof remedy, "choose another: %s", others);
+    check->can_run = asym_policy_can_run(policy, missing);
+    if (policy->refuses)
+        return asym_check_add(check, "policy", ASYM_FACT_LACK, remedy, "%s cannot run on a live machine: %s",
+                              policy->name, policy->refuses);
+    enum asym_signal k = asym_policy_lacks(policy, missing, 0);
+    for (; r >= 0 && k < ASYM_N_SIGNALS; k = asym_policy_lacks(policy, missing, k + 1))
+        r = asym_check_add(check, "policy", ASYM_FACT_LACK, remedy, "%s needs the signal %s: %s", policy->name,
+                           asym_signal_name(k), missing[k]);
+    if (r >= 0 && check->can_run)
+        r = asym_check_add(check, "policy", ASYM_FACT_GOOD, "", "%s: this machine gives every signal that it needs%s%s",
+                           policy->name, run->policy_why ? "; chosen by auto: " : "",
+                           run->policy_why ? run->policy_why : "");
+    return r;
+}
+
+/* The time between the two samples that show which threads of OpenMP programs never pause. */
+#define WATCH_MS 60
+
+struct names {
+    char buf[120];
+    struct asym_text text;
+    size_t n;
+};
+
+static void add_name(struct names *names, const struct asym_app *app)
+{
+    char comm[4 * ASYM_COMM_LEN];
+    asym_text_escape(app->comm, strnlen(app->comm, sizeof app->comm), comm, sizeof comm);
+    if (names->n++ == 0)
+        names->text = asym_text_in(names->buf, sizeof names->buf);
+    asym_text_add(&names->text, "%s%s (%d)", names->n > 1 ? ", " : "", comm, (int)app->id.tgid);
+}
+
+/* Takes two samples, WATCH_MS apart; the second shows what ran in between. */
+static int watch(struct asym_source *source, struct asym_snapshot *ret)
+{
+    const struct timespec t = {.tv_nsec = WATCH_MS * 1000000L};
+    int r = source->next(source, ret);
+    if (r > 0)
+        nanosleep(&t, NULL);
+    return r > 0 ? source->next(source, ret) : r;
+}
+
+static int add_detected(struct asym_check *check, const struct asym_root *root, struct asym_proc_reader *reader,
+                        const struct asym_snapshot *s)
+{
+    struct names by[ASYM_RTXD_DETECTION_SUSPECT + 1] = {{.n = 0}};
+    uint32_t unread;
+    ASYM_AUTO_FREE enum asym_rtxd_detection *detection = asym_rtxd_programs_detect(root, reader, s, &unread);
+    for (size_t a = 0; detection && a < s->n_apps; a++)
+        add_name(&by[detection[a]], &s->apps[a]);
+    const struct names *reporting = &by[ASYM_RTXD_DETECTION_REPORTS], *suspect = &by[ASYM_RTXD_DETECTION_SUSPECT];
+    int r = 0;
+    if (reporting->n > 0)
+        r = asym_check_add(check, "rtx", ASYM_FACT_GOOD, "", "%zu busy program%s: %s", reporting->n,
+                           reporting->n == 1 ? " reports what its threads do" : "s report what their threads do",
+                           reporting->buf);
+    if (r >= 0 && suspect->n > 0)
+        r = asym_check_add(check, "rtx", ASYM_FACT_NOTE,
+                           "start them with asymctl run, and they report when threads spin",
+                           "%zu OpenMP program%s threads that never pause and may be spinning: %s", suspect->n,
+                           suspect->n == 1 ? " has" : "s have", suspect->buf);
+    return r;
+}
+
+/* Reports which busy programs use RTX, and which OpenMP programs may be spinning without it. */
+static int add_rtx_programs(struct asym_check *check, struct asym_run *run)
+{
+    ASYM_CLEANUP(asym_observer_close) struct asym_observer observer = {.process_events = NULL};
+    struct asym_snapshot s;
+    if (!run->root.live || asym_observer_open(run, 0, &observer, NULL) < 0)
+        return 0;
+    int r = watch(observer.source, &s);
+    return r > 0 ? add_detected(check, &run->root, observer.reader, &s) : 0;
+}
+
+int asym_run_check(struct asym_run *run, struct asym_check *check)
+{
+    int r = add_machine(check, run);
+    if (r >= 0)
+        r = asym_check_add_facts(check, &run->root);
+    if (r >= 0)
+        r = asym_speeds_check(check, run);
+    if (r >= 0)
+        r = add_process_events(check, run);
+    if (r >= 0)
+        r = add_policy(check, run);
+    if (r < 0)
+        return r;
+    check->situation = asym_situation_name(asym_assess(run, check->verdict, sizeof check->verdict));
+    return add_rtx_programs(check, run);
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "app/machine-setup.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "base/parse.h"
+#include "app/speeds.h"
+
+/* "4" is a number of CPUs, which asymd chooses; a text with a comma or a dash is a CPU list. */
+static int slow_cpus(const struct asym_machine *m, const char *text, struct asym_mask *ret_slow, struct asym_error *err)
+{
+    uint64_t n;
+    char list[256];
+    if (asym_parse_u64(text, strlen(text), &n) < 0)
+        return asym_mask_parse_list(text, strlen(text), ret_slow) < 0
+                   ? asym_fail(err, -EINVAL, "'%s' is neither a number nor a CPU list such as 0-3,8", text)
+                   : 0;
+    unsigned usable = asym_mask_count(&m->usable);
+    if (usable < 2)
+        return asym_fail(err, -EINVAL, "%s: there is only one usable CPU, and so no other that it could be slower than",
+                         text);
+    if (n > ASYM_MAX_CPUS || asym_machine_choose_slow(m, (unsigned)n, ret_slow) < 0)
+        return asym_fail(
+            err, -EINVAL,
+            "%s of %u usable CPUs (%s) cannot be made slow: accepted are 1 to %u, in whole frequency domains "
+            "and SMT cores, or a list of these CPUs such as 4-7",
+            text, usable, asym_mask_format_list(&m->usable, list, sizeof list), usable - 1);
+    return 0;
+}
+
+/* Resolves asymmetry.slow to CPUs of this machine; an empty setting gives none. */
+static int resolve_slow(const struct asym_run *run, const struct asym_machine *m, struct asym_mask *ret_slow,
+                        struct asym_error *err)
+{
+    const char *text = run->settings->asymmetry.slow;
+    struct asym_mask slow = {0};
+    struct asym_error why = {""};
+    char list[256];
+    int r = text && *text ? slow_cpus(m, text, &slow, &why) : 0;
+    /* A CPU that is offline now will be slow when it is online again. */
+    struct asym_mask gone = asym_mask_minus(&slow, &m->usable);
+    gone = asym_mask_minus(&gone, &m->online);
+    ASYM_MASK_FOREACH (c, &gone)
+        if ((unsigned)c >= m->n_cpus)
+            gone = (struct asym_mask){0};
+    const struct asym_mask here = asym_mask_minus(&slow, &gone);
+    if (r >= 0 && !asym_mask_within(&here, &m->usable))
+        r = asym_fail(&why, -EINVAL, "%s names a CPU that is not usable here: usable are %s", text,
+                      asym_mask_format_list(&m->usable, list, sizeof list));
+    if (r < 0)
+        return asym_fail(err, r, "%s: asymmetry.slow: %.900s", asym_settings_origin(run->settings, "asymmetry", "slow"),
+                         why.text);
+    *ret_slow = slow;
+    return 0;
+}
+
+/* Uses the speeds obtained; else those that the method would give, if asymd can predict them; else the configured share. */
+static int make_slow(const struct asym_run *run, struct asym_machine *m, const struct asym_mask *slow,
+                     struct asym_error *err)
+{
+    const char *text = run->settings->asymmetry.slow_speed;
+    struct asym_slow_speed speed;
+    struct asym_caps caps;
+    if (asym_mask_empty(slow))
+        return 0;
+    if (run->caps || (run->root.live && asym_speeds_predict(run, slow, &caps) >= 0))
+        return asym_machine_cap(m, run->caps ? run->caps : &caps);
+    if (asym_slow_speed_parse(text, &speed) < 0 || !(speed.share > 0))
+        return asym_fail(
+            err, -EINVAL,
+            "asymmetry.slow_speed: asymd cannot tell what share of their speed %s is on this machine: give "
+            "a share, such as 50%%",
+            text);
+    return asym_machine_assume_slow(m, slow, speed.share);
+}
+
+/* Copies in place: the source and the engine keep the address of the machine, and see the new generation. */
+static void adopt_machine(struct asym_run *run, struct asym_machine **fresh, const struct asym_mask *slow)
+{
+    run->slow = *slow;
+    run->assumed_slow = !run->caps && asym_mask_meets(slow, &(*fresh)->usable);
+    if (run->machine)
+        *run->machine = **fresh;
+    else
+        run->machine = ASYM_TAKE(*fresh);
+}
+
+/* The configured speeds win over those that the machine reports. */
+static int configure_machine(struct asym_run *run, struct asym_machine *m, struct asym_error *err)
+{
+    double speed[ASYM_MAX_CPUS];
+    struct asym_mask cpus;
+    char list[256];
+    m->fast_from = run->settings->machine.fast_from;
+    if (!*run->settings->machine.speeds)
+        return asym_machine_finish(m);
+    int r = asym_speeds_parse(run->settings->machine.speeds, speed, &cpus);
+    const struct asym_mask left = asym_mask_minus(&m->usable, &cpus);
+    if (r < 0 || !asym_mask_empty(&left))
+        return asym_fail(err, -EINVAL, "machine.speeds: %s leaves out CPUs %s: it has to name every usable CPU",
+                         run->settings->machine.speeds, asym_mask_format_list(&left, list, sizeof list));
+    ASYM_MASK_FOREACH (c, &m->usable) {
+        m->cpus[c].speed = speed[c];
+        m->cpus[c].origin = ASYM_ORIGIN_CONFIG;
+    }
+    run->notes.unordered = run->notes.hidden = false;
+    for (size_t i = 0; i < run->notes.n; i++)
+        run->notes.note[i].used = false;
+    struct asym_speed_note *note = &run->notes.note[run->notes.n++];
+    *note = (struct asym_speed_note){.origin = ASYM_ORIGIN_CONFIG, .there = true, .used = true};
+    snprintf(note->text, sizeof note->text, "machine.speeds: %.140s", run->settings->machine.speeds);
+    return asym_machine_finish(m);
+}
+
+static int read_machine(struct asym_run *run, struct asym_machine **ret_fresh, struct asym_error *err)
+{
+    struct asym_machine *fresh = malloc(sizeof *fresh);
+    if (!fresh)
+        return asym_fail(err, -ENOMEM, "no memory for the machine");
+    *fresh = run->machine ? *run->machine : (struct asym_machine){0};
+    int r = asym_topology_read(&run->root, run->cli->topology, fresh, &run->notes, err);
+    if (r >= 0)
+        r = configure_machine(run, fresh, err);
+    if (r < 0) {
+        free(fresh);
+        return r;
+    }
+    *ret_fresh = fresh;
+    return 0;
+}
+
+int asym_run_machine(struct asym_run *run, struct asym_error *err)
+{
+    ASYM_AUTO_FREE struct asym_machine *fresh = NULL;
+    struct asym_mask slow;
+    int r = read_machine(run, &fresh, err);
+    if (r >= 0)
+        r = resolve_slow(run, fresh, &slow, err);
+    if (r < 0)
+        return r;
+    const struct asym_mask here = asym_mask_and(&slow, &fresh->usable);
+    r = make_slow(run, fresh, &here, err);
+    if (r >= 0)
+        adopt_machine(run, &fresh, &slow);
+    return r;
+}
+
+int asym_run_machine_changed(struct asym_run *run, struct asym_error *err)
+{
+    ASYM_AUTO_FREE struct asym_machine *fresh = NULL;
+    int r = read_machine(run, &fresh, err);
+    if (r < 0)
+        return r;
+    const struct asym_mask slow = asym_mask_and(&run->slow, &fresh->usable);
+    r = make_slow(run, fresh, &slow, err);
+    if (r >= 0) {
+        adopt_machine(run, &fresh, &run->slow);
+        asym_capabilities_resolve(&run->capabilities, run->machine);
+    }
+    return r;
+}

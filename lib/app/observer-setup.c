@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "app/observer-setup.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/macro.h"
+#include "app/install-paths.h"
+#include "report/coverage.h"
+#include "linux/perf/sampler.h"
+#include "profile/build-id.h"
+
+/* Returns the reason why there are no process events; a static text. */
+static const char *process_events_why(int error)
+{
+    static const struct {
+        int error;
+        const char *text;
+    } rows[] = {
+        {-EPERM, "no CAP_NET_ADMIN for the proc connector, so it scans /proc instead"},
+        {-EPROTONOSUPPORT, "this kernel has no proc connector (CONFIG_PROC_EVENTS), so it scans /proc instead"},
+        {-EXDEV, "the proc connector's numbers do not match inside this PID namespace, so it scans /proc instead"},
+        {-EOPNOTSUPP, "a captured machine has no events"},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++)
+        if (rows[i].error == error)
+            return rows[i].text;
+    return "the proc connector could not be opened, so it scans /proc instead";
+}
+
+/* A helper process reads the files that can block. Without its program asymd does not read them. */
+static int open_reader(struct asym_run *run, struct asym_observer *o, struct asym_error *err)
+{
+    char buf[ASYM_PATH_SIZE];
+    const char *program = asym_path(ASYM_PATH_HELPER, buf);
+    if (!run->root.live)
+        return 0;
+    if (access(program, X_OK) < 0) {
+        asym_log_say(&run->log, LOG_WARNING,
+                     "%s: %s: asymd leaves programs with one thread alone, and no rule for command lines matches",
+                     program, strerror(errno));
+        program = NULL;
+    }
+    int r = asym_proc_reader_new(program, asym_clock_now, &o->reader);
+    if (r < 0)
+        return asym_fail(err, r, "no memory to observe");
+    asym_proc_reader_set(o->reader, run->settings->daemon.cpu_budget * ASYM_OBSERVER_READING_SHARE);
+    return 0;
+}
+
+static void say_absent(void *ctx, const char *name, const char *why)
+{
+    const struct asym_log *log = ctx;
+    asym_log_say(log, LOG_NOTICE, "asymd observes without %s: %s", name, why);
+}
+
+int asym_observer_open(struct asym_run *run, asym_usec piece, struct asym_observer *ret, struct asym_error *err)
+{
+    struct asym_observer o = {.process_events = NULL};
+    int r = open_reader(run, &o, err);
+    if (r < 0)
+        return r;
+    int opened = run->root.live ? asym_process_events_open(&o.process_events, NULL) : -EOPNOTSUPP;
+    const struct asym_procfs_config config = {
+        .root = &run->root,
+        .machine = run->machine,
+        .process_events = o.process_events,
+        .process_events_why = opened < 0 ? process_events_why(opened) : NULL,
+        .group = (enum asym_grouping)run->settings->daemon.group,
+        .pids = run->cli->pids,
+        .n_pids = run->cli->n_pids,
+        .rules = run->settings->rules,
+        .reader = o.reader,
+        .profile_of = asym_capabilities_profile_of,
+        .wants_build_id = asym_capabilities_wants_build_id,
+        .build_id = asym_build_id_read,
+        .profile_ctx = &run->capabilities,
+        .owns_children = true,
+        .piece = piece,
+    };
+    const struct asym_observer_context context = {.settings = run->settings, .procfs = &config};
+    r = asym_observers_open(asym_observers, ASYM_N_OBSERVERS, &context, say_absent, &run->log, &o.observers, err);
+    if (r < 0) {
+        asym_observer_close(&o);
+        return r;
+    }
+    o.source = o.observers.source;
+    *ret = o;
+    return 0;
+}
+
+int asym_observer_count(struct asym_observer *o, const struct asym_run *run, struct asym_error *err)
+{
+    struct asym_sampler_config config = {.source = o->source};
+    memcpy(config.missing, run->capabilities.missing, sizeof config.missing);
+    int r = asym_capabilities_counters(&run->capabilities, run->settings, &config.counters, err);
+    if (r < 0)
+        return r;
+    r = asym_sampler_new(&config, &o->monitor);
+    if (r < 0)
+        return asym_fail(err, r, "no memory to observe");
+    o->source = o->monitor;
+    return 0;
+}
+
+void asym_observer_set_rules(struct asym_observer *o, const struct asym_settings *settings)
+{
+    asym_procfs_set_rules(o->observers.links[ASYM_OBSERVER_PROCFS], settings->rules);
+}
+
+int asym_observer_rule_of(struct asym_observer *o, const struct asym_taskid *id, struct asym_proc *ret)
+{
+    struct asym_source *procfs = o->observers.links[ASYM_OBSERVER_PROCFS];
+    return procfs ? asym_procfs_rule_of(procfs, id, ret) : -ESRCH;
+}
+
+void asym_observer_adopt(struct asym_observer *o, const struct asym_run *run, struct asym_counters *counters)
+{
+    asym_observer_set_rules(o, run->settings);
+    asym_procfs_set_group(o->observers.links[ASYM_OBSERVER_PROCFS], (enum asym_grouping)run->settings->daemon.group);
+    asym_sampler_set(o->monitor, counters, run->capabilities.missing);
+}
+
+void asym_observer_close(struct asym_observer *o)
+{
+    if (o->monitor)
+        o->monitor->close(o->monitor);
+    asym_observers_close(&o->observers);
+    asym_process_events_close(o->process_events);
+    if (o->reader)
+        o->reader->close(o->reader);
+    *o = (struct asym_observer){.process_events = NULL};
+}
+
+static void warn(void *ctx, bool missed, const char *text)
+{
+    const struct asym_log *log = ctx;
+    if (missed)
+        asym_log_say(log, LOG_WARNING, "%s", text);
+}
+
+void asym_observer_warn(struct asym_log *log, const struct asym_snapshot *s)
+{
+    asym_coverage_each(&s->coverage, warn, log);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "app/policy-setup.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/mask.h"
+#include "core/policy-select.h"
+#include "linux/sys/thread.h"
+
+/* A configuration can be shared by machines, and CPUs come and go: CPUs that are missing are no error. */
+static void note_cpus(const struct asym_run *run)
+{
+    char named[128], usable[128];
+    struct asym_rule_view rule;
+    for (size_t i = 0; asym_rules_at(run->settings->rules, i, NULL, &rule); i++) {
+        const struct asym_mask *cpus = &rule.facts->cpus;
+        if (asym_mask_within(cpus, &run->machine->usable))
+            continue;
+        asym_mask_format_list(cpus, named, sizeof named);
+        asym_mask_format_list(&run->machine->usable, usable, sizeof usable);
+        asym_log_say(&run->log, LOG_NOTICE,
+                     asym_mask_meets(cpus, &run->machine->usable)
+                         ? "%s: the rule \"%s\" names CPUs %s, and asymd can use CPUs %s only: it leaves the others out"
+                         : "%s: the rule \"%s\" names CPUs %s, and asymd can use CPUs %s only: it ignores the cpus of "
+                           "this rule",
+                     rule.origin, rule.name, named, usable);
+    }
+}
+
+int asym_run_policy(struct asym_run *run, struct asym_error *err)
+{
+    int r = asym_capabilities_read(&run->capabilities, &run->root, run->machine, run->settings, err);
+    if (r < 0)
+        return r;
+    const struct asym_policy_facts facts = {
+        .n_cpus = asym_mask_count(&run->machine->usable),
+        .asymmetric = asym_machine_is_asymmetric(run->machine),
+        .missing = run->capabilities.missing,
+    };
+    const struct asym_policy_choice choice = asym_policy_select(run->settings->daemon.policy, &facts);
+    run->policy = choice.policy;
+    run->policy_why = choice.why;
+    note_cpus(run);
+    return 0;
+}
+
+struct asym_engine_config asym_run_engine_config(const struct asym_run *run)
+{
+    return (struct asym_engine_config){
+        .policy = run->policy,
+        .params = asym_settings_params(run->settings, run->policy),
+        .classify = run->settings->classify,
+        .enforce = run->settings->enforce,
+        .keep_nice = run->keep_nice,
+    };
+}
+
+/* The first option of the policy that changes nice values and is not 0; NULL: none. */
+static const char *boosting_option(const struct asym_run *run)
+{
+    const char *params = asym_settings_params(run->settings, run->policy);
+    for (const struct asym_option *o = params ? run->policy->options : NULL; o && o->key; o++) {
+        int value = 0;
+        if (o->type == ASYM_OPTION_NICE)
+            memcpy(&value, params + o->offset, sizeof value);
+        if (value != 0)
+            return o->key;
+    }
+    return NULL;
+}
+
+/* The first rule with a nice value. Returns false if there is none. */
+static bool find_nice_rule(const struct asym_run *run, struct asym_rule_view *ret)
+{
+    for (size_t i = 0; asym_rules_at(run->settings->rules, i, NULL, ret); i++)
+        if (ret->facts->has_nice)
+            return true;
+    return false;
+}
+
+void asym_run_check_boost(struct asym_run *run)
+{
+    struct asym_rule_view rule;
+    const char *option = boosting_option(run);
+    const int r = asym_thread_may_boost();
+    run->keep_nice = r < 0;
+    if (r < 0 && option)
+        asym_log_say(&run->log, LOG_WARNING,
+                     "policy.%s.%s has no effect, and asymd changes no nice value: it could not restore them (%s%s)",
+                     run->policy->name, option, strerror(-r), r == -EPERM ? ": CAP_SYS_NICE is needed" : "");
+    if (r < 0 && find_nice_rule(run, &rule))
+        asym_log_say(&run->log, LOG_WARNING,
+                     "%s: nice of the rule \"%s\" has no effect, and asymd changes no nice value: it could not restore "
+                     "them (%s%s)",
+                     rule.origin, rule.name, strerror(-r), r == -EPERM ? ": CAP_SYS_NICE is needed" : "");
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * RTX in the service: the server for programs that report their threads, on the event loop, and a cycle at once when a serial
+ * phase begins or ends.
+ */
+#ifndef ASYM_APP_RTX_SERVICE_H
+#define ASYM_APP_RTX_SERVICE_H
+
+#include <stddef.h>
+
+#include <systemd/sd-event.h>
+
+#include <asym/error.h>
+#include <asym/port.h>
+
+#include "app/run.h"
+
+struct asym_rtxd;
+
+/** Open the server in the state directory, and an overlay around inner. Borrows run and inner. Returns 0; -errno with err. */
+int asym_rtxd_new(struct asym_run *run, struct asym_source *inner, struct asym_rtxd **ret_rtx, struct asym_error *err);
+
+/** Free rtx, before inner and the event loop. Accepts NULL. */
+void asym_rtxd_free(struct asym_rtxd *rtx);
+
+/** The overlay: the snapshots of inner with the reports of programs. The caller borrows it. */
+struct asym_source *asym_rtxd_source(struct asym_rtxd *rtx);
+
+/** Call run_cycle(userdata) from the loop when a program has reported a phase; it refreshes the source. Returns 0; -errno. */
+int asym_rtxd_attach(struct asym_rtxd *rtx, sd_event *event, int (*run_cycle)(void *userdata), void *userdata);
+
+/** Call this about every second. */
+void asym_rtxd_housekeeping(struct asym_rtxd *rtx, asym_usec now);
+
+/**
+ * Run the next event of the loop, like sd_event_run. While a program reports, asymd waits for events with a real-time priority, to
+ * answer the program soon. Only the answer keeps the priority: samples, calls over the bus, and reloads take as long as the
+ * processes or the users of the machine make them, so asymd handles each other event without it. The kernel wakes a real-time
+ * thread on the CPU on which it slept, whichever thread runs there. So asymd sleeps once more without that priority, for the
+ * shortest time: the kernel then wakes it on an idle CPU, if there is one; on a machine without one, asymd waits for its turn
+ * there. rtx: NULL is accepted. Returns 1: it ran one; 0: none came in timeout microseconds, or the loop ends; -errno.
+ */
+int asym_rtxd_run_event(struct asym_rtxd *rtx, sd_event *event, uint64_t timeout);
+
+/** CPU time, in microseconds, of answering programs so far. It has its own budget (linux/rtx/rtx-server.h). Accepts NULL. */
+asym_usec asym_rtxd_spent(const struct asym_rtxd *rtx);
+
+/** The number of programs that report. Accepts NULL. */
+size_t asym_rtxd_count(const struct asym_rtxd *rtx);
+
+#endif

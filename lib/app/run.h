@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * The state that every mode of asymd (daemon/asymd/mode.h) has. A mode connects a source and an actuator to the engine; no
+ * function below gets the mode as an argument. The order of set-up: settings-setup.h, machine-setup.h, policy-setup.h,
+ * observer-setup.h.
+ */
+#ifndef ASYM_APP_RUN_H
+#define ASYM_APP_RUN_H
+
+#include <stdbool.h>
+
+#include <asym/machine.h>
+#include <asym/settings.h>
+
+#include "app/invocation.h"
+#include "app/exit-status.h"
+#include "app/log.h"
+#include "app/capabilities.h"
+#include "linux/cap/asymmetry.h"
+#include "linux/sys/root.h"
+#include "linux/topology/topology.h"
+
+struct asym_run {
+    const struct asym_invocation *cli; /* borrowed */
+    struct asym_settings *settings;
+    struct asym_root root;
+    struct asym_machine *machine; /* owned; hotplug changes its content, not its address */
+    struct asym_topology_notes notes;
+    struct asym_mask slow; /* what asymmetry.slow chose when it was read, with CPUs that are offline now */
+    bool assumed_slow;     /* some CPUs only count as slow: [asymmetry] slow without a method that slows them */
+    struct asym_asymmetry *asymmetry; /* owned; NULL in modes that change nothing */
+    const struct asym_caps *caps;     /* the speeds obtained; NULL: asymd has slowed no CPU */
+    struct asym_capabilities capabilities;
+    const struct asym_policy *policy; /* the configured policy, or the choice of auto */
+    const char *policy_why;           /* why auto chose it; NULL: the configuration names it. Static */
+    bool keep_nice;                   /* asymd changes no nice value (asym_run_check_boost) */
+    struct asym_log log;
+};
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "app/settings-setup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "app/install-paths.h"
+#include "base/macro.h"
+
+const char *asym_run_config_path(const struct asym_invocation *cli, char *buf)
+{
+    return cli->config ? cli->config : asym_path(ASYM_PATH_CONFIG, buf);
+}
+
+static int write_all(int fd, const char *text)
+{
+    for (size_t left = strlen(text); left > 0;) {
+        const ssize_t n = write(fd, text, left);
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        text += n > 0 ? n : 0;
+        left -= n > 0 ? (size_t)n : 0;
+    }
+    return fsync(fd) < 0 ? -errno : 0;
+}
+
+/* The name of the temporary file begins with a dot: asymd does not read it. */
+static int replace_file(int dir, const char *name, const char *text)
+{
+    char temporary[256];
+    if (snprintf(temporary, sizeof temporary, ".%s.new", name) >= (int)sizeof temporary)
+        return -ENAMETOOLONG;
+    unlinkat(dir, temporary, 0);
+    ASYM_AUTO_CLOSE int fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    int r = fd < 0 ? -errno : write_all(fd, text);
+    if (r >= 0 && renameat(dir, temporary, dir, name) < 0)
+        r = -errno;
+    if (r < 0 && fd >= 0)
+        unlinkat(dir, temporary, 0);
+    return r < 0 || fsync(dir) == 0 ? r : -errno;
+}
+
+int asym_run_write_drop_in(const struct asym_invocation *cli, const char *name, const char *text,
+                           struct asym_error *err)
+{
+    char buf[ASYM_PATH_SIZE], path[ASYM_PATH_SIZE], parent[ASYM_PATH_SIZE];
+    const char *config = asym_run_config_path(cli, buf), *slash = strrchr(config, '/');
+    if (snprintf(path, sizeof path, "%.*srules.d", slash ? (int)(slash - config + 1) : 0, config) >= (int)sizeof path)
+        return asym_fail(err, -ENAMETOOLONG, "%.200s: the name is too long", config);
+    /* asymd runs without a configuration, too: then its own directory may be missing. One that the user named must be there. */
+    if (!cli->config && snprintf(parent, sizeof parent, "%.*s", slash ? (int)(slash - config) : 0, config) > 0)
+        mkdir(parent, 0755);
+    if (mkdir(path, 0755) < 0 && errno != EEXIST)
+        return asym_fail(err, -errno, "cannot create %.300s: %s", path, strerror(errno));
+    ASYM_AUTO_CLOSE int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int r = dir < 0 ? -errno : replace_file(dir, name, text);
+    return r < 0 ? asym_fail(err, r, "cannot write %.300s/%.100s: %s", path, name, strerror(-r)) : 0;
+}
+
+int asym_run_settings(const struct asym_invocation *cli, struct asym_settings **ret_settings, struct asym_error *err)
+{
+    struct asym_settings *s;
+    char path[ASYM_PATH_SIZE];
+    int r = asym_settings_new(&s);
+    if (r < 0)
+        return asym_fail(err, r, "no memory for the settings");
+    r = asym_settings_load(s, asym_run_config_path(cli, path), cli->config != NULL, err);
+    for (size_t i = 0; r >= 0 && i < cli->n_assignments; i++)
+        r = asym_settings_set(s, cli->assignments[i].text, cli->assignments[i].origin, err);
+    if (r >= 0)
+        r = asym_settings_finish(s, asym_path(ASYM_PATH_RULES, path), err);
+    if (r >= 0)
+        r = asym_settings_check(s, err);
+    if (r < 0) {
+        asym_settings_free(s);
+        return r;
+    }
+    *ret_settings = s;
+    return 0;
+}
+
+int asym_run_load_lenient(const struct asym_invocation *cli, struct asym_settings **ret_settings,
+                          struct asym_error *err)
+{
+    struct asym_settings *s;
+    struct asym_error said = {""};
+    char path[ASYM_PATH_SIZE];
+    int r = asym_settings_new(&s);
+    if (r < 0)
+        return asym_fail(err, r, "no memory for the settings");
+    asym_settings_load_lenient(s, asym_run_config_path(cli, path));
+    for (size_t i = 0; i < cli->n_assignments; i++)
+        asym_settings_set(s, cli->assignments[i].text, cli->assignments[i].origin, &said);
+    *ret_settings = s;
+    return 0;
+}

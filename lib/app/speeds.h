@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** [asymmetry] on a live machine: slows CPUs, and restores their speed. */
+#ifndef ASYM_APP_SPEEDS_H
+#define ASYM_APP_SPEEDS_H
+
+#include <stdbool.h>
+
+#include "report/check.h"
+#include "app/run.h"
+
+/** Open the ledger of speeds, with what an earlier asymd has left to restore, and lock it. Returns 0; -errno with err. */
+int asym_speeds_open(struct asym_run *run, struct asym_error *err);
+
+/**
+ * Slow the CPUs as the settings say, or restore them if the settings name none. The machine then has the speeds obtained, and
+ * the log names them. Returns 0; -errno with err, after restoring every CPU.
+ */
+int asym_speeds_hold(struct asym_run *run, struct asym_error *err);
+
+/** Returns true if those CPUs have the configured speed now, set by this asymd or another. */
+bool asym_speeds_are_in_force(const struct asym_run *run, const struct asym_mask *slow);
+
+/** Compute the shares of their speed that the CPUs would get. Returns 0; -errno: no method is configured, or it fails here. */
+int asym_speeds_predict(const struct asym_run *run, const struct asym_mask *slow, struct asym_caps *ret_caps);
+
+/** Check the limits that asymd has set. Returns true if speeds have changed; then it has read the machine again. Logs. */
+bool asym_speeds_update(struct asym_run *run);
+
+/** Restore all speeds, and log the result; when: a phrase such as "stopped". Returns 0 (also if not open); -errno. */
+int asym_speeds_put_back(struct asym_run *run, const char *when);
+
+/** Add a line for each method of [asymmetry] to check. Returns 0; -ENOMEM. */
+int asym_speeds_check(struct asym_check *check, const struct asym_run *run);
+
+#endif
