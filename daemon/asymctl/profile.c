@@ -1,62 +1,78 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Measuring a program, and telling what came of it. */
-#include "daemon/profile.h"
+/* Measures a program, and prints the result. */
+#include "daemon/asymctl/profile.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/macro.h"
-#include "base/parse.h"
-#include "daemon/columns.h"
-#include "daemon/json.h"
-#include "linux/trial.h"
+#include "base/text.h"
+#include "report/json.h"
+#include "app/install-paths.h"
+#include "linux/perf/measured-run.h"
 
-/* As execvp looks for it. "" when it is not found. */
+/* Creates only the directory of the default file; the user creates any other. */
+static int check_directory(const char *output, const char *directory)
+{
+    if (strcmp(output, ASYM_PROFILES) == 0 && mkdir(directory, 0755) < 0 && errno != EEXIST)
+        return -errno;
+    return access(directory, W_OK) < 0 ? -errno : 0;
+}
+
+int asym_profile_check_output(const char *output, struct asym_error *err)
+{
+    struct asym_profiles *old = NULL;
+    char parent[PATH_MAX];
+    if (strlen(output) >= sizeof parent)
+        return asym_fail(err, -ENAMETOOLONG, "%.200s: the name is too long", output);
+    memcpy(parent, output, strlen(output) + 1);
+    const char *directory = dirname(parent);
+    int r = check_directory(output, directory);
+    if (r < 0)
+        return asym_fail(err, r, "%.200s: %s (%s--output=FILE names another file)", directory, strerror(-r),
+                         r == -EACCES ? "run as root; " : "");
+    r = asym_profiles_load(output, &old, err);
+    asym_profiles_free(old);
+    return r == -ENOENT ? 0 : r;
+}
+
+/* Writes "" if there is no such program. */
 static void find_program(const char *name, char *ret)
 {
     char path[PATH_MAX];
-    const char *search = getenv("PATH");
-    *ret = '\0';
-    if (strchr(name, '/')) {
-        if (!realpath(name, ret))
-            *ret = '\0';
-        return;
-    }
-    for (const char *at = search ? search : "/bin:/usr/bin"; !*ret && at; at = *at ? at + 1 : NULL) {
-        const size_t n = strcspn(at, ":");
-        snprintf(path, sizeof path, "%.*s/%s", n ? (int)n : 1, n ? at : ".", name);
-        if (access(path, X_OK) < 0 || !realpath(path, ret))
-            *ret = '\0';
-        at += n;
-    }
+    if (asym_path_find_program(name, path, sizeof path) < 0 || !realpath(path, ret))
+        *ret = '\0';
 }
 
-/* What was executed is known from the process itself, unless that was over before it could be asked. */
-static int identify(const struct asym_trial_result *trial, const char *name, struct asym_profile_result *ret)
+/* The process tells which file it executes, unless it ended before asymctl could read that. */
+static int identify(const struct asym_measured_run_result *measured, const char *name, struct asym_profile_result *ret)
 {
-    if (*trial->exe)
-        memcpy(ret->path, trial->exe, sizeof ret->path);
+    if (*measured->exe)
+        memcpy(ret->path, measured->exe, sizeof ret->path);
     else
         find_program(name, ret->path);
     ret->profile.path = ret->path;
-    ASYM_AUTO_CLOSE int own = trial->exe_fd < 0 ? open(ret->path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
-    if (asym_build_id_read(trial->exe_fd < 0 ? own : trial->exe_fd, ret->profile.build_id) < 0)
+    ASYM_AUTO_CLOSE int own = measured->exe_fd < 0 ? open(ret->path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
+    if (asym_build_id_read(measured->exe_fd < 0 ? own : measured->exe_fd, ret->profile.build_id) < 0)
         ret->profile.build_id[0] = '\0';
     return *ret->path ? 0 : -ENOENT;
 }
 
-static int check_end(const struct asym_trial_result *trial, const char *name, const char *type, struct asym_error *err)
+static int check_end(const struct asym_measured_run_result *measured, const char *name, const char *type,
+                     struct asym_error *err)
 {
-    if (trial->ended || (WIFEXITED(trial->status) && WEXITSTATUS(trial->status) == 0))
+    if (measured->ended || (WIFEXITED(measured->status) && WEXITSTATUS(measured->status) == 0))
         return 0;
-    if (WIFEXITED(trial->status))
+    if (WIFEXITED(measured->status))
         return asym_fail(err, -ECANCELED, "%.200s ended with status %d on the CPUs of type %s", name,
-                         WEXITSTATUS(trial->status), type);
+                         WEXITSTATUS(measured->status), type);
     return asym_fail(err, -ECANCELED, "%.200s was ended by signal %d (%s) on the CPUs of type %s", name,
-                     WTERMSIG(trial->status), strsignal(WTERMSIG(trial->status)), type);
+                     WTERMSIG(measured->status), strsignal(WTERMSIG(measured->status)), type);
 }
 
 static bool has(const struct asym_counts *c, enum asym_counter counter)
@@ -82,15 +98,32 @@ static int take_counts(const struct asym_counts *c, const char *name, const char
     return 0;
 }
 
-static int measure_on(const struct asym_profile_job *job, const struct asym_core_type *type,
-                      struct asym_profile_result *ret, struct asym_error *err)
+struct waiting {
+    const struct asym_profile_job *job;
+    unsigned type;
+};
+
+static void tell_progress(void *ctx)
 {
-    ASYM_CLEANUP(asym_trial_done) struct asym_trial_result trial = {.exe_fd = -1};
-    const struct asym_trial how = {
-        .argv = job->argv, .cpus = &type->cpus, .time = job->time, .counters = job->counters};
+    const struct waiting *w = ctx;
+    w->job->progress(w->job->ctx, w->type);
+}
+
+static int measure_on(const struct asym_profile_job *job, unsigned t, struct asym_profile_result *ret,
+                      struct asym_error *err)
+{
+    const struct asym_core_type *type = &job->machine->types[t];
+    struct waiting waiting = {.job = job, .type = t};
+    ASYM_CLEANUP(asym_measured_run_done) struct asym_measured_run_result measured = {.exe_fd = -1};
+    const struct asym_measured_run_config how = {.argv = job->argv,
+                                                 .cpus = &type->cpus,
+                                                 .time = job->time,
+                                                 .counters = job->counters,
+                                                 .waiting = job->progress ? tell_progress : NULL,
+                                                 .ctx = &waiting};
     const char *text, *remedy;
     struct asym_error why = {""};
-    int r = asym_trial_run(&how, &trial, &why);
+    int r = asym_measured_run(&how, &measured, &why);
     if (r == -EINTR)
         return asym_fail(err, r, "interrupted");
     if (r < 0 && !*why.text) {
@@ -99,17 +132,17 @@ static int measure_on(const struct asym_profile_job *job, const struct asym_core
     }
     if (r < 0)
         return asym_fail(err, r, "%s", why.text);
-    r = check_end(&trial, job->argv[0], type->name, err);
-    if (r >= 0 && ret->profile.n_types == 0 && identify(&trial, job->argv[0], ret) < 0)
-        r = asym_fail(err, -ENOENT, "%.200s: which file it is cannot be told", job->argv[0]);
-    return r < 0 ? r : take_counts(&trial.counts, job->argv[0], type->name, ret, err);
+    r = check_end(&measured, job->argv[0], type->name, err);
+    if (r >= 0 && ret->profile.n_types == 0 && identify(&measured, job->argv[0], ret) < 0)
+        r = asym_fail(err, -ENOENT, "%.200s: cannot tell which file was executed", job->argv[0]);
+    return r < 0 ? r : take_counts(&measured.counts, job->argv[0], type->name, ret, err);
 }
 
 int asym_profile_measure(const struct asym_profile_job *job, struct asym_profile_result *ret, struct asym_error *err)
 {
     ret->profile = (struct asym_profile_entry){.path = ret->path};
     for (unsigned t = 0; t < job->machine->n_types; t++) {
-        int r = measure_on(job, &job->machine->types[t], ret, err);
+        int r = measure_on(job, t, ret, err);
         if (r < 0)
             return r;
     }
@@ -117,12 +150,13 @@ int asym_profile_measure(const struct asym_profile_job *job, struct asym_profile
 }
 
 int asym_profile_text(const struct asym_profile_job *job, const struct asym_profile_result *result, const char *output,
-                      bool user_only, FILE *out)
+                      bool user_only, const struct asym_terminal *terminal)
 {
+    FILE *out = terminal->out;
     const struct asym_profile_entry *p = &result->profile;
     char path[1024], cpus[64], line[256];
-    asym_columns_wrap(out, asym_text_escape(p->path, strlen(p->path), path, sizeof path), 0, 2);
-    fprintf(out, "\n  build %s\n", *p->build_id ? p->build_id : "unknown: it has no build id");
+    asym_columns_wrap(terminal, asym_text_escape(p->path, strlen(p->path), path, sizeof path), 0, 2);
+    fprintf(out, "\n  build %s\n", *p->build_id ? p->build_id : "unknown: the file has no build id");
     for (unsigned t = 0; t < p->n_types; t++) {
         const struct asym_profile_type *type = &p->types[t];
         char misses[64] = "LLC misses could not be counted";
@@ -134,12 +168,13 @@ int asym_profile_text(const struct asym_profile_job *job, const struct asym_prof
         if (result->share[t] < 0.995 && n < sizeof line)
             snprintf(line + n, sizeof line - n, ", counted in %.0f%% of it", 100 * result->share[t]);
         fputs("  ", out);
-        asym_columns_wrap(out, line, 2, 4);
+        asym_columns_wrap(terminal, line, 2, 4);
         fputc('\n', out);
     }
     if (user_only)
-        fputs("Counted in user space only: the kernel's part takes root or CAP_PERFMON.\n", out);
-    fprintf(out, "Written to %s\n", asym_text_escape(output, strlen(output), path, sizeof path));
+        asym_columns_text(terminal, "Counted in user space only: counting in the kernel needs root or CAP_PERFMON.\n");
+    if (output)
+        fprintf(out, "Written to %s\n", asym_text_escape(output, strlen(output), path, sizeof path));
     return ferror(out) ? -EIO : 0;
 }
 
@@ -159,7 +194,7 @@ int asym_profile_json(const struct asym_profile_job *job, const struct asym_prof
     }
     return asym_json_print(json_pack("{s:s, s:o, s:s, s:o, s:b, s:o}", "schema", "asymd.profile/1", "executable",
                                      asym_json_bytes(p->path, strlen(p->path)), "build_id", p->build_id, "output",
-                                     asym_json_bytes(output, strlen(output)), "user_only", (int)user_only, "types",
-                                     types),
+                                     output ? asym_json_bytes(output, strlen(output)) : json_null(), "user_only",
+                                     (int)user_only, "types", types),
                            out);
 }

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/asymctl/observation.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "app/machine-setup.h"
+#include "app/policy-setup.h"
+#include "app/settings-setup.h"
+#include "base/clock.h"
+#include "base/macro.h"
+#include "base/parse.h"
+#include "base/text.h"
+#include "daemon/asymctl/interruption.h"
+#include "daemon/asymctl/progress-line.h"
+#include "experiment/replay.h"
+#include "linux/enforce/ledger-overlay.h"
+#include "linux/enforce/ledger.h"
+
+#define ROW(...) ASYM_ARG_OF(struct asym_observation_arguments, __VA_ARGS__)
+
+const struct asym_arg asym_observation_args[] = {
+    ROW("--time", DURATION, "TIME", time, .def = "60s", .min = 100e3, .max = 86400e6,
+        .help = "end after that long, such as 10s; 60 s by default"),
+    ROW("--pid", STRING, "PID,...", pids, .help = "plan only for these processes and their descendants"),
+    ROW("--policy", STRING, "NAME", policy, .help = "the policy to plan with; by default that of the configuration"),
+    ROW("--config", STRING, "FILE", config, .help = "asymd's configuration"),
+    {.option = {.key = NULL}},
+};
+
+void asym_observation_done(struct asym_observation *o)
+{
+    asym_cycle_done(&o->cycle);
+    asym_engine_free(o->engine);
+    asym_settings_free(o->settings);
+    if (o->ledger_overlay)
+        o->ledger_overlay->close(o->ledger_overlay);
+    asym_observer_close(&o->observer);
+    asym_capabilities_done(&o->run.capabilities);
+    asym_settings_free(o->run.settings);
+    free(o->run.machine);
+    asym_root_done(&o->run.root);
+    free(o->cli.pids);
+    free(o->policy.text);
+}
+
+static int parse_pids(struct asym_invocation *cli, const char *list, struct asym_error *err)
+{
+    while (list) {
+        const char *comma = strchr(list, ',');
+        uint64_t pid;
+        if (asym_parse_u64(list, comma ? (size_t)(comma - list) : strlen(list), &pid) < 0 || pid < 1 || pid > INT32_MAX)
+            return asym_fail(err, -EINVAL, "--pid=%.200s: accepted are process ids, separated by commas", list);
+        int32_t *grown = reallocarray(cli->pids, cli->n_pids + 1, sizeof *grown);
+        if (!grown)
+            return asym_fail(err, -ENOMEM, "no memory");
+        cli->pids = grown;
+        cli->pids[cli->n_pids++] = (int32_t)pid;
+        list = comma ? comma + 1 : NULL;
+    }
+    return 0;
+}
+
+static int read_arguments(struct asym_observation *o, const struct asym_observation_arguments *a,
+                          struct asym_error *err)
+{
+    o->time = a->time;
+    o->cli.config = a->config;
+    int r = parse_pids(&o->cli, a->pids, err);
+    if (r < 0 || !a->policy)
+        return r;
+    if (asprintf(&o->policy.text, "asymd.policy=%s", a->policy) < 0) {
+        o->policy.text = NULL;
+        return asym_fail(err, -ENOMEM, "no memory");
+    }
+    o->policy.origin = "--policy";
+    o->cli.assignments = &o->policy;
+    o->cli.n_assignments = 1;
+    return 0;
+}
+
+/* The masks that a running service has set would look like masks that the threads chose. */
+static int open_overlay(struct asym_observation *o, struct asym_error *err)
+{
+    const char *dir = o->run.settings->daemon.state_dir;
+    struct asym_error unread = {""};
+    struct asym_ledger *ledger = NULL;
+    int r = asym_ledger_overlay_new(o->observer.source, dir, &o->ledger_overlay, &unread);
+    if (r < 0)
+        return asym_fail(err, r, "no memory to observe");
+    o->observer.source = o->ledger_overlay;
+    if (*unread.text) {
+        char why[150];
+        snprintf(o->note, sizeof o->note, "Masks that a running service has set may look like the threads' own: %s",
+                 asym_text_escape(unread.text, strlen(unread.text), why, sizeof why));
+        return 0;
+    }
+    if (asym_ledger_peek(dir, &ledger, &unread) < 0 || !ledger)
+        return 0;
+    const size_t n = asym_ledger_count(ledger);
+    if (n > 0)
+        snprintf(o->note, sizeof o->note,
+                 "An asymd had set the masks of %zu threads at the beginning: they ran where it kept them.", n);
+    asym_ledger_close(ledger);
+    return 0;
+}
+
+static int read_machine(struct asym_observation *o, struct asym_error *err)
+{
+    struct asym_run *run = &o->run;
+    int r = asym_root_open(NULL, &run->root, err);
+    if (r >= 0)
+        r = asym_run_machine(run, err);
+    if (r >= 0)
+        r = asym_run_policy(run, err);
+    return r < 0 ? r : asym_capabilities_check(run->capabilities.missing, run->policy, err);
+}
+
+int asym_observation_open(struct asym_observation *o, const struct asym_observation_arguments *a,
+                          struct asym_error *err)
+{
+    *o = (struct asym_observation){.run = {.cli = &o->cli, .root = {.fd = -1}}};
+    o->run.log = (struct asym_log){.level = LOG_WARNING};
+    o->usage = true;
+    int r = read_arguments(o, a, err);
+    if (r >= 0)
+        r = asym_run_settings(&o->cli, &o->run.settings, err);
+    if (r < 0)
+        return r;
+    o->usage = false;
+    r = read_machine(o, err);
+    if (r < 0)
+        return r;
+    asym_run_check_boost(&o->run);
+    r = asym_observer_open(&o->run, 0, &o->observer, err);
+    if (r >= 0)
+        r = open_overlay(o, err);
+    if (r >= 0)
+        r = asym_observer_count(&o->observer, &o->run, err);
+    o->source = o->observer.source;
+    return r;
+}
+
+static void free_settings(struct asym_record_setting *settings, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        free((char *)(uintptr_t)settings[i].name);
+        free((char *)(uintptr_t)settings[i].value);
+    }
+    free(settings);
+}
+
+void asym_observation_head_done(struct asym_observation_head *h)
+{
+    free_settings(h->settings, h->head.n_settings);
+    *h = (struct asym_observation_head){.settings = NULL};
+}
+
+/* A plan depends on these sections; rules are in the snapshots by their effect. */
+static bool is_of_plans(const char *section)
+{
+    return strcmp(section, "classify") == 0 || strcmp(section, "enforce") == 0 || strncmp(section, "policy.", 7) == 0;
+}
+
+static int add_setting(void *ctx, const char *section, const struct asym_option *row, const char *value,
+                       const char *origin)
+{
+    struct asym_observation_head *h = ctx;
+    (void)origin;
+    if (!is_of_plans(section))
+        return 0;
+    struct asym_record_setting *grown = reallocarray(h->settings, h->head.n_settings + 1, sizeof *grown);
+    if (!grown)
+        return -ENOMEM;
+    h->settings = grown;
+    char *name = NULL, *copy = strdup(value);
+    if (!copy || asprintf(&name, "%s.%s", section, row->key) < 0) {
+        free(copy);
+        return -ENOMEM;
+    }
+    grown[h->head.n_settings++] = (struct asym_record_setting){.name = name, .value = copy};
+    return 0;
+}
+
+int asym_observation_head_fill(struct asym_observation_head *h, const struct asym_observation *o,
+                               struct asym_error *err)
+{
+    *h = (struct asym_observation_head){.head = {.version = ASYM_VERSION,
+                                                 .policy = o->run.policy->name,
+                                                 .keep_nice = o->run.keep_nice,
+                                                 .began = (uint64_t)time(NULL),
+                                                 .interval = o->run.settings->daemon.interval}};
+    if (asym_settings_each(o->run.settings, add_setting, h) < 0)
+        return asym_fail(err, -ENOMEM, "no memory");
+    h->head.settings = h->settings;
+    h->head.notes = h->notes;
+    if (*o->note)
+        h->notes[h->head.n_notes++] = o->note;
+    if (o->run.assumed_slow)
+        h->notes[h->head.n_notes++] =
+            "Some CPUs only count as slow: asymmetry.slow names them, and nothing slowed them.";
+    return 0;
+}
+
+int asym_observation_plan_with(struct asym_observation *o, const struct asym_record_head *head, struct asym_error *err)
+{
+    int r = asym_replay_settings(head, &o->settings, err);
+    if (r < 0)
+        return r;
+    const struct asym_engine_config config = asym_replay_engine_config(o->settings, o->run.policy, head->keep_nice);
+    r = asym_engine_new(&config, &o->engine);
+    if (r < 0)
+        return asym_fail(err, r, "%s", strerror(-r));
+    o->cycle = (struct asym_cycle){.source = o->source, .actuator = asym_actuator_dry(), .engine = o->engine};
+    o->ready = true;
+    return 0;
+}
+
+/* Sleeps until then, or until a signal. */
+static void sleep_until(asym_usec then)
+{
+    const struct timespec at = {.tv_sec = (time_t)(then / ASYM_SEC), .tv_nsec = (long)(then % ASYM_SEC) * 1000};
+    while (!asym_interrupted() && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
+        ;
+}
+
+int asym_observation_run(struct asym_observation *o, const struct asym_observation_watch *watch, struct asym_error *err)
+{
+    struct asym_progress_line line = asym_progress_line_begin();
+    asym_interruption_catch();
+    o->began = asym_clock_now();
+    const asym_usec end = o->began + o->time;
+    asym_usec now = o->began;
+    int r = 0;
+    while (r >= 0 && !asym_interrupted() && now < end) {
+        r = asym_cycle_plan(&o->cycle);
+        if (r >= 0)
+            r = asym_cycle_enforce(&o->cycle);
+        if (r >= 0)
+            r = watch->cycle(watch->ctx, &o->cycle);
+        asym_progress_line_show(&line, (double)(now - o->began) / ASYM_SEC, (double)o->time / ASYM_SEC, "s");
+        sleep_until(ASYM_MIN(now + o->run.settings->daemon.interval, end));
+        now = asym_clock_now();
+    }
+    asym_progress_line_end(&line);
+    return r < 0 ? asym_fail(err, r, "cannot observe: %s", strerror(-r)) : 0;
+}
+
+enum asym_exit asym_observation_exit(const struct asym_observation *o, int error)
+{
+    return o->usage ? ASYM_EXIT_USAGE : asym_exit_status(error);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** The observation of this machine by a verb that steers nothing: record and trace. */
+#ifndef ASYM_DAEMON_ASYMCTL_OBSERVATION_H
+#define ASYM_DAEMON_ASYMCTL_OBSERVATION_H
+
+#include "app/args.h"
+#include "app/cycle.h"
+#include "app/observer-setup.h"
+#include "app/run.h"
+#include "record/record.h"
+
+/** The options that such a verb has. */
+struct asym_observation_arguments {
+    asym_usec time; /* microseconds */
+    const char *pids, *policy, *config;
+};
+
+/** Their rows. */
+extern const struct asym_arg asym_observation_args[];
+
+struct asym_observation {
+    struct asym_invocation cli;
+    struct asym_invocation_setting policy;
+    struct asym_run run;
+    struct asym_observer observer;
+    struct asym_source *ledger_overlay;
+    struct asym_source *source;     /* the outermost; the verb may put its own around it */
+    struct asym_settings *settings; /* those of the plans */
+    struct asym_engine *engine;
+    struct asym_cycle cycle;
+    asym_usec time, began; /* microseconds */
+    bool ready, usage;     /* set up; the error is one of usage or configuration */
+    char note[256];        /* what a running service has done; "": nothing */
+};
+
+/** Read the configuration and the machine, and open the sources. Returns 0; -errno with err. */
+int asym_observation_open(struct asym_observation *o, const struct asym_observation_arguments *a,
+                          struct asym_error *err);
+void asym_observation_done(struct asym_observation *o);
+
+/** The head of a record of this observation, with its memory. */
+struct asym_observation_head {
+    struct asym_record_head head;
+    struct asym_record_setting *settings; /* owned, with their texts */
+    size_t capacity;
+    const char *notes[2];
+};
+
+int asym_observation_head_fill(struct asym_observation_head *h, const struct asym_observation *o,
+                               struct asym_error *err);
+void asym_observation_head_done(struct asym_observation_head *h);
+
+/** Make the engine, with the settings of the head: a replay makes the same engine from them. Returns 0; -errno with err. */
+int asym_observation_plan_with(struct asym_observation *o, const struct asym_record_head *head, struct asym_error *err);
+
+/** Called after each plan. Returns 0; -errno, which ends the observation. */
+struct asym_observation_watch {
+    int (*cycle)(void *ctx, const struct asym_cycle *cycle);
+    void *ctx;
+};
+
+/**
+ * Observe and plan until the time is over or the user interrupts it; both are no error. Nothing is steered. Shows on stderr how
+ * much is left, if that is a terminal. Returns 0; -errno with err.
+ */
+int asym_observation_run(struct asym_observation *o, const struct asym_observation_watch *watch,
+                         struct asym_error *err);
+
+/** The exit status for an error. */
+enum asym_exit asym_observation_exit(const struct asym_observation *o, int error);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* asymctl release. */
+#include "base/macro.h"
+#include "daemon/asymctl/service-verb.h"
+
+static int release(const void *args, char **operands)
+{
+    ASYM_CLEANUP(asym_client_close_p) struct asym_client *client = NULL;
+    struct asym_error err = {""};
+    uint32_t pid;
+    const int status = asym_verb_pid_and_connect("release", operands[0], &pid, &client);
+    if (status != ASYM_EXIT_DONE)
+        return status;
+    const int r = asym_client_release(client, pid, &err);
+    return r < 0 ? asym_verb_call_failed(r, &err)
+                 : asym_verb_changed(args, "release",
+                                     "asymd leaves process %u alone until it ends; asymctl adopt %u takes it back", pid,
+                                     pid);
+}
+
+const struct asym_verb asym_verb_release = {
+    .name = "release",
+    .args = asym_change_args,
+    .args_size = sizeof(struct asym_change_arguments),
+    .operands = ASYM_OPERANDS_MUST,
+    .usage = "PID",
+    .needs = "a PID",
+    .summary = "put everything of a process back, and leave it alone until it ends",
+    .help = "asymd gives the threads of the process their own affinity and nice value back, and leaves them alone\n"
+            "until the process ends, or until asymctl adopt.\n",
+    .run = release,
+};

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* asymctl rules: the rules in force, and which of them matches a process. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/rule-subject.h"
+#include "app/settings-setup.h"
+#include "base/macro.h"
+#include "base/parse.h"
+#include "daemon/asymctl/rules-report.h"
+#include "daemon/asymctl/verb.h"
+
+struct arguments {
+    const char *config, *comm, *exe, *cgroup, *cmdline;
+    bool json;
+};
+
+static const struct asym_arg args[] = {
+    ASYM_ARG("--comm", STRING, "NAME", comm, .help = "test a program of that name that does not run"),
+    ASYM_ARG("--exe", STRING, "PATH", exe, .help = "with the path of its executable"),
+    ASYM_ARG("--cgroup", STRING, "PATH", cgroup, .help = "with the path of its control group"),
+    ASYM_ARG("--cmdline", STRING, "TEXT", cmdline, .help = "with its arguments, joined by spaces"),
+    ASYM_ARG("--config", STRING, "FILE", config, .help = "the configuration to read instead of asymd's"),
+    ASYM_ARG("--json", BOOL, NULL, json, .help = "print JSON"),
+    {.option = {.key = NULL}},
+};
+
+static bool is_described(const struct arguments *a)
+{
+    return a->comm || a->exe || a->cgroup || a->cmdline;
+}
+
+/* Checks the operands. *ret_pid: 0: no process is to be tested. */
+static int check_operands(const struct arguments *a, char **operands, int32_t *ret_pid, struct asym_error *err)
+{
+    const char *pid = operands[0] ? operands[1] : NULL;
+    uint64_t number = 0;
+    *ret_pid = 0;
+    if (operands[0] && strcmp(operands[0], "test") != 0)
+        return asym_fail(err, -EINVAL,
+                         "rules: '%.60s' is not accepted; accepted are nothing, test PID, and test --comm=NAME",
+                         operands[0]);
+    if (!operands[0] && is_described(a))
+        return asym_fail(err, -EINVAL, "rules: --comm, --exe, --cgroup and --cmdline are for test");
+    if (operands[0] && !pid && !is_described(a))
+        return asym_fail(err, -EINVAL,
+                         "rules test needs a PID, or a program described by --comm and the like: asymctl rules test "
+                         "4711, or asymctl rules test --comm=firefox");
+    if (pid && is_described(a))
+        return asym_fail(err, -EINVAL,
+                         "rules test: a PID and --comm or the like are given; asymctl accepts one of them");
+    if (pid && (asym_parse_u64(pid, strlen(pid), &number) < 0 || number == 0 || number > INT32_MAX))
+        return asym_fail(err, -EINVAL, "rules test: '%.60s' is not accepted; accepted is the number of a process", pid);
+    *ret_pid = (int32_t)number;
+    return 0;
+}
+
+/* Fills ret with the process, or with the described program. */
+static int find_subject(const struct arguments *a, int32_t pid, struct asym_rule_subject_texts *ret,
+                        struct asym_error *err)
+{
+    ASYM_CLEANUP(asym_root_done) struct asym_root root = {.fd = -1};
+    if (pid == 0) {
+        ret->of = (struct asym_rule_subject){
+            .comm = a->comm, .exe = a->exe, .cgroup = a->cgroup, .cmdline = a->cmdline, .uid = (uid_t)-1};
+        return 0;
+    }
+    const int r = asym_root_open(NULL, &root, err);
+    return r < 0 ? r : asym_rule_subject_read(&root, pid, ret, err);
+}
+
+static int test(const struct arguments *a, const struct asym_settings *s, int32_t pid, struct asym_error *err)
+{
+    ASYM_AUTO_FREE struct asym_rule_subject_texts *texts = malloc(sizeof *texts);
+    int r = texts ? find_subject(a, pid, texts, err) : asym_fail(err, -ENOMEM, "no memory");
+    if (r < 0)
+        return asym_verb_fail(ASYM_EXIT_FAILED, err->text);
+    return asym_verb_reported(a->json ? asym_rules_json(s, &texts->of, stdout)
+                                      : asym_rules_test_text(s, &texts->of, stdout));
+}
+
+static int rules(const void *parsed, char **operands)
+{
+    const struct arguments *a = parsed;
+    const struct asym_invocation cli = {.config = a->config};
+    struct asym_settings *s = NULL;
+    struct asym_error err = {""};
+    int32_t pid;
+    int status;
+    if (check_operands(a, operands, &pid, &err) < 0 || asym_run_settings(&cli, &s, &err) < 0)
+        return asym_verb_fail(ASYM_EXIT_USAGE, err.text);
+    if (operands[0])
+        status = test(a, s, pid, &err);
+    else
+        status = asym_verb_reported(a->json ? asym_rules_json(s, NULL, stdout) : asym_rules_list_text(s, stdout));
+    asym_settings_free(s);
+    return status;
+}
+
+const struct asym_verb asym_verb_rules = {
+    .name = "rules",
+    .args = args,
+    .args_size = sizeof(struct arguments),
+    .operands = ASYM_OPERANDS_SOME,
+    .usage = "[test] [PID]",
+    .summary = "list the rules in force, or say which one matches a program",
+    .help = "Prints the rules of the configuration, and of the groups of the library that it includes, in the\n"
+            "order in which asymd tries them. With test, prints for each rule whether it matches the process PID,\n"
+            "or the program that the options describe, and why not. asymd uses the first rule that matches.\n",
+    .run = rules,
+};

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* asymctl run: executes a program on the CPUs asked for, or so that it reports to asymd what its threads do. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <asym/rtx.h>
+
+#include "base/macro.h"
+#include "base/text.h"
+#include "daemon/asymctl/run-place.h"
+#include "daemon/asymctl/verb.h"
+#include "linux/sys/elf.h"
+
+/* LLVM's runtime also provides the functions of GCC's. */
+#define RUNTIME "libomp.so.5"
+
+/* env(1), timeout(1) and shells use the same exit statuses. */
+enum { CANNOT_EXECUTE = 126, NOT_FOUND = 127 };
+
+struct launch {
+    enum asym_run_place place;
+    const char *config;
+    const char *tool; /* path of libasym-ompt.so; NULL: the program does not report */
+    bool gcc;         /* preload LLVM's runtime, which takes the place of GCC's */
+    char **argv;      /* of the program; asymctl searches PATH for argv[0] */
+};
+
+static const char *shown(const char *text, char *buf, size_t size)
+{
+    return asym_text_escape(text, strlen(text), buf, size);
+}
+
+/* Puts value before the present value of the variable. */
+static int put_before(const char *name, const char *value)
+{
+    const char *old = getenv(name);
+    ASYM_AUTO_FREE char *both = NULL;
+    if (old && *old && asprintf(&both, "%s:%s", value, old) < 0)
+        return -ENOMEM;
+    return setenv(name, both ? both : value, 1) < 0 ? -errno : 0;
+}
+
+/* Warns if the program cannot load the tool; it runs nevertheless. */
+static void warn(const char *path, const struct launch *l)
+{
+    char name[256];
+    struct asym_elf elf;
+    const char *why = NULL, *remedy = "";
+    if (asym_elf_read(path, &elf) < 0)
+        return;
+    if (elf.privileged)
+        why = "is set-user-ID, set-group-ID or has capabilities: nothing can be loaded into it from outside";
+    else if (elf.is_elf && elf.is_static)
+        why = "is statically linked: nothing can be loaded into it";
+    else if (elf.has_gomp && !elf.has_omp && !l->gcc) {
+        why = "uses GCC's OpenMP runtime, which cannot report to asymd";
+        remedy = " (--gcc puts LLVM's in its place)";
+    }
+    if (why)
+        fprintf(stderr, "asymctl: %s %s; it runs without reports to asymd%s\n", shown(path, name, sizeof name), why,
+                remedy);
+}
+
+/* Checks that the tool and the runtime are installed, and prints what is missing. */
+static bool can_report(const struct launch *l)
+{
+    char text[256];
+    if (access(l->tool, R_OK) < 0) {
+        fprintf(stderr,
+                "asymctl: %s: %s (it comes with a build that has omp-tools.h, libomp-dev); the program runs without "
+                "reports to asymd\n",
+                shown(l->tool, text, sizeof text), strerror(errno));
+        return false;
+    }
+    /* Without this check the loader would warn once for each process that the program starts. */
+    void *runtime = l->gcc ? dlopen(RUNTIME, RTLD_LAZY | RTLD_LOCAL) : NULL;
+    if (l->gcc && !runtime) {
+        fputs("asymctl: --gcc needs LLVM's OpenMP runtime, " RUNTIME
+              ", which is not installed (libomp5); the program runs without reports to asymd\n",
+              stderr);
+        return false;
+    }
+    if (runtime)
+        dlclose(runtime);
+    return true;
+}
+
+/* Returns whether nothing listens on the socket to which programs report. A socket that may not be used says nothing. */
+static bool is_unheard(void)
+{
+    const char *given = getenv(ASYM_RTX_SOCKET_ENV), *path = given && *given ? given : ASYM_RTX_SOCKET;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    ASYM_AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || strlen(path) >= sizeof address.sun_path)
+        return false;
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    return connect(fd, (const struct sockaddr *)&address, sizeof address) < 0 &&
+           (errno == ENOENT || errno == ECONNREFUSED);
+}
+
+static void enable_reports(const struct launch *l)
+{
+    if (put_before("OMP_TOOL_LIBRARIES", l->tool) < 0 || setenv("OMP_TOOL", "enabled", 1) < 0 ||
+        (l->gcc && put_before("LD_PRELOAD", RUNTIME) < 0))
+        fputs("asymctl: no memory for the environment; the program runs without reports to asymd\n", stderr);
+}
+
+/* Prints why the program runs where it would run anyhow; it runs nevertheless. */
+static void place(const struct launch *l)
+{
+    struct asym_mask cpus;
+    struct asym_error err = {""};
+    if (l->place == ASYM_RUN_ANYWHERE)
+        return;
+    int r = asym_run_place_cpus(l->place, l->config, &cpus, &err);
+    if (r >= 0)
+        r = asym_run_place_here(&cpus, &err);
+    if (r < 0)
+        fprintf(stderr, "asymctl: %s; the program runs with the affinity that it would have anyhow\n", err.text);
+}
+
+/*
+ * Executes the program in this process. If the CPUs, the tool or the runtime are missing, it prints that on standard error and
+ * executes the program without them. Returns only if the program cannot be executed, with the exit status that env(1) would use.
+ */
+static int launch(const struct launch *l)
+{
+    char path[4096], text[256];
+    const bool is_found = asym_path_find_program(l->argv[0], path, sizeof path) >= 0;
+    place(l);
+    if (is_found && l->tool && can_report(l)) {
+        warn(path, l);
+        /* A program that lives for long also finds an asymd that is started later. */
+        if (isatty(STDERR_FILENO) && is_unheard())
+            fputs("asymctl: asymd is not running: nothing reads the reports until it is started\n", stderr);
+        enable_reports(l);
+    }
+    /* execvp searches PATH itself, and runs scripts without a first line. */
+    execvp(l->argv[0], l->argv);
+    const int error = errno;
+    fprintf(stderr, "asymctl: %s: %s\n", shown(is_found ? path : l->argv[0], text, sizeof text),
+            error != ENOENT ? strerror(error)
+            : is_found      ? "the interpreter that it names is missing"
+                            : "no such program");
+    return error == ENOENT ? NOT_FOUND : CANNOT_EXECUTE;
+}
+
+struct arguments {
+    bool fast, slow, openmp, gcc;
+    const char *tool, *config; /* NULL: the installed one */
+};
+
+static const struct asym_arg args[] = {
+    ASYM_ARG_OR("--fast", BOOL, NULL, fast, .help = "start it on the fast CPUs, and leave it there"),
+    ASYM_ARG("--slow", BOOL, NULL, slow, .help = "start it on the slow CPUs, and leave it there"),
+    ASYM_ARG("--openmp", BOOL, NULL, openmp,
+             .help = "let it report what its OpenMP threads do; the default without --fast and --slow"),
+    ASYM_ARG("--gcc", BOOL, NULL, gcc,
+             .help = "--openmp for programs built with GCC: preload LLVM's runtime, which takes the place of GCC's"),
+    ASYM_ARG("--tool", STRING, "PATH", tool, .help = "the tool that --openmp loads"),
+    ASYM_ARG("--config", STRING, "FILE", config,
+             .help = "for --fast and --slow: asymd's configuration, which may name slow CPUs"),
+    {.option = {.key = NULL}},
+};
+
+static int run(const void *parsed, char **operands)
+{
+    const struct arguments *a = parsed;
+    char tool[ASYM_PATH_SIZE];
+    const bool reports = a->openmp || a->gcc || a->tool || !(a->fast || a->slow);
+    if (a->fast && a->slow)
+        return asym_verb_fail(ASYM_EXIT_USAGE, "run: --fast and --slow are given; asymctl accepts one of them");
+    const struct launch l = {
+        .place = a->fast   ? ASYM_RUN_FAST
+                 : a->slow ? ASYM_RUN_SLOW
+                           : ASYM_RUN_ANYWHERE,
+        .config = a->config,
+        .tool = !reports  ? NULL
+                : a->tool ? a->tool
+                          : asym_path(ASYM_PATH_OMPT, tool),
+        .gcc = a->gcc,
+        .argv = operands,
+    };
+    return launch(&l);
+}
+
+const struct asym_verb asym_verb_run_program = {
+    .name = "run",
+    .args = args,
+    .args_size = sizeof(struct arguments),
+    .operands = ASYM_OPERANDS_RUN,
+    .usage = "[--] PROGRAM [ARGUMENT...]",
+    .needs = "a program",
+    .summary = "run a program on the fast or slow CPUs, or let it report its OpenMP threads",
+    .help = "With --fast or --slow, PROGRAM starts with an affinity of the fast or slow CPUs. So its thread pool\n"
+            "gets the right size from the start. asymd leaves it there, as it leaves every program that has an\n"
+            "affinity of its own.\n"
+            "\n"
+            "With --openmp, the default, PROGRAM runs with the OMPT tool of asymd. An OpenMP program on LLVM's\n"
+            "runtime then reports which of its threads work, which spin, and when it is in a serial phase.\n"
+            "Nothing else of it changes.\n"
+            "\n"
+            "PROGRAM always runs: what is missing here is said, and left out. The exit status is PROGRAM's, or\n"
+            "126: PROGRAM cannot be executed; 127: PROGRAM was not found.\n",
+    .file_option = "--tool",
+    .file = ASYM_PATH_OMPT,
+    .run = run,
+};

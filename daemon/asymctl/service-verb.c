@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/asymctl/service-verb.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/parse.h"
+#include "base/text.h"
+#include "report/json.h"
+
+const struct asym_arg asym_change_args[] = {
+    ASYM_ARG_OF(struct asym_change_arguments, "--json", BOOL, NULL, json, .help = "print JSON"),
+    {.option = {.key = NULL}},
+};
+
+int asym_verb_call_failed(int r, const struct asym_error *err)
+{
+    return asym_verb_fail(asym_exit_status(r), err->text);
+}
+
+int asym_verb_connect(struct asym_client **ret)
+{
+    struct asym_error err = {""};
+    const int r = asym_client_open(ret, &err);
+    return r < 0 ? asym_verb_call_failed(r, &err) : ASYM_EXIT_DONE;
+}
+
+bool asym_verb_is_pid(const char *text, uint32_t *ret)
+{
+    uint64_t n;
+    if (asym_parse_u64(text, strlen(text), &n) < 0 || n == 0 || n > INT_MAX)
+        return false;
+    *ret = (uint32_t)n;
+    return true;
+}
+
+int asym_verb_changed(const struct asym_change_arguments *a, const char *verb, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (a->json)
+        return asym_verb_reported(asym_json_print(json_pack("{s:s, s:s, s:o}", "schema", "asymctl.change/1", "verb",
+                                                            verb, "text", asym_json_bytes(text, strlen(text))),
+                                                  stdout));
+    puts(text);
+    return ASYM_EXIT_DONE;
+}
+
+int asym_verb_change(const struct asym_change_arguments *a, const char *verb,
+                     int (*call)(struct asym_client *client, struct asym_error *err), const char *done)
+{
+    ASYM_CLEANUP(asym_client_close_p) struct asym_client *client = NULL;
+    struct asym_error err = {""};
+    const int status = asym_verb_connect(&client);
+    if (status != ASYM_EXIT_DONE)
+        return status;
+    const int r = call(client, &err);
+    return r < 0 ? asym_verb_call_failed(r, &err) : asym_verb_changed(a, verb, "%s", done);
+}
+
+/* Prints that the operand of a verb is no PID. */
+static int no_pid(const char *verb, const char *operand)
+{
+    struct asym_error err;
+    char text[128];
+    asym_fail(&err, -EINVAL, "%s: '%s' is no PID; asymctl top shows the programs with their PIDs", verb,
+              asym_text_escape(operand, strlen(operand), text, sizeof text));
+    return asym_verb_fail(ASYM_EXIT_USAGE, err.text);
+}
+
+int asym_verb_pid_and_connect(const char *verb, const char *operand, uint32_t *ret_pid, struct asym_client **ret)
+{
+    return asym_verb_is_pid(operand, ret_pid) ? asym_verb_connect(ret) : no_pid(verb, operand);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** The common parts of the verbs that ask a running asymd, or tell it something. */
+#ifndef ASYM_DAEMON_ASYMCTL_SERVICE_VERB_H
+#define ASYM_DAEMON_ASYMCTL_SERVICE_VERB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client/client.h"
+#include "daemon/asymctl/verb.h"
+
+/** Connect. On an error prints it. Returns the exit status. */
+int asym_verb_connect(struct asym_client **ret);
+
+/** Print the error of a call. r: its result, below 0. Returns the exit status. */
+int asym_verb_call_failed(int r, const struct asym_error *err);
+
+/** Parse a PID or TID. Returns true; false if it is none, and prints nothing. */
+bool asym_verb_is_pid(const char *text, uint32_t *ret);
+
+/** Parse the operand of that verb as a PID, and connect. On an error prints it. Returns the exit status. */
+int asym_verb_pid_and_connect(const char *verb, const char *operand, uint32_t *ret_pid, struct asym_client **ret);
+
+/** The options of the verbs that change something. */
+struct asym_change_arguments {
+    bool json;
+};
+extern const struct asym_arg asym_change_args[];
+
+/**
+ * Report a change that asymd has made: as a sentence, or as { "schema": "asymctl.change/1", "verb", "text" }.
+ * Returns the exit status.
+ */
+int asym_verb_changed(const struct asym_change_arguments *a, const char *verb, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/**
+ * The run of a verb without operands: connect, call, and report done, a sentence. An error is printed. Returns the exit status.
+ */
+int asym_verb_change(const struct asym_change_arguments *a, const char *verb,
+                     int (*call)(struct asym_client *client, struct asym_error *err), const char *done);
+
+#endif

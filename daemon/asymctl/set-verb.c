@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* asymctl set. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/text.h"
+#include "daemon/asymctl/service-verb.h"
+
+static const struct {
+    const char *name, *before, *after; /* of the number of the process, in the sentence for the user */
+} actions[] = {
+    {"fast", "asymd keeps process", " on fast CPUs until it ends"},
+    {"slow", "asymd keeps process", " on slow CPUs until it ends"},
+    {"ignore", "asymd leaves process", " alone until it ends"},
+    {"steer", "asymd steers process", ", whatever the rules of the configuration say, until it ends"},
+    {"auto", "the rules of the configuration decide about process", " again"},
+};
+
+static int unknown_action(const char *action)
+{
+    struct asym_error err;
+    char text[64];
+    asym_fail(&err, -EINVAL, "set: '%s' is no action; accepted are fast, slow, ignore, steer, auto",
+              asym_text_escape(action, strlen(action), text, sizeof text));
+    return asym_verb_fail(ASYM_EXIT_USAGE, err.text);
+}
+
+static int set(const void *args, char **operands)
+{
+    ASYM_CLEANUP(asym_client_close_p) struct asym_client *client = NULL;
+    struct asym_error err = {""};
+    size_t i = 0;
+    uint32_t pid;
+    while (i < ASYM_LENGTH(actions) && strcmp(actions[i].name, operands[1]) != 0)
+        i++;
+    if (i == ASYM_LENGTH(actions))
+        return unknown_action(operands[1]);
+    const int status = asym_verb_pid_and_connect("set", operands[0], &pid, &client);
+    if (status != ASYM_EXIT_DONE)
+        return status;
+    const int r = asym_client_set_program(client, pid, actions[i].name, &err);
+    if (r < 0)
+        return asym_verb_call_failed(r, &err);
+    return asym_verb_changed(args, "set", "%s %u%s", actions[i].before, pid, actions[i].after);
+}
+
+const struct asym_verb asym_verb_set = {
+    .name = "set",
+    .args = asym_change_args,
+    .args_size = sizeof(struct asym_change_arguments),
+    .operands = ASYM_OPERANDS_TWO,
+    .usage = "PID fast|slow|ignore|steer|auto",
+    .needs = "a PID and an action",
+    .summary = "keep a process on fast or slow CPUs, leave it alone or steer it, until it ends",
+    .help = "A rule for one process, which ends with it:\n"
+            "  fast    on the fast CPUs only\n"
+            "  slow    on the slow CPUs only\n"
+            "  ignore  left alone\n"
+            "  steer   steered as the policy says, whatever the rules say\n"
+            "  auto    no such rule any more: the rules of the configuration decide again\n"
+            "Rules that stay are in asymd.conf(5).\n",
+    .run = set,
+};

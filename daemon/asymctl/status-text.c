@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "base/text.h"
+#include "daemon/asymctl/status.h"
+#include "daemon/asymctl/units.h"
+#include "daemon/asymctl/user-name.h"
+#include "report/report-table.h"
+
+/* The column where the texts begin, behind the names of the lines. */
+#define INDENT 11
+
+enum {
+    MOST_PROGRAMS = 6,
+    MOST_LACKS = 4,
+    BAR_MIN = 8,
+    BAR_MAX = 24,
+};
+
+#define BOLD   "1"
+#define GREEN  "32"
+#define YELLOW "33"
+
+static void print_name(const struct asym_terminal *t, const char *name)
+{
+    asym_columns_cell(t->out, name, INDENT, t->colour && *name ? BOLD : NULL);
+}
+
+static void print_line(const struct asym_terminal *t, const char *name, const char *text)
+{
+    print_name(t, name);
+    asym_columns_wrap(t, text, INDENT, INDENT);
+    fputc('\n', t->out);
+}
+
+static const char *shown(const char *text, char *buf, size_t size)
+{
+    return asym_text_escape(text, strlen(text), buf, size);
+}
+
+static void print_head(const struct asym_status *s, const struct asym_terminal *t)
+{
+    const struct asym_client_state *state = &s->state;
+    char version[64], since[ASYM_UNITS_SIZE], age[ASYM_UNITS_SIZE], until[ASYM_UNITS_SIZE] = "you run asymctl resume",
+                                                                    text[256];
+    const char *word = state->paused ? "paused" : "running";
+    size_t at = (size_t)fprintf(t->out, "asymd %s %s ", shown(state->version, version, sizeof version),
+                                state->paused ? "is" : "has been");
+    asym_columns_cell(t->out, word, strlen(word), !t->colour ? NULL : state->paused ? YELLOW : GREEN);
+    at += strlen(word);
+    if (state->paused && state->paused_until > 0)
+        asym_units_date(state->paused_until, until);
+    snprintf(text, sizeof text, " %s%s%ssince %s (%s)", state->paused ? "until " : "", state->paused ? until : "",
+             state->paused ? "; it has been running " : "", asym_units_date(state->start, since),
+             asym_units_duration(s->now > state->start ? s->now - state->start : 0, age));
+    asym_columns_wrap(t, text, at, INDENT);
+    fputc('\n', t->out);
+}
+
+static void print_policy(const struct asym_client_state *s, const struct asym_terminal *t)
+{
+    char policy[128], reason[768], text[1024], named[768];
+    asym_name_user(s->policy_reason, named, sizeof named);
+    snprintf(text, sizeof text, "%s (%s)", shown(s->policy, policy, sizeof policy),
+             shown(named, reason, sizeof reason));
+    print_line(t, "Policy", text);
+}
+
+/* Writes a bar of that many columns. Eighths of a column are seen in Unicode only. */
+static const char *bar(double share, size_t columns, bool unicode, char *buf, size_t size)
+{
+    static const char *const eighths[] = {"", "\u258f", "\u258e", "\u258d", "\u258c", "\u258b", "\u258a", "\u2589"};
+    const double filled = fmin(fmax(share, 0), 1) * (double)columns;
+    const size_t parts = unicode ? 8 : 1, n = (size_t)lround(filled * (double)parts);
+    struct asym_text text = asym_text_in(buf, size);
+    size_t at = 0;
+    for (; at < n / parts; at++)
+        asym_text_add(&text, "%s", unicode ? "\u2588" : "#");
+    if (n % parts > 0) {
+        asym_text_add(&text, "%s", eighths[n % parts]);
+        at++;
+    }
+    for (; at < columns; at++)
+        asym_text_add(&text, "%s", unicode ? "\u2591" : "-");
+    return buf;
+}
+
+/* A core type: its CPUs, their number that are fast, and the sum of their load. */
+struct core_type {
+    const char *name;
+    struct asym_mask cpus;
+    unsigned n, n_fast;
+    double speed, busy;
+};
+
+static struct core_type core_type_of(const struct asym_client_cpus *cpus, uint32_t type)
+{
+    struct core_type c = {.name = ""};
+    for (size_t i = 0; i < cpus->n; i++) {
+        const struct asym_client_cpu *cpu = &cpus->cpu[i];
+        if (cpu->type != type)
+            continue;
+        c.name = cpu->type_name;
+        if (cpu->cpu < ASYM_MAX_CPUS)
+            asym_mask_set(&c.cpus, cpu->cpu);
+        c.n++;
+        c.n_fast += cpu->fast;
+        c.speed = fmax(c.speed, isfinite(cpu->speed) ? cpu->speed : 0);
+        c.busy += isfinite(cpu->busy) ? cpu->busy : 0;
+    }
+    return c;
+}
+
+static uint32_t number_of_types(const struct asym_client_cpus *cpus)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < cpus->n; i++)
+        n = ASYM_MAX(n, ASYM_MIN(cpus->cpu[i].type, ASYM_MAX_CPUS - 1) + 1);
+    return n;
+}
+
+/* Facts of the machine that decide what its lines say. */
+struct machine {
+    uint32_t n_types;
+    bool has_slow, differs, has_names; /* some CPUs are slow; their speeds differ; a type has a name of its own */
+};
+
+/* asymd calls a type fast, slow or all if the machine has no name for it: the line says that anyway. */
+static bool is_named(const struct core_type *c)
+{
+    return *c->name && strcmp(c->name, "fast") != 0 && strcmp(c->name, "slow") != 0 && strcmp(c->name, "all") != 0;
+}
+
+static struct machine machine_of(const struct asym_status *s)
+{
+    struct machine m = {.n_types = number_of_types(&s->cpus), .has_slow = *s->state.slow_cpus != '\0'};
+    double slowest = INFINITY, fastest = 0;
+    for (uint32_t k = 0; k < m.n_types; k++) {
+        const struct core_type c = core_type_of(&s->cpus, k);
+        if (c.n == 0)
+            continue;
+        m.has_names |= is_named(&c);
+        slowest = fmin(slowest, c.speed);
+        fastest = fmax(fastest, c.speed);
+    }
+    m.differs = fastest > slowest && slowest > 0;
+    return m;
+}
+
+/* Writes "4 fast at 2.25x": how many CPUs, and how fast they are. */
+static const char *count(const struct core_type *c, const struct machine *m, char *buf, size_t size)
+{
+    struct asym_text text = asym_text_in(buf, size);
+    asym_text_add(&text, "%u", c->n);
+    if (m->has_slow)
+        asym_text_add(&text, c->n_fast == c->n ? " fast" : c->n_fast == 0 ? " slow" : " partly fast");
+    else if (!m->differs && c->n > 1)
+        asym_text_add(&text, " alike");
+    if (m->differs)
+        asym_text_add(&text, " at %.2fx", c->speed);
+    return buf;
+}
+
+static int add_type(struct asym_report_table *table, const struct asym_status *s, const struct asym_terminal *t,
+                    const struct machine *m, const struct core_type *c)
+{
+    const size_t bar_columns = ASYM_MIN(ASYM_MAX(t->columns / 5, (size_t)BAR_MIN), (size_t)BAR_MAX);
+    char name[128], number[64], list[64], cpus[80], load[128], percent[32];
+    snprintf(cpus, sizeof cpus, "CPU%s %s", c->n == 1 ? "" : "s", asym_columns_cpus(&c->cpus, 16, list, sizeof list));
+    snprintf(percent, sizeof percent, "%.0f %% busy", 100 * c->busy / c->n);
+    const char *const cells[] = {is_named(c) ? shown(c->name, name, sizeof name) : "",
+                                 count(c, m, number, sizeof number), cpus,
+                                 bar(c->busy / c->n, bar_columns, s->unicode, load, sizeof load), percent};
+    return asym_report_table_add(table, cells + !m->has_names);
+}
+
+static int print_machine(const struct asym_status *s, const struct asym_terminal *t)
+{
+    static const struct asym_report_table_column columns[] = {{.heading = "", .cut = 12},
+                                                              {.heading = ""},
+                                                              {.heading = "", .drop = 1},
+                                                              {.heading = "", .drop = 2},
+                                                              {.heading = "", .right = true}};
+    const struct machine m = machine_of(s);
+    ASYM_CLEANUP(asym_report_table_done)
+    struct asym_report_table table = {.columns = columns + !m.has_names,
+                                      .n_columns = ASYM_LENGTH(columns) - !m.has_names};
+    int r = 0;
+    for (uint32_t k = 0; r >= 0 && k < m.n_types; k++) {
+        const struct core_type c = core_type_of(&s->cpus, k);
+        r = c.n > 0 ? add_type(&table, s, t, &m, &c) : 0;
+    }
+    if (r < 0 || table.n_rows == 0)
+        return r;
+    print_name(t, "Machine");
+    return asym_report_table_print(&table, t, INDENT, INDENT, false);
+}
+
+static const struct {
+    const char *class, *name;
+} classes[] = {{"MP", "mildly parallel"}, {"HP", "highly parallel"}, {"SP", "in a serial phase"}};
+
+/* Returns a class as people read it; without one the phase. */
+static const char *class_name(const struct asym_client_app *app)
+{
+    for (size_t i = 0; i < ASYM_LENGTH(classes); i++)
+        if (strcmp(classes[i].class, app->class) == 0)
+            return classes[i].name;
+    return *app->class ? app->class : app->phase;
+}
+
+static unsigned count_class(const struct asym_client_apps *apps, const char *class)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < apps->n; i++)
+        n += apps->app[i].steered > 0 && (!class || strcmp(apps->app[i].class, class) == 0);
+    return n;
+}
+
+static void print_steered(const struct asym_status *s, const struct asym_terminal *t)
+{
+    char buf[512];
+    struct asym_text text = asym_text_in(buf, sizeof buf);
+    const unsigned n = count_class(&s->apps, NULL), threads = s->state.threads_steered;
+    const char *before = ": ";
+    asym_text_add(&text, "%u thread%s of %u program%s", threads, threads == 1 ? "" : "s", n, n == 1 ? "" : "s");
+    for (size_t i = 0; i < ASYM_LENGTH(classes); i++) {
+        const unsigned of_class = count_class(&s->apps, classes[i].class);
+        if (of_class > 0)
+            asym_text_add(&text, "%s%u %s", before, of_class, classes[i].name);
+        before = of_class > 0 ? ", " : before;
+    }
+    print_line(t, "Steering", s->state.paused ? "nothing while asymd is paused" : threads == 0 ? "no thread now" : buf);
+}
+
+/* The most steered threads first, then the busiest, then by PID. */
+static int by_threads(const void *a, const void *b)
+{
+    const struct asym_client_app *x = *(const struct asym_client_app *const *)a;
+    const struct asym_client_app *y = *(const struct asym_client_app *const *)b;
+    if (x->steered != y->steered)
+        return x->steered < y->steered ? 1 : -1;
+    if (x->runnable < y->runnable || x->runnable > y->runnable)
+        return x->runnable < y->runnable ? 1 : -1;
+    return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static int add_program(struct asym_report_table *table, const struct asym_client_app *app)
+{
+    char name[256], class[64], pid[16], threads[32], share[48];
+    const char *text = *app->comm ? app->comm : app->cgroup;
+    snprintf(pid, sizeof pid, "%" PRIu32, app->pid);
+    snprintf(threads, sizeof threads, "%" PRIu32 " thread%s", app->steered, app->steered == 1 ? "" : "s");
+    snprintf(share, sizeof share, "%.0f %% on fast CPUs", 100 * app->fast_share);
+    const char *const cells[] = {shown(text, name, sizeof name), app->pid > 0 ? pid : "cgroup",
+                                 shown(class_name(app), class, sizeof class), threads, share};
+    return asym_report_table_add(table, cells);
+}
+
+static int print_programs(const struct asym_status *s, const struct asym_terminal *t)
+{
+    static const struct asym_report_table_column columns[] = {{.heading = "", .cut = 12},
+                                                              {.heading = "", .right = true},
+                                                              {.heading = "", .drop = 1},
+                                                              {.heading = "", .right = true, .drop = 2},
+                                                              {.heading = "", .right = true, .drop = 3}};
+    ASYM_CLEANUP(asym_report_table_done)
+    struct asym_report_table table = {.columns = columns, .n_columns = ASYM_LENGTH(columns)};
+    ASYM_AUTO_FREE const struct asym_client_app **order = calloc(s->apps.n + 1, sizeof *order);
+    size_t n = 0;
+    int r = order ? 0 : -ENOMEM;
+    for (size_t i = 0; r >= 0 && i < s->apps.n; i++)
+        if (s->apps.app[i].steered > 0)
+            order[n++] = &s->apps.app[i];
+    if (r >= 0)
+        qsort(order, n, sizeof *order, by_threads);
+    for (size_t i = 0; r >= 0 && i < ASYM_MIN(n, (size_t)MOST_PROGRAMS); i++)
+        r = add_program(&table, order[i]);
+    if (r >= 0)
+        r = asym_report_table_print(&table, t, 0, INDENT, false);
+    if (r >= 0 && n > MOST_PROGRAMS)
+        fprintf(t->out, "%*sand %zu more: asymctl top\n", INDENT, "", n - MOST_PROGRAMS);
+    return r;
+}
+
+static void print_costs(const struct asym_client_state *s, const struct asym_terminal *t)
+{
+    char text[256], memory[ASYM_UNITS_SIZE], interval[ASYM_UNITS_SIZE];
+    snprintf(text, sizeof text, "%" PRIu32 " to threads in the last minute, %" PRIu64 " since the start",
+             s->changes_last_minute, s->changes);
+    print_line(t, "Changes", text);
+    snprintf(text, sizeof text, "%.2f %% of one CPU, %s of memory, a sample every %s", 100 * s->cpu_usage,
+             asym_units_bytes(s->memory, memory), asym_units_duration(s->interval, interval));
+    print_line(t, "Costs", text);
+}
+
+static void print_inputs(const struct asym_client_state *s, const struct asym_terminal *t)
+{
+    char text[512];
+    if (*s->observer)
+        print_line(t, "Reads", shown(s->observer, text, sizeof text));
+    if (*s->profile)
+        print_line(t, "Profiles", shown(s->profile, text, sizeof text));
+}
+
+static void print_lacks(const struct asym_client_state *s, const struct asym_terminal *t)
+{
+    char text[768];
+    for (size_t i = 0; i < ASYM_MIN(s->n_lacks, (size_t)MOST_LACKS); i++)
+        print_line(t, i == 0 ? "Limits" : "", shown(s->lacks[i], text, sizeof text));
+    if (s->n_lacks > MOST_LACKS)
+        fprintf(t->out, "%*sand %zu more: asymctl check\n", INDENT, "", s->n_lacks - MOST_LACKS);
+}
+
+int asym_status_text(const struct asym_status *status, const struct asym_terminal *terminal)
+{
+    print_head(status, terminal);
+    fputc('\n', terminal->out);
+    print_policy(&status->state, terminal);
+    int r = print_machine(status, terminal);
+    if (r < 0)
+        return r;
+    print_steered(status, terminal);
+    r = print_programs(status, terminal);
+    if (r < 0)
+        return r;
+    print_costs(&status->state, terminal);
+    print_inputs(&status->state, terminal);
+    print_lacks(&status->state, terminal);
+    return ferror(terminal->out) ? -EIO : 0;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* asymctl status. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/terminal.h"
+#include "app/assessment.h"
+#include "base/clock.h"
+#include "base/macro.h"
+#include "daemon/asymctl/machine-run.h"
+#include "daemon/asymctl/service-verb.h"
+#include "daemon/asymctl/status.h"
+
+struct arguments {
+    bool json;
+};
+
+static const struct asym_arg args[] = {
+    ASYM_ARG("--json", BOOL, NULL, json, .help = "print JSON"),
+    {.option = {.key = NULL}},
+};
+
+/* By the variables that setlocale(3) reads. The terminal shows the characters of a locale that is not installed, too. */
+static bool is_unicode(void)
+{
+    static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < ASYM_LENGTH(variables); i++) {
+        const char *value = getenv(variables[i]);
+        if (value && *value)
+            return strcasestr(value, "UTF-8") || strcasestr(value, "UTF8");
+    }
+    return false;
+}
+
+/* Says what asymd could do here. A machine that cannot be read gets no line: the error about the service is the answer. */
+static void print_verdict(void)
+{
+    const struct asym_invocation cli = {.config = NULL};
+    const struct asym_terminal terminal = asym_terminal_of(stdout);
+    ASYM_CLEANUP(asym_machine_run_done) struct asym_run run = {.root = {.fd = -1}};
+    struct asym_error err = {""};
+    char verdict[400];
+    if (asym_machine_run(&run, &cli, true, &err) < 0)
+        return;
+    asym_assess(&run, verdict, sizeof verdict);
+    asym_columns_wrap(&terminal, verdict, 0, 0);
+    putchar('\n');
+}
+
+static int report(struct asym_client *client, bool json)
+{
+    ASYM_CLEANUP(asym_status_done) struct asym_status s = {.now = 0};
+    const struct asym_terminal terminal = asym_terminal_of(stdout);
+    struct asym_error err = {""};
+    const int r = asym_status_ask(client, &s, &err);
+    if (r < 0)
+        return asym_verb_call_failed(r, &err);
+    s.now = asym_clock_read(CLOCK_REALTIME);
+    s.unicode = is_unicode();
+    return asym_verb_reported(json ? asym_status_json(&s, stdout) : asym_status_text(&s, &terminal));
+}
+
+static int status(const void *parsed, char **operands)
+{
+    ASYM_CLEANUP(asym_client_close_p) struct asym_client *client = NULL;
+    const struct arguments *a = parsed;
+    (void)operands;
+    int r = asym_verb_connect(&client);
+    if (r == ASYM_EXIT_DONE)
+        r = report(client, a->json);
+    if (r == ASYM_EXIT_NO_SERVICE && !a->json)
+        print_verdict();
+    return r;
+}
+
+const struct asym_verb asym_verb_status = {
+    .name = "status",
+    .args = args,
+    .args_size = sizeof(struct arguments),
+    .usage = "",
+    .summary = "print on one screen what the running asymd does",
+    .help = "Prints since when asymd runs, its policy and why it is that one, which CPUs are fast, the speed of\n"
+            "each core type relative to the slowest CPU, its load, the programs whose threads asymd steers now,\n"
+            "how many threads it changed, what it costs, and what it cannot do here. If no asymd runs, prints\n"
+            "what it could do for this machine, and ends with status 5.\n",
+    .run = status,
+};

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/asymctl/top-source.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/macro.h"
+#include "client/client.h"
+#include "daemon/asymctl/user-name.h"
+
+#define FILL(field, text) snprintf(field, sizeof(field), "%s", text)
+
+static void fill_state(struct asym_top_frame *frame, const struct asym_client_state *state)
+{
+    const asym_usec now = asym_clock_read(CLOCK_REALTIME);
+    FILL(frame->policy, state->policy);
+    asym_name_user(state->policy_reason, frame->policy_reason, sizeof frame->policy_reason);
+    FILL(frame->slow_cpus, state->slow_cpus);
+    frame->paused = state->paused;
+    frame->paused_for = state->paused_until > now ? state->paused_until - now : 0;
+    frame->steered = state->threads_steered;
+    frame->changes = state->changes_last_minute;
+    frame->cpu_usage = state->cpu_usage;
+    frame->memory = state->memory;
+}
+
+static int read_state(struct asym_client *client, struct asym_top_frame *frame, struct asym_error *err)
+{
+    struct asym_client_state state;
+    const int r = asym_client_get_state(client, &state, err);
+    if (r < 0)
+        return r;
+    fill_state(frame, &state);
+    asym_client_state_done(&state);
+    return 0;
+}
+
+static int fill_cpu(struct asym_top_frame *frame, const struct asym_client_cpu *from)
+{
+    struct asym_top_cpu *to = asym_top_add_cpu(frame);
+    if (!to)
+        return -ENOMEM;
+    *to = (struct asym_top_cpu){
+        .cpu = from->cpu,
+        .type = from->type,
+        .speed = from->speed,
+        .fast = from->fast,
+        .busy = from->busy,
+        .threads = from->threads,
+    };
+    FILL(to->type_name, from->type_name);
+    FILL(to->comm, from->comm);
+    return 0;
+}
+
+static int fill_app(struct asym_top_frame *frame, const struct asym_client_app *from)
+{
+    struct asym_top_app *to = asym_top_add_app(frame);
+    if (!to)
+        return -ENOMEM;
+    to->pid = from->pid;
+    to->runnable = from->runnable;
+    to->fast_share = from->fast_share;
+    to->threads = from->threads;
+    to->steered = from->steered;
+    to->moves = from->moves_per_minute;
+    FILL(to->cgroup, from->cgroup);
+    FILL(to->comm, from->comm);
+    FILL(to->phase, from->phase);
+    FILL(to->class, from->class);
+    FILL(to->reason, from->reason);
+    return 0;
+}
+
+static int read_cpus(struct asym_client *client, struct asym_top_frame *frame, struct asym_error *err)
+{
+    struct asym_client_cpus cpus;
+    int r = asym_client_list_cpus(client, &cpus, err);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < cpus.n && r >= 0; i++)
+        r = fill_cpu(frame, &cpus.cpu[i]);
+    asym_client_cpus_done(&cpus);
+    return r < 0 ? asym_fail(err, r, "no memory") : 0;
+}
+
+static int read_apps(struct asym_client *client, struct asym_top_frame *frame, struct asym_error *err)
+{
+    struct asym_client_apps apps;
+    int r = asym_client_list_applications(client, &apps, err);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < apps.n && r >= 0; i++)
+        r = fill_app(frame, &apps.app[i]);
+    asym_client_apps_done(&apps);
+    return r < 0 ? asym_fail(err, r, "no memory") : 0;
+}
+
+static int connect_once(struct asym_top_source *source, struct asym_error *err)
+{
+    return source->client ? 0 : asym_client_open(&source->client, err);
+}
+
+/* An error can leave the connection unusable. The next call makes a new one. */
+static int fail(struct asym_top_source *source, int r)
+{
+    asym_client_close(ASYM_TAKE(source->client));
+    return r;
+}
+
+int asym_top_source_read(struct asym_top_source *source, struct asym_top_frame *frame, struct asym_error *err)
+{
+    struct asym_top_frame *filled = &source->filled;
+    int r = connect_once(source, err);
+    if (r < 0)
+        return r;
+    asym_top_frame_clear(filled);
+    r = read_state(source->client, filled, err);
+    if (r >= 0)
+        r = read_cpus(source->client, filled, err);
+    if (r >= 0)
+        r = read_apps(source->client, filled, err);
+    if (r < 0)
+        return fail(source, r);
+    const struct asym_top_frame before = *frame;
+    *frame = *filled;
+    *filled = before;
+    return 0;
+}
+
+static int print_explanation(const struct asym_client_explanation *e, char **ret_text)
+{
+    size_t size;
+    char *text = NULL;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return -errno;
+    for (size_t i = 0; i < e->n_sentences; i++) {
+        char named[2048];
+        fprintf(out, "%s\n", asym_name_user(e->sentences[i], named, sizeof named));
+    }
+    if (e->n_evidence > 0)
+        fputc('\n', out);
+    for (size_t i = 0; i < e->n_evidence; i++)
+        fprintf(out, "%s: %s\n", e->evidence[i].name, e->evidence[i].value);
+    if (fclose(out) != 0) {
+        free(text);
+        return -ENOMEM;
+    }
+    *ret_text = text;
+    return 0;
+}
+
+int asym_top_source_why(struct asym_top_source *source, uint32_t pid, char **ret_text, struct asym_error *err)
+{
+    struct asym_client_explanation explanation;
+    int r = connect_once(source, err);
+    if (r >= 0)
+        r = asym_client_explain(source->client, pid, &explanation, err);
+    if (r < 0)
+        return r;
+    r = print_explanation(&explanation, ret_text);
+    asym_client_explanation_done(&explanation);
+    return r < 0 ? asym_fail(err, r, "no memory") : 0;
+}
+
+int asym_top_source_pause(struct asym_top_source *source, bool pause, struct asym_error *err)
+{
+    const int r = connect_once(source, err);
+    if (r < 0)
+        return r;
+    return pause ? asym_client_pause(source->client, 0, err) : asym_client_resume(source->client, err);
+}
+
+void asym_top_source_rest(struct asym_top_source *source)
+{
+    asym_client_close(ASYM_TAKE(source->client));
+}
+
+void asym_top_source_done(struct asym_top_source *source)
+{
+    asym_client_close(source->client);
+    asym_top_frame_done(&source->filled);
+}

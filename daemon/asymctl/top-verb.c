@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* asymctl top: what runs where, live. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/macro.h"
+#include "daemon/asymctl/interruption.h"
+#include "daemon/asymctl/top-screen.h"
+#include "daemon/asymctl/top-source.h"
+#include "daemon/asymctl/top-terminal.h"
+#include "daemon/asymctl/verb.h"
+#include "top/layout.h"
+
+#define COLUMNS_WITHOUT_TERMINAL 80
+/* The most keys between two checks for signals, so that a stream of keys cannot keep top from its end. */
+#define MOST_KEYS 64
+
+struct arguments {
+    asym_usec interval;
+    bool once;
+};
+
+static const struct asym_arg args[] = {
+    ASYM_ARG("--once", BOOL, NULL, once, .help = "print one frame as text"),
+    ASYM_ARG("--interval", DURATION, "TIME", interval, .def = "1s", .min = 100e3, .max = 3600e6,
+             .help = "the time between two frames, such as 500ms; 1 s by default"),
+    {.option = {.key = NULL}},
+};
+
+struct top {
+    struct asym_top_source source;
+    struct asym_top_frame frame;
+    struct asym_top_view view;
+    struct asym_top_order order;
+    struct asym_top_page page;
+    char *why;
+    asym_usec interval;
+    sigset_t waiting; /* the signals that stay blocked while top waits */
+};
+
+static void top_done(struct top *top)
+{
+    asym_top_source_done(&top->source);
+    asym_top_frame_done(&top->frame);
+    asym_top_order_done(&top->order);
+    asym_top_page_done(&top->page);
+    free(top->why);
+}
+
+static int fail(int r, const struct asym_error *err)
+{
+    return asym_verb_fail(asym_exit_status(r), *err->text ? err->text : strerror(-r));
+}
+
+static int lay_out(struct top *top)
+{
+    struct asym_top_shown shown;
+    int r = asym_top_order_make(&top->order, &top->frame, &top->view);
+    if (r < 0)
+        return r;
+    asym_top_follow(&top->view, &top->frame, &top->order);
+    r = asym_top_layout(&top->frame, &top->view, &top->order, &top->page, &shown);
+    top->view.first = shown.first;
+    top->view.page_lines = shown.page_lines;
+    return r;
+}
+
+static int draw(struct top *top)
+{
+    asym_top_screen_size(&top->view.columns, &top->view.rows);
+    const int r = lay_out(top);
+    if (r < 0)
+        return r;
+    asym_interruption_admit(asym_top_screen_unblock);
+    asym_top_screen_draw(&top->page);
+    asym_interruption_hold_again();
+    return 0;
+}
+
+static void set_message(struct top *top, const char *text)
+{
+    snprintf(top->view.message, sizeof top->view.message, "%s", text);
+}
+
+static void ask_why(struct top *top)
+{
+    struct asym_error err = {""};
+    char *text;
+    if (asym_top_source_why(&top->source, top->view.pid, &text, &err) < 0) {
+        set_message(top, err.text);
+        return;
+    }
+    free(top->why);
+    top->why = text;
+    top->view.why = text;
+    top->view.mode = ASYM_TOP_WHY;
+    top->view.first = 0;
+}
+
+static void pause_or_resume(struct top *top)
+{
+    struct asym_error err = {""};
+    const bool pause = !top->frame.paused;
+    if (asym_top_source_pause(&top->source, pause, &err) < 0) {
+        set_message(top, err.text);
+        return;
+    }
+    set_message(top, pause ? "asymd is paused." : "asymd steers again.");
+    top->frame.paused = pause;
+    top->frame.paused_for = 0;
+}
+
+/* ncurses draws anew while it reads a key, if the size has changed: that write can block, too. */
+static uint32_t next_key(void)
+{
+    asym_interruption_admit(asym_top_screen_unblock);
+    const uint32_t key = asym_top_screen_key();
+    asym_interruption_hold_again();
+    return key;
+}
+
+/* Returns false when the user quits. */
+static bool take_keys(struct top *top)
+{
+    uint32_t key;
+    for (unsigned n = 0; n < MOST_KEYS && (key = next_key()) != ASYM_TOP_KEY_NONE; n++) {
+        switch (asym_top_key(&top->view, &top->frame, &top->order, key)) {
+        case ASYM_TOP_QUIT:
+            return false;
+        case ASYM_TOP_ASK_WHY:
+            ask_why(top);
+            break;
+        case ASYM_TOP_PAUSE:
+            pause_or_resume(top);
+            break;
+        case ASYM_TOP_DRAW:
+            break;
+        }
+        /* The next key acts on what this one has changed: a filter, an order. */
+        if (lay_out(top) < 0)
+            return false;
+    }
+    return true;
+}
+
+/* Waits for keys and changes of the size until that time. Returns 1; 0: the user quits, or the terminal ends; -errno. */
+static int interact(struct top *top, asym_usec until)
+{
+    for (asym_usec now = asym_clock_now(); now < until && !asym_interrupted(); now = asym_clock_now()) {
+        if (!asym_top_screen_wait(until - now, &top->waiting))
+            return 0;
+        if (asym_clock_now() >= until)
+            break;
+        if (!take_keys(top))
+            return 0;
+        const int r = draw(top);
+        if (r < 0)
+            return r;
+    }
+    return 1;
+}
+
+/*
+ * Reads a frame and draws it. The frame before stays on the screen if asymd does not answer. While the terminal takes no output,
+ * top holds no connection, on which signals would wait in asymd.
+ */
+static int show_frame(struct top *top)
+{
+    struct asym_error err = {""};
+    if (!asym_top_screen_takes_output()) {
+        asym_top_source_rest(&top->source);
+        return draw(top);
+    }
+    const int r = asym_top_source_read(&top->source, &top->frame, &err);
+    snprintf(top->view.alert, sizeof top->view.alert, "%.159s", r < 0 ? err.text : "");
+    return draw(top);
+}
+
+static int show_frames(struct top *top)
+{
+    int r = draw(top);
+    /* The cost of the first frame has that of the start of the program in it. */
+    asym_usec spent = asym_clock_process_cpu(), cost = spent;
+    while (r >= 0 && !asym_interrupted()) {
+        const asym_usec wait = asym_top_pace(top->interval, cost);
+        top->view.every = wait > top->interval ? wait : 0;
+        r = interact(top, asym_clock_now() + wait);
+        if (r <= 0)
+            return r;
+        r = show_frame(top);
+        const asym_usec now = asym_clock_process_cpu();
+        cost = now - spent;
+        spent = now;
+    }
+    return r;
+}
+
+static int show(struct top *top)
+{
+    struct asym_error err = {""};
+    asym_interruption_hold(true, &top->waiting);
+    if (asym_top_screen_open(&err) < 0)
+        return asym_verb_fail(ASYM_EXIT_USAGE, err.text);
+    const int r = show_frames(top);
+    asym_interruption_admit(asym_top_screen_unblock);
+    asym_top_screen_close();
+    asym_interruption_hold_again();
+    return r < 0 ? fail(r, &err) : ASYM_EXIT_DONE;
+}
+
+static int print_once(struct top *top)
+{
+    struct winsize size;
+    top->view.columns = COLUMNS_WITHOUT_TERMINAL;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        top->view.columns = size.ws_col;
+    const int r = lay_out(top);
+    return asym_verb_reported(r < 0 ? r : asym_top_print(&top->page, stdout));
+}
+
+static int run_top(const void *parsed, char **operands)
+{
+    const struct arguments *a = parsed;
+    ASYM_CLEANUP(top_done) struct top top = {.interval = a->interval, .view = {.sort = ASYM_TOP_RUNNABLE}};
+    struct asym_error err = {""};
+    (void)operands;
+    if (!a->once && asym_top_terminal_check(&err) < 0)
+        return asym_verb_fail(ASYM_EXIT_USAGE, err.text);
+    const int r = asym_top_source_read(&top.source, &top.frame, &err);
+    if (r < 0)
+        return fail(r, &err);
+    return a->once ? print_once(&top) : show(&top);
+}
+
+const struct asym_verb asym_verb_top = {
+    .name = "top",
+    .args = args,
+    .args_size = sizeof(struct arguments),
+    .usage = "",
+    .summary = "show live what runs on which type of core, and what asymd does",
+    .help = "Shows the CPUs by type of core with what runs there, and the applications: class, runnable threads,\n"
+            "the share of their running time on fast CPUs, changes of CPUs in a minute, and the reason of asymd.\n"
+            "The key ? lists the keys; q quits. top takes at most 1 % of a CPU: frames that cost more than that\n"
+            "come less often than --interval says. With --once it prints all applications, as wide as the\n"
+            "terminal, or 80 columns without one. NO_COLOR turns colours off.\n",
+    .run = run_top,
+};

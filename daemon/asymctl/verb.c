@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/asymctl/verb.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/output.h"
+#include "app/terminal.h"
+#include "base/macro.h"
+#include "base/text.h"
+#include "config/nearest.h"
+
+static const struct asym_verb *const verbs[] = {
+#define ASYM_VERB(name) &asym_verb_##name,
+#include "daemon/asymctl/verbs.def"
+#undef ASYM_VERB
+};
+
+static const struct asym_arg no_args[] = {{.option = {.key = NULL}}};
+
+const struct asym_verb *asym_verb_at(size_t i)
+{
+    return i < ASYM_LENGTH(verbs) ? verbs[i] : NULL;
+}
+
+const struct asym_verb *asym_verb_find(const char *name)
+{
+    for (size_t i = 0; i < ASYM_LENGTH(verbs); i++)
+        if (strcmp(verbs[i]->name, name) == 0)
+            return verbs[i];
+    return NULL;
+}
+
+int asym_verb_unknown(const char *name)
+{
+    struct asym_nearest n = {.wanted = name};
+    char text[128], hint[64], message[1024];
+    for (size_t i = 0; i < ASYM_LENGTH(verbs); i++)
+        asym_nearest_list(&n, verbs[i]->name);
+    snprintf(message, sizeof message, "asymctl: unknown verb '%s'%s; accepted are %s",
+             asym_text_escape(name, strlen(name), text, sizeof text), asym_nearest_hint(&n, hint, sizeof hint), n.list);
+    asym_terminal_message(stderr, message);
+    return ASYM_EXIT_USAGE;
+}
+
+int asym_verb_fail(enum asym_exit status, const char *what)
+{
+    char message[2048];
+    snprintf(message, sizeof message, "asymctl: %s", what);
+    asym_terminal_message(stderr, message);
+    return (int)status;
+}
+
+int asym_verb_reported(int r)
+{
+    return r >= 0 || ferror(stdout) ? ASYM_EXIT_DONE : asym_verb_fail(ASYM_EXIT_FAILED, strerror(-r));
+}
+
+int asym_verb_say_path(const char *path, int r)
+{
+    fprintf(stderr, "asymctl: %s: %s\n", path, strerror(-r));
+    return r;
+}
+
+int asym_verb_try_file(const char *path)
+{
+    if (!path)
+        return 0;
+    const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return asym_verb_say_path(path, -errno);
+    close(fd);
+    return 0;
+}
+
+int asym_verb_end(int status)
+{
+    const int r = asym_output_end();
+    if (r == 0)
+        return status;
+    fprintf(stderr, "asymctl: cannot write to standard output: %s\n", strerror(-r));
+    return ASYM_EXIT_FAILED;
+}
+
+static size_t put_word(const struct asym_terminal *terminal, const char *word, size_t at, size_t indent)
+{
+    if (at + 1 + strlen(word) > terminal->columns)
+        at = (size_t)fprintf(terminal->out, "\n%*s", (int)indent, "") - 1;
+    return at + (size_t)fprintf(terminal->out, " %s", word);
+}
+
+void asym_verb_usage(const struct asym_verb *verb, const struct asym_terminal *terminal)
+{
+    const bool is_command = verb->operands >= ASYM_OPERANDS_RUN;
+    const size_t indent = (size_t)fprintf(terminal->out, "usage: asymctl %s", verb->name);
+    size_t at = indent;
+    if (*verb->usage && !is_command)
+        at = put_word(terminal, verb->usage, at, indent);
+    for (const struct asym_arg *row = verb->args; row && row->option.key; row++) {
+        char words[160], name[64];
+        struct asym_text word = asym_text_in(words, sizeof words);
+        asym_text_add(&word, "[%s", asym_args_name(row, name, sizeof name));
+        for (; row->or_next; row++)
+            asym_text_add(&word, " | %s", asym_args_name(row + 1, name, sizeof name));
+        asym_text_add(&word, "]");
+        at = put_word(terminal, words, at, indent);
+    }
+    if (is_command)
+        put_word(terminal, verb->usage, at, indent);
+    fputc('\n', terminal->out);
+}
+
+static int stray(const struct asym_verb *verb, const char *word, struct asym_error *err)
+{
+    char text[128];
+    return asym_fail(err, -EINVAL, "stray argument '%s'%s", asym_text_escape(word, strlen(word), text, sizeof text),
+                     verb->operands == ASYM_OPERANDS_BEHIND ? "; the command stands after --" : "");
+}
+
+/* The most operands of a verb without a command. */
+#define MAX_OPERANDS 2
+
+static size_t max_operands(const struct asym_verb *verb)
+{
+    static const unsigned char most[] = {[ASYM_OPERANDS_NONE] = 0,
+                                         [ASYM_OPERANDS_MAY] = 1,
+                                         [ASYM_OPERANDS_MUST] = 1,
+                                         [ASYM_OPERANDS_TWO] = MAX_OPERANDS,
+                                         [ASYM_OPERANDS_SOME] = MAX_OPERANDS};
+    return verb->operands < ASYM_LENGTH(most) ? most[verb->operands] : 0;
+}
+
+static bool lacks_operands(const struct asym_verb *verb, char *const operands[MAX_OPERANDS])
+{
+    const bool must = verb->operands == ASYM_OPERANDS_MUST || verb->operands == ASYM_OPERANDS_TWO;
+    const char *last = must ? operands[max_operands(verb) - 1] : NULL;
+    /* A script whose variable is empty gives an empty word. */
+    return must && (!last || !*last || !*operands[0]);
+}
+
+/*
+ * Parses the options into args. Returns the index of the first word of a command. For a verb without a command returns argc,
+ * and sets ret_operands, from the first on, to its operands. -EINVAL, -ENOMEM with err.
+ */
+static int parse(const struct asym_verb *verb, int argc, char **argv, void *args, char *ret_operands[MAX_OPERANDS],
+                 struct asym_error *err)
+{
+    const struct asym_arg *rows = verb->args ? verb->args : no_args;
+    const bool is_command = verb->operands >= ASYM_OPERANDS_RUN;
+    size_t n = 0;
+    for (int i = 1; i < argc; i++) {
+        size_t row;
+        if (is_command && strcmp(argv[i], "--") == 0)
+            return i + 1;
+        const int r = asym_args_take(rows, argc, argv, &i, args, &row, err);
+        if (r < 0)
+            return r;
+        if (r > 0)
+            continue;
+        if (argv[i][0] == '-' && (argv[i][1] == '-' || !is_command))
+            return asym_args_unknown(rows, argv[i], "", err);
+        if (verb->operands == ASYM_OPERANDS_RUN)
+            return i;
+        if (n >= max_operands(verb))
+            return stray(verb, argv[i], err);
+        ret_operands[n++] = argv[i];
+    }
+    return argc;
+}
+
+int asym_verb_wrong_usage(const struct asym_verb *verb, const char *what)
+{
+    const struct asym_terminal terminal = asym_terminal_of(stderr);
+    char message[2048];
+    snprintf(message, sizeof message, "asymctl: %s: %s", verb->name, what);
+    asym_terminal_message(stderr, message);
+    asym_verb_usage(verb, &terminal);
+    return ASYM_EXIT_USAGE;
+}
+
+int asym_verb_run(const struct asym_verb *verb, int argc, char **argv)
+{
+    ASYM_AUTO_FREE void *args = calloc(1, verb->args_size + 1);
+    struct asym_error err = {""};
+    char *operands[MAX_OPERANDS + 1] = {NULL}, needs[64];
+    int r = args ? asym_args_default(verb->args ? verb->args : no_args, args) : -ENOMEM;
+    if (r < 0)
+        return asym_verb_fail(ASYM_EXIT_FAILED, strerror(-r));
+    r = parse(verb, argc, argv, args, operands, &err);
+    if (r < 0)
+        return asym_verb_wrong_usage(verb, err.text);
+    const bool is_command = verb->operands >= ASYM_OPERANDS_RUN;
+    if (is_command ? r >= argc : lacks_operands(verb, operands)) {
+        snprintf(needs, sizeof needs, "needs %s", verb->needs);
+        return asym_verb_wrong_usage(verb, needs);
+    }
+    return verb->run(args, is_command ? argv + r : operands);
+}

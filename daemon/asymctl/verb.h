@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** The verbs of asymctl. A verb is one file, which ends in one struct, and a row in verbs.def. */
+#ifndef ASYM_DAEMON_ASYMCTL_VERB_H
+#define ASYM_DAEMON_ASYMCTL_VERB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "app/args.h"
+#include "app/exit-status.h"
+#include "app/install-paths.h"
+
+/** The words of a verb other than options. */
+enum asym_operands {
+    ASYM_OPERANDS_NONE,
+    ASYM_OPERANDS_MAY,    /**< at most one */
+    ASYM_OPERANDS_MUST,   /**< exactly one */
+    ASYM_OPERANDS_TWO,    /**< exactly two */
+    ASYM_OPERANDS_SOME,   /**< at most two */
+    ASYM_OPERANDS_RUN,    /**< a command: from the first word that is no option, or after "--" */
+    ASYM_OPERANDS_BEHIND, /**< a command, after "--" only */
+};
+
+struct asym_verb {
+    const char *name;
+    const struct asym_arg *args; /**< the last row has no key; NULL: the verb has no options */
+    size_t args_size;            /**< bytes of the struct that holds the parsed options */
+    enum asym_operands operands;
+    const char *usage;       /**< the operands in the usage line: "SCENARIO.ini"; "": none */
+    const char *needs;       /**< the operands in an error: "a scenario", "a PID and an action" */
+    const char *summary;     /**< one line, for asymctl help */
+    const char *help;        /**< for asymctl help VERB; ends in a newline */
+    const char *file_option; /**< the option whose default is an installed file; NULL: none */
+    enum asym_path file;
+    /** args has args_size bytes; operands ends in NULL. Prints errors on stderr, except those of writing to stdout. Returns the exit status. */
+    int (*run)(const void *args, char **operands);
+};
+
+/** The verb at index i; NULL after the last. */
+const struct asym_verb *asym_verb_at(size_t i);
+
+/** The verb of that name; NULL: there is none. */
+const struct asym_verb *asym_verb_find(const char *name);
+
+/** Parse the words after the verb, and run it. argv[0] is the verb. Returns the exit status. */
+int asym_verb_run(const struct asym_verb *verb, int argc, char **argv);
+
+/** Print "usage: asymctl sim SCENARIO.ini [--policy=NAME,...]", wrapped as wide as the terminal. */
+void asym_verb_usage(const struct asym_verb *verb, const struct asym_terminal *terminal);
+
+/** Print on stderr that there is no verb of that name, and the nearest name. Returns the exit status. */
+int asym_verb_unknown(const char *name);
+
+/** Print "asymctl: " and what on stderr. Returns status. */
+int asym_verb_fail(enum asym_exit status, const char *what);
+
+/** Print what, and the usage of the verb, on stderr. Returns the exit status. */
+int asym_verb_wrong_usage(const struct asym_verb *verb, const char *what);
+
+/** Returns the exit status after a report to stdout that returned r, and prints its error, except that of writing. */
+int asym_verb_reported(int r);
+
+/** Print "asymctl: PATH: " and the error r, an -errno, on stderr. Returns r. */
+int asym_verb_say_path(const char *path, int r);
+
+/** Can the file be written? Creates it, and prints the error. path: NULL: the user wants no such file. Returns 0; -errno. */
+int asym_verb_try_file(const char *path);
+
+/** Flush stdout, for main. If it could not be written, print that on stderr, and return 1; else return status. */
+int asym_verb_end(int status);
+
+#define ASYM_VERB(name) extern const struct asym_verb asym_verb_##name;
+#include "daemon/asymctl/verbs.def"
+#undef ASYM_VERB
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* asymctl watch. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/terminal.h"
+#include "base/macro.h"
+#include "base/text.h"
+#include "daemon/asymctl/decision-text.h"
+#include "daemon/asymctl/interruption.h"
+#include "daemon/asymctl/service-verb.h"
+#include "daemon/asymctl/units.h"
+#include "report/json.h"
+
+/* asymctl waits in pieces of this length. */
+#define WAIT (60 * ASYM_SEC)
+
+/* The column where a reason begins, if no number is longer than usual. */
+#define REASON_INDENT 52
+
+struct arguments {
+    bool json;
+};
+
+static const struct asym_arg args[] = {
+    ASYM_ARG("--json", BOOL, NULL, json, .help = "print a JSON object a line"),
+    {.option = {.key = NULL}},
+};
+
+struct watch {
+    struct asym_terminal terminal;
+    bool json;
+    uint32_t id; /* of a process or a thread; 0: all */
+    uint64_t n;  /* decisions printed */
+};
+
+static void print_text(const struct asym_terminal *terminal, const struct asym_client_event *e)
+{
+    char time[ASYM_UNITS_SIZE], comm[64], shown[64], cpus[ASYM_DECISION_CPUS], class[16], text[600];
+    const int at = fprintf(
+        terminal->out, "%s %7" PRIu32 " %-15s %s %-*s ", asym_units_time_ms(e->time, time), e->tid,
+        asym_columns_cut(asym_text_escape(e->comm, strlen(e->comm), comm, sizeof comm), 15, shown, sizeof shown),
+        asym_decision_cpus(e->from, e->to, cpus), ASYM_DECISION_CLASS,
+        asym_text_escape(e->class, strlen(e->class), class, sizeof class));
+    asym_decision_what(e->what, e->reason, text, sizeof text);
+    /* A program that reads the output gets a decision a line. */
+    if (isatty(fileno(terminal->out)))
+        asym_columns_wrap(terminal, text, (size_t)ASYM_MAX(at, 0), REASON_INDENT);
+    else
+        fputs(text, terminal->out);
+    fputc('\n', terminal->out);
+}
+
+/* A program that reads the output knows the columns. */
+static void print_headings(const struct watch *w)
+{
+    if (!w->json && isatty(fileno(w->terminal.out)))
+        fputs("TIME             TID THREAD          " ASYM_DECISION_HEADINGS "\n", w->terminal.out);
+}
+
+static void print_json(FILE *out, const struct asym_client_event *e)
+{
+    ASYM_AUTO_JSON json_t *json = json_pack(
+        "{s:s, s:I, s:I, s:I, s:o, s:i, s:i, s:i, s:o, s:o, s:o}", "schema", "asymctl.decision/1", "time_us",
+        (json_int_t)e->time, "pid", (json_int_t)e->pid, "tid", (json_int_t)e->tid, "comm",
+        asym_json_bytes(e->comm, strlen(e->comm)), "from", (int)e->from, "to", (int)e->to, "nice", (int)e->nice,
+        "class", asym_json_bytes(e->class, strlen(e->class)), "what", asym_json_bytes(e->what, strlen(e->what)),
+        "reason", asym_json_bytes(e->reason, strlen(e->reason)));
+    if (json && json_dumpf(json, out, JSON_COMPACT) == 0)
+        fputc('\n', out);
+}
+
+static void on_event(void *ctx, const struct asym_client_event *e)
+{
+    struct watch *w = ctx;
+    if (w->id != 0 && e->pid != w->id && e->tid != w->id)
+        return;
+    if (w->json)
+        print_json(w->terminal.out, e);
+    else
+        print_text(&w->terminal, e);
+    w->n++;
+}
+
+static int watch_until_signal(struct asym_client *client, struct watch *w, struct asym_error *err)
+{
+    sigset_t waiting;
+    asym_interruption_hold(false, &waiting);
+    int r = asym_client_subscribe(client, on_event, w, err);
+    if (r >= 0 && isatty(STDERR_FILENO))
+        fputs("asymctl: waiting for decisions; Ctrl-C ends\n", stderr);
+    if (r >= 0)
+        print_headings(w);
+    while (r >= 0 && !asym_interrupted() && fflush(stdout) == 0) {
+        r = asym_client_wait(client, WAIT, &waiting, err);
+        r = r == -EINTR ? 0 : r;
+    }
+    return r;
+}
+
+static int watch(const void *parsed, char **operands)
+{
+    ASYM_CLEANUP(asym_client_close_p) struct asym_client *client = NULL;
+    const struct arguments *a = parsed;
+    struct watch w = {.terminal = asym_terminal_of(stdout), .json = a->json};
+    struct asym_error err = {""};
+    const int status = operands[0] ? asym_verb_pid_and_connect("watch", operands[0], &w.id, &client)
+                                   : asym_verb_connect(&client);
+    if (status != ASYM_EXIT_DONE)
+        return status;
+    const int r = watch_until_signal(client, &w, &err);
+    fflush(stdout);
+    /* In JSON each line is a decision. */
+    fprintf(a->json ? stderr : stdout, "%" PRIu64 " decision%s\n", w.n, w.n == 1 ? "" : "s");
+    fflush(stdout);
+    return r < 0 ? asym_verb_call_failed(r, &err) : ASYM_EXIT_DONE;
+}
+
+const struct asym_verb asym_verb_watch = {
+    .name = "watch",
+    .args = args,
+    .args_size = sizeof(struct arguments),
+    .operands = ASYM_OPERANDS_MAY,
+    .usage = "[PID]",
+    .summary = "print each decision of asymd as it happens, until Ctrl-C",
+    .help = "A line for each change of a thread: the time, the TID and name of the thread, the CPU where it ran\n"
+            "and the one that asymd gives it (-: none), its class (MP: mildly parallel, HP: highly parallel, SP:\n"
+            "serial phase of a parallel program), what asymd does, and why in brackets. A terminal gets a line of\n"
+            "headings first. With PID only the threads of that process, or the thread of that number. On Ctrl-C it\n"
+            "prints how many decisions there were.\n",
+    .run = watch,
+};
