@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The program of the expendable processes (linux/helper.h). asymd starts it; nothing else has a use for it. */
+/* The program of the helper processes (linux/sys/helper.h). Only asymd starts it. */
 #include "base/macro.h"
-#include "linux/helper.h"
-#include "linux/proc-reader.h"
-#include "linux/rtx-acceptor.h"
+#include "linux/sys/helper-child.h"
+#include "linux/observe/hidepid.h"
+#include "linux/observe/proc-reader.h"
+#include "linux/observe/proc-reader-child.h"
+#include "linux/rtx/rtx-acceptor.h"
 #include "profile/build-id.h"
 
 _Static_assert(ASYM_READ_BUILD_ID_MAX == ASYM_BUILD_ID_MAX, "an answer has room for a build id");
@@ -15,7 +17,8 @@ static int read_processes(int orders, int reports)
 
 static const struct asym_helper_role roles[] = {
     {"read", ASYM_HELPER_MAY_READ_FILES | ASYM_HELPER_MAY_PTRACE, read_processes},
-    {"rtx", 0, asym_rtx_acceptor_run},
+    {"hidepid", ASYM_HELPER_MAY_READ_FILES, asym_hidepid_run},
+    {"rtx", 0, asym_rtxd_acceptor_run},
 };
 
 int main(int argc, char **argv)

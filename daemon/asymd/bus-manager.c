@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The table of org.asymd.Manager, and the functions behind its rows. unit/bus/test-bus-manager.c compares it with the XML. */
+#include "daemon/asymd/bus-manager.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "base/mask.h"
+#include "daemon/asymd/bus-describe.h"
+#include "daemon/asymd/service-control.h"
+#include "daemon/asymd/service-internal.h"
+#include "monitor/explain-text.h"
+
+enum { LIST_SIZE = 4096, TEXT_SIZE = 1024 };
+
+int asym_bus_manager_fail(sd_bus_error *error, int r, const struct asym_error *err)
+{
+    const char *name = r == -ESRCH     ? ASYM_BUS_ERROR_NO_SUCH_PROCESS
+                       : r == -EINVAL  ? SD_BUS_ERROR_INVALID_ARGS
+                       : r == -ENODATA ? ASYM_BUS_ERROR_NO_SIGNAL
+                                       : ASYM_BUS_ERROR_NOT_POSSIBLE;
+    char text[TEXT_SIZE];
+    sd_bus_error_set(error, name, *err->text ? asym_bus_text(err->text, text, sizeof text) : strerror(-r));
+    return r;
+}
+
+/* Properties. */
+
+static int append_list(sd_bus_message *reply, const struct asym_mask *cpus)
+{
+    char list[LIST_SIZE];
+    return sd_bus_message_append(reply, "s", asym_mask_format_list(cpus, list, sizeof list));
+}
+
+static int append_text(sd_bus_message *reply, const char *text)
+{
+    char valid[LIST_SIZE];
+    return sd_bus_message_append(reply, "s", asym_bus_text(text ? text : "", valid, sizeof valid));
+}
+
+/* An error stays in the message: then the end of the list fails. */
+static void append_lack(void *reply, const char *sentence)
+{
+    append_text(reply, sentence);
+}
+
+static int append_lacks(sd_bus_message *reply, const struct asym_service *s)
+{
+    int r = sd_bus_message_open_container(reply, 'a', "s");
+    if (r < 0)
+        return r;
+    asym_service_lacks(s, append_lack, reply);
+    return sd_bus_message_close_container(reply);
+}
+
+/* A getter reads only the facts of its property: any user can call it as often as the user likes. */
+
+static struct asym_service_facts facts(void *link)
+{
+    struct asym_service_facts f;
+    asym_service_facts(asym_bus_userdata(link), &f);
+    return f;
+}
+
+static struct asym_monitor_totals totals(void *link)
+{
+    struct asym_monitor_totals t;
+    asym_monitor_totals(asym_service_monitor(asym_bus_userdata(link)), &t);
+    return t;
+}
+
+static int get_version(sd_bus *bus, const char *path, const char *interface, const char *property,
+                       sd_bus_message *reply, void *link, sd_bus_error *error)
+{
+    (void)bus, (void)path, (void)interface, (void)property, (void)link, (void)error;
+    return append_text(reply, ASYM_VERSION);
+}
+
+/* A getter of sd-bus: append the expression. */
+#define GETTER(name, append)                                                                                           \
+    static int get_##name(sd_bus *bus, const char *path, const char *interface, const char *property,                  \
+                          sd_bus_message *reply, void *link, sd_bus_error *error)                                      \
+    {                                                                                                                  \
+        (void)bus, (void)path, (void)interface, (void)property, (void)link, (void)error;                               \
+        return append;                                                                                                 \
+    }
+
+GETTER(start, sd_bus_message_append(reply, "t", facts(link).started))
+GETTER(policy, append_text(reply, facts(link).policy))
+GETTER(policy_reason, append_text(reply, facts(link).policy_reason))
+GETTER(fast_cpus, append_list(reply, &facts(link).machine->fast))
+GETTER(slow_cpus, append_list(reply, &facts(link).machine->slow))
+GETTER(threads_steered, sd_bus_message_append(reply, "u", facts(link).threads_steered))
+GETTER(changes, sd_bus_message_append(reply, "t", totals(link).changes))
+GETTER(changes_last_minute, sd_bus_message_append(reply, "u", totals(link).changes_last_minute))
+GETTER(interval, sd_bus_message_append(reply, "t", facts(link).interval))
+GETTER(cpu_usage, sd_bus_message_append(reply, "d", facts(link).cpu_usage))
+GETTER(memory, sd_bus_message_append(reply, "t", asym_service_memory()))
+GETTER(paused, sd_bus_message_append(reply, "b", (int)facts(link).paused))
+GETTER(paused_until, sd_bus_message_append(reply, "t", facts(link).paused_until))
+GETTER(observer, append_text(reply, facts(link).observer))
+GETTER(profile, append_text(reply, facts(link).profile))
+GETTER(lacks, append_lacks(reply, asym_bus_userdata(link)))
+
+/* Methods that read. */
+
+/* Starts the reply of m with an array of this type of elements. */
+static int begin_list(sd_bus_message *m, const char *type, sd_bus_message **ret)
+{
+    int r = sd_bus_message_new_method_return(m, ret);
+    return r < 0 ? r : sd_bus_message_open_container(*ret, 'a', type);
+}
+
+static int send_reply(sd_bus_message *reply, int r)
+{
+    if (r >= 0)
+        r = sd_bus_send(NULL, reply, NULL);
+    sd_bus_message_unref(reply);
+    return r;
+}
+
+static int end_list(sd_bus_message *reply, int r)
+{
+    if (r >= 0)
+        r = sd_bus_message_close_container(reply);
+    return send_reply(reply, r);
+}
+
+static int list_cpus(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
+{
+    const struct asym_service *s = userdata;
+    sd_bus_message *reply = NULL;
+    (void)error;
+    int r = begin_list(m, "a{sv}", &reply);
+    for (unsigned cpu = 0; cpu < s->run->machine->n_cpus && r >= 0; cpu++)
+        if (asym_mask_has(&s->run->machine->usable, (int)cpu))
+            r = asym_bus_append_cpu(reply, s, caller, cpu);
+    return end_list(reply, r);
+}
+
+static int list_applications(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller,
+                             sd_bus_error *error)
+{
+    const struct asym_service *s = userdata;
+    const struct asym_monitor *monitor = asym_service_monitor(s);
+    const struct asym_monitor_app *app;
+    sd_bus_message *reply = NULL;
+    (void)error;
+    int r = begin_list(m, "a{sv}", &reply);
+    for (size_t at = 0, n = 0; r >= 0 && n < ASYM_BUS_APPLICATIONS && (app = asym_monitor_app_next(monitor, &at)); n++)
+        r = asym_bus_append_app(reply, s, caller, app);
+    return end_list(reply, r);
+}
+
+/* A number of a process or thread that the kernel could give. */
+static int read_id(sd_bus_message *m, int32_t *ret)
+{
+    uint32_t id;
+    int r = sd_bus_message_read(m, "u", &id);
+    if (r < 0)
+        return r;
+    *ret = id > 0 && id <= INT_MAX ? (int32_t)id : -1;
+    return 0;
+}
+
+/* The same answer for a process that does not exist and for one that the caller may not see. */
+static int unknown(const struct asym_service *s, sd_bus_error *error)
+{
+    return sd_bus_error_set(
+        error, ASYM_BUS_ERROR_NO_SUCH_PROCESS,
+        s->run->cli->n_pids > 0
+            ? "asymd knows no such process or thread: it follows only the processes of its --pid, once they have run"
+            : "asymd knows no such process or thread: it has ended, or has not run since asymd "
+              "started");
+}
+
+static int get_application(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
+{
+    struct asym_service *s = userdata;
+    sd_bus_message *reply = NULL;
+    int32_t pid;
+    int r = read_id(m, &pid);
+    if (r < 0)
+        return r;
+    const struct asym_monitor_app *app = asym_monitor_app_of(asym_service_monitor(s), pid);
+    if (!app || !asym_bus_may_see(s, caller, &app->id))
+        return unknown(s, error);
+    asym_service_update_app(s, app);
+    r = sd_bus_message_new_method_return(m, &reply);
+    if (r >= 0)
+        r = asym_bus_append_whole_app(reply, s, app);
+    return send_reply(reply, r);
+}
+
+static int get_thread(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
+{
+    struct asym_service *s = userdata;
+    sd_bus_message *reply = NULL;
+    int32_t tid;
+    int r = read_id(m, &tid);
+    if (r < 0)
+        return r;
+    const struct asym_monitor_thread *thread = asym_monitor_thread_of(asym_service_monitor(s), tid);
+    if (!thread || !asym_bus_may_see(s, caller, &thread->id))
+        return unknown(s, error);
+    asym_service_update_thread(s, thread);
+    r = sd_bus_message_new_method_return(m, &reply);
+    if (r >= 0)
+        r = asym_bus_append_thread(reply, s, thread);
+    return send_reply(reply, r);
+}
+
+static int append_sentence(void *reply, const char *sentence)
+{
+    return append_text(reply, sentence);
+}
+
+static int append_evidence(void *reply, const char *name, const char *value)
+{
+    char valid[LIST_SIZE];
+    return sd_bus_message_append(reply, "(ss)", name, asym_bus_text(value, valid, sizeof valid));
+}
+
+static int append_explanation(sd_bus_message *reply, const struct asym_explanation *e)
+{
+    int r = sd_bus_message_open_container(reply, 'a', "s");
+    if (r >= 0)
+        r = asym_explain_sentences(e, append_sentence, reply);
+    if (r >= 0)
+        r = sd_bus_message_close_container(reply);
+    if (r >= 0)
+        r = sd_bus_message_open_container(reply, 'a', "(ss)");
+    if (r >= 0)
+        r = asym_explain_evidence(e, append_evidence, reply);
+    return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
+/* Another user's processes that hold the fast CPUs are in an explanation: hidepid hides them from all but root. */
+static void hide_holders(struct asym_explanation *e, const struct asym_service *s, const struct asym_bus_caller *caller)
+{
+    size_t n = 0;
+    if (caller->is_root || !s->hides_processes)
+        return;
+    for (size_t i = 0; i < ASYM_EXPLAIN_HOLDERS && i < e->n_holders; i++)
+        if (asym_bus_may_see(s, caller, &e->holders[i]->id))
+            e->holders[n++] = e->holders[i];
+    e->hides_holders = e->n_holders > n;
+    e->n_holders = n;
+}
+
+/* The busiest thread of a program may have ended, and the program not. A cgroup can have processes of several users. */
+static const struct asym_taskid *subject_of(const struct asym_explanation *e)
+{
+    return e->thread && !(e->of_program && e->app->id.tid > 0) ? &e->thread->id : &e->app->id;
+}
+
+static int explain(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
+{
+    struct asym_service *s = userdata;
+    struct asym_service_explanation explanation;
+    sd_bus_message *reply = NULL;
+    int32_t id;
+    int r = read_id(m, &id);
+    if (r < 0)
+        return r;
+    if (asym_service_explain(s, id, &explanation) < 0 || !asym_bus_may_see(s, caller, subject_of(&explanation.e)) ||
+        asym_service_explain_now(s, id, &explanation) < 0)
+        return unknown(s, error);
+    hide_holders(&explanation.e, s, caller);
+    r = sd_bus_message_new_method_return(m, &reply);
+    if (r >= 0)
+        r = append_explanation(reply, &explanation.e);
+    return send_reply(reply, r);
+}
+
+static int append_counter(void *reply, const struct asym_service_counter *c)
+{
+    char name[128];
+    return sd_bus_message_append(reply, "(sstd)", asym_metric_name(c->id, c->labels, name, sizeof name),
+                                 asym_metric_row_at(c->id)->kind, c->whole, c->fraction);
+}
+
+static int counters(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
+{
+    const struct asym_service *s = userdata;
+    sd_bus_message *reply = NULL;
+    (void)caller;
+    (void)error;
+    int r = begin_list(m, "(sstd)", &reply);
+    if (r >= 0)
+        r = asym_service_counters(s, append_counter, reply);
+    return end_list(reply, r);
+}
+
+/* Methods that change something. */
+
+static int answer(sd_bus_message *m, int r, const struct asym_error *err, sd_bus_error *error)
+{
+    return r < 0 ? asym_bus_manager_fail(error, r, err) : sd_bus_reply_method_return(m, "");
+}
+
+static int set_policy(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
+{
+    struct asym_error err = {""};
+    const char *name;
+    int permanent;
+    int r = sd_bus_message_read(m, "sb", &name, &permanent);
+    if (r >= 0)
+        r = asym_service_set_policy(userdata, name, permanent, caller->uid, &err);
+    return answer(m, r, &err, error);
+}
+
+static int pause_steering(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
+{
+    struct asym_error err = {""};
+    uint64_t seconds;
+    (void)caller;
+    int r = sd_bus_message_read(m, "t", &seconds);
+    if (r >= 0)
+        r = asym_service_pause(userdata, seconds, &err);
+    return answer(m, r, &err, error);
+}
+
+static int resume(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
+{
+    (void)caller;
+    (void)error;
+    asym_service_resume(userdata);
+    return sd_bus_reply_method_return(m, "");
+}
+
+static int reload(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
+{
+    struct asym_error err = {""};
+    (void)caller;
+    int r = asym_service_reload(userdata, &err);
+    if (r >= 0)
+        return sd_bus_reply_method_return(m, "");
+    /* A bad configuration is no bad argument. */
+    return asym_bus_manager_fail(error, r == -EINVAL || r == -ESRCH ? -EOPNOTSUPP : r, &err);
+}
+
+/* An order for one process. m: the arguments after the PID. by: the user who gives it. */
+typedef int order_fn(struct asym_service *s, int32_t pid, sd_bus_message *m, uid_t by, struct asym_error *err);
+
+static int carry_out(order_fn *order, void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller,
+                     sd_bus_error *error)
+{
+    struct asym_error err = {""};
+    int32_t pid;
+    int r = read_id(m, &pid);
+    if (r >= 0 && pid < 0)
+        return unknown(userdata, error);
+    if (r >= 0)
+        r = order(userdata, pid, m, caller->uid, &err);
+    return answer(m, r, &err, error);
+}
+
+static int order_release(struct asym_service *s, int32_t pid, sd_bus_message *m, uid_t by, struct asym_error *err)
+{
+    (void)m;
+    (void)by;
+    return asym_service_release(s, pid, err);
+}
+
+static int order_adopt(struct asym_service *s, int32_t pid, sd_bus_message *m, uid_t by, struct asym_error *err)
+{
+    (void)m;
+    (void)by;
+    return asym_service_adopt(s, pid, err);
+}
+
+static int order_rule(struct asym_service *s, int32_t pid, sd_bus_message *m, uid_t by, struct asym_error *err)
+{
+    enum asym_rule_action action;
+    const char *text;
+    int r = sd_bus_message_read(m, "s", &text);
+    if (r >= 0 && strcmp(text, "auto") == 0)
+        return asym_service_unset_program(s, pid, err);
+    if (r >= 0)
+        r = asym_service_parse_action(text, &action, err);
+    return r < 0 ? r : asym_service_set_program(s, pid, action, by, err);
+}
+
+static int release(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
+{
+    return carry_out(order_release, userdata, m, caller, error);
+}
+
+static int adopt(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
+{
+    return carry_out(order_adopt, userdata, m, caller, error);
+}
+
+static int set_program(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
+{
+    return carry_out(order_rule, userdata, m, caller, error);
+}
+
+/* Events. */
+
+static int subscribe(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
+{
+    const struct asym_service *s = userdata;
+    const int r = asym_bus_subscribe(s->bus, m, caller);
+    if (r == -EBUSY)
+        return sd_bus_error_set(error, ASYM_BUS_ERROR_REFUSED, "asymd has too many subscribers");
+    return r < 0 ? r : sd_bus_reply_method_return(m, "");
+}
+
+static int unsubscribe(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
+{
+    const struct asym_service *s = userdata;
+    (void)caller;
+    (void)error;
+    asym_bus_unsubscribe(s->bus, m);
+    return sd_bus_reply_method_return(m, "");
+}
+
+int asym_bus_manager_append_decision(void *userdata, sd_bus_message *signal, const void *event)
+{
+    const struct asym_bus_decision *e = event;
+    const struct asym_monitor_decision *d = &e->decision;
+    char comm[4 * ASYM_COMM_LEN], reason[TEXT_SIZE];
+    (void)userdata;
+    return sd_bus_message_append(signal, "tuusiiisss", e->realtime, (uint32_t)d->id.tgid, (uint32_t)d->id.tid,
+                                 asym_bus_text(d->comm, comm, sizeof comm), d->from, d->to, (int32_t)d->nice,
+                                 d->class == ASYM_CLASS_NONE ? "" : asym_class_name(d->class),
+                                 asym_monitor_what_name(d->what),
+                                 asym_bus_reason(d->reason, d->figure, reason, sizeof reason));
+}
+
+const struct asym_bus_method asym_bus_manager_methods[] = {
+    {"ListCPUs", false, list_cpus},
+    {"ListApplications", false, list_applications},
+    {"GetApplication", false, get_application},
+    {"GetThread", false, get_thread},
+    {"Explain", false, explain},
+    {"SetPolicy", true, set_policy},
+    {"Pause", true, pause_steering},
+    {"Resume", true, resume},
+    {"Reload", true, reload},
+    {"Release", true, release},
+    {"Adopt", true, adopt},
+    {"SetProgram", true, set_program},
+    {"Counters", false, counters},
+    {"Subscribe", false, subscribe},
+    {"Unsubscribe", false, unsubscribe},
+    {NULL, false, NULL},
+};
+
+/* The privileges stand in the table above: sd-bus would ask the bus daemon, and wait for the answer. */
+#define OPEN                                SD_BUS_VTABLE_UNPRIVILEGED
+#define CHANGES                             SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE
+#define PROPERTY(name, type, getter, flags) SD_BUS_PROPERTY(name, type, get_##getter, 0, flags)
+
+const sd_bus_vtable asym_bus_manager_vtable[] = {
+    SD_BUS_VTABLE_START(0),
+    PROPERTY("Version", "s", version, SD_BUS_VTABLE_PROPERTY_CONST),
+    PROPERTY("StartTimestamp", "t", start, SD_BUS_VTABLE_PROPERTY_CONST),
+    PROPERTY("Policy", "s", policy, CHANGES),
+    PROPERTY("PolicyReason", "s", policy_reason, CHANGES),
+    PROPERTY("FastCPUs", "s", fast_cpus, CHANGES),
+    PROPERTY("SlowCPUs", "s", slow_cpus, CHANGES),
+    PROPERTY("ThreadsSteered", "u", threads_steered, 0),
+    PROPERTY("Changes", "t", changes, 0),
+    PROPERTY("ChangesLastMinute", "u", changes_last_minute, 0),
+    PROPERTY("Interval", "t", interval, 0),
+    PROPERTY("CPUUsage", "d", cpu_usage, 0),
+    PROPERTY("Memory", "t", memory, 0),
+    PROPERTY("Paused", "b", paused, CHANGES),
+    PROPERTY("PausedUntil", "t", paused_until, CHANGES),
+    PROPERTY("Observer", "s", observer, 0),
+    PROPERTY("Profile", "s", profile, CHANGES),
+    PROPERTY("Lacks", "as", lacks, 0),
+    SD_BUS_METHOD_WITH_ARGS("ListCPUs", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", cpus), asym_bus_on_method, OPEN),
+    SD_BUS_METHOD_WITH_ARGS("ListApplications", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", applications),
+                            asym_bus_on_method, OPEN),
+    SD_BUS_METHOD_WITH_ARGS("GetApplication", SD_BUS_ARGS("u", pid), SD_BUS_RESULT("a{sv}", application),
+                            asym_bus_on_method, OPEN),
+    SD_BUS_METHOD_WITH_ARGS("GetThread", SD_BUS_ARGS("u", tid), SD_BUS_RESULT("a{sv}", thread), asym_bus_on_method,
+                            OPEN),
+    SD_BUS_METHOD_WITH_ARGS("Explain", SD_BUS_ARGS("u", id), SD_BUS_RESULT("as", sentences, "a(ss)", evidence),
+                            asym_bus_on_method, OPEN),
+    SD_BUS_METHOD_WITH_ARGS("SetPolicy", SD_BUS_ARGS("s", name, "b", permanent), SD_BUS_NO_RESULT, asym_bus_on_method,
+                            OPEN),
+    SD_BUS_METHOD_WITH_ARGS("Pause", SD_BUS_ARGS("t", seconds), SD_BUS_NO_RESULT, asym_bus_on_method, OPEN),
+    SD_BUS_METHOD_WITH_ARGS("Resume", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, asym_bus_on_method, OPEN),
+    SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, asym_bus_on_method, OPEN),
+    SD_BUS_METHOD_WITH_ARGS("Release", SD_BUS_ARGS("u", pid), SD_BUS_NO_RESULT, asym_bus_on_method, OPEN),
+    SD_BUS_METHOD_WITH_ARGS("Adopt", SD_BUS_ARGS("u", pid), SD_BUS_NO_RESULT, asym_bus_on_method, OPEN),
+    SD_BUS_METHOD_WITH_ARGS("SetProgram", SD_BUS_ARGS("u", pid, "s", action), SD_BUS_NO_RESULT, asym_bus_on_method,
+                            OPEN),
+    SD_BUS_METHOD_WITH_ARGS("Counters", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(sstd)", counters), asym_bus_on_method, OPEN),
+    SD_BUS_METHOD_WITH_ARGS("Subscribe", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, asym_bus_on_method, OPEN),
+    SD_BUS_METHOD_WITH_ARGS("Unsubscribe", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, asym_bus_on_method, OPEN),
+    SD_BUS_SIGNAL_WITH_ARGS("Decision",
+                            SD_BUS_ARGS("t", time, "u", pid, "u", tid, "s", comm, "i", from, "i", to, "i", nice, "s",
+                                        class, "s", what, "s", reason),
+                            0),
+    SD_BUS_VTABLE_END,
+};

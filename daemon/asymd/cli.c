@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/asymd/cli.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <asym/settings.h>
+
+#include "base/macro.h"
+#include "base/parse.h"
+#include "base/text.h"
+#include "daemon/asymd/mode-table.h"
+
+/* Modes as bits of asym_arg.modes. */
+enum {
+    SERVICE = 1 << ASYM_MODE_SERVICE,
+    DRY_RUN = 1 << ASYM_MODE_DRY_RUN,
+    ONCE = 1 << ASYM_MODE_ONCE,
+    RESTORE = 1 << ASYM_MODE_RESTORE,
+    CHECK = 1 << ASYM_MODE_CHECK,
+    PRINT = 1 << ASYM_MODE_PRINT_CONFIG,
+    STEER = SERVICE | ONCE,
+    /* --restore uses few settings but accepts all: an option of the service must not keep it from restoring. */
+    READ_SETTINGS = STEER | RESTORE | DRY_RUN | CHECK | PRINT,
+};
+
+static int assign(struct asym_invocation *cli, const char *key, const char *value, const char *origin)
+{
+    struct asym_invocation_setting *grown = reallocarray(cli->assignments, cli->n_assignments + 1, sizeof *grown);
+    char *text = NULL;
+    if (!grown)
+        return -ENOMEM;
+    cli->assignments = grown;
+    if (asprintf(&text, "%s%s%s", key, *key ? "=" : "", value) < 0)
+        return -ENOMEM;
+    cli->assignments[cli->n_assignments++] = (struct asym_invocation_setting){.text = text, .origin = origin};
+    return 0;
+}
+
+static int parse_set(const struct asym_option *row, void *base, const char *value)
+{
+    return assign(base, "", value, row->key);
+}
+
+/* --slow-speed sets the key slow_speed of its section. */
+static int parse_setting(const struct asym_option *row, void *base, const char *value)
+{
+    char key[64];
+    snprintf(key, sizeof key, "%s.%s", row->section, row->key + strlen("--"));
+    for (char *dash = strchr(key, '-'); dash; dash = strchr(dash, '-'))
+        *dash = '_';
+    return assign(base, key, value, row->key);
+}
+
+static int parse_pid(const struct asym_option *row, void *base, const char *value)
+{
+    struct asym_invocation *cli = base;
+    uint64_t pid;
+    (void)row;
+    if (asym_parse_u64(value, strlen(value), &pid) < 0 || pid == 0 || pid > INT32_MAX)
+        return -EINVAL;
+    int32_t *grown = reallocarray(cli->pids, cli->n_pids + 1, sizeof *grown);
+    if (!grown)
+        return -ENOMEM;
+    cli->pids = grown;
+    cli->pids[cli->n_pids++] = (int32_t)pid;
+    return 0;
+}
+
+static int parse_mode(const struct asym_option *row, void *base, const char *value)
+{
+    struct asym_invocation *cli = base;
+    size_t mode = 0;
+    (void)value;
+    while (!asym_modes[mode]->name || strcmp(asym_modes[mode]->name, row->key) != 0)
+        mode++;
+    /* A second mode stays in cli->given, where check_together finds it. */
+    if (!cli->mode_given)
+        cli->mode = (unsigned)mode;
+    cli->mode_given = true;
+    return 0;
+}
+
+#define FIELD(field)      .offset = offsetof(struct asym_invocation, field)
+#define SETTING(section_) .type = ASYM_OPTION_CUSTOM, .parse = parse_setting, .section = section_
+
+static const struct asym_arg options[] = {
+    {.option = {.key = "--config",
+                .type = ASYM_OPTION_STRING,
+                FIELD(config),
+                .help = "configuration to read, and then rules.d/*.conf beside it"},
+     .argument = "FILE",
+     .modes = READ_SETTINGS},
+    {.option = {.key = "--policy", SETTING("asymd"), .help = "policy to use, see asymctl policies"},
+     .argument = "NAME",
+     .modes = READ_SETTINGS},
+    {.option = {.key = "--interval", SETTING("asymd"), .help = "time between two samples, such as 100ms"},
+     .argument = "TIME",
+     .modes = READ_SETTINGS},
+    {.option = {.key = "--duration", SETTING("asymd"), .help = "how long asymd observes, such as 500ms"},
+     .argument = "TIME",
+     .modes = DRY_RUN | ONCE | PRINT},
+    {.option = {.key = "--json", .type = ASYM_OPTION_BOOL, FIELD(json), .help = "print JSON"},
+     .modes = DRY_RUN | CHECK},
+    {.option = {.key = "--pid",
+                .type = ASYM_OPTION_CUSTOM,
+                .parse = parse_pid,
+                .accepted = "the number of a process",
+                .help = "only this process and its descendants; may be repeated"},
+     .argument = "PID",
+     .modes = STEER | DRY_RUN | CHECK},
+    {.option = {.key = "--slow",
+                SETTING("asymmetry"),
+                .help = "count N CPUs, or those of a list (4-7; 4-4 for one), as slow"},
+     .argument = "N|LIST",
+     .modes = READ_SETTINGS},
+    {.option = {.key = "--slow-speed", SETTING("asymmetry"), .help = "how fast the slow CPUs then are, such as 50%"},
+     .argument = "SHARE",
+     .modes = READ_SETTINGS},
+    {.option = {.key = "--root",
+                .type = ASYM_OPTION_STRING,
+                FIELD(root),
+                .help = "read /proc and /sys of a captured machine below DIR"},
+     .argument = "DIR",
+     .modes = DRY_RUN | CHECK},
+    {.option = {.key = "--topology",
+                .type = ASYM_OPTION_STRING,
+                FIELD(topology),
+                .help = "read the machine from a file of hwloc XML"},
+     .argument = "FILE",
+     .modes = DRY_RUN | CHECK},
+    {.option = {.key = "--set",
+                .type = ASYM_OPTION_CUSTOM,
+                .parse = parse_set,
+                .help = "set any option of the configuration; may be repeated"},
+     .argument = "SECTION.KEY=VALUE",
+     .modes = READ_SETTINGS},
+};
+
+static_assert(ASYM_N_MODES + ASYM_LENGTH(options) < ASYM_CLI_MAX_ROWS, "asym_invocation.given has a bit for each row");
+
+size_t asym_cli_rows(struct asym_arg ret[ASYM_CLI_MAX_ROWS])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < ASYM_N_MODES; i++)
+        if (asym_modes[i]->name)
+            ret[n++] = (struct asym_arg){.option = {.key = asym_modes[i]->name,
+                                                    .type = ASYM_OPTION_CUSTOM,
+                                                    .parse = parse_mode,
+                                                    .help = asym_modes[i]->help}};
+    memcpy(ret + n, options, sizeof options);
+    n += ASYM_LENGTH(options);
+    ret[n] = (struct asym_arg){.option = {.key = NULL}};
+    return n;
+}
+
+/* "--dry-run, --once or --print-config". */
+static const char *modes_text(unsigned modes, char *buf, size_t size)
+{
+    struct asym_text text = asym_text_in(buf, size);
+    for (size_t i = 0; i < ASYM_N_MODES; i++) {
+        if (!(modes >> i & 1) || !asym_modes[i]->name)
+            continue;
+        const unsigned behind = modes >> i >> 1;
+        const char *separator = !behind ? "" : behind & (behind - 1) ? ", " : " or ";
+        asym_text_add(&text, "%s%s", asym_modes[i]->name, separator);
+    }
+    return buf;
+}
+
+const char *asym_cli_row_modes(const struct asym_arg *row, char *buf, size_t size)
+{
+    return modes_text(row->modes & SERVICE ? 0 : row->modes, buf, size);
+}
+
+void asym_cli_done(struct asym_invocation *cli)
+{
+    for (size_t i = 0; i < cli->n_assignments; i++)
+        free(cli->assignments[i].text);
+    free(cli->assignments);
+    free(cli->pids);
+    *cli = (struct asym_invocation){0};
+}
+
+static int help_option(void *ctx, const char *section, const struct asym_option *row, const char *value,
+                       const char *origin)
+{
+    char option[128];
+    (void)origin;
+    snprintf(option, sizeof option, "%s.%s=%s", section, row->key, value);
+    asym_args_line(ctx, 30, option, row->help);
+    return 0;
+}
+
+int asym_cli_help(const struct asym_terminal *terminal)
+{
+    struct asym_arg rows[ASYM_CLI_MAX_ROWS];
+    fputs("usage: asymd [OPTION...]\n\n", terminal->out);
+    asym_columns_text(terminal,
+                      "Steers threads on CPUs that differ in speed. Without a mode it runs as the service; on a "
+                      "terminal it only says what the service would do.\n\n");
+    asym_cli_rows(rows);
+    for (const struct asym_arg *row = rows; row->option.key; row++) {
+        char name[64], modes[128], help[256];
+        asym_cli_row_modes(row, modes, sizeof modes);
+        snprintf(help, sizeof help, "%s%s%s%s", row->option.help, *modes ? " (with " : "", modes, *modes ? ")" : "");
+        asym_args_line(terminal, 26, asym_args_name(row, name, sizeof name), help);
+    }
+    asym_columns_text(terminal,
+                      "\nasymd --help-config prints the options of the configuration and of each policy, for --set.\n"
+                      "\nExit status: 0 done; 1 failed; 2 wrong usage or configuration; 3 this machine lacks a signal "
+                      "(a measurement) that the policy needs; 4 not permitted.\n");
+    return ferror(terminal->out) ? -EIO : 0;
+}
+
+int asym_cli_help_config(const struct asym_terminal *terminal)
+{
+    struct asym_settings *defaults;
+    int r = asym_settings_new(&defaults);
+    if (r < 0)
+        return r;
+    asym_columns_text(terminal, "Options of the configuration with their defaults, for --set and asymd.conf(5):\n\n");
+    asym_settings_each(defaults, help_option, (void *)(uintptr_t)terminal);
+    asym_settings_free(defaults);
+    asym_columns_text(
+        terminal, "\nMP, mildly parallel: a program with few runnable threads. HP, highly parallel: a program "
+                  "with more than hp_threshold. SP, serial phase: the one runnable thread of a parallel program, for "
+                  "which the other threads wait.\n");
+    return ferror(terminal->out) ? -EIO : 0;
+}
+
+static int take_argument(struct asym_invocation *cli, const struct asym_arg *rows, int argc, char **argv, int *at,
+                         struct asym_error *err)
+{
+    size_t row;
+    char text[128];
+    if (strcmp(argv[*at], "-h") == 0)
+        argv[*at] = (char *)(uintptr_t)asym_mode_help.name;
+    int r = asym_args_take(rows, argc, argv, at, cli, &row, err);
+    if (r > 0)
+        cli->given |= UINT32_C(1) << row;
+    if (r != 0)
+        return r;
+    if (argv[*at][0] == '-')
+        return asym_args_unknown(rows, argv[*at], "; asymd --help lists them", err);
+    return asym_fail(err, -EINVAL, "stray argument '%s'; asymd takes options only, asymd --help lists them",
+                     asym_text_escape(argv[*at], strlen(argv[*at]), text, sizeof text));
+}
+
+static bool is_mode(const struct asym_arg *row)
+{
+    return row->modes == 0;
+}
+
+/*
+ * Refuses a second mode, and an option that the mode does not use: the user meant another mode. This matters most without a mode: `asymd --json`
+ * would start the service, which steers the whole machine.
+ */
+static int check_together(const struct asym_invocation *cli, const struct asym_arg *rows, struct asym_error *err)
+{
+    const struct asym_mode_entry *mode = asym_modes[cli->mode];
+    char accepted[128];
+    for (size_t i = 0; rows[i].option.key; i++) {
+        const struct asym_arg *row = &rows[i];
+        if (!(cli->given >> i & 1))
+            continue;
+        if (is_mode(row) && strcmp(row->option.key, mode->name) != 0)
+            return asym_fail(err, -EINVAL, "%s and %s are given; asymd accepts one of them", mode->name,
+                             row->option.key);
+        if (is_mode(row) || mode->needs == ASYM_NEEDS_NOTHING || row->modes >> cli->mode & 1)
+            continue;
+        return asym_fail(err, -EINVAL, "%s does not take %s; accepted with %s",
+                         cli->mode_given ? mode->name : "without a mode asymd runs as the service, which",
+                         row->option.key, modes_text(row->modes, accepted, sizeof accepted));
+    }
+    return 0;
+}
+
+int asym_cli_parse(int argc, char **argv, struct asym_invocation *ret_cli, struct asym_error *err)
+{
+    struct asym_arg rows[ASYM_CLI_MAX_ROWS];
+    struct asym_invocation cli = {.mode = ASYM_MODE_SERVICE};
+    int r = 0;
+    asym_cli_rows(rows);
+    for (int i = 1; r >= 0 && i < argc; i++)
+        r = take_argument(&cli, rows, argc, argv, &i, err);
+    if (r >= 0)
+        r = check_together(&cli, rows, err);
+    if (r < 0) {
+        asym_cli_done(&cli);
+        return r;
+    }
+    *ret_cli = cli;
+    return 0;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/asymd/mode.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum asym_exit asym_mode_fail(const struct asym_run *run, int error, const struct asym_error *err)
+{
+    asym_log_say(&run->log, LOG_ERR, "%s", err->text);
+    return asym_exit_status(error);
+}
+
+enum asym_exit asym_mode_reported(const struct asym_run *run, int r)
+{
+    if (r >= 0 || ferror(stdout))
+        return ASYM_EXIT_DONE;
+    asym_log_say(&run->log, LOG_ERR, "cannot report: %s", strerror(-r));
+    return ASYM_EXIT_FAILED;
+}

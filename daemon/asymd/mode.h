@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** The modes of asymd. A mode is one file, which ends in one struct, and a row in modes.def. */
+#ifndef ASYM_DAEMON_ASYMD_MODE_H
+#define ASYM_DAEMON_ASYMD_MODE_H
+
+#include "daemon/asymd/cli.h"
+#include "app/run.h"
+
+/** The preparations that asymd makes before it runs a mode. A later value includes the earlier ones. */
+enum asym_mode_needs {
+    ASYM_NEEDS_NOTHING,       /**< it reads no configuration, and ignores every option */
+    ASYM_NEEDS_CONFIGURATION, /**< the configuration, and the root of the files that it reads */
+    ASYM_NEEDS_MACHINE,       /**< the machine and the policy */
+    ASYM_NEEDS_SIGNALS,       /**< the signals of the policy; asymd ends if one is missing */
+};
+
+/** The reaction of asymd if a preparation fails. */
+enum asym_mode_failure {
+    ASYM_FAILURE_ENDS,
+    ASYM_FAILURE_LENIENT,  /**< if the configuration has a mistake, the mode runs with the valid part of it */
+    ASYM_FAILURE_RESTORES, /**< asymd ends; before, it restores what an earlier asymd has left */
+};
+
+struct asym_mode_entry {
+    const char *name; /**< "--dry-run"; NULL: no option asks for it */
+    const char *help; /**< a phrase, for --help and the manual */
+    /** Runs the mode, and logs its errors, except those of writing to stdout, which main logs. Returns the exit status. */
+    enum asym_exit (*run)(struct asym_run *run);
+    enum asym_mode_needs needs;
+    enum asym_mode_failure failure;
+};
+
+/** Returns the exit status after a report to stdout that returned r, and logs its error, except that of writing. */
+enum asym_exit asym_mode_reported(const struct asym_run *run, int r);
+
+/** Log err. Returns the exit status for error, an -errno. */
+enum asym_exit asym_mode_fail(const struct asym_run *run, int error, const struct asym_error *err);
+
+#define ASYM_MODE(NAME, name) extern const struct asym_mode_entry asym_mode_##name;
+#include "daemon/asymd/modes.def"
+#undef ASYM_MODE
+
+#endif

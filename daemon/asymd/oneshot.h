@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** The common part of --dry-run and --once: observe for a while, make one plan, end. */
+#ifndef ASYM_DAEMON_ASYMD_ONESHOT_H
+#define ASYM_DAEMON_ASYMD_ONESHOT_H
+
+#include "app/cycle.h"
+#include "daemon/asymd/mode.h"
+#include "app/observer-setup.h"
+
+/** The state of such a mode while it observes. */
+struct asym_oneshot {
+    struct asym_observer observer;
+    struct asym_source *ledger_overlay; /* NULL: the plan takes masks and nice values as they are */
+    struct asym_engine *engine;
+    struct asym_cycle cycle;
+    asym_usec started;
+};
+
+/** overlay_ledger: plan as if a running service had set nothing (its ledger says what it has set). Returns 0; -errno with err. */
+int asym_oneshot_init(struct asym_oneshot *o, struct asym_run *run, bool overlay_ledger, struct asym_error *err);
+void asym_oneshot_done(struct asym_oneshot *o);
+
+/**
+ * Take a sample every interval until the configured duration is over. The last plan stays in the cycle and is not enforced.
+ * Returns 0; -errno with err; -ENODATA: the machine does not give a signal that the policy needs.
+ */
+int asym_oneshot_observe(struct asym_oneshot *o, struct asym_run *run, struct asym_error *err);
+
+#endif

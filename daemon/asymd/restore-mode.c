@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* asymd --restore. */
+#include <stdio.h>
+#include <string.h>
+
+#include "app/crash-recovery.h"
+#include "daemon/asymd/mode.h"
+#include "app/speeds.h"
+#include "linux/enforce/ledger.h"
+#include "linux/enforce/restore.h"
+
+static enum asym_exit mode_restore(struct asym_run *run)
+{
+    struct asym_ledger *ledger;
+    struct asym_restore_report report;
+    struct asym_error err = {""};
+    char text[256];
+    int r = asym_crash_recovery_open(run, &ledger, &err);
+    if (r < 0)
+        return asym_mode_fail(run, r, &err);
+    r = asym_ledger_restore(ledger, &report);
+    int speeds = asym_speeds_open(run, &err);
+    if (speeds < 0)
+        asym_log_say(&run->log, LOG_ERR, "speeds of CPUs: %s", err.text);
+    else
+        speeds = asym_speeds_put_back(run, "restore");
+    asym_ledger_close(ledger);
+    if (r < 0)
+        return asym_mode_fail(run, r, (asym_fail(&err, r, "cannot restore: %s", strerror(-r)), &err));
+    puts(asym_restore_text(&report, text, sizeof text));
+    if (report.failed > 0) {
+        const bool refused = asym_exit_status(report.error) == ASYM_EXIT_NOT_PERMITTED;
+        asym_log_say(&run->log, LOG_ERR, "%zu threads could not be restored and stay in the ledger: %s%s",
+                     report.failed, strerror(-report.error), refused ? " (CAP_SYS_NICE is needed)" : "");
+        return refused ? ASYM_EXIT_NOT_PERMITTED : ASYM_EXIT_FAILED;
+    }
+    return speeds < 0 ? ASYM_EXIT_FAILED : ASYM_EXIT_DONE;
+}
+
+const struct asym_mode_entry asym_mode_restore = {
+    .name = "--restore",
+    .help = "restore everything that the ledger records",
+    .run = mode_restore,
+    .needs = ASYM_NEEDS_CONFIGURATION,
+    .failure = ASYM_FAILURE_LENIENT,
+};

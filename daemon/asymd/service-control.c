@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The orders that a running service accepts: pause, another policy, and orders for single processes. */
+#include "daemon/asymd/service-internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/settings-setup.h"
+#include "base/clock.h"
+#include "base/macro.h"
+#include "linux/sys/thread.h"
+
+/* Its name is behind those of the usual files of rules.d, so that asymd reads it last. */
+#define POLICY_FILE "zz-policy.conf"
+
+/* The time between two checks for processes with an order that have ended. A check takes 10 us for each process. */
+#define CHECK_PERIOD (10 * ASYM_SEC)
+
+/* PF_KTHREAD in the flags of /proc/PID/stat. */
+#define KERNEL_THREAD 0x00200000u
+
+int asym_service_control_open(struct asym_service *s)
+{
+    int r = asym_monitor_new(&s->control.monitor);
+    if (r >= 0)
+        r = asym_overrides_new(s->observer.source, &s->control.overrides);
+    if (r < 0)
+        return r;
+    s->observer.source = asym_overrides_source(s->control.overrides);
+    s->control.started = asym_clock_read(CLOCK_REALTIME);
+    return 0;
+}
+
+void asym_service_control_close(struct asym_service *s)
+{
+    struct asym_source *source = s->control.overrides ? asym_overrides_source(s->control.overrides) : NULL;
+    if (source)
+        source->close(source);
+    asym_monitor_free(s->control.monitor);
+    sd_event_source_unref(s->control.pause_timer);
+    free(s->control.policy);
+    s->control = (struct asym_service_control){.overrides = NULL};
+}
+
+/* Pause */
+
+static void end_timer(struct asym_service *s)
+{
+    s->control.pause_timer = sd_event_source_disable_unref(s->control.pause_timer);
+    s->control.paused_until = 0;
+}
+
+/* The cycle on a refresh of the last snapshot carries it out at once. */
+static void take_effect(struct asym_service *s)
+{
+    asym_service_prompt_cycle(s);
+    asym_service_status(s);
+    asym_service_changed(s);
+}
+
+void asym_service_resume(struct asym_service *s)
+{
+    end_timer(s);
+    if (!asym_overrides_is_paused(s->control.overrides))
+        return;
+    asym_overrides_pause(s->control.overrides, false);
+    asym_log_say(&s->run->log, LOG_NOTICE, "the pause is over: asymd steers again");
+    take_effect(s);
+}
+
+static int on_pause_end(sd_event_source *source, uint64_t usec, void *userdata)
+{
+    (void)source;
+    (void)usec;
+    asym_service_resume(userdata);
+    return 0;
+}
+
+int asym_service_pause(struct asym_service *s, uint64_t seconds, struct asym_error *err)
+{
+    sd_event_source *timer = NULL;
+    if (seconds > ASYM_PAUSE_MAX)
+        return asym_fail(err, -EINVAL, "a pause lasts %" PRIu64 " seconds at most; 0: until resume", ASYM_PAUSE_MAX);
+    const uint64_t span = seconds * ASYM_SEC;
+    /* A suspend is part of the pause. */
+    const int r = seconds == 0 ? 0
+                               : sd_event_add_time(s->event, &timer, CLOCK_BOOTTIME,
+                                                   asym_clock_read(CLOCK_BOOTTIME) + span, 0, on_pause_end, s);
+    if (r < 0)
+        return asym_fail(err, r, "cannot time the pause: %s", strerror(-r));
+    end_timer(s);
+    s->control.pause_timer = timer;
+    s->control.paused_until = seconds == 0 ? 0 : asym_clock_read(CLOCK_REALTIME) + span;
+    asym_overrides_pause(s->control.overrides, true);
+    if (seconds == 0)
+        asym_log_say(&s->run->log, LOG_NOTICE, "asymd is paused: it puts everything back, and steers nothing");
+    else
+        asym_log_say(&s->run->log, LOG_NOTICE,
+                     "asymd is paused for %" PRIu64 " s: it puts everything back, and steers nothing", seconds);
+    take_effect(s);
+    return 0;
+}
+
+/* Policy */
+
+/* A policy of the command line goes before the files at the next reload. */
+static bool is_named_by_command_line(const struct asym_invocation *cli)
+{
+    static const char option[] = "asymd.policy=";
+    for (size_t i = 0; i < cli->n_assignments; i++)
+        if (strncmp(cli->assignments[i].text, option, strlen(option)) == 0)
+            return true;
+    return false;
+}
+
+static int write_policy(const struct asym_service *s, const char *name, struct asym_error *err)
+{
+    char text[256];
+    snprintf(text, sizeof text,
+             "# asymd has written this file for a permanent change of the policy (asymctl policy NAME --permanent).\n"
+             "# Remove it to use the policy of the other files again.\n[asymd]\npolicy = %s\n",
+             name);
+    return asym_run_write_drop_in(s->run->cli, POLICY_FILE, text, err);
+}
+
+/* Puts a policy in force, and writes it down if it is permanent; or leaves everything as it is. */
+static int change_policy(struct asym_service *s, const char *name, bool permanent, struct asym_error *err)
+{
+    struct asym_error ignored = {""};
+    ASYM_AUTO_FREE char *before = strdup(s->run->settings->daemon.policy);
+    ASYM_AUTO_FREE char *origin = strdup(asym_settings_origin(s->run->settings, "asymd", "policy"));
+    if (!before || !origin)
+        return asym_fail(err, -ENOMEM, "no memory for the name of the policy");
+    int r = asym_service_switch_policy(s, name, ASYM_ORIGIN_OF_ORDERS, err);
+    if (r < 0)
+        return r;
+    r = permanent ? write_policy(s, name, err) : 0;
+    if (r < 0 && asym_service_switch_policy(s, before, origin, &ignored) < 0)
+        asym_log_say(&s->run->log, LOG_ERR, "cannot go back to policy %s: %s", before, ignored.text);
+    return r;
+}
+
+int asym_service_set_policy(struct asym_service *s, const char *name, bool permanent, uid_t by, struct asym_error *err)
+{
+    if (!asym_policy_find(name) && strcmp(name, "auto") != 0)
+        return asym_policy_unknown(name, "the policy is unchanged", err);
+    /* The next reload reads the file, unless the command line names a policy. */
+    const bool is_in_file = permanent && !is_named_by_command_line(s->run->cli);
+    ASYM_AUTO_FREE char *copy = is_in_file ? NULL : strdup(name);
+    if (!copy && !is_in_file)
+        return asym_fail(err, -ENOMEM, "no memory for the name of the policy");
+    const int r = change_policy(s, name, permanent, err);
+    if (r < 0)
+        return r;
+    free(s->control.policy);
+    s->control.policy = ASYM_TAKE(copy);
+    snprintf(s->control.policy_reason, sizeof s->control.policy_reason, "set by uid %u over the bus", (unsigned)by);
+    asym_log_say(&s->run->log, LOG_NOTICE, "policy %s, set by uid %u%s%s", s->run->policy->name, (unsigned)by,
+                 s->run->policy_why ? "; chosen by auto: " : "", s->run->policy_why ? s->run->policy_why : "");
+    take_effect(s);
+    return 0;
+}
+
+/* Processes */
+
+/*
+ * The process that has the thread pid. /proc/TID exists for each thread, and its directory task begins with the leader. The file
+ * status would name the process too, but for one with tens of thousands of groups the kernel writes that file for milliseconds.
+ */
+static int process_of(int32_t pid, int32_t *ret_tgid)
+{
+    char path[64];
+    const struct dirent *e;
+    snprintf(path, sizeof path, "/proc/%" PRId32 "/task", pid);
+    DIR *dir = opendir(path);
+    if (!dir)
+        return errno == ENOENT ? -ESRCH : -errno;
+    while ((e = readdir(dir)) && e->d_name[0] == '.')
+        ;
+    const int32_t tgid = e ? (int32_t)strtol(e->d_name, NULL, 10) : 0;
+    closedir(dir);
+    const int r = tgid > 0 ? asym_thread_is_of(tgid, pid) : -ESRCH;
+    if (r >= 0)
+        *ret_tgid = tgid;
+    return r;
+}
+
+static int identify(int32_t pid, struct asym_taskid *ret, struct asym_error *err)
+{
+    struct asym_stat stat;
+    int32_t tgid = 0;
+    if (pid <= 0)
+        return asym_fail(err, -EINVAL, "%" PRId32 " is no PID", pid);
+    int r = process_of(pid, &tgid);
+    if (r >= 0)
+        r = asym_thread_get_stat(tgid, tgid, &stat);
+    if (r < 0)
+        return asym_fail(err, r, "process %" PRId32 ": %s", pid, strerror(-r));
+    if (tgid == getpid())
+        return asym_fail(err, -EPERM, "process %" PRId32 " is asymd itself", pid);
+    if (stat.flags & KERNEL_THREAD)
+        return asym_fail(err, -EPERM, "process %" PRId32 " is a kernel thread: asymd steers none", pid);
+    *ret = (struct asym_taskid){.tid = tgid, .tgid = tgid, .start = stat.start};
+    return 0;
+}
+
+static bool has_ended(void *ctx, const struct asym_taskid *proc)
+{
+    struct asym_stat stat;
+    (void)ctx;
+    const int r = asym_thread_get_stat(proc->tgid, proc->tgid, &stat);
+    return r == -ESRCH || (r >= 0 && stat.start != proc->start);
+}
+
+void asym_service_control_housekeeping(struct asym_service *s, asym_usec now)
+{
+    if (now - s->control.checked < CHECK_PERIOD || asym_overrides_count(s->control.overrides) == 0)
+        return;
+    asym_overrides_forget(s->control.overrides, has_ended, NULL);
+    s->control.checked = now;
+}
+
+/* r: the result of an order. */
+static int ordered(struct asym_service *s, const struct asym_taskid *proc, int r, const char *what,
+                   struct asym_error *err)
+{
+    if (r < 0)
+        return asym_fail(err, r, "%d processes have an order already: wait until one of them has ended",
+                         ASYM_OVERRIDES_MAX);
+    asym_log_say(&s->run->log, LOG_NOTICE, "process %" PRId32 ": %s", proc->tgid, what);
+    asym_service_prompt_cycle(s);
+    return 0;
+}
+
+int asym_service_release(struct asym_service *s, int32_t pid, struct asym_error *err)
+{
+    struct asym_taskid proc;
+    const int r = identify(pid, &proc, err);
+    if (r < 0)
+        return r;
+    return ordered(s, &proc, asym_overrides_release(s->control.overrides, &proc),
+                   "released by the user: asymd leaves it alone", err);
+}
+
+int asym_service_adopt(struct asym_service *s, int32_t pid, struct asym_error *err)
+{
+    struct asym_taskid proc;
+    const int r = identify(pid, &proc, err);
+    if (r < 0)
+        return r;
+    const struct asym_monitor_app *app = asym_monitor_app_of(s->control.monitor, proc.tgid);
+    if (app && app->rule == ASYM_RULE_IGNORE)
+        return asym_fail(err, -EPERM,
+                         "a rule says ignore, and that is not undone by adopt: asymctl set %" PRId32 " steer",
+                         proc.tgid);
+    return ordered(s, &proc, asym_overrides_adopt(s->control.overrides, &proc, asym_clock_now()),
+                   "adopted by the user: asymd steers it whatever masks it has", err);
+}
+
+static const char *const actions[] = {
+    [ASYM_RULE_STEER] = "steer",
+    [ASYM_RULE_IGNORE] = "ignore",
+    [ASYM_RULE_FAST] = "fast",
+    [ASYM_RULE_SLOW] = "slow",
+};
+
+int asym_service_parse_action(const char *text, enum asym_rule_action *ret, struct asym_error *err)
+{
+    for (size_t i = 0; i < ASYM_LENGTH(actions); i++)
+        if (strcmp(text, actions[i]) == 0) {
+            *ret = (enum asym_rule_action)i;
+            return 0;
+        }
+    return asym_fail(err, -EINVAL, "the action is not known; accepted are fast, slow, ignore, steer and auto");
+}
+
+int asym_service_set_program(struct asym_service *s, int32_t pid, enum asym_rule_action action, uid_t by,
+                             struct asym_error *err)
+{
+    struct asym_taskid proc;
+    char what[64];
+    const int r = identify(pid, &proc, err);
+    if (r < 0)
+        return r;
+    snprintf(what, sizeof what, "rule %s, set by uid %u", actions[action], (unsigned)by);
+    return ordered(s, &proc, asym_overrides_set_rule(s->control.overrides, &proc, action, by), what, err);
+}
+
+int asym_service_unset_program(struct asym_service *s, int32_t pid, struct asym_error *err)
+{
+    struct asym_taskid proc;
+    const int r = identify(pid, &proc, err);
+    if (r < 0)
+        return r;
+    asym_overrides_unset_rule(s->control.overrides, &proc);
+    return ordered(s, &proc, 0, "the rules of the configuration decide again", err);
+}

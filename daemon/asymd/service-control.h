@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * The orders that a running service accepts, and the facts that it reports. The bus calls these functions, between two cycles, in the
+ * thread of the event loop. They check no permission: the caller does.
+ *
+ * A function that fails returns -errno, with err for the user, and changes nothing:
+ * -ESRCH: no such process. -EINVAL: the argument is wrong. -ENOSPC: ASYM_OVERRIDES_MAX processes have an order already.
+ * -ENOMEM. -ENODATA: this machine lacks a signal that the policy needs. -EPERM: asymd cannot steer that process.
+ */
+#ifndef ASYM_DAEMON_ASYMD_SERVICE_CONTROL_H
+#define ASYM_DAEMON_ASYMD_SERVICE_CONTROL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <asym/error.h>
+#include <asym/snapshot.h>
+
+#include "monitor/explain.h"
+#include "monitor/monitor.h"
+#include "report/openmetrics.h"
+
+struct asym_service;
+
+/**
+ * Put back everything that is steered, and continue to observe. seconds: end by itself after that time; 0: at
+ * asym_service_resume. A second call replaces the time. What asymd put back is back when it returns, unless a snapshot was in
+ * progress: then it is at the end of that. The pause does not survive a restart of asymd. Frequency caps stay.
+ * Returns 0; -EINVAL: seconds is above ASYM_PAUSE_MAX; -errno.
+ */
+int asym_service_pause(struct asym_service *s, uint64_t seconds, struct asym_error *err);
+
+/** The longest pause with an end, in seconds: a year. */
+#define ASYM_PAUSE_MAX ((uint64_t)366 * 24 * 3600)
+
+/** Steer again. Does nothing if asymd is not paused. */
+void asym_service_resume(struct asym_service *s);
+
+/**
+ * Switch the policy; name may be "auto". permanent: also write it to rules.d/zz-policy.conf beside the configuration, which
+ * a later start or reload reads last; else it holds until asymd ends, and a reload keeps it. by: the user who asks.
+ * Returns 0; -EINVAL: no such policy; -ENODATA, -errno of the file and others. Then the old policy stays in force.
+ */
+int asym_service_set_policy(struct asym_service *s, const char *name, bool permanent, uid_t by, struct asym_error *err);
+
+/** Read the configuration again, as SIGHUP does, or keep the old one. Returns 0; -errno with err. */
+int asym_service_reload(struct asym_service *s, struct asym_error *err);
+
+/** Put back everything of that process, and leave it alone until it ends or asym_service_adopt. pid may be a TID of it. */
+int asym_service_release(struct asym_service *s, int32_t pid, struct asym_error *err);
+
+/**
+ * Steer the process again: undoes asym_service_release; takes back threads that asymd leaves alone since their mask was changed
+ * or the kernel refused; and a mask of its own excludes no thread of it any more. What a thread has now counts as its own.
+ */
+int asym_service_adopt(struct asym_service *s, int32_t pid, struct asym_error *err);
+
+/**
+ * A rule for that one process until it ends. It goes before the rules of the configuration, and undoes asym_service_release.
+ * by: the user who asks.
+ */
+int asym_service_set_program(struct asym_service *s, int32_t pid, enum asym_rule_action action, uid_t by,
+                             struct asym_error *err);
+
+/** Undo asym_service_set_program and asym_service_release: the rules of the configuration decide again. */
+int asym_service_unset_program(struct asym_service *s, int32_t pid, struct asym_error *err);
+
+/** Parse "fast", "slow", "ignore" or "steer". Returns 0; -EINVAL with err. */
+int asym_service_parse_action(const char *text, enum asym_rule_action *ret, struct asym_error *err);
+
+/** The facts of a running service. Texts are valid until the next cycle. */
+struct asym_service_facts {
+    const char *policy;
+    /** Such as "auto chose it: there is only one CPU", "the default", "set by the configuration", "set by uid 0 over the bus". */
+    char policy_reason[256];
+    const struct asym_machine *machine;
+    bool assumed_slow; /**< some CPUs only count as slow */
+    bool paused;
+    uint64_t paused_until;    /**< microseconds, CLOCK_REALTIME; 0: until resume, or not paused */
+    uint64_t started;         /**< microseconds, CLOCK_REALTIME */
+    asym_usec interval;       /**< between two samples now */
+    double cpu_usage;         /**< share of one CPU over the last budget window */
+    uint32_t threads_steered; /**< threads in the ledger */
+    char observer[128];       /**< such as "schedstat, process events, rtx, ipc" */
+    const char *profile;      /**< path of the file of profiles; "": none */
+};
+
+void asym_service_facts(const struct asym_service *s, struct asym_service_facts *ret);
+
+/** Returns the resident bytes of asymd, without its helpers. It reads a file; 0: it cannot. */
+uint64_t asym_service_memory(void);
+
+/** Call say for each thing that asymd cannot do here, as a sentence. */
+void asym_service_lacks(const struct asym_service *s, void (*say)(void *ctx, const char *sentence), void *ctx);
+
+/** The monitor of the service. */
+const struct asym_monitor *asym_service_monitor(const struct asym_service *s);
+
+/** Write the mask in force, of which offline CPUs are left out, and the mask without asymd. Returns 0; -ESRCH: it has ended; -errno. */
+int asym_service_masks(const struct asym_service *s, const struct asym_taskid *id, struct asym_mask *ret_mask,
+                       struct asym_mask *ret_own);
+
+/**
+ * A process that sleeps is in no snapshot. Give its rule and its orders to the monitor, if the thread is not in the last snapshot,
+ * or the rules have changed since. Returns 1: the monitor has changed; 0: it has not; -EINPROGRESS: the rule is not known yet.
+ */
+int asym_service_update_thread(struct asym_service *s, const struct asym_monitor_thread *thread);
+int asym_service_update_app(struct asym_service *s, const struct asym_monitor_app *app);
+
+struct asym_service_explanation {
+    struct asym_explanation e;
+    struct asym_engine_config config;
+    struct asym_mask mask, own_mask;
+};
+
+/**
+ * Explain a PID or a TID (monitor/explain.h) by what the monitor remembers. It reads nothing, so the caller can ask it before
+ * it knows whether the user may see the process. Texts of the result are valid until the next cycle. Returns 0; -ESRCH.
+ */
+int asym_service_explain(struct asym_service *s, int32_t id, struct asym_service_explanation *ret);
+
+/** The same, but it reads the masks, and the rule of a process that sleeps: it spends CPU time for that process. */
+int asym_service_explain_now(struct asym_service *s, int32_t id, struct asym_service_explanation *ret);
+
+/** A counter of the service (docs: org.asymd.Manager(5), Counters). Its name and kind are in its row (report/metrics.def). */
+struct asym_service_counter {
+    enum asym_metric_id id;
+    const char *labels; /**< {kind="steer"}; NULL: none. A static string */
+    uint64_t whole;     /**< the value of a counter that is not in seconds; else 0 */
+    double fraction;    /**< the value of a gauge, and of a counter in seconds; else 0 */
+};
+
+/** Call show for each counter, those of the bus too if there is one. A negative return ends it. Returns 0, or that. */
+int asym_service_counters(const struct asym_service *s,
+                          int (*show)(void *ctx, const struct asym_service_counter *counter), void *ctx);
+
+/** Returns CLOCK_REALTIME in microseconds for a CLOCK_MONOTONIC time of the monitor; 0 for 0. */
+uint64_t asym_service_realtime(asym_usec monotonic);
+
+/** Calls for the bus. Both may be NULL. decision costs nothing while it is NULL. */
+struct asym_service_listener {
+    void (*decision)(void *ctx,
+                     const struct asym_monitor_decision *decision); /**< during a cycle: must not call the above */
+    void (*changed)(void *ctx); /**< policy, its reason, CPUs, pause or profile may have changed */
+    void *ctx;
+};
+
+/** Set the listener; NULL: none. Copied. */
+void asym_service_listen(struct asym_service *s, const struct asym_service_listener *listener);
+
+#endif

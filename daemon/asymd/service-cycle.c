@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One cycle of the service: it plans, enforces, logs, and hands the result to the monitor and the subscribers. */
+#include "daemon/asymd/service-internal.h"
+
+#include <errno.h>
+
+/* Logs once: when processes start in a storm, every cycle loses events. */
+static void report_lost(struct asym_service *s)
+{
+    if (s->cycle.snapshot.coverage.n_lost_events > 0 && !s->lost_said)
+        asym_log_say(&s->run->log, LOG_NOTICE,
+                     "processes start and end faster than asymd reads the events: the kernel dropped some events, so "
+                     "asymd scans every process again");
+    s->lost_said |= s->cycle.snapshot.coverage.n_lost_events > 0;
+}
+
+/* The fork guard ends with the events; asymd continues to observe. */
+static void report_process_events(struct asym_service *s)
+{
+    if (s->observer.process_events && !s->cycle.snapshot.coverage.process_events && !s->process_events_said)
+        asym_log_say(&s->run->log, LOG_ERR,
+                     "the kernel no longer sends process events: %s; only the next scan repairs the masks of children "
+                     "of steered threads",
+                     s->cycle.snapshot.coverage.process_events_why);
+    s->process_events_said |= !s->cycle.snapshot.coverage.process_events;
+}
+
+static void report_actions(struct asym_service *s)
+{
+    for (size_t i = 0; i < s->cycle.n_actions; i++)
+        s->n_changes += s->cycle.outcomes[i].kind == ASYM_OUTCOME_DONE;
+    asym_service_log_cycle(s);
+}
+
+static void record(struct asym_service *s)
+{
+    const struct asym_feedback feedback = {
+        .snapshot = &s->cycle.snapshot,
+        .plan = s->cycle.plan,
+        .actions = s->cycle.actions,
+        .outcomes = s->cycle.outcomes,
+        .n_actions = s->cycle.n_actions,
+    };
+    asym_monitor_record(s->control.monitor, &feedback);
+}
+
+int asym_service_cycle(struct asym_service *s)
+{
+    int r = asym_cycle_plan(&s->cycle);
+    s->sampling = r == -EINPROGRESS;
+    if (r < 0)
+        return r;
+    report_lost(s);
+    report_process_events(s);
+    asym_self_affinity_update(&s->self_affinity, s->run->machine, &s->cycle.snapshot, s->cycle.plan);
+    r = asym_cycle_enforce(&s->cycle);
+    /* A cycle without actions writes no record, and so does not show that asymd can write the ledger. */
+    if (s->cycle.n_actions > 0)
+        asym_service_report_apply(s, r);
+    if (r != -ENOMEM) {
+        report_actions(s);
+        record(s);
+    }
+    if (s->bus)
+        asym_bus_send(s->bus);
+    return 0;
+}
+
+int asym_service_give_up(struct asym_service *s, int error)
+{
+    s->error = error;
+    return sd_event_exit(s->event, ASYM_EXIT_FAILED);
+}
+
+int asym_service_prompt_cycle(struct asym_service *s)
+{
+    if (s->sampling)
+        return 0;
+    asym_source_refresh(s->cycle.source);
+    int r = asym_service_cycle(s);
+    return r < 0 && r != -EINPROGRESS ? asym_service_give_up(s, r) : 0;
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The facts and counters of a running service. */
+#include "daemon/asymd/service-internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/policy-setup.h"
+#include "base/clock.h"
+#include "base/macro.h"
+#include "base/mask.h"
+#include "base/text.h"
+#include "linux/sys/thread.h"
+#include "report/coverage.h"
+
+const struct asym_monitor *asym_service_monitor(const struct asym_service *s)
+{
+    return s->control.monitor;
+}
+
+uint64_t asym_service_realtime(asym_usec monotonic)
+{
+    const asym_usec now = asym_clock_now(), ago = now > monotonic ? now - monotonic : 0;
+    return monotonic == 0 ? 0 : asym_clock_read(CLOCK_REALTIME) - ago;
+}
+
+uint64_t asym_service_memory(void)
+{
+    uint64_t size, pages = 0;
+    ASYM_AUTO_FCLOSE FILE *f = fopen("/proc/self/statm", "re");
+    if (!f || fscanf(f, "%" SCNu64 " %" SCNu64, &size, &pages) != 2)
+        return 0;
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void write_policy_reason(const struct asym_service *s, char *buf, size_t size)
+{
+    const bool is_default = asym_settings_is_default(s->run->settings, "asymd", "policy");
+    if (s->run->policy_why)
+        snprintf(buf, size, "auto chose it: %s", s->run->policy_why);
+    else if (s->control.policy)
+        snprintf(buf, size, "%s", s->control.policy_reason);
+    else
+        snprintf(buf, size, "%s", is_default ? "the default" : "set by the configuration");
+}
+
+/* Lists the interfaces and helpers by which asymd observes. */
+static void name_observers(const struct asym_service *s, char *buf, size_t size)
+{
+    const struct asym_coverage *c = &s->cycle.snapshot.coverage;
+    const char *const *missing = s->cycle.snapshot.missing;
+    struct asym_text text = asym_text_in(buf, size);
+    asym_text_add(&text, "%s", c->sampled ? "thread states" : "schedstat");
+    if (c->process_events)
+        asym_text_add(&text, ", process events");
+    for (size_t i = ASYM_OBSERVER_PROCFS + 1; i < ASYM_N_OBSERVERS; i++)
+        if (s->observer.observers.links[i])
+            asym_text_add(&text, ", %s", asym_observers[i]->name);
+    if (s->rtx)
+        asym_text_add(&text, ", reports of programs");
+    if (!missing[ASYM_SIGNAL_IPC])
+        asym_text_add(&text, ", instructions");
+    if (!missing[ASYM_SIGNAL_STALL])
+        asym_text_add(&text, ", cache misses");
+}
+
+void asym_service_facts(const struct asym_service *s, struct asym_service_facts *ret)
+{
+    *ret = (struct asym_service_facts){
+        .policy = s->run->policy->name,
+        .machine = s->run->machine,
+        .assumed_slow = s->run->assumed_slow,
+        .paused = asym_overrides_is_paused(s->control.overrides),
+        .paused_until = s->control.paused_until,
+        .started = s->control.started,
+        .interval = asym_service_interval(s),
+        .cpu_usage = s->budget.percent / 100,
+        .threads_steered = (uint32_t)asym_ledger_count(s->ledger),
+        .profile = s->run->capabilities.profiles ? s->run->settings->counters.profiles : "",
+    };
+    write_policy_reason(s, ret->policy_reason, sizeof ret->policy_reason);
+    name_observers(s, ret->observer, sizeof ret->observer);
+}
+
+struct saying {
+    void (*say)(void *ctx, const char *sentence);
+    void *ctx;
+};
+
+static void say_coverage(void *ctx, bool missed, const char *text)
+{
+    const struct saying *saying = ctx;
+    (void)missed;
+    saying->say(saying->ctx, text);
+}
+
+/* The sentence on the policies that need signals, after "Policies that need". */
+static const char *const needs[ASYM_N_SIGNALS] = {
+    [ASYM_SIGNAL_RUNNABLE] = "the number of runnable threads",
+    [ASYM_SIGNAL_IPC] = "instructions per cycle",
+    [ASYM_SIGNAL_STALL] = "cache misses",
+    [ASYM_SIGNAL_PROFILE] = "profiles of programs",
+    [ASYM_SIGNAL_SMT] = "cores with several CPUs (SMT)",
+};
+
+/* One sentence for all signals that are missing for the reason of signal i; nothing if an earlier signal has that reason. */
+static void say_missing(const char *const missing[ASYM_N_SIGNALS], unsigned i, const struct saying *saying)
+{
+    char buf[512];
+    struct asym_text text = asym_text_in(buf, sizeof buf);
+    asym_text_add(&text, "Policies that need %s", needs[i]);
+    for (unsigned k = 0; k < ASYM_N_SIGNALS; k++) {
+        if (k == i || !missing[k] || strcmp(missing[k], missing[i]) != 0)
+            continue;
+        if (k < i)
+            return;
+        asym_text_add(&text, " or %s", needs[k]);
+    }
+    asym_text_add(&text, " cannot run, because %s.", missing[i]);
+    saying->say(saying->ctx, buf);
+}
+
+void asym_service_lacks(const struct asym_service *s, void (*say)(void *ctx, const char *sentence), void *ctx)
+{
+    struct saying saying = {say, ctx};
+    if (s->run->cli->n_pids > 0)
+        say(ctx, "asymd follows only the processes of --pid: it counts no other load of a CPU.");
+    if (s->apply_failed)
+        say(ctx, "asymd cannot write the ledger, so it steers nothing.");
+    if (asym_mask_empty(&s->run->machine->slow))
+        say(ctx, "All CPUs are alike: there is no fast CPU to give to a thread.");
+    if (s->run->keep_nice)
+        say(ctx, "asymd changes no nice value, because it could not restore it.");
+    asym_coverage_each(&s->cycle.snapshot.coverage, say_coverage, &saying);
+    for (unsigned i = 0; i < ASYM_N_SIGNALS; i++)
+        if (s->cycle.snapshot.missing[i])
+            say_missing(s->cycle.snapshot.missing, i, &saying);
+}
+
+/*
+ * The file status would show offline CPUs too. But a process can have so many groups that the kernel writes that file for
+ * milliseconds, and an ordinary user may ask for 64 threads in one call.
+ */
+int asym_service_masks(const struct asym_service *s, const struct asym_taskid *id, struct asym_mask *ret_mask,
+                       struct asym_mask *ret_own)
+{
+    struct asym_stat stat;
+    struct asym_mask mask;
+    struct asym_ledger_own own;
+    int r = asym_thread_get_stat(id->tgid, id->tid, &stat);
+    if (r >= 0 && stat.start != id->start)
+        r = -ESRCH;
+    if (r >= 0)
+        r = asym_thread_get_mask(id->tid, &mask);
+    if (r < 0)
+        return r;
+    const bool set = asym_ledger_own(s->ledger, id, &mask, stat.nice, &own);
+    *ret_mask = mask;
+    *ret_own = set ? own.mask : mask;
+    return 0;
+}
+
+static int update_proc(struct asym_service *s, const struct asym_taskid *id, bool is_current)
+{
+    struct asym_proc proc;
+    const int r = is_current ? -ENODATA : asym_observer_rule_of(&s->observer, id, &proc);
+    if (r < 0)
+        return 0;
+    asym_overrides_apply(s->control.overrides, &proc);
+    /* A release by the user decides without the rule. */
+    const bool is_pending = r == 0 && !proc.rule_name;
+    if (is_pending && !(proc.flags & ASYM_PROC_RELEASED))
+        return -EINPROGRESS;
+    const bool changed = asym_monitor_update_proc(s->control.monitor, &proc);
+    return is_pending ? -EINPROGRESS : changed;
+}
+
+static bool is_in_last_snapshot(const struct asym_service *s, asym_usec seen)
+{
+    struct asym_monitor_totals totals;
+    asym_monitor_totals(s->control.monitor, &totals);
+    return seen == totals.now;
+}
+
+int asym_service_update_thread(struct asym_service *s, const struct asym_monitor_thread *thread)
+{
+    return update_proc(s, &thread->id, is_in_last_snapshot(s, thread->seen) && !thread->rule_forgotten);
+}
+
+int asym_service_update_app(struct asym_service *s, const struct asym_monitor_app *app)
+{
+    return update_proc(s, &app->rule_owner, is_in_last_snapshot(s, app->seen) && !app->rule_forgotten);
+}
+
+static struct asym_explain_context explain_context(struct asym_service *s, struct asym_service_explanation *ret)
+{
+    ret->config = asym_run_engine_config(s->run);
+    return (struct asym_explain_context){
+        .machine = s->run->machine,
+        .config = &ret->config,
+        .paused = asym_overrides_is_paused(s->control.overrides),
+    };
+}
+
+/* Returns the orders for the process of what is explained; NULL: none. The order of an earlier process with this number is none. */
+static const struct asym_override *order_of(const struct asym_service *s, const struct asym_explanation *e)
+{
+    const int32_t tgid = e->thread ? e->thread->id.tgid : e->app->rule_owner.tgid;
+    struct asym_stat stat;
+    if (asym_overrides_count(s->control.overrides) == 0 || asym_thread_get_stat(tgid, tgid, &stat) < 0)
+        return NULL;
+    return asym_overrides_find(s->control.overrides, &(struct asym_taskid){tgid, tgid, stat.start});
+}
+
+int asym_service_explain(struct asym_service *s, int32_t id, struct asym_service_explanation *ret)
+{
+    const struct asym_explain_context context = explain_context(s, ret);
+    return asym_explain(s->control.monitor, &context, id, &ret->e);
+}
+
+int asym_service_explain_now(struct asym_service *s, int32_t id, struct asym_service_explanation *ret)
+{
+    struct asym_explain_context context = explain_context(s, ret);
+    int r = asym_explain(s->control.monitor, &context, id, &ret->e);
+    if (r < 0)
+        return r;
+    r = ret->e.thread ? asym_service_update_thread(s, ret->e.thread) : asym_service_update_app(s, ret->e.app);
+    context.rule_pending = r == -EINPROGRESS;
+    if (r != 0 && asym_explain(s->control.monitor, &context, id, &ret->e) < 0)
+        return -ESRCH;
+    ret->e.context.order = order_of(s, &ret->e);
+    if (ret->e.thread && asym_service_masks(s, &ret->e.thread->id, &ret->mask, &ret->own_mask) >= 0) {
+        ret->e.context.mask = &ret->mask;
+        ret->e.context.own_mask = &ret->own_mask;
+    }
+    return 0;
+}
+
+/* Counters */
+
+/* A counter that stands in the totals of the monitor. */
+static const struct {
+    enum asym_metric_id id;
+    const char *labels;
+    size_t offset;
+    bool gauge; /* of 32 bits; else a counter of 64 */
+} rows[] = {
+#define TOTAL(field) offsetof(struct asym_monitor_totals, field)
+#define ACTION(kind, outcome)                                                                                          \
+    TOTAL(actions) + sizeof(uint64_t) * (4 * (size_t)ASYM_ACTION_##kind + (size_t)ASYM_OUTCOME_##outcome)
+    {ASYM_METRIC_CYCLES, NULL, TOTAL(n_cycles), false},
+    {ASYM_METRIC_PROMPT_CYCLES, NULL, TOTAL(n_prompt), false},
+    {ASYM_METRIC_CHANGES, NULL, TOTAL(changes), false},
+    {ASYM_METRIC_LEFT_ALONE, NULL, TOTAL(left_alone), false},
+    {ASYM_METRIC_LOST_EVENTS, NULL, TOTAL(lost_events), false},
+    {ASYM_METRIC_NOT_REMEMBERED, NULL, TOTAL(n_unremembered), false},
+    {ASYM_METRIC_ACTIONS, "{kind=\"steer\",verdict=\"done\"}", ACTION(STEER, DONE), false},
+    {ASYM_METRIC_ACTIONS, "{kind=\"steer\",verdict=\"gone\"}", ACTION(STEER, GONE), false},
+    {ASYM_METRIC_ACTIONS, "{kind=\"steer\",verdict=\"retry\"}", ACTION(STEER, RETRY), false},
+    {ASYM_METRIC_ACTIONS, "{kind=\"steer\",verdict=\"hands_off\"}", ACTION(STEER, HANDS_OFF), false},
+    {ASYM_METRIC_ACTIONS, "{kind=\"release\",verdict=\"done\"}", ACTION(RELEASE, DONE), false},
+    {ASYM_METRIC_ACTIONS, "{kind=\"release\",verdict=\"gone\"}", ACTION(RELEASE, GONE), false},
+    {ASYM_METRIC_ACTIONS, "{kind=\"release\",verdict=\"retry\"}", ACTION(RELEASE, RETRY), false},
+    {ASYM_METRIC_ACTIONS, "{kind=\"release\",verdict=\"hands_off\"}", ACTION(RELEASE, HANDS_OFF), false},
+    {ASYM_METRIC_ACTIONS, "{kind=\"repair\",verdict=\"done\"}", ACTION(REPAIR, DONE), false},
+    {ASYM_METRIC_ACTIONS, "{kind=\"repair\",verdict=\"gone\"}", ACTION(REPAIR, GONE), false},
+    {ASYM_METRIC_ACTIONS, "{kind=\"repair\",verdict=\"retry\"}", ACTION(REPAIR, RETRY), false},
+    {ASYM_METRIC_ACTIONS, "{kind=\"repair\",verdict=\"hands_off\"}", ACTION(REPAIR, HANDS_OFF), false},
+    {ASYM_METRIC_ACTIONS, "{kind=\"forget\",verdict=\"done\"}", ACTION(FORGET, DONE), false},
+    {ASYM_METRIC_ACTIONS, "{kind=\"forget\",verdict=\"gone\"}", ACTION(FORGET, GONE), false},
+    {ASYM_METRIC_ACTIONS, "{kind=\"forget\",verdict=\"retry\"}", ACTION(FORGET, RETRY), false},
+    {ASYM_METRIC_ACTIONS, "{kind=\"forget\",verdict=\"hands_off\"}", ACTION(FORGET, HANDS_OFF), false},
+    {ASYM_METRIC_CHANGES_LAST_MINUTE, NULL, TOTAL(changes_last_minute), true},
+    {ASYM_METRIC_PROCESSES, NULL, TOTAL(n_procs), true},
+    {ASYM_METRIC_THREADS, NULL, TOTAL(n_threads), true},
+    {ASYM_METRIC_APPLICATIONS_OF_INTEREST, NULL, TOTAL(n_apps), true},
+    {ASYM_METRIC_THREADS_OF_INTEREST, NULL, TOTAL(n_listed), true},
+    {ASYM_METRIC_THREADS_PLACED, NULL, TOTAL(n_steered), true},
+    {ASYM_METRIC_THREADS_BY_CLASS, "{class=\"none\"}", TOTAL(n_class) + 4 * (size_t)ASYM_CLASS_NONE, true},
+    {ASYM_METRIC_THREADS_BY_CLASS, "{class=\"MP\"}", TOTAL(n_class) + 4 * (size_t)ASYM_CLASS_MP, true},
+    {ASYM_METRIC_THREADS_BY_CLASS, "{class=\"HP\"}", TOTAL(n_class) + 4 * (size_t)ASYM_CLASS_HP, true},
+    {ASYM_METRIC_THREADS_BY_CLASS, "{class=\"SP\"}", TOTAL(n_class) + 4 * (size_t)ASYM_CLASS_SP, true},
+#undef ACTION
+#undef TOTAL
+};
+
+typedef int show_fn(void *ctx, const struct asym_service_counter *counter);
+
+static int show_totals(const struct asym_service *s, show_fn *show, void *ctx)
+{
+    struct asym_monitor_totals totals;
+    int r = 0;
+    asym_monitor_totals(s->control.monitor, &totals);
+    for (size_t i = 0; r >= 0 && i < ASYM_LENGTH(rows); i++) {
+        struct asym_service_counter c = {.id = rows[i].id, .labels = rows[i].labels};
+        uint32_t gauge;
+        const char *at = (const char *)&totals + rows[i].offset;
+        if (rows[i].gauge) {
+            memcpy(&gauge, at, sizeof gauge);
+            c.fraction = gauge;
+        } else {
+            memcpy(&c.whole, at, sizeof c.whole);
+        }
+        r = show(ctx, &c);
+    }
+    return r;
+}
+
+static double seconds(asym_usec time)
+{
+    return (double)time / (double)ASYM_SEC;
+}
+
+static int show_own(const struct asym_service *s, show_fn *show, void *ctx)
+{
+    struct asym_service_facts facts;
+    asym_service_facts(s, &facts);
+    const struct asym_service_counter more[] = {
+        {.id = ASYM_METRIC_CPU_SECONDS, .fraction = seconds(asym_service_cpu_time(s))},
+        {.id = ASYM_METRIC_OBSERVE_CPU_SECONDS, .fraction = seconds(s->cycle.source_cpu)},
+        {.id = ASYM_METRIC_PLAN_CPU_SECONDS, .fraction = seconds(s->cycle.plan_cpu)},
+        {.id = ASYM_METRIC_START_TIME_SECONDS, .fraction = seconds(facts.started)},
+        {.id = ASYM_METRIC_INTERVAL_SECONDS, .fraction = seconds(facts.interval)},
+        {.id = ASYM_METRIC_RESIDENT_MEMORY_BYTES, .fraction = (double)asym_service_memory()},
+        {.id = ASYM_METRIC_THREADS_STEERED, .fraction = facts.threads_steered},
+        {.id = ASYM_METRIC_FAST_CPUS, .fraction = asym_mask_count(&facts.machine->fast)},
+        {.id = ASYM_METRIC_SLOW_CPUS, .fraction = asym_mask_count(&facts.machine->slow)},
+        {.id = ASYM_METRIC_REPORTING_PROGRAMS, .fraction = (double)asym_rtxd_count(s->rtx)},
+        {.id = ASYM_METRIC_PROCESSES_WITH_ORDERS, .fraction = (double)asym_overrides_count(s->control.overrides)},
+        {.id = ASYM_METRIC_PAUSED, .fraction = facts.paused},
+    };
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < ASYM_LENGTH(more); i++)
+        r = show(ctx, &more[i]);
+    return r;
+}
+
+/* The counters of the bus itself. */
+static int show_bus(const struct asym_bus *bus, show_fn *show, void *ctx)
+{
+    struct asym_bus_totals t;
+    asym_bus_totals(bus, &t);
+    const struct asym_service_counter of_bus[] = {
+        {.id = ASYM_METRIC_BUS_CALLS, .whole = t.calls},
+        {.id = ASYM_METRIC_BUS_REFUSED, .whole = t.refused},
+        {.id = ASYM_METRIC_BUS_EVENTS, .whole = t.events},
+        {.id = ASYM_METRIC_BUS_LOST, .whole = t.lost},
+        {.id = ASYM_METRIC_BUS_CPU_SECONDS, .fraction = seconds(asym_bus_spent(bus))},
+        {.id = ASYM_METRIC_BUS_SUBSCRIBERS, .fraction = t.subscribers},
+    };
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < ASYM_LENGTH(of_bus); i++)
+        r = show(ctx, &of_bus[i]);
+    return r;
+}
+
+int asym_service_counters(const struct asym_service *s, show_fn *show, void *ctx)
+{
+    int r = show_totals(s, show, ctx);
+    if (r >= 0)
+        r = show_own(s, show, ctx);
+    if (r >= 0 && s->bus)
+        r = show_bus(s->bus, show, ctx);
+    return r;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The work of the service every second: the CPU budget, the ledger, the CPUs, the status line. */
+#include "daemon/asymd/service-internal.h"
+
+#include "app/speeds.h"
+
+/* The period of housekeeping. */
+#define HOUSEKEEPING ASYM_SEC
+
+/* The fork guard may use this share of the CPU budget in addition. A longer interval would not make the guard cheaper. */
+#define GUARD_SHARE 2.0
+
+/* Another process may have removed the file or its directory, but --restore needs it after a kill -9. */
+static void update_ledger(struct asym_service *s)
+{
+    const int r = asym_ledger_housekeeping(s->ledger);
+    if (r > 0)
+        asym_log_say(
+            &s->run->log, LOG_WARNING,
+            "another process has removed or changed the ledger in %s: asymd has written it again, with %zu threads",
+            s->run->settings->daemon.state_dir, asym_ledger_count(s->ledger));
+    asym_service_report_apply(s, r);
+}
+
+static void report_hangs(struct asym_service *s)
+{
+    const size_t n = asym_proc_reader_hangs(s->observer.reader);
+    if (n > s->n_hangs)
+        asym_log_say(&s->run->log, LOG_NOTICE,
+                     "the kernel did not give the memory map or command line of a process in time, %zu times so far: "
+                     "asymd leaves "
+                     "such a process alone while it has one thread",
+                     n);
+    s->n_hangs = n;
+}
+
+static void update_budget(struct asym_service *s, asym_usec now)
+{
+    const double allowed = s->run->settings->daemon.cpu_budget;
+    const asym_usec guard = s->observer.process_events ? asym_process_events_spent(s->observer.process_events) : 0;
+    asym_proc_reader_set(s->observer.reader, allowed * ASYM_OBSERVER_READING_SHARE);
+    if (s->observer.process_events)
+        asym_process_events_limit(s->observer.process_events, allowed * GUARD_SHARE);
+    switch (asym_budget_update(&s->budget, allowed, now, asym_service_cpu_time(s),
+                               asym_rtxd_spent(s->rtx) + asym_bus_spent(s->bus) + guard)) {
+    case ASYM_BUDGET_EXCEEDED:
+        asym_log_say(&s->run->log, LOG_NOTICE,
+                     "asymd used %.2f %% of a CPU, above the budget of %.2f %%: it samples less often",
+                     s->budget.percent, allowed);
+        break;
+    case ASYM_BUDGET_KEPT_AGAIN:
+        asym_log_say(&s->run->log, LOG_INFO, "asymd is within its CPU budget again: it samples every %.0f ms",
+                     (double)s->run->settings->daemon.interval / 1000);
+        break;
+    case ASYM_BUDGET_SAME:
+        break;
+    }
+}
+
+void asym_service_housekeeping(struct asym_service *s, asym_usec now)
+{
+    if (now - s->last_housekeeping < HOUSEKEEPING)
+        return;
+    update_budget(s, now);
+    update_ledger(s);
+    asym_service_update_cpus(s);
+    asym_speeds_update(s->run);
+    asym_service_control_housekeeping(s, now);
+    if (s->rtx)
+        asym_rtxd_housekeeping(s->rtx, now);
+    asym_service_bus_housekeeping(s, now);
+    report_hangs(s);
+    asym_log_housekeeping(&s->run->log, now);
+    s->last_housekeeping = now;
+    asym_service_status(s);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** The state that the files of the service share, and the functions that they call of each other. */
+#ifndef ASYM_DAEMON_ASYMD_SERVICE_INTERNAL_H
+#define ASYM_DAEMON_ASYMD_SERVICE_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/signalfd.h>
+
+#include <systemd/sd-event.h>
+
+#include "app/self-affinity.h"
+#include "app/class-log.h"
+#include "app/budget.h"
+#include "app/cycle.h"
+#include "app/observer-setup.h"
+#include "app/rtx-service.h"
+#include "app/run.h"
+#include "app/cpu-watch.h"
+#include "app/install-paths.h"
+#include "bus/bus.h"
+#include "daemon/asymd/service-bus.h"
+#include "core/overrides.h"
+#include "daemon/asymd/service-control.h"
+#include "daemon/asymd/service-notify.h"
+#include "linux/enforce/ledger.h"
+#include "linux/observe/hidepid.h"
+
+/** The orders of users, and the listener (service-control.h). */
+struct asym_service_control {
+    struct asym_overrides *overrides; /* the outermost source */
+    struct asym_monitor *monitor;
+    sd_event_source *pause_timer; /* NULL: no pause, or one without an end */
+    uint64_t paused_until;        /* CLOCK_REALTIME, microseconds; 0: no end */
+    char *policy;                 /* the policy that SetPolicy has set in place of the configuration; NULL: none */
+    char policy_reason[64];       /* with policy: who has set it, as users read it */
+    asym_usec checked;            /* when it last looked for processes that have ended */
+    uint64_t started;             /* CLOCK_REALTIME, microseconds */
+    struct asym_service_listener listener;
+};
+
+struct asym_service {
+    struct asym_run *run;
+    sd_event *event;
+    sd_event_source *timer;
+    struct asym_ledger *ledger;
+    struct asym_observer observer;
+    struct asym_rtxd *rtx; /* NULL: asymd accepts no reports of programs */
+    struct asym_actuator *actuator;
+    struct asym_engine *engine;
+    struct asym_cycle cycle;
+    struct asym_budget budget;
+    asym_usec last_housekeeping;
+    size_t n_hangs;           /* reads that did not answer in time, as last logged */
+    size_t n_changes;         /* the number of changes to threads since the start */
+    char reload_error[256];   /* why asymd refused the configuration on disk; "": it is in force */
+    struct asym_watch *watch; /* NULL: no udev */
+    struct asym_bus *bus;     /* NULL: users cannot ask asymd */
+    struct asym_bus_announced announced;
+    struct asym_notify notify;
+    int error;
+    bool sampling;     /* a snapshot is not complete */
+    bool apply_failed; /* logged already */
+    bool lost_said;
+    bool process_events_said;
+    bool cpus_failed;
+    char helper[ASYM_PATH_SIZE]; /* of hidepid */
+    struct asym_hidepid_watch hidepid;
+    bool hides_processes; /* /proc is mounted with hidepid: users other than root learn of their own processes only */
+    struct asym_self_affinity self_affinity;
+    struct asym_service_control control;
+    struct asym_class_log *class_log; /* NULL: no cycle has had a plan yet */
+    uint64_t abilities;               /* asym_watch_abilities, when they were last read */
+};
+
+/* service-loop.c: the event loop. */
+
+/** Call this before any thread starts: sd-event takes signals from a signalfd, so every thread has to block them. */
+void asym_service_block_signals(void);
+
+/** Put the timer, the signals, the watchdog, udev and RTX on a new event loop. 0; -errno. */
+int asym_service_attach(struct asym_service *s);
+
+/** Run the event loop until it ends. Returns the exit status; -errno. */
+int asym_service_loop(struct asym_service *s);
+
+/* service-cycle.c */
+
+/** Run one cycle, and log its actions. Returns 0; -errno; -EINPROGRESS: the next call continues the snapshot. */
+int asym_service_cycle(struct asym_service *s);
+
+/**
+ * A program has reported a phase: run a cycle on a refresh of the last snapshot. While a snapshot is in progress, do nothing: the
+ * sources cannot return the last snapshot again, and the complete one has the phase. Returns 0; -errno: the loop cannot end. An
+ * error of the cycle ends the loop.
+ */
+int asym_service_prompt_cycle(struct asym_service *s);
+
+/** End the loop after an error of a cycle (-errno). Returns 0; -errno: the loop cannot end. */
+int asym_service_give_up(struct asym_service *s, int error);
+
+/* service-log.c */
+
+/** Log once that asymd cannot write the ledger (r: -errno), and once that it can again (r >= 0). */
+void asym_service_report_apply(struct asym_service *s, int r);
+
+/** Log what the last cycle has changed, and which applications have changed their class. */
+void asym_service_log_cycle(struct asym_service *s);
+
+/* service-status.c: the state that the service tells others. */
+
+/** Send the status line to systemd. */
+void asym_service_status(struct asym_service *s);
+
+/** Tell the listener that a property may have changed. */
+void asym_service_changed(const struct asym_service *s);
+
+/** The time between two snapshots in microseconds: the configured interval, or more while asymd is above its CPU budget. */
+asym_usec asym_service_interval(const struct asym_service *s);
+
+/** The CPU time, in microseconds, that asymd and its reading helper process have used so far. */
+asym_usec asym_service_cpu_time(const struct asym_service *s);
+
+/* service-housekeeping.c: the work of every second. */
+
+/** Do the work of a second. Does nothing if less than a second has passed since the last time. */
+void asym_service_housekeeping(struct asym_service *s, asym_usec now);
+
+/* service-hotplug.c */
+
+/** If CPUs have changed, read the machine again, reapply the frequency caps, and select the policy again. */
+void asym_service_update_cpus(struct asym_service *s);
+
+/* service-control.c */
+
+/** Open the monitor and the overrides, around the observer's source. Returns 0; -ENOMEM. */
+int asym_service_control_open(struct asym_service *s);
+void asym_service_control_close(struct asym_service *s);
+
+/** Forget the orders for processes that have ended, every ten seconds. */
+void asym_service_control_housekeeping(struct asym_service *s, asym_usec now);
+
+/* service-reload.c */
+
+/** The origin of a policy that a user has set over the bus, as asym_settings_origin() returns it. */
+#define ASYM_ORIGIN_OF_ORDERS "SetPolicy"
+
+/** Put another policy in force, or keep the present one and its origin. Returns 0; -errno with err. */
+int asym_service_switch_policy(struct asym_service *s, const char *name, const char *origin, struct asym_error *err);
+
+/** SIGHUP: read the configuration again and use it, or keep the old one. An sd_event_signal_handler_t. */
+int asym_service_on_reload(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata);
+
+#endif

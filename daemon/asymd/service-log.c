@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The log lines of a cycle: changes of class at info, threads that asymd leaves alone at notice, each decision at debug; and
+ * whether asymd can write the ledger.
+ */
+#include "daemon/asymd/service-internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/text.h"
+
+/*
+ * Finds the task of an action in the snapshot. Actions mostly have the order of the tasks, so the search starts behind the
+ * last hit. Idle threads are not in the snapshot.
+ */
+static const struct asym_task *find_task(const struct asym_snapshot *snapshot, const struct asym_taskid *id,
+                                         size_t *hint)
+{
+    for (size_t i = 0; i < snapshot->n_tasks; i++) {
+        const size_t at = (*hint + i) % snapshot->n_tasks;
+        if (snapshot->tasks[at].id.tid != id->tid || snapshot->tasks[at].id.start != id->start)
+            continue;
+        *hint = at + 1;
+        return &snapshot->tasks[at];
+    }
+    return NULL;
+}
+
+static bool leaves_alone(const struct asym_action *a, const struct asym_outcome *o)
+{
+    return o->kind == ASYM_OUTCOME_HANDS_OFF ||
+           (a->kind == ASYM_ACTION_FORGET && o->kind == ASYM_OUTCOME_DONE && a->reason);
+}
+
+static const char *words_for(const struct asym_action *a, const struct asym_outcome *o)
+{
+    static const char *const done[] = {"steered", "released", "repaired", "not steered any more"};
+    if (leaves_alone(a, o))
+        return "left alone";
+    return o->kind == ASYM_OUTCOME_DONE ? done[a->kind] : "not changed";
+}
+
+static void log_outcome(const struct asym_service *s, size_t i, size_t *hint)
+{
+    const struct asym_action *a = &s->cycle.actions[i];
+    const struct asym_outcome *o = &s->cycle.outcomes[i];
+    const int priority = leaves_alone(a, o) ? LOG_NOTICE : LOG_DEBUG;
+    if (priority > s->run->log.level)
+        return;
+    const struct asym_task unknown = {.id = a->id}, *task = find_task(&s->cycle.snapshot, &a->id, hint);
+    const struct asym_plan_task *plan = task ? &s->cycle.plan->tasks[task - s->cycle.snapshot.tasks] : NULL;
+    struct asym_log_thread line = {
+        .task = task ? task : &unknown,
+        .policy = s->run->policy->name,
+        .class = plan && plan->target >= 0 && priority == LOG_DEBUG ? plan->class : ASYM_CLASS_NONE,
+        .reason = a->reason,
+        .figure = {a->figure[0], a->figure[1]},
+        .cpu = plan ? plan->target : -1,
+        .mask = &a->mask,
+    };
+    if (o->kind == ASYM_OUTCOME_HANDS_OFF) {
+        line.reason = asym_why(o->error == -EBUSY ? ASYM_WHY_FOREIGN : ASYM_WHY_DENIED);
+        line.figure[0] = -o->error;
+        line.mask = task ? task->mask : NULL;
+    }
+    asym_log_thread(&s->run->log, priority, &line, words_for(a, o));
+}
+
+static void log_change(const struct asym_service *s, const struct asym_class_event *e, const char *comm)
+{
+    char why[160], was[64] = "";
+    const struct asym_log_thread line = {
+        .task = e->task,
+        .policy = s->run->policy->name,
+        .class = e->is,
+        .reason = e->plan->reason,
+        .figure = {e->plan->figure[0], e->plan->figure[1]},
+        .cpu = e->plan->target,
+        .mask = &e->plan->mask,
+    };
+    asym_reason_text(line.reason, line.figure, why, sizeof why);
+    if (e->was != ASYM_CLASS_NONE)
+        snprintf(was, sizeof was, ", was %s", asym_class_log_words(e->was));
+    /* Some reasons name the class and its cause already. */
+    const char *words = asym_class_log_words(e->is);
+    const size_t n = strlen(words);
+    if (strncmp(why, words, n) == 0 && why[n] == ':')
+        asym_log_event(&s->run->log, LOG_INFO, &line, "%s (%d) is %s%s%s", comm, e->app.tgid, words, was, why + n);
+    else
+        asym_log_event(&s->run->log, LOG_INFO, &line, "%s (%d) is %s%s; %.1f runnable threads, thread %d: %s", comm,
+                       e->app.tgid, words, was, e->runnable, e->task->id.tid, why);
+}
+
+static void log_sum(const struct asym_service *s, const struct asym_class_event *e, const char *comm)
+{
+    struct asym_task process = {.id = {.tid = e->app.tgid, .tgid = e->app.tgid}};
+    memcpy(process.comm, e->comm, sizeof process.comm);
+    const struct asym_log_thread line = {.task = &process, .policy = s->run->policy->name, .class = e->is, .cpu = -1};
+    asym_log_event(&s->run->log, LOG_INFO, &line, "%s (%d) changed class %u times in the last minute", comm,
+                   e->app.tgid, e->n);
+}
+
+static void on_class(void *ctx, const struct asym_class_event *e)
+{
+    const struct asym_service *s = ctx;
+    char comm[4 * ASYM_COMM_LEN];
+    if (e->kind == ASYM_CLASS_EVENT_LEFT_OUT) {
+        asym_log_say(&s->run->log, LOG_INFO, "%u more lines about changes of class were left out in the last minute",
+                     e->n);
+        return;
+    }
+    asym_text_escape(e->comm, strnlen(e->comm, ASYM_COMM_LEN), comm, sizeof comm);
+    if (e->kind == ASYM_CLASS_EVENT_SUM)
+        log_sum(s, e, comm);
+    else
+        log_change(s, e, comm);
+}
+
+void asym_service_log_cycle(struct asym_service *s)
+{
+    size_t hint = 0;
+    for (size_t i = 0; i < s->cycle.n_actions; i++)
+        log_outcome(s, i, &hint);
+    if (!s->class_log)
+        s->class_log = asym_class_log_new();
+    /* Without memory some lines are missing. */
+    if (s->class_log)
+        asym_class_log_update(s->class_log, &s->cycle.snapshot, s->cycle.plan, on_class, s);
+}
+
+/* If asymd cannot write the ledger (its file system is full, say), it changes no thread, and continues to observe. */
+void asym_service_report_apply(struct asym_service *s, int r)
+{
+    if (r < 0 && !s->apply_failed)
+        asym_log_say(&s->run->log, LOG_ERR, "cannot write the ledger in %s, so asymd steers nothing: %s",
+                     s->run->settings->daemon.state_dir, strerror(-r));
+    if (r >= 0 && s->apply_failed)
+        asym_log_say(&s->run->log, LOG_NOTICE, "asymd can write the ledger again");
+    s->apply_failed = r < 0;
+}

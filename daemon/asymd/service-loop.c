@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The event loop of the service: a cycle on each timer event, and one more when a program reports a phase. */
+#include "daemon/asymd/service-internal.h"
+
+#include <errno.h>
+#include <signal.h>
+
+#include "base/clock.h"
+#include "base/macro.h"
+
+/* Between two pieces of a snapshot the loop handles signals and tells the watchdog that asymd lives. */
+#define PIECE_REST (5 * ASYM_MSEC)
+
+static int on_report(void *userdata)
+{
+    return asym_service_prompt_cycle(userdata);
+}
+
+static int on_timer(sd_event_source *timer, uint64_t usec, void *userdata)
+{
+    struct asym_service *s = userdata;
+    (void)usec;
+    int r = asym_service_cycle(s);
+    if (r < 0 && r != -EINPROGRESS)
+        return asym_service_give_up(s, r);
+    asym_usec now = asym_clock_now();
+    asym_service_housekeeping(s, now);
+    /* Counted from now, not from when it was due: after a suspend asymd does not take the missed samples in a burst. */
+    r = sd_event_source_set_time(timer, now + (s->sampling ? PIECE_REST : asym_service_interval(s)));
+    return r < 0 ? r : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
+}
+
+static void on_cpus(void *userdata)
+{
+    asym_service_update_cpus(userdata);
+}
+
+int asym_service_attach(struct asym_service *s)
+{
+    static const int ends[] = {SIGTERM, SIGINT};
+    int r = sd_event_default(&s->event);
+    for (size_t i = 0; r >= 0 && i < ASYM_LENGTH(ends); i++)
+        r = sd_event_add_signal(s->event, NULL, ends[i], NULL, NULL);
+    if (r >= 0)
+        r = sd_event_add_signal(s->event, NULL, SIGHUP, asym_service_on_reload, s);
+    if (r >= 0)
+        r = sd_event_add_time(s->event, &s->timer, CLOCK_MONOTONIC, asym_clock_now(), ASYM_MSEC, on_timer, s);
+    if (r >= 0 && s->rtx)
+        r = asym_rtxd_attach(s->rtx, s->event, on_report, s);
+    if (r >= 0)
+        r = asym_notify_watchdog(&s->notify, s->event);
+    if (r >= 0 && asym_watch_new(s->event, on_cpus, s, &s->watch) < 0)
+        s->watch = NULL; /* housekeeping reads the CPUs every second */
+    return r < 0 ? r : 0;
+}
+
+int asym_service_loop(struct asym_service *s)
+{
+    int exit_status = ASYM_EXIT_FAILED, r = 0;
+    while (r >= 0 && sd_event_get_state(s->event) != SD_EVENT_FINISHED)
+        r = asym_rtxd_run_event(s->rtx, s->event, UINT64_MAX);
+    if (r >= 0)
+        r = sd_event_get_exit_code(s->event, &exit_status);
+    return r < 0 ? r : exit_status;
+}
+
+void asym_service_block_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reload: asymd uses all of the new settings, or none. */
+#include "daemon/asymd/service-internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/macro.h"
+#include "app/machine-setup.h"
+#include "app/policy-setup.h"
+#include "app/settings-setup.h"
+#include "app/speeds.h"
+
+/* Roll back to the previous configuration; log what cannot be restored. */
+static void go_back(struct asym_service *s, struct asym_settings *old, const struct asym_policy *policy,
+                    const char *why)
+{
+    struct asym_error err = {""};
+    s->run->settings = old;
+    int r = asym_run_machine(s->run, &err);
+    if (r >= 0)
+        r = asym_capabilities_read(&s->run->capabilities, &s->run->root, s->run->machine, old, &err);
+    if (r >= 0)
+        r = asym_speeds_hold(s->run, &err);
+    if (r < 0)
+        asym_log_say(&s->run->log, LOG_ERR, "cannot restore the previous configuration: %s", err.text);
+    /* The engine keeps its policy, even if auto would select another one now. */
+    s->run->policy = policy;
+    s->run->policy_why = why;
+    /* Processes point to profiles, and asymd may have read these again. */
+    asym_observer_set_rules(&s->observer, old);
+}
+
+/* Applies the settings to the machine, the policy, the frequency caps, the counters, then the engine. Each step can fail. */
+static int put_in_force(struct asym_service *s, struct asym_counters **ret_counters, struct asym_error *err)
+{
+    int r = asym_run_machine(s->run, err);
+    if (r >= 0)
+        r = asym_run_policy(s->run, err);
+    if (r >= 0)
+        r = asym_capabilities_check(s->run->capabilities.missing, s->run->policy, err);
+    if (r >= 0)
+        r = asym_speeds_hold(s->run, err);
+    if (r >= 0)
+        r = asym_capabilities_counters(&s->run->capabilities, s->run->settings, ret_counters, err);
+    if (r < 0)
+        return r;
+    asym_run_check_boost(s->run);
+    const struct asym_engine_config config = asym_run_engine_config(s->run);
+    r = asym_engine_configure(s->engine, &config);
+    if (r < 0 && *ret_counters)
+        (*ret_counters)->close(*ret_counters);
+    return r < 0 ? asym_fail(err, r, "no memory for the new configuration") : 0;
+}
+
+/* On any failure asymd keeps the old settings. */
+static int adopt(struct asym_service *s, struct asym_settings *fresh, struct asym_error *err)
+{
+    struct asym_settings *old = s->run->settings;
+    const struct asym_policy *policy = s->run->policy;
+    const char *why = s->run->policy_why;
+    struct asym_counters *counters = NULL;
+    if (strcmp(fresh->daemon.state_dir, old->daemon.state_dir) != 0)
+        return asym_fail(err, -EINVAL, "asymd.state_dir cannot change while asymd runs: restart it");
+    if (fresh->rtx.listen != old->rtx.listen)
+        return asym_fail(err, -EINVAL, "rtx.listen cannot change while asymd runs: restart it");
+    s->run->settings = fresh;
+    int r = put_in_force(s, &counters, err);
+    if (r < 0) {
+        go_back(s, old, policy, why);
+        return r;
+    }
+    asym_log_set_level(&s->run->log, fresh->daemon.log_level);
+    asym_observer_adopt(&s->observer, s->run, counters);
+    asym_monitor_forget_rules(s->control.monitor);
+    asym_settings_free(old);
+    return 0;
+}
+
+/* name: a policy or "auto", so that the assignment is well formed. */
+static int set_policy(struct asym_settings *settings, const char *name, const char *origin, struct asym_error *err)
+{
+    char text[128];
+    snprintf(text, sizeof text, "asymd.policy=%.100s", name);
+    return asym_settings_set(settings, text, origin, err);
+}
+
+int asym_service_switch_policy(struct asym_service *s, const char *name, const char *origin, struct asym_error *err)
+{
+    struct asym_settings *settings = s->run->settings;
+    const struct asym_policy *policy = s->run->policy;
+    const char *why = s->run->policy_why;
+    struct asym_counters *counters = NULL;
+    struct asym_error ignored = {""};
+    ASYM_AUTO_FREE char *before = strdup(settings->daemon.policy);
+    ASYM_AUTO_FREE char *origin_before = strdup(asym_settings_origin(settings, "asymd", "policy"));
+    if (!before || !origin_before)
+        return asym_fail(err, -ENOMEM, "no memory for the name of the policy");
+    int r = set_policy(settings, name, origin, err);
+    if (r >= 0)
+        r = put_in_force(s, &counters, err);
+    if (r < 0) {
+        set_policy(settings, before, origin_before, &ignored);
+        go_back(s, settings, policy, why);
+        return r;
+    }
+    asym_observer_adopt(&s->observer, s->run, counters);
+    return 0;
+}
+
+/* A policy that the user has set while asymd runs outlives a reload. */
+static int read_settings(struct asym_service *s, struct asym_error *err)
+{
+    struct asym_settings *fresh = NULL;
+    int r = asym_run_settings(s->run->cli, &fresh, err);
+    if (r >= 0 && s->control.policy)
+        r = set_policy(fresh, s->control.policy, ASYM_ORIGIN_OF_ORDERS, err);
+    if (r >= 0)
+        r = adopt(s, fresh, err);
+    if (r < 0)
+        asym_settings_free(fresh);
+    return r;
+}
+
+int asym_service_on_reload(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
+{
+    struct asym_error err = {""};
+    (void)source;
+    (void)info;
+    asym_service_reload(userdata, &err);
+    return 0;
+}
+
+int asym_service_reload(struct asym_service *s, struct asym_error *err)
+{
+    char state[ASYM_NOTIFY_STATE_SIZE];
+    snprintf(state, sizeof state, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, asym_clock_now());
+    asym_notify_state(&s->notify, state);
+    int r = read_settings(s, err);
+    snprintf(s->reload_error, sizeof s->reload_error, "%.255s", r < 0 ? err->text : "");
+    if (r < 0)
+        asym_log_say(&s->run->log, LOG_ERR, "%s; asymd keeps the previous configuration", err->text);
+    else
+        asym_log_say(&s->run->log, LOG_NOTICE, "asymd has read the configuration again; policy %s%s%s",
+                     s->run->policy->name, s->run->policy_why ? "; chosen by auto: " : "",
+                     s->run->policy_why ? s->run->policy_why : "");
+    asym_notify_state(&s->notify, "READY=1");
+    asym_service_status(s);
+    asym_service_changed(s);
+    return r;
+}
