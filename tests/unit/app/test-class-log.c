@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which changes of class get a line in the log, and the journal's fields of a line about a thread. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <syslog.h>
+
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "app/class-log.h"
+#include "app/log.h"
+#include "base/macro.h"
+#include "base/mask.h"
+
+static const struct asym_reason why = {.text = "because of %g"};
+
+/* More applications than lines for all of them. */
+enum { APPS = ASYM_CLASS_LOG_ALL + 20 };
+
+/* Applications with two threads each, of which the first n_apps run, and what the log got of them. */
+struct fixture {
+    struct asym_class_log *log;
+    struct asym_app apps[APPS];
+    struct asym_task tasks[2 * APPS];
+    struct asym_plan_app plan_apps[APPS];
+    struct asym_plan_task plan_tasks[2 * APPS];
+    struct asym_snapshot snapshot;
+    struct asym_plan plan;
+    size_t n_apps;
+    char said[4096];
+};
+
+static int setup(void **state)
+{
+    static struct fixture f;
+    memset(&f, 0, sizeof f);
+    f.log = asym_class_log_new();
+    assert_non_null(f.log);
+    f.n_apps = 1;
+    f.snapshot = (struct asym_snapshot){.now = 1000 * ASYM_SEC, .apps = f.apps, .tasks = f.tasks};
+    for (int i = 0; i < APPS; i++) {
+        f.apps[i] = (struct asym_app){.id = {100 + i, 100 + i, 7}, .first_task = 2 * (uint32_t)i, .n_tasks = 2};
+        snprintf(f.apps[i].comm, sizeof f.apps[i].comm, "app%d", i);
+    }
+    for (int i = 0; i < 2 * APPS; i++) {
+        f.tasks[i].id = (struct asym_taskid){1000 + i, 100 + i / 2, 7};
+        f.plan_tasks[i] = (struct asym_plan_task){.target = i, .class = ASYM_CLASS_MP, .reason = &why};
+    }
+    f.plan = (struct asym_plan){.apps = f.plan_apps, .tasks = f.plan_tasks};
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    asym_class_log_free(((struct fixture *)*state)->log);
+    return 0;
+}
+
+static void on_event(void *ctx, const struct asym_class_event *e)
+{
+    struct fixture *f = ctx;
+    char line[128];
+    if (e->kind == ASYM_CLASS_EVENT_LEFT_OUT)
+        snprintf(line, sizeof line, "left out %u;", e->n);
+    else if (e->kind == ASYM_CLASS_EVENT_SUM)
+        snprintf(line, sizeof line, "%s x%u;", e->comm, e->n);
+    else
+        snprintf(line, sizeof line, "%s %s>%s %d;", e->comm, asym_class_name(e->was), asym_class_name(e->is),
+                 e->task->id.tid);
+    assert_true(strlen(f->said) + strlen(line) < sizeof f->said);
+    strcat(f->said, line);
+}
+
+/* A cycle after that time, in which all threads of an application have the class. */
+static void cycle(struct fixture *f, asym_usec after, size_t app, enum asym_class class)
+{
+    f->snapshot.now += after;
+    f->snapshot.n_apps = f->plan.n_apps = f->n_apps;
+    f->snapshot.n_tasks = f->plan.n_tasks = 2 * f->n_apps;
+    f->plan_tasks[2 * app].class = f->plan_tasks[2 * app + 1].class = class;
+    assert_int_equal(asym_class_log_update(f->log, &f->snapshot, &f->plan, on_event, f), 0);
+}
+
+static void expect(struct fixture *f, const char *said)
+{
+    assert_string_equal(f->said, said);
+    f->said[0] = '\0';
+}
+
+static void a_change_has_one_line_whatever_the_number_of_threads(void **state)
+{
+    struct fixture *f = *state;
+    cycle(f, 0, 0, ASYM_CLASS_MP);
+    expect(f, "app0 none>MP 1000;");
+    for (int i = 0; i < 40; i++)
+        cycle(f, ASYM_SEC, 0, ASYM_CLASS_MP);
+    expect(f, "");
+    cycle(f, ASYM_SEC, 0, ASYM_CLASS_HP);
+    expect(f, "app0 MP>HP 1000;");
+}
+
+static void the_thread_of_a_serial_phase_stands_for_its_application(void **state)
+{
+    struct fixture *f = *state;
+    cycle(f, 0, 0, ASYM_CLASS_HP);
+    f->plan_tasks[1].class = ASYM_CLASS_SP;
+    f->said[0] = '\0';
+    f->snapshot.now += ASYM_SEC;
+    assert_int_equal(asym_class_log_update(f->log, &f->snapshot, &f->plan, on_event, f), 0);
+    expect(f, "app0 HP>SP 1001;");
+}
+
+static void a_program_that_is_not_steered_or_idle_has_no_line(void **state)
+{
+    struct fixture *f = *state;
+    f->plan_tasks[0].target = f->plan_tasks[1].target = -1;
+    cycle(f, 0, 0, ASYM_CLASS_HP);
+    expect(f, "");
+    f->plan_tasks[1].target = 1;
+    cycle(f, ASYM_SEC, 0, ASYM_CLASS_HP);
+    expect(f, "app0 none>HP 1001;");
+    /* It was idle for a moment, and comes back as it was. */
+    cycle(f, ASYM_SEC, 0, ASYM_CLASS_NONE);
+    cycle(f, ASYM_SEC, 0, ASYM_CLASS_HP);
+    expect(f, "");
+}
+
+static void flips(struct fixture *f, unsigned n, asym_usec each)
+{
+    for (unsigned i = 0; i < n; i++)
+        cycle(f, each, 0, i % 2 == 0 ? ASYM_CLASS_HP : ASYM_CLASS_MP);
+}
+
+static void a_program_that_flips_is_summed_up(void **state)
+{
+    struct fixture *f = *state;
+    cycle(f, 0, 0, ASYM_CLASS_MP);
+    flips(f, 13, ASYM_SEC);
+    expect(f, "app0 none>MP 1000;app0 MP>HP 1000;app0 HP>MP 1000;");
+    cycle(f, 60 * ASYM_SEC, 0, ASYM_CLASS_HP);
+    expect(f, "app0 x14;");
+    /* In the next minute too: the sum only. */
+    flips(f, 5, 2 * ASYM_SEC);
+    expect(f, "");
+    cycle(f, 60 * ASYM_SEC, 0, ASYM_CLASS_HP);
+    expect(f, "app0 x4;");
+    /* A calm minute ends the sums, and the next change has a line again. */
+    cycle(f, 61 * ASYM_SEC, 0, ASYM_CLASS_HP);
+    expect(f, "");
+    cycle(f, ASYM_SEC, 0, ASYM_CLASS_MP);
+    expect(f, "app0 HP>MP 1000;");
+}
+
+static void each_application_has_lines_of_its_own(void **state)
+{
+    struct fixture *f = *state;
+    f->n_apps = 2;
+    cycle(f, 0, 0, ASYM_CLASS_MP);
+    flips(f, 13, ASYM_SEC);
+    f->said[0] = '\0';
+    cycle(f, ASYM_SEC, 1, ASYM_CLASS_HP);
+    expect(f, "app1 MP>HP 1002;");
+}
+
+static unsigned count(const char *text, const char *what)
+{
+    unsigned n = 0;
+    for (; (text = strstr(text, what)); text += strlen(what))
+        n++;
+    return n;
+}
+
+static void all_applications_together_have_a_bound_and_the_others_are_counted(void **state)
+{
+    struct fixture *f = *state;
+    f->n_apps = APPS;
+    cycle(f, 0, 0, ASYM_CLASS_MP);
+    assert_int_equal(count(f->said, "none>MP"), ASYM_CLASS_LOG_ALL);
+    expect(f, f->said);
+    cycle(f, ASYM_SEC, 1, ASYM_CLASS_HP);
+    expect(f, "");
+    cycle(f, ASYM_CLASS_LOG_PERIOD, 0, ASYM_CLASS_MP);
+    expect(f, "left out 21;");
+    cycle(f, ASYM_SEC, 1, ASYM_CLASS_MP);
+    expect(f, "app1 HP>MP 1002;");
+    cycle(f, ASYM_CLASS_LOG_PERIOD, 0, ASYM_CLASS_MP);
+    expect(f, "");
+}
+
+/* The log's limit for messages of one kind would be one for all applications. */
+static void the_log_writes_each_line_about_a_class(void **state)
+{
+    struct asym_task task = {.id = {.tid = 12, .tgid = 11}};
+    const struct asym_log_thread line = {.task = &task, .cpu = -1};
+    struct asym_log log;
+    static char text[8192];
+    FILE *file = tmpfile();
+    const int own = dup(STDERR_FILENO);
+    (void)state;
+    assert_non_null(file);
+    assert_true(own >= 0);
+    asym_log_init(&log);
+    dup2(fileno(file), STDERR_FILENO);
+    for (int i = 0; i < 2 * ASYM_LOG_LIMIT_MESSAGES; i++)
+        asym_log_event(&log, LOG_INFO, &line, "program %d is serial", i);
+    asym_log_done(&log);
+    dup2(own, STDERR_FILENO);
+    close(own);
+    rewind(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    assert_int_equal(count(text, "asymd: program"), 2 * ASYM_LOG_LIMIT_MESSAGES);
+    assert_int_equal(count(text, "left out"), 0);
+}
+
+static void an_application_that_has_ended_is_summed_up_and_forgotten(void **state)
+{
+    struct fixture *f = *state;
+    cycle(f, 0, 0, ASYM_CLASS_MP);
+    flips(f, 8, ASYM_SEC);
+    f->said[0] = '\0';
+    f->n_apps = 0;
+    cycle(f, 60 * ASYM_SEC, 0, ASYM_CLASS_MP);
+    expect(f, "app0 x9;");
+    cycle(f, 61 * ASYM_SEC, 0, ASYM_CLASS_MP);
+    f->n_apps = 1;
+    cycle(f, ASYM_SEC, 0, ASYM_CLASS_MP);
+    expect(f, "app0 none>MP 1000;"); /* it is a new one now */
+}
+
+static void a_line_about_a_thread_has_the_fields_that_are_known(void **state)
+{
+    char fields[ASYM_LOG_FIELDS][ASYM_LOG_FIELD_SIZE];
+    struct asym_task task = {.id = {.tid = 12, .tgid = 11}, .comm = "a\nb"};
+    struct asym_mask mask = {.w = {0xf0}};
+    struct asym_log_thread line = {.task = &task, .class = ASYM_CLASS_SP, .cpu = -1};
+    static const char *const least[] = {"ASYM_PID=11", "ASYM_TID=12", "ASYM_COMM=a\\x0ab", "ASYM_CLASS=SP"};
+    static const char *const more[] = {"ASYM_POLICY=pa", "ASYM_REASON=because of 3", "ASYM_CPU=5", "ASYM_MASK=4-7"};
+    (void)state;
+    assert_int_equal(asym_log_fields(&line, fields), ASYM_LENGTH(least));
+    for (size_t i = 0; i < ASYM_LENGTH(least); i++)
+        assert_string_equal(fields[i], least[i]);
+    line.policy = "pa";
+    line.reason = &why;
+    line.figure[0] = 3;
+    line.cpu = 5;
+    line.mask = &mask;
+    assert_int_equal(asym_log_fields(&line, fields), ASYM_LENGTH(least) + ASYM_LENGTH(more));
+    for (size_t i = 0; i < ASYM_LENGTH(more); i++)
+        assert_string_equal(fields[ASYM_LENGTH(least) + i], more[i]);
+}
+
+/* The level is the position of the word in the row of asymd.log_level. */
+static void the_levels_are_those_of_syslog(void **state)
+{
+    static const int levels[] = {LOG_ERR, LOG_WARNING, LOG_NOTICE, LOG_INFO, LOG_DEBUG};
+    struct asym_log log = {.level = 0};
+    (void)state;
+    for (int i = 0; i < (int)ASYM_LENGTH(levels); i++) {
+        asym_log_set_level(&log, i);
+        assert_int_equal(log.level, levels[i]);
+    }
+}
+
+int main(void)
+{
+#define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(a_change_has_one_line_whatever_the_number_of_threads),
+        T(the_thread_of_a_serial_phase_stands_for_its_application),
+        T(a_program_that_is_not_steered_or_idle_has_no_line),
+        T(a_program_that_flips_is_summed_up),
+        T(each_application_has_lines_of_its_own),
+        T(an_application_that_has_ended_is_summed_up_and_forgotten),
+        T(all_applications_together_have_a_bound_and_the_others_are_counted),
+        cmocka_unit_test(the_log_writes_each_line_about_a_class),
+        cmocka_unit_test(a_line_about_a_thread_has_the_fields_that_are_known),
+        cmocka_unit_test(the_levels_are_those_of_syslog),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The readers of the log: a journal whose socket is full, and a pipe that is full, cost lines but no time. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "app/log-sink.h"
+#include "base/macro.h"
+
+/* More lines than a socket or a pipe takes. */
+#define MANY 5000
+
+static char dir[] = "/tmp/asymd-log-XXXXXX", path[64];
+
+static int open_journal(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(path, sizeof path, "%s/socket", dir);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    unlink(path);
+    const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    return fd;
+}
+
+static bool put_text(struct asym_log_sink *sink, const char *text)
+{
+    const struct iovec field = {(void *)(uintptr_t)text, strlen(text)};
+    return asym_log_sink_put(sink, LOG_NOTICE, &field, 1);
+}
+
+/* Returns how many of them were lost. */
+static unsigned put_many(struct asym_log_sink *sink)
+{
+    unsigned n = 0;
+    for (int i = 0; i < MANY; i++)
+        n += !put_text(sink, "MESSAGE=a line of the log");
+    return n;
+}
+
+/* Takes all messages or bytes, and returns how many there were. */
+static int drain(int fd)
+{
+    char bytes[4096];
+    int n = 0;
+    while (read(fd, bytes, sizeof bytes) > 0)
+        n++;
+    return n;
+}
+
+static void assert_next(int fd, const char *text, size_t size)
+{
+    char bytes[4096];
+    const ssize_t n = read(fd, bytes, sizeof bytes);
+    assert_int_equal(n, size);
+    assert_memory_equal(bytes, text, size);
+}
+
+#define OF_JOURNAL(level) "\nPRIORITY=" level "\nSYSLOG_IDENTIFIER=unit-log-sink\n"
+
+static void a_journal_that_does_not_read_costs_lines_and_no_time(void **state)
+{
+    char lost[128];
+    (void)state;
+    struct asym_log_sink *sink = asym_log_sink_journal("/nonexistent/socket");
+    assert_non_null(sink);
+    assert_false(put_text(sink, "MESSAGE=no journal"));
+    asym_log_sink_free(sink);
+    const int fd = open_journal();
+    sink = asym_log_sink_journal(path);
+    assert_non_null(sink);
+    const unsigned n_lost = put_many(sink);
+    assert_in_range(n_lost, 1, MANY - 1);
+    assert_int_equal(drain(fd), MANY - n_lost);
+    assert_true(put_text(sink, "MESSAGE=again"));
+    const int n = snprintf(lost, sizeof lost,
+                           "MESSAGE=%u messages were lost: the reader of the log did not take them%s", n_lost,
+                           OF_JOURNAL("4"));
+    assert_next(fd, lost, (size_t)n);
+    assert_next(fd, "MESSAGE=again" OF_JOURNAL("5"), strlen("MESSAGE=again" OF_JOURNAL("5")));
+    assert_true(put_text(sink, "MESSAGE=more"));
+    assert_next(fd, "MESSAGE=more" OF_JOURNAL("5"), strlen("MESSAGE=more" OF_JOURNAL("5")));
+    asym_log_sink_free(sink);
+    close(fd);
+}
+
+static void lines_that_are_lost_to_the_end_are_counted_at_the_end(void **state)
+{
+    char lost[128];
+    (void)state;
+    const int fd = open_journal();
+    struct asym_log_sink *sink = asym_log_sink_journal(path);
+    assert_non_null(sink);
+    const unsigned n_lost = put_many(sink);
+    assert_int_equal(drain(fd), MANY - n_lost);
+    asym_log_sink_free(sink);
+    const int n = snprintf(lost, sizeof lost,
+                           "MESSAGE=%u messages were lost: the reader of the log did not take them%s", n_lost,
+                           OF_JOURNAL("4"));
+    assert_next(fd, lost, (size_t)n);
+    close(fd);
+}
+
+/* A line break in a value must not start another field. */
+static void a_value_with_a_line_break_is_one_field(void **state)
+{
+    static const char want[] = "MESSAGE=x\nASYM_REASON\n\x0e\0\0\0\0\0\0\0two\nPRIORITY=0" OF_JOURNAL("6");
+    struct iovec fields[] = {{(void *)(uintptr_t) "MESSAGE=x", 9},
+                             {(void *)(uintptr_t) "ASYM_REASON=two\nPRIORITY=0", 26}};
+    (void)state;
+    const int fd = open_journal();
+    struct asym_log_sink *sink = asym_log_sink_journal(path);
+    assert_non_null(sink);
+    assert_true(asym_log_sink_put(sink, LOG_INFO, fields, ASYM_LENGTH(fields)));
+    assert_next(fd, want, sizeof want - 1);
+    asym_log_sink_free(sink);
+    close(fd);
+}
+
+/* Puts fd in the place of stderr until the end. */
+static void with_stderr(int fd, void (*run)(int reader), int reader)
+{
+    fflush(NULL);
+    const int own = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 10);
+    assert_true(own >= 0 && dup2(fd, STDERR_FILENO) >= 0);
+    run(reader);
+    fflush(NULL);
+    dup2(own, STDERR_FILENO);
+    close(own);
+}
+
+static void write_a_long_line(int reader)
+{
+    char message[2 * PIPE_BUF] = "MESSAGE=", text[2 * PIPE_BUF];
+    struct asym_log_sink *sink = asym_log_sink_stderr();
+    assert_non_null(sink);
+    memset(message + 8, 'x', sizeof message - 9);
+    assert_true(put_text(sink, message));
+    const ssize_t n = read(reader, text, sizeof text);
+    assert_in_range(n, PIPE_BUF - 16, PIPE_BUF);
+    assert_null(memchr(text, '\0', (size_t)n));
+    assert_int_equal(text[n - 1], '\n');
+    asym_log_sink_free(sink);
+}
+
+static void a_line_is_cut_to_what_a_pipe_takes_at_once(void **state)
+{
+    int fds[2];
+    (void)state;
+    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+    with_stderr(fds[1], write_a_long_line, fds[0]);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+static void lose_some(int reader)
+{
+    static const char again[] = "messages were lost: the reader of the log did not take them\nasymd: again\n";
+    char text[4096];
+    struct asym_log_sink *sink = asym_log_sink_stderr();
+    assert_non_null(sink);
+    assert_true(put_text(sink, "MESSAGE=first"));
+    assert_next(reader, "asymd: first\n", 13);
+    asym_log_sink_never_wait(sink);
+    assert_in_range(put_many(sink), 1, MANY - 1);
+    assert_false(fcntl(STDERR_FILENO, F_GETFL) & O_NONBLOCK);
+    drain(reader);
+    assert_true(put_text(sink, "MESSAGE=again"));
+    const ssize_t n = read(reader, text, sizeof text - 1);
+    assert_true(n > 0);
+    text[n] = '\0';
+    const int more = (int)read(reader, text + n, sizeof text - 1 - (size_t)n); /* a socket may give each line apart */
+    text[n + (more > 0 ? more : 0)] = '\0';
+    assert_non_null(strstr(text, again));
+    asym_log_sink_free(sink);
+}
+
+static void lose_to_no_reader(int reader)
+{
+    struct asym_log_sink *sink = asym_log_sink_stderr();
+    assert_non_null(sink);
+    signal(SIGPIPE, SIG_DFL);
+    asym_log_sink_never_wait(sink);
+    close(reader);
+    assert_false(asym_log_sink_put(sink, LOG_INFO, &(struct iovec){(void *)(uintptr_t) "MESSAGE=lost", 12}, 1));
+    asym_log_sink_free(sink);
+}
+
+/* The pipe is as after the end of tee in "asymd 2>&1 | tee": SIGPIPE would end asymd before it has put everything back. */
+static void a_pipe_without_a_reader_costs_a_line_and_not_the_process(void **state)
+{
+    (void)state;
+    int fds[2];
+    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+    with_stderr(fds[1], lose_to_no_reader, fds[0]);
+    close(fds[1]);
+}
+
+static void a_stderr_that_is_not_read_costs_lines_and_no_time(void **state)
+{
+    int fds[2];
+    (void)state;
+    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+    fcntl(fds[0], F_SETFL, O_NONBLOCK);
+    with_stderr(fds[1], lose_some, fds[0]);
+    close(fds[0]);
+    close(fds[1]);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+    fcntl(fds[0], F_SETFL, O_NONBLOCK);
+    with_stderr(fds[1], lose_some, fds[0]);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+static int make_dir(void **state)
+{
+    (void)state;
+    alarm(60); /* a write that waits would wait for ever */
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static int remove_dir(void **state)
+{
+    (void)state;
+    unlink(path);
+    return rmdir(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_journal_that_does_not_read_costs_lines_and_no_time),
+        cmocka_unit_test(a_value_with_a_line_break_is_one_field),
+        cmocka_unit_test(lines_that_are_lost_to_the_end_are_counted_at_the_end),
+        cmocka_unit_test(a_line_is_cut_to_what_a_pipe_takes_at_once),
+        cmocka_unit_test(a_stderr_that_is_not_read_costs_lines_and_no_time),
+        cmocka_unit_test(a_pipe_without_a_reader_costs_a_line_and_not_the_process),
+    };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}

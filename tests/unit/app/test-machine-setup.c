@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The machine of a run: what asymd reads, and what it keeps when it reads the machine again. */
+#include <errno.h>
+#include <malloc.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <asym/settings.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "app/machine-setup.h"
+#include "support/tree.h"
+
+struct fixture {
+    struct tree tree;
+    struct asym_invocation cli;
+    struct asym_run run;
+};
+
+/* malloc fills all memory with non-zero bytes (a sanitizer does so by itself): an uninitialised field gets a wrong value. */
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    mallopt(M_PERTURB, 0x5a);
+    tree_make(&f->tree);
+    tree_plain(&f->tree, 4);
+    f->run = (struct asym_run){.cli = &f->cli, .root = {.fd = -1}};
+    assert_int_equal(asym_settings_new(&f->run.settings), 0);
+    assert_int_equal(asym_settings_set(f->run.settings, "asymmetry.slow=2-3", "test", NULL), 0);
+    assert_int_equal(asym_root_open(f->tree.path, &f->run.root, NULL), 0);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    asym_settings_free(f->run.settings);
+    asym_root_done(&f->run.root);
+    free(f->run.machine);
+    tree_remove(&f->tree);
+    free(f);
+    return 0;
+}
+
+static void assert_cpus(const struct asym_mask *mask, const char *list)
+{
+    char text[ASYM_MASK_LIST_MAX];
+    assert_string_equal(asym_mask_format_list(mask, text, sizeof text), list);
+}
+
+static void the_first_reading_starts_from_nothing(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(asym_run_machine(&f->run, NULL), 0);
+    assert_int_equal(f->run.machine->generation, 1);
+    assert_cpus(&f->run.machine->usable, "0-3");
+    assert_cpus(&f->run.machine->slow, "2-3");
+    assert_cpus(&f->run.slow, "2-3");
+    assert_true(f->run.assumed_slow);
+}
+
+static void a_count_that_is_too_large_names_the_cpus(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_error err = {""};
+    assert_int_equal(asym_settings_set(f->run.settings, "asymmetry.slow=9", "--slow", NULL), 0);
+    assert_int_equal(asym_run_machine(&f->run, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "9 of 4 usable CPUs (0-3) cannot be made slow: accepted are 1 to 3"));
+}
+
+static void a_later_reading_keeps_the_place_the_count_and_what_is_slow(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(asym_run_machine(&f->run, NULL), 0);
+    const struct asym_machine *place = f->run.machine;
+    tree_write(&f->tree, "sys/devices/system/cpu/online", "0-2\n");
+    assert_int_equal(asym_run_machine_changed(&f->run, NULL), 0);
+    assert_ptr_equal(f->run.machine, place);
+    assert_int_equal(place->generation, 2);
+    assert_cpus(&place->usable, "0-2");
+    assert_cpus(&place->slow, "2");
+    /* CPU 3 is slow again when it is online again. */
+    assert_cpus(&f->run.slow, "2-3");
+    tree_write(&f->tree, "sys/devices/system/cpu/online", "0-3\n");
+    assert_int_equal(asym_run_machine_changed(&f->run, NULL), 0);
+    assert_int_equal(place->generation, 3);
+    assert_cpus(&place->slow, "2-3");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_first_reading_starts_from_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_count_that_is_too_large_names_the_cpus, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_later_reading_keeps_the_place_the_count_and_what_is_slow, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The daemon's use of the RTX server: its log lines and its CPU time. */
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <asym/rtx.h>
+
+#include "base/clock.h"
+#include "base/macro.h"
+#include "app/rtx-service.h"
+#include "linux/rtx/rtx-server.h"
+#include "support/captured-log.h"
+#include "support/rtx-raw.h"
+
+static char dir[64];
+static struct asym_run run;
+static struct asym_rtxd *rtx;
+static sd_event *event;
+static unsigned cycles;
+
+/* The linker puts the functions __wrap_... in the place of others (--wrap, tests/CMakeLists.txt). */
+
+/* CPU time, in microseconds, that this thread has not used, but seems to have used. */
+static asym_usec pretended;
+
+int __real_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
+{
+    const int r = __real_clock_gettime(clock, ret);
+    if (r == 0 && clock == CLOCK_THREAD_CPUTIME_ID) {
+        const uint64_t ns = (uint64_t)ret->tv_nsec + pretended * 1000;
+        ret->tv_sec += (time_t)(ns / 1000000000);
+        ret->tv_nsec = (long)(ns % 1000000000);
+    }
+    return r;
+}
+
+/* CPU time that a cycle and a call of asym_rtxd_server_receive() seem to take. */
+static asym_usec cycle_takes, receive_takes;
+
+static int run_cycle(void *userdata)
+{
+    pretended += cycle_takes;
+    ++*(unsigned *)userdata;
+    return 0;
+}
+
+static unsigned n_received;
+
+void __real_asym_rtxd_server_receive(struct asym_rtxd_server *s, asym_usec now);
+void __wrap_asym_rtxd_server_receive(struct asym_rtxd_server *s, asym_usec now);
+void __wrap_asym_rtxd_server_receive(struct asym_rtxd_server *s, asym_usec now)
+{
+    pretended += receive_takes;
+    n_received++;
+    __real_asym_rtxd_server_receive(s, now);
+}
+
+static asym_usec charged;
+
+void __real_asym_rtxd_server_charge(struct asym_rtxd_server *s, asym_usec cpu);
+void __wrap_asym_rtxd_server_charge(struct asym_rtxd_server *s, asym_usec cpu);
+void __wrap_asym_rtxd_server_charge(struct asym_rtxd_server *s, asym_usec cpu)
+{
+    charged += cpu;
+    __real_asym_rtxd_server_charge(s, cpu);
+}
+
+/* The first calls of serve since the test has set n_served to 0, and the last one. */
+static asym_usec served_at[8], last_served;
+static size_t n_served;
+
+bool __real_asym_rtxd_server_serve(struct asym_rtxd_server *s, asym_usec now);
+bool __wrap_asym_rtxd_server_serve(struct asym_rtxd_server *s, asym_usec now);
+bool __wrap_asym_rtxd_server_serve(struct asym_rtxd_server *s, asym_usec now)
+{
+    last_served = now;
+    if (n_served < ASYM_LENGTH(served_at))
+        served_at[n_served++] = now;
+    return __real_asym_rtxd_server_serve(s, now);
+}
+
+/* The server always has an answer that is due 1 us after the last call. */
+static bool is_always_due;
+
+asym_usec __real_asym_rtxd_server_due(const struct asym_rtxd_server *s);
+asym_usec __wrap_asym_rtxd_server_due(const struct asym_rtxd_server *s);
+asym_usec __wrap_asym_rtxd_server_due(const struct asym_rtxd_server *s)
+{
+    return is_always_due ? last_served + 1 : __real_asym_rtxd_server_due(s);
+}
+
+static int set_up(void **state)
+{
+    char option[96];
+    (void)state;
+    cycles = 0;
+    cycle_takes = receive_takes = charged = 0;
+    n_received = 0;
+    is_always_due = false;
+    snprintf(dir, sizeof dir, "/tmp/asym-rtx-XXXXXX");
+    assert_non_null(mkdtemp(dir));
+    snprintf(option, sizeof option, "asymd.state_dir=%s", dir);
+    assert_int_equal(asym_settings_new(&run.settings), 0);
+    assert_int_equal(asym_settings_set(run.settings, option, "test", NULL), 0);
+    assert_int_equal(asym_settings_set(run.settings, "rtx.realtime=no", "test", NULL), 0);
+    /* Log all levels, as to a journal. */
+    run.log.level = LOG_DEBUG;
+    assert_int_equal(asym_rtxd_new(&run, NULL, &rtx, NULL), 0);
+    assert_int_equal(sd_event_new(&event), 0);
+    return asym_rtxd_attach(rtx, event, run_cycle, &cycles);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    asym_rtxd_free(rtx);
+    sd_event_unref(event);
+    asym_settings_free(run.settings);
+    return rmdir(dir);
+}
+
+/* A client that sends garbage. */
+static void come_with_garbage(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/rtx", dir);
+    int fd = -1;
+    while ((fd = asym_raw_connect(address.sun_path)) < 0)
+        assert_true(sd_event_run(event, 10000) >= 0);
+    assert_int_equal(send(fd, "garbage", 7, MSG_NOSIGNAL), 7);
+    char c;
+    for (int i = 0; i < 1000 && recv(fd, &c, 1, MSG_DONTWAIT) != 0; i++)
+        assert_true(sd_event_run(event, 100000) >= 0);
+    close(fd);
+}
+
+/*
+ * The helper reports a connection when it accepts it, ends it, and then reports the end. So when the program sees the end, the
+ * first report is there, and asymd knows the client until it gets the second.
+ */
+static void wait_for_ends(void)
+{
+    while (sd_event_run(event, 0) > 0)
+        ;
+    while (asym_rtxd_count(rtx) > 0)
+        assert_true(sd_event_run(event, 10000) >= 0);
+}
+
+/* Run the loop until no event comes for a while. */
+static void run_events(void)
+{
+    for (int quiet = 0; quiet < 3;) {
+        int r = sd_event_run(event, 5000);
+        assert_true(r >= 0);
+        quiet = r == 0 ? quiet + 1 : 0;
+    }
+}
+
+static void each_reason_is_logged_once_at_whatever_level(void **state)
+{
+    (void)state;
+    static char text[8192];
+    captured_log_begin();
+    for (int i = 0; i < 20; i++)
+        come_with_garbage();
+    wait_for_ends();
+    captured_log_end(text, sizeof text);
+    assert_int_equal(captured_log_count(text, "\n"), 1);
+    assert_int_equal(captured_log_count(text, asym_rtxd_refusal_text(ASYM_RTXD_REFUSED_GARBAGE)), 1);
+    /* At its end, asymd logs the number of refusals. */
+    captured_log_begin();
+    asym_rtxd_free(rtx);
+    rtx = NULL;
+    captured_log_end(text, sizeof text);
+    assert_int_equal(captured_log_count(text, "\n"), 1);
+    assert_int_equal(captured_log_count(text, "20 times"), 1);
+    assert_int_equal(cycles, 0);
+}
+
+/* This process is the program. A phase of a thread that is not a master wakes asymd without effect. */
+static void a_client_that_wakes_for_nothing_spends_and_without_tokens_is_deferred(void **state)
+{
+    (void)state;
+    char path[96];
+    snprintf(path, sizeof path, "%s/rtx", dir);
+    const struct asym_rtx_options options = {.size = sizeof options, .socket = path};
+    for (int i = 0; i < 1000 && !asym_rtx_is_joined(); i++) {
+        assert_int_equal(asym_rtx_join(&options), 0);
+        run_events();
+    }
+    assert_int_equal(asym_rtxd_count(rtx), 1);
+    const asym_usec before = asym_rtxd_spent(rtx);
+    for (int wakes = 0; wakes < ASYM_RTXD_MAX_VAIN_WAKEUPS - 4; wakes += 2) {
+        asym_rtx_serial_begin();
+        run_events();
+        asym_rtx_serial_end();
+        run_events();
+    }
+    assert_int_equal(cycles, 0);
+    assert_true(asym_rtxd_spent(rtx) > before);
+    /* The server gets a new budget at the next housekeeping. From now on it earns 50 us in a second. */
+    assert_int_equal(asym_settings_set(run.settings, "asymd.cpu_budget=0.01", "test", NULL), 0);
+    asym_rtxd_housekeeping(rtx, asym_clock_now());
+    /* This is more than a client can save for answers. */
+    cycle_takes = (asym_usec)ASYM_RTXD_SAVED_MAX + 10 * ASYM_MSEC;
+    asym_rtx_master(1);
+    asym_rtx_serial_begin();
+    for (int i = 0; i < 100 && cycles == 0; i++)
+        assert_true(sd_event_run(event, 20000) >= 0);
+    assert_int_equal(cycles, 1);
+    assert_true(asym_rtxd_spent(rtx) > (asym_usec)ASYM_RTXD_SAVED_MAX);
+    /* The debt takes longer to pay than this test runs. */
+    for (int i = 0; i < 10; i++) {
+        asym_rtx_serial_end();
+        assert_true(sd_event_run(event, 20000) >= 0);
+        asym_rtx_serial_begin();
+        assert_true(sd_event_run(event, 20000) >= 0);
+    }
+    assert_int_equal(cycles, 1);
+    asym_rtx_leave();
+}
+
+/* Make a page whose only thread is in a serial phase. Returns the socket. */
+static int come_with_page(uint32_t notify_min)
+{
+    const struct {
+        struct asym_rtx_header header;
+        struct asym_rtx_slot slot;
+    } page = {.header = {.magic = ASYM_RTX_MAGIC,
+                         .version = ASYM_RTX_VERSION,
+                         .header_size = sizeof page.header,
+                         .slot_size = sizeof page.slot,
+                         .n_slots = 1,
+                         .n_used = 1,
+                         .notify_min_usec = notify_min},
+              .slot = {.tid = getpid(), .word = ASYM_RTX_WORKING | ASYM_RTX_MASTER}};
+    char path[96];
+    int fd = -1, memfd = -1, event_fd = -1;
+    snprintf(path, sizeof path, "%s/rtx", dir);
+    /* The helper may not have called listen(2) yet. */
+    while ((fd = asym_raw_connect(path)) < 0)
+        assert_true(sd_event_run(event, 10000) >= 0);
+    while (!asym_raw_receive(fd, 0, &memfd, &event_fd))
+        assert_true(sd_event_run(event, 10000) >= 0);
+    assert_int_equal(pwrite(memfd, &page, sizeof page, 0), sizeof page);
+    assert_int_equal(eventfd_write(event_fd, 1), 0);
+    close(memfd);
+    close(event_fd);
+    return fd;
+}
+
+static unsigned run_until_cycle(unsigned n)
+{
+    unsigned events = 0;
+    while (cycles < n) {
+        const int r = sd_event_run(event, UINT64_MAX);
+        assert_true(r >= 0);
+        events += r > 0;
+    }
+    return events;
+}
+
+/*
+ * Nothing asks the provider, so each sample causes a cycle: one at the wakeup, and one no sooner than notify_min after that.
+ * asymd sleeps in between. It wakes for what the program has written, for the end of its pause, and when the page is due.
+ */
+static void it_is_sampled_again_in_its_time_and_not_sooner(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t notify_min;
+        asym_usec least;
+    } rows[] = {{1, ASYM_MSEC}, {0, ASYM_MSEC}, {20000, 20 * ASYM_MSEC}, {200000, 200 * ASYM_MSEC}};
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        cycles = 0;
+        const int fd = come_with_page(rows[i].notify_min);
+        const asym_usec before = asym_clock_now();
+        const unsigned events = run_until_cycle(2);
+        assert_true(asym_clock_now() - before >= rows[i].least);
+        assert_true(events <= 4);
+        run_events();
+        assert_int_equal(cycles, 2);
+        close(fd);
+        while (asym_rtxd_count(rtx) > 0)
+            assert_true(sd_event_run(event, UINT64_MAX) >= 0);
+    }
+}
+
+/* A page decides when it is due. asymd serves it no sooner than a pause after it has served it last. */
+static void asymd_pauses_however_soon_an_answer_is_due(void **state)
+{
+    (void)state;
+    const int fd = come_with_page(ASYM_SEC);
+    run_until_cycle(1);
+    is_always_due = true;
+    for (n_served = 0; n_served < ASYM_LENGTH(served_at);)
+        assert_true(sd_event_run(event, UINT64_MAX) >= 0);
+    for (size_t i = 1; i < ASYM_LENGTH(served_at); i++)
+        assert_true(served_at[i] - served_at[i - 1] >= ASYM_MSEC);
+    close(fd);
+}
+
+/* The calls that change the priority, and the sleeps, one character each. They take effect nowhere. */
+static char calls[16];
+
+int __wrap_sched_setscheduler(pid_t pid, int policy, const struct sched_param *param);
+int __wrap_sched_setscheduler(pid_t pid, int policy, const struct sched_param *param)
+{
+    const bool fifo = (policy & ~SCHED_RESET_ON_FORK) == SCHED_FIFO;
+    assert_int_equal(pid, 0);
+    assert_int_equal(param->sched_priority, fifo);
+    strcat(calls, fifo ? "F" : "o");
+    return 0;
+}
+
+int __wrap_nanosleep(const struct timespec *duration, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *duration, struct timespec *left)
+{
+    (void)left;
+    assert_true(duration->tv_sec == 0 && duration->tv_nsec > 0 && duration->tv_nsec < 1000000);
+    strcat(calls, "s");
+    return 0;
+}
+
+static int on_other_work(sd_event_source *source, void *userdata)
+{
+    (void)source;
+    (void)userdata;
+    strcat(calls, "w");
+    return 0;
+}
+
+static void add_other_work(void)
+{
+    assert_true(sd_event_add_defer(event, NULL, on_other_work, NULL) >= 0);
+}
+
+static void run_until_count(size_t n)
+{
+    while (asym_rtxd_count(rtx) != n)
+        assert_true(asym_rtxd_run_event(rtx, event, UINT64_MAX) >= 0);
+}
+
+/*
+ * Samples, the bus and reloads are events of the loop, as other work is here. A sleep with the priority would end on the CPU
+ * where asymd slept before.
+ */
+static void only_reports_are_handled_with_the_priority(void **state)
+{
+    (void)state;
+    calls[0] = '\0';
+    assert_int_equal(asym_settings_set(run.settings, "rtx.realtime=yes", "test", NULL), 0);
+    add_other_work();
+    assert_int_equal(asym_rtxd_run_event(rtx, event, UINT64_MAX), 1);
+    assert_string_equal(calls, "w");
+    const int fd = come_with_page(0);
+    run_until_count(1);
+    assert_string_equal(calls, "wF");
+    /* The timer of the rest after a report has to run before. */
+    while (asym_rtxd_run_event(rtx, event, 20000) > 0)
+        ;
+    assert_string_equal(calls, "wF");
+    add_other_work();
+    assert_int_equal(asym_rtxd_run_event(rtx, event, UINT64_MAX), 1);
+    assert_string_equal(calls, "wFoswF");
+    close(fd);
+    run_until_count(0);
+    assert_string_equal(calls, "wFoswFo");
+}
+
+/* The number of connections has a bound, and no program pays for another's. */
+static void connections_cost_asymd_cpu_time_and_no_program(void **state)
+{
+    (void)state;
+    receive_takes = 3600 * ASYM_SEC;
+    const int fd = come_with_page(0);
+    run_until_count(1);
+    close(fd);
+    run_until_count(0);
+    assert_true(n_received > 0);
+    assert_int_equal(asym_rtxd_spent(rtx) / receive_takes, n_received);
+    assert_true(charged < receive_takes);
+}
+
+static int on_end(sd_event_source *source, void *userdata)
+{
+    (void)userdata;
+    strcat(calls, "e");
+    return sd_event_exit(sd_event_source_get_event(source), 0);
+}
+
+/* asymd restores all threads after the loop, without the priority. */
+static void the_loop_ends_without_the_priority(void **state)
+{
+    (void)state;
+    calls[0] = '\0';
+    assert_int_equal(asym_settings_set(run.settings, "rtx.realtime=yes", "test", NULL), 0);
+    const int fd = come_with_page(0);
+    run_until_count(1);
+    while (asym_rtxd_run_event(rtx, event, 20000) > 0)
+        ;
+    calls[0] = '\0';
+    assert_true(sd_event_add_defer(event, NULL, on_end, NULL) >= 0);
+    while (sd_event_get_state(event) != SD_EVENT_FINISHED)
+        assert_true(asym_rtxd_run_event(rtx, event, UINT64_MAX) >= 0);
+    assert_string_equal(calls, "oseFos");
+    close(fd);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(only_reports_are_handled_with_the_priority),
+        T(the_loop_ends_without_the_priority),
+        T(a_client_that_wakes_for_nothing_spends_and_without_tokens_is_deferred),
+        T(each_reason_is_logged_once_at_whatever_level),
+        T(it_is_sampled_again_in_its_time_and_not_sooner),
+        T(asymd_pauses_however_soon_an_answer_is_due),
+        T(connections_cost_asymd_cpu_time_and_no_program),
+    };
+    signal(SIGPIPE, SIG_IGN);
+    alarm(60);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

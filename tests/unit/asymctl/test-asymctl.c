@@ -1,0 +1,628 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The verbs of asymctl, and the columns and check lines that asymctl and asymd print. */
+#include <ctype.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "core/policy-select.h"
+#include "report/check.h"
+#include "app/terminal.h"
+#include "report/columns.h"
+#include "report/json.h"
+#include "report/policies-report.h"
+#include "daemon/asymctl/verb.h"
+#include "support/report-fixture.h"
+#include "support/tree.h"
+
+static struct tree tree;
+
+static int make_tree(void **state)
+{
+    (void)state;
+    tree_make(&tree);
+    return 0;
+}
+
+static int remove_tree(void **state)
+{
+    (void)state;
+    tree_remove(&tree);
+    return 0;
+}
+
+/* Returns the exit status of asymctl with these arguments; ret receives both output streams. */
+static int run(const char *arguments, char *ret, size_t size)
+{
+    char command[512];
+    snprintf(command, sizeof command, "'%s/daemon/asymctl' %s 2>&1", ASYM_TEST_BIN, arguments);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    size_t n = fread(ret, 1, size - 1, pipe);
+    ret[n] = '\0';
+    int status = pclose(pipe);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void assert_has(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("no '%s' in:\n%s", part, text);
+}
+
+/* Returns the text with one space in place of each run of white space; to be freed. */
+static char *squeezed(const char *text)
+{
+    char *out = calloc(1, strlen(text) + 1), *at = out;
+    assert_non_null(out);
+    for (; *text; text++)
+        if (!isspace((unsigned char)*text))
+            *at++ = *text;
+        else if (at > out && at[-1] != ' ')
+            *at++ = ' ';
+    return out;
+}
+
+/* The text has these words, however it breaks its lines. */
+static void assert_has_words(const char *text, const char *words)
+{
+    ASYM_AUTO_FREE char *all = squeezed(text), *part = squeezed(words);
+    assert_has(all, part);
+}
+
+static void assert_fits(const char *text)
+{
+    while (*text) {
+        size_t n = strcspn(text, "\n");
+        char *line = strndup(text, n);
+        if (asym_columns_of(line) > ASYM_COLUMNS_DEFAULT)
+            fail_msg("%zu columns: %s", asym_columns_of(line), line);
+        free(line);
+        text += n + (text[n] == '\n');
+    }
+}
+
+static void policies_lists_every_policy_of_the_table(void **state)
+{
+    (void)state;
+    char text[16384];
+    assert_int_equal(run("policies", text, sizeof text), 0);
+    assert_fits(text);
+    for (size_t i = 0; asym_policy_at(i); i++)
+        assert_has(text, asym_policy_at(i)->name);
+    assert_has(text, "Saez 2010, 2.1");
+    assert_has(text, "can run here");
+}
+
+static void policies_as_json_has_every_policy_with_its_source_and_needs(void **state)
+{
+    (void)state;
+    char text[65536];
+    assert_int_equal(run("policies --json", text, sizeof text), 0);
+    ASYM_AUTO_JSON json_t *root = json_loads(text, 0, NULL);
+    assert_non_null(root);
+    assert_string_equal(json_string_value(json_object_get(root, "schema")), "asymd.policies/1");
+    json_t *list = json_object_get(root, "policies");
+    size_t n = 0;
+    for (; asym_policy_at(n); n++) {
+        json_t *p = json_array_get(list, n);
+        assert_string_equal(json_string_value(json_object_get(p, "name")), asym_policy_at(n)->name);
+        assert_string_equal(json_string_value(json_object_get(p, "summary")), asym_policy_at(n)->summary);
+        assert_string_equal(json_string_value(json_object_get(p, "source")), asym_policy_at(n)->source);
+        assert_true(json_is_array(json_object_get(p, "needs")));
+        assert_true(json_is_boolean(json_object_get(p, "can_run")));
+    }
+    assert_int_equal(json_array_size(list), n);
+}
+
+static const struct asym_policy demanding = {
+    .name = "demanding",
+    .summary = "needs more than any machine gives",
+    .source = "nowhere, 1",
+    .needs = 1u << ASYM_SIGNAL_IPC | 1u << ASYM_SIGNAL_SMT | 1u << ASYM_SIGNAL_STALL,
+    .pin = ASYM_PIN_CPU,
+};
+
+static const struct asym_policy modest = {
+    .name = "modest", .summary = "needs siblings", .source = "nowhere, 2", .needs = 1u << ASYM_SIGNAL_SMT};
+
+static const char *const missing[ASYM_N_SIGNALS] = {
+    [ASYM_SIGNAL_IPC] = "this version reads no hardware counters",
+    [ASYM_SIGNAL_STALL] = "this version reads no hardware counters",
+};
+
+static void a_policy_with_missing_signals_names_them_with_their_reasons(void **state)
+{
+    (void)state;
+    const struct asym_policy *policies[] = {&demanding, &modest};
+    ASYM_AUTO_FREE char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    const struct asym_terminal terminal = {.out = out, .columns = ASYM_COLUMNS_DEFAULT};
+    assert_int_equal(asym_policies_text(policies, 2, missing, &terminal), 0);
+    fclose(out);
+    assert_fits(text);
+    assert_has(text, "needs runnable, ipc, stall, smt");
+    assert_has_words(text, "cannot run here: ipc:");
+    assert_has(strstr(text, "modest"), "; can run here");
+}
+
+static void a_policy_whose_signals_are_missing_cannot_run_in_json_either(void **state)
+{
+    (void)state;
+    const struct asym_policy *policies[] = {&demanding, &modest};
+    ASYM_AUTO_FREE char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    assert_int_equal(asym_policies_json(policies, 2, missing, out), 0);
+    fclose(out);
+    ASYM_AUTO_JSON json_t *root = json_loads(text, 0, NULL);
+    json_t *list = json_object_get(root, "policies"), *first = json_array_get(list, 0),
+           *second = json_array_get(list, 1);
+    assert_true(json_is_false(json_object_get(first, "can_run")));
+    assert_int_equal(json_array_size(json_object_get(first, "needs")), 3);
+    assert_int_equal(json_array_size(json_object_get(first, "missing")), 2);
+    assert_string_equal(json_string_value(json_object_get(json_array_get(json_object_get(first, "missing"), 0), "why")),
+                        missing[ASYM_SIGNAL_IPC]);
+    assert_true(json_is_true(json_object_get(second, "can_run")));
+}
+
+static const struct asym_policy simulated = {
+    .name = "simulated",
+    .summary = "needs what no machine has",
+    .source = "nowhere, 3",
+    .needs = 1u << ASYM_SIGNAL_IPC,
+    .refuses = "no kernel has it",
+};
+
+static void a_policy_that_refuses_every_machine_says_why_and_not_what_is_missing(void **state)
+{
+    (void)state;
+    const struct asym_policy *policies[] = {&simulated, &modest};
+    char text[4096], json[4096];
+    FILE *out = fmemopen(text, sizeof text, "w");
+    const struct asym_terminal terminal = {.out = out, .columns = ASYM_COLUMNS_DEFAULT};
+    assert_int_equal(asym_policies_text(policies, 2, missing, &terminal), 0);
+    fclose(out);
+    assert_fits(text);
+    assert_has_words(text, "cannot run here: no kernel has it");
+    out = fmemopen(json, sizeof json, "w");
+    assert_int_equal(asym_policies_json(policies, 2, missing, out), 0);
+    fclose(out);
+    ASYM_AUTO_JSON json_t *root = json_loads(json, 0, NULL);
+    json_t *list = json_object_get(root, "policies"), *first = json_array_get(list, 0),
+           *second = json_array_get(list, 1);
+    assert_true(json_is_false(json_object_get(first, "can_run")));
+    assert_string_equal(json_string_value(json_object_get(first, "refuses")), "no kernel has it");
+    assert_true(json_is_true(json_object_get(second, "can_run")));
+    assert_true(json_is_null(json_object_get(second, "refuses")));
+    const char *const nothing[ASYM_N_SIGNALS] = {NULL};
+    assert_false(asym_policy_can_run(&simulated, nothing));
+    assert_true(asym_policy_can_run(&demanding, nothing));
+    assert_false(asym_policy_can_run(&demanding, missing));
+}
+
+static void an_unknown_verb_ends_in_2_and_names_the_nearest(void **state)
+{
+    (void)state;
+    char text[4096];
+    assert_int_equal(run("polices", text, sizeof text), 2);
+    assert_has(text, "did you mean 'policies'");
+    assert_int_equal(run("hepl", text, sizeof text), 2);
+    assert_has(text, "did you mean 'help'");
+    assert_int_equal(run("nope", text, sizeof text), 2);
+    assert_has(text, "unknown verb 'nope'; accepted are ");
+    assert_int_equal(run("\"$(printf '\\033[2J\\377')\"", text, sizeof text), 2);
+    assert_null(strchr(text, '\033'));
+    assert_has(text, "\\x1b[2J\\xff");
+    assert_int_equal(run("help polices", text, sizeof text), 2);
+    assert_has(text, "did you mean 'policies'");
+}
+
+static void wrong_arguments_end_in_2_and_say_what_is_accepted(void **state)
+{
+    (void)state;
+    char text[4096];
+    assert_int_equal(run("", text, sizeof text), 2);
+    assert_has(text, "usage");
+    assert_int_equal(run("policies --jsn", text, sizeof text), 2);
+    assert_has(text, "unknown option --jsn (did you mean '--json'?)");
+    assert_has(text, "asymctl policies [--json]");
+    assert_int_equal(run("policies json", text, sizeof text), 2);
+    assert_has(text, "stray argument 'json'");
+    assert_int_equal(run("run", text, sizeof text), 2);
+    assert_has(text, "run: needs a program");
+    assert_int_equal(run("help policies help", text, sizeof text), 2);
+}
+
+static void help_lists_the_verbs_and_explains_each(void **state)
+{
+    (void)state;
+    char all[4096], alias[4096], one[4096];
+    assert_int_equal(run("help", all, sizeof all), 0);
+    assert_fits(all);
+    assert_has(all, "policies");
+    assert_int_equal(run("--help", alias, sizeof alias), 0);
+    assert_string_equal(all, alias);
+    assert_int_equal(run("help policies", one, sizeof one), 0);
+    assert_fits(one);
+    assert_has(one, "usage: asymctl policies [--json]");
+    assert_int_equal(run("policies --help", alias, sizeof alias), 0);
+    assert_string_equal(one, alias);
+    assert_int_equal(run("--version", one, sizeof one), 0);
+    assert_has(one, "asymctl ");
+}
+
+static void each_verb_explains_its_options_and_refuses_others(void **state)
+{
+    const struct asym_verb *v;
+    (void)state;
+    for (size_t i = 0; (v = asym_verb_at(i)); i++) {
+        char text[4096], command[128], name[64];
+        snprintf(command, sizeof command, "help %s", v->name);
+        assert_int_equal(run(command, text, sizeof text), 0);
+        assert_fits(text);
+        assert_has(text, v->usage);
+        assert_has_words(text, v->help);
+        for (const struct asym_arg *row = v->args; row && row->option.key; row++) {
+            assert_true(row->option.help && *row->option.help);
+            assert_has(text, asym_args_name(row, name, sizeof name));
+        }
+        snprintf(command, sizeof command, "%s --no-such-option", v->name);
+        assert_int_equal(run(command, text, sizeof text), 2);
+        assert_has(text, "unknown option --no-such-option");
+        snprintf(command, sizeof command, "usage: asymctl %s", v->name);
+        assert_has(text, command);
+    }
+}
+
+static void the_defaults_of_verbs_are_accepted(void **state)
+{
+    const struct asym_verb *v;
+    (void)state;
+    for (size_t i = 0; (v = asym_verb_at(i)); i++) {
+        if (!v->args)
+            continue;
+        ASYM_AUTO_FREE void *args = calloc(1, v->args_size);
+        assert_int_equal(asym_args_default(v->args, args), 0);
+        for (const struct asym_arg *row = v->args; row->option.key; row++)
+            assert_true(row->option.offset < v->args_size);
+    }
+}
+
+static void a_full_disk_ends_in_1(void **state)
+{
+    (void)state;
+    char text[4096];
+    static const char *const commands[] = {"policies", "policies --json", "help"};
+    for (size_t i = 0; i < ASYM_LENGTH(commands); i++) {
+        char command[64];
+        snprintf(command, sizeof command, "%s >/dev/full", commands[i]);
+        assert_int_equal(run(command, text, sizeof text), 1);
+    }
+}
+
+static void check_lines_stand_under_each_other_and_wrap(void **state)
+{
+    (void)state;
+    ASYM_CLEANUP(asym_check_done)
+    struct asym_check check = {.can_run = true, .verdict = "It is so.", .situation = "alike"};
+    char words[190];
+    for (size_t i = 0; i < sizeof words - 1; i++)
+        words[i] = i % 7 == 6 ? ' ' : 'w';
+    words[sizeof words - 1] = '\0';
+    assert_int_equal(asym_check_add(&check, "short", ASYM_FACT_GOOD, "", "all is well"), 0);
+    assert_int_equal(asym_check_add(&check, "a longer name", ASYM_FACT_LACK, words, "%s", words), 0);
+    assert_int_equal(asym_check_add(&check, "x", ASYM_FACT_NOTE, "", "one word %0180d and \033[2J", 7), 0);
+    ASYM_AUTO_FREE char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    const struct asym_terminal terminal = {.out = out, .columns = ASYM_COLUMNS_DEFAULT};
+    assert_int_equal(asym_check_text(&check, &terminal), 0);
+    fclose(out);
+    assert_fits(text);
+    assert_null(strchr(text, '\033'));
+    assert_int_equal(strncmp(text, "It is so.\n\n", 11), 0); /* the verdict comes first */
+    assert_has(text, "good  short          all is well\n");
+    assert_has(text, "lack  a longer name  wwwwww ");
+    assert_has(text, "\n                     -> wwwwww ");
+    assert_has(text, "The configured policy can run here.");
+}
+
+static void check_as_json_has_every_line(void **state)
+{
+    (void)state;
+    ASYM_CLEANUP(asym_check_done)
+    struct asym_check check = {.can_run = false, .verdict = "It is \"so\".", .situation = "alike"};
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(asym_check_add(&check, "bpf", ASYM_FACT_LACK, "do \xff this", "line %d", i), 0);
+    ASYM_AUTO_FREE char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    assert_int_equal(asym_check_json(&check, out), 0);
+    fclose(out);
+    ASYM_AUTO_JSON json_t *root = json_loads(text, 0, NULL);
+    assert_non_null(root);
+    assert_string_equal(json_string_value(json_object_get(root, "schema")), "asymd.check/1");
+    assert_true(json_is_false(json_object_get(root, "can_run")));
+    assert_string_equal(json_string_value(json_object_get(root, "verdict")), "It is \"so\".");
+    assert_string_equal(json_string_value(json_object_get(root, "situation")), "alike");
+    json_t *lines = json_object_get(root, "lines"), *last = json_array_get(lines, 99);
+    assert_int_equal(json_array_size(lines), 100);
+    assert_string_equal(json_string_value(json_object_get(last, "level")), "lack");
+    assert_string_equal(json_string_value(json_object_get(last, "name")), "bpf");
+    assert_string_equal(json_string_value(json_object_get(last, "text")), "line 99");
+    assert_string_equal(json_string_value(json_object_get(last, "remedy")), "do \\xff this");
+}
+
+static void check_prints_every_fact(void **state)
+{
+    (void)state;
+    ASYM_CLEANUP(asym_check_done) struct asym_check check = {.can_run = true};
+    ASYM_CLEANUP(asym_root_done) struct asym_root root = {.fd = -1};
+    struct asym_error err;
+    assert_int_equal(asym_root_open(NULL, &root, &err), 0);
+    assert_int_equal(asym_check_add_facts(&check, &root), 0);
+    assert_true(check.n >= 3);
+    bool kernel = false;
+    for (size_t i = 0; i < check.n; i++)
+        kernel = kernel || strcmp(check.lines[i].name, "kernel") == 0;
+    assert_true(kernel);
+}
+
+static void columns_are_counted_as_terminals_do(void **state)
+{
+    (void)state;
+    assert_int_equal(asym_columns_of(""), 0);
+    assert_int_equal(asym_columns_of("abc"), 3);
+    assert_int_equal(asym_columns_of("\xc3\xa9"), 1);                 /* e acute */
+    assert_int_equal(asym_columns_of("e\xcc\x81"), 1);                /* e and a combining acute */
+    assert_int_equal(asym_columns_of("\xe6\xbc\xa2"), 2);             /* a Chinese character */
+    assert_int_equal(asym_columns_of("\xf0\x9f\x98\x80"), 2);         /* an emoji */
+    assert_int_equal(asym_columns_of("\xef\xbc\xa1\xea\xb0\x80"), 4); /* full width A, a Hangul syllable */
+    assert_int_equal(asym_columns_of("a\xe2\x80\x8b"
+                                     "b"),
+                     2); /* zero width space */
+}
+
+static void cutting_never_splits_a_character_nor_exceeds_columns_or_bytes(void **state)
+{
+    (void)state;
+    const char *text = "ab\xe6\xbc\xa2\xf0\x9f\x98\x80"
+                       "e\xcc\x81z\xe5\xad\x97";
+    for (size_t columns = 0; columns < 14; columns++) {
+        for (size_t size = 1; size < 32; size++) {
+            char buf[32];
+            memset(buf, '#', sizeof buf);
+            asym_columns_cut(text, columns, buf, size);
+            assert_true(strnlen(buf, size) < size);
+            assert_true(asym_columns_of(buf) <= columns);
+            json_t *valid = json_string(buf); /* refuses what is not UTF-8 */
+            assert_non_null(valid);
+            json_decref(valid);
+        }
+    }
+    char buf[32];
+    assert_string_equal(asym_columns_cut(text, 10, buf, sizeof buf), text);
+    assert_string_equal(asym_columns_cut(text, 9, buf, sizeof buf), "ab\xe6\xbc\xa2\xf0\x9f\x98\x80...");
+}
+
+static void cpu_lists_that_do_not_fit_end_in_their_count(void **state)
+{
+    (void)state;
+    struct asym_mask odd = {0};
+    const struct asym_mask none = {0}, few = report_fixture_cpus("0-3,8");
+    char buf[64];
+    for (unsigned c = 1; c < ASYM_MAX_CPUS; c += 2)
+        asym_mask_set(&odd, c);
+    assert_string_equal(asym_columns_cpus(&few, 12, buf, sizeof buf), "0-3,8");
+    assert_string_equal(asym_columns_cpus(&none, 12, buf, sizeof buf), "-");
+    for (size_t columns = 12; columns < 40; columns++)
+        assert_true(strlen(asym_columns_cpus(&odd, columns, buf, sizeof buf)) <= columns);
+    assert_string_equal(asym_columns_cpus(&odd, 14, buf, sizeof buf), "1,3,5,...(512)");
+}
+
+static void texts_wrap_by_paragraph_and_keep_their_tables(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "One two three four five six seven eight nine ten\neleven, twelve, thirteen.\n\nOther\n"
+        "  key   its value stays where it is, however long its line is, which is too long\nend\n";
+    ASYM_AUTO_FREE char *printed = NULL;
+    size_t size;
+    FILE *out = open_memstream(&printed, &size);
+    const struct asym_terminal terminal = {.out = out, .columns = ASYM_COLUMNS_LEAST};
+    asym_columns_text(&terminal, text);
+    fclose(out);
+    assert_string_equal(printed,
+                        "One two three four five six seven eight nine ten eleven, twelve,\nthirteen.\n\nOther\n"
+                        "  key   its value stays where it is, however long its line is, which is too long\n"
+                        "end\n");
+}
+
+static void the_width_is_that_of_the_user_then_of_the_terminal_then_80(void **state)
+{
+    (void)state;
+    assert_int_equal(asym_terminal_columns(NULL, 0), 80);
+    assert_int_equal(asym_terminal_columns(NULL, 132), 132);
+    assert_int_equal(asym_terminal_columns("120", 132), 120);
+    assert_int_equal(asym_terminal_columns("120", 0), 120);
+    static const char *const wrong[] = {"", "0", "-3", "wide", "99999999999999999999"};
+    for (size_t i = 0; i < ASYM_LENGTH(wrong); i++) {
+        assert_int_equal(asym_terminal_columns(wrong[i], 132), 132);
+        assert_int_equal(asym_terminal_columns(wrong[i], 0), 80);
+    }
+    assert_int_equal(asym_terminal_columns(NULL, 7), ASYM_COLUMNS_LEAST);
+    assert_int_equal(asym_terminal_columns("1000000", 0), 1000);
+}
+
+static void what_is_no_terminal_has_80_columns_and_no_colour(void **state)
+{
+    (void)state;
+    FILE *out = tmpfile();
+    assert_non_null(out);
+    unsetenv("COLUMNS");
+    const struct asym_terminal terminal = asym_terminal_of(out);
+    assert_ptr_equal(terminal.out, out);
+    assert_int_equal(terminal.columns, 80);
+    assert_false(terminal.colour);
+    fclose(out);
+}
+
+/* Wrong arguments; the first line that asymctl prints, after its name; and what to type, there or in the next line. */
+static const struct {
+    const char *arguments;
+    int status;
+    const char *first, *next;
+} wrong[] = {
+    {"status x", 2, "status: stray argument 'x'", "usage: asymctl status [--json]"},
+    {"top --interval=abc", 2, "top: --interval: 'abc' is not accepted; accepted is a time with unit", "usage: "},
+    {"why", 2, "why: needs a PID or the name of a program", "usage: asymctl why PID|NAME"},
+    {"why ''", 2, "why: needs a PID or the name of a program", "usage: asymctl why PID|NAME"},
+    {"policy a b", 2, "policy: stray argument 'b'", "usage: asymctl policy [NAME]"},
+    {"pause 5", 2, "pause: '5' has no unit: write 10s, 10min or 2h", ""},
+    {"release", 2, "release: needs a PID", "usage: asymctl release PID"},
+    {"release gzip", 2, "release: 'gzip' is no PID; asymctl top shows the programs with their PIDs", ""},
+    {"set 5 quick", 2, "set: 'quick' is no action; accepted are fast, slow, ignore, steer", ""},
+    {"set '' fast", 2, "set: needs a PID and an action", "usage: asymctl set PID fast|slow|ignore|steer"},
+    {"metrics --json", 2, "metrics: unknown option --json", "usage: asymctl metrics"},
+    {"check --config", 2, "check: --config needs an argument; accepted is --config=FILE", "usage: "},
+    {"sim", 2, "sim: needs a scenario or a record: asymctl sim SCENARIO.ini, or asymctl sim --from=RECORD",
+     "\nusage: asymctl sim "},
+    {"sim a.ini --from=b", 2, "sim: SCENARIO.ini and --from are given; asymctl accepts one of them", ""},
+    {"sim a.ini --machine=b", 2, "sim: --machine goes with --from; a scenario names its own machine", ""},
+    {"sim /nonexistent.ini", 2, "/nonexistent.ini: No such file", ""},
+    {"record", 2, "record: needs a file to write", "usage: asymctl record FILE"},
+    {"record ''", 2, "record: needs a file to write", "usage: asymctl record FILE"},
+    {"record /nonexistent/r --config=/dev/null", 1, "cannot create /nonexistent/r.part: No such file", ""},
+    {"record /tmp/r --pid=gzip", 2, "--pid=gzip: accepted are process ids, separated by commas", ""},
+    {"replay", 2, "replay: needs a record", "usage: asymctl replay FILE"},
+    {"replay /dev/null", 2, "/dev/null: byte 0: this is not a record of asymctl record", ""},
+    {"replay /tmp", 2, "/tmp: cannot be read: Is a directory", ""},
+    {"trace /tmp", 2, "/tmp: exists, and is not a regular file", ""},
+    {"profile true", 2, "profile: stray argument 'true'; the command stands after --", "usage: "},
+    {"run", 2, "run: needs a program", "usage: asymctl run "},
+    {"rules test", 2, "rules test needs a PID, or a program described by --comm and the like", ""},
+    {"help nosuch", 2, "unknown verb 'nosuch'; accepted are status, top, ", ""},
+};
+
+static void wrong_arguments_are_named_in_the_first_line(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(wrong); i++) {
+        char text[8192], first[512];
+        snprintf(first, sizeof first, "asymctl: %s", wrong[i].first);
+        const int status = run(wrong[i].arguments, text, sizeof text);
+        if (status != wrong[i].status || strncmp(text, first, strlen(first)) != 0 || !strstr(text, wrong[i].next))
+            fail_msg("asymctl %s ended in %d and said: %s", wrong[i].arguments, status, text);
+    }
+}
+
+static void a_configuration_that_cannot_be_read_ends_each_verb_in_2(void **state)
+{
+    static const char *const verbs[] = {"check", "check --json",          "recommend",           "recommend --json",
+                                        "rules", "record /nonexistent/r", "trace /nonexistent/t"};
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(verbs); i++) {
+        char text[8192], arguments[128];
+        snprintf(arguments, sizeof arguments, "%s --config=/nonexistent/asymd.conf", verbs[i]);
+        const int status = run(arguments, text, sizeof text);
+        if (status != 2 || !strstr(text, "/nonexistent/asymd.conf: No such file"))
+            fail_msg("asymctl %s ended in %d and said: %s", arguments, status, text);
+    }
+}
+
+/* Writes a configuration with that policy. Returns the object of asymctl recommend --json; text: what it says. */
+static json_t *recommend(const char *path, const char *policy, char *text, size_t size)
+{
+    char arguments[128];
+    FILE *f = fopen(path, "we");
+    assert_non_null(f);
+    fprintf(f, "[asymd]\n%s%s\n", policy ? "policy = " : "", policy ? policy : "");
+    assert_int_equal(fclose(f), 0);
+    snprintf(arguments, sizeof arguments, "recommend --json --config=%s", path);
+    assert_int_equal(run(arguments, text, size), 0);
+    json_t *root = json_loads(text, 0, NULL);
+    assert_non_null(root);
+    snprintf(arguments, sizeof arguments, "recommend --config=%s", path);
+    assert_int_equal(run(arguments, text, size), 0);
+    return root;
+}
+
+static const char *text_of(const json_t *root, const char *key)
+{
+    const char *text = json_string_value(json_object_get(root, key));
+    assert_non_null(text);
+    return text;
+}
+
+/* The policy depends on this machine, so the test takes its name from the JSON of the same run. */
+static void recommend_says_what_why_and_how_to_switch(void **state)
+{
+    char path[sizeof tree.path + 16], text[8192], part[2048];
+    (void)state;
+    snprintf(path, sizeof path, "%s/asymd.conf", tree.path);
+    ASYM_AUTO_JSON json_t *first = recommend(path, NULL, text, sizeof text);
+    const char *best = text_of(first, "policy"), *other = strcmp(best, "rr") == 0 ? "mintlp" : "rr";
+    const char *const policies[] = {NULL, best, other};
+    assert_string_equal(text_of(first, "configured"), "pa");
+    for (size_t i = 0; i < ASYM_LENGTH(policies); i++) {
+        ASYM_AUTO_JSON json_t *root = recommend(path, policies[i], text, sizeof text);
+        const char *configured = policies[i] ? policies[i] : "pa";
+        assert_string_equal(text_of(root, "policy"), best);
+        assert_string_equal(text_of(root, "configured"), configured);
+        snprintf(part, sizeof part, "%s Recommended: %s, which auto chooses here: %s. %s: %s.",
+                 text_of(root, "verdict"), best, text_of(root, "why"), best, text_of(root, "summary"));
+        assert_has_words(text, part);
+        snprintf(part, sizeof part,
+                 "%s %s. To switch: policy = %s below [asymd] in %s; if asymd runs: sudo asymctl policy %s --permanent",
+                 policies[i] ? "The configuration names" : "The default is", configured, best, path, best);
+        if (strcmp(configured, best) != 0)
+            assert_has_words(text, part);
+        else
+            assert_null(strstr(text, "To switch"));
+        assert_fits(text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(texts_wrap_by_paragraph_and_keep_their_tables),
+        cmocka_unit_test(the_width_is_that_of_the_user_then_of_the_terminal_then_80),
+        cmocka_unit_test(what_is_no_terminal_has_80_columns_and_no_colour),
+        cmocka_unit_test(policies_lists_every_policy_of_the_table),
+        cmocka_unit_test(policies_as_json_has_every_policy_with_its_source_and_needs),
+        cmocka_unit_test(a_policy_with_missing_signals_names_them_with_their_reasons),
+        cmocka_unit_test(a_policy_whose_signals_are_missing_cannot_run_in_json_either),
+        cmocka_unit_test(a_policy_that_refuses_every_machine_says_why_and_not_what_is_missing),
+        cmocka_unit_test(an_unknown_verb_ends_in_2_and_names_the_nearest),
+        cmocka_unit_test(wrong_arguments_end_in_2_and_say_what_is_accepted),
+        cmocka_unit_test(help_lists_the_verbs_and_explains_each),
+        cmocka_unit_test(each_verb_explains_its_options_and_refuses_others),
+        cmocka_unit_test(the_defaults_of_verbs_are_accepted),
+        cmocka_unit_test(a_full_disk_ends_in_1),
+        cmocka_unit_test(check_lines_stand_under_each_other_and_wrap),
+        cmocka_unit_test(check_as_json_has_every_line),
+        cmocka_unit_test(check_prints_every_fact),
+        cmocka_unit_test(columns_are_counted_as_terminals_do),
+        cmocka_unit_test(cutting_never_splits_a_character_nor_exceeds_columns_or_bytes),
+        cmocka_unit_test(cpu_lists_that_do_not_fit_end_in_their_count),
+        cmocka_unit_test(wrong_arguments_are_named_in_the_first_line),
+        cmocka_unit_test_setup_teardown(recommend_says_what_why_and_how_to_switch, make_tree, remove_tree),
+        cmocka_unit_test(a_configuration_that_cannot_be_read_ends_each_verb_in_2),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

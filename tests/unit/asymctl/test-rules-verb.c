@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* asymctl rules: the list, and which rule matches a process or a program that does not run. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "support/tree.h"
+
+struct fixture {
+    struct tree tree;
+    char said[16384];
+};
+
+static int setup(void **state)
+{
+    static struct fixture f;
+    tree_make(&f.tree);
+    tree_write(&f.tree, "asymd.conf",
+               "[asymd]\ninclude = builds\n"
+               "[rule \"backup\"]\nmatch_exe = /usr/bin/borg /usr/bin/restic\nmatch_uid = 0\naction = slow\n"
+               "[rule \"mine\"]\nmatch_comm = unit-rules*\ncpus = 0-3\nnice = 5\npolicy_class = parallel\n"
+               "[rule \"all\"]\nmatch_comm = *\naction = fast\n");
+    *state = &f;
+    return 0;
+}
+
+/* A captured machine with CPUs 0-3, and a configuration of its own. */
+static void cpus_that_the_machine_does_not_have_are_noted(void **state)
+{
+    struct fixture *f = *state;
+    char command[1024], want[512];
+    struct tree machine;
+    tree_make(&machine);
+    tree_plain(&machine, 4);
+    tree_write(&f->tree, "asymd.conf",
+               "[rule \"all\"]\nmatch_comm = a\ncpus = 1-3\n[rule \"some\"]\nmatch_comm = b\ncpus = 2-5\n"
+               "[rule \"none\"]\nmatch_comm = c\ncpus = 8-9\n");
+    snprintf(command, sizeof command, "'%s/daemon/asymd' --check --root=%s --config=%s/asymd.conf 2>&1 >/dev/null",
+             ASYM_TEST_BIN, machine.path, f->tree.path);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    f->said[fread(f->said, 1, sizeof f->said - 1, pipe)] = '\0';
+    pclose(pipe);
+    snprintf(
+        want, sizeof want,
+        "asymd: %s/asymd.conf:4: the rule \"some\" names CPUs 2-5, and asymd can use CPUs 0-3 only: it leaves the "
+        "others out\n"
+        "asymd: %s/asymd.conf:7: the rule \"none\" names CPUs 8-9, and asymd can use CPUs 0-3 only: it ignores the "
+        "cpus of this rule\n",
+        f->tree.path, f->tree.path);
+    assert_string_equal(f->said, want);
+    tree_remove(&machine);
+}
+
+static int teardown(void **state)
+{
+    tree_remove(&((struct fixture *)*state)->tree);
+    return 0;
+}
+
+/* Returns the exit status of asymctl rules with these arguments and the configuration above. */
+static int run(struct fixture *f, const char *arguments)
+{
+    char command[512];
+    snprintf(command, sizeof command, "'%s/daemon/asymctl' rules %s --config=%s/asymd.conf 2>&1", ASYM_TEST_BIN,
+             arguments, f->tree.path);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    f->said[fread(f->said, 1, sizeof f->said - 1, pipe)] = '\0';
+    const int status = pclose(pipe);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void assert_says(const struct fixture *f, const char *part)
+{
+    if (!strstr(f->said, part))
+        fail_msg("no '%s' in:\n%s", part, f->said);
+}
+
+static void the_list_has_each_rule_with_its_place(void **state)
+{
+    struct fixture *f = *state;
+    char line[256];
+    assert_int_equal(run(f, ""), 0);
+    assert_says(f, "backup                      slow\n    match_exe = /usr/bin/borg /usr/bin/restic\n"
+                   "    match_uid = 0\n");
+    assert_says(f, "mine                        steer, on CPUs 0-3, nice 5, counts as parallel\n");
+    snprintf(line, sizeof line, "    %s/asymd.conf:7\n", f->tree.path);
+    assert_says(f, line);
+    assert_says(f, "builds: linkers             steer, counts as serial\n");
+    assert_says(f, "/conf/library/builds.conf:");
+    assert_says(f, "(library)\n");
+    assert_says(f, "asymd uses the first that matches a program, and steers a program that none matches.\n");
+    assert_true(strstr(f->said, "mine") < strstr(f->said, "builds: linkers"));
+}
+
+static void a_process_is_tested_as_it_runs(void **state)
+{
+    struct fixture *f = *state;
+    char arguments[64];
+    snprintf(arguments, sizeof arguments, "test %d", (int)getpid());
+    assert_int_equal(run(f, arguments), 0);
+    assert_says(f, "name           unit-rules-verb\n");
+    assert_says(f, "/unit-rules-verb\n");
+    assert_says(f, "no    backup                      match_exe: \"");
+    assert_says(f, "is none of /usr/bin/borg /usr/bin/restic\n");
+    assert_says(f, "yes   mine                        steer, on CPUs 0-3, nice 5, counts as parallel\n");
+    assert_says(f, "later all                         matches, but \"mine\" comes first\n");
+    assert_says(f, "\nRule \"mine\" applies: steer, on CPUs 0-3, nice 5, counts as parallel; ");
+}
+
+static void a_program_that_does_not_run_can_be_described(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(run(f, "test --comm=ld"), 0);
+    assert_says(f, "executable     not known\n");
+    assert_says(f,
+                "no    backup                      match_exe: not known (not given, or this user may not read it)\n");
+    assert_says(f, "Rule \"all\" applies: fast; ");
+    assert_says(f, "later builds: linkers             matches, but \"all\" comes first\n");
+    /* A key that matches is no reason: the user is not known. */
+    assert_int_equal(run(f, "test --exe=/usr/bin/borg"), 0);
+    assert_says(f, "no    backup                      match_uid: not known");
+    assert_says(f, "No rule matches: asymd steers the program (asymd.default = steer)\n");
+}
+
+static void both_as_json(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(run(f, "test --comm=unit-rules --json"), 0);
+    json_t *root = json_loads(f->said, 0, NULL);
+    assert_non_null(root);
+    assert_string_equal(json_string_value(json_object_get(root, "schema")), "asymctl.rules/1");
+    assert_string_equal(json_string_value(json_object_get(root, "rule")), "mine");
+    assert_string_equal(json_string_value(json_object_get(root, "action")), "steer");
+    json_t *rule = json_array_get(json_object_get(root, "rules"), 1);
+    assert_string_equal(json_string_value(json_object_get(rule, "cpus")), "0-3");
+    assert_int_equal(json_integer_value(json_object_get(rule, "nice")), 5);
+    assert_string_equal(json_string_value(json_object_get(rule, "policy_class")), "parallel");
+    assert_true(json_is_true(json_object_get(rule, "matches")));
+    rule = json_array_get(json_object_get(root, "rules"), 0);
+    assert_true(json_is_false(json_object_get(rule, "matches")) && json_is_null(json_object_get(rule, "nice")));
+    assert_int_equal(json_array_size(json_object_get(rule, "misses")), 2);
+    json_decref(root);
+    assert_int_equal(run(f, "--json"), 0);
+    root = json_loads(f->said, 0, NULL);
+    assert_non_null(root);
+    assert_null(json_object_get(root, "rule"));
+    json_decref(root);
+}
+
+static void wrong_words_are_refused(void **state)
+{
+    static const struct {
+        const char *arguments;
+        int status;
+        const char *said;
+    } rows[] = {
+        {"tst", 2, "'tst' is not accepted; accepted are nothing, test PID, and test --comm=NAME"},
+        {"test", 2, "rules test needs a PID, or a program described by --comm and the like: "},
+        {"test 1 --comm=x", 2, "a PID and --comm or the like are given"},
+        {"--comm=x", 2, "are for test"},
+        {"test one", 2, "'one' is not accepted; accepted is the number of a process"},
+        {"test 0", 2, "'0' is not accepted"},
+        {"test 1 2", 2, "stray argument '2'"},
+        {"test 2147483647", 1, "there is no process 2147483647"},
+    };
+    struct fixture *f = *state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(run(f, rows[i].arguments), rows[i].status);
+        assert_says(f, rows[i].said);
+    }
+}
+
+static void an_allow_list_says_so(void **state)
+{
+    struct fixture *f = *state;
+    tree_write(&f->tree, "asymd.conf", "[asymd]\ndefault = ignore\n");
+    assert_int_equal(run(f, "test --comm=x"), 0);
+    assert_says(f, "No rule matches: asymd ignores the program (asymd.default = ignore)\n");
+    assert_int_equal(run(f, ""), 0);
+    assert_says(f, "0 rules. asymd uses the first that matches a program, and ignores a program that none matches.\n");
+}
+
+int main(void)
+{
+#define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(the_list_has_each_rule_with_its_place),
+        T(a_process_is_tested_as_it_runs),
+        T(a_program_that_does_not_run_can_be_described),
+        T(both_as_json),
+        T(wrong_words_are_refused),
+        T(an_allow_list_says_so),
+        T(cpus_that_the_machine_does_not_have_are_noted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,847 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The verbs of asymctl that ask a running asymd, against a service with fixed answers. */
+#include <errno.h>
+#include <pty.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "base/clock.h"
+#include "base/macro.h"
+#include "client/client.h"
+#include "daemon/asymctl/status.h"
+#include "report/columns.h"
+#include "report/json.h"
+#include "report/openmetrics.h"
+#include "report/report-table.h"
+#include "support/fake-service.h"
+
+/* Returns the exit status of asymctl with these arguments; ret gets both outputs. */
+static int run(const char *arguments, char *ret, size_t size)
+{
+    char command[512];
+    snprintf(command, sizeof command, "env -u COLUMNS TZ=UTC LC_ALL=C '%s/daemon/asymctl' %s 2>&1", ASYM_TEST_BIN,
+             arguments);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    ret[fread(ret, 1, size - 1, pipe)] = '\0';
+    const int status = pclose(pipe);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void assert_has(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("no '%s' in:\n%s", part, text);
+}
+
+/* Runs asymctl against a service of that kind. */
+static int run_with(enum fake_service_kind kind, const char *arguments, char *ret, size_t size)
+{
+    fake_service_start(kind);
+    const int status = run(arguments, ret, size);
+    fake_service_stop();
+    return status;
+}
+
+/* No control character but a newline, and no line wider than that. */
+static void assert_tame(const char *text, size_t columns)
+{
+    while (*text) {
+        char line[4096];
+        const size_t n = strcspn(text, "\n");
+        assert_true(n < sizeof line);
+        memcpy(line, text, n);
+        line[n] = '\0';
+        for (size_t i = 0; i < n; i++)
+            assert_true((unsigned char)line[i] >= ' ' && line[i] != 0x7f);
+        if (asym_columns_of(line) > columns)
+            fail_msg("%zu columns: %s", asym_columns_of(line), line);
+        text += n + (text[n] == '\n');
+    }
+}
+
+static const char *const verbs[] = {"status",  "why 4711",   "policy", "policy pa", "pause",   "resume", "release 1",
+                                    "adopt 1", "set 1 fast", "watch",  "stats",     "metrics", "reload", "watch 4711"};
+
+static void without_a_service_each_verb_ends_in_5_and_says_how_to_start_it(void **state)
+{
+    char text[4096];
+    (void)state;
+    setenv("ASYMD_BUS", "/nonexistent/bus", 1);
+    for (size_t i = 0; i < ASYM_LENGTH(verbs); i++) {
+        assert_int_equal(run(verbs[i], text, sizeof text), 5);
+        assert_has(
+            text,
+            "asymctl: asymd is not running. Start it: systemctl start asymd (as root), or asymd --service (another "
+            "socket: ASYMD_BUS)\n");
+    }
+    unsetenv("ASYMD_BUS");
+}
+
+static void without_a_service_status_says_what_asymd_could_do_here(void **state)
+{
+    char text[4096], verdict[4096];
+    (void)state;
+    setenv("ASYMD_BUS", "/nonexistent/bus", 1);
+    assert_int_equal(run("status", text, sizeof text), 5);
+    unsetenv("ASYMD_BUS");
+    /* Up to the first empty line, asymctl check prints the same. */
+    run("check", verdict, sizeof verdict);
+    strstr(verdict, "\n\n")[1] = '\0';
+    assert_has(text, verdict);
+}
+
+static void without_asymd_on_the_system_bus_it_ends_in_5_too(void **state)
+{
+    char text[4096];
+    (void)state;
+    unsetenv("ASYMD_BUS");
+    setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/system_bus_socket", 1);
+    /* A root whose machine runs an asymd reaches that. */
+    if (access(ASYM_CLIENT_SOCKET, F_OK) < 0)
+        assert_int_equal(run("policy", text, sizeof text), 5);
+    unsetenv("DBUS_SYSTEM_BUS_ADDRESS");
+}
+
+/* Each call is refused twice, and carried out once. */
+static void a_refused_call_is_repeated(void **state)
+{
+    char text[8192];
+    (void)state;
+    fake_service_start(FAKE_SERVICE_BUSY);
+    assert_int_equal(run("status", text, sizeof text), 0);
+    assert_has(text, "stockfish");
+    assert_int_equal(run("why stockfish", text, sizeof text), 0);
+    assert_int_equal(run("pause 90s", text, sizeof text), 0);
+    assert_string_equal(fake_service_calls(), "Pause 90;");
+    fake_service_stop();
+}
+
+static void a_call_that_is_always_refused_says_so(void **state)
+{
+    char text[4096];
+    (void)state;
+    assert_int_equal(run_with(FAKE_SERVICE_FULL, "policy", text, sizeof text), 1);
+    assert_string_equal(text, "asymctl: the share is spent: try again later\n");
+}
+
+static void status_is_one_screen(void **state)
+{
+    char text[8192];
+    (void)state;
+    assert_int_equal(run_with(FAKE_SERVICE_PLAIN, "status", text, sizeof text), 0);
+    /* The age depends on the clock. */
+    static const char head[] = "asymd 0.1.0 has been running since 2026-05-28 20:26:40 (";
+    assert_int_equal(strncmp(text, head, strlen(head)), 0);
+    assert_string_equal(strchr(text, '\n'),
+                        "\n\n"
+                        "Policy     pa (auto chose it: the machine has fast and slow CPUs)\n"
+                        "Machine    P-core  4 fast at 2.00x  CPUs 0-3  ########--------  52 % busy\n"
+                        "           E-core  4 slow at 1.00x  CPUs 4-7  ##--------------  10 % busy\n"
+                        "Steering   12 threads of 2 programs: 1 mildly parallel, 1 highly parallel\n"
+                        "           stockfish  4711  highly parallel  8 threads   43 % on fast CPUs\n"
+                        "           gzip       4712  mildly parallel   1 thread  100 % on fast CPUs\n"
+                        "Changes    14 to threads in the last minute, 1204 since the start\n"
+                        "Costs      0.31 % of one CPU, 4.1 MiB of memory, a sample every 100 ms\n"
+                        "Reads      schedstat, process events\n"
+                        "Limits     asymd cannot count instructions: this machine has no PMU\n");
+}
+
+static void a_paused_asymd_says_until_when(void **state)
+{
+    char text[8192];
+    (void)state;
+    assert_int_equal(run_with(FAKE_SERVICE_PAUSED, "status", text, sizeof text), 0);
+    assert_has(text, "asymd 0.1.0 is paused until 2026-05-28 20:28:10; it has been running since\n"
+                     "           2026-05-28 20:26:40 (");
+    assert_has(text, "Steering   nothing while asymd is paused\n");
+}
+
+/* Prints the status of the fake service in that width. */
+static void print_status(size_t columns, bool unicode, char *ret, size_t size)
+{
+    struct asym_client *client = NULL;
+    struct asym_status s;
+    struct asym_error err = {""};
+    FILE *out = fmemopen(ret, size, "w");
+    const struct asym_terminal terminal = {.out = out, .columns = columns};
+    assert_int_equal(asym_client_open(&client, &err), 0);
+    assert_int_equal(asym_status_ask(client, &s, &err), 0);
+    s.unicode = unicode;
+    assert_int_equal(asym_status_text(&s, &terminal), 0);
+    fclose(out);
+    asym_status_done(&s);
+    asym_client_close(client);
+}
+
+static void status_fits_every_width_and_uses_blocks_in_utf_8(void **state)
+{
+    static char text[16384];
+    static const enum fake_service_kind kinds[] = {FAKE_SERVICE_PLAIN, FAKE_SERVICE_HOSTILE};
+    (void)state;
+    for (size_t k = 0; k < ASYM_LENGTH(kinds); k++) {
+        fake_service_start(kinds[k]);
+        for (size_t columns = 60; columns <= 200; columns += 10) {
+            print_status(columns, true, text, sizeof text);
+            assert_tame(text, columns);
+            assert_null(strchr(text, '#'));
+            /* 0.525 of 20 columns are ten blocks and a half. */
+            if (columns == 100)
+                assert_has(text, "\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u258c\u2591");
+        }
+        fake_service_stop();
+    }
+}
+
+/* A type of core in a line of the machine: CPUs from first on, all alike. */
+struct core_type_row {
+    const char *name;
+    uint32_t first, n;
+    double speed;
+    bool fast;
+};
+
+static void add_cpus(struct asym_client_cpus *cpus, uint32_t type, const struct core_type_row *row)
+{
+    for (uint32_t i = 0; i < row->n; i++)
+        cpus->cpu[cpus->n++] = (struct asym_client_cpu){.cpu = row->first + i,
+                                                        .type = type,
+                                                        .type_name = (char *)(uintptr_t)row->name,
+                                                        .speed = row->speed,
+                                                        .fast = row->fast,
+                                                        .busy = 0.5};
+}
+
+static void print_types(const struct core_type_row *rows, size_t n, char *ret, size_t size)
+{
+    struct asym_client_cpu list[64];
+    struct asym_status s = {
+        .state = {.version = "1", .policy = "pa", .policy_reason = "x", .slow_cpus = "", .observer = "", .profile = ""},
+        .cpus = {.cpu = list}};
+    FILE *out = fmemopen(ret, size, "w");
+    const struct asym_terminal terminal = {.out = out, .columns = 80};
+    for (size_t i = 0; i < n && rows[i].n > 0; i++) {
+        add_cpus(&s.cpus, (uint32_t)i, &rows[i]);
+        s.state.slow_cpus = rows[i].fast ? s.state.slow_cpus : "1";
+    }
+    assert_int_equal(asym_status_text(&s, &terminal), 0);
+    fclose(out);
+}
+
+/* A machine that names no types of core once had the line "fast  1 fast CPU". */
+static void status_says_which_cpus_are_fast_and_how_fast(void **state)
+{
+    static const struct {
+        struct core_type_row types[3];
+        const char *said;
+    } rows[] = {
+        {{{"fast", 0, 1, 2, true}, {"slow", 1, 1, 1, false}},
+         "Machine    1 fast at 2.00x  CPU 0  ########--------  50 % busy\n"
+         "           1 slow at 1.00x  CPU 1  ########--------  50 % busy\n"},
+        {{{"P-core", 0, 8, 1.52, true}, {"E-core", 8, 16, 1.13, false}, {"LP E-core", 24, 2, 1, false}},
+         "Machine    P-core     8 fast at 1.52x   CPUs 0-7    ########--------  50 % busy\n"
+         "           E-core     16 slow at 1.13x  CPUs 8-23   ########--------  50 % busy\n"
+         "           LP E-core  2 slow at 1.00x   CPUs 24-25  ########--------  50 % busy\n"},
+        {{{"all", 0, 8, 1, true}}, "Machine    8 alike  CPUs 0-7  ########--------  50 % busy\n"},
+        {{{"all", 0, 1, 1, true}}, "Machine    1  CPU 0  ########--------  50 % busy\n"},
+        {{{"fast", 0, 2, 1.1, true}, {"slow", 2, 2, 1, true}},
+         "Machine    2 at 1.10x  CPUs 0-1  ########--------  50 % busy\n"
+         "           2 at 1.00x  CPUs 2-3  ########--------  50 % busy\n"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        char text[4096];
+        print_types(rows[i].types, ASYM_LENGTH(rows[i].types), text, sizeof text);
+        assert_has(text, rows[i].said);
+        assert_has(text, "\nSteering   no thread now\n");
+    }
+}
+
+static void hostile_names_are_escaped_and_do_not_fill_the_screen(void **state)
+{
+    static char text[1 << 20];
+    size_t lines = 0;
+    (void)state;
+    assert_int_equal(run_with(FAKE_SERVICE_HOSTILE, "status", text, sizeof text), 0);
+    assert_tame(text, 80);
+    assert_has(text, "\\x1b[2J\\x0d\\x0aevil\\\\");
+    assert_has(text, "and 997 more: asymctl top\n");
+    for (const char *at = text; (at = strchr(at, '\n')); at++)
+        lines++;
+    assert_true(lines <= 24);
+    assert_int_equal(run_with(FAKE_SERVICE_HOSTILE, "status --json", text, sizeof text), 0);
+    ASYM_AUTO_JSON json_t *json = json_loads(text, 0, NULL);
+    assert_non_null(json);
+    assert_int_equal(json_array_size(json_object_get(json, "applications")), 1004);
+}
+
+static void status_as_json_has_all_that_asymd_said(void **state)
+{
+    static char text[65536];
+    (void)state;
+    assert_int_equal(run_with(FAKE_SERVICE_PLAIN, "status --json", text, sizeof text), 0);
+    ASYM_AUTO_JSON json_t *json = json_loads(text, 0, NULL);
+    const char *schema, *policy, *reason, *lack, *comm;
+    json_int_t start, changes;
+    double busy;
+    int paused;
+    assert_non_null(json);
+    assert_int_equal(json_unpack(json, "{s:s, s:s, s:s, s:[s], s:I, s:I, s:b, s:[{s:F}], s:[{s:s}]}", "schema", &schema,
+                                 "policy", &policy, "policy_reason", &reason, "lacks", &lack, "start_us", &start,
+                                 "changes", &changes, "paused", &paused, "cpus", "busy", &busy, "applications", "comm",
+                                 &comm),
+                     0);
+    assert_string_equal(schema, "asymctl.status/1");
+    assert_string_equal(policy, "pa");
+    assert_string_equal(lack, "asymd cannot count instructions: this machine has no PMU");
+    assert_true(start == 1780000000000000 && changes == 1204 && !paused && busy == 0.525);
+    assert_string_equal(comm, "stockfish");
+}
+
+#define DECISION(seconds, tid) "  20:26:" seconds ".000    " tid "   4->0   HP    steer (parallel: a spare fast CPU)\n"
+
+static void why_explains_in_sentences_with_evidence_and_the_last_ten_decisions(void **state)
+{
+    char text[8192];
+    (void)state;
+    assert_int_equal(run_with(FAKE_SERVICE_PLAIN, "why 4711", text, sizeof text), 0);
+    assert_string_equal(text, "stockfish (4711) has 8 runnable threads, so it is highly parallel. \\x1b[31mred\n"
+                              "It would get fast CPUs if gzip (4712) stopped.\n"
+                              "\n"
+                              "  runnable threads  7.9\n"
+                              "  rule              none\\x0ano line of its own\n"
+                              "\n"
+                              "The last decisions, the newest first:\n"
+                              "  TIME             TID   CPU    CLASS WHAT (WHY)\n" DECISION("58", "4711")
+                                  DECISION("56", "4711") DECISION("54", "4711") DECISION("52", "4711")
+                                      DECISION("50", "4711") DECISION("48", "4711") DECISION("46", "4711")
+                                          DECISION("44", "4711") DECISION("43", "4720") DECISION("42", "4711"));
+}
+
+static void why_finds_programs_by_name(void **state)
+{
+    static char text[65536];
+    (void)state;
+    assert_int_equal(run_with(FAKE_SERVICE_PLAIN, "why gzip", text, sizeof text), 0);
+    assert_has(text, "stockfish (4712) has 8 runnable threads");
+    assert_int_equal(run_with(FAKE_SERVICE_PLAIN, "why gzi", text, sizeof text), 1);
+    assert_has(text, "asymctl: no program gzi has threads that run now: give the PID of the process\n");
+    assert_int_equal(run_with(FAKE_SERVICE_PLAIN, "why \"$(printf 'a\\033b')\"", text, sizeof text), 1);
+    assert_has(text, "no program a\\x1bb has");
+}
+
+static void why_lists_programs_of_the_same_name_and_says_what_to_type(void **state)
+{
+    static char text[65536];
+    (void)state;
+    assert_int_equal(run_with(FAKE_SERVICE_TWINS, "why gzip", text, sizeof text), 0);
+    assert_string_equal(text, "3 programs have the name gzip:\n"
+                              " PID   UID  RUNNABLE  REASON\n"
+                              "4712  1000       1.0  a reason\n"
+                              "4714  1000       3.0  a reason\n"
+                              "   -  1000       1.0  cgroup /build.slice\n"
+                              "Give the PID of one: asymctl why 4714\n"
+                              "asymd treats a cgroup as one program. Give the PID of a process of it, from the\n"
+                              "  file /sys/fs/cgroup/build.slice/cgroup.procs\n");
+    assert_int_equal(run_with(FAKE_SERVICE_TWINS, "why cc1", text, sizeof text), 0);
+    assert_has(text, "1 program has the name cc1:\n");
+    assert_has(text, "cgroup /build.slice\n");
+    assert_null(strstr(text, "PID of one"));
+    assert_int_equal(run_with(FAKE_SERVICE_HOSTILE, "why same-name", text, sizeof text), 0);
+    assert_tame(text, 80);
+    assert_has(text, "1000 programs have the name same-name:\n");
+    assert_has(text, "\n109  ");
+    assert_null(strstr(text, "\n110  "));
+    assert_has(text, "\nand 990 more: asymctl top shows them all\nGive the PID of one: asymctl why 109\n");
+    assert_int_equal(run_with(FAKE_SERVICE_TWINS, "why gzip --json", text, sizeof text), 0);
+    ASYM_AUTO_JSON json_t *json = json_loads(text, 0, NULL);
+    assert_int_equal(json_array_size(json_object_get(json, "explanations")), 2);
+}
+
+static void why_as_json_has_the_same(void **state)
+{
+    static char text[65536];
+    const char *first, *name, *value;
+    json_int_t id;
+    (void)state;
+    assert_int_equal(run_with(FAKE_SERVICE_PLAIN, "why 4711 --json", text, sizeof text), 0);
+    ASYM_AUTO_JSON json_t *json = json_loads(text, 0, NULL);
+    assert_non_null(json);
+    assert_int_equal(json_unpack(json, "{s:[{s:I, s:[s], s:[{s:s, s:s}]}]}", "explanations", "id", &id, "sentences",
+                                 &first, "evidence", "name", &name, "value", &value),
+                     0);
+    assert_int_equal(id, 4711);
+    assert_string_equal(value, "7.9");
+    json_t *one = json_array_get(json_object_get(json, "explanations"), 0);
+    assert_int_equal(json_array_size(json_object_get(one, "decisions")), 10);
+}
+
+static void a_process_that_asymd_does_not_know_ends_in_1(void **state)
+{
+    char text[4096];
+    (void)state;
+    assert_int_equal(run_with(FAKE_SERVICE_PLAIN, "why 404", text, sizeof text), 1);
+    assert_string_equal(text, "asymctl: asymd does not know process 404\n");
+}
+
+static void policy_prints_and_switches(void **state)
+{
+    char text[4096];
+    (void)state;
+    fake_service_start(FAKE_SERVICE_PLAIN);
+    assert_int_equal(run("policy", text, sizeof text), 0);
+    assert_string_equal(text, "pa (auto chose it: the machine has fast and slow CPUs)\n");
+    assert_string_equal(fake_service_calls(), "");
+    assert_int_equal(run("policy rr", text, sizeof text), 0);
+    assert_int_equal(run("policy eshmp --permanent", text, sizeof text), 0);
+    assert_string_equal(fake_service_calls(), "SetPolicy rr 0;SetPolicy eshmp 1;");
+    assert_int_equal(run("policy --permanent", text, sizeof text), 2);
+    assert_int_equal(run("policy --json", text, sizeof text), 0);
+    assert_has(text, "\"schema\": \"asymctl.policy/1\"");
+    fake_service_stop();
+}
+
+static void changes_reach_the_service_and_are_confirmed(void **state)
+{
+    static const struct {
+        const char *arguments, *calls, *said;
+    } rows[] = {
+        {"pause", "Pause 0;", "steers nothing until 2026-05-28 20:28:10, or until asymctl resume\n"},
+        {"pause 90s", "Pause 90;", "steers nothing until 2026-05-28 20:28:10, or until asymctl resume\n"},
+        {"pause 10min", "Pause 600;", "asymd has put everything back"},
+        {"pause 1ms", "Pause 1;", "asymd has put everything back"},
+        {"resume", "Resume;", "asymd steers again\n"},
+        {"release 12", "Release 12;", "asymd leaves process 12 alone until it ends; asymctl adopt 12 takes it back\n"},
+        {"adopt 12", "Adopt 12;", "asymd may steer process 12 again; asymctl release 12 makes it stop\n"},
+        {"set 12 fast", "SetProgram 12 fast;", "asymd keeps process 12 on fast CPUs until it ends\n"},
+        {"set 12 slow", "SetProgram 12 slow;", "asymd keeps process 12 on slow CPUs until it ends\n"},
+        {"set 12 ignore", "SetProgram 12 ignore;", "asymd leaves process 12 alone until it ends\n"},
+        {"set 12 steer", "SetProgram 12 steer;", "asymd steers process 12, whatever"},
+        {"set 12 auto", "SetProgram 12 auto;", "the rules of the configuration decide about process 12 again\n"},
+        {"reload", "Reload;", "asymd has read its configuration again\n"},
+        {"resume --json", "Resume;", "\"schema\": \"asymctl.change/1\""},
+    };
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        char text[4096];
+        fake_service_start(FAKE_SERVICE_PAUSED);
+        assert_int_equal(run(rows[i].arguments, text, sizeof text), 0);
+        assert_has(text, rows[i].said);
+        assert_string_equal(fake_service_calls(), rows[i].calls);
+        fake_service_stop();
+    }
+}
+
+static void wrong_arguments_reach_no_service(void **state)
+{
+    static const struct {
+        const char *arguments, *said;
+    } rows[] = {
+        {"pause 90", "'90' has no unit: write 10s, 10min or 2h"},
+        {"pause soon", "'soon' is no time: write 10s, 10min or 2h"},
+        {"pause 0s", "'0s' is no time"},
+        {"pause -1s", "unknown option -1s"},
+        {"release gzip", "release: 'gzip' is no PID"},
+        {"release 0", "release: '0' is no PID"},
+        {"adopt 99999999999", "is no PID"},
+        {"set 12", "set: needs a PID and an action"},
+        {"set 12 warp", "set: 'warp' is no action; accepted are fast, slow, ignore, steer, auto"},
+        {"set 12 fast slow", "stray argument 'slow'"},
+        {"watch gzip", "watch: 'gzip' is no PID"},
+    };
+    (void)state;
+    setenv("ASYMD_BUS", "/nonexistent/bus", 1);
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        char text[4096];
+        assert_int_equal(run(rows[i].arguments, text, sizeof text), 2);
+        assert_has(text, rows[i].said);
+    }
+    unsetenv("ASYMD_BUS");
+}
+
+static void a_refusal_says_why_and_how(void **state)
+{
+    char text[4096];
+    (void)state;
+    assert_int_equal(run_with(FAKE_SERVICE_DENIED, "pause", text, sizeof text), 4);
+    assert_string_equal(text,
+                        "asymctl: not permitted: Pause changes asymd: run it as root, or with polkit's permission "
+                        "org.asymd.manage\n");
+    assert_int_equal(run_with(FAKE_SERVICE_REFUSES, "policy hass", text, sizeof text), 3);
+    assert_string_equal(text, "asymctl: the policy needs ipc, and \\x1b[0m no PMU\n");
+}
+
+static void an_asymd_of_another_version_is_named_as_the_cause(void **state)
+{
+    char text[4096];
+    (void)state;
+    assert_int_equal(run_with(FAKE_SERVICE_OTHER, "status", text, sizeof text), 1);
+    assert_has(text, "do not understand each other: use the same version of both\n");
+}
+
+static void a_server_that_says_nothing_is_given_up(void **state)
+{
+    char text[4096];
+    (void)state;
+    assert_int_equal(run_with(FAKE_SERVICE_SILENT, "policy", text, sizeof text), 1);
+    assert_string_equal(text, "asymctl: asymd did not answer within 5 s\n");
+}
+
+#define DECIDED "20:26:40.250    4720 stock\\x1bfish     4->-   HP    release (idle for 5 s)\n"
+#define OTHER   "20:26:40.250    4721 gzip              4->-   HP    release (idle for 5 s)\n"
+
+static void watch_prints_decisions_until_asymd_ends(void **state)
+{
+    char text[4096];
+    (void)state;
+    assert_int_equal(run_with(FAKE_SERVICE_ENDS, "watch", text, sizeof text), 5);
+    assert_has(text, DECIDED OTHER "2 decisions\n");
+    assert_has(text, "asymctl: asymd has ended\n");
+    assert_int_equal(run_with(FAKE_SERVICE_ENDS, "watch 4721", text, sizeof text), 5);
+    assert_null(strstr(text, "fish"));
+    assert_has(text, OTHER "1 decision\n");
+}
+
+/* Runs asymctl with a terminal of 80 columns as its output. Returns its exit status. */
+static int run_on_terminal(const char *verb, char *ret, size_t size)
+{
+    const struct winsize wide = {.ws_row = 24, .ws_col = 80};
+    size_t used = 0;
+    int terminal, status;
+    const pid_t pid = forkpty(&terminal, NULL, NULL, &wide);
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        setenv("TZ", "UTC", 1);
+        unsetenv("COLUMNS");
+        execl(ASYM_TEST_BIN "/daemon/asymctl", "asymctl", verb, NULL);
+        _exit(127);
+    }
+    /* The read fails when asymctl has ended. */
+    for (ssize_t n; used + 1 < size && (n = read(terminal, ret + used, size - 1 - used)) > 0;)
+        used += (size_t)n;
+    ret[used] = '\0';
+    close(terminal);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void watch_has_headings_on_a_terminal_only(void **state)
+{
+    static const char wanted[] = "TIME             TID THREAD            CPU    CLASS WHAT (WHY)\r\n"
+                                 "20:26:40.250    4720 stock\\x1bfish     4->-   HP    release (idle for 5 s)\r\n";
+    char text[4096];
+    (void)state;
+    fake_service_start(FAKE_SERVICE_ENDS);
+    assert_int_equal(run_on_terminal("watch", text, sizeof text), 5);
+    fake_service_stop();
+    assert_has(text, wanted);
+    assert_int_equal(run_with(FAKE_SERVICE_ENDS, "watch", text, sizeof text), 5);
+    assert_null(strstr(text, "TIME"));
+}
+
+static void watch_ends_when_its_output_cannot_be_written(void **state)
+{
+    char text[4096];
+    (void)state;
+    assert_int_equal(run_with(FAKE_SERVICE_PLAIN, "watch 2>&1 >/dev/full #", text, sizeof text), 1);
+    assert_has(text, "asymctl: cannot write to standard output: ");
+}
+
+static void ctrl_c_ends_watch_with_the_count(void **state)
+{
+    char text[4096];
+    (void)state;
+    fake_service_start(FAKE_SERVICE_PLAIN);
+    assert_int_equal(
+        run("watch >\"${ASYMD_BUS%/bus}/out\" & p=$!; i=0; while [ $i -lt 1000 ] && ! grep -q gzip "
+            "\"${ASYMD_BUS%/bus}/out\"; do sleep 0.01; i=$((i+1)); done; kill -TERM $p; wait $p; s=$?; cat "
+            "\"${ASYMD_BUS%/bus}/out\"; (exit $s)",
+            text, sizeof text),
+        0);
+    assert_string_equal(text, DECIDED OTHER "2 decisions\n");
+    fake_service_stop();
+}
+
+static volatile sig_atomic_t signals;
+
+static void count_signal(int signal)
+{
+    (void)signal;
+    signals++;
+}
+
+static void ignore_event(void *ctx, const struct asym_client_event *event)
+{
+    (void)ctx;
+    (void)event;
+}
+
+/* More decisions than one wait takes are there, and the signal is pending: the wait reports it all the same. */
+static void a_signal_ends_the_wait_in_a_stream_of_decisions(void **state)
+{
+    const struct sigaction action = {.sa_handler = count_signal};
+    const struct timespec pause = {.tv_nsec = 300000000};
+    struct asym_client *client = NULL;
+    struct asym_error err = {""};
+    sigset_t blocked, waiting;
+    (void)state;
+    fake_service_start(FAKE_SERVICE_FLOODS);
+    sigaction(SIGUSR1, &action, NULL);
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &blocked, &waiting);
+    assert_int_equal(asym_client_open(&client, &err), 0);
+    assert_int_equal(asym_client_subscribe(client, ignore_event, NULL, &err), 0);
+    for (int i = 1; i <= 3; i++) {
+        nanosleep(&pause, NULL);
+        assert_int_equal(asym_client_wait(client, 60 * ASYM_SEC, &waiting, &err), 1);
+        raise(SIGUSR1);
+        assert_int_equal(asym_client_wait(client, 60 * ASYM_SEC, &waiting, &err), -EINTR);
+        assert_int_equal(signals, i);
+    }
+    sigprocmask(SIG_SETMASK, &waiting, NULL);
+    asym_client_close(client);
+    fake_service_stop();
+}
+
+static void watch_as_json_prints_an_object_a_line(void **state)
+{
+    char text[4096];
+    const char *comm, *what;
+    int to;
+    (void)state;
+    assert_int_equal(run_with(FAKE_SERVICE_ENDS, "watch --json", text, sizeof text), 5);
+    const char *second = strchr(text, '\n') + 1;
+    assert_int_equal(second[0], '{');
+    assert_has(second, "\n2 decisions\n");
+    ASYM_AUTO_JSON json_t *json = json_loads(text, JSON_DISABLE_EOF_CHECK, NULL);
+    assert_int_equal(json_unpack(json, "{s:s, s:s, s:i}", "comm", &comm, "what", &what, "to", &to), 0);
+    assert_string_equal(comm, "stock\\x1bfish");
+    assert_string_equal(what, "release");
+    assert_int_equal(to, -1);
+}
+
+#define TRACE "trace \"${ASYMD_BUS%/bus}/t.json\" --time=300ms --pid=$$ --config=/dev/null"
+
+static void a_trace_has_the_decisions_of_a_running_asymd(void **state)
+{
+    static char text[1 << 20];
+    (void)state;
+    assert_int_equal(run_with(FAKE_SERVICE_PLAIN, TRACE " && cat \"${ASYMD_BUS%/bus}/t.json\"", text, sizeof text), 0);
+    assert_has(text, " slices and 2 decisions of asymd in ");
+    assert_has(text, "\"name\":\"release stock\\\\x1bfish\",\"cat\":\"asymd\"");
+    assert_has(text, "\"why\":\"idle for 5 s\"");
+    /* The trace goes on without them. */
+    assert_int_equal(run_with(FAKE_SERVICE_ENDS, TRACE, text, sizeof text), 0);
+    assert_has(text, "asymctl: the trace has the decisions of asymd until now: asymd has ended\n");
+    assert_has(text, " slices and 2 decisions of asymd in ");
+    setenv("ASYMD_BUS", "/nonexistent/bus", 1);
+    assert_int_equal(run("trace /tmp/asym-no-service.$$ --time=300ms --pid=$$ --config=/dev/null; s=$?; rm "
+                         "/tmp/asym-no-service.$$; (exit $s)",
+                         text, sizeof text),
+                     0);
+    unsetenv("ASYMD_BUS");
+    assert_has(text, " planned decisions in ");
+    assert_null(strstr(text, "decisions of asymd"));
+}
+
+static void stats_is_a_table(void **state)
+{
+    char text[4096];
+    (void)state;
+    assert_int_equal(run_with(FAKE_SERVICE_PLAIN, "stats", text, sizeof text), 0);
+    assert_tame(text, 80);
+    assert_string_equal(text, "COUNTER                               VALUE  MEANING\n"
+                              "changes_total                          1204  Changes to threads that the kern...\n"
+                              "cpu_seconds_total                       1.5  CPU time of asymd.\n"
+                              "threads_steered                          12  Threads that asymd steers now.\n"
+                              "bad name\\x0a                              1\n"
+                              "from_the_future_total  18446744073709551615\n");
+    assert_int_equal(run_with(FAKE_SERVICE_PLAIN, "stats --json", text, sizeof text), 0);
+    ASYM_AUTO_JSON json_t *json = json_loads(text, 0, NULL);
+    json_t *list = json_object_get(json, "counters");
+    assert_int_equal(json_array_size(list), 5);
+    assert_int_equal(json_integer_value(json_object_get(json_array_get(list, 0), "value")), 1204);
+    assert_true(json_real_value(json_object_get(json_array_get(list, 1), "value")) == 1.5);
+}
+
+static void metrics_are_openmetrics_text(void **state)
+{
+    char text[4096];
+    (void)state;
+    assert_int_equal(run_with(FAKE_SERVICE_PLAIN, "metrics", text, sizeof text), 0);
+    assert_string_equal(text, "# HELP asymd_changes Changes to threads that the kernel has accepted.\n"
+                              "# TYPE asymd_changes counter\n"
+                              "asymd_changes_total 1204\n"
+                              "# HELP asymd_cpu_seconds CPU time of asymd.\n"
+                              "# TYPE asymd_cpu_seconds counter\n"
+                              "# UNIT asymd_cpu_seconds seconds\n"
+                              "asymd_cpu_seconds_total 1.5\n"
+                              "# HELP asymd_threads_steered Threads that asymd steers now.\n"
+                              "# TYPE asymd_threads_steered gauge\n"
+                              "asymd_threads_steered 12\n"
+                              "# TYPE asymd_from_the_future counter\n"
+                              "asymd_from_the_future_total 18446744073709551615\n"
+                              "# EOF\n");
+}
+
+static void samples_of_a_family_stand_together_and_bad_labels_are_left_out(void **state)
+{
+    static const struct asym_metric metrics[] = {
+        {.name = "actions_total{kind=\"steer\"}", .kind = "counter", .whole = 1},
+        {.name = "paused", .kind = "gauge", .fraction = 0.0 / 1.0},
+        {.name = "actions_total{kind=\"a\\\"b\",x=\"\"}", .kind = "counter", .whole = 2},
+        {.name = "actions_total{kind=\"a\nb\"}", .kind = "counter"},
+        {.name = "actions_total{kind=\"a}", .kind = "counter"},
+        {.name = "actions_total{kind=\"a\"", .kind = "counter"},
+        {.name = "actions_total{=\"a\"}", .kind = "counter"},
+        {.name = "actions_total{a=\"\\x\"}", .kind = "counter"},
+        {.name = "actions_total{a=\"\\", .kind = "counter"},
+        {.name = "actions_total{}", .kind = "counter"},
+        {.name = "9", .kind = "counter"},
+        {.name = "", .kind = "gauge"},
+    };
+    char text[2048];
+    (void)state;
+    FILE *out = fmemopen(text, sizeof text, "w");
+    assert_int_equal(asym_openmetrics_print(metrics, ASYM_LENGTH(metrics), out), 0);
+    fclose(out);
+    assert_string_equal(text, "# HELP asymd_actions Changes to threads that asymd has tried, by kind and result.\n"
+                              "# TYPE asymd_actions counter\n"
+                              "asymd_actions_total{kind=\"steer\"} 1\n"
+                              "asymd_actions_total{kind=\"a\\\"b\",x=\"\"} 2\n"
+                              "# HELP asymd_paused 1 while asymd is paused, else 0.\n"
+                              "# TYPE asymd_paused gauge\n"
+                              "asymd_paused 0\n"
+                              "# EOF\n");
+}
+
+static void each_family_has_a_unit_that_ends_its_name(void **state)
+{
+    const struct asym_metric_row *row;
+    (void)state;
+    for (size_t i = 0; (row = asym_metric_row_at(i)); i++) {
+        const size_t n = strlen(row->name), m = strlen(row->unit);
+        assert_true(strcmp(row->kind, "counter") == 0 || strcmp(row->kind, "gauge") == 0);
+        assert_true(m == 0 || (n > m + 1 && row->name[n - m - 1] == '_' && strcmp(row->name + n - m, row->unit) == 0));
+        assert_null(strpbrk(row->help, "\\\n"));
+        assert_true(row->help[0] != '\0' && row->help[strlen(row->help) - 1] == '.');
+        assert_ptr_equal(asym_metric_row_of(row->name), row);
+    }
+}
+
+static void tables_drop_columns_before_they_cut(void **state)
+{
+    static const struct asym_report_table_column columns[] = {
+        {.heading = "NAME", .cut = 12}, {.heading = "N", .right = true, .drop = 1}, {.heading = "WORD", .drop = 2}};
+    static const char *const cells[] = {"a name that is thirty columns.", "7", "word"};
+    static const struct {
+        size_t columns;
+        const char *text;
+    } rows[] = {
+        {41, "NAME                            N  WORD\na name that is thirty columns.  7  word\n"},
+        {30, "NAME                   N  WORD\na name that is thi...  7  word\n"},
+        {21, "NAME          N  WORD\na name th...  7  word\n"},
+        {20, "NAME               N\na name that is...  7\n"},
+        {12, "NAME\na name th...\n"},
+    };
+    ASYM_CLEANUP(asym_report_table_done)
+    struct asym_report_table table = {.columns = columns, .n_columns = ASYM_LENGTH(columns)};
+    (void)state;
+    assert_int_equal(asym_report_table_add(&table, cells), 0);
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        char text[512];
+        FILE *out = fmemopen(text, sizeof text, "w");
+        const struct asym_terminal terminal = {.out = out, .columns = rows[i].columns};
+        assert_int_equal(asym_report_table_print(&table, &terminal, 0, 0, true), 0);
+        fclose(out);
+        assert_string_equal(text, rows[i].text);
+    }
+}
+
+/* Runs asymctl stats as if the terminal had so many columns. */
+static void run_stats(unsigned columns, char *ret, size_t size)
+{
+    char command[512];
+    snprintf(command, sizeof command, "COLUMNS=%u LC_ALL=C '%s/daemon/asymctl' stats 2>&1", columns, ASYM_TEST_BIN);
+    fake_service_start(FAKE_SERVICE_PLAIN);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    ret[fread(ret, 1, size - 1, pipe)] = '\0';
+    assert_int_equal(pclose(pipe), 0);
+    fake_service_stop();
+}
+
+/* In a terminal that is too narrow stats says how wide it has to be; in one as wide as that, the column is there. */
+static void stats_says_which_width_its_last_column_needs(void **state)
+{
+    static const char notice[] = "asymctl: the column MEANING needs a terminal of ";
+    char text[4096];
+    unsigned columns = 0, given = 0;
+    (void)state;
+    run_stats(60, text, sizeof text);
+    assert_has(text, notice);
+    assert_int_equal(sscanf(strstr(text, notice) + strlen(notice), "%u columns, or COLUMNS=%u", &columns, &given), 2);
+    assert_int_equal(columns, given);
+    assert_true(columns > 60);
+    for (unsigned less = 0; less < 2; less++) {
+        run_stats(columns - less, text, sizeof text);
+        assert_int_equal(strstr(text, notice) != NULL, less);
+        assert_int_equal(strstr(text, "VALUE  MEANING\n") != NULL, !less);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_a_service_each_verb_ends_in_5_and_says_how_to_start_it),
+        cmocka_unit_test(without_a_service_status_says_what_asymd_could_do_here),
+        cmocka_unit_test(without_asymd_on_the_system_bus_it_ends_in_5_too),
+        cmocka_unit_test(a_refused_call_is_repeated),
+        cmocka_unit_test(a_call_that_is_always_refused_says_so),
+        cmocka_unit_test(status_is_one_screen),
+        cmocka_unit_test(a_paused_asymd_says_until_when),
+        cmocka_unit_test(status_fits_every_width_and_uses_blocks_in_utf_8),
+        cmocka_unit_test(status_says_which_cpus_are_fast_and_how_fast),
+        cmocka_unit_test(hostile_names_are_escaped_and_do_not_fill_the_screen),
+        cmocka_unit_test(status_as_json_has_all_that_asymd_said),
+        cmocka_unit_test(why_explains_in_sentences_with_evidence_and_the_last_ten_decisions),
+        cmocka_unit_test(why_finds_programs_by_name),
+        cmocka_unit_test(why_lists_programs_of_the_same_name_and_says_what_to_type),
+        cmocka_unit_test(why_as_json_has_the_same),
+        cmocka_unit_test(a_process_that_asymd_does_not_know_ends_in_1),
+        cmocka_unit_test(policy_prints_and_switches),
+        cmocka_unit_test(changes_reach_the_service_and_are_confirmed),
+        cmocka_unit_test(wrong_arguments_reach_no_service),
+        cmocka_unit_test(a_refusal_says_why_and_how),
+        cmocka_unit_test(an_asymd_of_another_version_is_named_as_the_cause),
+        cmocka_unit_test(a_server_that_says_nothing_is_given_up),
+        cmocka_unit_test(watch_prints_decisions_until_asymd_ends),
+        cmocka_unit_test(watch_has_headings_on_a_terminal_only),
+        cmocka_unit_test(watch_ends_when_its_output_cannot_be_written),
+        cmocka_unit_test(ctrl_c_ends_watch_with_the_count),
+        cmocka_unit_test(a_signal_ends_the_wait_in_a_stream_of_decisions),
+        cmocka_unit_test(watch_as_json_prints_an_object_a_line),
+        cmocka_unit_test(a_trace_has_the_decisions_of_a_running_asymd),
+        cmocka_unit_test(stats_is_a_table),
+        cmocka_unit_test(stats_says_which_width_its_last_column_needs),
+        cmocka_unit_test(metrics_are_openmetrics_text),
+        cmocka_unit_test(samples_of_a_family_stand_together_and_bad_labels_are_left_out),
+        cmocka_unit_test(each_family_has_a_unit_that_ends_its_name),
+        cmocka_unit_test(tables_drop_columns_before_they_cut),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,755 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The command asymctl sim, and the figures of an experiment. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "base/macro.h"
+#include "report/columns.h"
+#include "experiment/experiment.h"
+#include "report/chart.h"
+#include "report/json.h"
+#include "report/progress.h"
+#include "report/text-table.h"
+#include "support/live.h"
+#include "support/process.h"
+#include "support/svg.h"
+
+static const char small[] = "[machine]\ncounts=3,1\nspeeds=1,2\n[run]\nduration=2s\n"
+                            "[program serial]\nstep=serial 100G\n"
+                            "[program parallel]\nthreads=4\nstep=parallel 400M uniform chunk=1M\nstep=serial 20M\n";
+
+static char path[64];
+
+static int make_file(void **state)
+{
+    (void)state;
+    snprintf(path, sizeof path, "/tmp/asym-sim-XXXXXX");
+    int fd = mkstemp(path);
+    bool done = fd >= 0 && write(fd, small, sizeof small - 1) == (ssize_t)sizeof small - 1;
+    return done && close(fd) == 0 ? 0 : -1;
+}
+
+static int remove_file(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+/* Puts a space in place of each line break and its indent, so that a test finds a phrase wherever the line breaks. */
+static const char *unwrapped(char *text)
+{
+    for (char *at = text; (at = strstr(at, "\n  "));)
+        memmove(at, at + 2, strlen(at + 2) + 1);
+    return text;
+}
+
+static int run(const char *arguments, char *ret, size_t size)
+{
+    char command[1024];
+    snprintf(command, sizeof command, "'%s/daemon/asymctl' sim %s 2>&1", ASYM_TEST_BIN, arguments);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    size_t n = fread(ret, 1, size - 1, pipe);
+    ret[n] = '\0';
+    int status = pclose(pipe);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static int run_file(const char *arguments, char *ret, size_t size)
+{
+    char line[512];
+    snprintf(line, sizeof line, "%s %s", path, arguments);
+    return run(line, ret, size);
+}
+
+static void the_table_fits_and_has_a_row_for_each_policy(void **state)
+{
+    (void)state;
+    char text[16384], head[16384];
+    assert_int_equal(run_file("--policy=pa,rr --repeat=3", text, sizeof text), 0);
+    static const char *const parts[] = {"3 cores at 1x, 1 core at 2x;", "\nnone ", "\npa ", "\nrr ", "\nserial "};
+    for (size_t i = 0; i < ASYM_LENGTH(parts); i++)
+        if (!strstr(text, parts[i]))
+            fail_msg("no '%s' in:\n%s", parts[i], text);
+    assert_non_null(strstr(unwrapped(strcpy(head, text)), "15 of 15 trials"));
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+        assert_true(asym_columns_of(line) <= ASYM_COLUMNS_DEFAULT);
+}
+
+static void the_output_does_not_depend_on_the_number_of_workers(void **state)
+{
+    (void)state;
+    static char one[262144], other[262144];
+    assert_int_equal(run_file("--json --policy=pa --repeat=4 --workers=1", one, sizeof one), 0);
+    assert_int_equal(run_file("--json --policy=pa --repeat=4 --workers=5", other, sizeof other), 0);
+    assert_string_equal(one, other);
+    assert_int_equal(run_file("--json --policy=pa --repeat=4 --seed=9", other, sizeof other), 0);
+    assert_string_not_equal(one, other);
+}
+
+static void cpu_time_of_plans_is_printed_only_where_it_is_asked_for(void **state)
+{
+    (void)state;
+    static char text[262144];
+    assert_int_equal(run_file("--policy=pa --repeat=2", text, sizeof text), 0);
+    assert_null(strstr(text, "us of CPU a plan"));
+    assert_int_equal(run_file("--policy=pa --repeat=2 --cost", text, sizeof text), 0);
+    assert_non_null(strstr(text, "us of CPU a plan"));
+    assert_int_equal(run_file("--policy=pa --repeat=2 --json", text, sizeof text), 0);
+    assert_null(strstr(text, "plan_cpu_us"));
+    assert_int_equal(run_file("--policy=pa --repeat=2 --json --cost", text, sizeof text), 0);
+    ASYM_AUTO_JSON json_t *root = json_loads(text, 0, NULL);
+    json_t *pa = json_array_get(json_object_get(root, "policies"), 1);
+    static const char *const keys[] = {"plans_per_s", "threads_per_plan", "plan_cpu_us"};
+    double means[3];
+    for (size_t i = 0; i < ASYM_LENGTH(keys); i++)
+        means[i] = json_number_value(json_object_get(json_object_get(pa, keys[i]), "mean"));
+    /* A sample every 100 ms for 2 s, the last one at the end, of at most five threads. */
+    assert_true(means[0] >= 9 && means[0] <= 10);
+    assert_true(means[1] > 1 && means[1] <= 5);
+    assert_true(means[2] >= 0 && means[2] < 1e5);
+}
+
+/* Returns the game's gain under pa over the stock scheduler, with fast_from as given. */
+static double gain_of_game(const char *fast_from)
+{
+    static char text[65536];
+    char shell[512], line[512];
+    snprintf(shell, sizeof shell,
+             "sed 's/^speeds = .*/&\\nfast_from = %s/' '%s/scenarios/game-beside-build.ini' > '%s.game'", fast_from,
+             ASYM_TEST_SOURCE, path);
+    assert_int_equal(system(shell), 0);
+    snprintf(line, sizeof line, "%s.game --policy=pa --repeat=2 --json", path);
+    assert_int_equal(run(line, text, sizeof text), 0);
+    snprintf(line, sizeof line, "%s.game", path);
+    assert_int_equal(unlink(line), 0);
+    ASYM_AUTO_JSON json_t *root = json_loads(text, 0, NULL);
+    double speedup[2] = {0};
+    size_t i;
+    json_t *policy;
+    json_array_foreach(json_object_get(root, "policies"), i, policy)
+    {
+        json_t *game = json_array_get(json_object_get(policy, "programs"), 0);
+        assert_string_equal(json_string_value(json_object_get(game, "name")), "game");
+        assert_true(i < 2);
+        speedup[i] = json_real_value(json_object_get(json_object_get(game, "speedup"), "mean"));
+    }
+    assert_true(speedup[0] > 0);
+    return speedup[1] / speedup[0] - 1;
+}
+
+/* A Core i9-13900K: when only its two favoured cores counted as fast, a game of eight threads gained nothing. */
+static void a_game_of_eight_threads_gains_from_all_p_cores(void **state)
+{
+    (void)state;
+    assert_true(gain_of_game("80%") > 0.10);
+    assert_true(gain_of_game("100%") < 0.05);
+}
+
+static void one_run_has_no_confidence(void **state)
+{
+    (void)state;
+    static char text[262144];
+    assert_int_equal(run_file("--policy=pa --repeat=1 --cost", text, sizeof text), 0);
+    assert_non_null(strstr(text, "us of CPU a plan"));
+    assert_null(strstr(text, "+--"));
+    assert_int_equal(run_file("--policy=pa --repeat=2 --cost", text, sizeof text), 0);
+    assert_non_null(strstr(strstr(text, "us of CPU a plan"), " +-"));
+}
+
+static void json_says_what_was_measured(void **state)
+{
+    (void)state;
+    static char text[262144];
+    assert_int_equal(run_file("--json --policy=pa --repeat=3", text, sizeof text), 0);
+    ASYM_AUTO_JSON json_t *root = json_loads(text, 0, NULL);
+    assert_non_null(root);
+    assert_string_equal(json_string_value(json_object_get(root, "schema")), "asymctl.sim/1");
+    json_t *pa = json_array_get(json_object_get(root, "policies"), 1);
+    json_t *serial = json_array_get(json_object_get(pa, "programs"), 0);
+    json_t *speedup = json_object_get(serial, "speedup");
+    assert_int_equal(json_array_size(json_object_get(speedup, "values")), 3);
+    /* Alone the program begins on any CPU, of mean speed 1.25; beside the other it gets the fast one. */
+    assert_true(json_real_value(json_object_get(speedup, "mean")) > 0.9);
+    assert_true(json_is_null(json_object_get(json_object_get(serial, "run_time_s"), "mean")));
+}
+
+/* Returns the share of busy CPU time of one program on four CPUs, one of which is twice as fast, under pa. */
+static double busy_with(const char *program)
+{
+    static char text[65536];
+    char shell[512], line[512];
+    snprintf(shell, sizeof shell,
+             "printf '[machine]\\ncounts=3,1\\nspeeds=1,2\\n[run]\\nduration=2s\\n[program p]\\n%s\\n' > '%s.busy'",
+             program, path);
+    assert_int_equal(system(shell), 0);
+    snprintf(line, sizeof line, "%s.busy --policy=pa --json", path);
+    assert_int_equal(run(line, text, sizeof text), 0);
+    snprintf(line, sizeof line, "%s.busy", path);
+    assert_int_equal(unlink(line), 0);
+    ASYM_AUTO_JSON json_t *root = json_loads(text, 0, NULL);
+    json_t *pa = json_array_get(json_object_get(root, "policies"), 1);
+    return json_number_value(json_object_get(json_object_get(pa, "busy"), "mean"));
+}
+
+/* One thread keeps one of four CPUs busy, however fast it is, and five threads keep all busy, also if they spin. */
+static void busy_is_the_share_of_cpu_time_that_is_used(void **state)
+{
+    (void)state;
+    assert_float_equal(busy_with("step=serial 100G"), 0.25, 1e-6);
+    assert_float_equal(busy_with("threads=5\\nstep=parallel 100G"), 1, 1e-6);
+    assert_float_equal(busy_with("threads=4\\nspin=forever\\nstep=parallel 1M\\nstep=serial 100G"), 1, 1e-6);
+}
+
+static void mistakes_are_named_and_end_in_2(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *arguments, *said;
+        int status;
+    } rows[] = {
+        {"", "needs a scenario", 2},
+        {"/nonexistent.ini", "No such file", 2},
+        {"FILE --policy=paa", "did you mean 'pa'?", 2},
+        {"FILE --repeat=0", "from 1 to 1000", 2},
+        {"FILE --polcy=pa", "unknown option --polcy (did you mean '--policy'?)", 2},
+        {"FILE FILE", "stray argument '", 2},
+        {"FILE --trace=", "--trace needs an argument; accepted is --trace=FILE", 2},
+        {"FILE --seed=18446744073709551615", "--seed: '18446744073709551615' is not accepted", 2},
+        {"FILE --json=yes", "--json takes no argument", 2},
+        {"FILE --trace=/nonexistent/t --repeat=1", "No such file", 1},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        char text[8192], arguments[256] = "";
+        const char *file = strstr(rows[i].arguments, "FILE");
+        snprintf(arguments, sizeof arguments, "%s%s", file ? path : "", file ? file + 4 : rows[i].arguments);
+        const int status = run(arguments, text, sizeof text);
+        if (status != rows[i].status || !strstr(text, rows[i].said))
+            fail_msg("'%s' ended in %d and said: %s", rows[i].arguments, status, text);
+    }
+}
+
+static void too_many_programs_are_reported_with_the_line_of_the_first_too_many(void **state)
+{
+    (void)state;
+    char text[8192], many[80], line[128];
+    snprintf(many, sizeof many, "%s.many", path);
+    FILE *out = fopen(many, "w");
+    assert_non_null(out);
+    fputs("[machine]\ncounts=2\nspeeds=1\n", out);
+    for (unsigned i = 0; i < ASYM_SIM_MAX_PROGRAMS + 2; i++)
+        fprintf(out, "[program p%u]\nstep=serial 1M\n", i);
+    fclose(out);
+    assert_int_equal(run(many, text, sizeof text), 2);
+    unlink(many);
+    snprintf(line, sizeof line, "%s:%u: more than 64 programs", many, 3u + 2 * ASYM_SIM_MAX_PROGRAMS + 1);
+    assert_non_null(strstr(text, line));
+}
+
+static void the_trace_is_json_with_tracks_runs_and_reasons(void **state)
+{
+    (void)state;
+    char text[16384], arguments[256], trace[80];
+    unsigned n[128] = {0};
+    snprintf(trace, sizeof trace, "%s.json", path);
+    snprintf(arguments, sizeof arguments, "--policy=pa --repeat=1 --trace=%s", trace);
+    assert_int_equal(run_file(arguments, text, sizeof text), 0);
+    ASYM_AUTO_JSON json_t *root = json_load_file(trace, 0, NULL);
+    unlink(trace);
+    assert_non_null(root);
+    double busy = 0;
+    size_t i;
+    json_t *e;
+    json_array_foreach(json_object_get(root, "traceEvents"), i, e)
+    {
+        const char *kind = json_string_value(json_object_get(e, "ph"));
+        n[(unsigned char)kind[0] % 128]++;
+        busy += kind[0] == 'X' ? json_number_value(json_object_get(e, "dur")) : 0;
+        if (kind[0] == 'i')
+            assert_true(strlen(json_string_value(json_object_get(json_object_get(e, "args"), "why"))) > 0);
+    }
+    assert_true(n['M'] >= 9 && n['C'] == 4 && n['i'] > 0 && n['X'] > 100);
+    /* Four CPUs are busy nearly all of two seconds; the serial steps leave two idle. */
+    assert_true(busy > 7e6 && busy <= 8e6);
+}
+
+/* Returns the number of steering instants in the trace of such a run. */
+static size_t steered(const char *arguments, int status)
+{
+    char text[16384], line[256], trace[80];
+    snprintf(trace, sizeof trace, "%s.json", path);
+    snprintf(line, sizeof line, "%s --repeat=1 --trace=%s", arguments, trace);
+    assert_int_equal(run_file(line, text, sizeof text), status);
+    ASYM_AUTO_JSON json_t *root = json_load_file(trace, 0, NULL);
+    unlink(trace);
+    assert_non_null(root);
+    size_t i, n = 0;
+    json_t *e;
+    json_array_foreach(json_object_get(root, "traceEvents"), i, e)
+        n += strcmp(json_string_value(json_object_get(e, "ph")), "i") == 0;
+    return n;
+}
+
+static void the_trace_is_of_the_first_policy_named(void **state)
+{
+    (void)state;
+    assert_true(steered("--policy=pa,none", 0) > 0);
+    assert_int_equal(steered("--policy=none,pa", 0), 0);
+    /* The scenario's own policy, which is auto. */
+    assert_true(steered("", 0) > 0);
+}
+
+static void a_trace_that_cannot_be_written_does_not_cost_the_report(void **state)
+{
+    (void)state;
+    char text[16384];
+    assert_int_equal(run_file("--policy=pa --repeat=1 --trace=/dev/full", text, sizeof text), 1);
+    assert_non_null(strstr(text, "/dev/full: "));
+    assert_non_null(strstr(text, "\npa "));
+    /* A fault that is known before the run starts no trial. */
+    assert_int_equal(run_file("--policy=pa --repeat=1000 --trace=/nonexistent/t", text, sizeof text), 1);
+    assert_null(strstr(text, "\npa "));
+}
+
+static void every_mean_has_an_interval(void **state)
+{
+    (void)state;
+    char text[16384];
+    assert_int_equal(run_file("--policy=pa --repeat=3", text, sizeof text), 0);
+    const char *sure = strstr(text, "\n+- ");
+    assert_non_null(sure);
+    assert_non_null(strstr(sure, "\npa "));
+    assert_non_null(strstr(sure, "\nnone "));
+    assert_int_equal(run_file("--policy=pa --repeat=1", text, sizeof text), 0);
+    assert_null(strstr(text, "\n+- "));
+}
+
+/* Returns the jitter of two programs over all seeds but one (or over all of them). */
+static double jitter_without(json_t *programs, size_t n, size_t left_out)
+{
+    double sum = 0;
+    for (size_t i = 0; i < 2; i++) {
+        json_t *values = json_object_get(json_object_get(json_array_get(programs, i), "performance"), "values");
+        double mean = 0, square = 0;
+        const double m = (double)(left_out < n ? n - 1 : n);
+        for (size_t k = 0; k < n; k++)
+            mean += k == left_out ? 0 : 1 / json_number_value(json_array_get(values, k)) / m;
+        for (size_t k = 0; k < n; k++) {
+            const double off = 1 / json_number_value(json_array_get(values, k)) / mean - 1;
+            square += k == left_out ? 0 : off * off / m;
+        }
+        sum += sqrt(square) / 2;
+    }
+    return sum;
+}
+
+static void jitter_is_as_sure_as_leaving_out_seeds_says(void **state)
+{
+    (void)state;
+    enum { N = 4 };
+    static char text[262144];
+    assert_int_equal(run_file("--json --policy=pa --repeat=4", text, sizeof text), 0);
+    ASYM_AUTO_JSON json_t *root = json_loads(text, 0, NULL);
+    json_t *none = json_array_get(json_object_get(root, "policies"), 0), *programs = json_object_get(none, "programs");
+    double x[N], mean = 0, square = 0;
+    for (size_t k = 0; k < N; k++) {
+        x[k] = N * jitter_without(programs, N, N) - (N - 1) * jitter_without(programs, N, k);
+        mean += x[k] / N;
+    }
+    for (size_t k = 0; k < N; k++)
+        square += (x[k] - mean) * (x[k] - mean);
+    const double expected = 3.182 * sqrt(square / (N - 1) / N);
+    assert_true(expected > 0);
+    assert_true(fabs(json_number_value(json_object_get(none, "jitter_confidence")) / expected - 1) < 1e-6);
+    /* Without one of two seeds there is one left, which has no jitter. */
+    assert_int_equal(run_file("--json --policy=pa --repeat=2", text, sizeof text), 0);
+    ASYM_AUTO_JSON json_t *two = json_loads(text, 0, NULL);
+    assert_true(
+        json_is_null(json_object_get(json_array_get(json_object_get(two, "policies"), 0), "jitter_confidence")));
+}
+
+static void the_head_gives_speeds_relative_to_the_slowest_core(void **state)
+{
+    (void)state;
+    char text[16384], name[80], line[256];
+    snprintf(name, sizeof name, "%s.ghz", path);
+    FILE *out = fopen(name, "w");
+    assert_non_null(out);
+    fputs("[machine]\ncounts=2,1,3\nspeeds=5.5,5.8,4.3\n[run]\nduration=10ms\nalone=no\n"
+          "[program a]\nstep=serial 1G\n",
+          out);
+    fclose(out);
+    snprintf(line, sizeof line, "%s --policy=none --repeat=1", name);
+    assert_int_equal(run(line, text, sizeof text), 0);
+    unlink(name);
+    assert_non_null(strstr(unwrapped(text), ": 2 cores at 1.28x, 1 core at 1.35x, 3 cores at 1x; 6 CPUs"));
+}
+
+static void jobs_that_are_turned_away_are_counted(void **state)
+{
+    (void)state;
+    static char text[262144];
+    char busy[80], line[256];
+    snprintf(busy, sizeof busy, "%s.busy", path);
+    FILE *out = fopen(busy, "w");
+    assert_non_null(out);
+    /* About 10,000 jobs arrive in two seconds: one runs, 4096 wait. */
+    fputs("[machine]\ncounts=2\nspeeds=1\n[run]\nduration=2s\nalone=no\n"
+          "[program a]\nrate=5000\npasses=1\nstep=serial 100G\n",
+          out);
+    fclose(out);
+    snprintf(line, sizeof line, "%s --policy=none --repeat=1", busy);
+    assert_int_equal(run(line, text, sizeof text), 0);
+    assert_non_null(strstr(text, "a, none: "));
+    assert_non_null(strstr(text, " jobs a run were turned away"));
+    snprintf(line, sizeof line, "%s --policy=none --repeat=1 --json", busy);
+    assert_int_equal(run(line, text, sizeof text), 0);
+    unlink(busy);
+    ASYM_AUTO_JSON json_t *root = json_loads(text, 0, NULL);
+    json_t *program = json_array_get(json_object_get(json_array_get(json_object_get(root, "policies"), 0), "programs"),
+                                     0);
+    const double n = json_number_value(json_object_get(json_object_get(program, "turned_away"), "mean"));
+    assert_true(n > 10000 - 4097 - 500 && n < 10000 - 4097 + 500);
+    assert_int_equal(run_file("--policy=none --repeat=1", text, sizeof text), 0);
+    assert_null(strstr(text, "turned away"));
+}
+
+static void memory_limits_workers_and_then_the_scenario(void **state)
+{
+    (void)state;
+    struct asym_scenario *s;
+    struct asym_error err = {""};
+    static const char text[] = "[machine]\ncounts=2\nspeeds=1\n[program small]\nstep=serial 1G\n"
+                               "[program large]\nthreads=1000\ncount=500\nstep=parallel 1G\n";
+    unsigned workers = 8;
+    assert_int_equal(asym_scenario_parse(text, sizeof text - 1, "t", &s, NULL), 0);
+    assert_int_equal(asym_sim_trials_fit(s, "t", UINT64_MAX, &workers, &err), 0);
+    assert_int_equal(workers, 8);
+    /* Half a million threads take some 700 MiB. */
+    assert_int_equal(asym_sim_trials_fit(s, "t", UINT64_C(2) << 30, &workers, &err), 0);
+    assert_in_range(workers, 1, 3);
+    assert_int_equal(asym_sim_trials_fit(s, "t", UINT64_C(256) << 20, &workers, &err), -EINVAL);
+    static const char where[] = "t:6: program large: 500001 threads";
+    assert_true(strncmp(err.text, where, strlen(where)) == 0);
+    assert_non_null(strstr(err.text, "this machine has 256"));
+    asym_scenario_free(s);
+}
+
+/* Start asymctl sim. *ret_out is a pipe with its output and errors. */
+static pid_t start(const char *scenario, const char *repeat, int *ret_out)
+{
+    int pipe_fd[2];
+    assert_int_equal(pipe(pipe_fd), 0);
+    const pid_t pid = asym_process_fork();
+    if (pid == 0) {
+        char program[256];
+        snprintf(program, sizeof program, "%s/daemon/asymctl", ASYM_TEST_BIN);
+        dup2(pipe_fd[1], 1);
+        dup2(pipe_fd[1], 2);
+        close(pipe_fd[0]);
+        execl(program, "asymctl", "sim", scenario, "--policy=pa", repeat, (char *)NULL);
+        _exit(127);
+    }
+    close(pipe_fd[1]);
+    *ret_out = pipe_fd[0];
+    return pid;
+}
+
+/* Read all that it prints, and reap it. Returns its status as waitpid(2) does. */
+static int finish(pid_t pid, int out, char *text, size_t size)
+{
+    size_t used = 0;
+    int status;
+    for (ssize_t n; used < size - 1 && (n = read(out, text + used, size - 1 - used)) > 0;)
+        used += (size_t)n;
+    text[used] = '\0';
+    close(out);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+/*
+ * Wait until it catches SIGINT, which would end it before, and its trials have run 200 ms of CPU time. Returns 0; -ESRCH: it has
+ * ended before; -ETIMEDOUT after a minute.
+ */
+static int wait_for_trials(pid_t pid)
+{
+    clockid_t clock;
+    struct timespec used = {0};
+    for (int i = 0; i < 6000; i++) {
+        if (asym_process_state(pid) == 'Z')
+            return -ESRCH;
+        if (asym_process_catches(pid, SIGINT) && clock_getcpuclockid(pid, &clock) == 0 &&
+            clock_gettime(clock, &used) == 0 && (used.tv_sec > 0 || used.tv_nsec > 200 * 1000 * 1000))
+            return 0;
+        usleep(10 * 1000);
+    }
+    return -ETIMEDOUT;
+}
+
+/* Interrupts a run while its trials run, and checks its output and its exit status 1. Returns the number of finished trials. */
+static unsigned interrupt(const char *scenario, const char *repeat, char *text, size_t size)
+{
+    unsigned done, all;
+    int out;
+    const pid_t pid = start(scenario, repeat, &out);
+    const int r = wait_for_trials(pid);
+    asym_live_signal(pid, r < 0 ? SIGKILL : SIGINT);
+    const int status = finish(pid, out, text, size);
+    if (r < 0)
+        fail_msg("asymctl sim was not interrupted: %s; status %#x:\n%s",
+                 r == -ESRCH ? "it ended before that" : "no trial in a minute", (unsigned)status, text);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+    assert_non_null(strstr(text, "\npa "));
+    const char *said = strstr(text, "interrupted: ");
+    assert_non_null(said);
+    assert_int_equal(sscanf(said, "interrupted: %u of %u trials are done", &done, &all), 2);
+    assert_true(done < all);
+    return done;
+}
+
+static void an_asymctl_that_ends_early_is_not_waited_for(void **state)
+{
+    (void)state;
+    char text[8192];
+    int out;
+    const pid_t pid = start("/no/such/scenario.ini", "--repeat=1", &out);
+    assert_int_equal(wait_for_trials(pid), -ESRCH);
+    const int status = finish(pid, out, text, sizeof text);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) != 0);
+    assert_non_null(strstr(text, "/no/such/scenario.ini: "));
+}
+
+static void ctrl_c_prints_what_is_done(void **state)
+{
+    (void)state;
+    char text[8192];
+    const unsigned done = interrupt(path, "--repeat=1000", text, sizeof text);
+    assert_true(done > 0);
+    assert_non_null(strstr(unwrapped(text), "partial result: "));
+    /* A seed has four trials: stock, pa, and each program alone. Two complete seeds can be compared. */
+    if (done >= 12)
+        assert_non_null(strstr(strstr(text, "\npa "), " %"));
+}
+
+static void ctrl_c_ends_a_run_whose_steps_take_no_time_to_speak_of(void **state)
+{
+    (void)state;
+    char text[8192], tiny[80];
+    snprintf(tiny, sizeof tiny, "%s.tiny", path);
+    FILE *out = fopen(tiny, "w");
+    assert_non_null(out);
+    /* The run has 2e10 events, 2e8 of them before the first sample. */
+    fputs("[machine]\ncounts=2\nspeeds=1\n[run]\nduration=10000s\n[program a]\ncount=2\nstep=serial 1k\n", out);
+    fclose(out);
+    assert_int_equal(interrupt(tiny, "--repeat=1", text, sizeof text), 0);
+    unlink(tiny);
+    assert_non_null(strstr(text, "0 of 3 trials"));
+}
+
+static void figures_of_an_experiment(void **state)
+{
+    (void)state;
+    struct asym_scenario *s;
+    static const char text[] =
+        "[machine]\ncounts=2\nspeeds=1\n[run]\nuntil=done\nduration=100s\n"
+        "[scheduler]\nswitch_cost=0ns\ntick_cost=0ns\n"
+        "[program a]\npasses=1\nstep=serial 1G\n[program b]\naffinity=0\npasses=1\nstep=serial 1G\n"
+        "[program c]\naffinity=0\npasses=1\nstep=serial 1G\n";
+    const volatile sig_atomic_t stop = 0;
+    assert_int_equal(asym_scenario_parse(text, sizeof text - 1, "t", &s, NULL), 0);
+    struct asym_experiment x = {.scenario = s, .n_policies = 1, .repeat = 2, .seed = 1};
+    x.policies[0] = asym_policy_find("none");
+    assert_int_equal(asym_experiment_init(&x), 0);
+    assert_true(isnan(asym_experiment_value(&x, ASYM_FIGURE_THROUGHPUT, 0, 0, 0)));
+    assert_int_equal(asym_sim_trials_run(x.trials, x.n_trials, x.repeat, 2, &stop, NULL, NULL), 0);
+    assert_int_equal(asym_experiment_finished(&x), 8);
+    /* b and c share CPU 0; a has the other CPU, or shares with them until a tick moves it. */
+    const struct asym_estimate b = asym_experiment_estimate(&x, ASYM_FIGURE_SPEEDUP, 0, 1);
+    assert_true(fabs(b.mean - 0.5) < 0.01);
+    assert_true(fabs(asym_experiment_estimate(&x, ASYM_FIGURE_TOTAL, 0, 0).mean - 2) < 0.01);
+    assert_true(fabs(asym_experiment_estimate(&x, ASYM_FIGURE_CPU_TIME, 0, 1).mean - 1) < 1e-6);
+    /* Two run times of 2 s, and one of 1 s, or more if it shared. */
+    const double turnaround = asym_experiment_estimate(&x, ASYM_FIGURE_TURNAROUND, 0, 0).mean;
+    assert_true(fabs(turnaround - 5.0 / 3) < 0.01);
+    assert_true(fabs(asym_experiment_estimate(&x, ASYM_FIGURE_FAIRNESS, 0, 0).mean - 0.5) < 0.01);
+    assert_true(fabs(asym_experiment_estimate(&x, ASYM_FIGURE_THROUGHPUT, 0, 0).mean - 1.5e9) < 2e7);
+    asym_experiment_done(&x);
+    asym_scenario_free(s);
+}
+
+static double mean_of(json_t *policy, const char *key)
+{
+    return json_number_value(json_object_get(json_object_get(policy, key), "mean"));
+}
+
+/* The table says the same as the JSON. */
+static void policies_are_compared_with_stock(void **state)
+{
+    (void)state;
+    static char text[262144], table[16384];
+    char shown[32];
+    assert_int_equal(run_file("--json --policy=pa --repeat=5", text, sizeof text), 0);
+    ASYM_AUTO_JSON json_t *root = json_loads(text, 0, NULL);
+    json_t *none = json_array_get(json_object_get(root, "policies"), 0),
+           *pa = json_array_get(json_object_get(root, "policies"), 1);
+    json_t *against = json_object_get(pa, "against_stock_percent");
+    assert_true(json_is_null(json_object_get(none, "against_stock_percent")));
+    assert_string_equal(json_string_value(json_object_get(against, "of")), "mean_speedup");
+    const double gain = 100 * (mean_of(pa, "mean_speedup") / mean_of(none, "mean_speedup") - 1),
+                 confidence = json_number_value(json_object_get(against, "confidence"));
+    assert_true(fabs(json_number_value(json_object_get(against, "mean")) - gain) < 1e-6);
+    assert_true(confidence > 0 && fabs(gain) > 1);
+    assert_int_equal(run_file("--policy=pa --repeat=5", table, sizeof table), 0);
+    snprintf(shown, sizeof shown, "  %+.1f +-%.1f %%", gain, confidence);
+    assert_non_null(strstr(strstr(table, "\npa "), shown));
+}
+
+static void a_short_line_loses_columns_and_names_them(void **state)
+{
+    (void)state;
+    ASYM_CLEANUP(asym_text_table_done) struct asym_text_table table = {.n_columns = 4};
+    const struct asym_text_table_column columns[] = {{"name", 0}, {"first", 2}, {"empty", 1}, {"second", 1}};
+    table.columns = columns;
+    char wide[60], hidden[64];
+    memset(wide, 'w', sizeof wide - 1);
+    wide[sizeof wide - 1] = '\0';
+    const char *const cells[] = {"a", wide, "-", "\xc3\xa9", "bb", "1", "-", "2"};
+    for (size_t i = 0; i < ASYM_LENGTH(cells); i++)
+        asym_text_table_add(&table, cells[i]);
+    ASYM_AUTO_FREE char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    struct asym_terminal terminal = {.out = out, .columns = ASYM_COLUMNS_LEAST};
+    assert_int_equal(asym_text_table_print(&table, &terminal, hidden, sizeof hidden), 0);
+    fflush(out);
+    assert_string_equal(text, "name  second\na     \xc3\xa9\nbb    2\n");
+    assert_string_equal(hidden, "first");
+    rewind(out);
+    terminal.columns = 100;
+    assert_int_equal(asym_text_table_print(&table, &terminal, hidden, sizeof hidden), 0);
+    fclose(out);
+    assert_string_equal(hidden, "");
+    assert_true(strncmp(text, "name  first  ", 13) == 0);
+    assert_null(strstr(text, "empty"));
+}
+
+static void the_figure_is_xml_that_shows_the_table_and_the_cpus(void **state)
+{
+    (void)state;
+    char text[16384], name[80], line[256];
+    snprintf(name, sizeof name, "%s.svg", path);
+    snprintf(line, sizeof line, "--policy=pa,rr --repeat=3 --figure=%s", name);
+    assert_int_equal(run_file(line, text, sizeof text), 0);
+    /* Five threads keep the four CPUs busy. A row has 594 pixels. */
+    assert_int_equal(asym_svg_check(name, 4 * 594 * 9 / 10), 0);
+    ASYM_AUTO_FREE char *svg = asym_svg_text(name);
+    static const char *const parts[] = {">none<",       ">pa<",        ">rr<",
+                                        "mean speedup", ">CPU 0, 1x<", ">CPU 3, 2x<",
+                                        "time in s",    ">2<",         "under pa, seed 1",
+                                        ">serial<",     ">parallel<",  "prefers-color-scheme: dark",
+                                        " +-"};
+    for (size_t i = 0; i < ASYM_LENGTH(parts); i++)
+        if (!strstr(svg, parts[i]))
+            fail_msg("no '%s' in the figure", parts[i]);
+    unlink(name);
+    assert_int_equal(run_file("--figure=/no/such/figure.svg", text, sizeof text), 1);
+    assert_non_null(strstr(text, "/no/such/figure.svg: "));
+}
+
+static void a_figure_escapes_texts_and_takes_any_values(void **state)
+{
+    (void)state;
+    char name[80];
+    snprintf(name, sizeof name, "%s.svg", path);
+    const struct asym_chart_bar bars[] = {
+        {"<a&\"b\">\x01\xff\xef\xbf\xbe", 1e-9, 5}, {"none", (double)NAN, (double)NAN}, {"zero", 0, 0}};
+    const unsigned char cells[ASYM_CHART_MAX_ROWS] = {1, 0, 3};
+    const char *labels[ASYM_CHART_MAX_ROWS], *const kinds[] = {"]]>", "a program of a long name, which has to be cut",
+                                                               "c"};
+    for (size_t i = 0; i < ASYM_LENGTH(labels); i++)
+        labels[i] = "CPU";
+    const struct asym_chart_timeline timeline = {.title = "t",
+                                                 .seconds = 1e-6,
+                                                 .labels = labels,
+                                                 .n_rows = ASYM_CHART_MAX_ROWS,
+                                                 .n_bins = 1,
+                                                 .cells = cells,
+                                                 .kinds = kinds,
+                                                 .n_kinds = 3};
+    const struct asym_chart_bars chart = {.title = "<t>", .axis = "a", .bars = bars, .n = ASYM_LENGTH(bars)};
+    FILE *out = fopen(name, "w");
+    assert_non_null(out);
+    assert_int_equal(asym_chart_write(&chart, &timeline, out), 0);
+    fclose(out);
+    assert_int_equal(asym_svg_check(name, 0), 0);
+    ASYM_AUTO_FREE char *svg = asym_svg_text(name);
+    assert_non_null(strstr(svg, "&lt;a&amp;&quot;b&quot;&gt;\\x01\\xff?<"));
+    assert_non_null(strstr(svg, ">not known<"));
+    unlink(name);
+}
+
+static void progress_says_what_is_left(void **state)
+{
+    (void)state;
+    char text[200];
+    assert_string_equal(asym_progress_text(10, 12, 60, "trials", 100, text, sizeof text),
+                        "[########................................] 12 of 60 trials, 40 s left");
+    assert_non_null(strstr(asym_progress_text(10, 11.9, 60, "trials", 100, text, sizeof text), "] 11 of 60 trials, "));
+    assert_string_equal(asym_progress_text(10, 0, 60, "trials", 100, text, sizeof text),
+                        "[........................................] 0 of 60 trials");
+    assert_string_equal(asym_progress_text(300, 1, 3, "trials", 40, text, sizeof text),
+                        "[###.......] 1 of 3 trials, 10 min left");
+    for (size_t columns = 40; columns < 120; columns++)
+        assert_true(strlen(asym_progress_text(1e6, 999, 64000, "trials", columns, text, sizeof text)) < columns);
+    assert_non_null(
+        strstr(asym_progress_text(5, 60, 60, "trials", 80, text, sizeof text), "####] 60 of 60 trials, 0 s left"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_table_fits_and_has_a_row_for_each_policy),
+        cmocka_unit_test(the_output_does_not_depend_on_the_number_of_workers),
+        cmocka_unit_test(cpu_time_of_plans_is_printed_only_where_it_is_asked_for),
+        cmocka_unit_test(a_game_of_eight_threads_gains_from_all_p_cores),
+        cmocka_unit_test(one_run_has_no_confidence),
+        cmocka_unit_test(json_says_what_was_measured),
+        cmocka_unit_test(busy_is_the_share_of_cpu_time_that_is_used),
+        cmocka_unit_test(mistakes_are_named_and_end_in_2),
+        cmocka_unit_test(too_many_programs_are_reported_with_the_line_of_the_first_too_many),
+        cmocka_unit_test(the_trace_is_json_with_tracks_runs_and_reasons),
+        cmocka_unit_test(the_trace_is_of_the_first_policy_named),
+        cmocka_unit_test(a_trace_that_cannot_be_written_does_not_cost_the_report),
+        cmocka_unit_test(every_mean_has_an_interval),
+        cmocka_unit_test(jitter_is_as_sure_as_leaving_out_seeds_says),
+        cmocka_unit_test(the_head_gives_speeds_relative_to_the_slowest_core),
+        cmocka_unit_test(jobs_that_are_turned_away_are_counted),
+        cmocka_unit_test(memory_limits_workers_and_then_the_scenario),
+        cmocka_unit_test(an_asymctl_that_ends_early_is_not_waited_for),
+        cmocka_unit_test(ctrl_c_prints_what_is_done),
+        cmocka_unit_test(ctrl_c_ends_a_run_whose_steps_take_no_time_to_speak_of),
+        cmocka_unit_test(figures_of_an_experiment),
+        cmocka_unit_test(policies_are_compared_with_stock),
+        cmocka_unit_test(a_short_line_loses_columns_and_names_them),
+        cmocka_unit_test(the_figure_is_xml_that_shows_the_table_and_the_cpus),
+        cmocka_unit_test(a_figure_escapes_texts_and_takes_any_values),
+        cmocka_unit_test(progress_says_what_is_left),
+    };
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}

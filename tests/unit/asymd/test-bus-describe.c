@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The answers about processes: under hidepid a user learns of the user's own, and an answer has a bound of threads. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <cmocka.h>
+
+#include "daemon/asymd/bus-describe.h"
+#include "daemon/asymd/service-internal.h"
+#include "support/engine-fixture.h"
+#include "support/tree.h"
+
+/* Above all numbers that the kernel gives. */
+#define FIRST_TID 5000000
+#define N_THREADS 200
+
+static struct asym_run run;
+static struct asym_service service;
+static struct tree tree;
+
+static const struct asym_bus_caller ROOT = {.uid = 0, .is_root = true}, USER = {.uid = 2002}, OTHER = {.uid = 2003};
+
+static int set_up(void **state)
+{
+    (void)state;
+    tree_make(&tree);
+    tree_machine(&tree, "0", "0");
+    run = (struct asym_run){.cli = NULL};
+    service = (struct asym_service){.run = &run};
+    assert_int_equal(asym_monitor_new(&service.control.monitor), 0);
+    return asym_root_open(tree.path, &run.root, NULL);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    asym_monitor_free(service.control.monitor);
+    asym_root_done(&run.root);
+    tree_remove(&tree);
+    return 0;
+}
+
+static void write_thread(int pid, int tid, unsigned start)
+{
+    char file[64];
+    snprintf(file, sizeof file, "proc/%d/task/%d/stat", pid, tid);
+    tree_write(
+        &tree, file,
+        "%d (x) S 1 10 10 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 %u 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0\n", tid,
+        start);
+}
+
+/* Process 10 of user 2002, with the threads 10 and 11. */
+static void write_process(unsigned start)
+{
+    tree_write(&tree, "proc/10/status", "Uid:\t2002\t2002\t2002\t2002\n");
+    write_thread(10, 10, start);
+    write_thread(10, 11, start + 7);
+}
+
+static void where_proc_hides_processes_only_the_owner_and_root_see_one(void **state)
+{
+    const struct asym_taskid leader = {10, 10, 500}, thread = {11, 10, 507};
+    (void)state;
+    write_process(500);
+    assert_true(asym_bus_may_see(&service, &OTHER, &leader));
+    service.hides_processes = true;
+    assert_false(asym_bus_may_see(&service, &OTHER, &leader));
+    assert_false(asym_bus_may_see(&service, &OTHER, &thread));
+    assert_true(asym_bus_may_see(&service, &USER, &leader));
+    assert_true(asym_bus_may_see(&service, &USER, &thread));
+    assert_true(asym_bus_may_see(&service, &ROOT, &leader));
+}
+
+/* asymd can see all processes, but that does not mean that the caller can. */
+static void what_asymd_itself_can_see_does_not_matter(void **state)
+{
+    const struct asym_taskid leader = {10, 10, 500};
+    (void)state;
+    write_process(500);
+    service.cycle.snapshot.coverage.hidepid = false;
+    service.hides_processes = true;
+    assert_false(asym_bus_may_see(&service, &OTHER, &leader));
+    service.cycle.snapshot.coverage.hidepid = true;
+    service.hides_processes = false;
+    assert_true(asym_bus_may_see(&service, &OTHER, &leader));
+}
+
+/* A user starts processes until one has the number of a dead one. */
+static void a_number_that_the_kernel_has_reused_shows_nothing(void **state)
+{
+    static const struct asym_taskid others[] = {
+        {10, 10, 499}, {11, 10, 500}, {12, 10, 500}, {13, 13, 500}, {0, 0, 500}};
+    (void)state;
+    write_process(500);
+    service.hides_processes = true;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        assert_false(asym_bus_may_see(&service, &USER, &others[i]));
+        assert_true(asym_bus_may_see(&service, &ROOT, &others[i]));
+    }
+}
+
+/* A program whose thread i ran a share that no other has; the order of the shares is not that of the numbers. */
+static void record_program(size_t n)
+{
+    static struct asym_machine machine;
+    struct asym_task *tasks = calloc(n, sizeof *tasks);
+    struct asym_plan_task *plans = calloc(n, sizeof *plans);
+    const struct asym_plan_app plan_app = {.phase = ASYM_PHASE_PARALLEL};
+    const struct asym_taskid id = {FIRST_TID, FIRST_TID, 1};
+    const struct asym_proc proc = {.id = id};
+    const struct asym_app app = {.id = id, .n_tasks = (uint32_t)n, .n_threads = (uint32_t)n};
+    assert_true(tasks && plans);
+    for (size_t i = 0; i < n; i++) {
+        tasks[i].id = (struct asym_taskid){FIRST_TID + (int32_t)i, FIRST_TID, 1};
+        tasks[i].running = (double)(i * 37 % n) / (double)n;
+        plans[i].reason = &engine_fixture_placed;
+        plans[i].target = -1;
+    }
+    const struct asym_snapshot s = {.now = 5,
+                                    .machine = &machine,
+                                    .apps = &app,
+                                    .procs = &proc,
+                                    .tasks = tasks,
+                                    .n_apps = 1,
+                                    .n_procs = 1,
+                                    .n_tasks = n};
+    const struct asym_plan plan = {.apps = &plan_app, .tasks = plans, .n_apps = 1, .n_tasks = n};
+    const struct asym_feedback feedback = {&s, &plan, NULL, NULL, 0};
+    asym_monitor_record(service.control.monitor, &feedback);
+    free(tasks);
+    free(plans);
+}
+
+/* Enters the value of an entry of the dictionary. Entries before it are skipped. */
+static void enter_value(sd_bus_message *m, const char *key, const char *type)
+{
+    const char *found = "";
+    for (;;) {
+        assert_true(sd_bus_message_enter_container(m, 'e', "sv") > 0);
+        assert_true(sd_bus_message_read(m, "s", &found) > 0);
+        if (strcmp(found, key) == 0)
+            break;
+        assert_true(sd_bus_message_skip(m, "v") >= 0);
+        assert_true(sd_bus_message_exit_container(m) >= 0);
+    }
+    assert_true(sd_bus_message_enter_container(m, 'v', type) > 0);
+}
+
+static void leave(sd_bus_message *m, int levels)
+{
+    for (int i = 0; i < levels; i++)
+        assert_true(sd_bus_message_exit_container(m) >= 0);
+}
+
+static sd_bus_message *new_message(void)
+{
+    sd_bus *bus = NULL;
+    sd_bus_message *m = NULL;
+    int ends[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
+    assert_true(sd_bus_new(&bus) >= 0);
+    assert_true(sd_bus_set_fd(bus, ends[0], ends[0]) >= 0);
+    assert_true(sd_bus_start(bus) >= 0);
+    assert_true(sd_bus_message_new_method_call(bus, &m, NULL, "/x", "x.x", "X") >= 0);
+    sd_bus_unref(bus);
+    close(ends[1]);
+    return m;
+}
+
+/* Checks the threads of the reply on the program: most busy first, and the number of the others. */
+static void expect_threads(size_t n_listed, uint32_t expected_left_out)
+{
+    sd_bus_message *m = new_message();
+    const struct asym_monitor_app *app = asym_monitor_app_of(service.control.monitor, FIRST_TID);
+    uint32_t left_out = UINT32_MAX;
+    size_t n = 0;
+    double running, before = 1;
+    assert_non_null(app);
+    assert_true(asym_bus_append_whole_app(m, &service, app) >= 0);
+    assert_true(sd_bus_message_seal(m, 1, 0) >= 0);
+    assert_true(sd_bus_message_enter_container(m, 'a', "{sv}") > 0);
+    enter_value(m, "own_threads_left_out", "u");
+    assert_true(sd_bus_message_read(m, "u", &left_out) > 0);
+    assert_int_equal(left_out, expected_left_out);
+    leave(m, 2);
+    enter_value(m, "own_threads", "aa{sv}");
+    assert_true(sd_bus_message_enter_container(m, 'a', "a{sv}") > 0);
+    for (; sd_bus_message_enter_container(m, 'a', "{sv}") > 0; n++) {
+        enter_value(m, "running", "d");
+        assert_true(sd_bus_message_read(m, "d", &running) > 0);
+        assert_true(running < before);
+        before = running;
+        leave(m, 2);
+        while (sd_bus_message_skip(m, "{sv}") > 0)
+            ;
+        leave(m, 1);
+    }
+    assert_int_equal(n, n_listed);
+    /* The shares are 0/n, 1/n and so on, so the least of the busiest says that no busier one is left out. */
+    assert_true(before == (double)expected_left_out / (double)(n_listed + expected_left_out));
+    sd_bus_message_unref(m);
+}
+
+static void the_busiest_threads_are_listed_and_the_others_counted(void **state)
+{
+    (void)state;
+    record_program(N_THREADS);
+    expect_threads(ASYM_BUS_OWN_THREADS, N_THREADS - ASYM_BUS_OWN_THREADS);
+}
+
+static void of_few_threads_none_is_left_out(void **state)
+{
+    (void)state;
+    record_program(ASYM_BUS_OWN_THREADS);
+    expect_threads(ASYM_BUS_OWN_THREADS, 0);
+}
+
+static uint32_t listed_uid(const struct asym_bus_caller *caller, unsigned start)
+{
+    const struct asym_monitor_app app = {.id = {10, 10, start}, .reason = &engine_fixture_placed};
+    sd_bus_message *m = new_message();
+    uint32_t uid = 0;
+    assert_true(sd_bus_message_open_container(m, 'a', "a{sv}") >= 0);
+    assert_true(asym_bus_append_app(m, &service, caller, &app) >= 0);
+    assert_true(sd_bus_message_close_container(m) >= 0);
+    assert_true(sd_bus_message_seal(m, 1, 0) >= 0);
+    assert_true(sd_bus_message_enter_container(m, 'a', "a{sv}") > 0);
+    if (sd_bus_message_enter_container(m, 'a', "{sv}") > 0) {
+        enter_value(m, "uid", "u");
+        assert_true(sd_bus_message_read(m, "u", &uid) > 0);
+    }
+    sd_bus_message_unref(m);
+    return uid;
+}
+
+/* asymd's list has a program that has ended; the kernel has given its number to a process of another user. */
+static void the_user_of_an_application_is_not_that_of_a_later_process(void **state)
+{
+    const uint32_t none = UINT32_MAX, not_listed = 0;
+    (void)state;
+    write_process(500);
+    assert_int_equal(listed_uid(&OTHER, 500), 2002);
+    assert_int_equal(listed_uid(&OTHER, 499), none);
+    service.hides_processes = true;
+    assert_int_equal(listed_uid(&USER, 500), 2002);
+    assert_int_equal(listed_uid(&USER, 499), not_listed);
+    assert_int_equal(listed_uid(&OTHER, 500), not_listed);
+    assert_int_equal(listed_uid(&ROOT, 500), 2002);
+    assert_int_equal(listed_uid(&ROOT, 499), none);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(where_proc_hides_processes_only_the_owner_and_root_see_one),
+        T(what_asymd_itself_can_see_does_not_matter),
+        T(a_number_that_the_kernel_has_reused_shows_nothing),
+        T(the_user_of_an_application_is_not_that_of_a_later_process),
+        T(the_busiest_threads_are_listed_and_the_others_counted),
+        T(of_few_threads_none_is_left_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

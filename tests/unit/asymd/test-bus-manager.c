@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The table of org.asymd.Manager: the installed XML says the same, and each method has its function. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <cmocka.h>
+
+#include "base/macro.h"
+#include "daemon/asymd/bus-manager.h"
+#include "daemon/asymd/service-internal.h"
+#include "support/engine-fixture.h"
+#include "support/tree.h"
+
+enum { TEXT_SIZE = 32768 };
+
+static sd_event *event;
+static struct asym_bus *bus;
+static sd_bus *client;
+static const struct asym_invocation cli;
+static struct asym_run run = {.cli = &cli};
+static struct asym_service service = {.run = &run};
+
+static int set_up(void **state)
+{
+    struct asym_error err = {""};
+    int ends[2];
+    (void)state;
+    assert_true(sd_event_new(&event) >= 0);
+    const struct asym_bus_config config = {
+        .event = event,
+        .no_system_bus = true,
+        .vtable = asym_bus_manager_vtable,
+        .methods = asym_bus_manager_methods,
+        .userdata = &service,
+    };
+    assert_int_equal(asym_bus_open(&config, &bus, &err), 0);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
+    assert_int_equal(asym_bus_add_direct(bus, ends[0]), 0);
+    assert_true(sd_bus_new(&client) >= 0);
+    assert_true(sd_bus_set_fd(client, ends[1], ends[1]) >= 0);
+    assert_true(sd_bus_start(client) >= 0);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    sd_bus_close_unref(client);
+    asym_bus_close(bus);
+    sd_event_unref(event);
+    return 0;
+}
+
+/* Sends a call, which is freed, and returns the answer. */
+static sd_bus_message *ask(sd_bus_message *call)
+{
+    sd_bus_message *reply = NULL;
+    uint64_t cookie, answered = 0;
+    assert_true(sd_bus_send(client, call, &cookie) >= 0);
+    sd_bus_message_unref(call);
+    for (unsigned i = 0; i < 1000 && answered != cookie; i++) {
+        while (sd_event_run(event, 0) > 0)
+            ;
+        sd_bus_message_unref(reply);
+        assert_true(sd_bus_process(client, &reply) >= 0);
+        if (reply)
+            sd_bus_message_get_reply_cookie(reply, &answered);
+    }
+    assert_int_equal(answered, cookie);
+    return reply;
+}
+
+/* Writes the XML that the server gives for its object. */
+static void introspect(char *ret, size_t size)
+{
+    sd_bus_message *m = NULL;
+    const char *text;
+    assert_true(sd_bus_message_new_method_call(client, &m, NULL, ASYM_BUS_PATH, "org.freedesktop.DBus.Introspectable",
+                                               "Introspect") >= 0);
+    sd_bus_message *reply = ask(m);
+    assert_true(sd_bus_message_read(reply, "s", &text) > 0);
+    assert_in_range(snprintf(ret, size, "%s", text), 1, size - 1);
+    sd_bus_message_unref(reply);
+}
+
+static void read_installed(char *ret, size_t size)
+{
+    FILE *f = fopen(ASYM_TEST_SOURCE "/dbus/org.asymd.Manager.xml", "r");
+    assert_non_null(f);
+    const size_t n = fread(ret, 1, size - 1, f);
+    assert_true(feof(f));
+    fclose(f);
+    ret[n] = '\0';
+}
+
+/* An attribute of a tag, or "". */
+static void attribute(const char *tag, const char *end, const char *name, char *ret, size_t size)
+{
+    char wanted[32];
+    ret[0] = '\0';
+    snprintf(wanted, sizeof wanted, " %s=\"", name);
+    const char *at = strstr(tag, wanted);
+    if (!at || at > end)
+        return;
+    at += strlen(wanted);
+    snprintf(ret, size, "%.*s", (int)strcspn(at, "\""), at);
+}
+
+/*
+ * Writes a line for each element of the interface: its tag, and the attributes in one order. Comments, closing tags and space
+ * are left out: sd-bus and people write them differently.
+ */
+static void normalize(const char *xml, char *ret, size_t size)
+{
+    static const char *const names[] = {"name", "type", "direction", "access", "value"};
+    const char *at = strstr(xml, "<interface name=\"" ASYM_BUS_INTERFACE "\">");
+    size_t used = 0;
+    assert_non_null(at);
+    const char *last = strstr(at, "</interface>");
+    assert_non_null(last);
+    while ((at = strchr(at, '<')) && at < last) {
+        const char *end = strchr(at, '>');
+        if (at[1] != '/' && at[1] != '!') {
+            used += (size_t)snprintf(ret + used, size - used, "%.*s", (int)strcspn(at + 1, " />"), at + 1);
+            for (size_t i = 0; i < ASYM_LENGTH(names); i++) {
+                char value[128];
+                attribute(at, end, names[i], value, sizeof value);
+                used += (size_t)snprintf(ret + used, size - used, " %s", value);
+            }
+            used += (size_t)snprintf(ret + used, size - used, "\n");
+        }
+        assert_true(used < size);
+        at = end;
+    }
+}
+
+static void the_installed_xml_is_what_the_object_says(void **state)
+{
+    static char said[TEXT_SIZE], installed[TEXT_SIZE], a[TEXT_SIZE], b[TEXT_SIZE];
+    (void)state;
+    introspect(said, sizeof said);
+    read_installed(installed, sizeof installed);
+    normalize(said, a, sizeof a);
+    normalize(installed, b, sizeof b);
+    assert_string_equal(a, b);
+}
+
+static void the_comparison_sees_a_difference(void **state)
+{
+    static char installed[TEXT_SIZE], a[TEXT_SIZE], b[TEXT_SIZE];
+    (void)state;
+    read_installed(installed, sizeof installed);
+    normalize(installed, a, sizeof a);
+    char *type = strstr(installed, "type=\"b\" direction=\"in\"");
+    assert_non_null(type);
+    type[6] = 'u';
+    normalize(installed, b, sizeof b);
+    assert_string_not_equal(a, b);
+}
+
+/* Calls that change something are the ones that ask for a permission. */
+static void methods_that_change_something_need_a_permission(void **state)
+{
+    static const char *const manage[] = {"SetPolicy", "Pause", "Resume", "Reload", "Release", "Adopt", "SetProgram"};
+    static char installed[TEXT_SIZE];
+    size_t n_managing = 0, n_methods = 0;
+    (void)state;
+    read_installed(installed, sizeof installed);
+    for (const struct asym_bus_method *m = asym_bus_manager_methods; m->name; m++) {
+        char tag[64];
+        bool expected = false;
+        snprintf(tag, sizeof tag, "<method name=\"%s\"", m->name);
+        assert_non_null(strstr(installed, tag));
+        for (size_t i = 0; i < ASYM_LENGTH(manage); i++)
+            expected |= strcmp(manage[i], m->name) == 0;
+        assert_int_equal(m->manages, expected);
+        n_managing += m->manages;
+        n_methods++;
+    }
+    assert_int_equal(n_managing, ASYM_LENGTH(manage));
+    for (const char *at = installed; (at = strstr(at, "<method ")); at++)
+        n_methods--;
+    assert_int_equal(n_methods, 0);
+}
+
+static void errors_have_the_names_of_the_manual(void **state)
+{
+    static const struct {
+        int r;
+        const char *text, *name, *message;
+    } rows[] = {
+        {-ESRCH, "gone", ASYM_BUS_ERROR_NO_SUCH_PROCESS, "gone"},
+        {-EINVAL, "bad", SD_BUS_ERROR_INVALID_ARGS, "bad"},
+        {-EOPNOTSUPP, "no\xff", ASYM_BUS_ERROR_NOT_POSSIBLE, "no?"},
+        {-ENODATA, "no PMU", ASYM_BUS_ERROR_NO_SIGNAL, "no PMU"},
+        {-ENOSPC, "", ASYM_BUS_ERROR_NOT_POSSIBLE, "No space left on device"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        sd_bus_error error = SD_BUS_ERROR_NULL;
+        struct asym_error err;
+        snprintf(err.text, sizeof err.text, "%s", rows[i].text);
+        assert_int_equal(asym_bus_manager_fail(&error, rows[i].r, &err), rows[i].r);
+        assert_string_equal(error.name, rows[i].name);
+        assert_string_equal(error.message, rows[i].message);
+        sd_bus_error_free(&error);
+    }
+}
+
+/* Lets the service know n applications of one thread each. Their processes have ended. */
+static void record_applications(size_t n)
+{
+    static const struct asym_machine machine;
+    struct asym_app *apps = calloc(n + 1, sizeof *apps);
+    struct asym_proc *procs = calloc(n + 1, sizeof *procs);
+    struct asym_task *tasks = calloc(n + 1, sizeof *tasks);
+    struct asym_plan_app *plan_apps = calloc(n + 1, sizeof *plan_apps);
+    struct asym_plan_task *plan_tasks = calloc(n + 1, sizeof *plan_tasks);
+    assert_true(apps && procs && tasks && plan_apps && plan_tasks);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct asym_taskid id = {(int32_t)i + 1, (int32_t)i + 1, 1};
+        apps[i] = (struct asym_app){.id = id, .first_task = i, .n_tasks = 1, .n_threads = 1};
+        procs[i] = (struct asym_proc){.id = id, .app = i};
+        tasks[i] = (struct asym_task){.id = id, .proc = i};
+        plan_tasks[i] = (struct asym_plan_task){.target = -1, .reason = &engine_fixture_placed};
+    }
+    const struct asym_snapshot s = {.now = 5,
+                                    .machine = &machine,
+                                    .apps = apps,
+                                    .procs = procs,
+                                    .tasks = tasks,
+                                    .n_apps = n,
+                                    .n_procs = n,
+                                    .n_tasks = n};
+    const struct asym_plan plan = {.apps = plan_apps, .tasks = plan_tasks, .n_apps = n, .n_tasks = n};
+    const struct asym_feedback feedback = {&s, &plan, NULL, NULL, 0};
+    asym_monitor_record(service.control.monitor, &feedback);
+    free(apps);
+    free(procs);
+    free(tasks);
+    free(plan_apps);
+    free(plan_tasks);
+}
+
+static size_t count_applications(void)
+{
+    sd_bus_message *m = NULL;
+    size_t n = 0;
+    assert_true(
+        sd_bus_message_new_method_call(client, &m, NULL, ASYM_BUS_PATH, ASYM_BUS_INTERFACE, "ListApplications") >= 0);
+    m = ask(m);
+    assert_true(sd_bus_message_enter_container(m, 'a', "a{sv}") > 0);
+    while (sd_bus_message_skip(m, "a{sv}") > 0)
+        n++;
+    sd_bus_message_unref(m);
+    return n;
+}
+
+static void a_list_of_applications_has_a_bound(void **state)
+{
+    static const struct {
+        size_t known, listed;
+    } rows[] = {{0, 0},
+                {3, 3},
+                {ASYM_BUS_APPLICATIONS, ASYM_BUS_APPLICATIONS},
+                {ASYM_BUS_APPLICATIONS + 1, ASYM_BUS_APPLICATIONS},
+                {3 * ASYM_BUS_APPLICATIONS, ASYM_BUS_APPLICATIONS}};
+    struct tree tree;
+    (void)state;
+    assert_int_equal(ASYM_BUS_APPLICATIONS, 1024); /* org.asymd.Manager(5) says so */
+    tree_make(&tree);
+    tree_machine(&tree, "0", "0");
+    assert_int_equal(asym_root_open(tree.path, &run.root, NULL), 0);
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        assert_int_equal(asym_monitor_new(&service.control.monitor), 0);
+        record_applications(rows[i].known);
+        assert_int_equal(count_applications(), rows[i].listed);
+        asym_monitor_free(ASYM_TAKE(service.control.monitor));
+    }
+    asym_root_done(&run.root);
+    tree_remove(&tree);
+}
+
+/* These orders must not reach the service: it is not complete. */
+static void an_order_with_a_wrong_argument_does_not_reach_the_service(void **state)
+{
+    static const struct {
+        const char *method;
+        uint32_t pid;
+        const char *action, *error;
+    } rows[] = {
+        {"Release", 0, NULL, ASYM_BUS_ERROR_NO_SUCH_PROCESS},
+        {"Release", UINT32_MAX, NULL, ASYM_BUS_ERROR_NO_SUCH_PROCESS},
+        {"Adopt", 0, NULL, ASYM_BUS_ERROR_NO_SUCH_PROCESS},
+        {"Adopt", UINT32_MAX, NULL, ASYM_BUS_ERROR_NO_SUCH_PROCESS},
+        {"SetProgram", 0, "fast", ASYM_BUS_ERROR_NO_SUCH_PROCESS},
+        {"SetProgram", UINT32_MAX, "sideways", ASYM_BUS_ERROR_NO_SUCH_PROCESS},
+        {"SetProgram", 1, "sideways", SD_BUS_ERROR_INVALID_ARGS},
+        {"SetProgram", 0, "auto", ASYM_BUS_ERROR_NO_SUCH_PROCESS},
+        {"SetProgram", 1, "", SD_BUS_ERROR_INVALID_ARGS},
+    };
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        sd_bus_message *m = NULL;
+        assert_true(
+            sd_bus_message_new_method_call(client, &m, NULL, ASYM_BUS_PATH, ASYM_BUS_INTERFACE, rows[i].method) >= 0);
+        assert_true(sd_bus_message_append(m, "u", rows[i].pid) >= 0);
+        if (rows[i].action)
+            assert_true(sd_bus_message_append(m, "s", rows[i].action) >= 0);
+        sd_bus_message *reply = ask(m);
+        if (!sd_bus_message_is_method_error(reply, rows[i].error))
+            fail_msg("row %zu: %s", i, sd_bus_message_get_error(reply)->name);
+        sd_bus_message_unref(reply);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_installed_xml_is_what_the_object_says, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_order_with_a_wrong_argument_does_not_reach_the_service, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_list_of_applications_has_a_bound, set_up, tear_down),
+        cmocka_unit_test(the_comparison_sees_a_difference),
+        cmocka_unit_test(methods_that_change_something_need_a_permission),
+        cmocka_unit_test(errors_have_the_names_of_the_manual),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Orders to a running service, and its answers. The service is real; its source is a fixture with one program, whose
+ * process is a child of the test; its actuator sets the masks of the fixture.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "app/settings-setup.h"
+#include "base/clock.h"
+#include "base/macro.h"
+#include "base/mask.h"
+#include "daemon/asymd/service-internal.h"
+#include "linux/sys/thread.h"
+#include "monitor/explain-text.h"
+#include "support/engine-fixture.h"
+#include "support/process.h"
+#include "support/tree.h"
+
+#define TICK (100 * ASYM_MSEC)
+
+struct control_fixture {
+    struct engine_fixture w;
+    struct asym_source source;
+    struct asym_actuator actuator;
+    struct asym_invocation cli;
+    struct asym_run run;
+    struct asym_service s;
+    struct tree tree;
+    struct engine_fixture_thread *thread;
+    pid_t child;
+    unsigned n_changed, n_decisions, n_samples[ASYM_N_METRICS];
+    char text[8192];
+};
+
+static struct control_fixture *fixture;
+
+/* PF_KTHREAD in the flags of /proc/PID/stat. */
+#define KTHREAD 0x00200000u
+
+/* Flags that each process has, in addition to its own: the linker puts this function in place of the call. */
+static uint32_t more_flags;
+
+int __real_asym_thread_get_stat(pid_t tgid, pid_t tid, struct asym_stat *ret);
+int __wrap_asym_thread_get_stat(pid_t tgid, pid_t tid, struct asym_stat *ret);
+int __wrap_asym_thread_get_stat(pid_t tgid, pid_t tid, struct asym_stat *ret)
+{
+    const int r = __real_asym_thread_get_stat(tgid, tid, ret);
+    if (r >= 0)
+        ret->flags |= more_flags;
+    return r;
+}
+
+static int next(struct asym_source *source, struct asym_snapshot *ret)
+{
+    (void)source;
+    engine_fixture_sample(&fixture->w, TICK);
+    *ret = fixture->w.snapshot;
+    return 1;
+}
+
+static int apply(struct asym_actuator *actuator, const struct asym_action *actions, size_t n,
+                 struct asym_outcome *ret_outcomes)
+{
+    (void)actuator;
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(actions[i].id.tid, fixture->thread->task.id.tid);
+        fixture->thread->mask = actions[i].mask;
+        ret_outcomes[i] = (struct asym_outcome){ASYM_OUTCOME_DONE, 0};
+    }
+    return 0;
+}
+
+static pid_t start_child(void)
+{
+    const pid_t child = asym_process_fork();
+    assert_true(child >= 0);
+    if (child > 0)
+        return child;
+    for (;;)
+        pause();
+}
+
+/* The thread of the fixture is that of the child. */
+static void add_program(struct control_fixture *f)
+{
+    struct asym_stat stat;
+    f->child = start_child();
+    assert_int_equal(asym_thread_get_stat(f->child, f->child, &stat), 0);
+    f->thread = engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, f->child), f->child, 5);
+    f->thread->task.id.start = f->w.procs[0].id.start = stat.start;
+}
+
+static int setup(void **state)
+{
+    struct control_fixture *f = fixture = calloc(1, sizeof *f);
+    struct asym_error err = {""};
+    assert_non_null(f);
+    engine_fixture_init(&f->w);
+    add_program(f);
+    tree_make(&f->tree);
+    f->source = (struct asym_source){.next = next};
+    f->actuator = (struct asym_actuator){.apply = apply};
+    f->run = (struct asym_run){.cli = &f->cli, .machine = &f->w.machine, .policy = &engine_fixture_policy_type};
+    assert_int_equal(asym_settings_new(&f->run.settings), 0);
+    struct asym_service *s = &f->s;
+    s->run = &f->run;
+    s->engine = f->w.engine;
+    s->actuator = &f->actuator;
+    s->observer.source = &f->source;
+    assert_int_equal(asym_proc_reader_new(NULL, asym_clock_now, &s->observer.reader), 0);
+    s->budget.stretch = 1;
+    assert_int_equal(asym_service_control_open(s), 0);
+    assert_int_equal(sd_event_new(&s->event), 0);
+    assert_int_equal(asym_ledger_open(f->tree.path, &s->ledger, &err), 0);
+    s->cycle = (struct asym_cycle){.source = s->observer.source, .actuator = s->actuator, .engine = s->engine};
+    assert_int_equal(asym_service_cycle(s), 0);
+    engine_fixture_assert_mask(&f->thread->mask, "4-7");
+    *state = f;
+    return 0;
+}
+
+static void end_child(struct control_fixture *f)
+{
+    int status;
+    if (f->child > 0) {
+        assert_int_equal(asym_process_signal(f->child, SIGKILL), 0);
+        assert_int_equal(asym_process_wait(f->child, 60, &status), 0);
+    }
+    f->child = 0;
+}
+
+static int teardown(void **state)
+{
+    struct control_fixture *f = *state;
+    end_child(f);
+    asym_service_control_close(&f->s);
+    asym_class_log_free(f->s.class_log);
+    asym_cycle_done(&f->s.cycle);
+    f->s.observer.reader->close(f->s.observer.reader);
+    asym_ledger_close(f->s.ledger);
+    sd_event_unref(f->s.event);
+    asym_settings_free(f->run.settings);
+    tree_remove(&f->tree);
+    engine_fixture_done(&f->w);
+    free(f);
+    return 0;
+}
+
+static void assert_steered(struct control_fixture *f, const char *cpus)
+{
+    engine_fixture_assert_mask(&f->thread->mask, cpus);
+}
+
+static void changed(void *ctx)
+{
+    ((struct control_fixture *)ctx)->n_changed++;
+}
+
+static void decided(void *ctx, const struct asym_monitor_decision *decision)
+{
+    assert_int_equal(decision->id.tid, fixture->child);
+    ((struct control_fixture *)ctx)->n_decisions++;
+}
+
+static void a_pause_takes_effect_at_once_and_so_does_its_end(void **state)
+{
+    struct control_fixture *f = *state;
+    struct asym_service_facts facts;
+    struct asym_error err = {""};
+    const struct asym_service_listener listener = {decided, changed, f};
+    asym_service_listen(&f->s, &listener);
+    assert_int_equal(asym_service_pause(&f->s, 0, &err), 0);
+    assert_steered(f, "0-7");
+    asym_service_facts(&f->s, &facts);
+    assert_true(facts.paused);
+    assert_int_equal(facts.paused_until, 0);
+    assert_int_equal(f->n_decisions, 1);
+    assert_int_equal(f->n_changed, 1);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(asym_service_cycle(&f->s), 0);
+    assert_steered(f, "0-7");
+    asym_service_resume(&f->s);
+    assert_steered(f, "4-7");
+    asym_service_facts(&f->s, &facts);
+    assert_false(facts.paused);
+    assert_int_equal(f->n_decisions, 2);
+    assert_int_equal(f->n_changed, 2);
+    asym_service_listen(&f->s, NULL);
+    asym_service_resume(&f->s);
+    assert_int_equal(asym_service_pause(&f->s, 0, &err), 0);
+    assert_int_equal(f->n_decisions, 2);
+    assert_int_equal(f->n_changed, 2);
+}
+
+static void a_pause_with_a_time_ends_by_itself(void **state)
+{
+    struct control_fixture *f = *state;
+    struct asym_service_facts facts;
+    struct asym_error err = {""};
+    assert_int_equal(asym_service_pause(&f->s, 1, &err), 0);
+    assert_steered(f, "0-7");
+    asym_service_facts(&f->s, &facts);
+    const uint64_t now = asym_clock_read(CLOCK_REALTIME);
+    assert_in_range(facts.paused_until, now - 600 * ASYM_SEC, now + ASYM_SEC);
+    assert_int_equal(sd_event_run(f->s.event, 60 * ASYM_SEC), 1);
+    assert_steered(f, "4-7");
+    asym_service_facts(&f->s, &facts);
+    assert_false(facts.paused);
+    assert_int_equal(facts.paused_until, 0);
+}
+
+static void the_last_pause_counts(void **state)
+{
+    struct control_fixture *f = *state;
+    struct asym_error err = {""};
+    assert_int_equal(asym_service_pause(&f->s, 1, &err), 0);
+    assert_int_equal(asym_service_pause(&f->s, 0, &err), 0);
+    assert_int_equal(sd_event_run(f->s.event, 1500 * ASYM_MSEC), 0);
+    assert_steered(f, "0-7");
+    assert_int_equal(asym_service_pause(&f->s, ASYM_PAUSE_MAX, &err), 0);
+    assert_int_equal(asym_service_pause(&f->s, ASYM_PAUSE_MAX + 1, &err), -EINVAL);
+    assert_int_equal(asym_service_pause(&f->s, UINT64_MAX, &err), -EINVAL);
+    assert_true(*err.text);
+    asym_service_resume(&f->s);
+    assert_int_equal(asym_service_pause(&f->s, ASYM_PAUSE_MAX + 1, &err), -EINVAL);
+    assert_steered(f, "4-7");
+}
+
+/* The sources cannot return the last snapshot while another one is in progress. */
+static void during_a_sample_an_order_waits_for_its_end(void **state)
+{
+    struct control_fixture *f = *state;
+    struct asym_error err = {""};
+    f->s.sampling = true;
+    assert_int_equal(asym_service_pause(&f->s, 0, &err), 0);
+    assert_steered(f, "4-7");
+    assert_int_equal(asym_service_cycle(&f->s), 0);
+    assert_steered(f, "0-7");
+}
+
+static int add_sentence(void *ctx, const char *sentence)
+{
+    struct control_fixture *f = ctx;
+    const size_t used = strlen(f->text);
+    snprintf(f->text + used, sizeof f->text - used, "%s\n", sentence);
+    return 0;
+}
+
+static void assert_explained(struct control_fixture *f, const char *says)
+{
+    struct asym_service_explanation e;
+    *f->text = '\0';
+    assert_int_equal(asym_service_explain_now(&f->s, f->child, &e), 0);
+    assert_int_equal(asym_explain_sentences(&e.e, add_sentence, f), 0);
+    if (!strstr(f->text, says))
+        fail_msg("'%s' does not say '%s'", f->text, says);
+}
+
+static void a_process_is_released_adopted_and_ruled(void **state)
+{
+    struct control_fixture *f = *state;
+    struct asym_error err = {""};
+    char said[128];
+    assert_int_equal(asym_service_release(&f->s, f->child, &err), 0);
+    assert_steered(f, "0-7");
+    assert_int_equal(asym_service_cycle(&f->s), 0);
+    assert_steered(f, "0-7");
+    assert_int_equal(asym_service_adopt(&f->s, f->child, &err), 0);
+    assert_int_equal(asym_service_cycle(&f->s), 0);
+    assert_steered(f, "4-7");
+    engine_fixture_order(&f->w, f->child, 2, false);
+    assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_SLOW, 1000, &err), 0);
+    assert_int_equal(asym_service_cycle(&f->s), 0);
+    assert_steered(f, "0-3");
+    /* The CPUs depend on the affinity of the test. */
+    snprintf(said, sizeof said, "\nA rule that uid 1000 has set (asymctl set %d slow) ", f->child);
+    assert_explained(f, said);
+    snprintf(said, sizeof said, "; to undo it: asymctl set %d auto.\n", f->child);
+    assert_explained(f, said);
+    assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_IGNORE, 0, &err), 0);
+    assert_steered(f, "0-7");
+    assert_int_equal(asym_service_adopt(&f->s, f->child, &err), -EPERM);
+    assert_non_null(strstr(err.text, "steer"));
+}
+
+static int32_t own_thread;
+
+static void *wait_for_cancel(void *ctx)
+{
+    (void)ctx;
+    __atomic_store_n(&own_thread, (int32_t)gettid(), __ATOMIC_RELEASE);
+    for (;;)
+        pause();
+    return NULL;
+}
+
+static void processes_that_cannot_be_steered_are_refused(void **state)
+{
+    struct control_fixture *f = *state;
+    struct asym_error err = {""};
+    pthread_t thread;
+    static const struct {
+        int32_t pid;
+        int error;
+    } rows[] = {{0, -EINVAL}, {-1, -EINVAL}, {INT32_MAX, -ESRCH}};
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        *err.text = '\0';
+        assert_int_equal(asym_service_release(&f->s, rows[i].pid, &err), rows[i].error);
+        assert_true(*err.text);
+        assert_int_equal(asym_service_adopt(&f->s, rows[i].pid, &err), rows[i].error);
+        assert_int_equal(asym_service_set_program(&f->s, rows[i].pid, ASYM_RULE_FAST, 0, &err), rows[i].error);
+    }
+    assert_int_equal(asym_service_release(&f->s, getpid(), &err), -EPERM);
+    /* the number of a thread stands for its process */
+    assert_int_equal(pthread_create(&thread, NULL, wait_for_cancel, NULL), 0);
+    while (!__atomic_load_n(&own_thread, __ATOMIC_ACQUIRE))
+        sched_yield();
+    assert_int_equal(asym_service_release(&f->s, own_thread, &err), -EPERM);
+    assert_non_null(strstr(err.text, "asymd itself"));
+    pthread_cancel(thread);
+    pthread_join(thread, NULL);
+    assert_int_equal(asym_overrides_count(f->s.control.overrides), 0);
+    assert_steered(f, "4-7");
+}
+
+/* A container has no kernel threads: here the child has the flags of one. */
+static void a_kernel_thread_is_refused(void **state)
+{
+    struct control_fixture *f = *state;
+    struct asym_error err = {""};
+    more_flags = KTHREAD;
+    assert_int_equal(asym_service_release(&f->s, f->child, &err), -EPERM);
+    assert_non_null(strstr(err.text, "kernel thread"));
+    assert_int_equal(asym_service_adopt(&f->s, f->child, &err), -EPERM);
+    assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_FAST, 0, &err), -EPERM);
+    more_flags = 0;
+    assert_int_equal(asym_overrides_count(f->s.control.overrides), 0);
+    assert_steered(f, "4-7");
+    assert_int_equal(asym_service_release(&f->s, f->child, &err), 0);
+}
+
+static void orders_end_with_their_process(void **state)
+{
+    struct control_fixture *f = *state;
+    struct asym_error err = {""};
+    assert_int_equal(asym_service_release(&f->s, f->child, &err), 0);
+    asym_service_control_housekeeping(&f->s, asym_clock_now());
+    assert_int_equal(asym_overrides_count(f->s.control.overrides), 1);
+    end_child(f);
+    asym_service_control_housekeeping(&f->s, asym_clock_now() + 60 * ASYM_SEC);
+    assert_int_equal(asym_overrides_count(f->s.control.overrides), 0);
+    /* this process has the number of one that has ended */
+    const struct asym_taskid earlier = {getpid(), getpid(), 1};
+    assert_int_equal(asym_overrides_release(f->s.control.overrides, &earlier), 0);
+    asym_service_control_housekeeping(&f->s, asym_clock_now() + 120 * ASYM_SEC);
+    assert_int_equal(asym_overrides_count(f->s.control.overrides), 0);
+}
+
+static void an_unknown_policy_is_refused_with_the_known_ones(void **state)
+{
+    struct control_fixture *f = *state;
+    struct asym_error err = {""};
+    static const char *const bad[] = {"", "paa", "pa\n[rule x]", "Auto"};
+    for (size_t i = 0; i < ASYM_LENGTH(bad); i++) {
+        assert_int_equal(asym_service_set_policy(&f->s, bad[i], true, 0, &err), -EINVAL);
+        assert_non_null(strstr(err.text, "accepted are auto, "));
+        assert_null(strchr(err.text, '\n'));
+    }
+    assert_string_equal(f->run.settings->daemon.policy, "pa");
+    assert_ptr_equal(f->run.policy, &engine_fixture_policy_type);
+}
+
+static void actions_have_the_names_of_the_rules(void **state)
+{
+    (void)state;
+    enum asym_rule_action action;
+    struct asym_error err = {""};
+    static const char *const names[] = {"steer", "ignore", "fast", "slow"};
+    for (size_t i = 0; i < ASYM_LENGTH(names); i++) {
+        assert_int_equal(asym_service_parse_action(names[i], &action, &err), 0);
+        assert_int_equal(action, i);
+    }
+    assert_int_equal(asym_service_parse_action("quick", &action, &err), -EINVAL);
+    assert_true(*err.text);
+}
+
+static void a_permanent_policy_is_the_last_file_to_be_read(void **state)
+{
+    struct control_fixture *f = *state;
+    struct asym_settings *settings;
+    struct asym_error err = {""};
+    char path[512];
+    tree_write(&f->tree, "asymd.conf", "[asymd]\npolicy = none\n");
+    tree_write(&f->tree, "rules.d/99-local.conf", "[asymd]\npolicy = none\ninterval = 70ms\n");
+    snprintf(path, sizeof path, "%s/asymd.conf", f->tree.path);
+    f->cli.config = path;
+    assert_int_equal(asym_run_write_drop_in(&f->cli, "zz-policy.conf", "[asymd]\npolicy = pa\n", &err), 0);
+    assert_int_equal(asym_run_write_drop_in(&f->cli, "zz-policy.conf", "[asymd]\npolicy = rr\n", &err), 0);
+    assert_int_equal(asym_run_settings(&f->cli, &settings, &err), 0);
+    assert_string_equal(settings->daemon.policy, "rr");
+    assert_int_equal(settings->daemon.interval, 70 * ASYM_MSEC);
+    asym_settings_free(settings);
+    f->cli.config = "/nonexistent/asymd.conf";
+    assert_int_equal(asym_run_write_drop_in(&f->cli, "zz-policy.conf", "", &err), -ENOENT);
+    assert_non_null(strstr(err.text, "/nonexistent/rules.d"));
+}
+
+static int add_counter(void *ctx, const struct asym_service_counter *c)
+{
+    struct control_fixture *f = ctx;
+    const size_t used = strlen(f->text);
+    char name[128], line[192];
+    assert_true(c->whole == 0 || c->fraction == 0);
+    snprintf(line, sizeof line, "\n%s ", asym_metric_name(c->id, c->labels, name, sizeof name));
+    assert_null(strstr(f->text, line)); /* each name once */
+    snprintf(f->text + used, sizeof f->text - used, "%s%g\n", line, c->whole > 0 ? (double)c->whole : c->fraction);
+    f->n_samples[c->id]++;
+    return 0;
+}
+
+static void counters_count(void **state)
+{
+    struct control_fixture *f = *state;
+    struct asym_error err = {""};
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(asym_service_cycle(&f->s), 0);
+    assert_int_equal(asym_service_release(&f->s, f->child, &err), 0);
+    assert_int_equal(asym_service_counters(&f->s, add_counter, f), 0);
+    static const char *const lines[] = {"\ncycles_total 5\n",
+                                        "\nactions_total{kind=\"steer\",verdict=\"done\"} 1\n",
+                                        "\nactions_total{kind=\"release\",verdict=\"done\"} 1\n",
+                                        "\nactions_total{kind=\"repair\",verdict=\"done\"} 0\n",
+                                        "\nchanges_total 2\n",
+                                        "\nthreads_of_interest 1\n",
+                                        "\nthreads_by_class{class=\"MP\"} 1\n",
+                                        "\nfast_cpus 4\n",
+                                        "\nprocesses_with_orders 1\n",
+                                        "\npaused 0\n"};
+    for (size_t i = 0; i < ASYM_LENGTH(lines); i++)
+        if (!strstr(f->text, lines[i]))
+            fail_msg("'%s' is not in '%s'", lines[i], f->text);
+}
+
+/* The table of families has no row that the service has forgotten. It hands out nothing without a row: the id is the row. */
+static void each_family_has_a_sample(void **state)
+{
+    struct control_fixture *f = *state;
+    struct asym_error err = {""};
+    const struct asym_bus_config config = {.event = f->s.event, .no_system_bus = true};
+    assert_int_equal(asym_bus_open(&config, &f->s.bus, &err), 0);
+    assert_int_equal(asym_service_counters(&f->s, add_counter, f), 0);
+    for (size_t i = 0; i < ASYM_N_METRICS; i++)
+        if (f->n_samples[i] == 0)
+            fail_msg("no sample of %s", asym_metric_row_at(i)->name);
+    assert_non_null(strstr(f->text, "\nbus_calls_total 0\n"));
+    assert_non_null(strstr(f->text, "\nbus_subscribers 0\n"));
+    asym_bus_close(f->s.bus);
+}
+
+static void a_thread_is_explained_with_its_masks(void **state)
+{
+    struct control_fixture *f = *state;
+    struct asym_service_explanation e;
+    struct asym_mask mask, own;
+    struct asym_taskid other = f->thread->task.id;
+    assert_int_equal(asym_service_explain_now(&f->s, f->child, &e), 0);
+    assert_non_null(e.e.context.mask);
+    assert_int_equal(asym_explain_sentences(&e.e, add_sentence, f), 0);
+    assert_non_null(strstr(f->text, "is serial: it has 1 runnable thread (class MP)."));
+    assert_int_equal(asym_service_explain_now(&f->s, INT32_MAX, &e), -ESRCH);
+    assert_int_equal(asym_service_masks(&f->s, &other, &mask, &own), 0);
+    assert_true(asym_mask_equal(&mask, &own));
+    other.start++;
+    assert_int_equal(asym_service_masks(&f->s, &other, &mask, &own), -ESRCH);
+}
+
+static void add_lack(void *ctx, const char *sentence)
+{
+    add_sentence(ctx, sentence);
+}
+
+static void policies_that_cannot_run_are_said_with_what_they_need(void **state)
+{
+    struct control_fixture *f = *state;
+    const char **missing = f->s.cycle.snapshot.missing;
+    missing[ASYM_SIGNAL_IPC] = missing[ASYM_SIGNAL_STALL] = "this machine has no PMU";
+    missing[ASYM_SIGNAL_PROFILE] = "there are no profiles: asymctl profile measures programs";
+    asym_service_lacks(&f->s, add_lack, f);
+    if (!strstr(
+            f->text,
+            "Policies that need instructions per cycle or cache misses cannot run, because this machine has no "
+            "PMU.\nPolicies that need profiles of programs cannot run, because there are no profiles: asymctl profile "
+            "measures programs.\n"))
+        fail_msg("%s", f->text);
+}
+
+static void a_policy_that_auto_chose_is_said_to_be_its_choice(void **state)
+{
+    struct control_fixture *f = *state;
+    struct asym_service_facts facts;
+    f->run.policy_why = "there is only one CPU";
+    asym_service_facts(&f->s, &facts);
+    assert_string_equal(facts.policy_reason, "auto chose it: there is only one CPU");
+    f->run.policy_why = NULL;
+    asym_service_facts(&f->s, &facts);
+    assert_string_equal(facts.policy_reason, "the default");
+}
+
+/* The status line has the number. */
+static void changes_that_were_made_are_counted(void **state)
+{
+    struct control_fixture *f = *state;
+    assert_int_equal(f->s.n_changes, 1);
+    assert_int_equal(asym_service_cycle(&f->s), 0);
+    assert_int_equal(f->s.n_changes, 1);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(a_pause_takes_effect_at_once_and_so_does_its_end),
+        T(changes_that_were_made_are_counted),
+        T(a_pause_with_a_time_ends_by_itself),
+        T(the_last_pause_counts),
+        T(during_a_sample_an_order_waits_for_its_end),
+        T(a_process_is_released_adopted_and_ruled),
+        T(processes_that_cannot_be_steered_are_refused),
+        T(a_kernel_thread_is_refused),
+        T(orders_end_with_their_process),
+        T(an_unknown_policy_is_refused_with_the_known_ones),
+        cmocka_unit_test(actions_have_the_names_of_the_rules),
+        T(a_permanent_policy_is_the_last_file_to_be_read),
+        T(counters_count),
+        T(each_family_has_a_sample),
+        T(a_thread_is_explained_with_its_masks),
+        T(policies_that_cannot_run_are_said_with_what_they_need),
+        T(a_policy_that_auto_chose_is_said_to_be_its_choice),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A new configuration, another policy and hotplug in a running service: all of it comes into force, or nothing. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "app/machine-setup.h"
+#include "app/policy-setup.h"
+#include "app/settings-setup.h"
+#include "base/clock.h"
+#include "base/macro.h"
+#include "base/mask.h"
+#include "daemon/asymd/service-internal.h"
+#include "monitor/explain-text.h"
+#include "support/captured-log.h"
+#include "support/tree.h"
+
+/* The service reads a machine of four CPUs from files, CPUs 2 and 3 count as slow, and no process runs there. */
+struct reload_fixture {
+    struct tree tree;
+    char config[128];
+    struct asym_invocation cli;
+    struct asym_run run;
+    struct asym_service s;
+    unsigned n_changed;
+};
+
+/* rest: further lines of section asymd. */
+static void write_config(const struct reload_fixture *f, const char *policy, const char *rest)
+{
+    tree_write(&f->tree, "asymd.conf", "[asymd]\npolicy = %s\nstate_dir = %s\n%s\n[asymmetry]\nslow = 2-3\n", policy,
+               f->tree.path, rest);
+}
+
+static void changed(void *ctx)
+{
+    ((struct reload_fixture *)ctx)->n_changed++;
+}
+
+static void open_service(struct reload_fixture *f)
+{
+    struct asym_service *s = &f->s;
+    const struct asym_service_listener listener = {.changed = changed, .ctx = f};
+    s->run = &f->run;
+    s->budget.stretch = 1;
+    assert_int_equal(asym_observer_open(&f->run, 0, &s->observer, NULL), 0);
+    assert_int_equal(asym_observer_count(&s->observer, &f->run, NULL), 0);
+    assert_int_equal(asym_service_control_open(s), 0);
+    asym_service_listen(s, &listener);
+    assert_int_equal(sd_event_new(&s->event), 0);
+    assert_int_equal(asym_ledger_open(f->tree.path, &s->ledger, NULL), 0);
+    const struct asym_engine_config config = asym_run_engine_config(&f->run);
+    assert_int_equal(asym_engine_new(&config, &s->engine), 0);
+    s->cycle = (struct asym_cycle){.source = s->observer.source, .actuator = asym_actuator_dry(), .engine = s->engine};
+    s->abilities = asym_watch_abilities(&f->run.root);
+}
+
+static int set_up_with(void **state, const char *policy)
+{
+    struct reload_fixture *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    tree_make(&f->tree);
+    tree_plain(&f->tree, 4);
+    tree_write(&f->tree, "proc/1/schedstat", "1 2 3\n");
+    snprintf(f->config, sizeof f->config, "%s/asymd.conf", f->tree.path);
+    write_config(f, policy, "");
+    f->cli.config = f->config;
+    f->run = (struct asym_run){.cli = &f->cli, .root = {.fd = -1}, .log = {.level = LOG_DEBUG}};
+    assert_int_equal(asym_run_settings(&f->cli, &f->run.settings, NULL), 0);
+    assert_int_equal(asym_root_open(f->tree.path, &f->run.root, NULL), 0);
+    assert_int_equal(asym_run_machine(&f->run, NULL), 0);
+    assert_int_equal(asym_run_policy(&f->run, NULL), 0);
+    open_service(f);
+    *state = f;
+    return 0;
+}
+
+static int set_up(void **state)
+{
+    return set_up_with(state, "pa");
+}
+
+static int set_up_auto(void **state)
+{
+    return set_up_with(state, "auto");
+}
+
+static int tear_down(void **state)
+{
+    struct reload_fixture *f = *state;
+    asym_service_control_close(&f->s);
+    asym_class_log_free(f->s.class_log);
+    asym_cycle_done(&f->s.cycle);
+    asym_observer_close(&f->s.observer);
+    asym_engine_free(f->s.engine);
+    asym_ledger_close(f->s.ledger);
+    sd_event_unref(f->s.event);
+    asym_settings_free(f->run.settings);
+    asym_capabilities_done(&f->run.capabilities);
+    asym_root_done(&f->run.root);
+    free(f->run.machine);
+    tree_remove(&f->tree);
+    free(f);
+    return 0;
+}
+
+static void assert_cpus(const struct asym_mask *mask, const char *list)
+{
+    char text[ASYM_MASK_LIST_MAX];
+    assert_string_equal(asym_mask_format_list(mask, text, sizeof text), list);
+}
+
+static void a_good_file_is_in_force_at_once(void **state)
+{
+    struct reload_fixture *f = *state;
+    struct asym_error err = {""};
+    write_config(f, "rr", "interval = 70ms\nlog_level = error");
+    assert_int_equal(asym_service_reload(&f->s, &err), 0);
+    assert_string_equal(f->run.policy->name, "rr");
+    assert_int_equal(asym_service_interval(&f->s), 70 * ASYM_MSEC);
+    assert_int_equal(f->run.log.level, LOG_ERR);
+    assert_string_equal(f->s.reload_error, "");
+    assert_int_equal(f->n_changed, 1);
+    assert_int_equal(asym_service_cycle(&f->s), 0);
+    f->s.budget.stretch = 2;
+    assert_int_equal(asym_service_interval(&f->s), 140 * ASYM_MSEC);
+}
+
+/* Each of these files is refused: asymd keeps the settings, the policy and the slow CPUs, and says why. */
+static void a_bad_file_changes_nothing(void **state)
+{
+    struct reload_fixture *f = *state;
+    struct asym_error err = {""};
+    static const struct {
+        const char *text, *says;
+    } rows[] = {
+        {"[asymd]\npolicy = paa\n", "paa"},
+        {"[asymd]\npolicy = ipc-driven\nstate_dir = %s\n[asymmetry]\nslow = 1-3\n", "needs the signal ipc"},
+        {"[asymd]\npolicy = rr\nstate_dir = /run/elsewhere\n", "asymd.state_dir cannot change"},
+        {"[asymd]\npolicy = rr\nstate_dir = %s\n[rtx]\nlisten = no\n", "rtx.listen cannot change"},
+        {"[asymd]\npolicy = rr\nstate_dir = %s\n[asymmetry]\nslow = 9\n", "cannot be made slow"},
+    };
+    const struct asym_settings *before = f->run.settings;
+    const struct asym_policy *policy = f->run.policy;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        char text[256];
+        const char *path = strstr(rows[i].text, "%s");
+        snprintf(text, sizeof text, "%.*s%s%s", path ? (int)(path - rows[i].text) : 200, rows[i].text,
+                 path ? f->tree.path : "", path ? path + 2 : "");
+        tree_write(&f->tree, "asymd.conf", "%s", text);
+        assert_true(asym_service_reload(&f->s, &err) < 0);
+        if (!strstr(err.text, rows[i].says) || !strstr(f->s.reload_error, rows[i].says))
+            fail_msg("no '%s' in '%s', '%s'", rows[i].says, err.text, f->s.reload_error);
+        assert_ptr_equal(f->run.settings, before);
+        assert_ptr_equal(f->run.policy, policy);
+        assert_cpus(&f->run.machine->slow, "2-3");
+        assert_int_equal(asym_service_cycle(&f->s), 0);
+    }
+    write_config(f, "rr", "");
+    assert_int_equal(asym_service_reload(&f->s, &err), 0);
+    assert_string_equal(f->s.reload_error, "");
+}
+
+/* One thread, which runs (R) or sleeps (S). */
+static void write_process(const struct reload_fixture *f, char thread_state)
+{
+    static const char *const files[] = {"proc/10/stat", "proc/10/task/10/stat"};
+    for (size_t i = 0; i < ASYM_LENGTH(files); i++)
+        tree_write(&f->tree, files[i],
+                   "10 (job) %c 1 1 1 0 -1 0 0 0 0 0 1 2 0 0 20 0 1 0 100 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 3 0 0 0\n",
+                   thread_state);
+    tree_write(&f->tree, "proc/10/cgroup", "0::/\n");
+    tree_write(&f->tree, "proc/10/status", "Name:\tjob\nUid:\t1000\t1000\t1000\t1000\n");
+    tree_write(&f->tree, "proc/10/task/10/schedstat", "1000000 0 1\n");
+    tree_write(&f->tree, "proc/10/task/10/status", "Cpus_allowed:\tf\nCpus_allowed_list:\t0-3\n");
+}
+
+static int add_sentence(void *ctx, const char *sentence)
+{
+    char *text = ctx;
+    strcat(strcat(text, sentence), "\n");
+    return 0;
+}
+
+static void assert_why(struct reload_fixture *f, const char *says)
+{
+    struct asym_service_explanation e;
+    char text[4096] = "";
+    assert_int_equal(asym_service_explain_now(&f->s, 10, &e), 0);
+    assert_int_equal(asym_explain_sentences(&e.e, add_sentence, text), 0);
+    if (!strstr(text, says))
+        fail_msg("'%s' does not say '%s'", text, says);
+}
+
+/* No snapshot lists a process that sleeps, so none tells the monitor which of the new rules matches. */
+static void why_knows_the_new_rules_of_a_program_that_sleeps(void **state)
+{
+    struct reload_fixture *f = *state;
+    struct asym_error err = {""};
+    write_process(f, 'R');
+    assert_int_equal(asym_service_cycle(&f->s), 0);
+    write_process(f, 'S');
+    assert_int_equal(asym_service_cycle(&f->s), 0);
+    assert_why(f, "No rule matches.\n");
+    write_config(f, "pa", "[rule \"mine\"]\nmatch_comm = job\naction = ignore\n[asymd]");
+    assert_int_equal(asym_service_reload(&f->s, &err), 0);
+    assert_why(f, "The rule \"mine\" matches.\n");
+    assert_why(f, "To have it steered until it ends: asymctl set 10 steer.\n");
+    assert_int_equal(asym_service_cycle(&f->s), 0);
+    assert_why(f, "The rule \"mine\" matches.\n");
+    write_config(f, "pa", "");
+    assert_int_equal(asym_service_reload(&f->s, &err), 0);
+    assert_why(f, "job (10) is idle.\nNo rule matches.\n");
+}
+
+static void a_policy_of_the_user_outlives_a_reload(void **state)
+{
+    struct reload_fixture *f = *state;
+    struct asym_service_facts facts;
+    struct asym_error err = {""};
+    assert_int_equal(asym_service_set_policy(&f->s, "rr", false, 1000, &err), 0);
+    assert_string_equal(f->run.policy->name, "rr");
+    asym_service_facts(&f->s, &facts);
+    assert_string_equal(facts.policy, "rr");
+    assert_string_equal(facts.policy_reason, "set by uid 1000 over the bus");
+    assert_int_equal(f->n_changed, 1);
+    assert_int_equal(asym_service_reload(&f->s, &err), 0);
+    assert_string_equal(f->run.policy->name, "rr");
+}
+
+static void a_policy_that_cannot_run_here_is_refused(void **state)
+{
+    struct reload_fixture *f = *state;
+    struct asym_error err = {""};
+    const struct asym_policy *before = f->run.policy;
+    char origin[512];
+    snprintf(origin, sizeof origin, "%s", asym_settings_origin(f->run.settings, "asymd", "policy"));
+    assert_int_equal(asym_service_set_policy(&f->s, "ipc-driven", true, 0, &err), -ENODATA);
+    assert_non_null(strstr(err.text, "needs the signal ipc"));
+    assert_ptr_equal(f->run.policy, before);
+    assert_string_equal(f->run.settings->daemon.policy, "pa");
+    assert_null(f->s.control.policy);
+    assert_string_equal(asym_settings_origin(f->run.settings, "asymd", "policy"), origin);
+    assert_int_equal(asym_service_reload(&f->s, &err), 0);
+    assert_string_equal(f->run.policy->name, "pa");
+}
+
+/* The file of a permanent policy is read at the next reload; a policy of the command line would win over it. */
+static void a_permanent_policy_is_that_of_the_files_from_then_on(void **state)
+{
+    struct reload_fixture *f = *state;
+    struct asym_error err = {""};
+    assert_int_equal(asym_service_set_policy(&f->s, "rr", true, 0, &err), 0);
+    assert_null(f->s.control.policy);
+    tree_unlink(&f->tree, "rules.d/zz-policy.conf");
+    assert_int_equal(asym_service_reload(&f->s, &err), 0);
+    assert_string_equal(f->run.policy->name, "pa");
+    char option[] = "asymd.policy=pa";
+    struct asym_invocation_setting assignment = {.text = option, .origin = "--policy"};
+    f->cli.assignments = &assignment;
+    f->cli.n_assignments = 1;
+    assert_int_equal(asym_service_set_policy(&f->s, "rr", true, 0, &err), 0);
+    assert_int_equal(asym_service_reload(&f->s, &err), 0);
+    assert_string_equal(f->run.policy->name, "rr");
+}
+
+static void cpus_that_come_and_go_are_planned_for(void **state)
+{
+    struct reload_fixture *f = *state;
+    const uint64_t generation = f->run.machine->generation;
+    asym_service_update_cpus(&f->s);
+    assert_int_equal(f->run.machine->generation, generation);
+    assert_int_equal(f->n_changed, 0);
+    tree_write(&f->tree, "sys/devices/system/cpu/online", "0-2\n");
+    asym_service_update_cpus(&f->s);
+    assert_cpus(&f->run.machine->usable, "0-2");
+    assert_cpus(&f->run.machine->slow, "2");
+    assert_true(f->run.machine->generation > generation);
+    assert_int_equal(f->n_changed, 1);
+    tree_write(&f->tree, "sys/devices/system/cpu/online", "0-3\n");
+    asym_service_update_cpus(&f->s);
+    assert_cpus(&f->run.machine->slow, "2-3");
+    assert_int_equal(f->n_changed, 2);
+}
+
+/* Boost, the driver and the maximum frequency change what a CPU can do; a limit of the frequency does not. */
+static void abilities_that_change_are_read_anew(void **state)
+{
+    struct reload_fixture *f = *state;
+    tree_write_cpu(&f->tree, 0, "cpufreq/scaling_max_freq", "800000\n");
+    asym_service_update_cpus(&f->s);
+    assert_int_equal(f->n_changed, 0);
+    tree_write(&f->tree, "sys/devices/system/cpu/cpufreq/boost", "0\n");
+    asym_service_update_cpus(&f->s);
+    assert_int_equal(f->n_changed, 1);
+    asym_service_update_cpus(&f->s);
+    assert_int_equal(f->n_changed, 1);
+}
+
+static void auto_selects_again_when_cpus_change(void **state)
+{
+    struct reload_fixture *f = *state;
+    assert_string_equal(f->run.policy->name, "pa");
+    tree_write(&f->tree, "sys/devices/system/cpu/online", "0-1\n");
+    asym_service_update_cpus(&f->s);
+    assert_string_equal(f->run.policy->name, "serial-first");
+    tree_write(&f->tree, "sys/devices/system/cpu/online", "0\n");
+    asym_service_update_cpus(&f->s);
+    assert_string_equal(f->run.policy->name, "none");
+    assert_int_equal(asym_service_cycle(&f->s), 0);
+}
+
+/* Runs fn, and returns how often what was logged. */
+static unsigned count_lines(void (*fn)(struct reload_fixture *f), struct reload_fixture *f, const char *what)
+{
+    char text[4096];
+    captured_log_begin();
+    fn(f);
+    captured_log_end(text, sizeof text);
+    return captured_log_count(text, what);
+}
+
+static void lose_the_ledger(struct reload_fixture *f)
+{
+    for (int i = 0; i < 3; i++)
+        asym_service_report_apply(&f->s, -ENOSPC);
+}
+
+static void have_the_ledger(struct reload_fixture *f)
+{
+    for (int i = 0; i < 3; i++)
+        asym_service_report_apply(&f->s, 0);
+}
+
+static void a_ledger_that_cannot_be_written_is_logged_once_and_its_return_once(void **state)
+{
+    struct reload_fixture *f = *state;
+    assert_int_equal(count_lines(have_the_ledger, f, "ledger"), 0);
+    assert_int_equal(count_lines(lose_the_ledger, f, "cannot write the ledger"), 1);
+    assert_int_equal(count_lines(have_the_ledger, f, "can write the ledger again"), 1);
+    assert_int_equal(count_lines(lose_the_ledger, f, "cannot write the ledger"), 1);
+}
+
+/* It writes no record, and so says nothing about the ledger. */
+static void a_cycle_without_actions_does_not_show_that_the_ledger_can_be_written(void **state)
+{
+    struct reload_fixture *f = *state;
+    f->s.apply_failed = true;
+    assert_int_equal(asym_service_cycle(&f->s), 0);
+    assert_int_equal(f->s.cycle.n_actions, 0);
+    assert_true(f->s.apply_failed);
+}
+
+/* The rule may be gone from the files, and its name with it. */
+static void a_reload_forgets_the_rules_of_processes(void **state)
+{
+    struct reload_fixture *f = *state;
+    struct asym_error err = {""};
+    const struct asym_taskid id = {100, 100, 5};
+    const struct asym_task task = {.id = id, .mask = &f->run.machine->usable, .cpuset = &f->run.machine->usable};
+    const struct asym_proc proc = {.id = id, .rule = ASYM_RULE_IGNORE, .rule_name = "games"};
+    const struct asym_app app = {.id = id, .n_tasks = 1, .n_threads = 1};
+    struct asym_plan_app plan_app = {.class = ASYM_CLASS_NONE};
+    struct asym_plan_task plan_task = {.target = -1};
+    const struct asym_plan plan = {.apps = &plan_app, .n_apps = 1, .tasks = &plan_task};
+    const struct asym_snapshot s = {.machine = f->run.machine,
+                                    .now = ASYM_SEC,
+                                    .apps = &app,
+                                    .procs = &proc,
+                                    .tasks = &task,
+                                    .n_apps = 1,
+                                    .n_procs = 1,
+                                    .n_tasks = 1};
+    asym_monitor_record(f->s.control.monitor, &(struct asym_feedback){.snapshot = &s, .plan = &plan});
+    assert_string_equal(asym_monitor_app_of(f->s.control.monitor, 100)->rule_name, "games");
+    assert_int_equal(asym_service_reload(&f->s, &err), 0);
+    assert_null(asym_monitor_app_of(f->s.control.monitor, 100)->rule_name);
+}
+
+/* A file stands where the directory of the drop-ins should be. */
+static void a_permanent_policy_that_cannot_be_written_changes_nothing(void **state)
+{
+    struct reload_fixture *f = *state;
+    struct asym_error err = {""};
+    tree_write(&f->tree, "rules.d", "no directory\n");
+    assert_true(asym_service_set_policy(&f->s, "rr", true, 0, &err) < 0);
+    assert_string_equal(f->run.policy->name, "pa");
+    assert_string_equal(f->run.settings->daemon.policy, "pa");
+    assert_null(f->s.control.policy);
+    assert_int_equal(f->n_changed, 0);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(a_good_file_is_in_force_at_once),
+        T(a_bad_file_changes_nothing),
+        T(why_knows_the_new_rules_of_a_program_that_sleeps),
+        T(a_policy_of_the_user_outlives_a_reload),
+        T(a_policy_that_cannot_run_here_is_refused),
+        T(a_permanent_policy_is_that_of_the_files_from_then_on),
+        T(cpus_that_come_and_go_are_planned_for),
+        T(abilities_that_change_are_read_anew),
+        cmocka_unit_test_setup_teardown(auto_selects_again_when_cpus_change, set_up_auto, tear_down),
+        T(a_ledger_that_cannot_be_written_is_logged_once_and_its_return_once),
+        T(a_cycle_without_actions_does_not_show_that_the_ledger_can_be_written),
+        T(a_reload_forgets_the_rules_of_processes),
+        T(a_permanent_policy_that_cannot_be_written_changes_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "bus/bus.h"
+#include "bus/event-ring.h"
+
+static void a_slow_reader_sees_that_it_was_overtaken(void **state)
+{
+    struct asym_event_ring ring = {0};
+    uid_t user;
+    (void)state;
+    asym_event_ring_push(&ring, &(int){7}, 0);
+    assert_int_equal(ring.end, 0);
+    assert_int_equal(asym_event_ring_alloc(&ring, sizeof(int), 4), 0);
+    for (int i = 0; i < 6; i++)
+        asym_event_ring_push(&ring, &i, (uid_t)(100 + i));
+    assert_null(asym_event_ring_at(&ring, 1, &user));
+    for (int i = 2; i < 6; i++) {
+        const int *item = asym_event_ring_at(&ring, (uint64_t)i, &user);
+        assert_non_null(item);
+        assert_int_equal(*item, i);
+        assert_int_equal(user, 100 + i);
+    }
+    assert_null(asym_event_ring_at(&ring, 6, &user));
+    asym_event_ring_free(&ring);
+    assert_null(asym_event_ring_at(&ring, 5, &user));
+    assert_int_equal(ring.end, 6);
+}
+
+static void names_become_text_that_d_bus_carries(void **state)
+{
+    static const char *const rows[][2] = {
+        {"plain", "plain"},
+        {"a\tb\x7f", "a\tb\x7f"},
+        {"gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80", "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80"},
+        {"\xff\xc3", "??"},
+        {"\xc0\xaf", "??"},
+        {"\xed\xa0\x80", "???"},
+        {"\xf4\x90\x80\x80", "????"},
+        {"\xef\xbf\xbf", "???"},
+        {"\xe2\x82", "??"},
+    };
+    char buf[32];
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        assert_string_equal(asym_bus_text(rows[i][0], buf, sizeof buf), rows[i][1]);
+    assert_string_equal(asym_bus_text("ab\xe2\x82\xac", buf, 5), "ab");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_slow_reader_sees_that_it_was_overtaken),
+        cmocka_unit_test(names_become_text_that_d_bus_carries),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

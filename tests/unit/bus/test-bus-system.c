@@ -1,0 +1,681 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The system bus: the test is the bus daemon and its clients. It names their users when it wants, and reads when it wants. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/macro.h"
+#include "bus/bus.h"
+
+/* The users of the clients :1.1X and :1.2X. Other clients belong to the user who runs the test. */
+#define FIRST  12345
+#define SECOND 23456
+
+/* More than a user's share of ASYM_BUS_BURST in six messages, and less than the burst of all. */
+#define COST (5 * ASYM_MSEC)
+
+struct fixture {
+    sd_event *event;
+    struct asym_bus *bus;
+    char dir[64], path[96], address[128];
+    int listener;
+    sd_bus *daemon;
+    bool keeps_users, has_left; /* the daemon does not say yet who a client is; the client has left */
+    sd_bus_message *questions[16];
+    unsigned n_questions, n_answered, n_refused, n_ran, n_polkit, n_subscribed, n_name_requests;
+    bool keeps_name;      /* another process has asymd's name */
+    sd_bus_message *ping; /* the last one */
+    asym_usec cost;
+    char order[64], said[512];
+    unsigned n_events;
+    uid_t caller;
+};
+
+static struct fixture f;
+
+/*
+ * The clocks of the test, which the linker puts in place of the kernel's: time stands, so that no token bucket fills while the
+ * machine is busy, and CPU time is used by burn() and by tick only.
+ */
+static struct {
+    bool real;
+    struct timespec now;
+    asym_usec cpu, tick; /* tick: CPU time between two readings of the clock */
+} clocks;
+
+int __real_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
+{
+    if (clocks.real || (clock != CLOCK_MONOTONIC && clock != CLOCK_THREAD_CPUTIME_ID))
+        return __real_clock_gettime(clock, ret);
+    clocks.cpu += clock == CLOCK_THREAD_CPUTIME_ID ? clocks.tick : 0;
+    *ret = clock == CLOCK_MONOTONIC ? clocks.now
+                                    : (struct timespec){.tv_sec = (time_t)(clocks.cpu / ASYM_SEC),
+                                                        .tv_nsec = (long)(clocks.cpu % ASYM_SEC) * 1000};
+    return 0;
+}
+
+static void burn(void)
+{
+    clocks.cpu += f.cost;
+}
+
+static int get_answer(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply,
+                      void *userdata, sd_bus_error *error)
+{
+    (void)bus, (void)path, (void)interface, (void)property, (void)userdata, (void)error;
+    burn();
+    return sd_bus_message_append(reply, "u", 42u);
+}
+
+static const sd_bus_vtable vtable[] = {
+    SD_BUS_VTABLE_START(0),
+    SD_BUS_PROPERTY("Answer", "u", get_answer, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_METHOD("Read", "s", "s", asym_bus_on_method, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("Subscribe", "", "", asym_bus_on_method, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("Change", "s", "s", asym_bus_on_method, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("Large", "", "ay", asym_bus_on_method, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_VTABLE_END,
+};
+
+static int run_read(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
+{
+    const char *text;
+    (void)userdata, (void)error;
+    f.n_ran++;
+    f.caller = caller->uid;
+    burn();
+    assert_true(sd_bus_message_read(m, "s", &text) > 0);
+    strncat(f.order, text, sizeof f.order - strlen(f.order) - 1);
+    return sd_bus_reply_method_return(m, "s", text);
+}
+
+/* Bytes: a text of this length would cost far more. */
+static int run_large(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
+{
+    static const char bytes[128 * 1024];
+    sd_bus_message *reply = NULL;
+    (void)userdata, (void)error, (void)caller;
+    assert_true(sd_bus_message_new_method_return(m, &reply) >= 0);
+    assert_true(sd_bus_message_append_array(reply, 'y', bytes, sizeof bytes) >= 0);
+    const int r = sd_bus_send(NULL, reply, NULL);
+    sd_bus_message_unref(reply);
+    return r;
+}
+
+static int run_subscribe(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
+{
+    (void)userdata, (void)error;
+    const int r = asym_bus_subscribe(f.bus, m, caller);
+    f.n_subscribed += r >= 0;
+    return r < 0 ? r : sd_bus_reply_method_return(m, "");
+}
+
+static int append_event(void *userdata, sd_bus_message *signal, const void *event)
+{
+    (void)userdata, (void)event;
+    burn();
+    f.n_events++;
+    return sd_bus_message_append(signal, "u", 7u);
+}
+
+static const struct asym_bus_method methods[] = {
+    {"Read", false, run_read},           {"Change", true, run_read}, {"Large", false, run_large},
+    {"Subscribe", false, run_subscribe}, {NULL, false, NULL},
+};
+
+static void say(void *userdata, enum asym_bus_topic topic, int priority, const char *text)
+{
+    const bool is_of_client = strstr(text, "sends no more decisions") != NULL;
+    (void)userdata, (void)priority;
+    assert_int_equal(topic, is_of_client ? ASYM_BUS_CLIENTS : ASYM_BUS_SYSTEM);
+    snprintf(f.said, sizeof f.said, "%s", text);
+}
+
+static int answer_user(sd_bus_message *m)
+{
+    const char *name;
+    assert_true(sd_bus_message_rewind(m, true) >= 0);
+    assert_true(sd_bus_message_read(m, "s", &name) > 0);
+    if (f.has_left)
+        return sd_bus_reply_method_errorf(m, "org.freedesktop.DBus.Error.NameHasNoOwner", "it has left");
+    return sd_bus_reply_method_return(m, "u",
+                                      name[3] == '1'   ? (uint32_t)FIRST
+                                      : name[3] == '2' ? (uint32_t)SECOND
+                                                       : (uint32_t)geteuid());
+}
+
+/* The daemon. It also gets what asymd sends to the clients. */
+static int on_message(sd_bus_message *m, void *userdata, sd_bus_error *error)
+{
+    (void)userdata, (void)error;
+    if (sd_bus_message_is_method_error(m, ASYM_BUS_ERROR_REFUSED) > 0)
+        f.n_refused++;
+    else if (sd_bus_message_get_reply_cookie(m, &(uint64_t){0}) >= 0)
+        f.n_answered++;
+    if (sd_bus_message_is_method_call(m, NULL, "Hello") > 0)
+        return sd_bus_reply_method_return(m, "s", ":1.99");
+    if (sd_bus_message_is_method_call(m, NULL, "RequestName") > 0) {
+        f.n_name_requests++;
+        return sd_bus_reply_method_return(m, "u", f.keeps_name ? 2u : 1u);
+    }
+    if (sd_bus_message_is_method_call(m, NULL, "AddMatch") > 0)
+        return sd_bus_reply_method_return(m, "");
+    f.n_polkit += sd_bus_message_is_method_call(m, NULL, "CheckAuthorization") > 0;
+    if (sd_bus_message_is_method_call(m, NULL, "Ping") > 0) {
+        sd_bus_message_unref(f.ping);
+        f.ping = sd_bus_message_ref(m);
+    }
+    if (sd_bus_message_is_method_call(m, NULL, "GetConnectionUnixUser") <= 0)
+        return 1;
+    if (!f.keeps_users)
+        return answer_user(m);
+    assert_true(f.n_questions < ASYM_LENGTH(f.questions));
+    f.questions[f.n_questions++] = sd_bus_message_ref(m);
+    return 1;
+}
+
+/* Lets asymd do what it can do now. */
+static void turn(void)
+{
+    while (sd_event_run(f.event, 0) > 0)
+        ;
+}
+
+/* Lets both sides work until both have nothing to do. */
+static void settle(void)
+{
+    for (unsigned idle = 0; idle < 3;) {
+        turn();
+        const int r = sd_bus_process(f.daemon, NULL);
+        assert_true(r >= 0);
+        idle = r > 0 ? 0 : idle + 1;
+    }
+}
+
+static void accept_asymd(void)
+{
+    sd_id128_t id;
+    const int fd = accept4(f.listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    assert_true(fd >= 0);
+    assert_true(sd_id128_randomize(&id) >= 0);
+    assert_true(sd_bus_new(&f.daemon) >= 0);
+    assert_true(sd_bus_set_fd(f.daemon, fd, fd) >= 0);
+    assert_true(sd_bus_set_server(f.daemon, true, id) >= 0);
+    assert_true(sd_bus_add_filter(f.daemon, NULL, on_message, NULL) >= 0);
+    assert_true(sd_bus_start(f.daemon) >= 0);
+    settle();
+}
+
+static int set_up(void **state)
+{
+    struct asym_error err = {""};
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    (void)state;
+    f = (struct fixture){.dir = "/tmp/asym-bus-XXXXXX"};
+    clocks.real = false;
+    clocks.tick = 0;
+    __real_clock_gettime(CLOCK_MONOTONIC, &clocks.now);
+    assert_non_null(mkdtemp(f.dir));
+    snprintf(f.path, sizeof f.path, "%s/system", f.dir);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", f.path);
+    snprintf(f.address, sizeof f.address, "unix:path=%s", f.path);
+    f.listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    assert_int_equal(bind(f.listener, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(f.listener, 4), 0);
+    assert_true(sd_event_new(&f.event) >= 0);
+    const struct asym_bus_config config = {
+        .event = f.event,
+        .system_address = f.address,
+        .vtable = vtable,
+        .methods = methods,
+        .userdata = &f,
+        .say = say,
+        .event_size = sizeof(int),
+        .signal = "Event",
+        .append = append_event,
+    };
+    assert_int_equal(asym_bus_open(&config, &f.bus, &err), 0);
+    accept_asymd();
+    assert_non_null(strstr(f.said, "as org.asymd"));
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    asym_bus_close(f.bus);
+    for (unsigned i = 0; i < f.n_questions; i++)
+        sd_bus_message_unref(f.questions[i]);
+    sd_bus_message_unref(f.ping);
+    sd_bus_close_unref(f.daemon);
+    sd_event_unref(f.event);
+    close(f.listener);
+    unlink(f.path);
+    return rmdir(f.dir);
+}
+
+/* Sends a call of a client with one text. */
+static void send_as(const char *sender, const char *interface, const char *member, const char *text)
+{
+    sd_bus_message *m = NULL;
+    uint64_t cookie; /* without one sd-bus asks for no answer */
+    assert_true(sd_bus_message_new_method_call(f.daemon, &m, ":1.99", ASYM_BUS_PATH, interface, member) >= 0);
+    assert_true(sd_bus_message_set_sender(m, sender) >= 0);
+    if (text)
+        assert_true(sd_bus_message_append(m, "s", text) >= 0);
+    assert_true(sd_bus_send(f.daemon, m, &cookie) >= 0);
+    sd_bus_message_unref(m);
+}
+
+static void get_all(const char *sender, unsigned n)
+{
+    f.n_answered = f.n_refused = 0;
+    for (unsigned i = 0; i < n; i++)
+        send_as(sender, "org.freedesktop.DBus.Properties", "GetAll", ASYM_BUS_INTERFACE);
+    settle();
+}
+
+static void name_users(void)
+{
+    f.keeps_users = false;
+    for (unsigned i = 0; i < f.n_questions; i++) {
+        assert_true(answer_user(f.questions[i]) >= 0);
+        sd_bus_message_unref(f.questions[i]);
+    }
+    f.n_questions = 0;
+    settle();
+}
+
+static void a_user_pays_for_properties(void **state)
+{
+    (void)state;
+    get_all(":1.10", 1);
+    assert_int_equal(f.n_answered, 1);
+    f.cost = COST;
+    get_all(":1.10", 10);
+    assert_in_range(f.n_answered, 1, 6);
+    assert_int_equal(f.n_answered + f.n_refused, 10);
+    get_all(":1.20", 2);
+    assert_int_equal(f.n_answered, 2);
+}
+
+/* The place of the user in asymd's list, and its debt, stay when another user comes. */
+static void another_user_wipes_out_no_debt(void **state)
+{
+    (void)state;
+    f.cost = 12 * COST;
+    get_all(":1.10", 1);
+    assert_int_equal(f.n_answered, 1);
+    f.cost = 0;
+    get_all(":1.20", 1);
+    assert_int_equal(f.n_answered, 1);
+    get_all(":1.10", 1);
+    assert_int_equal(f.n_refused, 1);
+}
+
+static void a_user_pays_for_introspection_and_for_what_there_is_not(void **state)
+{
+    (void)state;
+    f.cost = COST;
+    get_all(":1.10", 1);
+    get_all(":1.10", 8);
+    assert_true(f.n_refused > 0);
+    f.n_answered = f.n_refused = 0;
+    send_as(":1.10", "org.freedesktop.DBus.Introspectable", "Introspect", NULL);
+    send_as(":1.10", ASYM_BUS_INTERFACE, "Nothing", NULL);
+    send_as(":1.10", ASYM_BUS_INTERFACE, "Read", NULL);
+    settle();
+    assert_int_equal(f.n_refused, 3);
+    assert_int_equal(f.n_answered, 0);
+}
+
+static void a_user_pays_for_what_was_served_before_asymd_knew_it(void **state)
+{
+    (void)state;
+    f.keeps_users = true;
+    f.cost = COST;
+    get_all(":1.10", 7);
+    assert_int_equal(f.n_answered, 7);
+    name_users();
+    get_all(":1.10", 1);
+    assert_int_equal(f.n_refused, 1);
+    /* Another connection does not help. */
+    get_all(":1.11", 1);
+    get_all(":1.11", 1);
+    assert_int_equal(f.n_refused, 1);
+}
+
+static void a_connection_without_a_known_user_has_a_bound(void **state)
+{
+    (void)state;
+    f.keeps_users = true;
+    get_all(":1.10", ASYM_BUS_MAX_CALLS_OF_USER + 3);
+    assert_int_equal(f.n_answered, ASYM_BUS_MAX_CALLS_OF_USER);
+    assert_int_equal(f.n_refused, 3);
+    assert_int_equal(f.n_questions, 1);
+    name_users();
+    get_all(":1.10", 20);
+    assert_int_equal(f.n_answered, 20);
+}
+
+static void calls_wait_for_the_user_and_keep_their_order(void **state)
+{
+    (void)state;
+    f.keeps_users = true;
+    for (const char *c = "abcd"; *c; c++)
+        send_as(":1.10", ASYM_BUS_INTERFACE, "Read", (char[]){*c, '\0'});
+    settle();
+    assert_int_equal(f.n_ran, 0);
+    assert_int_equal(f.n_questions, 1);
+    name_users();
+    assert_string_equal(f.order, "abcd");
+    assert_int_equal(f.caller, FIRST);
+    assert_int_equal(f.n_answered, 4);
+}
+
+/* The calls that waited are no way around the share. */
+static void calls_that_waited_are_paid(void **state)
+{
+    (void)state;
+    f.keeps_users = true;
+    f.cost = 2 * COST;
+    for (unsigned i = 0; i < 6; i++)
+        send_as(":1.10", ASYM_BUS_INTERFACE, "Read", "x");
+    settle();
+    name_users();
+    assert_int_equal(f.n_ran, 3);
+    assert_int_equal(f.n_refused, 3);
+}
+
+static void calls_of_a_client_that_has_left_are_dropped(void **state)
+{
+    (void)state;
+    f.keeps_users = true;
+    for (unsigned i = 0; i < ASYM_BUS_MAX_CALLS_OF_USER; i++)
+        send_as(":1.10", ASYM_BUS_INTERFACE, "Read", "x");
+    settle();
+    f.has_left = true;
+    name_users();
+    f.has_left = false;
+    assert_int_equal(f.n_ran, 0);
+    for (unsigned i = 0; i < ASYM_BUS_MAX_CALLS_OF_USER; i++)
+        send_as(":1.10", ASYM_BUS_INTERFACE, "Read", "x");
+    settle();
+    assert_int_equal(f.n_ran, ASYM_BUS_MAX_CALLS_OF_USER);
+}
+
+static void push_events(int n)
+{
+    for (int i = 0; i < n; i++)
+        asym_bus_push(f.bus, &i, ASYM_BUS_ALL_USERS);
+    asym_bus_send(f.bus);
+}
+
+/* Further events wait until the user has earned their cost. The other users do not. */
+static void a_subscribers_user_pays_for_events(void **state)
+{
+    (void)state;
+    get_all(":1.10", 1);
+    get_all(":1.20", 1);
+    send_as(":1.10", ASYM_BUS_INTERFACE, "Subscribe", NULL);
+    settle();
+    f.cost = COST;
+    push_events(100);
+    const unsigned before = f.n_events;
+    assert_true(before > 0);
+    f.cost = 0;
+    clocks.now.tv_sec += 2;
+    push_events(100);
+    assert_int_equal(f.n_events, before);
+    get_all(":1.20", 3);
+    assert_int_equal(f.n_answered, 3);
+    get_all(":1.10", 1);
+    assert_int_equal(f.n_refused, 1);
+}
+
+/* The user owes all of it, for minutes. The others are served again after a second or two. */
+static void one_dear_call_stops_its_user_and_not_the_others(void **state)
+{
+    (void)state;
+    get_all(":1.10", 1);
+    get_all(":1.20", 1);
+    f.cost = ASYM_SEC;
+    get_all(":1.10", 1);
+    f.cost = 0;
+    clocks.now.tv_sec += 2;
+    asym_bus_housekeeping(f.bus, asym_clock_now());
+    get_all(":1.20", 3);
+    assert_int_equal(f.n_answered, 3);
+    get_all(":1.10", 1);
+    assert_int_equal(f.n_answered, 0);
+}
+
+static void a_bus_daemon_that_does_not_read_loses_the_connection(void **state)
+{
+    struct asym_bus_totals totals = {0};
+    uint64_t n_sent = 1;
+    (void)state;
+    clocks.real = true;
+    send_as(":1.30", ASYM_BUS_INTERFACE, "Large", NULL);
+    settle();
+    assert_int_equal(f.n_answered, 1);
+    asym_bus_totals(f.bus, &totals);
+    /* A slow machine spends the burst of the token bucket: then asymd goes on at 1 % of a CPU. */
+    for (const asym_usec end = asym_clock_now() + 30 * ASYM_SEC; totals.lost == 0 && asym_clock_now() < end;) {
+        if (totals.calls + totals.refused == n_sent) {
+            send_as(":1.30", ASYM_BUS_INTERFACE, "Large", NULL);
+            n_sent++;
+        } else {
+            usleep(1000);
+        }
+        turn();
+        asym_bus_totals(f.bus, &totals);
+    }
+    assert_int_equal(totals.lost, 1);
+    assert_in_range(totals.refused, ASYM_BUS_MAX_QUEUED / 2 - 2, ASYM_BUS_MAX_QUEUED / 2 + 2);
+    assert_false(totals.on_system_bus);
+    assert_non_null(strstr(f.said, "does not read"));
+    f.daemon = sd_bus_close_unref(f.daemon);
+    asym_bus_housekeeping(f.bus, asym_clock_now() + ASYM_BUS_RETRY);
+    accept_asymd();
+    send_as(":1.30", ASYM_BUS_INTERFACE, "Read", "x");
+    settle();
+    assert_int_equal(f.n_ran, 1);
+    asym_bus_totals(f.bus, &totals);
+    assert_true(totals.on_system_bus);
+}
+
+static uint32_t count_subscribers(void)
+{
+    struct asym_bus_totals totals;
+    asym_bus_totals(f.bus, &totals);
+    return totals.subscribers;
+}
+
+static void subscribe_as(const char *sender)
+{
+    send_as(sender, ASYM_BUS_INTERFACE, "Subscribe", NULL);
+    settle();
+}
+
+static void a_user_has_a_bounded_number_of_subscriptions(void **state)
+{
+    char sender[] = ":1.10";
+    (void)state;
+    for (unsigned i = 0; i < ASYM_BUS_MAX_SUBSCRIBERS_OF_USER + 2; i++) {
+        sender[4] = (char)('a' + i);
+        subscribe_as(sender);
+    }
+    assert_int_equal(f.n_subscribed, ASYM_BUS_MAX_SUBSCRIBERS_OF_USER);
+    subscribe_as(":1.20");
+    assert_int_equal(count_subscribers(), ASYM_BUS_MAX_SUBSCRIBERS_OF_USER + 1);
+}
+
+/* The user has spent its share, so that all events wait. */
+static void a_subscriber_may_be_as_far_behind_as_the_ring_is_long(void **state)
+{
+    (void)state;
+    subscribe_as(":1.10");
+    f.cost = 12 * COST;
+    get_all(":1.10", 1);
+    f.cost = 0;
+    push_events(ASYM_BUS_EVENTS);
+    assert_int_equal(f.n_events, 0);
+    assert_int_equal(count_subscribers(), 1);
+    push_events(1);
+    assert_int_equal(count_subscribers(), 0);
+    assert_non_null(strstr(f.said, "more slowly"));
+}
+
+static void answer_ping_by_error(const char *sender)
+{
+    sd_bus_message *m = NULL;
+    assert_non_null(f.ping);
+    assert_true(sd_bus_message_new_method_errorf(f.ping, &m, "org.freedesktop.DBus.Error.Failed", "no") >= 0);
+    assert_true(sd_bus_message_set_sender(m, sender) >= 0);
+    assert_true(sd_bus_send(f.daemon, m, NULL) >= 0);
+    sd_bus_message_unref(m);
+    settle();
+}
+
+/* The bus daemon answers for a client that has left. */
+static void only_an_answer_of_the_client_itself_shows_that_it_reads(void **state)
+{
+    (void)state;
+    subscribe_as(":1.10");
+    answer_ping_by_error(":1.10");
+    assert_int_equal(count_subscribers(), 1);
+    subscribe_as(":1.20");
+    answer_ping_by_error("org.freedesktop.DBus");
+    assert_int_equal(count_subscribers(), 1);
+    assert_non_null(strstr(f.said, ":1.20"));
+}
+
+static void polkit_is_asked_about_a_bounded_number_of_calls_of_a_user(void **state)
+{
+    (void)state;
+    get_all(":1.10", 1);
+    f.n_refused = 0;
+    for (unsigned i = 0; i < ASYM_BUS_MAX_CALLS_OF_USER + 2; i++)
+        send_as(i % 2 ? ":1.10" : ":1.11", ASYM_BUS_INTERFACE, "Change", "x");
+    settle();
+    assert_int_equal(f.n_polkit, ASYM_BUS_MAX_CALLS_OF_USER);
+    assert_int_equal(f.n_refused, 2);
+    send_as(":1.20", ASYM_BUS_INTERFACE, "Change", "x");
+    settle();
+    assert_int_equal(f.n_polkit, ASYM_BUS_MAX_CALLS_OF_USER + 1);
+    assert_int_equal(f.n_ran, 0);
+}
+
+static void a_text_has_a_longest_length(void **state)
+{
+    char text[ASYM_BUS_MAX_TEXT + 2];
+    (void)state;
+    get_all(":1.10", 1);
+    memset(text, 'x', sizeof text);
+    text[ASYM_BUS_MAX_TEXT] = '\0';
+    send_as(":1.10", ASYM_BUS_INTERFACE, "Read", text);
+    settle();
+    assert_int_equal(f.n_ran, 1);
+    text[ASYM_BUS_MAX_TEXT] = 'x';
+    text[ASYM_BUS_MAX_TEXT + 1] = '\0';
+    send_as(":1.10", ASYM_BUS_INTERFACE, "Read", text);
+    settle();
+    assert_int_equal(f.n_ran, 1);
+}
+
+static void send_name_lost(const char *name)
+{
+    sd_bus_message *m = NULL;
+    assert_true(sd_bus_message_new_signal(f.daemon, &m, "/org/freedesktop/DBus", "org.freedesktop.DBus", "NameLost") >=
+                0);
+    assert_true(sd_bus_message_set_sender(m, "org.freedesktop.DBus") >= 0);
+    assert_true(sd_bus_message_append(m, "s", name) >= 0);
+    assert_true(sd_bus_send(f.daemon, m, NULL) >= 0);
+    sd_bus_message_unref(m);
+    settle();
+}
+
+/* All users together pay for it, and they are served again after a second or two. */
+static void the_user_of_the_last_message_does_not_pay_for_those_of_the_bus_daemon(void **state)
+{
+    (void)state;
+    get_all(":1.10", 2);
+    assert_int_equal(f.n_answered, 2);
+    clocks.tick = 10 * COST;
+    send_name_lost("another.name");
+    clocks.tick = 0;
+    clocks.now.tv_sec += 2;
+    asym_bus_housekeeping(f.bus, asym_clock_now());
+    get_all(":1.10", 1);
+    assert_int_equal(f.n_answered, 1);
+}
+
+static void a_name_is_asked_for_again_after_a_while_and_not_at_once(void **state)
+{
+    (void)state;
+    f.keeps_name = true;
+    send_name_lost("org.asymd");
+    const asym_usec now = asym_clock_now() + 2 * ASYM_BUS_RETRY;
+    const unsigned before = f.n_name_requests;
+    asym_bus_housekeeping(f.bus, now);
+    asym_bus_housekeeping(f.bus, now + ASYM_BUS_RETRY - 1);
+    settle();
+    assert_int_equal(f.n_name_requests, before + 1);
+    asym_bus_housekeeping(f.bus, now + ASYM_BUS_RETRY);
+    settle();
+    assert_int_equal(f.n_name_requests, before + 2);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+/* The bus daemon may know asymd's policy file only after asymd has asked, and another owner may end. */
+static void a_name_that_was_refused_is_asked_for_again(void **state)
+{
+    (void)state;
+    send_name_lost("org.asymd");
+    assert_non_null(strstr(f.said, "does not give asymd the name"));
+    asym_bus_housekeeping(f.bus, asym_clock_now() + 2 * ASYM_BUS_RETRY);
+    settle();
+    assert_non_null(strstr(f.said, "as org.asymd"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_user_pays_for_properties),
+        TEST(another_user_wipes_out_no_debt),
+        TEST(a_user_pays_for_introspection_and_for_what_there_is_not),
+        TEST(a_user_pays_for_what_was_served_before_asymd_knew_it),
+        TEST(a_connection_without_a_known_user_has_a_bound),
+        TEST(calls_wait_for_the_user_and_keep_their_order),
+        TEST(calls_that_waited_are_paid),
+        TEST(calls_of_a_client_that_has_left_are_dropped),
+        TEST(a_subscribers_user_pays_for_events),
+        TEST(one_dear_call_stops_its_user_and_not_the_others),
+        TEST(a_bus_daemon_that_does_not_read_loses_the_connection),
+        TEST(a_name_that_was_refused_is_asked_for_again),
+        TEST(a_name_is_asked_for_again_after_a_while_and_not_at_once),
+        TEST(a_user_has_a_bounded_number_of_subscriptions),
+        TEST(a_subscriber_may_be_as_far_behind_as_the_ring_is_long),
+        TEST(only_an_answer_of_the_client_itself_shows_that_it_reads),
+        TEST(polkit_is_asked_about_a_bounded_number_of_calls_of_a_user),
+        TEST(a_text_has_a_longest_length),
+        TEST(the_user_of_the_last_message_does_not_pay_for_those_of_the_bus_daemon),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

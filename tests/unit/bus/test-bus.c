@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The bus on socket pairs: one process is the server and its clients, which take turns on one event loop. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/macro.h"
+#include "bus/bus.h"
+
+struct fixture {
+    sd_event *event;
+    struct asym_bus *bus;
+    char dir[64];
+    unsigned n_ran;
+    struct asym_bus_caller caller;
+    int fails;
+    char said[512];
+};
+
+static struct fixture f;
+
+static int get_answer(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply,
+                      void *userdata, sd_bus_error *error)
+{
+    (void)bus, (void)path, (void)interface, (void)property, (void)error;
+    assert_ptr_equal(asym_bus_userdata(userdata), &f);
+    return sd_bus_message_append(reply, "u", 42u);
+}
+
+static const sd_bus_vtable vtable[] = {
+    SD_BUS_VTABLE_START(0),
+    SD_BUS_PROPERTY("Answer", "u", get_answer, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_METHOD("Ask", "s", "s", asym_bus_on_method, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("Subscribe", "", "", asym_bus_on_method, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("Unsubscribe", "", "", asym_bus_on_method, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_SIGNAL("Event", "us", 0),
+    SD_BUS_VTABLE_END,
+};
+
+static int run_ask(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
+{
+    const char *text;
+    assert_ptr_equal(userdata, &f);
+    f.n_ran++;
+    f.caller = *caller;
+    if (f.fails)
+        return sd_bus_error_set(error, ASYM_BUS_ERROR_NOT_POSSIBLE, "no");
+    assert_true(sd_bus_message_read(m, "s", &text) > 0);
+    return sd_bus_reply_method_return(m, "s", text);
+}
+
+static int run_subscribe(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
+{
+    (void)userdata, (void)error;
+    const int r = asym_bus_subscribe(f.bus, m, caller);
+    return r < 0 ? r : sd_bus_reply_method_return(m, "");
+}
+
+static int run_unsubscribe(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
+{
+    (void)userdata, (void)error, (void)caller;
+    asym_bus_unsubscribe(f.bus, m);
+    return sd_bus_reply_method_return(m, "");
+}
+
+static const struct asym_bus_method methods[] = {
+    {"Ask", true, run_ask},
+    {"Subscribe", false, run_subscribe},
+    {"Unsubscribe", false, run_unsubscribe},
+    {NULL, false, NULL},
+};
+
+/* Events are numbers; the text fills a message. */
+static int append(void *userdata, sd_bus_message *signal, const void *event)
+{
+    char text[512];
+    (void)userdata;
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = '\0';
+    return sd_bus_message_append(signal, "us", *(const uint32_t *)event, text);
+}
+
+static void say(void *userdata, enum asym_bus_topic topic, int priority, const char *text)
+{
+    (void)userdata, (void)topic, (void)priority;
+    snprintf(f.said, sizeof f.said, "%s", text);
+}
+
+static int set_up(void **state)
+{
+    struct asym_error err = {""};
+    (void)state;
+    f = (struct fixture){.dir = "/tmp/asym-bus-XXXXXX"};
+    assert_non_null(mkdtemp(f.dir));
+    assert_true(sd_event_new(&f.event) >= 0);
+    const struct asym_bus_config config = {
+        .event = f.event,
+        .dir = f.dir,
+        .no_system_bus = true,
+        .vtable = vtable,
+        .methods = methods,
+        .userdata = &f,
+        .event_size = sizeof(uint32_t),
+        .signal = "Event",
+        .append = append,
+        .say = say,
+    };
+    assert_int_equal(asym_bus_open(&config, &f.bus, &err), 0);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    char path[96];
+    (void)state;
+    asym_bus_close(f.bus);
+    sd_event_unref(f.event);
+    snprintf(path, sizeof path, "%s/bus", f.dir);
+    assert_int_equal(access(path, F_OK), -1);
+    return rmdir(f.dir);
+}
+
+/* Lets the server do what it can do now. */
+static void turn(void)
+{
+    while (sd_event_run(f.event, 0) > 0)
+        ;
+}
+
+static int connect_socket(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    assert_true(fd >= 0);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/bus", f.dir);
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    return fd;
+}
+
+static sd_bus *start_client(void)
+{
+    sd_bus *client = NULL;
+    const int fd = connect_socket();
+    assert_true(sd_bus_new(&client) >= 0);
+    assert_true(sd_bus_set_fd(client, fd, fd) >= 0);
+    assert_true(sd_bus_start(client) >= 0);
+    return client;
+}
+
+/* Lets the client and the server work until the answer is there. Returns 0; -errno of the answer. */
+static int call(sd_bus *client, const char *member, const char *text, sd_bus_message **ret)
+{
+    sd_bus_message *m = NULL, *reply = NULL;
+    uint64_t cookie, answered;
+    assert_true(sd_bus_message_new_method_call(client, &m, NULL, ASYM_BUS_PATH, ASYM_BUS_INTERFACE, member) >= 0);
+    if (text)
+        assert_true(sd_bus_message_append(m, "s", text) >= 0);
+    assert_true(sd_bus_send(client, m, &cookie) >= 0);
+    sd_bus_message_unref(m);
+    for (unsigned i = 0; i < 10000; i++) {
+        turn();
+        const int r = sd_bus_process(client, &reply);
+        if (r < 0)
+            return r;
+        if (reply && sd_bus_message_get_reply_cookie(reply, &answered) >= 0 && answered == cookie) {
+            const sd_bus_error *error = sd_bus_message_get_error(reply);
+            const int code = error ? -sd_bus_message_get_errno(reply) : 0;
+            if (ret)
+                *ret = reply;
+            else
+                sd_bus_message_unref(reply);
+            return code;
+        }
+        reply = sd_bus_message_unref(reply);
+    }
+    return -ETIMEDOUT;
+}
+
+static void the_socket_is_for_its_owner_alone(void **state)
+{
+    char path[96];
+    struct stat s;
+    (void)state;
+    snprintf(path, sizeof path, "%s/bus", f.dir);
+    assert_int_equal(stat(path, &s), 0);
+    assert_int_equal(s.st_mode & 07777, 0600);
+    assert_int_equal(s.st_uid, geteuid());
+}
+
+static void a_method_knows_its_caller_and_answers(void **state)
+{
+    sd_bus *client = start_client();
+    sd_bus_message *reply = NULL;
+    const char *text;
+    (void)state;
+    assert_int_equal(call(client, "Ask", "how", &reply), 0);
+    assert_true(sd_bus_message_read(reply, "s", &text) > 0);
+    assert_string_equal(text, "how");
+    assert_int_equal(f.caller.uid, geteuid());
+    assert_true(f.caller.is_root);
+    sd_bus_message_unref(reply);
+    sd_bus_close_unref(client);
+}
+
+static void an_error_of_a_method_reaches_the_client(void **state)
+{
+    sd_bus *client = start_client();
+    sd_bus_message *reply = NULL;
+    (void)state;
+    f.fails = 1;
+    assert_true(call(client, "Ask", "how", &reply) < 0);
+    assert_string_equal(sd_bus_message_get_error(reply)->name, ASYM_BUS_ERROR_NOT_POSSIBLE);
+    sd_bus_message_unref(reply);
+    assert_true(call(client, "Nothing", NULL, &reply) < 0);
+    assert_string_equal(sd_bus_message_get_error(reply)->name, SD_BUS_ERROR_UNKNOWN_METHOD);
+    sd_bus_message_unref(reply);
+    sd_bus_close_unref(client);
+}
+
+static uint32_t take_events(sd_bus *client, uint32_t *n)
+{
+    sd_bus_message *m = NULL;
+    uint32_t number = 0;
+    *n = 0;
+    for (unsigned idle = 0; idle < 3;) {
+        turn();
+        const int r = sd_bus_process(client, &m);
+        idle = r > 0 ? 0 : idle + 1;
+        if (r < 0)
+            return UINT32_MAX;
+        if (m && sd_bus_message_is_signal(m, ASYM_BUS_INTERFACE, "Event") > 0) {
+            assert_true(sd_bus_message_read(m, "u", &number) > 0);
+            ++*n;
+        }
+        m = sd_bus_message_unref(m);
+    }
+    return number;
+}
+
+static void push(uint32_t first, uint32_t n, uid_t user)
+{
+    for (uint32_t i = 0; i < n; i++)
+        asym_bus_push(f.bus, &(uint32_t){first + i}, user);
+    asym_bus_send(f.bus);
+}
+
+static void events_go_to_subscribers_only(void **state)
+{
+    sd_bus *a = start_client(), *b = start_client();
+    uint32_t n;
+    (void)state;
+    assert_false(asym_bus_has_subscribers(f.bus));
+    assert_int_equal(call(a, "Subscribe", NULL, NULL), 0);
+    assert_int_equal(call(a, "Subscribe", NULL, NULL), 0);
+    assert_int_equal(call(b, "Ask", "x", NULL), 0);
+    assert_true(asym_bus_has_subscribers(f.bus));
+    push(1, 3, ASYM_BUS_ALL_USERS);
+    assert_int_equal(take_events(a, &n), 3);
+    assert_int_equal(n, 3);
+    take_events(b, &n);
+    assert_int_equal(n, 0);
+    assert_int_equal(call(a, "Unsubscribe", NULL, NULL), 0);
+    assert_false(asym_bus_has_subscribers(f.bus));
+    push(4, 1, ASYM_BUS_ALL_USERS);
+    take_events(a, &n);
+    assert_int_equal(n, 0);
+    sd_bus_close_unref(a);
+    sd_bus_close_unref(b);
+}
+
+/* A cycle can make more events than a socket takes. */
+static void a_reader_gets_a_burst_whole_and_in_order(void **state)
+{
+    sd_bus *client = start_client();
+    uint32_t n;
+    (void)state;
+    assert_int_equal(call(client, "Subscribe", NULL, NULL), 0);
+    push(1, ASYM_BUS_EVENTS, ASYM_BUS_ALL_USERS);
+    assert_int_equal(take_events(client, &n), ASYM_BUS_EVENTS);
+    assert_int_equal(n, ASYM_BUS_EVENTS);
+    sd_bus_close_unref(client);
+}
+
+static void the_end_of_a_client_ends_its_subscription(void **state)
+{
+    sd_bus *client = start_client();
+    (void)state;
+    assert_int_equal(call(client, "Subscribe", NULL, NULL), 0);
+    sd_bus_close_unref(client);
+    turn();
+    assert_false(asym_bus_has_subscribers(f.bus));
+}
+
+static void a_subscriber_that_never_reads_loses_its_connection(void **state)
+{
+    sd_bus *client = start_client(), *other = start_client();
+    struct asym_bus_totals totals;
+    (void)state;
+    assert_int_equal(call(client, "Subscribe", NULL, NULL), 0);
+    for (unsigned i = 0; i < 4; i++) {
+        push(0, ASYM_BUS_EVENTS / 2, ASYM_BUS_ALL_USERS);
+        turn();
+    }
+    assert_false(asym_bus_has_subscribers(f.bus));
+    asym_bus_totals(f.bus, &totals);
+    assert_int_equal(totals.lost, 1);
+    assert_non_null(strstr(f.said, "more slowly"));
+    assert_int_equal(totals.direct, 1);
+    assert_int_equal(call(other, "Ask", "x", NULL), 0);
+    sd_bus_close_unref(client);
+    sd_bus_close_unref(other);
+}
+
+static void a_client_that_never_reads_its_answers_loses_its_connection(void **state)
+{
+    sd_bus *client = start_client(), *other = start_client();
+    struct asym_bus_totals totals = {0};
+    uint64_t cookie; /* without one sd-bus asks for no answer */
+    static char text[64 * 1024];
+    (void)state;
+    assert_int_equal(call(client, "Ask", "x", NULL), 0);
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = '\0';
+    for (unsigned i = 0; i < 4096 && totals.lost == 0; i++) {
+        sd_bus_message *m = NULL;
+        assert_true(sd_bus_message_new_method_call(client, &m, NULL, ASYM_BUS_PATH, ASYM_BUS_INTERFACE, "Ask") >= 0);
+        assert_true(sd_bus_message_append(m, "s", text) >= 0);
+        sd_bus_send(client, m, &cookie);
+        sd_bus_message_unref(m);
+        turn();
+        asym_bus_totals(f.bus, &totals);
+    }
+
+    assert_int_equal(totals.lost, 1);
+    assert_int_equal(call(other, "Ask", "x", NULL), 0);
+    sd_bus_close_unref(client);
+    sd_bus_close_unref(other);
+}
+
+static void connections_are_bounded(void **state)
+{
+    sd_bus *clients[ASYM_BUS_MAX_DIRECT + 1];
+    struct asym_bus_totals totals;
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(clients); i++) {
+        clients[i] = start_client();
+        const int r = call(clients[i], "Ask", "x", NULL);
+        assert_int_equal(r < 0, i == ASYM_BUS_MAX_DIRECT);
+    }
+    sd_bus_close_unref(clients[0]);
+    turn();
+    clients[0] = start_client();
+    assert_int_equal(call(clients[0], "Ask", "x", NULL), 0);
+    asym_bus_totals(f.bus, &totals);
+    assert_int_equal(totals.direct, ASYM_BUS_MAX_DIRECT);
+    for (size_t i = 0; i < ASYM_LENGTH(clients); i++)
+        sd_bus_close_unref(clients[i]);
+}
+
+/* Emits a change. Returns whether the client gets the signal. */
+static bool hears_of_a_change(sd_bus *client)
+{
+    sd_bus_message *m = NULL;
+    char *names[] = {"Answer", NULL};
+    const char *name;
+    uint32_t value = 0;
+    bool seen = false;
+    asym_bus_emit_changed(f.bus, names);
+    for (unsigned i = 0; i < 10 && !seen; i++) {
+        turn();
+        assert_true(sd_bus_process(client, &m) >= 0);
+        seen = m && sd_bus_message_is_signal(m, "org.freedesktop.DBus.Properties", "PropertiesChanged") > 0;
+        if (seen)
+            assert_true(sd_bus_message_read(m, "sa{sv}", NULL, 1, &name, "u", &value) > 0);
+        m = sd_bus_message_unref(m);
+    }
+    assert_true(!seen || value == 42);
+    return seen;
+}
+
+/* A direct connection has no match rules: a client that only asks would get signals that it never reads. */
+static void changed_properties_are_announced_to_subscribers_only(void **state)
+{
+    sd_bus *client = start_client(), *other = start_client();
+    (void)state;
+    assert_int_equal(call(client, "Ask", "x", NULL), 0);
+    assert_int_equal(call(other, "Subscribe", NULL, NULL), 0);
+    assert_false(hears_of_a_change(client));
+    assert_true(hears_of_a_change(other));
+    assert_int_equal(call(client, "Subscribe", NULL, NULL), 0);
+    assert_true(hears_of_a_change(client));
+    assert_int_equal(call(client, "Unsubscribe", NULL, NULL), 0);
+    assert_false(hears_of_a_change(client));
+    sd_bus_close_unref(client);
+    sd_bus_close_unref(other);
+}
+
+/* A descriptor is refused with the connection, whether the client has asked for the right to pass some or not. */
+static void a_descriptor_ends_the_connection(void **state)
+{
+    char control[CMSG_SPACE(sizeof(int))] = {0}, byte = 0;
+    struct iovec iov = {&byte, 1};
+    struct msghdr message = {
+        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    struct asym_bus_totals totals;
+    (void)state;
+    const int fd = connect_socket(), passed = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    *header = (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))};
+    memcpy(CMSG_DATA(header), &passed, sizeof passed);
+    turn();
+    const ssize_t n = sendmsg(fd, &message, MSG_NOSIGNAL);
+    assert_true(n == 1 || errno == EPERM);
+    turn();
+    asym_bus_totals(f.bus, &totals);
+    assert_int_equal(totals.direct, n == 1 ? 0 : 1);
+    close(passed);
+    close(fd);
+    turn();
+}
+
+static void a_client_that_asks_to_pass_descriptors_is_told_no(void **state)
+{
+    sd_bus *client = NULL;
+    const int fd = connect_socket();
+    (void)state;
+    assert_true(sd_bus_new(&client) >= 0);
+    assert_true(sd_bus_set_fd(client, fd, fd) >= 0);
+    assert_true(sd_bus_negotiate_fds(client, true) >= 0);
+    assert_true(sd_bus_start(client) >= 0);
+    assert_int_equal(call(client, "Ask", "x", NULL), 0);
+    assert_true(sd_bus_can_send(client, SD_BUS_TYPE_UNIX_FD) <= 0);
+    sd_bus_close_unref(client);
+}
+
+static void garbage_ends_the_connection_only(void **state)
+{
+    struct asym_bus_totals totals;
+    sd_bus *client = start_client();
+    char garbage[128] = "", uid[16];
+    const int fd = connect_socket();
+    (void)state;
+    snprintf(uid, sizeof uid, "%u", (unsigned)geteuid());
+    size_t n = 1 + (size_t)snprintf(garbage + 1, sizeof garbage - 1, "AUTH EXTERNAL ");
+    for (const char *c = uid; *c; c++)
+        n += (size_t)snprintf(garbage + n, sizeof garbage - n, "%02x", *c);
+    n += (size_t)snprintf(garbage + n, sizeof garbage - n, "\r\nBEGIN\r\n");
+    memset(garbage + n, 0xff, sizeof garbage - n);
+    turn();
+    assert_int_equal(write(fd, garbage, sizeof garbage), sizeof garbage);
+    turn();
+    assert_int_equal(call(client, "Ask", "x", NULL), 0);
+    asym_bus_totals(f.bus, &totals);
+    assert_int_equal(totals.direct, 1);
+    close(fd);
+    sd_bus_close_unref(client);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_socket_is_for_its_owner_alone),
+        TEST(a_method_knows_its_caller_and_answers),
+        TEST(an_error_of_a_method_reaches_the_client),
+        TEST(events_go_to_subscribers_only),
+        TEST(a_reader_gets_a_burst_whole_and_in_order),
+        TEST(the_end_of_a_client_ends_its_subscription),
+        TEST(a_subscriber_that_never_reads_loses_its_connection),
+        TEST(a_client_that_never_reads_its_answers_loses_its_connection),
+        TEST(connections_are_bounded),
+        TEST(changed_properties_are_announced_to_subscribers_only),
+        TEST(a_descriptor_ends_the_connection),
+        TEST(a_client_that_asks_to_pass_descriptors_is_told_no),
+        TEST(garbage_ends_the_connection_only),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

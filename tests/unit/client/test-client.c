@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The values that the client reads from answers, and the errors that it makes of refusals, against a service with fixed answers. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/macro.h"
+#include "client/client.h"
+#include "support/fake-service.h"
+
+static struct asym_client *client;
+static struct asym_error err;
+
+static void open_client(enum fake_service_kind kind)
+{
+    err = (struct asym_error){""};
+    fake_service_start(kind);
+    assert_int_equal(asym_client_open(&client, &err), 0);
+}
+
+static void close_client(void)
+{
+    asym_client_close(client);
+    client = NULL;
+    fake_service_stop();
+}
+
+static void a_state_has_every_property(void **state)
+{
+    struct asym_client_state s;
+    (void)state;
+    open_client(FAKE_SERVICE_PAUSED);
+    assert_int_equal(asym_client_get_state(client, &s, &err), 0);
+    assert_string_equal(s.version, "0.1.0");
+    assert_int_equal(s.start, 1780000000000000);
+    assert_string_equal(s.policy, "pa");
+    assert_string_equal(s.fast_cpus, "0-3");
+    assert_string_equal(s.slow_cpus, "4-7");
+    assert_int_equal(s.threads_steered, 12);
+    assert_int_equal(s.changes, 1204);
+    assert_int_equal(s.changes_last_minute, 14);
+    assert_int_equal(s.interval, 100 * ASYM_MSEC);
+    assert_int_equal(s.memory, 4300000);
+    assert_true(s.cpu_usage > 0.003 && s.cpu_usage < 0.0032);
+    assert_true(s.paused);
+    assert_int_equal(s.paused_until, s.start + 90 * ASYM_SEC);
+    assert_string_equal(s.profile, "");
+    assert_int_equal(s.n_lacks, 1);
+    assert_string_equal(s.lacks[0], "asymd cannot count instructions: this machine has no PMU");
+    asym_client_state_done(&s);
+    close_client();
+}
+
+static void lists_have_every_item(void **state)
+{
+    struct asym_client_cpus cpus;
+    struct asym_client_apps apps;
+    (void)state;
+    open_client(FAKE_SERVICE_HOSTILE);
+    assert_int_equal(asym_client_list_cpus(client, &cpus, &err), 0);
+    assert_int_equal(cpus.n, 8);
+    for (uint32_t i = 0; i < 8; i++) {
+        assert_int_equal(cpus.cpu[i].cpu, i);
+        assert_int_equal(cpus.cpu[i].type, i / 4);
+        assert_true(cpus.cpu[i].fast == (i < 4));
+        assert_string_equal(cpus.cpu[i].type_name, i < 4 ? "P-core" : "E-core");
+    }
+    asym_client_cpus_done(&cpus);
+    assert_int_equal(asym_client_list_applications(client, &apps, &err), 0);
+    assert_int_equal(apps.n, 1004);
+    assert_string_equal(apps.app[0].comm, "\033[2J\r\nevil\\");
+    assert_int_equal(apps.app[1000].pid, 1099);
+    assert_string_equal(apps.app[1003].comm, "idler");
+    assert_int_equal(apps.app[1003].n_own_threads, 0);
+    asym_client_apps_done(&apps);
+    assert_int_equal(apps.n, 0);
+    close_client();
+}
+
+/* The service leaves most keys of a thread out, and sends the name twice. */
+static void a_missing_key_is_empty_and_the_first_of_two_counts(void **state)
+{
+    struct asym_client_app app;
+    struct asym_client_thread t;
+    (void)state;
+    open_client(FAKE_SERVICE_PLAIN);
+    assert_int_equal(asym_client_get_application(client, 4711, &app, &err), 0);
+    assert_string_equal(app.comm, "");
+    assert_string_equal(app.rule, "");
+    assert_int_equal(app.n_own_threads, 2);
+    assert_int_equal(app.own_threads[1].tid, 4720);
+    assert_string_equal(app.own_threads[1].comm, "stockfish");
+    assert_string_equal(app.own_threads[1].mask, "");
+    asym_client_app_done(&app);
+    assert_int_equal(asym_client_get_thread(client, 4711, &t, &err), 0);
+    assert_string_equal(t.reason, "");
+    assert_int_equal(t.n_decisions, 10);
+    assert_true(t.decisions[0].time > t.decisions[9].time);
+    assert_int_equal(t.decisions[9].from, 4);
+    assert_int_equal(t.decisions[9].to, 0);
+    assert_string_equal(t.decisions[9].what, "steer");
+    asym_client_thread_done(&t);
+    close_client();
+}
+
+static void explanations_and_counters_are_read(void **state)
+{
+    struct asym_client_explanation e;
+    struct asym_client_counters c;
+    (void)state;
+    open_client(FAKE_SERVICE_PLAIN);
+    assert_int_equal(asym_client_explain(client, 4711, &e, &err), 0);
+    assert_int_equal(e.n_sentences, 2);
+    assert_string_equal(e.sentences[1], "It would get fast CPUs if gzip (4712) stopped.");
+    assert_int_equal(e.n_evidence, 2);
+    assert_string_equal(e.evidence[0].name, "runnable threads");
+    assert_string_equal(e.evidence[0].value, "7.9");
+    asym_client_explanation_done(&e);
+    assert_int_equal(asym_client_get_counters(client, &c, &err), 0);
+    assert_int_equal(c.n, 5);
+    assert_string_equal(c.counter[1].name, "cpu_seconds_total");
+    assert_string_equal(c.counter[1].kind, "counter");
+    asym_client_counters_done(&c);
+    close_client();
+}
+
+/* A thread of that number is refused with an error of the interface. */
+static void each_error_of_the_service_has_its_number(void **state)
+{
+    struct asym_client_thread t;
+    static const struct {
+        uint32_t tid;
+        int error;
+        const char *text;
+    } rows[] = {{404, -ESRCH, "does not know process 404"}, {403, -EBUSY, "too many calls"}};
+    (void)state;
+    open_client(FAKE_SERVICE_PLAIN);
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        assert_int_equal(asym_client_get_thread(client, rows[i].tid, &t, &err), rows[i].error);
+        assert_non_null(strstr(err.text, rows[i].text));
+    }
+    close_client();
+}
+
+static void changes_that_fail_say_why(void **state)
+{
+    (void)state;
+    open_client(FAKE_SERVICE_DENIED);
+    assert_int_equal(asym_client_pause(client, 90, &err), -EACCES);
+    assert_non_null(strstr(err.text, "org.asymd.manage"));
+    close_client();
+    open_client(FAKE_SERVICE_REFUSES);
+    assert_int_equal(asym_client_set_policy(client, "ipc-driven", false, &err), -ENODATA);
+    assert_non_null(strstr(err.text, "no PMU"));
+    assert_null(strchr(err.text, '\033'));
+    close_client();
+}
+
+static void changes_carry_their_arguments(void **state)
+{
+    (void)state;
+    open_client(FAKE_SERVICE_PLAIN);
+    assert_int_equal(asym_client_pause(client, 90, &err), 0);
+    assert_int_equal(asym_client_resume(client, &err), 0);
+    assert_int_equal(asym_client_reload(client, &err), 0);
+    assert_int_equal(asym_client_set_policy(client, "rr", true, &err), 0);
+    assert_int_equal(asym_client_set_program(client, 7, "slow", &err), 0);
+    assert_int_equal(asym_client_release(client, 8, &err), 0);
+    assert_int_equal(asym_client_adopt(client, 9, &err), 0);
+    assert_string_equal(fake_service_calls(),
+                        "Pause 90;Resume;Reload;SetPolicy rr 1;SetProgram 7 slow;Release 8;Adopt 9;");
+    close_client();
+}
+
+static void answers_of_other_types_are_of_another_version(void **state)
+{
+    struct asym_client_state s;
+    (void)state;
+    open_client(FAKE_SERVICE_OTHER);
+    assert_int_equal(asym_client_get_state(client, &s, &err), -EBADMSG);
+    assert_non_null(strstr(err.text, "same version"));
+    close_client();
+}
+
+static void without_a_service_the_error_says_how_to_start_it(void **state)
+{
+    (void)state;
+    setenv("ASYMD_BUS", "/nonexistent/bus", 1);
+    assert_int_equal(asym_client_open(&client, &err), -ENOTCONN);
+    assert_non_null(strstr(err.text, "systemctl start asymd"));
+    unsetenv("ASYMD_BUS");
+}
+
+struct events {
+    unsigned n;
+    struct asym_client_event last;
+    char comm[32];
+};
+
+static void on_event(void *ctx, const struct asym_client_event *event)
+{
+    struct events *e = ctx;
+    e->n++;
+    e->last = *event;
+    strncpy(e->comm, event->comm, sizeof e->comm - 1);
+}
+
+/* The service sends two decisions, and ends. */
+static void each_decision_arrives_and_then_the_end(void **state)
+{
+    struct events e = {.n = 0};
+    int r = 1;
+    (void)state;
+    open_client(FAKE_SERVICE_ENDS);
+    assert_int_equal(asym_client_wait(client, 0, NULL, &err), 0);
+    assert_int_equal(asym_client_subscribe(client, on_event, &e, &err), 0);
+    while (r >= 0)
+        r = asym_client_wait(client, 60 * ASYM_SEC, NULL, &err);
+    assert_int_equal(r, -ENOTCONN);
+    assert_string_equal(err.text, "asymd has ended");
+    assert_int_equal(e.n, 2);
+    assert_string_equal(e.comm, "gzip");
+    assert_int_equal(e.last.pid, 4712);
+    assert_int_equal(e.last.tid, 4721);
+    assert_int_equal(e.last.from, 4);
+    assert_int_equal(e.last.to, -1);
+    close_client();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_state_has_every_property),
+        cmocka_unit_test(lists_have_every_item),
+        cmocka_unit_test(a_missing_key_is_empty_and_the_first_of_two_counts),
+        cmocka_unit_test(explanations_and_counters_are_read),
+        cmocka_unit_test(each_error_of_the_service_has_its_number),
+        cmocka_unit_test(changes_that_fail_say_why),
+        cmocka_unit_test(changes_carry_their_arguments),
+        cmocka_unit_test(answers_of_other_types_are_of_another_version),
+        cmocka_unit_test(without_a_service_the_error_says_how_to_start_it),
+        cmocka_unit_test(each_decision_arrives_and_then_the_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

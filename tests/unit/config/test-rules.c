@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The match of a rule. test-settings-errors.c tests which rules are valid. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <asym/settings.h>
+
+#include "base/macro.h"
+#include "support/tree.h"
+
+static struct asym_settings *read_rules(const char *text)
+{
+    struct tree tree;
+    struct asym_settings *s;
+    struct asym_error err = {""};
+    char file[128];
+    tree_make(&tree);
+    snprintf(file, sizeof file, "%s/f", tree.path);
+    tree_write_bytes(&tree, "f", text, strlen(text));
+    assert_int_equal(asym_settings_new(&s), 0);
+    if (asym_settings_load(s, file, true, &err) < 0)
+        fail_msg("%s", err.text);
+    tree_remove(&tree);
+    return s;
+}
+
+static enum asym_rule_action match(const struct asym_settings *s, struct asym_rule_subject subject)
+{
+    return asym_rules_match(s->rules, &subject).action;
+}
+
+static void assert_match(const struct asym_settings *s, struct asym_rule_subject subject, enum asym_rule_action action,
+                         const char *name)
+{
+    const struct asym_rule_match found = asym_rules_match(s->rules, &subject);
+    assert_int_equal(found.action, action);
+    assert_string_equal(found.name, name);
+}
+
+static void without_rules_everything_is_steered(void **state)
+{
+    (void)state;
+    const struct asym_rule_subject subject = {.comm = "a"};
+    struct asym_settings *s = read_rules("");
+    const struct asym_rule_match found = asym_rules_match(s->rules, &subject);
+    assert_int_equal(found.action, ASYM_RULE_STEER);
+    assert_true(!found.name && !found.facts);
+    assert_int_equal(asym_rules_need(s->rules), 0);
+    asym_settings_free(s);
+}
+
+static void each_key_looks_at_its_own_text(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key;
+        struct asym_rule_subject hit, miss;
+        unsigned need;
+    } rows[] = {
+        {"match_comm", {.comm = "it"}, {.exe = "it", .cgroup = "it", .cmdline = "it"}, ASYM_RULE_NEEDS_COMM},
+        {"match_exe", {.exe = "it"}, {.comm = "it", .cgroup = "it", .cmdline = "it"}, ASYM_RULE_NEEDS_EXE},
+        {"match_cgroup", {.cgroup = "it"}, {.comm = "it", .exe = "it", .cmdline = "it"}, ASYM_RULE_NEEDS_CGROUP},
+        {"match_cmdline", {.cmdline = "it"}, {.comm = "it", .exe = "it", .cgroup = "it"}, ASYM_RULE_NEEDS_CMDLINE},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        char text[128];
+        snprintf(text, sizeof text, "[rule r]\n%s = it\naction = slow\n", rows[i].key);
+        struct asym_settings *s = read_rules(text);
+        assert_int_equal(match(s, rows[i].hit), ASYM_RULE_SLOW);
+        assert_int_equal(match(s, rows[i].miss), ASYM_RULE_STEER);
+        assert_int_equal(asym_rules_need(s->rules), rows[i].need);
+        asym_settings_free(s);
+    }
+}
+
+static void a_uid_is_compared_as_a_number(void **state)
+{
+    (void)state;
+    struct asym_settings *s = read_rules("[rule r]\nmatch_uid = 01000\t7  4294967294\naction = ignore\n");
+    assert_int_equal(match(s, (struct asym_rule_subject){.uid = 1000}), ASYM_RULE_IGNORE);
+    assert_int_equal(match(s, (struct asym_rule_subject){.uid = 7}), ASYM_RULE_IGNORE);
+    assert_int_equal(match(s, (struct asym_rule_subject){.uid = 4294967294}), ASYM_RULE_IGNORE);
+    assert_int_equal(match(s, (struct asym_rule_subject){.uid = 0}), ASYM_RULE_STEER);
+    assert_int_equal(match(s, (struct asym_rule_subject){.uid = 100}), ASYM_RULE_STEER);
+    assert_int_equal(asym_rules_need(s->rules), ASYM_RULE_NEEDS_UID);
+    asym_settings_free(s);
+}
+
+static void any_of_the_globs_is_enough(void **state)
+{
+    (void)state;
+    struct asym_settings *s = read_rules("[rule r]\nmatch_comm = cc1  cc1plus\trust* [xy]z a?c\naction = fast\n");
+    static const char *const hits[] = {"cc1", "cc1plus", "rustc", "rust", "xz", "yz", "abc"};
+    static const char *const misses[] = {"cc", "cc11", "trust", "zz", "ac", "abbc", "", "CC1"};
+    for (size_t i = 0; i < ASYM_LENGTH(hits); i++)
+        assert_int_equal(match(s, (struct asym_rule_subject){.comm = hits[i]}), ASYM_RULE_FAST);
+    for (size_t i = 0; i < ASYM_LENGTH(misses); i++)
+        assert_int_equal(match(s, (struct asym_rule_subject){.comm = misses[i]}), ASYM_RULE_STEER);
+    asym_settings_free(s);
+}
+
+static void a_star_passes_slashes_and_spaces(void **state)
+{
+    (void)state;
+    struct asym_settings *s = read_rules("[rule r]\nmatch_exe = /usr/*/cc1\naction = fast\n"
+                                         "[rule q]\nmatch_cmdline = *--jobs*\naction = slow\n");
+    assert_int_equal(match(s, (struct asym_rule_subject){.exe = "/usr/lib/gcc/12/cc1"}), ASYM_RULE_FAST);
+    assert_int_equal(match(s, (struct asym_rule_subject){.exe = "/opt/usr/lib/cc1"}), ASYM_RULE_STEER);
+    assert_int_equal(match(s, (struct asym_rule_subject){.cmdline = "make -k --jobs 8"}), ASYM_RULE_SLOW);
+    asym_settings_free(s);
+}
+
+static void all_keys_of_a_rule_have_to_match(void **state)
+{
+    (void)state;
+    struct asym_settings *s = read_rules("[rule r]\nmatch_comm = a\nmatch_uid = 5\nmatch_exe = /x\naction = slow\n");
+    assert_int_equal(match(s, (struct asym_rule_subject){.comm = "a", .uid = 5, .exe = "/x"}), ASYM_RULE_SLOW);
+    assert_int_equal(match(s, (struct asym_rule_subject){.comm = "b", .uid = 5, .exe = "/x"}), ASYM_RULE_STEER);
+    assert_int_equal(match(s, (struct asym_rule_subject){.comm = "a", .uid = 6, .exe = "/x"}), ASYM_RULE_STEER);
+    assert_int_equal(match(s, (struct asym_rule_subject){.comm = "a", .uid = 5}), ASYM_RULE_STEER);
+    assert_int_equal(asym_rules_need(s->rules), ASYM_RULE_NEEDS_COMM | ASYM_RULE_NEEDS_UID | ASYM_RULE_NEEDS_EXE);
+    asym_settings_free(s);
+}
+
+static void the_first_rule_that_matches_counts(void **state)
+{
+    (void)state;
+    struct asym_settings *s = read_rules("[rule one]\nmatch_comm = ab*\naction = steer\n"
+                                         "[rule \"the two\"]\nmatch_comm = a*\naction = slow\n"
+                                         "[rule three]\nmatch_comm = *\naction = fast\n");
+    assert_match(s, (struct asym_rule_subject){.comm = "abc"}, ASYM_RULE_STEER, "one");
+    assert_match(s, (struct asym_rule_subject){.comm = "a"}, ASYM_RULE_SLOW, "the two");
+    assert_match(s, (struct asym_rule_subject){.comm = "x"}, ASYM_RULE_FAST, "three");
+    asym_settings_free(s);
+}
+
+static void hostile_names_match_as_bytes(void **state)
+{
+    (void)state;
+    struct asym_settings *s = read_rules("[rule r]\nmatch_comm = ?*)\naction = slow\n");
+    assert_int_equal(match(s, (struct asym_rule_subject){.comm = "a\n)"}), ASYM_RULE_SLOW);
+    assert_int_equal(match(s, (struct asym_rule_subject){.comm = "\xff\xfe)"}), ASYM_RULE_SLOW);
+    assert_int_equal(match(s, (struct asym_rule_subject){.comm = ")"}), ASYM_RULE_STEER);
+    asym_settings_free(s);
+}
+
+static void a_thousand_rules_keep_their_order(void **state)
+{
+    (void)state;
+    static char text[65536];
+    size_t n = 0;
+    char comm[16], want[16];
+    for (unsigned i = 0; i < 1000; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "[rule r%u]\nmatch_comm = c%u\naction = fast\n", i, i);
+    struct asym_settings *s = read_rules(text);
+    for (unsigned i = 0; i < 1000; i++) {
+        snprintf(comm, sizeof comm, "c%u", i);
+        snprintf(want, sizeof want, "r%u", i);
+        assert_match(s, (struct asym_rule_subject){.comm = comm}, ASYM_RULE_FAST, want);
+    }
+    asym_settings_free(s);
+}
+
+static void cpus_nice_and_class_are_facts_of_a_rule_that_steers(void **state)
+{
+    (void)state;
+    struct asym_settings *s = read_rules("[rule one]\nmatch_comm = a\ncpus = 0-1,3\nnice = -4\npolicy_class = serial\n"
+                                         "[rule two]\nmatch_comm = b\naction = slow\nnice = 0\n");
+    const struct asym_rule_match one = asym_rules_match(s->rules, &(struct asym_rule_subject){.comm = "a"});
+    assert_int_equal(one.action, ASYM_RULE_STEER);
+    assert_int_equal(one.facts->cpus.w[0], 0xb);
+    assert_true(one.facts->has_nice && one.facts->nice == -4 && !one.facts->library);
+    assert_int_equal(one.facts->policy_class, ASYM_RULE_CLASS_SERIAL);
+    const struct asym_rule_match two = asym_rules_match(s->rules, &(struct asym_rule_subject){.comm = "b"});
+    assert_int_equal(two.action, ASYM_RULE_SLOW);
+    assert_int_equal(two.facts->cpus.w[0], 0);
+    assert_true(two.facts->has_nice && two.facts->nice == 0);
+    asym_settings_free(s);
+}
+
+static void a_view_says_which_keys_miss(void **state)
+{
+    (void)state;
+    struct asym_rule_view v;
+    struct asym_settings *s = read_rules("[rule one]\nmatch_comm = a\nmatch_uid = 5\nmatch_exe = /x\naction = slow\n");
+    assert_true(asym_rules_at(s->rules, 0, &(struct asym_rule_subject){.comm = "a", .uid = 6, .exe = "/y"}, &v));
+    assert_int_equal(v.n_keys, 3);
+    assert_string_equal(v.key[0], "match_comm");
+    assert_string_equal(v.key[1], "match_exe");
+    assert_string_equal(v.globs[1], "/x");
+    assert_string_equal(v.key[2], "match_uid");
+    assert_true(!v.misses[0] && v.misses[1] && v.misses[2]);
+    assert_int_equal(v.action, ASYM_RULE_SLOW);
+    assert_true(asym_rules_at(s->rules, 0, NULL, &v) && !v.misses[0] && !v.misses[1]);
+    assert_false(asym_rules_at(s->rules, 1, NULL, &v));
+    asym_settings_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_rules_everything_is_steered),
+        cmocka_unit_test(each_key_looks_at_its_own_text),
+        cmocka_unit_test(a_uid_is_compared_as_a_number),
+        cmocka_unit_test(any_of_the_globs_is_enough),
+        cmocka_unit_test(a_star_passes_slashes_and_spaces),
+        cmocka_unit_test(all_keys_of_a_rule_have_to_match),
+        cmocka_unit_test(the_first_rule_that_matches_counts),
+        cmocka_unit_test(hostile_names_match_as_bytes),
+        cmocka_unit_test(a_thousand_rules_keep_their_order),
+        cmocka_unit_test(cpus_nice_and_class_are_facts_of_a_rule_that_steers),
+        cmocka_unit_test(a_view_says_which_keys_miss),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Each bad file gives a message with file and line, and changes nothing. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <asym/settings.h>
+
+#include "base/macro.h"
+#include "support/tree.h"
+
+struct fixture {
+    struct tree tree;
+    struct asym_settings *s;
+    char file[128];
+    char *before; /* the effective configuration as text */
+};
+
+static char *print(const struct asym_settings *s)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    assert_int_equal(asym_settings_print(s, out), 0);
+    fclose(out);
+    return text;
+}
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    tree_make(&f->tree);
+    snprintf(f->file, sizeof f->file, "%s/asymd.conf", f->tree.path);
+    assert_int_equal(asym_settings_new(&f->s), 0);
+    tree_write(&f->tree, "asymd.conf", "[asymd]\nduration = 2s\n[rule here]\nmatch_uid=1\naction=slow\n");
+    assert_int_equal(asym_settings_load(f->s, f->file, true, NULL), 0);
+    f->before = print(f->s);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    asym_settings_free(f->s);
+    tree_remove(&f->tree);
+    free(f->before);
+    free(f);
+    return 0;
+}
+
+static void assert_unchanged(const struct fixture *f)
+{
+    char *after = print(f->s);
+    assert_string_equal(after, f->before);
+    free(after);
+}
+
+/* Returns the message behind "FILE:LINE: " after checking file and line. */
+static const char *refused(struct fixture *f, const void *bytes, size_t len, unsigned line, struct asym_error *err)
+{
+    char place[160];
+    tree_write_bytes(&f->tree, "asymd.conf", bytes, len);
+    err->text[0] = '\0';
+    assert_int_equal(asym_settings_load(f->s, f->file, true, err), -EINVAL);
+    int n = snprintf(place, sizeof place, "%s:%u: ", f->file, line);
+    if (strncmp(err->text, place, (size_t)n) != 0)
+        fail_msg("not in line %u: %s", line, err->text);
+    assert_unchanged(f);
+    return err->text + n;
+}
+
+static void each_bad_line_is_named_with_what_is_accepted(void **state)
+{
+    static const struct {
+        const char *text;
+        unsigned line;
+        const char *words;
+    } rows[] = {
+        /* unknown names; the message suggests the nearest right name */
+        {"[asymd]\nintervall = 1ms\n", 2, "unknown key 'intervall' in [asymd] (did you mean 'interval'?)"},
+        {"[asymd]\nINTERVALS = 1ms\n", 2, "did you mean 'interval'?"},
+        {"[asymd]\n\n[clasify]\nhysteresis = 2\n", 3, "unknown section [clasify] (did you mean 'classify'?)"},
+        {"[asmyd]\n", 1, "did you mean 'asymd'?"},
+        {"[policy.papa]\n", 1, "did you mean 'policy.pa'?"},
+        {"[rules \"a\"]\n", 1,
+         "accepted are asymd, classify, enforce, counters, machine, rtx, asymmetry, policy, policy.NAME, rule NAME"},
+        {"[counters]\nipc = yes\n", 2, "unknown key 'ipc' in [counters]"},
+        {"[policy]\nsp_boost = 1\n", 2, "unknown key 'sp_boost' in [policy]"},
+        {"[policy.rr]\nsp_boost = 1\n", 2, "unknown key 'sp_boost' in [policy.rr]; accepted here is none"},
+        {"[enforce]\nhysteresis = 2\n", 2, "it belongs in [classify]"},
+        {"[zzzzzzzzzz]\n", 1, "unknown section [zzzzzzzzzz]; accepted"},
+        /* values */
+        {"[asymd]\ninterval = 100\n", 2, "asymd.interval: '100' is not accepted; accepted is a time with unit"},
+        {"[asymd]\ninterval = 100 m\n", 2, "(us, ms, s, min, h) from 1ms to 60s"},
+        {"[asymd]\ninterval = 999us\n", 2, "from 1ms to 60s"},
+        {"[asymd]\ninterval =\n", 2, "from 1ms to 60s"},
+        {"[asymd]\ncpu_budget = 0\n", 2, "a number from 0.01 to 100"},
+        {"[asymd]\ncpu_budget = 1e1\n", 2, "a number from 0.01 to 100"},
+        {"[asymd]\ngroup = cgruop\n", 2, "did you mean 'cgroup'?); accepted is process or cgroup"},
+        {"[classify]\nestimator = auto\n", 2, "accepted is mean or instant"},
+        {"[classify]\nhysteresis = -1\n", 2, "a whole number from 1 to 1000"},
+        {"[classify]\nhysteresis = 4294967297\n", 2, "a whole number from 1 to 1000"},
+        {"[asymmetry]\nmethod = cpufrq\n", 2, "(did you mean 'cpufreq'?); accepted is none, cpufreq or clockmod"},
+        {"[policy.pa]\nsp_boost = -21\n", 2, "from -20 to 19"},
+        /* given twice */
+        {"[asymd]\ninterval = 1ms\ninterval = 1ms\n", 3, "asymd.interval is given twice, first in line 2"},
+        {"[asymd]\ninterval = 1ms\n[enforce]\n[asymd]\ninterval = 1ms\n", 5, "given twice, first in line 2"},
+        /* lines that are no INI */
+        {"interval = 1ms\n", 1, "a key before the first [section]"},
+        {"[asymd]\ninterval\n", 2, "neither [section] nor KEY = VALUE"},
+        {"[asymd]\ninterval ;= 1ms\n", 2, "neither [section] nor KEY = VALUE"},
+        {"[asymd]\n= 1ms\n", 2, "unknown key ''"},
+        {"[asymd\ninterval = 1ms\n", 1, "no ']'"},
+        {"[asymd] interval = 1ms\n", 1, "text after the section's ']'"},
+        {"[]\n", 1, "unknown section []"},
+        {"[\n", 1, "no ']'"},
+        {"[asymd]\r[enforce]\r", 1, "binary data"},
+        {"# comment\n\n[asymd]\nfoo = 1\n[bar]\n", 4, "unknown key 'foo'"}, /* the first error, not the last */
+        {"[asymd]\nnonsense\n[bar]\n", 2, "neither"},
+        /* rules */
+        {"[rule]\n", 1, "a rule needs a name; accepted is [rule \"NAME\"]"},
+        {"[rule \"\"]\n", 1, "a rule needs a name"},
+        {"[rule \"a]\n", 1, "a rule needs a name"},
+        {"[rule \"a\" b]\n", 1, "a rule needs a name"},
+        {"[rule a]\nmatch_com = x\n", 2, "unknown key 'match_com' in a rule (did you mean 'match_comm'?"},
+        {"[rule a]\nmatch_comm = x\naction = fsat\n", 3,
+         "did you mean 'fast'?); accepted are steer, ignore, fast, slow"},
+        {"[rule a]\nmatch_comm =\n", 2, "match_comm is empty"},
+        {"[rule a]\nmatch_uid = root\n", 2, "match_uid 'root' is not accepted; accepted are user IDs"},
+        {"[rule a]\nmatch_uid = 1 -1\n", 2, "accepted are user IDs"},
+        {"[rule a]\nmatch_uid = 4294967295\n", 2, "accepted are user IDs"},
+        {"[rule a]\nmatch_uid = 1\nmatch_uid = 1\n", 3, "match_uid is given twice"},
+        {"[rule a]\naction = slow\naction = fast\n", 3, "action is given twice"},
+        {"[rule a]\ncpus = 1-\n", 2, "cpus '1-' is not accepted; accepted is a list of CPUs below 1024, such as 0-3,8"},
+        {"[rule a]\ncpus = 1024\n", 2, "cpus '1024' is not accepted"},
+        {"[rule a]\ncpus =\n", 2, "cpus '' is not accepted"},
+        {"[rule a]\ncpus = 1\ncpus = 2\n", 3, "cpus is given twice"},
+        {"[rule a]\nnice = 20\n", 2, "nice '20' is not accepted; accepted is a whole number, -20 to 19"},
+        {"[rule a]\nnice = low\n", 2, "nice 'low' is not accepted"},
+        {"[rule a]\nnice = 1\nnice = 1\n", 3, "nice is given twice"},
+        {"[rule a]\npolicy_class = seriel\n", 2,
+         "policy_class 'seriel' is not accepted (did you mean 'serial'?); accepted are auto, serial, parallel"},
+        {"[rule a]\npolicy_class = auto\npolicy_class = auto\n", 3, "policy_class is given twice"},
+        {"\n[rule a]\nmatch_comm = x\naction = ignore\nnice = 3\n", 2, "ignores the process, so nice has no effect"},
+        {"\n[rule a]\ncpus = 3\n", 2, "the rule \"a\" has no match"},
+        {"[asymd]\ndefault = none\n", 2, "asymd.default: 'none' is not accepted; accepted is steer or ignore"},
+        {"[asymd]\nlog_level = verbose\n", 2, "accepted is error, warning, notice, info or debug"},
+        {"\n[rule a]\naction = slow\n", 2, "the rule \"a\" has no match"},
+        {"\n[rule a]\nmatch_exe = x\n", 2, "the rule \"a\" has no action"},
+        {"\n\n[rule a]\n", 3, "the rule \"a\" has no match"},
+        {"[rule a]\nmatch_exe=x\naction=fast\n[rule \"a\"]\n", 4, "there is a rule \"a\" already"},
+        {"[rule here]\n", 1, "there is a rule \"here\" already"}, /* in a file that was read before */
+        {"[rule aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa]\n", 1, "the rule's name is too long; accepted are 40"},
+        {"[rule aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa]\n", 1, "longer than 48 bytes"},
+    };
+    struct fixture *f = *state;
+    struct asym_error err;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        const char *text = refused(f, rows[i].text, strlen(rows[i].text), rows[i].line, &err);
+        if (!strstr(text, rows[i].words))
+            fail_msg("'%s' does not hold '%s'", text, rows[i].words);
+    }
+}
+
+static void binary_junk_is_called_so(void **state)
+{
+    static const char nul[] = "[asymd]\nint\0erval = 1ms\n", elf[] = "\177ELF\2\1\1\0\0\0",
+                      escape[] = "[asymd]\n\x1b[2J=1\n";
+    struct asym_error err;
+    assert_string_equal(refused(*state, nul, sizeof nul - 1, 2, &err), "binary data; accepted is text");
+    assert_string_equal(refused(*state, elf, sizeof elf - 1, 1, &err), "binary data; accepted is text");
+    assert_string_equal(refused(*state, escape, sizeof escape - 1, 2, &err), "binary data; accepted is text");
+}
+
+static void bytes_that_are_not_utf8_are_shown_escaped(void **state)
+{
+    static const char text[] = "[asymd]\n\xff\xfe = 1\n";
+    struct asym_error err;
+    assert_non_null(strstr(refused(*state, text, sizeof text - 1, 2, &err), "unknown key '\\xff\\xfe'"));
+}
+
+static void a_line_longer_than_inih_can_hold_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    char text[512] = "[asymd]\nstate_dir = /";
+    struct asym_error err;
+    size_t n = strlen(text);
+    memset(text + n, 'x', ASYM_LENGTH(text) - n - 1);
+    assert_non_null(strstr(refused(f, text, 8 + 191, 2, &err), "too long; accepted are 190 bytes"));
+    assert_non_null(strstr(refused(f, text, 8 + 190, 2, &err), "the value is too long; accepted are 160 bytes"));
+    assert_non_null(strstr(refused(f, text, 511, 2, &err), "too long; accepted are 190 bytes"));
+    /* a value of 160 bytes is in force, uncut */
+    tree_write_bytes(&f->tree, "asymd.conf", text, 8 + 12 + 160);
+    assert_int_equal(asym_settings_load(f->s, f->file, true, NULL), 0);
+    assert_int_equal(strlen(f->s->daemon.state_dir), 160);
+}
+
+static void a_line_of_10_MB_is_refused_in_words(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_error err = {""};
+    size_t len = 10u << 20;
+    char *text = malloc(len);
+    assert_non_null(text);
+    memset(text, 'a', len);
+    tree_write_bytes(&f->tree, "asymd.conf", text, len);
+    assert_int_equal(asym_settings_load(f->s, f->file, true, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "larger than 1 MiB"));
+    assert_unchanged(f);
+    /* the largest file that asymd reads, in one line */
+    assert_non_null(strstr(refused(f, text, 1u << 20, 1, &err), "too long; accepted are 190 bytes"));
+    free(text);
+}
+
+static void what_is_no_file_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_error err = {""};
+    char path[160];
+    assert_int_equal(asym_settings_load(f->s, f->tree.path, true, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "is a directory"));
+    snprintf(path, sizeof path, "%s/fifo", f->tree.path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(asym_settings_load(f->s, path, true, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "not a regular file"));
+    assert_int_equal(asym_settings_load(f->s, "/dev/zero", true, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "larger than 1 MiB"));
+    snprintf(path, sizeof path, "%s/missing/asymd.conf", f->tree.path);
+    assert_int_equal(asym_settings_load(f->s, path, true, &err), -ENOENT);
+    assert_non_null(strstr(err.text, path));
+    snprintf(path, sizeof path, "%s/asymd.conf/x", f->tree.path);
+    assert_int_equal(asym_settings_load(f->s, path, true, &err), -ENOTDIR);
+    assert_unchanged(f);
+}
+
+static void a_rules_d_that_is_a_file_is_an_error(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_error err = {""};
+    tree_write(&f->tree, "asymd.conf", "%s", "");
+    tree_write(&f->tree, "rules.d", "%s", "");
+    assert_int_equal(asym_settings_load(f->s, f->file, true, &err), -ENOTDIR);
+    assert_non_null(strstr(err.text, "rules.d"));
+}
+
+/* Root can read any file, so a child that gives up root gives the answer. */
+static void no_permission_is_an_error_and_not_a_default(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_error err = {""};
+    assert_int_equal(chmod(f->file, 0), 0);
+    uid_t user = geteuid();
+    if (user == 0) {
+        assert_int_equal(chmod(f->tree.path, 0755), 0);
+        assert_int_equal(seteuid(65534), 0);
+    }
+    int r = asym_settings_load(f->s, f->file, false, &err);
+    assert_int_equal(seteuid(user), 0);
+    assert_int_equal(r, -EACCES);
+    assert_non_null(strstr(err.text, "Permission denied"));
+    assert_unchanged(f);
+}
+
+static uint64_t next_random(uint64_t *x)
+{
+    *x ^= *x << 13;
+    *x ^= *x >> 7;
+    *x ^= *x << 17;
+    return *x;
+}
+
+/* asymd reads the file, or refuses it with a printable message of one line that names the file; then nothing has changed. */
+static void whatever_is_read_ends_in_settings_or_in_a_message(void **state)
+{
+    static const char *const words[] = {"[",
+                                        "]",
+                                        "asymd",
+                                        "[asymd]\n",
+                                        "[rule \"a\"]\n",
+                                        "rule ",
+                                        "=",
+                                        " = ",
+                                        "\n",
+                                        "\r\n",
+                                        "interval",
+                                        "1ms",
+                                        "policy",
+                                        "match_comm = ",
+                                        "action = ",
+                                        "fast",
+                                        "; x",
+                                        " ;",
+                                        "\"",
+                                        "\xff",
+                                        "\t",
+                                        "-5",
+                                        "[policy.pa]\n",
+                                        "sp_boost",
+                                        "%s%n",
+                                        "*?[",
+                                        ":",
+                                        "\xef\xbb\xbf",
+                                        "#",
+                                        "auto\n",
+                                        "9999999999999999999999",
+                                        "[classify]\nhysteresis=",
+                                        "state_dir=/"};
+    struct fixture *f = *state;
+    uint64_t seed = 20260101;
+    /* The file is in memory: a file system that writes back truncated files takes 4 ms for each of these. */
+    int fd = memfd_create("asymd.conf", MFD_CLOEXEC);
+    assert_true(fd >= 0);
+    snprintf(f->file, sizeof f->file, "/proc/self/fd/%d", fd);
+    for (unsigned run = 0; run < 4000; run++) {
+        char text[600];
+        size_t n = 0;
+        struct asym_error err = {""};
+        while (n < 500 && next_random(&seed) % 24 != 0) {
+            const char *word = words[next_random(&seed) % ASYM_LENGTH(words)];
+            if (run % 4 == 0)
+                text[n++] = (char)next_random(&seed);
+            else
+                n += (size_t)snprintf(text + n, sizeof text - n, "%s", word);
+        }
+        assert_int_equal(ftruncate(fd, 0), 0);
+        assert_int_equal(pwrite(fd, text, n, 0), n);
+        if (asym_settings_load(f->s, f->file, true, &err) == 0) {
+            free(f->before);
+            f->before = print(f->s);
+            continue;
+        }
+        assert_int_equal(strncmp(err.text, f->file, strlen(f->file)), 0);
+        for (const char *c = err.text; *c; c++)
+            assert_true((unsigned char)*c >= ' ' && *c != 0x7f);
+        assert_unchanged(f);
+    }
+    close(fd);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(each_bad_line_is_named_with_what_is_accepted),
+        TEST(binary_junk_is_called_so),
+        TEST(bytes_that_are_not_utf8_are_shown_escaped),
+        TEST(a_line_longer_than_inih_can_hold_is_refused),
+        TEST(a_line_of_10_MB_is_refused_in_words),
+        TEST(what_is_no_file_is_refused),
+        TEST(a_rules_d_that_is_a_file_is_an_error),
+        TEST(no_permission_is_an_error_and_not_a_default),
+        TEST(whatever_is_read_ends_in_settings_or_in_a_message),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Phases, classes and the boost of SP, as the engine sees them over time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/macro.h"
+#include "core/classify.h"
+#include "support/engine-fixture.h"
+
+#define TICK (100 * ASYM_MSEC)
+
+/* An application with threads 100, 101 and 102. The test sets its runnable count. */
+static int setup(void **state)
+{
+    struct engine_fixture *w = calloc(1, sizeof *w);
+    assert_non_null(w);
+    engine_fixture_init(w);
+    unsigned p = engine_fixture_proc(w, 100);
+    for (int32_t tid = 100; tid < 103; tid++)
+        engine_fixture_thread(w, p, tid, 5);
+    *state = w;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    engine_fixture_done(*state);
+    free(*state);
+    return 0;
+}
+
+static void configure(struct engine_fixture *w)
+{
+    assert_int_equal(asym_engine_configure(w->engine, &w->config), 0);
+}
+
+/* One tick with this count; thread i is runnable for share[i]. */
+static void tick(struct engine_fixture *w, double count, double a, double b, double c)
+{
+    const double share[] = {a, b, c};
+    for (size_t i = 0; i < 3; i++)
+        w->threads[i].task.runnable = share[i];
+    w->runnable[0] = count;
+    engine_fixture_run(w, TICK);
+}
+
+static enum asym_class class_of(struct engine_fixture *w, int32_t tid)
+{
+    return engine_fixture_planned(w, tid)->class;
+}
+
+static void phases_begin_at_half_a_thread_above_their_counts(void **state)
+{
+    static const struct {
+        double count;
+        enum asym_phase phase;
+        enum asym_class class;
+    } rows[] = {
+        {0, ASYM_PHASE_IDLE, ASYM_CLASS_NONE},      {0.49, ASYM_PHASE_IDLE, ASYM_CLASS_NONE},
+        {0.5, ASYM_PHASE_SERIAL, ASYM_CLASS_MP},    {1, ASYM_PHASE_SERIAL, ASYM_CLASS_MP},
+        {2, ASYM_PHASE_SERIAL, ASYM_CLASS_MP},      {2.1, ASYM_PHASE_SERIAL, ASYM_CLASS_MP},
+        {2.49, ASYM_PHASE_SERIAL, ASYM_CLASS_MP},   {2.5, ASYM_PHASE_PARALLEL, ASYM_CLASS_MP},
+        {3, ASYM_PHASE_PARALLEL, ASYM_CLASS_MP},    {5, ASYM_PHASE_PARALLEL, ASYM_CLASS_MP},
+        {5.49, ASYM_PHASE_PARALLEL, ASYM_CLASS_MP}, {5.5, ASYM_PHASE_PARALLEL, ASYM_CLASS_HP},
+        {6, ASYM_PHASE_PARALLEL, ASYM_CLASS_HP},    {20000, ASYM_PHASE_PARALLEL, ASYM_CLASS_HP},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        tick(*state, rows[i].count, 1, 1, 1);
+        struct engine_fixture *w = *state;
+        assert_int_equal(w->plan->apps[0].phase, rows[i].phase);
+        assert_int_equal(w->plan->apps[0].class, rows[i].class);
+        assert_float_equal(w->plan->apps[0].runnable, rows[i].count, 0);
+    }
+}
+
+static void serial_max_threads_bounds_the_serial_phase(void **state)
+{
+    struct engine_fixture *w = *state;
+    w->config.classify.serial_max_threads = 1;
+    configure(w);
+    tick(w, 1, 1, 0, 0);
+    assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_SERIAL);
+    tick(w, 2, 1, 1, 0);
+    assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_PARALLEL);
+}
+
+static void hp_threshold_is_the_setting_or_fast_cpus_and_one(void **state)
+{
+    struct engine_fixture *w = *state;
+    assert_int_equal(asym_hp_threshold(&w->config.classify, &w->machine), 5);
+    w->config.classify.hp_threshold = 2;
+    assert_int_equal(asym_hp_threshold(&w->config.classify, &w->machine), 2);
+    configure(w);
+    tick(w, 2, 1, 1, 0);
+    assert_int_equal(w->plan->apps[0].class, ASYM_CLASS_MP);
+    tick(w, 3, 1, 1, 1);
+    assert_int_equal(w->plan->apps[0].class, ASYM_CLASS_HP);
+    assert_int_equal(class_of(w, 101), ASYM_CLASS_HP);
+}
+
+static void the_instant_estimator_counts_threads_in_state_r(void **state)
+{
+    struct engine_fixture *w = *state;
+    w->config.classify.estimator = ASYM_ESTIMATOR_INSTANT;
+    configure(w);
+    w->threads[2].task.state = 'S';
+    tick(w, 9, 1, 1, 0);
+    assert_float_equal(w->plan->apps[0].runnable, 2, 0);
+    assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_SERIAL);
+}
+
+static void a_class_changes_only_after_it_has_held(void **state)
+{
+    struct engine_fixture *w = *state;
+    tick(w, 1, 1, 0, 0);
+    w->config.classify.hysteresis = 3;
+    configure(w);
+    tick(w, 6, 1, 1, 1);
+    tick(w, 6, 1, 1, 1);
+    assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_SERIAL);
+    assert_int_equal(w->plan->apps[0].class, ASYM_CLASS_MP);
+    tick(w, 1, 1, 0, 0); /* one interval with the old value: the count starts again */
+    tick(w, 6, 1, 1, 1);
+    tick(w, 6, 1, 1, 1);
+    assert_int_equal(w->plan->apps[0].class, ASYM_CLASS_MP);
+    tick(w, 6, 1, 1, 1);
+    assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_PARALLEL);
+    assert_int_equal(w->plan->apps[0].class, ASYM_CLASS_HP);
+}
+
+static void other_values_on_the_way_do_not_add_up(void **state)
+{
+    struct engine_fixture *w = *state;
+    tick(w, 1, 1, 0, 0);
+    w->config.classify.hysteresis = 2;
+    configure(w);
+    tick(w, 6, 1, 1, 1);
+    tick(w, 0, 0, 0, 0);
+    assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_SERIAL);
+    tick(w, 0, 0, 0, 0);
+    assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_IDLE);
+}
+
+static void an_application_that_is_not_listed_is_idle(void **state)
+{
+    struct engine_fixture *w = *state;
+    w->config.classify.hysteresis = 2;
+    configure(w);
+    tick(w, 6, 1, 1, 1);
+    tick(w, 6, 1, 1, 1);
+    assert_int_equal(w->plan->apps[0].class, ASYM_CLASS_HP);
+    size_t n_procs = w->n_procs, n_threads = w->n_threads;
+    w->n_procs = w->n_threads = 0;
+    engine_fixture_run(w, TICK);
+    engine_fixture_run(w, TICK);
+    w->n_procs = n_procs;
+    w->n_threads = n_threads;
+    tick(w, 6, 1, 1, 1);
+    assert_int_equal(w->plan->apps[0].class, ASYM_CLASS_NONE);
+}
+
+static void phase_since_tells_seniority(void **state)
+{
+    struct engine_fixture *w = *state;
+    tick(w, 3, 1, 1, 1);
+    asym_usec since = w->now;
+    tick(w, 6, 1, 1, 1);
+    tick(w, 4, 1, 1, 1);
+    assert_int_equal(w->orders.apps[0].phase_since, since);
+    tick(w, 1, 1, 0, 0);
+    tick(w, 3, 1, 1, 1);
+    assert_int_equal(w->orders.apps[0].phase_since, w->now);
+}
+
+static void sp_is_the_one_runnable_thread_after_a_parallel_phase(void **state)
+{
+    struct engine_fixture *w = *state;
+    tick(w, 3, 1, 1, 1);
+    assert_int_equal(class_of(w, 101), ASYM_CLASS_MP);
+    tick(w, 1, 0.02, 0.98, 0);
+    assert_int_equal(class_of(w, 101), ASYM_CLASS_SP);
+    assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
+    assert_int_equal(w->plan->apps[0].class, ASYM_CLASS_MP);
+}
+
+static void two_threads_are_parallel_enough_for_sp(void **state)
+{
+    struct engine_fixture *w = *state;
+    tick(w, 2, 1, 1, 0); /* serial by serial_max_threads, but more than one thread */
+    assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_SERIAL);
+    tick(w, 1, 1, 0, 0);
+    assert_int_equal(class_of(w, 100), ASYM_CLASS_SP);
+}
+
+static void an_application_that_was_never_parallel_has_no_sp(void **state)
+{
+    struct engine_fixture *w = *state;
+    for (int i = 0; i < 3; i++) {
+        tick(w, 1.4, 1, 0.4, 0);
+        assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
+        tick(w, 0.6, 0.6, 0, 0);
+        assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
+        tick(w, 0.1, 0.1, 0, 0);
+    }
+}
+
+static void sp_lasts_for_amp_boost_and_not_longer(void **state)
+{
+    struct engine_fixture *w = *state;
+    tick(w, 3, 1, 1, 1);
+    tick(w, 1, 1, 0, 0);
+    asym_usec since = w->now;
+    for (int i = 0; i < 9; i++) {
+        tick(w, 1, 1, 0, 0);
+        assert_int_equal(class_of(w, 100), ASYM_CLASS_SP);
+        assert_int_equal(w->orders.threads[0].class_since, since);
+    }
+    tick(w, 1, 1, 0, 0);
+    assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
+    assert_int_equal(w->orders.threads[0].class_since, w->now);
+    tick(w, 1, 1, 0, 0);
+    assert_int_equal(class_of(w, 100), ASYM_CLASS_MP); /* the boost does not begin again by itself */
+}
+
+static void sp_ends_with_the_next_parallel_phase_and_begins_anew_after_it(void **state)
+{
+    struct engine_fixture *w = *state;
+    tick(w, 3, 1, 1, 1);
+    tick(w, 1, 1, 0, 0);
+    tick(w, 3, 1, 1, 1);
+    assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
+    tick(w, 1, 1, 0, 0);
+    assert_int_equal(class_of(w, 100), ASYM_CLASS_SP);
+    assert_int_equal(w->orders.threads[0].class_since, w->now);
+}
+
+static void flicker_below_one_and_a_half_does_not_end_sp(void **state)
+{
+    struct engine_fixture *w = *state;
+    tick(w, 3, 1, 1, 1);
+    tick(w, 1.3, 0.9, 0.4, 0);
+    tick(w, 1.49, 1, 0.49, 0);
+    tick(w, 0.6, 0.6, 0, 0);
+    assert_int_equal(class_of(w, 100), ASYM_CLASS_SP);
+    tick(w, 1.5, 1, 0.5, 0);
+    assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
+}
+
+static void sp_follows_the_thread_that_does_the_serial_work(void **state)
+{
+    struct engine_fixture *w = *state;
+    tick(w, 3, 1, 1, 1);
+    tick(w, 1.4, 0.6, 0.8, 0); /* the worker that ended last was busier in this interval */
+    assert_int_equal(class_of(w, 101), ASYM_CLASS_SP);
+    asym_usec since = w->now;
+    tick(w, 1, 1, 0.01, 0);
+    assert_int_equal(class_of(w, 100), ASYM_CLASS_SP);
+    assert_int_equal(class_of(w, 101), ASYM_CLASS_MP);
+    assert_int_equal(w->orders.threads[0].class_since, since); /* one boost for both, not one each */
+}
+
+static void a_spinning_thread_is_not_the_sp_thread(void **state)
+{
+    struct engine_fixture *w = *state;
+    tick(w, 3, 1, 1, 1);
+    w->threads[0].task.flags = ASYM_TASK_SPINNING;
+    tick(w, 0.9, 1, 0.9, 0);
+    assert_int_equal(class_of(w, 101), ASYM_CLASS_SP);
+}
+
+static void a_master_is_sp_at_once_whatever_the_count(void **state)
+{
+    struct engine_fixture *w = *state;
+    w->config.classify.hysteresis = 3;
+    configure(w);
+    for (int i = 0; i < 3; i++)
+        tick(w, 3, 1, 1, 1);
+    w->threads[1].task.flags = ASYM_TASK_MASTER;
+    tick(w, 3, 1, 1, 1);
+    asym_usec since = w->now;
+    assert_int_equal(class_of(w, 101), ASYM_CLASS_SP);
+    assert_int_not_equal(class_of(w, 100), ASYM_CLASS_SP);
+    tick(w, 3, 1, 1, 1);
+    assert_int_equal(w->orders.threads[1].class_since, since);
+    /* The parallel phase begins. */
+    w->threads[1].task.flags = 0;
+    tick(w, 3, 1, 1, 1);
+    assert_int_not_equal(class_of(w, 101), ASYM_CLASS_SP);
+    w->threads[1].task.flags = ASYM_TASK_MASTER;
+    tick(w, 3, 1, 1, 1);
+    assert_int_equal(class_of(w, 101), ASYM_CLASS_SP);
+    assert_int_equal(w->orders.threads[1].class_since, w->now);
+}
+
+static void a_master_is_sp_for_amp_boost_once_a_phase(void **state)
+{
+    struct engine_fixture *w = *state;
+    w->threads[0].task.flags = ASYM_TASK_MASTER;
+    int ticks = 0;
+    for (int i = 0; i < 30; i++) {
+        tick(w, 1, 1, 0, 0);
+        ticks += class_of(w, 100) == ASYM_CLASS_SP;
+    }
+    assert_int_equal(ticks, w->config.classify.amp_boost / TICK);
+}
+
+/* The program reported the serial phase and its end, so the thread count decides neither. */
+static void the_end_of_a_reported_phase_ends_the_boost(void **state)
+{
+    struct engine_fixture *w = *state;
+    tick(w, 3, 1, 1, 1);
+    w->threads[0].task.flags = ASYM_TASK_MASTER;
+    tick(w, 1, 1, 0, 0);
+    assert_int_equal(class_of(w, 100), ASYM_CLASS_SP);
+    w->threads[0].task.flags = 0;
+    tick(w, 1, 1, 0, 0);
+    assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
+}
+
+static void a_master_that_waits_is_not_sp(void **state)
+{
+    struct engine_fixture *w = *state;
+    w->threads[0].task.flags = ASYM_TASK_MASTER | ASYM_TASK_SPINNING;
+    tick(w, 2, 1, 1, 1);
+    assert_int_not_equal(class_of(w, 100), ASYM_CLASS_SP);
+}
+
+static void a_short_pause_does_not_break_the_transition(void **state)
+{
+    struct engine_fixture *w = *state;
+    tick(w, 3, 1, 1, 1);
+    tick(w, 0.2, 0.2, 0, 0);
+    tick(w, 1, 1, 0, 0);
+    assert_int_equal(class_of(w, 100), ASYM_CLASS_SP);
+}
+
+static void a_long_pause_does(void **state)
+{
+    struct engine_fixture *w = *state;
+    tick(w, 3, 1, 1, 1);
+    for (int i = 0; i < 12; i++)
+        tick(w, 0.2, 0.2, 0, 0);
+    tick(w, 1, 1, 0, 0);
+    assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
+}
+
+static void no_boost_with_amp_boost_0(void **state)
+{
+    struct engine_fixture *w = *state;
+    w->config.classify.amp_boost = 0;
+    configure(w);
+    tick(w, 3, 1, 1, 1);
+    tick(w, 1, 1, 0, 0);
+    assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
+}
+
+static void hysteresis_holds_for_sp_too(void **state)
+{
+    struct engine_fixture *w = *state;
+    w->config.classify.hysteresis = 2;
+    configure(w);
+    tick(w, 3, 1, 1, 1);
+    tick(w, 3, 1, 1, 1);
+    tick(w, 1, 1, 0, 0);
+    assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
+    tick(w, 1, 1, 0, 0);
+    assert_int_equal(class_of(w, 100), ASYM_CLASS_SP);
+    tick(w, 3, 1, 1, 1);
+    assert_int_equal(class_of(w, 100), ASYM_CLASS_SP);
+    tick(w, 3, 1, 1, 1);
+    assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
+}
+
+static void class_since_is_when_the_thread_got_its_class(void **state)
+{
+    struct engine_fixture *w = *state;
+    tick(w, 3, 1, 1, 1);
+    asym_usec since = w->now;
+    tick(w, 4, 1, 1, 1);
+    assert_int_equal(w->orders.threads[2].class_since, since);
+    tick(w, 6, 1, 1, 1);
+    assert_int_equal(w->orders.threads[2].class_since, w->now);
+}
+
+static void counts_that_make_no_sense_are_idle(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct asym_app_state m = {0};
+    struct asym_app app = {.runnable_mean = -1};
+    const struct asym_snapshot s = {.machine = &w->machine, .now = ASYM_SEC};
+    asym_classify(&w->config.classify, &s, &app, &m);
+    assert_int_equal(m.phase.value, ASYM_PHASE_IDLE);
+    app.runnable_mean = NAN;
+    asym_classify(&w->config.classify, &s, &app, &m);
+    assert_int_equal(m.phase.value, ASYM_PHASE_IDLE);
+    app.runnable_mean = 1e300;
+    asym_classify(&w->config.classify, &s, &app, &m);
+    assert_int_equal(m.class.value, ASYM_CLASS_HP);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(phases_begin_at_half_a_thread_above_their_counts),
+        T(serial_max_threads_bounds_the_serial_phase),
+        T(hp_threshold_is_the_setting_or_fast_cpus_and_one),
+        T(the_instant_estimator_counts_threads_in_state_r),
+        T(a_class_changes_only_after_it_has_held),
+        T(other_values_on_the_way_do_not_add_up),
+        T(an_application_that_is_not_listed_is_idle),
+        T(phase_since_tells_seniority),
+        T(sp_is_the_one_runnable_thread_after_a_parallel_phase),
+        T(two_threads_are_parallel_enough_for_sp),
+        T(an_application_that_was_never_parallel_has_no_sp),
+        T(sp_lasts_for_amp_boost_and_not_longer),
+        T(sp_ends_with_the_next_parallel_phase_and_begins_anew_after_it),
+        T(flicker_below_one_and_a_half_does_not_end_sp),
+        T(sp_follows_the_thread_that_does_the_serial_work),
+        T(a_spinning_thread_is_not_the_sp_thread),
+        T(a_master_is_sp_at_once_whatever_the_count),
+        T(a_master_is_sp_for_amp_boost_once_a_phase),
+        T(the_end_of_a_reported_phase_ends_the_boost),
+        T(a_master_that_waits_is_not_sp),
+        T(a_short_pause_does_not_break_the_transition),
+        T(a_long_pause_does),
+        T(no_boost_with_amp_boost_0),
+        T(hysteresis_holds_for_sp_too),
+        T(class_since_is_when_the_thread_got_its_class),
+        T(counts_that_make_no_sense_are_idle),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,622 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* When the engine calls a policy, what the policy sees, and how its targets become masks. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "support/engine-fixture.h"
+
+#define TICK (100 * ASYM_MSEC)
+
+static void configure(struct engine_fixture *w)
+{
+    assert_int_equal(asym_engine_configure(w->engine, &w->config), 0);
+}
+
+static void mappings_change_at_the_swap_period_only(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    engine_fixture_run(w, TICK);
+    assert_int_equal(w->orders.calls, 1);
+    engine_fixture_order(w, 100, 1, false);
+    for (int i = 0; i < 3; i++) {
+        engine_fixture_run(w, 25 * ASYM_MSEC);
+        assert_int_equal(w->orders.calls, 1);
+        assert_int_equal(w->n, 0);
+        assert_int_equal(engine_fixture_planned(w, 100)->target, 5);
+        engine_fixture_assert_mask(&engine_fixture_planned(w, 100)->mask, "4-7");
+    }
+    engine_fixture_run(w, 25 * ASYM_MSEC);
+    assert_int_equal(w->orders.calls, 2);
+    assert_int_equal(w->orders.interval, 100 * ASYM_MSEC);
+    engine_fixture_assert_mask(&t->mask, "0-3");
+}
+
+static void a_thread_seen_between_two_swaps_waits(void **state)
+{
+    struct engine_fixture *w = *state;
+    engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    engine_fixture_run(w, TICK);
+    engine_fixture_thread(w, engine_fixture_proc(w, 200), 200, 5);
+    engine_fixture_run(w, TICK / 2);
+    assert_int_equal(w->n, 0);
+    assert_int_equal(engine_fixture_planned(w, 200)->target, -1);
+    assert_ptr_equal(engine_fixture_planned(w, 200)->reason, asym_why(ASYM_WHY_NEXT_SWAP));
+    engine_fixture_run(w, TICK / 2);
+    assert_int_equal(engine_fixture_action(w, 200)->kind, ASYM_ACTION_STEER);
+}
+
+static void a_steered_thread_that_wakes_between_two_swaps_keeps_its_mask(void **state)
+{
+    struct engine_fixture *w = *state;
+    engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 200), 200, 6);
+    engine_fixture_run(w, TICK);
+    t->listed = false;
+    engine_fixture_run(w, TICK);
+    t->listed = true;
+    engine_fixture_run(w, TICK / 2);
+    assert_int_equal(w->n, 0);
+    assert_int_equal(engine_fixture_planned(w, 200)->target, 6);
+    engine_fixture_assert_mask(&engine_fixture_planned(w, 200)->mask, "4-7");
+}
+
+static void a_timer_that_is_a_little_early_does_not_lose_a_period(void **state)
+{
+    struct engine_fixture *w = *state;
+    engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    for (unsigned i = 1; i <= 20; i++) {
+        engine_fixture_run(w, i % 2 ? TICK - 300 : TICK + 300);
+        assert_int_equal(w->orders.calls, i);
+    }
+    /* A timer that is always early does not gain periods either: some steps do not plan. */
+    unsigned before = w->orders.calls;
+    for (unsigned i = 0; i < 1000; i++)
+        engine_fixture_run(w, 96 * ASYM_MSEC);
+    assert_in_range(w->orders.calls - before, 900, 961);
+}
+
+static void a_changed_machine_is_planned_for_at_once(void **state)
+{
+    struct engine_fixture *w = *state;
+    engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    engine_fixture_run(w, TICK);
+    w->machine.generation++;
+    engine_fixture_run(w, 10 * ASYM_MSEC);
+    assert_int_equal(w->orders.calls, 2);
+    engine_fixture_run(w, 10 * ASYM_MSEC);
+    assert_int_equal(w->orders.calls, 2);
+}
+
+static void changed_settings_are_planned_for_at_once(void **state)
+{
+    struct engine_fixture *w = *state;
+    engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    engine_fixture_run(w, TICK);
+    w->config.enforce.pin = ASYM_PIN_CPU;
+    configure(w);
+    engine_fixture_run(w, 10 * ASYM_MSEC);
+    assert_int_equal(w->orders.calls, 2);
+    engine_fixture_assert_mask(&w->threads[0].mask, "5");
+}
+
+static void the_same_policy_keeps_its_state_and_a_new_one_starts_from_zero(void **state)
+{
+    struct engine_fixture *w = *state;
+    engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    for (unsigned char i = 0; i < 3; i++) {
+        engine_fixture_run(w, TICK);
+        assert_int_equal(w->orders.policy_state, i);
+        assert_int_equal(w->orders.state[0], i);
+    }
+    configure(w);
+    engine_fixture_run(w, TICK);
+    assert_int_equal(w->orders.policy_state, 3);
+    assert_int_equal(w->orders.state[0], 3);
+    assert_int_equal(w->orders.interval, TICK);
+    w->config.policy = &engine_fixture_policy_cpu;
+    configure(w);
+    engine_fixture_run(w, TICK);
+    assert_int_equal(w->orders.policy_state, 0);
+    assert_int_equal(w->orders.state[0], 0);
+    assert_int_equal(w->orders.interval, 0);
+    engine_fixture_run(w, TICK);
+    assert_int_equal(w->orders.state[0], 1);
+    w->config.policy = &engine_fixture_policy_type;
+    configure(w);
+    engine_fixture_run(w, TICK);
+    assert_int_equal(w->orders.state[0], 0);
+}
+
+static void another_policy_takes_over_what_is_steered(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    struct engine_fixture_thread *asleep = engine_fixture_thread(w, engine_fixture_proc(w, 200), 200, 5);
+    engine_fixture_run(w, TICK);
+    asleep->listed = false;
+    w->config.policy = &engine_fixture_policy_cpu;
+    configure(w);
+    engine_fixture_run(w, 10 * ASYM_MSEC);
+    engine_fixture_assert_mask(&t->mask, "5");
+    /* Threads that do not run are released: the new policy has not assigned them. */
+    engine_fixture_assert_mask(&asleep->mask, "0-7");
+    engine_fixture_order(w, 100, -1, false);
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&t->mask, "0-7");
+}
+
+static void per_thread_state_is_zero_for_a_new_thread_and_stays_with_its_thread(void **state)
+{
+    struct engine_fixture *w = *state;
+    unsigned p = engine_fixture_proc(w, 100);
+    struct engine_fixture_thread *first = engine_fixture_thread(w, p, 100, 5);
+    engine_fixture_run(w, TICK);
+    for (int32_t tid = 101; tid < 140; tid++)
+        engine_fixture_thread(w, p, tid, 5);
+    engine_fixture_run(w, TICK);
+    assert_int_equal(w->orders.state[0], 1);
+    assert_int_equal(w->orders.state[39], 0);
+    first->listed = false;
+    engine_fixture_run(w, TICK);
+    first->listed = true;
+    engine_fixture_run(w, TICK);
+    assert_int_equal(w->orders.state[0], 2);
+    assert_int_equal(w->orders.state[39], 2);
+}
+
+static void a_policy_sees_active_applications_with_steerable_threads_only(void **state)
+{
+    struct engine_fixture *w = *state;
+    unsigned a = engine_fixture_proc(w, 100), b = engine_fixture_proc(w, 200), c = engine_fixture_proc(w, 300),
+             d = engine_fixture_proc(w, 400);
+    engine_fixture_thread(w, a, 100, 5)->task.runnable = 0.2;
+    engine_fixture_thread(w, b, 200, 5)->mask = engine_fixture_cpus("1");
+    engine_fixture_thread(w, c, 300, 5);
+    engine_fixture_thread(w, c, 301, 5)->mask = engine_fixture_cpus("1");
+    engine_fixture_thread(w, c, 302, 5);
+    engine_fixture_thread(w, c, 303, 5)->task.runnable = 0.5;
+    engine_fixture_thread(w, d, 400, 5);
+    engine_fixture_run(w, TICK);
+    assert_int_equal(w->orders.n_apps, 2);
+    assert_int_equal(w->orders.n_threads, 4);
+    assert_int_equal(w->orders.apps[0].id.tgid, 300);
+    assert_int_equal(w->orders.apps[0].first_thread, 0);
+    assert_int_equal(w->orders.apps[0].n_threads, 3);
+    assert_float_equal(w->orders.apps[0].runnable, 3.5, 1e-9);
+    assert_int_equal(w->orders.apps[1].first_thread, 3);
+    assert_int_equal(w->orders.threads[1].id.tid, 302);
+    assert_int_equal(w->orders.threads[3].app, 1);
+}
+
+static void equal_sets_have_equal_addresses(void **state)
+{
+    struct engine_fixture *w = *state;
+    unsigned p = engine_fixture_proc(w, 100);
+    for (int32_t tid = 100; tid < 104; tid++) {
+        struct engine_fixture_thread *t = engine_fixture_thread(w, p, tid, 2);
+        t->cpuset = t->mask = engine_fixture_cpus(tid % 2 ? "0-3" : "2-5");
+    }
+    engine_fixture_run(w, TICK);
+    assert_ptr_equal(w->orders.threads[0].allowed, w->orders.threads[2].allowed);
+    assert_ptr_equal(w->orders.threads[1].allowed, w->orders.threads[3].allowed);
+    assert_ptr_not_equal(w->orders.threads[0].allowed, w->orders.threads[1].allowed);
+}
+
+static void the_preferred_cpu_is_the_last_target_in_force_or_else_where_it_ran(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    t->task.cpu = 2;
+    engine_fixture_step(w, TICK);
+    assert_int_equal(w->orders.threads[0].preferred_cpu, 2);
+    engine_fixture_answer(w, ASYM_OUTCOME_RETRY, -EAGAIN);
+    engine_fixture_run(w, TICK);
+    assert_int_equal(w->orders.threads[0].preferred_cpu, 2); /* the plan says 5, but the action was not done */
+    engine_fixture_order(w, 100, 1, false);
+    engine_fixture_step(w, TICK);
+    assert_int_equal(w->orders.threads[0].preferred_cpu, 5);
+    engine_fixture_answer(w, ASYM_OUTCOME_RETRY, -EAGAIN);
+    engine_fixture_run(w, TICK);
+    assert_int_equal(w->orders.threads[0].preferred_cpu, 5); /* still so: the action to 1 was not done */
+    engine_fixture_order(w, 100, 3, false); /* the mask is the same: no action, so the target is in force */
+    engine_fixture_run(w, TICK);
+    assert_int_equal(w->n, 0);
+    engine_fixture_run(w, TICK);
+    assert_int_equal(w->orders.threads[0].preferred_cpu, 3);
+}
+
+static void a_thread_prefers_no_cpu_outside_its_cpuset(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 2);
+    t->cpuset = engine_fixture_cpus("2-3");
+    t->task.cpu = 6;
+    engine_fixture_run(w, TICK);
+    assert_int_equal(w->orders.threads[0].preferred_cpu, -1);
+}
+
+static void nothing_to_narrow_is_nothing_to_do(void **state)
+{
+    struct engine_fixture *w = *state;
+    engine_fixture_machine(&w->machine, 8, 0, 4);
+    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    t->mask = engine_fixture_cpus("0-63"); /* as the kernel shows a mask on a machine with 64 possible CPUs */
+    engine_fixture_run(w, TICK);
+    assert_int_equal(w->n, 0);
+    assert_int_equal(engine_fixture_planned(w, 100)->target, 5);
+    t->listed = false;
+    engine_fixture_run(w, 10 * ASYM_SEC);
+    assert_int_equal(w->n, 0); /* it was not steered, so there is nothing to release */
+}
+
+/* On CPUs that are alike the thread's own mask is what the plan gives it. The kernel may run it on another CPU than its target. */
+static struct engine_fixture_thread *fits(struct engine_fixture *w)
+{
+    engine_fixture_machine(&w->machine, 8, 0, 4);
+    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    t->task.cpu = 2;
+    engine_fixture_run(w, TICK);
+    engine_fixture_run(w, TICK);
+    assert_int_equal(w->n, 0);
+    assert_int_equal(w->orders.threads[0].preferred_cpu, 5);
+    return t;
+}
+
+/* Its own mask no longer fits the plan, and the new one could not be set. */
+static void a_target_that_a_failed_action_replaces_is_not_in_force(void **state)
+{
+    struct engine_fixture *w = *state;
+    fits(w);
+    engine_fixture_thread(w, engine_fixture_proc(w, 200), 200, 7);
+    engine_fixture_order(w, 200, 7, true);
+    engine_fixture_step(w, TICK);
+    engine_fixture_assert_mask(&engine_fixture_action(w, 100)->mask, "0-6");
+    engine_fixture_answer(w, ASYM_OUTCOME_RETRY, -EAGAIN);
+    engine_fixture_step(w, TICK);
+    assert_int_equal(w->orders.threads[0].preferred_cpu, 2);
+}
+
+static void a_target_that_fits_outlasts_a_sleep_but_no_end_of_steering(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = fits(w);
+    t->task.runnable = t->task.running = 0;
+    t->task.state = 'S';
+    engine_fixture_run(w, TICK);
+    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_IDLE));
+    t->task.runnable = t->task.running = 1;
+    t->task.state = 'R';
+    engine_fixture_run(w, TICK);
+    assert_int_equal(w->orders.threads[0].preferred_cpu, 5);
+    engine_fixture_order(w, 100, -1, false);
+    engine_fixture_run(w, TICK);
+    engine_fixture_run(w, TICK);
+    assert_int_equal(w->orders.threads[0].preferred_cpu, 2);
+}
+
+static void pin_says_how_wide_the_mask_is(void **state)
+{
+    (void)state;
+    static const struct {
+        int pin;
+        const struct asym_policy *policy;
+        int32_t cpu;
+        const char *mask;
+    } rows[] = {
+        {ASYM_PIN_CPU, &engine_fixture_policy_type, 5, "5"},
+        {ASYM_PIN_LLC, &engine_fixture_policy_type, 5, "4-5"},
+        {ASYM_PIN_LLC, &engine_fixture_policy_type, 1, "0-1"},
+        {ASYM_PIN_TYPE, &engine_fixture_policy_cpu, 5, "4-7"},
+        {ASYM_PIN_TYPE, &engine_fixture_policy_cpu, 0, "0-3"},
+        {-1, &engine_fixture_policy_type, 6, "4-7"},
+        {-1, &engine_fixture_policy_cpu, 6, "6"},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct engine_fixture w;
+        engine_fixture_init(&w);
+        engine_fixture_machine(&w.machine, 4, 4, 2);
+        w.config.policy = rows[i].policy;
+        w.config.enforce.pin = rows[i].pin;
+        configure(&w);
+        struct engine_fixture_thread *t = engine_fixture_thread(&w, engine_fixture_proc(&w, 100), 100, rows[i].cpu);
+        engine_fixture_run(&w, TICK);
+        engine_fixture_assert_mask(&t->mask, rows[i].mask);
+        engine_fixture_done(&w);
+    }
+}
+
+static void pin_llc_stays_within_the_targets_type(void **state)
+{
+    struct engine_fixture *w = *state;
+    engine_fixture_machine(&w->machine, 4, 4, 8);
+    w->config.enforce.pin = ASYM_PIN_LLC;
+    configure(w);
+    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&t->mask, "4-7");
+}
+
+static void an_exclusive_cpu_is_used_by_exclusive_threads_only(void **state)
+{
+    struct engine_fixture *w = *state;
+    unsigned p = engine_fixture_proc(w, 100), q = engine_fixture_proc(w, 200);
+    struct engine_fixture_thread *a = engine_fixture_thread(w, p, 100, 4), *b = engine_fixture_thread(w, p, 101, 6);
+    struct engine_fixture_thread *c = engine_fixture_thread(w, q, 200, 5), *d = engine_fixture_thread(w, q, 201, 1);
+    engine_fixture_order(w, 100, 4, true);
+    engine_fixture_order(w, 101, 6, true);
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&a->mask, "4,6"); /* exclusive threads share the exclusive CPUs of their type */
+    engine_fixture_assert_mask(&b->mask, "4,6");
+    engine_fixture_assert_mask(&c->mask, "5,7");
+    engine_fixture_assert_mask(&d->mask, "0-3");
+    assert_true(engine_fixture_planned(w, 100)->exclusive);
+    assert_false(engine_fixture_planned(w, 200)->exclusive);
+    engine_fixture_run(w, TICK / 2); /* the same holds between swaps */
+    assert_int_equal(w->n, 0);
+    engine_fixture_order(w, 100, 4, false);
+    engine_fixture_order(w, 101, 6, false);
+    engine_fixture_run(w, TICK / 2);
+    engine_fixture_assert_mask(&c->mask, "4-7");
+}
+
+static void other_threads_share_the_cpus_when_all_are_exclusive(void **state)
+{
+    struct engine_fixture *w = *state;
+    engine_fixture_machine(&w->machine, 4, 1, 5);
+    unsigned p = engine_fixture_proc(w, 100);
+    engine_fixture_thread(w, p, 100, 4);
+    struct engine_fixture_thread *t = engine_fixture_thread(w, p, 101, 4);
+    engine_fixture_order(w, 100, 4, true);
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&t->mask, "4"); /* the kernel accepts no empty mask */
+}
+
+static void pin_cpu_pins_an_exclusive_thread_to_its_one_cpu(void **state)
+{
+    struct engine_fixture *w = *state;
+    w->config.enforce.pin = ASYM_PIN_CPU;
+    configure(w);
+    unsigned p = engine_fixture_proc(w, 100);
+    struct engine_fixture_thread *a = engine_fixture_thread(w, p, 100, 4), *b = engine_fixture_thread(w, p, 101, 5);
+    engine_fixture_order(w, 100, 4, true);
+    engine_fixture_order(w, 101, 5, true);
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&a->mask, "4");
+    engine_fixture_assert_mask(&b->mask, "5");
+}
+
+static void a_target_it_may_not_have_is_not_followed(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    t->cpuset = t->mask = engine_fixture_cpus("0-3");
+    engine_fixture_run(w, TICK);
+    assert_int_equal(w->n, 0);
+    assert_int_equal(engine_fixture_planned(w, 100)->target, -1);
+    engine_fixture_order(w, 100, INT_MAX, true);
+    engine_fixture_run(w, TICK);
+    assert_int_equal(w->n, 0);
+}
+
+static void a_policy_that_asks_for_more_memory_gets_it(void **state)
+{
+    struct engine_fixture *w = *state;
+    engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    w->orders.small_arena = 3;
+    engine_fixture_run(w, TICK);
+    assert_int_equal(w->orders.calls, 1);
+    assert_int_equal(w->n, 1);
+}
+
+static void a_policy_that_is_never_content_is_an_error_and_not_a_hang(void **state)
+{
+    struct engine_fixture *w = *state;
+    engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    w->orders.error = -ENOBUFS;
+    assert_int_equal(engine_fixture_try_step(w, TICK), -ENOMEM);
+    w->orders.error = 0;
+    engine_fixture_run(w, TICK);
+    assert_int_equal(w->n, 1);
+}
+
+static int plan_without_reason(const struct asym_policy_input *in, struct asym_assignment *ret)
+{
+    for (size_t i = 0; i < in->n_threads; i++)
+        ret[i] = (struct asym_assignment){.cpu = 0};
+    return 0;
+}
+
+static void a_policy_that_gives_no_reason_is_reported_as_such(void **state)
+{
+    static const struct asym_policy mute = {.name = "mute", .pin = ASYM_PIN_CPU, .plan = plan_without_reason};
+    struct engine_fixture *w = *state;
+    w->config.policy = &mute;
+    assert_int_equal(asym_engine_configure(w->engine, &w->config), 0);
+    engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    engine_fixture_run(w, TICK);
+    assert_string_equal(engine_fixture_planned(w, 100)->reason->text, "the policy gives no reason");
+}
+
+static void an_error_of_the_policy_is_passed_on(void **state)
+{
+    struct engine_fixture *w = *state;
+    engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    w->orders.error = -EDOM;
+    assert_int_equal(engine_fixture_try_step(w, TICK), -EDOM);
+}
+
+static void an_empty_snapshot_is_an_empty_plan(void **state)
+{
+    struct engine_fixture *w = *state;
+    engine_fixture_run(w, TICK);
+    assert_int_equal(w->n, 0);
+    assert_int_equal(w->plan->n_tasks, 0);
+    assert_int_equal(w->plan->n_apps, 0);
+    assert_int_equal(w->orders.calls, 0);
+}
+
+static void outcomes_that_are_missing_count_as_not_done(void **state)
+{
+    struct engine_fixture *w = *state;
+    engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    engine_fixture_step(w, TICK);
+    asym_engine_outcomes(w->engine, NULL, 0);
+    engine_fixture_step(w, TICK);
+    assert_int_equal(w->n, 1);
+    engine_fixture_step(w, TICK); /* no program has reported anything */
+    assert_int_equal(w->n, 1);
+}
+
+static void an_sp_thread_comes_to_the_policy_with_the_begin_of_its_phase(void **state)
+{
+    struct engine_fixture *w = *state;
+    unsigned p = engine_fixture_proc(w, 100);
+    engine_fixture_thread(w, p, 100, 5);
+    struct engine_fixture_thread *other = engine_fixture_thread(w, p, 101, 5);
+    engine_fixture_run(w, TICK);
+    other->listed = false;
+    engine_fixture_run(w, TICK);
+    engine_fixture_run(w, 3 * TICK);
+    assert_int_equal(engine_fixture_planned(w, 100)->class, ASYM_CLASS_SP);
+    assert_int_equal(w->orders.threads[0].class_since, w->now - 3 * TICK);
+}
+
+static void a_policy_with_every_snapshot_plans_at_every_snapshot(void **state)
+{
+    struct engine_fixture *w = *state;
+    w->config.policy = &engine_fixture_policy_every_snapshot;
+    assert_int_equal(asym_engine_configure(w->engine, &w->config), 0);
+    engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    for (unsigned i = 1; i <= 5; i++) {
+        engine_fixture_run(w, 10 * ASYM_MSEC);
+        assert_int_equal(w->orders.calls, i);
+    }
+}
+
+/* An early plan uses up no swap and does not begin a new swap period. */
+static void a_reported_phase_is_planned_for_at_once(void **state)
+{
+    struct engine_fixture *w = *state;
+    w->config.policy = &engine_fixture_policy_reacts;
+    assert_int_equal(asym_engine_configure(w->engine, &w->config), 0);
+    engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    engine_fixture_run(w, TICK);
+    assert_int_equal(w->orders.calls, 1);
+    assert_int_equal(w->orders.since_swap, 0);
+    engine_fixture_run(w, 10 * ASYM_MSEC);
+    assert_int_equal(w->orders.calls, 1);
+    w->urgent = true;
+    engine_fixture_run(w, 20 * ASYM_MSEC);
+    assert_int_equal(w->orders.calls, 2);
+    assert_int_equal(w->orders.since_swap, 30 * ASYM_MSEC);
+    w->urgent = false;
+    engine_fixture_run(w, 60 * ASYM_MSEC);
+    assert_int_equal(w->orders.calls, 2);
+    engine_fixture_run(w, 10 * ASYM_MSEC);
+    assert_int_equal(w->orders.calls, 3);
+    assert_int_equal(w->orders.since_swap, 0);
+}
+
+static void a_policy_that_uses_no_reports_waits_for_its_period(void **state)
+{
+    struct engine_fixture *w = *state;
+    engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    engine_fixture_run(w, TICK);
+    w->urgent = true;
+    engine_fixture_run(w, 20 * ASYM_MSEC);
+    assert_int_equal(w->orders.calls, 1);
+}
+
+/* The threads with a sample, and those whose sample belongs to one core type. */
+static void a_sample_comes_to_the_policy_with_the_core_type_it_is_of(void **state)
+{
+    struct engine_fixture *w = *state;
+    unsigned p = engine_fixture_proc(w, 100);
+    engine_fixture_thread(w, p, 100, 5);
+    engine_fixture_thread(w, p, 101, 2)->instructions = 1e9;
+    engine_fixture_thread(w, p, 102, 6);
+    engine_fixture_thread(w, p, 103, 6)->instructions = 2e9;
+    engine_fixture_run(w, TICK);
+    assert_null(w->orders.threads[0].sample);
+    assert_int_equal(w->orders.threads[1].sampled_on, -1); /* its mask allowed both core types */
+    engine_fixture_run(w, TICK);
+    static const struct {
+        double instructions;
+        int type;
+    } want[] = {{0, -1}, {1e9, 1}, {0, -1}, {2e9, 0}};
+    for (size_t i = 0; i < 4; i++) {
+        const struct asym_policy_thread *t = &w->orders.threads[i];
+        assert_int_equal(t->sampled_on, want[i].type);
+        assert_true(!t->sample == !(want[i].instructions > 0));
+        assert_true(!t->sample || !(t->sample->instructions < want[i].instructions));
+    }
+}
+
+static void threads_to_be_counted_are_in_the_plan(void **state)
+{
+    struct engine_fixture *w = *state;
+    unsigned p = engine_fixture_proc(w, 100);
+    engine_fixture_thread(w, p, 100, 5);
+    engine_fixture_thread(w, p, 101, 5);
+    w->orders.of[101].monitor = true;
+    engine_fixture_run(w, TICK);
+    assert_false(engine_fixture_planned(w, 100)->monitor);
+    assert_true(engine_fixture_planned(w, 101)->monitor);
+    /* no plan is due, but the monitoring goes on */
+    engine_fixture_run(w, TICK / 4);
+    assert_true(engine_fixture_planned(w, 101)->monitor);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, engine_fixture_setup, engine_fixture_teardown)
+    const struct CMUnitTest tests[] = {
+        T(mappings_change_at_the_swap_period_only),
+        T(a_thread_seen_between_two_swaps_waits),
+        T(a_steered_thread_that_wakes_between_two_swaps_keeps_its_mask),
+        T(a_timer_that_is_a_little_early_does_not_lose_a_period),
+        T(a_changed_machine_is_planned_for_at_once),
+        T(changed_settings_are_planned_for_at_once),
+        T(the_same_policy_keeps_its_state_and_a_new_one_starts_from_zero),
+        T(another_policy_takes_over_what_is_steered),
+        T(per_thread_state_is_zero_for_a_new_thread_and_stays_with_its_thread),
+        T(a_policy_sees_active_applications_with_steerable_threads_only),
+        T(equal_sets_have_equal_addresses),
+        T(the_preferred_cpu_is_the_last_target_in_force_or_else_where_it_ran),
+        T(a_thread_prefers_no_cpu_outside_its_cpuset),
+        T(nothing_to_narrow_is_nothing_to_do),
+        T(a_target_that_a_failed_action_replaces_is_not_in_force),
+        T(a_target_that_fits_outlasts_a_sleep_but_no_end_of_steering),
+        T(pin_says_how_wide_the_mask_is),
+        T(pin_llc_stays_within_the_targets_type),
+        T(an_exclusive_cpu_is_used_by_exclusive_threads_only),
+        T(other_threads_share_the_cpus_when_all_are_exclusive),
+        T(pin_cpu_pins_an_exclusive_thread_to_its_one_cpu),
+        T(a_target_it_may_not_have_is_not_followed),
+        T(a_policy_that_asks_for_more_memory_gets_it),
+        T(a_policy_that_is_never_content_is_an_error_and_not_a_hang),
+        T(a_policy_that_gives_no_reason_is_reported_as_such),
+        T(an_error_of_the_policy_is_passed_on),
+        T(an_empty_snapshot_is_an_empty_plan),
+        T(outcomes_that_are_missing_count_as_not_done),
+        T(an_sp_thread_comes_to_the_policy_with_the_begin_of_its_phase),
+        T(a_policy_with_every_snapshot_plans_at_every_snapshot),
+        T(a_reported_phase_is_planned_for_at_once),
+        T(a_policy_that_uses_no_reports_waits_for_its_period),
+        T(a_sample_comes_to_the_policy_with_the_core_type_it_is_of),
+        T(threads_to_be_counted_are_in_the_plan),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

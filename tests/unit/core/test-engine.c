@@ -1,0 +1,1463 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which threads the engine steers, whose mask is in force, and what it restores. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "support/engine-fixture.h"
+
+#define TICK (100 * ASYM_MSEC)
+
+/* One process with one thread, steered to the fast CPUs 4-7. */
+static struct engine_fixture_thread *steered(struct engine_fixture *w)
+{
+    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    engine_fixture_run(w, TICK);
+    assert_int_equal(w->n, 1);
+    engine_fixture_assert_mask(&t->mask, "4-7");
+    return t;
+}
+
+static void assert_released(struct engine_fixture *w, struct engine_fixture_thread *t, const struct asym_reason *reason)
+{
+    const struct asym_action *a = engine_fixture_action(w, t->task.id.tid);
+    assert_non_null(a);
+    assert_int_equal(a->kind, ASYM_ACTION_RELEASE);
+    assert_ptr_equal(a->reason, reason);
+    assert_true(a->full_cpuset);
+    engine_fixture_assert_mask(&a->mask, "0-7");
+    engine_fixture_apply(w);
+    engine_fixture_assert_mask(&t->mask, "0-7");
+}
+
+static void a_steered_thread_gets_mask_and_target(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    t->task.cpu = 1;
+    engine_fixture_step(w, TICK);
+    const struct asym_action *a = engine_fixture_action(w, 100);
+    assert_int_equal(a->kind, ASYM_ACTION_STEER);
+    engine_fixture_assert_mask(&a->expect, "0-7");
+    engine_fixture_assert_mask(&a->mask, "4-7");
+    const struct asym_plan_task *p = engine_fixture_planned(w, 100);
+    assert_int_equal(p->target, 5);
+    assert_true(p->moves);
+    assert_int_equal(w->plan->n_moves, 1);
+    assert_ptr_equal(p->reason, &engine_fixture_placed);
+}
+
+static void an_unchanged_snapshot_gives_no_second_action(void **state)
+{
+    struct engine_fixture *w = *state;
+    steered(w);
+    for (int i = 0; i < 5; i++) {
+        engine_fixture_run(w, TICK);
+        assert_int_equal(w->n, 0);
+        assert_int_equal(engine_fixture_planned(w, 100)->target, 5);
+    }
+}
+
+static void a_retry_is_asked_again_and_steers_nothing(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    for (int i = 0; i < 3; i++) {
+        engine_fixture_step(w, TICK);
+        assert_int_equal(w->n, 1);
+        engine_fixture_answer(w, ASYM_OUTCOME_RETRY, -ECANCELED);
+    }
+    /* asymd has set nothing, so it restores nothing */
+    t->listed = false;
+    engine_fixture_step(w, 20 * ASYM_SEC);
+    assert_int_equal(w->n, 0);
+}
+
+static void a_thread_that_is_gone_is_forgotten(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w);
+    engine_fixture_order(w, 100, 1, false);
+    engine_fixture_step(w, TICK);
+    assert_int_equal(w->n, 1);
+    engine_fixture_answer(w, ASYM_OUTCOME_GONE, -ESRCH);
+    t->listed = false;
+    engine_fixture_step(w, 20 * ASYM_SEC);
+    assert_int_equal(w->n, 0);
+}
+
+static void hands_off_is_for_good(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    engine_fixture_step(w, TICK);
+    engine_fixture_answer(w, ASYM_OUTCOME_HANDS_OFF, -EPERM);
+    engine_fixture_step(w, TICK);
+    assert_int_equal(w->n, 0);
+    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_DENIED));
+    assert_int_equal((int)engine_fixture_planned(w, 100)->figure[0], EPERM);
+    /* the same after a day of sleep */
+    t->listed = false;
+    for (int i = 0; i < 3; i++)
+        engine_fixture_step(w, 24 * 3600 * ASYM_SEC);
+    t->listed = true;
+    engine_fixture_step(w, TICK);
+    engine_fixture_step(w, TICK);
+    assert_int_equal(w->n, 0);
+    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_DENIED));
+}
+
+static void busy_from_the_actuator_means_foreign(void **state)
+{
+    struct engine_fixture *w = *state;
+    engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    engine_fixture_step(w, TICK);
+    engine_fixture_answer(w, ASYM_OUTCOME_HANDS_OFF, -EBUSY);
+    engine_fixture_step(w, TICK);
+    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
+    assert_float_equal(engine_fixture_planned(w, 100)->figure[0], 0, 0);
+}
+
+/* A refresh lists the tasks of the last sample: a thread that has ended since may show its old mask. */
+static void a_thread_that_has_ended_is_not_foreign(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w);
+    t->mask = engine_fixture_cpus("0-7");
+    t->task.flags = ASYM_TASK_ENDED;
+    for (int i = 0; i < 3; i++) {
+        engine_fixture_step(w, TICK);
+        assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_IDLE));
+    }
+}
+
+/* Three samples are not enough when they follow each other at once. */
+static void refreshes_do_not_make_a_mask_foreign(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w);
+    t->mask = engine_fixture_cpus("0-3");
+    for (int i = 0; i < 10; i++) {
+        engine_fixture_step(w, ASYM_MSEC);
+        assert_ptr_not_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
+    }
+    engine_fixture_step(w, TICK);
+    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
+}
+
+static void a_new_thread_with_an_old_tid_is_another_thread(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    engine_fixture_step(w, TICK);
+    engine_fixture_answer(w, ASYM_OUTCOME_HANDS_OFF, -EPERM);
+    t->listed = false;
+    engine_fixture_step(w, 3600 * ASYM_SEC);
+    t->listed = true;
+    t->task.id.start++;
+    engine_fixture_step(w, TICK);
+    assert_int_equal(engine_fixture_planned(w, 100)->target, 5);
+}
+
+static void a_reused_tid_does_not_inherit_that_it_was_steered(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w);
+    t->task.id.start++;
+    t->mask = w->machine.online;
+    engine_fixture_order(w, 100, -1, false);
+    engine_fixture_step(w, TICK);
+    assert_int_equal(w->n, 0); /* it is not foreign and not released */
+    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, &engine_fixture_unsteered);
+}
+
+/* Samples that must find an unexplained mask before it counts as an external change. */
+#define DOUBTS 2
+
+static void a_mask_set_by_another_process_is_never_fought(void **state)
+{
+    (void)state;
+    static const char *const masks[] = {"0-3", "4", "0-7"};
+    for (size_t i = 0; i < ASYM_LENGTH(masks); i++) {
+        struct engine_fixture w;
+        engine_fixture_init(&w);
+        struct engine_fixture_thread *t = steered(&w);
+        t->mask = engine_fixture_cpus(masks[i]);
+        for (int k = 0; k < DOUBTS; k++) {
+            engine_fixture_step(&w, TICK); /* the kernel may still be applying a new cpuset */
+            assert_int_equal(w.n, 0);
+            assert_ptr_equal(engine_fixture_planned(&w, 100)->reason, asym_why(ASYM_WHY_NEXT_SWAP));
+        }
+        for (int k = 0; k < 3; k++) {
+            engine_fixture_step(&w, TICK);
+            /* The engine repeats FORGET until the actuator has done it. */
+            assert_int_equal(w.n, k < 2);
+            if (k < 2) {
+                assert_int_equal(w.actions[0].kind, ASYM_ACTION_FORGET);
+                engine_fixture_assert_mask(&t->mask, masks[i]);
+                engine_fixture_answer(&w, k ? ASYM_OUTCOME_DONE : ASYM_OUTCOME_RETRY, k ? 0 : -EAGAIN);
+            }
+            assert_ptr_equal(engine_fixture_planned(&w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
+        }
+        t->mask = engine_fixture_cpus("0-7"); /* not even after it has restored its mask itself */
+        engine_fixture_step(&w, TICK);
+        assert_int_equal(w.n, 0);
+        t->listed = false;
+        engine_fixture_step(&w, 20 * ASYM_SEC);
+        assert_int_equal(w.n, 0);
+        engine_fixture_done(&w);
+    }
+}
+
+static void a_release_by_the_fork_guard_is_not_foreign(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w);
+    w->procs[0].last_fork = w->now + TICK / 2;
+    t->mask = engine_fixture_cpus("0-7");
+    engine_fixture_step(w, TICK);
+    assert_int_equal(w->n, 0);
+    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_FORKED));
+    engine_fixture_run(w, 10 * ASYM_SEC);
+    assert_int_equal(w->n, 1);
+    engine_fixture_assert_mask(&t->mask, "4-7");
+}
+
+/*
+ * One thread whose own mask leaves out no online CPU: asymd steers it as with a full mask. Its process forks before the next
+ * sample.
+ */
+static struct engine_fixture_thread *steered_with_its_own_mask(struct engine_fixture *w)
+{
+    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    w->machine.online = w->machine.usable = engine_fixture_cpus("0-5");
+    assert_int_equal(asym_machine_finish(&w->machine), 0);
+    t->mask = engine_fixture_cpus("0-5");
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&t->mask, "4-5");
+    w->procs[0].last_fork = w->now + TICK / 2;
+    return t;
+}
+
+/* The fork guard restores exactly the mask that the thread had. */
+static void a_mask_of_its_own_restored_by_the_fork_guard_is_not_foreign(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered_with_its_own_mask(w);
+    t->mask = engine_fixture_cpus("0-5");
+    for (int k = 0; k <= DOUBTS; k++) {
+        engine_fixture_step(w, TICK);
+        assert_int_equal(w->n, 0);
+        assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_FORKED));
+    }
+    engine_fixture_run(w, 10 * ASYM_SEC);
+    engine_fixture_assert_mask(&t->mask, "4-5");
+}
+
+/* The fork guard restores the original mask, and the full cpuset only to a thread that had it. */
+static void another_mask_than_its_own_after_a_fork_is_foreign(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered_with_its_own_mask(w);
+    t->mask = engine_fixture_cpus("0-6");
+    for (int k = 0; k <= DOUBTS; k++)
+        engine_fixture_step(w, TICK);
+    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
+}
+
+/* Even if the holdoff is over before the next sample, the fork explains the mask. */
+static void a_release_by_the_fork_guard_is_not_foreign_without_a_holdoff(void **state)
+{
+    (void)state;
+    static const asym_usec holdoffs[] = {0, 10 * ASYM_MSEC};
+    for (size_t i = 0; i < ASYM_LENGTH(holdoffs); i++) {
+        struct engine_fixture w;
+        engine_fixture_init(&w);
+        w.config.enforce.fork_holdoff = holdoffs[i];
+        assert_int_equal(asym_engine_configure(w.engine, &w.config), 0);
+        struct engine_fixture_thread *t = steered(&w);
+        engine_fixture_run(&w, ASYM_SEC);
+        w.procs[0].last_fork = w.now + TICK / 2;
+        t->mask = engine_fixture_cpus("0-7");
+        engine_fixture_step(&w, TICK);
+        engine_fixture_run(&w, ASYM_SEC);
+        assert_ptr_not_equal(engine_fixture_planned(&w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
+        engine_fixture_assert_mask(&t->mask, "4-7"); /* asymd steers it again */
+        /* One fork explains one change only. */
+        t->mask = engine_fixture_cpus("0-7");
+        for (int k = 0; k <= DOUBTS; k++)
+            engine_fixture_step(&w, TICK);
+        assert_ptr_equal(engine_fixture_planned(&w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
+        engine_fixture_done(&w);
+    }
+}
+
+static void fork_holdoff_releases_at_once_and_lasts(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w);
+    w->procs[0].last_fork = w->now + TICK / 2;
+    engine_fixture_step(w, TICK);
+    assert_released(w, t, asym_why(ASYM_WHY_FORKED));
+    engine_fixture_run(w, 9900 * ASYM_MSEC);
+    assert_int_equal(w->n, 0);
+    assert_true(engine_fixture_planned(w, 100)->figure[0] > 0.04 && engine_fixture_planned(w, 100)->figure[0] < 0.06);
+    engine_fixture_run(w, 50 * ASYM_MSEC);
+    assert_int_equal(w->n, 1);
+}
+
+/* The fork guard has restored its mask, as at a fork. After exec the wait is as long as for a new process. */
+static void an_exec_releases_for_as_long_as_a_new_process_settles(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w);
+    w->procs[0].last_exec = w->now + TICK / 2;
+    t->mask = engine_fixture_cpus("0-7");
+    engine_fixture_step(w, TICK);
+    assert_int_equal(w->n, 0);
+    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_SETTLING));
+    engine_fixture_run(w, w->config.enforce.settle);
+    assert_ptr_not_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
+    engine_fixture_assert_mask(&t->mask, "4-7");
+}
+
+/* Without a fork guard. */
+static void an_exec_is_released_at_once(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w);
+    w->procs[0].last_exec = w->now + TICK / 2;
+    engine_fixture_step(w, TICK);
+    assert_released(w, t, asym_why(ASYM_WHY_SETTLING));
+}
+
+static void fork_holdoff_releases_sleeping_threads_too(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w);
+    t->listed = false;
+    w->procs[0].last_fork = w->now;
+    engine_fixture_step(w, TICK);
+    assert_released(w, t, asym_why(ASYM_WHY_FORKED));
+}
+
+static void a_fork_stamped_after_the_snapshot_counts(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w);
+    w->procs[0].last_fork = w->now + TICK + 10;
+    engine_fixture_step(w, TICK);
+    assert_released(w, t, asym_why(ASYM_WHY_FORKED));
+}
+
+static void a_rule_that_comes_to_ignore_releases_at_once(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w);
+    w->procs[0].rule = ASYM_RULE_IGNORE;
+    engine_fixture_step(w, TICK);
+    assert_released(w, t, asym_why(ASYM_WHY_RULE_IGNORE));
+}
+
+static void a_program_that_counts_late_is_released_unless_a_rule_names_it(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w);
+    /* It has loaded the runtime while it ran. */
+    w->procs[0].flags = ASYM_PROC_COUNTS_LATE;
+    engine_fixture_step(w, TICK);
+    assert_released(w, t, asym_why(ASYM_WHY_COUNTS_LATE));
+    w->procs[0].rule_name = "rule one";
+    engine_fixture_step(w, TICK);
+    assert_int_equal(w->n, 1);
+    assert_int_equal(w->actions[0].kind, ASYM_ACTION_STEER);
+}
+
+/* LLVM's OpenMP does this: a new thread sets the original mask of its process as soon as it gets a CPU. */
+static void a_thread_that_sets_its_mask_first_is_not_lost(void **state)
+{
+    struct engine_fixture *w = *state;
+    steered(w);
+    struct engine_fixture_thread *t = engine_fixture_thread(w, 0, 101, 6);
+    t->task.flags = ASYM_TASK_NEWBORN | ASYM_TASK_HARDLY_RAN;
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&t->mask, "0-7");
+    assert_ptr_equal(engine_fixture_planned(w, 101)->reason, asym_why(ASYM_WHY_HARDLY_RAN));
+    t->task.flags = ASYM_TASK_HARDLY_RAN;
+    engine_fixture_run(w, TICK);
+    t->mask = engine_fixture_cpus("0-7");
+    t->task.flags = 0;
+    for (int i = 0; i < 5; i++)
+        engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&t->mask, "4-7");
+    assert_int_equal(engine_fixture_planned(w, 101)->target, 6);
+}
+
+static void no_rule_steers_a_thread_that_has_hardly_run(void **state)
+{
+    static const enum asym_rule_action actions[] = {ASYM_RULE_STEER, ASYM_RULE_FAST, ASYM_RULE_SLOW};
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(actions); i++) {
+        struct engine_fixture w;
+        engine_fixture_init(&w);
+        struct engine_fixture_thread *t = engine_fixture_thread(&w, engine_fixture_proc(&w, 100), 100, 5);
+        w.procs[0].rule = actions[i];
+        w.procs[0].rule_name = "rule one";
+        t->task.flags = ASYM_TASK_HARDLY_RAN;
+        engine_fixture_step(&w, TICK);
+        assert_int_equal(w.n, 0);
+        assert_ptr_equal(engine_fixture_planned(&w, 100)->reason, asym_why(ASYM_WHY_HARDLY_RAN));
+        engine_fixture_done(&w);
+    }
+}
+
+/* For one sample its counters may be those of another thread: for example when a thread calls exec. */
+static void a_steered_thread_stays_steered_however_little_it_has_run(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w);
+    t->task.flags = ASYM_TASK_HARDLY_RAN;
+    engine_fixture_run(w, TICK);
+    assert_int_equal(w->n, 0);
+    assert_int_equal(engine_fixture_planned(w, 100)->target, 5);
+}
+
+static void a_policy_that_no_longer_steers_it_releases_at_once(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w);
+    engine_fixture_order(w, 100, -1, false);
+    engine_fixture_step(w, TICK);
+    assert_released(w, t, &engine_fixture_unsteered);
+}
+
+static void a_thread_that_turned_realtime_is_released(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w);
+    t->task.sched = SCHED_FIFO;
+    engine_fixture_step(w, TICK);
+    assert_released(w, t, asym_why(ASYM_WHY_REALTIME));
+}
+
+static void a_sleeping_thread_is_released_after_release(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w);
+    t->listed = false;
+    engine_fixture_run(w, 4999 * ASYM_MSEC);
+    assert_int_equal(w->n, 0);
+    engine_fixture_step(w, 1 * ASYM_MSEC);
+    assert_released(w, t, asym_why(ASYM_WHY_IDLE));
+    engine_fixture_step(w, TICK);
+    assert_int_equal(w->n, 0);
+}
+
+/* The phase of the application has lasted longer than release, but the thread has not slept that long. */
+static void a_thread_that_has_just_fallen_asleep_stays_steered(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w);
+    engine_fixture_thread(w, 0, 101, 6);
+    for (int i = 0; i < 60; i++)
+        engine_fixture_run(w, TICK);
+    t->task.runnable = t->task.running = 0;
+    t->task.state = 'S';
+    engine_fixture_run(w, TICK);
+    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_IDLE));
+    engine_fixture_assert_mask(&t->mask, "4-7");
+}
+
+/* It slept at the moment of the sample, and ran before. */
+static void a_thread_that_has_run_since_the_last_sample_is_active(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    t->task.runnable = 0;
+    t->task.running = 0.6;
+    t->task.state = 'S';
+    w->runnable[0] = 1;
+    engine_fixture_run(w, TICK);
+    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, &engine_fixture_placed);
+}
+
+static void a_barely_active_application_is_released_after_release(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w);
+    t->task.runnable = t->task.running = 0.1;
+    for (int i = 0; i < 50; i++) {
+        engine_fixture_run(w, TICK);
+        assert_int_equal(w->n, 0);
+        assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_IDLE));
+        engine_fixture_assert_mask(&engine_fixture_planned(w, 100)->mask, "4-7");
+    }
+    engine_fixture_step(w, TICK);
+    assert_released(w, t, asym_why(ASYM_WHY_IDLE));
+}
+
+static void a_release_not_done_is_asked_again(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w);
+    t->listed = false;
+    engine_fixture_step(w, 5 * ASYM_SEC);
+    assert_int_equal(w->n, 1);
+    engine_fixture_answer(w, ASYM_OUTCOME_RETRY, -EAGAIN);
+    engine_fixture_step(w, TICK);
+    assert_released(w, t, asym_why(ASYM_WHY_IDLE));
+}
+
+static void a_released_thread_can_be_steered_again(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w);
+    t->listed = false;
+    engine_fixture_run(w, 5 * ASYM_SEC);
+    t->listed = true;
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&t->mask, "4-7");
+}
+
+static void a_process_is_not_steered_before_it_has_settled(void **state)
+{
+    struct engine_fixture *w = *state;
+    engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    w->procs[0].born = w->now;
+    engine_fixture_step(w, 499 * ASYM_MSEC);
+    assert_int_equal(w->n, 0);
+    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_SETTLING));
+    assert_float_equal(engine_fixture_planned(w, 100)->figure[0], 0.5, 1e-9);
+    assert_ptr_equal(w->plan->apps[0].excluded, asym_why(ASYM_WHY_SETTLING));
+    engine_fixture_step(w, 1 * ASYM_MSEC);
+    assert_int_equal(w->n, 1);
+}
+
+static void idle_applications_are_not_steered(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    t->task.runnable = 0.4;
+    engine_fixture_step(w, TICK);
+    assert_int_equal(w->n, 0);
+    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_IDLE));
+    assert_ptr_equal(w->plan->apps[0].excluded, asym_why(ASYM_WHY_IDLE));
+    assert_int_equal(w->orders.calls, 0);
+}
+
+static void the_first_snapshot_steers_nothing(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    t->task.runnable = t->task.running = 0;
+    engine_fixture_step(w, 0);
+    assert_int_equal(w->n, 0);
+    t->task.runnable = t->task.running = 1;
+    engine_fixture_step(w, 10 * ASYM_MSEC); /* the change uses up no swap period */
+    assert_int_equal(w->n, 1);
+}
+
+static void facts_that_exclude_are_reported(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t proc_flags, task_flags;
+        enum asym_rule_action rule;
+        uint8_t sched;
+        const char *mask;
+        enum asym_exclusion exclusion;
+    } rows[] = {
+        {ASYM_PROC_KERNEL, 0, 0, 0, "0-7", ASYM_WHY_KERNEL},
+        {ASYM_PROC_SELF, 0, 0, 0, "0-7", ASYM_WHY_SELF},
+        {ASYM_PROC_FOREIGN_NS, 0, 0, 0, "0-7", ASYM_WHY_FOREIGN_NS},
+        {ASYM_PROC_OUTSIDE, 0, 0, 0, "0-7", ASYM_WHY_OUTSIDE},
+        {ASYM_PROC_RELEASED, 0, ASYM_RULE_IGNORE, 0, "0-7", ASYM_WHY_RELEASED},
+        {ASYM_PROC_COUNTS_LATE, 0, 0, 0, "0-7", ASYM_WHY_COUNTS_LATE},
+        {0, 0, ASYM_RULE_IGNORE, 0, "0-7", ASYM_WHY_RULE_IGNORE},
+        {0, 0, 0, SCHED_FIFO, "0-7", ASYM_WHY_REALTIME},
+        {0, 0, 0, SCHED_RR, "0-7", ASYM_WHY_REALTIME},
+        {0, 0, 0, SCHED_DEADLINE, "0-7", ASYM_WHY_REALTIME},
+        {0, 0, 0, SCHED_BATCH, "0-7", ASYM_WHY_NONE},
+        {0, 0, 0, SCHED_IDLE, "0-7", ASYM_WHY_NONE},
+        {0, ASYM_TASK_NO_SETAFFINITY, 0, 0, "0-7", ASYM_WHY_NO_SETAFFINITY},
+        {0, ASYM_TASK_HARDLY_RAN, 0, 0, "0-7", ASYM_WHY_HARDLY_RAN},
+        {0, ASYM_TASK_HARDLY_RAN, 0, 0, "3", ASYM_WHY_OWN_MASK},
+        {ASYM_PROC_COUNTS_LATE, ASYM_TASK_HARDLY_RAN, 0, 0, "0-7", ASYM_WHY_COUNTS_LATE},
+        {0, 0, 0, 0, "3", ASYM_WHY_OWN_MASK},
+        {0, 0, 0, 0, "0-6", ASYM_WHY_OWN_MASK},
+        {ASYM_PROC_KERNEL, ASYM_TASK_NO_SETAFFINITY, 0, SCHED_FIFO, "3", ASYM_WHY_KERNEL},
+        {0, 0, 0, 0, "0-7", ASYM_WHY_NONE},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct engine_fixture w;
+        engine_fixture_init(&w);
+        struct engine_fixture_thread *t = engine_fixture_thread(&w, engine_fixture_proc(&w, 100), 100, 5);
+        w.procs[0].flags = rows[i].proc_flags;
+        w.procs[0].rule = rows[i].rule;
+        t->task.flags = rows[i].task_flags;
+        t->task.sched = rows[i].sched;
+        t->mask = engine_fixture_cpus(rows[i].mask);
+        engine_fixture_step(&w, TICK);
+        const struct asym_reason *reason = asym_why(rows[i].exclusion);
+        assert_ptr_equal(engine_fixture_planned(&w, 100)->reason, reason ? reason : &engine_fixture_placed);
+        assert_int_equal(w.n, reason ? 0 : 1);
+        assert_ptr_equal(w.plan->apps[0].excluded, reason);
+        engine_fixture_done(&w);
+    }
+}
+
+static void offline_cpus_do_not_make_a_mask_narrow(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    w->machine.online = w->machine.usable = engine_fixture_cpus("0-5");
+    assert_int_equal(asym_machine_finish(&w->machine), 0);
+    t->mask = engine_fixture_cpus("0-5");
+    t->cpuset = engine_fixture_cpus("0-7");
+    engine_fixture_step(w, TICK);
+    assert_int_equal(w->n, 1);
+    engine_fixture_assert_mask(&w->actions[0].mask, "4-5");
+    engine_fixture_apply(w);
+    /* its original mask left out 6-7, so asymd does not give them to it */
+    engine_fixture_order(w, 100, -1, false);
+    engine_fixture_step(w, TICK);
+    assert_int_equal(w->actions[0].kind, ASYM_ACTION_RELEASE);
+    assert_false(w->actions[0].full_cpuset);
+    engine_fixture_assert_mask(&w->actions[0].mask, "0-5");
+}
+
+static void a_cpuset_bounds_the_plan(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    t->mask = t->cpuset = engine_fixture_cpus("2-5");
+    engine_fixture_step(w, TICK);
+    engine_fixture_assert_mask(w->orders.threads[0].allowed, "2-5");
+    engine_fixture_assert_mask(&w->actions[0].mask, "4-5");
+}
+
+static void a_cpuset_without_usable_cpus_is_not_planned_for(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    t->mask = t->cpuset = engine_fixture_cpus("100-101");
+    engine_fixture_step(w, TICK);
+    assert_int_equal(w->n, 0);
+    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_NOTHING_FREE));
+}
+
+static void a_cpuset_change_that_resets_masks_is_planned_anew(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w);
+    t->mask = t->cpuset = engine_fixture_cpus("0-5"); /* kernels before 6.2 */
+    engine_fixture_run(w, TICK);
+    assert_int_equal(w->n, 1);
+    engine_fixture_assert_mask(&t->mask, "4-5");
+    engine_fixture_order(w, 100, -1, false);
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&t->mask, "0-5");
+}
+
+static void a_cpuset_change_that_cuts_a_mask_is_not_foreign(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w);
+    t->cpuset = engine_fixture_cpus("0-5");
+    t->mask = engine_fixture_cpus("4-5"); /* since 6.2 */
+    engine_fixture_run(w, TICK);
+    assert_int_equal(w->n, 0);
+    assert_int_equal(engine_fixture_planned(w, 100)->target, 5);
+    t->cpuset = engine_fixture_cpus("0-7"); /* the cpuset grows back, and the allowed CPUs of the thread with it */
+    t->mask = engine_fixture_cpus("4-7");
+    engine_fixture_step(w, TICK);
+    engine_fixture_assert_mask(w->orders.threads[0].allowed, "0-7");
+    assert_int_equal(engine_fixture_planned(w, 100)->target, 5);
+    w->procs[0].rule = ASYM_RULE_IGNORE;
+    engine_fixture_step(w, TICK);
+    assert_released(w, t, asym_why(ASYM_WHY_RULE_IGNORE));
+}
+
+static void a_boost_does_not_outlast_a_mask_that_another_process_has_set(void **state)
+{
+    struct engine_fixture *w = *state;
+    w->orders.of[100].delta = -5;
+    struct engine_fixture_thread *t = steered(w);
+    assert_int_equal(t->task.nice, -5);
+    t->mask = engine_fixture_cpus("0-3");
+    for (int k = 0; k <= DOUBTS; k++)
+        engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&t->mask, "0-3");
+    assert_int_equal(t->task.nice, 0);
+    engine_fixture_step(w, TICK);
+    assert_int_equal(w->n, 0);
+}
+
+/* The cpuset changes between the reads of the two files: the sample has the new cpuset and the old mask. */
+static void a_cpuset_seen_before_the_mask_follows_is_not_foreign(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w);
+    t->cpuset = engine_fixture_cpus("0-3");
+    engine_fixture_order(w, 100, 2, false);
+    engine_fixture_step(w, TICK);
+    t->mask = engine_fixture_cpus("0-3");
+    engine_fixture_step(w, TICK);
+    assert_int_equal(engine_fixture_planned(w, 100)->target, 2);
+}
+
+/* The reverse: the sample read the cpuset for another thread before it changed. */
+static void a_mask_seen_before_its_cpuset_follows_is_not_foreign(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w);
+    t->mask = engine_fixture_cpus("0-3");
+    engine_fixture_order(w, 100, 2, false);
+    engine_fixture_step(w, TICK);
+    assert_int_equal(w->n, 0);
+    t->cpuset = engine_fixture_cpus("0-3");
+    engine_fixture_step(w, TICK);
+    assert_int_equal(engine_fixture_planned(w, 100)->target, 2);
+}
+
+/* The cpuset changes in each sample: no sample needs to hold the cpuset that belongs to the mask. */
+static void a_suspicion_begins_anew_when_the_cpuset_changes(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w);
+    t->mask = engine_fixture_cpus("3");
+    t->cpuset = engine_fixture_cpus("0-3");
+    engine_fixture_step(w, TICK);
+    t->cpuset = engine_fixture_cpus("0-5");
+    for (int k = 0; k < DOUBTS; k++) {
+        engine_fixture_step(w, TICK);
+        assert_ptr_not_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
+    }
+    engine_fixture_step(w, TICK);
+    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
+}
+
+static void the_last_of_its_cpus_going_offline_is_not_foreign(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w);
+    w->machine.online = w->machine.usable = engine_fixture_cpus("0-3");
+    w->machine.generation++;
+    assert_int_equal(asym_machine_finish(&w->machine), 0);
+    t->mask = engine_fixture_cpus("0-7");
+    engine_fixture_order(w, 100, 2, false);
+    engine_fixture_step(w, TICK);
+    assert_int_equal(engine_fixture_planned(w, 100)->target, 2);
+    /* a mask that the kernel would not have set is an external change */
+    t->mask = engine_fixture_cpus("1");
+    for (int k = 0; k <= DOUBTS; k++)
+        engine_fixture_step(w, TICK);
+    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
+}
+
+/*
+ * sched_getaffinity hides a CPU that went offline. The cpuset lacks it too, so one sample looks as if the kernel had cut the
+ * mask. The next sample reads the full mask from status.
+ */
+static void a_mask_that_hid_an_offline_cpu_once_is_not_foreign(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w);
+    t->mask = engine_fixture_cpus("4,6-7");
+    t->cpuset = engine_fixture_cpus("0-4,6-7");
+    engine_fixture_step(w, TICK);
+    t->mask = engine_fixture_cpus("4-7");
+    for (int k = 0; k <= DOUBTS + 1; k++) {
+        engine_fixture_step(w, TICK);
+        assert_ptr_not_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
+    }
+}
+
+static void rules_fast_and_slow_narrow_what_it_may_have(void **state)
+{
+    struct engine_fixture *w = *state;
+    engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    engine_fixture_thread(w, engine_fixture_proc(w, 200), 200, 1);
+    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 300), 300, 1);
+    w->procs[0].rule = w->procs[2].rule = ASYM_RULE_FAST;
+    w->procs[1].rule = ASYM_RULE_SLOW;
+    t->mask = t->cpuset = engine_fixture_cpus("0-3"); /* it holds no fast CPU, so the rule has no effect */
+    engine_fixture_step(w, TICK);
+    engine_fixture_assert_mask(w->orders.threads[0].allowed, "4-7");
+    engine_fixture_assert_mask(w->orders.threads[1].allowed, "0-3");
+    engine_fixture_assert_mask(w->orders.threads[2].allowed, "0-3");
+}
+
+/* A steered process 100, and a thread that carries its mask. */
+static struct engine_fixture_thread *inherited_affinity(struct engine_fixture *w, unsigned proc, int32_t tid)
+{
+    struct engine_fixture_thread *t = engine_fixture_thread(w, proc, tid, 6);
+    t->mask = engine_fixture_cpus("4-7");
+    t->task.flags = ASYM_TASK_NEWBORN;
+    return t;
+}
+
+static void assert_repaired(struct engine_fixture *w, struct engine_fixture_thread *t)
+{
+    const struct asym_action *a = engine_fixture_action(w, t->task.id.tid);
+    assert_non_null(a);
+    assert_int_equal(a->kind, ASYM_ACTION_REPAIR);
+    assert_true(a->full_cpuset);
+    engine_fixture_assert_mask(&a->mask, "0-7");
+    assert_int_equal(engine_fixture_planned(w, t->task.id.tid)->target, -1);
+    engine_fixture_apply(w);
+    engine_fixture_assert_mask(&t->mask, "0-7");
+    assert_int_equal(t->task.nice, 0);
+}
+
+static void a_new_thread_with_its_creators_mask_is_repaired(void **state)
+{
+    struct engine_fixture *w = *state;
+    steered(w);
+    struct engine_fixture_thread *t = inherited_affinity(w, 0, 101);
+    engine_fixture_step(w, 10 * ASYM_MSEC); /* between two swaps */
+    assert_repaired(w, t);
+    t->task.flags = 0;
+    engine_fixture_run(w, TICK);
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&t->mask, "4-7"); /* it is steered itself now */
+    engine_fixture_order(w, 101, -1, false);
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&t->mask, "0-7");
+}
+
+/* The creator gets another mask after it created the thread, and before a snapshot lists the thread. */
+static void a_new_thread_with_the_mask_that_its_creator_had_before_is_repaired(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *creator = steered(w);
+    engine_fixture_order(w, 100, 1, false);
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&creator->mask, "0-3");
+    struct engine_fixture_thread *t = inherited_affinity(w, 0, 101);
+    engine_fixture_step(w, 10 * ASYM_MSEC);
+    assert_repaired(w, t);
+}
+
+/* A repair is no steering: it does not wait until the thread has run. */
+static void a_new_thread_that_has_hardly_run_is_repaired_at_once(void **state)
+{
+    struct engine_fixture *w = *state;
+    steered(w);
+    struct engine_fixture_thread *t = inherited_affinity(w, 0, 101);
+    t->task.flags |= ASYM_TASK_HARDLY_RAN;
+    t->task.runnable = t->task.running = 0;
+    t->task.state = 'S';
+    engine_fixture_step(w, 10 * ASYM_MSEC);
+    assert_repaired(w, t);
+    t->task.flags = ASYM_TASK_HARDLY_RAN;
+    t->task.runnable = t->task.running = 1;
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&t->mask, "0-7");
+    t->task.flags = 0;
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&t->mask, "4-7");
+}
+
+static void a_child_process_with_its_parents_mask_is_repaired(void **state)
+{
+    struct engine_fixture *w = *state;
+    steered(w)->task.nice = 0;
+    unsigned p = engine_fixture_proc(w, 200);
+    w->procs[p].ppid = 100;
+    w->procs[p].born = w->now + 5;
+    struct engine_fixture_thread *t = inherited_affinity(w, p, 200);
+    t->task.flags = 0; /* its age shows it as well */
+    engine_fixture_step(w, TICK);
+    assert_ptr_equal(engine_fixture_planned(w, 200)->reason, asym_why(ASYM_WHY_SETTLING));
+    assert_repaired(w, t);
+}
+
+static void a_child_is_repaired_also_after_its_parent_was_released(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *parent = steered(w);
+    w->procs[0].last_fork = w->now + 5;
+    parent->mask = engine_fixture_cpus("0-7");
+    engine_fixture_run(w, TICK);
+    unsigned p = engine_fixture_proc(w, 200);
+    w->procs[p].ppid = 100;
+    w->procs[p].born = w->now;
+    struct engine_fixture_thread *t = inherited_affinity(w, p, 200);
+    engine_fixture_step(w, TICK);
+    assert_repaired(w, t);
+}
+
+static void a_grandchild_is_repaired_whatever_the_order(void **state)
+{
+    struct engine_fixture *w = *state;
+    steered(w);
+    unsigned grandchild = engine_fixture_proc(w, 300), child = engine_fixture_proc(w, 200);
+    w->procs[grandchild].ppid = 200;
+    w->procs[child].ppid = 100;
+    struct engine_fixture_thread *a = inherited_affinity(w, grandchild, 300), *b = inherited_affinity(w, child, 200);
+    engine_fixture_step(w, TICK);
+    assert_int_equal(w->n, 2);
+    assert_int_equal(engine_fixture_action(w, 300)->kind, ASYM_ACTION_REPAIR);
+    assert_repaired(w, b);
+    engine_fixture_assert_mask(&a->mask, "0-7");
+}
+
+static void a_child_gets_its_nice_back_too(void **state)
+{
+    struct engine_fixture *w = *state;
+    w->orders.of[100].delta = -5;
+    struct engine_fixture_thread *creator = steered(w);
+    assert_int_equal(creator->task.nice, -5);
+    struct engine_fixture_thread *t = inherited_affinity(w, 0, 101);
+    t->task.nice = -5;
+    engine_fixture_step(w, TICK);
+    assert_repaired(w, t);
+}
+
+static void a_child_gets_its_nice_back_also_after_its_parent_was_released(void **state)
+{
+    struct engine_fixture *w = *state;
+    w->orders.of[100].delta = -5;
+    struct engine_fixture_thread *parent = steered(w);
+    w->procs[0].last_fork = w->now + 5;
+    parent->mask = engine_fixture_cpus("0-7");
+    parent->task.nice = 0;
+    engine_fixture_run(w, TICK);
+    unsigned p = engine_fixture_proc(w, 200);
+    w->procs[p].ppid = 100;
+    w->procs[p].born = w->now;
+    struct engine_fixture_thread *t = inherited_affinity(w, p, 200);
+    t->task.nice = -5;
+    engine_fixture_step(w, TICK);
+    assert_repaired(w, t);
+}
+
+static void a_child_that_has_raised_its_inherited_nice_gets_it_back_too(void **state)
+{
+    static const struct {
+        int8_t own, boosted, then, back;
+    } rows[] = {{10, 5, 6, 10}, {10, 5, 9, 10}, {10, 5, 10, 10}, {10, 5, 12, 12}, {0, -5, -3, -3}};
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct engine_fixture w;
+        engine_fixture_init(&w);
+        struct engine_fixture_thread *creator = engine_fixture_thread(&w, engine_fixture_proc(&w, 100), 100, 5);
+        creator->task.nice = rows[i].own;
+        w.orders.of[100].delta = (int8_t)(rows[i].boosted - rows[i].own);
+        engine_fixture_run(&w, TICK);
+        struct engine_fixture_thread *t = inherited_affinity(&w, 0, 101);
+        t->task.nice = rows[i].then;
+        engine_fixture_run(&w, TICK);
+        assert_int_equal(t->task.nice, rows[i].back);
+        engine_fixture_assert_mask(&t->mask, "0-7");
+        engine_fixture_done(&w);
+    }
+}
+
+/* The state of a leader before a worker on CPUs 4-7 calls exec. */
+static const struct {
+    bool listed;
+    int32_t cpu; /* -1: not steered */
+} former_leaders[] = {{false, 1}, {true, 1}, {true, 5}, {true, -1}};
+
+/* The worker has the leader's number now, and keeps what asymd set on it. */
+static struct engine_fixture_thread *called_exec(struct engine_fixture *w, size_t row, int8_t boost)
+{
+    const unsigned proc = engine_fixture_proc(w, 100);
+    struct engine_fixture_thread *leader = engine_fixture_thread(w, proc, 100, former_leaders[row].cpu);
+    struct engine_fixture_thread *worker = engine_fixture_thread(w, proc, 101, 5);
+    leader->listed = former_leaders[row].listed;
+    w->orders.of[101].delta = boost;
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&worker->mask, "4-7");
+    leader->listed = true;
+    worker->listed = false;
+    leader->mask = worker->mask;
+    leader->task.nice = worker->task.nice;
+    leader->task.flags = ASYM_TASK_EXECUTED;
+    w->procs[proc].last_exec = w->now + 1;
+    return leader;
+}
+
+/* No process event has told the fork guard of it. */
+static void a_worker_that_calls_exec_is_repaired_and_steered_again(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2 * ASYM_LENGTH(former_leaders); i++) {
+        struct engine_fixture w;
+        engine_fixture_init(&w);
+        const int8_t boost = i % 2 ? -5 : 0;
+        struct engine_fixture_thread *leader = called_exec(&w, i / 2, boost);
+        const bool is_known = former_leaders[i / 2].cpu == 5 && boost == 0;
+        engine_fixture_step(&w, 10 * ASYM_MSEC);
+        /* Mask and nice value are the leader's, too: a release gives both back. */
+        assert_int_equal(engine_fixture_action(&w, 100)->kind, is_known ? ASYM_ACTION_RELEASE : ASYM_ACTION_REPAIR);
+        engine_fixture_apply(&w);
+        engine_fixture_assert_mask(&leader->mask, "0-7");
+        assert_int_equal(leader->task.nice, 0);
+        leader->task.flags = 0;
+        engine_fixture_order(&w, 100, 1, false);
+        engine_fixture_run(&w, 10 * ASYM_MSEC);
+        assert_ptr_equal(engine_fixture_planned(&w, 100)->reason, asym_why(ASYM_WHY_SETTLING));
+        engine_fixture_run(&w, w.config.enforce.settle);
+        engine_fixture_run(&w, TICK);
+        engine_fixture_assert_mask(&leader->mask, "0-3");
+        engine_fixture_done(&w);
+    }
+}
+
+/* A worker that had pinned itself: the record of the leader goes, and the mask stays. */
+static void a_worker_that_calls_exec_keeps_its_own_mask(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *leader = steered(w);
+    leader->mask = engine_fixture_cpus("6");
+    leader->task.flags = ASYM_TASK_EXECUTED;
+    w->procs[0].last_exec = w->now + 1;
+    engine_fixture_step(w, TICK);
+    const struct asym_action *a = engine_fixture_action(w, 100);
+    assert_int_equal(a->kind, ASYM_ACTION_FORGET);
+    assert_null(a->reason);
+    engine_fixture_apply(w);
+    leader->task.flags = 0;
+    for (int k = 0; k < 10; k++) {
+        engine_fixture_run(w, TICK);
+        assert_int_equal(w->n, 0);
+        engine_fixture_assert_mask(&leader->mask, "6");
+        assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_OWN_MASK));
+    }
+}
+
+/* asymd had steered it to these CPUs, and has released it since it forked. Then it ran taskset: exec keeps the new mask. */
+static void a_mask_that_was_set_before_an_exec_is_its_own(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w);
+    w->procs[0].last_fork = w->now + 1;
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&t->mask, "0-7");
+    t->mask = engine_fixture_cpus("4-7");
+    t->task.flags = ASYM_TASK_EXECUTED;
+    w->procs[0].last_fork = 0;
+    w->procs[0].last_exec = w->now + 1;
+    engine_fixture_step(w, TICK);
+    assert_int_equal(w->n, 0);
+    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_OWN_MASK));
+}
+
+/* The kernel has cut its mask to the new cpuset in the same interval. */
+static void a_cpuset_that_changes_with_an_exec_is_followed(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w);
+    t->cpuset = engine_fixture_cpus("0-5");
+    t->mask = engine_fixture_cpus("4-5");
+    t->task.flags = ASYM_TASK_EXECUTED;
+    w->procs[0].last_exec = w->now + 1;
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&t->mask, "0-5");
+    t->task.flags = 0;
+    engine_fixture_run(w, w->config.enforce.settle);
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&t->mask, "4-5");
+}
+
+/* The user's change of the old program does not bind the new one, which has what asymd set. */
+static void a_thread_left_alone_that_gets_a_workers_mask_is_repaired(void **state)
+{
+    struct engine_fixture *w = *state;
+    const unsigned proc = engine_fixture_proc(w, 100);
+    struct engine_fixture_thread *leader = engine_fixture_thread(w, proc, 100, 1);
+    engine_fixture_step(w, TICK);
+    engine_fixture_answer(w, ASYM_OUTCOME_HANDS_OFF, -EBUSY);
+    struct engine_fixture_thread *worker = engine_fixture_thread(w, proc, 101, 5);
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&worker->mask, "4-7");
+    worker->listed = false;
+    leader->mask = worker->mask;
+    leader->task.flags = ASYM_TASK_EXECUTED;
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&leader->mask, "0-7");
+    leader->task.flags = 0;
+    engine_fixture_run(w, TICK);
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&leader->mask, "0-3");
+}
+
+/* It has pinned itself, to the CPUs to which asymd has steered its worker. */
+static void a_leader_that_calls_exec_keeps_its_own_mask(void **state)
+{
+    struct engine_fixture *w = *state;
+    const unsigned proc = engine_fixture_proc(w, 100);
+    struct engine_fixture_thread *leader = engine_fixture_thread(w, proc, 100, 1);
+    leader->mask = engine_fixture_cpus("4-7");
+    struct engine_fixture_thread *worker = engine_fixture_thread(w, proc, 101, 5);
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&worker->mask, "4-7");
+    worker->listed = false;
+    leader->task.flags = ASYM_TASK_EXECUTED;
+    w->procs[proc].last_exec = w->now + 1;
+    engine_fixture_step(w, TICK);
+    assert_null(engine_fixture_action(w, 100));
+    engine_fixture_assert_mask(&leader->mask, "4-7");
+    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_OWN_MASK));
+}
+
+/* Without an exec, a leader that has the mask of a thread that has ended has set it itself. */
+static void a_leader_with_the_mask_of_a_worker_keeps_it(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct engine_fixture w;
+        engine_fixture_init(&w);
+        struct engine_fixture_thread *leader = called_exec(&w, i, 0);
+        leader->task.flags = 0;
+        w.procs[0].last_exec = 0;
+        for (int k = 0; k < 5; k++) {
+            engine_fixture_run(&w, TICK);
+            engine_fixture_assert_mask(&leader->mask, "4-7");
+        }
+        assert_ptr_equal(engine_fixture_planned(&w, 100)->reason,
+                         asym_why(former_leaders[i].listed ? ASYM_WHY_FOREIGN : ASYM_WHY_OWN_MASK));
+        engine_fixture_done(&w);
+    }
+}
+
+static void a_repair_not_done_is_asked_again(void **state)
+{
+    struct engine_fixture *w = *state;
+    steered(w);
+    struct engine_fixture_thread *t = inherited_affinity(w, 0, 101);
+    engine_fixture_step(w, TICK);
+    engine_fixture_answer(w, ASYM_OUTCOME_RETRY, -EAGAIN);
+    t->task.flags = 0;
+    engine_fixture_step(w, TICK);
+    assert_repaired(w, t);
+}
+
+static void a_child_that_was_repaired_meanwhile_is_left_alone(void **state)
+{
+    struct engine_fixture *w = *state;
+    steered(w);
+    struct engine_fixture_thread *t = inherited_affinity(w, 0, 101);
+    engine_fixture_step(w, 10 * ASYM_MSEC);
+    engine_fixture_answer(w, ASYM_OUTCOME_RETRY, -EAGAIN);
+    t->mask = engine_fixture_cpus("0-7");
+    engine_fixture_step(w, 10 * ASYM_MSEC);
+    assert_null(engine_fixture_action(w, 101));
+}
+
+static void a_child_that_pins_itself_is_left_alone_while_it_is_pinned(void **state)
+{
+    struct engine_fixture *w = *state;
+    steered(w);
+    struct engine_fixture_thread *t = inherited_affinity(w, 0, 101);
+    engine_fixture_step(w, TICK);
+    engine_fixture_answer(w, ASYM_OUTCOME_RETRY, -EAGAIN);
+    t->task.flags = 0;
+    t->mask = engine_fixture_cpus("5");
+    for (int i = 0; i < 5; i++) {
+        engine_fixture_run(w, TICK);
+        assert_ptr_equal(engine_fixture_planned(w, 101)->reason, asym_why(ASYM_WHY_OWN_MASK));
+        engine_fixture_assert_mask(&t->mask, "5");
+    }
+    t->mask = engine_fixture_cpus("0-7");
+    engine_fixture_run(w, TICK);
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&t->mask, "4-7");
+}
+
+static void an_old_thread_with_the_same_mask_chose_it(void **state)
+{
+    struct engine_fixture *w = *state;
+    steered(w);
+    struct engine_fixture_thread *t = inherited_affinity(w, 0, 101);
+    t->task.flags = 0;
+    engine_fixture_step(w, TICK);
+    assert_null(engine_fixture_action(w, 101));
+    assert_ptr_equal(engine_fixture_planned(w, 101)->reason, asym_why(ASYM_WHY_OWN_MASK));
+}
+
+/* asymd has seen it with another mask first, so it has not inherited this one. */
+static void check_that_a_child_chose_its_mask(struct engine_fixture *w, bool sleeps_first)
+{
+    steered(w);
+    unsigned p = engine_fixture_proc(w, 200);
+    w->procs[p].ppid = 100;
+    w->procs[p].born = w->now + 5;
+    struct engine_fixture_thread *t = inherited_affinity(w, p, 200);
+    const struct asym_task active = t->task;
+    t->mask = engine_fixture_cpus("0-7");
+    t->task.flags = 0;
+    if (sleeps_first) {
+        /* The process settles before. The only reason not to steer the thread is then that it sleeps. */
+        t->listed = false;
+        engine_fixture_run(w, ASYM_SEC);
+        t->listed = true;
+        t->task.runnable = t->task.running = 0;
+        t->task.state = 'S';
+    }
+    engine_fixture_run(w, TICK);
+    t->listed = !sleeps_first;
+    engine_fixture_run(w, TICK);
+    t->listed = true;
+    t->task = active;
+    t->task.flags = 0;
+    t->mask = engine_fixture_cpus("4-7");
+    engine_fixture_step(w, TICK);
+    assert_null(engine_fixture_action(w, 200));
+    assert_ptr_equal(engine_fixture_planned(w, 200)->reason, asym_why(ASYM_WHY_OWN_MASK));
+}
+
+static void a_child_that_was_seen_with_another_mask_chose_it(void **state)
+{
+    check_that_a_child_chose_its_mask(*state, false);
+}
+
+static void a_child_that_slept_since_it_was_seen_with_another_mask_chose_it(void **state)
+{
+    check_that_a_child_chose_its_mask(*state, true);
+}
+
+/*
+ * The process pinned itself; its thread and its child inherit that mask. asymd set nothing on this process, only on an
+ * earlier one with its number.
+ */
+static void a_successor_with_the_same_number_chose_its_mask(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w);
+    w->procs[0].id.start++;
+    w->procs[0].born = w->now;
+    t->task.id.start++;
+    t->task.flags = ASYM_TASK_NEWBORN;
+    inherited_affinity(w, 0, 101);
+    unsigned child = engine_fixture_proc(w, 200);
+    w->procs[child].ppid = 100;
+    w->procs[child].born = w->now;
+    inherited_affinity(w, child, 200);
+    engine_fixture_step(w, TICK);
+    for (size_t i = 0; i < w->n; i++)
+        assert_int_not_equal(w->actions[i].kind, ASYM_ACTION_REPAIR);
+    static const int32_t tids[] = {100, 101, 200};
+    for (size_t i = 0; i < ASYM_LENGTH(tids); i++)
+        engine_fixture_assert_mask(&engine_fixture_planned(w, tids[i])->mask, "4-7");
+}
+
+static void a_stranger_with_the_same_mask_chose_it(void **state)
+{
+    struct engine_fixture *w = *state;
+    steered(w);
+    struct engine_fixture_thread *t = inherited_affinity(w, engine_fixture_proc(w, 200), 200);
+    t->task.flags = ASYM_TASK_NEWBORN;
+    engine_fixture_step(w, TICK);
+    assert_null(engine_fixture_action(w, 200));
+    assert_ptr_equal(engine_fixture_planned(w, 200)->reason, asym_why(ASYM_WHY_OWN_MASK));
+}
+
+static void nice_is_own_plus_delta_within_bounds(void **state)
+{
+    (void)state;
+    static const int8_t rows[][3] = {{0, -5, -5}, {-18, -5, -20}, {15, 10, 19},
+                                     {3, 0, 3},   {-20, 127, 19}, {19, -128, -20}};
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct engine_fixture w;
+        engine_fixture_init(&w);
+        struct engine_fixture_thread *t = engine_fixture_thread(&w, engine_fixture_proc(&w, 100), 100, 5);
+        t->task.nice = rows[i][0];
+        w.orders.of[100].delta = rows[i][1];
+        engine_fixture_run(&w, TICK);
+        assert_int_equal(engine_fixture_planned(&w, 100)->nice, rows[i][2]);
+        assert_int_equal(t->task.nice, rows[i][2]);
+        engine_fixture_run(&w, TICK);
+        assert_int_equal(w.n, 0);
+        assert_int_equal(w.orders.threads[0].nice,
+                         rows[i][0]); /* a policy sees the thread's own nice value, not the boosted one */
+        w.procs[0].rule = ASYM_RULE_IGNORE;
+        engine_fixture_run(&w, TICK);
+        assert_int_equal(t->task.nice, rows[i][0]);
+        engine_fixture_done(&w);
+    }
+}
+
+static void a_nice_set_by_another_process_stays_but_the_mask_goes_on(void **state)
+{
+    struct engine_fixture *w = *state;
+    w->orders.of[100].delta = -5;
+    struct engine_fixture_thread *t = steered(w);
+    t->task.nice = 7;
+    engine_fixture_order(w, 100, 1, false);
+    engine_fixture_run(w, TICK);
+    assert_int_equal(t->task.nice, 7);
+    engine_fixture_assert_mask(&t->mask, "0-3");
+    w->procs[0].rule = ASYM_RULE_IGNORE;
+    engine_fixture_run(w, TICK);
+    assert_int_equal(t->task.nice, 7);
+    engine_fixture_assert_mask(&t->mask, "0-7");
+}
+
+/* Every thread may raise its nice value: asymd takes back the rest of the boost at once and lends no other. */
+static void a_boost_that_its_thread_raises_ends(void **state)
+{
+    (void)state;
+    for (int8_t nice = -4; nice < 0; nice++) {
+        struct engine_fixture w;
+        engine_fixture_init(&w);
+        w.orders.of[100].delta = -5;
+        struct engine_fixture_thread *t = steered(&w);
+        t->task.nice = nice;
+        engine_fixture_run(&w, TICK);
+        assert_int_equal(t->task.nice, 0);
+        engine_fixture_assert_mask(&t->mask, "4-7");
+        t->task.nice = 3;
+        engine_fixture_run(&w, TICK);
+        assert_int_equal(w.n, 0);
+        w.procs[0].rule = ASYM_RULE_IGNORE;
+        engine_fixture_run(&w, TICK);
+        assert_int_equal(t->task.nice, 3);
+        engine_fixture_done(&w);
+    }
+}
+
+/* The daemon sets this if the actuator could not restore nice values. */
+static void a_nice_value_that_is_to_be_kept_is_not_planned_over(void **state)
+{
+    (void)state;
+    struct engine_fixture w;
+    engine_fixture_init(&w);
+    w.config.keep_nice = true;
+    assert_int_equal(asym_engine_configure(w.engine, &w.config), 0);
+    w.orders.of[100].delta = -5;
+    struct engine_fixture_thread *t = steered(&w);
+    assert_int_equal(t->task.nice, 0);
+    engine_fixture_assert_mask(&t->mask, "4-7");
+    engine_fixture_run(&w, TICK);
+    assert_int_equal(w.n, 0);
+    engine_fixture_done(&w);
+}
+
+static void a_nice_value_below_the_boost_stays(void **state)
+{
+    struct engine_fixture *w = *state;
+    w->orders.of[100].delta = -5;
+    struct engine_fixture_thread *t = steered(w);
+    t->task.nice = -6;
+    engine_fixture_run(w, TICK);
+    assert_int_equal(t->task.nice, -6);
+    w->procs[0].rule = ASYM_RULE_IGNORE;
+    engine_fixture_run(w, TICK);
+    assert_int_equal(t->task.nice, -6);
+}
+
+static void without_a_boost_a_new_nice_is_its_own(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w);
+    t->task.nice = 7;
+    engine_fixture_run(w, TICK);
+    assert_int_equal(w->n, 0);
+    w->orders.of[100].delta = -2;
+    engine_fixture_run(w, TICK);
+    assert_int_equal(t->task.nice, 5);
+    w->procs[0].rule = ASYM_RULE_IGNORE;
+    engine_fixture_run(w, TICK);
+    assert_int_equal(t->task.nice, 7);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, engine_fixture_setup, engine_fixture_teardown)
+    const struct CMUnitTest tests[] = {
+        T(a_steered_thread_gets_mask_and_target),
+        T(an_unchanged_snapshot_gives_no_second_action),
+        T(a_retry_is_asked_again_and_steers_nothing),
+        T(a_thread_that_is_gone_is_forgotten),
+        T(hands_off_is_for_good),
+        T(busy_from_the_actuator_means_foreign),
+        T(a_thread_that_has_ended_is_not_foreign),
+        T(refreshes_do_not_make_a_mask_foreign),
+        T(a_new_thread_with_an_old_tid_is_another_thread),
+        T(a_reused_tid_does_not_inherit_that_it_was_steered),
+        T(a_mask_set_by_another_process_is_never_fought),
+        T(a_release_by_the_fork_guard_is_not_foreign),
+        T(a_mask_of_its_own_restored_by_the_fork_guard_is_not_foreign),
+        T(another_mask_than_its_own_after_a_fork_is_foreign),
+        T(a_release_by_the_fork_guard_is_not_foreign_without_a_holdoff),
+        T(fork_holdoff_releases_at_once_and_lasts),
+        T(fork_holdoff_releases_sleeping_threads_too),
+        T(an_exec_releases_for_as_long_as_a_new_process_settles),
+        T(an_exec_is_released_at_once),
+        T(a_fork_stamped_after_the_snapshot_counts),
+        T(a_rule_that_comes_to_ignore_releases_at_once),
+        T(a_program_that_counts_late_is_released_unless_a_rule_names_it),
+        T(a_thread_that_sets_its_mask_first_is_not_lost),
+        T(no_rule_steers_a_thread_that_has_hardly_run),
+        T(a_steered_thread_stays_steered_however_little_it_has_run),
+        T(a_policy_that_no_longer_steers_it_releases_at_once),
+        T(a_thread_that_turned_realtime_is_released),
+        T(a_sleeping_thread_is_released_after_release),
+        T(a_thread_that_has_just_fallen_asleep_stays_steered),
+        T(a_thread_that_has_run_since_the_last_sample_is_active),
+        T(a_barely_active_application_is_released_after_release),
+        T(a_release_not_done_is_asked_again),
+        T(a_released_thread_can_be_steered_again),
+        T(a_process_is_not_steered_before_it_has_settled),
+        T(idle_applications_are_not_steered),
+        T(the_first_snapshot_steers_nothing),
+        T(facts_that_exclude_are_reported),
+        T(offline_cpus_do_not_make_a_mask_narrow),
+        T(a_cpuset_bounds_the_plan),
+        T(a_cpuset_without_usable_cpus_is_not_planned_for),
+        T(a_cpuset_change_that_resets_masks_is_planned_anew),
+        T(a_cpuset_change_that_cuts_a_mask_is_not_foreign),
+        T(a_boost_does_not_outlast_a_mask_that_another_process_has_set),
+        T(a_cpuset_seen_before_the_mask_follows_is_not_foreign),
+        T(a_mask_seen_before_its_cpuset_follows_is_not_foreign),
+        T(a_suspicion_begins_anew_when_the_cpuset_changes),
+        T(the_last_of_its_cpus_going_offline_is_not_foreign),
+        T(a_mask_that_hid_an_offline_cpu_once_is_not_foreign),
+        T(rules_fast_and_slow_narrow_what_it_may_have),
+        T(a_new_thread_with_its_creators_mask_is_repaired),
+        T(a_new_thread_with_the_mask_that_its_creator_had_before_is_repaired),
+        T(a_new_thread_that_has_hardly_run_is_repaired_at_once),
+        T(a_child_process_with_its_parents_mask_is_repaired),
+        T(a_child_is_repaired_also_after_its_parent_was_released),
+        T(a_grandchild_is_repaired_whatever_the_order),
+        T(a_child_gets_its_nice_back_too),
+        T(a_child_gets_its_nice_back_also_after_its_parent_was_released),
+        T(a_child_that_has_raised_its_inherited_nice_gets_it_back_too),
+        T(a_worker_that_calls_exec_is_repaired_and_steered_again),
+        T(a_worker_that_calls_exec_keeps_its_own_mask),
+        T(a_mask_that_was_set_before_an_exec_is_its_own),
+        T(a_cpuset_that_changes_with_an_exec_is_followed),
+        T(a_thread_left_alone_that_gets_a_workers_mask_is_repaired),
+        T(a_leader_that_calls_exec_keeps_its_own_mask),
+        T(a_leader_with_the_mask_of_a_worker_keeps_it),
+        T(a_repair_not_done_is_asked_again),
+        T(a_child_that_was_repaired_meanwhile_is_left_alone),
+        T(a_child_that_pins_itself_is_left_alone_while_it_is_pinned),
+        T(an_old_thread_with_the_same_mask_chose_it),
+        T(a_child_that_was_seen_with_another_mask_chose_it),
+        T(a_child_that_slept_since_it_was_seen_with_another_mask_chose_it),
+        T(a_successor_with_the_same_number_chose_its_mask),
+        T(a_stranger_with_the_same_mask_chose_it),
+        T(nice_is_own_plus_delta_within_bounds),
+        T(a_nice_set_by_another_process_stays_but_the_mask_goes_on),
+        T(a_boost_that_its_thread_raises_ends),
+        T(a_nice_value_that_is_to_be_kept_is_not_planned_over),
+        T(a_nice_value_below_the_boost_stays),
+        T(without_a_boost_a_new_nice_is_its_own),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

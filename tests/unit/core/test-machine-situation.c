@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The first line of asymd --check: its row, and that it is one sentence. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "core/machine-situation.h"
+#include "support/engine-fixture.h"
+
+/* n CPUs of these speeds; favour may be NULL. */
+static struct asym_machine machine(const double *speeds, unsigned n, const uint32_t *favour)
+{
+    struct asym_machine m = {.n_cpus = n};
+    for (unsigned c = 0; c < n; c++) {
+        asym_mask_set(&m.online, c);
+        m.cpus[c] = (struct asym_cpu){
+            .speed = speeds[c], .core = (int16_t)c, .freq_domain = (int16_t)c, .favour = favour ? favour[c] : 0};
+    }
+    m.usable = m.online;
+    assert_int_equal(asym_machine_finish(&m), 0);
+    return m;
+}
+
+static const double one[] = {1}, same[] = {1, 1, 1, 1}, hybrid[] = {2, 2, 1, 1}, near[] = {1.1, 1.1, 1, 1};
+static const uint32_t favoured[] = {5, 9, 5, 5};
+
+static const struct {
+    const double *speeds;
+    unsigned n;
+    const uint32_t *favour;
+    struct asym_situation_facts facts; /* without machine and policy */
+    enum asym_situation situation;
+    const char *name, *part;
+} rows[] = {
+    {one, 1, NULL, {.policy_runs = true, .may_steer = true}, ASYM_SITUATION_ONE_CPU, "one-cpu", "one usable CPU"},
+    {hybrid, 4, NULL, {.may_steer = true}, ASYM_SITUATION_POLICY, "policy", "this machine cannot run the policy pa."},
+    {hybrid,
+     4,
+     NULL,
+     {.policy_runs = true, .may_steer = true, .assumed_slow = true, .is_virtual = true},
+     ASYM_SITUATION_ASSUMED,
+     "assumed",
+     "2 CPUs fast and 2 slow, but no CPU was slowed"},
+    {hybrid, 4, NULL, {.policy_runs = true}, ASYM_SITUATION_UNPRIVILEGED, "unprivileged", "CAP_SYS_NICE"},
+    {hybrid,
+     4,
+     NULL,
+     {.policy_runs = true, .may_steer = true, .is_virtual = true},
+     ASYM_SITUATION_VM_HYBRID,
+     "vm-hybrid",
+     "virtual machine shows 2 fast CPUs and 2 slow"},
+    {hybrid,
+     4,
+     NULL,
+     {.policy_runs = true, .may_steer = true},
+     ASYM_SITUATION_HYBRID,
+     "hybrid",
+     "of 4 CPUs 2 are fast and 2 slow"},
+    {near, 4, NULL, {.policy_runs = true, .may_steer = true}, ASYM_SITUATION_NEAR, "near", "[machine] fast_from"},
+    {same,
+     4,
+     NULL,
+     {.policy_runs = true, .hidden = true, .unordered = true},
+     ASYM_SITUATION_CPUSET,
+     "cpuset",
+     "the cpuset allows only CPUs 0-3"},
+    {same,
+     4,
+     NULL,
+     {.policy_runs = true, .unordered = true, .is_virtual = true},
+     ASYM_SITUATION_UNORDERED,
+     "unordered",
+     "[machine] speeds"},
+    {same,
+     4,
+     favoured,
+     {.policy_runs = true, .is_virtual = true},
+     ASYM_SITUATION_VM_ALIKE,
+     "vm-alike",
+     "shows 4 CPUs that are alike"},
+    {same, 4, favoured, {.policy_runs = true}, ASYM_SITUATION_FAVOURED, "favoured", "the favoured CPU 1 first."},
+    {same, 4, NULL, {.policy_runs = true}, ASYM_SITUATION_ALIKE, "alike", "All 4 CPUs are alike"},
+};
+
+static void each_situation_has_its_sentence(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        const struct asym_machine m = machine(rows[i].speeds, rows[i].n, rows[i].favour);
+        struct asym_situation_facts facts = rows[i].facts;
+        char text[400];
+        facts.machine = &m;
+        facts.policy = "pa";
+        assert_int_equal(asym_situation_of(&facts), rows[i].situation);
+        assert_string_equal(asym_situation_name(rows[i].situation), rows[i].name);
+        asym_situation_text(&facts, text, sizeof text);
+        if (!strstr(text, rows[i].part))
+            fail_msg("'%s' is not in '%s'", rows[i].part, text);
+        assert_int_equal(text[strlen(text) - 1], '.');
+        assert_null(strstr(text, ". "));   /* one sentence */
+        assert_null(strpbrk(text, "{?}")); /* every word is filled in */
+    }
+    assert_int_equal(ASYM_LENGTH(rows), ASYM_N_SITUATIONS);
+}
+
+/* The longest names of core types, and the most CPUs. */
+static void a_long_sentence_is_whole_and_a_short_buffer_is_not_overrun(void **state)
+{
+    (void)state;
+    static double speeds[ASYM_MAX_CPUS];
+    for (unsigned c = 0; c < ASYM_MAX_CPUS; c++)
+        speeds[c] = 1 + c % 16;
+    static struct asym_machine m;
+    m = machine(speeds, ASYM_MAX_CPUS, NULL);
+    for (unsigned t = 0; t < m.n_types; t++)
+        memset(m.types[t].name, 'x', sizeof m.types[t].name - 1);
+    const struct asym_situation_facts facts = {.machine = &m, .policy = "pa", .policy_runs = true};
+    char text[400], tiny[8];
+    asym_situation_text(&facts, text, sizeof text);
+    assert_non_null(strstr(text, "run it as root."));
+    asym_situation_text(&facts, tiny, sizeof tiny);
+    assert_true(strlen(tiny) == sizeof tiny - 1);
+    assert_string_equal(asym_situation_name((enum asym_situation)99), "unknown");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_situation_has_its_sentence),
+        cmocka_unit_test(a_long_sentence_is_whole_and_a_short_buffer_is_not_overrun),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

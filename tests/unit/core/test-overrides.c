@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The orders of the user while asymd runs: the source adds them to the snapshots, and the engine obeys. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "core/overrides.h"
+#include "support/engine-fixture.h"
+
+#define TICK (100 * ASYM_MSEC)
+
+/* The engine */
+
+static struct engine_fixture_thread *steered(struct engine_fixture *w, int32_t pid)
+{
+    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, pid), pid, 5);
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&t->mask, "4-7");
+    return t;
+}
+
+static void assert_put_back(struct engine_fixture *w, struct engine_fixture_thread *t, enum asym_exclusion why)
+{
+    const struct asym_action *a = engine_fixture_action(w, t->task.id.tid);
+    assert_non_null(a);
+    assert_int_equal(a->kind, ASYM_ACTION_RELEASE);
+    assert_ptr_equal(a->reason, asym_why(why));
+    engine_fixture_apply(w);
+    engine_fixture_assert_mask(&t->mask, "0-7");
+}
+
+static void a_pause_puts_back_threads_that_run_and_threads_that_sleep(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *runs = steered(w, 100), *sleeps = steered(w, 200);
+    sleeps->listed = false;
+    w->paused = true;
+    engine_fixture_step(w, TICK);
+    assert_int_equal(w->n, 2);
+    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_PAUSED));
+    assert_int_equal(engine_fixture_planned(w, 100)->target, -1);
+    assert_int_equal(engine_fixture_action(w, 200)->kind, ASYM_ACTION_RELEASE);
+    assert_put_back(w, runs, ASYM_WHY_PAUSED);
+    engine_fixture_assert_mask(&sleeps->mask, "0-7");
+    sleeps->listed = true;
+    for (int i = 0; i < 30; i++) {
+        engine_fixture_run(w, TICK);
+        assert_int_equal(w->n, 0);
+        assert_ptr_equal(engine_fixture_planned(w, 200)->reason, asym_why(ASYM_WHY_PAUSED));
+    }
+    assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_SERIAL); /* it observes on */
+}
+
+static void a_release_that_fails_is_tried_again_during_the_pause(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w, 100);
+    w->paused = true;
+    for (int i = 0; i < 3; i++) {
+        engine_fixture_step(w, TICK);
+        assert_int_equal(w->n, 1);
+        engine_fixture_answer(w, ASYM_OUTCOME_RETRY, -EAGAIN);
+    }
+    engine_fixture_step(w, TICK);
+    assert_put_back(w, t, ASYM_WHY_PAUSED);
+}
+
+static void after_the_pause_the_first_snapshot_steers(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w, 100);
+    w->config.enforce.swap_period = 60 * ASYM_SEC;
+    assert_int_equal(asym_engine_configure(w->engine, &w->config), 0);
+    w->paused = true;
+    engine_fixture_run(w, 61 * ASYM_SEC);
+    w->paused = false;
+    engine_fixture_run(w, 61 * ASYM_SEC);
+    engine_fixture_assert_mask(&t->mask, "4-7");
+}
+
+/* Less than a swap period after the last plan. */
+static void a_short_pause_does_not_wait_for_a_swap_period(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = steered(w, 100);
+    w->config.enforce.swap_period = 60 * ASYM_SEC;
+    assert_int_equal(asym_engine_configure(w->engine, &w->config), 0);
+    engine_fixture_run(w, TICK);
+    w->paused = true;
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&t->mask, "0-7");
+    w->paused = false;
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&t->mask, "4-7");
+}
+
+static void a_pause_takes_back_what_a_child_inherited(void **state)
+{
+    struct engine_fixture *w = *state;
+    steered(w, 100);
+    struct engine_fixture_thread *child = engine_fixture_thread(w, 0, 101, 6);
+    child->mask = engine_fixture_cpus("4-7");
+    child->task.flags = ASYM_TASK_NEWBORN;
+    w->paused = true;
+    engine_fixture_step(w, TICK);
+    assert_int_equal(engine_fixture_action(w, 101)->kind, ASYM_ACTION_REPAIR);
+    engine_fixture_apply(w);
+    engine_fixture_assert_mask(&child->mask, "0-7");
+}
+
+static void hotplug_during_a_pause_steers_nothing(void **state)
+{
+    struct engine_fixture *w = *state;
+    steered(w, 100);
+    w->paused = true;
+    engine_fixture_run(w, TICK);
+    w->machine.online = w->machine.usable = engine_fixture_cpus("0-6");
+    assert_int_equal(asym_machine_finish(&w->machine), 0);
+    w->machine.generation++;
+    assert_int_equal(asym_engine_configure(w->engine, &w->config), 0);
+    engine_fixture_run(w, TICK);
+    assert_int_equal(w->n, 0);
+}
+
+static void a_released_process_is_put_back_also_while_it_sleeps(void **state)
+{
+    (void)state;
+    for (int sleeps = 0; sleeps < 2; sleeps++) {
+        struct engine_fixture w;
+        engine_fixture_init(&w);
+        struct engine_fixture_thread *t = steered(&w, 200), *other = steered(&w, 100);
+        static const struct asym_taskid released[] = {{50, 50, 1}, {200, 200, 2000}, {300, 300, 1}};
+        w.released = released;
+        w.n_released = ASYM_LENGTH(released);
+        w.procs[0].flags |= sleeps ? 0 : ASYM_PROC_RELEASED;
+        t->listed = !sleeps;
+        engine_fixture_step(&w, TICK);
+        assert_int_equal(w.n, 1);
+        assert_put_back(&w, t, ASYM_WHY_RELEASED);
+        engine_fixture_assert_mask(&other->mask, "4-7");
+        engine_fixture_done(&w);
+    }
+}
+
+/* Make another program change the mask of a steered thread. */
+static struct engine_fixture_thread *foreign(struct engine_fixture *w, const char *mask)
+{
+    struct engine_fixture_thread *t = steered(w, 100);
+    t->mask = engine_fixture_cpus(mask);
+    for (int i = 0; i < 4; i++)
+        engine_fixture_run(w, TICK);
+    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
+    return t;
+}
+
+static void adopt(struct engine_fixture *w)
+{
+    w->procs[0].adopted = w->now + 1;
+}
+
+static void an_adopted_thread_keeps_its_present_mask_as_its_own(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = foreign(w, "3-5");
+    adopt(w);
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&t->mask, "4-5"); /* the fast CPUs of its own mask, and no other */
+    for (int i = 0; i < 10; i++) {
+        engine_fixture_run(w, TICK);
+        assert_int_equal(engine_fixture_planned(w, 100)->target, 5);
+    }
+    w->paused = true;
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&t->mask, "3-5");
+}
+
+static void a_change_after_the_adoption_counts_again(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = foreign(w, "3-5");
+    adopt(w);
+    engine_fixture_run(w, TICK);
+    t->mask = engine_fixture_cpus("1");
+    for (int i = 0; i < 4; i++)
+        engine_fixture_run(w, TICK);
+    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
+    engine_fixture_assert_mask(&t->mask, "1");
+    engine_fixture_order(w, 100, 1, false);
+    adopt(w);
+    engine_fixture_run(w, TICK);
+    engine_fixture_run(w, TICK);
+    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, &engine_fixture_placed);
+}
+
+static void a_refusal_by_the_kernel_is_tried_again_after_an_adoption(void **state)
+{
+    struct engine_fixture *w = *state;
+    engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    engine_fixture_step(w, TICK);
+    engine_fixture_answer(w, ASYM_OUTCOME_HANDS_OFF, -EPERM);
+    engine_fixture_run(w, TICK);
+    assert_int_equal(w->n, 0);
+    adopt(w);
+    engine_fixture_run(w, TICK);
+    assert_int_equal(w->n, 1);
+    assert_int_equal(w->actions[0].kind, ASYM_ACTION_STEER);
+}
+
+static void a_mask_of_its_own_does_not_exclude_an_adopted_thread(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    t->mask = engine_fixture_cpus("2-5");
+    engine_fixture_run(w, TICK);
+    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_OWN_MASK));
+    adopt(w);
+    for (int i = 0; i < 5; i++)
+        engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&t->mask, "4-5");
+    w->procs[0].adopted = 0;
+    w->procs[0].flags = ASYM_PROC_RELEASED;
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&t->mask, "2-5");
+}
+
+/* The engine drops the state of a thread that sleeps, and keeps only why it leaves it alone. */
+static void a_thread_is_adopted_also_while_it_sleeps(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = foreign(w, "3-5");
+    t->listed = false;
+    engine_fixture_run(w, 60 * ASYM_SEC);
+    adopt(w);
+    engine_fixture_run(w, 60 * ASYM_SEC);
+    t->listed = true;
+    engine_fixture_run(w, TICK);
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&t->mask, "4-5");
+}
+
+/* The source */
+
+static struct {
+    struct asym_source source;
+    struct asym_proc procs[3];
+    size_t n_procs;
+    int r;
+    unsigned n_feedbacks, n_refreshes;
+} inner;
+
+static int inner_next(struct asym_source *source, struct asym_snapshot *ret)
+{
+    (void)source;
+    *ret = (struct asym_snapshot){.now = 7, .procs = inner.procs, .n_procs = inner.n_procs};
+    return inner.r;
+}
+
+static void inner_feedback(struct asym_source *source, const struct asym_feedback *f)
+{
+    (void)source;
+    (void)f;
+    inner.n_feedbacks++;
+}
+
+static void inner_refresh(struct asym_source *source)
+{
+    (void)source;
+    inner.n_refreshes++;
+}
+
+static int setup_source(void **state)
+{
+    struct asym_overrides *o = NULL;
+    memset(&inner, 0, sizeof inner);
+    inner.source = (struct asym_source){.next = inner_next, .feedback = inner_feedback, .refresh = inner_refresh};
+    inner.r = 1;
+    inner.n_procs = ASYM_LENGTH(inner.procs);
+    for (int32_t i = 0; i < 3; i++)
+        inner.procs[i] = (struct asym_proc){
+            .id = {30 - 10 * i, 30 - 10 * i, 5}, .rule = ASYM_RULE_FAST, .rule_name = "conf"};
+    assert_int_equal(asym_overrides_new(&inner.source, &o), 0);
+    *state = o;
+    return 0;
+}
+
+static int teardown_source(void **state)
+{
+    struct asym_source *source = asym_overrides_source(*state);
+    source->close(source);
+    return 0;
+}
+
+static struct asym_snapshot take(struct asym_overrides *o)
+{
+    struct asym_snapshot s;
+    memset(&s, 0xff, sizeof s);
+    struct asym_source *source = asym_overrides_source(o);
+    assert_int_equal(source->next(source, &s), 1);
+    return s;
+}
+
+static const struct asym_taskid p20 = {20, 20, 5}, p10 = {10, 10, 5};
+
+static void without_orders_the_snapshot_is_the_inner_one(void **state)
+{
+    const struct asym_snapshot s = take(*state);
+    assert_ptr_equal(s.procs, inner.procs);
+    assert_false(s.paused);
+    assert_int_equal(s.n_released, 0);
+}
+
+static void orders_are_facts_of_their_process_only(void **state)
+{
+    struct asym_overrides *o = *state;
+    assert_int_equal(asym_overrides_set_rule(o, &p20, ASYM_RULE_SLOW, 0), 0);
+    assert_int_equal(asym_overrides_adopt(o, &p10, 99), 0);
+    asym_overrides_pause(o, true);
+    struct asym_snapshot s = take(o);
+    assert_true(s.paused);
+    assert_int_equal(s.n_procs, 3);
+    assert_int_equal(s.procs[0].id.tgid, 30);
+    assert_int_equal(s.procs[0].rule, ASYM_RULE_FAST);
+    assert_string_equal(s.procs[0].rule_name, "conf");
+    assert_int_equal(s.procs[1].rule, ASYM_RULE_SLOW);
+    assert_string_equal(s.procs[1].rule_name, asym_overrides_rule_name);
+    assert_int_equal(s.procs[2].adopted, 99);
+    assert_int_equal(s.procs[2].rule, ASYM_RULE_FAST);
+    assert_string_equal(inner.procs[1].rule_name, "conf"); /* the inner source keeps its own */
+    asym_overrides_pause(o, false);
+    s = take(o);
+    assert_false(s.paused);
+    assert_int_equal(s.procs[1].rule, ASYM_RULE_SLOW);
+}
+
+static void a_release_ends_with_an_adoption_or_a_rule(void **state)
+{
+    struct asym_overrides *o = *state;
+    for (int by_adoption = 0; by_adoption < 2; by_adoption++) {
+        assert_int_equal(asym_overrides_release(o, &p20), 0);
+        struct asym_snapshot s = take(o);
+        assert_true(s.procs[1].flags & ASYM_PROC_RELEASED);
+        assert_int_equal(s.procs[1].adopted, 0);
+        assert_int_equal(s.n_released, 1);
+        assert_int_equal(s.released[0].tgid, 20);
+        assert_false(s.procs[0].flags & ASYM_PROC_RELEASED);
+        assert_int_equal(
+            by_adoption ? asym_overrides_adopt(o, &p20, 3) : asym_overrides_set_rule(o, &p20, ASYM_RULE_STEER, 0), 0);
+        s = take(o);
+        assert_false(s.procs[1].flags & ASYM_PROC_RELEASED);
+        assert_int_equal(s.n_released, 0);
+        assert_int_equal(s.procs[1].rule, ASYM_RULE_STEER); /* the rule holds on */
+        assert_int_equal(s.procs[1].adopted, by_adoption ? 3 : 0);
+    }
+    /* A release ends an adoption, too. */
+    assert_int_equal(asym_overrides_release(o, &p20), 0);
+    assert_int_equal(take(o).procs[1].adopted, 0);
+}
+
+static void an_order_replaces_the_whole_rule(void **state)
+{
+    struct asym_overrides *o = *state;
+    static const struct asym_rule_facts facts = {.cpus = {.w = {0x3}}, .library = true};
+    inner.procs[1].rule_facts = &facts;
+    assert_int_equal(asym_overrides_set_rule(o, &p20, ASYM_RULE_FAST, 0), 0);
+    assert_null(take(o).procs[1].rule_facts);
+    inner.procs[1].rule_facts = NULL;
+}
+
+/* [asymd] default = ignore leaves it alone, and the user wants it steered. */
+static void an_adoption_counts_for_a_program_that_no_rule_names(void **state)
+{
+    struct asym_overrides *o = *state;
+    const enum asym_rule_action rule = inner.procs[1].rule;
+    inner.procs[1].rule = ASYM_RULE_UNLISTED;
+    assert_int_equal(asym_overrides_adopt(o, &p20, 3), 0);
+    assert_int_equal(take(o).procs[1].rule, ASYM_RULE_STEER);
+    inner.procs[1].rule = rule;
+}
+
+/* The order came after the sample: the source returns the last snapshot again, which has the process that ended. */
+static void a_snapshot_older_than_the_order_does_not_drop_it(void **state)
+{
+    struct asym_overrides *o = *state;
+    const struct asym_taskid later = {20, 20, 6};
+    assert_int_equal(asym_overrides_release(o, &later), 0);
+    struct asym_snapshot s = take(o);
+    assert_int_equal(s.procs[1].flags & ASYM_PROC_RELEASED, 0);
+    assert_int_equal(asym_overrides_count(o), 1);
+    inner.procs[1].id.start = 6;
+    s = take(o);
+    assert_int_equal(s.procs[1].flags & ASYM_PROC_RELEASED, ASYM_PROC_RELEASED);
+    assert_int_equal(asym_overrides_count(o), 1);
+}
+
+/* An adoption is no rule: it stays. A release ends, as with every action of set. */
+static void the_rules_decide_again(void **state)
+{
+    struct asym_overrides *o = *state;
+    const enum asym_rule_action rule = inner.procs[1].rule;
+    const char *const name = inner.procs[1].rule_name;
+    asym_overrides_unset_rule(o, &p20);
+    assert_int_equal(asym_overrides_count(o), 0);
+    assert_int_equal(asym_overrides_set_rule(o, &p20, ASYM_RULE_FAST, 0), 0);
+    assert_int_equal(asym_overrides_release(o, &p20), 0);
+    asym_overrides_unset_rule(o, &(struct asym_taskid){20, 20, 6});
+    assert_int_equal(take(o).n_released, 1);
+    asym_overrides_unset_rule(o, &p20);
+    const struct asym_snapshot s = take(o);
+    assert_int_equal(s.procs[1].rule, rule);
+    assert_ptr_equal(s.procs[1].rule_name, name);
+    assert_int_equal(s.n_released, 0);
+    assert_int_equal(asym_overrides_count(o), 0);
+    assert_int_equal(asym_overrides_adopt(o, &p20, 3), 0);
+    assert_int_equal(asym_overrides_set_rule(o, &p20, ASYM_RULE_FAST, 0), 0);
+    asym_overrides_unset_rule(o, &p20);
+    assert_int_equal(take(o).procs[1].adopted, 3);
+    assert_int_equal(take(o).procs[1].rule, rule);
+}
+
+static void a_later_process_with_the_number_has_no_order(void **state)
+{
+    struct asym_overrides *o = *state;
+    assert_int_equal(asym_overrides_release(o, &p20), 0);
+    inner.procs[1].id.start = 6;
+    struct asym_snapshot s = take(o);
+    assert_int_equal(s.procs[1].flags, 0);
+    assert_int_equal(s.n_released, 0);
+    assert_int_equal(asym_overrides_count(o), 0);
+    /* and an order for the new one replaces one for the old one */
+    assert_int_equal(asym_overrides_release(o, &p20), 0);
+    assert_int_equal(asym_overrides_set_rule(o, &(struct asym_taskid){20, 20, 6}, ASYM_RULE_SLOW, 0), 0);
+    assert_int_equal(asym_overrides_count(o), 1);
+    assert_null(asym_overrides_find(o, &p20));
+    assert_int_equal(take(o).n_released, 0);
+}
+
+static bool has_ended(void *ctx, const struct asym_taskid *proc)
+{
+    (void)ctx;
+    return proc->tgid != 20;
+}
+
+static void orders_are_bounded_and_those_of_the_dead_make_room(void **state)
+{
+    struct asym_overrides *o = *state;
+    for (int32_t i = ASYM_OVERRIDES_MAX; i-- > 0;)
+        assert_int_equal(asym_overrides_release(o, &(struct asym_taskid){10 + i, 10 + i, 5}), 0);
+    const struct asym_taskid more = {5000, 5000, 5};
+    assert_int_equal(asym_overrides_release(o, &more), -ENOSPC);
+    assert_int_equal(asym_overrides_adopt(o, &more, 1), -ENOSPC);
+    assert_int_equal(asym_overrides_set_rule(o, &more, ASYM_RULE_SLOW, 0), -ENOSPC);
+    assert_int_equal(asym_overrides_set_rule(o, &p20, ASYM_RULE_SLOW, 0), 0); /* one that is there */
+    struct asym_snapshot s = take(o);
+    assert_int_equal(s.n_released, ASYM_OVERRIDES_MAX - 1);
+    for (size_t i = 1; i < s.n_released; i++)
+        assert_true(s.released[i - 1].tgid < s.released[i].tgid);
+    asym_overrides_forget(o, has_ended, NULL);
+    assert_int_equal(asym_overrides_count(o), 1);
+    assert_non_null(asym_overrides_find(o, &p20));
+    assert_int_equal(take(o).n_released, 0); /* the rest of them is a rule */
+    assert_int_equal(asym_overrides_release(o, &more), 0);
+}
+
+static void the_orders_hold_for_a_process_that_is_in_no_snapshot(void **state)
+{
+    struct asym_overrides *o = *state;
+    static const struct asym_taskid later = {20, 20, 6};
+    struct asym_proc proc = {.id = p20, .rule = ASYM_RULE_UNLISTED};
+    asym_overrides_apply(o, &proc);
+    assert_int_equal(proc.rule, ASYM_RULE_UNLISTED);
+    assert_int_equal(asym_overrides_adopt(o, &p20, 7), 0);
+    asym_overrides_apply(o, &proc);
+    assert_int_equal(proc.adopted, 7);
+    assert_int_equal(proc.rule, ASYM_RULE_STEER);
+    assert_int_equal(asym_overrides_set_rule(o, &p20, ASYM_RULE_SLOW, 0), 0);
+    asym_overrides_apply(o, &proc);
+    assert_int_equal(proc.rule, ASYM_RULE_SLOW);
+    assert_string_equal(proc.rule_name, asym_overrides_rule_name);
+    assert_int_equal(asym_overrides_release(o, &p20), 0);
+    asym_overrides_apply(o, &proc);
+    assert_int_equal(proc.flags, ASYM_PROC_RELEASED);
+    proc = (struct asym_proc){.id = later, .rule = ASYM_RULE_IGNORE};
+    asym_overrides_apply(o, &proc);
+    assert_int_equal(proc.rule, ASYM_RULE_IGNORE);
+    assert_int_equal(proc.flags, 0);
+}
+
+static void the_overlay_hands_on_ends_errors_feedback_and_refreshes(void **state)
+{
+    struct asym_source *source = asym_overrides_source(*state);
+    static const int results[] = {0, -EINPROGRESS, -EIO};
+    struct asym_snapshot s = {.now = 42};
+    for (size_t i = 0; i < ASYM_LENGTH(results); i++) {
+        inner.r = results[i];
+        assert_int_equal(source->next(source, &s), results[i]);
+        assert_int_equal(s.now, 42);
+    }
+    source->feedback(source, &(struct asym_feedback){.n_actions = 0});
+    source->refresh(source);
+    assert_int_equal(inner.n_feedbacks, 1);
+    assert_int_equal(inner.n_refreshes, 1);
+}
+
+#define E(f) cmocka_unit_test_setup_teardown(f, engine_fixture_setup, engine_fixture_teardown)
+#define S(f) cmocka_unit_test_setup_teardown(f, setup_source, teardown_source)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        E(a_pause_puts_back_threads_that_run_and_threads_that_sleep),
+        E(a_release_that_fails_is_tried_again_during_the_pause),
+        E(after_the_pause_the_first_snapshot_steers),
+        E(a_short_pause_does_not_wait_for_a_swap_period),
+        E(a_pause_takes_back_what_a_child_inherited),
+        E(hotplug_during_a_pause_steers_nothing),
+        E(a_released_process_is_put_back_also_while_it_sleeps),
+        E(an_adopted_thread_keeps_its_present_mask_as_its_own),
+        E(a_change_after_the_adoption_counts_again),
+        E(a_refusal_by_the_kernel_is_tried_again_after_an_adoption),
+        E(a_mask_of_its_own_does_not_exclude_an_adopted_thread),
+        E(a_thread_is_adopted_also_while_it_sleeps),
+        S(without_orders_the_snapshot_is_the_inner_one),
+        S(orders_are_facts_of_their_process_only),
+        S(a_release_ends_with_an_adoption_or_a_rule),
+        S(an_order_replaces_the_whole_rule),
+        S(an_adoption_counts_for_a_program_that_no_rule_names),
+        S(the_rules_decide_again),
+        S(a_later_process_with_the_number_has_no_order),
+        S(a_snapshot_older_than_the_order_does_not_drop_it),
+        S(orders_are_bounded_and_those_of_the_dead_make_room),
+        S(the_orders_hold_for_a_process_that_is_in_no_snapshot),
+        S(the_overlay_hands_on_ends_errors_feedback_and_refreshes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

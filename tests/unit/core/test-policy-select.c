@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The policy that auto selects, and the policies that a machine can run, as tables. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/macro.h"
+#include "core/policy-select.h"
+
+static const char *const all_there[ASYM_N_SIGNALS];
+static const char *const no_counts[ASYM_N_SIGNALS] = {[ASYM_SIGNAL_RUNNABLE] = "no schedstat"};
+static const char *const no_counters[ASYM_N_SIGNALS] = {[ASYM_SIGNAL_IPC] = "no PMU", [ASYM_SIGNAL_STALL] = "no PMU"};
+
+static const struct {
+    const char *name;
+    unsigned n_cpus;
+    bool asymmetric;
+    const char *const *missing;
+    const char *policy, *why; /* why: its first words; NULL: none */
+} selections[] = {
+    {"auto", 8, true, all_there, "pa", "CPUs differ in speed"},
+    {"auto", 8, false, all_there, "serial-first", "all CPUs are alike"},
+    {"auto", 2, true, all_there, "pa", "CPUs differ in speed"},
+    /* One CPU leaves no choice, whatever the other facts are. */
+    {"auto", 1, false, all_there, "none", "there is only one CPU"},
+    {"auto", 1, true, no_counts, "none", "there is only one CPU"},
+    /* Without runnable counts the phases are unknown, and the next rows depend on them. */
+    {"auto", 8, true, no_counts, "busyfcs", "this kernel cannot tell"},
+    {"auto", 8, false, no_counts, "busyfcs", "this kernel cannot tell"},
+    /* auto needs no counters. */
+    {"auto", 8, true, no_counters, "pa", "CPUs differ in speed"},
+    /* A given name is selected even if that policy cannot run. */
+    {"rr", 1, false, all_there, "rr", NULL},
+    {"ipc-driven", 8, true, no_counters, "ipc-driven", NULL},
+    {"none", 8, true, all_there, "none", NULL},
+    {"nonesuch", 8, true, all_there, NULL, NULL},
+};
+
+static void auto_comes_to_the_first_row_that_fits_and_a_name_to_itself(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(selections); i++) {
+        const struct asym_policy_facts facts = {
+            .n_cpus = selections[i].n_cpus, .asymmetric = selections[i].asymmetric, .missing = selections[i].missing};
+        const struct asym_policy_choice choice = asym_policy_select(selections[i].name, &facts);
+        const char *why = selections[i].why, *name = choice.policy ? choice.policy->name : "(unknown)";
+        if (strcmp(name, selections[i].policy ? selections[i].policy : "(unknown)") != 0)
+            fail_msg("row %zu: %s comes to %s", i, selections[i].name, name);
+        if (!why != !choice.why || (why && strncmp(choice.why, why, strlen(why)) != 0))
+            fail_msg("row %zu: why is %s", i, choice.why ? choice.why : "NULL");
+    }
+}
+
+#define NEEDS(signal) (1u << (signal))
+
+static const struct {
+    unsigned needs;
+    const char *refuses;
+    const char *const *missing;
+    enum asym_signal from, lacks;
+    bool can_run;
+} abilities[] = {
+    {0, NULL, no_counters, 0, ASYM_N_SIGNALS, true},
+    {NEEDS(ASYM_SIGNAL_IPC), NULL, all_there, 0, ASYM_N_SIGNALS, true},
+    {NEEDS(ASYM_SIGNAL_IPC), NULL, no_counts, 0, ASYM_N_SIGNALS, true},
+    {NEEDS(ASYM_SIGNAL_IPC), NULL, no_counters, 0, ASYM_SIGNAL_IPC, false},
+    {NEEDS(ASYM_SIGNAL_STALL), NULL, no_counters, 0, ASYM_SIGNAL_STALL, false},
+    {NEEDS(ASYM_SIGNAL_IPC) | NEEDS(ASYM_SIGNAL_STALL), NULL, no_counters, 0, ASYM_SIGNAL_IPC, false},
+    {NEEDS(ASYM_SIGNAL_IPC) | NEEDS(ASYM_SIGNAL_STALL), NULL, no_counters, ASYM_SIGNAL_STALL, ASYM_SIGNAL_STALL, false},
+    {NEEDS(ASYM_SIGNAL_IPC), NULL, no_counters, ASYM_SIGNAL_STALL, ASYM_N_SIGNALS, false},
+    {0, "it needs a kernel of its own", all_there, 0, ASYM_N_SIGNALS, false},
+};
+
+static void a_policy_can_run_where_nothing_that_it_needs_is_missing(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(abilities); i++) {
+        const struct asym_policy policy = {.needs = abilities[i].needs, .refuses = abilities[i].refuses};
+        const enum asym_signal lacks = asym_policy_lacks(&policy, abilities[i].missing, abilities[i].from);
+        if (lacks != abilities[i].lacks || asym_policy_can_run(&policy, abilities[i].missing) != abilities[i].can_run)
+            fail_msg("row %zu: lacks %d", i, (int)lacks);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(auto_comes_to_the_first_row_that_fits_and_a_name_to_itself),
+        cmocka_unit_test(a_policy_can_run_where_nothing_that_it_needs_is_missing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A replay makes the plans that were made, byte for byte, and shows other policies as if their changes had been made. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "experiment/replay.h"
+#include "experiment/replay-report.h"
+#include "experiment/what-if.h"
+#include "record/record-writer.h"
+#include "support/generate.h"
+#include "support/record-fixture.h"
+
+/* All plans as text. */
+struct text {
+    char *bytes;
+    size_t len;
+    FILE *out;
+};
+
+static void open_text(struct text *t)
+{
+    t->out = open_memstream(&t->bytes, &t->len);
+    assert_non_null(t->out);
+}
+
+static void print_live(void *ctx, size_t number, const struct asym_snapshot *s, const struct asym_plan *plan,
+                       const struct asym_action *actions, size_t n)
+{
+    struct text *t = ctx;
+    assert_int_equal(asym_replay_print_plan(t->out, number, s, plan, actions, n), 0);
+}
+
+static int print_again(void *ctx, size_t number, const struct asym_snapshot *s, const struct asym_plan *plan,
+                       const struct asym_action *actions, size_t n)
+{
+    print_live(ctx, number, s, plan, actions, n);
+    return 0;
+}
+
+struct opened {
+    FILE *in;
+    struct asym_record_reader *reader;
+    struct asym_settings *settings;
+};
+
+static struct opened open_record(const struct record_fixture *f)
+{
+    struct opened o;
+    struct asym_error err = {""};
+    o.in = fmemopen(f->bytes, f->len, "rb");
+    assert_non_null(o.in);
+    assert_int_equal(asym_record_reader_new(o.in, "f", &o.reader, &err), 0);
+    assert_int_equal(asym_replay_settings(asym_record_reader_head(o.reader), &o.settings, &err), 0);
+    return o;
+}
+
+static void close_record(struct opened *o)
+{
+    asym_settings_free(o->settings);
+    asym_record_reader_free(o->reader);
+    fclose(o->in);
+}
+
+static void check_plans(const char *policy, uint64_t seed, bool enforced)
+{
+    struct record_fixture f;
+    struct text live, again;
+    struct asym_replay_check check;
+    struct asym_error err = {""};
+    open_text(&live);
+    open_text(&again);
+    record_fixture_make(&f, &(struct record_fixture_plan){.seed = seed,
+                                                          .threads = 40,
+                                                          .snapshots = 60,
+                                                          .interval = 100 * ASYM_MSEC,
+                                                          .policy = policy,
+                                                          .plain = seed % 2 == 1,
+                                                          .noisy = seed % 3 == 1,
+                                                          .enforced = enforced,
+                                                          .planned = print_live,
+                                                          .ctx = &live});
+    fclose(live.out);
+    struct opened o = open_record(&f);
+    const struct asym_replay_watch watch = {.plan = print_again, .ctx = &again};
+    assert_int_equal(asym_replay_check(o.reader, o.settings, &watch, NULL, &check, &err), 0);
+    fclose(again.out);
+    assert_true(live.len > 1000);
+    assert_string_equal(live.bytes, again.bytes);
+    assert_int_equal(check.plans, 60);
+    assert_int_equal(check.same, 60);
+    assert_int_equal(check.first_diff, 0);
+    close_record(&o);
+    record_fixture_done(&f);
+    free(live.bytes);
+    free(again.bytes);
+}
+
+static void the_policy_of_the_record_makes_the_plans_that_were_made(void **state)
+{
+    static const char *const policies[] = {"pa", "serial-first", "rr", "priority", "none"};
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(policies); i++)
+        for (uint64_t seed = 1; seed <= 4; seed++) {
+            check_plans(policies[i], seed, false);
+            check_plans(policies[i], seed, true);
+        }
+}
+
+static struct record_fixture_plan plain(const char *policy)
+{
+    return (struct record_fixture_plan){.seed = 3,
+                                        .threads = 12,
+                                        .snapshots = 40,
+                                        .interval = 100 * ASYM_MSEC,
+                                        .policy = policy,
+                                        .plain = true,
+                                        .noisy = true};
+}
+
+static void other_settings_make_other_plans_and_the_check_says_which_is_first(void **state)
+{
+    (void)state;
+    struct record_fixture f;
+    struct asym_replay_check check;
+    struct asym_error err = {""};
+    const struct record_fixture_plan plan = plain("pa");
+    record_fixture_make(&f, &plan);
+    struct opened o = open_record(&f);
+    assert_int_equal(asym_settings_set(o.settings, "classify.serial_max_threads=9", "test", &err), 0);
+    assert_int_equal(asym_replay_check(o.reader, o.settings, NULL, NULL, &check, &err), 0);
+    assert_int_equal(check.plans, 40);
+    assert_true(check.same < 40);
+    assert_true(check.first_diff > 0);
+    close_record(&o);
+    record_fixture_done(&f);
+}
+
+static void tallies_show_what_was_seen_and_what_a_policy_would_change(void **state)
+{
+    (void)state;
+    struct record_fixture f;
+    struct asym_replay_tally none, pa;
+    struct asym_error err = {""};
+    const struct record_fixture_plan plan = plain("none");
+    record_fixture_make(&f, &plan);
+    struct opened o = open_record(&f);
+    assert_int_equal(asym_replay_run(o.reader, o.settings, asym_policy_find("none"), NULL, NULL, &none, &err), 0);
+    assert_int_equal(asym_replay_run(o.reader, o.settings, asym_policy_find("pa"), NULL, NULL, &pa, &err), 0);
+    assert_int_equal(none.snapshots, 40);
+    assert_int_equal(none.threads, 12);
+    assert_int_equal(none.steered + none.moves + none.changes, 0);
+    assert_true(fabs(none.seconds - pa.seconds) < 1e-9);
+    assert_true(pa.steered > 0 && pa.changes > 0);
+    double all = 0, fast = 0, fast_pa = 0;
+    for (unsigned c = 0; c < ASYM_REPLAY_CLASSES; c++) {
+        all += none.running[c];
+        fast += none.fast[c];
+        fast_pa += pa.fast[c];
+    }
+    /* In the record each thread is on each of the four CPUs equally often; two are fast. */
+    assert_true(fast > 0.4 * all && fast < 0.6 * all);
+    assert_true(fast_pa > 0 && fast_pa < all);
+    close_record(&o);
+    record_fixture_done(&f);
+}
+
+/* Records n snapshots at one time, each with other threads. threads: of a snapshot. */
+static void record_many_threads(struct record_fixture *f, unsigned threads, unsigned n)
+{
+    const struct asym_record_head head = {.version = "0.1", .policy = "none"};
+    const unsigned sizes[] = {threads};
+    struct asym_machine m;
+    struct asym_record_writer *w;
+    *f = (struct record_fixture){.n = 0};
+    gen_plain_machine(&m, 4, 2);
+    struct gen_load *load = gen_load_new(&m, sizes, 1);
+    FILE *out = open_memstream(&f->bytes, &f->len);
+    assert_non_null(out);
+    assert_int_equal(asym_record_writer_new(out, &head, &w), 0);
+    for (unsigned k = 0; k < n; k++) {
+        struct asym_snapshot s = load->s;
+        assert_int_equal(asym_record_writer_add(w, &s), 0);
+        for (size_t i = 0; i < threads; i++)
+            load->tasks[i].id.start++;
+    }
+    assert_int_equal(asym_record_writer_finish(w), 0);
+    fclose(out);
+    asym_record_writer_free(w);
+    gen_load_free(load);
+}
+
+static int count_plans(void *ctx, size_t number, const struct asym_snapshot *s, const struct asym_plan *plan,
+                       const struct asym_action *actions, size_t n)
+{
+    (void)s;
+    (void)plan;
+    (void)actions;
+    (void)n;
+    *(size_t *)ctx = number;
+    return 0;
+}
+
+static void a_record_of_too_many_threads_is_refused_with_the_place(void **state)
+{
+    (void)state;
+    const unsigned most = ASYM_RECORD_MAX_THREADS / ASYM_RECORD_MAX_TASKS;
+    size_t plans = 0;
+    const struct asym_replay_watch watch = {.plan = count_plans, .ctx = &plans};
+    struct record_fixture f;
+    struct asym_replay_check check;
+    struct asym_error err = {""};
+    record_many_threads(&f, ASYM_RECORD_MAX_TASKS, most + 1);
+    struct opened o = open_record(&f);
+    assert_int_equal(asym_replay_check(o.reader, o.settings, &watch, NULL, &check, &err), -EBADMSG);
+    assert_int_equal(plans, most);
+    assert_true(strncmp(err.text, "f: byte ", 8) == 0 && strstr(err.text, "more threads"));
+    close_record(&o);
+    record_fixture_done(&f);
+}
+
+static void a_setting_that_is_not_known_is_named_without_escapes(void **state)
+{
+    (void)state;
+    const struct asym_record_setting setting = {"classify.no\x1b[2J", "1"};
+    const struct asym_record_head head = {
+        .version = "0\x1b]0;owned\x07", .policy = "pa", .settings = &setting, .n_settings = 1};
+    struct asym_settings *settings;
+    struct asym_error err = {""};
+    assert_int_equal(asym_replay_settings(&head, &settings, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "asymd 0\\x1b]0;owned\\x07: "));
+    assert_null(strchr(err.text, '\x1b'));
+}
+
+static void a_policy_without_its_signals_is_refused(void **state)
+{
+    (void)state;
+    struct record_fixture f;
+    struct asym_replay_tally tally;
+    struct asym_error err = {""};
+    struct record_fixture_plan plan = plain("pa");
+    record_fixture_make(&f, &plan);
+    struct opened o = open_record(&f);
+    assert_int_equal(asym_replay_run(o.reader, o.settings, asym_policy_find("eshmp"), NULL, NULL, &tally, &err),
+                     -ENODATA);
+    assert_non_null(strstr(err.text, "record with --policy=eshmp"));
+    close_record(&o);
+    record_fixture_done(&f);
+}
+
+static void what_if_shows_the_planned_mask_until_the_program_sets_its_own(void **state)
+{
+    (void)state;
+    struct asym_what_if w;
+    const struct asym_mask all = {{0xf}}, own = {{0x3}};
+    const struct asym_taskid id = {.tid = 5, .tgid = 5, .start = 1};
+    struct asym_task task = {.id = id, .cpu = 0, .mask = &all, .cpuset = &all};
+    struct asym_snapshot s = {.tasks = &task, .n_tasks = 1};
+    const struct asym_plan_task planned = {.target = 2, .mask = {{0xc}}};
+    const struct asym_plan plan = {.tasks = &planned, .n_tasks = 1};
+    const struct asym_action steer = {.kind = ASYM_ACTION_STEER, .id = id, .expect = all, .mask = {{0xc}}, .nice = -3};
+    asym_what_if_init(&w);
+    assert_int_equal(asym_what_if_show(&w, &s), 0);
+    assert_int_equal(s.tasks[0].cpu, 0);
+    const struct asym_outcome *outcomes = asym_what_if_apply(&w, &s, &plan, &steer, 1);
+    assert_non_null(outcomes);
+    assert_int_equal(outcomes[0].kind, ASYM_OUTCOME_DONE);
+    s.tasks = &task;
+    assert_int_equal(asym_what_if_show(&w, &s), 0);
+    assert_int_equal(s.tasks[0].cpu, 2);
+    assert_int_equal(s.tasks[0].nice, -3);
+    assert_int_equal(s.tasks[0].mask->w[0], 0xc);
+    /* A CPU of the mask stays. */
+    task.cpu = 3;
+    s.tasks = &task;
+    assert_int_equal(asym_what_if_show(&w, &s), 0);
+    assert_int_equal(s.tasks[0].cpu, 3);
+    task.mask = &own;
+    s.tasks = &task;
+    assert_int_equal(asym_what_if_show(&w, &s), 0);
+    assert_int_equal(s.tasks[0].mask->w[0], 0x3);
+    assert_int_equal(s.tasks[0].nice, 0);
+    asym_what_if_done(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_policy_of_the_record_makes_the_plans_that_were_made),
+        cmocka_unit_test(other_settings_make_other_plans_and_the_check_says_which_is_first),
+        cmocka_unit_test(tallies_show_what_was_seen_and_what_a_policy_would_change),
+        cmocka_unit_test(a_record_of_too_many_threads_is_refused_with_the_place),
+        cmocka_unit_test(a_setting_that_is_not_known_is_named_without_escapes),
+        cmocka_unit_test(a_policy_without_its_signals_is_refused),
+        cmocka_unit_test(what_if_shows_the_planned_mask_until_the_program_sets_its_own),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

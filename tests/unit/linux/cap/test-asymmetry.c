@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Caps CPUs and restores them, with a method that obeys, refuses or ignores, or whose limits another program changes. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "linux/cap/asymmetry.h"
+#include "support/tree.h"
+
+#define CPUS 8
+#define MIN  700000
+#define MAX  2800000
+
+/* Frequencies in steps of 100 MHz. */
+static struct fake {
+    struct asym_cap_state state[CPUS];
+    int refuse[CPUS]; /* -errno of a write */
+    /* The kernel's worker applies a limit late: this many reads still show the old limit. */
+    struct asym_cap_state coming[CPUS];
+    int lag, stale[CPUS];
+    bool offline[CPUS], ignores;
+    int writes_left; /* after these, as if asymd had been killed */
+    int n_writes;
+} fake;
+
+static int fake_probe(const void *ctx, int cpu, char *why, size_t size)
+{
+    (void)ctx;
+    (void)cpu;
+    snprintf(why, size, "never");
+    return 0;
+}
+
+static int fake_read(const void *ctx, int cpu, struct asym_cap_state *ret)
+{
+    (void)ctx;
+    if (fake.offline[cpu])
+        return -ENODEV;
+    if (fake.stale[cpu] > 0 && --fake.stale[cpu] == 0)
+        fake.state[cpu] = fake.coming[cpu];
+    *ret = fake.state[cpu];
+    return 0;
+}
+
+static int fake_write(const void *ctx, int cpu, const struct asym_cap_state *from, const struct asym_cap_state *to)
+{
+    (void)ctx;
+    (void)from;
+    if (fake.refuse[cpu] < 0 || fake.offline[cpu])
+        return fake.offline[cpu] ? -ENODEV : fake.refuse[cpu];
+    if (fake.writes_left-- <= 0)
+        return -EINTR;
+    fake.n_writes++;
+    if (fake.ignores)
+        return 0;
+    fake.coming[cpu] = *to;
+    fake.coming[cpu].low = to->low / 100000 * 100000;
+    fake.coming[cpu].high = to->high / 100000 * 100000;
+    fake.stale[cpu] = fake.lag;
+    if (fake.lag == 0)
+        fake.state[cpu] = fake.coming[cpu];
+    return 0;
+}
+
+static int fake_choose(const void *ctx, int cpu, const struct asym_slow_speed *speed, const struct asym_cap_state *now,
+                       struct asym_cap_state *ret)
+{
+    (void)ctx;
+    (void)cpu;
+    *ret = *now;
+    ret->low = ret->high = speed->khz ? speed->khz : (uint64_t)(speed->share * MAX);
+    return 0;
+}
+
+static double fake_share(const void *ctx, int cpu, const struct asym_cap_state *state)
+{
+    (void)ctx;
+    (void)cpu;
+    return (double)state->high / MAX;
+}
+
+static const struct asym_cap_method method = {
+    .name = "fake",
+    .probe = fake_probe,
+    .read = fake_read,
+    .write = fake_write,
+    .choose = fake_choose,
+    .share = fake_share,
+};
+static const struct asym_cap_method *const methods[] = {&method, NULL};
+
+struct fixture {
+    struct tree dir;
+    struct asym_machine machine;
+    struct asym_asymmetry *a;
+    struct asym_error err;
+};
+
+/* Eight CPUs, two to a frequency domain. */
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    tree_make(&f->dir);
+    f->machine.n_cpus = CPUS;
+    fake = (struct fake){.writes_left = 1000};
+    for (unsigned c = 0; c < CPUS; c++) {
+        asym_mask_set(&f->machine.online, c);
+        f->machine.cpus[c] = (struct asym_cpu){.core = (int16_t)c, .freq_domain = (int16_t)(c / 2)};
+        fake.state[c] = (struct asym_cap_state){.low = MIN + 100000 * c, .high = MAX, .governor = "schedutil"};
+    }
+    f->machine.usable = f->machine.online;
+    assert_int_equal(asym_machine_finish(&f->machine), 0);
+    assert_int_equal(asym_asymmetry_open(f->dir.path, methods, &f->a, &f->err), 0);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    asym_asymmetry_close(f->a);
+    tree_remove(&f->dir);
+    free(f);
+    return 0;
+}
+
+/* Drops the state in memory, as a kill does. */
+static void reopen(struct fixture *f)
+{
+    asym_asymmetry_close(f->a);
+    assert_int_equal(asym_asymmetry_open(f->dir.path, methods, &f->a, &f->err), 0);
+}
+
+static int set(struct fixture *f, const char *list, double share)
+{
+    struct asym_mask slow;
+    const struct asym_slow_speed speed = {.share = share};
+    assert_int_equal(asym_mask_parse_list(list, strlen(list), &slow), 0);
+    return asym_asymmetry_set(f->a, &method, &f->machine, &slow, &speed, &f->err);
+}
+
+static bool as_before(void)
+{
+    for (unsigned c = 0; c < CPUS; c += 2)
+        if (fake.state[c].low != MIN + 100000 * c || fake.state[c].high != MAX)
+            return false;
+    return true;
+}
+
+static bool file_is_there(const struct fixture *f)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/cpus", f->dir.path);
+    return access(path, F_OK) == 0;
+}
+
+static void slow_cpus_are_held_and_given_back(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_undo_report report;
+    assert_int_equal(set(f, "4-7", 0.5), 0);
+    assert_true(fake.state[4].low == MAX / 2 && fake.state[4].high == MAX / 2 && fake.state[6].high == MAX / 2);
+    assert_true(fake.state[0].high == MAX);
+    assert_true(file_is_there(f));
+    struct asym_machine m = f->machine;
+    assert_int_equal(asym_machine_cap(&m, asym_asymmetry_caps(f->a)), 0);
+    assert_true(m.cpus[0].speed > 1.999 && m.cpus[0].speed < 2.001 && m.cpus[7].speed < 1.001);
+    assert_int_equal(m.types[1].origin, ASYM_ORIGIN_CAP);
+    asym_asymmetry_undo(f->a, &report);
+    assert_int_equal(report.restored, 2);
+    assert_true(as_before());
+    assert_false(file_is_there(f));
+    assert_true(asym_mask_empty(&asym_asymmetry_caps(f->a)->cpus));
+}
+
+static void a_killed_one_is_put_back_by_the_next(void **state)
+{
+    struct fixture *f = *state;
+    for (int writes = 0; writes <= 4; writes++) {
+        struct asym_undo_report report;
+        fake.writes_left = writes;
+        /* Without a write left, asymd cannot restore either. */
+        assert_int_equal(set(f, "0-7", 0.25), writes < 4 ? -EINTR : 0);
+        fake.writes_left = 1000;
+        reopen(f);
+        asym_asymmetry_undo(f->a, &report);
+        assert_int_equal(report.failed + report.foreign, 0);
+        assert_true(as_before());
+        assert_false(file_is_there(f));
+    }
+}
+
+static void what_the_driver_rounds_is_reported_and_given_back(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_undo_report report;
+    assert_int_equal(set(f, "2-3", 0.55), 0); /* 1,540,000 kHz */
+    assert_int_equal(fake.state[2].high, 1500000);
+    assert_true(asym_asymmetry_caps(f->a)->share[3] < 0.536);
+    reopen(f);
+    asym_asymmetry_undo(f->a, &report);
+    assert_int_equal(report.restored, 1);
+    assert_true(as_before());
+}
+
+static void what_is_held_already_is_not_written_again(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(set(f, "4-7", 0.5), 0);
+    int writes = fake.n_writes;
+    assert_int_equal(set(f, "4-7", 0.5), 0);
+    assert_int_equal(fake.n_writes, writes);
+    assert_int_equal(set(f, "2-3,6-7", 0.25), 0);
+    assert_true(fake.state[4].high == MAX && fake.state[4].low == MIN + 400000);
+    assert_true(fake.state[2].high == 700000 && fake.state[6].high == 700000);
+}
+
+static void part_of_a_domain_is_refused_in_words(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(set(f, "4,6-7", 0.5), -EINVAL);
+    assert_non_null(strstr(f->err.text, "CPU 4 shares its frequency with CPUs 5"));
+    assert_true(as_before());
+    assert_false(file_is_there(f));
+}
+
+static void a_refusal_puts_everything_back(void **state)
+{
+    struct fixture *f = *state;
+    static const int errors[] = {-EBUSY, -EIO, -EINVAL, -EACCES};
+    for (size_t i = 0; i < ASYM_LENGTH(errors); i++) {
+        fake.refuse[6] = errors[i];
+        assert_int_equal(set(f, "4-7", 0.5), errors[i]);
+        assert_non_null(strstr(f->err.text, "CPU 6 cannot be capped by fake: "));
+        fake.refuse[6] = 0;
+        assert_true(as_before());
+        assert_false(file_is_there(f));
+    }
+}
+
+static void a_driver_that_accepts_and_ignores_a_write_is_reported(void **state)
+{
+    struct fixture *f = *state;
+    fake.ignores = true;
+    assert_int_equal(set(f, "4-7", 0.5), -ENOTSUP);
+    assert_non_null(strstr(f->err.text, "ignores it"));
+    assert_false(file_is_there(f));
+}
+
+/* The kernel finishes pending writes whether asymd lives or not. */
+static void let_workers_finish(void)
+{
+    for (int c = 0; c < CPUS; c++) {
+        if (fake.stale[c] > 0)
+            fake.state[c] = fake.coming[c];
+        fake.stale[c] = 0;
+    }
+}
+
+/* Seen in the virtual machine on a busy host: asymd took its limits for ignored, and never restored them. */
+static void limits_that_take_a_while_are_waited_for(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_undo_report report;
+    fake.lag = 5;
+    assert_int_equal(set(f, "4-7", 0.5), 0);
+    assert_int_equal(fake.state[6].high, MAX / 2);
+    /* Other CPUs: asymd records their original limits, not their caps. */
+    assert_int_equal(set(f, "6-7", 0.25), 0);
+    let_workers_finish();
+    asym_asymmetry_undo(f->a, &report);
+    assert_int_equal(report.restored, 1);
+    let_workers_finish();
+    assert_true(as_before());
+}
+
+static void changes_in_progress_when_asymd_is_killed_are_undone(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_undo_report report;
+    fake.lag = 1000;
+    fake.writes_left = 1;
+    assert_true(set(f, "4-7", 0.5) < 0); /* and asymd cannot restore either */
+    fake.writes_left = 1000;
+    fake.lag = 3;
+    reopen(f);
+    /* The file still shows the old limit, which is no reason to leave the CPU. */
+    assert_true(as_before());
+    asym_asymmetry_undo(f->a, &report);
+    assert_int_equal(report.failed, 0);
+    let_workers_finish();
+    assert_true(as_before());
+}
+
+static void what_another_program_changed_is_let_go(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_mask gone;
+    struct asym_undo_report report;
+    assert_int_equal(set(f, "4-7", 0.5), 0);
+    assert_int_equal(asym_asymmetry_check(f->a, &gone), 0);
+    assert_true(asym_mask_empty(&gone));
+    fake.state[4].high = 2100000;
+    assert_int_equal(asym_asymmetry_check(f->a, &gone), 1);
+    assert_true(asym_mask_count(&gone) == 2 && asym_mask_has(&gone, 4) && asym_mask_has(&gone, 5));
+    assert_true(asym_asymmetry_caps(f->a)->share[5] > 0.749 && asym_asymmetry_caps(f->a)->share[5] < 0.751);
+    /* asymd leaves the limit that the other program changed, and restores the other one. */
+    assert_true(fake.state[4].high == 2100000 && fake.state[4].low == MIN + 400000);
+    assert_int_equal(asym_asymmetry_check(f->a, &gone), 0); /* reported once */
+    assert_true(asym_mask_empty(&gone));
+    asym_asymmetry_undo(f->a, &report);
+    assert_true(report.restored == 1 && report.foreign == 1);
+    assert_true(fake.state[6].high == MAX);
+}
+
+static void a_field_that_another_program_changed_stays_at_the_next_start(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_undo_report report;
+    assert_int_equal(set(f, "4-5", 0.5), 0);
+    fake.state[4].high = 2100000;
+    reopen(f);
+    asym_asymmetry_undo(f->a, &report);
+    assert_true(report.restored == 0 && report.foreign == 1);
+    assert_true(fake.state[4].high == 2100000 && fake.state[4].low == MIN + 400000);
+}
+
+static void an_offline_cpu_is_held_again_when_it_comes_back(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_mask gone;
+    assert_int_equal(set(f, "4-7", 0.5), 0);
+    fake.offline[4] = fake.offline[5] = true;
+    assert_int_equal(asym_asymmetry_check(f->a, &gone), 0);
+    assert_true(asym_mask_empty(&gone));
+    fake.offline[4] = fake.offline[5] = false;
+    fake.state[4] = (struct asym_cap_state){.low = MIN + 400000, .high = MAX};
+    asym_asymmetry_check(f->a, &gone);
+    assert_true(asym_mask_empty(&gone));
+    assert_int_equal(fake.state[4].high, MAX / 2);
+}
+
+static void offline(int first, int last, bool is)
+{
+    for (int c = first; c <= last; c++)
+        fake.offline[c] = is;
+}
+
+/* A reload, or a start after a kill, while a capped CPU is offline: the others stay capped, and asymd restores it later. */
+static void what_is_offline_neither_stops_others_nor_is_forgotten(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_undo_report report;
+    struct asym_mask gone;
+    for (int killed = 0; killed < 2; killed++) {
+        assert_int_equal(set(f, "4-7", 0.5), 0);
+        offline(6, 7, true);
+        asym_mask_clear(&f->machine.usable, 6);
+        asym_mask_clear(&f->machine.usable, 7);
+        if (killed)
+            reopen(f);
+        assert_int_equal(set(f, "2-5", 0.5), 0);
+        assert_true(fake.state[2].high == MAX / 2 && fake.state[4].high == MAX / 2);
+        asym_asymmetry_undo(f->a, &report);
+        assert_true(report.restored == 2 && report.failed == 0 && report.offline == 1);
+        assert_true(file_is_there(f));
+        assert_true(fake.state[2].high == MAX && fake.state[4].high == MAX);
+        offline(6, 7, false);
+        f->machine.usable = f->machine.online;
+        assert_int_equal(asym_asymmetry_check(f->a, &gone), 0);
+        assert_true(as_before());
+        assert_false(file_is_there(f));
+    }
+}
+
+static void a_list_holds_those_of_it_that_are_there(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_undo_report report;
+    offline(6, 7, true);
+    asym_mask_clear(&f->machine.usable, 6);
+    asym_mask_clear(&f->machine.usable, 7);
+    assert_int_equal(set(f, "4-7", 0.5), 0);
+    const int writes = fake.n_writes;
+    assert_int_equal(set(f, "4-7", 0.5), 0); /* it is capped already */
+    assert_int_equal(fake.n_writes, writes);
+    offline(6, 7, false);
+    f->machine.usable = f->machine.online;
+    assert_int_equal(set(f, "4-7", 0.5), 0);
+    assert_true(fake.state[4].high == MAX / 2 && fake.state[6].high == MAX / 2);
+    asym_asymmetry_undo(f->a, &report);
+    assert_int_equal(report.restored, 2);
+    assert_true(as_before());
+}
+
+/* Each sibling has its own duty cycle, and the larger one is in force. */
+static void every_cpu_of_a_full_core_is_capped(void **state)
+{
+    struct fixture *f = *state;
+    static struct asym_cap_method of_cores;
+    struct asym_undo_report report;
+    const struct asym_slow_speed speed = {.share = 0.5};
+    struct asym_mask slow = {0};
+    of_cores = method;
+    of_cores.whole_core = true;
+    for (unsigned c = 0; c < CPUS; c++)
+        f->machine.cpus[c].core = (int16_t)(c / 2);
+    asym_mask_set(&slow, 6);
+    assert_int_equal(asym_asymmetry_set(f->a, &of_cores, &f->machine, &slow, &speed, &f->err), -EINVAL);
+    asym_mask_set(&slow, 7);
+    assert_int_equal(asym_asymmetry_set(f->a, &of_cores, &f->machine, &slow, &speed, &f->err), 0);
+    assert_true(fake.state[6].high == MAX / 2 && fake.state[7].high == MAX / 2);
+    asym_asymmetry_undo(f->a, &report);
+    assert_int_equal(report.restored, 2);
+    assert_true(as_before() && fake.state[7].high == MAX);
+}
+
+/* The files of CPU 5 also show its domain. */
+static void a_domain_is_reached_by_any_cpu_that_is_online(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_mask gone;
+    struct asym_undo_report report;
+    assert_int_equal(set(f, "4-5", 0.5), 0);
+    fake.state[5] = fake.state[4];
+    fake.offline[4] = true;
+    assert_int_equal(asym_asymmetry_check(f->a, &gone), 0);
+    assert_true(asym_mask_empty(&gone));
+    asym_asymmetry_undo(f->a, &report);
+    assert_true(report.restored == 1 && report.failed == 0);
+    assert_true(fake.state[5].high == MAX && fake.state[5].low == MIN + 400000);
+}
+
+static void what_cannot_be_put_back_stays_in_the_file(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_undo_report report;
+    assert_int_equal(set(f, "4-7", 0.5), 0);
+    fake.offline[4] = fake.offline[5] = true;
+    asym_asymmetry_undo(f->a, &report);
+    assert_true(report.restored == 1 && report.offline == 1 && report.failed == 0);
+    fake.offline[4] = fake.offline[5] = false;
+    reopen(f);
+    asym_asymmetry_undo(f->a, &report);
+    assert_true(report.restored == 1 && report.failed == 0);
+    assert_true(as_before());
+}
+
+static void bad_files_are_renamed_and_lose_nothing_that_can_be_read(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_undo_report report;
+    char path[128];
+    static const char *const junk[] = {"fake 4 4-5 - 1 2 3\n", "fake x 4-5 - 1 2 3 4 set\n",
+                                       "none 4 4-5 - 1 2 3 4 set\n", "fake 3 4-5 - 1 2 3 4 set\n", "\xff\n"};
+    snprintf(path, sizeof path, "%s/cpus", f->dir.path);
+    for (size_t i = 0; i < ASYM_LENGTH(junk); i++) {
+        assert_int_equal(set(f, "4-7", 0.5), 0);
+        FILE *file = fopen(path, "a");
+        assert_non_null(file);
+        fputs(junk[i], file);
+        fclose(file);
+        f->err.text[0] = '\0';
+        reopen(f);
+        assert_non_null(strstr(f->err.text, "cpus.bad"));
+        asym_asymmetry_undo(f->a, &report);
+        assert_int_equal(report.restored, 2);
+        assert_true(as_before());
+    }
+    tree_write(&f->dir, "cpus", "asymd-cpus 1 another-boot\nfake 4 4-5 - 1 2 3 4 set\n");
+    reopen(f);
+    asym_asymmetry_undo(f->a, &report);
+    assert_int_equal(report.restored + report.foreign + report.failed, 0);
+}
+
+static void what_is_removed_is_written_again_and_nothing_through_a_link(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_mask let_go;
+    struct asym_undo_report report;
+    char path[128], text[16] = "";
+    tree_write(&f->dir, "precious", "as it was");
+    snprintf(path, sizeof path, "%s/cpus.new", f->dir.path);
+    assert_int_equal(symlink("precious", path), 0);
+    assert_int_equal(set(f, "4-7", 0.5), 0);
+    snprintf(path, sizeof path, "%s/cpus", f->dir.path);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(asym_asymmetry_check(f->a, &let_go), 0);
+    assert_true(file_is_there(f));
+    reopen(f);
+    asym_asymmetry_undo(f->a, &report);
+    assert_int_equal(report.restored, 2);
+    assert_true(as_before());
+    asym_asymmetry_check(f->a, &let_go);
+    assert_false(file_is_there(f)); /* nothing is left to restore */
+    snprintf(path, sizeof path, "%s/precious", f->dir.path);
+    FILE *file = fopen(path, "r");
+    assert_true(file && fgets(text, sizeof text, file));
+    fclose(file);
+    assert_string_equal(text, "as it was");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        TEST(slow_cpus_are_held_and_given_back),
+        TEST(a_killed_one_is_put_back_by_the_next),
+        TEST(what_the_driver_rounds_is_reported_and_given_back),
+        TEST(what_is_held_already_is_not_written_again),
+        TEST(part_of_a_domain_is_refused_in_words),
+        TEST(a_refusal_puts_everything_back),
+        TEST(a_driver_that_accepts_and_ignores_a_write_is_reported),
+        TEST(limits_that_take_a_while_are_waited_for),
+        TEST(what_is_offline_neither_stops_others_nor_is_forgotten),
+        TEST(a_list_holds_those_of_it_that_are_there),
+        TEST(every_cpu_of_a_full_core_is_capped),
+        TEST(changes_in_progress_when_asymd_is_killed_are_undone),
+        TEST(what_another_program_changed_is_let_go),
+        TEST(a_field_that_another_program_changed_stays_at_the_next_start),
+        TEST(an_offline_cpu_is_held_again_when_it_comes_back),
+        TEST(a_domain_is_reached_by_any_cpu_that_is_online),
+        TEST(what_cannot_be_put_back_stays_in_the_file),
+        TEST(bad_files_are_renamed_and_lose_nothing_that_can_be_read),
+        TEST(what_is_removed_is_written_again_and_nothing_through_a_link),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Tests both cap methods on files. libcpupower's paths are fixed, so the test mounts its own tree over
+ * /sys/devices/system/cpu in its own mount namespace, for which it must be root.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/macro.h"
+#include "linux/cap/cap-clockmod.h"
+#include "linux/cap/cap.h"
+#include "support/namespace.h"
+#include "support/tree.h"
+
+#define SYS "/sys/devices/system/cpu"
+
+static struct tree tree;
+static bool mounted;
+
+static void write_value(int cpu, const char *file, const char *value)
+{
+    char path[96];
+    snprintf(path, sizeof path, "cpu%d/cpufreq/%s", cpu, file);
+    tree_write(&tree, path, "%s\n", value);
+}
+
+static uint64_t value_of(int cpu, const char *file)
+{
+    char path[128], text[64] = "";
+    snprintf(path, sizeof path, SYS "/cpu%d/cpufreq/%s", cpu, file);
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    assert_non_null(fgets(text, sizeof text, f));
+    fclose(f);
+    return strtoull(text, NULL, 10);
+}
+
+static void make_cpu(int cpu, const char *available)
+{
+    write_value(cpu, "cpuinfo_min_freq", "1000000");
+    write_value(cpu, "cpuinfo_max_freq", "2800000");
+    write_value(cpu, "scaling_min_freq", "1000000");
+    write_value(cpu, "scaling_max_freq", "2800000");
+    write_value(cpu, "scaling_governor", "schedutil");
+    if (available)
+        write_value(cpu, "scaling_available_frequencies", available);
+}
+
+static int mount_tree(void **state)
+{
+    (void)state;
+    tree_make(&tree);
+    /* All numbers have seven digits: a plain file, unlike sysfs, keeps the rest of a longer number. */
+    make_cpu(0, "2800000 2100000 1400000 1000000");
+    make_cpu(1, NULL);
+    tree_mkdir(&tree, "cpu2");
+    if (asym_namespace_enter() < 0 || asym_namespace_cover(tree.path, SYS) < 0)
+        return -1;
+    mounted = true;
+    return 0;
+}
+
+static int unmount_tree(void **state)
+{
+    (void)state;
+    if (mounted)
+        umount2(SYS, MNT_DETACH);
+    tree_remove(&tree);
+    return 0;
+}
+
+static int reset(void **state)
+{
+    (void)state;
+    make_cpu(0, NULL);
+    make_cpu(1, NULL);
+    return 0;
+}
+
+static struct asym_cap_state state_of(int cpu)
+{
+    struct asym_cap_state s;
+    assert_int_equal(asym_cap_cpufreq.read(NULL, cpu, &s), 0);
+    return s;
+}
+
+static void the_policy_is_read_as_it_is(void **state)
+{
+    (void)state;
+    const struct asym_cap_state s = state_of(0);
+    assert_true(s.low == 1000000 && s.high == 2800000);
+    assert_string_equal(s.governor, "schedutil");
+    assert_true(asym_cap_cpufreq.share(NULL, 0, &s) > 0.999);
+}
+
+static void the_nearest_available_frequency_is_chosen(void **state)
+{
+    (void)state;
+    static const struct {
+        int cpu;
+        struct asym_slow_speed speed;
+        uint64_t khz;
+    } rows[] = {
+        {0, {.share = 0.5}, 1400000},  {0, {.share = 0.55}, 1400000},  {0, {.share = 0.7}, 2100000},
+        {0, {.share = 0.01}, 1000000}, {0, {.khz = 9000000}, 2800000}, {0, {.khz = 2000000}, 2100000},
+        {1, {.share = 0.55}, 1540000}, {1, {.khz = 100}, 1000000},     {1, {.khz = 1234567}, 1234567},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct asym_cap_state now = state_of(rows[i].cpu), to;
+        assert_int_equal(asym_cap_cpufreq.choose(NULL, rows[i].cpu, &rows[i].speed, &now, &to), 0);
+        assert_true(to.low == rows[i].khz && to.high == rows[i].khz);
+    }
+}
+
+static void both_limits_are_written_and_the_governor_is_not(void **state)
+{
+    (void)state;
+    const struct asym_cap_state before = state_of(0);
+    struct asym_cap_state held = before;
+    held.low = held.high = 1400000;
+    assert_int_equal(asym_cap_cpufreq.write(NULL, 0, &before, &held), 0);
+    assert_true(value_of(0, "scaling_min_freq") == 1400000 && value_of(0, "scaling_max_freq") == 1400000);
+    assert_true(asym_cap_cpufreq.share(NULL, 0, &held) > 0.499 && asym_cap_cpufreq.share(NULL, 0, &held) < 0.501);
+    assert_int_equal(asym_cap_cpufreq.write(NULL, 0, &held, &before), 0);
+    assert_true(value_of(0, "scaling_min_freq") == 1000000 && value_of(0, "scaling_max_freq") == 2800000);
+    assert_string_equal(state_of(0).governor, "schedutil");
+    assert_int_equal(value_of(1, "scaling_max_freq"), 2800000);
+}
+
+static void a_cpu_without_cpufreq_is_distinguished(void **state)
+{
+    (void)state;
+    char why[160];
+    struct asym_cap_state s;
+    const struct asym_slow_speed half = {.share = 0.5};
+    assert_int_equal(asym_cap_cpufreq.probe(NULL, 0, why, sizeof why), 0);
+    errno = ERANGE; /* which libcpupower takes for its own error */
+    assert_int_equal(asym_cap_cpufreq.probe(NULL, 1, why, sizeof why), 0);
+    assert_int_equal(asym_cap_cpufreq.probe(NULL, 2, why, sizeof why), -ENODEV);
+    assert_non_null(strstr(why, "no cpufreq driver"));
+    assert_int_equal(asym_cap_cpufreq.read(NULL, 2, &s), -ENODEV);
+    assert_int_equal(asym_cap_cpufreq.choose(NULL, 2, &half, &s, &s), -ENODEV);
+    write_value(1, "cpuinfo_min_freq", "2800000");
+    assert_int_equal(asym_cap_cpufreq.probe(NULL, 1, why, sizeof why), -EOPNOTSUPP);
+    assert_non_null(strstr(why, "one frequency only"));
+}
+
+static void a_refused_write_says_the_kernels_reason(void **state)
+{
+    (void)state;
+    const struct asym_cap_state before = state_of(0);
+    struct asym_cap_state held = before;
+    held.low = held.high = 1400000;
+    assert_int_equal(mount(NULL, SYS, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL), 0);
+    int r = asym_cap_cpufreq.write(NULL, 0, &before, &held);
+    assert_int_equal(mount(NULL, SYS, NULL, MS_BIND | MS_REMOUNT, NULL), 0);
+    assert_int_equal(r, -EROFS);
+    assert_int_equal(value_of(0, "scaling_max_freq"), 2800000);
+}
+
+static bool yes(void)
+{
+    return true;
+}
+
+static bool no(void)
+{
+    return false;
+}
+
+static void write_register(const struct tree *t, uint64_t value)
+{
+    unsigned char bytes[ASYM_MSR_CLOCK_MODULATION + sizeof value] = {0};
+    memcpy(bytes + ASYM_MSR_CLOCK_MODULATION, &value, sizeof value);
+    tree_write_bytes(t, "3/msr", bytes, sizeof bytes);
+}
+
+static void the_clock_is_modulated_in_steps_and_other_bits_stay(void **state)
+{
+    (void)state;
+    static const struct {
+        double share, obtained;
+        uint64_t value;
+    } rows[] = {{0.5, 0.5, 0x18},   {0.25, 0.25, 0x14}, {0.01, 0.125, 0x12},
+                {0.4, 0.375, 0x16}, {0.99, 1, 0},       {0.875, 0.875, 0x1e}};
+    struct tree msr;
+    tree_make(&msr);
+    const struct asym_clockmod registers = {.dir = msr.path, .has_modulation = yes};
+    const struct asym_cap_method m = asym_cap_clockmod_of(&registers);
+    const uint64_t reserved = UINT64_C(0xabc00000000);
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct asym_cap_state before, to, now;
+        const struct asym_slow_speed speed = {.share = rows[i].share};
+        write_register(&msr, reserved);
+        assert_int_equal(m.read(m.ctx, 3, &before), 0);
+        assert_int_equal(m.choose(m.ctx, 3, &speed, &before, &to), 0);
+        assert_int_equal(m.write(m.ctx, 3, &before, &to), 0);
+        assert_int_equal(m.read(m.ctx, 3, &now), 0);
+        assert_true(now.high == (reserved | rows[i].value));
+        assert_true(m.share(m.ctx, 3, &now) > rows[i].obtained - 1e-9 &&
+                    m.share(m.ctx, 3, &now) < rows[i].obtained + 1e-9);
+        assert_int_equal(m.write(m.ctx, 3, &now, &before), 0);
+        assert_int_equal(m.read(m.ctx, 3, &now), 0);
+        assert_true(now.high == reserved);
+    }
+    tree_remove(&msr);
+}
+
+static void where_the_clock_cannot_be_modulated_the_reason_is_reported(void **state)
+{
+    (void)state;
+    char why[160];
+    struct tree msr;
+    tree_make(&msr);
+    const struct asym_clockmod lacking = {.dir = msr.path, .has_modulation = no},
+                               there = {.dir = msr.path, .has_modulation = yes};
+    struct asym_cap_method m = asym_cap_clockmod_of(&lacking);
+    const struct asym_slow_speed khz = {.khz = 1};
+    struct asym_cap_state s = {.high = 0};
+    assert_int_equal(m.probe(m.ctx, 3, why, sizeof why), -EOPNOTSUPP);
+    assert_non_null(strstr(why, "no clock modulation"));
+    m = asym_cap_clockmod_of(&there);
+    assert_int_equal(m.probe(m.ctx, 3, why, sizeof why), -ENODEV);
+    assert_non_null(strstr(why, "modprobe msr"));
+    tree_write(&msr, "3/msr", "short");
+    assert_int_equal(m.probe(m.ctx, 3, why, sizeof why), -EIO);
+    assert_int_equal(m.choose(m.ctx, 3, &khz, &s, &s), -EINVAL);
+    tree_remove(&msr);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup(name, reset)
+        TEST(the_policy_is_read_as_it_is),
+        TEST(the_nearest_available_frequency_is_chosen),
+        TEST(both_limits_are_written_and_the_governor_is_not),
+        TEST(a_cpu_without_cpufreq_is_distinguished),
+        TEST(a_refused_write_says_the_kernels_reason),
+        cmocka_unit_test(the_clock_is_modulated_in_steps_and_other_bits_stay),
+        cmocka_unit_test(where_the_clock_cannot_be_modulated_the_reason_is_reported),
+    };
+    return cmocka_run_group_tests(tests, mount_tree, unmount_tree);
+}

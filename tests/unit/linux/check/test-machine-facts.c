@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The facts of a machine that asymd --check prints. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "linux/check/machine-facts.h"
+#include "linux/sys/root.h"
+#include "support/tree.h"
+
+struct fixture {
+    struct tree tree;
+    struct asym_root root;
+};
+
+static int set_up(void **state)
+{
+    static struct fixture f;
+    tree_make(&f.tree);
+    tree_write(&f.tree, "proc/stat", "cpu 1 2 3\n");
+    tree_mkdir(&f.tree, "sys");
+    if (asym_root_open(f.tree.path, &f.root, NULL) < 0)
+        return -1;
+    *state = &f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    asym_root_done(&f->root);
+    tree_remove(&f->tree);
+    return 0;
+}
+
+struct found {
+    const char *name;
+    struct asym_fact fact;
+    int n;
+};
+
+static int find(void *ctx, const char *name, const struct asym_fact *fact)
+{
+    struct found *f = ctx;
+    assert_true(fact->text[0] != '\0');
+    assert_null(strchr(fact->text, '\n'));
+    f->n++;
+    if (strcmp(name, f->name) != 0)
+        return 0;
+    f->fact = *fact;
+    return 1;
+}
+
+static bool fact(const struct asym_root *root, const char *name, struct asym_fact *ret)
+{
+    struct found f = {.name = name};
+    bool there = asym_facts_each(root, find, &f) == 1;
+    *ret = f.fact;
+    return there;
+}
+
+static void expect_fact(const struct fixture *f, const char *name, enum asym_fact_level level, const char *part)
+{
+    struct asym_fact got;
+    if (!fact(&f->root, name, &got))
+        fail_msg("no fact %s", name);
+    if (got.level != level || !strstr(got.text, part))
+        fail_msg("%s: level %d, text '%s'", name, (int)got.level, got.text);
+    assert_true(level != ASYM_FACT_LACK || got.remedy[0]);
+}
+
+static int count_name(void *ctx, const char *name, const struct asym_fact *fact)
+{
+    struct found *f = ctx;
+    (void)fact;
+    f->n += strcmp(name, f->name) == 0;
+    return 0;
+}
+
+static void facts_of_the_live_machine_can_all_be_read(void **state)
+{
+    (void)state;
+    struct asym_root root;
+    struct found all = {.name = "none of this name"};
+    assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
+    assert_int_equal(asym_facts_each(&root, find, &all), 0);
+    static const char *const always[] = {"kernel",    "cpufreq", "schedstat",     "counters",    "bpf",
+                                         "autogroup", "hidepid", "pid namespace", "descriptors", "capabilities"};
+    for (size_t i = 0; i < sizeof always / sizeof *always; i++) {
+        struct found f = {.name = always[i]};
+        assert_int_equal(asym_facts_each(&root, count_name, &f), 0);
+        assert_int_equal(f.n, 1);
+    }
+    asym_root_done(&root);
+}
+
+static void facts_of_a_capture_say_nothing_of_files_left_out(void **state)
+{
+    struct fixture *f = *state;
+    struct found all = {.name = "none of this name"};
+    assert_int_equal(asym_facts_each(&f->root, find, &all), 0);
+    assert_int_equal(all.n, 0);
+}
+
+static void facts_of_a_live_machine_name_what_it_lacks(void **state)
+{
+    struct fixture *f = *state;
+    f->root.live = true; /* a live machine whose files the test writes */
+    expect_fact(f, "cpufreq", ASYM_FACT_LACK, "no driver");
+    expect_fact(f, "schedstat", ASYM_FACT_LACK, "sample");
+    expect_fact(f, "counters", ASYM_FACT_LACK, "ipc");
+    expect_fact(f, "bpf", ASYM_FACT_LACK, "sys/kernel/btf/vmlinux");
+    expect_fact(f, "perf events", ASYM_FACT_LACK, "no performance events");
+    expect_fact(f, "autogroup", ASYM_FACT_GOOD, "off");
+}
+
+static void facts_name_what_is_there(void **state)
+{
+    struct fixture *f = *state;
+    const struct tree *t = &f->tree;
+    tree_write(t, "proc/sys/kernel/osrelease", "6.1.0-13-amd64\n");
+    tree_write_cpu(t, 0, "cpufreq/scaling_driver", "intel_pstate\n");
+    tree_write_cpu(t, 0, "cpufreq/scaling_governor", "powersave\n");
+    tree_write(t, "sys/devices/system/cpu/intel_pstate/status", "active\n");
+    tree_write(t, "sys/devices/system/cpu/intel_pstate/no_turbo", "0\n");
+    tree_write(t, "proc/1/schedstat", "1 2 3\n");
+    tree_write(t, "proc/sys/kernel/perf_event_paranoid", "4\n");
+    tree_write(t, "sys/bus/event_source/devices/cpu_core/cpus", "0-3\n");
+    tree_write(t, "sys/bus/event_source/devices/cpu_core/type", "4\n");
+    tree_write(t, "sys/bus/event_source/devices/cpu_atom/cpus", "4-7\n");
+    tree_write(t, "sys/bus/event_source/devices/cpu_atom/type", "10\n");
+    tree_write(t, "sys/kernel/btf/vmlinux", "x");
+    tree_write(t, "proc/sys/kernel/sched_autogroup_enabled", "1\n");
+    expect_fact(f, "kernel", ASYM_FACT_NOTE, "6.1.0-13-amd64: any change of a cpuset");
+    expect_fact(f, "cpufreq", ASYM_FACT_GOOD, "driver intel_pstate (active), governor powersave");
+    expect_fact(f, "boost", ASYM_FACT_NOTE, "on");
+    expect_fact(f, "schedstat", ASYM_FACT_GOOD, "each thread");
+    expect_fact(f, "perf events", ASYM_FACT_NOTE, "perf_event_paranoid is 4");
+    expect_fact(f, "counters", ASYM_FACT_GOOD, "cpu_core, cpu_atom");
+    expect_fact(f, "bpf", ASYM_FACT_GOOD, "BPF");
+    expect_fact(f, "autogroup", ASYM_FACT_NOTE, "inside a session");
+}
+
+static void cgroups_with_weights_of_their_own_are_counted(void **state)
+{
+    struct fixture *f = *state;
+    const struct tree *t = &f->tree;
+    tree_write(t, "sys/fs/cgroup/cgroup.controllers", "cpuset cpu io\n");
+    expect_fact(f, "cgroups", ASYM_FACT_GOOD, "version 2, no cgroup");
+    tree_write(t, "sys/fs/cgroup/system.slice/cpu.weight", "100\n");
+    tree_write(t, "sys/fs/cgroup/system.slice/a.service/cpu.weight", "300\n");
+    tree_write(t, "sys/fs/cgroup/user.slice/cpu.weight", "50\n");
+    tree_write(t, "sys/fs/cgroup/user.slice/u/cgroup.procs", "1\n");
+    expect_fact(f, "cgroups", ASYM_FACT_NOTE,
+                "version 2, the cpu controller divides the CPUs between 3 cgroups (2 with");
+}
+
+static void cgroups_of_version_1_are_counted(void **state)
+{
+    struct fixture *f = *state;
+    const struct tree *t = &f->tree;
+    tree_write(t, "sys/fs/cgroup/cpu/cpu.shares", "1024\n");
+    expect_fact(f, "cgroups", ASYM_FACT_GOOD, "version 1, no cgroup");
+    tree_write(t, "sys/fs/cgroup/cpu/docker/cpu.shares", "512\n");
+    expect_fact(f, "cgroups", ASYM_FACT_NOTE,
+                "version 1, the cpu controller divides the CPUs between 1 cgroups (1 with");
+}
+
+static void hidepid_is_seen_in_the_mount_that_counts(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        const char *mounts;
+        enum asym_fact_level level;
+        const char *text;
+    } rows[] = {
+        {"proc /proc proc rw,relatime 0 0\n", ASYM_FACT_GOOD, "off"},
+        {"proc /proc proc rw,hidepid=0 0 0\n", ASYM_FACT_GOOD, "off"},
+        {"proc /proc proc rw,hidepid=invisible,gid=5 0 0\n", ASYM_FACT_LACK, "hidepid=invisible:"},
+        {"sysfs /sys sysfs rw 0 0\nproc /proc proc rw,hidepid=2 0 0\n", ASYM_FACT_LACK, "hidepid=2:"},
+        {"proc /srv/proc proc rw,hidepid=2 0 0\n", ASYM_FACT_GOOD, "off"},
+        {"proc /proc proc rw,hidepid=2 0 0\nproc /proc proc rw 0 0\n", ASYM_FACT_GOOD, "off"},
+        {"proc /proc proc rw,hidepid=\x1b[31m 0 0\n", ASYM_FACT_LACK, "hidepid=\\x1b[31m:"},
+        {"", ASYM_FACT_GOOD, "off"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tree_write(&f->tree, "proc/mounts", "%s", rows[i].mounts);
+        expect_fact(f, "hidepid", rows[i].level, rows[i].text);
+    }
+}
+
+static void bad_files_of_facts_are_distinguished_from_numbers(void **state)
+{
+    struct fixture *f = *state;
+    static const unsigned char junk[] = {0xff, 0, 'x', '\n', 0x1b, '['};
+    static const char *const files[] = {"proc/sys/kernel/osrelease",
+                                        "proc/sys/kernel/perf_event_paranoid",
+                                        "proc/sys/kernel/sched_autogroup_enabled",
+                                        "proc/mounts",
+                                        "proc/1/schedstat",
+                                        "sys/fs/cgroup/cgroup.controllers",
+                                        "sys/fs/cgroup/a/cpu.weight",
+                                        "sys/devices/system/cpu/cpufreq/boost",
+                                        "sys/bus/event_source/devices/cpu/type",
+                                        "sys/devices/system/cpu/cpu0/cpufreq/scaling_driver"};
+    static char big[200000];
+    memset(big, '9', sizeof big);
+    for (int round = 0; round < 3; round++) {
+        for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+            tree_write_bytes(&f->tree, files[i], round == 2 ? (const void *)big : junk,
+                             round == 0   ? sizeof junk
+                             : round == 1 ? 0
+                                          : sizeof big);
+        struct found all = {.name = "none of this name"};
+        struct asym_fact got;
+        assert_int_equal(asym_facts_each(&f->root, find, &all), 0);
+        assert_false(fact(&f->root, "boost", &got));
+        assert_false(fact(&f->root, "schedstat", &got));
+        expect_fact(f, "hidepid", ASYM_FACT_GOOD, "off");
+    }
+}
+
+#define WITH_TREE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(facts_of_the_live_machine_can_all_be_read),
+        WITH_TREE(facts_of_a_capture_say_nothing_of_files_left_out),
+        WITH_TREE(facts_of_a_live_machine_name_what_it_lacks),
+        WITH_TREE(facts_name_what_is_there),
+        WITH_TREE(cgroups_with_weights_of_their_own_are_counted),
+        WITH_TREE(cgroups_of_version_1_are_counted),
+        WITH_TREE(hidepid_is_seen_in_the_mount_that_counts),
+        WITH_TREE(bad_files_of_facts_are_distinguished_from_numbers),
+    };
+    return cmocka_run_group_tests_name("machine-facts", tests, NULL, NULL);
+}

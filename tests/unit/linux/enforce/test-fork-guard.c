@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests the fork guard, event by event, against a fake kernel. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "linux/enforce/actuator.h"
+#include "linux/enforce/fork-guard.h"
+#include "linux/enforce/ledger-internal.h"
+#include "support/fake-kernel.h"
+
+/* No real process has these numbers: kernel.pid_max is at most 4194304. */
+#define PID   2000000000 /* a process with two threads: its leader and TID */
+#define TID   2000000001
+#define OTHER 2000000100 /* another process */
+#define CHILD 2000000200
+
+#define NOW   (1000 * ASYM_SEC)
+
+struct fork_guard_fixture {
+    char dir[64];
+    struct asym_ledger *ledger;
+    struct fake_thread *leader, *thread, *other;
+};
+
+/* Steers the thread: it keeps its present mask and from as originals, and gets 0xf0 and the nice value. */
+static struct asym_ledger_entry *steered(struct fork_guard_fixture *f, struct fake_thread *t, int8_t from, int8_t nice)
+{
+    const struct asym_taskid id = {t->tid, t->tgid, t->start};
+    struct asym_ledger_entry *e = asym_ledger_add(f->ledger, &id);
+    assert_non_null(e);
+    e->original = e->before = t->mask;
+    e->set = fake_mask(0xf0);
+    e->original_nice = e->before_nice = from;
+    e->set_nice = nice;
+    e->boosted = nice != from;
+    e->full_cpuset = t->mask.w[0] == 0xff;
+    e->in_force = true;
+    e->since = 100000;
+    assert_int_equal(asym_ledger_note(f->ledger, e), 0);
+    t->mask = e->set;
+    t->nice = nice;
+    t->reset_on_fork = e->boosted;
+    return e;
+}
+
+/* The machine has CPUs 0-7. Both threads of the first process and the only thread of the other are steered. */
+static int set_up(void **state)
+{
+    struct fork_guard_fixture *f = calloc(1, sizeof *f);
+    if (!f)
+        return -1;
+    fake_kernel_reset();
+    snprintf(f->dir, sizeof f->dir, "/tmp/asymd-fork-guard-XXXXXX");
+    if (!mkdtemp(f->dir) || asym_ledger_open(f->dir, &f->ledger, NULL) < 0)
+        return -1;
+    fake_kernel_cpus(f->ledger, "0-7", "0-7", "");
+    f->leader = fake_kernel_thread(PID, PID, fake_mask(0xff));
+    f->thread = fake_kernel_thread(PID, TID, fake_mask(0xff));
+    f->other = fake_kernel_thread(OTHER, OTHER, fake_mask(0xff));
+    steered(f, f->leader, 0, 0);
+    steered(f, f->thread, 0, 0);
+    steered(f, f->other, 0, 0);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fork_guard_fixture *f = *state;
+    char command[128];
+    asym_ledger_close(f->ledger);
+    snprintf(command, sizeof command, "rm -rf %s", f->dir);
+    free(f);
+    return system(command);
+}
+
+static void deliver(struct fork_guard_fixture *f, enum asym_process_event_kind kind, int32_t tgid, int32_t pid,
+                    int32_t parent)
+{
+    const struct fake_thread *creator = fake_kernel_find(parent);
+    const struct asym_process_event event = {.kind = kind,
+                                             .pid = pid,
+                                             .tgid = tgid,
+                                             .parent_pid = kind == ASYM_PROCESS_EVENT_FORK ? parent : 0,
+                                             .parent_tgid = kind == ASYM_PROCESS_EVENT_FORK && creator ? creator->tgid
+                                                                                                       : tgid,
+                                             .when = NOW};
+    asym_fork_guard_on_event(f->ledger, &event);
+}
+
+/* A child right after fork: it has its creator's mask, and 0 for a negative nice value if reset-on-fork is set. */
+static struct fake_thread *child_of(const struct fake_thread *creator, int32_t tgid, int32_t tid)
+{
+    struct fake_thread *t = fake_kernel_thread(tgid, tid, creator->mask);
+    t->start = 100000;
+    t->ppid = creator->tgid;
+    t->nice = creator->reset_on_fork && creator->nice < 0 ? 0 : creator->nice;
+    return t;
+}
+
+static void assert_thread(const struct fake_thread *t, uint64_t bits, int8_t nice)
+{
+    const struct asym_mask want = fake_mask(bits);
+    if (!asym_mask_equal(&t->mask, &want) || t->nice != nice)
+        fail_msg("thread %d: mask %#llx, nice %d", t->tid, (unsigned long long)t->mask.w[0], t->nice);
+}
+
+static void a_fork_repairs_the_child_and_releases_the_process(void **state)
+{
+    struct fork_guard_fixture *f = *state;
+    struct fake_thread *child = child_of(f->thread, CHILD, CHILD);
+    deliver(f, ASYM_PROCESS_EVENT_FORK, CHILD, CHILD, TID);
+    assert_thread(child, 0xff, 0);
+    assert_true(child->set_full_cpuset);
+    assert_thread(f->leader, 0xff, 0);
+    assert_thread(f->thread, 0xff, 0);
+    assert_thread(f->other, 0xf0, 0);
+    assert_int_equal(asym_ledger_count(f->ledger), 1);
+    assert_true(asym_ledger_was_released(f->ledger, PID, NOW));
+    assert_false(asym_ledger_was_released(f->ledger, OTHER, 0));
+}
+
+/* The file must show the release, because asymd may be killed after the fork. */
+static void a_release_is_on_record(void **state)
+{
+    struct fork_guard_fixture *f = *state;
+    struct asym_ledger *again = NULL;
+    child_of(f->thread, CHILD, CHILD);
+    deliver(f, ASYM_PROCESS_EVENT_FORK, CHILD, CHILD, TID);
+    assert_int_equal(asym_ledger_peek(f->dir, &again, NULL), 0);
+    assert_int_equal(asym_ledger_count(again), 1);
+    assert_non_null(asym_ledger_find(again, OTHER));
+    asym_ledger_close(again);
+}
+
+static void a_fork_of_a_process_that_is_not_steered_changes_nothing(void **state)
+{
+    struct fork_guard_fixture *f = *state;
+    struct fake_thread *stranger = fake_kernel_thread(CHILD, CHILD, fake_mask(0xf0));
+    struct fake_thread *child = child_of(stranger, CHILD + 1, CHILD + 1);
+    deliver(f, ASYM_PROCESS_EVENT_FORK, CHILD + 1, CHILD + 1, CHILD);
+    assert_thread(child, 0xf0, 0);
+    assert_int_equal(child->n_set_mask, 0);
+    assert_int_equal(asym_ledger_count(f->ledger), 3);
+}
+
+static void a_child_that_has_chosen_for_itself_keeps_that(void **state)
+{
+    struct fork_guard_fixture *f = *state;
+    struct fake_thread *child = child_of(f->thread, CHILD, CHILD);
+    child->mask = fake_mask(0x01);
+    deliver(f, ASYM_PROCESS_EVENT_FORK, CHILD, CHILD, TID);
+    assert_thread(child, 0x01, 0);
+    assert_thread(f->thread, 0xff, 0);
+}
+
+/* Reset-on-fork gives the child 0. Without asymd the child would have its creator's nice value. */
+static void a_child_of_a_boosted_thread_has_its_creators_nice_value(void **state)
+{
+    struct fork_guard_fixture *f = *state;
+    struct fake_thread *boosted = fake_kernel_thread(CHILD, CHILD, fake_mask(0xff));
+    steered(f, boosted, 5, -5);
+    struct fake_thread *child = child_of(boosted, CHILD + 1, CHILD + 1);
+    assert_thread(child, 0xf0, 0);
+    deliver(f, ASYM_PROCESS_EVENT_FORK, CHILD + 1, CHILD + 1, CHILD);
+    assert_thread(child, 0xff, 5);
+    assert_thread(boosted, 0xff, 5);
+    assert_false(boosted->reset_on_fork);
+}
+
+/* The kernel does not name the creating thread. The fork guard takes one whose mask and nice value the new thread has. */
+static void a_new_thread_is_repaired_and_its_process_stays_steered(void **state)
+{
+    struct fork_guard_fixture *f = *state;
+    struct fake_thread *newborn = child_of(f->thread, PID, TID + 1), *own;
+    deliver(f, ASYM_PROCESS_EVENT_CLONE, PID, TID + 1, 0);
+    assert_thread(newborn, 0xff, 0);
+    assert_thread(f->thread, 0xf0, 0);
+    assert_int_equal(asym_ledger_count(f->ledger), 3);
+    own = fake_kernel_thread(PID, TID + 2, fake_mask(0x30));
+    deliver(f, ASYM_PROCESS_EVENT_CLONE, PID, TID + 2, 0);
+    assert_thread(own, 0x30, 0);
+}
+
+static void the_nice_value_decides_between_two_possible_creators(void **state)
+{
+    struct fork_guard_fixture *f = *state;
+    struct fake_thread *a = fake_kernel_thread(CHILD, CHILD, fake_mask(0xf3));
+    struct fake_thread *b = fake_kernel_thread(CHILD, CHILD + 1, fake_mask(0xfc));
+    steered(f, a, 0, 0);
+    steered(f, b, 7, 7);
+    for (int i = 0; i < 2; i++) {
+        struct fake_thread *newborn = child_of(i ? b : a, CHILD, CHILD + 2 + i);
+        deliver(f, ASYM_PROCESS_EVENT_CLONE, CHILD, newborn->tid, 0);
+        assert_thread(newborn, i ? 0xfc : 0xf3, i ? 7 : 0);
+    }
+}
+
+/* Events wait in a queue. By now the core may steer the new thread itself. */
+static void a_new_thread_that_is_steered_by_now_is_left_alone(void **state)
+{
+    struct fork_guard_fixture *f = *state;
+    struct fake_thread *newborn = fake_kernel_thread(PID, TID + 1, fake_mask(0xff));
+    steered(f, newborn, 0, 0);
+    deliver(f, ASYM_PROCESS_EVENT_CLONE, PID, TID + 1, 0);
+    assert_thread(newborn, 0xf0, 0);
+    newborn->start++; /* the kernel reused the number: the entry is of an earlier thread */
+    deliver(f, ASYM_PROCESS_EVENT_CLONE, PID, TID + 1, 0);
+    assert_thread(newborn, 0xff, 0);
+}
+
+/* The child had a narrowed mask until its repair. Its own children may have inherited that until then, and not later. */
+static void children_of_a_child_are_repaired_too(void **state)
+{
+    struct fork_guard_fixture *f = *state;
+    struct fake_thread *child = child_of(f->thread, CHILD, CHILD);
+    struct fake_thread *grandchild = child_of(child, CHILD + 1, CHILD + 1), *late;
+    deliver(f, ASYM_PROCESS_EVENT_FORK, CHILD, CHILD, TID);
+    deliver(f, ASYM_PROCESS_EVENT_FORK, CHILD + 1, CHILD + 1, CHILD);
+    assert_thread(grandchild, 0xff, 0);
+    late = fake_kernel_thread(CHILD + 2, CHILD + 2, fake_mask(0xf0));
+    asym_fork_guard_on_event(f->ledger, &(struct asym_process_event){.kind = ASYM_PROCESS_EVENT_FORK,
+                                                                     .pid = CHILD + 2,
+                                                                     .tgid = CHILD + 2,
+                                                                     .parent_pid = CHILD,
+                                                                     .parent_tgid = CHILD,
+                                                                     .when = NOW + ASYM_LEDGER_LATE + 1});
+    assert_thread(late, 0xf0, 0);
+}
+
+static void a_second_child_of_a_process_released_is_repaired(void **state)
+{
+    struct fork_guard_fixture *f = *state;
+    struct fake_thread *first = child_of(f->thread, CHILD, CHILD), *second = child_of(f->leader, CHILD + 1, CHILD + 1);
+    struct fake_thread *newborn = child_of(f->leader, PID, TID + 1);
+    deliver(f, ASYM_PROCESS_EVENT_FORK, CHILD, CHILD, TID);
+    deliver(f, ASYM_PROCESS_EVENT_FORK, CHILD + 1, CHILD + 1, PID);
+    deliver(f, ASYM_PROCESS_EVENT_CLONE, PID, TID + 1, 0);
+    assert_thread(first, 0xff, 0);
+    assert_thread(second, 0xff, 0);
+    assert_thread(newborn, 0xff, 0);
+}
+
+/* The thread that called exec now has the leader's TID, and still has its own mask. */
+static void an_exec_repairs_the_image_and_releases_the_process(void **state)
+{
+    struct fork_guard_fixture *f = *state;
+    fake_kernel_end(TID);
+    deliver(f, ASYM_PROCESS_EVENT_EXEC, PID, PID, 0);
+    assert_thread(f->leader, 0xff, 0);
+    assert_thread(f->other, 0xf0, 0);
+    assert_int_equal(asym_ledger_count(f->ledger), 1);
+    assert_true(asym_ledger_was_released(f->ledger, PID, NOW));
+    deliver(f, ASYM_PROCESS_EVENT_EXEC, CHILD, CHILD, 0);
+    assert_false(asym_ledger_was_released(f->ledger, CHILD, 0));
+}
+
+static void an_exec_of_a_boosted_thread_gives_nice_and_flag_back(void **state)
+{
+    struct fork_guard_fixture *f = *state;
+    struct fake_thread *leader = fake_kernel_thread(CHILD, CHILD, fake_mask(0xff));
+    struct fake_thread *caller = fake_kernel_thread(CHILD, CHILD + 1, fake_mask(0x7f));
+    steered(f, caller, 3, -5);
+    leader->mask = caller->mask;
+    leader->nice = caller->nice;
+    leader->reset_on_fork = true;
+    fake_kernel_end(CHILD + 1);
+    deliver(f, ASYM_PROCESS_EVENT_EXEC, CHILD, CHILD, 0);
+    assert_int_equal(leader->nice, 3);
+    assert_false(leader->reset_on_fork);
+    assert_int_equal(leader->n_set_mask, 1);
+    assert_int_equal(asym_ledger_count(f->ledger), 3);
+}
+
+/* The events of its last children may come after its exit. */
+static void a_thread_that_ends_is_forgotten_and_its_children_are_not(void **state)
+{
+    struct fork_guard_fixture *f = *state;
+    struct fake_thread *child = child_of(f->thread, CHILD, CHILD);
+    fake_kernel_end(TID);
+    deliver(f, ASYM_PROCESS_EVENT_EXIT, PID, TID, 0);
+    assert_int_equal(asym_ledger_count(f->ledger), 2);
+    assert_null(asym_ledger_find(f->ledger, TID));
+    asym_fork_guard_on_event(f->ledger, &(struct asym_process_event){.kind = ASYM_PROCESS_EVENT_FORK,
+                                                                     .pid = CHILD,
+                                                                     .tgid = CHILD,
+                                                                     .parent_pid = TID,
+                                                                     .parent_tgid = PID,
+                                                                     .when = NOW});
+    assert_thread(child, 0xff, 0);
+    deliver(f, ASYM_PROCESS_EVENT_EXIT, CHILD, OTHER, 0); /* an earlier process had this number */
+    assert_non_null(asym_ledger_find(f->ledger, OTHER));
+}
+
+static void what_the_kernel_refuses_to_take_back_stays_on_record(void **state)
+{
+    struct fork_guard_fixture *f = *state;
+    struct fake_thread *child = child_of(f->thread, CHILD, CHILD);
+    fake_kernel_fail(f->thread, FAKE_SET_MASK, -EPERM, 0);
+    deliver(f, ASYM_PROCESS_EVENT_FORK, CHILD, CHILD, TID);
+    assert_thread(child, 0xff, 0);
+    assert_thread(f->leader, 0xff, 0);
+    assert_thread(f->thread, 0xf0, 0);
+    assert_non_null(asym_ledger_find(f->ledger, TID));
+    assert_int_equal(asym_ledger_count(f->ledger), 2);
+}
+
+static void a_child_that_is_gone_already_does_no_harm(void **state)
+{
+    struct fork_guard_fixture *f = *state;
+    struct fake_thread *grandchild = child_of(f->thread, CHILD + 1, CHILD + 1);
+    deliver(f, ASYM_PROCESS_EVENT_FORK, CHILD, CHILD, TID);
+    assert_thread(f->thread, 0xff, 0);
+    asym_fork_guard_on_event(f->ledger, &(struct asym_process_event){.kind = ASYM_PROCESS_EVENT_FORK,
+                                                                     .pid = CHILD + 1,
+                                                                     .tgid = CHILD + 1,
+                                                                     .parent_pid = CHILD,
+                                                                     .parent_tgid = CHILD,
+                                                                     .when = NOW});
+    assert_thread(grandchild, 0xff, 0);
+}
+
+static void lost_events_change_nothing(void **state)
+{
+    struct fork_guard_fixture *f = *state;
+    deliver(f, ASYM_PROCESS_EVENT_LOST, 0, 0, 0);
+    assert_int_equal(asym_ledger_count(f->ledger), 3);
+    assert_thread(f->thread, 0xf0, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        ROW(a_fork_repairs_the_child_and_releases_the_process),
+        ROW(a_release_is_on_record),
+        ROW(a_fork_of_a_process_that_is_not_steered_changes_nothing),
+        ROW(a_child_that_has_chosen_for_itself_keeps_that),
+        ROW(a_child_of_a_boosted_thread_has_its_creators_nice_value),
+        ROW(a_new_thread_is_repaired_and_its_process_stays_steered),
+        ROW(the_nice_value_decides_between_two_possible_creators),
+        ROW(a_new_thread_that_is_steered_by_now_is_left_alone),
+        ROW(children_of_a_child_are_repaired_too),
+        ROW(a_second_child_of_a_process_released_is_repaired),
+        ROW(an_exec_repairs_the_image_and_releases_the_process),
+        ROW(an_exec_of_a_boosted_thread_gives_nice_and_flag_back),
+        ROW(a_thread_that_ends_is_forgotten_and_its_children_are_not),
+        ROW(what_the_kernel_refuses_to_take_back_stays_on_record),
+        ROW(a_child_that_is_gone_already_does_no_harm),
+        ROW(lost_events_change_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

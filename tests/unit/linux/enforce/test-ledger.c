@@ -1,0 +1,652 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests the file of the ledger: records survive, and other content of the file does no harm. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "linux/enforce/ledger-internal.h"
+#include "linux/enforce/restore.h"
+
+/* No real process has this number: kernel.pid_max is at most 4194304. */
+#define NOBODY 2000000000
+
+static char dir[64];
+
+static int set_up(void **state)
+{
+    (void)state;
+    snprintf(dir, sizeof dir, "/tmp/asymd-ledger-XXXXXX");
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    char command[128];
+    (void)state;
+    snprintf(command, sizeof command, "rm -rf %s", dir);
+    return system(command);
+}
+
+static const char *in_dir(const char *name)
+{
+    static char path[128];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    return path;
+}
+
+static struct asym_ledger *open_it(struct asym_error *err)
+{
+    struct asym_ledger *l = NULL;
+    assert_int_equal(asym_ledger_open(dir, &l, err), 0);
+    return l;
+}
+
+static void boot_id(char *buf, size_t size)
+{
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
+    assert_non_null(f);
+    assert_non_null(fgets(buf, (int)size, f));
+    buf[strcspn(buf, "\n")] = '\0';
+    fclose(f);
+}
+
+/* Writes a ledger file of this boot with these lines. */
+static void put_file(const char *lines)
+{
+    char boot[64];
+    FILE *f = fopen(in_dir("ledger"), "w");
+    assert_non_null(f);
+    boot_id(boot, sizeof boot);
+    fprintf(f, "asymd-ledger 1 %s\n%s", boot, lines);
+    fclose(f);
+}
+
+static off_t size_of(const char *name)
+{
+    struct stat st;
+    return stat(in_dir(name), &st) < 0 ? -1 : st.st_size;
+}
+
+static struct asym_ledger_entry sample(int32_t tid)
+{
+    struct asym_ledger_entry e = {
+        .id = {tid, NOBODY, UINT64_C(12345678901234)},
+        .since = UINT64_C(12345678909999),
+        .session = 4194303,
+        .original_nice = 5,
+        .set_nice = -20,
+        .before_nice = 19,
+        .original_reset = true,
+        .boosted = true,
+        .full_cpuset = true,
+    };
+    asym_mask_set(&e.original, 0);
+    asym_mask_set(&e.original, ASYM_MAX_CPUS - 1);
+    asym_mask_set(&e.set, 1);
+    asym_mask_set(&e.before, 77);
+    e.under_way = tid % 4 == 0;
+    e.transit_cpu = e.under_way ? 2 : 0;
+    return e;
+}
+
+static void add(struct asym_ledger *l, int32_t tid)
+{
+    const struct asym_ledger_entry e = sample(tid);
+    asym_ledger_lock(l);
+    struct asym_ledger_entry *to = asym_ledger_add(l, &e.id);
+    assert_non_null(to);
+    *to = e;
+    assert_int_equal(asym_ledger_note(l, to), 0);
+    asym_ledger_unlock(l);
+}
+
+static int flush(struct asym_ledger *l)
+{
+    asym_ledger_lock(l);
+    int r = asym_ledger_flush(l);
+    asym_ledger_unlock(l);
+    return r;
+}
+
+static void drop(struct asym_ledger *l, int32_t tid)
+{
+    asym_ledger_lock(l);
+    struct asym_ledger_entry *e = asym_ledger_find(l, tid);
+    assert_non_null(e);
+    assert_int_equal(asym_ledger_note_gone(l, &e->id), 0);
+    asym_ledger_remove(l, e);
+    asym_ledger_unlock(l);
+}
+
+static void assert_same(const struct asym_ledger_entry *a, const struct asym_ledger_entry *b)
+{
+    assert_int_equal(a->id.tid, b->id.tid);
+    assert_int_equal(a->id.tgid, b->id.tgid);
+    assert_true(a->id.start == b->id.start && a->since == b->since && a->session == b->session);
+    assert_true(asym_mask_equal(&a->original, &b->original));
+    assert_true(asym_mask_equal(&a->set, &b->set) && asym_mask_equal(&a->before, &b->before));
+    assert_true(a->transit_cpu == b->transit_cpu && a->under_way == b->under_way);
+    assert_int_equal(a->original_nice, b->original_nice);
+    assert_int_equal(a->set_nice, b->set_nice);
+    assert_int_equal(a->before_nice, b->before_nice);
+    assert_true(a->original_reset == b->original_reset && a->boosted == b->boosted && a->full_cpuset == b->full_cpuset);
+}
+
+static void every_field_survives(void **state)
+{
+    (void)state;
+    struct asym_error err = {""};
+    struct asym_ledger *l = open_it(&err);
+    for (int32_t tid = 1; tid <= 1000; tid++)
+        add(l, tid);
+    assert_int_equal(flush(l), 0);
+    for (int32_t tid = 1; tid <= 1000; tid += 2)
+        drop(l, tid);
+    assert_int_equal(flush(l), 0);
+    asym_ledger_close(l);
+    l = open_it(&err);
+    assert_string_equal(err.text, "");
+    assert_int_equal(asym_ledger_count(l), 500);
+    for (int32_t tid = 1; tid <= 1000; tid++) {
+        const struct asym_ledger_entry *e = asym_ledger_find(l, tid), want = sample(tid);
+        assert_true((e != NULL) == (tid % 2 == 0));
+        if (e)
+            assert_same(e, &want);
+    }
+    asym_ledger_close(l);
+}
+
+static void no_transit_cpu_is_no_mask(void **state)
+{
+    (void)state;
+    struct asym_ledger *l = open_it(NULL);
+    struct asym_ledger_entry e = {.under_way = true};
+    struct asym_mask found = {0};
+    l->online = (struct asym_mask){0};
+    for (unsigned c = 0; c < 2; c++)
+        asym_mask_set(&l->online, c);
+    asym_mask_set(&e.original, 0);
+    asym_mask_set(&e.set, 0);
+    asym_mask_set(&e.before, 1);
+    /* the CPU came online after asymd read the list, or went offline: no online CPU is left to compare */
+    asym_mask_set(&found, 5);
+    assert_false(asym_ledger_is_set(l, &e, &found));
+    e.transit_cpu = 7;
+    assert_false(asym_ledger_is_set(l, &e, &found));
+    assert_false(asym_ledger_looks_inherited(l, &e, &found, 0, 0));
+    asym_ledger_close(l);
+}
+
+static void what_is_not_flushed_is_not_on_record(void **state)
+{
+    (void)state;
+    struct asym_ledger *l = open_it(NULL);
+    off_t before = size_of("ledger");
+    add(l, 1);
+    assert_int_equal(size_of("ledger"), before);
+    assert_int_equal(flush(l), 0);
+    assert_true(size_of("ledger") > before);
+    asym_ledger_close(l);
+}
+
+#define GOOD(tid) "T " #tid " 2000000000 7 9 5 0 0 1 0 0 0 0-1 0 0-1\n"
+
+/* Opens a ledger with this content. Checks the number of entries, and that a bad file is reported and kept as ledger.bad. */
+static void expect(const char *what, size_t count, bool bad)
+{
+    struct asym_error err = {""};
+    struct asym_ledger *l = open_it(&err);
+    if (asym_ledger_count(l) != count || (*err.text != '\0') != bad || (size_of("ledger.bad") >= 0) != bad)
+        fail_msg("%s: %zu entries, said: '%s'", what, asym_ledger_count(l), err.text);
+    asym_ledger_close(l);
+    unlink(in_dir("ledger"));
+    unlink(in_dir("ledger.bad"));
+}
+
+static void bad_lines_cost_only_themselves(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what, *lines;
+        size_t count;
+        bool bad;
+    } cases[] = {
+        {"nothing", "", 0, false},
+        {"two threads", GOOD(1) GOOD(2), 2, false},
+        {"torn last line", GOOD(1) "T 2 2000000000 7 9 5 0 0 1 0 0 0 0-1 0 0-", 1, false},
+        {"torn last line that is whole but for its end", GOOD(1) "G 1 2000000000 7", 1, false},
+        {"junk in the middle", GOOD(1) "\x01\xff\xfe junk\n" GOOD(2), 2, true},
+        {"empty line", GOOD(1) "\n" GOOD(2), 2, true},
+        {"torn line that was written on to", GOOD(1) "T 2 2000000" GOOD(3) GOOD(4), 2, true},
+        {"too few fields", "T 1 1 7 9 5 0 0 1 0 0 0 0-1 0\n" GOOD(2), 1, true},
+        {"with a CPU on the way", GOOD(1) "T 2 2000000000 7 9 5 0 0 1 0 0 0 0-1 0 0-1 1\n", 2, false},
+        {"with two of them", GOOD(1) "T 2 2000000000 7 9 5 0 0 1 0 0 0 0-1 0 0-1 0-1\n", 1, true},
+        {"with one that is none", GOOD(1) "T 2 2000000000 7 9 5 0 0 1 0 0 0 0-1 0 0-1 x\n", 1, true},
+        {"too many fields", "T 1 1 7 9 5 0 0 1 0 0 0 0-1 0 0-1 0 0\n" GOOD(2), 1, true},
+        {"hundreds of fields", "T 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n", 0,
+         true},
+        {"thread 0", "T 0 1 7 9 5 0 0 1 0 0 0 0-1 0 0-1\n", 0, true},
+        {"negative thread", "T -1 1 7 9 5 0 0 1 0 0 0 0-1 0 0-1\n", 0, true},
+        {"thread beyond 32 bits", "T 4294967297 1 7 9 5 0 0 1 0 0 0 0-1 0 0-1\n", 0, true},
+        {"nice out of range", "T 1 1 7 9 5 20 0 1 0 0 0 0-1 0 0-1\n", 0, true},
+        {"CPU out of range", "T 1 1 7 9 5 0 0 1 0 0 0 0-1024 0 0-1\n", 0, true},
+        {"mask that is no list", "T 1 1 7 9 5 0 0 1 0 0 0 0,x 0 0-1\n", 0, true},
+        {"nothing to give back", "T 1 1 7 9 5 0 0 1 0 0 0 - 0 0-1\n", 0, true},
+        {"gone", GOOD(1) GOOD(2) "G 1 2000000000 7\n", 1, false},
+        {"gone, but an earlier thread of that number", GOOD(1) "G 1 2000000000 6\n", 1, false},
+        {"gone without having been there", "G 1 2000000000 7\n", 0, false},
+        {"the same thread again", GOOD(1) GOOD(1) GOOD(1), 1, false},
+        {"its number used again", GOOD(1) "T 1 2000000000 8 9 5 0 0 1 0 0 0 0-1 0 0-1\n", 1, false},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(cases); i++) {
+        put_file(cases[i].lines);
+        expect(cases[i].what, cases[i].count, cases[i].bad);
+    }
+}
+
+static void put_bytes(const char *bytes, size_t n)
+{
+    FILE *f = fopen(in_dir("ledger"), "w");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, n, f), n);
+    fclose(f);
+}
+
+static void files_that_are_no_ledgers_are_renamed(void **state)
+{
+    (void)state;
+    static const char zeros[4096] = {0};
+    put_bytes("", 0);
+    expect("empty file", 0, false);
+    put_bytes(zeros, sizeof zeros);
+    expect("zeros", 0, true);
+    put_bytes("asymd-ledger 1 ", 15);
+    expect("torn header", 0, true);
+    put_bytes("asymd-ledger 9 x\n" GOOD(1), sizeof "asymd-ledger 9 x\n" GOOD(1) - 1);
+    expect("a later version", 0, true);
+    assert_int_equal(mkdir(in_dir("ledger"), 0755), 0);
+    struct asym_error err = {""};
+    struct asym_ledger *l = open_it(&err);
+    assert_true(*err.text != '\0' && asym_ledger_count(l) == 0);
+    asym_ledger_close(l);
+}
+
+static void another_boot_s_file_is_stale_as_a_whole(void **state)
+{
+    (void)state;
+    static const char text[] = "asymd-ledger 1 00000000-0000-0000-0000-000000000000\n" GOOD(1) "junk\n";
+    put_bytes(text, sizeof text - 1);
+    expect("another boot", 0, false);
+}
+
+static void a_line_of_10_megabytes_is_one_bad_line(void **state)
+{
+    (void)state;
+    const size_t n = 10u << 20;
+    char *lines = malloc(n + 256);
+    assert_non_null(lines);
+    size_t used = (size_t)sprintf(lines, "%s", GOOD(1));
+    memset(lines + used, '1', n);
+    memcpy(lines + used + n, "\n" GOOD(2), sizeof "\n" GOOD(2));
+    put_file(lines);
+    expect("digits", 2, true);
+    memcpy(lines + used, "T 3 1 7 9 5 0 0 1 0 0 0 0-1 0 ", 28);
+    put_file(lines);
+    expect("a mask of digits", 2, true);
+    for (size_t i = used; i < used + n; i++)
+        lines[i] = ' ';
+    put_file(lines);
+    expect("blanks", 2, true);
+    free(lines);
+}
+
+static void a_second_opener_gets_the_name_of_the_holder(void **state)
+{
+    (void)state;
+    struct asym_error err = {""};
+    struct asym_ledger *l = open_it(NULL), *second = NULL;
+    char pid[32];
+    add(l, 1);
+    assert_int_equal(flush(l), 0);
+    off_t size = size_of("ledger");
+    assert_int_equal(asym_ledger_open(dir, &second, &err), -EBUSY);
+    assert_null(second);
+    snprintf(pid, sizeof pid, "PID %d", (int)getpid());
+    assert_non_null(strstr(err.text, pid));
+    assert_int_equal(size_of("ledger"), size);
+    asym_ledger_close(l);
+    l = open_it(&err);
+    assert_int_equal(asym_ledger_count(l), 1);
+    asym_ledger_close(l);
+}
+
+static void a_directory_that_cannot_be_made_is_reported(void **state)
+{
+    (void)state;
+    struct asym_error err = {""};
+    struct asym_ledger *l = NULL;
+    assert_int_equal(asym_ledger_open("/nonexistent-asymd/run", &l, &err), -ENOENT);
+    assert_non_null(strstr(err.text, "/nonexistent-asymd/run"));
+    assert_int_equal(asym_ledger_open("/proc/self/status", &l, &err), -ENOTDIR);
+    assert_null(l);
+}
+
+static void the_file_is_removed_only_when_it_holds_nothing(void **state)
+{
+    (void)state;
+    struct asym_ledger *l = open_it(NULL);
+    add(l, 1);
+    assert_int_equal(flush(l), 0);
+    asym_ledger_close(l);
+    assert_true(size_of("ledger") > 0);
+    l = open_it(NULL);
+    drop(l, 1);
+    assert_int_equal(flush(l), 0);
+    asym_ledger_close(l);
+    assert_int_equal(size_of("ledger"), -1);
+    asym_ledger_close(NULL);
+}
+
+static ino_t inode_of(const char *name)
+{
+    struct stat st;
+    return stat(in_dir(name), &st) < 0 ? 0 : st.st_ino;
+}
+
+/* 10 valid records, and 64 + 3 * 10 in all: with one more record asymd rewrites the file. */
+static void the_file_is_rewritten_when_most_of_it_is_stale(void **state)
+{
+    (void)state;
+    struct asym_ledger *l = open_it(NULL);
+    off_t largest = 0;
+    for (int32_t tid = 1; tid <= 10; tid++)
+        add(l, tid);
+    assert_int_equal(flush(l), 0);
+    ino_t inode = inode_of("ledger");
+    int rewritten = 0, records = 10;
+    for (int i = 0; i < 10000; i++) {
+        asym_ledger_lock(l);
+        assert_int_equal(asym_ledger_note(l, asym_ledger_find(l, 1 + i % 10)), 0);
+        asym_ledger_unlock(l);
+        assert_int_equal(flush(l), 0);
+        largest = size_of("ledger") > largest ? size_of("ledger") : largest;
+        assert_int_equal(inode_of("ledger") != inode, ++records > 3 * 10 + 64);
+        if (inode_of("ledger") == inode)
+            continue;
+        inode = inode_of("ledger");
+        records = 10;
+        rewritten++;
+    }
+    assert_int_equal(rewritten, 10000 / (3 * 10 + 64 + 1 - 10));
+    /* at most 3 * 10 + 64 records, each below 120 bytes */
+    assert_true(largest < 100 * 120 + 64);
+    asym_ledger_close(l);
+    l = open_it(NULL);
+    assert_int_equal(asym_ledger_count(l), 10);
+    asym_ledger_close(l);
+}
+
+/* Simulates a full file system: the kernel writes a part and refuses the rest. */
+static void limit_files(rlim_t bytes)
+{
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = bytes;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static void a_batch_written_in_part_spoils_nothing_after_it(void **state)
+{
+    (void)state;
+    struct asym_error err = {""};
+    struct asym_ledger *l = open_it(NULL);
+    signal(SIGXFSZ, SIG_IGN);
+    add(l, 1);
+    assert_int_equal(flush(l), 0);
+    limit_files((rlim_t)size_of("ledger") + 20);
+    add(l, 2);
+    assert_int_equal(flush(l), -EFBIG);
+    add(l, 3);
+    assert_int_equal(flush(l), -EFBIG);
+    limit_files(RLIM_INFINITY);
+    add(l, 4);
+    assert_int_equal(flush(l), 0);
+    asym_ledger_close(l);
+    l = open_it(&err);
+    assert_string_equal(err.text, "");
+    assert_int_equal(asym_ledger_count(l), 4);
+    asym_ledger_close(l);
+}
+
+/* The ledger opens with the recorded entries. A later write must create the new file. */
+static void a_file_that_cannot_be_written_anew_is_read_all_the_same(void **state)
+{
+    (void)state;
+    struct asym_error err = {""};
+    struct asym_restore_report report;
+    put_file(GOOD(1) GOOD(2));
+    signal(SIGXFSZ, SIG_IGN);
+    limit_files(10);
+    struct asym_ledger *l = open_it(&err);
+    assert_non_null(strstr(err.text, "cannot write"));
+    assert_int_equal(asym_ledger_count(l), 2);
+    assert_int_equal(asym_ledger_housekeeping(l), -EFBIG);
+    add(l, 3);
+    assert_int_equal(flush(l), -EFBIG);
+    limit_files(RLIM_INFINITY);
+    assert_int_equal(asym_ledger_housekeeping(l), 0); /* open has reported the missing file already */
+    asym_ledger_close(l);
+    l = open_it(NULL);
+    assert_int_equal(asym_ledger_count(l), 3);
+    limit_files(10);
+    assert_int_equal(asym_ledger_restore(l, &report), 0);
+    assert_int_equal(report.gone, 3);
+    asym_ledger_close(l);
+    limit_files(RLIM_INFINITY);
+    assert_int_equal(size_of("ledger"), -1); /* files can be removed on a full disk */
+}
+
+static void what_has_the_names_of_its_files_is_not_written_through(void **state)
+{
+    (void)state;
+    struct asym_error err = {""};
+    char text[16] = "";
+    put_file(GOOD(1) "junk\n");
+    FILE *f = fopen(in_dir("precious"), "w");
+    assert_true(f && fputs("as it was", f) > 0 && fclose(f) == 0);
+    assert_int_equal(symlink("precious", in_dir("ledger.new")), 0);
+    assert_int_equal(mkdir(in_dir("ledger.bad"), 0700), 0);
+    struct asym_ledger *l = open_it(&err);
+    assert_int_equal(asym_ledger_count(l), 1);
+    assert_non_null(strstr(err.text, "kept as ledger.bad.1"));
+    assert_true(size_of("ledger.bad.1") > 0);
+    asym_ledger_close(l);
+    f = fopen(in_dir("precious"), "r");
+    assert_true(f && fgets(text, sizeof text, f) && fclose(f) == 0);
+    assert_string_equal(text, "as it was");
+}
+
+static void remove_it(void)
+{
+    assert_int_equal(unlink(in_dir("ledger")), 0);
+}
+
+static void cut_it(void)
+{
+    assert_int_equal(truncate(in_dir("ledger"), 3), 0);
+}
+
+static void write_to_it(void)
+{
+    FILE *f = fopen(in_dir("ledger"), "a");
+    assert_true(f && fputs("junk\n", f) > 0 && fclose(f) == 0);
+}
+
+static void replace_it(void)
+{
+    FILE *f = fopen(in_dir("other"), "w");
+    assert_true(f && fclose(f) == 0);
+    char from[128];
+    snprintf(from, sizeof from, "%s", in_dir("other"));
+    assert_int_equal(rename(from, in_dir("ledger")), 0);
+}
+
+static void remove_lock(void)
+{
+    assert_int_equal(unlink(in_dir("lock")), 0);
+}
+
+static void remove_all(void)
+{
+    remove_it();
+    remove_lock();
+    assert_int_equal(rmdir(dir), 0);
+}
+
+/* The next write notices it, or asym_ledger_housekeeping without a write. Both report it once. */
+static void what_others_do_to_the_file_is_noticed_and_undone(void **state)
+{
+    (void)state;
+    static void (*const deeds[])(void) = {remove_it, cut_it, write_to_it, replace_it, remove_lock, remove_all};
+    for (size_t i = 0; i < 2 * ASYM_LENGTH(deeds); i++) {
+        struct asym_error err = {""};
+        struct asym_ledger *l = open_it(NULL), *second = NULL;
+        add(l, 1);
+        assert_int_equal(flush(l), 0);
+        assert_int_equal(asym_ledger_housekeeping(l), 0);
+        deeds[i / 2]();
+        add(l, 2);
+        if (i % 2)
+            assert_int_equal(flush(l), 0);
+        assert_int_equal(asym_ledger_housekeeping(l), 1);
+        assert_int_equal(asym_ledger_housekeeping(l), 0);
+        assert_int_equal(asym_ledger_open(dir, &second, &err), -EBUSY);
+        asym_ledger_close(l);
+        l = open_it(&err);
+        assert_int_equal(asym_ledger_count(l), 2);
+        drop(l, 1);
+        drop(l, 2);
+        asym_ledger_close(l);
+    }
+}
+
+static void a_second_one_that_came_meanwhile_is_not_written_over(void **state)
+{
+    (void)state;
+    struct asym_ledger *l = open_it(NULL);
+    add(l, 1);
+    assert_int_equal(flush(l), 0);
+    remove_all();
+    struct asym_ledger *second = open_it(NULL);
+    add(second, 2);
+    add(second, 3);
+    assert_int_equal(flush(second), 0);
+    assert_int_equal(asym_ledger_housekeeping(l), -EBUSY);
+    add(l, 4);
+    assert_int_equal(flush(l), -EBUSY);
+    for (int32_t tid = 1; tid <= 4; tid += 3)
+        drop(l, tid);
+    asym_ledger_close(l);
+    assert_int_equal(asym_ledger_housekeeping(second), 0);
+    asym_ledger_close(second);
+    l = open_it(NULL);
+    assert_int_equal(asym_ledger_count(l), 2);
+    asym_ledger_close(l);
+}
+
+static void threads_that_are_gone_need_nothing(void **state)
+{
+    (void)state;
+    struct asym_restore_report report;
+    struct asym_ledger *l = open_it(NULL);
+    for (int32_t tid = NOBODY; tid < NOBODY + 100; tid++)
+        add(l, tid);
+    assert_int_equal(flush(l), 0);
+    assert_int_equal(asym_ledger_restore(l, &report), 0);
+    assert_int_equal(report.gone, 100);
+    assert_int_equal(report.restored + report.inherited + report.foreign + report.failed, 0);
+    assert_int_equal(asym_ledger_count(l), 0);
+    asym_ledger_close(l);
+}
+
+/* The hash table closes gaps by moving entries. Compares it with a plain array at every size, with colliding numbers. */
+static void the_table_finds_what_is_in_it(void **state)
+{
+    (void)state;
+    static bool in[4096];
+    struct asym_ledger *l = open_it(NULL);
+    uint32_t seed = 2010;
+    size_t n = 0;
+    memset(in, 0, sizeof in);
+    for (int i = 0; i < 60000; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        const size_t k = seed >> 20;
+        const struct asym_taskid id = {.tid = (int32_t)(k * 64 + 1), .tgid = 1, .start = 1};
+        asym_ledger_lock(l);
+        struct asym_ledger_entry *e = asym_ledger_find(l, id.tid);
+        assert_true((e != NULL) == in[k]);
+        if (e)
+            asym_ledger_remove(l, e);
+        else
+            assert_non_null(asym_ledger_add(l, &id));
+        asym_ledger_unlock(l);
+        n += in[k] ? (size_t)-1 : 1;
+        in[k] = !in[k];
+        assert_int_equal(asym_ledger_count(l), n);
+    }
+    asym_ledger_close(l);
+}
+
+static void a_release_is_not_pushed_out_by_a_fork_storm(void **state)
+{
+    (void)state;
+    struct asym_ledger *l = open_it(NULL);
+    asym_ledger_note_release(l, 4242, 1000);
+    for (int i = 0; i < 100000; i++)
+        asym_ledger_note_release(l, 5000 + i % 3000, 1001 + (asym_usec)i);
+    assert_true(asym_ledger_was_released(l, 4242, 1000));
+    assert_false(asym_ledger_was_released(l, 4242, 1001));
+    assert_false(asym_ledger_was_released(l, 4243, 0));
+    asym_ledger_close(l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        ROW(every_field_survives),
+        ROW(no_transit_cpu_is_no_mask),
+        ROW(what_is_not_flushed_is_not_on_record),
+        ROW(bad_lines_cost_only_themselves),
+        ROW(files_that_are_no_ledgers_are_renamed),
+        ROW(another_boot_s_file_is_stale_as_a_whole),
+        ROW(a_line_of_10_megabytes_is_one_bad_line),
+        ROW(a_second_opener_gets_the_name_of_the_holder),
+        ROW(a_directory_that_cannot_be_made_is_reported),
+        ROW(the_file_is_removed_only_when_it_holds_nothing),
+        ROW(the_file_is_rewritten_when_most_of_it_is_stale),
+        ROW(a_batch_written_in_part_spoils_nothing_after_it),
+        ROW(a_file_that_cannot_be_written_anew_is_read_all_the_same),
+        ROW(what_has_the_names_of_its_files_is_not_written_through),
+        ROW(what_others_do_to_the_file_is_noticed_and_undone),
+        ROW(a_second_one_that_came_meanwhile_is_not_written_over),
+        ROW(threads_that_are_gone_need_nothing),
+        ROW(the_table_finds_what_is_in_it),
+        ROW(a_release_is_not_pushed_out_by_a_fork_storm),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Tests crash recovery against a fake kernel. restore searches the real /proc for threads with an inherited affinity. So
+ * these have the TIDs of real, idle threads of this test. Their masks and nice values are fake.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "linux/enforce/ledger-internal.h"
+#include "linux/enforce/restore.h"
+#include "support/fake-kernel.h"
+
+/* No real process has this number: kernel.pid_max is at most 4194304. */
+#define TID     2000000000
+
+#define SINCE   50000 /* when steering began, clock ticks */
+
+#define KTHREAD 0x00200000u
+
+enum { N_INHERITED = 2 };
+
+struct restore_fixture {
+    char dir[64];
+    struct asym_ledger *ledger;
+    struct fake_thread *self; /* the leader of this process; it started before the steering */
+    struct fake_thread *inherited_affinity[N_INHERITED]; /* threads of this process; they started after it */
+    pthread_t threads[N_INHERITED];
+    int32_t tids[N_INHERITED];
+    pthread_barrier_t begin, end;
+    size_t next;
+};
+
+static void *be_there(void *fixture)
+{
+    struct restore_fixture *f = fixture;
+    f->tids[__atomic_fetch_add(&f->next, 1, __ATOMIC_RELAXED)] = gettid();
+    pthread_barrier_wait(&f->begin);
+    pthread_barrier_wait(&f->end);
+    return NULL;
+}
+
+static struct fake_thread *born_at(int32_t tid, uint64_t start, uint64_t mask)
+{
+    struct fake_thread *t = fake_kernel_thread(getpid(), tid, fake_mask(mask));
+    t->start = start;
+    return t;
+}
+
+static int higher_first(const void *a, const void *b)
+{
+    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return x > y ? -1 : x < y;
+}
+
+/* The machine has CPUs 0-7. */
+static int set_up(void **state)
+{
+    struct restore_fixture *f = calloc(1, sizeof *f);
+    if (!f)
+        return -1;
+    fake_kernel_reset();
+    snprintf(f->dir, sizeof f->dir, "/tmp/asymd-restore-XXXXXX");
+    if (!mkdtemp(f->dir) || asym_ledger_open(f->dir, &f->ledger, NULL) < 0)
+        return -1;
+    fake_kernel_cpus(f->ledger, "0-7", "0-7", "");
+    pthread_barrier_init(&f->begin, NULL, N_INHERITED + 1);
+    pthread_barrier_init(&f->end, NULL, N_INHERITED + 1);
+    for (size_t i = 0; i < N_INHERITED; i++)
+        if (pthread_create(&f->threads[i], NULL, be_there, f) != 0)
+            return -1;
+    pthread_barrier_wait(&f->begin);
+    /* /proc lists threads by TID. So the second of these threads is checked before the first. */
+    qsort(f->tids, N_INHERITED, sizeof *f->tids, higher_first);
+    f->self = born_at(getpid(), 1000, 0xff);
+    for (size_t i = 0; i < N_INHERITED; i++)
+        f->inherited_affinity[i] = born_at(f->tids[i], SINCE + 10, 0xf0);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct restore_fixture *f = *state;
+    char command[128];
+    pthread_barrier_wait(&f->end);
+    for (size_t i = 0; i < N_INHERITED; i++)
+        pthread_join(f->threads[i], NULL);
+    pthread_barrier_destroy(&f->begin);
+    pthread_barrier_destroy(&f->end);
+    asym_ledger_close(f->ledger);
+    snprintf(command, sizeof command, "rm -rf %s", f->dir);
+    free(f);
+    return system(command);
+}
+
+/* Adds an entry: a thread of this process with these originals, for which asymd set 0xf0. */
+static struct asym_ledger_entry *on_record(struct restore_fixture *f, int32_t tid, uint64_t original, int8_t nice)
+{
+    const struct asym_taskid id = {tid, getpid(), 1000};
+    struct asym_ledger_entry *e = asym_ledger_add(f->ledger, &id);
+    assert_non_null(e);
+    e->original = e->before = fake_mask(original);
+    e->set = fake_mask(0xf0);
+    e->original_nice = e->set_nice = e->before_nice = nice;
+    e->since = SINCE;
+    assert_int_equal(asym_ledger_note(f->ledger, e), 0);
+    return e;
+}
+
+static struct asym_restore_report restore(struct restore_fixture *f)
+{
+    struct asym_restore_report report;
+    assert_int_equal(asym_ledger_restore(f->ledger, &report), 0);
+    return report;
+}
+
+static void assert_mask(const struct fake_thread *t, uint64_t bits)
+{
+    const struct asym_mask want = fake_mask(bits);
+    if (!asym_mask_equal(&t->mask, &want))
+        fail_msg("thread %d: mask %#llx", t->tid, (unsigned long long)t->mask.w[0]);
+}
+
+static void each_thread_on_record_is_counted_once(void **state)
+{
+    struct restore_fixture *f = *state;
+    static const struct {
+        uint64_t mask;
+        int refusal;
+        bool gone;
+    } rows[] = {{0xf0, 0, false}, {0xf0, 0, true}, {0x81, 0, false}, {0xf0, -EPERM, false}, {0xf0, 0, false}};
+    for (size_t i = 0; i < N_INHERITED; i++)
+        f->inherited_affinity[i]->mask = fake_mask(0xff);
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        on_record(f, TID + (int32_t)i, 0x3f, 0);
+        struct fake_thread *t = rows[i].gone ? NULL : born_at(TID + (int32_t)i, 1000, rows[i].mask);
+        if (t)
+            fake_kernel_fail(t, FAKE_SET_MASK, rows[i].refusal, 0);
+    }
+    const struct asym_restore_report report = restore(f);
+    assert_int_equal(report.restored, 2);
+    assert_int_equal(report.gone, 1);
+    assert_int_equal(report.foreign, 1);
+    assert_int_equal(report.failed, 1);
+    assert_int_equal(report.error, -EPERM);
+    assert_int_equal(report.inherited, 0);
+    assert_mask(fake_kernel_find(TID), 0x3f);
+    assert_mask(fake_kernel_find(TID + 2), 0x81);
+    assert_mask(fake_kernel_find(TID + 4), 0x3f);
+    assert_int_equal(asym_ledger_count(f->ledger), 1); /* the entry of the failed thread stays, for another try */
+    assert_non_null(asym_ledger_find(f->ledger, TID + 3));
+    fake_kernel_fail(fake_kernel_find(TID + 3), FAKE_SET_MASK, 0, 0);
+    assert_int_equal(restore(f).restored, 1);
+    assert_mask(fake_kernel_find(TID + 3), 0x3f);
+    assert_int_equal(asym_ledger_count(f->ledger), 0);
+}
+
+static void inherited_masks_are_found_and_replaced_by_those_of_the_creator(void **state)
+{
+    struct restore_fixture *f = *state;
+    on_record(f, TID, 0x3f, 0); /* has exited */
+    f->inherited_affinity[1]->mask = fake_mask(0x81);
+    const struct asym_restore_report report = restore(f);
+    assert_int_equal(report.gone, 1);
+    assert_int_equal(report.inherited, 1);
+    assert_mask(f->inherited_affinity[0], 0x3f);
+    assert_mask(f->inherited_affinity[1], 0x81);
+    assert_mask(f->self, 0xff);
+    assert_int_equal(asym_ledger_count(f->ledger), 0);
+}
+
+/* A thread that started before the steering has inherited nothing from it. Kernel threads never inherit. */
+static void a_thread_that_chose_the_same_mask_keeps_it(void **state)
+{
+    struct restore_fixture *f = *state;
+    on_record(f, TID, 0x3f, 0);
+    f->inherited_affinity[0]->start = SINCE - 2;
+    f->inherited_affinity[1]->flags = KTHREAD;
+    f->self->mask = fake_mask(0xf0);
+    assert_int_equal(restore(f).inherited, 0);
+    for (size_t i = 0; i < N_INHERITED; i++)
+        assert_mask(f->inherited_affinity[i], 0xf0);
+    assert_mask(f->self, 0xf0);
+}
+
+/* The entry belongs to an earlier process with the same number. */
+static void an_entry_of_an_earlier_process_says_nothing_of_this_one(void **state)
+{
+    struct restore_fixture *f = *state;
+    on_record(f, TID, 0x3f, 0);
+    f->self->start = 1001;
+    assert_int_equal(restore(f).inherited, 0);
+    assert_mask(f->inherited_affinity[0], 0xf0);
+}
+
+/* The order of the two entries must not matter: compare_content sorts them by nice values, then by masks. */
+static void of_several_creators_the_best_is_believed(void **state)
+{
+    struct restore_fixture *f = *state;
+    static const struct {
+        const char *what;
+        uint64_t masks[2];
+        int8_t nice[2], found;
+        uint64_t want;
+    } rows[] = {
+        {"more CPUs, first", {0x7f, 0x80}, {0, 0}, 0, 0x7f},
+        {"more CPUs, last", {0x01, 0xfe}, {0, 0}, 0, 0xfe},
+        {"the nice value, first", {0x01, 0xfe}, {-5, 0}, -5, 0x01},
+        {"the nice value, last", {0xfe, 0x01}, {0, 5}, 5, 0x01},
+        {"neither has it: more CPUs, last", {0x01, 0xfe}, {3, 4}, 0, 0xfe},
+        {"neither has it: more CPUs, first", {0x7f, 0x80}, {3, 4}, 0, 0x7f},
+        {"both have it: more CPUs", {0x7f, 0x80}, {4, 4}, 4, 0x7f},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        f->inherited_affinity[0]->mask = fake_mask(0xf0);
+        f->inherited_affinity[0]->nice = rows[i].found;
+        f->inherited_affinity[1]->mask = fake_mask(0xff);
+        for (int k = 0; k < 2; k++)
+            on_record(f, TID + k, rows[i].masks[k], rows[i].nice[k]);
+        if (restore(f).inherited != 1 || f->inherited_affinity[0]->mask.w[0] != rows[i].want)
+            fail_msg("%s: mask %#llx", rows[i].what, (unsigned long long)f->inherited_affinity[0]->mask.w[0]);
+    }
+}
+
+/* A thread may fork during the search and leave a child with its mask. So restore repeats the pass until it finds none. */
+static struct restore_fixture *forks;
+
+static void fork_now(const struct fake_thread *t)
+{
+    if (t == forks->inherited_affinity[0])
+        forks->inherited_affinity[1]->mask = fake_mask(0xf0);
+}
+
+static void grandchildren_with_inherited_masks_are_found(void **state)
+{
+    struct restore_fixture *f = *state;
+    on_record(f, TID, 0x3f, 0);
+    forks = f;
+    f->inherited_affinity[1]->mask = fake_mask(0xff);
+    fake_kernel_watch(fork_now);
+    assert_int_equal(restore(f).inherited, 2);
+    assert_mask(f->inherited_affinity[0], 0x3f);
+    assert_mask(f->inherited_affinity[1], 0x3f);
+}
+
+static void a_child_has_the_mask_that_its_creator_had_in_transit(void **state)
+{
+    struct restore_fixture *f = *state;
+    struct asym_ledger_entry *e = on_record(f, TID, 0x3f, 0);
+    e->transit_cpu = 6 + 1;
+    e->under_way = true;
+    f->inherited_affinity[0]->mask = fake_mask(0x40);
+    f->inherited_affinity[1]->mask = fake_mask(0x80);
+    assert_int_equal(restore(f).inherited, 1);
+    assert_mask(f->inherited_affinity[0], 0x3f);
+    assert_mask(f->inherited_affinity[1], 0x80);
+}
+
+static void a_report_leaves_out_what_did_not_happen(void **state)
+{
+    static const struct {
+        struct asym_restore_report report;
+        const char *text;
+    } rows[] = {
+        {{.restored = 4}, "restored 4 threads"},
+        {{.restored = 1, .gone = 1}, "restored 1 thread; 1 has ended"},
+        {{.inherited = 2, .foreign = 1},
+         "restored 0 threads and 2 that had inherited a mask; skipped 1: another "
+         "program has changed its affinity"},
+        {{.restored = 2, .failed = 3, .error = -EPERM}, "restored 2 threads; 3 failed: Operation not permitted"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        char text[256];
+        assert_string_equal(asym_restore_text(&rows[i].report, text, sizeof text), rows[i].text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        ROW(each_thread_on_record_is_counted_once),
+        ROW(inherited_masks_are_found_and_replaced_by_those_of_the_creator),
+        ROW(a_thread_that_chose_the_same_mask_keeps_it),
+        ROW(an_entry_of_an_earlier_process_says_nothing_of_this_one),
+        ROW(of_several_creators_the_best_is_believed),
+        ROW(grandchildren_with_inherited_masks_are_found),
+        ROW(a_child_has_the_mask_that_its_creator_had_in_transit),
+        cmocka_unit_test(a_report_leaves_out_what_did_not_happen),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The mount option hidepid, by the line of mountinfo of the file system that is at /proc. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/macro.h"
+#include "linux/observe/hidepid.h"
+#include "support/process.h"
+#include "support/tree.h"
+
+/* @ stands for the number of the file system that is at proc. */
+static const struct {
+    const char *mountinfo;
+    int result;
+} rows[] = {
+    {"22 27 @ / /proc rw,relatime - proc proc rw\n", 0},
+    {"22 27 @ / /proc rw,relatime shared:5 - proc proc rw,hidepid=2\n", 1},
+    {"22 27 @ / /proc rw,relatime shared:5 master:1 - proc proc rw,gid=5,hidepid=invisible,subset=pid\n", 1},
+    {"22 27 @ / /proc rw - proc  rw,hidepid=1\n", 1},
+    {"22 27 @ / /proc rw - proc proc rw,hidepid=noaccess", 1},
+    {"22 27 @ / /proc rw - proc proc rw,hidepid=ptraceable\n", 1},
+    {"22 27 @ / /proc rw - proc proc rw,hidepid=0\n", 0},
+    {"22 27 @ / /proc rw - proc proc rw,hidepid=off,gid=5\n", 0},
+    {"22 27 @ / /proc rw - proc hidepid=2 rw\n", 0},
+    {"22 27 @ / /proc rw - proc proc rw,nohidepid=2\n", 0},
+    {"21 27 9999:77 / /proc rw - proc proc rw,hidepid=2\n22 27 @ / /proc rw - proc proc rw\n", 0},
+    {"21 27 9999:77 / /proc rw - proc proc rw\n22 27 @ / /proc rw - proc proc rw,hidepid=2\n", 1},
+    {"21 27 9999:77 / /proc rw - proc proc rw,hidepid=2\n", -ENOENT},
+    {"22 27 @ / /proc rw - tmpfs proc rw,hidepid=2\n", -ENOENT},
+    {"22 27 @ / /proc rw - proc proc\n", -ENOENT},
+    {"x\n\n", -ENOENT},
+    {"", -ENOENT},
+};
+
+static void write_mountinfo(const struct tree *tree, const struct asym_root *root, const char *text)
+{
+    char full[512];
+    struct stat st;
+    size_t n = 0;
+    assert_int_equal(fstatat(root->fd, "proc", &st, 0), 0);
+    for (; *text; text++)
+        if (*text == '@')
+            n += (size_t)snprintf(full + n, sizeof full - n, "%u:%u", major(st.st_dev), minor(st.st_dev));
+        else
+            full[n++] = *text;
+    tree_write_bytes(tree, "proc/self/mountinfo", full, n);
+}
+
+static void the_file_system_that_is_at_proc_counts(void **state)
+{
+    struct tree tree;
+    struct asym_root root;
+    (void)state;
+    tree_make(&tree);
+    tree_machine(&tree, "0", "0");
+    assert_int_equal(asym_root_open(tree.path, &root, NULL), 0);
+    assert_int_equal(asym_hidepid_read(&root), -ENOENT);
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        write_mountinfo(&tree, &root, rows[i].mountinfo);
+        if (asym_hidepid_read(&root) != rows[i].result)
+            fail_msg("row %zu: %d", i, asym_hidepid_read(&root));
+    }
+    asym_root_done(&root);
+    tree_remove(&tree);
+}
+
+/* The tests do not rely on how this machine has mounted /proc, but there is an answer. */
+static void the_live_machine_has_an_answer(void **state)
+{
+    struct asym_root root;
+    (void)state;
+    assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
+    assert_in_range(asym_hidepid_read(&root), 0, 1);
+    asym_root_done(&root);
+}
+
+/* Returns the first answer; -EAGAIN: none has come in most milliseconds. */
+static int await_answer(struct asym_hidepid_watch *w, int most)
+{
+    int r = -EAGAIN;
+    for (int i = 0; i < most && r == -EAGAIN; i++) {
+        r = asym_hidepid_watch_update(w);
+        usleep(1000);
+    }
+    return r;
+}
+
+/* A stopped helper stands for one that waits for the kernel's lock. */
+static void a_helper_that_waits_is_not_waited_for(void **state)
+{
+    struct asym_root root;
+    struct asym_hidepid_watch w;
+    (void)state;
+    assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
+    asym_hidepid_watch_init(&w, ASYM_TEST_BIN "/daemon/asymd-helper");
+    assert_int_equal(asym_hidepid_watch_update(&w), -EAGAIN);
+    assert_int_equal(await_answer(&w, 20000), asym_hidepid_read(&root));
+    const pid_t pid = w.helper.pid;
+    assert_int_equal(asym_process_signal(pid, SIGSTOP), 0);
+    while (asym_process_state(pid) != 'T')
+        usleep(1000);
+    /* It may have answered one more request before it stopped. */
+    await_answer(&w, 50);
+    assert_int_equal(await_answer(&w, 50), -EAGAIN);
+    assert_int_equal(w.helper.pid, pid);
+    assert_int_equal(asym_process_signal(pid, SIGCONT), 0);
+    assert_int_equal(await_answer(&w, 20000), asym_hidepid_read(&root));
+    /* Another one takes its place when it has ended. */
+    assert_int_equal(asym_process_signal(pid, SIGKILL), 0);
+    int r = 0;
+    for (int i = 0; i < 20000 && (w.helper.pid == pid || r < 0); i++)
+        r = await_answer(&w, 1);
+    assert_int_equal(r, asym_hidepid_read(&root));
+    asym_hidepid_watch_done(&w);
+    asym_root_done(&root);
+}
+
+static void without_a_helper_there_is_an_error(void **state)
+{
+    struct asym_hidepid_watch w;
+    (void)state;
+    asym_hidepid_watch_init(&w, "/nonexistent");
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(asym_hidepid_watch_update(&w), -ENOENT);
+    asym_hidepid_watch_done(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_file_system_that_is_at_proc_counts),
+        cmocka_unit_test(the_live_machine_has_an_answer),
+        cmocka_unit_test(a_helper_that_waits_is_not_waited_for),
+        cmocka_unit_test(without_a_helper_there_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * In this test the test program acts as the kernel's proc connector: lib/linux/observe/process-events.c calls the functions
+ * __wrap_... below (the linker's --wrap, tests/CMakeLists.txt). Its socket is one end of a pair, and the test writes datagrams
+ * to the other end.
+ */
+#include <errno.h>
+#include <linux/cn_proc.h>
+#include <linux/connector.h>
+#include <linux/netlink.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/macro.h"
+#include "linux/observe/process-events.h"
+
+#define INITIAL_PID_NAMESPACE 0xEFFFFFFCu
+
+/* The most events that lib/linux/observe/process-events.c keeps for the next drain. */
+#define KEPT_MAX 65536
+
+/* struct cn_msg ends in a flexible array, which ISO C allows only at the end of a struct. */
+struct message {
+    struct cb_id id;
+    uint32_t seq, ack;
+    uint16_t len, flags;
+};
+
+struct datagram {
+    struct nlmsghdr header;
+    struct message message;
+    struct proc_event event;
+} __attribute__((packed));
+
+/* The next results of the fake kernel. An error is an errno; 0: none. */
+static struct {
+    int fd; /* the kernel's end of the pair; -1: there is no socket */
+    ino_t namespace;
+    int socket, bind, send, status;
+    bool silent;        /* the kernel does not answer the subscription */
+    bool others_before; /* answers to other subscribers come first */
+    atomic_int receive; /* error of the next call */
+    atomic_int priority;
+    atomic_ullong now, cpu; /* us: the clock, and the CPU time of the watching thread */
+    atomic_int paces;       /* how often the watching thread has read its CPU time: once before each sleep or batch */
+    bool listens;
+} kernel;
+
+static struct datagram make(uint32_t what)
+{
+    struct datagram d = {.header = {.nlmsg_len = sizeof d, .nlmsg_type = NLMSG_DONE},
+                         .message = {.id = {.idx = CN_IDX_PROC, .val = CN_VAL_PROC}, .len = sizeof d.event}};
+    memcpy((char *)&d + offsetof(struct datagram, event) + offsetof(struct proc_event, what), &what, sizeof what);
+    return d;
+}
+
+static void put(const struct datagram *d)
+{
+    assert_int_equal(write(kernel.fd, d, sizeof *d), sizeof *d);
+}
+
+static void put_exit(int32_t pid, uint32_t sender)
+{
+    struct datagram d = make(PROC_EVENT_EXIT);
+    struct proc_event e = d.event;
+    e.event_data.exit.process_pid = pid;
+    e.event_data.exit.process_tgid = pid;
+    d.event = e;
+    d.header.nlmsg_pid = sender; /* __wrap_recvmmsg returns it as the address */
+    put(&d);
+}
+
+static void answer(uint32_t ack, int status)
+{
+    struct datagram d = make(PROC_EVENT_NONE);
+    struct proc_event e = d.event;
+    e.event_data.ack.err = (uint32_t)status;
+    d.event = e;
+    d.message.ack = ack;
+    put(&d);
+}
+
+static int refuse(int error)
+{
+    errno = error;
+    return error ? -1 : 0;
+}
+
+int __wrap_socket(int domain, int type, int protocol);
+int __wrap_socket(int domain, int type, int protocol)
+{
+    int ends[2];
+    assert_true(domain == AF_NETLINK && protocol == NETLINK_CONNECTOR && type & SOCK_NONBLOCK && type & SOCK_CLOEXEC);
+    if (refuse(kernel.socket) < 0)
+        return -1;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+    kernel.fd = ends[1];
+    return ends[0];
+}
+
+int __wrap_bind(int fd, const struct sockaddr *address, socklen_t size);
+int __wrap_bind(int fd, const struct sockaddr *address, socklen_t size)
+{
+    struct sockaddr_nl nl;
+    (void)fd;
+    assert_int_equal(size, sizeof nl);
+    memcpy(&nl, address, sizeof nl);
+    assert_int_equal(nl.nl_groups, CN_IDX_PROC);
+    return refuse(kernel.bind);
+}
+
+ssize_t __wrap_send(int fd, const void *buf, size_t size, int flags);
+ssize_t __wrap_send(int fd, const void *buf, size_t size, int flags)
+{
+    struct message message;
+    enum proc_cn_mcast_op op;
+    (void)fd;
+    (void)flags;
+    assert_int_equal(size, sizeof(struct nlmsghdr) + sizeof message + sizeof op);
+    memcpy(&message, (const char *)buf + sizeof(struct nlmsghdr), sizeof message);
+    memcpy(&op, (const char *)buf + size - sizeof op, sizeof op);
+    if (refuse(kernel.send) < 0)
+        return -1;
+    kernel.listens = op == PROC_CN_MCAST_LISTEN;
+    if (!kernel.listens || kernel.silent)
+        return (ssize_t)size;
+    if (kernel.others_before) {
+        answer(message.ack + 2, EPERM);
+        put_exit(77, 0);
+    }
+    answer(message.ack + 1, kernel.status);
+    return (ssize_t)size;
+}
+
+int __real_recvmmsg(int fd, struct mmsghdr *messages, unsigned n, int flags, struct timespec *timeout);
+int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned n, int flags, struct timespec *timeout);
+int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned n, int flags, struct timespec *timeout)
+{
+    struct nlmsghdr header;
+    if (refuse(atomic_exchange(&kernel.receive, 0)) < 0)
+        return -1;
+    const int r = __real_recvmmsg(fd, messages, n, flags, timeout);
+    for (int i = 0; i < r; i++) {
+        memcpy(&header, messages[i].msg_hdr.msg_iov->iov_base, sizeof header);
+        const struct sockaddr_nl from = {.nl_family = AF_NETLINK, .nl_pid = header.nlmsg_pid};
+        memcpy(messages[i].msg_hdr.msg_name, &from, sizeof from);
+    }
+    return r;
+}
+
+int __wrap_stat(const char *path, struct stat *ret);
+int __wrap_stat(const char *path, struct stat *ret)
+{
+    assert_string_equal(path, "/proc/self/ns/pid");
+    *ret = (struct stat){.st_ino = kernel.namespace};
+    return 0;
+}
+
+int __wrap_pthread_setschedparam(pthread_t thread, int policy, const struct sched_param *param);
+int __wrap_pthread_setschedparam(pthread_t thread, int policy, const struct sched_param *param)
+{
+    (void)thread;
+    assert_true(policy & SCHED_RESET_ON_FORK); /* children do not inherit the priority */
+    assert_int_equal((policy & ~SCHED_RESET_ON_FORK) == SCHED_FIFO, param->sched_priority > 0);
+    kernel.priority = param->sched_priority;
+    return 0;
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
+{
+    const unsigned long long t = clock == CLOCK_MONOTONIC ? kernel.now : kernel.cpu;
+    kernel.paces += clock != CLOCK_MONOTONIC;
+    *ret = (struct timespec){.tv_sec = (time_t)(t / 1000000), .tv_nsec = (long)(t % 1000000 * 1000)};
+    return 0;
+}
+
+/* The events in their order: from the hook in the watching thread, and from drain. */
+enum { RECEIVED_MAX = KEPT_MAX + 1024 };
+
+struct received {
+    struct asym_process_event events[RECEIVED_MAX];
+    atomic_int n;
+};
+
+static struct received hooked, drained;
+static struct asym_process_events *process_events;
+
+static void note(void *ctx, const struct asym_process_event *event)
+{
+    struct received *received = ctx;
+    received->events[received->n] = *event;
+    received->n++; /* set after the event, as another thread reads it */
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    alarm(120); /* ends the test if a thread does not end */
+    memset(&kernel, 0, sizeof kernel);
+    kernel.namespace = INITIAL_PID_NAMESPACE;
+    kernel.fd = -1;
+    kernel.now = 1000000000;
+    hooked.n = drained.n = 0;
+    process_events = NULL;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    asym_process_events_close(process_events);
+    if (kernel.fd >= 0)
+        close(kernel.fd);
+    return 0;
+}
+
+static void begin(void)
+{
+    assert_int_equal(asym_process_events_open(&process_events, NULL), 0);
+    assert_true(kernel.listens);
+}
+
+static void watch(void)
+{
+    bool realtime = false;
+    begin();
+    assert_int_equal(asym_process_events_watch(process_events, note, &hooked, &realtime), 0);
+    assert_true(realtime);
+    assert_int_equal(kernel.priority, 1);
+}
+
+static int drain(void)
+{
+    return asym_process_events_drain(process_events, note, &drained);
+}
+
+static void wait_for(const atomic_int *value, int wanted)
+{
+    for (int i = 0; i < 10000 && *value != wanted; i++)
+        usleep(1000);
+    assert_int_equal(*value, wanted);
+}
+
+/* The watching thread reads the clock again, receives if it may, and has gone on after that. */
+static void wait_for_a_pass(void)
+{
+    const int before = kernel.paces;
+    for (int i = 0; i < 10000 && kernel.paces < before + 3; i++)
+        usleep(1000);
+    assert_true(kernel.paces >= before + 3);
+}
+
+static void assert_exits(const struct received *received, int first, int n)
+{
+    assert_int_equal(received->n, n);
+    for (int i = 0; i < n; i++) {
+        assert_int_equal(received->events[i].kind, ASYM_PROCESS_EVENT_EXIT);
+        assert_int_equal(received->events[i].pid, first + i);
+    }
+}
+
+static void a_refusal_says_which_and_what_is_done_instead(void **state)
+{
+    (void)state;
+    static const struct {
+        int socket, bind, send, status;
+        bool silent;
+        int want;
+        const char *part;
+    } rows[] = {
+        {.socket = EPROTONOSUPPORT, .want = -EPROTONOSUPPORT, .part = "CONFIG_PROC_EVENTS"},
+        {.socket = EAFNOSUPPORT, .want = -EPERM, .part = "may not create netlink sockets"},
+        {.socket = EMFILE, .want = -EMFILE, .part = "Too many open files"},
+        {.bind = EPERM, .want = -EPERM, .part = "CAP_NET_ADMIN"},
+        {.bind = ENOENT, .want = -EPROTONOSUPPORT, .part = "CONFIG_PROC_EVENTS"},
+        {.send = ECONNREFUSED, .want = -EPROTONOSUPPORT, .part = "CONFIG_PROC_EVENTS"},
+        {.send = EACCES, .want = -EPERM, .part = "CAP_NET_ADMIN"},
+        {.status = EPERM, .want = -EPERM, .part = "CAP_NET_ADMIN"},
+        {.silent = true, .want = -EPERM, .part = "only in the initial user namespace"},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct asym_error err = {""};
+        kernel.socket = rows[i].socket;
+        kernel.bind = rows[i].bind;
+        kernel.send = rows[i].send;
+        kernel.status = rows[i].status;
+        kernel.silent = rows[i].silent;
+        const int r = asym_process_events_open(&process_events, &err);
+        if (r != rows[i].want || !strstr(err.text, rows[i].part) || !strstr(err.text, "asymd scans /proc instead"))
+            fail_msg("row %zu: %d, '%s'", i, r, err.text);
+        assert_null(process_events);
+        if (kernel.fd >= 0)
+            close(kernel.fd);
+        kernel.fd = -1;
+    }
+}
+
+static void in_a_pid_namespace_nothing_is_opened(void **state)
+{
+    struct asym_error err = {""};
+    (void)state;
+    kernel.namespace = 4026532000u;
+    assert_int_equal(asym_process_events_open(&process_events, &err), -EXDEV);
+    assert_non_null(strstr(err.text, "PID namespace"));
+    assert_int_equal(kernel.fd, -1);
+}
+
+static void the_answer_to_others_is_not_ours(void **state)
+{
+    (void)state;
+    kernel.others_before = true;
+    begin();
+    asym_process_events_close(process_events);
+    process_events = NULL;
+    assert_false(kernel.listens);
+}
+
+/* These are more than one batch of 64. */
+static void events_are_drained_in_order(void **state)
+{
+    (void)state;
+    begin();
+    assert_int_equal(drain(), 0);
+    for (int i = 0; i < 150; i++)
+        put_exit(100 + i, 0);
+    assert_int_equal(drain(), 150);
+    assert_exits(&drained, 100, 150);
+    assert_int_equal(drain(), 0);
+    assert_int_equal(asym_process_events_spent(process_events), 0);
+}
+
+static void what_is_not_the_kernels_is_passed_over(void **state)
+{
+    (void)state;
+    begin();
+    const struct datagram other = make(PROC_EVENT_UID);
+    put_exit(100, 4711); /* another process sent this one */
+    put(&other);
+    assert_int_equal(write(kernel.fd, "rubbish", 7), 7);
+    put_exit(200, 0);
+    assert_int_equal(drain(), 1);
+    assert_exits(&drained, 200, 1);
+}
+
+static void events_that_were_lost_are_reported(void **state)
+{
+    (void)state;
+    begin();
+    put_exit(100, 0);
+    kernel.receive = ENOBUFS;
+    assert_int_equal(drain(), 2);
+    assert_int_equal(drained.events[0].kind, ASYM_PROCESS_EVENT_LOST);
+    assert_int_equal(drained.events[0].when, 1000000000);
+    assert_int_equal(drained.events[1].pid, 100);
+    kernel.receive = EIO;
+    assert_int_equal(drain(), -EIO);
+}
+
+/* The watching thread calls the hook at once, and keeps each event for drain. */
+static void a_watched_event_is_reported_at_once_and_drained_later(void **state)
+{
+    (void)state;
+    watch();
+    for (int round = 0; round < 3; round++) {
+        hooked.n = drained.n = 0;
+        for (int i = 0; i < 100; i++)
+            put_exit(1000 * round + 100 + i, 0);
+        wait_for(&hooked.n, 100);
+        assert_exits(&hooked, 1000 * round + 100, 100);
+        /* The thread keeps the last event after it has called the hook. */
+        for (int i = 0; i < 10000 && drained.n < 100; i++, usleep(1000))
+            assert_true(drain() >= 0);
+        assert_exits(&drained, 1000 * round + 100, 100);
+        assert_int_equal(drain(), 0);
+    }
+    kernel.cpu = 1234;
+    assert_int_equal(asym_process_events_spent(process_events), 1234);
+}
+
+static void a_watch_ends_when_it_is_closed(void **state)
+{
+    (void)state;
+    watch();
+    asym_process_events_close(process_events);
+    process_events = NULL;
+    assert_false(kernel.listens);
+}
+
+static void a_watch_that_has_ended_by_itself_says_so(void **state)
+{
+    (void)state;
+    watch();
+    put_exit(100, 0);
+    wait_for(&hooked.n, 1);
+    kernel.receive = EIO;
+    put_exit(101, 0);
+    int r = 0;
+    for (int i = 0; i < 10000 && r >= 0; i++) {
+        r = drain();
+        usleep(r >= 0 ? 1000 : 0);
+    }
+    assert_int_equal(r, -EIO);
+    assert_exits(&drained, 100, 1); /* earlier events are not lost */
+}
+
+/* The thread keeps a bounded number of events, and reports LOST when there are more. */
+static void what_is_kept_is_bounded(void **state)
+{
+    (void)state;
+    watch();
+    for (int i = 0; i < KEPT_MAX + 100; i++) {
+        struct timespec soon = {.tv_nsec = 100000};
+        while (i - hooked.n > 100)
+            nanosleep(&soon, NULL);
+        put_exit(1 + i, 0);
+    }
+    wait_for(&hooked.n, KEPT_MAX + 100);
+    put_exit(99, 0);
+    wait_for(&hooked.n, KEPT_MAX + 101); /* all earlier events are kept now */
+    assert_int_equal(drain(), KEPT_MAX + 1);
+    assert_int_equal(drained.events[KEPT_MAX].kind, ASYM_PROCESS_EVENT_LOST);
+    drained.n--;
+    assert_exits(&drained, 1, KEPT_MAX);
+}
+
+/*
+ * After 100 ms of CPU time at 2 %, the thread owes 80 ms, which is 4 s of the limit. It receives nothing in debt, and has no
+ * real-time priority until its bucket is half full again.
+ */
+static void a_watch_that_costs_too_much_loses_its_priority_and_gets_it_back(void **state)
+{
+    (void)state;
+    watch();
+    put_exit(100, 0);
+    wait_for(&hooked.n, 1);
+    kernel.cpu = 100000;
+    put_exit(101, 0);
+    wait_for(&hooked.n, 2);
+    wait_for(&kernel.priority, 0);
+    put_exit(102, 0);
+    kernel.now += 3 * ASYM_SEC;
+    wait_for_a_pass();
+    assert_int_equal(hooked.n, 2);
+    kernel.now += ASYM_SEC + ASYM_SEC / 10;
+    wait_for(&hooked.n, 3);
+    assert_int_equal(kernel.priority, 0);
+    kernel.now += 10 * ASYM_SEC;
+    wait_for(&kernel.priority, 1);
+    asym_process_events_limit(process_events, 50);
+    kernel.cpu += 15000; /* the bucket holds 20 ms */
+    put_exit(103, 0);
+    wait_for(&hooked.n, 4);
+    assert_int_equal(kernel.priority, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        ROW(a_refusal_says_which_and_what_is_done_instead),
+        ROW(in_a_pid_namespace_nothing_is_opened),
+        ROW(the_answer_to_others_is_not_ours),
+        ROW(events_are_drained_in_order),
+        ROW(what_is_not_the_kernels_is_passed_over),
+        ROW(events_that_were_lost_are_reported),
+        ROW(a_watched_event_is_reported_at_once_and_drained_later),
+        ROW(a_watch_ends_when_it_is_closed),
+        ROW(a_watch_that_has_ended_by_itself_says_so),
+        ROW(what_is_kept_is_bounded),
+        ROW(a_watch_that_costs_too_much_loses_its_priority_and_gets_it_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,1615 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The procfs source on trees of files: the processes found, their facts, and malformed files. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/macro.h"
+#include "base/mask.h"
+#include "linux/sys/proc-maps.h"
+#include "linux/observe/proc-read-limit.h"
+#include "linux/observe/procfs-internal.h"
+#include "support/tree.h"
+
+#define KTHREAD        "2097152"
+#define NO_SETAFFINITY "67108864"
+#define UPTIME_SECONDS 1000
+
+/* The error of each listing of threads; 0: none. The linker puts this function in its place (--wrap, tests/CMakeLists.txt). */
+static int listing_error;
+
+int __real_asym_root_openat(const struct asym_root *root, const char *path, int flags);
+int __wrap_asym_root_openat(const struct asym_root *root, const char *path, int flags);
+int __wrap_asym_root_openat(const struct asym_root *root, const char *path, int flags)
+{
+    const char *name = strrchr(path, '/');
+    if (listing_error < 0 && name && strcmp(name, "/task") == 0)
+        return listing_error;
+    return __real_asym_root_openat(root, path, flags);
+}
+
+/* Stands for the connection to the proc connector: the next sample takes these events. */
+static struct connector {
+    struct asym_process_event events[2];
+    int n;
+} connector;
+
+int __wrap_asym_process_events_drain(struct asym_process_events *events,
+                                     void (*fn)(void *ctx, const struct asym_process_event *event), void *ctx);
+int __wrap_asym_process_events_drain(struct asym_process_events *events,
+                                     void (*fn)(void *ctx, const struct asym_process_event *event), void *ctx)
+{
+    struct connector *c = (struct connector *)(void *)events;
+    const int n = c->n;
+    for (int i = 0; i < n; i++)
+        fn(ctx, &c->events[i]);
+    c->n = 0;
+    return n;
+}
+
+struct fixture {
+    struct tree tree;
+    struct asym_root root;
+    struct asym_machine machine;
+    struct asym_source *source;
+    struct asym_snapshot s;
+    bool sampled;
+};
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    if (!f)
+        return -1;
+    listing_error = connector.n = 0;
+    tree_make(&f->tree);
+    tree_machine(&f->tree, "0-7", "0-7");
+    tree_write(&f->tree, "proc/uptime", "%d.00 1.00\n", UPTIME_SECONDS);
+    tree_write(&f->tree, "proc/meminfo", "MemTotal: 1 kB\n");
+    if (asym_root_open(f->tree.path, &f->root, NULL) < 0)
+        return -1;
+    f->machine.n_cpus = 8;
+    for (unsigned c = 0; c < 8; c++)
+        asym_mask_set(&f->machine.online, c);
+    f->machine.usable = f->machine.online;
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    if (f->source)
+        f->source->close(f->source);
+    asym_root_done(&f->root);
+    tree_remove(&f->tree);
+    free(f);
+    return 0;
+}
+
+struct thread {
+    int pid, tid;
+    const char *comm;
+    char state;
+    int ppid;
+    const char *flags;
+    unsigned start;
+    const char *mask;
+    unsigned vsize;
+    const char *ticks; /* of CPU time: its user's and its system's */
+    unsigned stack;    /* where its stack starts; 0: the kernel hides it */
+    bool executing;    /* it has no memory yet */
+};
+
+static void write_stat(const struct fixture *f, const char *file, const struct thread *t)
+{
+    tree_write(&f->tree, file,
+               "%d (%s) %c %d 1 1 0 -1 %s 0 0 0 0 %s 0 0 20 0 1 0 %u %u 0 0 %d 1 %u 0 0 0 0 0 0 0 0 0 17 3 0 0 0\n",
+               t->tid, t->comm, t->state, t->ppid, t->flags ? t->flags : "0", t->ticks ? t->ticks : "1 2", t->start,
+               t->vsize, !t->executing, t->stack);
+}
+
+/* Writes all files that a kernel has for a thread. For a leader it writes the process's stat, too. */
+static void put(const struct fixture *f, struct thread t)
+{
+    char file[128];
+    snprintf(file, sizeof file, "proc/%d/task/%d/stat", t.pid, t.tid);
+    write_stat(f, file, &t);
+    if (t.tid == t.pid) {
+        snprintf(file, sizeof file, "proc/%d/stat", t.pid);
+        write_stat(f, file, &t);
+        snprintf(file, sizeof file, "proc/%d/cgroup", t.pid);
+        tree_write(&f->tree, file, "0::/\n");
+        /* A set-user-ID program that user 2002 has started. */
+        snprintf(file, sizeof file, "proc/%d/status", t.pid);
+        tree_write(&f->tree, file, "Name:\tx\nUid:\t2002\t0\t0\t0\n");
+    }
+    snprintf(file, sizeof file, "proc/%d/task/%d/schedstat", t.pid, t.tid);
+    tree_write(&f->tree, file, "1000000 0 1\n");
+    snprintf(file, sizeof file, "proc/%d/task/%d/status", t.pid, t.tid);
+    tree_write(&f->tree, file, "Name:\tx\nUid:\t0\t0\t0\t0\nCpus_allowed:\t%s\nCpus_allowed_list:\t0\n",
+               t.mask ? t.mask : "ff");
+}
+
+static void take_away(const struct fixture *f, const char *directory)
+{
+    struct tree sub;
+    assert_in_range(snprintf(sub.path, sizeof sub.path, "%s/%s", f->tree.path, directory), 1, sizeof sub.path - 1);
+    tree_remove(&sub);
+}
+
+static void open_source(struct fixture *f, enum asym_grouping group, const int32_t *pids, size_t n_pids)
+{
+    struct asym_error err = {""};
+    const struct asym_procfs_config config = {
+        .root = &f->root, .machine = &f->machine, .group = group, .pids = pids, .n_pids = n_pids};
+    assert_int_equal(asym_procfs_new(&config, &f->source, &err), 0);
+}
+
+static void sample(struct fixture *f)
+{
+    if (!f->source)
+        open_source(f, ASYM_GROUP_PROCESS, NULL, 0);
+    assert_int_equal(f->source->next(f->source, &f->s), 1);
+    /* All files of a captured machine are from one moment. */
+    assert_int_equal(f->s.interval > 0, f->sampled && f->root.live);
+    f->sampled = true;
+    /* The contract defines this order. */
+    size_t n = 0;
+    for (size_t i = 0; i < f->s.n_apps; i++) {
+        assert_int_equal(f->s.apps[i].first_task, n);
+        for (uint32_t k = 0; k < f->s.apps[i].n_tasks; k++)
+            assert_int_equal(f->s.procs[f->s.tasks[n + k].proc].app, i);
+        n += f->s.apps[i].n_tasks;
+    }
+    assert_int_equal(n, f->s.n_tasks);
+}
+
+static const struct asym_task *task_of(const struct fixture *f, int32_t tid)
+{
+    const struct asym_task *found = NULL;
+    for (size_t i = 0; i < f->s.n_tasks; i++)
+        if (f->s.tasks[i].id.tid == tid) {
+            assert_null(found);
+            found = &f->s.tasks[i];
+        }
+    return found;
+}
+
+static const struct asym_proc *proc_of(const struct fixture *f, int32_t tid)
+{
+    const struct asym_task *t = task_of(f, tid);
+    assert_non_null(t);
+    return &f->s.procs[t->proc];
+}
+
+static void running_threads_are_listed_with_their_facts(void **state)
+{
+    struct fixture *f = *state;
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "build", .state = 'S', .start = 90000});
+    put(f, (struct thread){.pid = 10, .tid = 12, .comm = "worker", .state = 'R', .start = 90010, .mask = "f0"});
+    put(f,
+        (struct thread){.pid = 10, .tid = 11, .comm = "bound", .state = 'R', .start = 90005, .flags = NO_SETAFFINITY});
+    sample(f);
+    assert_int_equal(f->s.n_apps, 1);
+    assert_int_equal(f->s.n_tasks, 2);
+    assert_int_equal(f->s.apps[0].n_threads, 3);
+    assert_int_equal(f->s.apps[0].runnable_instant, 2);
+    assert_string_equal(f->s.apps[0].comm, "build");
+    const struct asym_task *t = task_of(f, 12);
+    assert_string_equal(t->comm, "worker");
+    assert_true(t->id.tgid == 10 && t->id.start == 90010 && t->cpu == 3 && t->state == 'R' && t->flags == 0);
+    assert_int_equal(t->mask->w[0], 0xf0);
+    assert_int_equal(t->cpuset->w[0], 0xff);
+    assert_int_equal(task_of(f, 11)->flags, ASYM_TASK_NO_SETAFFINITY);
+    const struct asym_proc *proc = proc_of(f, 12);
+    assert_true(proc->id.tid == 10 && proc->id.start == 90000 && proc->rule == ASYM_RULE_STEER);
+    /* The process started 900 s after boot, and boot was 1000 s ago. */
+    assert_int_equal(f->s.now - proc->born, 100 * ASYM_SEC);
+}
+
+static void put_times(const struct fixture *f, int pid, int tid, unsigned ran_us, unsigned waited_us, unsigned slices)
+{
+    char file[128];
+    snprintf(file, sizeof file, "proc/%d/task/%d/schedstat", pid, tid);
+    tree_write(&f->tree, file, "%u000 %u000 %u\n", ran_us, waited_us, slices);
+}
+
+static void assert_close(double got, double wanted)
+{
+    if (got < wanted - 0.001 || got > wanted + 0.001)
+        fail_msg("%f, not %f", got, wanted);
+}
+
+/*
+ * A live machine whose files the test writes. The source gets the masks from the real kernel: both PIDs exist, that of this
+ * process and that of its parent.
+ */
+static void shares_are_of_the_time_between_two_samples(void **state)
+{
+    struct fixture *f = *state;
+    const int pid = getpid(), other = getppid();
+    open_source(f, ASYM_GROUP_PROCESS, NULL, 0);
+    f->root.live = true;
+    put(f, (struct thread){.pid = pid, .tid = pid, .comm = "sleeps", .state = 'S'});
+    put(f, (struct thread){.pid = pid, .tid = other, .comm = "runs", .state = 'R'});
+    put_times(f, pid, pid, 5000, 0, 7);
+    sample(f);
+    assert_int_equal(f->s.n_tasks, 1); /* only the thread in state R; its time is unknown */
+    assert_close(f->s.apps[0].runnable_mean, 0);
+    assert_close(task_of(f, other)->runnable, 0);
+    usleep(20000);
+    /* The thread waited for 6 ms and ran for 4 ms between two samples. */
+    put_times(f, pid, pid, 9000, 6000, 8);
+    sample(f);
+    const double ms = (double)f->s.interval / 1000;
+    assert_true(ms >= 20);
+    assert_close(task_of(f, pid)->running * ms, 4);
+    assert_close(task_of(f, pid)->runnable * ms, 10);
+    assert_close(task_of(f, other)->running, 0);
+    assert_close(task_of(f, other)->runnable, 1);
+    assert_close(f->s.apps[0].runnable_mean, 1 + 10 / ms);
+    sample(f);
+    assert_null(task_of(f, pid));
+    assert_close(f->s.apps[0].runnable_mean, 1);
+}
+
+static void equal_masks_have_equal_addresses(void **state)
+{
+    struct fixture *f = *state;
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .mask = "0f"});
+    put(f, (struct thread){.pid = 20, .tid = 20, .comm = "b", .state = 'R', .mask = "ff"});
+    put(f, (struct thread){.pid = 30, .tid = 30, .comm = "c", .state = 'R', .mask = "ffffffff,ffffffff,0000000f"});
+    put(f, (struct thread){.pid = 40, .tid = 40, .comm = "d", .state = 'R', .mask = "ffffffff,ffffffff"});
+    sample(f);
+    /* Bits of impossible CPUs are removed, so that a full mask equals a full cpuset. */
+    assert_ptr_equal(task_of(f, 10)->mask, task_of(f, 30)->mask);
+    assert_ptr_equal(task_of(f, 20)->mask, task_of(f, 40)->mask);
+    assert_ptr_equal(task_of(f, 20)->mask, task_of(f, 20)->cpuset);
+    assert_ptr_not_equal(task_of(f, 10)->mask, task_of(f, 20)->mask);
+}
+
+static void kernel_threads_are_left_out(void **state)
+{
+    struct fixture *f = *state;
+    put(f, (struct thread){.pid = 2, .tid = 2, .comm = "kthreadd", .state = 'R', .flags = KTHREAD});
+    put(f, (struct thread){.pid = 3, .tid = 3, .comm = "program", .state = 'R'});
+    sample(f);
+    assert_int_equal(f->s.n_tasks, 1);
+    assert_non_null(task_of(f, 3));
+    assert_int_equal(f->s.coverage.n_procs, 2);
+    assert_int_equal(f->s.coverage.n_threads, 1);
+}
+
+static void zombies_are_not_listed(void **state)
+{
+    struct fixture *f = *state;
+    sample(f);
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "dead", .state = 'Z', .start = 5});
+    put(f, (struct thread){.pid = 11, .tid = 11, .comm = "leader", .state = 'Z', .start = 5});
+    put(f, (struct thread){.pid = 11, .tid = 12, .comm = "alive", .state = 'R', .start = 6});
+    for (int i = 0; i < 2; i++) {
+        sample(f);
+        assert_int_equal(f->s.n_tasks, 1);
+        assert_non_null(task_of(f, 12));
+    }
+}
+
+static void hostile_names_are_kept_as_they_are(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const names[] = {"a) R 1 1", ")\n)", "\xff\xfe\x80", "((((", "x) Z 0 (y", "", ")"};
+    for (size_t i = 0; i < ASYM_LENGTH(names); i++)
+        put(f, (struct thread){.pid = 10 + (int)i, .tid = 10 + (int)i, .comm = names[i], .state = 'R'});
+    sample(f);
+    for (size_t i = 0; i < ASYM_LENGTH(names); i++)
+        assert_string_equal(task_of(f, 10 + (int)i)->comm, names[i]);
+}
+
+static void junk_files_cost_only_their_thread(void **state)
+{
+    struct fixture *f = *state;
+    for (int pid = 10; pid < 18; pid++) {
+        put(f, (struct thread){.pid = pid, .tid = pid, .comm = "ok", .state = 'R'});
+        put(f, (struct thread){.pid = pid, .tid = pid + 100, .comm = "ok", .state = 'R'});
+    }
+    tree_write(&f->tree, "proc/10/task/110/stat", "rubbish");
+    tree_write(&f->tree, "proc/11/task/111/stat", "%s", "");
+    tree_write(&f->tree, "proc/12/task/112/status", "Name:\tno mask\n");
+    tree_write(&f->tree, "proc/13/task/113/status", "Cpus_allowed:\txyz\n");
+    tree_unlink(&f->tree, "proc/14/task/114/stat");
+    tree_write(&f->tree, "proc/15/stat", "15 (whole process is junk");
+    tree_write(&f->tree, "proc/16/cgroup", "rubbish");
+    tree_write(&f->tree, "proc/17x/stat", "not a process");
+    tree_write(&f->tree, "proc/99999999999/stat", "no number");
+    tree_write(&f->tree, "proc/18", "a file");
+    tree_mkdir(&f->tree, "proc/19/task");
+    sample(f);
+    for (int pid = 10; pid < 18; pid++)
+        if (pid != 15)
+            assert_non_null(task_of(f, pid));
+    for (int tid = 110; tid < 116; tid++)
+        assert_null(task_of(f, tid));
+    assert_int_equal(task_of(f, 16)->cpuset->w[0], 0xff);
+    assert_int_equal(f->s.n_apps, 7);
+}
+
+static void a_tree_without_schedstat_still_shows_states(void **state)
+{
+    struct fixture *f = *state;
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R'});
+    tree_unlink(&f->tree, "proc/10/task/10/schedstat");
+    sample(f);
+    assert_non_null(task_of(f, 10));
+    assert_int_equal(f->s.apps[0].runnable_instant, 1);
+}
+
+static bool said_to_have_hardly_run(struct fixture *f, int32_t tid)
+{
+    sample(f);
+    assert_non_null(task_of(f, tid));
+    return task_of(f, tid)->flags & ASYM_TASK_HARDLY_RAN;
+}
+
+static void a_thread_that_has_run_for_less_than_a_millisecond_is_reported(void **state)
+{
+    struct fixture *f = *state;
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R'});
+    tree_write(&f->tree, "proc/10/task/10/schedstat", "999999 5000000000 9\n");
+    assert_true(said_to_have_hardly_run(f, 10));
+    assert_true(said_to_have_hardly_run(f, 10)); /* since it started, not since the last sample */
+    tree_write(&f->tree, "proc/10/task/10/schedstat", "1000000 5000000000 9\n");
+    assert_false(said_to_have_hardly_run(f, 10));
+    assert_false(said_to_have_hardly_run(f, 10));
+}
+
+static void a_thread_with_an_unknown_run_time_is_not_reported(void **state)
+{
+    struct fixture *f = *state;
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .ticks = "0 0"});
+    tree_unlink(&f->tree, "proc/10/task/10/schedstat");
+    assert_false(said_to_have_hardly_run(f, 10));
+}
+
+static void ticks_are_used_where_the_kernel_has_no_schedstat(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        const char *ticks;
+        bool hardly;
+    } rows[] = {{"0 0", true}, {"1 0", false}, {"0 1", false}};
+    open_source(f, ASYM_GROUP_PROCESS, NULL, 0);
+    ((struct asym_procfs *)f->source)->no_schedstat = true;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .ticks = rows[i].ticks});
+        assert_int_equal(said_to_have_hardly_run(f, 10), rows[i].hardly);
+    }
+}
+
+static void a_process_that_vanishes_between_two_samples_is_forgotten(void **state)
+{
+    struct fixture *f = *state;
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R'});
+    put(f, (struct thread){.pid = 10, .tid = 11, .comm = "a", .state = 'R'});
+    put(f, (struct thread){.pid = 20, .tid = 20, .comm = "b", .state = 'R'});
+    sample(f);
+    assert_int_equal(f->s.n_tasks, 3);
+    take_away(f, "proc/10/task/11");
+    take_away(f, "proc/20");
+    sample(f);
+    assert_int_equal(f->s.n_tasks, 1);
+    assert_int_equal(f->s.coverage.n_procs, 1);
+    assert_int_equal(f->s.coverage.n_threads, 1);
+    /* The process is ending: its directory exists, but its files do not. */
+    tree_unlink(&f->tree, "proc/10/task/10/stat");
+    tree_unlink(&f->tree, "proc/10/task/10/schedstat");
+    sample(f);
+    assert_int_equal(f->s.n_tasks, 0);
+    take_away(f, "proc/10");
+    sample(f);
+    assert_int_equal(f->s.coverage.n_procs, 0);
+}
+
+/* The descriptors have run out, or a security module refuses the directory. The files of known threads can still be read. */
+static void known_threads_stay_when_they_cannot_be_listed(void **state)
+{
+    static const int errors[] = {-EMFILE, -ENFILE, -ENOMEM, -EACCES};
+    struct fixture *f = *state;
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R'});
+    put(f, (struct thread){.pid = 10, .tid = 11, .comm = "a", .state = 'R'});
+    put(f, (struct thread){.pid = 10, .tid = 12, .comm = "a", .state = 'R'});
+    sample(f);
+    for (uint32_t i = 0; i < ASYM_LENGTH(errors); i++) {
+        const int32_t late = 20 + (int32_t)i;
+        listing_error = errors[i];
+        asym_procfs_find((struct asym_procfs *)f->source, 10)->due = ASYM_DUE_THREADS;
+        put(f, (struct thread){.pid = 10, .tid = late, .comm = "late", .state = 'R'});
+        sample(f);
+        assert_int_equal(f->s.n_tasks, 3 + i);
+        assert_int_equal(f->s.apps[0].n_threads, 3 + i);
+        assert_int_equal(task_of(f, 10)->flags | task_of(f, 11)->flags | task_of(f, 12)->flags, 0);
+        /* The next sample lists them again, though nothing has asked for that. */
+        listing_error = 0;
+        sample(f);
+        assert_int_equal(f->s.n_tasks, 4 + i);
+        assert_int_equal(task_of(f, 10)->flags | task_of(f, 11)->flags | task_of(f, 12)->flags, 0);
+        assert_int_equal(task_of(f, late)->flags, ASYM_TASK_NEWBORN);
+    }
+    /* A thread that has ended is forgotten all the same: its own files show that. */
+    listing_error = -EMFILE;
+    take_away(f, "proc/10/task/12");
+    sample(f);
+    assert_null(task_of(f, 12));
+    assert_int_equal(f->s.apps[0].n_threads, 2 + ASYM_LENGTH(errors));
+    assert_true(task_of(f, 10) && task_of(f, 11) && task_of(f, 20));
+}
+
+static void open_with_connector(struct fixture *f)
+{
+    struct asym_error err = {""};
+    const struct asym_procfs_config config = {
+        .root = &f->root, .machine = &f->machine, .process_events = (struct asym_process_events *)(void *)&connector};
+    assert_int_equal(asym_procfs_new(&config, &f->source, &err), 0);
+}
+
+static void report(enum asym_process_event_kind kind, int32_t pid, int32_t tgid)
+{
+    assert_true(connector.n < (int)ASYM_LENGTH(connector.events));
+    connector.events[connector.n++] = (struct asym_process_event){.kind = kind, .pid = pid, .tgid = tgid, .when = 1};
+}
+
+/* The kernel keeps a leader that has ended as a zombie until the other threads have ended and the parent has reaped it. */
+static void a_leader_that_has_ended_stays_until_it_is_reaped(void **state)
+{
+    struct fixture *f = *state;
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "leader", .state = 'S'});
+    put(f, (struct thread){.pid = 10, .tid = 11, .comm = "worker", .state = 'R'});
+    open_with_connector(f);
+    sample(f);
+    assert_int_equal(f->s.apps[0].n_threads, 2);
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "leader", .state = 'Z'});
+    report(ASYM_PROCESS_EVENT_EXIT, 10, 10);
+    sample(f);
+    assert_int_equal(f->s.n_tasks, 1);
+    assert_int_equal(f->s.apps[0].n_threads, 2);
+    assert_non_null(task_of(f, 11));
+    /* Any other thread is reaped as it ends. */
+    take_away(f, "proc/10/task/11");
+    report(ASYM_PROCESS_EVENT_EXIT, 11, 10);
+    sample(f);
+    assert_int_equal(f->s.n_tasks, 0);
+    assert_int_equal(f->s.coverage.n_threads, 1);
+    assert_int_equal(f->s.coverage.n_procs, 1);
+    take_away(f, "proc/10");
+    sample(f);
+    assert_int_equal(f->s.coverage.n_procs, 0);
+}
+
+/* exec by another thread: the kernel ends the leader, and that thread gets its TID and its start time. */
+static void the_exec_of_another_thread_does_not_make_the_leader_new(void **state)
+{
+    struct fixture *f = *state;
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = 7000});
+    put(f, (struct thread){.pid = 10, .tid = 11, .comm = "a", .state = 'R', .start = 2});
+    tree_write(&f->tree, "proc/10/task/10/schedstat", "9000000 0 9\n");
+    open_with_connector(f);
+    sample(f);
+    take_away(f, "proc/10/task/11");
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "b", .state = 'R', .start = 1, .stack = 8000});
+    report(ASYM_PROCESS_EVENT_EXIT, 10, 10);
+    report(ASYM_PROCESS_EVENT_EXEC, 10, 10);
+    sample(f);
+    assert_int_equal(f->s.n_tasks, 1);
+    assert_string_equal(task_of(f, 10)->comm, "b");
+    /* The event has told of the exec, and the fork guard has repaired the mask. */
+    assert_int_equal(task_of(f, 10)->flags, 0);
+}
+
+static void newborn_threads_are_listed_once_though_idle(void **state)
+{
+    struct fixture *f = *state;
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'S', .start = 1});
+    sample(f);
+    assert_int_equal(f->s.n_tasks, 0);
+    put(f, (struct thread){.pid = 10, .tid = 9, .comm = "new", .state = 'S', .start = 50, .mask = "3"});
+    put(f, (struct thread){.pid = 20, .tid = 20, .comm = "child", .state = 'S', .start = 50, .ppid = 10});
+    sample(f);
+    /* A captured tree has no link counts: the source lists the threads once. */
+    assert_non_null(task_of(f, 20));
+    assert_int_equal(task_of(f, 20)->flags, ASYM_TASK_NEWBORN);
+    sample(f);
+    assert_null(task_of(f, 20));
+}
+
+static void a_reused_tid_is_recognised_by_its_start_time(void **state)
+{
+    struct fixture *f = *state;
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "leader", .state = 'S', .start = 1});
+    put(f, (struct thread){.pid = 10, .tid = 11, .comm = "old", .state = 'R', .start = 2, .mask = "0f"});
+    sample(f);
+    assert_int_equal(task_of(f, 11)->mask->w[0], 0x0f);
+    put(f, (struct thread){.pid = 10, .tid = 11, .comm = "new", .state = 'R', .start = 77, .mask = "f0"});
+    sample(f);
+    const struct asym_task *t = task_of(f, 11);
+    assert_int_equal(t->id.start, 77);
+    assert_string_equal(t->comm, "new");
+    assert_int_equal(t->flags, ASYM_TASK_NEWBORN);
+    assert_int_equal(t->mask->w[0], 0xf0);
+}
+
+/* PID and start time stay, and the counters of the leader are replaced by lower ones. */
+static void a_thread_that_takes_its_leaders_place_by_exec_is_not_new(void **state)
+{
+    struct fixture *f = *state;
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1});
+    tree_write(&f->tree, "proc/10/task/10/schedstat", "9000000 0 9\n");
+    sample(f);
+    tree_write(&f->tree, "proc/10/task/10/schedstat", "2000000 0 2\n");
+    sample(f);
+    assert_non_null(task_of(f, 10));
+    assert_int_equal(task_of(f, 10)->flags, 0);
+}
+
+/*
+ * Another thread calls exec, and has the leader's number then. It sleeps by then, and is listed nevertheless. The next snapshot does
+ * not say it again. Either asymd has never seen the leader run, or the counters are lower than the leader's.
+ */
+static void an_exec_that_no_event_tells_is_seen_by_the_place_of_the_stack(void **state)
+{
+    static const char *const counters[] = {"90000000000 0 900\n", "500000 0 1\n"};
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(counters); i++) {
+        struct fixture *f;
+        void *fresh;
+        assert_int_equal(set_up(&fresh), 0);
+        f = fresh;
+        struct thread t = {.pid = 10, .tid = 10, .comm = "a", .state = "SR"[i], .start = 1, .stack = 7000};
+        put(f, t);
+        put(f, (struct thread){.pid = 10, .tid = 11, .comm = "a", .state = 'R', .start = 2});
+        sample(f);
+        assert_int_equal(proc_of(f, 11)->last_exec, 0);
+        const uint32_t program = asym_procfs_find(asym_procfs_of(f->source), 10)->program;
+        take_away(f, "proc/10/task/11");
+        t.stack = 8000;
+        t.state = 'S';
+        put(f, t);
+        tree_write(&f->tree, "proc/10/task/10/schedstat", "%s", counters[i]);
+        sample(f);
+        assert_non_null(task_of(f, 10));
+        assert_int_equal(task_of(f, 10)->flags & ASYM_TASK_EXECUTED, ASYM_TASK_EXECUTED);
+        assert_int_equal(proc_of(f, 10)->last_exec, f->s.now);
+        assert_int_not_equal(asym_procfs_find(asym_procfs_of(f->source), 10)->program, program);
+        t.state = 'R';
+        put(f, t);
+        tree_write(&f->tree, "proc/10/task/10/schedstat", "90000000001 0 901\n");
+        sample(f);
+        assert_non_null(task_of(f, 10));
+        assert_int_equal(task_of(f, 10)->flags & ASYM_TASK_EXECUTED, 0);
+        assert_int_equal(tear_down(&fresh), 0);
+    }
+}
+
+/* Its mask is as before. It may have chosen that itself. */
+static void a_leader_that_calls_exec_itself_is_still_the_leader(void **state)
+{
+    struct fixture *f = *state;
+    struct thread t = {.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = 7000};
+    put(f, t);
+    sample(f);
+    t.stack = 8000;
+    put(f, t);
+    tree_write(&f->tree, "proc/10/task/10/schedstat", "2000000 0 2\n");
+    sample(f);
+    assert_int_equal(task_of(f, 10)->flags, 0);
+    assert_int_equal(proc_of(f, 10)->last_exec, f->s.now);
+}
+
+/* Its number may be another thread's by now, and its mask, too. */
+static void a_process_that_is_calling_exec_is_not_listed(void **state)
+{
+    struct fixture *f = *state;
+    struct thread t = {.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = 7000};
+    put(f, t);
+    sample(f);
+    t.stack = 0;
+    t.executing = true;
+    put(f, t);
+    sample(f);
+    assert_null(task_of(f, 10));
+    t.stack = 8000;
+    t.executing = false;
+    put(f, t);
+    sample(f);
+    assert_non_null(task_of(f, 10));
+    assert_int_equal(proc_of(f, 10)->last_exec, f->s.now);
+}
+
+/* A process that hides its addresses, or shows them again, has not called exec for that reason. */
+static void a_stack_that_is_hidden_is_no_exec(void **state)
+{
+    static const unsigned stacks[] = {7000, 0, 7000};
+    struct fixture *f = *state;
+    for (size_t i = 0; i < ASYM_LENGTH(stacks); i++) {
+        put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = stacks[i]});
+        sample(f);
+        assert_int_equal(task_of(f, 10)->flags, 0);
+        assert_int_equal(proc_of(f, 10)->last_exec, 0);
+    }
+}
+
+static void tell(struct fixture *f, uint64_t start, enum asym_outcome_kind kind)
+{
+    const struct asym_action action = {
+        .kind = ASYM_ACTION_STEER, .id = {.tid = 10, .tgid = 10, .start = start}, .mask = {.w = {0x0f}}};
+    const struct asym_outcome outcome = {.kind = kind};
+    f->source->feedback(f->source, &(struct asym_feedback){.actions = &action, .outcomes = &outcome, .n_actions = 1});
+    sample(f);
+}
+
+/* asymd need not read what it has set itself, in the thread that it was set in. */
+static void the_mask_that_was_set_is_known(void **state)
+{
+    struct fixture *f = *state;
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 7});
+    sample(f);
+    tell(f, 6, ASYM_OUTCOME_DONE);
+    assert_int_equal(task_of(f, 10)->mask->w[0], 0xff);
+    tell(f, 7, ASYM_OUTCOME_RETRY);
+    assert_int_equal(task_of(f, 10)->mask->w[0], 0xff);
+    tell(f, 7, ASYM_OUTCOME_DONE);
+    assert_int_equal(task_of(f, 10)->mask->w[0], 0x0f);
+}
+
+static void a_number_that_another_process_has_now_is_another_application(void **state)
+{
+    struct fixture *f = *state;
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "old", .state = 'R', .start = 1, .ppid = 1});
+    put(f, (struct thread){.pid = 20, .tid = 20, .comm = "parent", .state = 'R', .start = 5});
+    sample(f);
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "new", .state = 'R', .start = 88, .ppid = 20});
+    sample(f);
+    assert_int_equal(f->s.n_apps, 2);
+    const struct asym_proc *proc = proc_of(f, 10);
+    assert_int_equal(proc->id.start, 88);
+    assert_int_equal(proc->ppid, 20);
+    assert_string_equal(f->s.apps[proc->app].comm, "new");
+    assert_int_equal(f->s.apps[proc->app].id.start, 88);
+    assert_int_equal(task_of(f, 10)->flags, ASYM_TASK_NEWBORN);
+    assert_true(proc_of(f, 20)->last_fork != 0);
+}
+
+static void a_program_that_renames_itself_has_its_new_name(void **state)
+{
+    struct fixture *f = *state;
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "sh", .state = 'R', .start = 1});
+    sample(f);
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "make", .state = 'R', .start = 1});
+    sample(f);
+    assert_string_equal(f->s.apps[0].comm, "make");
+}
+
+static void only_what_was_asked_for_and_its_descendants_are_seen(void **state)
+{
+    struct fixture *f = *state;
+    static const int32_t pids[] = {50};
+    put(f, (struct thread){.pid = 1, .tid = 1, .comm = "init", .state = 'R', .start = 1});
+    put(f, (struct thread){.pid = 50, .tid = 50, .comm = "wanted", .state = 'R', .start = 10, .ppid = 1});
+    /* PIDs have wrapped around: the child's is lower than its parent's. */
+    put(f, (struct thread){.pid = 7, .tid = 7, .comm = "grandchild", .state = 'R', .start = 30, .ppid = 60});
+    put(f, (struct thread){.pid = 60, .tid = 60, .comm = "child", .state = 'R', .start = 20, .ppid = 50});
+    put(f, (struct thread){.pid = 70, .tid = 70, .comm = "other", .state = 'R', .start = 20, .ppid = 1});
+    /* Another process had the parent's PID when this process was created. */
+    put(f, (struct thread){.pid = 80, .tid = 80, .comm = "elder", .state = 'R', .start = 5, .ppid = 50});
+    open_source(f, ASYM_GROUP_PROCESS, pids, 1);
+    sample(f);
+    assert_int_equal(f->s.n_tasks, 3);
+    assert_true(task_of(f, 50) && task_of(f, 60) && task_of(f, 7));
+    /* When a parent ends and init adopts its children, nothing changes. */
+    take_away(f, "proc/60");
+    put(f, (struct thread){.pid = 7, .tid = 7, .comm = "grandchild", .state = 'R', .start = 30, .ppid = 1});
+    put(f, (struct thread){.pid = 90, .tid = 90, .comm = "late", .state = 'R', .start = 40, .ppid = 7});
+    sample(f);
+    assert_int_equal(f->s.n_tasks, 3);
+    assert_true(task_of(f, 50) && task_of(f, 7) && task_of(f, 90));
+    /* --pid does not name a process that gets the PID later. */
+    put(f, (struct thread){.pid = 50, .tid = 50, .comm = "stranger", .state = 'R', .start = 99, .ppid = 1});
+    sample(f);
+    assert_null(task_of(f, 50));
+    assert_non_null(task_of(f, 7));
+}
+
+static void put_maps(const struct fixture *f, const char *library)
+{
+    tree_write(&f->tree, "proc/10/maps",
+               "5500-5600 r-xp 00000000 08:01 99 /bin/x\n5600-5700 r-xp 00000000 08:01 99 %s\n", library);
+}
+
+/* Pretend that the maps were read so long ago that they may be read again. */
+static void let_maps_age(struct fixture *f)
+{
+    struct asym_procfs *p = (struct asym_procfs *)f->source;
+    asym_procfs_find(p, 10)->maps_read_at = 1;
+}
+
+/* Sample one process that has mapped a library. Returns its thread. */
+static struct thread job_with_library(struct fixture *f, unsigned start, const char *library)
+{
+    const struct thread t = {.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = start, .vsize = 1000};
+    put(f, t);
+    put_maps(f, library);
+    sample(f);
+    return t;
+}
+
+static void one_thread_with_a_runtime_that_counts_late_is_reported(void **state)
+{
+    struct fixture *f = *state;
+    job_with_library(f, 90000, "/usr/lib/libomp.so.5");
+    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_COUNTS_LATE);
+    put(f, (struct thread){.pid = 10, .tid = 11, .comm = "job", .state = 'R', .start = 90001});
+    asym_procfs_find((struct asym_procfs *)f->source, 10)->due = ASYM_DUE_THREADS;
+    /* The creating thread may set its mask once more. It has done so when it has run for a while. */
+    sample(f);
+    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_COUNTS_LATE);
+    tree_write(&f->tree, "proc/10/task/10/schedstat", "1999999 0 1\n");
+    sample(f);
+    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_COUNTS_LATE);
+    tree_write(&f->tree, "proc/10/task/10/schedstat", "2000000 0 1\n");
+    sample(f);
+    assert_int_equal(proc_of(f, 10)->flags, 0);
+}
+
+/* At every age of the process, asymd finds a library that is loaded while the program settles. */
+static void a_library_that_an_old_process_loads_after_an_exec_is_found(void **state)
+{
+    struct fixture *f = *state;
+    struct thread t = job_with_library(f, 1, "/usr/lib/libc.so.6");
+    struct asym_procfs *p = (struct asym_procfs *)f->source;
+    struct asym_process *proc = asym_procfs_find(p, 10);
+    proc->maps_read_at = p->now - 100 * ASYM_MSEC;
+    t.vsize = 2000;
+    put(f, t);
+    put_maps(f, "/usr/lib/libomp.so.5");
+    sample(f);
+    assert_int_equal(proc_of(f, 10)->flags, 0);
+    proc->last_exec = p->now - 400 * ASYM_MSEC;
+    sample(f);
+    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_COUNTS_LATE);
+}
+
+/* asymd does not wait for a leader that leaves the work to other threads. */
+static void a_thread_that_waits_for_its_threads_passes_the_limit_in_time(void **state)
+{
+    struct fixture *f = *state;
+    job_with_library(f, 90000, "/usr/lib/libomp.so.5");
+    put(f, (struct thread){.pid = 10, .tid = 11, .comm = "job", .state = 'R', .start = 90001});
+    struct asym_procfs *p = (struct asym_procfs *)f->source;
+    asym_procfs_find(p, 10)->due = ASYM_DUE_THREADS;
+    sample(f);
+    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_COUNTS_LATE);
+    asym_procfs_find(p, 10)->threads_at -= ASYM_SEC;
+    sample(f);
+    assert_int_equal(proc_of(f, 10)->flags, 0);
+}
+
+static void a_library_that_is_loaded_later_is_found(void **state)
+{
+    struct fixture *f = *state;
+    struct thread t = job_with_library(f, 90000, "/usr/lib/libc.so.6");
+    assert_int_equal(proc_of(f, 10)->flags, 0);
+    put_maps(f, "/usr/lib/libtbb.so.12");
+    let_maps_age(f);
+    sample(f);
+    /* The size of the process says that nothing was mapped. */
+    assert_int_equal(proc_of(f, 10)->flags, 0);
+    t.vsize = 2000;
+    put(f, t);
+    sample(f);
+    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_COUNTS_LATE);
+}
+
+/* A file system that hangs may keep the memory of such a process locked. */
+static void maps_of_a_program_that_waits_for_a_disk_are_left_unread(void **state)
+{
+    struct fixture *f = *state;
+    job_with_library(f, 90000, "/usr/lib/libc.so.6");
+    put_maps(f, "/usr/lib/libomp.so.5");
+    let_maps_age(f);
+    struct asym_procfs *p = (struct asym_procfs *)f->source;
+    struct asym_process *proc = asym_procfs_find(p, 10);
+    proc->vsize = 2000;
+    proc->threads[0].state = 'D';
+    asym_procfs_read_maps(p, proc);
+    assert_int_equal(proc->flags, 0);
+    proc->threads[0].state = 'S';
+    asym_procfs_read_maps(p, proc);
+    assert_int_equal(proc->flags, ASYM_PROC_COUNTS_LATE);
+}
+
+/* A fake reader that answers when the test says so. */
+struct fake_reader {
+    struct asym_proc_reader port;
+    struct asym_read_request last_request;
+    struct asym_read_answer answer;
+    int n_requests, refuses;
+    asym_usec refused_until;
+    bool answers;
+};
+
+static struct fake_reader *fake_of(struct asym_proc_reader *r)
+{
+    return (struct fake_reader *)(void *)r;
+}
+
+static int fake_ask(struct asym_proc_reader *r, const struct asym_read_request *request)
+{
+    struct fake_reader *fake = fake_of(r);
+    fake->n_requests++;
+    fake->last_request = *request;
+    return fake->refuses;
+}
+
+static asym_usec fake_refused_until(const struct asym_proc_reader *r, uint32_t uid)
+{
+    assert_int_equal(uid, 2002);
+    return ((const struct fake_reader *)(const void *)r)->refused_until;
+}
+
+static int fake_take(struct asym_proc_reader *r, struct asym_read_answer *ret)
+{
+    struct fake_reader *fake = fake_of(r);
+    if (!fake->answers)
+        return 0;
+    *ret = fake->answer;
+    ret->pid = fake->last_request.pid;
+    ret->start = fake->last_request.start;
+    ret->tag = fake->last_request.tag;
+    ret->what = fake->last_request.what;
+    fake->answers = false;
+    return 1;
+}
+
+static void open_with_reader(struct fixture *f, struct fake_reader *fake, const struct asym_rules *rules)
+{
+    struct asym_error err = {""};
+    *fake = (struct fake_reader){.port = {.ask = fake_ask, .refused_until = fake_refused_until, .take = fake_take}};
+    const struct asym_procfs_config config = {
+        .root = &f->root, .machine = &f->machine, .reader = &fake->port, .rules = rules};
+    assert_int_equal(asym_procfs_new(&config, &f->source, &err), 0);
+}
+
+/* A source with the fake reader, and one process, old enough for its maps to be read. */
+static void open_with_job(struct fixture *f, struct fake_reader *fake)
+{
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = 90000, .vsize = 1000});
+    open_with_reader(f, fake, NULL);
+}
+
+static void what_is_mapped_is_not_known_until_the_answer_comes(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_reader fake;
+    open_with_job(f, &fake);
+    sample(f);
+    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
+    assert_int_equal(fake.last_request.what, ASYM_READ_MAPS);
+    assert_int_equal(fake.last_request.pid, 10);
+    assert_int_equal(fake.last_request.uid, 2002);
+    sample(f);
+    assert_int_equal(fake.n_requests, 1);
+    /* The maps were not read. The source requests them again. */
+    fake.answer.error = -EAGAIN;
+    fake.answers = true;
+    sample(f);
+    assert_int_equal(fake.n_requests, 2);
+    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
+    /* The maps were cut: the source requests more until it has all. */
+    assert_int_equal(fake.last_request.record, ASYM_READ_LIMIT_UNREAD);
+    fake.answer = (struct asym_read_answer){.maps_cut = 1};
+    fake.answers = true;
+    sample(f);
+    assert_int_equal(fake.last_request.maps_most, 4 * ASYM_READ_MAPS_FIRST);
+    assert_int_equal(fake.last_request.record, ASYM_READ_LIMIT_READ);
+    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
+    fake.answer = (struct asym_read_answer){.maps = ASYM_MAPS_COUNTS_LATE};
+    fake.answers = true;
+    sample(f);
+    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_COUNTS_LATE);
+    assert_int_equal(f->s.coverage.n_unread, 0);
+}
+
+static void one_that_cannot_be_read_is_left_alone_until_it_has_threads(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_reader fake;
+    open_with_job(f, &fake);
+    sample(f);
+    fake.answer = (struct asym_read_answer){.error = -ETIME};
+    fake.answers = true;
+    sample(f);
+    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
+    assert_int_equal(f->s.coverage.n_unread, 1);
+    assert_int_equal(fake.n_requests, 1);
+    put(f, (struct thread){.pid = 10, .tid = 11, .comm = "job", .state = 'R', .start = 90001});
+    asym_procfs_find((struct asym_procfs *)f->source, 10)->due = ASYM_DUE_THREADS;
+    sample(f);
+    assert_int_equal(proc_of(f, 10)->flags, 0);
+    /* The same holds for a process whose user is refused. */
+    put(f, (struct thread){.pid = 20, .tid = 20, .comm = "job", .state = 'R', .start = 90000, .vsize = 1000});
+    fake.refuses = -EPERM;
+    fake.refused_until = UINT64_MAX;
+    sample(f);
+    assert_int_equal(proc_of(f, 20)->flags, ASYM_PROC_UNKNOWN);
+}
+
+/* Without its status, asymd does not know which user to charge, and charges none. */
+static void one_whose_user_is_unknown_is_read_when_it_is_known(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_reader fake;
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = 90000, .vsize = 1000});
+    tree_unlink(&f->tree, "proc/10/status");
+    open_with_reader(f, &fake, NULL);
+    sample(f);
+    assert_int_equal(fake.n_requests, 0);
+    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
+    assert_int_equal(f->s.coverage.n_unread, 0);
+    tree_write(&f->tree, "proc/10/status", "Uid:\t2002\t0\t0\t0\n");
+    sample(f);
+    assert_int_equal(fake.n_requests, 1);
+    assert_int_equal(fake.last_request.uid, 2002);
+}
+
+/* Returns the user that asymd charges for process 10, whose status has this real UID and this many bytes of groups. */
+static uint32_t charged(struct fixture *f, const struct fake_reader *fake, int uid, int groups)
+{
+    tree_write(&f->tree, "proc/10/status", "Uid:\t%d\t0\t0\t0\nGroups:\t%0*d\n", uid, groups, 5);
+    sample(f);
+    return fake->last_request.uid;
+}
+
+/* The kernel takes milliseconds for the status of a process with thousands of groups. asymd reads it once per exec. */
+static void the_user_of_one_with_many_groups_is_known_until_an_exec(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_reader fake;
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = 90000, .vsize = 1000});
+    open_with_reader(f, &fake, NULL);
+    fake.refuses = -EAGAIN;
+    assert_int_equal(charged(f, &fake, 2002, 1), 2002);
+    assert_int_equal(charged(f, &fake, 2003, 1), 2003);
+    assert_int_equal(charged(f, &fake, 2002, 3000), 2002);
+    assert_int_equal(charged(f, &fake, 2003, 3000), 2002);
+    asym_procfs_forget_facts(asym_procfs_find((struct asym_procfs *)f->source, 10));
+    assert_int_equal(charged(f, &fake, 2003, 3000), 2003);
+}
+
+/* A storm of forks that overflows the socket must not make each process one that was never read. */
+static void after_lost_events_the_record_of_a_process_stays(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_reader fake;
+    open_with_job(f, &fake);
+    struct asym_procfs *p = (struct asym_procfs *)f->source;
+    sample(f);
+    fake.answer = (struct asym_read_answer){.maps = ASYM_MAPS_COUNTS_LATE};
+    fake.answers = true;
+    sample(f);
+    assert_int_equal(fake.n_requests, 1);
+    p->rescan = true;
+    sample(f);
+    assert_int_equal(fake.n_requests, 2);
+    assert_int_equal(fake.last_request.record, ASYM_READ_LIMIT_READ);
+    /* Another process has taken over the PID. */
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = 90001, .vsize = 1000});
+    fake.answers = true;
+    p->rescan = true;
+    sample(f);
+    sample(f);
+    assert_int_equal(fake.last_request.start, 90001);
+    assert_int_equal(fake.last_request.record, ASYM_READ_LIMIT_UNREAD);
+}
+
+/* Answers the last request with an error, and samples twice: at once, and when the time for another reading has come. */
+static void fail_and_wait(struct fixture *f, struct fake_reader *fake, int error)
+{
+    const int n_requests = fake->n_requests;
+    fake->answer = (struct asym_read_answer){.error = error};
+    fake->answers = true;
+    sample(f);
+    assert_int_equal(fake->n_requests, n_requests);
+    assert_int_equal(f->s.coverage.n_unread, 1);
+    struct asym_process *proc = asym_procfs_find((struct asym_procfs *)f->source, 10);
+    if (proc->retry_at > 0)
+        proc->retry_at = 1;
+    sample(f);
+}
+
+static void one_that_could_not_be_read_is_read_again_after_a_time(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_reader fake;
+    open_with_job(f, &fake);
+    sample(f);
+    assert_int_equal(fake.n_requests, 1);
+    /* A reader that the kernel killed says nothing about the process. */
+    fail_and_wait(f, &fake, -EPIPE);
+    assert_int_equal(fake.n_requests, 2);
+    assert_int_equal(fake.last_request.record, ASYM_READ_LIMIT_UNREAD);
+    fail_and_wait(f, &fake, -ETIME);
+    assert_int_equal(fake.n_requests, 3);
+    assert_int_equal(fake.last_request.record, ASYM_READ_LIMIT_HUNG);
+    /* There is no third attempt after the second hang. */
+    fail_and_wait(f, &fake, -ETIME);
+    assert_int_equal(fake.n_requests, 3);
+    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
+    assert_int_equal(f->s.coverage.n_unread, 1);
+}
+
+/* The refusal is that of the user: one that a process finds late does not last longer for that process. */
+static void a_refused_user_is_read_again_when_the_refusal_ends(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_reader fake;
+    open_with_job(f, &fake);
+    fake.refuses = -EPERM;
+    fake.refused_until = asym_clock_now() + ASYM_READ_LIMIT_REFUSED;
+    sample(f);
+    sample(f);
+    assert_int_equal(fake.n_requests, 1);
+    struct asym_process *proc = asym_procfs_find((struct asym_procfs *)f->source, 10);
+    assert_int_equal(proc->retry_at, fake.refused_until);
+    /* Each attempt before the end of the refusal is the last one until then. */
+    proc->retry_at = 1;
+    sample(f);
+    sample(f);
+    assert_int_equal(fake.n_requests, 2);
+    assert_int_equal(proc->retry_at, fake.refused_until);
+    proc->retry_at = 1;
+    fake.refuses = 0;
+    sample(f);
+    assert_int_equal(fake.n_requests, 3);
+    fake.answer = (struct asym_read_answer){.maps = ASYM_MAPS_COUNTS_LATE};
+    fake.answers = true;
+    sample(f);
+    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_COUNTS_LATE);
+    assert_int_equal(f->s.coverage.n_unread, 0);
+}
+
+static struct asym_settings *load_rules(struct fixture *f, const char *text)
+{
+    struct asym_settings *settings;
+    struct asym_error err = {""};
+    char path[512];
+    tree_write(&f->tree, "conf", "%s", text);
+    assert_in_range(snprintf(path, sizeof path, "%s/conf", f->tree.path), 1, sizeof path - 1);
+    assert_int_equal(asym_settings_new(&settings), 0);
+    assert_int_equal(asym_settings_load(settings, path, true, &err), 0);
+    return settings;
+}
+
+static void a_rule_for_command_lines_waits_for_the_answer(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_reader fake;
+    struct asym_settings *settings = load_rules(f, "[rule \"x\"]\nmatch_cmdline = *secret*\naction = ignore\n");
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = 90000});
+    put(f, (struct thread){.pid = 10, .tid = 11, .comm = "job", .state = 'R', .start = 90000});
+    open_with_reader(f, &fake, settings->rules);
+    sample(f);
+    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
+    assert_int_equal(fake.last_request.what, ASYM_READ_CMDLINE);
+    strcpy(fake.answer.cmdline, "job --secret");
+    fake.answers = true;
+    sample(f);
+    assert_int_equal(proc_of(f, 10)->flags, 0);
+    assert_int_equal(proc_of(f, 10)->rule, ASYM_RULE_IGNORE);
+    /* New rules cause a new request. The old rule holds until the answer; an unreadable command line does not match. */
+    asym_procfs_set_rules(f->source, settings->rules);
+    sample(f);
+    assert_int_equal(proc_of(f, 10)->rule, ASYM_RULE_IGNORE);
+    assert_int_equal(proc_of(f, 10)->flags, 0);
+    fake.answer.error = -ETIME;
+    fake.answers = true;
+    sample(f);
+    assert_int_equal(proc_of(f, 10)->rule, ASYM_RULE_STEER);
+    assert_int_equal(proc_of(f, 10)->flags, 0);
+    asym_settings_free(settings);
+}
+
+static struct asym_taskid id_of(int32_t pid, int32_t tid, uint64_t start)
+{
+    return (struct asym_taskid){.tid = tid, .tgid = pid, .start = start};
+}
+
+static void the_rule_of_a_process_that_sleeps_is_known_on_request(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_proc proc;
+    struct asym_settings *before = load_rules(f, "[rule \"old\"]\nmatch_comm = job\naction = slow\n"),
+                         *after = load_rules(f, "[rule \"new\"]\nmatch_comm = job\naction = ignore\n");
+    const struct asym_procfs_config config = {.root = &f->root, .machine = &f->machine, .rules = before->rules};
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "job", .state = 'S', .start = 90000});
+    put(f, (struct thread){.pid = 10, .tid = 11, .comm = "job", .state = 'S', .start = 90001});
+    put(f, (struct thread){.pid = 20, .tid = 20, .comm = "other", .state = 'S', .start = 90000});
+    assert_int_equal(asym_procfs_new(&config, &f->source, NULL), 0);
+    sample(f);
+    assert_int_equal(f->s.n_procs, 0);
+    asym_procfs_set_rules(f->source, after->rules);
+    asym_settings_free(before);
+    const struct asym_taskid leader = id_of(10, 10, 90000), thread = id_of(10, 11, 90001), other = id_of(20, 20, 90000);
+    assert_int_equal(asym_procfs_rule_of(f->source, &leader, &proc), 1);
+    assert_string_equal(proc.rule_name, "new");
+    assert_int_equal(proc.rule, ASYM_RULE_IGNORE);
+    assert_memory_equal(&proc.id, &leader, sizeof leader);
+    assert_int_equal(asym_procfs_rule_of(f->source, &thread, &proc), 1);
+    assert_string_equal(proc.rule_name, "new");
+    assert_memory_equal(&proc.id, &leader, sizeof leader);
+    assert_int_equal(asym_procfs_rule_of(f->source, &other, &proc), 1);
+    assert_null(proc.rule_name);
+    assert_int_equal(proc.rule, ASYM_RULE_STEER);
+    const struct asym_taskid unknown[] = {
+        id_of(10, 10, 90001), id_of(10, 12, 90000), id_of(30, 30, 90000), {.start = 1}};
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+        assert_int_equal(asym_procfs_rule_of(f->source, &unknown[i], &proc), -ESRCH);
+    asym_settings_free(after);
+}
+
+static void the_rule_of_a_process_that_sleeps_waits_for_its_command_line(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_reader fake;
+    struct asym_proc proc;
+    struct asym_settings *settings = load_rules(f, "[rule \"x\"]\nmatch_cmdline = *secret*\naction = ignore\n");
+    const struct asym_taskid id = id_of(10, 10, 90000);
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "job", .state = 'S', .start = 90000});
+    open_with_reader(f, &fake, settings->rules);
+    strcpy(fake.answer.cmdline, "job --secret");
+    sample(f);
+    fake.answers = true;
+    sample(f);
+    assert_int_equal(fake.n_requests, 1);
+    asym_procfs_set_rules(f->source, settings->rules);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(asym_procfs_rule_of(f->source, &id, &proc), 0);
+        assert_null(proc.rule_name);
+        assert_int_equal(proc.rule, ASYM_RULE_IGNORE);
+    }
+    assert_int_equal(fake.n_requests, 2);
+    fake.answers = true;
+    sample(f);
+    assert_int_equal(asym_procfs_rule_of(f->source, &id, &proc), 1);
+    assert_string_equal(proc.rule_name, "x");
+    assert_int_equal(fake.n_requests, 2);
+    asym_settings_free(settings);
+}
+
+/* Open a source each of whose calls reads as little as it can. */
+static void open_in_pieces(struct fixture *f, const struct asym_rules *rules)
+{
+    struct asym_error err = {""};
+    const struct asym_procfs_config config = {.root = &f->root, .machine = &f->machine, .rules = rules, .piece = 1};
+    assert_int_equal(asym_procfs_new(&config, &f->source, &err), 0);
+}
+
+/* Returns how many calls the sample takes. */
+static int sample_in_pieces(struct fixture *f)
+{
+    int pieces = 1, r;
+    while ((r = f->source->next(f->source, &f->s)) == -EINPROGRESS)
+        assert_true(++pieces < 1000);
+    assert_int_equal(r, 1);
+    return pieces;
+}
+
+/* Each call ends after one process. The snapshot at the end is complete and has no process twice. */
+static void a_sample_in_pieces_has_the_same_result(void **state)
+{
+    enum { N = 30 };
+    struct fixture *f = *state;
+    for (int i = 0; i < N; i++)
+        put(f, (struct thread){.pid = 10 + i, .tid = 10 + i, .comm = "job", .state = 'R', .start = 90000});
+    open_in_pieces(f, NULL);
+    for (int n = 0; n < 3; n++) {
+        const int pieces = sample_in_pieces(f);
+        assert_true(pieces > 2 && pieces <= N + 10);
+        assert_int_equal(f->s.n_procs, N - n);
+        assert_int_equal(f->s.n_tasks, N - n);
+        for (int i = n; i < N; i++)
+            assert_non_null(task_of(f, 10 + i));
+        /* A refresh can return the last snapshot again, until the next sample begins to fill the same arrays. */
+        const struct asym_procfs *p = (const struct asym_procfs *)f->source;
+        assert_non_null(p->issued.machine);
+        /* One process ends between two calls of the next sample. */
+        assert_int_equal(f->source->next(f->source, &f->s), -EINPROGRESS);
+        assert_null(p->issued.machine);
+        char path[64];
+        snprintf(path, sizeof path, "proc/%d", 10 + n);
+        take_away(f, path);
+    }
+}
+
+/* A process of so many threads takes several calls, each of which reads some of them. */
+enum { N_THREADS = 300 };
+
+static void put_threads(struct fixture *f, unsigned start)
+{
+    for (int i = 0; i < N_THREADS; i++)
+        put(f,
+            (struct thread){.pid = 10, .tid = 10 + i, .comm = "job", .state = i % 3 == 1 ? 'S' : 'R', .start = start});
+}
+
+static void expect_threads(struct fixture *f, unsigned start)
+{
+    assert_int_equal(f->s.n_procs, 2);
+    assert_int_equal(f->s.n_tasks, 2 * N_THREADS / 3 + 1);
+    assert_int_equal(f->s.coverage.n_threads, N_THREADS + 1);
+    for (int i = 0; i < N_THREADS; i++) {
+        const struct asym_task *t = task_of(f, 10 + i);
+        assert_int_equal(t != NULL, i % 3 != 1);
+        assert_true(!t || (t->id.start == start && f->s.procs[t->proc].id.tgid == 10));
+    }
+    const struct asym_app *app = &f->s.apps[proc_of(f, 10)->app];
+    assert_int_equal(app->n_threads, N_THREADS);
+    assert_int_equal(app->n_tasks, 2 * N_THREADS / 3);
+    assert_int_equal(app->runnable_instant, 2 * N_THREADS / 3);
+    assert_int_equal(proc_of(f, 900)->id.tgid, 900);
+}
+
+/* Sample until a process has been read in part. */
+static void cut_a_scan(struct fixture *f)
+{
+    const struct asym_procfs *p = (const struct asym_procfs *)f->source;
+    for (int i = 0; !p->scan.cut && i < 1000; i++)
+        assert_int_equal(f->source->next(f->source, &f->s), -EINPROGRESS);
+    assert_int_equal(p->scan.cut->pid, 10);
+}
+
+static void one_process_is_read_in_pieces(void **state)
+{
+    struct fixture *f = *state;
+    put(f, (struct thread){.pid = 900, .tid = 900, .comm = "other", .state = 'R', .start = 80000});
+    put_threads(f, 90000);
+    open_in_pieces(f, NULL);
+    for (int i = 0; i < 3; i++) {
+        assert_in_range(sample_in_pieces(f), 5, 12);
+        expect_threads(f, 90000);
+    }
+    /* A thread ends between two calls: before it is read, or after. */
+    cut_a_scan(f);
+    take_away(f, "proc/10/task/12");
+    take_away(f, "proc/10/task/309");
+    sample_in_pieces(f);
+    assert_non_null(task_of(f, 12));
+    assert_null(task_of(f, 309));
+    assert_int_equal(f->s.n_tasks, 2 * N_THREADS / 3);
+    sample_in_pieces(f);
+    assert_null(task_of(f, 12));
+    assert_int_equal(f->s.coverage.n_threads, N_THREADS - 1);
+}
+
+/* The scan of the new process is cut, too. */
+static void a_process_that_takes_over_a_pid_is_read_in_pieces(void **state)
+{
+    struct fixture *f = *state;
+    put(f, (struct thread){.pid = 900, .tid = 900, .comm = "other", .state = 'R', .start = 80000});
+    put_threads(f, 90000);
+    open_in_pieces(f, NULL);
+    sample_in_pieces(f);
+    put_threads(f, 90001);
+    assert_in_range(sample_in_pieces(f), 9, 20);
+    /* All threads are listed, because they are new. */
+    assert_int_equal(f->s.n_tasks, N_THREADS + 1);
+    for (int i = 0; i < N_THREADS; i++)
+        assert_true(task_of(f, 10 + i)->id.start == 90001 && task_of(f, 10 + i)->flags & ASYM_TASK_NEWBORN);
+    sample_in_pieces(f);
+    expect_threads(f, 90001);
+}
+
+/*
+ * The new process has the PID after the first threads of the old one were read, its leader among them. The other threads of the
+ * new process have other TIDs than those of the old one, or the same TIDs.
+ */
+static void a_pid_that_is_taken_over_between_two_pieces_shows_only_the_new_process(void **state)
+{
+    static const int shifts[] = {1000, 0};
+    struct fixture *f = *state;
+    struct asym_settings *settings = load_rules(f, "[rule \"old\"]\nmatch_comm = job\naction = ignore\n");
+    open_in_pieces(f, settings->rules);
+    for (size_t i = 0; i < ASYM_LENGTH(shifts); i++) {
+        const unsigned start = 90001 + (unsigned)i;
+        put_threads(f, 90000);
+        sample_in_pieces(f);
+        assert_int_equal(proc_of(f, 10)->rule, ASYM_RULE_IGNORE);
+        cut_a_scan(f);
+        take_away(f, "proc/10");
+        put(f, (struct thread){.pid = 10, .tid = 10, .comm = "new", .state = 'R', .start = start});
+        for (int k = 1; k < N_THREADS; k++)
+            put(f, (struct thread){.pid = 10, .tid = 10 + shifts[i] + k, .comm = "new", .state = 'R', .start = start});
+        sample_in_pieces(f);
+        assert_int_equal(f->s.n_procs, 1);
+        assert_int_equal(f->s.n_tasks, N_THREADS);
+        assert_true(f->s.procs[0].id.start == start && f->s.procs[0].rule == ASYM_RULE_STEER);
+        for (size_t k = 0; k < f->s.n_tasks; k++)
+            assert_int_equal(f->s.tasks[k].id.start, start);
+    }
+    asym_settings_free(settings);
+}
+
+/* The process has ended after its first threads were read. */
+static void a_process_that_ends_between_two_pieces_is_forgotten(void **state)
+{
+    struct fixture *f = *state;
+    put_threads(f, 90000);
+    open_in_pieces(f, NULL);
+    sample_in_pieces(f);
+    cut_a_scan(f);
+    take_away(f, "proc/10");
+    sample_in_pieces(f);
+    assert_int_equal(f->s.n_tasks, 0);
+    assert_int_equal(f->s.n_procs, 0);
+    assert_null(asym_procfs_find((struct asym_procfs *)f->source, 10));
+}
+
+/* A disk that is slow for a moment hangs one reading. The source does not request other facts in the same moment. */
+static void one_whose_command_line_hangs_is_left_alone_for_a_time(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_reader fake;
+    struct asym_settings *settings = load_rules(f, "[rule \"x\"]\nmatch_cmdline = *secret*\naction = ignore\n");
+    put(f, (struct thread){
+               .pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = UPTIME_SECONDS * 100, .vsize = 1000});
+    open_with_reader(f, &fake, settings->rules);
+    sample(f);
+    assert_int_equal(fake.n_requests, 1);
+    assert_int_equal(fake.last_request.what, ASYM_READ_CMDLINE);
+    struct asym_process *proc = asym_procfs_find((struct asym_procfs *)f->source, 10);
+    proc->born = 1; /* old enough for its maps to be read */
+    fail_and_wait(f, &fake, -ETIME);
+    assert_int_equal(fake.n_requests, 3);
+    assert_int_equal(proc->asked, ASYM_READ_CMDLINE | ASYM_READ_MAPS);
+    asym_settings_free(settings);
+}
+
+/* The test frees the old rules while the listed processes point to their names. */
+static void rules_that_change_between_two_pieces_apply_to_the_full_sample(void **state)
+{
+    enum { N = 30 };
+    struct fixture *f = *state;
+    struct asym_error err = {""};
+    struct asym_settings *before = load_rules(f, "[rule \"old\"]\nmatch_comm = job\naction = ignore\n"),
+                         *after = load_rules(f, "[rule \"new\"]\nmatch_comm = job\naction = steer\n");
+    const struct asym_procfs_config config = {
+        .root = &f->root, .machine = &f->machine, .rules = before->rules, .piece = 1, .group = ASYM_GROUP_CGROUP};
+    for (int i = 0; i < N; i++)
+        put(f, (struct thread){.pid = 10 + i, .tid = 10 + i, .comm = "job", .state = 'R', .start = 90000});
+    assert_int_equal(asym_procfs_new(&config, &f->source, &err), 0);
+    for (int i = 0; i < N / 2; i++)
+        assert_int_equal(f->source->next(f->source, &f->s), -EINPROGRESS);
+    asym_procfs_set_rules(f->source, after->rules);
+    asym_procfs_set_group(f->source, ASYM_GROUP_PROCESS);
+    asym_settings_free(before);
+    sample_in_pieces(f);
+    assert_int_equal(f->s.n_apps, N);
+    for (int i = 0; i < N; i++) {
+        assert_int_equal(proc_of(f, 10 + i)->rule, ASYM_RULE_STEER);
+        assert_string_equal(proc_of(f, 10 + i)->rule_name, "new");
+        assert_int_equal(f->s.apps[i].n_tasks, 1);
+    }
+    asym_settings_free(after);
+}
+
+static void a_rule_for_cgroups_matches_the_processes_of_that_one(void **state)
+{
+    enum { N = 4 };
+    struct fixture *f = *state;
+    struct asym_error err = {""};
+    struct asym_settings *settings = load_rules(f, "[rule \"batch\"]\nmatch_cgroup = /batch\naction = ignore\n");
+    const struct asym_procfs_config config = {.root = &f->root, .machine = &f->machine, .rules = settings->rules};
+    static const char *const groups[N] = {"/user", "/batch", "/batch/job", "/user"};
+    for (int i = 0; i < N; i++) {
+        char file[64];
+        put(f, (struct thread){.pid = 10 + i, .tid = 10 + i, .comm = "x", .state = 'R'});
+        snprintf(file, sizeof file, "proc/%d/cgroup", 10 + i);
+        tree_write(&f->tree, file, "0::%s\n", groups[i]);
+    }
+    assert_int_equal(asym_procfs_new(&config, &f->source, &err), 0);
+    sample(f);
+    assert_int_equal(f->s.n_apps, N);
+    for (int i = 0; i < N; i++)
+        assert_int_equal(proc_of(f, 10 + i)->rule, i == 1 ? ASYM_RULE_IGNORE : ASYM_RULE_STEER);
+    asym_settings_free(settings);
+}
+
+static void a_program_of_that_moment_has_its_maps_left_unread(void **state)
+{
+    struct fixture *f = *state;
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "cc", .state = 'R', .start = UPTIME_SECONDS * 100});
+    put_maps(f, "/usr/lib/libomp.so.5");
+    sample(f);
+    assert_int_equal(proc_of(f, 10)->flags, 0);
+}
+
+static void parents_in_a_ring_end(void **state)
+{
+    struct fixture *f = *state;
+    static const int32_t pids[] = {50};
+    put(f, (struct thread){.pid = 50, .tid = 50, .comm = "wanted", .state = 'R'});
+    put(f, (struct thread){.pid = 60, .tid = 60, .comm = "a", .state = 'R', .ppid = 70});
+    put(f, (struct thread){.pid = 70, .tid = 70, .comm = "b", .state = 'R', .ppid = 60});
+    put(f, (struct thread){.pid = 80, .tid = 80, .comm = "own", .state = 'R', .ppid = 80});
+    open_source(f, ASYM_GROUP_PROCESS, pids, 1);
+    sample(f);
+    assert_int_equal(f->s.n_tasks, 1);
+}
+
+static void a_pid_that_does_not_exist_is_reported(void **state)
+{
+    struct fixture *f = *state;
+    static const int32_t pids[] = {51};
+    struct asym_error err = {""};
+    const struct asym_procfs_config config = {.root = &f->root, .machine = &f->machine, .pids = pids, .n_pids = 1};
+    assert_int_equal(asym_procfs_new(&config, &f->source, &err), -ESRCH);
+    assert_non_null(strstr(err.text, "51"));
+    assert_null(f->source);
+}
+
+static void a_root_without_proc_is_reported(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_error err = {""};
+    take_away(f, "proc");
+    const struct asym_procfs_config config = {.root = &f->root, .machine = &f->machine};
+    assert_int_equal(asym_procfs_new(&config, &f->source, &err), -ENOENT);
+    assert_non_null(strstr(err.text, "proc"));
+}
+
+static void put_in_cgroup(const struct fixture *f, int pid, const char *text)
+{
+    char file[64];
+    put(f, (struct thread){.pid = pid, .tid = pid, .comm = "x", .state = 'R', .mask = "ff"});
+    snprintf(file, sizeof file, "proc/%d/cgroup", pid);
+    tree_write(&f->tree, file, "%s", text);
+}
+
+static void a_cpuset_is_that_of_the_nearest_cgroup_that_has_one(void **state)
+{
+    struct fixture *f = *state;
+    tree_write(&f->tree, "sys/fs/cgroup/cpuset.cpus.effective", "0-7\n");
+    tree_write(&f->tree, "sys/fs/cgroup/batch/cpuset.cpus.effective", "0-3\n");
+    tree_mkdir(&f->tree, "sys/fs/cgroup/batch/a/b");
+    tree_write(&f->tree, "sys/fs/cgroup/cpuset/old/cpuset.effective_cpus", "4-5\n");
+    tree_write(&f->tree, "sys/fs/cgroup/junk/cpuset.cpus.effective", "9-1,x\n");
+    put_in_cgroup(f, 10, "0::/batch\n");
+    put_in_cgroup(f, 11, "0::/batch/a/b\n");
+    put_in_cgroup(f, 12, "0::/\n");
+    put_in_cgroup(f, 13, "3:cpuset:/old\n0::/batch\n");
+    put_in_cgroup(f, 14, "0::/junk\n");
+    put_in_cgroup(f, 15, "0::/../outside\n");
+    put_in_cgroup(f, 16, "0::/batch/gone\n");
+    sample(f);
+    static const unsigned want[] = {0x0f, 0x0f, 0xff, 0x30, 0xff, 0xff, 0x0f};
+    for (size_t i = 0; i < ASYM_LENGTH(want); i++)
+        assert_int_equal(task_of(f, 10 + (int)i)->cpuset->w[0], want[i]);
+    assert_ptr_equal(task_of(f, 10)->cpuset, task_of(f, 16)->cpuset);
+}
+
+/* isolcpus=6,7: a thread that lacks only isolated CPUs has not narrowed its mask. */
+static void isolated_cpus_are_left_out_where_the_mask_leaves_them_out(void **state)
+{
+    struct fixture *f = *state;
+    tree_write(&f->tree, "sys/devices/system/cpu/isolated", "6-7\n");
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "default", .state = 'R', .mask = "3f"});
+    put(f, (struct thread){.pid = 11, .tid = 11, .comm = "asked", .state = 'R', .mask = "c0"});
+    put(f, (struct thread){.pid = 12, .tid = 12, .comm = "everywhere", .state = 'R', .mask = "ff"});
+    sample(f);
+    assert_int_equal(task_of(f, 10)->cpuset->w[0], 0x3f);
+    assert_int_equal(task_of(f, 11)->cpuset->w[0], 0xff);
+    assert_int_equal(task_of(f, 12)->cpuset->w[0], 0xff);
+}
+
+static void processes_of_one_cgroup_are_one_application(void **state)
+{
+    struct fixture *f = *state;
+    put_in_cgroup(f, 10, "0::/a\n");
+    put_in_cgroup(f, 11, "0::/b\n");
+    put_in_cgroup(f, 12, "0::/a\n");
+    put(f, (struct thread){.pid = 12, .tid = 112, .comm = "t", .state = 'R'});
+    put_in_cgroup(f, 13, "0::/a\n");
+    put(f, (struct thread){.pid = 13, .tid = 13, .comm = "idle", .state = 'S'});
+    tree_write(&f->tree, "proc/13/cgroup", "0::/a\n");
+    open_source(f, ASYM_GROUP_CGROUP, NULL, 0);
+    for (int i = 0; i < 3; i++) {
+        sample(f);
+        assert_int_equal(f->s.n_apps, 2);
+        assert_int_equal(f->s.n_procs, 3);
+        const struct asym_app *a = &f->s.apps[proc_of(f, 10)->app];
+        assert_true(proc_of(f, 10)->app == proc_of(f, 12)->app && proc_of(f, 11)->app != proc_of(f, 12)->app);
+        assert_string_equal(a->cgroup, "/a");
+        assert_true(a->id.tid == 0 && a->id.tgid == 0 && a->id.start != 0);
+        assert_int_equal(a->n_tasks, 3);
+        assert_int_equal(a->n_threads, 4);
+        assert_int_equal(a->runnable_instant, 3);
+    }
+    asym_procfs_set_group(f->source, ASYM_GROUP_PROCESS);
+    sample(f);
+    assert_int_equal(f->s.n_apps, 3);
+    assert_null(f->s.apps[0].cgroup);
+    asym_procfs_set_group(f->source, ASYM_GROUP_CGROUP);
+    sample(f);
+    assert_int_equal(f->s.n_apps, 2);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(running_threads_are_listed_with_their_facts),
+        TEST(shares_are_of_the_time_between_two_samples),
+        TEST(equal_masks_have_equal_addresses),
+        TEST(kernel_threads_are_left_out),
+        TEST(zombies_are_not_listed),
+        TEST(hostile_names_are_kept_as_they_are),
+        TEST(junk_files_cost_only_their_thread),
+        TEST(a_tree_without_schedstat_still_shows_states),
+        TEST(a_thread_that_has_run_for_less_than_a_millisecond_is_reported),
+        TEST(a_thread_with_an_unknown_run_time_is_not_reported),
+        TEST(ticks_are_used_where_the_kernel_has_no_schedstat),
+        TEST(a_process_that_vanishes_between_two_samples_is_forgotten),
+        TEST(known_threads_stay_when_they_cannot_be_listed),
+        TEST(a_leader_that_has_ended_stays_until_it_is_reaped),
+        TEST(the_exec_of_another_thread_does_not_make_the_leader_new),
+        TEST(newborn_threads_are_listed_once_though_idle),
+        TEST(a_thread_that_takes_its_leaders_place_by_exec_is_not_new),
+        TEST(an_exec_that_no_event_tells_is_seen_by_the_place_of_the_stack),
+        TEST(a_leader_that_calls_exec_itself_is_still_the_leader),
+        TEST(a_process_that_is_calling_exec_is_not_listed),
+        TEST(a_stack_that_is_hidden_is_no_exec),
+        TEST(the_mask_that_was_set_is_known),
+        TEST(a_reused_tid_is_recognised_by_its_start_time),
+        TEST(a_number_that_another_process_has_now_is_another_application),
+        TEST(a_program_that_renames_itself_has_its_new_name),
+        TEST(only_what_was_asked_for_and_its_descendants_are_seen),
+        TEST(one_thread_with_a_runtime_that_counts_late_is_reported),
+        TEST(a_library_that_an_old_process_loads_after_an_exec_is_found),
+        TEST(a_thread_that_waits_for_its_threads_passes_the_limit_in_time),
+        TEST(a_library_that_is_loaded_later_is_found),
+        TEST(maps_of_a_program_that_waits_for_a_disk_are_left_unread),
+        TEST(a_program_of_that_moment_has_its_maps_left_unread),
+        TEST(what_is_mapped_is_not_known_until_the_answer_comes),
+        TEST(one_that_cannot_be_read_is_left_alone_until_it_has_threads),
+        TEST(a_sample_in_pieces_has_the_same_result),
+        TEST(one_process_is_read_in_pieces),
+        TEST(a_process_that_takes_over_a_pid_is_read_in_pieces),
+        TEST(a_pid_that_is_taken_over_between_two_pieces_shows_only_the_new_process),
+        TEST(a_process_that_ends_between_two_pieces_is_forgotten),
+        TEST(rules_that_change_between_two_pieces_apply_to_the_full_sample),
+        TEST(a_rule_for_cgroups_matches_the_processes_of_that_one),
+        TEST(one_whose_user_is_unknown_is_read_when_it_is_known),
+        TEST(the_user_of_one_with_many_groups_is_known_until_an_exec),
+        TEST(after_lost_events_the_record_of_a_process_stays),
+        TEST(one_that_could_not_be_read_is_read_again_after_a_time),
+        TEST(one_whose_command_line_hangs_is_left_alone_for_a_time),
+        TEST(a_refused_user_is_read_again_when_the_refusal_ends),
+        TEST(a_rule_for_command_lines_waits_for_the_answer),
+        TEST(the_rule_of_a_process_that_sleeps_is_known_on_request),
+        TEST(the_rule_of_a_process_that_sleeps_waits_for_its_command_line),
+        TEST(parents_in_a_ring_end),
+        TEST(a_pid_that_does_not_exist_is_reported),
+        TEST(a_root_without_proc_is_reported),
+        TEST(a_cpuset_is_that_of_the_nearest_cgroup_that_has_one),
+        TEST(isolated_cpus_are_left_out_where_the_mask_leaves_them_out),
+        TEST(processes_of_one_cgroup_are_one_application),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The counting source, over a recording and over counters of the test. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/macro.h"
+#include "linux/perf/sampler.h"
+#include "support/counters-replay.h"
+
+#define THREADS 5
+
+static struct asym_task tasks[THREADS];
+static struct asym_plan_task planned[THREADS];
+static struct asym_plan plan;
+static struct asym_snapshot seen;
+static struct asym_counters *counters;
+static struct asym_source *monitor;
+static asym_usec now;
+static size_t n_tasks;
+
+static int next(struct asym_source *source, struct asym_snapshot *ret)
+{
+    (void)source;
+    *ret = (struct asym_snapshot){.now = now, .tasks = tasks, .n_tasks = n_tasks};
+    ret->missing[ASYM_SIGNAL_SMT] = "no siblings";
+    return 1;
+}
+
+static struct asym_source inner = {.next = next};
+
+/* TIME TID INSTRUCTIONS CYCLES LLC_MISSES REF_CYCLES ON_CPU_NS: 1000 instructions and 500 cycles a ms, but for thread 13. */
+static const char recording[] = "0 11 0 0 0 - 0\n0 12 0 0 0 - 0\n0 13 0 0 - - 0\n0 14 0 0 0 - 0\n0 15 0 0 0 - 0\n"
+                                "10000 11 10000 5000 7 - 10000000\n10000 12 10000 5000 7 - 10000000\n"
+                                "10000 13 10000 5000 - - 5000000\n10000 14 gone\n10000 15 0 0 0 - 0\n"
+                                "20000 11 30000 10000 9 - 20000000\n20000 12 30000 10000 9 - 20000000\n";
+
+static void begin(unsigned max_fds)
+{
+    struct asym_error err = {""};
+    if (asym_counters_replay_new("record", recording, strlen(recording), max_fds, &counters, &err) < 0)
+        fail_msg("%s", err.text);
+    const struct asym_sampler_config config = {
+        .source = &inner, .counters = counters, .missing = {[ASYM_SIGNAL_PROFILE] = "no profiles"}};
+    assert_int_equal(asym_sampler_new(&config, &monitor), 0);
+    now = 0;
+    n_tasks = THREADS;
+    for (int i = 0; i < THREADS; i++) {
+        tasks[i] = (struct asym_task){.id = {.tid = 11 + i, .tgid = 11, .start = 1}};
+        planned[i] = (struct asym_plan_task){.target = -1};
+    }
+    plan = (struct asym_plan){.tasks = planned, .n_tasks = n_tasks};
+}
+
+static void take_sample(asym_usec time)
+{
+    now = time;
+    if (counters)
+        asym_counters_replay_at(counters, time);
+    assert_int_equal(monitor->next(monitor, &seen), 1);
+}
+
+static void follow(void)
+{
+    plan.n_tasks = n_tasks;
+    const struct asym_feedback feedback = {.snapshot = &seen, .plan = &plan};
+    monitor->feedback(monitor, &feedback);
+}
+
+static void only_requested_threads_are_counted(void **state)
+{
+    (void)state;
+    begin(100);
+    take_sample(0);
+    assert_int_equal(seen.n_samples, 0);
+    planned[1].monitor = planned[2].monitor = true;
+    follow();
+    take_sample(10000);
+    assert_int_equal(seen.n_samples, 2);
+    assert_int_equal(seen.samples[0].task, 1);
+    assert_int_equal((int)seen.samples[0].instructions, 10000);
+    assert_int_equal((int)seen.samples[0].cycles, 5000);
+    assert_int_equal((int)seen.samples[0].llc_misses, 7);
+    assert_int_equal((int)(seen.samples[0].seconds * 1e6 + 0.5), 10000);
+    assert_int_equal(seen.samples[1].task, 2);
+    assert_true(seen.samples[1].llc_misses < 0);
+    /* A value covers the interval between two samples, not the time since the beginning. */
+    planned[2].monitor = false;
+    follow();
+    take_sample(20000);
+    assert_int_equal(seen.n_samples, 1);
+    assert_int_equal((int)seen.samples[0].instructions, 20000);
+    assert_int_equal((int)seen.samples[0].llc_misses, 2);
+    monitor->close(monitor);
+}
+
+static void the_sampler_reports_what_cannot_be_measured_and_the_source_the_rest(void **state)
+{
+    (void)state;
+    begin(100);
+    take_sample(0);
+    assert_null(seen.missing[ASYM_SIGNAL_IPC]);
+    assert_string_equal(seen.missing[ASYM_SIGNAL_PROFILE], "no profiles");
+    assert_string_equal(seen.missing[ASYM_SIGNAL_SMT], "no siblings");
+    const char *const other[ASYM_N_SIGNALS] = {[ASYM_SIGNAL_IPC] = "none"};
+    asym_sampler_set(monitor, NULL, other);
+    counters = NULL; /* closed */
+    take_sample(1);
+    assert_string_equal(seen.missing[ASYM_SIGNAL_IPC], "none");
+    assert_null(seen.missing[ASYM_SIGNAL_PROFILE]);
+    monitor->close(monitor);
+}
+
+static void one_that_dies_or_does_not_run_has_no_sample(void **state)
+{
+    (void)state;
+    begin(100);
+    take_sample(0);
+    for (int i = 0; i < THREADS; i++)
+        planned[i].monitor = true;
+    follow();
+    take_sample(10000);
+    assert_int_equal(seen.n_samples, 3);
+    for (size_t i = 0; i < seen.n_samples; i++)
+        assert_true(seen.samples[i].task < 3);
+    follow();
+    assert_int_equal(seen.coverage.n_uncounted, 0);
+    monitor->close(monitor);
+}
+
+/* A figure needs a descriptor, and a thread has up to four: a budget of eight is too small for all of these. */
+static void a_spent_budget_is_reported_and_freed_when_others_are_released(void **state)
+{
+    (void)state;
+    begin(8);
+    take_sample(0);
+    planned[0].monitor = planned[1].monitor = planned[2].monitor = planned[4].monitor = true;
+    follow();
+    take_sample(10000);
+    assert_true(seen.coverage.n_uncounted >= 1);
+    assert_non_null(seen.coverage.uncounted_why);
+    const size_t counted = 4 - seen.coverage.n_uncounted;
+    assert_true(counted >= 1);
+    planned[0].monitor = planned[2].monitor = planned[4].monitor = false;
+    follow();
+    take_sample(20000);
+    assert_int_equal(seen.coverage.n_uncounted, 0);
+    assert_int_equal(seen.n_samples, 1);
+    monitor->close(monitor);
+}
+
+static void a_tid_that_is_used_again_is_another_thread(void **state)
+{
+    (void)state;
+    begin(100);
+    take_sample(0);
+    planned[0].monitor = true;
+    follow();
+    tasks[0].id.start = 2;
+    take_sample(10000);
+    assert_int_equal(seen.n_samples, 0);
+    follow();
+    take_sample(20000);
+    assert_int_equal(seen.n_samples, 1);
+    assert_int_equal((int)seen.samples[0].instructions, 20000);
+    monitor->close(monitor);
+}
+
+static void without_counters_it_is_the_source_alone(void **state)
+{
+    (void)state;
+    const struct asym_sampler_config config = {.source = &inner};
+    assert_int_equal(asym_sampler_new(&config, &monitor), 0);
+    assert_int_equal(monitor->next(monitor, &seen), 1);
+    planned[0].monitor = true;
+    follow();
+    assert_int_equal(monitor->next(monitor, &seen), 1);
+    assert_int_equal(seen.n_samples, 0);
+    monitor->close(monitor);
+}
+
+static bool is_watched[THREADS];
+static int watch_error;
+static int n_watches;
+
+/* The call for the first thread always ends with the error. */
+static int watch_or_fail(struct asym_counters *c, const struct asym_taskid *id)
+{
+    (void)c;
+    n_watches++;
+    if (id->tid == 11)
+        return watch_error;
+    is_watched[id->tid - 11] = true;
+    return 0;
+}
+
+static int unwatch_none(struct asym_counters *c, const struct asym_taskid *id)
+{
+    (void)c;
+    (void)id;
+    return 0;
+}
+
+static int read_nothing(struct asym_counters *c, const struct asym_taskid *id, struct asym_counts *ret)
+{
+    (void)c;
+    (void)id;
+    *ret = (struct asym_counts){.valid = 0};
+    return 0;
+}
+
+static void close_nothing(struct asym_counters *c)
+{
+    (void)c;
+}
+
+/* All threads are wanted. To count the first one always fails. */
+static void begin_with_failure(int error)
+{
+    static struct asym_counters failing = {
+        .watch = watch_or_fail, .unwatch = unwatch_none, .read = read_nothing, .close = close_nothing};
+    const char *const none[ASYM_N_SIGNALS] = {NULL};
+    begin(100);
+    asym_sampler_set(monitor, &failing, none);
+    counters = NULL; /* closed */
+    watch_error = error;
+    n_watches = 0;
+    for (int i = 0; i < THREADS; i++)
+        planned[i].monitor = true;
+    take_sample(0);
+    follow();
+    take_sample(1);
+    assert_int_equal(n_watches, 1);
+    assert_int_equal(seen.coverage.n_uncounted, THREADS);
+}
+
+/*
+ * The thread's exec hangs (support/fuse.h). That costs each later thread of the plan at most one sample, and is the reason
+ * that is reported for it.
+ */
+static void a_thread_that_makes_the_kernel_wait_does_not_keep_others_from_being_counted(void **state)
+{
+    (void)state;
+    begin_with_failure(-EINTR);
+    assert_non_null(strstr(seen.coverage.uncounted_why, "exec"));
+    follow();
+    take_sample(2);
+    assert_int_equal(seen.coverage.n_uncounted, 1);
+    assert_non_null(strstr(seen.coverage.uncounted_why, "exec"));
+    for (int i = 1; i < THREADS; i++)
+        assert_true(is_watched[i]);
+    monitor->close(monitor);
+}
+
+static void a_lack_of_descriptors_is_the_reason_for_all(void **state)
+{
+    (void)state;
+    begin_with_failure(-ENFILE);
+    assert_non_null(strstr(seen.coverage.uncounted_why, "system"));
+    monitor->close(monitor);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_requested_threads_are_counted),
+        cmocka_unit_test(the_sampler_reports_what_cannot_be_measured_and_the_source_the_rest),
+        cmocka_unit_test(one_that_dies_or_does_not_run_has_no_sample),
+        cmocka_unit_test(a_spent_budget_is_reported_and_freed_when_others_are_released),
+        cmocka_unit_test(a_tid_that_is_used_again_is_another_thread),
+        cmocka_unit_test(a_thread_that_makes_the_kernel_wait_does_not_keep_others_from_being_counted),
+        cmocka_unit_test(a_lack_of_descriptors_is_the_reason_for_all),
+        cmocka_unit_test(without_counters_it_is_the_source_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

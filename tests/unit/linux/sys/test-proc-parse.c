@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The parsers of /proc: output of a kernel, hostile process names, and malformed text. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/macro.h"
+#include "linux/sys/proc-parse.h"
+
+#define TAIL                                                                                                           \
+    " 4242 17 17 0 -1 4194560 1204 0 0 0 1 2 0 0 20 0 3 0 987654 234881024 1500 18446744073709551615 94000000000000 "  \
+    "94000000100000 140730000000000 0 0 0 0 16781312 134217730 0 0 0 17 5 0 0 0 0 0 94000000200000 0 0 0 0 0 0 0\n"
+
+static int parse(const char *text, size_t len, struct asym_stat *ret)
+{
+    return asym_parse_stat(text, len, ret);
+}
+
+static void a_kernels_stat_is_read(void **state)
+{
+    (void)state;
+    struct asym_stat s;
+    const char *text = "17 (cat) S" TAIL;
+    assert_int_equal(parse(text, strlen(text), &s), 0);
+    assert_string_equal(s.comm, "cat");
+    assert_int_equal(s.state, 'S');
+    assert_int_equal(s.ppid, 4242);
+    assert_int_equal(s.flags, 4194560);
+    assert_int_equal(s.nice, 0);
+    assert_int_equal(s.ran, 3);
+    assert_int_equal(s.start, 987654);
+    assert_int_equal(s.cpu, 5);
+    assert_int_equal(s.sched, 0);
+    assert_true(s.image.code == 94000000000000 && s.image.stack == 140730000000000);
+}
+
+/* The kernel writes 1 and 0 for a process that the reader may not trace. */
+static void addresses_that_the_kernel_hides_are_1_and_0(void **state)
+{
+    (void)state;
+    struct asym_stat s;
+    const char *text = "1 (x) R 0 1 1 0 -1 0 0 0 0 0 0 0 0 0 15 0 1 0 1 0 0 0 1 1 0 0 0 0 0 0 0 0 0 0 17 0 0 0\n";
+    assert_int_equal(parse(text, strlen(text), &s), 0);
+    assert_true(s.image.code == 1 && s.image.stack == 0);
+}
+
+static void nice_and_policy_are_read(void **state)
+{
+    (void)state;
+    struct asym_stat s;
+    const char *text =
+        "1 (x) R 0 1 1 0 -1 67108864 0 0 0 0 0 0 0 0 15 -5 1 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 1023 0 5\n";
+    assert_int_equal(parse(text, strlen(text), &s), 0);
+    assert_int_equal(s.nice, -5);
+    assert_int_equal(s.flags, 67108864);
+    assert_int_equal(s.cpu, 1023);
+    assert_int_equal(s.sched, 5);
+}
+
+static void hostile_names_end_at_the_last_parenthesis(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "",  ")",      "((((((((((((((", ") R 1 1 1 1 1", "a) S 1 (b", "\n\n\n", "x)\n17 (y)", "\xff\xfe\x80",
+        " ", "a b  c", "\x01\x1b[31m",   ") Z 0 0 0 0 0",
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(names); i++) {
+        char text[1024];
+        struct asym_stat s;
+        int n = snprintf(text, sizeof text, "17 (%s) D" TAIL, names[i]);
+        assert_int_equal(parse(text, (size_t)n, &s), 0);
+        assert_string_equal(s.comm, names[i]);
+        assert_int_equal(s.state, 'D');
+        assert_int_equal(s.ppid, 4242);
+        assert_int_equal(s.start, 987654);
+    }
+}
+
+static void a_long_name_is_cut(void **state)
+{
+    (void)state;
+    struct asym_stat s;
+    const char *text = "17 (kworker/u512:3-events_unbound) I" TAIL;
+    assert_int_equal(parse(text, strlen(text), &s), 0);
+    assert_string_equal(s.comm, "kworker/u512:3-");
+}
+
+static void a_stat_cut_short_anywhere_is_refused(void **state)
+{
+    (void)state;
+    const char *text = "17 (cat) S" TAIL;
+    const char *policy = strstr(text, " 5 0 0 0");
+    for (size_t len = 0; len <= (size_t)(policy - text) + 3; len++) {
+        struct asym_stat s = {.comm = "untouched"};
+        /* The buffer has the exact size, so that a sanitiser detects a read past its end. */
+        char *copy = malloc(len + 1);
+        assert_non_null(copy);
+        memcpy(copy, text, len);
+        assert_int_equal(parse(copy, len, &s), -EINVAL);
+        assert_string_equal(s.comm, "untouched");
+        free(copy);
+    }
+}
+
+static void junk_is_not_a_stat(void **state)
+{
+    (void)state;
+    static const char *const junk[] = {
+        "",
+        ")(",
+        "17 cat S 1 2 3",
+        "17 (cat)",
+        "17 (cat) ",
+        "17 (cat) S",
+        "17 (cat) SS" TAIL,
+        "17 (cat) \n" TAIL,
+        "17 (cat)S" TAIL,
+        "17 (cat) S x 17 17 0 -1 0 0 0 0 0 0 0 0 0 20 0 3 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0\n",
+        /* ppid below 0, nice beyond 19, a start before boot, a policy that does not fit, a number without end */
+        "17 (cat) S -1 17 17 0 -1 0 0 0 0 0 0 0 0 0 20 0 3 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0\n",
+        "17 (cat) S 1 17 17 0 -1 0 0 0 0 0 0 0 0 0 20 20 3 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0\n",
+        "17 (cat) S 1 17 17 0 -1 0 0 0 0 0 0 0 0 0 20 0 3 0 -1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0\n",
+        "17 (cat) S 1 17 17 0 -1 0 0 0 0 0 0 0 0 0 20 0 3 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 256\n",
+        "17 (a) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 9 0 3 0 18446744073709551616 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1 0 0 0\n",
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(junk); i++) {
+        struct asym_stat s;
+        assert_int_equal(parse(junk[i], strlen(junk[i]), &s), -EINVAL);
+    }
+    struct asym_stat s;
+    static const char zeros[512];
+    assert_int_equal(parse(zeros, sizeof zeros, &s), -EINVAL);
+}
+
+static void schedstat_is_three_numbers(void **state)
+{
+    (void)state;
+    struct asym_schedstat s;
+    assert_int_equal(asym_parse_schedstat("123456789012 42 7\n", 18, &s), 0);
+    assert_true(s.run_ns == 123456789012 && s.wait_ns == 42 && s.slices == 7);
+    static const char *const junk[] = {"", "\n", "1 2", "1 2\n", "a b c", "1 -2 3", "1 2 x", "1.5 2 3"};
+    for (size_t i = 0; i < ASYM_LENGTH(junk); i++)
+        assert_int_equal(asym_parse_schedstat(junk[i], strlen(junk[i]), &s), -EINVAL);
+}
+
+static void a_status_line_is_found_by_its_full_key(void **state)
+{
+    (void)state;
+    const char *text = "Name:\tCpus_allowed: ff\\n\nCpus_allowed_list:\t0-7\nCpus_allowed:\tff,00000000\nMems:\t";
+    const char *value;
+    size_t len;
+    assert_int_equal(asym_parse_status_line(text, strlen(text), "Cpus_allowed", &value, &len), 0);
+    assert_int_equal(len, 11);
+    assert_memory_equal(value, "ff,00000000", len);
+    assert_int_equal(asym_parse_status_line(text, strlen(text), "Mems", &value, &len), 0);
+    assert_int_equal(len, 0);
+    assert_int_equal(asym_parse_status_line(text, strlen(text), "Cpus", &value, &len), -ENOENT);
+    assert_int_equal(asym_parse_status_line("", 0, "Name", &value, &len), -ENOENT);
+}
+
+static void the_cgroup_is_that_of_the_cpuset_hierarchy(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *path, *name;
+        int v1;
+    } rows[] = {
+        {"0::/system.slice/a.service\n", "/system.slice/a.service", "/system.slice/a.service", 0},
+        {"0::/", "/", "/", 0},
+        {"5:cpuset:/batch\n1:name=systemd:/user.slice\n0::/\n", "/batch", "/user.slice", 1},
+        {"5:cpu,cpuset,mem:/x:y\n0::/u\n", "/x:y", "/u", 1},
+        {"5:cpusets:/no\n4:acpuset:/no\n0::/yes\n", "/yes", "/yes", 0},
+        {"junk\n:\n::\n3:cpuset:relative\n0::/yes", "/yes", "/yes", 0},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        const char *path;
+        size_t len;
+        int v1 = -1;
+        assert_int_equal(asym_parse_cgroup(rows[i].text, strlen(rows[i].text), &path, &len, &v1), 0);
+        assert_int_equal(len, strlen(rows[i].path));
+        assert_memory_equal(path, rows[i].path, len);
+        assert_int_equal(v1, rows[i].v1);
+        assert_int_equal(asym_parse_cgroup_name(rows[i].text, strlen(rows[i].text), &path, &len), 0);
+        assert_int_equal(len, strlen(rows[i].name));
+        assert_memory_equal(path, rows[i].name, len);
+    }
+}
+
+static void no_cgroup_is_reported(void **state)
+{
+    (void)state;
+    static const char *const none[] = {"", "\n\n", "1:cpu:/a\n", "0:", "0::", "0::\n", ":::::"};
+    for (size_t i = 0; i < ASYM_LENGTH(none); i++) {
+        const char *path;
+        size_t len;
+        int v1;
+        assert_int_equal(asym_parse_cgroup(none[i], strlen(none[i]), &path, &len, &v1), -ENOENT);
+        assert_int_equal(asym_parse_cgroup_name(none[i], strlen(none[i]), &path, &len), -ENOENT);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_kernels_stat_is_read),
+        cmocka_unit_test(nice_and_policy_are_read),
+        cmocka_unit_test(hostile_names_end_at_the_last_parenthesis),
+        cmocka_unit_test(a_long_name_is_cut),
+        cmocka_unit_test(a_stat_cut_short_anywhere_is_refused),
+        cmocka_unit_test(addresses_that_the_kernel_hides_are_1_and_0),
+        cmocka_unit_test(junk_is_not_a_stat),
+        cmocka_unit_test(schedstat_is_three_numbers),
+        cmocka_unit_test(a_status_line_is_found_by_its_full_key),
+        cmocka_unit_test(the_cgroup_is_that_of_the_cpuset_hierarchy),
+        cmocka_unit_test(no_cgroup_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

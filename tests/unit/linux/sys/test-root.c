@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reading below a root descriptor. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "linux/sys/root.h"
+#include "support/process.h"
+#include "support/tree.h"
+
+struct fixture {
+    struct tree tree;
+    struct asym_root root;
+};
+
+static int set_up(void **state)
+{
+    static struct fixture f;
+    tree_make(&f.tree);
+    tree_write(&f.tree, "proc/stat", "cpu 1 2 3\n");
+    tree_mkdir(&f.tree, "sys");
+    if (asym_root_open(f.tree.path, &f.root, NULL) < 0)
+        return -1;
+    *state = &f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    asym_root_done(&f->root);
+    tree_remove(&f->tree);
+    return 0;
+}
+
+static void root_null_and_slash_are_the_live_machine(void **state)
+{
+    (void)state;
+    static const char *const names[] = {NULL, "/", "//"};
+    for (size_t i = 0; i < 3; i++) {
+        struct asym_root root;
+        assert_int_equal(asym_root_open(names[i], &root, NULL), 0);
+        assert_true(root.live);
+        char buf[64];
+        assert_true(asym_root_read(&root, "proc/self/comm", buf, sizeof buf) > 1);
+        asym_root_done(&root);
+        assert_int_equal(root.fd, -1);
+    }
+}
+
+static void captured_root_is_not_live(void **state)
+{
+    struct fixture *f = *state;
+    char buf[64];
+    assert_false(f->root.live);
+    assert_int_equal(asym_root_read(&f->root, "proc/stat", buf, sizeof buf), 10);
+    assert_string_equal(buf, "cpu 1 2 3\n");
+    assert_int_equal(asym_root_read(&f->root, "proc/uptime", buf, sizeof buf), -ENOENT);
+}
+
+static void bad_root_without_proc_and_sys_is_refused_in_words(void **state)
+{
+    (void)state;
+    struct tree t;
+    struct asym_error err = {""};
+    struct asym_root root = {.fd = 77};
+    tree_make(&t);
+    assert_int_equal(asym_root_open(t.path, &root, &err), -ENOTDIR);
+    assert_non_null(strstr(err.text, t.path));
+    assert_non_null(strstr(err.text, "not a machine: no proc or sys directory in it"));
+    assert_int_equal(root.fd, 77);
+    tree_write(&t, "proc", "a file of that name\n");
+    tree_link(&t, "sys", "/sys");
+    assert_int_equal(asym_root_open(t.path, &root, &err), -ENOTDIR);
+    tree_remove(&t);
+}
+
+static void bad_root_that_is_missing_or_a_file_is_refused_in_words(void **state)
+{
+    struct fixture *f = *state;
+    char path[128];
+    struct asym_error err = {""};
+    struct asym_root root;
+    assert_int_equal(asym_root_open("/nonexistent/root", &root, &err), -ENOENT);
+    assert_non_null(strstr(err.text, "/nonexistent/root: No such file"));
+    snprintf(path, sizeof path, "%s/proc/stat", f->tree.path);
+    assert_int_equal(asym_root_open(path, &root, &err), -ENOTDIR);
+}
+
+static void capture_with_sys_alone_is_accepted(void **state)
+{
+    (void)state;
+    struct tree t;
+    struct asym_root root;
+    tree_make(&t);
+    tree_mkdir(&t, "sys");
+    char buf[8];
+    tree_write(&t, "sys/x", "1\n");
+    assert_int_equal(asym_root_open(t.path, &root, NULL), 0);
+    assert_false(root.live);
+    assert_int_equal(asym_root_read(&root, "sys/x", buf, sizeof buf), 2);
+    asym_root_done(&root);
+    tree_remove(&t);
+}
+
+static void check_links(struct fixture *f)
+{
+    char buf[64];
+    assert_int_equal(asym_root_read(&f->root, "sys/inside", buf, sizeof buf), 10);
+    assert_int_equal(asym_root_read(&f->root, "sys/absolute", buf, sizeof buf), 10);
+    assert_int_equal(asym_root_read(&f->root, "sys/dir/stat", buf, sizeof buf), 10);
+    assert_int_equal(asym_root_read(&f->root, "sys/chain", buf, sizeof buf), 10);
+    /* ".." of the root is the root, so that this is proc/stat of the capture, not of the live machine. */
+    assert_int_equal(asym_root_read(&f->root, "sys/above", buf, sizeof buf), 10);
+    assert_int_equal(asym_root_read(&f->root, "../../../../../proc/stat", buf, sizeof buf), 10);
+    assert_int_equal(asym_root_read(&f->root, "sys/outside", buf, sizeof buf), -ENOENT);
+    assert_int_equal(asym_root_read(&f->root, "/etc/passwd", buf, sizeof buf), -ENOENT);
+    assert_int_equal(asym_root_read(&f->root, "sys/loop", buf, sizeof buf), -ELOOP);
+    assert_int_equal(asym_root_read(&f->root, "sys/dangling", buf, sizeof buf), -ENOENT);
+    assert_int_equal(asym_root_read(&f->root, "proc/stat/x", buf, sizeof buf), -ENOTDIR);
+}
+
+static void make_links(const struct tree *t)
+{
+    tree_link(t, "sys/inside", "../proc/stat");
+    tree_link(t, "sys/absolute", "/proc/stat");
+    tree_link(t, "sys/dir", "./..//proc/.");
+    tree_link(t, "sys/chain", "dir/../sys/inside");
+    tree_link(t, "sys/above", "../../../../../../proc/stat");
+    tree_link(t, "sys/outside", "/etc/passwd");
+    tree_link(t, "sys/loop", "loop");
+    tree_link(t, "sys/dangling", "nowhere");
+}
+
+static void links_never_lead_out_of_a_captured_root(void **state)
+{
+    struct fixture *f = *state;
+    make_links(&f->tree);
+    check_links(f);
+}
+
+/* Make openat2 fail with this errno from now on, in this process. */
+static void refuse_openat2(int error)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = 4, .filter = code};
+    assert_int_equal(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    assert_int_equal(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+static void links_never_lead_out_where_openat2_is_not_to_be_had(void **state)
+{
+    struct fixture *f = *state;
+    static const int errors[] = {ENOSYS, EPERM};
+    make_links(&f->tree);
+    for (size_t i = 0; i < 2; i++) {
+        pid_t child = asym_process_fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            refuse_openat2(errors[i]);
+            check_links(f); /* a failed assertion ends the child with another status */
+            _exit(42);
+        }
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 42);
+    }
+}
+
+static void bad_file_that_is_a_fifo_or_a_directory_is_refused_without_waiting(void **state)
+{
+    struct fixture *f = *state;
+    char path[128], buf[16];
+    snprintf(path, sizeof path, "%s/proc/fifo", f->tree.path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(asym_root_read(&f->root, "proc/fifo", buf, sizeof buf), -EINVAL);
+    assert_int_equal(asym_root_read(&f->root, "proc", buf, sizeof buf), -EINVAL);
+}
+
+static void huge_file_is_read_as_far_as_the_buffer_goes(void **state)
+{
+    struct fixture *f = *state;
+    static char big[100000];
+    char buf[16];
+    memset(big, 'x', sizeof big);
+    tree_write_bytes(&f->tree, "proc/big", big, sizeof big);
+    memset(buf, 'y', sizeof buf);
+    assert_int_equal(asym_root_read(&f->root, "proc/big", buf, 8), 7);
+    assert_string_equal(buf, "xxxxxxx");
+    assert_int_equal(buf[8], 'y');
+    assert_int_equal(asym_root_read(&f->root, "proc/big", buf, 1), 0);
+    assert_int_equal(asym_root_read(&f->root, "proc/big", buf, 0), -EINVAL);
+}
+
+static void bad_permission_is_reported(void **state)
+{
+    struct fixture *f = *state;
+    char buf[16], path[128];
+    tree_write(&f->tree, "proc/secret", "1\n");
+    snprintf(path, sizeof path, "%s/proc/secret", f->tree.path);
+    assert_int_equal(chmod(path, 0), 0);
+    pid_t child = asym_process_fork(); /* root may read every file: the child changes its user */
+    assert_true(child >= 0);
+    if (child == 0) {
+        if (geteuid() == 0 && (chmod(f->tree.path, 0755) < 0 || setuid(65534) < 0))
+            _exit(1);
+        _exit(asym_root_read(&f->root, "proc/secret", buf, sizeof buf) == -EACCES ? 42 : 2);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 42);
+}
+
+#define WITH_TREE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(root_null_and_slash_are_the_live_machine),
+        WITH_TREE(captured_root_is_not_live),
+        cmocka_unit_test(bad_root_without_proc_and_sys_is_refused_in_words),
+        WITH_TREE(bad_root_that_is_missing_or_a_file_is_refused_in_words),
+        cmocka_unit_test(capture_with_sys_alone_is_accepted),
+        WITH_TREE(links_never_lead_out_of_a_captured_root),
+        WITH_TREE(links_never_lead_out_where_openat2_is_not_to_be_had),
+        WITH_TREE(bad_file_that_is_a_fifo_or_a_directory_is_refused_without_waiting),
+        WITH_TREE(huge_file_is_read_as_far_as_the_buffer_goes),
+        WITH_TREE(bad_permission_is_reported),
+    };
+    return cmocka_run_group_tests_name("root", tests, NULL, NULL);
+}

@@ -1,0 +1,729 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The sentences for a user who asks why a program runs where it runs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/macro.h"
+#include "core/overrides.h"
+#include "monitor/explain.h"
+#include "monitor/explain-text.h"
+#include "support/engine-fixture.h"
+#include "support/why.h"
+
+#define TICK (100 * ASYM_MSEC)
+
+struct explain_fixture {
+    struct engine_fixture w;
+    struct asym_monitor *m;
+    struct asym_explanation e;
+    char text[4096]; /* sentences, or lines NAME=VALUE */
+};
+
+static int setup(void **state)
+{
+    struct explain_fixture *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    engine_fixture_init(&f->w);
+    assert_int_equal(asym_monitor_new(&f->m), 0);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct explain_fixture *f = *state;
+    engine_fixture_done(&f->w);
+    asym_monitor_free(f->m);
+    free(f);
+    return 0;
+}
+
+static void run(struct explain_fixture *f, asym_usec dt)
+{
+    engine_fixture_run(&f->w, dt);
+    const struct asym_feedback feedback = {&f->w.snapshot, f->w.plan, f->w.actions, f->w.outcomes, f->w.n};
+    asym_monitor_record(f->m, &feedback);
+}
+
+/* A program whose threads all run, on the given CPUs in turn. */
+static void program(struct explain_fixture *f, const char *comm, int32_t pid, int32_t n, int32_t first, int32_t n_cpus)
+{
+    const unsigned p = engine_fixture_proc(&f->w, pid);
+    for (int32_t i = 0; i < n; i++) {
+        struct engine_fixture_thread *t = engine_fixture_thread(&f->w, p, pid + i, first + i % n_cpus);
+        t->task.cpu = first + i % n_cpus;
+        snprintf(t->task.comm, sizeof t->task.comm, "%s", comm);
+    }
+}
+
+/* The fixture calls every application "app"; the monitor takes the name of the snapshot. */
+static void name_apps(struct explain_fixture *f, const char *const *names)
+{
+    engine_fixture_run(&f->w, TICK);
+    for (size_t i = 0; names[i]; i++)
+        snprintf(f->w.s_apps[i].comm, ASYM_COMM_LEN, "%s", names[i]);
+    const struct asym_feedback feedback = {&f->w.snapshot, f->w.plan, f->w.actions, f->w.outcomes, f->w.n};
+    asym_monitor_record(f->m, &feedback);
+}
+
+static int add_sentence(void *ctx, const char *sentence)
+{
+    struct explain_fixture *f = ctx;
+    const size_t used = strlen(f->text);
+    assert_true(sentence[0] && sentence[strlen(sentence) - 1] == '.');
+    snprintf(f->text + used, sizeof f->text - used, "%s%s", used ? "\n" : "", sentence);
+    return 0;
+}
+
+static int add_row(void *ctx, const char *name, const char *value)
+{
+    struct explain_fixture *f = ctx;
+    const size_t used = strlen(f->text);
+    snprintf(f->text + used, sizeof f->text - used, "%s=%s\n", name, value);
+    return 0;
+}
+
+static const char *why(struct explain_fixture *f, int32_t id)
+{
+    const struct asym_explain_context context = {
+        .machine = &f->w.machine, .config = &f->w.config, .paused = f->w.paused};
+    *f->text = '\0';
+    assert_int_equal(asym_explain(f->m, &context, id, &f->e), 0);
+    assert_int_equal(asym_explain_sentences(&f->e, add_sentence, f), 0);
+    return f->text;
+}
+
+static void assert_says(const char *text, const char *words)
+{
+    if (!strstr(text, words))
+        fail_msg("'%s' does not say '%s'", text, words);
+}
+
+static void a_parallel_program_is_explained_which_threads_have_the_fast_cpus(void **state)
+{
+    struct explain_fixture *f = *state;
+    static const char *const names[] = {"stockfish", "gzip", NULL};
+    f->w.config.classify.hp_threshold = 5;
+    assert_int_equal(asym_engine_configure(f->w.engine, &f->w.config), 0);
+    program(f, "stockfish", 300, 8, 0, 4);
+    program(f, "gzip", 200, 4, 4, 4);
+    name_apps(f, names);
+    assert_says(why(f, 300), "stockfish (300) is highly parallel: it has 8 runnable threads.\n"
+                             "The 4 fast CPUs belong to gzip (200), which has 4 runnable threads.\n"
+                             "If that program stopped, 4 threads could use them.\n"
+                             "No rule matches.\n");
+    assert_says(f->text, "asymd has given it CPU 0, a slow CPU.");
+    assert_says(f->text,
+                "In the last minute the program spent 0 % of its running time on fast CPUs, and asymd moved none of "
+                "its threads.");
+    assert_int_equal(f->e.standing, ASYM_STANDING_STEERED_SLOW);
+    assert_true(f->e.of_program);
+    assert_says(why(f, 200), "gzip (200) is mildly parallel: it has 4 runnable threads.\nNo rule matches.\n");
+    assert_int_equal(f->e.standing, ASYM_STANDING_STEERED_FAST);
+    why(f, 303);
+    assert_false(f->e.of_program);
+    assert_says(f->text, "stockfish (303): ordered.");
+}
+
+static void an_only_fast_cpu_and_a_lonely_holder(void **state)
+{
+    struct explain_fixture *f = *state;
+    static const char *const names[] = {"a", "b", NULL};
+    engine_fixture_machine(&f->w.machine, 3, 1, 4);
+    program(f, "a", 300, 2, 0, 2);
+    program(f, "b", 200, 1, 3, 1);
+    name_apps(f, names);
+    assert_says(why(f, 300), "a (300) is serial: it has 2 runnable threads (class MP).\n"
+                             "The only fast CPU belongs to b (200).\n"
+                             "If that program stopped, one thread could use it.\n");
+}
+
+/* Once asymctl said that all fast CPUs belonged to the one other program, while this one had all but one of them. */
+/* A program of eight threads on the first CPUs, and one of a thread on the last one. */
+static void build_and_spin(struct explain_fixture *f, int32_t n_cpus)
+{
+    static const char *const names[] = {"build", "spin", NULL};
+    f->w.config.classify.hp_threshold = 5;
+    assert_int_equal(asym_engine_configure(f->w.engine, &f->w.config), 0);
+    program(f, "build", 300, 8, 0, n_cpus);
+    program(f, "spin", 200, 1, 7, 1);
+    name_apps(f, names);
+}
+
+static void assert_a_slow_thread_is_told(struct explain_fixture *f, int32_t first, int32_t n, const char *words)
+{
+    for (int32_t tid = first; tid < first + n; tid++) {
+        why(f, tid);
+        if (f->e.standing == ASYM_STANDING_STEERED_SLOW)
+            break;
+    }
+    assert_int_equal(f->e.standing, ASYM_STANDING_STEERED_SLOW);
+    assert_says(f->text, words);
+}
+
+static void a_program_with_fast_cpus_of_its_own_is_told_how_many(void **state)
+{
+    struct explain_fixture *f = *state;
+    build_and_spin(f, 7);
+    assert_a_slow_thread_is_told(f, 300, 8,
+                                 "\nOther threads of this program have 3 of the 4 fast CPUs.\n"
+                                 "1 of the 4 fast CPUs belongs to spin (200).\n"
+                                 "If that program stopped, one more thread could use it.\n");
+}
+
+static void a_fast_cpu_that_two_programs_share_belongs_to_neither(void **state)
+{
+    struct explain_fixture *f = *state;
+    build_and_spin(f, 8);
+    assert_a_slow_thread_is_told(f, 300, 8,
+                                 "\nOther threads of this program have 4 of the 4 fast CPUs.\n"
+                                 "1 of the 4 fast CPUs has threads of spin (200).\nNo rule");
+}
+
+/* The monitor remembers threads that have ended or sleep, with the CPUs that they had. */
+static void a_program_that_has_ended_holds_no_fast_cpu(void **state)
+{
+    struct explain_fixture *f = *state;
+    static const char *const names[] = {"me", "spin", "old", NULL};
+    program(f, "me", 300, 2, 0, 2);
+    program(f, "spin", 200, 1, 7, 1);
+    program(f, "old", 400, 3, 4, 3);
+    name_apps(f, names);
+    assert_says(why(f, 300),
+                "\nThe 4 fast CPUs belong to old (400), which has 3 runnable threads, and to spin (200).\nNo rule");
+    for (size_t i = 3; i < f->w.n_threads; i++)
+        f->w.threads[i].listed = false;
+    run(f, TICK);
+    assert_says(why(f, 300), "\n1 of the 4 fast CPUs belongs to app (200).\nNo rule");
+}
+
+/* hidepid: the bus takes the programs out that the user may not see. */
+static void programs_that_are_hidden_are_others(void **state)
+{
+    struct explain_fixture *f = *state;
+    static const char *const names[] = {"me", "spin", "hidden", NULL};
+    program(f, "me", 300, 8, 0, 4);
+    program(f, "spin", 200, 1, 7, 1);
+    program(f, "hidden", 400, 3, 4, 3);
+    name_apps(f, names);
+    why(f, 300);
+    assert_int_equal(f->e.n_holders, 2);
+    f->e.holders[0] = asym_monitor_app_of(f->m, 200);
+    f->e.n_holders = 1;
+    f->e.hides_holders = true;
+    *f->text = '\0';
+    assert_int_equal(asym_explain_sentences(&f->e, add_sentence, f), 0);
+    assert_says(f->text, "\nThe 4 fast CPUs belong to spin (200) and to others.\nNo rule");
+}
+
+static void of_many_holders_those_with_most_fast_cpus_are_named(void **state)
+{
+    struct explain_fixture *f = *state;
+    static const char *const names[] = {"me", "one", "two", "three", "four", NULL};
+    engine_fixture_machine(&f->w.machine, 4, 8, 12);
+    program(f, "me", 300, 1, 0, 1);
+    program(f, "one", 410, 1, 4, 1);
+    program(f, "two", 420, 2, 5, 2);
+    program(f, "three", 430, 3, 7, 3);
+    program(f, "four", 440, 1, 10, 1);
+    name_apps(f, names);
+    assert_says(why(f, 300),
+                "\n7 of the 8 fast CPUs belong to three (430), which has 3 runnable threads, to two (420), "
+                "which has 2 runnable threads, to one (410), and to 1 more program.\nNo rule");
+    assert_null(strstr(f->text, "If that program stopped"));
+}
+
+static void a_thread_that_is_left_alone_is_explained_since_when_and_how_to_end_it(void **state)
+{
+    struct explain_fixture *f = *state;
+    program(f, "game", 300, 1, 5, 1);
+    run(f, TICK);
+    f->w.threads[0].mask = engine_fixture_cpus("3");
+    for (int i = 0; i < 4; i++)
+        run(f, TICK);
+    why(f, 300);
+    assert_int_equal(f->e.standing, ASYM_STANDING_LEFT_ALONE);
+    assert_says(f->text, "\nasymd has left it alone for less than a second.\n");
+    run(f, 12 * 60 * ASYM_SEC);
+    assert_says(why(f, 300), "game (300) is left alone, because its affinity was changed after asymd had set it.\n"
+                             "asymd has left it alone for 12 min.\n"
+                             "Another program or the thread itself changed its affinity: asymd cannot know which. "
+                             "To have it steered again: asymctl adopt 300.");
+    assert_int_equal(f->e.standing, ASYM_STANDING_LEFT_ALONE);
+    f->w.paused = true;
+    f->w.threads[0].mask = engine_fixture_cpus("0-7");
+    f->w.procs[0].adopted = f->w.now + 1;
+    run(f, TICK);
+    assert_says(why(f, 300),
+                "\nasymd is paused: it has put everything back, and steers nothing. To end that: asymctl resume.");
+    assert_null(strstr(f->text, "because asymd is paused"));
+    assert_null(strstr(f->text, "left it alone"));
+}
+
+static void each_lasting_exclusion_says_so_and_some_what_to_do(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t flags;
+        enum asym_rule_action rule;
+        const char *mask, *says;
+        enum asym_standing standing;
+    } rows[] = {
+        {ASYM_PROC_RELEASED, 0, "0-7", "asymctl adopt 300.", ASYM_STANDING_LEFT_ALONE},
+        {ASYM_PROC_KERNEL, 0, "0-7", "is a kernel thread", ASYM_STANDING_LEFT_ALONE},
+        {0, ASYM_RULE_IGNORE, "0-7", "asymctl set 300 steer.", ASYM_STANDING_LEFT_ALONE},
+        {0, 0, "2-3", "asymctl adopt 300.", ASYM_STANDING_LEFT_ALONE},
+        {ASYM_PROC_OUTSIDE, 0, "0-7", "--pid", ASYM_STANDING_LEFT_ALONE},
+        {ASYM_PROC_COUNTS_LATE, 0, "0-7", "thread pool", ASYM_STANDING_WAITS},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        void *inner = NULL;
+        setup(&inner);
+        struct explain_fixture *f = inner;
+        program(f, "x", 300, 1, 5, 1);
+        f->w.procs[0].flags = rows[i].flags;
+        f->w.procs[0].rule = rows[i].rule;
+        f->w.procs[0].rule_name = rows[i].rule ? "mine" : NULL;
+        f->w.threads[0].mask = engine_fixture_cpus(rows[i].mask);
+        run(f, TICK);
+        assert_says(why(f, 300), rows[i].says);
+        assert_says(f->text, rows[i].rule ? "The rule \"mine\" matches.\n" : "No rule matches.\n");
+        assert_int_equal(f->e.standing, rows[i].standing);
+        teardown(&inner);
+    }
+}
+
+/* "No rule matches" would be wrong while asymd does not know. */
+static void a_rule_that_is_not_known_yet_is_not_denied(void **state)
+{
+    struct explain_fixture *f = *state;
+    const struct asym_explain_context context = {
+        .machine = &f->w.machine, .config = &f->w.config, .rule_pending = true};
+    program(f, "x", 300, 1, 5, 1);
+    run(f, TICK);
+    assert_says(why(f, 300), "No rule matches.\n");
+    *f->text = '\0';
+    assert_int_equal(asym_explain(f->m, &context, 300, &f->e), 0);
+    assert_int_equal(asym_explain_sentences(&f->e, add_sentence, f), 0);
+    assert_says(f->text, "asymd has not compared the program with its rules yet.\n");
+    assert_null(strstr(f->text, "No rule matches"));
+    asym_monitor_forget_rules(f->m);
+    assert_says(why(f, 300), "asymd has not compared the program with its rules yet.\n");
+    *f->text = '\0';
+    assert_int_equal(asym_explain_evidence(&f->e, add_row, f), 0);
+    assert_says(f->text, "\nrule=not compared yet\n");
+}
+
+/* The sentences on process 300, with an order of a user and with its own affinity. */
+static const char *why_with(struct explain_fixture *f, const struct asym_override *order, const char *own)
+{
+    const struct asym_mask own_mask = engine_fixture_cpus(own);
+    const struct asym_explain_context context = {
+        .machine = &f->w.machine, .config = &f->w.config, .order = order, .own_mask = &own_mask};
+    *f->text = '\0';
+    assert_int_equal(asym_explain(f->m, &context, 300, &f->e), 0);
+    assert_int_equal(asym_explain_sentences(&f->e, add_sentence, f), 0);
+    return f->text;
+}
+
+static void a_rule_of_a_user_says_what_it_does_who_set_it_and_how_to_undo_it(void **state)
+{
+    static const struct {
+        enum asym_rule_action rule;
+        const char *own, *says;
+    } rows[] = {
+        {ASYM_RULE_SLOW, "0-7",
+         "\nA rule that uid 1000 has set (asymctl set 300 slow) keeps it on slow CPUs 0-3; to undo it: asymctl set 300 "
+         "auto.\n"},
+        {ASYM_RULE_FAST, "0-7",
+         "\nA rule that uid 1000 has set (asymctl set 300 fast) keeps it on fast CPUs 4-7; to undo it: asymctl set 300 "
+         "auto.\n"},
+        {ASYM_RULE_SLOW, "3-7",
+         "\nA rule that uid 1000 has set (asymctl set 300 slow) keeps it on slow CPU 3; to undo it: asymctl set 300 "
+         "auto.\n"},
+        {ASYM_RULE_SLOW, "4-5",
+         "\nA rule that uid 1000 has set (asymctl set 300 slow) has no effect, because the program may use no slow "
+         "CPU; "
+         "to undo it: asymctl set 300 auto.\n"},
+        {ASYM_RULE_STEER, "0-7",
+         "\nA rule that uid 1000 has set (asymctl set 300 steer) comes before the rules of the configuration; to undo "
+         "it: asymctl set 300 auto.\n"},
+        {ASYM_RULE_IGNORE, "0-7",
+         "\nA rule that uid 1000 has set (asymctl set 300 ignore) has asymd leave it alone until it ends; to undo it: "
+         "asymctl set 300 auto."},
+    };
+    struct explain_fixture *f = *state;
+    program(f, "x", 300, 1, 5, 1);
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        const struct asym_override order = {.id = {300, 300, 1}, .ruled = true, .rule = rows[i].rule, .ruled_by = 1000};
+        f->w.procs[0].rule = rows[i].rule;
+        f->w.procs[0].rule_name = asym_overrides_rule_name;
+        run(f, TICK);
+        assert_says(why_with(f, &order, rows[i].own), rows[i].says);
+        assert_null(strstr(f->text, "a rule says ignore"));
+        assert_null(strstr(f->text, "asymctl set 300 steer."));
+    }
+    /* A thread that is left alone for another reason. */
+    f->w.procs[0].rule = ASYM_RULE_SLOW;
+    f->w.threads[0].mask = engine_fixture_cpus("6");
+    for (int i = 0; i < 4; i++)
+        run(f, TICK);
+    assert_says(why_with(f, NULL, "0-7"),
+                "\nA rule that a user has set (asymctl set 300 slow) would keep it on slow CPUs 0-3;");
+    assert_int_equal(f->e.standing, ASYM_STANDING_LEFT_ALONE);
+    f->w.procs[0].adopted = f->w.now + 1;
+    /* The order is not known any more: the process ended meanwhile. */
+    f->w.procs[0].rule = ASYM_RULE_SLOW;
+    run(f, TICK);
+    assert_says(why_with(f, NULL, "0-7"),
+                "\nA rule that a user has set (asymctl set 300 slow) keeps it on slow CPUs 0-3;");
+}
+
+static void a_rule_of_the_configuration_says_which_cpus_it_leaves_and_how_to_undo_that(void **state)
+{
+    static const struct {
+        enum asym_rule_action rule;
+        const char *cpus, *own, *says;
+    } rows[] = {
+        {ASYM_RULE_SLOW, "", "0-7",
+         "\nThe rule \"backup\" keeps it on slow CPUs 0-3; to undo that until it ends: asymctl set 300 steer.\n"},
+        {ASYM_RULE_STEER, "2,6-7", "0-7",
+         "\nThe rule \"backup\" keeps it on CPUs 2,6-7; to undo that until it ends: asymctl set 300 steer.\n"},
+        {ASYM_RULE_FAST, "2,6-7", "0-7",
+         "\nThe rule \"backup\" keeps it on fast CPUs 6-7; to undo that until it ends: asymctl set 300 steer.\n"},
+        {ASYM_RULE_FAST, "2", "0-7",
+         "\nThe rule \"backup\" keeps it on CPU 2; to undo that until it ends: asymctl set 300 steer.\n"},
+        {ASYM_RULE_STEER, "2", "4-7",
+         "\nThe rule \"backup\" has no effect, because the program may use no CPU of the rule.\n"},
+        {ASYM_RULE_STEER, "", "0-7", "\nThe rule \"backup\" matches.\n"},
+    };
+    struct explain_fixture *f = *state;
+    program(f, "x", 300, 1, 5, 1);
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        const struct asym_rule_facts facts = {.cpus = engine_fixture_cpus(rows[i].cpus)};
+        f->w.procs[0].rule = rows[i].rule;
+        f->w.procs[0].rule_name = "backup";
+        f->w.procs[0].rule_facts = &facts;
+        run(f, TICK);
+        assert_says(why_with(f, NULL, rows[i].own), rows[i].says);
+        asym_monitor_forget_rules(f->m);
+        assert_says(why_with(f, NULL, rows[i].own), "asymd has not compared the program with its rules yet.\n");
+    }
+}
+
+/* The other program's fast CPUs are not what keeps a thread off them that may use slow ones only. */
+static void a_rule_that_allows_slow_cpus_only_is_the_reason_for_a_slow_cpu(void **state)
+{
+    struct explain_fixture *f = *state;
+    static const char *const names[] = {"me", "spin", NULL};
+    program(f, "me", 300, 2, 0, 2);
+    program(f, "spin", 200, 4, 4, 4);
+    name_apps(f, names);
+    assert_says(why_with(f, NULL, "0-7"), "\nThe 4 fast CPUs belong to spin (200)");
+    assert_null(strstr(why_with(f, NULL, "0-3"), "belong to spin"));
+    assert_says(f->text, "\nIts own affinity leaves out all fast CPUs.\nNo rule");
+    f->w.procs[0].rule = ASYM_RULE_SLOW;
+    f->w.procs[0].rule_name = "backup";
+    name_apps(f, names);
+    assert_says(why_with(f, NULL, "0-7"),
+                "me (300) is serial: it has 2 runnable threads (class MP).\nThe rule \"backup\" "
+                "keeps it on slow CPUs 0-3;");
+    assert_int_equal(f->e.standing, ASYM_STANDING_STEERED_SLOW);
+}
+
+static void where_all_cpus_are_alike_a_rule_for_fast_ones_has_no_effect(void **state)
+{
+    struct explain_fixture *f = *state;
+    engine_fixture_machine(&f->w.machine, 0, 4, 4);
+    program(f, "x", 300, 1, 1, 1);
+    f->w.procs[0].rule = ASYM_RULE_FAST;
+    f->w.procs[0].rule_name = "backup";
+    run(f, TICK);
+    assert_says(why(f, 300), "\nThe rule \"backup\" has no effect, because no CPU is slow.\n");
+}
+
+static void names_with_hostile_bytes_are_escaped(void **state)
+{
+    struct explain_fixture *f = *state;
+    static const char *const names[] = {"a\n\033[31mb\\", NULL};
+    program(f, "t\r\n\x7f", 300, 1, 5, 1);
+    name_apps(f, names);
+    why(f, 300);
+    assert_says(f->text, "a\\x0a\\x1b[31mb\\\\ (300) ");
+    assert_says(f->text, "t\\x0d\\x0a\\x7f (300)");
+    for (const char *p = f->text; *p; p++)
+        assert_true(*p == '\n' || (unsigned char)*p >= ' ');
+}
+
+static void evidence_has_the_figures_and_thresholds(void **state)
+{
+    struct explain_fixture *f = *state;
+    f->w.config.classify.hp_threshold = 5;
+    program(f, "x", 300, 3, 4, 3);
+    run(f, TICK);
+    why(f, 301);
+    struct asym_mask mask = engine_fixture_cpus("4-7"), own = engine_fixture_cpus("0-7");
+    f->e.context.mask = &mask;
+    f->e.context.own_mask = &own;
+    *f->text = '\0';
+    assert_int_equal(asym_explain_evidence(&f->e, add_row, f), 0);
+    static const char *const lines[] = {"runnable threads=3.00 of 3\n",
+                                        "class=MP (mildly parallel), for ",
+                                        "reason=ordered (for ",
+                                        "threads steered=3, 3 of them to fast CPUs\n",
+                                        "thread=x (301)\n",
+                                        "given CPU=5\n",
+                                        "affinity=4-7\n",
+                                        "affinity of its own=0-7\n",
+                                        "rule=none\n",
+                                        "policy=orders-type\n",
+                                        "few threads=up to 2 runnable",
+                                        "more than 5",
+                                        "threads are counted=as the mean over the interval\n",
+                                        "fast CPUs=4-7; without a thread: 1 of 4\n"};
+    for (size_t i = 0; i < ASYM_LENGTH(lines); i++)
+        assert_says(f->text, lines[i]);
+}
+
+/* The monitor remembers a program that no snapshot lists as it was before. */
+static void evidence_on_a_program_that_sleeps_has_its_age(void **state)
+{
+    struct explain_fixture *f = *state;
+    program(f, "x", 300, 1, 5, 1);
+    program(f, "y", 400, 1, 6, 1);
+    run(f, TICK);
+    why(f, 400);
+    *f->text = '\0';
+    assert_int_equal(asym_explain_evidence(&f->e, add_row, f), 0);
+    assert_null(strstr(f->text, "age of its figures"));
+    engine_fixture_run(&f->w, 3 * ASYM_SEC);
+    f->w.snapshot.n_apps = 1;
+    const struct asym_feedback feedback = {&f->w.snapshot, f->w.plan, f->w.actions, f->w.outcomes, f->w.n};
+    asym_monitor_record(f->m, &feedback);
+    assert_string_equal(why(f, 400), "app (400) is idle: it has not needed a CPU for 3 s.\nNo rule matches.");
+    *f->text = '\0';
+    assert_int_equal(asym_explain_evidence(&f->e, add_row, f), 0);
+    assert_says(f->text,
+                "program=app (400)\nage of its figures=3 s: it has been idle since\nrunnable threads=1.00 of ");
+}
+
+static int refuse(void *ctx, const char *sentence)
+{
+    (void)ctx;
+    (void)sentence;
+    return -EPIPE;
+}
+
+static void a_thread_that_is_not_known_and_an_end_by_the_caller(void **state)
+{
+    struct explain_fixture *f = *state;
+    const struct asym_explain_context context = {.machine = &f->w.machine, .config = &f->w.config};
+    program(f, "x", 300, 1, 5, 1);
+    run(f, TICK);
+    assert_int_equal(asym_explain(f->m, &context, 299, &f->e), -ESRCH);
+    assert_int_equal(asym_explain(f->m, &context, 0, &f->e), -ESRCH);
+    assert_int_equal(asym_explain(f->m, &context, -1, &f->e), -ESRCH);
+    why(f, 300);
+    assert_int_equal(asym_explain_sentences(&f->e, refuse, NULL), -EPIPE);
+}
+
+/* Once the answer was "is serial: it has 1 runnable thread", "did not need a CPU" and "has not needed a CPU for 3 s". */
+static void a_program_that_sleeps_is_said_to_be_idle_once(void **state)
+{
+    struct explain_fixture *f = *state;
+    static const char *const says[] = {"app (300) is idle: it has not needed a CPU for 3 s.\nNo rule matches.",
+                                       "app (300) is idle: it has not needed a CPU for 6 s.\nNo rule matches."};
+    program(f, "x", 300, 2, 5, 2);
+    run(f, TICK);
+    f->w.threads[0].listed = f->w.threads[1].listed = false;
+    for (int i = 0; i < 2; i++) {
+        run(f, 3 * ASYM_SEC);
+        assert_string_equal(why(f, 300), says[i]);
+        assert_int_equal(f->e.standing, ASYM_STANDING_IDLE);
+    }
+}
+
+static void a_thread_that_sleeps_in_a_busy_program_is_said_so_once(void **state)
+{
+    struct explain_fixture *f = *state;
+    program(f, "x", 300, 4, 4, 4);
+    run(f, TICK);
+    f->w.threads[3].listed = false;
+    run(f, 3 * ASYM_SEC);
+    assert_string_equal(why(f, 303), "app (300) is mildly parallel: it has 3 runnable threads.\nNo rule matches.\n"
+                                     "x (303) has not needed a CPU for 3 s.");
+    for (size_t i = 0; i < 3; i++)
+        f->w.threads[i].listed = false;
+    run(f, 3 * ASYM_SEC);
+    assert_string_equal(why(f, 303), "app (300) is idle.\nNo rule matches.\nx (303) has not needed a CPU for 6 s.");
+}
+
+/* It needed a CPU in the last interval, for less than half of it. */
+static void a_program_that_hardly_runs_is_said_to_be_idle_once(void **state)
+{
+    struct explain_fixture *f = *state;
+    program(f, "x", 300, 1, 5, 1);
+    f->w.threads[0].task.runnable = f->w.threads[0].task.running = 0.1;
+    run(f, TICK);
+    assert_string_equal(why(f, 300), "app (300) is idle.\nNo rule matches.");
+}
+
+/* Once why said nothing of them: it explains the thread that runs most. */
+static void a_program_names_its_threads_that_are_left_alone(void **state)
+{
+    struct explain_fixture *f = *state;
+    program(f, "game", 300, 4, 4, 4);
+    f->w.threads[0].task.running = 1;
+    run(f, TICK);
+    assert_null(strstr(why(f, 300), "of this program alone"));
+    f->w.threads[2].mask = engine_fixture_cpus("3");
+    for (int i = 0; i < 4; i++)
+        run(f, TICK);
+    assert_says(why(f, 300), "\nasymd leaves 1 thread of this program alone: asymctl why 302 says why.\n");
+    assert_null(strstr(why(f, 302), "of this program alone"));
+    for (size_t i = 0; i < 4; i++)
+        f->w.threads[i].mask = engine_fixture_cpus("3");
+    for (int i = 0; i < 4; i++)
+        run(f, TICK);
+    assert_says(why(f, 300), "asymctl adopt 300.\n"
+                             "asymd leaves 3 more threads of this program alone, too: asymctl why 301 says why.");
+}
+
+/* Its number is the program's: a question about it is one about the thread that runs most. */
+static void a_main_thread_that_is_left_alone_is_explained_with_the_program(void **state)
+{
+    struct explain_fixture *f = *state;
+    program(f, "game", 300, 4, 4, 4);
+    f->w.threads[0].task.running = 0.5;
+    run(f, TICK);
+    f->w.threads[0].mask = engine_fixture_cpus("3");
+    for (int i = 0; i < 4; i++)
+        run(f, TICK);
+    assert_says(why(f, 300),
+                "\nasymd leaves the main thread of this program alone (its affinity was changed by someone "
+                "else). To have it steered again: asymctl adopt 300.");
+    f->w.threads[2].mask = engine_fixture_cpus("3");
+    for (int i = 0; i < 4; i++)
+        run(f, TICK);
+    assert_says(why(f, 300), "\nasymd leaves 2 threads of this program alone: asymctl why 302 says why.\n");
+}
+
+static void a_sleeping_thread_that_is_left_alone_says_so_and_how_to_end_it(void **state)
+{
+    struct explain_fixture *f = *state;
+    program(f, "game", 300, 1, 5, 1);
+    run(f, TICK);
+    f->w.threads[0].mask = engine_fixture_cpus("3");
+    for (int i = 0; i < 4; i++)
+        run(f, TICK);
+    f->w.threads[0].listed = false;
+    run(f, 3 * ASYM_SEC);
+    assert_string_equal(why(f, 300),
+                        "app (300) is idle: it has not needed a CPU for 3 s.\nNo rule matches.\n"
+                        "game (300) is left alone, because its affinity was changed after asymd had set it.\n"
+                        "asymd has left it alone for 3 s.\n"
+                        "Another program or the thread itself changed its affinity: asymd cannot know which. "
+                        "To have it steered again: asymctl adopt 300.");
+}
+
+/* Sentences */
+
+static void every_exclusion_has_a_sentence_of_its_own(void **state)
+{
+    (void)state;
+    char sentence[ASYM_N_EXCLUSIONS][512];
+    for (int i = ASYM_WHY_NONE + 1; i < ASYM_N_EXCLUSIONS; i++) {
+        const struct asym_reason *reason = asym_why((enum asym_exclusion)i);
+        assert_non_null(reason->sentence);
+        assert_true(why_is_well_formed(reason));
+        asym_explain_reason(reason, (const double[2]){1, 2}, "x (1)", sentence[i], sizeof sentence[i]);
+        assert_memory_equal(sentence[i], "x (1) ", 6);
+        assert_int_equal(sentence[i][strlen(sentence[i]) - 1], '.');
+        for (int k = ASYM_WHY_NONE + 1; k < i; k++)
+            assert_string_not_equal(sentence[i], sentence[k]);
+    }
+}
+
+/* A reason is private to its policy, so this test reads the sources. Returns the number of reasons. */
+static size_t read_reasons(const char *path, char sentences[][512], size_t n)
+{
+    char text[65536] = "";
+    ASYM_AUTO_FCLOSE FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    assert_in_range(fread(text, 1, sizeof text - 1, file), 1, sizeof text - 2);
+    for (const char *p = text; (p = strstr(p, "struct asym_reason ")); p++) {
+        const char *begin = strstr(p, "= {"), *end = strstr(p, "};"), *line = strchr(p, '\n');
+        if (!begin || begin > line)
+            continue;
+        const char *sentence = strstr(begin, ".sentence =");
+        if (!sentence || sentence > end)
+            fail_msg("%s: a reason has no sentence: %.80s", path, p);
+        sentence = strchr(sentence, '"') + 1;
+        snprintf(sentences[n++], 512, "%.*s", (int)(strchr(sentence, '"') - sentence), sentence);
+    }
+    return n;
+}
+
+static void every_reason_of_a_policy_has_a_sentence_of_its_own(void **state)
+{
+    (void)state;
+    static char sentences[256][512];
+    size_t n = 0;
+    glob_t found = {0};
+    assert_int_equal(glob(ASYM_TEST_SOURCE "/lib/policy/*.c", 0, NULL, &found), 0);
+    assert_int_equal(glob(ASYM_TEST_SOURCE "/lib/policy/*/*.c", GLOB_APPEND, NULL, &found), 0);
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        n = read_reasons(found.gl_pathv[i], sentences, n);
+    globfree(&found);
+    assert_in_range(n, 45, ASYM_LENGTH(sentences));
+    for (size_t i = 0; i < n; i++) {
+        assert_true(why_is_well_formed(&(const struct asym_reason){.text = "x", .sentence = sentences[i]}));
+        for (size_t k = 0; k < i; k++)
+            assert_string_not_equal(sentences[i], sentences[k]);
+    }
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(a_parallel_program_is_explained_which_threads_have_the_fast_cpus),
+        T(an_only_fast_cpu_and_a_lonely_holder),
+        T(a_program_with_fast_cpus_of_its_own_is_told_how_many),
+        T(a_fast_cpu_that_two_programs_share_belongs_to_neither),
+        T(a_program_that_has_ended_holds_no_fast_cpu),
+        T(programs_that_are_hidden_are_others),
+        T(of_many_holders_those_with_most_fast_cpus_are_named),
+        T(a_thread_that_is_left_alone_is_explained_since_when_and_how_to_end_it),
+        cmocka_unit_test(each_lasting_exclusion_says_so_and_some_what_to_do),
+        T(a_rule_that_is_not_known_yet_is_not_denied),
+        T(a_rule_of_a_user_says_what_it_does_who_set_it_and_how_to_undo_it),
+        T(a_rule_of_the_configuration_says_which_cpus_it_leaves_and_how_to_undo_that),
+        T(a_rule_that_allows_slow_cpus_only_is_the_reason_for_a_slow_cpu),
+        T(where_all_cpus_are_alike_a_rule_for_fast_ones_has_no_effect),
+        T(names_with_hostile_bytes_are_escaped),
+        T(evidence_has_the_figures_and_thresholds),
+        T(evidence_on_a_program_that_sleeps_has_its_age),
+        T(a_thread_that_is_not_known_and_an_end_by_the_caller),
+        T(a_program_that_sleeps_is_said_to_be_idle_once),
+        T(a_thread_that_sleeps_in_a_busy_program_is_said_so_once),
+        T(a_program_that_hardly_runs_is_said_to_be_idle_once),
+        T(a_program_names_its_threads_that_are_left_alone),
+        T(a_main_thread_that_is_left_alone_is_explained_with_the_program),
+        T(a_sleeping_thread_that_is_left_alone_says_so_and_how_to_end_it),
+        cmocka_unit_test(every_exclusion_has_a_sentence_of_its_own),
+        cmocka_unit_test(every_reason_of_a_policy_has_a_sentence_of_its_own),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Histories in few slots: the one that was used least recently makes room. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "monitor/history.h"
+
+enum { SLOTS = 3, THREADS = 8 };
+
+struct histories {
+    struct asym_histories h;
+    uint32_t slot[THREADS]; /* of each thread */
+};
+
+static struct asym_taskid id_of(int32_t thread)
+{
+    return (struct asym_taskid){thread, 1, 5};
+}
+
+/* A decision on the thread at that time. */
+static void decide(struct histories *t, int32_t thread, asym_usec time)
+{
+    const struct asym_monitor_decision d = {.time = time, .id = id_of(thread)};
+    t->slot[thread] = asym_histories_add(&t->h, t->slot[thread], &d);
+    assert_in_range(t->slot[thread], 1, SLOTS);
+}
+
+static size_t read(const struct histories *t, int32_t thread, struct asym_monitor_decision ret[ASYM_MONITOR_DECISIONS])
+{
+    const struct asym_taskid id = id_of(thread);
+    return asym_histories_read(&t->h, t->slot[thread], &id, ret);
+}
+
+static void the_least_recently_used_makes_room_each_time(void **state)
+{
+    struct asym_monitor_decision d[ASYM_MONITOR_DECISIONS];
+    struct histories t = {.slot = {0}};
+    /* The threads whose histories are there after each decision, a bit each. */
+    static const struct {
+        int32_t thread;
+        unsigned kept;
+    } rows[] = {{0, 0x01}, {1, 0x03}, {2, 0x07}, {0, 0x07}, {3, 0x0d}, {4, 0x19},
+                {3, 0x19}, {5, 0x38}, {3, 0x38}, {6, 0x68}, {7, 0xc8}, {0, 0xc1}};
+    (void)state;
+    assert_int_equal(asym_histories_init(&t.h, SLOTS), 0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        unsigned kept = 0;
+        decide(&t, rows[i].thread, i + 1);
+        for (int32_t k = 0; k < THREADS; k++)
+            kept |= (read(&t, k, d) > 0 ? 1u : 0u) << k;
+        if (kept != rows[i].kept)
+            fail_msg("row %zu: %#x is there, not %#x", i, kept, rows[i].kept);
+        assert_true(read(&t, rows[i].thread, d) > 0);
+        assert_int_equal(d[0].time, i + 1);
+    }
+    asym_histories_done(&t.h);
+}
+
+/* A thread that has lost its slot begins anew, and a later thread of its number has none of its decisions. */
+static void a_history_is_of_one_thread(void **state)
+{
+    struct asym_monitor_decision d[ASYM_MONITOR_DECISIONS];
+    struct histories t = {.slot = {0}};
+    const struct asym_taskid later = {0, 1, 6};
+    (void)state;
+    assert_int_equal(asym_histories_init(&t.h, SLOTS), 0);
+    for (asym_usec i = 1; i <= 2; i++)
+        decide(&t, 0, i);
+    assert_int_equal(read(&t, 0, d), 2);
+    assert_int_equal(asym_histories_read(&t.h, t.slot[0], &later, d), 0);
+    assert_int_equal(asym_histories_read(&t.h, 0, &later, d), 0);
+    for (int32_t k = 1; k <= SLOTS; k++)
+        decide(&t, k, 10);
+    assert_int_equal(read(&t, 0, d), 0);
+    decide(&t, 0, 20);
+    assert_int_equal(read(&t, 0, d), 1);
+    for (asym_usec i = 21; i < 21 + 2 * ASYM_MONITOR_DECISIONS; i++)
+        decide(&t, 0, i);
+    assert_int_equal(read(&t, 0, d), ASYM_MONITOR_DECISIONS);
+    for (asym_usec i = 0; i < ASYM_MONITOR_DECISIONS; i++)
+        assert_int_equal(d[i].time, 20 + 2 * ASYM_MONITOR_DECISIONS - i);
+    asym_histories_done(&t.h);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_least_recently_used_makes_room_each_time),
+        cmocka_unit_test(a_history_is_of_one_thread),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,601 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The monitor's memory of cycles that the engine has planned and the test has carried out. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/macro.h"
+#include "monitor/monitor.h"
+#include "support/engine-fixture.h"
+
+#define TICK (100 * ASYM_MSEC)
+
+struct monitor_fixture {
+    struct engine_fixture w;
+    struct asym_monitor *m;
+    struct asym_monitor_decision received[64];
+    size_t n_received;
+};
+
+static int setup(void **state)
+{
+    struct monitor_fixture *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    engine_fixture_init(&f->w);
+    assert_int_equal(asym_monitor_new(&f->m), 0);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct monitor_fixture *f = *state;
+    engine_fixture_done(&f->w);
+    asym_monitor_free(f->m);
+    free(f);
+    return 0;
+}
+
+static void record(struct monitor_fixture *f)
+{
+    const struct asym_feedback feedback = {
+        .snapshot = &f->w.snapshot,
+        .plan = f->w.plan,
+        .actions = f->w.actions,
+        .outcomes = f->w.outcomes,
+        .n_actions = f->w.n,
+    };
+    asym_monitor_record(f->m, &feedback);
+}
+
+static void run(struct monitor_fixture *f, asym_usec dt)
+{
+    engine_fixture_run(&f->w, dt);
+    record(f);
+}
+
+static struct asym_monitor_totals totals(const struct monitor_fixture *f)
+{
+    struct asym_monitor_totals t;
+    asym_monitor_totals(f->m, &t);
+    return t;
+}
+
+static void a_steered_thread_is_known_with_its_class_reason_and_cpu(void **state)
+{
+    struct monitor_fixture *f = *state;
+    struct engine_fixture_thread *t = engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
+    t->task.cpu = 2;
+    memcpy(t->task.comm, "gzip", 5);
+    run(f, TICK);
+    const asym_usec began = f->w.now;
+    for (int i = 0; i < 5; i++)
+        run(f, TICK);
+    const struct asym_monitor_thread *known = asym_monitor_thread_of(f->m, 100);
+    assert_non_null(known);
+    assert_string_equal(known->comm, "gzip");
+    assert_int_equal(known->target, 5);
+    assert_int_equal(known->cpu, 2);
+    assert_ptr_equal(known->reason, &engine_fixture_placed);
+    assert_int_equal(known->reason_since, began);
+    assert_int_equal(known->class, ASYM_CLASS_MP);
+    assert_int_equal(known->class_since, began);
+    assert_int_equal(known->seen, f->w.now);
+    assert_true(known->set);
+    assert_null(asym_monitor_thread_of(f->m, 101));
+    const struct asym_monitor_app *app = asym_monitor_app_of(f->m, 100);
+    assert_non_null(app);
+    assert_int_equal(app->n_steered, 1);
+    assert_int_equal(app->n_fast, 1);
+    assert_int_equal(app->phase, ASYM_PHASE_SERIAL);
+    assert_ptr_equal(app->reason, &engine_fixture_placed);
+    assert_ptr_equal(asym_monitor_app_next(f->m, &(size_t){0}), app);
+    assert_null(asym_monitor_app_next(f->m, &(size_t){1}));
+    const struct asym_monitor_cpu *cpu = asym_monitor_cpu_of(f->m, 2);
+    assert_int_equal(cpu->last.tid, 100);
+    assert_string_equal(cpu->comm, "gzip");
+    assert_true(cpu->busy == 1);
+    assert_int_equal(asym_monitor_cpu_of(f->m, 5)->threads, 1);
+    assert_int_equal(asym_monitor_cpu_of(f->m, 5)->last.tid, 0);
+}
+
+static void the_last_ten_decisions_stand_newest_first(void **state)
+{
+    struct monitor_fixture *f = *state;
+    struct asym_monitor_decision d[ASYM_MONITOR_DECISIONS];
+    f->w.config.policy = &engine_fixture_policy_cpu;
+    assert_int_equal(asym_engine_configure(f->w.engine, &f->w.config), 0);
+    struct engine_fixture_thread *t = engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 0);
+    for (int i = 0; i < 13; i++) {
+        engine_fixture_order(&f->w, 100, 1 + i % 2, false);
+        run(f, TICK);
+        t->task.cpu = 1 + i % 2;
+    }
+    engine_fixture_order(&f->w, 100, -1, false);
+    run(f, TICK);
+    const struct asym_monitor_thread *known = asym_monitor_thread_of(f->m, 100);
+    assert_int_equal(asym_monitor_decisions(f->m, known, d), 10);
+    assert_int_equal(d[0].what, ASYM_MONITOR_RELEASE);
+    assert_int_equal(d[0].to, -1);
+    assert_int_equal(d[0].from, 1);
+    assert_int_equal(d[0].time, f->w.now);
+    assert_ptr_equal(d[0].reason, &engine_fixture_unsteered);
+    for (size_t i = 1; i < 10; i++) {
+        assert_int_equal(d[i].what, ASYM_MONITOR_STEER);
+        assert_int_equal(d[i].time, f->w.now - i * TICK);
+        assert_int_equal(d[i].to, i % 2 ? 1 : 2);
+        assert_int_equal(d[i].from, i % 2 ? 2 : 1);
+    }
+    assert_int_equal(known->target, -1);
+    assert_false(known->set);
+    assert_int_equal(asym_monitor_app_of(f->m, 100)->moves, 12);
+    const struct asym_monitor_totals sum = totals(f);
+    assert_int_equal(sum.changes, 14);
+    assert_int_equal(sum.changes_last_minute, 14);
+    assert_int_equal(sum.actions[ASYM_ACTION_STEER][ASYM_OUTCOME_DONE], 13);
+    assert_int_equal(sum.actions[ASYM_ACTION_RELEASE][ASYM_OUTCOME_DONE], 1);
+    assert_int_equal(sum.n_cycles, 14);
+}
+
+static void a_thread_is_left_alone_since_its_mask_was_changed(void **state)
+{
+    struct monitor_fixture *f = *state;
+    struct engine_fixture_thread *t = engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
+    run(f, TICK);
+    t->mask = engine_fixture_cpus("3");
+    for (int i = 0; i < 4; i++)
+        run(f, TICK);
+    struct asym_monitor_decision d[ASYM_MONITOR_DECISIONS];
+    const struct asym_monitor_thread *known = asym_monitor_thread_of(f->m, 100);
+    assert_ptr_equal(known->reason, asym_why(ASYM_WHY_FOREIGN));
+    assert_int_equal(asym_monitor_decisions(f->m, known, d), 2);
+    assert_int_equal(d[0].what, ASYM_MONITOR_LEAVE_ALONE);
+    assert_ptr_equal(d[0].reason, asym_why(ASYM_WHY_FOREIGN));
+    const asym_usec since = known->reason_since;
+    assert_int_equal(d[0].time, since);
+    assert_int_equal(totals(f).left_alone, 1);
+    /* it sleeps for an hour, and this is remembered */
+    t->listed = false;
+    for (int i = 0; i < 360; i++)
+        run(f, 10 * ASYM_SEC);
+    known = asym_monitor_thread_of(f->m, 100);
+    assert_non_null(known);
+    assert_int_equal(known->reason_since, since);
+}
+
+static void a_refusal_counts_as_left_alone_and_a_retry_as_nothing(void **state)
+{
+    struct monitor_fixture *f = *state;
+    engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
+    engine_fixture_step(&f->w, TICK);
+    engine_fixture_answer(&f->w, ASYM_OUTCOME_RETRY, -EAGAIN);
+    record(f);
+    assert_int_equal(totals(f).changes, 0);
+    assert_int_equal(totals(f).actions[ASYM_ACTION_STEER][ASYM_OUTCOME_RETRY], 1);
+    engine_fixture_step(&f->w, TICK);
+    engine_fixture_answer(&f->w, ASYM_OUTCOME_HANDS_OFF, -EPERM);
+    record(f);
+    struct asym_monitor_decision d[ASYM_MONITOR_DECISIONS];
+    const struct asym_monitor_thread *known = asym_monitor_thread_of(f->m, 100);
+    assert_int_equal(asym_monitor_decisions(f->m, known, d), 1);
+    assert_int_equal(d[0].what, ASYM_MONITOR_LEAVE_ALONE);
+    assert_ptr_equal(d[0].reason, asym_why(ASYM_WHY_DENIED));
+    assert_int_equal((int)d[0].figure[0], EPERM);
+    assert_int_equal(totals(f).changes, 0);
+    assert_ptr_equal(known->reason, asym_why(ASYM_WHY_DENIED));
+    assert_int_equal(known->target, -1);
+}
+
+static void own_nice_is_the_one_without_a_boost(void **state)
+{
+    struct monitor_fixture *f = *state;
+    struct engine_fixture_thread *t = engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
+    t->task.nice = 3;
+    f->w.orders.of[100].delta = -5;
+    for (int i = 0; i < 3; i++)
+        run(f, TICK);
+    const struct asym_monitor_thread *known = asym_monitor_thread_of(f->m, 100);
+    assert_int_equal(known->nice, -2);
+    assert_int_equal(known->own_nice, 3);
+    /* Another target: the thread already has the boost when asymd steers it again. */
+    engine_fixture_order(&f->w, 100, 1, false);
+    run(f, TICK);
+    assert_int_equal(f->w.n, 1);
+    assert_int_equal(known->nice, -2);
+    assert_int_equal(known->own_nice, 3);
+    f->w.paused = true;
+    run(f, TICK);
+    run(f, TICK);
+    assert_int_equal(known->nice, 3);
+    assert_int_equal(known->own_nice, 3);
+}
+
+static void shares_and_moves_are_of_the_last_minute(void **state)
+{
+    struct monitor_fixture *f = *state;
+    struct engine_fixture_thread *t = engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
+    t->task.cpu = 1; /* a slow CPU */
+    for (int i = 0; i < 30; i++)
+        run(f, ASYM_SEC);
+    t->task.cpu = 5;
+    for (int i = 0; i < 10; i++)
+        run(f, ASYM_SEC);
+    const struct asym_monitor_app *app = asym_monitor_app_of(f->m, 100);
+    assert_float_equal(app->fast_share, 0.25, 1e-6);
+    assert_true(app->running == 1);
+    for (int i = 0; i < 60; i++)
+        run(f, ASYM_SEC);
+    assert_float_equal(app->fast_share, 1, 1e-6);
+    engine_fixture_order(&f->w, 100, 6, false);
+    run(f, ASYM_SEC);
+    assert_int_equal(app->moves, 1);
+    assert_int_equal(totals(f).changes_last_minute, 0); /* the mask of the type stays */
+    for (int i = 0; i < 61; i++)
+        run(f, ASYM_SEC);
+    assert_int_equal(app->moves, 0);
+    /* a refresh repeats the shares of the last snapshot */
+    t->task.cpu = 1;
+    run(f, 30 * ASYM_SEC);
+    const double share = app->fast_share;
+    for (int i = 0; i < 10; i++) {
+        engine_fixture_run(&f->w, 1);
+        f->w.snapshot.refreshed = true;
+        f->w.snapshot.interval = 30 * ASYM_SEC;
+        record(f);
+    }
+    assert_float_equal(app->fast_share, share, 1e-6);
+    assert_int_equal(totals(f).n_prompt, 10);
+}
+
+static void changes_of_the_last_minute_are_those_and_no_others(void **state)
+{
+    struct monitor_fixture *f = *state;
+    engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
+    run(f, ASYM_SEC);
+    assert_int_equal(totals(f).changes_last_minute, 1);
+    for (int i = 0; i < 59; i++)
+        run(f, ASYM_SEC);
+    assert_int_equal(totals(f).changes_last_minute, 1);
+    run(f, ASYM_SEC);
+    assert_int_equal(totals(f).changes_last_minute, 0);
+    f->w.paused = true;
+    run(f, ASYM_SEC);
+    assert_int_equal(totals(f).changes_last_minute, 1);
+    run(f, 500 * ASYM_SEC);
+    assert_int_equal(totals(f).changes_last_minute, 0);
+    assert_int_equal(totals(f).changes, 2);
+}
+
+static void receive(void *ctx, const struct asym_monitor_decision *decision)
+{
+    struct monitor_fixture *f = ctx;
+    assert_true(f->n_received < ASYM_LENGTH(f->received));
+    f->received[f->n_received++] = *decision;
+}
+
+static void a_listener_receives_each_decision_once(void **state)
+{
+    struct monitor_fixture *f = *state;
+    struct engine_fixture_thread *t = engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
+    memcpy(t->task.comm, "a\nb", 4);
+    asym_monitor_listen(f->m, receive, f);
+    run(f, TICK);
+    run(f, TICK);
+    assert_int_equal(f->n_received, 1);
+    assert_int_equal(f->received[0].what, ASYM_MONITOR_STEER);
+    assert_int_equal(f->received[0].to, 5);
+    assert_string_equal(f->received[0].comm, "a\nb");
+    t->listed = false;
+    run(f, 20 * ASYM_SEC);
+    assert_int_equal(f->n_received, 2);
+    assert_int_equal(f->received[1].what, ASYM_MONITOR_RELEASE);
+    assert_ptr_equal(f->received[1].reason, asym_why(ASYM_WHY_IDLE));
+    asym_monitor_listen(f->m, NULL, NULL);
+    t->listed = true;
+    run(f, TICK);
+    assert_int_equal(f->n_received, 2);
+}
+
+static void a_new_thread_with_an_old_number_has_no_history(void **state)
+{
+    struct monitor_fixture *f = *state;
+    struct asym_monitor_decision d[ASYM_MONITOR_DECISIONS];
+    struct engine_fixture_thread *t = engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
+    run(f, TICK);
+    t->task.id.start++;
+    t->task.flags = ASYM_TASK_NO_SETAFFINITY;
+    run(f, TICK);
+    const struct asym_monitor_thread *known = asym_monitor_thread_of(f->m, 100);
+    assert_int_equal(known->id.start, t->task.id.start);
+    assert_int_equal(asym_monitor_decisions(f->m, known, d), 0);
+}
+
+/* The monitor still remembers the process that had the PID before. */
+static void a_pid_that_the_kernel_has_reused_names_the_present_process(void **state)
+{
+    struct monitor_fixture *f = *state;
+    struct engine_fixture_thread *t = engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
+    run(f, TICK);
+    const uint64_t before = asym_monitor_app_of(f->m, 100)->id.start;
+    f->w.procs[0].id.start++;
+    t->task.id.start++;
+    run(f, TICK);
+    assert_int_equal(asym_monitor_app_of(f->m, 100)->id.start, before + 1);
+    assert_int_equal(asym_monitor_thread_of(f->m, 100)->id.start, t->task.id.start);
+}
+
+static void what_is_gone_is_forgotten(void **state)
+{
+    struct monitor_fixture *f = *state;
+    struct engine_fixture_thread *t = engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
+    run(f, TICK);
+    t->listed = false;
+    f->w.n_procs = 0;
+    run(f, ASYM_SEC);
+    assert_null(asym_monitor_app_next(f->m, &(size_t){0}));
+    assert_non_null(asym_monitor_app_of(f->m, 100));
+    run(f, ASYM_MONITOR_KEEP / 2);
+    assert_non_null(asym_monitor_thread_of(f->m, 100));
+    run(f, ASYM_MONITOR_KEEP / 2);
+    assert_null(asym_monitor_thread_of(f->m, 100));
+    assert_null(asym_monitor_app_of(f->m, 100));
+}
+
+static void a_cgroup_is_found_by_each_of_its_processes(void **state)
+{
+    struct monitor_fixture *f = *state;
+    engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
+    engine_fixture_step(&f->w, TICK);
+    char path[] = "/system.slice/x.service";
+    f->w.s_apps[0].id = (struct asym_taskid){0, 0, 77};
+    f->w.s_apps[0].cgroup = path;
+    f->w.snapshot.n_tasks = 1;
+    record(f);
+    path[1] = '#'; /* the monitor has a copy */
+    const struct asym_monitor_app *app = asym_monitor_app_of(f->m, 100);
+    assert_non_null(app);
+    assert_int_equal(app->id.tid, 0);
+    assert_string_equal(app->cgroup, "/system.slice/x.service");
+    assert_null(asym_monitor_app_of(f->m, 0));
+}
+
+/* A machine with more threads than the monitor remembers, each with a decision in each cycle. */
+static void its_memory_has_a_bound(void **state)
+{
+    struct monitor_fixture *f = *state;
+    enum { N = ASYM_MONITOR_THREADS + 1000 };
+    struct asym_task *tasks = calloc(N, sizeof *tasks);
+    struct asym_plan_task *plans = calloc(N, sizeof *plans);
+    struct asym_action *actions = calloc(N, sizeof *actions);
+    struct asym_outcome *outcomes = calloc(N, sizeof *outcomes);
+    struct asym_plan_app plan_app = {.phase = ASYM_PHASE_PARALLEL};
+    const struct asym_proc proc = {.id = {1, 1, 1}};
+    const struct asym_app app = {.id = {1, 1, 1}, .n_tasks = N};
+    assert_true(tasks && plans && actions && outcomes);
+    for (int32_t i = 0; i < N; i++) {
+        tasks[i].id = actions[i].id = (struct asym_taskid){i + 1, 1, 1};
+        plans[i].reason = actions[i].reason = &engine_fixture_placed;
+    }
+    /* asymd leaves one of them alone. While there is room, the monitor remembers that for as long as it can. */
+    outcomes[0] = (struct asym_outcome){ASYM_OUTCOME_HANDS_OFF, -EBUSY};
+    struct asym_snapshot s = {.now = 5, .machine = &f->w.machine, .apps = &app, .procs = &proc, .tasks = tasks};
+    s.n_apps = s.n_procs = 1;
+    s.n_tasks = N;
+    const struct asym_plan plan = {.apps = &plan_app, .tasks = plans, .n_apps = 1, .n_tasks = N};
+    const struct asym_feedback feedback = {&s, &plan, actions, outcomes, N};
+    for (int i = 0; i < 3; i++, s.now += ASYM_SEC)
+        asym_monitor_record(f->m, &feedback);
+    assert_int_equal(totals(f).n_unremembered, 3 * 1000);
+    assert_null(asym_monitor_thread_at(f->m, ASYM_MONITOR_THREADS));
+    size_t n = 0;
+    struct asym_monitor_decision d[ASYM_MONITOR_DECISIONS];
+    for (size_t i = 0; i < ASYM_MONITOR_THREADS; i++)
+        n += asym_monitor_decisions(f->m, asym_monitor_thread_at(f->m, i), d) > 0;
+    assert_int_equal(n, ASYM_MONITOR_HISTORIES);
+    assert_ptr_equal(asym_monitor_thread_of(f->m, 1)->reason, asym_why(ASYM_WHY_FOREIGN));
+    /* those that ended make room for others */
+    for (int32_t i = 0; i < N; i++)
+        tasks[i].id = actions[i].id = (struct asym_taskid){i + 100001, 1, 1};
+    for (int i = 0; i < 3; i++, s.now += 11 * ASYM_SEC)
+        asym_monitor_record(f->m, &feedback);
+    assert_non_null(asym_monitor_thread_of(f->m, 100001));
+    assert_null(asym_monitor_thread_of(f->m, 1));
+    free(tasks);
+    free(plans);
+    free(actions);
+    free(outcomes);
+}
+
+/* Two threads on one CPU, one of them steered: the CPU is busy once, and the application has the reason of the busier one. */
+static void an_application_has_the_reason_of_its_busiest_thread(void **state)
+{
+    struct monitor_fixture *f = *state;
+    const unsigned p = engine_fixture_proc(&f->w, 100);
+    struct engine_fixture_thread *a = engine_fixture_thread(&f->w, p, 100, -1);
+    struct engine_fixture_thread *b = engine_fixture_thread(&f->w, p, 101, 5);
+    struct engine_fixture_thread *c = engine_fixture_thread(&f->w, p, 102, -1);
+    a->task.running = c->task.running = 0.5;
+    b->task.running = 0.75;
+    a->task.cpu = b->task.cpu = c->task.cpu = 5;
+    run(f, TICK);
+    run(f, TICK);
+    assert_ptr_equal(asym_monitor_thread_of(f->m, 100)->reason, &engine_fixture_unsteered);
+    assert_ptr_equal(asym_monitor_app_of(f->m, 100)->reason, &engine_fixture_placed);
+    assert_true(asym_monitor_cpu_of(f->m, 5)->busy == 1);
+    assert_int_equal(asym_monitor_cpu_of(f->m, 5)->last.tid, 101);
+}
+
+/* One step a call, not one a remembered application: a user's programs must not make a list of them slow. */
+static void a_walk_over_the_applications_goes_on_where_it_was(void **state)
+{
+    struct monitor_fixture *f = *state;
+    enum { N = ASYM_MONITOR_APPS };
+    struct asym_app *apps = calloc(N, sizeof *apps);
+    struct asym_plan_app *plans = calloc(N, sizeof *plans);
+    struct asym_snapshot s = {.now = 5, .machine = &f->w.machine, .apps = apps, .n_apps = N};
+    const struct asym_plan plan = {.apps = plans, .n_apps = N};
+    const struct asym_feedback feedback = {&s, &plan, NULL, NULL, 0};
+    size_t at = 0, n = 0, sum = 0;
+    assert_true(apps && plans);
+    for (int32_t i = 0; i < N; i++)
+        apps[i].id = (struct asym_taskid){i + 1, i + 1, 1};
+    asym_monitor_record(f->m, &feedback);
+    /* the last snapshot has the odd half */
+    s.now++;
+    s.n_apps = N / 2;
+    for (int32_t i = 0; i < N / 2; i++)
+        apps[i].id = (struct asym_taskid){2 * i + 1, 2 * i + 1, 1};
+    asym_monitor_record(f->m, &feedback);
+    for (const struct asym_monitor_app *app; (app = asym_monitor_app_next(f->m, &at)); n++) {
+        assert_int_equal(app->id.tid % 2, 1);
+        assert_true(at > n && at <= N);
+        assert_int_equal(asym_monitor_app_next(f->m, &(size_t){at - 1})->id.tid, app->id.tid);
+        sum += (size_t)app->id.tid;
+    }
+    assert_int_equal(n, N / 2);
+    assert_int_equal(sum, n * n);
+    assert_int_equal(at, N);
+    assert_null(asym_monitor_app_next(f->m, &at));
+    free(apps);
+    free(plans);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+/* A thread that sleeps is in no snapshot after a reload, but the monitor still knows it. */
+static void rules_do_not_outlive_the_settings(void **state)
+{
+    struct monitor_fixture *f = *state;
+    struct engine_fixture_thread *t = engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
+    char name[] = "games";
+    f->w.procs[0].rule = ASYM_RULE_IGNORE;
+    f->w.procs[0].rule_name = name;
+    t->task.runnable = 1;
+    run(f, TICK);
+    assert_int_equal(asym_monitor_thread_of(f->m, 100)->rule, ASYM_RULE_IGNORE);
+    assert_int_equal(asym_monitor_app_of(f->m, 100)->rule, ASYM_RULE_IGNORE);
+    assert_string_equal(asym_monitor_thread_of(f->m, 100)->rule_name, "games");
+    assert_string_equal(asym_monitor_app_of(f->m, 100)->rule_name, "games");
+    asym_monitor_forget_rules(f->m);
+    assert_true(asym_monitor_thread_of(f->m, 100)->rule_forgotten);
+    assert_null(asym_monitor_thread_of(f->m, 100)->rule_name);
+    assert_null(asym_monitor_app_of(f->m, 100)->rule_name);
+    assert_int_equal(asym_monitor_thread_of(f->m, 100)->rule, ASYM_RULE_UNLISTED);
+    assert_int_equal(asym_monitor_app_of(f->m, 100)->rule, ASYM_RULE_UNLISTED);
+}
+
+/* The rule decides about a thread that sleeps, too: the reason is that of the new rule. */
+static void a_process_that_sleeps_has_the_rule_and_the_reason_of_the_new_rules(void **state)
+{
+    static const struct asym_proc rows[] = {
+        {.rule = ASYM_RULE_IGNORE, .rule_name = "games"},
+        {.rule = ASYM_RULE_UNLISTED},
+        {.flags = ASYM_PROC_RELEASED},
+        {.rule = ASYM_RULE_FAST, .rule_name = "games", .adopted = 7},
+    };
+    static const enum asym_exclusion reasons[] = {ASYM_WHY_RULE_IGNORE, ASYM_WHY_UNLISTED, ASYM_WHY_RELEASED,
+                                                  ASYM_WHY_IDLE};
+    struct monitor_fixture *f = *state;
+    engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
+    engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 200), 200, 6);
+    run(f, TICK);
+    f->w.threads[0].listed = false;
+    run(f, TICK);
+    const struct asym_monitor_thread *thread = asym_monitor_thread_of(f->m, 100);
+    const struct asym_monitor_thread *other = asym_monitor_thread_of(f->m, 200);
+    const struct asym_reason *other_reason = other->reason;
+    asym_monitor_forget_rules(f->m);
+    assert_true(thread->rule_forgotten);
+    assert_true(asym_monitor_app_of(f->m, 100)->rule_forgotten);
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct asym_proc proc = rows[i];
+        proc.id = f->w.procs[0].id;
+        assert_true(asym_monitor_update_proc(f->m, &proc));
+        assert_false(asym_monitor_update_proc(f->m, &proc));
+        const struct asym_monitor_app *app = asym_monitor_app_of(f->m, 100);
+        assert_false(thread->rule_forgotten);
+        assert_false(app->rule_forgotten);
+        assert_int_equal(thread->rule, rows[i].rule);
+        assert_int_equal(app->rule, rows[i].rule);
+        assert_ptr_equal(thread->rule_name, rows[i].rule_name);
+        assert_ptr_equal(app->rule_name, rows[i].rule_name);
+        assert_ptr_equal(thread->reason, asym_why(reasons[i]));
+        assert_ptr_equal(app->reason, asym_why(reasons[i]));
+        assert_int_equal(thread->adopted, rows[i].adopted != 0);
+        assert_true(other->rule_forgotten);
+        assert_ptr_equal(other->reason, other_reason);
+    }
+}
+
+/* An earlier process can have had the number. A rule that steers changes no reason but an exclusion by a rule. */
+static void an_update_is_for_one_process_and_keeps_the_other_reasons(void **state)
+{
+    struct monitor_fixture *f = *state;
+    engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
+    run(f, TICK);
+    const struct asym_monitor_thread *thread = asym_monitor_thread_of(f->m, 100);
+    const struct asym_reason *reason = thread->reason;
+    struct asym_proc proc = {.id = f->w.procs[0].id, .rule = ASYM_RULE_SLOW};
+    asym_monitor_update_proc(f->m, &proc);
+    assert_int_equal(thread->rule, ASYM_RULE_SLOW);
+    assert_ptr_equal(thread->reason, reason);
+    proc.id.start++;
+    proc.rule = ASYM_RULE_IGNORE;
+    asym_monitor_update_proc(f->m, &proc);
+    assert_int_equal(thread->rule, ASYM_RULE_SLOW);
+    assert_int_equal(asym_monitor_app_of(f->m, 100)->rule, ASYM_RULE_SLOW);
+}
+
+/* The end of an exclusion does not make a running thread idle: the next snapshot gives its reason. */
+static void a_running_thread_keeps_its_reason_until_the_next_snapshot(void **state)
+{
+    struct monitor_fixture *f = *state;
+    engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
+    f->w.procs[0].rule = ASYM_RULE_IGNORE;
+    run(f, TICK);
+    const struct asym_monitor_thread *thread = asym_monitor_thread_of(f->m, 100);
+    const struct asym_reason *left_alone = thread->reason;
+    const struct asym_proc steered = {.id = f->w.procs[0].id, .rule = ASYM_RULE_STEER};
+    assert_true(asym_monitor_update_proc(f->m, &steered));
+    assert_int_equal(thread->rule, ASYM_RULE_STEER);
+    assert_ptr_equal(thread->reason, left_alone);
+    f->w.threads[0].listed = false;
+    f->w.procs[0].rule = ASYM_RULE_STEER;
+    run(f, TICK);
+    asym_monitor_update_proc(f->m, &steered);
+    assert_ptr_not_equal(thread->reason, left_alone);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(a_steered_thread_is_known_with_its_class_reason_and_cpu),
+        T(the_last_ten_decisions_stand_newest_first),
+        T(a_thread_is_left_alone_since_its_mask_was_changed),
+        T(a_refusal_counts_as_left_alone_and_a_retry_as_nothing),
+        T(own_nice_is_the_one_without_a_boost),
+        T(shares_and_moves_are_of_the_last_minute),
+        T(changes_of_the_last_minute_are_those_and_no_others),
+        T(a_listener_receives_each_decision_once),
+        T(a_new_thread_with_an_old_number_has_no_history),
+        T(a_pid_that_the_kernel_has_reused_names_the_present_process),
+        T(what_is_gone_is_forgotten),
+        T(a_cgroup_is_found_by_each_of_its_processes),
+        T(its_memory_has_a_bound),
+        T(rules_do_not_outlive_the_settings),
+        T(a_process_that_sleeps_has_the_rule_and_the_reason_of_the_new_rules),
+        T(an_update_is_for_one_process_and_keeps_the_other_reasons),
+        T(a_running_thread_keeps_its_reason_until_the_next_snapshot),
+        T(an_application_has_the_reason_of_its_busiest_thread),
+        T(a_walk_over_the_applications_goes_on_where_it_was),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

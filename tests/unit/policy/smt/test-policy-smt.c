@@ -1,0 +1,772 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of the policies for cores with several hardware threads (Snavely 2002), in engines, with simulated counters. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <asym/engine.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "policy/smt/smt-place.h"
+#include "support/generate.h"
+#include "support/why.h"
+
+#define INTERVAL (100 * ASYM_MSEC)
+#define N_MOST   64
+
+struct smt_fixture {
+    struct asym_machine machine;
+    struct gen_load *load;
+    struct asym_engine *e;
+    const struct asym_plan *plan;
+    size_t n_actions;
+    struct asym_outcome outcomes[2 * N_MOST];
+    struct asym_sample samples[N_MOST];
+    unsigned char params[256];
+    /* IPC of thread i alone, and the part of it that remains beside thread k on its core; NULL: no counters */
+    double (*alone)(size_t i);
+    double (*beside)(size_t i, size_t k);
+};
+
+/* Set up n_cpus CPUs, all alike, with `siblings` CPUs on each core, and n applications of one thread. */
+static void begin_weighing(struct smt_fixture *w, const char *name, enum asym_smt_weights weights, unsigned n_cpus,
+                           unsigned siblings, unsigned n)
+{
+    unsigned ones[N_MOST];
+    const struct asym_policy *policy = asym_policy_find(name);
+    *w = (struct smt_fixture){0};
+    for (size_t i = 0; i < N_MOST; i++)
+        ones[i] = 1;
+    assert_non_null(policy);
+    assert_true(policy->params_size <= sizeof w->params);
+    gen_params(policy, w->params);
+    ((struct asym_smt_params *)(void *)w->params)->weights = (int)weights;
+    const struct asym_engine_config config = {
+        .policy = policy,
+        .params = w->params,
+        .classify = {.serial_max_threads = 2, .hp_threshold = UINT32_MAX, .amp_boost = ASYM_SEC, .hysteresis = 1},
+        .enforce = {.pin = -1, .swap_period = ASYM_SEC, .release = 5 * ASYM_SEC},
+    };
+    gen_plain_machine(&w->machine, n_cpus, n_cpus);
+    for (unsigned c = 0; c < n_cpus; c++)
+        w->machine.cpus[c].core = w->machine.cpus[c].freq_domain = (int16_t)(c / siblings);
+    assert_int_equal(asym_machine_finish(&w->machine), 0);
+    w->load = gen_load_new(&w->machine, ones, n);
+    assert_non_null(w->load);
+    assert_int_equal(asym_engine_new(&config, &w->e), 0);
+}
+
+static void begin_on(struct smt_fixture *w, const char *name, unsigned n_cpus, unsigned siblings, unsigned n)
+{
+    begin_weighing(w, name, ASYM_SMT_NICE, n_cpus, siblings, n);
+}
+
+static void end(struct smt_fixture *w)
+{
+    asym_engine_free(w->e);
+    gen_load_free(w->load);
+}
+
+/* Returns the core of thread i; a thread that sleeps has a number of its own. */
+static int core_of(const struct smt_fixture *w, size_t i)
+{
+    if (w->plan->tasks[i].target < 0)
+        return -1 - (int)i;
+    return w->machine.cpus[w->plan->tasks[i].target].core;
+}
+
+/* Returns the IPC of thread i since the last sample, on the CPU where the plan of that sample placed it. */
+static double ipc_of(const struct smt_fixture *w, size_t i)
+{
+    double ipc = w->alone(i);
+    for (size_t k = 0; k < w->plan->n_tasks; k++)
+        if (k != i && core_of(w, k) == core_of(w, i))
+            ipc *= w->beside(i, k);
+    return ipc;
+}
+
+static void count(struct smt_fixture *w)
+{
+    w->load->s.samples = w->samples;
+    w->load->s.n_samples = 0;
+    for (size_t i = 0; w->alone && w->plan && i < w->plan->n_tasks; i++)
+        if (w->plan->tasks[i].monitor)
+            w->samples[w->load->s.n_samples++] = (struct asym_sample){
+                .task = (uint32_t)i, .seconds = 0.1, .instructions = 1e8 * ipc_of(w, i), .cycles = 1e8};
+}
+
+/* Let time pass until the next sample; every action succeeds. */
+static void next_sample(struct smt_fixture *w)
+{
+    const struct asym_action *actions;
+    gen_load_pass(w->load, INTERVAL);
+    count(w);
+    assert_int_equal(asym_engine_step(w->e, &w->load->s, &w->plan, &actions, &w->n_actions), 0);
+    assert_true(w->n_actions <= ASYM_LENGTH(w->outcomes));
+    gen_load_apply(w->load, actions, w->n_actions);
+    gen_load_move(w->load, w->plan);
+    asym_engine_outcomes(w->e, w->outcomes, w->n_actions);
+}
+
+static unsigned others_on_core(const struct smt_fixture *w, size_t i)
+{
+    unsigned n = 0;
+    for (size_t k = 0; k < w->plan->n_tasks; k++)
+        n += k != i && core_of(w, k) == core_of(w, i);
+    return n;
+}
+
+static bool is_alone(const struct smt_fixture *w, size_t i)
+{
+    return is_why(w->plan->tasks[i].reason, "more: its share") ||
+           is_why(w->plan->tasks[i].reason, "more: it is measured");
+}
+
+/* Returns in how many of n samples thread i is alone by its share. */
+static unsigned samples_alone(struct smt_fixture *w, size_t i, unsigned n)
+{
+    unsigned hits = 0;
+    for (unsigned k = 0; k < n; k++) {
+        next_sample(w);
+        hits += is_why(w->plan->tasks[i].reason, "more: its share");
+        if (is_alone(w, i)) {
+            assert_true(w->plan->tasks[i].exclusive);
+            assert_int_equal(others_on_core(w, i), 0);
+        }
+    }
+    return hits;
+}
+
+/* Find the core on which each thread has its seat. All the policies agree, and nice values do not change it. */
+static void predict(unsigned n_cpus, unsigned siblings, unsigned n, int *ret_core)
+{
+    struct smt_fixture w;
+    begin_on(&w, "smt-naive", n_cpus, siblings, n);
+    next_sample(&w);
+    for (size_t i = 0; i < n; i++)
+        ret_core[i] = core_of(&w, i);
+    end(&w);
+}
+
+static size_t partner_of(const int *core, size_t n, size_t i)
+{
+    for (size_t k = 0; k < n; k++)
+        if (k != i && core[k] == core[i])
+            return k;
+    return n;
+}
+
+static void set_nice(struct smt_fixture *w, size_t i, int nice)
+{
+    w->load->tasks[i].nice = (int8_t)nice;
+}
+
+/* --- smt-naive --- */
+
+static void threads_that_fit_on_cores_are_left_in_peace(void **state)
+{
+    (void)state;
+    struct smt_fixture w;
+    begin_on(&w, "smt-naive", 8, 2, 4);
+    set_nice(&w, 0, -20);
+    next_sample(&w);
+    for (unsigned k = 0; k < 30; k++) {
+        for (size_t i = 0; i < 4; i++) {
+            assert_int_equal(others_on_core(&w, i), 0);
+            assert_why(w.plan->tasks[i].reason, "a core to itself");
+        }
+        next_sample(&w);
+        assert_int_equal(w.n_actions, 0);
+    }
+    end(&w);
+}
+
+static void equal_shares_need_no_windows(void **state)
+{
+    (void)state;
+    struct smt_fixture w;
+    begin_on(&w, "smt-naive", 8, 2, 8);
+    next_sample(&w);
+    for (unsigned k = 0; k < 30; k++) {
+        for (size_t i = 0; i < 8; i++) {
+            assert_int_equal(others_on_core(&w, i), 1);
+            assert_why(w.plan->tasks[i].reason, "shares its core: its share is %.0f %%, alone");
+            assert_true(fabs(w.plan->tasks[i].figure[0] - 50) < 1e-9);
+        }
+        next_sample(&w);
+        assert_int_equal(w.n_actions, 0);
+    }
+    end(&w);
+}
+
+/* Weights 19 - p: 15 beside 5 is 75 % beside 25 %, so that it is alone for half of the time (the source's example). */
+static void three_quarters_of_a_core_are_half_of_the_time_alone(void **state)
+{
+    (void)state;
+    struct smt_fixture w;
+    int core[4];
+    predict(4, 2, 4, core);
+    const size_t beside = partner_of(core, 4, 0);
+    begin_weighing(&w, "smt-naive", ASYM_SMT_SOURCE, 4, 2, 4);
+    set_nice(&w, 0, 4);
+    set_nice(&w, beside, 14);
+    assert_in_range(samples_alone(&w, 0, 1000), 480, 520);
+    char text[128];
+    while (!is_why(w.plan->tasks[0].reason, "more: its share"))
+        next_sample(&w);
+    asym_reason_text(w.plan->tasks[0].reason, w.plan->tasks[0].figure, text, sizeof text);
+    assert_non_null(strstr(text, "its share is 75 %"));
+    assert_why(w.plan->tasks[beside].reason, "off its core");
+    end(&w);
+}
+
+/* If every core has a thread that needs it alone, the cores take turns, and never are all of them held. */
+static void not_all_cores_are_held_at_once(void **state)
+{
+    (void)state;
+    struct smt_fixture w;
+    int core[12], chosen[6];
+    unsigned had[6] = {0};
+    predict(12, 2, 12, core);
+    for (int i = 0; i < 12; i++)
+        chosen[core[i]] = i;
+    begin_on(&w, "smt-naive", 12, 2, 12);
+    for (size_t c = 0; c < 6; c++)
+        set_nice(&w, (size_t)chosen[c], -10);
+    for (unsigned k = 0; k < 600; k++) {
+        next_sample(&w);
+        unsigned held = 0;
+        for (size_t c = 0; c < 6; c++) {
+            held += is_alone(&w, (size_t)chosen[c]);
+            had[c] += is_alone(&w, (size_t)chosen[c]);
+        }
+        assert_in_range(held, 2, 3);
+    }
+    for (size_t c = 0; c < 6; c++)
+        assert_in_range(had[c], 285, 315);
+    end(&w);
+}
+
+static void a_thread_with_no_other_cpu_stays(void **state)
+{
+    (void)state;
+    struct smt_fixture w;
+    begin_on(&w, "smt-naive", 4, 2, 2);
+    for (size_t i = 0; i < 2; i++) {
+        w.load->cpusets[i] = (struct asym_mask){.w = {3}};
+        w.load->masks[i] = w.load->cpusets[i];
+    }
+    gen_load_share_masks(w.load);
+    set_nice(&w, 0, -10);
+    unsigned crowded = 0;
+    for (unsigned k = 0; k < 50; k++) {
+        next_sample(&w);
+        crowded += is_why(w.plan->tasks[0].reason, "cannot leave");
+        assert_int_equal(others_on_core(&w, 0), 1);
+        assert_false(w.plan->tasks[0].exclusive);
+    }
+    assert_in_range(crowded, 30, 49);
+    end(&w);
+}
+
+/* A thread that mostly sleeps is not entitled to an empty core, whatever its nice value. */
+static void a_share_is_no_more_than_what_is_wanted(void **state)
+{
+    (void)state;
+    struct smt_fixture w;
+    begin_on(&w, "smt-naive", 4, 2, 4);
+    set_nice(&w, 0, -20);
+    gen_load_share(w.load, 0, 0.5);
+    assert_int_equal(samples_alone(&w, 0, 100), 0);
+    gen_load_share(w.load, 0, 0.75);
+    assert_in_range(samples_alone(&w, 0, 1000), 480, 520);
+    end(&w);
+}
+
+/* Guests go to the least loaded core, and return to the CPU that they came from. */
+static void guests_return_to_their_cpu(void **state)
+{
+    (void)state;
+    struct smt_fixture w;
+    int core[5];
+    predict(8, 2, 5, core);
+    size_t one = 0;
+    while (partner_of(core, 5, one) >= 5)
+        one++;
+    begin_on(&w, "smt-naive", 8, 2, 5);
+    set_nice(&w, one, -5);
+    int32_t preferred_cpu[5] = {-1, -1, -1, -1, -1};
+    for (unsigned k = 0; k < 100; k++) {
+        next_sample(&w);
+        for (size_t i = 0; i < 5; i++) {
+            if (is_why(w.plan->tasks[i].reason, "off its core")) {
+                assert_int_equal(others_on_core(&w, i), 1);
+                continue;
+            }
+            assert_true(preferred_cpu[i] < 0 || preferred_cpu[i] == w.plan->tasks[i].target);
+            preferred_cpu[i] = w.plan->tasks[i].target;
+        }
+    }
+    end(&w);
+}
+
+/* The windows of a rotation are laid when it begins: a thread that sleeps and wakes does not shift the windows of others. */
+static void windows_stay_where_they_were_laid(void **state)
+{
+    (void)state;
+    bool alone[2][200];
+    for (unsigned flicker = 0; flicker < 2; flicker++) {
+        struct smt_fixture w;
+        int core[8];
+        predict(8, 2, 8, core);
+        begin_on(&w, "smt-naive", 8, 2, 8);
+        size_t first = 0, last = 0;
+        for (size_t i = 0; i < 8; i++) {
+            first = core[i] < core[first] ? i : first;
+            last = core[i] > core[last] ? i : last;
+        }
+        set_nice(&w, first, -10);
+        set_nice(&w, last, -4);
+        for (unsigned k = 0; k < 200; k++) {
+            gen_load_share(w.load, first, flicker && (w.load->s.now + INTERVAL) % ASYM_SEC > ASYM_SEC / 2 ? 0 : 1);
+            next_sample(&w);
+            alone[flicker][k] = is_alone(&w, last);
+        }
+        end(&w);
+    }
+    assert_memory_equal(alone[0], alone[1], sizeof alone[0]);
+}
+
+/* --- smt-symb --- */
+
+#define SAMPLE  (4 * ASYM_SEC)
+#define SYMBIOS (60 * ASYM_SEC)
+
+static double two(size_t i)
+{
+    return i % 2 ? 0.5 : 2;
+}
+
+static double by_a_quarter(size_t i, size_t k)
+{
+    (void)i;
+    (void)k;
+    return 0.75;
+}
+
+static double to_six_tenths(size_t i, size_t k)
+{
+    (void)i;
+    (void)k;
+    return 0.6;
+}
+
+/* Advance to the start of the stage that begins `from` after the first sample. */
+static void advance_until(struct smt_fixture *w, asym_usec first, asym_usec from)
+{
+    while (w->load->s.now + INTERVAL < first + from)
+        next_sample(w);
+}
+
+/*
+ * The first thread has 75 % of the core, the second 25 %. If the first keeps 3/4 of its speed beside the second, it gets its
+ * share without a window. If it keeps 6/10, it is alone for 3/8 of the time, because (1 - 0.75) / (1 - 0.6) = 5/8. If it is
+ * not measured, it is alone for half of the time, as under smt-naive.
+ */
+static void threads_that_run_well_together_share_for_longer(void **state)
+{
+    (void)state;
+    static const struct {
+        double (*beside)(size_t i, size_t k);
+        unsigned least, most;
+    } rows[] = {{by_a_quarter, 0, 0}, {to_six_tenths, 195, 225}, {NULL, 260, 300}};
+    for (size_t row = 0; row < ASYM_LENGTH(rows); row++) {
+        struct smt_fixture w;
+        int core[4];
+        predict(4, 2, 4, core);
+        begin_weighing(&w, "smt-symb", ASYM_SMT_SOURCE, 4, 2, 4);
+        w.alone = rows[row].beside ? two : NULL;
+        w.beside = rows[row].beside;
+        set_nice(&w, 0, 4);
+        set_nice(&w, partner_of(core, 4, 0), 14);
+        next_sample(&w);
+        const asym_usec first = w.load->s.now;
+        advance_until(&w, first, SAMPLE);
+        assert_in_range(samples_alone(&w, 0, 560), rows[row].least, rows[row].most);
+        end(&w);
+    }
+}
+
+/* Programs rarely begin at the same sample. A thread that begins after the windows were laid gets one, too. */
+static void threads_that_begin_in_the_sample_phase_are_measured(void **state)
+{
+    (void)state;
+    struct smt_fixture w;
+    int core[4];
+    begin_weighing(&w, "smt-symb", ASYM_SMT_SOURCE, 4, 2, 4);
+    w.alone = two;
+    w.beside = to_six_tenths;
+    w.load->s.n_apps = w.load->s.n_procs = w.load->s.n_tasks = 1;
+    next_sample(&w);
+    const asym_usec first = w.load->s.now;
+    w.load->s.n_apps = w.load->s.n_procs = w.load->s.n_tasks = 4;
+    advance_until(&w, first, SAMPLE * 3 / 4);
+    next_sample(&w);
+    for (size_t i = 0; i < 4; i++)
+        core[i] = core_of(&w, i);
+    set_nice(&w, 0, 4);
+    set_nice(&w, partner_of(core, 4, 0), 14);
+    advance_until(&w, first, SAMPLE);
+    assert_in_range(samples_alone(&w, 0, 560), 195, 225);
+    end(&w);
+}
+
+/* The first core has one thread of 7, and gets a second one while threads are measured alone. */
+static void a_core_that_becomes_shared_moves_no_window_of_another_core(void **state)
+{
+    (void)state;
+    enum { ALONE_SAMPLES = SAMPLE / 2 / INTERVAL };
+    bool alone[2][ALONE_SAMPLES][6];
+    for (unsigned joins = 0; joins < 2; joins++) {
+        struct smt_fixture w;
+        begin_on(&w, "smt-symb", 8, 2, 8);
+        for (size_t i = 0; i < 8; i++)
+            w.load->masks[i] = w.load->cpusets[i] = (struct asym_mask){.w = {i == 0 || i == 7 ? 0x3 : 0xfc}};
+        gen_load_share_masks(w.load);
+        w.load->s.n_apps = w.load->s.n_procs = w.load->s.n_tasks = 7;
+        unsigned hits = 0;
+        for (unsigned k = 0; k < ALONE_SAMPLES; k++) {
+            if (joins && k == 4)
+                w.load->s.n_apps = w.load->s.n_procs = w.load->s.n_tasks = 8;
+            next_sample(&w);
+            for (size_t i = 0; i < 6; i++)
+                hits += alone[joins][k][i] = is_alone(&w, i + 1);
+        }
+        assert_true(hits >= 6 * 3);
+        assert_true(!joins || others_on_core(&w, 0) > 0);
+        end(&w);
+    }
+    assert_memory_equal(alone[0], alone[1], sizeof alone[0]);
+}
+
+static void only_what_is_measured_is_counted(void **state)
+{
+    (void)state;
+    struct smt_fixture w;
+    unsigned alone[4] = {0}, together[4] = {0};
+    begin_on(&w, "smt-symb", 4, 2, 4);
+    w.alone = two;
+    w.beside = by_a_quarter;
+    next_sample(&w);
+    const asym_usec first = w.load->s.now;
+    for (; w.load->s.now < first + SAMPLE + 2 * ASYM_SEC; next_sample(&w)) {
+        for (size_t i = 0; i < 4; i++) {
+            const struct asym_plan_task *t = &w.plan->tasks[i];
+            const bool in_sample = w.load->s.now < first + SAMPLE;
+            alone[i] += is_why(t->reason, "more: it is measured");
+            together[i] += is_why(t->reason, "measured beside");
+            assert_int_equal(t->monitor,
+                             is_why(t->reason, "more: it is measured") || is_why(t->reason, "measured beside"));
+            assert_true(in_sample || !t->monitor);
+            assert_int_equal(is_alone(&w, i), is_why(t->reason, "more: it is measured"));
+            assert_true(!is_alone(&w, i) || others_on_core(&w, i) == 0);
+        }
+    }
+    for (size_t i = 0; i < 4; i++) {
+        assert_in_range(alone[i], 3, 7);
+        assert_int_equal(together[i], 20);
+    }
+    end(&w);
+}
+
+/* After the symbios phase the threads are measured again, because the old result may no longer be true. */
+static void it_is_measured_again(void **state)
+{
+    (void)state;
+    struct smt_fixture w;
+    int core[4];
+    predict(4, 2, 4, core);
+    begin_weighing(&w, "smt-symb", ASYM_SMT_SOURCE, 4, 2, 4);
+    w.alone = two;
+    w.beside = by_a_quarter;
+    set_nice(&w, 0, 4);
+    set_nice(&w, partner_of(core, 4, 0), 14);
+    next_sample(&w);
+    const asym_usec first = w.load->s.now;
+    advance_until(&w, first, SAMPLE);
+    assert_int_equal(samples_alone(&w, 0, 500), 0);
+    w.beside = to_six_tenths;
+    advance_until(&w, first, 2 * SAMPLE + SYMBIOS);
+    assert_in_range(samples_alone(&w, 0, 560), 195, 225);
+    /* A thread that sleeps through the next sample phase is unknown again. */
+    gen_load_share(w.load, 0, 0);
+    advance_until(&w, first, 3 * SAMPLE + 2 * SYMBIOS + ASYM_SEC);
+    gen_load_share(w.load, 0, 1);
+    next_sample(&w);
+    assert_in_range(samples_alone(&w, 0, 560), 260, 300);
+    end(&w);
+}
+
+/* --- smt-sos --- */
+
+/* Threads of the same kind hinder each other. The test sets the kinds. */
+static bool kind_of[N_MOST];
+
+static double by_kind(size_t i, size_t k)
+{
+    return kind_of[i] == kind_of[k] ? 0.5 : 0.9;
+}
+
+static void those_that_get_along_are_brought_together(void **state)
+{
+    (void)state;
+    struct smt_fixture w;
+    int core[4];
+    predict(4, 2, 4, core);
+    for (size_t i = 0; i < 4; i++)
+        kind_of[i] = core[i];
+    begin_on(&w, "smt-sos", 4, 2, 4);
+    w.alone = two;
+    w.beside = by_kind;
+    next_sample(&w);
+    const asym_usec first = w.load->s.now;
+    advance_until(&w, first, SAMPLE);
+    for (unsigned k = 0; k < 500; k++) {
+        next_sample(&w);
+        assert_true(k == 0 || w.n_actions == 0);
+        for (size_t i = 0; i < 4; i++)
+            for (size_t j = 0; j < i; j++)
+                assert_true(core_of(&w, i) != core_of(&w, j) || kind_of[i] != kind_of[j]);
+    }
+    end(&w);
+}
+
+/* Threads that run well together, or that were not measured, stay together. */
+static void what_is_best_already_stays(void **state)
+{
+    (void)state;
+    for (unsigned counted = 0; counted < 2; counted++) {
+        struct smt_fixture w;
+        int core[4];
+        bool seen[2] = {false};
+        predict(4, 2, 4, core);
+        for (size_t i = 0; i < 4; i++) {
+            kind_of[i] = seen[core[i]];
+            seen[core[i]] = true;
+        }
+        begin_on(&w, "smt-sos", 4, 2, 4);
+        w.alone = counted ? two : NULL;
+        w.beside = by_kind;
+        next_sample(&w);
+        const asym_usec first = w.load->s.now;
+        advance_until(&w, first, SAMPLE);
+        next_sample(&w);
+        for (size_t i = 0; i < 4; i++)
+            assert_int_equal(core_of(&w, i), core[i]);
+        end(&w);
+    }
+}
+
+/* Returns a pseudo-random factor from 0.3 to 1. */
+static double by_chance(size_t i, size_t k)
+{
+    struct gen g = {.state = i * N_MOST + k};
+    return 0.3 + gen_below(&g, 701) / 1000.0;
+}
+
+/* Returns the weighted speedup of the current plan: the sum of IPC achieved / IPC alone. */
+static double speedup_of(const struct smt_fixture *w)
+{
+    double sum = 0;
+    for (size_t i = 0; i < w->plan->n_tasks; i++)
+        sum += ipc_of(w, i) / w->alone(i);
+    return sum;
+}
+
+/* Rows: CPUs, siblings, threads. The cores are full, partly empty, or have more threads than CPUs. */
+static void of_the_pairings_tried_the_best_runs(void **state)
+{
+    (void)state;
+    static const unsigned rows[][3] = {{8, 2, 8},   {8, 2, 6},   {8, 2, 12}, {16, 4, 16},
+                                       {32, 2, 32}, {16, 4, 13}, {8, 2, 5},  {4, 2, 3}};
+    unsigned turned = 0;
+    for (size_t row = 0; row < ASYM_LENGTH(rows); row++) {
+        struct smt_fixture w;
+        double speedup[ASYM_SMT_PAIRINGS] = {0}, best = 0;
+        begin_on(&w, "smt-sos", rows[row][0], rows[row][1], rows[row][2]);
+        w.alone = two;
+        w.beside = by_chance;
+        next_sample(&w);
+        const asym_usec first = w.load->s.now;
+        advance_until(&w, first, SAMPLE / 2);
+        for (unsigned k = 0; k < ASYM_SMT_PAIRINGS; k++) {
+            next_sample(&w);
+            best = ASYM_MAX(best, speedup[k] = speedup_of(&w));
+            advance_until(&w, first, SAMPLE / 2 + (k + 1) * SAMPLE / 2 / ASYM_SMT_PAIRINGS);
+        }
+        next_sample(&w);
+        assert_true(speedup_of(&w) >= best / 1.01 - 1e-9);
+        assert_true(speedup_of(&w) >= speedup[0] - 1e-9);
+        turned += speedup_of(&w) > speedup[0] + 1e-9;
+        end(&w);
+    }
+    assert_true(turned > 2);
+}
+
+/* A thread that sleeps in one of the pairings does not count in the comparison. */
+static void a_sleeping_thread_does_not_decide(void **state)
+{
+    (void)state;
+    struct smt_fixture w;
+    int core[4];
+    predict(4, 2, 4, core);
+    begin_on(&w, "smt-sos", 4, 2, 4);
+    w.alone = two;
+    w.beside = by_a_quarter;
+    next_sample(&w);
+    const asym_usec first = w.load->s.now;
+    advance_until(&w, first, SAMPLE / 2);
+    gen_load_share(w.load, 0, 0);
+    advance_until(&w, first, SAMPLE / 2 + SAMPLE / 2 / ASYM_SMT_PAIRINGS);
+    gen_load_share(w.load, 0, 1);
+    advance_until(&w, first, SAMPLE);
+    next_sample(&w);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(core_of(&w, i), core[i]);
+    end(&w);
+}
+
+/* Cores of 2 CPUs, and threads for all; every every_fast-th core is a fast one. */
+static void pair_on(unsigned n_cpus, unsigned llc_size, unsigned every_fast, unsigned n)
+{
+    struct smt_fixture w;
+    begin_on(&w, "smt-sos", n_cpus, 2, n);
+    for (unsigned c = 0; c < n_cpus; c++) {
+        w.machine.cpus[c].llc = (int16_t)(c / llc_size);
+        w.machine.cpus[c].speed = c / 2 % every_fast == 0 ? 2000 : 1000;
+    }
+    assert_int_equal(asym_machine_finish(&w.machine), 0);
+    w.alone = two;
+    w.beside = by_chance;
+    next_sample(&w);
+    const asym_usec first = w.load->s.now;
+    int16_t llc[N_MOST], type[N_MOST];
+    unsigned pairings = 0;
+    advance_until(&w, first, SAMPLE / 2);
+    for (unsigned k = 0; k < 20; k++) {
+        next_sample(&w);
+        for (size_t i = 0; i < n; i++) {
+            const struct asym_plan_task *t = &w.plan->tasks[i];
+            const struct asym_cpu *cpu = &w.machine.cpus[t->target];
+            llc[i] = k == 0 ? cpu->llc : llc[i];
+            type[i] = k == 0 ? cpu->type : type[i];
+            assert_int_equal(cpu->llc, llc[i]);
+            assert_int_equal(cpu->type, type[i]);
+            assert_why(t->reason, "measured in pairing");
+            assert_true(t->monitor);
+            pairings |= 1u << (unsigned)t->figure[0];
+        }
+    }
+    assert_int_equal(pairings, 2 + 4 + 8 + 16);
+    end(&w);
+}
+
+static void pairings_are_of_one_cache_and_one_type(void **state)
+{
+    (void)state;
+    pair_on(16, 8, 1, 16);
+    pair_on(16, 8, 2, 16);
+    pair_on(8, 4, 2, 16); /* each type has one core under an LLC: only the threads that share a CPU change */
+}
+
+static void sos_keeps_shares_as_symb_does(void **state)
+{
+    (void)state;
+    struct smt_fixture w;
+    int core[4];
+    predict(4, 2, 4, core);
+    begin_weighing(&w, "smt-sos", ASYM_SMT_SOURCE, 4, 2, 4);
+    w.alone = two;
+    w.beside = to_six_tenths;
+    set_nice(&w, 0, 4);
+    set_nice(&w, partner_of(core, 4, 0), 14);
+    next_sample(&w);
+    const asym_usec first = w.load->s.now;
+    advance_until(&w, first, SAMPLE);
+    assert_in_range(samples_alone(&w, 0, 560), 195, 225);
+    end(&w);
+}
+
+static void icount_sos_pairs_and_leaves_shares_to_the_fetch_unit(void **state)
+{
+    (void)state;
+    struct smt_fixture w;
+    int core[4];
+    predict(4, 2, 4, core);
+    for (size_t i = 0; i < 4; i++)
+        kind_of[i] = core[i];
+    begin_on(&w, "smt-icount-sos", 4, 2, 4);
+    w.alone = two;
+    w.beside = by_kind;
+    set_nice(&w, 0, -20);
+    next_sample(&w);
+    const asym_usec first = w.load->s.now;
+    advance_until(&w, first, SAMPLE);
+    assert_int_equal(samples_alone(&w, 0, 300), 0);
+    assert_why(w.plan->tasks[0].reason, "fetch unit");
+    for (size_t i = 0; i < 4; i++)
+        for (size_t j = 0; j < i; j++)
+            assert_true(core_of(&w, i) != core_of(&w, j) || kind_of[i] != kind_of[j]);
+    assert_non_null(asym_policy_find("smt-icount-sos")->refuses);
+    end(&w);
+}
+
+/* --- smt-icount --- */
+
+static void icount_leaves_shares_to_the_fetch_unit_and_cannot_run_live(void **state)
+{
+    (void)state;
+    struct smt_fixture w;
+    begin_on(&w, "smt-icount", 4, 2, 4);
+    set_nice(&w, 0, -20);
+    assert_int_equal(samples_alone(&w, 0, 30), 0);
+    assert_why(w.plan->tasks[0].reason, "fetch unit");
+    assert_true(w.plan->tasks[0].figure[0] > 95);
+    assert_non_null(asym_policy_find("smt-icount")->refuses);
+    assert_null(asym_policy_find("smt-naive")->refuses);
+    end(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(threads_that_fit_on_cores_are_left_in_peace),
+        cmocka_unit_test(equal_shares_need_no_windows),
+        cmocka_unit_test(three_quarters_of_a_core_are_half_of_the_time_alone),
+        cmocka_unit_test(not_all_cores_are_held_at_once),
+        cmocka_unit_test(a_thread_with_no_other_cpu_stays),
+        cmocka_unit_test(a_share_is_no_more_than_what_is_wanted),
+        cmocka_unit_test(guests_return_to_their_cpu),
+        cmocka_unit_test(windows_stay_where_they_were_laid),
+        cmocka_unit_test(threads_that_run_well_together_share_for_longer),
+        cmocka_unit_test(threads_that_begin_in_the_sample_phase_are_measured),
+        cmocka_unit_test(a_core_that_becomes_shared_moves_no_window_of_another_core),
+        cmocka_unit_test(only_what_is_measured_is_counted),
+        cmocka_unit_test(it_is_measured_again),
+        cmocka_unit_test(those_that_get_along_are_brought_together),
+        cmocka_unit_test(what_is_best_already_stays),
+        cmocka_unit_test(of_the_pairings_tried_the_best_runs),
+        cmocka_unit_test(a_sleeping_thread_does_not_decide),
+        cmocka_unit_test(pairings_are_of_one_cache_and_one_type),
+        cmocka_unit_test(sos_keeps_shares_as_symb_does),
+        cmocka_unit_test(icount_sos_pairs_and_leaves_shares_to_the_fetch_unit),
+        cmocka_unit_test(icount_leaves_shares_to_the_fetch_unit_and_cannot_run_live),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

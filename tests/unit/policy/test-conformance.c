@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests the rules of docs/policies.md for every policy, on machines and loads generated from seeds. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <asym/engine.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "config/option-value.h"
+#include "support/count.h"
+#include "support/generate.h"
+#include "support/wanted.h"
+#include "support/why.h"
+
+#define N_SEEDS    300
+#define BIG_LOAD   20000
+#define PARAMS_MAX 256
+
+/* One policy at work on one generated machine. */
+struct run {
+    const struct asym_policy *policy;
+    unsigned seed;
+    bool uniform;
+    struct gen g;
+    struct asym_machine machine;
+    struct gen_load *load;
+    struct asym_engine *e;
+    const struct asym_plan *plan;
+    const struct asym_action *actions;
+    size_t n_actions;
+    struct asym_mask *allowed; /* per task, as found at first */
+    struct asym_outcome *outcomes;
+};
+
+#define CHECK(r, condition)                                                                                            \
+    do {                                                                                                               \
+        if (!(condition))                                                                                              \
+            fail_msg("policy %s, seed %u: %s", (r)->policy->name, (r)->seed, #condition);                              \
+    } while (0)
+
+static struct asym_engine *new_engine(const struct asym_policy *policy, asym_usec swap_period)
+{
+    union {
+        double aligned;
+        char bytes[PARAMS_MAX];
+    } params = {.bytes = {0}};
+    gen_params(policy, &params);
+    const struct asym_engine_config config = {
+        .policy = policy,
+        .params = &params,
+        .classify = {.serial_max_threads = 2, .hp_threshold = UINT32_MAX, .amp_boost = ASYM_SEC, .hysteresis = 1},
+        .enforce = {.pin = -1,
+                    .swap_period = swap_period,
+                    .settle = 500 * ASYM_MSEC,
+                    .fork_holdoff = 10 * ASYM_SEC,
+                    .release = 5 * ASYM_SEC},
+    };
+    struct asym_engine *e = NULL;
+    assert_true(policy->params_size <= PARAMS_MAX);
+    assert_int_equal(asym_engine_new(&config, &e), 0);
+    return e;
+}
+
+/* Most loads are small, a few are large: the rules do not depend on the size, and small loads leave time for more machines. */
+static unsigned choose_threads(struct gen *g, unsigned seed)
+{
+    if (seed == N_SEEDS - 1)
+        return BIG_LOAD;
+    return seed % 50 == 0 ? 0 : gen_size(g, seed % 10 == 9 ? 2000 : 300);
+}
+
+static void setup(struct run *r, const struct asym_policy *policy, unsigned seed, asym_usec swap_period)
+{
+    *r = (struct run){.policy = policy, .seed = seed, .uniform = seed % 3 == 0, .g = {.state = seed}};
+    gen_machine(&r->g, &r->machine);
+    r->load = gen_load_random(&r->g, &r->machine, choose_threads(&r->g, seed), r->uniform);
+    assert_non_null(r->load);
+    r->e = new_engine(policy, swap_period);
+    r->allowed = calloc(r->load->s.n_tasks + 1, sizeof *r->allowed);
+    r->outcomes = calloc(2 * r->load->s.n_tasks + 1, sizeof *r->outcomes);
+    assert_true(r->allowed && r->outcomes);
+    for (size_t i = 0; i < r->load->s.n_tasks; i++) {
+        r->allowed[i] = asym_mask_and(&r->load->masks[i], &r->load->cpusets[i]);
+        r->allowed[i] = asym_mask_and(&r->allowed[i], &r->machine.usable);
+    }
+}
+
+static void teardown(struct run *r)
+{
+    asym_engine_free(r->e);
+    gen_load_free(r->load);
+    free(r->allowed);
+    free(r->outcomes);
+}
+
+static void step(struct run *r)
+{
+    assert_int_equal(asym_engine_step(r->e, &r->load->s, &r->plan, &r->actions, &r->n_actions), 0);
+}
+
+/* All actions succeed, and every thread runs where it was sent. */
+static void follow(struct run *r)
+{
+    assert_true(r->n_actions <= 2 * r->load->s.n_tasks);
+    gen_load_apply(r->load, r->actions, r->n_actions);
+    gen_load_move(r->load, r->plan);
+    asym_engine_outcomes(r->e, r->outcomes, r->n_actions);
+}
+
+/* Several steps: all threads run, the same some time later, many applications become serial, all threads run again. */
+static void live(struct run *r, void (*check)(struct run *))
+{
+    for (unsigned k = 0; k < 4; k++) {
+        if (k == 2)
+            gen_load_calm(&r->g, r->load);
+        for (size_t a = 0; k == 3 && a < r->load->s.n_apps; a++)
+            gen_load_share(r->load, a, 1);
+        step(r);
+        check(r);
+        follow(r);
+        gen_load_pass(r->load, 100 * ASYM_MSEC);
+    }
+}
+
+static void for_all(asym_usec swap_period, void (*body)(struct run *))
+{
+    for (size_t p = 0; asym_policy_at(p); p++) {
+        for (unsigned seed = 0; seed < N_SEEDS && policy_is_wanted(asym_policy_at(p)); seed++) {
+            struct run r;
+            setup(&r, asym_policy_at(p), seed, swap_period);
+            body(&r);
+            teardown(&r);
+        }
+    }
+}
+
+/* --- checks of each plan --- */
+
+/* A window of smt-*: the thread is alone on its core, whose other CPUs are kept clear of all threads. */
+static bool holds_core(const struct asym_plan_task *t)
+{
+    return t->reason->holds_core;
+}
+
+static void set_held(const struct run *r, struct asym_mask *ret_held)
+{
+    bool held[ASYM_MAX_CPUS] = {0};
+    *ret_held = (struct asym_mask){0};
+    for (size_t i = 0; i < r->plan->n_tasks; i++)
+        if (holds_core(&r->plan->tasks[i]))
+            held[r->machine.cpus[r->plan->tasks[i].target].core] = true;
+    ASYM_MASK_FOREACH (c, &r->machine.usable)
+        if (held[r->machine.cpus[c].core])
+            asym_mask_set(ret_held, (unsigned)c);
+}
+
+/* Returns true if the policy placed the thread. A thread that is idle or waits for the next swap may keep its last CPU. */
+static bool is_placed(const struct asym_plan_task *t)
+{
+    return t->target >= 0 && t->reason->kind == ASYM_REASON_PLACED;
+}
+
+static bool keeps_its_mask(const struct asym_reason *reason)
+{
+    return reason == asym_why(ASYM_WHY_IDLE) || reason == asym_why(ASYM_WHY_NEXT_SWAP);
+}
+
+static void check_targets(struct run *r)
+{
+    const struct asym_snapshot *s = &r->load->s;
+    CHECK(r, r->plan->n_tasks == s->n_tasks && r->plan->n_apps == s->n_apps);
+    for (size_t i = 0; i < s->n_tasks; i++) {
+        const struct asym_plan_task *t = &r->plan->tasks[i];
+        if (t->target < 0)
+            continue;
+        CHECK(r, asym_mask_has(&r->allowed[i], t->target));
+        CHECK(r, asym_mask_within(&t->mask, &r->allowed[i]));
+        CHECK(r, asym_mask_has(&t->mask, t->target));
+        CHECK(r, t->nice >= -20 && t->nice <= 19);
+    }
+}
+
+static void check_reasons(struct run *r)
+{
+    for (size_t i = 0; i < r->plan->n_tasks; i++) {
+        const struct asym_plan_task *t = &r->plan->tasks[i];
+        CHECK(r, t->reason && why_is_sound(t->reason, t->figure));
+        CHECK(r, (t->target >= 0) == (t->reason->kind == ASYM_REASON_PLACED) || keeps_its_mask(t->reason));
+    }
+    for (size_t k = 0; k < r->n_actions; k++)
+        CHECK(r, r->actions[k].reason || r->actions[k].kind == ASYM_ACTION_REPAIR);
+}
+
+static void check_exclusive(struct run *r)
+{
+    struct asym_mask reserved = {0};
+    for (size_t i = 0; i < r->plan->n_tasks; i++) {
+        const struct asym_plan_task *t = &r->plan->tasks[i];
+        if (!t->exclusive)
+            continue;
+        CHECK(r, t->target >= 0 && !asym_mask_has(&reserved, t->target));
+        asym_mask_set(&reserved, (unsigned)t->target);
+    }
+    for (size_t i = 0; i < r->plan->n_tasks; i++) {
+        const struct asym_plan_task *t = &r->plan->tasks[i];
+        if (!is_placed(t))
+            continue;
+        struct asym_mask shared = asym_mask_and(&t->mask, &reserved);
+        /* A thread shares an exclusive CPU only if all CPUs that it may use in its pin set are exclusive. */
+        CHECK(r, t->exclusive ? asym_mask_equal(&shared, &t->mask)
+                              : asym_mask_empty(&shared) || asym_mask_equal(&shared, &t->mask));
+        if (!t->exclusive && !asym_mask_empty(&shared)) {
+            struct asym_mask free_cpus = asym_mask_minus(&r->allowed[i], &reserved);
+            CHECK(r, asym_mask_empty(&free_cpus));
+        }
+    }
+}
+
+static void count_loads(const struct asym_plan *plan, unsigned loads[ASYM_MAX_CPUS])
+{
+    memset(loads, 0, ASYM_MAX_CPUS * sizeof loads[0]);
+    for (size_t i = 0; i < plan->n_tasks; i++)
+        if (is_placed(&plan->tasks[i]))
+            loads[plan->tasks[i].target]++;
+}
+
+static void check_fast_busy(struct run *r)
+{
+    unsigned loads[ASYM_MAX_CPUS];
+    struct asym_mask idle = {0}, held;
+    count_loads(r->plan, loads);
+    set_held(r, &held);
+    /* the exception that docs/policies.md names: siblings that a window of smt-* keeps clear */
+    ASYM_MASK_FOREACH (c, &r->machine.fast)
+        if (loads[c] == 0 && !asym_mask_has(&held, c))
+            asym_mask_set(&idle, (unsigned)c);
+    for (size_t i = 0; i < r->plan->n_tasks; i++) {
+        int32_t target = r->plan->tasks[i].target;
+        if (is_placed(&r->plan->tasks[i]) && asym_mask_has(&r->machine.slow, target) && loads[target] >= 2)
+            CHECK(r, !asym_mask_meets(&r->allowed[i], &idle));
+    }
+}
+
+/* response-time weighs threads by nice value, so few heavy threads balance many light ones, and counts may differ. */
+static bool counts_threads(const struct asym_policy *policy)
+{
+    return strcmp(policy->name, "response-time") != 0;
+}
+
+/* One thread holds an exclusive CPU, whatever the load of the others; in a window of smt-* it holds the whole core. */
+static void check_spread(struct run *r)
+{
+    unsigned loads[ASYM_MAX_CPUS];
+    struct asym_mask reserved;
+    if (!r->uniform || !counts_threads(r->policy))
+        return;
+    count_loads(r->plan, loads);
+    set_held(r, &reserved);
+    size_t steered = 0;
+    for (size_t i = 0; i < r->plan->n_tasks; i++) {
+        steered += is_placed(&r->plan->tasks[i]);
+        if (r->plan->tasks[i].exclusive)
+            asym_mask_set(&reserved, (unsigned)r->plan->tasks[i].target);
+    }
+    for (unsigned k = 0; steered > 0 && k < r->machine.n_types; k++) {
+        struct asym_mask cpus = asym_mask_minus(&r->machine.types[k].cpus, &reserved);
+        unsigned least = UINT32_MAX, most = 0;
+        ASYM_MASK_FOREACH (c, &cpus) {
+            least = ASYM_MIN(least, loads[c]);
+            most = ASYM_MAX(most, loads[c]);
+        }
+        CHECK(r, asym_mask_empty(&cpus) || most - least <= 1);
+    }
+}
+
+static void body_targets(struct run *r)
+{
+    live(r, check_targets);
+}
+
+static void body_reasons(struct run *r)
+{
+    live(r, check_reasons);
+}
+
+static void body_exclusive(struct run *r)
+{
+    live(r, check_exclusive);
+}
+
+static void body_fast_busy(struct run *r)
+{
+    live(r, check_fast_busy);
+}
+
+static void body_spread(struct run *r)
+{
+    live(r, check_spread);
+}
+
+static void a_thread_stays_where_it_is_allowed(void **state)
+{
+    (void)state;
+    for_all(100 * ASYM_MSEC, body_targets);
+}
+
+static void every_thread_has_a_reason(void **state)
+{
+    (void)state;
+    for_all(100 * ASYM_MSEC, body_reasons);
+}
+
+static void an_exclusive_cpu_has_one_thread(void **state)
+{
+    (void)state;
+    for_all(100 * ASYM_MSEC, body_exclusive);
+}
+
+static void no_fast_cpu_is_idle_while_a_slow_one_has_two(void **state)
+{
+    (void)state;
+    for_all(100 * ASYM_MSEC, body_fast_busy);
+}
+
+static void threads_are_spread_evenly_within_a_type(void **state)
+{
+    (void)state;
+    for_all(100 * ASYM_MSEC, body_spread);
+}
+
+static bool same_action(const struct asym_action *a, const struct asym_action *b)
+{
+    return a->kind == b->kind && memcmp(&a->id, &b->id, sizeof a->id) == 0 && asym_mask_equal(&a->expect, &b->expect) &&
+           asym_mask_equal(&a->mask, &b->mask) && a->expect_nice == b->expect_nice && a->nice == b->nice &&
+           a->full_cpuset == b->full_cpuset && a->reason == b->reason &&
+           memcmp(a->figure, b->figure, sizeof a->figure) == 0;
+}
+
+static bool same_task(const struct asym_plan_task *a, const struct asym_plan_task *b)
+{
+    return a->target == b->target && a->exclusive == b->exclusive && a->moves == b->moves && a->nice == b->nice &&
+           a->class == b->class && a->reason == b->reason && memcmp(a->figure, b->figure, sizeof a->figure) == 0 &&
+           asym_mask_equal(&a->mask, &b->mask);
+}
+
+/* A second engine, at other addresses, gets the same input. */
+static void body_same(struct run *r)
+{
+    struct run other;
+    setup(&other, r->policy, r->seed, 100 * ASYM_MSEC);
+    for (unsigned k = 0; k < 3; k++) {
+        if (k == 2) {
+            gen_load_calm(&r->g, r->load);
+            gen_load_calm(&other.g, other.load);
+        }
+        step(r);
+        step(&other);
+        CHECK(r, r->n_actions == other.n_actions && r->plan->n_moves == other.plan->n_moves);
+        for (size_t i = 0; i < r->plan->n_tasks; i++)
+            CHECK(r, same_task(&r->plan->tasks[i], &other.plan->tasks[i]));
+        for (size_t i = 0; i < r->n_actions; i++)
+            CHECK(r, same_action(&r->actions[i], &other.actions[i]));
+        follow(r);
+        follow(&other);
+        gen_load_pass(r->load, 100 * ASYM_MSEC);
+        gen_load_pass(other.load, 100 * ASYM_MSEC);
+    }
+    teardown(&other);
+}
+
+static void the_same_input_gives_the_same_plan(void **state)
+{
+    (void)state;
+    for_all(100 * ASYM_MSEC, body_same);
+}
+
+/* With a swap period of zero the engine calls the policy again; otherwise it keeps the last plan. */
+static void check_sticky(struct run *r)
+{
+    follow(r);
+    step(r);
+    CHECK(r, r->n_actions == 0);
+    CHECK(r, r->plan->n_moves == 0);
+}
+
+static void body_sticky(struct run *r)
+{
+    live(r, check_sticky);
+}
+
+static void a_second_plan_at_the_same_time_changes_nothing(void **state)
+{
+    (void)state;
+    for_all(0, body_sticky);
+    for_all(100 * ASYM_MSEC, body_sticky);
+}
+
+/* A policy with turns or windows moves threads as time passes; that is its purpose. */
+static bool has_rotation(const struct asym_plan *plan)
+{
+    for (size_t i = 0; i < plan->n_tasks; i++)
+        if (plan->tasks[i].reason->rotates)
+            return true;
+    return false;
+}
+
+/* A turn lasts for a swap period, or for the policy's own period. Within a turn no thread moves. */
+#define WITHIN_TURN (10 * ASYM_MSEC)
+
+/* A window of smt-* begins and ends at any time. */
+static bool in_window(const struct asym_plan *plan)
+{
+    for (size_t i = 0; i < plan->n_tasks; i++)
+        if (holds_core(&plan->tasks[i]))
+            return true;
+    return false;
+}
+
+static void body_still(struct run *r)
+{
+    step(r);
+    for (unsigned k = 0; k < 3; k++) {
+        const bool rotation = has_rotation(r->plan), window = in_window(r->plan);
+        follow(r);
+        gen_load_pass(r->load, rotation ? WITHIN_TURN : 100 * ASYM_MSEC);
+        step(r);
+        if (!window && !in_window(r->plan) && (rotation || !has_rotation(r->plan)))
+            CHECK(r, r->n_actions == 0 && r->plan->n_moves == 0);
+    }
+}
+
+static void nothing_moves_as_time_passes_but_for_turns(void **state)
+{
+    (void)state;
+    for_all(100 * ASYM_MSEC, body_still);
+}
+
+/*
+ * Threads that take turns get masks that no thread had before, and the mask table doubles from time to time. So one step of
+ * many may allocate, but a plan may not. The test leaves out the largest loads, which would only take longer.
+ */
+static void body_allocations(struct run *r)
+{
+    if (r->load->s.n_tasks > 300)
+        return;
+    live(r, check_targets);
+    unsigned grown = 0;
+    for (unsigned k = 0; k < 16; k++) {
+        size_t before = count_allocations;
+        step(r);
+        follow(r);
+        grown += count_allocations != before;
+        gen_load_pass(r->load, 100 * ASYM_MSEC);
+    }
+    CHECK(r, grown <= 1);
+}
+
+static void a_warm_engine_allocates_nothing(void **state)
+{
+    (void)state;
+    count_begin();
+    size_t before = count_allocations;
+    void *volatile one = malloc(1); /* volatile, or the compiler removes the call */
+    free(one);
+    assert_true(count_allocations > before);
+    for_all(100 * ASYM_MSEC, body_allocations);
+}
+
+static void rows_are_complete_and_names_are_their_own(void **state)
+{
+    (void)state;
+    for (size_t p = 0; asym_policy_at(p); p++) {
+        const struct asym_policy *policy = asym_policy_at(p);
+        assert_true(policy->name && policy->name[0] && policy->summary && policy->source && policy->plan);
+        assert_null(strchr(policy->summary, '\n'));
+        assert_ptr_equal(asym_policy_find(policy->name), policy);
+        assert_int_equal(policy->needs >> ASYM_N_SIGNALS, 0);
+        assert_true(policy->pin >= ASYM_PIN_CPU && policy->pin <= ASYM_PIN_TYPE);
+        for (size_t q = 0; q < p; q++)
+            assert_string_not_equal(asym_policy_at(q)->name, policy->name);
+    }
+    assert_non_null(asym_policy_at(0));
+    assert_null(asym_policy_find("no such policy"));
+}
+
+static void options_of_policies_have_defaults_in_range(void **state)
+{
+    (void)state;
+    for (size_t p = 0; asym_policy_at(p); p++) {
+        const struct asym_policy *policy = asym_policy_at(p);
+        ASYM_AUTO_FREE void *params = calloc(1, policy->params_size + 1);
+        assert_non_null(params);
+        assert_true(policy->options || policy->params_size == 0);
+        for (const struct asym_option *o = policy->options; o && o->key; o++) {
+            assert_null(o->section);
+            assert_true(o->offset < policy->params_size);
+            assert_true(o->help && o->help[0] && o->def);
+            assert_int_equal(asym_option_default(o, policy->name, params), 0);
+            asym_option_done(o, params);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_complete_and_names_are_their_own),
+        cmocka_unit_test(options_of_policies_have_defaults_in_range),
+        cmocka_unit_test(a_thread_stays_where_it_is_allowed),
+        cmocka_unit_test(every_thread_has_a_reason),
+        cmocka_unit_test(an_exclusive_cpu_has_one_thread),
+        cmocka_unit_test(no_fast_cpu_is_idle_while_a_slow_one_has_two),
+        cmocka_unit_test(threads_are_spread_evenly_within_a_type),
+        cmocka_unit_test(the_same_input_gives_the_same_plan),
+        cmocka_unit_test(a_second_plan_at_the_same_time_changes_nothing),
+        cmocka_unit_test(nothing_moves_as_time_passes_but_for_turns),
+        cmocka_unit_test(a_warm_engine_allocates_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of none, mintlp, busyfcs and rr, with results computed by hand. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <asym/engine.h>
+#include <asym/settings.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "support/generate.h"
+#include "support/why.h"
+
+#define TURN   (100 * ASYM_MSEC)
+#define N_MOST 64
+
+struct policies_fixture {
+    struct asym_machine machine;
+    struct gen_load *load;
+    struct asym_engine *e;
+    const struct asym_plan *plan;
+    size_t n_actions;
+    struct asym_outcome outcomes[2 * N_MOST];
+};
+
+static void begin_swapping(struct policies_fixture *w, const char *policy, asym_usec swap_period, unsigned n_cpus,
+                           unsigned n_fast, const unsigned *sizes, size_t n)
+{
+    const struct asym_engine_config config = {
+        .policy = asym_policy_find(policy),
+        .classify = {.serial_max_threads = 2, .hp_threshold = UINT32_MAX, .amp_boost = ASYM_SEC, .hysteresis = 1},
+        .enforce = {.pin = -1, .swap_period = swap_period, .release = 5 * ASYM_SEC},
+    };
+    *w = (struct policies_fixture){0};
+    assert_non_null(config.policy);
+    assert_int_equal(config.policy->params_size, 0);
+    gen_plain_machine(&w->machine, n_cpus, n_fast);
+    w->load = gen_load_new(&w->machine, sizes, n);
+    assert_non_null(w->load);
+    assert_int_equal(asym_engine_new(&config, &w->e), 0);
+}
+
+static void begin(struct policies_fixture *w, const char *policy, unsigned n_cpus, unsigned n_fast,
+                  const unsigned *sizes, size_t n)
+{
+    begin_swapping(w, policy, TURN, n_cpus, n_fast, sizes, n);
+}
+
+static void end(struct policies_fixture *w)
+{
+    asym_engine_free(w->e);
+    gen_load_free(w->load);
+}
+
+/* Let one turn pass; every action succeeds. */
+static void turn(struct policies_fixture *w)
+{
+    const struct asym_action *actions;
+    gen_load_pass(w->load, TURN);
+    assert_int_equal(asym_engine_step(w->e, &w->load->s, &w->plan, &actions, &w->n_actions), 0);
+    assert_true(w->n_actions <= ASYM_LENGTH(w->outcomes));
+    gen_load_apply(w->load, actions, w->n_actions);
+    gen_load_move(w->load, w->plan);
+    asym_engine_outcomes(w->e, w->outcomes, w->n_actions);
+}
+
+static bool is_fast(const struct policies_fixture *w, size_t i)
+{
+    return asym_mask_has(&w->machine.fast, w->plan->tasks[i].target);
+}
+
+static unsigned count_on(const struct policies_fixture *w, int cpu)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < w->plan->n_tasks; i++)
+        n += w->plan->tasks[i].target == cpu;
+    return n;
+}
+
+static void none_steers_nothing_but_classifies(void **state)
+{
+    (void)state;
+    struct policies_fixture w;
+    const unsigned sizes[] = {1, 6};
+    begin(&w, "none", 4, 2, sizes, 2);
+    turn(&w);
+    assert_int_equal(w.n_actions, 0);
+    assert_int_equal(w.plan->apps[0].class, ASYM_CLASS_MP);
+    assert_int_equal(w.plan->apps[0].phase, ASYM_PHASE_SERIAL);
+    assert_int_equal(w.plan->apps[1].class, ASYM_CLASS_HP);
+    assert_int_equal(w.plan->apps[1].phase, ASYM_PHASE_PARALLEL);
+    for (size_t i = 0; i < 7; i++) {
+        assert_int_equal(w.plan->tasks[i].target, -1);
+        assert_why(w.plan->tasks[i].reason, "steers nothing");
+    }
+    end(&w);
+}
+
+static void mintlp_fills_fast_cpus_in_order_of_parallelism(void **state)
+{
+    (void)state;
+    struct policies_fixture w;
+    const unsigned sizes[] = {4, 1, 2}; /* threads 0-3, 4, 5-6 */
+    begin(&w, "mintlp", 6, 3, sizes, 3);
+    turn(&w);
+    for (size_t i = 0; i < 7; i++) {
+        assert_int_equal(is_fast(&w, i), i >= 4);
+        assert_why(w.plan->tasks[i].reason, i >= 4 ? "its program has few" : "programs with fewer");
+        assert_false(w.plan->tasks[i].exclusive);
+    }
+    for (int c = 0; c < 3; c++)
+        assert_int_equal(count_on(&w, c), 1);
+    for (int c = 3; c < 6; c++)
+        assert_in_range(count_on(&w, c), 1, 2);
+    end(&w);
+}
+
+static void mintlp_knows_no_fairness_and_does_not_migrate_for_noise(void **state)
+{
+    (void)state;
+    struct policies_fixture w;
+    const unsigned sizes[] = {2, 2};
+    begin(&w, "mintlp", 4, 2, sizes, 2);
+    turn(&w);
+    for (unsigned k = 0; k < 10; k++) {
+        /* The runnable counts are 2.0 and 1.96, and change sides each time. */
+        gen_load_share(w.load, 0, k % 2 ? 1 : 0.98);
+        gen_load_share(w.load, 1, k % 2 ? 0.98 : 1);
+        turn(&w);
+        assert_int_equal(w.n_actions, 0);
+        assert_true(is_fast(&w, 0) && is_fast(&w, 1));
+    }
+    end(&w);
+}
+
+static void a_thread_that_must_share_does_not_push_the_holder_out(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"mintlp", "rr"};
+    for (size_t k = 0; k < ASYM_LENGTH(policies); k++) {
+        struct policies_fixture w;
+        const unsigned sizes[] = {3};
+        /* With a swap period of zero the engine calls the policy again at the same time. */
+        begin_swapping(&w, policies[k], 0, 4, 1, sizes, 1);
+        /* The first thread may run on the fast CPU only, but the second is already there. */
+        w.load->masks[0] = w.load->cpusets[0] = w.machine.fast;
+        gen_load_share_masks(w.load);
+        for (size_t i = 0; i < 3; i++)
+            w.load->tasks[i].cpu = i == 1 ? 0 : 2;
+        turn(&w);
+        int32_t first = w.plan->tasks[1].target;
+        gen_load_pass(w.load, 0);
+        const struct asym_action *actions;
+        assert_int_equal(asym_engine_step(w.e, &w.load->s, &w.plan, &actions, &w.n_actions), 0);
+        assert_int_equal(w.plan->tasks[1].target, first);
+        assert_int_equal(w.n_actions, 0);
+        end(&w);
+    }
+}
+
+static void busyfcs_keeps_fast_cpus_busy_before_slow_ones(void **state)
+{
+    (void)state;
+    for (unsigned n = 1; n <= 12; n++) {
+        struct policies_fixture w;
+        begin(&w, "busyfcs", 6, 2, &n, 1);
+        for (size_t i = 0; i < n; i++)
+            w.load->tasks[i].cpu = 5;
+        turn(&w);
+        /* Each CPU has an even share; fast CPUs get the extra threads first. */
+        for (int c = 0; c < 6; c++)
+            assert_in_range(count_on(&w, c), n / 6, n / 6 + (n % 6 != 0));
+        for (int c = 0; c < 2; c++)
+            assert_int_equal(count_on(&w, c), n / 6 + (n % 6 > (unsigned)c));
+        for (size_t i = 0; i < n; i++)
+            assert_why(w.plan->tasks[i].reason,
+                       is_fast(&w, i) ? "fast CPUs are filled first" : "every fast CPU is busy");
+        turn(&w);
+        assert_int_equal(w.n_actions, 0);
+        end(&w);
+    }
+}
+
+static void rr_gives_all_threads_equal_fast_time(void **state)
+{
+    (void)state;
+    struct policies_fixture w;
+    const unsigned sizes[] = {1, 6}; /* parallelism does not count */
+    unsigned had[7] = {0};
+    begin(&w, "rr", 7, 2, sizes, 2);
+    for (unsigned k = 0; k < 70; k++) {
+        turn(&w);
+        for (size_t i = 0; i < 7; i++)
+            had[i] += is_fast(&w, i);
+    }
+    for (size_t i = 0; i < 7; i++)
+        assert_in_range(had[i], 19, 21);
+    end(&w);
+}
+
+static void rr_does_not_let_a_new_thread_catch_up(void **state)
+{
+    (void)state;
+    struct policies_fixture w;
+    const unsigned sizes[] = {1, 1, 1};
+    unsigned had[3] = {0};
+    begin(&w, "rr", 3, 1, sizes, 3);
+    gen_load_share(w.load, 2, 0);
+    for (unsigned k = 0; k < 40; k++)
+        turn(&w);
+    gen_load_share(w.load, 2, 1);
+    for (unsigned k = 0; k < 30; k++) {
+        turn(&w);
+        for (size_t i = 0; i < 3; i++)
+            had[i] += is_fast(&w, i);
+    }
+    for (size_t i = 0; i < 3; i++)
+        assert_in_range(had[i], 9, 11);
+    end(&w);
+}
+
+static void rr_shares_eight_speeds_equally(void **state)
+{
+    (void)state;
+    struct policies_fixture w;
+    const unsigned sizes[] = {1, 1, 1, 1, 1, 1, 1, 1};
+    double had[8] = {0};
+    begin(&w, "rr", 8, 1, sizes, 8);
+    for (unsigned c = 0; c < 8; c++)
+        w.machine.cpus[c].speed = c + 1;
+    assert_int_equal(asym_machine_finish(&w.machine), 0);
+    for (unsigned k = 0; k < 200; k++) {
+        turn(&w);
+        for (int c = 0; c < 8; c++)
+            assert_int_equal(count_on(&w, c), 1);
+        for (size_t i = 0; i < 8; i++)
+            had[i] += w.machine.cpus[w.plan->tasks[i].target].speed / 200;
+    }
+    for (size_t i = 0; i < 8; i++)
+        assert_true(had[i] > 4.4 && had[i] < 4.6); /* the mean speed is 4.5 */
+    end(&w);
+}
+
+/* Equal fast time is a tenth as many turns for the thread that has the CPU for ten times as long in each. */
+static void rr_counts_the_time_that_a_thread_ran(void **state)
+{
+    (void)state;
+    struct policies_fixture w;
+    const unsigned sizes[] = {1, 1};
+    unsigned had[2] = {0};
+    begin(&w, "rr", 3, 1, sizes, 2);
+    w.load->tasks[0].running = 0.1;
+    w.load->tasks[1].running = 1;
+    for (unsigned k = 0; k < 110; k++) {
+        turn(&w);
+        for (size_t i = 0; i < 2; i++)
+            had[i] += is_fast(&w, i);
+    }
+    assert_in_range(had[0], 98, 102);
+    assert_in_range(had[1], 8, 12);
+    end(&w);
+}
+
+/* The types differ in kind only. The first one counts as the fast one; without a thread on it there would be no share to take. */
+static void rr_shares_types_of_equal_speed(void **state)
+{
+    (void)state;
+    struct policies_fixture w;
+    const unsigned sizes[] = {1, 1, 1};
+    unsigned had[3] = {0};
+    begin(&w, "rr", 3, 1, sizes, 3);
+    w.machine.types[1].speed = w.machine.types[0].speed;
+    for (unsigned k = 0; k < 30; k++) {
+        turn(&w);
+        for (size_t i = 0; i < 3; i++) {
+            had[i] += is_fast(&w, i);
+            assert_true(isfinite(w.plan->tasks[i].figure[0]));
+        }
+        /* Turns are shared as equally as on types of different speeds. */
+        assert_in_range(had[0], k / 3, k / 3 + 1);
+    }
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(had[i], 10);
+    end(&w);
+}
+
+static void siblings_fill_after_cores(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"mintlp", "busyfcs", "rr"};
+    for (size_t k = 0; k < ASYM_LENGTH(policies); k++) {
+        struct policies_fixture w;
+        const unsigned n = 4;
+        begin(&w, policies[k], 8, 8, &n, 1);
+        for (unsigned c = 0; c < 8; c++)
+            w.machine.cpus[c].core = w.machine.cpus[c].freq_domain = (int16_t)(c / 2);
+        assert_int_equal(asym_machine_finish(&w.machine), 0);
+        turn(&w);
+        for (int c = 0; c < 8; c += 2)
+            assert_int_equal(count_on(&w, c) + count_on(&w, c + 1), 1);
+        end(&w);
+    }
+}
+
+/* Among CPUs that are otherwise equal the favoured one fills first. */
+static void new_threads_take_favoured_cpus_first(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"mintlp", "busyfcs", "rr", "response-time", "throughput"};
+    for (size_t k = 0; k < ASYM_LENGTH(policies); k++) {
+        struct policies_fixture w;
+        const unsigned n = 2;
+        begin(&w, policies[k], 8, 4, &n, 1);
+        w.machine.cpus[1].favour = w.machine.cpus[3].favour = 7;
+        assert_int_equal(asym_machine_finish(&w.machine), 0);
+        for (size_t i = 0; i < n; i++)
+            w.load->tasks[i].cpu = 7; /* on no fast CPU yet */
+        turn(&w);
+        assert_int_equal(count_on(&w, 1) + count_on(&w, 3), 2);
+        end(&w);
+    }
+}
+
+static struct asym_engine_config config_of(const struct asym_settings *s, const struct asym_policy *policy)
+{
+    return (struct asym_engine_config){
+        .policy = policy, .params = asym_settings_params(s, policy), .classify = s->classify, .enforce = s->enforce};
+}
+
+/* Count the threads whose target is not the CPU they run on, and the running threads that the engine releases. */
+static size_t handed_over(const struct asym_plan *plan, const struct gen_load *load, const struct asym_action *actions,
+                          size_t n, size_t *ret_released)
+{
+    size_t moved = 0;
+    *ret_released = 0;
+    for (size_t i = 0; i < plan->n_tasks; i++)
+        moved += plan->tasks[i].target >= 0 && plan->tasks[i].target != load->tasks[i].cpu;
+    for (size_t i = 0; i < n; i++)
+        *ret_released += actions[i].kind == ASYM_ACTION_RELEASE;
+    return moved;
+}
+
+static size_t step_and_count(struct policies_fixture *w, size_t *ret_released)
+{
+    const struct asym_action *actions;
+    size_t n;
+    gen_load_pass(w->load, TURN);
+    assert_int_equal(asym_engine_step(w->e, &w->load->s, &w->plan, &actions, &n), 0);
+    return handed_over(w->plan, w->load, actions, n, ret_released);
+}
+
+/* Returns the migrations that the second policy would need if it started new on the current threads. */
+static size_t from_scratch(const struct policies_fixture *w, const struct asym_engine_config *config)
+{
+    struct policies_fixture other = *w;
+    size_t released;
+    assert_int_equal(asym_engine_new(config, &other.e), 0);
+    /* A mask that the first policy has set is not a mask of the thread's own. */
+    ASYM_AUTO_FREE struct asym_mask *masks = malloc(w->load->s.n_tasks * sizeof *masks);
+    assert_non_null(masks);
+    memcpy(masks, w->load->masks, w->load->s.n_tasks * sizeof *masks);
+    memcpy(w->load->masks, w->load->cpusets, w->load->s.n_tasks * sizeof *masks);
+    gen_load_share_masks(w->load);
+    /* A boost is not a nice value of the thread's own either. */
+    int8_t nice[N_MOST];
+    for (size_t i = 0; i < w->load->s.n_tasks; i++) {
+        nice[i] = w->load->tasks[i].nice;
+        w->load->tasks[i].nice = 0;
+    }
+    const size_t moved = step_and_count(&other, &released);
+    for (size_t i = 0; i < w->load->s.n_tasks; i++)
+        w->load->tasks[i].nice = nice[i];
+    memcpy(w->load->masks, masks, w->load->s.n_tasks * sizeof *masks);
+    gen_load_share_masks(w->load);
+    asym_engine_free(other.e);
+    return moved;
+}
+
+/*
+ * After a switch the new policy takes over the threads as they are: the engine releases no thread only to steer it again,
+ * and it moves no more threads than the policy would move if asymd had not steered them before.
+ */
+static void a_switch_of_policies_moves_few_threads(void **state)
+{
+    (void)state;
+    const unsigned sizes[] = {1, 1, 2, 6, 12};
+    struct asym_settings *settings;
+    size_t storms = 0, moved = 0, most = 0;
+    assert_int_equal(asym_settings_new(&settings), 0);
+    for (size_t a = 1; asym_policy_at(a); a++) {
+        for (size_t b = 1; asym_policy_at(b); b++) {
+            if (a == b)
+                continue; /* this is a reload: state and turns continue */
+            struct policies_fixture w;
+            size_t released, before, after;
+            const struct asym_engine_config first = config_of(settings, asym_policy_at(a)),
+                                            second = config_of(settings, asym_policy_at(b));
+            w = (struct policies_fixture){0};
+            gen_plain_machine(&w.machine, 8, 4);
+            w.load = gen_load_new(&w.machine, sizes, ASYM_LENGTH(sizes));
+            assert_int_equal(asym_engine_new(&first, &w.e), 0);
+            for (int i = 0; i < 5; i++)
+                turn(&w);
+            before = from_scratch(&w, &second);
+            assert_int_equal(asym_engine_configure(w.e, &second), 0);
+            after = step_and_count(&w, &released);
+            asym_engine_outcomes(w.e, NULL, 0);
+            if (after > before || released > 0)
+                print_message("%s to %s: %zu moved, %zu from scratch, %zu let go\n", asym_policy_at(a)->name,
+                              asym_policy_at(b)->name, after, before, released);
+            storms += after > before || released > 0;
+            moved += after;
+            most += before;
+            end(&w);
+        }
+    }
+    print_message("all switches: %zu migrations, %zu from scratch\n", moved, most);
+    assert_int_equal(storms, 0);
+    asym_settings_free(settings);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(none_steers_nothing_but_classifies),
+        cmocka_unit_test(mintlp_fills_fast_cpus_in_order_of_parallelism),
+        cmocka_unit_test(mintlp_knows_no_fairness_and_does_not_migrate_for_noise),
+        cmocka_unit_test(a_thread_that_must_share_does_not_push_the_holder_out),
+        cmocka_unit_test(busyfcs_keeps_fast_cpus_busy_before_slow_ones),
+        cmocka_unit_test(rr_gives_all_threads_equal_fast_time),
+        cmocka_unit_test(rr_does_not_let_a_new_thread_catch_up),
+        cmocka_unit_test(rr_shares_eight_speeds_equally),
+        cmocka_unit_test(rr_counts_the_time_that_a_thread_ran),
+        cmocka_unit_test(rr_shares_types_of_equal_speed),
+        cmocka_unit_test(siblings_fill_after_cores),
+        cmocka_unit_test(new_threads_take_favoured_cpus_first),
+        cmocka_unit_test(a_switch_of_policies_moves_few_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

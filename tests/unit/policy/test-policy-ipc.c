@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of static-ipc, hass, ipc-driven and eshmp, with programs of a given speed on each core type. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <asym/settings.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "support/policy-fixture.h"
+#include "support/why.h"
+
+#define GHZ  1e9
+#define TICK (10 * ASYM_MSEC)
+
+/* The work of a thread on each core type. */
+struct program {
+    double ips[4], ipc;
+};
+
+static struct policy_fixture w;
+static struct asym_settings *settings;
+static struct program programs[POLICY_FIXTURE_MOST];
+
+static int set_up(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(programs); i++)
+        programs[i] = (struct program){.ipc = 0};
+    return asym_settings_new(&settings);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    asym_settings_free(settings);
+    return 0;
+}
+
+/* Speeds rise with the number of the CPU. */
+static void begin(const char *policy, const double *speeds, size_t n)
+{
+    policy_fixture_begin(&w, policy, speeds, n);
+    w.params = asym_settings_params(settings, w.policy);
+}
+
+static const double two_types[] = {1, 1, 2, 2}, three_types[] = {1, 2, 4};
+
+/* Let time pass: each thread that the policy monitors is counted, on the core type where the policy placed it. */
+static void run(asym_usec time)
+{
+    for (unsigned t = 0; t < w.n_threads; t++) {
+        struct policy_fixture_thread *thread = &w.threads[t];
+        const struct program *p = &programs[t];
+        thread->sample = (struct asym_sample){.instructions = 0};
+        if (!thread->here || !thread->answer.monitor || !(p->ipc > 0))
+            continue;
+        const double seconds = (double)time / (double)ASYM_SEC;
+        const double instructions = p->ips[w.machine.cpus[thread->preferred_cpu].type] * seconds;
+        thread->sample = (struct asym_sample){
+            .seconds = seconds, .instructions = instructions, .cycles = instructions / p->ipc, .llc_misses = -1};
+    }
+    policy_fixture_plan_after(&w, time);
+}
+
+static bool is_fast(unsigned thread)
+{
+    return asym_mask_has(&w.machine.fast, policy_fixture_cpu(&w, thread));
+}
+
+static unsigned monitored(void)
+{
+    unsigned n = 0;
+    for (unsigned t = 0; t < w.n_threads; t++)
+        n += w.threads[t].here && is_why(w.threads[t].answer.reason, "measured for");
+    return n;
+}
+
+/* --- by profiles --- */
+
+static const struct asym_profile gains_little = {.ips = {1.2e9, 1e9}, .mpki = {20, 20}},
+                                 gains_some = {.ips = {1.5e9, 1e9}, .mpki = {5, 5}},
+                                 gains_much = {.ips = {2e9, 1e9}, .mpki = {0, 0}},
+                                 half_known = {.ips = {2e9, 0}, .mpki = {-1, -1}};
+
+static void static_ipc_holds_the_fast_cpus_for_those_that_gain_most(void **state)
+{
+    (void)state;
+    static const struct asym_profile *const of[] = {&gains_little, NULL, &gains_much, &half_known, &gains_some};
+    begin("static-ipc", two_types, 4);
+    policy_fixture_enter(&w, 5);
+    for (size_t i = 0; i < ASYM_LENGTH(of); i++)
+        w.threads[i].profile = of[i];
+    policy_fixture_plan(&w);
+    for (unsigned t = 0; t < 5; t++)
+        assert_int_equal(is_fast(t), t == 2 || t == 4);
+    assert_why(w.threads[2].answer.reason, "holds one");
+    assert_int_equal((int)(w.threads[2].answer.figure[0] * 100 + 0.5), 200);
+    assert_why(w.threads[0].answer.reason, "others gain more");
+    assert_why(w.threads[1].answer.reason, "no profile");
+    assert_why(w.threads[3].answer.reason, "no profile");
+    /* When the best thread leaves, the next one moves up; when it is back, it goes first again. */
+    w.threads[2].here = false;
+    policy_fixture_plan(&w);
+    assert_true(is_fast(0) && is_fast(4));
+    w.threads[2].here = true;
+    policy_fixture_plan(&w);
+    assert_true(!is_fast(0) && is_fast(2) && is_fast(4));
+}
+
+static void static_ipc_moves_no_thread_for_a_negligible_difference(void **state)
+{
+    (void)state;
+    static const struct asym_profile a = {.ips = {1.500e9, 1e9}}, b = {.ips = {1.502e9, 1e9}};
+    begin("static-ipc", two_types, 4);
+    policy_fixture_enter(&w, 2);
+    w.threads[0].profile = w.threads[1].profile = &a;
+    policy_fixture_plan(&w);
+    assert_true(is_fast(0) && is_fast(1));
+    unsigned late = policy_fixture_enter(&w, 1);
+    w.threads[late].profile = &b;
+    policy_fixture_plan(&w);
+    assert_true(is_fast(0) && is_fast(1) && !is_fast(late));
+    assert_int_equal(w.moved, 0);
+}
+
+static void hass_assigns_once(void **state)
+{
+    (void)state;
+    begin("hass", two_types, 4);
+    policy_fixture_enter(&w, 4);
+    for (unsigned t = 0; t < 4; t++)
+        w.threads[t].profile = t % 2 ? &gains_much : &gains_little;
+    policy_fixture_plan(&w);
+    /* Among threads that appear together the ones that gain most go first. */
+    assert_true(is_fast(1) && is_fast(3) && !is_fast(0) && !is_fast(2));
+    assert_why(w.threads[1].answer.reason, "assigned once");
+    assert_true(w.threads[1].answer.figure[0] > w.threads[0].answer.figure[0]);
+    for (unsigned t = 0; t < 4; t++)
+        assert_true(w.threads[t].answer.figure[1] == 2); /* threads on its core type */
+    /* Fast CPUs that become free go to the next new thread. */
+    w.threads[1].here = w.threads[3].here = false;
+    policy_fixture_plan(&w);
+    assert_true(!is_fast(0) && !is_fast(2));
+    unsigned late = policy_fixture_enter(&w, 1);
+    w.threads[late].profile = &gains_little;
+    policy_fixture_plan(&w);
+    assert_true(is_fast(late) && !is_fast(0) && !is_fast(2));
+    assert_true(w.threads[late].answer.figure[1] == 1 && w.threads[0].answer.figure[1] == 2);
+}
+
+/* A thread that begins while the fast CPUs have a thread each goes to the idle slow CPU, however much it gains. */
+static void hass_fills_idle_cpus_before_it_shares_fast_ones(void **state)
+{
+    (void)state;
+    begin("hass", two_types, 4);
+    policy_fixture_enter(&w, 4);
+    for (unsigned t = 0; t < 4; t++)
+        w.threads[t].profile = &gains_some;
+    policy_fixture_plan(&w);
+    for (unsigned t = 0; t < 4; t++) {
+        if (is_fast(t))
+            continue;
+        w.threads[t].here = false;
+        policy_fixture_plan(&w);
+        break;
+    }
+    unsigned late = policy_fixture_enter(&w, 1);
+    w.threads[late].profile = &gains_much;
+    policy_fixture_plan(&w);
+    assert_false(is_fast(late));
+    for (int c = 0; c < 4; c++)
+        assert_int_equal(w.count[c], 1);
+    /* When all CPUs are taken, the estimate decides: here half of a fast CPU beats two thirds of a slow one. */
+    unsigned more = policy_fixture_enter(&w, 2);
+    w.threads[more].profile = w.threads[more + 1].profile = &gains_much;
+    policy_fixture_plan(&w);
+    assert_true(is_fast(more) && is_fast(more + 1));
+}
+
+/* Rule 3 is stronger than "once". */
+static void hass_leaves_no_fast_cpu_idle_beside_a_crowded_slow_one(void **state)
+{
+    (void)state;
+    begin("hass", two_types, 4);
+    policy_fixture_enter(&w, 6);
+    for (unsigned t = 0; t < 6; t++)
+        w.threads[t].profile = t < 2 ? &gains_much : &gains_little;
+    policy_fixture_plan(&w);
+    for (unsigned t = 0; t < 6; t++)
+        if (is_fast(t))
+            w.threads[t].here = false;
+    policy_fixture_plan(&w);
+    for (int c = 0; c < 2; c++)
+        assert_true(w.count[c] < 2);
+}
+
+/* Stall time does not shrink with speed: 25 ns of 50 ns are stall here, so that double the speed is 1.33 times as fast. */
+static void hass_counts_stall_time_apart(void **state)
+{
+    (void)state;
+    static const struct asym_profile stalls = {.ips = {0, 20e6}, .mpki = {-1, 312.5}};
+    begin("hass", two_types, 4);
+    policy_fixture_enter(&w, 1);
+    w.threads[0].profile = &stalls;
+    policy_fixture_plan(&w);
+    assert_int_equal((int)(w.threads[0].answer.figure[0] * 1000 + 0.5), 1333);
+}
+
+/* --- ipc-driven --- */
+
+static void ipc_driven_measures_on_each_type_and_then_decides(void **state)
+{
+    (void)state;
+    begin("ipc-driven", two_types, 4);
+    policy_fixture_enter(&w, 3);
+    programs[0] = (struct program){.ips = {1.1e9, 1e9}, .ipc = 1};
+    programs[1] = (struct program){.ips = {2e9, 1e9}, .ipc = 1};
+    programs[2] = (struct program){.ips = {1.9e9, 1e9}, .ipc = 1};
+    for (int i = 0; i < 60; i++)
+        run(TICK);
+    assert_true(!is_fast(0) && is_fast(1) && is_fast(2));
+    assert_int_equal(monitored(), 0);
+    assert_int_equal((int)(w.threads[1].answer.figure[0] * 10 + 0.5), 20);
+    for (int i = 0; i < 100; i++) {
+        run(TICK);
+        assert_int_equal(w.moved, 0);
+    }
+}
+
+static unsigned type_of(unsigned thread)
+{
+    return (unsigned)w.machine.cpus[policy_fixture_cpu(&w, thread)].type;
+}
+
+/* The ratio of the fastest to the slowest type ranks the threads over all types between them, too. */
+static void ipc_driven_ranks_over_all_core_types(void **state)
+{
+    (void)state;
+    static const double gains[] = {1.4, 1.2, 1.6, 1.1, 1.3, 1.5};
+    static const double speeds[] = {1, 1, 2, 2, 3, 4};
+    static const unsigned types[] = {2, 3, 0, 3, 2, 1};
+    begin("ipc-driven", speeds, 6);
+    policy_fixture_enter(&w, 6);
+    for (unsigned t = 0; t < 6; t++)
+        programs[t] = (struct program){.ips = {gains[t] * 1e9, 1e9, 1e9, 1e9}, .ipc = 1};
+    for (int i = 0; i < 100; i++)
+        run(TICK);
+    assert_int_equal(monitored(), 0);
+    for (unsigned t = 0; t < 6; t++)
+        assert_int_equal(type_of(t), types[t]);
+    for (int i = 0; i < 100; i++) {
+        run(TICK);
+        assert_int_equal(w.moved, 0);
+    }
+    /* If a thread leaves, those that gain less move up. */
+    w.threads[5].here = false;
+    run(TICK);
+    assert_int_equal(type_of(0), 1);
+    assert_int_equal(type_of(4), 2);
+    assert_int_equal(type_of(1), 2);
+}
+
+static unsigned samples_in_turns(void)
+{
+    unsigned n = 0;
+    for (int i = 0; i < 100; i++) {
+        run(TICK);
+        n += monitored();
+    }
+    return n;
+}
+
+/* The cost for which the papers compare it: a turn of five ticks on each type. */
+static void ipc_driven_costs_a_turn_for_each_core_type(void **state)
+{
+    (void)state;
+    unsigned samples[2];
+    for (int i = 0; i < 2; i++) {
+        begin("ipc-driven", i ? three_types : two_types, i ? 3 : 4);
+        policy_fixture_enter(&w, 1);
+        programs[0] = (struct program){.ips = {4e9, 2e9, 1e9}, .ipc = 1};
+        samples[i] = samples_in_turns();
+    }
+    assert_int_equal(samples[0], 2 * 5);
+    assert_int_equal(samples[1], 3 * 5);
+}
+
+static void ipc_driven_measures_again_when_a_phase_changes(void **state)
+{
+    (void)state;
+    begin("ipc-driven", two_types, 4);
+    policy_fixture_enter(&w, 1);
+    programs[0] = (struct program){.ips = {2e9, 1e9}, .ipc = 2};
+    assert_int_equal(samples_in_turns(), 10);
+    programs[0].ipc = 2.15; /* below phase_change */
+    assert_int_equal(samples_in_turns(), 0);
+    programs[0].ipc = 1.5;
+    assert_int_equal(samples_in_turns(), 10);
+    assert_int_equal(samples_in_turns(), 0);
+}
+
+static void ipc_driven_takes_no_turns_of_threads_without_counters(void **state)
+{
+    (void)state;
+    begin("ipc-driven", two_types, 4);
+    policy_fixture_enter(&w, 6);
+    assert_int_equal(samples_in_turns(), 0);
+    assert_why(w.threads[0].answer.reason, "not measured");
+}
+
+/* With more new threads than CPUs of a type, as many take a turn at a time as there are CPUs, and all get their turn. */
+static void ipc_driven_has_as_many_in_turns_as_there_is_room_for(void **state)
+{
+    (void)state;
+    begin("ipc-driven", two_types, 4);
+    policy_fixture_enter(&w, 20);
+    for (unsigned t = 0; t < 20; t++)
+        programs[t] = (struct program){.ips = {1e9 + 5e7 * t, 1e9}, .ipc = 1};
+    for (int i = 0; i < 250; i++) {
+        run(TICK);
+        assert_true(monitored() <= 4);
+    }
+    assert_int_equal(monitored(), 0);
+    assert_true(is_fast(19) && is_fast(18));
+    for (unsigned t = 0; t < 20; t++)
+        assert_true(w.threads[t].answer.figure[0] > 0);
+}
+
+static void begin_periodic(const double *speeds, size_t n)
+{
+    struct asym_error err = {""};
+    assert_int_equal(asym_settings_set(settings, "policy.ipc-driven.monitoring=periodic", "the test", &err), 0);
+    begin("ipc-driven", speeds, n);
+}
+
+/* A period of one thread: five ticks on each of two types and ten of execution, whether or not its phase changes. */
+static void ipc_driven_periodic_measures_again_after_each_execution(void **state)
+{
+    (void)state;
+    begin_periodic(two_types, 4);
+    policy_fixture_enter(&w, 1);
+    programs[0] = (struct program){.ips = {2e9, 1e9}, .ipc = 1};
+    assert_in_range(samples_in_turns(), 45, 50);
+    assert_in_range(samples_in_turns(), 45, 50);
+    assert_int_equal((int)(w.threads[0].answer.figure[0] * 10 + 0.5), 20);
+}
+
+/* All threads take their turn on a type at the same time, however few CPUs it has. */
+static void ipc_driven_periodic_puts_more_threads_on_the_type_of_a_sample(void **state)
+{
+    (void)state;
+    unsigned most[3] = {0};
+    begin_periodic(three_types, 3);
+    policy_fixture_enter(&w, 3);
+    for (unsigned t = 0; t < 3; t++)
+        programs[t] = (struct program){.ips = {4e9 + 1e9 * t, 2e9, 1e9}, .ipc = 1};
+    for (int i = 0; i < 100; i++) {
+        run(TICK);
+        assert_true(monitored() == 0 || monitored() == 3);
+        for (int c = 0; c < 3; c++)
+            most[c] = ASYM_MAX(most[c], w.count[c]);
+        /* Between the periods the thread that gains most holds the fastest CPU alone. */
+        if (i > 20 && monitored() == 0)
+            assert_true(is_fast(2) && !is_fast(0) && !is_fast(1));
+    }
+    for (int c = 0; c < 3; c++)
+        assert_int_equal(most[c], 3);
+}
+
+/* --- eshmp --- */
+
+/* max IPC 4 at 2 GHz: MIPS 8e9; 2e9 instructions a second leave (8e9 - 2e9) / (2e9 * 8e9) s = 0.375 ns. */
+static void eshmp_measures_the_stall_time_per_instruction(void **state)
+{
+    (void)state;
+    begin("eshmp", two_types, 4);
+    policy_fixture_enter(&w, 2);
+    programs[0] = (struct program){.ips = {2e9, 2e9}, .ipc = 1};
+    programs[1] = (struct program){.ips = {9e9, 9e9}, .ipc = 4.5}; /* more than MIPS: 0, not less */
+    for (int i = 0; i < 7; i++)
+        run(TICK);
+    assert_why(w.threads[0].answer.reason, "stalls");
+    assert_int_equal((int)(w.threads[0].answer.figure[0] * 1000 + 0.5), 375);
+    assert_int_equal((int)(w.threads[1].answer.figure[0] * 1000 + 0.5), 0);
+}
+
+static void eshmp_gives_the_fast_cpus_to_those_that_stall_least(void **state)
+{
+    (void)state;
+    begin("eshmp", two_types, 4);
+    policy_fixture_enter(&w, 4);
+    for (unsigned t = 0; t < 4; t++)
+        programs[t] = (struct program){.ips = {1e9 * (t + 1), 1e9 * (t + 1)}, .ipc = 0.5 * (t + 1)};
+    for (int i = 0; i < 7; i++)
+        run(TICK);
+    assert_true(!is_fast(0) && !is_fast(1) && is_fast(2) && is_fast(3));
+    /* Later periods find the same order, and move no thread. */
+    for (int i = 0; i < 60; i++) {
+        run(TICK);
+        assert_int_equal(w.moved, 0);
+    }
+}
+
+static void eshmp_monitors_for_five_ticks_and_executes_for_ten(void **state)
+{
+    (void)state;
+    begin("eshmp", two_types, 4);
+    policy_fixture_enter(&w, 2);
+    programs[0] = programs[1] = (struct program){.ips = {1e9, 1e9}, .ipc = 1};
+    unsigned samples = 0;
+    for (int i = 0; i < 150; i++) {
+        run(TICK);
+        samples += monitored();
+        for (unsigned t = 0; t < 2; t++)
+            assert_int_equal(w.threads[t].answer.monitor, is_why(w.threads[t].answer.reason, "measured for"));
+    }
+    assert_int_equal(samples, 2 * 150 * 5 / 15);
+}
+
+static void eshmp_starves_no_thread(void **state)
+{
+    (void)state;
+    unsigned chosen[7] = {0};
+    begin("eshmp", three_types, 3);
+    policy_fixture_enter(&w, 7);
+    for (unsigned t = 0; t < 7; t++) {
+        programs[t] = (struct program){.ips = {1e9, 1e9, 1e9}, .ipc = 1};
+        w.threads[t].nice = (int)t;
+    }
+    for (int i = 0; i < 7 * 15; i++) {
+        run(TICK);
+        for (unsigned t = 0; t < 7; t++)
+            chosen[t] += !is_why(w.threads[t].answer.reason, "until its turn");
+    }
+    for (unsigned t = 0; t < 7; t++)
+        assert_in_range(chosen[t], 2 * 15, 4 * 15);
+}
+
+/* If samples are further apart than a turn or a period, both last until the next sample, and both take place. */
+static void long_intervals_round_turns_and_periods_up(void **state)
+{
+    (void)state;
+    static const asym_usec intervals[] = {100 * ASYM_MSEC, 250 * ASYM_MSEC, 2 * ASYM_SEC};
+    static const double speeds[] = {1, 2, 2, 2, 2};
+    for (size_t k = 0; k < ASYM_LENGTH(intervals); k++) {
+        unsigned executing = 0;
+        begin("eshmp", speeds, 5);
+        policy_fixture_enter(&w, 5);
+        for (unsigned t = 0; t < 5; t++)
+            programs[t] = (struct program){.ips = {1e9 * (t + 1), 1e9 * (t + 1)}, .ipc = 0.5 * (t + 1)};
+        for (int i = 0; i < 20; i++) {
+            run(intervals[k]);
+            executing += is_why(w.threads[0].answer.reason, "stalls");
+        }
+        assert_true(executing >= 5);
+        assert_true(!is_fast(0) && is_fast(4));
+
+        begin("ipc-driven", speeds, 5);
+        policy_fixture_enter(&w, 8);
+        for (unsigned t = 0; t < 8; t++)
+            programs[t] = (struct program){.ips = {1e9 + 1e8 * t, 1e9}, .ipc = 1};
+        for (int i = 0; i < 60; i++)
+            run(intervals[k]);
+        assert_int_equal(monitored(), 0);
+        for (unsigned t = 0; t < 8; t++)
+            assert_int_equal((int)(w.threads[t].answer.figure[0] * 100 + 0.5), 100 + 10 * (int)t);
+    }
+}
+
+/* When the core types get other numbers, earlier measurements on them are void. */
+static void another_machine_is_measured_anew(void **state)
+{
+    (void)state;
+    begin("ipc-driven", two_types, 4);
+    policy_fixture_enter(&w, 1);
+    programs[0] = (struct program){.ips = {2e9, 1e9}, .ipc = 2};
+    assert_int_equal(samples_in_turns(), 10);
+    w.machine.generation++;
+    assert_int_equal(samples_in_turns(), 10);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        T(static_ipc_holds_the_fast_cpus_for_those_that_gain_most),
+        T(static_ipc_moves_no_thread_for_a_negligible_difference),
+        T(hass_assigns_once),
+        T(hass_fills_idle_cpus_before_it_shares_fast_ones),
+        T(hass_leaves_no_fast_cpu_idle_beside_a_crowded_slow_one),
+        T(hass_counts_stall_time_apart),
+        T(ipc_driven_measures_on_each_type_and_then_decides),
+        T(ipc_driven_ranks_over_all_core_types),
+        T(ipc_driven_costs_a_turn_for_each_core_type),
+        T(ipc_driven_measures_again_when_a_phase_changes),
+        T(ipc_driven_takes_no_turns_of_threads_without_counters),
+        T(ipc_driven_has_as_many_in_turns_as_there_is_room_for),
+        T(ipc_driven_periodic_measures_again_after_each_execution),
+        T(ipc_driven_periodic_puts_more_threads_on_the_type_of_a_sample),
+        T(eshmp_measures_the_stall_time_per_instruction),
+        T(eshmp_gives_the_fast_cpus_to_those_that_stall_least),
+        T(eshmp_monitors_for_five_ticks_and_executes_for_ten),
+        T(eshmp_starves_no_thread),
+        T(long_intervals_round_turns_and_periods_up),
+        T(another_machine_is_measured_anew),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of pa (Saez 2010, 2.1), by hand: which threads get the fast CPUs, and for how long. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <asym/engine.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "support/generate.h"
+#include "support/why.h"
+
+#define TURN   (100 * ASYM_MSEC)
+#define N_MOST 64
+
+struct pa_fixture {
+    struct asym_machine machine;
+    struct gen_load *load;
+    struct asym_engine *e;
+    const struct asym_plan *plan;
+    struct asym_outcome outcomes[2 * N_MOST];
+};
+
+static void begin_boosted(struct pa_fixture *w, unsigned n_cpus, unsigned n_fast, const unsigned *sizes, size_t n,
+                          int boost)
+{
+    const struct asym_engine_config config = {
+        .policy = asym_policy_find("pa"),
+        .params = &boost, /* its one option */
+        .classify = {.serial_max_threads = 2, .hp_threshold = UINT32_MAX, .amp_boost = ASYM_SEC, .hysteresis = 1},
+        .enforce = {.pin = -1, .swap_period = TURN, .release = 5 * ASYM_SEC},
+    };
+    *w = (struct pa_fixture){0};
+    gen_plain_machine(&w->machine, n_cpus, n_fast);
+    w->load = gen_load_new(&w->machine, sizes, n);
+    assert_non_null(w->load);
+    assert_int_equal(config.policy->params_size, sizeof boost);
+    assert_int_equal(asym_engine_new(&config, &w->e), 0);
+}
+
+static void begin(struct pa_fixture *w, unsigned n_cpus, unsigned n_fast, const unsigned *sizes, size_t n)
+{
+    begin_boosted(w, n_cpus, n_fast, sizes, n, 0);
+}
+
+static void end(struct pa_fixture *w)
+{
+    asym_engine_free(w->e);
+    gen_load_free(w->load);
+}
+
+/* Let time pass; every action succeeds. */
+static void pass(struct pa_fixture *w, asym_usec time)
+{
+    const struct asym_action *actions;
+    size_t n;
+    gen_load_pass(w->load, time);
+    assert_int_equal(asym_engine_step(w->e, &w->load->s, &w->plan, &actions, &n), 0);
+    assert_true(n <= ASYM_LENGTH(w->outcomes));
+    gen_load_apply(w->load, actions, n);
+    gen_load_move(w->load, w->plan);
+    asym_engine_outcomes(w->e, w->outcomes, n);
+}
+
+static void turn(struct pa_fixture *w)
+{
+    pass(w, TURN);
+}
+
+static bool is_fast(const struct pa_fixture *w, size_t i)
+{
+    return asym_mask_has(&w->machine.fast, w->plan->tasks[i].target);
+}
+
+static unsigned count_on(const struct pa_fixture *w, int cpu)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < w->plan->n_tasks; i++)
+        n += w->plan->tasks[i].target == cpu;
+    return n;
+}
+
+/* From now on only this thread of its application runs. */
+static void become_serial(struct pa_fixture *w, size_t app, size_t task)
+{
+    gen_load_share(w->load, app, 0);
+    gen_load_share_one(w->load, task, 1);
+}
+
+static void mp_threads_hold_fast_cpus_and_hp_threads_run_on_slow_ones(void **state)
+{
+    (void)state;
+    struct pa_fixture w;
+    const unsigned sizes[] = {2, 8};
+    begin(&w, 6, 2, sizes, 2);
+    turn(&w);
+    for (size_t i = 0; i < 10; i++) {
+        assert_int_equal(is_fast(&w, i), i < 2);
+        assert_int_equal(w.plan->tasks[i].exclusive, i < 2);
+        assert_why(w.plan->tasks[i].reason, i < 2 ? "few threads: a fast CPU each" : "highly parallel");
+    }
+    for (int c = 0; c < 6; c++)
+        assert_int_equal(count_on(&w, c), c < 2 ? 1 : 2);
+    end(&w);
+}
+
+static void a_thread_that_becomes_serial_goes_before_mp_threads(void **state)
+{
+    (void)state;
+    struct pa_fixture w;
+    const unsigned sizes[] = {2, 8};
+    begin(&w, 6, 2, sizes, 2);
+    turn(&w);
+    become_serial(&w, 1, 5);
+    turn(&w);
+    const struct asym_plan_task *sp = &w.plan->tasks[5];
+    assert_int_equal(sp->class, ASYM_CLASS_SP);
+    assert_why(sp->reason, "serial phase: on a fast CPU");
+    assert_true(is_fast(&w, 5) && sp->exclusive);
+    assert_float_equal((float)sp->figure[0], 1, 1e-6F);
+    assert_int_equal(is_fast(&w, 0) + is_fast(&w, 1), 1);
+    end(&w);
+}
+
+static void the_boost_ends_and_the_thread_takes_turns(void **state)
+{
+    (void)state;
+    struct pa_fixture w;
+    const unsigned sizes[] = {2, 8};
+    unsigned had[10] = {0};
+    begin(&w, 6, 2, sizes, 2);
+    turn(&w);
+    become_serial(&w, 1, 5);
+    for (unsigned k = 0; k < 10; k++) {
+        turn(&w);
+        assert_true(is_fast(&w, 5));
+        assert_why(w.plan->tasks[5].reason, "serial phase: on a fast CPU");
+    }
+    for (unsigned k = 0; k < 30; k++) {
+        turn(&w);
+        assert_int_equal(w.plan->tasks[5].class, ASYM_CLASS_MP);
+        for (size_t i = 0; i < 10; i++)
+            had[i] += is_fast(&w, i);
+    }
+    assert_in_range(had[5], 19, 21);
+    assert_in_range(had[0], 19, 21);
+    assert_in_range(had[1], 19, 21);
+    end(&w);
+}
+
+static void mp_threads_share_fast_cpus_in_turns(void **state)
+{
+    (void)state;
+    struct pa_fixture w;
+    const unsigned sizes[] = {1, 1, 1, 1, 1};
+    unsigned had[5] = {0};
+    begin(&w, 5, 2, sizes, 5);
+    for (unsigned k = 0; k < 50; k++) {
+        unsigned now = 0;
+        turn(&w);
+        for (size_t i = 0; i < 5; i++) {
+            had[i] += is_fast(&w, i);
+            now += is_fast(&w, i);
+            assert_why(w.plan->tasks[i].reason,
+                       is_fast(&w, i) ? "few threads: its turn" : "few threads: waits for its turn");
+            assert_float_equal((float)w.plan->tasks[i].figure[0], 5, 1e-6F);
+            assert_float_equal((float)w.plan->tasks[i].figure[1], 2, 1e-6F);
+        }
+        assert_int_equal(now, 2);
+    }
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(had[i], 20);
+    end(&w);
+}
+
+static void a_new_thread_neither_waits_for_all_nor_keeps_them_out(void **state)
+{
+    (void)state;
+    struct pa_fixture w;
+    const unsigned sizes[] = {1, 1, 1};
+    unsigned had[3] = {0};
+    begin(&w, 3, 1, sizes, 3);
+    gen_load_share(w.load, 2, 0);
+    for (unsigned k = 0; k < 20; k++)
+        turn(&w);
+    gen_load_share(w.load, 2, 1);
+    for (unsigned k = 0; k < 30; k++) {
+        turn(&w);
+        for (size_t i = 0; i < 3; i++)
+            had[i] += is_fast(&w, i);
+    }
+    for (size_t i = 0; i < 3; i++)
+        assert_in_range(had[i], 9, 11);
+    end(&w);
+}
+
+static void hp_threads_fill_fast_cpus_that_are_free(void **state)
+{
+    (void)state;
+    struct pa_fixture w;
+    const unsigned sizes[] = {1, 9};
+    begin(&w, 6, 3, sizes, 2);
+    turn(&w);
+    assert_true(is_fast(&w, 0) && w.plan->tasks[0].exclusive);
+    assert_int_equal(count_on(&w, w.plan->tasks[0].target), 1);
+    unsigned spare = 0;
+    for (size_t i = 1; i < 10; i++) {
+        assert_false(w.plan->tasks[i].exclusive);
+        assert_false(asym_mask_has(&w.plan->tasks[i].mask, w.plan->tasks[0].target));
+        assert_why(w.plan->tasks[i].reason, is_fast(&w, i) ? "a spare fast CPU" : "highly parallel");
+        spare += is_fast(&w, i);
+    }
+    assert_in_range(spare, 3, 4);
+    end(&w);
+}
+
+static void more_sp_threads_than_fast_cpus_the_longest_waiting_first(void **state)
+{
+    (void)state;
+    struct pa_fixture w;
+    const unsigned sizes[] = {4, 4, 4};
+    begin(&w, 8, 2, sizes, 3);
+    turn(&w);
+    for (size_t a = 3; a-- > 0;) {
+        become_serial(&w, a, 4 * a);
+        turn(&w);
+    }
+    assert_true(is_fast(&w, 8) && is_fast(&w, 4));
+    assert_false(is_fast(&w, 0));
+    assert_why(w.plan->tasks[0].reason, "serial phase: waits (%.0f threads want a fast CPU, %.0f can have one)");
+    assert_float_equal((float)w.plan->tasks[0].figure[0], 3, 1e-6F);
+    assert_float_equal((float)w.plan->tasks[0].figure[1], 2, 1e-6F);
+    end(&w);
+}
+
+static void a_master_ranks_with_sp_and_a_spinning_thread_last(void **state)
+{
+    (void)state;
+    struct pa_fixture w;
+    const unsigned sizes[] = {8, 1, 1};
+    begin(&w, 6, 1, sizes, 3);
+    w.load->tasks[3].flags = ASYM_TASK_MASTER;
+    w.load->tasks[8].flags = ASYM_TASK_SPINNING;
+    turn(&w);
+    assert_true(is_fast(&w, 3) && w.plan->tasks[3].exclusive);
+    assert_why(w.plan->tasks[3].reason, "as its program says");
+    assert_false(is_fast(&w, 8) || is_fast(&w, 9));
+    assert_false(w.plan->tasks[8].exclusive);
+    end(&w);
+}
+
+/* A serial phase that a program reports changes the mapping between two turns, but no thread's turn. */
+static void an_early_plan_gives_way_to_a_master_and_keeps_the_turns(void **state)
+{
+    (void)state;
+    struct pa_fixture w;
+    const unsigned sizes[] = {8, 1, 1, 1};
+    bool had[11];
+    begin(&w, 6, 2, sizes, 4);
+    turn(&w);
+    for (size_t i = 0; i < 11; i++)
+        had[i] = is_fast(&w, i);
+    for (unsigned k = 0; k < 4; k++) {
+        w.load->s.urgent = true;
+        w.load->tasks[3].flags = k % 2 == 0 ? ASYM_TASK_MASTER : 0;
+        pass(&w, TURN / 10);
+        assert_int_equal(is_fast(&w, 3), k % 2 == 0);
+        for (size_t i = 8; i < 11; i++)
+            assert_true(had[i] || !is_fast(&w, i));
+    }
+    assert_why(w.plan->tasks[3].reason, "highly parallel");
+    for (size_t i = 8; i < 11; i++)
+        assert_int_equal(is_fast(&w, i), had[i]);
+    end(&w);
+}
+
+static void alike_cpus_are_not_exclusive(void **state)
+{
+    (void)state;
+    static const unsigned machines[][2] = {{4, 4}, {1, 1}, {3, 0}};
+    for (size_t k = 0; k < ASYM_LENGTH(machines); k++) {
+        struct pa_fixture w;
+        const unsigned sizes[] = {1, 5};
+        begin(&w, machines[k][0], machines[k][1], sizes, 2);
+        turn(&w);
+        for (size_t i = 0; i < 6; i++) {
+            assert_false(w.plan->tasks[i].exclusive);
+            assert_why(w.plan->tasks[i].reason, "all CPUs are alike");
+            assert_true(asym_mask_equal(&w.plan->tasks[i].mask, &w.machine.usable));
+        }
+        end(&w);
+    }
+}
+
+static void a_cpuset_without_fast_cpus_is_kept(void **state)
+{
+    (void)state;
+    struct pa_fixture w;
+    const unsigned sizes[] = {1, 1};
+    begin(&w, 4, 2, sizes, 2);
+    w.load->masks[0] = w.load->cpusets[0] = w.machine.slow;
+    gen_load_share_masks(w.load);
+    turn(&w);
+    assert_true(asym_mask_has(&w.machine.slow, w.plan->tasks[0].target));
+    assert_false(w.plan->tasks[0].exclusive);
+    assert_true(is_fast(&w, 1));
+    end(&w);
+}
+
+static void sp_boost_is_added_while_the_boost_lasts_and_taken_back(void **state)
+{
+    (void)state;
+    struct pa_fixture w;
+    const unsigned sizes[] = {4};
+    begin_boosted(&w, 4, 1, sizes, 1, -5);
+    w.load->tasks[2].nice = 3;
+    turn(&w);
+    become_serial(&w, 0, 2);
+    turn(&w);
+    assert_int_equal(w.load->tasks[2].nice, -2);
+    for (unsigned k = 0; k < 11; k++)
+        turn(&w);
+    assert_int_equal(w.load->tasks[2].nice, 3);
+    end(&w);
+}
+
+/* Make n of the four fast CPUs favoured, from the last one down. */
+static void favour(struct pa_fixture *w, unsigned n)
+{
+    for (unsigned c = 4 - n; c < 4; c++)
+        w->machine.cpus[c].favour = 100 + c;
+    assert_int_equal(asym_machine_finish(&w->machine), 0);
+    w->machine.generation++;
+}
+
+static void a_serial_thread_goes_to_the_favoured_core(void **state)
+{
+    (void)state;
+    struct pa_fixture w;
+    const unsigned sizes[] = {8};
+    begin(&w, 8, 4, sizes, 1);
+    favour(&w, 2);
+    turn(&w);
+    size_t t = 0; /* a thread on another fast CPU */
+    while (!is_fast(&w, t) || w.plan->tasks[t].target == 3)
+        t++;
+    become_serial(&w, 0, t);
+    for (unsigned k = 0; k < 5; k++) {
+        turn(&w);
+        assert_int_equal(w.plan->tasks[t].class, ASYM_CLASS_SP);
+        assert_int_equal(w.plan->tasks[t].target, 3);
+        assert_true(w.plan->tasks[t].exclusive);
+    }
+    end(&w);
+}
+
+/* With two serial threads the second takes the next best core, and neither ever loses its core to the other. */
+static void serial_threads_do_not_trade_places_for_favour(void **state)
+{
+    (void)state;
+    struct pa_fixture w;
+    const unsigned sizes[] = {8, 8};
+    begin(&w, 8, 4, sizes, 2);
+    favour(&w, 2);
+    turn(&w);
+    become_serial(&w, 0, 1);
+    turn(&w);
+    assert_int_equal(w.plan->tasks[1].target, 3);
+    become_serial(&w, 1, 9);
+    for (unsigned k = 0; k < 5; k++) {
+        turn(&w);
+        assert_int_equal(w.plan->tasks[1].target, 3);
+        assert_int_equal(w.plan->tasks[9].target, 2);
+    }
+    end(&w);
+}
+
+/* The phases of a master may be too short to justify a move, so it keeps its CPU. */
+static void a_master_stays_where_its_phase_begins(void **state)
+{
+    (void)state;
+    struct pa_fixture w;
+    const unsigned sizes[] = {8};
+    begin(&w, 8, 4, sizes, 1);
+    favour(&w, 1);
+    turn(&w);
+    size_t on_fast = 0;
+    while (!is_fast(&w, on_fast) || w.plan->tasks[on_fast].target == 3)
+        on_fast++;
+    const int32_t cpu = w.plan->tasks[on_fast].target;
+    w.load->s.urgent = true;
+    w.load->tasks[on_fast].flags = ASYM_TASK_MASTER;
+    pass(&w, TURN / 10);
+    assert_int_equal(w.plan->tasks[on_fast].target, cpu);
+    assert_why(w.plan->tasks[on_fast].reason, "as its program says");
+    end(&w);
+}
+
+/* With three speeds, two of them fast, the serial thread moves from the second fastest type to the fastest. */
+static void of_two_fast_types_a_serial_thread_has_the_faster(void **state)
+{
+    (void)state;
+    struct pa_fixture w;
+    const unsigned sizes[] = {8};
+    begin(&w, 8, 4, sizes, 1);
+    w.machine.cpus[3].speed *= 1.2;
+    assert_int_equal(asym_machine_finish(&w.machine), 0);
+    w.machine.generation++;
+    assert_int_equal(asym_mask_count(&w.machine.fast), 4);
+    turn(&w);
+    size_t t = 0;
+    while (!is_fast(&w, t) || w.plan->tasks[t].target == 3)
+        t++;
+    become_serial(&w, 0, t);
+    turn(&w);
+    assert_int_equal(w.plan->tasks[t].target, 3);
+    end(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(mp_threads_hold_fast_cpus_and_hp_threads_run_on_slow_ones),
+        cmocka_unit_test(a_thread_that_becomes_serial_goes_before_mp_threads),
+        cmocka_unit_test(the_boost_ends_and_the_thread_takes_turns),
+        cmocka_unit_test(mp_threads_share_fast_cpus_in_turns),
+        cmocka_unit_test(a_new_thread_neither_waits_for_all_nor_keeps_them_out),
+        cmocka_unit_test(hp_threads_fill_fast_cpus_that_are_free),
+        cmocka_unit_test(more_sp_threads_than_fast_cpus_the_longest_waiting_first),
+        cmocka_unit_test(a_master_ranks_with_sp_and_a_spinning_thread_last),
+        cmocka_unit_test(an_early_plan_gives_way_to_a_master_and_keeps_the_turns),
+        cmocka_unit_test(alike_cpus_are_not_exclusive),
+        cmocka_unit_test(a_cpuset_without_fast_cpus_is_kept),
+        cmocka_unit_test(sp_boost_is_added_while_the_boost_lasts_and_taken_back),
+        cmocka_unit_test(a_serial_thread_goes_to_the_favoured_core),
+        cmocka_unit_test(serial_threads_do_not_trade_places_for_favour),
+        cmocka_unit_test(a_master_stays_where_its_phase_begins),
+        cmocka_unit_test(of_two_fast_types_a_serial_thread_has_the_faster),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,839 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of response-time, throughput and priority (Roehrich 2007, 3.1 to 3.3): the source's examples, and its open cases. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <asym/policy.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "policy/placement/neighbours.h"
+#include "base/nice.h"
+#include "support/policy-fixture.h"
+#include "support/generate.h"
+#include "support/why.h"
+
+static struct policy_fixture w;
+
+/* Put so many CPUs under an LLC, and so many on a node. */
+static void set_domains(int per_llc, int per_node)
+{
+    for (int c = 0; c < (int)w.machine.n_cpus; c++) {
+        w.machine.cpus[c].llc = (int16_t)(c / per_llc);
+        w.machine.cpus[c].node = (int16_t)(c / per_node);
+    }
+    assert_int_equal(asym_machine_finish(&w.machine), 0);
+}
+
+/* Threads come and go at random. After each change the caller's check runs, and a second plan must move no thread. */
+static void churn(const char *policy, unsigned seed, void (*check)(void))
+{
+    struct gen g = {.state = seed};
+    double speeds[8];
+    const size_t n = 2 + gen_below(&g, 7);
+    for (size_t c = 0; c < n; c++)
+        speeds[c] = 1 + gen_below(&g, 8);
+    policy_fixture_begin(&w, policy, speeds, n);
+    set_domains(seed % 4 < 2 ? 8 : 2, seed % 2 ? 8 : 4);
+    for (unsigned k = 0; k < 100; k++) {
+        if (k < 40 || gen_below(&g, 4) == 0) {
+            const unsigned t = w.n_apps < 60 ? policy_fixture_enter(&w, 1) : gen_below(&g, w.n_apps);
+            w.threads[t].nice = gen_below(&g, 3) == 0 ? (int)gen_below(&g, 40) - 20 : w.threads[t].nice;
+            w.threads[t].here = true;
+        } else {
+            policy_fixture_leave(&w, gen_below(&g, w.n_apps));
+        }
+        policy_fixture_plan(&w);
+        check();
+        policy_fixture_plan(&w);
+        assert_int_equal(w.moved, 0);
+    }
+}
+
+static void a_nice_value_weighs_what_the_kernel_gives_it(void **state)
+{
+    (void)state;
+    assert_int_equal(asym_nice_weight(0), 1024);
+    assert_int_equal(asym_nice_weight(-20), 88761);
+    assert_int_equal(asym_nice_weight(19), 15);
+    assert_int_equal(asym_nice_weight(-100), 88761);
+    assert_int_equal(asym_nice_weight(100), 15);
+    for (int nice = -20; nice < 19; nice++)
+        assert_in_range(100 * asym_nice_weight(nice) / asym_nice_weight(nice + 1), 110, 140);
+}
+
+/* --- response-time --- */
+
+static double load_of(int32_t cpu)
+{
+    double sum = 0;
+    for (unsigned t = 0; t < w.n_threads; t++)
+        if (w.threads[t].here && w.threads[t].answer.cpu == cpu)
+            sum += asym_nice_weight(w.threads[t].nice);
+    return sum / w.machine.cpus[cpu].speed;
+}
+
+/* 3.1.2. The timeslices have the ratios 15:20:15:5:1:30. No nice values have these ratios; the ones here are near enough. */
+static void the_worked_example_of_response_time(void **state)
+{
+    (void)state;
+    static const double speeds[] = {250, 250, 500, 1000};
+    /* timeslice, nice value, CPU (counted from 1); CPUs 1 and 2 are alike: -1 and -2 are one or the other */
+    static const struct {
+        double slice;
+        int nice, cpu;
+    } steps[] = {{150, -5, 4}, {200, -6, 4}, {150, -5, 3}, {50, 0, -1}, {10, 7, -2}, {300, -8, 4}};
+    double before[4] = {0};
+    policy_fixture_begin(&w, "response-time", speeds, ASYM_LENGTH(speeds));
+    /* The example has arrivals only. Under one LLC CPU 3 would pull the first task in step 2: 75 instead of 87.5. */
+    set_domains(1, 1);
+    for (unsigned k = 0; k < ASYM_LENGTH(steps); k++) {
+        for (int c = 0; c < 4; c++)
+            assert_true(load_of(c) == before[c]);
+        const unsigned t = policy_fixture_enter(&w, 1);
+        w.threads[t].nice = steps[k].nice;
+        policy_fixture_plan(&w);
+        const int cpu = w.threads[t].answer.cpu + 1;
+        if (steps[k].cpu > 0)
+            assert_int_equal(cpu, steps[k].cpu);
+        else
+            assert_true(cpu == 1 || cpu == 2);
+        assert_why(w.threads[t].answer.reason, "served soonest");
+        /* The load is that of the source, and no thread is pulled: the gain in step 2 is less than the margin. */
+        assert_int_equal(w.moved, 0);
+        before[cpu - 1] += asym_nice_weight(steps[k].nice) / w.machine.cpus[cpu - 1].speed;
+        const double scaled = asym_nice_weight(steps[k].nice) / 1024.0 * 50;
+        assert_true(fabs(scaled - steps[k].slice) <= 0.08 * steps[k].slice);
+    }
+    assert_true(policy_fixture_cpu(&w, 3) != policy_fixture_cpu(&w, 4));
+}
+
+/* 3.1: both tasks on a CPU of 1000 MHz are done after 2 s on average, beside one of 200 MHz after 3 s. */
+static void a_slow_cpu_stays_idle_while_a_fast_one_has_several(void **state)
+{
+    (void)state;
+    static const double speeds[] = {200, 1000};
+    policy_fixture_begin(&w, "response-time", speeds, 2);
+    policy_fixture_enter(&w, 1);
+    policy_fixture_enter(&w, 1);
+    policy_fixture_plan(&w);
+    assert_int_equal(w.count[1], 2);
+    for (unsigned k = 0; k < 3; k++)
+        policy_fixture_enter(&w, 1);
+    policy_fixture_plan(&w);
+    assert_in_range(w.count[1], 4, 5); /* both CPUs are equally good for the fifth */
+    policy_fixture_enter(&w, 1);
+    policy_fixture_plan(&w);
+    assert_int_equal(w.count[1], 5);
+    assert_int_equal(w.count[0], 1);
+}
+
+/* Figure 3.1: the CPU of 2200 MHz pulls a task that is alone on a CPU of 825 MHz, though it already has a task. */
+static void a_faster_cpu_pulls_when_a_thread_leaves(void **state)
+{
+    (void)state;
+    static const double speeds[] = {275, 825, 2200};
+    policy_fixture_begin(&w, "response-time", speeds, 3);
+    for (unsigned k = 0; k < 4; k++)
+        policy_fixture_enter(&w, 1);
+    w.threads[3].allowed = &w.machine.types[1].cpus; /* at 825 MHz */
+    policy_fixture_plan(&w);
+    assert_int_equal(w.count[2], 3);
+    w.threads[3].allowed = &w.machine.usable;
+    policy_fixture_plan(&w);
+    assert_int_equal(w.moved, 0); /* 4 at 2200 MHz are served worse than 1 at 825 */
+    policy_fixture_leave(&w, 0);
+    policy_fixture_plan(&w);
+    assert_int_equal(w.moved, 0); /* 3 still are, with 733 MHz each */
+    policy_fixture_leave(&w, 1);
+    policy_fixture_plan(&w);
+    assert_int_equal(policy_fixture_cpu(&w, 3), 2);
+    assert_int_equal(w.moved, 1);
+    assert_why(w.threads[3].answer.reason, "moved to less load");
+    assert_float_equal((float)w.threads[3].answer.figure[0], 2 * 275 / 2200.0F, 1e-6F);
+    assert_float_equal((float)w.threads[3].answer.figure[1], 275 / 825.0F, 1e-6F);
+}
+
+static void a_pull_gains_more_than_the_margin_of_its_distance(void **state)
+{
+    (void)state;
+    /* The fast CPU is a little too slow, or fast enough, to take a second thread from the slow one: 1 - 2 / speed is 18 % from
+       another node, 9 % from another LLC, 0 under one LLC. */
+    static const struct {
+        int per_llc, per_node;
+        double speed;
+        int32_t cpu;
+    } rows[] = {{1, 1, 2.41, 0}, {1, 1, 2.47, 1}, {1, 2, 2.17, 0}, {1, 2, 2.23, 1}, {2, 2, 2, 0}, {2, 2, 2.01, 1}};
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        const double speeds[] = {1, rows[i].speed};
+        policy_fixture_begin(&w, "response-time", speeds, 2);
+        set_domains(rows[i].per_llc, rows[i].per_node);
+        policy_fixture_enter(&w, 1);
+        const unsigned t = policy_fixture_enter(&w, 1);
+        w.threads[t].allowed = &w.machine.slow;
+        policy_fixture_plan(&w);
+        w.threads[t].allowed = &w.machine.usable;
+        policy_fixture_plan(&w);
+        assert_int_equal(policy_fixture_cpu(&w, t), rows[i].cpu);
+    }
+}
+
+/* Roehrich 2007, 3.1.3: when the copy on the CPU of speed 8 ends, that CPU pulls the one from the CPU of speed 7. */
+static void the_fastest_cpu_pulls_from_the_second_fastest(void **state)
+{
+    (void)state;
+    static const double speeds[] = {7, 8};
+    policy_fixture_begin(&w, "response-time", speeds, 2);
+    policy_fixture_enter(&w, 1);
+    policy_fixture_plan(&w);
+    policy_fixture_enter(&w, 1);
+    policy_fixture_plan(&w);
+    assert_int_equal(policy_fixture_cpu(&w, 0), 1);
+    assert_int_equal(policy_fixture_cpu(&w, 1), 0);
+    policy_fixture_leave(&w, 0);
+    policy_fixture_plan(&w);
+    assert_int_equal(policy_fixture_cpu(&w, 1), 1);
+    assert_int_equal(w.moved, 1);
+    policy_fixture_plan(&w);
+    assert_int_equal(w.moved, 0);
+}
+
+/* Two LLCs of a slow and a fast CPU each: a pull from the other LLC needs more gain than one under the same LLC. */
+static void a_cpu_pulls_from_afar_what_gains_the_margin(void **state)
+{
+    (void)state;
+    static const double speeds[] = {1, 1.5, 1, 1.5};
+    policy_fixture_begin(&w, "response-time", speeds, 4);
+    set_domains(2, 2);
+    static struct asym_mask one;
+    one = (struct asym_mask){0};
+    asym_mask_set(&one, 1);
+    for (unsigned k = 0; k < 3; k++)
+        w.threads[policy_fixture_enter(&w, 1)].allowed = &one;
+    policy_fixture_plan(&w);
+    for (unsigned k = 0; k < 3; k++)
+        w.threads[k].allowed = &w.machine.usable;
+    policy_fixture_plan(&w);
+    /* 3 / 1.5 on CPU 1: one goes to CPU 3 of the other LLC (0.67), one to CPU 0 of its own (1 instead of 1.33). */
+    assert_int_equal(w.count[0], 1);
+    assert_int_equal(w.count[1], 1);
+    assert_int_equal(w.count[3], 1);
+}
+
+/* A known thread does not move for less than the margin; a new thread has no margin. */
+static void a_new_thread_goes_to_the_best_cpu(void **state)
+{
+    (void)state;
+    static const double speeds[] = {1, 1.15};
+    static struct asym_mask one;
+    policy_fixture_begin(&w, "response-time", speeds, 2);
+    set_domains(1, 1);
+    one = (struct asym_mask){0};
+    asym_mask_set(&one, 0);
+    policy_fixture_enter(&w, 1);
+    w.threads[0].allowed = &one;
+    policy_fixture_plan(&w);
+    w.threads[0].allowed = &w.machine.usable;
+    policy_fixture_plan(&w);
+    assert_int_equal(policy_fixture_cpu(&w, 0), 0);
+    policy_fixture_begin(&w, "response-time", speeds, 2);
+    policy_fixture_enter(&w, 1);
+    w.threads[0].preferred_cpu = 0;
+    policy_fixture_plan(&w);
+    assert_int_equal(policy_fixture_cpu(&w, 0), 1);
+}
+
+/* Among equally good CPUs new threads stay where they are, even if they are many. */
+static void new_threads_stay_on_an_equally_good_cpu(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"response-time", "throughput", "priority"};
+    for (size_t p = 0; p < ASYM_LENGTH(policies); p++) {
+        double speeds[64];
+        for (unsigned n = 1; n <= 64; n *= 4) {
+            for (unsigned c = 0; c < 64; c++)
+                speeds[c] = c < 2 ? 0.1 : 1;
+            policy_fixture_begin(&w, policies[p], speeds, 64);
+            for (unsigned k = 0; k < ASYM_MIN(n, 62); k++)
+                w.threads[policy_fixture_enter(&w, 1)].preferred_cpu = (int32_t)(63 - k);
+            policy_fixture_plan(&w);
+            assert_int_equal(w.moved, 0);
+        }
+    }
+}
+
+/* The load is steady, but its measured shares vary a little each time; no variation justifies a migration. */
+static void noise_moves_no_thread(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"response-time", "throughput", "priority"};
+    static const double speeds[] = {1, 2, 3, 4, 5, 6, 7, 8};
+    for (size_t p = 0; p < ASYM_LENGTH(policies); p++) {
+        struct gen g = {.state = 7};
+        policy_fixture_begin(&w, policies[p], speeds, 8);
+        for (unsigned k = 0; k < 13; k++)
+            policy_fixture_enter(&w, 1 + k % 3);
+        policy_fixture_plan(&w);
+        for (unsigned k = 0; k < 50; k++) {
+            for (unsigned t = 0; t < w.n_threads; t++)
+                w.threads[t].runnable = 0.9 + gen_below(&g, 11) / 100.0;
+            for (unsigned a = 0; a < w.n_apps; a++)
+                w.apps[a].runnable = w.apps[a].n * (0.9 + gen_below(&g, 11) / 100.0);
+            policy_fixture_plan(&w);
+            assert_int_equal(w.moved, 0);
+        }
+    }
+}
+
+static void check_response(void)
+{
+    for (unsigned t = 0; t < w.n_threads; t++) {
+        const struct policy_fixture_thread *x = &w.threads[t];
+        if (!x->here || asym_mask_empty(&w.machine.slow))
+            continue;
+        const double weight = asym_nice_weight(x->nice), load = load_of(x->answer.cpu);
+        const struct asym_cpu *here = &w.machine.cpus[x->answer.cpu];
+        const double share = 0.5 * ASYM_MAX(weight, 1024) / here->speed;
+        ASYM_MASK_FOREACH (c, x->allowed) {
+            const struct asym_cpu *there = &w.machine.cpus[c];
+            const double most = there->llc == here->llc ? 1e-6 : there->node == here->node ? 0.09 : 0.18;
+            const double margin = ASYM_MIN(most * load, share);
+            assert_true(there == here || load_of(c) + weight / there->speed >= load - margin - 1e-6);
+        }
+    }
+}
+
+static void no_thread_would_be_served_sooner_elsewhere(void **state)
+{
+    (void)state;
+    for (unsigned seed = 0; seed < 50; seed++)
+        churn("response-time", seed, check_response);
+}
+
+static void threads_of_one_cpu_share_it_with_those_that_may_choose(void **state)
+{
+    (void)state;
+    static const double speeds[] = {1, 1, 4};
+    policy_fixture_begin(&w, "response-time", speeds, 3);
+    for (unsigned k = 0; k < 6; k++)
+        policy_fixture_enter(&w, 1);
+    static struct asym_mask one;
+    one = (struct asym_mask){0};
+    asym_mask_set(&one, 0);
+    for (unsigned t = 4; t < 6; t++)
+        w.threads[t].allowed = &one;
+    policy_fixture_plan(&w);
+    assert_int_equal(w.count[0], 2);
+    assert_int_equal(w.count[2], 4);
+    for (unsigned t = 4; t < 6; t++)
+        assert_why(w.threads[t].answer.reason, "none of its CPUs is fast");
+}
+
+/* Two LLCs of four CPUs each, CPUs 0 and 4 are fast: a pull stays under its LLC if a CPU there is as good. */
+static void of_equal_cpus_the_one_under_the_same_llc_pulls(void **state)
+{
+    (void)state;
+    static const double speeds[] = {4, 1, 1, 1, 4, 1, 1, 1};
+    for (int preferred_cpu = 1; preferred_cpu < 8; preferred_cpu += 4) {
+        policy_fixture_begin(&w, "response-time", speeds, 8);
+        set_domains(4, 8);
+        static struct asym_mask one;
+        one = (struct asym_mask){0};
+        asym_mask_set(&one, (unsigned)preferred_cpu);
+        const unsigned t = policy_fixture_enter(&w, 1);
+        w.threads[t].allowed = &one;
+        policy_fixture_plan(&w);
+        w.threads[t].allowed = &w.machine.usable;
+        policy_fixture_plan(&w);
+        assert_int_equal(policy_fixture_cpu(&w, t), preferred_cpu / 4 * 4);
+    }
+}
+
+/* --- throughput --- */
+
+static void enter_many(unsigned n)
+{
+    for (unsigned k = 0; k < n; k++)
+        policy_fixture_enter(&w, 1);
+}
+
+/* 3.2.1. CPU 0 runs at 800 MHz, CPU 1 at 600. */
+static const double two_speeds[] = {800, 600};
+static const unsigned splits[][2] = {{0, 0}, {1, 0}, {1, 1}, {2, 1}, {2, 2}, {3, 2}, {3, 3}, {4, 3}, {5, 3}};
+
+static void expect_split(unsigned n)
+{
+    const bool both = n == 8 && w.count[0] == 4; /* 5:3 and 4:4 are equally good */
+    assert_int_equal(w.count[0] + w.count[1], n);
+    assert_int_equal(w.count[0], both ? 4 : splits[n][0]);
+}
+
+static void the_splits_of_throughput(void **state)
+{
+    (void)state;
+    /* all at once */
+    for (unsigned n = 1; n < ASYM_LENGTH(splits); n++) {
+        policy_fixture_begin(&w, "throughput", two_speeds, 2);
+        enter_many(n);
+        policy_fixture_plan(&w);
+        expect_split(n);
+        policy_fixture_plan(&w);
+        assert_int_equal(w.moved, 0);
+    }
+    /* one by one, and away again */
+    policy_fixture_begin(&w, "throughput", two_speeds, 2);
+    for (unsigned n = 1; n < ASYM_LENGTH(splits); n++) {
+        enter_many(1);
+        policy_fixture_plan(&w);
+        expect_split(n);
+        assert_true(w.moved <= 1);
+    }
+    for (unsigned n = 7; n > 0; n--) {
+        policy_fixture_leave(&w, n);
+        policy_fixture_plan(&w);
+        expect_split(n);
+        assert_true(w.moved <= 1);
+    }
+}
+
+static void of_two_splits_as_good_the_one_there_is_stays(void **state)
+{
+    (void)state;
+    for (unsigned fast = 4; fast <= 5; fast++) {
+        policy_fixture_begin(&w, "throughput", two_speeds, 2);
+        enter_many(8);
+        for (unsigned t = 0; t < 8; t++)
+            w.threads[t].allowed = t < fast ? &w.machine.fast : &w.machine.slow;
+        policy_fixture_plan(&w);
+        for (unsigned t = 0; t < 8; t++)
+            w.threads[t].allowed = &w.machine.usable;
+        policy_fixture_plan(&w);
+        assert_int_equal(w.moved, 0);
+        assert_int_equal(w.count[0], fast);
+    }
+}
+
+/* For two CPUs of any ratio the count is within one thread of n * y / (1 + y), and no split has a ratio much nearer to y. */
+static void the_faster_of_two_gets_its_share(void **state)
+{
+    (void)state;
+    for (double y = 1.1; y < 9; y += 0.19) {
+        const double speeds[] = {1, y};
+        for (unsigned n = 2; n < 40; n++) {
+            policy_fixture_begin(&w, "throughput", speeds, 2);
+            enter_many(n);
+            policy_fixture_plan(&w);
+            const unsigned x = w.count[1];
+            assert_true(x < n && 2 * x >= n);
+            assert_true(x == n - 1 || fabs(x - n * y / (1 + y)) <= 1);
+            const double off = fabs(x / (double)(n - x) - y);
+            const double more = x + 1 < n ? fabs((x + 1) / (double)(n - x - 1) - y) : off;
+            const double less = 2 * x - 2 >= n ? fabs((x - 1) / (double)(n - x + 1) - y) : off;
+            const double step = (x + 1.0) / (n - x) - (x - 1.0) / (n - x + 1.0);
+            assert_true(off <= more + 0.25 * step && off <= less + 0.25 * step);
+        }
+    }
+}
+
+/* Figure 3.2: four CPUs of 275 and four of 2200 MHz, six tasks; then tasks leave the fast ones. */
+static void no_cpu_has_two_while_another_idles(void **state)
+{
+    (void)state;
+    static const double speeds[] = {275, 275, 275, 275, 2200, 2200, 2200, 2200};
+    policy_fixture_begin(&w, "throughput", speeds, 8);
+    enter_many(6);
+    policy_fixture_plan(&w);
+    for (int c = 0; c < 8; c++)
+        assert_in_range(w.count[c], c >= 4, 1);
+    for (unsigned t = 0; t < 6; t++)
+        assert_why(w.threads[t].answer.reason, "a CPU to itself");
+    for (unsigned t = 0; t < 6; t++) {
+        if (policy_fixture_cpu(&w, t) < 4)
+            continue;
+        /* A thread that leaves a fast CPU makes room for one from a slow CPU, and no other thread moves. */
+        w.threads[t].here = false;
+        policy_fixture_plan(&w);
+        assert_int_equal(w.moved, 1);
+        break;
+    }
+    for (int c = 4; c < 8; c++)
+        assert_int_equal(w.count[c], 1);
+    enter_many(4);
+    policy_fixture_plan(&w);
+    assert_int_equal(w.moved, 0);
+    for (int c = 0; c < 8; c++)
+        assert_in_range(w.count[c], 1, 1 + (c >= 4));
+}
+
+static void check_throughput(void)
+{
+    const struct asym_machine *m = &w.machine;
+    for (int a = 0; a < (int)m->n_cpus; a++) {
+        for (int b = 0; b < (int)m->n_cpus; b++) {
+            if (m->cpus[a].speed < m->cpus[b].speed)
+                assert_true(w.count[a] <= w.count[b]);
+            if (w.count[a] == 0)
+                assert_true(w.count[b] <= 1);
+            if (m->cpus[a].speed == m->cpus[b].speed)
+                assert_true(w.count[a] <= w.count[b] + 1);
+        }
+    }
+}
+
+static void a_slower_cpu_never_has_more(void **state)
+{
+    (void)state;
+    for (unsigned seed = 0; seed < 50; seed++)
+        churn("throughput", seed, check_throughput);
+}
+
+/* --- priority --- */
+
+static bool goes_before(const struct policy_fixture_thread *x, const struct policy_fixture_thread *y)
+{
+    return x->nice != y->nice ? x->nice < y->nice : x->start < y->start;
+}
+
+static double effective_speed(const struct policy_fixture_thread *x)
+{
+    return w.machine.cpus[x->answer.cpu].speed / w.count[x->answer.cpu];
+}
+
+/* For threads that may run anywhere. */
+static void check_priority(void)
+{
+    double fastest = 0;
+    for (unsigned c = 0; c < w.machine.n_cpus; c++)
+        fastest = ASYM_MAX(fastest, w.machine.cpus[c].speed);
+    for (unsigned i = 0; i < w.n_threads; i++) {
+        const struct policy_fixture_thread *x = &w.threads[i];
+        bool highest = x->here;
+        for (unsigned k = 0; x->here && k < w.n_threads; k++) {
+            const struct policy_fixture_thread *y = &w.threads[k];
+            if (!y->here || k == i)
+                continue;
+            highest = highest && goes_before(x, y);
+            if (!goes_before(x, y))
+                continue;
+            assert_true(w.machine.cpus[x->answer.cpu].speed >= w.machine.cpus[y->answer.cpu].speed);
+            assert_true(effective_speed(x) >= effective_speed(y) - 1e-9);
+        }
+        assert_true(!highest || w.machine.cpus[x->answer.cpu].speed == fastest);
+    }
+}
+
+static void check_priority_and_ratios(void)
+{
+    const struct asym_machine *m = &w.machine;
+    check_priority();
+    for (int f = 0; f < (int)m->n_cpus; f++) {
+        for (int s = 0; s < (int)m->n_cpus; s++) {
+            if (m->cpus[s].type != m->cpus[f].type + 1)
+                continue;
+            const unsigned ratio = (unsigned)(m->cpus[f].speed / m->cpus[s].speed + 1e-6);
+            assert_true(w.count[f] <= ASYM_MAX(1, ratio * w.count[s]));
+            assert_true(w.count[f] > 0 || w.count[s] == 0);
+        }
+    }
+}
+
+static void lower_priority_never_has_more_speed(void **state)
+{
+    (void)state;
+    for (unsigned seed = 0; seed < 50; seed++)
+        churn("priority", seed, check_priority_and_ratios);
+}
+
+/*
+ * Figure 3.5: a higher number is a higher priority. CPU 1 and CPU 2 have a power ratio of 1, as the text says; CPU 1 and
+ * CPU 0 one of 2, or it could not call its third step balanced.
+ */
+static void the_five_steps_of_priority(void **state)
+{
+    (void)state;
+    static const double speeds[] = {400, 800, 1000};
+    static const int32_t after[][5] = {{0, 1, 2, -1, -1}, {0, 1, 1, 2, -1}, {0, 1, 1, 2, 2}};
+    policy_fixture_begin(&w, "priority", speeds, 3);
+    enter_many(2);
+    for (unsigned k = 0; k < 3; k++) {
+        enter_many(1);
+        for (unsigned t = 0; t < w.n_threads; t++)
+            w.threads[t].nice = 5 - (int)t;
+        /* the fourth enters on CPU 2, the fifth on CPU 1 */
+        if (k > 0)
+            w.threads[2 + k].preferred_cpu = k == 1 ? 2 : 1;
+        policy_fixture_plan(&w);
+        for (unsigned t = 0; t < 3 + k; t++)
+            assert_int_equal(policy_fixture_cpu(&w, t), after[k][t]);
+        /* Task 3 moves to CPU 1, then the fifth to CPU 2: both steps move the task that the source moves. */
+        assert_int_equal(w.moved, k > 0);
+        check_priority_and_ratios();
+        policy_fixture_plan(&w);
+        assert_int_equal(w.moved, 0);
+    }
+    assert_why(w.threads[4].answer.reason, "priority");
+    assert_float_equal((float)w.threads[4].answer.figure[0], 1, 1e-6F);
+    assert_float_equal((float)w.threads[4].answer.figure[1], 5, 1e-6F);
+}
+
+/* 3.3.1: 800 and 600 MHz. Under strict best effort the first task would change CPUs with every task that comes. */
+static void the_highest_priority_does_not_follow_arrivals(void **state)
+{
+    (void)state;
+    policy_fixture_begin(&w, "priority", two_speeds, 2);
+    for (unsigned n = 1; n <= 12; n++) {
+        enter_many(1);
+        policy_fixture_plan(&w);
+        assert_int_equal(policy_fixture_cpu(&w, 0), 0);
+        assert_true(w.moved <= 1);
+        assert_true(w.count[0] <= w.count[1] || n == 1);
+        check_priority();
+    }
+    for (unsigned k = 0; k < 20; k++) {
+        /* the last comes and goes */
+        w.threads[11].here = k % 2;
+        policy_fixture_plan(&w);
+        assert_int_equal(policy_fixture_cpu(&w, 0), 0);
+        assert_true(w.moved <= 1);
+    }
+}
+
+/* --- priority with neighbour_period --- */
+
+static const struct {
+    asym_usec neighbour_period;
+} every_2500ms = {2500 * ASYM_MSEC};
+
+static void begin_neighbours(const double *speeds, size_t n)
+{
+    policy_fixture_begin(&w, "priority", speeds, n);
+    assert_int_equal(w.policy->params_size, sizeof every_2500ms);
+    w.params = &every_2500ms;
+    policy_fixture_plan(&w); /* the first pulls, of no thread */
+}
+
+static void a_thread_hops_one_cpu_in_a_neighbour_period(void **state)
+{
+    (void)state;
+    static const double speeds[] = {4, 1, 3, 2}; /* in the order of speed: 0, 2, 3, 1 */
+    static const int32_t expected[] = {1, 3, 2, 0, 0};
+    begin_neighbours(speeds, 4);
+    w.threads[policy_fixture_enter(&w, 1)].preferred_cpu = 1;
+    for (size_t k = 0; k < ASYM_LENGTH(expected); k++) {
+        for (unsigned i = 0; i < 24; i++) { /* 2.4 s */
+            policy_fixture_plan(&w);
+            assert_int_equal(policy_fixture_cpu(&w, 0), expected[k]);
+            assert_int_equal(w.moved, 0);
+        }
+        policy_fixture_plan(&w);
+        assert_int_equal(w.moved, k < 3);
+    }
+}
+
+/* The speeds of a record's machine can be any. */
+static void the_ratio_of_two_speeds_has_a_bound(void **state)
+{
+    (void)state;
+    assert_int_equal(asym_neighbours_ratio(3, 1.5), 2);
+    assert_int_equal(asym_neighbours_ratio(2.9, 3), 0);
+    assert_int_equal(asym_neighbours_ratio(1e15, 1), ASYM_NEIGHBOURS_RATIO_MAX);
+    assert_int_equal(asym_neighbours_ratio(1e308, 1e-308), ASYM_NEIGHBOURS_RATIO_MAX);
+}
+
+/* Figure 3.5, the CPU of each task after the pulls: as the_five_steps_of_priority, with the pulls of neighbours. */
+static void neighbours_make_the_five_steps(void **state)
+{
+    (void)state;
+    static const double speeds[] = {400, 800, 1000};
+    static const int32_t after[][5] = {{0, 1, 2, -1, -1}, {0, 1, 1, 2, -1}, {0, 1, 1, 2, 2}};
+    static const int32_t enters[] = {0, 1, 2, 2, 1};
+    begin_neighbours(speeds, 3);
+    enter_many(2);
+    for (unsigned k = 0; k < 3; k++) {
+        enter_many(1);
+        for (unsigned t = 0; t < w.n_threads; t++) {
+            w.threads[t].nice = 5 - (int)t;
+            w.threads[t].preferred_cpu = t > (k == 0 ? 0 : k + 1) || k == 0 ? enters[t] : w.threads[t].preferred_cpu;
+        }
+        policy_fixture_plan_after(&w, 2500 * ASYM_MSEC);
+        for (unsigned t = 0; t < 3 + k; t++)
+            assert_int_equal(policy_fixture_cpu(&w, t), after[k][t]);
+        assert_int_equal(w.moved, k > 0);
+        policy_fixture_plan_after(&w, 2500 * ASYM_MSEC);
+        assert_int_equal(w.moved, 0);
+    }
+}
+
+static void a_higher_priority_changes_places_with_its_faster_neighbour(void **state)
+{
+    (void)state;
+    static const double speeds[] = {1, 2, 3};
+    begin_neighbours(speeds, 3);
+    for (unsigned k = 0; k < 3; k++) {
+        const unsigned t = policy_fixture_enter(&w, 1);
+        w.threads[t].preferred_cpu = (int32_t)(2 - k); /* the lowest priority on the fastest CPU */
+        w.threads[t].nice = 3 - (int)k;
+    }
+    for (unsigned k = 0; k < 4; k++)
+        policy_fixture_plan_after(&w, 2500 * ASYM_MSEC);
+    assert_int_equal(w.moved, 0);
+    for (int32_t t = 0; t < 3; t++)
+        assert_int_equal(policy_fixture_cpu(&w, (unsigned)t), t);
+}
+
+/* Threads anywhere, of any priority: the pulls end, and then they have the counts and the order that all pulls end in. */
+static void pulls_of_neighbours_end(void **state)
+{
+    (void)state;
+    for (unsigned seed = 0; seed < 50; seed++) {
+        struct gen g = {.state = seed};
+        double speeds[8];
+        for (size_t c = 0; c < 8; c++)
+            speeds[c] = 1 + gen_below(&g, 8);
+        begin_neighbours(speeds, 8);
+        for (unsigned n = 1 + gen_below(&g, 24), k = 0; k < n; k++) {
+            const unsigned t = policy_fixture_enter(&w, 1);
+            w.threads[t].preferred_cpu = (int32_t)gen_below(&g, 8);
+            w.threads[t].nice = (int)gen_below(&g, 40) - 20;
+        }
+        for (unsigned k = 0; k < 100; k++)
+            policy_fixture_plan_after(&w, 2500 * ASYM_MSEC);
+        assert_int_equal(w.moved, 0);
+        check_priority_and_ratios();
+    }
+}
+
+static void a_fast_cpu_has_as_many_as_its_ratio_allows(void **state)
+{
+    (void)state;
+    /* 0.3 / 0.1 is 2.9999999999999996 as a double, and counts as 3. */
+    static const double speeds[][2] = {{300, 1000}, {0.1, 0.3}};
+    static const unsigned fast[] = {0, 1, 1, 2, 3, 3, 4, 5, 6};
+    for (unsigned n = 1; n < ASYM_LENGTH(speeds) * ASYM_LENGTH(fast); n++) {
+        policy_fixture_begin(&w, "priority", speeds[n / ASYM_LENGTH(fast)], 2);
+        enter_many(n % ASYM_LENGTH(fast));
+        policy_fixture_plan(&w);
+        assert_int_equal(w.count[1], fast[n % ASYM_LENGTH(fast)]);
+        check_priority_and_ratios();
+    }
+}
+
+/* Figure 3.6: when the second of four leaves, the others move up by one CPU each, of eight. */
+static void the_next_threads_move_up(void **state)
+{
+    (void)state;
+    static const double speeds[] = {275, 550, 825, 1100, 1375, 1650, 1925, 2200};
+    policy_fixture_begin(&w, "priority", speeds, 8);
+    enter_many(4);
+    policy_fixture_plan(&w);
+    for (int t = 0; t < 4; t++)
+        assert_int_equal(policy_fixture_cpu(&w, (unsigned)t), 7 - t);
+    policy_fixture_leave(&w, 1);
+    policy_fixture_plan(&w);
+    assert_int_equal(policy_fixture_cpu(&w, 0), 7);
+    assert_int_equal(policy_fixture_cpu(&w, 2), 6);
+    assert_int_equal(policy_fixture_cpu(&w, 3), 5);
+}
+
+/* Two types of four CPUs: a thread that comes or goes moves few others, wherever it stands in the order. */
+static void a_change_moves_few(void **state)
+{
+    (void)state;
+    static const double speeds[] = {1, 1, 1, 1, 2, 2, 2, 2};
+    struct gen g = {.state = 3};
+    policy_fixture_begin(&w, "priority", speeds, 8);
+    enter_many(40);
+    policy_fixture_plan(&w);
+    unsigned sum = 0;
+    for (unsigned k = 0; k < 300; k++) {
+        const unsigned t = gen_below(&g, 40);
+        w.threads[t].here = !w.threads[t].here;
+        policy_fixture_plan(&w);
+        check_priority_and_ratios();
+        /* More threads than the few at the ends of types and counts move only if each CPU of a type gets one more. */
+        assert_true(w.moved <= 8);
+        sum += w.moved;
+    }
+    assert_true(sum <= 1.85 * 300);
+}
+
+static void nice_counts_before_start_time(void **state)
+{
+    (void)state;
+    policy_fixture_begin(&w, "priority", two_speeds, 2);
+    enter_many(2);
+    policy_fixture_plan(&w);
+    assert_int_equal(policy_fixture_cpu(&w, 0), 0);
+    w.threads[1].nice = -1;
+    policy_fixture_plan(&w);
+    assert_int_equal(policy_fixture_cpu(&w, 1), 0);
+    assert_int_equal(policy_fixture_cpu(&w, 0), 1);
+    w.threads[1].nice = 0;
+    w.threads[0].start = 100;
+    policy_fixture_plan(&w);
+    assert_int_equal(policy_fixture_cpu(&w, 1), 0);
+}
+
+/* The two threads that may run on a slow CPU only do not change the fast CPUs that the others get. */
+static void priority_keeps_to_the_cpus_of_each_thread(void **state)
+{
+    (void)state;
+    static const double speeds[] = {1, 1, 2, 2};
+    static struct asym_mask one;
+    policy_fixture_begin(&w, "priority", speeds, 4);
+    one = (struct asym_mask){0};
+    asym_mask_set(&one, 0);
+    enter_many(5);
+    w.threads[0].allowed = w.threads[1].allowed = &one;
+    w.threads[0].nice = w.threads[1].nice = -20;
+    w.threads[4].allowed = &w.machine.fast;
+    policy_fixture_plan(&w);
+    assert_why(w.threads[0].answer.reason, "none of its CPUs is fast");
+    assert_int_equal(w.count[0], 2);
+    assert_int_equal(w.count[2] + w.count[3], 3);
+    policy_fixture_plan(&w);
+    assert_int_equal(w.moved, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_nice_value_weighs_what_the_kernel_gives_it),
+        cmocka_unit_test(the_worked_example_of_response_time),
+        cmocka_unit_test(a_slow_cpu_stays_idle_while_a_fast_one_has_several),
+        cmocka_unit_test(a_faster_cpu_pulls_when_a_thread_leaves),
+        cmocka_unit_test(a_pull_gains_more_than_the_margin_of_its_distance),
+        cmocka_unit_test(the_fastest_cpu_pulls_from_the_second_fastest),
+        cmocka_unit_test(a_cpu_pulls_from_afar_what_gains_the_margin),
+        cmocka_unit_test(a_new_thread_goes_to_the_best_cpu),
+        cmocka_unit_test(new_threads_stay_on_an_equally_good_cpu),
+        cmocka_unit_test(noise_moves_no_thread),
+        cmocka_unit_test(no_thread_would_be_served_sooner_elsewhere),
+        cmocka_unit_test(threads_of_one_cpu_share_it_with_those_that_may_choose),
+        cmocka_unit_test(of_equal_cpus_the_one_under_the_same_llc_pulls),
+        cmocka_unit_test(the_splits_of_throughput),
+        cmocka_unit_test(of_two_splits_as_good_the_one_there_is_stays),
+        cmocka_unit_test(the_faster_of_two_gets_its_share),
+        cmocka_unit_test(no_cpu_has_two_while_another_idles),
+        cmocka_unit_test(a_slower_cpu_never_has_more),
+        cmocka_unit_test(lower_priority_never_has_more_speed),
+        cmocka_unit_test(the_five_steps_of_priority),
+        cmocka_unit_test(the_highest_priority_does_not_follow_arrivals),
+        cmocka_unit_test(a_thread_hops_one_cpu_in_a_neighbour_period),
+        cmocka_unit_test(the_ratio_of_two_speeds_has_a_bound),
+        cmocka_unit_test(neighbours_make_the_five_steps),
+        cmocka_unit_test(a_higher_priority_changes_places_with_its_faster_neighbour),
+        cmocka_unit_test(pulls_of_neighbours_end),
+        cmocka_unit_test(a_fast_cpu_has_as_many_as_its_ratio_allows),
+        cmocka_unit_test(the_next_threads_move_up),
+        cmocka_unit_test(a_change_moves_few),
+        cmocka_unit_test(nice_counts_before_start_time),
+        cmocka_unit_test(priority_keeps_to_the_cpus_of_each_thread),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

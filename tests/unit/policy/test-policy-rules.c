@@ -1,0 +1,654 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Tests the rules of every policy (docs/policies.md) by direct calls, with classes, RTX marks, preferred CPUs and masks that
+ * the engine would rarely produce. test-conformance.c tests the policies through the engine.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <asym/policy.h>
+#include <asym/snapshot.h>
+
+#include "base/arena.h"
+#include "base/macro.h"
+#include "base/mask.h"
+#include "support/generate.h"
+#include "support/wanted.h"
+#include "support/why.h"
+
+#define N_SEEDS 400
+#define TURN    (100 * ASYM_MSEC)
+
+/* One policy and all its input. */
+struct direct {
+    const struct asym_policy *policy;
+    unsigned seed;
+    struct gen g;
+    struct asym_machine machine;
+    size_t n, n_apps, n_masks, stride;
+    struct asym_policy_app *apps;
+    struct asym_policy_thread *threads;
+    struct asym_mask *masks;
+    struct asym_assignment *ret;
+    struct asym_sample *samples;
+    unsigned char *state, *states, *params, *memory;
+    size_t memory_size;
+    asym_usec now, interval;
+};
+
+#define CHECK(d, condition)                                                                                            \
+    do {                                                                                                               \
+        if (!(condition))                                                                                              \
+            fail_msg("policy %s, seed %u: %s", (d)->policy->name, (d)->seed, #condition);                              \
+    } while (0)
+
+static void *items(size_t n, size_t size)
+{
+    void *p = calloc(n + 1, size);
+    assert_non_null(p);
+    return p;
+}
+
+static void make_masks(struct direct *d)
+{
+    for (size_t i = 0; i < d->n_masks; i++) {
+        unsigned how = i == 0 ? 0 : gen_below(&d->g, 5);
+        struct asym_mask *m = &d->masks[i];
+        if (how == 1 && !asym_mask_empty(&d->machine.slow))
+            *m = d->machine.slow;
+        else if (how == 2)
+            *m = d->machine.fast;
+        else
+            *m = d->machine.usable;
+        ASYM_MASK_FOREACH (c, &d->machine.usable)
+            if (how >= 3 && gen_below(&d->g, how) > 0)
+                asym_mask_clear(m, (unsigned)c);
+        if (asym_mask_empty(m))
+            *m = d->machine.usable;
+        /* The engine guarantees that equal sets have equal addresses. */
+        for (size_t k = 0; k < i; k++)
+            if (asym_mask_equal(&d->masks[k], m))
+                *m = d->masks[k];
+    }
+}
+
+static const struct asym_mask *choose_mask(struct direct *d)
+{
+    size_t i = gen_below(&d->g, 3) == 0 ? gen_below(&d->g, (unsigned)d->n_masks) : 0;
+    for (size_t k = 0; k < i; k++)
+        if (asym_mask_equal(&d->masks[k], &d->masks[i]))
+            return &d->masks[k];
+    return &d->masks[i];
+}
+
+static void mark(struct direct *d, struct asym_policy_thread *t)
+{
+    const struct asym_policy_app *app = &d->apps[t->app];
+    t->class = gen_below(&d->g, 12) == 0 ? ASYM_CLASS_SP : app->class;
+    t->class_since = d->now - gen_below(&d->g, 8) * TURN;
+    t->master = gen_below(&d->g, 30) == 0;
+    t->spinning = gen_below(&d->g, 20) == 0;
+    t->runnable = gen_below(&d->g, 3) == 0 ? gen_below(&d->g, 101) / 100.0 : 1;
+    t->running = t->runnable / 2;
+    t->nice = (int8_t)(gen_below(&d->g, 4) == 0 ? (int)gen_below(&d->g, 40) - 20 : 0);
+}
+
+static void make_threads(struct direct *d)
+{
+    unsigned threshold = asym_mask_count(&d->machine.fast) + 1;
+    for (uint32_t first = 0; first < d->n; d->n_apps++) {
+        uint32_t left = (uint32_t)d->n - first, n = gen_size(&d->g, left < 40 ? left : 40);
+        d->apps[d->n_apps] = (struct asym_policy_app){
+            .id = {.tid = (int32_t)first + 100, .tgid = (int32_t)first + 100, .start = 1},
+            .phase = n > 2 ? ASYM_PHASE_PARALLEL : ASYM_PHASE_SERIAL,
+            .class = n > threshold ? ASYM_CLASS_HP : ASYM_CLASS_MP,
+            .runnable = n + gen_below(&d->g, 80) / 100.0 - 0.4,
+            .first_thread = first,
+            .n_threads = n,
+        };
+        for (uint32_t t = first; t < first + n; t++) {
+            const struct asym_mask *may = choose_mask(d);
+            int preferred_cpu = (int)gen_below(&d->g, d->machine.n_cpus);
+            d->threads[t] = (struct asym_policy_thread){
+                .id = {.tid = (int32_t)t + 100, .tgid = (int32_t)first + 100, .start = 1},
+                .app = (uint32_t)d->n_apps,
+                .preferred_cpu = asym_mask_has(may, preferred_cpu) ? preferred_cpu : -1,
+                .allowed = may,
+                .sampled_on = -1,
+                .state = d->policy->task_state_size ? d->states + t * d->stride : NULL,
+            };
+            mark(d, &d->threads[t]);
+        }
+        first += n;
+    }
+}
+
+static void setup(struct direct *d, const struct asym_policy *policy, unsigned seed)
+{
+    *d = (struct direct){.policy = policy, .seed = seed, .g = {.state = seed}, .now = 1000 * ASYM_SEC};
+    gen_machine(&d->g, &d->machine);
+    d->n = seed % 40 == 0 ? 0 : seed % 200 == 199 ? 20000 : gen_size(&d->g, seed % 10 == 9 ? 4000 : 300);
+    d->n_masks = seed % 4 == 0 ? 1 : 1 + gen_below(&d->g, 40);
+    d->stride = (policy->task_state_size + 15) & ~(size_t)15;
+    d->apps = items(d->n, sizeof *d->apps);
+    d->threads = items(d->n, sizeof *d->threads);
+    d->masks = items(d->n_masks, sizeof *d->masks);
+    d->ret = items(d->n, sizeof *d->ret);
+    d->samples = items(d->n, sizeof *d->samples);
+    d->state = items(policy->state_size, 1);
+    d->states = items(d->n * d->stride, 1);
+    d->params = items(policy->params_size, 1);
+    gen_params(policy, d->params);
+    make_masks(d);
+    make_threads(d);
+}
+
+static void teardown(struct direct *d)
+{
+    void *const all[] = {d->apps, d->threads, d->masks, d->ret, d->samples, d->state, d->states, d->params, d->memory};
+    for (size_t i = 0; i < ASYM_LENGTH(all); i++)
+        free(all[i]);
+}
+
+static int try_plan(struct direct *d, size_t size, struct asym_arena *arena)
+{
+    *arena = (struct asym_arena){.base = d->memory, .size = size};
+    const struct asym_policy_input in = {
+        .machine = &d->machine,
+        .now = d->now,
+        .interval = d->interval,
+        .apps = d->apps,
+        .threads = d->threads,
+        .n_apps = d->n_apps,
+        .n_threads = d->n,
+        .params = d->params,
+        .state = d->state,
+        .arena = arena,
+    };
+    return d->policy->plan(&in, d->ret);
+}
+
+/* Grow the arena as long as it is too small, as the engine does. */
+static void plan(struct direct *d)
+{
+    struct asym_arena arena;
+    while (try_plan(d, d->memory_size, &arena) == -ENOBUFS) {
+        CHECK(d, arena.wanted > d->memory_size);
+        d->memory_size = arena.wanted;
+        free(d->memory);
+        d->memory = items(d->memory_size, 1);
+    }
+}
+
+/* Every thread runs where it was sent. */
+static void follow(struct direct *d)
+{
+    for (size_t t = 0; t < d->n; t++)
+        if (d->ret[t].cpu >= 0)
+            d->threads[t].preferred_cpu = d->ret[t].cpu;
+}
+
+static void pass(struct direct *d)
+{
+    d->now += TURN;
+    d->interval = TURN;
+}
+
+static void for_all(void (*body)(struct direct *))
+{
+    for (size_t p = 0; asym_policy_at(p); p++) {
+        for (unsigned seed = 0; seed < N_SEEDS && policy_is_wanted(asym_policy_at(p)); seed++) {
+            struct direct d;
+            setup(&d, asym_policy_at(p), seed);
+            body(&d);
+            teardown(&d);
+        }
+    }
+}
+
+/* Several plans, between which some threads change class, are marked or sleep. */
+static void live(struct direct *d, void (*check)(struct direct *))
+{
+    for (unsigned k = 0; k < 5; k++) {
+        plan(d);
+        check(d);
+        follow(d);
+        pass(d);
+        d->interval = TURN;
+        for (size_t t = 0; k >= 2 && t < d->n; t++)
+            if (gen_below(&d->g, 8) == 0)
+                mark(d, &d->threads[t]);
+    }
+}
+
+/* --- rules 2 and 3 --- */
+
+/* A window of smt-*: the thread is alone on its core, whose other CPUs are kept clear of all threads. */
+static bool holds_core(const struct asym_assignment *a)
+{
+    return a->reason->holds_core;
+}
+
+static struct asym_mask held_cpus(const struct direct *d)
+{
+    bool held[ASYM_MAX_CPUS] = {0};
+    struct asym_mask cpus = {0};
+    for (size_t t = 0; t < d->n; t++)
+        if (holds_core(&d->ret[t]))
+            held[d->machine.cpus[d->ret[t].cpu].core] = true;
+    ASYM_MASK_FOREACH (c, &d->machine.usable)
+        if (held[d->machine.cpus[c].core])
+            asym_mask_set(&cpus, (unsigned)c);
+    return cpus;
+}
+
+static void check_answers(struct direct *d)
+{
+    struct asym_mask reserved = {0};
+    for (size_t t = 0; t < d->n; t++) {
+        const struct asym_assignment *a = &d->ret[t];
+        CHECK(d, a->cpu < 0 || asym_mask_has(d->threads[t].allowed, a->cpu));
+        CHECK(d, a->reason &&
+                     (a->cpu < 0 ? a->reason->kind == ASYM_REASON_UNSTEERED : a->reason->kind == ASYM_REASON_PLACED));
+        CHECK(d, why_is_sound(a->reason, a->figure));
+        if (!a->exclusive)
+            continue;
+        CHECK(d, !asym_mask_has(&reserved, a->cpu));
+        asym_mask_set(&reserved, (unsigned)a->cpu);
+    }
+    /* A thread shares an exclusive CPU only if it may run nowhere else. */
+    for (size_t t = 0; t < d->n; t++)
+        if (!d->ret[t].exclusive && asym_mask_has(&reserved, d->ret[t].cpu))
+            CHECK(d, asym_mask_within(d->threads[t].allowed, &reserved));
+}
+
+static void count_loads(const struct direct *d, unsigned loads[ASYM_MAX_CPUS])
+{
+    memset(loads, 0, ASYM_MAX_CPUS * sizeof loads[0]);
+    for (size_t t = 0; t < d->n; t++)
+        if (d->ret[t].cpu >= 0)
+            loads[d->ret[t].cpu]++;
+}
+
+static void check_fast_busy(struct direct *d)
+{
+    unsigned loads[ASYM_MAX_CPUS];
+    struct asym_mask idle = {0};
+    count_loads(d, loads);
+    /* the exception that docs/policies.md names: siblings that a window of smt-* keeps clear */
+    const struct asym_mask held = held_cpus(d);
+    ASYM_MASK_FOREACH (c, &d->machine.fast)
+        if (loads[c] == 0 && !asym_mask_has(&held, c))
+            asym_mask_set(&idle, (unsigned)c);
+    for (size_t t = 0; t < d->n; t++)
+        if (asym_mask_has(&d->machine.slow, d->ret[t].cpu) && loads[d->ret[t].cpu] >= 2)
+            CHECK(d, !asym_mask_meets(d->threads[t].allowed, &idle));
+}
+
+/*
+ * If all threads may run anywhere, no two CPUs of a type that are not exclusive differ by two threads. A window of smt-*
+ * makes a whole core exclusive. response-time evens out weights by nice value, not counts.
+ */
+static void check_even(struct direct *d)
+{
+    unsigned loads[ASYM_MAX_CPUS];
+    if (d->n_masks > 1 || strcmp(d->policy->name, "response-time") == 0)
+        return;
+    struct asym_mask reserved = held_cpus(d);
+    count_loads(d, loads);
+    for (size_t t = 0; t < d->n; t++)
+        if (d->ret[t].exclusive)
+            asym_mask_set(&reserved, (unsigned)d->ret[t].cpu);
+    for (unsigned k = 0; k < d->machine.n_types; k++) {
+        struct asym_mask cpus = asym_mask_minus(&d->machine.types[k].cpus, &reserved);
+        unsigned least = UINT32_MAX, most = 0;
+        ASYM_MASK_FOREACH (c, &cpus) {
+            least = ASYM_MIN(least, loads[c]);
+            most = ASYM_MAX(most, loads[c]);
+        }
+        CHECK(d, asym_mask_empty(&cpus) || most - least <= 1);
+    }
+}
+
+/* Make a sample for each thread that the policy monitors. */
+static void count(struct direct *d)
+{
+    for (size_t t = 0; t < d->n; t++) {
+        const int32_t cpu = d->ret[t].cpu;
+        d->threads[t].sample = NULL;
+        d->threads[t].sampled_on = -1;
+        if (!d->ret[t].monitor || cpu < 0 || gen_below(&d->g, 10) == 0)
+            continue;
+        d->samples[t] = (struct asym_sample){
+            .seconds = 0.1, .cycles = 1e8, .instructions = 1e6 * gen_below(&d->g, 300)};
+        d->threads[t].sample = &d->samples[t];
+        d->threads[t].sampled_on = gen_below(&d->g, 10) == 0 ? -1 : d->machine.cpus[cpu].type;
+    }
+}
+
+/* Run through all stages of a policy that keeps its own periods, and into the second round of them. */
+static void live_long(struct direct *d, void (*check)(struct direct *))
+{
+    if (!d->policy->every_snapshot || d->n > 1000)
+        return;
+    for (unsigned k = 0; k < 24; k++) {
+        plan(d);
+        check(d);
+        follow(d);
+        count(d);
+        d->interval = k == 12 ? 55 * ASYM_SEC : 430 * ASYM_MSEC;
+        d->now += d->interval;
+        for (size_t t = 0; t < d->n; t++)
+            if (gen_below(&d->g, 40) == 0)
+                mark(d, &d->threads[t]);
+    }
+}
+
+static void check_all(struct direct *d)
+{
+    check_answers(d);
+    check_fast_busy(d);
+    check_even(d);
+}
+
+static void body_stages(struct direct *d)
+{
+    live_long(d, check_all);
+}
+
+static void policies_with_stages_obey_in_all_of_them(void **state)
+{
+    (void)state;
+    for_all(body_stages);
+}
+
+static void body_answers(struct direct *d)
+{
+    live(d, check_answers);
+}
+
+static void body_fast_busy(struct direct *d)
+{
+    live(d, check_fast_busy);
+}
+
+static void body_even(struct direct *d)
+{
+    live(d, check_even);
+}
+
+static void assignments_are_allowed_reasoned_and_exclusive(void **state)
+{
+    (void)state;
+    for_all(body_answers);
+}
+
+static void no_fast_cpu_is_idle_while_a_slow_one_has_two(void **state)
+{
+    (void)state;
+    for_all(body_fast_busy);
+}
+
+static void loads_are_even_within_a_type(void **state)
+{
+    (void)state;
+    for_all(body_even);
+}
+
+/* --- rules 1, 4 and 5 --- */
+
+/* Compare field by field, because the padding of assignments is undefined. */
+static bool same(const struct direct *a, const struct direct *b)
+{
+    for (size_t t = 0; t < a->n; t++) {
+        const struct asym_assignment *x = &a->ret[t], *y = &b->ret[t];
+        if (x->cpu != y->cpu || x->nice_delta != y->nice_delta || x->exclusive != y->exclusive ||
+            x->monitor != y->monitor || x->reason != y->reason || memcmp(x->figure, y->figure, sizeof x->figure) != 0)
+            return false;
+    }
+    return true;
+}
+
+static void body_same(struct direct *d)
+{
+    struct direct other;
+    setup(&other, d->policy, d->seed);
+    for (unsigned k = 0; k < 3; k++) {
+        plan(d);
+        plan(&other);
+        CHECK(d, same(d, &other));
+        follow(d);
+        follow(&other);
+        pass(d);
+        pass(&other);
+    }
+    teardown(&other);
+}
+
+static void the_same_input_and_state_give_the_same_answers_at_other_addresses(void **state)
+{
+    (void)state;
+    for_all(body_same);
+}
+
+static void check_sticky(struct direct *d)
+{
+    struct asym_assignment *before = items(d->n, sizeof *before);
+    memcpy(before, d->ret, d->n * sizeof *before);
+    follow(d);
+    d->interval = 0;
+    plan(d);
+    for (size_t t = 0; t < d->n; t++)
+        CHECK(d, d->ret[t].cpu == before[t].cpu && d->ret[t].exclusive == before[t].exclusive);
+    free(before);
+}
+
+static void body_sticky(struct direct *d)
+{
+    live(d, check_sticky);
+    live_long(d, check_sticky);
+}
+
+static void a_second_plan_at_the_same_time_moves_no_thread(void **state)
+{
+    (void)state;
+    for_all(body_sticky);
+}
+
+/* A policy with turns or windows moves threads as time passes; that is its purpose. */
+static bool has_rotation(const struct direct *d)
+{
+    for (size_t t = 0; t < d->n; t++)
+        if (d->ret[t].reason->rotates)
+            return true;
+    return false;
+}
+
+static void body_still(struct direct *d)
+{
+    plan(d);
+    for (unsigned k = 0; k < 3 && !has_rotation(d); k++) {
+        follow(d);
+        pass(d);
+        plan(d);
+        const bool rotation = has_rotation(d);
+        for (size_t t = 0; t < d->n && !rotation; t++)
+            CHECK(d, d->ret[t].cpu < 0 || d->ret[t].cpu == d->threads[t].preferred_cpu);
+    }
+}
+
+static void without_turns_no_thread_moves_as_time_passes(void **state)
+{
+    (void)state;
+    for_all(body_still);
+}
+
+/* Try arenas from 0 to the full size in eighths: the policy must fail before it writes to a state. */
+static void body_small_arena(struct direct *d)
+{
+    struct asym_arena arena;
+    plan(d);
+    follow(d);
+    pass(d);
+    size_t bytes = d->n * d->stride;
+    unsigned char *state = items(d->policy->state_size, 1), *states = items(bytes, 1);
+    memcpy(state, d->state, d->policy->state_size);
+    memcpy(states, d->states, bytes);
+    for (size_t k = 0; k < 8; k++) {
+        size_t size = d->memory_size * k / 8;
+        if (d->memory_size > 0)
+            CHECK(d, try_plan(d, size, &arena) == -ENOBUFS && arena.wanted > size);
+        CHECK(d, memcmp(state, d->state, d->policy->state_size) == 0 && memcmp(states, d->states, bytes) == 0);
+    }
+    CHECK(d, try_plan(d, d->memory_size, &arena) == 0);
+    free(state);
+    free(states);
+}
+
+static void a_small_arena_is_refused_before_state_is_changed(void **state)
+{
+    (void)state;
+    for_all(body_small_arena);
+}
+
+/* --- promises of single policies beyond the rules, for any masks --- */
+
+/* Returns the thread that holds the CPU exclusively, or else the first thread on it; -1 if there is none. */
+static int32_t holder_of(const struct direct *d, int cpu)
+{
+    int32_t holder = -1;
+    for (size_t t = 0; t < d->n; t++) {
+        if (d->ret[t].cpu != cpu)
+            continue;
+        if (d->ret[t].exclusive || holder < 0)
+            holder = (int32_t)t;
+    }
+    return holder;
+}
+
+static unsigned rank_in_pa(const struct asym_policy_thread *t)
+{
+    if (t->spinning)
+        return 3;
+    if (t->master || t->class == ASYM_CLASS_SP)
+        return 1;
+    return t->class == ASYM_CLASS_MP ? 2 : 3;
+}
+
+static void check_pa(struct direct *d)
+{
+    int32_t holders[ASYM_MAX_CPUS];
+    if (asym_mask_empty(&d->machine.slow))
+        return;
+    ASYM_MASK_FOREACH (c, &d->machine.fast)
+        holders[c] = holder_of(d, c);
+    for (size_t t = 0; t < d->n; t++) {
+        const struct asym_policy_thread *x = &d->threads[t];
+        struct asym_mask fast = asym_mask_and(x->allowed, &d->machine.fast);
+        CHECK(d, !d->ret[t].exclusive || (rank_in_pa(x) < 3 && asym_mask_has(&d->machine.fast, d->ret[t].cpu)));
+        if (d->ret[t].exclusive || rank_in_pa(x) == 3)
+            continue;
+        /* The thread holds no CPU, so each fast CPU that it may use is held by a thread of the same or a better rank. */
+        ASYM_MASK_FOREACH (c, &fast) {
+            CHECK(d, holders[c] >= 0 && d->ret[holders[c]].exclusive);
+            const struct asym_policy_thread *h = &d->threads[holders[c]];
+            CHECK(d, rank_in_pa(h) <= rank_in_pa(x));
+            CHECK(d, rank_in_pa(x) != 1 || h->class_since <= x->class_since);
+        }
+    }
+}
+
+static void check_mintlp(struct direct *d)
+{
+    unsigned loads[ASYM_MAX_CPUS];
+    if (asym_mask_empty(&d->machine.slow))
+        return;
+    count_loads(d, loads);
+    for (size_t t = 0; t < d->n; t++) {
+        const struct asym_policy_thread *x = &d->threads[t];
+        struct asym_mask fast = asym_mask_and(x->allowed, &d->machine.fast);
+        if (!asym_mask_has(&d->machine.slow, d->ret[t].cpu))
+            continue;
+        ASYM_MASK_FOREACH (c, &fast) {
+            CHECK(d, loads[c] > 0);
+            int32_t h = holder_of(d, c);
+            /* Threads that may run on fast CPUs only may share one with its holder. */
+            if (loads[c] > 1)
+                continue;
+            const struct asym_policy_thread *y = &d->threads[h];
+            CHECK(d, x->spinning >= y->spinning);
+            if (x->spinning == y->spinning)
+                CHECK(d, (int)(d->apps[y->app].runnable + 0.5) <= (int)(d->apps[x->app].runnable + 0.5));
+        }
+    }
+}
+
+static void check_busyfcs(struct direct *d)
+{
+    unsigned loads[ASYM_MAX_CPUS], cores[ASYM_MAX_CPUS] = {0};
+    struct asym_mask idle = {0};
+    count_loads(d, loads);
+    ASYM_MASK_FOREACH (c, &d->machine.usable)
+        cores[d->machine.cpus[c].core] += loads[c];
+    ASYM_MASK_FOREACH (c, &d->machine.fast)
+        if (cores[d->machine.cpus[c].core] == 0)
+            asym_mask_set(&idle, (unsigned)c);
+    for (size_t t = 0; t < d->n; t++)
+        if (asym_mask_has(&d->machine.slow, d->ret[t].cpu))
+            CHECK(d, !asym_mask_meets(d->threads[t].allowed, &idle));
+}
+
+static void for_seeds(const char *policy, void (*check)(struct direct *))
+{
+    for (unsigned seed = 0; seed < N_SEEDS; seed++) {
+        struct direct d;
+        setup(&d, asym_policy_find(policy), seed);
+        /* The search for holders is slow: the test uses fewer threads to have time for more machines. */
+        if (d.n < 1000)
+            live(&d, check);
+        teardown(&d);
+    }
+}
+
+static void pa_gives_no_fast_cpu_to_a_lower_class_that_a_higher_one_could_use(void **state)
+{
+    (void)state;
+    for_seeds("pa", check_pa);
+}
+
+static void mintlp_gives_no_fast_cpu_to_more_parallelism_than_waits_for_it(void **state)
+{
+    (void)state;
+    for_seeds("mintlp", check_mintlp);
+}
+
+static void busyfcs_leaves_no_fast_core_idle_while_a_slow_cpu_works(void **state)
+{
+    (void)state;
+    for_seeds("busyfcs", check_busyfcs);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(assignments_are_allowed_reasoned_and_exclusive),
+        cmocka_unit_test(no_fast_cpu_is_idle_while_a_slow_one_has_two),
+        cmocka_unit_test(loads_are_even_within_a_type),
+        cmocka_unit_test(policies_with_stages_obey_in_all_of_them),
+        cmocka_unit_test(the_same_input_and_state_give_the_same_answers_at_other_addresses),
+        cmocka_unit_test(a_second_plan_at_the_same_time_moves_no_thread),
+        cmocka_unit_test(without_turns_no_thread_moves_as_time_passes),
+        cmocka_unit_test(a_small_arena_is_refused_before_state_is_changed),
+        cmocka_unit_test(pa_gives_no_fast_cpu_to_a_lower_class_that_a_higher_one_could_use),
+        cmocka_unit_test(mintlp_gives_no_fast_cpu_to_more_parallelism_than_waits_for_it),
+        cmocka_unit_test(busyfcs_leaves_no_fast_core_idle_while_a_slow_cpu_works),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

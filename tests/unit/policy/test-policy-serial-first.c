@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of serial-first (Morad 2008, 6), by hand: which threads get a CPU to themselves or a boost, and for how long. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <asym/policy.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "support/policy-fixture.h"
+#include "support/generate.h"
+#include "support/why.h"
+
+static struct policy_fixture w;
+
+/* Its options, in their order. */
+struct params {
+    int serial_boost;
+    asym_usec seniority_timeout;
+};
+
+static const struct params defaults = {.serial_boost = -10, .seniority_timeout = ASYM_SEC};
+
+static const double one_large[] = {2, 1, 1, 1,
+                                   1, 1, 1, 1}; /* the source's machine: seven CPUs, and one twice as fast */
+static const double alike[] = {1, 1, 1, 1};
+
+static void begin(const double *speeds, size_t n)
+{
+    policy_fixture_begin(&w, "serial-first", speeds, n);
+    assert_int_equal(w.policy->params_size, sizeof defaults);
+    w.params = &defaults;
+}
+
+static const struct asym_assignment *answer(unsigned t)
+{
+    return &w.threads[t].answer;
+}
+
+static struct asym_mask only(unsigned cpu)
+{
+    struct asym_mask m = {0};
+    asym_mask_set(&m, cpu);
+    return m;
+}
+
+static void the_options_are_those_of_the_source(void **state)
+{
+    (void)state;
+    const struct asym_option *o = asym_policy_find("serial-first")->options;
+    assert_string_equal(o[0].key, "serial_boost");
+    assert_string_equal(o[0].def, "-10");
+    assert_int_equal(o[0].offset, offsetof(struct params, serial_boost));
+    assert_string_equal(o[1].key, "seniority_timeout");
+    assert_string_equal(o[1].def, "1s");
+    assert_int_equal(o[1].offset, offsetof(struct params, seniority_timeout));
+    assert_null(o[2].key);
+}
+
+/* Table 3, (S,P): the serial application has the large CPU, the parallel one all the others. */
+static void a_serial_thread_has_the_fastest_cpu_to_itself(void **state)
+{
+    (void)state;
+    begin(one_large, 8);
+    const unsigned p = policy_fixture_enter(&w, 8);
+    policy_fixture_plan(&w);
+    for (int c = 0; c < 8; c++)
+        assert_int_equal(w.count[c], 1);
+    const unsigned s = policy_fixture_enter(&w, 1);
+    policy_fixture_plan(&w);
+    assert_int_equal(policy_fixture_cpu(&w, s), 0);
+    assert_int_equal(w.count[0], 1);
+    assert_int_equal(w.moved, 1);
+    assert_true(answer(s)->exclusive);
+    assert_int_equal(answer(s)->nice_delta, -10);
+    assert_why(answer(s)->reason, "serial: a CPU to itself");
+    for (unsigned t = p; t < p + 8; t++) {
+        assert_false(answer(t)->exclusive);
+        assert_int_equal(answer(t)->nice_delta, 0);
+    }
+    for (int c = 1; c < 8; c++)
+        assert_in_range(w.count[c], 1, 2);
+}
+
+/* Figure 7: the policy needs no asymmetry. */
+static void it_has_one_where_all_are_alike_too(void **state)
+{
+    (void)state;
+    begin(alike, 4);
+    policy_fixture_enter(&w, 8);
+    const unsigned s = policy_fixture_enter(&w, 1);
+    policy_fixture_plan(&w);
+    assert_true(answer(s)->exclusive);
+    assert_int_equal(w.count[policy_fixture_cpu(&w, s)], 1);
+    policy_fixture_plan(&w);
+    assert_int_equal(w.moved, 0);
+}
+
+/* A Ryzen has one core type, and an order of favoured cores. */
+static void it_has_the_favoured_core_first(void **state)
+{
+    (void)state;
+    begin(alike, 4);
+    w.machine.cpus[2].favour = 9;
+    w.machine.cpus[1].favour = 5;
+    assert_int_equal(asym_machine_finish(&w.machine), 0);
+    policy_fixture_enter(&w, 8);
+    const unsigned s = policy_fixture_enter(&w, 1);
+    w.threads[s].preferred_cpu = 0;
+    policy_fixture_plan(&w);
+    assert_int_equal(policy_fixture_cpu(&w, s), 2);
+    const unsigned second = policy_fixture_enter(&w, 1);
+    w.threads[second].preferred_cpu = 0;
+    policy_fixture_plan(&w);
+    assert_int_equal(policy_fixture_cpu(&w, s), 2);
+    assert_int_equal(policy_fixture_cpu(&w, second), 1);
+    policy_fixture_plan(&w);
+    assert_int_equal(w.moved, 0);
+}
+
+static void boost_and_exclusive_cpu_end_with_the_phase(void **state)
+{
+    (void)state;
+    begin(one_large, 8);
+    const unsigned first = policy_fixture_enter(&w, 4);
+    policy_fixture_enter(&w, 8);
+    policy_fixture_plan(&w);
+    /* One of the four threads continues alone. */
+    policy_fixture_phase(&w, 0, ASYM_PHASE_SERIAL, 1);
+    for (unsigned t = first + 1; t < first + 4; t++)
+        w.threads[t].here = false;
+    policy_fixture_plan(&w);
+    assert_true(answer(first)->exclusive);
+    assert_int_equal(policy_fixture_cpu(&w, first), 0);
+    policy_fixture_phase(&w, 0, ASYM_PHASE_PARALLEL, 4);
+    for (unsigned t = first + 1; t < first + 4; t++)
+        w.threads[t].here = true;
+    policy_fixture_plan(&w);
+    for (unsigned t = 0; t < w.n_threads; t++) {
+        assert_false(answer(t)->exclusive);
+        assert_int_equal(answer(t)->nice_delta, 0);
+    }
+    assert_in_range(w.count[0], 2, 3);
+}
+
+static void the_nice_value_becomes_that_of_the_option(void **state)
+{
+    (void)state;
+    static const int rows[][2] = {{0, -10}, {5, -15}, {-4, -6}, {-10, 0}, {-15, 0}, {19, -29}};
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        begin(alike, 4);
+        const unsigned s = policy_fixture_enter(&w, 1);
+        w.threads[s].nice = rows[i][0];
+        policy_fixture_plan(&w);
+        assert_int_equal(answer(s)->nice_delta, rows[i][1]);
+    }
+}
+
+static void the_first_serial_thread_keeps_the_fastest_cpu(void **state)
+{
+    (void)state;
+    static const double speeds[] = {1, 2, 3};
+    begin(speeds, 3);
+    const unsigned a = policy_fixture_enter(&w, 1);
+    policy_fixture_plan(&w);
+    const unsigned b = policy_fixture_enter(&w, 1);
+    policy_fixture_plan(&w);
+    assert_int_equal(w.moved, 0);
+    assert_int_equal(policy_fixture_cpu(&w, a), 2);
+    assert_int_equal(policy_fixture_cpu(&w, b), 1);
+    assert_true(answer(a)->exclusive && answer(b)->exclusive);
+    policy_fixture_leave(&w, 0);
+    policy_fixture_plan(&w);
+    assert_int_equal(policy_fixture_cpu(&w, b), 2);
+    /* The first returns in a new phase, so it now comes second. */
+    w.threads[a].here = true;
+    policy_fixture_phase(&w, 0, ASYM_PHASE_SERIAL, 1);
+    policy_fixture_plan(&w);
+    assert_int_equal(policy_fixture_cpu(&w, b), 2);
+    assert_int_equal(policy_fixture_cpu(&w, a), 1);
+}
+
+static void the_others_are_in_proportion_to_speed(void **state)
+{
+    (void)state;
+    static const double speeds[] = {4, 2, 1, 1};
+    begin(speeds, 4);
+    const unsigned s = policy_fixture_enter(&w, 1);
+    policy_fixture_enter(&w, 8);
+    policy_fixture_plan(&w);
+    assert_int_equal(policy_fixture_cpu(&w, s), 0);
+    assert_int_equal(w.count[0], 1);
+    assert_int_equal(w.count[1], 4);
+    assert_int_equal(w.count[2], 2);
+    assert_int_equal(w.count[3], 2);
+}
+
+static void where_serial_threads_leave_no_cpu_all_share(void **state)
+{
+    (void)state;
+    for (unsigned n_serial = 1; n_serial <= 9; n_serial++) {
+        for (unsigned n_parallel = 0; n_parallel <= 5; n_parallel += 5) {
+            begin(alike, 4);
+            for (unsigned k = 0; k < n_serial; k++)
+                policy_fixture_enter(&w, 1);
+            if (n_parallel > 0)
+                policy_fixture_enter(&w, n_parallel);
+            policy_fixture_plan(&w);
+            const bool room = n_parallel > 0 ? n_serial < 4 : n_serial <= 4;
+            unsigned serial[4] = {0};
+            for (unsigned t = 0; t < n_serial; t++) {
+                assert_int_equal(answer(t)->exclusive, room);
+                assert_int_equal(answer(t)->nice_delta, -10);
+                assert_why(answer(t)->reason,
+                           room ? "serial: a CPU to itself"
+                                : "serial: shares a CPU (%.0f threads want a CPU each, %.0f can have one)");
+                assert_true(room || answer(t)->figure[0] == n_serial);
+                assert_true(room || answer(t)->figure[1] == 4);
+                serial[policy_fixture_cpu(&w, t)]++;
+            }
+            for (int c = 0; c < 4; c++) {
+                assert_in_range(serial[c], n_serial / 4, (n_serial + 3) / 4);
+                assert_true(!room || serial[c] == 0 || w.count[c] == 1);
+                if (!room)
+                    assert_in_range(w.count[c], (n_serial + n_parallel) / 4, (n_serial + n_parallel + 3) / 4);
+            }
+            policy_fixture_plan(&w);
+            assert_int_equal(w.moved, 0);
+        }
+    }
+}
+
+static void helper_threads_of_a_serial_application_share(void **state)
+{
+    (void)state;
+    begin(one_large, 8);
+    const unsigned s = policy_fixture_enter(&w, 5);
+    policy_fixture_enter(&w, 8);
+    policy_fixture_phase(&w, 0, ASYM_PHASE_SERIAL, 1.2);
+    for (unsigned t = s + 1; t < s + 5; t++)
+        w.threads[t].runnable = 0.05;
+    policy_fixture_plan(&w);
+    assert_true(answer(s)->exclusive);
+    for (unsigned t = s + 1; t < s + 5; t++) {
+        assert_false(answer(t)->exclusive);
+        assert_int_equal(answer(t)->nice_delta, -10);
+        assert_why(answer(t)->reason, "serial, but runnable");
+        assert_true(answer(t)->figure[0] == w.threads[t].runnable);
+    }
+    /* A share that varies around the limit does not change the holder of the CPU. */
+    w.threads[s + 1].runnable = 0.27;
+    policy_fixture_plan(&w);
+    assert_true(answer(s + 1)->exclusive);
+    for (unsigned k = 0; k < 10; k++) {
+        w.threads[s + 1].runnable = k % 2 ? 0.27 : 0.2;
+        policy_fixture_plan(&w);
+        assert_true(answer(s + 1)->exclusive);
+        assert_int_equal(w.moved, 0);
+    }
+    w.threads[s + 1].runnable = 0.1;
+    policy_fixture_plan(&w);
+    assert_false(answer(s + 1)->exclusive);
+}
+
+static void the_only_cpu_of_another_thread_becomes_exclusive_last(void **state)
+{
+    (void)state;
+    static struct asym_mask last;
+    begin(alike, 4);
+    last = only(0);
+    const unsigned p = policy_fixture_enter(&w, 3);
+    w.threads[p].allowed = &last;
+    for (unsigned k = 0; k < 3; k++)
+        policy_fixture_enter(&w, 1);
+    w.threads[p + 1].here = w.threads[p + 2].here = false;
+    policy_fixture_plan(&w);
+    for (unsigned t = p + 3; t < p + 6; t++) {
+        assert_true(answer(t)->exclusive);
+        assert_int_not_equal(policy_fixture_cpu(&w, t), 0);
+    }
+}
+
+static void the_only_cpu_of_another_thread_can_become_exclusive(void **state)
+{
+    (void)state;
+    static struct asym_mask each[4];
+    begin(alike, 4);
+    const unsigned p = policy_fixture_enter(&w, 4);
+    for (unsigned c = 0; c < 4; c++) {
+        each[c] = only(c);
+        w.threads[p + c].allowed = &each[c];
+    }
+    const unsigned s = policy_fixture_enter(&w, 1);
+    policy_fixture_plan(&w);
+    assert_true(answer(s)->exclusive);
+    assert_int_equal(w.count[policy_fixture_cpu(&w, s)], 2);
+}
+
+static void serial_threads_keep_to_their_cpus(void **state)
+{
+    (void)state;
+    static struct asym_mask slow;
+    begin(one_large, 8);
+    slow = only(5);
+    const unsigned a = policy_fixture_enter(&w, 1), b = policy_fixture_enter(&w, 1);
+    w.threads[a].allowed = w.threads[b].allowed = &slow;
+    policy_fixture_enter(&w, 8);
+    policy_fixture_plan(&w);
+    /* Both threads may use this CPU only: the first holds it, the second shares it, and the parallel ones avoid it. */
+    assert_int_equal(answer(a)->exclusive + answer(b)->exclusive, 1);
+    assert_int_equal(w.count[5], 2);
+    assert_int_equal(w.count[0], 2);
+}
+
+/* --- seniority --- */
+
+static void expect_boosted(unsigned app, int boosted)
+{
+    for (unsigned t = w.apps[app].first; t < w.apps[app].first + w.apps[app].n; t++) {
+        if (!w.threads[t].here)
+            continue;
+        assert_int_equal(answer(t)->nice_delta, boosted ? -10 : 0);
+        assert_int_equal(is_why(answer(t)->reason, "parallel the longest"), boosted);
+        assert_false(answer(t)->exclusive);
+        if (!boosted)
+            continue;
+        const struct params *params = w.params;
+        const double timeout = (double)params->seniority_timeout / (double)ASYM_SEC;
+        assert_true(answer(t)->figure[0] >= 0 && answer(t)->figure[0] <= timeout);
+        assert_true(answer(t)->figure[1] == timeout);
+    }
+}
+
+static void two_parallel(unsigned n_first, unsigned n_second)
+{
+    begin(alike, 4);
+    policy_fixture_enter(&w, n_first);
+    policy_fixture_plan(&w);
+    policy_fixture_enter(&w, n_second);
+    policy_fixture_plan(&w);
+}
+
+static void the_first_to_become_parallel_is_boosted(void **state)
+{
+    (void)state;
+    two_parallel(4, 6);
+    expect_boosted(0, true);
+    expect_boosted(1, false);
+    assert_float_equal((float)answer(0)->figure[0], 1, 1e-6F);
+    /* not the first in the list */
+    begin(alike, 4);
+    policy_fixture_enter(&w, 5);
+    policy_fixture_enter(&w, 5);
+    policy_fixture_phase(&w, 1, ASYM_PHASE_PARALLEL, 5);
+    w.now += ASYM_SEC;
+    policy_fixture_phase(&w, 0, ASYM_PHASE_PARALLEL, 5);
+    policy_fixture_plan(&w);
+    expect_boosted(0, false);
+    expect_boosted(1, true);
+}
+
+static void no_application_is_senior_if_there_are_enough_cpus(void **state)
+{
+    (void)state;
+    two_parallel(4, 3);
+    expect_boosted(0, false);
+    expect_boosted(1, false);
+    two_parallel(8, 1);
+    expect_boosted(0, false);
+}
+
+static void the_boost_passes_on_after_the_timeout(void **state)
+{
+    (void)state;
+    two_parallel(4, 4);
+    policy_fixture_enter(&w, 4);
+    /* There were two plans so far, the second with the boost. */
+    for (unsigned k = 1; k < 100; k++) {
+        policy_fixture_plan(&w);
+        for (unsigned a = 0; a < 3; a++)
+            expect_boosted(a, a == k / 10 % 3);
+        assert_int_equal(k > 1 ? w.moved : 0, 0); /* only the nice values change */
+        policy_fixture_plan_again(&w);
+        expect_boosted(k / 10 % 3, true);
+    }
+}
+
+static void the_boost_ends_with_the_phase(void **state)
+{
+    (void)state;
+    two_parallel(4, 4);
+    expect_boosted(0, true);
+    /* The other application becomes serial, so there is no senior. */
+    policy_fixture_phase(&w, 1, ASYM_PHASE_SERIAL, 1);
+    for (unsigned t = 5; t < 8; t++)
+        w.threads[t].here = false;
+    policy_fixture_plan(&w);
+    expect_boosted(0, false);
+    assert_true(answer(4)->exclusive);
+    /* The other application is parallel again, and the senior leaves. */
+    policy_fixture_phase(&w, 1, ASYM_PHASE_PARALLEL, 4);
+    for (unsigned t = 5; t < 8; t++)
+        w.threads[t].here = true;
+    policy_fixture_plan(&w);
+    expect_boosted(0, true);
+    policy_fixture_enter(&w, 4);
+    policy_fixture_leave(&w, 0);
+    policy_fixture_plan(&w);
+    expect_boosted(1, true);
+    expect_boosted(2, false);
+}
+
+static void a_count_that_wavers_does_not_end_it(void **state)
+{
+    (void)state;
+    two_parallel(4, 4);
+    for (unsigned k = 0; k < 8; k++) {
+        w.apps[0].runnable = k % 2 ? 4 : 3.4;
+        w.apps[1].runnable = k % 2 ? 3.4 : 4;
+        policy_fixture_plan(&w);
+        expect_boosted(0, true);
+    }
+}
+
+static void a_timeout_of_zero_is_none(void **state)
+{
+    (void)state;
+    static const struct params forever = {.serial_boost = -10};
+    two_parallel(4, 4);
+    w.params = &forever;
+    for (unsigned k = 0; k < 50; k++) {
+        policy_fixture_plan(&w);
+        expect_boosted(0, true);
+    }
+}
+
+/* --- invariants --- */
+
+static void change_something(struct gen *g)
+{
+    const unsigned a = gen_below(g, w.n_apps), how = gen_below(g, 4);
+    const struct policy_fixture_app *app = &w.apps[a];
+    const bool serial = how == 0 || app->n <= 2;
+    if (how == 1)
+        policy_fixture_leave(&w, a);
+    for (unsigned t = app->first; how != 1 && t < app->first + app->n; t++)
+        w.threads[t].here = !serial || t == app->first;
+    if (how != 1)
+        policy_fixture_phase(&w, a, serial ? ASYM_PHASE_SERIAL : ASYM_PHASE_PARALLEL, serial ? 1 : app->n);
+}
+
+static void no_thread_shares_with_a_serial_thread_while_there_is_room(void **state)
+{
+    (void)state;
+    for (unsigned seed = 0; seed < 100; seed++) {
+        struct gen g = {.state = seed};
+        double speeds[8];
+        const unsigned n = 2 + gen_below(&g, 7);
+        for (size_t c = 0; c < n; c++)
+            speeds[c] = 1 + gen_below(&g, 4);
+        begin(speeds, n);
+        for (unsigned k = 0; k < 12; k++)
+            policy_fixture_enter(&w, 1 + gen_below(&g, 10));
+        for (unsigned k = 0; k < 60; k++) {
+            change_something(&g);
+            policy_fixture_plan(&w);
+            unsigned n_serial = 0, n_here = 0;
+            for (unsigned t = 0; t < w.n_threads; t++) {
+                n_here += w.threads[t].here;
+                n_serial += w.threads[t].here && w.apps[w.threads[t].app].phase == ASYM_PHASE_SERIAL;
+            }
+            for (unsigned t = 0; t < w.n_threads; t++) {
+                if (!w.threads[t].here || w.apps[w.threads[t].app].phase != ASYM_PHASE_SERIAL)
+                    continue;
+                assert_int_equal(answer(t)->exclusive, n_serial < n || (n_serial == n && n_here == n));
+                assert_true(!answer(t)->exclusive || w.count[policy_fixture_cpu(&w, t)] == 1);
+            }
+            policy_fixture_plan_again(&w);
+            assert_int_equal(w.moved, 0);
+        }
+    }
+}
+
+static void noise_moves_no_thread(void **state)
+{
+    (void)state;
+    struct gen g = {.state = 11};
+    begin(one_large, 8);
+    policy_fixture_enter(&w, 1);
+    policy_fixture_enter(&w, 12);
+    policy_fixture_enter(&w, 2);
+    policy_fixture_enter(&w, 9);
+    policy_fixture_plan(&w);
+    for (unsigned k = 0; k < 50; k++) {
+        for (unsigned t = 0; t < w.n_threads; t++)
+            w.threads[t].runnable = 0.8 + gen_below(&g, 21) / 100.0;
+        for (unsigned a = 0; a < w.n_apps; a++)
+            w.apps[a].runnable = w.apps[a].n * (0.8 + gen_below(&g, 21) / 100.0);
+        policy_fixture_plan(&w);
+        assert_int_equal(w.moved, 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_options_are_those_of_the_source),
+        cmocka_unit_test(a_serial_thread_has_the_fastest_cpu_to_itself),
+        cmocka_unit_test(it_has_one_where_all_are_alike_too),
+        cmocka_unit_test(it_has_the_favoured_core_first),
+        cmocka_unit_test(boost_and_exclusive_cpu_end_with_the_phase),
+        cmocka_unit_test(the_nice_value_becomes_that_of_the_option),
+        cmocka_unit_test(the_first_serial_thread_keeps_the_fastest_cpu),
+        cmocka_unit_test(the_others_are_in_proportion_to_speed),
+        cmocka_unit_test(where_serial_threads_leave_no_cpu_all_share),
+        cmocka_unit_test(helper_threads_of_a_serial_application_share),
+        cmocka_unit_test(the_only_cpu_of_another_thread_becomes_exclusive_last),
+        cmocka_unit_test(the_only_cpu_of_another_thread_can_become_exclusive),
+        cmocka_unit_test(serial_threads_keep_to_their_cpus),
+        cmocka_unit_test(the_first_to_become_parallel_is_boosted),
+        cmocka_unit_test(no_application_is_senior_if_there_are_enough_cpus),
+        cmocka_unit_test(the_boost_passes_on_after_the_timeout),
+        cmocka_unit_test(the_boost_ends_with_the_phase),
+        cmocka_unit_test(a_count_that_wavers_does_not_end_it),
+        cmocka_unit_test(a_timeout_of_zero_is_none),
+        cmocka_unit_test(no_thread_shares_with_a_serial_thread_while_there_is_room),
+        cmocka_unit_test(noise_moves_no_thread),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The commands asymctl replay and asymctl sim --from, on a record in a file. */
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "base/macro.h"
+#include "report/columns.h"
+#include "report/json.h"
+#include "report/progress.h"
+#include "support/process.h"
+#include "support/record-fixture.h"
+#include "support/svg.h"
+#include "support/tree.h"
+
+enum { LONG_SNAPSHOTS = 40000 };
+
+static struct tree tree;
+
+/* 12 threads on four CPUs, two of which are fast. */
+static void write_record(const char *name, unsigned snapshots)
+{
+    struct record_fixture f;
+    record_fixture_make(&f, &(struct record_fixture_plan){.seed = 3,
+                                                          .threads = 12,
+                                                          .snapshots = snapshots,
+                                                          .interval = 100 * ASYM_MSEC,
+                                                          .policy = "pa",
+                                                          .plain = true,
+                                                          .noisy = true});
+    tree_write_bytes(&tree, name, f.bytes, f.len);
+    record_fixture_done(&f);
+}
+
+/* 4 s, and so long that a test can see a pass of a replay, and interrupt it, before the next passes end. */
+static int make_record(void **state)
+{
+    (void)state;
+    tree_make(&tree);
+    write_record("a.rec", 40);
+    write_record("long.rec", LONG_SNAPSHOTS);
+    return 0;
+}
+
+static int remove_record(void **state)
+{
+    (void)state;
+    tree_remove(&tree);
+    return 0;
+}
+
+/* Returns the exit status of asymctl with these arguments, in the folder of the record. */
+static int run_verb(const char *arguments, char *ret, size_t size)
+{
+    char command[1024];
+    snprintf(command, sizeof command, "cd '%s' && env -u COLUMNS '%s/daemon/asymctl' %s 2>&1", tree.path, ASYM_TEST_BIN,
+             arguments);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    ret[fread(ret, 1, size - 1, pipe)] = '\0';
+    const int status = pclose(pipe);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static int run(const char *arguments, char *ret, size_t size)
+{
+    char line[512];
+    snprintf(line, sizeof line, "replay a.rec %s", arguments);
+    return run_verb(line, ret, size);
+}
+
+static void assert_has(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("no '%s' in:\n%s", part, text);
+}
+
+/* Returns the value beside the bar of that policy, which has an interval. */
+static double bar_of(const char *svg, const char *policy)
+{
+    char label[64];
+    snprintf(label, sizeof label, ">%s<", policy);
+    assert_has(svg, label);
+    const char *end = strstr(strstr(svg, label), " +-"), *value = end;
+    assert_non_null(end);
+    while (*value != '>')
+        value--;
+    return strtod(value + 1, NULL);
+}
+
+/* The bar of each policy has the value of the table. */
+static void assert_bars(const char *svg, const char *json)
+{
+    size_t i;
+    json_t *policy;
+    ASYM_AUTO_JSON json_t *root = json_loads(json, 0, NULL);
+    assert_non_null(root);
+    assert_int_equal(json_array_size(json_object_get(root, "policies")), 3);
+    json_array_foreach(json_object_get(root, "policies"), i, policy)
+    {
+        const json_t *share = json_object_get(json_object_get(policy, "fast_share"), "all");
+        const double bar = bar_of(svg, json_string_value(json_object_get(policy, "name")));
+        assert_true(fabs(bar - 100 * json_number_value(share)) < 0.002);
+    }
+}
+
+static void the_figure_shows_the_table_and_the_cpus(void **state)
+{
+    static char text[65536];
+    char name[sizeof tree.path + 8];
+    static const char *const parts[] = {"share of the running time on fast CPUs in %",
+                                        ">CPU 0, ",
+                                        ">CPU 3, ",
+                                        ">3<",
+                                        "What ran on each CPU, as rr would have placed it",
+                                        "a.rec: 4.0 s, replayed"};
+    (void)state;
+    assert_int_equal(run("--policy=rr,pa --figure=a.svg --json", text, sizeof text), 0);
+    snprintf(name, sizeof name, "%s/a.svg", tree.path);
+    /* The threads run for about a quarter of the time of four CPUs or more. A row has 594 pixels. */
+    assert_int_equal(asym_svg_check(name, 594), 0);
+    ASYM_AUTO_FREE char *svg = asym_svg_text(name);
+    assert_bars(svg, text);
+    for (size_t i = 0; i < ASYM_LENGTH(parts); i++)
+        assert_has(svg, parts[i]);
+    /* The timeline of the record differs from that of a plan. */
+    assert_int_equal(run("--policy=none,rr,pa --figure=a.svg", text, sizeof text), 0);
+    ASYM_AUTO_FREE char *seen = asym_svg_text(name);
+    assert_has(seen, "What ran on each CPU (for longest");
+    assert_string_not_equal(strstr(svg, "would have placed it"), strstr(seen, "What ran on each CPU"));
+}
+
+static void a_figure_that_cannot_be_written_is_named(void **state)
+{
+    char text[65536];
+    (void)state;
+    assert_int_equal(run("--figure=/no/such/figure.svg", text, sizeof text), 1);
+    assert_has(text, "asymctl: /no/such/figure.svg: No such file");
+    assert_int_equal(run("--figure=/dev/full", text, sizeof text), 1);
+    assert_has(text, "\npa ");
+    assert_has(text, "asymctl: /dev/full: ");
+    assert_int_equal(run("--figure=a.svg --plans", text, sizeof text), 2);
+    assert_has(text, "asymctl: replay: --figure draws the table, which --plans leaves out\n");
+}
+
+/* The whole way from a record to a result, and what asymctl says that it could not know. */
+static void a_record_is_simulated_with_what_it_does_not_tell(void **state)
+{
+    char text[65536];
+    (void)state;
+    assert_int_equal(run_verb("sim --from=a.rec --policy=pa --repeat=2", text, sizeof text), 0);
+    assert_has(text, "The scenario has ");
+    assert_has(text, "A record does not tell: how programs use memory and what they gain from each\n"
+                     "  type of core (the simulator takes the speed of the core); where threads wait\n"
+                     "  for each other (a parallel phase is one step, in chunks of 1 M); phases\n"
+                     "  shorter than a sample; what starts when another program ends.\n");
+    assert_has(text, "2 cores at 2x, 2 cores at 1x");
+    assert_has(text, "\nnone ");
+    assert_has(text, "\npa ");
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+        assert_true(asym_columns_of(line) <= ASYM_COLUMNS_DEFAULT);
+}
+
+/* Writes the first part of a record, without its last bytes. */
+static void write_cut(const char *name, unsigned snapshots, size_t without)
+{
+    struct record_fixture f;
+    record_fixture_make(
+        &f, &(struct record_fixture_plan){
+                .seed = 3, .threads = 12, .snapshots = snapshots, .interval = ASYM_SEC, .policy = "pa", .plain = true});
+    tree_write_bytes(&tree, name, f.bytes, f.len - without);
+    record_fixture_done(&f);
+}
+
+/* Once sim --from was silent, and simulated the first part as if it were all. */
+static void a_record_without_its_end_is_used_and_each_verb_says_where_it_ends(void **state)
+{
+    static const char *const verbs[] = {"replay cut.rec", "replay cut.rec --json", "replay cut.rec --plans",
+                                        "sim --from=cut.rec --policy=pa --repeat=1",
+                                        "sim --from=cut.rec --policy=pa --repeat=1 --json"};
+    static const size_t without[] = {10, 100};
+    static char text[1 << 22];
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(without); i++)
+        for (size_t v = 0; v < ASYM_LENGTH(verbs); v++) {
+            write_cut("cut.rec", 400, without[i]);
+            assert_int_equal(run_verb(verbs[v], text, sizeof text), 0);
+            assert_has(text, "asymctl: cut.rec: byte ");
+            assert_has(text, ": the file ends inside it: the recorder was killed, or the file was cut\n");
+        }
+    /* Without a whole segment the cut is the reason why there is nothing to simulate. */
+    write_cut("cut.rec", 4, 100);
+    assert_int_equal(run_verb("sim --from=cut.rec", text, sizeof text), 2);
+    assert_has(text, "segment 1: the file ends inside it: the recorder was killed, or the file was cut\n"
+                     "asymctl: no application of the record ran\n");
+}
+
+/* The exit status depends neither on the fault of the file nor on the verb. */
+static void an_input_file_that_cannot_be_read_ends_each_verb_in_2(void **state)
+{
+    static const char *const files[] = {"missing", ".", "loop", "junk", "damaged.rec", "damaged-late.rec"};
+    static const char *const verbs[] = {
+        "sim %s",
+        "sim --from=%s",
+        "sim --from=a.rec --machine=%s",
+        "replay %s",
+        "replay %s --json",
+        "replay %s --plans",
+        "check --config=%s",
+        "recommend --config=%s",
+        "rules --config=%s",
+        "rules test 1 --config=%s",
+        "record out.rec --config=%s",
+        "trace out.json --config=%s",
+        "profile --config=%s --output=out -- true",
+    };
+    (void)state;
+    struct record_fixture f;
+    record_fixture_make(
+        &f, &(struct record_fixture_plan){
+                .seed = 3, .threads = 12, .snapshots = 400, .interval = ASYM_SEC, .policy = "pa", .plain = true});
+    f.bytes[f.len - 100] ^= 1;
+    tree_write_bytes(&tree, "damaged-late.rec", f.bytes, f.len);
+    tree_write_bytes(&tree, "damaged.rec", f.bytes, 60);
+    record_fixture_done(&f);
+    tree_link(&tree, "loop", "loop");
+    tree_write(&tree, "junk", "no file of asymd\n");
+    for (size_t v = 0; v < ASYM_LENGTH(verbs); v++)
+        for (size_t i = 0; i < ASYM_LENGTH(files); i++) {
+            static char text[1 << 22];
+            char arguments[128], wanted[64];
+            const char *at = strstr(verbs[v], "%s");
+            snprintf(arguments, sizeof arguments, "%.*s%s%s", (int)(at - verbs[v]), verbs[v], files[i], at + 2);
+            const int status = run_verb(arguments, text, sizeof text);
+            snprintf(wanted, sizeof wanted, "asymctl: %s:", files[i]);
+            if (status != 2 || !strstr(text, wanted))
+                fail_msg("asymctl %s ended in %d and said: %s", arguments, status, text);
+        }
+}
+
+#define LONG_POLICIES "--policy=pa,rr,serial-first,busyfcs,mintlp,throughput"
+
+/* On one CPU the scheduler divides the time fairly: on a busy machine asymctl never runs on for long while the test waits. */
+static void stay_on_this_cpu(void)
+{
+    cpu_set_t cpu;
+    CPU_ZERO(&cpu);
+    CPU_SET((size_t)sched_getcpu(), &cpu);
+    assert_int_equal(sched_setaffinity(0, sizeof cpu, &cpu), 0);
+}
+
+/* Starts a replay of the long record on the CPU of the test. Its standard error is a terminal. Returns its PID. */
+static pid_t start_long(const char *option, int *ret_out, int *ret_terminal)
+{
+    int out[2];
+    const int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    assert_true(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
+    const int slave = open(ptsname(terminal), O_RDWR | O_NOCTTY | O_CLOEXEC);
+    assert_true(slave >= 0 && pipe(out) == 0);
+    stay_on_this_cpu();
+    const pid_t pid = asym_process_fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        if (dup2(out[1], 1) == 1 && dup2(slave, 2) == 2 && chdir(tree.path) == 0)
+            execl(ASYM_TEST_BIN "/daemon/asymctl", "asymctl", "replay", "long.rec", LONG_POLICIES, option, NULL);
+        _exit(127);
+    }
+    close(out[1]);
+    close(slave);
+    *ret_out = out[0];
+    *ret_terminal = terminal;
+    return pid;
+}
+
+/* Reads until the text has the wanted part; NULL: until the end. */
+static void read_until(int fd, const char *wanted, char *text, size_t size)
+{
+    size_t used = strlen(text);
+    for (ssize_t n; used + 1 < size && (!wanted || !strstr(text, wanted));) {
+        n = read(fd, text + used, size - 1 - used);
+        if (n <= 0)
+            break;
+        text[used += (size_t)n] = '\0';
+    }
+    if (wanted)
+        assert_has(text, wanted);
+}
+
+/* Before asymctl catches SIGINT, the signal would end it. */
+static void await_handler(pid_t pid)
+{
+    for (int i = 0; i < 60 * 1000; i++) {
+        if (asym_process_catches(pid, SIGINT))
+            return;
+        assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
+        usleep(1000);
+    }
+    fail_msg("asymctl does not catch SIGINT");
+}
+
+/*
+ * The bar is due after ASYM_PROGRESS_AFTER. asymctl is stopped for most of that time, so a fast machine does not end the replay
+ * before. The time between two stops grows, because a busy machine gives asymctl little of it.
+ */
+static void await_bar(pid_t pid, int terminal)
+{
+    struct pollfd bar = {.fd = terminal, .events = POLLIN};
+    await_handler(pid);
+    for (int i = 0; i < 200 && poll(&bar, 1, 20 + 5 * i) == 0; i++) {
+        assert_int_equal(asym_process_stop(pid), 0);
+        usleep((useconds_t)(ASYM_PROGRESS_AFTER * 1e6 / 2));
+        asym_process_signal(pid, SIGCONT);
+    }
+    assert_int_equal(bar.revents & POLLIN, POLLIN);
+}
+
+static void a_long_replay_shows_its_progress_and_ctrl_c_prints_what_is_done(void **state)
+{
+    static char errors[1 << 20], table[65536];
+    char svg[sizeof tree.path + 16];
+    unsigned done = 0;
+    int out, terminal, status;
+    (void)state;
+    const pid_t pid = start_long("--figure=long.svg", &out, &terminal);
+    await_bar(pid, terminal);
+    for (unsigned pass = 0; pass < 3;) {
+        *errors = '\0';
+        read_until(terminal, " of 8 passes, ", errors, sizeof errors);
+        pass = (unsigned)strtoul(strstr(errors, " of 8 passes, ") - 1, NULL, 10);
+    }
+    asym_process_signal(pid, SIGINT);
+    read_until(out, NULL, table, sizeof table);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    read_until(terminal, " policies are done", errors, sizeof errors);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 1);
+    assert_int_equal(sscanf(strstr(errors, "interrupted: "), "interrupted: %u of 7 policies", &done), 1);
+    assert_in_range(done, 2, 6);
+    /* The line of the bar is empty again before the message. */
+    assert_has(errors, "\r\033[Kasymctl: interrupted: ");
+    assert_has(table, "\nnone ");
+    assert_has(table, "\npa ");
+    assert_null(strstr(table, "\nthroughput "));
+    assert_has(table, "byte for byte");
+    snprintf(svg, sizeof svg, "%s/long.svg", tree.path);
+    assert_int_equal(asym_svg_check(svg, 594), 0);
+    ASYM_AUTO_FREE char *figure = asym_svg_text(svg);
+    assert_has(figure, ">pa<");
+    assert_has(figure, "What ran on each CPU, as pa would have placed it");
+    assert_null(strstr(figure, ">throughput<"));
+    close(out);
+    close(terminal);
+}
+
+static void an_interruption_before_the_first_policy_prints_no_table(void **state)
+{
+    static char errors[1 << 20], table[65536];
+    int out, terminal, status;
+    (void)state;
+    const pid_t pid = start_long("--json", &out, &terminal);
+    await_handler(pid);
+    asym_process_signal(pid, SIGINT);
+    read_until(out, NULL, table, sizeof table);
+    read_until(terminal, "interrupted: 0 of 7 policies are done", errors, sizeof errors);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 1);
+    assert_string_equal(table, "");
+    close(out);
+    close(terminal);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_figure_shows_the_table_and_the_cpus),
+        cmocka_unit_test(a_figure_that_cannot_be_written_is_named),
+        cmocka_unit_test(a_record_is_simulated_with_what_it_does_not_tell),
+        cmocka_unit_test(a_record_without_its_end_is_used_and_each_verb_says_where_it_ends),
+        cmocka_unit_test(an_input_file_that_cannot_be_read_ends_each_verb_in_2),
+        cmocka_unit_test(a_long_replay_shows_its_progress_and_ctrl_c_prints_what_is_done),
+        cmocka_unit_test(an_interruption_before_the_first_policy_prints_no_table),
+    };
+    return cmocka_run_group_tests(tests, make_record, remove_record);
+}

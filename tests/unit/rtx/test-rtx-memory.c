@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The client library without memory: resource limits replace a machine that refuses it (vm.overcommit_memory = 2). The program
+ * goes on as if asymd did not run. Each test runs in its own process.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <asym/rtx.h>
+
+#include "support/process.h"
+#include "support/listener.h"
+#include "support/must.h"
+
+static struct asym_listener listener;
+
+static void listen_or_not(bool on)
+{
+    char away[128];
+    snprintf(away, sizeof away, "%s.away", listener.path);
+    MUST(rename(on ? away : listener.path, on ? listener.path : away) == 0);
+}
+
+/* The answer may take longer than asym_rtx_join() waits. */
+static void join_in_time(void)
+{
+    for (int i = 0; i < 2000 && !asym_rtx_is_joined(); i++) {
+        MUST(asym_rtx_join(NULL) == 0);
+        usleep(5000);
+    }
+    MUST(asym_rtx_is_joined());
+}
+
+/* Returns the exit status of the child, which must not end by a signal. */
+static void in_process(void (*program)(void))
+{
+    int status;
+    asym_listener_open(&listener, 8);
+    fflush(NULL);
+    const pid_t server = asym_listener_serve(&listener);
+    pid_t pid = asym_process_fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        alarm(60);
+        program();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    asym_process_signal(server, SIGKILL);
+    assert_int_equal(waitpid(server, NULL, 0), server);
+    asym_listener_done(&listener);
+    assert_int_equal(status, 0);
+}
+
+static void limit(__rlimit_resource_t what, rlim_t to)
+{
+    struct rlimit l;
+    MUST(getrlimit(what, &l) == 0);
+    l.rlim_cur = to;
+    MUST(setrlimit(what, &l) == 0);
+}
+
+static void call_everything(struct asym_rtx_slot *slot)
+{
+    asym_rtx_set(slot, ASYM_RTX_SPINNING);
+    asym_rtx_master(1);
+    asym_rtx_serial_begin();
+    asym_rtx_serial_end();
+    asym_rtx_set(slot, ASYM_RTX_WORKING);
+    asym_rtx_thread_leave();
+    asym_rtx_leave();
+}
+
+static void has_no_memory(void)
+{
+    limit(RLIMIT_AS, 0);
+    MUST(asym_rtx_join(NULL) == -ENOMEM);
+    MUST(!asym_rtx_thread());
+    call_everything(NULL);
+    limit(RLIMIT_AS, RLIM_INFINITY);
+    join_in_time();
+    MUST(asym_rtx_thread());
+}
+
+static void without_memory_nothing_is_reported_until_there_is_some(void **state)
+{
+    (void)state;
+    in_process(has_no_memory);
+}
+
+/* asymd makes the memory: the program's RLIMIT_FSIZE does not matter. */
+static void may_write_no_file(void)
+{
+    limit(RLIMIT_FSIZE, 0);
+    join_in_time();
+    call_everything(asym_rtx_thread());
+}
+
+static void a_limit_on_files_changes_nothing(void **state)
+{
+    (void)state;
+    in_process(may_write_no_file);
+}
+
+/* The program has its own page, and gets no memory for asymd's page. */
+static void can_map_no_more(void)
+{
+    listen_or_not(false);
+    MUST(asym_rtx_join(NULL) == 0);
+    MUST(!asym_rtx_is_joined());
+    struct asym_rtx_slot *slot = asym_rtx_thread();
+    MUST(slot);
+    listen_or_not(true);
+    limit(RLIMIT_AS, 0);
+    sleep(2);
+    MUST(asym_rtx_join(NULL) == 0 && !asym_rtx_is_joined() && asym_rtx_thread() == slot);
+    asym_rtx_set(slot, ASYM_RTX_SPINNING);
+    limit(RLIMIT_AS, RLIM_INFINITY);
+    join_in_time();
+    MUST(asym_rtx_thread() == slot && (slot->word & ASYM_RTX_STATE) == ASYM_RTX_SPINNING);
+}
+
+static void a_page_that_cannot_be_mapped_is_left_alone(void **state)
+{
+    (void)state;
+    in_process(can_map_no_more);
+}
+
+/* A slot's address from the parent stays valid in the child, with or without a page. */
+static void forks_without_memory(void)
+{
+    int status;
+    join_in_time();
+    struct asym_rtx_slot *slot = asym_rtx_thread();
+    MUST(slot);
+    limit(RLIMIT_AS, 0);
+    const pid_t pid = asym_process_fork();
+    if (pid == 0) {
+        MUST(!asym_rtx_thread());
+        call_everything(slot);
+        MUST(!asym_rtx_is_joined());
+        _exit(0);
+    }
+    MUST(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+    MUST(asym_rtx_is_joined() && asym_rtx_thread() == slot);
+}
+
+static void a_child_without_memory_reports_nothing(void **state)
+{
+    (void)state;
+    in_process(forks_without_memory);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_memory_nothing_is_reported_until_there_is_some),
+        cmocka_unit_test(a_limit_on_files_changes_nothing),
+        cmocka_unit_test(a_page_that_cannot_be_mapped_is_left_alone),
+        cmocka_unit_test(a_child_without_memory_reports_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

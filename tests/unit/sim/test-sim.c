@@ -1,0 +1,810 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Compares the simulated machine with figures computed by hand and with the analytic model. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <asym/engine.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "measure/measure.h"
+#include "sim/ports.h"
+#include "support/analytic-model.h"
+#include "sim/event-heap.h"
+#include "sim/rng.h"
+#include "sim/sim.h"
+#include "support/count.h"
+
+struct sim_fixture {
+    struct asym_scenario *scenario;
+    struct asym_sim *sim;
+};
+
+/* No costs, so that the results can be computed by hand. */
+#define FREE                                                                                                           \
+    "[scheduler]\nswitch_cost=0ns\ntick_cost=0ns\nmigrate_llc=0ns\nmigrate_across=0ns\nmigrate_node=0ns\nrefill=0\n"
+
+static void begin_only(struct sim_fixture *w, const char *text, uint64_t seed, int only)
+{
+    struct asym_error err = {""};
+    *w = (struct sim_fixture){0};
+    if (asym_scenario_parse(text, strlen(text), "test", &w->scenario, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(asym_sim_new(w->scenario, only, seed, &w->sim), 0);
+}
+
+static void begin(struct sim_fixture *w, const char *text)
+{
+    begin_only(w, text, 1, -1);
+}
+
+static void end(struct sim_fixture *w)
+{
+    asym_sim_free(w->sim);
+    asym_scenario_free(w->scenario);
+}
+
+/* Runs to the end of the scenario. */
+static void finish(struct sim_fixture *w)
+{
+    while (asym_sim_until(w->sim, UINT64_MAX))
+        ;
+}
+
+static void near(double got, double want, double share)
+{
+    if (!(fabs(got - want) <= share * fabs(want) + 1e-12))
+        fail_msg("%.9g, not %.9g within %g", got, want, share);
+}
+
+static void the_heap_gives_events_in_order_of_time_and_slot(void **state)
+{
+    (void)state;
+    enum { N = 300 };
+    struct sim_heap h;
+    struct sim_rng rng = {7};
+    uint64_t time[N];
+    for (unsigned i = 0; i < N; i++)
+        time[i] = SIM_NEVER;
+    assert_int_equal(sim_heap_init(&h, N), 0);
+    for (unsigned round = 0; round < 20000; round++) {
+        if (sim_rng_below(&rng, 3) > 0) {
+            const uint32_t slot = sim_rng_below(&rng, N);
+            time[slot] = sim_rng_below(&rng, 4) == 0 ? SIM_NEVER : sim_rng_below(&rng, 50);
+            sim_heap_set(&h, slot, time[slot]);
+            continue;
+        }
+        uint32_t first = 0;
+        for (uint32_t i = 1; i < N; i++)
+            first = time[i] < time[first] ? i : first;
+        assert_int_equal(sim_heap_time(&h), time[first]);
+        if (time[first] == SIM_NEVER)
+            continue;
+        assert_int_equal(sim_heap_take(&h), first);
+        const uint64_t was = time[first];
+        time[first] = SIM_NEVER;
+        /* An event mostly sets other slots' times before its own; now and then it sets its own first. */
+        for (unsigned i = sim_rng_below(&rng, 3); i > 0; i--) {
+            const uint32_t slot = sim_rng_below(&rng, N);
+            time[slot] = was + sim_rng_below(&rng, 3);
+            sim_heap_set(&h, slot, time[slot]);
+        }
+        if (sim_rng_below(&rng, 2) == 0)
+            continue;
+        time[first] = sim_rng_below(&rng, 5) == 0 ? SIM_NEVER : was + sim_rng_below(&rng, 3);
+        sim_heap_set(&h, first, time[first]);
+    }
+    sim_heap_done(&h);
+}
+
+static void work_takes_its_time_by_speed(void **state)
+{
+    (void)state;
+    static const double speeds[] = {1, 2, 7};
+    for (size_t i = 0; i < ASYM_LENGTH(speeds); i++) {
+        char text[512];
+        struct sim_fixture w;
+        /* The affinity allows only the second core. */
+        snprintf(text, sizeof text,
+                 "[machine]\ncounts=1,1\nspeeds=1,%g\nfrequency=2\n[run]\nuntil=done\n" FREE
+                 "[program a]\naffinity=1\npasses=2\nstep=serial 700M\n",
+                 speeds[i] > 1 ? speeds[i] : 1);
+        begin(&w, text);
+        finish(&w);
+        const struct asym_sim_tally t = asym_sim_tally(w.sim, 0);
+        assert_int_equal(t.ended, 1);
+        near(t.times, 1.4 / 2 / speeds[i], 1e-8);
+        near(t.work, 1.4e9, 1e-9);
+        near(t.cpu_ended, t.times, 1e-9);
+        end(&w);
+    }
+    /* The run uses the scenario's speeds, although those of a machine are relative to its slowest CPU. */
+    struct sim_fixture w;
+    begin(&w, "[machine]\ncounts=1,1\nspeeds=1.6,4\n[run]\nuntil=done\n" FREE
+              "[program a]\naffinity=1\npasses=1\nstep=serial 1G\n");
+    finish(&w);
+    near(asym_sim_tally(w.sim, 0).times, 0.25, 1e-8);
+    end(&w);
+}
+
+static void costs_are_paid_once_each(void **state)
+{
+    (void)state;
+    struct sim_fixture w;
+    begin(&w, "[machine]\ncounts=1\nspeeds=1\n[run]\nuntil=done\n"
+              "[scheduler]\nswitch_cost=1ms\ntick=4ms\ntick_cost=40us\n[program a]\npasses=1\nstep=serial 100M\n");
+    finish(&w);
+    near(asym_sim_tally(w.sim, 0).times, 0.001 + 0.1 / 0.99, 1e-7);
+    end(&w);
+}
+
+static void threads_share_a_cpu_by_nice_weight(void **state)
+{
+    (void)state;
+    struct sim_fixture w;
+    begin(&w, "[machine]\ncounts=1\nspeeds=1\n[run]\nduration=100s\n" FREE
+              "[program a]\nstep=serial 1G\n[program b]\nnice=5\nstep=serial 1G\n[program c]\nstep=serial 1G\n");
+    finish(&w);
+    const double a = asym_sim_tally(w.sim, 0).cpu, b = asym_sim_tally(w.sim, 1).cpu, c = asym_sim_tally(w.sim, 2).cpu;
+    near(a + b + c, 100, 1e-6);
+    near(a, c, 0.005);
+    near(a / b, 1024 / 335.0, 0.02); /* Linux's table */
+    end(&w);
+}
+
+static void masks_are_obeyed_and_no_cpu_idles_beside_a_waiting_thread(void **state)
+{
+    (void)state;
+    struct sim_fixture w;
+    begin(&w, "[machine]\ncounts=4\nspeeds=1\n[run]\nduration=10s\n" FREE
+              "[program pinned]\ncount=3\naffinity=2\nstep=serial 1G\n[program free]\ncount=3\nstep=serial 1G\n");
+    finish(&w);
+    near(asym_sim_totals(w.sim).busy, 40, 1e-3);
+    near(asym_sim_tally(w.sim, 0).cpu, 10, 1e-3);
+    near(asym_sim_tally(w.sim, 1).cpu, 30, 1e-3);
+    end(&w);
+}
+
+/* Returns the seconds for 1 G instructions on a core of that speed. */
+static double time_on(double speed, const char *memory)
+{
+    char text[512];
+    struct sim_fixture w;
+    snprintf(text, sizeof text,
+             "[machine]\ncounts=1,1\nspeeds=1,%g\nmax_ipc=4\nmiss=80ns\n[run]\nuntil=done\n" FREE
+             "[memory m]\n%s\n[program a]\naffinity=1\npasses=1\nstep=serial 1G memory=m\n",
+             speed, memory);
+    begin(&w, text);
+    finish(&w);
+    const double t = asym_sim_tally(w.sim, 0).times;
+    end(&w);
+    return t;
+}
+
+static void stall_time_does_not_shrink_with_speed(void **state)
+{
+    (void)state;
+    static const char *const memories[] = {"mpki=0.1", "mpki=2", "mpki=25"};
+    for (size_t i = 0; i < ASYM_LENGTH(memories); i++) {
+        /* Nie & Duan 2012: ASTPI = 1 / IPS - 1 / MIPS, on each core type the same; SF follows from it. */
+        double astpi[4];
+        for (unsigned b = 1; b <= 4; b++)
+            astpi[b - 1] = time_on(b, memories[i]) - 1 / (4.0 * b);
+        for (unsigned b = 0; b < 4; b++)
+            near(astpi[b], astpi[0], 0.04);
+        const double estimated = (1 / 4.0 + astpi[1]) / (1 / 16.0 + astpi[1]);
+        near(estimated, time_on(1, memories[i]) / time_on(4, memories[i]), 0.01);
+    }
+}
+
+static void an_llc_that_is_too_small_makes_misses(void **state)
+{
+    (void)state;
+    /* Two threads have 6 MiB each under 8 MiB: a third of the 30 hits per 1000 instructions becomes misses. */
+    static const char text[] = "[machine]\ncounts=2\nspeeds=1\nllc_kib=8192\n[run]\nuntil=done\n" FREE
+                               "[memory m]\nmpki=1\napki=31\nworking_set=6144\n"
+                               "[program a]\npasses=1\ncount=%u\nstep=serial 1G memory=m\n";
+    for (unsigned n = 1; n <= 2; n++) {
+        char scenario[512];
+        struct sim_fixture w;
+        snprintf(scenario, sizeof scenario, text, n);
+        begin(&w, scenario);
+        finish(&w);
+        const double mpki = n == 1 ? 1 : 11;
+        near(asym_sim_tally(w.sim, 0).times / n, 1 + mpki / 1000 * 100, 1e-6);
+        end(&w);
+    }
+}
+
+static void an_llc_keeps_small_working_sets_whole(void **state)
+{
+    (void)state;
+    struct sim_fixture w;
+    /* The small thread keeps its 1 MiB of 8. The other keeps 7 of its 14, so half of its hits become misses. */
+    begin(&w, "[machine]\ncounts=2\nspeeds=1\nllc_kib=8192\n[run]\nduration=1s\n" FREE
+              "[memory small]\nmpki=1\napki=31\nworking_set=1024\n[memory big]\nmpki=1\napki=21\nworking_set=14336\n"
+              "[program a]\naffinity=0-0\nstep=serial 1G memory=small\n"
+              "[program b]\naffinity=1-1\nstep=serial 1G memory=big\n");
+    finish(&w);
+    near(asym_sim_tally(w.sim, 0).work, 1e9 / (1 + 0.1), 1e-5);
+    near(asym_sim_tally(w.sim, 1).work, 1e9 / (1 + 1.1), 1e-5);
+    end(&w);
+}
+
+static void smt_siblings_compete_for_issue_slots(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *fetch;
+        int nice;
+        double ipc, a, b, lost; /* demand of each; the two shares of a width of 4; fetch_lost */
+    } rows[] = {
+        {"even", 0, 1.5, 1.5, 1.5, 0},
+        {"even", 0, 3, 2, 2, 0.5},
+        {"priority", 13, 3, 3, 1, 0}, /* 19 : 6; b gets the slots that a cannot use */
+        {"priority", 13, 4, 3.04, 0.96, 0},
+        {"priority", 19, 4, 4, 0, 0},
+        {"priority", 13, 1.5, 1.5, 1.5, 0},
+        {"priority", 13, 1.5, 1.5, 1.23, 0.5}, /* b gets half of what it would get beyond its 0.96 */
+        {"priority", 13, 1.5, 1.5, 0.96, 1},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        char text[512];
+        struct sim_fixture w;
+        snprintf(text, sizeof text,
+                 "[machine]\ncounts=1\nspeeds=1\nsmt=2\nmax_ipc=4\nsmt_loss=0\nfetch=%s\nfetch_lost=%g\n[run]"
+                 "\nduration=10s\n" FREE "[memory m]\nipc=%g\n[program a]\nstep=serial 1G memory=m\n"
+                 "[program b]\nnice=%d\nstep=serial 1G memory=m\n",
+                 rows[i].fetch, rows[i].lost, rows[i].ipc, rows[i].nice);
+        begin(&w, text);
+        finish(&w);
+        near(asym_sim_tally(w.sim, 0).work, rows[i].a * 10e9, 1e-4);
+        assert_true(fabs(asym_sim_tally(w.sim, 1).work - rows[i].b * 10e9) < 1e6);
+        end(&w);
+    }
+}
+
+static double fork_join(const char *machine, const char *program)
+{
+    char text[768];
+    struct sim_fixture w;
+    snprintf(text, sizeof text, "[machine]\n%s\n[run]\nuntil=done\nduration=1000s\n" FREE "[program a]\npasses=1\n%s\n",
+             machine, program);
+    begin(&w, text);
+    finish(&w);
+    const struct asym_sim_tally t = asym_sim_tally(w.sim, 0);
+    assert_int_equal(t.ended, 1);
+    end(&w);
+    return t.times;
+}
+
+static void static_loops_wait_for_the_slowest_and_dynamic_ones_do_not(void **state)
+{
+    (void)state;
+    static const char machine[] = "counts=3,1\nspeeds=1,2";
+    near(fork_join(machine, "threads=4\nstep=parallel 4G"), 1, 1e-6);
+    near(fork_join(machine, "threads=4\nstep=parallel 4G chunk=1M"), 0.8, 0.002);
+    near(fork_join(machine, "threads=4\nspin=forever\nstep=parallel 4G chunk=1M"), 0.8, 0.002);
+    /* A loop of two passes, a serial part, and a wait, which only takes time. */
+    near(fork_join("counts=2\nspeeds=1", "threads=2\nstep=loop 2\nstep=parallel 1G\nstep=end\nstep=serial 100M\n"
+                                         "step=io 250ms"),
+         1.35, 1e-5);
+}
+
+static void a_lock_lets_in_one_at_a_time(void **state)
+{
+    (void)state;
+    /* 1000 chunks of 1 M, with 1 M each under the lock: one second under the lock, and the first chunk before it. */
+    near(fork_join("counts=8\nspeeds=1", "threads=8\nstep=parallel 1G chunk=1M lock=1M"), 1.001, 0.001);
+}
+
+static void waiting_costs_cpu_time_only_while_it_spins(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *spin;
+        double cpu;
+    } rows[] = {{"0ms", 11}, {"100ms", 11.3}, {"forever", 14}};
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        char text[512];
+        struct sim_fixture w;
+        /* One second in parallel on four CPUs; then one second alone, while the others wait. */
+        snprintf(text, sizeof text,
+                 "[machine]\ncounts=4\nspeeds=1\n[run]\nuntil=done\n" FREE
+                 "[program a]\nthreads=4\nspin=%s\npasses=1\nstep=parallel 10G\nstep=serial 1G\n",
+                 rows[i].spin);
+        begin(&w, text);
+        finish(&w);
+        near(asym_sim_tally(w.sim, 0).cpu_ended, rows[i].cpu, 1e-4);
+        near(asym_sim_tally(w.sim, 0).work, 11e9, 1e-6);
+        end(&w);
+    }
+}
+
+static void programs_arrive_by_rate_and_wait_for_a_free_instance(void **state)
+{
+    (void)state;
+    struct sim_fixture w;
+    begin(&w, "[machine]\ncounts=1\nspeeds=1\n[run]\nduration=2000s\n" FREE
+              "[program a]\ncount=1\nrate=5\npasses=1\nstep=serial 100M exponential\n");
+    finish(&w);
+    const struct asym_sim_tally t = asym_sim_tally(w.sim, 0);
+    near(t.ended, 10000, 0.05);
+    near(t.cpu_ended / t.ended, 0.1, 0.05);
+    /* In an M/M/1 queue at half load a job takes twice its service time. */
+    near(t.times / t.ended, 0.2, 0.1);
+    end(&w);
+}
+
+static void jobs_that_arrive_are_the_same_however_fast_the_machine_is(void **state)
+{
+    (void)state;
+    double work[2];
+    for (int k = 0; k < 2; k++) {
+        struct sim_fixture w;
+        char text[512];
+        snprintf(text, sizeof text,
+                 "[machine]\ncounts=1\nspeeds=1\nfrequency=%d\n[run]\nduration=2000s\n" FREE
+                 "[program a]\ncount=20\nrate=5\npasses=1\nstep=serial 100M exponential\n",
+                 k + 1);
+        begin(&w, text);
+        finish(&w);
+        work[k] = asym_sim_tally(w.sim, 0).work;
+        end(&w);
+    }
+    /* All but the last few of 10,000 jobs end; two samples of that size differ by 1.4 %. */
+    near(work[0], work[1], 2e-3);
+}
+
+static void restarts_go_on_until_each_has_run_so_often(void **state)
+{
+    (void)state;
+    struct sim_fixture w;
+    begin(&w, "[machine]\ncounts=2\nspeeds=1\n[run]\nuntil=runs\nruns=3\nduration=1000s\n" FREE
+              "[program short]\nrestart=yes\npasses=1\nstep=serial 100M\n"
+              "[program long]\nrestart=yes\npasses=1\nstep=serial 1G\n");
+    finish(&w);
+    assert_int_equal(asym_sim_tally(w.sim, 1).ended, 3);
+    assert_in_range(asym_sim_tally(w.sim, 0).ended, 29, 30);
+    near((double)asym_sim_now(w.sim), 3e9, 1e-6);
+    end(&w);
+}
+
+static void the_same_seed_gives_the_same_run_and_nothing_is_allocated(void **state)
+{
+    (void)state;
+    static const char text[] = "[machine]\ncounts=6,2\nspeeds=1,2\nsmt=2\nllc=4\nllc_kib=4096\n[run]\nduration=5s\n"
+                               "[memory m]\nmpki=3\napki=20\nworking_set=2000\n"
+                               "[program a]\nthreads=16\nstep=label 2:1 500M chunk=1M memory=m\n"
+                               "[program b]\ncount=20\npasses=1\nrestart=yes\nspin=1ms\nthreads=2\n"
+                               "step=parallel 20M exponential chunk=1M lock=100k io=2ms\n";
+    double work[3];
+    for (unsigned i = 0; i < 3; i++) {
+        struct sim_fixture w;
+        begin_only(&w, text, i == 2 ? 2 : 1, -1);
+        const size_t before = count_allocations;
+        finish(&w);
+        assert_int_equal(count_allocations, before);
+        work[i] = asym_sim_tally(w.sim, 0).work + asym_sim_tally(w.sim, 1).work;
+        end(&w);
+    }
+    assert_memory_equal(&work[0], &work[1], sizeof work[0]);
+    assert_true(work[0] < work[2] || work[0] > work[2]);
+}
+
+/* Returns the speedup, over seeds, of a serial program beside a parallel one with as many threads as CPUs. */
+static void serial_beside_parallel(unsigned n, double a, unsigned seeds, double *ret_mean, double *ret_least,
+                                   double *ret_most)
+{
+    double sum = 0;
+    *ret_least = INFINITY;
+    *ret_most = 0;
+    for (unsigned seed = 1; seed <= seeds; seed++) {
+        char text[512];
+        struct sim_fixture w;
+        /* Threads begin on random CPUs, as in the paper's runs. One of the n CPUs is the large core. */
+        snprintf(text, sizeof text,
+                 "[machine]\ncounts=%u,1\nspeeds=1,%g\n[scheduler]\nplacement=random\n[run]\nduration=3s\n"
+                 "[program serial]\nstep=serial 1000G\n[program parallel]\nthreads=%u\nstart=1ms\n"
+                 "step=parallel 10000G chunk=10M\n",
+                 n - 1, a, n);
+        begin_only(&w, text, seed, -1);
+        finish(&w);
+        const double speedup = asym_sim_tally(w.sim, 0).work / 3e9 / ((n - 1 + a) / n);
+        sum += speedup;
+        *ret_least = fmin(*ret_least, speedup);
+        *ret_most = fmax(*ret_most, speedup);
+        end(&w);
+    }
+    *ret_mean = sum / seeds;
+}
+
+static void the_baseline_is_that_of_the_analysis(void **state)
+{
+    (void)state;
+    for (unsigned n = 2; n <= 8; n += 3) {
+        for (double a = 1; a <= 1.5; a += 0.5) {
+            double mean, least, most;
+            serial_beside_parallel(n, a, 150, &mean, &least, &most);
+            const struct asym_model_speedup s = asym_model_speedup(ASYM_SCHEDULER_BASELINE, ASYM_JOINT_SP, n, a);
+            near(mean, s.avg, 0.08); /* chance over 150 seeds: 2 to 3 per cent */
+            near(least, s.min, 0.02);
+            near(most, s.max, 0.02);
+        }
+    }
+}
+
+/* The rank of each start, by program: "one" has one thread, "many" has three. */
+struct starts {
+    unsigned n, one_at;
+};
+
+static void note_start(void *ctx, const struct asym_sim_event *event)
+{
+    struct starts *starts = ctx;
+    if (event->kind != ASYM_SIM_RUNS || starts->n >= 4)
+        return;
+    if (strcmp(event->program, "one") == 0)
+        starts->one_at = starts->n;
+    starts->n++;
+}
+
+/* On one CPU the threads of an instant run in the order in which they began. */
+static void the_seed_draws_the_order_in_which_threads_begin(void **state)
+{
+    (void)state;
+    static const char *const text = "[machine]\ncounts=1\nspeeds=1\n[run]\nduration=20ms\n" FREE
+                                    "[program one]\nstep=serial 1G\n[program many]\nthreads=3\nstep=parallel 1G\n";
+    unsigned at[4] = {0};
+    for (unsigned seed = 0; seed < 400; seed++) {
+        struct sim_fixture w;
+        struct starts starts = {0};
+        begin_only(&w, text, seed, -1);
+        asym_sim_trace(w.sim, &(struct asym_sim_tracer){.event = note_start, .ctx = &starts});
+        finish(&w);
+        assert_int_equal(starts.n, 4);
+        at[starts.one_at]++;
+        end(&w);
+    }
+    /* 100 of each is expected; five standard deviations are 43. */
+    for (unsigned i = 0; i < 4; i++)
+        assert_in_range(at[i], 57, 143);
+}
+
+/* The CPUs on which threads of programs called "task" began, in this order. */
+struct places {
+    unsigned n;
+    int cpu[16];
+    bool seen[16]; /* by instance and rank: the thread has begun */
+};
+
+static void note_place(void *ctx, const struct asym_sim_event *event)
+{
+    struct places *places = ctx;
+    bool *seen = &places->seen[event->instance + event->rank];
+    if (event->kind != ASYM_SIM_RUNS || strcmp(event->program, "task") != 0 || *seen)
+        return;
+    *seen = true;
+    places->cpu[places->n++] = event->cpu;
+}
+
+static struct places places_of(const char *text, unsigned seed)
+{
+    struct sim_fixture w;
+    struct places places = {0};
+    begin_only(&w, text, seed, -1);
+    asym_sim_trace(w.sim, &(struct asym_sim_tracer){.event = note_place, .ctx = &places});
+    finish(&w);
+    end(&w);
+    return places;
+}
+
+/* Two nodes of four CPUs. */
+#define TWO_NODES "[machine]\ncounts=8\nspeeds=1\nllc=4\nnode=1\n[run]\nduration=100ms\n" FREE
+#define COPIES(n) "[program task]\npasses=1\nstep=serial 10G\ncount=" #n "\n"
+
+/* The starter is on the housekeeping CPU, and one copy on the other node, or the other way round. */
+static void a_new_thread_goes_to_the_other_node_and_the_cpu_that_went_idle_last(void **state)
+{
+    (void)state;
+    unsigned at[8] = {0};
+    for (unsigned seed = 0; seed < 400; seed++) {
+        const struct places one = places_of(TWO_NODES "housekeeping=0\n" COPIES(1), seed);
+        assert_int_equal(one.n, 1);
+        at[one.cpu[0]]++;
+    }
+    /* Half of them are expected; five standard deviations are 50. */
+    assert_in_range(at[0], 150, 250);
+    assert_int_equal(at[1] + at[2] + at[3], 0);
+    for (unsigned cpu = 4; cpu < 8; cpu++)
+        assert_in_range(at[cpu], 17, 83);
+}
+
+static void new_threads_take_turns_between_nodes(void **state)
+{
+    (void)state;
+    for (unsigned seed = 0; seed < 50; seed++) {
+        const struct places all = places_of(TWO_NODES COPIES(8), seed);
+        unsigned taken = 0;
+        assert_int_equal(all.n, 8);
+        for (unsigned i = 0; i < 8; i += 2) {
+            assert_true(all.cpu[i] / 4 != all.cpu[i + 1] / 4);
+            taken |= 1U << all.cpu[i] | 1U << all.cpu[i + 1];
+        }
+        assert_int_equal(taken, 0xff);
+        /* The starter had the last CPU: it is on the node that the first copy left. */
+        assert_true(all.cpu[7] / 4 != all.cpu[0] / 4);
+    }
+}
+
+/* CPU 5 has just gone idle, and no other CPU has run anything: it is the first one of its node. */
+static void a_cpu_that_went_idle_last_comes_first(void **state)
+{
+    (void)state;
+    unsigned at[8] = {0};
+    for (unsigned seed = 0; seed < 100; seed++) {
+        const struct places one = places_of(TWO_NODES "[program early]\naffinity=5\npasses=1\nstep=serial 5M\n"
+                                                      "[program task]\nstart=20ms\npasses=1\nstep=serial 10G\n",
+                                            seed);
+        at[one.cpu[0]]++;
+    }
+    assert_in_range(at[5], 25, 75);
+    assert_int_equal(at[4] + at[6] + at[7], 0);
+}
+
+/* A master on one node and three threads that it starts: two threads on each node. */
+static void a_master_starts_its_threads_from_its_own_cpu(void **state)
+{
+    (void)state;
+    for (unsigned seed = 0; seed < 50; seed++) {
+        const struct places all = places_of(
+            TWO_NODES "[program task]\nthreads=4\npasses=1\nstep=serial 5M\nstep=parallel 10G\n", seed);
+        assert_int_equal(all.n, 4);
+        unsigned beside = 0;
+        for (unsigned i = 1; i < 4; i++)
+            beside += all.cpu[i] / 4 == all.cpu[0] / 4;
+        assert_int_equal(beside, 1);
+        /* The master is on one of these two CPUs. A starter would be on the other one, and its node would keep the thread. */
+        const struct places two = places_of(TWO_NODES "housekeeping=0,4\n[program task]\nthreads=2\npasses=1\n"
+                                                      "step=serial 5M\nstep=parallel 10G\n",
+                                            seed);
+        assert_int_equal(two.n, 2);
+        assert_int_equal(two.cpu[0] + two.cpu[1], 4);
+    }
+    /* No starter is there to take a CPU: eight threads have eight CPUs. */
+    const struct places all = places_of(
+        TWO_NODES "[program task]\nthreads=8\npasses=1\nstep=serial 5M\nstep=parallel 10G\n", 1);
+    unsigned taken = 0;
+    for (unsigned i = 0; i < 8; i++)
+        taken |= 1U << all.cpu[i];
+    assert_int_equal(taken, 0xff);
+}
+
+/* A mask bounds the search: the other node has more CPUs, but only one of them is allowed. */
+static void only_allowed_cpus_count_as_idle(void **state)
+{
+    (void)state;
+    for (unsigned seed = 0; seed < 50; seed++) {
+        const struct places all = places_of(TWO_NODES COPIES(3) "affinity=1-3,6\n", seed);
+        unsigned taken = 0;
+        for (unsigned i = 0; i < 3; i++)
+            taken |= 1U << all.cpu[i];
+        assert_int_equal(taken & ~0x4eU, 0);
+        assert_true(all.cpu[0] < 4);
+    }
+}
+
+#define TWO_SLOW_ONE_FAST "[machine]\ncounts=2,1\nspeeds=1,2\n[run]\nduration=10s\n" FREE
+
+/* Four threads on speeds 1, 1 and 2: in proportion to speed each has a speed of 1. */
+static void a_scheduler_that_knows_speeds_balances_threads_per_speed(void **state)
+{
+    (void)state;
+    for (unsigned seed = 0; seed < 20; seed++) {
+        struct sim_fixture w;
+        begin_only(&w,
+                   TWO_SLOW_ONE_FAST "capacity=load\n[program a]\nstep=serial 100G\n[program b]\nstep=serial 100G\n"
+                                     "[program c]\nstep=serial 100G\n[program d]\nstep=serial 100G\n",
+                   seed, -1);
+        finish(&w);
+        for (unsigned i = 0; i < 4; i++)
+            near(asym_sim_tally(w.sim, i).work, 10e9, 0.02);
+        end(&w);
+    }
+}
+
+/* Only active balancing moves the only thread of a slow CPU. */
+static void an_idle_fast_cpu_takes_over_a_running_thread(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {TWO_SLOW_ONE_FAST "capacity=load\n[program a]\nstep=serial 100G\n",
+                                        TWO_SLOW_ONE_FAST "capacity=active\n[program a]\nstep=serial 100G\n"};
+    double least[2] = {20e9, 20e9};
+    for (unsigned i = 0; i < 40; i++) {
+        struct sim_fixture w;
+        begin_only(&w, texts[i % 2], i, -1);
+        finish(&w);
+        least[i % 2] = ASYM_MIN(least[i % 2], asym_sim_tally(w.sim, 0).work);
+        end(&w);
+    }
+    near(least[0], 10e9, 0.001);
+    near(least[1], 20e9, 0.005);
+}
+
+static void a_policy_steers_it_through_the_ports(void **state)
+{
+    (void)state;
+    struct sim_fixture w;
+    struct asym_snapshot s;
+    const struct asym_plan *plan;
+    const struct asym_action *actions;
+    struct asym_outcome outcomes[64];
+    struct asym_engine *e;
+    size_t n, steered = 0;
+    begin(&w, "[machine]\ncounts=7,1\nspeeds=1,2\n[run]\nduration=5s\n" FREE
+              "[program serial]\nstep=serial 1000G\n[program parallel]\nthreads=8\nstep=parallel 1000G chunk=1M\n");
+    const struct asym_engine_config config = {
+        .policy = asym_policy_find("pa"),
+        .params = asym_settings_params(w.scenario->settings, asym_policy_find("pa")),
+        .classify = w.scenario->settings->classify,
+        .enforce = w.scenario->settings->enforce,
+    };
+    struct asym_source *source = asym_sim_source(w.sim, 100 * ASYM_MSEC);
+    struct asym_actuator *actuator = asym_sim_actuator(w.sim);
+    assert_int_equal(asym_engine_new(&config, &e), 0);
+    while (source->next(source, &s) > 0) {
+        assert_int_equal(asym_engine_step(e, &s, &plan, &actions, &n), 0);
+        assert_true(n <= ASYM_LENGTH(outcomes));
+        if (s.interval > 0) {
+            assert_int_equal(s.n_apps, 2);
+            near(s.apps[0].runnable_mean, 1, 0.01);
+            near(s.apps[1].runnable_mean, 8, 0.01);
+        }
+        assert_int_equal(actuator->apply(actuator, actions, n, outcomes), 0);
+        for (size_t i = 0; i < n; i++)
+            assert_int_equal(outcomes[i].kind, ASYM_OUTCOME_DONE);
+        asym_engine_outcomes(e, outcomes, n);
+        steered += n;
+    }
+    assert_true(steered > 0);
+    /* After half a second of settling, the serial thread has the fast CPU to itself. */
+    assert_true(asym_sim_tally(w.sim, 0).work > 4.3 * 2e9);
+    asym_engine_free(e);
+    end(&w);
+}
+
+static size_t that_hardly_ran(const struct asym_snapshot *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_tasks; i++)
+        n += (s->tasks[i].flags & ASYM_TASK_HARDLY_RAN) != 0;
+    return n;
+}
+
+/* Three threads share a CPU: at the first sample one has had 2 ms; 12 ms later each has had a slice of 3 ms. */
+static void a_thread_that_has_hardly_run_is_reported_as_on_a_live_machine(void **state)
+{
+    (void)state;
+    struct sim_fixture w;
+    struct asym_snapshot s;
+    begin(&w, "[machine]\ncounts=1\nspeeds=1\n[run]\nduration=1s\n" FREE
+              "[program a]\nthreads=3\nstep=parallel 1000G chunk=1G\n");
+    struct asym_source *source = asym_sim_source(w.sim, 2 * ASYM_MSEC);
+    assert_int_equal(source->next(source, &s), 1);
+    assert_int_equal(s.n_tasks, 3);
+    assert_int_equal(that_hardly_ran(&s), 2);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(source->next(source, &s), 1);
+    assert_int_equal(that_hardly_ran(&s), 0);
+    end(&w);
+}
+
+static void the_actuator_answers_as_a_kernel_does(void **state)
+{
+    (void)state;
+    struct sim_fixture w;
+    struct asym_snapshot s;
+    struct asym_outcome o;
+    begin(&w, "[machine]\ncounts=4\nspeeds=1\n[run]\nduration=5s\n" FREE
+              "[program a]\npasses=1\nrestart=yes\nstep=serial 1200M\n");
+    struct asym_source *source = asym_sim_source(w.sim, ASYM_SEC);
+    struct asym_actuator *actuator = asym_sim_actuator(w.sim);
+    assert_int_equal(source->next(source, &s), 1);
+    struct asym_action a = {.kind = ASYM_ACTION_STEER, .id = s.tasks[0].id, .expect = *s.tasks[0].mask, .nice = -5};
+    asym_mask_set(&a.mask, 3);
+    actuator->apply(actuator, &a, 1, &o);
+    assert_int_equal(o.kind, ASYM_OUTCOME_DONE);
+    actuator->apply(actuator, &a, 1, &o); /* the mask that it expects is no longer in force */
+    assert_int_equal(o.error, -EBUSY);
+    a.expect = a.mask;
+    a.mask = (struct asym_mask){{0}};
+    actuator->apply(actuator, &a, 1, &o);
+    assert_int_equal(o.kind, ASYM_OUTCOME_RETRY);
+    assert_int_equal(source->next(source, &s), 1);
+    /* The program restarted at 1.2 s: this is another thread with its own mask. */
+    assert_int_not_equal(s.tasks[0].id.tid, a.id.tid);
+    assert_int_equal(asym_mask_count(s.tasks[0].mask), 4);
+    assert_int_equal(s.tasks[0].nice, 0);
+    a.mask = a.expect;
+    actuator->apply(actuator, &a, 1, &o);
+    assert_int_equal(o.kind, ASYM_OUTCOME_GONE);
+    end(&w);
+}
+
+static void samples_and_profiles_say_what_was_done(void **state)
+{
+    (void)state;
+    struct sim_fixture w;
+    struct asym_snapshot s;
+    begin(&w, "[machine]\ncounts=1,1\nspeeds=1,2\nmax_ipc=2\n[run]\nduration=5s\n" FREE
+              "[memory m]\nmpki=5\n[program a]\naffinity=1\nstep=serial 1000G memory=m\n");
+    struct asym_source *source = asym_sim_source(w.sim, 100 * ASYM_MSEC);
+    assert_int_equal(source->next(source, &s), 1);
+    assert_int_equal(s.n_samples, 0);
+    struct asym_plan_task task = {.monitor = true};
+    const struct asym_plan plan = {.tasks = &task, .n_tasks = 1};
+    const struct asym_feedback feedback = {.snapshot = &s, .plan = &plan};
+    asym_source_feedback(source, &feedback);
+    assert_int_equal(source->next(source, &s), 1);
+    assert_int_equal(s.n_samples, 1);
+    /* 2 GHz, 2 instructions per cycle; 5 misses of 100 ns per thousand. */
+    const double ips = 1e9 / (1 / 4.0 + 0.5);
+    near(s.samples[0].seconds, 0.1, 1e-6);
+    near(s.samples[0].cycles, 0.2e9, 1e-6);
+    near(s.samples[0].instructions, ips * 0.1, 1e-6);
+    near(s.samples[0].llc_misses, ips * 0.1 * 0.005, 1e-6);
+    const struct asym_profile *profile = s.procs[0].profile;
+    near(profile->ips[0], ips, 1e-9);
+    near(profile->ips[1], 1e9 / (1 / 2.0 + 0.5), 1e-9);
+    near(profile->mpki[0], 5, 1e-9);
+    assert_int_equal(source->next(source, &s), 1);
+    assert_int_equal(s.n_samples, 0);
+    assert_non_null(s.missing[ASYM_SIGNAL_SMT]);
+    assert_null(s.missing[ASYM_SIGNAL_IPC]);
+    end(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_heap_gives_events_in_order_of_time_and_slot),
+        cmocka_unit_test(work_takes_its_time_by_speed),
+        cmocka_unit_test(costs_are_paid_once_each),
+        cmocka_unit_test(threads_share_a_cpu_by_nice_weight),
+        cmocka_unit_test(masks_are_obeyed_and_no_cpu_idles_beside_a_waiting_thread),
+        cmocka_unit_test(stall_time_does_not_shrink_with_speed),
+        cmocka_unit_test(an_llc_that_is_too_small_makes_misses),
+        cmocka_unit_test(an_llc_keeps_small_working_sets_whole),
+        cmocka_unit_test(smt_siblings_compete_for_issue_slots),
+        cmocka_unit_test(static_loops_wait_for_the_slowest_and_dynamic_ones_do_not),
+        cmocka_unit_test(a_lock_lets_in_one_at_a_time),
+        cmocka_unit_test(waiting_costs_cpu_time_only_while_it_spins),
+        cmocka_unit_test(programs_arrive_by_rate_and_wait_for_a_free_instance),
+        cmocka_unit_test(jobs_that_arrive_are_the_same_however_fast_the_machine_is),
+        cmocka_unit_test(restarts_go_on_until_each_has_run_so_often),
+        cmocka_unit_test(the_same_seed_gives_the_same_run_and_nothing_is_allocated),
+        cmocka_unit_test(the_baseline_is_that_of_the_analysis),
+        cmocka_unit_test(the_seed_draws_the_order_in_which_threads_begin),
+        cmocka_unit_test(a_new_thread_goes_to_the_other_node_and_the_cpu_that_went_idle_last),
+        cmocka_unit_test(new_threads_take_turns_between_nodes),
+        cmocka_unit_test(a_cpu_that_went_idle_last_comes_first),
+        cmocka_unit_test(a_master_starts_its_threads_from_its_own_cpu),
+        cmocka_unit_test(only_allowed_cpus_count_as_idle),
+        cmocka_unit_test(a_scheduler_that_knows_speeds_balances_threads_per_speed),
+        cmocka_unit_test(an_idle_fast_cpu_takes_over_a_running_thread),
+        cmocka_unit_test(a_policy_steers_it_through_the_ports),
+        cmocka_unit_test(a_thread_that_has_hardly_run_is_reported_as_on_a_live_machine),
+        cmocka_unit_test(the_actuator_answers_as_a_kernel_does),
+        cmocka_unit_test(samples_and_profiles_say_what_was_done),
+    };
+    count_begin();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* tests/support/process.h: it signals no process that was never started, and no group that such a number would mean. */
+#include <errno.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/macro.h"
+#include "support/process.h"
+
+static volatile sig_atomic_t received;
+
+static void count(int signal)
+{
+    (void)signal;
+    received++;
+}
+
+/* Processes without a handler ignore SIGURG: even a wrong helper does not harm the group of this test. */
+static void a_number_below_two_is_refused(void **state)
+{
+    static const pid_t refused[] = {0, 1, -1, -2, INT_MIN};
+    (void)state;
+    assert_true(signal(SIGURG, count) != SIG_ERR);
+    /* In a group of its own, only this process would get a signal to group 0. */
+    setpgid(0, 0);
+    assert_int_equal(getpgrp(), getpid());
+    for (size_t i = 0; i < ASYM_LENGTH(refused); i++) {
+        assert_int_equal(asym_process_signal(refused[i], SIGURG), -EINVAL);
+        assert_int_equal(asym_process_signal_group(refused[i], SIGURG), -EINVAL);
+    }
+    assert_int_equal(asym_process_signal(-getpid(), SIGURG), -EINVAL);
+    assert_int_equal(received, 0);
+    assert_int_equal(asym_process_signal(getpid(), SIGURG), 0);
+    assert_int_equal(received, 1);
+    assert_int_equal(asym_process_signal_group(getpgrp(), SIGURG), 0);
+    assert_int_equal(received, 2);
+}
+
+static void a_process_of_ours_is_signalled_until_it_is_gone(void **state)
+{
+    (void)state;
+    int status;
+    const pid_t pid = asym_process_fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        for (;;)
+            pause();
+    assert_int_equal(asym_process_signal(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGKILL);
+    assert_int_equal(asym_process_signal(pid, SIGKILL), -ESRCH);
+}
+
+static void a_wait_ends_in_time(void **state)
+{
+    (void)state;
+    int status = -1;
+    const pid_t pid = asym_process_fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        for (;;)
+            pause();
+    assert_int_equal(asym_process_wait(pid, 0.02, &status), -ETIMEDOUT);
+    assert_int_equal(status, -1);
+    assert_int_equal(asym_process_signal(pid, SIGKILL), 0);
+    assert_int_equal(asym_process_wait(pid, 60, &status), 0);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    assert_int_equal(asym_process_wait(pid, 60, &status), -ECHILD);
+    assert_int_equal(asym_process_wait(0, 60, &status), -EINVAL);
+}
+
+/* The parent dies before the child calls PR_SET_PDEATHSIG. The child must end nevertheless, as ctest waits for the pipe. */
+static void a_child_whose_parent_has_gone_ends(void **state)
+{
+    (void)state;
+    int fds[2];
+    char byte;
+    assert_int_equal(pipe(fds), 0);
+    const pid_t parent = asym_process_fork();
+    assert_true(parent >= 0);
+    if (parent == 0) {
+        const pid_t self = getpid();
+        if (asym_process_fork_orphan(60) > 0)
+            _exit(0);
+        while (getppid() == self)
+            usleep(100);
+        (void)!write(fds[1], "o", 1); /* the child has become an orphan */
+        asym_process_end_with(self);
+        (void)!write(fds[1], "x", 1); /* the child runs */
+        _exit(0);
+    }
+    close(fds[1]);
+    assert_int_equal(read(fds[0], &byte, 1), 1);
+    assert_int_equal(byte, 'o');
+    assert_int_equal(read(fds[0], &byte, 1), 0);
+    close(fds[0]);
+    assert_int_equal(waitpid(parent, NULL, 0), parent);
+}
+
+static void the_state_of_a_process_is_read(void **state)
+{
+    (void)state;
+    pid_t children[2] = {0};
+    char name[16];
+    assert_int_equal(prctl(PR_GET_NAME, name), 0);
+    /* The child inherits the name, so it has it however early it is stopped. */
+    assert_int_equal(prctl(PR_SET_NAME, "a) R (b)) "), 0);
+    const pid_t pid = asym_process_fork();
+    if (pid == 0)
+        for (;;)
+            pause();
+    assert_int_equal(prctl(PR_SET_NAME, name), 0);
+    assert_true(pid >= 0);
+    assert_int_equal(asym_process_children(getpid(), children, 2), 1);
+    assert_int_equal(children[0], pid);
+    assert_int_equal(asym_process_children(getpid(), children, 0), 0);
+    assert_int_equal(asym_process_stop(pid), 0);
+    assert_int_equal(asym_process_state(pid), 'T');
+    assert_int_equal(asym_process_signal(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_int_equal(asym_process_state(pid), 0);
+    assert_int_equal(asym_process_children(pid, children, 2), 0);
+    assert_int_equal(asym_process_descriptors(pid), -ENOENT);
+    assert_int_equal(asym_process_stop(pid), -ESRCH);
+    assert_int_equal(asym_process_stop(0), -EINVAL);
+}
+
+static void descriptors_are_counted(void **state)
+{
+    (void)state;
+    int fds[2];
+    const int before = asym_process_descriptors(getpid());
+    assert_true(before >= 0);
+    assert_int_equal(pipe(fds), 0);
+    assert_int_equal(asym_process_descriptors(getpid()), before + 2);
+    close(fds[0]);
+    close(fds[1]);
+    assert_int_equal(asym_process_descriptors(getpid()), before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_number_below_two_is_refused),
+        cmocka_unit_test(a_process_of_ours_is_signalled_until_it_is_gone),
+        cmocka_unit_test(a_wait_ends_in_time),
+        cmocka_unit_test(a_child_whose_parent_has_gone_ends),
+        cmocka_unit_test(the_state_of_a_process_is_read),
+        cmocka_unit_test(descriptors_are_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

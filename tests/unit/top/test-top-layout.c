@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The screen of asymctl top. The goldens are tests/data/top/NAME.txt; with the variable ASYM_RENEW the test writes them anew.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/macro.h"
+#include "report/columns.h"
+#include "top/layout.h"
+
+struct fixture {
+    struct asym_top_frame frame;
+    struct asym_top_view view;
+    struct asym_top_order order;
+    struct asym_top_page page;
+    struct asym_top_shown shown;
+};
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    f->view = (struct asym_top_view){.columns = 80, .rows = 24, .sort = ASYM_TOP_RUNNABLE};
+    snprintf(f->frame.policy, sizeof f->frame.policy, "pa");
+    snprintf(f->frame.policy_reason, sizeof f->frame.policy_reason, "auto: the machine has two types of core");
+    snprintf(f->frame.slow_cpus, sizeof f->frame.slow_cpus, "4-11");
+    f->frame.steered = 14;
+    f->frame.changes = 32;
+    f->frame.cpu_usage = 0.0041;
+    f->frame.memory = 5 << 20;
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    asym_top_frame_done(&f->frame);
+    asym_top_order_done(&f->order);
+    asym_top_page_done(&f->page);
+    free(f);
+    return 0;
+}
+
+static void add_cpus(struct fixture *f, unsigned n_fast, unsigned n_slow)
+{
+    for (unsigned i = 0; i < n_fast + n_slow; i++) {
+        struct asym_top_cpu *c = asym_top_add_cpu(&f->frame);
+        const bool fast = i < n_fast;
+        *c = (struct asym_top_cpu){.cpu = i, .type = fast ? 0 : 1, .speed = fast ? 2.25 : 1, .fast = fast};
+        c->busy = i % 4 == 3 ? 0 : 1.0 / (1 + i % 4);
+        c->threads = fast ? 1 : 0;
+        snprintf(c->type_name, sizeof c->type_name, "%s", fast ? "Cortex-A76" : "Cortex-A55");
+        snprintf(c->comm, sizeof c->comm, "%s", i == 1 ? "漢字圧縮プログラム" : i % 5 ? "stockfish" : "gzip");
+    }
+}
+
+static void add_app(struct fixture *f, uint32_t pid, const char *comm, const char *class, double runnable,
+                    const char *reason)
+{
+    struct asym_top_app *a = asym_top_add_app(&f->frame);
+    *a = (struct asym_top_app){.pid = pid, .runnable = runnable, .fast_share = 1 / (1 + runnable), .moves = pid % 7};
+    a->threads = (unsigned)(runnable + 1);
+    a->steered = (unsigned)runnable;
+    snprintf(a->comm, sizeof a->comm, "%s", comm);
+    snprintf(a->class, sizeof a->class, "%s", class);
+    snprintf(a->phase, sizeof a->phase, "%s", *class ? "parallel" : "serial");
+    snprintf(a->reason, sizeof a->reason, "%s", reason);
+    if (pid == 0)
+        snprintf(a->cgroup, sizeof a->cgroup, "/user.slice/user-1000.slice/build.scope");
+}
+
+/* The names of the first rows: usual, wide characters, escape sequences, bytes that are no UTF-8. */
+static void add_apps(struct fixture *f, unsigned more)
+{
+    add_app(f, 4711, "stockfish", "HP", 8, "parallel: a spare fast CPU");
+    add_app(f, 4712, "gzip", "", 1, "serial: a fast CPU");
+    add_app(f, 4713, "漢字圧縮プログラム", "MP", 2.5, "few threads: a fast CPU each");
+    add_app(f, 4714, "\033[2J\033[31mred\r\n", "SP", 1.25, "serial phase: on a fast CPU for up to 1 s");
+    add_app(f, 4715, "\xff\xfe\x80", "MP", 2, "few threads: a fast CPU each");
+    add_app(f, 0, "", "HP", 16, "parallel: a spare fast CPU");
+    for (unsigned i = 0; i < more; i++) {
+        char comm[32];
+        snprintf(comm, sizeof comm, "worker-%u", i);
+        add_app(f, 5000 + i, comm, i % 2 ? "MP" : "HP", (double)(i % 10) / 10, "few threads: a fast CPU each");
+    }
+}
+
+static void lay_out(struct fixture *f, unsigned columns, unsigned rows)
+{
+    f->view.columns = columns;
+    f->view.rows = rows;
+    assert_int_equal(asym_top_order_make(&f->order, &f->frame, &f->view), 0);
+    asym_top_follow(&f->view, &f->frame, &f->order);
+    assert_int_equal(asym_top_layout(&f->frame, &f->view, &f->order, &f->page, &f->shown), 0);
+    f->view.first = f->shown.first;
+    f->view.page_lines = f->shown.page_lines;
+}
+
+static char *print(const struct fixture *f)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    assert_int_equal(asym_top_print(&f->page, out), 0);
+    fclose(out);
+    return text;
+}
+
+static void assert_shows(const struct fixture *f, const char *part, bool shown)
+{
+    ASYM_AUTO_FREE char *text = print(f);
+    if (!strstr(text, part) == shown)
+        fail_msg("'%s' is %s:\n%s", part, shown ? "missing" : "there", text);
+}
+
+static void compare_golden(const struct fixture *f, const char *name)
+{
+    char path[512], wanted[65536];
+    ASYM_AUTO_FREE char *text = print(f);
+    snprintf(path, sizeof path, "%s/top/%s.txt", ASYM_TEST_DATA, name);
+    ASYM_AUTO_FCLOSE FILE *file = fopen(path, getenv("ASYM_RENEW") ? "w+" : "r");
+    assert_non_null(file);
+    if (getenv("ASYM_RENEW")) {
+        fputs(text, file);
+        rewind(file);
+    }
+    wanted[fread(wanted, 1, sizeof wanted - 1, file)] = '\0';
+    if (strcmp(text, wanted) != 0)
+        fail_msg("not as %s:\n%s", path, text);
+}
+
+static void the_screen_fits_each_size(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        unsigned columns, rows;
+        const char *name;
+    } sizes[] = {{80, 24, "80x24"}, {200, 60, "200x60"}, {40, 10, "40x10"}, {80, 0, "once"}};
+    add_cpus(f, 4, 8);
+    add_apps(f, 30);
+    for (size_t i = 0; i < ASYM_LENGTH(sizes); i++) {
+        lay_out(f, sizes[i].columns, sizes[i].rows);
+        compare_golden(f, sizes[i].name);
+    }
+}
+
+static void many_cpus_collapse_to_a_row_for_each_type(void **state)
+{
+    struct fixture *f = *state;
+    add_cpus(f, 64, 192);
+    add_apps(f, 4);
+    lay_out(f, 80, 24);
+    compare_golden(f, "256-cpus-80x24");
+    lay_out(f, 200, 60);
+    compare_golden(f, "256-cpus-200x60");
+    lay_out(f, 40, 10);
+    compare_golden(f, "256-cpus-40x10");
+    lay_out(f, 80, 0);
+    assert_shows(f, "64 CPUs", true);
+}
+
+/* No piece leaves the screen or reaches the next one, and no piece has a byte that a terminal would act on. */
+static void assert_sound(const struct fixture *f)
+{
+    const struct asym_top_page *p = &f->page;
+    for (size_t i = 0; i < p->n_pieces; i++) {
+        const struct asym_top_piece *a = &p->pieces[i], *b = i + 1 < p->n_pieces ? &p->pieces[i + 1] : NULL;
+        const char *text = p->text + a->text;
+        assert_int_equal(asym_columns_of(text), a->columns);
+        assert_true(a->column + a->columns <= f->view.columns);
+        assert_true(a->row < f->view.rows);
+        for (const char *c = text; *c; c++)
+            assert_true((unsigned char)*c >= 0x20 && *c != 0x7f);
+        const bool is_background = text[strspn(text, " ")] == '\0';
+        if (b && b->row == a->row && !is_background)
+            assert_true(a->column + a->columns <= b->column);
+    }
+}
+
+static void no_size_breaks_the_screen(void **state)
+{
+    struct fixture *f = *state;
+    add_cpus(f, 3, 21);
+    add_apps(f, 20);
+    f->view.why = "one line that is longer than a narrow screen is wide\n\n漢字漢字漢字漢字\n";
+    for (unsigned columns = 1; columns < 260; columns += columns < 130 ? 1 : 13)
+        for (unsigned rows = 1; rows < 70; rows += rows < 12 ? 1 : 9)
+            for (unsigned mode = ASYM_TOP_TABLE; mode <= ASYM_TOP_HELP; mode++) {
+                f->view.mode = (enum asym_top_mode)mode;
+                lay_out(f, columns, rows);
+                assert_sound(f);
+                assert_int_equal(f->page.row, mode == ASYM_TOP_TABLE && rows == 1 ? 1 : f->page.row);
+                assert_true(f->page.row <= rows);
+            }
+}
+
+static void bytes_of_a_name_do_not_reach_the_terminal(void **state)
+{
+    struct fixture *f = *state;
+    add_cpus(f, 1, 0);
+    snprintf(f->frame.cpus[0].comm, sizeof f->frame.cpus[0].comm, "\033]0;owned\a");
+    f->frame.cpus[0].busy = 1;
+    snprintf(f->view.alert, sizeof f->view.alert, "\033c");
+    snprintf(f->view.filter, sizeof f->view.filter, "g");
+    add_app(f, 7, "g\033[2J", "MP", 1, "\033[1m");
+    lay_out(f, 120, 24);
+    assert_sound(f);
+    assert_shows(f, "g\\x1b[2J", true);
+    /* asymd has made this one printable. The screen does not do it again. */
+    snprintf(f->frame.apps[0].comm, sizeof f->frame.apps[0].comm, "g\\x1b");
+    lay_out(f, 120, 24);
+    assert_shows(f, " g\\x1b ", true);
+}
+
+static uint32_t pid_at(const struct fixture *f, size_t line)
+{
+    return f->frame.apps[f->order.index[line]].pid;
+}
+
+static enum asym_top_action press(struct fixture *f, uint32_t key)
+{
+    const enum asym_top_action action = asym_top_key(&f->view, &f->frame, &f->order, key);
+    lay_out(f, f->view.columns, f->view.rows);
+    return action;
+}
+
+static void keys_sort_by_each_column(void **state)
+{
+    struct fixture *f = *state;
+    add_cpus(f, 2, 2);
+    add_apps(f, 0);
+    lay_out(f, 200, 60);
+    assert_int_equal(pid_at(f, 0), 0);
+    assert_int_equal(pid_at(f, 1), 4711);
+    assert_shows(f, "RUN*", true);
+    press(f, 'r');
+    assert_int_equal(pid_at(f, 0), 4712);
+    press(f, '<');
+    assert_shows(f, "CLASS*", true);
+    assert_false(f->view.reverse);
+    press(f, '<');
+    press(f, '<');
+    assert_shows(f, "PID*", true);
+    for (size_t i = 1; i < f->order.n; i++)
+        assert_true(pid_at(f, i - 1) < pid_at(f, i));
+    press(f, '<');
+    assert_shows(f, "REASON*", true);
+    press(f, '<');
+    assert_shows(f, "MOVES*", true);
+    for (size_t i = 1; i < f->order.n; i++)
+        assert_true(f->frame.apps[f->order.index[i - 1]].moves >= f->frame.apps[f->order.index[i]].moves);
+    press(f, '<');
+    assert_shows(f, "FAST*", true);
+    assert_int_equal(pid_at(f, 0), 4712);
+}
+
+static void equal_lines_keep_their_places(void **state)
+{
+    struct fixture *f = *state;
+    for (uint32_t i = 0; i < 100; i++)
+        add_app(f, 100 + (i * 37) % 100, "same", "MP", 1, "");
+    lay_out(f, 80, 24);
+    for (size_t i = 0; i < f->order.n; i++)
+        assert_int_equal(pid_at(f, i), 100 + i);
+}
+
+static void type(struct fixture *f, const char *text)
+{
+    for (; *text; text++)
+        press(f, (unsigned char)*text);
+}
+
+static void a_filter_takes_effect_while_it_is_typed(void **state)
+{
+    struct fixture *f = *state;
+    add_apps(f, 30);
+    lay_out(f, 80, 24);
+    type(f, "/WORKER-1q");
+    assert_int_equal(f->order.n, 0);
+    press(f, ASYM_TOP_KEY_BACKSPACE);
+    assert_int_equal(f->order.n, 11);
+    assert_shows(f, "WORKER-1_", true);
+    press(f, ASYM_TOP_KEY_ENTER);
+    assert_int_equal(f->order.n, 11);
+    assert_shows(f, "filter WORKER-1: 11 of 36", true);
+    assert_int_equal(f->view.pid, pid_at(f, f->view.line));
+    press(f, ASYM_TOP_KEY_ESCAPE);
+    assert_int_equal(f->order.n, 36);
+    type(f, "/4712");
+    assert_int_equal(f->order.n, 1);
+    press(f, ASYM_TOP_KEY_ESCAPE);
+    type(f, "/BUILD.sc");
+    assert_int_equal(f->order.n, 1);
+    press(f, ASYM_TOP_KEY_ESCAPE);
+    press(f, '/');
+    press(f, 0x6f22);
+    assert_string_equal(f->view.filter, "漢");
+    assert_int_equal(f->order.n, 1);
+    press(f, ASYM_TOP_KEY_BACKSPACE);
+    assert_string_equal(f->view.filter, "");
+    for (size_t i = 0; i < 200; i++)
+        press(f, 0x1f600);
+    assert_true(strlen(f->view.filter) < sizeof f->view.filter);
+}
+
+static void the_cursor_follows_its_application(void **state)
+{
+    struct fixture *f = *state;
+    add_apps(f, 30);
+    lay_out(f, 80, 24);
+    press(f, ASYM_TOP_KEY_DOWN);
+    assert_int_equal(f->view.pid, 4711);
+    for (size_t i = 0; i < f->frame.n_apps; i++)
+        if (f->frame.apps[i].pid == 4711)
+            f->frame.apps[i].runnable = -1;
+    lay_out(f, 80, 24);
+    assert_int_equal(f->view.pid, 4711);
+    assert_int_equal(f->view.line, 35);
+    assert_shows(f, "stockfish", true);
+    /* The application ends: the cursor stays on the line, or on the last one. */
+    for (size_t i = 0; i < f->frame.n_apps; i++)
+        if (f->frame.apps[i].pid == 4711)
+            f->frame.apps[i] = f->frame.apps[--f->frame.n_apps];
+    lay_out(f, 80, 24);
+    assert_int_equal(f->view.line, 34);
+    assert_int_not_equal(f->view.pid, 4711);
+    f->frame.n_apps = 0;
+    lay_out(f, 80, 24);
+    assert_int_equal(f->view.pid, 0);
+    assert_int_equal(press(f, ASYM_TOP_KEY_ENTER), ASYM_TOP_DRAW);
+}
+
+static void keys_move_the_cursor_and_the_table(void **state)
+{
+    struct fixture *f = *state;
+    add_apps(f, 30);
+    lay_out(f, 80, 24);
+    press(f, ASYM_TOP_KEY_UP);
+    assert_int_equal(f->view.line, 0);
+    press(f, ASYM_TOP_KEY_PAGE_DOWN);
+    assert_int_equal(f->view.line, f->shown.page_lines);
+    assert_int_equal(f->shown.first, 1);
+    press(f, ASYM_TOP_KEY_END);
+    assert_int_equal(f->view.line, 35);
+    assert_int_equal(f->shown.first, 36 - f->shown.page_lines);
+    press(f, 'k');
+    assert_int_equal(f->shown.first, 36 - f->shown.page_lines);
+    press(f, ASYM_TOP_KEY_HOME);
+    assert_int_equal(f->shown.first, 0);
+    /* A larger screen leaves no rows empty. */
+    press(f, ASYM_TOP_KEY_END);
+    lay_out(f, 80, 60);
+    assert_int_equal(f->shown.first, 0);
+}
+
+static void pause_is_done_after_a_yes_only(void **state)
+{
+    struct fixture *f = *state;
+    add_apps(f, 0);
+    lay_out(f, 80, 24);
+    assert_int_equal(press(f, 'p'), ASYM_TOP_DRAW);
+    assert_shows(f, "Pause? asymd puts every thread back. y/n", true);
+    assert_int_equal(press(f, 'q'), ASYM_TOP_DRAW);
+    assert_int_equal(f->view.mode, ASYM_TOP_TABLE);
+    press(f, 'p');
+    assert_int_equal(press(f, 'y'), ASYM_TOP_PAUSE);
+    f->frame.paused = true;
+    f->frame.paused_for = 250 * ASYM_SEC;
+    lay_out(f, 80, 24);
+    assert_shows(f, "PAUSED for 4 min 10 s more | policy pa", true);
+    assert_shows(f, "p resume", true);
+    press(f, 'p');
+    assert_shows(f, "Resume?", true);
+    assert_int_equal(press(f, ASYM_TOP_KEY_ENTER), ASYM_TOP_DRAW);
+    snprintf(f->view.message, sizeof f->view.message, "not permitted");
+    lay_out(f, 80, 24);
+    assert_shows(f, "not permitted\n", true);
+    press(f, 'x');
+    assert_shows(f, "not permitted", false);
+    assert_int_equal(press(f, 'q'), ASYM_TOP_QUIT);
+}
+
+static void why_is_wrapped_and_scrolls(void **state)
+{
+    struct fixture *f = *state;
+    add_apps(f, 0);
+    lay_out(f, 40, 10);
+    press(f, ASYM_TOP_KEY_DOWN);
+    assert_int_equal(press(f, ASYM_TOP_KEY_ENTER), ASYM_TOP_ASK_WHY);
+    assert_int_equal(f->view.pid, 4711);
+    f->view.why =
+        "stockfish (4711) has 8 runnable threads, so it is highly parallel.\n\none\ntwo\nthree\nfour\nfive\nsix\nend\n";
+    f->view.mode = ASYM_TOP_WHY;
+    f->view.first = 0;
+    lay_out(f, 40, 10);
+    assert_shows(f, "stockfish (4711) has 8 runnable threads,\nso it is highly parallel.\n\none\n", true);
+    assert_shows(f, "\nend\n", false);
+    for (size_t i = 0; i < 20; i++)
+        press(f, ASYM_TOP_KEY_DOWN);
+    assert_shows(f, "\nend\n", true);
+    assert_shows(f, "five\nsix\nend\nq back", true);
+    press(f, 'q');
+    assert_int_equal(f->view.mode, ASYM_TOP_TABLE);
+    press(f, '?');
+    assert_shows(f, "why: what asymd knows", true);
+    lay_out(f, 80, 24);
+    assert_shows(f, "MOVES   how often asymd gave its threads another CPU in the last minute", true);
+}
+
+static void slow_frames_come_less_often(void **state)
+{
+    assert_int_equal(asym_top_pace(ASYM_SEC, 10000), ASYM_SEC);
+    assert_int_equal(asym_top_pace(ASYM_SEC, 10001), ASYM_SEC + 100);
+    assert_int_equal(asym_top_pace(ASYM_SEC, 70000), 7 * ASYM_SEC);
+    struct fixture *f = *state;
+    f->view.every = 7 * ASYM_SEC;
+    lay_out(f, 200, 60);
+    assert_shows(f, "a frame every 7.0 s", true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_screen_fits_each_size, setup, teardown),
+        cmocka_unit_test_setup_teardown(many_cpus_collapse_to_a_row_for_each_type, setup, teardown),
+        cmocka_unit_test_setup_teardown(no_size_breaks_the_screen, setup, teardown),
+        cmocka_unit_test_setup_teardown(bytes_of_a_name_do_not_reach_the_terminal, setup, teardown),
+        cmocka_unit_test_setup_teardown(keys_sort_by_each_column, setup, teardown),
+        cmocka_unit_test_setup_teardown(equal_lines_keep_their_places, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_filter_takes_effect_while_it_is_typed, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_cursor_follows_its_application, setup, teardown),
+        cmocka_unit_test_setup_teardown(keys_move_the_cursor_and_the_table, setup, teardown),
+        cmocka_unit_test_setup_teardown(pause_is_done_after_a_yes_only, setup, teardown),
+        cmocka_unit_test_setup_teardown(why_is_wrapped_and_scrolls, setup, teardown),
+        cmocka_unit_test_setup_teardown(slow_frames_come_less_often, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
