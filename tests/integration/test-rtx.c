@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The service and a program that says what its threads do, end to end. The program waits by spinning, so that the kernel
- * alone cannot tell its serial phases, and the service looks once a second: whatever happens sooner it was told.
+ * The service and a program that reports what its threads do, end to end. The program waits by spinning, so that the kernel's
+ * data alone do not show its serial phases, and asymd samples once a second: every faster reaction comes from a report.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -41,7 +41,7 @@ static void end(struct asym_talker *talker, pid_t asymd)
     asym_talker_end(talker);
 }
 
-static void a_serial_phase_has_its_cpu_long_before_the_next_look(void **state)
+static void a_serial_phase_has_its_cpu_long_before_the_next_sample(void **state)
 {
     (void)state;
     double worst;
@@ -53,8 +53,8 @@ static void a_serial_phase_has_its_cpu_long_before_the_next_look(void **state)
     end(&talker, asymd);
 }
 
-/* The same without listening: what the test above sees comes from being told. */
-static void whom_nobody_listens_to_gets_none(void **state)
+/* The same without the RTX socket: the reactions in the test above come from reports. */
+static void a_program_that_asymd_does_not_serve_gets_no_cpu_early(void **state)
 {
     (void)state;
     double worst;
@@ -65,9 +65,9 @@ static void whom_nobody_listens_to_gets_none(void **state)
 }
 
 /*
- * Each serial phase begins within notify_min of the end of the one before, of which it has told: it tells of none itself. The
- * service does not look by itself while this lasts. A phase begins when each worker, of several to a CPU, has come round: where
- * that is late it is told of after all, as most were with 20 ms.
+ * Each serial phase begins within notify_min of the end of the one before, which the program has reported: it does not report
+ * the begin itself. asymd takes no sample of its own meanwhile. A phase begins when every worker has run, with several workers
+ * to a CPU. If that is late, the program reports the begin after all; with 20 ms, most begins were late.
  */
 static void what_begins_within_notify_min_has_its_cpu_when_that_is_over(void **state)
 {
@@ -84,7 +84,7 @@ static void what_begins_within_notify_min_has_its_cpu_when_that_is_over(void **s
     end(&talker, asymd);
 }
 
-static void after_a_restart_it_is_told_again(void **state)
+static void after_a_restart_the_program_reports_again(void **state)
 {
     (void)state;
     double worst;
@@ -112,7 +112,7 @@ static void the_dry_run_and_check_name_it(void **state)
     asym_live_sleep(0.7);
     const char *const dry[] = {ASYM_SERVICE, "--dry-run", "--json", pid, NULL};
     assert_int_equal(asym_live_run(dry, text, sizeof text), 0);
-    assert_non_null(strstr(text, "\"rtx\": \"speaks\""));
+    assert_non_null(strstr(text, "\"rtx\": \"reports\""));
     const char *const check[] = {ASYM_SERVICE, "--check", "--json", pid, NULL};
     assert_int_equal(asym_live_run(check, text, sizeof text), 0);
     assert_non_null(strstr(text, named));
@@ -122,13 +122,15 @@ static void the_dry_run_and_check_name_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_serial_phase_has_its_cpu_long_before_the_next_look, asym_service_set_up,
+        cmocka_unit_test_setup_teardown(a_serial_phase_has_its_cpu_long_before_the_next_sample, asym_service_set_up,
                                         asym_service_tear_down),
         cmocka_unit_test_setup_teardown(what_begins_within_notify_min_has_its_cpu_when_that_is_over,
                                         asym_service_set_up, asym_service_tear_down),
-        cmocka_unit_test_setup_teardown(whom_nobody_listens_to_gets_none, asym_service_set_up, asym_service_tear_down),
+        cmocka_unit_test_setup_teardown(a_program_that_asymd_does_not_serve_gets_no_cpu_early, asym_service_set_up,
+                                        asym_service_tear_down),
         cmocka_unit_test_setup_teardown(the_dry_run_and_check_name_it, asym_service_set_up, asym_service_tear_down),
-        cmocka_unit_test_setup_teardown(after_a_restart_it_is_told_again, asym_service_set_up, asym_service_tear_down),
+        cmocka_unit_test_setup_teardown(after_a_restart_the_program_reports_again, asym_service_set_up,
+                                        asym_service_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

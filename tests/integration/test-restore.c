@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Putting back against a kernel and people that do not hold still: cpusets that change, creators that have gone, exec,
- * threads that come and go between kills. Steers only what it started itself. Takes two CPUs; fails in words on one.
+ * Restoring while the surroundings change: cpusets change, parents end, processes call exec, and threads come and go between
+ * kills. The test steers only processes that it started itself. It needs two CPUs, and fails with a message on one.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,11 +24,13 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "linux/actuator.h"
-#include "linux/ledger.h"
-#include "linux/thread.h"
+#include "linux/enforce/actuator.h"
+#include "linux/enforce/ledger.h"
+#include "linux/enforce/restore.h"
+#include "linux/sys/thread.h"
 #include "support/cgroup.h"
 #include "support/live.h"
+#include "support/process.h"
 
 #define SLOTS 220
 
@@ -40,7 +41,7 @@ struct shared {
 
 static struct shared *shared;
 static char dir[64];
-static struct asym_mask whole, first, last;
+static struct asym_mask all_cpus, first, last;
 static struct asym_ledger *ledger;
 static struct asym_actuator *actuator;
 
@@ -64,13 +65,13 @@ static void close_ledger(void)
 static int set_up(void **state)
 {
     (void)state;
-    setpriority(PRIO_PROCESS, 0, 0); /* tests count from there, and this may run under nice(1) */
-    assert_int_equal(asym_thread_get_mask(0, &whole), 0);
-    if (asym_mask_count(&whole) < 2)
+    setpriority(PRIO_PROCESS, 0, 0); /* the tests count from nice 0, and this may run under nice(1) */
+    assert_int_equal(asym_thread_get_mask(0, &all_cpus), 0);
+    if (asym_mask_count(&all_cpus) < 2)
         fail_msg("these tests need two CPUs, there is one");
     first = last = (struct asym_mask){0};
-    asym_mask_set(&first, (unsigned)asym_mask_next(&whole, 0));
-    asym_mask_set(&last, (unsigned)asym_mask_next(&whole, asym_mask_next(&whole, 0) + 1));
+    asym_mask_set(&first, (unsigned)asym_mask_next(&all_cpus, 0));
+    asym_mask_set(&last, (unsigned)asym_mask_next(&all_cpus, asym_mask_next(&all_cpus, 0) + 1));
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(shared != MAP_FAILED);
     snprintf(dir, sizeof dir, "/tmp/asymd-restore-XXXXXX");
@@ -90,7 +91,7 @@ static int tear_down(void **state)
 
 static void await(atomic_int *what)
 {
-    double end = asym_live_now() + 10;
+    double end = asym_live_now() + ASYM_LIVE_PATIENCE;
     while (*what == 0 && asym_live_now() < end)
         asym_live_sleep(0.0002);
     assert_true(*what != 0);
@@ -104,10 +105,9 @@ static void sleep_on(void)
 
 static pid_t start(void (*run)(void))
 {
-    pid_t pid = fork();
+    pid_t pid = asym_process_fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
         run();
         _exit(0);
     }
@@ -137,7 +137,7 @@ static bool has(pid_t tid, const struct asym_mask *mask)
     return asym_mask_equal(&found, mask);
 }
 
-/* As the next asymd would: from the file alone. */
+/* Restores from the ledger file alone, as the next asymd would. */
 static struct asym_restore_report restore_anew(void)
 {
     struct asym_restore_report report;
@@ -150,10 +150,10 @@ static struct asym_restore_report restore_anew(void)
 }
 
 /*
- * Item 3. The kernel cuts what was set to the cpuset, which makes it neither what was set nor what was there: it is
- * asymd's all the same, and what is given back grows with the cpuset.
+ * Item 3 of what steering must not break. The kernel cuts the mask of a steered thread to a changed cpuset: the result is
+ * neither asymd's mask nor the original one. It still counts as asymd's, and the restored mask grows with the cpuset.
  */
-static void a_cpuset_that_changes_leaves_nobody_pinned(void **state)
+static void a_cpuset_that_changes_leaves_no_thread_pinned(void **state)
 {
     (void)state;
     char both[32], one[16], other[16];
@@ -170,17 +170,17 @@ static void a_cpuset_that_changes_leaves_nobody_pinned(void **state)
     assert_true(has(pid, &last));
     const struct asym_restore_report report = restore_anew();
     assert_int_equal(report.restored, 1);
-    assert_true(has(pid, &last)); /* never out of the cpuset, */
+    assert_true(has(pid, &last)); /* the restored mask never leaves the cpuset, */
     asym_cpuset_set(both);
-    assert_true(has(pid, &pair)); /* and with it again when it grows */
-    /* Steered to what the cpuset does not have: refused by the kernel, and nothing kept. */
+    assert_true(has(pid, &pair)); /* and grows with it */
+    /* The cpuset lacks the CPU of this action: the kernel refuses it, and the ledger keeps no entry. */
     asym_cpuset_set(one);
     assert_int_equal(steer(pid, pid, &first, &last, 0, 0), -EINVAL);
     assert_int_equal(asym_ledger_count(ledger), 0);
     assert_true(has(pid, &first));
     asym_cpuset_set(both);
     assert_true(has(pid, &pair));
-    /* A boost without its mask is what nobody has planned. */
+    /* No policy plans a boost without its mask. */
     assert_int_equal(steer(pid, pid, &pair, &first, 0, 0), 0);
     asym_cpuset_set(one);
     assert_int_equal(steer(pid, pid, &first, &last, 0, -5), -EINVAL);
@@ -198,23 +198,21 @@ static void leave_an_orphan(void)
     shared->ready = 1;
     while (shared->go == 0)
         usleep(200);
-    pid_t pid = fork();
+    pid_t pid = asym_process_fork_orphan(60);
     if (pid == 0) {
         shared->tids[0] = (int)getpid();
-        alarm(60);
         sleep_on();
     }
     while (shared->go == 1)
         usleep(200);
 }
 
-/* Whoever runs the tests may reap orphans, and lead the session that they would be in. */
+/* The process that runs the tests may be a reaper of orphans, and may lead their session. */
 static void lead_a_session(void)
 {
     setsid();
-    pid_t pid = fork();
+    pid_t pid = asym_process_fork();
     if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
         leave_an_orphan();
         _exit(0);
     }
@@ -223,46 +221,46 @@ static void lead_a_session(void)
     sleep_on();
 }
 
-/* The creator has gone, and its child has become that of whoever reaps orphans: init, or a reaper in between. */
-static void an_orphan_is_an_heir(void **state)
+/* The creator has ended. Its child now belongs to the process that reaps orphans: init, or a subreaper. */
+static void an_orphan_has_inherited(void **state)
 {
     (void)state;
     pid_t leader = start(lead_a_session);
     await(&shared->ready);
     pid_t pid = shared->tids[1];
     open_ledger();
-    assert_int_equal(steer(pid, pid, &whole, &first, 0, 0), 0);
+    assert_int_equal(steer(pid, pid, &all_cpus, &first, 0, 0), 0);
     shared->go = 1;
     await(&shared->tids[0]);
     pid_t orphan = shared->tids[0];
     shared->go = 2;
-    for (double end = asym_live_now() + 10; shared->go != 3 && asym_live_now() < end;)
+    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; shared->go != 3 && asym_live_now() < end;)
         asym_live_sleep(0.0002);
     assert_true(has(orphan, &first));
     const struct asym_restore_report report = restore_anew();
-    bool free_again = has(orphan, &whole);
+    bool free_again = has(orphan, &all_cpus);
     asym_live_signal(orphan, SIGKILL);
     asym_live_end(leader, SIGKILL);
     assert_int_equal(report.gone, 1);
-    assert_int_equal(report.heirs, 1);
+    assert_int_equal(report.inherited, 1);
     assert_true(free_again);
 }
 
 static pid_t fork_sleeper(void)
 {
-    pid_t pid = fork();
-    if (pid == 0) {
-        alarm(60);
+    pid_t pid = asym_process_fork_orphan(60);
+    if (pid == 0)
         sleep_on();
-    }
     return pid;
 }
 
-/* The session's leader ends; who is left has two children, the second after the first was steered. */
+/*
+ * The session's leader ends. The remaining process has two children; it forks the second after the test has steered the first.
+ */
 static void leave_a_session(void)
 {
     setsid();
-    if (fork() > 0)
+    if (asym_process_fork_orphan(60) > 0)
         _exit(0);
     shared->tids[0] = (int)fork_sleeper();
     while (shared->go == 0)
@@ -273,8 +271,8 @@ static void leave_a_session(void)
     _exit(0);
 }
 
-/* Init's children in the session are not all of the steered one's making: their parent was there before. */
-static void a_sibling_in_a_session_without_a_leader_is_no_heir(void **state)
+/* Not all children of init in the session come from the steered process: the parent of some existed before it. */
+static void a_sibling_in_a_session_without_a_leader_has_inherited_nothing(void **state)
 {
     (void)state;
     assert_int_equal(asym_live_wait(start(leave_a_session)), 0);
@@ -282,22 +280,22 @@ static void a_sibling_in_a_session_without_a_leader_is_no_heir(void **state)
     pid_t pid = shared->tids[0];
     asym_live_sleep(0.05);
     open_ledger();
-    assert_int_equal(steer(pid, pid, &whole, &first, 0, 0), 0);
+    assert_int_equal(steer(pid, pid, &all_cpus, &first, 0, 0), 0);
     shared->go = 1;
     await(&shared->tids[1]);
     pid_t sibling = shared->tids[1];
     int set = asym_thread_set_mask(sibling, &first, false);
     const struct asym_restore_report report = restore_anew();
-    bool kept = has(sibling, &first), given_back = has(pid, &whole);
+    bool kept = has(sibling, &first), given_back = has(pid, &all_cpus);
     shared->go = 2;
     asym_live_signal(pid, SIGKILL);
     asym_live_signal(sibling, SIGKILL);
     assert_int_equal(set, 0);
-    assert_int_equal(report.heirs, 0);
+    assert_int_equal(report.inherited, 0);
     assert_true(kept && given_back);
 }
 
-static void *exec_when_told(void *arg)
+static void *exec_when_signalled(void *arg)
 {
     shared->tids[0] = (int)gettid();
     while (shared->go == 0)
@@ -309,11 +307,11 @@ static void *exec_when_told(void *arg)
 static void exec_from_a_thread(void)
 {
     pthread_t t;
-    if (pthread_create(&t, NULL, exec_when_told, NULL) == 0)
+    if (pthread_create(&t, NULL, exec_when_signalled, NULL) == 0)
         pthread_join(t, NULL);
 }
 
-/* exec gives the calling thread the leader's number and start, and leaves it its mask: neither entry fits any more. */
+/* exec gives the calling thread the leader's tid and start time, and keeps its mask: it matches neither ledger entry. */
 static void what_a_thread_took_along_by_exec_is_found(void **state)
 {
     (void)state;
@@ -321,20 +319,20 @@ static void what_a_thread_took_along_by_exec_is_found(void **state)
     await(&shared->tids[0]);
     pid_t tid = shared->tids[0];
     open_ledger();
-    assert_int_equal(steer(pid, pid, &whole, &first, 0, 0), 0);
-    assert_int_equal(steer(pid, tid, &whole, &last, 0, 0), 0);
+    assert_int_equal(steer(pid, pid, &all_cpus, &first, 0, 0), 0);
+    assert_int_equal(steer(pid, tid, &all_cpus, &last, 0, 0), 0);
     shared->go = 1;
-    for (double end = asym_live_now() + 10; asym_thread_is_of(pid, tid) == 0 && asym_live_now() < end;)
+    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; asym_thread_is_of(pid, tid) == 0 && asym_live_now() < end;)
         asym_live_sleep(0.001);
     assert_true(has(pid, &last));
     const struct asym_restore_report report = restore_anew();
     assert_int_equal(report.gone, 1);
-    assert_int_equal(report.heirs, 1);
-    assert_true(has(pid, &whole));
+    assert_int_equal(report.inherited, 1);
+    assert_true(has(pid, &all_cpus));
     asym_live_end(pid, SIGKILL);
 }
 
-/* Threads that come and go all the while, 200 at a time, each with a nice value that follows from its slot. */
+/* 200 threads at a time come and go, each with a nice value that depends on its slot. */
 
 static int nice_of_slot(size_t k)
 {
@@ -405,7 +403,7 @@ static void steer_back_and_forth(void)
     }
 }
 
-/* Threads of the victim that do not have all CPUs or not the nice value of their slot. */
+/* Returns the number of the victim's threads without all CPUs, without their slot's nice value, or with reset-on-fork. */
 static int odd_threads(void)
 {
     int odd = 0;
@@ -416,12 +414,12 @@ static int odd_threads(void)
         if (tid == 0 || asym_thread_get_mask(tid, &found) < 0 || asym_thread_get_sched(tid, &sched) < 0 ||
             shared->tids[k] != tid)
             continue;
-        odd += !asym_mask_equal(&found, &whole) || sched.nice != nice_of_slot(k) || sched.reset_on_fork;
+        odd += !asym_mask_equal(&found, &all_cpus) || sched.nice != nice_of_slot(k) || sched.reset_on_fork;
     }
     return odd;
 }
 
-/* Seeded, so that a failure can be had again. */
+/* Seeded, so that a failure can be repeated. */
 static double random_share(uint64_t *seed)
 {
     *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -429,8 +427,8 @@ static double random_share(uint64_t *seed)
 }
 
 /*
- * No guard: between the kills threads are born of a main thread that is not steered, but of steered ones' process, and
- * those that were steered end.
+ * The test runs without the fork guard. Between the kills, the unsteered main thread of a process with steered threads starts
+ * new threads, and steered threads end.
  */
 static void after_each_of_100_kills_every_thread_that_is_left_has_its_own(void **state)
 {
@@ -451,13 +449,13 @@ static void after_each_of_100_kills_every_thread_that_is_left_has_its_own(void *
         assert_int_equal(odd_threads(), 0);
         close_ledger();
         sum.restored += report.restored;
-        sum.heirs += report.heirs;
+        sum.inherited += report.inherited;
         sum.gone += report.gone;
         sum.foreign += report.foreign;
     }
-    print_message(
-        "100 kills while threads come and go: %zu restored, %zu heirs, %zu gone, %zu foreign; none left odd\n",
-        sum.restored, sum.heirs, sum.gone, sum.foreign);
+    print_message("100 kills while threads come and go: %zu restored, %zu with inherited affinity, %zu gone, %zu "
+                  "foreign; none left odd\n",
+                  sum.restored, sum.inherited, sum.gone, sum.foreign);
     assert_true(sum.restored > 0 && sum.gone > 0);
     assert_int_equal(sum.foreign, 0);
     asym_live_end(victim, SIGKILL);
@@ -467,9 +465,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        ROW(a_cpuset_that_changes_leaves_nobody_pinned),
-        ROW(an_orphan_is_an_heir),
-        ROW(a_sibling_in_a_session_without_a_leader_is_no_heir),
+        ROW(a_cpuset_that_changes_leaves_no_thread_pinned),
+        ROW(an_orphan_has_inherited),
+        ROW(a_sibling_in_a_session_without_a_leader_has_inherited_nothing),
         ROW(what_a_thread_took_along_by_exec_is_found),
         ROW(after_each_of_100_kills_every_thread_that_is_left_has_its_own),
     };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A thread whose first deed is to set a mask of its own, and which does not come to that for a long time, as on a busy
- * machine: were it steered before, its mask would be taken for somebody else's.
+ * A thread that sets its own mask first, but does not run for a long time, as on a busy machine. If asymd steered it before
+ * that, asymd would take its mask for a change by another process.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -19,19 +19,19 @@
 #include "support/live.h"
 #include "support/service.h"
 
-/* Starts it, and where it is heard. */
-static pid_t start(int *ret_hear)
+/* Starts the program; ret_output is its output. */
+static pid_t start(int *ret_output)
 {
     static const char *const argv[] = {"tests/load-ownmask", NULL};
     int fds[2];
     assert_int_equal(pipe(fds), 0);
     const pid_t pid = asym_live_start(argv, fds[1]);
     close(fds[1]);
-    *ret_hear = fds[0];
+    *ret_output = fds[0];
     return pid;
 }
 
-/* For ten looks. At their birth all three may be narrow for a moment: two of them inherit what was set for the first. */
+/* Two threads stay narrow for ten samples. For a moment all three may be narrow: two inherit the mask of the first. */
 static int two_stay_narrow(pid_t pid, int cpus)
 {
     static double since;
@@ -40,47 +40,47 @@ static int two_stay_narrow(pid_t pid, int cpus)
     return asym_live_now() - since >= 0.5;
 }
 
-/* Of its three threads the one that waits is older than the one that works beside it: a look that knows this knows that. */
+/* The waiting thread is older than the working one beside it: a sample that lists the latter lists both. */
 static void await_all_but_one(pid_t load, int cpus)
 {
-    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 1, 10));
+    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 1, ASYM_LIVE_PATIENCE));
     asym_live_signal(load, SIGUSR1);
-    assert_true(asym_live_await(two_stay_narrow, load, cpus, 1, 10));
+    assert_true(asym_live_await(two_stay_narrow, load, cpus, 1, ASYM_LIVE_PATIENCE));
 }
 
-static void who_sets_its_mask_late_is_steered_like_any_other(void **state)
+static void a_thread_that_sets_its_mask_late_is_steered_like_any_other(void **state)
 {
     (void)state;
     const int cpus = asym_live_cpus();
-    char said[160], text[8192] = "", heard[64] = "";
-    int hear;
+    char said[160], text[8192] = "", printed[64] = "";
+    int output;
     long ran = -1;
     snprintf(said, sizeof said, "%s/said", asym_service_dir());
     const int out = open(said, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    const pid_t load = start(&hear);
-    /* Every look plans: but one has anything to say of the thread that waits. What that sets is not given back meanwhile. */
+    const pid_t load = start(&output);
+    /* asymd plans at every sample, but only one plan concerns the waiting thread, and asymd releases nothing meanwhile. */
     const char *const more[] = {"--set=enforce.swap_period=10ms", "--set=enforce.release=100s", NULL};
     const pid_t asymd = asym_service_start_to(load, more, out);
     await_all_but_one(load, cpus);
     asym_live_signal(load, SIGUSR2);
-    assert_true(read(hear, heard, sizeof heard - 1) > 0);
-    assert_int_equal(sscanf(heard, "ran=%ld", &ran), 1);
+    assert_true(read(output, printed, sizeof printed - 1) > 0);
+    assert_int_equal(sscanf(printed, "ran=%ld", &ran), 1);
     print_message("its mask was set after %ld us of CPU time\n", ran);
     assert_in_range(ran, 0, 999);
-    const bool steered = asym_live_await(asym_live_narrow_threads, load, cpus, 3, 10);
+    const bool steered = asym_live_await(asym_live_narrow_threads, load, cpus, 3, ASYM_LIVE_PATIENCE);
     asym_live_signal(asymd, SIGTERM);
     assert_int_equal(asym_live_wait(asymd), 0);
     assert_true(pread(out, text, sizeof text - 1, 0) >= 0);
     if (!steered || strstr(text, "left alone"))
         fail_msg("%s: %s", steered ? "steered" : "not steered", text);
     asym_live_end(load, SIGKILL);
-    close(hear);
+    close(output);
     close(out);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(who_sets_its_mask_late_is_steered_like_any_other,
-                                                                       asym_service_set_up, asym_service_tear_down)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(
+        a_thread_that_sets_its_mask_late_is_steered_like_any_other, asym_service_set_up, asym_service_tear_down)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

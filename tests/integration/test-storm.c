@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Too much at once: events that overflow, tens of thousands of threads, no descriptors. Nobody is left pinned. */
+/* Overload: events that overflow, tens of thousands of threads, no descriptors. No thread stays pinned. */
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -12,16 +12,16 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "support/live.h"
+#include "support/process.h"
 #include "support/service.h"
 
-/* A thread is two events, and 8 MiB of receive buffer are about 10,000 of them. */
+/* A thread makes two events, and a receive buffer of 8 MiB holds about 10,000 of them. */
 #define STORM    20000
 
 #define CHILDREN 3
@@ -38,21 +38,19 @@ static struct shared *share(void)
     return s;
 }
 
-/* Works until told, then has children that do nothing, and works on. */
+/* Works until go, then forks children that do nothing, and works on. */
 static pid_t start_parent(struct shared *s)
 {
-    pid_t pid = fork();
+    pid_t pid = asym_process_fork();
     assert_true(pid >= 0);
     if (pid > 0)
         return pid;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
     alarm(120);
     while (s->go == 0)
         ;
     for (int i = 0; i < CHILDREN; i++) {
-        pid = fork();
+        pid = asym_process_fork();
         if (pid == 0) {
-            prctl(PR_SET_PDEATHSIG, SIGKILL);
             for (;;)
                 pause();
         }
@@ -76,12 +74,12 @@ static void storm(void)
     }
 }
 
-static int whole(pid_t pid, int cpus)
+static int has_all_cpus(pid_t pid, int cpus)
 {
     return asym_live_narrow_threads(pid, cpus) == 0;
 }
 
-/* Stopped, asymd drains nothing; then what happened is told in order, with a gap in it. */
+/* While asymd is stopped it reads no events; then it gets the events in order, with a gap. */
 static void stop_and_have_children(pid_t asymd, struct shared *s, bool storm_first)
 {
     asym_live_signal(asymd, SIGSTOP);
@@ -98,7 +96,10 @@ static void stop_and_have_children(pid_t asymd, struct shared *s, bool storm_fir
     asym_live_signal(asymd, SIGCONT);
 }
 
-/* Within so many seconds in all, however much else is said. Of that only the end is kept, in which text may have begun. */
+/*
+ * Returns whether the text occurs within the given seconds in total. The buffer keeps only the end, which may be the text's
+ * begin.
+ */
 static bool is_said(int fd, const char *text, double seconds)
 {
     char said[4096];
@@ -120,7 +121,10 @@ static bool is_said(int fd, const char *text, double seconds)
     return false;
 }
 
-/* The forks of a steered process are told before the gap, or fall into it: its children get their masks back, and it. */
+/*
+ * The fork events of a steered process come before the gap, or in it: asymd restores the masks of the children and of the
+ * parent.
+ */
 static void overflow(bool storm_first)
 {
     int cpus = asym_live_cpus(), fds[2];
@@ -128,13 +132,13 @@ static void overflow(bool storm_first)
     assert_int_equal(pipe(fds), 0);
     pid_t load = start_parent(s), asymd = asym_service_start_to(load, NULL, fds[1]);
     close(fds[1]);
-    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 1, 10));
+    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 1, ASYM_LIVE_PATIENCE));
     stop_and_have_children(asymd, s, storm_first);
     for (int i = 0; i < CHILDREN; i++)
-        assert_true(asym_live_await(whole, s->children[i], cpus, 1, 5));
-    assert_true(asym_live_await(whole, load, cpus, 1, 5));
-    /* What was told before the gap is repaired before the gap is come to. */
-    assert_true(is_said(fds[0], "some events were lost", 10));
+        assert_true(asym_live_await(has_all_cpus, s->children[i], cpus, 1, ASYM_LIVE_PATIENCE));
+    assert_true(asym_live_await(has_all_cpus, load, cpus, 1, ASYM_LIVE_PATIENCE));
+    /* asymd repairs the children of events before the gap before it handles the gap. */
+    assert_true(is_said(fds[0], "the kernel dropped some events", 10));
     asym_live_signal(asymd, SIGTERM);
     assert_int_equal(asym_live_wait(asymd), 0);
     close(fds[0]);
@@ -142,7 +146,7 @@ static void overflow(bool storm_first)
     munmap(s, sizeof *s);
 }
 
-static void children_told_before_an_overflow_are_repaired(void **state)
+static void children_reported_before_an_overflow_are_repaired(void **state)
 {
     (void)state;
     overflow(false);
@@ -158,7 +162,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define ROW(name) cmocka_unit_test_setup_teardown(name, asym_service_set_up, asym_service_tear_down)
-        ROW(children_told_before_an_overflow_are_repaired),
+        ROW(children_reported_before_an_overflow_are_repaired),
         ROW(children_lost_in_an_overflow_are_repaired),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The guard, event by event: most tests here tell it of births themselves, late and in an order of their choice, as a
- * starved guard sees them. Steers only what it started itself. Takes two CPUs; fails in words on one.
+ * The fork guard, event by event. Most tests here deliver the fork events themselves, late and in an order of their choice, as
+ * an overloaded fork guard gets them. They steer only processes that they started. They need two CPUs, and fail with a message
+ * on one.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -17,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,27 +25,30 @@
 #include <cmocka.h>
 
 #include "base/mask.h"
-#include "linux/actuator.h"
-#include "linux/births.h"
-#include "linux/ledger.h"
-#include "linux/thread.h"
+#include "linux/enforce/actuator.h"
+#include "linux/enforce/fork-guard.h"
+#include "linux/observe/process-events.h"
+#include "linux/enforce/ledger.h"
+#include "linux/sys/thread.h"
 #include "support/live.h"
 #include "support/process.h"
 
-/* What a process of the tests can be told to do. */
+/* Orders to a process of the tests. */
 enum order { NOTHING, FORK, THREAD, EXEC, END };
 
 #define NODES 8
 
-/* A process that waits for orders, or (tgid not its own) a thread of one. */
+/* A process that waits for orders, or a thread of one (tgid and tid differ). */
 struct node {
     atomic_int tid, tgid;
-    atomic_int order, child; /* FORK, THREAD: the node that it becomes */
+    atomic_int order, child; /* FORK, THREAD: the node of the new process or thread */
+    asym_usec born;          /* a time after its fork, in the test's clock */
 };
 
-static struct node *nodes; /* shared with all of them */
+static struct node *nodes; /* shared with all test processes */
+static pid_t test;         /* this process */
 static char dir[64];
-static struct asym_mask whole, first, last;
+static struct asym_mask all_cpus, first, last;
 static struct asym_ledger *ledger;
 static struct asym_actuator *actuator;
 
@@ -70,7 +73,7 @@ static void run_node(struct node *n)
         struct node *child = &nodes[n->child];
         switch (atomic_load(&n->order)) {
         case FORK:
-            if (fork() == 0) {
+            if (asym_process_fork_orphan(60) == 0) {
                 n = child;
                 introduce(n);
                 continue;
@@ -86,6 +89,9 @@ static void run_node(struct node *n)
             _exit(0);
         default:
             usleep(200);
+            /* Nodes outlive their creators, but not the test. */
+            if (asym_process_signal(test, 0) < 0)
+                _exit(1);
             continue;
         }
         n->order = NOTHING;
@@ -94,24 +100,25 @@ static void run_node(struct node *n)
 
 static void await(atomic_int *what)
 {
-    double end = asym_live_now() + 10;
+    double end = asym_live_now() + ASYM_LIVE_PATIENCE;
     while (*what == 0 && asym_live_now() < end)
         asym_live_sleep(0.0002);
     assert_true(*what != 0);
 }
 
-/* Node 0, with this nice value. */
+/* Starts node 0 with this nice value. */
 static void start_root(int nice)
 {
-    pid_t pid = fork();
+    test = getpid();
+    pid_t pid = asym_process_fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
         signal(SIGCHLD, SIG_IGN);
         setpriority(PRIO_PROCESS, 0, nice);
         run_node(nodes);
     }
     await(&nodes[0].tid);
+    nodes[0].born = (asym_usec)(asym_live_now() * 1e6);
 }
 
 static void grow(int parent, enum order order, int child)
@@ -119,15 +126,16 @@ static void grow(int parent, enum order order, int child)
     nodes[parent].child = child;
     nodes[parent].order = (int)order;
     await(&nodes[child].tid);
-    /* The child may be here before its creator has done with the order, and would then wipe out the next one. */
-    for (double end = asym_live_now() + 10; nodes[parent].order != NOTHING && asym_live_now() < end;)
+    nodes[child].born = (asym_usec)(asym_live_now() * 1e6);
+    /* The child may run before its creator has cleared the order, and the creator would then clear the next order. */
+    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; nodes[parent].order != NOTHING && asym_live_now() < end;)
         asym_live_sleep(0.0002);
     assert_int_equal(nodes[parent].order, NOTHING);
 }
 
 static void end_node(int k)
 {
-    double end = asym_live_now() + 10;
+    double end = asym_live_now() + ASYM_LIVE_PATIENCE;
     nodes[k].order = END;
     while (asym_thread_is_of(nodes[k].tgid, nodes[k].tid) == 0 && asym_live_now() < end)
         asym_live_sleep(0.0005);
@@ -151,15 +159,15 @@ static int nice_of(int k)
 static int set_up(void **state)
 {
     (void)state;
-    assert_int_equal(asym_thread_get_mask(0, &whole), 0);
-    if (asym_mask_count(&whole) < 2)
+    assert_int_equal(asym_thread_get_mask(0, &all_cpus), 0);
+    if (asym_mask_count(&all_cpus) < 2)
         fail_msg("these tests need two CPUs, there is one");
     first = last = (struct asym_mask){0};
-    asym_mask_set(&first, (unsigned)asym_mask_next(&whole, 0));
-    asym_mask_set(&last, (unsigned)asym_mask_next(&whole, asym_mask_next(&whole, 0) + 1));
+    asym_mask_set(&first, (unsigned)asym_mask_next(&all_cpus, 0));
+    asym_mask_set(&last, (unsigned)asym_mask_next(&all_cpus, asym_mask_next(&all_cpus, 0) + 1));
     nodes = mmap(NULL, NODES * sizeof *nodes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(nodes != MAP_FAILED);
-    snprintf(dir, sizeof dir, "/tmp/asymd-guard-XXXXXX");
+    snprintf(dir, sizeof dir, "/tmp/asymd-fork-guard-XXXXXX");
     assert_non_null(mkdtemp(dir));
     assert_int_equal(asym_ledger_open(dir, &ledger, NULL), 0);
     assert_int_equal(asym_actuator_linux_new(ledger, &actuator), 0);
@@ -197,44 +205,45 @@ static int steer(int k, const struct asym_mask *expect, const struct asym_mask *
     return outcome.error;
 }
 
-static void tell(enum asym_birth_kind kind, int k, int parent, double later)
+/* later: seconds to add to the event's time. The kernel stamps a fork at once; the fork guard reads it later. */
+static void deliver(enum asym_process_event_kind kind, int k, int parent, double later)
 {
-    struct asym_birth event = {
-        .kind = kind, .pid = nodes[k].tid, .tgid = nodes[k].tgid, .when = (asym_usec)((asym_live_now() + later) * 1e6)};
-    if (kind == ASYM_BIRTH_PROCESS)
+    struct asym_process_event event = {
+        .kind = kind, .pid = nodes[k].tid, .tgid = nodes[k].tgid, .when = nodes[k].born + (asym_usec)(later * 1e6)};
+    if (kind == ASYM_PROCESS_EVENT_FORK)
         event.parent_pid = nodes[parent].tid;
-    if (kind == ASYM_BIRTH_PROCESS || kind == ASYM_BIRTH_THREAD)
+    if (kind == ASYM_PROCESS_EVENT_FORK || kind == ASYM_PROCESS_EVENT_CLONE)
         event.parent_tgid = nodes[parent].tgid;
-    asym_guard_on_birth(ledger, &event);
+    asym_fork_guard_on_event(ledger, &event);
 }
 
 static void children_that_are_reported_after_the_release_are_repaired(void **state)
 {
     (void)state;
     start_root(0);
-    assert_int_equal(steer(0, &whole, &first, 0, 0), 0);
+    assert_int_equal(steer(0, &all_cpus, &first, 0, 0), 0);
     for (int k = 1; k <= 3; k++) {
         grow(0, FORK, k);
         assert_true(has(k, &first));
     }
     for (int k = 1; k <= 3; k++) {
-        tell(ASYM_BIRTH_PROCESS, k, 0, 0);
-        assert_true(has(0, &whole) && has(k, &whole));
+        deliver(ASYM_PROCESS_EVENT_FORK, k, 0, 0);
+        assert_true(has(0, &all_cpus) && has(k, &all_cpus));
         assert_int_equal(asym_ledger_count(ledger), 0);
     }
 }
 
-static void children_of_children_that_nobody_repaired_in_time_are_repaired(void **state)
+static void children_of_children_that_were_not_repaired_in_time_are_repaired(void **state)
 {
     (void)state;
     start_root(0);
-    assert_int_equal(steer(0, &whole, &first, 0, 0), 0);
+    assert_int_equal(steer(0, &all_cpus, &first, 0, 0), 0);
     for (int k = 1; k <= 4; k++)
         grow(k - 1, FORK, k);
     for (int k = 1; k <= 4; k++) {
         assert_true(has(k, &first));
-        tell(ASYM_BIRTH_PROCESS, k, k - 1, 0);
-        assert_true(has(k, &whole));
+        deliver(ASYM_PROCESS_EVENT_FORK, k, k - 1, 0);
+        assert_true(has(k, &all_cpus));
     }
 }
 
@@ -242,41 +251,41 @@ static void children_of_a_child_that_is_gone_are_repaired(void **state)
 {
     (void)state;
     start_root(0);
-    assert_int_equal(steer(0, &whole, &first, 0, 0), 0);
+    assert_int_equal(steer(0, &all_cpus, &first, 0, 0), 0);
     grow(0, FORK, 1);
     grow(1, FORK, 2);
     end_node(1);
-    tell(ASYM_BIRTH_PROCESS, 1, 0, 0);
-    tell(ASYM_BIRTH_PROCESS, 2, 1, 0);
-    assert_true(has(2, &whole));
+    deliver(ASYM_PROCESS_EVENT_FORK, 1, 0, 0);
+    deliver(ASYM_PROCESS_EVENT_FORK, 2, 1, 0);
+    assert_true(has(2, &all_cpus));
 }
 
 static void the_child_of_a_creator_that_is_gone_is_repaired(void **state)
 {
     (void)state;
     start_root(0);
-    assert_int_equal(steer(0, &whole, &first, 0, 0), 0);
+    assert_int_equal(steer(0, &all_cpus, &first, 0, 0), 0);
     grow(0, FORK, 1);
     grow(0, FORK, 2);
     nodes[0].order = END;
     assert_int_equal(asym_live_wait(nodes[0].tgid), 0);
-    tell(ASYM_BIRTH_PROCESS, 1, 0, 0);
-    tell(ASYM_BIRTH_EXIT, 0, 0, 0);
-    tell(ASYM_BIRTH_PROCESS, 2, 0, 0);
-    assert_true(has(1, &whole) && has(2, &whole));
+    deliver(ASYM_PROCESS_EVENT_FORK, 1, 0, 0);
+    deliver(ASYM_PROCESS_EVENT_EXIT, 0, 0, 0);
+    deliver(ASYM_PROCESS_EVENT_FORK, 2, 0, 0);
+    assert_true(has(1, &all_cpus) && has(2, &all_cpus));
     assert_int_equal(asym_ledger_count(ledger), 0);
 }
 
-/* It was born before its creator was steered, and told of after both were: what it carries is its own. */
-static void a_child_that_is_steered_itself_when_its_birth_is_told_stays_so(void **state)
+/* The child was forked before asymd steered its parent and itself, but the event comes later: its mask is its own. */
+static void a_child_that_is_steered_before_its_fork_event_is_read_stays_steered(void **state)
 {
     (void)state;
     start_root(0);
     grow(0, FORK, 1);
-    assert_int_equal(steer(0, &whole, &first, 0, 0), 0);
-    assert_int_equal(steer(1, &whole, &first, 0, 0), 0);
-    tell(ASYM_BIRTH_PROCESS, 1, 0, 0);
-    assert_true(has(1, &first) && has(0, &whole));
+    assert_int_equal(steer(0, &all_cpus, &first, 0, 0), 0);
+    assert_int_equal(steer(1, &all_cpus, &first, 0, 0), 0);
+    deliver(ASYM_PROCESS_EVENT_FORK, 1, 0, 0);
+    assert_true(has(1, &first) && has(0, &all_cpus));
     assert_int_equal(asym_ledger_count(ledger), 1);
 }
 
@@ -284,17 +293,17 @@ static void threads_of_a_steered_process_and_their_children_are_repaired(void **
 {
     (void)state;
     start_root(0);
-    assert_int_equal(steer(0, &whole, &first, 0, 0), 0);
+    assert_int_equal(steer(0, &all_cpus, &first, 0, 0), 0);
     grow(0, THREAD, 1);
     grow(1, FORK, 2);
     assert_true(has(1, &first) && has(2, &first));
-    tell(ASYM_BIRTH_THREAD, 1, 0, 0);
-    assert_true(has(1, &whole));
-    /* A thread is no fork: the process stays steered. */
+    deliver(ASYM_PROCESS_EVENT_CLONE, 1, 0, 0);
+    assert_true(has(1, &all_cpus));
+    /* A new thread is no fork: the process stays steered. */
     assert_true(has(0, &first));
     assert_int_equal(asym_ledger_count(ledger), 1);
-    tell(ASYM_BIRTH_PROCESS, 2, 1, 0);
-    assert_true(has(2, &whole) && has(0, &whole));
+    deliver(ASYM_PROCESS_EVENT_FORK, 2, 1, 0);
+    assert_true(has(2, &all_cpus) && has(0, &all_cpus));
     assert_int_equal(asym_ledger_count(ledger), 0);
 }
 
@@ -304,14 +313,14 @@ static void a_fork_from_any_thread_releases_all_of_the_process(void **state)
     start_root(0);
     grow(0, THREAD, 1);
     grow(0, THREAD, 2);
-    assert_int_equal(steer(0, &whole, &first, 0, 0), 0);
-    assert_int_equal(steer(1, &whole, &last, 0, -3), 0);
+    assert_int_equal(steer(0, &all_cpus, &first, 0, 0), 0);
+    assert_int_equal(steer(1, &all_cpus, &last, 0, -3), 0);
     grow(2, FORK, 3);
-    tell(ASYM_BIRTH_PROCESS, 3, 2, 0);
-    assert_true(has(0, &whole) && has(1, &whole) && has(3, &whole));
+    deliver(ASYM_PROCESS_EVENT_FORK, 3, 2, 0);
+    assert_true(has(0, &all_cpus) && has(1, &all_cpus) && has(3, &all_cpus));
     assert_int_equal(nice_of(1), 0);
     assert_int_equal(asym_ledger_count(ledger), 0);
-    assert_int_equal(steer(0, &whole, &first, 0, 0), -EAGAIN);
+    assert_int_equal(steer(0, &all_cpus, &first, 0, 0), -EAGAIN);
 }
 
 static void masks_of_their_own_choice_are_left_alone(void **state)
@@ -319,21 +328,21 @@ static void masks_of_their_own_choice_are_left_alone(void **state)
     (void)state;
     start_root(0);
     grow(0, THREAD, 1);
-    /* The leader has chosen what its thread was given: what its child has is the leader's. */
+    /* The leader has chosen the mask that asymd gave its thread: its child inherits the leader's choice. */
     assert_int_equal(asym_thread_set_mask(nodes[0].tid, &first, false), 0);
-    assert_int_equal(steer(1, &whole, &first, 0, 0), 0);
+    assert_int_equal(steer(1, &all_cpus, &first, 0, 0), 0);
     grow(0, FORK, 2);
-    /* A child that has chosen something else before the guard came. */
+    /* A child that chose another mask before the fork guard handled its event. */
     grow(1, FORK, 3);
     assert_int_equal(asym_thread_set_mask(nodes[3].tid, &last, false), 0);
-    tell(ASYM_BIRTH_PROCESS, 3, 1, 0);
-    tell(ASYM_BIRTH_PROCESS, 2, 0, 0);
+    deliver(ASYM_PROCESS_EVENT_FORK, 3, 1, 0);
+    deliver(ASYM_PROCESS_EVENT_FORK, 2, 0, 0);
     assert_true(has(0, &first) && has(2, &first) && has(3, &last));
-    assert_true(has(1, &whole));
-    /* Born so long after the release that it cannot have inherited anything. */
+    assert_true(has(1, &all_cpus));
+    /* A child forked so long after the release that it cannot have inherited anything. */
     grow(1, FORK, 4);
     assert_int_equal(asym_thread_set_mask(nodes[4].tid, &first, false), 0);
-    tell(ASYM_BIRTH_PROCESS, 4, 1, 10);
+    deliver(ASYM_PROCESS_EVENT_FORK, 4, 1, 10);
     assert_true(has(4, &first));
 }
 
@@ -345,12 +354,12 @@ static void children_have_the_nice_value_that_their_creator_had(void **state)
         const int own = from_to[i][0], boosted = from_to[i][1];
         memset(nodes, 0, NODES * sizeof *nodes);
         start_root(own);
-        assert_int_equal(steer(0, &whole, &first, own, boosted), 0);
+        assert_int_equal(steer(0, &all_cpus, &first, own, boosted), 0);
         assert_int_equal(nice_of(0), boosted);
         grow(0, FORK, 1);
         grow(1, FORK, 2);
-        tell(ASYM_BIRTH_PROCESS, 1, 0, 0);
-        tell(ASYM_BIRTH_PROCESS, 2, 1, 0);
+        deliver(ASYM_PROCESS_EVENT_FORK, 1, 0, 0);
+        deliver(ASYM_PROCESS_EVENT_FORK, 2, 1, 0);
         for (int k = 0; k <= 2; k++)
             assert_int_equal(nice_of(k), own);
         struct asym_thread_sched sched;
@@ -366,13 +375,13 @@ static void an_exec_gives_everything_back(void **state)
 {
     (void)state;
     start_root(0);
-    assert_int_equal(steer(0, &whole, &first, 0, -7), 0);
+    assert_int_equal(steer(0, &all_cpus, &first, 0, -7), 0);
     nodes[0].order = EXEC;
-    tell(ASYM_BIRTH_EXEC, 0, 0, 0);
-    assert_true(has(0, &whole));
+    deliver(ASYM_PROCESS_EVENT_EXEC, 0, 0, 0);
+    assert_true(has(0, &all_cpus));
     assert_int_equal(nice_of(0), 0);
     assert_int_equal(asym_ledger_count(ledger), 0);
-    assert_int_equal(steer(0, &whole, &first, 0, 0), -EAGAIN);
+    assert_int_equal(steer(0, &all_cpus, &first, 0, 0), -EAGAIN);
 }
 
 static void what_ends_is_forgotten(void **state)
@@ -380,35 +389,35 @@ static void what_ends_is_forgotten(void **state)
     (void)state;
     start_root(0);
     grow(0, FORK, 1);
-    assert_int_equal(steer(1, &whole, &first, 0, 0), 0);
+    assert_int_equal(steer(1, &all_cpus, &first, 0, 0), 0);
     end_node(1);
-    tell(ASYM_BIRTH_EXIT, 1, 0, 0);
+    deliver(ASYM_PROCESS_EVENT_EXIT, 1, 0, 0);
     assert_int_equal(asym_ledger_count(ledger), 0);
 }
 
-/* Events of others, of the lost, and of nobody: nothing may change. */
+/* Events of processes that the ledger does not know, and empty events, change nothing. */
 static void events_that_do_not_concern_it_change_nothing(void **state)
 {
     (void)state;
     start_root(0);
-    assert_int_equal(steer(0, &whole, &first, 0, 0), 0);
-    for (int kind = ASYM_BIRTH_PROCESS; kind <= ASYM_BIRTH_LOST; kind++) {
-        const struct asym_birth event = {.kind = (enum asym_birth_kind)kind,
-                                         .pid = INT32_MAX,
-                                         .tgid = INT32_MAX,
-                                         .parent_pid = INT32_MAX - 1,
-                                         .parent_tgid = INT32_MAX - 1,
-                                         .when = (asym_usec)(asym_live_now() * 1e6)};
-        asym_guard_on_birth(ledger, &event);
-        asym_guard_on_birth(ledger, &(struct asym_birth){.kind = (enum asym_birth_kind)kind});
+    assert_int_equal(steer(0, &all_cpus, &first, 0, 0), 0);
+    for (int kind = ASYM_PROCESS_EVENT_FORK; kind <= ASYM_PROCESS_EVENT_LOST; kind++) {
+        const struct asym_process_event event = {.kind = (enum asym_process_event_kind)kind,
+                                                 .pid = INT32_MAX,
+                                                 .tgid = INT32_MAX,
+                                                 .parent_pid = INT32_MAX - 1,
+                                                 .parent_tgid = INT32_MAX - 1,
+                                                 .when = (asym_usec)(asym_live_now() * 1e6)};
+        asym_fork_guard_on_event(ledger, &event);
+        asym_fork_guard_on_event(ledger, &(struct asym_process_event){.kind = (enum asym_process_event_kind)kind});
     }
     assert_true(has(0, &first));
     assert_int_equal(asym_ledger_count(ledger), 1);
 }
 
-/* The race itself, with the connector and the guard's thread. */
+/* The race itself, with the proc connector and the fork guard's thread. */
 
-static void guard_without_priority(void)
+static void fork_guard_without_priority(void)
 {
     int found = 0;
     DIR *d = opendir("/proc/self/task");
@@ -422,7 +431,7 @@ static void guard_without_priority(void)
     assert_int_equal(found, 1);
 }
 
-/* The first child of each process looks at once, sooner than any program that has to be loaded first. */
+/* The first child of each process reads its mask at once, before any program that must be loaded first. */
 static int narrow_first_children(int n, int in_program)
 {
     int narrow = 0;
@@ -431,13 +440,12 @@ static int narrow_first_children(int n, int in_program)
         char seen = 0;
         memset(nodes, 0, NODES * sizeof *nodes);
         assert_int_equal(pipe(fds), 0);
-        pid_t pid = fork();
+        pid_t pid = asym_process_fork();
         if (pid == 0) {
-            prctl(PR_SET_PDEATHSIG, SIGKILL);
             nodes[0].tgid = nodes[0].tid = (int)getpid();
             while (nodes[0].order == NOTHING)
                 usleep(200);
-            pid_t child = fork();
+            pid_t child = asym_process_fork();
             if (child == 0) {
                 dup2(fds[1], STDOUT_FILENO);
                 if (in_program)
@@ -449,7 +457,7 @@ static int narrow_first_children(int n, int in_program)
             _exit(0);
         }
         await(&nodes[0].tid);
-        assert_int_equal(steer(0, &whole, &first, 0, 0), 0);
+        assert_int_equal(steer(0, &all_cpus, &first, 0, 0), 0);
         nodes[0].order = FORK;
         assert_int_equal(asym_live_wait(pid), 0);
         assert_int_equal(read(fds[0], &seen, 1), 1);
@@ -463,32 +471,33 @@ static int narrow_first_children(int n, int in_program)
 
 #define PROCESSES 200
 
-/* How often the first child loses the race is a figure to know, not a promise. */
-static void how_many_first_children_look_before_the_guard_comes(void **state)
+/* The test prints how often the first child loses the race, and asserts no limit. */
+static void first_children_that_see_the_mask_before_the_fork_guard_acts(void **state)
 {
     (void)state;
-    struct asym_births *births;
+    struct asym_process_events *process_events;
     struct asym_error err;
     for (int realtime = 1; realtime >= 0; realtime--) {
         bool permitted;
-        if (asym_births_open(&births, &err) < 0)
+        if (asym_process_events_open(&process_events, &err) < 0)
             fail_msg("this test needs the proc connector: %s", err.text);
-        assert_int_equal(asym_births_watch(births, asym_guard_on_birth, ledger, &permitted), 0);
-        /* A guard that has spent what it may is late, and this is about one that is not. */
-        asym_births_limit(births, 100);
+        assert_int_equal(asym_process_events_watch(process_events, asym_fork_guard_on_event, ledger, &permitted), 0);
+        /* A fork guard without CPU budget is late; this test is about one with budget. */
+        asym_process_events_limit(process_events, 100);
         if (!realtime && permitted)
-            guard_without_priority();
+            fork_guard_without_priority();
         for (int loaded = 0; loaded <= 1; loaded++) {
             const char *const argv[] = {"tests/load-spin", "4", "120", NULL};
             pid_t load = loaded ? asym_live_start(argv, -1) : -1;
             int program = narrow_first_children(PROCESSES, 1), at_once = narrow_first_children(PROCESSES, 0);
             if (loaded)
                 asym_live_end(load, SIGKILL);
-            print_message("first children that saw fewer CPUs, guard %s, %s: nproc %d of %d, the bare child %d of %d\n",
-                          realtime ? (permitted ? "real-time" : "not permitted to be real-time") : "without priority",
-                          loaded ? "loaded" : "idle", program, PROCESSES, at_once, PROCESSES);
+            print_message(
+                "first children that saw fewer CPUs, fork guard %s, %s: nproc %d of %d, the bare child %d of %d\n",
+                realtime ? (permitted ? "real-time" : "not permitted to be real-time") : "without priority",
+                loaded ? "loaded" : "idle", program, PROCESSES, at_once, PROCESSES);
         }
-        asym_births_close(births);
+        asym_process_events_close(process_events);
         assert_int_equal(asym_ledger_count(ledger), 0);
     }
 }
@@ -498,10 +507,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         ROW(children_that_are_reported_after_the_release_are_repaired),
-        ROW(children_of_children_that_nobody_repaired_in_time_are_repaired),
+        ROW(children_of_children_that_were_not_repaired_in_time_are_repaired),
         ROW(children_of_a_child_that_is_gone_are_repaired),
         ROW(the_child_of_a_creator_that_is_gone_is_repaired),
-        ROW(a_child_that_is_steered_itself_when_its_birth_is_told_stays_so),
+        ROW(a_child_that_is_steered_before_its_fork_event_is_read_stays_steered),
         ROW(threads_of_a_steered_process_and_their_children_are_repaired),
         ROW(a_fork_from_any_thread_releases_all_of_the_process),
         ROW(masks_of_their_own_choice_are_left_alone),
@@ -509,7 +518,7 @@ int main(void)
         ROW(an_exec_gives_everything_back),
         ROW(what_ends_is_forgotten),
         ROW(events_that_do_not_concern_it_change_nothing),
-        ROW(how_many_first_children_look_before_the_guard_comes),
+        ROW(first_children_that_see_the_mask_before_the_fork_guard_acts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The service and an OpenMP program that knows nothing of it, end to end, as test_rtx has it for one that does: threads wait
- * by spinning, the service looks once a second, and what happens sooner the tool has told.
+ * The service and an OpenMP program without any knowledge of asymd, end to end, like test-rtx.c for a program that uses RTX.
+ * Threads wait by spinning, and asymd samples once a second: every faster reaction comes from a report of the OMPT tool.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -19,7 +19,7 @@
 #define TALKER ASYM_TEST_BIN "/tests/omp/talker-"
 #define RUN    "daemon/asymctl", "run", "--tool=" ASYM_TEST_OMPT
 
-/* Serial phases that were answered, of ASYM_TALKER_LAST. */
+/* Returns how many of the last ASYM_TALKER_LAST serial phases asymd answered. */
 static int answered(const char *const *command)
 {
     static const char *const more[] = {"--interval=1s", "--set=asymd.cpu_budget=50", NULL};
@@ -51,7 +51,7 @@ static void a_program_of_gcc_is_as_well(void **state)
     assert_true(answered(command) >= ASYM_TALKER_LAST / 2);
 }
 
-/* What the tests above see comes from the tool. */
+/* The reactions in the tests above come from the tool. */
 static void without_the_tool_it_is_not(void **state)
 {
     (void)state;

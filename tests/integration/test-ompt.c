@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The OMPT tool in OpenMP programs that know nothing of it, on LLVM's runtime: what their threads do is on the page, with
- * waits that spin and waits that sleep.
+ * The OMPT tool in OpenMP programs without any knowledge of asymd, on LLVM's runtime: the page shows what their threads do,
+ * with waits that spin and waits that sleep.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -23,22 +23,23 @@
 #include "base/macro.h"
 #include "support/listener.h"
 #include "support/live.h"
+#include "support/process.h"
 
 #define PROGRAMS ASYM_TEST_BIN "/tests/omp/"
 
 struct program {
     pid_t pid;
-    FILE *say, *hear;
+    FILE *say, *answers;
 };
 
-/* What the variables say, unless NULL, is in its environment alone. */
+/* tool and preload, unless NULL, are variables in the environment of the program only. */
 static struct program start_command(const char *const *argv, const char *tool, const char *preload)
 {
     int down[2], up[2];
     assert_int_equal(pipe(down), 0);
     assert_int_equal(pipe(up), 0);
     fflush(NULL);
-    struct program p = {.pid = fork()};
+    struct program p = {.pid = asym_process_fork()};
     if (p.pid == 0) {
         alarm(120);
         dup2(down[0], STDIN_FILENO);
@@ -49,7 +50,7 @@ static struct program start_command(const char *const *argv, const char *tool, c
             setenv("OMP_TOOL_LIBRARIES", tool, 1);
         if (preload)
             setenv("LD_PRELOAD", preload, 1);
-        /* This ThreadSanitizer knows no layout with as much of chance in it as kernels have by now. */
+        /* This ThreadSanitizer does not support as much address randomisation as current kernels use. */
         personality(ADDR_NO_RANDOMIZE);
         execv(argv[0], (char **)(uintptr_t)argv);
         _exit(127);
@@ -57,8 +58,8 @@ static struct program start_command(const char *const *argv, const char *tool, c
     close(down[0]);
     close(up[1]);
     p.say = fdopen(down[1], "w");
-    p.hear = fdopen(up[0], "r");
-    assert_true(p.pid > 0 && p.say && p.hear);
+    p.answers = fdopen(up[0], "r");
+    assert_true(p.pid > 0 && p.say && p.answers);
     return p;
 }
 
@@ -72,7 +73,7 @@ static int end_program(struct program *p)
 {
     int status;
     fclose(p->say);
-    fclose(p->hear);
+    fclose(p->answers);
     assert_int_equal(waitpid(p->pid, &status, 0), p->pid);
     return status;
 }
@@ -81,17 +82,17 @@ static void step(struct program *p, const char *line)
 {
     char answer[32];
     assert_true(fprintf(p->say, "%s\n", line) > 0 && fflush(p->say) == 0);
-    assert_non_null(fgets(answer, sizeof answer, p->hear));
+    assert_non_null(fgets(answer, sizeof answer, p->answers));
     assert_string_equal(answer, "so\n");
 }
 
-/* The first step, in which it joins. Where the answer comes late it is the next step that finds it. */
+/* The first step, in which the program joins. If the answer comes late, the next step takes it. */
 static void step_and_join(struct program *p, const char *line, struct asym_listener *l, struct asym_handed *ret)
 {
     char answer[32];
     assert_true(fprintf(p->say, "%s\n", line) > 0 && fflush(p->say) == 0);
     assert_true(asym_listener_accept(l, 10, ret));
-    assert_non_null(fgets(answer, sizeof answer, p->hear));
+    assert_non_null(fgets(answer, sizeof answer, p->answers));
     assert_string_equal(answer, "so\n");
     for (int i = 0; i < 100 && !asym_handed_is_filled(ret, 0.1); i++) {
         step(p, "parallel 1");
@@ -105,7 +106,7 @@ struct seen {
     bool serial;
 };
 
-static struct seen look(const struct asym_handed *h)
+static struct seen read_page(const struct asym_handed *h)
 {
     struct seen s = {0};
     for (uint32_t i = 0; i < h->page->n_slots; i++) {
@@ -122,7 +123,7 @@ static struct seen look(const struct asym_handed *h)
     return s;
 }
 
-/* The steps, and what the page has to say of them; spinning -1: any. */
+/* The steps, and the state of the page after each; spinning -1: any. */
 static const struct {
     const char *line;
     int working, spinning;
@@ -140,7 +141,7 @@ static const struct {
     {"serial", 1, 4, true},
     {"nested 2", 4, -1, false},
     {"serial", 1, -1, true},
-    /* The initial thread waits for one that it has created: for OpenMP it works. */
+    /* The initial thread waits for a thread that it created: OpenMP counts that as work. */
     {"threads 3", 4, -1, true},
     {"serial", 1, -1, true},
 };
@@ -152,14 +153,14 @@ static void check_steps(const char *path, const char *preload)
     asym_listener_open(&l, 8);
     struct program p = start_program(path, ASYM_TEST_OMPT, preload, NULL);
     for (size_t i = 0; i < ASYM_LENGTH(steps); i++) {
-        struct seen s;
+        struct seen s = {0};
         if (i == 0)
             step_and_join(&p, steps[i].line, &l, &h);
         else
             step(&p, steps[i].line);
         bool right = false;
-        for (int tries = 0; tries < 500 && !right; tries++) {
-            s = look(&h);
+        for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; !right && asym_live_now() < end;) {
+            s = read_page(&h);
             right = s.working == steps[i].working && (steps[i].spinning < 0 || s.spinning == steps[i].spinning) &&
                     s.serial == steps[i].serial && s.masters == 1;
             if (!right)
@@ -175,7 +176,7 @@ static void check_steps(const char *path, const char *preload)
     asym_listener_done(&l);
 }
 
-static void the_page_tells_what_threads_do(void **state)
+static void the_page_shows_what_threads_do(void **state)
 {
     (void)state;
     static const char *const waits[] = {"infinite", "200", "0"};
@@ -186,13 +187,13 @@ static void the_page_tells_what_threads_do(void **state)
     unsetenv("KMP_BLOCKTIME");
 }
 
-static void a_program_of_gcc_speaks_on_the_other_runtime(void **state)
+static void a_program_of_gcc_reports_on_the_other_runtime(void **state)
 {
     (void)state;
     check_steps(PROGRAMS "steps-gcc", "libomp.so.5");
 }
 
-static void asymctl_run_makes_programs_speak(void **state)
+static void asymctl_run_makes_programs_report(void **state)
 {
     (void)state;
     static const char asymctl[] = ASYM_TEST_BIN "/daemon/asymctl", tool[] = "--tool=" ASYM_TEST_OMPT;
@@ -206,7 +207,7 @@ static void asymctl_run_makes_programs_speak(void **state)
         asym_listener_open(&l, 8);
         struct program p = start_command(commands[i], NULL, NULL);
         step_and_join(&p, "parallel 3", &l, &h);
-        assert_int_equal(look(&h).working, 3);
+        assert_int_equal(read_page(&h).working, 3);
         fputs("end\n", p.say);
         assert_int_equal(end_program(&p), 0);
         asym_handed_done(&h);
@@ -214,7 +215,7 @@ static void asymctl_run_makes_programs_speak(void **state)
     }
 }
 
-/* And says so where it cannot; the program runs all the same. */
+/* asymctl run prints an error where the tool cannot be used, and the program runs without it. */
 static void asymctl_run_says_where_it_cannot(void **state)
 {
     (void)state;
@@ -228,7 +229,7 @@ static void asymctl_run_says_where_it_cannot(void **state)
         {"run --tool=/nonexistent.so -- true", "/nonexistent.so", 0},
         {"run --tool=" ASYM_TEST_OMPT " no-such-program-here", "no such program", 127},
         {"run --tool=" ASYM_TEST_OMPT " /dev/null", "Permission denied", 126},
-        {"run --gc -- true", "--gc'", 2},
+        {"run --gc -- true", "unknown option --gc", 2},
         {"run --gcc", "needs a program", 2},
     };
     char text[1024], command[1024];
@@ -246,7 +247,7 @@ static void asymctl_run_says_where_it_cannot(void **state)
     unlink("/tmp/asym-suid-test");
 }
 
-static void who_spins_and_does_not_speak_is_suspected(void **state)
+static void a_program_that_spins_and_does_not_report_is_suspected(void **state)
 {
     (void)state;
     static char text[262144];
@@ -270,12 +271,12 @@ static void without_a_daemon_the_program_does_not_notice(void **state)
     char answer[128];
     setenv(ASYM_RTX_SOCKET_ENV, "/nonexistent/rtx", 1);
     struct program p = start_program(PROGRAMS "churn-clang", ASYM_TEST_OMPT, NULL, "1");
-    assert_non_null(fgets(answer, sizeof answer, p.hear));
+    assert_non_null(fgets(answer, sizeof answer, p.answers));
     assert_int_equal(end_program(&p), 0);
 }
 
-/* Each with a copy of the tool, which has a page and a connection of its own. */
-static void two_runtimes_in_one_process_harm_nobody(void **state)
+/* Each runtime has a copy of the tool, with its own page and connection. */
+static void two_runtimes_in_one_process_do_no_harm(void **state)
 {
     (void)state;
     char answer[32] = "";
@@ -289,7 +290,7 @@ static void two_runtimes_in_one_process_harm_nobody(void **state)
         assert_true(asym_listener_take(&l, 10, &h[i]));
         assert_int_equal(h[i].pid, p.pid);
     }
-    assert_non_null(fgets(answer, sizeof answer, p.hear));
+    assert_non_null(fgets(answer, sizeof answer, p.answers));
     assert_string_equal(answer, "tools=2\n");
     assert_int_equal(end_program(&p), 0);
     for (size_t i = 0; i < ASYM_LENGTH(h); i++)
@@ -297,7 +298,7 @@ static void two_runtimes_in_one_process_harm_nobody(void **state)
     asym_listener_done(&l);
 }
 
-/* The tool is built as the program is: each sees what the other does. */
+/* The same sanitizer instruments the tool and the program, so that each sees the accesses of the other. */
 static void it_is_clean_under(const char *sanitizer)
 {
     char path[256], tool[256], answer[128] = "";
@@ -308,7 +309,7 @@ static void it_is_clean_under(const char *sanitizer)
     asym_listener_open(&l, 8);
     struct program p = start_program(path, tool, NULL, "3");
     assert_true(asym_listener_take(&l, 20, &h));
-    assert_non_null(fgets(answer, sizeof answer, p.hear));
+    assert_non_null(fgets(answer, sizeof answer, p.answers));
     print_message("%s: %s", sanitizer, answer);
     assert_true(asym_handed_woken(&h) > 0);
     assert_int_equal(end_program(&p), 0);
@@ -319,7 +320,7 @@ static void it_is_clean_under(const char *sanitizer)
 static void thread_sanitizer(void **state)
 {
     (void)state;
-    /* The runtime is not built for it: what it does by itself is not looked at. */
+    /* The runtime is not instrumented: suppress reports about its own accesses. */
     char options[256];
     snprintf(options, sizeof options, "halt_on_error=1 ignore_noninstrumented_modules=1 suppressions=%s/omp/tsan.supp",
              ASYM_TEST_SOURCE "/tests");
@@ -331,7 +332,7 @@ static void thread_sanitizer(void **state)
 static void address_sanitizer(void **state)
 {
     (void)state;
-    /* The runtime keeps its threads' memory to the end, and past it. */
+    /* The runtime never frees the memory of its threads. */
     setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
     it_is_clean_under("asan");
     unsetenv("ASAN_OPTIONS");
@@ -340,13 +341,13 @@ static void address_sanitizer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_page_tells_what_threads_do),
-        cmocka_unit_test(a_program_of_gcc_speaks_on_the_other_runtime),
-        cmocka_unit_test(asymctl_run_makes_programs_speak),
+        cmocka_unit_test(the_page_shows_what_threads_do),
+        cmocka_unit_test(a_program_of_gcc_reports_on_the_other_runtime),
+        cmocka_unit_test(asymctl_run_makes_programs_report),
         cmocka_unit_test(asymctl_run_says_where_it_cannot),
-        cmocka_unit_test(who_spins_and_does_not_speak_is_suspected),
+        cmocka_unit_test(a_program_that_spins_and_does_not_report_is_suspected),
         cmocka_unit_test(without_a_daemon_the_program_does_not_notice),
-        cmocka_unit_test(two_runtimes_in_one_process_harm_nobody),
+        cmocka_unit_test(two_runtimes_in_one_process_do_no_harm),
         cmocka_unit_test(thread_sanitizer),
         cmocka_unit_test(address_sanitizer),
     };

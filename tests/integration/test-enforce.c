@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Ledger, actuator, guard and restorer on live threads, without the service: what steering must not break. Steers only
- * what it started itself. Takes two CPUs; fails in words on one.
+ * Ledger, actuator, fork guard and restorer on live threads, without the service: what steering must not break. The test steers
+ * only processes that it started itself. It needs two CPUs, and fails with a message on one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -24,59 +23,65 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/macro.h"
 #include "base/mask.h"
-#include "linux/actuator.h"
-#include "linux/births.h"
-#include "linux/ledger-internal.h"
-#include "linux/ledger-internal.h"
-#include "linux/thread.h"
+#include "linux/enforce/actuator.h"
+#include "linux/enforce/fork-guard.h"
+#include "linux/observe/process-events.h"
+#include "linux/enforce/ledger-internal.h"
+#include "linux/enforce/ledger-internal.h"
+#include "linux/sys/thread.h"
+#include "linux/enforce/restore.h"
 #include "support/live.h"
+#include "support/process.h"
 
 static char dir[64];
-static struct asym_mask whole, first, last; /* what we have, and two CPUs of it */
+static struct asym_mask all_cpus, first, last; /* the CPUs of the test, and two of them */
 static struct asym_ledger *ledger;
 static struct asym_actuator *actuator;
-static struct asym_births *births;
+static struct asym_process_events *process_events;
 
-static void open_all(bool guard)
+static void open_all(bool fork_guard)
 {
     bool realtime;
     struct asym_error err = {""};
     if (asym_ledger_open(dir, &ledger, &err) < 0)
         fail_msg("%s", err.text);
     assert_int_equal(asym_actuator_linux_new(ledger, &actuator), 0);
-    if (!guard)
+    if (!fork_guard)
         return;
-    if (asym_births_open(&births, &err) < 0)
+    if (asym_process_events_open(&process_events, &err) < 0)
         fail_msg("these tests need the proc connector: %s", err.text);
-    assert_int_equal(asym_births_watch(births, asym_guard_on_birth, ledger, &realtime), 0);
+    assert_int_equal(asym_process_events_watch(process_events, asym_fork_guard_on_event, ledger, &realtime), 0);
+    /* Forks of other programs on this machine use the fork guard's budget, too. A fork guard without budget is late. */
+    asym_process_events_limit(process_events, 100);
 }
 
 static void close_all(void)
 {
     if (actuator)
         actuator->close(actuator);
-    asym_births_close(births);
+    asym_process_events_close(process_events);
     asym_ledger_close(ledger);
     actuator = NULL;
-    births = NULL;
+    process_events = NULL;
     ledger = NULL;
 }
 
 static int set_up(void **state)
 {
     (void)state;
-    setpriority(PRIO_PROCESS, 0, 0); /* tests count from there, and this may run under nice(1) */
-    assert_int_equal(asym_thread_get_mask(0, &whole), 0);
-    if (asym_mask_count(&whole) < 2)
+    setpriority(PRIO_PROCESS, 0, 0); /* the tests count from nice 0, and this may run under nice(1) */
+    assert_int_equal(asym_thread_get_mask(0, &all_cpus), 0);
+    if (asym_mask_count(&all_cpus) < 2)
         fail_msg("these tests need two CPUs, there is one");
     first = last = (struct asym_mask){0};
-    ASYM_MASK_FOREACH (c, &whole) {
+    ASYM_MASK_FOREACH (c, &all_cpus) {
         last = (struct asym_mask){0};
         asym_mask_set(&last, (unsigned)c);
     }
-    asym_mask_set(&first, (unsigned)asym_mask_next(&whole, 0));
+    asym_mask_set(&first, (unsigned)asym_mask_next(&all_cpus, 0));
     snprintf(dir, sizeof dir, "/tmp/asymd-enforce-XXXXXX");
     assert_non_null(mkdtemp(dir));
     return 0;
@@ -91,7 +96,9 @@ static int tear_down(void **state)
     return system(command);
 }
 
-/* Field 22, which follows the last ')'. Read here anew: the code under test has a reader of its own. */
+/*
+ * Field 22 of /proc/PID/stat, counted from the last ')'. The code under test has its own reader, so the test does not use it.
+ */
 static struct asym_taskid id_of(pid_t tgid, pid_t tid)
 {
     char path[64], text[1024];
@@ -113,15 +120,18 @@ static struct asym_taskid id_of(pid_t tgid, pid_t tid)
 static struct asym_action action(enum asym_action_kind kind, pid_t tgid, pid_t tid, const struct asym_mask *expect,
                                  const struct asym_mask *mask)
 {
-    return (struct asym_action){
-        .kind = kind, .id = id_of(tgid, tid), .expect = *expect, .mask = *mask, .whole = asym_mask_equal(mask, &whole)};
+    return (struct asym_action){.kind = kind,
+                                .id = id_of(tgid, tid),
+                                .expect = *expect,
+                                .mask = *mask,
+                                .full_cpuset = asym_mask_equal(mask, &all_cpus)};
 }
 
 static int apply(const struct asym_action *a)
 {
     struct asym_outcome outcome = {.error = 1};
     assert_int_equal(actuator->apply(actuator, a, 1, &outcome), 0);
-    assert_int_equal(outcome.verdict, asym_verdict_of(outcome.error));
+    assert_int_equal(outcome.kind, asym_outcome_of(outcome.error));
     return outcome.error;
 }
 
@@ -149,12 +159,13 @@ static struct asym_restore_report restore(void)
 
 #define THREADS_MAX 256
 
-/* What a child of ours and we have in common. */
+/* Memory that the test shares with a child. */
 struct shared {
     _Atomic int go, ready, done;
     _Atomic int tids[THREADS_MAX];
     int n_children, narrow, first_narrow, other_nice, failed;
-    double forked, whole_again; /* seconds */
+    int restored_after; /* number of children that had ended when the process had its own mask again; 0: never */
+    double forked, restored_at; /* seconds */
 };
 
 static struct shared *share(void)
@@ -166,19 +177,18 @@ static struct shared *share(void)
 
 static void await(const _Atomic int *flag, int value)
 {
-    double end = asym_live_now() + 20;
+    double end = asym_live_now() + ASYM_LIVE_PATIENCE;
     while (*flag < value && asym_live_now() < end)
         asym_live_sleep(0.0002);
     assert_true(*flag >= value);
 }
 
-/* A process of ours that runs body and ends with us. */
+/* Starts a process that runs body and ends with the test. */
 static pid_t start(void (*body)(struct shared *), struct shared *s)
 {
-    pid_t pid = fork();
+    pid_t pid = asym_process_fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
         alarm(120);
         body(s);
         _exit(0);
@@ -209,7 +219,7 @@ static void *report_and_sleep(void *arg)
     return NULL;
 }
 
-/* When told to, so many more threads as go says. */
+/* Waits for go, then starts as many threads as go says. */
 static void grow_threads(struct shared *s)
 {
     pthread_attr_t attr;
@@ -238,7 +248,7 @@ static int cpus_of_self(void)
     return sched_getaffinity(0, sizeof set, &set) < 0 ? -1 : CPU_COUNT(&set);
 }
 
-/* What nproc prints in a child, and the nice value it starts with. */
+/* Runs nproc in a child: the number that it prints, and the nice value that it starts with. */
 static int run_nproc(int *ret_cpus, int *ret_nice, double *ret_forked)
 {
     int fds[2], status;
@@ -246,7 +256,7 @@ static int run_nproc(int *ret_cpus, int *ret_nice, double *ret_forked)
     size_t used = 0;
     if (pipe(fds) < 0)
         return -1;
-    pid_t pid = fork();
+    pid_t pid = asym_process_fork();
     if (pid == 0) {
         dprintf(fds[1], "%d ", getpriority(PRIO_PROCESS, 0));
         dup2(fds[1], STDOUT_FILENO);
@@ -283,8 +293,10 @@ static void run_children(struct shared *s)
         s->narrow += cpus < all;
         s->first_narrow |= i == 0 && cpus < all;
         s->other_nice += nice != own_nice;
-        if (s->whole_again <= 0 && cpus_of_self() == all)
-            s->whole_again = asym_live_now();
+        if (s->restored_after == 0 && cpus_of_self() == all) {
+            s->restored_after = i + 1;
+            s->restored_at = asym_live_now();
+        }
     }
     s->done = 1;
     for (;;)
@@ -296,26 +308,26 @@ static void a_foreign_mask_is_not_fought_by_any_action(void **state)
     (void)state;
     pid_t pid = start_sleeper();
     open_all(false);
-    /* A plan that did not know of it waits; the ledger goes with what ends it. */
+    /* A steer action planned without this change gets -EAGAIN; the other actions remove the ledger entry. */
     static const struct {
         enum asym_action_kind kind;
         int error;
         size_t left;
     } kinds[] = {{ASYM_ACTION_STEER, -EAGAIN, 1}, {ASYM_ACTION_FORGET, 0, 0}, {ASYM_ACTION_RELEASE, -EBUSY, 0}};
     for (size_t i = 0; i < ASYM_LENGTH(kinds); i++) {
-        assert_int_equal(asym_thread_set_mask(pid, &whole, true), 0);
-        assert_int_equal(steer(pid, pid, &whole, &first), 0);
+        assert_int_equal(asym_thread_set_mask(pid, &all_cpus, true), 0);
+        assert_int_equal(steer(pid, pid, &all_cpus, &first), 0);
         assert_true(has(pid, &first));
         assert_int_equal(asym_thread_set_mask(pid, &last, false), 0);
-        const struct asym_action a = action(kinds[i].kind, pid, pid, &first, &whole);
+        const struct asym_action a = action(kinds[i].kind, pid, pid, &first, &all_cpus);
         assert_int_equal(apply(&a), kinds[i].error);
         assert_true(has(pid, &last));
         assert_int_equal(asym_ledger_count(ledger), kinds[i].left);
         restore();
         assert_true(has(pid, &last));
     }
-    /* Pinned between the snapshot and the action: never asymd's. */
-    assert_int_equal(steer(pid, pid, &whole, &first), -EAGAIN);
+    /* A thread that was pinned between the snapshot and the action never belongs to asymd. */
+    assert_int_equal(steer(pid, pid, &all_cpus, &first), -EAGAIN);
     assert_int_equal(asym_ledger_count(ledger), 0);
     assert_true(has(pid, &last));
     assert_int_equal(asym_ledger_count(ledger), 0);
@@ -328,16 +340,16 @@ static void a_mask_with_an_offline_cpu_waits(void **state)
     open_all(false);
     pid_t pid = start_sleeper();
     struct asym_mask wider = first;
-    /* No machine that runs this has it, and the kernel would cut the mask to the rest without a word. */
+    /* No test machine has this CPU, and the kernel would silently cut the mask to the others. */
     asym_mask_set(&wider, ASYM_MAX_CPUS - 1);
-    assert_int_equal(steer(pid, pid, &whole, &wider), -EAGAIN);
-    assert_true(has(pid, &whole));
+    assert_int_equal(steer(pid, pid, &all_cpus, &wider), -EAGAIN);
+    assert_true(has(pid, &all_cpus));
     assert_int_equal(asym_ledger_count(ledger), 0);
-    assert_int_equal(steer(pid, pid, &whole, &first), 0);
+    assert_int_equal(steer(pid, pid, &all_cpus, &first), 0);
     assert_int_equal(steer(pid, pid, &first, &wider), -EAGAIN);
     assert_true(has(pid, &first));
     assert_int_equal(restore().restored, 1);
-    assert_true(has(pid, &whole));
+    assert_true(has(pid, &all_cpus));
     asym_live_end(pid, SIGKILL);
 }
 
@@ -346,21 +358,21 @@ static void restore_leaves_a_foreign_mask(void **state)
     (void)state;
     pid_t pid = start_sleeper();
     open_all(false);
-    assert_int_equal(steer(pid, pid, &whole, &first), 0);
+    assert_int_equal(steer(pid, pid, &all_cpus, &first), 0);
     assert_int_equal(asym_thread_set_mask(pid, &last, false), 0);
     const struct asym_restore_report report = restore();
     assert_int_equal(report.foreign, 1);
-    assert_int_equal(report.restored + report.heirs, 0);
+    assert_int_equal(report.restored + report.inherited, 0);
     assert_true(has(pid, &last));
     asym_live_end(pid, SIGKILL);
 }
 
-/* From one CPU by way of the other to both. */
-static struct asym_ledger_entry *steer_by_way(pid_t pid)
+/* Steers from one CPU via the other to both. */
+static struct asym_ledger_entry *steer_by_transit_cpu(pid_t pid)
 {
-    assert_int_equal(steer(pid, pid, &whole, &first), 0);
-    struct asym_action a = action(ASYM_ACTION_STEER, pid, pid, &first, &whole);
-    a.via = (uint32_t)asym_mask_next(&last, 0) + 1;
+    assert_int_equal(steer(pid, pid, &all_cpus, &first), 0);
+    struct asym_action a = action(ASYM_ACTION_STEER, pid, pid, &first, &all_cpus);
+    a.transit_cpu = (uint32_t)asym_mask_next(&last, 0) + 1;
     assert_int_equal(apply(&a), 0);
     struct asym_ledger_entry *e = asym_ledger_find(ledger, pid);
     assert_non_null(e);
@@ -375,10 +387,10 @@ static void spin_on(struct shared *s)
 }
 
 /*
- * Its mask has the CPU that it is on, too: by itself the kernel leaves it there, as long as nobody else wants that CPU. Where
- * it is now is asked at once, many times, as others may push it about.
+ * The new mask also contains the CPU that the thread is on. The kernel alone leaves the thread there while no other thread
+ * wants that CPU. The test reads the CPU at once, and many times, because other threads may push this one away.
  */
-static void a_running_thread_is_put_on_the_cpu_on_its_way(void **state)
+static void a_running_thread_is_moved_by_its_transit_cpu(void **state)
 {
     (void)state;
     struct shared *s = share();
@@ -388,24 +400,24 @@ static void a_running_thread_is_put_on_the_cpu_on_its_way(void **state)
     await(&s->ready, 1);
     open_all(false);
     for (int i = 0; i < 20; i++) {
-        struct asym_action back = action(ASYM_ACTION_STEER, pid, pid, &whole, &first);
+        struct asym_action back = action(ASYM_ACTION_STEER, pid, pid, &all_cpus, &first);
         assert_int_equal(apply(&back), 0);
-        steer_by_way(pid);
+        steer_by_transit_cpu(pid);
         assert_int_equal(asym_thread_get_stat(pid, pid, &stat), 0);
         there += stat.cpu == asym_mask_next(&last, 0);
-        assert_true(has(pid, &whole));
+        assert_true(has(pid, &all_cpus));
     }
     assert_in_range(there, 15, 20);
     asym_live_end(pid, SIGKILL);
 }
 
-/* What the file says between the two calls, as a kill would leave it. */
-static void a_thread_that_was_left_on_its_way_is_given_back_what_it_had(void **state)
+/* The ledger file as a kill between the two calls leaves it. */
+static void a_thread_that_was_left_on_its_transit_cpu_gets_its_mask_back(void **state)
 {
     (void)state;
     pid_t pid = start_sleeper();
     open_all(false);
-    struct asym_ledger_entry *e = steer_by_way(pid);
+    struct asym_ledger_entry *e = steer_by_transit_cpu(pid);
     e->under_way = true;
     assert_int_equal(asym_ledger_note(ledger, e), 0);
     assert_int_equal(asym_ledger_flush(ledger), 0);
@@ -415,17 +427,17 @@ static void a_thread_that_was_left_on_its_way_is_given_back_what_it_had(void **s
     const struct asym_restore_report report = restore();
     assert_int_equal(report.restored, 1);
     assert_int_equal(report.foreign, 0);
-    assert_true(has(pid, &whole));
+    assert_true(has(pid, &all_cpus));
     asym_live_end(pid, SIGKILL);
 }
 
-static void who_has_arrived_may_choose_the_cpu_of_its_way(void **state)
+static void a_thread_that_has_arrived_may_choose_its_transit_cpu(void **state)
 {
     (void)state;
     for (int again = 0; again <= 1; again++) {
         pid_t pid = start_sleeper();
         open_all(false);
-        assert_false(steer_by_way(pid)->under_way);
+        assert_false(steer_by_transit_cpu(pid)->under_way);
         assert_int_equal(asym_thread_set_mask(pid, &last, false), 0);
         if (again) {
             close_all();
@@ -440,18 +452,18 @@ static void who_has_arrived_may_choose_the_cpu_of_its_way(void **state)
     }
 }
 
-static void a_child_that_is_born_on_the_way_is_repaired_and_a_later_one_is_not(void **state)
+static void a_child_forked_on_the_transit_cpu_is_repaired_and_a_later_one_is_not(void **state)
 {
     (void)state;
     pid_t pid = start_sleeper(), child = start_sleeper();
     open_all(false);
-    const struct asym_ledger_entry *e = steer_by_way(pid);
+    const struct asym_ledger_entry *e = steer_by_transit_cpu(pid);
     assert_int_equal(asym_thread_set_mask(child, &last, false), 0);
-    assert_false(asym_ledger_looks_inherited(ledger, e, &last, 0, asym_thread_now() + ASYM_SEC));
-    assert_int_equal(asym_ledger_repair(ledger, e, child, asym_thread_now() + ASYM_SEC), 0);
+    assert_false(asym_ledger_looks_inherited(ledger, e, &last, 0, asym_clock_now() + ASYM_SEC));
+    assert_int_equal(asym_ledger_repair(ledger, e, child, asym_clock_now() + ASYM_SEC), 0);
     assert_true(has(child, &last));
-    assert_int_equal(asym_ledger_repair(ledger, e, child, e->via_until - ASYM_LEDGER_LATE), 1);
-    assert_true(has(child, &whole));
+    assert_int_equal(asym_ledger_repair(ledger, e, child, e->transit_until - ASYM_LEDGER_LATE), 1);
+    assert_true(has(child, &all_cpus));
     asym_live_end(child, SIGKILL);
     asym_live_end(pid, SIGKILL);
 }
@@ -461,17 +473,17 @@ static void a_thread_that_is_gone_or_another_ends_in_gone(void **state)
     (void)state;
     pid_t pid = start_sleeper();
     open_all(false);
-    struct asym_action a = action(ASYM_ACTION_STEER, pid, pid, &whole, &first);
+    struct asym_action a = action(ASYM_ACTION_STEER, pid, pid, &all_cpus, &first);
     a.id.start++;
     assert_int_equal(apply(&a), -ESRCH);
-    assert_true(has(pid, &whole));
+    assert_true(has(pid, &all_cpus));
     a.id.start--;
     asym_live_end(pid, SIGKILL);
     assert_int_equal(apply(&a), -ESRCH);
     assert_int_equal(asym_ledger_count(ledger), 0);
 }
 
-/* As on a full file system. */
+/* Limits the file size: writes fail as on a full file system. */
 static void limit_files(rlim_t bytes)
 {
     struct rlimit limit;
@@ -486,34 +498,34 @@ static void a_ledger_that_cannot_be_written_changes_no_thread(void **state)
     pid_t pid = start_sleeper();
     open_all(false);
     signal(SIGXFSZ, SIG_IGN);
-    const struct asym_action a = action(ASYM_ACTION_STEER, pid, pid, &whole, &first);
-    struct asym_outcome outcome = {.verdict = ASYM_VERDICT_GONE, .error = 4711};
+    const struct asym_action a = action(ASYM_ACTION_STEER, pid, pid, &all_cpus, &first);
+    struct asym_outcome outcome = {.kind = ASYM_OUTCOME_GONE, .error = 4711};
     limit_files(10);
     int r = actuator->apply(actuator, &a, 1, &outcome);
     limit_files(RLIM_INFINITY);
     assert_int_equal(r, -EFBIG);
-    assert_int_equal(outcome.verdict, ASYM_VERDICT_RETRY);
+    assert_int_equal(outcome.kind, ASYM_OUTCOME_RETRY);
     assert_int_equal(outcome.error, -EFBIG);
-    assert_true(has(pid, &whole));
+    assert_true(has(pid, &all_cpus));
     assert_int_equal(apply(&a), 0);
     assert_true(has(pid, &first));
-    /* What gives back waits for no record. */
+    /* A release needs no ledger record, so it proceeds. */
     pid_t other = start_sleeper();
-    const struct asym_action both[] = {action(ASYM_ACTION_STEER, other, other, &whole, &first),
-                                       action(ASYM_ACTION_RELEASE, pid, pid, &first, &whole)};
+    const struct asym_action both[] = {action(ASYM_ACTION_STEER, other, other, &all_cpus, &first),
+                                       action(ASYM_ACTION_RELEASE, pid, pid, &first, &all_cpus)};
     struct asym_outcome outcomes[2];
     limit_files(10);
     r = actuator->apply(actuator, both, 2, outcomes);
     limit_files(RLIM_INFINITY);
     assert_int_equal(r, -EFBIG);
-    assert_int_equal(outcomes[0].verdict, ASYM_VERDICT_RETRY);
-    assert_int_equal(outcomes[1].verdict, ASYM_VERDICT_DONE);
-    assert_true(has(pid, &whole) && has(other, &whole));
+    assert_int_equal(outcomes[0].kind, ASYM_OUTCOME_RETRY);
+    assert_int_equal(outcomes[1].kind, ASYM_OUTCOME_DONE);
+    assert_true(has(pid, &all_cpus) && has(other, &all_cpus));
     asym_live_end(other, SIGKILL);
     assert_int_equal(apply(&a), 0);
     assert_true(has(pid, &first));
     assert_int_equal(restore().restored, 1);
-    assert_true(has(pid, &whole));
+    assert_true(has(pid, &all_cpus));
     asym_live_end(pid, SIGKILL);
 }
 
@@ -536,7 +548,7 @@ static struct attr attr_of(pid_t tid)
 
 static void boost(pid_t pid, int8_t from, int8_t to)
 {
-    struct asym_action a = action(ASYM_ACTION_STEER, pid, pid, &whole, &first);
+    struct asym_action a = action(ASYM_ACTION_STEER, pid, pid, &all_cpus, &first);
     a.expect_nice = from;
     a.nice = to;
     assert_int_equal(apply(&a), 0);
@@ -563,7 +575,7 @@ static void a_boost_is_taken_back_bit_for_bit(void **state)
         assert_int_equal(syscall(SYS_sched_setattr, pid, &want, 0u), 0);
         const struct attr before = attr_of(pid);
         boost(pid, (int8_t)before.nice, -7);
-        struct asym_action a = action(ASYM_ACTION_RELEASE, pid, pid, &first, &whole);
+        struct asym_action a = action(ASYM_ACTION_RELEASE, pid, pid, &first, &all_cpus);
         a.expect_nice = -7;
         a.nice = (int8_t)before.nice;
         if (i % 2 == 0)
@@ -572,24 +584,24 @@ static void a_boost_is_taken_back_bit_for_bit(void **state)
             assert_int_equal(restore().restored, 1);
         const struct attr after = attr_of(pid);
         assert_memory_equal(&after, &before, sizeof after);
-        assert_true(has(pid, &whole));
+        assert_true(has(pid, &all_cpus));
         assert_int_equal(asym_ledger_count(ledger), 0);
         asym_live_end(pid, SIGKILL);
     }
 }
 
-/* A thread that was boosted from original to -7 is found with now, and has then after its release. */
+/* asymd boosted a thread from nice original to -7. Its nice value is now before the release, and then after it. */
 static const struct {
     int8_t original, now, then;
 } renices[] = {
-    {0, 11, 11},  /* its own choice */
+    {0, 11, 11},  /* the thread's own choice */
     {0, 1, 1},    /* likewise */
-    {0, -6, 0},   /* raised by itself from what it was lent */
+    {0, -6, 0},   /* the thread raised it from the boosted value */
     {0, -1, 0},   /* likewise */
     {-3, -4, -3}, /* likewise */
     {5, 0, 5},    /* likewise */
-    {5, 6, 6},    /* its own choice */
-    {0, -8, -8},  /* not without the right to it */
+    {5, 6, 6},    /* the thread's own choice */
+    {0, -8, -8},  /* only a privileged process can set it */
 };
 
 static void a_nice_value_that_a_boost_has_made_possible_goes_back_and_no_other(void **state)
@@ -602,7 +614,7 @@ static void a_nice_value_that_a_boost_has_made_possible_goes_back_and_no_other(v
         assert_int_equal(setpriority(PRIO_PROCESS, (id_t)pid, original), 0);
         boost(pid, original, -7);
         assert_int_equal(setpriority(PRIO_PROCESS, (id_t)pid, renices[i / 2].now), 0);
-        struct asym_action a = action(ASYM_ACTION_RELEASE, pid, pid, &first, &whole);
+        struct asym_action a = action(ASYM_ACTION_RELEASE, pid, pid, &first, &all_cpus);
         a.expect_nice = -7;
         a.nice = original;
         if (i % 2)
@@ -611,13 +623,13 @@ static void a_nice_value_that_a_boost_has_made_possible_goes_back_and_no_other(v
             assert_int_equal(apply(&a), then == original ? 0 : -EBUSY);
         assert_int_equal(attr_of(pid).nice, then);
         assert_int_equal(attr_of(pid).flags, 0);
-        assert_true(has(pid, &whole));
+        assert_true(has(pid, &all_cpus));
         assert_int_equal(asym_ledger_count(ledger), 0);
         asym_live_end(pid, SIGKILL);
     }
 }
 
-/* The core asks for this when it has seen such a value: the mask stays. */
+/* The core requests this when it has seen such a nice value: the mask stays. */
 static void a_steered_thread_gives_a_raised_boost_back_and_keeps_its_mask(void **state)
 {
     (void)state;
@@ -645,7 +657,7 @@ static struct attr policy_attr(uint32_t policy, uint64_t flags)
                          .priority = policy == SCHED_FIFO || policy == SCHED_RR ? 1 : 0};
 }
 
-/* The kernel keeps the nice value of a thread that becomes real-time, and gives it back to it afterwards. */
+/* The kernel keeps the nice value of a thread that becomes real-time, and restores it afterwards. */
 static void a_boost_does_not_outlive_a_time_under_another_policy(void **state)
 {
     (void)state;
@@ -668,8 +680,8 @@ static void a_boost_does_not_outlive_a_time_under_another_policy(void **state)
     }
 }
 
-/* It did so between the look and the repair: what it inherited beside the mask is given back all the same. */
-static void an_heir_that_pins_itself_keeps_its_mask_and_nothing_else(void **state)
+/* The thread pins itself between the sample and the repair. The repair still resets the other inherited attributes. */
+static void a_child_that_pins_itself_keeps_its_mask_and_nothing_else(void **state)
 {
     (void)state;
     open_all(false);
@@ -680,16 +692,16 @@ static void an_heir_that_pins_itself_keeps_its_mask_and_nothing_else(void **stat
         pid_t pid = start_sleeper();
         assert_int_equal(setpriority(PRIO_PROCESS, (id_t)pid, nices[i].now), 0);
         assert_int_equal(asym_thread_set_mask(pid, &last, false), 0);
-        struct asym_action a = action(ASYM_ACTION_REPAIR, pid, pid, &first, &whole);
+        struct asym_action a = action(ASYM_ACTION_REPAIR, pid, pid, &first, &all_cpus);
         a.expect_nice = nices[i].now == 11 ? 7 : nices[i].now;
         a.nice = nices[i].own;
-        /* Not for good: what the next look finds is its own choice, which it may take back. */
+        /* The choice is not final: the next sample takes the mask as the thread's own, and the thread may undo it. */
         assert_int_equal(apply(&a), -EAGAIN);
         assert_true(has(pid, &last));
         assert_int_equal(attr_of(pid).nice, nices[i].then);
         assert_int_equal(asym_thread_set_mask(pid, &first, false), 0);
         assert_int_equal(apply(&a), 0);
-        assert_true(has(pid, &whole));
+        assert_true(has(pid, &all_cpus));
         asym_live_end(pid, SIGKILL);
     }
 }
@@ -697,7 +709,7 @@ static void an_heir_that_pins_itself_keeps_its_mask_and_nothing_else(void **stat
 static bool narrow_threads(const struct shared *s, int n)
 {
     for (int i = 1; i < n; i++)
-        if (!has(s->tids[i], &whole))
+        if (!has(s->tids[i], &all_cpus))
             return true;
     return false;
 }
@@ -709,10 +721,10 @@ static void new_threads_of_a_steered_one_get_the_original_mask(void **state)
     pid_t pid = start(grow_threads, s);
     await(&s->ready, 1);
     open_all(true);
-    assert_int_equal(steer(pid, pid, &whole, &first), 0);
+    assert_int_equal(steer(pid, pid, &all_cpus, &first), 0);
     s->go = 101;
     await(&s->done, 1);
-    double end = asym_live_now() + 5;
+    double end = asym_live_now() + ASYM_LIVE_PATIENCE;
     while (narrow_threads(s, 101) && asym_live_now() < end)
         asym_live_sleep(0.001);
     assert_false(narrow_threads(s, 101));
@@ -721,7 +733,7 @@ static void new_threads_of_a_steered_one_get_the_original_mask(void **state)
     asym_live_end(pid, SIGKILL);
 }
 
-/* Item 1 of what steering must not break. Boosted too, from a nice value of its own. */
+/* Item 1 of what steering must not break: inheritance. The parent is also boosted, from its own nice value. */
 static void at_most_the_first_of_1000_children_sees_fewer_cpus(void **state)
 {
     (void)state;
@@ -732,18 +744,18 @@ static void at_most_the_first_of_1000_children_sees_fewer_cpus(void **state)
     open_all(true);
     boost(pid, 0, -7);
     s->go = 1;
-    double end = asym_live_now() + 60;
+    double end = asym_live_now() + 100;
     while (!s->done && asym_live_now() < end)
         asym_live_sleep(0.01);
     assert_int_equal(s->done, 1);
     print_message("1,000 children: %d narrow (first: %d), %d with another nice; own mask whole %.1f ms after the first "
                   "fork\n",
-                  s->narrow, s->first_narrow, s->other_nice, (s->whole_again - s->forked) * 1e3);
+                  s->narrow, s->first_narrow, s->other_nice, (s->restored_at - s->forked) * 1e3);
     assert_int_equal(s->failed, 0);
     assert_int_equal(s->narrow, s->first_narrow);
     assert_int_equal(s->other_nice, 0);
-    assert_true(s->whole_again > 0 && s->whole_again - s->forked <= 0.1);
-    assert_true(has(pid, &whole));
+    assert_int_equal(s->restored_after, 1);
+    assert_true(has(pid, &all_cpus));
     assert_int_equal(attr_of(pid).nice, 0);
     assert_int_equal(asym_ledger_count(ledger), 0);
     asym_live_end(pid, SIGKILL);
@@ -757,8 +769,8 @@ static int first_children_narrow(int processes)
         s->n_children = 1;
         pid_t pid = start(run_children, s);
         await(&s->ready, 1);
-        /* It has just been born of us, which is a release of our process, not of its. */
-        assert_int_equal(steer(pid, pid, &whole, &first), 0);
+        /* Its fork was a fork of the test process, not its own, so it does not block steering. */
+        assert_int_equal(steer(pid, pid, &all_cpus, &first), 0);
         s->go = 1;
         await(&s->done, 1);
         assert_int_equal(s->failed, 0);
@@ -771,20 +783,18 @@ static int first_children_narrow(int processes)
 
 #define BURST 20
 
-/* Twenty children at once and a child of each, before anybody could have looked at the first event. */
+/* Twenty children at once and a child of each, before asymd can read the first event. */
 static void fork_in_a_burst(struct shared *s)
 {
     s->ready = 1;
     while (s->go == 0)
         usleep(200);
     for (int i = 0; i < BURST; i++) {
-        if (fork() != 0)
+        if (asym_process_fork() != 0)
             continue;
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        pid_t grandchild = fork();
+        pid_t grandchild = asym_process_fork();
         if (grandchild == 0)
-            prctl(PR_SET_PDEATHSIG, SIGKILL);
-        s->tids[2 * i + (grandchild == 0)] = (int)getpid();
+            s->tids[2 * i + (grandchild == 0)] = (int)getpid();
         s->done++;
         for (;;)
             pause();
@@ -797,7 +807,7 @@ static int narrow_of_burst(const struct shared *s)
 {
     int n = 0;
     for (int i = 0; i < 2 * BURST; i++)
-        n += !has(s->tids[i], &whole);
+        n += !has(s->tids[i], &all_cpus);
     return n;
 }
 
@@ -809,21 +819,21 @@ static void children_and_grandchildren_of_a_burst_are_all_repaired(void **state)
         struct shared *s = share();
         pid_t pid = start(fork_in_a_burst, s);
         await(&s->ready, 1);
-        assert_int_equal(steer(pid, pid, &whole, &first), 0);
+        assert_int_equal(steer(pid, pid, &all_cpus, &first), 0);
         s->go = 1;
         await(&s->done, 2 * BURST);
-        double end = asym_live_now() + 2;
+        double end = asym_live_now() + ASYM_LIVE_PATIENCE;
         while (narrow_of_burst(s) > 0 && asym_live_now() < end)
             asym_live_sleep(0.001);
         if (narrow_of_burst(s) > 0)
             fail_msg("round %d: %d of %d stay narrow", round, narrow_of_burst(s), 2 * BURST);
-        assert_true(has(pid, &whole));
+        assert_true(has(pid, &all_cpus));
         asym_live_end(pid, SIGKILL);
         munmap(s, sizeof *s);
     }
 }
 
-/* How often the first child loses the race is a figure to know, not a promise. */
+/* The test prints how often the first child loses the race, and asserts no limit. */
 static void first_children_of_200_processes_idle_and_loaded(void **state)
 {
     (void)state;
@@ -836,7 +846,7 @@ static void first_children_of_200_processes_idle_and_loaded(void **state)
     print_message("first children that saw fewer CPUs, of 200: %d idle, %d with four spinning threads\n", idle, loaded);
 }
 
-static void what_the_guard_has_released_may_be_asked_again(void **state)
+static void actions_older_than_a_release_by_the_fork_guard_are_refused(void **state)
 {
     (void)state;
     struct shared *s = share();
@@ -844,22 +854,22 @@ static void what_the_guard_has_released_may_be_asked_again(void **state)
     pid_t pid = start(run_children, s);
     await(&s->ready, 1);
     open_all(true);
-    assert_int_equal(steer(pid, pid, &whole, &first), 0);
+    assert_int_equal(steer(pid, pid, &all_cpus, &first), 0);
     s->go = 1;
-    await(&s->done, 1);
-    double end = asym_live_now() + 5;
+    double end = asym_live_now() + ASYM_LIVE_PATIENCE;
     while (asym_ledger_count(ledger) > 0 && asym_live_now() < end)
         asym_live_sleep(0.001);
-    /* What a plan made before the fork still asks for. */
+    /* A plan that was made before the fork still contains these actions. asymd refuses them for a second after the release. */
     assert_int_equal(steer(pid, pid, &first, &last), -EAGAIN);
-    assert_int_equal(steer(pid, pid, &whole, &last), -EAGAIN);
-    assert_true(has(pid, &whole));
-    const struct asym_action a = action(ASYM_ACTION_RELEASE, pid, pid, &first, &whole);
+    assert_int_equal(steer(pid, pid, &all_cpus, &last), -EAGAIN);
+    await(&s->done, 1);
+    assert_true(has(pid, &all_cpus));
+    const struct asym_action a = action(ASYM_ACTION_RELEASE, pid, pid, &first, &all_cpus);
     assert_int_equal(apply(&a), 0);
     asym_live_sleep(1.1);
-    assert_int_equal(steer(pid, pid, &whole, &last), 0);
+    assert_int_equal(steer(pid, pid, &all_cpus, &last), 0);
     assert_int_equal(restore().restored, 1);
-    assert_true(has(pid, &whole));
+    assert_true(has(pid, &all_cpus));
     asym_live_end(pid, SIGKILL);
 }
 
@@ -870,7 +880,7 @@ static void *exec_sleep(void *arg)
     _exit(127);
 }
 
-static void *exec_when_told(void *arg)
+static void *exec_when_signalled(void *arg)
 {
     struct shared *s = arg;
     s->tids[1] = (int)gettid();
@@ -883,7 +893,7 @@ static void *exec_when_told(void *arg)
 static void exec_from_a_thread(struct shared *s)
 {
     pthread_t t;
-    if (pthread_create(&t, NULL, exec_when_told, s) == 0)
+    if (pthread_create(&t, NULL, exec_when_signalled, s) == 0)
         pthread_join(t, NULL);
 }
 
@@ -894,25 +904,24 @@ static void a_new_image_gets_the_original_mask(void **state)
     pid_t pid = start(exec_from_a_thread, s);
     await(&s->ready, 1);
     open_all(true);
-    /* The thread that calls exec takes the leader's number with it, and its own mask. */
-    assert_int_equal(steer(pid, s->tids[1], &whole, &first), 0);
+    /* The thread that calls exec takes over the leader's tid, and keeps its own mask. */
+    assert_int_equal(steer(pid, s->tids[1], &all_cpus, &first), 0);
     s->go = 1;
-    double end = asym_live_now() + 5;
-    while ((asym_ledger_count(ledger) > 0 || !has(pid, &whole)) && asym_live_now() < end)
+    double end = asym_live_now() + ASYM_LIVE_PATIENCE;
+    while ((asym_ledger_count(ledger) > 0 || !has(pid, &all_cpus)) && asym_live_now() < end)
         asym_live_sleep(0.001);
     assert_int_equal(asym_ledger_count(ledger), 0);
-    assert_true(has(pid, &whole));
+    assert_true(has(pid, &all_cpus));
     asym_live_end(pid, SIGKILL);
 }
 
-static void fork_when_told(struct shared *s)
+static void fork_when_signalled(struct shared *s)
 {
     s->ready = 1;
     while (s->go == 0)
         usleep(200);
-    pid_t pid = fork();
+    pid_t pid = asym_process_fork();
     if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
         sleeper(s);
     }
     s->tids[1] = (int)pid;
@@ -921,27 +930,27 @@ static void fork_when_told(struct shared *s)
         pause();
 }
 
-/* No guard here: as after a kill of asymd, or where there are no events. */
-static void restore_finds_heirs_and_takes_no_other_for_one(void **state)
+/* Without the fork guard, as after a kill of asymd, or without process events. */
+static void restore_finds_inherited_masks_and_no_others(void **state)
 {
     (void)state;
     struct shared *s = share();
-    pid_t before = start_sleeper(), pid = start(fork_when_told, s);
+    pid_t before = start_sleeper(), pid = start(fork_when_signalled, s);
     await(&s->ready, 1);
     assert_int_equal(asym_thread_set_mask(before, &first, false), 0);
     open_all(false);
-    assert_int_equal(steer(pid, pid, &whole, &first), 0);
+    assert_int_equal(steer(pid, pid, &all_cpus, &first), 0);
     s->go = 1;
     await(&s->done, 1);
-    pid_t heir = s->tids[1], beside = start_sleeper();
+    pid_t inherited_affinity = s->tids[1], beside = start_sleeper();
     assert_int_equal(asym_thread_set_mask(beside, &first, false), 0);
-    assert_true(has(heir, &first));
+    assert_true(has(inherited_affinity, &first));
     const struct asym_restore_report report = restore();
     assert_int_equal(report.restored, 1);
-    assert_int_equal(report.heirs, 1);
-    assert_true(has(heir, &whole));
-    assert_true(has(before, &first)); /* pinned before the steering, by itself */
-    assert_true(has(beside, &first)); /* pinned after it, by whoever started it */
+    assert_int_equal(report.inherited, 1);
+    assert_true(has(inherited_affinity, &all_cpus));
+    assert_true(has(before, &first)); /* pinned itself before asymd steered */
+    assert_true(has(beside, &first)); /* pinned after it, by its parent */
     asym_live_end(pid, SIGKILL);
     asym_live_end(before, SIGKILL);
     asym_live_end(beside, SIGKILL);
@@ -968,10 +977,10 @@ static void all_to(enum asym_action_kind kind, const struct asym_mask *from, con
             .id = victims[i],
             .expect = *from,
             .mask = *to,
-            .via = to == &whole ? (uint32_t)asym_mask_next(&last, 0) + 1 : 0,
+            .transit_cpu = to == &all_cpus ? (uint32_t)asym_mask_next(&last, 0) + 1 : 0,
             .expect_nice = was && boosted ? -7 : nice_of_victim(i),
             .nice = is && boosted ? -7 : nice_of_victim(i),
-            .whole = kind == ASYM_ACTION_RELEASE,
+            .full_cpuset = kind == ASYM_ACTION_RELEASE,
         };
     }
     if (actuator->apply(actuator, actions, VICTIMS, outcomes) < 0)
@@ -981,22 +990,22 @@ static void all_to(enum asym_action_kind kind, const struct asym_mask *from, con
             _exit(4);
 }
 
-/* Back and forth until it is killed; anything that fails ends it, which the test sees. */
+/* Steers back and forth until it is killed. An error ends the process, which the test detects. */
 static void steer_without_end(struct shared *s)
 {
     open_all(false);
     for (;;) {
-        all_to(ASYM_ACTION_STEER, &whole, &first, false, true);
+        all_to(ASYM_ACTION_STEER, &all_cpus, &first, false, true);
         s->ready = 1;
         all_to(ASYM_ACTION_STEER, &first, &last, true, false);
         all_to(ASYM_ACTION_STEER, &last, &first, false, true);
-        /* by way of a CPU that is neither's */
-        all_to(ASYM_ACTION_STEER, &first, &whole, true, true);
-        all_to(ASYM_ACTION_RELEASE, &whole, &whole, true, false);
+        /* via a CPU of neither mask */
+        all_to(ASYM_ACTION_STEER, &first, &all_cpus, true, true);
+        all_to(ASYM_ACTION_RELEASE, &all_cpus, &all_cpus, true, false);
     }
 }
 
-/* Seeded, so that a failure can be had again. */
+/* Seeded, so that a failure can be repeated. */
 static double random_share(uint64_t *seed)
 {
     *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -1007,7 +1016,7 @@ static int count_steered(void)
 {
     int n = 0;
     for (int i = 0; i < VICTIMS; i++)
-        n += !has(victims[i].tid, &whole);
+        n += !has(victims[i].tid, &all_cpus);
     return n;
 }
 
@@ -1025,7 +1034,9 @@ static void kill_9_at_100_moments_leaves_no_thread_steered(void **state)
         victims[i] = id_of(pid, s->tids[i]);
         assert_int_equal(setpriority(PRIO_PROCESS, (id_t)s->tids[i], nice_of_victim(i)), 0);
     }
-    for (int round = 0; round < 100; round++) {
+    /* The number of kills that fall into a moment with steered threads depends on the machine: on one it is a third. */
+    int round = 0;
+    for (; round < 100 || (rounds < 20 && round < 1000); round++) {
         struct shared *t = share();
         pid_t steerer = start(steer_without_end, t);
         await(&t->ready, 1);
@@ -1039,15 +1050,15 @@ static void kill_9_at_100_moments_leaves_no_thread_steered(void **state)
         restored += restore().restored;
         for (int i = 0; i < VICTIMS; i++) {
             const struct attr now = attr_of(victims[i].tid);
-            if (!has(victims[i].tid, &whole) || now.nice != nice_of_victim(i) || now.flags != 0)
+            if (!has(victims[i].tid, &all_cpus) || now.nice != nice_of_victim(i) || now.flags != 0)
                 fail_msg("round %d, thread %d: nice %d, flags %llu", round, i, now.nice, (unsigned long long)now.flags);
         }
         close_all();
         munmap(t, sizeof *t);
     }
     print_message(
-        "100 kills: threads steered in %zu of them, %zu of 200 on average, %zu restored in all; none was left\n",
-        rounds, steered / 100, restored);
+        "%d kills: threads steered in %zu of them, %zu of 200 on average, %zu restored in all; none was left\n", round,
+        rounds, steered / (size_t)round, restored);
     assert_true(rounds >= 20);
     asym_live_end(pid, SIGKILL);
 }
@@ -1059,23 +1070,23 @@ int main(void)
         ROW(a_foreign_mask_is_not_fought_by_any_action),
         ROW(a_mask_with_an_offline_cpu_waits),
         ROW(restore_leaves_a_foreign_mask),
-        ROW(a_running_thread_is_put_on_the_cpu_on_its_way),
-        ROW(a_thread_that_was_left_on_its_way_is_given_back_what_it_had),
-        ROW(who_has_arrived_may_choose_the_cpu_of_its_way),
-        ROW(a_child_that_is_born_on_the_way_is_repaired_and_a_later_one_is_not),
+        ROW(a_running_thread_is_moved_by_its_transit_cpu),
+        ROW(a_thread_that_was_left_on_its_transit_cpu_gets_its_mask_back),
+        ROW(a_thread_that_has_arrived_may_choose_its_transit_cpu),
+        ROW(a_child_forked_on_the_transit_cpu_is_repaired_and_a_later_one_is_not),
         ROW(a_thread_that_is_gone_or_another_ends_in_gone),
         ROW(a_ledger_that_cannot_be_written_changes_no_thread),
         ROW(a_boost_is_taken_back_bit_for_bit),
         ROW(a_nice_value_that_a_boost_has_made_possible_goes_back_and_no_other),
         ROW(a_steered_thread_gives_a_raised_boost_back_and_keeps_its_mask),
         ROW(a_boost_does_not_outlive_a_time_under_another_policy),
-        ROW(an_heir_that_pins_itself_keeps_its_mask_and_nothing_else),
+        ROW(a_child_that_pins_itself_keeps_its_mask_and_nothing_else),
         ROW(new_threads_of_a_steered_one_get_the_original_mask),
         ROW(at_most_the_first_of_1000_children_sees_fewer_cpus),
         ROW(children_and_grandchildren_of_a_burst_are_all_repaired),
-        ROW(what_the_guard_has_released_may_be_asked_again),
+        ROW(actions_older_than_a_release_by_the_fork_guard_are_refused),
         ROW(a_new_image_gets_the_original_mask),
-        ROW(restore_finds_heirs_and_takes_no_other_for_one),
+        ROW(restore_finds_inherited_masks_and_no_others),
         ROW(kill_9_at_100_moments_leaves_no_thread_steered),
         ROW(first_children_of_200_processes_idle_and_loaded),
     };

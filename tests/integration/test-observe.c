@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The procfs source on the live machine: counts, births, hostile names, want of descriptors. */
+/* The procfs source on the live machine: counts, new threads, hostile names, lack of descriptors. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -18,31 +18,32 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "daemon/cycle.h"
-#include "linux/procfs-internal.h"
-#include "linux/thread.h"
-#include "linux/topology.h"
+#include "app/cycle.h"
+#include "linux/observe/procfs-internal.h"
+#include "linux/sys/thread.h"
+#include "linux/topology/topology.h"
 #include "support/live.h"
+#include "support/process.h"
 
 struct view {
     struct asym_root root;
     struct asym_machine *machine;
-    struct asym_births *births;
+    struct asym_process_events *process_events;
     struct asym_source *source;
     struct asym_snapshot s;
 };
 
-static void open_view(struct view *v, pid_t pid, bool births)
+static void open_view(struct view *v, pid_t pid, bool process_events)
 {
     struct asym_error err = {""};
     const int32_t pids[] = {pid};
     *v = (struct view){.machine = calloc(1, sizeof *v->machine)};
     assert_int_equal(asym_root_open(NULL, &v->root, &err), 0);
     assert_int_equal(asym_topology_read(&v->root, NULL, v->machine, NULL, &err), 0);
-    if (births)
-        assert_int_equal(asym_births_open(&v->births, &err), 0);
+    if (process_events)
+        assert_int_equal(asym_process_events_open(&v->process_events, &err), 0);
     const struct asym_procfs_config config = {
-        .root = &v->root, .machine = v->machine, .births = v->births, .pids = pids, .n_pids = 1};
+        .root = &v->root, .machine = v->machine, .process_events = v->process_events, .pids = pids, .n_pids = 1};
     assert_int_equal(asym_procfs_new(&config, &v->source, &err), 0);
     assert_int_equal(v->source->next(v->source, &v->s), 1);
 }
@@ -50,12 +51,12 @@ static void open_view(struct view *v, pid_t pid, bool births)
 static void close_view(struct view *v)
 {
     v->source->close(v->source);
-    asym_births_close(v->births);
+    asym_process_events_close(v->process_events);
     asym_root_done(&v->root);
     free(v->machine);
 }
 
-static double look(struct view *v)
+static double take_sample(struct view *v)
 {
     double count = 0;
     assert_int_equal(v->source->next(v->source, &v->s), 1);
@@ -64,32 +65,32 @@ static double look(struct view *v)
     return count;
 }
 
-/* Five looks of 100 ms, weighted by how long each really was. */
+/* Five samples of 100 ms, weighted by their real length. */
 static double mean_over_half_a_second(struct view *v)
 {
     double sum = 0, time = 0;
     for (int i = 0; i < 5; i++) {
         asym_live_sleep(0.1);
-        double count = look(v);
+        double count = take_sample(v);
         sum += count * (double)v->s.interval;
         time += (double)v->s.interval;
     }
     return sum / time;
 }
 
-static void check_spinning(int threads, bool births)
+static void check_spinning(int threads, bool process_events)
 {
     char text[16];
     struct view v;
     snprintf(text, sizeof text, "%d", threads);
     const char *const argv[] = {"tests/load-spin", text, "60", NULL};
     pid_t load = asym_live_start(argv, -1);
-    asym_live_sleep(0.3);
-    open_view(&v, load, births);
+    asym_live_settle(load, threads);
+    open_view(&v, load, process_events);
     asym_live_sleep(0.2);
-    look(&v);
+    take_sample(&v);
     double mean = mean_over_half_a_second(&v);
-    print_message("%2d spinning threads read %.3f%s\n", threads, mean, births ? "" : " (without events)");
+    print_message("%2d spinning threads read %.3f%s\n", threads, mean, process_events ? "" : " (without events)");
     assert_true(mean > threads - 0.1 && mean < threads + 0.1);
     close_view(&v);
     asym_live_end(load, SIGKILL);
@@ -102,20 +103,20 @@ static void k_spinning_threads_read_k(void **state)
         check_spinning(k, k % 4 != 0);
 }
 
-/* 200 threads at 0.3 ms in about 60: the share must not be rounded up to threads. */
+/* 200 threads run 0.3 ms of about 60 each: the sum must not be rounded up to whole threads. */
 static void mostly_sleeping_threads_read_their_share(void **state)
 {
     (void)state;
     struct view v;
     const char *const argv[] = {"tests/load-pulse", "20", "60", NULL};
     pid_t load = asym_live_start(argv, -1);
-    asym_live_sleep(0.3);
+    asym_live_settle(load, 20);
     open_view(&v, load, true);
     asym_live_sleep(0.2);
-    look(&v);
+    take_sample(&v);
     double mean = mean_over_half_a_second(&v);
     print_message("20 threads at half a percent read %.3f\n", mean);
-    /* Waiting for a busy CPU counts, as it should; twenty threads at work would read twenty. */
+    /* The time waiting for a busy CPU counts, too; twenty working threads would read 20. */
     assert_true(mean > 0.02 && mean < 19);
     close_view(&v);
     asym_live_end(load, SIGKILL);
@@ -129,36 +130,43 @@ static const struct asym_task *find(const struct view *v, int32_t tid)
     return NULL;
 }
 
+static int is_asleep(pid_t pid, int unused)
+{
+    (void)unused;
+    return asym_process_state(pid) == 'S';
+}
+
 static void idle_newborns_are_listed_once(void **state)
 {
     (void)state;
-    for (int births = 0; births < 2; births++) {
+    for (int process_events = 0; process_events < 2; process_events++) {
         struct view v;
-        open_view(&v, getpid(), births);
-        look(&v);
-        pid_t child = fork();
+        open_view(&v, getpid(), process_events);
+        take_sample(&v);
+        pid_t child = asym_process_fork();
         if (child == 0)
             pause();
-        look(&v);
+        take_sample(&v);
         const struct asym_task *t = find(&v, child);
         assert_non_null(t);
         assert_true(t->flags & ASYM_TASK_NEWBORN);
         assert_non_null(t->mask);
-        asym_live_sleep(0.05);
-        look(&v);
-        look(&v);
+        /* A busy machine may run the child late, and then it works between two samples. */
+        assert_true(asym_live_await(is_asleep, child, 0, 1, ASYM_LIVE_PATIENCE));
+        take_sample(&v);
+        take_sample(&v);
         assert_null(find(&v, child));
         asym_live_end(child, SIGKILL);
         close_view(&v);
     }
 }
 
-/* Of a thread that works, so that it is listed. */
-static const struct asym_task *look_at(struct view *v, pid_t pid)
+/* The task of a working thread: the source lists working threads only. */
+static const struct asym_task *sample_until_listed(struct view *v, pid_t pid)
 {
-    for (double end = asym_live_now() + 10; asym_live_now() < end;) {
+    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; asym_live_now() < end;) {
         asym_live_sleep(0.02);
-        look(v);
+        take_sample(v);
         const struct asym_task *t = find(v, pid);
         if (t)
             return t;
@@ -166,13 +174,26 @@ static const struct asym_task *look_at(struct view *v, pid_t pid)
     return NULL;
 }
 
-/* In how many looks more its cpuset has to be read anew. */
-static unsigned doubts_about(const struct view *v, pid_t pid)
+/* The number of further samples in which the source reads the thread's cpuset again. */
+static unsigned suspects(const struct view *v, pid_t pid)
 {
-    return asym_pid_table_find(&asym_procfs_of(v->source)->by_pid, pid)->doubt;
+    return asym_procfs_find(asym_procfs_of(v->source), pid)->suspected;
 }
 
-/* It is believed only as far as the kernel says so. */
+static void say_done(const struct view *v, const struct asym_action *action, const struct asym_outcome *outcome)
+{
+    const struct asym_feedback feedback = {.actions = action, .outcomes = outcome, .n_actions = 1};
+    v->source->feedback(v->source, &feedback);
+}
+
+static void take_refresh(const struct view *v, struct asym_snapshot *ret)
+{
+    v->source->refresh(v->source);
+    assert_int_equal(v->source->next(v->source, ret), 1);
+    assert_true(ret->refreshed);
+}
+
+/* The source believes a reported action only if the kernel agrees. */
 static void what_was_done_is_known_and_what_was_not_is_not(void **state)
 {
     (void)state;
@@ -180,40 +201,40 @@ static void what_was_done_is_known_and_what_was_not_is_not(void **state)
     const char *const argv[] = {"tests/load-spin", "1", "60", NULL};
     pid_t load = asym_live_start(argv, -1);
     open_view(&v, load, true);
-    const struct asym_task *t = look_at(&v, load);
+    const struct asym_task *t = sample_until_listed(&v, load);
     assert_non_null(t);
     const struct asym_mask all = *t->mask;
     struct asym_action action = {.kind = ASYM_ACTION_STEER, .id = t->id};
-    const struct asym_outcome done = {.verdict = ASYM_VERDICT_DONE}, retry = {.verdict = ASYM_VERDICT_RETRY};
+    const struct asym_outcome done = {.kind = ASYM_OUTCOME_DONE}, retry = {.kind = ASYM_OUTCOME_RETRY};
     asym_mask_set(&action.mask, (unsigned)asym_mask_next(&all, 0));
-    /* So, and said: there is nothing to be found out about it. */
+    /* The mask changed, and asymd reports the action: the source needs no check. */
     assert_int_equal(asym_thread_set_mask(load, &action.mask, false), 0);
-    asym_procfs_done(v.source, &action, &done, 1);
-    t = look_at(&v, load);
+    say_done(&v, &action, &done);
+    t = sample_until_listed(&v, load);
     assert_true(asym_mask_equal(t->mask, &action.mask));
-    assert_int_equal(doubts_about(&v, load), 0);
-    /* So, and not said: then it is somebody else's doing. */
+    assert_int_equal(suspects(&v, load), 0);
+    /* The mask changed, but asymd reports no action: another process has changed it. */
     assert_int_equal(asym_thread_set_mask(load, &all, false), 0);
-    asym_procfs_done(v.source, &action, &retry, 1);
-    t = look_at(&v, load);
+    say_done(&v, &action, &retry);
+    t = sample_until_listed(&v, load);
     assert_true(asym_mask_equal(t->mask, &all));
-    assert_int_not_equal(doubts_about(&v, load), 0);
-    /* Said, and not so. */
-    asym_procfs_done(v.source, &action, &done, 1);
-    t = look_at(&v, load);
+    assert_int_not_equal(suspects(&v, load), 0);
+    /* asymd reports an action, but the mask did not change. */
+    say_done(&v, &action, &done);
+    t = sample_until_listed(&v, load);
     assert_true(asym_mask_equal(t->mask, &all));
-    assert_int_not_equal(doubts_about(&v, load), 0);
-    /* Of one that has gone nothing is known. */
+    assert_int_not_equal(suspects(&v, load), 0);
+    /* The source ignores reports of threads that have ended. */
     asym_live_end(load, SIGKILL);
-    asym_procfs_done(v.source, &action, &done, 1);
+    say_done(&v, &action, &done);
     action.id.tgid = action.id.tid = 1;
-    asym_procfs_done(v.source, &action, &done, 1);
-    look(&v);
+    say_done(&v, &action, &done);
+    take_sample(&v);
     close_view(&v);
 }
 
-/* Which does not read where threads are. */
-static void where_one_was_put_is_known_to_a_look_in_a_hurry(void **state)
+/* A refresh does not read the CPU of each thread. */
+static void a_refresh_knows_where_a_thread_was_put(void **state)
 {
     (void)state;
     struct view v;
@@ -221,18 +242,18 @@ static void where_one_was_put_is_known_to_a_look_in_a_hurry(void **state)
     const char *const argv[] = {"tests/load-spin", "1", "60", NULL};
     pid_t load = asym_live_start(argv, -1);
     open_view(&v, load, true);
-    const struct asym_task *t = look_at(&v, load);
+    const struct asym_task *t = sample_until_listed(&v, load);
     assert_non_null(t);
     struct asym_action action = {.kind = ASYM_ACTION_STEER, .id = t->id};
-    const struct asym_outcome done = {.verdict = ASYM_VERDICT_DONE};
+    const struct asym_outcome done = {.kind = ASYM_OUTCOME_DONE};
     struct asym_mask others = *t->mask;
     asym_mask_clear(&others, (unsigned)t->cpu);
     const int other = asym_mask_next(&others, 0);
     assert_true(other >= 0);
     asym_mask_set(&action.mask, (unsigned)other);
     assert_int_equal(asym_thread_set_mask(load, &action.mask, false), 0);
-    asym_procfs_done(v.source, &action, &done, 1);
-    assert_int_equal(asym_procfs_again(v.source, &s), 0);
+    say_done(&v, &action, &done);
+    take_refresh(&v, &s);
     for (size_t i = 0; i < s.n_tasks; i++)
         assert_true(s.tasks[i].id.tid != load || s.tasks[i].cpu == other);
     asym_live_end(load, SIGKILL);
@@ -245,12 +266,12 @@ static int do_first(struct asym_actuator *actuator, const struct asym_action *ac
     (void)actuator;
     assert_int_equal(n, 1);
     assert_int_equal(asym_thread_set_mask(actions[0].id.tid, &actions[0].mask, false), 0);
-    ret_outcomes[0] = (struct asym_outcome){.verdict = ASYM_VERDICT_DONE};
+    ret_outcomes[0] = (struct asym_outcome){.kind = ASYM_OUTCOME_DONE};
     return 0;
 }
 
-/* Every turn of the service goes through the cycle. */
-static void the_cycle_tells_the_source_what_was_done(void **state)
+/* Every cycle of the service uses this code. */
+static void the_cycle_reports_to_the_source_what_was_done(void **state)
 {
     (void)state;
     struct view v;
@@ -260,24 +281,24 @@ static void the_cycle_tells_the_source_what_was_done(void **state)
     const char *const argv[] = {"tests/load-spin", "1", "60", NULL};
     pid_t load = asym_live_start(argv, -1);
     open_view(&v, load, true);
-    const struct asym_task *t = look_at(&v, load);
+    const struct asym_task *t = sample_until_listed(&v, load);
     assert_non_null(t);
     const struct asym_mask all = *t->mask;
     struct asym_action action = {.kind = ASYM_ACTION_STEER, .id = t->id};
     asym_mask_set(&action.mask, (unsigned)asym_mask_next(&all, 0));
     assert_int_equal(asym_engine_new(&config, &engine), 0);
-    for (int told = 1; told >= 0; told--) {
-        struct asym_cycle cycle = {.source = v.source,
-                                   .procfs = told ? v.source : NULL,
+    for (int reported = 1; reported >= 0; reported--) {
+        struct asym_source deaf = {.next = NULL};
+        struct asym_cycle cycle = {.source = reported ? v.source : &deaf,
                                    .actuator = &actuator,
                                    .engine = engine,
                                    .actions = &action,
                                    .n_actions = 1};
         assert_int_equal(asym_cycle_enforce(&cycle), 0);
-        t = look_at(&v, load);
+        t = sample_until_listed(&v, load);
         assert_true(asym_mask_equal(t->mask, &action.mask));
-        /* Who is not told takes it for news. */
-        assert_int_equal(doubts_about(&v, load) == 0, told);
+        /* Without the feedback the source takes the mask for an external change. */
+        assert_int_equal(suspects(&v, load) == 0, reported);
         asym_cycle_done(&cycle);
         action.mask = all;
     }
@@ -289,18 +310,18 @@ static void the_cycle_tells_the_source_what_was_done(void **state)
 static void a_fork_is_known_of_its_parent(void **state)
 {
     (void)state;
-    for (int births = 0; births < 2; births++) {
+    for (int process_events = 0; process_events < 2; process_events++) {
         struct view v;
-        open_view(&v, getpid(), births);
-        look(&v);
-        pid_t child = fork();
+        open_view(&v, getpid(), process_events);
+        take_sample(&v);
+        pid_t child = asym_process_fork();
         if (child == 0)
             pause();
-        look(&v);
+        take_sample(&v);
         bool known = false;
         for (double end = asym_live_now() + 0.02; asym_live_now() < end;)
             ;
-        look(&v);
+        take_sample(&v);
         for (size_t i = 0; i < v.s.n_procs; i++)
             known |= v.s.procs[i].id.tgid == getpid() && v.s.procs[i].last_fork != 0;
         assert_true(known);
@@ -315,17 +336,21 @@ static void hostile_names_are_read(void **state)
     static const char *const names[] = {"a) R 1 1", ")\n)", "\xff\xfe\x80", "((((", "x) Z 0 (y"};
     for (size_t i = 0; i < ASYM_LENGTH(names); i++) {
         struct view v;
-        pid_t child = fork();
+        char byte;
+        int named[2];
+        assert_int_equal(pipe(named), 0);
+        pid_t child = asym_process_fork();
         if (child == 0) {
             prctl(PR_SET_NAME, names[i]);
+            close(named[1]);
             for (;;)
                 ;
         }
-        asym_live_sleep(0.05);
+        close(named[1]);
+        assert_int_equal(read(named[0], &byte, 1), 0);
+        close(named[0]);
         open_view(&v, child, true);
-        asym_live_sleep(0.1);
-        look(&v);
-        const struct asym_task *t = find(&v, child);
+        const struct asym_task *t = sample_until_listed(&v, child);
         assert_non_null(t);
         assert_string_equal(t->comm, names[i]);
         assert_int_equal(t->state, 'R');
@@ -344,45 +369,45 @@ static void want_of_descriptors_costs_time_not_threads(void **state)
     few.rlim_cur = 80;
     const char *const argv[] = {"tests/load-pulse", "200", "60", NULL};
     pid_t load = asym_live_start(argv, -1);
-    asym_live_sleep(0.3);
+    asym_live_settle(load, 200);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
     open_view(&v, load, true);
     asym_live_sleep(0.2);
-    look(&v);
+    take_sample(&v);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
-    assert_true(v.s.sight.n_threads == 200);
-    /* At the very most all the descriptors there are; how many less depends on what whoever started us had open. */
-    assert_true(v.s.sight.n_unkept >= 200 - few.rlim_cur);
+    assert_true(v.s.coverage.n_threads == 200);
+    /* The source keeps at most all descriptors of the limit; the descriptors that the test inherited take some of them. */
+    assert_true(v.s.coverage.n_unkept >= 200 - few.rlim_cur);
     assert_true(v.s.n_tasks >= 190);
     close_view(&v);
     asym_live_end(load, SIGKILL);
 }
 
-static void processes_that_die_between_two_looks_are_forgotten(void **state)
+static void processes_that_end_between_two_samples_are_forgotten(void **state)
 {
     (void)state;
-    for (int births = 0; births < 2; births++) {
+    for (int process_events = 0; process_events < 2; process_events++) {
         struct view v;
-        open_view(&v, getpid(), births);
+        open_view(&v, getpid(), process_events);
         for (int round = 0; round < 10; round++) {
             pid_t children[20];
             for (size_t i = 0; i < ASYM_LENGTH(children); i++) {
-                children[i] = fork();
+                children[i] = asym_process_fork();
                 if (children[i] == 0)
                     _exit(0);
             }
-            look(&v);
+            take_sample(&v);
             for (size_t i = 0; i < ASYM_LENGTH(children); i++)
                 waitpid(children[i], NULL, 0);
-            look(&v);
+            take_sample(&v);
         }
-        look(&v);
-        assert_int_equal(v.s.sight.n_threads, 1);
+        take_sample(&v);
+        assert_int_equal(v.s.coverage.n_threads, 1);
         close_view(&v);
     }
 }
 
-static void a_process_that_does_not_exist_is_said(void **state)
+static void a_process_that_does_not_exist_is_reported(void **state)
 {
     (void)state;
     struct asym_error err = {""};
@@ -397,8 +422,8 @@ static void a_process_that_does_not_exist_is_said(void **state)
     asym_root_done(&root);
 }
 
-/* What was listed may be asked for once more when it is there no longer. */
-static void who_has_ended_since_the_look_is_told_as_ended(void **state)
+/* A refresh may concern a listed thread that has ended since. */
+static void a_thread_that_has_ended_since_the_sample_is_reported_as_ended(void **state)
 {
     (void)state;
     struct view v;
@@ -406,12 +431,12 @@ static void who_has_ended_since_the_look_is_told_as_ended(void **state)
     const char *const argv[] = {"tests/load-spin", "1", "60", NULL};
     const pid_t pid = asym_live_start(argv, -1);
     open_view(&v, pid, false);
-    look(&v);
-    assert_int_equal(asym_procfs_again(v.source, &again), 0);
+    assert_non_null(sample_until_listed(&v, pid));
+    take_refresh(&v, &again);
     assert_int_equal(again.n_tasks, 1);
     assert_int_equal(again.tasks[0].flags & ASYM_TASK_ENDED, 0);
     asym_live_end(pid, SIGKILL);
-    assert_int_equal(asym_procfs_again(v.source, &again), 0);
+    take_refresh(&v, &again);
     assert_int_equal(again.n_tasks, 1);
     assert_int_equal(again.tasks[0].flags & ASYM_TASK_ENDED, ASYM_TASK_ENDED);
     close_view(&v);
@@ -425,13 +450,13 @@ int main(void)
         cmocka_unit_test(idle_newborns_are_listed_once),
         cmocka_unit_test(a_fork_is_known_of_its_parent),
         cmocka_unit_test(what_was_done_is_known_and_what_was_not_is_not),
-        cmocka_unit_test(where_one_was_put_is_known_to_a_look_in_a_hurry),
-        cmocka_unit_test(the_cycle_tells_the_source_what_was_done),
+        cmocka_unit_test(a_refresh_knows_where_a_thread_was_put),
+        cmocka_unit_test(the_cycle_reports_to_the_source_what_was_done),
         cmocka_unit_test(hostile_names_are_read),
         cmocka_unit_test(want_of_descriptors_costs_time_not_threads),
-        cmocka_unit_test(processes_that_die_between_two_looks_are_forgotten),
-        cmocka_unit_test(who_has_ended_since_the_look_is_told_as_ended),
-        cmocka_unit_test(a_process_that_does_not_exist_is_said),
+        cmocka_unit_test(processes_that_end_between_two_samples_are_forgotten),
+        cmocka_unit_test(a_thread_that_has_ended_since_the_sample_is_reported_as_ended),
+        cmocka_unit_test(a_process_that_does_not_exist_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Running programs on some CPUs and counting them: software events of this machine, recordings where figures matter. */
-#include <dirent.h>
+/* Measured runs of programs on some CPUs: software events of this machine, and recordings where the values matter. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -12,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,21 +21,27 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "daemon/columns.h"
-#include "daemon/json.h"
-#include "daemon/profile.h"
-#include "linux/trial.h"
+#include "linux/perf/counters-live.h"
+#include "linux/perf/counters-probe.h"
+#include "profile/profiles-save.h"
+#include "report/columns.h"
+#include "report/json.h"
+#include "daemon/asymctl/profile.h"
+#include "linux/perf/measured-run.h"
 #include "support/generate.h"
 #include "support/live.h"
+#include "support/stranger.h"
 #include "support/tree.h"
+#include "support/counters-replay.h"
+#include "support/process.h"
 
 #define ARGV(...) ((char *const[]){__VA_ARGS__, NULL})
 
 struct fixture {
     struct tree tree;
-    char out[128]; /* a file for what a program has to say */
+    char out[128]; /* a file for the output of programs */
     struct asym_counters *software;
-    struct asym_mask mine; /* CPUs we may use */
+    struct asym_mask mine; /* the CPUs that the test may use */
 };
 
 static int set_up(void **state)
@@ -71,7 +76,7 @@ static const char *said(const struct fixture *f)
     return text;
 }
 
-/* sh -c, with $OUT the file. */
+/* A script for sh -c; $OUT is the file. */
 static char *script(const struct fixture *f, const char *what)
 {
     static char text[1024];
@@ -79,23 +84,12 @@ static char *script(const struct fixture *f, const char *what)
     return text;
 }
 
-static int count_fds(void)
+static int run_measured(const struct fixture *f, char *const *argv, asym_usec time,
+                        struct asym_measured_run_result *ret, struct asym_error *err)
 {
-    DIR *d = opendir("/proc/self/fd");
-    int n = 0;
-    assert_non_null(d);
-    while (readdir(d))
-        n++;
-    closedir(d);
-    return n;
-}
-
-static int trial(const struct fixture *f, char *const *argv, asym_usec time, struct asym_trial_result *ret,
-                 struct asym_error *err)
-{
-    const struct asym_trial t = {.argv = argv, .cpus = &f->mine, .time = time, .counters = f->software};
+    const struct asym_measured_run_config t = {.argv = argv, .cpus = &f->mine, .time = time, .counters = f->software};
     struct asym_error why = {""};
-    int r = asym_trial_run(&t, ret, err ? err : &why);
+    int r = asym_measured_run(&t, ret, err ? err : &why);
     if (r < 0 && !err && r != -EINTR)
         print_error("%s\n", why.text);
     return r;
@@ -103,54 +97,54 @@ static int trial(const struct fixture *f, char *const *argv, asym_usec time, str
 
 static const char busy[] = "i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done";
 
-/* -- one trial -- */
+/* -- one measured run -- */
 
 static void a_program_is_counted_with_its_children_and_known_by_its_file(void **state)
 {
     struct fixture *f = *state;
-    struct asym_trial_result r;
+    struct asym_measured_run_result r;
     struct asym_error err = {""};
     char text[1024], sh[PATH_MAX];
-    const int before = count_fds();
+    const int before = asym_process_descriptors(getpid());
     snprintf(text, sizeof text, "(%s) & (%s) & wait; echo out; echo err >&2", busy, busy);
-    assert_int_equal(trial(f, ARGV("sh", "-c", text), 0, &r, &err), 0);
+    assert_int_equal(run_measured(f, ARGV("sh", "-c", text), 0, &r, &err), 0);
     assert_true(WIFEXITED(r.status) && WEXITSTATUS(r.status) == 0 && !r.ended);
     assert_true(r.counts.on_cpu_ns > 5000000 && r.counts.value[ASYM_COUNTER_FAULTS] > 10);
     assert_non_null(realpath("/bin/sh", sh));
     assert_string_equal(r.exe, sh);
     assert_true(r.exe_fd >= 0);
-    asym_trial_done(&r);
-    /* The same counters serve the next one. */
-    assert_int_equal(trial(f, ARGV("sh", "-c", "exit 3"), 0, &r, &err), 0);
+    asym_measured_run_done(&r);
+    /* The same counters work for the next run. */
+    assert_int_equal(run_measured(f, ARGV("sh", "-c", "exit 3"), 0, &r, &err), 0);
     assert_true(WIFEXITED(r.status) && WEXITSTATUS(r.status) == 3);
-    asym_trial_done(&r);
-    assert_int_equal(count_fds(), before);
+    asym_measured_run_done(&r);
+    assert_int_equal(asym_process_descriptors(getpid()), before);
 }
 
 static void it_runs_on_the_cpus_that_are_named(void **state)
 {
     struct fixture *f = *state;
-    struct asym_trial_result r;
+    struct asym_measured_run_result r;
     char list[ASYM_MASK_LIST_MAX], wanted[ASYM_MASK_LIST_MAX + 32];
     ASYM_MASK_FOREACH (c, &f->mine) {
         struct asym_mask one = {0};
         asym_mask_set(&one, (unsigned)c);
-        const struct asym_trial t = {
+        const struct asym_measured_run_config t = {
             .argv = ARGV("sh", "-c", script(f, "grep Cpus_allowed_list /proc/self/status >$OUT")),
             .cpus = &one,
             .counters = f->software};
-        assert_int_equal(asym_trial_run(&t, &r, NULL), 0);
-        asym_trial_done(&r);
+        assert_int_equal(asym_measured_run(&t, &r, NULL), 0);
+        asym_measured_run_done(&r);
         snprintf(wanted, sizeof wanted, "Cpus_allowed_list:\t%s\n", asym_mask_format_list(&one, list, sizeof list));
         assert_string_equal(said(f), wanted);
     }
     struct asym_mask mine;
     assert_true(sched_getaffinity(0, sizeof mine, (cpu_set_t *)&mine) == 0);
     assert_true(asym_mask_equal(&mine, &f->mine));
-    struct asym_mask none = {0}; /* refused by the kernel */
-    const struct asym_trial t = {.argv = ARGV("true"), .cpus = &none, .counters = f->software};
+    struct asym_mask none = {0}; /* the kernel refuses it */
+    const struct asym_measured_run_config t = {.argv = ARGV("true"), .cpus = &none, .counters = f->software};
     struct asym_error err = {""};
-    assert_int_equal(asym_trial_run(&t, &r, &err), -EINVAL);
+    assert_int_equal(asym_measured_run(&t, &r, &err), -EINVAL);
     assert_true(*err.text);
 }
 
@@ -169,43 +163,54 @@ static bool exists(long pid)
 static void assert_gone(long pid)
 {
     assert_true(pid > 1);
-    for (int i = 0; i < 500 && exists(pid); i++)
+    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; exists(pid) && asym_live_now() < end;)
         asym_live_sleep(0.01);
     assert_false(exists(pid));
+}
+
+/* Runs the script for 200 ms; on a machine on which it writes nothing in that time, for longer. */
+static void run_until_said(const struct fixture *f, const char *what, struct asym_measured_run_result *ret)
+{
+    for (asym_usec time = 200000;; time *= 2) {
+        assert_int_equal(run_measured(f, ARGV("sh", "-c", script(f, what)), time, ret, NULL), 0);
+        if (*said(f) || time > 10000000)
+            return;
+        asym_measured_run_done(ret);
+    }
 }
 
 static void when_its_time_is_over_it_is_ended_with_all_that_it_started(void **state)
 {
     struct fixture *f = *state;
-    struct asym_trial_result r;
+    struct asym_measured_run_result r;
     const double from = asym_live_now();
-    assert_int_equal(
-        trial(f, ARGV("sh", "-c", script(f, "sleep 1000 & echo $! >$OUT; while :; do :; done")), 200000, &r, NULL), 0);
+    run_until_said(f, "sleep 1000 & echo $! >$OUT; while :; do :; done", &r);
     assert_true(r.ended && WIFSIGNALED(r.status) && WTERMSIG(r.status) == SIGTERM);
     assert_true(asym_live_now() - from > 0.19);
     assert_true(r.counts.on_cpu_ns > 1000000);
-    asym_trial_done(&r);
+    asym_measured_run_done(&r);
     assert_gone(atol(said(f)));
-    /* One that does not listen. */
-    assert_int_equal(trial(f, ARGV("sh", "-c", "trap '' TERM; while :; do :; done"), 200000, &r, NULL), 0);
+    assert_int_equal(unlink(f->out), 0);
+    /* A program that ignores SIGTERM. */
+    run_until_said(f, "trap '' TERM; echo set >$OUT; while :; do :; done", &r);
     assert_true(r.ended && WIFSIGNALED(r.status) && WTERMSIG(r.status) == SIGKILL);
-    asym_trial_done(&r);
+    asym_measured_run_done(&r);
 }
 
 static void what_it_leaves_running_is_ended(void **state)
 {
     struct fixture *f = *state;
-    struct asym_trial_result r;
-    assert_int_equal(trial(f, ARGV("sh", "-c", script(f, "sleep 1000 & echo $! >$OUT")), 0, &r, NULL), 0);
+    struct asym_measured_run_result r;
+    assert_int_equal(run_measured(f, ARGV("sh", "-c", script(f, "sleep 1000 & echo $! >$OUT")), 0, &r, NULL), 0);
     assert_true(WIFEXITED(r.status) && WEXITSTATUS(r.status) == 0 && !r.ended);
-    asym_trial_done(&r);
+    asym_measured_run_done(&r);
     assert_gone(atol(said(f)));
 }
 
 static void a_file_is_read_from_the_same_place_each_time_and_output_is_thrown_away(void **state)
 {
     struct fixture *f = *state;
-    struct asym_trial_result r;
+    struct asym_measured_run_result r;
     char in[160];
     tree_write(&f->tree, "in", "skipped\nread\n");
     snprintf(in, sizeof in, "%s/in", f->tree.path);
@@ -215,17 +220,18 @@ static void a_file_is_read_from_the_same_place_each_time_and_output_is_thrown_aw
     assert_int_equal(lseek(STDIN_FILENO, 8, SEEK_SET), 8);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(
-            trial(f, ARGV("sh", "-c", script(f, "cat >>$OUT; echo lost; x=$(readlink /proc/$$/fd/1); echo $x >>$OUT")),
-                  0, &r, NULL),
+            run_measured(
+                f, ARGV("sh", "-c", script(f, "cat >>$OUT; echo lost; x=$(readlink /proc/$$/fd/1); echo $x >>$OUT")), 0,
+                &r, NULL),
             0);
-        asym_trial_done(&r);
+        asym_measured_run_done(&r);
     }
     assert_int_equal(lseek(STDIN_FILENO, 0, SEEK_CUR), 8);
     int pipes[2];
     assert_int_equal(pipe(pipes), 0);
     assert_int_equal(dup2(pipes[0], STDIN_FILENO), STDIN_FILENO);
-    assert_int_equal(trial(f, ARGV("sh", "-c", script(f, "cat >>$OUT")), 0, &r, NULL), 0); /* does not wait */
-    asym_trial_done(&r);
+    assert_int_equal(run_measured(f, ARGV("sh", "-c", script(f, "cat >>$OUT")), 0, &r, NULL), 0); /* it does not wait */
+    asym_measured_run_done(&r);
     dup2(saved, STDIN_FILENO);
     close(saved);
     close(fd);
@@ -234,27 +240,27 @@ static void a_file_is_read_from_the_same_place_each_time_and_output_is_thrown_aw
     assert_string_equal(said(f), "read\n/dev/null\nread\n/dev/null\n");
 }
 
-static void a_program_that_cannot_be_run_is_told(void **state)
+static void a_program_that_cannot_be_run_is_reported(void **state)
 {
     struct fixture *f = *state;
-    struct asym_trial_result r;
+    struct asym_measured_run_result r;
     struct asym_error err = {""};
-    const int before = count_fds();
+    const int before = asym_process_descriptors(getpid());
     char plain[160];
-    assert_int_equal(trial(f, ARGV("/nonexistent/program"), 0, &r, &err), -ENOENT);
+    assert_int_equal(run_measured(f, ARGV("/nonexistent/program"), 0, &r, &err), -ENOENT);
     assert_non_null(strstr(err.text, "/nonexistent/program: No such file"));
-    assert_int_equal(trial(f, ARGV("no-such-program-at-all"), 0, &r, &err), -ENOENT);
+    assert_int_equal(run_measured(f, ARGV("no-such-program-at-all"), 0, &r, &err), -ENOENT);
     tree_write(&f->tree, "plain", "echo\n");
     snprintf(plain, sizeof plain, "%s/plain", f->tree.path);
-    assert_int_equal(trial(f, ARGV(plain), 0, &r, &err), -EACCES);
-    assert_int_equal(count_fds(), before);
-    /* Counters that refuse: it is never run. */
+    assert_int_equal(run_measured(f, ARGV(plain), 0, &r, &err), -EACCES);
+    assert_int_equal(asym_process_descriptors(getpid()), before);
+    /* The counters refuse: the program never runs. */
     const struct asym_counters_config config = {.set = ASYM_COUNTERS_SOFTWARE, .max_fds = 0, .tree = true};
     struct asym_counters *none;
     assert_int_equal(asym_counters_new(&config, &none, NULL), 0);
-    const struct asym_trial t = {
+    const struct asym_measured_run_config t = {
         .argv = ARGV("sh", "-c", script(f, "echo ran >$OUT")), .cpus = &f->mine, .counters = none};
-    assert_int_equal(asym_trial_run(&t, &r, &err), -EDQUOT);
+    assert_int_equal(asym_measured_run(&t, &r, &err), -EDQUOT);
     none->close(none);
     assert_string_equal(said(f), "");
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child is left */
@@ -264,13 +270,12 @@ static void a_program_that_cannot_be_run_is_told(void **state)
 static void asked_to_stop_it_ends_the_program_first(void **state)
 {
     struct fixture *f = *state;
-    pid_t pid = fork();
+    pid_t pid = asym_process_fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        struct asym_trial_result r;
+        struct asym_measured_run_result r;
         sigset_t blocked;
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        int n = trial(f, ARGV("sh", "-c", script(f, "sleep 1000 & echo $! $$ >$OUT; wait")), 0, &r, NULL);
+        int n = run_measured(f, ARGV("sh", "-c", script(f, "sleep 1000 & echo $! $$ >$OUT; wait")), 0, &r, NULL);
         sigprocmask(SIG_BLOCK, NULL, &blocked);
         _exit(n == -EINTR && !sigismember(&blocked, SIGINT) && waitpid(-1, NULL, WNOHANG) < 0 ? 0 : 1);
     }
@@ -285,12 +290,12 @@ static void asked_to_stop_it_ends_the_program_first(void **state)
 
 /* -- a profile, from a recording -- */
 
-/* The nth thread that is watched is thread n of the recording, and is read n seconds after its beginning. */
+/* The nth watched thread is thread n of the recording; its reads are n seconds after the recording's beginning. */
 struct stand_in {
     struct asym_counters port;
     struct asym_counters *replay;
     int32_t n;
-    unsigned dying; /* reads that are refused, as when a child is about to end */
+    unsigned dying; /* number of reads that fail, as when a child is about to end */
 };
 
 static int stand_in_watch(struct asym_counters *c, const struct asym_taskid *id)
@@ -331,7 +336,7 @@ static struct stand_in stand_in_of(const char *recording)
     return s;
 }
 
-/* Two types, of which both are CPUs that we may use; with one CPU the same for both. */
+/* Two CPU types with a usable CPU each; with one usable CPU, it belongs to both. */
 static struct asym_machine *machine_of(const struct fixture *f)
 {
     static struct asym_machine m;
@@ -345,6 +350,7 @@ static struct asym_machine *machine_of(const struct fixture *f)
     return &m;
 }
 
+/* The row comments give instructions a second, and misses per 1,000 instructions. */
 static const char recording[] = "0 1 1000 0 0 0 1000\n"
                                 "1000000 1 8000001000 0 4000000 0 2000001000\n" /* 4e9 a second, 0.5 misses */
                                 "1000000 2 0 0 - 0 0\n"
@@ -384,9 +390,9 @@ static void figures_of_each_type_come_from_its_own_run(void **state)
     asym_build_id_read(fd, id);
     close(fd);
     assert_string_equal(p->build_id, id);
-    /* To a file and back. */
+    /* The profile is the same after a write and a read. */
     struct asym_profiles *all;
-    assert_int_equal(asym_profiles_save(f->out, p, &err), -EINVAL); /* which holds something else */
+    assert_int_equal(asym_profiles_save(f->out, p, &err), -EINVAL); /* the file has other content */
     assert_int_equal(unlink(f->out), 0);
     assert_int_equal(asym_profiles_save(f->out, p, &err), 0);
     assert_int_equal(asym_profiles_load(f->out, &all, &err), 0);
@@ -422,7 +428,7 @@ static void a_program_that_fails_or_is_too_short_gives_no_profile(void **state)
     }
 }
 
-static void a_profile_is_told_to_people_and_programs(void **state)
+static void a_profile_is_printed_as_text_and_as_json(void **state)
 {
     struct fixture *f = *state;
     static struct asym_profile_result result = {
@@ -437,16 +443,17 @@ static void a_profile_is_told_to_people_and_programs(void **state)
     ASYM_AUTO_FREE char *text = NULL, *json = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    assert_int_equal(asym_profile_text(&job, &result, "/tmp/\x1bout", true, out), 0);
+    const struct asym_terminal terminal = {.out = out, .columns = ASYM_COLUMNS_DEFAULT};
+    assert_int_equal(asym_profile_text(&job, &result, "/tmp/\x1bout", true, &terminal), 0);
     fclose(out);
     assert_null(strchr(text, '\033'));
-    assert_non_null(strstr(text, "4e+09 instructions/s, 0.50 LLC misses per 1000; 2.00 s on a CPU\n"));
+    assert_non_null(strstr(text, "4e+09 instructions/s, 0.50 LLC misses per 1000;"));
     assert_non_null(strstr(text, "LLC misses could not be counted"));
     assert_non_null(strstr(text, "50%"));
     assert_non_null(strstr(text, "user space only"));
     assert_non_null(strstr(text, "Written to /tmp/\\x1bout\n"));
     for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
-        assert_true(strcspn(line, "\n") <= ASYM_COLUMNS);
+        assert_true(strcspn(line, "\n") <= ASYM_COLUMNS_DEFAULT);
     out = open_memstream(&json, &size);
     assert_int_equal(asym_profile_json(&job, &result, "/tmp/out", true, out), 0);
     fclose(out);
@@ -463,6 +470,78 @@ static void a_profile_is_told_to_people_and_programs(void **state)
     assert_true(near(json_number_value(json_object_get(slow, "counted")), 0.5));
 }
 
+/* After Ctrl-C on the second type of core: one type is measured, and no file is written. */
+static void a_part_of_a_profile_is_told_without_a_file(void **state)
+{
+    struct fixture *f = *state;
+    static struct asym_profile_result result = {
+        .path = "/opt/program",
+        .profile = {.n_types = 1, .types = {{.name = "fast", .ips = 4e9, .mpki = 0.5}}},
+        .on_cpu = {2},
+        .share = {1}};
+    result.profile.path = result.path;
+    const struct asym_profile_job job = {.machine = machine_of(f)};
+    ASYM_AUTO_FREE char *text = NULL, *json = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    const struct asym_terminal terminal = {.out = out, .columns = ASYM_COLUMNS_DEFAULT};
+    assert_int_equal(asym_profile_text(&job, &result, NULL, false, &terminal), 0);
+    fclose(out);
+    assert_non_null(strstr(text, "  fast on CPUs "));
+    assert_null(strstr(text, "Written"));
+    out = open_memstream(&json, &size);
+    assert_int_equal(asym_profile_json(&job, &result, NULL, false, out), 0);
+    fclose(out);
+    ASYM_AUTO_JSON json_t *root = json_loads(json, 0, NULL);
+    assert_non_null(root);
+    assert_true(json_is_null(json_object_get(root, "output")));
+    assert_int_equal(json_array_size(json_object_get(root, "types")), 1);
+}
+
+/* -- the file of profiles -- */
+
+/* A page that the test shares with a process of an ordinary user. */
+struct answer {
+    const char *output;
+    int error;
+    struct asym_error err;
+};
+
+static void check_output(void *arg)
+{
+    struct answer *a = arg;
+    a->error = asym_profile_check_output(a->output, &a->err);
+}
+
+static struct answer checked_by_ordinary_user(const char *output)
+{
+    struct answer *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(shared != MAP_FAILED);
+    shared->output = output;
+    shared->error = 1;
+    assert_int_equal(asym_live_wait(asym_stranger_start(check_output, shared)), 0);
+    const struct answer result = *shared;
+    munmap(shared, sizeof *shared);
+    return result;
+}
+
+static void without_the_right_to_write_the_message_names_root_and_output(void **state)
+{
+    struct fixture *f = *state;
+    char missing[256];
+    snprintf(missing, sizeof missing, "%s/missing/profiles", f->tree.path);
+    assert_int_equal(chmod(f->tree.path, 0755), 0);
+    assert_int_equal(checked_by_ordinary_user("/tmp/profiles-of-a-test").error, 0);
+    struct answer a = checked_by_ordinary_user("/var/lib/asymd/profiles");
+    assert_int_equal(a.error, -EACCES);
+    assert_string_equal(a.err.text,
+                        "/var/lib/asymd: Permission denied (run as root; --output=FILE names another file)");
+    a = checked_by_ordinary_user(missing);
+    assert_int_equal(a.error, -ENOENT);
+    assert_null(strstr(a.err.text, "root"));
+    assert_non_null(strstr(a.err.text, "--output=FILE"));
+}
+
 /* -- the verb -- */
 
 static int asymctl(const char *arguments, char *text, size_t size)
@@ -477,26 +556,26 @@ static void the_verb_measures_or_says_why_it_cannot(void **state)
 {
     struct fixture *f = *state;
     struct asym_root root;
-    struct asym_counters_sight sight;
+    struct asym_counters_coverage coverage;
     char arguments[512], text[4096];
     assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
-    asym_counters_probe(&root, &sight);
+    asym_counters_probe(&root, &coverage);
     asym_root_done(&root);
     snprintf(arguments, sizeof arguments, "profile --config=/dev/null --output=%s --time=2s --json -- sh -c '%s'",
              f->out, busy);
     int status = asymctl(arguments, text, sizeof text);
-    if (sight.error < 0) {
-        assert_int_equal(status, sight.error == -EACCES || sight.error == -EPERM ? 4 : 3);
+    if (coverage.error < 0) {
+        assert_int_equal(status, coverage.error == -EACCES || coverage.error == -EPERM ? 4 : 3);
         const char *why, *remedy;
-        asym_counters_why(sight.error, &why, &remedy);
+        asym_counters_why(coverage.error, &why, &remedy);
         assert_non_null(strstr(text, why));
-        assert_non_null(strstr(text, "ipc"));
+        assert_non_null(strstr(text, "cannot count instructions"));
         assert_string_equal(said(f), "");
         return;
     }
     assert_int_equal(status, 0);
-    ASYM_AUTO_JSON json_t *told = json_loads(text, 0, NULL);
-    assert_non_null(told);
+    ASYM_AUTO_JSON json_t *parsed = json_loads(text, 0, NULL);
+    assert_non_null(parsed);
     assert_non_null(strstr(said(f), "ips."));
 }
 
@@ -508,12 +587,12 @@ static void wrong_arguments_of_the_verb_end_in_2(void **state)
     } rows[] = {
         {"profile", "needs a program"},
         {"profile --", "needs a program"},
-        {"profile true", "does not take 'true'"},
-        {"profile --time=5 -- true", "accepted is a duration"},
-        {"profile --time=0s -- true", "accepted is a duration"},
-        {"profile --time -- true", "does not take '--time'"},
-        {"profile --output= -- true", "does not take '--output='"},
-        {"profile --outputs=x -- true", "does not take '--outputs=x'"},
+        {"profile true", "stray argument 'true'"},
+        {"profile --time=5 -- true", "accepted is a time with unit"},
+        {"profile --time=0s -- true", "accepted is a time with unit"},
+        {"profile --time -- true", "--time needs an argument; accepted is --time=TIME"},
+        {"profile --output= -- true", "--output needs an argument; accepted is --output=FILE"},
+        {"profile --outputs=x -- true", "unknown option --outputs (did you mean '--output'?)"},
         {"profile --config=/nonexistent -- true", "/nonexistent"},
     };
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
@@ -534,11 +613,13 @@ int main(void)
         TEST(when_its_time_is_over_it_is_ended_with_all_that_it_started),
         TEST(what_it_leaves_running_is_ended),
         TEST(a_file_is_read_from_the_same_place_each_time_and_output_is_thrown_away),
-        TEST(a_program_that_cannot_be_run_is_told),
+        TEST(a_program_that_cannot_be_run_is_reported),
         TEST(asked_to_stop_it_ends_the_program_first),
         TEST(figures_of_each_type_come_from_its_own_run),
         TEST(a_program_that_fails_or_is_too_short_gives_no_profile),
-        TEST(a_profile_is_told_to_people_and_programs),
+        TEST(a_profile_is_printed_as_text_and_as_json),
+        TEST(a_part_of_a_profile_is_told_without_a_file),
+        TEST(without_the_right_to_write_the_message_names_root_and_output),
         TEST(the_verb_measures_or_says_why_it_cannot),
         cmocka_unit_test(wrong_arguments_of_the_verb_end_in_2),
     };

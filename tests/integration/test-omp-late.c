@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An OpenMP runtime that counts CPUs at its first parallel region must not find those of a thread that asymd has put on one
- * of them: its team would be too small, and stay there. Two programs from the same source, each alone with one thread first.
+ * An OpenMP runtime counts CPUs at its first parallel region. It must not count those of a thread that asymd has put on one
+ * CPU: its team would be too small, and stay so. Two programs from the same source, each with a single thread at first.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -16,24 +16,24 @@
 #include "support/live.h"
 #include "support/service.h"
 
-/* A program, and where it is heard. */
-static pid_t start(const char *path, int *ret_hear)
+/* Starts a program; ret_output is its output. */
+static pid_t start(const char *path, int *ret_output)
 {
     int fds[2];
     const char *const argv[] = {path, NULL};
     assert_int_equal(pipe(fds), 0);
     const pid_t pid = asym_live_start(argv, fds[1]);
     close(fds[1]);
-    *ret_hear = fds[0];
+    *ret_output = fds[0];
     return pid;
 }
 
-/* Threads of its first region, and the least number of CPUs of any. */
-static void begin(pid_t pid, int hear, int *ret_threads, int *ret_least)
+/* Lets the program begin its first region: the number of its threads, and the least number of CPUs of any of them. */
+static void begin(pid_t pid, int output, int *ret_threads, int *ret_least)
 {
     char text[64];
     asym_live_signal(pid, SIGUSR1);
-    const ssize_t n = read(hear, text, sizeof text - 1);
+    const ssize_t n = read(output, text, sizeof text - 1);
     text[n > 0 ? n : 0] = '\0';
     assert_int_equal(sscanf(text, "threads=%d least=%d", ret_threads, ret_least), 2);
 }
@@ -48,14 +48,14 @@ static void a_runtime_that_counts_late_finds_all_cpus(void **state)
     snprintf(pid, sizeof pid, "--pid=%d", (int)late);
     const char *const more[] = {pid, NULL};
     const pid_t asymd = asym_service_start(early, more);
-    /* What holds for the one would hold for the other, which is older. */
-    assert_true(asym_live_await(asym_live_narrow_threads, early, cpus, 1, 10));
+    /* asymd has steered the early program. The late one is older, so asymd has seen it, too. */
+    assert_true(asym_live_await(asym_live_narrow_threads, early, cpus, 1, ASYM_LIVE_PATIENCE));
     assert_int_equal(asym_live_narrow_threads(late, cpus), 0);
     begin(late, late_says, &threads, &least);
     assert_int_equal(threads, cpus);
     assert_int_equal(least, cpus);
-    /* It has threads now, and is steered as others are. */
-    assert_true(asym_live_await(asym_live_narrow_threads, late, cpus, cpus, 10));
+    /* The late program has several threads now, so asymd steers it like others. */
+    assert_true(asym_live_await(asym_live_narrow_threads, late, cpus, cpus, ASYM_LIVE_PATIENCE));
     asym_live_end(asymd, SIGTERM);
     asym_live_end(late, SIGKILL);
     asym_live_end(early, SIGKILL);

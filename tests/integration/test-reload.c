@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the service tells its manager, and reload: a bad file leaves the running configuration in force. */
+/* The status messages of the service to its manager, and reload: a bad file leaves the running configuration in force. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -9,30 +9,24 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "support/live.h"
+#include "support/notify-socket.h"
+#include "support/process.h"
 #include "support/service.h"
 
-/* The manager's end of sd_notify. */
+/* The manager's end of the sd_notify socket. */
 static int manager = -1;
 
 static char config[128], config_option[160];
 
 static int set_up(void **state)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    const struct timeval patience = {.tv_sec = 10};
     asym_service_set_up(state);
-    snprintf(address.sun_path, sizeof address.sun_path, "%s/notify", asym_service_dir());
-    manager = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(bind(manager, (const struct sockaddr *)&address, sizeof address), 0);
-    assert_int_equal(setsockopt(manager, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
-    setenv("NOTIFY_SOCKET", address.sun_path, 1);
+    manager = asym_notify_socket_open(asym_service_dir());
     snprintf(config, sizeof config, "%s/asymd.conf", asym_service_dir());
     snprintf(config_option, sizeof config_option, "--config=%s", config);
     return 0;
@@ -40,8 +34,7 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    close(manager);
-    unsetenv("NOTIFY_SOCKET");
+    asym_notify_socket_close(manager);
     unsetenv("WATCHDOG_USEC");
     return asym_service_tear_down(state);
 }
@@ -60,21 +53,12 @@ static pid_t start_asymd(pid_t load)
     return asym_service_start(load, more);
 }
 
-/* The first message from now on that holds the text. */
 static void await_message(const char *wanted, char *ret, size_t size)
 {
-    for (double end = asym_live_now() + 10; asym_live_now() < end;) {
-        ssize_t n = recv(manager, ret, size - 1, 0);
-        if (n < 0)
-            break;
-        ret[n] = '\0';
-        if (strstr(ret, wanted))
-            return;
-    }
-    fail_msg("no message with '%s'", wanted);
+    asym_notify_socket_await(manager, wanted, ret, size);
 }
 
-static void ready_status_and_stopping_are_told(void **state)
+static void ready_status_and_stopping_are_sent_to_systemd(void **state)
 {
     (void)state;
     char text[4096];
@@ -83,7 +67,7 @@ static void ready_status_and_stopping_are_told(void **state)
     await_message("READY=1", text, sizeof text);
     await_message("STATUS=policy pa on ", text, sizeof text);
     await_message(" 4 threads steered", text, sizeof text);
-    /* asymd itself has gone to a slow CPU; its guard may be anywhere. */
+    /* One thread of asymd has moved to a slow CPU; the fork guard's thread may run anywhere. */
     assert_int_equal(asym_live_narrow_threads(asymd, asym_live_cpus()), 1);
     asym_live_signal(asymd, SIGTERM);
     await_message("STOPPING=1", text, sizeof text);
@@ -91,7 +75,7 @@ static void ready_status_and_stopping_are_told(void **state)
     asym_live_end(load, SIGKILL);
 }
 
-static void the_watchdog_is_fed_while_it_looks_and_not_while_it_hangs(void **state)
+static void the_watchdog_is_fed_during_a_sample_and_not_during_a_hang(void **state)
 {
     (void)state;
     char text[4096];
@@ -100,8 +84,7 @@ static void the_watchdog_is_fed_while_it_looks_and_not_while_it_hangs(void **sta
     pid_t load = asym_service_spin("1"), asymd = start_asymd(load);
     for (int i = 0; i < 3; i++)
         await_message("WATCHDOG=1", text, sizeof text);
-    asym_live_signal(asymd, SIGSTOP);
-    asym_live_sleep(0.2);
+    assert_int_equal(asym_process_stop(asymd), 0);
     while (recv(manager, text, sizeof text, MSG_DONTWAIT) > 0)
         ;
     asym_live_sleep(1.0);
@@ -112,9 +95,36 @@ static void the_watchdog_is_fed_while_it_looks_and_not_while_it_hangs(void **sta
     asym_live_end(load, SIGKILL);
 }
 
-static int whole_threads(pid_t pid, int cpus)
+static int unpinned_threads(pid_t pid, int cpus)
 {
     return asym_live_narrow_threads(pid, cpus) == 0;
+}
+
+/* A manager that hangs leaves the queue of its socket full. asymd goes on, and its messages follow when there is room. */
+static void a_manager_that_does_not_read_stops_nothing(void **state)
+{
+    (void)state;
+    char text[4096];
+    int cpus = asym_live_cpus();
+    setenv("WATCHDOG_USEC", "400000", 1);
+    write_config("[asymd]\npolicy = none\n");
+    pid_t load = asym_service_spin("4"), asymd = start_asymd(load);
+    await_message("READY=1", text, sizeof text);
+    asym_notify_socket_fill();
+    write_config("[asymd]\npolicy = pa\n");
+    asym_live_signal(asymd, SIGHUP);
+    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, ASYM_LIVE_PATIENCE));
+    /* Two more samples need two more iterations of the loop, after status lines and pings that found no room. */
+    asym_live_sleep(2);
+    write_config("[asymd]\npolicy = none\n");
+    asym_live_signal(asymd, SIGHUP);
+    assert_true(asym_live_await(unpinned_threads, load, cpus, 1, ASYM_LIVE_PATIENCE));
+    await_message("RELOADING=1", text, sizeof text);
+    await_message("READY=1", text, sizeof text);
+    await_message("WATCHDOG=1", text, sizeof text);
+    asym_notify_socket_fill();
+    asym_live_end(asymd, SIGTERM);
+    asym_live_end(load, SIGKILL);
 }
 
 static void bad_files_leave_the_running_configuration_in_force(void **state)
@@ -133,7 +143,7 @@ static void bad_files_leave_the_running_configuration_in_force(void **state)
     int cpus = asym_live_cpus();
     write_config("[asymd]\npolicy = pa\n");
     pid_t load = asym_service_spin("4"), asymd = start_asymd(load);
-    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, 10));
+    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, ASYM_LIVE_PATIENCE));
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         write_config(bad[i].text);
         asym_live_signal(asymd, SIGHUP);
@@ -143,7 +153,7 @@ static void bad_files_leave_the_running_configuration_in_force(void **state)
         assert_non_null(strstr(text, "the new configuration is bad: "));
         assert_non_null(strstr(text, bad[i].said));
     }
-    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, 10));
+    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, ASYM_LIVE_PATIENCE));
     asym_live_end(asymd, SIGTERM);
     asym_live_end(load, SIGKILL);
 }
@@ -155,21 +165,21 @@ static void a_good_file_is_in_force_at_once(void **state)
     int cpus = asym_live_cpus();
     write_config("[asymd]\npolicy = pa\n");
     pid_t load = asym_service_spin("4"), asymd = start_asymd(load);
-    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, 10));
+    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, ASYM_LIVE_PATIENCE));
     write_config("[asymd]\npolicy = none\n");
     asym_live_signal(asymd, SIGHUP);
     await_message("STATUS=policy none ", text, sizeof text);
-    assert_true(asym_live_await(whole_threads, load, cpus, 1, 5));
+    assert_true(asym_live_await(unpinned_threads, load, cpus, 1, ASYM_LIVE_PATIENCE));
     write_config("[asymd]\npolicy = rr\n[rule \"load\"]\nmatch_comm = load-*\naction = ignore\n");
     asym_live_signal(asymd, SIGHUP);
     await_message("STATUS=policy rr ", text, sizeof text);
     asym_live_sleep(1);
-    assert_true(whole_threads(load, cpus));
+    assert_true(unpinned_threads(load, cpus));
     write_config("[asymd]\npolicy = rr\n");
     asym_live_signal(asymd, SIGHUP);
-    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, 10));
+    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, ASYM_LIVE_PATIENCE));
     asym_live_end(asymd, SIGTERM);
-    assert_true(whole_threads(load, cpus));
+    assert_true(unpinned_threads(load, cpus));
     asym_live_end(load, SIGKILL);
 }
 
@@ -177,13 +187,13 @@ static pid_t leave_steered(int cpus)
 {
     write_config("[asymd]\npolicy = pa\n");
     pid_t load = asym_service_spin("4"), asymd = start_asymd(load);
-    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, 10));
+    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, ASYM_LIVE_PATIENCE));
     asym_live_end(asymd, SIGKILL);
     assert_true(asym_live_narrow_threads(load, cpus) == 4);
     return load;
 }
 
-/* Also what the bad file itself says about where to look is taken, if it can be read. */
+/* restore also uses the state directory that the bad file names, if that line is readable. */
 static void restore_puts_back_whatever_the_configuration_is_like(void **state)
 {
     (void)state;
@@ -197,7 +207,7 @@ static void restore_puts_back_whatever_the_configuration_is_like(void **state)
     assert_int_equal(asym_live_run(argv, text, sizeof text), 0);
     assert_non_null(strstr(text, "asymd.conf:1: "));
     assert_non_null(strstr(text, "restored 4 threads"));
-    assert_true(whole_threads(load, cpus));
+    assert_true(unpinned_threads(load, cpus));
     asym_live_end(load, SIGKILL);
 }
 
@@ -218,7 +228,7 @@ static void a_start_that_fails_puts_back_what_was_left(void **state)
         write_config(bad[i].config);
         const char *const more[] = {config_option, bad[i].option, NULL};
         assert_int_equal(asym_live_wait(asym_service_start(load, more)), 2);
-        assert_true(whole_threads(load, cpus));
+        assert_true(unpinned_threads(load, cpus));
         asym_live_end(load, SIGKILL);
     }
 }
@@ -227,8 +237,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        ROW(ready_status_and_stopping_are_told),
-        ROW(the_watchdog_is_fed_while_it_looks_and_not_while_it_hangs),
+        ROW(ready_status_and_stopping_are_sent_to_systemd),
+        ROW(the_watchdog_is_fed_during_a_sample_and_not_during_a_hang),
+        ROW(a_manager_that_does_not_read_stops_nothing),
         ROW(bad_files_leave_the_running_configuration_in_force),
         ROW(a_good_file_is_in_force_at_once),
         ROW(restore_puts_back_whatever_the_configuration_is_like),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The service against a program that wakes it as often as it can and has nothing to say: another program has its reactions
- * all the same, and the service looks as often as it did.
+ * The service against a program that wakes it as often as possible without any change: asymd still answers another program, and
+ * its sampling interval stays the same.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -24,15 +23,16 @@
 
 #include "base/macro.h"
 #include "support/live.h"
+#include "support/process.h"
 #include "support/service.h"
 #include "support/rtx-raw.h"
 
-/* Connections of one process, and slots of a page: as many as are heard. */
+/* Connections of one process, and slots of a page: the maximum that asymd accepts. */
 enum { PAGES = 4, SLOTS = 4096 };
 
 enum { ROUNDS = 40, LAST = 20 };
 
-/* The manager's end of sd_notify: the status line has the interval in it. */
+/* The manager's end of the sd_notify socket: the status line contains the interval. */
 static int manager = -1;
 
 static FILE *said;
@@ -59,7 +59,7 @@ static int tear_down(void **state)
     return asym_service_tear_down(state);
 }
 
-/* What the status line has said since the last call: the longest interval in ms, and the last share of a CPU. */
+/* Returns the longest interval in ms of all status lines since the last call; *ret_percent: the last CPU share. */
 static double longest_interval(double *ret_percent)
 {
     char text[1024];
@@ -68,7 +68,7 @@ static double longest_interval(double *ret_percent)
     while ((n = recv(manager, text, sizeof text - 1, 0)) > 0) {
         double percent, ms;
         text[n] = '\0';
-        const char *speak = strstr(text, " speak"), *figures = speak ? strchr(speak, ';') : NULL;
+        const char *reports = strstr(text, " report"), *figures = reports ? strchr(reports, ';') : NULL;
         if (!figures || sscanf(figures, "; %lf %% CPU every %lf ms", &percent, &ms) != 2)
             continue;
         longest = ASYM_MAX(longest, ms);
@@ -84,7 +84,7 @@ static const char *socket_path(void)
     return path;
 }
 
-/* A page with every slot in use, by threads that there are not, in no order; *ret: where the slots are. Its eventfd. */
+/* Fills a page: every slot is in use, by tids that do not exist, in no order. *ret: the slots. Returns the eventfd. */
 static int join_with_full_page(struct asym_rtx_slot **ret)
 {
     const size_t size = sizeof(struct asym_rtx_header) + SLOTS * sizeof(struct asym_rtx_slot);
@@ -112,11 +112,10 @@ static int join_with_full_page(struct asym_rtx_slot **ret)
 static pid_t start_flood(void (*flood)(void))
 {
     fflush(NULL);
-    pid_t pid = fork();
+    pid_t pid = asym_process_fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        alarm(120);
+        alarm(250);
         flood();
         _exit(0);
     }
@@ -133,7 +132,7 @@ static void flood_of_events(void)
         eventfd_write(events[i], 1);
 }
 
-/* What it tells of is a serial phase that begins and ends all the time. */
+/* Reports a serial phase that begins and ends all the time. */
 static void flood_of_phases(void)
 {
     struct asym_rtx_slot *slots[PAGES];
@@ -157,23 +156,47 @@ static void flood_of_connections(void)
     }
 }
 
-/* Of the last serial phases those in which the master had CPUs to itself. */
-static int count_reactions(void)
+/* Returns in how many of n serial phases the master had CPUs to itself. */
+static int count_reactions(int n)
 {
     int reactions = 0;
-    for (int i = 0; i < ROUNDS; i++) {
+    for (int i = 0; i < n; i++) {
         double us;
-        assert_int_equal(fscanf(said, "%lf", &us), 1);
-        reactions += i >= ROUNDS - LAST && us >= 0;
+        if (fscanf(said, "%lf", &us) != 1)
+            fail_msg("the host took CPU time from each stretch of %d serial phases", LAST);
+        reactions += us >= 0;
     }
     return reactions;
+}
+
+struct outcome {
+    int reactions;
+    double interval, percent;
+};
+
+/* Measures a stretch of phases, after a first one that is not judged, and another one when the host took CPU time from it. */
+static struct outcome measure(void)
+{
+    struct outcome o = {0};
+    double taken = 1;
+    count_reactions(ROUNDS - LAST);
+    while (taken > ASYM_LIVE_STOLEN_MOST) {
+        longest_interval(&o.percent);
+        const struct asym_live_stretch stretch = asym_live_begin();
+        o.reactions = count_reactions(LAST);
+        o.interval = longest_interval(&o.percent);
+        taken = asym_live_stolen(&stretch);
+        if (taken > ASYM_LIVE_STOLEN_MOST)
+            print_message("the host took %.0f %% of the CPUs' time: measured again\n", 100 * taken);
+    }
+    return o;
 }
 
 /* Serial and parallel phases of 60 ms each; four threads that wait by spinning. */
 static pid_t start_talker(void)
 {
     int fds[2];
-    const char *const argv[] = {"tests/load-talker", "3", "60", "60", "400", NULL};
+    const char *const argv[] = {"tests/load-talker", "3", "60", "60", "1000", NULL};
     assert_int_equal(pipe(fds), 0);
     pid_t pid = asym_live_start(argv, fds[1]);
     close(fds[1]);
@@ -184,39 +207,38 @@ static pid_t start_talker(void)
 
 static void check_flood(void (*flood)(void))
 {
-    /* What the machine can do for a reaction is not what is looked for: the budget is ample for a program that means it. */
+    /* The test does not measure how fast the machine reacts: the CPU budget is ample for an honest program. */
     const char *const options[] = {"--interval=1s", "--set=asymd.cpu_budget=10", NULL};
-    double percent = 0;
     pid_t talker = start_talker(), asymd = asym_service_start(talker, options);
-    assert_true(count_reactions() > 0);
-    longest_interval(&percent);
-    print_message("before: %.2f %% of a CPU\n", percent);
+    const struct outcome before = measure();
+    print_message("before: %d of %d serial phases, %.2f %% of a CPU\n", before.reactions, LAST, before.percent);
     pid_t flooder = start_flood(flood);
-    const int reactions = count_reactions();
-    const double interval = longest_interval(&percent);
-    print_message("%d of %d serial phases, %.2f %% of a CPU every %.0f ms\n", reactions, LAST, percent, interval);
+    const struct outcome during = measure();
+    print_message("%d of %d serial phases, %.2f %% of a CPU every %.0f ms\n", during.reactions, LAST, during.percent,
+                  during.interval);
     asym_live_end(flooder, SIGKILL);
     asym_live_signal(asymd, SIGTERM);
     assert_int_equal(asym_live_wait(asymd), 0);
     asym_live_end(talker, SIGKILL);
     fclose(said);
-    assert_true(reactions >= LAST * 3 / 4);
-    assert_true(interval > 0 && interval <= 1000);
+    assert_true(before.reactions > 0);
+    assert_true(during.reactions >= LAST * 3 / 4);
+    assert_true(during.interval > 0 && during.interval <= 1000);
 }
 
-static void who_floods_with_events_delays_nobody(void **state)
+static void a_flood_of_events_delays_no_other_program(void **state)
 {
     (void)state;
     check_flood(flood_of_events);
 }
 
-static void who_floods_with_phases_delays_nobody(void **state)
+static void a_flood_of_phases_delays_no_other_program(void **state)
 {
     (void)state;
     check_flood(flood_of_phases);
 }
 
-static void who_floods_with_connections_delays_nobody(void **state)
+static void a_flood_of_connections_delays_no_other_program(void **state)
 {
     (void)state;
     check_flood(flood_of_connections);
@@ -225,9 +247,9 @@ static void who_floods_with_connections_delays_nobody(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(who_floods_with_events_delays_nobody, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(who_floods_with_phases_delays_nobody, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(who_floods_with_connections_delays_nobody, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_flood_of_events_delays_no_other_program, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_flood_of_phases_delays_no_other_program, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_flood_of_connections_delays_no_other_program, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The service beside somebody who changes the cpuset of what it steers. Takes two CPUs. */
+/* The service beside another process that changes the cpuset of steered threads. Needs two CPUs. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -14,31 +14,31 @@
 #include <cmocka.h>
 
 #include "base/mask.h"
-#include "linux/thread.h"
+#include "linux/sys/thread.h"
 #include "support/cgroup.h"
 #include "support/live.h"
 #include "support/service.h"
 
 #define CHANGES 30
 
-static int whole_threads(pid_t pid, int cpus)
+static int unpinned_threads(pid_t pid, int cpus)
 {
     return asym_live_narrow_threads(pid, cpus) == 0;
 }
 
 /*
- * What the kernel makes of a mask when its cpuset changes must not be taken for somebody's choice, whenever in a look it
- * happens: nobody would move those threads again.
+ * When a cpuset changes, the kernel changes the masks of its threads. asymd must not take such a mask for a choice of the
+ * program, at any moment of a sample: it would never steer those threads again.
  */
 static void a_cpuset_that_comes_and_goes_loses_no_thread(void **state)
 {
     (void)state;
     char both[32], one[16], said[160], text[8192] = "";
-    struct asym_mask whole;
-    assert_int_equal(asym_thread_get_mask(0, &whole), 0);
-    const int first = asym_mask_next(&whole, 0);
-    snprintf(both, sizeof both, "%d,%d", first, asym_mask_next(&whole, first + 1));
-    snprintf(one, sizeof one, "%d", asym_mask_next(&whole, first + 1));
+    struct asym_mask all_cpus;
+    assert_int_equal(asym_thread_get_mask(0, &all_cpus), 0);
+    const int first = asym_mask_next(&all_cpus, 0);
+    snprintf(both, sizeof both, "%d,%d", first, asym_mask_next(&all_cpus, first + 1));
+    snprintf(one, sizeof one, "%d", asym_mask_next(&all_cpus, first + 1));
     snprintf(said, sizeof said, "%s/said", asym_service_dir());
     const char *const more[] = {"--policy=rr", "--set=enforce.pin=cpu", "--interval=20ms", NULL};
     int out = open(said, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -46,20 +46,20 @@ static void a_cpuset_that_comes_and_goes_loses_no_thread(void **state)
     pid_t load = asym_service_spin("2");
     asym_cpuset_join(load);
     pid_t asymd = asym_service_start_to(load, more, out);
-    assert_true(asym_live_await(asym_live_narrow_threads, load, 2, 2, 10));
+    assert_true(asym_live_await(asym_live_narrow_threads, load, 2, 2, ASYM_LIVE_PATIENCE));
     for (int i = 0; i < CHANGES; i++) {
         asym_cpuset_set(i % 2 ? both : one);
         asym_live_sleep(0.05 + 0.013 * i);
     }
     asym_cpuset_set(both);
-    const bool steered = asym_live_await(asym_live_narrow_threads, load, 2, 2, 10);
+    const bool steered = asym_live_await(asym_live_narrow_threads, load, 2, 2, ASYM_LIVE_PATIENCE);
     asym_live_signal(asymd, SIGTERM);
     assert_int_equal(asym_live_wait(asymd), 0);
     assert_true(pread(out, text, sizeof text - 1, 0) >= 0);
     close(out);
     if (!steered || strstr(text, "left alone"))
         fail_msg("%s: %s", steered ? "steered again" : "not steered again", text);
-    assert_true(whole_threads(load, 2));
+    assert_true(unpinned_threads(load, 2));
     asym_live_end(load, SIGKILL);
     asym_cpuset_remove();
 }

@@ -1,0 +1,735 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Queries and orders to a running asymd: over its own socket without a bus daemon, and over a system bus of the test. */
+#include <dirent.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "support/bus-daemon.h"
+#include "support/live.h"
+#include "support/must.h"
+#include "support/namespace.h"
+#include "support/process.h"
+#include "support/service.h"
+#include "support/stranger.h"
+
+#define PATH      "/org/asymd/Manager"
+#define INTERFACE "org.asymd.Manager"
+
+static int set_up(void **state)
+{
+    asym_bus_daemon_prepare();
+    return asym_service_set_up(state);
+}
+
+static int tear_down(void **state)
+{
+    asym_bus_daemon_stop();
+    return asym_service_tear_down(state);
+}
+
+/* Calls a method that has a result. The call must succeed. */
+static sd_bus_message *ask(sd_bus *bus, const char *member, const char *types, uint32_t argument)
+{
+    sd_bus_error error = SD_BUS_ERROR_NULL;
+    sd_bus_message *reply = NULL;
+    const int r = sd_bus_call_method(bus, sd_bus_is_bus_client(bus) > 0 ? "org.asymd" : NULL, PATH, INTERFACE, member,
+                                     &error, &reply, types, argument);
+    if (r < 0)
+        fail_msg("%s: %s", member, error.message ? error.message : strerror(-r));
+    return reply;
+}
+
+/* Finds an entry of the dictionary in which the message stands, and enters its variant. Returns whether there is one. */
+static bool enter_entry(sd_bus_message *m, const char *key, const char *type)
+{
+    const char *found;
+    while (sd_bus_message_enter_container(m, 'e', "sv") > 0) {
+        assert_true(sd_bus_message_read(m, "s", &found) > 0);
+        if (strcmp(found, key) == 0)
+            return sd_bus_message_enter_container(m, 'v', type) > 0;
+        assert_true(sd_bus_message_skip(m, "v") >= 0);
+        assert_true(sd_bus_message_exit_container(m) >= 0);
+    }
+    return false;
+}
+
+/* Reads one value of the only dictionary of a message; a text goes to a buffer of 512 bytes. */
+static void read_value(sd_bus_message *m, const char *key, const char *type, void *ret)
+{
+    const char *text;
+    assert_true(sd_bus_message_rewind(m, true) >= 0);
+    assert_true(sd_bus_message_enter_container(m, 'a', "{sv}") > 0);
+    if (!enter_entry(m, key, type))
+        fail_msg("no %s of type %s", key, type);
+    if (*type == 's') {
+        assert_true(sd_bus_message_read(m, "s", &text) > 0);
+        snprintf(ret, 512, "%s", text);
+    } else {
+        assert_true(sd_bus_message_read(m, type, ret) > 0);
+    }
+}
+
+static uint32_t read_u32(sd_bus_message *m, const char *key)
+{
+    uint32_t value = 0;
+    read_value(m, key, "u", &value);
+    return value;
+}
+
+/* Counts the dictionaries of a reply aa{sv}; *ret_pid: whether one has this pid. */
+static unsigned count_list(sd_bus_message *m, const char *key, uint32_t wanted, bool *ret_found)
+{
+    unsigned n = 0;
+    uint32_t value;
+    *ret_found = false;
+    assert_true(sd_bus_message_enter_container(m, 'a', "a{sv}") > 0);
+    while (sd_bus_message_enter_container(m, 'a', "{sv}") > 0) {
+        assert_true(enter_entry(m, key, "u"));
+        assert_true(sd_bus_message_read(m, "u", &value) > 0);
+        *ret_found |= value == wanted;
+        n++;
+        for (int i = 0; i < 2; i++)
+            assert_true(sd_bus_message_exit_container(m) >= 0);
+        while (sd_bus_message_skip(m, "{sv}") > 0)
+            ;
+        assert_true(sd_bus_message_exit_container(m) >= 0);
+    }
+    return n;
+}
+
+static uint32_t steered(sd_bus *bus)
+{
+    uint32_t n = 0;
+    assert_int_equal(asym_bus_daemon_get(bus, "ThreadsSteered", 'u', &n), 0);
+    return n;
+}
+
+static void await_steered(sd_bus *bus, uint32_t least, uint32_t most)
+{
+    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; asym_live_now() < end; asym_live_sleep(0.05))
+        if (steered(bus) >= least && steered(bus) <= most)
+            return;
+    fail_msg("asymd steers %u threads, and not %u to %u", steered(bus), least, most);
+}
+
+static void ask_properties(sd_bus *bus)
+{
+    static const char *const texts[] = {"Version",  "Policy",   "PolicyReason", "FastCPUs",
+                                        "SlowCPUs", "Observer", "Profile"};
+    uint64_t number = 0;
+    double share = -1;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        char *value = NULL;
+        sd_bus_error error = SD_BUS_ERROR_NULL;
+        assert_true(sd_bus_get_property_string(bus, sd_bus_is_bus_client(bus) > 0 ? "org.asymd" : NULL, PATH, INTERFACE,
+                                               texts[i], &error, &value) >= 0);
+        assert_true(*value || strcmp(texts[i], "Profile") == 0);
+        free(value);
+    }
+    assert_int_equal(asym_bus_daemon_get(bus, "Interval", 't', &number), 0);
+    assert_in_range(number, 50000, 60000000);
+    assert_int_equal(asym_bus_daemon_get(bus, "Memory", 't', &number), 0);
+    assert_in_range(number, 1 << 20, (uint64_t)1 << 30);
+    assert_int_equal(asym_bus_daemon_get(bus, "CPUUsage", 'd', &share), 0);
+    assert_true(share >= 0);
+}
+
+static void ask_lists(sd_bus *bus, pid_t load)
+{
+    bool found;
+    unsigned n = 0;
+    sd_bus_message *m = ask(bus, "ListCPUs", NULL, 0);
+    assert_int_equal(count_list(m, "cpu", 0, &found), asym_live_cpus());
+    sd_bus_message_unref(m);
+
+    m = ask(bus, "ListApplications", NULL, 0);
+    assert_true(count_list(m, "pid", (uint32_t)load, &found) >= 1);
+    assert_true(found);
+    sd_bus_message_unref(m);
+
+    m = ask(bus, "Counters", NULL, 0);
+    assert_true(sd_bus_message_enter_container(m, 'a', "(sstd)") > 0);
+    while (sd_bus_message_skip(m, "(sstd)") > 0)
+        n++;
+    assert_true(n > 10);
+    sd_bus_message_unref(m);
+}
+
+static void ask_about_program(sd_bus *bus, pid_t load)
+{
+    bool found;
+    char text[512];
+    const char *sentence;
+    sd_bus_message *m = ask(bus, "GetApplication", "u", (uint32_t)load);
+    assert_int_equal(read_u32(m, "pid"), load);
+    assert_int_equal(read_u32(m, "uid"), geteuid());
+    assert_true(read_u32(m, "threads") >= 2);
+    read_value(m, "comm", "s", text);
+    assert_string_equal(text, "load-spin");
+    read_value(m, "reason", "s", text);
+    assert_true(*text);
+    assert_true(sd_bus_message_rewind(m, true) >= 0);
+    assert_true(sd_bus_message_enter_container(m, 'a', "{sv}") > 0);
+    assert_true(enter_entry(m, "own_threads", "aa{sv}"));
+    assert_true(count_list(m, "pid", (uint32_t)load, &found) >= 1);
+    assert_true(found);
+    sd_bus_message_unref(m);
+
+    m = ask(bus, "Explain", "u", (uint32_t)load);
+    assert_true(sd_bus_message_enter_container(m, 'a', "s") > 0);
+    assert_true(sd_bus_message_read(m, "s", &sentence) > 0);
+    assert_non_null(strstr(sentence, "load-spin"));
+    sd_bus_message_unref(m);
+}
+
+/* Asks everything that can be asked, of a program with busy threads. */
+static void ask_everything(sd_bus *bus, pid_t load)
+{
+    ask_properties(bus);
+    ask_lists(bus, load);
+    ask_about_program(bus, load);
+}
+
+/* A thread of the program that asymd steers, by GetApplication. */
+static uint32_t find_thread(sd_bus *bus, pid_t load)
+{
+    uint32_t tid = 0;
+    sd_bus_message *m = ask(bus, "GetApplication", "u", (uint32_t)load);
+    assert_true(sd_bus_message_enter_container(m, 'a', "{sv}") > 0);
+    assert_true(enter_entry(m, "own_threads", "aa{sv}"));
+    assert_true(sd_bus_message_enter_container(m, 'a', "a{sv}") > 0);
+    assert_true(sd_bus_message_enter_container(m, 'a', "{sv}") > 0);
+    assert_true(enter_entry(m, "tid", "u"));
+    assert_true(sd_bus_message_read(m, "u", &tid) > 0);
+    sd_bus_message_unref(m);
+    return tid;
+}
+
+static void every_question_has_an_answer_without_a_bus(void **state)
+{
+    (void)state;
+    const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
+    sd_bus *bus = asym_bus_daemon_direct(asym_service_dir());
+    char error[128], text[512];
+    int32_t nice = 0;
+    await_steered(bus, 1, 4);
+    ask_everything(bus, load);
+    const uint32_t tid = find_thread(bus, load);
+    sd_bus_message *m = ask(bus, "GetThread", "u", tid);
+    assert_int_equal(read_u32(m, "pid"), load);
+    read_value(m, "own_mask", "s", text);
+    assert_true(*text);
+    read_value(m, "own_nice", "i", &nice);
+    assert_int_equal(nice, 0);
+    assert_true(sd_bus_message_rewind(m, true) >= 0);
+    assert_true(sd_bus_message_enter_container(m, 'a', "{sv}") > 0);
+    assert_true(enter_entry(m, "decisions", "a(tiisss)"));
+    sd_bus_message_unref(m);
+    assert_true(asym_bus_daemon_call(bus, "GetThread", error, "u", UINT32_MAX) < 0);
+    assert_string_equal(error, "org.asymd.Error.NoSuchProcess");
+    assert_true(asym_bus_daemon_call(bus, "Explain", error, "u", 0u) < 0);
+    assert_string_equal(error, "org.asymd.Error.NoSuchProcess");
+    assert_true(asym_bus_daemon_call(bus, "GetThread", error, "s", "1") < 0);
+    assert_string_equal(error, SD_BUS_ERROR_INVALID_ARGS);
+    sd_bus_close_unref(bus);
+    asym_live_end(asymd, SIGTERM);
+    asym_live_end(load, SIGKILL);
+}
+
+static void every_order_is_carried_out(void **state)
+{
+    (void)state;
+    const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
+    sd_bus *bus = asym_bus_daemon_direct(asym_service_dir());
+    const uint32_t pid = (uint32_t)load;
+    char error[128];
+    int paused = 0;
+    uint64_t until = 0;
+    await_steered(bus, 1, 4);
+    assert_int_equal(asym_bus_daemon_call(bus, "Pause", NULL, "t", (uint64_t)3600), 0);
+    assert_int_equal(asym_bus_daemon_get(bus, "Paused", 'b', &paused), 0);
+    assert_int_equal(asym_bus_daemon_get(bus, "PausedUntil", 't', &until), 0);
+    assert_true(paused && until > 0);
+    await_steered(bus, 0, 0);
+    assert_int_equal(asym_live_odd_threads(load, asym_live_cpus(), 0), 0);
+    assert_int_equal(asym_bus_daemon_call(bus, "Resume", NULL, NULL), 0);
+    await_steered(bus, 1, 4);
+    assert_int_equal(asym_bus_daemon_call(bus, "Release", NULL, "u", pid), 0);
+    await_steered(bus, 0, 0);
+    assert_int_equal(asym_bus_daemon_call(bus, "Adopt", NULL, "u", pid), 0);
+    await_steered(bus, 1, 4);
+    assert_int_equal(asym_bus_daemon_call(bus, "SetProgram", NULL, "us", pid, "ignore"), 0);
+    await_steered(bus, 0, 0);
+    assert_int_equal(asym_bus_daemon_call(bus, "SetProgram", NULL, "us", pid, "steer"), 0);
+    await_steered(bus, 1, 4);
+    assert_true(asym_bus_daemon_call(bus, "SetProgram", error, "us", pid, "sideways") < 0);
+    assert_string_equal(error, SD_BUS_ERROR_INVALID_ARGS);
+    assert_true(asym_bus_daemon_call(bus, "Release", error, "u", UINT32_MAX) < 0);
+    assert_string_equal(error, "org.asymd.Error.NoSuchProcess");
+    assert_true(asym_bus_daemon_call(bus, "SetPolicy", error, "sb", "no-such-policy", 0) < 0);
+    assert_string_equal(error, SD_BUS_ERROR_INVALID_ARGS);
+    assert_int_equal(asym_bus_daemon_call(bus, "SetPolicy", NULL, "sb", "none", 0), 0);
+    await_steered(bus, 0, 0);
+    assert_int_equal(asym_bus_daemon_call(bus, "Reload", NULL, NULL), 0);
+    sd_bus_close_unref(bus);
+    asym_live_end(asymd, SIGTERM);
+    asym_live_end(load, SIGKILL);
+}
+
+/* Waits for a signal. Returns it, or NULL. */
+static sd_bus_message *await_signal(sd_bus *bus, const char *interface, const char *member)
+{
+    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; asym_live_now() < end;) {
+        sd_bus_message *m = NULL;
+        const int r = sd_bus_process(bus, &m);
+        assert_true(r >= 0);
+        if (m && sd_bus_message_is_signal(m, interface, member) > 0)
+            return m;
+        sd_bus_message_unref(m);
+        if (r == 0)
+            sd_bus_wait(bus, 100000);
+    }
+    return NULL;
+}
+
+static void a_subscriber_hears_decisions_and_changes(sd_bus *subscriber, sd_bus *orders, pid_t load)
+{
+    uint64_t time;
+    uint32_t pid, tid;
+    const char *comm;
+    assert_int_equal(asym_bus_daemon_call(subscriber, "Subscribe", NULL, NULL), 0);
+    assert_int_equal(asym_bus_daemon_call(orders, "Pause", NULL, "t", (uint64_t)0), 0);
+    sd_bus_message *m = await_signal(subscriber, INTERFACE, "Decision");
+    assert_non_null(m);
+    assert_true(sd_bus_message_read(m, "tuus", &time, &pid, &tid, &comm) > 0);
+    assert_int_equal(pid, load);
+    assert_string_equal(comm, "load-spin");
+    sd_bus_message_unref(m);
+    assert_int_equal(asym_bus_daemon_call(orders, "Resume", NULL, NULL), 0);
+    m = await_signal(subscriber, "org.freedesktop.DBus.Properties", "PropertiesChanged");
+    assert_non_null(m);
+    sd_bus_message_unref(m);
+    await_steered(orders, 1, 4);
+    assert_int_equal(asym_bus_daemon_call(subscriber, "Unsubscribe", NULL, NULL), 0);
+}
+
+static void decisions_reach_subscribers_on_the_socket_and_on_the_bus(void **state)
+{
+    (void)state;
+    asym_bus_daemon_start();
+    const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
+    sd_bus *direct = asym_bus_daemon_direct(asym_service_dir()), *orders = asym_bus_daemon_direct(asym_service_dir());
+    await_steered(orders, 1, 4);
+    a_subscriber_hears_decisions_and_changes(direct, orders, load);
+    sd_bus *bus = asym_bus_daemon_await_asymd();
+    assert_true(sd_bus_match_signal(bus, NULL, "org.asymd", PATH, "org.freedesktop.DBus.Properties",
+                                    "PropertiesChanged", NULL, NULL) >= 0);
+    a_subscriber_hears_decisions_and_changes(bus, orders, load);
+    sd_bus_close_unref(bus);
+    sd_bus_close_unref(direct);
+    sd_bus_close_unref(orders);
+    asym_live_end(asymd, SIGTERM);
+    asym_live_end(load, SIGKILL);
+}
+
+/* asymd looks for the bus again, and asks for its name again after the bus has ended. */
+static void asymd_finds_a_bus_that_starts_later(void **state)
+{
+    (void)state;
+    const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
+    sd_bus *direct = asym_bus_daemon_direct(asym_service_dir());
+    await_steered(direct, 1, 4);
+    asym_bus_daemon_start();
+    sd_bus *bus = asym_bus_daemon_await_asymd();
+    ask_everything(bus, load);
+    sd_bus_close_unref(bus);
+    asym_bus_daemon_stop();
+    ask_everything(direct, load);
+    sd_bus_close_unref(direct);
+    asym_live_end(asymd, SIGTERM);
+    asym_live_end(load, SIGKILL);
+    asym_bus_daemon_prepare();
+}
+
+static void busctl_shows_the_object(void **state)
+{
+    static char text[32768];
+    char address[256];
+    (void)state;
+    asym_bus_daemon_start();
+    const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
+    sd_bus_close_unref(asym_bus_daemon_await_asymd());
+    snprintf(address, sizeof address, "--address=%s", getenv("DBUS_SYSTEM_BUS_ADDRESS"));
+    const char *const argv[] = {"/usr/bin/busctl", address, "--no-pager", "introspect", "org.asymd", PATH, NULL};
+    assert_int_equal(asym_live_run(argv, text, sizeof text), 0);
+    assert_non_null(strstr(text, ".SetProgram"));
+    assert_non_null(strstr(text, "tuusiiisss"));
+    assert_non_null(strstr(text, ".PolicyReason"));
+    asym_live_end(asymd, SIGTERM);
+    asym_live_end(load, SIGKILL);
+}
+
+/* A client of an ordinary user. Each exit status but 0 is a failure. */
+struct stranger {
+    pid_t load;
+    const char *wanted; /* the error of an order; "": it is carried out */
+};
+
+static void ask_as_stranger(void *arg)
+{
+    static const struct {
+        const char *member, *types;
+    } questions[] = {{"ListCPUs", NULL}, {"ListApplications", NULL}, {"Counters", NULL}, {"Subscribe", NULL}};
+    const struct stranger *s = arg;
+    char error[128] = "";
+    sd_bus *bus = asym_bus_daemon_connect();
+    for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++)
+        MUST(asym_bus_daemon_call(bus, questions[i].member, NULL, NULL) == 0);
+    /* Until asymd has read how /proc is mounted, about a second after its start, users see only their own processes. */
+    for (int i = 0; i < ASYM_LIVE_PATIENCE && asym_bus_daemon_call(bus, "Explain", NULL, "u", (uint32_t)s->load) != 0;
+         i++)
+        usleep(20000);
+    MUST(asym_bus_daemon_call(bus, "Explain", NULL, "u", (uint32_t)s->load) == 0);
+    MUST(asym_bus_daemon_call(bus, "GetApplication", NULL, "u", (uint32_t)s->load) == 0);
+    asym_bus_daemon_call(bus, "SetProgram", error, "us", (uint32_t)s->load, "ignore");
+    if (strcmp(error, s->wanted) != 0)
+        fprintf(stderr, "SetProgram: %s, and not %s\n", error, s->wanted);
+    MUST(strcmp(error, s->wanted) == 0);
+    asym_bus_daemon_call(bus, "Pause", error, "t", (uint64_t)0);
+    MUST(strcmp(error, s->wanted) == 0);
+}
+
+static int answer_polkit(sd_bus_message *m, void *userdata, sd_bus_error *error)
+{
+    const char *kind, *key, *name, *action;
+    (void)error;
+    MUST(sd_bus_message_read(m, "(sa{sv})s", &kind, 1, &key, "s", &name, &action) > 0);
+    MUST(strcmp(kind, "system-bus-name") == 0 && strcmp(key, "name") == 0 && name[0] == ':');
+    MUST(strcmp(action, "org.asymd.manage") == 0);
+    return sd_bus_reply_method_return(m, "(bba{ss})", *(const int *)userdata, 0, 0);
+}
+
+/* A polkit that answers all questions alike. It ends with the test. */
+static pid_t start_polkit(int allows)
+{
+    static const sd_bus_vtable vtable[] = {
+        SD_BUS_VTABLE_START(0),
+        SD_BUS_METHOD("CheckAuthorization", "(sa{sv})sa{ss}us", "(bba{ss})", answer_polkit, SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_VTABLE_END,
+    };
+    int ready[2];
+    char byte = 0;
+    assert_int_equal(pipe(ready), 0);
+    const pid_t pid = asym_process_fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        sd_bus *bus = asym_bus_daemon_connect();
+        MUST(sd_bus_add_object_vtable(bus, NULL, "/org/freedesktop/PolicyKit1/Authority",
+                                      "org.freedesktop.PolicyKit1.Authority", vtable, &allows) >= 0);
+        MUST(sd_bus_request_name(bus, "org.freedesktop.PolicyKit1", 0) >= 0);
+        MUST(write(ready[1], &byte, 1) == 1);
+        while (sd_bus_process(bus, NULL) > 0 || sd_bus_wait(bus, UINT64_MAX) >= 0)
+            ;
+        _exit(0);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
+    return pid;
+}
+
+static void run_stranger(pid_t load, const char *wanted)
+{
+    struct stranger s = {load, wanted};
+    assert_int_equal(asym_live_wait(asym_stranger_start(ask_as_stranger, &s)), 0);
+}
+
+/* Without polkit, with one that says no, and with one that says yes. */
+static void an_ordinary_user_asks_and_changes_what_polkit_allows(void **state)
+{
+    int paused = 0;
+    (void)state;
+    asym_bus_daemon_start();
+    const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
+    sd_bus *bus = asym_bus_daemon_await_asymd();
+    await_steered(bus, 1, 4);
+    run_stranger(load, SD_BUS_ERROR_ACCESS_DENIED);
+    pid_t polkit = start_polkit(0);
+    run_stranger(load, SD_BUS_ERROR_ACCESS_DENIED);
+    asym_live_end(polkit, SIGKILL);
+    await_steered(bus, 1, 4);
+    polkit = start_polkit(1);
+    run_stranger(load, "");
+    assert_int_equal(asym_bus_daemon_get(bus, "Paused", 'b', &paused), 0);
+    assert_true(paused);
+    asym_live_end(polkit, SIGKILL);
+    sd_bus_close_unref(bus);
+    asym_live_end(asymd, SIGTERM);
+    asym_live_end(load, SIGKILL);
+}
+
+/* Explain's error name, "" for none. A process that is hidden is in no list, either. */
+static void ask_under_hidepid(void *arg)
+{
+    const struct stranger *s = arg;
+    sd_bus *bus = asym_bus_daemon_connect();
+    char error[128] = "";
+    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; asym_live_now() < end; asym_live_sleep(0.1)) {
+        asym_bus_daemon_call(bus, "Explain", error, "u", (uint32_t)s->load);
+        if (strcmp(error, s->wanted) == 0)
+            break;
+    }
+    MUST(strcmp(error, s->wanted) == 0);
+    asym_bus_daemon_call(bus, "GetApplication", error, "u", (uint32_t)s->load);
+    MUST(strcmp(error, s->wanted) == 0);
+    sd_bus_message *m = ask(bus, "ListApplications", NULL, 0);
+    MUST(sd_bus_message_enter_container(m, 'a', "a{sv}") > 0);
+    MUST((sd_bus_message_at_end(m, false) > 0) == (*s->wanted != '\0'));
+}
+
+static void run_under_hidepid(pid_t load, const char *wanted)
+{
+    struct stranger s = {load, wanted};
+    assert_int_equal(asym_live_wait(asym_stranger_start(ask_under_hidepid, &s)), 0);
+}
+
+/* asymd itself sees all processes, as root; and /proc is mounted otherwise while asymd runs. */
+static void under_hidepid_an_ordinary_user_sees_no_processes_of_others(void **state)
+{
+    (void)state;
+    assert_int_equal(asym_namespace_enter(), 0);
+    asym_bus_daemon_start();
+    const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
+    sd_bus *bus = asym_bus_daemon_await_asymd();
+    await_steered(bus, 1, 4);
+    run_under_hidepid(load, "");
+    assert_int_equal(mount("proc", "/proc", "proc", 0, "hidepid=2"), 0);
+    run_under_hidepid(load, "org.asymd.Error.NoSuchProcess");
+    ask_about_program(bus, load);
+    assert_int_equal(umount2("/proc", MNT_DETACH), 0);
+    run_under_hidepid(load, "");
+    sd_bus_close_unref(bus);
+    asym_live_end(asymd, SIGTERM);
+    asym_live_end(load, SIGKILL);
+}
+
+/* A configuration directory of the test, with a file that names policy pa. Returns the option for it. */
+static const char *make_config(char *ret_dir, size_t size)
+{
+    static char option[256];
+    char path[192];
+    snprintf(ret_dir, size, "%s/etc", asym_service_dir());
+    snprintf(path, sizeof path, "%s/asymd.conf", ret_dir);
+    snprintf(option, sizeof option, "--config=%s", path);
+    assert_int_equal(mkdir(ret_dir, 0755), 0);
+    FILE *f = fopen(path, "we");
+    assert_non_null(f);
+    assert_true(fputs("[asymd]\npolicy = pa\n", f) >= 0);
+    assert_int_equal(fclose(f), 0);
+    return option;
+}
+
+static void assert_property(sd_bus *bus, const char *name, const char *wanted)
+{
+    char *value = NULL;
+    assert_true(sd_bus_get_property_string(bus, NULL, PATH, INTERFACE, name, NULL, &value) >= 0);
+    assert_string_equal(value, wanted);
+    free(value);
+}
+
+/* The directory has this file and no other, and it names the policy. */
+static void assert_only_file(const char *dir, const char *wanted)
+{
+    char path[192], text[512];
+    struct dirent *entry;
+    unsigned n = 0;
+    snprintf(path, sizeof path, "%s/rules.d", dir);
+    DIR *d = opendir(path);
+    assert_non_null(d);
+    while ((entry = readdir(d)))
+        n += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    closedir(d);
+    assert_int_equal(n, 1);
+    snprintf(path, sizeof path, "%s/rules.d/zz-policy.conf", dir);
+    FILE *f = fopen(path, "re");
+    assert_non_null(f);
+    text[fread(text, 1, sizeof text - 1, f)] = '\0';
+    fclose(f);
+    assert_non_null(strstr(text, "[asymd]\n"));
+    const char *policy = strstr(text, "\npolicy = ");
+    assert_non_null(policy);
+    assert_string_equal(policy + strlen("\npolicy = "), wanted);
+}
+
+static void a_permanent_policy_is_that_of_the_next_start(void **state)
+{
+    char dir[128];
+    (void)state;
+    const char *const more[] = {make_config(dir, sizeof dir), NULL};
+    const pid_t load = asym_service_spin("3");
+    pid_t asymd = asym_service_start(load, more);
+    sd_bus *bus = asym_bus_daemon_direct(asym_service_dir());
+    assert_property(bus, "Policy", "pa");
+    assert_int_equal(asym_bus_daemon_call(bus, "SetPolicy", NULL, "sb", "rr", 1), 0);
+    assert_property(bus, "Policy", "rr");
+    assert_only_file(dir, "rr\n");
+    sd_bus_close_unref(bus);
+    asym_live_end(asymd, SIGTERM);
+
+    asymd = asym_service_start(load, more);
+    bus = asym_bus_daemon_direct(asym_service_dir());
+    assert_property(bus, "Policy", "rr");
+    assert_property(bus, "PolicyReason", "set by the configuration");
+    /* One that is not permanent does not count after the next permanent one. */
+    assert_int_equal(asym_bus_daemon_call(bus, "SetPolicy", NULL, "sb", "busyfcs", 0), 0);
+    assert_only_file(dir, "rr\n");
+    assert_int_equal(asym_bus_daemon_call(bus, "SetPolicy", NULL, "sb", "none", 1), 0);
+    assert_only_file(dir, "none\n");
+    assert_int_equal(asym_bus_daemon_call(bus, "Reload", NULL, NULL), 0);
+    assert_property(bus, "Policy", "none");
+    sd_bus_close_unref(bus);
+    asym_live_end(asymd, SIGTERM);
+
+    asymd = asym_service_start(load, more);
+    bus = asym_bus_daemon_direct(asym_service_dir());
+    assert_property(bus, "Policy", "none");
+    sd_bus_close_unref(bus);
+    asym_live_end(asymd, SIGTERM);
+    asym_live_end(load, SIGKILL);
+}
+
+/* Returns whether a sentence begins so. */
+static bool why_says(sd_bus *bus, pid_t load, const char *wanted)
+{
+    const char *sentence;
+    bool says = false;
+    sd_bus_message *m = ask(bus, "Explain", "u", (uint32_t)load);
+    assert_true(sd_bus_message_enter_container(m, 'a', "s") > 0);
+    while (sd_bus_message_read(m, "s", &sentence) > 0)
+        says |= strncmp(sentence, wanted, strlen(wanted)) == 0;
+    sd_bus_message_unref(m);
+    return says;
+}
+
+/* A process that is stopped uses no CPU, so no sample after the reload has it. The second rule needs the reader's answer. */
+static void after_a_reload_why_knows_the_rule_of_a_program_that_sleeps(void **state)
+{
+    static const char *const rules[] = {"match_comm = load-*", "match_cmdline = *load-spin*"};
+    char dir[128], path[192], said[96];
+    (void)state;
+    const char *const more[] = {make_config(dir, sizeof dir), NULL};
+    const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, more);
+    sd_bus *bus = asym_bus_daemon_direct(asym_service_dir());
+    await_steered(bus, 1, 4);
+    assert_int_equal(asym_process_stop(load), 0);
+    asym_live_sleep(0.5);
+    assert_true(why_says(bus, load, "No rule matches."));
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        char wanted[64];
+        double end = asym_live_now() + ASYM_LIVE_PATIENCE;
+        snprintf(path, sizeof path, "%s/asymd.conf", dir);
+        FILE *f = fopen(path, "we");
+        assert_non_null(f);
+        fprintf(f, "[asymd]\npolicy = pa\n[rule \"mine %zu\"]\n%s\naction = ignore\n", i, rules[i]);
+        assert_int_equal(fclose(f), 0);
+        assert_int_equal(asym_bus_daemon_call(bus, "Reload", NULL, NULL), 0);
+        snprintf(wanted, sizeof wanted, "The rule \"mine %zu\" matches.", i);
+        while (!why_says(bus, load, wanted)) {
+            assert_false(why_says(bus, load, "No rule matches."));
+            assert_true(asym_live_now() < end);
+        }
+    }
+    assert_int_equal(asym_bus_daemon_call(bus, "SetProgram", NULL, "us", (uint32_t)load, "slow"), 0);
+    snprintf(said, sizeof said, "A rule that uid %u has set (asymctl set %d slow) ", (unsigned)geteuid(), (int)load);
+    assert_true(why_says(bus, load, said));
+    sd_bus_close_unref(bus);
+    asym_live_end(asymd, SIGTERM);
+    asym_live_end(load, SIGKILL);
+}
+
+/* Permissions do not keep root from writing, and a mount does. */
+static void a_policy_that_cannot_be_written_changes_nothing(void **state)
+{
+    char dir[128], path[192];
+    sd_bus_error error = SD_BUS_ERROR_NULL;
+    (void)state;
+    assert_int_equal(asym_namespace_enter(), 0);
+    const char *const more[] = {make_config(dir, sizeof dir), NULL};
+    assert_int_equal(mount(dir, dir, NULL, MS_BIND, NULL), 0);
+    assert_int_equal(mount(NULL, dir, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL), 0);
+    const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, more);
+    sd_bus *bus = asym_bus_daemon_direct(asym_service_dir());
+    await_steered(bus, 1, 4);
+    assert_int_equal(asym_bus_daemon_call(bus, "SetPolicy", NULL, "sb", "rr", 0), 0);
+    assert_true(sd_bus_call_method(bus, NULL, PATH, INTERFACE, "SetPolicy", &error, NULL, "sb", "none", 1) < 0);
+    assert_string_equal(error.name, "org.asymd.Error.NotPossible");
+    assert_non_null(strstr(error.message, "/rules.d: Read-only file system"));
+    sd_bus_error_free(&error);
+    assert_property(bus, "Policy", "rr");
+    assert_property(bus, "PolicyReason", "set by uid 0 over the bus");
+    await_steered(bus, 1, 4);
+    assert_int_equal(asym_bus_daemon_call(bus, "Reload", NULL, NULL), 0);
+    assert_property(bus, "Policy", "rr");
+    snprintf(path, sizeof path, "%s/rules.d", dir);
+    assert_true(access(path, F_OK) < 0);
+    sd_bus_close_unref(bus);
+    asym_live_end(asymd, SIGTERM);
+    asym_live_end(load, SIGKILL);
+    assert_int_equal(umount2(dir, MNT_DETACH), 0);
+}
+
+static void connect_as_stranger(void *arg)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    snprintf(to.sun_path, sizeof to.sun_path, "%s/bus", (const char *)arg);
+    MUST(connect(fd, (const struct sockaddr *)&to, sizeof to) < 0 && errno == EACCES);
+}
+
+static void an_ordinary_user_cannot_reach_the_socket(void **state)
+{
+    char dir[64];
+    (void)state;
+    const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
+    sd_bus *bus = asym_bus_daemon_direct(asym_service_dir());
+    snprintf(dir, sizeof dir, "%s", asym_service_dir());
+    assert_int_equal(chmod(dir, 0755), 0);
+    assert_int_equal(asym_live_wait(asym_stranger_start(connect_as_stranger, dir)), 0);
+    sd_bus_close_unref(bus);
+    asym_live_end(asymd, SIGTERM);
+    asym_live_end(load, SIGKILL);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(every_question_has_an_answer_without_a_bus),
+        TEST(every_order_is_carried_out),
+        TEST(decisions_reach_subscribers_on_the_socket_and_on_the_bus),
+        TEST(asymd_finds_a_bus_that_starts_later),
+        TEST(busctl_shows_the_object),
+        TEST(a_permanent_policy_is_that_of_the_next_start),
+        TEST(after_a_reload_why_knows_the_rule_of_a_program_that_sleeps),
+        TEST(a_policy_that_cannot_be_written_changes_nothing),
+        TEST(an_ordinary_user_asks_and_changes_what_polkit_allows),
+        TEST(an_ordinary_user_cannot_reach_the_socket),
+        TEST(under_hidepid_an_ordinary_user_sees_no_processes_of_others),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The proc connector: the subscription, other subscribers, overflow, and the error where it is not available. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "linux/observe/process-events.h"
+#include "support/attack.h"
+#include "support/live.h"
+#include "support/process.h"
+
+struct tally {
+    int32_t parent, child; /* the test counts their events only */
+    int born, threads, execs, exits, lost;
+    asym_usec last;
+    bool backwards;
+};
+
+static void count(void *ctx, const struct asym_process_event *event)
+{
+    struct tally *t = ctx;
+    t->lost += event->kind == ASYM_PROCESS_EVENT_LOST;
+    if (event->kind == ASYM_PROCESS_EVENT_FORK && event->parent_tgid == t->parent) {
+        t->born++;
+        t->child = event->pid;
+        assert_true(event->parent_pid == t->parent && event->pid == event->tgid);
+    }
+    t->threads += event->kind == ASYM_PROCESS_EVENT_CLONE && event->tgid == t->parent;
+    t->execs += event->kind == ASYM_PROCESS_EVENT_EXEC && event->pid == t->child;
+    t->exits += event->kind == ASYM_PROCESS_EVENT_EXIT && event->pid == t->child;
+    t->backwards |= event->when == 0;
+    t->last = event->when;
+}
+
+static struct asym_process_events *open_it(void)
+{
+    struct asym_process_events *b;
+    struct asym_error err;
+    if (asym_process_events_open(&b, &err) < 0)
+        fail_msg("this test needs the proc connector: %s", err.text);
+    return b;
+}
+
+static void run_true(void)
+{
+    pid_t pid = asym_process_fork();
+    if (pid == 0) {
+        execlp("true", "true", (char *)NULL);
+        _exit(127);
+    }
+    assert_int_equal(asym_live_wait(pid), 0);
+}
+
+static void drain_until_exit(struct asym_process_events *b, struct tally *t)
+{
+    double end = asym_live_now() + ASYM_LIVE_PATIENCE;
+    while (t->exits == 0 && asym_live_now() < end) {
+        assert_true(asym_process_events_drain(b, count, t) >= 0);
+        asym_live_sleep(0.001);
+    }
+}
+
+static void *nothing(void *arg)
+{
+    return arg;
+}
+
+static void events_of_a_process_come_in_order_with_monotonic_times(void **state)
+{
+    (void)state;
+    struct asym_process_events *b = open_it();
+    struct tally t = {.parent = (int32_t)getpid()};
+    pthread_t thread;
+    double before = asym_live_now();
+    assert_int_equal(pthread_create(&thread, NULL, nothing, NULL), 0);
+    pthread_join(thread, NULL);
+    run_true();
+    drain_until_exit(b, &t);
+    assert_true(t.born == 1 && t.execs == 1 && t.exits == 1 && t.threads == 1 && t.lost == 0);
+    assert_true((double)t.last / 1e6 >= before - 1e-3 && (double)t.last / 1e6 <= asym_live_now() + 1e-3);
+    assert_false(t.backwards);
+    asym_process_events_close(b);
+    asym_process_events_close(NULL);
+}
+
+static void another_subscriber_neither_disturbs_nor_ends_it(void **state)
+{
+    (void)state;
+    struct asym_process_events *a = open_it(), *b = open_it();
+    struct tally of_a = {.parent = (int32_t)getpid()}, of_b = of_a, after = of_a;
+    run_true();
+    drain_until_exit(a, &of_a);
+    drain_until_exit(b, &of_b);
+    assert_true(of_a.born == 1 && of_b.born == 1);
+    asym_process_events_close(a);
+    run_true();
+    drain_until_exit(b, &after);
+    assert_true(after.born == 1 && after.exits == 1);
+    asym_process_events_close(b);
+}
+
+static void count_hook(void *ctx, const struct asym_process_event *event)
+{
+    atomic_int *hooked = ctx;
+    if (event->kind == ASYM_PROCESS_EVENT_FORK && event->parent_tgid == (int32_t)getpid())
+        atomic_fetch_add(hooked, 1);
+}
+
+static void a_watched_event_comes_to_the_hook_and_to_the_drain(void **state)
+{
+    (void)state;
+    struct asym_process_events *b = open_it();
+    struct tally t = {.parent = (int32_t)getpid()};
+    atomic_int hooked = 0;
+    bool realtime;
+    assert_int_equal(asym_process_events_watch(b, count_hook, &hooked, &realtime), 0);
+    assert_true(realtime || geteuid() != 0);
+    for (int i = 0; i < 20; i++)
+        run_true();
+    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; t.born < 20 && asym_live_now() < end;
+         asym_live_sleep(0.001))
+        assert_true(asym_process_events_drain(b, count, &t) >= 0);
+    assert_int_equal(t.born, 20);
+    assert_int_equal(hooked, 20);
+    asym_process_events_close(b);
+}
+
+/* Returns the socket of the proc connector among our descriptors. */
+static int connector(void)
+{
+    for (int fd = 3; fd < 100; fd++) {
+        int domain = 0;
+        socklen_t size = sizeof domain;
+        if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_NETLINK)
+            return fd;
+    }
+    return -1;
+}
+
+/* The test takes the socket away from the watching thread: it has no other way to break the connection. */
+static void a_connection_that_ends_is_reported_at_every_drain(void **state)
+{
+    (void)state;
+    struct tally t = {.parent = (int32_t)getpid()};
+    struct asym_process_events *b = open_it();
+    atomic_int hooked = 0;
+    bool realtime;
+    int r = 0, fd = connector(), null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0 && null >= 0);
+    assert_int_equal(asym_process_events_watch(b, count_hook, &hooked, &realtime), 0);
+    assert_int_equal(dup2(null, fd), fd);
+    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; r >= 0 && asym_live_now() < end; asym_live_sleep(0.001)) {
+        run_true();
+        r = asym_process_events_drain(b, count, &t);
+    }
+    assert_int_equal(r, -EIO);
+    assert_int_equal(asym_process_events_drain(b, count, &t), -EIO);
+    asym_process_events_close(b);
+    close(null);
+}
+
+/* 20,000 threads make 40,000 events. The socket's buffer of 8 MiB holds about 10,000. */
+static void a_storm_that_overflows_ends_in_lost_and_goes_on(void **state)
+{
+    (void)state;
+    struct asym_process_events *b = open_it();
+    struct tally t = {.parent = (int32_t)getpid()}, after = t;
+    for (int i = 0; i < 20000; i++) {
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, nothing, NULL), 0);
+        pthread_join(thread, NULL);
+    }
+    int n = asym_process_events_drain(b, count, &t);
+    assert_true(n > 256); /* more than the default buffer would hold */
+    assert_true(t.lost >= 1);
+    while (asym_process_events_drain(b, count, &t) > 0)
+        ;
+    run_true();
+    drain_until_exit(b, &after);
+    assert_true(after.born == 1 && after.exits == 1 && after.lost == 0);
+    asym_process_events_close(b);
+}
+
+/* Without a drain the queue stays bounded, and the loss is reported. */
+static void what_is_kept_is_bounded(void **state)
+{
+    (void)state;
+    struct asym_process_events *b = open_it();
+    struct tally t = {.parent = (int32_t)getpid()}, after = t;
+    atomic_int hooked = 0;
+    bool realtime;
+    assert_int_equal(asym_process_events_watch(b, count_hook, &hooked, &realtime), 0);
+    asym_process_events_limit(b, 100);
+    for (int i = 0; i < 40000; i++) {
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, nothing, NULL), 0);
+        pthread_join(thread, NULL);
+    }
+    asym_live_sleep(0.1);
+    int n = asym_process_events_drain(b, count, &t);
+    assert_true(n > 1 && n <= 65536 + 1);
+    assert_int_equal(t.lost, 1);
+    run_true();
+    drain_until_exit(b, &after);
+    assert_true(after.born == 1 && after.exits == 1);
+    asym_process_events_close(b);
+}
+
+/* Create threads, one after the other, for at least `seconds`. Returns the seconds that it took. */
+static double create_threads(double seconds)
+{
+    const double begin = asym_live_now();
+    while (asym_live_now() < begin + seconds) {
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, nothing, NULL), 0);
+        pthread_join(thread, NULL);
+    }
+    return asym_live_now() - begin;
+}
+
+/* The clock of a thread counts the time that the host of a virtual machine has taken from it. */
+static double stolen_seconds(const struct asym_live_stretch *stretch, double elapsed)
+{
+    return asym_live_stolen(stretch) * elapsed * (double)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+#define HOOK_US 200
+
+static void spend(void *ctx, const struct asym_process_event *event)
+{
+    (void)ctx;
+    (void)event;
+    asym_attack_run(HOOK_US);
+}
+
+/* A slow CPU, or a hook with much to do: an event costs a hundred times as much, and the limit is the same. */
+static void what_it_costs_is_bounded_whatever_an_event_costs(void **state)
+{
+    (void)state;
+    struct asym_process_events *b = open_it();
+    bool realtime;
+    assert_int_equal(asym_process_events_watch(b, spend, NULL, &realtime), 0);
+    asym_process_events_limit(b, 2);
+    const struct asym_live_stretch stretch = asym_live_begin();
+    const double elapsed = create_threads(3), batch = 64 * HOOK_US / 1e6;
+    const double stolen = stolen_seconds(&stretch, elapsed);
+    const double spent = (double)asym_process_events_spent(b) / 1e6;
+    asym_process_events_close(b);
+    assert_true(spent > 0.02 && spent < 0.02 * elapsed + 0.02 + 2 * batch + stolen);
+}
+
+/* The watching thread's limit is too low for this many threads: it drops events, and recovers when they end. */
+static void what_it_costs_is_bounded(void **state)
+{
+    (void)state;
+    struct asym_process_events *b = open_it();
+    struct tally t = {.parent = (int32_t)getpid()}, after = t;
+    atomic_int hooked = 0;
+    bool realtime;
+    assert_int_equal(asym_process_events_spent(b), 0);
+    assert_int_equal(asym_process_events_watch(b, count_hook, &hooked, &realtime), 0);
+    asym_process_events_limit(b, 1);
+    const struct asym_live_stretch stretch = asym_live_begin();
+    const double elapsed = create_threads(3), stolen = stolen_seconds(&stretch, elapsed);
+    const double spent = (double)asym_process_events_spent(b) / 1e6;
+    /* The limit, what it may spend at once, and some batches for the end of the last sleep. */
+    assert_true(spent > 0 && spent < 0.01 * elapsed + 0.02 + 0.01 + stolen);
+    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; asym_live_now() < end && after.born == 0;
+         asym_live_sleep(0.2)) {
+        asym_process_events_drain(b, count, &t);
+        run_true();
+        asym_live_sleep(0.2);
+        asym_process_events_drain(b, count, &after);
+    }
+    assert_true(after.born > 0);
+    asym_process_events_close(b);
+}
+
+/* Returns the result of a child that calls change() and then subscribes. */
+static int try_in_child(int (*change)(void))
+{
+    pid_t pid = asym_process_fork();
+    if (pid == 0) {
+        struct asym_process_events *b;
+        struct asym_error err = {""};
+        if (change() < 0)
+            _exit(200);
+        pid_t inner = asym_process_fork_orphan(60); /* its parent may be in another PID namespace */
+        if (inner == 0) {
+            int r = asym_process_events_open(&b, &err);
+            _exit(r == 0 ? 0 : err.text[0] != '\0' && strstr(err.text, "asymd scans /proc instead") ? -r : 201);
+        }
+        int status;
+        waitpid(inner, &status, 0);
+        _exit(WEXITSTATUS(status));
+    }
+    return asym_live_wait(pid);
+}
+
+static int enter_pid_namespace(void)
+{
+    return unshare(CLONE_NEWPID);
+}
+
+static int enter_user_namespace(void)
+{
+    return unshare(CLONE_NEWUSER);
+}
+
+static int become_nobody(void)
+{
+    return setresgid(65534, 65534, 65534) < 0 ? -1 : setresuid(65534, 65534, 65534);
+}
+
+static void without_the_connector_it_says_why(void **state)
+{
+    (void)state;
+    assert_int_equal(try_in_child(enter_pid_namespace), EXDEV);
+    int nobody = try_in_child(become_nobody), user = try_in_child(enter_user_namespace);
+    /* Kernels since 6.6 let every user listen, and any may forbid user namespaces (200). */
+    assert_true(nobody == EPERM || nobody == 0);
+    assert_true(user == EPERM || user == 0 || user == 200);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(events_of_a_process_come_in_order_with_monotonic_times),
+        cmocka_unit_test(another_subscriber_neither_disturbs_nor_ends_it),
+        cmocka_unit_test(a_watched_event_comes_to_the_hook_and_to_the_drain),
+        cmocka_unit_test(a_connection_that_ends_is_reported_at_every_drain),
+        cmocka_unit_test(a_storm_that_overflows_ends_in_lost_and_goes_on),
+        cmocka_unit_test(what_is_kept_is_bounded),
+        cmocka_unit_test(what_it_costs_is_bounded),
+        cmocka_unit_test(what_it_costs_is_bounded_whatever_an_event_costs),
+        cmocka_unit_test(without_the_connector_it_says_why),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* asymctl record and trace on this machine: ended by Ctrl-C, killed, beside a service; and a record simulated. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "support/live.h"
+#include "support/service.h"
+#include "support/tree.h"
+
+static char said[1 << 16];
+
+static void assert_said(const char *text)
+{
+    if (!strstr(said, text))
+        fail_msg("'%s' is not in: %s", text, said);
+}
+
+/* Records a load of four threads into the tree, and ends the recorder by a signal. Returns its exit status. */
+static int record_until(const char *path, double seconds, int signal)
+{
+    static const char *const load[] = {"tests/load-spin", "4", "60", NULL};
+    const pid_t spin = asym_live_start(load, -1);
+    char pid[32];
+    snprintf(pid, sizeof pid, "--pid=%d", (int)spin);
+    const char *const argv[] = {"daemon/asymctl", "record", path, "--time=50s", pid, NULL};
+    const pid_t recorder = asym_live_start(argv, -1);
+    asym_live_sleep(seconds);
+    asym_live_signal(recorder, signal);
+    const int status = asym_live_wait(recorder);
+    asym_live_end(spin, SIGKILL);
+    return status;
+}
+
+static int replay(const char *path)
+{
+    const char *const argv[] = {"daemon/asymctl", "replay", path, "--policy=pa,rr", NULL};
+    return asym_live_run(argv, said, sizeof said);
+}
+
+static void ctrl_c_ends_a_record_that_makes_the_same_plans_again(void **state)
+{
+    (void)state;
+    struct tree tree;
+    char path[128], part[140];
+    struct stat st;
+    tree_make(&tree);
+    snprintf(path, sizeof path, "%s/a.rec", tree.path);
+    snprintf(part, sizeof part, "%s.part", path);
+    assert_int_equal(record_until(path, 3, SIGINT), 0);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    assert_int_not_equal(access(part, F_OK), 0);
+    assert_int_equal(replay(path), 0);
+    assert_said("byte for byte");
+    assert_said("all ");
+    assert_null(strstr(said, "the file ends"));
+    /* No argument of the load is in the record; its name is. */
+    const char *const plans[] = {"daemon/asymctl", "replay", path, "--plans", NULL};
+    assert_int_equal(asym_live_run(plans, said, sizeof said), 0);
+    assert_said("load-spin");
+    tree_remove(&tree);
+}
+
+static void a_killed_recorder_leaves_what_it_has_written(void **state)
+{
+    (void)state;
+    struct tree tree;
+    char path[128], part[140];
+    tree_make(&tree);
+    snprintf(path, sizeof path, "%s/a.rec", tree.path);
+    snprintf(part, sizeof part, "%s.part", path);
+    assert_int_equal(record_until(path, 9, SIGKILL), 128 + SIGKILL);
+    assert_int_not_equal(access(path, F_OK), 0);
+    assert_int_equal(replay(part), 0);
+    assert_said("the file ends without the segment that ends a record");
+    assert_said("byte for byte");
+    tree_remove(&tree);
+}
+
+static void a_trace_is_a_new_file_of_its_owner(void **state)
+{
+    (void)state;
+    struct tree tree;
+    char path[128], part[140];
+    struct stat st;
+    tree_make(&tree);
+    snprintf(path, sizeof path, "%s/a.json", tree.path);
+    snprintf(part, sizeof part, "%s.part", path);
+    tree_write(&tree, "other", "kept");
+    tree_link(&tree, "a.json.part", "other");
+    const char *const argv[] = {"daemon/asymctl", "trace", path, "--time=300ms", NULL};
+    assert_int_equal(asym_live_run(argv, said, sizeof said), 0);
+    assert_said("open it in Perfetto");
+    assert_int_equal(lstat(path, &st), 0);
+    assert_int_equal(st.st_mode, S_IFREG | 0600);
+    assert_true(st.st_size > 100);
+    assert_int_not_equal(access(part, F_OK), 0);
+    snprintf(part, sizeof part, "%s/other", tree.path);
+    assert_int_equal(stat(part, &st), 0);
+    assert_int_equal(st.st_size, 4);
+    tree_remove(&tree);
+}
+
+/* Waits until asymd steers the four threads of the load. */
+static void await_steered(pid_t load)
+{
+    assert_true(asym_live_await(asym_live_narrow_threads, load, asym_live_cpus(), 1, ASYM_LIVE_PATIENCE));
+}
+
+/* A pause takes the masks back, and the trace has the decisions that did it. */
+static void a_trace_has_the_decisions_of_a_running_service(void **state)
+{
+    struct tree tree;
+    char path[128], bus[160], pid[32];
+    (void)state;
+    tree_make(&tree);
+    snprintf(path, sizeof path, "%s/a.json", tree.path);
+    snprintf(bus, sizeof bus, "%s/bus", asym_service_dir());
+    const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
+    await_steered(load);
+    setenv("ASYMD_BUS", bus, 1);
+    snprintf(pid, sizeof pid, "--pid=%d", (int)load);
+    const char *const tracing[] = {"daemon/asymctl", "trace", path, "--time=50s", pid, "--config=/dev/null", NULL};
+    const char *const pausing[] = {"daemon/asymctl", "pause", NULL};
+    const pid_t trace = asym_live_start(tracing, -1);
+    asym_live_sleep(2);
+    assert_int_equal(asym_live_run(pausing, said, sizeof said), 0);
+    asym_live_sleep(2);
+    asym_live_signal(trace, SIGINT);
+    assert_int_equal(asym_live_wait(trace), 0);
+    unsetenv("ASYMD_BUS");
+    FILE *in = fopen(path, "r");
+    assert_non_null(in);
+    said[fread(said, 1, sizeof said - 1, in)] = '\0';
+    fclose(in);
+    assert_said("\"name\":\"release load-spin\"");
+    assert_said("\"cat\":\"asymd\"");
+    asym_live_end(asymd, SIGTERM);
+    asym_live_end(load, SIGKILL);
+    tree_remove(&tree);
+}
+
+/* The scenario has the machine and the load of the record, and asymctl says what a record does not tell. */
+static void a_record_becomes_a_scenario_that_is_simulated(void **state)
+{
+    static const char *const load[] = {"tests/load-spin", "4", "60", NULL};
+    struct tree tree;
+    char path[128], from[160], pid[32];
+    (void)state;
+    tree_make(&tree);
+    snprintf(path, sizeof path, "%s/a.rec", tree.path);
+    snprintf(from, sizeof from, "--from=%s", path);
+    const pid_t spin = asym_live_start(load, -1);
+    asym_live_settle(spin, 4);
+    snprintf(pid, sizeof pid, "--pid=%d", (int)spin);
+    const char *const record[] = {"daemon/asymctl", "record", path, "--time=3s", pid, NULL};
+    assert_int_equal(asym_live_run(record, said, sizeof said), 0);
+    asym_live_end(spin, SIGKILL);
+    const char *const sim[] = {"daemon/asymctl", "sim", from, "--policy=pa", "--repeat=2", NULL};
+    if (asym_live_run(sim, said, sizeof said) != 0)
+        fail_msg("asymctl sim --from failed: %s", said);
+    assert_said("load-spin");
+    assert_said("\nnone ");
+    assert_said("\npa ");
+    assert_said("The scenario has ");
+    assert_said("A record does not tell: ");
+    /* On another machine the same programs run. */
+    const char *const other[] = {
+        "daemon/asymctl", "sim",        from, "--machine=" ASYM_TEST_SOURCE "/scenarios/big-little.ini",
+        "--policy=pa",    "--repeat=2", NULL};
+    assert_int_equal(asym_live_run(other, said, sizeof said), 0);
+    assert_said("load-spin");
+    tree_remove(&tree);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ctrl_c_ends_a_record_that_makes_the_same_plans_again),
+        cmocka_unit_test(a_trace_is_a_new_file_of_its_owner),
+        cmocka_unit_test(a_record_becomes_a_scenario_that_is_simulated),
+        cmocka_unit_test_setup_teardown(a_trace_has_the_decisions_of_a_running_service, asym_service_set_up,
+                                        asym_service_tear_down),
+        cmocka_unit_test(a_killed_recorder_leaves_what_it_has_written),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
