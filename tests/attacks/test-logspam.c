@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Threads that narrow their own masks as soon as they are steered: each is news, and the log is not to be filled with it. */
+/* Threads narrow their own masks as soon as asymd steers them. asymd logs each change, but must not fill the log. */
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -18,11 +18,12 @@
 #include "support/attack.h"
 #include "support/live.h"
 #include "support/must.h"
+#include "support/process.h"
 #include "support/service.h"
 
 #define SECONDS 60
 
-/* As long as it is steered: until then it waits for that. */
+/* Waits until asymd steers the thread, and goes on as long as it does. */
 static void *change_own_mask(void *none)
 {
     cpu_set_t set;
@@ -33,7 +34,7 @@ static void *change_own_mask(void *none)
         asym_attack_run(20);
         usleep(50000);
     }
-    /* The same again, but by its own will: that is a mask of its own. */
+    /* The thread sets the same mask again. asymd must take that for the thread's own choice. */
     const size_t cpu = CPU_ISSET(0, &set) ? 1 : 0;
     CPU_ZERO(&set);
     CPU_SET(cpu, &set);
@@ -66,7 +67,7 @@ static size_t count(const char *text, const char *what)
     return n;
 }
 
-static void news_of_one_kind_is_limited(void **state)
+static void messages_of_one_kind_are_limited(void **state)
 {
     (void)state;
     static char text[1 << 20];
@@ -74,7 +75,7 @@ static void news_of_one_kind_is_limited(void **state)
     snprintf(path, sizeof path, "%s/log", asym_service_dir());
     int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     assert_true(fd >= 0);
-    pid_t attacker = fork();
+    pid_t attacker = asym_process_fork();
     assert_true(attacker >= 0);
     if (attacker == 0)
         spam();
@@ -89,7 +90,7 @@ static void news_of_one_kind_is_limited(void **state)
     text[n] = '\0';
     const size_t lines = count(text, "\n"), alone = count(text, "left alone");
     printf("%zu lines in 12 s, %zu of them about threads that are left alone\n", lines, alone);
-    /* There was more to say than was said. */
+    /* asymd left messages out, and said so. */
     assert_true(count(text, "more messages like this were left out") > 0 || alone > 6);
     assert_true(alone > 0 && alone <= 6);
     assert_true(lines < 20);
@@ -97,6 +98,6 @@ static void news_of_one_kind_is_limited(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(news_of_one_kind_is_limited)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(messages_of_one_kind_are_limited)};
     return cmocka_run_group_tests(tests, asym_service_set_up, asym_service_tear_down);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A state directory that is full, read-only, or has a folder or a link where the ledger's files go: asymd gives
- * back what is on record all the same, and writes nothing through a link. A ledger that is removed under a running asymd comes
- * back. Each test has a small tmpfs for the directory, in a mount namespace of its own; needs root for that.
+ * The state directory is full or read-only, or has a directory or a link with the name of a ledger file. asymd must restore
+ * the recorded threads nevertheless, and must not write through a link. If the ledger is removed while asymd runs, asymd
+ * writes it again. Each test mounts a small tmpfs in its own mount namespace, and so needs root.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -59,11 +59,11 @@ static pid_t steer(pid_t *ret_load)
 {
     *ret_load = asym_service_spin("4");
     pid_t asymd = asym_service_start(*ret_load, NULL);
-    assert_true(asym_live_await(asym_live_narrow_threads, *ret_load, asym_live_cpus(), 4, 10));
+    assert_true(asym_live_await(asym_live_narrow_threads, *ret_load, asym_live_cpus(), 4, ASYM_LIVE_PATIENCE));
     return asymd;
 }
 
-/* Four threads that are steered, and no asymd any more. */
+/* Leaves four steered threads after asymd was killed. */
 static pid_t leave_steered(void)
 {
     pid_t load;
@@ -72,7 +72,7 @@ static pid_t leave_steered(void)
     return load;
 }
 
-/* To the last byte. */
+/* Fills the file system to the last byte. */
 static void fill(void)
 {
     char block[1024] = {0};
@@ -120,7 +120,7 @@ static void fill_without_lock(void)
 {
     assert_int_equal(unlink(in_dir("lock")), 0);
     fill();
-    /* No name can be added either. */
+    /* Then uses up the names, too. */
     char name[32];
     for (int i = 0; i < 100000; i++) {
         snprintf(name, sizeof name, "n%d", i);
@@ -166,15 +166,15 @@ static void a_read_only_one(void **state)
     restore_behind(1);
 }
 
-static void folders_in_the_way(void **state)
+static void folders_at_the_names_of_files_do_no_harm(void **state)
 {
     (void)state;
     restore_behind(2);
-    /* The damaged file was kept, under the next name. */
+    /* asymd kept the damaged file under the next name. */
     assert_int_equal(access(in_dir("ledger.bad.1"), F_OK), 0);
 }
 
-static void a_link_in_the_way(void **state)
+static void a_link_at_the_name_of_a_file_does_no_harm(void **state)
 {
     (void)state;
     char text[32] = "";
@@ -192,7 +192,7 @@ static void a_full_one_without_a_lock(void **state)
     restore_behind(4);
 }
 
-/* The next service gives back what the last one left, too, and steers nothing until there is room. */
+/* The next asymd restores what the last one left, and steers nothing until there is room. */
 static void a_service_starts_on_a_full_one_and_steers_when_there_is_room(void **state)
 {
     (void)state;
@@ -200,14 +200,14 @@ static void a_service_starts_on_a_full_one_and_steers_when_there_is_room(void **
     pid_t load = leave_steered();
     fill();
     pid_t asymd = asym_service_start(load, NULL);
-    double end = asym_live_now() + 5;
+    double end = asym_live_now() + ASYM_LIVE_PATIENCE;
     while (asym_live_narrow_threads(load, cpus) > 0 && asym_live_now() < end)
         asym_live_sleep(0.01);
     assert_int_equal(asym_live_narrow_threads(load, cpus), 0);
     asym_live_sleep(0.5);
     assert_int_equal(asym_live_narrow_threads(load, cpus), 0);
     assert_int_equal(unlink(in_dir("fill")), 0);
-    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, 10));
+    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, ASYM_LIVE_PATIENCE));
     asym_live_end(asymd, SIGTERM);
     assert_int_equal(asym_live_narrow_threads(load, cpus), 0);
     asym_live_end(load, SIGKILL);
@@ -237,7 +237,7 @@ static void remove_lock(void)
     assert_int_equal(unlink(in_dir("lock")), 0);
 }
 
-/* The mount is the directory that asymd holds: both go. */
+/* The mount is the directory that asymd has open. Removes the mount and the directory. */
 static void remove_directory(void)
 {
     assert_int_equal(umount2(asym_service_dir(), MNT_DETACH), 0);
@@ -266,11 +266,11 @@ static void what_was_removed_under_a_service_comes_back(void **state)
         char text[2048] = "";
         pid_t load, asymd = steer(&load);
         deeds[i]();
-        double end = asym_live_now() + 4;
+        double end = asym_live_now() + ASYM_LIVE_PATIENCE;
         while (!holds_four() && asym_live_now() < end)
             asym_live_sleep(0.01);
         const bool there = holds_four();
-        /* A second one cannot start beside it. */
+        /* A second asymd cannot start meanwhile. */
         const int second = asym_service_restore(text, sizeof text);
         asym_live_end(asymd, SIGKILL);
         const int status = asym_service_restore(text, sizeof text);
@@ -287,8 +287,8 @@ int main(void)
 #define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         ROW(a_full_one),
         ROW(a_read_only_one),
-        ROW(folders_in_the_way),
-        ROW(a_link_in_the_way),
+        ROW(folders_at_the_names_of_files_do_no_harm),
+        ROW(a_link_at_the_name_of_a_file_does_no_harm),
         ROW(a_full_one_without_a_lock),
         ROW(a_service_starts_on_a_full_one_and_steers_when_there_is_room),
         ROW(what_was_removed_under_a_service_comes_back),

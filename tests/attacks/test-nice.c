@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A boosted thread raises its nice value by one, which every thread may. It then has a value that asymd has never set. It
- * must not keep it, and its children must not have it: not while asymd runs, not when it stops, not after a kill -9.
- * Needs root, as a boost does.
+ * A boosted thread raises its nice value by one, which every thread may do. asymd has never set the new value. The thread
+ * must not keep it and its children must not have it: while asymd runs, after it stops, and after a kill -9. The test
+ * needs root, because a boost does.
  */
 #include <sched.h>
 #include <setjmp.h>
@@ -14,28 +14,29 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#include "linux/thread.h"
+#include "linux/sys/thread.h"
 #include "support/live.h"
+#include "support/process.h"
 #include "support/service.h"
 #include "support/stranger.h"
 
-#define SECONDS 15
+#define SECONDS      20
+#define STOP_SECONDS 60
 
 struct shared {
-    atomic_int go; /* raise as soon as it is boosted */
+    atomic_int go; /* the victim raises its value as soon as it is boosted */
     atomic_int raised, to;
     atomic_int fork_now, child;
 };
 
 static struct shared *shared;
-static int own; /* nice value of the test, and so of the victim */
+static int own; /* nice value of the test, which the victim inherits */
 
 static int set_up(void **state)
 {
@@ -56,12 +57,10 @@ static int tear_down(void **state)
 
 static void leave_a_child(void)
 {
-    pid_t pid = fork();
-    if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
+    pid_t pid = asym_process_fork();
+    if (pid == 0)
         for (;;)
             pause();
-    }
     shared->child = (int)pid;
 }
 
@@ -81,21 +80,30 @@ static void work(void *arg)
     }
 }
 
+static void fail_of(const char *what, pid_t process)
+{
+    asym_process_explain(process);
+    fail_msg("%s in %d s", what, SECONDS);
+}
+
 static pid_t boost(pid_t victim)
 {
     static const char *const more[] = {"--policy=serial-first", "--set=policy.serial-first.serial_boost=-5", NULL};
     pid_t asymd = asym_service_start(victim, more);
     for (double end = asym_live_now() + SECONDS; getpriority(PRIO_PROCESS, (id_t)victim) >= own;) {
-        assert_true(asym_live_now() < end);
+        if (asym_live_now() >= end)
+            fail_of("asymd has not boosted the victim", asymd);
         asym_live_sleep(0.005);
     }
     return asymd;
 }
 
-static void await(const atomic_int *what)
+/* what: the message if the flag stays unset. */
+static void await(const atomic_int *flag, const char *what, pid_t process)
 {
-    for (double end = asym_live_now() + SECONDS; *what == 0; asym_live_sleep(0.005))
-        assert_true(asym_live_now() < end);
+    for (double end = asym_live_now() + SECONDS; *flag == 0; asym_live_sleep(0.005))
+        if (asym_live_now() >= end)
+            fail_of(what, process);
 }
 
 static struct asym_thread_sched sched_of(pid_t pid)
@@ -105,11 +113,11 @@ static struct asym_thread_sched sched_of(pid_t pid)
     return s;
 }
 
-/* Its own value, no flag, and a child likewise. */
+/* Victim and child have the original nice value and no reset-on-fork. */
 static void assert_nothing_was_gained(pid_t victim)
 {
     shared->fork_now = 1;
-    await(&shared->child);
+    await(&shared->child, "the victim has made no child", victim);
     const struct asym_thread_sched s = sched_of(victim), child = sched_of(shared->child);
     print_message("lent -5, raised to %d: it has %d, reset-on-fork %d; its child has %d\n", shared->to, s.nice,
                   s.reset_on_fork, child.nice);
@@ -124,28 +132,28 @@ static void while_asymd_runs_it_is_taken_back(void **state)
     (void)state;
     pid_t victim = asym_stranger_start(work, NULL), asymd = boost(victim);
     shared->go = 1;
-    await(&shared->raised);
-    for (double end = asym_live_now() + 3; sched_of(victim).nice < own && asym_live_now() < end;)
+    await(&shared->raised, "the victim has not raised its nice value", victim);
+    for (double end = asym_live_now() + SECONDS; sched_of(victim).nice < own && asym_live_now() < end;)
         asym_live_sleep(0.01);
     assert_int_equal(sched_of(victim).nice, own);
-    /* It is not lent anything again. */
+    /* asymd does not boost it again. */
     for (double end = asym_live_now() + 1; asym_live_now() < end; asym_live_sleep(0.01))
         assert_int_equal(sched_of(victim).nice, own);
     asym_live_end(asymd, SIGTERM);
     assert_nothing_was_gained(victim);
 }
 
-/* Frozen, so that it cannot have seen it before it is told to stop. */
+/* asymd is frozen, so that it cannot see the new value before it gets the signal to stop. */
 static void at_the_stop_it_is_taken_back(void **state)
 {
     (void)state;
     pid_t victim = asym_stranger_start(work, NULL), asymd = boost(victim);
     asym_live_signal(asymd, SIGSTOP);
     shared->go = 1;
-    await(&shared->raised);
+    await(&shared->raised, "the victim has not raised its nice value", victim);
     asym_live_signal(asymd, SIGTERM);
     asym_live_signal(asymd, SIGCONT);
-    assert_int_equal(asym_live_wait(asymd), 0);
+    assert_int_equal(asym_live_wait_for(asymd, STOP_SECONDS), 0);
     assert_nothing_was_gained(victim);
 }
 
@@ -156,13 +164,13 @@ static void after_a_kill_restore_takes_it_back(void **state)
     pid_t victim = asym_stranger_start(work, NULL), asymd = boost(victim);
     asym_live_signal(asymd, SIGSTOP);
     shared->go = 1;
-    await(&shared->raised);
+    await(&shared->raised, "the victim has not raised its nice value", victim);
     asym_live_end(asymd, SIGKILL);
     assert_int_equal(asym_service_restore(text, sizeof text), 0);
     assert_nothing_was_gained(victim);
 }
 
-/* In the order of the issue: a value of its own, at or above the one it had, stays. */
+/* A value that the thread set itself stays if it is at or above the original one. */
 static void a_value_of_its_own_stays(void **state)
 {
     (void)state;

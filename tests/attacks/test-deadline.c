@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The kernel refuses SCHED_DEADLINE to a thread that may not run on every CPU, and so to a steered one; nothing tells asymd
- * of the refusal. asymd(8) names two ways out: the thread asks for every CPU just before, or a rule exempts the program.
- * Needs root, as SCHED_DEADLINE does.
+ * The kernel refuses SCHED_DEADLINE to a thread that may not run on every CPU, so also to a steered thread. asymd does not
+ * learn of the refusal. asymd(8) names two solutions: the thread sets a mask of every CPU just before, or a rule exempts
+ * the program. The test needs root, because SCHED_DEADLINE does.
  */
 #include <errno.h>
 #include <sched.h>
@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -24,6 +23,7 @@
 
 #include "support/live.h"
 #include "support/must.h"
+#include "support/process.h"
 #include "support/service.h"
 
 struct attr {
@@ -74,7 +74,7 @@ static int fulfil(int wish)
     unsigned char every[1024];
     memset(every, 0xff, sizeof every);
     int r = wish == WITH_EVERY_CPU ? EPERM : become(wish != BACK);
-    /* Again where asymd has come in between. */
+    /* Try again if asymd has set the mask in between. */
     for (int i = 0; wish == WITH_EVERY_CPU && r == EPERM && i < 10; i++)
         r = sched_setaffinity(0, sizeof every, (const cpu_set_t *)(const void *)every) < 0 ? errno : become(true);
     return r;
@@ -82,11 +82,10 @@ static int fulfil(int wish)
 
 static pid_t start_victim(void)
 {
-    pid_t pid = fork();
+    pid_t pid = asym_process_fork();
     assert_true(pid >= 0);
     if (pid > 0)
         return pid;
-    MUST(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
     for (alarm(60);;) {
         for (volatile int i = 0; i < 100000; i++)
             ;
@@ -100,7 +99,7 @@ static int ask(int wish)
 {
     shared->result = 0;
     shared->wish = wish;
-    for (double end = asym_live_now() + 10; shared->result == 0; asym_live_sleep(0.001))
+    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; shared->result == 0; asym_live_sleep(0.001))
         assert_true(asym_live_now() < end);
     return shared->result - 1;
 }
@@ -110,13 +109,13 @@ static void a_steered_thread_is_refused_until_it_asks_for_every_cpu(void **state
     (void)state;
     const int cpus = asym_live_cpus();
     pid_t victim = start_victim(), asymd = asym_service_start(victim, NULL);
-    assert_true(asym_live_await(asym_live_narrow_threads, victim, cpus, 1, 10));
-    assert_int_equal(ask(PLAINLY), EPERM); /* the kernel's rule: if it has gone, so has the caveat */
+    assert_true(asym_live_await(asym_live_narrow_threads, victim, cpus, 1, ASYM_LIVE_PATIENCE));
+    assert_int_equal(ask(PLAINLY), EPERM); /* the rule of the kernel: without it, asymd(8) needs no such caveat */
     assert_int_equal(ask(WITH_EVERY_CPU), 0);
     asym_live_sleep(0.5);
     assert_int_equal(sched_getscheduler(victim), SCHED_DEADLINE);
     assert_int_equal(asym_live_narrow_threads(victim, cpus), 0);
-    /* An ordinary thread again it may be steered again, and then it has to ask again. */
+    /* asymd may steer an ordinary thread again. Then the thread must set its mask again. */
     assert_int_equal(ask(BACK), 0);
     asym_live_await(asym_live_narrow_threads, victim, cpus, 1, 2);
     assert_int_equal(ask(WITH_EVERY_CPU), 0);

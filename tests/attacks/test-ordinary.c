@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An asymd of an ordinary user is asked to boost. The kernel would let it set reset-on-fork and raise nice values, and
- * would not let it take either back: so it must leave both alone, and say so.
+ * The configuration tells an asymd of an ordinary user to boost. The kernel would let it set reset-on-fork and raise nice
+ * values, but not undo either. So asymd must change neither, and must log that.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -17,13 +17,13 @@
 #include <cmocka.h>
 
 #include "base/macro.h"
-#include "linux/thread.h"
+#include "linux/sys/thread.h"
 #include "support/live.h"
 #include "support/must.h"
 #include "support/service.h"
 #include "support/stranger.h"
 
-/* So long it is parallel; its serial phase, which pa boosts, follows. */
+/* The parallel phase. The serial phase follows, which the policy pa boosts. */
 #define PARALLEL_SECONDS 1.5
 
 static void *spin(void *arg)
@@ -50,7 +50,7 @@ static size_t read_all(int fd, char *text, size_t size)
     return used;
 }
 
-/* By sp_boost: what the thread has while asymd runs and after it, and what asymd says. */
+/* With this sp_boost: checks the thread while asymd runs and after it, and the log of asymd. */
 static void boost_by(const char *sp_boost)
 {
     char pid[32], dir[128], slow[32], text[4096];
@@ -74,7 +74,7 @@ static void boost_by(const char *sp_boost)
     assert_int_equal(pipe(fds), 0);
     pid_t asymd = asym_stranger_exec(argv, fds[1]);
     close(fds[1]);
-    const int narrow = asym_live_await(asym_live_narrow_threads, victim, asym_live_cpus(), 1, 10);
+    const int narrow = asym_live_await(asym_live_narrow_threads, victim, asym_live_cpus(), 1, ASYM_LIVE_PATIENCE);
     asym_live_sleep(PARALLEL_SECONDS + 1.5);
     asym_live_signal(asymd, SIGTERM);
     const int status = asym_live_wait(asymd);
@@ -86,10 +86,10 @@ static void boost_by(const char *sp_boost)
                   after.nice, after.reset_on_fork, status);
     assert_int_equal(after.nice, own);
     assert_false(after.reset_on_fork);
-    assert_int_equal(asym_live_odd_threads(victim, asym_live_cpus(), own), 0);
-    assert_true(narrow); /* masks it can give back */
+    assert_int_equal(asym_live_odd_threads(victim, asym_live_cpus(), 0), 0);
+    assert_true(narrow); /* asymd still sets masks: it can restore those */
     assert_int_equal(status, 0);
-    if (!strstr(text, "policy.pa.sp_boost is left out") || !strstr(text, "CAP_SYS_NICE"))
+    if (!strstr(text, "policy.pa.sp_boost has no effect") || !strstr(text, "CAP_SYS_NICE"))
         fail_msg("it says only: %s", text);
     asym_live_end(victim, SIGKILL);
 }

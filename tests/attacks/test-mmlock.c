@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A process whose mmap lock is held for ever: a second process shares its memory, and waits in mmap for the attacker's own
+ * file system. Every reader of its maps or command line waits, too. The test needs FUSE and a user namespace.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "support/attack.h"
+#include "support/fuse.h"
+#include "support/live.h"
+#include "support/must.h"
+#include "support/process.h"
+#include "support/service.h"
+
+#define SECONDS    100
+#define STACK_SIZE 65536
+
+static int mapped_file;
+static pid_t creator; /* of the process that holds the lock */
+
+static int hold_lock(void *none)
+{
+    (void)none;
+    asym_process_end_with(creator);
+    mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, mapped_file, 0);
+    for (;;)
+        pause();
+    return 0;
+}
+
+/* ready: a pipe to which a byte is written when the process is ready. go: a byte from it lets the process lock its memory. */
+static void attack(const char *dir, int ready, int go)
+{
+    char path[160], byte = 0, name[16];
+    static char stack[STACK_SIZE];
+    const pid_t test = getppid();
+    asym_attack_become_stranger(SECONDS);
+    int device = asym_fuse_mount(dir);
+    /* The file system never answers this read, and the page stays locked. */
+    if (asym_process_fork_orphan(SECONDS) == 0)
+        asym_fuse_serve(device, FUSE_READ, test);
+    snprintf(path, sizeof path, "%s/mount/file", dir);
+    const int cached = open(path, O_RDONLY | O_CLOEXEC);
+    mapped_file = open(path, O_RDONLY | O_CLOEXEC);
+    MUST(cached >= 0 && mapped_file >= 0);
+    close(device);
+    if (asym_process_fork() == 0) {
+        MUST(pread(cached, &byte, 1, 0) == 1);
+        _exit(0);
+    }
+    usleep(300000);
+    MUST(write(ready, "", 1) == 1);
+    MUST(fcntl(go, F_SETFL, O_NONBLOCK) == 0);
+    /* A new name from time to time makes asymd read the command line again. */
+    creator = getpid();
+    for (unsigned i = 0;; i++) {
+        asym_attack_run(5000);
+        snprintf(name, sizeof name, "a%u", i % 1000);
+        prctl(PR_SET_NAME, name);
+        if (read(go, &byte, 1) == 1)
+            MUST(clone(hold_lock, stack + STACK_SIZE, CLONE_VM | SIGCHLD, NULL) > 0);
+    }
+}
+
+static pid_t start(int *ret_go)
+{
+    char byte;
+    int ready[2], go[2];
+    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(go, O_CLOEXEC), 0);
+    asym_fuse_prepare(asym_service_dir());
+    pid_t pid = asym_process_fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        setpgid(0, 0);
+        attack(asym_service_dir(), ready[1], go[0]);
+    }
+    setpgid(pid, pid);
+    close(ready[1]);
+    close(go[0]);
+    if (read(ready[0], &byte, 1) != 1)
+        fail_msg("the attack cannot be made here: the line above names the call");
+    close(ready[0]);
+    *ret_go = go[1];
+    return pid;
+}
+
+static void write_config(char *ret, size_t size)
+{
+    snprintf(ret, size, "%s/conf", asym_service_dir());
+    FILE *f = fopen(ret, "w");
+    assert_non_null(f);
+    fprintf(f, "[rule \"y\"]\nmatch_cmdline = *nothing*\naction = slow\n");
+    assert_int_equal(fclose(f), 0);
+}
+
+/* Reads all of these files, then exits with 0. */
+static pid_t start_reader(pid_t pid, const char *const *names)
+{
+    pid_t child = asym_process_fork();
+    assert_true(child >= 0);
+    if (child > 0)
+        return child;
+    alarm(SECONDS);
+    for (; *names; names++) {
+        char path[64], text[4096];
+        snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, *names);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (strcmp(*names, "exe") == 0 || strcmp(*names, "ns/pid") == 0)
+            MUST(readlink(path, text, sizeof text) > 0);
+        else if (strcmp(*names, "task") == 0)
+            MUST(syscall(SYS_getdents64, fd, text, sizeof text) > 0);
+        else
+            MUST(fd >= 0 && read(fd, text, sizeof text) > 0);
+        close(fd);
+    }
+    cpu_set_t set;
+    MUST(sched_getaffinity(pid, sizeof set, &set) == 0);
+    _exit(0);
+}
+
+static int has_ended(pid_t pid, int none)
+{
+    siginfo_t info = {.si_pid = 0};
+    (void)none;
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
+}
+
+static int is_blocked(pid_t pid, int none)
+{
+    (void)none;
+    return asym_process_state(pid) == 'D';
+}
+
+/*
+ * The files that asymd itself reads do not take the lock. The command line, which its helper reads, does: returns a process that
+ * waits for it. The helper also reads maps, for which newer kernels need no lock.
+ */
+static pid_t check_what_waits(pid_t attacker)
+{
+    static const char *const own[] = {"stat", "status", "schedstat", "cgroup", "exe", "ns/pid", "task", "comm", NULL},
+                             *const helpers[] = {"cmdline", NULL};
+    pid_t readers[] = {start_reader(attacker, own), start_reader(attacker, helpers)};
+    assert_true(asym_live_await(has_ended, readers[0], 0, 1, ASYM_LIVE_PATIENCE));
+    assert_int_equal(asym_live_wait(readers[0]), 0);
+    assert_true(asym_live_await(is_blocked, readers[1], 0, 1, ASYM_LIVE_PATIENCE));
+    return readers[1];
+}
+
+/* Before the fix asymd was in D state, in proc_pid_cmdline_read, for as long as the attacker wanted. */
+static void a_locked_memory_delays_nothing(void **state)
+{
+    char conf[160], option[192];
+    int go;
+    (void)state;
+    write_config(conf, sizeof conf);
+    snprintf(option, sizeof option, "--config=%s", conf);
+    const char *const more[] = {option, NULL};
+    pid_t attacker = start(&go);
+    /* Another program of the same tree. asymd must steer it while the first one hangs. */
+    pid_t asymd = asym_service_start(getpid(), more);
+    asym_live_sleep(1.5);
+    assert_int_equal(write(go, "", 1), 1);
+    asym_live_sleep(1);
+    pid_t reader = check_what_waits(attacker);
+    pid_t spin = asym_service_spin("2");
+    const int steered = asym_live_await(asym_live_narrow_threads, spin, asym_live_cpus(), 1, ASYM_LIVE_PATIENCE);
+    const double stop = asym_attack_stop(asymd, 5);
+    printf("%s, stopped in %.2f s\n", steered ? "others are steered" : "others are not steered", stop);
+    /* asymd has ended before the attack does. */
+    const int is_locked = is_blocked(reader, 0);
+    close(go);
+    /* Kill all at once: a process that shares the memory cannot end before the server has. */
+    assert_int_equal(asym_process_signal_group(attacker, SIGKILL), 0);
+    asym_live_wait(attacker);
+    asym_live_end(reader, SIGKILL);
+    asym_live_end(spin, SIGKILL);
+    assert_true(is_locked);
+    assert_true(stop >= 0);
+    assert_true(steered);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_locked_memory_delays_nothing)};
+    return cmocka_run_group_tests(tests, asym_service_set_up, asym_service_tear_down);
+}
