@@ -1,27 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** What the tests of attacks share. Everything ends with an assertion on failure; asym_attack_become_stranger ends the process. */
-#ifndef ASYM_TESTS_ATTACK_H
-#define ASYM_TESTS_ATTACK_H
+/** Helpers of the attack tests. A failure ends in an assertion; in asym_attack_become_stranger it ends the process. */
+#ifndef ASYM_TESTS_SUPPORT_ATTACK_H
+#define ASYM_TESTS_SUPPORT_ATTACK_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-/** In a child: end with the parent and after so many seconds, and become another user than the daemon where the parent is root. */
+#include "support/live.h"
+
+/**
+ * Call this in a child of asym_process_fork. The child ends with its parent, or after so many seconds. If the parent is root,
+ * the child changes its user.
+ */
 void asym_attack_become_stranger(unsigned seconds);
 
-/** The same, but stay root. */
-void asym_attack_begin(unsigned seconds);
-
-/** CPU time of a process and of its children, living ones and others, in seconds. */
+/** Returns the CPU time of a process and of its children, living and ended, in seconds. */
 double asym_attack_cpu(pid_t pid);
 
-/** Share of one CPU that it takes from now on for so many seconds, 0..n. */
-double asym_attack_share(pid_t pid, double seconds);
+/**
+ * Returns the share of one CPU that the process uses in so many available seconds (support/live.h), 0..n: its CPU time by the
+ * seconds of the clock, as asymd's budget counts it. If it is not below most, the function measures up to ASYM_ATTACK_PERIODS
+ * times and returns the least. New processes of other programs cost asymd time for a while; a defect costs it all the time.
+ */
+#define ASYM_ATTACK_PERIODS 3
+double asym_attack_share(pid_t pid, double seconds, double most);
 
-/** SIGTERM; seconds until it has ended, or -1 where it takes longer than most; then it is killed, and left to be waited for. */
+/** The seconds after which an attack ends that is measured by asym_attack_share() after settle available seconds. */
+#define ASYM_ATTACK_LIFETIME(settle, period) (60 + ASYM_LIVE_STRETCH_MOST * ((settle) + ASYM_ATTACK_PERIODS * (period)))
+
+/**
+ * Send SIGTERM. Returns the available seconds until the process has ended; or -1 after most of them: then it is killed, and not
+ * reaped.
+ */
 double asym_attack_stop(pid_t pid, double most);
 
-/** In a thread or process of the attack: use the CPU for so many microseconds. */
+/** Use the CPU for so many microseconds. The threads and processes of an attack call this. */
 void asym_attack_run(long us);
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "support/cgroup.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,6 +18,9 @@
 #include <cmocka.h>
 
 #include "support/live.h"
+#include "support/process.h"
+
+#define PREFIX "asymd-test-"
 
 static char path[128];
 
@@ -29,10 +34,31 @@ static void write_file(const char *name, const char *text)
     close(fd);
 }
 
+/*
+ * Removes cpusets of tests that were killed. The kernel refuses to remove a cpuset with a process, so a running test keeps its
+ * own.
+ */
+static void remove_old_cgroups(const char *parent)
+{
+    DIR *d = opendir(parent);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        char left[sizeof path + sizeof e->d_name];
+        int pid;
+        if (sscanf(e->d_name, PREFIX "%d", &pid) != 1 || pid <= 0 || asym_process_signal(pid, 0) != -ESRCH)
+            continue;
+        snprintf(left, sizeof left, "%s/%s", parent, e->d_name);
+        rmdir(left);
+    }
+    if (d)
+        closedir(d);
+}
+
 void asym_cpuset_make(const char *cpus)
 {
     bool v1 = access("/sys/fs/cgroup/cpuset/cpuset.cpus", R_OK) == 0;
-    snprintf(path, sizeof path, "/sys/fs/cgroup/%sasymd-test-%d", v1 ? "cpuset/" : "", (int)getpid());
+    const char *parent = v1 ? "/sys/fs/cgroup/cpuset" : "/sys/fs/cgroup";
+    remove_old_cgroups(parent);
+    snprintf(path, sizeof path, "%s/" PREFIX "%d", parent, (int)getpid());
     if (mkdir(path, 0755) < 0)
         fail_msg("%s: %s: this test needs root, and cgroups that may be written", path, strerror(errno));
     write_file("cpuset.cpus", cpus);

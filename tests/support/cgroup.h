@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** A cpuset of a test's own, made as this machine makes them (version 1 or 2). Fails in words where none can be made. */
-#ifndef ASYM_TESTS_CGROUP_H
-#define ASYM_TESTS_CGROUP_H
+/**
+ * A cpuset for one test, in cgroup version 1 or 2, as the machine has it. If it cannot be made, the test fails with the reason.
+ */
+#ifndef ASYM_TESTS_SUPPORT_CGROUP_H
+#define ASYM_TESTS_SUPPORT_CGROUP_H
 
 #include <sys/types.h>
 
+/** Make the cpuset. It also removes the cpusets of earlier tests that were killed. */
 void asym_cpuset_make(const char *cpus);
 void asym_cpuset_set(const char *cpus);
 void asym_cpuset_join(pid_t pid);
 
-/** Its processes have been killed. */
+/** Remove the cpuset. The test has killed its processes before. */
 void asym_cpuset_remove(void);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
- * Counts what a test program allocates. Defines malloc and its kin, so one file of a program includes it; under a
- * sanitizer, which has its own, a hook counts.
+ * Counts the allocations of a test program. This file defines malloc, calloc, realloc and reallocarray, so only one file of a
+ * program may include it. A sanitizer has its own malloc: there a hook counts.
  */
-#ifndef ASYM_TESTS_COUNT_H
-#define ASYM_TESTS_COUNT_H
+#ifndef ASYM_TESTS_SUPPORT_COUNT_H
+#define ASYM_TESTS_SUPPORT_COUNT_H
 
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 
-static volatile size_t count_allocations; /* compilers take it that malloc changes no variable */
+static volatile size_t count_allocations; /* volatile, because compilers assume that malloc changes no variable */
 
 #ifdef __has_feature
 #if __has_feature(address_sanitizer)
@@ -37,7 +37,7 @@ static void count_free(const volatile void *p)
     (void)p;
 }
 
-/** Call it once, before the first count is read. */
+/** Call this once before you read the count. */
 static inline void count_begin(void)
 {
     __sanitizer_install_malloc_and_free_hooks(count_malloc, count_free);

@@ -15,18 +15,18 @@
 
 enum { CONNECTIONS = 2048 };
 
-/* What was reported waits in a pipe, one packet each. */
+/* Reports wait in a pipe, one packet each. */
 static struct fake {
-    struct asym_rtx_link link;
+    struct asym_rtxd_link link;
     int reports[2];
     int start_error;
-    bool runs, hangs, clogged;
-    uint32_t last_id;
+    bool runs, hangs, clogged, files_clogged, runnable;
+    uint32_t last_id, ping;
     unsigned started, killed, given;
     struct fake_connection *connections[CONNECTIONS];
 } fake;
 
-static int fake_start(struct asym_rtx_link *link, struct asym_error *err)
+static int fake_start(struct asym_rtxd_link *link, struct asym_error *err)
 {
     (void)link;
     if (fake.start_error < 0)
@@ -35,12 +35,12 @@ static int fake_start(struct asym_rtx_link *link, struct asym_error *err)
     assert_int_equal(pipe2(fake.reports, O_CLOEXEC | O_DIRECT | O_NONBLOCK), 0);
     fcntl(fake.reports[1], F_SETPIPE_SZ, 1 << 20);
     fake.runs = true;
-    fake.hangs = fake.clogged = false;
+    fake.hangs = fake.clogged = fake.runnable = false;
     fake.started++;
     return 0;
 }
 
-static int fake_fd(const struct asym_rtx_link *link)
+static int fake_fd(const struct asym_rtxd_link *link)
 {
     (void)link;
     return fake.runs ? fake.reports[0] : -1;
@@ -54,25 +54,28 @@ static struct fake_connection *find(uint32_t id)
     return NULL;
 }
 
-static int fake_order(struct asym_rtx_link *link, const struct asym_rtx_order *order, const int *fds, size_t n_fds)
+static int fake_order(struct asym_rtxd_link *link, const struct asym_rtxd_order *order, const int *fds, size_t n_fds)
 {
     (void)link;
     struct fake_connection *c = find(order->id);
     if (!fake.runs || fake.reports[1] < 0)
         return -ENOTCONN;
-    if (fake.clogged)
+    if (fake.clogged || (fake.files_clogged && n_fds > 0))
         return -EAGAIN;
-    if (order->kind == ASYM_RTX_ORDER_PING && !fake.hangs) {
-        const struct asym_rtx_report alive = {.kind = ASYM_RTX_REPORT_ALIVE, .id = order->id, .cpu_usec = 7};
-        fake_acceptor_report(&alive, sizeof alive);
-    } else if (order->kind == ASYM_RTX_ORDER_GRANT) {
+    if (order->kind == ASYM_RTXD_ORDER_PING) {
+        fake.ping = order->id;
+        if (!fake.hangs)
+            fake_acceptor_answer(fake.ping);
+    } else if (order->kind == ASYM_RTXD_ORDER_GRANT) {
         assert_int_equal(n_fds, 2);
         assert_non_null(c);
         c->memfd = fcntl(fds[0], F_DUPFD_CLOEXEC, 0);
         c->event = fcntl(fds[1], F_DUPFD_CLOEXEC, 0);
-    } else if (order->kind == ASYM_RTX_ORDER_HOLD) {
+    } else if (order->kind == ASYM_RTXD_ORDER_HOLD) {
         fake.given += (unsigned)n_fds;
-    } else if (order->kind == ASYM_RTX_ORDER_CLOSE) {
+        if (c && !c->closed)
+            c->held += (unsigned)n_fds;
+    } else if (order->kind == ASYM_RTXD_ORDER_CLOSE) {
         assert_int_equal(n_fds, 0);
         if (c)
             c->closed = true;
@@ -80,7 +83,7 @@ static int fake_order(struct asym_rtx_link *link, const struct asym_rtx_order *o
     return 0;
 }
 
-static ssize_t fake_report(struct asym_rtx_link *link, struct asym_rtx_report *ret)
+static ssize_t fake_report(struct asym_rtxd_link *link, struct asym_rtxd_report *ret)
 {
     char packet[4096];
     (void)link;
@@ -90,7 +93,13 @@ static ssize_t fake_report(struct asym_rtx_link *link, struct asym_rtx_report *r
     return n > 0 ? n : n < 0 && errno == EAGAIN ? -EAGAIN : -ENOTCONN;
 }
 
-static void fake_kill(struct asym_rtx_link *link)
+static bool fake_is_runnable(const struct asym_rtxd_link *link)
+{
+    (void)link;
+    return fake.runnable;
+}
+
+static void fake_kill(struct asym_rtxd_link *link)
 {
     (void)link;
     if (!fake.runs)
@@ -101,17 +110,18 @@ static void fake_kill(struct asym_rtx_link *link)
     fake.killed++;
 }
 
-static void fake_reap(struct asym_rtx_link *link)
+static void fake_reap(struct asym_rtxd_link *link)
 {
     (void)link;
 }
 
-struct asym_rtx_link *fake_acceptor_new(void)
+struct asym_rtxd_link *fake_acceptor_new(void)
 {
     fake = (struct fake){.link = {.start = fake_start,
                                   .fd = fake_fd,
                                   .order = fake_order,
                                   .report = fake_report,
+                                  .is_runnable = fake_is_runnable,
                                   .kill = fake_kill,
                                   .reap = fake_reap,
                                   .close = fake_kill}};
@@ -123,14 +133,20 @@ void fake_acceptor_fail(int error)
     fake.start_error = error;
 }
 
-void fake_acceptor_hang(void)
+void fake_acceptor_hang(bool runnable)
 {
     fake.hangs = true;
+    fake.runnable = runnable;
 }
 
-void fake_acceptor_clog(void)
+void fake_acceptor_clog(bool clogged)
 {
-    fake.clogged = true;
+    fake.clogged = clogged;
+}
+
+void fake_acceptor_clog_files(bool clogged)
+{
+    fake.files_clogged = clogged;
 }
 
 void fake_acceptor_end(void)
@@ -154,9 +170,20 @@ unsigned fake_acceptor_given(void)
     return fake.given;
 }
 
+uint32_t fake_acceptor_ping(void)
+{
+    return fake.ping;
+}
+
 void fake_acceptor_report(const void *report, size_t size)
 {
     assert_int_equal(write(fake.reports[1], report, size), size);
+}
+
+void fake_acceptor_answer(uint32_t ping)
+{
+    const struct asym_rtxd_report alive = {.kind = ASYM_RTXD_REPORT_ALIVE, .id = ping, .cpu_usec = 7};
+    fake_acceptor_report(&alive, sizeof alive);
 }
 
 static struct fake_connection **slot_of(const struct fake_connection *c)
@@ -173,20 +200,20 @@ void fake_acceptor_come(struct fake_connection *ret, pid_t pid, uid_t uid, bool 
     assert_non_null(slot);
     *ret = (struct fake_connection){.id = ++fake.last_id, .memfd = -1, .event = -1};
     *slot = ret;
-    const struct asym_rtx_report came = {
-        .kind = ASYM_RTX_REPORT_CAME, .id = ret->id, .pid = pid, .uid = uid, .is_certain = is_certain};
+    const struct asym_rtxd_report came = {
+        .kind = ASYM_RTXD_REPORT_CAME, .id = ret->id, .pid = pid, .uid = uid, .is_certain = is_certain};
     fake_acceptor_report(&came, sizeof came);
 }
 
 void fake_acceptor_go(const struct fake_connection *c)
 {
-    const struct asym_rtx_report gone = {.kind = ASYM_RTX_REPORT_GONE, .id = c->id};
+    const struct asym_rtxd_report gone = {.kind = ASYM_RTXD_REPORT_GONE, .id = c->id};
     fake_acceptor_report(&gone, sizeof gone);
 }
 
 void fake_acceptor_breach(const struct fake_connection *c)
 {
-    const struct asym_rtx_report breach = {.kind = ASYM_RTX_REPORT_BREACH, .id = c->id};
+    const struct asym_rtxd_report breach = {.kind = ASYM_RTXD_REPORT_BREACH, .id = c->id};
     fake_acceptor_report(&breach, sizeof breach);
 }
 

@@ -1,48 +1,55 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
- * A test in the place of the process that accepts connections (linux/rtx-link.h): what it reports, and what it was ordered.
- * Everything ends with an assertion on failure.
+ * A test that replaces the process that accepts connections (linux/rtx/rtx-link.h). It sends reports and records the orders.
+ * A failure ends in an assertion.
  */
-#ifndef ASYM_TESTS_FAKE_ACCEPTOR_H
-#define ASYM_TESTS_FAKE_ACCEPTOR_H
+#ifndef ASYM_TESTS_SUPPORT_FAKE_ACCEPTOR_H
+#define ASYM_TESTS_SUPPORT_FAKE_ACCEPTOR_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "linux/rtx-link.h"
+#include "linux/rtx/rtx-link.h"
 
 /** A connection that the test makes up. */
 struct fake_connection {
     uint32_t id;
-    int memfd, event; /* of the test; -1: it was not let in */
-    bool closed;      /* asymd has ordered that */
+    int memfd, event; /* the test's descriptors; -1: the connection was refused */
+    unsigned held;    /* descriptors that the acceptor has got for it before the order to close it */
+    bool closed;      /* asymd has ordered to close it */
 };
 
-/** One at a time; the server owns it. It answers when it is asked whether it is there. */
-struct asym_rtx_link *fake_acceptor_new(void);
+/** Create the acceptor. The server owns it. There may be only one at a time. It answers requests for a sign of life. */
+struct asym_rtxd_link *fake_acceptor_new(void);
 
-/** The next calls of start fail, or no longer. */
+/** Make the next calls of start fail with error; 0: let them succeed. */
 void fake_acceptor_fail(int error);
-/** It does not answer any more, takes no orders (-EAGAIN), or has ended. */
-void fake_acceptor_hang(void);
-void fake_acceptor_clog(void);
+/** The acceptor stops answering, runnable or asleep; refuses orders with -EAGAIN, or no longer; ends. */
+void fake_acceptor_hang(bool runnable);
+void fake_acceptor_clog(bool clogged);
 void fake_acceptor_end(void);
-/** How often it was started, and ended by order. */
+/** Refuse orders with descriptors (-EAGAIN), or no longer, also after the next start. */
+void fake_acceptor_clog_files(bool clogged);
+/** Return how often it was started, and how often it was ended by order. */
 unsigned fake_acceptor_started(void);
 unsigned fake_acceptor_killed(void);
-/** Descriptors that it was given to close. */
+/** Returns the number of descriptors that it got to close. */
 unsigned fake_acceptor_given(void);
+/** Returns the id of the last ping. */
+uint32_t fake_acceptor_ping(void);
 
-/** Report; any bytes. */
+/** Send a report of any bytes. */
 void fake_acceptor_report(const void *report, size_t size);
-/** A process has connected. The server is to be called then; what comes of it is in *ret, which stays where it is. */
+/** Answer the ping of this id. The acceptor does that itself unless it hangs. */
+void fake_acceptor_answer(uint32_t ping);
+/** Report that a process has connected. Call the server next: it fills *ret, which must not move. */
 void fake_acceptor_come(struct fake_connection *ret, pid_t pid, uid_t uid, bool is_certain);
-/** The program has ended the connection, or has sent something. */
+/** Report that the program has ended the connection, or has sent data. */
 void fake_acceptor_go(const struct fake_connection *c);
 void fake_acceptor_breach(const struct fake_connection *c);
-/** The test's descriptors are closed, and the connection is forgotten. */
+/** Close the test's descriptors and drop the connection. */
 void fake_connection_done(struct fake_connection *c);
 
 #endif

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/mask.h"
-#include "settings/internal.h"
+#include "config/config-internal.h"
 
-/* splitmix64 (Vigna): one word of state, any seed is good. */
+/* splitmix64 (Vigna) has one word of state and accepts any seed. */
 uint64_t gen_next(struct gen *g)
 {
     uint64_t z = g->state += UINT64_C(0x9e3779b97f4a7c15);
@@ -71,7 +71,7 @@ static void place_cpu(const struct layout *l, unsigned i, struct asym_machine *m
         .node = (int16_t)(core / l->per_node),
         .freq_domain = (int16_t)(core / l->per_domain),
         .origin = ASYM_ORIGIN_CPUFREQ,
-        /* in two machines of three no core is favoured */
+        /* two machines of three have no favoured core */
         .favour = l->n % 3 == 0 ? 100 + core * 7 % 5 : 0,
     };
 }
@@ -204,7 +204,7 @@ struct gen_load *gen_load_new(const struct asym_machine *m, const unsigned *size
     uint32_t first = 0;
     for (uint32_t a = 0; a < n_apps; first += sizes[a++])
         fill_app(load, a, first, sizes[a]);
-    gen_load_intern(load);
+    gen_load_share_masks(load);
     return load;
 }
 
@@ -213,7 +213,7 @@ static void make_odd(struct gen *g, struct gen_load *load, size_t i)
     const struct asym_machine *m = load->s.machine;
     unsigned how = gen_below(g, 16);
     if (how == 0) {
-        thin_out(g, &load->masks[i], 4); /* its own choice: not steered */
+        thin_out(g, &load->masks[i], 4); /* an own mask: asymd does not steer the thread */
     } else if (how == 1) {
         thin_out(g, &load->cpusets[i], 1 + gen_below(g, 7));
         load->masks[i] = load->cpusets[i];
@@ -245,7 +245,7 @@ struct gen_load *gen_load_random(struct gen *g, const struct asym_machine *m, un
     }
     for (size_t a = 0; a < n_apps; a++)
         gen_load_share(load, a, 1);
-    gen_load_intern(load);
+    gen_load_share_masks(load);
     return load;
 }
 
@@ -329,10 +329,10 @@ void gen_load_apply(struct gen_load *load, const struct asym_action *actions, si
         int64_t i = find_task(load, &actions[k].id);
         if (i < 0)
             continue;
-        load->masks[i] = actions[k].whole ? load->cpusets[i] : actions[k].mask;
+        load->masks[i] = actions[k].full_cpuset ? load->cpusets[i] : actions[k].mask;
         load->tasks[i].nice = actions[k].nice;
     }
-    gen_load_intern(load);
+    gen_load_share_masks(load);
 }
 
 void gen_load_move(struct gen_load *load, const struct asym_plan *plan)
@@ -342,7 +342,7 @@ void gen_load_move(struct gen_load *load, const struct asym_plan *plan)
             load->tasks[i].cpu = plan->tasks[i].target;
 }
 
-static const struct asym_mask *intern(struct gen_load *load, const struct asym_mask *pool, uint32_t i)
+static const struct asym_mask *add_to_table(struct gen_load *load, const struct asym_mask *pool, uint32_t i)
 {
     uint64_t h = 0;
     for (size_t w = 0; w < ASYM_MASK_WORDS; w++)
@@ -355,12 +355,12 @@ static const struct asym_mask *intern(struct gen_load *load, const struct asym_m
     return &pool[i];
 }
 
-void gen_load_intern(struct gen_load *load)
+void gen_load_share_masks(struct gen_load *load)
 {
     memset(load->slots, 0, load->n_slots * sizeof *load->slots);
     for (uint32_t i = 0; i < load->s.n_tasks; i++)
-        load->tasks[i].mask = intern(load, load->masks, i);
+        load->tasks[i].mask = add_to_table(load, load->masks, i);
     memset(load->slots, 0, load->n_slots * sizeof *load->slots);
     for (uint32_t i = 0; i < load->s.n_tasks; i++)
-        load->tasks[i].cpuset = intern(load, load->cpusets, i);
+        load->tasks[i].cpuset = add_to_table(load, load->cpusets, i);
 }

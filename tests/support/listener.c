@@ -12,13 +12,13 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "support/process.h"
 #include "support/rtx-raw.h"
 
 void asym_listener_reopen(struct asym_listener *l, int backlog)
@@ -65,7 +65,7 @@ static void hand_out(struct asym_handed *h)
     assert_int_equal(ftruncate(h->memfd, PAGE_SIZE), 0);
     assert_int_equal(fcntl(h->memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL), 0);
     const int fds[] = {h->memfd, h->event};
-    /* Where it has gone meanwhile the caller finds that out. */
+    /* The send fails if the client has ended. The caller finds that out later. */
     asym_raw_send(h->fd, &handshake, sizeof handshake, fds, 2);
     h->size = PAGE_SIZE;
     void *page = mmap(NULL, h->size, PROT_READ, MAP_SHARED, h->memfd, 0);
@@ -88,7 +88,7 @@ bool asym_listener_accept(struct asym_listener *l, double seconds, struct asym_h
     return true;
 }
 
-/* The first wake says that the header is there. */
+/* The client writes the header before the first wakeup. */
 bool asym_handed_is_filled(struct asym_handed *h, double seconds)
 {
     struct pollfd filled = {.fd = h->event, .events = POLLIN};
@@ -111,11 +111,10 @@ bool asym_listener_take(struct asym_listener *l, double seconds, struct asym_han
 pid_t asym_listener_serve(struct asym_listener *l)
 {
     fflush(NULL);
-    const pid_t pid = fork();
+    const pid_t pid = asym_process_fork();
     assert_true(pid >= 0);
     if (pid != 0)
         return pid;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
     struct asym_handed kept[KEPT] = {{0}};
     for (size_t i = 0;; i = (i + 1) % KEPT) {
         if (kept[i].page)

@@ -4,15 +4,16 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -22,11 +23,57 @@
 
 #include "support/process.h"
 
+/* ctest ends a test after 300 s or later, and does not say for which process the test waited. */
+#define WAIT_SECONDS 250
+
+/* The limit for a process that got a signal to end. */
+#define END_SECONDS 60
+
+/* asymd leaves a new thread alone for 0.5 s, and takes its age from a clock of 10 ms. */
+#define SETTLE_SECONDS 0.7
+
 double asym_live_now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Seconds of CPU time that the host has taken from all CPUs. */
+static double stolen(void)
+{
+    double ticks[8] = {0};
+    FILE *f = fopen("/proc/stat", "r");
+    const int n = f ? fscanf(f, "cpu %lf %lf %lf %lf %lf %lf %lf %lf", &ticks[0], &ticks[1], &ticks[2], &ticks[3],
+                             &ticks[4], &ticks[5], &ticks[6], &ticks[7])
+                    : 0;
+    if (f)
+        fclose(f);
+    return n == 8 ? ticks[7] / (double)sysconf(_SC_CLK_TCK) : 0;
+}
+
+struct asym_live_stretch asym_live_begin(void)
+{
+    return (struct asym_live_stretch){.begin = asym_live_now(), .stolen = stolen()};
+}
+
+double asym_live_stolen(const struct asym_live_stretch *stretch)
+{
+    const double seconds = asym_live_now() - stretch->begin;
+    return seconds > 0 ? (stolen() - stretch->stolen) / (seconds * (double)sysconf(_SC_NPROCESSORS_ONLN)) : 0;
+}
+
+double asym_live_available(const struct asym_live_stretch *stretch)
+{
+    return (asym_live_now() - stretch->begin) * (1 - asym_live_stolen(stretch));
+}
+
+void asym_live_sleep_available(double seconds)
+{
+    const struct asym_live_stretch stretch = asym_live_begin();
+    const double end = stretch.begin + ASYM_LIVE_STRETCH_MOST * seconds;
+    for (double left = seconds; left > 0 && asym_live_now() < end; left = seconds - asym_live_available(&stretch))
+        asym_live_sleep(left < 0.01 ? 0.01 : left);
 }
 
 void asym_live_sleep(double seconds)
@@ -46,11 +93,13 @@ pid_t asym_live_start(const char *const *argv, int out)
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s", ASYM_LIVE_BIN, argv[0]);
-    pid_t pid = fork();
+    /* The child ends with the test, even if the test is killed. */
+    pid_t pid = asym_process_fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        /* Whatever becomes of the test, nothing it started outlives it. */
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        /* asymd without a mode is the service only if stdin is no terminal. */
+        const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        dup2(nothing, STDIN_FILENO);
         if (out >= 0) {
             dup2(out, STDOUT_FILENO);
             dup2(out, STDERR_FILENO);
@@ -61,13 +110,34 @@ pid_t asym_live_start(const char *const *argv, int out)
     return pid;
 }
 
-int asym_live_wait(pid_t pid)
+int asym_live_wait_for(pid_t pid, double seconds)
 {
     int status;
-    assert_true(pid > 0); /* 0 and below would wait for other children */
-    while (waitpid(pid, &status, 0) < 0)
-        assert_int_equal(errno, EINTR);
+    const int r = asym_process_wait(pid, seconds, &status);
+    if (r == -ETIMEDOUT) {
+        asym_process_explain(pid);
+        asym_process_signal(pid, SIGKILL);
+    }
+    if (r < 0)
+        fail_msg("process %d has not ended in %.0f s: %s", (int)pid, seconds, strerror(-r));
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int asym_live_wait(pid_t pid)
+{
+    return asym_live_wait_for(pid, WAIT_SECONDS);
+}
+
+/* Like read(2), but fails after the time end. */
+static ssize_t read_until(int fd, void *buf, size_t size, double end)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    int r;
+    do {
+        const double left = end - asym_live_now();
+        r = poll(&p, 1, left > 0 ? (int)(left * 1000) + 1 : 0);
+    } while (r < 0 && errno == EINTR);
+    return r > 0 ? read(fd, buf, size) : -1;
 }
 
 int asym_live_run(const char *const *argv, char *text, size_t size)
@@ -77,9 +147,10 @@ int asym_live_run(const char *const *argv, char *text, size_t size)
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
     pid_t pid = asym_live_start(argv, fds[1]);
     close(fds[1]);
+    const double end = asym_live_now() + WAIT_SECONDS;
     for (;;) {
         char more[4096];
-        ssize_t n = read(fds[0], more, sizeof more);
+        ssize_t n = read_until(fds[0], more, sizeof more, end);
         if (n <= 0)
             break;
         size_t k = used + (size_t)n < size ? (size_t)n : size - 1 - used;
@@ -88,7 +159,7 @@ int asym_live_run(const char *const *argv, char *text, size_t size)
     }
     text[used] = '\0';
     close(fds[0]);
-    return asym_live_wait(pid);
+    return asym_live_wait_for(pid, END_SECONDS);
 }
 
 void asym_live_signal(pid_t pid, int signal)
@@ -101,14 +172,23 @@ void asym_live_signal(pid_t pid, int signal)
 void asym_live_end(pid_t pid, int signal)
 {
     asym_live_signal(pid, signal);
-    asym_live_wait(pid);
+    asym_live_wait_for(pid, END_SECONDS);
+}
+
+static int read_line(const char *path, char *text, int size)
+{
+    FILE *f = fopen(path, "re");
+    const bool is_read = f && fgets(text, size, f);
+    if (f)
+        fclose(f);
+    return is_read ? 0 : -1;
 }
 
 static int count_threads(pid_t pid, int cpus, int nice, int odd)
 {
     char path[64];
     int n = 0;
-    /* The test may run under nice(1), and what it starts inherits that. */
+    /* The test may run under nice(1), and its children inherit that nice value. */
     nice += getpriority(PRIO_PROCESS, 0);
     snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
     DIR *d = opendir(path);
@@ -136,6 +216,34 @@ int asym_live_odd_threads(pid_t pid, int cpus, int nice)
 int asym_live_narrow_threads(pid_t pid, int cpus)
 {
     return count_threads(pid, cpus, 0, 0);
+}
+
+/* Returns the number of the program's threads that have run. A process that has not called execve(2) yet has none. */
+static int count_ran(pid_t pid, int unused)
+{
+    char path[300], text[64];
+    unsigned long long ran;
+    int n = 0;
+    (void)unused;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *d = opendir(path);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        snprintf(path, sizeof path, "/proc/%d/task/%s/comm", (int)pid, e->d_name);
+        if (read_line(path, text, sizeof text) < 0 || strncmp(text, "load-", 5) != 0)
+            continue;
+        snprintf(path, sizeof path, "/proc/%d/task/%s/schedstat", (int)pid, e->d_name);
+        n += read_line(path, text, sizeof text) == 0 && sscanf(text, "%llu", &ran) == 1 && ran > 0;
+    }
+    if (d)
+        closedir(d);
+    return n;
+}
+
+void asym_live_settle(pid_t pid, int n)
+{
+    if (!asym_live_await(count_ran, pid, 0, n, ASYM_LIVE_PATIENCE))
+        fail_msg("of %d threads of process %d have run: %d", n, (int)pid, count_ran(pid, 0));
+    asym_live_sleep(SETTLE_SECONDS);
 }
 
 int asym_live_await(int (*condition)(pid_t pid, int cpus), pid_t pid, int cpus, int n, double seconds)

@@ -1,40 +1,83 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** Starting programs of the build tree, and looking at their threads. Everything ends with an assertion on failure. */
-#ifndef ASYM_TESTS_LIVE_H
-#define ASYM_TESTS_LIVE_H
+/** Helpers that start programs of the build tree and read the state of their threads. A failure ends in an assertion. */
+#ifndef ASYM_TESTS_SUPPORT_LIVE_H
+#define ASYM_TESTS_SUPPORT_LIVE_H
 
 #include <stddef.h>
 #include <sys/types.h>
 
+/**
+ * The seconds that a test waits for an event. It comes within a second on an idle machine; a machine that runs many other
+ * programs may need twenty times as long. So no test asserts a shorter time.
+ */
+#define ASYM_LIVE_PATIENCE 30.0
+
 /** Start argv[0] (in the build tree unless absolute). out: -1, or a descriptor that becomes its standard output. */
 pid_t asym_live_start(const char *const *argv, int out);
 
-/** Wait for it; its exit status, or 128 + signal. */
+/** Wait for the process. Returns its exit status, or 128 + signal. The test fails after 250 s, before ctest ends it. */
 int asym_live_wait(pid_t pid);
 
-/** Run to the end: exit status, and what it printed on standard output and error, NUL-terminated and cut to size. */
+/** The same, but the test fails after so many seconds: it prints the state of each thread of the process, and kills it. */
+int asym_live_wait_for(pid_t pid, double seconds);
+
+/**
+ * Run a program to its end. Returns its exit status. text gets its standard output and error, NUL-terminated and cut to size.
+ * The time limit is that of asym_live_wait.
+ */
 int asym_live_run(const char *const *argv, char *text, size_t size);
 
-/** Signal a process that was started and not reaped; one that never was started is refused, see support/process.h. */
+/** Signal a process that was started and not reaped. The test fails if pid was never started, see support/process.h. */
 void asym_live_signal(pid_t pid, int signal);
 
-/** Signal it and reap it. */
+/** Signal a process and reap it. The test fails if that takes a minute. */
 void asym_live_end(pid_t pid, int signal);
 
 /**
- * How many threads of the process have another number of allowed CPUs than cpus, or another nice value than nice above
- * the one of this test.
+ * Returns how many threads of the process have a number of allowed CPUs other than cpus, or a nice value other than that of
+ * this test + nice.
  */
 int asym_live_odd_threads(pid_t pid, int cpus, int nice);
 
-/** Threads of the process with fewer allowed CPUs than cpus. */
+/** Returns how many threads of the process have fewer allowed CPUs than cpus. */
 int asym_live_narrow_threads(pid_t pid, int cpus);
 
-/** Wait until condition(pid, cpus) is at least n, at most so many seconds. Returns whether it came true. */
+/**
+ * Wait until a program of tests/load has n threads that have run, and then until asymd may steer them: asymd leaves a new
+ * thread alone for half a second (settle).
+ */
+void asym_live_settle(pid_t pid, int n);
+
+/** Wait until condition(pid, cpus) is at least n, for at most so many seconds. Returns 1 if it is, else 0. */
 int asym_live_await(int (*condition)(pid_t pid, int cpus), pid_t pid, int cpus, int n, double seconds);
 
 int asym_live_cpus(void);
 void asym_live_sleep(double seconds);
 double asym_live_now(void);
+
+/** A stretch of time, for asym_live_stolen(). */
+struct asym_live_stretch {
+    double begin, stolen;
+};
+
+struct asym_live_stretch asym_live_begin(void);
+
+/**
+ * Returns the share of the CPUs' time since the stretch began that the host of this virtual machine gave to others (steal of
+ * /proc/stat), 0 to 1. A test of shares and of reactions says nothing about asymd in a stretch of which the host has taken much.
+ */
+double asym_live_stolen(const struct asym_live_stretch *stretch);
+
+/** Returns the seconds since the stretch began without the stolen ones: the time that the host has left to this machine. */
+double asym_live_available(const struct asym_live_stretch *stretch);
+
+/** The most by which a sleep of available seconds is longer than on a machine of its own. */
+#define ASYM_LIVE_STRETCH_MOST 4
+
+/** Sleep until so many seconds were available; at most ASYM_LIVE_STRETCH_MOST times as many seconds of the clock. */
+void asym_live_sleep_available(double seconds);
+
+/** Above this share of stolen time, a test measures again. */
+#define ASYM_LIVE_STOLEN_MOST 0.05
 
 #endif

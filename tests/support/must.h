@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** For processes that a test forks: what does not hold is said, and ends the process with 1, which the test then sees. */
-#ifndef ASYM_TESTS_MUST_H
-#define ASYM_TESTS_MUST_H
+/** An assertion for processes that a test forks. On failure it prints the condition and ends the process with status 1. */
+#ifndef ASYM_TESTS_SUPPORT_MUST_H
+#define ASYM_TESTS_SUPPORT_MUST_H
 
 #include <stdio.h>
 #include <unistd.h>

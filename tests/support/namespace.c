@@ -18,7 +18,7 @@ int asym_namespace_enter(void)
         print_error("unshare(CLONE_NEWNS): %s: this test needs root\n", strerror(errno));
         return -1;
     }
-    /* Otherwise what is mounted here would appear in the namespace that we come from. */
+    /* A shared mount would propagate the test's mounts to the original namespace. */
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) {
         print_error(
             "mount(/, MS_PRIVATE): %s: this test needs a root that is a mount point, as a plain chroot is not\n",

@@ -1,18 +1,73 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** Signals for processes that a test or a benchmark has started. Nothing here asserts: a benchmark uses it, too. */
-#ifndef ASYM_TESTS_PROCESS_H
-#define ASYM_TESTS_PROCESS_H
+/** Signals for processes that a test or a benchmark has started. No function asserts, because benchmarks use them, too. */
+#ifndef ASYM_TESTS_SUPPORT_PROCESS_H
+#define ASYM_TESTS_SUPPORT_PROCESS_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 /**
- * Send a signal to one process; 0, or -errno. A process id below 2 is refused with -EINVAL, without a system call: 0 is the
- * caller's own group, -1 every process, a negative number a group, 1 the init process, and all of them are what a variable
- * holds whose process was never started.
+ * Send a signal to one process. Returns 0; -errno. A process id below 2 fails with -EINVAL, without a system call. For kill(2),
+ * 0 is the caller's own group, -1 every process, any other negative number a group, and 1 the init process. A variable holds
+ * such a value if its process was never started.
  */
 int asym_process_signal(pid_t pid, int signal);
 
-/** The same for all processes of the group that leader, which was started, has made. */
+/** The same for all processes of the group whose leader is leader, a process that was started. */
 int asym_process_signal_group(pid_t leader, int signal);
+
+/**
+ * Like fork(2), but the child ends with its parent. PR_SET_PDEATHSIG alone is not enough: if the parent is killed before the
+ * child sets it, the child lives for ever, and ctest waits for the output that the child holds open.
+ */
+pid_t asym_process_fork(void);
+
+/**
+ * Like fork(2), for a child that outlives its parent because the test needs an orphan. The child gets SIGALRM after so many
+ * seconds.
+ */
+pid_t asym_process_fork_orphan(unsigned seconds);
+
+/**
+ * Make this child end with parent, or at once if parent has ended. Call it again after a change of user: the kernel clears it.
+ */
+void asym_process_end_with(pid_t parent);
+
+/**
+ * Wait at most so many seconds for a child, and reap it. Returns 0 if it has ended, with ret_status from waitpid; -ETIMEDOUT;
+ * -errno. A process id below 2 fails with -EINVAL.
+ */
+int asym_process_wait(pid_t pid, double seconds, int *ret_status);
+
+/**
+ * Returns the state of the process's first thread, from /proc/PID/stat: 'D' if it sleeps uninterruptibly, 'T' if it is stopped,
+ * ... Returns 0 if there is no such process.
+ */
+char asym_process_state(pid_t pid);
+
+/** Returns whether the process has a handler for the signal. */
+bool asym_process_catches(pid_t pid, int signal);
+
+/** Send SIGSTOP, and wait until the process has stopped. Returns 0; -ETIMEDOUT after 10 s; -errno. */
+int asym_process_stop(pid_t pid);
+
+/** Find the children of the process's first thread, at most max. Returns their number; 0 if there is no such process. */
+size_t asym_process_children(pid_t pid, pid_t *ret_children, size_t max);
+
+/**
+ * Find the children of asymd that are asymd-helper with this role, at most max, and those that such a helper has left behind.
+ * Returns their number. A child that has ended has no role.
+ */
+size_t asym_process_helpers(pid_t asymd, const char *role, pid_t *ret_helpers, size_t max);
+
+/** Returns the number of the process's open descriptors; -errno. The one that the call itself opens does not count. */
+int asym_process_descriptors(pid_t pid);
+
+/**
+ * Write the state of each thread of the process to standard error: status, signals, and its stack in the kernel (this needs
+ * root). Tests call it on a process that should have ended.
+ */
+void asym_process_explain(pid_t pid);
 
 #endif

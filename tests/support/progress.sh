@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# For bash scripts that work in silence: say how far a command is when it takes longer than a few seconds.
+# For bash scripts whose commands print nothing: shows the progress of a command that takes longer than a few seconds.
 
-# The last line of a log that has a letter, cut to what fits beside the name.
+# Prints the last line of a log that has a letter, cut to 70 bytes so that it fits beside the name.
 progress_line() {
     tail -c 2000 "$1" 2>/dev/null | tr '\r' '\n' | grep '[[:alpha:]]' | tail -n 1 | cut -c -70
 }
 
-# On a terminal one line that is written anew each second, elsewhere a line at 3 s and after that every 10 s.
+# On a terminal this rewrites one line each second. Elsewhere it prints a line at 3 s and then every 10 s.
 progress_tick() {
     local what=$1 log=$2 started=$SECONDS elapsed
-    # A script that was killed ends no ticker: this one ends by itself.
+    # A killed script cannot end its ticker, so the ticker ends when the script has gone.
     while sleep 1 </dev/null >/dev/null 2>&1 && [ -e "/proc/$$" ]; do
         elapsed=$((SECONDS - started))
         [ "$elapsed" -ge 3 ] || continue
@@ -21,13 +21,13 @@ progress_tick() {
     done
 }
 
-# End the ticker; a line that it has begun on a terminal goes.
+# End the ticker, and clear its line on a terminal.
 progress_end() {
     { kill "$1" && wait "$1"; } 2>/dev/null || true
     [ ! -t 2 ] || printf '\r\033[K' >&2
 }
 
-# follow WHAT LOG COMMAND...: run it with its output in LOG. Its status; what it printed is shown by the caller.
+# follow WHAT LOG COMMAND...: run the command with its output in LOG. Returns its status. The caller shows the output.
 follow() {
     local what=$1 log=$2 started=$SECONDS status=0 ticker
     shift 2

@@ -17,6 +17,8 @@
 
 #include <asym/rtx.h>
 
+#include "support/process.h"
+
 int asym_raw_connect(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -104,7 +106,7 @@ int asym_raw_fill(int memfd, int event, pid_t tid)
     return pwrite(memfd, &page, sizeof page, 0) == (ssize_t)sizeof page && eventfd_write(event, 1) == 0 ? 0 : -errno;
 }
 
-/* The other end is never read, and stays open in this process. */
+/* This process keeps the other end open and never reads it. */
 static int fill(int fd)
 {
     static const char zeroes[65536];
@@ -136,7 +138,11 @@ int asym_raw_lingering(void)
 
 int asym_raw_become(uid_t uid)
 {
-    return setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0 ? -errno : 0;
+    const pid_t parent = getppid();
+    if (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0)
+        return -errno;
+    asym_process_end_with(parent);
+    return 0;
 }
 
 long long asym_raw_ms(void)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The next name of a list, and its length; NULL at the end. */
+/* Returns the next name of a list and its length; NULL at the end. */
 static const char *next_name(const char *list, size_t *ret_length)
 {
     list += strspn(list, " ");
@@ -54,7 +54,7 @@ int asym_select(const struct CMUnitTest *tests, size_t n, const char *only, cons
     return wanted;
 }
 
-/* The linker puts the second of these in the place of the first (--wrap), so that no program has to know of this. */
+/* The linker replaces calls of _cmocka_run_group_tests by the __wrap function (--wrap), so that no test program changes. */
 int __real__cmocka_run_group_tests(const char *name, const struct CMUnitTest *tests, size_t n, CMFixtureFunction set_up,
                                    CMFixtureFunction tear_down);
 int __wrap__cmocka_run_group_tests(const char *name, const struct CMUnitTest *tests, size_t n, CMFixtureFunction set_up,
@@ -66,6 +66,8 @@ int __wrap__cmocka_run_group_tests(const char *name, const struct CMUnitTest *te
     struct CMUnitTest *wanted = calloc(n, sizeof *wanted);
     const int found = wanted ? asym_select(tests, n, getenv("ASYM_TEST_ONLY"), getenv("ASYM_TEST_EXCEPT"), wanted) : -1;
     int failed = 1;
+    /* Line buffering shows the running test function even if ctest ends the program at its time limit. */
+    setvbuf(stdout, NULL, _IOLBF, 0);
     if (found > 0)
         failed = __real__cmocka_run_group_tests(name, wanted, (size_t)found, set_up, tear_down);
     else

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
- * Which tests of a program run. Tests that need root, or anything else that not every user has, are named in one table,
- * asym_needs in tests/CMakeLists.txt; ctest runs them apart from the others of their program, by two variables of the
- * environment with names between spaces: ASYM_TEST_ONLY and ASYM_TEST_EXCEPT. A program that is started by hand runs all.
+ * Selects the tests of a program that run. The table asym_needs in tests/CMakeLists.txt names the tests that need root or
+ * another privilege. ctest runs these apart from the other tests of their program. It sets two environment variables with names
+ * separated by spaces: ASYM_TEST_ONLY and ASYM_TEST_EXCEPT. A program that a user starts by hand runs all its tests.
  */
-#ifndef ASYM_TESTS_SELECT_H
-#define ASYM_TESTS_SELECT_H
+#ifndef ASYM_TESTS_SUPPORT_SELECT_H
+#define ASYM_TESTS_SUPPORT_SELECT_H
 
 #include <stddef.h>
 
 #include <cmocka.h>
 
 /**
- * Copy the tests that are wanted to ret, in their order; ret has room for n. only: names, or NULL for all; except: names, or
- * NULL for none. Returns how many, or -ENOENT when a name is no test's, so that a test that was renamed is not lost.
+ * Copy the selected tests to ret, in their order; ret has room for n. only has names, or is NULL for all; except has names, or
+ * is NULL for none. Returns their number; -ENOENT if no test has one of the names, so that a renamed test is not lost.
  */
 int asym_select(const struct CMUnitTest *tests, size_t n, const char *only, const char *except, struct CMUnitTest *ret);
 

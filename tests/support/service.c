@@ -41,7 +41,7 @@ const char *asym_service_dir(void)
 static pid_t start(pid_t target, const char *slow, const char *const *more, int out)
 {
     char pid[32];
-    /* Another one, to see whether a test of an attack fails on the code that had the defect. */
+    /* A developer can name another asymd, to see an attack test fail on code that has the defect. */
     const char *other = getenv("ASYM_TEST_SERVICE");
     const char *argv[32] = {other ? other : ASYM_SERVICE, "--interval=50ms", state_option, pid};
     size_t n = 4;

@@ -1,39 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
- * An asymd of the build tree that steers what a test has started and nothing else, with half of the CPUs taken for slow
- * and a state directory of its own. Everything ends with an assertion on failure.
+ * An asymd of the build tree that steers only processes that a test has started. It assumes that half of the CPUs are slow, and
+ * has its own state directory. A failure ends in an assertion.
  */
-#ifndef ASYM_TESTS_SERVICE_H
-#define ASYM_TESTS_SERVICE_H
+#ifndef ASYM_TESTS_SUPPORT_SERVICE_H
+#define ASYM_TESTS_SUPPORT_SERVICE_H
 
 #include <stddef.h>
 #include <sys/types.h>
 
 #define ASYM_SERVICE "daemon/asymd"
 
-/** For cmocka: a state directory. One CPU leaves nothing to steer, so that two are needed. */
+/** For cmocka: make a state directory. The machine needs two CPUs, because asymd cannot steer on one. */
 int asym_service_set_up(void **state);
 int asym_service_tear_down(void **state);
 
-/** The state directory of this test; files put there are removed with it. */
+/** Returns the state directory of this test. The tear-down removes it with all its files. */
 const char *asym_service_dir(void);
 
-/** Start it for target and its descendants, looking every 50 ms; more: further arguments, NULL-terminated, or NULL. */
+/**
+ * Start asymd for target and its descendants, with a 50 ms interval. more has further arguments, NULL-terminated, or is NULL.
+ */
 pid_t asym_service_start(pid_t target, const char *const *more);
 
-/** As above, with no CPU taken for slow. */
+/** The same, but all CPUs count as fast. */
 pid_t asym_service_start_alike(pid_t target, const char *const *more);
 
-/** The same; what it says goes to the descriptor. */
+/** Like asym_service_start; asymd writes its output to out. */
 pid_t asym_service_start_to(pid_t target, const char *const *more, int out);
 
-/** asymd --once, the same way. Its exit status. */
+/** Run asymd --once in the same way. Returns its exit status. */
 int asym_service_once(pid_t target);
 
-/** asymd --restore: exit status, and what it said. */
+/** Run asymd --restore. Returns its exit status, and writes its output to text. */
 int asym_service_restore(char *text, size_t size);
 
-/** A program with that many threads that do nothing but work, for two minutes at most. */
+/** Start a program with this many busy threads. It ends after two minutes at most. */
 pid_t asym_service_spin(const char *threads);
 
 #endif

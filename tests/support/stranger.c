@@ -9,12 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "support/must.h"
+#include "support/process.h"
 
 #define NOBODY 65534
 
@@ -24,20 +24,20 @@ uid_t asym_stranger_uid(void)
 }
 
 /* The kernel clears PR_SET_PDEATHSIG when the user changes, so it is set last. */
-static void become_stranger(void)
+static void become_stranger(pid_t parent)
 {
     if (geteuid() == 0)
         MUST(setgroups(0, NULL) == 0 && setresgid(NOBODY, NOBODY, NOBODY) == 0 &&
              setresuid(NOBODY, NOBODY, NOBODY) == 0);
-    MUST(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
+    asym_process_end_with(parent);
 }
 
 pid_t asym_stranger_start(void (*run)(void *arg), void *arg)
 {
-    pid_t pid = fork();
+    const pid_t parent = getpid(), pid = asym_process_fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        become_stranger();
+        become_stranger(parent);
         alarm(60);
         run(arg);
         _exit(0);
@@ -51,12 +51,12 @@ pid_t asym_stranger_exec(const char *const *argv, int out)
     snprintf(path, sizeof path, "%s/%s", ASYM_LIVE_BIN, argv[0]);
     int fd = open(path, O_PATH | O_CLOEXEC);
     assert_true(fd >= 0);
-    pid_t pid = fork();
+    const pid_t parent = getpid(), pid = asym_process_fork();
     assert_true(pid >= 0);
     if (pid == 0) {
         if (out >= 0)
             MUST(dup2(out, STDOUT_FILENO) >= 0 && dup2(out, STDERR_FILENO) >= 0);
-        become_stranger();
+        become_stranger(parent);
         fexecve(fd, (char *const *)(uintptr_t)argv, environ);
         _exit(127);
     }

@@ -18,7 +18,7 @@
 
 enum { ROUNDS = 40 };
 
-/* Microseconds of the next serial phase. */
+/* Returns the microseconds of the next serial phase. */
 static double next(const struct asym_talker *t)
 {
     double us;
@@ -50,7 +50,7 @@ struct asym_talker asym_talker_start_with(const char *const *command, const char
     close(fds[1]);
     t.said = fdopen(fds[0], "r");
     assert_non_null(t.said);
-    /* The service leaves alone who has just begun another program, as asymctl run does: that is over now. */
+    /* asymd does not steer a process just after execve(2), which asymctl run calls. That time has passed after this phase. */
     next(&t);
     return t;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
- * A program with serial and parallel phases, of 60 ms each unless another time is said, on four threads, all of which wait by spinning, so that the kernel
- * alone cannot tell its serial phases; and how many of these are answered (tests/load/talker.c, tests/omp/talker.c).
- * Everything ends with an assertion on failure.
+ * A program that alternates serial and parallel phases on four threads (tests/load/talker.c, tests/omp/talker.c). A phase takes
+ * 60 ms unless the test sets another time. All threads wait by spinning, so that the kernel alone cannot detect the serial
+ * phases. The test counts the serial phases to which asymd reacts. A failure ends in an assertion.
  */
-#ifndef ASYM_TESTS_TALKER_H
-#define ASYM_TESTS_TALKER_H
+#ifndef ASYM_TESTS_SUPPORT_TALKER_H
+#define ASYM_TESTS_SUPPORT_TALKER_H
 
 #include <stdio.h>
 #include <sys/types.h>
@@ -16,18 +16,18 @@ struct asym_talker {
 };
 
 /**
- * Start it for the service of this test: command, which its arguments are appended to, NULL-terminated. Returns when it has
- * been in its first serial phase.
+ * Start command, NULL-terminated, for the asymd of this test. The function appends the arguments of the program. It returns
+ * after the first serial phase.
  */
 struct asym_talker asym_talker_start(const char *const *command);
 
-/** The same with phases of so many ms. */
+/** The same with phases of these milliseconds. */
 struct asym_talker asym_talker_start_with(const char *const *command, const char *serial_ms, const char *parallel_ms);
 
-/** Serial phases that are looked at. */
+/** The number of serial phases that the test evaluates. */
 #define ASYM_TALKER_LAST 20
 
-/** Of the last serial phases, once it has settled, those in which its master had CPUs to itself, and the worst of these. */
+/** Returns in how many of the last serial phases the master thread got CPUs for itself, and the longest time that this took. */
 int asym_talker_answered(struct asym_talker *t, double *ret_worst_ms);
 
 void asym_talker_end(struct asym_talker *t);

@@ -119,7 +119,7 @@ static void parse(const char *list, struct asym_mask *ret)
     assert_int_equal(asym_mask_parse_list(list, strlen(list), ret), 0);
 }
 
-/* The kernel's hex format, which is what hwloc reads of sharing. */
+/* Returns the mask in the kernel's hex format, from which hwloc reads shared caches. */
 static const char *hex(const char *list, char buf[ASYM_MAX_CPUS / 32 * 9 + 1])
 {
     struct asym_mask m;

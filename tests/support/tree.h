@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** Small trees of files in a temporary directory: machines that are not there. All calls assert that they succeed. */
+/** Small file trees in a temporary directory that describe fake machines. A call that fails ends in an assertion. */
 #ifndef ASYM_TESTS_SUPPORT_TREE_H
 #define ASYM_TESTS_SUPPORT_TREE_H
 
@@ -12,31 +12,31 @@ struct tree {
 };
 
 void tree_make(struct tree *t);
-/** Remove it with all that is in it; follows no links. */
+/** Remove the tree and all its files. It follows no links. */
 void tree_remove(struct tree *t);
 
-/** Write a file, making the directories it needs. */
+/** Write a file, and make the directories that it needs. */
 void tree_write(const struct tree *t, const char *file, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void tree_write_bytes(const struct tree *t, const char *file, const void *bytes, size_t len);
 void tree_mkdir(const struct tree *t, const char *directory);
 void tree_link(const struct tree *t, const char *link, const char *target);
 void tree_unlink(const struct tree *t, const char *file);
 
-/** sys/devices/system/cpu/cpuN/FILE. */
+/** Write sys/devices/system/cpu/cpuN/FILE. */
 void tree_write_cpu(const struct tree *t, unsigned cpu, const char *file, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/** A machine's skeleton: proc and sys, with possible, present and online as given (kernel's list format). */
+/** Make the skeleton of a machine: proc and sys, with the CPU lists present and online in the kernel's list format. */
 void tree_machine(const struct tree *t, const char *present, const char *online);
 
-/** The topology directory of one CPU. siblings: the hardware threads of its core; package: the CPUs of its package. */
+/** Make the topology directory of one CPU. siblings has the hardware threads of its core, package the CPUs of its package. */
 void tree_cpu(const struct tree *t, unsigned cpu, unsigned core, unsigned package_id, const char *siblings,
               const char *package);
 
-/** A cache of that level shared by these CPUs, written for each of them. */
+/** Make a cache of this level that these CPUs share. The files are written for each CPU. */
 void tree_cache(const struct tree *t, unsigned level, const char *cpus);
 
-/** n CPUs, one thread a core, one package, without caches. */
+/** Make a machine of n CPUs: one thread per core, one package, no caches. */
 void tree_plain(const struct tree *t, unsigned n);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "support/asked.h"
+#include "support/policy-fixture.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -14,9 +14,9 @@
 
 #define TURN (100 * ASYM_MSEC)
 
-void asked_begin(struct asked *w, const char *policy, const double *speeds, size_t n)
+void policy_fixture_begin(struct policy_fixture *w, const char *policy, const double *speeds, size_t n)
 {
-    *w = (struct asked){.policy = asym_policy_find(policy), .now = 1000 * ASYM_SEC};
+    *w = (struct policy_fixture){.policy = asym_policy_find(policy), .now = 1000 * ASYM_SEC};
     w->machine = (struct asym_machine){.generation = 1, .n_cpus = (unsigned)n};
     for (unsigned c = 0; c < n; c++) {
         asym_mask_set(&w->machine.online, c);
@@ -30,14 +30,14 @@ void asked_begin(struct asked *w, const char *policy, const double *speeds, size
     w->machine.usable = w->machine.online;
     assert_int_equal(asym_machine_finish(&w->machine), 0);
     assert_non_null(w->policy);
-    assert_true(w->policy->task_state_size <= ASKED_STATE && w->policy->state_size <= sizeof w->state);
+    assert_true(w->policy->task_state_size <= POLICY_FIXTURE_STATE && w->policy->state_size <= sizeof w->state);
 }
 
-unsigned asked_enter(struct asked *w, unsigned n)
+unsigned policy_fixture_enter(struct policy_fixture *w, unsigned n)
 {
     const unsigned app = w->n_apps++, first = w->n_threads;
-    assert_true(w->n_apps <= ASKED_MOST && first + n <= ASKED_MOST);
-    w->apps[app] = (struct asked_app){
+    assert_true(w->n_apps <= POLICY_FIXTURE_MOST && first + n <= POLICY_FIXTURE_MOST);
+    w->apps[app] = (struct policy_fixture_app){
         .phase = n > 2 ? ASYM_PHASE_PARALLEL : ASYM_PHASE_SERIAL,
         .runnable = n,
         .since = w->now,
@@ -46,41 +46,41 @@ unsigned asked_enter(struct asked *w, unsigned n)
         .here = true,
     };
     for (unsigned t = first; t < first + n; t++)
-        w->threads[t] = (struct asked_thread){
-            .app = app, .here = true, .start = t, .runnable = 1, .home = -1, .may = &w->machine.usable};
+        w->threads[t] = (struct policy_fixture_thread){
+            .app = app, .here = true, .start = t, .runnable = 1, .preferred_cpu = -1, .allowed = &w->machine.usable};
     w->n_threads += n;
     return first;
 }
 
-void asked_leave(struct asked *w, unsigned app)
+void policy_fixture_leave(struct policy_fixture *w, unsigned app)
 {
     for (unsigned t = w->apps[app].first; t < w->apps[app].first + w->apps[app].n; t++)
         w->threads[t].here = false;
 }
 
-void asked_phase(struct asked *w, unsigned app, enum asym_phase phase, double runnable)
+void policy_fixture_phase(struct policy_fixture *w, unsigned app, enum asym_phase phase, double runnable)
 {
     w->apps[app].phase = phase;
     w->apps[app].runnable = runnable;
     w->apps[app].since = w->now;
 }
 
-/* What the policy sees, and which thread of ours each is. */
-struct view {
-    struct asym_policy_app apps[ASKED_MOST];
-    struct asym_policy_thread threads[ASKED_MOST];
-    unsigned of[ASKED_MOST];
+/* The input of the policy, and the fixture's thread for each of its threads. */
+struct policy_inputs {
+    struct asym_policy_app apps[POLICY_FIXTURE_MOST];
+    struct asym_policy_thread threads[POLICY_FIXTURE_MOST];
+    unsigned of[POLICY_FIXTURE_MOST];
     size_t n_apps, n_threads;
-    struct asym_assignment ret[ASKED_MOST];
+    struct asym_assignment ret[POLICY_FIXTURE_MOST];
 };
 
-static void view_app(struct asked *w, unsigned a, struct view *v)
+static void add_app(struct policy_fixture *w, unsigned a, struct policy_inputs *v)
 {
-    const struct asked_app *app = &w->apps[a];
+    const struct policy_fixture_app *app = &w->apps[a];
     const struct asym_taskid id = {.tid = (int32_t)app->first + 100, .tgid = (int32_t)app->first + 100, .start = 1};
     const size_t first = v->n_threads;
     for (unsigned t = app->first; t < app->first + app->n; t++) {
-        struct asked_thread *thread = &w->threads[t];
+        struct policy_fixture_thread *thread = &w->threads[t];
         if (!thread->here)
             continue;
         v->of[v->n_threads] = t;
@@ -88,14 +88,14 @@ static void view_app(struct asked *w, unsigned a, struct view *v)
             .id = {.tid = (int32_t)t + 100, .tgid = id.tgid, .start = thread->start},
             .app = (uint32_t)v->n_apps,
             .class = ASYM_CLASS_MP,
-            .home = asym_mask_has(thread->may, thread->home) ? thread->home : -1,
-            .may = thread->may,
+            .preferred_cpu = asym_mask_has(thread->allowed, thread->preferred_cpu) ? thread->preferred_cpu : -1,
+            .allowed = thread->allowed,
             .runnable = thread->runnable,
             .running = thread->runnable,
             .nice = (int8_t)thread->nice,
             .profile = thread->profile,
             .sample = thread->sample.instructions > 0 ? &thread->sample : NULL,
-            .sampled_on = (int16_t)(thread->sample.instructions > 0 ? w->machine.cpus[thread->home].type : -1),
+            .sampled_on = (int16_t)(thread->sample.instructions > 0 ? w->machine.cpus[thread->preferred_cpu].type : -1),
             .state = thread->state,
         };
     }
@@ -112,7 +112,7 @@ static void view_app(struct asked *w, unsigned a, struct view *v)
     };
 }
 
-static void ask(struct asked *w, struct view *v, asym_usec interval)
+static void ask(struct policy_fixture *w, struct policy_inputs *v, asym_usec interval)
 {
     static const double no_params[32];
     struct asym_arena arena = {.size = 0};
@@ -140,38 +140,38 @@ static void ask(struct asked *w, struct view *v, asym_usec interval)
     assert_int_equal(r, 0);
 }
 
-static void plan(struct asked *w, asym_usec time)
+static void plan(struct policy_fixture *w, asym_usec time)
 {
-    static struct view v;
+    static struct policy_inputs v;
     v.n_apps = v.n_threads = 0;
     w->now += time;
     for (unsigned a = 0; a < w->n_apps; a++)
-        view_app(w, a, &v);
+        add_app(w, a, &v);
     ask(w, &v, time);
     w->moved = 0;
     memset(w->count, 0, sizeof w->count);
     for (size_t i = 0; i < v.n_threads; i++) {
-        struct asked_thread *t = &w->threads[v.of[i]];
+        struct policy_fixture_thread *t = &w->threads[v.of[i]];
         t->answer = v.ret[i];
-        assert_true(asym_mask_has(t->may, t->answer.cpu));
-        assert_true(t->answer.reason > ASYM_WHY_LAST_EXCLUSION && t->answer.reason < ASYM_N_REASONS);
-        w->moved += v.threads[i].home >= 0 && v.threads[i].home != t->answer.cpu;
+        assert_true(asym_mask_has(t->allowed, t->answer.cpu));
+        assert_true(t->answer.reason && t->answer.reason->kind == ASYM_REASON_PLACED);
+        w->moved += v.threads[i].preferred_cpu >= 0 && v.threads[i].preferred_cpu != t->answer.cpu;
         w->count[t->answer.cpu]++;
-        t->home = t->answer.cpu;
+        t->preferred_cpu = t->answer.cpu;
     }
 }
 
-void asked_plan(struct asked *w)
+void policy_fixture_plan(struct policy_fixture *w)
 {
     plan(w, TURN);
 }
 
-void asked_plan_after(struct asked *w, asym_usec time)
+void policy_fixture_plan_after(struct policy_fixture *w, asym_usec time)
 {
     plan(w, time);
 }
 
-void asked_plan_again(struct asked *w)
+void policy_fixture_plan_again(struct policy_fixture *w)
 {
     plan(w, 0);
 }

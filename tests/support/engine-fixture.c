@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "support/world.h"
+#include "support/engine-fixture.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -15,9 +15,12 @@
 #include "base/macro.h"
 #include "base/mask.h"
 
+const struct asym_reason engine_fixture_placed = {.text = "ordered"};
+const struct asym_reason engine_fixture_unsteered = {.text = "ordered to stay", .kind = ASYM_REASON_UNSTEERED};
+
 static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 {
-    struct world_orders *o = ((const struct world_params *)in->params)->orders;
+    struct engine_fixture_orders *o = ((const struct engine_fixture_params *)in->params)->orders;
     if (o->small_arena > 0) {
         o->small_arena--;
         assert_null(asym_arena_take(in->arena, in->arena->size + 1, 1));
@@ -29,65 +32,65 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     o->n_apps = in->n_apps;
     o->n_threads = in->n_threads;
     o->interval = in->interval;
-    o->in_turn = in->in_turn;
+    o->since_swap = in->since_swap;
     o->policy_state = (*(unsigned char *)in->state)++;
-    assert_in_range(in->n_threads, 1, WORLD_THREADS);
+    assert_in_range(in->n_threads, 1, ENGINE_FIXTURE_THREADS);
     memcpy(o->apps, in->apps, in->n_apps * sizeof *in->apps);
     memcpy(o->threads, in->threads, in->n_threads * sizeof *in->threads);
     for (size_t i = 0; i < in->n_threads; i++) {
         const struct asym_policy_thread *t = &in->threads[i];
-        assert_false(asym_mask_empty(t->may));
+        assert_false(asym_mask_empty(t->allowed));
         o->state[i] = (*(unsigned char *)t->state)++;
         ret[i] = (struct asym_assignment){
             .cpu = o->of[t->id.tid % 1000].cpu,
-            .claim = o->of[t->id.tid % 1000].claim,
+            .exclusive = o->of[t->id.tid % 1000].exclusive,
             .monitor = o->of[t->id.tid % 1000].monitor,
             .nice_delta = o->of[t->id.tid % 1000].delta,
-            .reason = o->of[t->id.tid % 1000].cpu < 0 ? ASYM_WHY_POLICY_NONE : ASYM_WHY_MP,
+            .reason = o->of[t->id.tid % 1000].cpu < 0 ? &engine_fixture_unsteered : &engine_fixture_placed,
         };
     }
     return 0;
 }
 
-const struct asym_policy world_policy_type = {
+const struct asym_policy engine_fixture_policy_type = {
     .name = "orders-type",
     .pin = ASYM_PIN_TYPE,
-    .params_size = sizeof(struct world_params),
+    .params_size = sizeof(struct engine_fixture_params),
     .state_size = 1,
     .task_state_size = 1,
     .plan = plan,
 };
 
-const struct asym_policy world_policy_cpu = {
+const struct asym_policy engine_fixture_policy_cpu = {
     .name = "orders-cpu",
     .pin = ASYM_PIN_CPU,
-    .params_size = sizeof(struct world_params),
+    .params_size = sizeof(struct engine_fixture_params),
     .state_size = 1,
     .task_state_size = 24,
     .plan = plan,
 };
 
-const struct asym_policy world_policy_reacts = {
+const struct asym_policy engine_fixture_policy_reacts = {
     .name = "orders-reacts",
     .pin = ASYM_PIN_TYPE,
     .reacts = true,
-    .params_size = sizeof(struct world_params),
+    .params_size = sizeof(struct engine_fixture_params),
     .state_size = 1,
     .task_state_size = 1,
     .plan = plan,
 };
 
-const struct asym_policy world_policy_own_period = {
+const struct asym_policy engine_fixture_policy_every_snapshot = {
     .name = "orders-own-period",
     .pin = ASYM_PIN_TYPE,
-    .own_period = true,
-    .params_size = sizeof(struct world_params),
+    .every_snapshot = true,
+    .params_size = sizeof(struct engine_fixture_params),
     .state_size = 1,
     .task_state_size = 1,
     .plan = plan,
 };
 
-void world_machine(struct asym_machine *m, unsigned n_slow, unsigned n_fast, unsigned llc)
+void engine_fixture_machine(struct asym_machine *m, unsigned n_slow, unsigned n_fast, unsigned llc)
 {
     memset(m, 0, sizeof *m);
     m->generation = 1;
@@ -106,14 +109,14 @@ void world_machine(struct asym_machine *m, unsigned n_slow, unsigned n_fast, uns
     assert_int_equal(asym_machine_finish(m), 0);
 }
 
-void world_init(struct world *w)
+void engine_fixture_init(struct engine_fixture *w)
 {
     memset(w, 0, sizeof *w);
-    world_machine(&w->machine, 4, 4, 4);
+    engine_fixture_machine(&w->machine, 4, 4, 4);
     w->now = 1000 * ASYM_SEC;
     w->params.orders = &w->orders;
     w->config = (struct asym_engine_config){
-        .policy = &world_policy_type,
+        .policy = &engine_fixture_policy_type,
         .params = &w->params,
         .classify = {.serial_max_threads = 2, .hp_threshold = UINT_MAX, .amp_boost = ASYM_SEC, .hysteresis = 1},
         .enforce = {.pin = -1,
@@ -125,15 +128,15 @@ void world_init(struct world *w)
     assert_int_equal(asym_engine_new(&w->config, &w->engine), 0);
 }
 
-void world_done(struct world *w)
+void engine_fixture_done(struct engine_fixture *w)
 {
     asym_engine_free(w->engine);
     w->engine = NULL;
 }
 
-unsigned world_proc(struct world *w, int32_t pid)
+unsigned engine_fixture_proc(struct engine_fixture *w, int32_t pid)
 {
-    assert_true(w->n_procs < WORLD_PROCS);
+    assert_true(w->n_procs < ENGINE_FIXTURE_PROCS);
     w->procs[w->n_procs] = (struct asym_proc){
         .id = {pid, pid, (uint64_t)pid * 10},
         .ppid = 1,
@@ -144,11 +147,11 @@ unsigned world_proc(struct world *w, int32_t pid)
     return (unsigned)w->n_procs++;
 }
 
-struct world_thread *world_thread(struct world *w, unsigned proc, int32_t tid, int32_t cpu)
+struct engine_fixture_thread *engine_fixture_thread(struct engine_fixture *w, unsigned proc, int32_t tid, int32_t cpu)
 {
-    assert_true(w->n_threads < WORLD_THREADS);
-    struct world_thread *t = &w->threads[w->n_threads++];
-    *t = (struct world_thread){
+    assert_true(w->n_threads < ENGINE_FIXTURE_THREADS);
+    struct engine_fixture_thread *t = &w->threads[w->n_threads++];
+    *t = (struct engine_fixture_thread){
         .task = {.id = {tid, w->procs[proc].id.tgid, (uint64_t)tid * 10},
                  .proc = proc,
                  .comm = "thread",
@@ -159,22 +162,25 @@ struct world_thread *world_thread(struct world *w, unsigned proc, int32_t tid, i
         .cpuset = w->machine.online,
         .listed = true,
     };
-    world_order(w, tid, cpu, false);
+    engine_fixture_order(w, tid, cpu, false);
     return t;
 }
 
-void world_order(struct world *w, int32_t tid, int32_t cpu, bool claim)
+void engine_fixture_order(struct engine_fixture *w, int32_t tid, int32_t cpu, bool exclusive)
 {
     w->orders.of[tid % 1000].cpu = cpu;
-    w->orders.of[tid % 1000].claim = claim;
+    w->orders.of[tid % 1000].exclusive = exclusive;
 }
 
-int world_try_step(struct world *w, asym_usec dt)
+void engine_fixture_sample(struct engine_fixture *w, asym_usec dt)
 {
     struct asym_snapshot s = {
         .machine = &w->machine,
         .interval = dt,
         .urgent = w->urgent,
+        .paused = w->paused,
+        .released = w->released,
+        .n_released = w->n_released,
         .apps = w->s_apps,
         .procs = w->procs,
         .samples = w->s_samples,
@@ -187,7 +193,7 @@ int world_try_step(struct world *w, asym_usec dt)
         struct asym_app *app = &w->s_apps[p];
         *app = (struct asym_app){.id = w->procs[p].id, .comm = "app", .first_task = (uint32_t)s.n_tasks};
         for (size_t i = 0; i < w->n_threads; i++) {
-            struct world_thread *t = &w->threads[i];
+            struct engine_fixture_thread *t = &w->threads[i];
             if (!t->listed || t->task.proc != p)
                 continue;
             t->task.mask = &t->mask;
@@ -205,51 +211,57 @@ int world_try_step(struct world *w, asym_usec dt)
         if (w->runnable[p] >= 0)
             app->runnable_mean = w->runnable[p];
     }
-    return asym_engine_step(w->engine, &s, &w->plan, &w->actions, &w->n);
+    w->snapshot = s;
 }
 
-void world_step(struct world *w, asym_usec dt)
+int engine_fixture_try_step(struct engine_fixture *w, asym_usec dt)
 {
-    assert_int_equal(world_try_step(w, dt), 0);
+    engine_fixture_sample(w, dt);
+    return asym_engine_step(w->engine, &w->snapshot, &w->plan, &w->actions, &w->n);
 }
 
-void world_apply(struct world *w)
+void engine_fixture_step(struct engine_fixture *w, asym_usec dt)
 {
-    struct asym_outcome outcomes[2 * WORLD_THREADS];
-    assert_true(w->n <= ASYM_LENGTH(outcomes));
+    assert_int_equal(engine_fixture_try_step(w, dt), 0);
+}
+
+void engine_fixture_apply(struct engine_fixture *w)
+{
+    struct asym_outcome *outcomes = w->outcomes;
+    assert_true(w->n <= ASYM_LENGTH(w->outcomes));
     for (size_t a = 0; a < w->n; a++) {
         const struct asym_action *action = &w->actions[a];
-        outcomes[a] = (struct asym_outcome){ASYM_VERDICT_GONE, -ESRCH};
+        outcomes[a] = (struct asym_outcome){ASYM_OUTCOME_GONE, -ESRCH};
         for (size_t i = 0; i < w->n_threads; i++) {
-            struct world_thread *t = &w->threads[i];
+            struct engine_fixture_thread *t = &w->threads[i];
             if (t->task.id.tid != action->id.tid || t->task.id.start != action->id.start)
                 continue;
             assert_true(asym_mask_equal(&t->mask, &action->expect));
             assert_int_equal(t->task.nice, action->expect_nice);
-            t->mask = action->whole ? t->cpuset : asym_mask_and(&action->mask, &t->cpuset);
+            t->mask = action->full_cpuset ? t->cpuset : asym_mask_and(&action->mask, &t->cpuset);
             t->task.nice = action->nice;
-            outcomes[a] = (struct asym_outcome){ASYM_VERDICT_DONE, 0};
+            outcomes[a] = (struct asym_outcome){ASYM_OUTCOME_DONE, 0};
         }
     }
     asym_engine_outcomes(w->engine, outcomes, w->n);
 }
 
-void world_run(struct world *w, asym_usec dt)
+void engine_fixture_run(struct engine_fixture *w, asym_usec dt)
 {
-    world_step(w, dt);
-    world_apply(w);
+    engine_fixture_step(w, dt);
+    engine_fixture_apply(w);
 }
 
-void world_answer(struct world *w, enum asym_verdict verdict, int error)
+void engine_fixture_answer(struct engine_fixture *w, enum asym_outcome_kind kind, int error)
 {
-    struct asym_outcome outcomes[2 * WORLD_THREADS];
-    assert_true(w->n <= ASYM_LENGTH(outcomes));
+    struct asym_outcome *outcomes = w->outcomes;
+    assert_true(w->n <= ASYM_LENGTH(w->outcomes));
     for (size_t a = 0; a < w->n; a++)
-        outcomes[a] = (struct asym_outcome){verdict, error};
+        outcomes[a] = (struct asym_outcome){kind, error};
     asym_engine_outcomes(w->engine, outcomes, w->n);
 }
 
-const struct asym_action *world_action(const struct world *w, int32_t tid)
+const struct asym_action *engine_fixture_action(const struct engine_fixture *w, int32_t tid)
 {
     const struct asym_action *found = NULL;
     for (size_t a = 0; a < w->n; a++) {
@@ -261,7 +273,7 @@ const struct asym_action *world_action(const struct world *w, int32_t tid)
     return found;
 }
 
-const struct asym_plan_task *world_planned(const struct world *w, int32_t tid)
+const struct asym_plan_task *engine_fixture_planned(const struct engine_fixture *w, int32_t tid)
 {
     for (size_t i = 0; i < w->plan->n_tasks; i++)
         if (w->s_tasks[i].id.tid == tid)
@@ -270,31 +282,31 @@ const struct asym_plan_task *world_planned(const struct world *w, int32_t tid)
     return NULL;
 }
 
-struct asym_mask world_cpus(const char *list)
+struct asym_mask engine_fixture_cpus(const char *list)
 {
     struct asym_mask m = {0};
     assert_int_equal(asym_mask_parse_list(list, strlen(list), &m), 0);
     return m;
 }
 
-void world_assert_mask(const struct asym_mask *m, const char *list)
+void engine_fixture_assert_mask(const struct asym_mask *m, const char *list)
 {
     char text[ASYM_MASK_LIST_MAX];
     assert_string_equal(asym_mask_format_list(m, text, sizeof text), list);
 }
 
-int world_setup(void **state)
+int engine_fixture_setup(void **state)
 {
-    struct world *w = calloc(1, sizeof *w);
+    struct engine_fixture *w = calloc(1, sizeof *w);
     assert_non_null(w);
-    world_init(w);
+    engine_fixture_init(w);
     *state = w;
     return 0;
 }
 
-int world_teardown(void **state)
+int engine_fixture_teardown(void **state)
 {
-    world_done(*state);
+    engine_fixture_done(*state);
     free(*state);
     return 0;
 }

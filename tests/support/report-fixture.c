@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "support/scene.h"
+#include "support/report-fixture.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mask.h"
 
-struct asym_mask scene_cpus(const char *list)
+struct asym_mask report_fixture_cpus(const char *list)
 {
     struct asym_mask m;
     if (asym_mask_parse_list(list, strlen(list), &m) < 0)
@@ -40,9 +40,9 @@ static void build_machine(struct asym_machine *m, unsigned n_cpus, unsigned n_fa
         abort();
 }
 
-struct scene *scene_new(unsigned n_cpus, unsigned n_fast, size_t room)
+struct report_fixture *report_fixture_new(unsigned n_cpus, unsigned n_fast, size_t room)
 {
-    struct scene *s = room_for(0, sizeof *s);
+    struct report_fixture *s = room_for(0, sizeof *s);
     build_machine(&s->machine, n_cpus, n_fast);
     s->all = s->machine.usable;
     s->apps = room_for(room, sizeof *s->apps);
@@ -58,7 +58,7 @@ struct scene *scene_new(unsigned n_cpus, unsigned n_fast, size_t room)
         .procs = s->procs,
         .tasks = s->tasks,
         .missing = {[ASYM_SIGNAL_IPC] = "no counters", [ASYM_SIGNAL_STALL] = "no counters"},
-        .sight = {.n_procs = 74, .n_threads = 210, .births = true},
+        .coverage = {.n_procs = 74, .n_threads = 210, .process_events = true},
     };
     s->plan = (struct asym_plan){.apps = s->plan_apps, .tasks = s->plan_tasks};
     if (asym_settings_new(&s->settings) < 0)
@@ -66,7 +66,7 @@ struct scene *scene_new(unsigned n_cpus, unsigned n_fast, size_t room)
     return s;
 }
 
-void scene_free(struct scene *s)
+void report_fixture_free(struct report_fixture *s)
 {
     asym_settings_free(s->settings);
     free(s->apps);
@@ -77,7 +77,7 @@ void scene_free(struct scene *s)
     free(s);
 }
 
-/* A raw name: what does not fit is cut as the kernel does. */
+/* Set a raw name. Like the kernel, cut it to ASYM_COMM_LEN. */
 static void name(char ret[ASYM_COMM_LEN], const char *comm)
 {
     size_t n = strnlen(comm, ASYM_COMM_LEN - 1);
@@ -85,8 +85,8 @@ static void name(char ret[ASYM_COMM_LEN], const char *comm)
     memcpy(ret, comm, n);
 }
 
-struct asym_plan_app *scene_app(struct scene *s, const char *comm, int32_t pid, enum asym_phase phase,
-                                enum asym_class class, double runnable)
+struct asym_plan_app *report_fixture_app(struct report_fixture *s, const char *comm, int32_t pid, enum asym_phase phase,
+                                         enum asym_class class, double runnable)
 {
     size_t a = s->snapshot.n_apps++;
     s->snapshot.n_procs = s->plan.n_apps = s->snapshot.n_apps;
@@ -101,7 +101,13 @@ struct asym_plan_app *scene_app(struct scene *s, const char *comm, int32_t pid, 
     return &s->plan_apps[a];
 }
 
-struct asym_plan_task *scene_thread(struct scene *s, const char *comm, int32_t tid, int32_t cpu)
+const struct asym_reason report_fixture_own = {.text = "a fast CPU each"};
+const struct asym_reason report_fixture_spare = {.text = "a spare fast CPU"};
+const struct asym_reason report_fixture_many = {.text = "%.1f runnable threads, more than %.0f"};
+const struct asym_reason report_fixture_turn = {.text = "had its turn: %.2f s on fast CPUs, the mean is %.2f s"};
+const struct asym_reason report_fixture_unsteered = {.text = "nothing is steered", .kind = ASYM_REASON_UNSTEERED};
+
+struct asym_plan_task *report_fixture_thread(struct report_fixture *s, const char *comm, int32_t tid, int32_t cpu)
 {
     size_t i = s->snapshot.n_tasks++, a = s->snapshot.n_apps - 1;
     s->plan.n_tasks = s->snapshot.n_tasks;
@@ -119,16 +125,16 @@ struct asym_plan_task *scene_thread(struct scene *s, const char *comm, int32_t t
     };
     name(s->tasks[i].comm, comm);
     s->plan_tasks[i] = (struct asym_plan_task){
-        .target = cpu, .class = s->plan_apps[a].class, .reason = ASYM_WHY_HP_SPARE, .mask = s->all};
+        .target = cpu, .class = s->plan_apps[a].class, .reason = &report_fixture_spare, .mask = s->all};
     return &s->plan_tasks[i];
 }
 
-void scene_steer(struct scene *s, struct asym_plan_task *task, int32_t target, const char *cpus,
-                 enum asym_reason reason)
+void report_fixture_steer(struct report_fixture *s, struct asym_plan_task *task, int32_t target, const char *cpus,
+                          const struct asym_reason *reason)
 {
     task->moves = target != s->tasks[task - s->plan_tasks].cpu;
     s->plan.n_moves += task->moves;
     task->target = target;
-    task->mask = scene_cpus(cpus);
+    task->mask = report_fixture_cpus(cpus);
     task->reason = reason;
 }

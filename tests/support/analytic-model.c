@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "measure/model.h"
+#include "support/analytic-model.h"
 
 #include <math.h>
 #include <stdbool.h>
 
-/* Work of A on n CPUs per second, in units of a slow CPU (equations 7 to 20). */
+/* The work of A on n CPUs per second, in units of a slow CPU (equations 7 to 20). */
 struct performance {
     double min, avg, max;
 };
@@ -32,7 +32,9 @@ static struct performance baseline(enum asym_joint joint, double n, double a)
     return (struct performance){n / 2, parallel / 2, (n - 2 + 2 * a) / 2};
 }
 
-/* A serial thread has the large CPU to itself; with two of a kind nothing differs from the baseline. */
+/*
+ * A serial thread has the large CPU to itself. If both applications are serial or both parallel, the result is the baseline's.
+ */
 static struct performance proposed(enum asym_joint joint, double n, double a)
 {
     if (joint == ASYM_JOINT_SP)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Counters from a recording. */
+#include "support/counters-replay.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -7,8 +9,8 @@
 
 #include "base/macro.h"
 #include "base/parse.h"
-#include "core/table.h"
-#include "linux/counters-internal.h"
+#include "core/task-table.h"
+#include "linux/perf/counters-internal.h"
 
 #define FILE_MAX_ (16 * 1024 * 1024)
 
@@ -19,20 +21,20 @@ struct row {
     asym_usec time;
     int32_t tid;
     unsigned line, valid;
-    unsigned life; /* a number that comes again after "gone" is another thread */
+    unsigned life; /* a tid that occurs again after "gone" is another thread */
     bool gone;
     uint64_t figure[FIGURES], on_cpu;
 };
 
 struct watched {
-    struct asym_taskid id; /* as asym_table wants it */
+    struct asym_taskid id; /* asym_table needs this member */
     struct row base;
 };
 
 struct replay {
     struct asym_counters port;
     struct asym_table table;
-    struct row *rows; /* by tid, then by time; owned */
+    struct row *rows; /* sorted by tid, then by time; owned */
     size_t n, capacity;
     unsigned max_fds;
     asym_usec now;
@@ -61,7 +63,7 @@ static bool is(const struct word *w, const char *text)
     return w->len == strlen(text) && memcmp(w->at, text, w->len) == 0;
 }
 
-/* How many words; WORDS + 1 for more than WORDS. */
+/* Returns the number of words; WORDS + 1 if there are more than WORDS. */
 static size_t split(const char *line, size_t len, struct word ret[WORDS])
 {
     size_t n = 0;
@@ -142,7 +144,7 @@ static int compare_rows(const void *a, const void *b)
     return x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* The rows of each thread behind one another, and what must hold between two of them. */
+/* Sort the rows by thread and time, and check each pair of neighbours. */
 static int link_rows(const struct parse *p)
 {
     struct replay *r = p->r;
@@ -165,7 +167,7 @@ static int link_rows(const struct parse *p)
     return 0;
 }
 
-/* The thread's newest row up to now; NULL when it is not there yet, or not any longer. */
+/* Returns the thread's newest row up to now; NULL if the thread has not begun or has ended. */
 static const struct row *row_of(const struct replay *r, int32_t tid)
 {
     size_t low = 0, high = r->n;

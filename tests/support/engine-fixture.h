@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * A machine, processes and threads as literals, an engine that uses them, and a policy that follows the orders of the test. The
+ * test is the actuator: engine_fixture_apply acts like a kernel, and engine_fixture_answer reports any outcome that the test
+ * sets.
+ */
+#ifndef ASYM_TESTS_SUPPORT_ENGINE_FIXTURE_H
+#define ASYM_TESTS_SUPPORT_ENGINE_FIXTURE_H
+
+#include <asym/engine.h>
+
+enum { ENGINE_FIXTURE_PROCS = 16, ENGINE_FIXTURE_THREADS = 64 };
+
+/** The answers of the test policy, by the last three digits of the tid, and a record of its input. */
+struct engine_fixture_orders {
+    unsigned calls;
+    int small_arena; /* number of calls in which the policy asks for more memory */
+    int error;       /* returned by plan, if not 0 */
+    struct {
+        int32_t cpu;
+        int8_t delta;
+        bool exclusive, monitor;
+    } of[1000];
+    size_t n_apps, n_threads;
+    asym_usec interval, since_swap;
+    struct asym_policy_app apps[ENGINE_FIXTURE_PROCS];
+    struct asym_policy_thread threads[ENGINE_FIXTURE_THREADS];
+    unsigned char state[ENGINE_FIXTURE_THREADS]; /* of each thread, before this call increments it */
+    unsigned char policy_state;
+};
+
+struct engine_fixture_params {
+    struct engine_fixture_orders *orders;
+};
+
+/** The reasons of the policies below. */
+extern const struct asym_reason engine_fixture_placed, engine_fixture_unsteered;
+
+/** Two policies with the same answers; one has pin type, the other pin cpu. Their per-thread and policy state count calls. */
+extern const struct asym_policy engine_fixture_policy_type, engine_fixture_policy_cpu;
+
+/** Like policy_type, but the engine calls it at once when a program reports a serial phase. */
+extern const struct asym_policy engine_fixture_policy_reacts;
+
+/** Like policy_type, but it keeps its own period. */
+extern const struct asym_policy engine_fixture_policy_every_snapshot;
+
+struct engine_fixture_thread {
+    struct asym_task task; /* proc is an index into procs; a step sets mask and cpuset to those below */
+    struct asym_mask mask, cpuset;
+    bool listed;
+    double instructions; /* counted since the last snapshot; 0: it was not counted */
+};
+
+struct engine_fixture {
+    struct asym_machine machine;
+    struct asym_proc procs[ENGINE_FIXTURE_PROCS];
+    double runnable[ENGINE_FIXTURE_PROCS]; /* of the application; below 0: use the sum over its threads */
+    struct engine_fixture_thread threads[ENGINE_FIXTURE_THREADS];
+    size_t n_procs, n_threads;
+    asym_usec now;
+    bool urgent, paused; /* values for the next snapshots */
+    const struct asym_taskid *released;
+    size_t n_released;
+    struct engine_fixture_orders orders;
+    struct engine_fixture_params params;
+    struct asym_engine_config config;
+    struct asym_engine *engine;
+    /* results and input of the last step */
+    const struct asym_plan *plan;
+    const struct asym_action *actions;
+    size_t n;
+    struct asym_snapshot snapshot;
+    struct asym_outcome outcomes[2 * ENGINE_FIXTURE_THREADS]; /* of the actions, as last reported */
+    struct asym_app s_apps[ENGINE_FIXTURE_PROCS];
+    struct asym_task s_tasks[ENGINE_FIXTURE_THREADS];
+    struct asym_sample s_samples[ENGINE_FIXTURE_THREADS];
+    const struct engine_fixture_thread *s_of[ENGINE_FIXTURE_THREADS];
+};
+
+/** Make a machine: CPUs 0..n_slow-1 have speed 1, the next n_fast have speed 2; each LLC has llc CPUs. */
+void engine_fixture_machine(struct asym_machine *m, unsigned n_slow, unsigned n_fast, unsigned llc);
+
+/** Set up 4 slow and 4 fast CPUs under two LLCs; settle 500 ms, hold-off 10 s, release 5 s, swap 100 ms; time 1000 s. */
+void engine_fixture_init(struct engine_fixture *w);
+void engine_fixture_done(struct engine_fixture *w);
+
+/** The same for cmocka: each test gets its own fixture. */
+int engine_fixture_setup(void **state);
+int engine_fixture_teardown(void **state);
+
+/** Add a process that is an application, one minute old. Returns its index. */
+unsigned engine_fixture_proc(struct engine_fixture *w, int32_t pid);
+/** Add a thread that runs all the time on CPU 0 and may run on all CPUs; the policy will give it cpu. Returns the thread. */
+struct engine_fixture_thread *engine_fixture_thread(struct engine_fixture *w, unsigned proc, int32_t tid, int32_t cpu);
+void engine_fixture_order(struct engine_fixture *w, int32_t tid, int32_t cpu, bool exclusive);
+
+/** Advance the time by dt and fill in snapshot. */
+void engine_fixture_sample(struct engine_fixture *w, asym_usec dt);
+/** Advance the time by dt and do one step. The test fails if the step fails. */
+void engine_fixture_step(struct engine_fixture *w, asym_usec dt);
+int engine_fixture_try_step(struct engine_fixture *w, asym_usec dt);
+
+/** Compare, then carry the actions out, as an actuator on a kernel does. */
+void engine_fixture_apply(struct engine_fixture *w);
+/** Call engine_fixture_step, then engine_fixture_apply. */
+void engine_fixture_run(struct engine_fixture *w, asym_usec dt);
+void engine_fixture_answer(struct engine_fixture *w, enum asym_outcome_kind kind, int error);
+
+/** Returns the action of the last step for this thread, or NULL. The test fails if there is more than one. */
+const struct asym_action *engine_fixture_action(const struct engine_fixture *w, int32_t tid);
+const struct asym_plan_task *engine_fixture_planned(const struct engine_fixture *w, int32_t tid);
+
+struct asym_mask engine_fixture_cpus(const char *list);
+void engine_fixture_assert_mask(const struct asym_mask *m, const char *list);
+
+#endif

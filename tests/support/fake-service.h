@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** A service of org.asymd.Manager with fixed answers, on a socket of its own, for tests of what asymctl prints. */
+#ifndef ASYM_TESTS_SUPPORT_FAKE_SERVICE_H
+#define ASYM_TESTS_SUPPORT_FAKE_SERVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum fake_service_kind {
+    FAKE_SERVICE_PLAIN,   /**< a machine of 4 fast and 4 slow CPUs, with three programs */
+    FAKE_SERVICE_PAUSED,  /**< the same, paused until a time */
+    FAKE_SERVICE_HOSTILE, /**< programs whose names try to write to the terminal, and a thousand of them */
+    FAKE_SERVICE_TWINS,   /**< as PLAIN, with programs of the same name, two of them cgroups */
+    FAKE_SERVICE_DENIED,  /**< every call that changes something is denied */
+    FAKE_SERVICE_REFUSES, /**< such calls are not possible, for a reason */
+    FAKE_SERVICE_BUSY,    /**< refuses two calls of three, as if the user had asked too often */
+    FAKE_SERVICE_FULL,    /**< refuses all calls so */
+    FAKE_SERVICE_OTHER,   /**< answers of other types than those of the interface */
+    FAKE_SERVICE_SILENT,  /**< accepts connections, and says nothing */
+    FAKE_SERVICE_ENDS,    /**< ends after the second decision */
+    FAKE_SERVICE_FLOODS,  /**< sends decisions without a pause */
+};
+
+/**
+ * Start it in a child, which ends with the test. Sets the environment variable of asymctl to its socket. Asserts. Only one at
+ * a time.
+ */
+void fake_service_start(enum fake_service_kind kind);
+
+/** End it, and unset the variable. */
+void fake_service_stop(void);
+
+/** The changing calls that it got since its start, each as "Pause 90;". Static. */
+const char *fake_service_calls(void);
+
+#endif
