@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How fast each CPU of the machine of eight speeds is, by the task of Table 5.2 on it alone, and where what it lacks goes. A
-row of papers.py; the simulator takes its machine from it."""
+"""Measures the speed of each CPU of the machine of eight speeds, by the task of Table 5.2 alone on the CPU, and what takes the
+rest of its nominal speed. A row of papers.py; the simulator takes its machine from it."""
 import collections
 import io
 import math
@@ -14,23 +14,24 @@ import speeds
 from lab import figures
 
 MACHINE = "eight-speeds"
-# Of the task on the fastest CPU: eight times as long on the slowest, more than 200 periods of its quota.
+# Length of the task on the fastest CPU. On the slowest it takes eight times as long, more than 200 periods of its quota.
 TASK_S = 1.0
 NOMINAL = [max(states) / max(machines.MACHINES[MACHINE][-1]) * machines.CPUS for states in machines.MACHINES[MACHINE]]
 
-# The same of nothing at all: what an idle CPU costs.
+# Length of a measurement without a task: it gives the cost of an idle CPU.
 IDLE_S = 3
-# Of one task: seconds it took, what of a core of the host its CPU had meanwhile, and interrupts a second that its CPU took.
+# One task: its seconds, the share of a core of the host that its CPU had meanwhile, and the interrupts a second of its CPU.
 One = collections.namedtuple("One", "seconds host interrupts")
 
 
 def host_seconds(threads):
-    """CPU time that each of these threads of this host has had."""
+    """CPU time of each of these threads of the host so far, in seconds."""
     return [int(pathlib.Path(f"/proc/{thread}/schedstat").read_text().split()[0]) / 1e9 for thread in threads]
 
 
 class Watch(io.BytesIO):
-    """What a load says, as it comes; several times a second the CPU time of the guest's CPUs is read, until it has ended."""
+    """Takes the output of a load as it comes. Several times a second it reads the CPU time of the guest's CPUs, until the load
+    has ended."""
 
     def __init__(self, had, ended, clock=time.monotonic):
         super().__init__()
@@ -42,14 +43,14 @@ class Watch(io.BytesIO):
             self.samples.append((self.clock(), self.had()))
 
     def rates(self, seconds):
-        """CPU time a second of each, while the load ran: until the last sample at least, and so many seconds."""
+        """CPU time a second of each CPU while the load ran: over so many seconds before the last sample."""
         inside = [sample for sample in self.samples if sample[0] > self.samples[-1][0] - seconds + 0.25]
         (begin, before), (end, after) = inside[0], inside[-1]
         return [(b - a) / (end - begin) if end > begin else math.nan for a, b in zip(before, after)]
 
 
 def interrupts(text):
-    """By reading of /proc/interrupts that is in text: when, by the line of /proc/uptime before, and how many each CPU took."""
+    """For each copy of /proc/interrupts in text: the time, from the line of /proc/uptime before it, and interrupts by CPU."""
     found = []
     for line in text.splitlines():
         if match := re.fullmatch(r"(\d+\.\d+) \d+\.\d+", line):
@@ -61,7 +62,7 @@ def interrupts(text):
 
 
 def watch(lab, threads, command, ended, took):
-    """By CPU, host time and interrupts a second of the time in which it runs; took: of what it says, how long that was."""
+    """By CPU, host time and interrupts a second while the command runs; took gets the command's seconds from its output."""
     seen, look = Watch(lambda: host_seconds(threads), ended), "cat /proc/uptime /proc/interrupts"
     with lab.s.speeds():
         status = lab.s.guest.run(f"{look} && {command} && {look}", seen)
@@ -83,8 +84,8 @@ def idle(lab, threads):
 
 
 def measure(lab, args):
-    """By CPU, its tasks and what it does without. Run by run over all CPUs, there and back, so that a host that becomes slower
-    does it to all."""
+    """By CPU, its tasks and its idle time. Each run goes over all CPUs, every other one in reverse, so that a host that becomes
+    slower slows all of them."""
     threads = lab.s.guest.qemu.cpu_threads()
     lab.policy("stock")
     once = figures(lab.timed(f"/opt/load-copies 1 20 {machines.CPUS - 1}"))["total"]
@@ -98,18 +99,23 @@ def measure(lab, args):
     return found
 
 
+def restore(found):
+    """Returns the measurements from lists, which named tuples become in a file."""
+    return {kind: [[One(*one) for one in runs] for runs in each] for kind, each in found.items()}
+
+
 def median(runs, key):
     return statistics.median(getattr(one, key) for one in runs)
 
 
 def relative(tasks):
-    """By CPU, the speed of each run, where the fastest's median is what it is meant to be."""
+    """By CPU, the speed of each run, in units in which the median of the fastest CPU is its nominal speed."""
     unit = NOMINAL[-1] * median(tasks[-1], "seconds")
     return [[unit / one.seconds for one in runs] for runs in tasks]
 
 
 def quota(cpu):
-    """What of a core of the host it is meant to have."""
+    """The share of a core of the host that this CPU is meant to have."""
     return speeds.HOST_CORES / machines.CPUS * NOMINAL[cpu] / statistics.mean(NOMINAL)
 
 
@@ -118,7 +124,7 @@ def had(runs, cpu):
 
 
 def work(tasks):
-    """By CPU, what it does in a second of host time, where the fastest does 1."""
+    """By CPU, its work in a second of host time, where the fastest does 1."""
     each = [1 / (median(runs, "seconds") * median(runs, "host")) for runs in tasks]
     return [one / each[-1] for one in each]
 
@@ -137,17 +143,17 @@ def show(found):
 
 
 def explain(tasks, without):
-    """Where what CPU 0 lacks can go: it alone has the guest's tick. Milliseconds are of host time."""
+    """Explains the speed that CPU 0 lacks: only CPU 0 has the guest's tick. Milliseconds are of host time."""
     shares, did = [had(runs, cpu) for cpu, runs in enumerate(tasks)], work(tasks)
     others = max(had(rest, cpu) for cpu, rest in enumerate(without) if cpu > 0)
     taken, rate = median(without[0], "interrupts"), median(tasks[0], "interrupts")
     price = 1000 * median(without[0], "host") / taken
     lacks = 1 - did[0] / statistics.median(did[1:])
     yield (f"Medians; speeds in units in which the fastest is {NOMINAL[-1]:.0f}. Every CPU has {min(shares):.2f} to "
-           f"{max(shares):.2f} of its quota of the host's time: none is slow for want of that. In a second of it CPUs 1 to 7 do "
+           f"{max(shares):.2f} of its quota of the host's time, so a lack of time makes none slow. In a second of that time CPUs 1 to 7 do "
            f"{min(did[1:]):.2f} to {max(did[1:]):.2f} of the fastest's work, CPU 0 {did[0]:.2f}. With `nohz_full=1-7` the tick and "
-           f"the chores of the guest's kernel are on CPU 0: idle it takes {taken:.0f} interrupts a second and "
+           f"the housekeeping of the guest's kernel are on CPU 0: idle it takes {taken:.0f} interrupts a second and "
            f"{100 * had(without[0], 0):.0f} % of its quota, the others {100 * others:.0f} % at most of theirs.")
-    yield (f"That is {price:.2f} ms an interrupt. Beside the task CPU 0 is held back most of the time and takes {rate:.0f} a "
-           f"second, {100 * rate * price / 1000 / quota(0):.0f} % of its quota at that price; it does {100 * lacks:.0f} % less than "
-           f"CPUs 1 to 7, which is {1000 * lacks * quota(0) / rate:.2f} ms an interrupt, were it all theirs.")
+    yield (f"That is {price:.2f} ms an interrupt. Beside the task the quota stops CPU 0 most of the time, and it takes {rate:.0f} a "
+           f"second, {100 * rate * price / 1000 / quota(0):.0f} % of its quota at that price. It does {100 * lacks:.0f} % less than "
+           f"CPUs 1 to 7: if interrupts were the whole reason, one would cost {1000 * lacks * quota(0) / rate:.2f} ms.")

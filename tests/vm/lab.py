@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the measurements of papers.py work with: a guest with asymd in it, and loads that say what they did."""
+"""The tools of the measurements of papers.py: a guest with asymd in it, and loads that report their work."""
 import io
 import re
 import time
@@ -7,7 +7,7 @@ import time
 import machines
 import run
 
-# An emulated CPU needs 15 times as long for a look. Copies are steered from the start: nobody else's programs are here.
+# An emulated CPU needs 15 times as long for a sample. asymd steers copies from the start: no other user's programs run here.
 CONFIG = """[asymd]
 policy = {policy}
 interval = 100ms
@@ -17,7 +17,7 @@ fast_from = 100%
 [enforce]
 settle = 0ms
 fork_holdoff = 0ms"""
-# CPUs have their speeds so long before a load begins: what it says is read five times a second.
+# CPUs get their speeds this long before a load begins, because the output of the load is read five times a second only.
 BEFORE_S = 0.7
 
 
@@ -29,20 +29,20 @@ class Lab:
         self.s.sh("tar -C / --no-overwrite-dir -xf root.tar && systemctl daemon-reload")
 
     def policy(self, name, config=CONFIG):
-        """stock: nobody steers."""
+        """stock: asymd does not run."""
         if name == "stock":
             self.s.sh("systemctl stop asymd")
         else:
             self.s.start(config.format(policy=name))
 
     def timed(self, command):
-        """Run a load while CPUs have their speeds; what it prints."""
+        """Runs a load while CPUs have their speeds. Returns its output."""
         with self.s.speeds():
             return self.s.sh(f"nice -n 10 {command}")
 
     def timed_after(self, command, seconds):
-        """The same of a load that says "ready" and begins so many seconds after that, and ends when it says what it took.
-        Only in between do its CPUs have their speeds: what is timed is a program in its course, not how it came to be."""
+        """Like timed, for a load that prints "ready", begins so many seconds later, and prints its time at the end. CPUs have
+        their speeds only from its begin to its end, because the start of the program is not part of the measurement."""
         output = Switch(self.s.guest.speeds.limit, seconds - BEFORE_S)
         try:
             if self.s.guest.run(f"exec nice -n 10 {command}", output) != 0:
@@ -53,7 +53,7 @@ class Lab:
 
 
 class Switch(io.BytesIO):
-    """What a load says, as it comes; told several times a second that there is nothing new."""
+    """Takes the output of a load as it comes; an empty write comes several times a second."""
 
     def __init__(self, limit, seconds, clock=time.monotonic):
         super().__init__()

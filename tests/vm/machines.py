@@ -16,7 +16,7 @@ MACHINES = {
     "eight-speeds": tuple((275 * (cpu + 1), 200) for cpu in range(8)),
     "eight-equal": ((2200, 1100),) * 8,
 }
-# Made by setup.sh only when they are asked for.
+# setup.sh makes these only if its arguments name them.
 OF_PAPERS = ("eight-speeds", "eight-equal")
 CPUS = 8
 
@@ -26,9 +26,9 @@ def smp(name):
 
 
 def top_mhz(name):
-    """What eight CPUs of this many MHz would be: the host's cores are theirs together."""
+    """The MHz for which a CPU gets an eighth of HOST_CORES: for the papers' machines the mean, so that they use all of it."""
     return 2800 if name not in OF_PAPERS else sum(max(states) for states in MACHINES[name]) / CPUS
-# One 8-bit port serves all CPUs: what a CPU writes to change its speed says which one and to what.
+# One 8-bit port serves all CPUs: the value that a CPU writes to change its speed holds its number and the state.
 PORT = 0xA80
 
 
@@ -48,7 +48,7 @@ def ssdt(name):
     for cpu, states in enumerate(MACHINES[name]):
         yield f"Scope (\\_SB.CPUS.C{cpu:03X}) {{"
         yield f"Name (_PCT, Package () {{ {register}, {register} }})"
-        # MHz, mW, latencies in us, what to write for it, what to read then.
+        # MHz, mW, latencies in us, the value to write for the state, and the value to read then.
         rows = (f"Package () {{ {mhz}, {mhz * 5}, 10, 10, {encode(cpu, i):#x}, {encode(cpu, i):#x} }}"
                 for i, mhz in enumerate(states))
         yield f"Name (_PSS, Package () {{ {', '.join(rows)} }})"

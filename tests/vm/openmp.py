@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""OpenMP programs whose threads wait in one way or another: how far pa accelerates their serial phases, with and without
-runtime extensions (Saez 2010, 2.2 and 3.2). A row of papers.py."""
+"""Measures how far pa accelerates the serial phases of OpenMP programs, by how their threads wait, with and without runtime
+extensions (Saez 2010, 2.2 and 3.2). A row of papers.py."""
 import collections
 import itertools
 import json
@@ -10,17 +10,18 @@ import statistics
 import machines
 from lab import figures, online
 
-# Of the machine big-little: CPUs that are online; 0 to 3 have speed 1, the others speed 2. CPU 0 has the kernel's chores.
+# Online CPUs of the machine big-little; 0 to 3 have speed 1, the others speed 2. CPU 0 has the kernel's chores.
 MACHINES = {"4 + 4": 8, "4 + 1": 5}
-# Which has no thread of the program: emulated, a look of asymd takes a sixth of a slow CPU, where a real one takes a few
-# thousandths, and a barrier waits for all of that.
+# CPUs without a thread of the program. On an emulated CPU the samples of asymd take a sixth of a slow CPU, where on a real one
+# they take a few thousandths, and a barrier would wait for them.
 SPARE = 1
 SLOW, FAST, RATIO = 1, 4, 2
 SHARES = (0, 10, 30, 50)
-# Who else is in the guest is not steered: what listens to the host takes a CPU at times, and had a fast one to itself then.
-# Ten times of all that is asked for, and of asymd's and the runtime's own times: an emulated CPU is some 15 times as slow.
-# And eight of them share two of the host, which gives them their turns by ticks of 4 ms: who spins uses up its turn, and no
-# barrier comes sooner than after 50 to 100 ms.
+# asymd steers no other program of the guest: the agent that listens to the host takes a CPU at times, and asymd once gave it a
+# fast one to itself.
+# All times of the programs, of asymd and of the runtime are ten times as long as usual, because an emulated CPU is some 15
+# times as slow. Eight of them share two CPUs of the host, which gives them turns by ticks of 4 ms. A thread that spins uses up
+# its turn, and no barrier comes sooner than after 50 to 100 ms.
 CONFIG = """[asymd]
 policy = {policy}
 interval = 1s
@@ -40,17 +41,17 @@ action = steer
 match_comm = *
 action = ignore"""
 WAITS = {"sleep": "0", "adaptive": "2000", "spin": "infinite"}
-# Milliseconds of a slow CPU between two barriers: barriers in a region, and milliseconds that one may really take.
+# Milliseconds of a slow CPU between two barriers: barriers in a region, and the least milliseconds of one on this host.
 INTERVALS = {10: (20, 60), 100: (4, 130), 1000: (1, 1010)}
-# Who steers, and what the program is started by.
+# The policy, and the command before the program.
 STEERINGS = {"stock": ("stock", ""), "pa": ("pa", ""), "RTX": ("pa", "ASYM_RTX_NOTIFY_MIN=10000 asymctl run -- ")}
-# Seconds that a program is to take at best, those in which asymd has seen it (settle, a look at a program that was not there
-# for all of it, a whole one, and what they take), and where there is none.
+# Seconds of a program at best; seconds after which asymd has seen it (settle, one sample that the program was not there for
+# all of, one whole sample, and their own time); and the seconds to wait where asymd does not run.
 CELL_S, SEEN_S, NOT_SEEN_S = 2.0, 4.2, 0.9
 PROGRAM = "/opt/load-openmp"
 
-# What is measured in each case: who steers, how threads wait, and the CPU on which the initial one begins. The stock
-# scheduler leaves it there: from a fast one there is nothing to gain, and something to lose.
+# The measurements of each case: the steering, how threads wait, and the CPU on which the initial thread begins. The stock
+# scheduler leaves that thread there, so a program that begins on a fast CPU has nothing to gain, and something to lose.
 CELLS = {f"{name} {waits}": (name, waits, SLOW) for name in STEERINGS for waits in WAITS}
 CELLS |= {f"{name} spin from fast": (name, "spin", FAST) for name in ("stock", "RTX")}
 
@@ -60,7 +61,7 @@ Work = collections.namedtuple("Work", "threads rounds serial barriers slice")
 
 
 def work(case, rate):
-    """The same for whoever steers and however threads wait. rate: thousands of steps that a slow CPU counts in 1 ms."""
+    """The same for every policy and every kind of wait. rate: thousands of steps that a slow CPU counts in 1 ms."""
     threads, (barriers, least_ms) = MACHINES[case.machine] - SPARE, INTERVALS[case.interval]
     each = max(1, round(rate * case.interval))
     serial = round(threads * barriers * each * case.share / (100 - case.share))
@@ -69,8 +70,8 @@ def work(case, rate):
 
 
 def parse(text):
-    """What a program says: seconds, those of its serial phases, what both would be if every CPU were as fast as it is set, and
-    the percentage of its serial phases that it had a fast CPU for."""
+    """The report of a program: its seconds, those of its serial phases, both as they would be if every CPU had its nominal
+    speed, and the percentage of its serial phases for which it had a fast CPU."""
     said = figures(text)
     shares = re.findall(r"(\d+):([\d.]+)", text.rpartition("cpus=")[2])
     return {**{key: said[key] for key in ("time", "serial", "due", "dueserial")},
@@ -83,12 +84,12 @@ def cases(args):
 
 
 def speeds(rate):
-    """Of each CPU, as load-openmp is told."""
+    """The speed of each CPU, as an argument of load-openmp."""
     return ",".join(f"{rate * (RATIO if cpu >= FAST else 1):.3f}" for cpu in range(machines.CPUS))
 
 
 def speed(lab, cpu):
-    """Thousands of steps that this CPU counts in 1 ms. Alone: the same whichever CPUs the programs get later."""
+    """Thousands of steps that this CPU counts in 1 ms, alone: the figure holds whichever CPUs the programs get later."""
     once = figures(lab.timed(f"taskset -c {cpu} {PROGRAM} 1 {cpu} 0 1 10000 1 1 {speeds(1)}"))
     return 10000 / once["serial"] / 1000
 
@@ -96,21 +97,29 @@ def speed(lab, cpu):
 def calibrate(lab):
     slow, fast = (statistics.median(speed(lab, cpu) for _ in range(3)) for cpu in (SLOW, FAST))
     print(f"a slow CPU counts {slow:.1f} thousand steps in 1 ms, a fast one {fast:.1f}", flush=True)
-    # One that does little is faster than its share of the host: a slow one does, by up to a third.
+    # The slow rate is half of the fast one, because a slow CPU that does little runs up to a third faster than its share of the
+    # host.
     return fast / RATIO
 
 
 class Record:
-    """Every case as soon as it is measured, so that a run that is ended early can be gone on with."""
+    """Keeps every case as soon as it is measured, so that --resume can continue a run that was ended early."""
 
-    def __init__(self, path, resume):
+    def __init__(self, path=None, resume=False):
         self.path, self.rate, self.found, self.left_alone = path, None, {}, {}
+        if not path:
+            return
         text = path.read_text() if resume and path.exists() else ""
-        # The last line may be half of one.
+        # The last line may be incomplete.
         whole = text[:text.rfind("\n") + 1]
         path.write_text(whole)
         for line in whole.splitlines():
             self.keep(json.loads(line))
+
+    def entries(self):
+        """Returns what keep() takes, one entry of each measurement."""
+        return [{"rate": self.rate}] + [{"case": case, "cells": cells, "left_alone": self.left_alone[case]}
+                                        for case, cells in self.found.items()]
 
     def keep(self, entry):
         if "rate" in entry:
@@ -126,9 +135,9 @@ class Record:
 
 
 def measure_case(lab, case, rate):
-    """Of every cell what the program said."""
+    """The report of the program for every cell."""
     cells, policy, todo = {}, None, work(case, rate)
-    # By who steers, so that asymd is started once.
+    # Sort by steering, so that asymd starts once for each policy.
     for cell, (name, waits, cpu) in sorted(CELLS.items(), key=lambda each: list(STEERINGS).index(each[1][0])):
         steered_by, before = STEERINGS[name]
         if steered_by != policy:
@@ -141,12 +150,12 @@ def measure_case(lab, case, rate):
 
 
 def left_alone(lab):
-    """Threads of which asymd says that somebody else has changed what it had set: none are to be."""
+    """Threads of which asymd says that another process has changed their affinity. The number must be 0."""
     return len(re.findall(r"left alone: .*\(load-openmp\)", lab.s.journal()))
 
 
 def measure(lab, args):
-    """All cases that are not on record yet. The work stays the same for all runs."""
+    """Measures all cases that are not on record yet. The work is the same for all runs."""
     record, cpus, alone = Record(args.build / f"vm-rtx{'-short' if args.short else ''}.jsonl", args.resume), None, 0
     if record.rate is None:
         lab.policy("stock")
@@ -183,22 +192,34 @@ class Results:
         return statistics.median(self.values(row, name, key))
 
     def interval(self, row, name):
-        """Milliseconds from one barrier to the next, as it really was."""
+        """Measured milliseconds from one barrier to the next."""
         todo = work(Case(0, *row), self.record.rate)
         parallel = self.time(row, name, "time") - self.time(row, name, "serial")
         return 1000 * parallel / todo.rounds / todo.barriers
 
-    def gain(self, rows, name, waits):
-        """Percent over the stock scheduler, with threads that wait in the same way: the geometric mean."""
-        return 100 * (statistics.geometric_mean(self.time(r, f"stock {waits}") / self.time(r, f"{name} {waits}")
+    def gain(self, rows, name, waits, key="due"):
+        """Gain over the stock scheduler with threads that wait in the same way, in percent: the geometric mean."""
+        return 100 * (statistics.geometric_mean(self.time(r, f"stock {waits}", key) / self.time(r, f"{name} {waits}", key)
                                                 for r in rows) - 1)
 
     def fast(self, rows, name):
         return statistics.mean(self.time(row, name, "fast") for row in rows)
 
 
+def dump(results):
+    """Returns the measurements as lists and dicts; restore() makes the results from them."""
+    return results.record.entries()
+
+
+def restore(entries):
+    record = Record()
+    for entry in entries:
+        record.keep(entry)
+    return Results(record, list(record.found))
+
+
 def spread(values):
-    """The median, and from where to where."""
+    """The median and the range."""
     if len(values) == 1:
         return f"{values[0]:.2f}"
     return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
@@ -206,14 +227,14 @@ def spread(values):
 
 def show(results):
     ways = ", ".join(f"{waits} (KMP_BLOCKTIME={blocktime})" for waits, blocktime in WAITS.items())
-    yield ("Programs have a thread fewer than there are CPUs. RTX: pa, and the program is started by `asymctl run`. Waits: "
-           f"{ways}. The initial thread begins on a slow CPU, or, where it says so, on a fast one. Times are in slow motion, "
-           "one to ten, asymd's own too (interval and swap_period 1 s, amp_boost 10 s). Seconds that a program takes by the "
-           "CPUs that its steps were counted on, at the speeds that are set, and the time that its threads waited for a CPU, "
-           "for as much of it as that CPU had a core of the host, each barrier when the last thread would come to it: the "
-           "median and from where to where. What it took by the clock is in the second table: this host gives the eight CPUs "
-           "their turns on two cores, 4 ms at a time, and a barrier comes when the last has had enough of them. And "
-           "milliseconds from barrier to barrier, by the clock, as they were under the stock scheduler. A fast CPU counts "
+    yield ("A program has one thread fewer than the machine has CPUs. RTX means policy pa with a program that `asymctl run` "
+           f"starts. Waits: {ways}. The initial thread begins on a slow CPU, or on a fast one where the column says so. Everything "
+           "runs ten times slower than usual, asymd too (interval and swap_period 1 s, amp_boost 10 s). The first table has "
+           "computed seconds, the median and the range: the steps counted on each CPU give the time at the speeds that are set, "
+           "and the threads' waits for a CPU count for the time in which that CPU had a core of the host; a barrier ends when the "
+           "last thread would reach it. The last columns are the milliseconds from barrier to barrier under the stock scheduler, "
+           "by the clock. The second table has the times by the clock: the host runs the eight CPUs in turn on two cores, 4 ms "
+           "at a time, and a barrier waits until the last CPU has had enough turns. A fast CPU counts "
            f"{RATIO * results.record.rate:.0f} steps in a microsecond.")
     yield ""
     yield ("| CPUs | serial % | barrier, ms | " + " | ".join(name.replace(" ", ", ", 1) for name in CELLS) +
@@ -224,7 +245,7 @@ def show(results):
         cells += [f"{results.interval(row, f'stock {waits}'):.1f}" for waits in WAITS]
         yield f"| {' | '.join(map(str, row))} | {' | '.join(cells)} |"
     yield ""
-    yield "The same by the clock, with the noise of the host, medians."
+    yield "Medians of the times by the clock, which have the noise of the host."
     yield ""
     yield "| CPUs | serial % | barrier, ms | " + " | ".join(name.replace(" ", ", ", 1) for name in CELLS) + " |"
     yield "|---|---|---|" + "---|" * len(CELLS)
@@ -236,8 +257,8 @@ def show(results):
 
 
 def show_gains(results):
-    yield ("Gain over the stock scheduler with the same waits, in percent, and the part of the serial phases that fast CPUs "
-           "ran, in percent, with spinning waits: over all intervals.")
+    yield ("Gain over the stock scheduler with the same waits, from the computed times / by the clock, and the part of the serial "
+           "phases that fast CPUs ran with spinning waits. All are in percent, over all intervals.")
     yield ""
     steered = list(STEERINGS)[1:]
     yield ("| CPUs | serial % | " + " | ".join(f"{name}, {waits}" for name in steered for waits in WAITS) + " | " +
@@ -245,32 +266,33 @@ def show_gains(results):
     yield "|---|---|" + "---|" * (len(steered) * len(WAITS) + len(STEERINGS))
     for machine, share in dict.fromkeys(row[:2] for row in results.rows):
         rows = [row for row in results.rows if row[:2] == (machine, share)]
-        cells = [f"{results.gain(rows, name, waits):+.1f}" for name in steered for waits in WAITS]
+        cells = [f"{results.gain(rows, name, waits):+.1f} / {results.gain(rows, name, waits, 'time'):+.0f}"
+                 for name in steered for waits in WAITS]
         cells += [f"{results.fast(rows, f'{name} spin'):.0f}" if share else "" for name in STEERINGS]
         yield f"| {machine} | {share} | {' | '.join(cells)} |"
 
 
 def judge(results):
-    """What it must reach, and whether it does."""
+    """The bars, and whether the results reach them."""
     for machine in MACHINES:
         rows = [row for row in results.rows if row[0] == machine]
         good = {r: min(results.time(r, f"pa {waits}") for waits in WAITS) / results.time(r, "RTX spin") for r in rows}
         yield verdict(f"{machine}: RTX with spinning waits, of the best of pa's three, at least 95 %", good,
-                      lambda part: part >= 0.95, lambda part: f"{100 * part:.0f} %")
+                      lambda part: part >= 0.95, lambda part: f"{100 * part:.1f} %")
         alone = {r: min(results.time(r, f"pa {waits}", "dueserial") for waits in WAITS) /
                  results.time(r, "RTX spin", "dueserial")
                  for r in rows if r[1]}
-        yield verdict(f"{machine}: the same of the serial phases alone, in which nobody waits for a barrier", alone,
-                      lambda part: part >= 0.95, lambda part: f"{100 * part:.0f} %")
+        yield verdict(f"{machine}: the same of the serial phases alone, in which no thread waits for a barrier", alone,
+                      lambda part: part >= 0.95, lambda part: f"{100 * part:.1f} %")
         for begins in ("", " from fast"):
             behind = {r: results.time(r, f"RTX spin{begins}") / results.time(r, f"stock spin{begins}") - 1 for r in rows}
             yield verdict(f"{machine}: RTX with spinning waits{begins}, behind stock with the same by at most 4 %", behind,
-                          lambda part: part <= 0.04, lambda part: f"{100 * part:+.0f} %")
+                          lambda part: part <= 0.04, lambda part: f"{100 * part:+.1f} %")
     yield verdict_left_alone(results)
 
 
 def verdict_left_alone(results):
-    """Over all cases; those of a record from before this was counted are not known to be good."""
+    """Over all cases. An old record may have cases without this count; these do not pass."""
     counts = [results.record.left_alone[Case(run, *row)] for run in results.runs for row in results.rows]
     text = f"asymd left no thread alone: so in {counts.count(0)} of {len(counts)} cases"
     if any(counts):

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the papers measured, measured on a stock kernel in the virtual machine: Roehrich 2007, Table 5.2, Morad 2008, Figures
-6 and 7, and Saez 2010, 3.2; and how fast the CPUs are that it was measured on. The tables go between their marks in
-docs/results.md."""
+"""Repeats measurements of the papers on a stock kernel in the virtual machine: Roehrich 2007, Table 5.2, Morad 2008, Figures 6
+and 7, and Saez 2010, 3.2. It also measures the speed of the CPUs there. The tables go between their marks in
+docs/data/kernel.md."""
 import argparse
+import collections
 import datetime
 import importlib
+import json
 import pathlib
 import re
 import statistics
@@ -19,8 +21,13 @@ import vm
 from lab import CONFIG, Lab, figures, online
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-RESULTS = ROOT / "docs" / "results.md"
+sys.path.insert(0, str(ROOT / "tests" / "bench" / "papers"))
+import marks  # noqa: E402
+RESULTS = ROOT / "docs" / "data" / "kernel.md"
+# What was measured, by table, in the form that the functions below take: --again prints docs/data/kernel.md from these files.
+RECORDS = ROOT / "docs" / "data" / "kernel"
 COUNTS = (1, 2, 4, 8, 10, 12)
+Figure = collections.namedtuple("Figure", "mean least most")
 SPEEDS = range(1, 9)
 # Gain in percent, Roehrich 2007, Table 5.2.
 SOURCE = {
@@ -28,13 +35,10 @@ SOURCE = {
     "throughput": (47.9, 41.2, 32.2, 28.6, 26.4, 21.5),
     "priority": (39.3, 32.1, 30.4, 27.2, 24.6, 15.6),
 }
-# Total over that of one copy on the fastest CPU, the better of scx_bpfland 1.1.4 and scx_lavd 1.1.4 on Linux 7.2 in a
-# laboratory like this one (eight speeds, noise about 10 %).
-OTHERS = {1: 2.09 / 1.95, 2: 2.35 / 1.95, 4: 4.67 / 1.95, 8: 6.16 / 1.95, 12: 7.16 / 1.95}
 
 
 def ideal(n):
-    """Each copy where load + its own is least by speed: the formula of Roehrich 2007, 3.1.1, from the start."""
+    """Puts each copy where load plus its own is least by speed: the formula of Roehrich 2007, 3.1.1, from the start."""
     load = [0] * len(SPEEDS)
     for _ in range(n):
         best = min(range(len(SPEEDS)), key=lambda cpu: ((load[cpu] + 1) / SPEEDS[cpu], -SPEEDS[cpu]))
@@ -43,13 +47,13 @@ def ideal(n):
 
 
 def calibrate(lab, seconds):
-    """Millions of steps that take the fastest CPU so long."""
+    """Millions of steps for which the fastest CPU needs so many seconds."""
     once = figures(lab.timed("/opt/load-copies 1 200 7"))["total"]
     return max(10, round(200 * seconds / once))
 
 
 def table_5_2(lab, runs, seconds, counts):
-    """Per mode and count: the runs, each with total and avg."""
+    """The runs by mode and count, each with total, turnaround and cpu (load-copies)."""
     millions = calibrate(lab, seconds)
     found = {mode: {n: [] for n in counts} for mode in ("stock", *SOURCE, "pinned")}
     for n in counts:
@@ -58,60 +62,109 @@ def table_5_2(lab, runs, seconds, counts):
                 lab.policy("stock" if mode == "pinned" else mode)
                 where = ideal(n) if mode == "pinned" else ""
                 found[mode][n].append(figures(lab.timed(f"/opt/load-copies {n} {millions} {where}")))
-        note = ", ".join(f"{mode} {mean(found[mode][n], 'avg'):.2f}" for mode in found)
-        print(f"{n} copies, Avg in s: {note}", flush=True)
+        note = ", ".join(f"{mode} {mean(found[mode][n], 'turnaround'):.2f} ({mean(found[mode][n], 'cpu'):.2f})" for mode in found)
+        print(f"{n} copies, turnaround (CPU time) in s: {note}", flush=True)
     return found
 
 
 def mean(runs, key):
-    return statistics.mean(each[key] for each in runs)
+    return figure(runs, key).mean
+
+
+def figure(runs, key):
+    """The mean and the range of runs. A record of runs that were not kept has these three instead, by key."""
+    if isinstance(runs, dict):
+        return Figure(*runs[key])
+    values = [each[key] for each in runs]
+    return Figure(statistics.mean(values), min(values), max(values))
 
 
 def spread(runs):
-    values = [each["avg"] for each in runs]
-    return max(values) - min(values)
+    found = figure(runs, "turnaround")
+    return found.most - found.least
+
+
+def measured(found, key):
+    """Whether the runs have this key: runs of 2026-11-21 have no CPU time."""
+    runs = found["stock"][min(found["stock"])]
+    return key in (runs if isinstance(runs, dict) else runs[0])
+
+
+def pinned_seconds(n):
+    """The mean turnaround of n pinned copies of a task of 1 s on the fastest CPU: those of a CPU share it."""
+    cpus = [int(cpu) for cpu in ideal(n).split(",")]
+    return statistics.mean(cpus.count(cpu) * max(SPEEDS) / SPEEDS[cpu] for cpu in cpus)
+
+
+def task_seconds(found):
+    """The length of the task on the fastest CPU, by the pinned copies of every number: nothing moves them."""
+    return statistics.mean(mean(runs, "turnaround") / pinned_seconds(n) for n, runs in found["pinned"].items())
+
+
+def bound(found, n):
+    """
+    The least Total of n copies of equal start, in seconds (Horvath, Lam and Sethi 1977): the work of all on all CPUs, or of k
+    copies on the k fastest, whichever takes longer.
+    """
+    speeds = sorted(SPEEDS, reverse=True)
+    work = speeds[0] * task_seconds(found)
+    return max(n * work / sum(speeds), *(k * work / sum(speeds[:k]) for k in range(1, min(n, len(speeds) - 1) + 1)))
+
+
+# The key of load-copies behind each figure. Avg and its gain are the source's, by CPU time; the source has no turnaround.
+COLUMNS = (("Total s", "total"), ("Turnaround s", "turnaround"), ("Avg s", "cpu"))
+
+
+def ranges(runs, key):
+    found = figure(runs, key)
+    return f"{found.least:.2f} to {found.most:.2f}"
 
 
 def show_5_2(found, counts):
+    columns = [column for column in COLUMNS if measured(found, column[1])]
     yield "| copies | | " + " | ".join(found) + " |"
     yield "|---|---|" + "---|" * len(found)
     for n in counts:
-        for title, cell in (
-                ("Total s", lambda runs: f"{mean(runs, 'total'):.2f}"), ("Avg s", lambda runs: f"{mean(runs, 'avg'):.2f}"),
-                ("Avg, from to", lambda runs: f"{min(r['avg'] for r in runs):.2f} to {max(r['avg'] for r in runs):.2f}")):
-            yield f"| {n} | {title} | " + " | ".join(cell(found[mode][n]) for mode in found) + " |"
-        yield f"| {n} | Gain % | 0 | " + " | ".join(f"{gain(found, mode, n):.1f}" for mode in list(found)[1:]) + " |"
+        def line(title, cells):
+            return f"| {n} | {title} | " + " | ".join(cells) + " |"
+        for title, key in columns:
+            yield line(title, [f"{mean(found[mode][n], key):.2f}" for mode in found])
+        for title, key in columns[1:]:
+            yield line(title.replace(" s", ", from to"), [ranges(found[mode][n], key) for mode in found])
+        least = bound(found, n)
+        yield line("Total over the least possible", [f"{mean(found[mode][n], 'total') / least:.2f}" for mode in found])
+        for title, key in (("Turnaround gain %", "turnaround"), ("Gain %", "cpu")):
+            if measured(found, key):
+                yield line(title, ["0", *(f"{gain(found, mode, n, key):.1f}" for mode in list(found)[1:])])
         source = (f"{SOURCE[mode][COUNTS.index(n)]:.1f}" for mode in SOURCE)
-        yield f"| {n} | Gain % in the source | | " + " | ".join(source) + " | |"
+        yield line("Gain % in the source", ["", *source, ""])
+    yield ""
+    yield (f"The least possible Total is that of copies that may move at any time. The task takes {task_seconds(found):.2f} s on the "
+           "fastest CPU, by the pinned copies.")
 
 
-def gain(found, mode, n):
-    return 100 * (1 - mean(found[mode][n], "avg") / mean(found["stock"][n], "avg"))
+def gain(found, mode, n, key="cpu"):
+    return 100 * (1 - mean(found[mode][n], key) / mean(found["stock"][n], key))
 
 
 def judge_5_2(found, counts):
-    """What it must reach, and whether it does."""
+    """The bars, and whether the results reach them. A gain is by CPU time, as the source's, and its bar is the source's."""
+    if not measured(found, "cpu"):
+        yield "gains against the source's, which are of CPU time: these runs measured the turnaround only", False
     for n in counts:
-        allowed = gain(found, "pinned", n)
-        good = mean(found["pinned"][n], "avg") / mean(found["response-time"][n], "avg")
+        good = mean(found["pinned"][n], "turnaround") / mean(found["response-time"][n], "turnaround")
         yield (f"response-time, {n} copies: {100 * good:.0f} % as good as pinned from the start", good >= 0.9)
         steady, loose = spread(found["response-time"][n]), spread(found["stock"][n])
-        if len(found["stock"][n]) > 1:
+        if loose > 0:
             yield (f"response-time, {n} copies: its runs are {steady:.2f} s apart, the stock scheduler's {loose:.2f} s (pinned, "
                    f"which is the noise of the laboratory: {spread(found['pinned'][n]):.2f} s)", steady <= loose / 10)
-        for mode in SOURCE:
-            if n in OTHERS:
-                total = mean(found[mode][n], "total") / mean(found["pinned"][1], "total")
-                yield (f"{mode}, {n} copies: Total {total:.3f} times that of one copy on the fastest CPU, the better of "
-                       f"scx_bpfland and scx_lavd {OTHERS[n]:.3f}", total <= OTHERS[n])
-            wanted = min(SOURCE[mode][COUNTS.index(n)], allowed)
-            limit = "" if wanted < allowed else ", of which pinned from the start allows no more than it has itself"
-            yield (f"{mode}, {n} copies: gain {gain(found, mode, n):.1f} %, the source's {SOURCE[mode][COUNTS.index(n)]} %, "
-                   f"pinned {allowed:.1f} %{limit}", gain(found, mode, n) >= wanted)
+        for mode in SOURCE if measured(found, "cpu") else ():
+            wanted = SOURCE[mode][COUNTS.index(n)]
+            yield f"{mode}, {n} copies: gain {gain(found, mode, n):.1f} %, the source's {wanted} %", gain(found, mode, n) >= wanted
 
 
 def first(text):
-    """What the first line of load-rate says."""
+    """The figures of the first line of load-rate."""
     return figures(text.split(" cpus=", 1)[0])
 
 
@@ -126,8 +179,9 @@ serial_max_threads = 1"""
 
 
 def figures_6_7(lab, runs, seconds):
-    """A serial program beside a parallel one; n: CPUs of one speed. What it keeps of its speed alone, where CPUs are alike,
-    is its share of a CPU's time, which the guest counts without the noise of the host; the speed itself stands beside."""
+    """Runs a serial program beside a parallel one; n: CPUs of one speed. If CPUs are alike, the part of its speed alone that
+    the program keeps is its share of a CPU's time. The guest counts that share without the noise of the host; the result has
+    the speed as well."""
     found = {}
     for n in range(8, 1, -1):
         online(lab, n)
@@ -140,7 +194,7 @@ def figures_6_7(lab, runs, seconds):
                     alone.append(rate(lab.timed(f"/opt/load-rate 1 {seconds} 1")))
                 each[mode].append(first(lab.timed(f"sh -c '/opt/load-rate {n} {seconds + 3} 1 >/dev/null & "
                                                   f"sleep 0.3; /opt/load-rate 1 {seconds + 2} 2; wait'")))
-        # One figure alone has the noise of any other.
+        # Take the median, because each single figure has the noise of the host.
         unit = statistics.median(alone)
         found[n] = {mode: [{"share": run["own"], "speed": run["rate"] / unit} for run in values]
                     for mode, values in each.items()}
@@ -174,7 +228,7 @@ def big_little(lab, runs):
 
 
 def show_big_little(found):
-    """What was had by the guest's clocks; and by the work done, over that alone, with the host's noise."""
+    """CPU time by the guest's clocks; and the work, relative to the work alone, which has the host's noise."""
     yield "| | serial: mean | min to max | total: mean | min to max | by work done: serial | total |"
     yield "|---|---|---|---|---|---|---|"
     for mode, each in found.items():
@@ -232,16 +286,10 @@ def judge_6_7(found):
 
 
 def write(name, lines):
-    """Between the marks of that name; what else is in the file stays."""
-    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-    text = RESULTS.read_text() if RESULTS.exists() else "# Results\n"
-    block = "\n".join((begin, *lines, end))
-    if begin in text:
-        text = text[:text.index(begin)] + block + text[text.index(end) + len(end):]
-    else:
-        text += f"\n{block}\n"
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(text)
+    """Replaces the block of that name; the rest of the file stays."""
+    text = RESULTS.read_text() if RESULTS.exists() else "# Results: the kernel, in a virtual machine\n"
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    RESULTS.write_text(marks.put(text, name, "\n".join(lines)))
 
 
 def host():
@@ -249,21 +297,64 @@ def host():
     return f"{cpu.group(1) if cpu else 'unknown CPU'}, {datetime.date.today()}"
 
 
-def report(name, args, guest, found):
+def keyed(found):
+    """JSON has text as keys; numbers of copies and of CPUs are whole numbers."""
+    if isinstance(found, dict):
+        return {int(key) if key.isdigit() else key: keyed(value) for key, value in found.items()}
+    return [keyed(each) for each in found] if isinstance(found, list) else found
+
+
+def keep(name, about, found):
+    """Writes the record of a table."""
+    RECORDS.mkdir(parents=True, exist_ok=True)
+    dump, _ = FORMS.get(name, (lambda each: each, None))
+    (RECORDS / f"{name}.json").write_text(json.dumps({"about": about, "found": dump(found)}) + "\n")
+
+
+def kept(name):
+    """Returns what keep() has written, or None."""
+    path = RECORDS / f"{name}.json"
+    if not path.exists():
+        return None
+    record = json.loads(path.read_text())
+    _, restore = FORMS.get(name, (None, keyed))
+    return record["about"], restore(record["found"])
+
+
+def page(name, about, found):
+    """Returns the lines of a table of docs/data/kernel.md, and the number of targets that are missed."""
     _, title, _, show, judge, why = TABLES[name]
     verdicts = list(judge(found))
-    kernel = guest.sh("uname -r")
-    boots = "more than one boot" if args.resume and name == "rtx" else "one boot"
-    lines = [f"## {title}", "", f"`./dev vm papers`: {args.runs} runs of each in {boots}, Linux {kernel} in the virtual "
-             f"machine of tests/vm on {host()}. {NOISE}", "", *show(found)]
-    lines += ["", "What it is to reach:", ""] if verdicts else []
+    lines = [f"## {title}", "", f"`./dev vm papers`: {about['runs']} runs of each in {about['boots']}, Linux {about['kernel']} in the "
+             f"virtual machine of tests/vm on {about['host']}. {about.get('note', '')}{NOISE}", "", *show(found)]
+    lines += ["", "Targets:", ""] if verdicts else []
     lines += [f"- {'reached' if ok else 'MISSED'}: {text}" for text, ok in verdicts]
     if why and not all(ok for _, ok in verdicts):
-        lines += ["", f"Why what is missed is missed: {why}"]
+        lines += ["", f"Reason of the misses: {why}"]
+    return lines, sum(not ok for _, ok in verdicts)
+
+
+def report(name, args, guest, found):
+    about = {"runs": args.runs, "boots": "more than one boot" if args.resume and name == "rtx" else "one boot",
+             "kernel": guest.sh("uname -r"), "host": host()}
+    lines, missed = page(name, about, found)
     if not args.short:
         write(name, lines)
+        keep(name, about, found)
     print("\n".join(lines[2:]))
-    return sum(not ok for _, ok in verdicts)
+    return missed
+
+
+def again(names):
+    """Writes the tables that have a record anew, and measures nothing. Returns the names of the tables that have none."""
+    missing = []
+    for name in names:
+        record = kept(name)
+        if record:
+            write(name, page(name, *record)[0])
+        else:
+            missing.append(name)
+    return missing
 
 
 def main():
@@ -271,10 +362,15 @@ def main():
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=4.5, help="of the task on the fastest CPU (default: as the source)")
     parser.add_argument("--only", choices=TABLES)
-    parser.add_argument("--short", action="store_true", help="rtx alone, 30 %% serial work only; docs/results.md stays")
+    parser.add_argument("--short", action="store_true", help="rtx alone, 30 %% serial work only; docs/data/kernel.md stays")
     parser.add_argument("--resume", action="store_true", help="rtx: go on from what a run that was ended has measured")
     parser.add_argument("build", type=pathlib.Path, help=argparse.SUPPRESS)
+    parser.add_argument("--again", action="store_true", help="print the tables of which docs/data/kernel has a record; measure nothing")
     args = parser.parse_args()
+    if args.again:
+        missing = again([args.only] if args.only else TABLES)
+        print(f"{RESULTS}: written anew" + (f"; no record of {', '.join(missing)}" if missing else ""))
+        return 0
     for option in ("short", "resume"):
         if getattr(args, option) and args.only not in (None, "rtx"):
             parser.error(f"--{option} is for rtx, not for {args.only}")
@@ -293,33 +389,35 @@ def main():
     return 1 if missed else 0
 
 
-# What the laboratory was seen to do.
-NOISE = ("Its own noise is 5 to 10 % on a quiet host, and more beside others: one program alone was seen at 0.60 to 1.32 of its "
-         "median. Where a table has `alone` or `pinned`, from where to where, that shows it.")
+NOISE = ("Its own noise is 5 to 10 % on a quiet host, and more beside other work. The ranges of `alone` and `pinned` in the tables "
+         "show the noise.")
 
-# Machine, title, how it is measured, shown and judged, and why what is missed is missed: "" where there is nothing to say.
+# Machine, title, the functions that measure, show and judge, and the reason why bars are missed ("": no reason is given).
 TABLES = {
     "table-5.2": ("eight-speeds", "Röhrich 2007, Table 5.2: copies of one task on eight speeds",
                   lambda lab, args: table_5_2(lab, args.runs, args.seconds, COUNTS), lambda found: show_5_2(found, COUNTS),
                   lambda found: judge_5_2(found, COUNTS),
-                  "pinned copies, which nobody moves, show the noise of the laboratory: where their own runs are further apart "
-                  "than a tenth of the stock scheduler's, no policy can be as steady as is asked, and the Total of one copy is "
-                  "no surer than they are."),
+                  "nothing moves pinned copies, so they show the noise of the laboratory. Where their own runs are further apart "
+                  "than a tenth of the stock scheduler's, no policy can reach the target."),
     "speeds": (cpus.MACHINE, "The machine of Table 5.2: how fast each of its CPUs is",
                cpus.measure, cpus.show, lambda found: (), ""),
     "figures-6-7": ("eight-equal", "Morad 2008, Figures 6 and 7: one serial beside one parallel program",
                     lambda lab, args: figures_6_7(lab, args.runs, 4), show_6_7, judge_6_7,
-                    "a CPU's time is what a scheduler has to give; the speed that comes of it has the noise of a host that has two "
-                    "cores for all these CPUs and is shared itself, as the column of those alone shows."),
+                    "a scheduler decides the share of a CPU's time. The speed has the noise of the host as well, which is shared itself "
+                    "and has two cores for all these CPUs; the column `alone` shows this noise."),
     "big-little": ("big-little", "Four CPUs of speed 1 and four of speed 2: one serial program beside one of 8 threads",
                    lambda lab, args: big_little(lab, args.runs), show_big_little, judge_big_little, ""),
     "rtx": ("big-little", "Saez 2010, 3.2: OpenMP programs by how their threads wait, without and with runtime extensions",
             openmp.measure, openmp.show, openmp.judge,
-            "single runs lose 0.1 to 0.23 s in the parallel part, and 0.02 to 0.06 s before phases are answered. That two threads "
-            "shared a CPU after a mask had changed was most of it before (up to 118 %), and is mended where asymd knows which "
-            "CPUs are idle; what is left was not traced. A look of asymd takes a sixth of a slow CPU here, and a barrier waits "
-            "for the thread beside it."),
+            "a trace of rows without serial work shows where threads wait. asymd took samples on the CPU of a working thread: it now "
+            "takes them on a slow CPU where no thread runs. The thread of a serial phase went to a fast CPU that was still busy: asymd "
+            "now moves the other thread first. CPU 0 has the kernel's chores (nohz_full=1-7); while asymd samples they take more "
+            "time, and the thread there waits. A sample takes a sixth of a slow CPU here, and each sample has the chores of a second "
+            "with it (systemd, the helper), because asymd has its other times ten times as long."),
 }
+
+# Tables whose measurements are not lists and dicts of numbers: how they become so, and how they come back.
+FORMS = {"rtx": (openmp.dump, openmp.restore), "speeds": (lambda found: found, cpus.restore)}
 
 if __name__ == "__main__":
     sys.exit(main())

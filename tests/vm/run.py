@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The virtual machine test: asymd, installed and run as the service it is, on eight CPUs that differ in speed."""
+"""The virtual machine test: installs asymd and runs it as a service, on eight CPUs that differ in speed."""
 import argparse
 import contextlib
 import importlib
@@ -15,8 +15,13 @@ import time
 import vm
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import undisturbed  # noqa: E402
+
 SHORT = (1, 4)
 SCENARIO_S = 300
+# Runs of a scenario: it runs again if a check failed while this machine's own host took CPU time (undisturbed.py).
+RUNS_MAX = 3
 
 
 class Wrong(Exception):
@@ -24,7 +29,7 @@ class Wrong(Exception):
 
 
 class Scenario:
-    """What a scenario works with: the guest, asymd in it, and the report."""
+    """The tools of a scenario: the guest, asymd in it, and the report."""
 
     def __init__(self, guest):
         self.guest, self.n_checks, self.n_failed = guest, 0, 0
@@ -41,7 +46,8 @@ class Scenario:
 
     @contextlib.contextmanager
     def speeds(self):
-        """CPUs as fast as their MHz say; elsewhere they are as fast as the host allows, 15 times as fast for systemctl."""
+        """Gives CPUs the speed of their MHz. Outside of this block they are as fast as the host allows: systemctl is 15 times
+        as fast then."""
         self.guest.speeds.limit(True)
         yield
         self.guest.speeds.limit(False)
@@ -58,7 +64,7 @@ class Scenario:
         return output
 
     def load(self, command, output="/dev/null"):
-        """Start one of tests/load with everybody's nice value; what the host says runs with a better one."""
+        """Starts one of tests/load with nice 10, so that the agent, which runs the host's commands, has a better nice value."""
         self.sh(f"nice -n 10 /opt/load-{command} >{output} 2>&1 &")
 
     def start(self, config):
@@ -68,12 +74,12 @@ class Scenario:
         return self.sh("journalctl --sync; journalctl -u asymd -o short-monotonic --no-pager")
 
     def until(self, command, seconds):
-        """Whether the command succeeds within that time."""
+        """Returns whether the command succeeds within that time."""
         return self.try_sh(f"for ((i = 0; i < {seconds * 2}; i++)); do {command} && exit 0; sleep 0.5; done; exit 1")[0] == 0
 
 
 def runtime_of(program):
-    """LLVM's OpenMP runtime that the program was linked with, as a list of one; of none where it was not built."""
+    """A list with the LLVM OpenMP runtime that the program links; an empty one if the program was not built."""
     if not program.exists():
         return []
     said = subprocess.run(["ldd", str(program)], check=True, capture_output=True, text=True).stdout
@@ -81,7 +87,7 @@ def runtime_of(program):
 
 
 def stage(build, share):
-    """What `cmake --install` gives, and the loads with what they link that the guest has not, as one archive."""
+    """Makes one archive of the files of `cmake --install`, the loads, and the libraries of the loads that the guest lacks."""
     root = share / "root"
     subprocess.run(["cmake", "--install", str(build)], env={**os.environ, "DESTDIR": str(root)}, check=True,
                    stdout=subprocess.DEVNULL)
@@ -100,14 +106,25 @@ def scenarios():
 
 
 def run_scenario(number, module, share):
-    """Returns the number of checks and of those that failed; one that could not end counts as failed."""
+    """Returns the number of checks and of failed ones; a scenario that could not end counts as a failed check."""
     print(f"\n{number}. {module.TITLE} (machine {module.MACHINE})", flush=True)
+    for runs_left in reversed(range(RUNS_MAX)):
+        stretch = undisturbed.Stretch()
+        n_checks, n_failed = run_once(module, share)
+        stolen = stretch.share()
+        if n_failed == 0 or stolen < undisturbed.MOST_STOLEN or runs_left == 0:
+            return n_checks, n_failed
+        print(f"          {n_failed} failed while the host took {stolen:.0%} of the CPUs' time: the scenario runs again", flush=True)
+        undisturbed.wait_for_host()
+
+
+def run_once(module, share):
     started, scenario = time.monotonic(), None
     try:
         with vm.Guest(module.MACHINE, share, SCENARIO_S) as guest:
             scenario = Scenario(guest)
             guest.begin()
-            # Keeps the directories of /, which tar would give the owner and mode of the staging directory.
+            # Keep the owner and mode of the directories of /: tar would set those of the staging directory.
             scenario.sh("tar -C / --no-overwrite-dir -xf root.tar && systemctl daemon-reload")
             module.run(scenario)
             if scenario.n_failed:

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What the virtual machine test boots: a kernel and a Debian 12 guest from the host's own apt sources, kept in
-# ${ASYM_VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/asymd-vm}. Run it at any time: a step is done again only when what
-# it is made from has changed. Remove the cache for a newer kernel or newer packages. ./dev vm has installed what it uses.
+# Makes the kernel and the Debian 12 guest of the virtual machine test, from the host's own apt sources, in
+# ${ASYM_VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/asymd-vm}. Run it at any time: it repeats a step only if the step's input
+# has changed. Remove the cache for a newer kernel or newer packages. ./dev vm installs the packages that this script uses.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=${ASYM_VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/asymd-vm}
@@ -14,7 +14,7 @@ modules="virtio_pci virtio_blk virtio_console 9pnet_virtio 9p ext4 overlay acpi-
 say() { printf 'vm setup: %s\n' "$*" >&2; }
 . "$here/../support/progress.sh"
 
-# step NAME COMMAND...: run it, unless that was done before by the same function with the same standard input.
+# step NAME COMMAND...: run the command, unless the same function ran before with the same standard input.
 step() {
     local name=$1 started=$SECONDS inputs status=0 ticker
     shift
@@ -22,7 +22,7 @@ step() {
     [ "$(cat "$cache/done.$name" 2>/dev/null)" = "$inputs" ] && return
     rm -f "$cache/done.$name"
     progress_tick "vm setup: $name" "$cache/$name.log" & ticker=$!
-    # Not "|| ...": that would switch off errexit inside the step.
+    # "|| ..." on the command itself would switch off errexit inside the step.
     "$@" >"$cache/$name.log" 2>&1 </dev/null &
     wait $! || status=$?
     progress_end "$ticker"
@@ -35,13 +35,13 @@ step() {
     say "$name: $((SECONDS - started)) s"
 }
 
-# The lists may be old enough to name packages that are gone: refresh them, once.
+# The package lists may be so old that they name deleted packages. Refresh them once.
 apt_update() {
     [ -e "$work/apt-updated" ] || apt-get update -q
     touch "$work/apt-updated"
 }
 
-# The package that linux-image-amd64 stands for, unpacked, not installed.
+# Download and unpack the package on which linux-image-amd64 depends. It is not installed.
 kernel() {
     local package
     apt_update
@@ -53,7 +53,7 @@ kernel() {
     cp "$cache/kernel/boot/vmlinuz-${package#linux-image-}" "$cache/vmlinuz"
 }
 
-# Busybox, the modules and guest/init: just enough to find the root file system.
+# Pack busybox, the modules and guest/init, which find the root file system.
 initramfs() {
     local root=$work/initramfs version applet file
     version=$(ls "$cache/kernel/lib/modules")
@@ -62,7 +62,7 @@ initramfs() {
     for applet in sh mount umount modprobe mkdir sleep switch_root; do
         ln -s busybox "$root/bin/$applet"
     done
-    ln -s bin "$root/sbin" # where the kernel looks for modprobe: ext4 asks for crc32c
+    ln -s bin "$root/sbin" # the kernel runs /sbin/modprobe: ext4 needs crc32c
     cp "$here/guest/init" "$root/init"
     for file in $modules; do
         modprobe -d "$cache/kernel" -S "$version" --show-depends "$file" | awk '$1 == "insmod" { print $2 }'
@@ -85,7 +85,7 @@ acpi() {
     done
 }
 
-# The Debian archives among the host's apt sources, and its proxy if it has one.
+# Print the Debian archives among the host's apt sources.
 archives() {
     # shellcheck disable=SC2016 # apt expands these
     apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' 'Origin: Debian' |
@@ -131,7 +131,7 @@ step kernel kernel <<<"linux-image-amd64"
 step initramfs initramfs < <(cat "$cache/done.kernel" "$here/guest/init" - <<<"$modules")
 step acpi acpi <"$here/machines.py"
 step rootfs rootfs < <(cat "$cache/done.initramfs" "$here"/guest/*)
-# Arguments: machines beside these two.
+# The arguments name machines beside these two.
 for machine in flat big-little "$@"; do
     step "snapshot-$machine" "$here/vm.py" --machine "$machine" --save-snapshot \
         < <("$here/vm.py" --machine "$machine" --snapshot-key)

@@ -7,18 +7,18 @@ import time
 
 import machines
 
-# At 20 ms a CPU of a quarter of the mean speed still has quotas above the smallest one that the kernel takes; slower ones
+# At 20 ms a CPU of a quarter of the mean speed still has a quota above the smallest one that the kernel accepts; slower CPUs
 # get longer periods.
 PERIOD_US, MIN_QUOTA_US = 20000, 1000
 # Cores of the host that eight CPUs of 2800 MHz use together: somewhat below the two that a small host has.
 HOST_CORES = 1.7
-# On a busy host the guest counts for this many running programs.
+# On a busy host the guest weighs as much as this many running programs.
 HOST_TASKS = int(os.environ.get("ASYM_VM_TASKS", "2"))
 PREFIX = "asymd-vm"
 
 
 class VmError(Exception):
-    """The virtual machine failed, not what runs in it."""
+    """The virtual machine failed, not a program in it."""
 
 
 def hierarchy():
@@ -34,7 +34,7 @@ def hierarchy():
 
 
 def remove(directories):
-    """Threads that have just ended still hold their cgroup for a moment."""
+    """Removes cgroups. It tries for a second, because threads that have just ended still hold their cgroup for a moment."""
     for path in directories:
         for _ in range(50):
             with contextlib.suppress(FileNotFoundError):
@@ -55,7 +55,7 @@ class Speeds:
         self.tables, self.top_mhz = machines.MACHINES[machine], machines.top_mhz(machine)
         slowest = min(max(states) for states in self.tables) / self.top_mhz
         self.period_us = PERIOD_US if slowest >= 0.25 else 2 * PERIOD_US
-        # What the governor "performance" starts with.
+        # The governor "performance" starts with these states.
         self.states = [0] * machines.CPUS
         self.limited = False
         self.mount, self.version = hierarchy()
@@ -63,7 +63,7 @@ class Speeds:
         self.remove_stale()
 
     def remove_stale(self):
-        """What a harness that was killed outright has left."""
+        """Removes the cgroups of a harness that was killed by SIGKILL."""
         for path in self.mount.glob(f"{PREFIX}.*"):
             if not os.path.exists(f"/proc/{path.name.split('.')[1]}"):
                 remove([*path.glob("cpu[0-9]"), path])
@@ -97,7 +97,8 @@ class Speeds:
             control.write_text("+cpu")
 
     def apply(self, cpu):
-        """The quota is the speed; the weight keeps speeds in proportion where a busy host cannot give every quota."""
+        """Sets the quota, which makes the speed, and the weight, which keeps speeds in proportion if a busy host cannot give
+        every quota."""
         part = self.tables[cpu][self.states[cpu]] / self.top_mhz if self.limited else 1
         quota = max(MIN_QUOTA_US, round(self.period_us * HOST_CORES / machines.CPUS * part)) if self.limited else None
         path = self.directories[cpu]
@@ -110,7 +111,7 @@ class Speeds:
             (path / "cpu.weight").write_text(str(round(100 * part)))
 
     def limit(self, limited):
-        """Whether the CPUs have their speeds, or are as fast as the host allows."""
+        """Gives the CPUs their speeds, or lets them be as fast as the host allows."""
         self.limited = limited
         for cpu in range(machines.CPUS):
             self.apply(cpu)

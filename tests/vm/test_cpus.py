@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""cpus.py, and what the simulator takes from its table and from Table 5.2, without a virtual machine: test_cpus.py BUILD."""
+"""test_cpus.py BUILD: tests cpus.py, load-copies, and the simulator's use of its table and of Table 5.2, without a virtual machine."""
 import argparse
 import contextlib
 import io
 import pathlib
+import os
 import re
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -15,6 +17,7 @@ sys.path.insert(0, str(HERE.parent / "bench" / "papers"))
 import cpus  # noqa: E402
 import kernel  # noqa: E402
 import papers  # noqa: E402
+from lab import figures  # noqa: E402
 
 LOOK = """{at} 5.00
             CPU0       CPU1       CPU2       CPU3       CPU4       CPU5       CPU6       CPU7
@@ -25,7 +28,7 @@ ERR:          9
 
 
 class Guest:
-    """Eight CPUs of these speeds, on the first of which something else takes ticks; the clock moves as its commands run."""
+    """Fakes eight CPUs of these speeds. On the first one something else takes ticks. The clock moves as its commands run."""
 
     def __init__(self, speeds, status=0):
         self.paces, self.status, self.now, self.took, self.pinned = speeds, status, 100.0, [0.0] * 8, []
@@ -45,10 +48,10 @@ class Guest:
         assert name == "stock"
 
     def timed(self, _command):
-        return "total=0.400 avg=0.400\n"
+        return "total=0.400 turnaround=0.400 cpu=0.300\n"
 
     def work(self, cpu, seconds, output):
-        """A fifth of a second at a time; who works has its quota, CPU 0 half of it whoever works."""
+        """A fifth of a second at a time; a CPU that works has its quota; CPU 0 has half of its quota whichever CPU works."""
         end = self.now + seconds
         while self.now < end:
             output.write(b"")
@@ -67,7 +70,7 @@ class Guest:
             seconds = 8 * millions / 50 / self.paces[cpu]
             self.pinned.append(cpu)
             self.work(cpu, seconds, output)
-            output.write(f"total={seconds:.3f} avg={seconds:.3f}\n".encode())
+            output.write(f"total={seconds:.3f} turnaround={seconds:.3f} cpu={seconds:.3f}\n".encode())
         else:
             self.work(-1, cpus.IDLE_S, output)
         output.write(self.look())
@@ -88,7 +91,7 @@ class Test(unittest.TestCase):
         papers.RESULTS = kernel.RESULTS = self.results
 
     def measure(self, guest, runs=3):
-        """As in the virtual machine, with the guest's clock and what its threads have had."""
+        """Measures as in the virtual machine, with the fake's clock and the CPU time of its threads."""
         watch = cpus.Watch
         self.addCleanup(setattr, cpus, "Watch", watch)
         cpus.Watch = lambda had, ended: watch(lambda: list(guest.took), ended, lambda: guest.now)
@@ -125,12 +128,12 @@ class Test(unittest.TestCase):
         clock, had = [0.0], [0.0]
         watch = cpus.Watch(lambda: [had[0]], lambda text: "total=" in text, lambda: clock[0])
         for clock[0], had[0], text in ((0, 0, b""), (1, 0, b""), (2, 0, b""), (2.3, 0.1, b""), (2.8, 0.35, b""), (3, 0.45, b""),
-                                       (3.2, 9, b"total=1.0 avg=1.0\n"), (9, 99, b"")):
+                                       (3.2, 9, b"total=1.0 turnaround=1.0 cpu=1.0\n"), (9, 99, b"")):
             watch.write(text)
         self.assertAlmostEqual(watch.rates(1.0)[0], 0.5)
 
     def test_interrupts_of_all_kinds_are_counted_by_cpu_and_reading(self):
-        text = LOOK.format(at="10.50", a=1, b=3, c=7) + "total=1.0 avg=1.0\n" + LOOK.format(at="12.00", a=2, b=5, c=8)
+        text = LOOK.format(at="10.50", a=1, b=3, c=7) + "total=1.0 turnaround=1.0 cpu=1.0\n" + LOOK.format(at="12.00", a=2, b=5, c=8)
         self.assertEqual(cpus.interrupts(text), [(10.5, [4, 2, 0, 0, 0, 0, 0, 7]), (12.0, [7, 2, 0, 0, 0, 0, 0, 8])])
         found = self.measure(Guest(SPEEDS))
         self.assertAlmostEqual(cpus.median(found["task"][0], "interrupts"), 100, delta=1)
@@ -148,18 +151,74 @@ class Test(unittest.TestCase):
 
     def test_nothing_measured_is_nothing(self):
         self.assertEqual(kernel.measured_speeds(), ([], 0))
-        self.assertEqual(kernel.measured("Avg s"), ({}, 0))
+        self.assertEqual(kernel.measured("Turnaround s"), ({}, 0))
 
     def test_table_5_2_is_read_as_it_is_written(self):
         self.write_5_2(4)
-        figures, runs = kernel.measured("Avg s")
+        figures, runs = kernel.measured("Turnaround s")
         self.assertEqual((runs, len(figures), figures["stock", 1], figures["pinned", 12]), (2, 30, 9, 4))
-        self.assertEqual(kernel.measured("Avg, from to", kernel.ends)[0]["stock", 1], (8, 10))
+        self.assertEqual(kernel.measured("Turnaround, from to", kernel.ends)[0]["stock", 1], (8, 10))
+        # CPU time is its own column: the source's Avg and gain are of it.
+        self.assertEqual(kernel.measured("Avg s")[0]["stock", 1], 6)
+        self.assertEqual(kernel.measured("Gain %")[0]["priority", 4], 50)
+        self.assertEqual(kernel.measured("Turnaround gain %")[0]["priority", 4], 55.6)
 
-    def write_5_2(self, avg, stock=(8, 10)):
-        found = {mode: {n: [{"total": avg, "avg": avg}] * 2 for n in papers.COUNTS} for mode in list(kernel.MODES)}
-        found["stock"] = {n: [{"total": each, "avg": each} for each in stock] for n in papers.COUNTS}
+    def test_gains_are_judged_by_cpu_time_against_the_source(self):
+        verdicts = dict(papers.judge_5_2(self.found(4), papers.COUNTS))
+        self.assertFalse(verdicts["response-time, 1 copies: gain 50.0 %, the source's 52.4 %"])
+        self.assertTrue(verdicts["response-time, 4 copies: gain 50.0 %, the source's 44.7 %"])
+
+    def test_the_least_total_is_that_of_all_cpus_or_of_the_fastest(self):
+        # The task takes 4 s on the fastest CPU: work 32 at speed 8.
+        found = self.found(4)
+        found["pinned"] = {n: [{"turnaround": 4 * papers.pinned_seconds(n)}] for n in papers.COUNTS}
+        for n, least in ((1, 4), (2, 64 / 15), (7, 7 * 32 / 35), (8, 8 * 32 / 36), (12, 12 * 32 / 36)):
+            self.assertAlmostEqual(papers.bound(found, n), least)
+
+    def test_pinned_copies_of_a_cpu_share_it(self):
+        self.assertEqual(papers.ideal(2), "6,7")
+        self.assertAlmostEqual(papers.pinned_seconds(2), (1 + 8 / 7) / 2)
+        self.assertAlmostEqual(papers.pinned_seconds(10), sum(n * 8 / (cpu + 1) * n for cpu, n in
+                                                             {c: papers.ideal(10).split(",").count(str(c)) for c in range(8)}.items()) / 10)
+
+    def found(self, turnaround, stock=(8, 10)):
+        """Runs whose copies have the CPU for half of the time, or under the stock scheduler for two thirds of it."""
+        found = {mode: {n: [{"total": turnaround, "turnaround": turnaround, "cpu": 3}] * 2 for n in papers.COUNTS}
+                 for mode in list(kernel.MODES)}
+        found["stock"] = {n: [{"total": each, "turnaround": each, "cpu": 6} for each in stock] for n in papers.COUNTS}
+        return found
+
+    def write_5_2(self, turnaround, stock=(8, 10)):
+        found = self.found(turnaround, stock)
         papers.write("table-5.2", ["`./dev vm papers`: 2 runs of each in one boot.", "", *papers.show_5_2(found, papers.COUNTS)])
+
+    def test_a_table_is_printed_again_from_its_record(self):
+        self.addCleanup(setattr, papers, "RECORDS", papers.RECORDS)
+        papers.RECORDS = self.results.parent / "kernel"
+        about = {"runs": 2, "boots": "one boot", "kernel": "6.1", "host": "a host, 2026-01-01"}
+        lines, missed = papers.page("table-5.2", about, self.found(4))
+        papers.keep("table-5.2", about, self.found(4))
+        self.assertEqual(papers.again(["table-5.2", "rtx"]), ["rtx"])
+        self.assertEqual(papers.marks.block(self.results.read_text(), "table-5.2"), "\n".join(lines))
+        self.assertGreater(missed, 0)
+        self.assertEqual(kernel.measured("Gain %")[0]["priority", 4], 50)
+
+    def test_speeds_are_printed_again_from_their_record(self):
+        self.addCleanup(setattr, papers, "RECORDS", papers.RECORDS)
+        papers.RECORDS = self.results.parent / "kernel"
+        found, about = self.measure(Guest(SPEEDS)), {"runs": 3, "boots": "one boot", "kernel": "6.1", "host": "a host"}
+        papers.keep("speeds", about, found)
+        self.assertEqual(papers.page("speeds", *papers.kept("speeds")), papers.page("speeds", about, found))
+
+    def test_runs_without_cpu_time_have_no_gain_and_miss_it(self):
+        found = {mode: {n: [{key: run[key] for key in ("total", "turnaround")} for run in runs] for n, runs in counts.items()}
+                 for mode, counts in self.found(4).items()}
+        text = "\n".join(papers.show_5_2(found, papers.COUNTS))
+        self.assertNotIn("| Avg s |", text)
+        self.assertNotIn("| Gain % |", text)
+        verdicts = dict(papers.judge_5_2(found, papers.COUNTS))
+        self.assertFalse(verdicts["gains against the source's, which are of CPU time: these runs measured the turnaround only"])
+        self.assertFalse([said for said in verdicts if "the source's 52.4" in said])
 
     def test_the_machine_as_measured_has_these_speeds_and_copies_pinned_where_they_were(self):
         text = kernel.vm_text("pinned", 4, 2, SPEEDS)
@@ -176,29 +235,48 @@ class Test(unittest.TestCase):
         modes = list(kernel.MODES)
         self.assertEqual(table[0], ["copies", *(mode + kind for mode in modes for kind in ("", kernel.AS_MEASURED))])
         self.assertEqual(lab.machines, {"1,2,3,4,5,6,7,8", "0.75,2.5,3.0,4.25,5.0,6.5,6.0,8.0"})
-        # Stock takes as long as the slowest CPU does: 32 s with the speeds that are set, 42.7 s as measured, not 9.
-        # Two runs 2 s apart: the mean of such strays by 15.93 s.
+        # Stock takes as long as the slowest CPU: 32 s with the nominal speeds, 42.7 s with the measured ones, not 9.
+        # Two runs are 2 s apart: the 95 % interval of their mean is +- 15.93 s.
         self.assertIn("9.00 / 32.00 +- 15.93 (+256 %)", table[1])
         self.assertIn("9.00 / 42.67 +- 15.93 (+374 %)", table[1])
-        # The length of the task is that of the pinned copies: they prove nothing.
+        # The length of the task comes from the pinned copies, so pinned copies prove nothing.
         self.assertIn("within 15 %: response-time, throughput, priority; beyond: stock (+374 %)", why)
         self.assertIn("within 15 %: response-time, throughput, priority; beyond: stock (+256 %)", why)
         self.assertIn("takes 43 s there, not 32 s", why)
-        # 32 s at speed 1: 14 of 24 times at 0.75, else at one of the others.
-        self.assertIn("one copy would take 28.0 s in the mean", why)
-        self.assertIn("Stock's mean Avg of 4, 8, 10 and 12 copies alone is 9.00 s / 42.67 s (+374 %)", why)
+        self.assertIn("Stock's mean turnaround of 4, 8, 10 and 12 copies alone is 9.00 s / 42.67 s (+374 %)", why)
+        # Copies have 6 s and 3 s of CPU time there. Here stock's take 42.7 s, and the steered ones 4.
+        self.assertIn("Mean Avg by CPU time, the source's (as measured), is off by: stock +611 %, response-time +33 %", why)
         self.assertNotIn("nan", title + said + why)
+
+    def test_starts_on_the_slowest_cpu_can_be_given_their_traced_share(self):
+        # 10 of 40 starts: a quarter of 40 s and three quarters of 4 s.
+        self.assertEqual(kernel.SLOW_STARTS, (10, 40))
+        self.assertAlmostEqual(kernel.by_share([40, 4, 40, 40], [40, 4, 40, 41], 38), 13)
+        self.assertAlmostEqual(kernel.by_share([9, 7], [40, 41], 38), 8)
 
     def test_without_measured_speeds_there_are_only_nominal_ones(self):
         self.write_5_2(4)
         lab = Simulator()
         *_, table, why = kernel.vm_row(lab)
         self.assertEqual(table[0], ["copies", *kernel.MODES])
-        self.assertTrue(why.startswith("Mean Avg within 15 %: response-time, throughput, priority; beyond: stock"), why)
+        self.assertTrue(why.startswith("Mean turnaround within 15 %: response-time, throughput, priority; beyond: stock"), why)
+
+
+class Copies(unittest.TestCase):
+    def test_copies_that_share_a_cpu_have_less_cpu_time_than_turnaround(self):
+        """However busy the machine is: four copies on one CPU cannot have more of its time than has passed."""
+        cpu = min(os.sched_getaffinity(0))
+        said = subprocess.run([os.path.join(sys.argv[1], "tests", "load-copies"), "4", "30", ",".join([str(cpu)] * 4)],
+                              capture_output=True, text=True, check=True).stdout
+        found = figures(said)
+        self.assertEqual(list(found), ["total", "turnaround", "cpu"])
+        self.assertLessEqual(4 * found["cpu"], found["total"] + 0.01)
+        self.assertLessEqual(found["turnaround"], found["total"])
+        self.assertGreater(found["turnaround"], found["cpu"])
 
 
 class Simulator:
-    """In the place of asymctl sim: whatever steers or is pinned takes as long as on the fastest CPU, the rest as on the
+    """Fakes asymctl sim: modes that steer or pin take as long as on the fastest CPU, the others as long as on the
     slowest."""
 
     def __init__(self):
@@ -212,7 +290,9 @@ class Simulator:
         self.machines.add(speeds)
         stock = policies == ["none"] and "affinity" not in text
         speed = (min if stock else max)(map(float, speeds.split(",")))
-        return {policies[0]: {"turnaround_s": {"values": [work / speed]}}}
+        programs = [{"cpu_time_s": {"mean": work / speed}}] * text.count("[program")
+        times = {"values": [work / speed]}
+        return {policies[0]: {"turnaround_s": times, "total_s": times, "programs": programs}}
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""openmp.py and load-openmp without a virtual machine: test_openmp.py BUILD."""
+"""test_openmp.py BUILD: tests openmp.py and load-openmp without a virtual machine."""
 import argparse
+import json
 import os
 import pathlib
 import re
@@ -22,7 +23,7 @@ class Ended(Exception):
 
 
 class Lab:
-    """A machine on which only pa that sees a serial phase runs it on a fast CPU, and nothing else costs or gains."""
+    """Fakes a machine on which a serial phase runs on a fast CPU only if pa sees it; nothing else costs or gains."""
 
     def __init__(self, end_after=None):
         self.s, self.steered_by, self.online, self.commands, self.end_after = self, "stock", set(range(8)), [], end_after
@@ -54,7 +55,7 @@ class Lab:
 
 
 class Host:
-    """In the place of the guest: its commands say this, and end so."""
+    """Fakes the guest: its commands print these texts and end with this status."""
 
     def __init__(self, said, status):
         self.guest, self.speeds, self.limits, self.said, self.status = self, self, [], said, status
@@ -104,7 +105,7 @@ class Test(unittest.TestCase):
         self.args.resume = True
         lab = Lab()
         results = openmp.measure(lab, self.args)
-        # Six that calibrate and eight whole cases of eleven; the case that was cut short is measured anew.
+        # Six commands calibrate, and eight cases of eleven commands are complete. The interrupted case is measured again.
         self.assertEqual(len(lab.commands), 264 - 88)
         self.assertEqual(len(results.record.found), 24)
         self.args.resume = False
@@ -123,9 +124,15 @@ class Test(unittest.TestCase):
         self.assertEqual(len(lab.commands), len(openmp.CELLS))
         self.assertEqual(path.read_text(), whole)
 
+    def test_the_page_can_be_printed_again_from_what_was_kept(self):
+        results = openmp.measure(Lab(), self.args)
+        again = openmp.restore(json.loads(json.dumps(openmp.dump(results))))
+        self.assertEqual(list(openmp.show(again)), list(openmp.show(results)))
+        self.assertEqual(list(openmp.judge(again)), list(openmp.judge(results)))
+
     def test_threads_that_asymd_leaves_alone_are_on_record_and_judged(self):
         lab = Lab(end_after=6 + 11 * 8)
-        # Said by one of the first eight cases, and still in the journal after all the others.
+        # One of the first eight cases logs this, and the journal keeps it for all the others.
         lab.said = "left alone: 17 (load-openmp)\nleft alone: 4 (systemd)\nleft alone: 18 (load-openmp)\n"
         with self.assertRaises(Ended):
             openmp.measure(lab, self.args)
@@ -150,13 +157,20 @@ class Test(unittest.TestCase):
         self.assertAlmostEqual(results.gain([row], "RTX", "spin"), 77.8, delta=0.1)
         self.assertTrue(all(ok for _, ok in openmp.judge(results)))
 
+    def test_gains_are_shown_from_the_computed_times_and_by_the_clock(self):
+        results = openmp.measure(Lab(), self.args)
+        for row in results.rows:
+            results.record.found[openmp.Case(0, *row)]["RTX spin"]["time"] *= 2
+        shown = [line.split(" | ")[7] for line in openmp.show(results) if line.startswith("| 4 + 4 | 50 |") and " / " in line]
+        self.assertEqual(shown, ["+77.8 / -11"])
+
     def test_a_row_that_misses_is_named(self):
         results = openmp.measure(Lab(), self.args)
         cells = results.record.found[openmp.Case(0, "4 + 1", 30, 100)]
         cells["RTX spin"]["due"] = 1.06 * cells["stock spin"]["due"]
         verdicts = list(openmp.judge(results))
         self.assertEqual([ok for _, ok in verdicts], [True] * 4 + [False, True, False, True, True])
-        self.assertIn("in 11 of 12 rows; not with 30 % serial, 100 ms: +6 %", verdicts[6][0])
+        self.assertIn("in 11 of 12 rows; not with 30 % serial, 100 ms: +6.0 %", verdicts[6][0])
 
     def test_medians_are_over_runs(self):
         self.args.runs = 3
@@ -176,7 +190,7 @@ class Test(unittest.TestCase):
         self.assertEqual(limits, [(8.0, True), (9.2, False)])
         self.assertEqual(switch.getvalue(), b"ready\ntime=1\n")
 
-    def test_speeds_hold_for_nobody_once_a_program_has_ended(self):
+    def test_speeds_hold_for_no_program_once_one_has_ended(self):
         lab = object.__new__(lab_module.Lab)
         lab.s = Host([b"ready\n", b"time=1\n"], 0)
         self.assertEqual(lab.timed_after("program", lab_module.BEFORE_S), "ready\ntime=1\n")
@@ -192,19 +206,25 @@ class Test(unittest.TestCase):
         self.assertGreater(said["time"], said["serial"])
 
     def test_what_is_due_goes_by_the_speeds_that_are_set(self):
-        # Nobody can count so slowly: what is due is the work alone, and not what this host takes for it.
+        # No host counts so slowly: the time that is due comes from the work alone, not from the time that this host takes.
         said = self.run_program("1", "0", "0", "4", "500", "5", "100", "0.1,0.1")
         self.assertAlmostEqual(said["dueserial"], 4 * 500 / 0.1 / 1000, delta=0.5)
         self.assertAlmostEqual(said["due"], 4 * 1000 / 0.1 / 1000, delta=1)
 
     def test_waits_for_a_cpu_count_by_what_it_counts(self):
-        # Two threads on a CPU wait for half of the time. On one that counts a tenth of what it should, for a twentieth.
+        # Two threads on one CPU wait for half of the time. On a CPU that counts at a tenth of its rate, a twentieth counts.
         cpu = min(os.sched_getaffinity(0))
-        alone = self.run_program("1", str(cpu), "0", "1", "50000", "1", "1", "1")
-        fast = str(10 * 50000 / alone["serial"] / 1000)
-        both = self.run_program("2", str(cpu), "0", "1", "0", "1", "50000", fast, before=("taskset", "-c", str(cpu)))
-        self.assertLess(both["due"], 0.3 * both["time"])
-        self.assertGreater(both["due"], 2 * 50000 / float(fast) / 1000 * 0.8)
+        # Other programs on the CPU only add to a time: take the least of several times, and the best of several comparisons.
+        shares = []
+        for _ in range(5):
+            alone = min(self.run_program("1", str(cpu), "0", "1", "50000", "1", "1", "1")["serial"] for _ in range(5))
+            fast = 10 * 50000 / alone / 1000
+            both = self.run_program("2", str(cpu), "0", "1", "0", "1", "50000", str(fast), before=("taskset", "-c", str(cpu)))
+            self.assertGreater(both["due"], 2 * 50000 / fast / 1000 * 0.8)
+            shares.append(both["due"] / both["time"])
+            if shares[-1] < 0.3:
+                return
+        self.fail(f"the time that is due is {min(shares):.2f} of the elapsed time or more")
 
     @staticmethod
     def run_program(*arguments, before=()):

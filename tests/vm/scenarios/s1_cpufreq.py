@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""[asymmetry] method = cpufreq: CPUs are as slow as asked, which a loop on each shows, and get back what they had."""
+"""[asymmetry] method = cpufreq: CPUs are as slow as configured, as a loop on each shows, and get their limits back."""
 import statistics
 import time
 
 TITLE = "CPUs made slow by cpufreq, and given back what they had"
 MACHINE = "flat"
 SLOW, SLOW_MHZ = 4, 1400
-# asymd, which is 15 times as slow here, looks seldom, or it would take half of the slow CPU that it keeps to.
+# asymd is 15 times as slow here. It samples seldom, or it would take half of the slow CPU on which it runs.
 CONFIG = f"""[asymd]
 policy = pa
 interval = 1s
@@ -17,13 +17,13 @@ slow = {SLOW}
 slow_speed = {SLOW_MHZ}MHz"""
 WITHOUT = "[asymd]\npolicy = pa\ncpu_budget = 100"
 CPUFREQ = "/sys/devices/system/cpu/cpu{}/cpufreq/"
-# Not what a boot leaves, so that it can be told from it: these are the administrator's.
+# Limits of the administrator. They differ from those after a boot, so that the test sees which of them asymd restores.
 OWN = {6: ("scaling_min_freq", 1050000), 3: ("scaling_max_freq", 2100000), 7: ("scaling_min_freq", 1750000)}
 SECONDS, SKIP = 8, 3
 
 
 def read(s):
-    """Of each CPU: governor, minimum, maximum."""
+    """Governor, minimum and maximum of each CPU."""
     files = " ".join(CPUFREQ.format("$c") + f"scaling_{name}" for name in ("governor", "min_freq", "max_freq"))
     lines = s.sh(f"for c in 0 1 2 3 4 5 6 7; do echo $(cat {files}); done").splitlines()
     return [tuple(line.split()) for line in lines]
@@ -34,21 +34,25 @@ def slow_cpus(state):
 
 
 def measure(s):
-    """Steps per microsecond of a loop on each CPU, all at the same time."""
-    # Speeds hold from before the first to after the last look: what runs sooner would be as fast as the host allows.
+    """Steps of a loop on each CPU per microsecond of its CPU time, all at the same time. asymd samples on a slow CPU meanwhile,
+    which it takes from the loop there: by wall time that CPU would look slower than it is."""
+    # Speeds hold from before the first to after the last sample: a loop outside of them would be as fast as the host allows.
     with s.speeds():
         s.sh(f"for c in 0 1 2 3 4 5 6 7; do nice -n 10 taskset -c $c /opt/load-rate 1 {SECONDS} {SKIP} >/run/rate.$c & done; "
              "wait")
-    return [float(s.sh(f"cat /run/rate.{cpu}").split()[0].split("=")[1]) for cpu in range(8)]
+    lines = [s.sh(f"cat /run/rate.{cpu}").split() for cpu in range(8)]
+    rates, owns = ([float(line[i].split("=")[1]) for line in lines] for i in (0, 1))
+    s.say("CPU time of the loops: " + " ".join(f"{own:.0%}" for own in owns))
+    return [rate / own if own > 0 else 0 for rate, own in zip(rates, owns)]
 
 
 def mhz(state):
-    """What each CPU has to run at by its limits: powersave is at its minimum, performance at its maximum."""
+    """MHz of each CPU by its limits: powersave runs at the minimum, performance at the maximum."""
     return [int(low if governor == "powersave" else high) / 1000 for governor, low, high in state]
 
 
 def check_speeds(s, state):
-    """By groups: one CPU's figure has the noise of a host that does other things too, on two cores for eight CPUs."""
+    """Compares groups of CPUs, because the figure of one CPU has the noise of a busy host with two cores for eight CPUs."""
     rates, due = measure(s), mhz(state)
     unit = statistics.median(rate / f for rate, f in zip(rates, due))
     for cpu in range(8):
@@ -63,7 +67,7 @@ def check_speeds(s, state):
 
 
 def check_back(s, how, before):
-    """The kernel makes a limit the policy's by a worker: on a busy host it takes a moment."""
+    """Waits up to 5 s: the kernel applies a limit to the policy in a worker, which takes a moment on a busy host."""
     for _ in range(10):
         now = read(s)
         if now == before:
@@ -89,7 +93,7 @@ def untouched(before, state, others):
 
 
 def leave_by_kill(s):
-    """An asymd of nobody's, so that nobody puts back what it leaves."""
+    """An asymd that no unit runs, so that no other asymd restores what it leaves."""
     s.sh("asymd --set asymd.state_dir=/run/asymd </dev/null >/run/asymd.log 2>&1 & echo $! >/run/asymd.pid")
     held = s.until("[ $(cat /sys/devices/system/cpu/cpu?/cpufreq/scaling_max_freq | grep -c "
                    f"{1000 * SLOW_MHZ}) = {SLOW} ]", 20)

@@ -7,13 +7,13 @@ MACHINE = "big-little"
 RUNS, SECONDS, SKIP = 5, 9, 4
 FAST = range(4, 8)
 SLOW_SPEED = 0.5
-# The stock scheduler balances by count: with nine threads on eight CPUs, two share one, and whoever is alone on a CPU stays
+# The stock scheduler balances by count: with nine threads on eight CPUs, two share one, and a thread alone on a CPU stays
 # there. So it tosses a coin, once a run: the serial thread has a fast CPU to itself, with 7/9 * 4/8, or it has not. A median
 # of five such is a coin too; what can be asked of each run is what happens when it falls on the wrong side.
 RUNS_MAX, WITHOUT_MIN, OWN_CPU = 9, 3, 0.75
-# Steps have the noise of the host.
+# The bar is below 0.95, because steps have the noise of the host.
 SPEED_MIN = 0.85
-# An emulated CPU needs 15 times as long for a look. A program is held off from its exec on, as after a fork.
+# An emulated CPU needs 15 times as long for a sample. asymd leaves a program alone for fork_holdoff after an exec, too.
 CONFIG = """[asymd]
 policy = pa
 interval = 250ms
@@ -23,18 +23,19 @@ fork_holdoff = 1s"""
 
 
 def parse(line):
-    """rate=R own=PART cpus=C:SHARE,...: the rate; percent of its time on fast CPUs; and what it had in units of a fast CPU,
-    which is its part of the CPUs' time by their nominal speeds: the guest's clocks count that without the host's noise."""
+    """rate=R own=PART cpus=C:SHARE,...: the rate; percent of its time on fast CPUs; and its CPU time in units of a fast CPU, by
+    the nominal speeds of the CPUs. The guest's clocks count that time without the host's noise."""
     rate, own, cpus = (part.split("=")[1] for part in line.split())
-    shares = [(int(cpu), float(share)) for cpu, share in (c.split(":") for c in cpus.split(","))]
+    # A thread that got no CPU time has no CPU.
+    shares = [(int(cpu), float(share)) for cpu, share in (c.split(":") for c in cpus.split(",") if c)]
     fast = sum(share for cpu, share in shares if cpu in FAST)
     slow = sum(share for cpu, share in shares if cpu not in FAST)
     return {"rate": float(rate), "fast": fast, "had": float(own) * (fast + SLOW_SPEED * slow) / 100}
 
 
 def measure(s):
-    """Both programs together: rate, percent of fast time and fast CPU had of the serial one, and the sums of the other."""
-    # The other begins earlier and ends later, and the speeds hold from before the first to after the last look.
+    """Runs both programs together. Returns the figures of parse() for the serial one, and the sums of the other."""
+    # The other program begins earlier and ends later. The speeds hold from before the first to after the last sample.
     s.load(f"rate 8 {SECONDS + 4} {SKIP}", "/run/parallel")
     s.load(f"rate 1 {SECONDS} {SKIP}", "/run/serial")
     with s.speeds():

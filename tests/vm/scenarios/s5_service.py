@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""asymd as a service: status line, watchdog, sandbox, and what it does beside cgroups of others."""
+"""asymd as a service: status line, watchdog, sandbox, and its behaviour beside cgroups of other services."""
 import re
 import time
 
@@ -26,7 +26,7 @@ def check_security(s):
 
 
 def check_watchdog(s):
-    """A stopped daemon is killed, what it had set is put back, and another one starts and steers again."""
+    """systemd kills a stopped daemon, asymd --restore restores what it had set, and a new daemon starts and steers."""
     s.sh("mkdir -p /run/systemd/system/asymd.service.d\n"
          f"printf '[Service]\\nWatchdogSec={WATCHDOG_S}s\\n' >/run/systemd/system/asymd.service.d/watchdog.conf\n"
          "systemctl daemon-reload; systemctl restart asymd")
@@ -40,7 +40,7 @@ def check_watchdog(s):
     s.check(f"stopped for longer than WatchdogSec={WATCHDOG_S}s, it is killed and started again",
             "a new process" if new else "the old one", new)
     killed = s.journal().partition("code=killed, status=6/ABRT")[2]
-    left = re.search(r"restored (\d+) threads.*", killed)
+    left = re.search(r"restored (\d+) threads?.*", killed)
     s.check("ExecStopPost= puts back what the killed one had set", left.group(0) if left else "no word in the journal",
             bool(left) and int(left.group(1)) >= 8)
     again = s.until("grep -q '^T' /run/asymd/ledger", 20)
