@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a policy costs where it has nothing to gain: one program with a thread per CPU, run natively with and without asymd in
-turn. Prints the median of the paired ratios of the work done, with the middle half of them, per policy."""
+"""Measures the cost of a policy to a program that has nothing to gain: one thread per CPU, run natively with and without asymd
+in turn. Prints the median of the paired ratios of the work done, and their quartiles, per policy."""
 import argparse
 import json
 import os
@@ -15,7 +15,7 @@ import time
 
 
 def work(build, seconds, policy, state):
-    """Steps per microsecond of a program with a thread per CPU; asymd steers it and nothing else."""
+    """Steps per microsecond of a program with a thread per CPU. With a policy, asymd steers this program only."""
     load = subprocess.Popen([build / "tests/load-rate", str(os.cpu_count()), str(seconds + 1), "1"], stdout=subprocess.PIPE,
                             text=True)
     asymd = None

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the OMPT tool costs OpenMP programs, and how soon asymd answers a serial phase. usage: rtx.py BUILD_DIR [PAIRS]"""
+"""Measures the cost of the OMPT tool to OpenMP programs, and how soon asymd answers a serial phase.
+
+usage: rtx.py BUILD_DIR [PAIRS]
+"""
 import itertools
 import os
 import statistics
@@ -13,10 +16,10 @@ build = os.path.abspath(sys.argv[1])
 pairs = int(sys.argv[2]) if len(sys.argv) > 2 else 20
 tool = f"{build}/lib/rtx/ompt/libasym-ompt.so"
 empty = f"{build}/tests/omp/ompt-empty.so"
-# Threads that are more than the CPUs, or that share them with another program, measure that program.
+# With more threads than CPUs, or with another program on these CPUs, the times would be those of the other threads.
 threads = str(min(2, os.cpu_count()))
 
-# How soon serial phases are answered: programs that print the microseconds of each, the budgets of asymd, what else runs.
+# The time of an answer to a serial phase: programs that print the microseconds of each, CPU budgets of asymd, other load.
 NEVER = float("inf")
 PHASES = ["3", "20", "20", "500"]
 PROGRAMS = {
@@ -41,13 +44,13 @@ def percent(ratios):
 
 
 def tool_cost(state):
-    """Beside no tool and one that does nothing, which shows what the runtime itself takes for having one."""
+    """Compares the tool with no tool, and with an empty tool, which shows the runtime's own cost of having a tool."""
     socket = {"ASYM_RTX_SOCKET": f"{state}/rtx", "KMP_BLOCKTIME": "infinite"}
     ways = [{"OMP_TOOL": "disabled"}, {"OMP_TOOL_LIBRARIES": tool}, {"OMP_TOOL_LIBRARIES": empty}]
     for us in (2, 10, 100):
         took = []
         for i in range(pairs):
-            # Who goes first changes, so that a machine that grows slower favours nobody.
+            # The order rotates, so that a machine that grows slower favours none of them.
             order = [(i + k) % len(ways) for k in range(len(ways))]
             took.append({k: regions(us, 0.5, socket | ways[k]) for k in order})
         print(f"regions of {us:3} us on {threads} threads, medians of {pairs} rounds: with the tool "
@@ -69,11 +72,12 @@ def shown(us):
 
 
 def answers(state, program, budget, burners):
-    """Of each serial phase but the first ones, which are before the process has settled; NEVER: over before it was."""
+    """The microseconds until each serial phase got its answer; NEVER: the phase ended before. The first phases do not count:
+    they come before the process has settled."""
     load = [subprocess.Popen([f"{build}/tests/load-spin", "1", "60"]) for _ in range(burners)]
     env = dict(os.environ, ASYM_RTX_SOCKET=f"{state}/rtx", KMP_BLOCKTIME="infinite")
     talker = subprocess.Popen(program, stdout=subprocess.PIPE, text=True, env=env)
-    # asymd leaves alone who has just begun another program, as asymctl run does: it comes when that has spoken.
+    # asymd skips a process that has just called exec(2), as asymctl run does, so asymd starts after the first output.
     said = [talker.stdout.readline()]
     asymd = subprocess.Popen([f"{build}/daemon/asymd", "--interval=100ms", f"--slow={os.cpu_count() // 2}",
                               f"--set=asymd.state_dir={state}", f"--pid={talker.pid}", *budget],
@@ -90,7 +94,7 @@ def answers(state, program, budget, burners):
 
 
 def least(burners):
-    """The same of one that does nothing but set the masks: what the machine takes."""
+    """The same of a program that only sets the masks: the least time on this machine."""
     load = [subprocess.Popen([f"{build}/tests/load-spin", "1", "60"]) for _ in range(burners)]
     said = subprocess.run([f"{build}/tests/bench/bench-answer", f"{build}/tests/load-talker", *PHASES], check=True,
                           capture_output=True, text=True).stdout.splitlines()

@@ -1,21 +1,21 @@
 #!/bin/sh
-# Every benchmark of a build tree, one after another. usage: run.sh BUILD_DIR
+# Runs every benchmark of a build tree, one after another. usage: run.sh BUILD_DIR
 set -eu
 build=$1
 grep -m1 'model name' /proc/cpuinfo || true
 uname -sr
-echo "== planning"
+echo "== the cost of a plan"
 "$build/tests/bench/bench-plan"
-echo "== looking"
+echo "== the cost of a sample"
 "$build/tests/bench/bench-scan"
-echo "== reading and slowing a large machine"
+echo "== the cost of reading and slowing a large machine"
 "$build/tests/bench/bench-speeds"
-echo "== simulating"
+echo "== the speed of the simulator"
 "$build/tests/bench/bench-sim"
-echo "== programs that say what their threads do"
+echo "== the cost of RTX: programs report what their threads do"
 "$build/tests/bench/bench-rtx"
 [ ! -e "$build/tests/omp/regions-clang" ] || python3 "$(dirname "$0")/rtx.py" "$build"
-echo "== the idle service, 1,000 sleeping threads, interval 100 ms"
+echo "== the cost of the idle service: 1,000 sleeping threads, interval 100 ms"
 "$build/tests/load-sleepers" 1000 20 60 >/dev/null & load=$!
 state=$(mktemp -d)
 "$build/daemon/asymd" --interval=100ms --set=asymd.state_dir="$state" & asymd=$!

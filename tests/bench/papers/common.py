@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the rows share: scenarios as text, numbers as words."""
+"""Shared functions of the rows: scenarios as text, numbers as words."""
 import statistics
 
 import parameters as P
@@ -10,13 +10,13 @@ def mean(values):
     return sum(values) / len(values) if values else float("nan")
 
 
-# Of Student's t: 97.5 %, by degrees of freedom. Beyond, the last one errs on the side of caution.
+# The 97.5 % quantiles of Student's t, by degrees of freedom. Beyond the table, the last one makes intervals too wide.
 T_975 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
          2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042)
 
 
 def sure(values):
-    """Half of the 95 % confidence interval of their mean; two or more."""
+    """Returns half of the 95 % confidence interval of the mean of at least two values."""
     return T_975[min(len(values) - 1, len(T_975)) - 1] * statistics.stdev(values) / len(values) ** 0.5
 
 
@@ -25,7 +25,7 @@ def percent(x, digits=1):
 
 
 def machine(counts, speeds, more=""):
-    # In the papers the fast cores are those of the fastest type alone.
+    # In the papers, only cores of the fastest type are fast.
     return f"[machine]\ncounts = {counts}\nspeeds = {speeds}\nfast_from = 100%\n{more}\n"
 
 
@@ -49,7 +49,7 @@ def parallel(chunk):
     return [f"parallel 100000G chunk={chunk}"]
 
 
-# What was to be reached, in words without ": ": whether it is, and how it stands.
+# Each target, in words without ": ": whether it is met, and the current figure.
 TARGETS = {}
 
 
@@ -57,10 +57,18 @@ def target(what, met, stands):
     TARGETS[what] = met, stands
 
 
+# Each row of a table for which its source states a direction or a ranking: whether ours is the same.
+RANKED = {}
+
+
+def ranked(row, holds):
+    RANKED[row] = bool(holds)
+
+
 def missing(title, names):
     return (title, "", [["", ""], ["not run", f"policies that are not in this build: {names}"]], "")
 
 
 def k10(counts, speeds, more=""):
-    """Speeds in GHz: those of a machine are relative, and its frequency is that of speed 1."""
+    """A machine with speeds in GHz: a machine's speeds are relative, and its frequency is that of speed 1."""
     return machine(counts, speeds, f"frequency = 1\n{P.K10}{more}")

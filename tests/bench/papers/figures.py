@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Figures for the docs, as plain SVG: from the same numbers as the tables."""
+"""Draws the figures of the docs as plain SVG, from the same numbers as the tables."""
 
 STYLE = 'font-family="sans-serif" font-size="12" fill="#222"'
 
@@ -15,7 +15,7 @@ def svg(width, height, title, parts):
 
 
 def speedups(series):
-    """Speedup of a serial program beside a parallel one, by CPUs: mean and range of each series."""
+    """Draws the speedup of a serial program beside a parallel one, by CPUs: mean and range of each series."""
     left, top, step, height = 60, 40, 70, 220
     ns = sorted({n for _, points in series for n in points})
 
@@ -45,7 +45,7 @@ def speedups(series):
 
 
 def heat(labels, maps):
-    """Gains in per cent by pair of labels, one triangle a map."""
+    """Draws gains in per cent by pair of labels, one triangle a map."""
     cell, left, top = 40, 60, 60
     width = left + cell * len(labels) + 30
     parts = []

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the papers' rows share, fixed once, for every policy and every row; with where each figure comes from.
+"""The parameters that the papers' rows share, with the source of each. They are the same for every policy and every row.
 
-Nothing here was chosen to bring a row nearer to its source. What a row needs beyond this (how many cores, which programs)
-is what its source says of it, and stands with the row.
+No figure was chosen to bring a row nearer to its source. Further parameters of a row (number of cores, programs) come from its
+source, and stand with the row.
 """
 
-# What Linux 6.1 of Debian does (CONFIG_HZ=250, base slice 3 ms, wake-up granularity 1 ms), and costs in the order of what
+# The settings of Debian's Linux 6.1 (CONFIG_HZ=250, base slice 3 ms, wake-up granularity 1 ms), and costs of the size that
 # lib/core's own benchmarks and the literature measure: a switch 2 us, a migration some us within an LLC, tens of us across.
-# The working set that is fetched anew across LLCs: 64 bytes a 6.4 ns line, 100 ns a KiB. These are asymctl sim's defaults;
-# they are written out so that a change of a default does not change the rows.
+# A migration across LLCs loads the working set again: 64 bytes a 6.4 ns line, 100 ns a KiB. These are asymctl sim's defaults;
+# they stand here so that a change of a default does not change the rows.
 SCHEDULER = """
 [scheduler]
 tick = 4ms
@@ -23,7 +23,7 @@ migrate_node = 40us
 refill = 100
 """
 
-# As asymd is shipped. Policies that think in ticks of 10 ms (Nie & Duan 2012, 3) need a look at each.
+# The defaults of asymd. Policies with ticks of 10 ms (Nie & Duan 2012, 3) need a sample at each tick.
 ENGINE = """
 [asymd]
 interval = 100ms
@@ -33,7 +33,10 @@ TICKS = """
 interval = 10ms
 [policy.eshmp]
 max_ipc = 3
+[policy.ipc-driven]
+monitoring = periodic
 """
+TICKS_TRIGGERED = TICKS.replace("periodic", "triggered")
 
 # Morad 2008, Figure 3: random() and CHUNK are not given. A parallel phase of 4 G instructions takes about half a second
 # on eight cores of 1 G/s, so that 60 s hold about a hundred phases; chunks of 2 ms make the end of a phase 0.4 % of it.
@@ -43,14 +46,16 @@ MORAD_CHUNK = "2M"
 # Roehrich 2007, 5.3: 4.5 s on the fastest core, of speed 8. (32 s on the slowest: its speeds are not quite 1 to 8.)
 ROEHRICH_WORK = "36G"
 
-# Saez 2010, 3 and Nie & Duan 2012, 4.1 ran SPEC and others, which are not here. What they say of them is a class: what is
-# memory-intensive, what has phases, what is parallel and how much. One stand-in a class; its figures are typical of what
-# is published of such programs, and the same wherever the class appears.
+# Saez 2010, 3 and Nie & Duan 2012, 4.1 ran SPEC and other programs, which are not available here. The papers give a class for
+# each: memory-intensive, with phases, parallel and to which degree. Each class has one stand-in here. Its figures are typical
+# of published ones of such programs, and the same wherever the class appears.
 #
-# K10: three instructions a cycle, 2 MiB of L3 for four cores; HASS takes 80 ns for a miss, and so does the machine.
-K10 = """
-max_ipc = 3
-miss = 80ns
+# K10: three instructions a cycle, 2 MiB of L3 for four cores. HASS assumes 80 ns for a miss, and so does this machine.
+K10_IPC = 3
+K10_MISS_NS = 80
+K10 = f"""
+max_ipc = {K10_IPC}
+miss = {K10_MISS_NS}ns
 llc_kib = 2048
 """
 MEMORY = """
@@ -64,40 +69,31 @@ apki = 30
 working_set = 4096
 """
 
-# Runs take some ten seconds, so that the half second for which asymd lets a new process settle is little of it: those of the
-# sources take minutes. A phase of a multi-phased program lasts 0.4 to 0.9 s on the slowest core, ten times the monitoring
-# turn of 50 ms.
+# Runs take some ten seconds (the sources' runs take minutes), so that the half second for which asymd lets a new process
+# settle is a small part. A phase of a multi-phased program lasts some seconds, and there are two kinds, so that programs that
+# begin together are not in the same phase: MP begins with computing, PM with misses.
 SINGLE = {
     "CI": ["serial 30G memory=CI"],
     "MI": ["serial 15G memory=MI"],
-    "MP": ["loop 20", "serial 1500M memory=CI", "serial 400M memory=MI", "end"],
+    "MP": ["loop 4", "serial 7500M memory=CI", "serial 2G memory=MI", "end"],
+    "PM": ["loop 4", "serial 2G memory=MI", "serial 7500M memory=CI", "end"],
 }
-SINGLE_WORK = {"CI": 30e9, "MI": 15e9, "MP": 38e9}
+# The same programs with phases a fifth as long, and both kinds of multi-phased programs in the same phase at the start.
+SINGLE_SHORT = SINGLE | {kind: ["loop 20", "serial 1500M memory=CI", "serial 400M memory=MI", "end"] for kind in ("MP", "PM")}
+SINGLE_WORK = {"CI": 30e9, "MI": 15e9, "MP": 38e9, "PM": 38e9}
 
-# The same two with an IPC that wavers by more than the 10 % that IPC-Driven takes for a new phase, every 0.1 to 0.8 s.
-WAVER_MEMORY = """
-[memory CI2]
-ipc = 2.6
-mpki = 0.9
-apki = 2
-working_set = 256
-[memory MI2]
-mpki = 24
-apki = 30
-working_set = 4096
-"""
-WAVER = {
-    "CI~": ["loop 20", "serial 750M memory=CI", "serial 750M memory=CI2", "end"],
-    "MI~": ["loop 20", "serial 375M memory=MI", "serial 375M memory=MI2", "end"],
-}
-
-# Parallel ones: the share of their work that is sequential, in eight phases. HP is below 7 %, PS above (Saez 2010, 3.1).
+# Parallel programs: the sequential share of their work, in eight phases. HP is below 7 %, PS above (Saez 2010, 3.1).
 SEQUENTIAL = {"HP": 0.02, "PS": 0.25}
 PARALLEL_WORK = 120e9
 PARALLEL_PHASES = 8
 
-# Snavely 2002, Table 2: eight wide, but an out-of-order core of its kind sustains about five of them over all threads; the
-# two jobs of its Figures 4 to 6, one that misses and one that does not.
+# Saez 2010, Figures 1 to 3: programs on the right of its charts have large sequential phases, those on the left "run frequent
+# short parallel loops". It gives no lengths. On a slow core a phase takes 1.2 s; 25 ms; a loop 5 ms. The share is that of PS.
+SHORT_PHASES = ["loop 300", "parallel 225M chunk=500k memory=CI", "serial 75M memory=CI", "end"]
+SHORT_LOOPS = ["loop 2000", "parallel 195M memory=CI", "end"]
+
+# Snavely 2002, Table 2: the core is eight wide, but an out-of-order core of its kind sustains about five over all threads. The
+# two jobs of its Figures 4 to 6: one misses the cache, one does not.
 SMT = """max_ipc = 5
 smt_loss = 0.05
 miss = 80ns
@@ -111,8 +107,9 @@ ipc = 4.5
 mpki = 0.3
 """
 
-# Its Figures 7 to 9: SPEC programs of three kinds, integer ones that hardly miss, and floating-point ones of which half
-# stream through memory; as many of a kind as Figure 7 has. What each does alone, in instructions per ns: 1 / (1/ipc + misses).
+# Its Figures 7 to 9: SPEC programs of three kinds: integer programs that hardly miss, and floating-point programs, half of
+# which stream through memory. Each kind has as many as in Figure 7. The speed of each alone, in instructions per ns, is
+# 1 / (1/ipc + misses).
 SMT_MIX = """
 [memory INT]
 ipc = 3
@@ -127,13 +124,14 @@ mpki = 8
 SMT_MIX_JOBS = {"turbo": "MID", "gcc": "INT", "go": "INT", "hydro": "MID", "su2cor": "FP", "swim": "FP", "tomcatv": "FP",
                 "wave": "MID"}
 SMT_MIX_ALONE = {"INT": 1 / (1 / 3 + 0.04), "MID": 1 / (1 / 4 + 0.16), "FP": 1 / (1 / 4 + 0.64)}
-# A job of its section 6 lasts 2 G cycles alone, 400 of its time slices of 5 M: here 400 looks of 100 ms. Arrivals a second
+# The same with its Table 2's L3 of 4 MiB and the working sets of the two classes of MEMORY: streams fill it, the others do not.
+SMT_L3 = "llc_kib = 4096\n"
+SMT_MIX_SETS = SMT_MIX.replace("mpki = 0.5\n", "mpki = 0.5\napki = 2\nworking_set = 256\n").replace(
+    "mpki = 2\n", "mpki = 2\napki = 2\nworking_set = 256\n").replace("mpki = 8\n", "mpki = 8\napki = 30\nworking_set = 4096\n")
+# A job of its section 6 lasts 2 G cycles alone, 400 of its time slices of 5 M: here 400 samples of 100 ms. Arrivals a second
 # and core: the system is stable, with about twice as many jobs under Naive as it has contexts.
 SMT_OPEN_ALONE_S = 40
 SMT_OPEN_RATE = 0.065
 
-# A kernel's own threads, in kernel.py: on each CPU one that runs about every 100 ms for about 0.5 M instructions.
-KERNEL_THREAD = ["io 100ms exponential", "serial 500k exponential"]
-
-# Seeds: the sources' own number of runs where they give one.
-SEEDS = {"fig6": 50, "morad": 5, "roehrich": 40, "saez": 5, "nie": 5, "snavely": 5, "lab": 40, "vm": 100}
+# Seeds: the number of runs of the source, if it gives one; "means" are for means that closed forms give exactly.
+SEEDS = {"means": 1000, "fig6": 50, "morad": 5, "roehrich": 40, "saez": 5, "nie": 5, "snavely": 5, "lab": 40, "vm": 100}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * bench-answer PROGRAM ARGUMENT...: the least that an answer to a serial phase can take on this machine. Runs the program,
- * which speaks RTX, and each time that it wakes us, in real time as asymd does, sets the masks of its threads, and nothing
- * else: in a serial phase the master gets the last CPU, the others get the rest; else all get all. What asymd takes for an
- * answer is held against that: what both have is the machine's.
+ * bench-answer PROGRAM ARGUMENT...: the least time of an answer to a serial phase on this machine. It runs the program, which
+ * uses RTX. At each wakeup, in real time like asymd, it sets the masks of the program's threads, and does nothing else: in a
+ * serial phase the master gets the last CPU and the others get the rest; otherwise all get all CPUs. The time that asymd takes
+ * beyond this is asymd's own cost.
  */
 #include <poll.h>
 #include <sched.h>
@@ -14,7 +14,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -57,7 +56,7 @@ static void answer(const struct asym_handed *h, const cpu_set_t *all)
     }
 }
 
-/* Until the program ends. */
+/* Answers until the program ends. */
 static void listen_to(const struct asym_handed *h, int ended)
 {
     cpu_set_t all;
@@ -82,9 +81,8 @@ int main(int argc, char **argv)
     sigprocmask(SIG_BLOCK, &child, NULL);
     const int ended = signalfd(-1, &child, SFD_CLOEXEC);
     asym_listener_open(&l, 8);
-    const pid_t pid = fork();
+    const pid_t pid = asym_process_fork();
     if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
         sigprocmask(SIG_UNBLOCK, &child, NULL);
         execv(argv[1], argv + 1);
         _exit(127);

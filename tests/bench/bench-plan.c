@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a step of the engine costs: median CPU time with 1,000 and 10,000 threads on 256 CPUs. */
+/*
+ * The cost of a step of the engine, and of recording it in the monitor: median CPU time with 1,000 and 10,000 threads on 256
+ * CPUs.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -7,6 +10,7 @@
 #include <asym/engine.h>
 
 #include "base/macro.h"
+#include "monitor/monitor.h"
 #include "support/generate.h"
 
 #define N_CPUS  256
@@ -45,7 +49,7 @@ static struct asym_engine *new_engine(const struct asym_policy *policy)
     return e;
 }
 
-/* Two CPUs to a core. */
+/* Gives each core two CPUs. */
 static void make_pairs(struct asym_machine *m)
 {
     gen_plain_machine(m, N_CPUS, N_FAST);
@@ -55,20 +59,39 @@ static void make_pairs(struct asym_machine *m)
         abort();
 }
 
-/* All outcomes are DONE, so that each step works on what the one before has set. Milliseconds. */
-static double median_step(const struct asym_policy *policy, const struct asym_machine *m, unsigned n_threads)
+/* Milliseconds. */
+struct costs {
+    double step, record;
+};
+
+static double median(double times[N_STEPS])
 {
-    double times[N_STEPS];
+    qsort(times, N_STEPS, sizeof times[0], by_value);
+    return times[N_STEPS / 2];
+}
+
+static double record(struct asym_monitor *monitor, const struct asym_feedback *feedback)
+{
+    const double begin = cpu_time();
+    asym_monitor_record(monitor, feedback);
+    return cpu_time() - begin;
+}
+
+/* All outcomes are DONE, so that each step starts from the previous plan. */
+static struct costs median_step(const struct asym_policy *policy, const struct asym_machine *m, unsigned n_threads)
+{
+    double times[N_STEPS], records[N_STEPS];
+    struct asym_monitor *monitor;
     unsigned *sizes = calloc(n_threads / PER_APP, sizeof *sizes);
     struct asym_outcome *outcomes = calloc(2 * n_threads, sizeof *outcomes);
-    if (!sizes || !outcomes)
+    if (!sizes || !outcomes || asym_monitor_new(&monitor) < 0)
         abort();
     for (size_t a = 0; a < n_threads / PER_APP; a++)
         sizes[a] = PER_APP;
     struct gen_load *load = gen_load_new(m, sizes, n_threads / PER_APP);
     if (!load)
         abort();
-    /* some that are entitled to most of a core, for the policies that mind */
+    /* 100 threads are entitled to most of a core, for the policies that use shares */
     for (size_t i = 0; i < n_threads; i += n_threads / 100)
         load->tasks[i].nice = -20;
     struct asym_engine *e = new_engine(policy);
@@ -80,23 +103,30 @@ static double median_step(const struct asym_policy *policy, const struct asym_ma
         if (asym_engine_step(e, &load->s, &plan, &actions, &n) < 0)
             abort();
         times[k] = cpu_time() - begin;
+        records[k] = record(monitor, &(struct asym_feedback){&load->s, plan, actions, outcomes, n});
         gen_load_apply(load, actions, n);
         gen_load_move(load, plan);
         asym_engine_outcomes(e, outcomes, n);
         gen_load_pass(load, 100 * ASYM_MSEC);
     }
     asym_engine_free(e);
+    asym_monitor_free(monitor);
     gen_load_free(load);
     free(outcomes);
     free(sizes);
-    qsort(times, N_STEPS, sizeof times[0], by_value);
-    return times[N_STEPS / 2];
+    return (struct costs){median(times), median(records)};
+}
+
+static void print_row(const char *name, double few, double many)
+{
+    printf("%-14s %11.3f ms %11.3f ms %8.1f\n", name, few, many, many / few);
 }
 
 int main(void)
 {
     const struct asym_policy *policy;
     static struct asym_machine m, pairs;
+    double most_few = 0, most_many = 0;
     gen_plain_machine(&m, N_CPUS, N_FAST);
     make_pairs(&pairs);
     printf("CPU time of a step, median of %d, %d CPUs, %d of them fast, %d threads per application\n", N_STEPS, N_CPUS,
@@ -104,8 +134,11 @@ int main(void)
     printf("%-14s %14s %14s %8s\n", "policy", "1,000 threads", "10,000 threads", "growth");
     for (size_t i = 0; (policy = asym_policy_at(i)); i++) {
         const struct asym_machine *on = policy->needs >> ASYM_SIGNAL_SMT & 1 ? &pairs : &m;
-        double few = median_step(policy, on, 1000), many = median_step(policy, on, 10000);
-        printf("%-14s %11.3f ms %11.3f ms %8.1f\n", policy->name, few, many, many / few);
+        const struct costs few = median_step(policy, on, 1000), many = median_step(policy, on, 10000);
+        print_row(policy->name, few.step, many.step);
+        most_few = ASYM_MAX(most_few, few.record);
+        most_many = ASYM_MAX(most_many, many.record);
     }
+    print_row("monitor", most_few, most_many);
     return 0;
 }

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a look at the machine costs: CPU time of the procfs source at N threads of which four spin, beside what top -H
- * spends on a refresh of the same machine in the same run. Prints a table; judges nothing.
+ * The cost of a sample of the machine: CPU time of the procfs source at N threads, of which four spin, beside the CPU time of a
+ * refresh of top -H on the same machine in the same run. It prints a table and asserts nothing.
  */
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "linux/procfs.h"
-#include "linux/topology.h"
+#include "linux/observe/procfs.h"
+#include "linux/topology/topology.h"
 #include "support/process.h"
 
 #define SCANS 51
@@ -38,9 +37,8 @@ static pid_t start(const char *name, const char *a, const char *b, const char *c
     char path[4096];
     snprintf(path, sizeof path, "%s/tests/load-%s", ASYM_BENCH_BIN, name);
     fflush(stdout);
-    pid_t pid = fork();
+    pid_t pid = asym_process_fork();
     if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (!freopen("/dev/null", "w", stdout))
             _exit(127);
         execl(path, path, a, b, c, (char *)NULL);
@@ -49,12 +47,12 @@ static pid_t start(const char *name, const char *a, const char *b, const char *c
     return pid;
 }
 
-/* CPU time of top for n refreshes. */
+/* Returns the CPU time of top for n refreshes, in ms. */
 static double top_ms(const char *n)
 {
     struct rusage use;
     fflush(stdout);
-    pid_t pid = fork();
+    pid_t pid = asym_process_fork();
     if (pid == 0) {
         if (!freopen("/dev/null", "w", stdout))
             _exit(127);
@@ -73,21 +71,21 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double median_scan(bool with_births, double *ret_max, unsigned *ret_threads)
+static double median_scan(bool with_process_events, double *ret_max, unsigned *ret_threads)
 {
     struct asym_root root;
     struct asym_error err = {""};
-    struct asym_births *births = NULL;
+    struct asym_process_events *process_events = NULL;
     struct asym_source *source;
     struct asym_snapshot s;
     double ms[SCANS];
     struct asym_machine *machine = calloc(1, sizeof *machine);
     if (!machine || asym_root_open(NULL, &root, &err) < 0 || asym_topology_read(&root, NULL, machine, NULL, &err) < 0 ||
-        (with_births && asym_births_open(&births, &err) < 0)) {
+        (with_process_events && asym_process_events_open(&process_events, &err) < 0)) {
         fprintf(stderr, "bench-scan: %s\n", err.text);
         exit(1);
     }
-    const struct asym_procfs_config config = {.root = &root, .machine = machine, .births = births};
+    const struct asym_procfs_config config = {.root = &root, .machine = machine, .process_events = process_events};
     if (asym_procfs_new(&config, &source, &err) < 0 || source->next(source, &s) < 0) {
         fprintf(stderr, "bench-scan: %s\n", err.text);
         exit(1);
@@ -98,9 +96,9 @@ static double median_scan(bool with_births, double *ret_max, unsigned *ret_threa
         source->next(source, &s);
         ms[i] = cpu_ms() - before;
     }
-    *ret_threads = s.sight.n_threads;
+    *ret_threads = s.coverage.n_threads;
     source->close(source);
-    asym_births_close(births);
+    asym_process_events_close(process_events);
     asym_root_done(&root);
     free(machine);
     qsort(ms, SCANS, sizeof *ms, by_value);
@@ -108,7 +106,7 @@ static double median_scan(bool with_births, double *ret_max, unsigned *ret_threa
     return ms[SCANS / 2];
 }
 
-/* Threads in processes of 50 each, as on a machine with many programs, and four that spin. */
+/* The threads are in processes of 50 each, as on a machine with many programs; four more spin. */
 static void measure(unsigned threads)
 {
     char count[16], processes[16];
@@ -117,11 +115,12 @@ static void measure(unsigned threads)
     const pid_t loads[] = {start("sleepers", count, processes, "600"), start("spin", "4", "600", NULL)};
     pause_ms(1500);
     double top = (top_ms("12") - top_ms("2")) / 10;
-    for (int births = 1; births >= 0; births--) {
+    for (int process_events = 1; process_events >= 0; process_events--) {
         double max;
         unsigned seen;
-        double ms = median_scan(births, &max, &seen);
-        printf("%8u  %-14s %8.3f %8.3f %10.1f %8.0f\n", seen, births ? "events" : "readdir", ms, max, top, top / ms);
+        double ms = median_scan(process_events, &max, &seen);
+        printf("%8u  %-14s %8.3f %8.3f %10.1f %8.0f\n", seen, process_events ? "events" : "readdir", ms, max, top,
+               top / ms);
     }
     for (size_t i = 0; i < sizeof loads / sizeof *loads; i++) {
         asym_process_signal(loads[i], SIGKILL);
@@ -136,8 +135,8 @@ int main(void)
         limit.rlim_cur = limit.rlim_max;
         setrlimit(RLIMIT_NOFILE, &limit);
     }
-    printf("CPU ms of one look, median of %d paced at 100 ms; top: top -b -H, per refresh\n", SCANS);
-    printf("%8s  %-14s %8s %8s %10s %8s\n", "threads", "births by", "scan", "max", "top", "ratio");
+    printf("CPU ms of one scan, median of %d paced at 100 ms; top: top -b -H, per refresh\n", SCANS);
+    printf("%8s  %-14s %8s %8s %10s %8s\n", "threads", "found by", "scan", "max", "top", "ratio");
     measure(1000);
     measure(5000);
     return 0;

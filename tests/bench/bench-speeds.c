@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What it costs to read a machine of 256 CPUs, to hold half of them to half their speed through libcpupower, and to put
- * that back: on a tree of files mounted over /sys/devices/system/cpu in a namespace of its own. Prints; judges nothing.
+ * The cost of reading a machine with 256 CPUs, of holding half of them to half their speed through libcpupower, and of
+ * restoring them: on a tree of files mounted over /sys/devices/system/cpu in a mount namespace. It prints a table and asserts
+ * nothing.
  */
 #include <errno.h>
 #include <sched.h>
@@ -17,8 +18,8 @@
 #include <cmocka.h>
 
 #include "base/mask.h"
-#include "linux/asymmetry.h"
-#include "linux/topology.h"
+#include "linux/cap/asymmetry.h"
+#include "linux/topology/topology.h"
 #include "support/tree.h"
 
 #define CPUS   256

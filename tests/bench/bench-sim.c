@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How fast the simulator is: scheduling events per second of CPU time, of scenarios of scenarios/. */
+/* The speed of the simulator: scheduling events per second of CPU time, for some files of scenarios/. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 #include <time.h>
 
 #include "base/macro.h"
-#include "daemon/sim_trial.h"
-#include "settings/ini.h"
+#include "experiment/sim-trial.h"
+#include "config/ini.h"
 
 static double cpu_time(void)
 {
@@ -17,11 +17,11 @@ static double cpu_time(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* A pass of some ms says more about the machine's other work than about ours. */
+/* A pass of some ms mostly measures the machine's other load. */
 #define LEAST_CPU_S  0.5
 #define LEAST_PASSES 3
 
-/* The same trial again and again: the quickest pass, and the slowest, which is what others on the machine make of it. */
+/* Repeats the same trial: the quickest pass, and the slowest, which shows the machine's other load. */
 static int measure(struct asym_sim_trial *t, const char *file)
 {
     static const volatile sig_atomic_t stop = 0;

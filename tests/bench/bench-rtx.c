@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What it costs a program to say what its threads do: a change of state, a phase that is told and one that is not. Medians of
- * many rounds, with a daemon that only listens in a process of its own. Prints a table; judges nothing.
+ * The cost of RTX to a program: a change of state, a phase with reports, and a phase too short for reports. Medians of many
+ * rounds, with a daemon that only listens, in another process. It prints a table and asserts nothing.
  */
 #include <poll.h>
 #include <setjmp.h>
@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -46,7 +45,7 @@ static void change_state(void)
     asym_rtx_set(slot, ASYM_RTX_WORKING);
 }
 
-/* Too short to be told of. */
+/* This phase is too short for a report. */
 static void short_phase(void)
 {
     asym_rtx_serial_begin();
@@ -77,7 +76,7 @@ static void print(const char *what, double took[ROUNDS])
            took[ROUNDS * 99 / 100]);
 }
 
-/* ns of one of the two calls. */
+/* Measures ns of one of the two calls. */
 static void measure(const char *what, void (*pair)(void), int repeat)
 {
     static double took[ROUNDS];
@@ -91,8 +90,8 @@ static void measure(const char *what, void (*pair)(void), int repeat)
     print(what, took);
 }
 
-/* The begin and the end of a phase that lasts for longer than notify_min, so that both are told. */
-static void measure_told(const char *what, double phase_us)
+/* Measures the begin and the end of a phase longer than notify_min: the program reports both. */
+static void measure_reported(const char *what, double phase_us)
 {
     static double took[ROUNDS];
     const double clock = clock_ns();
@@ -110,7 +109,7 @@ static void measure_told(const char *what, double phase_us)
     print(what, took);
 }
 
-/* What the kernel takes to wake somebody, whoever asks for it: a write to an eventfd at which a process sleeps. */
+/* The kernel's part of a report: a write(2) to an eventfd wakes the process that sleeps at it. */
 static void measure_bare_wake(double pause_us)
 {
     static double took[ROUNDS];
@@ -118,9 +117,8 @@ static void measure_bare_wake(double pause_us)
     uint64_t value = 1;
     const int fd = eventfd(0, EFD_CLOEXEC);
     fflush(stdout);
-    const pid_t pid = fork();
+    const pid_t pid = asym_process_fork();
     if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
         struct pollfd wait = {.fd = fd, .events = POLLIN};
         while (poll(&wait, 1, -1) > 0 && read(fd, &value, sizeof value) > 0)
             ;
@@ -138,14 +136,13 @@ static void measure_bare_wake(double pause_us)
     close(fd);
 }
 
-/* Takes the page, and waits at the eventfd as asymd does. */
+/* Starts a process that receives the page and waits at the eventfd like asymd. */
 static pid_t start_listener(struct asym_listener *l)
 {
     fflush(stdout);
-    pid_t pid = fork();
+    pid_t pid = asym_process_fork();
     if (pid != 0)
         return pid;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
     struct asym_handed h;
     if (!asym_listener_take(l, 10, &h))
         _exit(1);
@@ -165,11 +162,11 @@ int main(void)
         return 1;
     asym_rtx_master(1);
     measure("change of state", change_state, 1000);
-    measure("begin or end of a phase, too short to be told", short_phase, 1000);
-    measure_told("begin or end, told, a listener that sleeps", 200);
+    measure("begin or end of a phase, too short to be reported", short_phase, 1000);
+    measure_reported("begin or end, reported, a listener that sleeps", 200);
     measure_bare_wake(200);
     asym_process_signal(pid, SIGSTOP);
-    measure_told("begin or end, told, a listener that does not", 20);
+    measure_reported("begin or end, reported, a listener that does not", 20);
     asym_process_signal(pid, SIGKILL);
     asym_listener_done(&l);
     return 0;
