@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""hosts.py ASYMD NAME: what ASYMD says of the machine tests/data/hosts/NAME.host, against NAME.golden.
-hosts.py ASYMD verdicts: the verdict of asymd --check on every machine there, one a line, against verdicts.golden.
-
-With UPDATE=1 in the environment the golden file is written instead: read the difference before you commit it."""
+"""hosts.py ASYMD NAME: compares the output of ASYMD for the machine tests/data/hosts/NAME.host with NAME.golden.
+hosts.py ASYMD verdicts: compares the verdict of asymd --check for every machine there, one a line, with verdicts.golden.
+hosts.py ASYMD --renew: writes all these golden files, and names those that changed. Read the difference before you commit it.
+"""
 import difflib
 import glob
 import json
@@ -16,7 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def run(*command):
-    result = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "NO_COLOR": "1"}, check=False)
+    result = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "NO_COLOR": "1", "COLUMNS": ""}, check=False)
     return result.stdout + result.stderr, result.returncode
 
 
@@ -50,20 +50,43 @@ def verdicts(asymd):
     return "".join("%s: %s\n" % (os.path.basename(h)[:-5], of_host(h, asymd, verdict)) for h in hosts)
 
 
+def golden_of(name):
+    return os.path.join(HERE, "data/hosts", name + ".golden")
+
+
+def found_for(asymd, name):
+    return verdicts(asymd) if name == "verdicts" else of_host(golden_of(name)[:-7] + ".host", asymd, describe)
+
+
+def read_golden(name):
+    """Returns the golden file; "" for a machine that has none yet."""
+    if not os.path.exists(golden_of(name)):
+        return ""
+    with open(golden_of(name), encoding="utf-8") as f:
+        return f.read()
+
+
+def renew(asymd):
+    hosts = sorted(glob.glob(os.path.join(HERE, "data/hosts/*.host")))
+    for name in [os.path.basename(h)[:-5] for h in hosts] + ["verdicts"]:
+        found = found_for(asymd, name)
+        if found == read_golden(name):
+            continue
+        with open(golden_of(name), "w", encoding="utf-8") as f:
+            f.write(found)
+        print("%s.golden changed" % name)
+
+
 def main():
     asymd, name = sys.argv[1:]
-    golden = os.path.join(HERE, "data/hosts", name + ".golden")
-    found = verdicts(asymd) if name == "verdicts" else of_host(golden[:-7] + ".host", asymd, describe)
-    if os.environ.get("UPDATE") == "1":
-        with open(golden, "w", encoding="utf-8") as f:
-            f.write(found)
+    if name == "--renew":
+        renew(asymd)
         return
-    with open(golden, encoding="utf-8") as f:
-        wanted = f.read()
+    wanted, found = read_golden(name), found_for(asymd, name)
     if found != wanted:
         sys.stdout.writelines(difflib.unified_diff(wanted.splitlines(True), found.splitlines(True), name + ".golden",
                                                    "found"))
-        sys.exit("%s is not as it was; if that is right: UPDATE=1 tests/hosts.py ASYMD %s" % (name, name))
+        sys.exit("%s is not as it was; if that is right: tests/hosts.py ASYMD --renew" % name)
 
 
 if __name__ == "__main__":

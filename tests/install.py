@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""install.py BUILD_DIR: `cmake --install` writes below its prefix or DESTDIR and nowhere else, what it has installed runs from
-there and reads the configuration that stands there, and a second install leaves a changed configuration as it is.
+"""install.py BUILD_DIR: checks that `cmake --install` writes below its prefix or DESTDIR and nowhere else, that the installed
+programs run from there and read the configuration there, and that a second install leaves a changed configuration as it is.
 
-The component Unspecified is all there is; naming it keeps the build tree's own install_manifest.txt, by which a user uninstalls.
+The project has the component Unspecified only. The script names it, because that keeps the build tree's own
+install_manifest.txt, by which a user uninstalls.
 """
 import os
 import pathlib
@@ -13,10 +14,17 @@ import sys
 import tempfile
 
 COMPONENT = "Unspecified"
-# Installed files, from the prefix on. The configuration is looked for apart: its place depends on the prefix.
-FILES = ("sbin/asymd", "bin/asymctl", "libexec/asymd/asymd-helper", "include/asym/rtx.h",
-         "lib/systemd/system/asymd.service", "share/man/man8/asymd.8", "share/man/man5/asymd.conf.5",
+# Installed files, relative to the prefix. The script checks the configuration apart, because its place depends on the prefix.
+FILES = ("sbin/asymd", "sbin/asymd-exporter", "bin/asymctl", "libexec/asymd/asymd-helper", "include/asym/rtx.h",
+         "lib/systemd/system/asymd.service", "lib/systemd/system/asymd-exporter.service",
+         "lib/systemd/system/asymd-exporter.socket", "share/man/man8/asymd.8", "share/man/man8/asymd-exporter.8",
+         "share/man/man5/asymd.conf.5", "share/asymd/rules.d/games.conf", "share/asymd/rules.d/builds.conf",
+         "share/dbus-1/system.d/org.asymd.conf", "share/dbus-1/interfaces/org.asymd.Manager.xml",
+         "share/polkit-1/actions/org.asymd.policy", "share/man/man5/org.asymd.Manager.5",
          "share/man/man1/asymctl.1", "share/man/man3/asym_rtx.3", "share/doc/asymd/examples/asymd.conf",
+         "share/bash-completion/completions/asymd", "share/bash-completion/completions/asymctl",
+         "share/zsh/site-functions/_asymd", "share/zsh/site-functions/_asymctl",
+         "share/fish/vendor_completions.d/asymd.fish", "share/fish/vendor_completions.d/asymctl.fish",
          "*/libasym-rtx.so", "*/libasym-rtx.a", "*/pkgconfig/asym-rtx.pc")
 CHANGED = "[asymd]\ninterval = 123ms\n"
 
@@ -27,21 +35,21 @@ def check(right, words):
 
 
 def run(*command, cwd=None, **variables):
-    """Standard output, standard error and status of a command, without what would send its programs elsewhere."""
+    """Standard output, standard error and status of a command, without variables that redirect its programs."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_TOOL", "DESTDIR", "LD_"))}
     done = subprocess.run([str(c) for c in command], env={**env, **variables}, cwd=cwd, capture_output=True, text=True)
     return done.stdout, done.stderr, done.returncode
 
 
 def check_rules(build):
-    """Before anything is written: no rule of the install scripts goes to a place of its own."""
+    """Checks, before the first install, that no rule of the install scripts has an absolute destination of its own."""
     for script in build.rglob("cmake_install.cmake"):
         for line in script.read_text().splitlines():
             check(not re.search(r'DESTINATION "/', line), f"{script}: a destination that no prefix moves: {line.strip()}")
 
 
 def host_files(build):
-    """The files of an asymd that the host itself has, with their state."""
+    """The files of an asymd that is installed on the host itself, with their state."""
     seen = {}
     for path in [*prefix_of(build).glob("sbin/asymd*"), *prefix_of(build).glob("bin/asymctl"),
                  *pathlib.Path("/etc").glob("asymd/**/*"), *pathlib.Path("/var/lib").glob("asymd*")]:
@@ -56,7 +64,8 @@ def prefix_of(build):
 
 
 def install(build, prefix, destdir):
-    """The files that it says it has installed or kept, and those of the manifest. The configured prefix need not be named."""
+    """Installs. Returns the files that cmake reports as installed or kept, and the files of the manifest. The configured prefix
+    needs no option."""
     options = [] if prefix == prefix_of(build) else ["--prefix", prefix]
     said, wrong, status = run("cmake", "--install", build, "--component", COMPONENT, *options,
                               **({"DESTDIR": str(destdir)} if destdir else {}))
@@ -69,7 +78,7 @@ def install(build, prefix, destdir):
 
 
 def check_install(build, top, prefix, destdir=None):
-    """Install twice and look where everything is. top: where it is to be as a whole; prefix: as the programs know it."""
+    """Installs twice and checks the place of each file. top: the directory of the files; prefix: the one that programs name."""
     name = f"{prefix}{f' in DESTDIR {destdir}' if destdir else ''}"
     staged = pathlib.Path(f"{destdir or ''}{prefix}")
     etc = pathlib.Path(f"{destdir or ''}{'' if str(prefix) == '/usr' else prefix}/etc/asymd")
@@ -84,7 +93,7 @@ def check_install(build, top, prefix, destdir=None):
               f"{name}: {pattern} is missing")
     config = etc / "asymd.conf"
     check(there == set(listed) | {config}, f"{name}: not in the manifest or not there: {there ^ (set(listed) | {config})}")
-    sample = pathlib.Path(__file__).parent.parent / "conf" / "asymd.conf"
+    sample = pathlib.Path(build) / "conf" / "asymd.conf"
     check(config.read_bytes() == sample.read_bytes(), f"{name}: {config} is not the sample")
     config.write_text(CHANGED)
     touched, _ = install(build, prefix, destdir)
@@ -97,11 +106,13 @@ def check_install(build, top, prefix, destdir=None):
 
 
 def check_texts(name, staged, prefix):
-    """The installed texts name the prefix, and no other."""
+    """Checks that the installed texts name this prefix, and no other."""
     unit = (staged / "lib/systemd/system/asymd.service").read_text()
     program = str(prefix).replace("%", "%%").replace(" ", "\\x20") + "/sbin/asymd"
     starts = re.findall(r"^Exec(?:Start|StopPost)=(\S+)", unit, re.M)
     check(starts == [program, program], f"{name}: the unit starts {starts}")
+    exporter = re.findall(r"^ExecStart=(\S+)", (staged / "lib/systemd/system/asymd-exporter.service").read_text(), re.M)
+    check(exporter == [f"{program}-exporter"], f"{name}: the unit of the exporter starts {exporter}")
     etc = f"{'' if str(prefix) == '/usr' else prefix}/etc/asymd/"
     for page in ("man8/asymd.8", "man5/asymd.conf.5", "man1/asymctl.1"):
         named = set(re.findall(r"^\.(?:It )?Pa (.*?/asymd/)asymd\.conf", (staged / "share/man" / page).read_text(), re.M))
@@ -113,7 +124,7 @@ def check_texts(name, staged, prefix):
 
 
 def check_run(name, programs, tool):
-    """asymctl run, from an installation or a build tree: it finds the tool that came with it."""
+    """Checks that asymctl run, from an installation or a build tree, finds the tool of the same tree."""
     for arguments in (["true"], ["--", "sh", "-c", "exit 7"]):
         said, wrong, status = run(programs["asymctl"], "run", *arguments)
         check((said, wrong, status) == ("", "", 7 if len(arguments) > 1 else 0),
@@ -128,6 +139,8 @@ def check_programs(name, staged, etc, reads):
     """reads: whether the configuration in etc is the one that these programs read."""
     programs = {"asymd": staged / "sbin/asymd", "asymctl": staged / "bin/asymctl"}
     tool = next(staged.rglob("libasym-ompt.so"), None)
+    said, wrong, status = run(staged / "sbin/asymd-exporter", "--version")
+    check(status == 0 and said.startswith("asymd-exporter "), f"{name}: asymd-exporter --version: {status} {said}{wrong}")
     said, wrong, status = run(programs["asymd"], "--print-config")
     line = next((line for line in said.splitlines() if line.startswith("interval")), "")
     check(status == 0 and ("123ms" in line and f"{etc}/asymd.conf:2" in line) == reads,
@@ -140,7 +153,7 @@ def check_programs(name, staged, etc, reads):
 
 
 def check_relative(build, work):
-    """A prefix from the working directory on is written down as what it is."""
+    """Checks that a relative prefix starts at the working directory, and that the files name its absolute path."""
     run("cmake", "--install", build, "--component", COMPONENT, "--prefix", "y/../relative/", cwd=work)
     (build / f"install_manifest_{COMPONENT}.txt").unlink()
     prefix = pathlib.Path(work).resolve() / "relative"
@@ -164,7 +177,7 @@ def main():
         for prefix in sorted({prefix_of(build), pathlib.Path("/usr"), pathlib.Path("/usr/local"), pathlib.Path("/opt/asymd")}):
             destdir = pathlib.Path(work).resolve() / f"destdir{str(prefix).replace('/', '-')}"
             staged, etc, _ = check_install(build, destdir, prefix, destdir)
-            # A program in DESTDIR/usr cannot know that DESTDIR is a root: it does not read DESTDIR/etc, nor the host's.
+            # A program in DESTDIR/usr cannot know that DESTDIR is a root, so it does not read DESTDIR/etc, nor the host's.
             check_programs(f"DESTDIR{prefix}", staged, etc, reads=str(prefix) != "/usr")
     check_run("the build tree", {"asymd": build / "daemon/asymd", "asymctl": build / "daemon/asymctl"},
               build / "lib/rtx/ompt/libasym-ompt.so")

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# man.sh BUILD_DIR: its pages are clean for mandoc and groff, and hold every option, command-line row, policy and verb that
-# its programs know. Then the check is itself checked, on pages that are spoilt on purpose.
+# man.sh BUILD_DIR: checks that mandoc and groff accept the pages of the build tree, and that the pages have every option,
+# command-line row, policy and verb of its programs, an example of each verb, and every member of the bus object. Then the script checks itself, on pages that it has damaged.
 set -eu
 
 build=${1:?usage: man.sh BUILD_DIR}
@@ -25,7 +25,7 @@ clean() {
     ! grep -q '@[A-Z]*@' "$1" || fail "$1: a table is missing"
 }
 
-# The option of that section is an item there, with its default: a word in the prose is not enough.
+# The section has the option as an item with its default; a word in the text does not count.
 option() {
     awk -v head=".Ss [$2]" -v item=".It Cm $3" -v want="Default: ${4:-empty}." '
         /^\.S[sh]/ { there = $0 == head }
@@ -35,7 +35,7 @@ option() {
 }
 
 check() {
-    for page in asymd.8 asymctl.1 asymd.conf.5 asym_rtx.3; do
+    for page in asymd.8 asymd-exporter.8 asymctl.1 asymd.conf.5 org.asymd.Manager.5 asym_rtx.3; do
         clean "$1/$page" || return
     done
     while read -r section key value; do
@@ -51,8 +51,13 @@ check() {
     while read -r call; do
         grep -q "^\.Fo $call\$\|^\.Fn $call\( \|\$\)" "$1/asym_rtx.3" || fail "asym_rtx.3: $call is missing" || return
     done <"$work/calls"
+    while read -r member; do
+        grep -q "^\.It Cm $member No " "$1/org.asymd.Manager.5" || fail "org.asymd.Manager.5: $member is missing" || return
+    done <"$work/members"
     while read -r verb; do
         grep -q "^\.It Cm $verb\( \|\$\)" "$1/asymctl.1" || fail "asymctl.1: $verb is missing" || return
+        sed '1,/^\.Sh EXAMPLES/d; /^\.Sh/,$d' "$1/asymctl.1" | grep -q "^\.Dl [\$#] asymctl $verb\( \|\$\)" ||
+            fail "asymctl.1: $verb has no example" || return
     done <"$work/verbs"
 }
 
@@ -61,10 +66,11 @@ sed -n 's/^\[\(.*\)\]$/section \1/p; s/^\([a-z_]*\) = *\(.*\);.*/\1 \2/p' "$work
     awk '$1 == "section" { section = $2; next } { print section, $0 }' >"$work/options"
 "$build/daemon/asymd" --help | sed -n 's/^  --\([^ ]*\) .*/\1/p' | sed 's/-/\\-/g; s/=/ Ns = Ns Ar /' >"$work/rows"
 sed -n 's/^ASYM_POLICY(\(.*\))$/\1/p' "$policies" | tr _ - >"$work/policies"
-"$build/daemon/asymctl" help | sed -n 's/^  \([a-z]*\) .*/\1/p' >"$work/verbs"
-sed -n 's/^\(ASYM_RTX_API\|static inline\) .*\<\(asym_rtx_[a-z_]*\)(.*/\2/p' "$(dirname "$0")"/../lib/rtx/rtx.c \
+"$build/daemon/asymctl" help | sed -n 's/^  \([a-z][a-z]*\) .*/\1/p' >"$work/verbs"
+sed -n 's/^\(ASYM_RTX_API\|static inline\) .*\<\(asym_rtx_[a-z_]*\)(.*/\2/p' "$(dirname "$0")"/../lib/rtx/rtx-client.c \
     "$(dirname "$0")/../include/asym/rtx.h" >"$work/calls"
-for list in options rows policies verbs calls; do
+sed -n 's/^ *<\(property\|method\|signal\) name="\([A-Za-z]*\)".*/\2/p' "$(dirname "$0")/../dbus/org.asymd.Manager.xml" >"$work/members"
+for list in options rows policies verbs calls members; do
     [ -s "$work/$list" ] || { fail "no $list were found to look for"; exit 1; }
 done
 
@@ -89,6 +95,8 @@ spoilt "another default" asymd.conf.5 's/^Default: 10s\.$/Default: 11s./'
 spoilt "a missing row of the command line" asymd.8 '/^\.It Fl \\-restore$/d'
 spoilt "a missing policy" asymctl.1 '/^\.It Cm mintlp$/d'
 spoilt "a missing verb" asymctl.1 '/^\.It Cm help/d'
+spoilt "a verb without an example" asymctl.1 '/^\.Dl . asymctl rules/d'
 spoilt "a missing call" asym_rtx.3 '/^\.Fn asym_rtx_leave/d'
+spoilt "a missing method" org.asymd.Manager.5 '/^\.It Cm SetProgram/d'
 spoilt "a table that was not filled in" asymd.8 's/^\.Sh POLICIES/@POLICIES@/'
-echo "the manual is clean and holds every option, command-line row, policy, verb and call"
+echo "the manual is clean and holds every option, command-line row, policy, verb, call and member"

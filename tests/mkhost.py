@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""mkhost.py FILE.host DIR: the /sys and /proc of the machine that FILE describes, as far as asymd reads them.
+"""mkhost.py FILE.host DIR: writes the /sys and /proc of the machine of FILE below DIR, as far as asymd reads them.
+It removes a DIR that exists.
 
 The format is in tests/data/hosts/README.md."""
 import os
@@ -11,7 +12,7 @@ CPU = "sys/devices/system/cpu"
 
 
 def numbers(text):
-    """The kernel's list format: "0-3,8" to [0, 1, 2, 3, 8]."""
+    """From the kernel's list format: "0-3,8" to [0, 1, 2, 3, 8]."""
     result = []
     for part in text.split(","):
         low, _, high = part.partition("-")
@@ -20,7 +21,7 @@ def numbers(text):
 
 
 def listed(cpus):
-    """And back."""
+    """To the kernel's list format."""
     parts, cpus = [], sorted(cpus)
     while cpus:
         n = 1
@@ -65,7 +66,7 @@ class Host:
             raise ValueError("neither cpus, offline, cpuset, vendor, flags, file nor missing: " + words[0])
 
     def together(self, cpu, key, alone):
-        """CPUs of the same line that share what key counts: key=2 pairs neighbours, key=+8 each with the eighth after it."""
+        """CPUs of the same line that share the unit of key: key=2 pairs neighbours, key=+8 each with the eighth after it."""
         own = self.cpus[cpu]
         span, line, place = own.get(key, alone), own["line"], own["place"]
         if span == "all":

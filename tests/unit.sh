@@ -1,20 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# unit.sh BUILD_DIR: the service unit of a build tree is clean for systemd-analyze verify, exposed by at most 2.6, and allows
-# the system calls that asymd and its helpers make. Then the check is itself checked, on units that are spoilt on purpose.
+# unit.sh BUILD_DIR: checks that systemd-analyze verify accepts the service unit of a build tree, that its exposure is at most
+# 2.6, and that it allows the system calls of asymd and its helpers. Does the same for the units of the exporter, which has no
+# right at all. Then the script checks itself, on units that it damaged.
 set -eu
 export LC_ALL=C
 build=${1:?usage: unit.sh BUILD_DIR}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Tenths: systemd-analyze wants a whole number.
+# In tenths, because systemd-analyze takes a whole number.
 most_exposed=26
 steering="sched_setaffinity sched_setscheduler sched_setattr setpriority perf_event_open"
-speaking="accept4 recvmsg sendmsg shutdown getsockopt setsockopt memfd_create eventfd2 mmap"
-# posix_spawn, the channels, and the end of a helper.
+speaking="accept4 recvmsg sendmsg shutdown getsockopt setsockopt bind listen connect fchmod memfd_create eventfd2 mmap"
+# Calls of posix_spawn, of the channels, and of the end of a helper.
 helping="vfork clone execve dup2 close_range socketpair pipe2 kill wait4 waitid pidfd_open pidfd_send_signal"
-# A call that is refused here would leave a helper with more than it should have.
+# If the unit refused one of these calls, the helper would keep a privilege that it must drop.
 confining="prctl capset setgroups setresuid setresgid landlock_create_ruleset landlock_add_rule landlock_restrict_self"
 
 fail() {
@@ -22,9 +23,9 @@ fail() {
     return 1
 }
 
-# The calls that a unit allows: its sets, and the sets in those. @default is in every list of what is allowed.
-allowed() {
-    sed -n 's/^SystemCallFilter=//p' "$1" | tr ' ' '\n' | cat - "$work/default" |
+# Print the calls of the sets and calls on standard input, and of the sets in those.
+members() {
+    tr ' ' '\n' |
         awk -v sets="$work/sets" '
             BEGIN {
                 while ((getline line <sets) > 0)
@@ -39,8 +40,14 @@ allowed() {
             { expand($1) }'
 }
 
+# Print the calls that a unit allows. Every allow list contains @default; a list that begins with ~ takes calls away.
+allowed() {
+    sed -n 's/^SystemCallFilter=~//p' "$1" | members >"$work/denied"
+    sed -n 's/^SystemCallFilter=\([^~]\)/\1/p' "$1" | cat - "$work/default" | members | grep -vxFf "$work/denied"
+}
+
 check() {
-    # verify looks for the programs where they are to be installed: it is given the built one.
+    # verify checks that the unit's programs exist, so the unit gets the path of the built one.
     sed "s#=[^ ]*/asymd\\( \\|\$\\)#=$(readlink -f "$build/daemon/asymd")\\1#" "$1" >"$work/asymd.service"
     said=$(systemd-analyze verify --man=no "$work/asymd.service" 2>&1 | grep asymd.service || true)
     [ -z "$said" ] || fail "systemd-analyze verify: $said" || return
@@ -68,6 +75,34 @@ spoilt() {
 }
 spoilt "a directive that does not exist" 's/^KillMode=/KilMode=/'
 spoilt "one more capability" 's/^CapabilityBoundingSet=/&CAP_SETUID /'
-spoilt "a filter without Landlock" '/^SystemCallFilter=landlock/d'
+# In systemd 257 @default has the calls of Landlock, in systemd 252 no set has them. So the damaged unit takes one away.
+spoilt "a filter without Landlock" 's/^SystemCallFilter=landlock.*/SystemCallFilter=~landlock_restrict_self/'
 spoilt "a filter without @system-service" 's/^SystemCallFilter=@system-service/SystemCallFilter=@basic-io/'
-echo "$exposure"
+
+# The exporter has no privilege: it is far below the service. In tenths.
+exporter_exposed=10
+check_exporter() {
+    sed "s#=[^ ]*/asymd-exporter\$#=$(readlink -f "$build/daemon/asymd-exporter")#" "$1" >"$work/asymd-exporter.service"
+    cp "$build/systemd/asymd-exporter.socket" "$work"
+    said=$(systemd-analyze verify --man=no "$work/asymd-exporter.service" "$work/asymd-exporter.socket" 2>&1 |
+        grep asymd-exporter || true)
+    [ -z "$said" ] || fail "systemd-analyze verify: $said" || return
+    grep -qx "ListenStream=127\.0\.0\.1:[0-9]*" "$work/asymd-exporter.socket" || fail "the socket is not on loopback" || return
+    grep -qx "DynamicUser=yes" "$1" && grep -qx "CapabilityBoundingSet=" "$1" || fail "the exporter has rights" || return
+    systemd-analyze security --offline=true --threshold=$exporter_exposed --no-pager "$work/asymd-exporter.service" \
+        >"$work/security" 2>&1 || fail "$(grep 'Overall exposure' "$work/security" || cat "$work/security")" || return
+}
+
+unit=$build/systemd/asymd-exporter.service
+check_exporter "$unit"
+exporter=$(grep 'Overall exposure' "$work/security")
+for change in 's/^DynamicUser=/DinamicUser=/' 's/^CapabilityBoundingSet=/&CAP_NET_ADMIN/' \
+    's/^\(SystemCall\|Private\|Restrict\).*//'; do
+    sed "$change" "$unit" >"$work/spoilt"
+    ! cmp -s "$unit" "$work/spoilt" || { fail "self-check: $change changes nothing"; exit 1; }
+    if check_exporter "$work/spoilt" 2>/dev/null; then
+        fail "self-check: $change is not noticed"
+        exit 1
+    fi
+done
+printf '%s\n%s\n' "$exposure" "$exporter"

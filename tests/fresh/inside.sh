@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The part of ./dev fresh that makes a folder the root of new namespaces, and a user in it.
-#   inside.sh make-user ROOT CLONE          an ordinary user there, who owns a copy of the clone
-#   inside.sh enter ROOT USER COMMAND       for the first process of the namespaces; USER: root, user or sudoer
+# The part of ./dev fresh that makes a folder the root of new namespaces, and makes a user there.
+#   inside.sh make-user ROOT CLONE          makes an ordinary user in ROOT, who owns a copy of the clone
+#   inside.sh enter ROOT USER COMMAND       runs as the first process of the namespaces; USER: root, user or sudoer
 set -euo pipefail
-# A number that hardly any other user has: limits and credentials are the kernel's, which knows of no root.
+# The kernel counts limits by user id, whatever the root directory. So the id is one that hardly any other user has.
 user=fresh
 uid=59733
 
@@ -18,7 +18,7 @@ make_user() {
     chown -R "$uid:$uid" "$home"
 }
 
-# The mounts that a machine without systemd has. The devices are those of this machine, terminals and shared memory are new.
+# Mount the file systems that a machine without systemd has. Devices are this machine's; terminals and shared memory are new.
 mount_all() {
     local root=$1
     mount --make-rprivate /
@@ -41,13 +41,14 @@ enter() {
     mkdir -p old-root
     pivot_root . old-root
     cd /
-    # The new root has no umount: the old one's takes that away, which is / to it.
+    # The new root has no umount. Run the old root's umount there, on its own /.
     chroot /old-root umount --no-canonicalize --internal-only --lazy /
     rmdir /old-root
     exec /root/inside.sh run "$2" "$3"
 }
 
-# Nothing of the caller's environment but proxies. The first process of a PID namespace stays: it waits for orphans.
+# Pass on only the proxies of the caller's environment. The shell stays as the first process of the PID namespace, which must
+# wait for orphans.
 run() {
     local who=(setpriv "--reuid=$uid" "--regid=$uid" --init-groups) home=/home/$user variable keep=()
     for variable in http_proxy https_proxy no_proxy; do

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# ./dev fresh runs this. It makes a Debian with nothing in it but apt, git, ca-certificates and sudo, enters it with namespaces of
+# ./dev fresh runs this script. It makes a Debian that has apt, git, ca-certificates and sudo only, enters it with namespaces of
 # its own and a root that is a mount point, and runs the commands of this commit there. Needs root.
-# usage: run.sh [--suite=SUITE] [--new] [COMMAND...]; without a command, both of the README, as several users.
+# usage: run.sh [--suite=SUITE] [--new] [COMMAND...]; without a command it runs ./dev run and ./dev test, as several users.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$here/../.."
@@ -30,9 +30,9 @@ die() { say "$*"; exit 1; }
 
 # -- cleaning up --
 
-work=""      # our folder
+work=""      # the working folder
 inside=""    # the process that has entered the namespaces
-namespace="" # the mount namespace that it has made, which descriptor 8 keeps, so that no other one gets its number
+namespace="" # the mount namespace of that process; descriptor 8 keeps it, so that no other one gets its number
 
 own_namespace=$(readlink /proc/self/ns/mnt)
 
@@ -48,7 +48,7 @@ keep_namespace() {
     done 2>/dev/null
 }
 
-# End every process of that namespace. Only processes that were started there are in it.
+# End every process of that namespace. It has only processes that this script started.
 end_inside() {
     local process
     if [ -n "$namespace" ]; then
@@ -63,7 +63,7 @@ end_inside() {
 
 end_one() { [ "$1" -le 1 ] || kill -s KILL "$1" 2>/dev/null || true; }
 
-# All mounts are in namespaces that have ended: there is nothing but files here.
+# The mounts were in namespaces that have ended, so the folder has only files now.
 clean_up() {
     end_inside
     rm -rf --one-file-system "$work"
@@ -78,12 +78,12 @@ make_work() {
 
 # -- the root file system --
 
-# The Debian archives among this machine's apt sources, whichever form their files have, for the suite that is wanted.
+# Print the Debian archives among this machine's apt sources, in either file format, for the suite of --suite.
 archives() {
     # shellcheck disable=SC2016 # apt expands these
     apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT) $(CODENAME)' 'Created-By: Packages' 'Origin: Debian' |
         awk -v suite="$suite" '{
-            # bookworm, bookworm-updates and bookworm-security, or stable and so on, of which only the code name tells
+            # bookworm, bookworm-updates and bookworm-security; sources of "stable" show it by their code name only
             rest = $4
             sub(/^[a-z]+/, "", rest)
             if (rest == "" || rest == "-updates" || rest == "-security")
@@ -91,18 +91,18 @@ archives() {
         }' | sort -u | grep .
 }
 
-# How this machine gets its packages: proxies, certificates, what it does about dates, and which lists.
+# Print the settings by which this machine gets its packages: proxies, certificates, checks of dates, and lists.
 apt_settings() {
     apt-config dump | grep -E '^Acquire::(http|https|ftp|Retries|ForceIPv|Check-|Max-|Queue-|Languages|GzipIndexes)' || true
 }
 
-# The keys that the sources of this machine name.
+# Print the key files that the sources of this machine name.
 keys() {
     cat /etc/apt/sources.list /etc/apt/sources.list.d/*.{list,sources} 2>/dev/null |
         sed -nE 's/^Signed-By:[[:space:]]*(\/[^[:space:]]+).*/\1/Ip; s/^deb .*\[.*signed-by=(\/[^],[:space:]]+).*/\1/p' | sort -u
 }
 
-# Keys beside Debian's own, and certificates, where the settings or sources of this machine may want them.
+# Copy further keys, and certificates, to the places where the settings or sources of this machine may name them.
 copy_trust() {
     local file
     mkdir -p "$1/etc/apt/trusted.gpg.d" "$1/etc/apt/keyrings" "$1/usr/local/share/ca-certificates"
@@ -118,7 +118,7 @@ copy_trust() {
 }
 
 make_root() {
-    # It is thrown away in the end: what is written need not be on the disk before the next step.
+    # The root is temporary, so dpkg need not wait for the disk.
     local line options=(--dpkgopt=force-unsafe-io)
     while read -r line; do
         options+=("--aptopt=$line")
@@ -139,7 +139,7 @@ get_root() {
         archives >"$work/sources.list" || die "no Debian archive is among the apt sources of this machine"
     }
     apt_settings >"$work/settings"
-    # Made anew each day, and for other sources.
+    # The name changes each day, and with the sources.
     cached=build/fresh/$suite-$(date +%F)-$(cat "$work/sources.list" "$work/settings" "$here/run.sh" | sha256sum | cut -c-12).tar
     if [ "$new" = yes ] || [ ! -e "$cached" ]; then
         follow "making a minimal $suite" "$work/log" make_root || { cat "$work/log" >&2; die "mmdebstrap failed"; }
@@ -153,7 +153,7 @@ get_root() {
 git_here() { GIT_CONFIG_GLOBAL=$work/gitconfig git "$@"; }
 
 get_commit() {
-    # A tree may belong to another user than root, which git believes only where a configuration says so.
+    # The tree may belong to another user than root; git then reads it only if a configuration allows that.
     printf '[safe]\n\tdirectory = *\n' >"$work/gitconfig"
     git_here clone --quiet --no-hardlinks "file://$PWD" "$work/clone" || die "this tree cannot be cloned"
     say "commit $(git_here log -1 --format='%h %s')"
@@ -165,7 +165,7 @@ get_commit() {
 
 # -- running --
 
-# A new copy of the root, with the commit for root and for the ordinary user.
+# Make a new copy of the root, with the commit for root and for the ordinary user.
 renew() {
     rm -rf --one-file-system "$work/root"
     mkdir "$work/root"
@@ -180,7 +180,7 @@ renew() {
     "$here/inside.sh" make-user "$work/root" "$work/clone"
 }
 
-# enter PID|HOST USER COMMAND: in a PID namespace of its own, or, for what needs the proc connector, in that of the machine.
+# enter PID|HOST USER COMMAND: run in a new PID namespace, or in the machine's own if the command needs the proc connector.
 enter() {
     local namespaces=(--mount --uts --ipc --fork --kill-child) status=0
     [ "$1" = HOST ] || namespaces+=(--pid)
@@ -195,13 +195,13 @@ enter() {
 
 rows=()
 
-# row WHAT STATUS STARTED
+# row TITLE STATUS STARTED: add a row to the report.
 row() {
     rows+=("$(printf '%-62s %4d s  %s' "$1" "$((SECONDS - $3))" "$([ "$2" -eq 0 ] && echo passed || echo "FAILED ($2)")")")
     [ "$2" -eq 0 ] || failed=yes
 }
 
-# must WHAT PID|HOST USER COMMAND
+# must TITLE PID|HOST USER COMMAND: run the command; the report fails if the command does.
 must() {
     local what=$1 started=$SECONDS status=0
     shift
@@ -210,7 +210,7 @@ must() {
     row "$what" "$status" "$started"
 }
 
-# It must end soon, not with 0, and say what is missing and the command that installs it.
+# The command must end within 20 s with status 1, and print the missing packages and the command that installs them.
 must_say_what_is_missing() {
     local what="user without sudo, nothing installed: ./dev $1 says what is missing" started=$SECONDS status=0 wrong=0
     say "== $what"
@@ -228,7 +228,7 @@ readme() {
     must "root: ./dev run" PID root "./dev run"
     must "root: ./dev test" PID root "./dev test"
     must "root: the tests that need the proc connector" HOST root "./dev test --only=connector"
-    # Files that root's tests leave behind must not break the builds and tests of the user, who comes after them.
+    # Files that root's tests leave behind must not break the user's builds and tests, which run next.
     renew
     must "user with sudo, nothing installed: ./dev test --only=root --build=release" PID sudoer \
         "./dev test --only=root --build=release"
@@ -247,7 +247,7 @@ main() {
     if [ ${#commands[@]} -eq 0 ]; then
         readme
     else
-        # Each command finds nothing installed: what one needs must not be there by another.
+        # Each command starts in a new root, so that it cannot rely on packages that another one installed.
         for command in "${commands[@]}"; do
             renew
             must "root: ./dev $command" PID root "./dev $command"
@@ -261,6 +261,6 @@ main() {
     [ "$failed" = no ] || exit 1
 }
 
-# All of it has been read before any of it runs: the tree may change meanwhile.
+# bash has read the whole script before this line runs: the tree may change meanwhile.
 main "$@"
 exit

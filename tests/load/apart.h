@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** How soon a serial phase is answered, as the program itself sees it: for the talkers (load-talker, omp/talker). */
-#ifndef ASYM_TESTS_APART_H
-#define ASYM_TESTS_APART_H
+/** For the talkers (load-talker, omp/talker): how soon asymd answers a serial phase, as the program itself measures it. */
+#ifndef ASYM_TESTS_LOAD_APART_H
+#define ASYM_TESTS_LOAD_APART_H
 
 #include <sched.h>
 #include <stdatomic.h>
@@ -14,7 +14,7 @@ static inline double now_us(void)
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
-/** Has the calling thread CPUs, and each of the n others only such as it has not? */
+/** Returns whether the calling thread shares no CPU with any of the n other threads. */
 static inline int is_apart(const atomic_int *tids, int n)
 {
     cpu_set_t mine, its, both;
@@ -30,7 +30,10 @@ static inline int is_apart(const atomic_int *tids, int n)
     return 1;
 }
 
-/** Works until ms after begun. Microseconds from begun until the kernel had it so; -1: it did not come to that. */
+/**
+ * Works until ms (milliseconds) after begun. Returns the microseconds from begun until the kernel has separated the masks; -1:
+ * it never did.
+ */
 static inline double work_serially(double begun, double ms, const atomic_int *tids, int n)
 {
     double took = -1;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * load-copies N MILLIONS [CPU,CPU,...]: N copies of one task, processes that count that many million steps each, started
- * together; copy i on the i-th CPU of the list, where there is one. At the end, in seconds (Roehrich 2007, Table 5.2):
+ * load-copies N MILLIONS [CPU,CPU,...]: N copies of one task, started together: processes that each count that many million
+ * steps. Copy i runs on the i-th CPU of the list, if there is one. At the end it prints seconds (Roehrich 2007, Table 5.2):
  *
- *     total=T avg=A
+ *     total=T turnaround=W cpu=A
  *
- * T: from the start to the last end; A: accumulated run time by the clock / copies.
+ * T: from the start to the last end. W: the mean time by the clock from the start to the end of a copy. A: the CPU time of all
+ * copies / copies, which is the source's Avg: "the total accumulated time that the system spent executing all instances". A
+ * copy that shares its CPU has W above A.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -19,13 +21,13 @@
 #define COPIES_MAX 1024
 
 struct shared {
-    double started, ended[COPIES_MAX];
+    double started, ended[COPIES_MAX], used[COPIES_MAX];
 };
 
-static double now(void)
+static double now(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
@@ -48,7 +50,7 @@ static void work(double millions)
 int main(int argc, char **argv)
 {
     const int n = argc >= 3 ? atoi(argv[1]) : 0;
-    double last = 0, sum = 0;
+    double last = 0, sum = 0, used = 0;
     if (n < 1 || n > COPIES_MAX || argc > 4) {
         fputs("usage: load-copies N MILLIONS [CPU,CPU,...]\n", stderr);
         return 2;
@@ -57,7 +59,7 @@ int main(int argc, char **argv)
     if (s == MAP_FAILED)
         return 1;
     const char *cpus = argc == 4 ? argv[3] : "";
-    s->started = now();
+    s->started = now(CLOCK_MONOTONIC);
     for (int i = 0; i < n; i++) {
         const int cpu = *cpus ? atoi(cpus) : -1;
         const pid_t pid = fork();
@@ -67,7 +69,8 @@ int main(int argc, char **argv)
             if (cpu >= 0)
                 pin(cpu);
             work(atof(argv[2]));
-            s->ended[i] = now();
+            s->ended[i] = now(CLOCK_MONOTONIC);
+            s->used[i] = now(CLOCK_PROCESS_CPUTIME_ID);
             _exit(0);
         }
         cpus += strcspn(cpus, ",");
@@ -78,8 +81,9 @@ int main(int argc, char **argv)
     for (int i = 0; i < n; i++) {
         const double time = s->ended[i] - s->started;
         sum += time;
+        used += s->used[i];
         last = time > last ? time : last;
     }
-    printf("total=%.3f avg=%.3f\n", last, sum / n);
+    printf("total=%.3f turnaround=%.3f cpu=%.3f\n", last, sum / n, used / n);
     return 0;
 }

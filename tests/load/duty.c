@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* load-duty BUSY_MS PERIOD_MS SECONDS: one thread at work for the first part of every period, by the clock. */
+/* load-duty BUSY_MS PERIOD_MS SECONDS: one thread works for the first BUSY_MS of every period, by the clock. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

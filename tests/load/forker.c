@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * load-forker CHILDREN BOOST: become the sequential thread of a program that was parallel, wait to be steered (and, with
- * BOOST 1, boosted), then run nproc in that many children, one after another. Prints one line:
+ * load-forker CHILDREN BOOST: becomes the sequential thread of a program that was parallel, waits until asymd steers it (and,
+ * with BOOST 1, boosts it), then runs nproc in that many children, one after another. It prints one line:
  *
- *     steered=1 narrow=N first_narrow=0|1 other_nice=N whole_ms=T
+ *     steered=1 narrow=N first_narrow=0|1 other_nice=N restored_after=N
  *
- * narrow: children that saw fewer CPUs than the program had at its start; whole_ms: from the return of the first fork to
- * the program's own mask being whole again.
+ * narrow: number of children that saw fewer CPUs than the program had at its start; restored_after: number of children that had
+ * ended when the program had its own mask again; 0: it never had.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -44,18 +44,18 @@ static void *spin(void *arg)
     return NULL;
 }
 
-/* Busy all the while: an idle program is not steered. */
-static int wait_for_steering(int whole, int boost, double seconds)
+/* Works while it waits: asymd steers no idle program. */
+static int wait_for_steering(int all_cpus, int boost, double seconds)
 {
     double end = now_ms() + seconds * 1e3;
     while (now_ms() < end)
-        if (my_cpus() < whole && (!boost || getpriority(PRIO_PROCESS, 0) < 0))
+        if (my_cpus() < all_cpus && (!boost || getpriority(PRIO_PROCESS, 0) < 0))
             return 1;
     return 0;
 }
 
-/* What nproc prints in a child, and the nice value it starts with. */
-static int run_child(int *ret_cpus, int *ret_nice, double *ret_forked)
+/* Runs nproc in a child: the number that it prints, and the nice value that it starts with. */
+static int run_child(int *ret_cpus, int *ret_nice)
 {
     int fds[2], status;
     char text[64];
@@ -70,7 +70,6 @@ static int run_child(int *ret_cpus, int *ret_nice, double *ret_forked)
         execlp("nproc", "nproc", (char *)NULL);
         _exit(127);
     }
-    *ret_forked = now_ms();
     close(fds[1]);
     for (ssize_t n; pid > 0 && used < sizeof text - 1 && (n = read(fds[0], text + used, sizeof text - 1 - used)) > 0;)
         used += (size_t)n;
@@ -84,11 +83,11 @@ static int run_child(int *ret_cpus, int *ret_nice, double *ret_forked)
 int main(int argc, char **argv)
 {
     pthread_t threads[3];
-    int whole = my_cpus(), own_nice = getpriority(PRIO_PROCESS, 0), narrow = 0, first_narrow = 0, other_nice = 0;
-    double first_fork = 0, whole_ms = -1;
+    int all_cpus = my_cpus(), own_nice = getpriority(PRIO_PROCESS, 0), narrow = 0, first_narrow = 0, other_nice = 0;
+    int restored_after = 0;
     if (argc != 3)
         return 2;
-    alarm(60);
+    alarm(200);
     for (size_t i = 0; i < 3; i++)
         if (pthread_create(&threads[i], NULL, spin, NULL) != 0)
             return 1;
@@ -98,20 +97,18 @@ int main(int argc, char **argv)
     atomic_store(&parallel, 0);
     for (size_t i = 0; i < 3; i++)
         pthread_join(threads[i], NULL);
-    int steered = wait_for_steering(whole, atoi(argv[2]), 10);
+    int steered = wait_for_steering(all_cpus, atoi(argv[2]), 30);
     for (int i = 0; i < atoi(argv[1]); i++) {
         int cpus, nice;
-        double forked;
-        if (run_child(&cpus, &nice, &forked) < 0)
+        if (run_child(&cpus, &nice) < 0)
             return 1;
-        first_fork = i == 0 ? forked : first_fork;
-        narrow += cpus < whole;
-        first_narrow |= i == 0 && cpus < whole;
+        narrow += cpus < all_cpus;
+        first_narrow |= i == 0 && cpus < all_cpus;
         other_nice += nice != own_nice;
-        if (whole_ms < 0 && my_cpus() == whole)
-            whole_ms = now_ms() - first_fork;
+        if (restored_after == 0 && my_cpus() == all_cpus)
+            restored_after = i + 1;
     }
-    printf("steered=%d narrow=%d first_narrow=%d other_nice=%d whole_ms=%.1f\n", steered, narrow, first_narrow,
-           other_nice, whole_ms);
+    printf("steered=%d narrow=%d first_narrow=%d other_nice=%d restored_after=%d\n", steered, narrow, first_narrow,
+           other_nice, restored_after);
     return 0;
 }

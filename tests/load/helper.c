@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A helper program for tests: what a helper can and cannot do, and helpers that do not answer. */
+/* A helper program for tests of what a helper may do, and of helpers that do not answer. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -13,11 +13,11 @@
 #include <unistd.h>
 
 #include "base/macro.h"
-#include "linux/helper.h"
-#include "linux/proc-reader.h"
+#include "linux/sys/helper-child.h"
+#include "linux/observe/proc-reader.h"
 #include "load/helper.h"
 
-/* Says back what it was told; of descriptors that came with it, what can be read of the first. */
+/* Repeats each order. If descriptors came with it, the report is the content of the first one. */
 static int echo(int orders, int reports)
 {
     char text[ASYM_HELPER_PACKET];
@@ -53,7 +53,21 @@ static int count_fds(void)
     return n;
 }
 
-/* One order, the path of a file; one answer: what became of this process. */
+/* Reports its child, and ends. The child closes its copies of the channels, and does not end. */
+static int leave(int orders, int reports)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        close(orders);
+        close(reports);
+        alarm(60);
+        for (;;)
+            pause();
+    }
+    return asym_helper_say(reports, &child, sizeof child) < 0;
+}
+
+/* Takes one order, the path of a file; reports the state of this process. */
 static int tell(int orders, int reports)
 {
     char path[ASYM_HELPER_PACKET];
@@ -89,8 +103,14 @@ static int hang(int orders, int reports)
     return 0;
 }
 
-/* Answers what the process says that it is asked about: TEST_READER_* of load/helper.h, or its number as the bits of its maps. */
-static int read_as_told(int orders, int reports)
+static int stay(void)
+{
+    alarm(300);
+    return pause();
+}
+
+/* Answers each request as the pid says: TEST_READER_* of load/helper.h, or the pid as the bits of the maps. */
+static int read_what_the_order_names(int orders, int reports)
 {
     struct asym_read_request request;
     int fds[ASYM_HELPER_MAX_FDS];
@@ -104,7 +124,9 @@ static int read_as_told(int orders, int reports)
                                           .maps = (uint32_t)request.pid};
         if (request.pid == TEST_READER_ENDS)
             return 0;
-        if (request.pid == TEST_READER_HANGS)
+        if (request.pid == TEST_READER_STAYS && fork() == 0)
+            return stay();
+        if (request.pid == TEST_READER_HANGS || request.pid == TEST_READER_STAYS)
             return hang(orders, reports);
         if (request.pid == TEST_READER_LIES)
             answer.start++;
@@ -123,7 +145,8 @@ int main(int argc, char **argv)
         {"tell", 0, tell},
         {"tell-reader", ASYM_HELPER_MAY_READ_FILES | ASYM_HELPER_MAY_PTRACE, tell},
         {"hang", 0, hang},
-        {"read", 0, read_as_told},
+        {"leave", 0, leave},
+        {"read", 0, read_what_the_order_names},
     };
     return asym_helper_main(roles, ASYM_LENGTH(roles), argc, argv);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** What load-helper answers in its roles "tell" and "tell-reader". */
-#ifndef ASYM_TEST_LOAD_HELPER_H
-#define ASYM_TEST_LOAD_HELPER_H
+/** The report of load-helper in its roles "tell" and "tell-reader". */
+#ifndef ASYM_TESTS_LOAD_HELPER_H
+#define ASYM_TESTS_LOAD_HELPER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,11 +11,14 @@ struct test_helper_state {
     uint32_t uid;
     bool no_new_privs, dumpable;
     int death_signal, policy, n_fds;
-    int read_error, write_error; /* errno of opening a file so, or 0 */
-    int send_error;              /* errno of sending through the channel of orders */
+    int read_error, write_error; /* errno of opening a file for this, or 0 */
+    int send_error;              /* errno of send(2) on the channel of orders */
 };
 
-/** Role "read": processes with these numbers. */
-enum { TEST_READER_HANGS = 1001, TEST_READER_ENDS, TEST_READER_LIES, TEST_READER_ENDS_THEN };
+/**
+ * Role "read": how the helper answers for processes with these pids. A helper that was killed over TEST_READER_STAYS leaves a
+ * child, which becomes the test's if the test is a subreaper. The helper has not ended until the test has ended that child.
+ */
+enum { TEST_READER_HANGS = 1001, TEST_READER_ENDS, TEST_READER_LIES, TEST_READER_ENDS_THEN, TEST_READER_STAYS };
 
 #endif

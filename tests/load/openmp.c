@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * load-openmp THREADS CPU AFTER ROUNDS SERIAL BARRIERS SLICE SPEEDS: an OpenMP program of a fixed amount of work, in thousands
- * of steps. In each round one thread counts SERIAL alone, then THREADS threads count SLICE each between one barrier and the
- * next, BARRIERS times; the last barrier is the region's end. The thread begins on that CPU, and may go where it likes from
- * then on. Says "ready" when the runtime is there, and begins with the rounds AFTER ms later; until then all threads work.
- * SPEEDS: thousands of steps that each CPU counts in a millisecond, from CPU 0, with commas. Of the rounds, in seconds:
+ * load-openmp THREADS CPU AFTER ROUNDS SERIAL BARRIERS SLICE SPEEDS: an OpenMP program with a fixed amount of work, in
+ * thousands of steps. In each round one thread counts SERIAL alone, then THREADS threads count SLICE each between one barrier
+ * and the next, BARRIERS times; the last barrier is the region's end. The initial thread starts on CPU, and may run anywhere
+ * afterwards. The program prints "ready" when the runtime has started, and begins the rounds AFTER ms later; until then all
+ * threads work. SPEEDS: thousands of steps that each CPU counts in a millisecond, from CPU 0, with commas. It prints the times
+ * of the rounds in seconds:
  *
  *     time=T serial=S due=D dueserial=E cpus=C:SHARE,...
  *
- * S: the serial part of T; SHARE: the part of S at which the thread was found on CPU C, in percent. D and E: the same at those
- * SPEEDS, by the CPUs that the steps were counted on and the time that threads waited for a CPU, each barrier when the last
- * would come to it. That is what a host with a core for each CPU would take, however this one gives them their turns: a CPU
- * whose thread counts a quarter of what it should in its CPU time has a quarter of a core, and who waits for it waits for four
- * times as long by the clock. The environment says how threads wait.
+ * S: the serial part of T; SHARE: the percentage of S in which the thread was on CPU C. D and E: time and serial at those
+ * SPEEDS, from the CPUs that counted the steps and the time that threads waited for a CPU; each barrier counts when its last
+ * thread would reach it. A host with a core for each CPU would take that long, whatever share of a core this host gives them:
+ * if a thread counts a quarter of the expected steps in its CPU time, its CPU has a quarter of a core, and a thread that waits
+ * for that CPU waits four times as long by the clock. The environment says how threads wait.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -24,8 +25,8 @@
 #include <omp.h>
 
 #define CPUS_MAX 1024
-/* Thousands of steps between two looks at where the thread is: a millisecond of a slow CPU. */
-#define LOOK        10
+/* Thousands of steps between two reads of the thread's CPU: a millisecond of a slow CPU. */
+#define PIECE       10
 
 #define THREADS_MAX 256
 
@@ -35,8 +36,8 @@ struct serial {
 
 static double speeds[CPUS_MAX];
 
-/* Seconds of the calling thread: on a CPU, and waiting for one. */
-struct turns {
+/* Seconds of the calling thread on a CPU, and waiting for one. */
+struct thread_times {
     double ran, waited;
 };
 
@@ -59,8 +60,8 @@ static void count(long thousands)
             ;
 }
 
-/* The first figure of schedstat is CPU time too, but as of the last tick, which a full dynticks CPU has once a second. */
-static struct turns turns(void)
+/* The first value of schedstat is CPU time too, but of the last tick; a full dynticks CPU has one tick a second. */
+static struct thread_times thread_times(void)
 {
     static _Thread_local int fd = -1;
     char text[96];
@@ -69,22 +70,24 @@ static struct turns turns(void)
         fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
     const ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof text - 1, 0);
     text[n > 0 ? n : 0] = '\0';
-    return (struct turns){clock_of(CLOCK_THREAD_CPUTIME_ID),
-                          sscanf(text, "%*u %llu", &waited) == 1 ? (double)waited / 1e9 : 0};
+    return (struct thread_times){clock_of(CLOCK_THREAD_CPUTIME_ID),
+                                 sscanf(text, "%*u %llu", &waited) == 1 ? (double)waited / 1e9 : 0};
 }
 
-/* What the waits since then would be if the CPU had a core of its own, by what it counted since, in seconds at its speed. */
-static double wait_due(struct turns then, double counted)
+/*
+ * Returns the seconds of waiting since then on a CPU with its own core. counted: seconds at its speed for the steps since then.
+ */
+static double wait_due(struct thread_times then, double counted)
 {
-    const struct turns t = turns();
+    const struct thread_times t = thread_times();
     const double ran = t.ran - then.ran, waited = t.waited - then.waited;
     return counted > 0 && ran > counted ? waited * counted / ran : waited;
 }
 
-/* Where the thread is at the end of it, for as long as it took there. */
+/* Counts a piece. Returns the CPU at its end, which gets the time of the whole piece; -1: the CPU has no speed. */
 static int count_some(long *left, double *due)
 {
-    const long some = *left < LOOK ? *left : LOOK;
+    const long some = *left < PIECE ? *left : PIECE;
     count(some);
     const int cpu = sched_getcpu();
     *left -= some;
@@ -97,7 +100,7 @@ static int count_some(long *left, double *due)
 static void serial_phase(long thousands, struct serial *s)
 {
     double last = now(), counted = 0;
-    const struct turns before = turns();
+    const struct thread_times before = thread_times();
     while (thousands > 0) {
         const int cpu = count_some(&thousands, &counted);
         const double t = now();
@@ -117,17 +120,17 @@ static double most(const double *due, int n)
     return max;
 }
 
-/* Seconds due from its begin to its end. Of two barriers one behind the other each has figures of its own. */
+/* Returns the seconds due of a parallel phase. Two successive barriers use separate values. */
 static double parallel_phase(int threads, long barriers, long slice)
 {
     static double due[2][THREADS_MAX];
-    double whole = 0;
+    double longest = 0;
 #pragma omp parallel num_threads(threads)
     {
         const int me = omp_get_thread_num(), n = omp_get_num_threads();
         double mine = 0;
         for (long i = 1; i <= barriers; i++) {
-            const struct turns before = turns();
+            const struct thread_times before = thread_times();
             double counted = 0;
             for (long left = slice; left > 0;)
                 count_some(&left, &counted);
@@ -139,12 +142,12 @@ static double parallel_phase(int threads, long barriers, long slice)
         }
 #pragma omp barrier
         if (me == 0)
-            whole = most(due[barriers & 1], n);
+            longest = most(due[barriers & 1], n);
     }
-    return whole;
+    return longest;
 }
 
-/* The runtime goes by the CPUs that it finds, so it is there first; threads that it makes later inherit the mask. */
+/* The runtime reads its CPUs first, so it starts before the pinning; threads that it makes later inherit the mask. */
 static int begin_on(int cpu)
 {
     cpu_set_t all, one;
@@ -163,7 +166,7 @@ static void work_until(int threads, double time)
     fflush(stdout);
 #pragma omp parallel num_threads(threads)
     while (now() < time)
-        count(LOOK);
+        count(PIECE);
 }
 
 static void report(double seconds, double due, const struct serial *s)

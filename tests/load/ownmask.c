@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A program that works, and at SIGUSR1 starts two threads: one that waits at once, and one that works. At SIGUSR2 the one
- * that waits sets the mask that the program had at first, as its first deed, says for how many microseconds it had run
- * until then, and works too. So do the threads of LLVM's OpenMP on a machine that is too busy to let them run at first. For
- * two minutes at most.
+ * A program that works, and starts two threads at SIGUSR1: one waits at once, the other works. At SIGUSR2 the waiting thread
+ * first sets the mask that the program had at its start, prints the microseconds for which it had run before that, and works
+ * too. The threads of LLVM's OpenMP do the same on a machine that is too busy to run them at first. It runs for at most two
+ * minutes.
  */
 #include <pthread.h>
 #include <sched.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* load-phases THREADS PHASE_MS SECONDS: in turn one busy thread and THREADS of them, each phase PHASE_MS long. */
+/*
+ * load-phases THREADS PHASE_MS SECONDS: alternates between one busy thread and THREADS busy threads, each phase PHASE_MS long.
+ */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +49,7 @@ int main(int argc, char **argv)
             return 1;
     for (;;) {
         be_busy();
-        /* The others sleep at the barrier meanwhile. */
+        /* The other threads sleep at the barrier meanwhile. */
         pthread_barrier_wait(&barrier);
         be_busy();
     }

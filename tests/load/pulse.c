@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* load-pulse THREADS SECONDS: that many threads, each at work for 0.3 ms of about 60, so that all are active and none waits. */
+/*
+ * load-pulse THREADS SECONDS: THREADS threads, each of which works 0.3 ms of about 60 ms: all are active, and none waits for a
+ * CPU.
+ */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,7 +19,7 @@ static double now_us(void)
 
 static void *pulse(void *arg)
 {
-    /* Different periods, or all would wake at once. */
+    /* The periods differ, or all threads would wake at once. */
     const struct timespec pause = {.tv_nsec = 50000000 + (long)((uintptr_t)arg % 97) * 200000};
     for (;;) {
         double end = now_us() + 300;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * load-rate THREADS SECONDS [SKIP]: threads that count, and at the end one line for each, without the first SKIP seconds:
+ * load-rate THREADS SECONDS [SKIP]: THREADS threads count. At the end it prints one line for each, without the first SKIP
+ * seconds:
  *
  *     rate=R own=PART cpus=C:SHARE,...
  *
- * R: steps per microsecond of wall time; PART: of that time, how much it had a CPU, by its CPU clock; SHARE: the part of
- * that time at which it was found on CPU C, in percent.
+ * R: steps per microsecond of wall time; PART: the part of that time in which the thread had a CPU, by its CPU clock; SHARE:
+ * the percentage of that time in which it was on CPU C.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -34,7 +35,7 @@ static double now(void)
     return seconds_of(CLOCK_MONOTONIC);
 }
 
-/* Some 10 us of a fast core: short enough for a CPU to be found by looking once after each. */
+/* Some 10 us of a fast core: short enough to read the CPU once after each. */
 static void count(void)
 {
     for (volatile unsigned i = 0; i < 5000; i++)
@@ -47,7 +48,7 @@ static void *run(void *arg)
     double since = 0, last = now();
     bool counts = false;
     while (last < c->end) {
-        /* From here on both clocks count, this iteration's steps too. */
+        /* From here on both clocks count, including this iteration's steps. */
         if (!counts && last >= c->begin) {
             counts = true;
             since = seconds_of(CLOCK_THREAD_CPUTIME_ID);
@@ -67,14 +68,14 @@ static void *run(void *arg)
 
 static void report(const struct counter *c)
 {
-    double whole = 0;
+    double total = 0;
     for (int i = 0; i < CPUS_MAX; i++)
-        whole += c->on_cpu[i];
-    printf("rate=%.2f own=%.3f cpus=", whole > 0 ? c->steps / whole / 1e6 : 0, whole > 0 ? c->cpu / whole : 0);
+        total += c->on_cpu[i];
+    printf("rate=%.2f own=%.3f cpus=", total > 0 ? c->steps / total / 1e6 : 0, total > 0 ? c->cpu / total : 0);
     const char *comma = "";
     for (int i = 0; i < CPUS_MAX; i++)
         if (c->on_cpu[i] > 0) {
-            printf("%s%d:%.1f", comma, i, 100 * c->on_cpu[i] / whole);
+            printf("%s%d:%.1f", comma, i, 100 * c->on_cpu[i] / total);
             comma = ",";
         }
     putchar('\n');
@@ -95,7 +96,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < n; i++) {
         counters[i].begin = start + (argc == 4 ? atof(argv[3]) : 0);
         counters[i].end = start + atof(argv[2]);
-        /* The main thread counts too: a sleeping one would be a thread more than was asked for. */
+        /* The main thread counts too: a sleeping main thread would be one thread too many. */
         if (i > 0 && pthread_create(&threads[i], NULL, run, &counters[i]) != 0)
             return 1;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * load-sleepers THREADS PROCESSES SECONDS: that many threads in all, in that many processes, that never run. Prints
- * "ready" when all are there, or "short N" when only N threads could be had.
+ * load-sleepers THREADS PROCESSES SECONDS: THREADS sleeping threads in total, in PROCESSES processes. It prints "ready" when
+ * all exist, or "short N" if the kernel allows only N threads.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -18,7 +18,7 @@ static void *sleep_on(void *arg)
     return arg;
 }
 
-/* Threads until there are that many, this one included. Returns how many there are. */
+/* Starts threads until the process has that many, this one included. Returns the number of threads. */
 static int make_threads(int threads)
 {
     pthread_attr_t attr;
@@ -34,7 +34,7 @@ static int make_threads(int threads)
     return n;
 }
 
-/* Tells through the pipe how many threads there are, then sleeps for good. */
+/* Writes the number of its threads to the pipe, then sleeps forever. */
 static void be_child(pid_t parent, int threads, int fd)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* load-spin THREADS SECONDS: that many threads that never sleep; ends by itself. */
+/* load-spin THREADS SECONDS: THREADS threads that never sleep; the program ends by itself. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ int main(int argc, char **argv)
     }
     int n = atoi(argv[1]);
     unsigned long *counts = calloc((size_t)n + 1, sizeof *counts);
-    /* The main thread sleeps on the alarm only when there is no other way: it is one of the spinning ones. */
+    /* An alarm ends the program, because the main thread is one of the spinning threads and cannot sleep. */
     alarm((unsigned)atoi(argv[2]));
     for (int i = 1; counts && i < n; i++) {
         pthread_t t;

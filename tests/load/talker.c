@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * talker WORKERS SERIAL_MS PARALLEL_MS ROUNDS: a program with serial and parallel phases whose threads wait by spinning, and
- * that says so (asym_rtx(3)). For each serial phase it prints how many microseconds after its begin the kernel had it so
- * that the master may run on some CPUs and every worker on others only; -1 where that did not come before its end.
+ * talker WORKERS SERIAL_MS PARALLEL_MS ROUNDS: a program with serial and parallel phases. Its threads wait by spinning, and
+ * report that (asym_rtx(3)). For each serial phase it prints the microseconds from its begin until no worker may run on a CPU
+ * of the master any more; -1 if the phase ended before that.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -16,7 +16,7 @@
 
 enum { WORKERS_MAX = 64 };
 
-static atomic_int phase; /* rises: odd ones are parallel; -1: the end */
+static atomic_int phase; /* increases with each phase: odd phases are parallel; -1: the end */
 static atomic_int waiting;
 static atomic_int tids[WORKERS_MAX];
 static int n_workers;
@@ -35,7 +35,7 @@ static void *work(void *arg)
         if (now < 0)
             return NULL;
         done = now;
-        /* Who had no CPU for all of a parallel phase has missed it. */
+        /* A thread without a CPU during a whole parallel phase has missed that phase. */
         if (now % 2 == 0)
             continue;
         asym_rtx_set(slot, ASYM_RTX_WORKING);
@@ -58,7 +58,7 @@ static void parallel(double ms)
 
 static double serial(double ms)
 {
-    /* Before: on the CPU that they share asymd may run before the call returns. */
+    /* This comes before the call: asymd may run on the shared CPU before the call returns. */
     const double begun = now_us();
     asym_rtx_serial_begin();
     const double took = work_serially(begun, ms, tids, n_workers);

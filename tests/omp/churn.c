@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * churn SECONDS: regions of changing width, barriers, tasks, nested regions, threads that come and go and use OpenMP
- * themselves, forks. For a tool that watches it, under a sanitizer. What threads share is atomic, and nothing is captured: a
- * sanitizer does not see the runtime's own synchronisation.
+ * churn SECONDS: regions of changing width, barriers, tasks, nested regions, forks, and threads that come and go and use OpenMP
+ * themselves. It exercises a tool under a sanitizer. Shared data are atomic, and no region captures a variable: a sanitizer
+ * does not see the runtime's own synchronisation.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -55,7 +55,7 @@ static void nested(void)
     }
 }
 
-/* No tasks: this runtime (14) breaks where threads that come and go have explicit tasks, with and without a tool. */
+/* No tasks here: this runtime (14) fails if threads that come and go have explicit tasks, with and without a tool. */
 static void *other(void *arg)
 {
     (void)arg;
@@ -93,7 +93,7 @@ int main(int argc, char **argv)
             if (waitpid(pid, &status, 0) != pid || status != 0)
                 return 1;
         }
-        /* Long enough to be told of. */
+        /* Long enough that the tool reports the phase. */
         usleep(1500);
     } while (now() < end);
     printf("%u regions, %u tasks\n", atomic_load(&regions), atomic_load(&tasks));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An OpenMP program that works alone until SIGUSR1 comes, and only then begins its first region. Says how many threads that
- * had, and the least number of CPUs that one of them may use; then all work, for two minutes at most.
+ * An OpenMP program that works with one thread until SIGUSR1, and begins its first region then. It prints the number of threads
+ * of that region, and the least number of CPUs that one of them may use; then all threads work, for at most two minutes.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -11,11 +11,11 @@
 
 #include <omp.h>
 
-static volatile sig_atomic_t told;
+static volatile sig_atomic_t signalled;
 
 static void tell(int number)
 {
-    told = number;
+    signalled = number;
 }
 
 static int my_cpus(void)
@@ -29,7 +29,7 @@ int main(void)
     int threads = 0, least = CPU_SETSIZE;
     alarm(120);
     signal(SIGUSR1, tell);
-    while (!told)
+    while (!signalled)
         ;
 #pragma omp parallel reduction(min : least)
     {
@@ -40,7 +40,7 @@ int main(void)
     printf("threads=%d least=%d\n", threads, least);
     fflush(stdout);
 #pragma omp parallel
-    while (told)
+    while (signalled)
         ;
     return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * regions THREADS REGION_US SECONDS: as many regions of that length as go into that time. Prints the nanoseconds that one
- * took. What a region does is a fixed number of steps, measured first: it does not get shorter when it is disturbed.
+ * regions THREADS REGION_US SECONDS: runs as many regions of that length as fit into the time. It prints the nanoseconds of a
+ * region. A region is a fixed number of steps, which the program calibrates first: a disturbance makes it longer, never
+ * shorter.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@ static void steps(long n)
         ;
 }
 
-/* Steps that take so many ns at best. */
+/* Returns the number of steps that take that many ns at best. */
 static long calibrate(double ns)
 {
     double best = 1e18;
@@ -44,7 +45,7 @@ int main(int argc, char **argv)
     const double length = atof(argv[3]) * 1e9;
     double begun = 0, best = 1e18;
     long regions = 0;
-    /* The first ones make the threads. The best of many short stretches is what others leave undisturbed. */
+    /* The first regions create the threads. The best of many short stretches is the undisturbed time. */
     for (int i = 0; i < 100; i++)
 #pragma omp parallel num_threads(threads)
         steps(n);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An OpenMP program that does what its standard input says, a line each, and answers each with a line when it is so; then it
- * stays so until the next line comes.
+ * An OpenMP program that reads its standard input line by line. It enters the state that the line names, prints a line when
+ * all its threads are in that state, and stays so until the next line comes.
  *
  *   serial        the initial thread works
  *   parallel N    a region of N threads, all of which work
  *   barrier N     a region of N threads; the initial one works, the others wait at a barrier
- *   task N        the same, but one of those that wait runs a task
+ *   task N        the same, but one of the waiting threads runs a task
  *   nested N      a region of two threads, each with one of N
  *   threads N     a thread that has never used OpenMP does "parallel N"
  *   end
@@ -28,7 +28,7 @@ static void answer(void)
     fflush(stdout);
 }
 
-static void work_until_told(void)
+static void work_until_input(void)
 {
     struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
     while (poll(&in, 1, 0) == 0)
@@ -41,7 +41,7 @@ static void work_until_released(void)
         ;
 }
 
-/* Long enough for who waits to have begun. */
+/* Sleeps long enough for the other threads to begin their wait. */
 static void let_others_come(void)
 {
     usleep(100000);
@@ -55,7 +55,7 @@ static void parallel(int n)
         if (omp_get_thread_num() == 0) {
             let_others_come();
             answer();
-            work_until_told();
+            work_until_input();
             go_on = 1;
         } else {
             work_until_released();
@@ -70,7 +70,7 @@ static void barrier(int n)
         if (omp_get_thread_num() == 0) {
             let_others_come();
             answer();
-            work_until_told();
+            work_until_input();
         }
 #pragma omp barrier
     }
@@ -86,7 +86,7 @@ static void task(int n)
             work_until_released();
             let_others_come();
             answer();
-            work_until_told();
+            work_until_input();
             go_on = 1;
         }
 #pragma omp barrier
@@ -105,7 +105,7 @@ static void nested(int n)
             if (outer == 0 && omp_get_thread_num() == 0) {
                 let_others_come();
                 answer();
-                work_until_told();
+                work_until_input();
                 go_on = 1;
             } else {
                 work_until_released();
@@ -125,7 +125,7 @@ static int do_step(const char *verb, int n)
     pthread_t thread;
     if (strcmp(verb, "serial") == 0) {
         answer();
-        work_until_told();
+        work_until_input();
     } else if (strcmp(verb, "parallel") == 0) {
         parallel(n);
     } else if (strcmp(verb, "barrier") == 0) {
@@ -147,7 +147,7 @@ int main(void)
 {
     char verb[32];
     int n = 1;
-    /* A line at a time, so that what poll says of the descriptor is what is left to read. */
+    /* Without a buffer, poll(2) on the descriptor tells whether a line is left to read. */
     setvbuf(stdin, NULL, _IONBF, 0);
     omp_get_max_threads();
     while (scanf("%31s", verb) == 1 && strcmp(verb, "end") != 0) {

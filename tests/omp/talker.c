@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * talker WORKERS SERIAL_MS PARALLEL_MS ROUNDS: load-talker as an OpenMP program that knows nothing of asymd, with the same
- * output: for each serial phase the microseconds from its begin until the kernel had it so that the initial thread may run
- * on some CPUs and every worker on others only; -1 where that did not come before its end. The environment says how threads
- * wait.
+ * talker WORKERS SERIAL_MS PARALLEL_MS ROUNDS: load-talker as an OpenMP program without any knowledge of asymd, with the same
+ * output: for each serial phase the microseconds from its begin until no worker may run on a CPU of the initial thread any
+ * more; -1 if the phase ended before that. The environment says how threads wait.
  *
- * It begins at the end of a region, which is the runtime's to know. The nearest that the program can come to it is the
- * initial thread's last statement in the region, when the others have come to theirs. That is always before the runtime
- * tells the tool (parallel_end), by the barrier that ends the region: what is printed is never too little. The return of
- * the construct may come late: the tool has spoken by then, and on a CPU that they share asymd may have acted.
+ * A serial phase begins at the end of a region, which only the runtime knows exactly. The nearest point in the program is the
+ * initial thread's last statement in the region, when the other threads have reached theirs. It always precedes the runtime's
+ * call of the tool (parallel_end), by the time of the barrier that ends the region: the printed time is never too short. The
+ * return of the construct may come late: the tool has reported the phase by then, and asymd may have run on a shared CPU.
  */
 #define _GNU_SOURCE
 #include <stdatomic.h>
@@ -25,7 +24,7 @@ enum { WORKERS_MAX = 64 };
 static atomic_int tids[WORKERS_MAX];
 static int n_workers;
 
-/* Returns when it ended, as above; -1: with fewer threads than it was to have. */
+/* Returns the time of its end, as defined above; -1: the region had too few threads. */
 static double parallel(double ms)
 {
     const double end = now_us() + ms * 1e3;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Regions on the runtime that it is linked with and on a second copy of LLVM's, in a name space of its own, in turn. A
- * runtime refuses to be the second one unless KMP_DUPLICATE_LIB_OK is set. Each copy loads its own of a tool. Says how many
- * of these the process has.
+ * Regions alternate between the runtime that the program is linked with and a second copy of LLVM's, in a name space of its
+ * own. A second runtime refuses to start unless KMP_DUPLICATE_LIB_OK is set. Each copy loads its own copy of a tool. The
+ * program prints the number of these copies in the process.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -13,7 +13,7 @@
 
 #include <omp.h>
 
-/* As the compiler calls the runtime: ident_t, and the outlined body of a region. */
+/* These match the compiler's calls of the runtime: ident_t, and the outlined body of a region. */
 struct place {
     int reserved_1, flags, reserved_2, reserved_3;
     const char *source;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Any bytes as a scenario: a message with a place, or one that runs for a while. */
+/* libFuzzer target: any bytes as a scenario give an error with its position, or a scenario that runs for a while. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    /* Most bytes make no machine: behind this head they make programs. */
+    /* Most bytes make no valid machine. After this head they make programs. */
     static const char head[] =
         "[machine]\ncounts=3,1\nspeeds=1,2\nsmt=2\nllc_kib=64\n[memory m]\nmpki=1\nworking_set=50\n"
         "[program p]\nthreads=3\nstep=serial 5k\n";
@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
         return 0;
     }
-    /* Work of one instruction a step makes an event a nanosecond: a moment is long enough. */
+    /* Steps of one instruction make an event each nanosecond, so a short time suffices. */
     if (asym_scenario_threads(s) <= 64 && asym_sim_new(s, -1, 1, &sim) >= 0) {
         asym_sim_until(sim, 20000);
         asym_sim_free(sim);

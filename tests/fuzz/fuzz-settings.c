@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer target: any bytes as a configuration file end in settings that print and read back, or in a message and
- * unchanged settings. Built with clang -fsanitize=fuzzer,address,undefined.
+ * libFuzzer target: any bytes as a configuration file give settings that print and read back, or an error and unchanged
+ * settings. Built with clang -fsanitize=fuzzer,address,undefined.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static int load(struct asym_settings *s, const void *data, size_t size, struct a
     if (fd < 0 || pwrite(fd, data, size, 0) != (ssize_t)size)
         abort();
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    int r = asym_settings_load(s, path, err);
+    int r = asym_settings_load(s, path, true, err);
     close(fd);
     return r;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer target: the bytes are what the helper process reports, true or not, and what programs write to the pages and
- * eventfds that they are handed, and what asymd does meanwhile: serve, tend, ask. Whatever they did, when the last one has
- * gone nothing is kept of them, and the next one is heard. Each input begins with a server of its own, so that it shows alone
- * what it shows.
+ * libFuzzer target: the bytes choose true and false reports of the helper, the programs' writes to their pages and eventfds,
+ * and asymd's calls: serve, housekeeping, ask. After the last program has ended, the server must keep nothing of them and
+ * admit the next program. Each input starts with a new server, so that every failure is reproducible.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,8 +14,9 @@
 #include <unistd.h>
 
 #include "base/macro.h"
-#include "linux/rtx-page.h"
-#include "linux/rtx-server.h"
+#include "linux/rtx/rtx-page.h"
+#include "linux/rtx/rtx-server.h"
+#include "linux/rtx/rtx-fair-share.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -41,8 +41,8 @@ struct run {
 
 static struct {
     char dir[64];
-    struct asym_rtx_server *server;
-    struct asym_rtx_link link;
+    struct asym_rtxd_server *server;
+    struct asym_rtxd_link link;
     int reports[2]; /* -1: the helper does not run */
     bool clogged, deaf;
     struct run *run;
@@ -80,7 +80,7 @@ static void close_end(int end)
     w.reports[end] = -1;
 }
 
-static int link_start(struct asym_rtx_link *link, struct asym_error *err)
+static int link_start(struct asym_rtxd_link *link, struct asym_error *err)
 {
     (void)link;
     (void)err;
@@ -88,7 +88,7 @@ static int link_start(struct asym_rtx_link *link, struct asym_error *err)
     return pipe2(w.reports, O_CLOEXEC | O_DIRECT | O_NONBLOCK) < 0 ? -errno : 0;
 }
 
-static int link_fd(const struct asym_rtx_link *link)
+static int link_fd(const struct asym_rtxd_link *link)
 {
     (void)link;
     return w.reports[0];
@@ -96,23 +96,23 @@ static int link_fd(const struct asym_rtx_link *link)
 
 static void report(const void *bytes, size_t size)
 {
-    /* One that is full loses it, as one that is no more does. */
+    /* A full pipe loses the report; so does a helper that does not run. */
     if (w.reports[1] >= 0)
         (void)!write(w.reports[1], bytes, size);
 }
 
-static int link_order(struct asym_rtx_link *link, const struct asym_rtx_order *order, const int *fds, size_t n_fds)
+static int link_order(struct asym_rtxd_link *link, const struct asym_rtxd_order *order, const int *fds, size_t n_fds)
 {
     (void)link;
     if (w.reports[1] < 0 || w.clogged)
         return w.clogged ? -EAGAIN : -ENOTCONN;
     for (size_t i = 0; i < n_fds; i++)
         MUST(fcntl(fds[i], F_GETFD) >= 0);
-    if (order->kind == ASYM_RTX_ORDER_PING && !w.deaf) {
-        const struct asym_rtx_report alive = {.kind = ASYM_RTX_REPORT_ALIVE, .id = order->id};
+    if (order->kind == ASYM_RTXD_ORDER_PING && !w.deaf) {
+        const struct asym_rtxd_report alive = {.kind = ASYM_RTXD_REPORT_ALIVE, .id = order->id};
         report(&alive, sizeof alive);
     }
-    if (order->kind != ASYM_RTX_ORDER_GRANT)
+    if (order->kind != ASYM_RTXD_ORDER_GRANT)
         return 0;
     MUST(n_fds == 2);
     for (size_t i = 0; i < CLIENTS; i++) {
@@ -125,7 +125,7 @@ static int link_order(struct asym_rtx_link *link, const struct asym_rtx_order *o
     return 0;
 }
 
-static ssize_t link_report(struct asym_rtx_link *link, struct asym_rtx_report *ret)
+static ssize_t link_report(struct asym_rtxd_link *link, struct asym_rtxd_report *ret)
 {
     char packet[4096];
     (void)link;
@@ -135,14 +135,20 @@ static ssize_t link_report(struct asym_rtx_link *link, struct asym_rtx_report *r
     return n > 0 ? n : n < 0 && errno == EAGAIN ? -EAGAIN : -ENOTCONN;
 }
 
-static void link_kill(struct asym_rtx_link *link)
+static bool link_is_runnable(const struct asym_rtxd_link *link)
+{
+    (void)link;
+    return false;
+}
+
+static void link_kill(struct asym_rtxd_link *link)
 {
     (void)link;
     close_end(0);
     close_end(1);
 }
 
-static void link_reap(struct asym_rtx_link *link)
+static void link_reap(struct asym_rtxd_link *link)
 {
     (void)link;
 }
@@ -160,27 +166,27 @@ static void do_come(struct run *r, struct client *c)
 {
     forget(c);
     c->id = ++r->last_id;
-    const struct asym_rtx_report came = {
-        .kind = ASYM_RTX_REPORT_CAME, .id = c->id, .pid = getpid(), .uid = next(&r->in) % 4U, .is_certain = 1};
+    const struct asym_rtxd_report came = {
+        .kind = ASYM_RTXD_REPORT_CAME, .id = c->id, .pid = getpid(), .uid = next(&r->in) % 4U, .is_certain = 1};
     report(&came, sizeof came);
 }
 
 static void do_go(struct run *r, struct client *c)
 {
-    const struct asym_rtx_report gone = {.kind = next(&r->in) % 4 ? ASYM_RTX_REPORT_GONE : ASYM_RTX_REPORT_BREACH,
-                                         .id = c->id};
+    const struct asym_rtxd_report gone = {.kind = next(&r->in) % 4 ? ASYM_RTXD_REPORT_GONE : ASYM_RTXD_REPORT_BREACH,
+                                          .id = c->id};
     report(&gone, sizeof gone);
 }
 
-/* What a helper says that was taken over. */
+/* Reports of a hostile helper. */
 static void do_lie(struct run *r, struct client *c)
 {
-    struct asym_rtx_report lie = {.kind = next(&r->in) % 8U,
-                                  .id = next(&r->in) % 16U,
-                                  .pid = next(&r->in) % 2 ? getpid() : (int32_t)next(&r->in) - 1,
-                                  .uid = next(&r->in),
-                                  .is_certain = next(&r->in) % 2U,
-                                  .cpu_usec = next(&r->in)};
+    struct asym_rtxd_report lie = {.kind = next(&r->in) % 8U,
+                                   .id = next(&r->in) % 16U,
+                                   .pid = next(&r->in) % 2 ? getpid() : (int32_t)next(&r->in) - 1,
+                                   .uid = next(&r->in),
+                                   .is_certain = next(&r->in) % 2U,
+                                   .cpu_usec = next(&r->in)};
     char bytes[64] = {0};
     (void)c;
     memcpy(bytes, &lie, sizeof lie);
@@ -239,26 +245,26 @@ static void do_hole(struct run *r, struct client *c)
 static void do_serve(struct run *r, struct client *c)
 {
     (void)c;
-    asym_rtx_server_serve(w.server, r->now);
+    asym_rtxd_server_serve(w.server, r->now);
 }
 
-static void do_tend(struct run *r, struct client *c)
+static void do_housekeeping(struct run *r, struct client *c)
 {
     (void)c;
     r->now += next(&r->in) * (asym_usec)10000;
-    asym_rtx_server_tend(w.server, r->now);
+    asym_rtxd_server_housekeeping(w.server, r->now);
 }
 
 static void do_ask(struct run *r, struct client *c)
 {
-    struct asym_teller *teller = asym_rtx_server_teller(w.server);
-    const struct asym_told *told;
+    struct asym_rtxd_provider *provider = asym_rtxd_server_provider(w.server);
+    const struct asym_rtxd_program_report *program_reports;
     (void)c;
-    const size_t n = teller->ask(teller, r->now++, next(&r->in) & 3, &told);
-    MUST(n == asym_rtx_server_count(w.server));
+    const size_t n = provider->ask(provider, r->now++, next(&r->in) & 3, &program_reports);
+    MUST(n == asym_rtxd_server_count(w.server));
     for (size_t i = 0; i < n; i++) {
-        for (size_t k = 0; k < told[i].n; k++) {
-            const struct asym_told_thread *t = &told[i].threads[k];
+        for (size_t k = 0; k < program_reports[i].n; k++) {
+            const struct asym_rtxd_thread_report *t = &program_reports[i].threads[k];
             MUST(t->tid > 0 && (k == 0 || t[-1].tid < t->tid) && !(t->spins && t->works));
         }
     }
@@ -267,39 +273,40 @@ static void do_ask(struct run *r, struct client *c)
 static void do_charge(struct run *r, struct client *c)
 {
     (void)c;
-    asym_rtx_server_charge(w.server, next(&r->in) * (asym_usec)160);
+    asym_rtxd_server_charge(w.server, next(&r->in) * (asym_usec)160);
 }
 
 static void do_set(struct run *r, struct client *c)
 {
     (void)c;
-    asym_rtx_server_set(w.server, 20, next(&r->in) / 2.56);
+    asym_rtxd_server_set(w.server, 20, next(&r->in) / 2.56);
 }
 
 static void do_wait(struct run *r, struct client *c)
 {
     (void)c;
-    const asym_usec due = asym_rtx_server_due(w.server);
+    const asym_usec due = asym_rtxd_server_due(w.server);
     MUST(due <= r->now + 2 * ASYM_SEC);
     r->now = ASYM_MAX(r->now, due);
 }
 
 static void (*const steps[])(struct run *r, struct client *c) = {
-    do_come, do_serve, do_fill, do_wake, do_write, do_ask,    do_tend, do_go,   do_lie,
-    do_end,  do_serve, do_hole, do_come, do_fill,  do_charge, do_set,  do_wait, do_serve};
+    do_come, do_serve, do_fill, do_wake, do_write, do_ask,    do_housekeeping, do_go,   do_lie,
+    do_end,  do_serve, do_hole, do_come, do_fill,  do_charge, do_set,          do_wait, do_serve};
 
 static void open_server(void)
 {
     struct asym_error err = {""};
-    w.link = (struct asym_rtx_link){.start = link_start,
-                                    .fd = link_fd,
-                                    .order = link_order,
-                                    .report = link_report,
-                                    .kill = link_kill,
-                                    .reap = link_reap,
-                                    .close = link_kill};
-    const struct asym_rtx_server_config config = {.dir = w.dir, .link = &w.link, .spin_notify = 20, .now = BEGUN};
-    MUST(asym_rtx_server_open(&config, &w.server, &err) == 0);
+    w.link = (struct asym_rtxd_link){.start = link_start,
+                                     .fd = link_fd,
+                                     .order = link_order,
+                                     .report = link_report,
+                                     .is_runnable = link_is_runnable,
+                                     .kill = link_kill,
+                                     .reap = link_reap,
+                                     .close = link_kill};
+    const struct asym_rtxd_server_config config = {.dir = w.dir, .link = &w.link, .spin_notify = 20, .now = BEGUN};
+    MUST(asym_rtxd_server_open(&config, &w.server, &err) == 0);
 }
 
 static void leave(void)
@@ -314,7 +321,7 @@ static void begin(void)
     atexit(leave);
 }
 
-/* There is a helper that works, and all others have gone: so has what was kept of them, and who comes now is heard. */
+/* A working helper runs, and all other programs have ended: the server keeps nothing of them and admits a new program. */
 static void end(struct run *r)
 {
     static const uint8_t good[] = {0, 0};
@@ -323,17 +330,17 @@ static void end(struct run *r)
         forget(&r->clients[i]);
     for (int i = 0; i < 200; i++) {
         r->now += ASYM_SEC;
-        asym_rtx_server_serve(w.server, r->now);
-        asym_rtx_server_tend(w.server, r->now);
+        asym_rtxd_server_serve(w.server, r->now);
+        asym_rtxd_server_housekeeping(w.server, r->now);
     }
-    MUST(asym_rtx_server_count(w.server) == 0 && w.reports[1] >= 0);
-    asym_rtx_server_set(w.server, 20, 100);
+    MUST(asym_rtxd_server_count(w.server) == 0 && w.reports[1] >= 0);
+    asym_rtxd_server_set(w.server, 20, 100);
     r->in = (struct input){good, sizeof good};
     do_come(r, &r->clients[0]);
     do_serve(r, NULL);
     do_fill(r, &r->clients[0]);
     do_serve(r, NULL);
-    MUST(asym_rtx_server_count(w.server) == 1);
+    MUST(asym_rtxd_server_count(w.server) == 1);
     forget(&r->clients[0]);
 }
 
@@ -342,7 +349,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct run r = {.in = {data, size}, .now = BEGUN};
     if (!w.dir[0])
         begin();
-    /* The fuzzer opens some between two inputs. */
+    /* libFuzzer opens descriptors between two inputs. */
     const int fds = count_fds();
     w.run = &r;
     for (size_t i = 0; i < CLIENTS; i++)
@@ -353,7 +360,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         steps[byte % ASYM_LENGTH(steps)](&r, &r.clients[byte / ASYM_LENGTH(steps) % CLIENTS]);
     }
     end(&r);
-    asym_rtx_server_close(w.server);
+    asym_rtxd_server_close(w.server);
     MUST(count_fds() == fds);
     return 0;
 }

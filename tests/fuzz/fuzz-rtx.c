@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer target: any bytes as the page of a program, which changes between two readings. Nothing outside of the page is
- * read; what it comes to is in order, and within bounds.
+ * libFuzzer target: any bytes as the page of a program, which changes between two reads. The reader must read nothing outside
+ * the page, and return sorted results within bounds.
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "linux/rtx-page.h"
+#include "linux/rtx/rtx-page.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MOST = 64 };
 
-static void check(const struct asym_told_thread *t, size_t n, size_t most)
+static void check(const struct asym_rtxd_thread_report *t, size_t n, size_t most)
 {
     if (n > most)
         abort();
@@ -23,7 +23,7 @@ static void check(const struct asym_told_thread *t, size_t n, size_t most)
             abort();
 }
 
-/* The page is of the size that the heap knows it to have, aligned as a mapping is. */
+/* The page has its exact size on the heap, aligned like a mapping. */
 static void *copy_page(const uint8_t *data, size_t size, size_t room)
 {
     void *page = aligned_alloc(ASYM_RTX_LINE, room);
@@ -37,29 +37,29 @@ static void *copy_page(const uint8_t *data, size_t size, size_t room)
 static void read_page(const uint8_t *data, size_t size)
 {
     const size_t room = (size + ASYM_RTX_LINE - 1) / ASYM_RTX_LINE * ASYM_RTX_LINE;
-    struct asym_rtx_layout layout;
-    struct asym_told_thread said[MOST];
+    struct asym_rtxd_layout layout;
+    struct asym_rtxd_thread_report said[MOST];
     struct asym_rtx_header h = {.magic = ASYM_RTX_MAGIC, .version = ASYM_RTX_VERSION, .header_size = sizeof h};
     if (room == 0)
         return;
     char *page = copy_page(data, size, room);
-    /* Half of the inputs begin as a page does, or none would come any further. */
+    /* Half of the inputs begin with a valid header: few others pass the check. */
     if (data[0] & 1 && room > sizeof h) {
         h.slot_size = data[0] & 2 ? 128 : 64;
         h.n_slots = (uint32_t)((room - sizeof h) / h.slot_size);
         h.n_used = data[0];
         memcpy(page, &h, sizeof h);
     }
-    if (asym_rtx_check_page(page, room, &layout) == 0) {
-        struct asym_rtx_memory memory = {.readings = calloc(layout.n_slots, sizeof *memory.readings)};
-        if (!memory.readings)
+    if (asym_rtxd_check_page(page, room, &layout) == 0) {
+        struct asym_rtxd_page_state page_state = {.readings = calloc(layout.n_slots, sizeof *page_state.readings)};
+        if (!page_state.readings)
             abort();
         for (asym_usec now = 0; now < 4; now++) {
-            check(said, asym_rtx_read(page, &layout, MOST, now * 15, 20, now & 3, &memory, said), MOST);
+            check(said, asym_rtxd_read(page, &layout, MOST, now * 15, 20, now & 3, &page_state, said), MOST);
             for (size_t i = 0; i < room; i++)
                 page[i] = (char)(page[i] ^ (char)data[(i * 7 + now) % size]);
         }
-        free(memory.readings);
+        free(page_state.readings);
     }
     free(page);
 }

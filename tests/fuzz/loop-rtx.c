@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * loop_rtx [--seconds=N] [--seed=N] [--server]: programs of many users do at random what they may and may not do at asymd's
- * socket, and die, while an honest one joins, tells of phases and leaves, and the helper process is killed and stopped now and
- * then. All the time asymd has to go round its loop and the honest program has to be let in; and whenever the strangers have
- * gone, what asymd and its helper held for them is to be gone, too.
+ * loop-rtx [--seconds=N] [--seed=N] [--server]: programs of many users (the strangers) use and misuse asymd's socket at random,
+ * and die. Meanwhile an honest program joins, reports phases and leaves, and the test kills or stops the helper now and then.
+ * asymd must keep running its loop and admit the honest program. Whenever the strangers have ended, asymd and its helper must
+ * have freed everything they held for them.
  *
- * --server: the server of this build in a process of its own, set up as on a kernel that cannot bar descriptors from
- * messages (SO_PASSRIGHTS), in place of asymd. Only as root are the programs of different users.
+ * --server: replaces asymd by the server of this build in its own process, as on a kernel without SO_PASSRIGHTS, which cannot
+ * refuse descriptors in messages. The programs have different users only if root runs the test.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -44,23 +43,23 @@ enum {
     FIRST_USER = 3000,
     HONEST_USER = 2001,
     CONNECTIONS = 16,
-    PERIOD_MS = 8000,     /* from one moment of quiet to the next */
-    GOES_ROUND_MS = 5000, /* bound on the time between two signs of life, on a machine that does other things, too */
-    LET_IN_MS = 20000,    /* ... on joining: a stopped helper is replaced after some seconds */
-    CLEAN_MS = 15000,     /* ... on what strangers leave behind */
-    HAS_CUT = 77,         /* exit status of a stranger that could cut its page */
+    PERIOD_MS = 8000,     /* from one pause to the next */
+    GOES_ROUND_MS = 5000, /* maximum time between two heartbeats of asymd, on a busy machine */
+    LET_IN_MS = 20000,    /* maximum time to join: asymd replaces a stopped helper after some seconds */
+    CLEAN_MS = 15000,     /* maximum time to free what the strangers used */
+    HAS_CUT = 77,         /* exit status of a stranger that could truncate its page */
     FDS_MORE = 2,
     KILOBYTES_MORE = 4096,
 };
 
 #define ASYMD ASYM_TEST_BIN "/daemon/asymd"
 
-/* What all processes see. */
+/* Memory shared by all processes. */
 struct shared {
     atomic_bool quiet, end;
-    atomic_llong waits_since; /* the honest program, for its page; 0: it does not */
+    atomic_llong waits_since; /* start of the honest program's wait for its page; 0: it does not wait */
     atomic_long joins, lives, longest_join;
-    atomic_int away; /* strangers and the honest one that have come to rest */
+    atomic_int away; /* programs that have paused, the honest one included */
 };
 
 static struct {
@@ -72,14 +71,14 @@ static struct {
     int notify;
     long long last_sign;
     bool checks_memory;
-    long fds, asymd_kb; /* when nothing had happened yet, and at the first moment of quiet */
+    long fds, asymd_kb; /* before the first program, and at the first pause */
 } w;
 
 static _Noreturn void fail(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    fprintf(stderr, "loop_rtx: seed %lu: ", w.seed);
+    fprintf(stderr, "loop-rtx: seed %lu: ", w.seed);
     vfprintf(stderr, format, args);
     fputc('\n', stderr);
     va_end(args);
@@ -143,7 +142,7 @@ static void do_send(struct life *l, struct connection *c)
     asym_raw_send(c->fd, text, next(l, 4) == 0 ? 0 : next(l, sizeof text), NULL, 0);
 }
 
-/* Files of all kinds, the last references among them. */
+/* Files of all kinds, some of them last references. */
 static void do_pass(struct life *l, struct connection *c)
 {
     int fds[64], pipes[2] = {-1, -1};
@@ -212,7 +211,7 @@ static void do_harm_memory(struct life *l, struct connection *c)
     fcntl(c->memfd, F_SETFL, next(l, 2) ? O_APPEND | O_NONBLOCK : 0);
 }
 
-/* Its epoll instances outlive its own reference. */
+/* The epoll instances outlive the stranger's own reference to the eventfd. */
 static void do_harm_event(struct life *l, struct connection *c)
 {
     struct epoll_event event = {.events = EPOLLIN | (next(l, 2) ? EPOLLET : 0)};
@@ -248,12 +247,12 @@ static void do_rest(struct life *l, struct connection *c)
     usleep(next(l, 5000));
 }
 
-/* A child that holds all of it for a while longer. */
+/* A child that holds all these files for a while longer. */
 static void do_fork(struct life *l, struct connection *c)
 {
     (void)c;
     const useconds_t us = next(l, 200000);
-    if (fork() == 0) {
+    if (asym_process_fork_orphan(20) == 0) {
         usleep(us);
         _exit(0);
     }
@@ -276,7 +275,6 @@ static void (*const actions[])(struct life *, struct connection *) = {
 static _Noreturn void live(uint64_t random)
 {
     struct life l = {.random = random};
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGPIPE, SIG_IGN);
     alarm(20);
     for (size_t i = 0; i < CONNECTIONS; i++)
@@ -290,10 +288,9 @@ static _Noreturn void live(uint64_t random)
     _exit(0);
 }
 
-/* One life after another. */
+/* Each stranger lives several lives in sequence. */
 static _Noreturn void be_stranger(unsigned number)
 {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     setpriority(PRIO_PROCESS, 0, 10);
     for (uint64_t i = 0;; i++) {
@@ -303,7 +300,7 @@ static _Noreturn void be_stranger(unsigned number)
                 usleep(1000);
             w.shared->away--;
         }
-        const pid_t pid = fork();
+        const pid_t pid = asym_process_fork();
         if (pid == 0)
             live(w.seed * UINT64_C(1000003) + number * UINT64_C(10000019) + i * UINT64_C(0x9E3779B97F4A7C15));
         for (int status; wait(&status) >= 0 || errno == EINTR;)
@@ -329,7 +326,6 @@ static void wait_until_joined(void)
 
 static _Noreturn void be_honest(void)
 {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
     setenv(ASYM_RTX_SOCKET_ENV, w.path, 1);
     if (w.is_root)
         asym_raw_become(HONEST_USER);
@@ -362,9 +358,8 @@ static void be_asymd(void)
     char dir[128], target[32];
     snprintf(dir, sizeof dir, "--set=asymd.state_dir=%s", w.dir);
     snprintf(target, sizeof target, "--pid=%d", (int)w.target);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
     setenv("WATCHDOG_USEC", "1000000", 1);
-    execl(ASYMD, ASYMD, dir, target, "--slow=1", "--interval=100ms", (char *)NULL);
+    execl(ASYMD, ASYMD, "--service", dir, target, "--slow=1", "--interval=100ms", (char *)NULL);
     _exit(127);
 }
 
@@ -380,21 +375,7 @@ static void open_notify(void)
     setenv("NOTIFY_SOCKET", address.sun_path, 1);
 }
 
-/* ---- What is looked at. ---- */
-
-static long count_fds(pid_t pid)
-{
-    char path[64];
-    long n = 0;
-    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
-    DIR *d = opendir(path);
-    if (!d)
-        return -1;
-    while (readdir(d))
-        n++;
-    closedir(d);
-    return n - 2;
-}
+/* ---- Checks. ---- */
 
 static long resident_kb(pid_t pid)
 {
@@ -409,25 +390,18 @@ static long resident_kb(pid_t pid)
     return kb;
 }
 
-/* The first, and how many there are. */
-static pid_t child_of(pid_t pid, int *ret_n)
+/* Returns the helper that accepts programs; *ret_n: the number of its kind, with the closers that earlier ones have left. */
+static pid_t helper_of_asymd(int *ret_n)
 {
-    char path[64];
-    int first = 0, other;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)pid);
-    FILE *f = fopen(path, "re");
-    *ret_n = f && fscanf(f, "%d", &first) == 1;
-    while (f && fscanf(f, "%d", &other) == 1)
-        ++*ret_n;
-    if (f)
-        fclose(f);
-    return first;
+    pid_t helpers[64] = {0};
+    *ret_n = (int)asym_process_helpers(w.asymd, "rtx", helpers, sizeof helpers / sizeof helpers[0]);
+    return helpers[0];
 }
 
 static pid_t start(void (*program)(void))
 {
     fflush(NULL);
-    const pid_t pid = fork();
+    const pid_t pid = asym_process_fork();
     if (pid < 0)
         fail("fork: %s", strerror(errno));
     if (pid == 0) {
@@ -439,12 +413,11 @@ static pid_t start(void (*program)(void))
 
 static void be_target(void)
 {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (;;)
         pause();
 }
 
-/* Signs of life, deaths, and the honest program. */
+/* Check the heartbeats, the exits and the honest program. */
 static void watch(void)
 {
     char text[1024];
@@ -467,14 +440,17 @@ static void watch(void)
 
 static bool is_clean(char *why, size_t size)
 {
-    int n_helpers, n_closers = 0;
-    const pid_t helper = child_of(w.asymd, &n_helpers);
-    const long fds = count_fds(w.asymd), helper_fds = count_fds(helper), kb = resident_kb(w.asymd);
+    int n_helpers;
+    pid_t closers[64];
+    size_t n_closers = 0;
+    const pid_t helper = helper_of_asymd(&n_helpers);
+    const long fds = asym_process_descriptors(w.asymd), helper_fds = asym_process_descriptors(helper),
+               kb = resident_kb(w.asymd);
     if (helper > 0)
-        child_of(helper, &n_closers);
+        n_closers = asym_process_children(helper, closers, sizeof closers / sizeof closers[0]);
     snprintf(why, size,
              "asymd has %ld descriptors, %ld at first, %ld kB, %ld before, and %d helpers; the helper has %ld "
-             "descriptors and %d closers",
+             "descriptors and %zu closers",
              fds, w.fds, kb, w.asymd_kb, n_helpers, helper_fds, n_closers);
     return n_helpers == 1 && n_closers == 0 && fds <= w.fds + FDS_MORE && helper_fds <= 12 &&
            (w.asymd_kb == 0 || kb <= w.asymd_kb + KILOBYTES_MORE);
@@ -508,11 +484,11 @@ static void have_quiet(void)
     w.shared->quiet = false;
 }
 
-/* What becomes of it the helper's successor has to do. */
+/* asymd replaces the helper, and the next one takes over its work. */
 static void harm_helper(struct life *l)
 {
     int n;
-    const pid_t helper = child_of(w.asymd, &n);
+    const pid_t helper = helper_of_asymd(&n);
     const uint32_t how = next(l, 4);
     if (helper > 1 && how < 2)
         asym_process_signal(helper, how == 0 ? SIGKILL : SIGSTOP);
@@ -550,7 +526,7 @@ static void stop(void)
     for (int i = 0; i < 1000; i++) {
         const pid_t pid = waitpid(-1, &status, WNOHANG);
         if (pid == w.asymd && status != 0)
-            fprintf(stderr, "loop_rtx: asymd ended with status %#x\n", (unsigned)status);
+            fprintf(stderr, "loop-rtx: asymd ended with status %#x\n", (unsigned)status);
         if (pid == w.asymd)
             w.asymd = 0;
         if (pid < 0)
@@ -558,7 +534,7 @@ static void stop(void)
         usleep(10000);
     }
     if (w.asymd > 1) {
-        fprintf(stderr, "loop_rtx: asymd does not end\n");
+        fprintf(stderr, "loop-rtx: asymd does not end\n");
         asym_process_signal(w.asymd, SIGKILL);
     }
 }
@@ -571,7 +547,7 @@ static void read_arguments(int argc, char **argv)
         if (sscanf(argv[i], "--seconds=%lu", &w.seconds) == 1 || sscanf(argv[i], "--seed=%lu", &w.seed) == 1)
             continue;
         if (strcmp(argv[i], "--server") != 0) {
-            fprintf(stderr, "usage: loop_rtx [--seconds=N] [--seed=N] [--server]\n");
+            fprintf(stderr, "usage: loop-rtx [--seconds=N] [--seed=N] [--server]\n");
             exit(2);
         }
         w.server = true;
@@ -596,7 +572,7 @@ static void begin(void)
     for (int fd = -1; (fd = asym_raw_connect(w.path)) < 0; usleep(10000))
         watch();
     sleep(2);
-    w.fds = count_fds(w.asymd);
+    w.fds = asym_process_descriptors(w.asymd);
 }
 
 int main(int argc, char **argv)
@@ -606,7 +582,7 @@ int main(int argc, char **argv)
     w.honest = start(be_honest);
     for (unsigned i = 0; i < STRANGERS; i++) {
         fflush(NULL);
-        w.strangers[i] = fork();
+        w.strangers[i] = asym_process_fork();
         if (w.strangers[i] == 0)
             be_stranger(i);
     }

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""headers.py [TREE]: checks that each function has its contract where a reader looks for it. --test: tests itself.
+
+A function of lib/X/foo.c that another file of lib or daemon calls is declared in lib/X/foo.h. Other places are:
+- a header of include/asym: a contract that several files keep;
+- lib/X/NAME-internal.h: what the files of one module call of each other;
+- a header of SHARED, for the files that its row names.
+"""
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+# header: its files besides the one of its own name, and why they share it
+SHARED = {
+    "lib/bus/bus.h": ("bus-text caller direct subscriber", "all that daemon/asymd calls of the room; the state is one struct"),
+    "lib/client/client.h": ("client-calls client-events", "all that programs call of the room; the state is one connection"),
+    "lib/linux/enforce/ledger.h": ("ledger-file", "the API of the ledger; ledger-file.h has the functions that only the ledger calls"),
+    "lib/top/layout-parts.h": ("layout-apps layout-cpus layout-text", "the parts of one screen, in the order of the screen"),
+    "daemon/asymd/service-control.h": ("service-facts service-reload service-status", "all that the bus calls of the service"),
+    "daemon/asymctl/status.h": ("status-text", "one status, as text and as JSON"),
+    "daemon/asymctl/metrics.h": ("metrics-verb", "the samples of the verb metrics; stats prints them, too"),
+}
+COMMENT = re.compile(r"/\*.*?\*/", re.S)
+DEFINITION = re.compile(r"^(?!static\b|typedef\b)[A-Za-z_][^;{}()=\n]*?\b(\w+)\([^;{}]*\)\n\{", re.M)
+DECLARATION = re.compile(r"^(?!static\b|typedef\b)[A-Za-z_][^;{}()=\n]*?\b(\w+)\([^;{}]*\)[^;{}]*;", re.M)
+
+
+def blank(match):
+    """The lines of a comment, without its text: line numbers stay."""
+    return "\n" * match[0].count("\n")
+
+
+def read(tree):
+    """The code of each file of the tree, without comments."""
+    files = sorted(p for top in ("include", "lib", "daemon") for p in (tree / top).rglob("*.[ch]"))
+    return {p.relative_to(tree): COMMENT.sub(blank, p.read_text(encoding="utf-8")) for p in files}
+
+
+def is_home(header, source, shared):
+    """Whether the function of source may be declared in header."""
+    if header.parts[0] == "include" or header.with_suffix("") == source.with_suffix(""):
+        return True
+    if header.parent == source.parent and header.stem.endswith("-internal"):
+        return True
+    return header.parent == source.parent and source.stem in shared.get(str(header), ("",))[0].split()
+
+
+def check(tree, shared):
+    """The faults, as FILE:LINE: fault."""
+    code = read(tree)
+    words = {path: set(re.findall(r"\w+", text)) for path, text in code.items() if path.suffix == ".c"}
+    headers = {}
+    for path in (p for p in code if p.suffix == ".h"):
+        for name in DECLARATION.findall(code[path]):
+            headers.setdefault(name, []).append(path)
+    used = set()
+    for source in words:
+        for match in DEFINITION.finditer(code[source]):
+            name, declared = match[1], headers.get(match[1], [])
+            used |= {(str(header), source.stem) for header in declared}
+            callers = [p for p in words if p != source and name in words[p]]
+            if name == "main" or not callers or any(is_home(header, source, shared) for header in declared):
+                continue
+            line = code[source].count("\n", 0, match.start()) + 1
+            where = " and ".join(map(str, declared)) or "no header"
+            yield f"{source}:{line}: {callers[0]} calls {name}, which is declared in {where}: declare it in {source.stem}.h"
+    for header, (stems, _) in shared.items():
+        for stem in stems.split():
+            if (header, stem) not in used:
+                yield f"headers.py: {header} declares nothing of {stem}.c any more: take it out of its row"
+
+
+def test():
+    """Checks that the check finds each fault with its file and line, and none in a tree without faults."""
+    shared = {"lib/a/box.h": ("box-lid", "test")}
+    good = {"include/asym/port.h": "int asym_port(void);\n",
+            "lib/a/box.h": "int asym_box(void);\nint asym_box_lid(int a,\n                 int b);\n",
+            "lib/a/box.c": "/* two\nlines */\nint asym_box(void)\n{\n    return asym_box_lid(1, 2);\n}\n",
+            "lib/a/box-lid.c": "int asym_box_lid(int a,\n                 int b)\n{\n    return asym_own() + asym_port();\n}\n",
+            "lib/a/a-internal.h": "int asym_own(void);\n",
+            "lib/a/own.c": "int asym_own(void)\n{\n    return 0;\n}\n\nint asym_port(void)\n{\n    return 0;\n}\n",
+            "daemon/x/main.c": "static int stay(void)\n{\n    return asym_box();\n}\nint main(void)\n{\n}\n"}
+
+    def faults(files, table=None):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in files.items():
+                path = Path(folder, name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+            return list(check(Path(folder), shared if table is None else table))
+
+    def expect(said, *wanted):
+        if len(said) != len(wanted) or any(w not in s for w, s in zip(wanted, said)):
+            sys.exit(f"headers.py --test: expected {wanted}, found {said}")
+
+    expect(faults(good))
+    expect(faults(good, {}), "lib/a/box-lid.c:1: lib/a/box.c calls asym_box_lid, which is declared in lib/a/box.h:"
+                             " declare it in box-lid.h")
+    moved = {k: v for k, v in good.items() if k != "lib/a/box.c"} | {"lib/a/case.c": good["lib/a/box.c"]}
+    expect(faults(moved), "lib/a/case.c:3: daemon/x/main.c calls asym_box, which is declared in lib/a/box.h")
+    expect(faults(good | {"lib/a/own.h": good["lib/a/a-internal.h"], "lib/a/a-internal.h": ""}))
+    expect(faults(good | {"lib/b/b-internal.h": good["lib/a/a-internal.h"], "lib/a/a-internal.h": ""}),
+           "lib/a/own.c:1: lib/a/box-lid.c calls asym_own, which is declared in lib/b/b-internal.h")
+    expect(faults(good | {"lib/a/a-internal.h": ""}), "asym_own, which is declared in no header")
+    expect(faults(good | {"lib/a/box-lid.h": "int asym_box_lid(int, int);\n", "lib/a/box.h": "int asym_box(void);\n"}),
+           "lib/a/box.h declares nothing of box-lid.c any more")
+
+
+def main():
+    if sys.argv[1:] == ["--test"]:
+        test()
+        return
+    faults = list(check(Path(sys.argv[1]) if sys.argv[1:] else Path(__file__).resolve().parent.parent, SHARED))
+    print("\n".join(faults) or "headers: each function that another file calls is declared in the header of its file")
+    sys.exit(1 if faults else 0)
+
+
+main()

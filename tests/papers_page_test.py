@@ -1,0 +1,267 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""papers_page_test.py: the generated pages of docs/ are what their generators print, as far as that can be seen without a simulation
+or a virtual machine; and tests what finds out."""
+import functools
+import importlib.machinery
+import importlib.util
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "tests" / "bench" / "papers"), str(ROOT / "tests" / "vm")]
+import marks  # noqa: E402
+import page  # noqa: E402
+import papers  # noqa: E402
+import roehrich  # noqa: E402
+import rows  # noqa: E402
+import saez  # noqa: E402
+import snavely  # noqa: E402
+
+loader = importlib.machinery.SourceFileLoader("reproduce", str(ROOT / "tests" / "bench" / "reproduce"))
+reproduce = importlib.util.module_from_spec(importlib.util.spec_from_loader("reproduce", loader))
+loader.exec_module(reproduce)
+
+PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs" / "data").glob("*.md"))}
+RESULTS = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+
+
+def changed(text, name, old, new):
+    """Returns the page with this in a block, as its generator would write it."""
+    block = marks.block(text, name)
+    assert old in block, (name, old)
+    return marks.put(text, name, block.replace(old, new))
+
+
+class Marks(unittest.TestCase):
+    def test_a_block_is_replaced_and_the_rest_stays(self):
+        text = marks.put(marks.put("by hand\n", "a", "1\n2"), "b", "3")
+        text = marks.put(text, "a", "4")
+        self.assertEqual((marks.block(text, "a"), marks.block(text, "b"), marks.block(text, "c")), ("4", "3", ""))
+        self.assertTrue(text.startswith("by hand\n"))
+        self.assertEqual(marks.names(text), ["a", "b"])
+
+    def test_a_block_that_was_edited_is_found(self):
+        text = marks.put(marks.put("", "a", "1.5 %"), "b", "2.5 %")
+        self.assertEqual(marks.edited(text), [])
+        self.assertEqual(marks.edited(text.replace("1.5", "1.4")), ["a"])
+
+    def test_a_block_without_a_digest_counts_as_edited(self):
+        self.assertEqual(marks.edited("<!-- a: begin -->\n1\n<!-- a: end -->\n"), ["a"])
+
+    def test_tables_have_their_cells_and_no_dividing_lines(self):
+        self.assertEqual(marks.tables("x\n| a | b |\n| --- | --- |\n| 1 |  |\n"), [["a", "b"], ["1", ""]])
+
+
+class Pages(unittest.TestCase):
+    def test_the_pages_are_what_their_generators_print(self):
+        self.assertEqual(page.faults(RESULTS, page.Data(PAGES["simulator.md"]), PAGES), [])
+
+    def test_the_reasons_on_the_page_are_those_of_the_scripts(self):
+        for module in (rows, saez, snavely, roehrich):
+            for name, text in vars(module).items():
+                if name.startswith("WHY_") or name == "WHY":
+                    pattern = ".*?".join(re.escape(part) for part in re.split(r"\{[^}]*\}", text))
+                    self.assertTrue(re.search(pattern, PAGES["simulator.md"], re.S), f"{module.__name__}.{name}: run ./dev papers")
+
+    def test_the_tables_of_the_kernel_are_those_of_their_records(self):
+        kept = [name for name in papers.TABLES if papers.kept(name)]
+        self.assertIn("table-5.2", kept)
+        for name in kept:
+            self.assertEqual(marks.block(PAGES["kernel.md"], name), "\n".join(papers.page(name, *papers.kept(name))[0]),
+                             f"{name}: run ./dev vm papers --again")
+
+
+class Table(unittest.TestCase):
+    """A change of the data changes the table of results.md, and its verdicts."""
+
+    def setUp(self):
+        self.text = PAGES["simulator.md"]
+
+    def line(self, text, begins):
+        found = [line for line in page.table(page.Data(text)).splitlines() if begins in line]
+        self.assertEqual(len(found), 1, begins)
+        return found[0]
+
+    def test_a_figure_beyond_its_bound_is_missed(self):
+        for off, wanted in ((-2.0, "| 2.0 % | reached |"), (-2.1, "| 2.1 % | MISSED |")):
+            worse = re.sub(r"(\| S,S \| mean \|.*\| )[-+][\d.]+ %", rf"\g<1>{off} %", self.text, count=1)
+            self.assertIn(wanted, self.line(worse, "Tables 1, 2"))
+
+    def test_a_direction_that_turns_is_missed(self):
+        for jitter, wanted in (("0.10", "0.1 | direction |"), ("99.00", "99.0 | MISSED |")):
+            turned = re.sub(r"(\(7, 1; 1, 2\) \| serial-first \|.*\| )[\d.]+( \| [\d.]+ \|)", rf"\g<1>{jitter}\2", self.text, count=1)
+            self.assertIn(wanted, self.line(turned, "Table 5: 1000 x jitter, unequal"))
+
+    def test_a_cost_beyond_the_most_that_the_source_saw_is_missed(self):
+        for worst, wanted in (("18.0", "to 18.0 % | direction |"), ("18.1", "to 18.1 % | MISSED |"), ("-0.1", "-0.1 to 12.2 % | MISSED |")):
+            self.assertIn(wanted, self.line(changed(self.text, "sim overhead", "+37.6 %", f"{worst} %"), "cost of moves, another chip"))
+        for gain, wanted in (("-26.0", "direction"), ("-26.1", "MISSED"), ("+0.0", "MISSED")):
+            text = changed(self.text, "sim waiting", "| -1.0 % | -2.9 % |", f"| -1.0 % | {gain} % |")
+            self.assertIn(f"| up to -26 % | {gain} % | {wanted} |", page.table(page.Data(text)))
+
+    def test_a_bar_of_the_source_is_not_rounded(self):
+        said = page.Data(self.text).target("ESHMP over IPC-Driven at most 11 %")
+        better = changed(self.text, "sim", said, "+11.0 %, +13.1 points, +11.0 points; +10.9 %, +13.1 points, +2.0 points (single-phased; others)")
+        self.assertIn("reached", self.line(better, "over IPC-Driven"))
+        self.assertIn("reached", self.line(better, "4 over 3 types"))
+        self.assertIn("MISSED", self.line(changed(better, "sim", "+13.1 points, +11.0", "+13.0 points, +11.0"), "3 over 2 types"))
+
+    def test_the_number_of_directions_is_that_of_the_page(self):
+        said = page.Data(self.text).target("direction and ranking as in the source")
+        self.assertIn(said.split(";")[0] + " hold", page.table(page.Data(self.text)))
+        other = changed(self.text, "sim", said, "1 of 2; not x")
+        self.assertIn("1 of 2 hold", page.table(page.Data(other)))
+
+    def test_faults_are_named(self):
+        def faults(results=RESULTS, text=self.text):
+            return " ".join(page.faults(results, page.Data(text), PAGES | {"simulator.md": text}))
+
+        self.assertIn("the block sim fig6 was edited by hand", faults(text=self.text.replace("| 0.5 to 1 |", "| 0.4 to 1 |", 1)))
+        self.assertIn("the table is not that of", faults(RESULTS.replace("| MISSED |", "| reached |", 1)))
+        self.assertIn("the figure 98.7654 is on no page", faults(RESULTS + "\nIt gains 98.7654 %.\n"))
+        self.assertIn("two screens have 100", faults("\n" * 100 + RESULTS))
+
+
+class Simulations(unittest.TestCase):
+    """reproduce --record."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.program = pathlib.Path(folder.name) / "asymctl"
+        self.program.write_bytes(b"one build")
+        self.folder, self.runs = str(pathlib.Path(folder.name) / "record"), 0
+
+    def ask(self, *asked, folder="record"):
+        """Asks a record that was opened anew, as a later run does."""
+        def run():
+            self.runs += 1
+            return {"run": self.runs}
+
+        return reproduce.Record(self.folder if folder else None).answer(run, str(self.program), *asked)
+
+    def test_a_scenario_is_simulated_once(self):
+        self.assertEqual([self.ask("text", ["--repeat=5"]) for _ in range(2)], [{"run": 1}] * 2)
+
+    def test_another_scenario_or_build_is_simulated(self):
+        self.ask("text", ["--repeat=5"])
+        self.assertEqual(self.ask("text", ["--repeat=6"]), {"run": 2})
+        self.program.write_bytes(b"another build")
+        self.assertEqual(self.ask("text", ["--repeat=5"]), {"run": 3})
+
+    def test_the_cpu_time_of_an_answer_is_kept(self):
+        def work():
+            subprocess.run([sys.executable, "-c", "sum(range(3000000))"], check=True)
+
+        first, again = reproduce.Record(self.folder), reproduce.Record(self.folder)
+        first.answer(work, str(self.program), "work")
+        again.answer(self.fail, str(self.program), "work")
+        self.assertGreater(first.cpu_s, 0)
+        self.assertEqual(again.cpu_s, first.cpu_s)
+
+    def test_an_answer_without_its_cpu_time_is_measured_again(self):
+        self.ask("text")
+        kept, = pathlib.Path(self.folder).iterdir()
+        kept.write_text('{"took_s": 1.5, "answer": {"run": 7}}')
+        self.assertEqual([self.ask("text") for _ in range(2)], [{"run": 2}] * 2)
+
+    def test_without_a_folder_everything_is_simulated(self):
+        self.assertEqual([self.ask("text", folder=None) for _ in range(2)], [{"run": 1}, {"run": 2}])
+
+
+class Channel(unittest.TestCase):
+    """What threads get that share a memory channel, of Nie's Figure 8."""
+
+    def test_a_channel_that_is_free_delays_no_miss(self):
+        self.assertAlmostEqual(rows.shared_rates((1.4,), 0.02, 1e9)[0], 1 / (1 / (3 * 1.4) + 0.02 * 80), 6)
+
+    def test_a_queue_of_one_server_delays_them(self):
+        rate, = rows.shared_rates((1.4,), 0.02, 0.02)
+        self.assertAlmostEqual(1 / rate, 1 / (3 * 1.4) + 0.02 * 80 / (1 - 0.02 * rate / 0.02), 6)
+
+    def test_a_full_channel_serves_its_limit(self):
+        self.assertAlmostEqual(0.02 * sum(rows.shared_rates((1.4, 2.3), 0.02, 1e-4)), 1e-4, 6)
+
+    def test_unlike_cores_gain_where_a_fast_one_asks_for_more(self):
+        self.assertGreater(rows.bandwidth_gain(0.5), 0.005)
+        self.assertLess(rows.bandwidth_gain(20), 0.001)
+
+
+class Causes(unittest.TestCase):
+    """The single changes of Saez's Set #1."""
+
+    def test_a_regret_names_its_row_and_the_best_policy(self):
+        gains = {"pa": [0.10, 0.05, 0.00, 0.00], "static-ipc": [0.15, 0.02, 0.00, 0.01]}
+        points, row, best = saez.furthest(gains, "pa")
+        self.assertAlmostEqual(points, 5)
+        self.assertEqual((row, best), (saez.SAEZ_DECIDING[0], "static-ipc"))
+        self.assertAlmostEqual(saez.furthest(gains, "static-ipc")[0], 3)
+
+    def test_the_changes_beyond_chance_and_the_other_rows_are_counted(self):
+        first, other = saez.SAEZ_DECIDING[0], saez.SAEZ_DECIDING[2]
+        said = " ".join(saez.why_causes([((8.0, first, "static-ipc"), (7.0, first, "pa")), ((10.0, first, "static-ipc"), (7.0, first, "pa")),
+                                         ((10.1, other, "mintlp"), (7.0, other, "mintlp"))]).split())
+        self.assertIn("One changes do: they raise PA's worst regret from 8.0 points (10.1).", said)
+        self.assertIn(f"In one lines PA is furthest behind in {other}, where mintlp is best. Static-IPC-Driven is furthest behind in the same "
+                      "row in one of them", said)
+
+    def test_each_change_but_the_first_changes_the_scenario(self):
+        programs = {name: (a, b) for name, a, b in saez.SAEZ}
+        for name in saez.SAEZ_DECIDING:
+            for k, (words, change, keys) in enumerate(saez.SAEZ_CHANGES):
+                plain, steps = (saez.saez_text(saez.SAEZ_MACHINES["1FC-12SC"], *programs[name], steps=functools.partial(saez.parallel_steps, **given))
+                                for given in ({}, keys))
+                # STCI-HPCI and STMI-HPCI have no program with the share that one change has.
+                if "PS" in name or not keys.get("sequential"):
+                    self.assertEqual(change(steps) == plain, k == 0, (words, name))
+
+
+class Limits(unittest.TestCase):
+    def test_a_limit_is_judged_by_cpu_time_on_two_cores(self):
+        self.addCleanup(reproduce.common.TARGETS.clear)
+        for cpu_s, met in ((360, True), (362, False)):
+            reproduce.within("A: in at most 180 s", 180, cpu_s, 500)
+            self.assertEqual(reproduce.common.TARGETS["A: in at most 180 s"][0], met)
+
+
+class Statements(unittest.TestCase):
+    """What sources state of direction or order stands in the sections, and is counted over all of them."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = str(pathlib.Path(folder.name) / "simulator.md")
+        for name, statements in (("a", [("A: one, two", True), ("A: three", False)]), ("b", [("B", True)]), ("c", [])):
+            reproduce.put(self.path, f"sim {name}", reproduce.section("Title", "Said.", [["x"], ["1"]], "Why.", statements))
+        self.addCleanup(reproduce.common.TARGETS.clear)
+
+    def test_they_are_found_again(self):
+        self.assertEqual(reproduce.stated(pathlib.Path(self.path).read_text()), {"A: one, two": True, "A: three": False, "B": True})
+
+    def test_they_are_counted_whichever_rows_ran(self):
+        for all_anew in (True, False):
+            said = reproduce.head(self.path, all_anew)
+            self.assertIn("- MISSED: direction and ranking as in the source in at least 30 rows that state one: 2 of 3; not A: three", said)
+
+    def test_thirty_are_enough(self):
+        reproduce.put(self.path, "sim c", reproduce.section("T", "S", [["x"]], "", [(f"C{n}", True) for n in range(28)]))
+        self.assertIn("- reached: direction and ranking as in the source in at least 30 rows that state one: 30 of 31;",
+                      reproduce.head(self.path, True))
+
+
+class Records(unittest.TestCase):
+    def test_keys_that_are_numbers_come_back_as_numbers(self):
+        self.assertEqual(papers.keyed({"stock": {"12": [{"total": 1.5}]}}), {"stock": {12: [{"total": 1.5}]}})
+
+    def test_runs_and_what_is_left_of_runs_give_the_same_figures(self):
+        runs = [{"turnaround": x} for x in (1.0, 2.0, 6.0)]
+        self.assertEqual(papers.figure(runs, "turnaround"), papers.figure({"turnaround": [3.0, 1.0, 6.0]}, "turnaround"))
+
+
+if __name__ == "__main__":
+    unittest.main()

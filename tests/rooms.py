@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""rooms.py [TREE]: checks the include lines of TREE (default: this tree) against the table of rooms. --test: tests itself.
+
+A room is a folder. It may include itself, the contracts of include/asym, and the rooms that its row names. The lowest room
+comes first: a row names only rows above it in the table, so that the table can have no circle.
+
+The unit tests of lib/ROOM and daemon/ROOM stand in tests/unit/ROOM, those of tests/support in tests/unit/support. Each room has
+some, but for the rooms of UNTESTED, which says where their tests are.
+"""
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+# room: the rooms that it may include
+ROOMS = {
+    "include/asym": "",
+    "lib/base": "",
+    "lib/core": "lib/base",
+    "lib/policy/placement": "lib/base",
+    "lib/policy/smt": "lib/base lib/policy/placement",
+    "lib/policy": "lib/base lib/policy/placement lib/policy/smt",
+    "lib/measure": "lib/base",
+    "lib/profile": "lib/base",
+    "lib/record": "lib/base",
+    "lib/monitor": "lib/base lib/core",
+    "lib/config": "lib/base",
+    "lib/sim": "lib/base lib/config",
+    "lib/rtx": "",
+    "lib/rtx/ompt": "",
+    "lib/linux/sys": "lib/base",
+    "lib/linux/topology": "lib/base lib/linux/sys",
+    "lib/linux/observe": "lib/base lib/linux/sys",
+    "lib/linux/perf": "lib/base lib/core lib/linux/sys",
+    "lib/linux/enforce": "lib/base lib/linux/sys lib/linux/observe",
+    "lib/linux/cap": "lib/base",
+    "lib/linux/rtx": "lib/base lib/linux/sys",
+    "lib/linux/check": "lib/base lib/linux/sys lib/linux/perf",
+    "lib/report": "lib/base lib/core lib/linux/topology lib/linux/rtx lib/linux/check",
+    "lib/top": "lib/base lib/report",
+    "lib/app": "lib/base lib/core lib/config lib/profile lib/report lib/linux/sys lib/linux/topology lib/linux/observe"
+               " lib/linux/perf lib/linux/enforce lib/linux/cap lib/linux/rtx",
+    "lib/bus": "lib/base",
+    "lib/experiment": "lib/base lib/core lib/measure lib/record lib/sim lib/report lib/app",
+    "lib/client": "lib/base",
+    "daemon/asymd": "lib/base lib/core lib/monitor lib/profile lib/report lib/bus lib/app lib/linux/sys"
+                    " lib/linux/observe lib/linux/enforce lib/linux/rtx",
+    "daemon/asymctl": "lib/base lib/core lib/client lib/config lib/profile lib/record lib/report lib/top lib/app lib/experiment"
+                      " lib/linux/sys lib/linux/topology lib/linux/perf lib/linux/enforce",
+    "daemon/exporter": "lib/base lib/client lib/report lib/app",
+}
+# rooms without a folder in tests/unit, and where they are tested
+UNTESTED = {
+    "lib/policy/placement": "tests/unit/policy",
+}
+INCLUDE = re.compile(r'\s*#\s*include\s+(?:"([^"]+)"|<(asym/[^>]+)>)')
+
+
+def check_table(rooms):
+    """The faults of the table itself."""
+    seen = []
+    for room, may in rooms.items():
+        for other in may.split():
+            if other not in seen:
+                yield f"rooms.py: the row of {room} names {other}, whose row does not stand above it"
+        seen.append(room)
+
+
+def find(tree, source, name):
+    """The file that an include line of source names, or None: a header of a library, or a generated one."""
+    for folder in (tree / "include", tree / "lib", tree, source.parent):
+        if (folder / name).is_file():
+            return (folder / name).resolve().relative_to(tree)
+    return None
+
+
+def check_tests(tree, rooms, untested):
+    """The faults of the folders in tests/unit."""
+    folders = {room.split("/", 1)[1]: room for room in rooms if not room.startswith("include/")} | {"support": "tests/support"}
+    used = set(untested)
+    for test in sorted((tree / "tests/unit").rglob("test-*.c")):
+        path = test.relative_to(tree)
+        folder = str(path.parent.relative_to("tests/unit"))
+        if folder not in folders:
+            yield f"{path}:1: tests/unit/{folder} is the folder of no room"
+        used.add(folders.get(folder))
+    for room in rooms:
+        if room not in used and any((tree / room).glob("*.c")):
+            yield f"{room}: tests/unit/{room.split('/', 1)[1]} has no test of this room"
+
+
+def check(tree, rooms, untested):
+    """The faults of the include lines and of the folders of tests, as FILE:LINE: fault."""
+    yield from check_table(rooms)
+    tree = tree.resolve()
+    yield from check_tests(tree, rooms, untested)
+    used = {room: set() for room in rooms}
+    for source in sorted(p for top in ("include", "lib", "daemon") for p in (tree / top).rglob("*.[ch]")):
+        path = source.relative_to(tree)
+        room = str(path.parent)
+        if room not in rooms:
+            yield f"{path}:1: {room} is no room of the table in tests/rooms.py"
+            continue
+        for number, line in enumerate(source.read_text(encoding="utf-8").splitlines(), 1):
+            match = INCLUDE.match(line)
+            included = match and find(tree, source, match[1] or match[2])
+            if not included:
+                continue
+            other = str(included.parent)
+            used[room].add(other)
+            if other not in (room, "include/asym") and other not in rooms[room].split():
+                yield f"{path}:{number}: {room} may not include {other} ({included})"
+    for room, may in rooms.items():
+        for other in may.split():
+            if other not in used[room]:
+                yield f"rooms.py: {room} includes nothing of {other} any more: take it out of its row"
+
+
+def test():
+    """Checks that the check finds each fault with its file and line, and none in a tree without faults."""
+    rooms = {"include/asym": "", "lib/low": "", "lib/high": "lib/low"}
+    good = {"include/asym/a.h": "", "lib/low/low.h": "#include <asym/a.h>\n", "lib/high/high.h": "#include <asym/a.h>\n",
+            "lib/high/high.c": '#include <stdio.h>\n#include "high/high.h"\n#include "low/low.h"\n',
+            "tests/unit/high/test-high.c": "", "tests/unit/support/test-tree.c": ""}
+
+    def faults(files, table=rooms, untested=()):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in files.items():
+                path = Path(folder, name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+            return list(check(Path(folder), table, untested))
+
+    def expect(said, *wanted):
+        if len(said) != len(wanted) or any(w not in s for w, s in zip(wanted, said)):
+            sys.exit(f"rooms.py --test: expected {wanted}, found {said}")
+
+    expect(faults(good))
+    expect(faults(good | {"lib/low/low.c": '\n#include "high/high.h"\n', "tests/unit/low/test-low.c": ""}),
+           "lib/low/low.c:2: lib/low may not include lib/high")
+    expect(faults(good | {"include/asym/a.h": '#include "low/low.h"\n'}),
+           "include/asym/a.h:1: include/asym may not include lib/low")
+    expect(faults(good | {"lib/attic/x.c": "\n"}), "lib/attic/x.c:1: lib/attic is no room")
+    expect(faults(good | {"lib/high/high.c": '#include "high/high.h"\n'}), "lib/high includes nothing of lib/low")
+    expect(faults(good | {"tests/unit/attic/test-x.c": ""}), "test-x.c:1: tests/unit/attic is the folder of no room")
+    expect(faults(good | {"lib/low/low.c": ""}), "lib/low: tests/unit/low has no test of this room")
+    expect(faults(good | {"lib/low/low.c": ""}, untested={"lib/low": "tests/unit/high"}))
+    circle = rooms | {"lib/low": "lib/high"}
+    expect(faults(good | {"lib/low/low.c": '#include "high/high.h"\n', "tests/unit/low/test-low.c": ""}, circle),
+           "the row of lib/low names lib/high, whose row does not stand above it")
+
+
+def main():
+    if sys.argv[1:] == ["--test"]:
+        test()
+        return
+    faults = list(check(Path(sys.argv[1]) if sys.argv[1:] else Path(__file__).resolve().parent.parent, ROOMS,
+                        UNTESTED))
+    print("\n".join(faults) or f"rooms: {len(ROOMS)}, each includes only what its row names, and has its tests")
+    sys.exit(1 if faults else 0)
+
+
+main()

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Run a test, and run it again if it failed while the host of this virtual machine took CPU time.
+
+usage: undisturbed.py [--limit=SECONDS] COMMAND [ARGUMENT...]
+
+A live test observes its own programs for some time and asserts what asymd did. If the host gives the CPUs to others in that time
+(steal in /proc/stat), the programs hardly run, and the test says nothing about asymd. Other tests have a time limit. A test that
+fails on an undisturbed machine fails here, too: it runs once. Each further run, and the stolen share that led to it, stands in the output.
+A cmocka program runs only those of its tests again that failed.
+"""
+import ctypes
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+# A test that failed while the host took more than this share of the CPUs' time runs again.
+MOST_STOLEN = 0.05
+MOST_RUNS = 4
+# Seconds that a run waits for a host that leaves the CPUs alone. After that it runs all the same: a test that passes on a
+# disturbed machine has passed.
+PATIENCE = 150
+PR_SET_PDEATHSIG = 1
+
+
+def stolen():
+    """Return the CPU time in seconds that the host has taken from all CPUs."""
+    with open("/proc/stat") as stat:
+        return int(stat.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
+
+
+class Stretch:
+    """A stretch of time that begins now."""
+
+    def __init__(self):
+        self.begin, self.stolen = time.monotonic(), stolen()
+
+    def share(self):
+        return (stolen() - self.stolen) / ((time.monotonic() - self.begin) * os.sysconf("SC_NPROCESSORS_ONLN"))
+
+
+def begin_spinner():
+    """Prepare a child for SCHED_IDLE: other tests may run in parallel, and get nearly all the CPU time that they want."""
+    end_with_parent()
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
+def share_under_load(seconds=1.0):
+    """Return the share that the host takes while every CPU is wanted. It takes nothing from idle CPUs.
+
+    Each CPU is wanted by a spinner or by another test, so the share does not depend on what else runs.
+    """
+    stretch = Stretch()
+    spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"], preexec_fn=begin_spinner)
+                for _ in range(os.sysconf("SC_NPROCESSORS_ONLN"))]
+    time.sleep(seconds)
+    share = stretch.share()
+    for spinner in spinners:
+        spinner.kill()
+    for spinner in spinners:
+        spinner.wait()
+    return share
+
+
+def wait_for_host():
+    """Wait until the host leaves the CPUs alone, but no longer than PATIENCE. Return the share that it takes then."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        share = share_under_load()
+        if share < MOST_STOLEN or time.monotonic() > end:
+            return share
+        time.sleep(5)
+
+
+def end_with_parent():
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def failed_tests(line):
+    match = re.match(r"\[  FAILED  \] (\w+)$", line)
+    return {match.group(1)} if match else set()
+
+
+def run(command, limit, environment):
+    """Run the command, and pass its output on. Return its exit status and the names of the cmocka tests that failed."""
+    failed = set()
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                               errors="replace", preexec_fn=end_with_parent)
+    timer = threading.Timer(limit, process.kill)
+    timer.start()
+    for line in process.stdout:
+        print(line, end="", flush=True)
+        failed |= failed_tests(line.rstrip())
+    status = process.wait()
+    timer.cancel()
+    return status, failed
+
+
+def main():
+    arguments = sys.argv[1:]
+    limit = 600.0
+    if arguments and arguments[0].startswith("--limit="):
+        limit = float(arguments.pop(0).split("=")[1])
+    if not arguments:
+        sys.exit(__doc__)
+    environment = dict(os.environ)
+    for attempt in range(1, MOST_RUNS + 1):
+        stretch = Stretch()
+        status, failed = run(arguments, limit, environment)
+        share = stretch.share()
+        if status == 0:
+            return 0
+        print(f"undisturbed: run {attempt} failed (exit status {status}); the host took {share:.0%} of the CPUs' time")
+        if share < MOST_STOLEN or attempt == MOST_RUNS:
+            break
+        share = wait_for_host()
+        if failed:
+            environment["ASYM_TEST_ONLY"] = " ".join(sorted(failed))
+            environment.pop("ASYM_TEST_EXCEPT", None)
+        which = environment["ASYM_TEST_ONLY"] if failed else "all"
+        print(f"undisturbed: run {attempt + 1}, {which}; the host takes {share:.0%} now", flush=True)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
