@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * mangen page IN OUT: a manual page with its tables filled in: a line @NAME@ becomes the table of that name, @VERSION@,
- * @SYSCONFDIR@ and @PROFILES@ are replaced wherever they stand. mangen sample: the default configuration, to stdout.
+ * @SYSCONFDIR@, @DATADIR@ and @PROFILES@ are replaced wherever they stand. mangen sample OUT: the default configuration.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,8 +13,10 @@
 #include <asym/settings.h>
 
 #include "base/macro.h"
-#include "daemon/cli.h"
-#include "settings/internal.h"
+#include "daemon/asymd/cli.h"
+#include "daemon/asymctl/verb.h"
+#include "config/config-internal.h"
+#include "config/option-value.h"
 
 /* Text for a place where mdoc may take words for macros or a leading dot for a request. */
 static void put_text(FILE *out, const char *text)
@@ -36,7 +38,8 @@ static void put_sentence(FILE *out, const char *text)
 {
     char copy[512];
     size_t n = (size_t)snprintf(copy, sizeof copy, "%s", text);
-    if (copy[0] >= 'a' && copy[0] <= 'z')
+    const bool is_name = strncmp(copy, "asymd ", strlen("asymd ")) == 0; /* a name is not capitalised */
+    if (!is_name && copy[0] >= 'a' && copy[0] <= 'z')
         copy[0] = (char)(copy[0] - 'a' + 'A');
     put_text(out, copy);
     fputs(n > 0 && n < sizeof copy && copy[n - 1] == '.' ? "\n" : ".\n", out);
@@ -44,22 +47,89 @@ static void put_sentence(FILE *out, const char *text)
 
 static int put_cli(FILE *out)
 {
-    const struct asym_cli_row *row;
+    struct asym_arg rows[ASYM_CLI_MAX_ROWS];
     char help[256], modes[128];
+    asym_cli_rows(rows);
     fputs(".Bl -tag -width Ds\n", out);
-    for (size_t i = 0; (row = asym_cli_row_at(i)); i++) {
+    for (const struct asym_arg *row = rows; row->option.key; row++) {
         fputs(".It Fl ", out);
-        put_text(out, row->name + 1); /* Fl writes the first dash */
+        put_text(out, row->option.key + 1); /* Fl writes the first dash */
         if (row->argument) {
             fputs(" Ns = Ns Ar ", out);
             put_text(out, row->argument);
         }
         fputc('\n', out);
         asym_cli_row_modes(row, modes, sizeof modes);
-        snprintf(help, sizeof help, "%s%s%s", row->help, *modes ? "; only with " : "", modes);
+        snprintf(help, sizeof help, "%s%s%s", row->option.help, *modes ? "; only with " : "", modes);
         put_sentence(out, help);
     }
     fputs(".El\n", out);
+    return 0;
+}
+
+static void put_lower(FILE *out, const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        fputc(text[i] >= 'A' && text[i] <= 'Z' ? text[i] - 'A' + 'a' : text[i], out);
+}
+
+/* An operand as the usage has it: "[ARGUMENT...]", "--", "PROGRAM". */
+static void put_operand(FILE *out, const char *word, size_t n)
+{
+    const bool is_optional = word[0] == '[';
+    if (is_optional) {
+        word++;
+        n -= 2;
+    }
+    fputs(is_optional ? ".Op " : ".", out);
+    if (n == 2 && memcmp(word, "--", 2) == 0) {
+        fputs("Fl \\-\n", out);
+        return;
+    }
+    const bool repeats = n > 3 && memcmp(word + n - 3, "...", 3) == 0;
+    fputs("Ar ", out);
+    put_lower(out, word, repeats ? n - 3 : n);
+    fputs(repeats ? " ...\n" : "\n", out);
+}
+
+static void put_operands(FILE *out, const char *usage)
+{
+    while (*usage) {
+        const size_t n = strcspn(usage, " ");
+        put_operand(out, usage, n);
+        usage += n + strspn(usage + n, " ");
+    }
+}
+
+static void put_flag(FILE *out, const struct asym_arg *row)
+{
+    fputs("Fl ", out);
+    put_text(out, row->option.key + 1); /* Fl writes the first dash */
+    fputs(row->argument ? " Ns = Ns Ar " : "", out);
+    put_lower(out, row->argument ? row->argument : "", row->argument ? strlen(row->argument) : 0);
+}
+
+/* The verbs of asymctl, each with its options and operands. */
+static int put_synopsis(FILE *out)
+{
+    const struct asym_verb *v;
+    for (size_t i = 0; (v = asym_verb_at(i)); i++) {
+        const bool is_command = v->operands >= ASYM_OPERANDS_RUN;
+        fprintf(out, ".Nm asymctl\n.Cm %s\n", v->name);
+        if (!is_command)
+            put_operands(out, v->usage);
+        for (const struct asym_arg *row = v->args; row && row->option.key; row++) {
+            fputs(".Op ", out);
+            put_flag(out, row);
+            for (; row->or_next; row++) {
+                fputs(" | ", out);
+                put_flag(out, row + 1);
+            }
+            fputc('\n', out);
+        }
+        if (is_command)
+            put_operands(out, v->usage);
+    }
     return 0;
 }
 
@@ -128,19 +198,13 @@ static int put_policies(FILE *out)
     return 0;
 }
 
-/* Why a thread is not steered, with figures as they might stand there. */
+/* The reasons why a thread is not steered. */
 static int put_exclusions(FILE *out)
 {
-    static const double figures[ASYM_N_REASONS][2] = {
-        [ASYM_WHY_DENIED] = {1, 0},
-        [ASYM_WHY_SETTLING] = {0.2, 0.5},
-        [ASYM_WHY_FORKED] = {9.5, 0},
-    };
     fputs(".Bl -bullet -compact\n", out);
-    for (int r = ASYM_WHY_NONE + 1; r <= ASYM_WHY_LAST_EXCLUSION; r++) {
-        char text[160];
+    for (int k = ASYM_WHY_NONE + 1; k < ASYM_N_EXCLUSIONS; k++) {
         fputs(".It\n", out);
-        put_text(out, asym_reason_text((enum asym_reason)r, figures[r], text, sizeof text));
+        put_text(out, asym_reason_several(asym_why((enum asym_exclusion)k)));
         fputc('\n', out);
     }
     fputs(".El\n", out);
@@ -151,10 +215,8 @@ static const struct {
     const char *name;
     int (*put)(FILE *out);
 } tables[] = {
-    {"@CLI@\n", put_cli},
-    {"@OPTIONS@\n", put_options},
-    {"@POLICIES@\n", put_policies},
-    {"@EXCLUSIONS@\n", put_exclusions},
+    {"@CLI@\n", put_cli},           {"@SYNOPSIS@\n", put_synopsis},     {"@OPTIONS@\n", put_options},
+    {"@POLICIES@\n", put_policies}, {"@EXCLUSIONS@\n", put_exclusions},
 };
 
 static const struct {
@@ -162,6 +224,7 @@ static const struct {
 } words[] = {
     {"@VERSION@", ASYM_VERSION},
     {"@SYSCONFDIR@", ASYM_SYSCONFDIR},
+    {"@DATADIR@", ASYM_DATADIR},
     {"@PROFILES@", ASYM_PROFILES},
 };
 
@@ -202,16 +265,25 @@ static int make_page(const char *from, const char *to)
     return r;
 }
 
+static int make_sample(const char *to)
+{
+    FILE *out = fopen(to, "we");
+    if (!out)
+        return -errno;
+    int r = asym_settings_print_sample(out);
+    if (fclose(out) != 0 && r >= 0)
+        r = -errno;
+    return r;
+}
+
 int main(int argc, char **argv)
 {
     int r = -EINVAL;
     if (argc == 4 && strcmp(argv[1], "page") == 0)
         r = make_page(argv[2], argv[3]);
-    else if (argc == 2 && strcmp(argv[1], "sample") == 0)
-        r = asym_settings_print_sample(stdout);
-    if (r >= 0 && fflush(stdout) != 0)
-        r = -errno;
+    else if (argc == 3 && strcmp(argv[1], "sample") == 0)
+        r = make_sample(argv[2]);
     if (r < 0)
-        fprintf(stderr, "mangen: %s\nusage: mangen page IN OUT | mangen sample\n", strerror(-r));
+        fprintf(stderr, "mangen: %s\nusage: mangen page IN OUT | mangen sample OUT\n", strerror(-r));
     return r < 0;
 }
