@@ -39,7 +39,10 @@
 #define BATCH 64
 #define SLOT  128
 
-#define STACK (256 * 1024) /* untouched pages take no memory */
+/* Datagrams per call when they are thrown away: it copies nothing. */
+#define DISCARD 512
+
+#define STACK   (256 * 1024) /* untouched pages take no memory */
 
 /* The longest wait for the answer to the subscription. The kernel answers before send returns. */
 #define ANSWER_MS 200
@@ -74,6 +77,7 @@ struct asym_process_events {
     size_t n_kept, kept_capacity, handed_capacity;
     bool lost, ended; /* ended: the watching thread ended because of an error */
     /* Used only by the one reader of the socket. */
+    bool discards; /* throws away what is left in the socket's buffer */
     _Alignas(struct nlmsghdr) char slots[BATCH][SLOT];
 };
 
@@ -204,12 +208,37 @@ static void report_lost(void (*fn)(void *, const struct asym_process_event *), v
 }
 
 /*
+ * Throw away one batch. Returns and reports as receive_batch does.
+ *
+ * After a loss, the kernel drops all events until the buffer is empty. At a limit of 1 %, the watching thread would need
+ * seconds for the old events of a full buffer, and lose all new ones meanwhile. LOST has /proc scanned in any case.
+ */
+static int discard_batch(struct asym_process_events *b, void (*fn)(void *, const struct asym_process_event *),
+                         void *ctx, int *events)
+{
+    struct mmsghdr messages[DISCARD] = {0};
+    int n = recvmmsg(b->fd, messages, DISCARD, MSG_DONTWAIT, NULL);
+    if (n < 0 && (errno == ENOBUFS || errno == EINTR))
+        return 1;
+    if (n < 0 && errno != EAGAIN)
+        return -errno;
+    if (n == DISCARD)
+        return n;
+    b->discards = false;
+    report_lost(fn, ctx);
+    (*events)++;
+    return ASYM_MAX(n, 0);
+}
+
+/*
  * Receive one batch. Returns the number of datagrams, 0 when there are none; -errno. Adds to *events the number of calls of
  * fn.
  */
 static int receive_batch(struct asym_process_events *b, void (*fn)(void *, const struct asym_process_event *),
                          void *ctx, int *events)
 {
+    if (b->discards)
+        return discard_batch(b, fn, ctx, events);
     struct sockaddr_nl from[BATCH] = {0};
     struct iovec parts[BATCH];
     struct mmsghdr messages[BATCH];
@@ -222,6 +251,7 @@ static int receive_batch(struct asym_process_events *b, void (*fn)(void *, const
     if (n < 0 && errno == ENOBUFS) {
         report_lost(fn, ctx);
         (*events)++;
+        b->discards = true;
         return 1;
     }
     if (n < 0)
@@ -288,6 +318,8 @@ static int pace(struct asym_process_events *b, struct pace *p)
 {
     const asym_usec now = asym_clock_now(), cpu = asym_clock_thread_cpu();
     p->bucket.rate = (double)b->limit / 1e6;
+    /* A sleep that has earned the savings has ended, whatever it cost to wake up. */
+    asym_token_bucket_fill(&p->bucket, now);
     asym_token_bucket_charge(&p->bucket, (double)(cpu - p->cpu), now);
     p->cpu = cpu;
     const bool slow = p->is_slow ? p->bucket.tokens < SPEND_MOST / 2.0 : p->bucket.tokens < 0;

@@ -50,9 +50,9 @@ static struct {
     int fd; /* the kernel's end of the pair; -1: there is no socket */
     ino_t namespace;
     int socket, bind, send, status;
-    bool silent;        /* the kernel does not answer the subscription */
-    bool others_before; /* answers to other subscribers come first */
-    atomic_int receive; /* error of the next call */
+    bool silent;                      /* the kernel does not answer the subscription */
+    bool others_before;               /* answers to other subscribers come first */
+    atomic_int receive, receive_then; /* errors of the next call and of the one after it */
     atomic_int priority;
     atomic_ullong now, cpu; /* us: the clock, and the CPU time of the watching thread */
     atomic_int paces;       /* how often the watching thread has read its CPU time: once before each sleep or batch */
@@ -150,10 +150,10 @@ int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned n, int flags, str
 int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned n, int flags, struct timespec *timeout)
 {
     struct nlmsghdr header;
-    if (refuse(atomic_exchange(&kernel.receive, 0)) < 0)
+    if (refuse(atomic_exchange(&kernel.receive, atomic_exchange(&kernel.receive_then, 0))) < 0)
         return -1;
     const int r = __real_recvmmsg(fd, messages, n, flags, timeout);
-    for (int i = 0; i < r; i++) {
+    for (int i = 0; i < r && messages[i].msg_hdr.msg_iovlen > 0; i++) {
         memcpy(&header, messages[i].msg_hdr.msg_iov->iov_base, sizeof header);
         const struct sockaddr_nl from = {.nl_family = AF_NETLINK, .nl_pid = header.nlmsg_pid};
         memcpy(messages[i].msg_hdr.msg_name, &from, sizeof from);
@@ -356,18 +356,53 @@ static void what_is_not_the_kernels_is_passed_over(void **state)
     assert_exits(&drained, 200, 1);
 }
 
+static void assert_lost(const struct received *received, int n)
+{
+    assert_int_equal(received->n, n);
+    for (int i = 0; i < n; i++) {
+        assert_int_equal(received->events[i].kind, ASYM_PROCESS_EVENT_LOST);
+        assert_int_equal(received->events[i].when, 1000000000);
+    }
+}
+
+/* What is left in the buffer is older than the loss: it is thrown away, and LOST comes again after the last of it. */
 static void events_that_were_lost_are_reported(void **state)
 {
     (void)state;
     begin();
-    put_exit(100, 0);
+    for (int i = 0; i < 150; i++)
+        put_exit(100 + i, 0);
     kernel.receive = ENOBUFS;
     assert_int_equal(drain(), 2);
-    assert_int_equal(drained.events[0].kind, ASYM_PROCESS_EVENT_LOST);
-    assert_int_equal(drained.events[0].when, 1000000000);
-    assert_int_equal(drained.events[1].pid, 100);
+    assert_lost(&drained, 2);
+    drained.n = 0;
+    put_exit(300, 0);
+    assert_int_equal(drain(), 1);
+    assert_exits(&drained, 300, 1);
     kernel.receive = EIO;
     assert_int_equal(drain(), -EIO);
+}
+
+static void an_error_while_the_buffer_is_emptied_is_reported(void **state)
+{
+    (void)state;
+    begin();
+    kernel.receive = ENOBUFS;
+    kernel.receive_then = EIO;
+    assert_int_equal(drain(), -EIO);
+    assert_lost(&drained, 1);
+}
+
+/* The kernel drops events again before the buffer is empty. */
+static void a_second_loss_changes_nothing(void **state)
+{
+    (void)state;
+    begin();
+    put_exit(100, 0);
+    kernel.receive = kernel.receive_then = ENOBUFS;
+    assert_int_equal(drain(), 2);
+    assert_lost(&drained, 2);
+    assert_int_equal(drain(), 0);
 }
 
 /* The watching thread calls the hook at once, and keeps each event for drain. */
@@ -467,6 +502,24 @@ static void a_watch_that_costs_too_much_loses_its_priority_and_gets_it_back(void
     assert_int_equal(kernel.priority, 1);
 }
 
+/* The thread sleeps until it has saved 1 ms. At 2 % that takes 50 ms, and to wake up costs a part of it. */
+static void the_cost_of_waking_up_does_not_keep_a_watch_asleep(void **state)
+{
+    (void)state;
+    watch();
+    put_exit(100, 0);
+    wait_for(&hooked.n, 1);
+    kernel.cpu = 100000; /* it owes 80 ms */
+    put_exit(101, 0);
+    wait_for(&hooked.n, 2);
+    put_exit(102, 0);
+    wait_for_a_pass();
+    assert_int_equal(hooked.n, 2);
+    kernel.now += 81 * ASYM_MSEC * 50 + ASYM_MSEC;
+    kernel.cpu += 500;
+    wait_for(&hooked.n, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -477,11 +530,14 @@ int main(void)
         ROW(events_are_drained_in_order),
         ROW(what_is_not_the_kernels_is_passed_over),
         ROW(events_that_were_lost_are_reported),
+        ROW(an_error_while_the_buffer_is_emptied_is_reported),
+        ROW(a_second_loss_changes_nothing),
         ROW(a_watched_event_is_reported_at_once_and_drained_later),
         ROW(a_watch_ends_when_it_is_closed),
         ROW(a_watch_that_has_ended_by_itself_says_so),
         ROW(what_is_kept_is_bounded),
         ROW(a_watch_that_costs_too_much_loses_its_priority_and_gets_it_back),
+        ROW(the_cost_of_waking_up_does_not_keep_a_watch_asleep),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
