@@ -15,8 +15,8 @@
  * No call waits: for a client, for the bus daemon or for polkit. Bounds:
  *
  * - The messages of the system bus cost asym_bus_config.share of one CPU in the long run. When this is spent, asymd leaves that
- *   socket alone until it has earned more. The socket of root has no such bound, but serves at most one message between two
- *   other events.
+ *   socket alone until it has earned more. The socket of root has no such bound. Both serve messages for ASYM_BUS_SLICE; then
+ *   other events go first.
  * - The messages of a user other than root get ASYM_BUS_USER_SHARE of that: method calls, properties, introspection and
  *   messages that asymd does not know. Beyond that the answer is org.asymd.Error.Refused. A new connection may send
  *   ASYM_BUS_MAX_CALLS_OF_USER messages before asymd knows its user: calls of the object's own methods wait, sd-bus answers
@@ -64,6 +64,12 @@
  * 1.2 s, whatever a call has cost. The user of the call owes all of it.
  */
 #define ASYM_BUS_DEBT (0.1)
+/**
+ * CPU time of messages, in us, after which other events go first. To wake up for one message costs three times as much as to
+ * refuse one (measured), and no user pays for it.
+ */
+#define ASYM_BUS_SLICE 200
+
 /** The part of its burst that an overdrawn token bucket has to earn, so that asymd does not wake for one message at a time. */
 #define ASYM_BUS_RESUME 0.02
 /** One user other than root may use this part of the share and of ASYM_BUS_BURST. */

@@ -26,6 +26,11 @@ void asym_bus_link_end(struct asym_bus_link *link, const char *why)
     link->why_end = why;
 }
 
+static bool is_overdrawn(const struct asym_bus_link *link)
+{
+    return link->is_system && !asym_token_bucket_has(&link->owner->cpu_time, asym_clock_now());
+}
+
 static int step(struct asym_bus_link *link)
 {
     if (link->is_system && asym_bus_run_ready(link->owner))
@@ -33,24 +38,34 @@ static int step(struct asym_bus_link *link)
     return sd_bus_process(link->bus, NULL);
 }
 
-/* One message a time: samples and programs do not wait for a queue of messages. */
-static void process(struct asym_bus_link *link)
+/* Serve one message, and charge its cost from `begun` on. Returns the thread's CPU time after it. */
+static asym_usec serve(struct asym_bus_link *link, asym_usec begun)
 {
     struct asym_bus *bus = link->owner;
-    const asym_usec begun = asym_clock_thread_cpu();
     bus->payer = ASYM_BUS_ALL_USERS;
     bus->unknown = NULL;
-    bus->is_dispatching = true;
     const int r = step(link);
-    bus->is_dispatching = false;
     /* The end of the handshake and the first message can come in one read: sd-bus then holds a message that no poll shows. */
     link->has_more = r > 0;
     if (r < 0 || sd_bus_is_open(link->bus) <= 0)
         link->ended = true;
-    const asym_usec cpu = asym_clock_thread_cpu() - begun;
-    bus->spent += cpu;
+    const asym_usec now = asym_clock_thread_cpu();
+    bus->spent += now - begun;
     if (link->is_system)
-        asym_bus_charge(bus, cpu, asym_clock_now());
+        asym_bus_charge(bus, now - begun, asym_clock_now());
+    return now;
+}
+
+static void process(struct asym_bus_link *link)
+{
+    struct asym_bus *bus = link->owner;
+    const asym_usec begun = asym_clock_thread_cpu();
+    asym_usec now = begun;
+    bus->is_dispatching = true;
+    do
+        now = serve(link, now);
+    while (link->has_more && !link->ended && !is_overdrawn(link) && now - begun < ASYM_BUS_SLICE);
+    bus->is_dispatching = false;
     asym_bus_send(bus);
 }
 
@@ -61,11 +76,6 @@ static int on_io(sd_event_source *source, int fd, uint32_t events, void *userdat
     (void)events;
     process(userdata);
     return 0;
-}
-
-static bool is_overdrawn(const struct asym_bus_link *link)
-{
-    return link->is_system && !asym_token_bucket_has(&link->owner->cpu_time, asym_clock_now());
 }
 
 static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)

@@ -327,6 +327,30 @@ static void another_user_wipes_out_no_debt(void **state)
     assert_int_equal(f.n_refused, 1);
 }
 
+/* Returns how many of ten calls asymd runs when it wakes up once. */
+static unsigned run_once(asym_usec cost)
+{
+    f.cost = cost;
+    f.n_ran = 0;
+    for (unsigned i = 0; i < 10; i++)
+        send_as(":1.10", ASYM_BUS_INTERFACE, "Read", "x");
+    assert_true(sd_event_run(f.event, 0) > 0);
+    const unsigned n = f.n_ran;
+    settle();
+    assert_int_equal(f.n_ran, 10);
+    return n;
+}
+
+/* To wake up costs more than a cheap message. Dear ones must not keep the samples waiting. */
+static void one_wakeup_serves_messages_for_a_slice(void **state)
+{
+    (void)state;
+    get_all(":1.10", 1);
+    assert_int_equal(run_once(0), 10);
+    assert_int_equal(run_once(ASYM_BUS_SLICE * 3 / 4), 2);
+    assert_int_equal(run_once(ASYM_BUS_SLICE), 1);
+}
+
 static void a_user_pays_for_introspection_and_for_what_there_is_not(void **state)
 {
     (void)state;
@@ -659,6 +683,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_user_pays_for_properties),
         TEST(another_user_wipes_out_no_debt),
+        TEST(one_wakeup_serves_messages_for_a_slice),
         TEST(a_user_pays_for_introspection_and_for_what_there_is_not),
         TEST(a_user_pays_for_what_was_served_before_asymd_knew_it),
         TEST(a_connection_without_a_known_user_has_a_bound),
