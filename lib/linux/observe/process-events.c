@@ -60,6 +60,7 @@ struct pace {
     struct asym_token_bucket bucket; /* in us of CPU time; while it is overdrawn, the thread sleeps */
     asym_usec cpu;                   /* used so far, and charged */
     bool is_slow;                    /* without real-time priority */
+    bool sleeps;                     /* in debt: it has just slept */
 };
 
 struct asym_process_events {
@@ -318,15 +319,18 @@ static int pace(struct asym_process_events *b, struct pace *p)
 {
     const asym_usec now = asym_clock_now(), cpu = asym_clock_thread_cpu();
     p->bucket.rate = (double)b->limit / 1e6;
-    /* A sleep that has earned the savings has ended, whatever it cost to wake up. */
+    const double before = p->bucket.tokens;
     asym_token_bucket_fill(&p->bucket, now);
-    asym_token_bucket_charge(&p->bucket, (double)(cpu - p->cpu), now);
+    const double earned = p->bucket.tokens - before, used = (double)(cpu - p->cpu);
+    /* Where waking up costs more than a sleep earns, the thread would sleep for ever: half of the sleep counts in any case. */
+    asym_token_bucket_charge(&p->bucket, p->sleeps ? ASYM_MIN(used, earned / 2) : used, now);
     p->cpu = cpu;
     const bool slow = p->is_slow ? p->bucket.tokens < SPEND_MOST / 2.0 : p->bucket.tokens < 0;
     if (slow != p->is_slow && b->realtime)
         set_priority(pthread_self(), slow ? 0 : 1);
     p->is_slow = slow;
-    if (!p->bucket.is_overdrawn)
+    p->sleeps = p->bucket.is_overdrawn;
+    if (!p->sleeps)
         return 0;
     return (int)(ASYM_MIN(ASYM_MSEC + asym_token_bucket_due(&p->bucket) - now, SLEEP_MOST) / ASYM_MSEC);
 }

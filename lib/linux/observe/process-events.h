@@ -55,7 +55,7 @@ int asym_process_events_watch(struct asym_process_events *b,
 /**
  * Limit the CPU time of the watching thread, in percent of one CPU in the long run. The default is 2. Above the limit, the
  * thread gives up its real-time priority and sleeps between events: asymd then repairs the affinity of children later, and
- * events may be lost.
+ * events may be lost. It wakes up four times a second at least, even where that costs more than the limit.
  */
 void asym_process_events_limit(struct asym_process_events *b, double percent);
 

@@ -502,7 +502,7 @@ static void a_watch_that_costs_too_much_loses_its_priority_and_gets_it_back(void
     assert_int_equal(kernel.priority, 1);
 }
 
-/* The thread sleeps until it has saved 1 ms. At 2 % that takes 50 ms, and to wake up costs a part of it. */
+/* The thread sleeps until it has saved 1 ms. At 2 % that takes 50 ms. To wake up may cost a part of it, or more. */
 static void the_cost_of_waking_up_does_not_keep_a_watch_asleep(void **state)
 {
     (void)state;
@@ -518,6 +518,21 @@ static void the_cost_of_waking_up_does_not_keep_a_watch_asleep(void **state)
     kernel.now += 81 * ASYM_MSEC * 50 + ASYM_MSEC;
     kernel.cpu += 500;
     wait_for(&hooked.n, 3);
+    kernel.cpu += 20000;
+    put_exit(103, 0);
+    wait_for(&hooked.n, 4);
+    put_exit(104, 0);
+    wait_for_a_pass();
+    assert_int_equal(hooked.n, 4);
+    /* The longest sleep is 250 ms, and earns 5 ms. */
+    for (int i = 0; i < 20 && hooked.n < 5; i++) {
+        const int before = kernel.paces;
+        kernel.cpu += 6000;
+        kernel.now += 250 * ASYM_MSEC;
+        while (kernel.paces == before)
+            usleep(1000);
+    }
+    wait_for(&hooked.n, 5);
 }
 
 int main(void)
