@@ -26,6 +26,16 @@ static int unknown_action(const char *action)
     return asym_verb_fail(ASYM_EXIT_USAGE, err.text);
 }
 
+/* A rule for fast or slow CPUs holds also where all CPUs are alike, but it narrows nothing there. */
+static bool is_without_effect(struct asym_client *client, const char *action)
+{
+    ASYM_CLEANUP(asym_client_state_done) struct asym_client_state state = {.version = NULL};
+    struct asym_error err = {""};
+    if (strcmp(action, "fast") != 0 && strcmp(action, "slow") != 0)
+        return false;
+    return asym_client_get_state(client, &state, &err) >= 0 && *state.slow_cpus == '\0';
+}
+
 static int set(const void *args, char **operands)
 {
     ASYM_CLEANUP(asym_client_close_p) struct asym_client *client = NULL;
@@ -42,6 +52,9 @@ static int set(const void *args, char **operands)
     const int r = asym_client_set_program(client, pid, actions[i].name, &err);
     if (r < 0)
         return asym_verb_call_failed(r, &err);
+    if (is_without_effect(client, actions[i].name))
+        return asym_verb_changed(args, "set", "the rule %s for process %u has no effect, because no CPU is slow",
+                                 actions[i].name, pid);
     return asym_verb_changed(args, "set", "%s %u%s", actions[i].before, pid, actions[i].after);
 }
 

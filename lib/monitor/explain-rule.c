@@ -57,10 +57,28 @@ static bool is_pending(const struct asym_explanation *e, const struct rule *rule
     return e->context.rule_pending || rule->forgotten;
 }
 
-/* Returns whether asymd does not steer it now, so that the rule is not in force. */
-static bool is_suspended(const struct asym_explanation *e)
+/* A rule is in force while the thread has the CPUs that the rule leaves. */
+enum force {
+    IN_FORCE,
+    LATER,     /* asymd steers the thread later: for example when its process is old enough */
+    SUSPENDED, /* not while asymd leaves the thread alone, or steers nothing */
+};
+
+/* If the affinity of the thread is not known, a thread that waits has not got those CPUs yet, and any other thread has them. */
+static enum force force_of(const struct asym_explanation *e, const struct asym_mask *allowed)
 {
-    return e->context.paused || e->standing == ASYM_STANDING_LEFT_ALONE || e->standing == ASYM_STANDING_UNSTEERED;
+    if (e->context.paused || e->standing == ASYM_STANDING_LEFT_ALONE || e->standing == ASYM_STANDING_UNSTEERED)
+        return SUSPENDED;
+    if (!e->context.mask)
+        return e->standing == ASYM_STANDING_WAITS ? LATER : IN_FORCE;
+    const struct asym_mask now = asym_mask_and(e->context.mask, &e->context.machine->online);
+    return asym_mask_within(&now, allowed) ? IN_FORCE : LATER;
+}
+
+/* The question is about a program, or about a thread of it that may have other CPUs than the rest. */
+static const char *subject_of(const struct asym_explanation *e)
+{
+    return e->of_program ? "the program" : "the thread";
 }
 
 /* The list of CPUs; one that is too long for a sentence becomes their number. */
@@ -75,34 +93,56 @@ static const char *name_cpus(const struct asym_mask *cpus, char buf[LIST])
     return buf;
 }
 
-/* Writes what the rule does to the CPUs of the thread, after the name of the rule; "": it names none. */
-static const char *describe_cpus(const struct asym_explanation *e, const struct rule *rule, char buf[EFFECT])
+/* Writes why the rule narrows nothing, after the name of the rule. */
+static void describe_no_effect(const struct asym_explanation *e, const struct rule *rule, const char *speed,
+                               const struct asym_mask *allowed, char buf[EFFECT])
 {
+    const struct asym_machine *m = e->context.machine;
+    if (asym_mask_empty(allowed))
+        snprintf(buf, EFFECT, "has no effect, because no CPU that %s may use is online", subject_of(e));
+    else if (rule->cpus && !asym_mask_meets(rule->cpus, &m->online))
+        snprintf(buf, EFFECT, "has no effect, because no CPU of the rule is online");
+    else if (asym_mask_empty(&m->slow) && !rule->cpus)
+        snprintf(buf, EFFECT, "has no effect, because no CPU is slow");
+    else
+        snprintf(buf, EFFECT, "has no effect, because %s may use no %sCPU%s", subject_of(e), speed,
+                 rule->cpus ? " of the rule" : "");
+}
+
+/*
+ * Writes what the rule does to the CPUs of the thread, after the name of the rule; "": it names none. Returns whether the rule
+ * narrows them, now or as soon as asymd steers the thread.
+ */
+static bool describe_cpus(const struct asym_explanation *e, const struct rule *rule, char buf[EFFECT])
+{
+    static const char *const keeps[] = {[IN_FORCE] = "keeps", [LATER] = "will keep", [SUSPENDED] = "would keep"};
     const struct asym_machine *m = e->context.machine;
     const bool fast = rule->action == ASYM_RULE_FAST, slow = rule->action == ASYM_RULE_SLOW;
     const struct asym_mask allowed = allowed_by(e, rule);
-    const bool is_kept_by_speed = (fast || slow) && asym_mask_within(&allowed, fast ? &m->fast : &m->slow);
-    const char *speed = fast ? "fast " : slow ? "slow " : "", *keeps = is_suspended(e) ? "would keep" : "keeps";
+    const enum force force = force_of(e, &allowed);
+    /* Where all CPUs are alike, all of them count as fast: a rule for fast ones leaves them all. */
+    const bool is_by_speed = (fast || slow) && !asym_mask_empty(&m->slow) &&
+                             asym_mask_within(&allowed, fast ? &m->fast : &m->slow);
+    const bool is_by_list = rule->cpus && asym_mask_within(&allowed, rule->cpus);
+    const char *speed = fast ? "fast " : slow ? "slow " : "";
     char cpus[LIST];
     *buf = '\0';
-    if (asym_mask_empty(&allowed))
-        return buf;
-    if ((fast || slow) && asym_mask_empty(&m->slow) && !rule->cpus)
-        snprintf(buf, EFFECT, "has no effect, because no CPU is slow");
-    else if (is_kept_by_speed)
-        snprintf(buf, EFFECT, "%s it on %s%s", keeps, speed, name_cpus(&allowed, cpus));
-    else if (rule->cpus && asym_mask_within(&allowed, rule->cpus))
-        snprintf(buf, EFFECT, "%s it on %s", keeps, name_cpus(&allowed, cpus));
-    else if (fast || slow || rule->cpus)
-        snprintf(buf, EFFECT, "has no effect, because the program may use no %sCPU%s", speed,
-                 rule->cpus ? " of the rule" : "");
-    return buf;
+    if (!fast && !slow && !rule->cpus)
+        return false;
+    if (asym_mask_empty(&allowed) || (!is_by_speed && !is_by_list)) {
+        describe_no_effect(e, rule, speed, &allowed, buf);
+        return false;
+    }
+    snprintf(buf, EFFECT, "%s %s on %s%s%s", keeps[force], subject_of(e), is_by_speed ? speed : "",
+             name_cpus(&allowed, cpus),
+             rule->cpus && !asym_mask_meets(rule->cpus, &m->online) ? "; no CPU of the rule's list is online" : "");
+    return force != SUSPENDED;
 }
 
 static const char *describe_order(const struct asym_explanation *e, const struct rule *rule, char buf[EFFECT])
 {
     if (rule->action == ASYM_RULE_IGNORE)
-        snprintf(buf, EFFECT, "has asymd leave it alone until it ends");
+        snprintf(buf, EFFECT, "makes asymd leave the program alone until the program ends");
     else if (rule->action == ASYM_RULE_STEER)
         snprintf(buf, EFFECT, "comes before the rules of the configuration");
     else
@@ -130,17 +170,16 @@ static void write_order(const struct asym_explanation *e, const struct rule *rul
     char effect[EFFECT], user[32] = "a user";
     if (order)
         snprintf(user, sizeof user, "uid %" PRIu32, order->ruled_by);
-    snprintf(buf, size, "A rule that %s has set (asymctl set %d %s) %s; to undo it: asymctl set %d auto.", user,
+    snprintf(buf, size, "A rule that %s has set (asymctl set %d %s) %s. To undo the rule: asymctl set %d auto.", user,
              (int)rule->pid, actions[rule->action], describe_order(e, rule, effect), (int)rule->pid);
 }
 
 static void write_match(const struct asym_explanation *e, const struct rule *rule, char *buf, size_t size)
 {
     char effect[EFFECT], undo[96] = "";
-    describe_cpus(e, rule, effect);
-    if (strncmp(effect, "keeps", 5) == 0)
-        snprintf(undo, sizeof undo, "; to undo that until it ends: asymctl set %d steer", (int)rule->pid);
-    snprintf(buf, size, "The rule \"%s\" %s%s.", rule->name, *effect ? effect : "matches", undo);
+    if (describe_cpus(e, rule, effect))
+        snprintf(undo, sizeof undo, " To undo that until the program ends: asymctl set %d steer.", (int)rule->pid);
+    snprintf(buf, size, "The rule \"%s\" %s.%s", rule->name, *effect ? effect : "matches", undo);
 }
 
 const char *asym_explain_rule(const struct asym_explanation *e, char *buf, size_t size)

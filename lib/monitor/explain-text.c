@@ -135,9 +135,11 @@ static bool is_without_fast_cpu(const struct asym_explanation *e)
 static int say_own_affinity(const struct asym_explanation *e, say_fn *say, void *ctx)
 {
     const struct asym_mask *own = e->context.own_mask;
+    char buf[SENTENCE];
     if (e->standing != ASYM_STANDING_STEERED_SLOW || !own || asym_mask_meets(own, &e->context.machine->fast))
         return 0;
-    return say(ctx, "Its own affinity leaves out all fast CPUs.");
+    snprintf(buf, sizeof buf, "The %s's own affinity leaves out all fast CPUs.", e->of_program ? "program" : "thread");
+    return say(ctx, buf);
 }
 
 static int say_own_fast_cpus(const struct asym_explanation *e, say_fn *say, void *ctx)
@@ -145,8 +147,7 @@ static int say_own_fast_cpus(const struct asym_explanation *e, say_fn *say, void
     char buf[SENTENCE];
     if (!is_without_fast_cpu(e) || e->n_own_fast == 0)
         return 0;
-    snprintf(buf, sizeof buf, "Other threads of this program have %u of the %u fast CPUs.", e->n_own_fast,
-             e->n_fast_cpus);
+    snprintf(buf, sizeof buf, "Threads of this program have %u of the %u fast CPUs.", e->n_own_fast, e->n_fast_cpus);
     return say(ctx, buf);
 }
 
@@ -192,20 +193,18 @@ static int say_holders(const struct asym_explanation *e, say_fn *say, void *ctx)
     return say(ctx, buf);
 }
 
+/* Both programs have their names here: "it" could be either, or a CPU. */
 static int say_prospect(const struct asym_explanation *e, say_fn *say, void *ctx)
 {
-    char buf[SENTENCE];
+    char buf[SENTENCE], holder[NAME], name[NAME];
     const long without = lround(e->app->runnable) - (long)e->n_own_fast;
     const long n = ASYM_MIN(without, (long)e->n_held_fast);
-    const char *more = e->n_own_fast > 0 ? " more" : "";
     if (!is_without_fast_cpu(e) || e->n_holders != 1 || e->hides_holders || e->n_free_fast > 0 || shares_fast_cpus(e) ||
         n < 1)
         return 0;
-    if (n == 1)
-        snprintf(buf, sizeof buf, "If that program stopped, one%s thread could use %s.", more,
-                 e->n_held_fast == 1 ? "it" : "one of them");
-    else
-        snprintf(buf, sizeof buf, "If that program stopped, %ld%s threads could use them.", n, more);
+    snprintf(buf, sizeof buf, "If %s stopped, %ld%s thread%s of %s could use %s.", name_app(e->holders[0], holder), n,
+             e->n_own_fast > 0 ? " more" : "", n == 1 ? "" : "s", name_app(e->app, name),
+             n == 1 ? "a fast CPU" : "fast CPUs");
     return say(ctx, buf);
 }
 
@@ -280,9 +279,9 @@ static int say_place(const struct asym_explanation *e, say_fn *say, void *ctx)
     if (e->standing > ASYM_STANDING_STEERED)
         return 0;
     struct asym_text t = asym_text_in(buf, sizeof buf);
-    asym_text_add(&t, "asymd has given it CPU %d, %s", (int)e->thread->target, kinds[e->standing]);
+    asym_text_add(&t, "asymd has given the thread CPU %d, %s", (int)e->thread->target, kinds[e->standing]);
     if (e->thread->cpu != e->thread->target)
-        asym_text_add(&t, "; it ran last on CPU %d", (int)e->thread->cpu);
+        asym_text_add(&t, "; the thread ran last on CPU %d", (int)e->thread->cpu);
     asym_text_add(&t, ".");
     return say(ctx, buf);
 }
@@ -292,13 +291,13 @@ static const struct {
     enum asym_exclusion why;
     const char *advice;
 } advices[] = {
-    {ASYM_WHY_FOREIGN, "Another program or the thread itself changed its affinity: asymd cannot know which. "
-                       "To have it steered again: asymctl adopt %d."},
+    {ASYM_WHY_FOREIGN, "The thread itself or another program changed the affinity: asymd cannot know which. "
+                       "To have the thread steered again: asymctl adopt %d."},
     {ASYM_WHY_DENIED, "To have asymd try again: asymctl adopt %d."},
-    {ASYM_WHY_OWN_MASK, "The thread itself or the program that started it set this affinity. "
-                        "To have it steered within it: asymctl adopt %d."},
-    {ASYM_WHY_RELEASED, "To have it steered again: asymctl adopt %d."},
-    {ASYM_WHY_RULE_IGNORE, "To have it steered until it ends: asymctl set %d steer."},
+    {ASYM_WHY_OWN_MASK, "The thread itself or the program that started the thread set this affinity. "
+                        "To have the thread steered within this affinity: asymctl adopt %d."},
+    {ASYM_WHY_RELEASED, "To have the program steered again: asymctl adopt %d."},
+    {ASYM_WHY_RULE_IGNORE, "To have the program steered until the program ends: asymctl set %d steer."},
     {ASYM_WHY_OUTSIDE, "asymd was started with --pid, for other processes only."},
 };
 
@@ -311,7 +310,8 @@ static int say_left_alone(const struct asym_explanation *e, say_fn *say, void *c
         return 0;
     int r = 0;
     if (e->thread) {
-        snprintf(buf, sizeof buf, "asymd has left it alone for %s.", span_of(e->thread->reason_since, e->now, span));
+        snprintf(buf, sizeof buf, "asymd has left the thread alone for %s.",
+                 span_of(e->thread->reason_since, e->now, span));
         r = say(ctx, buf);
     }
     for (size_t i = 0; r >= 0 && i < ASYM_LENGTH(advices); i++) {
@@ -336,10 +336,10 @@ static int say_others_left_alone(const struct asym_explanation *e, say_fn *say, 
         return 0;
     /* The question about its number is the one about the program. */
     if (t->id.tid == t->id.tgid)
-        snprintf(
-            buf, sizeof buf,
-            "asymd leaves the main thread of this program alone%s (%s). To have it steered again: asymctl adopt %d.",
-            also ? ", too" : "", asym_reason_text(t->reason, t->figure, why, sizeof why), (int)t->id.tgid);
+        snprintf(buf, sizeof buf,
+                 "asymd leaves the main thread of this program alone%s (%s). To have that thread steered again: "
+                 "asymctl adopt %d.",
+                 also ? ", too" : "", asym_reason_text(t->reason, t->figure, why, sizeof why), (int)t->id.tgid);
     else
         snprintf(buf, sizeof buf, "asymd leaves %u %sthread%s of this program alone%s: asymctl why %d says why.",
                  e->n_left_alone, also ? "more " : "", e->n_left_alone == 1 ? "" : "s", also ? ", too" : "",
@@ -366,7 +366,8 @@ int asym_explain_sentences(const struct asym_explanation *e, say_fn *say, void *
 {
     int r = say_program(e, say, ctx);
     if (r >= 0 && e->context.paused)
-        r = say(ctx, "asymd is paused: it has put everything back, and steers nothing. To end that: asymctl resume.");
+        r = say(ctx,
+                "asymd is paused: it has put everything back, and steers nothing. To end the pause: asymctl resume.");
     if (r >= 0)
         r = say_reason(e, say, ctx);
     if (r >= 0)
@@ -417,7 +418,7 @@ static void show_app(struct table *t, const struct asym_explanation *e)
     char name[NAME], span[SPAN];
     row(t, "program", "%s", name_app(a, name));
     if (a->seen != e->now)
-        row(t, "age of its figures", "%s: it has been idle since", span_of(a->seen, e->now, span));
+        row(t, "age of the figures", "%s: the program has been idle since", span_of(a->seen, e->now, span));
     row(t, "runnable threads", "%.2f of %u", a->runnable, a->n_threads);
     row(t, "phase", "%s", asym_phase_name(a->phase));
     row(t, "class", "%s, for %s", describe_class(a->class), span_of(a->class_since, e->now, span));
@@ -441,7 +442,7 @@ static void show_thread(struct table *t, const struct asym_explanation *e)
     row(t, "ran last on CPU", "%d", (int)thread->cpu);
     row(t, "reason", "%s (for %s)", asym_reason_text(thread->reason, thread->figure, text, sizeof text),
         span_of(thread->reason_since, e->now, span));
-    row(t, "nice value", "%d, its own is %d", thread->nice, thread->own_nice);
+    row(t, "nice value", "%d; without asymd %d", thread->nice, thread->own_nice);
     if (e->context.mask)
         row(t, "affinity", "%s", asym_mask_format_list(e->context.mask, list, sizeof list));
     if (e->context.own_mask)

@@ -43,11 +43,12 @@ static int get_all(sd_bus_message *m)
     return sd_bus_message_append(
         m, "a{sv}", 18, "Version", "s", "0.1.0", "StartTimestamp", "t", (uint64_t)T0, "Policy", "s", "pa",
         "PolicyReason", "s", "auto chose it: the machine has fast and slow CPUs", "FastCPUs", "s", "0-3", "SlowCPUs",
-        "s", "4-7", "ThreadsSteered", "u", 12u, "Changes", "t", (uint64_t)1204, "ChangesLastMinute", "u", 14u,
-        "Interval", "t", (uint64_t)100000, "CPUUsage", "d", 0.0031, "Memory", "t", (uint64_t)4300000, "Paused", "b",
-        kind == FAKE_SERVICE_PAUSED, "PausedUntil", "t", kind == FAKE_SERVICE_PAUSED ? (uint64_t)T0 + 90000000 : 0,
-        "Observer", "s", "schedstat, process events", "Profile", "s", "", "Lacks", "as", 1,
-        "asymd cannot count instructions: this machine has no PMU", "FromTheFuture", "s", "ignored");
+        "s", kind == FAKE_SERVICE_ALIKE ? "" : "4-7", "ThreadsSteered", "u", 12u, "Changes", "t", (uint64_t)1204,
+        "ChangesLastMinute", "u", 14u, "Interval", "t", (uint64_t)100000, "CPUUsage", "d", 0.0031, "Memory", "t",
+        (uint64_t)4300000, "Paused", "b", kind == FAKE_SERVICE_PAUSED, "PausedUntil", "t",
+        kind == FAKE_SERVICE_PAUSED ? (uint64_t)T0 + 90000000 : 0, "Observer", "s", "schedstat, process events",
+        "Profile", "s", "", "Lacks", "as", 1, "asymd cannot count instructions: this machine has no PMU",
+        "FromTheFuture", "s", "ignored");
 }
 
 static int list_cpus(sd_bus_message *m)

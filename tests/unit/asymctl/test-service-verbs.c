@@ -445,6 +445,23 @@ static void changes_reach_the_service_and_are_confirmed(void **state)
     }
 }
 
+static void where_no_cpu_is_slow_a_rule_for_fast_ones_is_said_to_have_no_effect(void **state)
+{
+    static const struct {
+        const char *arguments, *said;
+    } rows[] = {
+        {"set 12 fast", "the rule fast for process 12 has no effect, because no CPU is slow\n"},
+        {"set 12 slow", "the rule slow for process 12 has no effect, because no CPU is slow\n"},
+        {"set 12 ignore", "asymd leaves process 12 alone until it ends\n"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        char text[4096];
+        assert_int_equal(run_with(FAKE_SERVICE_ALIKE, rows[i].arguments, text, sizeof text), 0);
+        assert_string_equal(text, rows[i].said);
+    }
+}
+
 static void wrong_arguments_reach_no_service(void **state)
 {
     static const struct {
@@ -825,6 +842,7 @@ int main(void)
         cmocka_unit_test(a_process_that_asymd_does_not_know_ends_in_1),
         cmocka_unit_test(policy_prints_and_switches),
         cmocka_unit_test(changes_reach_the_service_and_are_confirmed),
+        cmocka_unit_test(where_no_cpu_is_slow_a_rule_for_fast_ones_is_said_to_have_no_effect),
         cmocka_unit_test(wrong_arguments_reach_no_service),
         cmocka_unit_test(a_refusal_says_why_and_how),
         cmocka_unit_test(an_asymd_of_another_version_is_named_as_the_cause),

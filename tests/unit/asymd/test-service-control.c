@@ -290,7 +290,7 @@ static void a_process_is_released_adopted_and_ruled(void **state)
     /* The CPUs depend on the affinity of the test. */
     snprintf(said, sizeof said, "\nA rule that uid 1000 has set (asymctl set %d slow) ", f->child);
     assert_explained(f, said);
-    snprintf(said, sizeof said, "; to undo it: asymctl set %d auto.\n", f->child);
+    snprintf(said, sizeof said, ". To undo the rule: asymctl set %d auto.\n", f->child);
     assert_explained(f, said);
     assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_IGNORE, 0, &err), 0);
     assert_steered(f, "0-7");

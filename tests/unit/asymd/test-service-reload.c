@@ -212,7 +212,7 @@ static void why_knows_the_new_rules_of_a_program_that_sleeps(void **state)
     write_config(f, "pa", "[rule \"mine\"]\nmatch_comm = job\naction = ignore\n[asymd]");
     assert_int_equal(asym_service_reload(&f->s, &err), 0);
     assert_why(f, "The rule \"mine\" matches.\n");
-    assert_why(f, "To have it steered until it ends: asymctl set 10 steer.\n");
+    assert_why(f, "To have the program steered until the program ends: asymctl set 10 steer.\n");
     assert_int_equal(asym_service_cycle(&f->s), 0);
     assert_why(f, "The rule \"mine\" matches.\n");
     write_config(f, "pa", "");
