@@ -153,14 +153,15 @@ static struct machine machine_of(const struct asym_status *s)
     return m;
 }
 
-/* Writes "4 fast at 2.25x": how many CPUs, and how fast they are. */
+/* Writes "4 fast CPUs at 2.25x" or "1 CPU": how many CPUs, and how fast they are. */
 static const char *count(const struct core_type *c, const struct machine *m, char *buf, size_t size)
 {
     struct asym_text text = asym_text_in(buf, size);
     asym_text_add(&text, "%u", c->n);
     if (m->has_slow)
         asym_text_add(&text, c->n_fast == c->n ? " fast" : c->n_fast == 0 ? " slow" : " partly fast");
-    else if (!m->differs && c->n > 1)
+    asym_text_add(&text, c->n == 1 ? " CPU" : " CPUs");
+    if (!m->has_slow && !m->differs && c->n > 1)
         asym_text_add(&text, " alike");
     if (m->differs)
         asym_text_add(&text, " at %.2fx", c->speed);
@@ -171,11 +172,10 @@ static int add_type(struct asym_report_table *table, const struct asym_status *s
                     const struct machine *m, const struct core_type *c)
 {
     const size_t bar_columns = ASYM_MIN(ASYM_MAX(t->columns / 5, (size_t)BAR_MIN), (size_t)BAR_MAX);
-    char name[128], number[64], list[64], cpus[80], load[128], percent[32];
-    snprintf(cpus, sizeof cpus, "CPU%s %s", c->n == 1 ? "" : "s", asym_columns_cpus(&c->cpus, 16, list, sizeof list));
+    char name[128], number[64], list[64], load[128], percent[32];
     snprintf(percent, sizeof percent, "%.0f %% busy", 100 * c->busy / c->n);
     const char *const cells[] = {is_named(c) ? shown(c->name, name, sizeof name) : "",
-                                 count(c, m, number, sizeof number), cpus,
+                                 count(c, m, number, sizeof number), asym_columns_cpus(&c->cpus, 16, list, sizeof list),
                                  bar(c->busy / c->n, bar_columns, s->unicode, load, sizeof load), percent};
     return asym_report_table_add(table, cells + !m->has_names);
 }

@@ -149,8 +149,8 @@ static void status_is_one_screen(void **state)
     assert_string_equal(strchr(text, '\n'),
                         "\n\n"
                         "Policy     pa (auto chose it: the machine has fast and slow CPUs)\n"
-                        "Machine    P-core  4 fast at 2.00x  CPUs 0-3  ########--------  52 % busy\n"
-                        "           E-core  4 slow at 1.00x  CPUs 4-7  ##--------------  10 % busy\n"
+                        "Machine    P-core  4 fast CPUs at 2.00x  0-3  ########--------  52 % busy\n"
+                        "           E-core  4 slow CPUs at 1.00x  4-7  ##--------------  10 % busy\n"
                         "Steering   12 threads of 2 programs: 1 mildly parallel, 1 highly parallel\n"
                         "           stockfish  4711  highly parallel  8 threads   43 % on fast CPUs\n"
                         "           gzip       4712  mildly parallel   1 thread  100 % on fast CPUs\n"
@@ -249,17 +249,17 @@ static void status_says_which_cpus_are_fast_and_how_fast(void **state)
         const char *said;
     } rows[] = {
         {{{"fast", 0, 1, 2, true}, {"slow", 1, 1, 1, false}},
-         "Machine    1 fast at 2.00x  CPU 0  ########--------  50 % busy\n"
-         "           1 slow at 1.00x  CPU 1  ########--------  50 % busy\n"},
+         "Machine    1 fast CPU at 2.00x  0  ########--------  50 % busy\n"
+         "           1 slow CPU at 1.00x  1  ########--------  50 % busy\n"},
         {{{"P-core", 0, 8, 1.52, true}, {"E-core", 8, 16, 1.13, false}, {"LP E-core", 24, 2, 1, false}},
-         "Machine    P-core     8 fast at 1.52x   CPUs 0-7    ########--------  50 % busy\n"
-         "           E-core     16 slow at 1.13x  CPUs 8-23   ########--------  50 % busy\n"
-         "           LP E-core  2 slow at 1.00x   CPUs 24-25  ########--------  50 % busy\n"},
-        {{{"all", 0, 8, 1, true}}, "Machine    8 alike  CPUs 0-7  ########--------  50 % busy\n"},
-        {{{"all", 0, 1, 1, true}}, "Machine    1  CPU 0  ########--------  50 % busy\n"},
+         "Machine    P-core     8 fast CPUs at 1.52x   0-7    ########--------  50 % busy\n"
+         "           E-core     16 slow CPUs at 1.13x  8-23   ########--------  50 % busy\n"
+         "           LP E-core  2 slow CPUs at 1.00x   24-25  ########--------  50 % busy\n"},
+        {{{"all", 0, 8, 1, true}}, "Machine    8 CPUs alike  0-7  ########--------  50 % busy\n"},
+        {{{"all", 0, 1, 1, true}}, "Machine    1 CPU  0  ########--------  50 % busy\n"},
         {{{"fast", 0, 2, 1.1, true}, {"slow", 2, 2, 1, true}},
-         "Machine    2 at 1.10x  CPUs 0-1  ########--------  50 % busy\n"
-         "           2 at 1.00x  CPUs 2-3  ########--------  50 % busy\n"},
+         "Machine    2 CPUs at 1.10x  0-1  ########--------  50 % busy\n"
+         "           2 CPUs at 1.00x  2-3  ########--------  50 % busy\n"},
     };
     (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
