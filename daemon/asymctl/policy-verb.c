@@ -28,7 +28,7 @@ static int report(const struct asym_client_state *s, bool json)
                                          asym_json_bytes(s->policy, strlen(s->policy)), "reason",
                                          asym_json_bytes(s->policy_reason, strlen(s->policy_reason))),
                                stdout);
-    asym_name_user(s->policy_reason, named, sizeof named);
+    asym_name_user_of_policy(s->policy_reason, named, sizeof named);
     snprintf(text, sizeof text, "%s (%s)", asym_text_escape(s->policy, strlen(s->policy), policy, sizeof policy),
              asym_text_escape(named, strlen(named), reason, sizeof reason));
     asym_columns_wrap(&terminal, text, 0, 2);

@@ -66,7 +66,7 @@ static void print_head(const struct asym_status *s, const struct asym_terminal *
 static void print_policy(const struct asym_client_state *s, const struct asym_terminal *t)
 {
     char policy[128], reason[768], text[1024], named[768];
-    asym_name_user(s->policy_reason, named, sizeof named);
+    asym_name_user_of_policy(s->policy_reason, named, sizeof named);
     snprintf(text, sizeof text, "%s (%s)", shown(s->policy, policy, sizeof policy),
              shown(named, reason, sizeof reason));
     print_line(t, "Policy", text);

@@ -17,7 +17,7 @@ static void fill_state(struct asym_top_frame *frame, const struct asym_client_st
 {
     const asym_usec now = asym_clock_read(CLOCK_REALTIME);
     FILL(frame->policy, state->policy);
-    asym_name_user(state->policy_reason, frame->policy_reason, sizeof frame->policy_reason);
+    asym_name_user_of_policy(state->policy_reason, frame->policy_reason, sizeof frame->policy_reason);
     FILL(frame->slow_cpus, state->slow_cpus);
     frame->paused = state->paused;
     frame->paused_for = state->paused_until > now ? state->paused_until - now : 0;
@@ -140,7 +140,7 @@ static int print_explanation(const struct asym_client_explanation *e, char **ret
         return -errno;
     for (size_t i = 0; i < e->n_sentences; i++) {
         char named[2048];
-        fprintf(out, "%s\n", asym_name_user(e->sentences[i], named, sizeof named));
+        fprintf(out, "%s\n", asym_name_user_of_rule(e->sentences[i], named, sizeof named));
     }
     if (e->n_evidence > 0)
         fputc('\n', out);

@@ -1,27 +1,49 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "daemon/asymctl/user-name.h"
 
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
 #include <pwd.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/macro.h"
-
-/* The openings after which asymd names a user. The name of a program can hold a number of a user, too, so others do not count. */
-static const char *const openings[] = {"set by ", "A rule that "};
-
-const char *asym_name_user(const char *sentence, char *buf, size_t size)
+/* Finds the number of a user at the beginning of text, with these words behind it. Returns the user; NULL: there is none. */
+static const struct passwd *find_user(const char *text, const char *behind, const char **ret_end)
 {
-    snprintf(buf, size, "%s", sentence);
-    for (size_t i = 0; i < ASYM_LENGTH(openings); i++) {
-        const size_t n = strlen(openings[i]);
-        const struct passwd *user = NULL;
-        unsigned uid;
-        int end = 0;
-        if (strncmp(sentence, openings[i], n) == 0 && sscanf(sentence + n, "uid %u%n", &uid, &end) == 1)
-            user = getpwuid((uid_t)uid);
-        if (user)
-            snprintf(buf, size, "%s%s (uid %u)%s", openings[i], user->pw_name, uid, sentence + n + end);
-    }
+    char *end;
+    errno = 0;
+    const unsigned long uid = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : ULONG_MAX;
+    if (errno != 0 || uid > UINT32_MAX || strncmp(end, behind, strlen(behind)) != 0)
+        return NULL;
+    *ret_end = end;
+    return getpwuid((uid_t)uid);
+}
+
+static const char *name_user(const char *text, const char *before, const char *behind, char *buf, size_t size)
+{
+    static const char number[] = "uid ";
+    const size_t n = strlen(before), digits = n + strlen(number);
+    const char *end = NULL;
+    const struct passwd *user = NULL;
+    if (strncmp(text, before, n) == 0 && strncmp(text + n, number, strlen(number)) == 0)
+        user = find_user(text + digits, behind, &end);
+    if (user)
+        snprintf(buf, size, "%s%s (uid %u)%s", before, user->pw_name, (unsigned)user->pw_uid, end);
+    else
+        snprintf(buf, size, "%s", text);
     return buf;
+}
+
+const char *asym_name_user_of_policy(const char *reason, char *buf, size_t size)
+{
+    return name_user(reason, "set by ", " over the bus", buf, size);
+}
+
+/* The kernel cuts the name of a program to 15 bytes: no sentence that begins with a name has all these words. */
+const char *asym_name_user_of_rule(const char *sentence, char *buf, size_t size)
+{
+    return name_user(sentence, "A rule that ", " has set (asymctl set ", buf, size);
 }

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** The name of a user, in sentences of asymd. */
+/**
+ * The name of a user, in sentences of asymd. asymd itself looks up no names: that could make it wait for a server. Both
+ * functions copy a text and, where asymd has put the number of a user and this machine knows the user, add the name. A program
+ * can have a name such as "set by uid 0", so they compare all words around the number.
+ */
 #ifndef ASYM_DAEMON_ASYMCTL_USER_NAME_H
 #define ASYM_DAEMON_ASYMCTL_USER_NAME_H
 
 #include <stddef.h>
 
-/**
- * Copy a reason for the policy, or a sentence of asymctl why, with the name of a user beside the number if this machine knows
- * it. asymd looks up no names: that could make it wait for a server. Returns buf.
- */
-const char *asym_name_user(const char *sentence, char *buf, size_t size);
+/** Copy a reason for the policy: "set by uid 0 over the bus" becomes "set by root (uid 0) over the bus". Returns buf. */
+const char *asym_name_user_of_policy(const char *reason, char *buf, size_t size);
+
+/** Copy a sentence of asymctl why: "A rule that uid 0 has set" becomes "A rule that root (uid 0) has set". Returns buf. */
+const char *asym_name_user_of_rule(const char *sentence, char *buf, size_t size);
 
 #endif

@@ -86,7 +86,7 @@ static void print_sentences(const struct asym_client_explanation *e, const struc
     struct asym_text all = asym_text_in(buf, sizeof buf);
     for (size_t i = 0; i < e->n_sentences; i++) {
         char named[2048], text[2048];
-        asym_name_user(e->sentences[i], named, sizeof named);
+        asym_name_user_of_rule(e->sentences[i], named, sizeof named);
         asym_text_add(&all, "%s%s", i > 0 ? " " : "", asym_text_escape(named, strlen(named), text, sizeof text));
     }
     asym_columns_wrap(terminal, buf, 0, 0);

@@ -139,10 +139,13 @@ static int get_thread(sd_bus_message *m, uint32_t tid)
 static int explain(sd_bus_message *m, uint32_t id)
 {
     char sentence[160];
-    snprintf(sentence, sizeof sentence, "stockfish (%u) has 8 runnable threads, so it is highly parallel. \033[31mred",
-             id);
-    return sd_bus_message_append(m, "asa(ss)", 2, sentence, "It would get fast CPUs if gzip (4712) stopped.", 2,
-                                 "runnable threads", "7.9", "rule", "none\nno line of its own");
+    snprintf(sentence, sizeof sentence, "%s (%u) has 8 runnable threads, so it is highly parallel. \033[31mred",
+             kind == FAKE_SERVICE_HOSTILE ? "set by uid 0" : "stockfish", id);
+    return sd_bus_message_append(m, "asa(ss)", 2, sentence,
+                                 kind == FAKE_SERVICE_HOSTILE
+                                     ? "A rule that uid 0 has set (asymctl set 4711 slow) keeps it."
+                                     : "It would get fast CPUs if gzip (4712) stopped.",
+                                 2, "runnable threads", "7.9", "rule", "none\nno line of its own");
 }
 
 static int counters(sd_bus_message *m)

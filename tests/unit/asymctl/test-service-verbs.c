@@ -331,6 +331,15 @@ static void why_explains_in_sentences_with_evidence_and_the_last_ten_decisions(v
                                           DECISION("44", "4711") DECISION("43", "4720") DECISION("42", "4711"));
 }
 
+static void why_names_the_user_who_set_a_rule_and_no_user_for_the_name_of_a_program(void **state)
+{
+    char text[8192];
+    (void)state;
+    assert_int_equal(run_with(FAKE_SERVICE_HOSTILE, "why 4711", text, sizeof text), 0);
+    assert_int_equal(strncmp(text, "set by uid 0 (4711) has 8 runnable threads", 42), 0);
+    assert_has(text, "A rule that root (uid 0) has set");
+}
+
 static void why_finds_programs_by_name(void **state)
 {
     static char text[65536];
@@ -836,6 +845,7 @@ int main(void)
         cmocka_unit_test(hostile_names_are_escaped_and_do_not_fill_the_screen),
         cmocka_unit_test(status_as_json_has_all_that_asymd_said),
         cmocka_unit_test(why_explains_in_sentences_with_evidence_and_the_last_ten_decisions),
+        cmocka_unit_test(why_names_the_user_who_set_a_rule_and_no_user_for_the_name_of_a_program),
         cmocka_unit_test(why_finds_programs_by_name),
         cmocka_unit_test(why_lists_programs_of_the_same_name_and_says_what_to_type),
         cmocka_unit_test(why_as_json_has_the_same),

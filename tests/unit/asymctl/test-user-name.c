@@ -10,31 +10,62 @@
 #include "base/macro.h"
 #include "daemon/asymctl/user-name.h"
 
-static void a_user_has_a_name_where_the_machine_knows_it(void **state)
+typedef const char *name_fn(const char *text, char *buf, size_t size);
+
+struct row {
+    const char *text, *shown; /* shown NULL: unchanged */
+};
+
+static void assert_named(name_fn *name, const struct row *rows, size_t n)
 {
-    static const struct {
-        const char *sentence, *shown;
-    } rows[] = {
+    for (size_t i = 0; i < n; i++) {
+        char text[128];
+        assert_string_equal(name(rows[i].text, text, sizeof text), rows[i].shown ? rows[i].shown : rows[i].text);
+    }
+}
+
+static void the_user_who_set_the_policy_has_a_name_where_the_machine_knows_it(void **state)
+{
+    static const struct row rows[] = {
         {"set by uid 0 over the bus", "set by root (uid 0) over the bus"},
-        {"set by uid 4294967294 over the bus", "set by uid 4294967294 over the bus"},
-        {"set by uid x", "set by uid x"},
-        {"A rule that uid 0 has set (asymctl set 3 slow)", "A rule that root (uid 0) has set (asymctl set 3 slow)"},
-        {"A rule that a user has set", "A rule that a user has set"},
-        {"spin (3): set by uid 0 over", "spin (3): set by uid 0 over"},
-        {"the default", "the default"},
-        {"", ""},
+        {"set by uid 4294967294 over the bus", NULL},
+        {"set by uid 4294967296 over the bus", NULL},
+        {"set by uid 99999999999999999999999 over the bus", NULL},
+        {"set by uid x over the bus", NULL},
+        {"set by uid -0 over the bus", NULL},
+        {"set by uid 0", NULL},
+        {"spin (3): set by uid 0 over the bus", NULL},
+        {"set by the configuration", NULL},
+        {"the default", NULL},
+        {"", NULL},
     };
     (void)state;
-    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        char text[64];
-        assert_string_equal(asym_name_user(rows[i].sentence, text, sizeof text), rows[i].shown);
-    }
+    assert_named(asym_name_user_of_policy, rows, ASYM_LENGTH(rows));
+}
+
+/* Programs can have the names "set by uid 0" and "A rule that uid", which has as many bytes as a name can have. */
+static void the_user_who_set_a_rule_has_a_name_and_a_program_keeps_its_own(void **state)
+{
+    static const struct row rows[] = {
+        {"A rule that uid 0 has set (asymctl set 3 slow)", "A rule that root (uid 0) has set (asymctl set 3 slow)"},
+        {"A rule that a user has set (asymctl set 3 slow)", NULL},
+        {"A rule that uid 4294967294 has set (asymctl set 3 slow)", NULL},
+        {"set by uid 0 (300) is idle.", NULL},
+        {"set by uid 0 over the bus", NULL},
+        {"A rule that uid (300) is idle.", NULL},
+        {"A rule that uid 0 is idle.", NULL},
+        {"The rule \"A rule that uid 0 has set (asymctl set\" matches.", NULL},
+        {"", NULL},
+    };
+    (void)state;
+    assert_named(asym_name_user_of_rule, rows, ASYM_LENGTH(rows));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_user_has_a_name_where_the_machine_knows_it),
+        cmocka_unit_test(the_user_who_set_the_policy_has_a_name_where_the_machine_knows_it),
+        cmocka_unit_test(the_user_who_set_a_rule_has_a_name_and_a_program_keeps_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
