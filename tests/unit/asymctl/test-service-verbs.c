@@ -745,7 +745,7 @@ static void samples_of_a_family_stand_together_and_bad_labels_are_left_out(void 
     FILE *out = fmemopen(text, sizeof text, "w");
     assert_int_equal(asym_openmetrics_print(metrics, ASYM_LENGTH(metrics), out), 0);
     fclose(out);
-    assert_string_equal(text, "# HELP asymd_actions Changes to threads that asymd has tried, by kind and result.\n"
+    assert_string_equal(text, "# HELP asymd_actions Changes to threads that asymd has tried, by kind and outcome.\n"
                               "# TYPE asymd_actions counter\n"
                               "asymd_actions_total{kind=\"steer\"} 1\n"
                               "asymd_actions_total{kind=\"a\\\"b\",x=\"\"} 2\n"

@@ -442,9 +442,9 @@ static void counters_count(void **state)
     assert_int_equal(asym_service_release(&f->s, f->child, &err), 0);
     assert_int_equal(asym_service_counters(&f->s, add_counter, f), 0);
     static const char *const lines[] = {"\ncycles_total 5\n",
-                                        "\nactions_total{kind=\"steer\",verdict=\"done\"} 1\n",
-                                        "\nactions_total{kind=\"release\",verdict=\"done\"} 1\n",
-                                        "\nactions_total{kind=\"repair\",verdict=\"done\"} 0\n",
+                                        "\nactions_total{kind=\"steer\",outcome=\"done\"} 1\n",
+                                        "\nactions_total{kind=\"release\",outcome=\"done\"} 1\n",
+                                        "\nactions_total{kind=\"repair\",outcome=\"done\"} 0\n",
                                         "\nchanges_total 2\n",
                                         "\nthreads_of_interest 1\n",
                                         "\nthreads_by_class{class=\"MP\"} 1\n",
