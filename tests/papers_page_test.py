@@ -77,7 +77,7 @@ class Pages(unittest.TestCase):
 
 
 class Table(unittest.TestCase):
-    """A change of the data changes the table of results.md, and its verdicts."""
+    """A change of the data changes the table of results.md, and its results."""
 
     def setUp(self):
         self.text = PAGES["simulator.md"]

@@ -3,7 +3,7 @@
 """page.py [--check]: writes the tables of docs/results.md from docs/data; runs nothing. --check: writes nothing and fails
 if the table is another one, if a block of a generated page was edited by hand, or if a figure of the text is on no page of data.
 
-A row compares one figure of a source with ours. Its verdict is computed: "reached" within the row's bound, "direction" where the
+A row compares one figure of a source with ours. Its result is computed: "reached" within the row's bound, "direction" where the
 source states no bound and the sign or the order is the same, "MISSED" otherwise. A bound is the source's, or one of BOUNDS.
 """
 import pathlib
@@ -59,7 +59,7 @@ class Data:
         return found[1]
 
 
-def verdict(met):
+def result(met):
     return "reached" if met else "MISSED"
 
 
@@ -68,7 +68,7 @@ def direction(same):
 
 
 def up_to(most, costs):
-    """The verdict on "up to": the most that the source saw. Each cost has the source's sign, and none is beyond that."""
+    """The result for "up to": the most that the source saw. Each cost has the source's sign, and none is beyond that."""
     return direction(all(0 < cost <= most for cost in costs))
 
 
@@ -85,18 +85,18 @@ def change(cell, digits=1):
 
 def morad(data):
     off = [abs(number(row[4])) for row in data.rows("table1")]
-    yield "Tables 1, 2: 16 forms, off by at most", "0 %", f"{max(off):.1f} %", verdict(max(off) <= BOUNDS["analytic"])
+    yield "Tables 1, 2: 16 forms, off by at most", "0 %", f"{max(off):.1f} %", result(max(off) <= BOUNDS["analytic"])
     third = data.rows("table3")
     means = "; ".join(row[3] for row in third if row[1] == "mean")
-    yield ("Table 3: S,P; P,S", "1.412; 0.824", means, verdict(max(abs(number(row[4])) for row in third) <= BOUNDS["figure"]))
+    yield ("Table 3: S,P; P,S", "1.412; 0.824", means, result(max(abs(number(row[4])) for row in third) <= BOUNDS["figure"]))
     sixth = data.rows("fig6")
     for words, column in (("1000 runs", 5), ("50 runs", 3)):
         worst = max(abs(number(row[column])) for row in sixth)
-        yield f"Figure 6: n/(n+1), {words}, off by at most", "0 %", f"{worst:.1f} %", verdict(worst <= BOUNDS["figure"])
+        yield f"Figure 6: n/(n+1), {words}, off by at most", "0 %", f"{worst:.1f} %", result(worst <= BOUNDS["figure"])
     two, *more = [number(row[2]) for row in data.rows("fig7")]
     for words, values in (("2 CPUs", [two]), ("3 to 8 CPUs", more)):
         worst = max(100 * abs(x - 1) for x in values)
-        yield f"Figure 7: with `serial-first`, {words}", "1", span(values, "{:.3f}"), verdict(worst <= BOUNDS["figure"])
+        yield f"Figure 7: with `serial-first`, {words}", "1", span(values, "{:.3f}"), result(worst <= BOUNDS["figure"])
     yield from morad_throughput(data)
     yield from morad_fairness(data)
 
@@ -107,11 +107,11 @@ def morad_throughput(data):
     for words, gain in (("Table 4: throughput, mean of 45 pairs", stock),
                         ("over a stock that divides load by speed", told[0]),
                         ("over one that also pulls running threads", told[1])):
-        yield words, "+4.5 %", f"{gain:+.1f} %", verdict(abs(gain - 4.5) <= BOUNDS["morad"])
+        yield words, "+4.5 %", f"{gain:+.1f} %", result(abs(gain - 4.5) <= BOUNDS["morad"])
     best, gain = data.target("Morad's Figure 8 peaks").rsplit(", ", 1)
-    yield "Figure 8: the best pair on equal cores", "1:1, 1:1", best.replace(" beside", ","), verdict(best == "1:1 beside 1:1")
+    yield "Figure 8: the best pair on equal cores", "1:1, 1:1", best.replace(" beside", ","), result(best == "1:1 beside 1:1")
     gain = number(data.target("Morad's mean speedup on equal cores"))
-    yield "Figure 8: mean", "+3 %", f"{gain:+.1f} %", verdict(abs(gain - 3) <= BOUNDS["morad"])
+    yield "Figure 8: mean", "+3 %", f"{gain:+.1f} %", result(abs(gain - 3) <= BOUNDS["morad"])
     for name, where, source in (("fig8", "equal", "20 to 17.2"), ("table4", "unequal", "25.6 to 22.8")):
         pairs = re.findall(r"[\d.]+ -> [\d.]+ %", data.words(name).partition("Idle time")[2])
         words, rises = change(next(pair for pair in pairs if change(pair)[0].rstrip("0.") not in source))
@@ -141,10 +141,10 @@ def saez(data):
         regret = dict(zip(policies, map(number, data.row(name, "worst regret, points")[2:])))
         best = min(regret, key=regret.get)
         words = f"{regret['pa']}" + ("" if best == "pa" else f"; {best} {regret[best]}")
-        yield f"{where}: PA's worst regret", "the least", words, verdict(best == "pa")
+        yield f"{where}: PA's worst regret", "the least", words, result(best == "pa")
     yield from saez_waiting(data)
     near, far = ([number(row[5]) for row in data.rows("overhead") if row[1] == machine] for machine in ("1FC-3SC", "1FC-12SC"))
-    yield "3.4: cost of moves, one chip", "about 0", f"{span(near, '{:.1f}')} %", verdict(max(near) <= 0.5)
+    yield "3.4: cost of moves, one chip", "about 0", f"{span(near, '{:.1f}')} %", result(max(near) <= 0.5)
     yield "3.4: cost of moves, another chip", "up to 18 %", f"{span(far, '{:.1f}')} %", up_to(18, far)
 
 
@@ -154,19 +154,19 @@ def saez_waiting(data):
 
     long, short, loops = dict.fromkeys(row[0] for row in data.rows("waiting"))
     first, spins = gains(long, 100)[0], gains(long, 100)[4]
-    yield "Figure 1, phases of 1.2 s: sleep", "a gain", f"{first:+.1f} %", verdict(first > 0)
-    yield "the same: spin", "hardly any", f"{spins:+.1f} %", verdict(abs(spins) < 2)
+    yield "Figure 1, phases of 1.2 s: sleep", "a gain", f"{first:+.1f} %", result(first > 0)
+    yield "the same: spin", "hardly any", f"{spins:+.1f} %", result(abs(spins) < 2)
     for words, pace in (("Figure 1, phases of 25 ms: sleep", 100), ("the same with a sample every 1 ms", 1)):
         gain = gains(short, pace)[0]
-        yield words, "a gain", f"{gain:+.1f} %", verdict(gain > 0)
+        yield words, "a gain", f"{gain:+.1f} %", result(gain > 0)
     seen = [number(x) for x in data.row("waiting", short, "seen as sequential")[2:7]]
     yield ("Figure 2: phases seen, by threshold", "falls", ", ".join(f"{x:.0f}" for x in seen) + " %",
-           verdict(seen == sorted(seen, reverse=True) and seen[0] > seen[-1]))
+           result(seen == sorted(seen, reverse=True) and seen[0] > seen[-1]))
     for words, pace in (("Figure 3, short loops: a low threshold", 100), ("the same with a sample every 1 ms", 1)):
         gain = gains(loops, pace)[1]
         yield words, "up to -26 %", f"{gain:+.1f} %", up_to(26, [-gain])
     cost = -min(gains(phases, pace)[5] for phases in (long, short, loops) for pace in (100, 1))
-    yield "Figure 3: what RTX costs at most", "4 %", f"{cost:.1f} %", verdict(cost <= 4)
+    yield "Figure 3: what RTX costs at most", "4 %", f"{cost:.1f} %", result(cost <= 4)
 
 
 POLICIES = ("response-time", "throughput", "priority")
@@ -180,17 +180,17 @@ def roehrich(data):
         return sum(abs(gains[p, n][column] - gains[p, n][0]) <= BOUNDS["röhrich"] for p in policies for n in counts)
 
     now = within(POLICIES, 1)
-    yield "Table 5.2: gains within 8 points", str(len(gains)), str(now), verdict(now == len(gains))
+    yield "Table 5.2: gains within 8 points", str(len(gains)), str(now), result(now == len(gains))
     for p in POLICIES:
         late = within([p], 2)
-        yield f"the same at the source's pace: {p}", str(len(counts)), str(late), verdict(late == len(counts))
+        yield f"the same at the source's pace: {p}", str(len(counts)), str(late), result(late == len(counts))
     first = [max(POLICIES, key=lambda p: gains[p, n][2]) == "response-time" and
              gains["response-time", n][2] > max(gains[p, n][2] for p in POLICIES[1:]) for n in counts]
-    yield "the same: response-time gains most", str(len(counts)), str(sum(first)), verdict(all(first))
+    yield "the same: response-time gains most", str(len(counts)), str(sum(first)), result(all(first))
     second = [gains["throughput", n][2] > gains["priority", n][2] for n in counts]
-    yield "the same: throughput over priority", str(len(counts)), str(sum(second)), verdict(all(second))
+    yield "the same: throughput over priority", str(len(counts)), str(sum(second)), result(all(second))
     falls = [x == sorted(x, reverse=True) for x in ([gains[p, n][2] for n in counts] for p in POLICIES)]
-    yield "the same: gains fall with more copies", "3 policies", str(sum(falls)), verdict(all(falls))
+    yield "the same: gains fall with more copies", "3 policies", str(sum(falls)), result(all(falls))
     yield from roehrich_words(data)
 
 
@@ -199,20 +199,20 @@ def roehrich_words(data):
     rows = {(row[1], int(row[0])): row for row in data.rows("roehrich")}
     avg = {key: number(row[7] or row[6]) for key, row in rows.items()}
     ahead = sum(avg["stock", n] < min(avg[p, n] for p in POLICIES[1:]) for n in (3, 6))
-    yield "Figure 5.2: stock over those two, 3 and 6 copies", "2", str(ahead), verdict(ahead == 2)
+    yield "Figure 5.2: stock over those two, 3 and 6 copies", "2", str(ahead), result(ahead == 2)
     wide, narrow = ([x for (p, _), x in avg.items() if p == name] for name in ("stock", "response-time"))
     yield ("Figure 5.2: span of Avg, with stock", "1.0; 5.3 s",
            f"{max(narrow) - min(narrow):.1f}; {max(wide) - min(wide):.1f} s", direction(max(narrow) - min(narrow) < max(wide) - min(wide)))
     off = [100 * (number(row[4]) / number(row[2]) - 1) for (p, _), row in rows.items() if p in POLICIES and row[2]]
-    yield "Table 5.2: Total at that pace, off by", "0 %", f"{span(off, '{:+.0f}')} %", verdict(max(map(abs, off)) <= BOUNDS["röhrich"])
+    yield "Table 5.2: Total at that pace, off by", "0 %", f"{span(off, '{:+.0f}')} %", result(max(map(abs, off)) <= BOUNDS["röhrich"])
     both = numbers(data.target("Röhrich's Figure 5.1"))
     yield ("Figure 5.1: programs faster; steadier", "all; all", f"{both[0]:.0f}; {both[1]:.0f} of {both[2]:.0f}",
-           verdict(both[0] == both[1] == both[2]))
+           result(both[0] == both[1] == both[2]))
 
 
 def nie(data):
     worst = max(number(row[2]) for row in data.rows("astpi"))
-    yield "Figure 2: ASTPI by core type", "4 %", f"{worst:.2f} %", verdict(worst <= 4)
+    yield "Figure 2: ASTPI by core type", "4 %", f"{worst:.2f} %", result(worst <= 4)
     means = [list(map(number, data.row("eshmp", f"mean, {kind}")[1:7])) for kind in ("single-phased", "multi- and mix-phased")]
 
     def both(values, shown="{:+.1f}"):
@@ -221,28 +221,28 @@ def nie(data):
     # By kind of workload: the gain on two types, and the points more on three and on four.
     said = data.target("ESHMP over IPC-Driven at most 11 %")
     two, *steps = zip(*(numbers(kind)[:3] for kind in said.split("; ")[:2]))
-    yield "Figures 4, 5: over IPC-Driven", "at most +11 %", f"{both(two)} %", verdict(max(two) <= 11)
-    yield "the same, 3 over 2 types: points more", "above 13", both(steps[0]), verdict(min(steps[0]) > 13)
-    yield "the same, 4 over 3 types: points more", "at most 11", both(steps[1]), verdict(max(steps[1]) <= 11)
+    yield "Figures 4, 5: over IPC-Driven", "at most +11 %", f"{both(two)} %", result(max(two) <= 11)
+    yield "the same, 3 over 2 types: points more", "above 13", both(steps[0]), result(min(steps[0]) > 13)
+    yield "the same, 4 over 3 types: points more", "at most 11", both(steps[1]), result(max(steps[1]) <= 11)
     for figure, kind, source, (least, most), mean in (("6", "single-phased", "-2 to 0 %", (-2, 0), means[0]),
                                                       ("7", "others", "+5 to +19 %", (5, 19), means[1])):
-        yield (f"Figure {figure}: over HASS, {kind}", source, f"{span(mean[3:])} %", verdict(all(least <= x <= most for x in mean[3:])))
+        yield (f"Figure {figure}: over HASS, {kind}", source, f"{span(mean[3:])} %", result(all(least <= x <= most for x in mean[3:])))
     apart = [max(mean[3:]) - min(mean[3:]) for mean in means]
-    yield "Figures 6, 7: points between 2, 3, 4 types", "below 2", both(apart, "{:.1f}"), verdict(max(apart) < 2)
+    yield "Figures 6, 7: points between 2, 3, 4 types", "below 2", both(apart, "{:.1f}"), result(max(apart) < 2)
     phased = [[number(data.row("eshmp", name)[k]) for name in ("4MP", "3MP-1SP", "2MP-2SP", "1MP-3SP")] for k in (4, 5, 6)]
     held = sum(x == sorted(x, reverse=True) for x in phased)
-    yield "Figure 7: more with more phased programs", "3 machines", str(held), verdict(held == 3)
+    yield "Figure 7: more with more phased programs", "3 machines", str(held), result(held == 3)
     for name, source, met in (("4CI", "at most +3 %", lambda x: max(x) <= 3), ("4MI", "above +23 %", lambda x: min(x) > 23)):
         values = list(map(number, data.row("sharing", name)[1:4]))
-        yield f"Figure 8: LLC, unlike cores, {name}", source, f"{span(values)} %", verdict(met(values))
+        yield f"Figure 8: LLC, unlike cores, {name}", source, f"{span(values)} %", result(met(values))
     ours = list(map(number, data.row("sharing", "mean")[1:3]))
-    yield "Figures 8, 9: eshmp; ipc-driven", "eshmp first", f"{both(ours)} %", verdict(ours[0] > ours[1])
+    yield "Figures 8, 9: eshmp; ipc-driven", "eshmp first", f"{both(ours)} %", result(ours[0] > ours[1])
 
 
 def snavely(data):
     row = data.rows("snavely23")[0]
     for words, cell in (("Figure 2: sets of jobs, IPC apart by", row[4]), ("Figure 3: weighted speedup apart by", row[8])):
-        yield words, "8 %", f"{number(cell):.1f} %", verdict(abs(number(cell) - 8) <= BOUNDS["snavely"])
+        yield words, "8 %", f"{number(cell):.1f} %", result(abs(number(cell) - 8) <= BOUNDS["snavely"])
     two = list(map(number, data.row("snavely", "mean over naive")[2:4]))
     eight = list(map(number, data.row("snavely7", "mean over naive")[2:5]))
     for words, source, x in (("Figure 5, two jobs: Symb over Naive", "+8 %", two[0]), ("Figure 6: Icount over Naive", "+15 %", two[1]),
@@ -250,11 +250,11 @@ def snavely(data):
                              ("the same: Icount", "+19 %", eight[2])):
         yield words, source, f"{x:+.1f} %", direction(x > 0)
     yield ("the same: Symb, SOS, Icount in this order", "yes", "yes" if eight[0] < eight[1] < eight[2] else "no",
-           verdict(eight[0] < eight[1] < eight[2]))
+           result(eight[0] < eight[1] < eight[2]))
     saved = {p: number(data.row("snavely8", p)[3]) for p in ("smt-symb", "smt-sos", "smt-icount")}
     for words, source, p in (("Figure 8: turnaround that Symb saves", "some", "smt-symb"), ("the same: SOS", "33 %", "smt-sos")):
-        yield words, source, f"{saved[p]:.0f} %", (verdict if source == "some" else direction)(saved[p] > 0)
-    yield ("the same: Icount", "the least", f"{saved['smt-icount']:.0f} %", verdict(0 < saved["smt-icount"] < min(saved["smt-symb"], saved["smt-sos"])))
+        yield words, source, f"{saved[p]:.0f} %", (result if source == "some" else direction)(saved[p] > 0)
+    yield ("the same: Icount", "the least", f"{saved['smt-icount']:.0f} %", result(0 < saved["smt-icount"] < min(saved["smt-symb"], saved["smt-sos"])))
 
 
 PAPERS = {"Morad 2008": morad, "Saez 2010": saez, "Röhrich 2007": roehrich, "Nie & Duan 2012": nie, "Snavely 2002": snavely}
@@ -271,7 +271,7 @@ def table(data):
     said = (f"Of {sum(counts.values())} lines {counts.get('reached', 0)} are reached, {counts.get('direction', 0)} have the direction, and "
             f"{counts.get('MISSED', 0)} are missed. Of the\nsources' statements of direction or order {ranked} hold; data/simulator.md "
             "names\nthe others.")
-    return "\n".join([said, "", "| paper | figure | source | ours | verdict |", "| --- | --- | --- | --- | --- |", *lines])
+    return "\n".join([said, "", "| paper | figure | source | ours | result |", "| --- | --- | --- | --- | --- |", *lines])
 
 
 def kernel_table(text):
