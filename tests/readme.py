@@ -13,7 +13,7 @@ import tempfile
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 README = os.path.join(TOP, "README.md")
 BLOCK = re.compile(r"<!-- check: (?P<n>\d) -->\n\n(?P<commands>(?:    \$ .*\n)+)(?P<output>(?:    .*\n|\n(?=    ))*)")
-N_BLOCKS = 2
+N_BLOCKS = 3
 
 
 def typed(commands, build, folder):
