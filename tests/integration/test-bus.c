@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -23,6 +24,7 @@
 #include "support/must.h"
 #include "support/namespace.h"
 #include "support/process.h"
+#include "support/screen-lines.h"
 #include "support/service.h"
 #include "support/stranger.h"
 
@@ -245,6 +247,66 @@ static void every_question_has_an_answer_without_a_bus(void **state)
     assert_string_equal(error, "org.asymd.Error.NoSuchProcess");
     assert_true(asym_bus_daemon_call(bus, "GetThread", error, "s", "1") < 0);
     assert_string_equal(error, SD_BUS_ERROR_INVALID_ARGS);
+    sd_bus_close_unref(bus);
+    asym_live_end(asymd, SIGTERM);
+    asym_live_end(load, SIGKILL);
+}
+
+/* Pauses asymd and lets it go on, in turn, until asymctl watch has written a decision. */
+static void await_decision(sd_bus *bus, int fd)
+{
+    char text[8192] = "";
+    bool pause = true;
+    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; asym_live_now() < end; asym_live_sleep(0.5)) {
+        const ssize_t n = pread(fd, text, sizeof text - 1, 0);
+        assert_true(n >= 0);
+        text[n] = '\0';
+        if (strchr(text, '\n'))
+            break;
+        assert_int_equal(pause ? asym_bus_daemon_call(bus, "Pause", NULL, "t", (uint64_t)0)
+                               : asym_bus_daemon_call(bus, "Resume", NULL, NULL),
+                         0);
+        pause = !pause;
+    }
+    screen_assert_line(text, SCREEN_DECISION);
+}
+
+/* Runs asymctl watch until it has shown a decision. */
+static void watch_decisions(sd_bus *bus)
+{
+    static const char *const argv[] = {"/usr/bin/env", "-u", "COLUMNS", "LC_ALL=C", ASYM_TEST_BIN "/daemon/asymctl",
+                                       "watch",        NULL};
+    char text[65536];
+    const int fd = memfd_create("watch", MFD_CLOEXEC);
+    assert_true(fd >= 0);
+    const pid_t watch = asym_live_start(argv, fd);
+    await_decision(bus, fd);
+    asym_live_signal(watch, SIGINT);
+    assert_int_equal(asym_live_wait(watch), 0);
+    const ssize_t n = pread(fd, text, sizeof text - 1, 0);
+    assert_true(n > 0);
+    text[n] = '\0';
+    close(fd);
+    screen_assert_line(text, "1 decision|[0-9]+ decisions");
+}
+
+static void asymctl_shows_the_service_and_its_decisions(void **state)
+{
+    static const char *const argv[] = {"/usr/bin/env", "-u", "COLUMNS", "LC_ALL=C", ASYM_TEST_BIN "/daemon/asymctl",
+                                       "status",       NULL};
+    static const char *const lines[] = {SCREEN_HEAD, SCREEN_POLICY, SCREEN_MACHINE, SCREEN_STEERING, SCREEN_CHANGES};
+    char text[8192], path[128];
+    (void)state;
+    const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
+    sd_bus *bus = asym_bus_daemon_direct(asym_service_dir());
+    snprintf(path, sizeof path, "%s/bus", asym_service_dir());
+    assert_int_equal(setenv("ASYMD_BUS", path, 1), 0);
+    await_steered(bus, 1, 4);
+    assert_int_equal(asym_live_run(argv, text, sizeof text), 0);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        screen_assert_line(text, lines[i]);
+    watch_decisions(bus);
+    unsetenv("ASYMD_BUS");
     sd_bus_close_unref(bus);
     asym_live_end(asymd, SIGTERM);
     asym_live_end(load, SIGKILL);
@@ -720,6 +782,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(every_question_has_an_answer_without_a_bus),
+        TEST(asymctl_shows_the_service_and_its_decisions),
         TEST(every_order_is_carried_out),
         TEST(decisions_reach_subscribers_on_the_socket_and_on_the_bus),
         TEST(asymd_finds_a_bus_that_starts_later),

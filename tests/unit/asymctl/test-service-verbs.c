@@ -26,6 +26,7 @@
 #include "report/openmetrics.h"
 #include "report/report-table.h"
 #include "support/fake-service.h"
+#include "support/screen-lines.h"
 
 /* Returns the exit status of asymctl with these arguments; ret gets both outputs. */
 static int run(const char *arguments, char *ret, size_t size)
@@ -268,6 +269,37 @@ static void status_says_which_cpus_are_fast_and_how_fast(void **state)
         assert_has(text, rows[i].said);
         assert_has(text, "\nSteering   no thread now\n");
     }
+}
+
+/* The integration test of the bus looks for these lines in the answers of a running asymd. */
+static void the_patterns_of_screen_lines_match_whole_lines_only(void **state)
+{
+    static const struct {
+        const char *pattern, *wrong;
+    } rows[] = {
+        {SCREEN_HEAD, "asymd 0.1.0 has been running since 2026-05-28 20:26:40"},
+        {SCREEN_POLICY, "Policy     pa ()"},
+        {SCREEN_MACHINE, "Machine    P-core  4 fast at 2.00x  CPUs 0-3  ########--------  52 % busy"},
+        {SCREEN_MACHINE, "Machine    1 fast CPUs at 2.00x  0  ########--------  52 % busy"},
+        {SCREEN_STEERING, "Steering   12 threads of 2 programs: 1 mildly parallel, 1 of another class"},
+        {SCREEN_STEERING, "Steering   no thread now"},
+        {SCREEN_CHANGES, "Changes    14 to threads in the last minute, -1 since the start"},
+    };
+    char text[8192];
+    (void)state;
+    assert_int_equal(run_with(FAKE_SERVICE_PLAIN, "status", text, sizeof text), 0);
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        screen_assert_line(text, rows[i].pattern);
+        assert_false(screen_has_line(rows[i].wrong, rows[i].pattern));
+    }
+    print_types((const struct core_type_row[]){{"fast", 0, 1, 2, true}, {"slow", 1, 1, 1, false}}, 2, text,
+                sizeof text);
+    screen_assert_line(text, SCREEN_MACHINE);
+    print_types((const struct core_type_row[]){{"all", 0, 8, 1, true}}, 1, text, sizeof text);
+    screen_assert_line(text, SCREEN_MACHINE);
+    assert_int_equal(run_with(FAKE_SERVICE_ENDS, "watch", text, sizeof text), 5);
+    screen_assert_line(text, SCREEN_DECISION);
+    assert_false(screen_has_line("20:26:40.250    4721 gzip              4->-   HP    release", SCREEN_DECISION));
 }
 
 static void hostile_names_are_escaped_and_do_not_fill_the_screen(void **state)
@@ -839,6 +871,7 @@ int main(void)
         cmocka_unit_test(a_refused_call_is_repeated),
         cmocka_unit_test(a_call_that_is_always_refused_says_so),
         cmocka_unit_test(status_is_one_screen),
+        cmocka_unit_test(the_patterns_of_screen_lines_match_whole_lines_only),
         cmocka_unit_test(a_paused_asymd_says_until_when),
         cmocka_unit_test(status_fits_every_width_and_uses_blocks_in_utf_8),
         cmocka_unit_test(status_says_which_cpus_are_fast_and_how_fast),
