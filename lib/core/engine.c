@@ -168,10 +168,7 @@ static void take_outcome(struct asym_engine *e, size_t i, const struct asym_outc
     case ASYM_OUTCOME_RETRY:
         break;
     case ASYM_OUTCOME_GONE:
-        /* Keep for a while what asymd set on it: its last children may have inherited that. */
-        if (m->state == ASYM_AFFINITY_STEERED)
-            asym_thread_state_released(m);
-        m->state = ASYM_AFFINITY_OWN;
+        asym_thread_state_ended(m);
         break;
     case ASYM_OUTCOME_HANDS_OFF:
         m->state = ASYM_AFFINITY_OWN;

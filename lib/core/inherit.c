@@ -74,22 +74,33 @@ int asym_inherited_list(struct asym_inherited *h, const struct asym_table *threa
         if (m->state == ASYM_AFFINITY_STEERED)
             list(h, i, false);
     }
+    for (uint32_t i = 0; i < threads->n; i++) {
+        const struct asym_thread_state *m = asym_table_at(threads, i);
+        if (m->ended)
+            list(h, i, true);
+    }
     for (uint32_t i = 0; i < threads->n; i++)
         list(h, i, true);
     return 0;
 }
 
+/* SCHED_FLAG_RESET_ON_FORK: the kernel resets a negative nice value at fork, not at exec. A thread may raise one that it keeps. */
+static bool is_boosted(const struct entry *e, int8_t nice, bool by_exec)
+{
+    const struct asym_thread_state *creator = e->thread;
+    const int8_t set_nice = e->before ? creator->nice_before : creator->set_nice;
+    if (set_nice == creator->original_nice)
+        return false;
+    return nice == set_nice || ((nice > 0 || by_exec) && asym_nice_owes_boost(nice, set_nice, creator->original_nice));
+}
+
 static bool inherit(struct entry e, struct asym_thread_state *m, const struct asym_seen *seen,
-                    const struct asym_proc *of, asym_usec now)
+                    const struct asym_proc *of, bool by_exec, asym_usec now)
 {
     const struct asym_thread_state *creator = e.thread;
     if (!creator || (of && of->id.start > creator->id.start))
         return false;
-    int8_t set_nice = e.before ? creator->nice_before : creator->set_nice;
-    const int8_t nice = seen->task->nice;
-    /* SCHED_FLAG_RESET_ON_FORK: the kernel resets a negative nice value at fork. The thread may have raised a positive one. */
-    bool boosted = set_nice != creator->original_nice &&
-                   (nice == set_nice || (nice > 0 && asym_nice_owes_boost(nice, set_nice, creator->original_nice)));
+    const bool boosted = is_boosted(&e, seen->task->nice, by_exec);
     bool newborn = (seen->task->flags & (ASYM_TASK_NEWBORN | ASYM_TASK_EXECUTED)) ||
                    seen->proc->born >= creator->steered_since;
     if (!newborn || (creator->original == seen->mask && !boosted))
@@ -110,21 +121,21 @@ static bool inherit(struct entry e, struct asym_thread_state *m, const struct as
     return true;
 }
 
-/* It was a thread of this process until then, and had what was in force. */
+/* It was a thread of this process until then, and had what was in force. What was in force before that does not count. */
 static struct entry find_caller_of_exec(const struct asym_inherited *h, const struct asym_seen *seen)
 {
     const struct entry e = find(h, seen->task->id.tgid, seen->mask);
-    return e.before ? (struct entry){0} : e;
+    return e.before && !e.thread->ended ? (struct entry){0} : e;
 }
 
 bool asym_inherited_adopt(struct asym_inherited *h, struct asym_thread_state *m, const struct asym_seen *seen,
                           const struct asym_proc *parent, asym_usec now)
 {
     if (!(seen->task->flags & ASYM_TASK_NEWBORN) && (seen->task->flags & ASYM_TASK_EXECUTED)) {
-        if (!inherit(find_caller_of_exec(h, seen), m, seen, seen->proc, now))
+        if (!inherit(find_caller_of_exec(h, seen), m, seen, seen->proc, true, now))
             return false;
-    } else if (!inherit(find(h, seen->task->id.tgid, seen->mask), m, seen, seen->proc, now) &&
-               !inherit(find(h, seen->proc->ppid, seen->mask), m, seen, parent, now)) {
+    } else if (!inherit(find(h, seen->task->id.tgid, seen->mask), m, seen, seen->proc, false, now) &&
+               !inherit(find(h, seen->proc->ppid, seen->mask), m, seen, parent, false, now)) {
         return false;
     }
     const unsigned char *item = (const unsigned char *)m;

@@ -211,3 +211,13 @@ void asym_thread_state_released(struct asym_thread_state *m)
     m->boosted = false;
     m->suspected = 0;
 }
+
+void asym_thread_state_ended(struct asym_thread_state *m)
+{
+    /* Keep for a while what asymd set on it, or its creator: it may go on as the leader, and its last children may have it, too. */
+    if (m->state == ASYM_AFFINITY_STEERED || m->state == ASYM_AFFINITY_INHERITED) {
+        asym_thread_state_released(m);
+        m->ended = true;
+    }
+    m->state = ASYM_AFFINITY_OWN;
+}

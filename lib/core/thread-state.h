@@ -48,7 +48,7 @@ struct asym_thread_state {
     uint32_t original;         /**< its own mask; each sample updates it while the thread is not steered */
     uint32_t asked;            /**< what asymd last passed to the kernel, which keeps it (6.2 and later) */
     uint32_t set;              /**< what the kernel made of asked: in force, as far as asymd knows */
-    uint32_t before;           /**< what was in force before set; a new thread may have inherited it */
+    uint32_t before;           /**< what was in force before set, or last of all; a new thread may have inherited it */
     uint32_t suspected;        /**< found in place of set: a suspected external change; 0: none */
     uint32_t suspected_cpuset; /**< the cpuset of its cgroup in that sample */
     uint32_t cpuset;           /**< the cpuset of its cgroup when set was last in force */
@@ -61,6 +61,7 @@ struct asym_thread_state {
     int8_t original_nice, set_nice, nice_before;
     uint8_t n_suspected; /**< samples in a row that found suspected */
     bool boosted;        /**< asymd lent it set_nice; the thread has that value, or one that it raised it to */
+    bool ended;          /**< it has ended while before and nice_before were in force */
     bool nice_foreign;   /**< the lent nice value was changed: asymd takes back what is left and lends none again */
 };
 
@@ -98,6 +99,9 @@ void asym_thread_state_executed(struct asym_thread_state *m, const struct asym_s
 
 /** Record that its own mask and nice value are in force again. */
 void asym_thread_state_released(struct asym_thread_state *m);
+
+/** Record that it has ended. Its number is gone: it may have called exec, and have the leader's number and its own mask. */
+void asym_thread_state_ended(struct asym_thread_state *m);
 
 /** True when it used a CPU or waited for one during the interval. */
 bool asym_task_is_active(const struct asym_task *task);

@@ -1017,6 +1017,90 @@ static void a_worker_that_calls_exec_is_repaired_and_steered_again(void **state)
     }
 }
 
+/* Steer a worker and another thread of the leader 100 to CPUs 4-7. asymd releases the other one again. Returns the worker. */
+static struct engine_fixture_thread *worker_and_a_released_one(struct engine_fixture *w)
+{
+    const unsigned proc = engine_fixture_proc(w, 100);
+    engine_fixture_thread(w, proc, 100, 1)->listed = false;
+    struct engine_fixture_thread *released = engine_fixture_thread(w, proc, 102, 5);
+    struct engine_fixture_thread *worker = engine_fixture_thread(w, proc, 101, 5);
+    w->orders.of[101].delta = -5;
+    engine_fixture_run(w, TICK);
+    engine_fixture_order(w, 102, -1, false);
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&released->mask, "0-7");
+    engine_fixture_assert_mask(&worker->mask, "4-7");
+    return worker;
+}
+
+/* Between the sample and its actions. The kernel has the worker's number no more. */
+static void a_worker_that_calls_exec_before_its_action_is_repaired(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *worker = worker_and_a_released_one(w), *leader = &w->threads[0];
+    engine_fixture_order(w, 101, 1, false);
+    engine_fixture_step(w, TICK);
+    assert_int_equal(w->n, 1);
+    assert_int_equal(engine_fixture_action(w, 101)->kind, ASYM_ACTION_STEER);
+    engine_fixture_answer(w, ASYM_OUTCOME_GONE, -ESRCH);
+    leader->listed = true;
+    worker->listed = false;
+    leader->mask = worker->mask;
+    leader->task.nice = worker->task.nice;
+    leader->task.flags = ASYM_TASK_EXECUTED;
+    w->procs[0].last_exec = w->now + 1;
+    engine_fixture_step(w, TICK);
+    assert_non_null(engine_fixture_action(w, 100));
+    assert_int_equal(engine_fixture_action(w, 100)->kind, ASYM_ACTION_REPAIR);
+    engine_fixture_apply(w);
+    engine_fixture_assert_mask(&leader->mask, "0-7");
+    assert_int_equal(leader->task.nice, 0);
+}
+
+/* The worker has inherited a mask, and calls exec before asymd repairs it. Its creator has another mask by then. */
+static void a_newborn_that_calls_exec_before_its_repair_is_repaired(void **state)
+{
+    struct engine_fixture *w = *state;
+    const unsigned proc = engine_fixture_proc(w, 100);
+    struct engine_fixture_thread *leader = engine_fixture_thread(w, proc, 100, -1);
+    struct engine_fixture_thread *creator = engine_fixture_thread(w, proc, 101, 5);
+    engine_fixture_run(w, TICK);
+    struct engine_fixture_thread *worker = engine_fixture_thread(w, proc, 102, -1);
+    worker->mask = creator->mask;
+    worker->task.flags = ASYM_TASK_NEWBORN;
+    engine_fixture_order(w, 101, -1, false);
+    engine_fixture_step(w, TICK);
+    assert_int_equal(engine_fixture_action(w, 101)->kind, ASYM_ACTION_RELEASE);
+    assert_int_equal(engine_fixture_action(w, 102)->kind, ASYM_ACTION_REPAIR);
+    leader->mask = worker->mask;
+    worker->task.id.start++; /* the kernel has this thread no more */
+    engine_fixture_apply(w);
+    creator->listed = worker->listed = false;
+    leader->task.flags = ASYM_TASK_EXECUTED;
+    w->procs[proc].last_exec = w->now + 1;
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&leader->mask, "0-7");
+}
+
+/* Exec keeps a negative nice value, and a worker may have raised what asymd lent it. 7 is a value of its own. */
+static void a_worker_that_has_raised_its_boost_and_calls_exec_gets_its_nice_back(void **state)
+{
+    static const struct {
+        int8_t then, back;
+    } rows[] = {{-5, 0}, {-3, 0}, {-1, 0}, {0, 0}, {7, 7}, {-6, -6}};
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct engine_fixture w;
+        engine_fixture_init(&w);
+        struct engine_fixture_thread *leader = called_exec(&w, 0, -5);
+        leader->task.nice = rows[i].then;
+        engine_fixture_run(&w, TICK);
+        engine_fixture_assert_mask(&leader->mask, "0-7");
+        assert_int_equal(leader->task.nice, rows[i].back);
+        engine_fixture_done(&w);
+    }
+}
+
 /* A worker that had pinned itself: the record of the leader goes, and the mask stays. */
 static void a_worker_that_calls_exec_keeps_its_own_mask(void **state)
 {
@@ -1438,6 +1522,9 @@ int main(void)
         T(a_child_gets_its_nice_back_also_after_its_parent_was_released),
         T(a_child_that_has_raised_its_inherited_nice_gets_it_back_too),
         T(a_worker_that_calls_exec_is_repaired_and_steered_again),
+        T(a_worker_that_calls_exec_before_its_action_is_repaired),
+        T(a_newborn_that_calls_exec_before_its_repair_is_repaired),
+        T(a_worker_that_has_raised_its_boost_and_calls_exec_gets_its_nice_back),
         T(a_worker_that_calls_exec_keeps_its_own_mask),
         T(a_mask_that_was_set_before_an_exec_is_its_own),
         T(a_cpuset_that_changes_with_an_exec_is_followed),
