@@ -247,13 +247,26 @@ static int steer(struct asym_ledger *l, const struct asym_action *a)
     return r;
 }
 
+/*
+ * The thread has ended, or has called exec and goes on as the leader: then own_reset needs the record. A process may end with
+ * thousands of threads: only those with a boost may take the places of other pending inheritances.
+ */
+static void forget_ended(struct asym_ledger *l, struct asym_ledger_entry *e)
+{
+    if (e->boosted)
+        asym_ledger_add_pending(l, e, e->id.tid, e->id.tgid, asym_clock_now() + ASYM_LEDGER_LATE);
+    asym_ledger_forget(l, e);
+}
+
 static int release(struct asym_ledger *l, const struct asym_action *a)
 {
     struct asym_ledger_entry *e = entry_of(l, &a->id);
     if (!e)
         return 0; /* the fork guard has restored it already */
     int r = asym_ledger_give_back(l, e);
-    if (r == 0 || r == -ESRCH || r == -EBUSY)
+    if (r == -ESRCH)
+        forget_ended(l, e);
+    else if (r == 0 || r == -EBUSY)
         asym_ledger_forget(l, e);
     return r;
 }
@@ -276,17 +289,34 @@ static int forget(struct asym_ledger *l, const struct asym_action *a)
 }
 
 /*
+ * Returns the record that explains the leader's nice value better; NULL: none does. The thread may have raised the value that asymd
+ * lent it, so that an exact value is better.
+ */
+static const struct asym_ledger_entry *better(const struct asym_ledger_entry *best, const struct asym_ledger_entry *e,
+                                              const struct asym_action *a)
+{
+    if (e->id.tgid != a->id.tgid || e->id.tid == a->id.tid || !e->boosted ||
+        !asym_ledger_is_nice_set(e, a->expect_nice))
+        return best;
+    return !best || (e->set_nice == a->expect_nice && best->set_nice != a->expect_nice) ? e : best;
+}
+
+/*
  * A thread that has called exec keeps the reset-on-fork flag that came with its boost, and is the leader now. The record of the
- * thread that it was says whether the flag is its own. The kernel clears the flag of a child.
+ * thread that it was says whether the flag is its own. If an action on that thread has failed meanwhile, the record is a pending
+ * inheritance. The kernel clears the flag of a child.
  */
 static bool own_reset(const struct asym_ledger *l, const struct asym_action *a, bool now)
 {
-    for (size_t i = 0; i < l->n && a->id.tid == a->id.tgid; i++) {
-        const struct asym_ledger_entry *e = &l->entries[i];
-        if (l->tgids[i] == a->id.tgid && e->id.tid != a->id.tid && e->boosted && e->set_nice == a->expect_nice)
-            return e->original_reset;
-    }
-    return now;
+    const struct asym_ledger_entry *best = NULL;
+    if (a->id.tid != a->id.tgid)
+        return now;
+    for (size_t i = 0; i < l->n; i++)
+        if (l->tgids[i] == a->id.tgid)
+            best = better(best, &l->entries[i], a);
+    for (size_t k = 0; k < ASYM_LEDGER_PENDING_MAX && k < l->next_pending; k++)
+        best = better(best, &l->pending[k].from, a);
+    return best ? best->original_reset : now;
 }
 
 static int repair(struct asym_ledger *l, const struct asym_action *a)
@@ -324,7 +354,9 @@ static void after_failure(struct asym_ledger *l, const struct asym_action *a, in
     if (!e || a->kind != ASYM_ACTION_STEER || (outcome == ASYM_OUTCOME_RETRY && e->in_force && !e->under_way))
         return;
     int r = outcome == ASYM_OUTCOME_GONE ? -ESRCH : asym_ledger_give_back(l, e);
-    if (r == 0 || r == -ESRCH || r == -EBUSY || !e->in_force)
+    if (r == -ESRCH)
+        forget_ended(l, e);
+    else if (r == 0 || r == -EBUSY || !e->in_force)
         asym_ledger_forget(l, e);
 }
 

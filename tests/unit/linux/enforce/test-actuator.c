@@ -436,23 +436,76 @@ static void a_repair_drops_the_record_of_the_former_leader(void **state)
     assert_mask(&f->thread->mask, 0xff);
 }
 
-/* The boost brought the flag. The kernel keeps both at exec, and the leader has no record. */
+static struct asym_action of(int32_t tid, struct asym_action a)
+{
+    a.id.tid = tid;
+    return a;
+}
+
+/*
+ * The boost brought the flag. The kernel keeps both at exec, and the leader has no record. The thread may have raised its nice
+ * value, and an action on it may have failed before the repair. A flag of its own stays.
+ */
 static void a_boost_and_its_flag_that_came_by_exec_are_taken_back(void **state)
 {
-    struct actuator_fixture *f = *state;
-    struct asym_action a = boost(ASYM_ACTION_REPAIR, 0xf0, 0xff, -5, 0);
-    a.id.tid = PID;
-    struct fake_thread *leader = fake_kernel_thread(PID, PID, fake_mask(0xff));
-    expect(f, boost(ASYM_ACTION_STEER, 0xff, 0xf0, 0, -5), ASYM_OUTCOME_DONE, 0);
-    assert_true(f->thread->reset_on_fork);
-    leader->mask = f->thread->mask;
-    leader->nice = f->thread->nice;
-    leader->reset_on_fork = f->thread->reset_on_fork;
-    fake_kernel_end(TID);
-    expect(f, a, ASYM_OUTCOME_DONE, 0);
-    assert_mask(&leader->mask, 0xff);
-    assert_int_equal(leader->nice, 0);
-    assert_false(leader->reset_on_fork);
+    static const struct {
+        int8_t nice;
+        bool own_flag, fails;
+        enum asym_action_kind kind; /* of the action that fails */
+    } rows[] = {
+        {.nice = -5},
+        {.nice = -5, .own_flag = true},
+        {.nice = -3},
+        {.nice = -3, .own_flag = true},
+        {.nice = -5, .fails = true, .kind = ASYM_ACTION_STEER},
+        {.nice = -5, .fails = true, .kind = ASYM_ACTION_RELEASE},
+        {.nice = -3, .fails = true, .kind = ASYM_ACTION_RELEASE, .own_flag = true},
+    };
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        void *fresh;
+        assert_int_equal(set_up(&fresh), 0);
+        struct actuator_fixture *f = fresh;
+        struct fake_thread *leader = fake_kernel_thread(PID, PID, fake_mask(0xf0));
+        f->thread->reset_on_fork = rows[i].own_flag;
+        expect(f, boost(ASYM_ACTION_STEER, 0xff, 0xf0, 0, -5), ASYM_OUTCOME_DONE, 0);
+        leader->nice = rows[i].nice;
+        leader->reset_on_fork = f->thread->reset_on_fork;
+        assert_true(leader->reset_on_fork);
+        fake_kernel_end(TID);
+        if (rows[i].fails)
+            expect(f, boost(rows[i].kind, 0xf0, 0xff, -5, 0), ASYM_OUTCOME_GONE, -ESRCH);
+        assert_int_equal(asym_ledger_count(f->ledger), !rows[i].fails);
+        expect(f, of(PID, boost(ASYM_ACTION_REPAIR, 0xf0, 0xff, rows[i].nice, 0)), ASYM_OUTCOME_DONE, 0);
+        assert_mask(&leader->mask, 0xff);
+        assert_int_equal(leader->nice, 0);
+        assert_int_equal(leader->reset_on_fork, rows[i].own_flag);
+        assert_int_equal(tear_down(&fresh), 0);
+    }
+}
+
+/* Both workers have ended. The one with a flag of its own had the leader's nice value, or one that it could raise to that. */
+static void the_flag_at_exec_is_that_of_the_worker_with_the_same_nice_value(void **state)
+{
+    static const int8_t boosts[][2] = {{-3, -5}, {-5, -3}};
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(boosts); i++) {
+        void *fresh;
+        assert_int_equal(set_up(&fresh), 0);
+        struct actuator_fixture *f = fresh;
+        struct fake_thread *leader = fake_kernel_thread(PID, PID, fake_mask(0xf0));
+        fake_kernel_thread(PID, TID + 1, fake_mask(0xff));
+        f->thread->reset_on_fork = true;
+        for (int k = 0; k < 2; k++)
+            expect(f, of(TID + k, boost(ASYM_ACTION_STEER, 0xff, 0xf0, 0, boosts[i][k])), ASYM_OUTCOME_DONE, 0);
+        leader->nice = -3;
+        leader->reset_on_fork = true;
+        fake_kernel_end(TID);
+        fake_kernel_end(TID + 1);
+        expect(f, of(PID, boost(ASYM_ACTION_REPAIR, 0xf0, 0xff, -3, 0)), ASYM_OUTCOME_DONE, 0);
+        assert_int_equal(leader->reset_on_fork, boosts[i][0] == -3);
+        assert_int_equal(tear_down(&fresh), 0);
+    }
 }
 
 static void a_repaired_thread_gets_all_of_its_cpuset(void **state)
@@ -588,7 +641,8 @@ int main(void)
         ROW(a_thread_that_is_forgotten_keeps_its_mask_and_gives_its_boost_back),
         ROW(what_was_inherited_is_repaired),
         ROW(a_repair_drops_the_record_of_the_former_leader),
-        ROW(a_boost_and_its_flag_that_came_by_exec_are_taken_back),
+        cmocka_unit_test(a_boost_and_its_flag_that_came_by_exec_are_taken_back),
+        cmocka_unit_test(the_flag_at_exec_is_that_of_the_worker_with_the_same_nice_value),
         ROW(a_repaired_thread_gets_all_of_its_cpuset),
         ROW(a_repair_changes_only_what_was_inherited),
         ROW(a_repair_without_a_boost_leaves_nice_alone),
