@@ -98,6 +98,18 @@ static int long_way_to_mask(struct asym_procfs *p, struct asym_process *proc, co
 }
 
 /*
+ * A thread that calls exec has the leader's number then, and its own mask. The next sample must read the mask together with the
+ * exec: otherwise the core takes it for one that the leader has set itself.
+ */
+static bool may_be_of_caller_of_exec(struct asym_procfs *p, struct asym_process *proc, const struct asym_pthread *t)
+{
+    struct asym_stat stat;
+    if (t->tid != proc->pid || !t->affinity || asym_procfs_read_stat(p, proc->pid, 0, &stat) < 0)
+        return false;
+    return asym_procfs_executes(proc, &stat);
+}
+
+/*
  * sched_getaffinity costs 0.5 us, but hides offline CPUs. status shows them, and costs 20 us. asymd therefore reads the file
  * only where CPUs are offline, and only when the call shows that the mask has changed.
  */
@@ -109,6 +121,10 @@ static int read_mask(struct asym_procfs *p, struct asym_process *proc, struct as
             return -errno;
         if (t->mask && t->affinity && asym_mask_equal(t->affinity, &now))
             return 0;
+        if (may_be_of_caller_of_exec(p, proc, t)) {
+            asym_procfs_expect(proc, ASYM_DUE_READ);
+            return -EAGAIN;
+        }
     } else if (t->mask) {
         return 0;
     }

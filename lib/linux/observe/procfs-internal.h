@@ -243,7 +243,10 @@ int asym_procfs_take_events(struct asym_procfs *p);
 
 void asym_procfs_trim(struct asym_procfs *p);
 void asym_procfs_feedback(struct asym_source *source, const struct asym_feedback *feedback);
-/** Fill in affinity and cpuset of a task. 0; -errno. */
+/**
+ * Fill in affinity and cpuset of a task. 0; -EAGAIN: the process has called exec since its last sample, and the mask may be that of
+ * another thread, which the next sample reads; -errno.
+ */
 int asym_procfs_masks(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *t, struct asym_task *task);
 void asym_procfs_read_cgroup(struct asym_procfs *p, struct asym_process *proc);
 void asym_procfs_match(struct asym_procfs *p, struct asym_process *proc);
@@ -269,6 +272,8 @@ void asym_procfs_read_maps(struct asym_procfs *p, struct asym_process *proc);
  * and p->scan.cut is the process; -ESRCH: it has ended; -ESTALE: another process has its PID; -ENOMEM.
  */
 int asym_procfs_scan(struct asym_procfs *p, struct asym_process *proc);
+/** Returns whether the process has called exec since its last sample, or is calling it. stat: of its leader, read now. */
+bool asym_procfs_executes(const struct asym_process *proc, const struct asym_stat *stat);
 
 /**
  * Returns the runnable time in an interval, from the thread's counters before and now and its state now. All times are in ns.

@@ -164,8 +164,13 @@ static bool has_executed(const struct asym_image *was, const struct asym_image *
  */
 static bool is_executing(const struct asym_process *proc, const struct asym_stat *stat)
 {
-    return proc->image.stack != 0 && stat->image.code == 0 && !(stat->flags & PF_EXITING) && stat->state != 'Z' &&
-           stat->state != 'X';
+    return proc->start == stat->start && proc->image.stack != 0 && stat->image.code == 0 &&
+           !(stat->flags & PF_EXITING) && stat->state != 'Z' && stat->state != 'X';
+}
+
+bool asym_procfs_executes(const struct asym_process *proc, const struct asym_stat *stat)
+{
+    return is_executing(proc, stat) || has_executed(&proc->image, &stat->image);
 }
 
 static void note_exec(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *leader,
@@ -243,7 +248,8 @@ static int scan_thread(struct asym_procfs *p, struct asym_process *proc, struct 
     r = asym_procfs_read_stat(p, proc->pid, t->tid, &stat);
     if (r < 0)
         return r;
-    if (t->tid == proc->pid && is_executing(proc, &stat)) {
+    /* A newborn leader may have inherited a mask, and is listed at once: the core knows no former leader that it could be taken for. */
+    if (t->tid == proc->pid && !t->newborn && is_executing(proc, &stat)) {
         asym_procfs_expect(proc, ASYM_DUE_READ);
         return 0;
     }

@@ -251,7 +251,8 @@ static int refresh_task(struct asym_procfs *p, struct asym_task *task)
     int r = t && t->start == task->id.start ? asym_procfs_masks(p, proc, t, task) : -ESRCH;
     if (r == -ENOMEM)
         return r;
-    if (asym_procfs_gone(r))
+    /* After an exec, another thread may have this number. */
+    if (asym_procfs_gone(r) || r == -EAGAIN)
         task->flags |= ASYM_TASK_ENDED;
     else if (r >= 0 && !asym_mask_has(task->mask, task->cpu) && asym_mask_has(task->mask, (int)t->put_on - 1))
         task->cpu = (int32_t)t->put_on - 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The procfs source on trees of files: the processes found, their facts, and malformed files. */
 #include <errno.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -56,6 +57,25 @@ int __wrap_asym_process_events_drain(struct asym_process_events *events,
     return n;
 }
 
+/* The affinity of every thread, and a function that is called before it is read. Empty: the kernel's answer. */
+static struct {
+    struct asym_mask mask;
+    void (*before)(void *ctx);
+    void *ctx;
+} affinity;
+
+int __real_sched_getaffinity(pid_t tid, size_t size, cpu_set_t *ret);
+int __wrap_sched_getaffinity(pid_t tid, size_t size, cpu_set_t *ret);
+int __wrap_sched_getaffinity(pid_t tid, size_t size, cpu_set_t *ret)
+{
+    if (affinity.before)
+        affinity.before(affinity.ctx);
+    if (asym_mask_empty(&affinity.mask))
+        return __real_sched_getaffinity(tid, size, ret);
+    memcpy(ret, &affinity.mask, ASYM_MIN(size, sizeof affinity.mask));
+    return 0;
+}
+
 struct fixture {
     struct tree tree;
     struct asym_root root;
@@ -71,6 +91,7 @@ static int set_up(void **state)
     if (!f)
         return -1;
     listing_error = connector.n = 0;
+    memset(&affinity, 0, sizeof affinity);
     tree_make(&f->tree);
     tree_machine(&f->tree, "0-7", "0-7");
     tree_write(&f->tree, "proc/uptime", "%d.00 1.00\n", UPTIME_SECONDS);
@@ -644,6 +665,212 @@ static void a_stack_that_is_hidden_is_no_exec(void **state)
         assert_int_equal(task_of(f, 10)->flags, 0);
         assert_int_equal(proc_of(f, 10)->last_exec, 0);
     }
+}
+
+/*
+ * A leader on a live machine. It has the number of a real process that sleeps, because asymd reads a clock of the kernel: only what
+ * the source expects makes the next sample read it.
+ */
+static struct thread live_leader(struct fixture *f)
+{
+    const int pid = getppid();
+    const struct thread t = {.pid = pid, .tid = pid, .comm = "a", .state = 'R', .start = 1, .stack = 7000};
+    open_source(f, ASYM_GROUP_PROCESS, NULL, 0);
+    f->root.live = true;
+    affinity.mask = (struct asym_mask){.w = {0xff}};
+    put(f, t);
+    sample(f);
+    assert_int_equal(task_of(f, pid)->mask->w[0], 0xff);
+    return t;
+}
+
+/* Another thread has called exec, and brings this mask. */
+static void exec_with(const struct fixture *f, struct thread *leader, uint64_t mask)
+{
+    leader->stack += 1000;
+    leader->state = 'S';
+    put(f, *leader);
+    put_times(f, leader->pid, leader->tid, leader->stack, 0, 2);
+    affinity.mask = (struct asym_mask){.w = {mask}};
+}
+
+static void assert_told_of_exec(struct fixture *f, int32_t pid, uint64_t mask)
+{
+    sample(f);
+    assert_non_null(task_of(f, pid));
+    assert_int_equal(task_of(f, pid)->flags & ASYM_TASK_EXECUTED, ASYM_TASK_EXECUTED);
+    assert_int_equal(task_of(f, pid)->mask->w[0], mask);
+    assert_int_equal(proc_of(f, pid)->last_exec, f->s.now);
+}
+
+static void refresh(struct fixture *f)
+{
+    f->source->refresh(f->source);
+    assert_int_equal(f->source->next(f->source, &f->s), 1);
+    assert_true(f->s.refreshed);
+}
+
+/* The core must not see the mask before it sees the exec: it would take the mask for the leader's own. */
+static void a_refresh_leaves_the_mask_of_a_caller_of_exec_to_the_next_sample(void **state)
+{
+    struct fixture *f = *state;
+    struct thread t = live_leader(f);
+    t.executing = true;
+    t.stack = 0;
+    put(f, t);
+    affinity.mask = (struct asym_mask){.w = {0xf0}};
+    for (int i = 0; i < 2; i++) {
+        refresh(f);
+        assert_int_equal(task_of(f, t.pid)->mask->w[0], 0xff);
+        assert_int_equal(task_of(f, t.pid)->flags & ASYM_TASK_ENDED, ASYM_TASK_ENDED);
+        t.executing = false;
+        t.stack = 7000;
+        exec_with(f, &t, 0xf0);
+    }
+    assert_told_of_exec(f, t.pid, 0xf0);
+}
+
+/* Between the stat and the mask of a sample. The next sample reads the process, although its clock has not advanced. */
+static struct thread *caller_of_exec;
+
+static void exec_before_the_mask_is_read(void *ctx)
+{
+    affinity.before = NULL;
+    exec_with(ctx, caller_of_exec, 0xf0);
+}
+
+static void an_exec_while_a_sample_reads_the_leader_is_seen_by_the_next_one(void **state)
+{
+    struct fixture *f = *state;
+    struct thread t = live_leader(f);
+    caller_of_exec = &t;
+    affinity.before = exec_before_the_mask_is_read;
+    affinity.ctx = f;
+    t.state = 'S';
+    put(f, t);
+    put_times(f, t.pid, t.tid, 3000, 0, 2);
+    sample(f);
+    assert_null(affinity.before);
+    assert_null(task_of(f, t.pid));
+    assert_int_equal(asym_procfs_find(asym_procfs_of(f->source), t.pid)->due, ASYM_DUE_READ);
+    assert_told_of_exec(f, t.pid, 0xf0);
+}
+
+/* For example, the user has run taskset. That needs no wait for a sample. */
+static void a_refresh_shows_the_mask_of_a_leader_that_has_not_called_exec(void **state)
+{
+    struct fixture *f = *state;
+    struct thread t = live_leader(f);
+    affinity.mask = (struct asym_mask){.w = {0xf0}};
+    refresh(f);
+    assert_int_equal(task_of(f, t.pid)->mask->w[0], 0xf0);
+    assert_int_equal(task_of(f, t.pid)->flags & ASYM_TASK_ENDED, 0);
+    sample(f);
+    assert_int_equal(task_of(f, t.pid)->flags & ASYM_TASK_EXECUTED, 0);
+}
+
+/* The new process calls exec after asymd has found it. Its inherited mask is repaired without a wait for the end of that. */
+static void a_newborn_process_that_is_calling_exec_is_listed(void **state)
+{
+    struct fixture *f = *state;
+    struct thread t = {.pid = 20, .tid = 20, .comm = "a", .state = 'S', .start = 5, .stack = 7000, .mask = "f0"};
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'S'});
+    sample(f);
+    put(f, t);
+    assert_non_null(asym_procfs_track(asym_procfs_of(f->source), 20, true));
+    t.executing = true;
+    t.stack = 0;
+    put(f, t);
+    sample(f);
+    assert_non_null(task_of(f, 20));
+    assert_int_equal(task_of(f, 20)->flags, ASYM_TASK_NEWBORN);
+    assert_int_equal(task_of(f, 20)->mask->w[0], 0xf0);
+    t.executing = false;
+    t.stack = 8000;
+    put(f, t);
+    tree_write(&f->tree, "proc/20/task/20/schedstat", "2000000 0 2\n");
+    sample(f);
+    assert_int_equal(asym_procfs_find(asym_procfs_of(f->source), 20)->last_exec, f->s.now);
+}
+
+/* asymd knows no earlier program of it. */
+static void a_process_that_is_calling_exec_when_it_is_found_is_listed(void **state)
+{
+    struct fixture *f = *state;
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .executing = true});
+    sample(f);
+    assert_non_null(task_of(f, 10));
+    assert_int_equal(task_of(f, 10)->flags, 0);
+}
+
+/* The process has ended. The next one with its number is calling exec, and may have inherited a mask. */
+static void a_process_that_is_calling_exec_is_not_the_one_that_had_its_number(void **state)
+{
+    struct fixture *f = *state;
+    struct thread t = {.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = 7000};
+    put(f, t);
+    sample(f);
+    t.executing = true;
+    t.stack = 0;
+    t.start = 88;
+    put(f, t);
+    sample(f);
+    assert_non_null(task_of(f, 10));
+    assert_int_equal(proc_of(f, 10)->id.start, 88);
+    assert_int_equal(task_of(f, 10)->flags, ASYM_TASK_NEWBORN);
+}
+
+/* A leader that ends has no memory, either. It was runnable until then; and no sample need read it again once it has ended. */
+static void a_leader_that_ends_is_not_taken_for_a_caller_of_exec(void **state)
+{
+    static const struct {
+        char state;
+        const char *flags; /* 4: PF_EXITING */
+        bool listed;
+    } rows[] = {{'R', "4", true}, {'D', "4", false}, {'Z', "0", false}, {'X', "0", false}};
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct fixture *f;
+        void *fresh;
+        assert_int_equal(set_up(&fresh), 0);
+        f = fresh;
+        struct thread t = {.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = 7000};
+        put(f, t);
+        sample(f);
+        t.state = rows[i].state;
+        t.flags = rows[i].flags;
+        t.executing = true;
+        t.stack = 0;
+        put(f, t);
+        sample(f);
+        assert_int_equal(task_of(f, 10) != NULL, rows[i].listed);
+        const struct asym_process *proc = asym_procfs_find(asym_procfs_of(f->source), 10);
+        assert_int_equal(proc->due, rows[i].listed ? ASYM_DUE_READ : ASYM_DUE_IF_RAN);
+        assert_int_equal(proc->last_exec, 0);
+        assert_int_equal(tear_down(&fresh), 0);
+    }
+}
+
+/* The program that has forked is gone; what the new one forks counts. A child that is found with the exec may be of either. */
+static void a_fork_before_an_exec_is_of_the_previous_program(void **state)
+{
+    struct fixture *f = *state;
+    struct thread t = {.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = 7000};
+    put(f, t);
+    sample(f);
+    for (int child = 20; child < 22; child++) {
+        put(f, (struct thread){.pid = child, .tid = child, .comm = "c", .state = 'S', .start = 5, .ppid = 10});
+        t.stack += child == 21 ? 1000 : 0;
+        put(f, t);
+        sample(f);
+        assert_int_equal(proc_of(f, 10)->last_fork, f->s.now);
+    }
+    assert_int_equal(proc_of(f, 10)->last_exec, f->s.now);
+    t.stack += 1000;
+    put(f, t);
+    sample(f);
+    assert_int_equal(proc_of(f, 10)->last_exec, f->s.now);
+    assert_int_equal(proc_of(f, 10)->last_fork, 0);
 }
 
 static void tell(struct fixture *f, uint64_t start, enum asym_outcome_kind kind)
@@ -1575,6 +1802,14 @@ int main(void)
         TEST(a_leader_that_calls_exec_itself_is_still_the_leader),
         TEST(a_process_that_is_calling_exec_is_not_listed),
         TEST(a_stack_that_is_hidden_is_no_exec),
+        TEST(a_refresh_leaves_the_mask_of_a_caller_of_exec_to_the_next_sample),
+        TEST(an_exec_while_a_sample_reads_the_leader_is_seen_by_the_next_one),
+        TEST(a_refresh_shows_the_mask_of_a_leader_that_has_not_called_exec),
+        TEST(a_newborn_process_that_is_calling_exec_is_listed),
+        TEST(a_process_that_is_calling_exec_when_it_is_found_is_listed),
+        TEST(a_process_that_is_calling_exec_is_not_the_one_that_had_its_number),
+        TEST(a_leader_that_ends_is_not_taken_for_a_caller_of_exec),
+        TEST(a_fork_before_an_exec_is_of_the_previous_program),
         TEST(the_mask_that_was_set_is_known),
         TEST(a_reused_tid_is_recognised_by_its_start_time),
         TEST(a_number_that_another_process_has_now_is_another_application),
