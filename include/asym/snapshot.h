@@ -63,7 +63,8 @@ enum {
     ASYM_TASK_HARDLY_RAN = 1 << 5, /**< has used less than ASYM_HARDLY_RAN of CPU time since its creation; not set if
                                           that is unknown */
     /** A leader, listed even if idle. Since the last snapshot another thread of the process has called exec, and has this number
-     * and its own mask. Not set where a process event has told of the exec. */
+     * and its own mask and nice value; or the leader has called exec, and has changed one of them. Not set where a process event
+     * has told of the exec. */
     ASYM_TASK_EXECUTED = 1 << 6,
 };
 

@@ -121,10 +121,17 @@ static bool inherit(struct entry e, struct asym_thread_state *m, const struct as
     return true;
 }
 
-/* It was a thread of this process until then, and had what was in force. What was in force before that does not count. */
-static struct entry find_caller_of_exec(const struct asym_inherited *h, const struct asym_seen *seen)
+/*
+ * It was a thread of this process until then, and had what was in force. What was in force before that does not count. A leader that
+ * calls exec itself may have the same mask: then the nice value must be the caller's.
+ */
+static struct entry find_caller_of_exec(const struct asym_inherited *h, const struct asym_thread_state *leader,
+                                        const struct asym_seen *seen)
 {
     const struct entry e = find(h, seen->task->id.tgid, seen->mask);
+    const uint32_t known = leader->state == ASYM_AFFINITY_LOST ? leader->set : leader->original;
+    if (e.thread && seen->mask == known && !is_boosted(&e, seen->task->nice, true))
+        return (struct entry){0};
     return e.before && !e.thread->ended ? (struct entry){0} : e;
 }
 
@@ -132,7 +139,7 @@ bool asym_inherited_adopt(struct asym_inherited *h, struct asym_thread_state *m,
                           const struct asym_proc *parent, asym_usec now)
 {
     if (!(seen->task->flags & ASYM_TASK_NEWBORN) && (seen->task->flags & ASYM_TASK_EXECUTED)) {
-        if (!inherit(find_caller_of_exec(h, seen), m, seen, seen->proc, true, now))
+        if (!inherit(find_caller_of_exec(h, m, seen), m, seen, seen->proc, true, now))
             return false;
     } else if (!inherit(find(h, seen->task->id.tgid, seen->mask), m, seen, seen->proc, false, now) &&
                !inherit(find(h, seen->proc->ppid, seen->mask), m, seen, parent, false, now)) {

@@ -134,6 +134,19 @@ static void observe_steered(struct asym_thread_state *m, const struct asym_seen 
     }
 }
 
+static bool has_mask_of_asymd(const struct asym_thread_state *m, const struct asym_seen *seen,
+                              const struct asym_circumstances *c)
+{
+    return seen->mask == m->set || changed_by_kernel(m, seen, c);
+}
+
+/* It has called exec itself, and only its nice value is another one: no thread that had asymd's mask explains that value. */
+static bool is_same_leader(const struct asym_thread_state *m, const struct asym_seen *seen,
+                           const struct asym_circumstances *c)
+{
+    return seen->task->flags & ASYM_TASK_EXECUTED && has_mask_of_asymd(m, seen, c);
+}
+
 void asym_thread_state_observe(struct asym_thread_state *m, const struct asym_seen *seen,
                                const struct asym_circumstances *c)
 {
@@ -150,6 +163,10 @@ void asym_thread_state_observe(struct asym_thread_state *m, const struct asym_se
         return;
     if (m->state == ASYM_AFFINITY_INHERITED)
         m->state = ASYM_AFFINITY_OWN; /* its mask changed: there is nothing left to repair */
+    if (m->state == ASYM_AFFINITY_LOST && is_same_leader(m, seen, c)) {
+        m->state = ASYM_AFFINITY_STEERED;
+        m->boosted = m->set_nice != m->original_nice;
+    }
     if (m->state == ASYM_AFFINITY_STEERED)
         observe_steered(m, seen, c);
     else if (m->state !=
@@ -179,7 +196,7 @@ static bool is_as_known(const struct asym_thread_state *m, const struct asym_see
 {
     switch (m->state) {
     case ASYM_AFFINITY_STEERED:
-        return (seen->mask == m->set || changed_by_kernel(m, seen, c)) && seen->task->nice == m->set_nice;
+        return has_mask_of_asymd(m, seen, c) && seen->task->nice == m->set_nice;
     case ASYM_AFFINITY_OWN:
     case ASYM_AFFINITY_FITS:
         return seen->mask == m->original && seen->task->nice == m->original_nice;

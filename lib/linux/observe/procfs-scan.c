@@ -116,9 +116,13 @@ static int list_task(struct asym_procfs *p, struct asym_process *proc, struct as
     /* asymd cannot steer a thread whose mask it cannot read. The runnable time counts nevertheless. */
     if (r < 0)
         return r == -ENOMEM ? r : 0;
-    /* A leader that calls exec itself keeps its mask. If asymd has not seen its mask before, it has slept, and others have run. */
-    if (t->executed && affinity != t->affinity)
+    /*
+     * A leader that calls exec itself keeps its mask and its nice value. If asymd has not seen them before, it has slept, and others
+     * have run.
+     */
+    if (t->executed && (affinity != t->affinity || t->nice != stat->nice))
         task.flags |= ASYM_TASK_EXECUTED;
+    t->nice = stat->nice;
     p->tasks[p->n_tasks++] = task;
     t->newborn = t->executed = false;
     t->put_on = 0;

@@ -1101,6 +1101,65 @@ static void a_worker_that_has_raised_its_boost_and_calls_exec_gets_its_nice_back
     }
 }
 
+/*
+ * It has also changed its nice value: its mask is still the one that asymd set, and a release gives both back. A worker with the same
+ * mask does not explain the nice value.
+ */
+static void a_leader_that_calls_exec_and_changes_its_nice_is_still_steered(void **state)
+{
+    static const struct {
+        bool worker;
+        const char *cpuset, *mask;
+        int8_t boost, then, back;
+    } rows[] = {
+        {false, "0-7", "4-7", 0, 3, 3},   {true, "0-7", "4-7", 0, 3, 3},   {false, "0-5", "4-5", 0, 3, 3},
+        {false, "0-7", "4-7", -5, -3, 0}, {false, "0-7", "4-7", -5, 3, 3},
+    };
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct engine_fixture w;
+        engine_fixture_init(&w);
+        w.orders.of[100].delta = rows[i].boost;
+        w.orders.of[101].delta = -7;
+        const unsigned proc = engine_fixture_proc(&w, 100);
+        struct engine_fixture_thread *leader = engine_fixture_thread(&w, proc, 100, 5);
+        struct engine_fixture_thread *worker = engine_fixture_thread(&w, proc, 101, 5);
+        worker->listed = rows[i].worker;
+        engine_fixture_run(&w, TICK);
+        engine_fixture_assert_mask(&leader->mask, "4-7");
+        worker->listed = false;
+        leader->cpuset = engine_fixture_cpus(rows[i].cpuset);
+        leader->mask = engine_fixture_cpus(rows[i].mask);
+        leader->task.nice = rows[i].then;
+        leader->task.flags = ASYM_TASK_EXECUTED;
+        w.procs[proc].last_exec = w.now + 1;
+        engine_fixture_step(&w, TICK);
+        assert_int_equal(engine_fixture_action(&w, 100)->kind, ASYM_ACTION_RELEASE);
+        assert_int_equal(engine_fixture_action(&w, 100)->nice, rows[i].back);
+        engine_fixture_done(&w);
+    }
+}
+
+/* It has pinned itself to the CPUs of its boosted worker, and calls exec itself. The worker does not explain its nice value. */
+static void a_leader_that_calls_exec_and_changes_its_nice_keeps_its_own_mask(void **state)
+{
+    struct engine_fixture *w = *state;
+    const unsigned proc = engine_fixture_proc(w, 100);
+    struct engine_fixture_thread *leader = engine_fixture_thread(w, proc, 100, 1);
+    struct engine_fixture_thread *worker = engine_fixture_thread(w, proc, 101, 5);
+    leader->mask = engine_fixture_cpus("4-7");
+    w->orders.of[101].delta = -5;
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&worker->mask, "4-7");
+    worker->listed = false;
+    leader->task.nice = 3;
+    leader->task.flags = ASYM_TASK_EXECUTED;
+    w->procs[proc].last_exec = w->now + 1;
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&leader->mask, "4-7");
+    assert_int_equal(leader->task.nice, 3);
+}
+
 /* A worker that had pinned itself: the record of the leader goes, and the mask stays. */
 static void a_worker_that_calls_exec_keeps_its_own_mask(void **state)
 {
@@ -1525,6 +1584,8 @@ int main(void)
         T(a_worker_that_calls_exec_before_its_action_is_repaired),
         T(a_newborn_that_calls_exec_before_its_repair_is_repaired),
         T(a_worker_that_has_raised_its_boost_and_calls_exec_gets_its_nice_back),
+        T(a_leader_that_calls_exec_and_changes_its_nice_is_still_steered),
+        T(a_leader_that_calls_exec_and_changes_its_nice_keeps_its_own_mask),
         T(a_worker_that_calls_exec_keeps_its_own_mask),
         T(a_mask_that_was_set_before_an_exec_is_its_own),
         T(a_cpuset_that_changes_with_an_exec_is_followed),

@@ -129,14 +129,15 @@ struct thread {
     const char *ticks; /* of CPU time: its user's and its system's */
     unsigned stack;    /* where its stack starts; 0: the kernel hides it */
     bool executing;    /* it has no memory yet */
+    int nice;
 };
 
 static void write_stat(const struct fixture *f, const char *file, const struct thread *t)
 {
     tree_write(&f->tree, file,
-               "%d (%s) %c %d 1 1 0 -1 %s 0 0 0 0 %s 0 0 20 0 1 0 %u %u 0 0 %d 1 %u 0 0 0 0 0 0 0 0 0 17 3 0 0 0\n",
-               t->tid, t->comm, t->state, t->ppid, t->flags ? t->flags : "0", t->ticks ? t->ticks : "1 2", t->start,
-               t->vsize, !t->executing, t->stack);
+               "%d (%s) %c %d 1 1 0 -1 %s 0 0 0 0 %s 0 0 20 %d 1 0 %u %u 0 0 %d 1 %u 0 0 0 0 0 0 0 0 0 17 3 0 0 0\n",
+               t->tid, t->comm, t->state, t->ppid, t->flags ? t->flags : "0", t->ticks ? t->ticks : "1 2", t->nice,
+               t->start, t->vsize, !t->executing, t->stack);
 }
 
 /* Writes all files that a kernel has for a thread. For a leader it writes the process's stat, too. */
@@ -617,6 +618,32 @@ static void an_exec_that_no_event_tells_is_seen_by_the_place_of_the_stack(void *
         assert_int_equal(task_of(f, 10)->flags & ASYM_TASK_EXECUTED, 0);
         assert_int_equal(tear_down(&fresh), 0);
     }
+}
+
+/* Another thread calls exec. It has the leader's mask, and the nice value that asymd lent it. */
+static void an_exec_that_brings_only_a_nice_value_is_told(void **state)
+{
+    struct fixture *f = *state;
+    struct thread t = {.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = 7000};
+    put(f, t);
+    sample(f);
+    t.stack = 8000;
+    t.nice = -5;
+    put(f, t);
+    tree_write(&f->tree, "proc/10/task/10/schedstat", "2000000 0 2\n");
+    sample(f);
+    assert_int_equal(task_of(f, 10)->flags & ASYM_TASK_EXECUTED, ASYM_TASK_EXECUTED);
+    assert_int_equal(task_of(f, 10)->nice, -5);
+    t.stack = 9000;
+    put(f, t);
+    tree_write(&f->tree, "proc/10/task/10/schedstat", "3000000 0 3\n");
+    sample(f);
+    assert_int_equal(task_of(f, 10)->flags & ASYM_TASK_EXECUTED, 0);
+    t.nice = 0;
+    put(f, t);
+    tree_write(&f->tree, "proc/10/task/10/schedstat", "4000000 0 4\n");
+    sample(f);
+    assert_int_equal(task_of(f, 10)->flags & ASYM_TASK_EXECUTED, 0);
 }
 
 /* Its mask is as before. It may have chosen that itself. */
@@ -1799,6 +1826,7 @@ int main(void)
         TEST(newborn_threads_are_listed_once_though_idle),
         TEST(a_thread_that_takes_its_leaders_place_by_exec_is_not_new),
         TEST(an_exec_that_no_event_tells_is_seen_by_the_place_of_the_stack),
+        TEST(an_exec_that_brings_only_a_nice_value_is_told),
         TEST(a_leader_that_calls_exec_itself_is_still_the_leader),
         TEST(a_process_that_is_calling_exec_is_not_listed),
         TEST(a_stack_that_is_hidden_is_no_exec),
