@@ -22,6 +22,13 @@ enum asym_phase { ASYM_PHASE_IDLE, ASYM_PHASE_SERIAL, ASYM_PHASE_PARALLEL };
  */
 enum asym_class { ASYM_CLASS_NONE, ASYM_CLASS_MP, ASYM_CLASS_HP, ASYM_CLASS_SP };
 
+/** The fact that gave an application its class. */
+enum asym_class_source {
+    ASYM_CLASS_BY_COUNT, /**< the number of its runnable threads */
+    ASYM_CLASS_BY_NICE,  /**< [classify] background_nice: it counts as highly parallel */
+    ASYM_CLASS_BY_RULE,  /**< policy_class of a rule */
+};
+
 /** The width of the enforced mask (docs/policies.md, rule 2). */
 enum asym_pin {
     ASYM_PIN_CPU,  /**< the target alone */
@@ -33,6 +40,7 @@ enum asym_pin {
 struct asym_plan_app {
     enum asym_phase phase;
     enum asym_class class;              /**< MP, HP, or NONE while idle */
+    enum asym_class_source class_by;    /**< the fact that gave it the class */
     double runnable;                    /**< runnable count by the estimator in force */
     const struct asym_reason *excluded; /**< set if no thread of it may be steered; else NULL */
     double figure[2];                   /**< figures of excluded */

@@ -28,6 +28,7 @@ struct asym_policy_app {
     struct asym_taskid id;
     enum asym_phase phase;
     enum asym_class class;            /**< MP or HP */
+    enum asym_class_source class_by;  /**< the fact that gave it the class */
     double runnable;                  /**< runnable count by the estimator in force */
     asym_usec phase_since;            /**< when it entered its phase */
     uint32_t first_thread, n_threads; /**< its threads are contiguous in asym_policy_input.threads */

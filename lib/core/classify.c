@@ -88,7 +88,9 @@ static void boost(const struct asym_classify_settings *c, struct asym_app_state 
 {
     if (has_reported_serial_phase(c, m, s, app))
         return;
-    if (m->thread_count.value == ASYM_THREAD_COUNT_MANY) {
+    if (m->class_by == ASYM_CLASS_BY_NICE) {
+        m->was_many = m->boosting = false;
+    } else if (m->thread_count.value == ASYM_THREAD_COUNT_MANY) {
         m->was_many = true;
         m->boosting = false;
     } else if (m->thread_count.value == ASYM_THREAD_COUNT_ONE && m->was_many) {
@@ -109,6 +111,11 @@ static void boost(const struct asym_classify_settings *c, struct asym_app_state 
         m->sp = (struct asym_taskid){0};
 }
 
+static bool is_background(const struct asym_classify_settings *c, int nice)
+{
+    return c->background_nice > 0 && nice >= (int)c->background_nice;
+}
+
 /* The class that a rule gives the application. In a cgroup the first process with such a rule decides for all. */
 static enum asym_rule_class class_by_rule(const struct asym_snapshot *s, const struct asym_app *app)
 {
@@ -121,22 +128,30 @@ static enum asym_rule_class class_by_rule(const struct asym_snapshot *s, const s
 }
 
 void asym_classify(const struct asym_classify_settings *c, const struct asym_snapshot *s, const struct asym_app *app,
-                   struct asym_app_state *state)
+                   int nice, struct asym_app_state *state)
 {
     unsigned n = app ? whole_threads(asym_classify_runnable(c, app)) : 0;
     enum asym_phase phase = ASYM_PHASE_IDLE;
     enum asym_class class = ASYM_CLASS_NONE;
     enum asym_thread_count thread_count = ASYM_THREAD_COUNT_NONE;
     enum asym_rule_class by_rule = ASYM_RULE_CLASS_AUTO;
+    state->class_by = ASYM_CLASS_BY_COUNT;
     if (n > 0) {
         phase = n > c->serial_max_threads ? ASYM_PHASE_PARALLEL : ASYM_PHASE_SERIAL;
         class = n > asym_hp_threshold(c, s->machine) ? ASYM_CLASS_HP : ASYM_CLASS_MP;
         thread_count = n > 1 ? ASYM_THREAD_COUNT_MANY : ASYM_THREAD_COUNT_ONE;
         by_rule = class_by_rule(s, app);
     }
+    if (by_rule != ASYM_RULE_CLASS_AUTO)
+        state->class_by = ASYM_CLASS_BY_RULE;
+    else if (n > 0 && is_background(c, nice))
+        state->class_by = ASYM_CLASS_BY_NICE;
     if (by_rule == ASYM_RULE_CLASS_SERIAL) {
         phase = ASYM_PHASE_SERIAL;
         class = ASYM_CLASS_MP;
+    } else if (state->class_by == ASYM_CLASS_BY_NICE) {
+        phase = ASYM_PHASE_PARALLEL;
+        class = ASYM_CLASS_HP;
     } else if (by_rule == ASYM_RULE_CLASS_PARALLEL) {
         phase = ASYM_PHASE_PARALLEL;
         class = ASYM_CLASS_HP;

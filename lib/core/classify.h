@@ -29,6 +29,7 @@ enum asym_thread_count { ASYM_THREAD_COUNT_NONE, ASYM_THREAD_COUNT_ONE, ASYM_THR
 struct asym_app_state {
     struct asym_taskid id;
     struct asym_held phase, class, thread_count; /* of enum asym_phase, asym_class, asym_thread_count */
+    enum asym_class_source class_by;             /* of the last interval */
     bool was_many;                               /* more than one thread ran, and no boost has followed yet */
     bool boosting;                               /* the thread sp is boosted, from sp_since on */
     bool reported;                               /* sp runs a serial phase that its program reports (RTX) */
@@ -48,6 +49,9 @@ double asym_classify_runnable(const struct asym_classify_settings *c, const stru
  * of a parallel phase that may be the worker that ended last. A pause of up to amp_boost does not end the transition: at a
  * join the master often waits for I/O first.
  *
+ * nice is the lowest nice value among its runnable threads, as they would have it without asymd. From
+ * [classify] background_nice on, the application is parallel and HP; it is never SP, unless it reports a serial phase.
+ *
  * A rule can give the application a class. With parallel it counts as many threads: it is never SP, unless it reports a serial
  * phase. With serial it counts as few threads.
  *
@@ -55,7 +59,7 @@ double asym_classify_runnable(const struct asym_classify_settings *c, const stru
  * amp_boost.
  */
 void asym_classify(const struct asym_classify_settings *c, const struct asym_snapshot *s, const struct asym_app *app,
-                   struct asym_app_state *state);
+                   int nice, struct asym_app_state *state);
 
 /** True when it is idle and its state holds nothing more: the engine may drop it. */
 bool asym_classify_is_blank(const struct asym_classify_settings *c, const struct asym_app_state *state, asym_usec now);

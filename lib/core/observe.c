@@ -3,6 +3,7 @@
 #include "core/engine-internal.h"
 
 #include <errno.h>
+#include <limits.h>
 
 #include "base/macro.h"
 
@@ -126,6 +127,18 @@ static int observe_tasks(struct asym_step *st)
     return 0;
 }
 
+/* The lowest nice value among the runnable threads of the application, without what asymd lends them; 0: none is runnable. */
+static int lowest_nice(const struct asym_step *st, const struct asym_app *app)
+{
+    int lowest = INT_MAX;
+    for (uint32_t i = app->first_task; i < app->first_task + app->n_tasks; i++) {
+        const struct asym_task_ref *ref = &st->refs[i];
+        if (ref->seen.task->runnable > 0)
+            lowest = ASYM_MIN(lowest, asym_nice_by_rule(ref->thread_state, ref->seen.proc, st->e->config.keep_nice));
+    }
+    return lowest < INT_MAX ? lowest : 0;
+}
+
 static int observe_apps(struct asym_step *st)
 {
     struct asym_engine *e = st->e;
@@ -134,12 +147,12 @@ static int observe_apps(struct asym_step *st)
     for (size_t a = 0; a < st->s->n_apps; a++) {
         struct asym_app_state *state = asym_table_get(&e->apps, &st->s->apps[a].id);
         state->seen = e->step;
-        asym_classify(&e->config.classify, st->s, &st->s->apps[a], state);
+        asym_classify(&e->config.classify, st->s, &st->s->apps[a], lowest_nice(st, &st->s->apps[a]), state);
     }
     for (uint32_t i = 0; i < e->apps.n; i++) {
         struct asym_app_state *state = asym_table_at(&e->apps, i);
         if (state->seen != e->step)
-            asym_classify(&e->config.classify, st->s, NULL, state);
+            asym_classify(&e->config.classify, st->s, NULL, 0, state);
     }
     return 0;
 }

@@ -186,6 +186,7 @@ int asym_step_policy_input(struct asym_step *st)
         *out = (struct asym_plan_app){
             .phase = (enum asym_phase)state->phase.value,
             .class = (enum asym_class)state->class.value,
+            .class_by = state->class_by,
             .runnable = asym_classify_runnable(&st->e->config.classify, app),
         };
         for (uint32_t i = 0; i < app->n_tasks; i++)
@@ -197,6 +198,7 @@ int asym_step_policy_input(struct asym_step *st)
             .id = app->id,
             .phase = out->phase,
             .class = out->class,
+            .class_by = out->class_by,
             .runnable = out->runnable,
             .phase_since = state->phase.since,
             .first_thread = (uint32_t)first,

@@ -108,7 +108,10 @@ static int say_class(const struct asym_explanation *e, say_fn *say, void *ctx)
     const struct asym_monitor_app *app = e->app;
     const long n = lround(app->runnable);
     asym_text_add(&t, "%s is ", name_app(app, name));
-    if (app->has_sp)
+    if (app->class_by == ASYM_CLASS_BY_NICE && !app->has_sp)
+        asym_text_add(&t, "in the background: all its runnable threads have nice value %u or more.",
+                      e->context.config->classify.background_nice);
+    else if (app->has_sp)
         asym_text_add(&t, "in a serial phase: one of its threads runs alone.");
     else
         asym_text_add(&t, "%s: it has %ld runnable thread%s%s.", class_words(app), n, n == 1 ? "" : "s",
@@ -464,6 +467,8 @@ int asym_explain_evidence(const struct asym_explanation *e, show_fn *show, void 
     row(&t, "policy", "%s", config->policy->name);
     row(&t, "few threads", "up to %u runnable", config->classify.serial_max_threads);
     row(&t, "highly parallel", "more than %u runnable", asym_hp_threshold(&config->classify, e->context.machine));
+    if (config->classify.background_nice > 0)
+        row(&t, "background", "from nice value %u", config->classify.background_nice);
     row(&t, "threads are counted", "%s",
         config->classify.estimator == ASYM_ESTIMATOR_MEAN ? "as the mean over the interval" : "at the sample");
     row(&t, "fast CPUs", "%s; without a thread: %u of %u",

@@ -150,6 +150,7 @@ static void record_app(struct asym_monitor *m, const struct asym_feedback *f, si
     ret->seen = f->snapshot->now;
     ret->phase = plan->phase;
     ret->class = plan->class;
+    ret->class_by = plan->class_by;
     ret->runnable = plan->runnable;
     ret->n_threads = app->n_threads;
     ret->n_listed = app->n_tasks;

@@ -155,9 +155,17 @@ static const struct asym_reason not_its_turn = {
 static const struct asym_reason parallel = {
     .text = "highly parallel: %.1f runnable threads, more than %.0f",
     .sentence = "belongs to a highly parallel program, which has %.1f runnable threads, more than the limit of %.0f"};
+static const struct asym_reason background = {
+    .text = "background: its nice value leaves the fast CPUs to others",
+    .sentence = "belongs to a program with high nice values, so it leaves the fast CPUs to others"};
+static const struct asym_reason by_rule = {.text = "its rule counts it as highly parallel",
+                                           .sentence = "belongs to a program that a rule counts as highly parallel"};
 static const struct asym_reason spare_cpu = {
     .text = "parallel: a spare fast CPU",
     .sentence = "belongs to a parallel program, and has a fast CPU that no other thread needs"};
+static const struct asym_reason spare_in_background = {
+    .text = "background: a spare fast CPU",
+    .sentence = "belongs to a program with high nice values, and has a fast CPU that no other thread needs"};
 
 /* If the mask leaves one choice, report that as the reason instead of the reason of its class. */
 static void explain(struct asym_spread *sp, uint32_t t, const struct asym_reason *reason, size_t wanting, size_t room)
@@ -224,9 +232,12 @@ static const struct asym_reason *reason_of_rest(const struct asym_spread *sp, ui
 {
     if (sp->in->threads[t].spinning)
         return &asym_spread_spinning;
+    const enum asym_class_source by = sp->in->apps[sp->in->threads[t].app].class_by;
     if (!asym_mask_has(&sp->in->machine->fast, sp->ret[t].cpu))
-        return &parallel;
-    return asym_spread_reach(sp, t) == ASYM_REACH_FAST ? &asym_spread_only_fast : &spare_cpu;
+        return by == ASYM_CLASS_BY_NICE ? &background : by == ASYM_CLASS_BY_RULE ? &by_rule : &parallel;
+    if (asym_spread_reach(sp, t) == ASYM_REACH_FAST)
+        return &asym_spread_only_fast;
+    return by == ASYM_CLASS_BY_NICE ? &spare_in_background : &spare_cpu;
 }
 
 static void spread_rest(struct asym_spread *sp, const struct ranks *r, const struct asym_mask *open)

@@ -67,9 +67,15 @@ static struct thread_state *state_of(const struct asym_policy_input *in, size_t 
 
 /* --- the senior --- */
 
+/* A program in the background does not contend. */
+static bool is_parallel(const struct asym_policy_app *app)
+{
+    return app->phase == ASYM_PHASE_PARALLEL && app->class_by != ASYM_CLASS_BY_NICE;
+}
+
 static bool is_contender(const struct asym_policy_input *in, const struct asym_policy_app *app)
 {
-    return app->phase == ASYM_PHASE_PARALLEL && app->runnable + 0.5 >= asym_mask_count(&in->machine->usable);
+    return is_parallel(app) && app->runnable + 0.5 >= asym_mask_count(&in->machine->usable);
 }
 
 /* The application that became parallel first comes first; on a tie, the lower number. */
@@ -100,7 +106,7 @@ static bool still_contends(const struct asym_policy_input *in, const struct stat
     bool parallel = false, others = false;
     for (size_t i = 0; i < in->n_apps; i++) {
         const struct asym_policy_app *app = &in->apps[i];
-        if (app->phase != ASYM_PHASE_PARALLEL)
+        if (!is_parallel(app))
             continue;
         if (app->id.tid == s->senior.tid && app->id.start == s->senior.start && app->phase_since == s->phase_since)
             parallel = true;

@@ -107,6 +107,56 @@ static void hp_threshold_is_the_setting_or_fast_cpus_and_one(void **state)
     assert_int_equal(class_of(w, 101), ASYM_CLASS_HP);
 }
 
+static void a_program_with_high_nice_values_is_highly_parallel(void **state)
+{
+    struct engine_fixture *w = *state;
+    w->config.classify.background_nice = 10;
+    configure(w);
+    for (size_t i = 0; i < 3; i++)
+        w->threads[i].task.nice = 10;
+    tick(w, 3, 1, 1, 1);
+    tick(w, 1, 1, 0, 0);
+    assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_PARALLEL);
+    assert_int_equal(class_of(w, 100), ASYM_CLASS_HP);
+    w->threads[1].task.nice = 9;
+    tick(w, 1, 1, 0, 0); /* the thread with a lower nice value does not run */
+    assert_int_equal(class_of(w, 100), ASYM_CLASS_HP);
+    tick(w, 1, 0.5, 0.5, 0);
+    assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_SERIAL);
+    assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
+    tick(w, 0, 0, 0, 0);
+    assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_IDLE);
+    w->config.classify.background_nice = 0;
+    configure(w);
+    w->threads[1].task.nice = 19;
+    tick(w, 1, 1, 0, 0);
+    assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
+}
+
+static void the_nice_value_that_a_rule_lends_counts(void **state)
+{
+    struct engine_fixture *w = *state;
+    const struct asym_rule_facts rule = {.has_nice = true, .nice = 12};
+    w->config.classify.background_nice = 10;
+    configure(w);
+    w->procs[0].rule_facts = &rule;
+    tick(w, 1, 1, 0, 0);
+    assert_int_equal(class_of(w, 100), ASYM_CLASS_HP);
+}
+
+static void a_rule_decides_before_the_nice_value(void **state)
+{
+    struct engine_fixture *w = *state;
+    const struct asym_rule_facts rule = {.policy_class = ASYM_RULE_CLASS_SERIAL};
+    w->config.classify.background_nice = 10;
+    configure(w);
+    w->procs[0].rule_facts = &rule;
+    for (size_t i = 0; i < 3; i++)
+        w->threads[i].task.nice = 19;
+    tick(w, 1, 1, 0, 0);
+    assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
+}
+
 static void the_instant_estimator_counts_threads_in_state_r(void **state)
 {
     struct engine_fixture *w = *state;
@@ -397,13 +447,13 @@ static void counts_that_make_no_sense_are_idle(void **state)
     struct asym_app_state m = {0};
     struct asym_app app = {.runnable_mean = -1};
     const struct asym_snapshot s = {.machine = &w->machine, .now = ASYM_SEC};
-    asym_classify(&w->config.classify, &s, &app, &m);
+    asym_classify(&w->config.classify, &s, &app, 0, &m);
     assert_int_equal(m.phase.value, ASYM_PHASE_IDLE);
     app.runnable_mean = NAN;
-    asym_classify(&w->config.classify, &s, &app, &m);
+    asym_classify(&w->config.classify, &s, &app, 0, &m);
     assert_int_equal(m.phase.value, ASYM_PHASE_IDLE);
     app.runnable_mean = 1e300;
-    asym_classify(&w->config.classify, &s, &app, &m);
+    asym_classify(&w->config.classify, &s, &app, 0, &m);
     assert_int_equal(m.class.value, ASYM_CLASS_HP);
 }
 
@@ -413,6 +463,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(phases_begin_at_half_a_thread_above_their_counts),
         T(serial_max_threads_bounds_the_serial_phase),
+        T(a_program_with_high_nice_values_is_highly_parallel),
+        T(the_nice_value_that_a_rule_lends_counts),
+        T(a_rule_decides_before_the_nice_value),
         T(hp_threshold_is_the_setting_or_fast_cpus_and_one),
         T(the_instant_estimator_counts_threads_in_state_r),
         T(a_class_changes_only_after_it_has_held),

@@ -109,6 +109,19 @@ static void assert_says(const char *text, const char *words)
         fail_msg("'%s' does not say '%s'", text, words);
 }
 
+static void a_program_with_high_nice_values_is_in_the_background(void **state)
+{
+    struct explain_fixture *f = *state;
+    static const char *const names[] = {"updatedb", NULL};
+    f->w.config.classify.background_nice = 10;
+    assert_int_equal(asym_engine_configure(f->w.engine, &f->w.config), 0);
+    program(f, "updatedb", 300, 1, 0, 1);
+    f->w.threads[0].task.nice = 19;
+    name_apps(f, names);
+    assert_says(why(f, 300),
+                "updatedb (300) is in the background: all its runnable threads have nice value 10 or more.\n");
+}
+
 static void a_parallel_program_is_explained_which_threads_have_the_fast_cpus(void **state)
 {
     struct explain_fixture *f = *state;
@@ -802,6 +815,7 @@ static void every_reason_of_a_policy_has_a_sentence_of_its_own(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        T(a_program_with_high_nice_values_is_in_the_background),
         T(a_parallel_program_is_explained_which_threads_have_the_fast_cpus),
         T(an_only_fast_cpu_and_a_lonely_holder),
         T(a_program_with_fast_cpus_of_its_own_is_told_how_many),

@@ -32,7 +32,11 @@ static void begin_boosted(struct pa_fixture *w, unsigned n_cpus, unsigned n_fast
     const struct asym_engine_config config = {
         .policy = asym_policy_find("pa"),
         .params = &boost, /* its one option */
-        .classify = {.serial_max_threads = 2, .hp_threshold = UINT32_MAX, .amp_boost = ASYM_SEC, .hysteresis = 1},
+        .classify = {.serial_max_threads = 2,
+                     .hp_threshold = UINT32_MAX,
+                     .amp_boost = ASYM_SEC,
+                     .hysteresis = 1,
+                     .background_nice = 10},
         .enforce = {.pin = -1, .swap_period = TURN, .release = 5 * ASYM_SEC},
     };
     *w = (struct pa_fixture){0};
@@ -106,6 +110,24 @@ static void mp_threads_hold_fast_cpus_and_hp_threads_run_on_slow_ones(void **sta
     }
     for (int c = 0; c < 6; c++)
         assert_int_equal(count_on(&w, c), c < 2 ? 1 : 2);
+    end(&w);
+}
+
+/* One thread with a high nice value beside two others. */
+static void a_program_in_the_background_leaves_the_fast_cpus_to_others(void **state)
+{
+    (void)state;
+    struct pa_fixture w;
+    const unsigned sizes[] = {1, 2};
+    begin(&w, 4, 2, sizes, 2);
+    w.load->tasks[0].nice = 19;
+    turn(&w);
+    assert_true(!is_fast(&w, 0) && is_fast(&w, 1) && is_fast(&w, 2));
+    assert_why(w.plan->tasks[0].reason, "background: its nice value leaves the fast CPUs to others");
+    gen_load_share(w.load, 1, 0);
+    turn(&w);
+    assert_true(is_fast(&w, 0));
+    assert_why(w.plan->tasks[0].reason, "background: a spare fast CPU");
     end(&w);
 }
 
@@ -426,6 +448,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mp_threads_hold_fast_cpus_and_hp_threads_run_on_slow_ones),
+        cmocka_unit_test(a_program_in_the_background_leaves_the_fast_cpus_to_others),
         cmocka_unit_test(a_thread_that_becomes_serial_goes_before_mp_threads),
         cmocka_unit_test(the_boost_ends_and_the_thread_takes_turns),
         cmocka_unit_test(mp_threads_share_fast_cpus_in_turns),

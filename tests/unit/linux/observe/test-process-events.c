@@ -365,7 +365,7 @@ static void assert_lost(const struct received *received, int n)
     }
 }
 
-/* What is left in the buffer is older than the loss: it is thrown away, and LOST comes again after the last of it. */
+/* The rest of the buffer is older than the loss: asymd throws it away, and LOST comes again after the last of it. */
 static void events_that_were_lost_are_reported(void **state)
 {
     (void)state;
