@@ -18,7 +18,8 @@ struct asym_bus_link {
     sd_bus *bus;
     sd_event_source *io, *timer;
     bool is_system;
-    bool has_more;       /**< the last call of sd_bus_process did something: call it again */
+    bool has_more;       /**< there is work that neither the socket nor the timeout of sd-bus shows: process it now */
+    bool is_drained;     /**< sd-bus has no message left of the read that ended the handshake */
     bool ended;          /**< closed at the next asym_bus_sweep() */
     uid_t uid;           /**< of a direct client */
     const char *why_end; /**< why asymd ended it; NULL: the client did. Static */
@@ -131,7 +132,9 @@ int asym_bus_call_system(struct asym_bus *bus, sd_bus_message *m, const struct a
 int asym_bus_run(struct asym_bus *bus, sd_bus_message *m, const struct asym_bus_method *method, uid_t uid);
 /** Continue with the calls of a sender that have waited for its user. uid: NULL: the sender has left. */
 void asym_bus_identify_calls(struct asym_bus *bus, const char *name, const uid_t *uid);
-/** Run the next call whose user is known by now. Returns whether there was one. */
+/** Returns whether there is a call whose user is known by now, and that polkit was not asked about. */
+bool asym_bus_has_ready(struct asym_bus *bus);
+/** Run the next of these calls. Returns whether there was one. */
 bool asym_bus_run_ready(struct asym_bus *bus);
 /** Forget the calls of the system bus. */
 void asym_bus_forget_callers(struct asym_bus *bus);

@@ -15,8 +15,8 @@
  * No call waits: for a client, for the bus daemon or for polkit. Bounds:
  *
  * - The messages of the system bus cost asym_bus_config.share of one CPU in the long run. When this is spent, asymd leaves that
- *   socket alone until it has earned more. The socket of root has no such bound. Both serve messages for ASYM_BUS_SLICE; then
- *   other events go first.
+ *   socket alone until it has earned more, and after ASYM_BUS_SLICE other events go first. The socket of root has no such bound,
+ *   but serves at most one message between two other events.
  * - The messages of a user other than root get ASYM_BUS_USER_SHARE of that: method calls, properties, introspection and
  *   messages that asymd does not know. Beyond that the answer is org.asymd.Error.Refused. A new connection may send
  *   ASYM_BUS_MAX_CALLS_OF_USER messages before asymd knows its user: calls of the object's own methods wait, sd-bus answers
@@ -65,7 +65,7 @@
  */
 #define ASYM_BUS_DEBT (0.1)
 /**
- * CPU time of messages, in us, after which other events go first. To wake up for one message costs three times as much as to
+ * CPU time of messages of the system bus, in us, after which other events go first. To wake up for one message costs three times as much as to
  * refuse one (measured), and no user pays for it.
  */
 #define ASYM_BUS_SLICE 200

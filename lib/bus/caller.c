@@ -155,6 +155,11 @@ static struct asym_bus_call *find_ready(struct asym_bus *bus)
     return oldest;
 }
 
+bool asym_bus_has_ready(struct asym_bus *bus)
+{
+    return find_ready(bus) != NULL;
+}
+
 bool asym_bus_run_ready(struct asym_bus *bus)
 {
     struct asym_bus_call *call = find_ready(bus);

@@ -38,33 +38,45 @@ static int step(struct asym_bus_link *link)
     return sd_bus_process(link->bus, NULL);
 }
 
-/* Serve one message, and charge its cost from `begun` on. Returns the thread's CPU time after it. */
-static asym_usec serve(struct asym_bus_link *link, asym_usec begun)
+/*
+ * The end of the handshake and the first messages can come in one read: sd-bus then holds messages that no poll shows, until a
+ * call of sd_bus_process finds none. From then on sd-bus reads no further than the end of a message, and the socket and the
+ * timeout of sd-bus show all of its work.
+ */
+static bool has_hidden_work(struct asym_bus_link *link, bool was_ready, bool has_worked)
+{
+    link->is_drained |= was_ready && !has_worked;
+    return (has_worked && !link->is_drained) || (link->is_system && asym_bus_has_ready(link->owner));
+}
+
+/* Serve one message, charge the CPU time since *at, and set *at. Returns whether there may be another one. */
+static bool serve(struct asym_bus_link *link, asym_usec *at)
 {
     struct asym_bus *bus = link->owner;
+    const bool was_ready = sd_bus_is_ready(link->bus) > 0;
     bus->payer = ASYM_BUS_ALL_USERS;
     bus->unknown = NULL;
     const int r = step(link);
-    /* The end of the handshake and the first message can come in one read: sd-bus then holds a message that no poll shows. */
-    link->has_more = r > 0;
+    link->has_more = has_hidden_work(link, was_ready, r > 0);
     if (r < 0 || sd_bus_is_open(link->bus) <= 0)
         link->ended = true;
-    const asym_usec now = asym_clock_thread_cpu();
-    bus->spent += now - begun;
+    const asym_usec now = asym_clock_thread_cpu(), cpu = now - *at;
+    *at = now;
+    bus->spent += cpu;
     if (link->is_system)
-        asym_bus_charge(bus, now - begun, asym_clock_now());
-    return now;
+        asym_bus_charge(bus, cpu, asym_clock_now());
+    return r > 0 && !link->ended;
 }
 
+/* A client on the socket of its own waits for its answer: one message a turn. The system bus has the messages of all users. */
 static void process(struct asym_bus_link *link)
 {
     struct asym_bus *bus = link->owner;
     const asym_usec begun = asym_clock_thread_cpu();
-    asym_usec now = begun;
+    asym_usec at = begun;
     bus->is_dispatching = true;
-    do
-        now = serve(link, now);
-    while (link->has_more && !link->ended && !is_overdrawn(link) && now - begun < ASYM_BUS_SLICE);
+    while (serve(link, &at) && link->is_system && at - begun < ASYM_BUS_SLICE && !is_overdrawn(link))
+        ;
     bus->is_dispatching = false;
     asym_bus_send(bus);
 }

@@ -230,6 +230,64 @@ static void an_error_of_a_method_reaches_the_client(void **state)
     sd_bus_close_unref(client);
 }
 
+/* Sends a call, and returns the number of events that the server handles for it. */
+static unsigned count_events_of_call(sd_bus *client)
+{
+    sd_bus_message *m = NULL;
+    unsigned n = 0;
+    assert_true(sd_bus_message_new_method_call(client, &m, NULL, ASYM_BUS_PATH, ASYM_BUS_INTERFACE, "Ask") >= 0);
+    assert_true(sd_bus_message_append(m, "s", "x") >= 0);
+    assert_true(sd_bus_send(client, m, &(uint64_t){0}) >= 0);
+    sd_bus_message_unref(m);
+    while (sd_event_run(f.event, 0) > 0)
+        n++;
+    return n;
+}
+
+/* A turn of the event loop without a message costs as much as a quarter of one with a message. */
+static void a_call_costs_one_event(void **state)
+{
+    sd_bus *client = start_client();
+    (void)state;
+    assert_int_equal(call(client, "Ask", "x", NULL), 0);
+    for (unsigned i = 1; i <= 3; i++) {
+        assert_int_equal(count_events_of_call(client), 1);
+        assert_int_equal(f.n_ran, 1 + i);
+    }
+    sd_bus_close_unref(client);
+}
+
+static void write_all(int fd, const char *bytes, size_t n)
+{
+    assert_int_equal(write(fd, bytes, n), (ssize_t)n);
+}
+
+/* A client may send its first calls together with the end of the handshake. asymd reads all of it at once. */
+static void calls_behind_the_handshake_are_answered(void **state)
+{
+    static const char call[] = "l\1\0\1\6\0\0\0\1\0\0\0\x57\0\0\0"
+                               "\1\1o\0\x12\0\0\0/org/asymd/Manager\0\0\0\0\0\0"
+                               "\2\1s\0\x11\0\0\0org.asymd.Manager\0\0\0\0\0\0\0"
+                               "\3\1s\0\3\0\0\0Ask\0\0\0\0\0"
+                               "\x8\1g\0\1s\0\0"
+                               "\1\0\0\0x\0";
+    char bytes[1024] = "", uid[16];
+    const int fd = connect_socket();
+    (void)state;
+    snprintf(uid, sizeof uid, "%u", (unsigned)geteuid());
+    size_t n = 1 + (size_t)snprintf(bytes + 1, sizeof bytes - 1, "AUTH EXTERNAL ");
+    for (const char *c = uid; *c; c++)
+        n += (size_t)snprintf(bytes + n, sizeof bytes - n, "%02x", *c);
+    n += (size_t)snprintf(bytes + n, sizeof bytes - n, "\r\nBEGIN\r\n");
+    for (unsigned i = 0; i < 2; i++, n += sizeof call - 1)
+        memcpy(bytes + n, call, sizeof call - 1);
+    write_all(fd, bytes, n);
+    turn();
+    assert_int_equal(f.n_ran, 2);
+    close(fd);
+    turn();
+}
+
 static uint32_t take_events(sd_bus *client, uint32_t *n)
 {
     sd_bus_message *m = NULL;
@@ -477,6 +535,8 @@ int main(void)
         TEST(the_socket_is_for_its_owner_alone),
         TEST(a_method_knows_its_caller_and_answers),
         TEST(an_error_of_a_method_reaches_the_client),
+        TEST(a_call_costs_one_event),
+        TEST(calls_behind_the_handshake_are_answered),
         TEST(events_go_to_subscribers_only),
         TEST(a_reader_gets_a_burst_whole_and_in_order),
         TEST(the_end_of_a_client_ends_its_subscription),
