@@ -57,8 +57,10 @@ int asym_service_attach(struct asym_service *s)
 int asym_service_loop(struct asym_service *s)
 {
     int exit_status = ASYM_EXIT_FAILED, r = 0;
-    while (r >= 0 && sd_event_get_state(s->event) != SD_EVENT_FINISHED)
+    while (r >= 0 && sd_event_get_state(s->event) != SD_EVENT_FINISHED) {
+        asym_bus_begin_turn(s->bus);
         r = asym_rtxd_run_event(s->rtx, s->event, UINT64_MAX);
+    }
     if (r >= 0)
         r = sd_event_get_exit_code(s->event, &exit_status);
     return r < 0 ? r : exit_status;

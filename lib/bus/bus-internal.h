@@ -94,7 +94,8 @@ struct asym_bus {
     bool is_dispatching; /**< sd_bus_process runs: no connection may be freed */
     uid_t payer;         /**< the user of the system bus whose message is served; ASYM_BUS_ALL_USERS: none */
     struct asym_bus_sender
-        *unknown; /**< the sender of that message, while asymd does not know its user; NULL: it does */
+        *unknown;         /**< the sender of that message, while asymd does not know its user; NULL: it does */
+    asym_usec turn_begun; /**< the CPU time of the thread at the begin of this turn of the event loop; 0: not known */
     asym_usec spent;
     struct asym_bus_totals totals;
 };
@@ -112,6 +113,8 @@ uint64_t asym_bus_link_queued(const struct asym_bus_link *link);
 void asym_bus_link_end(struct asym_bus_link *link, const char *why);
 /** Free the connections that have ended, and arm the others. */
 void asym_bus_sweep(struct asym_bus *bus);
+/** Returns the CPU time of the thread from which on it works for the bus. The begin of a turn counts once. */
+asym_usec asym_bus_take_turn(struct asym_bus *bus);
 /** Returns the connection of a message. */
 struct asym_bus_link *asym_bus_link_of(struct asym_bus *bus, sd_bus_message *m);
 

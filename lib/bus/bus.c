@@ -63,6 +63,12 @@ void asym_bus_close(struct asym_bus *bus)
     free(bus);
 }
 
+void asym_bus_begin_turn(struct asym_bus *bus)
+{
+    if (bus)
+        bus->turn_begun = asym_clock_thread_cpu();
+}
+
 void asym_bus_housekeeping(struct asym_bus *bus, asym_usec now)
 {
     asym_bus_connect_system(bus, now);

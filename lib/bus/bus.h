@@ -145,6 +145,13 @@ void asym_bus_close(struct asym_bus *bus);
 /** Serve a connected stream socket as if a client had connected to DIR/bus. Takes fd. Returns 0; -errno, and fd is closed. */
 int asym_bus_add_direct(struct asym_bus *bus, int fd);
 
+/**
+ * Call this before each turn of the event loop. If the loop then handles an event of the bus, the bus has used the CPU time since
+ * this call: the wait for the event costs half as much as the answer to a small call. Without it the bus counts only its handlers.
+ * NULL is accepted.
+ */
+void asym_bus_begin_turn(struct asym_bus *bus);
+
 /** Call this about every second. */
 void asym_bus_housekeeping(struct asym_bus *bus, asym_usec now);
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <syslog.h>
 
+#include "base/clock.h"
 #include "base/macro.h"
 
 /* Linux 6.16; libc's headers do not have it yet. */
@@ -79,9 +80,11 @@ static int on_listen(sd_event_source *source, int fd, uint32_t events, void *use
     struct asym_bus *bus = userdata;
     (void)source;
     (void)events;
+    const asym_usec begun = asym_bus_take_turn(bus);
     const int client = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (client >= 0 && asym_bus_add_direct(bus, client) < 0)
         bus->totals.refused++;
+    bus->spent += asym_clock_thread_cpu() - begun;
     return 0;
 }
 

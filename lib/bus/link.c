@@ -49,6 +49,13 @@ static bool has_hidden_work(struct asym_bus_link *link, bool was_ready, bool has
     return (has_worked && !link->is_drained) || (link->is_system && asym_bus_has_ready(link->owner));
 }
 
+asym_usec asym_bus_take_turn(struct asym_bus *bus)
+{
+    const asym_usec begun = bus->turn_begun ? bus->turn_begun : asym_clock_thread_cpu();
+    bus->turn_begun = 0;
+    return begun;
+}
+
 /* Serve one message, charge the CPU time since *at, and set *at. Returns whether there may be another one. */
 static bool serve(struct asym_bus_link *link, asym_usec *at)
 {
@@ -72,7 +79,7 @@ static bool serve(struct asym_bus_link *link, asym_usec *at)
 static void process(struct asym_bus_link *link)
 {
     struct asym_bus *bus = link->owner;
-    const asym_usec begun = asym_clock_thread_cpu();
+    const asym_usec begun = asym_bus_take_turn(bus);
     asym_usec at = begun;
     bus->is_dispatching = true;
     while (serve(link, &at) && link->is_system && at - begun < ASYM_BUS_SLICE && !is_overdrawn(link))

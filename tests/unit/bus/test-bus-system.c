@@ -313,6 +313,23 @@ static void a_user_pays_for_properties(void **state)
     assert_int_equal(f.n_answered, 2);
 }
 
+/* The CPU time before the handler of the message is that of the event loop: it waits, wakes and finds the message. */
+static void a_user_pays_for_the_turn_of_the_event_loop(void **state)
+{
+    (void)state;
+    get_all(":1.10", 1);
+    get_all(":1.20", 1);
+    const asym_usec before = asym_bus_spent(f.bus);
+    asym_bus_begin_turn(f.bus);
+    clocks.cpu += 6 * COST;
+    get_all(":1.10", 2);
+    assert_int_equal(f.n_answered, 1);
+    assert_int_equal(f.n_refused, 1);
+    assert_int_equal(asym_bus_spent(f.bus) - before, 6 * COST);
+    get_all(":1.20", 1);
+    assert_int_equal(f.n_answered, 1);
+}
+
 /* The place of the user in asymd's list, and its debt, stay when another user comes. */
 static void another_user_wipes_out_no_debt(void **state)
 {
@@ -682,6 +699,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_user_pays_for_properties),
+        TEST(a_user_pays_for_the_turn_of_the_event_loop),
         TEST(another_user_wipes_out_no_debt),
         TEST(one_wakeup_serves_messages_for_a_slice),
         TEST(a_user_pays_for_introspection_and_for_what_there_is_not),
