@@ -43,7 +43,7 @@ static int append_mask(sd_bus_message *m, const char *key, const struct asym_mas
 static uint32_t owner(const struct asym_service *s, const struct asym_taskid *id)
 {
     uint32_t uid;
-    return asym_proc_owner_of(&s->run->root, id, &uid) >= 0 ? uid : NO_USER;
+    return asym_proc_owner_known(s->owners, &s->run->root, id, &uid) >= 0 ? uid : NO_USER;
 }
 
 static bool sees_all(const struct asym_service *s, const struct asym_bus_caller *caller)

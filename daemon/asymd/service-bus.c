@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "app/install-paths.h"
@@ -116,6 +117,7 @@ void asym_service_bus_open(struct asym_service *s)
         asym_log_say(&s->run->log, LOG_WARNING, "users cannot ask asymd: %s", err.text);
         return;
     }
+    s->owners = calloc(1, sizeof *s->owners);
     s->hides_processes = true; /* until the helper has read the option */
     asym_hidepid_watch_init(&s->hidepid, asym_path(ASYM_PATH_HELPER, s->helper));
     update_hidepid(s);
@@ -130,6 +132,7 @@ void asym_service_bus_close(struct asym_service *s)
         return;
     asym_service_listen(s, NULL);
     asym_bus_close(ASYM_TAKE(s->bus));
+    free(ASYM_TAKE(s->owners));
     asym_hidepid_watch_done(&s->hidepid);
 }
 

@@ -26,6 +26,7 @@
 #include "daemon/asymd/service-notify.h"
 #include "linux/enforce/ledger.h"
 #include "linux/observe/hidepid.h"
+#include "linux/observe/proc-owner.h"
 
 /** The orders of users, and the listener (service-control.h). */
 struct asym_service_control {
@@ -58,6 +59,7 @@ struct asym_service {
     struct asym_watch *watch; /* NULL: no udev */
     struct asym_bus *bus;     /* NULL: users cannot ask asymd */
     struct asym_bus_announced announced;
+    struct asym_proc_owners *owners; /* NULL: each question reads the start time of the process */
     struct asym_notify notify;
     int error;
     bool sampling;     /* a snapshot is not complete */

@@ -88,6 +88,35 @@ int asym_proc_owner_of(const struct asym_root *root, const struct asym_taskid *t
     return 0;
 }
 
+static bool is_known(const struct asym_proc_inode *known, const struct asym_taskid *process, const struct stat *st)
+{
+    return known->id.tid == process->tid && known->id.tgid == process->tgid && known->id.start == process->start &&
+           known->number == st->st_ino && known->device == st->st_dev && known->made.tv_sec == st->st_ctim.tv_sec &&
+           known->made.tv_nsec == st->st_ctim.tv_nsec;
+}
+
+int asym_proc_owner_known(struct asym_proc_owners *owners, const struct asym_root *root,
+                          const struct asym_taskid *process, uint32_t *ret)
+{
+    char path[32];
+    struct stat st;
+    if (!owners || !root->live || process->tgid <= 0 || process->tid != process->tgid)
+        return asym_proc_owner_of(root, process, ret);
+    struct asym_proc_inode *known = &owners->known[(uint32_t)process->tgid % ASYM_PROC_OWNERS];
+    snprintf(path, sizeof path, "proc/%d", (int)process->tgid);
+    if (fstatat(root->fd, path, &st, 0) < 0)
+        return -errno;
+    if (is_known(known, process, &st)) {
+        *ret = st.st_uid;
+        return 0;
+    }
+    /* The start time is read after the inode: if it is right, then the inode was that of the process, too. */
+    const int r = asym_proc_owner_of(root, process, ret);
+    if (r == 0)
+        *known = (struct asym_proc_inode){.id = *process, .device = st.st_dev, .number = st.st_ino, .made = st.st_ctim};
+    return r;
+}
+
 /*
  * Returns whether the process runs a program of its own user. The kernel gives the files of /proc/PID to root when a process
  * has executed a set-user-ID program or has changed its user since its exec (it is not dumpable then).

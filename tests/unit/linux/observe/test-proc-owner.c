@@ -7,7 +7,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <linux/sched.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +18,7 @@
 
 #include "base/macro.h"
 #include "linux/observe/proc-owner.h"
+#include "linux/sys/thread.h"
 #include "support/process.h"
 #include "support/tree.h"
 
@@ -156,6 +160,134 @@ static void a_live_process_with_two_users(void **state)
     asym_root_done(&root);
 }
 
+static struct asym_taskid id_of(pid_t pid)
+{
+    struct asym_stat stat;
+    assert_true(asym_thread_get_stat(pid, pid, &stat) >= 0);
+    return (struct asym_taskid){.tid = pid, .tgid = pid, .start = stat.start};
+}
+
+static void end(pid_t pid)
+{
+    asym_process_signal(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+/* Without a descriptor asymd cannot read a file, but it can read an inode. */
+static void a_known_process_costs_no_reading(void **state)
+{
+    static struct asym_proc_owners owners;
+    struct asym_root root;
+    struct rlimit before;
+    uint32_t uid = UNTOUCHED;
+    (void)state;
+    assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
+    const struct asym_taskid self = id_of(getpid());
+    assert_int_equal(asym_proc_owner_known(&owners, &root, &self, &uid), 0);
+    assert_int_equal(uid, geteuid());
+    uid = UNTOUCHED;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, before.rlim_max}), 0);
+    const int known = asym_proc_owner_known(&owners, &root, &self, &uid);
+    const int unknown = asym_proc_owner_known(NULL, &root, &self, &(uint32_t){0});
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(known, 0);
+    assert_int_equal(uid, geteuid());
+    assert_int_equal(unknown, -EMFILE);
+    asym_root_done(&root);
+}
+
+static void a_known_process_has_one_start_time(void **state)
+{
+    static struct asym_proc_owners owners;
+    struct asym_root root;
+    uint32_t uid = UNTOUCHED;
+    (void)state;
+    assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
+    const struct asym_taskid self = id_of(getpid());
+    const struct asym_taskid other = {.tid = self.tid, .tgid = self.tgid, .start = self.start + 1};
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(asym_proc_owner_known(&owners, &root, &self, &(uint32_t){0}), 0);
+        assert_int_equal(asym_proc_owner_known(&owners, &root, &other, &uid), -ESRCH);
+        assert_int_equal(uid, UNTOUCHED);
+    }
+    asym_root_done(&root);
+}
+
+/* The process changes its user when it gets a signal. */
+static void become(int signal)
+{
+    (void)signal;
+    if (setresuid(2003, 2003, 2003) < 0)
+        _exit(1);
+}
+
+static void a_known_process_that_changes_its_user_has_the_new_one(void **state)
+{
+    static struct asym_proc_owners owners;
+    struct asym_root root;
+    uint32_t uid = UNTOUCHED;
+    (void)state;
+    assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
+    signal(SIGUSR1, become);
+    const pid_t pid = start_as(2002, 0, 1);
+    const struct asym_taskid id = id_of(pid);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(asym_proc_owner_known(&owners, &root, &id, &uid), 0);
+    assert_int_equal(uid, 0);
+    asym_process_signal(pid, SIGUSR1);
+    for (unsigned i = 0; i < 1000 && uid == 0; i++) {
+        assert_int_equal(asym_proc_owner_known(&owners, &root, &id, &uid), 0);
+        usleep(10000);
+    }
+    assert_int_equal(uid, 2003);
+    end(pid);
+    assert_true(asym_proc_owner_known(&owners, &root, &id, &uid) < 0);
+    asym_root_done(&root);
+}
+
+/* Returns a new process that has this number, and that belongs to UID 2004. */
+static pid_t start_with_number(pid_t number)
+{
+    const struct clone_args args = {.exit_signal = SIGCHLD, .set_tid = (uint64_t)(uintptr_t)&number, .set_tid_size = 1};
+    const pid_t parent = getpid(), pid = (pid_t)syscall(SYS_clone3, &args, sizeof args);
+    if (pid == 0) {
+        if (setresuid(2004, 2004, 2004) < 0)
+            _exit(1);
+        asym_process_end_with(parent);
+        for (;;)
+            pause();
+    }
+    return pid;
+}
+
+static void a_later_process_with_the_number_is_another_one(void **state)
+{
+    static struct asym_proc_owners owners;
+    struct asym_root root;
+    uint32_t uid = UNTOUCHED;
+    (void)state;
+    assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
+    const pid_t pid = start_as(2002, 2002, 1);
+    const struct asym_taskid id = id_of(pid);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(asym_proc_owner_known(&owners, &root, &id, &uid), 0);
+    end(pid);
+    usleep(20000); /* start times are in clock ticks of 10 ms */
+    uid = UNTOUCHED;
+    assert_int_equal(start_with_number(pid), pid);
+    assert_int_equal(asym_proc_owner_known(&owners, &root, &id, &uid), -ESRCH);
+    assert_int_equal(uid, UNTOUCHED);
+    const struct asym_taskid later = id_of(pid);
+    for (unsigned i = 0; i < 1000 && uid != 2004; i++) {
+        assert_int_equal(asym_proc_owner_known(&owners, &root, &later, &uid), 0);
+        usleep(10000);
+    }
+    assert_int_equal(uid, 2004);
+    end(pid);
+    asym_root_done(&root);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -163,6 +295,10 @@ int main(void)
         cmocka_unit_test(many_groups_are_costly),
         cmocka_unit_test(the_live_machine_reports_the_users_of_this_process),
         cmocka_unit_test(a_live_process_with_two_users),
+        cmocka_unit_test(a_known_process_costs_no_reading),
+        cmocka_unit_test(a_known_process_has_one_start_time),
+        cmocka_unit_test(a_known_process_that_changes_its_user_has_the_new_one),
+        cmocka_unit_test(a_later_process_with_the_number_is_another_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
