@@ -275,6 +275,11 @@ void asym_procfs_read_maps(struct asym_procfs *p, struct asym_process *proc);
 int asym_procfs_scan(struct asym_procfs *p, struct asym_process *proc);
 /** Returns whether the process has called exec since its last sample, or is calling it. stat: of its leader, read now. */
 bool asym_procfs_executes(const struct asym_process *proc, const struct asym_stat *stat);
+/**
+ * Returns whether the addresses of code and stack show that the process has not called exec since its last sample. Where the kernel
+ * hides them, this and asym_procfs_executes() are both false.
+ */
+bool asym_procfs_runs_same(const struct asym_process *proc, const struct asym_stat *stat);
 
 /**
  * Returns the runnable time in an interval, from the thread's counters before and now and its state now. All times are in ns.

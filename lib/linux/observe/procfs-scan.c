@@ -177,6 +177,14 @@ bool asym_procfs_executes(const struct asym_process *proc, const struct asym_sta
     return is_executing(proc, stat) || has_executed(&proc->image, &stat->image);
 }
 
+/* While the leader is a zombie, the process has no addresses. An exec by another thread would have given it a living leader. */
+bool asym_procfs_runs_same(const struct asym_process *proc, const struct asym_stat *stat)
+{
+    if (stat->state == 'Z')
+        return true;
+    return proc->image.stack != 0 && proc->image.stack == stat->image.stack && proc->image.code == stat->image.code;
+}
+
 static void note_exec(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *leader,
                       const struct asym_stat *stat)
 {

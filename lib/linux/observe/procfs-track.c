@@ -179,14 +179,16 @@ void asym_procfs_forget_facts(struct asym_process *proc)
     proc->program++;
 }
 
-struct asym_process *asym_procfs_verify(struct asym_procfs *p, struct asym_process *proc)
+/* renew: updates the facts of the process if it still has its number. stat: its stat, read now. */
+static struct asym_process *verify(struct asym_procfs *p, struct asym_process *proc,
+                                   void (*renew)(struct asym_process *proc, const struct asym_stat *stat))
 {
     struct asym_stat stat;
     int r = asym_procfs_read_stat(p, proc->pid, 0, &stat);
     proc->doubtful = false;
     if (r == 0 && stat.start == proc->start) {
+        renew(proc, &stat);
         memcpy(proc->comm, stat.comm, sizeof proc->comm);
-        asym_procfs_forget_facts(proc);
         proc->due = ASYM_DUE_THREADS;
         return proc;
     }
@@ -202,23 +204,36 @@ struct asym_process *asym_procfs_verify(struct asym_procfs *p, struct asym_proce
     return proc;
 }
 
-/*
- * Events were lost, and most processes have not executed a program meanwhile: the user who pays for reading and the record of
- * the reader stay. Otherwise a storm of forks would make every process of root one that was never read.
- */
-static struct asym_process *verify_unchanged(struct asym_procfs *p, struct asym_process *proc)
+static void renew_after_exec(struct asym_process *proc, const struct asym_stat *stat)
 {
-    const uint64_t start = proc->start;
+    (void)stat;
+    asym_procfs_forget_facts(proc);
+}
+
+struct asym_process *asym_procfs_verify(struct asym_procfs *p, struct asym_process *proc)
+{
+    return verify(p, proc, renew_after_exec);
+}
+
+/*
+ * Events were lost, and most processes have not called exec meanwhile: they keep their facts. Otherwise one user's storm of forks
+ * would make the processes of all users unknown, and asymd would not steer those. A process that may have called exec keeps the user
+ * who pays for reading, and the record of the reader. Otherwise a storm would make every process of root one that was never read.
+ */
+static void renew_after_loss(struct asym_process *proc, const struct asym_stat *stat)
+{
     const uint32_t payer = proc->payer;
     const bool has_payer = proc->has_payer;
     const enum asym_read_limit_record record = proc->record;
-    proc = asym_procfs_verify(p, proc);
-    if (proc && proc->start == start) {
-        proc->record = record;
-        proc->has_payer = has_payer;
-        proc->payer = payer;
+    if (asym_procfs_runs_same(proc, stat)) {
+        if (memcmp(proc->comm, stat->comm, sizeof proc->comm) != 0)
+            asym_procfs_expire_match(proc);
+        return;
     }
-    return proc;
+    asym_procfs_forget_facts(proc);
+    proc->record = record;
+    proc->has_payer = has_payer;
+    proc->payer = payer;
 }
 
 static int take_process(struct asym_procfs *p, struct asym_process *none, int32_t pid)
@@ -230,7 +245,7 @@ static int take_process(struct asym_procfs *p, struct asym_process *none, int32_
         if (proc && p->n_samples > 0)
             note_parent(p, proc);
     } else if (p->verifying) {
-        proc = verify_unchanged(p, proc);
+        proc = verify(p, proc, renew_after_loss);
     }
     if (proc)
         proc->seen = p->listings;

@@ -1273,6 +1273,78 @@ static void after_lost_events_the_record_of_a_process_stays(void **state)
     assert_int_equal(fake.last_request.record, ASYM_READ_LIMIT_UNREAD);
 }
 
+/* Takes two samples, before which events were lost. The reader answers a request only after the first. */
+static void lose_events(struct fixture *f, struct fake_reader *fake)
+{
+    static const struct asym_process_event lost = {.kind = ASYM_PROCESS_EVENT_LOST, .when = 1};
+    const int n_requests = fake->n_requests;
+    for (int i = 0; i < 2; i++) {
+        connector.n = 1;
+        connector.events[0] = lost;
+        sample(f);
+        fake->answers = i == 0 && fake->n_requests > n_requests;
+    }
+}
+
+/* One user's storm of forks loses events again and again. It must not keep asymd from steering the processes of all users. */
+static void after_lost_events_one_that_has_not_called_exec_keeps_its_facts(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_reader fake;
+    struct thread t = {.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = 90000, .vsize = 1000, .stack = 5000};
+    put(f, t);
+    open_with_reader(f, &fake, NULL);
+    struct asym_procfs *p = (struct asym_procfs *)f->source;
+    p->config.process_events = (struct asym_process_events *)(void *)&connector;
+    sample(f);
+    fake.answers = true;
+    sample(f);
+    for (int i = 0; i < 10; i++) {
+        lose_events(f, &fake);
+        assert_int_equal(proc_of(f, 10)->flags, 0);
+        assert_int_equal(fake.n_requests, 1);
+    }
+    /* It has ended its leader: then it has no addresses, but has not called exec for that reason. */
+    struct thread other = {.pid = 10, .tid = 11, .comm = "job", .state = 'R', .start = 90001, .vsize = 1000};
+    struct thread dead = t;
+    dead.state = 'Z';
+    dead.stack = 0;
+    dead.executing = true;
+    const uint32_t program = asym_procfs_find(p, 10)->program;
+    put(f, dead);
+    put(f, other);
+    lose_events(f, &fake);
+    assert_int_equal(proc_of(f, 11)->flags, 0);
+    assert_int_equal(asym_procfs_find(p, 10)->program, program);
+}
+
+static void after_lost_events_one_that_has_called_exec_is_read_again(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_reader fake;
+    struct thread t = {.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = 90000, .vsize = 1000, .stack = 5000};
+    put(f, t);
+    open_with_reader(f, &fake, NULL);
+    struct asym_procfs *p = (struct asym_procfs *)f->source;
+    p->config.process_events = (struct asym_process_events *)(void *)&connector;
+    sample(f);
+    fake.answers = true;
+    sample(f);
+    assert_int_equal(proc_of(f, 10)->flags, 0);
+    t.stack = 6000;
+    put(f, t);
+    const uint32_t program = asym_procfs_find(p, 10)->program;
+    lose_events(f, &fake);
+    assert_true(asym_procfs_find(p, 10)->program > program);
+    assert_true(proc_of(f, 10)->last_exec > 0);
+    /* The kernel hides the addresses: nothing shows that the program is the same. */
+    t.stack = 0;
+    put(f, t);
+    const uint32_t shown = asym_procfs_find(p, 10)->program;
+    lose_events(f, &fake);
+    assert_true(asym_procfs_find(p, 10)->program > shown);
+}
+
 /* Answers the last request with an error, and samples twice: at once, and when the time for another reading has come. */
 static void fail_and_wait(struct fixture *f, struct fake_reader *fake, int error)
 {
@@ -1861,6 +1933,8 @@ int main(void)
         TEST(one_whose_user_is_unknown_is_read_when_it_is_known),
         TEST(the_user_of_one_with_many_groups_is_known_until_an_exec),
         TEST(after_lost_events_the_record_of_a_process_stays),
+        TEST(after_lost_events_one_that_has_not_called_exec_keeps_its_facts),
+        TEST(after_lost_events_one_that_has_called_exec_is_read_again),
         TEST(one_that_could_not_be_read_is_read_again_after_a_time),
         TEST(one_whose_command_line_hangs_is_left_alone_for_a_time),
         TEST(a_refused_user_is_read_again_when_the_refusal_ends),
