@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "base/macro.h"
+
 void asym_read_limit_init(struct asym_read_limit *r, asym_usec now)
 {
     *r = (struct asym_read_limit){.common = asym_token_bucket_full(0, ASYM_READ_LIMIT_BURST, now)};
@@ -55,6 +57,34 @@ static bool root_may_read(const struct asym_read_limit *r, const struct asym_rea
            (record == ASYM_READ_LIMIT_UNREAD && now - root->hung_at >= ASYM_READ_LIMIT_ROOT_PAUSE);
 }
 
+/* The number of users who wait for longer. One that has not asked for a while may have no process to read any more. */
+static unsigned count_before(const struct asym_read_limit *r, const struct asym_read_limit_user *u, asym_usec now)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < ASYM_READ_LIMIT_USERS; i++) {
+        const struct asym_read_limit_user *v = &r->users[i];
+        n += v != u && v->turn > 0 && (u->turn == 0 || v->turn < u->turn) && now - v->bucket.at < ASYM_READ_LIMIT_WAITS;
+    }
+    return ASYM_MIN(n, ASYM_READ_LIMIT_BEFORE);
+}
+
+/*
+ * Each user that waits for the common bucket has the reserve of one request there before all users that came later. Without that, two
+ * users who always ask first would use up the common rate for ever.
+ */
+static bool user_may_read(struct asym_read_limit *r, struct asym_read_limit_user *u, asym_usec now)
+{
+    if (u->bucket.tokens < 0) {
+        u->turn = 0;
+        return false;
+    }
+    if (r->common.tokens >= ASYM_READ_LIMIT_BURST / 2 + count_before(r, u, now) * ASYM_READ_LIMIT_HANG_COST)
+        return true;
+    if (u->turn == 0)
+        u->turn = ++r->last_turn;
+    return false;
+}
+
 int asym_read_limit_charge(struct asym_read_limit *r, uint32_t uid, enum asym_read_limit_record record, double cost,
                            asym_usec now)
 {
@@ -67,12 +97,13 @@ int asym_read_limit_charge(struct asym_read_limit *r, uint32_t uid, enum asym_re
     u->bucket.rate = r->common.rate / 2;
     asym_token_bucket_fill(&r->common, now);
     asym_token_bucket_fill(&u->bucket, now);
-    if (uid == 0 ? !root_may_read(r, u, record, now)
-                 : r->common.tokens < ASYM_READ_LIMIT_BURST / 2 || u->bucket.tokens < 0)
+    if (uid == 0 ? !root_may_read(r, u, record, now) : !user_may_read(r, u, now))
         return -EAGAIN;
     asym_token_bucket_add(&r->common, -cost);
-    if (uid != 0)
-        asym_token_bucket_add(&u->bucket, -cost);
+    if (uid == 0)
+        return 0;
+    asym_token_bucket_add(&u->bucket, -cost);
+    u->turn = 0;
     return 0;
 }
 
@@ -84,9 +115,14 @@ asym_usec asym_read_limit_refused_until(const struct asym_read_limit *r, uint32_
     return 0;
 }
 
+/*
+ * A user can have many requests open, and their cost is known when they are answered. The user's own bucket bears all of it. The
+ * common one owes at most a hang: slow answers of one user do not stop the readings of others, and of root, for minutes.
+ */
 void asym_read_limit_settle(struct asym_read_limit *r, uint32_t uid, double charged, double cost)
 {
-    asym_token_bucket_add(&r->common, charged - cost);
+    const double least = ASYM_MIN(r->common.tokens, -ASYM_READ_LIMIT_HANG_COST);
+    asym_token_bucket_add(&r->common, ASYM_MAX(charged - cost, least - r->common.tokens));
     for (size_t i = 0; uid != 0 && i < ASYM_READ_LIMIT_USERS; i++)
         if (r->users[i].bucket.at > 0 && r->users[i].uid == uid)
             asym_token_bucket_add(&r->users[i].bucket, charged - cost);

@@ -3,10 +3,12 @@
  * Limits the CPU time that asymd spends on reading the processes of each user. Pure: the caller passes the time.
  *
  * Each user has a token bucket of CPU time, and all users share a common one. Both fill at a constant rate. Root's processes draw
- * on the common bucket alone, and half of that bucket is reserved for them. Root's own bucket pays for hangs only: when it is
- * empty, processes that may make a reader hang wait, and no other process of root does. A reading is charged its estimated cost;
- * when the real cost is known, the charge is corrected. The correction may overdraw a bucket, which then has to fill up before
- * more is read.
+ * on the common bucket alone, and other users leave half of it to them. Root's own bucket pays for hangs only: when it is empty,
+ * processes that may make a reader hang wait, and no other process of root does. A reading is charged its estimated cost; when the
+ * real cost is known, the charge is corrected. The correction may overdraw a bucket, which then has to fill up before more is
+ * read; it overdraws the common one by the price of one hang at most.
+ *
+ * Users who wait for the common bucket take turns: it is no gain to ask first.
  */
 #ifndef ASYM_LINUX_OBSERVE_PROC_READ_LIMIT_H
 #define ASYM_LINUX_OBSERVE_PROC_READ_LIMIT_H
@@ -44,6 +46,11 @@
  */
 #define ASYM_READ_LIMIT_ROOT_PAUSE (2 * ASYM_SEC)
 
+/** A user who was refused for want of common tokens keeps its turn for this long without asking again. */
+#define ASYM_READ_LIMIT_WAITS (10 * ASYM_SEC)
+/** So many of the users who wait for longer have a reserve. For more the common bucket has no room. */
+#define ASYM_READ_LIMIT_BEFORE 4U
+
 /** The result of earlier readings of the process. */
 enum asym_read_limit_record {
     ASYM_READ_LIMIT_UNREAD, /**< there was none */
@@ -57,11 +64,13 @@ struct asym_read_limit_user {
     struct asym_token_bucket bucket; /**< us of CPU time; all zero: never used. Root's: for hangs only */
     asym_usec refused_until;         /**< 0: the user is not refused */
     asym_usec hung_at;               /**< when the last hang that counted was; root's: the last hang */
+    uint64_t turn;                   /**< a user with a lower turn waits for longer; 0: it does not wait */
 };
 
 struct asym_read_limit {
     struct asym_token_bucket common; /**< us of CPU time, of all users */
     struct asym_read_limit_user users[ASYM_READ_LIMIT_USERS];
+    uint64_t last_turn; /**< that a user got */
 };
 
 /** Start with full buckets, and a limit of 0. now: above 0, monotonic, us; the same holds for all calls. */
@@ -71,8 +80,8 @@ void asym_read_limit_init(struct asym_read_limit *r, asym_usec now);
 void asym_read_limit_set(struct asym_read_limit *r, double percent);
 
 /**
- * Charge cost, in us, for the reading of a process with this record. 0; -EAGAIN: too little is left, try later; -EPERM: the user
- * is refused, as its processes made readers hang.
+ * Charge cost, in us, for the reading of a process with this record. 0: the caller settles the charge once, when it knows the real
+ * cost; -EAGAIN: too little is left, try later; -EPERM: the user is refused, as its processes made readers hang.
  */
 int asym_read_limit_charge(struct asym_read_limit *r, uint32_t uid, enum asym_read_limit_record record, double cost,
                            asym_usec now);
@@ -83,7 +92,7 @@ int asym_read_limit_charge(struct asym_read_limit *r, uint32_t uid, enum asym_re
  */
 asym_usec asym_read_limit_refused_until(const struct asym_read_limit *r, uint32_t uid);
 
-/** Correct an earlier charge of charged us to the real cost, in us. */
+/** Correct an earlier charge of charged us to the real cost, in us. The request is no longer open. */
 void asym_read_limit_settle(struct asym_read_limit *r, uint32_t uid, double charged, double cost);
 
 /**

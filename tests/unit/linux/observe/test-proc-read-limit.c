@@ -11,13 +11,22 @@
 #include "base/macro.h"
 #include "linux/observe/proc-read-limit.h"
 
+/* A reading whose cost was estimated right. Returns what asym_read_limit_charge() does. */
+static int read_at_once(struct asym_read_limit *r, uint32_t uid, double cost, asym_usec now)
+{
+    const int error = asym_read_limit_charge(r, uid, ASYM_READ_LIMIT_UNREAD, cost, now);
+    if (error == 0)
+        asym_read_limit_settle(r, uid, cost, cost);
+    return error;
+}
+
 /* Request a reading of cost us every ms for so many seconds. Returns the cost of the granted ones as a share of a CPU. */
 static double draw(struct asym_read_limit *r, uint32_t uid, double cost, int seconds, asym_usec *now)
 {
     double sum = 0;
     for (int i = 0; i < seconds * 1000; i++) {
         *now += ASYM_MSEC;
-        if (asym_read_limit_charge(r, uid, ASYM_READ_LIMIT_UNREAD, cost, *now) == 0)
+        if (read_at_once(r, uid, cost, *now) == 0)
             sum += cost;
     }
     return sum / ((double)seconds * (double)ASYM_SEC);
@@ -87,7 +96,7 @@ static void a_user_whose_processes_hang_readers_is_refused_for_a_time(void **sta
     assert_int_equal(asym_read_limit_refused_until(&r, 2004), 0);
     /* Other users do not take over the bucket of the refused one. */
     for (uint32_t uid = 10000; uid < 10000 + 4 * ASYM_READ_LIMIT_USERS; uid++)
-        asym_read_limit_charge(&r, uid, ASYM_READ_LIMIT_UNREAD, 1, now + uid);
+        read_at_once(&r, uid, 1, now + uid);
     assert_int_equal(asym_read_limit_charge(&r, 2002, ASYM_READ_LIMIT_UNREAD, 1, now + ASYM_READ_LIMIT_REFUSED - 1),
                      -EPERM);
     now += ASYM_READ_LIMIT_REFUSED;
@@ -125,7 +134,7 @@ static struct asym_read_limit empty_bucket(asym_usec *now, int n_hangs)
         asym_read_limit_hung(&r, 0, i % 2, *now);
     }
     for (uint32_t uid = 10000; uid < 10000 + 4 * ASYM_READ_LIMIT_USERS; uid++)
-        asym_read_limit_charge(&r, uid, ASYM_READ_LIMIT_UNREAD, 1, *now);
+        read_at_once(&r, uid, 1, *now);
     return r;
 }
 
@@ -194,6 +203,98 @@ static void hangs_are_forgotten_in_time(void **state)
     assert_int_equal(asym_read_limit_charge(&r, 2002, ASYM_READ_LIMIT_UNREAD, 1, now), 0);
 }
 
+/* Answers that come just before the deadline. */
+#define SLOW 19000.0
+
+/* Requests as many readings as the reader takes, and settles those that are granted. Returns their number. */
+static int ask_for_slow_ones(struct asym_read_limit *r, uint32_t uid, asym_usec now)
+{
+    int granted = 0;
+    for (int i = 0; i < 128; i++)
+        granted += asym_read_limit_charge(r, uid, ASYM_READ_LIMIT_UNREAD, 100, now) == 0;
+    for (int i = 0; i < granted; i++)
+        asym_read_limit_settle(r, uid, 100, SLOW);
+    return granted;
+}
+
+/* How many seconds later a reading for this user is granted. */
+static double wait_of(struct asym_read_limit r, uint32_t uid, asym_usec now)
+{
+    asym_usec later = now;
+    while (read_at_once(&r, uid, 100, later) != 0)
+        later += 100 * ASYM_MSEC;
+    return (double)(later - now) / (double)ASYM_SEC;
+}
+
+static void slow_answers_of_a_user_stop_the_others_for_a_moment(void **state)
+{
+    asym_usec now;
+    struct asym_read_limit r = new_limit(&now);
+    (void)state;
+    assert_int_equal(ask_for_slow_ones(&r, 2002, now), 128);
+    assert_true(wait_of(r, 0, now) <= 2);
+    assert_true(wait_of(r, 2003, now) <= 12);
+    assert_true(wait_of(r, 2002, now) > 400); /* 128 * 19 ms at half of 1 % */
+    /* However many users do that. The others lose their turns when they do not ask again. */
+    for (uint32_t uid = 3000; uid < 3050; uid++)
+        ask_for_slow_ones(&r, uid, now);
+    assert_true(wait_of(r, 0, now) <= 2);
+    assert_true(wait_of(r, 2003, now) <= 12 + (double)ASYM_READ_LIMIT_WAITS / (double)ASYM_SEC);
+    /* Each answer is charged to its user: half of 1 % in the long run, and the last answers. */
+    double sum = 0;
+    for (const asym_usec end = now + 1000 * ASYM_SEC; now < end; now += 100 * ASYM_MSEC)
+        sum += ask_for_slow_ones(&r, 2002, now) * SLOW;
+    assert_true(sum <= 0.005 * 1000 * (double)ASYM_SEC + 128 * SLOW);
+}
+
+/* A slow disk delays the answers for all processes of root. */
+static void slow_answers_of_root_put_readings_off_for_no_longer_than_a_hang(void **state)
+{
+    asym_usec now;
+    struct asym_read_limit r = new_limit(&now);
+    (void)state;
+    assert_int_equal(ask_for_slow_ones(&r, 0, now), 128);
+    assert_true(wait_of(r, 0, now) <= 2);
+    assert_true(wait_of(r, 2002, now) <= 12);
+}
+
+/* Ten users are refused once and never ask again. Another one asks every 9 s: it nearly always waits. */
+static void leave_idle_turns(struct asym_read_limit *r, asym_usec now)
+{
+    for (uint32_t uid = 1000; uid < 1020; uid++)
+        for (int i = 0; i < 100; i++)
+            read_at_once(r, uid, 2700, now);
+    assert_true(r->last_turn >= 10);
+}
+
+/* Two users always have new processes. Each sample reads the newest process first, so that a third user asks before or after. */
+static void compete(struct asym_read_limit *r, bool is_first, asym_usec now, int granted[3])
+{
+    for (int i = 0; i < 10000; i++, now += 100 * ASYM_MSEC) {
+        if (i % 90 == 0)
+            read_at_once(r, 1000, 2700, now);
+        granted[0] += is_first && read_at_once(r, 2000, 2700, now) == 0;
+        for (int k = 0; k < 64; k++)
+            for (uint32_t user = 1; user < 3; user++)
+                granted[user] += read_at_once(r, 2000 + user, 2700, now) == 0;
+        granted[0] += !is_first && read_at_once(r, 2000, 2700, now) == 0;
+    }
+}
+
+static void users_take_turns(void **state)
+{
+    (void)state;
+    for (int is_first = 0; is_first < 2; is_first++) {
+        asym_usec now;
+        struct asym_read_limit r = new_limit(&now);
+        int granted[3] = {0};
+        leave_idle_turns(&r, now);
+        compete(&r, is_first, now, granted);
+        for (int user = 0; user < 3; user++)
+            assert_in_range(granted[user], 1000, 1700);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -205,6 +306,9 @@ int main(void)
         cmocka_unit_test(root_is_never_refused_nor_is_a_user_for_hangs_that_do_not_repeat),
         cmocka_unit_test(when_root_can_pay_for_no_hang_only_its_suspects_wait),
         cmocka_unit_test(users_cannot_keep_the_reader_hanging),
+        cmocka_unit_test(slow_answers_of_a_user_stop_the_others_for_a_moment),
+        cmocka_unit_test(slow_answers_of_root_put_readings_off_for_no_longer_than_a_hang),
+        cmocka_unit_test(users_take_turns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
