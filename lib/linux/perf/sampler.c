@@ -179,10 +179,19 @@ static bool is_final(int error)
     return error == -EINTR || error == -EDQUOT || error == -EMFILE || error == -ENFILE;
 }
 
+/* Returns the first task behind task i that is of another process. The threads of a process stand together. */
+static size_t behind_process(const struct asym_snapshot *snapshot, size_t n, size_t i)
+{
+    const int32_t tgid = snapshot->tasks[i].id.tgid;
+    while (i < n && snapshot->tasks[i].id.tgid == tgid)
+        i++;
+    return i;
+}
+
 /*
- * EINTR: a process blocks perf_event_open until the time limit. Stop after one such process in a cycle. The next cycle
- * starts behind it, so that it cannot keep the threads behind it from being counted. All threads that are not tried are
- * reported with the error that ended the cycle.
+ * EINTR: a process blocks perf_event_open until the time limit, for each of its threads. Stop after one such process in a cycle.
+ * The next cycle starts behind it, so that it cannot keep the processes behind it from being counted. All threads that are not
+ * tried are reported with the error that ended the cycle.
  */
 static void add_wanted(struct asym_sampler *m, const struct asym_snapshot *snapshot, const struct asym_plan *plan)
 {
@@ -196,7 +205,7 @@ static void add_wanted(struct asym_sampler *m, const struct asym_snapshot *snaps
         if (!is_final(error)) {
             error = add(m, &snapshot->tasks[i].id);
             if (error == -EINTR)
-                m->first = i + 1;
+                m->first = behind_process(snapshot, plan->n_tasks, i);
         }
         if (error < 0)
             refuse(m, error);

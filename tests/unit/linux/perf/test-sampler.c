@@ -188,12 +188,12 @@ static bool is_watched[THREADS];
 static int watch_error;
 static int n_watches;
 
-/* The call for the first thread always ends with the error. */
+/* The call for a thread of the first process always ends with the error. */
 static int watch_or_fail(struct asym_counters *c, const struct asym_taskid *id)
 {
     (void)c;
     n_watches++;
-    if (id->tid == 11)
+    if (id->tgid == 11)
         return watch_error;
     is_watched[id->tid - 11] = true;
     return 0;
@@ -219,8 +219,8 @@ static void close_nothing(struct asym_counters *c)
     (void)c;
 }
 
-/* All threads are wanted. To count the first one always fails. */
-static void begin_with_failure(int error)
+/* All threads are wanted. The first n_failing are those of the first process, and to count them always fails. */
+static void begin_with_failure(int error, int n_failing)
 {
     static struct asym_counters failing = {
         .watch = watch_or_fail, .unwatch = unwatch_none, .read = read_nothing, .close = close_nothing};
@@ -230,8 +230,11 @@ static void begin_with_failure(int error)
     counters = NULL; /* closed */
     watch_error = error;
     n_watches = 0;
-    for (int i = 0; i < THREADS; i++)
+    memset(is_watched, 0, sizeof is_watched);
+    for (int i = 0; i < THREADS; i++) {
         planned[i].monitor = true;
+        tasks[i].id.tgid = i < n_failing ? 11 : 11 + i;
+    }
     take_sample(0);
     follow();
     take_sample(1);
@@ -240,27 +243,30 @@ static void begin_with_failure(int error)
 }
 
 /*
- * The thread's exec hangs (support/fuse.h). That costs each later thread of the plan at most one sample, and is the reason
- * that is reported for it.
+ * The process's exec hangs (support/fuse.h). However many threads it has, that costs each thread behind it at most one sample, and is
+ * the reason that is reported for it.
  */
-static void a_thread_that_makes_the_kernel_wait_does_not_keep_others_from_being_counted(void **state)
+static void a_process_that_makes_the_kernel_wait_does_not_keep_others_from_being_counted(void **state)
 {
     (void)state;
-    begin_with_failure(-EINTR);
-    assert_non_null(strstr(seen.coverage.uncounted_why, "exec"));
-    follow();
-    take_sample(2);
-    assert_int_equal(seen.coverage.n_uncounted, 1);
-    assert_non_null(strstr(seen.coverage.uncounted_why, "exec"));
-    for (int i = 1; i < THREADS; i++)
-        assert_true(is_watched[i]);
-    monitor->close(monitor);
+    for (int n_failing = 1; n_failing < THREADS; n_failing++) {
+        begin_with_failure(-EINTR, n_failing);
+        assert_non_null(strstr(seen.coverage.uncounted_why, "exec"));
+        follow();
+        take_sample(2);
+        assert_int_equal(seen.coverage.n_uncounted, n_failing);
+        assert_non_null(strstr(seen.coverage.uncounted_why, "exec"));
+        for (int i = n_failing; i < THREADS; i++)
+            assert_true(is_watched[i]);
+        assert_int_equal(n_watches, 2 + THREADS - n_failing);
+        monitor->close(monitor);
+    }
 }
 
 static void a_lack_of_descriptors_is_the_reason_for_all(void **state)
 {
     (void)state;
-    begin_with_failure(-ENFILE);
+    begin_with_failure(-ENFILE, 1);
     assert_non_null(strstr(seen.coverage.uncounted_why, "system"));
     monitor->close(monitor);
 }
@@ -273,7 +279,7 @@ int main(void)
         cmocka_unit_test(one_that_dies_or_does_not_run_has_no_sample),
         cmocka_unit_test(a_spent_budget_is_reported_and_freed_when_others_are_released),
         cmocka_unit_test(a_tid_that_is_used_again_is_another_thread),
-        cmocka_unit_test(a_thread_that_makes_the_kernel_wait_does_not_keep_others_from_being_counted),
+        cmocka_unit_test(a_process_that_makes_the_kernel_wait_does_not_keep_others_from_being_counted),
         cmocka_unit_test(a_lack_of_descriptors_is_the_reason_for_all),
         cmocka_unit_test(without_counters_it_is_the_source_alone),
     };
