@@ -222,21 +222,35 @@ static void pump(struct asym_bus_subscriber *s, asym_usec now)
     }
     if (r < 0)
         lose(s, "asymd cannot send to it");
-    else if (bus->ring.end - s->next > bus->ring.n_places)
+}
+
+static void lose_if_late(struct asym_bus_subscriber *s)
+{
+    const struct asym_bus *bus = s->owner;
+    if (s->link && bus->ring.end - s->next > bus->ring.n_places)
         lose(s, "it takes decisions more slowly than asymd makes them");
 }
 
-static void serve(struct asym_bus_subscriber *s)
+static void pump_and_charge(struct asym_bus_subscriber *s, asym_usec now)
 {
     struct asym_bus *bus = s->owner;
     const bool is_system = s->link->is_system;
     const uid_t uid = s->uid;
     const asym_usec begun = asym_clock_thread_cpu();
-    pump(s, asym_clock_now());
+    pump(s, now);
     const asym_usec cpu = asym_clock_thread_cpu() - begun;
     bus->spent += cpu;
     if (is_system)
         asym_bus_charge_events(bus, uid, cpu, asym_clock_now());
+}
+
+/* Called for each event: an attempt in vain is not charged to the user, who would never get out of debt otherwise. */
+static void serve(struct asym_bus_subscriber *s)
+{
+    const asym_usec now = asym_clock_now();
+    if (may_send(s, now))
+        pump_and_charge(s, now);
+    lose_if_late(s);
 }
 
 void asym_bus_send(struct asym_bus *bus)

@@ -582,6 +582,24 @@ static void a_subscriber_may_be_as_far_behind_as_the_ring_is_long(void **state)
     assert_non_null(strstr(f.said, "more slowly"));
 }
 
+static void a_subscriber_whose_events_wait_pays_nothing(void **state)
+{
+    (void)state;
+    subscribe_as(":1.10");
+    f.cost = 12 * COST;
+    get_all(":1.10", 1);
+    f.cost = 0;
+    push_events(1);
+    const asym_usec spent = asym_bus_spent(f.bus);
+    clocks.tick = ASYM_MSEC;
+    for (int i = 0; i < 100; i++)
+        asym_bus_send(f.bus);
+    clocks.tick = 0;
+    assert_int_equal(f.n_events, 0);
+    assert_int_equal(asym_bus_spent(f.bus), spent);
+    assert_int_equal(count_subscribers(), 1);
+}
+
 static void answer_ping_by_error(const char *sender)
 {
     sd_bus_message *m = NULL;
@@ -715,6 +733,7 @@ int main(void)
         TEST(a_name_is_asked_for_again_after_a_while_and_not_at_once),
         TEST(a_user_has_a_bounded_number_of_subscriptions),
         TEST(a_subscriber_may_be_as_far_behind_as_the_ring_is_long),
+        TEST(a_subscriber_whose_events_wait_pays_nothing),
         TEST(only_an_answer_of_the_client_itself_shows_that_it_reads),
         TEST(polkit_is_asked_about_a_bounded_number_of_calls_of_a_user),
         TEST(a_text_has_a_longest_length),
