@@ -79,7 +79,10 @@ static int has_all_cpus(pid_t pid, int cpus)
     return asym_live_narrow_threads(pid, cpus) == 0;
 }
 
-/* While asymd is stopped it reads no events; then it gets the events in order, with a gap. */
+/*
+ * While asymd is stopped it reads no events, and the receive buffer overflows. Then the kernel reports the loss first, and asymd
+ * discards what the buffer holds.
+ */
 static void stop_and_have_children(pid_t asymd, struct shared *s, bool storm_first)
 {
     asym_live_signal(asymd, SIGSTOP);
@@ -122,8 +125,8 @@ static bool is_said(int fd, const char *text, double seconds)
 }
 
 /*
- * The fork events of a steered process come before the gap, or in it: asymd restores the masks of the children and of the
- * parent.
+ * The fork events of a steered process are in the buffer when it overflows, and asymd discards them, or the kernel drops them. The scan
+ * of /proc after the loss finds the children: asymd restores their masks and that of the parent.
  */
 static void overflow(bool storm_first)
 {
@@ -137,7 +140,7 @@ static void overflow(bool storm_first)
     for (int i = 0; i < CHILDREN; i++)
         assert_true(asym_live_await(has_all_cpus, s->children[i], cpus, 1, ASYM_LIVE_PATIENCE));
     assert_true(asym_live_await(has_all_cpus, load, cpus, 1, ASYM_LIVE_PATIENCE));
-    /* asymd repairs the children of events before the gap before it handles the gap. */
+    /* Without a loss, this would show only that asymd repairs the children of events. */
     assert_true(is_said(fds[0], "the kernel dropped some events", 10));
     asym_live_signal(asymd, SIGTERM);
     assert_int_equal(asym_live_wait(asymd), 0);
