@@ -217,7 +217,7 @@ static int ask_for_slow_ones(struct asym_read_limit *r, uint32_t uid, asym_usec 
     return granted;
 }
 
-/* How many seconds later a reading for this user is granted. */
+/* Returns after how many seconds the user is granted a reading. */
 static double wait_of(struct asym_read_limit r, uint32_t uid, asym_usec now)
 {
     asym_usec later = now;
