@@ -25,11 +25,15 @@
 struct asym_client {
     sd_bus *bus;
     const char *destination; /**< NULL: a direct connection, on which only asymd can answer */
+    int direct;              /**< on the system bus: why the socket could not be used, -errno */
     void (*on_event)(void *ctx, const struct asym_client_event *event);
     void *ctx;
     bool ended;              /**< the name has left the bus */
     asym_usec refused_until; /**< while asymd refuses: when the client no longer waits; 0: it served the last call */
 };
+
+/** As asym_client_open, with another socket. then_system: try the system bus if the socket cannot be used. */
+int client_open(const char *path, bool then_system, struct asym_client **ret, struct asym_error *err);
 
 /** Make a call of a method of the object. Returns 0; -errno of sd-bus, for client_made. */
 int client_new_call(struct asym_client *c, const char *interface, const char *member, sd_bus_message **ret);

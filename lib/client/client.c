@@ -17,8 +17,24 @@
 
 #define AUTO_BUS ASYM_CLEANUP(sd_bus_unrefp)
 
-static int no_service(struct asym_error *err)
+/* Returns whether the result of a connection to the socket was that only root may use it. */
+static bool is_reserved(int direct)
 {
+    return direct == -EACCES || direct == -EPERM;
+}
+
+/*
+ * direct: the result for the socket. A refused user cannot know whether asymd runs: a socket stays behind if asymd is killed, and
+ * an asymd that runs has no name if the bus daemon has not read its policy.
+ */
+static int no_service(int direct, struct asym_error *err)
+{
+    if (is_reserved(direct))
+        return asym_fail(
+            err, -EACCES,
+            "only root may use " ASYM_CLIENT_SOCKET ", and asymd has no name on the system bus: run it as "
+            "root. Users need the name: it is missing until the bus daemon reads asymd's policy (systemctl "
+            "reload dbus; see FILES in org.asymd.Manager(5))");
     return asym_fail(err, -ENOTCONN,
                      "asymd is not running. Start it: systemctl start asymd (as root), or asymd --service (another "
                      "socket: " ASYM_CLIENT_SOCKET_VARIABLE ")");
@@ -99,39 +115,44 @@ static int cannot_connect(int direct, int r, const char *path, struct asym_error
                          text, strerror(-r));
     if (!is_absent(r))
         return asym_fail(err, -EIO, "cannot connect to asymd: %s", strerror(-r));
-    if (direct == -EACCES || direct == -EPERM)
+    if (is_reserved(direct))
         return asym_fail(err, -EACCES, "only root may use %s, and this machine has no system bus: run it as root",
                          text);
-    return no_service(err);
+    return no_service(0, err);
 }
 
-static int open_bus(struct asym_client *client, struct asym_error *err)
+static int open_bus(struct asym_client *client, const char *path, bool then_system, struct asym_error *err)
 {
-    const char *given = getenv(ASYM_CLIENT_SOCKET_VARIABLE);
-    const char *path = given && *given ? given : ASYM_CLIENT_SOCKET;
-    const int direct = open_direct(path, &client->bus);
-    int r = direct;
-    if (r < 0 && path != given) {
+    int r = open_direct(path, &client->bus);
+    if (r < 0 && then_system) {
+        client->direct = r;
         r = sd_bus_open_system(&client->bus);
         client->destination = CLIENT_NAME;
     }
     if (r >= 0)
         r = wait_ready(client->bus);
-    return r < 0 ? cannot_connect(path == given ? 0 : direct, r, path, err) : 0;
+    return r < 0 ? cannot_connect(client->direct, r, path, err) : 0;
 }
 
-int asym_client_open(struct asym_client **ret, struct asym_error *err)
+int client_open(const char *path, bool then_system, struct asym_client **ret, struct asym_error *err)
 {
     ASYM_CLEANUP(asym_client_close_p) struct asym_client *client = calloc(1, sizeof *client);
     if (!client)
         return asym_fail(err, -ENOMEM, "%s", strerror(ENOMEM));
-    int r = open_bus(client, err);
+    int r = open_bus(client, path, then_system, err);
     if (r < 0)
         return r;
     /* Lets polkit ask the user for a password. */
     sd_bus_set_allow_interactive_authorization(client->bus, 1);
     *ret = ASYM_TAKE(client);
     return 0;
+}
+
+int asym_client_open(struct asym_client **ret, struct asym_error *err)
+{
+    const char *given = getenv(ASYM_CLIENT_SOCKET_VARIABLE);
+    const bool is_given = given && *given;
+    return client_open(is_given ? given : ASYM_CLIENT_SOCKET, !is_given, ret, err);
 }
 
 void asym_client_close(struct asym_client *client)
@@ -171,7 +192,8 @@ int client_not_understood(struct asym_error *err)
 }
 
 /* The answer of asymd as one sentence. timeout: 60 s for calls that change something. */
-static int call_failed(const sd_bus_error *error, asym_usec timeout, struct asym_error *err)
+static int call_failed(const struct asym_client *c, const sd_bus_error *error, asym_usec timeout,
+                       struct asym_error *err)
 {
     const int r = error_of(error);
     const char *message = error->message ? error->message : "";
@@ -179,7 +201,7 @@ static int call_failed(const sd_bus_error *error, asym_usec timeout, struct asym
     asym_text_escape(message, strlen(message), text, sizeof text);
     switch (r) {
     case -ENOTCONN:
-        return no_service(err);
+        return no_service(c->direct, err);
     case -ETIMEDOUT:
         return no_answer(timeout, err);
     case -EBADMSG:
@@ -233,7 +255,7 @@ int client_send(struct asym_client *c, sd_bus_message *m, asym_usec timeout, sd_
         return 0;
     if (!sd_bus_error_is_set(&error))
         sd_bus_error_set_errno(&error, r);
-    return call_failed(&error, timeout, err);
+    return call_failed(c, &error, timeout, err);
 }
 
 int client_made(int r, struct asym_error *err)

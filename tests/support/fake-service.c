@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -257,6 +258,16 @@ static int on_call(sd_bus_message *m, void *userdata, sd_bus_error *error)
     return r < 0 ? r : 1;
 }
 
+/* The bus daemon's part: a connection starts with Hello. */
+static int on_bus_call(sd_bus_message *m, void *userdata, sd_bus_error *error)
+{
+    (void)userdata;
+    (void)error;
+    if (sd_bus_message_is_method_call(m, "org.freedesktop.DBus", "Hello"))
+        return sd_bus_reply_method_return(m, "s", ":1.1");
+    return sd_bus_reply_method_errorf(m, SD_BUS_ERROR_SERVICE_UNKNOWN, "the name has no owner");
+}
+
 /* Serves one client until it has gone. */
 static void serve(int fd)
 {
@@ -271,7 +282,8 @@ static void serve(int fd)
     if (r >= 0)
         r = sd_bus_start(bus);
     if (r >= 0)
-        r = sd_bus_add_object(bus, NULL, "/org/asymd/Manager", on_call, NULL);
+        r = kind == FAKE_SERVICE_NO_NAME ? sd_bus_add_filter(bus, NULL, on_bus_call, NULL)
+                                         : sd_bus_add_object(bus, NULL, "/org/asymd/Manager", on_call, NULL);
     while (r >= 0) {
         r = sd_bus_process(bus, NULL);
         if (r == 0 && subscribed) {
@@ -308,6 +320,10 @@ void fake_service_start(enum fake_service_kind wanted)
     snprintf(path, sizeof path, "%s/bus", dir);
     const int listener = listen_at(path);
     setenv("ASYMD_BUS", path, 1);
+    if (kind == FAKE_SERVICE_NO_NAME) {
+        assert_int_equal(chmod(dir, 0755), 0);
+        assert_int_equal(chmod(path, 0666), 0);
+    }
     child = asym_process_fork();
     assert_true(child >= 0);
     if (child == 0) {

@@ -19,6 +19,7 @@ enum fake_service_kind {
     FAKE_SERVICE_OTHER,   /**< answers of other types than those of the interface */
     FAKE_SERVICE_SILENT,  /**< accepts connections, and says nothing */
     FAKE_SERVICE_ENDS,    /**< ends after the second decision */
+    FAKE_SERVICE_NO_NAME, /**< a system bus on which no program has the name of asymd; every user may connect */
     FAKE_SERVICE_FLOODS,  /**< sends decisions without a pause */
 };
 

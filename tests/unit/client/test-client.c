@@ -6,13 +6,19 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/macro.h"
+#include "client/client-internal.h"
 #include "client/client.h"
 #include "support/fake-service.h"
+#include "support/process.h"
 
 static struct asym_client *client;
 static struct asym_error err;
@@ -197,6 +203,49 @@ static void without_a_service_the_error_says_how_to_start_it(void **state)
     unsetenv("ASYMD_BUS");
 }
 
+/* In a child that is not root. socket: what only root may use. */
+static void ask_as_user(const char *socket)
+{
+    struct asym_client *c = NULL;
+    struct asym_client_state s;
+    if (geteuid() == 0 && setuid(65534) < 0)
+        _exit(1);
+    if (client_open(socket, true, &c, &err) < 0)
+        _exit(2);
+    if (asym_client_get_state(c, &s, &err) != -EACCES)
+        _exit(3);
+    _exit(strstr(err.text, "run it as root") && strstr(err.text, "systemctl reload dbus") ? 42 : 4);
+}
+
+/* The bus daemon has not read asymd's policy, and the user may not use the socket: asymd may run. */
+static void a_user_without_the_name_on_the_bus_learns_that_root_can_ask(void **state)
+{
+    struct asym_client_state s;
+    char dir[] = "/tmp/asymd-client-XXXXXX", path[64], address[128];
+    int status;
+    (void)state;
+    fake_service_start(FAKE_SERVICE_NO_NAME);
+    snprintf(address, sizeof address, "unix:path=%s", getenv("ASYMD_BUS"));
+    setenv("DBUS_SYSTEM_BUS_ADDRESS", address, 1);
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/bus", dir);
+    /* Without the socket, nothing says that asymd could run. */
+    assert_int_equal(client_open(path, true, &client, &err), 0);
+    assert_int_equal(asym_client_get_state(client, &s, &err), -ENOTCONN);
+    asym_client_close(client);
+    assert_int_equal(chmod(dir, 0), 0);
+    const pid_t child = asym_process_fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        ask_as_user(path);
+    assert_int_equal(asym_process_wait(child, 10, &status), 0);
+    assert_int_equal(WEXITSTATUS(status), 42);
+    assert_int_equal(rmdir(dir), 0);
+    unsetenv("DBUS_SYSTEM_BUS_ADDRESS");
+    client = NULL;
+    fake_service_stop();
+}
+
 struct events {
     unsigned n;
     struct asym_client_event last;
@@ -245,6 +294,7 @@ int main(void)
         cmocka_unit_test(changes_carry_their_arguments),
         cmocka_unit_test(answers_of_other_types_are_of_another_version),
         cmocka_unit_test(without_a_service_the_error_says_how_to_start_it),
+        cmocka_unit_test(a_user_without_the_name_on_the_bus_learns_that_root_can_ask),
         cmocka_unit_test(each_decision_arrives_and_then_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
