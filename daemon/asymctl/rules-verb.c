@@ -50,6 +50,11 @@ static int check_operands(const struct arguments *a, char **operands, int32_t *r
     if (pid && is_described(a))
         return asym_fail(err, -EINVAL,
                          "rules test: a PID and --comm or the like are given; asymctl accepts one of them");
+    if (a->comm && strlen(a->comm) >= ASYM_COMM_LEN)
+        return asym_fail(err, -EINVAL,
+                         "rules test: no process has the name '%.60s': names have %d bytes at most. Test its first %d: "
+                         "--comm=%.*s",
+                         a->comm, ASYM_COMM_LEN - 1, ASYM_COMM_LEN - 1, ASYM_COMM_LEN - 1, a->comm);
     if (pid && (asym_parse_u64(pid, strlen(pid), &number) < 0 || number == 0 || number > INT32_MAX))
         return asym_fail(err, -EINVAL, "rules test: '%.60s' is not accepted; accepted is the number of a process", pid);
     *ret_pid = (int32_t)number;

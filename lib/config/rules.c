@@ -208,6 +208,29 @@ static bool is_no_uid(const char *word, size_t n, const void *ctx)
     return asym_parse_u64(word, n, &uid) < 0 || uid >= UINT32_MAX;
 }
 
+/* The kernel cuts names. Returns the first word that therefore no name can match, up to the end of the value; NULL: none. */
+static const char *too_long_name(const char *value)
+{
+    for (const char *word = value + strspn(value, " \t"); *word; word += strspn(word, " \t")) {
+        if (strcspn(word, "*?[\\ \t") >= ASYM_COMM_LEN)
+            return word;
+        word += strcspn(word, " \t");
+    }
+    return NULL;
+}
+
+static int check_names(const char *value, struct asym_error *err)
+{
+    char text[128], cut[4 * ASYM_COMM_LEN];
+    const char *word = too_long_name(value);
+    if (!word)
+        return 0;
+    return asym_fail(err, -EINVAL,
+                     "match_comm '%s' matches no process: names have %d bytes at most, so this one is '%s'",
+                     asym_text_escape(word, strcspn(word, " \t"), text, sizeof text), ASYM_COMM_LEN - 1,
+                     asym_text_escape(word, ASYM_COMM_LEN - 1, cut, sizeof cut));
+}
+
 static int unknown_key(const char *key, struct asym_error *err)
 {
     struct asym_nearest n = {.wanted = key};
@@ -230,6 +253,8 @@ static int set_match(char **field, size_t k, const char *value, struct asym_erro
     if (asym_rule_keys[k].need == ASYM_RULE_NEEDS_UID && asym_rule_any_word(value, is_no_uid, NULL))
         return asym_fail(err, -EINVAL, "match_uid '%s' is not accepted; accepted are user IDs, 0 to 4294967294",
                          shown(value, text, sizeof text));
+    if (asym_rule_keys[k].need == ASYM_RULE_NEEDS_COMM && check_names(value, err) < 0)
+        return -EINVAL;
     *field = strdup(value);
     return *field ? 0 : asym_fail(err, -ENOMEM, "no memory");
 }

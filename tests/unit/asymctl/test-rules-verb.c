@@ -169,6 +169,8 @@ static void wrong_words_are_refused(void **state)
         {"tst", 2, "'tst' is not accepted; accepted are nothing, test PID, and test --comm=NAME"},
         {"test", 2, "rules test needs a PID, or a program described by --comm and the like: "},
         {"test 1 --comm=x", 2, "a PID and --comm or the like are given"},
+        {"test --comm=averyverylongprogramname", 2,
+         "names have 15 bytes at most. Test its first 15: --comm=averyverylongpr\n"},
         {"--comm=x", 2, "are for test"},
         {"test one", 2, "'one' is not accepted; accepted is the number of a process"},
         {"test 0", 2, "'0' is not accepted"},

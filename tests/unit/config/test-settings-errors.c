@@ -137,6 +137,10 @@ static void each_bad_line_is_named_with_what_is_accepted(void **state)
         {"[rule a]\nmatch_comm = x\naction = fsat\n", 3,
          "did you mean 'fast'?); accepted are steer, ignore, fast, slow"},
         {"[rule a]\nmatch_comm =\n", 2, "match_comm is empty"},
+        {"[rule a]\nmatch_comm = ld averyverylongprogramname z\n", 2,
+         "match_comm 'averyverylongprogramname' matches no process: names have 15 bytes at most, so this one is "
+         "'averyverylongpr'"},
+        {"[rule a]\nmatch_comm = sixteen-letters-*\n", 2, "so this one is 'sixteen-letters'"},
         {"[rule a]\nmatch_uid = root\n", 2, "match_uid 'root' is not accepted; accepted are user IDs"},
         {"[rule a]\nmatch_uid = 1 -1\n", 2, "accepted are user IDs"},
         {"[rule a]\nmatch_uid = 4294967295\n", 2, "accepted are user IDs"},
