@@ -28,9 +28,21 @@ unsigned asym_text_distance(const char *a, const char *b)
     return row[m];
 }
 
+/* Characters that hide, reorder or end the text beside them: of zero width, of direction, and the ends of lines and paragraphs. */
+static bool is_format(uint32_t c)
+{
+    static const struct {
+        uint32_t first, last;
+    } ranges[] = {{0x61c, 0x61c}, {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f}, {0xfeff, 0xfeff}};
+    for (size_t i = 0; i < ASYM_LENGTH(ranges); i++)
+        if (c >= ranges[i].first && c <= ranges[i].last)
+            return true;
+    return false;
+}
+
 /*
  * Returns the length of the valid, printable UTF-8 character at s, or 0 for other bytes: overlong forms, surrogates, values
- * beyond U+10FFFF, and control characters (U+0080-U+009F too, because terminals obey them).
+ * beyond U+10FFFF, control characters (U+0080-U+009F too, because terminals obey them), and those of is_format.
  */
 static size_t printable_character(const unsigned char *s, size_t len)
 {
@@ -50,7 +62,7 @@ static size_t printable_character(const unsigned char *s, size_t len)
                 return 0;
             c = c << 6 | (s[k] & 0x3f);
         }
-        if (c < forms[i].least || c == 0x7f || (c >= 0xd800 && c <= 0xdfff) || c > 0x10ffff)
+        if (c < forms[i].least || c == 0x7f || (c >= 0xd800 && c <= 0xdfff) || c > 0x10ffff || is_format(c))
             return 0;
         return i + 1;
     }
