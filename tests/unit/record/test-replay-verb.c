@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -210,6 +211,29 @@ static void a_record_without_its_end_is_used_and_each_verb_says_where_it_ends(vo
                      "asymctl: no application of the record ran\n");
 }
 
+/* Once a FIFO without a writer kept the verb for ever. */
+static void a_pipe_is_refused_with_the_way_around(void **state)
+{
+    static const char *const commands[] = {"replay fifo", "sim --from=fifo", "replay /dev/stdin"};
+    static char text[1 << 16];
+    char path[128];
+    (void)state;
+    snprintf(path, sizeof path, "%s/fifo", tree.path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    for (size_t i = 0; i < ASYM_LENGTH(commands); i++) {
+        char line[256];
+        snprintf(line, sizeof line, "cd '%s' && cat a.rec | timeout 60 '%s/daemon/asymctl' %s 2>&1", tree.path,
+                 ASYM_TEST_BIN, commands[i]);
+        FILE *pipe = popen(line, "r");
+        assert_non_null(pipe);
+        text[fread(text, 1, sizeof text - 1, pipe)] = '\0';
+        assert_int_equal(WEXITSTATUS(pclose(pipe)), 2);
+        assert_has(
+            text,
+            ": is a pipe, and asymctl reads a record more than once: write the record to a file, and name that\n");
+    }
+}
+
 /* The exit status depends neither on the fault of the file nor on the verb. */
 static void an_input_file_that_cannot_be_read_ends_each_verb_in_2(void **state)
 {
@@ -392,6 +416,7 @@ int main(void)
         cmocka_unit_test(a_figure_that_cannot_be_written_is_named),
         cmocka_unit_test(a_record_is_simulated_with_what_it_does_not_tell),
         cmocka_unit_test(a_record_without_its_end_is_used_and_each_verb_says_where_it_ends),
+        cmocka_unit_test(a_pipe_is_refused_with_the_way_around),
         cmocka_unit_test(an_input_file_that_cannot_be_read_ends_each_verb_in_2),
         cmocka_unit_test(a_long_replay_shows_its_progress_and_ctrl_c_prints_what_is_done),
         cmocka_unit_test(an_interruption_before_the_first_policy_prints_no_table),
