@@ -39,7 +39,8 @@ static int load_profiles(struct asym_capabilities *s, const char *file, struct a
 {
     struct asym_error said = {""};
     int r = asym_profiles_load(file, &s->profiles, &said);
-    s->missing[ASYM_SIGNAL_PROFILE] = "there are no profiles: asymctl profile measures programs";
+    s->missing[ASYM_SIGNAL_PROFILE] =
+        "there are no profiles in the file of counters.profiles: asymctl profile measures programs";
     if (r == -ENOENT)
         return 0;
     if (r < 0)

@@ -102,8 +102,9 @@ static int configure_machine(struct asym_run *run, struct asym_machine *m, struc
     int r = asym_speeds_parse(run->settings->machine.speeds, speed, &cpus);
     const struct asym_mask left = asym_mask_minus(&m->usable, &cpus);
     if (r < 0 || !asym_mask_empty(&left))
-        return asym_fail(err, -EINVAL, "machine.speeds: %s leaves out CPUs %s: it has to name every usable CPU",
-                         run->settings->machine.speeds, asym_mask_format_list(&left, list, sizeof list));
+        return asym_fail(err, -EINVAL, "%s: machine.speeds: %.600s leaves out CPUs %s: it has to name every usable CPU",
+                         asym_settings_origin(run->settings, "machine", "speeds"), run->settings->machine.speeds,
+                         asym_mask_format_list(&left, list, sizeof list));
     ASYM_MASK_FOREACH (c, &m->usable) {
         m->cpus[c].speed = speed[c];
         m->cpus[c].origin = ASYM_ORIGIN_CONFIG;

@@ -28,6 +28,21 @@ static void note_cpus(const struct asym_run *run)
     }
 }
 
+static void note_speeds(const struct asym_run *run)
+{
+    double speed[ASYM_MAX_CPUS];
+    struct asym_mask cpus;
+    char named[128];
+    if (asym_speeds_parse(run->settings->machine.speeds, speed, &cpus) < 0)
+        return;
+    for (unsigned c = 0; c < run->machine->n_cpus; c++)
+        asym_mask_clear(&cpus, c);
+    if (!asym_mask_empty(&cpus))
+        asym_log_say(&run->log, LOG_NOTICE, "%s: machine.speeds names CPUs %s, which this machine does not have",
+                     asym_settings_origin(run->settings, "machine", "speeds"),
+                     asym_mask_format_list(&cpus, named, sizeof named));
+}
+
 int asym_run_policy(struct asym_run *run, struct asym_error *err)
 {
     int r = asym_capabilities_read(&run->capabilities, &run->root, run->machine, run->settings, err);
@@ -42,6 +57,7 @@ int asym_run_policy(struct asym_run *run, struct asym_error *err)
     run->policy = choice.policy;
     run->policy_why = choice.why;
     note_cpus(run);
+    note_speeds(run);
     return 0;
 }
 

@@ -134,6 +134,13 @@ static int check_slow_speed(const struct asym_settings *s, struct asym_error *er
     return 0;
 }
 
+/* The working directory of the service is another one than that of asymd --dry-run. */
+static int check_path(const struct asym_settings *s, const char *section, const char *key, const char *path,
+                      struct asym_error *err)
+{
+    return *path == '/' ? 0 : refuse(s, section, key, path, "an absolute path", err);
+}
+
 int asym_settings_check(const struct asym_settings *s, struct asym_error *err)
 {
     int r = check_policy(s, err);
@@ -143,7 +150,9 @@ int asym_settings_check(const struct asym_settings *s, struct asym_error *err)
         r = check_slow(s, err);
     if (r >= 0)
         r = check_slow_speed(s, err);
-    if (r >= 0 && s->daemon.state_dir[0] != '/')
-        r = refuse(s, "asymd", "state_dir", s->daemon.state_dir, "an absolute path", err);
+    if (r >= 0)
+        r = check_path(s, "asymd", "state_dir", s->daemon.state_dir, err);
+    if (r >= 0)
+        r = check_path(s, "counters", "profiles", s->counters.profiles, err);
     return r < 0 ? r : asym_rules_check(s->rules, err);
 }

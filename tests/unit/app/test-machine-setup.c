@@ -77,6 +77,27 @@ static void a_count_that_is_too_large_names_the_cpus(void **state)
     assert_non_null(strstr(err.text, "9 of 4 usable CPUs (0-3) cannot be made slow: accepted are 1 to 3"));
 }
 
+static void speeds_that_leave_out_a_cpu_say_where_they_are_set(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_error err = {""};
+    assert_int_equal(asym_settings_set(f->run.settings, "machine.speeds=0:2", "asymd.conf:2", NULL), 0);
+    assert_int_equal(asym_run_machine(&f->run, &err), -EINVAL);
+    assert_string_equal(err.text,
+                        "asymd.conf:2: machine.speeds: 0:2 leaves out CPUs 1-3: it has to name every usable CPU");
+}
+
+static void without_profiles_the_setting_that_names_their_file_is_named(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(asym_run_machine(&f->run, NULL), 0);
+    assert_int_equal(asym_settings_set(f->run.settings, "counters.profiles=/nonexistent/profiles", "test", NULL), 0);
+    assert_int_equal(asym_capabilities_read(&f->run.capabilities, &f->run.root, f->run.machine, f->run.settings, NULL),
+                     0);
+    assert_non_null(strstr(f->run.capabilities.missing[ASYM_SIGNAL_PROFILE], "counters.profiles"));
+    asym_capabilities_done(&f->run.capabilities);
+}
+
 static void a_later_reading_keeps_the_place_the_count_and_what_is_slow(void **state)
 {
     struct fixture *f = *state;
@@ -101,6 +122,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_first_reading_starts_from_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_count_that_is_too_large_names_the_cpus, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(speeds_that_leave_out_a_cpu_say_where_they_are_set, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(without_profiles_the_setting_that_names_their_file_is_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_later_reading_keeps_the_place_the_count_and_what_is_slow, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,7 +43,7 @@ static void cpus_that_the_machine_does_not_have_are_noted(void **state)
     tree_plain(&machine, 4);
     tree_write(&f->tree, "asymd.conf",
                "[rule \"all\"]\nmatch_comm = a\ncpus = 1-3\n[rule \"some\"]\nmatch_comm = b\ncpus = 2-5\n"
-               "[rule \"none\"]\nmatch_comm = c\ncpus = 8-9\n");
+               "[rule \"none\"]\nmatch_comm = c\ncpus = 8-9\n[machine]\nspeeds = 0-6:2\n");
     snprintf(command, sizeof command, "'%s/daemon/asymd' --check --root=%s --config=%s/asymd.conf 2>&1 >/dev/null",
              ASYM_TEST_BIN, machine.path, f->tree.path);
     FILE *pipe = popen(command, "r");
@@ -55,8 +55,9 @@ static void cpus_that_the_machine_does_not_have_are_noted(void **state)
         "asymd: %s/asymd.conf:4: the rule \"some\" names CPUs 2-5, and asymd can use CPUs 0-3 only: it leaves the "
         "others out\n"
         "asymd: %s/asymd.conf:7: the rule \"none\" names CPUs 8-9, and asymd can use CPUs 0-3 only: it ignores the "
-        "cpus of this rule\n",
-        f->tree.path, f->tree.path);
+        "cpus of this rule\n"
+        "asymd: %s/asymd.conf:11: machine.speeds names CPUs 4-6, which this machine does not have\n",
+        f->tree.path, f->tree.path, f->tree.path);
     assert_string_equal(f->said, want);
     tree_remove(&machine);
 }

@@ -385,6 +385,8 @@ static void an_error_of_the_combination_says_where_the_value_came_from(void **st
         {"[asymmetry]\nmethod = clockmod\nslow_speed = 1400MHz\n", "a frequency needs asymmetry.method = cpufreq"},
         {"[asymd]\nstate_dir = run\n", "an absolute path"},
         {"[asymd]\nstate_dir =\n", "an absolute path"},
+        {"[counters]\nprofiles = ~/profiles\n",
+         "counters.profiles: '~/profiles' is not accepted; accepted is an absolute"},
     };
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         struct asym_error err = {""};
