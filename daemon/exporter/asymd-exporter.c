@@ -42,7 +42,7 @@ static int print_help(void)
     const struct asym_terminal terminal = asym_terminal_of(stdout);
     char name[64];
     puts("usage: asymd-exporter [--listen=ADDRESS:PORT]\n"
-         "Serves the counters of the running asymd at /metrics as OpenMetrics text, for Prometheus.\n");
+         "Serves the counters of the running asymd at /metrics, for Prometheus.\n");
     for (const struct asym_arg *row = args; row->option.key; row++)
         asym_args_line(&terminal, 26, asym_args_name(row, name, sizeof name), row->option.help);
     return 0;
