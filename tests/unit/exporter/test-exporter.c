@@ -316,6 +316,21 @@ static void the_oldest_connection_ends_for_a_new_one(void **state)
     unsetenv("ASYMD_BUS");
 }
 
+/* Only clients that accept OpenMetrics get it, so the help does not name it. */
+static void the_help_fits_80_columns(void **state)
+{
+    char text[4096];
+    (void)state;
+    FILE *pipe = popen("env -u COLUMNS '" ASYM_TEST_BIN "/daemon/asymd-exporter' --help", "r");
+    assert_non_null(pipe);
+    text[fread(text, 1, sizeof text - 1, pipe)] = '\0';
+    assert_int_equal(pclose(pipe), 0);
+    assert_non_null(strstr(text, "usage: asymd-exporter "));
+    assert_null(strstr(text, "OpenMetrics"));
+    for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+        assert_in_range(strcspn(line, "\n"), 0, 80);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -326,6 +341,7 @@ int main(void)
         cmocka_unit_test(only_one_tcp_socket_of_systemd_is_taken),
         cmocka_unit_test(metrics_are_at_one_path_and_can_only_be_read),
         cmocka_unit_test(without_asymd_the_answer_is_a_sentence_and_no_metrics),
+        cmocka_unit_test(the_help_fits_80_columns),
         cmocka_unit_test(the_socket_outlives_the_server),
         cmocka_unit_test(the_oldest_connection_ends_for_a_new_one),
     };
