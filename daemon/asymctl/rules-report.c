@@ -2,14 +2,16 @@
 #include "daemon/asymctl/rules-report.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/text.h"
+#include "config/config-internal.h"
 #include "report/json.h"
 
-/* The width of a rule's name in a table. Longer names push the rest of their line to the right. */
+/* The width of a rule's name. A longer name pushes the rest of its line to the right. */
 #define NAME_WIDTH 26
 
 /* "slow, on CPUs 0-3, nice 5, counts as parallel". */
@@ -38,21 +40,55 @@ static const char *unlisted_of(const struct asym_settings *s)
     return s->daemon.unlisted ? "ignores" : "steers";
 }
 
-int asym_rules_list_text(const struct asym_settings *s, FILE *out)
+/* A glob may have a backslash, which asym_text_escape would double. */
+static const char *globs_of(const char *globs, char *buf, size_t size)
+{
+    return asym_text_is_printable(globs, strlen(globs)) ? globs : escaped(globs, buf, size);
+}
+
+/* Prints a paragraph and a newline. It begins at column at, and its other lines at column indent. */
+static __attribute__((format(printf, 4, 5))) void say(const struct asym_terminal *terminal, size_t at, size_t indent,
+                                                      const char *format, ...)
+{
+    char text[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    asym_columns_wrap(terminal, text, at, indent);
+    fputc('\n', terminal->out);
+}
+
+/* Prints the name of a rule from column at on, and the spaces up to the next column. Returns that column. */
+static size_t print_name(const struct asym_terminal *terminal, const char *name, size_t at)
+{
+    char text[4 * ASYM_RULE_NAME_MAX + 1];
+    const size_t reached = asym_columns_wrap(terminal, escaped(name, text, sizeof text), at, at);
+    const size_t next = ASYM_MAX(reached, at + NAME_WIDTH) + 2;
+    fprintf(terminal->out, "%*s", (int)(next - reached), "");
+    return next;
+}
+
+int asym_rules_list_text(const struct asym_settings *s, const struct asym_terminal *terminal)
 {
     struct asym_rule_view rule;
-    char name[192], effect[320];
+    char text[4 * ASYM_VALUE_MAX + 1];
     size_t i = 0;
     for (; asym_rules_at(s->rules, i, NULL, &rule); i++) {
-        fprintf(out, "%-*s  %s\n", NAME_WIDTH, escaped(rule.name, name, sizeof name),
-                effect_of(&rule, effect, sizeof effect));
-        for (size_t k = 0; k < rule.n_keys; k++)
-            fprintf(out, "    %s = %s\n", rule.key[k], rule.globs[k]);
-        fprintf(out, "    %s%s\n", rule.origin, rule.facts->library ? " (library)" : "");
+        const size_t at = print_name(terminal, rule.name, 0);
+        say(terminal, at, NAME_WIDTH + 2, "%s", effect_of(&rule, text, sizeof text));
+        for (size_t k = 0; k < rule.n_keys; k++) {
+            fputs("    ", terminal->out);
+            say(terminal, 4, 8, "%s = %s", rule.key[k], globs_of(rule.globs[k], text, sizeof text));
+        }
+        fputs("    ", terminal->out);
+        say(terminal, 4, 8, "%s%s", rule.origin, rule.facts->library ? " (library)" : "");
     }
-    fprintf(out, "%s%zu rule%s. asymd uses the first that matches a program, and %s a program that none matches.\n",
-            i > 0 ? "\n" : "", i, i == 1 ? "" : "s", unlisted_of(s));
-    return ferror(out) ? -EIO : 0;
+    if (i > 0)
+        fputc('\n', terminal->out);
+    say(terminal, 0, 0, "%zu rule%s. asymd uses the first that matches a program, and %s a program that none matches.",
+        i, i == 1 ? "" : "s", unlisted_of(s));
+    return ferror(terminal->out) ? -EIO : 0;
 }
 
 /* Returns the value with which a key is compared. NULL: not known. */
@@ -75,15 +111,18 @@ static const char *value_of(const struct asym_rule_subject *s, unsigned need, ch
 }
 
 /* "match_exe: /usr/bin/sleep is none of /usr/bin/borg /usr/bin/restic". */
-static void print_miss(const struct asym_rule_view *rule, size_t k, const struct asym_rule_subject *subject, FILE *out)
+static const char *miss_of(const struct asym_rule_view *rule, size_t k, const struct asym_rule_subject *subject,
+                           char *buf, size_t size)
 {
-    char buf[160];
-    const char *value = value_of(subject, rule->need[k], buf, sizeof buf);
+    char given[160], globs[4 * ASYM_VALUE_MAX + 1];
+    const char *value = value_of(subject, rule->need[k], given, sizeof given);
     const bool several = strpbrk(rule->globs[k], " \t");
     if (value)
-        fprintf(out, "%s: \"%s\" is %s %s", rule->key[k], value, several ? "none of" : "not", rule->globs[k]);
+        snprintf(buf, size, "%s: \"%s\" is %s %s", rule->key[k], value, several ? "none of" : "not",
+                 globs_of(rule->globs[k], globs, sizeof globs));
     else
-        fprintf(out, "%s: not known (not given, or this user may not read it)", rule->key[k]);
+        snprintf(buf, size, "%s: not known (not given, or this user may not read it)", rule->key[k]);
+    return buf;
 }
 
 /* Returns the first key that does not match; n_keys: the rule matches. */
@@ -96,24 +135,25 @@ static size_t first_miss(const struct asym_rule_view *rule)
 }
 
 static void print_tested(const struct asym_rule_view *rule, const struct asym_rule_view *found,
-                         const struct asym_rule_subject *subject, FILE *out)
+                         const struct asym_rule_subject *subject, const struct asym_terminal *terminal)
 {
-    char name[192], first[192], effect[320];
-    const size_t miss = first_miss(rule);
+    enum { NAME_AT = 6 };
+    char text[1024], first[4 * ASYM_RULE_NAME_MAX + 1];
+    const size_t miss = first_miss(rule), indent = NAME_AT + NAME_WIDTH + 2;
     const bool matches = miss == rule->n_keys;
-    fprintf(out, "%-5s %-*s  ", matches ? found ? "later" : "yes" : "no", NAME_WIDTH,
-            escaped(rule->name, name, sizeof name));
+    fprintf(terminal->out, "%-*s", NAME_AT, matches ? found ? "later" : "yes" : "no");
+    const size_t at = print_name(terminal, rule->name, NAME_AT);
     if (!matches)
-        print_miss(rule, miss, subject, out);
+        say(terminal, at, indent, "%s", miss_of(rule, miss, subject, text, sizeof text));
     else if (found)
-        fprintf(out, "matches, but \"%s\" comes first", escaped(found->name, first, sizeof first));
+        say(terminal, at, indent, "matches, but \"%s\" comes first", escaped(found->name, first, sizeof first));
     else
-        fputs(effect_of(rule, effect, sizeof effect), out);
-    fputc('\n', out);
+        say(terminal, at, indent, "%s", effect_of(rule, text, sizeof text));
 }
 
-static void print_subject(const struct asym_rule_subject *s, FILE *out)
+static void print_subject(const struct asym_rule_subject *s, const struct asym_terminal *terminal)
 {
+    enum { VALUE_AT = 15 };
     static const struct {
         const char *name;
         unsigned need;
@@ -127,32 +167,36 @@ static void print_subject(const struct asym_rule_subject *s, FILE *out)
     char buf[160];
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         const char *value = value_of(s, rows[i].need, buf, sizeof buf);
-        fprintf(out, "%-14s %s\n", rows[i].name, value ? value : "not known");
+        fprintf(terminal->out, "%-*s", VALUE_AT, rows[i].name);
+        say(terminal, VALUE_AT, VALUE_AT, "%s", value ? value : "not known");
     }
-    fputc('\n', out);
+    fputc('\n', terminal->out);
 }
 
-int asym_rules_test_text(const struct asym_settings *s, const struct asym_rule_subject *subject, FILE *out)
+int asym_rules_test_text(const struct asym_settings *s, const struct asym_rule_subject *subject,
+                         const struct asym_terminal *terminal)
 {
     struct asym_rule_view rule, found;
-    char name[192], effect[320];
+    char name[4 * ASYM_RULE_NAME_MAX + 1], effect[320];
     bool any = false;
     size_t i = 0;
-    print_subject(subject, out);
+    print_subject(subject, terminal);
     for (; asym_rules_at(s->rules, i, subject, &rule); i++) {
-        print_tested(&rule, any ? &found : NULL, subject, out);
+        print_tested(&rule, any ? &found : NULL, subject, terminal);
         if (!any && first_miss(&rule) == rule.n_keys) {
             found = rule;
             any = true;
         }
     }
+    if (i > 0)
+        fputc('\n', terminal->out);
     if (any)
-        fprintf(out, "\nRule \"%s\" applies: %s; %s\n", escaped(found.name, name, sizeof name),
-                effect_of(&found, effect, sizeof effect), found.origin);
+        say(terminal, 0, 0, "Rule \"%s\" applies: %s; %s", escaped(found.name, name, sizeof name),
+            effect_of(&found, effect, sizeof effect), found.origin);
     else
-        fprintf(out, "%sNo rule matches: asymd %s the program (asymd.default = %s)\n", i > 0 ? "\n" : "",
-                unlisted_of(s), s->daemon.unlisted ? "ignore" : "steer");
-    return ferror(out) ? -EIO : 0;
+        say(terminal, 0, 0, "No rule matches: asymd %s the program (asymd.default = %s)", unlisted_of(s),
+            s->daemon.unlisted ? "ignore" : "steer");
+    return ferror(terminal->out) ? -EIO : 0;
 }
 
 static json_t *match_json(const struct asym_rule_view *rule, bool misses_only)

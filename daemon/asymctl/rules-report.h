@@ -7,11 +7,14 @@
 
 #include <asym/settings.h>
 
-/** Print each rule: name, what it does, where it stands, what it matches. Returns 0; -EIO. */
-int asym_rules_list_text(const struct asym_settings *s, FILE *out);
+#include "report/columns.h"
 
-/** Print the process, and a line for each rule: whether it matches and, if not, which key does not. Returns 0; -EIO. */
-int asym_rules_test_text(const struct asym_settings *s, const struct asym_rule_subject *subject, FILE *out);
+/** Print each rule: name, what it does, where it stands, what it matches. Returns 0; -EIO. */
+int asym_rules_list_text(const struct asym_settings *s, const struct asym_terminal *terminal);
+
+/** Print the process, and for each rule whether it matches and, if not, which key does not. Returns 0; -EIO. */
+int asym_rules_test_text(const struct asym_settings *s, const struct asym_rule_subject *subject,
+                         const struct asym_terminal *terminal);
 
 /** Do either as JSON, asymctl.rules/1. subject NULL: the list. Returns 0; -ENOMEM, -EIO. */
 int asym_rules_json(const struct asym_settings *s, const struct asym_rule_subject *subject, FILE *out);

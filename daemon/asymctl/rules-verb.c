@@ -6,6 +6,7 @@
 
 #include "app/rule-subject.h"
 #include "app/settings-setup.h"
+#include "app/terminal.h"
 #include "base/macro.h"
 #include "base/parse.h"
 #include "daemon/asymctl/rules-report.h"
@@ -78,11 +79,12 @@ static int find_subject(const struct arguments *a, int32_t pid, struct asym_rule
 static int test(const struct arguments *a, const struct asym_settings *s, int32_t pid, struct asym_error *err)
 {
     ASYM_AUTO_FREE struct asym_rule_subject_texts *texts = malloc(sizeof *texts);
+    const struct asym_terminal terminal = asym_terminal_of(stdout);
     int r = texts ? find_subject(a, pid, texts, err) : asym_fail(err, -ENOMEM, "no memory");
     if (r < 0)
         return asym_verb_fail(ASYM_EXIT_FAILED, err->text);
     return asym_verb_reported(a->json ? asym_rules_json(s, &texts->of, stdout)
-                                      : asym_rules_test_text(s, &texts->of, stdout));
+                                      : asym_rules_test_text(s, &texts->of, &terminal));
 }
 
 static int rules(const void *parsed, char **operands)
@@ -90,6 +92,7 @@ static int rules(const void *parsed, char **operands)
     const struct arguments *a = parsed;
     const struct asym_invocation cli = {.config = a->config};
     struct asym_settings *s = NULL;
+    const struct asym_terminal terminal = asym_terminal_of(stdout);
     struct asym_error err = {""};
     int32_t pid;
     int status;
@@ -98,7 +101,7 @@ static int rules(const void *parsed, char **operands)
     if (operands[0])
         status = test(a, s, pid, &err);
     else
-        status = asym_verb_reported(a->json ? asym_rules_json(s, NULL, stdout) : asym_rules_list_text(s, stdout));
+        status = asym_verb_reported(a->json ? asym_rules_json(s, NULL, stdout) : asym_rules_list_text(s, &terminal));
     asym_settings_free(s);
     return status;
 }

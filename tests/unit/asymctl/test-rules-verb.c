@@ -13,6 +13,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "base/macro.h"
 #include "support/tree.h"
 
 struct fixture {
@@ -68,18 +69,26 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Returns the exit status of asymctl rules with these arguments and the configuration above. */
-static int run(struct fixture *f, const char *arguments)
+/*
+ * Returns the exit status of asymctl rules with these arguments and the configuration above. environment: arguments of env(1).
+ */
+static int run_in(struct fixture *f, const char *environment, const char *arguments)
 {
-    char command[512];
-    snprintf(command, sizeof command, "'%s/daemon/asymctl' rules %s --config=%s/asymd.conf 2>&1", ASYM_TEST_BIN,
-             arguments, f->tree.path);
+    char command[1024];
+    snprintf(command, sizeof command, "env %s '%s/daemon/asymctl' rules %s --config=%s/asymd.conf 2>&1", environment,
+             ASYM_TEST_BIN, arguments, f->tree.path);
     FILE *pipe = popen(command, "r");
     assert_non_null(pipe);
     f->said[fread(f->said, 1, sizeof f->said - 1, pipe)] = '\0';
     const int status = pclose(pipe);
     assert_true(WIFEXITED(status));
     return WEXITSTATUS(status);
+}
+
+/* In lines so wide that none is broken. */
+static int run(struct fixture *f, const char *arguments)
+{
+    return run_in(f, "COLUMNS=500", arguments);
 }
 
 static void assert_says(const struct fixture *f, const char *part)
@@ -185,6 +194,33 @@ static void wrong_words_are_refused(void **state)
     }
 }
 
+/* The names, the globs, the origin and the command line are as long as users make them. */
+static void no_line_is_wider_than_the_terminal(void **state)
+{
+    static const char *const arguments[] = {
+        "",
+        "test --comm=x --exe=/usr/lib/a/directory/with/a/long/path/and/another/one/below/it/program",
+        "test --cmdline='a program with a long command line that has many words, more than fit into a line of a "
+        "terminal'",
+    };
+    static const struct {
+        const char *environment;
+        size_t columns;
+    } widths[] = {{"-u COLUMNS", 80}, {"COLUMNS=70", 70}};
+    struct fixture *f = *state;
+    tree_write(&f->tree, "asymd.conf",
+               "[asymd]\ninclude = builds games\n[rule \"a name of forty bytes, the most it has..\"]\n"
+               "match_exe = /usr/bin/borg /usr/bin/restic /usr/bin/rsnapshot /usr/bin/duplicity /usr/bin/kopia\n"
+               "cpus = 0,2,4,6,8,10,12,14,16,18,20,22,24,26,28,30\naction = slow\n");
+    for (size_t i = 0; i < ASYM_LENGTH(arguments) * ASYM_LENGTH(widths); i++) {
+        const size_t w = i % ASYM_LENGTH(widths);
+        assert_int_equal(run_in(f, widths[w].environment, arguments[i / ASYM_LENGTH(widths)]), 0);
+        for (const char *line = f->said; *line; line += strcspn(line, "\n") + 1)
+            if (strcspn(line, "\n") > widths[w].columns)
+                fail_msg("wider than %zu columns: %.*s", widths[w].columns, (int)strcspn(line, "\n"), line);
+    }
+}
+
 static void an_allow_list_says_so(void **state)
 {
     struct fixture *f = *state;
@@ -204,6 +240,7 @@ int main(void)
         T(a_program_that_does_not_run_can_be_described),
         T(both_as_json),
         T(wrong_words_are_refused),
+        T(no_line_is_wider_than_the_terminal),
         T(an_allow_list_says_so),
         T(cpus_that_the_machine_does_not_have_are_noted),
     };
