@@ -14,6 +14,7 @@
 #include "base/macro.h"
 #include "daemon/asymctl/observation.h"
 #include "daemon/asymctl/part-file.h"
+#include "daemon/asymctl/units.h"
 #include "daemon/asymctl/verb.h"
 #include "experiment/replay.h"
 #include "record/record-writer.h"
@@ -80,11 +81,12 @@ static int finish(struct recording *c, struct asym_error *err)
 static int report(const struct recording *c)
 {
     struct stat st = {.st_size = 0};
+    char size[ASYM_UNITS_SIZE];
     fstat(fileno(c->file.out), &st);
-    printf("recorded %.1f s: %llu snapshots of up to %zu threads, %.2f MB in %s\n",
+    printf("recorded %.1f s: %llu snapshots of up to %zu threads, %s in %s\n",
            (double)(asym_clock_now() - c->observation.began) / ASYM_SEC,
-           (unsigned long long)asym_record_writer_count(c->writer), c->most_threads, (double)st.st_size / 1e6,
-           c->file.path);
+           (unsigned long long)asym_record_writer_count(c->writer), c->most_threads,
+           asym_units_bytes((uint64_t)st.st_size, size), c->file.path);
     if (c->file.kept)
         printf("the file that was there is %s.old\n", c->file.path);
     for (size_t i = 0; i < c->head.head.n_notes; i++)

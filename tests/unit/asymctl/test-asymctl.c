@@ -597,6 +597,23 @@ static void recommend_says_what_why_and_how_to_switch(void **state)
     }
 }
 
+/* A record of one process is smaller than a megabyte, which once was "0.00 MB". */
+static void record_gives_a_size_that_is_not_0(void **state)
+{
+    char arguments[256], text[8192];
+    (void)state;
+    snprintf(arguments, sizeof arguments, "record %s/r.rec --time=300ms --config=/dev/null --pid=%d", tree.path,
+             (int)getpid());
+    assert_int_equal(run(arguments, text, sizeof text), 0);
+    double size = 0;
+    char unit[8] = "";
+    assert_has(text, " threads, ");
+    assert_int_equal(sscanf(strstr(text, " threads, "), " threads, %lf %7s in ", &size, unit), 2);
+    assert_true(size > 0);
+    if (strcmp(unit, "B") != 0 && strcmp(unit, "KiB") != 0)
+        fail_msg("%f %s", size, unit);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -617,6 +634,7 @@ int main(void)
         cmocka_unit_test(check_lines_stand_under_each_other_and_wrap),
         cmocka_unit_test(check_as_json_has_every_line),
         cmocka_unit_test(check_prints_every_fact),
+        cmocka_unit_test(record_gives_a_size_that_is_not_0),
         cmocka_unit_test(columns_are_counted_as_terminals_do),
         cmocka_unit_test(cutting_never_splits_a_character_nor_exceeds_columns_or_bytes),
         cmocka_unit_test(cpu_lists_that_do_not_fit_end_in_their_count),
