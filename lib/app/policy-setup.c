@@ -43,6 +43,13 @@ static void note_speeds(const struct asym_run *run)
                      asym_mask_format_list(&cpus, named, sizeof named));
 }
 
+static void note_slow_speed(const struct asym_run *run)
+{
+    if (!*run->settings->asymmetry.slow && !asym_settings_is_default(run->settings, "asymmetry", "slow_speed"))
+        asym_log_say(&run->log, LOG_NOTICE, "%s: asymmetry.slow_speed has no effect: asymmetry.slow names no CPU",
+                     asym_settings_origin(run->settings, "asymmetry", "slow_speed"));
+}
+
 int asym_run_policy(struct asym_run *run, struct asym_error *err)
 {
     int r = asym_capabilities_read(&run->capabilities, &run->root, run->machine, run->settings, err);
@@ -58,6 +65,7 @@ int asym_run_policy(struct asym_run *run, struct asym_error *err)
     run->policy_why = choice.why;
     note_cpus(run);
     note_speeds(run);
+    note_slow_speed(run);
     return 0;
 }
 

@@ -35,7 +35,7 @@ static int setup(void **state)
 }
 
 /* A captured machine with CPUs 0-3, and a configuration of its own. */
-static void cpus_that_the_machine_does_not_have_are_noted(void **state)
+static void settings_that_have_no_effect_here_are_noted(void **state)
 {
     struct fixture *f = *state;
     char command[1024], want[512];
@@ -44,7 +44,8 @@ static void cpus_that_the_machine_does_not_have_are_noted(void **state)
     tree_plain(&machine, 4);
     tree_write(&f->tree, "asymd.conf",
                "[rule \"all\"]\nmatch_comm = a\ncpus = 1-3\n[rule \"some\"]\nmatch_comm = b\ncpus = 2-5\n"
-               "[rule \"none\"]\nmatch_comm = c\ncpus = 8-9\n[machine]\nspeeds = 0-6:2\n");
+               "[rule \"none\"]\nmatch_comm = c\ncpus = 8-9\n[machine]\nspeeds = 0-6:2\n"
+               "[asymmetry]\nslow_speed = 50%%\n");
     snprintf(command, sizeof command, "'%s/daemon/asymd' --check --root=%s --config=%s/asymd.conf 2>&1 >/dev/null",
              ASYM_TEST_BIN, machine.path, f->tree.path);
     FILE *pipe = popen(command, "r");
@@ -57,8 +58,9 @@ static void cpus_that_the_machine_does_not_have_are_noted(void **state)
         "others out\n"
         "asymd: %s/asymd.conf:7: the rule \"none\" names CPUs 8-9, and asymd can use CPUs 0-3 only: it ignores the "
         "cpus of this rule\n"
-        "asymd: %s/asymd.conf:11: machine.speeds names CPUs 4-6, which this machine does not have\n",
-        f->tree.path, f->tree.path, f->tree.path);
+        "asymd: %s/asymd.conf:11: machine.speeds names CPUs 4-6, which this machine does not have\n"
+        "asymd: %s/asymd.conf:13: asymmetry.slow_speed has no effect: asymmetry.slow names no CPU\n",
+        f->tree.path, f->tree.path, f->tree.path, f->tree.path);
     assert_string_equal(f->said, want);
     tree_remove(&machine);
 }
@@ -242,7 +244,7 @@ int main(void)
         T(wrong_words_are_refused),
         T(no_line_is_wider_than_the_terminal),
         T(an_allow_list_says_so),
-        T(cpus_that_the_machine_does_not_have_are_noted),
+        T(settings_that_have_no_effect_here_are_noted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
