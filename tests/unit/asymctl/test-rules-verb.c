@@ -38,7 +38,7 @@ static int setup(void **state)
 static void settings_that_have_no_effect_here_are_noted(void **state)
 {
     struct fixture *f = *state;
-    char command[1024], want[512];
+    char command[1024], want[1024];
     struct tree machine;
     tree_make(&machine);
     tree_plain(&machine, 4);
@@ -202,8 +202,7 @@ static void no_line_is_wider_than_the_terminal(void **state)
     static const char *const arguments[] = {
         "",
         "test --comm=x --exe=/usr/lib/a/directory/with/a/long/path/and/another/one/below/it/program",
-        "test --cmdline='a program with a long command line that has many words, more than fit into a line of a "
-        "terminal'",
+        "test --cmdline='a command line with many words: more of them than fit into one line of a terminal'",
     };
     static const struct {
         const char *environment;
