@@ -3,6 +3,7 @@
  * The service against a program that wakes it as often as possible without any change: asymd still answers another program, and
  * its sampling interval stays the same.
  */
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -14,7 +15,6 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -24,48 +24,23 @@
 #include "base/macro.h"
 #include "support/live.h"
 #include "support/process.h"
-#include "support/service.h"
 #include "support/rtx-raw.h"
+#include "support/service.h"
+#include "support/talker.h"
 
 /* Connections of one process, and slots of a page: the maximum that asymd accepts. */
 enum { PAGES = 4, SLOTS = 4096 };
 
-enum { ROUNDS = 40, LAST = 20 };
-
-/* The manager's end of the sd_notify socket: the status line contains the interval. */
-static int manager = -1;
-
-static FILE *said;
-
-static int set_up(void **state)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    char socket_path[128];
-    asym_service_set_up(state);
-    snprintf(address.sun_path, sizeof address.sun_path, "%s/notify", asym_service_dir());
-    manager = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    assert_int_equal(bind(manager, (const struct sockaddr *)&address, sizeof address), 0);
-    setenv("NOTIFY_SOCKET", address.sun_path, 1);
-    snprintf(socket_path, sizeof socket_path, "%s/rtx", asym_service_dir());
-    setenv(ASYM_RTX_SOCKET_ENV, socket_path, 1);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    close(manager);
-    unsetenv("NOTIFY_SOCKET");
-    unsetenv(ASYM_RTX_SOCKET_ENV);
-    return asym_service_tear_down(state);
-}
+/* The phases in which asymd gets used to a flood: they are not judged. */
+enum { FIRST = 20, LAST = ASYM_TALKER_LAST };
 
 /* Returns the longest interval in ms of all status lines since the last call; *ret_percent: the last CPU share. */
-static double longest_interval(double *ret_percent)
+static double longest_interval(int manager, double *ret_percent)
 {
     char text[1024];
     ssize_t n;
     double longest = 0;
-    while ((n = recv(manager, text, sizeof text - 1, 0)) > 0) {
+    while ((n = recv(manager, text, sizeof text - 1, MSG_DONTWAIT)) > 0) {
         double percent, ms;
         text[n] = '\0';
         const char *reports = strstr(text, " report"), *figures = reports ? strchr(reports, ';') : NULL;
@@ -109,9 +84,15 @@ static int join_with_full_page(struct asym_rtx_slot **ret)
     return event;
 }
 
+/* The flooder writes to it when the flood begins: before that, it may wait for asymd to accept its pages. */
+static int begun = -1;
+
+/* Returns after the flood has begun. */
 static pid_t start_flood(void (*flood)(void))
 {
     fflush(NULL);
+    begun = eventfd(0, EFD_CLOEXEC);
+    assert_true(begun >= 0);
     pid_t pid = asym_process_fork();
     assert_true(pid >= 0);
     if (pid == 0) {
@@ -119,6 +100,9 @@ static pid_t start_flood(void (*flood)(void))
         flood();
         _exit(0);
     }
+    struct pollfd waits = {.fd = begun, .events = POLLIN};
+    assert_int_equal(poll(&waits, 1, (int)(ASYM_LIVE_PATIENCE * 1000)), 1);
+    close(begun);
     return pid;
 }
 
@@ -128,6 +112,7 @@ static void flood_of_events(void)
     int events[PAGES];
     for (int i = 0; i < PAGES; i++)
         events[i] = join_with_full_page(&slots);
+    eventfd_write(begun, 1);
     for (int i = 0;; i = (i + 1) % PAGES)
         eventfd_write(events[i], 1);
 }
@@ -139,6 +124,7 @@ static void flood_of_phases(void)
     int events[PAGES];
     for (int i = 0; i < PAGES; i++)
         events[i] = join_with_full_page(&slots[i]);
+    eventfd_write(begun, 1);
     for (int i = 0;; i = (i + 1) % PAGES) {
         const uint64_t serial = ~__atomic_load_n(&slots[i]->word, __ATOMIC_RELAXED) & ASYM_RTX_SERIAL;
         __atomic_store_n(&slots[i]->word, ASYM_RTX_WORKING | ASYM_RTX_MASTER | ASYM_RTX_PHASES | serial,
@@ -149,6 +135,7 @@ static void flood_of_phases(void)
 
 static void flood_of_connections(void)
 {
+    eventfd_write(begun, 1);
     for (;;) {
         int fd = asym_raw_connect(socket_path());
         if (fd >= 0)
@@ -156,35 +143,21 @@ static void flood_of_connections(void)
     }
 }
 
-/* Returns in how many of n serial phases the master had CPUs to itself. */
-static int count_reactions(int n)
-{
-    int reactions = 0;
-    for (int i = 0; i < n; i++) {
-        double us;
-        if (fscanf(said, "%lf", &us) != 1)
-            fail_msg("the host took CPU time from each stretch of %d serial phases", LAST);
-        reactions += us >= 0;
-    }
-    return reactions;
-}
-
 struct outcome {
     int reactions;
     double interval, percent;
 };
 
-/* Measures a stretch of phases, after a first one that is not judged, and another one when the host took CPU time from it. */
-static struct outcome measure(void)
+/* Measures a stretch of phases, and another one when the host took CPU time from it. */
+static struct outcome measure(struct asym_talker *talker)
 {
     struct outcome o = {0};
-    double taken = 1;
-    count_reactions(ROUNDS - LAST);
+    double taken = 1, worst;
     while (taken > ASYM_LIVE_STOLEN_MOST) {
-        longest_interval(&o.percent);
+        longest_interval(talker->manager, &o.percent);
         const struct asym_live_stretch stretch = asym_live_begin();
-        o.reactions = count_reactions(LAST);
-        o.interval = longest_interval(&o.percent);
+        o.reactions = asym_talker_count(talker, LAST, &worst);
+        o.interval = longest_interval(talker->manager, &o.percent);
         taken = asym_live_stolen(&stretch);
         if (taken > ASYM_LIVE_STOLEN_MOST)
             print_message("the host took %.0f %% of the CPUs' time: measured again\n", 100 * taken);
@@ -192,35 +165,26 @@ static struct outcome measure(void)
     return o;
 }
 
-/* Serial and parallel phases of 60 ms each; four threads that wait by spinning. */
-static pid_t start_talker(void)
-{
-    int fds[2];
-    const char *const argv[] = {"tests/load-talker", "3", "60", "60", "1000", NULL};
-    assert_int_equal(pipe(fds), 0);
-    pid_t pid = asym_live_start(argv, fds[1]);
-    close(fds[1]);
-    said = fdopen(fds[0], "r");
-    assert_non_null(said);
-    return pid;
-}
-
 static void check_flood(void (*flood)(void))
 {
     /* The test does not measure how fast the machine reacts: the CPU budget is ample for an honest program. */
+    static const char *const command[] = {"tests/load-talker", NULL};
     const char *const options[] = {"--interval=1s", "--set=asymd.cpu_budget=10", NULL};
-    pid_t talker = start_talker(), asymd = asym_service_start(talker, options);
-    const struct outcome before = measure();
+    double worst;
+    struct asym_talker talker = asym_talker_start(command);
+    pid_t asymd = asym_service_start(talker.pid, options);
+    asym_talker_await_answer(&talker);
+    const struct outcome before = measure(&talker);
     print_message("before: %d of %d serial phases, %.2f %% of a CPU\n", before.reactions, LAST, before.percent);
     pid_t flooder = start_flood(flood);
-    const struct outcome during = measure();
+    asym_talker_count(&talker, FIRST, &worst);
+    const struct outcome during = measure(&talker);
     print_message("%d of %d serial phases, %.2f %% of a CPU every %.0f ms\n", during.reactions, LAST, during.percent,
                   during.interval);
     asym_live_end(flooder, SIGKILL);
     asym_live_signal(asymd, SIGTERM);
     assert_int_equal(asym_live_wait(asymd), 0);
-    asym_live_end(talker, SIGKILL);
-    fclose(said);
+    asym_talker_end(&talker);
     assert_true(before.reactions > 0);
     assert_true(during.reactions >= LAST * 3 / 4);
     assert_true(during.interval > 0 && during.interval <= 1000);
@@ -247,9 +211,12 @@ static void a_flood_of_connections_delays_no_other_program(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_flood_of_events_delays_no_other_program, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_flood_of_phases_delays_no_other_program, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_flood_of_connections_delays_no_other_program, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_flood_of_events_delays_no_other_program, asym_service_set_up,
+                                        asym_service_tear_down),
+        cmocka_unit_test_setup_teardown(a_flood_of_phases_delays_no_other_program, asym_service_set_up,
+                                        asym_service_tear_down),
+        cmocka_unit_test_setup_teardown(a_flood_of_connections_delays_no_other_program, asym_service_set_up,
+                                        asym_service_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "support/talker.h"
 
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,15 +16,15 @@
 
 #include "base/macro.h"
 #include "support/live.h"
+#include "support/notify-socket.h"
 #include "support/service.h"
-
-enum { ROUNDS = 40 };
 
 /* Returns the microseconds of the next serial phase. */
 static double next(const struct asym_talker *t)
 {
     double us;
-    assert_int_equal(fscanf(t->said, "%lf", &us), 1);
+    if (fscanf(t->said, "%lf", &us) != 1)
+        fail_msg("the program has ended before the test");
     return us;
 }
 
@@ -33,7 +35,7 @@ struct asym_talker asym_talker_start(const char *const *command)
 
 struct asym_talker asym_talker_start_with(const char *const *command, const char *serial_ms, const char *parallel_ms)
 {
-    const char *const arguments[] = {"3", serial_ms, parallel_ms, "100"};
+    const char *const arguments[] = {"3", serial_ms, parallel_ms, "2000"};
     const char *argv[16] = {NULL};
     char socket[128];
     int fds[2];
@@ -46,31 +48,74 @@ struct asym_talker asym_talker_start_with(const char *const *command, const char
     snprintf(socket, sizeof socket, "%s/rtx", asym_service_dir());
     setenv(ASYM_RTX_SOCKET_ENV, socket, 1);
     assert_int_equal(pipe(fds), 0);
-    struct asym_talker t = {.pid = asym_live_start(argv, fds[1])};
+    struct asym_talker t = {.manager = asym_notify_socket_open(asym_service_dir()),
+                            .pid = asym_live_start(argv, fds[1])};
     close(fds[1]);
     t.said = fdopen(fds[0], "r");
     assert_non_null(t.said);
+    setvbuf(t.said, NULL, _IONBF, 0); /* poll(2) sees each line that the test has not read */
     /* asymd does not steer a process just after execve(2), which asymctl run calls. That time has passed after this phase. */
     next(&t);
     return t;
 }
 
-int asym_talker_answered(struct asym_talker *t, double *ret_worst_ms)
+/* Returns whether the pipe has another line. The program writes each line at once. */
+static bool has_line(const struct asym_talker *t)
+{
+    struct pollfd said = {.fd = fileno(t->said), .events = POLLIN};
+    return poll(&said, 1, 0) > 0;
+}
+
+static void skip_begun(struct asym_talker *t)
+{
+    while (has_line(t))
+        next(t);
+    /* The phase that the program is in, or the next one. */
+    next(t);
+}
+
+void asym_talker_await_start(struct asym_talker *t)
+{
+    char text[1024];
+    asym_notify_socket_await(t->manager, "READY=1", text, sizeof text);
+    skip_begun(t);
+}
+
+void asym_talker_await_answer(struct asym_talker *t)
+{
+    asym_talker_await_start(t);
+    for (const double end = asym_live_now() + ASYM_LIVE_PATIENCE; next(t) < 0;)
+        if (asym_live_now() >= end)
+            fail_msg("asymd has answered no serial phase in %.0f s", ASYM_LIVE_PATIENCE);
+}
+
+int asym_talker_count(struct asym_talker *t, int n, double *ret_worst_ms)
 {
     int answered = 0;
     *ret_worst_ms = 0;
-    for (int i = 0; i < ROUNDS; i++) {
+    for (int i = 0; i < n; i++) {
         const double us = next(t);
-        if (i < ROUNDS - ASYM_TALKER_LAST || us < 0)
-            continue;
-        answered++;
-        *ret_worst_ms = us / 1000 > *ret_worst_ms ? us / 1000 : *ret_worst_ms;
+        answered += us >= 0;
+        *ret_worst_ms = ASYM_MAX(*ret_worst_ms, us / 1000);
     }
     return answered;
+}
+
+int asym_talker_answered(struct asym_talker *t, double *ret_worst_ms)
+{
+    for (;;) {
+        const struct asym_live_stretch stretch = asym_live_begin();
+        const int answered = asym_talker_count(t, ASYM_TALKER_LAST, ret_worst_ms);
+        const double stolen = asym_live_stolen(&stretch);
+        if (stolen <= ASYM_LIVE_STOLEN_MOST)
+            return answered;
+        print_message("the host took %.0f %% of the CPUs' time: measured again\n", 100 * stolen);
+    }
 }
 
 void asym_talker_end(struct asym_talker *t)
 {
     asym_live_end(t->pid, SIGKILL);
     fclose(t->said);
+    asym_notify_socket_close(t->manager);
 }

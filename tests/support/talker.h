@@ -13,21 +13,34 @@
 struct asym_talker {
     pid_t pid;
     FILE *said;
+    int manager; /**< the manager's end of the sd_notify socket: the state and the status lines of asymd */
 };
 
 /**
- * Start command, NULL-terminated, for the asymd of this test. The function appends the arguments of the program. It returns
- * after the first serial phase.
+ * Start command, NULL-terminated, for the asymd of this test, which the test starts afterwards. The function appends the
+ * arguments of the program. It returns after the first serial phase. It sets NOTIFY_SOCKET, until asym_talker_end.
  */
 struct asym_talker asym_talker_start(const char *const *command);
 
 /** The same with phases of these milliseconds. */
 struct asym_talker asym_talker_start_with(const char *const *command, const char *serial_ms, const char *parallel_ms);
 
+/** Wait until the asymd that was started last is ready, and skip the serial phases that have begun before. */
+void asym_talker_await_start(struct asym_talker *t);
+
+/**
+ * The same, and skip the phases up to the first one that asymd answers. However long that takes, the next phases are those of a
+ * program that asymd serves. Fails after ASYM_LIVE_PATIENCE.
+ */
+void asym_talker_await_answer(struct asym_talker *t);
+
+/** Returns in how many of the next n serial phases the master got CPUs for itself, and the longest time that this took. */
+int asym_talker_count(struct asym_talker *t, int n, double *ret_worst_ms);
+
 /** The number of serial phases that the test evaluates. */
 #define ASYM_TALKER_LAST 20
 
-/** Returns in how many of the last serial phases the master thread got CPUs for itself, and the longest time that this took. */
+/** The same for the next ASYM_TALKER_LAST phases, and for as many more when the host took CPU time from them. */
 int asym_talker_answered(struct asym_talker *t, double *ret_worst_ms);
 
 void asym_talker_end(struct asym_talker *t);
