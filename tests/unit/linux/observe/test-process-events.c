@@ -8,6 +8,7 @@
 #include <linux/cn_proc.h>
 #include <linux/connector.h>
 #include <linux/netlink.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -29,8 +30,16 @@
 
 #define INITIAL_PID_NAMESPACE 0xEFFFFFFCu
 
-/* The most events that lib/linux/observe/process-events.c keeps for the next drain. */
+/* The most events that lib/linux/observe/process-events.c keeps for the next drain, and receives with one call. */
 #define KEPT_MAX 65536
+#define BATCH    64
+
+/* The CPU time that the watching thread may spend at once, and that it saves in a sleep (us); its longest sleep (us). */
+#define SPEND_MOST 20000
+#define SAVINGS    1000
+#define SLEEP_MOST 250000
+
+#define START      1000000000ull /* us: the clock when a test begins */
 
 /* struct cn_msg ends in a flexible array, which ISO C allows only at the end of a struct. */
 struct message {
@@ -57,6 +66,10 @@ static struct {
     atomic_ullong now, cpu; /* us: the clock, and the CPU time of the watching thread */
     atomic_int paces;       /* how often the watching thread has read its CPU time: once before each sleep or batch */
     bool listens;
+    atomic_bool skips_sleeps;    /* a sleep in debt moves the clock and the CPU time, and takes no time */
+    atomic_int wakeup, sleeps;   /* us of CPU time that waking up costs; the number of sleeps */
+    atomic_uint limit;           /* millionths of a CPU */
+    atomic_llong most_overspent; /* us: the most CPU time beyond the limit at the begin of a sleep */
 } kernel;
 
 static struct datagram make(uint32_t what)
@@ -188,6 +201,30 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
     return 0;
 }
 
+/* At the begin of a sleep nothing runs that the watching thread has not accounted for. */
+static void check_spent(void)
+{
+    const long long earned = (long long)((kernel.now - START) * kernel.limit / 1000000);
+    const long long overspent = (long long)kernel.cpu - earned;
+    if (overspent > kernel.most_overspent)
+        kernel.most_overspent = overspent;
+}
+
+/* The watching thread sleeps in debt: it waits for one descriptor, which tells it to stop. */
+int __real_poll(struct pollfd *fds, nfds_t n, int ms);
+int __wrap_poll(struct pollfd *fds, nfds_t n, int ms);
+int __wrap_poll(struct pollfd *fds, nfds_t n, int ms)
+{
+    if (!kernel.skips_sleeps || n != 1 || ms <= 0)
+        return __real_poll(fds, n, ms);
+    const int r = __real_poll(fds, n, 0);
+    check_spent();
+    kernel.now += (unsigned long long)ms * 1000 + 60; /* a timer is late */
+    kernel.cpu += (unsigned)kernel.wakeup;
+    kernel.sleeps++;
+    return r;
+}
+
 /* The events in their order: from the hook in the watching thread, and from drain. */
 enum { RECEIVED_MAX = KEPT_MAX + 1024 };
 
@@ -213,7 +250,7 @@ static int set_up(void **state)
     memset(&kernel, 0, sizeof kernel);
     kernel.namespace = INITIAL_PID_NAMESPACE;
     kernel.fd = -1;
-    kernel.now = 1000000000;
+    kernel.now = START;
     hooked.n = drained.n = 0;
     process_events = NULL;
     return 0;
@@ -223,8 +260,10 @@ static int tear_down(void **state)
 {
     (void)state;
     asym_process_events_close(process_events);
+    process_events = NULL;
     if (kernel.fd >= 0)
         close(kernel.fd);
+    kernel.fd = -1;
     return 0;
 }
 
@@ -361,7 +400,7 @@ static void assert_lost(const struct received *received, int n)
     assert_int_equal(received->n, n);
     for (int i = 0; i < n; i++) {
         assert_int_equal(received->events[i].kind, ASYM_PROCESS_EVENT_LOST);
-        assert_int_equal(received->events[i].when, 1000000000);
+        assert_int_equal(received->events[i].when, START);
     }
 }
 
@@ -535,6 +574,105 @@ static void the_cost_of_waking_up_does_not_keep_a_watch_asleep(void **state)
     wait_for(&hooked.n, 5);
 }
 
+/* Begin again, with a thread that has received one event and may use so many percent of a CPU. Its sleeps take no time. */
+static void watch_with(double limit, int wakeup, void (*hook)(void *ctx, const struct asym_process_event *event))
+{
+    bool realtime;
+    tear_down(NULL);
+    set_up(NULL);
+    begin();
+    assert_int_equal(asym_process_events_watch(process_events, hook, &hooked, &realtime), 0);
+    asym_process_events_limit(process_events, limit);
+    put_exit(100, 0);
+    wait_for(&hooked.n, 1);
+    kernel.limit = (unsigned)(limit * 1e4);
+    kernel.wakeup = wakeup;
+    kernel.skips_sleeps = true;
+}
+
+/* The limit is twice asymd.cpu_budget (0.01 to 100). Half of what a sleep earns counts, whatever it costs to wake up. */
+static void assert_recovers(double limit, int wakeup)
+{
+    watch_with(limit, wakeup, note);
+    kernel.cpu += SPEND_MOST + 5000;
+    const double most = 2 * (5000 + SAVINGS) / (limit / 100) + 2 * SLEEP_MOST;
+    const unsigned long long begin = kernel.now, end = begin + (unsigned long long)most;
+    put_exit(101, 0);
+    wait_for(&hooked.n, 2);
+    put_exit(102, 0);
+    while (hooked.n < 3 && kernel.now < end)
+        usleep(1000);
+    if (hooked.n < 3 || kernel.now == begin)
+        fail_msg("limit %g %%, wakeup %d us: %d events after %.1f s", limit, wakeup, (int)hooked.n,
+                 (double)(kernel.now - begin) / 1e6);
+}
+
+static void after_a_storm_the_watch_goes_on_at_every_limit(void **state)
+{
+    static const double limits[] = {200, 2, 0.2, 0.02};
+    static const int wakeups[] = {23, 300, 1100, 2300};
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(limits) * ASYM_LENGTH(wakeups); i++)
+        assert_recovers(limits[i / ASYM_LENGTH(wakeups)], wakeups[i % ASYM_LENGTH(wakeups)]);
+}
+
+static atomic_int event_us; /* what an event costs in spend() */
+
+static void spend(void *ctx, const struct asym_process_event *event)
+{
+    struct received *received = ctx;
+    (void)event;
+    kernel.cpu += (unsigned)event_us;
+    received->n++;
+}
+
+/* Send as many events as the thread receives, until it has slept so often. */
+static void storm(int sleeps)
+{
+    const int most = 200000; /* a thread without a limit does not sleep */
+    for (int sent = 1; kernel.sleeps < sleeps && sent < most; sent++) {
+        const struct timespec soon = {.tv_nsec = 50000};
+        while (sent - hooked.n >= 2 * BATCH && kernel.sleeps < sleeps)
+            nanosleep(&soon, NULL);
+        put_exit(100 + sent, 0);
+    }
+    assert_true(kernel.sleeps >= sleeps);
+}
+
+/* However much an event or a wakeup costs: the limit, what the thread may spend at once, and one batch. */
+static void what_a_watch_costs_is_bounded(void **state)
+{
+    static const struct {
+        double limit;
+        int event, wakeup;
+        bool is_dear; /* a wakeup costs more than half of what the shortest sleep earns: these are on top */
+    } rows[] = {
+        {.limit = 200, .event = 20, .wakeup = 23},
+        {.limit = 2, .event = 20, .wakeup = 23},
+        {.limit = 2, .event = 200, .wakeup = 23},
+        {.limit = 2, .event = 200, .wakeup = 300},
+        {.limit = 1, .event = 2, .wakeup = 100},
+        {.limit = 0.02, .event = 20, .wakeup = 23},
+        {.limit = 2, .event = 20, .wakeup = 1100, .is_dear = true},
+        {.limit = 0.02, .event = 20, .wakeup = 300, .is_dear = true},
+    };
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        event_us = rows[i].event;
+        watch_with(rows[i].limit, rows[i].wakeup, spend);
+        storm(200);
+        asym_process_events_close(process_events);
+        process_events = NULL;
+        const long long dear = rows[i].is_dear ? (long long)kernel.sleeps * rows[i].wakeup : 0;
+        const long long most = SPEND_MOST + BATCH * rows[i].event + dear;
+        const double earned = (double)(kernel.now - START) * rows[i].limit / 100;
+        /* It uses what it may, so that the bound says something. */
+        if (kernel.most_overspent > most || kernel.most_overspent <= 0 || (double)kernel.cpu < earned / 2)
+            fail_msg("row %zu: %lld us beyond the limit, of %lld; %lld of %.0f us used", i,
+                     (long long)kernel.most_overspent, most, (long long)kernel.cpu, earned);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -553,6 +691,8 @@ int main(void)
         ROW(what_is_kept_is_bounded),
         ROW(a_watch_that_costs_too_much_loses_its_priority_and_gets_it_back),
         ROW(the_cost_of_waking_up_does_not_keep_a_watch_asleep),
+        ROW(after_a_storm_the_watch_goes_on_at_every_limit),
+        ROW(what_a_watch_costs_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
