@@ -194,7 +194,7 @@ static void a_full_standard_output_is_an_error(void **state)
     char command[512];
     const int cpus = asym_live_cpus();
     pid_t load = asym_service_spin("3");
-    asym_live_sleep(1.0);
+    asym_live_settle(load, 3);
     snprintf(command, sizeof command,
              "\"$A\" --once --slow=1 --duration=300ms --pid=%d --set=asymd.state_dir=%s >/dev/full", (int)load,
              asym_service_dir());

@@ -14,10 +14,11 @@
 #include <cmocka.h>
 
 #include "support/live.h"
+#include "support/process.h"
 #include "support/service.h"
 #include "support/tree.h"
 
-static char said[1 << 16];
+static char said[1 << 18];
 
 static void assert_said(const char *text)
 {
@@ -25,16 +26,41 @@ static void assert_said(const char *text)
         fail_msg("'%s' is not in: %s", text, said);
 }
 
-/* Records a load of four threads into the tree, and ends the recorder by a signal. Returns its exit status. */
-static int record_until(const char *path, double seconds, int signal)
+/* Returns whether the process has a handler for SIGINT. For asym_live_await. */
+static int catches_ctrl_c(pid_t pid, int unused)
 {
-    static const char *const load[] = {"tests/load-spin", "4", "60", NULL};
+    (void)unused;
+    return asym_process_catches(pid, SIGINT);
+}
+
+/*
+ * Waits until the recorder has written a segment of snapshots, which it does every 5 s. It writes the head before it catches
+ * SIGINT, and each segment at once: then the file is longer than the head.
+ */
+static void await_snapshots(pid_t recorder, const char *part)
+{
+    struct stat head, now;
+    assert_true(asym_live_await(catches_ctrl_c, recorder, 0, 1, ASYM_LIVE_PATIENCE));
+    assert_int_equal(stat(part, &head), 0);
+    for (const double end = asym_live_now() + ASYM_LIVE_PATIENCE; asym_live_now() < end; asym_live_sleep(0.05)) {
+        assert_int_equal(stat(part, &now), 0);
+        if (now.st_size > head.st_size)
+            return;
+    }
+    fail_msg("%s has %lld bytes, no more than its head", part, (long long)now.st_size);
+}
+
+/* Records a load of four threads into the tree, and ends the recorder by a signal. Returns its exit status. */
+static int record_until(const char *path, const char *part, int signal)
+{
+    static const char *const load[] = {"tests/load-spin", "4", "120", NULL};
     const pid_t spin = asym_live_start(load, -1);
     char pid[32];
+    asym_live_settle(spin, 4);
     snprintf(pid, sizeof pid, "--pid=%d", (int)spin);
-    const char *const argv[] = {"daemon/asymctl", "record", path, "--time=50s", pid, NULL};
+    const char *const argv[] = {"daemon/asymctl", "record", path, "--time=100s", pid, NULL};
     const pid_t recorder = asym_live_start(argv, -1);
-    asym_live_sleep(seconds);
+    await_snapshots(recorder, part);
     asym_live_signal(recorder, signal);
     const int status = asym_live_wait(recorder);
     asym_live_end(spin, SIGKILL);
@@ -56,7 +82,7 @@ static void ctrl_c_ends_a_record_that_makes_the_same_plans_again(void **state)
     tree_make(&tree);
     snprintf(path, sizeof path, "%s/a.rec", tree.path);
     snprintf(part, sizeof part, "%s.part", path);
-    assert_int_equal(record_until(path, 3, SIGINT), 0);
+    assert_int_equal(record_until(path, part, SIGINT), 0);
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
     assert_int_not_equal(access(part, F_OK), 0);
@@ -79,7 +105,7 @@ static void a_killed_recorder_leaves_what_it_has_written(void **state)
     tree_make(&tree);
     snprintf(path, sizeof path, "%s/a.rec", tree.path);
     snprintf(part, sizeof part, "%s.part", path);
-    assert_int_equal(record_until(path, 9, SIGKILL), 128 + SIGKILL);
+    assert_int_equal(record_until(path, part, SIGKILL), 128 + SIGKILL);
     assert_int_not_equal(access(path, F_OK), 0);
     assert_int_equal(replay(part), 0);
     assert_said("the file ends without the segment that ends a record");
@@ -117,32 +143,61 @@ static void await_steered(pid_t load)
     assert_true(asym_live_await(asym_live_narrow_threads, load, asym_live_cpus(), 1, ASYM_LIVE_PATIENCE));
 }
 
+/* Waits until the trace gets the decisions of asymd. */
+static void await_subscriber(void)
+{
+    static const char *const metrics[] = {"daemon/asymctl", "metrics", NULL};
+    for (const double end = asym_live_now() + ASYM_LIVE_PATIENCE; asym_live_now() < end; asym_live_sleep(0.05))
+        if (asym_live_run(metrics, said, sizeof said) == 0 && strstr(said, "\nasymd_bus_subscribers 1\n"))
+            return;
+    fail_msg("asymd has no subscriber: %s", said);
+}
+
+static void read_file(const char *path)
+{
+    FILE *in = fopen(path, "re");
+    const size_t n = in ? fread(said, 1, sizeof said - 1, in) : 0;
+    said[n] = '\0';
+    if (in)
+        fclose(in);
+}
+
+/* asymctl writes the file in blocks, and goes on with samples: each sample brings the next block nearer. */
+static void await_in_file(const char *path, const char *text)
+{
+    for (const double end = asym_live_now() + ASYM_LIVE_PATIENCE; asym_live_now() < end; asym_live_sleep(0.05)) {
+        read_file(path);
+        if (strstr(said, text))
+            return;
+    }
+    fail_msg("%s has no '%s'", path, text);
+}
+
 /* A pause takes the masks back, and the trace has the decisions that did it. */
 static void a_trace_has_the_decisions_of_a_running_service(void **state)
 {
     struct tree tree;
-    char path[128], bus[160], pid[32];
+    char path[128], part[140], bus[160], pid[32];
     (void)state;
     tree_make(&tree);
     snprintf(path, sizeof path, "%s/a.json", tree.path);
+    snprintf(part, sizeof part, "%s.part", path);
     snprintf(bus, sizeof bus, "%s/bus", asym_service_dir());
     const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
     await_steered(load);
     setenv("ASYMD_BUS", bus, 1);
     snprintf(pid, sizeof pid, "--pid=%d", (int)load);
-    const char *const tracing[] = {"daemon/asymctl", "trace", path, "--time=50s", pid, "--config=/dev/null", NULL};
+    const char *const tracing[] = {"daemon/asymctl", "trace", path, "--time=100s", pid, "--config=/dev/null", NULL};
     const char *const pausing[] = {"daemon/asymctl", "pause", NULL};
     const pid_t trace = asym_live_start(tracing, -1);
-    asym_live_sleep(2);
+    await_subscriber();
     assert_int_equal(asym_live_run(pausing, said, sizeof said), 0);
-    asym_live_sleep(2);
+    await_in_file(part, "\"name\":\"release load-spin\"");
+    assert_int_equal(asym_live_narrow_threads(load, asym_live_cpus()), 0);
     asym_live_signal(trace, SIGINT);
     assert_int_equal(asym_live_wait(trace), 0);
     unsetenv("ASYMD_BUS");
-    FILE *in = fopen(path, "r");
-    assert_non_null(in);
-    said[fread(said, 1, sizeof said - 1, in)] = '\0';
-    fclose(in);
+    read_file(path);
     assert_said("\"name\":\"release load-spin\"");
     assert_said("\"cat\":\"asymd\"");
     asym_live_end(asymd, SIGTERM);
