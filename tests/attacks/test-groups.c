@@ -68,7 +68,7 @@ static pid_t start_attacker(void)
     assert_true(attacker >= 0);
     if (attacker == 0)
         belong_to_many();
-    asym_live_sleep(1);
+    assert_true(asym_live_await(asym_live_ran_threads, attacker, 0, THREADS, ASYM_LIVE_PATIENCE));
     return attacker;
 }
 

@@ -312,13 +312,20 @@ static void linger_in_refusal(void)
     linger(1);
 }
 
+/* Waits until the attackers have sent n messages. */
+static void await_sent(long n)
+{
+    for (int i = 0; i < PATIENCE_MS && shared->sent < n; i++)
+        usleep(1000);
+    assert_true(shared->sent >= n);
+}
+
 static void check_linger(void (*attack)(void))
 {
     /* asymd decides on each connection: none is refused before the message is in it. */
     asym_process_signal(asymd, SIGSTOP);
     attack_as(0, ATTACKER, attack);
-    for (int i = 0; i < PATIENCE_MS && shared->sent == 0; i++)
-        usleep(1000);
+    await_sent(1);
     assert_int_equal(shared->sent, 1);
     asym_process_signal(asymd, SIGCONT);
     sleep(1);
@@ -352,7 +359,7 @@ static void a_file_that_lingers_does_not_delay_the_end(void **state)
     (void)state;
     asym_process_signal(asymd, SIGSTOP);
     attack_as(0, ATTACKER, linger_with_two);
-    sleep(1);
+    await_sent(1);
     asym_process_signal(asymd, SIGTERM);
     asym_process_signal(asymd, SIGCONT);
     end_asymd();
@@ -626,6 +633,7 @@ static pid_t hang_and_flood(pid_t helper, void (*flood_of)(void))
     attack_as(1, ATTACKER, flood_of);
     attack_as(2, ATTACKER, flood_of);
     sleep(3);
+    await_sent(FLOOD + 1); /* a slow machine takes longer */
     assert_true(is_attacking(0) && is_attacking(1) && is_attacking(2));
     assert_true(helper > 1);
     const pid_t closer = first_child(helper);

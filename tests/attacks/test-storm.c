@@ -54,6 +54,12 @@ static pid_t fork_guard_of(pid_t asymd)
     return found;
 }
 
+static int has_fork_guard(pid_t asymd, int none)
+{
+    (void)none;
+    return fork_guard_of(asymd) != 0;
+}
+
 static int is_realtime(pid_t tid, int none)
 {
     (void)none;
@@ -77,9 +83,9 @@ static void a_storm_of_forks_costs_a_bounded_share(void **state)
             pause();
     }
     pid_t asymd = asym_service_start(other, NULL);
-    asym_live_sleep(1);
+    const int is_guarded = asym_live_await(has_fork_guard, asymd, 0, 1, ASYM_LIVE_PATIENCE);
     const pid_t fork_guard = fork_guard_of(asymd);
-    if (fork_guard == 0)
+    if (!is_guarded)
         fail_msg("asymd has no thread that receives process events: socket(AF_NETLINK, NETLINK_CONNECTOR) needs "
                  "CAP_NET_ADMIN");
     /* Forks of other processes on this machine count, too: the fork guard may have given up its priority already. */

@@ -462,8 +462,8 @@ static void ask_as_stranger(void *arg)
     for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++)
         MUST(asym_bus_daemon_call(bus, questions[i].member, NULL, NULL) == 0);
     /* Until asymd has read how /proc is mounted, about a second after its start, users see only their own processes. */
-    for (int i = 0; i < ASYM_LIVE_PATIENCE && asym_bus_daemon_call(bus, "Explain", NULL, "u", (uint32_t)s->load) != 0;
-         i++)
+    for (const double end = asym_live_now() + ASYM_LIVE_PATIENCE;
+         asym_bus_daemon_call(bus, "Explain", NULL, "u", (uint32_t)s->load) != 0 && asym_live_now() < end;)
         usleep(20000);
     MUST(asym_bus_daemon_call(bus, "Explain", NULL, "u", (uint32_t)s->load) == 0);
     MUST(asym_bus_daemon_call(bus, "GetApplication", NULL, "u", (uint32_t)s->load) == 0);

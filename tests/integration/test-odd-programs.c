@@ -53,6 +53,10 @@ static const int busy[N_PROGRAMS] =
                                           [EXECUTING] = 2,
                                           [EXECUTING_BESIDE_A_SLEEPER] = 2};
 
+/* The threads of each program at first that have run, with the leaders that sleep or have ended. */
+static const int started[N_PROGRAMS] = {[LEADERLESS] = 3, [NAMED] = ASYM_LENGTH(names),     [CHANGING] = 2,
+                                        [EXECUTING] = 3,  [EXECUTING_BESIDE_A_SLEEPER] = 2, [ZOMBIE] = 1};
+
 enum { N_BUSY = 2 + ASYM_LENGTH(names) + 2 + 3 + 1 };
 
 static char said[1 << 20];
@@ -198,6 +202,16 @@ static void await_start(void)
     fail_msg("the programs do not start");
 }
 
+/* Waits until asymd may steer all threads. */
+static void settle(void)
+{
+    for (size_t i = 0; i < N_PROGRAMS; i++)
+        if (!asym_live_await(asym_live_ran_threads, shared->pids[i], 0, started[i], ASYM_LIVE_PATIENCE))
+            fail_msg("program %zu: %d of %d threads have run", i, asym_live_ran_threads(shared->pids[i], 0),
+                     started[i]);
+    asym_live_sleep(ASYM_LIVE_SETTLE);
+}
+
 static void await_exec(pid_t pid)
 {
     char path[64], name[32] = "";
@@ -255,7 +269,7 @@ static void a_dry_run_and_once_report_them_all(void **state)
     char wanted[64];
     const pid_t parent = start_programs();
     await_start();
-    asym_live_sleep(1);
+    settle();
     assert_int_equal(run_asymd(parent, "--dry-run", "--json"), 0);
     json_t *root = json_loads(said, 0, NULL);
     assert_non_null(root);

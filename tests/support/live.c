@@ -29,9 +29,6 @@
 /* The limit for a process that got a signal to end. */
 #define END_SECONDS 60
 
-/* asymd leaves a new thread alone for 0.5 s, and takes its age from a clock of 10 ms. */
-#define SETTLE_SECONDS 0.7
-
 double asym_live_now(void)
 {
     struct timespec t;
@@ -218,18 +215,18 @@ int asym_live_narrow_threads(pid_t pid, int cpus)
     return count_threads(pid, cpus, 0, 0);
 }
 
-/* Returns the number of the program's threads that have run. A process that has not called execve(2) yet has none. */
-static int count_ran(pid_t pid, int unused)
+/* Returns the number of threads that have run; prefix: only those whose name begins so. */
+static int count_ran(pid_t pid, const char *prefix)
 {
     char path[300], text[64];
     unsigned long long ran;
     int n = 0;
-    (void)unused;
     snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
     DIR *d = opendir(path);
     for (struct dirent *e; d && (e = readdir(d));) {
         snprintf(path, sizeof path, "/proc/%d/task/%s/comm", (int)pid, e->d_name);
-        if (read_line(path, text, sizeof text) < 0 || strncmp(text, "load-", 5) != 0)
+        if (atoi(e->d_name) <= 0 || read_line(path, text, sizeof text) < 0 ||
+            strncmp(text, prefix, strlen(prefix)) != 0)
             continue;
         snprintf(path, sizeof path, "/proc/%d/task/%s/schedstat", (int)pid, e->d_name);
         n += read_line(path, text, sizeof text) == 0 && sscanf(text, "%llu", &ran) == 1 && ran > 0;
@@ -239,11 +236,24 @@ static int count_ran(pid_t pid, int unused)
     return n;
 }
 
+int asym_live_ran_threads(pid_t pid, int unused)
+{
+    (void)unused;
+    return count_ran(pid, "");
+}
+
+/* A process that has not called execve(2) yet has the name of the test. */
+static int count_ran_of_load(pid_t pid, int unused)
+{
+    (void)unused;
+    return count_ran(pid, "load-");
+}
+
 void asym_live_settle(pid_t pid, int n)
 {
-    if (!asym_live_await(count_ran, pid, 0, n, ASYM_LIVE_PATIENCE))
-        fail_msg("of %d threads of process %d have run: %d", n, (int)pid, count_ran(pid, 0));
-    asym_live_sleep(SETTLE_SECONDS);
+    if (!asym_live_await(count_ran_of_load, pid, 0, n, ASYM_LIVE_PATIENCE))
+        fail_msg("of %d threads of process %d have run: %d", n, (int)pid, count_ran(pid, "load-"));
+    asym_live_sleep(ASYM_LIVE_SETTLE);
 }
 
 int asym_live_await(int (*condition)(pid_t pid, int cpus), pid_t pid, int cpus, int n, double seconds)

@@ -42,6 +42,12 @@ int asym_live_odd_threads(pid_t pid, int cpus, int nice);
 /** Returns how many threads of the process have fewer allowed CPUs than cpus. */
 int asym_live_narrow_threads(pid_t pid, int cpus);
 
+/** Returns how many threads of the process have run. For asym_live_await; for a process that the test has forked. */
+int asym_live_ran_threads(pid_t pid, int unused);
+
+/** asymd leaves a new thread alone for 0.5 s, and takes its age from a clock of 10 ms. */
+#define ASYM_LIVE_SETTLE 0.7
+
 /**
  * Wait until a program of tests/load has n threads that have run, and then until asymd may steer them: asymd leaves a new
  * thread alone for half a second (settle).
