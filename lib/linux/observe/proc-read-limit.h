@@ -92,7 +92,7 @@ int asym_read_limit_charge(struct asym_read_limit *r, uint32_t uid, enum asym_re
  */
 asym_usec asym_read_limit_refused_until(const struct asym_read_limit *r, uint32_t uid);
 
-/** Correct an earlier charge of charged us to the real cost, in us. The request is no longer open. */
+/** Correct an earlier charge of charged us to the real cost, in us. */
 void asym_read_limit_settle(struct asym_read_limit *r, uint32_t uid, double charged, double cost);
 
 /**
