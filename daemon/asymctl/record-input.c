@@ -28,11 +28,10 @@ static int open_file(const char *path, FILE **ret_in, struct asym_error *err)
     if (fd < 0 || fstat(fd, &st) < 0)
         return asym_fail(err, -EINVAL, "%.200s: %s", path, strerror(errno));
     if (S_ISFIFO(st.st_mode))
-        return asym_fail(
-            err, -EINVAL,
-            "%.200s: is a pipe, and asymctl reads a record more than once: write the record to a file, and "
-            "name that",
-            path);
+        return asym_fail(err, -EINVAL,
+                         "%.200s is a pipe, and asymctl reads a record more than once: write the record to a file, and "
+                         "name that",
+                         path);
     FILE *in = fdopen(fd, "r");
     if (!in)
         return asym_fail(err, -EINVAL, "%.200s: %s", path, strerror(errno));

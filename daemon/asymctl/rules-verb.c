@@ -9,6 +9,7 @@
 #include "app/terminal.h"
 #include "base/macro.h"
 #include "base/parse.h"
+#include "base/text.h"
 #include "daemon/asymctl/rules-report.h"
 #include "daemon/asymctl/verb.h"
 
@@ -32,6 +33,18 @@ static bool is_described(const struct arguments *a)
     return a->comm || a->exe || a->cgroup || a->cmdline;
 }
 
+/* The name comes from the command line: it may have any bytes. */
+static int refuse_long_name(const char *comm, struct asym_error *err)
+{
+    char shown[128], first[4 * ASYM_COMM_LEN];
+    asym_text_escape(comm, strlen(comm), shown, sizeof shown);
+    asym_text_escape(comm, ASYM_COMM_LEN - 1, first, sizeof first);
+    return asym_fail(err, -EINVAL,
+                     "rules test: no process has the name '%.60s': names have %d bytes at most. Test its first %d: "
+                     "--comm=%s",
+                     shown, ASYM_COMM_LEN - 1, ASYM_COMM_LEN - 1, first);
+}
+
 /* Checks the operands. *ret_pid: 0: no process is to be tested. */
 static int check_operands(const struct arguments *a, char **operands, int32_t *ret_pid, struct asym_error *err)
 {
@@ -52,10 +65,7 @@ static int check_operands(const struct arguments *a, char **operands, int32_t *r
         return asym_fail(err, -EINVAL,
                          "rules test: a PID and --comm or the like are given; asymctl accepts one of them");
     if (a->comm && strlen(a->comm) >= ASYM_COMM_LEN)
-        return asym_fail(err, -EINVAL,
-                         "rules test: no process has the name '%.60s': names have %d bytes at most. Test its first %d: "
-                         "--comm=%.*s",
-                         a->comm, ASYM_COMM_LEN - 1, ASYM_COMM_LEN - 1, ASYM_COMM_LEN - 1, a->comm);
+        return refuse_long_name(a->comm, err);
     if (pid && (asym_parse_u64(pid, strlen(pid), &number) < 0 || number == 0 || number > INT32_MAX))
         return asym_fail(err, -EINVAL, "rules test: '%.60s' is not accepted; accepted is the number of a process", pid);
     *ret_pid = (int32_t)number;

@@ -65,7 +65,8 @@
 /** struct asym_counters_settings. The build sets ASYM_PROFILES to the installed file. */
 #define ASYM_OPTIONS_COUNTERS(ROW)                                                                                     \
     ROW(TEXT, profiles, .def = ASYM_PROFILES,                                                                          \
-        .help = "The file that asymctl profile writes and policies with profiles read.")                               \
+        .help = "Absolute path of the file that asymctl profile writes and policies with profiles read; it may be "    \
+                "missing.")                             \
     ROW(COUNT, max_fds, .def = "4096", .min = 4, .max = 1e6,                                                           \
         .help = "Most descriptors for counters; each counted thread needs up to four for each kind of core.")
 

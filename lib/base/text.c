@@ -28,12 +28,16 @@ unsigned asym_text_distance(const char *a, const char *b)
     return row[m];
 }
 
-/* Characters that hide, reorder or end the text beside them: of zero width, of direction, and the ends of lines and paragraphs. */
+/*
+ * Characters that hide, reorder or end the text beside them: of zero width, of direction, tags, and the ends of lines and
+ * paragraphs. Two of them join letters in Persian, Indic and emoji names, which are escaped for that reason.
+ */
 static bool is_format(uint32_t c)
 {
     static const struct {
         uint32_t first, last;
-    } ranges[] = {{0x61c, 0x61c}, {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f}, {0xfeff, 0xfeff}};
+    } ranges[] = {{0xad, 0xad},     {0x61c, 0x61c},   {0x180e, 0x180e}, {0x200b, 0x200f},  {0x2028, 0x202e},
+                  {0x2060, 0x206f}, {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe007f}};
     for (size_t i = 0; i < ASYM_LENGTH(ranges); i++)
         if (c >= ranges[i].first && c <= ranges[i].last)
             return true;

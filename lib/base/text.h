@@ -10,12 +10,13 @@
 unsigned asym_text_distance(const char *a, const char *b);
 
 /**
- * Make bytes printable. Valid UTF-8 is copied. Control characters, characters that hide or reorder the text beside them, and bytes
- * that are not UTF-8 become \xNN; a backslash becomes \\. If size is too small, the text ends after a whole escape or character. The text ends in NUL. Returns buf.
+ * Make bytes printable. Valid UTF-8 is copied. Control characters, characters that hide or reorder the text beside them, and
+ * bytes that are not UTF-8 become \xNN; a backslash becomes \\. If size is too small, the text ends after a whole escape or
+ * character. The text ends in NUL. Returns buf.
  */
 const char *asym_text_escape(const char *bytes, size_t len, char *buf, size_t size);
 
-/** Returns true if all bytes are printable: valid UTF-8 without the characters that asym_text_escape escapes, a backslash excepted. */
+/** Returns true if all bytes are printable: valid UTF-8, and no character but a backslash that asym_text_escape escapes. */
 bool asym_text_is_printable(const char *bytes, size_t len);
 
 /** A text that grows in a buffer of the caller. It ends in NUL at any time. */

@@ -65,8 +65,8 @@
  */
 #define ASYM_BUS_DEBT (0.1)
 /**
- * CPU time of messages of the system bus, in us, after which other events go first. To wake up for one message costs three times as much as to
- * refuse one (measured), and no user pays for it.
+ * CPU time of messages of the system bus, in us, after which other events go first. To wake up for one message costs three
+ * times as much as to refuse one (measured).
  */
 #define ASYM_BUS_SLICE 200
 

@@ -30,11 +30,11 @@ static bool is_reserved(int direct)
 static int no_service(int direct, struct asym_error *err)
 {
     if (is_reserved(direct))
-        return asym_fail(
-            err, -EACCES,
-            "only root may use " ASYM_CLIENT_SOCKET ", and asymd has no name on the system bus: run it as "
-            "root. Users need the name: it is missing until the bus daemon reads asymd's policy (systemctl "
-            "reload dbus; see FILES in org.asymd.Manager(5))");
+        return asym_fail(err, -EACCES,
+                         "asymd has no name on the system bus, and only root may use " ASYM_CLIENT_SOCKET
+                         ": asymd is not running, "
+                         "or the bus daemon has not read its policy (systemctl reload dbus; see FILES in "
+                         "org.asymd.Manager(5)). Run this as root to see which");
     return asym_fail(err, -ENOTCONN,
                      "asymd is not running. Start it: systemctl start asymd (as root), or asymd --service (another "
                      "socket: " ASYM_CLIENT_SOCKET_VARIABLE ")");

@@ -56,7 +56,6 @@ struct asym_monitor_decision {
     char comm[ASYM_COMM_LEN]; /**< raw bytes, NUL-terminated; "": not known */
     enum asym_monitor_what what;
     enum asym_class class;
-    enum asym_class_source class_by;  /**< the fact that gave it the class */
     int32_t from, to;                 /**< the CPU where it ran last; its target, -1: none. from -1: not known */
     int8_t nice;                      /**< the nice value that it has now */
     const struct asym_reason *reason; /**< NULL: a repair of a thread that the plan steers */

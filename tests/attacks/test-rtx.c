@@ -229,7 +229,7 @@ static int send_first(int fd, const int *fds, size_t n)
 }
 
 /* The attacker passes files. It fails unless asymd gets them, or the kernel does not let them pass. */
-static void pass_files(int fd, const int *fds, size_t n)
+static void send_files(int fd, const int *fds, size_t n)
 {
     const int r = send_first(fd, fds, n);
     shared->barred = r == -EPERM && !alone;
@@ -237,6 +237,11 @@ static void pass_files(int fd, const int *fds, size_t n)
         fprintf(stderr, "sendmsg: %s\n", strerror(-r));
         _exit(3);
     }
+}
+
+static void pass_files(int fd, const int *fds, size_t n)
+{
+    send_files(fd, fds, n);
     shared->sent++;
 }
 
@@ -289,8 +294,9 @@ static void linger(int n_fds)
         fds[i] = tcp;
     if (tcp < 0 || fd < 0)
         _exit(3);
-    pass_files(fd, fds, (size_t)n_fds);
-    close(tcp);
+    send_files(fd, fds, (size_t)n_fds);
+    close(tcp); /* before it counts: the close of the receiver has to be the last one */
+    shared->sent++;
     pause();
 }
 

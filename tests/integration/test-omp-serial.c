@@ -38,6 +38,14 @@ static int answered(const char *const *command, void (*await)(struct asym_talker
     return n;
 }
 
+/* In its first phases asymd may not know the program yet. */
+static void await_phases(struct asym_talker *talker)
+{
+    double worst;
+    asym_talker_await_start(talker);
+    asym_talker_count(talker, ASYM_TALKER_LAST, &worst);
+}
+
 static void a_program_of_clang_is_answered_in_its_serial_phases(void **state)
 {
     (void)state;
@@ -57,7 +65,7 @@ static void without_the_tool_it_is_not(void **state)
 {
     (void)state;
     static const char *const command[] = {TALKER "clang", NULL};
-    assert_true(answered(command, asym_talker_await_start) <= ASYM_TALKER_LAST / 4);
+    assert_true(answered(command, await_phases) <= ASYM_TALKER_LAST / 4);
 }
 
 int main(void)

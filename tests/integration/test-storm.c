@@ -125,8 +125,8 @@ static bool is_said(int fd, const char *text, double seconds)
 }
 
 /*
- * The fork events of a steered process are in the buffer when it overflows, and asymd discards them, or the kernel drops them. The scan
- * of /proc after the loss finds the children: asymd restores their masks and that of the parent.
+ * The fork events of a steered process are in the buffer when it overflows, and asymd discards them, or the kernel drops them.
+ * The scan of /proc after the loss finds the children: asymd restores their masks and that of the parent.
  */
 static void overflow(bool storm_first)
 {

@@ -188,12 +188,14 @@ static void hostile_names_become_printable(void **state)
                   "31m",
                   "\\xc2\\x9b31m"}, /* U+009B: one character that begins a control sequence */
                  {"\x1b[31m", "\\x1b[31m"},
-                 {"a\xe2\x80\xae", "a\\xe2\\x80\\xae"}, /* U+202E: what follows runs from right to left */
-                 {"\xe2\x80\xa8", "\\xe2\\x80\\xa8"},   /* U+2028: a new line */
-                 {"\xe2\x80\x8b", "\\xe2\\x80\\x8b"},   /* U+200B: invisible */
-                 {"\xe2\x81\xa6", "\\xe2\\x81\\xa6"},   /* U+2066: an isolated direction */
-                 {"\xef\xbb\xbf", "\\xef\\xbb\\xbf"},   /* U+FEFF: a byte order mark */
-                 {"\xd8\x9c", "\\xd8\\x9c"},            /* U+061C: the Arabic letter mark */
+                 {"a\xe2\x80\xae", "a\\xe2\\x80\\xae"},        /* U+202E: what follows runs from right to left */
+                 {"\xe2\x80\xa8", "\\xe2\\x80\\xa8"},          /* U+2028: a new line */
+                 {"\xe2\x80\x8b", "\\xe2\\x80\\x8b"},          /* U+200B: invisible */
+                 {"\xc2\xad", "\\xc2\\xad"},                   /* U+00AD: shown at the end of a line only */
+                 {"\xf3\xa0\x81\xa1", "\\xf3\\xa0\\x81\\xa1"}, /* U+E0061: a tag, invisible */
+                 {"\xe2\x81\xa6", "\\xe2\\x81\\xa6"},          /* U+2066: an isolated direction */
+                 {"\xef\xbb\xbf", "\\xef\\xbb\\xbf"},          /* U+FEFF: a byte order mark */
+                 {"\xd8\x9c", "\\xd8\\x9c"},                   /* U+061C: the Arabic letter mark */
                  {"\xe2\x80\xa7\xe2\x80\xaf", "\xe2\x80\xa7\xe2\x80\xaf"}, /* their neighbours U+2027, U+202F */
                  {"a\\b", "a\\\\b"}};
     for (size_t i = 0; i < ASYM_LENGTH(cases); i++) {

@@ -214,7 +214,7 @@ static void ask_as_user(const char *socket)
         _exit(2);
     if (asym_client_get_state(c, &s, &err) != -EACCES)
         _exit(3);
-    _exit(strstr(err.text, "run it as root") && strstr(err.text, "systemctl reload dbus") ? 42 : 4);
+    _exit(strstr(err.text, "Run this as root") && strstr(err.text, "systemctl reload dbus") ? 42 : 4);
 }
 
 /* The bus daemon has not read asymd's policy, and the user may not use the socket: asymd may run. */
