@@ -46,8 +46,8 @@
     ROW(COUNT, hysteresis, .def = "1", .min = 1, .max = 1000,                                                          \
         .help = "Intervals for which a phase or class must hold before asymd uses it; 1: at once.")                    \
     ROW(COUNT, background_nice, .def = "10", .min = 0, .max = 19,                                                      \
-        .help = "A program whose runnable threads all have at least this nice value counts as highly parallel: it "    \
-                "gets the fast CPUs that others leave; 0: asymd ignores nice values here.")
+        .help = "A program whose runnable threads all have at least this nice value counts as highly parallel: "       \
+                "under pa it gets the fast CPUs that others leave; 0: asymd ignores nice values here.")
 
 /** struct asym_enforce_settings. */
 #define ASYM_OPTIONS_ENFORCE(ROW)                                                                                      \

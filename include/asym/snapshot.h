@@ -57,9 +57,10 @@ enum {
     ASYM_TASK_NO_SETAFFINITY = 1 << 0, /**< PF_NO_SETAFFINITY */
     ASYM_TASK_NEWBORN = 1 << 1,        /**< created since the last snapshot; listed even if idle, because it may have
                                           inherited a mask that asymd narrowed */
-    ASYM_TASK_MASTER = 1 << 2,     /**< RTX: runs a serial phase of its program; at most one thread of an application */
-    ASYM_TASK_SPINNING = 1 << 3,   /**< RTX: waits by spinning; not counted as runnable */
-    ASYM_TASK_ENDED = 1 << 4,      /**< ended after it was measured: mask is the one from that time */
+    ASYM_TASK_MASTER = 1 << 2,   /**< RTX: runs a serial phase of its program; at most one thread of an application */
+    ASYM_TASK_SPINNING = 1 << 3, /**< RTX: waits by spinning; not counted as runnable */
+    ASYM_TASK_ENDED =
+        1 << 4, /**< ended after it was measured, or its process calls exec: mask is the one from that time */
     ASYM_TASK_HARDLY_RAN = 1 << 5, /**< has used less than ASYM_HARDLY_RAN of CPU time since its creation; not set if
                                           that is unknown */
     /** A leader, listed even if idle. Since the last snapshot another thread of the process has called exec, and has this number

@@ -49,7 +49,7 @@ double asym_classify_runnable(const struct asym_classify_settings *c, const stru
  * of a parallel phase that may be the worker that ended last. A pause of up to amp_boost does not end the transition: at a
  * join the master often waits for I/O first.
  *
- * nice is the lowest nice value among its runnable threads, as they would have it without asymd. From
+ * nice is the lowest nice value among its runnable threads, without the boost of a policy. From
  * [classify] background_nice on, the application is parallel and HP; it is never SP, unless it reports a serial phase.
  *
  * A rule can give the application a class. With parallel it counts as many threads: it is never SP, unless it reports a serial

@@ -22,6 +22,16 @@ static uint32_t mask_of(const struct entry *e)
     return e->before ? e->thread->before : e->thread->set;
 }
 
+static int8_t set_nice_of(const struct entry *e)
+{
+    return e->before ? e->thread->nice_before : e->thread->set_nice;
+}
+
+static bool has_same_nice(const struct entry *a, const struct entry *b)
+{
+    return a->thread->original_nice == b->thread->original_nice && set_nice_of(a) == set_nice_of(b);
+}
+
 static uint32_t hash_of(int32_t tgid, uint32_t mask)
 {
     return asym_hash_of_u64((uint64_t)(uint32_t)tgid << 32 | mask);
@@ -44,8 +54,15 @@ static void list(struct asym_inherited *h, size_t thread, bool before)
     const struct entry e = entry_of(h, item);
     const int32_t tgid = e.thread->id.tgid;
     const uint32_t mask = mask_of(&e);
-    if (mask != ASYM_MASK_NONE && !find(h, tgid, mask).thread)
-        asym_hash_add(&h->index, hash_of(tgid, mask), item);
+    if (mask == ASYM_MASK_NONE)
+        return;
+    const uint32_t hash = hash_of(tgid, mask);
+    ASYM_HASH_FOREACH (other, &h->index, hash) {
+        const struct entry o = entry_of(h, other);
+        if (o.thread->id.tgid == tgid && mask_of(&o) == mask && has_same_nice(&o, &e))
+            return;
+    }
+    asym_hash_add(&h->index, hash, item);
 }
 
 bool asym_inherited_is_candidate(const struct asym_thread_state *m, const struct asym_seen *seen,
@@ -94,6 +111,25 @@ static bool is_boosted(const struct entry *e, int8_t nice, bool by_exec)
     return nice == set_nice || ((nice > 0 || by_exec) && asym_nice_owes_boost(nice, set_nice, creator->original_nice));
 }
 
+/* Threads with the same mask may have different boosts. Returns the one that explains the nice value best. */
+static struct entry find_by_nice(const struct asym_inherited *h, int32_t tgid, uint32_t mask, int8_t nice)
+{
+    const uint32_t hash = hash_of(tgid, mask);
+    struct entry best = {0};
+    int rank = -1;
+    ASYM_HASH_FOREACH (item, &h->index, hash) {
+        const struct entry e = entry_of(h, item);
+        if (e.thread->id.tgid != tgid || mask_of(&e) != mask || (e.before && !e.thread->ended))
+            continue;
+        const int r = !is_boosted(&e, nice, true) ? 0 : set_nice_of(&e) != nice ? 1 : 2;
+        if (r > rank) {
+            best = e;
+            rank = r;
+        }
+    }
+    return best;
+}
+
 static bool inherit(struct entry e, struct asym_thread_state *m, const struct asym_seen *seen,
                     const struct asym_proc *of, bool by_exec, asym_usec now)
 {
@@ -128,7 +164,7 @@ static bool inherit(struct entry e, struct asym_thread_state *m, const struct as
 static struct entry find_caller_of_exec(const struct asym_inherited *h, const struct asym_thread_state *leader,
                                         const struct asym_seen *seen)
 {
-    const struct entry e = find(h, seen->task->id.tgid, seen->mask);
+    const struct entry e = find_by_nice(h, seen->task->id.tgid, seen->mask, seen->task->nice);
     const uint32_t known = leader->state == ASYM_AFFINITY_LOST ? leader->set : leader->original;
     if (e.thread && seen->mask == known && !is_boosted(&e, seen->task->nice, true))
         return (struct entry){0};

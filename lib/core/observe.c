@@ -127,7 +127,7 @@ static int observe_tasks(struct asym_step *st)
     return 0;
 }
 
-/* The lowest nice value among the runnable threads of the application, without what asymd lends them; 0: none is runnable. */
+/* The lowest nice value among the runnable threads of the application, without a policy's boost; 0: none is runnable. */
 static int lowest_nice(const struct asym_step *st, const struct asym_app *app)
 {
     int lowest = INT_MAX;

@@ -77,13 +77,16 @@ static enum asym_exclusion objection(const struct asym_step *st, const struct as
 {
     const struct asym_task *task = st->refs[index].seen.task;
     const struct asym_thread_state *m = st->refs[index].thread_state;
+    /* Its number may belong to the thread of its process that calls exec just now: the next sample tells. */
+    if (task->flags & ASYM_TASK_ENDED)
+        return ASYM_WHY_IDLE;
     enum asym_exclusion reason = asym_eligible(m, task, st->refs[index].seen.proc, st->s->now, &st->e->config.enforce,
                                                ret_figure);
     if (reason != ASYM_WHY_NONE)
         return reason;
     if (st->s->paused)
         return ASYM_WHY_PAUSED;
-    if (app->phase.value == ASYM_PHASE_IDLE || !asym_task_is_active(task) || task->flags & ASYM_TASK_ENDED)
+    if (app->phase.value == ASYM_PHASE_IDLE || !asym_task_is_active(task))
         return ASYM_WHY_IDLE;
     /* An inherited mask is repaired first. For a suspected external change, the next samples decide. */
     return m->state == ASYM_AFFINITY_INHERITED || m->suspected ? ASYM_WHY_NEXT_SWAP : ASYM_WHY_NONE;

@@ -159,6 +159,7 @@ void asym_thread_state_observe(struct asym_thread_state *m, const struct asym_se
         m->state = ASYM_AFFINITY_OWN;
     if (seen->task->flags & ASYM_TASK_ENDED)
         return;
+    m->ended = false;
     if (m->state == ASYM_AFFINITY_INHERITED && seen->mask == m->set)
         return;
     if (m->state == ASYM_AFFINITY_INHERITED)

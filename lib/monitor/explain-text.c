@@ -108,7 +108,7 @@ static int say_class(const struct asym_explanation *e, say_fn *say, void *ctx)
     const struct asym_monitor_app *app = e->app;
     const long n = lround(app->runnable);
     asym_text_add(&t, "%s is ", name_app(app, name));
-    if (app->class_by == ASYM_CLASS_BY_NICE && !app->has_sp)
+    if (app->class_by == ASYM_CLASS_BY_NICE && app->class == ASYM_CLASS_HP && !app->has_sp)
         asym_text_add(&t, "in the background: all its runnable threads have nice value %u or more.",
                       e->context.config->classify.background_nice);
     else if (app->has_sp)

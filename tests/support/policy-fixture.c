@@ -105,6 +105,7 @@ static void add_app(struct policy_fixture *w, unsigned a, struct policy_inputs *
         .id = id,
         .phase = app->phase,
         .class = ASYM_CLASS_MP,
+        .class_by = app->class_by,
         .runnable = app->runnable,
         .phase_since = app->since,
         .first_thread = (uint32_t)first,

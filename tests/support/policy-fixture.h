@@ -14,6 +14,7 @@
 
 struct policy_fixture_app {
     enum asym_phase phase;
+    enum asym_class_source class_by;
     double runnable;
     asym_usec since; /**< begin of its phase */
     unsigned first, n;

@@ -290,12 +290,12 @@ static int forget(struct asym_ledger *l, const struct asym_action *a)
 
 /*
  * Returns the record that explains the leader's nice value better; NULL: none does. The thread may have raised the value that asymd
- * lent it, so that an exact value is better.
+ * lent it, so that an exact value is better. A thread that is older than the leader was of an earlier process with this number.
  */
 static const struct asym_ledger_entry *better(const struct asym_ledger_entry *best, const struct asym_ledger_entry *e,
                                               const struct asym_action *a)
 {
-    if (e->id.tgid != a->id.tgid || e->id.tid == a->id.tid || !e->boosted ||
+    if (e->id.tgid != a->id.tgid || e->id.tid == a->id.tid || e->id.start < a->id.start || !e->boosted ||
         !asym_ledger_is_nice_set(e, a->expect_nice))
         return best;
     return !best || (e->set_nice == a->expect_nice && best->set_nice != a->expect_nice) ? e : best;

@@ -95,6 +95,8 @@ int asym_read_limit_charge(struct asym_read_limit *r, uint32_t uid, enum asym_re
         u->hangs = 0;
     u->refused_until = 0;
     u->bucket.rate = r->common.rate / 2;
+    if (now - u->bucket.at >= ASYM_READ_LIMIT_WAITS)
+        u->turn = 0;
     asym_token_bucket_fill(&r->common, now);
     asym_token_bucket_fill(&u->bucket, now);
     if (uid == 0 ? !root_may_read(r, u, record, now) : !user_may_read(r, u, now))

@@ -23,7 +23,7 @@ struct asym_sampler {
     struct asym_sample *samples;
     size_t samples_capacity;
     uint64_t cycle;
-    size_t first;       /* task of the plan that is tried first in the next cycle */
+    int32_t blocked;    /* the next cycle tries the threads behind those of this process first; 0: none */
     uint32_t n_refused; /* in the last cycle */
     const char *refused_why;
 };
@@ -179,13 +179,15 @@ static bool is_final(int error)
     return error == -EINTR || error == -EDQUOT || error == -EMFILE || error == -ENFILE;
 }
 
-/* Returns the first task behind task i that is of another process. The threads of a process stand together. */
-static size_t behind_process(const struct asym_snapshot *snapshot, size_t n, size_t i)
+/* Returns the first task behind those of the process; 0 if it is not listed. The threads of a process stand together. */
+static size_t behind_process(const struct asym_snapshot *snapshot, size_t n, int32_t tgid)
 {
-    const int32_t tgid = snapshot->tasks[i].id.tgid;
+    size_t i = 0;
+    while (i < n && snapshot->tasks[i].id.tgid != tgid)
+        i++;
     while (i < n && snapshot->tasks[i].id.tgid == tgid)
         i++;
-    return i;
+    return i < n ? i : 0;
 }
 
 /*
@@ -195,9 +197,9 @@ static size_t behind_process(const struct asym_snapshot *snapshot, size_t n, siz
  */
 static void add_wanted(struct asym_sampler *m, const struct asym_snapshot *snapshot, const struct asym_plan *plan)
 {
-    const size_t first = m->first;
+    const size_t first = m->blocked ? behind_process(snapshot, plan->n_tasks, m->blocked) : 0;
     int error = 0;
-    m->first = 0;
+    m->blocked = 0;
     for (size_t k = 0; k < plan->n_tasks; k++) {
         const size_t i = (first + k) % plan->n_tasks;
         if (!plan->tasks[i].monitor || find(m, &snapshot->tasks[i].id))
@@ -205,7 +207,7 @@ static void add_wanted(struct asym_sampler *m, const struct asym_snapshot *snaps
         if (!is_final(error)) {
             error = add(m, &snapshot->tasks[i].id);
             if (error == -EINTR)
-                m->first = behind_process(snapshot, plan->n_tasks, i);
+                m->blocked = snapshot->tasks[i].id.tgid;
         }
         if (error < 0)
             refuse(m, error);

@@ -1017,6 +1017,54 @@ static void a_worker_that_calls_exec_is_repaired_and_steered_again(void **state)
     }
 }
 
+/* The number of a leader that has ended belongs to another thread of its process, if that one calls exec. */
+static void a_thread_that_has_ended_gets_no_action_in_a_pause_either(void **state)
+{
+    (void)state;
+    struct engine_fixture w;
+    engine_fixture_init(&w);
+    const unsigned proc = engine_fixture_proc(&w, 100);
+    struct engine_fixture_thread *leader = engine_fixture_thread(&w, proc, 100, 5);
+    engine_fixture_run(&w, TICK);
+    leader->task.flags = ASYM_TASK_ENDED;
+    w.paused = true;
+    engine_fixture_run(&w, TICK);
+    assert_int_equal(w.n, 0);
+    leader->task.flags = 0;
+    engine_fixture_run(&w, TICK);
+    assert_int_equal(w.n, 1);
+    engine_fixture_assert_mask(&leader->mask, "0-7");
+    engine_fixture_done(&w);
+}
+
+/* Two workers have the same mask. The one that calls exec is found by its boost. */
+static void of_workers_with_one_mask_the_boosted_caller_is_known(void **state)
+{
+    static const int8_t boosts[][2] = {{0, -5}, {-3, -5}, {-5, -5}, {-5, 0}};
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(boosts); i++) {
+        struct engine_fixture w;
+        engine_fixture_init(&w);
+        const unsigned proc = engine_fixture_proc(&w, 100);
+        struct engine_fixture_thread *leader = engine_fixture_thread(&w, proc, 100, 1);
+        struct engine_fixture_thread *other = engine_fixture_thread(&w, proc, 101, 5);
+        struct engine_fixture_thread *caller = engine_fixture_thread(&w, proc, 102, 5);
+        w.orders.of[101].delta = boosts[i][0];
+        w.orders.of[102].delta = boosts[i][1];
+        engine_fixture_run(&w, TICK);
+        assert_int_equal(caller->task.nice, boosts[i][1]);
+        other->listed = caller->listed = false;
+        leader->mask = caller->mask;
+        leader->task.nice = caller->task.nice;
+        leader->task.flags = ASYM_TASK_EXECUTED;
+        w.procs[proc].last_exec = w.now + 1;
+        engine_fixture_run(&w, TICK);
+        engine_fixture_assert_mask(&leader->mask, "0-7");
+        assert_int_equal(leader->task.nice, 0);
+        engine_fixture_done(&w);
+    }
+}
+
 /* Steer a worker and another thread of the leader 100 to CPUs 4-7. asymd releases the other one again. Returns the worker. */
 static struct engine_fixture_thread *worker_and_a_released_one(struct engine_fixture *w)
 {
@@ -1583,6 +1631,8 @@ int main(void)
         T(a_worker_that_calls_exec_is_repaired_and_steered_again),
         T(a_worker_that_calls_exec_before_its_action_is_repaired),
         T(a_newborn_that_calls_exec_before_its_repair_is_repaired),
+        T(a_thread_that_has_ended_gets_no_action_in_a_pause_either),
+        T(of_workers_with_one_mask_the_boosted_caller_is_known),
         T(a_worker_that_has_raised_its_boost_and_calls_exec_gets_its_nice_back),
         T(a_leader_that_calls_exec_and_changes_its_nice_is_still_steered),
         T(a_leader_that_calls_exec_and_changes_its_nice_keeps_its_own_mask),

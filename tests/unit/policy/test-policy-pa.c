@@ -131,6 +131,20 @@ static void a_program_in_the_background_leaves_the_fast_cpus_to_others(void **st
     end(&w);
 }
 
+static void a_rule_can_count_a_program_as_highly_parallel(void **state)
+{
+    (void)state;
+    struct pa_fixture w;
+    const unsigned sizes[] = {1, 2};
+    const struct asym_rule_facts rule = {.policy_class = ASYM_RULE_CLASS_PARALLEL};
+    begin(&w, 4, 2, sizes, 2);
+    w.load->procs[0].rule_facts = &rule;
+    turn(&w);
+    assert_false(is_fast(&w, 0));
+    assert_why(w.plan->tasks[0].reason, "its rule counts it as highly parallel");
+    end(&w);
+}
+
 static void a_thread_that_becomes_serial_goes_before_mp_threads(void **state)
 {
     (void)state;
@@ -449,6 +463,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mp_threads_hold_fast_cpus_and_hp_threads_run_on_slow_ones),
         cmocka_unit_test(a_program_in_the_background_leaves_the_fast_cpus_to_others),
+        cmocka_unit_test(a_rule_can_count_a_program_as_highly_parallel),
         cmocka_unit_test(a_thread_that_becomes_serial_goes_before_mp_threads),
         cmocka_unit_test(the_boost_ends_and_the_thread_takes_turns),
         cmocka_unit_test(mp_threads_share_fast_cpus_in_turns),

@@ -374,6 +374,20 @@ static void no_application_is_senior_if_there_are_enough_cpus(void **state)
     expect_boosted(0, false);
 }
 
+static void a_program_in_the_background_is_never_senior(void **state)
+{
+    (void)state;
+    two_parallel(4, 4);
+    w.apps[0].class_by = ASYM_CLASS_BY_NICE;
+    policy_fixture_plan(&w);
+    expect_boosted(0, false);
+    expect_boosted(1, false);
+    policy_fixture_enter(&w, 4);
+    policy_fixture_plan(&w);
+    expect_boosted(0, false);
+    expect_boosted(1, true);
+}
+
 static void the_boost_passes_on_after_the_timeout(void **state)
 {
     (void)state;
@@ -524,6 +538,7 @@ int main(void)
         cmocka_unit_test(serial_threads_keep_to_their_cpus),
         cmocka_unit_test(the_first_to_become_parallel_is_boosted),
         cmocka_unit_test(no_application_is_senior_if_there_are_enough_cpus),
+        cmocka_unit_test(a_program_in_the_background_is_never_senior),
         cmocka_unit_test(the_boost_passes_on_after_the_timeout),
         cmocka_unit_test(the_boost_ends_with_the_phase),
         cmocka_unit_test(a_count_that_wavers_does_not_end_it),

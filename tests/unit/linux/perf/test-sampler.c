@@ -263,6 +263,20 @@ static void a_process_that_makes_the_kernel_wait_does_not_keep_others_from_being
     }
 }
 
+/* A user can change the place of the process in the list: threads of other programs of the user begin or end. */
+static void its_place_in_the_list_does_not_matter(void **state)
+{
+    (void)state;
+    begin_with_failure(-EINTR, 1);
+    const struct asym_task blocked = tasks[0];
+    memmove(tasks, tasks + 1, (THREADS - 1) * sizeof *tasks);
+    tasks[THREADS - 1] = blocked;
+    follow();
+    for (int i = 1; i < THREADS; i++)
+        assert_true(is_watched[i]);
+    monitor->close(monitor);
+}
+
 static void a_lack_of_descriptors_is_the_reason_for_all(void **state)
 {
     (void)state;
@@ -280,6 +294,7 @@ int main(void)
         cmocka_unit_test(a_spent_budget_is_reported_and_freed_when_others_are_released),
         cmocka_unit_test(a_tid_that_is_used_again_is_another_thread),
         cmocka_unit_test(a_process_that_makes_the_kernel_wait_does_not_keep_others_from_being_counted),
+        cmocka_unit_test(its_place_in_the_list_does_not_matter),
         cmocka_unit_test(a_lack_of_descriptors_is_the_reason_for_all),
         cmocka_unit_test(without_counters_it_is_the_source_alone),
     };
