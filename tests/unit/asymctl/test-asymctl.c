@@ -634,7 +634,7 @@ int main(void)
         cmocka_unit_test(check_lines_stand_under_each_other_and_wrap),
         cmocka_unit_test(check_as_json_has_every_line),
         cmocka_unit_test(check_prints_every_fact),
-        cmocka_unit_test(record_gives_a_size_that_is_not_0),
+        cmocka_unit_test_setup_teardown(record_gives_a_size_that_is_not_0, make_tree, remove_tree),
         cmocka_unit_test(columns_are_counted_as_terminals_do),
         cmocka_unit_test(cutting_never_splits_a_character_nor_exceeds_columns_or_bytes),
         cmocka_unit_test(cpu_lists_that_do_not_fit_end_in_their_count),
