@@ -229,8 +229,7 @@ static void a_pipe_is_refused_with_the_way_around(void **state)
         text[fread(text, 1, sizeof text - 1, pipe)] = '\0';
         assert_int_equal(WEXITSTATUS(pclose(pipe)), 2);
         assert_has(
-            text,
-            " is a pipe, and asymctl reads a record more than once: write the record to a file, and name that\n");
+            text, " is a pipe, and asymctl reads a record more than once: write the record to a file, and name that\n");
     }
 }
 
