@@ -17,7 +17,7 @@ static void update_speeds(struct asym_service *s)
     asym_speeds_update(s->run);
     int r = asym_speeds_hold(s->run, &err);
     if (r >= 0)
-        r = asym_run_policy(s->run, &err);
+        r = asym_run_policy_changed(s->run, &err);
     if (r >= 0 && s->run->policy != before) {
         const struct asym_engine_config config = asym_run_engine_config(s->run);
         r = asym_engine_configure(s->engine, &config);
@@ -25,7 +25,7 @@ static void update_speeds(struct asym_service *s)
     }
     if (r < 0)
         asym_log_say(&s->run->log, LOG_ERR, "CPUs changed: %s", *err.text ? err.text : strerror(-r));
-    /* Processes point to profiles, and asym_run_policy has read these again. */
+    /* Processes point to profiles, and asym_run_policy_changed has read these again. */
     asym_observer_set_rules(&s->observer, s->run->settings);
     asym_service_changed(s);
 }

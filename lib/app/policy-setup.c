@@ -50,7 +50,7 @@ static void note_slow_speed(const struct asym_run *run)
                      asym_settings_origin(run->settings, "asymmetry", "slow_speed"));
 }
 
-int asym_run_policy(struct asym_run *run, struct asym_error *err)
+int asym_run_policy_changed(struct asym_run *run, struct asym_error *err)
 {
     int r = asym_capabilities_read(&run->capabilities, &run->root, run->machine, run->settings, err);
     if (r < 0)
@@ -63,6 +63,14 @@ int asym_run_policy(struct asym_run *run, struct asym_error *err)
     const struct asym_policy_choice choice = asym_policy_select(run->settings->daemon.policy, &facts);
     run->policy = choice.policy;
     run->policy_why = choice.why;
+    return 0;
+}
+
+int asym_run_policy(struct asym_run *run, struct asym_error *err)
+{
+    int r = asym_run_policy_changed(run, err);
+    if (r < 0)
+        return r;
     note_cpus(run);
     note_speeds(run);
     note_slow_speed(run);

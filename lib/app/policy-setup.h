@@ -9,15 +9,18 @@
 #include "app/run.h"
 
 /**
- * Read which signals this machine gives, and select the policy. Logs which CPUs of rules the machine does not have. Returns 0; -errno with err: asymd cannot parse the file of
- * profiles, and *run is unchanged.
+ * Read which signals this machine gives, and select the policy. Logs which CPUs of rules the machine does not have. Returns 0;
+ * -errno with err: asymd cannot parse the file of profiles, and *run is unchanged.
  */
 int asym_run_policy(struct asym_run *run, struct asym_error *err);
 
+/** Do the same after hotplug. Logs nothing: asymd has logged the notices about the configuration at its start. */
+int asym_run_policy_changed(struct asym_run *run, struct asym_error *err);
+
 /**
  * Check whether asymd may restore nice values; call this before asymd changes anything. If it may not, asymd changes no nice
- * value, and logs this if the policy or a rule would change one. Without CAP_SYS_NICE asymd may be able to lower a nice value and to set
- * SCHED_RESET_ON_FORK, but can undo neither.
+ * value, and logs this if the policy or a rule would change one. Without CAP_SYS_NICE asymd may be able to lower a nice value
+ * and to set SCHED_RESET_ON_FORK, but can undo neither.
  */
 void asym_run_check_boost(struct asym_run *run);
 

@@ -304,6 +304,39 @@ static void abilities_that_change_are_read_anew(void **state)
     assert_int_equal(f->n_changed, 1);
 }
 
+static void lose_and_get_a_cpu(struct reload_fixture *f)
+{
+    tree_write(&f->tree, "sys/devices/system/cpu/online", "0-2\n");
+    asym_service_update_cpus(&f->s);
+    tree_write(&f->tree, "sys/devices/system/cpu/online", "0-3\n");
+    asym_service_update_cpus(&f->s);
+}
+
+/* Runs fn, and returns how often what was logged. */
+static unsigned count_lines(void (*fn)(struct reload_fixture *f), struct reload_fixture *f, const char *what)
+{
+    char text[4096];
+    captured_log_begin();
+    fn(f);
+    captured_log_end(text, sizeof text);
+    return captured_log_count(text, what);
+}
+
+static void reload(struct reload_fixture *f)
+{
+    assert_int_equal(asym_service_reload(&f->s, NULL), 0);
+}
+
+/* asymd says at its start and after a reload that a rule names CPUs which this machine does not have. */
+static void hotplug_logs_no_notice_on_the_file_again(void **state)
+{
+    struct reload_fixture *f = *state;
+    write_config(f, "pa", "[rule \"far\"]\nmatch_comm = job\ncpus = 0,9\n[asymd]");
+    assert_int_equal(count_lines(reload, f, "names CPUs 0,9"), 1);
+    assert_int_equal(count_lines(lose_and_get_a_cpu, f, "names CPUs"), 0);
+    assert_int_equal(f->n_changed, 3);
+}
+
 static void auto_selects_again_when_cpus_change(void **state)
 {
     struct reload_fixture *f = *state;
@@ -315,16 +348,6 @@ static void auto_selects_again_when_cpus_change(void **state)
     asym_service_update_cpus(&f->s);
     assert_string_equal(f->run.policy->name, "none");
     assert_int_equal(asym_service_cycle(&f->s), 0);
-}
-
-/* Runs fn, and returns how often what was logged. */
-static unsigned count_lines(void (*fn)(struct reload_fixture *f), struct reload_fixture *f, const char *what)
-{
-    char text[4096];
-    captured_log_begin();
-    fn(f);
-    captured_log_end(text, sizeof text);
-    return captured_log_count(text, what);
 }
 
 static void lose_the_ledger(struct reload_fixture *f)
@@ -410,6 +433,7 @@ int main(void)
         T(a_permanent_policy_is_that_of_the_files_from_then_on),
         T(cpus_that_come_and_go_are_planned_for),
         T(abilities_that_change_are_read_anew),
+        T(hotplug_logs_no_notice_on_the_file_again),
         cmocka_unit_test_setup_teardown(auto_selects_again_when_cpus_change, set_up_auto, tear_down),
         T(a_ledger_that_cannot_be_written_is_logged_once_and_its_return_once),
         T(a_cycle_without_actions_does_not_show_that_the_ledger_can_be_written),
