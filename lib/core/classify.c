@@ -149,14 +149,12 @@ void asym_classify(const struct asym_classify_settings *c, const struct asym_sna
     if (by_rule == ASYM_RULE_CLASS_SERIAL) {
         phase = ASYM_PHASE_SERIAL;
         class = ASYM_CLASS_MP;
-    } else if (state->class_by == ASYM_CLASS_BY_NICE) {
+    } else if (by_rule == ASYM_RULE_CLASS_PARALLEL || state->class_by == ASYM_CLASS_BY_NICE) {
         phase = ASYM_PHASE_PARALLEL;
         class = ASYM_CLASS_HP;
-    } else if (by_rule == ASYM_RULE_CLASS_PARALLEL) {
-        phase = ASYM_PHASE_PARALLEL;
-        class = ASYM_CLASS_HP;
-        thread_count = ASYM_THREAD_COUNT_MANY;
     }
+    if (by_rule == ASYM_RULE_CLASS_PARALLEL)
+        thread_count = ASYM_THREAD_COUNT_MANY;
     hold(&state->phase, phase, c->hysteresis, s->now);
     hold(&state->class, class, c->hysteresis, s->now);
     hold(&state->thread_count, thread_count, c->hysteresis, s->now);

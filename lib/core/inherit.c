@@ -105,7 +105,7 @@ int asym_inherited_list(struct asym_inherited *h, const struct asym_table *threa
 static bool is_boosted(const struct entry *e, int8_t nice, bool by_exec)
 {
     const struct asym_thread_state *creator = e->thread;
-    const int8_t set_nice = e->before ? creator->nice_before : creator->set_nice;
+    const int8_t set_nice = set_nice_of(e);
     if (set_nice == creator->original_nice)
         return false;
     return nice == set_nice || ((nice > 0 || by_exec) && asym_nice_owes_boost(nice, set_nice, creator->original_nice));
@@ -158,8 +158,8 @@ static bool inherit(struct entry e, struct asym_thread_state *m, const struct as
 }
 
 /*
- * It was a thread of this process until then, and had what was in force. What was in force before that does not count. A leader that
- * calls exec itself may have the same mask: then the nice value must be the caller's.
+ * It was a thread of this process until then, and had what was in force. What was in force before that does not count. A leader
+ * that calls exec itself may have the same mask: then the nice value must be the caller's.
  */
 static struct entry find_caller_of_exec(const struct asym_inherited *h, const struct asym_thread_state *leader,
                                         const struct asym_seen *seen)
