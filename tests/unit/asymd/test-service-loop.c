@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A program reports a phase while a snapshot is in progress. The source of the test completes no snapshot. */
+/* The turns of the loop, and reports while a snapshot is in progress. The source of the test completes no snapshot. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -88,11 +88,46 @@ static void an_error_between_two_snapshots_ends_the_loop(void **state)
     sd_event_unref(s.event);
 }
 
+/* The linker gives the loop this function (tests/CMakeLists.txt). */
+void __wrap_asym_bus_begin_turn(struct asym_bus *bus);
+void __wrap_asym_bus_begin_turn(struct asym_bus *bus)
+{
+    assert_null(bus);
+    note("b");
+}
+
+/* Ends the loop in its third turn. */
+static int on_event(sd_event_source *event_source, void *userdata)
+{
+    unsigned *n_turns = userdata;
+    note("e");
+    if (++*n_turns == 3)
+        return sd_event_exit(sd_event_source_get_event(event_source), ASYM_EXIT_DONE);
+    return sd_event_source_set_enabled(event_source, SD_EVENT_ON);
+}
+
+/* The bus bounds what it does in a turn, so it must know of each one. */
+static void the_loop_tells_the_bus_of_each_turn(void **state)
+{
+    (void)state;
+    struct asym_service s = {.cycle = {.source = &source}};
+    sd_event_source *defer = NULL;
+    unsigned n_turns = 0;
+    assert_int_equal(sd_event_new(&s.event), 0);
+    assert_int_equal(sd_event_add_defer(s.event, &defer, on_event, &n_turns), 0);
+    assert_int_equal(asym_service_loop(&s), ASYM_EXIT_DONE);
+    /* sd-event needs a turn of its own to end. */
+    expect_calls("bebebeb");
+    sd_event_source_unref(defer);
+    sd_event_unref(s.event);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_report_waits_for_the_snapshot_in_progress, set_up),
         cmocka_unit_test_setup(an_error_between_two_snapshots_ends_the_loop, set_up),
+        cmocka_unit_test_setup(the_loop_tells_the_bus_of_each_turn, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
