@@ -10,7 +10,8 @@
 
 /**
  * Read the configuration, the machine and its policy. cli may name a configuration; else it is the installed one. A
- * configuration that is wrong counts as far as it is right, if lenient. Returns 0; -errno with err. Always call asym_machine_run_done.
+ * configuration that is wrong counts as far as it is right, if lenient. Returns 0; -errno with err. Always call
+ * asym_machine_run_done.
  */
 int asym_machine_run(struct asym_run *run, const struct asym_invocation *cli, bool lenient, struct asym_error *err);
 

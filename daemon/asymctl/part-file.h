@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** A file that has another name until it is complete: FILE.part. Only its owner can read it, because it can name others' processes. */
+/**
+ * A file that has another name until it is complete: FILE.part. Only its owner can read it, because it can name others' processes.
+ */
 #ifndef ASYM_DAEMON_ASYMCTL_PART_FILE_H
 #define ASYM_DAEMON_ASYMCTL_PART_FILE_H
 
@@ -22,7 +24,10 @@ struct asym_part_file {
  */
 int asym_part_file_open(struct asym_part_file *f, const char *path, struct asym_error *err);
 
-/** Flush the file, and rename it to FILE; an earlier FILE becomes FILE.old. f->out stays open. Returns 0; -errno with err, and FILE.part stays. */
+/**
+ * Flush the file, and rename it to FILE; an earlier FILE becomes FILE.old. f->out stays open. Returns 0; -errno with err, and
+ * FILE.part stays.
+ */
 int asym_part_file_finish(struct asym_part_file *f, struct asym_error *err);
 
 /** Close the file. FILE.part stays if it was not finished. */

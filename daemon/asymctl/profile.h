@@ -43,13 +43,17 @@ int asym_profile_check_output(const char *output, struct asym_error *err);
  */
 int asym_profile_measure(const struct asym_profile_job *job, struct asym_profile_result *ret, struct asym_error *err);
 
-/** Print a line for each measured type, and the name of the file; output: NULL: none was written. user_only: the counters left the kernel out. Returns 0; -EIO. */
+/**
+ * Print a line for each measured type, and the name of the file; output: NULL: none was written. user_only: the counters left the
+ * kernel out. Returns 0; -EIO.
+ */
 int asym_profile_text(const struct asym_profile_job *job, const struct asym_profile_result *result, const char *output,
                       bool user_only, const struct asym_terminal *terminal);
 
 /**
  * { "schema": "asymd.profile/1", "executable", "build_id", "output", "user_only", "types": [ { "name", "cpus", "ips", "mpki",
- * "on_cpu_ms", "counted" } ] }; output is null if no file was written, and mpki if misses could not be counted. Returns 0; -ENOMEM, -EIO.
+ * "on_cpu_ms", "counted" } ] }; output is null if no file was written, and mpki if misses could not be counted. Returns 0; -ENOMEM,
+ * -EIO.
  */
 int asym_profile_json(const struct asym_profile_job *job, const struct asym_profile_result *result, const char *output,
                       bool user_only, FILE *out);

@@ -17,7 +17,8 @@ int asym_run_place_cpus(enum asym_run_place place, const char *config, struct as
 
 /**
  * Set the affinity of this process to those of the CPUs that it may use now, so that a program that it executes sizes its thread
- * pool by them. Returns 0; -ENODATA with err: its affinity has none of them; -errno with err. On an error the affinity stays as it is.
+ * pool by them. Returns 0; -ENODATA with err: its affinity has none of them; -errno with err. On an error the affinity stays as it
+ * is.
  */
 int asym_run_place_here(const struct asym_mask *cpus, struct asym_error *err);
 

@@ -240,7 +240,10 @@ static uint64_t memory_here(void)
     return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : UINT64_MAX;
 }
 
-/* Tries the files first, because the trials may take long. Runs the trials, writes the trace and the figure, prints the report; a file that failed does not prevent the report. */
+/*
+ * Tries the files first, because the trials may take long. Runs the trials, writes the trace and the figure, prints the report; a
+ * file that failed does not prevent the report.
+ */
 static int carry_out(struct asym_experiment *x, const struct arguments *a, const char *path, unsigned workers,
                      size_t first)
 {

@@ -39,8 +39,9 @@ void asym_top_screen_size(unsigned *ret_columns, unsigned *ret_rows);
 void asym_top_screen_draw(const struct asym_top_page *page);
 
 /**
- * Wait for a key, a change of the size, or a terminal that takes output again; mask: the blocked signals meanwhile. Returns after timeout or a signal, too. A pending
- * signal is delivered even if a key is there. Returns false: the terminal has hung up or is at its end.
+ * Wait for a key, a change of the size, or a terminal that takes output again; mask: the blocked signals meanwhile. Returns after
+ * timeout or a signal, too. A pending signal is delivered even if a key is there. Returns false: the terminal has hung up or is at
+ * its end.
  */
 bool asym_top_screen_wait(asym_usec timeout, const sigset_t *mask);
 

@@ -33,7 +33,10 @@ struct asym_verb {
     const char *help;        /**< for asymctl help VERB; ends in a newline */
     const char *file_option; /**< the option whose default is an installed file; NULL: none */
     enum asym_path file;
-    /** args has args_size bytes; operands ends in NULL. Prints errors on stderr, except those of writing to stdout. Returns the exit status. */
+    /**
+     * args has args_size bytes; operands ends in NULL. Prints errors on stderr, except those of writing to stdout. Returns the exit
+     * status.
+     */
     int (*run)(const void *args, char **operands);
 };
 

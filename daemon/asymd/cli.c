@@ -256,8 +256,8 @@ static bool is_mode(const struct asym_arg *row)
 }
 
 /*
- * Refuses a second mode, and an option that the mode does not use: the user meant another mode. This matters most without a mode: `asymd --json`
- * would start the service, which steers the whole machine.
+ * Refuses a second mode, and an option that the mode does not use: the user meant another mode. This matters most without a mode:
+ * `asymd --json` would start the service, which steers the whole machine.
  */
 static int check_together(const struct asym_invocation *cli, const struct asym_arg *rows, struct asym_error *err)
 {

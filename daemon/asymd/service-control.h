@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
- * The orders that a running service accepts, and the facts that it reports. The bus calls these functions, between two cycles, in the
- * thread of the event loop. They check no permission: the caller does.
+ * The orders that a running service accepts, and the facts that it reports. The bus calls these functions, between two cycles, in
+ * the thread of the event loop. They check no permission: the caller does.
  *
  * A function that fails returns -errno, with err for the user, and changes nothing:
  * -ESRCH: no such process. -EINVAL: the argument is wrong. -ENOSPC: ASYM_OVERRIDES_MAX processes have an order already.
@@ -97,7 +97,9 @@ void asym_service_lacks(const struct asym_service *s, void (*say)(void *ctx, con
 /** The monitor of the service. */
 const struct asym_monitor *asym_service_monitor(const struct asym_service *s);
 
-/** Write the mask in force, of which offline CPUs are left out, and the mask without asymd. Returns 0; -ESRCH: it has ended; -errno. */
+/**
+ * Write the mask in force, of which offline CPUs are left out, and the mask without asymd. Returns 0; -ESRCH: it has ended; -errno.
+ */
 int asym_service_masks(const struct asym_service *s, const struct asym_taskid *id, struct asym_mask *ret_mask,
                        struct asym_mask *ret_own);
 

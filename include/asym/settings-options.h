@@ -89,7 +89,8 @@
 
 /** struct asym_asymmetry_settings. */
 #define ASYM_OPTIONS_ASYMMETRY(ROW)                                                                                    \
-    ROW(ENUM, method, .def = "none", .values = ASYM_OPTION_VALUES("none" ASYM_CAP_METHODS(ASYM_CAP_METHOD_WORD)), /* enum asym_method */ \
+    /* enum asym_method */                                                                                             \
+    ROW(ENUM, method, .def = "none", .values = ASYM_OPTION_VALUES("none" ASYM_CAP_METHODS(ASYM_CAP_METHOD_WORD)),      \
         .help = "How asymd makes the slow CPUs slow; none: it sets nothing and assumes that they are slow.")           \
     ROW(TEXT, slow, .def = "",                                                                                         \
         .help = "Slow CPUs: a number (asymd chooses them), or a list such as 4-7 (4-4 for one CPU); empty: as the "    \

@@ -143,7 +143,9 @@ struct asym_coverage {
     bool hidepid;                   /**< /proc is mounted with hidepid, which hides the processes of other users */
     bool process_events;            /**< the kernel sends an event when a process or thread starts or ends */
     const char *process_events_why; /**< why the kernel sends no events, or NULL */
-    /** The facts that an observer could not see: a sentence that is valid as the snapshot is; NULL: nothing. Records leave it out. */
+    /**
+     * The facts that an observer could not see: a sentence that is valid as the snapshot is; NULL: nothing. Records leave it out.
+     */
     const char *remarks[ASYM_N_OBSERVERS];
 };
 

@@ -24,9 +24,9 @@ enum asym_path {
  * ASYM_PATH_SIZE bytes.
  *
  * A program in PREFIX/bin or PREFIX/sbin uses the files below PREFIX; the prefix /usr has its configuration in /etc. A program
- * in a build tree, including its tests, uses the OMPT tool, the helper and the library of rules of that build. Any other program uses the paths of
- * the configured prefix. So does a program if every user may write to PREFIX or to the top of the build tree: another user
- * could have put the file there.
+ * in a build tree, including its tests, uses the OMPT tool, the helper and the library of rules of that build. Any other program
+ * uses the paths of the configured prefix. So does a program if every user may write to PREFIX or to the top of the build tree:
+ * another user could have put the file there.
  */
 const char *asym_path(enum asym_path path, char *buf);
 

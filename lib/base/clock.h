@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
- * The clocks of the kernel, in microseconds but for asym_clock_ns. The functions are inline, so that the base library itself calls no clock. The core
- * and the policies must not include this file: tests/purity.sh fails if they do.
+ * The clocks of the kernel, in microseconds but for asym_clock_ns. The functions are inline, so that the base library itself calls
+ * no clock. The core and the policies must not include this file: tests/purity.sh fails if they do.
  */
 #ifndef ASYM_BASE_CLOCK_H
 #define ASYM_BASE_CLOCK_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Finds the user who calls, and whether that user may. On the system bus both take an answer of another process, so a call waits in a table.
- * A message of the system bus can be 32 MiB long (max_message_size), so a call with long arguments never gets into the table.
+ * Finds the user who calls, and whether that user may. On the system bus both take an answer of another process, so a call waits in
+ * a table. A message of the system bus can be 32 MiB long (max_message_size), so a call with long arguments never gets into the
+ * table.
  */
 #include "bus/bus-internal.h"
 

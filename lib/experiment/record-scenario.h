@@ -28,7 +28,8 @@ void asym_record_scenario_done(struct asym_record_scenario *s);
 /**
  * machine: the sections [machine] and [scheduler] of another scenario, as text; NULL: the recorded machine.
  * Returns 0; -EBADMSG with err: the record is damaged, or has more than
- * ASYM_RECORD_MAX_APPLICATIONS applications or ASYM_RECORD_MAX_PHASES phases; -EINVAL with err: no application ran; -ENOMEM with err.
+ * ASYM_RECORD_MAX_APPLICATIONS applications or ASYM_RECORD_MAX_PHASES phases; -EINVAL with err: no application ran; -ENOMEM with
+ * err.
  */
 int asym_record_scenario(struct asym_record_reader *reader, const char *machine, struct asym_record_scenario *ret,
                          struct asym_error *err);

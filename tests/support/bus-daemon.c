@@ -27,7 +27,10 @@
 static char dir[64], socket_path[96], address[128], config[96];
 static pid_t daemon_pid = -1;
 
-/* The rules of Debian's system.conf, and those of polkitd where it is installed. The user who runs the tests may own asymd's name and polkit's. */
+/*
+ * The rules of Debian's system.conf, and those of polkitd where it is installed. The user who runs the tests may own asymd's name
+ * and polkit's.
+ */
 static void write_config(void)
 {
     FILE *f = fopen(config, "w");

@@ -69,8 +69,8 @@ static unsigned count_before(const struct asym_read_limit *r, const struct asym_
 }
 
 /*
- * Each user that waits for the common bucket has the reserve of one request there before all users that came later. Without that, two
- * users who always ask first would use up the common rate for ever.
+ * Each user that waits for the common bucket has the reserve of one request there before all users that came later. Without that,
+ * two users who always ask first would use up the common rate for ever.
  */
 static bool user_may_read(struct asym_read_limit *r, struct asym_read_limit_user *u, asym_usec now)
 {

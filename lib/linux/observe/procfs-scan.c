@@ -117,8 +117,8 @@ static int list_task(struct asym_procfs *p, struct asym_process *proc, struct as
     if (r < 0)
         return r == -ENOMEM ? r : 0;
     /*
-     * A leader that calls exec itself keeps its mask and its nice value. If asymd has not seen them before, it has slept, and others
-     * have run.
+     * A leader that calls exec itself keeps its mask and its nice value. If asymd has not seen them before, it has slept, and
+     * others have run.
      */
     if (t->executed && (affinity != t->affinity || t->nice != stat->nice))
         task.flags |= ASYM_TASK_EXECUTED;
@@ -260,7 +260,10 @@ static int scan_thread(struct asym_procfs *p, struct asym_process *proc, struct 
     r = asym_procfs_read_stat(p, proc->pid, t->tid, &stat);
     if (r < 0)
         return r;
-    /* A newborn leader may have inherited a mask, and is listed at once: the core knows no former leader that it could be taken for. */
+    /*
+     * A newborn leader may have inherited a mask, and is listed at once: the core knows no former leader that it could be taken
+     * for.
+     */
     if (t->tid == proc->pid && !t->newborn && is_executing(proc, &stat)) {
         asym_procfs_expect(proc, ASYM_DUE_READ);
         return 0;

@@ -217,8 +217,9 @@ struct asym_process *asym_procfs_verify(struct asym_procfs *p, struct asym_proce
 
 /*
  * Events were lost, and most processes have not called exec meanwhile: they keep their facts. Otherwise one user's storm of forks
- * would make the processes of all users unknown, and asymd would not steer those. A process that may have called exec keeps the user
- * who pays for reading, and the record of the reader. Otherwise a storm would make every process of root one that was never read.
+ * would make the processes of all users unknown, and asymd would not steer those. A process that may have called exec keeps the
+ * user who pays for reading, and the record of the reader. Otherwise a storm would make every process of root one that was never
+ * read.
  */
 static void renew_after_loss(struct asym_process *proc, const struct asym_stat *stat)
 {

@@ -1150,8 +1150,8 @@ static void a_worker_that_has_raised_its_boost_and_calls_exec_gets_its_nice_back
 }
 
 /*
- * It has also changed its nice value: its mask is still the one that asymd set, and a release gives both back. A worker with the same
- * mask does not explain the nice value.
+ * It has also changed its nice value: its mask is still the one that asymd set, and a release gives both back. A worker with the
+ * same mask does not explain the nice value.
  */
 static void a_leader_that_calls_exec_and_changes_its_nice_is_still_steered(void **state)
 {

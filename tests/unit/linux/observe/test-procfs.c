@@ -582,8 +582,8 @@ static void a_thread_that_takes_its_leaders_place_by_exec_is_not_new(void **stat
 }
 
 /*
- * Another thread calls exec, and has the leader's number then. It sleeps by then, and is listed nevertheless. The next snapshot does
- * not say it again. Either asymd has never seen the leader run, or the counters are lower than the leader's.
+ * Another thread calls exec, and has the leader's number then. It sleeps by then, and is listed nevertheless. The next snapshot
+ * does not say it again. Either asymd has never seen the leader run, or the counters are lower than the leader's.
  */
 static void an_exec_that_no_event_tells_is_seen_by_the_place_of_the_stack(void **state)
 {

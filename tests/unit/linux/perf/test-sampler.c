@@ -243,8 +243,8 @@ static void begin_with_failure(int error, int n_failing)
 }
 
 /*
- * The process's exec hangs (support/fuse.h). However many threads it has, that costs each thread behind it at most one sample, and is
- * the reason that is reported for it.
+ * The process's exec hangs (support/fuse.h). However many threads it has, that costs each thread behind it at most one sample, and
+ * is the reason that is reported for it.
  */
 static void a_process_that_makes_the_kernel_wait_does_not_keep_others_from_being_counted(void **state)
 {
