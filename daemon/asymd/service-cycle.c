@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include "app/realtime.h"
+
 /* Logs once: when processes start in a storm, every cycle loses events. */
 static void report_lost(struct asym_service *s)
 {
@@ -44,16 +46,10 @@ static void record(struct asym_service *s)
     asym_monitor_record(s->control.monitor, &feedback);
 }
 
-int asym_service_cycle(struct asym_service *s)
+/* Carries out the plan, and tells the log, the monitor and the subscribers what became of it. */
+static void enforce(struct asym_service *s)
 {
-    int r = asym_cycle_plan(&s->cycle);
-    s->sampling = r == -EINPROGRESS;
-    if (r < 0)
-        return r;
-    report_lost(s);
-    report_process_events(s);
-    asym_self_affinity_update(&s->self_affinity, s->run->machine, &s->cycle.snapshot, s->cycle.plan);
-    r = asym_cycle_enforce(&s->cycle);
+    const int r = asym_cycle_enforce(&s->cycle);
     /* A cycle without actions writes no record, and so does not show that asymd can write the ledger. */
     if (s->cycle.n_actions > 0)
         asym_service_report_apply(s, r);
@@ -63,6 +59,27 @@ int asym_service_cycle(struct asym_service *s)
     }
     if (s->bus)
         asym_bus_send(s->bus);
+}
+
+bool asym_service_is_urgent(const struct asym_settings *settings, size_t n_actions)
+{
+    return settings->enforce.realtime && n_actions > 0 && n_actions <= ASYM_URGENT_ACTIONS_MAX;
+}
+
+int asym_service_cycle(struct asym_service *s)
+{
+    int r = asym_cycle_plan(&s->cycle);
+    s->sampling = r == -EINPROGRESS;
+    if (r < 0)
+        return r;
+    report_lost(s);
+    report_process_events(s);
+    asym_self_affinity_update(&s->self_affinity, s->run->machine, &s->cycle.snapshot, s->cycle.plan);
+    const bool urgent = asym_service_is_urgent(s->run->settings, s->cycle.n_actions) && asym_realtime_is_other() &&
+                        asym_realtime_set(true) >= 0;
+    enforce(s);
+    if (urgent)
+        asym_realtime_set(false);
     return 0;
 }
 

@@ -60,7 +60,9 @@
     ROW(DURATION, fork_holdoff, .def = "10s", .min = 0, .max = 3600e6,                                                 \
         .help = "asymd releases a process that forks, and does not steer it for this long.")                           \
     ROW(DURATION, release, .def = "5s", .min = 0, .max = 3600e6,                                                       \
-        .help = "asymd restores the mask of a thread that has been idle for this long.")
+        .help = "asymd restores the mask of a thread that has been idle for this long.")                               \
+    ROW(BOOL, realtime, .def = "yes",                                                                                  \
+        .help = "Change threads with real-time priority, so that asymd does not wait for a CPU between two changes.")
 
 /** struct asym_counters_settings. The build sets ASYM_PROFILES to the installed file. */
 #define ASYM_OPTIONS_COUNTERS(ROW)                                                                                     \

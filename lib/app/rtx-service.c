@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -11,6 +10,7 @@
 #include "base/clock.h"
 #include "base/macro.h"
 #include "app/install-paths.h"
+#include "app/realtime.h"
 #include "linux/rtx/rtx-channel.h"
 #include "linux/rtx/rtx-server.h"
 #include "linux/rtx/rtx-overlay.h"
@@ -139,21 +139,13 @@ size_t asym_rtxd_count(const struct asym_rtxd *rtx)
     return rtx ? asym_rtxd_server_count(rtx->server) : 0;
 }
 
-/* SCHED_RESET_ON_FORK keeps the priority from children. */
-static int set_realtime(bool realtime)
-{
-    const struct sched_param param = {.sched_priority = realtime};
-    const int policy = (realtime ? SCHED_FIFO : SCHED_OTHER) | SCHED_RESET_ON_FORK;
-    return sched_setscheduler(0, policy, &param) < 0 ? -errno : 0;
-}
-
 /* asymd has the priority only while a program reports. */
 static void update_priority(struct asym_rtxd *rtx)
 {
     const bool want = rtx->run->settings->rtx.realtime && asym_rtxd_server_count(rtx->server) > 0;
     if (want == rtx->is_realtime || (want && rtx->realtime_failed))
         return;
-    const int r = set_realtime(want);
+    const int r = asym_realtime_set(want);
     if (r >= 0) {
         rtx->is_realtime = want;
         return;
@@ -185,13 +177,13 @@ static bool is_pending(sd_event_source *source)
 static int dispatch(struct asym_rtxd *rtx, sd_event *event)
 {
     const bool lower = rtx && rtx->is_realtime && !is_pending(rtx->io) && !is_pending(rtx->timer);
-    if (lower && set_realtime(false) >= 0)
+    if (lower && asym_realtime_set(false) >= 0)
         move_to_idle_cpu();
     const int r = sd_event_dispatch(event);
     /* asymd ends without the priority. If raising it fails, the next reaction to a program tries again. */
     const int loop = sd_event_get_state(event);
     if (lower && rtx->is_realtime && loop != SD_EVENT_EXITING && loop != SD_EVENT_FINISHED)
-        rtx->is_realtime = set_realtime(true) == 0;
+        rtx->is_realtime = asym_realtime_set(true) == 0;
     return r;
 }
 

@@ -144,8 +144,9 @@ def cpus():
 
 
 def started(clean, command, **options):
-    """Start a process that ends with the context."""
-    process = subprocess.Popen([str(word) for word in command], **options)
+    """Start a process that ends with the context, in a session of its own, as systemd starts a service: the kernel divides the
+    CPU time among sessions first (sched_autogroup)."""
+    process = subprocess.Popen([str(word) for word in command], start_new_session=True, **options)
     clean.callback(lambda: (process.terminate(), process.wait()))
     return process
 

@@ -65,6 +65,40 @@ int __wrap_asym_thread_get_stat(pid_t tgid, pid_t tid, struct asym_stat *ret)
     return r;
 }
 
+/*
+ * The steps of asymd, a letter each: F(IFO) and o(ther), which take effect nowhere, a(pply), d(ecision). The thread seems to have
+ * own_policy. If sched_error is not 0, the kernel refuses another policy with it.
+ */
+static char steps[16];
+static int own_policy, sched_error;
+
+static void note(const char *step)
+{
+    if (strlen(steps) + 1 < sizeof steps)
+        strcat(steps, step);
+}
+
+int __wrap_sched_getscheduler(pid_t pid);
+int __wrap_sched_getscheduler(pid_t pid)
+{
+    assert_int_equal(pid, 0);
+    return own_policy;
+}
+
+int __wrap_sched_setscheduler(pid_t pid, int policy, const struct sched_param *param);
+int __wrap_sched_setscheduler(pid_t pid, int policy, const struct sched_param *param)
+{
+    const bool fifo = policy == (SCHED_FIFO | SCHED_RESET_ON_FORK);
+    assert_int_equal(pid, 0);
+    assert_true(fifo || policy == (SCHED_OTHER | SCHED_RESET_ON_FORK));
+    assert_int_equal(param->sched_priority, fifo);
+    errno = sched_error;
+    if (sched_error)
+        return -1;
+    note(fifo ? "F" : "o");
+    return 0;
+}
+
 static int next(struct asym_source *source, struct asym_snapshot *ret)
 {
     (void)source;
@@ -77,6 +111,8 @@ static int apply(struct asym_actuator *actuator, const struct asym_action *actio
                  struct asym_outcome *ret_outcomes)
 {
     (void)actuator;
+    if (n > 0)
+        note("a");
     for (size_t i = 0; i < n; i++) {
         assert_int_equal(actions[i].id.tid, fixture->thread->task.id.tid);
         fixture->thread->mask = actions[i].mask;
@@ -174,6 +210,7 @@ static void changed(void *ctx)
 static void decided(void *ctx, const struct asym_monitor_decision *decision)
 {
     assert_int_equal(decision->id.tid, fixture->child);
+    note("d");
     ((struct control_fixture *)ctx)->n_decisions++;
 }
 
@@ -205,6 +242,51 @@ static void a_pause_takes_effect_at_once_and_so_does_its_end(void **state)
     assert_int_equal(asym_service_pause(&f->s, 0, &err), 0);
     assert_int_equal(f->n_decisions, 2);
     assert_int_equal(f->n_changed, 2);
+}
+
+static void pause_and_resume(struct control_fixture *f)
+{
+    struct asym_error err = {""};
+    steps[0] = '\0';
+    assert_int_equal(asym_service_pause(&f->s, 0, &err), 0);
+    assert_int_equal(asym_service_cycle(&f->s), 0);
+    asym_service_resume(&f->s);
+}
+
+/* Samples and plans are not: they take as long as the machine has threads. A cycle without a change keeps the priority as it is. */
+static void changes_and_decisions_have_real_time_priority(void **state)
+{
+    struct control_fixture *f = *state;
+    static const struct {
+        const char *option;
+        int own_policy, error;
+        const char *steps;
+    } rows[] = {{"enforce.realtime=yes", SCHED_OTHER, 0, "FadoFado"},
+                {"enforce.realtime=yes", SCHED_OTHER | SCHED_RESET_ON_FORK, 0, "FadoFado"},
+                {"enforce.realtime=yes", SCHED_FIFO | SCHED_RESET_ON_FORK, 0, "adad"},
+                {"enforce.realtime=yes", SCHED_RR, 0, "adad"},
+                {"enforce.realtime=yes", SCHED_IDLE, 0, "adad"},
+                {"enforce.realtime=yes", SCHED_OTHER, EPERM, "adad"},
+                {"enforce.realtime=no", SCHED_OTHER, 0, "adad"}};
+    const struct asym_service_listener listener = {decided, changed, f};
+    asym_service_listen(&f->s, &listener);
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        assert_int_equal(asym_settings_set(f->run.settings, rows[i].option, "test", NULL), 0);
+        own_policy = rows[i].own_policy;
+        sched_error = rows[i].error;
+        pause_and_resume(f);
+        assert_string_equal(steps, rows[i].steps);
+    }
+    own_policy = sched_error = 0;
+}
+
+static void many_changes_have_no_real_time_priority(void **state)
+{
+    struct control_fixture *f = *state;
+    assert_false(asym_service_is_urgent(f->run.settings, 0));
+    assert_true(asym_service_is_urgent(f->run.settings, 1));
+    assert_true(asym_service_is_urgent(f->run.settings, ASYM_URGENT_ACTIONS_MAX));
+    assert_false(asym_service_is_urgent(f->run.settings, ASYM_URGENT_ACTIONS_MAX + 1));
 }
 
 static void a_pause_with_a_time_ends_by_itself(void **state)
@@ -535,6 +617,8 @@ static void changes_that_were_made_are_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        T(changes_and_decisions_have_real_time_priority),
+        T(many_changes_have_no_real_time_priority),
         T(a_pause_takes_effect_at_once_and_so_does_its_end),
         T(changes_that_were_made_are_counted),
         T(a_pause_with_a_time_ends_by_itself),
