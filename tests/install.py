@@ -17,7 +17,7 @@ COMPONENT = "Unspecified"
 # Installed files, relative to the prefix. The script checks the configuration apart, because its place depends on the prefix.
 FILES = ("sbin/asymd", "sbin/asymd-exporter", "bin/asymctl", "libexec/asymd/asymd-helper", "include/asym/rtx.h",
          "lib/systemd/system/asymd.service", "lib/systemd/system/asymd-exporter.service",
-         "lib/systemd/system/asymd-exporter.socket", "share/man/man8/asymd.8", "share/man/man8/asymd-exporter.8",
+         "lib/systemd/system/asymd-exporter.socket", "lib/sysusers.d/asymd-exporter.conf", "share/man/man8/asymd.8", "share/man/man8/asymd-exporter.8",
          "share/man/man5/asymd.conf.5", "share/asymd/rules.d/games.conf", "share/asymd/rules.d/builds.conf",
          "share/dbus-1/system.d/org.asymd.conf", "share/dbus-1/interfaces/org.asymd.Manager.xml",
          "share/polkit-1/actions/org.asymd.policy", "share/man/man5/org.asymd.Manager.5",

@@ -89,6 +89,8 @@ check_exporter() {
     [ -z "$said" ] || fail "systemd-analyze verify: $said" || return
     grep -qx "ListenStream=127\.0\.0\.1:[0-9]*" "$work/asymd-exporter.socket" || fail "the socket is not on loopback" || return
     grep -qx "DynamicUser=yes" "$1" && grep -qx "CapabilityBoundingSet=" "$1" || fail "the exporter has rights" || return
+    user=$(sed -n 's/^User=//p' "$1")
+    grep -q "^u $user - " "$(dirname "$0")/../systemd/asymd-exporter.sysusers" || fail "no sysusers.d line for '$user'" || return
     systemd-analyze security --offline=true --threshold=$exporter_exposed --no-pager "$work/asymd-exporter.service" \
         >"$work/security" 2>&1 || fail "$(grep 'Overall exposure' "$work/security" || cat "$work/security")" || return
 }
@@ -96,7 +98,7 @@ check_exporter() {
 unit=$build/systemd/asymd-exporter.service
 check_exporter "$unit"
 exporter=$(grep 'Overall exposure' "$work/security")
-for change in 's/^DynamicUser=/DinamicUser=/' 's/^CapabilityBoundingSet=/&CAP_NET_ADMIN/' \
+for change in 's/^DynamicUser=/DinamicUser=/' 's/^User=/&other-/' 's/^CapabilityBoundingSet=/&CAP_NET_ADMIN/' \
     's/^\(SystemCall\|Private\|Restrict\).*//'; do
     sed "$change" "$unit" >"$work/spoilt"
     ! cmp -s "$unit" "$work/spoilt" || { fail "self-check: $change changes nothing"; exit 1; }

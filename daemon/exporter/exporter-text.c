@@ -47,14 +47,25 @@ static int read_counters_again(struct asym_exporter_text *t, struct asym_client_
     return r < 0 && had_connection && r != -ETIMEDOUT ? read_counters(t, ret, err) : r;
 }
 
-/* The bus daemon closes the connection of a user without a name. Only libnss-systemd gives one to the users of DynamicUser=. */
+/* The user IDs that systemd gives to DynamicUser=. systemd hides their names from the bus daemon, whatever they are here. */
+enum { DYNAMIC_UID_MIN = 61184, DYNAMIC_UID_MAX = 65519 };
+
+static bool is_unknown_to_the_bus(uid_t uid)
+{
+    errno = 0;
+    /* A name service that fails sets another error. */
+    return (uid >= DYNAMIC_UID_MIN && uid <= DYNAMIC_UID_MAX) ||
+           (!getpwuid(uid) && (errno == 0 || errno == ENOENT || errno == ESRCH));
+}
+
+/* The bus daemon closes the connection of a user that it does not know. */
 static void print_failure(const char *why, FILE *out)
 {
     fprintf(out, "%s\n", *why ? why : "asymd did not answer");
-    errno = 0;
-    /* A name service that fails sets another error. */
-    if (!getpwuid(getuid()) && (errno == 0 || errno == ENOENT || errno == ESRCH))
-        fprintf(out, "The system bus serves no user without a name, and user %u has none: install libnss-systemd.\n",
+    if (is_unknown_to_the_bus(getuid()))
+        fprintf(out,
+                "The bus daemon does not know user %u, so it does not serve the exporter. As root run: "
+                "systemd-sysusers && systemctl restart asymd-exporter\n",
                 (unsigned)getuid());
 }
 

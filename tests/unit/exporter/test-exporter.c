@@ -27,6 +27,13 @@
 
 static bool has_no_name;
 static int name_error;
+static uid_t own_user;
+
+uid_t __wrap_getuid(void);
+uid_t __wrap_getuid(void)
+{
+    return own_user;
+}
 
 struct passwd *__real_getpwuid(uid_t uid);
 struct passwd *__wrap_getpwuid(uid_t uid);
@@ -34,7 +41,8 @@ struct passwd *__wrap_getpwuid(uid_t uid);
 struct passwd *__wrap_getpwuid(uid_t uid)
 {
     errno = has_no_name ? name_error : errno;
-    return has_no_name ? NULL : __real_getpwuid(uid);
+    (void)uid;
+    return has_no_name ? NULL : __real_getpwuid(0);
 }
 
 /* The text is too old, as after a second. The new one counts for a second from its arrival. */
@@ -67,22 +75,34 @@ static void a_text_is_openmetrics_and_counts_for_a_second(void **state)
 }
 
 /* Without asymd: the bus daemon closes the connection of such a user in the same way. */
-static void a_user_without_a_name_is_told_what_is_missing(void **state)
+static void a_user_that_the_bus_does_not_know_is_told_the_remedy(void **state)
 {
     struct asym_exporter_text t = {.client = NULL};
     (void)state;
     assert_int_equal(asym_exporter_text_read(&t), 0);
     assert_false(t.good);
-    assert_null(strstr(t.text, "libnss-systemd"));
+    assert_null(strstr(t.text, "systemd-sysusers"));
     has_no_name = true;
     read_anew(&t);
     assert_false(t.good);
-    assert_non_null(strstr(t.text, " has none: install libnss-systemd.\n"));
+    assert_non_null(strstr(t.text, "does not know user 0, "));
+    assert_non_null(strstr(t.text, "systemd-sysusers && systemctl restart asymd-exporter\n"));
     /* A name service that fails does not show that the user has no name. */
     name_error = EIO;
     read_anew(&t);
-    assert_null(strstr(t.text, "libnss-systemd"));
+    assert_null(strstr(t.text, "systemd-sysusers"));
+    /* The exporter sees the name of a user of DynamicUser=, the bus daemon does not. */
     has_no_name = false;
+    static const struct {
+        uid_t user;
+        bool is_told;
+    } rows[] = {{61183, false}, {61184, true}, {65519, true}, {65520, false}, {0, false}};
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        own_user = rows[i].user;
+        has_no_name = false;
+        read_anew(&t);
+        assert_int_equal(strstr(t.text, "systemd-sysusers") != NULL, rows[i].is_told);
+    }
     asym_exporter_text_done(&t);
 }
 
@@ -335,7 +355,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_text_is_openmetrics_and_counts_for_a_second),
-        cmocka_unit_test(a_user_without_a_name_is_told_what_is_missing),
+        cmocka_unit_test(a_user_that_the_bus_does_not_know_is_told_the_remedy),
         cmocka_unit_test(the_text_follows_asymd_over_its_end_and_its_restart),
         cmocka_unit_test(an_address_is_an_ip_and_a_port),
         cmocka_unit_test(only_one_tcp_socket_of_systemd_is_taken),
