@@ -9,6 +9,9 @@
 #include "bus/bus.h"
 #include "bus/event-ring.h"
 
+/** The timeout of sd-bus for calls whose time asymd counts itself, and for those of the bus daemon, in us: a year. */
+#define ASYM_BUS_NO_TIMEOUT (365 * 24 * 3600 * ASYM_SEC)
+
 /** A unique name of a client of the system bus (":1.42"), with the NUL. The bus daemon's own names are far shorter. */
 enum { ASYM_BUS_NAME_SIZE = 64, ASYM_BUS_SENDERS = 128, ASYM_BUS_USERS = 32 };
 
@@ -18,11 +21,13 @@ struct asym_bus_link {
     sd_bus *bus;
     sd_event_source *io, *timer;
     bool is_system;
-    bool has_more;       /**< there is work that neither the socket nor the timeout of sd-bus shows: process it now */
-    bool is_drained;     /**< sd-bus has no message left of the read that ended the handshake */
-    bool ended;          /**< closed at the next asym_bus_sweep() */
-    uid_t uid;           /**< of a direct client */
-    const char *why_end; /**< why asymd ended it; NULL: the client did. Static */
+    bool has_more;   /**< there is work that neither the socket nor the timeout of sd-bus shows: process it now */
+    bool is_drained; /**< sd-bus has no message left of the read that ended the handshake */
+    bool ended;      /**< closed at the next asym_bus_sweep() */
+    asym_usec unread_since; /**< asymd leaves the socket alone since then; 0: it reads */
+    asym_usec unread;       /**< how long it has left the socket alone before that */
+    uid_t uid;              /**< of a direct client */
+    const char *why_end;    /**< why asymd ended it; NULL: the client did. Static */
 };
 
 /** The user behind a unique name. The bus daemon never gives a name twice. */
@@ -49,6 +54,7 @@ struct asym_bus_call {
     sd_bus_message *message; /**< NULL: the place is free */
     const struct asym_bus_method *method;
     sd_bus_slot *slot; /**< the question to polkit */
+    asym_usec asked;   /**< with slot: asym_bus_link_read_time() of the question */
     uid_t uid;
     bool is_identified;
     uint64_t number; /**< a later call has a higher one */
@@ -64,6 +70,7 @@ struct asym_bus_subscriber {
     uint64_t sent, pinged; /**< events sent so far, and before the last ping */
     sd_bus_slot *leaves;   /**< the match for its end */
     sd_bus_slot *ping;     /**< NULL: none is under way */
+    asym_usec asked;       /**< with ping: asym_bus_link_read_time() of it */
 };
 
 enum asym_bus_system_state {
@@ -111,6 +118,13 @@ void asym_bus_link_arm(struct asym_bus_link *link);
 uint64_t asym_bus_link_queued(const struct asym_bus_link *link);
 /** End the connection at the next sweep, because asymd wants it so. why: a static string. */
 void asym_bus_link_end(struct asym_bus_link *link, const char *why);
+/** Returns the time on a clock that stands while asymd leaves the socket alone. */
+asym_usec asym_bus_link_read_time(const struct asym_bus_link *link);
+/**
+ * Returns whether the answer to a question of asym_bus_link_read_time() asked is late: asymd has read the socket for longer than
+ * within, and nothing is left to read.
+ */
+bool asym_bus_link_is_late(const struct asym_bus_link *link, asym_usec asked, asym_usec within);
 /** Free the connections that have ended, and arm the others. */
 void asym_bus_sweep(struct asym_bus *bus);
 /** Returns the CPU time of the thread from which on it works for the bus. The begin of a turn counts once. */
@@ -139,6 +153,8 @@ void asym_bus_identify_calls(struct asym_bus *bus, const char *name, const uid_t
 bool asym_bus_has_ready(struct asym_bus *bus);
 /** Run the next of these calls. Returns whether there was one. */
 bool asym_bus_run_ready(struct asym_bus *bus);
+/** Refuse the calls that polkit has not answered in time. */
+void asym_bus_refuse_late(struct asym_bus *bus);
 /** Forget the calls of the system bus. */
 void asym_bus_forget_callers(struct asym_bus *bus);
 
@@ -169,6 +185,9 @@ void asym_bus_forget_senders(struct asym_bus *bus);
 
 /** Returns whether the client of a direct connection has subscribed. */
 bool asym_bus_is_subscribed(struct asym_bus *bus, const struct asym_bus_link *link);
+
+/** End the subscriptions on the system bus whose client has not answered in time. */
+void asym_bus_lose_late(struct asym_bus *bus);
 
 /** End the subscriptions of a connection. */
 void asym_bus_forget_subscribers(struct asym_bus *bus, const struct asym_bus_link *link);

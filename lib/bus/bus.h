@@ -31,6 +31,10 @@
  * - ASYM_BUS_MAX_SUBSCRIBERS subscribers. Events wait in one ring for all of them; a subscriber that the ring overtakes loses its
  *   subscription. The bus daemon reads for a client that does not; so asymd pings a subscriber of the system bus at the start and
  *   after each ASYM_BUS_PING_AFTER events, sends as many again at most before the answer, and ends the subscription without one.
+ *
+ * While asymd leaves the socket of the system bus alone, an answer may wait there. So only time in which asymd reads the socket
+ * counts for the answer of a subscriber or of polkit, and asymd reads what has come before it gives up. The bus daemon answers
+ * every call, or closes the connection: these answers have no time limit, but for the first one.
  */
 #ifndef ASYM_BUS_BUS_H
 #define ASYM_BUS_BUS_H
@@ -88,7 +92,10 @@ enum {
     ASYM_BUS_MAX_TEXT = 4096,   /**< bytes of a text argument */
 };
 
-/** The time in which a subscriber has to answer a ping, and polkit a question that it may put to the user. Microseconds. */
+/**
+ * The time in which a subscriber has to answer a ping, and polkit a question that it may put to the user: microseconds in which
+ * asymd reads the socket. asym_bus_housekeeping ends what has waited longer.
+ */
 #define ASYM_BUS_PING_WITHIN   (10 * ASYM_SEC)
 #define ASYM_BUS_POLKIT_WITHIN (120 * ASYM_SEC)
 /** The time between two attempts to reach a system bus that is not there. */
@@ -152,7 +159,7 @@ int asym_bus_add_direct(struct asym_bus *bus, int fd);
  */
 void asym_bus_begin_turn(struct asym_bus *bus);
 
-/** Call this about every second. */
+/** Connect to the system bus if there is none, and end subscriptions and calls whose answer is late. Call it about every second. */
 void asym_bus_housekeeping(struct asym_bus *bus, asym_usec now);
 
 /** The method handler of each method of the vtable: checks the caller, then runs the row of the method. */

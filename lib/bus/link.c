@@ -6,6 +6,7 @@
 #include "bus/bus-internal.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <syslog.h>
 
@@ -111,6 +112,34 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
     return 0;
 }
 
+asym_usec asym_bus_link_read_time(const struct asym_bus_link *link)
+{
+    return (link->unread_since > 0 ? link->unread_since : asym_clock_now()) - link->unread;
+}
+
+static void note_reads(struct asym_bus_link *link, bool reads)
+{
+    const asym_usec now = asym_clock_now();
+    if (reads && link->unread_since > 0)
+        link->unread += now - link->unread_since;
+    if (reads)
+        link->unread_since = 0;
+    else if (link->unread_since == 0)
+        link->unread_since = now;
+}
+
+/* Answers can wait behind other messages, in sd-bus or in the socket. */
+static bool has_unread(const struct asym_bus_link *link)
+{
+    struct pollfd socket = {.fd = sd_bus_get_fd(link->bus), .events = POLLIN};
+    return link->has_more || poll(&socket, 1, 0) > 0;
+}
+
+bool asym_bus_link_is_late(const struct asym_bus_link *link, asym_usec asked, asym_usec within)
+{
+    return asym_bus_link_read_time(link) - asked > within && !has_unread(link);
+}
+
 static int watch(struct asym_bus_link *link, int events, uint64_t due)
 {
     int r = 0;
@@ -129,7 +158,9 @@ void asym_bus_link_arm(struct asym_bus_link *link)
 {
     uint64_t due = UINT64_MAX;
     int r;
-    if (is_overdrawn(link)) {
+    const bool reads = !is_overdrawn(link);
+    note_reads(link, reads);
+    if (!reads) {
         r = watch(link, 0, asym_token_bucket_due(&link->owner->cpu_time));
     } else {
         const int events = sd_bus_get_events(link->bus);

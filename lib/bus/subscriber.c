@@ -83,10 +83,20 @@ static int ping(struct asym_bus_subscriber *s)
     sd_bus_message *m = NULL;
     int r = sd_bus_message_new_method_call(s->link->bus, &m, s->name, "/", "org.freedesktop.DBus.Peer", "Ping");
     if (r >= 0)
-        r = sd_bus_call_async(s->link->bus, &s->ping, m, on_pong, s, ASYM_BUS_PING_WITHIN);
+        r = sd_bus_call_async(s->link->bus, &s->ping, m, on_pong, s, ASYM_BUS_NO_TIMEOUT);
     sd_bus_message_unref(m);
     s->pinged = s->sent;
+    s->asked = asym_bus_link_read_time(s->link);
     return r;
+}
+
+void asym_bus_lose_late(struct asym_bus *bus)
+{
+    for (size_t i = 0; i < ASYM_BUS_MAX_SUBSCRIBERS; i++) {
+        struct asym_bus_subscriber *s = &bus->subscribers[i];
+        if (s->ping && asym_bus_link_is_late(s->link, s->asked, ASYM_BUS_PING_WITHIN))
+            lose(s, "it does not answer");
+    }
 }
 
 /* Without a callback sd-bus would close the connection when the bus daemon refuses the match. Then the next ping fails. */

@@ -85,7 +85,9 @@ static int start(struct asym_bus *bus, sd_bus **ret)
     if (r >= 0)
         r = sd_bus_set_description(b, "asymd-system");
     if (r >= 0)
-        r = sd_bus_start(b);
+        r = sd_bus_start(b); /* makes the first call, which keeps the timeout of sd-bus: the bus daemon may hang */
+    if (r >= 0)
+        r = sd_bus_set_method_call_timeout(b, ASYM_BUS_NO_TIMEOUT);
     if (r < 0)
         sd_bus_close_unref(b);
     else

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -46,8 +47,8 @@ struct fixture {
 static struct fixture f;
 
 /*
- * The clocks of the test, which the linker puts in place of the kernel's: time stands, so that no token bucket fills while the
- * machine is busy, and CPU time is used by burn() and by tick only.
+ * The clocks of the test, also those of libsystemd: time stands, so that no token bucket fills while the machine is busy, and CPU
+ * time is used by burn() and by tick only.
  */
 static struct {
     bool real;
@@ -55,12 +56,11 @@ static struct {
     asym_usec cpu, tick; /* tick: CPU time between two readings of the clock */
 } clocks;
 
-int __real_clock_gettime(clockid_t clock, struct timespec *ret);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
+/* Stands before the function of the C library. */
+__attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct timespec *ret)
 {
     if (clocks.real || (clock != CLOCK_MONOTONIC && clock != CLOCK_THREAD_CPUTIME_ID))
-        return __real_clock_gettime(clock, ret);
+        return (int)syscall(SYS_clock_gettime, clock, ret);
     clocks.cpu += clock == CLOCK_THREAD_CPUTIME_ID ? clocks.tick : 0;
     *ret = clock == CLOCK_MONOTONIC ? clocks.now
                                     : (struct timespec){.tv_sec = (time_t)(clocks.cpu / ASYM_SEC),
@@ -228,7 +228,7 @@ static int set_up(void **state)
     f = (struct fixture){.dir = "/tmp/asym-bus-XXXXXX"};
     clocks.real = false;
     clocks.tick = 0;
-    __real_clock_gettime(CLOCK_MONOTONIC, &clocks.now);
+    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &clocks.now);
     assert_non_null(mkdtemp(f.dir));
     snprintf(f.path, sizeof f.path, "%s/system", f.dir);
     snprintf(address.sun_path, sizeof address.sun_path, "%s", f.path);
@@ -600,6 +600,13 @@ static void a_subscriber_whose_events_wait_pays_nothing(void **state)
     assert_int_equal(count_subscribers(), 1);
 }
 
+static void pass_time(asym_usec span)
+{
+    clocks.now.tv_sec += (time_t)(span / ASYM_SEC);
+    asym_bus_housekeeping(f.bus, asym_clock_now());
+    settle();
+}
+
 static void answer_ping_by_error(const char *sender)
 {
     sd_bus_message *m = NULL;
@@ -622,6 +629,76 @@ static void only_an_answer_of_the_client_itself_shows_that_it_reads(void **state
     answer_ping_by_error("org.freedesktop.DBus");
     assert_int_equal(count_subscribers(), 1);
     assert_non_null(strstr(f.said, ":1.20"));
+}
+
+static void a_subscriber_that_does_not_answer_loses_its_subscription(void **state)
+{
+    (void)state;
+    subscribe_as(":1.10");
+    pass_time(ASYM_BUS_PING_WITHIN);
+    assert_int_equal(count_subscribers(), 1);
+    pass_time(ASYM_SEC);
+    assert_int_equal(count_subscribers(), 0);
+    assert_non_null(strstr(f.said, "does not answer"));
+}
+
+/* Another user's call has spent the share, so the answer of the subscriber waits in the socket. */
+static void the_time_in_which_asymd_does_not_read_is_not_the_subscribers(void **state)
+{
+    (void)state;
+    get_all(":1.20", 1);
+    subscribe_as(":1.10");
+    f.cost = ASYM_SEC;
+    get_all(":1.20", 1);
+    f.cost = 0;
+    assert_int_equal(f.n_answered, 1);
+    clocks.now.tv_sec += (time_t)(2 * ASYM_BUS_PING_WITHIN / ASYM_SEC);
+    answer_ping_by_error(":1.10");
+    assert_string_equal(f.said, "users can ask asymd, as org.asymd");
+    assert_int_equal(count_subscribers(), 1);
+}
+
+/* The loop was busy: asymd has not read yet what came in time. */
+static void an_answer_in_the_socket_is_read_before_it_is_late(void **state)
+{
+    (void)state;
+    subscribe_as(":1.10");
+    sd_bus_message *m = NULL;
+    assert_true(sd_bus_message_new_method_errorf(f.ping, &m, "org.freedesktop.DBus.Error.Failed", "no") >= 0);
+    assert_true(sd_bus_message_set_sender(m, ":1.10") >= 0);
+    assert_true(sd_bus_send(f.daemon, m, NULL) >= 0);
+    sd_bus_message_unref(m);
+    pass_time(2 * ASYM_BUS_PING_WITHIN);
+    pass_time(ASYM_SEC);
+    assert_int_equal(count_subscribers(), 1);
+}
+
+static void a_call_that_polkit_does_not_answer_is_refused(void **state)
+{
+    (void)state;
+    get_all(":1.10", 1);
+    f.n_answered = 0;
+    send_as(":1.10", ASYM_BUS_INTERFACE, "Change", "x");
+    settle();
+    pass_time(ASYM_BUS_POLKIT_WITHIN);
+    assert_int_equal(f.n_answered, 0);
+    pass_time(ASYM_SEC);
+    assert_int_equal(f.n_polkit, 1);
+    assert_int_equal(f.n_answered, 1);
+    assert_int_equal(f.n_ran, 0);
+}
+
+/* The bus daemon names the user of a call long after asymd has asked: asymd did not read. */
+static void a_user_who_is_named_late_is_served(void **state)
+{
+    (void)state;
+    get_all(":1.20", 1);
+    f.keeps_users = true;
+    send_as(":1.10", ASYM_BUS_INTERFACE, "Read", "x");
+    settle();
+    pass_time(100 * ASYM_SEC);
+    name_users();
+    assert_int_equal(f.n_ran, 1);
 }
 
 static void polkit_is_asked_about_a_bounded_number_of_calls_of_a_user(void **state)
@@ -735,6 +812,11 @@ int main(void)
         TEST(a_subscriber_may_be_as_far_behind_as_the_ring_is_long),
         TEST(a_subscriber_whose_events_wait_pays_nothing),
         TEST(only_an_answer_of_the_client_itself_shows_that_it_reads),
+        TEST(a_subscriber_that_does_not_answer_loses_its_subscription),
+        TEST(the_time_in_which_asymd_does_not_read_is_not_the_subscribers),
+        TEST(an_answer_in_the_socket_is_read_before_it_is_late),
+        TEST(a_call_that_polkit_does_not_answer_is_refused),
+        TEST(a_user_who_is_named_late_is_served),
         TEST(polkit_is_asked_about_a_bounded_number_of_calls_of_a_user),
         TEST(a_text_has_a_longest_length),
         TEST(the_user_of_the_last_message_does_not_pay_for_those_of_the_bus_daemon),
