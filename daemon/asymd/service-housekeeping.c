@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The work of the service every second: the CPU budget, the ledger, the CPUs, the status line. */
+/* The work of the service every second: the ledger, the CPUs, the bus, the status line; and the CPU budget. */
 #include "daemon/asymd/service-internal.h"
 
 #include "app/speeds.h"
 
-/* The period of housekeeping. */
-#define HOUSEKEEPING ASYM_SEC
+/* The shortest period of the CPU budget. A longer interval makes it longer: a sample belongs to the whole time until the next. */
+#define BUDGET_PERIOD ASYM_SEC
 
 /* The fork guard may use this share of the CPU budget in addition. A longer interval would not make the guard cheaper. */
 #define GUARD_SHARE 2.0
@@ -34,13 +34,21 @@ static void report_hangs(struct asym_service *s)
     s->n_hangs = n;
 }
 
-static void update_budget(struct asym_service *s, asym_usec now)
+/* A reload may have changed the budget. */
+static void update_limits(struct asym_service *s)
 {
     const double allowed = s->run->settings->daemon.cpu_budget;
-    const asym_usec guard = s->observer.process_events ? asym_process_events_spent(s->observer.process_events) : 0;
     asym_proc_reader_set(s->observer.reader, allowed * ASYM_OBSERVER_READING_SHARE);
     if (s->observer.process_events)
         asym_process_events_limit(s->observer.process_events, allowed * GUARD_SHARE);
+}
+
+void asym_service_update_budget(struct asym_service *s, asym_usec now)
+{
+    const double allowed = s->run->settings->daemon.cpu_budget;
+    const asym_usec guard = s->observer.process_events ? asym_process_events_spent(s->observer.process_events) : 0;
+    if (now - s->budget.last_now < BUDGET_PERIOD)
+        return;
     switch (asym_budget_update(&s->budget, allowed, now, asym_service_cpu_time(s),
                                asym_rtxd_spent(s->rtx) + asym_bus_spent(s->bus) + guard)) {
     case ASYM_BUDGET_EXCEEDED:
@@ -59,9 +67,7 @@ static void update_budget(struct asym_service *s, asym_usec now)
 
 void asym_service_housekeeping(struct asym_service *s, asym_usec now)
 {
-    if (now - s->last_housekeeping < HOUSEKEEPING)
-        return;
-    update_budget(s, now);
+    update_limits(s);
     update_ledger(s);
     asym_service_update_cpus(s);
     asym_speeds_update(s->run);
@@ -71,6 +77,5 @@ void asym_service_housekeeping(struct asym_service *s, asym_usec now)
     asym_service_bus_housekeeping(s, now);
     report_hangs(s);
     asym_log_housekeeping(&s->run->log, now);
-    s->last_housekeeping = now;
     asym_service_status(s);
 }

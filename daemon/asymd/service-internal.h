@@ -44,7 +44,8 @@ struct asym_service_control {
 struct asym_service {
     struct asym_run *run;
     sd_event *event;
-    sd_event_source *timer;
+    sd_event_source *timer;        /* of the samples */
+    sd_event_source *housekeeping; /* its timer: the interval of the samples can be a minute */
     struct asym_ledger *ledger;
     struct asym_observer observer;
     struct asym_rtxd *rtx; /* NULL: asymd accepts no reports of programs */
@@ -52,7 +53,6 @@ struct asym_service {
     struct asym_engine *engine;
     struct asym_cycle cycle;
     struct asym_budget budget;
-    asym_usec last_housekeeping;
     size_t n_hangs;           /* reads that did not answer in time, as last logged */
     size_t n_changes;         /* the number of changes to threads since the start */
     char reload_error[256];   /* why asymd refused the configuration on disk; "": it is in force */
@@ -81,7 +81,7 @@ struct asym_service {
 /** Call this before any thread starts: sd-event takes signals from a signalfd, so every thread has to block them. */
 void asym_service_block_signals(void);
 
-/** Put the timer, the signals, the watchdog, udev and RTX on a new event loop. 0; -errno. */
+/** Put the timers, the signals, the watchdog, udev and RTX on a new event loop. 0; -errno. */
 int asym_service_attach(struct asym_service *s);
 
 /** Run the event loop until it ends. Returns the exit status; -errno. */
@@ -136,8 +136,14 @@ asym_usec asym_service_cpu_time(const struct asym_service *s);
 
 /* service-housekeeping.c: the work of every second. */
 
-/** Do the work of a second. Does nothing if less than a second has passed since the last time. */
+/** The period of housekeeping, in microseconds. */
+#define ASYM_SERVICE_HOUSEKEEPING ASYM_SEC
+
+/** Do the work of every second, which its timer calls. */
 void asym_service_housekeeping(struct asym_service *s, asym_usec now);
+
+/** End a period of the CPU budget after a sample. Does nothing in the first second of the period. */
+void asym_service_update_budget(struct asym_service *s, asym_usec now);
 
 /* service-hotplug.c */
 

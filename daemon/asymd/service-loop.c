@@ -11,6 +11,9 @@
 /* Between two pieces of a snapshot the loop handles signals and tells the watchdog that asymd lives. */
 #define PIECE_REST (5 * ASYM_MSEC)
 
+/* Housekeeping may be this late, so that it mostly shares a wakeup with a sample. */
+#define HOUSEKEEPING_ACCURACY (100 * ASYM_MSEC)
+
 static int on_report(void *userdata)
 {
     return asym_service_prompt_cycle(userdata);
@@ -24,9 +27,18 @@ static int on_timer(sd_event_source *timer, uint64_t usec, void *userdata)
     if (r < 0 && r != -EINPROGRESS)
         return asym_service_give_up(s, r);
     asym_usec now = asym_clock_now();
-    asym_service_housekeeping(s, now);
+    asym_service_update_budget(s, now);
     /* Counted from now, not from when it was due: after a suspend asymd does not take the missed samples in a burst. */
     r = sd_event_source_set_time(timer, now + (s->sampling ? PIECE_REST : asym_service_interval(s)));
+    return r < 0 ? r : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
+}
+
+static int on_housekeeping(sd_event_source *timer, uint64_t usec, void *userdata)
+{
+    const asym_usec now = asym_clock_now();
+    (void)usec;
+    asym_service_housekeeping(userdata, now);
+    const int r = sd_event_source_set_time(timer, now + ASYM_SERVICE_HOUSEKEEPING);
     return r < 0 ? r : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
 }
 
@@ -45,6 +57,9 @@ int asym_service_attach(struct asym_service *s)
         r = sd_event_add_signal(s->event, NULL, SIGHUP, asym_service_on_reload, s);
     if (r >= 0)
         r = sd_event_add_time(s->event, &s->timer, CLOCK_MONOTONIC, asym_clock_now(), ASYM_MSEC, on_timer, s);
+    if (r >= 0)
+        r = sd_event_add_time(s->event, &s->housekeeping, CLOCK_MONOTONIC, asym_clock_now() + ASYM_SERVICE_HOUSEKEEPING,
+                              HOUSEKEEPING_ACCURACY, on_housekeeping, s);
     if (r >= 0 && s->rtx)
         r = asym_rtxd_attach(s->rtx, s->event, on_report, s);
     if (r >= 0)

@@ -38,6 +38,7 @@ static void service_done(struct asym_service *s)
     asym_watch_free(s->watch);
     asym_class_log_free(s->class_log);
     sd_event_source_unref(s->timer);
+    sd_event_source_unref(s->housekeeping);
     sd_event_unref(s->event);
 }
 
@@ -110,8 +111,7 @@ static int run_first_cycle(struct asym_service *s, struct asym_error *err)
     s->abilities = asym_watch_abilities(&s->run->root);
     if (asym_self_affinity_init(&s->self_affinity) >= 0)
         asym_self_affinity_update(&s->self_affinity, s->run->machine, &s->cycle.snapshot, s->cycle.plan);
-    s->last_housekeeping = asym_clock_now();
-    asym_budget_init(&s->budget, s->last_housekeeping, asym_service_cpu_time(s));
+    asym_budget_init(&s->budget, asym_clock_now(), asym_service_cpu_time(s));
     return asym_capabilities_check(s->cycle.snapshot.missing, s->run->policy, err);
 }
 

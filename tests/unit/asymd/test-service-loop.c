@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "daemon/asymd/service-internal.h"
 
 /* The calls up to now, a letter each: n(ext) r(efresh). */
@@ -96,6 +97,38 @@ void __wrap_asym_bus_begin_turn(struct asym_bus *bus)
     note("b");
 }
 
+/* So is this one. */
+void __wrap_asym_service_housekeeping(struct asym_service *s, asym_usec now);
+void __wrap_asym_service_housekeeping(struct asym_service *s, asym_usec now)
+{
+    assert_non_null(s->housekeeping);
+    assert_in_range(now, asym_clock_now() - ASYM_SEC, asym_clock_now());
+    note("h");
+}
+
+/* The interval between two samples can be a minute: no sample comes in this test. */
+static void housekeeping_does_not_wait_for_a_sample(void **state)
+{
+    (void)state;
+    struct asym_service s = {.cycle = {.source = &source}};
+    uint64_t due = 0;
+    asym_service_block_signals();
+    assert_int_equal(asym_service_attach(&s), 0);
+    assert_int_equal(sd_event_source_set_enabled(s.timer, SD_EVENT_OFF), 0);
+    for (int i = 0; i < 2; i++) {
+        /* The test does not wait for it. */
+        assert_int_equal(sd_event_source_get_time(s.housekeeping, &due), 0);
+        assert_true(due <= asym_clock_now() + ASYM_SERVICE_HOUSEKEEPING);
+        assert_int_equal(sd_event_source_set_time(s.housekeeping, asym_clock_now()), 0);
+        assert_true(sd_event_run(s.event, ASYM_SEC) > 0);
+        expect_calls("h");
+    }
+    asym_watch_free(s.watch);
+    sd_event_source_unref(s.timer);
+    sd_event_source_unref(s.housekeeping);
+    sd_event_unref(s.event);
+}
+
 /* Ends the loop in its third turn. */
 static int on_event(sd_event_source *event_source, void *userdata)
 {
@@ -127,6 +160,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_report_waits_for_the_snapshot_in_progress, set_up),
         cmocka_unit_test_setup(an_error_between_two_snapshots_ends_the_loop, set_up),
+        cmocka_unit_test_setup(housekeeping_does_not_wait_for_a_sample, set_up),
         cmocka_unit_test_setup(the_loop_tells_the_bus_of_each_turn, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
