@@ -34,12 +34,16 @@ static void go_back(struct asym_service *s, struct asym_settings *old, const str
     asym_observer_set_rules(&s->observer, old);
 }
 
-/* Applies the settings to the machine, the policy, the frequency caps, the counters, then the engine. Each step can fail. */
-static int put_in_force(struct asym_service *s, struct asym_counters **ret_counters, struct asym_error *err)
+/*
+ * Applies the settings to the machine, the policy, the frequency caps, the counters, then the engine. Each step can fail. select:
+ * asym_run_policy for a new configuration, else asym_run_policy_changed.
+ */
+static int put_in_force(struct asym_service *s, int (*select)(struct asym_run *run, struct asym_error *err),
+                        struct asym_counters **ret_counters, struct asym_error *err)
 {
     int r = asym_run_machine(s->run, err);
     if (r >= 0)
-        r = asym_run_policy(s->run, err);
+        r = select(s->run, err);
     if (r >= 0)
         r = asym_capabilities_check(s->run->capabilities.missing, s->run->policy, err);
     if (r >= 0)
@@ -68,7 +72,7 @@ static int adopt(struct asym_service *s, struct asym_settings *fresh, struct asy
     if (fresh->rtx.listen != old->rtx.listen)
         return asym_fail(err, -EINVAL, "rtx.listen cannot change while asymd runs: restart it");
     s->run->settings = fresh;
-    int r = put_in_force(s, &counters, err);
+    int r = put_in_force(s, asym_run_policy, &counters, err);
     if (r < 0) {
         go_back(s, old, policy, why);
         return r;
@@ -101,7 +105,7 @@ int asym_service_switch_policy(struct asym_service *s, const char *name, const c
         return asym_fail(err, -ENOMEM, "no memory for the name of the policy");
     int r = set_policy(settings, name, origin, err);
     if (r >= 0)
-        r = put_in_force(s, &counters, err);
+        r = put_in_force(s, asym_run_policy_changed, &counters, err);
     if (r < 0) {
         set_policy(settings, before, origin_before, &ignored);
         go_back(s, settings, policy, why);

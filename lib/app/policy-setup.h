@@ -9,12 +9,13 @@
 #include "app/run.h"
 
 /**
- * Read which signals this machine gives, and select the policy. Logs which CPUs of rules the machine does not have. Returns 0;
- * -errno with err: asymd cannot parse the file of profiles, and *run is unchanged.
+ * Read which signals this machine gives, and select the policy. Logs the notices on the configuration, such as CPUs of rules
+ * that the machine does not have: call it once for each configuration. Returns 0; -errno with err: asymd cannot parse the file
+ * of profiles, and *run is unchanged.
  */
 int asym_run_policy(struct asym_run *run, struct asym_error *err);
 
-/** Do the same after hotplug. Logs nothing: asymd has logged the notices about the configuration at its start. */
+/** Do the same after hotplug or a change of the policy. Logs nothing: asymd has logged the notices on the configuration before. */
 int asym_run_policy_changed(struct asym_run *run, struct asym_error *err);
 
 /**

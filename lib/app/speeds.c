@@ -30,10 +30,24 @@ int asym_speeds_open(struct asym_run *run, struct asym_error *err)
     return 0;
 }
 
-static void say_obtained(const struct asym_run *run)
+static bool are_equal(const struct asym_caps *a, const struct asym_caps *b)
+{
+    if (!asym_mask_equal(&a->cpus, &b->cpus))
+        return false;
+    ASYM_MASK_FOREACH (c, &a->cpus)
+        if (a->share[c] < b->share[c] || a->share[c] > b->share[c])
+            return false;
+    return true;
+}
+
+/* Reloads, hotplug and changes of the policy set the same caps again. */
+static void say_obtained(struct asym_run *run)
 {
     const struct asym_caps *caps = asym_asymmetry_caps(run->asymmetry);
     struct asym_mask left = caps->cpus;
+    if (are_equal(caps, &run->logged_caps))
+        return;
+    run->logged_caps = *caps;
     while (!asym_mask_empty(&left)) {
         const double share = caps->share[asym_mask_next(&left, 0)];
         struct asym_mask alike = {0};
@@ -54,6 +68,7 @@ int asym_speeds_hold(struct asym_run *run, struct asym_error *err)
     if (!method || asym_mask_empty(&run->slow)) {
         asym_speeds_put_back(run, "no longer wanted");
         run->caps = NULL;
+        run->logged_caps = (struct asym_caps){.cpus = {{0}}};
         return asym_run_machine_changed(run, err);
     }
     int r = asym_slow_speed_parse(run->settings->asymmetry.slow_speed, &speed);

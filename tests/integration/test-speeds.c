@@ -205,6 +205,26 @@ static size_t read_until(int fd, const char *text, char *ret, size_t size)
     return used;
 }
 
+/* Reloads, hotplug and changes of the policy set the same caps again. */
+static void caps_are_logged_when_they_change(void **state)
+{
+    (void)state;
+    char said[4096];
+    int fds[2];
+    const char *const more[] = {"--set=asymmetry.method=cpufreq", NULL};
+    assert_int_equal(pipe(fds), 0);
+    pid_t asymd = asym_service_start_to(load, more, fds[1]);
+    close(fds[1]);
+    read_until(fds[0], "are held to", said, sizeof said);
+    asym_live_signal(asymd, SIGHUP);
+    read_until(fds[0], "has read the configuration again", said, sizeof said);
+    assert_null(strstr(said, "are held to"));
+    assert_true(is_held(load, 0));
+    asym_live_signal(asymd, SIGTERM);
+    assert_int_equal(asym_live_wait(asymd), 0);
+    close(fds[0]);
+}
+
 static void a_cap_that_another_program_changes_is_left_to_it(void **state)
 {
     (void)state;
@@ -277,6 +297,7 @@ int main(void)
         ROW(held_while_it_runs_and_given_back_on_sigterm),
         ROW(restore_and_the_next_start_give_back_what_a_killed_one_held),
         ROW(a_reload_changes_what_is_held),
+        ROW(caps_are_logged_when_they_change),
         ROW(a_cap_that_another_program_changes_is_left_to_it),
         ROW(kill_9_at_100_moments_leaves_no_cpu_slow),
     };

@@ -337,6 +337,24 @@ static void hotplug_logs_no_notice_on_the_file_again(void **state)
     assert_int_equal(f->n_changed, 3);
 }
 
+static void switch_policy(struct reload_fixture *f)
+{
+    assert_int_equal(asym_service_set_policy(&f->s, "rr", false, 0, NULL), 0);
+}
+
+static void another_policy_logs_no_notice_on_the_file_again(void **state)
+{
+    struct reload_fixture *f = *state;
+    tree_write(&f->tree, "asymd.conf",
+               "[asymd]\npolicy = pa\nstate_dir = %s\n[asymmetry]\nslow_speed = 30%%\n"
+               "[rule \"far\"]\nmatch_comm = job\ncpus = 0,9\n",
+               f->tree.path);
+    assert_int_equal(count_lines(reload, f, "slow_speed has no effect"), 1);
+    assert_int_equal(count_lines(switch_policy, f, "slow_speed has no effect"), 0);
+    assert_int_equal(count_lines(switch_policy, f, "names CPUs"), 0);
+    assert_string_equal(f->run.policy->name, "rr");
+}
+
 static void auto_selects_again_when_cpus_change(void **state)
 {
     struct reload_fixture *f = *state;
@@ -434,6 +452,7 @@ int main(void)
         T(cpus_that_come_and_go_are_planned_for),
         T(abilities_that_change_are_read_anew),
         T(hotplug_logs_no_notice_on_the_file_again),
+        T(another_policy_logs_no_notice_on_the_file_again),
         cmocka_unit_test_setup_teardown(auto_selects_again_when_cpus_change, set_up_auto, tear_down),
         T(a_ledger_that_cannot_be_written_is_logged_once_and_its_return_once),
         T(a_cycle_without_actions_does_not_show_that_the_ledger_can_be_written),
