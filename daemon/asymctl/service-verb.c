@@ -9,6 +9,7 @@
 #include "base/macro.h"
 #include "base/parse.h"
 #include "base/text.h"
+#include "daemon/asymctl/polkit-agent.h"
 #include "report/json.h"
 
 const struct asym_arg asym_change_args[] = {
@@ -25,7 +26,10 @@ int asym_verb_connect(struct asym_client **ret)
 {
     struct asym_error err = {""};
     const int r = asym_client_open(ret, &err);
-    return r < 0 ? asym_verb_call_failed(r, &err) : ASYM_EXIT_DONE;
+    if (r < 0)
+        return asym_verb_call_failed(r, &err);
+    asym_client_around_changes(*ret, asym_polkit_agent_start, asym_polkit_agent_stop);
+    return ASYM_EXIT_DONE;
 }
 
 bool asym_verb_is_pid(const char *text, uint32_t *ret)

@@ -152,7 +152,16 @@ static int change(struct asym_client *c, struct asym_error *err, const char *mem
         r = sd_bus_message_appendv(m, types, args);
         va_end(args);
     }
-    return r < 0 ? client_made(r, err) : client_send(c, m, CLIENT_CHANGE_TIMEOUT, &answer, err);
+    if (r < 0)
+        return client_made(r, err);
+    /* Only root can use the socket, and asymd asks nobody about root. */
+    const bool may_be_asked = c->destination != NULL && c->before_change;
+    if (may_be_asked)
+        c->before_change();
+    r = client_send(c, m, CLIENT_CHANGE_TIMEOUT, &answer, err);
+    if (may_be_asked)
+        c->after_change();
+    return r;
 }
 
 int asym_client_set_policy(struct asym_client *client, const char *name, bool permanent, struct asym_error *err)

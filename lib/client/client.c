@@ -163,6 +163,12 @@ void asym_client_close(struct asym_client *client)
     free(client);
 }
 
+void asym_client_around_changes(struct asym_client *client, void (*before)(void), void (*after)(void))
+{
+    client->before_change = before;
+    client->after_change = after;
+}
+
 static const struct {
     const char *name;
     int error;
@@ -207,7 +213,7 @@ static int call_failed(const struct asym_client *c, const sd_bus_error *error, a
     case -EBADMSG:
         return client_not_understood(err);
     case -EACCES:
-        return asym_fail(err, r, "not permitted%s%s: run it as root%s", *text ? ": " : "", text,
+        return asym_fail(err, r, "not permitted%s%s: run it as root (sudo asymctl ...)%s", *text ? ": " : "", text,
                          timeout == CLIENT_CHANGE_TIMEOUT ? ", or with polkit's permission org.asymd.manage" : "");
     case -ECONNRESET:
         return asym_fail(err, r, "asymd ended before it answered");

@@ -45,6 +45,12 @@ int asym_client_open(struct asym_client **ret, struct asym_error *err);
 /** client: may be NULL. */
 void asym_client_close(struct asym_client *client);
 
+/**
+ * Call before and after with each call on the system bus that changes something: polkit may ask the user for a password during
+ * the call.
+ */
+void asym_client_around_changes(struct asym_client *client, void (*before)(void), void (*after)(void));
+
 static inline void asym_client_close_p(struct asym_client **client)
 {
     asym_client_close(*client);

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pty.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -210,6 +212,16 @@ static void assert_policy(const char *wanted)
     sd_bus_close_unref(bus);
 }
 
+/* The first line of a file; NULL: it is empty. */
+static char *read_line(const char *path, char *line, int size)
+{
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    char *first = fgets(line, size, f);
+    fclose(f);
+    return first;
+}
+
 static void without_a_rule_an_ordinary_user_is_refused(void **state)
 {
     char error[128];
@@ -221,6 +233,43 @@ static void without_a_rule_an_ordinary_user_is_refused(void **state)
     assert_int_equal(asym_bus_daemon_call(bus, "SetPolicy", error, "sb", "rr", 0), 0);
     sd_bus_close_unref(bus);
     assert_policy("rr");
+}
+
+/* Runs asymctl on a terminal of its own. Its output goes there, and nobody reads it. */
+static void set_policy_on_terminal(void *arg)
+{
+    char *const argv[] = {(char[]){"asymctl"}, (char[]){"policy"}, (char[]){"rr"}, NULL};
+    int terminal, status;
+    setenv("PATH", dir, 1);
+    const pid_t pid = forkpty(&terminal, NULL, NULL, NULL);
+    if (pid == 0) {
+        fexecve(*(const int *)arg, argv, environ);
+        _exit(127);
+    }
+    _exit(pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) ? 127 : WEXITSTATUS(status));
+}
+
+/* This agent writes down how it was started, and does not register. */
+static void on_a_terminal_asymctl_starts_an_agent_before_it_asks(void **state)
+{
+    char path[128], said[128] = "", text[128];
+    (void)state;
+    snprintf(path, sizeof path, "%s/said", dir);
+    snprintf(text, sizeof text, "#!/bin/sh\necho \"$@\" > %s\n", path);
+    write_file("pkttyagent", text);
+    write_file("said", "");
+    snprintf(text, sizeof text, "%s/pkttyagent", dir);
+    assert_int_equal(chmod(text, 0755), 0);
+    assert_int_equal(chmod(path, 0666), 0);
+    assert_refused("sudo asymctl");
+    assert_null(read_line(path, said, sizeof said));
+    int program = open(ASYM_TEST_BIN "/daemon/asymctl", O_PATH | O_CLOEXEC);
+    assert_true(program >= 0);
+    assert_int_equal(asym_live_wait(asym_stranger_start(set_policy_on_terminal, &program)), 4);
+    close(program);
+    assert_non_null(read_line(path, said, sizeof said));
+    assert_non_null(strstr(said, "--fallback --process "));
+    assert_policy("pa");
 }
 
 /* A call that does not let polkit ask gets the D-Bus error that says so. */
@@ -272,9 +321,8 @@ static void without_polkitd_only_root_changes_something(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(without_a_rule_an_ordinary_user_is_refused),
-        TEST(a_call_that_forbids_questions_is_told_so),
-        TEST(a_rule_allows_a_user_while_it_is_there),
+        TEST(without_a_rule_an_ordinary_user_is_refused),  TEST(on_a_terminal_asymctl_starts_an_agent_before_it_asks),
+        TEST(a_call_that_forbids_questions_is_told_so),    TEST(a_rule_allows_a_user_while_it_is_there),
         TEST(without_polkitd_only_root_changes_something),
     };
     return cmocka_run_group_tests(tests, set_up_directories, tear_down_directories);
