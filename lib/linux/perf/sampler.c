@@ -13,6 +13,7 @@ struct watched {
     struct asym_taskid id;
     struct asym_counts last;
     uint64_t wanted; /* the last cycle whose plan requested it */
+    asym_usec since; /* snapshot time of its first cycle */
 };
 
 struct asym_sampler {
@@ -23,6 +24,8 @@ struct asym_sampler {
     struct asym_sample *samples;
     size_t samples_capacity;
     uint64_t cycle;
+    struct asym_taskid
+        refused;        /* the budget was spent at this thread: the next cycle tries it first; tid 0: it was not */
     int32_t blocked;    /* the next cycle tries the threads behind those of this process first; 0: none */
     uint32_t n_refused; /* in the last cycle */
     const char *refused_why;
@@ -65,10 +68,10 @@ static int grow(struct asym_sampler *m)
     return 0;
 }
 
-static int add(struct asym_sampler *m, const struct asym_taskid *id)
+static int add(struct asym_sampler *m, const struct asym_taskid *id, asym_usec now)
 {
     struct asym_counters *c = m->config.counters;
-    struct watched w = {.id = *id, .wanted = m->cycle};
+    struct watched w = {.id = *id, .wanted = m->cycle, .since = now};
     size_t i = position(m, id->tid);
     if (i < m->n && m->watched[i].id.tid == id->tid)
         drop(m, i); /* the kernel reused the number: the entry is of an earlier thread */
@@ -173,6 +176,28 @@ static void unwatch_unwanted(struct asym_sampler *m)
     m->n = kept;
 }
 
+/* Returns the thread that has been counted for longest; n: none for a whole turn. */
+static size_t find_oldest(const struct asym_sampler *m, asym_usec now)
+{
+    size_t oldest = m->n;
+    for (size_t i = 0; i < m->n; i++)
+        if (now - m->watched[i].since >= ASYM_SAMPLER_TURN &&
+            (oldest == m->n || m->watched[i].since < m->watched[oldest].since))
+            oldest = i;
+    return oldest;
+}
+
+/* While the budget is spent, threads that had their turn make room for others. */
+static void end_turns(struct asym_sampler *m, asym_usec now)
+{
+    for (unsigned n = 0; m->refused.tid > 0 && n < ASYM_SAMPLER_TURNS; n++) {
+        const size_t i = find_oldest(m, now);
+        if (i == m->n)
+            return;
+        drop(m, i);
+    }
+}
+
 /* Returns whether asymd tries no further thread in this cycle. */
 static bool is_final(int error)
 {
@@ -190,6 +215,15 @@ static size_t behind_process(const struct asym_snapshot *snapshot, size_t n, int
     return i < n ? i : 0;
 }
 
+/* Returns the task at which the budget was spent; 0 if it is not listed. */
+static size_t index_of_refused(const struct asym_sampler *m, const struct asym_snapshot *snapshot, size_t n)
+{
+    for (size_t i = 0; m->refused.tid > 0 && i < n; i++)
+        if (snapshot->tasks[i].id.tid == m->refused.tid && snapshot->tasks[i].id.start == m->refused.start)
+            return i;
+    return 0;
+}
+
 /*
  * EINTR: a process blocks perf_event_open until the time limit, for each of its threads. Stop after one such process in a cycle.
  * The next cycle starts behind it, so that it cannot keep the processes behind it from being counted. All threads that are not
@@ -197,17 +231,21 @@ static size_t behind_process(const struct asym_snapshot *snapshot, size_t n, int
  */
 static void add_wanted(struct asym_sampler *m, const struct asym_snapshot *snapshot, const struct asym_plan *plan)
 {
-    const size_t first = m->blocked ? behind_process(snapshot, plan->n_tasks, m->blocked) : 0;
+    const size_t first = m->blocked ? behind_process(snapshot, plan->n_tasks, m->blocked)
+                                    : index_of_refused(m, snapshot, plan->n_tasks);
     int error = 0;
     m->blocked = 0;
+    m->refused = (struct asym_taskid){.tid = 0};
     for (size_t k = 0; k < plan->n_tasks; k++) {
         const size_t i = (first + k) % plan->n_tasks;
         if (!plan->tasks[i].monitor || find(m, &snapshot->tasks[i].id))
             continue;
         if (!is_final(error)) {
-            error = add(m, &snapshot->tasks[i].id);
+            error = add(m, &snapshot->tasks[i].id, snapshot->now);
             if (error == -EINTR)
                 m->blocked = snapshot->tasks[i].id.tgid;
+            if (error == -EDQUOT)
+                m->refused = snapshot->tasks[i].id;
         }
         if (error < 0)
             refuse(m, error);
@@ -224,6 +262,7 @@ static void follow(struct asym_sampler *m, const struct asym_snapshot *snapshot,
             w->wanted = m->cycle;
     }
     unwatch_unwanted(m);
+    end_turns(m, snapshot->now);
     add_wanted(m, snapshot, plan);
 }
 

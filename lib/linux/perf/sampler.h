@@ -4,6 +4,9 @@
  *
  * feedback() starts to count the threads that the plan requests, and stops counting all others. If threads cannot be
  * counted, the coverage of the next snapshot has their number and the reason.
+ *
+ * If the budget of descriptors is too small for all of these threads, they take turns: one that has been counted for ASYM_SAMPLER_TURN
+ * makes room for one that has not. Else the threads of one user could keep those of all others from being counted.
  */
 #ifndef ASYM_LINUX_PERF_SAMPLER_H
 #define ASYM_LINUX_PERF_SAMPLER_H
@@ -12,6 +15,12 @@
 #include <asym/port.h>
 
 #include "linux/perf/counters.h"
+
+/** The time for which a thread is counted before another one may take its turn, in microseconds. */
+#define ASYM_SAMPLER_TURN ASYM_SEC
+
+/** The most threads that make room in a cycle. To stop and start counting one takes up to 50 us. */
+#define ASYM_SAMPLER_TURNS 16
 
 struct asym_sampler_config {
     struct asym_source *source;          /* borrowed; it receives feedback and refresh first */

@@ -277,6 +277,80 @@ static void its_place_in_the_list_does_not_matter(void **state)
     monitor->close(monitor);
 }
 
+enum { ROOM = 2 };
+static unsigned n_watched;
+
+static int watch_in_room(struct asym_counters *c, const struct asym_taskid *id)
+{
+    (void)c;
+    if (n_watched == ROOM)
+        return -EDQUOT;
+    n_watched++;
+    is_watched[id->tid - 11] = true;
+    return 0;
+}
+
+static int unwatch_in_room(struct asym_counters *c, const struct asym_taskid *id)
+{
+    (void)c;
+    n_watched--;
+    is_watched[id->tid - 11] = false;
+    return 0;
+}
+
+static void begin_with_room(void)
+{
+    static struct asym_counters small = {
+        .watch = watch_in_room, .unwatch = unwatch_in_room, .read = read_nothing, .close = close_nothing};
+    const char *const none[ASYM_N_SIGNALS] = {NULL};
+    begin(100);
+    asym_sampler_set(monitor, &small, none);
+    counters = NULL; /* closed */
+    n_watched = 0;
+    memset(is_watched, 0, sizeof is_watched);
+    for (int i = 0; i < THREADS; i++)
+        planned[i].monitor = true;
+}
+
+/* The first threads could belong to one user, and never sleep. */
+static void threads_take_turns_when_the_budget_is_spent(void **state)
+{
+    unsigned n_turns[THREADS] = {0};
+    (void)state;
+    begin_with_room();
+    for (unsigned cycle = 0; cycle < 5 * THREADS; cycle++) {
+        bool before[THREADS];
+        memcpy(before, is_watched, sizeof before);
+        take_sample(1 + cycle * ASYM_SAMPLER_TURN / 2);
+        follow();
+        assert_int_equal(n_watched, ROOM);
+        for (int i = 0; i < THREADS; i++) {
+            n_turns[i] += is_watched[i] && !before[i];
+            /* A turn has two cycles here. */
+            assert_true(cycle % 2 == 0 || before[i] == is_watched[i]);
+        }
+    }
+    for (int i = 0; i < THREADS; i++)
+        assert_in_range(n_turns[i], 5, 6);
+    monitor->close(monitor);
+}
+
+static void nobody_takes_turns_while_there_is_room(void **state)
+{
+    bool before[THREADS];
+    (void)state;
+    begin_with_room();
+    planned[1].monitor = planned[2].monitor = planned[4].monitor = false;
+    for (unsigned cycle = 0; cycle < 6; cycle++) {
+        take_sample(1 + cycle * ASYM_SAMPLER_TURN);
+        follow();
+        assert_true(is_watched[0] && is_watched[3]);
+        assert_true(cycle == 0 || memcmp(before, is_watched, sizeof before) == 0);
+        memcpy(before, is_watched, sizeof before);
+    }
+    monitor->close(monitor);
+}
+
 static void a_lack_of_descriptors_is_the_reason_for_all(void **state)
 {
     (void)state;
@@ -295,6 +369,8 @@ int main(void)
         cmocka_unit_test(a_tid_that_is_used_again_is_another_thread),
         cmocka_unit_test(a_process_that_makes_the_kernel_wait_does_not_keep_others_from_being_counted),
         cmocka_unit_test(its_place_in_the_list_does_not_matter),
+        cmocka_unit_test(threads_take_turns_when_the_budget_is_spent),
+        cmocka_unit_test(nobody_takes_turns_while_there_is_room),
         cmocka_unit_test(a_lack_of_descriptors_is_the_reason_for_all),
         cmocka_unit_test(without_counters_it_is_the_source_alone),
     };
