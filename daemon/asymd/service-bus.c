@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "app/install-paths.h"
+#include "base/clock.h"
 #include "base/macro.h"
 #include "base/mask.h"
 #include "bus/bus.h"
@@ -37,14 +38,14 @@ static uid_t seen_by(const struct asym_service *s, const struct asym_taskid *id)
 
 /*
  * The administrator can mount /proc again at any time. Where the helper cannot read the option, or has to wait for it, the last
- * answer holds.
+ * answer holds. A user can make it wait: then it holds for some seconds only.
  */
-static void update_hidepid(struct asym_service *s)
+static void update_hidepid(struct asym_service *s, asym_usec now)
 {
-    const int r = asym_hidepid_watch_update(&s->hidepid);
-    if (r >= 0)
-        s->hides_processes = r > 0;
-    else if (r != -EAGAIN)
+    const int r = asym_hidepid_watch_update(&s->hidepid, now);
+    if (r >= 0 || r == -ETIMEDOUT)
+        s->hides_processes = r != 0;
+    if (r < 0 && r != -EAGAIN)
         asym_log_say(&s->run->log, LOG_WARNING, "asymd cannot read the mount options of /proc: %s; ordinary users %s",
                      strerror(-r), s->hides_processes ? "see only their own processes" : "see all processes");
 }
@@ -120,7 +121,7 @@ void asym_service_bus_open(struct asym_service *s)
     s->owners = calloc(1, sizeof *s->owners);
     s->hides_processes = true; /* until the helper has read the option */
     asym_hidepid_watch_init(&s->hidepid, asym_path(ASYM_PATH_HELPER, s->helper));
-    update_hidepid(s);
+    update_hidepid(s, asym_clock_now());
     read_announced(s, &s->announced);
     const struct asym_service_listener listener = {.decision = on_decision, .changed = on_changed, .ctx = s};
     asym_service_listen(s, &listener);
@@ -140,6 +141,6 @@ void asym_service_bus_housekeeping(struct asym_service *s, asym_usec now)
 {
     if (!s->bus)
         return;
-    update_hidepid(s);
+    update_hidepid(s, now);
     asym_bus_housekeeping(s->bus, now);
 }

@@ -88,7 +88,7 @@ static int take_answer(struct asym_hidepid_watch *w)
     return answer == 0 || answer == 1 ? answer : -EIO;
 }
 
-static int request(struct asym_hidepid_watch *w)
+static int request(struct asym_hidepid_watch *w, asym_usec now)
 {
     static const char order = 'h';
     int r = w->helper.pid > 0 ? 0 : asym_helper_start(&w->helper, NULL);
@@ -97,14 +97,17 @@ static int request(struct asym_hidepid_watch *w)
     if (r == -ENOTCONN)
         asym_helper_kill(&w->helper);
     w->asked = r >= 0;
+    w->asked_at = now;
     return r;
 }
 
-int asym_hidepid_watch_update(struct asym_hidepid_watch *w)
+int asym_hidepid_watch_update(struct asym_hidepid_watch *w, asym_usec now)
 {
     asym_helper_reap(&w->helper);
     const int answer = w->asked ? take_answer(w) : -EAGAIN;
-    const int r = w->asked ? 0 : request(w);
+    if (w->asked && now - w->asked_at > ASYM_HIDEPID_WITHIN)
+        return -ETIMEDOUT;
+    const int r = w->asked ? 0 : request(w, now);
     return r < 0 && answer == -EAGAIN ? r : answer;
 }
 

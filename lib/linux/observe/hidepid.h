@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+#include <asym/types.h>
+
 #include "linux/sys/helper.h"
 #include "linux/sys/root.h"
 
@@ -17,10 +19,17 @@
  */
 int asym_hidepid_read(const struct asym_root *root);
 
+/**
+ * An answer is late after this time, in microseconds. A user can keep the lock for seconds at a time, and with luck for longer: the
+ * last answer must not hold for as long as the user likes.
+ */
+#define ASYM_HIDEPID_WITHIN (10 * ASYM_SEC)
+
 /** Reads the option of this machine again and again, in a helper (linux/sys/helper.h). */
 struct asym_hidepid_watch {
     struct asym_helper helper;
-    bool asked; /**< the helper has not answered yet */
+    bool asked;         /**< the helper has not answered yet */
+    asym_usec asked_at; /**< when asymd asked it */
 };
 
 /** program: the helper's file, borrowed. */
@@ -29,9 +38,10 @@ void asym_hidepid_watch_init(struct asym_hidepid_watch *w, const char *program);
 /**
  * Take the answer to the last request, then request the option again, unless an answer is due. Starts the helper, and starts
  * another one if it has ended. Never waits; a helper that waits for the lock keeps waiting, and no other one is started.
- * Returns 1: hidepid is not 0; 0: it is, or is not given; -EAGAIN: there is no new answer; -errno: the helper cannot read it.
+ * Returns 1: hidepid is not 0; 0: it is, or is not given; -EAGAIN: there is no new answer; -ETIMEDOUT: the answer is late, and the
+ * last one no longer holds; -errno: the helper cannot read it.
  */
-int asym_hidepid_watch_update(struct asym_hidepid_watch *w);
+int asym_hidepid_watch_update(struct asym_hidepid_watch *w, asym_usec now);
 
 /** Kill the helper. Accepts a watch that is all zero. */
 void asym_hidepid_watch_done(struct asym_hidepid_watch *w);

@@ -89,7 +89,7 @@ static int await_answer(struct asym_hidepid_watch *w, int most)
 {
     int r = -EAGAIN;
     for (int i = 0; i < most && r == -EAGAIN; i++) {
-        r = asym_hidepid_watch_update(w);
+        r = asym_hidepid_watch_update(w, 0);
         usleep(1000);
     }
     return r;
@@ -103,7 +103,7 @@ static void a_helper_that_waits_is_not_waited_for(void **state)
     (void)state;
     assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
     asym_hidepid_watch_init(&w, ASYM_TEST_BIN "/daemon/asymd-helper");
-    assert_int_equal(asym_hidepid_watch_update(&w), -EAGAIN);
+    assert_int_equal(asym_hidepid_watch_update(&w, 0), -EAGAIN);
     assert_int_equal(await_answer(&w, 20000), asym_hidepid_read(&root));
     const pid_t pid = w.helper.pid;
     assert_int_equal(asym_process_signal(pid, SIGSTOP), 0);
@@ -112,6 +112,10 @@ static void a_helper_that_waits_is_not_waited_for(void **state)
     /* It may have answered one more request before it stopped. */
     await_answer(&w, 50);
     assert_int_equal(await_answer(&w, 50), -EAGAIN);
+    assert_int_equal(w.helper.pid, pid);
+    /* The last answer holds for a bounded time. */
+    assert_int_equal(asym_hidepid_watch_update(&w, ASYM_HIDEPID_WITHIN), -EAGAIN);
+    assert_int_equal(asym_hidepid_watch_update(&w, ASYM_HIDEPID_WITHIN + 1), -ETIMEDOUT);
     assert_int_equal(w.helper.pid, pid);
     assert_int_equal(asym_process_signal(pid, SIGCONT), 0);
     assert_int_equal(await_answer(&w, 20000), asym_hidepid_read(&root));
@@ -131,7 +135,7 @@ static void without_a_helper_there_is_an_error(void **state)
     (void)state;
     asym_hidepid_watch_init(&w, "/nonexistent");
     for (int i = 0; i < 3; i++)
-        assert_int_equal(asym_hidepid_watch_update(&w), -ENOENT);
+        assert_int_equal(asym_hidepid_watch_update(&w, 0), -ENOENT);
     asym_hidepid_watch_done(&w);
 }
 
