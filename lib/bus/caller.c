@@ -57,7 +57,7 @@ static void refuse(struct asym_bus_call *call, bool has_answer, bool is_challeng
 {
     if (!has_answer)
         sd_bus_reply_method_errorf(call->message, SD_BUS_ERROR_ACCESS_DENIED,
-                                   "only root may change this: polkit does not answer here");
+                                   "polkit does not answer here, so only root may change asymd");
     else if (!is_challenge)
         sd_bus_reply_method_errorf(call->message, SD_BUS_ERROR_ACCESS_DENIED,
                                    "polkit does not allow this user to change asymd (" ASYM_BUS_POLKIT ")");
