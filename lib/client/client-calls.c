@@ -154,7 +154,7 @@ static int change(struct asym_client *c, struct asym_error *err, const char *mem
     }
     if (r < 0)
         return client_made(r, err);
-    /* Only root can use the socket, and asymd asks nobody about root. */
+    /* Only root can use the socket, and asymd does not ask polkit about root. */
     const bool may_be_asked = c->destination != NULL && c->before_change;
     if (may_be_asked)
         c->before_change();

@@ -235,7 +235,7 @@ static void without_a_rule_an_ordinary_user_is_refused(void **state)
     assert_policy("rr");
 }
 
-/* Runs asymctl on a terminal of its own. Its output goes there, and nobody reads it. */
+/* Runs asymctl on a terminal of its own, where its output is lost. */
 static void set_policy_on_terminal(void *arg)
 {
     char *const argv[] = {(char[]){"asymctl"}, (char[]){"policy"}, (char[]){"rr"}, NULL};

@@ -5,8 +5,9 @@
  * feedback() starts to count the threads that the plan requests, and stops counting all others. If threads cannot be
  * counted, the coverage of the next snapshot has their number and the reason.
  *
- * If the budget of descriptors is too small for all of these threads, they take turns: one that has been counted for ASYM_SAMPLER_TURN
- * makes room for one that has not. Else the threads of one user could keep those of all others from being counted.
+ * If the budget of descriptors is too small for all of these threads, they take turns: one that has been counted for
+ * ASYM_SAMPLER_TURN makes room for one that has not. Else the threads of one user could keep those of all others from being
+ * counted.
  */
 #ifndef ASYM_LINUX_PERF_SAMPLER_H
 #define ASYM_LINUX_PERF_SAMPLER_H

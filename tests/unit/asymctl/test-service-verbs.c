@@ -535,9 +535,8 @@ static void a_refusal_says_why_and_how(void **state)
     char text[4096];
     (void)state;
     assert_int_equal(run_with(FAKE_SERVICE_DENIED, "pause", text, sizeof text), 4);
-    assert_string_equal(text,
-                        "asymctl: not permitted: Pause changes asymd: run it as root (sudo asymctl ...), or with "
-                        "polkit's permission org.asymd.manage\n");
+    assert_string_equal(text, "asymctl: not permitted: Pause changes asymd: run it as root (sudo asymctl ...), or with "
+                              "polkit's permission org.asymd.manage\n");
     assert_int_equal(run_with(FAKE_SERVICE_REFUSES, "policy hass", text, sizeof text), 3);
     assert_string_equal(text, "asymctl: the policy needs ipc, and \\x1b[0m no PMU\n");
 }
