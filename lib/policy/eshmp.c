@@ -10,8 +10,9 @@
  *     ASTPI = (MIPS - IPS) / (IPS * MIPS)     seconds; 0 if IPS exceeds MIPS
  *
  * Deviations from the source:
- * - It monitors t_i on the i-th CPU of a period. ASTPI hardly depends on the core type (its variance across types is below
- *   4 %, 4.3), so here a thread that has a CPU is monitored on it. This saves migrations, which is the source's own aim.
+ * - It monitors t_i on the i-th CPU of a period (Algorithm 1). ASTPI hardly depends on the core type (its variance across types
+ *   is at most 4 %, 4.2), so a thread that has a CPU is monitored on it by default. This saves migrations, which is the source's
+ *   own aim. `monitor_on = ordered` does as the source.
  * - Its other threads wait until it is their turn. asymd stops no thread, so they share the CPUs meanwhile.
  *
  * The turn of the threads comes in this order, so that no thread starves: the longest wait first, then the least nice
@@ -35,8 +36,12 @@
 /* ASTPI is sorted in steps of this share. A smaller difference is noise and moves no thread. */
 #define STEP 0.05
 
+/* A thread is monitored on the CPU that it has, or the i-th thread is monitored on the i-th CPU. */
+enum monitor_on { OWN, ORDERED };
+
 struct params {
     struct asym_monitoring monitoring;
+    int monitor_on; /* enum monitor_on */
     double max_ipc, max_ipc_slow;
 };
 
@@ -167,10 +172,18 @@ static int preferred_type(const struct queue *q, size_t t)
     return preferred_cpu < 0 ? ASYM_MAX_TYPES : q->in->machine->cpus[preferred_cpu].type;
 }
 
-/* Chosen threads are ordered by ASTPI during execution only: a thread that is monitored stays where it is. */
+/* Returns true if the CPUs go to the threads in their order now. If not, a thread stays where it is. */
+static bool is_ordered(const struct queue *q)
+{
+    return q->state->executing || q->params->monitor_on == ORDERED;
+}
+
+/* Chosen threads are ordered by ASTPI during execution only. */
 static int by_rank(uint32_t a, uint32_t b, const void *ctx)
 {
     const struct queue *q = ctx;
+    if (!q->state->executing && is_ordered(q))
+        return by_turn(a, b, q->in);
     if (q->state->executing && q->rank[a] != q->rank[b])
         return q->rank[a] < q->rank[b] ? -1 : 1;
     if (state_of(q->in, a)->held != state_of(q->in, b)->held)
@@ -203,9 +216,9 @@ static void place(struct queue *q, struct asym_spread *sp)
     uint32_t *list = q->scratch;
     for (size_t i = 0; i < n; i++)
         list[i] = q->order[i];
-    if (!q->state->executing)
+    if (!is_ordered(q))
         asym_spread_even(sp, list, n, &m->usable);
-    for (unsigned type = 0; q->state->executing && type < m->n_types; type++) {
+    for (unsigned type = 0; is_ordered(q) && type < m->n_types; type++) {
         struct asym_mask cpus = m->types[type].cpus;
         const size_t able = asym_spread_able(sp, list, n, &cpus);
         size_t left = 0;
@@ -306,6 +319,13 @@ static const struct asym_option options[] = {
      .min = 0,
      .max = 64,
      .help = "The same for cores of the other types; 0 means the value of the fastest type."},
+    {.key = "monitor_on",
+     .type = ASYM_OPTION_ENUM,
+     .offset = offsetof(struct params, monitor_on),
+     .def = "own",
+     .values = ASYM_OPTION_VALUES("own", "ordered"),
+     .help = "A thread is monitored on the CPU that it has (own), or the i-th thread on the i-th CPU, the fastest first "
+             "(ordered: Nie & Duan 2012, Algorithm 1), which moves more threads."},
     {.key = NULL},
 };
 

@@ -11,8 +11,12 @@
  *   core type takes as many threads in turns at a time as it has CPUs; the others run on meanwhile.
  * - periodic: again and again, after execution_ticks of execution, whatever its phase ("periodically performs monitoring on
  *   all core types", Nie & Duan 2012, 1). Threads in turns on the same type share its CPUs: "cores of small core type have
- *   more threads running on them for monitoring purpose" (4.3). The source does not say whether all threads take their turns
- *   at the same time. Here each thread has its own period, which begins with its first count.
+ *   more threads running on them for monitoring purpose" (4.3). The source leaves three things open. The defaults come first:
+ *   - rounds: each thread has its own period, which begins with its first count; or all threads begin a round together.
+ *   - turn_order: every round begins on the fastest type; or on the type with the fewest threads in turns, so that the
+ *     demands for the types are the same at any time.
+ *   - idle_fast: a fast CPU stays idle while threads in turns crowd slow ones; or it takes one of them (rule 3), which is
+ *     then not measured in that turn.
  *
  * In its turn a thread may leave a fast CPU idle, or be on a slow CPU while a fast one is idle (the exception to rule 3).
  */
@@ -40,14 +44,25 @@
 /* A thread takes its turns after a phase change, or periodically. */
 enum trigger { TRIGGERED, PERIODIC };
 
+/* A round is a turn on each core type. All begin on the same type, or they are spread over the types. */
+enum turn_order { ALIKE, SPREAD };
+
+enum rounds { OWN, COMMON };
+
+enum idle_fast { LEAVE, FILL };
+
 struct params {
     struct asym_monitoring monitoring;
-    int trigger; /* enum trigger */
+    int trigger;    /* enum trigger */
+    int turn_order; /* enum turn_order */
+    int rounds;     /* enum rounds */
+    int idle_fast;  /* enum idle_fast */
     double phase_change;
 };
 
 struct state {
     asym_usec last; /* time of the last plan: a second plan at the same time adds no counts and moves no thread */
+    asym_usec busy; /* when a thread was last in a turn, or waited for one; for common rounds */
 };
 
 struct thread_state {
@@ -55,6 +70,7 @@ struct thread_state {
     double seconds, instructions, cycles;
     asym_usec since; /* when its turn, its wait for one, or its execution after the last one began */
     float gain;
+    uint8_t left;        /* turns of its round that have not ended */
     uint8_t turn;        /* it is in its turn on core type turn - 1; 0: none */
     bool waits;          /* it waits for its first turn of a new phase */
     bool placed;         /* it has been on a CPU of that core type since its turn began */
@@ -70,6 +86,8 @@ struct turns {
     uint8_t *type;            /* per thread that wants a turn: the core type */
     bool *stays;              /* per thread: it shares the CPUs of its turn */
     size_t n;
+    uint32_t wanted[TYPES]; /* per core type: threads that want a turn */
+    bool round_begins;      /* common rounds: a round begins now */
 };
 
 static struct thread_state *state_of(const struct asym_policy_input *in, size_t t)
@@ -84,6 +102,21 @@ static int next_type(const struct asym_policy_input *in, size_t t, unsigned k)
         if (asym_mask_meets(in->threads[t].allowed, &in->machine->types[k].cpus))
             return (int)k;
     return -1;
+}
+
+/* The same, but continues with the fastest type after the slowest. */
+static int next_type_round(const struct asym_policy_input *in, size_t t, unsigned k)
+{
+    const int type = next_type(in, t, k);
+    return type >= 0 ? type : next_type(in, t, 0);
+}
+
+static unsigned count_types(const struct asym_policy_input *in, size_t t)
+{
+    unsigned n = 0;
+    for (int type = next_type(in, t, 0); type >= 0; type = next_type(in, t, (unsigned)type + 1))
+        n++;
+    return n;
 }
 
 /* Returns how many times as fast the thread was on the fastest type as on the slowest; 0 if it is not known. */
@@ -112,7 +145,8 @@ static void end_turn(const struct asym_policy_input *in, size_t t, struct thread
         s->ips[type] = (float)(s->instructions / s->seconds);
         s->ipc[type] = s->cycles > 0 ? (float)(s->instructions / s->cycles) : 0;
     }
-    const int next = next_type(in, t, type + 1);
+    s->left--;
+    const int next = s->left > 0 ? next_type_round(in, t, type + 1) : -1;
     if (next >= 0) {
         begin_turn(s, next, in->now);
         return;
@@ -135,6 +169,8 @@ static bool is_new_phase(const struct thread_state *s, const struct asym_sample 
 /* Returns true if the thread is to take a turn on each core type. A new thread has never taken one. */
 static bool is_due(const struct turns *q, const struct thread_state *s, const struct asym_sample *sample, unsigned type)
 {
+    if (q->params->trigger == PERIODIC && q->params->rounds == COMMON)
+        return q->round_begins;
     if (q->params->trigger == PERIODIC)
         return q->in->now - s->since >= asym_monitoring_execution(&q->params->monitoring);
     return is_new_phase(s, sample, type, q->params->phase_change);
@@ -174,15 +210,36 @@ static int by_turn(uint32_t a, uint32_t b, const void *ctx)
     return x->since < y->since ? -1 : x->since > y->since;
 }
 
-/* The first turn of a new phase is on the fastest type that the thread may run on. */
-static void want_turn(struct turns *q, size_t t)
+/* Returns the type of the first turn of a round: the fastest one, or of those that the fewest threads want, the fastest one. */
+static int first_type(const struct turns *q, size_t t)
 {
-    const struct thread_state *s = state_of(q->in, t);
-    const int type = s->turn > 0 ? s->turn - 1 : s->waits ? next_type(q->in, t, 0) : -1;
+    int best = next_type(q->in, t, 0);
+    if (q->params->turn_order == ALIKE || best < 0)
+        return best;
+    for (int type = best; type >= 0; type = next_type(q->in, t, (unsigned)type + 1))
+        if (q->wanted[type] < q->wanted[best])
+            best = type;
+    return best;
+}
+
+static void want_turn(struct turns *q, size_t t, int type)
+{
     if (type < 0)
         return;
+    q->wanted[type]++;
     q->type[t] = (uint8_t)type;
     q->list[q->n++] = (uint32_t)t;
+}
+
+/* Threads in their turn come before those that wait for one, so that the latter know which types are wanted. */
+static void want_turns(struct turns *q)
+{
+    for (size_t t = 0; t < q->in->n_threads; t++)
+        if (state_of(q->in, t)->turn > 0)
+            want_turn(q, t, state_of(q->in, t)->turn - 1);
+    for (size_t t = 0; t < q->in->n_threads; t++)
+        if (state_of(q->in, t)->turn == 0 && state_of(q->in, t)->waits)
+            want_turn(q, t, first_type(q, t));
 }
 
 /* The threads stay on the type of their turn, even if fast CPUs are idle: this is the exception to rule 3. */
@@ -190,7 +247,7 @@ static void share_type(struct turns *q, const uint32_t *list, size_t n, unsigned
 {
     asym_spread_even(q->ranked.sp, list, n, &q->in->machine->types[type].cpus);
     for (size_t i = 0; i < n; i++)
-        q->stays[list[i]] = true;
+        q->stays[list[i]] = q->params->idle_fast == LEAVE;
 }
 
 /*
@@ -207,8 +264,10 @@ static void give_type(struct turns *q, uint32_t *list, size_t n, unsigned type)
     for (size_t i = 0; i < n; i++) {
         struct thread_state *s = state_of(q->in, list[i]);
         const bool placed = sp->ret[list[i]].cpu >= 0;
-        if (placed && s->turn == 0)
+        if (placed && s->turn == 0) {
+            s->left = (uint8_t)count_types(q->in, list[i]);
             begin_turn(s, (int)type, q->in->now);
+        }
         if (placed && !s->placed)
             s->since = q->in->now;
         s->placed = placed;
@@ -252,6 +311,36 @@ static void explain(const struct turns *q, size_t t)
     asym_monitoring_explain(&q->params->monitoring, q->in->now - s->since, a);
 }
 
+/* A common round begins when all threads have executed for long enough since the last one. */
+static void find_round(struct turns *q)
+{
+    struct state *state = q->in->state;
+    for (size_t t = 0; t < q->in->n_threads; t++)
+        if (state_of(q->in, t)->turn > 0 || state_of(q->in, t)->waits)
+            state->busy = q->in->now;
+    q->round_begins = q->in->now - state->busy >= asym_monitoring_execution(&q->params->monitoring);
+}
+
+static void read_threads(struct turns *q)
+{
+    const struct asym_policy_input *in = q->in;
+    const bool is_new = in->now != ((struct state *)in->state)->last;
+    if (is_new)
+        find_round(q);
+    for (size_t t = 0; t < in->n_threads; t++) {
+        struct thread_state *s = state_of(in, t);
+        if (s->generation != in->machine->generation)
+            *s = (struct thread_state){.generation = in->machine->generation};
+        if (is_new)
+            take_sample(q, t);
+        else if (in->threads[t].preferred_cpu >= 0)
+            asym_spread_put(q->ranked.sp, (uint32_t)t, in->threads[t].preferred_cpu);
+        q->ranked.gain[t] = s->gain;
+        q->ranked.held[t] = s->held;
+    }
+    ((struct state *)in->state)->last = in->now;
+}
+
 static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 {
     struct asym_spread sp;
@@ -262,20 +351,8 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
         asym_spread_alike(&sp, q.ranked.order, in->n_threads);
         return 0;
     }
-    struct state *state = in->state;
-    for (size_t t = 0; t < in->n_threads; t++) {
-        struct thread_state *s = state_of(in, t);
-        if (s->generation != in->machine->generation)
-            *s = (struct thread_state){.generation = in->machine->generation};
-        if (in->now != state->last)
-            take_sample(&q, t);
-        else if (in->threads[t].preferred_cpu >= 0)
-            asym_spread_put(&sp, (uint32_t)t, in->threads[t].preferred_cpu);
-        want_turn(&q, t);
-        q.ranked.gain[t] = s->gain;
-        q.ranked.held[t] = s->held;
-    }
-    state->last = in->now;
+    read_threads(&q);
+    want_turns(&q);
     give_turns(&q);
     asym_ranked_place(&q.ranked);
     for (size_t t = 0; t < in->n_threads; t++)
@@ -295,6 +372,25 @@ static const struct asym_option options[] = {
      .help = "A thread takes its turns in each new phase (triggered: Becchi & Crowley, as in Saez 2010, 2.3), or again "
              "after execution_ticks, and then shares the CPUs of a type with all threads in turns there (periodic: Nie "
              "& Duan 2012, 1 and 4.3)."},
+    {.key = "rounds",
+     .type = ASYM_OPTION_ENUM,
+     .offset = offsetof(struct params, rounds),
+     .def = "own",
+     .values = ASYM_OPTION_VALUES("own", "common"),
+     .help = "periodic: each thread has its own period (own), or all threads begin their turns together (common)."},
+    {.key = "turn_order",
+     .type = ASYM_OPTION_ENUM,
+     .offset = offsetof(struct params, turn_order),
+     .def = "alike",
+     .values = ASYM_OPTION_VALUES("alike", "spread"),
+     .help = "The first turn is on the fastest type (alike), or on the type with the fewest threads in turns (spread)."},
+    {.key = "idle_fast",
+     .type = ASYM_OPTION_ENUM,
+     .offset = offsetof(struct params, idle_fast),
+     .def = "leave",
+     .values = ASYM_OPTION_VALUES("leave", "fill"),
+     .help = "periodic: a fast CPU stays idle while threads in turns share slow ones (leave), or it takes one of them "
+             "(fill), which is then not measured in that turn."},
     {.key = "phase_change",
      .type = ASYM_OPTION_NUMBER,
      .offset = offsetof(struct params, phase_change),

@@ -331,10 +331,15 @@ static void ipc_driven_has_as_many_in_turns_as_there_is_room_for(void **state)
         assert_true(w.threads[t].answer.figure[0] > 0);
 }
 
-static void begin_periodic(const double *speeds, size_t n)
+static void set(const char *setting)
 {
     struct asym_error err = {""};
-    assert_int_equal(asym_settings_set(settings, "policy.ipc-driven.monitoring=periodic", "the test", &err), 0);
+    assert_int_equal(asym_settings_set(settings, setting, "the test", &err), 0);
+}
+
+static void begin_periodic(const double *speeds, size_t n)
+{
+    set("policy.ipc-driven.monitoring=periodic");
     begin("ipc-driven", speeds, n);
 }
 
@@ -370,6 +375,82 @@ static void ipc_driven_periodic_puts_more_threads_on_the_type_of_a_sample(void *
     }
     for (int c = 0; c < 3; c++)
         assert_int_equal(most[c], 3);
+}
+
+/* With turn_order = spread three threads are on three types at a time, so that none shares a CPU; each is on each type. */
+static void ipc_driven_periodic_spreads_turns_over_the_types(void **state)
+{
+    (void)state;
+    unsigned samples[3][3] = {{0}};
+    set("policy.ipc-driven.turn_order=spread");
+    begin_periodic(three_types, 3);
+    policy_fixture_enter(&w, 3);
+    for (unsigned t = 0; t < 3; t++)
+        programs[t] = (struct program){.ips = {4e9 + 1e9 * t, 2e9, 1e9}, .ipc = 1};
+    for (int i = 0; i < 100; i++) {
+        run(TICK);
+        for (int c = 0; c < 3; c++)
+            assert_int_equal(w.count[c], 1);
+        for (unsigned t = 0; t < 3; t++)
+            samples[t][type_of(t)] += is_why(w.threads[t].answer.reason, "measured for");
+        if (i > 20 && monitored() == 0)
+            assert_true(is_fast(2) && !is_fast(0) && !is_fast(1));
+    }
+    for (unsigned t = 0; t < 3; t++)
+        for (unsigned type = 0; type < 3; type++)
+            assert_in_range(samples[t][type], 4 * 5 - 5, 4 * 5);
+}
+
+/* Returns how many of 100 samples find one of two threads in its turn and the other not; one begins 80 ms after the other. */
+static unsigned samples_apart(void)
+{
+    unsigned n = 0;
+    begin_periodic(two_types, 4);
+    policy_fixture_enter(&w, 2);
+    programs[0] = programs[1] = (struct program){.ips = {2e9, 1e9}, .ipc = 1};
+    w.threads[1].here = false;
+    for (int i = 0; i < 8; i++)
+        run(TICK);
+    w.threads[1].here = true;
+    for (int i = 0; i < 40; i++)
+        run(TICK);
+    for (int i = 0; i < 100; i++) {
+        run(TICK);
+        n += monitored() == 1;
+    }
+    return n;
+}
+
+static void ipc_driven_periodic_begins_the_rounds_of_all_threads_together(void **state)
+{
+    (void)state;
+    assert_in_range(samples_apart(), 50, 100);
+    set("policy.ipc-driven.rounds=common");
+    assert_int_equal(samples_apart(), 0);
+    assert_in_range(samples_in_turns(), 2 * 45, 2 * 50);
+}
+
+/* Returns how many of 100 samples find an idle fast CPU beside a slow one with two threads. */
+static unsigned samples_with_idle_fast(void)
+{
+    unsigned n = 0;
+    begin_periodic(two_types, 4);
+    policy_fixture_enter(&w, 4);
+    for (unsigned t = 0; t < 4; t++)
+        programs[t] = (struct program){.ips = {2e9, 1e9}, .ipc = 1};
+    for (int i = 0; i < 100; i++) {
+        run(TICK);
+        n += (w.count[0] > 1 || w.count[1] > 1) && (w.count[2] == 0 || w.count[3] == 0);
+    }
+    return n;
+}
+
+static void ipc_driven_periodic_fills_idle_fast_cpus_if_asked(void **state)
+{
+    (void)state;
+    assert_in_range(samples_with_idle_fast(), 20, 30);
+    set("policy.ipc-driven.idle_fast=fill");
+    assert_int_equal(samples_with_idle_fast(), 0);
 }
 
 /* --- eshmp --- */
@@ -420,6 +501,26 @@ static void eshmp_monitors_for_five_ticks_and_executes_for_ten(void **state)
             assert_int_equal(w.threads[t].answer.monitor, is_why(w.threads[t].answer.reason, "measured for"));
     }
     assert_int_equal(samples, 2 * 150 * 5 / 15);
+}
+
+/* The source's Algorithm 1: with monitor_on = ordered the i-th thread is monitored on the i-th CPU, whatever it stalls. */
+static void eshmp_monitors_in_the_order_of_the_cpus_if_asked(void **state)
+{
+    (void)state;
+    unsigned samples = 0;
+    set("policy.eshmp.monitor_on=ordered");
+    begin("eshmp", two_types, 4);
+    policy_fixture_enter(&w, 4);
+    for (unsigned t = 0; t < 4; t++)
+        programs[t] = (struct program){.ips = {1e9 * (t + 1), 1e9 * (t + 1)}, .ipc = 0.5 * (t + 1)};
+    for (int i = 0; i < 60; i++) {
+        run(TICK);
+        const bool monitors = monitored() == 4;
+        samples += monitors;
+        for (unsigned t = 0; t < 4; t++)
+            assert_int_equal(is_fast(t), monitors ? t < 2 : t >= 2);
+    }
+    assert_int_equal(samples, 60 * 5 / 15);
 }
 
 static void eshmp_starves_no_thread(void **state)
@@ -502,9 +603,13 @@ int main(void)
         T(ipc_driven_has_as_many_in_turns_as_there_is_room_for),
         T(ipc_driven_periodic_measures_again_after_each_execution),
         T(ipc_driven_periodic_puts_more_threads_on_the_type_of_a_sample),
+        T(ipc_driven_periodic_spreads_turns_over_the_types),
+        T(ipc_driven_periodic_begins_the_rounds_of_all_threads_together),
+        T(ipc_driven_periodic_fills_idle_fast_cpus_if_asked),
         T(eshmp_measures_the_stall_time_per_instruction),
         T(eshmp_gives_the_fast_cpus_to_those_that_stall_least),
         T(eshmp_monitors_for_five_ticks_and_executes_for_ten),
+        T(eshmp_monitors_in_the_order_of_the_cpus_if_asked),
         T(eshmp_starves_no_thread),
         T(long_intervals_round_turns_and_periods_up),
         T(another_machine_is_measured_anew),
