@@ -324,8 +324,9 @@ static const struct asym_option options[] = {
      .offset = offsetof(struct params, monitor_on),
      .def = "own",
      .values = ASYM_OPTION_VALUES("own", "ordered"),
-     .help = "A thread is monitored on the CPU that it has (own), or the i-th thread on the i-th CPU, the fastest first "
-             "(ordered: Nie & Duan 2012, Algorithm 1), which moves more threads."},
+     .help =
+         "A thread is monitored on the CPU that it has (own), or the i-th thread on the i-th CPU, the fastest first "
+         "(ordered: Nie & Duan 2012, Algorithm 1), which moves more threads."},
     {.key = NULL},
 };
 

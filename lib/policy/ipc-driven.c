@@ -383,7 +383,8 @@ static const struct asym_option options[] = {
      .offset = offsetof(struct params, turn_order),
      .def = "alike",
      .values = ASYM_OPTION_VALUES("alike", "spread"),
-     .help = "The first turn is on the fastest type (alike), or on the type with the fewest threads in turns (spread)."},
+     .help =
+         "The first turn is on the fastest type (alike), or on the type with the fewest threads in turns (spread)."},
     {.key = "idle_fast",
      .type = ASYM_OPTION_ENUM,
      .offset = offsetof(struct params, idle_fast),
