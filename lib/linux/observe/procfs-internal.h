@@ -268,18 +268,24 @@ void asym_procfs_note_online(struct asym_procfs *p);
 /** Set or clear ASYM_PROC_COUNTS_LATE. */
 void asym_procfs_read_maps(struct asym_procfs *p, struct asym_process *proc);
 
-/**
- * procfs-scan.c: sample one process, for the interval in p->scan. 0: p->scan.sums is the result; -EINPROGRESS: the time is over,
- * and p->scan.cut is the process; -ESRCH: it has ended; -ESTALE: another process has its PID; -ENOMEM.
- */
-int asym_procfs_scan(struct asym_procfs *p, struct asym_process *proc);
-/** Returns whether the process has called exec since its last sample, or is calling it. stat: of its leader, read now. */
+/** procfs-exec.c: whether a process has called exec since its last sample. stat: of its leader, read now. */
+/** Returns whether the addresses show another program. */
+bool asym_procfs_has_executed(const struct asym_image *was, const struct asym_image *is);
+/** Returns whether the process is calling exec: the kernel frees the previous program. */
+bool asym_procfs_is_executing(const struct asym_process *proc, const struct asym_stat *stat);
+/** Returns whether the process has called exec, or is calling it. */
 bool asym_procfs_executes(const struct asym_process *proc, const struct asym_stat *stat);
 /**
  * Returns whether the addresses of code and stack show that the process has not called exec since its last sample. Where the kernel
  * hides them, this and asym_procfs_executes() are both false.
  */
 bool asym_procfs_runs_same(const struct asym_process *proc, const struct asym_stat *stat);
+
+/**
+ * procfs-scan.c: sample one process, for the interval in p->scan. 0: p->scan.sums is the result; -EINPROGRESS: the time is over,
+ * and p->scan.cut is the process; -ESRCH: it has ended; -ESTALE: another process has its PID; -ENOMEM.
+ */
+int asym_procfs_scan(struct asym_procfs *p, struct asym_process *proc);
 
 /**
  * Returns the runnable time in an interval, from the thread's counters before and now and its state now. All times are in ns.

@@ -10,7 +10,6 @@
 
 #include "base/macro.h"
 
-#define PF_EXITING        0x00000004u
 #define PF_NO_SETAFFINITY 0x04000000u
 
 /* Threads between two checks of the time. Reading one takes 2 to 16 us. */
@@ -153,38 +152,6 @@ static asym_usec span_of(const struct asym_procfs *p, const struct asym_pthread 
     return age > INT32_MAX ? 0 : ASYM_MIN(interval, (asym_usec)age);
 }
 
-/*
- * The kernel's event comes late, or not at all: asymd has no proc connector, or events were lost. Then the place of the stack shows
- * that the process has called exec.
- */
-static bool has_executed(const struct asym_image *was, const struct asym_image *is)
-{
-    return was->stack != 0 && is->stack != 0 && (was->stack != is->stack || was->code != is->code);
-}
-
-/*
- * The thread that called exec may have the leader's number already, and its own mask. The kernel frees the memory of the previous
- * program now, which takes tens of milliseconds a gigabyte.
- */
-static bool is_executing(const struct asym_process *proc, const struct asym_stat *stat)
-{
-    return proc->start == stat->start && proc->image.stack != 0 && stat->image.code == 0 &&
-           !(stat->flags & PF_EXITING) && stat->state != 'Z' && stat->state != 'X';
-}
-
-bool asym_procfs_executes(const struct asym_process *proc, const struct asym_stat *stat)
-{
-    return is_executing(proc, stat) || has_executed(&proc->image, &stat->image);
-}
-
-/* While the leader is a zombie, the process has no addresses. An exec by another thread would have given it a living leader. */
-bool asym_procfs_runs_same(const struct asym_process *proc, const struct asym_stat *stat)
-{
-    if (stat->state == 'Z')
-        return true;
-    return proc->image.stack != 0 && proc->image.stack == stat->image.stack && proc->image.code == stat->image.code;
-}
-
 static void note_exec(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *leader,
                       const struct asym_stat *stat)
 {
@@ -207,7 +174,7 @@ static void note_leader(struct asym_procfs *p, struct asym_process *proc, struct
         proc->image = stat->image;
     if (proc->start != stat->start) {
         proc->doubtful = true;
-    } else if (has_executed(&was, &stat->image)) {
+    } else if (asym_procfs_has_executed(&was, &stat->image)) {
         note_exec(p, proc, leader, stat);
     } else if (memcmp(proc->comm, stat->comm, sizeof proc->comm) != 0) {
         memcpy(proc->comm, stat->comm, sizeof proc->comm);
@@ -264,7 +231,7 @@ static int scan_thread(struct asym_procfs *p, struct asym_process *proc, struct 
      * A newborn leader may have inherited a mask, and is listed at once: the core knows no former leader that it could be taken
      * for.
      */
-    if (t->tid == proc->pid && !t->newborn && is_executing(proc, &stat)) {
+    if (t->tid == proc->pid && !t->newborn && asym_procfs_is_executing(proc, &stat)) {
         asym_procfs_expect(proc, ASYM_DUE_READ);
         return 0;
     }
