@@ -4,54 +4,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "base/macro.h"
-#include "base/parse.h"
 #include "base/text.h"
 #include "linux/perf/counters.h"
 #include "linux/perf/counters-probe.h"
 #include "linux/check/machine-facts-internal.h"
 
 #define CPU "sys/devices/system/cpu/"
-
-int asym_facts_line(const struct asym_root *root, const char *path, char *buf, size_t size)
-{
-    char raw[256];
-    ssize_t n = asym_root_read(root, path, raw, sizeof raw);
-    if (n < 0)
-        return (int)n;
-    size_t len = strcspn(raw, "\n");
-    if (len == 0)
-        return -ENODATA;
-    asym_text_escape(raw, len, buf, size);
-    return 0;
-}
-
-bool asym_facts_number(const struct asym_root *root, const char *path, long long *ret)
-{
-    char raw[64];
-    int64_t value;
-    ssize_t n = asym_root_read(root, path, raw, sizeof raw);
-    if (n <= 0 || asym_parse_i64(raw, (size_t)n, &value) < 0)
-        return false;
-    *ret = value;
-    return true;
-}
-
-void asym_facts_say(struct asym_fact *f, enum asym_fact_level level, const char *remedy, const char *format, ...)
-{
-    f->level = level;
-    snprintf(f->remedy, sizeof f->remedy, "%s", remedy);
-    va_list args;
-    va_start(args, format);
-    vsnprintf(f->text, sizeof f->text, format, args);
-    va_end(args);
-}
 
 /* Captures lack files, so a missing file of a captured machine is no fact. */
 static int say_lack(const struct asym_root *root, struct asym_fact *ret, const char *remedy, const char *text)
