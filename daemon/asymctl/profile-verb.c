@@ -10,7 +10,7 @@
 #include "daemon/asymctl/profile.h"
 #include "daemon/asymctl/progress-line.h"
 #include "app/settings-setup.h"
-#include "app/speeds.h"
+#include "app/speed-caps.h"
 #include "app/terminal.h"
 #include "linux/perf/counters-live.h"
 #include "linux/perf/counters-probe.h"

@@ -9,7 +9,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/parse.h"
-#include "app/speeds.h"
+#include "app/speed-caps.h"
 
 /* "4" is a number of CPUs, which asymd chooses; a text with a comma or a dash is a CPU list. */
 static int slow_cpus(const struct asym_machine *m, const char *text, struct asym_mask *ret_slow, struct asym_error *err)

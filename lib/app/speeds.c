@@ -6,23 +6,12 @@
 
 #include "base/mask.h"
 #include "app/machine-setup.h"
-
-/* Indexed by the setting asymmetry.method without NONE, which slows no CPU. */
-static const struct asym_cap_method *const methods[] = {
-#define METHOD_ROW(constant, symbol) [ASYM_METHOD_##constant - 1] = &asym_cap_##symbol,
-    ASYM_CAP_METHODS(METHOD_ROW) NULL,
-};
-
-/* NULL: the configuration names no method, so asymd slows no CPU. */
-static const struct asym_cap_method *method_of(const struct asym_settings *s)
-{
-    return s->asymmetry.method == ASYM_METHOD_NONE ? NULL : methods[s->asymmetry.method - 1];
-}
+#include "app/speed-caps.h"
 
 int asym_speeds_open(struct asym_run *run, struct asym_error *err)
 {
     struct asym_error said = {""};
-    int r = asym_asymmetry_open(run->settings->daemon.state_dir, methods, &run->asymmetry, &said);
+    int r = asym_asymmetry_open(run->settings->daemon.state_dir, asym_speed_methods, &run->asymmetry, &said);
     if (r < 0)
         return asym_fail(err, r, "%s", said.text);
     if (*said.text)
@@ -63,7 +52,7 @@ static void say_obtained(struct asym_run *run)
 
 int asym_speeds_hold(struct asym_run *run, struct asym_error *err)
 {
-    const struct asym_cap_method *method = method_of(run->settings);
+    const struct asym_cap_method *method = asym_speed_method(run->settings);
     struct asym_slow_speed speed;
     if (!method || asym_mask_empty(&run->slow)) {
         asym_speeds_put_back(run, "no longer wanted");
@@ -79,43 +68,6 @@ int asym_speeds_hold(struct asym_run *run, struct asym_error *err)
     run->caps = asym_asymmetry_caps(run->asymmetry);
     say_obtained(run);
     return asym_run_machine_changed(run, err);
-}
-
-/* Reads the limits that the CPU has now, and computes those that asymd would set. Returns 0; -errno. */
-static int predict(const struct asym_run *run, int cpu, struct asym_cap_state *ret_now, struct asym_cap_state *ret_then)
-{
-    const struct asym_cap_method *method = method_of(run->settings);
-    struct asym_slow_speed speed;
-    int r = method ? asym_slow_speed_parse(run->settings->asymmetry.slow_speed, &speed) : -EOPNOTSUPP;
-    if (r >= 0)
-        r = method->read(method->ctx, cpu, ret_now);
-    return r < 0 ? r : method->choose(method->ctx, cpu, &speed, ret_now, ret_then);
-}
-
-bool asym_speeds_are_in_force(const struct asym_run *run, const struct asym_mask *slow)
-{
-    struct asym_cap_state now, then;
-    ASYM_MASK_FOREACH (c, slow)
-        if (predict(run, c, &now, &then) < 0 || now.low != then.low || now.high != then.high)
-            return false;
-    return true;
-}
-
-int asym_speeds_predict(const struct asym_run *run, const struct asym_mask *slow, struct asym_caps *ret_caps)
-{
-    const struct asym_cap_method *method = method_of(run->settings);
-    struct asym_caps caps = {.cpus = *slow};
-    if (!method)
-        return -EOPNOTSUPP;
-    ASYM_MASK_FOREACH (c, slow) {
-        struct asym_cap_state now, then;
-        int r = predict(run, c, &now, &then);
-        if (r < 0)
-            return r;
-        caps.share[c] = method->share(method->ctx, c, &then);
-    }
-    *ret_caps = caps;
-    return 0;
 }
 
 bool asym_speeds_update(struct asym_run *run)
@@ -161,16 +113,17 @@ int asym_speeds_check(struct asym_check *check, const struct asym_run *run)
     int r = 0;
     if (!run->root.live || run->cli->topology)
         return 0;
-    for (size_t i = 0; r >= 0 && methods[i]; i++) {
+    for (size_t i = 0; r >= 0 && asym_speed_methods[i]; i++) {
         char why[160] = "";
-        const bool can = methods[i]->probe(methods[i]->ctx, asym_mask_next(&run->machine->usable, 0), why,
-                                           sizeof why) >= 0;
-        const bool wanted = method_of(run->settings) == methods[i];
+        const bool can = asym_speed_methods[i]->probe(asym_speed_methods[i]->ctx,
+                                                      asym_mask_next(&run->machine->usable, 0), why, sizeof why) >= 0;
+        const bool wanted = asym_speed_method(run->settings) == asym_speed_methods[i];
         r = asym_check_add(check, "make slower",
                            can      ? ASYM_FACT_GOOD
                            : wanted ? ASYM_FACT_LACK
                                     : ASYM_FACT_NOTE,
-                           "", "asymmetry.method = %s: %s", methods[i]->name, can ? "can be used here" : why);
+                           "", "asymmetry.method = %s: %s", asym_speed_methods[i]->name,
+                           can ? "can be used here" : why);
     }
     return r;
 }

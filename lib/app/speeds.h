@@ -17,12 +17,6 @@ int asym_speeds_open(struct asym_run *run, struct asym_error *err);
  */
 int asym_speeds_hold(struct asym_run *run, struct asym_error *err);
 
-/** Returns true if those CPUs have the configured speed now, set by this asymd or another. */
-bool asym_speeds_are_in_force(const struct asym_run *run, const struct asym_mask *slow);
-
-/** Compute the shares of their speed that the CPUs would get. Returns 0; -errno: no method is configured, or it fails here. */
-int asym_speeds_predict(const struct asym_run *run, const struct asym_mask *slow, struct asym_caps *ret_caps);
-
 /** Check the limits that asymd has set. Returns true if speeds have changed; then it has read the machine again. Logs. */
 bool asym_speeds_update(struct asym_run *run);
 
