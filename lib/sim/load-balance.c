@@ -13,21 +13,6 @@ static bool reaches(const struct asym_sim *s, uint32_t a, uint32_t b, enum sim_r
     return nearest == reach;
 }
 
-/* build_machine numbers CPUs by LLC and node. */
-void sim_span(const struct asym_sim *s, uint32_t cpu, enum sim_reach reach, uint32_t *ret_first, uint32_t *ret_end)
-{
-    const uint32_t per_node = s->scenario->machine.node;
-    uint32_t first = 0, last = s->n_llcs - 1;
-    if (reach == SIM_REACH_LLC) {
-        first = last = s->cpus[cpu].llc;
-    } else if (reach == SIM_REACH_NODE && per_node > 0) {
-        first = s->cpus[cpu].node * per_node;
-        last = ASYM_MIN(first + per_node, s->n_llcs) - 1;
-    }
-    *ret_first = s->llcs[first].first;
-    *ret_end = s->llcs[last].first + s->llcs[last].n;
-}
-
 /* Returns whether the queue may have a thread for cpu; others > 0 does not tell. */
 static bool any_movable(const struct asym_sim *s, const struct sim_census *census, uint32_t cpu)
 {
@@ -112,11 +97,6 @@ uint32_t sim_busiest(const struct asym_sim *s, uint32_t cpu, enum sim_reach reac
     if (f.best != SIM_NONE)
         *ret_thread = f.thread;
     return f.best;
-}
-
-double sim_load(const struct asym_sim *s, uint32_t cpu, uint32_t more)
-{
-    return (sim_count(s, cpu) + more) / s->machine->cpus[cpu].speed;
 }
 
 /* Returns the most loaded CPU at that distance with a thread to pull that makes cpu less loaded than that CPU was. */

@@ -11,9 +11,6 @@
 #include "base/mask.h"
 #include "sim/sim-internal.h"
 
-/* The lowest tid: 1 is init. */
-#define FIRST_TID 1000
-
 struct sim_ports {
     struct asym_source source; /* first, so that the functions of the port can cast it */
     struct asym_sim *sim;
@@ -30,43 +27,6 @@ struct sim_ports {
     uint32_t *thread_of; /* by task */
     size_t n_apps, n_procs, n_tasks, n_samples;
 };
-
-/* A restarted process gets new tids, as on a live machine. The tid modulo n_threads still gives the thread. */
-static int32_t tid_of(const struct asym_sim *s, uint32_t thread)
-{
-    const uint64_t lives = s->procs[s->threads[thread].proc].generation;
-    const uint64_t cycle = ((uint64_t)INT32_MAX - FIRST_TID) / s->n_threads;
-    return (int32_t)(FIRST_TID + (lives % cycle) * s->n_threads + thread);
-}
-
-static struct asym_taskid id_of(const struct asym_sim *s, uint32_t thread)
-{
-    const struct sim_proc *p = &s->procs[s->threads[thread].proc];
-    return (struct asym_taskid){
-        .tid = tid_of(s, thread),
-        .tgid = tid_of(s, p->first),
-        .start = SIM_EPOCH / 10000 + p->born / 10000000 + p->generation,
-    };
-}
-
-void sim_trace_thread(const struct asym_sim *s, enum asym_sim_event_kind kind, uint32_t thread,
-                      const struct asym_action *action)
-{
-    const struct sim_thread *t = &s->threads[thread];
-    const struct sim_proc *p = &s->procs[t->proc];
-    const struct asym_sim_event event = {
-        .kind = kind,
-        .at = s->now,
-        .cpu = t->cpu,
-        .id = id_of(s, thread),
-        .program = s->scenario->programs[p->program].name,
-        .instance = p->instance,
-        .rank = thread - p->first,
-        .spinning = t->spinning,
-        .action = action,
-    };
-    s->tracer.event(s->tracer.ctx, &event);
-}
 
 /* Includes the wait in the current queue up to now. */
 static uint64_t waited(const struct asym_sim *s, const struct sim_thread *t)
@@ -121,7 +81,7 @@ static void see_thread(struct sim_ports *w, struct asym_app *app, uint32_t threa
     w->thread_of[w->n_tasks] = thread;
     struct asym_task *task = &w->tasks[w->n_tasks++];
     *task = (struct asym_task){
-        .id = id_of(s, thread),
+        .id = sim_id_of(s, thread),
         .proc = (uint32_t)w->n_procs - 1,
         .flags = (t->newborn ? ASYM_TASK_NEWBORN : 0u) | (spinning ? ASYM_TASK_SPINNING : 0u) |
                  (program->rtx && thread == p->first ? ASYM_TASK_MASTER : 0u) |
@@ -145,7 +105,7 @@ static void see_proc(struct sim_ports *w, const struct sim_proc *p, uint64_t pas
 {
     struct asym_sim *s = w->sim;
     const struct sim_program *program = &s->programs[p->program];
-    const struct asym_taskid id = id_of(s, p->first);
+    const struct asym_taskid id = sim_id_of(s, p->first);
     w->procs[w->n_procs++] = (struct asym_proc){
         .id = id,
         .ppid = 1,
@@ -200,20 +160,9 @@ static int next_snapshot(struct asym_source *source, struct asym_snapshot *ret)
     return 1;
 }
 
-/* Returns the live thread with this id; SIM_NONE: none. */
-static uint32_t find_thread(const struct asym_sim *s, const struct asym_taskid *id)
-{
-    if (id->tid < FIRST_TID || s->n_threads == 0)
-        return SIM_NONE;
-    const uint32_t thread = (uint32_t)(id->tid - FIRST_TID) % s->n_threads;
-    const struct asym_taskid now = id_of(s, thread);
-    const bool same = now.tid == id->tid && now.tgid == id->tgid && now.start == id->start;
-    return same && s->procs[s->threads[thread].proc].alive ? thread : SIM_NONE;
-}
-
 static int carry_out(struct asym_sim *s, const struct asym_action *a)
 {
-    const uint32_t thread = find_thread(s, &a->id);
+    const uint32_t thread = sim_find_thread(s, &a->id);
     if (thread == SIM_NONE)
         return -ESRCH;
     struct sim_thread *t = &s->threads[thread];

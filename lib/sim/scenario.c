@@ -295,14 +295,6 @@ size_t asym_scenario_threads(const struct asym_scenario *s)
     return n;
 }
 
-unsigned asym_scenario_cpus(const struct asym_scenario *s)
-{
-    unsigned n = 0;
-    for (unsigned k = 0; k < s->machine.n_types; k++)
-        n += s->machine.counts[k];
-    return n * s->machine.smt;
-}
-
 static int check_machine(struct parse *p, struct asym_error *err)
 {
     struct asym_sim_machine *m = &p->s->machine;

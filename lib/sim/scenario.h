@@ -155,6 +155,12 @@ void asym_scenario_free(struct asym_scenario *s);
 size_t asym_scenario_threads(const struct asym_scenario *s);
 
 /** The number of the machine's CPUs. */
-unsigned asym_scenario_cpus(const struct asym_scenario *s);
+static inline unsigned asym_scenario_cpus(const struct asym_scenario *s)
+{
+    unsigned n = 0;
+    for (unsigned k = 0; k < s->machine.n_types; k++)
+        n += s->machine.counts[k];
+    return n * s->machine.smt;
+}
 
 #endif

@@ -173,6 +173,12 @@ static inline uint32_t sim_slot_kick(const struct asym_sim *s)
     return s->n_cpus + s->n_threads + s->n_programs;
 }
 
+/** Returns when the CPU balances in each period: the CPUs' turns are spread over the period. */
+static inline uint64_t sim_balance_phase(const struct asym_sim *s, uint32_t cpu)
+{
+    return s->scenario->scheduler.balance * (cpu + 1) / s->n_cpus + 1;
+}
+
 /* affinity-masks.c: the masks of threads. Equal masks are stored once and counted by their users. */
 /** The number of the mask of all CPUs. */
 enum { SIM_ALL_CPUS = 1 };
@@ -207,20 +213,12 @@ void sim_queue_remove(struct asym_sim *s, uint32_t thread);
 /** Adds (+1) or removes (-1) a waiting thread in the counts by mask. */
 void sim_queue_count(struct asym_sim *s, const struct sim_thread *t, int sign);
 
-/* scheduler.c */
-void sim_set_nice(struct asym_sim *s, uint32_t thread, int nice);
-/** Sets the mask; the caller then calls sim_obey. */
-void sim_set_mask(struct asym_sim *s, uint32_t thread, const struct asym_mask *mask);
-/** Makes a sleeping or new thread runnable. */
-void sim_wake(struct asym_sim *s, uint32_t thread);
-/** Takes a thread off its CPU or queue. state: SIM_ASLEEP or SIM_NEW. */
-void sim_stop(struct asym_sim *s, uint32_t thread, enum sim_state state);
-/** Moves a running or queued thread to a CPU that its mask allows. */
-void sim_move(struct asym_sim *s, uint32_t thread, uint32_t cpu);
-/** Applies a changed mask: moves the thread if its CPU is not allowed. */
-void sim_obey(struct asym_sim *s, uint32_t thread);
-/** Marks the CPU for sim_settle. */
-void sim_pend(struct asym_sim *s, uint32_t cpu, bool preempt);
+/* cpu-search.c: searches for a CPU. */
+enum sim_reach { SIM_REACH_LLC, SIM_REACH_NODE, SIM_REACH_ALL, SIM_N_REACHES };
+/** The CPUs at this distance from cpu and nearer have consecutive numbers, first to end - 1. */
+void sim_span(const struct asym_sim *s, uint32_t cpu, enum sim_reach reach, uint32_t *ret_first, uint32_t *ret_end);
+/** Returns the threads of the CPU, and that many more, per speed. */
+double sim_load(const struct asym_sim *s, uint32_t cpu, uint32_t more);
 /**
  * Returns a CPU of allowed with the fewest threads (with the fewest per speed if the scheduler knows the speeds), ties at random.
  * allowed must not be empty.
@@ -235,31 +233,51 @@ int sim_idle_near(const struct asym_sim *s, uint32_t cpu, const struct asym_mask
 int sim_any_of(struct asym_sim *s, const struct asym_mask *set);
 /** Returns whether this CPU and its siblings are idle. */
 bool sim_core_is_idle(const struct asym_sim *s, uint32_t cpu);
-/** Lets each marked CPU choose the thread that it runs. */
-void sim_settle(struct asym_sim *s);
 static inline uint32_t sim_count(const struct asym_sim *s, uint32_t cpu)
 {
     return s->cpus[cpu].n_queued + (s->cpus[cpu].running != SIM_NONE);
 }
 
+/* thread-moves.c: puts threads on CPUs and queues, and takes them off. */
+void sim_set_nice(struct asym_sim *s, uint32_t thread, int nice);
+/** Sets the mask; the caller then calls sim_obey. */
+void sim_set_mask(struct asym_sim *s, uint32_t thread, const struct asym_mask *mask);
+/** Takes a thread off its CPU or queue. state: SIM_ASLEEP or SIM_NEW. */
+void sim_stop(struct asym_sim *s, uint32_t thread, enum sim_state state);
+/** Moves a running or queued thread to a CPU that its mask allows. */
+void sim_move(struct asym_sim *s, uint32_t thread, uint32_t cpu);
+/** Marks the CPU for sim_settle. */
+void sim_pend(struct asym_sim *s, uint32_t cpu, bool preempt);
+/** Updates the CPU's level. To be called after each change of its number of threads, before a search by level. */
+void sim_recount(struct asym_sim *s, uint32_t cpu);
+/** Moves a thread that is on no queue to cpu: it pays for the migration, and its virtual runtime becomes relative to cpu's. */
+void sim_settle_on(struct asym_sim *s, uint32_t thread, uint32_t cpu);
+/** Runs a thread that is on no queue on this CPU, which runs none. */
+void sim_run_on(struct asym_sim *s, uint32_t cpu, uint32_t thread);
+/** Takes the running thread off. The caller marks the CPU for sim_settle, or chooses its next thread. */
+void sim_take_off(struct asym_sim *s, uint32_t cpu);
+
 /* load-balance.c */
-enum sim_reach { SIM_REACH_LLC, SIM_REACH_NODE, SIM_REACH_ALL, SIM_N_REACHES };
-/** The CPUs at this distance from cpu and nearer have consecutive numbers, first to end - 1. */
-void sim_span(const struct asym_sim *s, uint32_t cpu, enum sim_reach reach, uint32_t *ret_first, uint32_t *ret_end);
 /**
  * Searches the CPUs at exactly that distance that have more than least threads. Returns the one with the most threads among
  * those with a thread that cpu may pull, and that thread; on a tie the first in order after cpu. SIM_NONE: none.
  */
 uint32_t sim_busiest(const struct asym_sim *s, uint32_t cpu, enum sim_reach reach, uint32_t least,
                      uint32_t *ret_thread);
-/** Returns the threads of the CPU, and that many more, per speed. */
-double sim_load(const struct asym_sim *s, uint32_t cpu, uint32_t more);
 /** Moves a waiting thread to this idle CPU's queue. Returns false when it finds none. */
 bool sim_pull(struct asym_sim *s, uint32_t cpu);
 void sim_balance(struct asym_sim *s, uint32_t cpu);
 /** Lets idle CPUs try to pull again at the next tick. */
 void sim_kick(struct asym_sim *s);
 void sim_kicked(struct asym_sim *s);
+
+/* scheduler.c */
+/** Makes a sleeping or new thread runnable. */
+void sim_wake(struct asym_sim *s, uint32_t thread);
+/** Applies a changed mask: moves the thread if its CPU is not allowed. */
+void sim_obey(struct asym_sim *s, uint32_t thread);
+/** Lets each marked CPU choose the thread that it runs. */
+void sim_settle(struct asym_sim *s);
 
 /*
  * placement.c: the CPU on which a new thread begins. With idle CPUs it is the one that Linux 6.1 finds for a fork (kernel/sched/
@@ -296,11 +314,16 @@ void sim_wake_newborn(struct asym_sim *s);
 /** Schedules the start of each program. */
 void sim_begin(struct asym_sim *s);
 
+/* thread-trace.c: the identity of threads, and the events of a trace. */
+/** Returns the id of the thread: a restarted process has new ones. */
+struct asym_taskid sim_id_of(const struct asym_sim *s, uint32_t thread);
+/** Returns the live thread with this id; SIM_NONE: none. */
+uint32_t sim_find_thread(const struct asym_sim *s, const struct asym_taskid *id);
+void sim_trace_thread(const struct asym_sim *s, enum asym_sim_event_kind kind, uint32_t thread,
+                      const struct asym_action *action);
+
 /* ports.c */
 int sim_ports_new(struct asym_sim *s);
 void sim_ports_free(struct asym_sim *s);
-
-void sim_trace_thread(const struct asym_sim *s, enum asym_sim_event_kind kind, uint32_t thread,
-                      const struct asym_action *action);
 
 #endif
