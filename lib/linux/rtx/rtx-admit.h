@@ -4,7 +4,7 @@
 #define ASYM_LINUX_RTX_RTX_ADMIT_H
 
 #include "linux/rtx/rtx-acceptor.h"
-#include "linux/rtx/rtx-server.h"
+#include "linux/rtx/rtx-server-config.h"
 
 /** Admit the program, or refuse it and close the connection. */
 void asym_rtxd_admit(struct asym_rtxd_server *s, const struct asym_rtxd_report *came, asym_usec now);

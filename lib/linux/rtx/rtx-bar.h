@@ -3,7 +3,7 @@
 #ifndef ASYM_LINUX_RTX_RTX_BAR_H
 #define ASYM_LINUX_RTX_RTX_BAR_H
 
-#include "linux/rtx/rtx-server.h"
+#include "linux/rtx/rtx-server-config.h"
 
 /**
  * Forbid a user to connect to the socket. Root is always allowed. 0; -EOPNOTSUPP: the file system has no ACLs; -EINVAL: the

@@ -4,7 +4,7 @@
 #define ASYM_LINUX_RTX_RTX_CHANNEL_H
 
 #include "linux/rtx/rtx-acceptor.h"
-#include "linux/rtx/rtx-server.h"
+#include "linux/rtx/rtx-server-config.h"
 
 /** Returns the work of the helpers so far. */
 struct asym_rtxd_helper_use asym_rtxd_server_helper_use(const struct asym_rtxd_server *s);

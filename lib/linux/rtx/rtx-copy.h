@@ -3,7 +3,7 @@
 #ifndef ASYM_LINUX_RTX_RTX_COPY_H
 #define ASYM_LINUX_RTX_RTX_COPY_H
 
-#include "linux/rtx/rtx-server.h"
+#include "linux/rtx/rtx-server-config.h"
 
 struct asym_rtxd_client;
 

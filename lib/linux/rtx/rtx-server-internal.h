@@ -5,8 +5,9 @@
 
 #include <stdint.h>
 
+#include "linux/rtx/rtx-overlay.h"
 #include "linux/rtx/rtx-page.h"
-#include "linux/rtx/rtx-server.h"
+#include "linux/rtx/rtx-server-config.h"
 
 /** The socket's ACL names at most this many users. */
 #define ASYM_RTXD_MAX_BARRED 256

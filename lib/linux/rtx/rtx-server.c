@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "linux/rtx/rtx-server-internal.h"
+#include "linux/rtx/rtx-server.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -16,6 +16,7 @@
 #include "linux/rtx/rtx-copy.h"
 #include "linux/rtx/rtx-end.h"
 #include "linux/rtx/rtx-fair-share.h"
+#include "linux/rtx/rtx-server-internal.h"
 
 const char *asym_rtxd_refusal_text(enum asym_rtxd_refusal refusal)
 {
