@@ -5,6 +5,9 @@
 A room is a folder. It may include itself, the contracts of include/asym, and the rooms that its row names. The lowest room
 comes first: a row names only rows above it in the table, so that the table can have no circle.
 
+Files of lib and daemon call each other in one direction: what a file calls never calls it back, directly or through others.
+CIRCLES has the exceptions. A row of a .def file, by which a table names its entries, is no call.
+
 The unit tests of lib/ROOM and daemon/ROOM stand in tests/unit/ROOM, those of tests/support in tests/unit/support. Each room has
 some, but for the rooms of UNTESTED, which says where their tests are.
 """
@@ -54,7 +57,17 @@ ROOMS = {
 UNTESTED = {
     "lib/policy/placement": "tests/unit/policy",
 }
+# circles of files that call each other, and why they stay
+CIRCLES = {
+    "lib/bus: bus caller direct link sender subscriber system":
+        "sd-bus calls a message's handler from within the processing of its connection, and a handler may end connections",
+}
 INCLUDE = re.compile(r'\s*#\s*include\s+(?:"([^"]+)"|<(asym/[^>]+)>)')
+
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+# A function that is not static, and a name that is no member, no tag of a type and no text.
+DEFINITION = re.compile(r"^(?!static\b|typedef\b)[A-Za-z_][^;{}()=\n]*?\b(\w+)\([^;{}]*\)\n\{", re.M)
+NAME = re.compile(r'"(?:\\.|[^"\\\n])*"|(?:->|\.)\s*\w+|\b(?:struct|enum|union)\s+\w+|\b(\w+)\b')
 
 
 def check_table(rooms):
@@ -90,11 +103,56 @@ def check_tests(tree, rooms, untested):
             yield f"{room}: tests/unit/{room.split('/', 1)[1]} has no test of this room"
 
 
-def check(tree, rooms, untested):
-    """The faults of the include lines and of the folders of tests, as FILE:LINE: fault."""
+def find_calls(tree):
+    """{file: {file that it calls: (line, name of the function)}} of the .c files of lib and daemon."""
+    code = {str(p.relative_to(tree)): COMMENT.sub(lambda match: "\n" * match[0].count("\n"), p.read_text(encoding="utf-8"))
+            for top in ("lib", "daemon") for p in (tree / top).rglob("*.c")}
+    home = {match[1]: path for path, text in sorted(code.items()) for match in DEFINITION.finditer(text) if match[1] != "main"}
+    calls = {path: {} for path in code}
+    for path, text in code.items():
+        for number, line in enumerate(text.splitlines(), 1):
+            for match in NAME.finditer(line):
+                if home.get(match[1], path) != path:
+                    calls[path].setdefault(home[match[1]], (number, match[1]))
+    return calls
+
+
+def find_reach(calls):
+    """{file: the files that it calls, directly or through others}"""
+    reach = {}
+    for path in calls:
+        seen, left = set(), [path]
+        while left:
+            new = set(calls[left.pop()]) - seen
+            seen |= new
+            left += new
+        reach[path] = seen
+    return reach
+
+
+def check_circles(tree, circles):
+    """The calls within each circle of files that is no row of circles, and the rows that name no circle."""
+    calls = find_calls(tree)
+    reach = find_reach(calls)
+    rows = {row: {f"{row.split(':')[0]}/{stem}.c" for stem in row.split(":")[1].split()} for row in circles}
+    found = {path: {other for other in reach[path] if path in reach[other]} for path in calls if path in reach[path]}
+    for path, circle in sorted(found.items()):
+        if circle in rows.values():
+            continue
+        for other, (number, name) in sorted(calls[path].items()):
+            if other in circle:
+                yield f"{path}:{number}: {name} closes a circle of calls: {other} calls {Path(path).name} back, itself or through others"
+    for row, circle in rows.items():
+        if circle not in found.values():
+            yield f"rooms.py: {row} is no circle any more: take out its row of CIRCLES"
+
+
+def check(tree, rooms, untested, circles):
+    """The faults of include lines, folders of tests and calls, as FILE:LINE: fault."""
     yield from check_table(rooms)
     tree = tree.resolve()
     yield from check_tests(tree, rooms, untested)
+    yield from check_circles(tree, circles)
     used = {room: set() for room in rooms}
     for source in sorted(p for top in ("include", "lib", "daemon") for p in (tree / top).rglob("*.[ch]")):
         path = source.relative_to(tree)
@@ -124,13 +182,13 @@ def test():
             "lib/high/high.c": '#include <stdio.h>\n#include "high/high.h"\n#include "low/low.h"\n',
             "tests/unit/high/test-high.c": "", "tests/unit/support/test-tree.c": ""}
 
-    def faults(files, table=rooms, untested=()):
+    def faults(files, table=rooms, untested=(), circles=()):
         with tempfile.TemporaryDirectory() as folder:
             for name, text in files.items():
                 path = Path(folder, name)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text, encoding="utf-8")
-            return list(check(Path(folder), table, untested))
+            return list(check(Path(folder), table, untested, circles))
 
     def expect(said, *wanted):
         if len(said) != len(wanted) or any(w not in s for w, s in zip(wanted, said)):
@@ -146,6 +204,15 @@ def test():
     expect(faults(good | {"tests/unit/attic/test-x.c": ""}), "test-x.c:1: tests/unit/attic is the folder of no room")
     expect(faults(good | {"lib/low/low.c": ""}), "lib/low: tests/unit/low has no test of this room")
     expect(faults(good | {"lib/low/low.c": ""}, untested={"lib/low": "tests/unit/high"}))
+    calls = {"lib/high/high.c": '#include "high/high.h"\n#include "low/low.h"\nint f(void)\n{\n    return g();\n}\n',
+             "lib/high/g.c": "int g(void)\n{\n    return h();\n}\n",
+             "lib/high/h.c": "/* f() */\nint h(void)\n{\n    return puts(\"f\") + a.f + a->g + (struct f){0}.g;\n}\n"}
+    back = {"lib/high/h.c": "int h(void)\n{\n    return 0;\n}\n\nint i(void)\n{\n    return f();\n}\n"}
+    expect(faults(good | calls))
+    expect(faults(good | calls | back), "lib/high/g.c:3: h closes a circle", "lib/high/h.c:8: f closes a circle",
+           "lib/high/high.c:5: g closes a circle of calls: lib/high/g.c calls high.c back")
+    expect(faults(good | calls | back, circles=["lib/high: g h high"]))
+    expect(faults(good | calls, circles=["lib/high: g h high"]), "lib/high: g h high is no circle any more")
     circle = rooms | {"lib/low": "lib/high"}
     expect(faults(good | {"lib/low/low.c": '#include "high/high.h"\n', "tests/unit/low/test-low.c": ""}, circle),
            "the row of lib/low names lib/high, whose row does not stand above it")
@@ -156,8 +223,9 @@ def main():
         test()
         return
     faults = list(check(Path(sys.argv[1]) if sys.argv[1:] else Path(__file__).resolve().parent.parent, ROOMS,
-                        UNTESTED))
-    print("\n".join(faults) or f"rooms: {len(ROOMS)}, each includes only what its row names, and has its tests")
+                        UNTESTED, CIRCLES))
+    print("\n".join(faults) or f"rooms: {len(ROOMS)}, each includes only what its row names, and has its tests;"
+          " no file calls one that calls it back")
     sys.exit(1 if faults else 0)
 
 

@@ -5,7 +5,7 @@
 
 #include "app/terminal.h"
 #include "base/macro.h"
-#include "daemon/asymctl/verb.h"
+#include "daemon/asymctl/verb-table.h"
 
 static int help_of(const char *name)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** The verbs of asymctl. A verb is one file, which ends in one struct, and a row in verbs.def. */
+/** A verb of asymctl: one file, which ends in one struct, and a row in verbs.def. verb-table.h has the table of them. */
 #ifndef ASYM_DAEMON_ASYMCTL_VERB_H
 #define ASYM_DAEMON_ASYMCTL_VERB_H
 
@@ -40,20 +40,11 @@ struct asym_verb {
     int (*run)(const void *args, char **operands);
 };
 
-/** The verb at index i; NULL after the last. */
-const struct asym_verb *asym_verb_at(size_t i);
-
-/** The verb of that name; NULL: there is none. */
-const struct asym_verb *asym_verb_find(const char *name);
-
 /** Parse the words after the verb, and run it. argv[0] is the verb. Returns the exit status. */
 int asym_verb_run(const struct asym_verb *verb, int argc, char **argv);
 
 /** Print "usage: asymctl sim SCENARIO.ini [--policy=NAME,...]", wrapped as wide as the terminal. */
 void asym_verb_usage(const struct asym_verb *verb, const struct asym_terminal *terminal);
-
-/** Print on stderr that there is no verb of that name, and the nearest name. Returns the exit status. */
-int asym_verb_unknown(const char *name);
 
 /** Print "asymctl: " and what on stderr. Returns status. */
 int asym_verb_fail(enum asym_exit status, const char *what);

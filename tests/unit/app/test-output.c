@@ -15,7 +15,7 @@
 
 #include "app/output.h"
 #include "base/macro.h"
-#include "daemon/asymctl/verb.h"
+#include "daemon/asymctl/verb-table.h"
 #include "daemon/asymd/mode-table.h"
 #include "support/fake-service.h"
 #include "support/process.h"

@@ -22,7 +22,7 @@
 #include "report/columns.h"
 #include "report/json.h"
 #include "report/policies-report.h"
-#include "daemon/asymctl/verb.h"
+#include "daemon/asymctl/verb-table.h"
 #include "support/report-fixture.h"
 #include "support/tree.h"
 
