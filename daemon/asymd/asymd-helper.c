@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The program of the helper processes (linux/sys/helper.h). Only asymd starts it. */
+/* The program of the helper processes (linux/sys/helper-process.h). Only asymd starts it. */
 #include "base/macro.h"
 #include "linux/sys/helper-child.h"
 #include "linux/observe/hidepid.h"

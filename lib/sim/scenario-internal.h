@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** The state of the scenario parser, shared by scenario.c and steps.c. */
+/** The state of the scenario parser, shared by scenario.c and scenario-steps.c. */
 #ifndef ASYM_SIM_SCENARIO_INTERNAL_H
 #define ASYM_SIM_SCENARIO_INTERNAL_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The parser of scenario files. Sections and keys are rows; steps.c parses steps. */
+/* The parser of scenario files. Sections and keys are rows; scenario-steps.c parses steps. */
 #include "sim/scenario.h"
 
 #include <assert.h>

@@ -7,7 +7,7 @@
 
 #include <asym/types.h>
 
-#include "linux/sys/helper.h"
+#include "linux/sys/helper-process.h"
 #include "linux/sys/root.h"
 
 /**
@@ -25,7 +25,7 @@ int asym_hidepid_read(const struct asym_root *root);
  */
 #define ASYM_HIDEPID_WITHIN (10 * ASYM_SEC)
 
-/** Reads the option of this machine again and again, in a helper (linux/sys/helper.h). */
+/** Reads the option of this machine again and again, in a helper (linux/sys/helper-process.h). */
 struct asym_hidepid_watch {
     struct asym_helper helper;
     bool asked;         /**< the helper has not answered yet */

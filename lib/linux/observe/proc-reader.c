@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/macro.h"
-#include "linux/sys/helper.h"
+#include "linux/sys/helper-process.h"
 #include "linux/observe/proc-read-limit.h"
 #include "linux/sys/thread.h"
 

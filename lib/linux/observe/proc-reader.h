@@ -4,7 +4,7 @@
  * the lock of the process's memory (mmap_lock); a thread of the process can hold that lock for as long as a file system of
  * its user hangs. The executable, which has the build id, may be on such a file system.
  *
- * With a helper (linux/sys/helper.h), asymd requests a fact and takes the answer later; it never waits. Without a reader
+ * With a helper (linux/sys/helper-process.h), asymd requests a fact and takes the answer later; it never waits. Without a reader
  * (NULL), asymd reads the facts at once; this is meant for captured machines and for tests. The other files that asymd reads
  * of a process need no lock that the process can hold: stat, schedstat, status, cgroup, the link exe.
  */

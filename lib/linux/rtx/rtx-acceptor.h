@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
- * The helper process that accepts and closes the connections of programs (linux/sys/helper.h, role "rtx"; include/asym/rtx.h).
+ * The helper process that accepts and closes the connections of programs (linux/sys/helper-process.h, role "rtx";
+ * include/asym/rtx.h).
  *
  * asymd never receives from a program, and never drops the last reference to a file that a program also holds. Both can
  * sleep for as long as the program wants. A message that waits in a socket may carry a file whose last close lingers (TCP) or

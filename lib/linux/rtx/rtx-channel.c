@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/macro.h"
-#include "linux/sys/helper.h"
+#include "linux/sys/helper-process.h"
 #include "linux/rtx/rtx-server-internal.h"
 
 /*

@@ -7,7 +7,7 @@
 #include <sys/prctl.h>
 
 #include "base/macro.h"
-#include "linux/sys/helper.h"
+#include "linux/sys/helper-process.h"
 #include "linux/sys/thread.h"
 
 struct helper_link {
@@ -22,7 +22,7 @@ static struct helper_link *of(const struct asym_rtxd_link *link)
     return (struct helper_link *)(uintptr_t)link;
 }
 
-/* A closer that sleeps outlives its helper. The kernel makes it a child of asymd, which counts it (linux/sys/helper.h). */
+/* A closer that sleeps outlives its helper. The kernel makes it a child of asymd, which counts it (linux/sys/helper-process.h). */
 static int become_subreaper(struct helper_link *l)
 {
     int is_one = 0;

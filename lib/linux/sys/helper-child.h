@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** The side of the helper (linux/sys/helper.h): for the main function of its program, and for its roles. */
+/** The side of the helper (linux/sys/helper-process.h): for the main function of its program, and for its roles. */
 #ifndef ASYM_LINUX_SYS_HELPER_CHILD_H
 #define ASYM_LINUX_SYS_HELPER_CHILD_H
 
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "linux/sys/helper.h"
+#include "linux/sys/helper-process.h"
 
 /** The rights of a role. asym_helper_main() drops all others before run(). */
 enum {

@@ -11,7 +11,7 @@
 #include <asym/snapshot.h>
 
 #include "base/macro.h"
-#include "support/why.h"
+#include "support/reason-text.h"
 
 static const char *text(enum asym_exclusion exclusion, double a, double b, char *buf, size_t size)
 {

@@ -18,7 +18,7 @@
 #include "monitor/explain.h"
 #include "monitor/explain-text.h"
 #include "support/engine-fixture.h"
-#include "support/why.h"
+#include "support/reason-text.h"
 
 #define TICK (100 * ASYM_MSEC)
 

@@ -17,7 +17,7 @@
 #include "support/count.h"
 #include "support/generate.h"
 #include "support/wanted.h"
-#include "support/why.h"
+#include "support/reason-text.h"
 
 #define N_SEEDS    300
 #define BIG_LOAD   20000

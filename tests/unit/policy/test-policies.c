@@ -16,7 +16,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "support/generate.h"
-#include "support/why.h"
+#include "support/reason-text.h"
 
 #define TURN   (100 * ASYM_MSEC)
 #define N_MOST 64

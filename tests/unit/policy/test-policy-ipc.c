@@ -12,7 +12,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "support/policy-fixture.h"
-#include "support/why.h"
+#include "support/reason-text.h"
 
 #define GHZ  1e9
 #define TICK (10 * ASYM_MSEC)

@@ -16,7 +16,7 @@
 #include "base/nice.h"
 #include "support/policy-fixture.h"
 #include "support/generate.h"
-#include "support/why.h"
+#include "support/reason-text.h"
 
 static struct policy_fixture w;
 

@@ -21,7 +21,7 @@
 #include "base/mask.h"
 #include "support/generate.h"
 #include "support/wanted.h"
-#include "support/why.h"
+#include "support/reason-text.h"
 
 #define N_SEEDS 400
 #define TURN    (100 * ASYM_MSEC)

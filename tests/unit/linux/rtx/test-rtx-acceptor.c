@@ -23,7 +23,7 @@
 #include <cmocka.h>
 
 #include "linux/rtx/rtx-acceptor.h"
-#include "linux/sys/helper.h"
+#include "linux/sys/helper-process.h"
 #include "support/process.h"
 #include "support/rtx-raw.h"
 

@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "linux/sys/helper.h"
+#include "linux/sys/helper-process.h"
 #include "load/helper.h"
 #include "support/process.h"
 

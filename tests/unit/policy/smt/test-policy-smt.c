@@ -15,7 +15,7 @@
 #include "base/mask.h"
 #include "policy/smt/smt-place.h"
 #include "support/generate.h"
-#include "support/why.h"
+#include "support/reason-text.h"
 
 #define INTERVAL (100 * ASYM_MSEC)
 #define N_MOST   64

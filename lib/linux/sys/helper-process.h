@@ -16,8 +16,8 @@
  *
  * This is the side of asymd. The side of the helper is linux/sys/helper-child.h.
  */
-#ifndef ASYM_LINUX_SYS_HELPER_H
-#define ASYM_LINUX_SYS_HELPER_H
+#ifndef ASYM_LINUX_SYS_HELPER_PROCESS_H
+#define ASYM_LINUX_SYS_HELPER_PROCESS_H
 
 #include <stdbool.h>
 #include <stddef.h>

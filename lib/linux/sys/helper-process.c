@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymd's side of a helper. */
-#include "linux/sys/helper.h"
+#include "linux/sys/helper-process.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,8 +2,8 @@
 /**
  * Checks of the reasons of policies. Tests identify a reason by words of its text, because the object is private to the policy.
  */
-#ifndef ASYM_TESTS_SUPPORT_WHY_H
-#define ASYM_TESTS_SUPPORT_WHY_H
+#ifndef ASYM_TESTS_SUPPORT_REASON_TEXT_H
+#define ASYM_TESTS_SUPPORT_REASON_TEXT_H
 
 #include <stdbool.h>
 #include <string.h>
