@@ -97,9 +97,9 @@ void asym_ancestry_of(struct asym_ancestry *ancestry, int32_t pid, struct asym_a
     struct session_walk walk = {.session = p.session, .within = p.session > 0, .oldest = UINT64_MAX};
     uint64_t oldest = UINT64_MAX;
     ret->n = 0;
-    ret->session = (struct asym_origin){.number = 0};
+    ret->session = (struct asym_ancestor){.number = 0};
     while (p.pid > 1 && !p.gone && ret->n < ASYM_LENGTH(ret->processes)) {
-        ret->processes[ret->n++] = (struct asym_origin){.number = p.pid, .start = p.start, .oldest = oldest};
+        ret->processes[ret->n++] = (struct asym_ancestor){.number = p.pid, .start = p.start, .oldest = oldest};
         oldest = ASYM_MIN(oldest, p.start);
         step(&walk, &p);
         if (p.parent <= 1)
@@ -111,5 +111,6 @@ void asym_ancestry_of(struct asym_ancestry *ancestry, int32_t pid, struct asym_a
         return;
     const struct process leader = find(ancestry, walk.session);
     const bool led = !leader.gone && leader.session == walk.session;
-    ret->session = (struct asym_origin){.number = walk.session, .start = led ? leader.start : 0, .oldest = walk.oldest};
+    ret->session = (struct asym_ancestor){
+        .number = walk.session, .start = led ? leader.start : 0, .oldest = walk.oldest};
 }

@@ -10,7 +10,7 @@
 #define ASYM_ANCESTORS_MAX 64
 
 /** An origin of a process: the process itself, an ancestor, or its session. */
-struct asym_origin {
+struct asym_ancestor {
     int32_t number; /**< PID or session ID */
     uint64_t start; /**< of the process or the session leader, clock ticks since boot; 0: the leader has exited */
     /**
@@ -21,14 +21,14 @@ struct asym_origin {
 };
 
 struct asym_ancestors {
-    struct asym_origin processes[ASYM_ANCESTORS_MAX + 1]; /**< from the process upwards, without init */
+    struct asym_ancestor processes[ASYM_ANCESTORS_MAX + 1]; /**< from the process upwards, without init */
     size_t n;
     /**
      * The session of the process, if the process may be an orphan; else number 0. A chain of parents that reaches init
      * without the session leader has lost a process. Then only the session shows where the process came from. The child
      * of a live leader is no orphan: a shell whose children set their own masks looks the same.
      */
-    struct asym_origin session;
+    struct asym_ancestor session;
 };
 
 struct asym_ancestry;

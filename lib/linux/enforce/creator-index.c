@@ -41,7 +41,7 @@ struct table {
 struct kin {
     const struct row *rows;
     size_t n;
-    struct asym_origin origin;
+    struct asym_ancestor origin;
 };
 
 struct asym_creator_index {
@@ -268,7 +268,7 @@ static void count_from(struct asym_creator_index *c, struct row *rows, size_t n,
     rows->counted_from = start;
 }
 
-static void add_kin(struct asym_creator_index *c, const struct table *t, const struct asym_origin *origin)
+static void add_kin(struct asym_creator_index *c, const struct table *t, const struct asym_ancestor *origin)
 {
     const size_t from = lower_bound(c, t->rows, t->n, origin->number, 0);
     if (from == t->n || t->rows[from].number != origin->number)

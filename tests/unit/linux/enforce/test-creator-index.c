@@ -135,7 +135,7 @@ static void add_any(int i)
 }
 
 /* The contract of asym_creator_index_find, for one entry and one origin. */
-static bool can_be_creator(const struct asym_ledger_entry *e, const struct asym_origin *o, bool by_session,
+static bool can_be_creator(const struct asym_ledger_entry *e, const struct asym_ancestor *o, bool by_session,
                            const struct asym_taskid *id, const struct asym_mask *found, int8_t nice)
 {
     const struct asym_ledger_entry *known = asym_ledger_find(&ledger, id->tid);
@@ -165,9 +165,9 @@ static struct asym_ancestors any_ancestors(void)
 {
     /* Each number has one start, as in a pass over all processes. */
     struct asym_ancestors ancestors = {.processes = {{TGID + (int32_t)chance(3), 20, UINT64_MAX}}, .n = 1 + chance(2)};
-    ancestors.processes[1] = (struct asym_origin){TGID + 1, 20, 45 + chance(15)};
+    ancestors.processes[1] = (struct asym_ancestor){TGID + 1, 20, 45 + chance(15)};
     if (chance(2))
-        ancestors.session = (struct asym_origin){TGID + (int32_t)chance(3), chance(2) ? 20 : 0, 45 + chance(15)};
+        ancestors.session = (struct asym_ancestor){TGID + (int32_t)chance(3), chance(2) ? 20 : 0, 45 + chance(15)};
     return ancestors;
 }
 
