@@ -53,12 +53,6 @@ const char *asym_units_date(asym_usec t, char *buf)
     return buf;
 }
 
-const char *asym_units_time(asym_usec t, char *buf)
-{
-    put_time(t, "%H:%M:%S", buf, ASYM_UNITS_SIZE);
-    return buf;
-}
-
 const char *asym_units_time_ms(asym_usec t, char *buf)
 {
     char time[16];

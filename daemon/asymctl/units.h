@@ -18,10 +18,7 @@ const char *asym_units_bytes(uint64_t bytes, char *buf);
 /** A time of day (CLOCK_REALTIME) here: "2026-11-22 17:03:12". */
 const char *asym_units_date(asym_usec t, char *buf);
 
-/** The same without the date: "17:03:12". */
-const char *asym_units_time(asym_usec t, char *buf);
-
-/** With milliseconds: "17:03:12.250". */
+/** The same without the date and with milliseconds: "17:03:12.250". */
 const char *asym_units_time_ms(asym_usec t, char *buf);
 
 #endif

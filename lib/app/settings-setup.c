@@ -9,23 +9,12 @@
 #include <unistd.h>
 
 #include "app/install-paths.h"
+#include "base/io.h"
 #include "base/macro.h"
 
 const char *asym_run_config_path(const struct asym_invocation *cli, char *buf)
 {
     return cli->config ? cli->config : asym_path(ASYM_PATH_CONFIG, buf);
-}
-
-static int write_all(int fd, const char *text)
-{
-    for (size_t left = strlen(text); left > 0;) {
-        const ssize_t n = write(fd, text, left);
-        if (n < 0 && errno != EINTR)
-            return -errno;
-        text += n > 0 ? n : 0;
-        left -= n > 0 ? (size_t)n : 0;
-    }
-    return fsync(fd) < 0 ? -errno : 0;
 }
 
 /* The name of the temporary file begins with a dot: asymd does not read it. */
@@ -36,7 +25,7 @@ static int replace_file(int dir, const char *name, const char *text)
         return -ENAMETOOLONG;
     unlinkat(dir, temporary, 0);
     ASYM_AUTO_CLOSE int fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-    int r = fd < 0 ? -errno : write_all(fd, text);
+    int r = fd < 0 ? -errno : asym_write_synced(fd, text, strlen(text));
     if (r >= 0 && renameat(dir, temporary, dir, name) < 0)
         r = -errno;
     if (r < 0 && fd >= 0)

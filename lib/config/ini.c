@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/io.h"
 #include "base/macro.h"
 #include "base/parse.h"
 
@@ -171,21 +172,14 @@ int asym_ini_file(const char *path, char **ret_text, size_t *ret_len, struct asy
         return asym_fail(err, -EINVAL, "%.200s: %s; accepted is a file", path,
                          S_ISDIR(st.st_mode) ? "is a directory" : "is not a regular file");
     ASYM_AUTO_FREE char *text = malloc(FILE_MAX_ + 1);
-    size_t len = 0;
-    ssize_t n = 1;
     if (!text)
         return asym_fail(err, -ENOMEM, "%.200s: no memory", path);
-    while (n > 0 && len <= FILE_MAX_) {
-        n = read(fd, text + len, FILE_MAX_ + 1 - len);
-        len += n > 0 ? (size_t)n : 0;
-    }
-    if (n < 0) {
-        int error = -errno;
-        return asym_fail(err, error, "%.200s: %s", path, strerror(-error));
-    }
+    const ssize_t len = asym_read_all(fd, text, FILE_MAX_ + 1);
+    if (len < 0)
+        return asym_fail(err, (int)len, "%.200s: %s", path, strerror((int)-len));
     if (len > FILE_MAX_)
         return asym_fail(err, -EINVAL, "%.200s: the file is larger than 1 MiB; accepted are up to 1 MiB", path);
     *ret_text = ASYM_TAKE(text);
-    *ret_len = len;
+    *ret_len = (size_t)len;
     return 0;
 }

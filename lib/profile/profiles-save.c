@@ -11,6 +11,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "base/io.h"
 #include "base/macro.h"
 #include "base/parse.h"
 #include "base/text.h"
@@ -87,17 +88,6 @@ static int check_composed(const char *file, const char *text, size_t len, const 
     return same ? 0 : asym_fail(err, -EINVAL, "%.200s: this profile has no valid text form", file);
 }
 
-static int write_all(int fd, const char *text, size_t len)
-{
-    for (size_t at = 0; at < len;) {
-        ssize_t n = write(fd, text + at, len - at);
-        if (n < 0 && errno != EINTR)
-            return -errno;
-        at += n > 0 ? (size_t)n : 0;
-    }
-    return fsync(fd) < 0 ? -errno : 0;
-}
-
 /* Write a new file beside the old one and rename it. It gets the old mode and, if the kernel permits it, the old owner. */
 static int replace(const char *file, int dir_fd, const char *text, size_t len)
 {
@@ -108,7 +98,7 @@ static int replace(const char *file, int dir_fd, const char *text, size_t len)
     if (fd < 0)
         return -errno;
     bool exists = stat(file, &st) == 0;
-    int r = write_all(fd, text, len);
+    int r = asym_write_synced(fd, text, len);
     if (r >= 0 && exists && fchown(fd, st.st_uid, st.st_gid) < 0 && errno != EPERM)
         r = -errno;
     if (r >= 0 && fchmod(fd, exists ? st.st_mode & 0777 : 0644) < 0)

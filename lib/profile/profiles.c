@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/io.h"
 #include "base/macro.h"
 #include "base/parse.h"
 #include "profile/profile-internal.h"
@@ -263,19 +264,14 @@ int asym_profiles_read_file(const char *file, char **ret_text, size_t *ret_len, 
         return asym_fail(err, -EINVAL, "%.200s: accepted is a regular file of at most 16 MiB", file);
     const size_t size = (size_t)st.st_size;
     ASYM_AUTO_FREE char *text = malloc(size + 1);
-    size_t len = 0;
-    ssize_t n = 1;
     if (!text)
         return asym_fail(err, -ENOMEM, "%.200s: no memory", file);
-    while (len < size && (n = read(fd, text + len, size - len)) > 0)
-        len += (size_t)n;
-    if (n < 0) {
-        int error = -errno;
-        return asym_fail(err, error, "%.200s: %s", file, strerror(-error));
-    }
+    const ssize_t len = asym_read_all(fd, text, size);
+    if (len < 0)
+        return asym_fail(err, (int)len, "%.200s: %s", file, strerror((int)-len));
     text[len] = '\0';
     *ret_text = ASYM_TAKE(text);
-    *ret_len = len;
+    *ret_len = (size_t)len;
     return 0;
 }
 

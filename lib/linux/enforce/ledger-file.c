@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/parse.h"
@@ -108,20 +109,6 @@ void asym_ledger_forget(struct asym_ledger *l, struct asym_ledger_entry *e)
     asym_ledger_remove(l, e);
 }
 
-static int write_all(int fd, const char *text, size_t n)
-{
-    while (n > 0) {
-        ssize_t k = write(fd, text, n);
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k <= 0)
-            return k < 0 ? -errno : -EIO;
-        text += k;
-        n -= (size_t)k;
-    }
-    return 0;
-}
-
 static int write_table(struct asym_ledger *l, int fd)
 {
     char boot[64], header[96];
@@ -130,7 +117,7 @@ static int write_table(struct asym_ledger *l, int fd)
     int r = append(l, header, (size_t)n);
     for (size_t i = 0; r >= 0 && i < l->n; i++)
         r = asym_ledger_note(l, &l->entries[i]);
-    return r < 0 ? r : write_all(fd, l->batch, l->batch_len);
+    return r < 0 ? r : asym_write_all(fd, l->batch, l->batch_len);
 }
 
 /* NAME, then NAME.1 to NAME.9: a directory may have the name, and unlink cannot remove a directory. */
@@ -217,7 +204,7 @@ int asym_ledger_write(struct asym_ledger *l)
     check_file(l);
     if (l->owed)
         return rewrite(l);
-    int r = write_all(l->fd, l->batch, l->batch_len);
+    int r = asym_write_all(l->fd, l->batch, l->batch_len);
     if (r >= 0) {
         l->size += l->batch_len;
         l->n_records += l->batch_records;
@@ -360,21 +347,16 @@ static int read_text(int fd, char **ret_text, size_t *ret_len)
         return -errno;
     if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > SIZE_MAX_)
         return -EINVAL;
-    size_t size = (size_t)st.st_size, len = 0;
+    const size_t size = (size_t)st.st_size;
     ASYM_AUTO_FREE char *text = malloc(size + 1);
     if (!text)
         return -ENOMEM;
-    while (len < size) {
-        ssize_t n = pread(fd, text + len, size - len, (off_t)len);
-        if (n < 0)
-            return -errno;
-        if (n == 0)
-            break;
-        len += (size_t)n;
-    }
+    const ssize_t len = asym_read_all(fd, text, size);
+    if (len < 0)
+        return (int)len;
     text[len] = '\0';
     *ret_text = ASYM_TAKE(text);
-    *ret_len = len;
+    *ret_len = (size_t)len;
     return 0;
 }
 

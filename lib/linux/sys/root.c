@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "base/io.h"
 #include "base/macro.h"
 
 /* Equal to the kernel's MAXSYMLINKS. */
@@ -187,17 +188,8 @@ ssize_t asym_root_read(const struct asym_root *root, const char *path, char *buf
     struct stat st;
     if (!root->live && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)))
         return -EINVAL;
-    size_t len = 0;
-    while (len < size - 1) {
-        ssize_t n = read(fd, buf + len, size - 1 - len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        if (n == 0)
-            break;
-        len += (size_t)n;
-    }
-    buf[len] = '\0';
-    return (ssize_t)len;
+    const ssize_t len = asym_read_all(fd, buf, size - 1);
+    if (len >= 0)
+        buf[len] = '\0';
+    return len;
 }

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "base/macro.h"
 #include "base/parse.h"
 #include "linux/topology/topology-internal.h"
@@ -30,25 +31,16 @@ static int read_whole(const char *path, char **ret_text, size_t *ret_len, struct
         return asym_fail(err, -EINVAL, "%s: not a file of hwloc XML: no regular file", path);
     if (st.st_size > (off_t)MAX_XML)
         return asym_fail(err, -EINVAL, "%s: not a file of hwloc XML: larger than %zu MiB", path, MAX_XML >> 20);
-    size_t size = (size_t)st.st_size, len = 0;
+    const size_t size = (size_t)st.st_size;
     ASYM_AUTO_FREE char *text = malloc(size + 1);
     if (!text)
         return asym_fail(err, -ENOMEM, "%s: %s", path, strerror(ENOMEM));
-    while (len < size) {
-        ssize_t n = read(fd, text + len, size - len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            int error = -errno;
-            return asym_fail(err, error, "%s: %s", path, strerror(-error));
-        }
-        if (n == 0)
-            break;
-        len += (size_t)n;
-    }
+    const ssize_t len = asym_read_all(fd, text, size);
+    if (len < 0)
+        return asym_fail(err, (int)len, "%s: %s", path, strerror((int)-len));
     text[len] = '\0';
     *ret_text = ASYM_TAKE(text);
-    *ret_len = len;
+    *ret_len = (size_t)len;
     return 0;
 }
 

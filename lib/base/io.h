@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * Reads and writes as many bytes as the caller wants, however many system calls that takes. The functions are inline, so that the
+ * base library itself makes no system call. The core and the policies must not include this file: tests/purity.sh fails if they do.
+ */
+#ifndef ASYM_BASE_IO_H
+#define ASYM_BASE_IO_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+/** Reads up to size bytes. Returns their number, less than size at the end of the file; -errno. */
+static inline ssize_t asym_read_all(int fd, void *buf, size_t size)
+{
+    size_t len = 0;
+    while (len < size) {
+        const ssize_t n = read(fd, (char *)buf + len, size - len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        if (n == 0)
+            break;
+        len += (size_t)n;
+    }
+    return (ssize_t)len;
+}
+
+/** Writes all bytes. Returns 0; -errno, with some of them written. */
+static inline int asym_write_all(int fd, const void *bytes, size_t size)
+{
+    for (size_t at = 0; at < size;) {
+        const ssize_t n = write(fd, (const char *)bytes + at, size - at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? -errno : -EIO;
+        at += (size_t)n;
+    }
+    return 0;
+}
+
+/** The same, and returns only when the file is on the disk. */
+static inline int asym_write_synced(int fd, const void *bytes, size_t size)
+{
+    const int r = asym_write_all(fd, bytes, size);
+    return r < 0 || fsync(fd) == 0 ? r : -errno;
+}
+
+#endif

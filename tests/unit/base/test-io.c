@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads and writes that take several system calls. */
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/io.h"
+
+/* More than a pipe holds, so that a blocking write needs a reader. */
+enum { SIZE = 1 << 18 };
+
+static char sent[SIZE], got[SIZE + 1];
+
+/* Sends in two parts: one read returns no more than the first. */
+static void *send_all(void *fd)
+{
+    const int r = asym_write_all(*(int *)fd, sent, SIZE / 2);
+    usleep(1000);
+    const int second = asym_write_all(*(int *)fd, sent + SIZE / 2, SIZE / 2);
+    close(*(int *)fd);
+    return (void *)(intptr_t)(r | second);
+}
+
+static void all_bytes_arrive_in_order(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {SIZE - 1, SIZE, SIZE + 1};
+    for (size_t i = 0; i < SIZE; i++)
+        sent[i] = (char)(i * 7 + i / 251);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        int ends[2];
+        pthread_t sender;
+        void *r;
+        memset(got, 0, sizeof got);
+        assert_int_equal(pipe(ends), 0);
+        assert_int_equal(pthread_create(&sender, NULL, send_all, &ends[1]), 0);
+        assert_int_equal(asym_read_all(ends[0], got, sizes[i]), sizes[i] < SIZE ? sizes[i] : SIZE);
+        assert_memory_equal(got, sent, sizes[i] < SIZE ? sizes[i] : SIZE);
+        while (asym_read_all(ends[0], got, sizeof got) > 0)
+            ;
+        pthread_join(sender, &r);
+        assert_null(r);
+        close(ends[0]);
+    }
+}
+
+static void errors_are_returned(void **state)
+{
+    (void)state;
+    char c = 0;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(asym_read_all(ends[1], &c, 1), -EBADF);
+    assert_int_equal(asym_write_all(ends[0], &c, 1), -EBADF);
+    assert_int_equal(asym_write_synced(ends[0], &c, 1), -EBADF);
+    /* A pipe cannot be on a disk. */
+    assert_int_equal(asym_write_synced(ends[1], &c, 1), -EINVAL);
+    assert_int_equal(asym_write_all(ends[1], &c, 0), 0);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_bytes_arrive_in_order),
+        cmocka_unit_test(errors_are_returned),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
