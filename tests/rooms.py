@@ -27,7 +27,7 @@ ROOMS = {
     "lib/measure": "lib/base",
     "lib/profile": "lib/base",
     "lib/record": "lib/base",
-    "lib/monitor": "lib/base lib/core",
+    "lib/explain": "lib/base lib/core",
     "lib/config": "lib/base",
     "lib/sim": "lib/base lib/config",
     "lib/rtx": "",
@@ -37,17 +37,17 @@ ROOMS = {
     "lib/linux/observe": "lib/base lib/linux/sys",
     "lib/linux/perf": "lib/base lib/core lib/linux/sys",
     "lib/linux/enforce": "lib/base lib/linux/sys lib/linux/observe",
-    "lib/linux/cap": "lib/base",
+    "lib/linux/speed-cap": "lib/base",
     "lib/linux/rtx": "lib/base lib/linux/sys",
     "lib/linux/check": "lib/base lib/linux/sys lib/linux/perf",
     "lib/report": "lib/base lib/core lib/linux/topology lib/linux/rtx lib/linux/check",
     "lib/top": "lib/base lib/report",
     "lib/app": "lib/base lib/core lib/config lib/profile lib/report lib/linux/sys lib/linux/topology lib/linux/observe"
-               " lib/linux/perf lib/linux/enforce lib/linux/cap lib/linux/rtx",
+               " lib/linux/perf lib/linux/enforce lib/linux/speed-cap lib/linux/rtx",
     "lib/bus": "lib/base",
     "lib/experiment": "lib/base lib/core lib/measure lib/record lib/sim lib/report lib/app",
     "lib/client": "lib/base",
-    "daemon/asymd": "lib/base lib/core lib/monitor lib/profile lib/report lib/bus lib/app lib/linux/sys"
+    "daemon/asymd": "lib/base lib/core lib/explain lib/profile lib/report lib/bus lib/app lib/linux/sys"
                     " lib/linux/observe lib/linux/enforce lib/linux/rtx",
     "daemon/asymctl": "lib/base lib/core lib/client lib/config lib/profile lib/record lib/report lib/top lib/app lib/experiment"
                       " lib/linux/sys lib/linux/topology lib/linux/perf lib/linux/enforce",

@@ -6,7 +6,7 @@
 #include <systemd/sd-bus.h>
 
 #include "bus/bus.h"
-#include "monitor/monitor.h"
+#include "explain/monitor.h"
 
 struct asym_service;
 

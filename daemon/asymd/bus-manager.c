@@ -10,7 +10,7 @@
 #include "daemon/asymd/bus-describe.h"
 #include "daemon/asymd/service-control.h"
 #include "daemon/asymd/service-internal.h"
-#include "monitor/explain-text.h"
+#include "explain/explain-text.h"
 
 enum { LIST_SIZE = 4096, TEXT_SIZE = 1024 };
 

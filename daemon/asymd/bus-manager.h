@@ -9,7 +9,7 @@
 #include <asym/error.h>
 
 #include "bus/bus.h"
-#include "monitor/monitor.h"
+#include "explain/monitor.h"
 
 /** The most applications that one reply of ListApplications is made of. The owner and the text of one take 20 us. */
 enum { ASYM_BUS_APPLICATIONS = 1024 };

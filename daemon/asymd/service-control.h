@@ -17,8 +17,8 @@
 #include <asym/error.h>
 #include <asym/snapshot.h>
 
-#include "monitor/explain.h"
-#include "monitor/monitor.h"
+#include "explain/explain.h"
+#include "explain/monitor.h"
 #include "report/openmetrics.h"
 
 struct asym_service;
@@ -117,7 +117,7 @@ struct asym_service_explanation {
 };
 
 /**
- * Explain a PID or a TID (monitor/explain.h) by what the monitor remembers. It reads nothing, so the caller can ask it before
+ * Explain a PID or a TID (explain/explain.h) by what the monitor remembers. It reads nothing, so the caller can ask it before
  * it knows whether the user may see the process. Texts of the result are valid until the next cycle. Returns 0; -ESRCH.
  */
 int asym_service_explain(struct asym_service *s, int32_t id, struct asym_service_explanation *ret);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
  * The methods by which asymd makes a CPU slower. Each has one row: ROW(constant ASYM_METHOD_X, symbol and name in the
- * configuration). A method is one file, lib/linux/cap/cap-X.c, that ends in struct asym_cap_method asym_cap_X, and one row
+ * configuration). A method is one file, lib/linux/speed-cap/cap-X.c, that ends in struct asym_cap_method asym_cap_X, and one row
  * here.
  */
 #ifndef ASYM_CAP_METHODS_H

@@ -6,7 +6,7 @@
 
 #include "app/speeds.h"
 #include "base/macro.h"
-#include "linux/cap/asymmetry.h"
+#include "linux/speed-cap/asymmetry.h"
 #include "linux/enforce/restore.h"
 
 #define EARLIER "left by an earlier asymd"

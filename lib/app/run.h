@@ -16,7 +16,7 @@
 #include "app/exit-status.h"
 #include "app/log.h"
 #include "app/capabilities.h"
-#include "linux/cap/asymmetry.h"
+#include "linux/speed-cap/asymmetry.h"
 #include "linux/sys/root.h"
 #include "linux/topology/topology.h"
 

@@ -10,7 +10,7 @@
 #include <asym/engine.h>
 
 #include "base/macro.h"
-#include "monitor/monitor.h"
+#include "explain/monitor.h"
 #include "support/generate.h"
 
 #define N_CPUS  256

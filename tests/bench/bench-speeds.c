@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "base/mask.h"
-#include "linux/cap/asymmetry.h"
+#include "linux/speed-cap/asymmetry.h"
 #include "linux/topology/topology.h"
 #include "support/tree.h"
 

@@ -26,7 +26,7 @@
 #include "base/mask.h"
 #include "daemon/asymd/service-internal.h"
 #include "linux/sys/thread.h"
-#include "monitor/explain-text.h"
+#include "explain/explain-text.h"
 #include "support/engine-fixture.h"
 #include "support/process.h"
 #include "support/tree.h"

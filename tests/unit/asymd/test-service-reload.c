@@ -18,7 +18,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "daemon/asymd/service-internal.h"
-#include "monitor/explain-text.h"
+#include "explain/explain-text.h"
 #include "support/captured-log.h"
 #include "support/tree.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /** The state of asymmetry. Only asymmetry*.c include this. */
-#ifndef ASYM_LINUX_CAP_ASYMMETRY_INTERNAL_H
-#define ASYM_LINUX_CAP_ASYMMETRY_INTERNAL_H
+#ifndef ASYM_LINUX_SPEED_CAP_ASYMMETRY_INTERNAL_H
+#define ASYM_LINUX_SPEED_CAP_ASYMMETRY_INTERNAL_H
 
-#include "linux/cap/asymmetry.h"
+#include "linux/speed-cap/asymmetry.h"
 
 /** Says whose limits a unit has. */
 enum asym_unit_state {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "monitor/history.h"
+#include "explain/history.h"
 
 enum { SLOTS = 3, THREADS = 8 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "monitor/explain-rule.h"
+#include "explain/explain-rule.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -11,8 +11,8 @@
  * All points in time are on CLOCK_MONOTONIC, as in a snapshot. Pointers that a query returns are valid until the next
  * asym_monitor_record.
  */
-#ifndef ASYM_MONITOR_MONITOR_H
-#define ASYM_MONITOR_MONITOR_H
+#ifndef ASYM_EXPLAIN_MONITOR_H
+#define ASYM_EXPLAIN_MONITOR_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,7 +4,7 @@
  * set; intel_pstate and amd-pstate in active mode do not have that governor. libcpupower 6.1 reads errno without clearing it
  * first, and returns only -1 or -ENODEV for a failed write, so this clears errno before each call and reads it after.
  */
-#include "linux/cap/cap.h"
+#include "linux/speed-cap/cap.h"
 
 #include <errno.h>
 #include <stdio.h>

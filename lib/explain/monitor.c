@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "monitor/monitor.h"
+#include "explain/monitor.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/mask.h"
 #include "core/exclusion.h"
 #include "core/task-table.h"
-#include "monitor/history.h"
+#include "explain/history.h"
 
 /* The window of an application consists of slices. The present one is not full yet. */
 enum { SLICES = 6, SECONDS = 60 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /** Clock modulation on registers in a directory other than /dev/cpu, for tests. */
-#ifndef ASYM_LINUX_CAP_CLOCKMOD_H
-#define ASYM_LINUX_CAP_CLOCKMOD_H
+#ifndef ASYM_LINUX_SPEED_CAP_CLOCKMOD_H
+#define ASYM_LINUX_SPEED_CAP_CLOCKMOD_H
 
 #include <stdbool.h>
 
-#include "linux/cap/cap.h"
+#include "linux/speed-cap/cap.h"
 
 #define ASYM_MSR_CLOCK_MODULATION 0x19a
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /** The interface of a method that slows a CPU. A method is one row of ASYM_CAP_METHODS; tests have their own methods. */
-#ifndef ASYM_LINUX_CAP_CAP_H
-#define ASYM_LINUX_CAP_CAP_H
+#ifndef ASYM_LINUX_SPEED_CAP_CAP_H
+#define ASYM_LINUX_SPEED_CAP_CAP_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "base/macro.h"
-#include "monitor/monitor.h"
+#include "explain/monitor.h"
 #include "support/engine-fixture.h"
 
 #define TICK (100 * ASYM_MSEC)

@@ -18,8 +18,8 @@
 #include <cmocka.h>
 
 #include "base/macro.h"
-#include "linux/cap/cap-clockmod.h"
-#include "linux/cap/cap.h"
+#include "linux/speed-cap/cap-clockmod.h"
+#include "linux/speed-cap/cap.h"
 #include "support/namespace.h"
 #include "support/tree.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Collects the facts that explain how a thread or a program stands. */
-#include "monitor/explain.h"
+#include "explain/explain.h"
 
 #include <errno.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * Explains to a user how a thread or a program stands: facts from the monitor, and sentences made of them. Pure. Names of
  * programs and threads come out printable: their bytes are escaped.
  */
-#ifndef ASYM_MONITOR_EXPLAIN_H
-#define ASYM_MONITOR_EXPLAIN_H
+#ifndef ASYM_EXPLAIN_EXPLAIN_H
+#define ASYM_EXPLAIN_EXPLAIN_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #include <asym/machine.h>
 
 #include "core/overrides.h"
-#include "monitor/monitor.h"
+#include "explain/monitor.h"
 
 /** The facts that the caller adds. All borrowed. */
 struct asym_explain_context {

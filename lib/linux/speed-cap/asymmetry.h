@@ -4,15 +4,15 @@
  * before the first change, so that they survive a kill -9. A file of another boot is stale. The caller holds the lock of the
  * ledger in DIR.
  */
-#ifndef ASYM_LINUX_CAP_ASYMMETRY_H
-#define ASYM_LINUX_CAP_ASYMMETRY_H
+#ifndef ASYM_LINUX_SPEED_CAP_ASYMMETRY_H
+#define ASYM_LINUX_SPEED_CAP_ASYMMETRY_H
 
 #include <stddef.h>
 
 #include <asym/error.h>
 #include <asym/machine.h>
 
-#include "linux/cap/cap.h"
+#include "linux/speed-cap/cap.h"
 
 struct asym_asymmetry;
 

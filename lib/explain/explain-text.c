@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Turns an explanation into sentences and evidence. */
-#include "monitor/explain-text.h"
+#include "explain/explain-text.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/text.h"
-#include "monitor/explain-rule.h"
+#include "explain/explain-rule.h"
 
 enum { SENTENCE = 768, NAME = 4 * ASYM_COMM_LEN + 48, SPAN = 32 };
 

@@ -13,7 +13,7 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "linux/cap/asymmetry.h"
+#include "linux/speed-cap/asymmetry.h"
 #include "support/tree.h"
 
 #define CPUS 8

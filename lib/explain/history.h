@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /** The last decisions on each thread, in a fixed number of slots. If all are taken, the one that was used least recently goes. */
-#ifndef ASYM_MONITOR_HISTORY_H
-#define ASYM_MONITOR_HISTORY_H
+#ifndef ASYM_EXPLAIN_HISTORY_H
+#define ASYM_EXPLAIN_HISTORY_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "monitor/monitor.h"
+#include "explain/monitor.h"
 
 struct asym_history;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "linux/cap/asymmetry-internal.h"
+#include "linux/speed-cap/asymmetry-internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

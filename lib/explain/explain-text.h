@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /** An explanation (explain.h) in sentences, and the evidence for it. Names of programs come out printable. */
-#ifndef ASYM_MONITOR_EXPLAIN_TEXT_H
-#define ASYM_MONITOR_EXPLAIN_TEXT_H
+#ifndef ASYM_EXPLAIN_EXPLAIN_TEXT_H
+#define ASYM_EXPLAIN_EXPLAIN_TEXT_H
 
-#include "monitor/explain.h"
+#include "explain/explain.h"
 
 /**
  * Call say for each sentence, the most important first, each with a full stop. A negative return ends it. Returns 0, or that.

@@ -4,7 +4,7 @@
  *     METHOD CPU CPUS GOVERNOR LOW HIGH SET_LOW SET_HIGH pending|set
  * A missing governor is "-". A boot removes all caps, so a file of another boot is stale.
  */
-#include "linux/cap/asymmetry-internal.h"
+#include "linux/speed-cap/asymmetry-internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /** The rule of a program, as a part of its explanation (explain-text.h). */
-#ifndef ASYM_MONITOR_EXPLAIN_RULE_H
-#define ASYM_MONITOR_EXPLAIN_RULE_H
+#ifndef ASYM_EXPLAIN_EXPLAIN_RULE_H
+#define ASYM_EXPLAIN_EXPLAIN_RULE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "monitor/explain.h"
+#include "explain/explain.h"
 
 /**
  * Write the sentence on the rule, with a full stop: its name, or the user who has set it, the CPUs that it leaves, and how to
