@@ -6,7 +6,8 @@ A room is a folder. It may include itself, the contracts of include/asym, and th
 comes first: a row names only rows above it in the table, so that the table can have no circle.
 
 Files of lib and daemon call each other in one direction: what a file calls never calls it back, directly or through others.
-CIRCLES has the exceptions. A row of a .def file, by which a table names its entries, is no call.
+CIRCLES has the exceptions. A row of a .def file, by which a table names its entries, is no call. In the rooms of ONE_WAY the
+include lines go in that direction, too: a .c file with its header includes the header of no file that needs its own.
 
 The unit tests of lib/ROOM and daemon/ROOM stand in tests/unit/ROOM, those of tests/support in tests/unit/support. Each room has
 some, but for the rooms of UNTESTED, which says where their tests are.
@@ -62,6 +63,8 @@ CIRCLES = {
     "lib/bus: bus caller direct link sender subscriber system":
         "sd-bus calls a message's handler from within the processing of its connection, and a handler may end connections",
 }
+# rooms whose include lines between files have one direction, with the rooms below them
+ONE_WAY = ("lib/linux", "lib/sim")
 INCLUDE = re.compile(r'\s*#\s*include\s+(?:"([^"]+)"|<(asym/[^>]+)>)')
 
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
@@ -104,7 +107,7 @@ def check_tests(tree, rooms, untested):
 
 
 def find_calls(tree):
-    """{file: {file that it calls: (line, name of the function)}} of the .c files of lib and daemon."""
+    """{file: {file that it calls or whose header it needs: (file, line, name)}} of the .c files of lib and daemon."""
     code = {str(p.relative_to(tree)): COMMENT.sub(lambda match: "\n" * match[0].count("\n"), p.read_text(encoding="utf-8"))
             for top in ("lib", "daemon") for p in (tree / top).rglob("*.c")}
     home = {match[1]: path for path, text in sorted(code.items()) for match in DEFINITION.finditer(text) if match[1] != "main"}
@@ -113,7 +116,16 @@ def find_calls(tree):
         for number, line in enumerate(text.splitlines(), 1):
             for match in NAME.finditer(line):
                 if home.get(match[1], path) != path:
-                    calls[path].setdefault(home[match[1]], (number, match[1]))
+                    calls[path].setdefault(home[match[1]], (path, number, match[1]))
+    for path, header in ((path, header) for path in calls for header in (path, path[:-1] + "h")):
+        if not path.startswith(tuple(f"{room}/" for room in ONE_WAY)) or not (tree / header).is_file():
+            continue
+        for number, line in enumerate((tree / header).read_text(encoding="utf-8").splitlines(), 1):
+            match = INCLUDE.match(line)
+            included = match and find(tree, tree / header, match[1] or match[2])
+            other = str(included.with_suffix(".c")) if included else path
+            if other in calls and other != path:
+                calls[path].setdefault(other, (header, number, included.name))
     return calls
 
 
@@ -139,9 +151,9 @@ def check_circles(tree, circles):
     for path, circle in sorted(found.items()):
         if circle in rows.values():
             continue
-        for other, (number, name) in sorted(calls[path].items()):
+        for other, (where, number, name) in sorted(calls[path].items()):
             if other in circle:
-                yield f"{path}:{number}: {name} closes a circle of calls: {other} calls {Path(path).name} back, itself or through others"
+                yield f"{where}:{number}: {name} closes a circle: {other} needs {Path(path).name} back, itself or through others"
     for row, circle in rows.items():
         if circle not in found.values():
             yield f"rooms.py: {row} is no circle any more: take out its row of CIRCLES"
@@ -210,9 +222,14 @@ def test():
     back = {"lib/high/h.c": "int h(void)\n{\n    return 0;\n}\n\nint i(void)\n{\n    return f();\n}\n"}
     expect(faults(good | calls))
     expect(faults(good | calls | back), "lib/high/g.c:3: h closes a circle", "lib/high/h.c:8: f closes a circle",
-           "lib/high/high.c:5: g closes a circle of calls: lib/high/g.c calls high.c back")
+           "lib/high/high.c:5: g closes a circle: lib/high/g.c needs high.c back")
     expect(faults(good | calls | back, circles=["lib/high: g h high"]))
     expect(faults(good | calls, circles=["lib/high: g h high"]), "lib/high: g h high is no circle any more")
+    headers = {"lib/sim/a.h": '\n#include "sim/b.h"\n', "lib/sim/b.h": "", "lib/sim/a.c": "", "tests/unit/sim/test-a.c": "",
+               "lib/sim/b.c": '#include "sim/b.h"\n#include "sim/a.h"\n'}
+    expect(faults(good | headers, rooms | {"lib/sim": ""}),
+           "lib/sim/a.h:2: b.h closes a circle: lib/sim/b.c needs a.c back", "lib/sim/b.c:2: a.h closes a circle")
+    expect(faults(good | headers | {"lib/sim/b.c": '#include "sim/b.h"\n'}, rooms | {"lib/sim": ""}))
     circle = rooms | {"lib/low": "lib/high"}
     expect(faults(good | {"lib/low/low.c": '#include "high/high.h"\n', "tests/unit/low/test-low.c": ""}, circle),
            "the row of lib/low names lib/high, whose row does not stand above it")

@@ -9,6 +9,7 @@
 #include "base/macro.h"
 #include "app/install-paths.h"
 #include "report/coverage.h"
+#include "linux/observe/procfs.h"
 #include "linux/perf/sampler.h"
 #include "profile/build-id.h"
 

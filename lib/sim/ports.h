@@ -5,7 +5,7 @@
 
 #include <asym/port.h>
 
-#include "sim/sim.h"
+struct asym_sim;
 
 /**
  * The ports; both borrow the simulation. next() lets interval pass first, and returns 0 once the run is over. The source takes

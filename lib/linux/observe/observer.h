@@ -10,7 +10,7 @@
 #include <asym/port.h>
 #include <asym/settings.h>
 
-#include "linux/observe/procfs.h"
+struct asym_procfs_config;
 
 /** The arguments of an observer. Borrowed until it is closed, but for procfs and settings: these until open returns. */
 struct asym_observer_context {

@@ -4,8 +4,9 @@
 #define ASYM_LINUX_OBSERVE_PROCESS_EVENTS_PARSE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
-#include "linux/observe/process-events.h"
+#include "linux/observe/process-event.h"
 
 /** 0; -EINVAL: the datagram is too short or not from the proc connector; -ENOMSG: asymd does not use events of this kind. */
 int asym_process_events_parse(const void *datagram, size_t len, struct asym_process_event *ret);

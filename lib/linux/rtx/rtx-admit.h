@@ -3,7 +3,7 @@
 #ifndef ASYM_LINUX_RTX_RTX_ADMIT_H
 #define ASYM_LINUX_RTX_RTX_ADMIT_H
 
-#include "linux/rtx/rtx-acceptor.h"
+#include "linux/rtx/rtx-orders.h"
 #include "linux/rtx/rtx-server-config.h"
 
 /** Admit the program, or refuse it and close the connection. */

@@ -3,7 +3,7 @@
 #ifndef ASYM_LINUX_RTX_RTX_CHANNEL_H
 #define ASYM_LINUX_RTX_RTX_CHANNEL_H
 
-#include "linux/rtx/rtx-acceptor.h"
+#include "linux/rtx/rtx-orders.h"
 #include "linux/rtx/rtx-server-config.h"
 
 /** Returns the work of the helpers so far. */

@@ -18,7 +18,7 @@
 
 #include "base/clock.h"
 #include "base/macro.h"
-#include "linux/rtx/rtx-acceptor.h"
+#include "linux/rtx/rtx-orders.h"
 
 _Static_assert(ASYM_RTXD_MAX_DOOMED - ASYM_RTXD_DOOMED_FULL >= 4 * ASYM_RTXD_MAX_CONNECTIONS,
                "room for all that may end");

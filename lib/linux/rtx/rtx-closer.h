@@ -34,7 +34,7 @@
  */
 #define ASYM_RTXD_COPIES_SEC 1
 /**
- * A closer hangs when its CPU time has not grown for ASYM_RTXD_HUNG_MS (rtx-acceptor.h), or when it is older than
+ * A closer hangs when its CPU time has not grown for ASYM_RTXD_HUNG_MS (rtx-orders.h), or when it is older than
  * ASYM_RTXD_LONGEST_MS. A call of asym_rtxd_close_doomed() adds the time since the last call to both, but at most
  * ASYM_RTXD_STEP_MS: while this process waits for a CPU, its closers may wait for one, too. The state of a process would say
  * more, but the helper may not open files.

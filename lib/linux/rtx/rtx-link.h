@@ -12,7 +12,7 @@
 
 #include <asym/error.h>
 
-#include "linux/rtx/rtx-acceptor.h"
+#include "linux/rtx/rtx-orders.h"
 
 struct asym_rtxd_link {
     /**

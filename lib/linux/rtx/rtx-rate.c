@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "linux/rtx/rtx-rate.h"
 
-#include "linux/rtx/rtx-acceptor.h"
+#include "linux/rtx/rtx-orders.h"
 
 static void fill(struct asym_rtxd_rate_user *u, asym_usec now)
 {
