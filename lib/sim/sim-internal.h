@@ -195,7 +195,7 @@ bool sim_masks_any_waits(const struct sim_masks *m, uint32_t cpu);
 /** Returns whether this mask has more than one CPU. */
 bool sim_masks_roams(const struct sim_masks *m, uint32_t id);
 
-/* progress.c: the progress of running threads. */
+/* thread-progress.c: the progress of running threads. */
 /** Updates the running thread's counts up to now. */
 void sim_account(struct asym_sim *s, uint32_t cpu);
 /** Recomputes rates after a change on this CPU: those of all threads that share its core. */
