@@ -3,6 +3,7 @@
 #include "daemon/asymd/service-internal.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "app/realtime.h"
 
@@ -34,40 +35,54 @@ static void report_actions(struct asym_service *s)
     asym_service_log_cycle(s);
 }
 
-static void record(struct asym_service *s)
+bool asym_service_is_urgent(const struct asym_settings *settings, size_t n_actions, size_t n_subscribers)
 {
-    const struct asym_feedback feedback = {
-        .snapshot = &s->cycle.snapshot,
-        .plan = s->cycle.plan,
-        .actions = s->cycle.actions,
-        .outcomes = s->cycle.outcomes,
-        .n_actions = s->cycle.n_actions,
-    };
-    asym_monitor_record(s->control.monitor, &feedback);
+    return settings->enforce.realtime && n_actions > 0 && n_actions <= ASYM_URGENT_MAX / (1 + n_subscribers);
 }
 
-/* Carries out the plan, and tells the log, the monitor and the subscribers what became of it. */
-static void enforce(struct asym_service *s)
+static void take_priority(struct asym_service *s)
 {
-    const int r = asym_cycle_enforce(&s->cycle);
-    /* A cycle without actions writes no record, and so does not show that asymd can write the ledger. */
-    if (s->cycle.n_actions > 0)
-        asym_service_report_apply(s, r);
+    struct asym_bus_totals bus;
+    asym_bus_totals(s->bus, &bus);
+    if (!asym_service_is_urgent(s->run->settings, s->cycle.n_actions, bus.subscribers) || !asym_realtime_is_other())
+        return;
+    const int r = asym_realtime_set(true);
+    s->is_urgent = r >= 0;
+    if (r < 0 && !s->urgency_failed)
+        asym_log_say(&s->run->log, LOG_INFO,
+                     "no real-time priority (%s): when all CPUs are busy, asymd takes some milliseconds longer to "
+                     "carry out a plan",
+                     strerror(-r));
+    s->urgency_failed |= r < 0;
+}
+
+static void drop_priority(struct asym_service *s)
+{
+    if (s->is_urgent)
+        s->is_urgent = asym_realtime_set(false) < 0;
+}
+
+/* Carries out the plan, and sends the decisions to the subscribers. Returns what asym_cycle_apply returns. */
+static int enforce(struct asym_service *s)
+{
+    take_priority(s);
+    const int r = asym_cycle_apply(&s->cycle);
     if (r != -ENOMEM) {
-        report_actions(s);
-        record(s);
+        const struct asym_feedback result = asym_cycle_result(&s->cycle);
+        asym_monitor_record(s->control.monitor, &result);
     }
+    /* A subscriber may be thousands of events behind: it gets the others without the priority. */
+    if (s->bus && s->is_urgent)
+        asym_bus_send_some(s->bus, s->cycle.n_actions);
+    drop_priority(s);
     if (s->bus)
         asym_bus_send(s->bus);
-}
-
-bool asym_service_is_urgent(const struct asym_settings *settings, size_t n_actions)
-{
-    return settings->enforce.realtime && n_actions > 0 && n_actions <= ASYM_URGENT_ACTIONS_MAX;
+    return r;
 }
 
 int asym_service_cycle(struct asym_service *s)
 {
+    drop_priority(s); /* the kernel may have refused it in the last cycle */
     int r = asym_cycle_plan(&s->cycle);
     s->sampling = r == -EINPROGRESS;
     if (r < 0)
@@ -75,11 +90,14 @@ int asym_service_cycle(struct asym_service *s)
     report_lost(s);
     report_process_events(s);
     asym_self_affinity_update(&s->self_affinity, s->run->machine, &s->cycle.snapshot, s->cycle.plan);
-    const bool urgent = asym_service_is_urgent(s->run->settings, s->cycle.n_actions) && asym_realtime_is_other() &&
-                        asym_realtime_set(true) >= 0;
-    enforce(s);
-    if (urgent)
-        asym_realtime_set(false);
+    r = enforce(s);
+    /* A cycle without actions writes no record, and so does not show that asymd can write the ledger. */
+    if (s->cycle.n_actions > 0)
+        asym_service_report_apply(s, r);
+    if (r != -ENOMEM) {
+        report_actions(s);
+        asym_cycle_tell_source(&s->cycle);
+    }
     return 0;
 }
 

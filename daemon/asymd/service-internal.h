@@ -67,6 +67,8 @@ struct asym_service {
     bool lost_said;
     bool process_events_said;
     bool cpus_failed;
+    bool is_urgent;              /* asymd has the real-time priority of asym_service_is_urgent */
+    bool urgency_failed;         /* logged already */
     char helper[ASYM_PATH_SIZE]; /* of hidepid */
     struct asym_hidepid_watch hidepid;
     bool hides_processes; /* /proc is mounted with hidepid: users other than root learn of their own processes only */
@@ -89,15 +91,18 @@ int asym_service_loop(struct asym_service *s);
 
 /* service-cycle.c */
 
-/** The most actions that asymd carries out with real-time priority. 240 took 4 ms; other threads of its CPU wait meanwhile. */
-#define ASYM_URGENT_ACTIONS_MAX 256
+/**
+ * The most changes and signals that asymd makes with real-time priority in a cycle: each action counts once, and once more for each
+ * subscriber. 240 actions took 4 ms. Other threads of its CPU wait meanwhile.
+ */
+#define ASYM_URGENT_MAX 256
 
 /**
  * Returns whether asymd carries out so many actions, and sends the decisions, with real-time priority (enforce.realtime).
  * sched_setaffinity sleeps until the kernel has moved a running thread, which takes 20 us. On busy CPUs asymd without the
  * priority then waited for a CPU, up to 13 ms in a trace, at nice -5. Meanwhile one part of the plan was in force.
  */
-bool asym_service_is_urgent(const struct asym_settings *settings, size_t n_actions);
+bool asym_service_is_urgent(const struct asym_settings *settings, size_t n_actions, size_t n_subscribers);
 
 /** Run one cycle, and log its actions. Returns 0; -errno; -EINPROGRESS: the next call continues the snapshot. */
 int asym_service_cycle(struct asym_service *s);

@@ -62,10 +62,12 @@ static bool is_unknown_to_the_bus(uid_t uid)
 static void print_failure(const char *why, FILE *out)
 {
     fprintf(out, "%s\n", *why ? why : "asymd did not answer");
+    /* The service stops first: libnss-systemd shows systemd-sysusers the name of a running service's user. */
     if (is_unknown_to_the_bus(getuid()))
         fprintf(out,
-                "The bus daemon does not know user %u, so it does not serve the exporter. As root run: "
-                "systemd-sysusers && systemctl restart asymd-exporter\n",
+                "If asymd runs, the bus daemon does not know user %u, and closes its connections. Root can mend that: "
+                "systemctl stop asymd-exporter.socket asymd-exporter && systemd-sysusers asymd-exporter.conf && "
+                "systemctl start asymd-exporter.socket\n",
                 (unsigned)getuid());
 }
 

@@ -62,7 +62,8 @@
     ROW(DURATION, release, .def = "5s", .min = 0, .max = 3600e6,                                                       \
         .help = "asymd restores the mask of a thread that has been idle for this long.")                               \
     ROW(BOOL, realtime, .def = "yes",                                                                                  \
-        .help = "Change threads with real-time priority, so that asymd does not wait for a CPU between two changes.")
+        .help = "Carry out plans of up to 256 changes with real-time priority, so that asymd does not wait for a CPU "  \
+                "between two changes.")
 
 /** struct asym_counters_settings. The build sets ASYM_PROFILES to the installed file. */
 #define ASYM_OPTIONS_COUNTERS(ROW)                                                                                     \

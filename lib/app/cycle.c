@@ -40,21 +40,38 @@ int asym_cycle_plan(struct asym_cycle *c)
     return r < 0 ? r : 1;
 }
 
-int asym_cycle_enforce(struct asym_cycle *c)
+int asym_cycle_apply(struct asym_cycle *c)
 {
     int r = reserve_outcomes(c);
     if (r < 0)
         return r;
     r = c->actuator->apply(c->actuator, c->actions, c->n_actions, c->outcomes);
     asym_engine_outcomes(c->engine, c->outcomes, c->n_actions);
-    const struct asym_feedback feedback = {
+    return r;
+}
+
+struct asym_feedback asym_cycle_result(const struct asym_cycle *c)
+{
+    return (struct asym_feedback){
         .snapshot = &c->snapshot,
         .plan = c->plan,
         .actions = c->actions,
         .outcomes = c->outcomes,
         .n_actions = c->n_actions,
     };
+}
+
+void asym_cycle_tell_source(struct asym_cycle *c)
+{
+    const struct asym_feedback feedback = asym_cycle_result(c);
     asym_source_feedback(c->source, &feedback);
+}
+
+int asym_cycle_enforce(struct asym_cycle *c)
+{
+    const int r = asym_cycle_apply(c);
+    if (r != -ENOMEM)
+        asym_cycle_tell_source(c);
     return r;
 }
 

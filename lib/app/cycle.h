@@ -37,6 +37,18 @@ int asym_cycle_plan(struct asym_cycle *c);
  */
 int asym_cycle_enforce(struct asym_cycle *c);
 
+/**
+ * The first half of asym_cycle_enforce: carry out the plan, and pass the outcomes to the engine. Unless it returns -ENOMEM,
+ * asym_cycle_tell_source has to follow before the next cycle.
+ */
+int asym_cycle_apply(struct asym_cycle *c);
+
+/** The second half: pass the outcomes to the source. */
+void asym_cycle_tell_source(struct asym_cycle *c);
+
+/** The plan and the outcomes of the last cycle. It points into c, and is valid until the next cycle. */
+struct asym_feedback asym_cycle_result(const struct asym_cycle *c);
+
 /** Returns an actuator that changes nothing: the outcome of every action is RETRY with -ECANCELED. It need not be closed. */
 struct asym_actuator *asym_actuator_dry(void);
 

@@ -30,7 +30,6 @@ struct asym_run {
     bool assumed_slow;     /* some CPUs only count as slow: [asymmetry] slow without a method that slows them */
     struct asym_asymmetry *asymmetry; /* owned; NULL in modes that change nothing */
     const struct asym_caps *caps;     /* the speeds obtained; NULL: asymd has slowed no CPU */
-    struct asym_caps logged_caps;     /* as last logged */
     struct asym_capabilities capabilities;
     const struct asym_policy *policy; /* the configured policy, or the choice of auto */
     const char *policy_why;           /* why auto chose it; NULL: the configuration names it. Static */

@@ -29,14 +29,13 @@ static bool are_equal(const struct asym_caps *a, const struct asym_caps *b)
     return true;
 }
 
-/* Reloads, hotplug and changes of the policy set the same caps again. */
-static void say_obtained(struct asym_run *run)
+/* Reloads, hotplug and changes of the policy set the same caps again. before: the caps until now. */
+static void say_obtained(struct asym_run *run, const struct asym_caps *before)
 {
     const struct asym_caps *caps = asym_asymmetry_caps(run->asymmetry);
     struct asym_mask left = caps->cpus;
-    if (are_equal(caps, &run->logged_caps))
+    if (are_equal(caps, before))
         return;
-    run->logged_caps = *caps;
     while (!asym_mask_empty(&left)) {
         const double share = caps->share[asym_mask_next(&left, 0)];
         struct asym_mask alike = {0};
@@ -57,16 +56,16 @@ int asym_speeds_hold(struct asym_run *run, struct asym_error *err)
     if (!method || asym_mask_empty(&run->slow)) {
         asym_speeds_put_back(run, "no longer wanted");
         run->caps = NULL;
-        run->logged_caps = (struct asym_caps){.cpus = {{0}}};
         return asym_run_machine_changed(run, err);
     }
+    const struct asym_caps before = run->caps ? *run->caps : (struct asym_caps){.cpus = {{0}}};
     int r = asym_slow_speed_parse(run->settings->asymmetry.slow_speed, &speed);
     if (r >= 0)
         r = asym_asymmetry_set(run->asymmetry, method, run->machine, &run->slow, &speed, err);
     if (r < 0)
         return r;
     run->caps = asym_asymmetry_caps(run->asymmetry);
-    say_obtained(run);
+    say_obtained(run, &before);
     return asym_run_machine_changed(run, err);
 }
 
@@ -79,9 +78,11 @@ bool asym_speeds_update(struct asym_run *run)
         return false;
     bool changed = asym_asymmetry_check(run->asymmetry, &let_go) > 0;
     if (!asym_mask_empty(&let_go))
-        asym_log_say(&run->log, LOG_NOTICE,
-                     "someone else has changed the speed of CPUs %s: asymd leaves it alone from now on",
-                     asym_mask_format_list(&let_go, list, sizeof list));
+        asym_log_say(
+            &run->log, LOG_NOTICE,
+            "another program or a user has changed the speed of CPUs %s: asymd leaves it alone until it is told "
+            "to read its configuration or to change its policy, or until CPUs come or go",
+            asym_mask_format_list(&let_go, list, sizeof list));
     if (changed && asym_run_machine_changed(run, &err) < 0)
         asym_log_say(&run->log, LOG_ERR, "the speed of CPUs changed, and asymd cannot read the machine: %s", err.text);
     return changed;

@@ -216,14 +216,14 @@ static bool may_send(const struct asym_bus_subscriber *s, asym_usec now)
     return asym_bus_link_queued(link) < QUEUE_FULL;
 }
 
-/* Sends what the subscriber takes. It may have lost its place in the ring meanwhile. */
-static void pump(struct asym_bus_subscriber *s, asym_usec now)
+/* Sends what the subscriber takes, limit events of the ring at most. It may have lost its place in the ring meanwhile. */
+static void pump(struct asym_bus_subscriber *s, size_t limit, asym_usec now)
 {
     struct asym_bus *bus = s->owner;
     const void *event;
     uid_t user;
     int r = 0;
-    while (r >= 0 && may_send(s, now) && (event = asym_event_ring_at(&bus->ring, s->next, &user))) {
+    while (r >= 0 && limit-- > 0 && may_send(s, now) && (event = asym_event_ring_at(&bus->ring, s->next, &user))) {
         if (s->is_root || user == ASYM_BUS_ALL_USERS || user == s->uid)
             r = send_event(s, event);
         s->next++;
@@ -241,13 +241,13 @@ static void lose_if_late(struct asym_bus_subscriber *s)
         lose(s, "it takes decisions more slowly than asymd makes them");
 }
 
-static void pump_and_charge(struct asym_bus_subscriber *s, asym_usec now)
+static void pump_and_charge(struct asym_bus_subscriber *s, size_t limit, asym_usec now)
 {
     struct asym_bus *bus = s->owner;
     const bool is_system = s->link->is_system;
     const uid_t uid = s->uid;
     const asym_usec begun = asym_clock_thread_cpu();
-    pump(s, now);
+    pump(s, limit, now);
     const asym_usec cpu = asym_clock_thread_cpu() - begun;
     bus->spent += cpu;
     if (is_system)
@@ -255,15 +255,20 @@ static void pump_and_charge(struct asym_bus_subscriber *s, asym_usec now)
 }
 
 /* Called for each event: an attempt in vain is not charged to the user, who would never get out of debt otherwise. */
-static void serve(struct asym_bus_subscriber *s)
+static void serve(struct asym_bus_subscriber *s, size_t limit)
 {
     const asym_usec now = asym_clock_now();
     if (may_send(s, now))
-        pump_and_charge(s, now);
+        pump_and_charge(s, limit, now);
     lose_if_late(s);
 }
 
 void asym_bus_send(struct asym_bus *bus)
+{
+    asym_bus_send_some(bus, SIZE_MAX);
+}
+
+void asym_bus_send_some(struct asym_bus *bus, size_t limit)
 {
     /* A method may have made these events: the dispatch of its message sends them at its end. */
     if (bus->is_dispatching)
@@ -271,7 +276,7 @@ void asym_bus_send(struct asym_bus *bus)
     for (size_t i = 0; i < ASYM_BUS_MAX_SUBSCRIBERS && bus->n_subscribers > 0; i++) {
         struct asym_bus_subscriber *s = &bus->subscribers[i];
         if (s->link && !s->link->ended && s->next != bus->ring.end)
-            serve(s);
+            serve(s, limit);
     }
     asym_bus_sweep(bus);
 }

@@ -27,6 +27,7 @@
 #include "daemon/asymd/service-internal.h"
 #include "linux/sys/thread.h"
 #include "explain/explain-text.h"
+#include "support/captured-log.h"
 #include "support/engine-fixture.h"
 #include "support/process.h"
 #include "support/tree.h"
@@ -66,11 +67,13 @@ int __wrap_asym_thread_get_stat(pid_t tgid, pid_t tid, struct asym_stat *ret)
 }
 
 /*
- * The steps of asymd, a letter each: F(IFO) and o(ther), which take effect nowhere, a(pply), d(ecision). The thread seems to have
- * own_policy. If sched_error is not 0, the kernel refuses another policy with it.
+ * The steps of asymd, a letter each: F(IFO) and o(ther), which take effect nowhere, a(pply), d(ecision), s(end some events), S(end
+ * all), f(eedback to the source). The thread seems to have own_policy. If sched_error is not 0, the kernel refuses another policy
+ * with it; refuses_other: the next one to SCHED_OTHER.
  */
-static char steps[16];
+static char steps[32];
 static int own_policy, sched_error;
+static bool refuses_other;
 
 static void note(const char *step)
 {
@@ -92,11 +95,46 @@ int __wrap_sched_setscheduler(pid_t pid, int policy, const struct sched_param *p
     assert_int_equal(pid, 0);
     assert_true(fifo || policy == (SCHED_OTHER | SCHED_RESET_ON_FORK));
     assert_int_equal(param->sched_priority, fifo);
-    errno = sched_error;
-    if (sched_error)
+    errno = sched_error ? sched_error : EPERM;
+    if (sched_error || (!fifo && refuses_other)) {
+        refuses_other = false;
         return -1;
+    }
     note(fifo ? "F" : "o");
     return 0;
+}
+
+void __wrap_asym_bus_send_some(struct asym_bus *bus, size_t limit);
+void __wrap_asym_bus_send_some(struct asym_bus *bus, size_t limit)
+{
+    assert_non_null(bus);
+    assert_in_range(limit, 1, ASYM_URGENT_MAX);
+    note("s");
+}
+
+void __wrap_asym_bus_send(struct asym_bus *bus);
+void __wrap_asym_bus_send(struct asym_bus *bus)
+{
+    assert_non_null(bus);
+    note("S");
+}
+
+/* The share of a CPU that reading other processes may take, as last set. */
+static double reading_share;
+
+void __real_asym_proc_reader_set(struct asym_proc_reader *reader, double percent);
+void __wrap_asym_proc_reader_set(struct asym_proc_reader *reader, double percent);
+void __wrap_asym_proc_reader_set(struct asym_proc_reader *reader, double percent)
+{
+    reading_share = percent;
+    __real_asym_proc_reader_set(reader, percent);
+}
+
+static void feedback(struct asym_source *source, const struct asym_feedback *result)
+{
+    (void)source;
+    if (result->n_actions > 0)
+        note("f");
 }
 
 static int next(struct asym_source *source, struct asym_snapshot *ret)
@@ -149,7 +187,7 @@ static int setup(void **state)
     engine_fixture_init(&f->w);
     add_program(f);
     tree_make(&f->tree);
-    f->source = (struct asym_source){.next = next};
+    f->source = (struct asym_source){.next = next, .feedback = feedback};
     f->actuator = (struct asym_actuator){.apply = apply};
     f->run = (struct asym_run){.cli = &f->cli, .machine = &f->w.machine, .policy = &engine_fixture_policy_type};
     assert_int_equal(asym_settings_new(&f->run.settings), 0);
@@ -261,13 +299,13 @@ static void changes_and_decisions_have_real_time_priority(void **state)
         const char *option;
         int own_policy, error;
         const char *steps;
-    } rows[] = {{"enforce.realtime=yes", SCHED_OTHER, 0, "FadoFado"},
-                {"enforce.realtime=yes", SCHED_OTHER | SCHED_RESET_ON_FORK, 0, "FadoFado"},
-                {"enforce.realtime=yes", SCHED_FIFO | SCHED_RESET_ON_FORK, 0, "adad"},
-                {"enforce.realtime=yes", SCHED_RR, 0, "adad"},
-                {"enforce.realtime=yes", SCHED_IDLE, 0, "adad"},
-                {"enforce.realtime=yes", SCHED_OTHER, EPERM, "adad"},
-                {"enforce.realtime=no", SCHED_OTHER, 0, "adad"}};
+    } rows[] = {{"enforce.realtime=yes", SCHED_OTHER, 0, "FadofFadof"},
+                {"enforce.realtime=yes", SCHED_OTHER | SCHED_RESET_ON_FORK, 0, "FadofFadof"},
+                {"enforce.realtime=yes", SCHED_FIFO | SCHED_RESET_ON_FORK, 0, "adfadf"},
+                {"enforce.realtime=yes", SCHED_RR, 0, "adfadf"},
+                {"enforce.realtime=yes", SCHED_IDLE, 0, "adfadf"},
+                {"enforce.realtime=yes", SCHED_OTHER, EPERM, "adfadf"},
+                {"enforce.realtime=no", SCHED_OTHER, 0, "adfadf"}};
     const struct asym_service_listener listener = {decided, changed, f};
     asym_service_listen(&f->s, &listener);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
@@ -280,13 +318,68 @@ static void changes_and_decisions_have_real_time_priority(void **state)
     own_policy = sched_error = 0;
 }
 
+/* What subscribers have missed so far waits until asymd has dropped the priority. */
+static void the_priority_is_for_the_signals_of_this_plan_only(void **state)
+{
+    struct control_fixture *f = *state;
+    struct asym_error err = {""};
+    const struct asym_bus_config config = {.event = f->s.event, .no_system_bus = true};
+    assert_int_equal(asym_bus_open(&config, &f->s.bus, &err), 0);
+    own_policy = SCHED_OTHER;
+    pause_and_resume(f);
+    /* The cycle in the middle has no change. */
+    assert_string_equal(steps, "FasoSfSFasoSf");
+    asym_bus_close(f->s.bus);
+    f->s.bus = NULL;
+}
+
+static void a_priority_that_stays_is_dropped_before_the_next_sample(void **state)
+{
+    struct control_fixture *f = *state;
+    own_policy = SCHED_OTHER;
+    refuses_other = true;
+    pause_and_resume(f);
+    assert_string_equal(steps, "FafoFaof");
+}
+
+static void a_refused_priority_is_logged_once(void **state)
+{
+    struct control_fixture *f = *state;
+    own_policy = SCHED_OTHER;
+    sched_error = EPERM;
+    f->run.log.level = LOG_INFO;
+    captured_log_begin();
+    pause_and_resume(f);
+    pause_and_resume(f);
+    sched_error = 0;
+    captured_log_end(f->text, sizeof f->text);
+    assert_int_equal(captured_log_count(f->text, "no real-time priority"), 1);
+}
+
+/* A reload may have changed the budget: housekeeping passes it on. */
+static void a_new_budget_is_in_force_at_the_next_housekeeping(void **state)
+{
+    struct control_fixture *f = *state;
+    static const char *const budgets[] = {"asymd.cpu_budget=2", "asymd.cpu_budget=0.5"};
+    for (size_t i = 0; i < ASYM_LENGTH(budgets); i++) {
+        assert_int_equal(asym_settings_set(f->run.settings, budgets[i], "test", NULL), 0);
+        asym_service_housekeeping(&f->s, asym_clock_now());
+        const double want = f->run.settings->daemon.cpu_budget * ASYM_OBSERVER_READING_SHARE;
+        assert_true(reading_share >= want && reading_share <= want);
+    }
+}
+
 static void many_changes_have_no_real_time_priority(void **state)
 {
     struct control_fixture *f = *state;
-    assert_false(asym_service_is_urgent(f->run.settings, 0));
-    assert_true(asym_service_is_urgent(f->run.settings, 1));
-    assert_true(asym_service_is_urgent(f->run.settings, ASYM_URGENT_ACTIONS_MAX));
-    assert_false(asym_service_is_urgent(f->run.settings, ASYM_URGENT_ACTIONS_MAX + 1));
+    static const struct {
+        size_t n_actions, n_subscribers;
+        bool is_urgent;
+    } rows[] = {{0, 0, false},   {1, 0, true},  {256, 0, true}, {257, 0, false}, {128, 1, true},
+                {129, 1, false}, {28, 8, true}, {29, 8, false}, {3, 64, true},   {4, 64, false}};
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++)
+        assert_int_equal(asym_service_is_urgent(f->run.settings, rows[i].n_actions, rows[i].n_subscribers),
+                         rows[i].is_urgent);
 }
 
 static void a_pause_with_a_time_ends_by_itself(void **state)
@@ -618,6 +711,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(changes_and_decisions_have_real_time_priority),
+        T(the_priority_is_for_the_signals_of_this_plan_only),
+        T(a_priority_that_stays_is_dropped_before_the_next_sample),
+        T(a_refused_priority_is_logged_once),
+        T(a_new_budget_is_in_force_at_the_next_housekeeping),
         T(many_changes_have_no_real_time_priority),
         T(a_pause_takes_effect_at_once_and_so_does_its_end),
         T(changes_that_were_made_are_counted),

@@ -106,6 +106,36 @@ void __wrap_asym_service_housekeeping(struct asym_service *s, asym_usec now)
     note("h");
 }
 
+/* And this one. */
+void __wrap_asym_service_update_budget(struct asym_service *s, asym_usec now);
+void __wrap_asym_service_update_budget(struct asym_service *s, asym_usec now)
+{
+    assert_ptr_equal(s->event, sd_event_source_get_event(s->timer));
+    assert_in_range(now, asym_clock_now() - ASYM_SEC, asym_clock_now());
+    note("B");
+}
+
+/* Without it the samples of a busy machine take as much CPU time as they like. Each piece of a sample counts. */
+static void each_sample_is_held_to_the_budget(void **state)
+{
+    (void)state;
+    struct asym_settings settings = {.daemon = {.interval = 100 * ASYM_MSEC}};
+    struct asym_run run = {.settings = &settings};
+    struct asym_service s = {.run = &run, .cycle = {.source = &source}, .budget = {.stretch = 1}};
+    asym_service_block_signals();
+    next_returns = -EINPROGRESS;
+    assert_int_equal(asym_service_attach(&s), 0);
+    assert_int_equal(sd_event_source_set_enabled(s.housekeeping, SD_EVENT_OFF), 0);
+    for (int i = 0; i < 3; i++) {
+        assert_true(sd_event_run(s.event, 60 * ASYM_SEC) > 0);
+        expect_calls("nB");
+    }
+    asym_watch_free(s.watch);
+    sd_event_source_unref(s.timer);
+    sd_event_source_unref(s.housekeeping);
+    sd_event_unref(s.event);
+}
+
 /* The interval between two samples can be a minute: no sample comes in this test. */
 static void housekeeping_does_not_wait_for_a_sample(void **state)
 {
@@ -160,6 +190,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_report_waits_for_the_snapshot_in_progress, set_up),
         cmocka_unit_test_setup(an_error_between_two_snapshots_ends_the_loop, set_up),
+        cmocka_unit_test_setup(each_sample_is_held_to_the_budget, set_up),
         cmocka_unit_test_setup(housekeeping_does_not_wait_for_a_sample, set_up),
         cmocka_unit_test_setup(the_loop_tells_the_bus_of_each_turn, set_up),
     };

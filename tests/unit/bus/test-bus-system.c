@@ -566,6 +566,22 @@ static void a_user_has_a_bounded_number_of_subscriptions(void **state)
     assert_int_equal(count_subscribers(), ASYM_BUS_MAX_SUBSCRIBERS_OF_USER + 1);
 }
 
+/* The caller has a real-time priority for the first ones only, however far behind a subscriber is. */
+static void a_limit_holds_for_each_subscriber(void **state)
+{
+    (void)state;
+    subscribe_as(":1.10");
+    subscribe_as(":1.20");
+    for (int i = 0; i < 100; i++)
+        asym_bus_push(f.bus, &i, ASYM_BUS_ALL_USERS);
+    asym_bus_send_some(f.bus, 7);
+    settle();
+    assert_int_equal(f.n_events, 14);
+    asym_bus_send(f.bus);
+    settle();
+    assert_int_equal(f.n_events, 200);
+}
+
 /* The user has spent its share, so that all events wait. */
 static void a_subscriber_may_be_as_far_behind_as_the_ring_is_long(void **state)
 {
@@ -803,6 +819,7 @@ int main(void)
         TEST(calls_wait_for_the_user_and_keep_their_order),
         TEST(calls_that_waited_are_paid),
         TEST(calls_of_a_client_that_has_left_are_dropped),
+        TEST(a_limit_holds_for_each_subscriber),
         TEST(a_subscribers_user_pays_for_events),
         TEST(one_dear_call_stops_its_user_and_not_the_others),
         TEST(a_bus_daemon_that_does_not_read_loses_the_connection),
