@@ -318,7 +318,7 @@ static void changes_and_decisions_have_real_time_priority(void **state)
     own_policy = sched_error = 0;
 }
 
-/* What subscribers have missed so far waits until asymd has dropped the priority. */
+/* The events that subscribers have missed so far wait until asymd has dropped the priority. */
 static void the_priority_is_for_the_signals_of_this_plan_only(void **state)
 {
     struct control_fixture *f = *state;
