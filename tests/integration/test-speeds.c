@@ -240,7 +240,8 @@ static void a_cap_that_another_program_changes_is_left_to_it(void **state)
     size_t used = read_until(fds[0], "are held to", said, sizeof said);
     assert_true(is_held(load, 0));
     write_cpufreq(slow_cpu, "scaling_max_freq", "2100000");
-    used += read_until(fds[0], "another program or a user has changed the speed of CPUs", said + used, sizeof said - used);
+    used += read_until(fds[0], "another program or a user has changed the speed of CPUs", said + used,
+                       sizeof said - used);
     asym_live_sleep(1.2); /* asymd checks the caps every second, and prints this once */
     assert_int_equal(value_of(slow_cpu, "scaling_max_freq"), 2100000);
     asym_live_signal(asymd, SIGTERM);
@@ -250,7 +251,7 @@ static void a_cap_that_another_program_changes_is_left_to_it(void **state)
     said[used + (size_t)(n > 0 ? n : 0)] = '\0';
     const char *first = strstr(said, "another program or a user has changed the speed of CPUs");
     assert_non_null(first);
-    assert_null(strstr(first + 1, "has changed the speed"));
+    assert_null(strstr(first + 1, "another program or a user has changed"));
     close(fds[0]);
 }
 

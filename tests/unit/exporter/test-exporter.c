@@ -86,7 +86,8 @@ static void a_user_that_the_bus_does_not_know_is_told_the_remedy(void **state)
     read_anew(&t);
     assert_false(t.good);
     assert_non_null(strstr(t.text, "does not know user 0, "));
-    assert_non_null(strstr(t.text, "&& systemd-sysusers asymd-exporter.conf && systemctl start asymd-exporter.socket\n"));
+    assert_non_null(
+        strstr(t.text, "&& systemd-sysusers asymd-exporter.conf && systemctl start asymd-exporter.socket\n"));
     /* A name service that fails does not show that the user has no name. */
     name_error = EIO;
     read_anew(&t);
