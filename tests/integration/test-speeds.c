@@ -225,6 +225,26 @@ static void caps_are_logged_when_they_change(void **state)
     close(fds[0]);
 }
 
+static void a_reload_that_takes_a_cap_again_says_so(void **state)
+{
+    (void)state;
+    char said[4096];
+    int fds[2];
+    const char *const more[] = {"--set=asymmetry.method=cpufreq", NULL};
+    assert_int_equal(pipe(fds), 0);
+    pid_t asymd = asym_service_start_to(load, more, fds[1]);
+    close(fds[1]);
+    size_t used = read_until(fds[0], "are held to", said, sizeof said);
+    write_cpufreq(slow_cpu, "scaling_max_freq", "2100000");
+    used += read_until(fds[0], "until it is told to read its configuration", said + used, sizeof said - used);
+    asym_live_signal(asymd, SIGHUP);
+    used += read_until(fds[0], "are held to", said + used, sizeof said - used);
+    assert_true(is_held(load, 0));
+    asym_live_signal(asymd, SIGTERM);
+    assert_int_equal(asym_live_wait(asymd), 0);
+    close(fds[0]);
+}
+
 static void a_cap_that_another_program_changes_is_left_to_it(void **state)
 {
     (void)state;
@@ -299,6 +319,7 @@ int main(void)
         ROW(restore_and_the_next_start_give_back_what_a_killed_one_held),
         ROW(a_reload_changes_what_is_held),
         ROW(caps_are_logged_when_they_change),
+        ROW(a_reload_that_takes_a_cap_again_says_so),
         ROW(a_cap_that_another_program_changes_is_left_to_it),
         ROW(kill_9_at_100_moments_leaves_no_cpu_slow),
     };
