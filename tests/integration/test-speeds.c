@@ -205,74 +205,75 @@ static size_t read_until(int fd, const char *text, char *ret, size_t size)
     return used;
 }
 
+/* Starts an asymd that caps CPUs, and waits until it has. Returns it; fd: its output; said: the output so far. */
+static pid_t start_with_caps(int *ret_fd, char *said, size_t size, size_t *ret_used)
+{
+    const char *const more[] = {"--set=asymmetry.method=cpufreq", NULL};
+    int fds[2];
+    assert_int_equal(pipe(fds), 0);
+    pid_t asymd = asym_service_start_to(load, more, fds[1]);
+    close(fds[1]);
+    /* asymd prints this when it has read its caps back. A different value before that would mean that the driver refuses them. */
+    *ret_used = read_until(fds[0], "are held to", said, size);
+    assert_true(is_held(load, 0));
+    *ret_fd = fds[0];
+    return asymd;
+}
+
 /* Reloads, hotplug and changes of the policy set the same caps again. */
 static void caps_are_logged_when_they_change(void **state)
 {
     (void)state;
     char said[4096];
-    int fds[2];
-    const char *const more[] = {"--set=asymmetry.method=cpufreq", NULL};
-    assert_int_equal(pipe(fds), 0);
-    pid_t asymd = asym_service_start_to(load, more, fds[1]);
-    close(fds[1]);
-    read_until(fds[0], "are held to", said, sizeof said);
+    int fd;
+    size_t used;
+    pid_t asymd = start_with_caps(&fd, said, sizeof said, &used);
     asym_live_signal(asymd, SIGHUP);
-    read_until(fds[0], "has read the configuration again", said, sizeof said);
+    read_until(fd, "has read the configuration again", said, sizeof said);
     assert_null(strstr(said, "are held to"));
     assert_true(is_held(load, 0));
     asym_live_signal(asymd, SIGTERM);
     assert_int_equal(asym_live_wait(asymd), 0);
-    close(fds[0]);
+    close(fd);
 }
 
 static void a_reload_that_takes_a_cap_again_says_so(void **state)
 {
     (void)state;
     char said[4096];
-    int fds[2];
-    const char *const more[] = {"--set=asymmetry.method=cpufreq", NULL};
-    assert_int_equal(pipe(fds), 0);
-    pid_t asymd = asym_service_start_to(load, more, fds[1]);
-    close(fds[1]);
-    size_t used = read_until(fds[0], "are held to", said, sizeof said);
+    int fd;
+    size_t used;
+    pid_t asymd = start_with_caps(&fd, said, sizeof said, &used);
     write_cpufreq(slow_cpu, "scaling_max_freq", "2100000");
-    used += read_until(fds[0], "until it is told to read its configuration", said + used, sizeof said - used);
+    used += read_until(fd, "until it is told to read its configuration", said + used, sizeof said - used);
     asym_live_signal(asymd, SIGHUP);
-    used += read_until(fds[0], "are held to", said + used, sizeof said - used);
+    read_until(fd, "are held to", said + used, sizeof said - used);
     assert_true(is_held(load, 0));
     asym_live_signal(asymd, SIGTERM);
     assert_int_equal(asym_live_wait(asymd), 0);
-    close(fds[0]);
+    close(fd);
 }
 
 static void a_cap_that_another_program_changes_is_left_to_it(void **state)
 {
     (void)state;
     char said[4096];
-    int fds[2];
-    const char *const more[] = {"--set=asymmetry.method=cpufreq", NULL};
-    assert_int_equal(pipe(fds), 0);
-    pid_t asymd = asym_service_start_to(load, more, fds[1]);
-    close(fds[1]);
-    /*
-     * asymd prints this when it has read its caps back. A different value before that would mean that the driver refuses them.
-     */
-    size_t used = read_until(fds[0], "are held to", said, sizeof said);
-    assert_true(is_held(load, 0));
+    int fd;
+    size_t used;
+    pid_t asymd = start_with_caps(&fd, said, sizeof said, &used);
     write_cpufreq(slow_cpu, "scaling_max_freq", "2100000");
-    used += read_until(fds[0], "another program or a user has changed the speed of CPUs", said + used,
-                       sizeof said - used);
+    used += read_until(fd, "another program or a user has changed the speed of CPUs", said + used, sizeof said - used);
     asym_live_sleep(1.2); /* asymd checks the caps every second, and prints this once */
     assert_int_equal(value_of(slow_cpu, "scaling_max_freq"), 2100000);
     asym_live_signal(asymd, SIGTERM);
     assert_int_equal(asym_live_wait(asymd), 0);
     assert_int_equal(value_of(slow_cpu, "scaling_max_freq"), 2100000);
-    const ssize_t n = read(fds[0], said + used, sizeof said - 1 - used);
+    const ssize_t n = read(fd, said + used, sizeof said - 1 - used);
     said[used + (size_t)(n > 0 ? n : 0)] = '\0';
     const char *first = strstr(said, "another program or a user has changed the speed of CPUs");
     assert_non_null(first);
     assert_null(strstr(first + 1, "another program or a user has changed"));
-    close(fds[0]);
+    close(fd);
 }
 
 /* Returns the longest time of five starts until the caps are set: some 20 ms on an idle machine. */
