@@ -18,7 +18,7 @@ echo "== the cost of RTX: programs report what their threads do"
 echo "== the cost of the idle service: 1,000 sleeping threads, interval 100 ms"
 "$build/tests/load-sleepers" 1000 20 60 >/dev/null & load=$!
 state=$(mktemp -d)
-"$build/daemon/asymd" --interval=100ms --set=asymd.state_dir="$state" & asymd=$!
+"$build/daemon/asymd" --service --pid=$load --interval=100ms --set=asymd.state_dir="$state" & asymd=$!
 trap 'kill $load $asymd 2>/dev/null || true; wait || true; rm -rf "$state"' EXIT
 sleep 3
 ticks() { awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$asymd/stat"; }
