@@ -20,8 +20,8 @@ enum asym_reason_kind {
 };
 
 struct asym_reason {
-    /** For users: a printf format for the two figures of the decision, in order, as %.Nf or %g. It may leave out the
-     * second, or both. */
+    /** For users: a printf format for the two figures of the decision, in order, as %.Nf or %g; %% is a percent sign.
+     * It may leave out the second, or both. */
     const char *text;
     /**
      * For users who ask why: what stands after the name of the thread in a whole sentence, without the full stop. It begins

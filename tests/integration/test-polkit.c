@@ -252,7 +252,7 @@ static void set_policy_on_terminal(void *arg)
 /* This agent writes down how it was started, and does not register. */
 static void on_a_terminal_asymctl_starts_an_agent_before_it_asks(void **state)
 {
-    char path[128], said[128] = "", text[128];
+    char path[128], said[128] = "", text[192];
     (void)state;
     snprintf(path, sizeof path, "%s/said", dir);
     snprintf(text, sizeof text, "#!/bin/sh\necho \"$@\" > %s\n", path);

@@ -48,7 +48,10 @@ struct policy_fixture {
     _Alignas(16) unsigned char state[4 * POLICY_FIXTURE_STATE];
 };
 
-/** Set up n CPUs with these speeds, one LLC and node, and no SMT siblings. */
+/**
+ * Set up n CPUs with these speeds, one LLC and node, and no SMT siblings. All parameters of the policy are zero: to test with
+ * others, point params at a copy of the policy's own struct.
+ */
 void policy_fixture_begin(struct policy_fixture *w, const char *policy, const double *speeds, size_t n);
 
 /** Add an application of n runnable threads. It is serial if n is at most 2, else parallel. Returns its first thread. */

@@ -14,7 +14,7 @@
 /** The figures of a source of speeds, one per CPU. */
 struct asym_figures {
     const char *name;            /* "cpuinfo_max_freq"; static */
-    const char *unit;            /* "kHz" or ""; static */
+    const char *unit;            /* "": a measure of work; else a frequency's, such as "kHz"; static */
     const char *tail;            /* appended to the note; static */
     double value[ASYM_MAX_CPUS]; /* above 0, in any unit; 0: the source has no figure */
 };

@@ -15,8 +15,9 @@
 struct asym_speed_source {
     const char *path; /* a file under sys/devices/system/cpu/cpuN with an integer; NULL: hwloc's CPU kinds */
     const char *name; /* its name in notes; static. NULL: the CPU kinds, which have their own */
-    const char *unit; /* "kHz": weighted by the work per cycle of the CPU's kind; "": a measure of work */
-    double spread;    /* CPUs count as equal below this ratio of the largest figure to the smallest; above 1 */
+    /* "": a measure of work. Any other text is that of a frequency: asymd weighs it by the work per cycle of the CPU's kind. */
+    const char *unit;
+    double spread; /* CPUs count as equal below this ratio of the largest figure to the smallest; above 1 */
     /* Returns why these figures only rank favoured cores, a static string; NULL: they are speeds. The pointer may be NULL. */
     const char *(*ranks)(const struct asym_root *root, const struct asym_figures *f, const struct asym_machine *m);
 };

@@ -381,13 +381,25 @@ static void the_same_input_gives_the_same_plan(void **state)
     for_all(100 * ASYM_MSEC, body_same);
 }
 
+/* Nothing has changed since the last plan, so this one changes nothing. The first thread that it changes helps to find out why. */
+static void check_still(const struct run *r)
+{
+    char had[256], gets[256];
+    if (r->n_actions > 0) {
+        const struct asym_action *a = &r->actions[0];
+        fail_msg("policy %s, seed %u: %zu actions in a second plan; the first: thread %d had CPUs %s, and gets %s",
+                 r->policy->name, r->seed, r->n_actions, a->id.tid, asym_mask_format_list(&a->expect, had, sizeof had),
+                 asym_mask_format_list(&a->mask, gets, sizeof gets));
+    }
+    CHECK(r, r->plan->n_moves == 0);
+}
+
 /* With a swap period of zero the engine calls the policy again; otherwise it keeps the last plan. */
 static void check_sticky(struct run *r)
 {
     follow(r);
     step(r);
-    CHECK(r, r->n_actions == 0);
-    CHECK(r, r->plan->n_moves == 0);
+    check_still(r);
 }
 
 static void body_sticky(struct run *r)
@@ -432,7 +444,7 @@ static void body_still(struct run *r)
         gen_load_pass(r->load, rotation ? WITHIN_TURN : 100 * ASYM_MSEC);
         step(r);
         if (!window && !in_window(r->plan) && (rotation || !has_rotation(r->plan)))
-            CHECK(r, r->n_actions == 0 && r->plan->n_moves == 0);
+            check_still(r);
     }
 }
 
