@@ -24,10 +24,10 @@ struct asym_sampler {
     struct asym_sample *samples;
     size_t samples_capacity;
     uint64_t cycle;
-    struct asym_taskid
-        refused;        /* the budget was spent at this thread: the next cycle tries it first; tid 0: it was not */
-    int32_t blocked;    /* the next cycle tries the threads behind those of this process first; 0: none */
-    uint32_t n_refused; /* in the last cycle */
+    struct asym_taskid refused; /* the budget was spent at it: the next cycle begins there; tid 0: it was not */
+    int32_t blocked;            /* the next cycle begins behind the threads of this process; 0: none */
+    size_t stopped_at;          /* with one of these two: its task in the snapshot of then */
+    uint32_t n_refused;         /* in the last cycle */
     const char *refused_why;
 };
 
@@ -187,10 +187,10 @@ static size_t find_oldest(const struct asym_sampler *m, asym_usec now)
     return oldest;
 }
 
-/* While the budget is spent, threads that had their turn make room for others. */
-static void end_turns(struct asym_sampler *m, asym_usec now)
+/* While the budget is spent, threads that had their turn make room for others. n_refused: the threads that had no place. */
+static void end_turns(struct asym_sampler *m, uint32_t n_refused, asym_usec now)
 {
-    for (unsigned n = 0; m->refused.tid > 0 && n < ASYM_SAMPLER_TURNS; n++) {
+    for (uint32_t n = 0; m->refused.tid > 0 && n < ASYM_MIN(n_refused, (uint32_t)ASYM_SAMPLER_TURNS); n++) {
         const size_t i = find_oldest(m, now);
         if (i == m->n)
             return;
@@ -204,24 +204,39 @@ static bool is_final(int error)
     return error == -EINTR || error == -EDQUOT || error == -EMFILE || error == -ENFILE;
 }
 
-/* Returns the first task behind those of the process; 0 if it is not listed. The threads of a process stand together. */
-static size_t behind_process(const struct asym_snapshot *snapshot, size_t n, int32_t tgid)
+/* Returns the task; the first one behind the last. */
+static size_t wrap(size_t i, size_t n)
+{
+    return i < n ? i : 0;
+}
+
+/* Returns the first task behind those of the process; gone if it is not listed. The threads of a process stand together. */
+static size_t behind_process(const struct asym_snapshot *snapshot, size_t n, int32_t tgid, size_t gone)
 {
     size_t i = 0;
     while (i < n && snapshot->tasks[i].id.tgid != tgid)
         i++;
+    if (i == n)
+        return wrap(gone, n);
     while (i < n && snapshot->tasks[i].id.tgid == tgid)
         i++;
-    return i < n ? i : 0;
+    return wrap(i, n);
 }
 
-/* Returns the task at which the budget was spent; 0 if it is not listed. */
-static size_t index_of_refused(const struct asym_sampler *m, const struct asym_snapshot *snapshot, size_t n)
+/*
+ * Returns the task at which the cycle begins: where the last one stopped. If what stopped it has ended, the cycle does not begin at
+ * the first task again: else a user whose threads stand first, and end soon, would keep all others from being counted.
+ */
+static size_t find_first(const struct asym_sampler *m, const struct asym_snapshot *snapshot, size_t n)
 {
-    for (size_t i = 0; m->refused.tid > 0 && i < n; i++)
+    if (m->blocked)
+        return behind_process(snapshot, n, m->blocked, m->stopped_at + 1);
+    if (m->refused.tid == 0)
+        return 0;
+    for (size_t i = 0; i < n; i++)
         if (snapshot->tasks[i].id.tid == m->refused.tid && snapshot->tasks[i].id.start == m->refused.start)
             return i;
-    return 0;
+    return behind_process(snapshot, n, m->refused.tgid, m->stopped_at);
 }
 
 /*
@@ -231,8 +246,7 @@ static size_t index_of_refused(const struct asym_sampler *m, const struct asym_s
  */
 static void add_wanted(struct asym_sampler *m, const struct asym_snapshot *snapshot, const struct asym_plan *plan)
 {
-    const size_t first = m->blocked ? behind_process(snapshot, plan->n_tasks, m->blocked)
-                                    : index_of_refused(m, snapshot, plan->n_tasks);
+    const size_t first = find_first(m, snapshot, plan->n_tasks);
     int error = 0;
     m->blocked = 0;
     m->refused = (struct asym_taskid){.tid = 0};
@@ -242,6 +256,7 @@ static void add_wanted(struct asym_sampler *m, const struct asym_snapshot *snaps
             continue;
         if (!is_final(error)) {
             error = add(m, &snapshot->tasks[i].id, snapshot->now);
+            m->stopped_at = i;
             if (error == -EINTR)
                 m->blocked = snapshot->tasks[i].id.tgid;
             if (error == -EDQUOT)
@@ -254,6 +269,7 @@ static void add_wanted(struct asym_sampler *m, const struct asym_snapshot *snaps
 
 static void follow(struct asym_sampler *m, const struct asym_snapshot *snapshot, const struct asym_plan *plan)
 {
+    const uint32_t n_refused = m->n_refused;
     m->cycle++;
     m->n_refused = 0;
     for (size_t i = 0; i < plan->n_tasks; i++) {
@@ -262,7 +278,7 @@ static void follow(struct asym_sampler *m, const struct asym_snapshot *snapshot,
             w->wanted = m->cycle;
     }
     unwatch_unwanted(m);
-    end_turns(m, snapshot->now);
+    end_turns(m, n_refused, snapshot->now);
     add_wanted(m, snapshot, plan);
 }
 

@@ -185,15 +185,15 @@ static void without_counters_it_is_the_source_alone(void **state)
 }
 
 static bool is_watched[THREADS];
-static int watch_error;
+static int watch_error, failing_tgid;
 static int n_watches;
 
-/* The call for a thread of the first process always ends with the error. */
+/* The call for a thread of the failing process always ends with the error. */
 static int watch_or_fail(struct asym_counters *c, const struct asym_taskid *id)
 {
     (void)c;
     n_watches++;
-    if (id->tgid == 11)
+    if (id->tgid == failing_tgid)
         return watch_error;
     is_watched[id->tid - 11] = true;
     return 0;
@@ -229,6 +229,7 @@ static void begin_with_failure(int error, int n_failing)
     asym_sampler_set(monitor, &failing, none);
     counters = NULL; /* closed */
     watch_error = error;
+    failing_tgid = 11;
     n_watches = 0;
     memset(is_watched, 0, sizeof is_watched);
     for (int i = 0; i < THREADS; i++) {
@@ -277,8 +278,20 @@ static void its_place_in_the_list_does_not_matter(void **state)
     monitor->close(monitor);
 }
 
+/* It has ended, and a new one like it stands at its place. */
+static void a_new_process_at_its_place_does_not_keep_others_waiting(void **state)
+{
+    (void)state;
+    begin_with_failure(-EINTR, 1);
+    failing_tgid = tasks[0].id.tgid = 31;
+    follow();
+    for (int i = 1; i < THREADS; i++)
+        assert_true(is_watched[i]);
+    monitor->close(monitor);
+}
+
 enum { ROOM = 2 };
-static unsigned n_watched;
+static unsigned n_watched, n_unwatched;
 
 static int watch_in_room(struct asym_counters *c, const struct asym_taskid *id)
 {
@@ -286,7 +299,7 @@ static int watch_in_room(struct asym_counters *c, const struct asym_taskid *id)
     if (n_watched == ROOM)
         return -EDQUOT;
     n_watched++;
-    is_watched[id->tid - 11] = true;
+    is_watched[(id->tid - 11) % THREADS] = true;
     return 0;
 }
 
@@ -294,7 +307,8 @@ static int unwatch_in_room(struct asym_counters *c, const struct asym_taskid *id
 {
     (void)c;
     n_watched--;
-    is_watched[id->tid - 11] = false;
+    n_unwatched++;
+    is_watched[(id->tid - 11) % THREADS] = false;
     return 0;
 }
 
@@ -306,7 +320,7 @@ static void begin_with_room(void)
     begin(100);
     asym_sampler_set(monitor, &small, none);
     counters = NULL; /* closed */
-    n_watched = 0;
+    n_watched = n_unwatched = 0;
     memset(is_watched, 0, sizeof is_watched);
     for (int i = 0; i < THREADS; i++)
         planned[i].monitor = true;
@@ -351,6 +365,50 @@ static void nobody_takes_turns_while_there_is_room(void **state)
     monitor->close(monitor);
 }
 
+/* Replaces all threads but the last one, which is the victim, by new ones: of one process, or each of a process of its own. */
+static void churn(unsigned cycle, bool of_one_process)
+{
+    for (int i = 0; i < THREADS - 1; i++) {
+        const int32_t tid = 11 + i + (int32_t)(cycle + 1) * THREADS;
+        tasks[i].id = (struct asym_taskid){.tid = tid, .tgid = of_one_process ? 11 : tid, .start = 1};
+    }
+}
+
+/* Of five threads two are counted: the user of the short-lived ones, which stand first, must not keep both places. */
+static void short_lived_threads_do_not_keep_every_place(void **state)
+{
+    enum { CYCLES = 1000 };
+    (void)state;
+    for (int of_one_process = 0; of_one_process < 2; of_one_process++) {
+        unsigned n_counted = 0;
+        begin_with_room();
+        tasks[THREADS - 1].id.tgid = tasks[THREADS - 1].id.tid;
+        for (unsigned cycle = 0; cycle < CYCLES; cycle++) {
+            churn(cycle, of_one_process);
+            take_sample(1 + cycle * ASYM_SAMPLER_TURN / 2);
+            follow();
+            n_counted += is_watched[THREADS - 1];
+        }
+        assert_true(n_counted > CYCLES / THREADS);
+        monitor->close(monitor);
+    }
+}
+
+/* To stop counting a thread and to start again costs time, and loses the counts in between. */
+static void no_more_threads_make_room_than_were_refused(void **state)
+{
+    (void)state;
+    begin_with_room();
+    planned[3].monitor = planned[4].monitor = false;
+    for (unsigned cycle = 0; cycle < 9; cycle++) {
+        take_sample(1 + cycle * ASYM_SAMPLER_TURN);
+        follow();
+        assert_int_equal(n_watched, ROOM);
+        assert_int_equal(n_unwatched, cycle);
+    }
+    monitor->close(monitor);
+}
+
 static void a_lack_of_descriptors_is_the_reason_for_all(void **state)
 {
     (void)state;
@@ -369,8 +427,11 @@ int main(void)
         cmocka_unit_test(a_tid_that_is_used_again_is_another_thread),
         cmocka_unit_test(a_process_that_makes_the_kernel_wait_does_not_keep_others_from_being_counted),
         cmocka_unit_test(its_place_in_the_list_does_not_matter),
+        cmocka_unit_test(a_new_process_at_its_place_does_not_keep_others_waiting),
         cmocka_unit_test(threads_take_turns_when_the_budget_is_spent),
         cmocka_unit_test(nobody_takes_turns_while_there_is_room),
+        cmocka_unit_test(short_lived_threads_do_not_keep_every_place),
+        cmocka_unit_test(no_more_threads_make_room_than_were_refused),
         cmocka_unit_test(a_lack_of_descriptors_is_the_reason_for_all),
         cmocka_unit_test(without_counters_it_is_the_source_alone),
     };
