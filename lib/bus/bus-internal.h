@@ -12,6 +12,12 @@
 /** The timeout of sd-bus for calls whose time asymd counts itself, and for those of the bus daemon, in us: a year. */
 #define ASYM_BUS_NO_TIMEOUT (365 * 24 * 3600 * ASYM_SEC)
 
+/** A question on the system bus whose answer has a time limit, on a clock that stands while asymd leaves the socket alone. */
+struct asym_bus_wait {
+    asym_usec asked;
+    asym_usec late; /**< when the answer was late first, and messages were left to read; 0: never */
+};
+
 /** A unique name of a client of the system bus (":1.42"), with the NUL. The bus daemon's own names are far shorter. */
 enum { ASYM_BUS_NAME_SIZE = 64, ASYM_BUS_SENDERS = 128, ASYM_BUS_USERS = 32 };
 
@@ -53,8 +59,8 @@ struct asym_bus_call {
     struct asym_bus *owner;
     sd_bus_message *message; /**< NULL: the place is free */
     const struct asym_bus_method *method;
-    sd_bus_slot *slot; /**< the question to polkit */
-    asym_usec asked;   /**< with slot: asym_bus_link_read_time() of the question */
+    sd_bus_slot *slot;         /**< the question to polkit */
+    struct asym_bus_wait wait; /**< with slot */
     uid_t uid;
     bool is_identified;
     uint64_t number; /**< a later call has a higher one */
@@ -66,11 +72,11 @@ struct asym_bus_subscriber {
     char name[ASYM_BUS_NAME_SIZE]; /**< unique name; "": a direct connection */
     uid_t uid;
     bool is_root;
-    uint64_t next;         /**< number of the next event to send */
-    uint64_t sent, pinged; /**< events sent so far, and before the last ping */
-    sd_bus_slot *leaves;   /**< the match for its end */
-    sd_bus_slot *ping;     /**< NULL: none is under way */
-    asym_usec asked;       /**< with ping: asym_bus_link_read_time() of it */
+    uint64_t next;             /**< number of the next event to send */
+    uint64_t sent, pinged;     /**< events sent so far, and before the last ping */
+    sd_bus_slot *leaves;       /**< the match for its end */
+    sd_bus_slot *ping;         /**< NULL: none is under way */
+    struct asym_bus_wait wait; /**< with ping */
 };
 
 enum asym_bus_system_state {
@@ -118,13 +124,14 @@ void asym_bus_link_arm(struct asym_bus_link *link);
 uint64_t asym_bus_link_queued(const struct asym_bus_link *link);
 /** End the connection at the next sweep, because asymd wants it so. why: a static string. */
 void asym_bus_link_end(struct asym_bus_link *link, const char *why);
-/** Returns the time on a clock that stands while asymd leaves the socket alone. */
-asym_usec asym_bus_link_read_time(const struct asym_bus_link *link);
+/** Begin to wait for the answer to a question. */
+struct asym_bus_wait asym_bus_link_ask(const struct asym_bus_link *link);
 /**
- * Returns whether the answer to a question of asym_bus_link_read_time() asked is late: asymd has read the socket for longer than
- * within, and nothing is left to read.
+ * Returns whether the answer to a question is late: asymd has read the socket for longer than within since the question, and
+ * nothing is left to read. What is left to read postpones this once, until asymd has read for longer than within again: else a user
+ * who always has messages there would never be late.
  */
-bool asym_bus_link_is_late(const struct asym_bus_link *link, asym_usec asked, asym_usec within);
+bool asym_bus_link_is_late(const struct asym_bus_link *link, struct asym_bus_wait *wait, asym_usec within);
 /** Free the connections that have ended, and arm the others. */
 void asym_bus_sweep(struct asym_bus *bus);
 /** Returns the CPU time of the thread from which on it works for the bus. The begin of a turn counts once. */

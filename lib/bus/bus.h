@@ -33,8 +33,9 @@
  *   after each ASYM_BUS_PING_AFTER events, sends as many again at most before the answer, and ends the subscription without one.
  *
  * While asymd leaves the socket of the system bus alone, an answer may wait there. So only time in which asymd reads the socket
- * counts for the answer of a subscriber or of polkit, and asymd reads what has come before it gives up. The bus daemon answers
- * every call, or closes the connection: these answers have no time limit, but for the first one.
+ * counts for the answer of a subscriber or of polkit, and asymd reads what has come before it gives up; messages that wait there
+ * postpone that once, for as long again. The bus daemon answers every call, or closes the connection: these answers have no time
+ * limit, but for the answer to Hello, the first call of a connection.
  */
 #ifndef ASYM_BUS_BUS_H
 #define ASYM_BUS_BUS_H
@@ -94,7 +95,7 @@ enum {
 
 /**
  * The time in which a subscriber has to answer a ping, and polkit a question that it may put to the user: microseconds in which
- * asymd reads the socket. asym_bus_housekeeping ends what has waited longer.
+ * asymd reads the socket. asym_bus_housekeeping ends what has waited longer, or twice as long while messages wait in the socket.
  */
 #define ASYM_BUS_PING_WITHIN   (10 * ASYM_SEC)
 #define ASYM_BUS_POLKIT_WITHIN (120 * ASYM_SEC)

@@ -94,7 +94,7 @@ static int ask_polkit(struct asym_bus_call *call)
     sd_bus *b = sd_bus_message_get_bus(call->message);
     sd_bus_message *question = NULL;
     const bool may_ask = sd_bus_message_get_allow_interactive_authorization(call->message) > 0;
-    call->asked = asym_bus_link_read_time(call->owner->system);
+    call->wait = asym_bus_link_ask(call->owner->system);
     int r = sd_bus_message_new_method_call(b, &question, "org.freedesktop.PolicyKit1",
                                            "/org/freedesktop/PolicyKit1/Authority",
                                            "org.freedesktop.PolicyKit1.Authority", "CheckAuthorization");
@@ -111,7 +111,7 @@ void asym_bus_refuse_late(struct asym_bus *bus)
 {
     for (size_t i = 0; i < ASYM_BUS_MAX_CALLS; i++) {
         struct asym_bus_call *call = &bus->calls[i];
-        if (!call->slot || !asym_bus_link_is_late(bus->system, call->asked, ASYM_BUS_POLKIT_WITHIN))
+        if (!call->slot || !asym_bus_link_is_late(bus->system, &call->wait, ASYM_BUS_POLKIT_WITHIN))
             continue;
         refuse(call, false, false);
         end_call(call);

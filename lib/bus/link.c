@@ -112,7 +112,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
     return 0;
 }
 
-asym_usec asym_bus_link_read_time(const struct asym_bus_link *link)
+static asym_usec read_time(const struct asym_bus_link *link)
 {
     return (link->unread_since > 0 ? link->unread_since : asym_clock_now()) - link->unread;
 }
@@ -135,9 +135,21 @@ static bool has_unread(const struct asym_bus_link *link)
     return link->has_more || poll(&socket, 1, 0) > 0;
 }
 
-bool asym_bus_link_is_late(const struct asym_bus_link *link, asym_usec asked, asym_usec within)
+struct asym_bus_wait asym_bus_link_ask(const struct asym_bus_link *link)
 {
-    return asym_bus_link_read_time(link) - asked > within && !has_unread(link);
+    return (struct asym_bus_wait){.asked = read_time(link)};
+}
+
+bool asym_bus_link_is_late(const struct asym_bus_link *link, struct asym_bus_wait *wait, asym_usec within)
+{
+    const asym_usec now = read_time(link);
+    if (now - wait->asked <= within)
+        return false;
+    if (!has_unread(link))
+        return true;
+    if (wait->late == 0)
+        wait->late = now;
+    return now - wait->late > within;
 }
 
 static int watch(struct asym_bus_link *link, int events, uint64_t due)

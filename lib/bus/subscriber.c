@@ -86,7 +86,7 @@ static int ping(struct asym_bus_subscriber *s)
         r = sd_bus_call_async(s->link->bus, &s->ping, m, on_pong, s, ASYM_BUS_NO_TIMEOUT);
     sd_bus_message_unref(m);
     s->pinged = s->sent;
-    s->asked = asym_bus_link_read_time(s->link);
+    s->wait = asym_bus_link_ask(s->link);
     return r;
 }
 
@@ -94,7 +94,7 @@ void asym_bus_lose_late(struct asym_bus *bus)
 {
     for (size_t i = 0; i < ASYM_BUS_MAX_SUBSCRIBERS; i++) {
         struct asym_bus_subscriber *s = &bus->subscribers[i];
-        if (s->ping && asym_bus_link_is_late(s->link, s->asked, ASYM_BUS_PING_WITHIN))
+        if (s->ping && asym_bus_link_is_late(s->link, &s->wait, ASYM_BUS_PING_WITHIN))
             lose(s, "it does not answer");
     }
 }

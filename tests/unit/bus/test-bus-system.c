@@ -623,7 +623,7 @@ static void pass_time(asym_usec span)
     settle();
 }
 
-static void answer_ping_by_error(const char *sender)
+static void send_pong(const char *sender)
 {
     sd_bus_message *m = NULL;
     assert_non_null(f.ping);
@@ -631,6 +631,11 @@ static void answer_ping_by_error(const char *sender)
     assert_true(sd_bus_message_set_sender(m, sender) >= 0);
     assert_true(sd_bus_send(f.daemon, m, NULL) >= 0);
     sd_bus_message_unref(m);
+}
+
+static void answer_ping_by_error(const char *sender)
+{
+    send_pong(sender);
     settle();
 }
 
@@ -658,19 +663,35 @@ static void a_subscriber_that_does_not_answer_loses_its_subscription(void **stat
     assert_non_null(strstr(f.said, "does not answer"));
 }
 
-/* Another user's call has spent the share, so the answer of the subscriber waits in the socket. */
+/* Another user's call spends the share of all: asymd leaves the socket alone, which is empty. */
+static void spend_the_share(void)
+{
+    f.cost = ASYM_SEC;
+    get_all(":1.20", 1);
+    f.cost = 0;
+    assert_int_equal(f.n_answered, 1);
+}
+
+/* asymd has not run for so long, and finds out before it reads the socket again. */
+static void pass_time_without_a_read(asym_usec span)
+{
+    clocks.now.tv_sec += (time_t)(span / ASYM_SEC);
+    asym_bus_housekeeping(f.bus, asym_clock_now());
+}
+
+/* The answer of the subscriber comes while asymd does not read, and waits in the socket. */
 static void the_time_in_which_asymd_does_not_read_is_not_the_subscribers(void **state)
 {
     (void)state;
     get_all(":1.20", 1);
     subscribe_as(":1.10");
-    f.cost = ASYM_SEC;
-    get_all(":1.20", 1);
-    f.cost = 0;
-    assert_int_equal(f.n_answered, 1);
-    clocks.now.tv_sec += (time_t)(2 * ASYM_BUS_PING_WITHIN / ASYM_SEC);
+    spend_the_share();
+    pass_time_without_a_read(2 * ASYM_BUS_PING_WITHIN);
+    assert_int_equal(count_subscribers(), 1);
     answer_ping_by_error(":1.10");
     assert_string_equal(f.said, "users can ask asymd, as org.asymd");
+    assert_int_equal(count_subscribers(), 1);
+    pass_time(ASYM_BUS_PING_WITHIN + ASYM_SEC);
     assert_int_equal(count_subscribers(), 1);
 }
 
@@ -679,14 +700,68 @@ static void an_answer_in_the_socket_is_read_before_it_is_late(void **state)
 {
     (void)state;
     subscribe_as(":1.10");
-    sd_bus_message *m = NULL;
-    assert_true(sd_bus_message_new_method_errorf(f.ping, &m, "org.freedesktop.DBus.Error.Failed", "no") >= 0);
-    assert_true(sd_bus_message_set_sender(m, ":1.10") >= 0);
-    assert_true(sd_bus_send(f.daemon, m, NULL) >= 0);
-    sd_bus_message_unref(m);
+    send_pong(":1.10");
     pass_time(2 * ASYM_BUS_PING_WITHIN);
     pass_time(ASYM_SEC);
     assert_int_equal(count_subscribers(), 1);
+}
+
+/* Leaves a message in the socket, which asymd reads only after its housekeeping. */
+static void pass_time_with_a_message(asym_usec span)
+{
+    send_as(":1.20", ASYM_BUS_INTERFACE, "Read", "x");
+    pass_time(span);
+}
+
+/* A user could always have some there. */
+static void messages_in_the_socket_postpone_the_end_once(void **state)
+{
+    (void)state;
+    get_all(":1.20", 1);
+    subscribe_as(":1.10");
+    pass_time_with_a_message(3 * ASYM_BUS_PING_WITHIN);
+    pass_time_with_a_message(ASYM_BUS_PING_WITHIN);
+    assert_int_equal(count_subscribers(), 1);
+    pass_time_with_a_message(ASYM_SEC);
+    assert_int_equal(count_subscribers(), 0);
+    assert_non_null(strstr(f.said, "does not answer"));
+}
+
+/* A call of the first user waits for polkit, and both users are known. */
+static void ask_polkit(void)
+{
+    get_all(":1.10", 1);
+    get_all(":1.20", 1);
+    f.n_answered = 0;
+    send_as(":1.10", ASYM_BUS_INTERFACE, "Change", "x");
+    settle();
+    assert_int_equal(f.n_polkit, 1);
+}
+
+static void the_time_in_which_asymd_does_not_read_is_not_polkits(void **state)
+{
+    (void)state;
+    ask_polkit();
+    spend_the_share();
+    f.n_answered = 0;
+    pass_time_without_a_read(2 * ASYM_BUS_POLKIT_WITHIN);
+    settle();
+    assert_int_equal(f.n_answered, 0);
+    pass_time(ASYM_BUS_POLKIT_WITHIN + ASYM_SEC);
+    assert_int_equal(f.n_answered, 1);
+    assert_int_equal(f.n_ran, 0);
+}
+
+static void messages_in_the_socket_postpone_the_end_of_a_call_once(void **state)
+{
+    (void)state;
+    ask_polkit();
+    pass_time_with_a_message(3 * ASYM_BUS_POLKIT_WITHIN);
+    pass_time_with_a_message(ASYM_BUS_POLKIT_WITHIN);
+    assert_int_equal(f.n_answered, 2); /* those two */
+    pass_time_with_a_message(ASYM_SEC);
+    assert_int_equal(f.n_answered, 4);
+    assert_int_equal(f.n_ran, 3);
 }
 
 static void a_call_that_polkit_does_not_answer_is_refused(void **state)
@@ -832,6 +907,9 @@ int main(void)
         TEST(a_subscriber_that_does_not_answer_loses_its_subscription),
         TEST(the_time_in_which_asymd_does_not_read_is_not_the_subscribers),
         TEST(an_answer_in_the_socket_is_read_before_it_is_late),
+        TEST(messages_in_the_socket_postpone_the_end_once),
+        TEST(the_time_in_which_asymd_does_not_read_is_not_polkits),
+        TEST(messages_in_the_socket_postpone_the_end_of_a_call_once),
         TEST(a_call_that_polkit_does_not_answer_is_refused),
         TEST(a_user_who_is_named_late_is_served),
         TEST(polkit_is_asked_about_a_bounded_number_of_calls_of_a_user),
