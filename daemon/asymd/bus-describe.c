@@ -48,7 +48,7 @@ static uint32_t owner(const struct asym_service *s, const struct asym_taskid *id
 
 static bool sees_all(const struct asym_service *s, const struct asym_bus_caller *caller)
 {
-    return caller->is_root || !s->hides_processes;
+    return caller->is_root || !s->hidepid.hides;
 }
 
 bool asym_bus_may_see(const struct asym_service *s, const struct asym_bus_caller *caller, const struct asym_taskid *id)

@@ -240,7 +240,7 @@ static int append_explanation(sd_bus_message *reply, const struct asym_explanati
 static void hide_holders(struct asym_explanation *e, const struct asym_service *s, const struct asym_bus_caller *caller)
 {
     size_t n = 0;
-    if (caller->is_root || !s->hides_processes)
+    if (caller->is_root || !s->hidepid.hides)
         return;
     for (size_t i = 0; i < ASYM_EXPLAIN_HOLDERS && i < e->n_holders; i++)
         if (asym_bus_may_see(s, caller, &e->holders[i]->id))

@@ -31,23 +31,18 @@ static void say(void *userdata, enum asym_bus_topic topic, int priority, const c
 static uid_t seen_by(const struct asym_service *s, const struct asym_taskid *id)
 {
     uint32_t uid;
-    if (!s->hides_processes)
+    if (!s->hidepid.hides)
         return ASYM_BUS_ALL_USERS;
     return asym_proc_owner_of(&s->run->root, id, &uid) < 0 ? 0 : (uid_t)uid;
 }
 
-/*
- * The administrator can mount /proc again at any time. Where the helper cannot read the option, or has to wait for it, the last
- * answer holds. A user can make it wait: then it holds for some seconds only.
- */
+/* The administrator can mount /proc again at any time. */
 static void update_hidepid(struct asym_service *s, asym_usec now)
 {
     const int r = asym_hidepid_watch_update(&s->hidepid, now);
-    if (r >= 0 || r == -ETIMEDOUT)
-        s->hides_processes = r != 0;
     if (r < 0 && r != -EAGAIN)
         asym_log_say(&s->run->log, LOG_WARNING, "asymd cannot read the mount options of /proc: %s; ordinary users %s",
-                     strerror(-r), s->hides_processes ? "see only their own processes" : "see all processes");
+                     strerror(-r), s->hidepid.hides ? "see only their own processes" : "see all processes");
 }
 
 static void on_decision(void *ctx, const struct asym_monitor_decision *decision)
@@ -119,9 +114,9 @@ void asym_service_bus_open(struct asym_service *s)
         return;
     }
     s->owners = calloc(1, sizeof *s->owners);
-    s->hides_processes = true; /* until the helper has read the option */
-    asym_hidepid_watch_init(&s->hidepid, asym_path(ASYM_PATH_HELPER, s->helper));
-    update_hidepid(s, asym_clock_now());
+    const asym_usec now = asym_clock_now();
+    asym_hidepid_watch_init(&s->hidepid, asym_path(ASYM_PATH_HELPER, s->helper), now);
+    update_hidepid(s, now);
     read_announced(s, &s->announced);
     const struct asym_service_listener listener = {.decision = on_decision, .changed = on_changed, .ctx = s};
     asym_service_listen(s, &listener);

@@ -70,8 +70,8 @@ struct asym_service {
     bool is_urgent;              /* asymd has the real-time priority of asym_service_is_urgent */
     bool urgency_failed;         /* logged already */
     char helper[ASYM_PATH_SIZE]; /* of hidepid */
-    struct asym_hidepid_watch hidepid;
-    bool hides_processes; /* /proc is mounted with hidepid: users other than root learn of their own processes only */
+    struct asym_hidepid_watch
+        hidepid; /* where /proc hides processes, users other than root learn of their own ones only */
     struct asym_self_affinity self_affinity;
     struct asym_service_control control;
     struct asym_class_log *class_log; /* NULL: no cycle has had a plan yet */

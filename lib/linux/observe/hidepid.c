@@ -66,9 +66,9 @@ int asym_hidepid_read(const struct asym_root *root)
     return -ENOMEM;
 }
 
-void asym_hidepid_watch_init(struct asym_hidepid_watch *w, const char *program)
+void asym_hidepid_watch_init(struct asym_hidepid_watch *w, const char *program, asym_usec now)
 {
-    *w = (struct asym_hidepid_watch){.helper = ASYM_HELPER_INIT(program, "hidepid")};
+    *w = (struct asym_hidepid_watch){.helper = ASYM_HELPER_INIT(program, "hidepid"), .answered_at = now, .hides = true};
 }
 
 /* Returns the answer; -EAGAIN: there is none. */
@@ -88,7 +88,7 @@ static int take_answer(struct asym_hidepid_watch *w)
     return answer == 0 || answer == 1 ? answer : -EIO;
 }
 
-static int request(struct asym_hidepid_watch *w, asym_usec now)
+static int request(struct asym_hidepid_watch *w)
 {
     static const char order = 'h';
     int r = w->helper.pid > 0 ? 0 : asym_helper_start(&w->helper, NULL);
@@ -97,18 +97,26 @@ static int request(struct asym_hidepid_watch *w, asym_usec now)
     if (r == -ENOTCONN)
         asym_helper_kill(&w->helper);
     w->asked = r >= 0;
-    w->asked_at = now;
     return r;
 }
 
+/* Why there is no answer does not matter for how long the last one holds: a user can cause most of the reasons. */
 int asym_hidepid_watch_update(struct asym_hidepid_watch *w, asym_usec now)
 {
     asym_helper_reap(&w->helper);
     const int answer = w->asked ? take_answer(w) : -EAGAIN;
-    if (w->asked && now - w->asked_at > ASYM_HIDEPID_WITHIN)
-        return -ETIMEDOUT;
-    const int r = w->asked ? 0 : request(w, now);
-    return r < 0 && answer == -EAGAIN ? r : answer;
+    if (answer >= 0) {
+        w->hides = answer;
+        w->answered_at = now;
+    }
+    const bool is_late = now - w->answered_at > ASYM_HIDEPID_WITHIN;
+    w->hides |= is_late;
+    const int r = w->asked ? 0 : request(w);
+    if (answer >= 0)
+        return 0;
+    if (answer != -EAGAIN)
+        return answer;
+    return r < 0 && r != -EAGAIN ? r : is_late ? -ETIMEDOUT : -EAGAIN;
 }
 
 void asym_hidepid_watch_done(struct asym_hidepid_watch *w)

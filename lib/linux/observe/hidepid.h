@@ -20,26 +20,27 @@
 int asym_hidepid_read(const struct asym_root *root);
 
 /**
- * An answer is late after this time, in microseconds. A user can keep the lock for seconds at a time, and with luck for longer: the
- * last answer must not hold for as long as the user likes.
+ * The time for which an answer holds, in microseconds. A user can keep the lock for seconds at a time, and with luck for longer, or
+ * keep asymd from starting a helper: the last answer must not hold for as long as the user likes.
  */
 #define ASYM_HIDEPID_WITHIN (10 * ASYM_SEC)
 
 /** Reads the option of this machine again and again, in a helper (linux/sys/helper-process.h). */
 struct asym_hidepid_watch {
     struct asym_helper helper;
-    bool asked;         /**< the helper has not answered yet */
-    asym_usec asked_at; /**< when asymd asked it */
+    bool asked;            /**< the helper has not answered yet */
+    asym_usec answered_at; /**< the last answer; before the first one: when the watch began */
+    bool hides; /**< the last answer; true before the first one, and while it is older than ASYM_HIDEPID_WITHIN */
 };
 
 /** program: the helper's file, borrowed. */
-void asym_hidepid_watch_init(struct asym_hidepid_watch *w, const char *program);
+void asym_hidepid_watch_init(struct asym_hidepid_watch *w, const char *program, asym_usec now);
 
 /**
- * Take the answer to the last request, then request the option again, unless an answer is due. Starts the helper, and starts
- * another one if it has ended. Never waits; a helper that waits for the lock keeps waiting, and no other one is started.
- * Returns 1: hidepid is not 0; 0: it is, or is not given; -EAGAIN: there is no new answer; -ETIMEDOUT: the answer is late, and the
- * last one no longer holds; -errno: the helper cannot read it.
+ * Take the answer to the last request, then request the option again, unless an answer is due. Sets hides. Starts the helper, and
+ * starts another one if it has ended. Never waits; a helper that waits for the lock keeps waiting, and no other one is started.
+ * Returns 0: there is a new answer; -EAGAIN: there is none yet; -ETIMEDOUT: nor has there been one for ASYM_HIDEPID_WITHIN; -errno:
+ * the helper cannot be started, or cannot read the option.
  */
 int asym_hidepid_watch_update(struct asym_hidepid_watch *w, asym_usec now);
 

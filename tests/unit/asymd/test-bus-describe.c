@@ -69,7 +69,7 @@ static void where_proc_hides_processes_only_the_owner_and_root_see_one(void **st
     (void)state;
     write_process(500);
     assert_true(asym_bus_may_see(&service, &OTHER, &leader));
-    service.hides_processes = true;
+    service.hidepid.hides = true;
     assert_false(asym_bus_may_see(&service, &OTHER, &leader));
     assert_false(asym_bus_may_see(&service, &OTHER, &thread));
     assert_true(asym_bus_may_see(&service, &USER, &leader));
@@ -84,10 +84,10 @@ static void what_asymd_itself_can_see_does_not_matter(void **state)
     (void)state;
     write_process(500);
     service.cycle.snapshot.coverage.hidepid = false;
-    service.hides_processes = true;
+    service.hidepid.hides = true;
     assert_false(asym_bus_may_see(&service, &OTHER, &leader));
     service.cycle.snapshot.coverage.hidepid = true;
-    service.hides_processes = false;
+    service.hidepid.hides = false;
     assert_true(asym_bus_may_see(&service, &OTHER, &leader));
 }
 
@@ -98,7 +98,7 @@ static void a_number_that_the_kernel_has_reused_shows_nothing(void **state)
         {10, 10, 499}, {11, 10, 500}, {12, 10, 500}, {13, 13, 500}, {0, 0, 500}};
     (void)state;
     write_process(500);
-    service.hides_processes = true;
+    service.hidepid.hides = true;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         assert_false(asym_bus_may_see(&service, &USER, &others[i]));
         assert_true(asym_bus_may_see(&service, &ROOT, &others[i]));
@@ -247,7 +247,7 @@ static void the_user_of_an_application_is_not_that_of_a_later_process(void **sta
     write_process(500);
     assert_int_equal(listed_uid(&OTHER, 500), 2002);
     assert_int_equal(listed_uid(&OTHER, 499), none);
-    service.hides_processes = true;
+    service.hidepid.hides = true;
     assert_int_equal(listed_uid(&USER, 500), 2002);
     assert_int_equal(listed_uid(&USER, 499), not_listed);
     assert_int_equal(listed_uid(&OTHER, 500), not_listed);

@@ -84,58 +84,103 @@ static void the_live_machine_has_an_answer(void **state)
     asym_root_done(&root);
 }
 
-/* Returns the first answer; -EAGAIN: none has come in most milliseconds. */
-static int await_answer(struct asym_hidepid_watch *w, int most)
+#define HELPER ASYM_TEST_BIN "/daemon/asymd-helper"
+
+/* Updates until there is an answer or an error; -EAGAIN: none has come in most milliseconds. */
+static int await_answer(struct asym_hidepid_watch *w, int most, asym_usec now)
 {
     int r = -EAGAIN;
-    for (int i = 0; i < most && r == -EAGAIN; i++) {
-        r = asym_hidepid_watch_update(w, 0);
+    for (int i = 0; i < most && (r == -EAGAIN || r == -ETIMEDOUT); i++) {
+        r = asym_hidepid_watch_update(w, now);
         usleep(1000);
     }
     return r;
 }
 
+/* Returns what the machine says. */
+static bool is_hiding(void)
+{
+    struct asym_root root;
+    assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
+    const int r = asym_hidepid_read(&root);
+    asym_root_done(&root);
+    assert_in_range(r, 0, 1);
+    return r;
+}
+
+/* As if the machine did not hide processes at the time 0, which is that of the last answer. */
+static void begin_visible(struct asym_hidepid_watch *w)
+{
+    asym_hidepid_watch_init(w, HELPER, 0);
+    assert_int_equal(asym_hidepid_watch_update(w, 0), -EAGAIN);
+    assert_true(w->hides);
+    assert_int_equal(await_answer(w, 20000, 0), 0);
+    assert_true(w->hides == is_hiding());
+    w->hides = false;
+}
+
 /* A stopped helper stands for one that waits for the kernel's lock. */
 static void a_helper_that_waits_is_not_waited_for(void **state)
 {
-    struct asym_root root;
     struct asym_hidepid_watch w;
     (void)state;
-    assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
-    asym_hidepid_watch_init(&w, ASYM_TEST_BIN "/daemon/asymd-helper");
-    assert_int_equal(asym_hidepid_watch_update(&w, 0), -EAGAIN);
-    assert_int_equal(await_answer(&w, 20000), asym_hidepid_read(&root));
+    begin_visible(&w);
     const pid_t pid = w.helper.pid;
     assert_int_equal(asym_process_signal(pid, SIGSTOP), 0);
     while (asym_process_state(pid) != 'T')
         usleep(1000);
     /* It may have answered one more request before it stopped. */
-    await_answer(&w, 50);
-    assert_int_equal(await_answer(&w, 50), -EAGAIN);
+    await_answer(&w, 50, 0);
+    assert_int_equal(await_answer(&w, 50, 0), -EAGAIN);
     assert_int_equal(w.helper.pid, pid);
-    /* The last answer holds for a bounded time. */
+    w.hides = false;
     assert_int_equal(asym_hidepid_watch_update(&w, ASYM_HIDEPID_WITHIN), -EAGAIN);
+    assert_false(w.hides);
     assert_int_equal(asym_hidepid_watch_update(&w, ASYM_HIDEPID_WITHIN + 1), -ETIMEDOUT);
+    assert_true(w.hides);
     assert_int_equal(w.helper.pid, pid);
     assert_int_equal(asym_process_signal(pid, SIGCONT), 0);
-    assert_int_equal(await_answer(&w, 20000), asym_hidepid_read(&root));
+    assert_int_equal(await_answer(&w, 20000, ASYM_HIDEPID_WITHIN + 1), 0);
+    assert_true(w.hides == is_hiding());
     /* Another one takes its place when it has ended. */
     assert_int_equal(asym_process_signal(pid, SIGKILL), 0);
     int r = 0;
     for (int i = 0; i < 20000 && (w.helper.pid == pid || r < 0); i++)
-        r = await_answer(&w, 1);
-    assert_int_equal(r, asym_hidepid_read(&root));
+        r = await_answer(&w, 1, ASYM_HIDEPID_WITHIN + 1);
+    assert_int_equal(r, 0);
     asym_hidepid_watch_done(&w);
-    asym_root_done(&root);
 }
 
-static void without_a_helper_there_is_an_error(void **state)
+/* Whatever the reason is, the last answer holds for a bounded time. */
+static void without_a_helper_processes_are_hidden_after_a_while(void **state)
 {
     struct asym_hidepid_watch w;
     (void)state;
-    asym_hidepid_watch_init(&w, "/nonexistent");
-    for (int i = 0; i < 3; i++)
+    begin_visible(&w);
+    asym_helper_kill(&w.helper);
+    w.helper.program = "/nonexistent";
+    await_answer(&w, 50, 0); /* an answer that was sent before the end */
+    w.hides = false;
+    assert_int_equal(asym_hidepid_watch_update(&w, ASYM_HIDEPID_WITHIN), -ENOENT);
+    assert_false(w.hides);
+    assert_int_equal(asym_hidepid_watch_update(&w, ASYM_HIDEPID_WITHIN + 1), -ENOENT);
+    assert_true(w.hides);
+    /* A program that can be started again answers again. */
+    w.helper.program = HELPER;
+    assert_int_equal(await_answer(&w, 20000, ASYM_HIDEPID_WITHIN + 1), 0);
+    assert_true(w.hides == is_hiding());
+    asym_hidepid_watch_done(&w);
+}
+
+static void a_machine_without_a_helper_hides_processes_from_the_start(void **state)
+{
+    struct asym_hidepid_watch w;
+    (void)state;
+    asym_hidepid_watch_init(&w, "/nonexistent", 0);
+    for (int i = 0; i < 3; i++) {
         assert_int_equal(asym_hidepid_watch_update(&w, 0), -ENOENT);
+        assert_true(w.hides);
+    }
     asym_hidepid_watch_done(&w);
 }
 
@@ -145,7 +190,8 @@ int main(void)
         cmocka_unit_test(the_file_system_that_is_at_proc_counts),
         cmocka_unit_test(the_live_machine_has_an_answer),
         cmocka_unit_test(a_helper_that_waits_is_not_waited_for),
-        cmocka_unit_test(without_a_helper_there_is_an_error),
+        cmocka_unit_test(without_a_helper_processes_are_hidden_after_a_while),
+        cmocka_unit_test(a_machine_without_a_helper_hides_processes_from_the_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
