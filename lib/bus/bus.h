@@ -49,6 +49,7 @@
 #include <systemd/sd-event.h>
 
 #include <asym/error.h>
+#include <asym/manager.h>
 #include <asym/types.h>
 
 #define ASYM_BUS_NAME                  "org.asymd"
@@ -94,11 +95,10 @@ enum {
 };
 
 /**
- * The time in which a subscriber has to answer a ping, and polkit a question that it may put to the user: microseconds in which
- * asymd reads the socket. asym_bus_housekeeping ends what has waited longer, or twice as long while messages wait in the socket.
+ * The time in which a subscriber has to answer a ping: microseconds in which asymd reads the socket. For polkit see asym/manager.h.
+ * asym_bus_housekeeping ends what has waited longer, or twice as long while messages wait in the socket.
  */
-#define ASYM_BUS_PING_WITHIN   (10 * ASYM_SEC)
-#define ASYM_BUS_POLKIT_WITHIN (120 * ASYM_SEC)
+#define ASYM_BUS_PING_WITHIN (10 * ASYM_SEC)
 /** The time between two attempts to reach a system bus that is not there. */
 #define ASYM_BUS_RETRY (5 * ASYM_SEC)
 

@@ -7,6 +7,8 @@
 
 #include <systemd/sd-bus.h>
 
+#include <asym/manager.h>
+
 #include "base/macro.h"
 #include "client/client.h"
 
@@ -16,6 +18,8 @@
 
 #define CLIENT_READ_TIMEOUT   (5 * ASYM_SEC)
 #define CLIENT_CHANGE_TIMEOUT (60 * ASYM_SEC)
+/* For a change on the system bus, during which polkit may ask for a password: longer than asymd waits for polkit. */
+#define CLIENT_POLKIT_TIMEOUT (2 * ASYM_BUS_POLKIT_WITHIN + CLIENT_CHANGE_TIMEOUT)
 /* How long, and how often, a call is repeated that asymd refuses. An overdrawn share of 0.25 % earns 1 ms in 0.4 s. */
 #define CLIENT_REFUSED_WAIT  (3 * ASYM_SEC)
 #define CLIENT_REFUSED_PAUSE (200 * ASYM_MSEC)
@@ -39,7 +43,7 @@ int client_open(const char *path, bool then_system, struct asym_client **ret, st
 /** Make a call of a method of the object. Returns 0; -errno of sd-bus, for client_made. */
 int client_new_call(struct asym_client *c, const char *interface, const char *member, sd_bus_message **ret);
 
-/** Send a call, and wait for its answer. Returns 0; an error of client.h with err. timeout: one of the two above. */
+/** Send a call, and wait for its answer. Returns 0; an error of client.h with err. timeout: one of the three above. */
 int client_send(struct asym_client *c, sd_bus_message *m, asym_usec timeout, sd_bus_message **ret,
                 struct asym_error *err);
 

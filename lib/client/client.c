@@ -197,7 +197,7 @@ int client_not_understood(struct asym_error *err)
                      "the running asymd and this asymctl do not understand each other: use the same version of both");
 }
 
-/* The answer of asymd as one sentence. timeout: 60 s for calls that change something. */
+/* The answer of asymd as one sentence. timeout: CLIENT_READ_TIMEOUT unless the call changes something. */
 static int call_failed(const struct asym_client *c, const sd_bus_error *error, asym_usec timeout,
                        struct asym_error *err)
 {
@@ -214,7 +214,7 @@ static int call_failed(const struct asym_client *c, const sd_bus_error *error, a
         return client_not_understood(err);
     case -EACCES:
         return asym_fail(err, r, "not permitted%s%s: run it as root (sudo asymctl ...)%s", *text ? ": " : "", text,
-                         timeout == CLIENT_CHANGE_TIMEOUT ? ", or with polkit's permission org.asymd.manage" : "");
+                         timeout != CLIENT_READ_TIMEOUT ? ", or with polkit's permission org.asymd.manage" : "");
     case -ECONNRESET:
         return asym_fail(err, r, "asymd ended before it answered");
     default:

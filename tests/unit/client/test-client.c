@@ -23,6 +23,16 @@
 static struct asym_client *client;
 static struct asym_error err;
 
+/* The linker puts this before sd_bus_call (tests/CMakeLists.txt). */
+static uint64_t timeout;
+int __real_sd_bus_call(sd_bus *bus, sd_bus_message *m, uint64_t usec, sd_bus_error *error, sd_bus_message **ret);
+int __wrap_sd_bus_call(sd_bus *bus, sd_bus_message *m, uint64_t usec, sd_bus_error *error, sd_bus_message **ret);
+int __wrap_sd_bus_call(sd_bus *bus, sd_bus_message *m, uint64_t usec, sd_bus_error *error, sd_bus_message **ret)
+{
+    timeout = usec;
+    return __real_sd_bus_call(bus, m, usec, error, ret);
+}
+
 static void open_client(enum fake_service_kind kind)
 {
     err = (struct asym_error){""};
@@ -246,6 +256,28 @@ static void a_user_without_the_name_on_the_bus_learns_that_root_can_ask(void **s
     fake_service_stop();
 }
 
+/* polkit's agent ends with the call. On the socket polkit is not asked. */
+static void a_change_on_the_system_bus_waits_longer_than_asymd_waits_for_polkit(void **state)
+{
+    struct asym_client_state s;
+    char address[128];
+    (void)state;
+    open_client(FAKE_SERVICE_PLAIN);
+    assert_int_equal(asym_client_pause(client, 90, &err), 0);
+    assert_in_range(timeout, 1, ASYM_BUS_POLKIT_WITHIN);
+    close_client();
+    fake_service_start(FAKE_SERVICE_NO_NAME);
+    snprintf(address, sizeof address, "unix:path=%s", getenv("ASYMD_BUS"));
+    setenv("DBUS_SYSTEM_BUS_ADDRESS", address, 1);
+    assert_int_equal(client_open("/nonexistent/bus", true, &client, &err), 0);
+    assert_int_equal(asym_client_pause(client, 90, &err), -ENOTCONN);
+    assert_true(timeout > 2 * ASYM_BUS_POLKIT_WITHIN);
+    assert_int_equal(asym_client_get_state(client, &s, &err), -ENOTCONN);
+    assert_in_range(timeout, 1, ASYM_BUS_POLKIT_WITHIN);
+    unsetenv("DBUS_SYSTEM_BUS_ADDRESS");
+    close_client();
+}
+
 struct events {
     unsigned n;
     struct asym_client_event last;
@@ -295,6 +327,7 @@ int main(void)
         cmocka_unit_test(answers_of_other_types_are_of_another_version),
         cmocka_unit_test(without_a_service_the_error_says_how_to_start_it),
         cmocka_unit_test(a_user_without_the_name_on_the_bus_learns_that_root_can_ask),
+        cmocka_unit_test(a_change_on_the_system_bus_waits_longer_than_asymd_waits_for_polkit),
         cmocka_unit_test(each_decision_arrives_and_then_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
