@@ -1,19 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "daemon/asymctl/polkit-agent.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/types.h>
 #include <sys/wait.h>
+#include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
-/* For an agent that hangs, in ms. polkitd answers at once; the bus daemon may have to start it. */
-#define REGISTER_WITHIN 5000
+#include "base/clock.h"
+
+/* For an agent that hangs. polkitd answers at once; the bus daemon may have to start it. */
+#define REGISTER_WITHIN (5 * ASYM_SEC)
+#define END_WITHIN      ASYM_SEC
+#define END_PAUSE       (5 * ASYM_MSEC)
 
 static pid_t agent; /* 0: none */
+static struct termios terminal;
 
 /* The agent asks on the controlling terminal. Its messages must not get into a report of asymctl. */
 static void discard_output(void)
@@ -44,17 +53,23 @@ _Noreturn static void run_agent(pid_t parent, int notify)
     _exit(1);
 }
 
-/* The agent closes the pipe when it has registered, and so does its end. */
+/* The agent closes the pipe when it has registered, or when it ends. */
 static void await_agent(int notify)
 {
-    struct pollfd end = {.fd = notify};
-    poll(&end, 1, REGISTER_WITHIN);
+    const asym_usec end = asym_clock_now() + REGISTER_WITHIN;
+    struct pollfd registered = {.fd = notify};
+    int r;
+    do {
+        const asym_usec now = asym_clock_now();
+        r = poll(&registered, 1, now < end ? (int)((end - now) / ASYM_MSEC) : 0);
+    } while (r < 0 && errno == EINTR);
 }
 
 void asym_polkit_agent_start(void)
 {
     int notify[2];
-    if (agent > 0 || geteuid() == 0 || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || pipe2(notify, O_CLOEXEC) < 0)
+    if (agent > 0 || geteuid() == 0 || tcgetattr(STDIN_FILENO, &terminal) < 0 || !isatty(STDOUT_FILENO) ||
+        pipe2(notify, O_CLOEXEC) < 0)
         return;
     const pid_t parent = getpid();
     agent = fork();
@@ -66,12 +81,35 @@ void asym_polkit_agent_start(void)
     close(notify[0]);
 }
 
+/* Returns whether the agent has ended within the time, and reaps it. */
+static bool ends_in_time(void)
+{
+    const struct timespec pause = {.tv_nsec = END_PAUSE * 1000L};
+    const asym_usec end = asym_clock_now() + END_WITHIN;
+    while (waitpid(agent, NULL, WNOHANG) == 0) {
+        if (asym_clock_now() >= end)
+            return false;
+        nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
+/* The agent may be asking for a password: then the terminal shows nothing that the user types, and has a part of the password. */
+static void kill_agent(void)
+{
+    kill(agent, SIGKILL);
+    while (waitpid(agent, NULL, 0) < 0 && errno == EINTR)
+        ;
+    tcsetattr(STDIN_FILENO, TCSAFLUSH, &terminal);
+}
+
 void asym_polkit_agent_stop(void)
 {
     if (agent <= 0)
         return;
     kill(agent, SIGTERM);
     kill(agent, SIGCONT);
-    waitpid(agent, NULL, 0);
+    if (!ends_in_time())
+        kill_agent();
     agent = 0;
 }

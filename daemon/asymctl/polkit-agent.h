@@ -12,7 +12,7 @@
  */
 void asym_polkit_agent_start(void);
 
-/** End the agent, if it was started. */
+/** End the agent, if it was started. Kills it if it has not ended after a second, and then restores the terminal's settings. */
 void asym_polkit_agent_stop(void);
 
 #endif

@@ -4,13 +4,17 @@
 #include <fcntl.h>
 #include <pty.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -31,9 +35,33 @@ uid_t __wrap_geteuid(void)
     return uid;
 }
 
+/* An agent that ignores SIGTERM, and asks for a password: it inherits this variable. */
+#define STUBBORN "ASYM_TEST_STUBBORN"
+/* It makes this file if it is not killed. */
+#define OUTLIVED "outlived"
+
+static bool has_echo(void)
+{
+    struct termios t;
+    return tcgetattr(STDIN_FILENO, &t) == 0 && t.c_lflag & ECHO;
+}
+
+static void stop_echo(void)
+{
+    struct termios t;
+    if (tcgetattr(STDIN_FILENO, &t) < 0)
+        _exit(1);
+    t.c_lflag &= ~(tcflag_t)ECHO;
+    tcsetattr(STDIN_FILENO, TCSANOW, &t);
+}
+
 /* Registers a moment after its start, and waits for its end. */
 static int play_agent(int argc, char **argv)
 {
+    if (getenv(STUBBORN)) {
+        signal(SIGTERM, SIG_IGN);
+        stop_echo();
+    }
     FILE *f = fopen("saying", "w");
     for (int i = 1; f && i < argc; i++)
         fprintf(f, "%s ", i == 2 ? "FD" : argv[i]);
@@ -44,7 +72,9 @@ static int play_agent(int argc, char **argv)
     usleep(200000);
     rename("saying", SAID);
     close(argc > 2 ? atoi(argv[2]) : -1);
-    pause();
+    /* A test that fails must not leave it behind. */
+    sleep(20);
+    close(open(OUTLIVED, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
     return 1;
 }
 
@@ -67,17 +97,24 @@ static int tear_down(void **state)
 {
     (void)state;
     unlink(SAID);
+    unlink(OUTLIVED);
     unlink("pkttyagent");
     return chdir("/") < 0 || rmdir(dir) < 0;
 }
 
-/* Runs during a change, in a child. Returns its exit status: 0: the agent is there; 1: it is not; 2: it outlives its end. */
+/*
+ * Runs during a change, in a child. Returns its exit status: 0: the agent is there; 1: it is not; 2: it outlives its end; 3: what the
+ * user types stays invisible.
+ */
 static int change(void)
 {
+    const bool had_echo = has_echo();
     asym_polkit_agent_start();
     const int status = access(SAID, F_OK) == 0 ? 0 : 1;
     asym_polkit_agent_stop();
-    return waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD ? status : 2;
+    if (waitpid(-1, NULL, WNOHANG) >= 0 || errno != ECHILD)
+        return 2;
+    return had_echo && !has_echo() ? 3 : status;
 }
 
 /* child: of forkpty, with a terminal. Returns the status of change(); text gets what came on the terminal. */
@@ -94,7 +131,7 @@ static int wait_for(pid_t child, int terminal, char *text, size_t size)
 }
 
 /* lost: the descriptor that is no terminal; -1: none. */
-static int change_on_terminal(int lost, pid_t *ret_child)
+static int run_on_terminal(int (*run)(void), int lost, pid_t *ret_child)
 {
     int terminal;
     char text[256];
@@ -103,13 +140,18 @@ static int change_on_terminal(int lost, pid_t *ret_child)
     if (child == 0) {
         if (lost >= 0)
             dup2(open("/dev/null", O_RDWR | O_CLOEXEC), lost);
-        _exit(change());
+        _exit(run());
     }
     *ret_child = child;
     const int status = wait_for(child, terminal, text, sizeof text);
     close(terminal);
     assert_string_equal(text, "");
     return status;
+}
+
+static int change_on_terminal(int lost, pid_t *ret_child)
+{
+    return run_on_terminal(change, lost, ret_child);
 }
 
 static void a_user_on_a_terminal_gets_an_agent_for_the_time_of_the_call(void **state)
@@ -124,6 +166,41 @@ static void a_user_on_a_terminal_gets_an_agent_for_the_time_of_the_call(void **s
     fclose(f);
     snprintf(expected, sizeof expected, "--notify-fd FD --fallback --process %d ", (int)child);
     assert_string_equal(said, expected);
+}
+
+static void an_agent_that_ignores_its_end_is_killed(void **state)
+{
+    pid_t child;
+    (void)state;
+    setenv(STUBBORN, "1", 1);
+    assert_int_equal(change_on_terminal(-1, &child), 0);
+    unsetenv(STUBBORN);
+    assert_int_equal(access(OUTLIVED, F_OK), -1);
+}
+
+static void interrupt(int number)
+{
+    (void)number;
+}
+
+/* Runs in a child. Signals interrupt the wait for the registration and for the end. */
+static int change_under_signals(void)
+{
+    const struct sigaction action = {.sa_handler = interrupt};
+    const struct itimerval often = {.it_interval = {.tv_usec = 20000}, .it_value = {.tv_usec = 20000}};
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+    return change();
+}
+
+static void signals_do_not_keep_it_from_registering_and_ending(void **state)
+{
+    pid_t child;
+    (void)state;
+    assert_int_equal(run_on_terminal(change_under_signals, -1, &child), 0);
+    setenv(STUBBORN, "1", 1);
+    assert_int_equal(run_on_terminal(change_under_signals, -1, &child), 0);
+    unsetenv(STUBBORN);
 }
 
 static void nobody_else_gets_one(void **state)
@@ -143,6 +220,8 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_user_on_a_terminal_gets_an_agent_for_the_time_of_the_call, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_agent_that_ignores_its_end_is_killed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(signals_do_not_keep_it_from_registering_and_ending, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nobody_else_gets_one, set_up, tear_down),
     };
     if (strcmp(argv[0], "pkttyagent") == 0)
