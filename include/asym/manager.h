@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** What asymd and the clients of its bus object org.asymd.Manager have to agree on. man org.asymd.Manager(5) has the interface. */
+/** The time limits that asymd and the clients of its bus object have to agree on. org.asymd.Manager(5) has the interface. */
 #ifndef ASYM_MANAGER_H
 #define ASYM_MANAGER_H
 
 #include <asym/types.h>
 
 /**
- * The time that polkit has for its answer, in which it may ask the user for a password: microseconds in which asymd reads the system
- * bus. While other messages wait there, it has twice that. A client has to wait longer: the agent that asks the user for the
- * password may end with its call, and the user would type the rest of the password into the shell.
+ * The time that polkit has for its answer, in which it may ask the user for a password: microseconds in which asymd reads the
+ * system bus. While other messages wait there, polkit has twice that. A client has to wait longer: the agent that asks the user for
+ * the password ends with the call of asymctl, and the user would type the rest of the password into the shell.
  */
 #define ASYM_BUS_POLKIT_WITHIN (120 * ASYM_SEC)
 

@@ -100,7 +100,7 @@ static int request(struct asym_hidepid_watch *w)
     return r;
 }
 
-/* Why there is no answer does not matter for how long the last one holds: a user can cause most of the reasons. */
+/* The last answer holds for the same time whatever keeps asymd from a new one: a user can cause most of these errors. */
 int asym_hidepid_watch_update(struct asym_hidepid_watch *w, asym_usec now)
 {
     asym_helper_reap(&w->helper);

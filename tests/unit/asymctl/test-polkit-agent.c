@@ -103,8 +103,8 @@ static int tear_down(void **state)
 }
 
 /*
- * Runs during a change, in a child. Returns its exit status: 0: the agent is there; 1: it is not; 2: it outlives its end; 3: what the
- * user types stays invisible.
+ * Runs during a change, in a child. Returns its exit status: 0: the agent is there; 1: it is not; 2: it outlives its end;
+ * 3: what the user types stays invisible.
  */
 static int change(void)
 {

@@ -374,7 +374,7 @@ static void churn(unsigned cycle, bool of_one_process)
     }
 }
 
-/* Of five threads two are counted: the user of the short-lived ones, which stand first, must not keep both places. */
+/* Two of five threads are counted. The user of the short-lived ones, which stand first, must not keep both places. */
 static void short_lived_threads_do_not_keep_every_place(void **state)
 {
     enum { CYCLES = 1000 };
