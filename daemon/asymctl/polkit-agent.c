@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/types.h>
 #include <sys/wait.h>
@@ -21,8 +22,10 @@
 #define END_WITHIN      ASYM_SEC
 #define END_PAUSE       (5 * ASYM_MSEC)
 
-static pid_t agent; /* 0: none */
-static struct termios terminal;
+struct agent {
+    pid_t pid;
+    struct termios terminal; /* the settings before it asked */
+};
 
 /* The agent asks on the controlling terminal. Its messages must not get into a report of asymctl. */
 static void discard_output(void)
@@ -65,24 +68,35 @@ static void await_agent(int notify)
     } while (r < 0 && errno == EINTR);
 }
 
-void asym_polkit_agent_start(void)
+void *asym_polkit_agent_start(void)
 {
     int notify[2];
-    if (agent > 0 || geteuid() == 0 || tcgetattr(STDIN_FILENO, &terminal) < 0 || !isatty(STDOUT_FILENO) ||
-        pipe2(notify, O_CLOEXEC) < 0)
-        return;
+    struct agent agent = {0};
+    if (geteuid() == 0 || tcgetattr(STDIN_FILENO, &agent.terminal) < 0 || !isatty(STDOUT_FILENO))
+        return NULL;
+    struct agent *started = malloc(sizeof *started);
+    if (!started || pipe2(notify, O_CLOEXEC) < 0) {
+        free(started);
+        return NULL;
+    }
     const pid_t parent = getpid();
-    agent = fork();
-    if (agent == 0)
+    agent.pid = fork();
+    if (agent.pid == 0)
         run_agent(parent, notify[1]);
     close(notify[1]);
-    if (agent > 0)
+    if (agent.pid > 0)
         await_agent(notify[0]);
     close(notify[0]);
+    if (agent.pid < 0) {
+        free(started);
+        return NULL;
+    }
+    *started = agent;
+    return started;
 }
 
 /* Returns whether the agent has ended within the time, and reaps it. */
-static bool ends_in_time(void)
+static bool ends_in_time(pid_t agent)
 {
     const struct timespec pause = {.tv_nsec = END_PAUSE * 1000L};
     const asym_usec end = asym_clock_now() + END_WITHIN;
@@ -95,21 +109,22 @@ static bool ends_in_time(void)
 }
 
 /* The agent may be asking for a password: then the terminal shows nothing that the user types, and has a part of the password. */
-static void kill_agent(void)
+static void kill_agent(const struct agent *agent)
 {
-    kill(agent, SIGKILL);
-    while (waitpid(agent, NULL, 0) < 0 && errno == EINTR)
+    kill(agent->pid, SIGKILL);
+    while (waitpid(agent->pid, NULL, 0) < 0 && errno == EINTR)
         ;
-    tcsetattr(STDIN_FILENO, TCSAFLUSH, &terminal);
+    tcsetattr(STDIN_FILENO, TCSAFLUSH, &agent->terminal);
 }
 
-void asym_polkit_agent_stop(void)
+void asym_polkit_agent_stop(void *ctx)
 {
-    if (agent <= 0)
+    struct agent *agent = ctx;
+    if (!agent)
         return;
-    kill(agent, SIGTERM);
-    kill(agent, SIGCONT);
-    if (!ends_in_time())
-        kill_agent();
-    agent = 0;
+    kill(agent->pid, SIGTERM);
+    kill(agent->pid, SIGCONT);
+    if (!ends_in_time(agent->pid))
+        kill_agent(agent);
+    free(agent);
 }

@@ -8,11 +8,12 @@
 
 /**
  * Start pkttyagent, and wait up to 5 s until it has registered. Does nothing for root, if standard input or output is no terminal,
- * or if PATH has no pkttyagent: then polkit asks a desktop's agent, or refuses.
+ * or if PATH has no pkttyagent: then polkit asks a desktop's agent, or refuses. Returns the
+ * agent, for asym_polkit_agent_stop; NULL: none.
  */
-void asym_polkit_agent_start(void);
+void *asym_polkit_agent_start(void);
 
-/** End the agent, if it was started. Kills it if it has not ended after a second, and then restores the terminal's settings. */
-void asym_polkit_agent_stop(void);
+/** End the agent, and free it; NULL is accepted. Kills it if it has not ended after a second, and then restores the terminal's settings. */
+void asym_polkit_agent_stop(void *agent);
 
 #endif

@@ -89,9 +89,10 @@ enum {
     ASYM_BUS_MAX_CALLS_OF_USER = 8,      /**< of one user, and of one connection */
     ASYM_BUS_MAX_SUBSCRIBERS = 64,
     ASYM_BUS_MAX_SUBSCRIBERS_OF_USER = 8,
-    ASYM_BUS_EVENTS = 16384,    /**< places of the ring */
-    ASYM_BUS_PING_AFTER = 1024, /**< events */
-    ASYM_BUS_MAX_TEXT = 4096,   /**< bytes of a text argument */
+    ASYM_BUS_SUBSCRIBERS_OF_ROOT = 8, /**< places that other users leave to root */
+    ASYM_BUS_EVENTS = 16384,          /**< places of the ring */
+    ASYM_BUS_PING_AFTER = 1024,       /**< events */
+    ASYM_BUS_MAX_TEXT = 4096,         /**< bytes of a text argument */
 };
 
 /**

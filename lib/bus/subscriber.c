@@ -126,14 +126,18 @@ static struct asym_bus_subscriber *find_place(struct asym_bus *bus, const struct
                                               const struct asym_bus_caller *caller)
 {
     struct asym_bus_subscriber *place = NULL;
-    unsigned n = 0;
+    unsigned n_of_user = 0, n_of_others = 0;
     for (size_t i = 0; i < ASYM_BUS_MAX_SUBSCRIBERS; i++) {
         struct asym_bus_subscriber *s = &bus->subscribers[i];
         if (!s->link && !place)
             place = s;
-        n += s->link && s->link->is_system && s->uid == caller->uid;
+        n_of_user += s->link && s->link->is_system && s->uid == caller->uid;
+        n_of_others += s->link && !s->is_root;
     }
-    return link->is_system && !caller->is_root && n >= ASYM_BUS_MAX_SUBSCRIBERS_OF_USER ? NULL : place;
+    const bool is_refused = link->is_system && !caller->is_root &&
+                            (n_of_user >= ASYM_BUS_MAX_SUBSCRIBERS_OF_USER ||
+                             n_of_others >= ASYM_BUS_MAX_SUBSCRIBERS - ASYM_BUS_SUBSCRIBERS_OF_ROOT);
+    return is_refused ? NULL : place;
 }
 
 int asym_bus_subscribe(struct asym_bus *bus, sd_bus_message *m, const struct asym_bus_caller *caller)

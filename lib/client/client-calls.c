@@ -156,11 +156,10 @@ static int change(struct asym_client *c, struct asym_error *err, const char *mem
         return client_made(r, err);
     /* Only root can use the socket, and asymd does not ask polkit about root. */
     const bool may_be_asked = c->destination != NULL;
-    if (may_be_asked && c->before_change)
-        c->before_change();
+    void *ctx = may_be_asked && c->before_change ? c->before_change() : NULL;
     r = client_send(c, m, may_be_asked ? CLIENT_POLKIT_TIMEOUT : CLIENT_CHANGE_TIMEOUT, &answer, err);
     if (may_be_asked && c->after_change)
-        c->after_change();
+        c->after_change(ctx);
     return r;
 }
 

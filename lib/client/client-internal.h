@@ -32,8 +32,9 @@ struct asym_client {
     int direct;              /**< on the system bus: why the socket could not be used, -errno */
     void (*on_event)(void *ctx, const struct asym_client_event *event);
     void *ctx;
-    void (*before_change)(void), (*after_change)(void); /**< NULL: none */
-    bool ended;                                         /**< the name has left the bus */
+    void *(*before_change)(void); /**< NULL: none */
+    void (*after_change)(void *ctx);
+    bool ended;              /**< the name has left the bus */
     asym_usec refused_until; /**< while asymd refuses: when the client no longer waits; 0: it served the last call */
 };
 

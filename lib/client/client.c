@@ -163,7 +163,7 @@ void asym_client_close(struct asym_client *client)
     free(client);
 }
 
-void asym_client_around_changes(struct asym_client *client, void (*before)(void), void (*after)(void))
+void asym_client_around_changes(struct asym_client *client, void *(*before)(void), void (*after)(void *ctx))
 {
     client->before_change = before;
     client->after_change = after;

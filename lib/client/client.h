@@ -48,9 +48,9 @@ void asym_client_close(struct asym_client *client);
 
 /**
  * Call before and after with each call on the system bus that changes something: polkit may ask the user for a password during
- * the call.
+ * the call. after gets what before has returned.
  */
-void asym_client_around_changes(struct asym_client *client, void (*before)(void), void (*after)(void));
+void asym_client_around_changes(struct asym_client *client, void *(*before)(void), void (*after)(void *ctx));
 
 static inline void asym_client_close_p(struct asym_client **client)
 {

@@ -109,9 +109,9 @@ static int tear_down(void **state)
 static int change(void)
 {
     const bool had_echo = has_echo();
-    asym_polkit_agent_start();
+    void *agent = asym_polkit_agent_start();
     const int status = access(SAID, F_OK) == 0 ? 0 : 1;
-    asym_polkit_agent_stop();
+    asym_polkit_agent_stop(agent);
     if (waitpid(-1, NULL, WNOHANG) >= 0 || errno != ECHILD)
         return 2;
     return had_echo && !has_echo() ? 3 : status;

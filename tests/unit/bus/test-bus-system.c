@@ -145,6 +145,14 @@ static void say(void *userdata, enum asym_bus_topic topic, int priority, const c
     snprintf(f.said, sizeof f.said, "%s", text);
 }
 
+/* ":1.1..." is of the first user, ":1.2..." of the second, ":1.R..." of root, ":1.a..." to ":1.z..." of one user each. */
+static uint32_t user_of(const char *name)
+{
+    if (name[3] >= 'a' && name[3] <= 'z')
+        return 5000 + (uint32_t)(name[3] - 'a');
+    return name[3] == '1' ? FIRST : name[3] == '2' ? SECOND : name[3] == 'R' ? 0 : (uint32_t)geteuid();
+}
+
 static int answer_user(sd_bus_message *m)
 {
     const char *name;
@@ -152,10 +160,7 @@ static int answer_user(sd_bus_message *m)
     assert_true(sd_bus_message_read(m, "s", &name) > 0);
     if (f.has_left)
         return sd_bus_reply_method_errorf(m, "org.freedesktop.DBus.Error.NameHasNoOwner", "it has left");
-    return sd_bus_reply_method_return(m, "u",
-                                      name[3] == '1'   ? (uint32_t)FIRST
-                                      : name[3] == '2' ? (uint32_t)SECOND
-                                                       : (uint32_t)geteuid());
+    return sd_bus_reply_method_return(m, "u", user_of(name));
 }
 
 /* The daemon. It also gets what asymd sends to the clients. */
@@ -566,6 +571,23 @@ static void a_user_has_a_bounded_number_of_subscriptions(void **state)
     assert_int_equal(count_subscribers(), ASYM_BUS_MAX_SUBSCRIBERS_OF_USER + 1);
 }
 
+static void the_other_users_leave_places_to_root(void **state)
+{
+    enum { OTHERS = ASYM_BUS_MAX_SUBSCRIBERS - ASYM_BUS_SUBSCRIBERS_OF_ROOT };
+    char sender[16];
+    (void)state;
+    for (unsigned i = 0; i < OTHERS + 8; i++) {
+        snprintf(sender, sizeof sender, ":1.%c%u", 'a' + i / ASYM_BUS_MAX_SUBSCRIBERS_OF_USER, i);
+        subscribe_as(sender);
+    }
+    assert_int_equal(f.n_subscribed, OTHERS);
+    for (unsigned i = 0; i < ASYM_BUS_SUBSCRIBERS_OF_ROOT + 2; i++) {
+        snprintf(sender, sizeof sender, ":1.R%u", i);
+        subscribe_as(sender);
+    }
+    assert_int_equal(f.n_subscribed, ASYM_BUS_MAX_SUBSCRIBERS);
+}
+
 /* The caller has a real-time priority for the first ones only, however far behind a subscriber is. */
 static void a_limit_holds_for_each_subscriber(void **state)
 {
@@ -901,6 +923,7 @@ int main(void)
         TEST(a_name_that_was_refused_is_asked_for_again),
         TEST(a_name_is_asked_for_again_after_a_while_and_not_at_once),
         TEST(a_user_has_a_bounded_number_of_subscriptions),
+        TEST(the_other_users_leave_places_to_root),
         TEST(a_subscriber_may_be_as_far_behind_as_the_ring_is_long),
         TEST(a_subscriber_whose_events_wait_pays_nothing),
         TEST(only_an_answer_of_the_client_itself_shows_that_it_reads),
