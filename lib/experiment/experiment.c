@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/macro.h"
-#include "measure/measure.h"
+#include "paper-metrics/measure.h"
 
 /* No seed is left out. */
 #define NO_SEED UINT_MAX

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** An experiment runs a scenario under several policies with several seeds, and computes the measures of lib/measure. */
+/** An experiment runs a scenario under several policies with several seeds, and computes the metrics of lib/paper-metrics. */
 #ifndef ASYM_EXPERIMENT_EXPERIMENT_H
 #define ASYM_EXPERIMENT_EXPERIMENT_H
 

@@ -10,7 +10,7 @@
 #include "base/mask.h"
 #include "core/task-table.h"
 #include "experiment/cpu-timeline.h"
-#include "measure/measure.h"
+#include "paper-metrics/measure.h"
 
 /*
  * Neighbouring snapshots are alike, so that the interval of a share comes from parts of the record: with 20 parts Student's t is

@@ -15,7 +15,7 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "measure/measure.h"
+#include "paper-metrics/measure.h"
 #include "sim/ports.h"
 #include "support/analytic-model.h"
 #include "sim/event-heap.h"

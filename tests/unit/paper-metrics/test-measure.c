@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/macro.h"
-#include "measure/measure.h"
+#include "paper-metrics/measure.h"
 #include "support/analytic-model.h"
 #include "support/paper-measures.h"
 
