@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Choose a transit CPU for a running thread whose new mask takes it from its CPU. The kernel sends it to any CPU of that
- * mask, busy or not, and later ticks have to part the two threads (cpumask_any_and_distribute in __set_cpus_allowed_ptr).
+ * Choose a transit CPU for a running thread whose new mask excludes the CPU it runs on. The kernel sends it to any CPU of
+ * that mask, busy or not, and later ticks have to part the two threads (cpumask_any_and_distribute in
+ * __set_cpus_allowed_ptr).
  * A trace shows the cost: a thread made room for the serial thread of its program, and the kernel put it beside a third
  * thread. The CPU that the serial thread had left stayed idle. The two shared a CPU for 320 ms of a slow guest's clock
  * while a barrier waited for them.
@@ -56,8 +57,8 @@ static void note_busy(const struct asym_step *st, struct occupancy *w, size_t i)
         occupy(w, st->tasks[i].target);
 }
 
-/* Less is better: first an idle core, then a CPU without asymd, then the target, then the same LLC, then a favoured CPU. */
-static unsigned price(const struct occupancy *w, int32_t cpu, int32_t target, int32_t from)
+/* Lower is better. Prefers, in this order: an idle core, a CPU without asymd, the target, the same LLC, a favoured CPU. */
+static unsigned cost_of(const struct occupancy *w, int32_t cpu, int32_t target, int32_t from)
 {
     const struct asym_cpu *to = &w->machine->cpus[cpu];
     const bool far = !asym_mask_has(&w->machine->usable, from) || to->llc != w->machine->cpus[from].llc;
@@ -66,15 +67,16 @@ static unsigned price(const struct occupancy *w, int32_t cpu, int32_t target, in
     return first << 8 | to->rank;
 }
 
+/* Returns the idle CPU of the mask with the lowest cost, plus 1; 0: no CPU of the mask is idle. */
 static uint32_t choose(const struct occupancy *w, const struct asym_mask *mask, int32_t target, int32_t from)
 {
     const struct asym_mask idle = asym_mask_minus(mask, &w->busy);
     unsigned least = UINT32_MAX;
     uint32_t best = 0;
     ASYM_MASK_FOREACH (c, &idle) {
-        const unsigned p = price(w, c, target, from);
-        if (p < least) {
-            least = p;
+        const unsigned cost = cost_of(w, c, target, from);
+        if (cost < least) {
+            least = cost;
             best = (uint32_t)c + 1;
         }
     }

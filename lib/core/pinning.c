@@ -109,7 +109,7 @@ int8_t asym_nice_by_rule(const struct asym_thread_state *m, const struct asym_pr
     return lends ? proc->rule_facts->nice : m->original_nice;
 }
 
-/* The delta is the policy's for a thread that it steers. */
+/* Adds the policy's nice delta only if the policy steers the thread. */
 static int8_t planned_nice(const struct asym_task_ref *ref, bool keep, bool steers)
 {
     const struct asym_thread_state *m = ref->thread_state;

@@ -112,8 +112,8 @@ static struct key key_of(const struct asym_policy_input *in, uint32_t t)
 }
 
 /*
- * A thread that is new, or was missing from the last plan, counts as having had the fewest turns of any thread in that plan.
- * So it does not wait for all others, and it cannot claim the turns it missed, which would keep the others out.
+ * A thread that the last plan did not have gets the lowest number of turns of the threads that it had, unless it has more.
+ * So it waits no longer than the others, and gets no credit for turns that it missed.
  */
 static void include_absent(const struct asym_policy_input *in, struct ranks *r, size_t n)
 {

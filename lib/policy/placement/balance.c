@@ -313,7 +313,7 @@ static void distribute(struct asym_balance *b, const struct asym_balance_group *
 #define FEW_TO_PULL  16
 #define NO_CPU       UINT32_MAX
 
-/* Find the CPU of each core type with the least load: it costs least to enter for any weight. */
+/* Find the CPU of each core type with the least load: it is the cheapest to enter, whatever the thread's weight. */
 static void find_least(struct asym_balance *b, const struct asym_balance_group *g)
 {
     const struct asym_machine *m = b->sp->in->machine;
