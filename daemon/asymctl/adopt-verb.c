@@ -13,8 +13,8 @@ static int adopt(const void *args, char **operands)
         return status;
     const int r = asym_client_adopt(client, pid, &err);
     return r < 0 ? asym_verb_call_failed(r, &err)
-                 : asym_verb_changed(args, "adopt",
-                                     "asymd may steer process %u again; asymctl release %u makes it stop", pid, pid);
+                 : asym_verb_report_change(
+                       args, "adopt", "asymd may steer process %u again; asymctl release %u makes it stop", pid, pid);
 }
 
 const struct asym_verb asym_verb_adopt = {

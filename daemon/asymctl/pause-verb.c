@@ -29,11 +29,12 @@ static int report(const struct asym_client_state *s, const struct asym_change_ar
 {
     char until[ASYM_UNITS_SIZE] = "asymctl resume";
     if (!s->paused)
-        return asym_verb_changed(a, "pause", "asymd is not paused any more: another user has resumed it");
+        return asym_verb_report_change(a, "pause", "asymd is not paused any more: another user has resumed it");
     if (s->paused_until > 0)
         asym_units_date(s->paused_until, until);
-    return asym_verb_changed(a, "pause", "asymd has put everything back, and steers nothing until %s%s", until,
-                             s->paused_until > 0 ? ", or until asymctl resume" : "");
+    return asym_verb_report_change(a, "pause",
+                                   "asymd has restored all masks and nice values, and steers nothing until %s%s", until,
+                                   s->paused_until > 0 ? ", or until asymctl resume" : "");
 }
 
 static int pause_asymd(const void *args, char **operands)
@@ -59,7 +60,7 @@ const struct asym_verb asym_verb_pause = {
     .args_size = sizeof(struct asym_change_arguments),
     .operands = ASYM_OPERANDS_MAY,
     .usage = "[TIME]",
-    .summary = "put everything back, and steer nothing for a time, or until asymctl resume",
+    .summary = "restore all masks and nice values, and steer nothing for a time, or until asymctl resume",
     .help = "asymd gives every thread its own affinity and nice value back, and steers nothing for TIME, such as\n"
             "90s, 10min or 2h; without TIME until asymctl resume. It goes on to observe.\n",
     .run = pause_asymd,

@@ -69,7 +69,7 @@ const struct asym_verb asym_verb_policies = {
     .usage = "",
     .summary = "list every policy, what it needs, and whether it can run here",
     .help = "Prints for each policy: its name and what it does in one line; the paper and section that it comes\n"
-            "from; the signals (measurements) that it needs; the mask that it gives a thread; and whether this\n"
-            "machine gives what the policy needs.\n",
+            "from; the signals (measurements) that it needs; the mask that it gives a thread; and whether it\n"
+            "can run here.\n",
     .run = policies,
 };

@@ -183,7 +183,7 @@ static int profile(const void *parsed, char **operands)
     if (r < 0)
         return asym_verb_fail(r == -EACCES || r == -EPERM ? ASYM_EXIT_NOT_PERMITTED : ASYM_EXIT_FAILED, err.text);
     if (report(&job, result, a->output, coverage.user_only, a->json) < 0) {
-        asym_fail(&err, -EIO, "the profile is in %.200s, but cannot be printed", a->output);
+        asym_fail(&err, -EIO, "the profile is saved in %.200s, but the report could not be printed", a->output);
         return asym_verb_fail(ASYM_EXIT_FAILED, err.text);
     }
     return ASYM_EXIT_DONE;

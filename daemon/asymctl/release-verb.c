@@ -12,10 +12,11 @@ static int release(const void *args, char **operands)
     if (status != ASYM_EXIT_DONE)
         return status;
     const int r = asym_client_release(client, pid, &err);
-    return r < 0 ? asym_verb_call_failed(r, &err)
-                 : asym_verb_changed(args, "release",
-                                     "asymd leaves process %u alone until it ends; asymctl adopt %u takes it back", pid,
-                                     pid);
+    return r < 0
+               ? asym_verb_call_failed(r, &err)
+               : asym_verb_report_change(args, "release",
+                                         "asymd leaves process %u alone until it ends; asymctl adopt %u takes it back",
+                                         pid, pid);
 }
 
 const struct asym_verb asym_verb_release = {
@@ -25,7 +26,7 @@ const struct asym_verb asym_verb_release = {
     .operands = ASYM_OPERANDS_MUST,
     .usage = "PID",
     .needs = "a PID",
-    .summary = "put everything of a process back, and leave it alone until it ends",
+    .summary = "restore the masks and nice values of a process, and leave it alone until it ends",
     .help = "asymd gives the threads of the process their own affinity and nice value back, and leaves them alone\n"
             "until the process ends, or until asymctl adopt.\n",
     .run = release,

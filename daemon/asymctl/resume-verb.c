@@ -17,7 +17,8 @@ static int resume(const void *args, char **operands)
         r = asym_client_resume(client, &err);
     if (r < 0)
         return asym_verb_call_failed(r, &err);
-    return asym_verb_changed(args, "resume", state.paused ? "asymd steers again" : "asymd was not paused: it steers");
+    return asym_verb_report_change(args, "resume",
+                                   state.paused ? "asymd steers again" : "asymd was not paused: it steers");
 }
 
 const struct asym_verb asym_verb_resume = {

@@ -41,7 +41,7 @@ bool asym_verb_is_pid(const char *text, uint32_t *ret)
     return true;
 }
 
-int asym_verb_changed(const struct asym_change_arguments *a, const char *verb, const char *format, ...)
+int asym_verb_report_change(const struct asym_change_arguments *a, const char *verb, const char *format, ...)
 {
     char text[512];
     va_list args;
@@ -57,7 +57,7 @@ int asym_verb_changed(const struct asym_change_arguments *a, const char *verb, c
 }
 
 int asym_verb_change(const struct asym_change_arguments *a, const char *verb,
-                     int (*call)(struct asym_client *client, struct asym_error *err), const char *done)
+                     int (*call)(struct asym_client *client, struct asym_error *err), const char *message)
 {
     ASYM_CLEANUP(asym_client_close_p) struct asym_client *client = NULL;
     struct asym_error err = {""};
@@ -65,7 +65,7 @@ int asym_verb_change(const struct asym_change_arguments *a, const char *verb,
     if (status != ASYM_EXIT_DONE)
         return status;
     const int r = call(client, &err);
-    return r < 0 ? asym_verb_call_failed(r, &err) : asym_verb_changed(a, verb, "%s", done);
+    return r < 0 ? asym_verb_call_failed(r, &err) : asym_verb_report_change(a, verb, "%s", message);
 }
 
 /* Prints that the operand of a verb is no PID. */

@@ -31,13 +31,14 @@ extern const struct asym_arg asym_change_args[];
  * Report a change that asymd has made: as a sentence, or as { "schema": "asymctl.change/1", "verb", "text" }.
  * Returns the exit status.
  */
-int asym_verb_changed(const struct asym_change_arguments *a, const char *verb, const char *format, ...)
+int asym_verb_report_change(const struct asym_change_arguments *a, const char *verb, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /**
- * The run of a verb without operands: connect, call, and report done, a sentence. An error is printed. Returns the exit status.
+ * The run of a verb without operands: connect, call, and report the change with this message. On an error prints it.
+ * Returns the exit status.
  */
 int asym_verb_change(const struct asym_change_arguments *a, const char *verb,
-                     int (*call)(struct asym_client *client, struct asym_error *err), const char *done);
+                     int (*call)(struct asym_client *client, struct asym_error *err), const char *message);
 
 #endif

@@ -53,9 +53,9 @@ static int set(const void *args, char **operands)
     if (r < 0)
         return asym_verb_call_failed(r, &err);
     if (is_without_effect(client, actions[i].name))
-        return asym_verb_changed(args, "set", "the rule %s for process %u has no effect, because no CPU is slow",
-                                 actions[i].name, pid);
-    return asym_verb_changed(args, "set", "%s %u%s", actions[i].before, pid, actions[i].after);
+        return asym_verb_report_change(args, "set", "the rule %s for process %u has no effect, because no CPU is slow",
+                                       actions[i].name, pid);
+    return asym_verb_report_change(args, "set", "%s %u%s", actions[i].before, pid, actions[i].after);
 }
 
 const struct asym_verb asym_verb_set = {
@@ -66,7 +66,7 @@ const struct asym_verb asym_verb_set = {
     .usage = "PID fast|slow|ignore|steer|auto",
     .needs = "a PID and an action",
     .summary = "keep a process on fast or slow CPUs, leave it alone or steer it, until it ends",
-    .help = "A rule for one process, which ends with it:\n"
+    .help = "Sets a rule for one process. The rule ends with the process.\n"
             "  fast    on the fast CPUs only\n"
             "  slow    on the slow CPUs only\n"
             "  ignore  left alone\n"

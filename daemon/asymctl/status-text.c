@@ -131,7 +131,7 @@ struct machine {
     bool has_slow, differs, has_names; /* some CPUs are slow; their speeds differ; a type has a name of its own */
 };
 
-/* asymd calls a type fast, slow or all if the machine has no name for it: the line says that anyway. */
+/* If the machine has no name for a type, asymd calls it fast, slow or all. The line leaves such a name out. */
 static bool is_named(const struct core_type *c)
 {
     return *c->name && strcmp(c->name, "fast") != 0 && strcmp(c->name, "slow") != 0 && strcmp(c->name, "all") != 0;

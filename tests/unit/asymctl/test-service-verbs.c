@@ -462,8 +462,8 @@ static void changes_reach_the_service_and_are_confirmed(void **state)
     } rows[] = {
         {"pause", "Pause 0;", "steers nothing until 2026-05-28 20:28:10, or until asymctl resume\n"},
         {"pause 90s", "Pause 90;", "steers nothing until 2026-05-28 20:28:10, or until asymctl resume\n"},
-        {"pause 10min", "Pause 600;", "asymd has put everything back"},
-        {"pause 1ms", "Pause 1;", "asymd has put everything back"},
+        {"pause 10min", "Pause 600;", "asymd has restored all masks and nice values"},
+        {"pause 1ms", "Pause 1;", "asymd has restored all masks and nice values"},
         {"resume", "Resume;", "asymd steers again\n"},
         {"release 12", "Release 12;", "asymd leaves process 12 alone until it ends; asymctl adopt 12 takes it back\n"},
         {"adopt 12", "Adopt 12;", "asymd may steer process 12 again; asymctl release 12 makes it stop\n"},
