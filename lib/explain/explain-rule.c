@@ -36,7 +36,7 @@ static struct rule rule_of(const struct asym_explanation *e)
     return (struct rule){app->rule, app->rule_name, app->rule_cpus, app->rule_forgotten, app->rule_owner.tgid};
 }
 
-/* Returns the CPUs that the rule leaves it. An own affinity that is not known counts as all CPUs. */
+/* Returns the CPUs that the rule leaves the thread. An unknown own affinity counts as all CPUs. */
 static struct asym_mask allowed_by(const struct asym_explanation *e, const struct rule *rule)
 {
     const struct asym_machine *m = e->context.machine;

@@ -197,7 +197,7 @@ static int say_holders(const struct asym_explanation *e, say_fn *say, void *ctx)
 }
 
 /* Both programs have their names here: "it" could be either, or a CPU. */
-static int say_prospect(const struct asym_explanation *e, say_fn *say, void *ctx)
+static int say_if_holder_stopped(const struct asym_explanation *e, say_fn *say, void *ctx)
 {
     char buf[SENTENCE], holder[NAME], name[NAME];
     const long without = lround(e->app->runnable) - (long)e->n_own_fast;
@@ -229,7 +229,7 @@ static int say_program(const struct asym_explanation *e, say_fn *say, void *ctx)
     if (r >= 0)
         r = say_holders(e, say, ctx);
     if (r >= 0)
-        r = say_prospect(e, say, ctx);
+        r = say_if_holder_stopped(e, say, ctx);
     return r < 0 ? r : say_rule(e, say, ctx);
 }
 
@@ -369,8 +369,8 @@ int asym_explain_sentences(const struct asym_explanation *e, say_fn *say, void *
 {
     int r = say_program(e, say, ctx);
     if (r >= 0 && e->context.paused)
-        r = say(ctx,
-                "asymd is paused: it has put everything back, and steers nothing. To end the pause: asymctl resume.");
+        r = say(ctx, "asymd is paused: it has restored all masks and nice values, and steers nothing. To end the "
+                     "pause: asymctl resume.");
     if (r >= 0)
         r = say_reason(e, say, ctx);
     if (r >= 0)

@@ -277,8 +277,8 @@ static void a_thread_that_is_left_alone_is_explained_since_when_and_how_to_end_i
     f->w.threads[0].mask = engine_fixture_cpus("0-7");
     f->w.procs[0].adopted = f->w.now + 1;
     run(f, TICK);
-    assert_says(why(f, 300),
-                "\nasymd is paused: it has put everything back, and steers nothing. To end the pause: asymctl resume.");
+    assert_says(why(f, 300), "\nasymd is paused: it has restored all masks and nice values, and steers nothing. To end "
+                             "the pause: asymctl resume.");
     assert_null(strstr(f->text, "because asymd is paused"));
     assert_null(strstr(f->text, "asymd has left"));
 }
