@@ -3,6 +3,7 @@
 #include "daemon/asymd/service-internal.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "app/realtime.h"
@@ -12,8 +13,10 @@ static void report_lost(struct asym_service *s)
 {
     if (s->cycle.snapshot.coverage.n_lost_events > 0 && !s->lost_said)
         asym_log_say(&s->run->log, LOG_NOTICE,
-                     "processes start and end faster than asymd reads the events: the kernel dropped some events, so "
-                     "asymd scans every process again");
+                     "the kernel dropped process events %" PRIu64
+                     " time%s, because asymd read them too slowly; it scanned every process again",
+                     s->cycle.snapshot.coverage.n_lost_events,
+                     s->cycle.snapshot.coverage.n_lost_events == 1 ? "" : "s");
     s->lost_said |= s->cycle.snapshot.coverage.n_lost_events > 0;
 }
 

@@ -63,7 +63,8 @@ static void each_remark(const struct asym_coverage *s, say_fn *fn, void *ctx)
             fn(ctx, false, s->remarks[i]);
     if (s->n_lost_events > 0) {
         snprintf(text, sizeof text,
-                 "Process events overflowed %" PRIu64 " time%s, so asymd scanned every process again.",
+                 "The kernel dropped process events %" PRIu64
+                 " time%s, because asymd read them too slowly; it scanned every process again.",
                  s->n_lost_events, s->n_lost_events == 1 ? "" : "s");
         fn(ctx, false, text);
     }

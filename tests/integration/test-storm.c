@@ -141,7 +141,7 @@ static void overflow(bool storm_first)
         assert_true(asym_live_await(has_all_cpus, s->children[i], cpus, 1, ASYM_LIVE_PATIENCE));
     assert_true(asym_live_await(has_all_cpus, load, cpus, 1, ASYM_LIVE_PATIENCE));
     /* Without a loss, this would show only that asymd repairs the children of events. */
-    assert_true(is_said(fds[0], "the kernel dropped some events", 10));
+    assert_true(is_said(fds[0], "the kernel dropped process events", 10));
     asym_live_signal(asymd, SIGTERM);
     assert_int_equal(asym_live_wait(asymd), 0);
     close(fds[0]);

@@ -379,7 +379,7 @@ static void processes_that_could_not_be_seen_are_reported(void **state)
     assert_has(text, "12 processes that this user may not read");
     assert_has(text, "1 process in PID namespaces");
     assert_has(text, "40 threads were read without a kept descriptor");
-    assert_has(text, "overflowed 3 times");
+    assert_has(text, "dropped process events 3 times");
     assert_has(text, "no CAP_NET_ADMIN");
     assert_has(text, "The map was full 2 times.");
     assert_has(text, "Saw 5 processes and followed 7 threads for 500 ms");
