@@ -226,9 +226,10 @@ int asym_cli_help_config(const struct asym_terminal *terminal)
     asym_settings_each(defaults, help_option, (void *)(uintptr_t)terminal);
     asym_settings_free(defaults);
     asym_columns_text(
-        terminal, "\nMP, mildly parallel: a program with few runnable threads. HP, highly parallel: a program "
-                  "with more than hp_threshold. SP, serial phase: the one runnable thread of a parallel program, for "
-                  "which the other threads wait.\n");
+        terminal,
+        "\nMP, mildly parallel: a program with few runnable threads. HP, highly parallel: a program "
+        "with more than hp_threshold runnable threads. SP, serial phase: the one runnable thread of a parallel "
+        "program, for which the other threads wait.\n");
     return ferror(terminal->out) ? -EIO : 0;
 }
 

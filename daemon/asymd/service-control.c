@@ -55,7 +55,7 @@ static void end_timer(struct asym_service *s)
     s->control.paused_until = 0;
 }
 
-/* The cycle on a refresh of the last snapshot carries it out at once. */
+/* Run a cycle at once, on the last snapshot, to apply the change. */
 static void take_effect(struct asym_service *s)
 {
     asym_service_prompt_cycle(s);
@@ -98,17 +98,19 @@ int asym_service_pause(struct asym_service *s, uint64_t seconds, struct asym_err
     s->control.paused_until = seconds == 0 ? 0 : asym_clock_read(CLOCK_REALTIME) + span;
     asym_overrides_pause(s->control.overrides, true);
     if (seconds == 0)
-        asym_log_say(&s->run->log, LOG_NOTICE, "asymd is paused: it puts everything back, and steers nothing");
+        asym_log_say(&s->run->log, LOG_NOTICE,
+                     "asymd is paused: it restores all masks and nice values, and steers nothing");
     else
         asym_log_say(&s->run->log, LOG_NOTICE,
-                     "asymd is paused for %" PRIu64 " s: it puts everything back, and steers nothing", seconds);
+                     "asymd is paused for %" PRIu64 " s: it restores all masks and nice values, and steers nothing",
+                     seconds);
     take_effect(s);
     return 0;
 }
 
 /* Policy */
 
-/* A policy of the command line goes before the files at the next reload. */
+/* A policy of the command line overrides the files at the next reload. */
 static bool is_named_by_command_line(const struct asym_invocation *cli)
 {
     static const char option[] = "asymd.policy=";
@@ -149,7 +151,7 @@ int asym_service_set_policy(struct asym_service *s, const char *name, bool perma
 {
     if (!asym_policy_find(name) && strcmp(name, "auto") != 0)
         return asym_policy_unknown(name, "the policy is unchanged", err);
-    /* The next reload reads the file, unless the command line names a policy. */
+    /* Keep the name in memory, unless the next reload finds it in the drop-in file. The command line overrides that file. */
     const bool is_in_file = permanent && !is_named_by_command_line(s->run->cli);
     ASYM_AUTO_FREE char *copy = is_in_file ? NULL : strdup(name);
     if (!copy && !is_in_file)
