@@ -29,11 +29,11 @@ struct asym_log_kind *asym_log_limit_count(struct asym_log_limit *l, const void 
     return k;
 }
 
-const struct asym_log_kind *asym_log_limit_due(struct asym_log_limit *l, asym_usec now, bool last, unsigned *ret_n)
+const struct asym_log_kind *asym_log_limit_due(struct asym_log_limit *l, asym_usec now, bool final, unsigned *ret_n)
 {
     for (size_t i = 0; i < ASYM_LENGTH(l->kinds); i++) {
         struct asym_log_kind *k = &l->kinds[i];
-        if (!k->kind || k->n <= ASYM_LOG_LIMIT_MESSAGES || (!last && !is_over(k, now)))
+        if (!k->kind || k->n <= ASYM_LOG_LIMIT_MESSAGES || (!final && !is_over(k, now)))
             continue;
         *ret_n = k->n - ASYM_LOG_LIMIT_MESSAGES;
         k->n = 0;

@@ -35,8 +35,8 @@ struct asym_log_kind *asym_log_limit_count(struct asym_log_limit *l, const void 
 
 /**
  * Returns the next kind that left out messages in a period that is over, and their number in *ret_n, and starts a new period
- * for it; NULL: there is none. last: asymd ends, so every period counts as over.
+ * for it; NULL: there is none. final: asymd ends, so every period counts as over.
  */
-const struct asym_log_kind *asym_log_limit_due(struct asym_log_limit *l, asym_usec now, bool last, unsigned *ret_n);
+const struct asym_log_kind *asym_log_limit_due(struct asym_log_limit *l, asym_usec now, bool final, unsigned *ret_n);
 
 #endif

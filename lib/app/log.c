@@ -95,11 +95,11 @@ void asym_log_say(const struct asym_log *log, int priority, const char *format, 
     va_end(args);
 }
 
-static void housekeeping(const struct asym_log *log, asym_usec now, bool last)
+static void housekeeping(const struct asym_log *log, asym_usec now, bool final)
 {
     unsigned n;
     const struct asym_log_kind *k;
-    while (log->limit && (k = asym_log_limit_due(log->limit, now, last, &n)))
+    while (log->limit && (k = asym_log_limit_due(log->limit, now, final, &n)))
         put_text(log, k->priority, "%u more messages like this were left out in the last minute: %s", n, k->last);
 }
 

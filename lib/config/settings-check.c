@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Checks that the rows cannot express: names that must exist, and the forms of texts. Errors begin with the origin. */
+/*
+ * Checks that the rows cannot express: names that must exist, and the syntax of strings. Each error begins with the origin of
+ * the value: FILE:LINE or the option.
+ */
 #include "config/config-internal.h"
 
 #include <errno.h>

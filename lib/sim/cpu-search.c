@@ -77,10 +77,10 @@ static bool find_idle(const struct asym_sim *s, const struct asym_mask *allowed,
 {
     for (int c = next_of_both(&s->idle, allowed, first, end); c >= 0;
          c = next_of_both(&s->idle, allowed, (uint32_t)c + 1, end)) {
-        const bool whole = sim_core_is_idle(s, (uint32_t)c);
-        if (whole || *found < 0)
+        const bool core_is_idle = sim_core_is_idle(s, (uint32_t)c);
+        if (core_is_idle || *found < 0)
             *found = c;
-        if (whole)
+        if (core_is_idle)
             return true;
     }
     return false;

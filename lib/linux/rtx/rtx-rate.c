@@ -10,7 +10,7 @@ static void fill(struct asym_rtxd_rate_user *u, asym_usec now)
     asym_token_bucket_fill(&u->connections, now);
 }
 
-/* A full bucket equals a new one, so another user may take its place. */
+/* An entry with a full bucket holds no history: it may go to another user. */
 static bool is_spare(struct asym_rtxd_rate_user *u, asym_usec now)
 {
     fill(u, now);
