@@ -124,8 +124,7 @@ static void say_hidden(const char *hidden, const struct asym_terminal *terminal)
     char text[256];
     if (!*hidden)
         return;
-    snprintf(text, sizeof text, "\nNot shown for lack of room: %s. A wider terminal shows them, and so does --json.\n",
-             hidden);
+    snprintf(text, sizeof text, "\nColumns left out to fit the terminal: %s (widen it or use --json).\n", hidden);
     asym_columns_text(terminal, text);
 }
 

@@ -29,7 +29,7 @@ int asym_replay_settings(const struct asym_record_head *head, struct asym_settin
     if (r < 0) {
         char version[256], why[1024];
         asym_settings_free(s);
-        return asym_fail(err, r, "the record was made by asymd %.60s: %.400s",
+        return asym_fail(err, r, "cannot use the settings of the record (made by asymd %.60s): %.400s",
                          asym_text_escape(head->version, strlen(head->version), version, sizeof version),
                          asym_text_escape(wrong.text, strlen(wrong.text), why, sizeof why));
     }

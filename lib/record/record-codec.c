@@ -244,7 +244,7 @@ static void check_order(struct asym_record_io *io, const struct asym_snapshot *s
     for (size_t a = 0; a < s->n_apps; a++) {
         const struct asym_app *app = &s->apps[a];
         if (app->first_task != at || app->n_tasks > s->n_tasks - at) {
-            asym_record_io_fail(io, "the applications do not list the threads one after another");
+            asym_record_io_fail(io, "the threads are not in the order of their applications");
             return;
         }
         for (uint32_t end = at + app->n_tasks; at < end; at++)

@@ -37,7 +37,7 @@ static void code_origins(struct asym_record_io *io, struct origins *o)
         o->of[i] = find_origin(name);
     }
     if (o->n == 0)
-        asym_record_io_fail(io, "a machine without origins of speeds");
+        asym_record_io_fail(io, "the machine has no list of speed sources");
 }
 
 static void code_origin(struct asym_record_io *io, const struct origins *o, struct asym_cpu *cpu)

@@ -162,7 +162,7 @@ static bool read_item(struct asym_record_reader *r, struct asym_snapshot *s)
         read_result(r);
         return true;
     } else {
-        asym_record_io_fail(&r->io, "an item is of no known kind, or a feedback follows no snapshot");
+        asym_record_io_fail(&r->io, "unknown kind of item, or feedback without a snapshot before it");
     }
     return false;
 }

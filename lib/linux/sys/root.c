@@ -41,7 +41,8 @@ int asym_root_open(const char *path, struct asym_root *ret_root, struct asym_err
         /* Without search permission neither is visible: report that error, not a wrong directory. */
         if (faccessat(fd, "proc", F_OK, 0) < 0 && errno == EACCES)
             return asym_fail(err, -EACCES, "%s: %s", path, strerror(EACCES));
-        return asym_fail(err, -ENOTDIR, "%s: not a machine: no proc or sys directory in it", path);
+        return asym_fail(err, -ENOTDIR, "%s: it has neither a proc nor a sys directory, so it is no captured machine",
+                         path);
     }
     char *copy = strdup(path);
     if (!copy)

@@ -237,7 +237,7 @@ static void a_setting_that_is_not_known_is_named_without_escapes(void **state)
     struct asym_settings *settings;
     struct asym_error err = {""};
     assert_int_equal(asym_replay_settings(&head, &settings, &err), -EINVAL);
-    assert_non_null(strstr(err.text, "asymd 0\\x1b]0;owned\\x07: "));
+    assert_non_null(strstr(err.text, "(made by asymd 0\\x1b]0;owned\\x07): "));
     assert_null(strchr(err.text, '\x1b'));
 }
 

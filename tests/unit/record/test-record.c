@@ -699,7 +699,7 @@ static void the_source_hands_on_what_a_reader_gets_and_reports_a_full_disk(void 
     /* An application that does not list its threads in order. */
     load->apps[0].first_task++;
     assert_int_equal(source->next(source, &s), -E2BIG);
-    assert_non_null(strstr(asym_record_writer_fault(w), "one after another"));
+    assert_non_null(strstr(asym_record_writer_fault(w), "in the order of their applications"));
     assert_int_equal(source->next(source, &s), -E2BIG);
     source->close(source);
     asym_record_writer_free(w);
