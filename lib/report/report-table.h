@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** A table of texts that fits the terminal: it drops columns, and cuts one, before a line becomes too wide. */
+/**
+ * A table of texts that fits the terminal: it drops columns, and cuts one, before a line becomes too wide.
+ *
+ * text-table.h is for the figures of sim and replay: its cells are never cut, it leaves out columns without a value, and can name
+ * the columns that it lost. This one is for what a running asymd shows: it cuts names that programs choose, can align a column
+ * right, and can go without headings, indented behind other text.
+ */
 #ifndef ASYM_REPORT_REPORT_TABLE_H
 #define ASYM_REPORT_REPORT_TABLE_H
 

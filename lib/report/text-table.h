@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** A table whose columns are as wide as their cells. If its lines are longer than those of the terminal, it loses columns. */
+/**
+ * A table whose columns are as wide as their cells. If its lines are longer than those of the terminal, it loses columns.
+ *
+ * It is for the figures of sim and replay: it leaves out columns without a value, and can name the columns that it lost:
+ * their figures are in the JSON. report-table.h is for what a running asymd shows: it also cuts cells, aligns columns right, and
+ * goes without headings.
+ */
 #ifndef ASYM_REPORT_TEXT_TABLE_H
 #define ASYM_REPORT_TEXT_TABLE_H
 
