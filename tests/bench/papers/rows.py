@@ -640,8 +640,11 @@ def why_nie(sums):
     """sums: gains by other policy, machine, and whether multi-phased."""
     nie_targets(sums)
 
+    def between(first, last):
+        return first if first == last else f"{first} to {last}"
+
     def span(means):
-        return f"{percent(min(means))} to {percent(max(means))}"
+        return between(percent(min(means)), percent(max(means)))
 
     def steps(key):
         """Returns the gains on two types, and the points more on three and on four: the span of both kinds of workloads."""
@@ -649,7 +652,7 @@ def why_nie(sums):
         return (span([two for two, _, _ in means]), *(points([x[k + 1] - x[k] for x in means]) for k in (0, 1)))
 
     def points(values):
-        return f"{100 * min(values):+.1f} to {100 * max(values):+.1f}"
+        return between(f"{100 * min(values):+.1f}", f"{100 * max(values):+.1f}")
 
     single, phased = (span(x) for x in nie_over(sums, "hass"))
     own_single, own_phased = (span(x) for x in nie_over(sums, ("own", "hass")))
@@ -667,8 +670,8 @@ def why_nie(sums):
 WHY_NIE = """IPC-Driven runs every thread for 5 ticks on each core type and then for 10 ticks where its gain puts it; the threads in
 turns on a type share its CPUs, since "cores of small core type ... have more threads running on them for monitoring purpose"
 (its 4.3). ESHMP monitors the i-th thread on the i-th core, as in its Algorithm 1. The size of the gain over IPC-Driven depends
-on choices that the source leaves open. Each line below the source's changes one of them. In the same order as there (the
-gain on two types, the points more on three and on four; the least and the most of both kinds of workloads) they are:
+on choices that the source leaves open. Each item of this list changes one choice. It gives the gain on two types, then the
+points more on three and on four types, each from the lowest to the highest of both kinds of workloads:
 
 - Each thread has its own period here. "Periodically" (its 1) may mean a period of all: {common}.
 - Every round begins on the fastest type here, so that programs that begin together crowd one type and leave the others idle, until
