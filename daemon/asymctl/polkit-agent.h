@@ -13,7 +13,10 @@
  */
 void *asym_polkit_agent_start(void);
 
-/** End the agent, and free it; NULL is accepted. Kills it if it has not ended after a second, and then restores the terminal's settings. */
+/**
+ * End the agent, and free it; NULL is accepted. Kills it if it has not ended after a second, and then restores the terminal's
+ * settings.
+ */
 void asym_polkit_agent_stop(void *agent);
 
 #endif
