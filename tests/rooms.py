@@ -67,7 +67,8 @@ CIRCLES = {
 ONE_WAY = ("lib/linux", "lib/sim")
 INCLUDE = re.compile(r'\s*#\s*include\s+(?:"([^"]+)"|<(asym/[^>]+)>)')
 
-COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+# Comments and texts, whichever begins first: a text may contain // and a character may be a quote.
+COMMENT = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'""", re.S)
 # A function that is not static, and a name that is no member, no tag of a type and no text.
 DEFINITION = re.compile(r"^(?!static\b|typedef\b)[A-Za-z_][^;{}()=\n]*?\b(\w+)\([^;{}]*\)\n\{", re.M)
 NAME = re.compile(r'"(?:\\.|[^"\\\n])*"|(?:->|\.)\s*\w+|\b(?:struct|enum|union)\s+\w+|\b(\w+)\b')

@@ -108,13 +108,23 @@ static bool ends_in_time(pid_t agent)
     return true;
 }
 
-/* The agent may be asking for a password: then the terminal shows nothing that the user types, and has a part of the password. */
-static void kill_agent(const struct agent *agent)
+static void kill_agent(pid_t agent)
 {
-    kill(agent->pid, SIGKILL);
-    while (waitpid(agent->pid, NULL, 0) < 0 && errno == EINTR)
+    kill(agent, SIGKILL);
+    while (waitpid(agent, NULL, 0) < 0 && errno == EINTR)
         ;
-    tcsetattr(STDIN_FILENO, TCSAFLUSH, &agent->terminal);
+}
+
+/*
+ * An agent that a signal ends while it asks for a password leaves a terminal that shows nothing, with a part of the password in
+ * it. A process in the background would stop here.
+ */
+static void restore_terminal(const struct termios *before)
+{
+    struct termios now;
+    if (tcgetpgrp(STDIN_FILENO) == getpgrp() && tcgetattr(STDIN_FILENO, &now) == 0 &&
+        (now.c_lflag & ECHO) != (before->c_lflag & ECHO))
+        tcsetattr(STDIN_FILENO, TCSAFLUSH, before);
 }
 
 void asym_polkit_agent_stop(void *ctx)
@@ -125,6 +135,7 @@ void asym_polkit_agent_stop(void *ctx)
     kill(agent->pid, SIGTERM);
     kill(agent->pid, SIGCONT);
     if (!ends_in_time(agent->pid))
-        kill_agent(agent);
+        kill_agent(agent->pid);
+    restore_terminal(&agent->terminal);
     free(agent);
 }

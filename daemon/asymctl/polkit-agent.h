@@ -14,8 +14,8 @@
 void *asym_polkit_agent_start(void);
 
 /**
- * End the agent, and free it; NULL is accepted. Kills it if it has not ended after a second, and then restores the terminal's
- * settings.
+ * End the agent, and free it; NULL is accepted. Kills it if it has not ended after a second. Restores the terminal if the
+ * agent has left it without echo.
  */
 void asym_polkit_agent_stop(void *agent);
 

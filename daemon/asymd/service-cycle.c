@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "app/realtime.h"
+#include "base/macro.h"
 
 /* Logs once: when processes start in a storm, every cycle loses events. */
 static void report_lost(struct asym_service *s)
@@ -38,16 +39,19 @@ static void report_actions(struct asym_service *s)
     asym_service_log_cycle(s);
 }
 
-bool asym_service_is_urgent(const struct asym_settings *settings, size_t n_actions, size_t n_subscribers)
+bool asym_service_is_urgent(const struct asym_settings *settings, size_t n_actions)
 {
-    return settings->enforce.realtime && n_actions > 0 && n_actions <= ASYM_URGENT_MAX / (1 + n_subscribers);
+    return settings->enforce.realtime && n_actions > 0 && n_actions <= ASYM_URGENT_MAX;
+}
+
+size_t asym_service_urgent_events(size_t n_actions, size_t n_subscribers)
+{
+    return n_subscribers > 0 ? ASYM_MIN(n_actions, (ASYM_URGENT_MAX - n_actions) / n_subscribers) : 0;
 }
 
 static void take_priority(struct asym_service *s)
 {
-    struct asym_bus_totals bus;
-    asym_bus_totals(s->bus, &bus);
-    if (!asym_service_is_urgent(s->run->settings, s->cycle.n_actions, bus.subscribers) || !asym_realtime_is_other())
+    if (!asym_service_is_urgent(s->run->settings, s->cycle.n_actions) || !asym_realtime_is_other())
         return;
     const int r = asym_realtime_set(true);
     s->is_urgent = r >= 0;
@@ -70,13 +74,15 @@ static int enforce(struct asym_service *s)
 {
     take_priority(s);
     const int r = asym_cycle_apply(&s->cycle);
-    if (r != -ENOMEM) {
+    if (s->cycle.has_outcomes) {
         const struct asym_feedback result = asym_cycle_result(&s->cycle);
         asym_monitor_record(s->control.monitor, &result);
     }
     /* A subscriber may be thousands of events behind: it gets the others without the priority. */
-    if (s->bus && s->is_urgent)
-        asym_bus_send_some(s->bus, s->cycle.n_actions);
+    struct asym_bus_totals bus;
+    asym_bus_totals(s->bus, &bus);
+    if (s->is_urgent && bus.subscribers > 0)
+        asym_bus_send_some(s->bus, asym_service_urgent_events(s->cycle.n_actions, bus.subscribers));
     drop_priority(s);
     if (s->bus)
         asym_bus_send(s->bus);
@@ -97,7 +103,7 @@ int asym_service_cycle(struct asym_service *s)
     /* A cycle without actions writes no record, and so does not show that asymd can write the ledger. */
     if (s->cycle.n_actions > 0)
         asym_service_report_apply(s, r);
-    if (r != -ENOMEM) {
+    if (s->cycle.has_outcomes) {
         report_actions(s);
         asym_cycle_tell_source(&s->cycle);
     }

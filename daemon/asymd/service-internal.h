@@ -92,17 +92,20 @@ int asym_service_loop(struct asym_service *s);
 /* service-cycle.c */
 
 /**
- * The most changes and signals that asymd makes with real-time priority in a cycle: each action counts once, and once more for each
- * subscriber. 240 actions took 4 ms. Other threads of its CPU wait meanwhile.
+ * The most changes and signals together that asymd makes with real-time priority in a cycle. 240 changes took 4 ms. Other threads
+ * of its CPU wait meanwhile.
  */
 #define ASYM_URGENT_MAX 256
 
 /**
- * Returns whether asymd carries out so many actions, and sends the decisions, with real-time priority (enforce.realtime).
+ * Returns whether asymd carries out so many actions with real-time priority (enforce.realtime).
  * sched_setaffinity sleeps until the kernel has moved a running thread, which takes 20 us. On busy CPUs asymd without the
  * priority then waited for a CPU, up to 13 ms in a trace, at nice -5. Meanwhile one part of the plan was in force.
  */
-bool asym_service_is_urgent(const struct asym_settings *settings, size_t n_actions, size_t n_subscribers);
+bool asym_service_is_urgent(const struct asym_settings *settings, size_t n_actions);
+
+/** Returns how many events each subscriber gets with the priority, after so many actions. Changes come before signals. */
+size_t asym_service_urgent_events(size_t n_actions, size_t n_subscribers);
 
 /** Run one cycle, and log its actions. Returns 0; -errno; -EINPROGRESS: the next call continues the snapshot. */
 int asym_service_cycle(struct asym_service *s);

@@ -43,6 +43,7 @@ int asym_cycle_plan(struct asym_cycle *c)
 int asym_cycle_apply(struct asym_cycle *c)
 {
     int r = reserve_outcomes(c);
+    c->has_outcomes = r >= 0;
     if (r < 0)
         return r;
     r = c->actuator->apply(c->actuator, c->actions, c->n_actions, c->outcomes);
@@ -70,7 +71,7 @@ void asym_cycle_tell_source(struct asym_cycle *c)
 int asym_cycle_enforce(struct asym_cycle *c)
 {
     const int r = asym_cycle_apply(c);
-    if (r != -ENOMEM)
+    if (c->has_outcomes)
         asym_cycle_tell_source(c);
     return r;
 }

@@ -3,6 +3,7 @@
 #ifndef ASYM_APP_CYCLE_H
 #define ASYM_APP_CYCLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <asym/engine.h>
@@ -18,6 +19,7 @@ struct asym_cycle {
     const struct asym_action *actions;
     struct asym_outcome *outcomes; /* owned */
     size_t n_actions, n_outcomes_max;
+    bool has_outcomes;    /* of this plan; false: there was no memory for them, and nothing was done */
     asym_usec source_cpu; /* CPU time of the source in all cycles, microseconds */
     asym_usec plan_cpu;   /* CPU time of the engine in all cycles, microseconds */
     size_t n_cycles;
@@ -32,13 +34,13 @@ void asym_cycle_done(struct asym_cycle *c);
 int asym_cycle_plan(struct asym_cycle *c);
 
 /**
- * Carry out the plan, and pass the outcomes to the engine and the source. Returns 0; the -errno of the actuator; -ENOMEM:
- * nothing was done, neither the engine nor the source gets outcomes, and the next cycle plans again.
+ * Carry out the plan, and pass the outcomes to the engine and the source. Returns 0; the -errno of the actuator; -ENOMEM
+ * without has_outcomes: nothing was done, neither the engine nor the source gets outcomes, and the next cycle plans again.
  */
 int asym_cycle_enforce(struct asym_cycle *c);
 
 /**
- * The first half of asym_cycle_enforce: carry out the plan, and pass the outcomes to the engine. Unless it returns -ENOMEM,
+ * The first half of asym_cycle_enforce: carry out the plan, and pass the outcomes to the engine. If it sets has_outcomes,
  * asym_cycle_tell_source has to follow before the next cycle.
  */
 int asym_cycle_apply(struct asym_cycle *c);

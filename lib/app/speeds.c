@@ -101,11 +101,11 @@ int asym_speeds_put_back(struct asym_run *run, const char *when)
                      "at its next start, or by asymd --restore",
                      when, report.offline);
     if (report.restored + report.foreign + report.failed > 0)
-        asym_log_say(
-            &run->log, report.failed ? LOG_ERR : LOG_INFO,
-            "%s: restored the speed of %zu frequency domains; %zu skipped: changed by someone else; %zu failed%s%s",
-            when, report.restored, report.foreign, report.failed, report.failed ? ": " : "",
-            report.failed ? strerror(-report.error) : "");
+        asym_log_say(&run->log, report.failed ? LOG_ERR : LOG_INFO,
+                     "%s: restored the speed of %zu frequency domains; %zu skipped: changed by another program or a "
+                     "user; %zu failed%s%s",
+                     when, report.restored, report.foreign, report.failed, report.failed ? ": " : "",
+                     report.failed ? strerror(-report.error) : "");
     return report.failed > 0 ? report.error : 0;
 }
 

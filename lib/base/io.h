@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
  * Reads and writes as many bytes as the caller wants, however many system calls that takes. The functions are inline, so that the
- * base library itself makes no system call. The core and the policies must not include this file: tests/purity.sh fails if they do.
+ * base library itself makes no system call. The core and the policies must not call these: tests/purity.sh fails if they do.
  */
 #ifndef ASYM_BASE_IO_H
 #define ASYM_BASE_IO_H

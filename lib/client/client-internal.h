@@ -18,7 +18,7 @@
 
 #define CLIENT_READ_TIMEOUT   (5 * ASYM_SEC)
 #define CLIENT_CHANGE_TIMEOUT (60 * ASYM_SEC)
-/* For a change on the system bus, during which polkit may ask for a password: longer than asymd waits for polkit. */
+/* For a change on the system bus, during which polkit may ask for a password (asym/manager.h). */
 #define CLIENT_POLKIT_TIMEOUT (2 * ASYM_BUS_POLKIT_WITHIN + CLIENT_CHANGE_TIMEOUT)
 /* How long, and how often, a call is repeated that asymd refuses. An overdrawn share of 0.25 % earns 1 ms in 0.4 s. */
 #define CLIENT_REFUSED_WAIT  (3 * ASYM_SEC)

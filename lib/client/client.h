@@ -7,9 +7,8 @@
  * before you print them (asym_text_escape). Keys of an answer that this version does not know are ignored; a missing key leaves
  * 0, false or "".
  *
- * Each call waits at most 5 s for the answer. Functions that change something wait 60 s; on the system bus 300 s, in which the user
- * can answer polkit's question for a password, and which is longer than asymd waits for polkit (asym/manager.h). Errors are one
- * sentence in err, and one of:
+ * Each call waits at most 5 s for the answer. Functions that change something wait 60 s. On the system bus
+ * they wait 300 s, because polkit may ask the user for a password (asym/manager.h). Errors are one sentence in err, and one of:
  *     -ENOTCONN   no asymd runs; the sentence says how to start it
  *     -EACCES     not permitted; the sentence says how to get the permission
  *     -ESRCH      asymd does not know the process

@@ -377,7 +377,8 @@ static const struct asym_option options[] = {
      .offset = offsetof(struct params, rounds),
      .def = "own",
      .values = ASYM_OPTION_VALUES("own", "common"),
-     .help = "periodic: each thread has its own period (own), or all threads begin their turns together (common)."},
+     .help = "periodic: each thread has its own period (own), or all threads that are counted begin "
+             "their turns together (common)."},
     {.key = "turn_order",
      .type = ASYM_OPTION_ENUM,
      .offset = offsetof(struct params, turn_order),

@@ -28,6 +28,7 @@ struct asym_sampler {
     int32_t blocked;            /* the next cycle begins behind the threads of this process; 0: none */
     size_t stopped_at;          /* with one of these two: its task in the snapshot of then */
     uint32_t n_refused;         /* in the last cycle */
+    uint32_t n_without_place;   /* of these: no descriptor was left */
     const char *refused_why;
 };
 
@@ -160,6 +161,7 @@ static void refuse(struct asym_sampler *m, int error)
     if (error == -ESRCH)
         return;
     m->n_refused++;
+    m->n_without_place += error == -EDQUOT;
     asym_counters_why(error, &m->refused_why, &remedy);
 }
 
@@ -187,10 +189,10 @@ static size_t find_oldest(const struct asym_sampler *m, asym_usec now)
     return oldest;
 }
 
-/* While the budget is spent, threads that had their turn make room for others. n_refused: the threads that had no place. */
-static void end_turns(struct asym_sampler *m, uint32_t n_refused, asym_usec now)
+/* While the budget is spent, threads that had their turn make room for as many others. */
+static void end_turns(struct asym_sampler *m, uint32_t n_others, asym_usec now)
 {
-    for (uint32_t n = 0; m->refused.tid > 0 && n < ASYM_MIN(n_refused, (uint32_t)ASYM_SAMPLER_TURNS); n++) {
+    for (uint32_t n = 0; m->refused.tid > 0 && n < ASYM_MIN(n_others, (uint32_t)ASYM_SAMPLER_TURNS); n++) {
         const size_t i = find_oldest(m, now);
         if (i == m->n)
             return;
@@ -269,16 +271,16 @@ static void add_wanted(struct asym_sampler *m, const struct asym_snapshot *snaps
 
 static void follow(struct asym_sampler *m, const struct asym_snapshot *snapshot, const struct asym_plan *plan)
 {
-    const uint32_t n_refused = m->n_refused;
+    const uint32_t n_without_place = m->n_without_place;
     m->cycle++;
-    m->n_refused = 0;
+    m->n_refused = m->n_without_place = 0;
     for (size_t i = 0; i < plan->n_tasks; i++) {
         struct watched *w = plan->tasks[i].monitor ? find(m, &snapshot->tasks[i].id) : NULL;
         if (w)
             w->wanted = m->cycle;
     }
     unwatch_unwanted(m);
-    end_turns(m, n_refused, snapshot->now);
+    end_turns(m, n_without_place, snapshot->now);
     add_wanted(m, snapshot, plan);
 }
 
@@ -303,7 +305,7 @@ void asym_sampler_set(struct asym_source *monitor, struct asym_counters *counter
     if (m->config.counters)
         m->config.counters->close(m->config.counters);
     m->config.counters = counters;
-    m->n = m->n_refused = 0;
+    m->n = m->n_refused = m->n_without_place = 0;
     memcpy(m->config.missing, missing, sizeof m->config.missing);
 }
 

@@ -20,7 +20,10 @@
 /** The time for which a thread is counted before another one may take its turn, in microseconds. */
 #define ASYM_SAMPLER_TURN ASYM_SEC
 
-/** The most threads that make room in a cycle, and no more than the last one refused. To stop and start one takes up to 50 us. */
+/**
+ * The most threads that make room in a cycle, and at most as many as had no place in the last cycle. To stop and start one takes up
+ * to 50 us.
+ */
 #define ASYM_SAMPLER_TURNS 16
 
 struct asym_sampler_config {

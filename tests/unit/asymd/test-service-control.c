@@ -74,6 +74,9 @@ int __wrap_asym_thread_get_stat(pid_t tgid, pid_t tid, struct asym_stat *ret)
 static char steps[32];
 static int own_policy, sched_error;
 static bool refuses_other;
+/* The subscribers that the bus seems to have, and the limit of its last call. */
+static uint32_t n_subscribers;
+static size_t sent_at_most;
 
 static void note(const char *step)
 {
@@ -108,8 +111,14 @@ void __wrap_asym_bus_send_some(struct asym_bus *bus, size_t limit);
 void __wrap_asym_bus_send_some(struct asym_bus *bus, size_t limit)
 {
     assert_non_null(bus);
-    assert_in_range(limit, 1, ASYM_URGENT_MAX);
+    sent_at_most = limit;
     note("s");
+}
+
+void __wrap_asym_bus_totals(const struct asym_bus *bus, struct asym_bus_totals *ret);
+void __wrap_asym_bus_totals(const struct asym_bus *bus, struct asym_bus_totals *ret)
+{
+    *ret = (struct asym_bus_totals){.subscribers = bus ? n_subscribers : 0};
 }
 
 void __wrap_asym_bus_send(struct asym_bus *bus);
@@ -324,11 +333,22 @@ static void the_priority_is_for_the_signals_of_this_plan_only(void **state)
     struct control_fixture *f = *state;
     struct asym_error err = {""};
     const struct asym_bus_config config = {.event = f->s.event, .no_system_bus = true};
+    /* The cycle in the middle has no change. */
+    static const struct {
+        uint32_t n_subscribers;
+        size_t limit;
+        const char *steps;
+    } rows[] = {{0, 99, "FaoSfSFaoSf"}, {1, 1, "FasoSfSFasoSf"}, {255, 1, "FasoSfSFasoSf"}, {256, 0, "FasoSfSFasoSf"}};
     assert_int_equal(asym_bus_open(&config, &f->s.bus, &err), 0);
     own_policy = SCHED_OTHER;
-    pause_and_resume(f);
-    /* The cycle in the middle has no change. */
-    assert_string_equal(steps, "FasoSfSFasoSf");
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        sent_at_most = 99;
+        n_subscribers = rows[i].n_subscribers;
+        pause_and_resume(f);
+        assert_string_equal(steps, rows[i].steps);
+        assert_int_equal(sent_at_most, rows[i].limit);
+    }
+    n_subscribers = 0;
     asym_bus_close(f->s.bus);
     f->s.bus = NULL;
 }
@@ -372,14 +392,21 @@ static void a_new_budget_is_in_force_at_the_next_housekeeping(void **state)
 static void many_changes_have_no_real_time_priority(void **state)
 {
     struct control_fixture *f = *state;
+    assert_false(asym_service_is_urgent(f->run.settings, 0));
+    assert_true(asym_service_is_urgent(f->run.settings, 1));
+    assert_true(asym_service_is_urgent(f->run.settings, ASYM_URGENT_MAX));
+    assert_false(asym_service_is_urgent(f->run.settings, ASYM_URGENT_MAX + 1));
+}
+
+/* A user with many subscriptions delays signals, and no change. */
+static void changes_and_signals_with_the_priority_have_one_bound(void **state)
+{
+    (void)state;
     static const struct {
-        size_t n_actions, n_subscribers;
-        bool is_urgent;
-    } rows[] = {{0, 0, false},   {1, 0, true},  {256, 0, true}, {257, 0, false}, {128, 1, true},
-                {129, 1, false}, {28, 8, true}, {29, 8, false}, {3, 64, true},   {4, 64, false}};
+        size_t n_actions, n_subscribers, each;
+    } rows[] = {{1, 1, 1}, {9, 8, 9}, {128, 1, 128}, {129, 1, 127}, {200, 8, 7}, {256, 1, 0}, {9, 64, 3}, {9, 0, 0}};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++)
-        assert_int_equal(asym_service_is_urgent(f->run.settings, rows[i].n_actions, rows[i].n_subscribers),
-                         rows[i].is_urgent);
+        assert_int_equal(asym_service_urgent_events(rows[i].n_actions, rows[i].n_subscribers), rows[i].each);
 }
 
 static void a_pause_with_a_time_ends_by_itself(void **state)
@@ -716,6 +743,7 @@ int main(void)
         T(a_refused_priority_is_logged_once),
         T(a_new_budget_is_in_force_at_the_next_housekeeping),
         T(many_changes_have_no_real_time_priority),
+        cmocka_unit_test(changes_and_signals_with_the_priority_have_one_bound),
         T(a_pause_takes_effect_at_once_and_so_does_its_end),
         T(changes_that_were_made_are_counted),
         T(a_pause_with_a_time_ends_by_itself),

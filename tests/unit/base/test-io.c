@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -51,6 +53,25 @@ static void all_bytes_arrive_in_order(void **state)
     }
 }
 
+static void on_alarm(int signal)
+{
+    (void)signal;
+}
+
+/* A signal ends a system call early, with a part of the bytes or with EINTR. */
+static void signals_lose_no_bytes(void **state)
+{
+    const struct sigaction action = {.sa_handler = on_alarm}; /* no SA_RESTART */
+    struct sigaction before;
+    const struct itimerval often = {.it_interval = {.tv_usec = 100}, .it_value = {.tv_usec = 100}}, never = {0};
+    assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
+    assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+    for (int i = 0; i < 5; i++)
+        all_bytes_arrive_in_order(state);
+    assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+    assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
+}
+
 static void errors_are_returned(void **state)
 {
     (void)state;
@@ -71,6 +92,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_bytes_arrive_in_order),
+        cmocka_unit_test(signals_lose_no_bytes),
         cmocka_unit_test(errors_are_returned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -256,6 +256,21 @@ static void a_user_without_the_name_on_the_bus_learns_that_root_can_ask(void **s
     fake_service_stop();
 }
 
+/* The calls around changes, a letter each. */
+static char around[8];
+
+static void *before_change(void)
+{
+    strcat(around, "b");
+    return around;
+}
+
+static void after_change(void *ctx)
+{
+    assert_ptr_equal(ctx, around);
+    strcat(around, "a");
+}
+
 /* polkit's agent ends with the call. On the socket polkit is not asked. */
 static void a_change_on_the_system_bus_waits_longer_than_asymd_waits_for_polkit(void **state)
 {
@@ -263,17 +278,22 @@ static void a_change_on_the_system_bus_waits_longer_than_asymd_waits_for_polkit(
     char address[128];
     (void)state;
     open_client(FAKE_SERVICE_PLAIN);
+    asym_client_around_changes(client, before_change, after_change);
     assert_int_equal(asym_client_pause(client, 90, &err), 0);
     assert_in_range(timeout, 1, ASYM_BUS_POLKIT_WITHIN);
+    assert_string_equal(around, "");
     close_client();
     fake_service_start(FAKE_SERVICE_NO_NAME);
     snprintf(address, sizeof address, "unix:path=%s", getenv("ASYMD_BUS"));
     setenv("DBUS_SYSTEM_BUS_ADDRESS", address, 1);
     assert_int_equal(client_open("/nonexistent/bus", true, &client, &err), 0);
+    asym_client_around_changes(client, before_change, after_change);
     assert_int_equal(asym_client_pause(client, 90, &err), -ENOTCONN);
+    assert_string_equal(around, "ba");
     assert_true(timeout > 2 * ASYM_BUS_POLKIT_WITHIN);
     assert_int_equal(asym_client_get_state(client, &s, &err), -ENOTCONN);
     assert_in_range(timeout, 1, ASYM_BUS_POLKIT_WITHIN);
+    assert_string_equal(around, "ba");
     unsetenv("DBUS_SYSTEM_BUS_ADDRESS");
     close_client();
 }
