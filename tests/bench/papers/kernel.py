@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Compares the simulator with the kernel in virtual machines."""
+import json
 import math
 import os
 import re
@@ -92,13 +93,13 @@ RANGE = {2: 1.128, 3: 1.693, 4: 2.059, 5: 2.326, 6: 2.534, 7: 2.704, 8: 2.847, 9
 def by_share(values, ends, slow_s):
     """
     Returns the mean of the values if this share of the seeds were those whose last copy ends so late that it was on the slowest CPU
-    from its start: SLOW_STARTS. If all seeds are of one kind, the mean stays.
+    from its start: that of the trace. If all seeds are of one kind, the mean stays.
     """
     slow = [value for value, end in zip(values, ends) if end >= slow_s]
     others = [value for value, end in zip(values, ends) if end < slow_s]
     if not slow or not others:
         return mean(values)
-    share = SLOW_STARTS[0] / SLOW_STARTS[1]
+    share = TRACE["first copy on the slowest CPU"] / TRACE["starts"]
     return share * mean(slow) + (1 - share) * mean(others)
 
 
@@ -115,7 +116,7 @@ class Held:
         self.seconds = {kind: task_seconds(lab, self.there, self.counts, s) for kind, s in self.speeds.items()}
         # By mode, kind and number of copies. cpu: mean CPU time of a copy, the source's Avg; cpu_there: of the same kind.
         self.here, self.strays, self.cpu = {}, {}, {}
-        # Stock's mean turnaround if a copy is on the slowest CPU from start to end in SLOW_STARTS of the starts.
+        # Stock's mean turnaround if a copy is on the slowest CPU from start to end in as many starts as in the trace.
         self.shared = {}
         self.cpu_there, _ = measured("Avg s")
         for mode in MODES:
@@ -209,17 +210,27 @@ def listed(counts):
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words) or "no"
 
 
-# Traced with sched_wakeup_new and sched_switch in the machine of tests/vm, by hand: 4 starts of 1 or 2 copies, 36 of 8. In so many
-# of all the first copy started on the slowest CPU.
-SLOW_STARTS = (10, 40)
-STARTS = ("Where copies start follows the kernel's rules for a fork (`lib/sim/sim-internal.h`), and `nohz_full=1-7` leaves the kernel's "
-          "threads to CPU 0, the slowest. `rcu_preempt` runs there every 6 ms, so CPU 0 mostly is the CPU of its node that went "
-          "idle last, which the kernel prefers. A trace of 40 starts agrees with the rules in 279 of 281 choices of a node and in 177 of 178 "
-          "choices of its CPU. It does not agree with the model in how often the first copy starts on CPU 0: in 10 of 40, and in half of "
-          "the seeds. If only so many starts had a copy on the slowest CPU, stock's mean turnaround would be off by {traced}. This depends on the node of the shell that starts the program: 27 of 36 times it was on CPU 5, which has the "
-          "interrupts of its files in that boot; the model draws its CPU. The measured runs are of one other boot, so they may share the "
-          "node of the shell, and chance may be wider than +- says. Runs from several boots with such a trace would settle it. No script "
-          "repeats the trace.")
+def starts_text(trace):
+    """Returns the sentences on where copies start; {traced} stands for a share that the caller knows."""
+    slow, n = trace["first copy on the slowest CPU"], trace["starts"]
+    right, choices = trace["choices of a node's CPU as the rules say"], trace["choices of a node's CPU"]
+    return ("Where copies start follows the kernel's rules for a fork (`lib/sim/sim-internal.h`), and `nohz_full=1-7` leaves the kernel's "
+            "threads to CPU 0, the slowest. `rcu_preempt` runs there every 6 ms, so CPU 0 mostly is the CPU of its node that went "
+            f"idle last, which the kernel prefers. A trace of {n} starts agrees with the rules in "
+            f"{trace['choices of a node as the rules say']} of {trace['choices of a node']} choices of a node and in "
+            f"{right} of {choices} choices of its CPU. "
+            f"It does not agree with the model in how often the first copy starts on CPU 0: in {slow} of {n}, and in half of "
+            f"the seeds. If only so many starts had a copy on the slowest CPU, stock's mean turnaround would be off by {{traced}}. "
+            "This depends on the node of the shell that starts the program: "
+            f"{trace['starts of 8 copies by a shell on CPU 5']} of {trace['starts of 8 copies']} times it was on CPU 5, which has the "
+            "interrupts of its files in that boot; the model draws its CPU. The measured runs are of one other boot, so they may share the "
+            "node of the shell, and chance may be wider than +- says. Runs from several boots with such a trace would settle it. No script "
+            "repeats the trace.")
+
+
+with open(os.path.join(os.path.dirname(RESULTS), "kernel", "starts.json"), encoding="utf-8") as trace_file:
+    TRACE = json.load(trace_file)
+STARTS = starts_text(TRACE)
 
 
 def vm_why(held):
