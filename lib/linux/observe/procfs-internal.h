@@ -57,8 +57,8 @@ struct asym_process {
     uint32_t flags;          /**< ASYM_PROC_* */
     bool decided;            /**< ASYM_PROC_OUTSIDE is final */
     enum asym_due due;
-    bool doubtful; /**< another process may have this PID now */
-    bool has_gone; /**< some threads are marked gone */
+    bool may_be_another; /**< another process may have this PID now */
+    bool has_gone;       /**< some threads are marked gone */
     bool denied;
     enum asym_match match;
     bool maps_known;   /**< its maps were read since the last exec */

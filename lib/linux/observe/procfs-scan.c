@@ -173,7 +173,7 @@ static void note_leader(struct asym_procfs *p, struct asym_process *proc, struct
     if (stat->image.stack != 0)
         proc->image = stat->image;
     if (proc->start != stat->start) {
-        proc->doubtful = true;
+        proc->may_be_another = true;
     } else if (asym_procfs_has_executed(&was, &stat->image)) {
         note_exec(p, proc, leader, stat);
     } else if (memcmp(proc->comm, stat->comm, sizeof proc->comm) != 0) {
@@ -305,7 +305,7 @@ static void verify_start(struct asym_procfs *p, struct asym_process *proc)
     struct asym_stat stat;
     const int r = asym_procfs_read_stat(p, proc->pid, 0, &stat);
     if (asym_procfs_gone(r) || (r == 0 && stat.start != proc->start))
-        proc->doubtful = true;
+        proc->may_be_another = true;
 }
 
 int asym_procfs_scan(struct asym_procfs *p, struct asym_process *proc)
@@ -317,7 +317,7 @@ int asym_procfs_scan(struct asym_procfs *p, struct asym_process *proc)
         return r;
     r = scan_threads(p, proc, false);
     p->scan.cut = r == -EINPROGRESS ? proc : NULL;
-    if (r == 0 && proc->has_gone && !p->config.process_events && !proc->doubtful)
+    if (r == 0 && proc->has_gone && !p->config.process_events && !proc->may_be_another)
         r = scan_new_threads(p, proc);
     if (r == -ENOMEM || r == -EINPROGRESS)
         return r;
@@ -325,7 +325,7 @@ int asym_procfs_scan(struct asym_procfs *p, struct asym_process *proc)
         verify_start(p, proc);
     asym_procfs_sweep_threads(proc);
     const bool ended = proc->n_threads == 0 && !proc->denied && proc->due != ASYM_DUE_THREADS;
-    if (proc->doubtful || ended) {
+    if (proc->may_be_another || ended) {
         p->n_tasks = sums->first_task;
         return ended ? -ESRCH : -ESTALE;
     }

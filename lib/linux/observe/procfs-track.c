@@ -185,7 +185,7 @@ static struct asym_process *verify(struct asym_procfs *p, struct asym_process *p
 {
     struct asym_stat stat;
     int r = asym_procfs_read_stat(p, proc->pid, 0, &stat);
-    proc->doubtful = false;
+    proc->may_be_another = false;
     if (r == 0 && stat.start == proc->start) {
         renew(proc, &stat);
         memcpy(proc->comm, stat.comm, sizeof proc->comm);

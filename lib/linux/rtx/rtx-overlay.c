@@ -25,7 +25,7 @@ struct gathering {
     const struct asym_rtxd_program_report *program_reports;
     size_t n_reports;
     asym_usec interval; /* length of the measured interval */
-    bool hurried, has_master;
+    bool is_refresh, has_master;
     double more; /* working threads that the inner source did not count as runnable */
 };
 
@@ -79,7 +79,7 @@ static void gather_task(struct gathering *g, struct asym_task *task, const struc
         task->flags |= ASYM_TASK_MASTER;
         g->has_master = true;
     }
-    if (g->hurried && t->works && t->changed) {
+    if (g->is_refresh && t->works && t->changed) {
         g->more += ASYM_MAX(0.0, 1.0 - task->runnable);
         g->app->runnable_instant += task->state != 'R';
     }
@@ -98,12 +98,12 @@ static size_t count_changed(const struct asym_rtxd_program_report *t)
 static void gather_page(struct gathering *g, const struct asym_rtxd_program_report *t, size_t first, size_t end)
 {
     /* Threads that slept at the last sample are not among the tasks. */
-    size_t unlisted = g->hurried ? count_changed(t) : 0;
+    size_t unlisted = g->is_refresh ? count_changed(t) : 0;
     for (size_t i = first; i < end; i++) {
         const struct asym_rtxd_thread_report *thread = find(t, g->tasks[i].id.tid);
         if (!thread)
             continue;
-        unlisted -= g->hurried && thread->works && thread->changed;
+        unlisted -= g->is_refresh && thread->works && thread->changed;
         /* A program with two pages may report a thread twice: the first report counts. */
         if (!(g->tasks[i].flags & (ASYM_TASK_MASTER | ASYM_TASK_SPINNING)))
             gather_task(g, &g->tasks[i], thread, t->at);
@@ -156,7 +156,7 @@ static uint64_t phases_of(const struct asym_rtxd_program_report *program_reports
 }
 
 static int overlay(struct overlay_source *t, struct asym_snapshot *s,
-                   const struct asym_rtxd_program_report *program_reports, size_t n, bool hurried)
+                   const struct asym_rtxd_program_report *program_reports, size_t n, bool is_refresh)
 {
     if (reserve(&t->tasks, s->n_tasks, &t->tasks_capacity, sizeof *t->tasks) < 0 ||
         reserve(&t->apps, s->n_apps, &t->apps_capacity, sizeof *t->apps) < 0)
@@ -169,7 +169,7 @@ static int overlay(struct overlay_source *t, struct asym_snapshot *s,
                           .program_reports = program_reports,
                           .n_reports = n,
                           .interval = s->interval,
-                          .hurried = hurried};
+                          .is_refresh = is_refresh};
     for (size_t a = 0; a < s->n_apps; a++) {
         g.app = &t->apps[a];
         gather_app(&g, s);

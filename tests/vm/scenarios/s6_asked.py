@@ -83,6 +83,10 @@ def check_user(s):
     status, text = s.try_sh("setpriv --reuid=visitor --clear-groups --regid=visitor asymctl why build")
     s.check("and asks about a program of root, which /proc shows, too", text.splitlines()[0] if text else "no word",
             status == 0)
+    status, text = s.try_sh("setpriv --reuid=visitor --clear-groups --regid=visitor "
+                            "busctl introspect org.asymd /org/asymd/Manager org.asymd.Manager")
+    s.check("and introspects the object with busctl", f"exit status {status}, {len(text.splitlines())} lines",
+            status == 0 and ".Explain" in text and ".Decision" in text)
 
 
 def summary(answer):
