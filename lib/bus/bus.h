@@ -193,7 +193,10 @@ void asym_bus_push(struct asym_bus *bus, const void *event, uid_t visible_to);
 /** Send the events of the ring, as far as the subscribers take them. What they do not take now follows by itself. */
 void asym_bus_send(struct asym_bus *bus);
 
-/** The same, but at most limit events of the ring for each subscriber. A call of asym_bus_send has to follow. */
+/**
+ * The same, but at most limit events of the ring for each subscriber. A method may call it: the events then go out before its reply.
+ * A call of asym_bus_send has to follow; after a method, the bus makes it.
+ */
 void asym_bus_send_some(struct asym_bus *bus, size_t limit);
 
 /** Returns the CPU time, in microseconds, of all that the bus has done. NULL is accepted. */

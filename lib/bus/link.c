@@ -64,11 +64,13 @@ static bool serve(struct asym_bus_link *link, asym_usec *at)
     const bool was_ready = sd_bus_is_ready(link->bus) > 0;
     bus->payer = ASYM_BUS_ALL_USERS;
     bus->unknown = NULL;
+    const asym_usec on_events = bus->spent_on_events;
     const int r = step(link);
     link->has_more = has_hidden_work(link, was_ready, r > 0);
     if (r < 0 || sd_bus_is_open(link->bus) <= 0)
         link->ended = true;
-    const asym_usec now = asym_clock_thread_cpu(), cpu = now - *at;
+    /* A method may have sent events. */
+    const asym_usec now = asym_clock_thread_cpu(), cpu = now - *at - (bus->spent_on_events - on_events);
     *at = now;
     bus->spent += cpu;
     if (link->is_system)

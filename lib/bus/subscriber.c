@@ -254,6 +254,7 @@ static void pump_and_charge(struct asym_bus_subscriber *s, size_t limit, asym_us
     pump(s, limit, now);
     const asym_usec cpu = asym_clock_thread_cpu() - begun;
     bus->spent += cpu;
+    bus->spent_on_events += cpu;
     if (is_system)
         asym_bus_charge_events(bus, uid, cpu, asym_clock_now());
 }
@@ -274,13 +275,12 @@ void asym_bus_send(struct asym_bus *bus)
 
 void asym_bus_send_some(struct asym_bus *bus, size_t limit)
 {
-    /* A method may have made these events: the dispatch of its message sends them at its end. */
-    if (bus->is_dispatching)
-        return;
     for (size_t i = 0; i < ASYM_BUS_MAX_SUBSCRIBERS && bus->n_subscribers > 0; i++) {
         struct asym_bus_subscriber *s = &bus->subscribers[i];
         if (s->link && !s->link->ended && s->next != bus->ring.end)
             serve(s, limit);
     }
-    asym_bus_sweep(bus);
+    /* A method may call this. Then the sweep follows at the end of the dispatch. */
+    if (!bus->is_dispatching)
+        asym_bus_sweep(bus);
 }

@@ -27,6 +27,8 @@ struct fixture {
     unsigned n_ran;
     struct asym_bus_caller caller;
     int fails;
+    bool pushes;         /* Ask makes an event, as a pause does */
+    asym_usec append_us; /* CPU time that the text of an event takes */
     char said[512];
 };
 
@@ -56,6 +58,10 @@ static int run_ask(void *userdata, sd_bus_message *m, const struct asym_bus_call
     assert_ptr_equal(userdata, &f);
     f.n_ran++;
     f.caller = *caller;
+    if (f.pushes) {
+        asym_bus_push(f.bus, &(uint32_t){7}, ASYM_BUS_ALL_USERS);
+        asym_bus_send_some(f.bus, 1);
+    }
     if (f.fails)
         return sd_bus_error_set(error, ASYM_BUS_ERROR_NOT_POSSIBLE, "no");
     assert_true(sd_bus_message_read(m, "s", &text) > 0);
@@ -87,7 +93,10 @@ static const struct asym_bus_method methods[] = {
 static int append(void *userdata, sd_bus_message *signal, const void *event)
 {
     char text[512];
+    const asym_usec end = asym_clock_thread_cpu() + f.append_us;
     (void)userdata;
+    while (asym_clock_thread_cpu() < end)
+        ;
     memset(text, 'x', sizeof text);
     text[sizeof text - 1] = '\0';
     return sd_bus_message_append(signal, "us", *(const uint32_t *)event, text);
@@ -352,6 +361,53 @@ static void a_reader_gets_a_burst_whole_and_in_order(void **state)
     sd_bus_close_unref(client);
 }
 
+/* Returns what comes next: a signal or a reply. */
+static uint8_t next_type(sd_bus *client)
+{
+    sd_bus_message *m = NULL;
+    uint8_t type = 0;
+    for (unsigned i = 0; i < 10000 && !m; i++) {
+        turn();
+        assert_true(sd_bus_process(client, &m) >= 0);
+    }
+    assert_non_null(m);
+    assert_true(sd_bus_message_get_type(m, &type) >= 0);
+    sd_bus_message_unref(m);
+    return type;
+}
+
+/* asymd has a real-time priority while the method runs, and not afterwards. */
+static void a_method_can_send_its_events_before_its_reply(void **state)
+{
+    sd_bus *client = start_client();
+    sd_bus_message *m = NULL;
+    uint64_t cookie;
+    (void)state;
+    assert_int_equal(call(client, "Subscribe", NULL, NULL), 0);
+    f.pushes = true;
+    assert_true(sd_bus_message_new_method_call(client, &m, NULL, ASYM_BUS_PATH, ASYM_BUS_INTERFACE, "Ask") >= 0);
+    assert_true(sd_bus_message_append(m, "s", "x") >= 0);
+    assert_true(sd_bus_send(client, m, &cookie) >= 0);
+    sd_bus_message_unref(m);
+    assert_int_equal(next_type(client), SD_BUS_MESSAGE_SIGNAL);
+    assert_int_equal(next_type(client), SD_BUS_MESSAGE_METHOD_RETURN);
+    sd_bus_close_unref(client);
+}
+
+static void events_of_a_method_are_charged_once(void **state)
+{
+    sd_bus *client = start_client();
+    (void)state;
+    assert_int_equal(call(client, "Subscribe", NULL, NULL), 0);
+    f.pushes = true;
+    f.append_us = 20000;
+    const asym_usec before = asym_bus_spent(f.bus);
+    assert_int_equal(call(client, "Ask", "x", NULL), 0);
+    const asym_usec spent = asym_bus_spent(f.bus) - before;
+    assert_in_range(spent, f.append_us, 2 * f.append_us - 1);
+    sd_bus_close_unref(client);
+}
+
 static void the_end_of_a_client_ends_its_subscription(void **state)
 {
     sd_bus *client = start_client();
@@ -539,6 +595,8 @@ int main(void)
         TEST(calls_behind_the_handshake_are_answered),
         TEST(events_go_to_subscribers_only),
         TEST(a_reader_gets_a_burst_whole_and_in_order),
+        TEST(a_method_can_send_its_events_before_its_reply),
+        TEST(events_of_a_method_are_charged_once),
         TEST(the_end_of_a_client_ends_its_subscription),
         TEST(a_subscriber_that_never_reads_loses_its_connection),
         TEST(a_client_that_never_reads_its_answers_loses_its_connection),
