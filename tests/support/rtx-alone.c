@@ -31,7 +31,7 @@ static void serve(struct asym_rtxd_server *server, asym_usec now)
     struct asym_rtxd_provider *provider = asym_rtxd_server_provider(server);
     const struct asym_rtxd_program_report *program_reports;
     if (asym_rtxd_server_serve(server, now))
-        provider->ask(provider, now, ASYM_ASK_FINAL | ASYM_ASK_HURRIED, &program_reports);
+        provider->ask(provider, now, ASYM_ASK_FINAL | ASYM_ASK_REFRESH, &program_reports);
     asym_rtxd_server_charge(server, 50);
 }
 

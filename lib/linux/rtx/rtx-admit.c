@@ -95,7 +95,7 @@ static int open_files(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
     c->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (c->event < 0 || epoll_ctl(s->epoll, EPOLL_CTL_ADD, c->event, &event) < 0)
         return -errno;
-    c->polled = true;
+    c->polling = ASYM_RTXD_POLLED;
     return 0;
 }
 

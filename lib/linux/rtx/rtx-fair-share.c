@@ -104,7 +104,7 @@ void asym_rtxd_settle(struct asym_rtxd_server *s, asym_usec now)
     add_to_reserve(s, left);
     for (size_t i = 0; i < s->n; i++) {
         struct asym_rtxd_client *c = s->clients[i];
-        if (!c->deferred && now - c->reported_at >= ASYM_RTXD_ACTIVE)
+        if (c->polling != ASYM_RTXD_DEFERRED && now - c->reported_at >= ASYM_RTXD_ACTIVE)
             asym_rtxd_retire(s, c);
     }
 }
@@ -176,7 +176,7 @@ asym_usec asym_rtxd_server_due(const struct asym_rtxd_server *s)
     asym_usec due = 0;
     for (size_t i = 0; i < s->n; i++) {
         const struct asym_rtxd_client *c = s->clients[i];
-        const asym_usec when = c->deferred ? cpu_time_at(s, c) : c->again_at;
+        const asym_usec when = c->polling == ASYM_RTXD_DEFERRED ? cpu_time_at(s, c) : c->again_at;
         if (when > 0)
             due = due == 0 ? when : ASYM_MIN(due, when);
     }

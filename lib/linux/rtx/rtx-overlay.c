@@ -193,13 +193,13 @@ static int overlay_next(struct asym_source *source, struct asym_snapshot *ret)
     const struct asym_rtxd_program_report *program_reports;
     struct asym_snapshot s;
     /* Ask before and after the sample: a wait that both answers contain is not short. */
-    t->config.provider->ask(t->config.provider, t->config.now(), t->refresh ? ASYM_ASK_HURRIED : 0, &program_reports);
+    t->config.provider->ask(t->config.provider, t->config.now(), t->refresh ? ASYM_ASK_REFRESH : 0, &program_reports);
     t->refresh = false;
     int r = t->config.inner->next(t->config.inner, &s);
     if (r <= 0)
         return r;
     /* The inner source takes a full snapshot if it has no last one. */
-    const unsigned how = s.refreshed ? ASYM_ASK_FINAL | ASYM_ASK_HURRIED : ASYM_ASK_FINAL;
+    const unsigned how = s.refreshed ? ASYM_ASK_FINAL | ASYM_ASK_REFRESH : ASYM_ASK_FINAL;
     const size_t n = t->config.provider->ask(t->config.provider, t->config.now(), how, &program_reports);
     if (n > 0 && overlay(t, &s, program_reports, n, s.refreshed) < 0)
         return -ENOMEM;

@@ -45,8 +45,8 @@ struct asym_rtxd_program_report {
 
 /** Bits of a question to a provider. */
 enum {
-    ASYM_ASK_FINAL = 1 << 0,   /**< the answer goes into a snapshot; without HURRIED, `changed` counts from here */
-    ASYM_ASK_HURRIED = 1 << 1, /**< the provider may repeat its last report of a program with no new change of phase */
+    ASYM_ASK_FINAL = 1 << 0,   /**< the answer goes into a snapshot; without REFRESH, `changed` counts from here */
+    ASYM_ASK_REFRESH = 1 << 1, /**< the provider may repeat its last report of a program with no new change of phase */
 };
 
 struct asym_rtxd_provider {

@@ -179,7 +179,7 @@ uint64_t asym_rtxd_phase(const void *page, const struct asym_rtxd_layout *layout
 
 static void show(struct asym_rtxd_page_state *state, struct asym_rtxd_reading *r, unsigned how)
 {
-    if (!(how & ASYM_ASK_HURRIED))
+    if (!(how & ASYM_ASK_REFRESH))
         r->shown = r->word;
     if (is_master(r->word))
         state->phase += hash_of(r->tid);

@@ -51,7 +51,7 @@ uint64_t asym_rtxd_phase(const void *page, const struct asym_rtxd_layout *layout
  * Read the first `most` slots at time now. Outside a serial phase, a wait shorter than spin_notify (microseconds) does not
  * count. When a serial phase ends, waits that are still open count only from 10 ms later: the waiting threads are about to get
  * work.
- * how: ASYM_ASK_*; `changed` is relative to the last read with ASYM_ASK_FINAL and without ASYM_ASK_HURRIED. ret: room for
+ * how: ASYM_ASK_*; `changed` is relative to the last read with ASYM_ASK_FINAL and without ASYM_ASK_REFRESH. ret: room for
  * n_slots or `most` entries; they come in ascending order of tid, each tid at most once. Returns their number.
  */
 size_t asym_rtxd_read(const void *page, const struct asym_rtxd_layout *layout, size_t most, asym_usec now,

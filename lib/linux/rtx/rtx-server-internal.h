@@ -26,6 +26,14 @@ enum asym_rtxd_client_sample {
     ASYM_RTXD_PHASE_CHANGED, /**< it has read the page: a serial phase has begun or ended, and asymd answers */
 };
 
+/** Whether asymd polls the eventfd of a client. */
+enum asym_rtxd_client_polling {
+    ASYM_RTXD_POLLED,       /**< epoll reports it */
+    ASYM_RTXD_POLLED_AGAIN, /**< since now: EPOLL_CTL_MOD may cause the next wakeup, not the program */
+    ASYM_RTXD_THROTTLED,    /**< it woke asymd in vain too often: not polled before the next housekeeping */
+    ASYM_RTXD_DEFERRED,     /**< it has no CPU time for an answer: not polled until it has */
+};
+
 struct asym_rtxd_client {
     uint32_t id; /* of the connection; a later connection has a higher one */
     int memfd, event;
@@ -36,6 +44,7 @@ struct asym_rtxd_client {
     asym_usec again_at; /* when asymd samples the page once more after a wakeup; 0: never */
     enum asym_rtxd_client_state state;
     enum asym_rtxd_client_sample sample;
+    enum asym_rtxd_client_polling polling;
     struct asym_rtxd_layout layout;
     size_t n_known; /* slots in use at the last read */
     struct asym_rtxd_page_state page_state;
@@ -48,11 +57,7 @@ struct asym_rtxd_client {
     bool woke;               /* its eventfd has woken asymd since the last sample */
     bool active;             /* it has reported a phase within ASYM_RTXD_ACTIVE: it holds and earns CPU time */
     bool unanswered;         /* no answer contains its latest change of phase yet */
-    bool full_answer;        /* its last answer was to a question without ASYM_ASK_HURRIED */
-    bool polled;             /* epoll reports its eventfd */
-    bool rearmed;            /* asymd polls it again: EPOLL_CTL_MOD may cause the next wakeup, not the program */
-    bool throttled;          /* it woke asymd in vain too often: not polled before the next housekeeping */
-    bool deferred;           /* it has no CPU time for an answer: not polled until it has */
+    bool full_answer;        /* its last answer was to a question without ASYM_ASK_REFRESH */
 };
 
 struct asym_rtxd_server {

@@ -47,45 +47,43 @@ const char *asym_rtxd_refused_name(pid_t pid, uid_t uid, char ret[ASYM_RTXD_REFU
     return ret;
 }
 
+static bool is_polled(enum asym_rtxd_client_polling polling)
+{
+    return polling == ASYM_RTXD_POLLED || polling == ASYM_RTXD_POLLED_AGAIN;
+}
+
 /*
  * asymd never reads the eventfd: its count belongs to the program. With EPOLLET every write wakes asymd all the same. If the
  * count is full, write(2) fails in the program.
  */
-static void set_polled(struct asym_rtxd_server *s, struct asym_rtxd_client *c, bool polled)
+static void set_polling(struct asym_rtxd_server *s, struct asym_rtxd_client *c, enum asym_rtxd_client_polling polling)
 {
-    struct epoll_event event = {.events = polled ? EPOLLIN | EPOLLET : 0, .data.ptr = c};
-    if (c->polled != polled)
+    struct epoll_event event = {.events = is_polled(polling) ? EPOLLIN | EPOLLET : 0, .data.ptr = c};
+    if (is_polled(c->polling) != is_polled(polling))
         epoll_ctl(s->epoll, EPOLL_CTL_MOD, c->event, &event);
-    c->polled = polled;
-}
-
-static void start_polling(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
-{
-    if (c->polled || c->throttled || c->deferred)
-        return;
-    set_polled(s, c, true);
-    /* The count is never read, so EPOLL_CTL_MOD reports old writes at once. */
-    c->rearmed = true;
-}
-
-static void stop_polling(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
-{
-    set_polled(s, c, false);
+    c->polling = polling;
 }
 
 /* The count stays one below the limit: the next vain wakeup throttles the client again, unless it reports a phase before. */
 static void throttle(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
 {
-    stop_polling(s, c);
-    c->throttled = true;
+    set_polling(s, c, ASYM_RTXD_THROTTLED);
     c->n_vain_wakeups = ASYM_RTXD_MAX_VAIN_WAKEUPS - 1;
 }
 
-/* A wakeup that start_polling() has caused does not count: it is not the program's fault. */
+/* The count of the eventfd is never read, so polling it again reports old writes: not the program's fault. */
 static void note_vain_wakeup(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
 {
-    if (c->woke && !c->rearmed && ++c->n_vain_wakeups >= ASYM_RTXD_MAX_VAIN_WAKEUPS)
+    if (c->woke && c->polling != ASYM_RTXD_POLLED_AGAIN && ++c->n_vain_wakeups >= ASYM_RTXD_MAX_VAIN_WAKEUPS)
         throttle(s, c);
+}
+
+/* The wakeup that polling again has caused is over. */
+static void end_wakeup(struct asym_rtxd_client *c)
+{
+    if (c->woke && c->polling == ASYM_RTXD_POLLED_AGAIN)
+        c->polling = ASYM_RTXD_POLLED;
+    c->woke = false;
 }
 
 /* Unused entries take no memory: the kernel allocates pages of so large an array at the first write. */
@@ -113,7 +111,7 @@ static void read_header(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
         return;
     }
     note_vain_wakeup(s, c);
-    c->rearmed = c->woke = false;
+    end_wakeup(c);
 }
 
 static struct asym_rtxd_client *find(const struct asym_rtxd_server *s, uint32_t id)
@@ -188,8 +186,7 @@ static size_t share_of_each(const struct asym_rtxd_server *s)
 /* sample_client() samples the client again as soon as it has CPU time. */
 static bool defer(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
 {
-    stop_polling(s, c);
-    c->deferred = true;
+    set_polling(s, c, ASYM_RTXD_DEFERRED);
     return false;
 }
 
@@ -214,24 +211,23 @@ static bool sample_client(struct asym_rtxd_server *s, struct asym_rtxd_client *c
     c->sample = ASYM_RTXD_NOT_SAMPLED;
     if (c->woke && c->state == ASYM_RTXD_CLIENT_WITHOUT_HEADER)
         read_header(s, c);
-    if (c->state != ASYM_RTXD_CLIENT_VALID || (!c->woke && !is_due_again(c, now) && !c->deferred))
+    if (c->state != ASYM_RTXD_CLIENT_VALID || (!c->woke && !is_due_again(c, now) && c->polling != ASYM_RTXD_DEFERRED))
         return false;
-    /* start_polling() causes a wakeup. To defer the client at that wakeup, too, would repeat without end. */
-    if ((c->deferred || !c->rearmed) && !asym_rtxd_has_cpu_time(s, c))
+    /* To defer the client at the wakeup that polling again has caused would repeat without end. */
+    if (c->polling != ASYM_RTXD_POLLED_AGAIN && !asym_rtxd_has_cpu_time(s, c))
         return defer(s, c);
     c->sample = ASYM_RTXD_NO_REPORT;
     const bool changed = asym_rtxd_phase(s->copy, &c->layout, asym_rtxd_copy_page(s, c, most)) != c->page_state.phase;
     if (changed && !asym_rtxd_may_answer(s, c, now))
         return defer(s, c);
-    c->deferred = false;
     if (changed)
         note_change(c);
     else
         note_vain_wakeup(s, c);
-    c->rearmed &= !c->woke;
     c->again_at = c->woke ? now + c->layout.notify_min : 0;
-    c->woke = false;
-    start_polling(s, c);
+    end_wakeup(c);
+    if (c->polling == ASYM_RTXD_DEFERRED)
+        set_polling(s, c, ASYM_RTXD_POLLED_AGAIN);
     return changed;
 }
 
@@ -265,8 +261,8 @@ void asym_rtxd_server_housekeeping(struct asym_rtxd_server *s, asym_usec now)
         struct asym_rtxd_client *c = s->clients[i];
         if (c->state == ASYM_RTXD_CLIENT_WITHOUT_HEADER && now - c->came >= ASYM_RTXD_FILL_WITHIN)
             asym_rtxd_drop(s, c, ASYM_RTXD_REFUSED_SILENT);
-        c->throttled = false;
-        start_polling(s, c);
+        if (c->polling == ASYM_RTXD_THROTTLED)
+            set_polling(s, c, ASYM_RTXD_POLLED_AGAIN);
     }
     asym_rtxd_sweep(s);
     /* The orders of this sweep may show that the helper has ended. */
@@ -310,11 +306,11 @@ static size_t ask(struct asym_rtxd_provider *provider, asym_usec now, unsigned h
         struct asym_rtxd_client *c = s->clients[i];
         if (c->state != ASYM_RTXD_CLIENT_VALID)
             continue;
-        if (!(how & ASYM_ASK_HURRIED) || c->unanswered)
+        if (!(how & ASYM_ASK_REFRESH) || c->unanswered)
             read_page(s, c, most, now, how);
         else if (c->full_answer)
             clear_changed(c);
-        c->full_answer = !(how & ASYM_ASK_HURRIED);
+        c->full_answer = !(how & ASYM_ASK_REFRESH);
         c->unanswered &= !(how & ASYM_ASK_FINAL);
         s->program_reports[n++] = (struct asym_rtxd_program_report){
             .pid = c->pid, .start = c->start, .at = c->said_at, .threads = c->said, .n = c->n_said};

@@ -25,7 +25,7 @@ static struct {
     struct asym_machine machine;
     struct asym_rtxd_thread_report threads[16];
     struct asym_rtxd_program_report program_reports[4];
-    size_t n_reports, n_samples, n_refreshed, finals, n_hurried, pieces;
+    size_t n_reports, n_samples, n_refreshed, finals, n_refresh_asks, pieces;
     bool refresh, has_none;
     int refresh_error;
     asym_usec now;
@@ -73,7 +73,7 @@ static size_t ask(struct asym_rtxd_provider *provider, asym_usec now, unsigned h
     (void)provider;
     assert_int_equal(now, w.now);
     w.finals += how & ASYM_ASK_FINAL;
-    w.n_hurried += (how & ASYM_ASK_HURRIED) != 0;
+    w.n_refresh_asks += (how & ASYM_ASK_REFRESH) != 0;
     *ret = w.program_reports;
     return w.n_reports;
 }
@@ -285,7 +285,7 @@ static void a_refresh_measures_nothing_anew(void **state)
     assert_int_equal(w.n_samples, 1);
     assert_int_equal(w.n_refreshed, 1);
     assert_true(s.refreshed);
-    assert_int_equal(w.n_hurried, 2); /* the provider is asked before and after the sample */
+    assert_int_equal(w.n_refresh_asks, 2); /* the provider is asked before and after the sample */
     assert_int_equal(s.tasks[0].flags, ASYM_TASK_MASTER);
     assert_int_equal(s.apps[0].runnable_instant, 4);
     take_sample();
@@ -309,7 +309,7 @@ static void a_source_that_cannot_refresh_takes_a_full_sample(void **state)
     asym_source_refresh(w.source);
     assert_false(take_sample().refreshed);
     assert_int_equal(w.n_samples, 2);
-    assert_int_equal(w.n_hurried, 0);
+    assert_int_equal(w.n_refresh_asks, 0);
 }
 
 static void a_thread_that_has_just_begun_to_work_counts_in_a_refresh(void **state)

@@ -317,7 +317,7 @@ static void each_client_is_served_again_in_its_own_time(void **state)
     const struct asym_rtxd_program_report *program_reports;
     struct asym_rtxd_provider *provider = asym_rtxd_server_provider(server);
     assert_true(asym_rtxd_server_serve(server, 3 * ASYM_SEC + 5000));
-    assert_int_equal(provider->ask(provider, 1, ASYM_ASK_FINAL | ASYM_ASK_HURRIED, &program_reports), 2);
+    assert_int_equal(provider->ask(provider, 1, ASYM_ASK_FINAL | ASYM_ASK_REFRESH, &program_reports), 2);
     /* For the other program the provider repeats its last report. */
     assert_int_equal(program_reports[0].threads[0].master + program_reports[1].threads[0].master, 1);
     /* A wakeup by another client does not change the time. */
@@ -325,7 +325,7 @@ static void each_client_is_served_again_in_its_own_time(void **state)
     assert_int_equal(serve(3 * ASYM_SEC + 18000), 0);
     assert_int_equal(asym_rtxd_server_due(server), 3 * ASYM_SEC + 20000);
     assert_true(asym_rtxd_server_serve(server, 3 * ASYM_SEC + 20000));
-    assert_int_equal(provider->ask(provider, 1, ASYM_ASK_FINAL | ASYM_ASK_HURRIED, &program_reports), 2);
+    assert_int_equal(provider->ask(provider, 1, ASYM_ASK_FINAL | ASYM_ASK_REFRESH, &program_reports), 2);
     assert_int_equal(program_reports[0].threads[0].master + program_reports[1].threads[0].master, 2);
     assert_int_equal(asym_rtxd_server_due(server), 3 * ASYM_SEC + 23000);
     assert_int_equal(serve(3 * ASYM_SEC + 23000), 0);
@@ -768,7 +768,7 @@ static void a_refresh_reads_only_programs_that_have_reported(void **state)
     set_phase(false);
     tell(other, other_word, false);
     assert_true(asym_rtxd_server_serve(server, 1));
-    assert_int_equal(provider->ask(provider, 1, ASYM_ASK_FINAL | ASYM_ASK_HURRIED, &program_reports), 2);
+    assert_int_equal(provider->ask(provider, 1, ASYM_ASK_FINAL | ASYM_ASK_REFRESH, &program_reports), 2);
     /* Both belong to one process, in any order: one has a new report, the provider repeats the other's. */
     assert_int_equal(program_reports[0].threads[0].changed + program_reports[1].threads[0].changed, 1);
     assert_int_equal(program_reports[0].threads[0].master + program_reports[1].threads[0].master, 1);
@@ -776,7 +776,7 @@ static void a_refresh_reads_only_programs_that_have_reported(void **state)
     assert_int_equal(program_reports[0].threads[0].master + program_reports[1].threads[0].master, 0);
     /* `changed` is relative to the last full snapshot, like the rest of a refreshed one. */
     assert_int_equal(program_reports[0].threads[0].changed + program_reports[1].threads[0].changed, 2);
-    assert_int_equal(provider->ask(provider, 2, ASYM_ASK_FINAL | ASYM_ASK_HURRIED, &program_reports), 2);
+    assert_int_equal(provider->ask(provider, 2, ASYM_ASK_FINAL | ASYM_ASK_REFRESH, &program_reports), 2);
     assert_int_equal(program_reports[0].threads[0].changed + program_reports[1].threads[0].changed, 0);
     assert_int_equal(program_reports[0].at, 1);
     go(fd);
