@@ -12,24 +12,24 @@
 /* Logs once: when processes start in a storm, every cycle loses events. */
 static void report_lost(struct asym_service *s)
 {
-    if (s->cycle.snapshot.coverage.n_lost_events > 0 && !s->lost_said)
+    if (s->cycle.snapshot.coverage.n_lost_events > 0 && !s->lost_events_logged)
         asym_log_say(&s->run->log, LOG_NOTICE,
                      "the kernel dropped process events %" PRIu64
                      " time%s, because asymd read them too slowly; it scanned every process again",
                      s->cycle.snapshot.coverage.n_lost_events,
                      s->cycle.snapshot.coverage.n_lost_events == 1 ? "" : "s");
-    s->lost_said |= s->cycle.snapshot.coverage.n_lost_events > 0;
+    s->lost_events_logged |= s->cycle.snapshot.coverage.n_lost_events > 0;
 }
 
 /* The fork guard ends with the events; asymd continues to observe. */
 static void report_process_events(struct asym_service *s)
 {
-    if (s->observer.process_events && !s->cycle.snapshot.coverage.process_events && !s->process_events_said)
+    if (s->observer.process_events && !s->cycle.snapshot.coverage.process_events && !s->no_process_events_logged)
         asym_log_say(&s->run->log, LOG_ERR,
                      "the kernel no longer sends process events: %s; only the next scan repairs the masks of children "
                      "of steered threads",
                      s->cycle.snapshot.coverage.process_events_why);
-    s->process_events_said |= !s->cycle.snapshot.coverage.process_events;
+    s->no_process_events_logged |= !s->cycle.snapshot.coverage.process_events;
 }
 
 static void report_actions(struct asym_service *s)
@@ -55,12 +55,12 @@ static void take_priority(struct asym_service *s)
         return;
     const int r = asym_realtime_set(true);
     s->is_urgent = r >= 0;
-    if (r < 0 && !s->urgency_failed)
+    if (r < 0 && !s->no_urgency_logged)
         asym_log_say(&s->run->log, LOG_INFO,
                      "no real-time priority (%s): when all CPUs are busy, asymd takes some milliseconds longer to "
                      "carry out a plan",
                      strerror(-r));
-    s->urgency_failed |= r < 0;
+    s->no_urgency_logged |= r < 0;
 }
 
 static void drop_priority(struct asym_service *s)

@@ -128,7 +128,7 @@ void asym_service_lacks(const struct asym_service *s, void (*say)(void *ctx, con
     struct saying saying = {say, ctx};
     if (s->run->cli->n_pids > 0)
         say(ctx, "asymd follows only the processes of --pid: it counts no other load of a CPU.");
-    if (s->apply_failed)
+    if (s->ledger_failed)
         say(ctx, "asymd cannot write the ledger, so it steers nothing.");
     if (asym_mask_empty(&s->run->machine->slow))
         say(ctx, "All CPUs are alike: there is no fast CPU to give to a thread.");

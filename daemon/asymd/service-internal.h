@@ -62,14 +62,12 @@ struct asym_service {
     struct asym_proc_owners *owners; /* NULL: each question reads the start time of the process */
     struct asym_notify notify;
     int error;
-    bool sampling;     /* a snapshot is not complete */
-    bool apply_failed; /* logged already */
-    bool lost_said;
-    bool process_events_said;
-    bool cpus_failed;
-    bool is_urgent;              /* asymd has the real-time priority of asym_service_is_urgent */
-    bool urgency_failed;         /* logged already */
-    char helper[ASYM_PATH_SIZE]; /* of hidepid */
+    bool sampling;      /* a snapshot is not complete */
+    bool is_urgent;     /* asymd has the real-time priority of asym_service_is_urgent */
+    bool ledger_failed; /* asymd cannot write the ledger, and has logged it */
+    bool cpus_failed;   /* asymd cannot read the CPUs, and has logged it */
+    bool lost_events_logged, no_process_events_logged, no_urgency_logged; /* each once */
+    char helper[ASYM_PATH_SIZE];                                          /* of hidepid */
     struct asym_hidepid_watch
         hidepid; /* where /proc hides processes, users other than root learn of their own ones only */
     struct asym_self_affinity self_affinity;

@@ -132,10 +132,10 @@ void asym_service_log_cycle(struct asym_service *s)
 /* If asymd cannot write the ledger (its file system is full, say), it changes no thread, and continues to observe. */
 void asym_service_report_apply(struct asym_service *s, int r)
 {
-    if (r < 0 && !s->apply_failed)
+    if (r < 0 && !s->ledger_failed)
         asym_log_say(&s->run->log, LOG_ERR, "cannot write the ledger in %s, so asymd steers nothing: %s",
                      s->run->settings->daemon.state_dir, strerror(-r));
-    if (r >= 0 && s->apply_failed)
+    if (r >= 0 && s->ledger_failed)
         asym_log_say(&s->run->log, LOG_NOTICE, "asymd can write the ledger again");
-    s->apply_failed = r < 0;
+    s->ledger_failed = r < 0;
 }

@@ -121,7 +121,7 @@ static int recognise(struct asym_ledger *l, const struct asym_action *a, const s
         return r;
     if (!asym_ledger_is_set(l, e, &found) && !asym_ledger_same_mask(l, &found, &a->expect) &&
         !asym_ledger_same_mask(l, &found, &a->mask))
-        return -EAGAIN; /* changed by the kernel (cpuset) or by someone else: the core decides at its next samples */
+        return -EAGAIN; /* changed by the kernel (cpuset) or by another program: the core decides at its next samples */
     *ret_found = found;
     return 0;
 }
@@ -153,7 +153,7 @@ static int prepare_steer(struct asym_ledger *l, const struct asym_action *a, asy
     struct asym_mask found;
     /*
      * A CPU of the mask went offline since the plan. The kernel would cut the mask, and asymd would take the result for
-     * someone else's change.
+     * a change by another program.
      */
     if (!asym_mask_within(&a->mask, &l->online))
         return -EAGAIN;
@@ -204,7 +204,7 @@ static void change_nice_back(const struct asym_ledger_entry *e)
 }
 
 /*
- * From now on asymd takes a mask of the transit CPU alone for a choice of the thread or of someone else. The note is
+ * From now on asymd takes a mask of the transit CPU alone for a choice of the thread or of another program. The note is
  * written with the next batch.
  */
 static void arrive(struct asym_ledger *l, struct asym_ledger_entry *e)
@@ -272,7 +272,7 @@ static int release(struct asym_ledger *l, const struct asym_action *a)
 }
 
 /*
- * Keeps the thread's present mask: the core has found that someone else set it, even if asymd once set the same mask. The
+ * Keeps the thread's present mask: the core has found that another program set it, even if asymd once set the same mask. The
  * exception is a thread that is left on its transit CPU: it gets its mask back.
  */
 static int forget(struct asym_ledger *l, const struct asym_action *a)

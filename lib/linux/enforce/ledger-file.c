@@ -170,7 +170,7 @@ static int rewrite(struct asym_ledger *l)
     return 0;
 }
 
-/* False after someone removed, replaced, truncated or wrote to the file. */
+/* False if another program has removed, replaced, truncated or written the file. */
 static bool is_as_written(const struct asym_ledger *l)
 {
     struct stat named, ours;

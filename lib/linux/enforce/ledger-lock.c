@@ -36,7 +36,7 @@ static int open_lock(int dir_fd)
 }
 
 /*
- * A child of asymd also holds the lock, from its fork to its exec. If someone kills asymd in between, the lock outlives it
+ * A child of asymd also holds the lock, from its fork to its exec. If asymd is killed in between, the lock outlives it
  * for a moment, so retry. Seen once in 100 kills, when --restore reported that asymd runs already.
  */
 static int lock_file(int fd)

@@ -60,7 +60,7 @@ void asym_ledger_close(struct asym_ledger *l);
 size_t asym_ledger_count(struct asym_ledger *l);
 
 /**
- * Checks that the file is still what asymd has written. Rewrites it if someone removed, replaced, truncated or changed it.
+ * Checks that the file is still what asymd has written. Rewrites it if it was removed, replaced, truncated or changed.
  * If the directory was removed, creates it again and locks it. Takes some microseconds if nothing has happened.
  * Returns 1 if the file had to be rewritten since the last call; 0; -EBUSY (another asymd has locked the directory
  * meanwhile); -errno (the file cannot be written; asym_actuator.apply fails with the same error).

@@ -393,10 +393,10 @@ static void a_ledger_that_cannot_be_written_is_logged_once_and_its_return_once(v
 static void a_cycle_without_actions_does_not_show_that_the_ledger_can_be_written(void **state)
 {
     struct reload_fixture *f = *state;
-    f->s.apply_failed = true;
+    f->s.ledger_failed = true;
     assert_int_equal(asym_service_cycle(&f->s), 0);
     assert_int_equal(f->s.cycle.n_actions, 0);
-    assert_true(f->s.apply_failed);
+    assert_true(f->s.ledger_failed);
 }
 
 /* The rule may be gone from the files, and its name with it. */
