@@ -59,10 +59,14 @@ static void read_announced(const struct asym_service *s, struct asym_bus_announc
 {
     struct asym_service_facts f;
     asym_service_facts(s, &f);
-    *ret = (struct asym_bus_announced){
-        .fast = f.machine->fast, .slow = f.machine->slow, .paused = f.paused, .paused_until = f.paused_until};
+    *ret = (struct asym_bus_announced){.fast = f.machine->fast,
+                                       .slow = f.machine->slow,
+                                       .paused = f.paused,
+                                       .paused_until = f.paused_until,
+                                       .interval = f.interval};
     snprintf(ret->policy, sizeof ret->policy, "%s", f.policy);
     snprintf(ret->policy_reason, sizeof ret->policy_reason, "%s", f.policy_reason);
+    snprintf(ret->observer, sizeof ret->observer, "%s", f.observer);
     snprintf(ret->profile, sizeof ret->profile, "%s", f.profile);
 }
 
@@ -80,8 +84,10 @@ static void on_changed(void *ctx)
         {"PolicyReason", strcmp(now.policy_reason, before->policy_reason) != 0},
         {"FastCPUs", !asym_mask_equal(&now.fast, &before->fast)},
         {"SlowCPUs", !asym_mask_equal(&now.slow, &before->slow)},
+        {"Interval", now.interval != before->interval},
         {"Paused", now.paused != before->paused},
         {"PausedUntil", now.paused_until != before->paused_until},
+        {"Observer", strcmp(now.observer, before->observer) != 0},
         {"Profile", strcmp(now.profile, before->profile) != 0},
     };
     char *names[ASYM_LENGTH(rows) + 1] = {NULL};
@@ -137,5 +143,6 @@ void asym_service_bus_housekeeping(struct asym_service *s, asym_usec now)
     if (!s->bus)
         return;
     update_hidepid(s, now);
+    on_changed(s);
     asym_bus_housekeeping(s->bus, now);
 }

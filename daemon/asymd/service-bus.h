@@ -12,10 +12,11 @@ struct asym_service;
 
 /** The properties whose changes the bus announces, as it announced them last. */
 struct asym_bus_announced {
-    char policy[64], policy_reason[512], profile[512];
+    char policy[64], policy_reason[512], observer[128], profile[512];
     struct asym_mask fast, slow;
     bool paused;
     uint64_t paused_until;
+    asym_usec interval;
 };
 
 /** Open the bus, after the first cycle. Without it the service still steers; the log says why there is none. */
@@ -24,7 +25,10 @@ void asym_service_bus_open(struct asym_service *s);
 /** Close it, before the monitor and the event loop. */
 void asym_service_bus_close(struct asym_service *s);
 
-/** Call this about every second. */
+/**
+ * Call this about every second. It announces the properties that change without an order: the CPU budget makes the interval longer,
+ * and an observer fails.
+ */
 void asym_service_bus_housekeeping(struct asym_service *s, asym_usec now);
 
 #endif

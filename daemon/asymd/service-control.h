@@ -144,7 +144,7 @@ uint64_t asym_service_realtime(asym_usec monotonic);
 struct asym_service_listener {
     void (*decision)(void *ctx,
                      const struct asym_monitor_decision *decision); /**< during a cycle: must not call the above */
-    void (*changed)(void *ctx); /**< policy, its reason, CPUs, pause or profile may have changed */
+    void (*changed)(void *ctx); /**< policy, its reason, CPUs, pause, interval or profile may have changed */
     void *ctx;
 };
 
