@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # man.sh BUILD_DIR: checks that mandoc and groff accept the pages of the build tree, and that the pages have every option,
-# command-line row, policy and verb of its programs, an example of each verb, and every member of the bus object. Then the script checks itself, on pages that it has damaged.
+# command-line row, policy and verb of its programs, an example of each verb, every member of the bus object, and the properties
+# whose changes it announces. Then the script checks itself, on pages that it has damaged.
 set -eu
 
 build=${1:?usage: man.sh BUILD_DIR}
@@ -23,6 +24,11 @@ clean() {
     groff -ww -z -man "$1" >"$work/lint" 2>&1
     [ ! -s "$work/lint" ] || { cat "$work/lint" >&2; fail "$1 is not clean"; return; }
     ! grep -q '@[A-Z]*@' "$1" || fail "$1: a table is missing"
+}
+
+# Prints the properties that the page calls announced, one on a line.
+announced() {
+    sed -n '/^\.Sh PROPERTIES/,/^are announced/s/^\.Cm //p' "$1" | tr -s ' ,' '\n'
 }
 
 # The section has the option as an item with its default; a word in the text does not count.
@@ -54,6 +60,8 @@ check() {
     while read -r member; do
         grep -q "^\.It Cm $member No " "$1/org.asymd.Manager.5" || fail "org.asymd.Manager.5: $member is missing" || return
     done <"$work/members"
+    announced "$1/org.asymd.Manager.5" | sort | cmp -s - "$work/announced" ||
+        fail "org.asymd.Manager.5: other properties are announced" || return
     while read -r verb; do
         grep -q "^\.It Cm $verb\( \|\$\)" "$1/asymctl.1" || fail "asymctl.1: $verb is missing" || return
         sed '1,/^\.Sh EXAMPLES/d; /^\.Sh/,$d' "$1/asymctl.1" | grep -q "^\.Dl [\$#] asymctl $verb\( \|\$\)" ||
@@ -70,7 +78,8 @@ sed -n 's/^ASYM_POLICY(\(.*\))$/\1/p' "$policies" | tr _ - >"$work/policies"
 sed -n 's/^\(ASYM_RTX_API\|static inline\) .*\<\(asym_rtx_[a-z_]*\)(.*/\2/p' "$(dirname "$0")"/../lib/rtx/rtx-client.c \
     "$(dirname "$0")/../include/asym/rtx.h" >"$work/calls"
 sed -n 's/^ *<\(property\|method\|signal\) name="\([A-Za-z]*\)".*/\2/p' "$(dirname "$0")/../dbus/org.asymd.Manager.xml" >"$work/members"
-for list in options rows policies verbs calls members; do
+sed -n 's/^ *<property name="\([A-Za-z]*\)".*\/>$/\1/p' "$(dirname "$0")/../dbus/org.asymd.Manager.xml" | sort >"$work/announced"
+for list in options rows policies verbs calls members announced; do
     [ -s "$work/$list" ] || { fail "no $list were found to look for"; exit 1; }
 done
 
@@ -98,5 +107,7 @@ spoilt "a missing verb" asymctl.1 '/^\.It Cm help/d'
 spoilt "a verb without an example" asymctl.1 '/^\.Dl . asymctl rules/d'
 spoilt "a missing call" asym_rtx.3 '/^\.Fn asym_rtx_leave/d'
 spoilt "a missing method" org.asymd.Manager.5 '/^\.It Cm SetProgram/d'
+spoilt "a property that is said to be announced" org.asymd.Manager.5 's/^\.Cm Policy , /&Changes , /'
+spoilt "a property that is not said to be announced" org.asymd.Manager.5 '/^\.Cm Policy , /s/Interval , //'
 spoilt "a table that was not filled in" asymd.8 's/^\.Sh POLICIES/@POLICIES@/'
 echo "the manual is clean and holds every option, command-line row, policy, verb, call and member"
