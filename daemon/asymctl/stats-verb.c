@@ -9,6 +9,7 @@
 #include "daemon/asymctl/metrics.h"
 #include "daemon/asymctl/service-verb.h"
 #include "report/json.h"
+#include "report/openmetrics-json.h"
 #include "report/report-table.h"
 
 struct arguments {
@@ -50,14 +51,6 @@ static int print_table(const struct asym_metric *samples, size_t n)
     return ferror(stdout) ? -EIO : 0;
 }
 
-static json_t *json_value(const struct asym_metric *sample)
-{
-    char value[32];
-    asym_metric_value(sample, value, sizeof value);
-    const bool is_whole = strspn(value, "0123456789") == strlen(value) && strlen(value) < 19;
-    return is_whole ? json_integer(strtoll(value, NULL, 10)) : asym_json_number(strtod(value, NULL), 6);
-}
-
 static int print_json(const struct asym_metric *samples, size_t n)
 {
     json_t *list = json_array();
@@ -65,7 +58,7 @@ static int print_json(const struct asym_metric *samples, size_t n)
         asym_json_append(&list,
                          json_pack("{s:o, s:o, s:o}", "name", asym_json_bytes(samples[i].name, strlen(samples[i].name)),
                                    "kind", asym_json_bytes(samples[i].kind, strlen(samples[i].kind)), "value",
-                                   json_value(&samples[i])));
+                                   asym_metric_json(&samples[i])));
     return asym_json_print(json_pack("{s:s, s:o}", "schema", "asymctl.stats/1", "counters", list), stdout);
 }
 

@@ -4,14 +4,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/macro.h"
 
-#define PREFIX "asymd_"
-#define TOTAL  "_total"
+#define PREFIX ASYM_OPENMETRICS_PREFIX
+#define TOTAL  ASYM_OPENMETRICS_TOTAL
 
 static const struct asym_metric_row rows[] = {
 #define ASYM_METRIC(id, kind, name, unit, help) [ASYM_METRIC_##id] = {name, #kind, unit, help},
@@ -122,54 +121,72 @@ static bool is_valid(const char *text)
     return n > 0 && strcmp(at, "}") == 0;
 }
 
-static void print_head(const struct asym_metric *metric, int len, const struct asym_metric_row *row, FILE *out)
-{
-    const char *kind = row ? row->kind : is_counter(metric) ? "counter" : "gauge";
-    if (row)
-        fprintf(out, "# HELP " PREFIX "%.*s %s\n", len, metric->name, row->help);
-    fprintf(out, "# TYPE " PREFIX "%.*s %s\n", len, metric->name, kind);
-    if (row && *row->unit)
-        fprintf(out, "# UNIT " PREFIX "%.*s %s\n", len, metric->name, row->unit);
-}
-
-/* A counter ends in _total, whatever its server calls it. */
-static void print_sample(const struct asym_metric *metric, int len, bool counter, FILE *out)
-{
-    char value[32];
-    fprintf(out, PREFIX "%.*s%s%s %s\n", len, metric->name, counter ? TOTAL : "",
-            metric->name + strcspn(metric->name, "{"), asym_metric_value(metric, value, sizeof value));
-}
-
-/* Prints the samples of the family of metrics[first] that are not done. */
-static void print_family(const struct asym_metric *metrics, size_t n, size_t first, bool *done, FILE *out)
+/* Visits the family of metrics[first], and its samples that are not done. */
+static int visit_family(const struct asym_metric *metrics, size_t n, size_t first, bool *done,
+                        const struct asym_metric_visitor *visitor)
 {
     const struct asym_metric *head = &metrics[first];
     const size_t len = family_len(head->name);
     const struct asym_metric_row *row = asym_metric_row_of(head->name);
-    const bool counter = row ? strcmp(row->kind, "counter") == 0 : is_counter(head);
-    print_head(head, (int)len, row, out);
-    for (size_t i = first; i < n; i++) {
-        if (done[i] || !is_in_family(metrics[i].name, head->name, len))
+    const struct asym_metric_family family = {
+        .name = head->name,
+        .len = (int)len,
+        .is_counter = row ? strcmp(row->kind, "counter") == 0 : is_counter(head),
+        .row = row,
+    };
+    int r = visitor->family(visitor->ctx, &family);
+    for (size_t i = first; r >= 0 && i < n; i++) {
+        const char *name = metrics[i].name;
+        if (done[i] || !is_in_family(name, head->name, len))
             continue;
-        print_sample(&metrics[i], (int)len, counter, out);
+        r = visitor->sample(visitor->ctx, &family, name + strcspn(name, "{"), &metrics[i]);
         done[i] = true;
     }
+    return r;
+}
+
+int asym_metrics_visit(const struct asym_metric *metrics, size_t n, const struct asym_metric_visitor *visitor)
+{
+    ASYM_AUTO_FREE bool *done = calloc(n + 1, sizeof *done);
+    int r = done ? 0 : -ENOMEM;
+    for (size_t i = 0; r >= 0 && i < n; i++)
+        done[i] = !is_valid(metrics[i].name);
+    for (size_t k = 0; k < ASYM_LENGTH(rows); k++)
+        for (size_t i = 0; r >= 0 && i < n; i++)
+            if (!done[i] && asym_metric_row_of(metrics[i].name) == &rows[k])
+                r = visit_family(metrics, n, i, done, visitor);
+    for (size_t i = 0; r >= 0 && i < n; i++)
+        if (!done[i])
+            r = visit_family(metrics, n, i, done, visitor);
+    return r;
+}
+
+static int print_family(void *ctx, const struct asym_metric_family *f)
+{
+    FILE *out = ctx;
+    if (f->row)
+        fprintf(out, "# HELP " PREFIX "%.*s %s\n", f->len, f->name, f->row->help);
+    fprintf(out, "# TYPE " PREFIX "%.*s %s\n", f->len, f->name, f->is_counter ? "counter" : "gauge");
+    if (f->row && *f->row->unit)
+        fprintf(out, "# UNIT " PREFIX "%.*s %s\n", f->len, f->name, f->row->unit);
+    return 0;
+}
+
+static int print_sample(void *ctx, const struct asym_metric_family *f, const char *labels,
+                        const struct asym_metric *metric)
+{
+    char value[32];
+    fprintf(ctx, PREFIX "%.*s%s%s %s\n", f->len, f->name, f->is_counter ? TOTAL : "", labels,
+            asym_metric_value(metric, value, sizeof value));
+    return 0;
 }
 
 int asym_openmetrics_print(const struct asym_metric *metrics, size_t n, FILE *out)
 {
-    ASYM_AUTO_FREE bool *done = calloc(n + 1, sizeof *done);
-    if (!done)
-        return -ENOMEM;
-    for (size_t i = 0; i < n; i++)
-        done[i] = !is_valid(metrics[i].name);
-    for (size_t k = 0; k < ASYM_LENGTH(rows); k++)
-        for (size_t i = 0; i < n; i++)
-            if (!done[i] && asym_metric_row_of(metrics[i].name) == &rows[k])
-                print_family(metrics, n, i, done, out);
-    for (size_t i = 0; i < n; i++)
-        if (!done[i])
-            print_family(metrics, n, i, done, out);
+    const struct asym_metric_visitor visitor = {print_family, print_sample, out};
+    const int r = asym_metrics_visit(metrics, n, &visitor);
+    if (r < 0)
+        return r;
     fputs("# EOF\n", out);
     return ferror(out) ? -EIO : 0;
 }
