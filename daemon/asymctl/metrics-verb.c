@@ -5,6 +5,17 @@
 #include "base/macro.h"
 #include "daemon/asymctl/metrics.h"
 #include "daemon/asymctl/service-verb.h"
+#include "report/json.h"
+#include "report/openmetrics-json.h"
+
+struct arguments {
+    bool json;
+};
+
+static const struct asym_arg args[] = {
+    ASYM_ARG("--json", BOOL, NULL, json, .help = "print the same as JSON"),
+    {.option = {.key = NULL}},
+};
 
 struct asym_metric *asym_metrics_of(const struct asym_client_counters *counters)
 {
@@ -19,12 +30,18 @@ struct asym_metric *asym_metrics_of(const struct asym_client_counters *counters)
     return metrics;
 }
 
-static int metrics(const void *args, char **operands)
+static int print_json(const struct asym_metric *samples, size_t n)
+{
+    return asym_json_print(
+        json_pack("{s:s, s:o}", "schema", "asymctl.metrics/1", "families", asym_openmetrics_json(samples, n)), stdout);
+}
+
+static int metrics(const void *parsed, char **operands)
 {
     ASYM_CLEANUP(asym_client_close_p) struct asym_client *client = NULL;
     ASYM_CLEANUP(asym_client_counters_done) struct asym_client_counters counters = {.n = 0};
+    const struct arguments *a = parsed;
     struct asym_error err = {""};
-    (void)args;
     (void)operands;
     const int status = asym_verb_connect(&client);
     if (status != ASYM_EXIT_DONE)
@@ -33,13 +50,19 @@ static int metrics(const void *args, char **operands)
     if (r < 0)
         return asym_verb_call_failed(r, &err);
     ASYM_AUTO_FREE struct asym_metric *samples = asym_metrics_of(&counters);
-    return asym_verb_reported(samples ? asym_openmetrics_print(samples, counters.n, stdout) : -ENOMEM);
+    if (!samples)
+        return asym_verb_reported(-ENOMEM);
+    return asym_verb_reported(a->json ? print_json(samples, counters.n)
+                                      : asym_openmetrics_print(samples, counters.n, stdout));
 }
 
 const struct asym_verb asym_verb_metrics = {
     .name = "metrics",
+    .args = args,
+    .args_size = sizeof(struct arguments),
     .usage = "",
     .summary = "print the counters of the running asymd as OpenMetrics text",
-    .help = "Prints the counters as OpenMetrics text, which Prometheus reads. asymctl stats prints them for people.\n",
+    .help = "Prints the counters as OpenMetrics text, which Prometheus reads. asymctl stats prints them for people.\n"
+            "With --json prints an object with the same families, samples and labels.\n",
     .run = metrics,
 };

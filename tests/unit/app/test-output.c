@@ -63,8 +63,9 @@ static const char *const asymctl_runs[] = {
 
 /* These ask a running asymd. */
 static const char *const service_runs[] = {
-    "status", "status --json", "why 4711", "why --json 4711", "policy", "policy --json", "pause",   "pause --json",
-    "resume", "release 1",     "adopt 1",  "set 1 slow",      "stats",  "stats --json",  "metrics", "reload",
+    "status", "status --json", "why 4711", "why --json 4711", "policy",  "policy --json",
+    "pause",  "pause --json",  "resume",   "release 1",       "adopt 1", "set 1 slow",
+    "stats",  "stats --json",  "metrics",  "metrics --json",  "reload",
 };
 
 /* Runs the program with stdout on the file, and returns its exit status; ret gets stderr. */

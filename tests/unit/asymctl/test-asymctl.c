@@ -497,7 +497,7 @@ static const struct {
     {"release gzip", 2, "release: 'gzip' is no PID; asymctl top shows the programs with their PIDs", ""},
     {"set 5 quick", 2, "set: 'quick' is no action; accepted are fast, slow, ignore, steer", ""},
     {"set '' fast", 2, "set: needs a PID and an action", "usage: asymctl set PID fast|slow|ignore|steer"},
-    {"metrics --json", 2, "metrics: unknown option --json", "usage: asymctl metrics"},
+    {"metrics --text", 2, "metrics: unknown option --text", "usage: asymctl metrics [--json]"},
     {"check --config", 2, "check: --config needs an argument; accepted is --config=FILE", "usage: "},
     {"sim", 2, "sim: needs a scenario or a record: asymctl sim SCENARIO.ini, or asymctl sim --from=RECORD",
      "\nusage: asymctl sim "},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The verbs of asymctl that ask a running asymd, against a service with fixed answers. */
 #include <errno.h>
+#include <math.h>
 #include <pty.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -23,6 +24,7 @@
 #include "daemon/asymctl/status.h"
 #include "report/columns.h"
 #include "report/json.h"
+#include "report/openmetrics-json.h"
 #include "report/openmetrics.h"
 #include "report/report-table.h"
 #include "support/fake-service.h"
@@ -755,26 +757,95 @@ static void metrics_are_openmetrics_text(void **state)
                               "# EOF\n");
 }
 
+/* The objects have what the lines of the text have. */
+static void metrics_as_json_have_the_names_of_the_text(void **state)
+{
+    static const char *const wanted[] = {
+        "{\"name\":\"asymd_changes\",\"type\":\"counter\",\"unit\":null,"
+        "\"help\":\"Changes to threads that the kernel has accepted.\","
+        "\"samples\":[{\"name\":\"asymd_changes_total\",\"labels\":{},\"value\":1204}]}",
+        "{\"name\":\"asymd_cpu_seconds\",\"type\":\"counter\",\"unit\":\"seconds\",\"help\":\"CPU time of asymd.\","
+        "\"samples\":[{\"name\":\"asymd_cpu_seconds_total\",\"labels\":{},\"value\":1.5}]}",
+        "{\"name\":\"asymd_threads_steered\",\"type\":\"gauge\",\"unit\":null,\"help\":\"Threads that asymd steers "
+        "now.\","
+        "\"samples\":[{\"name\":\"asymd_threads_steered\",\"labels\":{},\"value\":12}]}",
+        "{\"name\":\"asymd_from_the_future\",\"type\":\"counter\",\"unit\":null,\"help\":null,"
+        "\"samples\":[{\"name\":\"asymd_from_the_future_total\",\"labels\":{},\"value\":1.84467440737096e19}]}",
+    };
+    char text[8192];
+    (void)state;
+    assert_int_equal(run_with(FAKE_SERVICE_PLAIN, "metrics --json", text, sizeof text), 0);
+    ASYM_AUTO_JSON json_t *json = json_loads(text, 0, NULL);
+    assert_non_null(json);
+    assert_string_equal(json_string_value(json_object_get(json, "schema")), "asymctl.metrics/1");
+    json_t *families = json_object_get(json, "families");
+    assert_int_equal(json_array_size(families), ASYM_LENGTH(wanted));
+    for (size_t i = 0; i < ASYM_LENGTH(wanted); i++) {
+        ASYM_AUTO_FREE char *said = json_dumps(json_array_get(families, i), JSON_COMPACT | JSON_REAL_PRECISION(15));
+        assert_string_equal(said, wanted[i]);
+    }
+}
+
+static void labels_as_json_are_objects(void **state)
+{
+    static const struct {
+        const char *name, *labels;
+    } rows[] = {
+        {"a", "{}"},
+        {"a{kind=\"steer\",outcome=\"hands_off\"}", "{\"kind\":\"steer\",\"outcome\":\"hands_off\"}"},
+        {"a{x=\"\",y=\"b=\\\"c,d}\\\"\"}", "{\"x\":\"\",\"y\":\"b=\\\"c,d}\\\"\"}"},
+        {"a{x=\"1\\n2\"}", "{\"x\":\"1\\\\x0a2\"}"},
+        {"a{x=\"1\\\\\"}", "{\"x\":\"1\\\\\\\\\"}"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        const struct asym_metric metric = {.name = rows[i].name, .kind = "gauge", .fraction = 0.0 / 1.0};
+        ASYM_AUTO_JSON json_t *families = asym_openmetrics_json(&metric, 1);
+        json_t *sample = json_array_get(json_object_get(json_array_get(families, 0), "samples"), 0);
+        ASYM_AUTO_FREE char *said = json_dumps(json_object_get(sample, "labels"), JSON_COMPACT);
+        assert_string_equal(said, rows[i].labels);
+    }
+}
+
+/* JSON cannot express what is not finite. */
+static void a_value_as_json_is_a_number_or_null(void **state)
+{
+    static const struct {
+        struct asym_metric metric;
+        const char *json;
+    } rows[] = {
+        {{"a_total", "counter", 7, 0}, "7"}, {{"a", "gauge", 0, 12}, "12"},         {{"a", "gauge", 0, 0.1}, "0.1"},
+        {{"a", "gauge", 0, -3}, "-3.0"},     {{"a", "gauge", 0, INFINITY}, "null"}, {{"a", "gauge", 0, NAN}, "null"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        ASYM_AUTO_JSON json_t *value = asym_metric_json(&rows[i].metric);
+        ASYM_AUTO_FREE char *said = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+        assert_string_equal(said, rows[i].json);
+    }
+}
+
+static const struct asym_metric odd_metrics[] = {
+    {.name = "actions_total{kind=\"steer\"}", .kind = "counter", .whole = 1},
+    {.name = "paused", .kind = "gauge", .fraction = 0.0 / 1.0},
+    {.name = "actions_total{kind=\"a\\\"b\",x=\"\"}", .kind = "counter", .whole = 2},
+    {.name = "actions_total{kind=\"a\nb\"}", .kind = "counter"},
+    {.name = "actions_total{kind=\"a}", .kind = "counter"},
+    {.name = "actions_total{kind=\"a\"", .kind = "counter"},
+    {.name = "actions_total{=\"a\"}", .kind = "counter"},
+    {.name = "actions_total{a=\"\\x\"}", .kind = "counter"},
+    {.name = "actions_total{a=\"\\", .kind = "counter"},
+    {.name = "actions_total{}", .kind = "counter"},
+    {.name = "9", .kind = "counter"},
+    {.name = "", .kind = "gauge"},
+};
+
 static void samples_of_a_family_stand_together_and_bad_labels_are_left_out(void **state)
 {
-    static const struct asym_metric metrics[] = {
-        {.name = "actions_total{kind=\"steer\"}", .kind = "counter", .whole = 1},
-        {.name = "paused", .kind = "gauge", .fraction = 0.0 / 1.0},
-        {.name = "actions_total{kind=\"a\\\"b\",x=\"\"}", .kind = "counter", .whole = 2},
-        {.name = "actions_total{kind=\"a\nb\"}", .kind = "counter"},
-        {.name = "actions_total{kind=\"a}", .kind = "counter"},
-        {.name = "actions_total{kind=\"a\"", .kind = "counter"},
-        {.name = "actions_total{=\"a\"}", .kind = "counter"},
-        {.name = "actions_total{a=\"\\x\"}", .kind = "counter"},
-        {.name = "actions_total{a=\"\\", .kind = "counter"},
-        {.name = "actions_total{}", .kind = "counter"},
-        {.name = "9", .kind = "counter"},
-        {.name = "", .kind = "gauge"},
-    };
     char text[2048];
     (void)state;
     FILE *out = fmemopen(text, sizeof text, "w");
-    assert_int_equal(asym_openmetrics_print(metrics, ASYM_LENGTH(metrics), out), 0);
+    assert_int_equal(asym_openmetrics_print(odd_metrics, ASYM_LENGTH(odd_metrics), out), 0);
     fclose(out);
     assert_string_equal(text, "# HELP asymd_actions Changes to threads that asymd has tried, by kind and outcome.\n"
                               "# TYPE asymd_actions counter\n"
@@ -784,6 +855,10 @@ static void samples_of_a_family_stand_together_and_bad_labels_are_left_out(void 
                               "# TYPE asymd_paused gauge\n"
                               "asymd_paused 0\n"
                               "# EOF\n");
+    ASYM_AUTO_JSON json_t *families = asym_openmetrics_json(odd_metrics, ASYM_LENGTH(odd_metrics));
+    assert_int_equal(json_array_size(families), 2);
+    assert_int_equal(json_array_size(json_object_get(json_array_get(families, 0), "samples")), 2);
+    assert_int_equal(json_array_size(json_object_get(json_array_get(families, 1), "samples")), 1);
 }
 
 static void each_family_has_a_unit_that_ends_its_name(void **state)
@@ -899,6 +974,9 @@ int main(void)
         cmocka_unit_test(stats_is_a_table),
         cmocka_unit_test(stats_says_which_width_its_last_column_needs),
         cmocka_unit_test(metrics_are_openmetrics_text),
+        cmocka_unit_test(metrics_as_json_have_the_names_of_the_text),
+        cmocka_unit_test(labels_as_json_are_objects),
+        cmocka_unit_test(a_value_as_json_is_a_number_or_null),
         cmocka_unit_test(samples_of_a_family_stand_together_and_bad_labels_are_left_out),
         cmocka_unit_test(each_family_has_a_unit_that_ends_its_name),
         cmocka_unit_test(tables_drop_columns_before_they_cut),
