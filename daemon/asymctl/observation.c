@@ -19,6 +19,7 @@
 #include "experiment/replay.h"
 #include "linux/enforce/ledger-overlay.h"
 #include "linux/enforce/ledger.h"
+#include "report/json.h"
 
 #define ROW(...) ASYM_ARG_OF(struct asym_observation_arguments, __VA_ARGS__)
 
@@ -28,6 +29,7 @@ const struct asym_arg asym_observation_args[] = {
     ROW("--pid", STRING, "PID,...", pids, .help = "plan only for these processes and their descendants"),
     ROW("--policy", STRING, "NAME", policy, .help = "the policy to plan with; by default that of the configuration"),
     ROW("--config", STRING, "FILE", config, .help = "asymd's configuration"),
+    ROW("--json", BOOL, NULL, json, .help = "print the report at the end as JSON"),
     {.option = {.key = NULL}},
 };
 
@@ -245,8 +247,18 @@ int asym_observation_run(struct asym_observation *o, const struct asym_observati
         sleep_until(ASYM_MIN(now + o->run.settings->daemon.interval, end));
         now = asym_clock_now();
     }
+    o->took = now - o->began;
     asym_progress_line_end(&line);
     return r < 0 ? asym_fail(err, r, "cannot observe: %s", strerror(-r)) : 0;
+}
+
+json_t *asym_observation_json(const struct asym_observation *o, const char *schema, const struct asym_part_file *file)
+{
+    char old[sizeof file->part];
+    snprintf(old, sizeof old, "%s.old", file->path);
+    return json_pack("{s:s, s:o, s:o, s:I}", "schema", schema, "file", asym_json_bytes(file->path, strlen(file->path)),
+                     "earlier_file", file->kept ? asym_json_bytes(old, strlen(old)) : json_null(), "duration_us",
+                     (json_int_t)o->took);
 }
 
 enum asym_exit asym_observation_exit(const struct asym_observation *o, int error)

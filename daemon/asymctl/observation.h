@@ -3,16 +3,20 @@
 #ifndef ASYM_DAEMON_ASYMCTL_OBSERVATION_H
 #define ASYM_DAEMON_ASYMCTL_OBSERVATION_H
 
+#include <jansson.h>
+
 #include "app/args.h"
 #include "app/cycle.h"
 #include "app/observer-setup.h"
 #include "app/run.h"
+#include "daemon/asymctl/part-file.h"
 #include "record/record.h"
 
 /** The options that such a verb has. */
 struct asym_observation_arguments {
     asym_usec time; /* microseconds */
     const char *pids, *policy, *config;
+    bool json;
 };
 
 /** Their rows. */
@@ -28,9 +32,9 @@ struct asym_observation {
     struct asym_settings *settings; /* those of the plans */
     struct asym_engine *engine;
     struct asym_cycle cycle;
-    asym_usec time, began; /* microseconds */
-    bool ready, usage;     /* set up; the error is one of usage or configuration */
-    char note[256];        /* what a running service has done; "": nothing */
+    asym_usec time, began, took; /* microseconds; took: set at the end of asym_observation_run */
+    bool ready, usage;           /* set up; the error is one of usage or configuration */
+    char note[256];              /* what a running service has done; "": nothing */
 };
 
 /** Read the configuration and the machine, and open the sources. Returns 0; -errno with err. */
@@ -65,6 +69,12 @@ struct asym_observation_watch {
  */
 int asym_observation_run(struct asym_observation *o, const struct asym_observation_watch *watch,
                          struct asym_error *err);
+
+/**
+ * The members that each report of such a verb begins with: { "schema", "file", "earlier_file", "duration_us" }. earlier_file is
+ * null if there was no FILE before. A new reference; NULL: no memory.
+ */
+json_t *asym_observation_json(const struct asym_observation *o, const char *schema, const struct asym_part_file *file);
 
 /** The exit status for an error. */
 enum asym_exit asym_observation_exit(const struct asym_observation *o, int error);

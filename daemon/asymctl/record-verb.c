@@ -10,7 +10,6 @@
 
 #include "app/cycle.h"
 #include "app/output.h"
-#include "base/clock.h"
 #include "base/macro.h"
 #include "daemon/asymctl/observation.h"
 #include "daemon/asymctl/part-file.h"
@@ -18,6 +17,7 @@
 #include "daemon/asymctl/verb.h"
 #include "experiment/replay.h"
 #include "record/record-writer.h"
+#include "report/json.h"
 
 /* A record while it is written. */
 struct recording {
@@ -78,19 +78,37 @@ static int finish(struct recording *c, struct asym_error *err)
     return r < 0 ? failed(c, r, err) : asym_part_file_finish(&c->file, err);
 }
 
-static int report(const struct recording *c)
+static void print_text(const struct recording *c, uint64_t size)
 {
-    struct stat st = {.st_size = 0};
-    char size[ASYM_UNITS_SIZE];
-    fstat(fileno(c->file.out), &st);
-    printf("recorded %.1f s: %llu snapshots of up to %zu threads, %s in %s\n",
-           (double)(asym_clock_now() - c->observation.began) / ASYM_SEC,
-           (unsigned long long)asym_record_writer_count(c->writer), c->most_threads,
-           asym_units_bytes((uint64_t)st.st_size, size), c->file.path);
+    char text[ASYM_UNITS_SIZE];
+    printf("recorded %.1f s: %llu snapshots of up to %zu threads, %s in %s\n", (double)c->observation.took / ASYM_SEC,
+           (unsigned long long)asym_record_writer_count(c->writer), c->most_threads, asym_units_bytes(size, text),
+           c->file.path);
     if (c->file.kept)
         printf("the file that was there is %s.old\n", c->file.path);
     for (size_t i = 0; i < c->head.head.n_notes; i++)
         printf("%s\n", c->head.head.notes[i]);
+}
+
+static int print_json(const struct recording *c, uint64_t size)
+{
+    json_t *json = asym_observation_json(&c->observation, "asymctl.record/1", &c->file), *notes = json_array();
+    for (size_t i = 0; i < c->head.head.n_notes; i++)
+        asym_json_append(&notes, asym_json_bytes(c->head.head.notes[i], strlen(c->head.head.notes[i])));
+    asym_json_set(&json, "size_bytes", json_integer((json_int_t)size));
+    asym_json_set(&json, "snapshots", json_integer((json_int_t)asym_record_writer_count(c->writer)));
+    asym_json_set(&json, "most_threads", json_integer((json_int_t)c->most_threads));
+    asym_json_set(&json, "notes", notes);
+    return asym_json_print(json, stdout);
+}
+
+static int report(const struct recording *c, bool json)
+{
+    struct stat st = {.st_size = 0};
+    fstat(fileno(c->file.out), &st);
+    if (json)
+        return asym_verb_reported(print_json(c, (uint64_t)st.st_size));
+    print_text(c, (uint64_t)st.st_size);
     return ASYM_EXIT_DONE;
 }
 
@@ -98,8 +116,9 @@ static int record(const void *parsed, char **operands)
 {
     ASYM_CLEANUP(recording_done) struct recording c = {.most_threads = 0};
     const struct asym_observation_watch watch = {.cycle = on_cycle, .ctx = &c};
+    const struct asym_observation_arguments *a = parsed;
     struct asym_error err = {""};
-    int r = begin(&c, parsed, operands[0], &err);
+    int r = begin(&c, a, operands[0], &err);
     if (r >= 0)
         r = asym_observation_run(&c.observation, &watch, &err);
     /* A full disk ends the source's next(): the writer knows why. */
@@ -107,7 +126,7 @@ static int record(const void *parsed, char **operands)
         failed(&c, r, &err);
     if (r >= 0)
         r = finish(&c, &err);
-    return r < 0 ? asym_verb_fail(asym_observation_exit(&c.observation, r), err.text) : report(&c);
+    return r < 0 ? asym_verb_fail(asym_observation_exit(&c.observation, r), err.text) : report(&c, a->json);
 }
 
 const struct asym_verb asym_verb_record = {

@@ -12,6 +12,7 @@
 #include "daemon/asymctl/part-file.h"
 #include "daemon/asymctl/verb.h"
 #include "experiment/seen-trace.h"
+#include "report/json.h"
 
 /* The most waits for decisions of one sample, so that a stream of them cannot keep the next sample from its time. */
 #define MOST_WAITS 16
@@ -95,12 +96,31 @@ static int begin(struct tracing *t, const struct asym_observation_arguments *a, 
     return r < 0 ? r : asym_part_file_open(&t->file, path, err);
 }
 
+static void print_text(const struct tracing *t)
+{
+    printf("%" PRIu64 " slice%s and %" PRIu64 " %s%s%s in %s: open it in Perfetto\n", t->trace.slices,
+           t->trace.slices == 1 ? "" : "s", t->trace.decisions, t->trace.has_service ? "" : "planned ",
+           t->trace.decisions == 1 ? "decision" : "decisions", t->trace.has_service ? " of asymd" : "", t->file.path);
+    if (t->file.kept)
+        printf("the file that was there is %s.old\n", t->file.path);
+}
+
+static int print_json(const struct tracing *t)
+{
+    json_t *json = asym_observation_json(&t->observation, "asymctl.trace/1", &t->file);
+    asym_json_set(&json, "slices", json_integer((json_int_t)t->trace.slices));
+    asym_json_set(&json, "decisions", json_integer((json_int_t)t->trace.decisions));
+    asym_json_set(&json, "planned", json_boolean(!t->trace.has_service));
+    return asym_json_print(json, stdout);
+}
+
 static int trace(const void *parsed, char **operands)
 {
     ASYM_CLEANUP(tracing_done) struct tracing t = {.file = {.out = NULL}};
     const struct asym_observation_watch watch = {.cycle = on_cycle, .ctx = &t};
+    const struct asym_observation_arguments *a = parsed;
     struct asym_error err = {""};
-    int r = begin(&t, parsed, operands[0], &err);
+    int r = begin(&t, a, operands[0], &err);
     if (r < 0)
         return asym_verb_fail(asym_observation_exit(&t.observation, r), err.text);
     asym_seen_trace_begin(&t.trace, t.file.out);
@@ -114,11 +134,9 @@ static int trace(const void *parsed, char **operands)
         r = asym_part_file_finish(&t.file, &err);
     if (r < 0)
         return asym_verb_fail(asym_exit_status(r), err.text);
-    printf("%" PRIu64 " slice%s and %" PRIu64 " %s%s%s in %s: open it in Perfetto\n", t.trace.slices,
-           t.trace.slices == 1 ? "" : "s", t.trace.decisions, t.trace.has_service ? "" : "planned ",
-           t.trace.decisions == 1 ? "decision" : "decisions", t.trace.has_service ? " of asymd" : "", operands[0]);
-    if (t.file.kept)
-        printf("the file that was there is %s.old\n", t.file.path);
+    if (a->json)
+        return asym_verb_reported(print_json(&t));
+    print_text(&t);
     return ASYM_EXIT_DONE;
 }
 

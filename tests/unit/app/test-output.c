@@ -40,10 +40,12 @@ static const char *const asymd_runs[] = {
 /* record comes before the verbs that read what it wrote. */
 static const char *const asymctl_runs[] = {
     "record --time=100ms " RECORD,
+    "record --time=100ms --json " RECORD,
     "replay " RECORD,
     "replay --json " RECORD,
     "replay --plans " RECORD,
     "trace --time=100ms " RECORD ".json",
+    "trace --time=100ms --json " RECORD ".json",
     "--help",
     "--version",
     "help",

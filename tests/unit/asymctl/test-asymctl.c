@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -507,11 +508,13 @@ static const struct {
     {"record", 2, "record: needs a file to write", "usage: asymctl record FILE"},
     {"record ''", 2, "record: needs a file to write", "usage: asymctl record FILE"},
     {"record /nonexistent/r --config=/dev/null", 1, "cannot create /nonexistent/r.part: No such file", ""},
+    {"record --json /nonexistent/r --config=/dev/null", 1, "cannot create /nonexistent/r.part: No such file", ""},
     {"record /tmp/r --pid=gzip", 2, "--pid=gzip: accepted are process ids, separated by commas", ""},
     {"replay", 2, "replay: needs a record", "usage: asymctl replay FILE"},
     {"replay /dev/null", 2, "/dev/null: byte 0: this is not a record of asymctl record", ""},
     {"replay /tmp", 2, "/tmp: cannot be read: Is a directory", ""},
     {"trace /tmp", 2, "/tmp: exists, and is not a regular file", ""},
+    {"trace --json /tmp", 2, "/tmp: exists, and is not a regular file", ""},
     {"profile true", 2, "profile: stray argument 'true'; the command stands after --", "usage: "},
     {"run", 2, "run: needs a program", "usage: asymctl run "},
     {"rules test", 2, "rules test needs a PID, or a program described by --comm and the like", ""},
@@ -614,6 +617,71 @@ static void record_gives_a_size_that_is_not_0(void **state)
         fail_msg("%f %s", size, unit);
 }
 
+/* Observes this process with that verb. Returns the object that it prints. */
+static json_t *observe(const char *verb, const char *file)
+{
+    char arguments[256], text[8192];
+    snprintf(arguments, sizeof arguments, "%s --json %s --time=300ms --config=/dev/null --pid=%d", verb, file,
+             (int)getpid());
+    setenv("ASYMD_BUS", "/nonexistent/bus", 1);
+    assert_int_equal(run(arguments, text, sizeof text), 0);
+    unsetenv("ASYMD_BUS");
+    json_t *root = json_loads(text, 0, NULL);
+    if (!root)
+        fail_msg("%s", text);
+    assert_string_equal(text_of(root, "file"), file);
+    assert_true(json_integer_value(json_object_get(root, "duration_us")) >= 300000);
+    return root;
+}
+
+static void record_as_json_has_what_the_text_says(void **state)
+{
+    char file[sizeof tree.path + 16], old[sizeof file + 8];
+    struct stat st;
+    (void)state;
+    snprintf(file, sizeof file, "%s/j.rec", tree.path);
+    snprintf(old, sizeof old, "%s.old", file);
+    ASYM_AUTO_JSON json_t *first = observe("record", file), *second = observe("record", file);
+    assert_int_equal(stat(file, &st), 0);
+    assert_string_equal(text_of(second, "schema"), "asymctl.record/1");
+    assert_true(json_is_null(json_object_get(first, "earlier_file")));
+    assert_string_equal(text_of(second, "earlier_file"), old);
+    assert_int_equal(json_integer_value(json_object_get(second, "size_bytes")), st.st_size);
+    assert_in_range(json_integer_value(json_object_get(second, "snapshots")), 1, 4);
+    assert_true(json_is_integer(json_object_get(second, "most_threads")));
+    assert_true(json_is_array(json_object_get(second, "notes")));
+    assert_int_equal(json_object_size(second), 8);
+}
+
+static void trace_as_json_says_that_its_decisions_are_planned(void **state)
+{
+    char file[sizeof tree.path + 16];
+    (void)state;
+    snprintf(file, sizeof file, "%s/j.json", tree.path);
+    ASYM_AUTO_JSON json_t *root = observe("trace", file);
+    assert_string_equal(text_of(root, "schema"), "asymctl.trace/1");
+    assert_true(json_is_true(json_object_get(root, "planned")));
+    assert_true(json_is_integer(json_object_get(root, "slices")));
+    assert_true(json_is_integer(json_object_get(root, "decisions")));
+}
+
+static void each_verb_that_prints_has_json(void **state)
+{
+    /* top --once prints a screen, and status --json has its values; run prints what the program prints. */
+    static const char *const without[] = {"top", "run", "help"};
+    const struct asym_verb *v;
+    (void)state;
+    for (size_t i = 0; (v = asym_verb_at(i)); i++) {
+        bool has = false, exempt = false;
+        for (const struct asym_arg *row = v->args; row && row->option.key; row++)
+            has |= strcmp(row->option.key, "--json") == 0;
+        for (size_t k = 0; k < ASYM_LENGTH(without); k++)
+            exempt |= strcmp(v->name, without[k]) == 0;
+        if (has == exempt)
+            fail_msg("%s", v->name);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -635,6 +703,9 @@ int main(void)
         cmocka_unit_test(check_as_json_has_every_line),
         cmocka_unit_test(check_prints_every_fact),
         cmocka_unit_test_setup_teardown(record_gives_a_size_that_is_not_0, make_tree, remove_tree),
+        cmocka_unit_test_setup_teardown(record_as_json_has_what_the_text_says, make_tree, remove_tree),
+        cmocka_unit_test_setup_teardown(trace_as_json_says_that_its_decisions_are_planned, make_tree, remove_tree),
+        cmocka_unit_test(each_verb_that_prints_has_json),
         cmocka_unit_test(columns_are_counted_as_terminals_do),
         cmocka_unit_test(cutting_never_splits_a_character_nor_exceeds_columns_or_bytes),
         cmocka_unit_test(cpu_lists_that_do_not_fit_end_in_their_count),

@@ -717,6 +717,30 @@ static void a_trace_has_the_decisions_of_a_running_asymd(void **state)
     assert_null(strstr(text, "decisions of asymd"));
 }
 
+#define TRACE_JSON "trace \"${ASYMD_BUS%/bus}/t.json\" --json --time=300ms --pid=$$ --config=/dev/null"
+
+static void a_trace_reports_the_same_as_json(void **state)
+{
+    char text[4096];
+    const char *schema, *file;
+    json_int_t duration, slices, decisions;
+    int planned;
+    json_t *earlier;
+    (void)state;
+    assert_int_equal(run_with(FAKE_SERVICE_PLAIN, TRACE_JSON, text, sizeof text), 0);
+    ASYM_AUTO_JSON json_t *json = json_loads(text, 0, NULL);
+    assert_int_equal(json_unpack(json, "{s:s, s:s, s:o, s:I, s:I, s:I, s:b !}", "schema", &schema, "file", &file,
+                                 "earlier_file", &earlier, "duration_us", &duration, "slices", &slices, "decisions",
+                                 &decisions, "planned", &planned),
+                     0);
+    assert_string_equal(schema, "asymctl.trace/1");
+    assert_has(file, "/t.json");
+    assert_true(json_is_null(earlier));
+    assert_true(duration >= 300000 && slices >= 0);
+    assert_int_equal(decisions, 2);
+    assert_false(planned);
+}
+
 static void stats_is_a_table(void **state)
 {
     char text[4096];
@@ -971,6 +995,7 @@ int main(void)
         cmocka_unit_test(a_signal_ends_the_wait_in_a_stream_of_decisions),
         cmocka_unit_test(watch_as_json_prints_an_object_a_line),
         cmocka_unit_test(a_trace_has_the_decisions_of_a_running_asymd),
+        cmocka_unit_test(a_trace_reports_the_same_as_json),
         cmocka_unit_test(stats_is_a_table),
         cmocka_unit_test(stats_says_which_width_its_last_column_needs),
         cmocka_unit_test(metrics_are_openmetrics_text),
