@@ -221,6 +221,8 @@ static int run_replay(const void *parsed, char **operands)
     struct asym_error err = {""};
     if (a->figure && a->plans)
         return asym_verb_fail(ASYM_EXIT_USAGE, "replay: --figure draws the table, which --plans leaves out");
+    if (a->json && a->plans)
+        return asym_verb_fail(ASYM_EXIT_USAGE, "replay: --plans prints lines to compare, and has no --json");
     asym_interruption_catch();
     int r = begin(&p, a, &err);
     if (r >= 0 && asym_verb_try_file(a->figure) < 0)

@@ -26,7 +26,7 @@ enum asym_rtxd_client_sample {
     ASYM_RTXD_PHASE_CHANGED, /**< it has read the page: a serial phase has begun or ended, and asymd answers */
 };
 
-/** Whether asymd polls the eventfd of a client. */
+/** State of a client's eventfd. Each state excludes the others. */
 enum asym_rtxd_client_polling {
     ASYM_RTXD_POLLED,       /**< epoll reports it */
     ASYM_RTXD_POLLED_AGAIN, /**< since now: EPOLL_CTL_MOD may cause the next wakeup, not the program */

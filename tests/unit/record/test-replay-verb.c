@@ -159,6 +159,14 @@ static void a_figure_that_cannot_be_written_is_named(void **state)
     assert_has(text, "asymctl: replay: --figure draws the table, which --plans leaves out\n");
 }
 
+static void plans_have_no_json(void **state)
+{
+    char text[65536];
+    (void)state;
+    assert_int_equal(run("--plans --json", text, sizeof text), 2);
+    assert_has(text, "asymctl: replay: --plans prints lines to compare, and has no --json\n");
+}
+
 /* The whole way from a record to a result, and what asymctl says that it could not know. */
 static void a_record_is_simulated_with_what_it_does_not_tell(void **state)
 {
@@ -413,6 +421,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_figure_shows_the_table_and_the_cpus),
         cmocka_unit_test(a_figure_that_cannot_be_written_is_named),
+        cmocka_unit_test(plans_have_no_json),
         cmocka_unit_test(a_record_is_simulated_with_what_it_does_not_tell),
         cmocka_unit_test(a_record_without_its_end_is_used_and_each_verb_says_where_it_ends),
         cmocka_unit_test(a_pipe_is_refused_with_the_way_around),
