@@ -29,9 +29,16 @@ enum asym_rtxd_client_sample {
 /** State of a client's eventfd. Each state excludes the others. */
 enum asym_rtxd_client_polling {
     ASYM_RTXD_POLLED,       /**< epoll reports it */
-    ASYM_RTXD_POLLED_AGAIN, /**< since now: EPOLL_CTL_MOD may cause the next wakeup, not the program */
+    ASYM_RTXD_POLLED_AGAIN, /**< epoll reports it again: EPOLL_CTL_MOD may cause the next wakeup, not the program */
     ASYM_RTXD_THROTTLED,    /**< it woke asymd in vain too often: not polled before the next housekeeping */
     ASYM_RTXD_DEFERRED,     /**< it has no CPU time for an answer: not polled until it has */
+};
+
+/** Who has woken asymd by the eventfd of a client since the last sample of its page. */
+enum asym_rtxd_wakeup {
+    ASYM_RTXD_NOT_WOKEN,
+    ASYM_RTXD_WOKEN_BY_ASYMD, /**< EPOLL_CTL_MOD has reported old writes: asymd polls the eventfd again */
+    ASYM_RTXD_WOKEN_BY_PROGRAM,
 };
 
 struct asym_rtxd_client {
@@ -45,6 +52,7 @@ struct asym_rtxd_client {
     enum asym_rtxd_client_state state;
     enum asym_rtxd_client_sample sample;
     enum asym_rtxd_client_polling polling;
+    enum asym_rtxd_wakeup wakeup;
     struct asym_rtxd_layout layout;
     size_t n_known; /* slots in use at the last read */
     struct asym_rtxd_page_state page_state;
@@ -54,7 +62,6 @@ struct asym_rtxd_client {
     double saved;            /* CPU time left for answers, microseconds; below 0: overspent */
     double part;             /* share of the earned CPU time, 0 to 1 */
     unsigned n_vain_wakeups; /* consecutive wakeups without a change of phase */
-    bool woke;               /* its eventfd has woken asymd since the last sample */
     bool active;             /* it has reported a phase within ASYM_RTXD_ACTIVE: it holds and earns CPU time */
     bool unanswered;         /* no answer contains its latest change of phase yet */
     bool full_answer;        /* its last answer was to a question without ASYM_ASK_REFRESH */

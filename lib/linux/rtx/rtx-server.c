@@ -54,14 +54,23 @@ static bool is_polled(enum asym_rtxd_client_polling polling)
 
 /*
  * asymd never reads the eventfd: its count belongs to the program. With EPOLLET every write wakes asymd all the same. If the
- * count is full, write(2) fails in the program.
+ * count is full, write(2) fails in the program. Asynchronous I/O of the program (IOCB_FLAG_RESFD) can add one more, and the
+ * kernel reports such a count as EPOLLERR whatever the events are: EPOLLET lets it report that once, and not for ever.
  */
 static void set_polling(struct asym_rtxd_server *s, struct asym_rtxd_client *c, enum asym_rtxd_client_polling polling)
 {
-    struct epoll_event event = {.events = is_polled(polling) ? EPOLLIN | EPOLLET : 0, .data.ptr = c};
+    struct epoll_event event = {.events = (is_polled(polling) ? EPOLLIN : 0) | EPOLLET, .data.ptr = c};
     if (is_polled(c->polling) != is_polled(polling))
         epoll_ctl(s->epoll, EPOLL_CTL_MOD, c->event, &event);
     c->polling = polling;
+}
+
+static void note_event(struct asym_rtxd_client *c)
+{
+    if (c->polling == ASYM_RTXD_POLLED)
+        c->wakeup = ASYM_RTXD_WOKEN_BY_PROGRAM;
+    else if (c->polling == ASYM_RTXD_POLLED_AGAIN)
+        c->wakeup = ASYM_RTXD_WOKEN_BY_ASYMD;
 }
 
 /* The count stays one below the limit: the next vain wakeup throttles the client again, unless it reports a phase before. */
@@ -71,19 +80,17 @@ static void throttle(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
     c->n_vain_wakeups = ASYM_RTXD_MAX_VAIN_WAKEUPS - 1;
 }
 
-/* The count of the eventfd is never read, so polling it again reports old writes: not the program's fault. */
 static void note_vain_wakeup(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
 {
-    if (c->woke && c->polling != ASYM_RTXD_POLLED_AGAIN && ++c->n_vain_wakeups >= ASYM_RTXD_MAX_VAIN_WAKEUPS)
+    if (c->wakeup == ASYM_RTXD_WOKEN_BY_PROGRAM && ++c->n_vain_wakeups >= ASYM_RTXD_MAX_VAIN_WAKEUPS)
         throttle(s, c);
 }
 
-/* The wakeup that polling again has caused is over. */
 static void end_wakeup(struct asym_rtxd_client *c)
 {
-    if (c->woke && c->polling == ASYM_RTXD_POLLED_AGAIN)
+    if (c->wakeup == ASYM_RTXD_WOKEN_BY_ASYMD && c->polling == ASYM_RTXD_POLLED_AGAIN)
         c->polling = ASYM_RTXD_POLLED;
-    c->woke = false;
+    c->wakeup = ASYM_RTXD_NOT_WOKEN;
 }
 
 /* Unused entries take no memory: the kernel allocates pages of so large an array at the first write. */
@@ -183,10 +190,16 @@ static size_t share_of_each(const struct asym_rtxd_server *s)
     return ASYM_RTXD_MAX_READ / ASYM_MAX(asym_rtxd_server_count(s), (size_t)1);
 }
 
-/* sample_client() samples the client again as soon as it has CPU time. */
+/*
+ * sample_client() samples a deferred client again as soon as it has CPU time. A throttled client stays throttled: housekeeping
+ * polls it again within a second, and asymd samples it then.
+ */
 static bool defer(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
 {
-    set_polling(s, c, ASYM_RTXD_DEFERRED);
+    if (c->polling == ASYM_RTXD_THROTTLED)
+        c->again_at = 0;
+    else
+        set_polling(s, c, ASYM_RTXD_DEFERRED);
     return false;
 }
 
@@ -197,9 +210,10 @@ static void note_change(struct asym_rtxd_client *c)
     c->n_vain_wakeups = 0;
 }
 
-static bool is_due_again(const struct asym_rtxd_client *c, asym_usec now)
+static bool is_due(const struct asym_rtxd_client *c, asym_usec now)
 {
-    return c->again_at > 0 && now >= c->again_at;
+    return c->wakeup != ASYM_RTXD_NOT_WOKEN || c->polling == ASYM_RTXD_DEFERRED ||
+           (c->again_at > 0 && now >= c->again_at);
 }
 
 /*
@@ -209,9 +223,9 @@ static bool is_due_again(const struct asym_rtxd_client *c, asym_usec now)
 static bool sample_client(struct asym_rtxd_server *s, struct asym_rtxd_client *c, size_t most, asym_usec now)
 {
     c->sample = ASYM_RTXD_NOT_SAMPLED;
-    if (c->woke && c->state == ASYM_RTXD_CLIENT_WITHOUT_HEADER)
+    if (c->wakeup != ASYM_RTXD_NOT_WOKEN && c->state == ASYM_RTXD_CLIENT_WITHOUT_HEADER)
         read_header(s, c);
-    if (c->state != ASYM_RTXD_CLIENT_VALID || (!c->woke && !is_due_again(c, now) && c->polling != ASYM_RTXD_DEFERRED))
+    if (c->state != ASYM_RTXD_CLIENT_VALID || !is_due(c, now))
         return false;
     /* To defer the client at the wakeup that polling again has caused would repeat without end. */
     if (c->polling != ASYM_RTXD_POLLED_AGAIN && !asym_rtxd_has_cpu_time(s, c))
@@ -224,7 +238,7 @@ static bool sample_client(struct asym_rtxd_server *s, struct asym_rtxd_client *c
         note_change(c);
     else
         note_vain_wakeup(s, c);
-    c->again_at = c->woke ? now + c->layout.notify_min : 0;
+    c->again_at = c->wakeup != ASYM_RTXD_NOT_WOKEN ? now + c->layout.notify_min : 0;
     end_wakeup(c);
     if (c->polling == ASYM_RTXD_DEFERRED)
         set_polling(s, c, ASYM_RTXD_POLLED_AGAIN);
@@ -240,7 +254,7 @@ bool asym_rtxd_server_serve(struct asym_rtxd_server *s, asym_usec now)
     for (int i = 0; i < n; i++) {
         struct asym_rtxd_client *c = events[i].data.ptr;
         if (c)
-            c->woke = true;
+            note_event(c);
     }
     /* Only now: reports may free clients that the events above point to. */
     asym_rtxd_server_receive(s, now);

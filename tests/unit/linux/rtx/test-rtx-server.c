@@ -6,6 +6,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/aio_abi.h>
 #include <linux/posix_acl.h>
 #include <linux/posix_acl_xattr.h>
 #include <poll.h>
@@ -21,6 +22,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -444,6 +446,125 @@ static void a_client_that_wakes_in_vain_is_not_read_for_a_while(void **state)
     assert_int_equal(asym_rtxd_server_count(server), 1);
     go(other_fd);
     close(other);
+}
+
+/* Asynchronous I/O adds one to the count, or leaves a full one, and wakes those who poll the eventfd. */
+static void post(int event)
+{
+    char byte;
+    aio_context_t context = 0;
+    const int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    struct iocb request = {
+        .aio_lio_opcode = IOCB_CMD_PREAD,
+        .aio_fildes = (uint32_t)fd,
+        .aio_buf = (uint64_t)(uintptr_t)&byte,
+        .aio_nbytes = 1,
+        .aio_flags = IOCB_FLAG_RESFD,
+        .aio_resfd = (uint32_t)event,
+    };
+    struct iocb *requests[] = {&request};
+    struct io_event done;
+    assert_true(fd >= 0);
+    assert_int_equal(syscall(SYS_io_setup, 1, &context), 0);
+    assert_int_equal(syscall(SYS_io_submit, context, 1, requests), 1);
+    assert_int_equal(syscall(SYS_io_getevents, context, 1, 1, &done, NULL), 1);
+    syscall(SYS_io_destroy, context);
+    close(fd);
+}
+
+/* write(2) leaves the count one below the value that the kernel reports as an error. */
+static void overfill(int event)
+{
+    struct pollfd p = {.fd = event, .events = 0};
+    eventfd_t count;
+    assert_int_equal(eventfd_read(event, &count), 0);
+    assert_int_equal(eventfd_write(event, UINT64_MAX - 1), 0);
+    post(event);
+    assert_int_equal(poll(&p, 1, 0), 1);
+    assert_int_equal(p.revents, POLLERR);
+}
+
+/* The kernel reports EPOLLERR of a descriptor that asymd does not want to poll, too. */
+static void an_overfilled_count_does_not_wake_asymd_while_it_is_throttled(void **state)
+{
+    (void)state;
+    int event, fd = good_client(&event);
+    take_sample();
+    overfill(event);
+    for (int i = 0; i < ASYM_RTXD_MAX_VAIN_WAKEUPS; i++) {
+        assert_true(is_readable());
+        assert_false(asym_rtxd_server_serve(server, 1));
+        post(event);
+    }
+    asym_rtxd_server_serve(server, 1);
+    for (int i = 0; i < 3; i++) {
+        post(event);
+        assert_false(is_readable());
+    }
+    go(fd);
+    close(event);
+}
+
+static void an_overfilled_count_does_not_wake_asymd_while_it_is_deferred(void **state)
+{
+    (void)state;
+    int event, fd = good_client(&event);
+    asym_rtxd_server_set(server, 20, 1);
+    take_sample();
+    set_phase(false);
+    overfill(event);
+    assert_true(asym_rtxd_server_serve(server, 10));
+    asym_rtxd_server_charge(server, 60 * ASYM_MSEC);
+    take_sample();
+    set_phase(true);
+    post(event);
+    assert_false(asym_rtxd_server_serve(server, 11));
+    assert_true(asym_rtxd_server_due(server) > 11);
+    asym_rtxd_server_serve(server, 12);
+    for (int i = 0; i < 3; i++) {
+        post(event);
+        assert_false(is_readable());
+    }
+    go(fd);
+    close(event);
+}
+
+static void a_throttled_client_without_cpu_time_stays_throttled(void **state)
+{
+    (void)state;
+    const asym_usec paid = 600 * ASYM_SEC;
+    int event, fd = good_client(&event);
+    asym_rtxd_server_set(server, 20, 1);
+    take_sample();
+    set_phase(false);
+    assert_int_equal(eventfd_write(event, 1), 0);
+    assert_true(asym_rtxd_server_serve(server, 10));
+    take_sample();
+    for (int i = 0; i < ASYM_RTXD_MAX_VAIN_WAKEUPS; i++) {
+        assert_int_equal(eventfd_write(event, 1), 0);
+        assert_false(asym_rtxd_server_serve(server, 11));
+    }
+    asym_rtxd_server_charge(server, 60 * ASYM_MSEC);
+    /* Its second sample is due. */
+    const asym_usec again = asym_rtxd_server_due(server);
+    assert_true(again > 11);
+    assert_false(asym_rtxd_server_serve(server, again));
+    assert_int_equal(asym_rtxd_server_due(server), 0);
+    assert_int_equal(eventfd_write(event, 1), 0);
+    assert_false(is_readable());
+    /* asymd has caused the next wakeup, and defers the answer. So the program has not woken it in vain. */
+    asym_rtxd_server_housekeeping(server, again + 1);
+    assert_true(is_readable());
+    set_phase(true);
+    assert_false(asym_rtxd_server_serve(server, again + 1));
+    assert_true(asym_rtxd_server_due(server) > again + 1);
+    set_phase(false);
+    assert_false(asym_rtxd_server_serve(server, paid));
+    assert_false(asym_rtxd_server_serve(server, paid));
+    assert_int_equal(eventfd_write(event, 1), 0);
+    assert_true(is_readable());
+    go(fd);
+    close(event);
 }
 
 static void a_client_that_wakes_without_a_header_is_not_read_for_a_while(void **state)
@@ -1491,6 +1612,9 @@ int main(void)
         T(headers_that_make_no_sense_are_refused_and_nothing_is_kept),
         T(a_client_that_writes_no_header_in_time_is_dropped),
         T(a_client_that_wakes_in_vain_is_not_read_for_a_while),
+        T(a_throttled_client_without_cpu_time_stays_throttled),
+        T(an_overfilled_count_does_not_wake_asymd_while_it_is_throttled),
+        T(an_overfilled_count_does_not_wake_asymd_while_it_is_deferred),
         T(a_client_that_wakes_without_a_header_is_not_read_for_a_while),
         T(a_client_with_real_phases_is_answered_as_often_as_before),
         T(a_flood_of_connections_keeps_no_other_user_out),
