@@ -16,7 +16,12 @@
 
 static int on_report(void *userdata)
 {
-    return asym_service_prompt_cycle(userdata);
+    struct asym_service *s = userdata;
+    const asym_usec before = asym_bus_spent(s->bus);
+    const int r = asym_service_prompt_cycle(s);
+    /* The bus has counted what it sent. */
+    asym_rtxd_exclude(s->rtx, asym_bus_spent(s->bus) - before);
+    return r;
 }
 
 static int on_timer(sd_event_source *timer, uint64_t usec, void *userdata)

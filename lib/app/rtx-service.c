@@ -29,7 +29,8 @@ struct asym_rtxd {
     sd_event_source *io, *timer;
     int (*run_cycle)(void *userdata);
     void *userdata;
-    asym_usec spent; /* CPU time of all reactions so far, microseconds */
+    asym_usec spent;    /* CPU time of all reactions so far, microseconds */
+    asym_usec not_ours; /* the part of the present reaction that others pay */
     size_t n_refused[ASYM_RTXD_N_REFUSALS], n_lost;
     bool is_realtime, realtime_failed;
 };
@@ -129,6 +130,11 @@ struct asym_source *asym_rtxd_source(struct asym_rtxd *rtx)
     return rtx->source;
 }
 
+void asym_rtxd_exclude(struct asym_rtxd *rtx, asym_usec cpu)
+{
+    rtx->not_ours += cpu;
+}
+
 asym_usec asym_rtxd_spent(const struct asym_rtxd *rtx)
 {
     return rtx ? rtx->spent : 0;
@@ -201,6 +207,7 @@ int asym_rtxd_run_event(struct asym_rtxd *rtx, sd_event *event, uint64_t timeout
 static int react(struct asym_rtxd *rtx)
 {
     const asym_usec begun = asym_clock_thread_cpu();
+    rtx->not_ours = 0;
     asym_rtxd_server_receive(rtx->server, asym_clock_now());
     const asym_usec before = asym_clock_thread_cpu();
     const bool program_reports = asym_rtxd_server_serve(rtx->server, asym_clock_now());
@@ -209,7 +216,7 @@ static int react(struct asym_rtxd *rtx)
     if (program_reports)
         r = rtx->run_cycle(rtx->userdata);
     /* A program that wakes asymd without a report is charged too. */
-    const asym_usec now = asym_clock_thread_cpu();
+    const asym_usec now = asym_clock_thread_cpu() - rtx->not_ours;
     asym_rtxd_server_charge(rtx->server, now - before);
     rtx->spent += now - begun;
     return r < 0 ? r : program_reports;

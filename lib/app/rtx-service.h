@@ -29,6 +29,9 @@ struct asym_source *asym_rtxd_source(struct asym_rtxd *rtx);
 /** Call run_cycle(userdata) from the loop when a program has reported a phase; it refreshes the source. Returns 0; -errno. */
 int asym_rtxd_attach(struct asym_rtxd *rtx, sd_event *event, int (*run_cycle)(void *userdata), void *userdata);
 
+/** run_cycle calls it if the cycle has used CPU time, in microseconds, that others pay: no program is charged for that. */
+void asym_rtxd_exclude(struct asym_rtxd *rtx, asym_usec cpu);
+
 /** Call this about every second. */
 void asym_rtxd_housekeeping(struct asym_rtxd *rtx, asym_usec now);
 

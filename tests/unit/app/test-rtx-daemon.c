@@ -50,12 +50,13 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
     return r;
 }
 
-/* CPU time that a cycle and a call of asym_rtxd_server_receive() seem to take. */
-static asym_usec cycle_takes, receive_takes;
+/* CPU time that a cycle and a call of asym_rtxd_server_receive() seem to take; others pay a part of the cycle. */
+static asym_usec cycle_takes, others_pay, receive_takes;
 
 static int run_cycle(void *userdata)
 {
     pretended += cycle_takes;
+    asym_rtxd_exclude(rtx, others_pay);
     ++*(unsigned *)userdata;
     return 0;
 }
@@ -110,7 +111,7 @@ static int set_up(void **state)
     char option[96];
     (void)state;
     cycles = 0;
-    cycle_takes = receive_takes = charged = 0;
+    cycle_takes = others_pay = receive_takes = charged = 0;
     n_received = 0;
     is_always_due = false;
     snprintf(dir, sizeof dir, "/tmp/asym-rtx-XXXXXX");
@@ -398,6 +399,18 @@ static void connections_cost_asymd_cpu_time_and_no_program(void **state)
     assert_true(charged < receive_takes);
 }
 
+static void a_program_does_not_pay_what_others_pay(void **state)
+{
+    (void)state;
+    cycle_takes = 70 * ASYM_SEC;
+    others_pay = 60 * ASYM_SEC;
+    const int fd = come_with_page(ASYM_SEC);
+    run_until_cycle(1);
+    assert_in_range(charged, 10 * ASYM_SEC, 20 * ASYM_SEC);
+    assert_in_range(asym_rtxd_spent(rtx), 10 * ASYM_SEC, 20 * ASYM_SEC);
+    close(fd);
+}
+
 static int on_end(sd_event_source *source, void *userdata)
 {
     (void)userdata;
@@ -435,6 +448,7 @@ int main(void)
         T(it_is_sampled_again_in_its_time_and_not_sooner),
         T(asymd_pauses_however_soon_an_answer_is_due),
         T(connections_cost_asymd_cpu_time_and_no_program),
+        T(a_program_does_not_pay_what_others_pay),
     };
     signal(SIGPIPE, SIG_IGN);
     alarm(60);
