@@ -70,7 +70,15 @@ static void read_announced(const struct asym_service *s, struct asym_bus_announc
     snprintf(ret->profile, sizeof ret->profile, "%s", f.profile);
 }
 
-static void on_changed(void *ctx)
+/* While asymd is about at its CPU budget, the interval changes a little each second: that wakes nobody. */
+static bool is_other_interval(const struct asym_service *s, asym_usec now, asym_usec before)
+{
+    const bool is_far = now > before + before / 10 || now < before - before / 10;
+    return now != before && (is_far || now == s->run->settings->daemon.interval);
+}
+
+/* Announce what has changed since the last time. */
+static void announce_changes(void *ctx)
 {
     struct asym_service *s = ctx;
     struct asym_bus_announced now;
@@ -84,7 +92,7 @@ static void on_changed(void *ctx)
         {"PolicyReason", strcmp(now.policy_reason, before->policy_reason) != 0},
         {"FastCPUs", !asym_mask_equal(&now.fast, &before->fast)},
         {"SlowCPUs", !asym_mask_equal(&now.slow, &before->slow)},
-        {"Interval", now.interval != before->interval},
+        {"Interval", is_other_interval(s, now.interval, before->interval)},
         {"Paused", now.paused != before->paused},
         {"PausedUntil", now.paused_until != before->paused_until},
         {"Observer", strcmp(now.observer, before->observer) != 0},
@@ -95,6 +103,8 @@ static void on_changed(void *ctx)
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++)
         if (rows[i].differs)
             names[n++] = (char *)(uintptr_t)rows[i].name;
+    if (!is_other_interval(s, now.interval, before->interval))
+        now.interval = before->interval;
     s->announced = now;
     if (n > 0)
         asym_bus_emit_changed(s->bus, names);
@@ -124,7 +134,7 @@ void asym_service_bus_open(struct asym_service *s)
     asym_hidepid_watch_init(&s->hidepid, asym_path(ASYM_PATH_HELPER, s->helper), now);
     update_hidepid(s, now);
     read_announced(s, &s->announced);
-    const struct asym_service_listener listener = {.decision = on_decision, .changed = on_changed, .ctx = s};
+    const struct asym_service_listener listener = {.decision = on_decision, .changed = announce_changes, .ctx = s};
     asym_service_listen(s, &listener);
 }
 
@@ -143,6 +153,6 @@ void asym_service_bus_housekeeping(struct asym_service *s, asym_usec now)
     if (!s->bus)
         return;
     update_hidepid(s, now);
-    on_changed(s);
+    announce_changes(s);
     asym_bus_housekeeping(s->bus, now);
 }

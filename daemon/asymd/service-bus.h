@@ -26,8 +26,8 @@ void asym_service_bus_open(struct asym_service *s);
 void asym_service_bus_close(struct asym_service *s);
 
 /**
- * Call this about every second. It announces the properties that change without an order: the CPU budget makes the interval longer,
- * and an observer fails.
+ * Call this about every second. It announces what has changed without an order, for example when the CPU budget makes the
+ * interval longer, or when an observer fails.
  */
 void asym_service_bus_housekeeping(struct asym_service *s, asym_usec now);
 

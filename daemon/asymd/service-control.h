@@ -82,7 +82,7 @@ struct asym_service_facts {
     asym_usec interval;       /**< between two samples now */
     double cpu_usage;         /**< share of one CPU over the last budget window */
     uint32_t threads_steered; /**< threads in the ledger */
-    char observer[128];       /**< such as "schedstat, process events, rtx, ipc" */
+    char observer[128];       /**< what asymd reads, as the property Observer shows it */
     const char *profile;      /**< path of the file of profiles; "": none */
 };
 
@@ -144,7 +144,7 @@ uint64_t asym_service_realtime(asym_usec monotonic);
 struct asym_service_listener {
     void (*decision)(void *ctx,
                      const struct asym_monitor_decision *decision); /**< during a cycle: must not call the above */
-    void (*changed)(void *ctx); /**< policy, its reason, CPUs, pause, interval or profile may have changed */
+    void (*changed)(void *ctx); /**< a property that the bus announces may have changed */
     void *ctx;
 };
 

@@ -24,12 +24,13 @@ static void report_lost(struct asym_service *s)
 /* The fork guard ends with the events; asymd continues to observe. */
 static void report_process_events(struct asym_service *s)
 {
-    if (s->observer.process_events && !s->cycle.snapshot.coverage.process_events && !s->no_process_events_logged)
+    const bool is_lost = s->observer.process_events && !s->cycle.snapshot.coverage.process_events;
+    if (is_lost && !s->no_process_events_logged)
         asym_log_say(&s->run->log, LOG_ERR,
                      "the kernel no longer sends process events: %s; only the next scan repairs the masks of children "
                      "of steered threads",
                      s->cycle.snapshot.coverage.process_events_why);
-    s->no_process_events_logged |= !s->cycle.snapshot.coverage.process_events;
+    s->no_process_events_logged |= is_lost;
 }
 
 static void report_actions(struct asym_service *s)

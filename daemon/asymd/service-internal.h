@@ -66,7 +66,7 @@ struct asym_service {
     bool is_urgent;     /* asymd has the real-time priority of asym_service_is_urgent */
     bool ledger_failed; /* asymd cannot write the ledger, and has logged it */
     bool cpus_failed;   /* asymd cannot read the CPUs, and has logged it */
-    bool lost_events_logged, no_process_events_logged, no_urgency_logged; /* each once */
+    bool lost_events_logged, no_process_events_logged, no_urgency_logged; /* asymd logs each once */
     char helper[ASYM_PATH_SIZE];                                          /* of hidepid */
     struct asym_hidepid_watch
         hidepid; /* where /proc hides processes, users other than root learn of their own ones only */

@@ -110,7 +110,7 @@ struct asym_bus {
         *unknown;         /**< the sender of that message, while asymd does not know its user; NULL: it does */
     asym_usec turn_begun; /**< the CPU time of the thread at the begin of this turn of the event loop; 0: not known */
     asym_usec spent;
-    asym_usec spent_on_events; /**< the part of it for events: their subscribers pay */
+    asym_usec spent_on_events; /**< the part of it for events: no caller pays for them */
     struct asym_bus_totals totals;
 };
 

@@ -84,13 +84,17 @@ void *asym_bus_userdata(void *link)
 
 void asym_bus_emit_changed(struct asym_bus *bus, char *const *names)
 {
+    const asym_usec begun = asym_clock_thread_cpu();
     for (size_t i = 0; i < ASYM_LENGTH(bus->direct); i++)
         if (bus->direct[i] && !bus->direct[i]->ended && asym_bus_is_subscribed(bus, bus->direct[i]))
             sd_bus_emit_properties_changed_strv(bus->direct[i]->bus, ASYM_BUS_PATH, ASYM_BUS_INTERFACE, (char **)names);
     if (bus->system && !bus->system->ended)
         sd_bus_emit_properties_changed_strv(bus->system->bus, ASYM_BUS_PATH, ASYM_BUS_INTERFACE, (char **)names);
-    if (!bus->is_dispatching)
-        asym_bus_sweep(bus);
+    /* The dispatch of a message counts its whole time, and sweeps at its end. */
+    if (bus->is_dispatching)
+        return;
+    bus->spent += asym_clock_thread_cpu() - begun;
+    asym_bus_sweep(bus);
 }
 
 asym_usec asym_bus_spent(const struct asym_bus *bus)

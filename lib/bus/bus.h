@@ -190,12 +190,15 @@ bool asym_bus_has_subscribers(const struct asym_bus *bus);
 /** Put an event into the ring, for subscribers whose user is visible_to or root; ASYM_BUS_ALL_USERS: for all. It is copied. */
 void asym_bus_push(struct asym_bus *bus, const void *event, uid_t visible_to);
 
-/** Send the events of the ring, as far as the subscribers take them. What they do not take now follows by itself. */
+/**
+ * Send the events of the ring, as far as the subscribers take them. What they do not take now follows by itself. If a method calls
+ * it, the events go out after its reply.
+ */
 void asym_bus_send(struct asym_bus *bus);
 
 /**
- * The same, but at most limit events of the ring for each subscriber. A method may call it: the events then go out before its reply.
- * A call of asym_bus_send has to follow; after a method, the bus makes it.
+ * The same, but at most limit events of the ring for each subscriber. If a method calls it, they go out before its reply.
+ * A call of asym_bus_send has to follow.
  */
 void asym_bus_send_some(struct asym_bus *bus, size_t limit);
 

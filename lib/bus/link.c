@@ -69,7 +69,7 @@ static bool serve(struct asym_bus_link *link, asym_usec *at)
     link->has_more = has_hidden_work(link, was_ready, r > 0);
     if (r < 0 || sd_bus_is_open(link->bus) <= 0)
         link->ended = true;
-    /* A method may have sent events. */
+    /* A method may have sent events: asymd has counted the time for them already. */
     const asym_usec now = asym_clock_thread_cpu(), cpu = now - *at - (bus->spent_on_events - on_events);
     *at = now;
     bus->spent += cpu;

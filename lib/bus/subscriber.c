@@ -270,7 +270,9 @@ static void serve(struct asym_bus_subscriber *s, size_t limit)
 
 void asym_bus_send(struct asym_bus *bus)
 {
-    asym_bus_send_some(bus, SIZE_MAX);
+    /* A reply does not wait for all that the subscribers have not taken yet: it follows at the end of the dispatch. */
+    if (!bus->is_dispatching)
+        asym_bus_send_some(bus, SIZE_MAX);
 }
 
 void asym_bus_send_some(struct asym_bus *bus, size_t limit)

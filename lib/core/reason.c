@@ -38,7 +38,7 @@ static const struct asym_reason rows[ASYM_N_EXCLUSIONS] = {
     [ASYM_WHY_OWN_MASK] = {.text = "has an affinity of its own",
                            .sentence = "has an affinity of its own that leaves out CPUs, and asymd did not set it",
                            .kind = ASYM_REASON_EXCLUDED},
-    [ASYM_WHY_FOREIGN] = {.text = "its affinity was changed, not by asymd",
+    [ASYM_WHY_FOREIGN] = {.text = "its affinity changed after asymd had set it",
                           .sentence = "is left alone, because its affinity was changed after asymd had set it",
                           .kind = ASYM_REASON_EXCLUDED},
     [ASYM_WHY_DENIED] = {.text = "the kernel refused (errno %.0f)",

@@ -121,7 +121,7 @@ static int recognise(struct asym_ledger *l, const struct asym_action *a, const s
         return r;
     if (!asym_ledger_is_set(l, e, &found) && !asym_ledger_same_mask(l, &found, &a->expect) &&
         !asym_ledger_same_mask(l, &found, &a->mask))
-        return -EAGAIN; /* changed by the kernel (cpuset) or by another program: the core decides at its next samples */
+        return -EAGAIN; /* changed by the kernel (cpuset), the thread or another program: the core decides at its next samples */
     *ret_found = found;
     return 0;
 }
@@ -153,7 +153,7 @@ static int prepare_steer(struct asym_ledger *l, const struct asym_action *a, asy
     struct asym_mask found;
     /*
      * A CPU of the mask went offline since the plan. The kernel would cut the mask, and asymd would take the result for
-     * a change by another program.
+     * a change that the thread or another program made.
      */
     if (!asym_mask_within(&a->mask, &l->online))
         return -EAGAIN;
@@ -272,7 +272,7 @@ static int release(struct asym_ledger *l, const struct asym_action *a)
 }
 
 /*
- * Keeps the thread's present mask: the core has found that another program set it, even if asymd once set the same mask. The
+ * Keeps the thread's present mask: the core has found that asymd did not set it, even if asymd once set the same mask. The
  * exception is a thread that is left on its transit CPU: it gets its mask back.
  */
 static int forget(struct asym_ledger *l, const struct asym_action *a)

@@ -148,7 +148,7 @@ void asym_ledger_renew_online(struct asym_ledger *l);
 
 /**
  * Restores the thread's original mask and nice value; compares first. Keeps the entry. Returns 0; -ESRCH: the thread has
- * exited; -EBUSY: another program has changed mask or nice value; -errno.
+ * exited; -EBUSY: mask or nice value was changed after asymd had set it; -errno.
  */
 int asym_ledger_give_back(const struct asym_ledger *l, const struct asym_ledger_entry *e);
 

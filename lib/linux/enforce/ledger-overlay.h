@@ -8,8 +8,8 @@
  * after it restores the thread. So each snapshot is compared with the ledger as read after it and, for threads that were
  * released meanwhile, with the ledger as read after the previous snapshot.
  *
- * The overlay does not recognise three things: a mask that a cpuset has cut since, a boost of a thread whose mask another
- * program has changed, and what a child has inherited and asymd has not repaired yet.
+ * The overlay does not recognise three things: a mask that a cpuset has cut since, a boost of a thread whose mask was
+ * changed after asymd had set it, and what a child has inherited and asymd has not repaired yet.
  */
 #ifndef ASYM_LINUX_ENFORCE_LEDGER_OVERLAY_H
 #define ASYM_LINUX_ENFORCE_LEDGER_OVERLAY_H

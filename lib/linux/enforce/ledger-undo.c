@@ -149,8 +149,8 @@ int asym_ledger_give_back(const struct asym_ledger *l, const struct asym_ledger_
         return r < 0 ? r : -ESRCH;
     r = give_back_mask(l, e);
     /*
-     * Mask and nice value are restored independently. If one fails and another program has changed the other, the
-     * failure is returned.
+     * Mask and nice value are restored independently. If one fails and the other was changed after asymd had set
+     * it, the failure is returned.
      */
     int nice = asym_ledger_give_back_nice(e);
     return r == -ESRCH || (r < 0 && r != -EBUSY) || nice == 0 ? r : nice;

@@ -727,8 +727,8 @@ static void a_main_thread_that_is_left_alone_is_explained_with_the_program(void 
     for (int i = 0; i < 4; i++)
         run(f, TICK);
     assert_says(why(f, 300),
-                "\nasymd leaves the main thread of this program alone (its affinity was changed, not by "
-                "asymd). To have that thread steered again: asymctl adopt 300.");
+                "\nasymd leaves the main thread of this program alone (its affinity changed after asymd had "
+                "set it). To have that thread steered again: asymctl adopt 300.");
     f->w.threads[2].mask = engine_fixture_cpus("3");
     for (int i = 0; i < 4; i++)
         run(f, TICK);
