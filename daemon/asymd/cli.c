@@ -19,12 +19,14 @@ enum {
     SERVICE = 1 << ASYM_MODE_SERVICE,
     DRY_RUN = 1 << ASYM_MODE_DRY_RUN,
     ONCE = 1 << ASYM_MODE_ONCE,
-    RESTORE = 1 << ASYM_MODE_RESTORE,
     CHECK = 1 << ASYM_MODE_CHECK,
     PRINT = 1 << ASYM_MODE_PRINT_CONFIG,
     STEER = SERVICE | ONCE,
-    /* --restore uses few settings but accepts all: an option of the service must not keep it from restoring. */
-    READ_SETTINGS = STEER | RESTORE | DRY_RUN | CHECK | PRINT,
+    /*
+     * Each mode that reads the configuration. --restore uses few settings but accepts all: an option of the service must not keep
+     * it from restoring.
+     */
+    READ_SETTINGS = 1 << ASYM_N_MODES,
 };
 
 static int assign(struct asym_invocation *cli, const char *key, const char *value, const char *origin)
@@ -142,6 +144,15 @@ static const struct asym_arg options[] = {
 
 static_assert(ASYM_N_MODES + ASYM_LENGTH(options) < ASYM_CLI_MAX_ROWS, "asym_invocation.given has a bit for each row");
 
+static unsigned modes_that_read_settings(void)
+{
+    unsigned modes = 0;
+    for (size_t i = 0; i < ASYM_N_MODES; i++)
+        if (asym_modes[i]->name && asym_modes[i]->needs != ASYM_NEEDS_NOTHING)
+            modes |= 1u << i;
+    return modes;
+}
+
 size_t asym_cli_rows(struct asym_arg ret[ASYM_CLI_MAX_ROWS])
 {
     size_t n = 0;
@@ -151,8 +162,12 @@ size_t asym_cli_rows(struct asym_arg ret[ASYM_CLI_MAX_ROWS])
                                                     .type = ASYM_OPTION_CUSTOM,
                                                     .parse = parse_mode,
                                                     .help = asym_modes[i]->help}};
-    memcpy(ret + n, options, sizeof options);
-    n += ASYM_LENGTH(options);
+    for (size_t i = 0; i < ASYM_LENGTH(options); i++) {
+        ret[n] = options[i];
+        if (options[i].modes == READ_SETTINGS)
+            ret[n].modes = modes_that_read_settings();
+        n++;
+    }
     ret[n] = (struct asym_arg){.option = {.key = NULL}};
     return n;
 }
