@@ -18,7 +18,6 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
 CASES = [
     (["asymctl", ""], None, {"top", "sim", "run", "policies", "profile", "help"}),
     (["asymctl", "pr"], {"profile"}, None),
-    (["asymctl", "help", "p"], {"pause", "policies", "policy", "profile"}, None),
     (["asymctl", "sim", "--re"], {"--repeat="}, None),
     (["asymctl", "sim", "--policy", "=", "hab"], {""}, None),
     (["asymctl", "sim", "--policy", "=", "has"], {"hass"}, None),
@@ -54,6 +53,10 @@ def offered(script, words, folder):
     return set(done.stdout.split("\n")[:-1])
 
 
+def check_offer(words, reply, wanted):
+    assert reply == wanted, f"{' '.join(words)}: the completion offers {reply - wanted} too much, and lacks {wanted - reply}"
+
+
 def run_help(*command):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
@@ -64,11 +67,18 @@ def main(scripts, programs):
         pathlib.Path(folder, "a-directory").mkdir()
         for words, all_of_it, part in CASES:
             reply = offered(scripts / "bash" / words[0], words, folder)
-            assert reply == all_of_it if all_of_it is not None else reply >= part, (words, reply)
+            if all_of_it is not None:
+                check_offer(words, reply, all_of_it)
+            else:
+                assert reply >= part, f"{' '.join(words)}: the completion does not offer {part - reply}"
     options = re.findall(r"^  (--[a-z-]+)", run_help(programs["asymd"], "--help"), re.M)
-    assert options and {o.rstrip("=") for o in offered(scripts / "bash/asymd", ["asymd", "--"], "/")} == set(options)
+    assert options, "asymd --help has no options"
+    check_offer(["asymd", "--"], {o.rstrip("=") for o in offered(scripts / "bash/asymd", ["asymd", "--"], "/")}, set(options))
     verbs = re.findall(r"^  ([a-z]+)", run_help(programs["asymctl"], "help"), re.M)
-    assert verbs and offered(scripts / "bash/asymctl", ["asymctl", ""], "/") == set(verbs)
+    assert verbs, "asymctl help has no verbs"
+    for words in ["asymctl", ""], ["asymctl", "help", "p"]:
+        wanted = {verb for verb in verbs if verb.startswith(words[-1])}
+        check_offer(words, offered(scripts / "bash/asymctl", words, "/"), wanted)
     fish = scripts / "fish/asymctl.fish"
     for line, part in ((("asymctl run mkdi"), "mkdir"), ("asymctl profile --time=1s -- mkdi", "mkdir"), ("asymctl sim --po", "--policy\t")):
         reply = run_help("fish", "-c", f"source {fish}; complete -C '{line}'")

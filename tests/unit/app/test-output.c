@@ -125,9 +125,11 @@ static void every_verb_of_asymctl_says_so_and_fails(void **state)
 
 static bool is_run(const char *const *runs, size_t n, const char *name)
 {
-    for (size_t i = 0; i < n; i++)
-        if (strncmp(runs[i], name, strlen(name)) == 0)
+    for (size_t i = 0; i < n; i++) {
+        const size_t word = strcspn(runs[i], " ");
+        if (word == strlen(name) && strncmp(runs[i], name, word) == 0)
             return true;
+    }
     return false;
 }
 
@@ -141,12 +143,15 @@ static void no_mode_and_no_verb_is_left_out(void **state)
     static const char *const elsewhere[] = {"--service", "--once", "--restore", "profile", "run", "watch", "top"};
     (void)state;
     for (size_t i = 0; i < ASYM_N_MODES; i++)
-        if (asym_modes[i]->name && !is_run(elsewhere, ASYM_LENGTH(elsewhere), asym_modes[i]->name))
-            assert_true(is_run(asymd_runs, ASYM_LENGTH(asymd_runs), asym_modes[i]->name));
+        if (asym_modes[i]->name && !is_run(elsewhere, ASYM_LENGTH(elsewhere), asym_modes[i]->name) &&
+            !is_run(asymd_runs, ASYM_LENGTH(asymd_runs), asym_modes[i]->name))
+            fail_msg("asymd_runs in " __FILE__ " has no row for the mode %s", asym_modes[i]->name);
     for (size_t i = 0; asym_verb_at(i); i++)
-        if (!is_run(elsewhere, ASYM_LENGTH(elsewhere), asym_verb_at(i)->name))
-            assert_true(is_run(asymctl_runs, ASYM_LENGTH(asymctl_runs), asym_verb_at(i)->name) ||
-                        is_run(service_runs, ASYM_LENGTH(service_runs), asym_verb_at(i)->name));
+        if (!is_run(elsewhere, ASYM_LENGTH(elsewhere), asym_verb_at(i)->name) &&
+            !is_run(asymctl_runs, ASYM_LENGTH(asymctl_runs), asym_verb_at(i)->name) &&
+            !is_run(service_runs, ASYM_LENGTH(service_runs), asym_verb_at(i)->name))
+            fail_msg("asymctl_runs in " __FILE__ " (or service_runs, if it asks asymd) has no row for the verb %s",
+                     asym_verb_at(i)->name);
 }
 
 /* The child writes to its stdout, which it has pointed to the file. Returns the result of two calls. */

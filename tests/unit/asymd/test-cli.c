@@ -188,8 +188,12 @@ static void an_option_goes_with_the_modes_of_its_row(void **state)
     const size_t n_rows = asym_cli_rows(rows);
     for (size_t i = 0; i < n_rows; i++)
         n_modes += rows[i].modes == 0;
-    assert_int_equal(ASYM_LENGTH(modes) - 1 + ASYM_LENGTH(options), n_rows);
-    assert_int_equal(ASYM_LENGTH(modes) - 1, n_modes);
+    if (ASYM_LENGTH(modes) - 1 != n_modes)
+        fail_msg("asymd has %zu modes, the list modes above %zu: add the mode, and a column to each row of options",
+                 n_modes, ASYM_LENGTH(modes) - 1);
+    if (ASYM_LENGTH(options) != n_rows - n_modes)
+        fail_msg("asymd has %zu other options, the table above %zu: add a row with the modes that take the option",
+                 n_rows - n_modes, ASYM_LENGTH(options));
     for (size_t o = 0; o < ASYM_LENGTH(options); o++)
         for (size_t m = 0; m < ASYM_LENGTH(modes); m++) {
             struct asym_invocation cli;
@@ -203,7 +207,8 @@ static void an_option_goes_with_the_modes_of_its_row(void **state)
                 if (r == 0)
                     asym_cli_done(&cli);
                 if (r != (options[o].taken[m] == 'x' ? 0 : -EINVAL))
-                    fail_msg("%s %s: %d", mode ? mode : "the service", option, r);
+                    fail_msg("%s %s: %d, but the table says '%c'", mode ? mode : "the service", option, r,
+                             options[o].taken[m]);
             }
             if (options[o].taken[m] != 'x')
                 assert_non_null(strstr(err.text, "--dry-run"));
@@ -241,7 +246,7 @@ static void help_holds_every_row_and_names_the_page_of_the_options(void **state)
     (void)state;
     struct asym_arg rows[ASYM_CLI_MAX_ROWS];
     char *text = printed_by(asym_cli_help, 200);
-    assert_int_equal(asym_cli_rows(rows), 20);
+    asym_cli_rows(rows);
     for (const struct asym_arg *row = rows; row->option.key; row++) {
         char want[64];
         snprintf(want, sizeof want, "\n  %s%s%s ", row->option.key, row->argument ? "=" : "",
