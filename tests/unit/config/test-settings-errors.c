@@ -111,7 +111,7 @@ static void each_bad_line_is_named_with_what_is_accepted(void **state)
         {"[classify]\nestimator = auto\n", 2, "accepted is mean or instant"},
         {"[classify]\nhysteresis = -1\n", 2, "a whole number from 1 to 1000"},
         {"[classify]\nhysteresis = 4294967297\n", 2, "a whole number from 1 to 1000"},
-        {"[asymmetry]\nmethod = cpufrq\n", 2, "(did you mean 'cpufreq'?); accepted is none, cpufreq or clockmod"},
+        {"[asymmetry]\nmethod = cpufrq\n", 2, "(did you mean 'cpufreq'?); accepted is none, cpufreq"},
         {"[policy.pa]\nsp_boost = -21\n", 2, "from -20 to 19"},
         /* given twice */
         {"[asymd]\ninterval = 1ms\ninterval = 1ms\n", 3, "asymd.interval is given twice, first in line 2"},
