@@ -2,7 +2,6 @@
 #include "support/engine-fixture.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +9,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+#include <asym/settings.h>
 
 #include "base/arena.h"
 #include "base/macro.h"
@@ -111,20 +112,19 @@ void engine_fixture_machine(struct asym_machine *m, unsigned n_slow, unsigned n_
 
 void engine_fixture_init(struct engine_fixture *w)
 {
+    struct asym_settings *defaults;
     memset(w, 0, sizeof *w);
     engine_fixture_machine(&w->machine, 4, 4, 4);
+    assert_int_equal(asym_settings_new(&defaults), 0);
     w->now = 1000 * ASYM_SEC;
     w->params.orders = &w->orders;
     w->config = (struct asym_engine_config){
         .policy = &engine_fixture_policy_type,
         .params = &w->params,
-        .classify = {.serial_max_threads = 2, .hp_threshold = UINT_MAX, .amp_boost = ASYM_SEC, .hysteresis = 1},
-        .enforce = {.pin = -1,
-                    .swap_period = 100 * ASYM_MSEC,
-                    .settle = 500 * ASYM_MSEC,
-                    .fork_holdoff = 10 * ASYM_SEC,
-                    .release = 5 * ASYM_SEC},
+        .classify = defaults->classify,
+        .enforce = defaults->enforce,
     };
+    asym_settings_free(defaults);
     assert_int_equal(asym_engine_new(&w->config, &w->engine), 0);
 }
 

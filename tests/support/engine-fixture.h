@@ -81,7 +81,7 @@ struct engine_fixture {
 /** Make a machine: CPUs 0..n_slow-1 have speed 1, the next n_fast have speed 2; each LLC has llc CPUs. */
 void engine_fixture_machine(struct asym_machine *m, unsigned n_slow, unsigned n_fast, unsigned llc);
 
-/** Set up 4 slow and 4 fast CPUs under two LLCs; settle 500 ms, hold-off 10 s, release 5 s, swap 100 ms; time 1000 s. */
+/** Set up 4 slow and 4 fast CPUs under two LLCs, with the default settings. The time is 1000 s. */
 void engine_fixture_init(struct engine_fixture *w);
 void engine_fixture_done(struct engine_fixture *w);
 

@@ -126,6 +126,23 @@ void gen_params(const struct asym_policy *policy, void *params)
             abort();
 }
 
+struct gen_params_room gen_params_with(const struct asym_policy *policy, const char *key, const char *value)
+{
+    struct gen_params_room params = {{0}};
+    bool found = !key;
+    if (policy->params_size > sizeof params)
+        abort();
+    gen_params(policy, &params);
+    for (const struct asym_option *o = policy->options; o && o->key && !found; o++) {
+        found = strcmp(o->key, key) == 0;
+        if (found && asym_option_parse(o, policy->name, &params, value, NULL) < 0)
+            abort();
+    }
+    if (!found)
+        abort();
+    return params;
+}
+
 void gen_load_free(struct gen_load *load)
 {
     if (!load)

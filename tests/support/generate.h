@@ -53,6 +53,14 @@ struct gen_load *gen_load_random(struct gen *g, const struct asym_machine *m, un
 /** Write the defaults of a policy's options to the params_size bytes at params. */
 void gen_params(const struct asym_policy *policy, void *params);
 
+/** Room for the params of any policy. */
+struct gen_params_room {
+    _Alignas(16) unsigned char bytes[256];
+};
+
+/** Returns the defaults of a policy's options, but for the option key, which has this value. key: NULL: all are defaults. */
+struct gen_params_room gen_params_with(const struct asym_policy *policy, const char *key, const char *value);
+
 void gen_load_free(struct gen_load *load);
 
 /** Set the runnable share of all threads of an application, and the application's counts with it. */

@@ -33,14 +33,15 @@ struct policies_fixture {
 static void begin_swapping(struct policies_fixture *w, const char *policy, asym_usec swap_period, unsigned n_cpus,
                            unsigned n_fast, const unsigned *sizes, size_t n)
 {
+    assert_non_null(asym_policy_find(policy));
+    const struct gen_params_room params = gen_params_with(asym_policy_find(policy), NULL, NULL);
     const struct asym_engine_config config = {
         .policy = asym_policy_find(policy),
+        .params = &params,
         .classify = {.serial_max_threads = 2, .hp_threshold = UINT32_MAX, .amp_boost = ASYM_SEC, .hysteresis = 1},
         .enforce = {.pin = -1, .swap_period = swap_period, .release = 5 * ASYM_SEC},
     };
     *w = (struct policies_fixture){0};
-    assert_non_null(config.policy);
-    assert_int_equal(config.policy->params_size, 0);
     gen_plain_machine(&w->machine, n_cpus, n_fast);
     w->load = gen_load_new(&w->machine, sizes, n);
     assert_non_null(w->load);

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -29,9 +30,12 @@ struct pa_fixture {
 static void begin_boosted(struct pa_fixture *w, unsigned n_cpus, unsigned n_fast, const unsigned *sizes, size_t n,
                           int boost)
 {
+    char text[16];
+    snprintf(text, sizeof text, "%d", boost);
+    const struct gen_params_room params = gen_params_with(asym_policy_find("pa"), "sp_boost", text);
     const struct asym_engine_config config = {
         .policy = asym_policy_find("pa"),
-        .params = &boost, /* its one option */
+        .params = &params,
         .classify = {.serial_max_threads = 2,
                      .hp_threshold = UINT32_MAX,
                      .amp_boost = ASYM_SEC,
@@ -43,7 +47,6 @@ static void begin_boosted(struct pa_fixture *w, unsigned n_cpus, unsigned n_fast
     gen_plain_machine(&w->machine, n_cpus, n_fast);
     w->load = gen_load_new(&w->machine, sizes, n);
     assert_non_null(w->load);
-    assert_int_equal(config.policy->params_size, sizeof boost);
     assert_int_equal(asym_engine_new(&config, &w->e), 0);
 }
 

@@ -605,14 +605,12 @@ static void the_highest_priority_does_not_follow_arrivals(void **state)
 
 /* --- priority with neighbour_period --- */
 
-static const struct {
-    asym_usec neighbour_period;
-} every_2500ms = {2500 * ASYM_MSEC};
+static struct gen_params_room every_2500ms;
 
 static void begin_neighbours(const double *speeds, size_t n)
 {
     policy_fixture_begin(&w, "priority", speeds, n);
-    assert_int_equal(w.policy->params_size, sizeof every_2500ms);
+    every_2500ms = gen_params_with(w.policy, "neighbour_period", "2500ms");
     w.params = &every_2500ms;
     policy_fixture_plan(&w); /* the first pulls, of no thread */
 }
