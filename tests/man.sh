@@ -63,7 +63,8 @@ check() {
     announced "$1/org.asymd.Manager.5" | sort | cmp -s - "$work/announced" ||
         fail "org.asymd.Manager.5: other properties are announced" || return
     while read -r verb; do
-        grep -q "^\.It Cm $verb\( \|\$\)" "$1/asymctl.1" || fail "man/asymctl.1.in does not describe the verb $verb: it needs an item '.It Cm $verb'" || return
+        grep -q "^\.It Cm $verb\( \|\$\)" "$1/asymctl.1" ||
+            fail "man/asymctl.1.in does not describe the verb $verb: it needs an item '.It Cm $verb'" || return
         sed '1,/^\.Sh EXAMPLES/d; /^\.Sh/,$d' "$1/asymctl.1" | grep -q "^\.Dl [\$#] asymctl $verb\( \|\$\)" ||
             fail "man/asymctl.1.in: EXAMPLES has no line '.Dl \$ asymctl $verb'" || return
     done <"$work/verbs"
