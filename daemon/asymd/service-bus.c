@@ -70,7 +70,7 @@ static void read_announced(const struct asym_service *s, struct asym_bus_announc
     snprintf(ret->profile, sizeof ret->profile, "%s", f.profile);
 }
 
-/* While asymd is about at its CPU budget, the interval changes a little each second: that wakes nobody. */
+/* While asymd is about at its CPU budget, the interval changes a little each second: that wakes no client. */
 static bool is_other_interval(const struct asym_service *s, asym_usec now, asym_usec before)
 {
     const bool is_far = now > before + before / 10 || now < before - before / 10;

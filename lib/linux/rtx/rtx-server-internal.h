@@ -34,7 +34,7 @@ enum asym_rtxd_client_polling {
     ASYM_RTXD_DEFERRED,     /**< it has no CPU time for an answer: not polled until it has */
 };
 
-/** Who has woken asymd by the eventfd of a client since the last sample of its page. */
+/** The last wakeup of asymd by the eventfd of a client, since the last sample of its page. */
 enum asym_rtxd_wakeup {
     ASYM_RTXD_NOT_WOKEN,
     ASYM_RTXD_WOKEN_BY_ASYMD, /**< EPOLL_CTL_MOD has reported old writes: asymd polls the eventfd again */
