@@ -256,8 +256,8 @@ json_t *asym_observation_json(const struct asym_observation *o, const char *sche
 {
     char old[sizeof file->part];
     snprintf(old, sizeof old, "%s.old", file->path);
-    return json_pack("{s:s, s:o, s:o, s:I}", "schema", schema, "file", asym_json_bytes(file->path, strlen(file->path)),
-                     "earlier_file", file->kept ? asym_json_bytes(old, strlen(old)) : json_null(), "duration_us",
+    return json_pack("{s:s, s:o, s:o, s:I}", "schema", schema, "file", asym_json_text(file->path, strlen(file->path)),
+                     "earlier_file", file->kept ? asym_json_text(old, strlen(old)) : json_null(), "duration_us",
                      (json_int_t)o->took);
 }
 

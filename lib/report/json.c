@@ -16,6 +16,12 @@ json_t *asym_json_bytes(const char *bytes, size_t len)
     return json_string(asym_text_escape(bytes, len, text, sizeof text));
 }
 
+json_t *asym_json_text(const char *bytes, size_t len)
+{
+    json_t *text = json_stringn(bytes, len);
+    return text ? text : asym_json_bytes(bytes, len);
+}
+
 json_t *asym_json_cpus(const struct asym_mask *mask)
 {
     char text[ASYM_MASK_LIST_MAX];

@@ -40,7 +40,7 @@ static json_t *labels_json(const char *labels)
         size_t len;
         *value++ = '\0';
         at = unquote(value, &len);
-        asym_json_set(&object, name, asym_json_bytes(value, len));
+        asym_json_set(&object, name, asym_json_text(value, len));
     }
     if (!copy)
         json_decref(ASYM_TAKE(object));

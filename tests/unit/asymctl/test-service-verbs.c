@@ -818,8 +818,10 @@ static void labels_as_json_are_objects(void **state)
         {"a", "{}"},
         {"a{kind=\"steer\",outcome=\"hands_off\"}", "{\"kind\":\"steer\",\"outcome\":\"hands_off\"}"},
         {"a{x=\"\",y=\"b=\\\"c,d}\\\"\"}", "{\"x\":\"\",\"y\":\"b=\\\"c,d}\\\"\"}"},
-        {"a{x=\"1\\n2\"}", "{\"x\":\"1\\\\x0a2\"}"},
-        {"a{x=\"1\\\\\"}", "{\"x\":\"1\\\\\\\\\"}"},
+        {"a{x=\"1\\n2\"}", "{\"x\":\"1\\n2\"}"},
+        {"a{x=\"1\\\\\"}", "{\"x\":\"1\\\\\"}"},
+        {"a{x=\"\xc3\xa4\"}", "{\"x\":\"\xc3\xa4\"}"},
+        {"a{x=\"\xff\"}", "{\"x\":\"\\\\xff\"}"},
     };
     (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
