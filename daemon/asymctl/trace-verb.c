@@ -2,6 +2,7 @@
 /* asymctl trace: observes this machine, steers nothing, and writes a trace for Perfetto. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,6 +24,7 @@ struct tracing {
     struct asym_observation_head head;
     struct asym_seen_trace trace;
     struct asym_part_file file;
+    char note[1280]; /* which decisions are missing; "": none */
 };
 
 static void tracing_done(struct tracing *t)
@@ -50,6 +52,16 @@ static void on_event(void *ctx, const struct asym_client_event *e)
                                                                    .reason = e->reason});
 }
 
+/* Says at once what the trace will lack, and keeps it for the JSON: a script may not read stderr. */
+static __attribute__((format(printf, 2, 3))) void note(struct tracing *t, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(t->note, sizeof t->note, format, ap);
+    va_end(ap);
+    fprintf(stderr, "asymctl: %s\n", t->note);
+}
+
 /* Subscribes to the decisions of a running service. The trace goes on without them. */
 static void subscribe(struct tracing *t)
 {
@@ -62,9 +74,10 @@ static void subscribe(struct tracing *t)
         return;
     asym_client_close(ASYM_TAKE(t->client));
     if (r != -ENOTCONN)
-        fprintf(stderr, "asymctl: the instants are what asymctl plans, not what asymd decides: %s\n", err.text);
+        note(t, "the instants are what asymctl plans, not what asymd decides: %s", err.text);
 }
 
+/* The time is that of the trace, as Perfetto shows it. */
 static void take_decisions(struct tracing *t)
 {
     struct asym_error err = {""};
@@ -74,7 +87,8 @@ static void take_decisions(struct tracing *t)
     if (r >= 0 || r == -EINTR)
         return;
     asym_client_close(ASYM_TAKE(t->client));
-    fprintf(stderr, "asymctl: the trace has the decisions of asymd until now: %s\n", err.text);
+    note(t, "the trace has no decisions of asymd after %.1f s: %s",
+         (double)(asym_clock_now() - t->trace.first) / ASYM_SEC, err.text);
 }
 
 static int on_cycle(void *ctx, const struct asym_cycle *cycle)
@@ -107,10 +121,13 @@ static void print_text(const struct tracing *t)
 
 static int print_json(const struct tracing *t)
 {
-    json_t *json = asym_observation_json(&t->observation, "asymctl.trace/1", &t->file);
+    json_t *json = asym_observation_json(&t->observation, "asymctl.trace/1", &t->file), *notes = json_array();
+    if (*t->note)
+        asym_json_append(&notes, asym_json_text(t->note, strlen(t->note)));
     asym_json_set(&json, "slices", json_integer((json_int_t)t->trace.slices));
     asym_json_set(&json, "decisions", json_integer((json_int_t)t->trace.decisions));
-    asym_json_set(&json, "planned", json_boolean(!t->trace.has_service));
+    asym_json_set(&json, "decisions_of", json_string(t->trace.has_service ? "asymd" : "asymctl"));
+    asym_json_set(&json, "notes", notes);
     return asym_json_print(json, stdout);
 }
 

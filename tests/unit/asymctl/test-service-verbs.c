@@ -705,7 +705,8 @@ static void a_trace_has_the_decisions_of_a_running_asymd(void **state)
     assert_has(text, "\"why\":\"idle for 5 s\"");
     /* The trace goes on without them. */
     assert_int_equal(run_with(FAKE_SERVICE_ENDS, TRACE, text, sizeof text), 0);
-    assert_has(text, "asymctl: the trace has the decisions of asymd until now: asymd has ended\n");
+    assert_has(text, "asymctl: the trace has no decisions of asymd after ");
+    assert_has(text, " s: asymd has ended\n");
     assert_has(text, " and 2 decisions of asymd in ");
     setenv("ASYMD_BUS", "/nonexistent/bus", 1);
     assert_int_equal(run("trace /tmp/asym-no-service.$$ --time=300ms --pid=$$ --config=/dev/null; s=$?; rm "
@@ -719,26 +720,47 @@ static void a_trace_has_the_decisions_of_a_running_asymd(void **state)
 
 #define TRACE_JSON "trace \"${ASYMD_BUS%/bus}/t.json\" --json --time=300ms --pid=$$ --config=/dev/null"
 
-static void a_trace_reports_the_same_as_json(void **state)
+/* Traces beside a service of that kind. Returns the notes; ret_json owns them. */
+static json_t *trace_as_json(enum fake_service_kind kind, json_t **ret_json)
 {
     char text[4096];
-    const char *schema, *file;
+    const char *schema, *file, *whose;
     json_int_t duration, slices, decisions;
-    int planned;
-    json_t *earlier;
-    (void)state;
-    assert_int_equal(run_with(FAKE_SERVICE_PLAIN, TRACE_JSON, text, sizeof text), 0);
-    ASYM_AUTO_JSON json_t *json = json_loads(text, 0, NULL);
-    assert_int_equal(json_unpack(json, "{s:s, s:s, s:o, s:I, s:I, s:I, s:b !}", "schema", &schema, "file", &file,
-                                 "earlier_file", &earlier, "duration_us", &duration, "slices", &slices, "decisions",
-                                 &decisions, "planned", &planned),
+    json_t *earlier, *notes;
+    assert_int_equal(run_with(kind, TRACE_JSON, text, sizeof text), 0);
+    /* The line of stderr comes before the report. */
+    assert_has(text, "{");
+    *ret_json = json_loads(strchr(text, '{'), 0, NULL);
+    assert_int_equal(json_unpack(*ret_json, "{s:s, s:s, s:o, s:I, s:I, s:I, s:s, s:o !}", "schema", &schema, "file",
+                                 &file, "earlier_file", &earlier, "duration_us", &duration, "slices", &slices,
+                                 "decisions", &decisions, "decisions_of", &whose, "notes", &notes),
                      0);
     assert_string_equal(schema, "asymctl.trace/1");
     assert_has(file, "/t.json");
     assert_true(json_is_null(earlier));
     assert_true(duration >= 300000 && slices >= 0);
     assert_int_equal(decisions, 2);
-    assert_false(planned);
+    assert_string_equal(whose, "asymd");
+    return notes;
+}
+
+static void a_trace_reports_the_same_as_json(void **state)
+{
+    ASYM_AUTO_JSON json_t *json = NULL;
+    (void)state;
+    assert_int_equal(json_array_size(trace_as_json(FAKE_SERVICE_PLAIN, &json)), 0);
+}
+
+/* A script that reads no stderr must not take such a trace for a whole one. */
+static void a_trace_notes_in_json_when_asymd_ended(void **state)
+{
+    ASYM_AUTO_JSON json_t *json = NULL;
+    (void)state;
+    json_t *notes = trace_as_json(FAKE_SERVICE_ENDS, &json);
+    assert_int_equal(json_array_size(notes), 1);
+    const char *note = json_string_value(json_array_get(notes, 0));
+    assert_has(note, "the trace has no decisions of asymd after ");
+    assert_has(note, " s: asymd has ended");
 }
 
 static void stats_is_a_table(void **state)
@@ -998,6 +1020,7 @@ int main(void)
         cmocka_unit_test(watch_as_json_prints_an_object_a_line),
         cmocka_unit_test(a_trace_has_the_decisions_of_a_running_asymd),
         cmocka_unit_test(a_trace_reports_the_same_as_json),
+        cmocka_unit_test(a_trace_notes_in_json_when_asymd_ended),
         cmocka_unit_test(stats_is_a_table),
         cmocka_unit_test(stats_says_which_width_its_last_column_needs),
         cmocka_unit_test(metrics_are_openmetrics_text),
