@@ -617,15 +617,21 @@ static void record_gives_a_size_that_is_not_0(void **state)
         fail_msg("%f %s", size, unit);
 }
 
-/* Observes this process with that verb. Returns the object that it prints. */
-static json_t *observe(const char *verb, const char *file)
+/* Observes this process with that verb, without a service. ret receives what it prints. */
+static void observe(const char *verb, const char *file, const char *options, char *ret, size_t size)
 {
-    char arguments[256], text[8192];
-    snprintf(arguments, sizeof arguments, "%s --json %s --time=300ms --config=/dev/null --pid=%d", verb, file,
-             (int)getpid());
+    char arguments[384];
+    snprintf(arguments, sizeof arguments, "%s '%s' --time=300ms --pid=%d %s", verb, file, (int)getpid(), options);
     setenv("ASYMD_BUS", "/nonexistent/bus", 1);
-    assert_int_equal(run(arguments, text, sizeof text), 0);
+    assert_int_equal(run(arguments, ret, size), 0);
     unsetenv("ASYMD_BUS");
+}
+
+static json_t *observe_as_json(const char *verb, const char *file, const char *options)
+{
+    char text[8192], all[256];
+    snprintf(all, sizeof all, "--json %s", options);
+    observe(verb, file, all, text, sizeof text);
     json_t *root = json_loads(text, 0, NULL);
     if (!root)
         fail_msg("%s", text);
@@ -634,39 +640,80 @@ static json_t *observe(const char *verb, const char *file)
     return root;
 }
 
-static void record_as_json_has_what_the_text_says(void **state)
+/* The name of the file is as the user wrote it: a script opens it. */
+static void record_as_json_has_its_members(void **state)
 {
     char file[sizeof tree.path + 16], old[sizeof file + 8];
     struct stat st;
     (void)state;
-    snprintf(file, sizeof file, "%s/j.rec", tree.path);
+    snprintf(file, sizeof file, "%s/j\\n.rec", tree.path);
     snprintf(old, sizeof old, "%s.old", file);
-    ASYM_AUTO_JSON json_t *first = observe("record", file), *second = observe("record", file);
+    ASYM_AUTO_JSON json_t *first = observe_as_json("record", file, "--config=/dev/null");
+    ASYM_AUTO_JSON json_t *second = observe_as_json("record", file, "--config=/dev/null");
     assert_int_equal(stat(file, &st), 0);
     assert_string_equal(text_of(second, "schema"), "asymctl.record/1");
     assert_true(json_is_null(json_object_get(first, "earlier_file")));
     assert_string_equal(text_of(second, "earlier_file"), old);
     assert_int_equal(json_integer_value(json_object_get(second, "size_bytes")), st.st_size);
     assert_in_range(json_integer_value(json_object_get(second, "snapshots")), 1, 4);
-    assert_true(json_is_integer(json_object_get(second, "most_threads")));
-    assert_true(json_is_array(json_object_get(second, "notes")));
+    assert_int_equal(json_array_size(json_object_get(second, "notes")), 0);
     assert_int_equal(json_object_size(second), 8);
 }
 
-static void trace_as_json_says_that_its_decisions_are_planned(void **state)
+/* Two records of the same processes. A CPU that only counts as slow is a note. */
+static void record_as_json_has_what_the_text_says(void **state)
+{
+    char file[sizeof tree.path + 16], conf[sizeof tree.path + 16], option[sizeof conf + 16], text[8192];
+    unsigned long long snapshots;
+    size_t threads;
+    double seconds;
+    (void)state;
+    snprintf(file, sizeof file, "%s/j.rec", tree.path);
+    snprintf(conf, sizeof conf, "%s/asymd.conf", tree.path);
+    snprintf(option, sizeof option, "--config=%s", conf);
+    tree_write(&tree, "asymd.conf", "[asymmetry]\nslow = 1\n");
+    observe("record", file, option, text, sizeof text);
+    ASYM_AUTO_JSON json_t *root = observe_as_json("record", file, option);
+    json_t *notes = json_object_get(root, "notes");
+    assert_int_equal(
+        sscanf(text, "recorded %lf s: %llu snapshots of up to %zu threads", &seconds, &snapshots, &threads), 3);
+    assert_true(seconds >= 0.3);
+    assert_in_range(snapshots, 1, 4);
+    assert_in_range(json_integer_value(json_object_get(root, "snapshots")), 1, 4);
+    assert_true(threads > 0);
+    assert_int_equal(json_integer_value(json_object_get(root, "most_threads")), threads);
+    assert_int_equal(json_array_size(notes), 1);
+    assert_has(text, json_string_value(json_array_get(notes, 0)));
+    assert_has(text, "asymmetry.slow");
+}
+
+/* Returns how many events of the trace have that phase: "X", a slice, or "i", a decision. */
+static size_t count_events(const json_t *trace, const char *phase)
+{
+    const json_t *event;
+    size_t i, n = 0;
+    json_array_foreach(json_object_get(trace, "traceEvents"), i, event) n += strcmp(text_of(event, "ph"), phase) == 0;
+    return n;
+}
+
+static void trace_as_json_counts_what_the_file_has(void **state)
 {
     char file[sizeof tree.path + 16];
     (void)state;
     snprintf(file, sizeof file, "%s/j.json", tree.path);
-    ASYM_AUTO_JSON json_t *root = observe("trace", file);
+    ASYM_AUTO_JSON json_t *root = observe_as_json("trace", file, "--config=/dev/null");
+    ASYM_AUTO_JSON json_t *trace = json_load_file(file, 0, NULL);
+    const json_t *slices = json_object_get(root, "slices"), *decisions = json_object_get(root, "decisions");
     assert_string_equal(text_of(root, "schema"), "asymctl.trace/1");
+    assert_true(json_is_integer(slices) && json_is_integer(decisions));
+    assert_int_equal(json_integer_value(slices), count_events(trace, "X"));
+    assert_int_equal(json_integer_value(decisions), count_events(trace, "i"));
     assert_string_equal(text_of(root, "decisions_of"), "asymctl");
     assert_int_equal(json_array_size(json_object_get(root, "notes")), 0);
-    assert_true(json_is_integer(json_object_get(root, "slices")));
-    assert_true(json_is_integer(json_object_get(root, "decisions")));
+    assert_int_equal(json_object_size(root), 8);
 }
 
-static void each_verb_that_prints_has_json(void **state)
+static void each_verb_has_json_but_for_three(void **state)
 {
     /* top --once prints a screen, and status --json has its values; run prints what the program prints. */
     static const char *const without[] = {"top", "run", "help"};
@@ -704,9 +751,10 @@ int main(void)
         cmocka_unit_test(check_as_json_has_every_line),
         cmocka_unit_test(check_prints_every_fact),
         cmocka_unit_test_setup_teardown(record_gives_a_size_that_is_not_0, make_tree, remove_tree),
+        cmocka_unit_test_setup_teardown(record_as_json_has_its_members, make_tree, remove_tree),
         cmocka_unit_test_setup_teardown(record_as_json_has_what_the_text_says, make_tree, remove_tree),
-        cmocka_unit_test_setup_teardown(trace_as_json_says_that_its_decisions_are_planned, make_tree, remove_tree),
-        cmocka_unit_test(each_verb_that_prints_has_json),
+        cmocka_unit_test_setup_teardown(trace_as_json_counts_what_the_file_has, make_tree, remove_tree),
+        cmocka_unit_test(each_verb_has_json_but_for_three),
         cmocka_unit_test(columns_are_counted_as_terminals_do),
         cmocka_unit_test(cutting_never_splits_a_character_nor_exceeds_columns_or_bytes),
         cmocka_unit_test(cpu_lists_that_do_not_fit_end_in_their_count),
