@@ -24,6 +24,9 @@
 #define FIRST  12345
 #define SECOND 23456
 
+/* Events that go out before the reply of a method, and cost more than a user's share at COST each. */
+#define SOME 7
+
 /* More than a user's share of ASYM_BUS_BURST in six messages, and less than the burst of all. */
 #define COST (5 * ASYM_MSEC)
 
@@ -36,9 +39,10 @@ struct fixture {
     bool keeps_users, has_left; /* the daemon does not say yet who a client is; the client has left */
     sd_bus_message *questions[16];
     unsigned n_questions, n_answered, n_refused, n_ran, n_polkit, n_subscribed, n_name_requests;
-    bool keeps_name;      /* another process has asymd's name */
-    sd_bus_message *ping; /* the last one */
-    asym_usec cost;
+    bool keeps_name;            /* another process has asymd's name */
+    sd_bus_message *ping;       /* the last one */
+    asym_usec cost, event_cost; /* CPU time of a method or property, and of an event beside it */
+    int n_pushes, append_error; /* Read makes so many events; no event can be sent */
     char order[64], said[512];
     unsigned n_events;
     uid_t caller;
@@ -98,6 +102,10 @@ static int run_read(void *userdata, sd_bus_message *m, const struct asym_bus_cal
     f.n_ran++;
     f.caller = caller->uid;
     burn();
+    for (int i = 0; i < f.n_pushes; i++)
+        asym_bus_push(f.bus, &i, ASYM_BUS_ALL_USERS);
+    if (f.n_pushes > 0)
+        asym_bus_send_some(f.bus, SOME);
     assert_true(sd_bus_message_read(m, "s", &text) > 0);
     strncat(f.order, text, sizeof f.order - strlen(f.order) - 1);
     return sd_bus_reply_method_return(m, "s", text);
@@ -128,6 +136,9 @@ static int append_event(void *userdata, sd_bus_message *signal, const void *even
 {
     (void)userdata, (void)event;
     burn();
+    clocks.cpu += f.event_cost;
+    if (f.append_error)
+        return f.append_error;
     f.n_events++;
     return sd_bus_message_append(signal, "u", 7u);
 }
@@ -604,6 +615,61 @@ static void a_limit_holds_for_each_subscriber(void **state)
     assert_int_equal(f.n_events, 200);
 }
 
+/* The user who calls pays for the call alone: it has as much left as one who has not called. */
+static void a_subscribers_user_pays_for_events_of_anothers_method(void **state)
+{
+    (void)state;
+    get_all(":1.20", 1);
+    get_all(":1.a0", 1);
+    subscribe_as(":1.10");
+    f.event_cost = COST;
+    f.n_pushes = 100;
+    send_as(":1.20", ASYM_BUS_INTERFACE, "Read", "x");
+    settle();
+    f.n_pushes = 0;
+    assert_int_equal(f.n_ran, 1);
+    assert_int_equal(f.n_events, SOME);
+    get_all(":1.10", 1);
+    assert_int_equal(f.n_refused, 1);
+    f.cost = COST;
+    get_all(":1.a0", 10);
+    const unsigned n = f.n_answered;
+    assert_in_range(n, 1, 6);
+    get_all(":1.20", 10);
+    assert_int_equal(f.n_answered, n);
+}
+
+/* The ping of each subscriber is under way. */
+static void lose_during_a_method(const char *caller, int n_pushes, int append_error, const char *why)
+{
+    subscribe_as(":1.10");
+    subscribe_as(":1.20");
+    assert_int_equal(count_subscribers(), 2);
+    f.n_pushes = n_pushes;
+    f.append_error = append_error;
+    f.n_answered = f.n_ran = 0;
+    send_as(caller, ASYM_BUS_INTERFACE, "Read", "x");
+    settle();
+    f.n_pushes = 0;
+    f.append_error = 0;
+    assert_int_equal(f.n_ran, 1);
+    assert_int_equal(f.n_answered, 1);
+    assert_int_equal(count_subscribers(), 0);
+    assert_non_null(strstr(f.said, why));
+    get_all(":1.10", 1);
+    assert_int_equal(f.n_answered, 1);
+}
+
+static void a_method_can_end_subscriptions_and_the_one_of_its_caller(void **state)
+{
+    static const char *const callers[] = {":1.10", ":1.20", ":1.30"};
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(callers); i++) {
+        lose_during_a_method(callers[i], 1, -ENOMEM, "cannot send");
+        lose_during_a_method(callers[i], ASYM_BUS_EVENTS + 1, 0, "more slowly");
+    }
+}
+
 /* The user has spent its share, so that all events wait. */
 static void a_subscriber_may_be_as_far_behind_as_the_ring_is_long(void **state)
 {
@@ -918,6 +984,8 @@ int main(void)
         TEST(calls_of_a_client_that_has_left_are_dropped),
         TEST(a_limit_holds_for_each_subscriber),
         TEST(a_subscribers_user_pays_for_events),
+        TEST(a_subscribers_user_pays_for_events_of_anothers_method),
+        TEST(a_method_can_end_subscriptions_and_the_one_of_its_caller),
         TEST(one_dear_call_stops_its_user_and_not_the_others),
         TEST(a_bus_daemon_that_does_not_read_loses_the_connection),
         TEST(a_name_that_was_refused_is_asked_for_again),

@@ -27,8 +27,9 @@ struct fixture {
     unsigned n_ran;
     struct asym_bus_caller caller;
     int fails;
-    bool pushes;         /* Ask makes an event, as a pause does */
+    uint32_t n_pushes;   /* Ask makes so many events, as a pause does */
     asym_usec append_us; /* CPU time that the text of an event takes */
+    int append_error;    /* no event can be sent; 0: all can */
     char said[512];
 };
 
@@ -58,10 +59,10 @@ static int run_ask(void *userdata, sd_bus_message *m, const struct asym_bus_call
     assert_ptr_equal(userdata, &f);
     f.n_ran++;
     f.caller = *caller;
-    if (f.pushes) {
+    for (uint32_t i = 0; i < f.n_pushes; i++)
         asym_bus_push(f.bus, &(uint32_t){7}, ASYM_BUS_ALL_USERS);
+    if (f.n_pushes > 0)
         asym_bus_send_some(f.bus, 1);
-    }
     if (f.fails)
         return sd_bus_error_set(error, ASYM_BUS_ERROR_NOT_POSSIBLE, "no");
     assert_true(sd_bus_message_read(m, "s", &text) > 0);
@@ -95,6 +96,8 @@ static int append(void *userdata, sd_bus_message *signal, const void *event)
     char text[512];
     const asym_usec end = asym_clock_thread_cpu() + f.append_us;
     (void)userdata;
+    if (f.append_error)
+        return f.append_error;
     while (asym_clock_thread_cpu() < end)
         ;
     memset(text, 'x', sizeof text);
@@ -384,7 +387,7 @@ static void a_method_can_send_its_events_before_its_reply(void **state)
     uint64_t cookie;
     (void)state;
     assert_int_equal(call(client, "Subscribe", NULL, NULL), 0);
-    f.pushes = true;
+    f.n_pushes = 1;
     assert_true(sd_bus_message_new_method_call(client, &m, NULL, ASYM_BUS_PATH, ASYM_BUS_INTERFACE, "Ask") >= 0);
     assert_true(sd_bus_message_append(m, "s", "x") >= 0);
     assert_true(sd_bus_send(client, m, &cookie) >= 0);
@@ -399,13 +402,73 @@ static void events_of_a_method_are_charged_once(void **state)
     sd_bus *client = start_client();
     (void)state;
     assert_int_equal(call(client, "Subscribe", NULL, NULL), 0);
-    f.pushes = true;
+    f.n_pushes = 1;
     f.append_us = 20000;
     const asym_usec before = asym_bus_spent(f.bus);
     assert_int_equal(call(client, "Ask", "x", NULL), 0);
     const asym_usec spent = asym_bus_spent(f.bus) - before;
     assert_in_range(spent, f.append_us, 2 * f.append_us - 1);
     sd_bus_close_unref(client);
+}
+
+/* More events than the ring has places overtake every subscriber. */
+static const struct {
+    uint32_t n_pushes;
+    int append_error;
+    const char *why;
+} losses[] = {
+    {1, -ENOMEM, "cannot send"},
+    {ASYM_BUS_EVENTS + 1, 0, "more slowly"},
+};
+
+static bool has_ended(sd_bus *client)
+{
+    for (unsigned i = 0; i < 10; i++) {
+        turn();
+        if (sd_bus_process(client, NULL) < 0)
+            return true;
+    }
+    return sd_bus_is_open(client) <= 0;
+}
+
+/* The first client calls a method whose events end the subscriptions. Its own connection ends if it has one. */
+static void lose_during_a_method(size_t loss, bool caller_subscribes, bool other_subscribes)
+{
+    struct asym_bus_totals totals;
+    sd_bus *caller = start_client(), *other = start_client(), *third = start_client();
+    const uint64_t n = (uint64_t)caller_subscribes + other_subscribes;
+    asym_bus_totals(f.bus, &totals);
+    const uint64_t lost = totals.lost;
+    assert_int_equal(call(caller, caller_subscribes ? "Subscribe" : "Unsubscribe", NULL, NULL), 0);
+    assert_int_equal(call(other, other_subscribes ? "Subscribe" : "Unsubscribe", NULL, NULL), 0);
+    f.n_pushes = losses[loss].n_pushes;
+    f.append_error = losses[loss].append_error;
+    /* The method replies before the sweep closes its connection. */
+    assert_int_equal(call(caller, "Ask", "x", NULL), 0);
+    f.n_pushes = 0;
+    f.append_error = 0;
+    asym_bus_totals(f.bus, &totals);
+    assert_int_equal(totals.lost - lost, n);
+    assert_int_equal(totals.direct, 3 - n);
+    assert_false(asym_bus_has_subscribers(f.bus));
+    assert_non_null(strstr(f.said, losses[loss].why));
+    assert_int_equal(has_ended(caller), caller_subscribes);
+    assert_int_equal(has_ended(other), other_subscribes);
+    assert_int_equal(call(third, "Ask", "x", NULL), 0);
+    sd_bus_close_unref(caller);
+    sd_bus_close_unref(other);
+    sd_bus_close_unref(third);
+    turn();
+}
+
+static void a_method_can_end_subscriptions_and_the_one_of_its_caller(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(losses); i++) {
+        lose_during_a_method(i, false, true);
+        lose_during_a_method(i, true, false);
+        lose_during_a_method(i, true, true);
+    }
 }
 
 static void the_end_of_a_client_ends_its_subscription(void **state)
@@ -597,6 +660,7 @@ int main(void)
         TEST(a_reader_gets_a_burst_whole_and_in_order),
         TEST(a_method_can_send_its_events_before_its_reply),
         TEST(events_of_a_method_are_charged_once),
+        TEST(a_method_can_end_subscriptions_and_the_one_of_its_caller),
         TEST(the_end_of_a_client_ends_its_subscription),
         TEST(a_subscriber_that_never_reads_loses_its_connection),
         TEST(a_client_that_never_reads_its_answers_loses_its_connection),
