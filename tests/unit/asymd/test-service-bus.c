@@ -28,6 +28,7 @@ struct bus_fixture {
     struct asym_service s;
     sd_bus *client;
     char heard[512]; /* "NAME=VALUE;" for each property of each signal */
+    unsigned n_signals;
 };
 
 /* Notes the property at which the message stands. */
@@ -53,6 +54,7 @@ static void hear(struct bus_fixture *f, sd_bus_message *m)
 {
     if (sd_bus_message_is_signal(m, PROPERTIES, "PropertiesChanged") <= 0)
         return;
+    f->n_signals++;
     assert_true(sd_bus_message_skip(m, "s") >= 0);
     assert_true(sd_bus_message_enter_container(m, 'a', "{sv}") > 0);
     while (sd_bus_message_enter_container(m, 'e', "sv") > 0) {
@@ -141,11 +143,14 @@ static int tear_down(void **state)
     return 0;
 }
 
+/* Properties that change together come in one signal. */
 static void assert_heard(struct bus_fixture *f, const char *expected)
 {
     call(f, "org.freedesktop.DBus.Peer", "Ping");
     assert_string_equal(f->heard, expected);
+    assert_int_equal(f->n_signals, *expected ? 1 : 0);
     f->heard[0] = '\0';
+    f->n_signals = 0;
 }
 
 static void change_nothing(struct bus_fixture *f)
@@ -181,7 +186,15 @@ static void go_back(struct bus_fixture *f)
     f->s.cycle.snapshot.missing[ASYM_SIGNAL_IPC] = "no PMU";
 }
 
-static void what_changes_without_an_order_is_announced_once(void **state)
+/* An order announces at once, and with it what has changed without an order since the last housekeeping. */
+static void sample_less_often_and_order_another_policy(struct bus_fixture *f)
+{
+    sample_less_often(f);
+    f->run.policy = &engine_fixture_policy_cpu;
+    asym_service_changed(&f->s);
+}
+
+static void a_change_is_announced_once(void **state)
 {
     struct bus_fixture *f = *state;
     static const struct {
@@ -195,6 +208,7 @@ static void what_changes_without_an_order_is_announced_once(void **state)
         {count_instructions, "Observer=schedstat, instructions;"},
         {use_more_cpu_time, ""},
         {go_back, "Interval=100000;Observer=schedstat, process events;"},
+        {sample_less_often_and_order_another_policy, "Policy=orders-cpu;Interval=200000;"},
         {change_nothing, ""},
     };
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
@@ -206,8 +220,8 @@ static void what_changes_without_an_order_is_announced_once(void **state)
     }
 }
 
-/* A reload ends in asym_service_changed. */
-static void a_new_interval_of_the_configuration_is_announced_at_once(void **state)
+/* The test calls what an order, a reload and hotplug call. The interval stands for all properties. */
+static void asym_service_changed_announces_without_housekeeping(void **state)
 {
     struct bus_fixture *f = *state;
     assert_int_equal(asym_settings_set(f->run.settings, "asymd.interval=70ms", "test", NULL), 0);
@@ -222,8 +236,8 @@ static void a_new_interval_of_the_configuration_is_announced_at_once(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(what_changes_without_an_order_is_announced_once),
-        T(a_new_interval_of_the_configuration_is_announced_at_once),
+        T(a_change_is_announced_once),
+        T(asym_service_changed_announces_without_housekeeping),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
