@@ -690,7 +690,7 @@ points more on three and on four types, each from the lowest to the highest of b
 
 "The speedup grows more than 13%" from two to three types, "but within 11%" from three to four (its 4.3): the table takes that as
 points of the gain. If it is the ratio of completion times that grows, it grows by {three} and by {four}. The source's
-figures, which our text lacks, would tell.
+figures, which our copy of the paper lacks, would tell.
 
 Of the lines below the source's, these are within all three of its bounds over IPC-Driven: {met}.
 If a new phase triggers the turns and as many threads take them as there are CPUs of the type, which is how Saez 2010, 2.3,
@@ -705,7 +705,7 @@ together are in different ones; with phases a fifth as long, all of them the sam
 nothing else than the place of a thread can gain."""
 
 
-# What the text says of single workloads in Figures 8 and 9; the bars themselves are not in our text.
+# What the text says of single workloads in Figures 8 and 9; the bars themselves are not in our copy of the paper.
 NIE_SHARING = {"4CI": "<= 3 %", "4MI": "above 23 %"}
 
 
