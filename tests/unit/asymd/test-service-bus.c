@@ -169,6 +169,12 @@ static void sample_less_often(struct bus_fixture *f)
     f->s.budget.stretch = 2;
 }
 
+/* By less than a tenth each time: the second time it is more than a tenth above the announced one. */
+static void sample_a_little_less_often(struct bus_fixture *f)
+{
+    f->s.budget.stretch *= 1.06;
+}
+
 static void lose_process_events(struct bus_fixture *f)
 {
     f->s.cycle.snapshot.coverage.process_events = false;
@@ -204,6 +210,8 @@ static void a_change_is_announced_once(void **state)
         {change_nothing, ""},
         {use_more_cpu_time, ""},
         {sample_less_often, "Interval=200000;"},
+        {sample_a_little_less_often, ""},
+        {sample_a_little_less_often, "Interval=224720;"},
         {lose_process_events, "Observer=schedstat;"},
         {count_instructions, "Observer=schedstat, instructions;"},
         {use_more_cpu_time, ""},
