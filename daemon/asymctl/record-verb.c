@@ -94,7 +94,7 @@ static int print_json(const struct recording *c, uint64_t size)
 {
     json_t *json = asym_observation_json(&c->observation, "asymctl.record/1", &c->file), *notes = json_array();
     for (size_t i = 0; i < c->head.head.n_notes; i++)
-        asym_json_append(&notes, asym_json_bytes(c->head.head.notes[i], strlen(c->head.head.notes[i])));
+        asym_json_append(&notes, asym_json_text(c->head.head.notes[i], strlen(c->head.head.notes[i])));
     asym_json_set(&json, "size_bytes", json_integer((json_int_t)size));
     asym_json_set(&json, "snapshots", json_integer((json_int_t)asym_record_writer_count(c->writer)));
     asym_json_set(&json, "most_threads", json_integer((json_int_t)c->most_threads));

@@ -466,7 +466,7 @@ const sd_bus_vtable asym_bus_manager_vtable[] = {
     PROPERTY("ThreadsSteered", "u", threads_steered, 0),
     PROPERTY("Changes", "t", changes, 0),
     PROPERTY("ChangesLastMinute", "u", changes_last_minute, 0),
-    PROPERTY("Interval", "t", interval, CHANGES),
+    PROPERTY("Interval", "t", interval, CHANGES), /* but for changes within a tenth: org.asymd.Manager(5) */
     PROPERTY("CPUUsage", "d", cpu_usage, 0),
     PROPERTY("Memory", "t", memory, 0),
     PROPERTY("Paused", "b", paused, CHANGES),

@@ -192,7 +192,7 @@ static size_t share_of_each(const struct asym_rtxd_server *s)
 
 /*
  * sample_client() samples a deferred client again as soon as it has CPU time. A throttled client stays throttled: housekeeping
- * polls it again within a second, and asymd samples it then.
+ * polls it again within a second, and asymd samples it then if the count of its eventfd is above 0.
  */
 static bool defer(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
 {
