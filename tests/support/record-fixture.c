@@ -239,7 +239,7 @@ void record_fixture_make(struct record_fixture *f, const struct record_fixture_p
                                               .enforce = settings->enforce};
     assert_int_equal(asym_engine_new(&config, &m->engine), 0);
     const struct asym_record_setting setting = {"classify.amp_boost", "1s"};
-    const char *const note = "made by a test";
+    const char *const note = "made by a test in C:\\tests";
     const struct asym_record_head head = {.version = "0.1",
                                           .policy = plan->policy,
                                           .began = 1700000000,

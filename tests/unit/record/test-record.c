@@ -174,7 +174,7 @@ static void the_head_is_read_again(void **state)
     assert_string_equal(head->settings[0].name, "classify.amp_boost");
     assert_string_equal(head->settings[0].value, "1s");
     assert_int_equal(head->n_notes, 1);
-    assert_string_equal(head->notes[0], "made by a test");
+    assert_string_equal(head->notes[0], "made by a test in C:\\tests");
     asym_record_reader_free(reader);
     fclose(in);
     record_fixture_done(&f);

@@ -112,6 +112,9 @@ static void assert_bars(const char *svg, const char *json)
     ASYM_AUTO_JSON json_t *root = json_loads(json, 0, NULL);
     assert_non_null(root);
     assert_int_equal(json_array_size(json_object_get(root, "policies")), 3);
+    /* A note has its escapes already. */
+    assert_string_equal(json_string_value(json_array_get(json_object_get(root, "notes"), 0)),
+                        "made by a test in C:\\tests");
     json_array_foreach(json_object_get(root, "policies"), i, policy)
     {
         const json_t *share = json_object_get(json_object_get(policy, "fast_share"), "all");
