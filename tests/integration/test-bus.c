@@ -427,20 +427,29 @@ static void asymd_finds_a_bus_that_starts_later(void **state)
     asym_bus_daemon_prepare();
 }
 
-static void busctl_shows_the_object(void **state)
+static void introspect_with_busctl(const char *address)
 {
     static char text[32768];
-    char address[256];
-    (void)state;
-    asym_bus_daemon_start();
-    const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
-    sd_bus_close_unref(asym_bus_daemon_await_asymd());
-    snprintf(address, sizeof address, "--address=%s", getenv("DBUS_SYSTEM_BUS_ADDRESS"));
-    const char *const argv[] = {"/usr/bin/busctl", address, "--no-pager", "introspect", "org.asymd", PATH, NULL};
+    char option[256];
+    snprintf(option, sizeof option, "--address=%s", address);
+    const char *const argv[] = {"/usr/bin/busctl", option, "--no-pager", "introspect", "org.asymd", PATH, NULL};
     assert_int_equal(asym_live_run(argv, text, sizeof text), 0);
     assert_non_null(strstr(text, ".SetProgram"));
     assert_non_null(strstr(text, "tuusiiisss"));
     assert_non_null(strstr(text, ".PolicyReason"));
+}
+
+/* busctl takes asymd's own socket for a bus. */
+static void busctl_shows_the_object_on_both_ways(void **state)
+{
+    char direct[256];
+    (void)state;
+    asym_bus_daemon_start();
+    const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
+    sd_bus_close_unref(asym_bus_daemon_await_asymd());
+    introspect_with_busctl(getenv("DBUS_SYSTEM_BUS_ADDRESS"));
+    snprintf(direct, sizeof direct, "unix:path=%s/bus", asym_service_dir());
+    introspect_with_busctl(direct);
     asym_live_end(asymd, SIGTERM);
     asym_live_end(load, SIGKILL);
 }
@@ -786,7 +795,7 @@ int main(void)
         TEST(every_order_is_carried_out),
         TEST(decisions_reach_subscribers_on_the_socket_and_on_the_bus),
         TEST(asymd_finds_a_bus_that_starts_later),
-        TEST(busctl_shows_the_object),
+        TEST(busctl_shows_the_object_on_both_ways),
         TEST(a_permanent_policy_is_that_of_the_next_start),
         TEST(after_a_reload_why_knows_the_rule_of_a_program_that_sleeps),
         TEST(a_policy_that_cannot_be_written_changes_nothing),
