@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""pools.py ASYMCTL: how many threads the pool of each runtime gets, alone and under asymctl run --slow, as a table in Markdown.
+"""pools.py ASYMCTL: how many threads the pool of each runtime gets, alone and under asymctl run --fast and --slow, as a table in
+Markdown.
 
-The last CPU counts as slow. A runtime that is not installed here has a row that says so. Debian's packages: gcc, clang with
-libomp-dev, libtbb-dev, default-jdk-headless, golang-go, rustc with cargo and librust-rayon-dev, python3, nodejs.
+The last CPU counts as slow, all others as fast. A runtime that is not installed here has a row that says so. Debian's packages:
+gcc, clang with libomp-dev, libtbb-dev, default-jdk-headless, golang-go, rustc with cargo and librust-rayon-dev, python3, nodejs.
 """
 import os
 import pathlib
@@ -36,6 +37,7 @@ VENDORED = '[source.crates-io]\nreplace-with = "debian"\n[source.debian]\ndirect
 
 # name; source files; build; run. {0} is the folder.
 ROWS = [
+    ("the CPUs of the affinity", {}, [], ["python3", "-c", "import os; print(*sorted(os.sched_getaffinity(0)), sep=', ')"]),
     ("nproc", {}, [], ["nproc"]),
     ("OpenMP, GCC's libgomp", {"g.c": OPENMP}, ["gcc", "-fopenmp", "g.c", "-o", "g"], ["{0}/g"]),
     ("OpenMP, LLVM's libomp", {"l.c": OPENMP}, ["clang", "-fopenmp", "l.c", "-o", "l"], ["{0}/l"]),
@@ -66,11 +68,10 @@ def row(asymctl, config, name, sources, build, run):
             target.parent.mkdir(exist_ok=True)
             target.write_text(text)
         if not shutil.which((build or run)[0]) or build and output(build, path) is None:
-            return f"| {name} | not here | not here |"
+            return f"| {name} | not here | not here | not here |"
         run = [word.format(path) for word in run]
-        alone = output(run, path)
-        slow = output([asymctl, "run", f"--config={config}", "--slow", "--", *run], path)
-        return f"| {name} | {alone or 'not here'} | {slow or 'not here'} |"
+        under = [[], *([asymctl, "run", f"--config={config}", kind, "--"] for kind in ("--fast", "--slow"))]
+        return f"| {' | '.join([name, *(output(words + run, path) or 'not here' for words in under)])} |"
 
 
 def main(asymctl):
@@ -78,7 +79,9 @@ def main(asymctl):
     with tempfile.NamedTemporaryFile("w", suffix=".conf") as config:
         config.write(f"[asymmetry]\nslow = {cpus[-1]}-{cpus[-1]}\nmethod = none\n")
         config.flush()
-        print(f"| runtime | threads, {len(cpus)} CPUs | with `asymctl run --slow`, 1 CPU |\n| --- | --- | --- |")
+        fast = f"{len(cpus) - 1} CPU{'s' if len(cpus) > 2 else ''}"
+        print(f"| runtime | threads, {len(cpus)} CPUs | with `asymctl run --fast`, {fast} | with `asymctl run --slow`, 1 CPU |")
+        print("| --- | --- | --- | --- |")
         for name, sources, build, run in ROWS:
             print(row(asymctl, config.name, name, sources, build, run), flush=True)
 
