@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <systemd/sd-login.h>
+
 #include "base/clock.h"
 
 /* For an agent that hangs. polkitd answers at once; the bus daemon may have to start it. */
@@ -37,7 +39,23 @@ static void discard_output(void)
     dup2(null, STDERR_FILENO);
 }
 
-/* The pipe's other ends close by exec. PATH is the user's own: asymctl has no privilege that the user lacks. */
+/* Returns whether logind knows a session that polkitd takes for this process's: its own, or the user's display. */
+static bool has_session(void)
+{
+    char *session = NULL;
+    int r = sd_pid_get_session(0, &session);
+    if (r < 0)
+        r = sd_uid_get_display(getuid(), &session);
+    free(session);
+    return r >= 0;
+}
+
+/*
+ * --fallback leaves the question to an agent of the session, if there is one. Without a session polkitd finds no such agent, and
+ * then does not take the fallback either (polkit 122, get_authentication_agent_for_subject).
+ *
+ * The pipe's other ends close by exec. PATH is the user's own: asymctl has no privilege that the user lacks.
+ */
 _Noreturn static void run_agent(pid_t parent, int notify)
 {
     char fd[16], process[32];
@@ -52,7 +70,8 @@ _Noreturn static void run_agent(pid_t parent, int notify)
     snprintf(fd, sizeof fd, "%d", notify);
     snprintf(process, sizeof process, "%d", (int)parent);
     fcntl(notify, F_SETFD, 0);
-    execlp("pkttyagent", "pkttyagent", "--notify-fd", fd, "--fallback", "--process", process, (char *)NULL);
+    execlp("pkttyagent", "pkttyagent", "--notify-fd", fd, "--process", process, has_session() ? "--fallback" : NULL,
+           (char *)NULL);
     _exit(1);
 }
 

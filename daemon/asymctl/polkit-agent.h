@@ -8,8 +8,8 @@
 
 /**
  * Start pkttyagent, and wait up to 5 s until it has registered. Does nothing for root, if standard input or output is no terminal,
- * or if PATH has no pkttyagent: then polkit asks a desktop's agent, or refuses. Returns the
- * agent, for asym_polkit_agent_stop; NULL: none.
+ * or if PATH has no pkttyagent: then polkit asks a desktop's agent, or refuses. In a session with an agent of its own, polkit asks
+ * that one. Returns the agent, for asym_polkit_agent_stop; NULL: none.
  */
 void *asym_polkit_agent_start(void);
 

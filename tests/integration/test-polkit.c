@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * polkitd itself decides whether an ordinary user may change what a running asymd does. It runs on a bus of the test, with
- * asymd's policy file alone and with rules of the test. Needs root and the package polkitd.
+ * asymd's policy file alone and with rules of the test. pkttyagent and PAM take the password of root, which is the test's own in
+ * its namespace. Needs root and the package polkitd.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +10,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -37,10 +39,19 @@
     "});\n"
 #define DENY "polkit.addRule(function(action, subject) { return polkit.Result.NO; });\n"
 
-/* The directories that polkitd reads. In the test's namespace each shows a directory of the test. */
+/* The passwords of the namespace: root's is PASSWORD. */
+#define SHADOW   "/etc/shadow"
+#define PASSWORD "correct horse"
+#define HASH     "$6$asymd$eNj2TEnNfAhamuR7JXaEvwNoMyCR7m2GOdzIb4fIpN2nTjlqpYoO/hQsqQ75o5tIcdpdZLGGnxymX9UlXIQHO."
+
+/*
+ * The directories that polkitd reads, and the one with the socket of the system bus. In the test's namespace each shows a directory
+ * of the test. No session of logind is in /run then.
+ */
 static const struct {
     const char *name, *path;
 } covers[] = {
+    {"run", "/run"},
     {"rules", "/etc/polkit-1/rules.d"},
     {"vendor-rules", "/usr/share/polkit-1/rules.d"},
     {"actions", "/usr/share/polkit-1/actions"},
@@ -72,6 +83,15 @@ static void copy_actions(void)
     write_file("actions/org.asymd.policy", text);
 }
 
+/* PAM refuses a user without a line in this file. */
+static int cover_passwords(void)
+{
+    char path[96];
+    snprintf(path, sizeof path, "%s/shadow", dir);
+    write_file("shadow", "root:" HASH ":20000:0:99999:7:::\nnobody:*:20000:0:99999:7:::\n");
+    return chmod(path, 0600) < 0 ? -1 : asym_namespace_cover(path, SHADOW);
+}
+
 /* polkitd runs as a user of its own, and reads these directories as this user. */
 static int cover_directories(void)
 {
@@ -85,7 +105,7 @@ static int cover_directories(void)
             return -1;
     }
     copy_actions();
-    return 0;
+    return mkdir("/run/dbus", 0755) < 0 ? -1 : cover_passwords();
 }
 
 static int set_up_directories(void **state)
@@ -137,9 +157,18 @@ static void await_polkitd(sd_bus *bus)
     fail_msg("polkitd has no name on the bus");
 }
 
+/* PAM's helper of polkit has the privileges of root, so it does not heed DBUS_SYSTEM_BUS_ADDRESS. */
+static void link_bus(void)
+{
+    static const char socket[] = "/run/dbus/system_bus_socket";
+    assert_true(unlink(socket) == 0 || errno == ENOENT);
+    assert_int_equal(symlink(getenv("DBUS_SYSTEM_BUS_ADDRESS") + strlen("unix:path="), socket), 0);
+}
+
 static int set_up(void **state)
 {
     asym_bus_daemon_prepare();
+    link_bus();
     if (asym_service_set_up(state) < 0)
         return -1;
     asym_bus_daemon_start();
@@ -268,8 +297,77 @@ static void on_a_terminal_asymctl_starts_an_agent_before_it_asks(void **state)
     assert_int_equal(asym_live_wait(asym_stranger_start(set_policy_on_terminal, &program)), 4);
     close(program);
     assert_non_null(read_line(path, said, sizeof said));
-    assert_non_null(strstr(said, "--fallback --process "));
+    assert_non_null(strstr(said, "--process "));
     assert_policy("pa");
+}
+
+/* A user who types. The file descriptors are of asymctl and of a pipe for what was on the terminal. */
+struct typist {
+    int program, seen;
+    const char *password;
+};
+
+/* Reads from the terminal until text has come, or until its other side has ended: text NULL. Returns whether that happened. */
+static bool read_terminal(int terminal, char *seen, size_t size, const char *text)
+{
+    size_t n = strlen(seen);
+    for (ssize_t got; n < size - 1 && (!text || !strstr(seen, text)); seen[n += (size_t)got] = '\0')
+        if ((got = read(terminal, seen + n, size - 1 - n)) <= 0)
+            return !text;
+    return text != NULL;
+}
+
+/* Runs asymctl on a terminal of its own, and types the password when pkttyagent asks for one. */
+static void set_policy_with_password(void *arg)
+{
+    const struct typist *typist = arg;
+    char *const argv[] = {(char[]){"asymctl"}, (char[]){"policy"}, (char[]){"rr"}, NULL};
+    char seen[4096] = "";
+    int terminal, status;
+    const pid_t pid = forkpty(&terminal, NULL, NULL, NULL);
+    if (pid == 0) {
+        fexecve(typist->program, argv, environ);
+        _exit(127);
+    }
+    if (pid < 0 || !read_terminal(terminal, seen, sizeof seen, "Password: ") ||
+        dprintf(terminal, "%s\n", typist->password) < 0)
+        strcat(seen, "(no question)");
+    read_terminal(terminal, seen, sizeof seen, NULL);
+    dprintf(typist->seen, "%s", seen);
+    _exit(waitpid(pid, &status, 0) != pid || !WIFEXITED(status) ? 127 : WEXITSTATUS(status));
+}
+
+/* Returns the exit status of asymctl; seen gets what was on the terminal. */
+static int type_password(const char *password, char *seen, size_t size)
+{
+    struct typist typist = {.password = password};
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    typist.seen = ends[1];
+    typist.program = open(ASYM_TEST_BIN "/daemon/asymctl", O_PATH | O_CLOEXEC);
+    assert_true(typist.program >= 0);
+    const pid_t pid = asym_stranger_start(set_policy_with_password, &typist);
+    close(ends[1]);
+    seen[0] = '\0';
+    read_terminal(ends[0], seen, size, NULL);
+    close(ends[0]);
+    close(typist.program);
+    return asym_live_wait(pid);
+}
+
+static void pkttyagent_asks_for_a_password_and_pam_checks_it(void **state)
+{
+    char seen[4096];
+    (void)state;
+    int status = type_password("wrong horse", seen, sizeof seen);
+    if (status != 4 || !strstr(seen, "AUTHENTICATION FAILED"))
+        fail_msg("after a wrong password asymctl ends with %d: %s", status, seen);
+    assert_policy("pa");
+    status = type_password(PASSWORD, seen, sizeof seen);
+    if (status != 0 || !strstr(seen, "Password: "))
+        fail_msg("after the password asymctl ends with %d: %s", status, seen);
+    assert_policy("rr");
+    assert_null(strstr(seen, PASSWORD));
 }
 
 /* A call that does not let polkit ask gets the D-Bus error that says so. */
@@ -321,8 +419,11 @@ static void without_polkitd_only_root_changes_something(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(without_a_rule_an_ordinary_user_is_refused),  TEST(on_a_terminal_asymctl_starts_an_agent_before_it_asks),
-        TEST(a_call_that_forbids_questions_is_told_so),    TEST(a_rule_allows_a_user_while_it_is_there),
+        TEST(without_a_rule_an_ordinary_user_is_refused),
+        TEST(on_a_terminal_asymctl_starts_an_agent_before_it_asks),
+        TEST(a_call_that_forbids_questions_is_told_so),
+        TEST(a_rule_allows_a_user_while_it_is_there),
+        TEST(pkttyagent_asks_for_a_password_and_pam_checks_it),
         TEST(without_polkitd_only_root_changes_something),
     };
     return cmocka_run_group_tests(tests, set_up_directories, tear_down_directories);

@@ -35,6 +35,30 @@ uid_t __wrap_geteuid(void)
     return uid;
 }
 
+/* The answers of logind; -errno: no session. */
+static int session_of_process, display_of_user;
+
+static int answer(int r, char **ret_session)
+{
+    if (r >= 0)
+        *ret_session = strdup("1");
+    return r;
+}
+
+int __wrap_sd_pid_get_session(pid_t pid, char **ret_session);
+int __wrap_sd_pid_get_session(pid_t pid, char **ret_session)
+{
+    (void)pid;
+    return answer(session_of_process, ret_session);
+}
+
+int __wrap_sd_uid_get_display(uid_t user, char **ret_session);
+int __wrap_sd_uid_get_display(uid_t user, char **ret_session)
+{
+    (void)user;
+    return answer(display_of_user, ret_session);
+}
+
 /* An agent that ignores SIGTERM, and asks for a password: it inherits this variable. */
 #define STUBBORN "ASYM_TEST_STUBBORN"
 /* It makes this file if it is not killed. */
@@ -90,6 +114,7 @@ static int set_up(void **state)
     snprintf(link, sizeof link, "%s/pkttyagent", dir);
     setenv("PATH", dir, 1);
     uid = 1000;
+    session_of_process = display_of_user = 0;
     return symlink(self, link);
 }
 
@@ -154,18 +179,34 @@ static int change_on_terminal(int lost, pid_t *ret_child)
     return run_on_terminal(change, lost, ret_child);
 }
 
-static void a_user_on_a_terminal_gets_an_agent_for_the_time_of_the_call(void **state)
+/* options: of the agent, behind the process. */
+static void assert_agent(const char *options)
 {
     char said[128] = "", expected[128];
     pid_t child;
-    (void)state;
+    unlink(SAID);
     assert_int_equal(change_on_terminal(-1, &child), 0);
     FILE *f = fopen(SAID, "r");
     assert_non_null(f);
     assert_non_null(fgets(said, sizeof said, f));
     fclose(f);
-    snprintf(expected, sizeof expected, "--notify-fd FD --fallback --process %d ", (int)child);
+    snprintf(expected, sizeof expected, "--notify-fd FD --process %d %s", (int)child, options);
     assert_string_equal(said, expected);
+}
+
+static void a_user_on_a_terminal_gets_an_agent_for_the_time_of_the_call(void **state)
+{
+    (void)state;
+    assert_agent("--fallback ");
+}
+
+static void an_agent_of_no_session_is_no_fallback(void **state)
+{
+    (void)state;
+    session_of_process = -ENODATA;
+    assert_agent("--fallback ");
+    display_of_user = -ENXIO;
+    assert_agent("");
 }
 
 static void an_agent_that_ignores_its_end_is_killed(void **state)
@@ -220,6 +261,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_user_on_a_terminal_gets_an_agent_for_the_time_of_the_call, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_agent_of_no_session_is_no_fallback, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_agent_that_ignores_its_end_is_killed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(signals_do_not_keep_it_from_registering_and_ending, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nobody_else_gets_one, set_up, tear_down),
