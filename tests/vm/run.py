@@ -19,6 +19,7 @@ sys.path.insert(0, str(HERE.parent))
 import undisturbed  # noqa: E402
 
 SHORT = (1, 4)
+EXTRAS = "extras.tar"
 SCENARIO_S = 300
 # Runs of a scenario: it runs again if a check failed while this machine's own host took CPU time (undisturbed.py).
 RUNS_MAX = 3
@@ -70,6 +71,12 @@ class Scenario:
     def start(self, config):
         self.sh(f"cat >/etc/asymd/asymd.conf <<'EOF'\n{config}\nEOF\nsystemctl restart asymd")
 
+    def unpack_extras(self):
+        """Puts what setup.sh packs as extras into the guest; a scenario that does so has EXTRAS = True. The bus daemon and
+        systemd read their files again."""
+        self.sh(f"tar -C / --no-overwrite-dir --keep-directory-symlink -xf {EXTRAS} && systemd-sysusers && "
+                "systemctl daemon-reload && systemctl reload dbus")
+
     def journal(self):
         return self.sh("journalctl --sync; journalctl -u asymd -o short-monotonic --no-pager")
 
@@ -95,6 +102,12 @@ def stage(build, share):
     loads = [*map(str, sorted((build / "tests").glob("load-*"))), *runtime_of(build / "tests" / "load-openmp")]
     subprocess.run(["cp", *loads, str(root / "opt")], check=True)
     subprocess.run(["tar", "-C", str(root), "--owner=0", "--group=0", "-cf", str(share / "root.tar"), "."], check=True)
+
+
+def fetch_extras(share):
+    """Makes the archive of extras, unless it is there, and shares it."""
+    subprocess.run([str(HERE / "setup.sh"), "extras"], check=True)
+    subprocess.run(["cp", str(vm.cache_dir() / EXTRAS), str(share)], check=True)
 
 
 def scenarios():
@@ -152,6 +165,8 @@ def main():
     started, results = time.monotonic(), {}
     with tempfile.TemporaryDirectory(prefix="asymd-vm.") as share:
         stage(args.build, pathlib.Path(share))
+        if any(getattr(known[number], "EXTRAS", False) for number in chosen):
+            fetch_extras(share)
         for number in chosen:
             results[number] = run_scenario(number, known[number], share)
     print(f"\nSummary, {time.monotonic() - started:.0f} s")

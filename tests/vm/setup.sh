@@ -3,6 +3,7 @@
 # Makes the kernel and the Debian 12 guest of the virtual machine test, from the host's own apt sources, in
 # ${ASYM_VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/asymd-vm}. Run it at any time: it repeats a step only if the step's input
 # has changed. Remove the cache for a newer kernel or newer packages. ./dev vm installs the packages that this script uses.
+# usage: setup.sh [MACHINE...] [extras]: these machines beside the two that it always makes; extras.tar
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=${ASYM_VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/asymd-vm}
@@ -120,6 +121,28 @@ rootfs() {
     mv "$work/rootfs" "$cache/rootfs"
 }
 
+# Pack what only some scenarios need: Debian's prometheus without its web pages, and polkitd with all that the root file system
+# lacks of what it depends on. Packages are unpacked, not installed: no script of theirs runs.
+extras() {
+    local root=$work/extras package options=(-o "Dir::State::status=$work/status" -o "Dir::Cache::archives=$work/archives"
+        -o APT::Sandbox::User=root)
+    apt_update
+    mkdir -p "$work/archives/partial" "$root"
+    debugfs -R "dump /var/lib/dpkg/status $work/status" "$cache/rootfs"
+    apt-get "${options[@]}" install -y --no-install-recommends --download-only polkitd
+    (cd "$work/archives" && apt-get download -o APT::Sandbox::User=root prometheus)
+    for package in "$work"/archives/*.deb; do
+        dpkg-deb -x "$package" "$root"
+    done
+    # As polkitd's own script does.
+    chmod 4755 "$root/usr/lib/polkit-1/polkit-agent-helper-1"
+    find "$root/usr/share" -mindepth 1 -maxdepth 1 ! -name dbus-1 ! -name polkit-1 -exec rm -r {} +
+    find "$root/etc" -mindepth 1 -maxdepth 1 ! -name pam.d ! -name polkit-1 -exec rm -r {} +
+    find "$root" ! -type d -name 'prom*' ! -path "$root/usr/bin/prometheus" -delete
+    tar -C "$root" --owner=0 --group=0 -cf "$work/extras.tar" .
+    mv "$work/extras.tar" "$cache/extras.tar"
+}
+
 [ "$(id -u)" -eq 0 ] || { say "needs root: it installs packages, builds a root file system, and limits CPUs"; exit 1; }
 mkdir -p "$cache"
 exec 9>"$cache/lock"
@@ -131,8 +154,15 @@ step kernel kernel <<<"linux-image-amd64"
 step initramfs initramfs < <(cat "$cache/done.kernel" "$here/guest/init" - <<<"$modules")
 step acpi acpi <"$here/machines.py"
 step rootfs rootfs < <(cat "$cache/done.initramfs" "$here"/guest/*)
-# The arguments name machines beside these two.
-for machine in flat big-little "$@"; do
+machines=(flat big-little)
+for argument; do
+    if [ "$argument" = extras ]; then
+        step extras extras <"$cache/done.rootfs"
+    else
+        machines+=("$argument")
+    fi
+done
+for machine in "${machines[@]}"; do
     step "snapshot-$machine" "$here/vm.py" --machine "$machine" --save-snapshot \
         < <("$here/vm.py" --machine "$machine" --snapshot-key)
 done

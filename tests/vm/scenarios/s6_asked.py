@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A running asymd is seen, asked and told: by the system bus, by its own socket, and by the exporter. Prints the screens."""
+"""A running asymd is seen, asked and told: by the system bus, by its own socket, by the exporter that prometheus scrapes, and by a
+user who types a password for polkit. Prints the screens."""
 import json
 import re
+import urllib.parse
 
 TITLE = "asymctl sees, asks and tells the service"
 MACHINE = "big-little"
@@ -9,10 +11,34 @@ CONFIG = """[asymd]
 policy = pa
 interval = 1s
 cpu_budget = 100"""
-PORT = 10642
-# A client for one HTTP request; the guest has no curl.
-GET = f"exec 3<>/dev/tcp/127.0.0.1/{PORT} && printf 'GET /metrics HTTP/1.0\\r\\n%b\\r\\n' '{{}}' >&3 && cat <&3"
+EXTRAS = True
+PORT, PROMETHEUS_PORT = 10642, 9090
+# Prometheus and the exporter get as long as this: QEMU emulates all of it.
+SCRAPE_S = 60
+PROMETHEUS = f"""scrape_configs:
+- job_name: asymd
+  scrape_interval: 3s
+  scrape_timeout: 3s
+  static_configs: [{{targets: ["127.0.0.1:{PORT}"]}}]"""
+# A user at a terminal: runs asymctl pause there, and types the argument when it is asked for a password. Prints what was on the
+# terminal; ends with asymctl's exit status.
+TYPE = """coproc terminal {{ exec setpriv --reuid=visitor --regid=visitor --clear-groups script -qec 'asymctl pause' /dev/null; }}
+exec 4<&"${{terminal[0]}}" 5>&"${{terminal[1]}}"
+pid=$terminal_PID
+while IFS= read -r -t 30 -N 1 -u 4 byte; do
+    printf %s "$byte"
+    seen+=$byte
+    [[ $seen == *'Password: ' ]] && {{ echo '{}' >&5; break; }}
+done
+cat <&4
+wait "$pid" """
 OPENMETRICS = r"Accept: application/openmetrics-text\r\n"
+
+
+def get(port, path, header=""):
+    """A command for one HTTP request; the guest has no curl."""
+    return (f"exec 3<>/dev/tcp/127.0.0.1/{port} && printf 'GET %s HTTP/1.0\\r\\n%b\\r\\n' '{path}' '{header}' >&3 && "
+            "cat <&3")
 
 
 # The affinity of the threads of build. The ledger does not show that they are restored: it keeps their records for a while.
@@ -97,14 +123,52 @@ def summary(answer):
 
 def check_exporter(s):
     s.sh("systemctl start asymd-exporter.socket")
-    text = s.sh(GET.format(""))
+    text = s.sh(get(PORT, "/metrics"))
     s.check("the exporter's socket starts it, and it serves the counters", summary(text),
             "200" in text.splitlines()[0] and "\nasymd_cycles_total " in text and "# EOF" not in text)
-    text = s.sh(GET.format(OPENMETRICS))
+    text = s.sh(get(PORT, "/metrics", OPENMETRICS))
     s.check("a client that accepts OpenMetrics gets that", summary(text),
             "200" in text.splitlines()[0] and text.rstrip().endswith("# EOF") and "\nasymd_cycles_total " in text)
     user = s.sh("ps -o user:32= -C asymd-exporter").strip()
     s.check("it runs as a user of its own", user, user == "asymd-exporter")
+
+
+def ask_prometheus(question):
+    """A command that prints the answer of prometheus to a question in its own language."""
+    return get(PROMETHEUS_PORT, f"/api/v1/query?query={urllib.parse.quote(question)}")
+
+
+def check_prometheus(s):
+    """Debian's prometheus, with nothing in its configuration but the exporter."""
+    s.sh("systemctl stop asymd-exporter.service")
+    s.sh(f"cat >/etc/prometheus.yml <<'EOF'\n{PROMETHEUS}\nEOF\n"
+         "systemd-run -q --unit=prometheus -p DynamicUser=yes -p StateDirectory=prometheus /usr/bin/prometheus "
+         "--config.file=/etc/prometheus.yml --storage.tsdb.path=/var/lib/prometheus "
+         f"--web.listen-address=127.0.0.1:{PROMETHEUS_PORT}")
+    up = s.until(f"({ask_prometheus('up')}) 2>/dev/null | grep -q ',\"1\"]'", SCRAPE_S)
+    text = s.try_sh(ask_prometheus("up"))[1] if up else s.try_sh("journalctl -u prometheus -o cat --no-pager | tail -n 3")[1]
+    s.check("prometheus scrapes the exporter, which its socket starts again", text.splitlines()[-1] if text else "no word", up)
+    families = s.try_sh(ask_prometheus('count(count by (__name__) ({__name__=~"asymd_.+"}))'))[1]
+    number = re.search(r',"(\d+)"\]', families)
+    s.check("families of asymd are in its database", number.group(1) if number else families.splitlines()[-1:],
+            bool(number) and int(number.group(1)) > 10)
+    text = s.try_sh(ask_prometheus("asymd_cycles_total"))[1]
+    s.check("one is asymd_cycles_total", text.splitlines()[-1] if text else "no word", '"instance":"127.0.0.1:10642"' in text)
+    s.sh("systemctl stop prometheus")
+
+
+def check_password(s):
+    """polkit asks an ordinary user on a terminal for the password of a member of sudo, as Debian's rules have it."""
+    s.sh("useradd --groups sudo keeper && echo keeper:correct-horse | chpasswd")
+    for word, wanted, end in (("wrong-horse", 4, "is refused"), ("correct-horse", 0, "pauses asymd")):
+        status, text = s.try_sh(TYPE.format(word))
+        for line in re.sub(r"\x1b\[[\d;]*m", "", text).splitlines():
+            s.say(line)
+        s.check(f"an ordinary user who types {word} on a terminal {end}",
+                f"exit status {status}", status == wanted and "Authenticating as: keeper" in text and word not in text)
+    text = s.sh("asymctl status")
+    s.check("it is paused", next((line for line in text.splitlines() if "paused" in line), "no word"), "paused" in text)
+    s.sh("asymctl resume")
 
 
 def run(s):
@@ -115,7 +179,12 @@ def run(s):
     check_screens(s)
     check_orders(s)
     check_user(s)
+    # What follows needs no load, and is slow enough.
+    s.sh("kill $(pidof build load-spin)")
     check_exporter(s)
+    s.unpack_extras()
+    check_prometheus(s)
+    check_password(s)
     status = json.loads(s.sh("asymctl status --json"))
     s.check("status --json is JSON", sorted(status)[0], isinstance(status, dict))
     s.sh("systemctl stop asymd")
