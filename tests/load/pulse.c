@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * load-pulse THREADS SECONDS: THREADS threads, each of which works 0.3 ms of about 60 ms: all are active, and none waits for a
- * CPU.
+ * load-pulse THREADS SECONDS [US]: THREADS threads, each of which works 0.3 ms (US microseconds) of about 60 ms: all are active,
+ * and none waits for a CPU.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
+
+static double work = 300; /* microseconds */
 
 static double now_us(void)
 {
@@ -22,7 +24,7 @@ static void *pulse(void *arg)
     /* The periods differ, or all threads would wake at once. */
     const struct timespec pause = {.tv_nsec = 50000000 + (long)((uintptr_t)arg % 97) * 200000};
     for (;;) {
-        double end = now_us() + 300;
+        double end = now_us() + work;
         while (now_us() < end)
             ;
         nanosleep(&pause, NULL);
@@ -33,10 +35,12 @@ static void *pulse(void *arg)
 int main(int argc, char **argv)
 {
     pthread_attr_t attr;
-    if (argc != 3) {
-        fputs("usage: load-pulse THREADS SECONDS\n", stderr);
+    if (argc != 3 && argc != 4) {
+        fputs("usage: load-pulse THREADS SECONDS [US]\n", stderr);
         return 2;
     }
+    if (argc == 4)
+        work = atof(argv[3]);
     alarm((unsigned)atoi(argv[2]));
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, 65536);
