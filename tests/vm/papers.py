@@ -23,18 +23,14 @@ from lab import CONFIG, Lab, figures, online
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "bench" / "papers"))
 import marks  # noqa: E402
+from sources import TABLE_5_2  # noqa: E402
 RESULTS = ROOT / "docs" / "data" / "kernel.md"
 # What was measured, by table, in the form that the functions below take: --again prints docs/data/kernel.md from these files.
 RECORDS = ROOT / "docs" / "data" / "kernel"
 COUNTS = (1, 2, 4, 8, 10, 12)
 Figure = collections.namedtuple("Figure", "mean least most")
 SPEEDS = range(1, 9)
-# Gain in percent, Roehrich 2007, Table 5.2.
-SOURCE = {
-    "response-time": (52.4, 51.7, 44.7, 45.1, 38.4, 34.6),
-    "throughput": (47.9, 41.2, 32.2, 28.6, 26.4, 21.5),
-    "priority": (39.3, 32.1, 30.4, 27.2, 24.6, 15.6),
-}
+STEERED = ("response-time", "throughput", "priority")
 
 
 def ideal(n):
@@ -55,7 +51,7 @@ def calibrate(lab, seconds):
 def table_5_2(lab, runs, seconds, counts):
     """The runs by mode and count, each with total, turnaround and cpu (load-copies)."""
     millions = calibrate(lab, seconds)
-    found = {mode: {n: [] for n in counts} for mode in ("stock", *SOURCE, "pinned")}
+    found = {mode: {n: [] for n in counts} for mode in ("stock", *STEERED, "pinned")}
     for n in counts:
         for _ in range(runs):
             for mode in found:
@@ -136,8 +132,10 @@ def show_5_2(found, counts):
         for title, key in (("Turnaround gain %", "turnaround"), ("Gain %", "cpu")):
             if measured(found, key):
                 yield line(title, ["0", *(f"{gain(found, mode, n, key):.1f}" for mode in list(found)[1:])])
-        source = (f"{SOURCE[mode][COUNTS.index(n)]:.1f}" for mode in SOURCE)
-        yield line("Gain % in the source", ["", *source, ""])
+        source = TABLE_5_2[n]
+        for i, title in enumerate(("Total s in the source", "Avg s in the source")):
+            yield line(title, [f"{source[mode][i]:.2f}" for mode in ("none", *STEERED)] + [""])
+        yield line("Gain % in the source", ["", *(f"{source[mode][2]:.1f}" for mode in STEERED), ""])
     yield ""
     yield (f"The least possible Total is that of copies that may move at any time. The task takes {task_seconds(found):.2f} s on the "
            "fastest CPU, by the pinned copies.")
@@ -158,8 +156,8 @@ def judge_5_2(found, counts):
         if loose > 0:
             yield (f"response-time, {n} copies: its runs are {steady:.2f} s apart, the stock scheduler's {loose:.2f} s (pinned, "
                    f"which is the noise of the laboratory: {spread(found['pinned'][n]):.2f} s)", steady <= loose / 10)
-        for mode in SOURCE if measured(found, "cpu") else ():
-            wanted = SOURCE[mode][COUNTS.index(n)]
+        for mode in STEERED if measured(found, "cpu") else ():
+            wanted = TABLE_5_2[n][mode][2]
             yield f"{mode}, {n} copies: gain {gain(found, mode, n):.1f} %, the source's {wanted} %", gain(found, mode, n) >= wanted
 
 
