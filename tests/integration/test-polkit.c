@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -317,23 +318,35 @@ static bool read_terminal(int terminal, char *seen, size_t size, const char *tex
     return text != NULL;
 }
 
+/*
+ * pkttyagent first asks, then turns the echo off (TCSAFLUSH). The kernel then discards what was typed before: a password that is
+ * typed between the two is lost.
+ */
+static bool await_no_echo(int terminal)
+{
+    struct termios settings;
+    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; asym_live_now() < end; asym_live_sleep(0.01))
+        if (tcgetattr(terminal, &settings) == 0 && !(settings.c_lflag & ECHO))
+            return true;
+    return false;
+}
+
 /* Runs asymctl on a terminal of its own, and types the password when pkttyagent asks for one. */
 static void set_policy_with_password(void *arg)
 {
     const struct typist *typist = arg;
     char *const argv[] = {(char[]){"asymctl"}, (char[]){"policy"}, (char[]){"rr"}, NULL};
     char seen[4096] = "";
-    int terminal, status;
+    int terminal = -1, status;
     const pid_t pid = forkpty(&terminal, NULL, NULL, NULL);
     if (pid == 0) {
         fexecve(typist->program, argv, environ);
         _exit(127);
     }
-    if (pid < 0 || !read_terminal(terminal, seen, sizeof seen, "Password: ") ||
-        dprintf(terminal, "%s\n", typist->password) < 0)
-        strcat(seen, "(no question)");
+    const bool typed = pid >= 0 && read_terminal(terminal, seen, sizeof seen, "Password: ") &&
+                       await_no_echo(terminal) && dprintf(terminal, "%s\n", typist->password) > 0;
     read_terminal(terminal, seen, sizeof seen, NULL);
-    dprintf(typist->seen, "%s", seen);
+    dprintf(typist->seen, "%s%s", seen, typed ? "" : "(nothing typed)");
     _exit(waitpid(pid, &status, 0) != pid || !WIFEXITED(status) ? 127 : WEXITSTATUS(status));
 }
 
