@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The tools of the measurements of papers.py: a guest with asymd in it, and loads that report their work."""
+import collections
 import io
 import re
+import statistics
 import time
 
 import machines
@@ -19,6 +21,7 @@ settle = 0ms
 fork_holdoff = 0ms"""
 # CPUs get their speeds this long before a load begins, because the output of the load is read five times a second only.
 BEFORE_S = 0.7
+Figure = collections.namedtuple("Figure", "mean least most")
 
 
 class Lab:
@@ -72,6 +75,18 @@ class Switch(io.BytesIO):
 
 def figures(text):
     return {key: float(value) for key, value in re.findall(r"(\w+)=([\d.]+)", text)}
+
+
+def mean(runs, key):
+    return figure(runs, key).mean
+
+
+def figure(runs, key):
+    """The mean and the range of runs. A record of runs that were not kept has these three instead, by key."""
+    if isinstance(runs, dict):
+        return Figure(*runs[key])
+    values = [each[key] for each in runs]
+    return Figure(statistics.mean(values), min(values), max(values))
 
 
 def online(lab, n):

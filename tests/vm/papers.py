@@ -4,7 +4,6 @@
 and 7, and Saez 2010, 3.2. It also measures the speed of the CPUs there. The tables go between their marks in
 docs/data/kernel.md."""
 import argparse
-import collections
 import datetime
 import importlib
 import json
@@ -14,151 +13,19 @@ import statistics
 import sys
 import tempfile
 
+import copies
 import cpus
 import openmp
 import run
 import vm
-from lab import CONFIG, Lab, figures, online
+from lab import CONFIG, Lab, figures, mean, online
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "bench" / "papers"))
 import marks  # noqa: E402
-from sources import TABLE_5_2  # noqa: E402
 RESULTS = ROOT / "docs" / "data" / "kernel.md"
 # What was measured, by table, in the form that the functions below take: --again prints docs/data/kernel.md from these files.
 RECORDS = ROOT / "docs" / "data" / "kernel"
-COUNTS = (1, 2, 4, 8, 10, 12)
-Figure = collections.namedtuple("Figure", "mean least most")
-SPEEDS = range(1, 9)
-STEERED = ("response-time", "throughput", "priority")
-
-
-def ideal(n):
-    """Puts each copy where load plus its own is least by speed: the formula of Roehrich 2007, 3.1.1, from the start."""
-    load = [0] * len(SPEEDS)
-    for _ in range(n):
-        best = min(range(len(SPEEDS)), key=lambda cpu: ((load[cpu] + 1) / SPEEDS[cpu], -SPEEDS[cpu]))
-        load[best] += 1
-    return ",".join(str(cpu) for cpu in range(len(SPEEDS)) for _ in range(load[cpu]))
-
-
-def calibrate(lab, seconds):
-    """Millions of steps for which the fastest CPU needs so many seconds."""
-    once = figures(lab.timed("/opt/load-copies 1 200 7"))["total"]
-    return max(10, round(200 * seconds / once))
-
-
-def table_5_2(lab, runs, seconds, counts):
-    """The runs by mode and count, each with total, turnaround and cpu (load-copies)."""
-    millions = calibrate(lab, seconds)
-    found = {mode: {n: [] for n in counts} for mode in ("stock", *STEERED, "pinned")}
-    for n in counts:
-        for _ in range(runs):
-            for mode in found:
-                lab.policy("stock" if mode == "pinned" else mode)
-                where = ideal(n) if mode == "pinned" else ""
-                found[mode][n].append(figures(lab.timed(f"/opt/load-copies {n} {millions} {where}")))
-        note = ", ".join(f"{mode} {mean(found[mode][n], 'turnaround'):.2f} ({mean(found[mode][n], 'cpu'):.2f})" for mode in found)
-        print(f"{n} copies, turnaround (CPU time) in s: {note}", flush=True)
-    return found
-
-
-def mean(runs, key):
-    return figure(runs, key).mean
-
-
-def figure(runs, key):
-    """The mean and the range of runs. A record of runs that were not kept has these three instead, by key."""
-    if isinstance(runs, dict):
-        return Figure(*runs[key])
-    values = [each[key] for each in runs]
-    return Figure(statistics.mean(values), min(values), max(values))
-
-
-def spread(runs):
-    found = figure(runs, "turnaround")
-    return found.most - found.least
-
-
-def measured(found, key):
-    """Whether the runs have this key: runs of 2026-11-21 have no CPU time."""
-    runs = found["stock"][min(found["stock"])]
-    return key in (runs if isinstance(runs, dict) else runs[0])
-
-
-def pinned_seconds(n):
-    """The mean turnaround of n pinned copies of a task of 1 s on the fastest CPU: those of a CPU share it."""
-    cpus = [int(cpu) for cpu in ideal(n).split(",")]
-    return statistics.mean(cpus.count(cpu) * max(SPEEDS) / SPEEDS[cpu] for cpu in cpus)
-
-
-def task_seconds(found):
-    """The length of the task on the fastest CPU, by the pinned copies of every number: nothing moves them."""
-    return statistics.mean(mean(runs, "turnaround") / pinned_seconds(n) for n, runs in found["pinned"].items())
-
-
-def bound(found, n):
-    """
-    The least Total of n copies of equal start, in seconds (Horvath, Lam and Sethi 1977): the work of all on all CPUs, or of k
-    copies on the k fastest, whichever takes longer.
-    """
-    speeds = sorted(SPEEDS, reverse=True)
-    work = speeds[0] * task_seconds(found)
-    return max(n * work / sum(speeds), *(k * work / sum(speeds[:k]) for k in range(1, min(n, len(speeds) - 1) + 1)))
-
-
-# The key of load-copies behind each figure. Avg and its gain are the source's, by CPU time; the source has no turnaround.
-COLUMNS = (("Total s", "total"), ("Turnaround s", "turnaround"), ("Avg s", "cpu"))
-
-
-def ranges(runs, key):
-    found = figure(runs, key)
-    return f"{found.least:.2f} to {found.most:.2f}"
-
-
-def show_5_2(found, counts):
-    columns = [column for column in COLUMNS if measured(found, column[1])]
-    yield "| copies | | " + " | ".join(found) + " |"
-    yield "|---|---|" + "---|" * len(found)
-    for n in counts:
-        def line(title, cells):
-            return f"| {n} | {title} | " + " | ".join(cells) + " |"
-        for title, key in columns:
-            yield line(title, [f"{mean(found[mode][n], key):.2f}" for mode in found])
-        for title, key in columns[1:]:
-            yield line(title.replace(" s", ", from to"), [ranges(found[mode][n], key) for mode in found])
-        least = bound(found, n)
-        yield line("Total over the least possible", [f"{mean(found[mode][n], 'total') / least:.2f}" for mode in found])
-        for title, key in (("Turnaround gain %", "turnaround"), ("Gain %", "cpu")):
-            if measured(found, key):
-                yield line(title, ["0", *(f"{gain(found, mode, n, key):.1f}" for mode in list(found)[1:])])
-        source = TABLE_5_2[n]
-        for i, title in enumerate(("Total s in the source", "Avg s in the source")):
-            yield line(title, [f"{source[mode][i]:.2f}" for mode in ("none", *STEERED)] + [""])
-        yield line("Gain % in the source", ["", *(f"{source[mode][2]:.1f}" for mode in STEERED), ""])
-    yield ""
-    yield (f"The least possible Total is that of copies that may move at any time. The task takes {task_seconds(found):.2f} s on the "
-           "fastest CPU, by the pinned copies.")
-
-
-def gain(found, mode, n, key="cpu"):
-    return 100 * (1 - mean(found[mode][n], key) / mean(found["stock"][n], key))
-
-
-def judge_5_2(found, counts):
-    """The bars, and whether the results reach them. A gain is by CPU time, as the source's, and its bar is the source's."""
-    if not measured(found, "cpu"):
-        yield "gains against the source's, which are of CPU time: these runs measured the turnaround only", False
-    for n in counts:
-        good = mean(found["pinned"][n], "turnaround") / mean(found["response-time"][n], "turnaround")
-        yield (f"response-time, {n} copies: {100 * good:.0f} % as good as pinned from the start", good >= 0.9)
-        steady, loose = spread(found["response-time"][n]), spread(found["stock"][n])
-        if loose > 0:
-            yield (f"response-time, {n} copies: its runs are {steady:.2f} s apart, the stock scheduler's {loose:.2f} s (pinned, "
-                   f"which is the noise of the laboratory: {spread(found['pinned'][n]):.2f} s)", steady <= loose / 10)
-        for mode in STEERED if measured(found, "cpu") else ():
-            wanted = TABLE_5_2[n][mode][2]
-            yield f"{mode}, {n} copies: gain {gain(found, mode, n):.1f} %, the source's {wanted} %", gain(found, mode, n) >= wanted
 
 
 def first(text):
@@ -393,8 +260,7 @@ NOISE = ("Its own noise is 5 to 10 % on a quiet host, and more beside other work
 # Machine, title, the functions that measure, show and judge, and the reason why bars are missed ("": no reason is given).
 TABLES = {
     "table-5.2": ("eight-speeds", "Röhrich 2007, Table 5.2: copies of one task on eight speeds",
-                  lambda lab, args: table_5_2(lab, args.runs, args.seconds, COUNTS), lambda found: show_5_2(found, COUNTS),
-                  lambda found: judge_5_2(found, COUNTS),
+                  copies.measure, copies.show, copies.judge,
                   "nothing moves pinned copies, so they show the noise of the laboratory. Where their own runs are further apart "
                   "than a tenth of the stock scheduler's, no policy can reach the target."),
     "speeds": (cpus.MACHINE, "The machine of Table 5.2: how fast each of its CPUs is",

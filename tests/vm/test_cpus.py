@@ -14,6 +14,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "bench" / "papers"))
+import copies  # noqa: E402
 import cpus  # noqa: E402
 import kernel  # noqa: E402
 import papers  # noqa: E402
@@ -164,33 +165,33 @@ class Test(unittest.TestCase):
         self.assertEqual(kernel.measured("Turnaround gain %")[0]["priority", 4], 55.6)
 
     def test_gains_are_judged_by_cpu_time_against_the_source(self):
-        verdicts = dict(papers.judge_5_2(self.found(4), papers.COUNTS))
+        verdicts = dict(copies.judge(self.found(4)))
         self.assertFalse(verdicts["response-time, 1 copies: gain 50.0 %, the source's 52.4 %"])
         self.assertTrue(verdicts["response-time, 4 copies: gain 50.0 %, the source's 44.7 %"])
 
     def test_the_least_total_is_that_of_all_cpus_or_of_the_fastest(self):
         # The task takes 4 s on the fastest CPU: work 32 at speed 8.
         found = self.found(4)
-        found["pinned"] = {n: [{"turnaround": 4 * papers.pinned_seconds(n)}] for n in papers.COUNTS}
+        found["pinned"] = {n: [{"turnaround": 4 * copies.pinned_seconds(n)}] for n in copies.COUNTS}
         for n, least in ((1, 4), (2, 64 / 15), (7, 7 * 32 / 35), (8, 8 * 32 / 36), (12, 12 * 32 / 36)):
-            self.assertAlmostEqual(papers.bound(found, n), least)
+            self.assertAlmostEqual(copies.bound(found, n), least)
 
     def test_pinned_copies_of_a_cpu_share_it(self):
-        self.assertEqual(papers.ideal(2), "6,7")
-        self.assertAlmostEqual(papers.pinned_seconds(2), (1 + 8 / 7) / 2)
-        self.assertAlmostEqual(papers.pinned_seconds(10), sum(n * 8 / (cpu + 1) * n for cpu, n in
-                                                             {c: papers.ideal(10).split(",").count(str(c)) for c in range(8)}.items()) / 10)
+        self.assertEqual(copies.ideal(2), "6,7")
+        self.assertAlmostEqual(copies.pinned_seconds(2), (1 + 8 / 7) / 2)
+        self.assertAlmostEqual(copies.pinned_seconds(10), sum(n * 8 / (cpu + 1) * n for cpu, n in
+                                                             {c: copies.ideal(10).split(",").count(str(c)) for c in range(8)}.items()) / 10)
 
     def found(self, turnaround, stock=(8, 10)):
         """Runs whose copies have the CPU for half of the time, or under the stock scheduler for two thirds of it."""
-        found = {mode: {n: [{"total": turnaround, "turnaround": turnaround, "cpu": 3}] * 2 for n in papers.COUNTS}
+        found = {mode: {n: [{"total": turnaround, "turnaround": turnaround, "cpu": 3}] * 2 for n in copies.COUNTS}
                  for mode in list(kernel.MODES)}
-        found["stock"] = {n: [{"total": each, "turnaround": each, "cpu": 6} for each in stock] for n in papers.COUNTS}
+        found["stock"] = {n: [{"total": each, "turnaround": each, "cpu": 6} for each in stock] for n in copies.COUNTS}
         return found
 
     def write_5_2(self, turnaround, stock=(8, 10)):
         found = self.found(turnaround, stock)
-        papers.write("table-5.2", ["`./dev vm papers`: 2 runs of each in one boot.", "", *papers.show_5_2(found, papers.COUNTS)])
+        papers.write("table-5.2", ["`./dev vm papers`: 2 runs of each in one boot.", "", *copies.show(found)])
 
     def test_a_table_is_printed_again_from_its_record(self):
         self.addCleanup(setattr, papers, "RECORDS", papers.RECORDS)
@@ -213,10 +214,10 @@ class Test(unittest.TestCase):
     def test_runs_without_cpu_time_have_no_gain_and_miss_it(self):
         found = {mode: {n: [{key: run[key] for key in ("total", "turnaround")} for run in runs] for n, runs in counts.items()}
                  for mode, counts in self.found(4).items()}
-        text = "\n".join(papers.show_5_2(found, papers.COUNTS))
+        text = "\n".join(copies.show(found))
         self.assertNotIn("| Avg s |", text)
         self.assertNotIn("| Gain % |", text)
-        verdicts = dict(papers.judge_5_2(found, papers.COUNTS))
+        verdicts = dict(copies.judge(found))
         self.assertFalse(verdicts["gains against the source's, which are of CPU time: these runs measured the turnaround only"])
         self.assertFalse([said for said in verdicts if "the source's 52.4" in said])
 

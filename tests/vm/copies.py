@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Roehrich 2007, Table 5.2: copies of one task on eight CPUs of eight speeds, without and with asymd, and pinned to the fastest."""
+import pathlib
+import statistics
+import sys
+
+from lab import figure, figures, mean
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "bench" / "papers"))
+from sources import TABLE_5_2  # noqa: E402
+
+COUNTS = (1, 2, 4, 8, 10, 12)
+SPEEDS = range(1, 9)
+STEERED = ("response-time", "throughput", "priority")
+
+
+def ideal(n):
+    """Puts each copy where load plus its own is least by speed: the formula of Roehrich 2007, 3.1.1, from the start."""
+    load = [0] * len(SPEEDS)
+    for _ in range(n):
+        best = min(range(len(SPEEDS)), key=lambda cpu: ((load[cpu] + 1) / SPEEDS[cpu], -SPEEDS[cpu]))
+        load[best] += 1
+    return ",".join(str(cpu) for cpu in range(len(SPEEDS)) for _ in range(load[cpu]))
+
+
+def calibrate(lab, seconds):
+    """Millions of steps for which the fastest CPU needs so many seconds."""
+    once = figures(lab.timed("/opt/load-copies 1 200 7"))["total"]
+    return max(10, round(200 * seconds / once))
+
+
+def measure(lab, args):
+    """The runs by mode and count, each with total, turnaround and cpu (load-copies)."""
+    millions = calibrate(lab, args.seconds)
+    found = {mode: {n: [] for n in COUNTS} for mode in ("stock", *STEERED, "pinned")}
+    for n in COUNTS:
+        for _ in range(args.runs):
+            for mode in found:
+                lab.policy("stock" if mode == "pinned" else mode)
+                where = ideal(n) if mode == "pinned" else ""
+                found[mode][n].append(figures(lab.timed(f"/opt/load-copies {n} {millions} {where}")))
+        note = ", ".join(f"{mode} {mean(found[mode][n], 'turnaround'):.2f} ({mean(found[mode][n], 'cpu'):.2f})" for mode in found)
+        print(f"{n} copies, turnaround (CPU time) in s: {note}", flush=True)
+    return found
+
+
+def spread(runs):
+    found = figure(runs, "turnaround")
+    return found.most - found.least
+
+
+def measured(found, key):
+    """Whether the runs have this key: runs of 2026-11-21 have no CPU time."""
+    runs = found["stock"][min(found["stock"])]
+    return key in (runs if isinstance(runs, dict) else runs[0])
+
+
+def pinned_seconds(n):
+    """The mean turnaround of n pinned copies of a task of 1 s on the fastest CPU: those of a CPU share it."""
+    cpus = [int(cpu) for cpu in ideal(n).split(",")]
+    return statistics.mean(cpus.count(cpu) * max(SPEEDS) / SPEEDS[cpu] for cpu in cpus)
+
+
+def task_seconds(found):
+    """The length of the task on the fastest CPU, by the pinned copies of every number: nothing moves them."""
+    return statistics.mean(mean(runs, "turnaround") / pinned_seconds(n) for n, runs in found["pinned"].items())
+
+
+def bound(found, n):
+    """
+    The least Total of n copies of equal start, in seconds (Horvath, Lam and Sethi 1977): the work of all on all CPUs, or of k
+    copies on the k fastest, whichever takes longer.
+    """
+    speeds = sorted(SPEEDS, reverse=True)
+    work = speeds[0] * task_seconds(found)
+    return max(n * work / sum(speeds), *(k * work / sum(speeds[:k]) for k in range(1, min(n, len(speeds) - 1) + 1)))
+
+
+# The key of load-copies behind each figure. Avg and its gain are the source's, by CPU time; the source has no turnaround.
+COLUMNS = (("Total s", "total"), ("Turnaround s", "turnaround"), ("Avg s", "cpu"))
+
+
+def ranges(runs, key):
+    found = figure(runs, key)
+    return f"{found.least:.2f} to {found.most:.2f}"
+
+
+def show(found):
+    columns = [column for column in COLUMNS if measured(found, column[1])]
+    yield "| copies | | " + " | ".join(found) + " |"
+    yield "|---|---|" + "---|" * len(found)
+    for n in COUNTS:
+        def line(title, cells):
+            return f"| {n} | {title} | " + " | ".join(cells) + " |"
+        for title, key in columns:
+            yield line(title, [f"{mean(found[mode][n], key):.2f}" for mode in found])
+        for title, key in columns[1:]:
+            yield line(title.replace(" s", ", from to"), [ranges(found[mode][n], key) for mode in found])
+        least = bound(found, n)
+        yield line("Total over the least possible", [f"{mean(found[mode][n], 'total') / least:.2f}" for mode in found])
+        for title, key in (("Turnaround gain %", "turnaround"), ("Gain %", "cpu")):
+            if measured(found, key):
+                yield line(title, ["0", *(f"{gain(found, mode, n, key):.1f}" for mode in list(found)[1:])])
+        source = TABLE_5_2[n]
+        for i, title in enumerate(("Total s in the source", "Avg s in the source")):
+            yield line(title, [f"{source[mode][i]:.2f}" for mode in ("none", *STEERED)] + [""])
+        yield line("Gain % in the source", ["", *(f"{source[mode][2]:.1f}" for mode in STEERED), ""])
+    yield ""
+    yield (f"The least possible Total is that of copies that may move at any time. The task takes {task_seconds(found):.2f} s on the "
+           "fastest CPU, by the pinned copies.")
+
+
+def gain(found, mode, n, key="cpu"):
+    return 100 * (1 - mean(found[mode][n], key) / mean(found["stock"][n], key))
+
+
+def judge(found):
+    """The bars, and whether the results reach them. A gain is by CPU time, as the source's, and its bar is the source's."""
+    if not measured(found, "cpu"):
+        yield "gains against the source's, which are of CPU time: these runs measured the turnaround only", False
+    for n in COUNTS:
+        good = mean(found["pinned"][n], "turnaround") / mean(found["response-time"][n], "turnaround")
+        yield (f"response-time, {n} copies: {100 * good:.0f} % as good as pinned from the start", good >= 0.9)
+        steady, loose = spread(found["response-time"][n]), spread(found["stock"][n])
+        if loose > 0:
+            yield (f"response-time, {n} copies: its runs are {steady:.2f} s apart, the stock scheduler's {loose:.2f} s (pinned, "
+                   f"which is the noise of the laboratory: {spread(found['pinned'][n]):.2f} s)", steady <= loose / 10)
+        for mode in STEERED if measured(found, "cpu") else ():
+            wanted = TABLE_5_2[n][mode][2]
+            yield f"{mode}, {n} copies: gain {gain(found, mode, n):.1f} %, the source's {wanted} %", gain(found, mode, n) >= wanted
