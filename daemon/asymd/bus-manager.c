@@ -463,11 +463,12 @@ const sd_bus_vtable asym_bus_manager_vtable[] = {
     PROPERTY("PolicyReason", "s", policy_reason, CHANGES),
     PROPERTY("FastCPUs", "s", fast_cpus, CHANGES),
     PROPERTY("SlowCPUs", "s", slow_cpus, CHANGES),
-    PROPERTY("ThreadsSteered", "u", threads_steered, 0),
-    PROPERTY("Changes", "t", changes, 0),
+    PROPERTY("ThreadsSteered", "u", threads_steered, CHANGES),
+    PROPERTY("Changes", "t", changes, CHANGES),
     PROPERTY("ChangesLastMinute", "u", changes_last_minute, 0),
-    PROPERTY("Interval", "t", interval, CHANGES), /* but for changes within a tenth: org.asymd.Manager(5) */
-    PROPERTY("CPUUsage", "d", cpu_usage, 0),
+    /* But for small changes of these two: org.asymd.Manager(5). */
+    PROPERTY("Interval", "t", interval, CHANGES),
+    PROPERTY("CPUUsage", "d", cpu_usage, CHANGES),
     PROPERTY("Memory", "t", memory, 0),
     PROPERTY("Paused", "b", paused, CHANGES),
     PROPERTY("PausedUntil", "t", paused_until, CHANGES),

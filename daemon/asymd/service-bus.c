@@ -2,6 +2,7 @@
 #include "daemon/asymd/service-bus.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,12 +59,17 @@ static void on_decision(void *ctx, const struct asym_monitor_decision *decision)
 static void read_announced(const struct asym_service *s, struct asym_bus_announced *ret)
 {
     struct asym_service_facts f;
+    struct asym_monitor_totals totals;
     asym_service_facts(s, &f);
+    asym_monitor_totals(asym_service_monitor(s), &totals);
     *ret = (struct asym_bus_announced){.fast = f.machine->fast,
                                        .slow = f.machine->slow,
                                        .paused = f.paused,
                                        .paused_until = f.paused_until,
-                                       .interval = f.interval};
+                                       .interval = f.interval,
+                                       .threads_steered = f.threads_steered,
+                                       .changes = totals.changes,
+                                       .cpu_usage = f.cpu_usage};
     snprintf(ret->policy, sizeof ret->policy, "%s", f.policy);
     snprintf(ret->policy_reason, sizeof ret->policy_reason, "%s", f.policy_reason);
     snprintf(ret->observer, sizeof ret->observer, "%s", f.observer);
@@ -77,6 +83,22 @@ static bool is_other_interval(const struct asym_service *s, asym_usec now, asym_
     return now != before && (is_far || now == s->run->settings->daemon.interval);
 }
 
+/* The usage is another one each second: only a change of one per cent of a CPU wakes clients. */
+static bool is_other_usage(double now, double before)
+{
+    return fabs(now - before) >= 0.01;
+}
+
+/* Write the announced value in the place of one that is about the same, so that small changes add up. */
+static void keep_about_same(const struct asym_service *s, struct asym_bus_announced *now)
+{
+    const struct asym_bus_announced *before = &s->announced;
+    if (!is_other_interval(s, now->interval, before->interval))
+        now->interval = before->interval;
+    if (!is_other_usage(now->cpu_usage, before->cpu_usage))
+        now->cpu_usage = before->cpu_usage;
+}
+
 /* Announce what has changed since the last time. */
 static void announce_changes(void *ctx)
 {
@@ -84,6 +106,7 @@ static void announce_changes(void *ctx)
     struct asym_bus_announced now;
     const struct asym_bus_announced *before = &s->announced;
     read_announced(s, &now);
+    keep_about_same(s, &now);
     const struct {
         const char *name;
         bool differs;
@@ -92,7 +115,10 @@ static void announce_changes(void *ctx)
         {"PolicyReason", strcmp(now.policy_reason, before->policy_reason) != 0},
         {"FastCPUs", !asym_mask_equal(&now.fast, &before->fast)},
         {"SlowCPUs", !asym_mask_equal(&now.slow, &before->slow)},
-        {"Interval", is_other_interval(s, now.interval, before->interval)},
+        {"ThreadsSteered", now.threads_steered != before->threads_steered},
+        {"Changes", now.changes != before->changes},
+        {"Interval", now.interval != before->interval},
+        {"CPUUsage", now.cpu_usage < before->cpu_usage || now.cpu_usage > before->cpu_usage},
         {"Paused", now.paused != before->paused},
         {"PausedUntil", now.paused_until != before->paused_until},
         {"Observer", strcmp(now.observer, before->observer) != 0},
@@ -103,8 +129,6 @@ static void announce_changes(void *ctx)
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++)
         if (rows[i].differs)
             names[n++] = (char *)(uintptr_t)rows[i].name;
-    if (!is_other_interval(s, now.interval, before->interval))
-        now.interval = before->interval;
     s->announced = now;
     if (n > 0)
         asym_bus_emit_changed(s->bus, names);

@@ -17,6 +17,9 @@ struct asym_bus_announced {
     bool paused;
     uint64_t paused_until;
     asym_usec interval;
+    uint32_t threads_steered;
+    uint64_t changes;
+    double cpu_usage;
 };
 
 /** Open the bus, after the first cycle. Without it the service still steers; the log says why there is none. */
@@ -26,8 +29,8 @@ void asym_service_bus_open(struct asym_service *s);
 void asym_service_bus_close(struct asym_service *s);
 
 /**
- * Call this about every second. It announces what has changed without an order, for example when the CPU budget makes the
- * interval longer, or when an observer fails.
+ * Call this about every second. It announces what has changed without an order, for example when asymd has steered threads, when
+ * the CPU budget makes the interval longer, or when an observer fails.
  */
 void asym_service_bus_housekeeping(struct asym_service *s, asym_usec now);
 

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/macro.h"
 #include "daemon/asymd/service-internal.h"
+#include "linux/enforce/ledger-internal.h"
 #include "support/engine-fixture.h"
 #include "support/tree.h"
 
@@ -26,6 +27,7 @@ struct bus_fixture {
     struct asym_run run;
     struct asym_source source;
     struct asym_service s;
+    struct engine_fixture w; /* what the monitor hears of */
     sd_bus *client;
     char heard[512]; /* "NAME=VALUE;" for each property of each signal */
     unsigned n_signals;
@@ -39,11 +41,19 @@ static void hear_property(struct bus_fixture *f, sd_bus_message *m)
     const size_t left = sizeof f->heard - used;
     const char *name, *type, *text;
     uint64_t number;
+    uint32_t count;
+    double share;
     assert_true(sd_bus_message_read(m, "s", &name) > 0);
     assert_true(sd_bus_message_peek_type(m, NULL, &type) > 0);
     if (strcmp(type, "t") == 0) {
         assert_true(sd_bus_message_read(m, "v", "t", &number) > 0);
         snprintf(end, left, "%s=%llu;", name, (unsigned long long)number);
+    } else if (strcmp(type, "u") == 0) {
+        assert_true(sd_bus_message_read(m, "v", "u", &count) > 0);
+        snprintf(end, left, "%s=%u;", name, count);
+    } else if (strcmp(type, "d") == 0) {
+        assert_true(sd_bus_message_read(m, "v", "d", &share) > 0);
+        snprintf(end, left, "%s=%.4f;", name, share);
     } else {
         assert_true(sd_bus_message_read(m, "v", "s", &text) > 0);
         snprintf(end, left, "%s=%s;", name, text);
@@ -113,6 +123,7 @@ static void open_service(struct bus_fixture *f)
     assert_int_equal(asym_service_control_open(s), 0);
     assert_int_equal(sd_event_new(&s->event), 0);
     assert_int_equal(asym_ledger_open(f->tree.path, &s->ledger, NULL), 0);
+    engine_fixture_init(&f->w);
     asym_service_bus_open(s);
     assert_non_null(s->bus);
 }
@@ -134,6 +145,7 @@ static int tear_down(void **state)
     struct bus_fixture *f = *state;
     sd_bus_close_unref(f->client);
     asym_service_bus_close(&f->s);
+    engine_fixture_done(&f->w);
     asym_service_control_close(&f->s);
     asym_ledger_close(f->s.ledger);
     sd_event_unref(f->s.event);
@@ -158,10 +170,27 @@ static void change_nothing(struct bus_fixture *f)
     (void)f;
 }
 
-/* CPUUsage changes each second: a signal would wake the bus daemon each time. */
-static void use_more_cpu_time(struct bus_fixture *f)
+/* By less than one per cent of a CPU each time: the second time it is more above the announced usage. */
+static void use_a_little_more_cpu_time(struct bus_fixture *f)
 {
-    f->s.budget.percent += 0.25;
+    f->s.budget.percent += 0.75;
+}
+
+/* The ledger has the thread, and the monitor has heard of the change, as after a cycle. */
+static void steer_a_thread(struct bus_fixture *f)
+{
+    struct engine_fixture *w = &f->w;
+    assert_non_null(asym_ledger_add(f->s.ledger, &(struct asym_taskid){.tid = 100, .tgid = 100, .start = 1}));
+    engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 0);
+    engine_fixture_run(w, 100 * ASYM_MSEC);
+    assert_int_equal(w->n, 1);
+    const struct asym_feedback feedback = {&w->snapshot, w->plan, w->actions, w->outcomes, w->n};
+    asym_monitor_record(f->s.control.monitor, &feedback);
+}
+
+static void forget_the_thread(struct bus_fixture *f)
+{
+    asym_ledger_remove(f->s.ledger, asym_ledger_find(f->s.ledger, 100));
 }
 
 static void sample_less_often(struct bus_fixture *f)
@@ -208,13 +237,16 @@ static void a_change_is_announced_once(void **state)
         const char *heard;
     } rows[] = {
         {change_nothing, ""},
-        {use_more_cpu_time, ""},
+        {use_a_little_more_cpu_time, ""},
+        {use_a_little_more_cpu_time, "CPUUsage=0.0150;"},
+        {use_a_little_more_cpu_time, ""},
+        {steer_a_thread, "ThreadsSteered=1;Changes=1;"},
+        {forget_the_thread, "ThreadsSteered=0;"},
         {sample_less_often, "Interval=200000;"},
         {sample_a_little_less_often, ""},
         {sample_a_little_less_often, "Interval=224720;"},
         {lose_process_events, "Observer=schedstat;"},
         {count_instructions, "Observer=schedstat, instructions;"},
-        {use_more_cpu_time, ""},
         {go_back, "Interval=100000;Observer=schedstat, process events;"},
         {sample_less_often_and_order_another_policy, "Policy=orders-cpu;Interval=200000;"},
         {change_nothing, ""},
