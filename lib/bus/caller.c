@@ -52,7 +52,10 @@ static void run_call(struct asym_bus_call *call)
     end_call(call);
 }
 
-/* The D-Bus error tells a client that it may call again and let polkit ask. */
+/*
+ * The D-Bus error tells a client that it may call again and let polkit ask. polkit's answer does not tell a rule that refuses from a
+ * password that was wrong.
+ */
 static void refuse(struct asym_bus_call *call, bool has_answer, bool is_challenge)
 {
     if (!has_answer)
@@ -60,7 +63,7 @@ static void refuse(struct asym_bus_call *call, bool has_answer, bool is_challeng
                                    "polkit does not answer here, so only root may change asymd");
     else if (!is_challenge)
         sd_bus_reply_method_errorf(call->message, SD_BUS_ERROR_ACCESS_DENIED,
-                                   "polkit does not allow this user to change asymd (" ASYM_BUS_POLKIT ")");
+                                   "polkit has not authorized this user to change asymd (" ASYM_BUS_POLKIT ")");
     else if (sd_bus_message_get_allow_interactive_authorization(call->message) > 0)
         sd_bus_reply_method_errorf(call->message, SD_BUS_ERROR_ACCESS_DENIED,
                                    "polkit asks for a password (" ASYM_BUS_POLKIT

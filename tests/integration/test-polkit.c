@@ -408,7 +408,7 @@ static void a_rule_allows_a_user_while_it_is_there(void **state)
     assert_policy("rr");
     write_rule(DENY);
     await_set("pa", 4);
-    assert_refused("polkit does not allow this user");
+    assert_refused("polkit has not authorized this user");
     assert_policy("rr");
 }
 
