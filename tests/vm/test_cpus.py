@@ -166,7 +166,7 @@ class Test(unittest.TestCase):
 
     def test_gains_are_judged_by_cpu_time_against_the_source(self):
         verdicts = dict(copies.judge(self.found(4)))
-        self.assertFalse(verdicts["response-time, 1 copies: gain 50.0 %, the source's 52.4 %"])
+        self.assertFalse(verdicts["response-time, 1 copy: gain 50.0 %, the source's 52.4 %"])
         self.assertTrue(verdicts["response-time, 4 copies: gain 50.0 %, the source's 44.7 %"])
 
     def test_the_least_total_is_that_of_all_cpus_or_of_the_fastest(self):

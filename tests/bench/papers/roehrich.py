@@ -3,7 +3,7 @@
 import kernel
 import parameters as P
 from common import absent, k10, machine, mean, missing, program, ranked, run_section, target
-from sources import TABLE_5_2
+from sources import PACE_S as PACE, TABLE_5_2
 
 # All twelve set-ups of 5.3. Of the six that are not in its table the text gives only the range of Avg over all twelve.
 COPIES = range(1, 13)
@@ -12,9 +12,7 @@ POLICIES = ["response-time", "throughput", "priority"]
 NAMES = {"none": "stock", **{p: p for p in POLICIES}}
 BAR = 8
 
-# asymd as it is, and paces of the source's kernel in seconds: CPUs compare their queues "at least every two to three seconds"
-# (4.1.1). PACE is the middle. The others show how much of a difference is the pace.
-PACE = 2.5
+# Other paces of the source's kernel, in seconds: they show how much of a difference is the pace.
 PACES = (2, 3, 5)
 # The first sample of a pace may come at any time after the copies start: so many starts are spread over one period.
 PHASES = 5

@@ -10,3 +10,6 @@ TABLE_5_2 = {
     10: {"none": (33.50, 10.95), "response-time": (12.21, 6.74, 38.4), "throughput": (15.40, 8.05, 26.4), "priority": (15.71, 8.26, 24.6)},
     12: {"none": (35.16, 10.31), "response-time": (13.72, 6.74, 34.6), "throughput": (15.60, 8.09, 21.5), "priority": (23.53, 8.70, 15.6)},
 }
+
+# Roehrich 2007, 4.1.1: CPUs compare their queues "at least every two to three seconds". The middle, in seconds.
+PACE_S = 2.5
