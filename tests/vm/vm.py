@@ -166,14 +166,14 @@ class Qemu:
 class Guest:
     """One running guest; a context manager, so that QEMU and the cgroups end with it however the block ends."""
 
-    def __init__(self, machine, share=None, timeout=600, boot=False):
+    def __init__(self, machine, share=None, timeout=600, boot=False, snapshot=None):
         self.machine, self.boot, self.follow = machine, boot, None
         self.deadline = time.monotonic() + timeout
         self.speeds = Speeds(machine)
         self.run_dir = pathlib.Path(tempfile.mkdtemp(prefix="asymd-vm."))
         self.share = pathlib.Path(share) if share else self.run_dir / "share"
         self.share.mkdir(exist_ok=True)
-        self.snapshot = None if boot else self.usable_snapshot()
+        self.snapshot = None if boot else snapshot or self.usable_snapshot()
         self.qemu, self.pending, self.commands = None, b"", 0
         self.selector = selectors.DefaultSelector()
 
@@ -296,10 +296,16 @@ class Guest:
             self.follow = None
 
 
-def save_snapshot(machine, tries=3):
+def cache_snapshot(machine):
+    """Saves the snapshot from which guests of this machine start."""
+    path = cache_dir() / f"{machine}.snapshot"
+    save_snapshot(machine, path)
+    path.with_suffix(".key").write_text(snapshot_key(machine))
+
+
+def save_snapshot(machine, path, tries=3):
     """Boots and saves a snapshot. It tries again if QEMU crashes: with a thread for each CPU, QEMU 7.2 did in about one boot
     of 20."""
-    path = cache_dir() / f"{machine}.snapshot"
     guest = Guest(machine, boot=True)
     try:
         with guest:
@@ -309,15 +315,14 @@ def save_snapshot(machine, tries=3):
         if not error.crashed or tries == 1:
             raise
         note(f"{error}; once more")
-        return save_snapshot(machine, tries - 1)
+        save_snapshot(machine, path, tries - 1)
     except OutOfTime as error:
         # In CI a boot with a thread for each CPU stopped for two minutes, on an idle host.
         note(f"{error}; the end of its console:\n{guest.console_end()}")
         if tries == 1:
             raise
         note("once more")
-        return save_snapshot(machine, tries - 1)
-    path.with_suffix(".key").write_text(snapshot_key(machine))
+        save_snapshot(machine, path, tries - 1)
 
 
 def stop_on_signals():
@@ -350,7 +355,7 @@ def main():
         if args.snapshot_key:
             return print(snapshot_key(args.machine))
         if args.save_snapshot:
-            return save_snapshot(args.machine)
+            return cache_snapshot(args.machine)
         with Guest(args.machine, args.share, args.timeout) as guest:
             guest.begin()
             guest.speeds.limit(not args.full_speed)
