@@ -466,7 +466,7 @@ const sd_bus_vtable asym_bus_manager_vtable[] = {
     PROPERTY("ThreadsSteered", "u", threads_steered, CHANGES),
     PROPERTY("Changes", "t", changes, CHANGES),
     PROPERTY("ChangesLastMinute", "u", changes_last_minute, 0),
-    /* But for small changes of these two: org.asymd.Manager(5). */
+    /* asymd does not announce small changes of these two: org.asymd.Manager(5). */
     PROPERTY("Interval", "t", interval, CHANGES),
     PROPERTY("CPUUsage", "d", cpu_usage, CHANGES),
     PROPERTY("Memory", "t", memory, 0),

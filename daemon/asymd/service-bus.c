@@ -83,20 +83,28 @@ static bool is_other_interval(const struct asym_service *s, asym_usec now, asym_
     return now != before && (is_far || now == s->run->settings->daemon.interval);
 }
 
-/* The usage is another one each second: only a change of one per cent of a CPU wakes clients. */
-static bool is_other_usage(double now, double before)
+/* The usage changes each second: only a change of a tenth of the budget wakes clients. */
+static bool is_other_usage(const struct asym_service *s, double now, double before)
 {
-    return fabs(now - before) >= 0.01;
+    return fabs(now - before) >= s->run->settings->daemon.cpu_budget / 100 / 10;
 }
 
-/* Write the announced value in the place of one that is about the same, so that small changes add up. */
-static void keep_about_same(const struct asym_service *s, struct asym_bus_announced *now)
+/*
+ * Write the announced value in the place of one that asymd does not announce now: of a small change, so that small changes add up,
+ * and of counters while no client has subscribed, because each signal on the system bus wakes the bus daemon.
+ */
+static void keep_announced(const struct asym_service *s, struct asym_bus_announced *now)
 {
     const struct asym_bus_announced *before = &s->announced;
+    const bool has_subscribers = asym_bus_has_subscribers(s->bus);
     if (!is_other_interval(s, now->interval, before->interval))
         now->interval = before->interval;
-    if (!is_other_usage(now->cpu_usage, before->cpu_usage))
+    if (!has_subscribers || !is_other_usage(s, now->cpu_usage, before->cpu_usage))
         now->cpu_usage = before->cpu_usage;
+    if (!has_subscribers) {
+        now->threads_steered = before->threads_steered;
+        now->changes = before->changes;
+    }
 }
 
 /* Announce what has changed since the last time. */
@@ -106,7 +114,7 @@ static void announce_changes(void *ctx)
     struct asym_bus_announced now;
     const struct asym_bus_announced *before = &s->announced;
     read_announced(s, &now);
-    keep_about_same(s, &now);
+    keep_announced(s, &now);
     const struct {
         const char *name;
         bool differs;

@@ -240,7 +240,7 @@ static void bound(struct asym_bus_link *link)
 {
     if (!link->ended && asym_bus_link_queued(link) >= ASYM_BUS_MAX_QUEUED)
         asym_bus_link_end(link, link->is_system ? "the bus daemon does not read, so asymd has closed the connection"
-                                                : "it does not read its answers");
+                                                : "it does not read its messages");
     if (!link->ended)
         asym_bus_link_arm(link);
 }

@@ -27,7 +27,7 @@ struct bus_fixture {
     struct asym_run run;
     struct asym_source source;
     struct asym_service s;
-    struct engine_fixture w; /* what the monitor hears of */
+    struct engine_fixture w; /* threads that a cycle would have steered */
     sd_bus *client;
     char heard[512]; /* "NAME=VALUE;" for each property of each signal */
     unsigned n_signals;
@@ -170,10 +170,10 @@ static void change_nothing(struct bus_fixture *f)
     (void)f;
 }
 
-/* By less than one per cent of a CPU each time: the second time it is more above the announced usage. */
+/* By less than a tenth of the budget of 1 % each time: the second time it is more than that above the announced usage. */
 static void use_a_little_more_cpu_time(struct bus_fixture *f)
 {
-    f->s.budget.percent += 0.75;
+    f->s.budget.percent += 0.075;
 }
 
 /* The ledger has the thread, and the monitor has heard of the change, as after a cycle. */
@@ -238,7 +238,7 @@ static void a_change_is_announced_once(void **state)
     } rows[] = {
         {change_nothing, ""},
         {use_a_little_more_cpu_time, ""},
-        {use_a_little_more_cpu_time, "CPUUsage=0.0150;"},
+        {use_a_little_more_cpu_time, "CPUUsage=0.0015;"},
         {use_a_little_more_cpu_time, ""},
         {steer_a_thread, "ThreadsSteered=1;Changes=1;"},
         {forget_the_thread, "ThreadsSteered=0;"},
@@ -260,6 +260,20 @@ static void a_change_is_announced_once(void **state)
     }
 }
 
+/* Each signal on the system bus wakes its daemon. Counters are announced only while a client has subscribed. */
+static void counters_are_announced_to_subscribers_only(void **state)
+{
+    struct bus_fixture *f = *state;
+    call(f, ASYM_BUS_INTERFACE, "Unsubscribe");
+    steer_a_thread(f);
+    f->s.budget.percent += 50;
+    asym_service_bus_housekeeping(&f->s, asym_clock_now());
+    assert_heard(f, "");
+    call(f, ASYM_BUS_INTERFACE, "Subscribe");
+    asym_service_bus_housekeeping(&f->s, asym_clock_now());
+    assert_heard(f, "ThreadsSteered=1;Changes=1;CPUUsage=0.5000;");
+}
+
 /* The test calls what an order, a reload and hotplug call. The interval stands for all properties. */
 static void asym_service_changed_announces_without_housekeeping(void **state)
 {
@@ -277,6 +291,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(a_change_is_announced_once),
+        T(counters_are_announced_to_subscribers_only),
         T(asym_service_changed_announces_without_housekeeping),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
