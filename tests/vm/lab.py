@@ -38,6 +38,10 @@ class Lab:
         else:
             self.s.start(config.format(policy=name))
 
+    def wait(self, seconds):
+        """Lets the guest run."""
+        self.s.guest.idle(seconds)
+
     def timed(self, command):
         """Runs a load while CPUs have their speeds. Returns its output."""
         with self.s.speeds():

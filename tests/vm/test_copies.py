@@ -6,7 +6,6 @@ import contextlib
 import io
 import sys
 import unittest
-from unittest import mock
 
 import copies
 
@@ -15,7 +14,10 @@ class Lab:
     """Fakes a guest in which a task of 200 million steps takes 0.4 s, and each run of copies 6 s."""
 
     def __init__(self):
-        self.did = []
+        self.did, self.waited = [], []
+
+    def wait(self, seconds):
+        self.waited.append(seconds)
 
     def policy(self, name, config=""):
         self.did.append((name, config))
@@ -38,29 +40,31 @@ class Test(unittest.TestCase):
         self.assertTrue(copies.paced_config("priority").endswith("[policy.priority]\nneighbour_period = 2500ms"))
 
     def test_starts_are_spread_over_a_period(self):
-        lab, slept = Lab(), []
-        with contextlib.redirect_stdout(io.StringIO()), mock.patch.object(copies.time, "sleep", slept.append):
+        lab = Lab()
+        with contextlib.redirect_stdout(io.StringIO()):
             found = copies.measure_paced(lab, argparse.Namespace(runs=5, seconds=4))
-        self.assertEqual([round(each, 3) for each in slept], [each for each in (0, 0.5, 1, 1.5, 2) for _ in copies.STEERED] * len(copies.COUNTS))
+        self.assertEqual([round(each, 3) for each in lab.waited], [each for each in (0, 0.5, 1, 1.5, 2) for _ in copies.STEERED] * len(copies.COUNTS))
         self.assertEqual({len(each) for policy in found.values() for each in policy.values()}, {5})
         # As many steps as the fastest CPU does in 4 s.
         self.assertEqual(lab.did[1:3], [("response-time", copies.paced_config("response-time")), "/opt/load-copies 1 2000"])
 
     def test_each_column_stands_beside_the_source(self):
         found = {policy: runs(6) for policy in copies.STEERED}
-        lines = list(copies.show_paced(found, runs(12)))
-        self.assertEqual(len(lines), 2 + 3 * len(copies.COUNTS))
+        lines = list(copies.show_paced(found, {policy: runs(12) for policy in ("stock", *copies.STEERED)}))
+        self.assertEqual(len(lines), 2 + 3 * len(copies.COUNTS) + 5 + 3)
         self.assertEqual(lines[2], "| 1 | response-time | 9.00 | 7.12 | 6.00 | 5.00 to 7.00 | 6.59 | 50.0 | 52.4 | 56.7 |")
+        # As many seconds of CPU time as the source's mean, which has 6.14 to 6.74.
+        self.assertRegex(lines[-3], r"^\| response-time \| .* \| 85 % \(\+78 to \+95\) \| 8 % \(-11 to -2\) \|$")
 
     def test_a_gain_is_judged_to_either_side_and_the_order_by_avg(self):
         found = {"response-time": runs(6), "throughput": runs(7), "priority": runs(6.5)}
-        verdicts = dict(copies.judge_paced(found, runs(12)))
-        self.assertTrue(verdicts["response-time, 1 copy: gain 50.0 %, within 8 points of the source's 52.4 %"])
-        self.assertFalse(verdicts["response-time, 12 copies: gain 50.0 %, within 8 points of the source's 34.6 %"])
-        self.assertFalse(verdicts["2 copies: Avg of response-time, throughput, priority grows in this order, as in the source"])
+        verdicts = dict(copies.judge_paced(found, {"stock": runs(12)}))
+        self.assertTrue(verdicts["response-time, 1 copy: gain 50.0 %, the source's 52.4 % (bar: 8 points)"])
+        self.assertFalse(verdicts["response-time, 12 copies: gain 50.0 %, the source's 34.6 % (bar: 8 points)"])
+        self.assertFalse(verdicts["2 copies: Avg of response-time, throughput, priority in this order (bar: the source's)"])
         found["priority"] = runs(7.5)
-        verdicts = dict(copies.judge_paced(found, runs(12)))
-        self.assertTrue(verdicts["2 copies: Avg of response-time, throughput, priority grows in this order, as in the source"])
+        verdicts = dict(copies.judge_paced(found, {"stock": runs(12)}))
+        self.assertTrue(verdicts["2 copies: Avg of response-time, throughput, priority in this order (bar: the source's)"])
 
 
 if __name__ == "__main__":

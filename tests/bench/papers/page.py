@@ -295,6 +295,8 @@ def kernel_table(text):
 def paced_table(text):
     """Returns the block of Table 5.2 on the kernel at the source's pace, from kernel.md: Avg and Total, each beside the source's."""
     head, *rows = marks.tables(marks.block(text, "table-5.2-paced"))
+    # The table behind it has no numbers of copies.
+    rows = [row for row in rows if row[0].isdigit()]
     found = {(row[0], row[1]): row for row in rows}
     counts, policies = list(dict.fromkeys(row[0] for row in rows)), list(dict.fromkeys(row[1] for row in rows))
     lines = ["| copies | " + " | ".join(f"{column}: {policy} | source" for column in ("Avg s", "Total s") for policy in policies) + " |",

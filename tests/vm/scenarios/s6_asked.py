@@ -22,7 +22,7 @@ PROMETHEUS = f"""scrape_configs:
   static_configs: [{{targets: ["127.0.0.1:{PORT}"]}}]"""
 # A user at a terminal: runs asymctl pause there, and types the argument when it is asked for a password. Prints what was on the
 # terminal; ends with asymctl's exit status. pkttyagent first asks, then turns the echo off: the kernel then discards what was
-# typed before.
+# typed before. Without --echo, script turns it off itself, because its input is a pipe.
 TYPE = """coproc terminal {{ exec setpriv --reuid=visitor --regid=visitor --clear-groups script --echo always -qec 'asymctl pause' /dev/null; }}
 exec 4<&"${{terminal[0]}}" 5>&"${{terminal[1]}}"
 pid=$terminal_PID
@@ -32,10 +32,10 @@ while IFS= read -r -t 30 -N 1 -u 4 byte; do
     [[ $seen == *'Password: ' ]] && break
 done
 for ((n = 0; n < 300; n++)); do
-    stty -a -F "/proc/$(pgrep -x asymctl)/fd/0" | grep -qw -e -echo && break
+    [[ $seen == *'Password: ' ]] || break
+    stty -a -F "/proc/$(pgrep -x asymctl)/fd/0" | grep -qw -e -echo && {{ echo '{}' >&5; break; }}
     sleep 0.1
 done
-echo '{}' >&5
 cat <&4
 wait "$pid" """
 OPENMETRICS = r"Accept: application/openmetrics-text\r\n"
