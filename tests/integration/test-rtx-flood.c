@@ -117,6 +117,21 @@ static void flood_of_events(void)
         eventfd_write(events[i], 1);
 }
 
+/* The kernel reports such a count as an error whatever asymd polls for. */
+static void flood_of_overfilled_counts(void)
+{
+    struct asym_rtx_slot *slots;
+    int events[PAGES];
+    for (int i = 0; i < PAGES; i++) {
+        events[i] = join_with_full_page(&slots);
+        if (asym_raw_overfill(events[i]) < 0)
+            _exit(1);
+    }
+    eventfd_write(begun, 1);
+    for (int i = 0;; i = (i + 1) % PAGES)
+        asym_raw_post(events[i]);
+}
+
 /* Reports a serial phase that begins and ends all the time. */
 static void flood_of_phases(void)
 {
@@ -202,6 +217,12 @@ static void a_flood_of_phases_delays_no_other_program(void **state)
     check_flood(flood_of_phases);
 }
 
+static void a_flood_of_overfilled_counts_delays_no_other_program(void **state)
+{
+    (void)state;
+    check_flood(flood_of_overfilled_counts);
+}
+
 static void a_flood_of_connections_delays_no_other_program(void **state)
 {
     (void)state;
@@ -214,6 +235,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_flood_of_events_delays_no_other_program, asym_service_set_up,
                                         asym_service_tear_down),
         cmocka_unit_test_setup_teardown(a_flood_of_phases_delays_no_other_program, asym_service_set_up,
+                                        asym_service_tear_down),
+        cmocka_unit_test_setup_teardown(a_flood_of_overfilled_counts_delays_no_other_program, asym_service_set_up,
                                         asym_service_tear_down),
         cmocka_unit_test_setup_teardown(a_flood_of_connections_delays_no_other_program, asym_service_set_up,
                                         asym_service_tear_down),

@@ -25,6 +25,12 @@ bool asym_raw_is_closed(int fd, int wait_ms);
 /** Fill a page of one slot that reports a serial phase of thread tid, and wake asymd. Returns 0; -errno. */
 int asym_raw_fill(int memfd, int event, pid_t tid);
 
+/** Let asynchronous I/O signal an eventfd: it adds one to the count, or leaves a full one, and wakes those who poll. Returns 0; -errno. */
+int asym_raw_post(int event);
+
+/** Fill the count of an eventfd above what write(2) can: the kernel then reports an error to those who poll. Returns 0; -errno. */
+int asym_raw_overfill(int event);
+
 /** Returns a TCP connection with a full send buffer, whose last close(2) lingers for 600 s; -1 on failure. */
 int asym_raw_lingering(void);
 

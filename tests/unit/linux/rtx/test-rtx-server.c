@@ -6,7 +6,6 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/aio_abi.h>
 #include <linux/posix_acl.h>
 #include <linux/posix_acl_xattr.h>
 #include <poll.h>
@@ -22,7 +21,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -40,6 +38,7 @@
 #include "support/process.h"
 #include "support/fake-acceptor.h"
 #include "support/live.h"
+#include "support/rtx-raw.h"
 
 static char dir[64], path[96];
 static struct asym_rtxd_server *server;
@@ -448,38 +447,15 @@ static void a_client_that_wakes_in_vain_is_not_read_for_a_while(void **state)
     close(other);
 }
 
-/* Asynchronous I/O adds one to the count, or leaves a full one, and wakes those who poll the eventfd. */
 static void post(int event)
 {
-    char byte;
-    aio_context_t context = 0;
-    const int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    struct iocb request = {
-        .aio_lio_opcode = IOCB_CMD_PREAD,
-        .aio_fildes = (uint32_t)fd,
-        .aio_buf = (uint64_t)(uintptr_t)&byte,
-        .aio_nbytes = 1,
-        .aio_flags = IOCB_FLAG_RESFD,
-        .aio_resfd = (uint32_t)event,
-    };
-    struct iocb *requests[] = {&request};
-    struct io_event done;
-    assert_true(fd >= 0);
-    assert_int_equal(syscall(SYS_io_setup, 1, &context), 0);
-    assert_int_equal(syscall(SYS_io_submit, context, 1, requests), 1);
-    assert_int_equal(syscall(SYS_io_getevents, context, 1, 1, &done, NULL), 1);
-    syscall(SYS_io_destroy, context);
-    close(fd);
+    assert_int_equal(asym_raw_post(event), 0);
 }
 
-/* write(2) leaves the count one below the value that the kernel reports as an error. */
 static void overfill(int event)
 {
     struct pollfd p = {.fd = event, .events = 0};
-    eventfd_t count;
-    assert_int_equal(eventfd_read(event, &count), 0);
-    assert_int_equal(eventfd_write(event, UINT64_MAX - 1), 0);
-    post(event);
+    assert_int_equal(asym_raw_overfill(event), 0);
     assert_int_equal(poll(&p, 1, 0), 1);
     assert_int_equal(p.revents, POLLERR);
 }
