@@ -53,8 +53,8 @@ static void run_call(struct asym_bus_call *call)
 }
 
 /*
- * The D-Bus error tells a client that it may call again and let polkit ask. polkit's answer does not tell a rule that refuses from a
- * password that was wrong.
+ * The D-Bus error tells a client that it may call again and let polkit ask. polkit's answer is the same if a rule refuses and if
+ * the password was wrong.
  */
 static void refuse(struct asym_bus_call *call, bool has_answer, bool is_challenge)
 {

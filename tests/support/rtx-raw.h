@@ -25,7 +25,10 @@ bool asym_raw_is_closed(int fd, int wait_ms);
 /** Fill a page of one slot that reports a serial phase of thread tid, and wake asymd. Returns 0; -errno. */
 int asym_raw_fill(int memfd, int event, pid_t tid);
 
-/** Let asynchronous I/O signal an eventfd: it adds one to the count, or leaves a full one, and wakes those who poll. Returns 0; -errno. */
+/**
+ * Let asynchronous I/O signal an eventfd: it adds one to the count, or leaves a full one, and wakes those who poll. Returns 0;
+ * -errno.
+ */
 int asym_raw_post(int event);
 
 /** Fill the count of an eventfd above what write(2) can: the kernel then reports an error to those who poll. Returns 0; -errno. */
