@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """test_starts.py BUILD: tests how starts.py reads a trace, without a virtual machine."""
+import pathlib
 import sys
 import unittest
 
 import run
 import starts
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "bench" / "papers"))
+import kernel  # noqa: E402
 
 
 def switch(cpu, time, prev, following, comm="x"):
@@ -21,14 +25,14 @@ def woken(cpu, time, target):
     return new("kworker", cpu, time, "x", 44, target).replace("sched_wakeup_new", "sched_wakeup")
 
 
-HEAD = ["# tracer: nop\n", "#\n", "CPU:1 [LOST 4 EVENTS]\n"]
+HEAD = ["# tracer: nop\n", "# entries-in-buffer/entries-written: 725/725   #P:8\n", "#\n"]
 
 
 class Test(unittest.TestCase):
     def test_a_choice_has_the_idle_cpus_and_since_when(self):
         lines = HEAD + [switch(0, 1.0, 5, 0), switch(6, 2.0, 0, 77), new("bash", 6, 3.0, "bash", 900, 0), switch(0, 3.1, 0, 900)]
         choice, = starts.choices(lines)
-        self.assertEqual((choice.by, choice.comm, choice.pid, choice.source, choice.target), ("bash", "bash", 900, 6, 0))
+        self.assertEqual((choice.by, choice.source, choice.target), ("bash", 6, 0))
         self.assertEqual(choice.idle, {0, 1, 2, 3, 4, 5, 7})
         self.assertEqual(choice.since[0], 1.0)
 
@@ -68,6 +72,25 @@ class Test(unittest.TestCase):
         self.assertEqual(found["choices of a node's CPU"] - found["choices of a node's CPU as the rules say"], 1)
         found = starts.counts(self.begun([4, 5, 7, 0, 1, 2, 3, 0]))
         self.assertEqual(found["choices of a node"] - found["choices of a node as the rules say"], 3)
+
+    def test_cpus_that_are_idle_since_before_the_trace_are_equal(self):
+        # The other node has CPU 0 idle last in the trace, then CPUs 2, 1 and 3 in any order.
+        for rest in ([1, 3, 2], [2, 1, 3], [3, 2, 1]):
+            lines = [switch(0, 0.5, 9, 0), *self.begun([0, 4, rest[0], 5, rest[1], 7, rest[2], 4])[4:]]
+            found = starts.counts(lines)
+            self.assertEqual((found["choices of a node's CPU"], found["choices of a node's CPU as the rules say"]), (4, 4), rest)
+
+    def test_lost_events_are_an_error(self):
+        for line in ("CPU:1 [LOST 4 EVENTS]\n", "# entries-in-buffer/entries-written: 7/725   #P:8\n"):
+            with self.assertRaisesRegex(run.Wrong, "lost events"):
+                starts.counts([line] + self.begun([2, 4, 0, 5, 1, 7, 3, 2]))
+
+    def test_the_page_finds_all_that_it_says_in_a_record(self):
+        boots = [starts.add([starts.counts(self.begun([2, 4, 0, 5, 1, 7, 3, 2]))]) for _ in range(2)]
+        record = starts.record(boots, "6.1")
+        self.assertIn("trace of 2 starts in 2 boots", kernel.starts_text(record))
+        self.assertIn("14 of 14 choices of a node", kernel.starts_text(record))
+        self.assertEqual(set(kernel.TRACE), set(record))
 
     def test_a_trace_that_lacks_copies_is_an_error(self):
         with self.assertRaisesRegex(run.Wrong, "has 7 starts of copies, and 8 were started"):
