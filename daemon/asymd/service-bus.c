@@ -89,25 +89,20 @@ static bool is_other_usage(const struct asym_service *s, double now, double befo
     return fabs(now - before) >= s->run->settings->daemon.cpu_budget / 100 / 10;
 }
 
-/*
- * Write the announced value in the place of one that asymd does not announce now: of a small change, so that small changes add up,
- * and of counters while no client has subscribed, because each signal on the system bus wakes the bus daemon.
- */
+/* Write the announced value in the place of one that has changed a little, so that small changes add up. */
 static void keep_announced(const struct asym_service *s, struct asym_bus_announced *now)
 {
     const struct asym_bus_announced *before = &s->announced;
-    const bool has_subscribers = asym_bus_has_subscribers(s->bus);
     if (!is_other_interval(s, now->interval, before->interval))
         now->interval = before->interval;
-    if (!has_subscribers || !is_other_usage(s, now->cpu_usage, before->cpu_usage))
+    if (!is_other_usage(s, now->cpu_usage, before->cpu_usage))
         now->cpu_usage = before->cpu_usage;
-    if (!has_subscribers) {
-        now->threads_steered = before->threads_steered;
-        now->changes = before->changes;
-    }
 }
 
-/* Announce what has changed since the last time. */
+/*
+ * Announce what has changed since the last time: counters only while a client has subscribed, because each signal on the system
+ * bus wakes the bus daemon.
+ */
 static void announce_changes(void *ctx)
 {
     struct asym_service *s = ctx;
@@ -115,6 +110,7 @@ static void announce_changes(void *ctx)
     const struct asym_bus_announced *before = &s->announced;
     read_announced(s, &now);
     keep_announced(s, &now);
+    const bool is_heard = asym_bus_has_subscribers(s->bus);
     const struct {
         const char *name;
         bool differs;
@@ -123,10 +119,10 @@ static void announce_changes(void *ctx)
         {"PolicyReason", strcmp(now.policy_reason, before->policy_reason) != 0},
         {"FastCPUs", !asym_mask_equal(&now.fast, &before->fast)},
         {"SlowCPUs", !asym_mask_equal(&now.slow, &before->slow)},
-        {"ThreadsSteered", now.threads_steered != before->threads_steered},
-        {"Changes", now.changes != before->changes},
+        {"ThreadsSteered", is_heard && now.threads_steered != before->threads_steered},
+        {"Changes", is_heard && now.changes != before->changes},
         {"Interval", now.interval != before->interval},
-        {"CPUUsage", now.cpu_usage < before->cpu_usage || now.cpu_usage > before->cpu_usage},
+        {"CPUUsage", is_heard && is_other_usage(s, now.cpu_usage, before->cpu_usage)},
         {"Paused", now.paused != before->paused},
         {"PausedUntil", now.paused_until != before->paused_until},
         {"Observer", strcmp(now.observer, before->observer) != 0},

@@ -2,6 +2,7 @@
 /* Queries and orders to a running asymd: over its own socket without a bus daemon, and over a system bus of the test. */
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -352,60 +353,86 @@ static void every_order_is_carried_out(void **state)
     asym_live_end(load, SIGKILL);
 }
 
-/* Waits for a signal. Returns it, or NULL. */
-static sd_bus_message *await_signal(sd_bus *bus, const char *interface, const char *member)
-{
-    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; asym_live_now() < end;) {
-        sd_bus_message *m = NULL;
-        const int r = sd_bus_process(bus, &m);
-        assert_true(r >= 0);
-        if (m && sd_bus_message_is_signal(m, interface, member) > 0)
-            return m;
-        sd_bus_message_unref(m);
-        if (r == 0)
-            sd_bus_wait(bus, 100000);
-    }
-    return NULL;
-}
+/* How many signals of each kind a client has heard. asymd promises no order of decisions, orders and counters. */
+struct heard {
+    unsigned decisions, paused, changes;
+};
 
-/* Waits until a signal says that Paused is false. Signals before it may be of the pause, and of counters. */
-static void await_resumed(sd_bus *subscriber)
-{
-    const char *name;
-    int paused = 1;
-    while (paused) {
-        sd_bus_message *m = await_signal(subscriber, "org.freedesktop.DBus.Properties", "PropertiesChanged");
-        assert_non_null(m);
-        assert_true(sd_bus_message_skip(m, "s") >= 0 && sd_bus_message_enter_container(m, 'a', "{sv}") > 0);
-        while (sd_bus_message_enter_container(m, 'e', "sv") > 0) {
-            assert_true(sd_bus_message_read(m, "s", &name) > 0);
-            if (strcmp(name, "Paused") == 0)
-                assert_true(sd_bus_message_read(m, "v", "b", &paused) > 0);
-            else
-                assert_true(sd_bus_message_skip(m, "v") >= 0);
-            assert_true(sd_bus_message_exit_container(m) >= 0);
-        }
-        sd_bus_message_unref(m);
-    }
-}
-
-static void a_subscriber_hears_decisions_and_changes(sd_bus *subscriber, sd_bus *orders, pid_t load)
+static void note_decision(struct heard *h, sd_bus_message *m, pid_t load)
 {
     uint64_t time;
     uint32_t pid, tid;
     const char *comm;
-    assert_int_equal(asym_bus_daemon_call(subscriber, "Subscribe", NULL, NULL), 0);
-    assert_int_equal(asym_bus_daemon_call(orders, "Pause", NULL, "t", (uint64_t)0), 0);
-    sd_bus_message *m = await_signal(subscriber, INTERFACE, "Decision");
-    assert_non_null(m);
     assert_true(sd_bus_message_read(m, "tuus", &time, &pid, &tid, &comm) > 0);
     assert_int_equal(pid, load);
     assert_string_equal(comm, "load-spin");
-    sd_bus_message_unref(m);
+    h->decisions++;
+}
+
+static void note_properties(struct heard *h, sd_bus_message *m)
+{
+    const char *name;
+    assert_true(sd_bus_message_skip(m, "s") >= 0 && sd_bus_message_enter_container(m, 'a', "{sv}") > 0);
+    while (sd_bus_message_enter_container(m, 'e', "sv") > 0) {
+        assert_true(sd_bus_message_read(m, "s", &name) > 0);
+        h->paused += strcmp(name, "Paused") == 0;
+        h->changes += strcmp(name, "Changes") == 0;
+        assert_true(sd_bus_message_skip(m, "v") >= 0 && sd_bus_message_exit_container(m) >= 0);
+    }
+}
+
+static bool has_heard(const struct heard *h, const struct heard *least)
+{
+    return h->decisions >= least->decisions && h->paused >= least->paused && h->changes >= least->changes;
+}
+
+/* Notes signals until these many have come. Returns whether they came within so many seconds. */
+static bool hear(sd_bus *bus, struct heard *h, struct heard least, pid_t load, double seconds)
+{
+    for (double end = asym_live_now() + seconds; asym_live_now() < end && !has_heard(h, &least);) {
+        sd_bus_message *m = NULL;
+        const int r = sd_bus_process(bus, &m);
+        assert_true(r >= 0);
+        if (m && sd_bus_message_is_signal(m, INTERFACE, "Decision") > 0)
+            note_decision(h, m, load);
+        else if (m && sd_bus_message_is_signal(m, "org.freedesktop.DBus.Properties", "PropertiesChanged") > 0)
+            note_properties(h, m);
+        sd_bus_message_unref(m);
+        if (r == 0)
+            sd_bus_wait(bus, 100000);
+    }
+    return has_heard(h, &least);
+}
+
+static void a_subscriber_hears_decisions_and_changes(sd_bus *subscriber, sd_bus *orders, pid_t load)
+{
+    struct heard h = {0};
+    assert_int_equal(asym_bus_daemon_call(subscriber, "Subscribe", NULL, NULL), 0);
+    assert_int_equal(asym_bus_daemon_call(orders, "Pause", NULL, "t", (uint64_t)0), 0);
+    assert_true(hear(subscriber, &h, (struct heard){1, 1, 1}, load, ASYM_LIVE_PATIENCE));
+    assert_int_equal(h.paused, 1);
     assert_int_equal(asym_bus_daemon_call(orders, "Resume", NULL, NULL), 0);
-    await_resumed(subscriber);
+    assert_true(hear(subscriber, &h, (struct heard){.paused = 2}, load, ASYM_LIVE_PATIENCE));
     await_steered(orders, 1, 4);
     assert_int_equal(asym_bus_daemon_call(subscriber, "Unsubscribe", NULL, NULL), 0);
+}
+
+/* The bus daemon gives a client what its match rules ask for, whether it has subscribed or not. */
+static void without_a_subscriber_the_bus_has_no_counters(sd_bus *bus, sd_bus *orders, pid_t load)
+{
+    struct heard h = {0};
+    uint64_t before = 0, after = 0;
+    /* Signals from before the end of the subscription. */
+    hear(bus, &h, (struct heard){.paused = UINT_MAX}, load, 1.5);
+    h = (struct heard){0};
+    assert_int_equal(asym_bus_daemon_get(orders, "Changes", 't', &before), 0);
+    assert_int_equal(asym_bus_daemon_call(orders, "Pause", NULL, "t", (uint64_t)0), 0);
+    assert_true(hear(bus, &h, (struct heard){.paused = 1}, load, ASYM_LIVE_PATIENCE));
+    /* Housekeeping comes once a second. */
+    assert_false(hear(bus, &h, (struct heard){.changes = 1}, load, 3));
+    assert_int_equal(asym_bus_daemon_get(orders, "Changes", 't', &after), 0);
+    assert_true(after > before);
+    assert_int_equal(asym_bus_daemon_call(orders, "Resume", NULL, NULL), 0);
 }
 
 static void decisions_reach_subscribers_on_the_socket_and_on_the_bus(void **state)
@@ -420,6 +447,7 @@ static void decisions_reach_subscribers_on_the_socket_and_on_the_bus(void **stat
     assert_true(sd_bus_match_signal(bus, NULL, "org.asymd", PATH, "org.freedesktop.DBus.Properties",
                                     "PropertiesChanged", NULL, NULL) >= 0);
     a_subscriber_hears_decisions_and_changes(bus, orders, load);
+    without_a_subscriber_the_bus_has_no_counters(bus, orders, load);
     sd_bus_close_unref(bus);
     sd_bus_close_unref(direct);
     sd_bus_close_unref(orders);

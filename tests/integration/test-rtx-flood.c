@@ -15,6 +15,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -129,7 +130,8 @@ static void flood_of_overfilled_counts(void)
     }
     eventfd_write(begun, 1);
     for (int i = 0;; i = (i + 1) % PAGES)
-        asym_raw_post(events[i]);
+        if (asym_raw_post(events[i]) < 0)
+            _exit(1);
 }
 
 /* Reports a serial phase that begins and ends all the time. */
@@ -180,7 +182,8 @@ static struct outcome measure(struct asym_talker *talker)
     return o;
 }
 
-static void check_flood(void (*flood)(void))
+/* Returns what the flood costs asymd, in per cent of a CPU. */
+static double check_flood(void (*flood)(void))
 {
     /* The test does not measure how fast the machine reacts: the CPU budget is ample for an honest program. */
     static const char *const command[] = {"tests/load-talker", NULL};
@@ -196,6 +199,7 @@ static void check_flood(void (*flood)(void))
     const struct outcome during = measure(&talker);
     print_message("%d of %d serial phases, %.2f %% of a CPU every %.0f ms\n", during.reactions, LAST, during.percent,
                   during.interval);
+    assert_int_equal(waitpid(flooder, NULL, WNOHANG), 0);
     asym_live_end(flooder, SIGKILL);
     asym_live_signal(asymd, SIGTERM);
     assert_int_equal(asym_live_wait(asymd), 0);
@@ -203,6 +207,7 @@ static void check_flood(void (*flood)(void))
     assert_true(before.reactions > 0);
     assert_true(during.reactions >= LAST * 3 / 4);
     assert_true(during.interval > 0 && during.interval <= 1000);
+    return during.percent - before.percent;
 }
 
 static void a_flood_of_events_delays_no_other_program(void **state)
@@ -220,7 +225,8 @@ static void a_flood_of_phases_delays_no_other_program(void **state)
 static void a_flood_of_overfilled_counts_delays_no_other_program(void **state)
 {
     (void)state;
-    check_flood(flood_of_overfilled_counts);
+    /* 0.5 % was measured, and 3.5 % where such a count wakes asymd as long as it is full. */
+    assert_true(check_flood(flood_of_overfilled_counts) < 2);
 }
 
 static void a_flood_of_connections_delays_no_other_program(void **state)

@@ -277,7 +277,8 @@ TABLES = {
                         lambda found: copies.judge_paced(found, own_pace()),
                         "the gain is over the stock scheduler of the table above, of another boot, where the task's length was "
                         "calibrated anew. That stock leaves copies on slow CPUs longer than the source's does: the last column has the "
-                        "gain of the same runs over the source's stock. Why throughput gains more than the source's over either, is open."),
+                        "gain of the same runs over the source's stock. Why throughput with two to eight copies, and priority with two, "
+                        "gain more than the source's over either, is open."),
     "speeds": (cpus.MACHINE, "The machine of Table 5.2: how fast each of its CPUs is",
                cpus.measure, cpus.show, lambda found: (), ""),
     "figures-6-7": ("eight-equal", "Morad 2008, Figures 6 and 7: one serial beside one parallel program",

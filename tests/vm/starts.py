@@ -152,7 +152,7 @@ def main():
             found, kernel = trace_boot(share, args.starts)
             boots.append(found)
             print(f"boot {n + 1} of {args.boots}: {json.dumps({key: value for key, value in found.items() if value})}", flush=True)
-    if (args.boots, args.starts) < (BOOTS, STARTS):
+    if args.boots < BOOTS or args.starts < STARTS:
         print(f"{RECORD.name} stays: it has {BOOTS} boots of {STARTS} starts")
     else:
         RECORD.write_text(json.dumps(record(boots, kernel), indent=2) + "\n")

@@ -225,8 +225,8 @@ def starts_text(trace):
             f"the rules in {agreed(trace, 'choices of a node')} choices of a node and in "
             f"{right} choices of its CPU; why not in all, is open. "
             f"The first copy starts on CPU 0 in {sum(slow)} of the {trace['starts']} starts, and in half of the seeds. It depends on the boot: "
-            f"of {boots[0]['starts']} starts in a boot there are {min(slow)} to {max(slow)}. The boot decides which CPU starts the copies, and the "
-            "model draws it. With the share of the trace, stock's mean turnaround would be off by {traced}. "
+            f"of {boots[0]['starts']} starts in a boot there are {min(slow)} to {max(slow)}. The boot mostly decides which CPU starts the copies, and "
+            "the model draws it. With the share of the trace, stock's mean turnaround would be off by {traced}. "
             "The measured runs are of one other boot, so chance is wider than +- says.")
 
 
