@@ -353,7 +353,7 @@ static void every_order_is_carried_out(void **state)
     asym_live_end(load, SIGKILL);
 }
 
-/* How many signals of each kind a client has heard. asymd promises no order of decisions, orders and counters. */
+/* The number of signals of each kind that a client has heard. asymd promises no order of decisions, orders and counters. */
 struct heard {
     unsigned decisions, paused, changes;
 };
