@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Traces where the kernel starts copies of a task on the machine of Roehrich 2007, Table 5.2, in several boots of the guest, and
-writes docs/data/kernel/starts.json, unless fewer are asked for. The simulator's rules for a new thread (lib/sim/sim-internal.h) are compared with it."""
+writes docs/data/kernel/starts.json, unless fewer are asked for. It compares each choice with the simulator's rules for a new thread
+(lib/sim/sim-internal.h)."""
 import argparse
 import collections
 import datetime
