@@ -289,7 +289,8 @@ int asym_procfs_scan(struct asym_procfs *p, struct asym_process *proc);
 
 /**
  * Returns the runnable time in an interval, from the thread's counters before and now and its state now. All times are in ns.
- * carry: runnable time that was counted before the kernel credited it; the function updates it.
+ * carry: runnable time that was counted before the kernel credited it; the function updates it. The result is never less than the
+ * time that the thread ran, up to the interval.
  */
 uint64_t asym_procfs_runnable(const struct asym_schedstat *before, const struct asym_schedstat *now, char state,
                               uint64_t interval, uint64_t *carry);
