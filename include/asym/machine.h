@@ -22,6 +22,10 @@
  *   cannot tell favour from kind there, so each CPU keeps its own speed. CPPC's highest_perf is an exception: AMD ranks
  *   preferred cores by it, from 47 down to 33 on sixteen equal cores, so such steps are not speeds.
  * - Fast is a property of core types: see asym_machine.fast.
+ *
+ * A seat is what a policy gives to a thread: a hardware thread, with the speed that it adds to the machine. The first busy
+ * hardware thread of a core adds the speed of the core. A further one adds smt_gain times that, and the threads of the core
+ * share the sum: a hyperthread is not a core. Seats of one core type that add the same are a row; see asym_machine.rows.
  */
 #ifndef ASYM_MACHINE_H
 #define ASYM_MACHINE_H
@@ -48,6 +52,9 @@
 /** The default of asym_machine.fast_from. */
 #define ASYM_FAST_FROM 0.80
 
+/** The most hardware threads of a core that counts of threads tell apart. */
+#define ASYM_MAX_SIBLINGS 8
+
 /** The origin of a speed: one of these three, or a source of speeds (speed-sources.def has a row for each). */
 enum asym_origin {
     ASYM_ORIGIN_NONE,   /**< no source tells the CPUs apart: asymd treats all as equal */
@@ -68,6 +75,7 @@ struct asym_cpu {
     int16_t llc;         /**< last-level cache */
     int16_t node;        /**< NUMA node */
     int16_t freq_domain; /**< cpufreq policy */
+    int16_t sibling;     /**< the next usable CPU of its core, in a ring: itself if it has no sibling */
     uint8_t smt_rank;    /**< position among the usable SMT siblings of its core: 0 is the first */
     uint8_t origin;      /**< enum asym_origin of speed */
     uint8_t rank; /**< place in its core type by favour: 0 is the most favoured; CPUs of equal favour have equal rank */
@@ -81,6 +89,15 @@ struct asym_core_type {
     struct asym_mask cpus; /**< its usable CPUs */
     double speed;          /**< the fastest of its CPUs */
     enum asym_origin origin;
+    uint8_t siblings; /**< the most usable CPUs of one of its cores: 1 without SMT */
+    uint8_t row[2];   /**< of its seats on idle cores; of those beside a busy sibling (only if siblings > 1) */
+};
+
+/** Seats of one core type that add the same speed. */
+struct asym_seat_row {
+    double speed;   /**< what one of them adds to the machine */
+    uint8_t type;   /**< core type */
+    bool is_beside; /**< beside a busy sibling; else on an idle core */
 };
 
 struct asym_machine {
@@ -93,17 +110,21 @@ struct asym_machine {
     struct asym_mask slow;   /**< usable CPUs that are not fast; empty if all are alike */
     struct asym_mask held;   /**< CPUs that the configuration makes slow: never fast if any other CPU is faster */
     double fast_from;        /**< share of the fastest type's speed, above 0 and up to 1; 0: ASYM_FAST_FROM */
+    double smt_gain; /**< what a further busy hardware thread adds, as a share of its core's speed, from 0 to 1 */
     struct asym_core_type types[ASYM_MAX_TYPES]; /**< fastest first */
-    char kind_names[ASYM_MAX_KINDS][16];         /**< such as "P-core", indexed by asym_cpu.kind; "": no name */
+    struct asym_seat_row
+        rows[2 * ASYM_MAX_TYPES]; /**< the order in which seats are filled: what adds most comes first */
+    unsigned n_rows;
+    char kind_names[ASYM_MAX_KINDS][16]; /**< such as "P-core", indexed by asym_cpu.kind; "": no name */
     struct asym_cpu cpus[ASYM_MAX_CPUS];
 };
 
 /**
- * Derive the remaining fields. The caller sets n_cpus, online, usable, fast_from and held, and for each usable CPU speed (any
- * positive unit; all 0 or all equal: alike), kind, core, llc, node, freq_domain, origin and favour. On return speeds are
- * relative to the slowest usable CPU, and group numbers are dense. types, type names that were empty, fast, slow, smt_rank and
- * rank are filled. generation does not change.
- * Returns 0; -EINVAL if no CPU is usable, a speed is negative or not a number, or fast_from is out of range
+ * Derive the remaining fields. The caller sets n_cpus, online, usable, fast_from, smt_gain and held, and for each usable CPU
+ * speed (any positive unit; all 0 or all equal: alike), kind, core, llc, node, freq_domain, origin and favour. On return speeds
+ * are relative to the slowest usable CPU, and group numbers are dense. types, type names that were empty, rows, fast, slow,
+ * sibling, smt_rank and rank are filled. generation does not change.
+ * Returns 0; -EINVAL if no CPU is usable, a speed is negative or not a number, or fast_from or smt_gain is out of range
  * (machine unchanged).
  */
 int asym_machine_finish(struct asym_machine *m);
@@ -140,6 +161,15 @@ bool asym_machine_is_asymmetric(const struct asym_machine *m);
 
 /** Returns true and the favoured CPUs of a core type, those of rank 0; or false and all of its CPUs if none is favoured. */
 bool asym_machine_favoured(const struct asym_machine *m, unsigned type, struct asym_mask *ret);
+
+/** Returns one CPU of each core that cpus has a CPU of: the first. Their number is that of the cores. */
+struct asym_mask asym_machine_cores(const struct asym_machine *m, const struct asym_mask *cpus);
+
+/** Returns the row of a seat on cpu: is_beside if a sibling of cpu is busy. */
+static inline unsigned asym_machine_row(const struct asym_machine *m, int cpu, bool is_beside)
+{
+    return m->types[m->cpus[cpu].type].row[is_beside];
+}
 
 /** Returns the name of an origin, such as "cpufreq" or "cpu_capacity". A static string. */
 const char *asym_origin_name(enum asym_origin origin);

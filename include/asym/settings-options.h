@@ -40,7 +40,7 @@
     ROW(COUNT, serial_max_threads, .def = "2", .min = 1, .max = 1024,                                                  \
         .help = "An application with more runnable threads than this is parallel (Morad 2008, 6).")                    \
     ROW(COUNT, hp_threshold, .def = "auto", .min = 1, .max = 100000, .keyword = "auto",                                \
-        .help = "Above this runnable count an application is highly parallel (HP); auto: fast CPUs + 1 (Saez 2010, 2.1).") \
+        .help = "Above this runnable count an application is highly parallel (HP); auto: fast cores + 1 (Saez 2010, 2.1).") \
     ROW(DURATION, amp_boost, .def = "1s", .min = 0, .max = 3600e6,                                                     \
         .help = "Time for which a thread stays in class SP, serial phase (Saez 2010, 2.1).")                           \
     ROW(COUNT, hysteresis, .def = "1", .min = 1, .max = 1000,                                                          \
@@ -80,7 +80,9 @@
         .help = "Speeds of all CPUs, for a machine whose own figures mislead, such as 0-7:1.6 8-15:1; empty: use the " \
                 "machine's figures.")                                                                                  \
     ROW(SHARE, fast_from, .def = "80%", .min = 0.01, .max = 1,                                                         \
-        .help = "A core type is fast if it reaches this share of the fastest one's speed; 100%: the fastest alone.")
+        .help = "A core type is fast if it reaches this share of the fastest one's speed; 100%: the fastest alone.")   \
+    ROW(SHARE, smt_gain, .def = "25%", .min = 0, .max = 1,                                                             \
+        .help = "What a second thread on a core adds to the core's speed; measured: up to 30% on Intel, 18% on Zen 5.")
 
 /** struct asym_rtx_settings. */
 #define ASYM_OPTIONS_RTX(ROW)                                                                                          \

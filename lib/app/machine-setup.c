@@ -97,6 +97,7 @@ static int configure_machine(struct asym_run *run, struct asym_machine *m, struc
     struct asym_mask cpus;
     char list[256];
     m->fast_from = run->settings->machine.fast_from;
+    m->smt_gain = run->settings->machine.smt_gain;
     if (!*run->settings->machine.speeds)
         return asym_machine_finish(m);
     int r = asym_speeds_parse(run->settings->machine.speeds, speed, &cpus);

@@ -7,7 +7,8 @@
 
 unsigned asym_hp_threshold(const struct asym_classify_settings *c, const struct asym_machine *m)
 {
-    return c->hp_threshold != UINT_MAX ? c->hp_threshold : asym_mask_count(&m->fast) + 1;
+    const struct asym_mask cores = asym_machine_cores(m, &m->fast);
+    return c->hp_threshold != UINT_MAX ? c->hp_threshold : asym_mask_count(&cores) + 1;
 }
 
 double asym_classify_runnable(const struct asym_classify_settings *c, const struct asym_app *app)

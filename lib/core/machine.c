@@ -70,11 +70,33 @@ static void separate_unknown(struct asym_machine *m)
     }
 }
 
-static void rank_siblings(struct asym_machine *m)
+/* The first CPU of a core closes the ring: each CPU that is found later stands between the last one and the first. */
+static void link_siblings(struct asym_machine *m)
 {
-    uint8_t seen[ASYM_MAX_CPUS] = {0};
-    ASYM_MASK_FOREACH (c, &m->usable)
-        m->cpus[c].smt_rank = seen[m->cpus[c].core]++;
+    int16_t first[ASYM_MAX_CPUS], last[ASYM_MAX_CPUS];
+    uint8_t n[ASYM_MAX_CPUS] = {0};
+    ASYM_MASK_FOREACH (c, &m->usable) {
+        const int16_t core = m->cpus[c].core, cpu = (int16_t)c;
+        if (n[core] == 0)
+            first[core] = last[core] = cpu;
+        m->cpus[last[core]].sibling = cpu;
+        m->cpus[c].sibling = first[core];
+        m->cpus[c].smt_rank = n[core];
+        last[core] = cpu;
+        n[core] = (uint8_t)ASYM_MIN(n[core] + 1, UINT8_MAX);
+    }
+}
+
+struct asym_mask asym_machine_cores(const struct asym_machine *m, const struct asym_mask *cpus)
+{
+    struct asym_mask cores = {0}, seen = {0};
+    ASYM_MASK_FOREACH (c, cpus) {
+        if (asym_mask_has(&seen, m->cpus[c].core))
+            continue;
+        asym_mask_set(&seen, (unsigned)m->cpus[c].core);
+        asym_mask_set(&cores, (unsigned)c);
+    }
+    return cores;
 }
 
 static int check_figures(const struct asym_machine *m, double *ret_slowest)
@@ -93,7 +115,7 @@ static int check_figures(const struct asym_machine *m, double *ret_slowest)
     /* A CPU with a speed and one without cannot be compared. */
     if (unknown != 0 && unknown != n)
         return -EINVAL;
-    if (!(m->fast_from >= 0 && m->fast_from <= 1))
+    if (!(m->fast_from >= 0 && m->fast_from <= 1) || !(m->smt_gain >= 0 && m->smt_gain <= 1))
         return -EINVAL;
     *ret_slowest = slowest;
     return 0;
@@ -254,6 +276,34 @@ static void name_types(struct asym_machine *m)
         m->types[t] = (struct asym_core_type){0};
 }
 
+static void add_row(struct asym_machine *m, unsigned type, bool is_beside)
+{
+    const double speed = m->types[type].speed * (is_beside ? m->smt_gain : 1);
+    unsigned at = m->n_rows++;
+    for (; at > 0 && m->rows[at - 1].speed < speed; at--)
+        m->rows[at] = m->rows[at - 1];
+    m->rows[at] = (struct asym_seat_row){.speed = speed, .type = (uint8_t)type, .is_beside = is_beside};
+}
+
+/* On a tie an idle core comes before a busy one, and the faster type first. */
+static void order_seats(struct asym_machine *m)
+{
+    memset(m->rows, 0, sizeof m->rows);
+    m->n_rows = 0;
+    for (unsigned t = 0; t < m->n_types; t++) {
+        m->types[t].siblings = 1;
+        m->types[t].row[1] = 0;
+        ASYM_MASK_FOREACH (c, &m->types[t].cpus)
+            m->types[t].siblings = (uint8_t)ASYM_MAX(m->types[t].siblings, m->cpus[c].smt_rank + 1);
+        add_row(m, t, false);
+    }
+    for (unsigned t = 0; t < m->n_types; t++)
+        if (m->types[t].siblings > 1)
+            add_row(m, t, true);
+    for (unsigned i = 0; i < m->n_rows; i++)
+        m->types[m->rows[i].type].row[m->rows[i].is_beside] = (uint8_t)i;
+}
+
 int asym_machine_finish(struct asym_machine *m)
 {
     double slowest;
@@ -266,6 +316,7 @@ int asym_machine_finish(struct asym_machine *m)
         cpu->speed = !usable ? 0 : slowest > 0 ? cpu->speed / slowest : 1;
         cpu->type = -1;
         cpu->smt_rank = 0;
+        cpu->sibling = (int16_t)c;
         cpu->rank = 0;
     }
     separate_unknown(m);
@@ -273,9 +324,10 @@ int asym_machine_finish(struct asym_machine *m)
     m->n_llcs = make_dense(m, offsetof(struct asym_cpu, llc));
     m->n_nodes = make_dense(m, offsetof(struct asym_cpu, node));
     make_dense(m, offsetof(struct asym_cpu, freq_domain));
-    rank_siblings(m);
+    link_siblings(m);
     make_types(m);
     name_types(m);
+    order_seats(m);
     rank_favoured(m);
     divide(m);
     return 0;

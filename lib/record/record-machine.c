@@ -79,6 +79,7 @@ void asym_record_machine(struct asym_record_io *io, struct asym_machine *m)
     m->generation = asym_record_u64(io, m->generation, UINT64_MAX);
     m->n_cpus = (unsigned)asym_record_u64(io, m->n_cpus, ASYM_MAX_CPUS);
     m->fast_from = asym_record_double(io, m->fast_from);
+    m->smt_gain = asym_record_double(io, m->smt_gain);
     asym_record_mask(io, &m->online);
     asym_record_mask(io, &m->usable);
     asym_record_mask(io, &m->held);

@@ -272,7 +272,7 @@ static int on_key(void *ctx, const char *section, const char *key, const char *v
     if (!p->kind)
         return asym_settings_assign(p->s->settings, section, key, value, origin, NULL, err);
     /* The other keys of asymd.conf's [machine] do not apply here: the scenario gives the speeds. */
-    if (strcmp(p->kind, "machine") == 0 && strcmp(key, "fast_from") == 0)
+    if (strcmp(p->kind, "machine") == 0 && (strcmp(key, "fast_from") == 0 || strcmp(key, "smt_gain") == 0))
         return asym_settings_assign(p->s->settings, section, key, value, origin, NULL, err);
     if (strcmp(p->kind, "program") == 0 && strcmp(key, "step") == 0)
         return sim_step_add(p, value, line, err);

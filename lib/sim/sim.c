@@ -52,6 +52,7 @@ static int build_machine(struct asym_sim *s)
     }
     out->usable = out->online;
     out->fast_from = s->scenario->settings->machine.fast_from;
+    out->smt_gain = s->scenario->settings->machine.smt_gain;
     return asym_machine_finish(out);
 }
 

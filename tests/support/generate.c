@@ -90,7 +90,7 @@ void gen_machine(struct gen *g, struct asym_machine *m)
 {
     struct layout l;
     choose_layout(g, &l);
-    *m = (struct asym_machine){.generation = 1};
+    *m = (struct asym_machine){.generation = 1, .smt_gain = 0.25};
     for (unsigned i = 0; i < l.n; i++)
         place_cpu(&l, i, m);
     if (gen_below(g, 4) == 0)

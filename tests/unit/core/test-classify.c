@@ -93,10 +93,13 @@ static void serial_max_threads_bounds_the_serial_phase(void **state)
     assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_PARALLEL);
 }
 
-static void hp_threshold_is_the_setting_or_fast_cpus_and_one(void **state)
+static void hp_threshold_is_the_setting_or_fast_cores_and_one(void **state)
 {
     struct engine_fixture *w = *state;
     assert_int_equal(asym_hp_threshold(&w->config.classify, &w->machine), 5);
+    w->machine.cpus[7].core = w->machine.cpus[6].core; /* two hardware threads of one core */
+    assert_int_equal(asym_machine_finish(&w->machine), 0);
+    assert_int_equal(asym_hp_threshold(&w->config.classify, &w->machine), 4);
     w->config.classify.hp_threshold = 2;
     assert_int_equal(asym_hp_threshold(&w->config.classify, &w->machine), 2);
     configure(w);
@@ -466,7 +469,7 @@ int main(void)
         T(a_program_with_high_nice_values_is_highly_parallel),
         T(the_nice_value_that_a_rule_lends_counts),
         T(a_rule_decides_before_the_nice_value),
-        T(hp_threshold_is_the_setting_or_fast_cpus_and_one),
+        T(hp_threshold_is_the_setting_or_fast_cores_and_one),
         T(the_instant_estimator_counts_threads_in_state_r),
         T(a_class_changes_only_after_it_has_held),
         T(other_values_on_the_way_do_not_add_up),

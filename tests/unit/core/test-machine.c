@@ -195,6 +195,67 @@ static void smt_rank_counts_usable_siblings_only(void **state)
     assert_int_equal(m.cpus[1].smt_rank, 0);
 }
 
+/* P cores (speed 1.6) with SMT, E cores (1.0), and low-power cores (0.7), in this order; far siblings: all first threads first. */
+static struct asym_machine hybrid(unsigned n_p, unsigned n_e, unsigned n_low, double smt_gain)
+{
+    struct asym_machine m = machine(NULL, 2 * n_p + n_e + n_low, ASYM_MAX_CPUS);
+    for (unsigned c = 0; c < m.n_cpus; c++) {
+        m.cpus[c].core = (int16_t)(c < 2 * n_p ? c % n_p : c);
+        m.cpus[c].speed = c < 2 * n_p ? 1.6 : c < 2 * n_p + n_e ? 1.0 : 0.7;
+    }
+    m.smt_gain = smt_gain;
+    assert_int_equal(asym_machine_finish(&m), 0);
+    return m;
+}
+
+static void seats_are_in_the_order_of_what_they_add(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned n_p, n_e, n_low;
+        double smt_gain;
+        const char *order; /* core type, and + for a seat beside a busy sibling, each with its speed */
+    } rows[] = {
+        {8, 16, 0, 0.25, "0 1.60, 1 1.00, 0+ 0.40"},
+        {6, 8, 2, 0.25, "0 2.29, 1 1.43, 2 1.00, 0+ 0.57"},
+        {6, 8, 2, 0.5, "0 2.29, 1 1.43, 0+ 1.14, 2 1.00"},
+        {8, 16, 0, 0.625, "0 1.60, 1 1.00, 0+ 1.00"}, /* a tie: the idle core first */
+        {8, 16, 0, 0, "0 1.60, 1 1.00, 0+ 0.00"},
+        {8, 0, 0, 0.25, "0 1.00, 0+ 0.25"},
+        {0, 4, 4, 0.25, "0 1.43, 1 1.00"},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        const struct asym_machine m = hybrid(rows[i].n_p, rows[i].n_e, rows[i].n_low, rows[i].smt_gain);
+        char order[256] = "";
+        for (unsigned k = 0; k < m.n_rows; k++) {
+            const struct asym_seat_row *row = &m.rows[k];
+            snprintf(order + strlen(order), sizeof order - strlen(order), "%s%d%s %.2f", k ? ", " : "", row->type,
+                     row->is_beside ? "+" : "", row->speed);
+            assert_int_equal(asym_machine_row(&m, asym_mask_next(&m.types[row->type].cpus, 0), row->is_beside), k);
+        }
+        assert_string_equal(order, rows[i].order);
+    }
+}
+
+static void a_core_counts_once_and_its_cpus_form_a_ring(void **state)
+{
+    (void)state;
+    struct asym_machine m = hybrid(3, 2, 0, 0.25);
+    struct asym_mask cores = asym_machine_cores(&m, &m.fast);
+    engine_fixture_assert_mask(&m.fast, "0-5");
+    engine_fixture_assert_mask(&cores, "0-2");
+    assert_int_equal(m.types[0].siblings, 2);
+    assert_int_equal(m.types[1].siblings, 1);
+    assert_int_equal(m.cpus[1].sibling, 4);
+    assert_int_equal(m.cpus[4].sibling, 1);
+    assert_int_equal(m.cpus[6].sibling, 6);
+    asym_mask_clear(&m.usable, 1);
+    assert_int_equal(asym_machine_finish(&m), 0);
+    cores = asym_machine_cores(&m, &m.fast);
+    engine_fixture_assert_mask(&cores, "0,2,4");
+    assert_int_equal(m.cpus[4].sibling, 4);
+}
+
 static void finishing_twice_changes_nothing(void **state)
 {
     (void)state;
@@ -378,9 +439,9 @@ static void a_share_out_of_range_is_refused(void **state)
 {
     (void)state;
     const double bad[] = {-0.1, 1.01, NAN, INFINITY};
-    for (size_t i = 0; i < ASYM_LENGTH(bad); i++) {
+    for (size_t i = 0; i < 2 * ASYM_LENGTH(bad); i++) {
         struct asym_machine m = machine(NULL, 4, 4), before;
-        m.fast_from = bad[i];
+        *(i % 2 ? &m.smt_gain : &m.fast_from) = bad[i / 2];
         before = m;
         assert_int_equal(asym_machine_finish(&m), -EINVAL);
         assert_memory_equal(&m, &before, sizeof m);
@@ -472,6 +533,8 @@ int main(void)
         cmocka_unit_test(only_usable_cpus_count),
         cmocka_unit_test(group_numbers_become_dense),
         cmocka_unit_test(smt_rank_counts_usable_siblings_only),
+        cmocka_unit_test(seats_are_in_the_order_of_what_they_add),
+        cmocka_unit_test(a_core_counts_once_and_its_cpus_form_a_ring),
         cmocka_unit_test(finishing_twice_changes_nothing),
         cmocka_unit_test(bad_figures_are_refused_and_change_nothing),
         cmocka_unit_test(assumed_slow_cpus_are_slower_by_the_factor),

@@ -74,14 +74,15 @@ static void everything_is_read(void **state)
     asym_scenario_free(s);
 }
 
-static void fast_from_is_of_the_machine(void **state)
+static void fast_from_and_smt_gain_are_of_the_machine(void **state)
 {
     (void)state;
-    static const char text[] = "[machine]\ncounts=1,1,1\nspeeds=5.8,5.5,4.3\nfast_from = 96%\n" PROGRAM;
+    static const char text[] = "[machine]\ncounts=1,1,1\nspeeds=5.8,5.5,4.3\nfast_from = 96%\nsmt_gain = 18%\n" PROGRAM;
     struct asym_scenario *s;
     struct asym_error err;
     assert_int_equal(asym_scenario_parse(text, strlen(text), "f", &s, &err), 0);
     assert_true(fabs(s->settings->machine.fast_from - 0.96) < 1e-9);
+    assert_true(fabs(s->settings->machine.smt_gain - 0.18) < 1e-9);
     asym_scenario_free(s);
 }
 
@@ -171,7 +172,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_is_read),
         cmocka_unit_test(the_scenarios_that_come_with_it_are_read),
-        cmocka_unit_test(fast_from_is_of_the_machine),
+        cmocka_unit_test(fast_from_and_smt_gain_are_of_the_machine),
         cmocka_unit_test(each_bad_line_is_named_with_what_is_accepted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
