@@ -90,6 +90,6 @@ int main(int argc, char **argv)
         asym_log_say(&run.log, LOG_ERR, "%s", err.text);
         return ASYM_EXIT_USAGE;
     }
-    const struct asym_mode_entry *mode = cli.mode_given ? asym_modes[cli.mode] : asym_mode_default();
+    const struct asym_mode_entry *mode = asym_modes[cli.mode];
     return (int)end_output(&run, mode->needs == ASYM_NEEDS_NOTHING ? mode->run(&run) : start(&run, mode));
 }

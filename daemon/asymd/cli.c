@@ -21,7 +21,9 @@ enum {
     ONCE = 1 << ASYM_MODE_ONCE,
     CHECK = 1 << ASYM_MODE_CHECK,
     PRINT = 1 << ASYM_MODE_PRINT_CONFIG,
-    STEER = SERVICE | ONCE,
+    /* Without a mode asymd explains what the service would do, so it takes what the service takes. */
+    EXPLAIN = 1 << ASYM_MODE_OVERVIEW,
+    STEER = SERVICE | EXPLAIN | ONCE,
     /*
      * Each mode that reads the configuration. --restore uses few settings but accepts all: an option of the service must not keep
      * it from restoring.
@@ -80,9 +82,8 @@ static int parse_mode(const struct asym_option *row, void *base, const char *val
     while (!asym_modes[mode]->name || strcmp(asym_modes[mode]->name, row->key) != 0)
         mode++;
     /* A second mode stays in cli->given, where check_together finds it. */
-    if (!cli->mode_given)
+    if (!asym_modes[cli->mode]->name)
         cli->mode = (unsigned)mode;
-    cli->mode_given = true;
     return 0;
 }
 
@@ -148,7 +149,7 @@ static unsigned modes_that_read_settings(void)
 {
     unsigned modes = 0;
     for (size_t i = 0; i < ASYM_N_MODES; i++)
-        if (asym_modes[i]->name && asym_modes[i]->needs != ASYM_NEEDS_NOTHING)
+        if (asym_modes[i]->needs != ASYM_NEEDS_NOTHING)
             modes |= 1u << i;
     return modes;
 }
@@ -215,8 +216,8 @@ int asym_cli_help(const struct asym_terminal *terminal)
     struct asym_arg rows[ASYM_CLI_MAX_ROWS];
     fputs("usage: asymd [OPTION...]\n\n", terminal->out);
     asym_columns_text(terminal,
-                      "Steers threads on CPUs that differ in speed. Without a mode it runs as the service; on a "
-                      "terminal it only says what the service would do.\n\n");
+                      "Steers threads on CPUs that differ in speed. Only --service steers until it is stopped; without a "
+                      "mode asymd says what the service would do, and changes nothing.\n\n");
     asym_cli_rows(rows);
     for (const struct asym_arg *row = rows; row->option.key; row++) {
         char name[64], modes[128], help[256];
@@ -271,10 +272,7 @@ static bool is_mode(const struct asym_arg *row)
     return row->modes == 0;
 }
 
-/*
- * Refuses a second mode, and an option that the mode does not use: the user meant another mode. This matters most without a mode:
- * `asymd --json` would start the service, which steers the whole machine.
- */
+/* Refuses a second mode, and an option that the mode does not use: the user meant another mode. */
 static int check_together(const struct asym_invocation *cli, const struct asym_arg *rows, struct asym_error *err)
 {
     const struct asym_mode_entry *mode = asym_modes[cli->mode];
@@ -289,7 +287,7 @@ static int check_together(const struct asym_invocation *cli, const struct asym_a
         if (is_mode(row) || mode->needs == ASYM_NEEDS_NOTHING || row->modes >> cli->mode & 1)
             continue;
         return asym_fail(err, -EINVAL, "%s does not take %s; accepted with %s",
-                         cli->mode_given ? mode->name : "without a mode asymd runs as the service, which",
+                         mode->name ? mode->name : "without a mode asymd",
                          row->option.key, modes_text(row->modes, accepted, sizeof accepted));
     }
     return 0;
@@ -298,7 +296,7 @@ static int check_together(const struct asym_invocation *cli, const struct asym_a
 int asym_cli_parse(int argc, char **argv, struct asym_invocation *ret_cli, struct asym_error *err)
 {
     struct asym_arg rows[ASYM_CLI_MAX_ROWS];
-    struct asym_invocation cli = {.mode = ASYM_MODE_SERVICE};
+    struct asym_invocation cli = {.mode = ASYM_MODE_OVERVIEW};
     int r = 0;
     asym_cli_rows(rows);
     for (int i = 1; r >= 0 && i < argc; i++)

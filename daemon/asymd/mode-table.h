@@ -11,7 +11,4 @@
 /** Indexed by enum asym_mode. */
 extern const struct asym_mode_entry *const asym_modes[ASYM_N_MODES];
 
-/** The mode to run when the command line names none: the service, or for a user at a terminal the overview. */
-const struct asym_mode_entry *asym_mode_default(void);
-
 #endif

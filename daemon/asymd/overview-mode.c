@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* asymd without a mode, at a terminal: says what the service would do, and how to start it. It changes nothing. */
+/* asymd without a mode: says what the service would do, and how to start it. It changes nothing. */
 #include <stdio.h>
 
 #include "base/text.h"

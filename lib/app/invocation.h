@@ -13,8 +13,7 @@ struct asym_invocation_setting {
 };
 
 struct asym_invocation {
-    unsigned mode;   /**< enum asym_mode (daemon/asymd/cli.h) */
-    bool mode_given; /**< argv names the mode; false: mode is the service, the default */
+    unsigned mode; /**< enum asym_mode (daemon/asymd/cli.h); the overview if argv names none */
     bool json;
     const char *config, *root, *topology; /**< borrowed from argv; NULL: not given */
     int32_t *pids;

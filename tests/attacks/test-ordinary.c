@@ -61,6 +61,7 @@ static void boost_by(const char *sp_boost)
     snprintf(dir, sizeof dir, "--set=asymd.state_dir=%s", asym_service_dir());
     snprintf(slow, sizeof slow, "--slow=%d", asym_live_cpus() / 2);
     const char *const argv[] = {ASYM_SERVICE,
+                                "--service",
                                 "--policy=pa",
                                 "--interval=50ms",
                                 slow,

@@ -20,7 +20,7 @@ def work(build, seconds, policy, state):
                             text=True)
     asymd = None
     if policy:
-        asymd = subprocess.Popen([build / "daemon/asymd", f"--policy={policy}", f"--pid={load.pid}",
+        asymd = subprocess.Popen([build / "daemon/asymd", "--service", f"--policy={policy}", f"--pid={load.pid}",
                                   f"--set=asymd.state_dir={state}", "--set=enforce.settle=100ms"], stderr=subprocess.DEVNULL)
     out, _ = load.communicate()
     if asymd:

@@ -79,7 +79,7 @@ def answers(state, program, budget, burners):
     talker = subprocess.Popen(program, stdout=subprocess.PIPE, text=True, env=env)
     # asymd skips a process that has just called exec(2), as asymctl run does, so asymd starts after the first output.
     said = [talker.stdout.readline()]
-    asymd = subprocess.Popen([f"{build}/daemon/asymd", "--interval=100ms", f"--slow={os.cpu_count() // 2}",
+    asymd = subprocess.Popen([f"{build}/daemon/asymd", "--service", "--interval=100ms", f"--slow={os.cpu_count() // 2}",
                               f"--set=asymd.state_dir={state}", f"--pid={talker.pid}", *budget],
                              stderr=subprocess.DEVNULL)
     said += talker.stdout
@@ -121,7 +121,7 @@ def latency(state):
 
 print(f"load of the machine at the start: {os.getloadavg()[0]:.1f}")
 with tempfile.TemporaryDirectory() as state:
-    asymd = subprocess.Popen([f"{build}/daemon/asymd", "--policy=none", f"--set=asymd.state_dir={state}",
+    asymd = subprocess.Popen([f"{build}/daemon/asymd", "--service", "--policy=none", f"--set=asymd.state_dir={state}",
                               f"--pid={os.getpid()}"], stderr=subprocess.DEVNULL)
     time.sleep(1)
     tool_cost(state)

@@ -94,7 +94,6 @@ pid_t asym_live_start(const char *const *argv, int out)
     pid_t pid = asym_process_fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        /* asymd without a mode is the service only if stdin is no terminal. */
         const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
         dup2(nothing, STDIN_FILENO);
         if (out >= 0) {

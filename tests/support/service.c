@@ -43,8 +43,8 @@ static pid_t start(pid_t target, const char *slow, const char *const *more, int 
     char pid[32];
     /* A developer can name another asymd, to see an attack test fail on code that has the defect. */
     const char *other = getenv("ASYM_TEST_SERVICE");
-    const char *argv[32] = {other ? other : ASYM_SERVICE, "--interval=50ms", state_option, pid};
-    size_t n = 4;
+    const char *argv[32] = {other ? other : ASYM_SERVICE, "--service", "--interval=50ms", state_option, pid};
+    size_t n = 5;
     snprintf(pid, sizeof pid, "--pid=%d", (int)target);
     if (slow)
         argv[n++] = slow;

@@ -22,14 +22,13 @@ static int parse(char **argv, struct asym_invocation *ret_cli, struct asym_error
     return asym_cli_parse(argc, argv, ret_cli, err);
 }
 
-static void without_arguments_it_is_the_service(void **state)
+static void without_arguments_it_explains_itself(void **state)
 {
     (void)state;
     struct asym_invocation cli;
     char *argv[] = {(char *)"asymd", NULL};
     assert_int_equal(parse(argv, &cli, NULL), 0);
-    assert_int_equal(cli.mode, ASYM_MODE_SERVICE);
-    assert_false(cli.mode_given);
+    assert_int_equal(cli.mode, ASYM_MODE_OVERVIEW);
     assert_false(cli.json);
     assert_null(cli.config);
     assert_null(cli.root);
@@ -63,7 +62,6 @@ static void each_mode_has_its_option(void **state)
         char *argv[] = {(char *)"asymd", option, option, NULL};
         assert_int_equal(parse(argv, &cli, NULL), 0);
         assert_int_equal(cli.mode, modes[i].mode);
-        assert_true(cli.mode_given);
         asym_cli_done(&cli);
     }
 }
@@ -148,10 +146,10 @@ static void wrong_usage_is_refused_in_words(void **state)
         {{"--pid=2147483648"}, "--pid: '2147483648'"},
         {{"--pid=99999999999999999999999"}, "--pid: '99999"},
         {{"--pid", "1x"}, "--pid: '1x'"},
-        {{"--json"}, "runs as the service, which does not take --json; accepted with --dry-run or --check"},
-        {{"--duration=1s"}, "which does not take --duration; accepted with --dry-run, --once or --print-config"},
-        {{"--policy=pa", "--duration=1s", "--json"}, "which does not take --duration"},
-        {{"--root=/x"}, "runs as the service, which does not take --root; accepted with --dry-run or --check"},
+        {{"--json"}, "without a mode asymd does not take --json; accepted with --dry-run or --check"},
+        {{"--duration=1s"}, "asymd does not take --duration; accepted with --dry-run, --once or --print-config"},
+        {{"--policy=pa", "--duration=1s", "--json"}, "asymd does not take --duration"},
+        {{"--root=/x"}, "asymd does not take --root; accepted with --dry-run or --check"},
         {{"--once", "--root=/x"}, "--once does not take --root; accepted with --dry-run or --check"},
         {{"--topology=x", "--restore"}, "--restore does not take --topology; accepted with --dry-run or --check"},
         {{"--restore", "--pid=17"}, "accepted with --service, --dry-run, --once or --check"},
@@ -207,7 +205,7 @@ static void an_option_goes_with_the_modes_of_its_row(void **state)
                 if (r == 0)
                     asym_cli_done(&cli);
                 if (r != (options[o].taken[m] == 'x' ? 0 : -EINVAL))
-                    fail_msg("%s %s: %d, but the table says '%c'", mode ? mode : "the service", option, r,
+                    fail_msg("%s %s: %d, but the table says '%c'", mode ? mode : "no mode", option, r,
                              options[o].taken[m]);
             }
             if (options[o].taken[m] != 'x')
@@ -328,7 +326,7 @@ static void any_arguments_end_in_a_result_or_a_message(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_arguments_it_is_the_service),
+        cmocka_unit_test(without_arguments_it_explains_itself),
         cmocka_unit_test(each_mode_has_its_option),
         cmocka_unit_test(everything_at_once),
         cmocka_unit_test(an_empty_value_is_one_where_it_means_something),

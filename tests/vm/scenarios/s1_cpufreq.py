@@ -94,7 +94,7 @@ def untouched(before, state, others):
 
 def leave_by_kill(s):
     """An asymd that no unit runs, so that no other asymd restores what it leaves."""
-    s.sh("asymd --set asymd.state_dir=/run/asymd </dev/null >/run/asymd.log 2>&1 & echo $! >/run/asymd.pid")
+    s.sh("asymd --service --set asymd.state_dir=/run/asymd </dev/null >/run/asymd.log 2>&1 & echo $! >/run/asymd.pid")
     held = s.until("[ $(cat /sys/devices/system/cpu/cpu?/cpufreq/scaling_max_freq | grep -c "
                    f"{1000 * SLOW_MHZ}) = {SLOW} ]", 20)
     s.sh("kill -9 $(cat /run/asymd.pid); sleep 0.5")
