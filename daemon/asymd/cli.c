@@ -215,9 +215,9 @@ int asym_cli_help(const struct asym_terminal *terminal)
 {
     struct asym_arg rows[ASYM_CLI_MAX_ROWS];
     fputs("usage: asymd [OPTION...]\n\n", terminal->out);
-    asym_columns_text(terminal,
-                      "Steers threads on CPUs that differ in speed. Only --service steers until it is stopped; without a "
-                      "mode asymd says what the service would do, and changes nothing.\n\n");
+    asym_columns_text(
+        terminal, "Steers threads on CPUs that differ in speed. Only --service steers until it is stopped; without a "
+                  "mode asymd says what the service would do, and changes nothing.\n\n");
     asym_cli_rows(rows);
     for (const struct asym_arg *row = rows; row->option.key; row++) {
         char name[64], modes[128], help[256];
@@ -287,8 +287,8 @@ static int check_together(const struct asym_invocation *cli, const struct asym_a
         if (is_mode(row) || mode->needs == ASYM_NEEDS_NOTHING || row->modes >> cli->mode & 1)
             continue;
         return asym_fail(err, -EINVAL, "%s does not take %s; accepted with %s",
-                         mode->name ? mode->name : "without a mode asymd",
-                         row->option.key, modes_text(row->modes, accepted, sizeof accepted));
+                         mode->name ? mode->name : "without a mode asymd", row->option.key,
+                         modes_text(row->modes, accepted, sizeof accepted));
     }
     return 0;
 }

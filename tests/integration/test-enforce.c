@@ -618,7 +618,7 @@ static void a_nice_value_that_a_boost_has_made_possible_goes_back_and_no_other(v
         a.expect_nice = -7;
         a.nice = original;
         if (i % 2)
-            assert_int_equal(restore().foreign, then != original);
+            assert_int_equal(restore().nice_kept, then != original);
         else
             assert_int_equal(apply(&a), then == original ? 0 : -EBUSY);
         assert_int_equal(attr_of(pid).nice, then);

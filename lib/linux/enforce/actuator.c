@@ -164,7 +164,7 @@ static int prepare_steer(struct asym_ledger *l, const struct asym_action *a, asy
     if (r < 0)
         return r;
     if (asym_thread_is_realtime(&sched))
-        return -EBUSY; /* real-time since the snapshot */
+        return -EAGAIN; /* real-time since the snapshot: the next one says so */
     if (e) {
         r = recognise(l, a, e, &found);
     } else {
@@ -266,9 +266,9 @@ static int release(struct asym_ledger *l, const struct asym_action *a)
     int r = asym_ledger_give_back(l, e);
     if (r == -ESRCH)
         forget_ended(l, e);
-    else if (r == 0 || r == -EBUSY)
+    else if (r >= 0 || r == -EBUSY)
         asym_ledger_forget(l, e);
-    return r;
+    return r > 0 ? -EBUSY : r;
 }
 
 /*
@@ -285,7 +285,7 @@ static int forget(struct asym_ledger *l, const struct asym_action *a)
     if (r >= 0 && stat.start == a->id.start)
         r = e->under_way ? asym_ledger_give_back(l, e) : asym_ledger_give_back_nice(e);
     asym_ledger_forget(l, e);
-    return r == -ESRCH || r == -EBUSY ? 0 : r;
+    return r > 0 || r == -ESRCH || r == -EBUSY ? 0 : r;
 }
 
 /*
@@ -356,7 +356,7 @@ static void after_failure(struct asym_ledger *l, const struct asym_action *a, in
     int r = outcome == ASYM_OUTCOME_GONE ? -ESRCH : asym_ledger_give_back(l, e);
     if (r == -ESRCH)
         forget_ended(l, e);
-    else if (r == 0 || r == -EBUSY || !e->in_force)
+    else if (r >= 0 || r == -EBUSY || !e->in_force)
         asym_ledger_forget(l, e);
 }
 

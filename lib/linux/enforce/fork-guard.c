@@ -91,7 +91,7 @@ static void release_thread(struct asym_ledger *l, struct asym_ledger_entry *e)
 {
     int r = asym_ledger_give_back(l, e);
     asym_ledger_add_pending(l, e, e->id.tid, e->id.tgid, asym_clock_now() + ASYM_LEDGER_LATE);
-    if (r == 0 || r == -ESRCH || r == -EBUSY)
+    if (r >= 0 || r == -ESRCH || r == -EBUSY)
         asym_ledger_forget(l, e);
 }
 

@@ -147,13 +147,13 @@ struct asym_mask asym_ledger_transit(const struct asym_ledger_entry *e);
 void asym_ledger_renew_online(struct asym_ledger *l);
 
 /**
- * Restores the thread's original mask and nice value; compares first. Keeps the entry. Returns 0; -ESRCH: the thread has
- * exited; -EBUSY: mask or nice value was changed after asymd had set it; -errno.
+ * Restores the thread's original mask and nice value; compares first. Keeps the entry. Returns 0; 1: only the nice value stays,
+ * because it was changed after asymd had set it; -ESRCH: the thread has exited; -EBUSY: the mask stays for that reason; -errno.
  */
 int asym_ledger_give_back(const struct asym_ledger *l, const struct asym_ledger_entry *e);
 
 /**
- * Restores only the nice value and reset-on-fork, with the same returns. A real-time thread gets the nice value for the
+ * Restores only the nice value and reset-on-fork, with the same returns but -EBUSY. A real-time thread gets the nice value for the
  * time after its real-time policy, and keeps reset-on-fork, which belongs to that policy. The caller makes sure that the
  * TID still belongs to the entry's thread.
  */

@@ -101,7 +101,7 @@ int asym_ledger_give_back_nice(const struct asym_ledger_entry *e)
         r = asym_thread_renice(e->id.tid, nice);
     else if (!realtime && (now.nice != nice || now.reset_on_fork != e->original_reset))
         r = asym_thread_set_nice(e->id.tid, nice, e->original_reset);
-    return r < 0 || ours ? r : -EBUSY;
+    return r < 0 || ours ? r : 1;
 }
 
 /*
@@ -148,12 +148,9 @@ int asym_ledger_give_back(const struct asym_ledger *l, const struct asym_ledger_
     if (r < 0 || stat.start != e->id.start)
         return r < 0 ? r : -ESRCH;
     r = give_back_mask(l, e);
-    /*
-     * Mask and nice value are restored independently. If one fails and the other was changed after asymd had set
-     * it, the failure is returned.
-     */
+    /* Mask and nice value are restored independently. A refusal of the kernel counts more than a foreign value. */
     int nice = asym_ledger_give_back_nice(e);
-    return r == -ESRCH || (r < 0 && r != -EBUSY) || nice == 0 ? r : nice;
+    return r == 0 || (r == -EBUSY && nice < 0) ? nice : r;
 }
 
 bool asym_ledger_looks_inherited(const struct asym_ledger *l, const struct asym_ledger_entry *e,

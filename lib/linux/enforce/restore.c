@@ -120,7 +120,8 @@ static size_t restore_inherited(struct asym_ledger *l)
 static void count(struct asym_restore_report *report, int r)
 {
     bool failed = r < 0 && r != -ESRCH && r != -EBUSY;
-    report->restored += r == 0;
+    report->restored += r >= 0;
+    report->nice_kept += r > 0;
     report->gone += r == -ESRCH;
     report->foreign += r == -EBUSY;
     report->failed += failed;
@@ -178,6 +179,10 @@ const char *asym_restore_text(const struct asym_restore_report *report, char *bu
     asym_text_add(&text, "restored %zu thread%s", report->restored, plural(report->restored));
     if (report->inherited > 0)
         asym_text_add(&text, " and %zu that had inherited a mask", report->inherited);
+    if (report->nice_kept > 0 && report->restored == 1)
+        asym_text_add(&text, "; its nice value was changed by others and stays");
+    else if (report->nice_kept > 0)
+        asym_text_add(&text, "; the nice value of %zu of them was changed by others and stays", report->nice_kept);
     if (report->gone > 0)
         asym_text_add(&text, "; %zu ha%s ended", report->gone, report->gone == 1 ? "s" : "ve");
     if (report->foreign > 0)

@@ -8,10 +8,11 @@
 #include "linux/enforce/ledger.h"
 
 struct asym_restore_report {
-    size_t restored;  /* have their original mask and nice value again */
+    size_t restored;  /* have their original mask again, and their original nice value, except nice_kept of them */
+    size_t nice_kept; /* their nice value was changed by another process meanwhile, and stays */
     size_t inherited; /* children of steered threads that had inherited a narrowed mask or a boost; repaired */
     size_t gone;      /* have exited */
-    size_t foreign;   /* changed by another process meanwhile: skipped */
+    size_t foreign;   /* their mask was changed by another process meanwhile, and stays */
     size_t failed;    /* the kernel refused; they stay in the ledger */
     int error;        /* of the first failure, -errno */
 };

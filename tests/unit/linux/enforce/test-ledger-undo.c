@@ -80,10 +80,10 @@ static void a_thread_is_given_back_what_asymd_has_changed(void **state)
 {
     (void)state;
     static const struct row rows[] = {
-        {"as asymd has left it", 0xf0, 0x3f, -5, 0, 0},        {"as it was before", 0x0c, 0x3f, -5, 0, 0},
-        {"it has its own already", 0x3f, 0x3f, 0, 0, 0},       {"it has raised its nice value", 0xf0, 0x3f, -2, 0, 0},
-        {"a mask of another", 0x81, 0x81, -5, 0, -EBUSY},      {"a nice value of another", 0xf0, 0x3f, -9, -9, -EBUSY},
-        {"a higher one of another", 0xf0, 0x3f, 4, 4, -EBUSY}, {"both", 0x81, 0x81, 4, 4, -EBUSY},
+        {"as asymd has left it", 0xf0, 0x3f, -5, 0, 0},   {"as it was before", 0x0c, 0x3f, -5, 0, 0},
+        {"it has its own already", 0x3f, 0x3f, 0, 0, 0},  {"it has raised its nice value", 0xf0, 0x3f, -2, 0, 0},
+        {"a mask of another", 0x81, 0x81, -5, 0, -EBUSY}, {"a nice value of another", 0xf0, 0x3f, -9, -9, 1},
+        {"a higher one of another", 0xf0, 0x3f, 4, 4, 1}, {"both", 0x81, 0x81, 4, 4, -EBUSY},
     };
     const struct asym_ledger_entry e = entry();
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {

@@ -140,7 +140,9 @@ static void each_thread_on_record_is_counted_once(void **state)
         uint64_t mask;
         int refusal;
         bool gone;
-    } rows[] = {{0xf0, 0, false}, {0xf0, 0, true}, {0x81, 0, false}, {0xf0, -EPERM, false}, {0xf0, 0, false}};
+        int8_t nice;
+    } rows[] = {{0xf0, 0, false, 0},      {0xf0, 0, true, 0},  {0x81, 0, false, 0},
+                {0xf0, -EPERM, false, 0}, {0xf0, 0, false, 0}, {0xf0, 0, false, 7}};
     for (size_t i = 0; i < N_INHERITED; i++)
         f->inherited_affinity[i]->mask = fake_mask(0xff);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
@@ -148,9 +150,12 @@ static void each_thread_on_record_is_counted_once(void **state)
         struct fake_thread *t = rows[i].gone ? NULL : born_at(TID + (int32_t)i, 1000, rows[i].mask);
         if (t)
             fake_kernel_fail(t, FAKE_SET_MASK, rows[i].refusal, 0);
+        if (t && rows[i].nice)
+            t->nice = rows[i].nice, asym_ledger_find(f->ledger, t->tid)->boosted = true;
     }
     const struct asym_restore_report report = restore(f);
-    assert_int_equal(report.restored, 2);
+    assert_int_equal(report.restored, 3);
+    assert_int_equal(report.nice_kept, 1);
     assert_int_equal(report.gone, 1);
     assert_int_equal(report.foreign, 1);
     assert_int_equal(report.failed, 1);
@@ -159,6 +164,8 @@ static void each_thread_on_record_is_counted_once(void **state)
     assert_mask(fake_kernel_find(TID), 0x3f);
     assert_mask(fake_kernel_find(TID + 2), 0x81);
     assert_mask(fake_kernel_find(TID + 4), 0x3f);
+    assert_mask(fake_kernel_find(TID + 5), 0x3f);
+    assert_int_equal(fake_kernel_find(TID + 5)->nice, 7);
     assert_int_equal(asym_ledger_count(f->ledger), 1); /* the entry of the failed thread stays, for another try */
     assert_non_null(asym_ledger_find(f->ledger, TID + 3));
     fake_kernel_fail(fake_kernel_find(TID + 3), FAKE_SET_MASK, 0, 0);
@@ -276,6 +283,9 @@ static void a_report_leaves_out_what_did_not_happen(void **state)
     } rows[] = {
         {{.restored = 4}, "restored 4 threads"},
         {{.restored = 1, .gone = 1}, "restored 1 thread; 1 has ended"},
+        {{.restored = 1, .nice_kept = 1}, "restored 1 thread; its nice value was changed by others and stays"},
+        {{.restored = 5, .nice_kept = 2, .gone = 1},
+         "restored 5 threads; the nice value of 2 of them was changed by others and stays; 1 has ended"},
         {{.inherited = 2, .foreign = 1},
          "restored 0 threads and 2 that had inherited a mask; skipped 1: another "
          "program has changed its affinity"},
