@@ -69,7 +69,7 @@ static bool is_asymmetric(const struct asym_scenario *s)
 /* Returns the index of the policy; -errno. */
 static int add_policy(struct asym_experiment *x, const char *name, struct asym_error *err)
 {
-    const char *no_smt = x->scenario->machine.smt < 2 ? "machine.smt is 1" : NULL;
+    const char *no_smt = x->scenario->machine.most_smt < 2 ? "machine.smt is 1" : NULL;
     const char *const missing[ASYM_N_SIGNALS] = {[ASYM_SIGNAL_SMT] = no_smt};
     const struct asym_policy_facts facts = {
         .n_cpus = asym_scenario_cpus(x->scenario), .asymmetric = is_asymmetric(x->scenario), .missing = missing};

@@ -53,7 +53,7 @@ bool sim_core_is_idle(const struct asym_sim *s, uint32_t cpu)
 {
     const struct sim_core *core = &s->cores[s->cpus[cpu].core];
     for (uint32_t i = 0; i < core->n; i++)
-        if (s->cpus[s->by_core[core->first + i]].running != SIM_NONE)
+        if (s->cpus[core->first + i].running != SIM_NONE)
             return false;
     return true;
 }

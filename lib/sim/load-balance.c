@@ -151,6 +151,33 @@ static void take_over(struct asym_sim *s, uint32_t cpu)
         sim_move(s, best, cpu);
 }
 
+/* Returns whether a sibling of this CPU runs a thread, too. */
+static bool shares_core(const struct asym_sim *s, uint32_t cpu)
+{
+    const struct sim_core *core = &s->cores[s->cpus[cpu].core];
+    for (uint32_t c = core->first; c < core->first + core->n; c++)
+        if (c != cpu && s->cpus[c].running != SIM_NONE)
+            return true;
+    return false;
+}
+
+/* Active balancing of SMT: a CPU whose core is idle takes over one of two threads that share a core; the nearest first. */
+static void take_from_siblings(struct asym_sim *s, uint32_t cpu)
+{
+    if (s->scenario->machine.most_smt < 2 || sim_count(s, cpu) > 0 || !sim_core_is_idle(s, cpu))
+        return;
+    for (int reach = SIM_REACH_LLC; reach < SIM_N_REACHES; reach++) {
+        for (uint32_t i = 1; i < s->n_cpus; i++) {
+            const uint32_t from = (cpu + i) % s->n_cpus, thread = s->cpus[from].running;
+            if (thread == SIM_NONE || !reaches(s, cpu, from, (enum sim_reach)reach) || !shares_core(s, from) ||
+                !asym_mask_has(sim_masks_at(s->masks, s->threads[thread].mask), (int)cpu))
+                continue;
+            sim_move(s, thread, cpu);
+            return;
+        }
+    }
+}
+
 static void balance_by_load(struct asym_sim *s, uint32_t cpu)
 {
     while (pull_by_load(s, cpu))
@@ -176,13 +203,9 @@ bool sim_pull(struct asym_sim *s, uint32_t cpu)
     return false;
 }
 
-void sim_balance(struct asym_sim *s, uint32_t cpu)
+static void balance_by_count(struct asym_sim *s, uint32_t cpu)
 {
     uint32_t thread = SIM_NONE;
-    if (s->scenario->scheduler.capacity != ASYM_SIM_CAPACITY_IGNORED) {
-        balance_by_load(s, cpu);
-        return;
-    }
     if (!may_exceed(s->top_level, sim_count(s, cpu) + 1) || !sim_masks_any_waits(s->masks, cpu))
         return;
     for (int reach = SIM_REACH_LLC; reach < SIM_N_REACHES; reach++) {
@@ -196,6 +219,16 @@ void sim_balance(struct asym_sim *s, uint32_t cpu)
             thread = movable(s, from, cpu);
         }
     }
+}
+
+void sim_balance(struct asym_sim *s, uint32_t cpu)
+{
+    if (s->scenario->scheduler.capacity != ASYM_SIM_CAPACITY_IGNORED) {
+        balance_by_load(s, cpu);
+        return;
+    }
+    balance_by_count(s, cpu);
+    take_from_siblings(s, cpu);
 }
 
 void sim_kick(struct asym_sim *s)

@@ -16,7 +16,7 @@ static struct asym_mask between(const struct asym_mask *set, uint32_t first, uin
 static struct asym_mask whole_cores(const struct asym_sim *s, const struct asym_mask *set)
 {
     struct asym_mask whole = {0};
-    if (s->scenario->machine.smt < 2)
+    if (s->scenario->machine.most_smt < 2)
         return *set;
     ASYM_MASK_FOREACH (c, set)
         if (sim_core_is_idle(s, (uint32_t)c))

@@ -155,7 +155,7 @@ static int next_snapshot(struct asym_source *source, struct asym_snapshot *ret)
         .n_samples = w->n_samples,
         .coverage = {.n_procs = (uint32_t)w->n_procs, .n_threads = s->n_threads, .process_events = true},
     };
-    if (s->scenario->machine.smt < 2)
+    if (s->scenario->machine.most_smt < 2)
         ret->missing[ASYM_SIGNAL_SMT] = "the scenario's cores have one hardware thread";
     return 1;
 }

@@ -43,20 +43,26 @@ static int parse_list(const struct asym_option *row, const char *value, double r
     return n;
 }
 
+static int parse_whole_list(const struct asym_option *row, const char *value, unsigned ret[ASYM_SIM_MAX_TYPES])
+{
+    double figures[ASYM_SIM_MAX_TYPES];
+    const int n = parse_list(row, value, figures);
+    for (int i = 0; i < n; i++)
+        if (figures[i] > floor(figures[i]))
+            return -EINVAL;
+    for (int i = 0; n >= 0 && i < ASYM_SIM_MAX_TYPES; i++)
+        ret[i] = i < n ? (unsigned)figures[i] : 0;
+    return n < 0 ? n : 0;
+}
+
 static int parse_counts(const struct asym_option *row, void *base, const char *value)
 {
-    struct asym_sim_machine *m = &((struct asym_scenario *)base)->machine;
-    double counts[ASYM_SIM_MAX_TYPES];
-    unsigned whole[ASYM_SIM_MAX_TYPES] = {0};
-    const int n = parse_list(row, value, counts);
-    for (int i = 0; i < n; i++) {
-        if (counts[i] > floor(counts[i]))
-            return -EINVAL;
-        whole[i] = (unsigned)counts[i];
-    }
-    if (n >= 0)
-        memcpy(m->counts, whole, sizeof whole);
-    return n < 0 ? n : 0;
+    return parse_whole_list(row, value, ((struct asym_scenario *)base)->machine.counts);
+}
+
+static int parse_smt(const struct asym_option *row, void *base, const char *value)
+{
+    return parse_whole_list(row, value, ((struct asym_scenario *)base)->machine.smt);
 }
 
 static int parse_speeds(const struct asym_option *row, void *base, const char *value)
@@ -104,7 +110,9 @@ static const struct asym_option rows[] = {
     {M(speeds), .key = "speeds", .type = ASYM_OPTION_CUSTOM, .parse = parse_speeds, .max = 1000,
      .accepted = "speeds above 0 and up to 1000, one for each count, such as 1,2"},
     {M(order), .key = "order", .type = ASYM_OPTION_ENUM, .values = ASYM_OPTION_VALUES("blocked", "interleaved")},
-    {M(smt), .key = "smt", .type = ASYM_OPTION_COUNT, .def = "1", .min = 1, .max = 8},
+    {M(smt), .key = "smt", .type = ASYM_OPTION_CUSTOM, .parse = parse_smt, .def = "1", .min = 1,
+     .max = ASYM_MAX_SIBLINGS,
+     .accepted = "hardware threads of a core from 1 to 8: a number for all cores, or one for each count, such as 2,1"},
     {M(llc), .key = "llc", .type = ASYM_OPTION_COUNT, .max = ASYM_MAX_CPUS},
     {M(node), .key = "node", .type = ASYM_OPTION_COUNT, .max = ASYM_MAX_CPUS},
     {M(frequency), .key = "frequency", .type = ASYM_OPTION_NUMBER, .def = "1", .min = 0.001, .max = 100},
@@ -295,6 +303,21 @@ size_t asym_scenario_threads(const struct asym_scenario *s)
     return n;
 }
 
+/* One number stands for all types. */
+static int spread_smt(struct asym_sim_machine *m)
+{
+    unsigned n = 0;
+    while (n < ASYM_SIM_MAX_TYPES && m->smt[n] > 0)
+        n++;
+    if (n != 1 && n != m->n_types)
+        return -EINVAL;
+    for (unsigned k = 0; k < m->n_types; k++) {
+        m->smt[k] = n == 1 ? m->smt[0] : m->smt[k];
+        m->most_smt = ASYM_MAX(m->most_smt, m->smt[k]);
+    }
+    return 0;
+}
+
 static int check_machine(struct parse *p, struct asym_error *err)
 {
     struct asym_sim_machine *m = &p->s->machine;
@@ -308,6 +331,8 @@ static int check_machine(struct parse *p, struct asym_error *err)
     if (m->n_types == 0 || m->n_types != n_speeds)
         return asym_fail(err, -EINVAL, "%s:%u: [machine] needs counts and speeds, and as many speeds as counts",
                          p->name, p->machine_line);
+    if (spread_smt(m) < 0)
+        return asym_fail(err, -EINVAL, "%s:%u: smt needs one number, or as many as counts", p->name, p->machine_line);
     if (asym_scenario_cpus(p->s) > ASYM_MAX_CPUS)
         return asym_fail(err, -EINVAL, "%s:%u: [machine] has %u CPUs; accepted are %d", p->name, p->machine_line,
                          asym_scenario_cpus(p->s), ASYM_MAX_CPUS);

@@ -44,12 +44,13 @@ struct asym_sim_machine {
     unsigned n_types;
     unsigned counts[ASYM_SIM_MAX_TYPES]; /**< cores, in the order of speeds */
     double speeds[ASYM_SIM_MAX_TYPES];
-    int order;         /**< enum asym_sim_order */
-    unsigned smt;      /**< hardware threads of a core */
-    unsigned llc;      /**< cores that share an LLC; 0: all */
-    unsigned node;     /**< LLCs of a NUMA node; 0: all */
-    double frequency;  /**< GHz of a core of speed 1 */
-    double max_ipc;    /**< issue width: most instructions per cycle */
+    int order;                        /**< enum asym_sim_order */
+    unsigned smt[ASYM_SIM_MAX_TYPES]; /**< hardware threads of a core, in the order of speeds */
+    unsigned most_smt;                /**< the most of smt */
+    unsigned llc;                     /**< cores that share an LLC; 0: all */
+    unsigned node;                    /**< LLCs of a NUMA node; 0: all */
+    double frequency;                 /**< GHz of a core of speed 1 */
+    double max_ipc;                   /**< issue width: most instructions per cycle */
     double smt_loss;   /**< share of its own speed that a thread loses to each busy sibling, for private caches */
     int fetch;         /**< enum asym_sim_fetch */
     double fetch_lost; /**< if slots go by priority: share of a thread's unused slots that no other thread gets */
@@ -159,8 +160,8 @@ static inline unsigned asym_scenario_cpus(const struct asym_scenario *s)
 {
     unsigned n = 0;
     for (unsigned k = 0; k < s->machine.n_types; k++)
-        n += s->machine.counts[k];
-    return n * s->machine.smt;
+        n += s->machine.counts[k] * s->machine.smt[k];
+    return n;
 }
 
 #endif

@@ -88,7 +88,7 @@ struct sim_llc {
 };
 
 struct sim_core {
-    uint32_t first, n; /* into asym_sim.by_core */
+    uint32_t first, n; /* CPUs: siblings have consecutive numbers */
 };
 
 struct sim_proc {
@@ -126,7 +126,7 @@ struct asym_sim {
     struct sim_program *programs;
     struct sim_llc *llcs;
     struct sim_core *cores;
-    uint32_t *by_llc, *by_core, *pending;
+    uint32_t *by_llc, *pending;
     uint64_t *alive; /* a bit per process, so that a snapshot skips processes that do not run */
     struct sim_masks *masks;
     uint32_t n_cpus, n_threads, n_procs, n_programs, n_llcs, n_cores, n_pending;

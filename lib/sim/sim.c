@@ -11,8 +11,8 @@
 #include "base/mask.h"
 #include "sim/sim-internal.h"
 
-/* Fills in the speed of each core, by core number. */
-static void core_speeds(const struct asym_sim_machine *m, double *ret)
+/* Fills in which of the scenario's counts each core belongs to, by core number. */
+static void order_cores(const struct asym_sim_machine *m, unsigned *ret)
 {
     unsigned left[ASYM_SIM_MAX_TYPES], n = 0, total = 0;
     memcpy(left, m->counts, sizeof left);
@@ -23,7 +23,7 @@ static void core_speeds(const struct asym_sim_machine *m, double *ret)
             unsigned take = m->order == ASYM_SIM_INTERLEAVED ? left[k] > 0 : left[k];
             left[k] -= take;
             while (take-- > 0)
-                ret[n++] = m->speeds[k];
+                ret[n++] = k;
         }
     }
 }
@@ -31,18 +31,23 @@ static void core_speeds(const struct asym_sim_machine *m, double *ret)
 static int build_machine(struct asym_sim *s)
 {
     const struct asym_sim_machine *m = &s->scenario->machine;
-    double speeds[ASYM_MAX_CPUS];
+    unsigned part[ASYM_MAX_CPUS], core = 0, first = 0;
     struct asym_machine *out = s->machine;
-    core_speeds(m, speeds);
-    s->slowest = speeds[0];
+    order_cores(m, part);
+    s->slowest = m->speeds[0];
     out->generation = 1;
     out->n_cpus = s->n_cpus;
     for (unsigned c = 0; c < s->n_cpus; c++) {
-        const unsigned core = c / m->smt, llc = m->llc > 0 ? core / m->llc : 0;
+        if (c == first + m->smt[part[core]]) {
+            first = c;
+            core++;
+        }
+        const unsigned llc = m->llc > 0 ? core / m->llc : 0;
+        const double speed = m->speeds[part[core]];
         asym_mask_set(&out->online, c);
-        s->slowest = ASYM_MIN(s->slowest, speeds[core]);
+        s->slowest = ASYM_MIN(s->slowest, speed);
         out->cpus[c] = (struct asym_cpu){
-            .speed = speeds[core],
+            .speed = speed,
             .core = (int16_t)core,
             .llc = (int16_t)llc,
             .node = (int16_t)(m->node > 0 ? llc / m->node : 0),
@@ -58,7 +63,7 @@ static int build_machine(struct asym_sim *s)
 
 static void group_cpus(struct asym_sim *s)
 {
-    uint32_t at_llc = 0, at_core = 0;
+    uint32_t at_llc = 0;
     for (uint32_t l = 0; l < s->n_llcs; l++) {
         s->llcs[l].first = at_llc;
         s->llcs[l].level = (double)INFINITY;
@@ -68,10 +73,10 @@ static void group_cpus(struct asym_sim *s)
         s->llcs[l].n = at_llc - s->llcs[l].first;
     }
     /* build_machine gives siblings neighbouring numbers. */
-    for (uint32_t k = 0; k < s->n_cores; k++) {
-        s->cores[k] = (struct sim_core){.first = at_core, .n = s->scenario->machine.smt};
-        for (uint32_t i = 0; i < s->cores[k].n; i++, at_core++)
-            s->by_core[at_core] = at_core;
+    for (uint32_t c = s->n_cpus; c-- > 0;) {
+        struct sim_core *core = &s->cores[s->machine->cpus[c].core];
+        core->first = c;
+        core->n++;
     }
 }
 
@@ -151,14 +156,13 @@ static int allocate(struct asym_sim *s)
     s->llcs = calloc(s->n_cpus, sizeof *s->llcs);
     s->cores = calloc(s->n_cpus, sizeof *s->cores);
     s->by_llc = calloc(s->n_cpus, sizeof *s->by_llc);
-    s->by_core = calloc(s->n_cpus, sizeof *s->by_core);
     s->pending = calloc(s->n_cpus, sizeof *s->pending);
     s->alive = calloc(s->n_procs / 64 + 1, sizeof *s->alive);
     s->newborn = calloc(s->n_threads + 1, sizeof *s->newborn);
     if (s->threads)
         memset(s->threads, 0, (s->n_threads + 1) * sizeof *s->threads);
     return s->machine && s->cpus && s->threads && s->procs && s->programs && s->llcs && s->cores && s->by_llc &&
-                   s->by_core && s->pending && s->alive && s->newborn
+                   s->pending && s->alive && s->newborn
                ? 0
                : -ENOMEM;
 }
@@ -219,8 +223,8 @@ void asym_sim_free(struct asym_sim *s)
         free(s->programs[i].waiting);
     sim_heap_done(&s->heap);
     sim_masks_free(s->masks);
-    void *owned[] = {s->machine, s->cpus,   s->threads, s->procs,   s->programs, s->llcs,
-                     s->cores,   s->by_llc, s->by_core, s->pending, s->alive,    s->newborn};
+    void *owned[] = {s->machine, s->cpus,   s->threads, s->procs, s->programs, s->llcs,
+                     s->cores,   s->by_llc, s->pending, s->alive, s->newborn};
     for (size_t i = 0; i < ASYM_LENGTH(owned); i++)
         free(owned[i]);
     free(s);

@@ -7,11 +7,12 @@
  * mpki / 1000 times the latency of a miss. The latency does not shrink with speed. It is longer when the thread's memory is on
  * another node; a thread's memory is on the node where the thread first ran. Ticks take their share of every running CPU.
  *
- * SMT. Siblings compete for issue slots. Each thread demands what it would issue alone, less smt_loss per busy sibling. When
- * the demands exceed the issue width, all threads get equal slots, and a thread that demands less gets no more than its
- * demand (Icount's even mix comes to the same). With fetch = priority the slots are shared in proportion to 19 - nice (0..19)
- * instead; the others get the slots that one thread cannot use, except a share of fetch_lost, which goes lost (instructions that
- * wait fill the issue queue, and the others cannot be fetched).
+ * SMT. Each count of cores has its number of hardware threads, or one number holds for all. Siblings compete for issue slots.
+ * Each thread demands what it would issue alone, less smt_loss per busy sibling. When the demands exceed the issue width, all
+ * threads get equal slots, and a thread that demands less gets no more than its demand (Icount's even mix comes to the same).
+ * With fetch = priority the slots are shared in proportion to 19 - nice (0..19) instead; the others get the slots that one thread
+ * cannot use, except a share of fetch_lost, which goes lost (instructions that wait fill the issue queue, and the others cannot
+ * be fetched).
  *
  * LLC. When the working sets of the threads that run under an LLC exceed its size, each thread keeps at most an equal part.
  * Small working sets stay complete, and the others share what these leave. A thread's hits on the part that it cannot keep
@@ -25,11 +26,13 @@
  * Threads that begin at the same instant begin one after the other, in a random order, whichever programs they belong to. A CPU
  * that goes idle pulls a waiting thread from the CPU with the most threads, the nearest first: LLC, node, machine. Idle CPUs
  * try again at the next tick. A busy CPU balances once in each balance period: it pulls from a CPU that has at least two more
- * threads, half of the difference. Idle CPUs balance in the same way. No rule knows of speeds, unless capacity = load: then
- * threads per speed take the place of threads in all of these rules, and a thread moves if that makes its new CPU less loaded
- * than the old one was. With capacity = active an idle CPU that balances also takes over the running thread of the slowest CPU
- * that is more than 5 % slower. The scheduler obeys masks: when
- * a thread's mask excludes its CPU, the thread moves to the CPU of the mask with the fewest threads, ties at random.
+ * threads, half of the difference. Idle CPUs balance in the same way; then one on an idle core takes over the running thread of
+ * a CPU whose sibling is busy, too, the nearest first (group_smt_balance in kernel/sched/fair.c since Linux 6.6). No rule knows
+ * of speeds, unless capacity = load: then threads per speed take the place of threads in all of these rules, a thread moves if
+ * that makes its new CPU less loaded than the old one was, and no running thread leaves its sibling (x86 has capacities only
+ * without SMT). With capacity = active an idle CPU that balances also takes over the running thread of the slowest CPU that is
+ * more than 5 % slower. The scheduler obeys masks: when a thread's mask excludes its CPU, the thread moves to the CPU of the
+ * mask with the fewest threads, ties at random.
  *
  * Costs. A switch to another thread and a migration stall the thread before it continues. The cost of a migration depends on
  * the distance; across LLCs the thread also fetches its working set again.

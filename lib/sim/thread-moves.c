@@ -113,7 +113,7 @@ void sim_take_off(struct asym_sim *s, uint32_t cpu)
         sim_trace_thread(s, ASYM_SIM_STOPS, thread, NULL);
     c->running = SIM_NONE;
     sim_weigh(s, cpu, thread, -1);
-    if (s->scenario->machine.smt > 1)
+    if (s->scenario->machine.most_smt > 1)
         sim_rerate(s, cpu);
 }
 

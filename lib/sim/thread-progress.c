@@ -8,8 +8,6 @@
 /* A spin loop with its pause instruction issues about this many instructions per cycle, whatever the width. */
 #define SPIN_IPC 1.0
 
-enum { MAX_SIBLINGS = 8 };
-
 void sim_account(struct asym_sim *s, uint32_t cpu)
 {
     struct sim_cpu *c = &s->cpus[cpu];
@@ -114,7 +112,7 @@ static double fetch_weight(const struct asym_sim *s, const struct sim_thread *t)
 static void share_issue(const double *wants, const double *weights, uint32_t n, double width, double *ret)
 {
     double left = width, weight = 0;
-    bool done[MAX_SIBLINGS] = {false};
+    bool done[ASYM_MAX_SIBLINGS] = {false};
     for (uint32_t i = 0; i < n; i++)
         weight += weights[i];
     for (uint32_t round = 0; round < n; round++) {
@@ -156,11 +154,11 @@ static void set_rate(struct sim_cpu *c, const struct sim_thread *t, double ipc, 
 static void rate_core(struct asym_sim *s, const struct sim_core *core)
 {
     const struct asym_sim_machine *m = &s->scenario->machine;
-    double wants[MAX_SIBLINGS], weights[MAX_SIBLINGS], gets[MAX_SIBLINGS], per[MAX_SIBLINGS];
-    uint32_t on[MAX_SIBLINGS], n = 0;
-    for (uint32_t i = 0; i < core->n && n < MAX_SIBLINGS; i++)
-        if (s->cpus[s->by_core[core->first + i]].running != SIM_NONE)
-            on[n++] = s->by_core[core->first + i];
+    double wants[ASYM_MAX_SIBLINGS], weights[ASYM_MAX_SIBLINGS], gets[ASYM_MAX_SIBLINGS], per[ASYM_MAX_SIBLINGS];
+    uint32_t on[ASYM_MAX_SIBLINGS], n = 0;
+    for (uint32_t i = 0; i < core->n && n < ASYM_MAX_SIBLINGS; i++)
+        if (s->cpus[core->first + i].running != SIM_NONE)
+            on[n++] = core->first + i;
     const double share = ASYM_MAX(1 - m->smt_loss * ((double)n - 1), 0.1);
     for (uint32_t i = 0; i < n; i++) {
         const struct sim_thread *t = &s->threads[s->cpus[on[i]].running];
@@ -181,7 +179,7 @@ static void rate_core(struct asym_sim *s, const struct sim_core *core)
 void sim_rerate(struct asym_sim *s, uint32_t cpu)
 {
     struct sim_cpu *c = &s->cpus[cpu];
-    if (s->scenario->machine.smt > 1) {
+    if (s->scenario->machine.most_smt > 1) {
         rate_core(s, &s->cores[c->core]);
         return;
     }

@@ -43,6 +43,11 @@ static void everything_is_read(void **state)
     assert_int_equal(s->scheduler.capacity, ASYM_SIM_CAPACITY_ACTIVE);
     assert_int_equal(s->scheduler.housekeeping.w[0], 0xd);
     asym_scenario_free(s);
+    /* smt is a number for all cores, or one for each count. */
+    const char *const smt = "[machine]\ncounts=8,16,2\nspeeds=1.6,1,0.7\nsmt=2,1,1\n" PROGRAM;
+    assert_int_equal(asym_scenario_parse(smt, strlen(smt), "f", &s, &err), 0);
+    assert_int_equal(asym_scenario_cpus(s), 34);
+    asym_scenario_free(s);
     /* A second line replaces all of the first, not only its beginning. */
     const char *const twice = "[machine]\ncounts=2,2,2\nspeeds=1,2,3\n[machine]\ncounts=1,1\nspeeds=1,2\n" PROGRAM;
     assert_int_equal(asym_scenario_parse(twice, strlen(twice), "f", &s, &err), 0);
@@ -107,6 +112,9 @@ static void each_bad_line_is_named_with_what_is_accepted(void **state)
         {"[machine]\ncounts=1000,25\nspeeds=1,2\n" PROGRAM, "f:1: ", "1025 CPUs; accepted are 1024"},
         {PROGRAM, "f: ", "no machine"},
         {MACHINE, "f: ", "no program"},
+        {MACHINE "smt=9\n" PROGRAM, "f:4: ", "from 1 to 8: a number for all cores, or one for each count"},
+        {MACHINE "smt=1.5\n" PROGRAM, "f:4: ", "from 1 to 8"},
+        {MACHINE "smt=2,1,1\n" PROGRAM, "f:1: ", "one number, or as many as counts"},
         {MACHINE "smt=2\nsmt=2\n" PROGRAM, "f:5: ", "given twice, first in line 4"},
         {MACHINE "[run]\nduration=5\n" PROGRAM, "f:5: ", "a time with unit"},
         {MACHINE "[run]\nuntil=done\n" PROGRAM, "f:6: ", "never ends"},

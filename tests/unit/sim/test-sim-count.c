@@ -171,7 +171,7 @@ static void check_emptiest(struct asym_sim *s, const struct asym_mask *allowed)
 
 static bool is_core_idle(const struct asym_sim *s, uint32_t cpu)
 {
-    const uint32_t smt = s->scenario->machine.smt, first = cpu / smt * smt;
+    const uint32_t smt = s->scenario->machine.most_smt, first = cpu / smt * smt;
     bool idle = true;
     for (uint32_t c = first; c < first + smt; c++)
         idle &= s->cpus[c].running == SIM_NONE;

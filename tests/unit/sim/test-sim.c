@@ -272,6 +272,36 @@ static void smt_siblings_compete_for_issue_slots(void **state)
     }
 }
 
+/* b joins a on the core with two hardware threads, because c has the other core until second 1. Then the core of c is idle. */
+static void an_idle_core_takes_over_one_of_two_siblings(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *capacity, *affinity; /* of b */
+        double a, b;                     /* G instructions in 3 s: each sibling has 1.25 G a second, alone 2 or 1 */
+    } rows[] = {
+        {"ignored", "1-2", 0.2 + 0.9 * 1.25 + 2 * 2, 0.9 * 1.25 + 2 * 1},
+        {"ignored", "0-1", 0.2 + 2.9 * 1.25, 2.9 * 1.25},
+        {"load", "1-2", 0.2 + 2.9 * 1.25, 2.9 * 1.25},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        char text[768];
+        struct sim_fixture w;
+        snprintf(text, sizeof text,
+                 "[machine]\ncounts=1,1\nspeeds=2,1\nsmt=2,1\nmax_ipc=1.25\nsmt_loss=0\n[run]\nduration=3s\n" FREE
+                 "capacity=%s\nbalance=1ms\n[memory m]\nipc=1\n[program a]\naffinity=0\nstep=serial 1G memory=m\n"
+                 "[program b]\nstart=100ms\naffinity=%s\nstep=serial 1G memory=m\n"
+                 "[program c]\naffinity=2\npasses=1\nstep=serial 1G memory=m\n",
+                 rows[i].capacity, rows[i].affinity);
+        begin(&w, text);
+        assert_int_equal(asym_scenario_cpus(w.scenario), 3);
+        finish(&w);
+        near(asym_sim_tally(w.sim, 0).work, rows[i].a * 1e9, 0.001);
+        near(asym_sim_tally(w.sim, 1).work, rows[i].b * 1e9, 0.001);
+        end(&w);
+    }
+}
+
 static double fork_join(const char *machine, const char *program)
 {
     char text[768];
@@ -784,6 +814,7 @@ int main(void)
         cmocka_unit_test(an_llc_that_is_too_small_makes_misses),
         cmocka_unit_test(an_llc_keeps_small_working_sets_whole),
         cmocka_unit_test(smt_siblings_compete_for_issue_slots),
+        cmocka_unit_test(an_idle_core_takes_over_one_of_two_siblings),
         cmocka_unit_test(static_loops_wait_for_the_slowest_and_dynamic_ones_do_not),
         cmocka_unit_test(a_lock_lets_in_one_at_a_time),
         cmocka_unit_test(waiting_costs_cpu_time_only_while_it_spins),
