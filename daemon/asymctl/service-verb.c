@@ -67,18 +67,3 @@ int asym_verb_change(const struct asym_change_arguments *a, const char *verb,
     const int r = call(client, &err);
     return r < 0 ? asym_verb_call_failed(r, &err) : asym_verb_report_change(a, verb, "%s", message);
 }
-
-/* Prints that the operand of a verb is no PID. */
-static int no_pid(const char *verb, const char *operand)
-{
-    struct asym_error err;
-    char text[128];
-    asym_fail(&err, -EINVAL, "%s: '%s' is no PID; asymctl top shows the programs with their PIDs", verb,
-              asym_text_escape(operand, strlen(operand), text, sizeof text));
-    return asym_verb_fail(ASYM_EXIT_USAGE, err.text);
-}
-
-int asym_verb_pid_and_connect(const char *verb, const char *operand, uint32_t *ret_pid, struct asym_client **ret)
-{
-    return asym_verb_is_pid(operand, ret_pid) ? asym_verb_connect(ret) : no_pid(verb, operand);
-}

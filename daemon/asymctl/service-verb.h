@@ -18,9 +18,6 @@ int asym_verb_call_failed(int r, const struct asym_error *err);
 /** Parse a PID or TID. Returns true; false if it is none, and prints nothing. */
 bool asym_verb_is_pid(const char *text, uint32_t *ret);
 
-/** Parse the operand of that verb as a PID, and connect. On an error prints it. Returns the exit status. */
-int asym_verb_pid_and_connect(const char *verb, const char *operand, uint32_t *ret_pid, struct asym_client **ret);
-
 /** The options of the verbs that change something. */
 struct asym_change_arguments {
     bool json;

@@ -5,7 +5,7 @@
 
 #include "base/macro.h"
 #include "base/text.h"
-#include "daemon/asymctl/service-verb.h"
+#include "daemon/asymctl/process-name.h"
 
 static const struct {
     const char *name, *before, *after; /* of the number of the process, in the sentence for the user */
@@ -41,21 +41,21 @@ static int set(const void *args, char **operands)
     ASYM_CLEANUP(asym_client_close_p) struct asym_client *client = NULL;
     struct asym_error err = {""};
     size_t i = 0;
-    uint32_t pid;
+    struct asym_process_operand process;
     while (i < ASYM_LENGTH(actions) && strcmp(actions[i].name, operands[1]) != 0)
         i++;
     if (i == ASYM_LENGTH(actions))
         return unknown_action(operands[1]);
-    const int status = asym_verb_pid_and_connect("set", operands[0], &pid, &client);
+    const int status = asym_verb_process_and_connect("set", operands[0], &process, &client);
     if (status != ASYM_EXIT_DONE)
         return status;
-    const int r = asym_client_set_program(client, pid, actions[i].name, &err);
+    const int r = asym_client_set_program(client, process.pid, actions[i].name, &err);
     if (r < 0)
         return asym_verb_call_failed(r, &err);
     if (is_without_effect(client, actions[i].name))
-        return asym_verb_report_change(args, "set", "the rule %s for process %u has no effect, because no CPU is slow",
-                                       actions[i].name, pid);
-    return asym_verb_report_change(args, "set", "%s %u%s", actions[i].before, pid, actions[i].after);
+        return asym_verb_report_change(args, "set", "the rule %s for process %s has no effect, because no CPU is slow",
+                                       actions[i].name, process.text);
+    return asym_verb_report_change(args, "set", "%s %s%s", actions[i].before, process.text, actions[i].after);
 }
 
 const struct asym_verb asym_verb_set = {
@@ -63,8 +63,8 @@ const struct asym_verb asym_verb_set = {
     .args = asym_change_args,
     .args_size = sizeof(struct asym_change_arguments),
     .operands = ASYM_OPERANDS_TWO,
-    .usage = "PID fast|slow|ignore|steer|auto",
-    .needs = "a PID and an action",
+    .usage = "PID|NAME fast|slow|ignore|steer|auto",
+    .needs = "a PID or the name of a program, and an action",
     .summary = "keep a process on fast or slow CPUs, leave it alone or steer it, until it ends",
     .help = "Sets a rule for one process. The rule ends with the process.\n"
             "  fast    on the fast CPUs only\n"

@@ -10,8 +10,9 @@
 #include "base/text.h"
 #include "daemon/asymctl/decision-text.h"
 #include "daemon/asymctl/interruption.h"
-#include "daemon/asymctl/service-verb.h"
+#include "daemon/asymctl/process-name.h"
 #include "daemon/asymctl/units.h"
+#include "linux/sys/thread.h"
 #include "report/json.h"
 
 /* asymctl waits in pieces of this length. */
@@ -84,6 +85,22 @@ static void on_event(void *ctx, const struct asym_client_event *e)
     w->n++;
 }
 
+/*
+ * Fails if there will be no decisions because there is no such process or thread. If asymd does not know it, it may come to know it
+ * when it runs: tells the user why the wait may be long.
+ */
+static int check_subject(struct asym_client *client, uint32_t id, struct asym_error *err)
+{
+    ASYM_CLEANUP(asym_client_explanation_done) struct asym_client_explanation explanation = {.n_sentences = 0};
+    struct asym_thread_sched sched;
+    int r = asym_client_explain(client, id, &explanation, err);
+    if (r == -ESRCH && asym_thread_get_sched((int32_t)id, &sched) == -ESRCH)
+        return asym_fail(err, -ESRCH, "watch: there is no process or thread %" PRIu32, id);
+    if (r == -ESRCH)
+        asym_verb_fail(ASYM_EXIT_DONE, err->text);
+    return r == -ESRCH ? 0 : r;
+}
+
 static int watch_until_signal(struct asym_client *client, struct watch *w, struct asym_error *err)
 {
     sigset_t waiting;
@@ -106,11 +123,16 @@ static int watch(const void *parsed, char **operands)
     const struct arguments *a = parsed;
     struct watch w = {.terminal = asym_terminal_of(stdout), .json = a->json};
     struct asym_error err = {""};
-    const int status = operands[0] ? asym_verb_pid_and_connect("watch", operands[0], &w.id, &client)
+    struct asym_process_operand process = {.pid = 0};
+    const int status = operands[0] ? asym_verb_process_and_connect("watch", operands[0], &process, &client)
                                    : asym_verb_connect(&client);
     if (status != ASYM_EXIT_DONE)
         return status;
-    const int r = watch_until_signal(client, &w, &err);
+    w.id = process.pid;
+    int r = w.id > 0 ? check_subject(client, w.id, &err) : 0;
+    if (r < 0)
+        return asym_verb_call_failed(r, &err);
+    r = watch_until_signal(client, &w, &err);
     fflush(stdout);
     /* In JSON each line is a decision. */
     fprintf(a->json ? stderr : stdout, "%" PRIu64 " decision%s\n", w.n, w.n == 1 ? "" : "s");
@@ -123,12 +145,13 @@ const struct asym_verb asym_verb_watch = {
     .args = args,
     .args_size = sizeof(struct arguments),
     .operands = ASYM_OPERANDS_MAY,
-    .usage = "[PID]",
+    .usage = "[PID|NAME]",
     .summary = "print each decision of asymd as it happens, until Ctrl-C",
-    .help = "A line for each change of a thread: the time, the TID and name of the thread, the CPU where it ran\n"
-            "and the one that asymd gives it (-: none), its class (MP: mildly parallel, HP: highly parallel, SP:\n"
-            "serial phase of a parallel program), what asymd does, and why in brackets. A terminal gets a line of\n"
-            "headings first. With PID only the threads of that process, or the thread of that number. On Ctrl-C it\n"
-            "prints how many decisions there were.\n",
+    .help =
+        "A line for each change of a thread: the time, the TID and name of the thread, the CPU where it ran\n"
+        "and the one that asymd gives it (-: none), its class (MP: mildly parallel, HP: highly parallel, SP:\n"
+        "serial phase of a parallel program), what asymd does, and why in brackets. A terminal gets a line of\n"
+        "headings first. With PID or NAME only the threads of that process, or the thread of that number. On Ctrl-C\n"
+        "it prints how many decisions there were.\n",
     .run = watch,
 };

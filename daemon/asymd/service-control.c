@@ -192,7 +192,15 @@ static int process_of(int32_t pid, int32_t *ret_tgid)
     return r;
 }
 
-static int identify(int32_t pid, struct asym_taskid *ret, struct asym_error *err)
+/* A process that asymd does not know yet may be a new child of one that --pid names. */
+static bool is_outside(struct asym_service *s, const struct asym_taskid *id)
+{
+    struct asym_proc proc;
+    return s->run->cli->n_pids > 0 && asym_observer_rule_of(&s->observer, id, &proc) >= 0 &&
+           (proc.flags & ASYM_PROC_OUTSIDE);
+}
+
+static int identify(struct asym_service *s, int32_t pid, struct asym_taskid *ret, struct asym_error *err)
 {
     struct asym_stat stat;
     int32_t tgid = 0;
@@ -205,6 +213,9 @@ static int identify(int32_t pid, struct asym_taskid *ret, struct asym_error *err
         return asym_fail(err, r, "process %" PRId32 ": %s", pid, strerror(-r));
     if (tgid == getpid())
         return asym_fail(err, -EPERM, "process %" PRId32 " is asymd itself", pid);
+    if (is_outside(s, &(struct asym_taskid){.tid = tgid, .tgid = tgid, .start = stat.start}))
+        return asym_fail(err, -EPERM,
+                         "process %" PRId32 " is not among those of --pid: asymd was started for those only", pid);
     if (stat.flags & KERNEL_THREAD)
         return asym_fail(err, -EPERM, "process %" PRId32 " is a kernel thread: asymd steers none", pid);
     *ret = (struct asym_taskid){.tid = tgid, .tgid = tgid, .start = stat.start};
@@ -242,7 +253,7 @@ static int ordered(struct asym_service *s, const struct asym_taskid *proc, int r
 int asym_service_release(struct asym_service *s, int32_t pid, struct asym_error *err)
 {
     struct asym_taskid proc;
-    const int r = identify(pid, &proc, err);
+    const int r = identify(s, pid, &proc, err);
     if (r < 0)
         return r;
     return ordered(s, &proc, asym_overrides_release(s->control.overrides, &proc),
@@ -252,7 +263,7 @@ int asym_service_release(struct asym_service *s, int32_t pid, struct asym_error 
 int asym_service_adopt(struct asym_service *s, int32_t pid, struct asym_error *err)
 {
     struct asym_taskid proc;
-    const int r = identify(pid, &proc, err);
+    const int r = identify(s, pid, &proc, err);
     if (r < 0)
         return r;
     const struct asym_monitor_app *app = asym_monitor_app_of(s->control.monitor, proc.tgid);
@@ -286,7 +297,7 @@ int asym_service_set_program(struct asym_service *s, int32_t pid, enum asym_rule
 {
     struct asym_taskid proc;
     char what[64];
-    const int r = identify(pid, &proc, err);
+    const int r = identify(s, pid, &proc, err);
     if (r < 0)
         return r;
     snprintf(what, sizeof what, "rule %s, set by uid %u", actions[action], (unsigned)by);
@@ -296,7 +307,7 @@ int asym_service_set_program(struct asym_service *s, int32_t pid, enum asym_rule
 int asym_service_unset_program(struct asym_service *s, int32_t pid, struct asym_error *err)
 {
     struct asym_taskid proc;
-    const int r = identify(pid, &proc, err);
+    const int r = identify(s, pid, &proc, err);
     if (r < 0)
         return r;
     asym_overrides_unset_rule(s->control.overrides, &proc);

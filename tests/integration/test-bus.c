@@ -343,6 +343,9 @@ static void every_order_is_carried_out(void **state)
     assert_string_equal(error, SD_BUS_ERROR_INVALID_ARGS);
     assert_true(asym_bus_daemon_call(bus, "Release", error, "u", UINT32_MAX) < 0);
     assert_string_equal(error, "org.asymd.Error.NoSuchProcess");
+    /* asymd was started with --pid for the load only. */
+    assert_true(asym_bus_daemon_call(bus, "Adopt", error, "u", (uint32_t)getpid()) < 0);
+    assert_string_equal(error, "org.asymd.Error.NotPossible");
     assert_true(asym_bus_daemon_call(bus, "SetPolicy", error, "sb", "no-such-policy", 0) < 0);
     assert_string_equal(error, SD_BUS_ERROR_INVALID_ARGS);
     assert_int_equal(asym_bus_daemon_call(bus, "SetPolicy", NULL, "sb", "none", 0), 0);

@@ -76,12 +76,6 @@ static int list_applications(sd_bus_message *m)
         r = append_app(m, 4712, "gzip", "MP", 1, 1);
     if (r >= 0)
         r = append_app(m, 4713, "idler", "", 0, 0);
-    if (r >= 0 && kind == FAKE_SERVICE_TWINS)
-        r = append_app(m, 4714, "gzip", "HP", 3, 0.5);
-    if (r >= 0 && kind == FAKE_SERVICE_TWINS)
-        r = append_app(m, 0, "gzip", "MP", 1, 1);
-    if (r >= 0 && kind == FAKE_SERVICE_TWINS)
-        r = append_app(m, 0, "cc1", "MP", 1, 1);
     return r < 0 ? r : sd_bus_message_close_container(m);
 }
 

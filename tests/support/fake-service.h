@@ -11,7 +11,6 @@ enum fake_service_kind {
     FAKE_SERVICE_PAUSED,  /**< the same, paused until a time */
     FAKE_SERVICE_ALIKE,   /**< as PLAIN, and no CPU counts as slow */
     FAKE_SERVICE_HOSTILE, /**< programs whose names try to write to the terminal or to pass for a user, and a thousand */
-    FAKE_SERVICE_TWINS,   /**< as PLAIN, with programs of the same name, two of them cgroups */
     FAKE_SERVICE_DENIED,  /**< every call that changes something is denied */
     FAKE_SERVICE_REFUSES, /**< such calls are not possible, for a reason */
     FAKE_SERVICE_BUSY,    /**< refuses two calls of three, as if the user had asked too often */
