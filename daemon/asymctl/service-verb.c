@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "app/crash-recovery.h"
+#include "app/settings-setup.h"
 #include "base/macro.h"
 #include "base/parse.h"
 #include "base/text.h"
@@ -17,9 +19,26 @@ const struct asym_arg asym_change_args[] = {
     {.option = {.key = NULL}},
 };
 
+/* Without an answer, the masks of an asymd that died would go unnoticed: nothing else says so. */
+static void say_left_over(void)
+{
+    const struct asym_invocation cli = {.config = NULL};
+    struct asym_settings *settings;
+    struct asym_error err = {""};
+    char left[160];
+    if (asym_run_load_lenient(&cli, &settings, NULL) < 0)
+        return;
+    if (asym_crash_recovery_left(settings->daemon.state_dir, true, left, sizeof left))
+        asym_verb_fail(ASYM_EXIT_DONE, (asym_fail(&err, 0, "%s: " ASYM_RESTORE_COMMAND, left), err.text));
+    asym_settings_free(settings);
+}
+
 int asym_verb_call_failed(int r, const struct asym_error *err)
 {
-    return asym_verb_fail(asym_exit_status(r), err->text);
+    const int status = asym_verb_fail(asym_exit_status(r), err->text);
+    if (status == ASYM_EXIT_NO_SERVICE)
+        say_left_over();
+    return status;
 }
 
 int asym_verb_connect(struct asym_client **ret)

@@ -12,7 +12,7 @@
 #include "daemon/asymctl/top-screen.h"
 #include "daemon/asymctl/top-source.h"
 #include "daemon/asymctl/top-terminal.h"
-#include "daemon/asymctl/verb.h"
+#include "daemon/asymctl/service-verb.h"
 #include "top/layout.h"
 
 #define COLUMNS_WITHOUT_TERMINAL 80
@@ -53,7 +53,7 @@ static void top_done(struct top *top)
 
 static int fail(int r, const struct asym_error *err)
 {
-    return asym_verb_fail(asym_exit_status(r), *err->text ? err->text : strerror(-r));
+    return *err->text ? asym_verb_call_failed(r, err) : asym_verb_fail(asym_exit_status(r), strerror(-r));
 }
 
 static int lay_out(struct top *top)

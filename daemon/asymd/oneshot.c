@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/macro.h"
+#include "app/crash-recovery.h"
 #include "app/policy-setup.h"
 #include "linux/enforce/ledger-overlay.h"
 
@@ -23,8 +24,11 @@ void asym_oneshot_done(struct asym_oneshot *o)
 static int open_ledger_overlay(struct asym_oneshot *o, struct asym_run *run, struct asym_error *err)
 {
     struct asym_error unread = {""};
+    char left[160];
     if (!run->root.live)
         return 0;
+    if (asym_crash_recovery_left(run->settings->daemon.state_dir, false, left, sizeof left))
+        asym_log_say(&run->log, LOG_WARNING, "%s: " ASYM_RESTORE_COMMAND, left);
     int r = asym_ledger_overlay_new(o->observer.source, run->settings->daemon.state_dir, &o->ledger_overlay, &unread);
     if (r < 0)
         return asym_fail(err, r, "no memory to observe");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymd --restore. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +16,16 @@ static enum asym_exit mode_restore(struct asym_run *run)
     struct asym_restore_report report;
     struct asym_error err = {""};
     char text[256];
-    int r = asym_crash_recovery_open(run, &ledger, &err);
+    const char *dir = run->settings->daemon.state_dir;
+    int r = asym_ledger_in_use(dir);
+    if (r == -ENOENT)
+        return asym_mode_fail(run, r,
+                              (asym_fail(&err, r,
+                                         "%s: no asymd has kept its ledger there; --set=asymd.state_dir=DIR names the "
+                                         "directory of another one",
+                                         dir),
+                               &err));
+    r = asym_crash_recovery_open(run, &ledger, &err);
     if (r < 0)
         return asym_mode_fail(run, r, &err);
     r = asym_ledger_restore(ledger, &report);

@@ -2,6 +2,7 @@
 #include "app/crash-recovery.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "app/speeds.h"
@@ -35,6 +36,17 @@ int asym_crash_recovery_put_back(struct asym_run *run, struct asym_ledger *ledge
         asym_log_say(&run->log, report.failed ? LOG_ERR : LOG_INFO, "%s: %s", when,
                      asym_restore_text(&report, text, sizeof text));
     return report.failed > 0 ? report.error : 0;
+}
+
+bool asym_crash_recovery_left(const char *dir, bool silent, char *buf, size_t size)
+{
+    const int n = asym_ledger_left(dir);
+    if (n > 0)
+        snprintf(buf, size, "%d thread%s still ha%s masks of an asymd that died", n, n == 1 ? "" : "s",
+                 n == 1 ? "s" : "ve");
+    else if (n == -EACCES && silent)
+        snprintf(buf, size, "if asymd died, threads may still have its masks");
+    return n > 0 || (n == -EACCES && silent);
 }
 
 int asym_crash_recovery_clear(struct asym_run *run, struct asym_ledger **ret_ledger, struct asym_error *err)

@@ -14,6 +14,14 @@ int asym_crash_recovery_open(struct asym_run *run, struct asym_ledger **ret_ledg
 /** Restore the threads in the ledger, and log the result. when: a phrase for the log. Returns 0; -errno of a failure. */
 int asym_crash_recovery_put_back(struct asym_run *run, struct asym_ledger *ledger, const char *when);
 
+#define ASYM_RESTORE_COMMAND "asymd --restore (as root)"
+
+/**
+ * Write what an asymd that died has left, for which ASYM_RESTORE_COMMAND is the remedy: a clause without a full stop. silent: no
+ * asymd answers, so a ledger that this user may not read is of a dead one, too. Returns false if nothing is left.
+ */
+bool asym_crash_recovery_left(const char *dir, bool silent, char *buf, size_t size);
+
 /** Open the ledgers of threads and of speeds, and restore what they record. Returns 0; -errno with err: cannot open one. */
 int asym_crash_recovery_clear(struct asym_run *run, struct asym_ledger **ret_ledger, struct asym_error *err);
 

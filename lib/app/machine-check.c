@@ -10,6 +10,7 @@
 #include "core/policy-select.h"
 #include "report/columns.h"
 #include "report/cpu-description.h"
+#include "app/crash-recovery.h"
 #include "app/observer-setup.h"
 #include "app/rtx-programs.h"
 #include "app/speeds.h"
@@ -170,9 +171,20 @@ static int add_rtx_programs(struct asym_check *check, struct asym_run *run)
     return r > 0 ? add_detected(check, &run->root, observer.reader, &s) : 0;
 }
 
+/* Masks of an asymd that died look like masks that the threads chose. */
+static int add_left_over(struct asym_check *check, const struct asym_run *run)
+{
+    char text[160];
+    if (!run->root.live || !asym_crash_recovery_left(run->settings->daemon.state_dir, false, text, sizeof text))
+        return 0;
+    return asym_check_add(check, "left over", ASYM_FACT_LACK, ASYM_RESTORE_COMMAND, "%s", text);
+}
+
 int asym_run_check(struct asym_run *run, struct asym_check *check)
 {
-    int r = add_machine(check, run);
+    int r = add_left_over(check, run);
+    if (r >= 0)
+        r = add_machine(check, run);
     if (r >= 0)
         r = asym_check_add_facts(check, &run->root);
     if (r >= 0)

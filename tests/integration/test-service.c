@@ -202,12 +202,22 @@ static void the_next_start_restores_what_a_killed_one_left(void **state)
 static void once_leaves_the_ledger_for_restore(void **state)
 {
     (void)state;
-    char text[1024];
+    char text[8192], dir[128];
     int cpus = asym_live_cpus();
     pid_t load = asym_service_spin("4");
     asym_live_settle(load, 4);
     assert_int_equal(asym_service_once(load), 0);
     assert_int_equal(asym_live_narrow_threads(load, cpus), 4);
+    snprintf(dir, sizeof dir, "--set=asymd.state_dir=%s", asym_service_dir());
+    static const char *const modes[] = {"--check", "--dry-run"};
+    for (size_t i = 0; i < ASYM_LENGTH(modes); i++) {
+        const char *const argv[] = {ASYM_SERVICE, modes[i], dir, NULL};
+        assert_int_equal(asym_live_run(argv, text, sizeof text), 0);
+        assert_non_null(strstr(text, "4 threads still have masks of an asymd that died"));
+    }
+    const char *const wrong[] = {ASYM_SERVICE, "--restore", "--set=asymd.state_dir=/proc", NULL};
+    assert_int_equal(asym_live_run(wrong, text, sizeof text), 1);
+    assert_non_null(strstr(text, "no asymd has kept its ledger there"));
     assert_int_equal(asym_service_restore(text, sizeof text), 0);
     assert_non_null(strstr(text, "restored 4 threads"));
     assert_int_equal(asym_live_odd_threads(load, cpus, 0), 0);

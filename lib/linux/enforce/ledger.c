@@ -6,12 +6,14 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
 #include "linux/enforce/ledger-file.h"
+#include "linux/sys/thread.h"
 
 size_t asym_ledger_count(struct asym_ledger *l)
 {
@@ -109,6 +111,47 @@ bool asym_ledger_own(struct asym_ledger *l, const struct asym_taskid *id, const 
     }
     asym_ledger_unlock(l);
     return ours;
+}
+
+int asym_ledger_in_use(const char *dir)
+{
+    ASYM_AUTO_CLOSE int dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (dir_fd < 0)
+        return -errno;
+    ASYM_AUTO_CLOSE int fd = openat(dir_fd, "lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0 && errno == ENOENT && faccessat(dir_fd, "ledger", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        return 0;
+    if (fd < 0)
+        return -errno;
+    /* A starting asymd tries for longer than this moment. */
+    return flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+}
+
+/* A record may be older than the end of its thread, or than a change by another program. */
+static bool is_left(const struct asym_ledger *l, const struct asym_ledger_entry *e)
+{
+    struct asym_mask found;
+    struct asym_stat stat;
+    if (asym_thread_get_stat(e->id.tgid, e->id.tid, &stat) < 0 || stat.start != e->id.start ||
+        asym_thread_get_mask(e->id.tid, &found) < 0)
+        return false;
+    const bool boosted = e->boosted && stat.nice != e->original_nice && asym_ledger_is_nice_set(e, stat.nice);
+    return boosted || (!asym_ledger_same_mask(l, &found, &e->original) && asym_ledger_is_set(l, e, &found));
+}
+
+int asym_ledger_left(const char *dir)
+{
+    struct asym_ledger *l;
+    int n = 0, r = asym_ledger_in_use(dir);
+    if (r != 0 && r != -EACCES)
+        return r == -ENOENT || r > 0 ? 0 : r;
+    r = asym_ledger_peek(dir, &l, NULL);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < l->n; i++)
+        n += is_left(l, &l->entries[i]);
+    asym_ledger_close(l);
+    return n;
 }
 
 void asym_ledger_close(struct asym_ledger *l)

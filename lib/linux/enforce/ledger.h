@@ -39,6 +39,18 @@ int asym_ledger_open(const char *dir, struct asym_ledger **ret_ledger, struct as
  */
 int asym_ledger_peek(const char *dir, struct asym_ledger **ret_ledger, struct asym_error *err);
 
+/**
+ * Says whether an asymd uses dir. Returns 1: one holds its lock; 0: one has used it; -ENOENT: none has, as far as its files tell;
+ * -EACCES: only its owner may see that.
+ */
+int asym_ledger_in_use(const char *dir);
+
+/**
+ * Counts the threads that still have a mask or nice value of an asymd that died. Changes nothing. Returns their number; 0: none,
+ * or an asymd uses dir; -EACCES: there is a ledger, but only its owner may read it; -errno.
+ */
+int asym_ledger_left(const char *dir);
+
 /** The mask and nice value that a thread would have without asymd. */
 struct asym_ledger_own {
     struct asym_mask mask; /**< offline CPUs included, as in a snapshot */

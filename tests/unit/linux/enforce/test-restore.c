@@ -275,6 +275,30 @@ static void a_child_has_the_mask_that_its_creator_had_in_transit(void **state)
     assert_mask(f->inherited_affinity[1], 0x80);
 }
 
+static void what_an_asymd_that_died_has_left_is_counted(void **state)
+{
+    struct restore_fixture *f = *state;
+    static const uint64_t masks[] = {0xf0, 0x3f, 0x81,
+                                     0x3f}; /* left; its own; of another program; left with a nice value */
+    for (size_t i = 0; i < ASYM_LENGTH(masks) + 1; i++) {
+        struct asym_ledger_entry *e = on_record(f, TID + (int32_t)i, 0x3f, 0);
+        e->boosted = true;
+        e->set_nice = -5;
+        assert_int_equal(asym_ledger_note(f->ledger, e), 0);
+        if (i < ASYM_LENGTH(masks)) /* the last one has ended */
+            born_at(TID + (int32_t)i, 1000, masks[i])->nice = i == ASYM_LENGTH(masks) - 1 ? -5 : 0;
+    }
+    assert_int_equal(asym_ledger_flush(f->ledger), 0);
+    assert_int_equal(asym_ledger_in_use(f->dir), 1);
+    assert_int_equal(asym_ledger_left(f->dir), 0);
+    asym_ledger_close(ASYM_TAKE(f->ledger));
+    assert_int_equal(asym_ledger_in_use(f->dir), 0);
+    assert_int_equal(asym_ledger_left(f->dir), 2);
+    assert_int_equal(asym_ledger_in_use("/proc"), -ENOENT);
+    assert_int_equal(asym_ledger_in_use("/nonexistent-asymd"), -ENOENT);
+    assert_int_equal(asym_ledger_left("/nonexistent-asymd"), 0);
+}
+
 static void a_report_leaves_out_what_did_not_happen(void **state)
 {
     static const struct {
@@ -309,6 +333,7 @@ int main(void)
         ROW(of_several_creators_the_best_is_believed),
         ROW(grandchildren_with_inherited_masks_are_found),
         ROW(a_child_has_the_mask_that_its_creator_had_in_transit),
+        ROW(what_an_asymd_that_died_has_left_is_counted),
         cmocka_unit_test(a_report_leaves_out_what_did_not_happen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
