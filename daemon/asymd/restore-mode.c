@@ -28,15 +28,13 @@ static enum asym_exit mode_restore(struct asym_run *run)
     r = asym_crash_recovery_open(run, &ledger, &err);
     if (r < 0)
         return asym_mode_fail(run, r, &err);
-    r = asym_ledger_restore(ledger, &report);
+    asym_ledger_restore(ledger, &report);
     int speeds = asym_speeds_open(run, &err);
     if (speeds < 0)
         asym_log_say(&run->log, LOG_ERR, "speeds of CPUs: %s", err.text);
     else
         speeds = asym_speeds_put_back(run, "restore");
     asym_ledger_close(ledger);
-    if (r < 0)
-        return asym_mode_fail(run, r, (asym_fail(&err, r, "cannot restore: %s", strerror(-r)), &err));
     puts(asym_restore_text(&report, text, sizeof text));
     if (report.failed > 0) {
         const bool refused = asym_exit_status(report.error) == ASYM_EXIT_NOT_PERMITTED;
@@ -44,7 +42,7 @@ static enum asym_exit mode_restore(struct asym_run *run)
                      report.failed, strerror(-report.error), refused ? " (CAP_SYS_NICE is needed)" : "");
         return refused ? ASYM_EXIT_NOT_PERMITTED : ASYM_EXIT_FAILED;
     }
-    return speeds < 0 ? ASYM_EXIT_FAILED : ASYM_EXIT_DONE;
+    return speeds < 0 || report.search_error < 0 ? ASYM_EXIT_FAILED : ASYM_EXIT_DONE;
 }
 
 const struct asym_mode_entry asym_mode_restore = {

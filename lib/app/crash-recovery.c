@@ -27,15 +27,12 @@ int asym_crash_recovery_put_back(struct asym_run *run, struct asym_ledger *ledge
 {
     struct asym_restore_report report;
     char text[256];
-    int r = asym_ledger_restore(ledger, &report);
-    if (r < 0) {
-        asym_log_say(&run->log, LOG_ERR, "%s: cannot restore: %s", when, strerror(-r));
-        return r;
-    }
-    if (report.restored + report.inherited + report.foreign + report.failed > 0)
-        asym_log_say(&run->log, report.failed ? LOG_ERR : LOG_INFO, "%s: %s", when,
+    asym_ledger_restore(ledger, &report);
+    const int error = report.failed > 0 ? report.error : report.search_error;
+    if (error < 0 || report.restored + report.inherited + report.foreign > 0)
+        asym_log_say(&run->log, error < 0 ? LOG_ERR : LOG_INFO, "%s: %s", when,
                      asym_restore_text(&report, text, sizeof text));
-    return report.failed > 0 ? report.error : 0;
+    return error;
 }
 
 bool asym_crash_recovery_left(const char *dir, bool silent, char *buf, size_t size)

@@ -151,7 +151,7 @@ static bool has(pid_t tid, const struct asym_mask *mask)
 static struct asym_restore_report restore(void)
 {
     struct asym_restore_report report;
-    assert_int_equal(asym_ledger_restore(ledger, &report), 0);
+    asym_ledger_restore(ledger, &report);
     assert_int_equal(report.failed, 0);
     assert_int_equal(asym_ledger_count(ledger), 0);
     return report;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** The ancestors of processes on the live machine. Each process is looked up once. */
+/** The ancestors of processes on the live machine. Recent look-ups are remembered, in a table of a fixed size. */
 #ifndef ASYM_LINUX_ENFORCE_ANCESTRY_H
 #define ASYM_LINUX_ENFORCE_ANCESTRY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,15 +32,19 @@ struct asym_ancestors {
     struct asym_ancestor session;
 };
 
-struct asym_ancestry;
+/** A process that was looked up. pid 0: none. */
+struct asym_ancestry_process {
+    int32_t pid, parent, session;
+    uint64_t start;
+    bool gone;
+};
 
-/** Returns 0; -ENOMEM. */
-int asym_ancestry_new(struct asym_ancestry **ret_ancestry);
-/** NULL is accepted. */
-void asym_ancestry_free(struct asym_ancestry *ancestry);
+#define ASYM_ANCESTRY_SLOTS 512
 
-/** Forgets every process that was looked up: a process may have another parent by now, and a PID may be reused. */
-void asym_ancestry_forget(struct asym_ancestry *ancestry);
+/** By PID: a process takes the slot of another one. All zero at first, and again to forget all processes. */
+struct asym_ancestry {
+    struct asym_ancestry_process slots[ASYM_ANCESTRY_SLOTS];
+};
 
 /**
  * Finds the origins of the process. If the process has exited, ret holds none. If an ancestor has exited, ret ends below that

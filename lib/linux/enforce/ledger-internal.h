@@ -18,8 +18,10 @@
  */
 struct asym_ledger_entry {
     struct asym_taskid id;
+    /** Not in the file; set by asym_creators_select. A child that started earlier inherited nothing; 0: it is no heir at all. */
+    uint64_t oldest_heir;
+    uint64_t since; /**< when asymd first touched it, clock ticks since boot like id.start */
     struct asym_mask original, set, before;
-    uint64_t since;       /**< when asymd first touched it, clock ticks since boot like id.start */
     int32_t session;      /**< session ID of its process at that time: it identifies orphaned children; 0: unknown */
     uint32_t transit_cpu; /**< a CPU + 1, as in asym_action; 0: none */
     int8_t original_nice, set_nice, before_nice;
@@ -30,6 +32,7 @@ struct asym_ledger_entry {
     bool under_way;      /**< asymd may have left it on its transit CPU; the file has via while this is true */
     /** Not in the file. Children born until then (monotonic) may have the transit CPU alone. */
     asym_usec transit_until;
+    bool failed; /**< not in the file; the last restore could not restore it */
 };
 
 /**

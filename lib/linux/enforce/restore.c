@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Restores all threads, and those with an inherited affinity. A machine may have many threads with the same mask, in
- * processes of any descent, and the ledger may have many entries. So each process is looked up once, and creator-index.c finds
- * the entry that a thread has inherited its mask from without reading all entries.
+ * Restores all threads, and those with an inherited affinity. Takes no memory but its stack: asymd stops when memory is short,
+ * too. A machine may have many threads: only those of processes that descend from a steered one are looked at.
  */
 #include "linux/enforce/restore.h"
 
-#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdalign.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/macro.h"
-#include "base/parse.h"
 #include "base/text.h"
-#include "linux/enforce/creator-index.h"
+#include "linux/enforce/creator.h"
 #include "linux/enforce/ancestry.h"
 #include "linux/enforce/ledger-internal.h"
+#include "linux/sys/dir.h"
 #include "linux/sys/thread.h"
 
 #define PF_KTHREAD 0x00200000u
@@ -27,93 +26,82 @@
 #define PASSES_MAX 4
 
 struct search {
-    struct asym_ledger *ledger;
-    struct asym_creator_index *creators;
-    struct asym_ancestry *ancestry;
-    int32_t ancestors_of; /* the process that is selected in creators; 0: none yet */
+    struct asym_creators creators;
+    struct asym_ancestry ancestry;
+    int32_t tgid; /* the process that is selected in creators */
     size_t found;
-    asym_usec begun; /* monotonic: a thread born just before it may have its creator's transit CPU alone */
+    int error; /* of the first directory that could not be read, or thread that could not be repaired */
 };
 
-static void close_dir_p(DIR **d)
+static void note_error(struct search *s, int r)
 {
-    if (*d)
-        closedir(*d);
+    if (r < 0 && r != -ESRCH && r != -ENOENT && s->error == 0)
+        s->error = r;
 }
 
-static const struct asym_ledger_entry *find_creator(struct search *s, const struct asym_taskid *id,
-                                                    const struct asym_mask *found, int8_t nice)
+static int check_thread(void *arg, int32_t tid)
 {
-    struct asym_ancestors ancestors;
-    if (s->ancestors_of != id->tgid) {
-        asym_ancestry_of(s->ancestry, id->tgid, &ancestors);
-        asym_creator_index_set_ancestors(s->creators, &ancestors);
-        s->ancestors_of = id->tgid;
-    }
-    return asym_creator_index_find(s->creators, id, found, nice);
-}
-
-static void check_thread(struct search *s, int32_t tgid, int32_t tid)
-{
-    struct asym_ledger *l = s->ledger;
+    struct search *s = arg;
+    struct asym_ledger *l = s->creators.ledger;
     struct asym_mask found;
     struct asym_stat stat;
-    if (asym_thread_get_mask(tid, &found) < 0 || !asym_creator_index_has_mask(s->creators, &found) ||
-        asym_thread_get_stat(tgid, tid, &stat) < 0 || stat.flags & PF_KTHREAD)
-        return;
+    int r = asym_thread_get_mask(tid, &found);
+    if (r >= 0)
+        r = asym_thread_get_stat(s->tgid, tid, &stat);
+    note_error(s, r);
+    if (r < 0 || stat.flags & PF_KTHREAD)
+        return 0;
     const struct asym_ledger_entry *known = asym_ledger_find(l, tid);
     if (known && known->id.start == stat.start && asym_ledger_same_mask(l, &found, &known->original))
-        return;
-    const struct asym_taskid id = {tid, tgid, stat.start};
-    const struct asym_ledger_entry *e = find_creator(s, &id, &found, stat.nice);
-    if (e && asym_ledger_repair(l, e, tid, s->begun) > 0)
-        s->found++;
+        return 0;
+    const struct asym_taskid id = {tid, s->tgid, stat.start};
+    const struct asym_ledger_entry *e = asym_creators_find(&s->creators, &id, &found, stat.nice);
+    r = e ? asym_ledger_repair(l, e, tid, s->creators.begun) : 0;
+    note_error(s, r);
+    s->found += r > 0;
+    return 0;
 }
 
-static int32_t number(const char *name)
+static void check_directory(struct search *s, const char *path, asym_dir_fn *fn)
 {
-    uint64_t n;
-    return asym_parse_u64(name, strlen(name), &n) == 0 && n <= INT32_MAX ? (int32_t)n : 0;
+    alignas(struct asym_dir_entry) char buf[8192];
+    ASYM_AUTO_CLOSE int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int r = fd < 0 ? -errno : 1;
+    while (r > 0)
+        r = asym_dir_read(fd, buf, sizeof buf, fn, s);
+    note_error(s, r);
 }
 
-static void check_process(struct search *s, int32_t tgid)
+static int check_process(void *arg, int32_t tgid)
 {
+    struct search *s = arg;
+    struct asym_ancestors ancestors;
     char path[64];
+    asym_ancestry_of(&s->ancestry, tgid, &ancestors);
+    asym_creators_select(&s->creators, &ancestors);
+    if (s->creators.n == 0)
+        return 0;
+    s->tgid = tgid;
     snprintf(path, sizeof path, "/proc/%d/task", (int)tgid);
-    ASYM_CLEANUP(close_dir_p) DIR *d = opendir(path);
-    for (struct dirent *e; d && (e = readdir(d));)
-        if (number(e->d_name) > 0)
-            check_thread(s, tgid, number(e->d_name));
+    check_directory(s, path, check_thread);
+    return 0;
 }
 
-/* Each pass looks the processes up anew: a process may have a new parent by now, and the kernel may have reused a PID. */
-static void check_all(struct search *s)
-{
-    ASYM_CLEANUP(close_dir_p) DIR *d = opendir("/proc");
-    asym_ancestry_forget(s->ancestry);
-    s->ancestors_of = 0;
-    s->found = 0;
-    for (struct dirent *e; d && (e = readdir(d));)
-        if (number(e->d_name) > 0)
-            check_process(s, number(e->d_name));
-}
-
-static void search_done(struct search *s)
-{
-    asym_ancestry_free(s->ancestry);
-    asym_creator_index_free(s->creators);
-}
-
-static size_t restore_inherited(struct asym_ledger *l)
+/*
+ * Each pass looks the processes up anew: a process may have a new parent by now, and the kernel may have reused a PID. Returns
+ * the number of threads that it has repaired.
+ */
+static size_t restore_inherited(struct asym_ledger *l, int *ret_error)
 {
     size_t n = 0;
-    ASYM_CLEANUP(search_done) struct search s = {.ledger = l, .begun = asym_clock_now()};
-    if (asym_creator_index_new(l, s.begun, &s.creators) <= 0 || asym_ancestry_new(&s.ancestry) < 0)
-        return 0;
-    for (int pass = 0; pass < PASSES_MAX && (pass == 0 || s.found > 0); pass++) {
-        check_all(&s);
+    struct search s = {.creators = {.ledger = l, .begun = asym_clock_now()}};
+    for (int pass = 0; l->n > 0 && pass < PASSES_MAX && (pass == 0 || s.found > 0); pass++) {
+        memset(&s.ancestry, 0, sizeof s.ancestry);
+        s.found = 0;
+        check_directory(&s, "/proc", check_process);
         n += s.found;
     }
+    *ret_error = s.error;
     return n;
 }
 
@@ -129,43 +117,31 @@ static void count(struct asym_restore_report *report, int r)
         report->error = r;
 }
 
-static int restore_all(struct asym_ledger *l, struct asym_restore_report *report)
+static void restore_all(struct asym_ledger *l, struct asym_restore_report *report)
 {
-    ASYM_AUTO_FREE bool *failed = calloc(l->n + 1, sizeof *failed);
-    if (!failed)
-        return -ENOMEM;
     /* Restore the creators first: while a thread has a narrowed mask, each new child inherits it. */
     for (size_t i = 0; i < l->n; i++) {
         int r = asym_ledger_give_back(l, &l->entries[i]);
         count(report, r);
-        failed[i] = r < 0 && r != -ESRCH && r != -EBUSY;
+        l->entries[i].failed = r < 0 && r != -ESRCH && r != -EBUSY;
     }
-    report->inherited = restore_inherited(l);
-    for (size_t i = l->n; i-- > 0;) {
-        if (failed[i])
-            continue;
-        /* The last entry moves to this place, so its flag moves too. */
-        failed[i] = failed[l->n - 1];
-        asym_ledger_forget(l, &l->entries[i]);
-    }
-    return 0;
+    report->inherited = restore_inherited(l, &report->search_error);
+    /* A later restore finds the children that this one could not look for: the entries of their creators stay. */
+    /* The last entry moves to the place of the one that is removed. */
+    for (size_t i = l->n; report->search_error == 0 && i-- > 0;)
+        if (!l->entries[i].failed)
+            asym_ledger_forget(l, &l->entries[i]);
 }
 
-int asym_ledger_restore(struct asym_ledger *l, struct asym_restore_report *ret_report)
+void asym_ledger_restore(struct asym_ledger *l, struct asym_restore_report *ret_report)
 {
-    struct asym_restore_report report = {0};
+    *ret_report = (struct asym_restore_report){.error = 0};
     asym_ledger_lock(l);
     asym_ledger_renew_online(l);
-    int r = restore_all(l, &report);
-    if (r >= 0) {
-        /* A failed write is no error: a later restore compares before it writes, so records that are too old do no harm. */
-        asym_ledger_flush(l);
-    }
+    restore_all(l, ret_report);
+    /* A failed write is no error: a later restore compares before it writes, so records that are too old do no harm. */
+    asym_ledger_flush(l);
     asym_ledger_unlock(l);
-    if (r < 0)
-        return r;
-    *ret_report = report;
-    return 0;
 }
 
 static const char *plural(size_t n)
@@ -190,5 +166,7 @@ const char *asym_restore_text(const struct asym_restore_report *report, char *bu
                       report->foreign == 1 ? "its" : "their");
     if (report->failed > 0)
         asym_text_add(&text, "; %zu failed: %s", report->failed, strerror(-report->error));
+    if (report->search_error < 0)
+        asym_text_add(&text, "; the search for inherited masks failed: %s", strerror(-report->search_error));
     return buf;
 }

@@ -15,6 +15,7 @@ struct asym_restore_report {
     size_t foreign;   /* their mask was changed by another process meanwhile, and stays */
     size_t failed;    /* the kernel refused; they stay in the ledger */
     int error;        /* of the first failure, -errno */
+    int search_error; /* -errno: the search for inherited masks was not complete; all entries stay in the ledger */
 };
 
 /**
@@ -22,9 +23,9 @@ struct asym_restore_report {
  * that asymd neither set last nor was about to set, because another process has set that value. Also finds threads with an
  * inherited affinity: they are not in the ledger, were born after their creator was steered, and have exactly a mask that
  * asymd set for it.
- * Returns 0, even if single threads failed (ret_report counts them); -ENOMEM.
+ * Allocates no memory. A later restore tries again what failed.
  */
-int asym_ledger_restore(struct asym_ledger *l, struct asym_restore_report *ret_report);
+void asym_ledger_restore(struct asym_ledger *l, struct asym_restore_report *ret_report);
 
 /** Write the counts as a clause, such as "restored 4 threads; 1 has ended"; counts of 0 are left out. Returns buf. */
 const char *asym_restore_text(const struct asym_restore_report *report, char *buf, size_t size);

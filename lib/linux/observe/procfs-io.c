@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/macro.h"
+#include "linux/sys/dir.h"
 
 /*
  * Descriptors reserved for everything else: the ledger, sockets, directories that are listed, files that are opened for one
@@ -22,15 +23,6 @@
 
 /* When an open fails because descriptors have run out, this many of those kept open are closed. */
 #define DESCRIPTORS_SHED 32
-
-/* The kernel's struct linux_dirent64, which getdents64 fills in. glibc has it only in readdir, which allocates. */
-struct entry {
-    uint64_t inode;
-    int64_t offset;
-    unsigned short size;
-    unsigned char type;
-    char name[];
-};
 
 bool asym_procfs_gone(int error)
 {
@@ -110,33 +102,23 @@ int asym_procfs_read_stat(struct asym_procfs *p, int32_t pid, int32_t tid, struc
     return n < 0 ? (int)n : asym_parse_stat(text, (size_t)n, ret);
 }
 
-static int32_t number_of(const char *name)
+struct listing {
+    struct asym_procfs *p;
+    int (*fn)(struct asym_procfs *p, struct asym_process *proc, int32_t number);
+    struct asym_process *proc;
+};
+
+static int take_number(void *arg, int32_t number)
 {
-    int64_t n = 0;
-    for (const char *c = name; *c; c++) {
-        if (*c < '0' || *c > '9' || n > INT32_MAX / 10)
-            return 0;
-        n = n * 10 + (*c - '0');
-    }
-    return n <= INT32_MAX && name[0] != '0' ? (int32_t)n : 0;
+    const struct listing *l = arg;
+    return l->fn(l->p, l->proc, number);
 }
 
 int asym_procfs_list_part(struct asym_procfs *p, int fd,
                           int (*fn)(struct asym_procfs *p, struct asym_process *proc, int32_t number),
                           struct asym_process *proc)
 {
-    const long n = syscall(SYS_getdents64, fd, p->entries, ASYM_PROCFS_ENTRIES);
-    if (n < 0)
-        return -errno;
-    for (long at = 0; at < n;) {
-        const struct entry *e = (const struct entry *)(const void *)(p->entries + at);
-        int32_t number = number_of(e->name);
-        int r = number > 0 ? fn(p, proc, number) : 0;
-        if (r < 0)
-            return r;
-        at += e->size;
-    }
-    return n > 0;
+    return asym_dir_read(fd, p->entries, ASYM_PROCFS_ENTRIES, take_number, &(struct listing){p, fn, proc});
 }
 
 int asym_procfs_list(struct asym_procfs *p, const char *path,
@@ -157,7 +139,7 @@ static size_t in_use(void)
     ASYM_AUTO_CLOSE int fd = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     for (long n; fd >= 0 && (n = syscall(SYS_getdents64, fd, buf, sizeof buf)) > 0;)
         for (long at = 0; at < n; count++)
-            at += ((const struct entry *)(const void *)(buf + at))->size;
+            at += ((const struct asym_dir_entry *)(const void *)(buf + at))->size;
     return count;
 }
 

@@ -3,6 +3,7 @@
  * Tests crash recovery against a fake kernel. restore searches the real /proc for threads with an inherited affinity. So
  * these have the TIDs of real, idle threads of this test. Their masks and nice values are fake.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -30,6 +31,23 @@
 #define KTHREAD 0x00200000u
 
 enum { N_INHERITED = 2 };
+
+static bool no_memory;
+
+/* Each allocating function of the C library, which fails while there is no memory. */
+#define ALLOCATES(type, name, arguments, values)                                                                       \
+    type __real_##name arguments;                                                                                      \
+    type __wrap_##name arguments;                                                                                      \
+    type __wrap_##name arguments                                                                                       \
+    {                                                                                                                  \
+        errno = ENOMEM;                                                                                                \
+        return no_memory ? NULL : __real_##name values;                                                                \
+    }
+ALLOCATES(void *, malloc, (size_t size), (size))
+ALLOCATES(void *, calloc, (size_t n, size_t size), (n, size))
+ALLOCATES(void *, realloc, (void *p, size_t size), (p, size))
+ALLOCATES(void *, reallocarray, (void *p, size_t n, size_t size), (p, n, size))
+ALLOCATES(DIR *, opendir, (const char *path), (path))
 
 struct restore_fixture {
     char dir[64];
@@ -122,7 +140,7 @@ static struct asym_ledger_entry *on_record(struct restore_fixture *f, int32_t ti
 static struct asym_restore_report restore(struct restore_fixture *f)
 {
     struct asym_restore_report report;
-    assert_int_equal(asym_ledger_restore(f->ledger, &report), 0);
+    asym_ledger_restore(f->ledger, &report);
     return report;
 }
 
@@ -299,6 +317,37 @@ static void what_an_asymd_that_died_has_left_is_counted(void **state)
     assert_int_equal(asym_ledger_left("/nonexistent-asymd"), 0);
 }
 
+static void without_memory_all_is_restored(void **state)
+{
+    struct restore_fixture *f = *state;
+    on_record(f, TID, 0x3f, 0);
+    born_at(TID, 1000, 0xf0);
+    f->inherited_affinity[1]->mask = fake_mask(0x81);
+    no_memory = true;
+    const struct asym_restore_report report = restore(f);
+    no_memory = false;
+    assert_int_equal(report.restored, 1);
+    assert_int_equal(report.inherited, 1);
+    assert_mask(fake_kernel_find(TID), 0x3f);
+    assert_mask(f->inherited_affinity[0], 0x3f);
+    assert_int_equal(asym_ledger_count(f->ledger), 0);
+}
+
+/* A child that could not be repaired is found by the next restore: its creator stays on record. */
+static void a_child_that_could_not_be_repaired_keeps_its_creator_on_record(void **state)
+{
+    struct restore_fixture *f = *state;
+    on_record(f, TID, 0x3f, 0);
+    f->inherited_affinity[1]->mask = fake_mask(0xff);
+    fake_kernel_fail(f->inherited_affinity[0], FAKE_SET_MASK, -EPERM, 0);
+    assert_int_equal(restore(f).search_error, -EPERM);
+    assert_int_equal(asym_ledger_count(f->ledger), 1);
+    fake_kernel_fail(f->inherited_affinity[0], FAKE_SET_MASK, 0, 0);
+    assert_int_equal(restore(f).inherited, 1);
+    assert_mask(f->inherited_affinity[0], 0x3f);
+    assert_int_equal(asym_ledger_count(f->ledger), 0);
+}
+
 static void a_report_leaves_out_what_did_not_happen(void **state)
 {
     static const struct {
@@ -314,6 +363,8 @@ static void a_report_leaves_out_what_did_not_happen(void **state)
          "restored 0 threads and 2 that had inherited a mask; skipped 1: another "
          "program has changed its affinity"},
         {{.restored = 2, .failed = 3, .error = -EPERM}, "restored 2 threads; 3 failed: Operation not permitted"},
+        {{.restored = 2, .search_error = -EMFILE},
+         "restored 2 threads; the search for inherited masks failed: Too many open files"},
     };
     (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
@@ -332,6 +383,8 @@ int main(void)
         ROW(an_entry_of_an_earlier_process_says_nothing_of_this_one),
         ROW(of_several_creators_the_best_is_believed),
         ROW(grandchildren_with_inherited_masks_are_found),
+        ROW(without_memory_all_is_restored),
+        ROW(a_child_that_could_not_be_repaired_keeps_its_creator_on_record),
         ROW(a_child_has_the_mask_that_its_creator_had_in_transit),
         ROW(what_an_asymd_that_died_has_left_is_counted),
         cmocka_unit_test(a_report_leaves_out_what_did_not_happen),

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "linux/enforce/creator.h"
+
+#include <errno.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "linux/sys/thread.h"
+
+/* The process itself: a thread of it that calls exec takes the leader's TID and start, and keeps its own mask. */
+#define ITSELF UINT64_MAX
+
+/*
+ * The earliest start between the origin and the process counts: a process in between that started before the steering did not
+ * inherit from it, and so cannot pass it on. The kernel reuses numbers: an entry belongs to this origin only if the origin
+ * started before the entry's thread did. A later process with the same number may have set the mask itself.
+ */
+static uint64_t oldest_heir(const struct asym_ledger_entry *e, const struct asym_ancestors *ancestors)
+{
+    const struct asym_ancestor *session = &ancestors->session;
+    uint64_t oldest = 0;
+    for (size_t i = 0; i < ancestors->n; i++)
+        if (ancestors->processes[i].number == e->id.tgid && e->id.start >= ancestors->processes[i].start)
+            oldest = ASYM_MAX(oldest, ancestors->processes[i].oldest);
+    /* If an ancestor has exited, init adopts its children, and only the session connects them. */
+    if (session->number > 0 && session->number == e->session && e->id.start >= session->start)
+        oldest = ASYM_MAX(oldest, ASYM_MIN(session->oldest, ITSELF - 1));
+    return oldest;
+}
+
+static unsigned hash_online(const struct asym_ledger *l, const struct asym_mask *m)
+{
+    const struct asym_mask online = asym_mask_and(m, &l->online);
+    uint64_t h = 0;
+    for (size_t i = 0; i < ASYM_MASK_WORDS; i++)
+        h = (h ^ online.w[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    return (unsigned)(h >> 54);
+}
+
+/* A child with the original mask shows only by its nice value. */
+static void add_mask(struct asym_creators *c, const struct asym_ledger_entry *e, const struct asym_mask *m)
+{
+    if (!e->boosted && asym_ledger_same_mask(c->ledger, m, &e->original))
+        return;
+    const unsigned h = hash_online(c->ledger, m);
+    c->masks[h / 64] |= UINT64_C(1) << h % 64;
+}
+
+void asym_creators_select(struct asym_creators *c, const struct asym_ancestors *ancestors)
+{
+    *c = (struct asym_creators){.ledger = c->ledger, .begun = c->begun, .since = UINT64_MAX};
+    for (size_t i = 0; i < c->ledger->n; i++) {
+        struct asym_ledger_entry *e = &c->ledger->entries[i];
+        e->oldest_heir = oldest_heir(e, ancestors);
+        if (e->oldest_heir == 0)
+            continue;
+        const struct asym_mask transit_cpu = asym_ledger_transit(e);
+        add_mask(c, e, &e->set);
+        add_mask(c, e, &e->before);
+        add_mask(c, e, &transit_cpu);
+        c->since = ASYM_MIN(c->since, e->since);
+        c->n++;
+    }
+}
+
+static bool may_have_creator(const struct asym_creators *c, const struct asym_taskid *id, bool itself,
+                             const struct asym_mask *found)
+{
+    const unsigned h = hash_online(c->ledger, found);
+    return (c->masks[h / 64] >> h % 64 & 1) != 0 && (itself ? id->tid == id->tgid : c->since <= id->start + 1);
+}
+
+struct rank {
+    bool exact; /* a child of the thread has this nice value */
+    unsigned n_cpus;
+    uint64_t oldest_heir; /* the nearer the origin, the later */
+};
+
+static bool ranks_higher(const struct rank *a, const struct rank *b)
+{
+    if (a->exact != b->exact)
+        return a->exact;
+    return a->n_cpus != b->n_cpus ? a->n_cpus > b->n_cpus : a->oldest_heir > b->oldest_heir;
+}
+
+static struct rank rank_entry(const struct asym_ledger *l, const struct asym_ledger_entry *e, int8_t nice)
+{
+    const struct asym_mask online = asym_mask_and(&e->original, &l->online);
+    return (struct rank){asym_ledger_nice_of_child(e) == nice, asym_mask_count(&online), e->oldest_heir};
+}
+
+/* The kernel rounds starts down to whole clock ticks, the unit of since; hence + 1. */
+static bool was_steered_before(const struct asym_ledger_entry *e, uint64_t start)
+{
+    return e->oldest_heir > 0 && e->since <= ASYM_MIN(e->oldest_heir, start) + 1;
+}
+
+static bool has_executed(const struct asym_ledger_entry *former)
+{
+    return former->oldest_heir == ITSELF && asym_thread_is_of(former->id.tgid, former->id.tid) == -ESRCH;
+}
+
+const struct asym_ledger_entry *asym_creators_find(const struct asym_creators *c, const struct asym_taskid *id,
+                                                   const struct asym_mask *found, int8_t nice)
+{
+    struct asym_ledger *l = c->ledger;
+    const struct asym_ledger_entry *known = asym_ledger_find(l, id->tid), *best = NULL;
+    const bool itself = known && known->id.start == id->start;
+    const struct rank highest = {true, asym_mask_count(&l->online), ITSELF};
+    struct rank best_rank = {.n_cpus = 0};
+    if (!may_have_creator(c, id, itself, found))
+        return NULL;
+    for (size_t i = 0; i < l->n && (!best || ranks_higher(&highest, &best_rank)); i++) {
+        const struct asym_ledger_entry *e = &l->entries[i];
+        if (!(itself ? e->oldest_heir == ITSELF : was_steered_before(e, id->start)) || e->id.tid == id->tid)
+            continue;
+        const struct rank rank = rank_entry(l, e, nice);
+        if ((best && !ranks_higher(&rank, &best_rank)) || !asym_ledger_looks_inherited(l, e, found, nice, c->begun) ||
+            (itself && !has_executed(e)))
+            continue;
+        best = e;
+        best_rank = rank;
+    }
+    return best;
+}
