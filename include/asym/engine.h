@@ -62,7 +62,7 @@ int asym_engine_step(struct asym_engine *e, const struct asym_snapshot *s, const
  */
 void asym_engine_outcomes(struct asym_engine *e, const struct asym_outcome *outcomes, size_t n);
 
-/** Returns the hp_threshold in force on this machine: the setting, or the number of fast cores + 1. */
+/** Returns the hp_threshold in force on this machine: the setting, or the number of fast cores that ordinary threads get + 1. */
 unsigned asym_hp_threshold(const struct asym_classify_settings *c, const struct asym_machine *m);
 
 #endif

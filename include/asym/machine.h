@@ -105,11 +105,12 @@ struct asym_machine {
     unsigned n_cpus;     /**< highest known CPU number + 1, at most ASYM_MAX_CPUS */
     unsigned n_types, n_cores, n_llcs, n_nodes;
     struct asym_mask online;
-    struct asym_mask usable; /**< online and inside the machine's effective cpuset; never empty */
-    struct asym_mask fast;   /**< usable CPUs of the types that reach fast_from of the fastest type's speed */
-    struct asym_mask slow;   /**< usable CPUs that are not fast; empty if all are alike */
-    struct asym_mask held;   /**< CPUs that the configuration makes slow: never fast if any other CPU is faster */
-    double fast_from;        /**< share of the fastest type's speed, above 0 and up to 1; 0: ASYM_FAST_FROM */
+    struct asym_mask usable;   /**< online and inside the machine's effective cpuset; never empty */
+    struct asym_mask fast;     /**< usable CPUs of the types that reach fast_from of the fastest type's speed */
+    struct asym_mask slow;     /**< usable CPUs that are not fast; empty if all are alike */
+    struct asym_mask isolated; /**< usable CPUs set apart from ordinary threads at boot (isolcpus, nohz_full) */
+    struct asym_mask held;     /**< CPUs that the configuration makes slow: never fast if any other CPU is faster */
+    double fast_from;          /**< share of the fastest type's speed, above 0 and up to 1; 0: ASYM_FAST_FROM */
     double smt_gain; /**< what a further busy hardware thread adds, as a share of its core's speed, from 0 to 1 */
     struct asym_core_type types[ASYM_MAX_TYPES]; /**< fastest first */
     struct asym_seat_row
@@ -120,10 +121,10 @@ struct asym_machine {
 };
 
 /**
- * Derive the remaining fields. The caller sets n_cpus, online, usable, fast_from, smt_gain and held, and for each usable CPU
- * speed (any positive unit; all 0 or all equal: alike), kind, core, llc, node, freq_domain, origin and favour. On return speeds
- * are relative to the slowest usable CPU, and group numbers are dense. types, type names that were empty, rows, fast, slow,
- * sibling, smt_rank and rank are filled. generation does not change.
+ * Derive the remaining fields. The caller sets n_cpus, online, usable, isolated, fast_from, smt_gain and held, and for each
+ * usable CPU speed (any positive unit; all 0 or all equal: alike), kind, core, llc, node, freq_domain, origin and favour. On
+ * return speeds are relative to the slowest usable CPU, and group numbers are dense. types, type names that were empty, rows,
+ * fast, slow, sibling, smt_rank and rank are filled. generation does not change.
  * Returns 0; -EINVAL if no CPU is usable, a speed is negative or not a number, or fast_from or smt_gain is out of range
  * (machine unchanged).
  */
@@ -158,6 +159,15 @@ int asym_machine_choose_slow(const struct asym_machine *m, unsigned n, struct as
 
 /** Returns true if the machine has slow CPUs. */
 bool asym_machine_is_asymmetric(const struct asym_machine *m);
+
+/**
+ * Returns the usable CPUs that ordinary threads get: those that are not isolated; all if every CPU is isolated. What counts CPUs
+ * for ordinary threads counts these. fast and slow keep isolated CPUs, for the threads whose masks include them.
+ */
+struct asym_mask asym_machine_ordinary(const struct asym_machine *m);
+
+/** Returns the fast ones of these; all of these if no fast CPU is among them, since then no other is faster for such a thread. */
+struct asym_mask asym_machine_ordinary_fast(const struct asym_machine *m);
 
 /** Returns true and the favoured CPUs of a core type, those of rank 0; or false and all of its CPUs if none is favoured. */
 bool asym_machine_favoured(const struct asym_machine *m, unsigned type, struct asym_mask *ret);

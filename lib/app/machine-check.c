@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/macro.h"
+#include "base/mask.h"
 #include "base/text.h"
 #include "core/policy-select.h"
 #include "report/columns.h"
@@ -32,6 +33,19 @@ static int add_sources(struct asym_check *check, const struct asym_topology_note
     return r;
 }
 
+static int add_isolated(struct asym_check *check, const struct asym_machine *m)
+{
+    char list[96];
+    if (asym_mask_empty(&m->isolated))
+        return 0;
+    asym_columns_cpus(&m->isolated, 64, list, sizeof list);
+    return asym_check_add(
+        check, "isolated", ASYM_FACT_NOTE, "",
+        "%s (isolcpus, nohz_full): not counted for ordinary threads; asymd steers a program to them if "
+        "its mask includes them",
+        list);
+}
+
 static int add_machine(struct asym_check *check, const struct asym_run *run)
 {
     const struct asym_machine *m = run->machine;
@@ -48,6 +62,8 @@ static int add_machine(struct asym_check *check, const struct asym_run *run)
                                                             : "no source tells its CPUs apart",
                            type->origin == ASYM_ORIGIN_NONE ? "" : asym_origin_name(type->origin));
     }
+    if (r >= 0)
+        r = add_isolated(check, m);
     if (r >= 0 && !asym_machine_is_asymmetric(m))
         r = asym_check_add(
             check, "asymmetry", ASYM_FACT_NOTE,

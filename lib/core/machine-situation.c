@@ -16,6 +16,8 @@ static const struct {
                                 "This machine has one usable CPU: asymd has nothing to choose and steers nothing."},
     [ASYM_SITUATION_POLICY] = {"policy",
                                "asymd cannot run as it is configured: this machine cannot run the policy {policy}."},
+    [ASYM_SITUATION_ISOLATED] = {"isolated", "{isolated} isolated (isolcpus, nohz_full), and ordinary threads get only "
+                                             "{ordinary}: there asymd has nothing to choose."},
     [ASYM_SITUATION_ASSUMED] = {"assumed",
                                 "--slow or the configuration calls {fast CPUs} fast and {n slow} slow, but no CPU "
                                 "was slowed: this is a what-if."},
@@ -26,10 +28,10 @@ static const struct {
                                   "This virtual machine shows {fast} and {slow}: asymd can steer by that if the host "
                                   "has pinned each virtual CPU to a CPU of that kind, and does harm if it has not."},
     [ASYM_SITUATION_HYBRID] = {"hybrid",
-                               "asymd can help here: of {n} CPUs {are fast} and {slow}, and threads that others wait "
+                               "asymd can help here: of {n CPUs} {are fast} and {slow}, and threads that others wait "
                                "for can have the fast ones."},
     [ASYM_SITUATION_NEAR] = {"near",
-                             "The {n} CPUs differ in speed{fast types}, but all reach the share of the fastest that "
+                             "The {n CPUs} differ in speed{fast types}, but all reach the share of the fastest that "
                              "[machine] fast_from sets: asymd calls none slow, and only policies that use speeds tell "
                              "them apart."},
     [ASYM_SITUATION_CPUSET] = {"cpuset",
@@ -39,32 +41,58 @@ static const struct {
                                   "The CPUs are of different kinds, but no source says which are faster: asymd can "
                                   "help if you set [machine] speeds, and until then it only spreads threads."},
     [ASYM_SITUATION_VM_ALIKE] = {"vm-alike",
-                                 "This virtual machine shows {n} CPUs that are alike: asymd can only spread threads; "
+                                 "This virtual machine shows {n CPUs} that are alike: asymd can only spread threads; "
                                  "if the host's CPUs differ in speed, run asymd there."},
     [ASYM_SITUATION_FAVOURED] = {"favoured",
-                                 "All {n} CPUs are of one core type: asymd can only spread threads; with policy = "
+                                 "All {n CPUs} are of one core type: asymd can only spread threads; with policy = "
                                  "serial-first, a serial thread goes to the favoured {favoured} first."},
     [ASYM_SITUATION_ALIKE] = {"alike",
-                              "All {n} CPUs are alike: asymd can only spread threads, which the kernel does as well."},
+                              "All {n CPUs} are alike: asymd can only spread threads, which the kernel does as well."},
 };
+
+/* Returns the number of core types that ordinary threads get, and the fastest of them. */
+static unsigned count_types(const struct asym_machine *m, const struct asym_mask *ordinary, unsigned *ret_first)
+{
+    unsigned n = 0;
+    for (unsigned t = m->n_types; t-- > 0;)
+        if (asym_mask_meets(&m->types[t].cpus, ordinary)) {
+            *ret_first = t;
+            n++;
+        }
+    return n;
+}
+
+/* Returns whether ordinary threads get favoured CPUs of the fastest type that they get, and these. */
+static bool find_favoured(const struct asym_machine *m, const struct asym_mask *ordinary, struct asym_mask *ret)
+{
+    unsigned first = 0;
+    count_types(m, ordinary, &first);
+    const bool some = asym_machine_favoured(m, first, ret);
+    *ret = asym_mask_and(ret, ordinary);
+    return some && !asym_mask_empty(ret);
+}
 
 enum asym_situation asym_situation_of(const struct asym_situation_facts *facts)
 {
     const struct asym_machine *m = facts->machine;
-    const bool hybrid = asym_machine_is_asymmetric(m);
+    const struct asym_mask ordinary = asym_machine_ordinary(m);
+    const bool hybrid = asym_mask_meets(&m->fast, &ordinary) && asym_mask_meets(&m->slow, &ordinary);
+    const bool one = asym_mask_count(&ordinary) == 1;
     struct asym_mask favoured;
+    unsigned first;
     const bool fits[ASYM_N_SITUATIONS] = {
         [ASYM_SITUATION_ONE_CPU] = asym_mask_count(&m->usable) == 1,
         [ASYM_SITUATION_POLICY] = !facts->policy_runs,
+        [ASYM_SITUATION_ISOLATED] = one || (asym_machine_is_asymmetric(m) && !hybrid),
         [ASYM_SITUATION_ASSUMED] = hybrid && facts->assumed_slow,
         [ASYM_SITUATION_UNPRIVILEGED] = hybrid && !facts->may_steer,
         [ASYM_SITUATION_VM_HYBRID] = hybrid && facts->is_virtual,
         [ASYM_SITUATION_HYBRID] = hybrid,
-        [ASYM_SITUATION_NEAR] = m->n_types > 1,
+        [ASYM_SITUATION_NEAR] = count_types(m, &ordinary, &first) > 1,
         [ASYM_SITUATION_CPUSET] = facts->hidden,
         [ASYM_SITUATION_UNORDERED] = facts->unordered,
         [ASYM_SITUATION_VM_ALIKE] = facts->is_virtual,
-        [ASYM_SITUATION_FAVOURED] = asym_machine_favoured(m, 0, &favoured),
+        [ASYM_SITUATION_FAVOURED] = find_favoured(m, &ordinary, &favoured),
         [ASYM_SITUATION_ALIKE] = true,
     };
     unsigned s = 0;
@@ -111,20 +139,51 @@ __attribute__((format(printf, 3, 4))) static void add(struct word **next, const 
     va_end(args);
 }
 
+/* Writes "CPUs 16-31, which are all slow", "CPU 0". */
+static void write_ordinary(const struct asym_machine *m, const struct asym_mask *ordinary, char *buf, size_t size)
+{
+    char list[64];
+    asym_mask_format_list(ordinary, list, sizeof list);
+    if (asym_mask_count(ordinary) == 1)
+        snprintf(buf, size, "CPU %s", list);
+    else
+        snprintf(buf, size, "CPUs %s, which are all %s", list, asym_mask_within(ordinary, &m->fast) ? "fast" : "slow");
+}
+
+/* Writes "32 CPUs", "24 CPUs (0-7 are isolated)". */
+static void write_count(const struct asym_machine *m, const struct asym_mask *ordinary, char *buf, size_t size)
+{
+    const unsigned n = asym_mask_count(ordinary);
+    char list[64];
+    if (asym_mask_equal(ordinary, &m->usable))
+        snprintf(buf, size, "%u CPUs", n);
+    else
+        snprintf(buf, size, "%u CPUs (%s %s isolated)", n, asym_mask_format_list(&m->isolated, list, sizeof list),
+                 asym_mask_count(&m->isolated) == 1 ? "is" : "are");
+}
+
 /* The last word has no name. */
-#define N_WORDS 11
+#define N_WORDS 13
 
 static void write_words(const struct asym_situation_facts *facts, struct word ret[N_WORDS])
 {
     const struct asym_machine *m = facts->machine;
-    const unsigned n_fast = asym_mask_count(&m->fast), n_slow = asym_mask_count(&m->slow);
-    char fast[64], slow[64], usable[64], favoured[64];
+    const struct asym_mask ordinary = asym_machine_ordinary(m);
+    const struct asym_mask fasts = asym_mask_and(&m->fast, &ordinary), slows = asym_mask_and(&m->slow, &ordinary);
+    const unsigned n_fast = asym_mask_count(&fasts), n_slow = asym_mask_count(&slows),
+                   isolated = asym_mask_count(&m->isolated);
+    char fast[64], slow[64], usable[64], favoured[64], counted[96], got[96];
     struct asym_mask first;
-    asym_machine_favoured(m, 0, &first);
-    name_types(m, &m->fast, fast, sizeof fast);
-    name_types(m, &m->slow, slow, sizeof slow);
+    find_favoured(m, &ordinary, &first);
+    name_types(m, &fasts, fast, sizeof fast);
+    name_types(m, &slows, slow, sizeof slow);
+    write_count(m, &ordinary, counted, sizeof counted);
+    write_ordinary(m, &ordinary, got, sizeof got);
     add(&ret, "policy", "%s", facts->policy);
-    add(&ret, "n", "%u", asym_mask_count(&m->usable));
+    add(&ret, "n CPUs", "%s", counted);
+    add(&ret, "ordinary", "%s", got);
+    add(&ret, "isolated", "CPU%s %s %s", isolated == 1 ? "" : "s",
+        asym_mask_format_list(&m->isolated, usable, sizeof usable), isolated == 1 ? "is" : "are");
     add(&ret, "n slow", "%u", n_slow);
     add(&ret, "fast CPUs", "%u CPU%s", n_fast, n_fast == 1 ? "" : "s");
     add(&ret, "fast", "%u fast CPU%s%s", n_fast, n_fast == 1 ? "" : "s", fast);

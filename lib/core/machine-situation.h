@@ -10,9 +10,10 @@
 
 /** In this order: the first that fits applies. */
 enum asym_situation {
-    ASYM_SITUATION_ONE_CPU,      /**< one usable CPU: asymd has nothing to choose */
-    ASYM_SITUATION_POLICY,       /**< the configured policy cannot run here */
-    ASYM_SITUATION_ASSUMED,      /**< the configuration calls some CPUs slow, but nothing slows them */
+    ASYM_SITUATION_ONE_CPU,  /**< one usable CPU: asymd has nothing to choose */
+    ASYM_SITUATION_POLICY,   /**< the configured policy cannot run here */
+    ASYM_SITUATION_ISOLATED, /**< ordinary threads get one CPU, or fast or slow CPUs only: the others are isolated */
+    ASYM_SITUATION_ASSUMED,  /**< the configuration calls some CPUs slow, but nothing slows them */
     ASYM_SITUATION_UNPRIVILEGED, /**< hybrid, but asymd may steer only its own user's threads */
     ASYM_SITUATION_VM_HYBRID, /**< a virtual machine that shows fast and slow CPUs; the host may run them otherwise */
     ASYM_SITUATION_HYBRID,    /**< fast and slow CPUs */

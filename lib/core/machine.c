@@ -16,6 +16,18 @@ bool asym_machine_is_asymmetric(const struct asym_machine *m)
     return !asym_mask_empty(&m->slow);
 }
 
+struct asym_mask asym_machine_ordinary(const struct asym_machine *m)
+{
+    const struct asym_mask ordinary = asym_mask_minus(&m->usable, &m->isolated);
+    return asym_mask_empty(&ordinary) ? m->usable : ordinary;
+}
+
+struct asym_mask asym_machine_ordinary_fast(const struct asym_machine *m)
+{
+    const struct asym_mask ordinary = asym_machine_ordinary(m), fast = asym_mask_and(&ordinary, &m->fast);
+    return asym_mask_empty(&fast) ? ordinary : fast;
+}
+
 bool asym_machine_favoured(const struct asym_machine *m, unsigned type, struct asym_mask *ret)
 {
     *ret = (struct asym_mask){0};
@@ -319,6 +331,7 @@ int asym_machine_finish(struct asym_machine *m)
         cpu->sibling = (int16_t)c;
         cpu->rank = 0;
     }
+    m->isolated = asym_mask_and(&m->isolated, &m->usable);
     separate_unknown(m);
     m->n_cores = make_dense(m, offsetof(struct asym_cpu, core));
     m->n_llcs = make_dense(m, offsetof(struct asym_cpu, llc));

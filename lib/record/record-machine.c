@@ -82,6 +82,7 @@ void asym_record_machine(struct asym_record_io *io, struct asym_machine *m)
     m->smt_gain = asym_record_double(io, m->smt_gain);
     asym_record_mask(io, &m->online);
     asym_record_mask(io, &m->usable);
+    asym_record_mask(io, &m->isolated);
     asym_record_mask(io, &m->held);
     for (unsigned k = 0; k < ASYM_MAX_KINDS; k++) {
         asym_record_bytes(io, m->kind_names[k], sizeof m->kind_names[k]);

@@ -49,9 +49,10 @@ static json_t *groups(const struct asym_machine *m, size_t offset, unsigned n, u
 static json_t *machine(const struct asym_report *r)
 {
     const struct asym_machine *m = r->snapshot->machine;
-    return json_pack("{s:i, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "cpus", (int)asym_mask_count(&m->usable),
+    return json_pack("{s:i, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "cpus", (int)asym_mask_count(&m->usable),
                      "asymmetric", (int)asym_machine_is_asymmetric(m), "assumed_slow", (int)r->assumed_slow, "fast",
-                     asym_json_cpus(&m->fast), "slow", asym_json_cpus(&m->slow), "core_types", core_types(m), "llc",
+                     asym_json_cpus(&m->fast), "slow", asym_json_cpus(&m->slow), "isolated",
+                     asym_json_cpus(&m->isolated), "core_types", core_types(m), "llc",
                      groups(m, offsetof(struct asym_cpu, llc), m->n_llcs, 1), "smt",
                      groups(m, offsetof(struct asym_cpu, core), m->n_cores, 2), "numa",
                      groups(m, offsetof(struct asym_cpu, node), m->n_nodes, 1));

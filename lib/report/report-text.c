@@ -29,13 +29,15 @@ static const char *plural(size_t n)
 
 static void machine_line(const struct asym_page *p, const struct asym_machine *m)
 {
-    char text[256], smt[48] = "";
+    char text[400], smt[48] = "", list[96], isolated[112] = "";
     unsigned cpus = asym_mask_count(&m->usable);
     if (m->n_cores < cpus)
         snprintf(smt, sizeof smt, " on %u cores (SMT)", m->n_cores);
-    snprintf(text, sizeof text, "%u CPU%s%s, %u last-level cache%s, %u NUMA node%s; %u fast, %u slow", cpus,
+    if (!asym_mask_empty(&m->isolated))
+        snprintf(isolated, sizeof isolated, "; isolated %s", asym_mask_format_list(&m->isolated, list, sizeof list));
+    snprintf(text, sizeof text, "%u CPU%s%s, %u last-level cache%s, %u NUMA node%s; %u fast, %u slow%s", cpus,
              plural(cpus), smt, m->n_llcs, plural(m->n_llcs), m->n_nodes, plural(m->n_nodes), asym_mask_count(&m->fast),
-             asym_mask_count(&m->slow));
+             asym_mask_count(&m->slow), isolated);
     asym_page_heading(p, "Machine");
     say_here(p, text);
 }

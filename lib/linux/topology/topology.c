@@ -75,6 +75,23 @@ int asym_topology_cpus(const struct asym_root *root, struct asym_mask *ret_onlin
     return 0;
 }
 
+/*
+ * Reads which CPUs the kernel was told at boot to set apart. With nohz_full one CPU has to keep the tick: where no more is left,
+ * the user wanted less noise on all CPUs, not CPUs for a few chosen threads.
+ */
+static void read_isolated(const struct asym_root *root, struct asym_machine *m)
+{
+    struct asym_mask tickless;
+    if (read_list(root, "sys/devices/system/cpu/isolated", &m->isolated) < 0)
+        m->isolated = (struct asym_mask){0};
+    if (read_list(root, "sys/devices/system/cpu/nohz_full", &tickless) < 0)
+        return;
+    tickless = asym_mask_or(&tickless, &m->isolated);
+    const struct asym_mask left = asym_mask_minus(&m->usable, &tickless);
+    if (asym_mask_count(&left) > 1)
+        m->isolated = tickless;
+}
+
 /* Returns whether the machine would have fast and slow CPUs if all online CPUs were usable. whole: without speeds yet. */
 static bool is_asymmetric_outside(const struct asym_root *root, const struct asym_figures *kinds,
                                   struct asym_machine *whole)
@@ -99,8 +116,10 @@ int asym_topology_read(const struct asym_root *root, const char *xml, struct asy
     r = asym_topology_load(root, xml, &m, &kinds, err);
     if (r < 0)
         return r;
-    if (!xml)
+    if (!xml) {
         read_effective(root, &m.online, &m.usable);
+        read_isolated(root, &m);
+    }
     struct asym_machine whole = m;
     asym_topology_speeds(xml ? NULL : root, &kinds, &m, &said);
     r = asym_machine_finish(&m);

@@ -35,6 +35,7 @@ struct asym_topology_notes {
  *   CPPC's highest_perf, cpuinfo_max_freq, base_frequency, the CPU kinds. asymd never reads scaling_*, which it may change
  *   itself. Kinds come last: they give little more than an order, whereas speeds are ratios (Roehrich 2007, S = (n; b)).
  * - usable is the online CPUs in the effective cpuset of the root of the visible cgroup tree; without such a cpuset, online.
+ * - isolated is sys/devices/system/cpu/isolated (isolcpus=) and nohz_full there, unless nohz_full leaves at most one usable CPU.
  * - favour is amd_pstate_prefcore_ranking, else CPPC's highest_perf, else cpuinfo_max_freq: the first that distinguishes CPUs
  *   of one type.
  * - generation is 1 + the generation in *ret_machine.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The first line of asymd --check: its row, and that it is one sentence. */
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +9,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+#include <asym/engine.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
@@ -26,6 +29,12 @@ static struct asym_machine machine(const double *speeds, unsigned n, const uint3
     m.usable = m.online;
     assert_int_equal(asym_machine_finish(&m), 0);
     return m;
+}
+
+static void isolate(struct asym_machine *m, const char *list)
+{
+    if (list)
+        assert_int_equal(asym_mask_parse_list(list, strlen(list), &m->isolated), 0);
 }
 
 static const double one[] = {1}, same[] = {1, 1, 1, 1}, hybrid[] = {2, 2, 1, 1}, near[] = {1.1, 1.1, 1, 1};
@@ -107,7 +116,48 @@ static void each_situation_has_its_sentence(void **state)
         assert_null(strstr(text, ". "));   /* one sentence */
         assert_null(strpbrk(text, "{?}")); /* every word is filled in */
     }
-    assert_int_equal(ASYM_LENGTH(rows), ASYM_N_SITUATIONS);
+    assert_int_equal(ASYM_LENGTH(rows) + 1, ASYM_N_SITUATIONS); /* ISOLATED is below */
+}
+
+/* Verdicts and thresholds are about CPUs that ordinary threads get. */
+static void isolated_cpus_do_not_count(void **state)
+{
+    (void)state;
+    static const struct {
+        const double *speeds;
+        const char *isolated, *name, *part;
+        unsigned hp_threshold;
+    } cases[] = {
+        {hybrid, NULL, "hybrid", "of 4 CPUs 2 are fast and 2 slow", 3},
+        {hybrid, "0", "hybrid", "of 3 CPUs (0 is isolated) 1 is fast and 2 slow", 2},
+        {hybrid, "1-2", "hybrid", "of 2 CPUs (1-2 are isolated) 1 is fast and 1 slow", 2},
+        {hybrid, "2-3", "isolated", "get only CPUs 0-1, which are all fast", 3},
+        {hybrid, "0-1", "isolated", "get only CPUs 2-3, which are all slow", 3}, /* no faster one for such a thread */
+        {hybrid, "0-2", "isolated", "get only CPU 3:", 2},
+        {hybrid, "0-3", "hybrid", "of 4 CPUs 2 are fast", 3}, /* all of them is none */
+        {same, "3", "alike", "All 3 CPUs (3 is isolated) are alike", 4},
+        {same, "1-3", "isolated",
+         "CPUs 1-3 are isolated (isolcpus, nohz_full), and ordinary threads get only CPU 0:", 2},
+        {near, "0", "near", "The 3 CPUs (0 is isolated) differ", 4},
+        {near, "0-1", "alike", "All 2 CPUs (0-1 are isolated) are alike", 3},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(cases); i++) {
+        struct asym_machine m = machine(cases[i].speeds, 4, NULL);
+        const struct asym_situation_facts facts = {
+            .machine = &m, .policy = "pa", .policy_runs = true, .may_steer = true};
+        const struct asym_classify_settings automatic = {.hp_threshold = UINT_MAX};
+        char text[400];
+        isolate(&m, cases[i].isolated);
+        assert_string_equal(asym_situation_name(asym_situation_of(&facts)), cases[i].name);
+        asym_situation_text(&facts, text, sizeof text);
+        if (!strstr(text, cases[i].part))
+            fail_msg("'%s' is not in '%s'", cases[i].part, text);
+        assert_int_equal(asym_hp_threshold(&automatic, &m), cases[i].hp_threshold);
+    }
+    struct asym_machine m = machine(same, 4, favoured); /* CPU 1 is the favoured one */
+    const struct asym_situation_facts facts = {.machine = &m, .policy = "pa", .policy_runs = true, .may_steer = true};
+    isolate(&m, "1");
+    assert_int_equal(asym_situation_of(&facts), ASYM_SITUATION_ALIKE);
 }
 
 /* The longest names of core types, and the most CPUs. */
@@ -134,6 +184,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_situation_has_its_sentence),
+        cmocka_unit_test(isolated_cpus_do_not_count),
         cmocka_unit_test(a_long_sentence_is_whole_and_a_short_buffer_is_not_overrun),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -734,6 +734,27 @@ static void effective_cpuset_bounds_what_is_usable(void **state)
     }
 }
 
+/* Without either parameter the kernel writes an empty list, or "(null)" in place of that of nohz_full. */
+static void isolated_cpus_are_those_of_isolcpus_and_of_nohz_full(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        const char *isolated, *nohz_full, *expected;
+    } rows[] = {
+        {"\n", "  (null)\n", ""}, {"2-3\n", "(null)\n", "2-3"}, {"2\n", "1\n", "1-2"},    {"", "2-3\n", "2-3"},
+        {"", "1-3\n", ""}, /* one CPU keeps the tick: this is about the tick */
+        {"3\n", "1-3\n", "3"},    {"1-3,9\n", "", "1-3"},       {"junk\n", "junk\n", ""},
+    };
+    tree_plain(&f->tree, 4);
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        tree_write(&f->tree, "sys/devices/system/cpu/isolated", "%s", rows[i].isolated);
+        tree_write(&f->tree, "sys/devices/system/cpu/nohz_full", "%s", rows[i].nohz_full);
+        assert_int_equal(read_tree(f), 0);
+        expect_mask(&f->m.isolated, rows[i].expected);
+        expect_mask(&f->m.usable, "0-3");
+    }
+}
+
 static void cpus_that_come_and_go_are_noticed_without_a_full_read(void **state)
 {
     struct fixture *f = *state;
@@ -1172,6 +1193,7 @@ int main(void)
         TEST(one_cpu_is_a_machine),
         TEST(offline_cpus_and_gaps_in_the_numbering_are_kept),
         TEST(effective_cpuset_bounds_what_is_usable),
+        TEST(isolated_cpus_are_those_of_isolcpus_and_of_nohz_full),
         TEST(cpus_that_come_and_go_are_noticed_without_a_full_read),
         TEST(intel_core_types_without_frequencies_are_ranked),
         TEST(without_caches_the_package_is_the_llc),
