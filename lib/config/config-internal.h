@@ -30,12 +30,12 @@ struct asym_rule_key {
 /** In the order of asym_rule.match. */
 extern const struct asym_rule_key asym_rule_keys[ASYM_RULE_MATCHES];
 
-/** Call fn for every word of text until it returns true. Returns whether it did. */
+/** Call fn for every word of text, without the quotes around it, until it returns true. Returns whether it did. */
 bool asym_rule_any_word(const char *text, bool (*fn)(const char *word, size_t n, const void *ctx), const void *ctx);
 
 struct asym_rule {
     char *name, *origin;
-    char *match[ASYM_RULE_MATCHES]; /**< globs or user IDs, separated by spaces; NULL: not tested */
+    char *match[ASYM_RULE_MATCHES]; /**< globs or user IDs, separated by spaces, as written; NULL: not tested */
     int action;                     /**< enum asym_rule_action; -1: not given */
     bool has_class;                 /**< policy_class is given */
     struct asym_rule_facts facts;

@@ -20,10 +20,12 @@ const struct asym_rule_key asym_rule_keys[ASYM_RULE_MATCHES] = {
 bool asym_rule_any_word(const char *text, bool (*fn)(const char *word, size_t n, const void *ctx), const void *ctx)
 {
     for (text += strspn(text, " \t"); *text; text += strspn(text, " \t")) {
-        size_t n = strcspn(text, " \t");
-        if (fn(text, n, ctx))
+        const char *close = *text == '"' ? strchr(text + 1, '"') : NULL;
+        const char *word = close ? text + 1 : text;
+        const size_t n = close ? (size_t)(close - word) : strcspn(text, " \t");
+        if (fn(word, n, ctx))
             return true;
-        text += n;
+        text = word + n + (close != NULL);
     }
     return false;
 }
@@ -41,7 +43,8 @@ static bool glob_matches(const char *word, size_t n, const void *text)
 {
     char glob[ASYM_VALUE_MAX + 1];
     snprintf(glob, sizeof glob, "%.*s", (int)n, word);
-    return fnmatch(glob, text, 0) == 0;
+    /* systemd writes backslashes into the names of control groups: they stand for themselves. */
+    return fnmatch(glob, text, FNM_NOESCAPE) == 0;
 }
 
 static bool is_uid(const char *word, size_t n, const void *subject)

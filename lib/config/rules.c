@@ -208,27 +208,51 @@ static bool is_no_uid(const char *word, size_t n, const void *ctx)
     return asym_parse_u64(word, n, &uid) < 0 || uid >= UINT32_MAX;
 }
 
-/* The kernel cuts names. Returns the first word that therefore no name can match, up to the end of the value; NULL: none. */
-static const char *too_long_name(const char *value)
+/* The globs of a key, and where to say that one of them can match no process. */
+struct globs {
+    const char *key;
+    unsigned need;
+    struct asym_error *err;
+};
+
+/* Returns how many bytes at the beginning of the word stand for themselves. */
+static size_t plain_length(const char *word, size_t n)
 {
-    for (const char *word = value + strspn(value, " \t"); *word; word += strspn(word, " \t")) {
-        if (strcspn(word, "*?[\\ \t") >= ASYM_COMM_LEN)
-            return word;
-        word += strcspn(word, " \t");
-    }
-    return NULL;
+    size_t plain = 0;
+    while (plain < n && !strchr("*?[", word[plain]))
+        plain++;
+    return plain;
 }
 
-static int check_names(const char *value, struct asym_error *err)
+/* Returns true, with an error, for a glob that no name or path can match. */
+static bool is_vain(const char *word, size_t n, const void *ctx)
 {
+    const struct globs *g = ctx;
+    const bool is_path = g->need & (ASYM_RULE_NEEDS_EXE | ASYM_RULE_NEEDS_CGROUP);
+    const size_t plain = plain_length(word, n);
     char text[128], cut[4 * ASYM_COMM_LEN];
-    const char *word = too_long_name(value);
-    if (!word)
-        return 0;
-    return asym_fail(err, -EINVAL,
-                     "match_comm '%s' matches no process: names have %d bytes at most, so this one is '%s'",
-                     asym_text_escape(word, strcspn(word, " \t"), text, sizeof text), ASYM_COMM_LEN - 1,
-                     asym_text_escape(word, ASYM_COMM_LEN - 1, cut, sizeof cut));
+    asym_text_escape(word, n, text, sizeof text);
+    /* The kernel cuts names. */
+    if (g->need == ASYM_RULE_NEEDS_COMM && plain >= ASYM_COMM_LEN)
+        asym_fail(g->err, 0, "%s '%s' matches no process: names have %d bytes at most, so this one is '%s'", g->key,
+                  text, ASYM_COMM_LEN - 1, asym_text_escape(word, ASYM_COMM_LEN - 1, cut, sizeof cut));
+    else if (memchr(word, '"', n))
+        asym_fail(
+            g->err, 0,
+            "%s: the quotes in '%s' are not around a word; accepted are globs separated by spaces, one with a space "
+            "in double quotes; ? matches a quote",
+            g->key, text);
+    else if (n == 0)
+        asym_fail(g->err, 0, "%s: there is nothing between the quotes, which matches no process", g->key);
+    else if (is_path && plain > 0 && *word != '/')
+        asym_fail(g->err, 0, "%s '%s' matches no process: paths begin with '/', so write '*/%s'", g->key, text, text);
+    else if (is_path && n > 1 && word[n - 1] == '/')
+        asym_fail(g->err, 0, "%s '%s' matches no process: no path ends in '/', so write '%s*'", g->key, text, text);
+    else if (word[n - 1] == '\\')
+        asym_fail(g->err, 0, "%s '%s': a backslash keeps no space; write the name in double quotes", g->key, text);
+    else
+        return false;
+    return true;
 }
 
 static int unknown_key(const char *key, struct asym_error *err)
@@ -253,7 +277,8 @@ static int set_match(char **field, size_t k, const char *value, struct asym_erro
     if (asym_rule_keys[k].need == ASYM_RULE_NEEDS_UID && asym_rule_any_word(value, is_no_uid, NULL))
         return asym_fail(err, -EINVAL, "match_uid '%s' is not accepted; accepted are user IDs, 0 to 4294967294",
                          shown(value, text, sizeof text));
-    if (asym_rule_keys[k].need == ASYM_RULE_NEEDS_COMM && check_names(value, err) < 0)
+    struct globs globs = {asym_rule_keys[k].key, asym_rule_keys[k].need, err};
+    if (asym_rule_any_word(value, is_vain, &globs))
         return -EINVAL;
     *field = strdup(value);
     return *field ? 0 : asym_fail(err, -ENOMEM, "no memory");

@@ -54,10 +54,13 @@ static int take(void *ctx, const char *section, const char *name, const char *va
                 struct asym_error *err)
 {
     struct load *l = ctx;
-    char origin[256];
+    char origin[256], bare[ASYM_INI_VALUE_MAX + 1];
     size_t row;
     if (l->skip)
         return 0;
+    /* Only globs know quotes inside a value. */
+    if (strncmp(name, "match_", strlen("match_")) != 0 && asym_ini_name(value, bare, sizeof bare) >= 0)
+        value = bare;
     if (l->rule)
         return asym_rules_set(l->s->rules, name, value, err);
     snprintf(origin, sizeof origin, "%.200s:%u", l->path, line);

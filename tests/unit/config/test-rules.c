@@ -62,14 +62,14 @@ static void each_key_looks_at_its_own_text(void **state)
         struct asym_rule_subject hit, miss;
         unsigned need;
     } rows[] = {
-        {"match_comm", {.comm = "it"}, {.exe = "it", .cgroup = "it", .cmdline = "it"}, ASYM_RULE_NEEDS_COMM},
-        {"match_exe", {.exe = "it"}, {.comm = "it", .cgroup = "it", .cmdline = "it"}, ASYM_RULE_NEEDS_EXE},
-        {"match_cgroup", {.cgroup = "it"}, {.comm = "it", .exe = "it", .cmdline = "it"}, ASYM_RULE_NEEDS_CGROUP},
-        {"match_cmdline", {.cmdline = "it"}, {.comm = "it", .exe = "it", .cgroup = "it"}, ASYM_RULE_NEEDS_CMDLINE},
+        {"match_comm", {.comm = "/it"}, {.exe = "/it", .cgroup = "/it", .cmdline = "/it"}, ASYM_RULE_NEEDS_COMM},
+        {"match_exe", {.exe = "/it"}, {.comm = "/it", .cgroup = "/it", .cmdline = "/it"}, ASYM_RULE_NEEDS_EXE},
+        {"match_cgroup", {.cgroup = "/it"}, {.comm = "/it", .exe = "/it", .cmdline = "/it"}, ASYM_RULE_NEEDS_CGROUP},
+        {"match_cmdline", {.cmdline = "/it"}, {.comm = "/it", .exe = "/it", .cgroup = "/it"}, ASYM_RULE_NEEDS_CMDLINE},
     };
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         char text[128];
-        snprintf(text, sizeof text, "[rule r]\n%s = it\naction = slow\n", rows[i].key);
+        snprintf(text, sizeof text, "[rule r]\n%s = /it\naction = slow\n", rows[i].key);
         struct asym_settings *s = read_rules(text);
         assert_int_equal(match(s, rows[i].hit), ASYM_RULE_SLOW);
         assert_int_equal(match(s, rows[i].miss), ASYM_RULE_STEER);
@@ -101,6 +101,22 @@ static void any_of_the_globs_is_enough(void **state)
         assert_int_equal(match(s, (struct asym_rule_subject){.comm = hits[i]}), ASYM_RULE_FAST);
     for (size_t i = 0; i < ASYM_LENGTH(misses); i++)
         assert_int_equal(match(s, (struct asym_rule_subject){.comm = misses[i]}), ASYM_RULE_STEER);
+    asym_settings_free(s);
+}
+
+/* systemd writes "-" in the name of a unit as "\x2d". */
+static void a_word_in_quotes_has_spaces_and_a_backslash_is_one(void **state)
+{
+    (void)state;
+    struct asym_settings *s = read_rules("[rule r]\nmatch_comm = x \"Pianoteq STAGE\" \"a b*\"\naction = \"fast\"\n"
+                                         "[rule q]\nmatch_cgroup = */my\\x2dgame.scope\naction = slow\n");
+    static const char *const hits[] = {"x", "Pianoteq STAGE", "a bc"}, *const misses[] = {"Pianoteq", "STAGE", "\"a",
+                                                                                          "a"};
+    for (size_t i = 0; i < ASYM_LENGTH(hits); i++)
+        assert_int_equal(match(s, (struct asym_rule_subject){.comm = hits[i]}), ASYM_RULE_FAST);
+    for (size_t i = 0; i < ASYM_LENGTH(misses); i++)
+        assert_int_equal(match(s, (struct asym_rule_subject){.comm = misses[i]}), ASYM_RULE_STEER);
+    assert_int_equal(match(s, (struct asym_rule_subject){.cgroup = "/user.slice/my\\x2dgame.scope"}), ASYM_RULE_SLOW);
     asym_settings_free(s);
 }
 
@@ -208,6 +224,7 @@ int main(void)
         cmocka_unit_test(each_key_looks_at_its_own_text),
         cmocka_unit_test(a_uid_is_compared_as_a_number),
         cmocka_unit_test(any_of_the_globs_is_enough),
+        cmocka_unit_test(a_word_in_quotes_has_spaces_and_a_backslash_is_one),
         cmocka_unit_test(a_star_passes_slashes_and_spaces),
         cmocka_unit_test(all_keys_of_a_rule_have_to_match),
         cmocka_unit_test(the_first_rule_that_matches_counts),

@@ -145,7 +145,7 @@ static void rules_are_read_back_as_they_were(void **state)
     snprintf(file, sizeof file, "%s/f", tree.path);
     tree_write(&tree, "f",
                "[rule plain]\nmatch_comm=a* b?\nmatch_uid=0 1000\naction=slow\n"
-               "[rule \" odd = ; name\"]\nmatch_cgroup=/user.slice/*;x # y\naction=ignore\n"
+               "[rule \" odd = ; name\"]\nmatch_cgroup=/user.slice/*;x /# \"/ y\"\naction=ignore\n"
                "[rule %s]\nmatch_cmdline=%s\naction=fast\n",
                name, value);
     struct asym_error err = {""};
@@ -153,7 +153,7 @@ static void rules_are_read_back_as_they_were(void **state)
     assert_int_equal(asym_settings_load(s, file, true, &err), -EINVAL);
     tree_write(&tree, "f",
                "[rule plain]\nmatch_comm=a* b?\nmatch_uid=0 1000\naction=slow\n"
-               "[rule \" odd = name\"]\nmatch_cgroup=/user.slice/*;x # y\naction=ignore\n"
+               "[rule \" odd = name\"]\nmatch_cgroup=/user.slice/*;x /# \"/ y\"\naction=ignore\n"
                "[rule %s]\nmatch_cmdline=%s\naction=fast\n",
                name, value);
     assert_int_equal(asym_settings_load(s, file, true, NULL), 0);
