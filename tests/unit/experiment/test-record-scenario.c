@@ -204,7 +204,7 @@ static void programs_of_one_name_and_number_get_an_index(void **state)
     done(&s);
 }
 
-/* Records n snapshots of so many applications of a thread each. */
+/* Records n snapshots of so many applications of a thread each, with a gap before each: n serial phases and n - 1 idle ones. */
 static void add_many_threads(struct script *s, unsigned apps, unsigned n, bool renamed)
 {
     ASYM_AUTO_FREE unsigned *sizes = calloc(apps, sizeof *sizes);
@@ -213,12 +213,11 @@ static void add_many_threads(struct script *s, unsigned apps, unsigned n, bool r
         sizes[i] = 1;
     begin(s, sizes, apps);
     for (unsigned k = 0; k < n; k++) {
-        for (unsigned i = 0; i < apps; i++) {
-            s->load->apps[i].id.start += renamed;
-            gen_load_share_one(s->load, i, k % 2 == 0 ? 1 : 0);
-        }
+        for (unsigned i = 0; i < apps && renamed; i++)
+            s->load->apps[i].id.start++;
         gen_load_pass(s->load, ASYM_SEC);
         struct asym_snapshot copy = s->load->s;
+        copy.interval /= 2;
         assert_int_equal(asym_record_writer_add(s->writer, &copy), 0);
     }
     end(s);
@@ -232,8 +231,8 @@ static void too_many_applications_and_phases_are_refused_with_the_place(void **s
         int result;
     } rows[] = {
         {ASYM_RECORD_MAX_TASKS, ASYM_RECORD_MAX_APPLICATIONS / ASYM_RECORD_MAX_TASKS + 1, true, -EBADMSG},
-        {ASYM_RECORD_MAX_PHASES / 64, 62, false, 0},
-        {ASYM_RECORD_MAX_PHASES / 64, 63, false, -EBADMSG},
+        {ASYM_RECORD_MAX_PHASES / 64, 31, false, 0},
+        {ASYM_RECORD_MAX_PHASES / 64, 32, false, -EBADMSG},
     };
     (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {

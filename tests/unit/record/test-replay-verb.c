@@ -210,7 +210,7 @@ static void a_record_without_its_end_is_used_and_each_verb_says_where_it_ends(vo
     (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(without); i++)
         for (size_t v = 0; v < ASYM_LENGTH(verbs); v++) {
-            write_cut("cut.rec", 400, without[i]);
+            write_cut("cut.rec", 40, without[i]);
             assert_int_equal(run_verb(verbs[v], text, sizeof text), 0);
             assert_has(text, "asymctl: cut.rec: byte ");
             assert_has(text, ": the file ends inside it: the recorder was killed, or the file was cut\n");
@@ -267,7 +267,7 @@ static void an_input_file_that_cannot_be_read_ends_each_verb_in_2(void **state)
     struct record_fixture f;
     record_fixture_make(
         &f, &(struct record_fixture_plan){
-                .seed = 3, .threads = 12, .snapshots = 400, .interval = ASYM_SEC, .policy = "pa", .plain = true});
+                .seed = 3, .threads = 12, .snapshots = 40, .interval = ASYM_SEC, .policy = "pa", .plain = true});
     f.bytes[f.len - 100] ^= 1;
     tree_write_bytes(&tree, "damaged-late.rec", f.bytes, f.len);
     tree_write_bytes(&tree, "damaged.rec", f.bytes, 60);
