@@ -140,7 +140,7 @@ const struct asym_verb asym_verb_record = {
     .help = "Observes this machine as asymd does, steers nothing, and writes the machine, the settings and the\n"
             "snapshots to FILE. A record has the names, numbers and times of processes and threads, and the CPUs\n"
             "on which they ran. It has no command line, no path of a program and no environment. The names of\n"
-            "rules and, with group = cgroup, of cgroups are in it. Only its owner can read the file.\n"
+            "rules and the paths of cgroups are in it. Only its owner can read the file.\n"
             "\n"
             "asymd plans while it records, with the policy of the configuration, and the record keeps a digest of\n"
             "each plan. Beside a running service the record shows the masks that the threads had before that\n"

@@ -19,7 +19,7 @@
 #include <asym/policy.h>
 #include <asym/snapshot.h>
 
-enum asym_grouping { ASYM_GROUP_PROCESS, ASYM_GROUP_CGROUP };
+enum asym_grouping { ASYM_GROUP_PROCESS, ASYM_GROUP_CGROUP, ASYM_GROUP_JOB };
 
 /** The way in which CPUs become slow ([asymmetry] method). none: asymd sets nothing, and assumes the configured slow CPUs. */
 #define ASYM_CAP_METHOD_CONSTANT(constant, symbol) , ASYM_METHOD_##constant

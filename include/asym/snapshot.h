@@ -108,13 +108,17 @@ struct asym_task {
     const struct asym_mask *cpuset; /**< the CPUs that its cgroup allows. Borrowed. Equal masks have equal addresses */
 };
 
-/** An application: a process or, where configured, a cgroup (the process set of Saez 2010, 2.1). */
+/** An application: a job, a process or a cgroup, as configured (the process set of Saez 2010, 2.1). */
 struct asym_app {
-    struct asym_taskid id;    /**< identity of the process; for a cgroup tid = tgid = 0, start = a hash of its path */
-    const char *cgroup;       /**< path if it is a cgroup, else NULL. Borrowed */
-    char comm[ASYM_COMM_LEN]; /**< name of the process, or of the busiest process of the cgroup */
+    /**
+     * Identity of the process. Of a process group: tid = tgid = its number, start = that of its leader, 0 if asymd has not seen
+     * that. Of a cgroup: tid = tgid = 0, start = a hash of its path.
+     */
+    struct asym_taskid id;
+    const char *cgroup;           /**< path if it is a cgroup, else NULL. Borrowed */
+    char comm[ASYM_COMM_LEN];     /**< name of the process or of the group's leader; else of its busiest process */
     uint32_t first_task, n_tasks; /**< its threads are contiguous in asym_snapshot.tasks */
-    uint32_t n_threads;           /**< number of all its threads, listed or not */
+    uint32_t n_procs, n_threads;  /**< number of all its processes and threads, listed or not */
     uint32_t runnable_instant;    /**< threads in state R now, without those that spin */
     double runnable_mean;         /**< average count over the interval (schedstat), without threads that spin */
     bool uses_rtx;                /**< RTX: a program of it reports the states of its threads */

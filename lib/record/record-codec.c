@@ -300,6 +300,7 @@ static void code_apps(struct asym_record_io *io, struct asym_record_codec *c, st
     if (!refs)
         return;
     code_extents(io, apps, n);
+    COLUMN(io, &c->apps, refs, apps, n, app, n_procs, 0, UINT32_MAX)
     COLUMN(io, &c->apps, refs, apps, n, app, n_threads, 0, UINT32_MAX)
     COLUMN(io, &c->apps, refs, apps, n, app, runnable_instant, 0, UINT32_MAX)
     COLUMN(io, &c->apps, refs, apps, n, app, uses_rtx, 0, 1)

@@ -115,7 +115,7 @@ static void see_proc(struct sim_ports *w, const struct sim_proc *p, uint64_t pas
         .profile = &program->profile,
     };
     struct asym_app *app = &w->apps[w->n_apps];
-    *app = (struct asym_app){.id = id, .first_task = (uint32_t)w->n_tasks, .n_threads = p->n};
+    *app = (struct asym_app){.id = id, .first_task = (uint32_t)w->n_tasks, .n_procs = 1, .n_threads = p->n};
     memcpy(app->comm, program->comm, sizeof app->comm);
     for (uint32_t i = 0; i < p->n; i++) {
         struct sim_thread *t = &s->threads[p->first + i];

@@ -56,6 +56,29 @@ static uint64_t hash_of(const char *s, size_t len)
     return h;
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+/*
+ * systemd puts all programs of a login into session-N.scope, those of its user services into cgroups below user@N.service. elogind
+ * calls the cgroup of a login /N or /cN.
+ */
+static bool is_unit(const char *path)
+{
+    const char *last = strrchr(path, '/') + 1;
+    if (*last == '\0' || strcmp(last, "..") == 0 || ends_with(last, ".slice"))
+        return false;
+    if (strncmp(last, "session-", 8) == 0 && ends_with(last, ".scope"))
+        return false;
+    if (strncmp(last, "user@", 5) == 0 && ends_with(last, ".service"))
+        return false;
+    const char *number = last + (*last == 'c');
+    return last != path + 1 || *number == '\0' || number[strspn(number, "0123456789")] != '\0';
+}
+
 uint32_t asym_cgroups_find(struct asym_cgroups *c, enum asym_hierarchy hierarchy, const char *path, size_t len)
 {
     if (len == 0) {
@@ -79,7 +102,8 @@ uint32_t asym_cgroups_find(struct asym_cgroups *c, enum asym_hierarchy hierarchy
     char *copy = strndup(path, len);
     if (!copy)
         return 0;
-    c->groups[c->n++] = (struct asym_cgroup){.path = copy, .hash = hash, .hierarchy = hierarchy};
+    c->groups[c->n++] = (struct asym_cgroup){
+        .path = copy, .hash = hash, .hierarchy = hierarchy, .is_unit = is_unit(copy)};
     return c->n;
 }
 

@@ -16,6 +16,7 @@
 #include <asym/types.h>
 
 #include "base/mask-table.h"
+#include "linux/observe/jobs.h"
 #include "linux/sys/root.h"
 
 /** The hierarchy to which a cgroup's path belongs: v2, the cpuset controller of v1, or name=systemd of v1. */
@@ -27,10 +28,8 @@ struct asym_cgroup {
     enum asym_hierarchy hierarchy;
     const struct asym_mask *cpus; /* from the mask table; NULL: to be read */
     asym_usec read_at;
-    uint32_t n_threads; /* for the caller: threads of its processes */
-    uint32_t app;       /* for the caller: its application in the snapshot with number sample */
-    uint64_t sample;
-    double busiest; /* for the caller: the highest runnable count of its processes */
+    bool is_unit; /* a service, a container or the scope of one program: not the root, a slice, or a login session */
+    struct asym_members members; /* for the caller */
 };
 
 /** The table is empty when all but root, possible and isolated is zero. */

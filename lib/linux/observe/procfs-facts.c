@@ -46,7 +46,7 @@ void asym_procfs_trim(struct asym_procfs *p)
     for (size_t i = 0; i < p->n_procs; i++) {
         struct asym_process *proc = p->procs[i];
         proc->cpuset = proc->group = 0;
-        if (p->config.group == ASYM_GROUP_CGROUP)
+        if (p->config.group != ASYM_GROUP_PROCESS)
             asym_procfs_expect(proc, ASYM_DUE_READ);
         for (uint32_t k = 0; k < proc->n_threads; k++)
             proc->threads[k].affinity = proc->threads[k].mask = NULL;

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/mask-table.h"
 #include "linux/observe/cpuset.h"
+#include "linux/observe/jobs.h"
 #include "linux/observe/proc-read-limit.h"
 #include "linux/observe/procfs.h"
 #include "linux/sys/proc-parse.h"
@@ -49,6 +50,8 @@ enum asym_due {
 
 struct asym_process {
     int32_t pid, ppid; /**< ppid: the creator where a process event named it, else the parent */
+    int32_t pgrp;      /**< process group; 0: of another PID namespace */
+    bool has_tty;      /**< it has a controlling terminal */
     uint64_t start, clock_ns;
     clockid_t clock;
     size_t index; /**< in asym_procfs.procs */
@@ -115,9 +118,15 @@ struct asym_procfs_scan {
     struct asym_process_sums sums;
 };
 
+/** The application of several processes to which a process belongs: at most one number, >= 1. Both 0: none. */
+struct asym_place {
+    uint32_t cgroup; /**< number of its cgroup */
+    uint32_t job;    /**< number of its job; valid for one sample */
+};
+
 /** A process that has tasks in this snapshot. Its asym_proc has the same index. */
 struct asym_listed {
-    uint32_t group; /**< number of its cgroup; 0: the process is an application of its own */
+    struct asym_place place;
     uint32_t n_threads;
     struct asym_process_sums sums;
     char comm[ASYM_COMM_LEN];
@@ -152,6 +161,7 @@ struct asym_procfs {
     uint64_t ticks;       /**< per second */
     struct asym_mask_table masks;
     struct asym_cgroups cgroups;
+    struct asym_jobs jobs;
     char *buffer, *entries;
     /* The arrays of the snapshot that next() returns. */
     struct asym_listed *listed;
@@ -232,6 +242,8 @@ void asym_procfs_forget_facts(struct asym_process *proc);
 struct asym_process *asym_procfs_verify(struct asym_procfs *p, struct asym_process *proc);
 /** List /proc. 0; -EINPROGRESS: the time is over, and the next call continues; -errno. */
 int asym_procfs_list_all(struct asym_procfs *p);
+/** Take over process group and terminal. */
+void asym_procfs_note_group(struct asym_process *proc, const struct asym_stat *stat);
 asym_usec asym_procfs_born_at(const struct asym_procfs *p, uint64_t start);
 /** Returns whether the time of this call of next() is over. */
 bool asym_procfs_is_over(const struct asym_procfs *p);
@@ -296,6 +308,11 @@ uint64_t asym_procfs_runnable(const struct asym_schedstat *before, const struct 
                               uint64_t interval, uint64_t *carry);
 
 /** procfs-list.c: processes and applications of the snapshot. */
+
+/** Count the process and its threads in its application, if that may have several processes. Once a sample for each process. */
+void asym_procfs_count(struct asym_procfs *p, const struct asym_process *proc);
+/** After a change of the grouping: place the processes anew that the sample in progress has listed. */
+void asym_procfs_regroup_listed(struct asym_procfs *p);
 
 /** Write flags, rule and profile. */
 void asym_procfs_take_rule(const struct asym_procfs *p, const struct asym_process *proc, struct asym_proc *ret);

@@ -14,6 +14,46 @@ void asym_procfs_take_rule(const struct asym_procfs *p, const struct asym_proces
     ret->profile = proc->profile;
 }
 
+static struct asym_members *members_at(const struct asym_procfs *p, const struct asym_place *place)
+{
+    if (place->cgroup)
+        return &p->cgroups.groups[place->cgroup - 1].members;
+    return place->job ? &p->jobs.jobs[place->job - 1].members : NULL;
+}
+
+/*
+ * A shell makes each command line a process group. A process without a terminal was mostly not started by one: it belongs to the
+ * service, container or application scope that systemd or a container engine has made for it.
+ */
+static struct asym_place place_of(struct asym_procfs *p, const struct asym_process *proc)
+{
+    switch (p->config.group) {
+    case ASYM_GROUP_PROCESS:
+        break;
+    case ASYM_GROUP_CGROUP:
+        return (struct asym_place){.cgroup = proc->group};
+    case ASYM_GROUP_JOB:
+        if (!proc->has_tty && proc->group && p->cgroups.groups[proc->group - 1].is_unit)
+            return (struct asym_place){.cgroup = proc->group};
+        return (struct asym_place){.job = proc->pgrp > 0 ? asym_jobs_find(&p->jobs, proc->pgrp) : 0};
+    }
+    return (struct asym_place){0};
+}
+
+void asym_procfs_count(struct asym_procfs *p, const struct asym_process *proc)
+{
+    const struct asym_place place = place_of(p, proc);
+    struct asym_members *members = members_at(p, &place);
+    if (!members)
+        return;
+    members->n_procs++;
+    members->n_threads += proc->n_threads;
+    if (!place.job || proc->pid != proc->pgrp)
+        return;
+    p->jobs.jobs[place.job - 1].start = proc->start;
+    memcpy(p->jobs.jobs[place.job - 1].comm, proc->comm, sizeof proc->comm);
+}
+
 int asym_procfs_list_process(struct asym_procfs *p, const struct asym_process *proc,
                              const struct asym_process_sums *sums)
 {
@@ -22,7 +62,7 @@ int asym_procfs_list_process(struct asym_procfs *p, const struct asym_process *p
         return -ENOMEM;
     struct asym_listed *l = &p->listed[p->n_listed];
     *l = (struct asym_listed){
-        .group = p->config.group == ASYM_GROUP_CGROUP ? proc->group : 0,
+        .place = place_of(p, proc),
         .n_threads = proc->n_threads,
         .sums = *sums,
     };
@@ -57,27 +97,50 @@ void asym_procfs_match_listed(struct asym_procfs *p)
     }
 }
 
+/* The counts of this one sample have only the processes that are read from now on. */
+void asym_procfs_regroup_listed(struct asym_procfs *p)
+{
+    for (size_t i = 0; p->stage != ASYM_PROCFS_IDLE && i < p->n_listed; i++) {
+        const struct asym_process *proc = asym_procfs_find(p, p->out_procs[i].id.tgid);
+        p->listed[i].place = proc ? place_of(p, proc) : (struct asym_place){0};
+    }
+}
+
+static void name_app(const struct asym_procfs *p, const struct asym_listed *l, struct asym_app *app)
+{
+    if (l->place.cgroup) {
+        const struct asym_cgroup *g = &p->cgroups.groups[l->place.cgroup - 1];
+        app->id = (struct asym_taskid){.start = g->hash};
+        app->cgroup = g->path;
+    } else if (l->place.job) {
+        const struct asym_job *job = &p->jobs.jobs[l->place.job - 1];
+        app->id = (struct asym_taskid){.tid = job->pgrp, .tgid = job->pgrp, .start = job->start};
+        if (*job->comm)
+            memcpy(app->comm, job->comm, sizeof app->comm);
+    }
+}
+
 /* The application of a process. The first process of an application adds it. 0; -ENOMEM. */
 static int app_of(struct asym_procfs *p, size_t i, uint32_t *ret_app)
 {
     struct asym_listed *l = &p->listed[i];
-    struct asym_cgroup *g = l->group ? &p->cgroups.groups[l->group - 1] : NULL;
-    if (g && g->sample == p->n_samples + 1) {
-        *ret_app = g->app;
+    struct asym_members *members = members_at(p, &l->place);
+    if (members && members->sample == p->n_samples + 1) {
+        *ret_app = members->app;
         return 0;
     }
     if (asym_procfs_grow(&p->apps, p->n_apps, &p->apps_capacity, sizeof *p->apps) < 0)
         return -ENOMEM;
     struct asym_app *app = &p->apps[p->n_apps];
-    *app = (struct asym_app){.id = p->out_procs[i].id, .n_threads = l->n_threads};
+    *app = (struct asym_app){.id = p->out_procs[i].id, .n_procs = 1, .n_threads = l->n_threads};
     memcpy(app->comm, l->comm, sizeof app->comm);
-    if (g) {
-        app->id = (struct asym_taskid){.start = g->hash};
-        app->cgroup = g->path;
-        app->n_threads = g->n_threads;
-        g->sample = p->n_samples + 1;
-        g->app = (uint32_t)p->n_apps;
-        g->busiest = l->sums.runnable;
+    if (members) {
+        name_app(p, l, app);
+        app->n_procs = members->n_procs;
+        app->n_threads = members->n_threads;
+        members->sample = p->n_samples + 1;
+        members->app = (uint32_t)p->n_apps;
+        members->busiest = l->sums.runnable;
     }
     *ret_app = (uint32_t)p->n_apps++;
     return 0;
@@ -85,17 +148,18 @@ static int app_of(struct asym_procfs *p, size_t i, uint32_t *ret_app)
 
 static void add_to(struct asym_procfs *p, struct asym_app *app, const struct asym_listed *l)
 {
-    struct asym_cgroup *g = l->group ? &p->cgroups.groups[l->group - 1] : NULL;
+    struct asym_members *members = members_at(p, &l->place);
     app->n_tasks += l->sums.n_tasks;
     app->runnable_instant += l->sums.instant;
     app->runnable_mean += l->sums.runnable;
-    if (g && l->sums.runnable > g->busiest) {
-        g->busiest = l->sums.runnable;
+    if (!members || l->sums.runnable <= members->busiest)
+        return;
+    members->busiest = l->sums.runnable;
+    if (!l->place.job || !*p->jobs.jobs[l->place.job - 1].comm)
         memcpy(app->comm, l->comm, sizeof app->comm);
-    }
 }
 
-/* The tasks are ordered by process. Reorder them so that those of one cgroup are adjacent. */
+/* The tasks are ordered by process. Reorder them so that those of one application are adjacent. */
 static int sort_tasks(struct asym_procfs *p)
 {
     while (p->sorted_capacity < p->n_tasks)
@@ -126,5 +190,5 @@ int asym_procfs_make_apps(struct asym_procfs *p)
         p->apps[i].first_task = first;
         first += p->apps[i].n_tasks;
     }
-    return p->config.group == ASYM_GROUP_CGROUP ? sort_tasks(p) : 0;
+    return p->config.group == ASYM_GROUP_PROCESS ? 0 : sort_tasks(p);
 }

@@ -234,6 +234,7 @@ static int scan_thread(struct asym_procfs *p, struct asym_process *proc, struct 
         asym_procfs_expect(proc, ASYM_DUE_READ);
         return 0;
     }
+    asym_procfs_note_group(proc, &stat);
     if (t->tid == proc->pid)
         note_leader(p, proc, t, &stat);
     if (t->start == 0)
@@ -286,7 +287,7 @@ static int begin_scan(struct asym_procfs *p, struct asym_process *proc)
         r = asym_procfs_list_threads(p, proc);
     if (asym_procfs_gone(r))
         return -ESRCH;
-    if (p->config.group == ASYM_GROUP_CGROUP)
+    if (p->config.group == ASYM_GROUP_CGROUP || (p->config.group == ASYM_GROUP_JOB && !proc->has_tty))
         asym_procfs_read_cgroup(p, proc);
     if (proc->due != ASYM_DUE_THREADS)
         proc->due = ASYM_DUE_IF_RAN;

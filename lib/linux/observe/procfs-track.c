@@ -80,9 +80,19 @@ asym_usec asym_procfs_born_at(const struct asym_procfs *p, uint64_t start)
     return p->now > age ? p->now - age : 1;
 }
 
+/* Any thread's stat has them. The kernel no longer knows the group of a thread that has ended. */
+void asym_procfs_note_group(struct asym_process *proc, const struct asym_stat *stat)
+{
+    if (stat->pgrp < 0)
+        return;
+    proc->pgrp = stat->pgrp;
+    proc->has_tty = stat->tty != 0;
+}
+
 static void describe(struct asym_procfs *p, struct asym_process *proc, const struct asym_stat *stat)
 {
     proc->ppid = stat->ppid;
+    asym_procfs_note_group(proc, stat);
     proc->start = stat->start;
     proc->born = asym_procfs_born_at(p, stat->start);
     proc->image = stat->image;

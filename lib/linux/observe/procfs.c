@@ -26,6 +26,7 @@ static void procfs_close(struct asym_source *source)
     asym_hash_done(&p->by_pid);
     asym_mask_table_done(&p->masks);
     asym_cgroups_done(&p->cgroups);
+    asym_jobs_done(&p->jobs);
     free(p->procs);
     free(p->wanted);
     free(p->buffer);
@@ -91,8 +92,7 @@ static int sample_process(struct asym_procfs *p, struct asym_process *proc)
     }
     p->coverage.n_threads += proc->n_threads;
     p->coverage.n_denied += proc->denied;
-    if (proc->group)
-        p->cgroups.groups[proc->group - 1].n_threads += proc->n_threads;
+    asym_procfs_count(p, proc);
     return 0;
 }
 
@@ -137,7 +137,8 @@ static void begin_sample(struct asym_procfs *p)
     p->scan.cut = NULL;
     asym_procfs_trim(p);
     for (uint32_t i = 0; i < p->cgroups.n; i++)
-        p->cgroups.groups[i].n_threads = 0;
+        p->cgroups.groups[i].members.n_procs = p->cgroups.groups[i].members.n_threads = 0;
+    asym_jobs_begin(&p->jobs);
     asym_procfs_note_online(p);
     asym_procfs_take_answers(p);
     if (p->config.process_events && p->n_samples > 0 && asym_procfs_take_events(p) < 0)
@@ -203,7 +204,7 @@ static void fill(const struct asym_procfs *p, asym_usec interval, struct asym_sn
         .machine = p->config.machine,
         .apps = p->apps,
         .procs = p->out_procs,
-        .tasks = p->config.group == ASYM_GROUP_CGROUP ? p->sorted : p->tasks,
+        .tasks = p->config.group == ASYM_GROUP_PROCESS ? p->tasks : p->sorted,
         .n_apps = p->n_apps,
         .n_procs = p->n_listed,
         .n_tasks = p->n_tasks,
@@ -262,7 +263,7 @@ static int refresh_task(struct asym_procfs *p, struct asym_task *task)
 /* 1; -ENODATA: there is no last snapshot that could be returned again; -errno. */
 static int refresh_snapshot(struct asym_procfs *p, struct asym_snapshot *ret)
 {
-    struct asym_task *tasks = p->config.group == ASYM_GROUP_CGROUP ? p->sorted : p->tasks;
+    struct asym_task *tasks = p->config.group == ASYM_GROUP_PROCESS ? p->tasks : p->sorted;
     int r = 0;
     if (!p->issued.machine || !p->config.root->live)
         return -ENODATA;
@@ -468,11 +469,9 @@ void asym_procfs_set_group(struct asym_source *source, enum asym_grouping group)
     struct asym_procfs *p = asym_procfs_of(source);
     p->config.group = group;
     p->issued = (struct asym_snapshot){0};
-    for (size_t i = 0; group == ASYM_GROUP_CGROUP && i < p->n_procs; i++)
+    for (size_t i = 0; group != ASYM_GROUP_PROCESS && i < p->n_procs; i++)
         asym_procfs_expect(p->procs[i], ASYM_DUE_READ);
-    /* A sample in progress continues with the new grouping. */
-    for (size_t i = 0; group != ASYM_GROUP_CGROUP && i < p->n_listed; i++)
-        p->listed[i].group = 0;
+    asym_procfs_regroup_listed(p);
 }
 
 static int open_procfs(const struct asym_observer_context *context, struct asym_source *inner, struct asym_source **ret,

@@ -107,7 +107,7 @@ static void each_bad_line_is_named_with_what_is_accepted(void **state)
         {"[asymd]\ninterval =\n", 2, "from 1ms to 60s"},
         {"[asymd]\ncpu_budget = 0\n", 2, "a number from 0.01 to 100"},
         {"[asymd]\ncpu_budget = 1e1\n", 2, "a number from 0.01 to 100"},
-        {"[asymd]\ngroup = cgruop\n", 2, "did you mean 'cgroup'?); accepted is process or cgroup"},
+        {"[asymd]\ngroup = cgruop\n", 2, "did you mean 'cgroup'?); accepted is process, cgroup or job"},
         {"[classify]\nestimator = auto\n", 2, "accepted is mean or instant"},
         {"[classify]\nhysteresis = -1\n", 2, "a whole number from 1 to 1000"},
         {"[classify]\nhysteresis = 4294967297\n", 2, "a whole number from 1 to 1000"},

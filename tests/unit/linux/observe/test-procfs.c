@@ -130,14 +130,17 @@ struct thread {
     unsigned stack;    /* where its stack starts; 0: the kernel hides it */
     bool executing;    /* it has no memory yet */
     int nice;
+    int pgrp; /* 0: 1; -1: of another PID namespace */
+    bool has_tty;
 };
 
 static void write_stat(const struct fixture *f, const char *file, const struct thread *t)
 {
     tree_write(&f->tree, file,
-               "%d (%s) %c %d 1 1 0 -1 %s 0 0 0 0 %s 0 0 20 %d 1 0 %u %u 0 0 %d 1 %u 0 0 0 0 0 0 0 0 0 17 3 0 0 0\n",
-               t->tid, t->comm, t->state, t->ppid, t->flags ? t->flags : "0", t->ticks ? t->ticks : "1 2", t->nice,
-               t->start, t->vsize, !t->executing, t->stack);
+               "%d (%s) %c %d %d 1 %d -1 %s 0 0 0 0 %s 0 0 20 %d 1 0 %u %u 0 0 %d 1 %u 0 0 0 0 0 0 0 0 0 17 3 0 0 0\n",
+               t->tid, t->comm, t->state, t->ppid, t->pgrp ? ASYM_MAX(t->pgrp, 0) : 1, t->has_tty ? 34816 : 0,
+               t->flags ? t->flags : "0", t->ticks ? t->ticks : "1 2", t->nice, t->start, t->vsize, !t->executing,
+               t->stack);
 }
 
 /* Writes all files that a kernel has for a thread. For a leader it writes the process's stat, too. */
@@ -1875,6 +1878,125 @@ static void processes_of_one_cgroup_are_one_application(void **state)
     assert_int_equal(f->s.n_apps, 2);
 }
 
+static void put_job(const struct fixture *f, int pid, int pgrp, const char *comm, char state)
+{
+    put(f, (struct thread){
+               .pid = pid, .tid = pid, .comm = comm, .state = state, .pgrp = pgrp, .has_tty = true, .start = 7});
+}
+
+static const struct asym_app *app_of(const struct fixture *f, int32_t pid)
+{
+    return &f->s.apps[proc_of(f, pid)->app];
+}
+
+static void expect_job(const struct fixture *f, int32_t pid, int32_t pgrp, uint64_t start, uint32_t n_procs,
+                       const char *comm)
+{
+    const struct asym_app *a = app_of(f, pid);
+    assert_true(a->id.tid == pgrp && a->id.tgid == pgrp && a->id.start == start);
+    assert_int_equal(a->n_procs, n_procs);
+    assert_int_equal(a->n_threads, n_procs);
+    assert_string_equal(a->comm, comm);
+    assert_null(a->cgroup);
+}
+
+/* make waits for its compilers. The job keeps its name and its identity when make ends before them. */
+static void a_command_line_of_a_shell_is_one_application(void **state)
+{
+    struct fixture *f = *state;
+    put_job(f, 20, 20, "make", 'S');
+    put_job(f, 21, 20, "cc1", 'R');
+    put_job(f, 22, 20, "cc1", 'R');
+    put_job(f, 30, 30, "gzip", 'R');
+    open_source(f, ASYM_GROUP_JOB, NULL, 0);
+    sample(f);
+    assert_int_equal(f->s.n_apps, 2);
+    expect_job(f, 21, 20, 7, 3, "make");
+    assert_int_equal(app_of(f, 22)->runnable_instant, 2);
+    expect_job(f, 30, 30, 7, 1, "gzip");
+    take_away(f, "proc/20");
+    put_job(f, 23, 20, "ld", 'R');
+    sample(f);
+    expect_job(f, 22, 20, 7, 3, "make");
+    asym_procfs_set_group(f->source, ASYM_GROUP_PROCESS);
+    sample(f);
+    assert_int_equal(f->s.n_apps, 4);
+    expect_job(f, 22, 22, 7, 1, "cc1");
+}
+
+/* A later process group with the number is another application, whether asymd has seen the end of the first one or not. */
+static void a_process_follows_its_process_group(void **state)
+{
+    struct fixture *f = *state;
+    put_job(f, 20, 20, "sh", 'R');
+    put_job(f, 21, 20, "a", 'R');
+    put_job(f, 22, 40, "orphan", 'R');
+    open_source(f, ASYM_GROUP_JOB, NULL, 0);
+    sample(f);
+    expect_job(f, 21, 20, 7, 2, "sh");
+    expect_job(f, 22, 40, 0, 1, "orphan");
+    put_job(f, 20, 20, "make", 'R'); /* exec */
+    put_job(f, 21, 21, "a", 'R');    /* setpgid */
+    put_job(f, 22, 21, "b", 'R');
+    sample(f);
+    expect_job(f, 20, 20, 7, 1, "make");
+    expect_job(f, 22, 21, 7, 2, "a");
+    put(f, (struct thread){.pid = 20, .tid = 20, .comm = "new", .state = 'R', .pgrp = 20, .has_tty = true, .start = 9});
+    sample(f);
+    sample(f);
+    expect_job(f, 20, 20, 9, 1, "new");
+}
+
+/* Process 30 has a terminal, and 31 none. Both are in process group 30, where the leader of another PID namespace has 0. */
+static void one_without_a_terminal_belongs_to_its_service_or_container(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *cgroup;
+        int pgrp;
+        bool is_unit;
+    } cases[] = {
+        {"0::/", 30, false},
+        {"0::/", -1, false},
+        {"0::/system.slice", 30, false},
+        {"0::/user.slice/user-1000.slice/session-2.scope", 30, false},
+        {"0::/user.slice/user-1000.slice/user@1000.service", 30, false},
+        {"0::/user.slice/user-1000.slice/user@1000.service/app.slice", 30, false},
+        {"0::/c1", 30, false}, /* elogind */
+        {"0::/12", 30, false},
+        {"0::/../..", 30, false},
+        {"0::/system.slice/cron.service", 30, true},
+        {"0::/system.slice/system-getty.slice/getty@tty1.service", -1, true},
+        {"0::/user.slice/user-1000.slice/user@1000.service/app.slice/app-firefox-1.scope", 30, true},
+        {"0::/user.slice/user-1000.slice/session-2.scope/container", 30, true},
+        {"0::/../system.slice/cron.service", 30, true},
+        {"0::/lxc/101", 30, true},
+        {"0::/c", 30, true},
+        {"0::/c1x", 30, true},
+        {"2:cpuset:/\n1:name=systemd:/docker/0123abcd\n0::/\n", 30, true},
+        {"2:cpuset:/\n1:name=systemd:/user.slice/user-0.slice/session-c1.scope\n", 30, false},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(cases); i++) {
+        struct fixture *f;
+        assert_int_equal(set_up((void **)&f), 0);
+        put_job(f, 30, 30, "leader", 'R');
+        put(f, (struct thread){.pid = 31, .tid = 31, .comm = "x", .state = 'R', .pgrp = cases[i].pgrp});
+        put(f, (struct thread){.pid = 32, .tid = 32, .comm = "x", .state = 'R', .pgrp = cases[i].pgrp});
+        for (int pid = 30; pid < 33; pid++) {
+            char file[64];
+            snprintf(file, sizeof file, "proc/%d/cgroup", pid);
+            tree_write(&f->tree, file, "%s\n", cases[i].cgroup);
+        }
+        open_source(f, ASYM_GROUP_JOB, NULL, 0);
+        sample(f);
+        expect_job(f, 30, 30, 7, !cases[i].is_unit && cases[i].pgrp > 0 ? 3 : 1, "leader");
+        const uint32_t n_procs = cases[i].is_unit ? 2 : cases[i].pgrp > 0 ? 3 : 1;
+        if ((app_of(f, 31)->cgroup != NULL) != cases[i].is_unit || app_of(f, 32)->n_procs != n_procs)
+            fail_msg("%s", cases[i].cgroup);
+        tear_down((void **)&f);
+    }
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -1947,6 +2069,9 @@ int main(void)
         TEST(a_cpuset_is_that_of_the_nearest_cgroup_that_has_one),
         TEST(isolated_cpus_are_left_out_where_the_mask_leaves_them_out),
         TEST(processes_of_one_cgroup_are_one_application),
+        TEST(a_command_line_of_a_shell_is_one_application),
+        TEST(a_process_follows_its_process_group),
+        cmocka_unit_test(one_without_a_terminal_belongs_to_its_service_or_container),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
