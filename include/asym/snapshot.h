@@ -111,8 +111,8 @@ struct asym_task {
 /** An application: a job, a process or a cgroup, as configured (the process set of Saez 2010, 2.1). */
 struct asym_app {
     /**
-     * Identity of the process. Of a process group: tid = tgid = its number, start = that of its leader, 0 if asymd has not seen
-     * that. Of a cgroup: tid = tgid = 0, start = a hash of its path.
+     * Identity of the process. A process group has tid = tgid = its number, and the start of its leader, 0 if asymd has not seen
+     * that. A cgroup has tid = tgid = 0, and start is a hash of its path.
      */
     struct asym_taskid id;
     const char *cgroup;           /**< path if it is a cgroup, else NULL. Borrowed */

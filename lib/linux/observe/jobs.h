@@ -13,7 +13,7 @@
 
 #include "base/hash.h"
 
-/** What one sample counts of an application of several processes: a job or a cgroup. */
+/** The counts of one sample for an application of several processes: a job or a cgroup. */
 struct asym_members {
     uint32_t n_procs, n_threads; /* known ones, listed or not */
     uint32_t app;                /* its application in the snapshot with number sample */
