@@ -6,10 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ASYM_DECISION_CPUS = 32, ASYM_DECISION_CLASS = 5 };
+enum { ASYM_DECISION_CPUS = 32 };
 
-/** The headings above the CPUs, the class, and the rest. They are as wide as the parts below. */
-#define ASYM_DECISION_HEADINGS "  CPU    CLASS WHAT (WHY)"
+/** The headings above the CPUs and the rest. They are as wide as the parts below. */
+#define ASYM_DECISION_HEADINGS "  CPU    WHAT (WHY)"
 
 /** Write "  4->0  ", the CPU before and after; "-": none. At least 8 columns. Returns buf. */
 const char *asym_decision_cpus(int32_t from, int32_t to, char buf[ASYM_DECISION_CPUS]);

@@ -202,41 +202,78 @@ static int print_machine(const struct asym_status *s, const struct asym_terminal
     return asym_report_table_print(&table, t, INDENT, INDENT, false);
 }
 
-static const struct {
-    const char *class, *name;
-} classes[] = {{"MP", "mildly parallel"}, {"HP", "highly parallel"}, {"SP", "in a serial phase"}};
+/* The threads that asymd steers. The parts of each sum are in its line or below it. */
+struct sums {
+    unsigned programs, threads; /* of these; the threads that run or wait for a CPU */
+    unsigned asleep;            /* further threads that still have masks of asymd: no snapshot lists their programs */
+};
 
-/* Returns a class as people read it; without one the phase. */
-static const char *class_name(const struct asym_client_app *app)
+static struct sums sum_up(const struct asym_status *s)
 {
-    for (size_t i = 0; i < ASYM_LENGTH(classes); i++)
-        if (strcmp(classes[i].class, app->class) == 0)
-            return classes[i].name;
-    return *app->class ? app->class : app->phase;
+    struct sums sums = {.programs = 0};
+    for (size_t i = 0; i < s->apps.n; i++) {
+        sums.programs += s->apps.app[i].steered > 0;
+        sums.threads += s->apps.app[i].steered;
+    }
+    sums.asleep = s->state.threads_steered > sums.threads ? s->state.threads_steered - sums.threads : 0;
+    return sums;
 }
 
-static unsigned count_class(const struct asym_client_apps *apps, const char *class)
+/* There are not more names (asym_explain_class_name). */
+#define MOST_NAMES 8
+
+/* Adds the number of programs of each name. */
+static void add_names(const struct asym_client_apps *apps, struct asym_text *text)
 {
-    unsigned n = 0;
-    for (size_t i = 0; i < apps->n; i++)
-        n += apps->app[i].steered > 0 && (!class || strcmp(apps->app[i].class, class) == 0);
-    return n;
+    const char *names[MOST_NAMES];
+    unsigned counts[MOST_NAMES] = {0};
+    size_t n = 0;
+    for (size_t i = 0; i < apps->n; i++) {
+        size_t k = 0;
+        if (apps->app[i].steered == 0)
+            continue;
+        while (k < n && strcmp(names[k], apps->app[i].class_name) != 0)
+            k++;
+        if (k == n && n == MOST_NAMES)
+            continue;
+        if (k == n)
+            names[n++] = apps->app[i].class_name;
+        counts[k]++;
+    }
+    for (size_t k = 0; k < n; k++) {
+        char name[64];
+        asym_text_add(text, "%s%u %s", k == 0 ? "" : ", ", counts[k], shown(names[k], name, sizeof name));
+    }
+}
+
+/* "9 threads of 2 programs: 1 serial, 1 background", or "12 threads: 9 of 2 programs (1 serial, 1 background), 3 asleep". */
+static void add_sums(const struct asym_status *s, const struct sums *sums, struct asym_text *text)
+{
+    const unsigned n = sums->threads + sums->asleep;
+    asym_text_add(text, "%u thread%s", n, n == 1 ? "" : "s");
+    if (sums->asleep > 0)
+        asym_text_add(text, ": %u", sums->threads);
+    asym_text_add(text, " of %u program%s%s", sums->programs, sums->programs == 1 ? "" : "s",
+                  sums->asleep > 0 ? " (" : ": ");
+    add_names(&s->apps, text);
+    if (sums->asleep > 0)
+        asym_text_add(text, "), %u asleep", sums->asleep);
 }
 
 static void print_steered(const struct asym_status *s, const struct asym_terminal *t)
 {
     char buf[512];
     struct asym_text text = asym_text_in(buf, sizeof buf);
-    const unsigned n = count_class(&s->apps, NULL), threads = s->state.threads_steered;
-    const char *before = ": ";
-    asym_text_add(&text, "%u thread%s of %u program%s", threads, threads == 1 ? "" : "s", n, n == 1 ? "" : "s");
-    for (size_t i = 0; i < ASYM_LENGTH(classes); i++) {
-        const unsigned of_class = count_class(&s->apps, classes[i].class);
-        if (of_class > 0)
-            asym_text_add(&text, "%s%u %s", before, of_class, classes[i].name);
-        before = of_class > 0 ? ", " : before;
-    }
-    print_line(t, "Steering", s->state.paused ? "nothing while asymd is paused" : threads == 0 ? "no thread now" : buf);
+    const struct sums sums = sum_up(s);
+    if (s->state.paused)
+        asym_text_add(&text, "nothing while asymd is paused");
+    else if (sums.threads > 0)
+        add_sums(s, &sums, &text);
+    else if (sums.asleep > 0)
+        asym_text_add(&text, "%u thread%s, asleep", sums.asleep, sums.asleep == 1 ? "" : "s");
+    else
+        asym_text_add(&text, "no thread now");
+    print_line(t, "Steering", buf);
 }
 
 /* The most steered threads first, then the busiest, then by PID. */
@@ -259,7 +296,7 @@ static int add_program(struct asym_report_table *table, const struct asym_client
     snprintf(threads, sizeof threads, "%" PRIu32 " thread%s", app->steered, app->steered == 1 ? "" : "s");
     snprintf(share, sizeof share, "%.0f %% on fast CPUs", 100 * app->fast_share);
     const char *const cells[] = {shown(text, name, sizeof name), app->pid > 0 ? pid : "cgroup",
-                                 shown(class_name(app), class, sizeof class), threads, share};
+                                 shown(app->class_name, class, sizeof class), threads, share};
     return asym_report_table_add(table, cells);
 }
 
@@ -284,8 +321,12 @@ static int print_programs(const struct asym_status *s, const struct asym_termina
         r = add_program(&table, order[i]);
     if (r >= 0)
         r = asym_report_table_print(&table, t, 0, INDENT, false);
+    unsigned threads = 0;
+    for (size_t i = MOST_PROGRAMS; r >= 0 && i < n; i++)
+        threads += order[i]->steered;
     if (r >= 0 && n > MOST_PROGRAMS)
-        fprintf(t->out, "%*sand %zu more: asymctl top\n", INDENT, "", n - MOST_PROGRAMS);
+        fprintf(t->out, "%*sand %zu more with %u thread%s: asymctl top\n", INDENT, "", n - MOST_PROGRAMS, threads,
+                threads == 1 ? "" : "s");
     return r;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymctl status. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,19 +34,17 @@ static bool is_unicode(void)
     return false;
 }
 
-/* Says what asymd could do here. A machine that cannot be read gets no line: the error about the service is the answer. */
-static void print_verdict(void)
+/* One message: no asymd runs, how to start it, and what it could do for this machine, if that can be read. */
+static int fail_without_service(const struct asym_error *no_service)
 {
     const struct asym_invocation cli = {.config = NULL};
-    const struct asym_terminal terminal = asym_terminal_of(stdout);
     ASYM_CLEANUP(asym_machine_run_done) struct asym_run run = {.root = {.fd = -1}};
     struct asym_error err = {""};
-    char verdict[400];
-    if (asym_machine_run(&run, &cli, true, &err) < 0)
-        return;
-    asym_assess(&run, verdict, sizeof verdict);
-    asym_columns_wrap(&terminal, verdict, 0, 0);
-    putchar('\n');
+    char verdict[400] = "", message[1024];
+    if (asym_machine_run(&run, &cli, true, &err) >= 0)
+        asym_assess(&run, verdict, sizeof verdict);
+    snprintf(message, sizeof message, "%s%s%s", no_service->text, *verdict ? ". " : "", verdict);
+    return asym_verb_fail(ASYM_EXIT_NO_SERVICE, message);
 }
 
 static int report(struct asym_client *client, bool json)
@@ -65,13 +64,12 @@ static int status(const void *parsed, char **operands)
 {
     ASYM_CLEANUP(asym_client_close_p) struct asym_client *client = NULL;
     const struct arguments *a = parsed;
+    struct asym_error err = {""};
     (void)operands;
-    int r = asym_verb_connect(&client);
-    if (r == ASYM_EXIT_DONE)
-        r = report(client, a->json);
-    if (r == ASYM_EXIT_NO_SERVICE && !a->json)
-        print_verdict();
-    return r;
+    const int r = asym_client_open(&client, &err);
+    if (r == -ENOTCONN && !a->json)
+        return fail_without_service(&err);
+    return r < 0 ? asym_verb_call_failed(r, &err) : report(client, a->json);
 }
 
 const struct asym_verb asym_verb_status = {

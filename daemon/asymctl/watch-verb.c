@@ -19,7 +19,7 @@
 #define WAIT (60 * ASYM_SEC)
 
 /* The column where a reason begins, if no number is longer than usual. */
-#define REASON_INDENT 52
+#define REASON_INDENT 46
 
 struct arguments {
     bool json;
@@ -39,12 +39,11 @@ struct watch {
 
 static void print_text(const struct asym_terminal *terminal, const struct asym_client_event *e)
 {
-    char time[ASYM_UNITS_SIZE], comm[64], shown[64], cpus[ASYM_DECISION_CPUS], class[16], text[600];
+    char time[ASYM_UNITS_SIZE], comm[64], shown[64], cpus[ASYM_DECISION_CPUS], text[600];
     const int at = fprintf(
-        terminal->out, "%s %7" PRIu32 " %-15s %s %-*s ", asym_units_time_ms(e->time, time), e->tid,
+        terminal->out, "%s %7" PRIu32 " %-15s %s ", asym_units_time_ms(e->time, time), e->tid,
         asym_columns_cut(asym_text_escape(e->comm, strlen(e->comm), comm, sizeof comm), 15, shown, sizeof shown),
-        asym_decision_cpus(e->from, e->to, cpus), ASYM_DECISION_CLASS,
-        asym_text_escape(e->class, strlen(e->class), class, sizeof class));
+        asym_decision_cpus(e->from, e->to, cpus));
     asym_decision_what(e->what, e->reason, text, sizeof text);
     /* A program that reads the output gets a decision a line. */
     if (isatty(fileno(terminal->out)))

@@ -117,10 +117,9 @@ static void print_evidence(const struct asym_client_explanation *e, const struct
 static void print_decision(const struct asym_why_decision *last, const struct asym_terminal *terminal)
 {
     const struct asym_client_decision *d = last->decision;
-    char time[ASYM_UNITS_SIZE], cpus[ASYM_DECISION_CPUS], class[32], line[800];
-    const int indent = snprintf(line, sizeof line, "  %s %7" PRIu32 " %s %-*s ", asym_units_time_ms(d->time, time),
-                                last->tid, asym_decision_cpus(d->from, d->to, cpus), ASYM_DECISION_CLASS,
-                                asym_text_escape(d->class, strlen(d->class), class, sizeof class));
+    char time[ASYM_UNITS_SIZE], cpus[ASYM_DECISION_CPUS], line[800];
+    const int indent = snprintf(line, sizeof line, "  %s %7" PRIu32 " %s ", asym_units_time_ms(d->time, time),
+                                last->tid, asym_decision_cpus(d->from, d->to, cpus));
     fputs(line, terminal->out);
     asym_decision_what(d->what, d->reason, line, sizeof line);
     asym_columns_wrap(terminal, line, (size_t)indent, (size_t)indent);

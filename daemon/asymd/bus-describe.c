@@ -7,6 +7,7 @@
 #include "base/mask.h"
 #include "daemon/asymd/service-control.h"
 #include "daemon/asymd/service-internal.h"
+#include "explain/explain-text.h"
 #include "linux/observe/proc-owner.h"
 
 /* A list of 1,024 CPUs of which every other one is missing has 2,500 bytes. */
@@ -92,6 +93,10 @@ static int append_app_entries(sd_bus_message *m, const struct asym_monitor_app *
                                   "s", class == ASYM_CLASS_NONE ? "" : asym_class_name(class), "runnable", "d",
                                   app->runnable, "threads", "u", app->n_threads, "steered", "u", app->n_steered,
                                   "fast_share", "d", app->fast_share, "moves_per_minute", "u", app->moves);
+    if (r >= 0)
+        r = append_text(m, "class_name", asym_explain_class_name(app));
+    if (r >= 0)
+        r = sd_bus_message_append(m, "{sv}", "running", "d", app->running);
     return r < 0 ? r : append_reason(m, app->reason, app->figure);
 }
 

@@ -97,32 +97,6 @@ static void say_coverage(void *ctx, bool missed, const char *text)
     saying->say(saying->ctx, text);
 }
 
-/* The sentence on the policies that need signals, after "Policies that need". */
-static const char *const needs[ASYM_N_SIGNALS] = {
-    [ASYM_SIGNAL_RUNNABLE] = "the number of runnable threads",
-    [ASYM_SIGNAL_IPC] = "instructions per cycle",
-    [ASYM_SIGNAL_STALL] = "cache misses",
-    [ASYM_SIGNAL_PROFILE] = "profiles of programs",
-    [ASYM_SIGNAL_SMT] = "cores with several CPUs (SMT)",
-};
-
-/* One sentence for all signals that are missing for the reason of signal i; nothing if an earlier signal has that reason. */
-static void say_missing(const char *const missing[ASYM_N_SIGNALS], unsigned i, const struct saying *saying)
-{
-    char buf[512];
-    struct asym_text text = asym_text_in(buf, sizeof buf);
-    asym_text_add(&text, "Policies that need %s", needs[i]);
-    for (unsigned k = 0; k < ASYM_N_SIGNALS; k++) {
-        if (k == i || !missing[k] || strcmp(missing[k], missing[i]) != 0)
-            continue;
-        if (k < i)
-            return;
-        asym_text_add(&text, " or %s", needs[k]);
-    }
-    asym_text_add(&text, " cannot run, because %s.", missing[i]);
-    saying->say(saying->ctx, buf);
-}
-
 void asym_service_lacks(const struct asym_service *s, void (*say)(void *ctx, const char *sentence), void *ctx)
 {
     struct saying saying = {say, ctx};
@@ -135,9 +109,6 @@ void asym_service_lacks(const struct asym_service *s, void (*say)(void *ctx, con
     if (s->run->keep_nice)
         say(ctx, "asymd changes no nice value, because it could not restore it.");
     asym_coverage_each(&s->cycle.snapshot.coverage, say_coverage, &saying);
-    for (unsigned i = 0; i < ASYM_N_SIGNALS; i++)
-        if (s->cycle.snapshot.missing[i])
-            say_missing(s->cycle.snapshot.missing, i, &saying);
 }
 
 /*

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "explain/explain-text.h"
 
 /*
  * Finds the task of an action in the snapshot. Actions mostly have the order of the tasks, so the search starts behind the
@@ -67,9 +68,11 @@ static void log_outcome(const struct asym_service *s, size_t i, size_t *hint)
     asym_log_thread(&s->run->log, priority, &line, words_for(a, o));
 }
 
-static void log_change(const struct asym_service *s, const struct asym_class_event *e, const char *comm)
+/* The sentences of asymctl why. A program that the monitor has no room for gets no line. */
+static void log_change(struct asym_service *s, const struct asym_class_event *e)
 {
-    char why[160], was[64] = "";
+    char sentences[1024];
+    struct asym_service_explanation why;
     const struct asym_log_thread line = {
         .task = e->task,
         .policy = s->run->policy->name,
@@ -79,17 +82,8 @@ static void log_change(const struct asym_service *s, const struct asym_class_eve
         .cpu = e->plan->target,
         .mask = &e->plan->mask,
     };
-    asym_reason_text(line.reason, line.figure, why, sizeof why);
-    if (e->was != ASYM_CLASS_NONE)
-        snprintf(was, sizeof was, ", was %s", asym_class_log_words(e->was));
-    /* Some reasons name the class and its cause already. */
-    const char *words = asym_class_log_words(e->is);
-    const size_t n = strlen(words);
-    if (strncmp(why, words, n) == 0 && why[n] == ':')
-        asym_log_event(&s->run->log, LOG_INFO, &line, "%s (%d) is %s%s%s", comm, e->app.tgid, words, was, why + n);
-    else
-        asym_log_event(&s->run->log, LOG_INFO, &line, "%s (%d) is %s%s; %.1f runnable threads, thread %d: %s", comm,
-                       e->app.tgid, words, was, e->runnable, e->task->id.tid, why);
+    if (asym_service_explain(s, e->task->id.tid, &why) >= 0)
+        asym_log_event(&s->run->log, LOG_INFO, &line, "%s", asym_explain_summary(&why.e, sentences, sizeof sentences));
 }
 
 static void log_sum(const struct asym_service *s, const struct asym_class_event *e, const char *comm)
@@ -103,18 +97,19 @@ static void log_sum(const struct asym_service *s, const struct asym_class_event 
 
 static void on_class(void *ctx, const struct asym_class_event *e)
 {
-    const struct asym_service *s = ctx;
+    struct asym_service *s = ctx;
     char comm[4 * ASYM_COMM_LEN];
+    if (e->kind == ASYM_CLASS_EVENT_CHANGE) {
+        log_change(s, e);
+        return;
+    }
     if (e->kind == ASYM_CLASS_EVENT_LEFT_OUT) {
         asym_log_say(&s->run->log, LOG_INFO, "%u more lines about changes of class were left out in the last minute",
                      e->n);
         return;
     }
     asym_text_escape(e->comm, strnlen(e->comm, ASYM_COMM_LEN), comm, sizeof comm);
-    if (e->kind == ASYM_CLASS_EVENT_SUM)
-        log_sum(s, e, comm);
-    else
-        log_change(s, e, comm);
+    log_sum(s, e, comm);
 }
 
 void asym_service_log_cycle(struct asym_service *s)

@@ -47,12 +47,6 @@ void asym_class_log_free(struct asym_class_log *l)
     free(l);
 }
 
-const char *asym_class_log_words(enum asym_class class)
-{
-    static const char *const words[] = {"idle", "mildly parallel", "highly parallel", "in a serial phase"};
-    return (size_t) class < ASYM_LENGTH(words) ? words[class] : words[0];
-}
-
 /* The task that stands for the application; NULL: asymd steers none of its threads. */
 static const struct asym_plan_task *shown_task(const struct asym_app *app, const struct asym_plan *plan)
 {
@@ -107,7 +101,6 @@ static int take_app(const struct output *out, const struct asym_snapshot *s, con
         .comm = app->comm,
         .was = e->class,
         .is = shown->class,
-        .runnable = plan->apps[a].runnable,
         .task = &s->tasks[shown - plan->tasks],
         .plan = shown,
     };

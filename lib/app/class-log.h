@@ -30,7 +30,6 @@ struct asym_class_event {
     const char *comm;       /**< raw bytes, NUL-terminated */
     enum asym_class is;     /**< the class now */
     enum asym_class was; /**< NONE: asymd steers the application for the first time. This and the next: of a change */
-    double runnable;     /**< runnable threads */
     const struct asym_task *task;      /**< the thread in class SP, else the first that asymd steers */
     const struct asym_plan_task *plan; /**< the plan for task */
 };
@@ -50,8 +49,5 @@ void asym_class_log_free(struct asym_class_log *l);
  */
 int asym_class_log_update(struct asym_class_log *l, const struct asym_snapshot *s, const struct asym_plan *plan,
                           asym_class_event_fn *fn, void *ctx);
-
-/** Returns "in a serial phase", "mildly parallel", "highly parallel" or "idle". A static string. */
-const char *asym_class_log_words(enum asym_class class);
 
 #endif

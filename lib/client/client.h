@@ -128,9 +128,11 @@ struct asym_client_app {
     uint32_t pid; /**< 0: a cgroup */
     char *cgroup, *comm;
     uint32_t uid;
-    char *phase;     /**< "idle", "serial", "parallel" */
-    char *class;     /**< "MP", "HP", "SP" if a thread is SP, "" */
-    double runnable; /**< runnable threads, on average */
+    char *phase;      /**< "idle", "serial", "parallel" */
+    char *class;      /**< "MP", "HP", "SP" if a thread is SP, "" */
+    char *class_name; /**< phase and class as people read them: "serial", "background" (asym_explain_class_name) */
+    double runnable;  /**< runnable threads, on average */
+    double running;   /**< CPUs that its threads used on average in the last interval */
     uint32_t threads, steered;
     double fast_share; /**< share of its running time on fast CPUs, of the last minute at most */
     uint32_t moves_per_minute;

@@ -61,17 +61,25 @@ const char *asym_explain_reason(const struct asym_reason *reason, const double f
 }
 #pragma GCC diagnostic pop
 
-/* "Mildly parallel" would contradict "serial", so the sentence gives only the letters of that class. */
-static bool is_serial_mp(const struct asym_monitor_app *app)
+/* By its nice values. A serial phase comes before: then one of its threads has a fast CPU. */
+static bool is_background(const struct asym_monitor_app *app)
 {
-    return app->class != ASYM_CLASS_HP && app->phase != ASYM_PHASE_PARALLEL;
+    return app->class_by == ASYM_CLASS_BY_NICE && app->class == ASYM_CLASS_HP && !app->has_sp;
 }
 
-static const char *class_words(const struct asym_monitor_app *app)
+const char *asym_explain_class_name(const struct asym_monitor_app *app)
 {
-    if (is_serial_mp(app))
+    if (app->phase == ASYM_PHASE_IDLE || lround(app->runnable) == 0)
+        return "idle";
+    if (app->has_sp)
+        return "serial phase";
+    if (is_background(app))
+        return "background";
+    if (app->class == ASYM_CLASS_HP)
+        return "highly parallel";
+    if (app->phase != ASYM_PHASE_PARALLEL)
         return "serial";
-    return app->class == ASYM_CLASS_HP ? "highly parallel" : "mildly parallel";
+    return app->class == ASYM_CLASS_MP ? "mildly parallel" : "parallel";
 }
 
 /* The last snapshot with a thread that needed a CPU: of the program, or of the thread that the user asks about. */
@@ -98,7 +106,22 @@ static int say_idle(const struct asym_explanation *e, say_fn *say, void *ctx)
     return say(ctx, buf);
 }
 
-/* asymd counts in whole threads. */
+/* In whole threads, but near the limit a whole number could seem to be on its other side. */
+static void add_count(const struct asym_explanation *e, struct asym_text *t)
+{
+    const struct asym_engine_config *config = e->context.config;
+    const double runnable = e->app->runnable;
+    const unsigned limit = asym_hp_threshold(&config->classify, e->context.machine);
+    const long n = lround(runnable);
+    const bool is_above = e->app->class == ASYM_CLASS_HP && e->app->class_by == ASYM_CLASS_BY_COUNT &&
+                          runnable > (double)limit;
+    if (is_above)
+        asym_text_add(t, ": it has %.*f runnable threads, more than the limit of %u.",
+                      fabs(runnable - (double)n) < 0.05 ? 0 : 1, runnable, limit);
+    else
+        asym_text_add(t, ": it has %ld runnable thread%s.", n, n == 1 ? "" : "s");
+}
+
 static int say_class(const struct asym_explanation *e, say_fn *say, void *ctx)
 {
     char buf[SENTENCE], name[NAME];
@@ -106,16 +129,16 @@ static int say_class(const struct asym_explanation *e, say_fn *say, void *ctx)
         return say_idle(e, say, ctx);
     struct asym_text t = asym_text_in(buf, sizeof buf);
     const struct asym_monitor_app *app = e->app;
-    const long n = lround(app->runnable);
     asym_text_add(&t, "%s is ", name_app(app, name));
-    if (app->class_by == ASYM_CLASS_BY_NICE && app->class == ASYM_CLASS_HP && !app->has_sp)
+    if (is_background(app)) {
         asym_text_add(&t, "in the background: all its runnable threads have nice value %u or more.",
                       e->context.config->classify.background_nice);
-    else if (app->has_sp)
+    } else if (app->has_sp) {
         asym_text_add(&t, "in a serial phase: one of its threads runs alone.");
-    else
-        asym_text_add(&t, "%s: it has %ld runnable thread%s%s.", class_words(app), n, n == 1 ? "" : "s",
-                      is_serial_mp(app) ? " (class MP)" : "");
+    } else {
+        asym_text_add(&t, "%s", asym_explain_class_name(app));
+        add_count(e, &t);
+    }
     return say(ctx, buf);
 }
 
@@ -238,9 +261,19 @@ static const struct asym_reason *reason_of(const struct asym_explanation *e)
     return e->thread ? e->thread->reason : e->app->reason;
 }
 
-/* Returns whether an earlier sentence has given the reason: that on the rule, or that on the pause. */
+/* Returns whether the reason says how many threads run, as the sentence on the class does. */
+static bool is_reason_of_class(const struct asym_explanation *e)
+{
+    static const char many[] = "highly parallel:";
+    return e->app && e->app->class == ASYM_CLASS_HP && e->app->class_by == ASYM_CLASS_BY_COUNT && !e->app->has_sp &&
+           !is_idle(e->app, e->now) && strncmp(reason_of(e)->text, many, strlen(many)) == 0;
+}
+
+/* Returns whether an earlier sentence has given the reason: that on the class, on the rule, or on the pause. */
 static bool has_said_reason(const struct asym_explanation *e)
 {
+    if (is_reason_of_class(e))
+        return true;
     return (reason_of(e) == asym_why(ASYM_WHY_RULE_IGNORE) && asym_explain_user_ignores(e)) ||
            (reason_of(e) == asym_why(ASYM_WHY_PAUSED) && e->context.paused);
 }
@@ -384,6 +417,22 @@ int asym_explain_sentences(const struct asym_explanation *e, say_fn *say, void *
     return r < 0 ? r : 0;
 }
 
+static int append_sentence(void *ctx, const char *sentence)
+{
+    struct asym_text *text = ctx;
+    asym_text_add(text, "%s%s", text->used > 0 ? " " : "", sentence);
+    return 0;
+}
+
+const char *asym_explain_summary(const struct asym_explanation *e, char *buf, size_t size)
+{
+    struct asym_text text = asym_text_in(buf, size);
+    if (e->app)
+        say_class(e, append_sentence, &text);
+    say_reason(e, append_sentence, &text);
+    return buf;
+}
+
 /* Evidence */
 
 struct table {
@@ -406,15 +455,6 @@ static void row(struct table *t, const char *name, const char *format, ...)
     t->r = t->show(t->ctx, name, value);
 }
 
-static const char *describe_class(enum asym_class class)
-{
-    static const char *const words[] = {[ASYM_CLASS_NONE] = "none",
-                                        [ASYM_CLASS_MP] = "MP (mildly parallel)",
-                                        [ASYM_CLASS_HP] = "HP (highly parallel)",
-                                        [ASYM_CLASS_SP] = "SP (serial phase)"};
-    return words[class];
-}
-
 static void show_app(struct table *t, const struct asym_explanation *e)
 {
     const struct asym_monitor_app *a = e->app;
@@ -423,8 +463,7 @@ static void show_app(struct table *t, const struct asym_explanation *e)
     if (a->seen != e->now)
         row(t, "age of the figures", "%s: the program has been idle since", span_of(a->seen, e->now, span));
     row(t, "runnable threads", "%.2f of %u", a->runnable, a->n_threads);
-    row(t, "phase", "%s", asym_phase_name(a->phase));
-    row(t, "class", "%s, for %s", describe_class(a->class), span_of(a->class_since, e->now, span));
+    row(t, "class", "%s, for %s", asym_explain_class_name(a), span_of(a->class_since, e->now, span));
     row(t, "threads steered", "%u, %u of them to fast CPUs", a->n_steered, a->n_fast);
     row(t, "CPUs used", "%.2f", a->running);
     row(t, "time on fast CPUs", "%.0f %% in the last minute", 100 * a->fast_share);
@@ -437,8 +476,8 @@ static void show_thread(struct table *t, const struct asym_explanation *e)
     const struct asym_monitor_thread *thread = e->thread;
     char name[NAME], span[SPAN], list[ASYM_MASK_LIST_MAX], text[256];
     row(t, "thread", "%s", name_task(thread->comm, thread->id.tid, name));
-    row(t, "class of the thread", "%s, for %s", describe_class(thread->class),
-        span_of(thread->class_since, e->now, span));
+    if (thread->class == ASYM_CLASS_SP)
+        row(t, "serial phase", "for %s", span_of(thread->class_since, e->now, span));
     row(t, "runnable, running", "%.2f, %.2f of the last interval", thread->runnable, thread->running);
     if (thread->target >= 0)
         row(t, "given CPU", "%d%s", (int)thread->target, thread->exclusive ? ", to itself" : "");
@@ -465,7 +504,7 @@ int asym_explain_evidence(const struct asym_explanation *e, show_fn *show, void 
         show_thread(&t, e);
     row(&t, "rule", "%s", asym_explain_rule_evidence(e, rule, sizeof rule));
     row(&t, "policy", "%s", config->policy->name);
-    row(&t, "few threads", "up to %u runnable", config->classify.serial_max_threads);
+    row(&t, "serial", "up to %u runnable", config->classify.serial_max_threads);
     row(&t, "highly parallel", "more than %u runnable", asym_hp_threshold(&config->classify, e->context.machine));
     if (config->classify.background_nice > 0)
         row(&t, "background", "from nice value %u", config->classify.background_nice);

@@ -14,6 +14,18 @@ int asym_explain_sentences(const struct asym_explanation *e, int (*say)(void *ct
 int asym_explain_evidence(const struct asym_explanation *e, int (*show)(void *ctx, const char *name, const char *value),
                           void *ctx);
 
+/**
+ * Write the first sentences: what the program is, and why the thread has its CPU. The journal has them for a change of class.
+ * Returns buf.
+ */
+const char *asym_explain_summary(const struct asym_explanation *e, char *buf, size_t size);
+
+/**
+ * Returns what an application counts as, in the words of the sentences: "serial", "mildly parallel", "highly parallel",
+ * "background", "serial phase", "parallel" (it has no class), or "idle". A static string.
+ */
+const char *asym_explain_class_name(const struct asym_monitor_app *app);
+
 /** Write the sentence of a reason, with a full stop. subject: such as "gzip (4712)". Returns buf. */
 const char *asym_explain_reason(const struct asym_reason *reason, const double figure[2], const char *subject,
                                 char *buf, size_t size);

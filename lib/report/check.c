@@ -86,8 +86,6 @@ int asym_check_text(const struct asym_check *check, const struct asym_terminal *
     }
     for (size_t i = 0; i < check->n; i++)
         print_line(&check->lines[i], width, terminal);
-    fputs(check->can_run ? "\nThe configured policy can run here.\n" : "\nThe configured policy cannot run here.\n",
-          out);
     return ferror(out) ? -EIO : 0;
 }
 

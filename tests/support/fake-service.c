@@ -31,10 +31,14 @@ static bool subscribed;
 static int append_app(sd_bus_message *m, uint32_t pid, const char *comm, const char *class, uint32_t steered,
                       double share)
 {
-    return sd_bus_message_append(m, "a{sv}", 12, "pid", "u", pid, "cgroup", "s", pid > 0 ? "" : "/build.slice", "comm",
+    const char *const name = strcmp(class, "HP") == 0   ? "highly parallel"
+                             : strcmp(class, "MP") == 0 ? "serial"
+                                                        : "idle";
+    return sd_bus_message_append(m, "a{sv}", 14, "pid", "u", pid, "cgroup", "s", pid > 0 ? "" : "/build.slice", "comm",
                                  "s", comm, "uid", "u", 1000u, "phase", "s", "parallel", "class", "s", class,
                                  "runnable", "d", (double)steered, "threads", "u", steered + 1, "steered", "u", steered,
-                                 "fast_share", "d", share, "moves_per_minute", "u", 3u, "reason", "s", "a reason");
+                                 "fast_share", "d", share, "moves_per_minute", "u", 3u, "reason", "s", "a reason",
+                                 "class_name", "s", name, "running", "d", (double)steered / 2);
 }
 
 static int get_all(sd_bus_message *m)

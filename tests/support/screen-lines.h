@@ -16,14 +16,16 @@
     "Machine    ([^ ]+ +)?(1 (fast |slow )?CPU|([2-9]|[1-9][0-9]+) ((fast |slow )?CPUs|CPUs alike))( at "              \
     "[0-9]+\\.[0-9]{2}x)?  "                                                                                           \
     "[0-9]+([,-][0-9]+)* +[#-]{8,24} +[0-9]{1,3} % busy"
-#define SCREEN_CLASS "(mildly parallel|highly parallel|in a serial phase)"
+#define SCREEN_CLASS    "(serial|mildly parallel|highly parallel|serial phase|background|idle)"
+#define SCREEN_CLASSES  "[0-9]+ " SCREEN_CLASS "(, [0-9]+ " SCREEN_CLASS ")*"
+#define SCREEN_PROGRAMS "of (1 program|([2-9]|[1-9][0-9]+) programs)"
 #define SCREEN_STEERING                                                                                                \
-    "Steering   (1 thread|([2-9]|[1-9][0-9]+) threads) of (1 program|([2-9]|[1-9][0-9]+) programs): "                  \
-    "[0-9]+ " SCREEN_CLASS "(, [0-9]+ " SCREEN_CLASS ")*"
+    "Steering   (1 thread|([2-9]|[1-9][0-9]+) threads)(: [0-9]+ " SCREEN_PROGRAMS " \\(" SCREEN_CLASSES                \
+    "\\), [0-9]+ asleep| " SCREEN_PROGRAMS ": " SCREEN_CLASSES ")"
 #define SCREEN_CHANGES "Changes    [0-9]+ to threads in the last minute, [0-9]+ since the start"
-/* asymctl watch: time, TID, name of the thread, CPUs, class, what asymd does, and why. */
+/* asymctl watch: time, TID, name of the thread, CPUs, what asymd does, and why. */
 #define SCREEN_DECISION                                                                                                \
-    "[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\\.[0-9]{3} +[1-9][0-9]* [^ ].{14} +(-|[0-9]+)->(-|[0-9]+) +(MP|HP|SP|none|-)? +" \
+    "[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\\.[0-9]{3} +[1-9][0-9]* [^ ].{14} +(-|[0-9]+)->(-|[0-9]+) +"                     \
     "(steer|release|repair|leave alone) \\(.+\\)"
 
 /** Fails unless a line of text as a whole matches the extended regular expression. */

@@ -89,7 +89,7 @@ static void without_a_service_each_verb_ends_in_5_and_says_how_to_start_it(void 
         assert_has(
             text,
             "asymctl: asymd is not running. Start it: systemctl start asymd (as root), or asymd --service (another "
-            "socket: ASYMD_BUS)\n");
+            "socket: ASYMD_BUS)");
     }
     unsetenv("ASYMD_BUS");
 }
@@ -101,10 +101,15 @@ static void without_a_service_status_says_what_asymd_could_do_here(void **state)
     setenv("ASYMD_BUS", "/nonexistent/bus", 1);
     assert_int_equal(run("status", text, sizeof text), 5);
     unsetenv("ASYMD_BUS");
-    /* Up to the first empty line, asymctl check prints the same. */
+    /* The verdict of asymctl check: its lines up to the first empty one. */
     run("check", verdict, sizeof verdict);
-    strstr(verdict, "\n\n")[1] = '\0';
+    *strstr(verdict, "\n\n") = '\0';
+    for (char *c = verdict; *c; c++)
+        *c = *c == '\n' ? ' ' : *c;
     assert_has(text, verdict);
+    /* It is one message, on one line. */
+    assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
+    assert_true(strstr(text, "Start it") < strstr(text, verdict));
 }
 
 static void without_asymd_on_the_system_bus_it_ends_in_5_too(void **state)
@@ -154,9 +159,9 @@ static void status_is_one_screen(void **state)
                         "Policy     pa (auto chose it: the machine has fast and slow CPUs)\n"
                         "Machine    P-core  4 fast CPUs at 2.00x  0-3  ########--------  52 % busy\n"
                         "           E-core  4 slow CPUs at 1.00x  4-7  ##--------------  10 % busy\n"
-                        "Steering   12 threads of 2 programs: 1 mildly parallel, 1 highly parallel\n"
+                        "Steering   12 threads: 9 of 2 programs (1 highly parallel, 1 serial), 3 asleep\n"
                         "           stockfish  4711  highly parallel  8 threads   43 % on fast CPUs\n"
-                        "           gzip       4712  mildly parallel   1 thread  100 % on fast CPUs\n"
+                        "           gzip       4712  serial            1 thread  100 % on fast CPUs\n"
                         "Changes    14 to threads in the last minute, 1204 since the start\n"
                         "Costs      0.31 % of one CPU, 4.1 MiB of memory, a sample every 100 ms\n"
                         "Reads      schedstat, process events\n"
@@ -283,7 +288,7 @@ static void the_patterns_of_screen_lines_match_whole_lines_only(void **state)
         {SCREEN_POLICY, "Policy     pa ()"},
         {SCREEN_MACHINE, "Machine    P-core  4 fast at 2.00x  CPUs 0-3  ########--------  52 % busy"},
         {SCREEN_MACHINE, "Machine    1 fast CPUs at 2.00x  0  ########--------  52 % busy"},
-        {SCREEN_STEERING, "Steering   12 threads of 2 programs: 1 mildly parallel, 1 of another class"},
+        {SCREEN_STEERING, "Steering   12 threads of 2 programs: 1 serial, 1 of another class"},
         {SCREEN_STEERING, "Steering   no thread now"},
         {SCREEN_CHANGES, "Changes    14 to threads in the last minute, -1 since the start"},
     };
@@ -301,7 +306,7 @@ static void the_patterns_of_screen_lines_match_whole_lines_only(void **state)
     screen_assert_line(text, SCREEN_MACHINE);
     assert_int_equal(run_with(FAKE_SERVICE_ENDS, "watch", text, sizeof text), 5);
     screen_assert_line(text, SCREEN_DECISION);
-    assert_false(screen_has_line("20:26:40.250    4721 gzip              4->-   HP    release", SCREEN_DECISION));
+    assert_false(screen_has_line("20:26:40.250    4721 gzip              4->-   release", SCREEN_DECISION));
 }
 
 static void hostile_names_are_escaped_and_do_not_fill_the_screen(void **state)
@@ -312,7 +317,7 @@ static void hostile_names_are_escaped_and_do_not_fill_the_screen(void **state)
     assert_int_equal(run_with(FAKE_SERVICE_HOSTILE, "status", text, sizeof text), 0);
     assert_tame(text, 80);
     assert_has(text, "\\x1b[2J\\x0d\\x0aevil\\\\");
-    assert_has(text, "and 997 more: asymctl top\n");
+    assert_has(text, "and 997 more with 1993 threads: asymctl top\n");
     for (const char *at = text; (at = strchr(at, '\n')); at++)
         lines++;
     assert_true(lines <= 24);
@@ -345,7 +350,7 @@ static void status_as_json_has_all_that_asymd_said(void **state)
     assert_string_equal(comm, "stockfish");
 }
 
-#define DECISION(seconds, tid) "  20:26:" seconds ".000    " tid "   4->0   HP    steer (parallel: a spare fast CPU)\n"
+#define DECISION(seconds, tid) "  20:26:" seconds ".000    " tid "   4->0   steer (parallel: a spare fast CPU)\n"
 
 static void why_explains_in_sentences_with_evidence_and_the_last_ten_decisions(void **state)
 {
@@ -359,7 +364,7 @@ static void why_explains_in_sentences_with_evidence_and_the_last_ten_decisions(v
                               "  rule              none\\x0ano line of its own\n"
                               "\n"
                               "The last decisions, the newest first:\n"
-                              "  TIME             TID   CPU    CLASS WHAT (WHY)\n" DECISION("58", "4711")
+                              "  TIME             TID   CPU    WHAT (WHY)\n" DECISION("58", "4711")
                                   DECISION("56", "4711") DECISION("54", "4711") DECISION("52", "4711")
                                       DECISION("50", "4711") DECISION("48", "4711") DECISION("46", "4711")
                                           DECISION("44", "4711") DECISION("43", "4720") DECISION("42", "4711"));
@@ -518,8 +523,8 @@ static void a_server_that_says_nothing_is_given_up(void **state)
     assert_string_equal(text, "asymctl: asymd did not answer within 5 s\n");
 }
 
-#define DECIDED "20:26:40.250    4720 stock\\x1bfish     4->-   HP    release (idle for 5 s)\n"
-#define OTHER   "20:26:40.250    4721 gzip              4->-   HP    release (idle for 5 s)\n"
+#define DECIDED "20:26:40.250    4720 stock\\x1bfish     4->-   release (idle for 5 s)\n"
+#define OTHER   "20:26:40.250    4721 gzip              4->-   release (idle for 5 s)\n"
 
 static void watch_prints_decisions_until_asymd_ends(void **state)
 {
@@ -558,8 +563,8 @@ static int run_on_terminal(const char *verb, char *ret, size_t size)
 
 static void watch_has_headings_on_a_terminal_only(void **state)
 {
-    static const char wanted[] = "TIME             TID THREAD            CPU    CLASS WHAT (WHY)\r\n"
-                                 "20:26:40.250    4720 stock\\x1bfish     4->-   HP    release (idle for 5 s)\r\n";
+    static const char wanted[] = "TIME             TID THREAD            CPU    WHAT (WHY)\r\n"
+                                 "20:26:40.250    4720 stock\\x1bfish     4->-   release (idle for 5 s)\r\n";
     char text[4096];
     (void)state;
     fake_service_start(FAKE_SERVICE_ENDS);

@@ -122,6 +122,48 @@ static void a_program_with_high_nice_values_is_in_the_background(void **state)
                 "updatedb (300) is in the background: all its runnable threads have nice value 10 or more.\n");
 }
 
+/* The journal has the summary; it gives the figures of the class once. */
+static void a_class_has_one_name_and_a_summary(void **state)
+{
+    struct explain_fixture *f = *state;
+    static const struct {
+        enum asym_phase phase;
+        enum asym_class class;
+        enum asym_class_source by;
+        bool has_sp;
+        double runnable;
+        const char *name;
+    } rows[] = {
+        {ASYM_PHASE_SERIAL, ASYM_CLASS_MP, ASYM_CLASS_BY_COUNT, false, 1, "serial"},
+        {ASYM_PHASE_SERIAL, ASYM_CLASS_NONE, ASYM_CLASS_BY_COUNT, false, 1, "serial"},
+        {ASYM_PHASE_PARALLEL, ASYM_CLASS_MP, ASYM_CLASS_BY_COUNT, false, 3, "mildly parallel"},
+        {ASYM_PHASE_PARALLEL, ASYM_CLASS_NONE, ASYM_CLASS_BY_COUNT, false, 3, "parallel"},
+        {ASYM_PHASE_PARALLEL, ASYM_CLASS_HP, ASYM_CLASS_BY_COUNT, false, 9, "highly parallel"},
+        {ASYM_PHASE_SERIAL, ASYM_CLASS_HP, ASYM_CLASS_BY_NICE, false, 1, "background"},
+        {ASYM_PHASE_SERIAL, ASYM_CLASS_HP, ASYM_CLASS_BY_NICE, true, 1, "serial phase"},
+        {ASYM_PHASE_SERIAL, ASYM_CLASS_HP, ASYM_CLASS_BY_COUNT, false, 0.2, "idle"},
+        {ASYM_PHASE_IDLE, ASYM_CLASS_MP, ASYM_CLASS_BY_COUNT, false, 1, "idle"},
+    };
+    static const char *const names[] = {"stockfish", NULL};
+    char text[512];
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        const struct asym_monitor_app app = {.phase = rows[i].phase,
+                                             .class = rows[i].class,
+                                             .class_by = rows[i].by,
+                                             .has_sp = rows[i].has_sp,
+                                             .runnable = rows[i].runnable};
+        assert_string_equal(asym_explain_class_name(&app), rows[i].name);
+    }
+    f->w.config.classify.hp_threshold = 5;
+    assert_int_equal(asym_engine_configure(f->w.engine, &f->w.config), 0);
+    program(f, "stockfish", 300, 8, 0, 4);
+    name_apps(f, names);
+    why(f, 300);
+    assert_string_equal(asym_explain_summary(&f->e, text, sizeof text),
+                        "stockfish (300) is highly parallel: it has 8 runnable threads, more than the limit of 5. "
+                        "stockfish (300): ordered.");
+}
+
 static void a_parallel_program_is_explained_which_threads_have_the_fast_cpus(void **state)
 {
     struct explain_fixture *f = *state;
@@ -131,10 +173,11 @@ static void a_parallel_program_is_explained_which_threads_have_the_fast_cpus(voi
     program(f, "stockfish", 300, 8, 0, 4);
     program(f, "gzip", 200, 4, 4, 4);
     name_apps(f, names);
-    assert_says(why(f, 300), "stockfish (300) is highly parallel: it has 8 runnable threads.\n"
-                             "The 4 fast CPUs belong to gzip (200), which has 4 runnable threads.\n"
-                             "If gzip (200) stopped, 4 threads of stockfish (300) could use fast CPUs.\n"
-                             "No rule matches.\n");
+    assert_says(why(f, 300),
+                "stockfish (300) is highly parallel: it has 8 runnable threads, more than the limit of 5.\n"
+                "The 4 fast CPUs belong to gzip (200), which has 4 runnable threads.\n"
+                "If gzip (200) stopped, 4 threads of stockfish (300) could use fast CPUs.\n"
+                "No rule matches.\n");
     assert_says(f->text, "asymd has given the thread CPU 0, a slow CPU.");
     assert_says(f->text,
                 "In the last minute the program spent 0 % of its running time on fast CPUs, and asymd moved none of "
@@ -156,7 +199,7 @@ static void an_only_fast_cpu_and_a_lonely_holder(void **state)
     program(f, "a", 300, 2, 0, 2);
     program(f, "b", 200, 1, 3, 1);
     name_apps(f, names);
-    assert_says(why(f, 300), "a (300) is serial: it has 2 runnable threads (class MP).\n"
+    assert_says(why(f, 300), "a (300) is serial: it has 2 runnable threads.\n"
                              "The only fast CPU belongs to b (200).\n"
                              "If b (200) stopped, 1 thread of a (300) could use a fast CPU.\n");
 }
@@ -472,9 +515,8 @@ static void a_rule_that_allows_slow_cpus_only_is_the_reason_for_a_slow_cpu(void 
     f->w.procs[0].rule = ASYM_RULE_SLOW;
     f->w.procs[0].rule_name = "backup";
     name_apps(f, names);
-    assert_says(why_with(f, NULL, "0-7"),
-                "me (300) is serial: it has 2 runnable threads (class MP).\nThe rule \"backup\" "
-                "keeps the program on slow CPUs 0-3.");
+    assert_says(why_with(f, NULL, "0-7"), "me (300) is serial: it has 2 runnable threads.\nThe rule \"backup\" "
+                                          "keeps the program on slow CPUs 0-3.");
     assert_int_equal(f->e.standing, ASYM_STANDING_STEERED_SLOW);
 }
 
@@ -594,7 +636,7 @@ static void evidence_has_the_figures_and_thresholds(void **state)
     *f->text = '\0';
     assert_int_equal(asym_explain_evidence(&f->e, add_row, f), 0);
     static const char *const lines[] = {"runnable threads=3.00 of 3\n",
-                                        "class=MP (mildly parallel), for ",
+                                        "class=mildly parallel, for ",
                                         "reason=ordered (for ",
                                         "threads steered=3, 3 of them to fast CPUs\n",
                                         "thread=x (301)\n",
@@ -603,7 +645,7 @@ static void evidence_has_the_figures_and_thresholds(void **state)
                                         "affinity of its own=0-7\n",
                                         "rule=none\n",
                                         "policy=orders-type\n",
-                                        "few threads=up to 2 runnable",
+                                        "serial=up to 2 runnable",
                                         "more than 5",
                                         "threads are counted=as the mean over the interval\n",
                                         "fast CPUs=4-7; without a thread: 1 of 4\n"};
@@ -816,6 +858,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(a_program_with_high_nice_values_is_in_the_background),
+        T(a_class_has_one_name_and_a_summary),
         T(a_parallel_program_is_explained_which_threads_have_the_fast_cpus),
         T(an_only_fast_cpu_and_a_lonely_holder),
         T(a_program_with_fast_cpus_of_its_own_is_told_how_many),
