@@ -6,6 +6,7 @@
 
 #include "base/macro.h"
 #include "linux/check/machine-facts-internal.h"
+#include "linux/sys/cgroup-mounts.h"
 
 /* The count stops at this depth and number: the user should not wait for a tree of ten thousand containers. */
 #define MAX_DEPTH   12
@@ -51,21 +52,35 @@ static void count(const struct asym_root *root, const char *path, unsigned depth
     }
 }
 
+/* Returns the path of the first mount of that kind that has the file; NULL: none. */
+static const char *mount_with(const struct asym_root *root, const struct asym_cgroup_mounts *mounts,
+                              enum asym_cgroup_kind kind, const char *file)
+{
+    char line[256], path[320];
+    const struct asym_cgroup_mount *m;
+    for (size_t i = 0; (m = asym_cgroup_mounts_next(mounts, kind, &i)); i++) {
+        snprintf(path, sizeof path, "%s/%s", m->path, file);
+        if (asym_facts_line(root, path, line, sizeof line) >= 0)
+            return m->path;
+    }
+    return NULL;
+}
+
 int asym_facts_read_cgroups(const struct asym_root *root, struct asym_fact *ret)
 {
-    char line[256];
     struct tally t = {.file = "cpu.weight", .usual = 100};
+    struct asym_cgroup_mounts mounts;
     int version = 2;
-    if (asym_facts_line(root, "sys/fs/cgroup/cgroup.controllers", line, sizeof line) >= 0) {
-        count(root, "sys/fs/cgroup", 0, &t);
-    } else {
+    asym_cgroup_mounts_read(root, &mounts);
+    const char *path = mount_with(root, &mounts, ASYM_CGROUP_UNIFIED, "cgroup.controllers");
+    if (!path) {
         t = (struct tally){.file = "cpu.shares", .usual = 1024};
-        long long shares;
-        if (!asym_facts_number(root, "sys/fs/cgroup/cpu/cpu.shares", &shares))
-            return -ENODATA;
         version = 1;
-        count(root, "sys/fs/cgroup/cpu", 0, &t);
+        path = mount_with(root, &mounts, ASYM_CGROUP_CPU, t.file);
     }
+    if (!path)
+        return -ENODATA;
+    count(root, path, 0, &t);
     if (t.n == 0)
         asym_facts_say(ret, ASYM_FACT_GOOD, "", "version %d, no cgroup with the cpu controller: nice acts across all",
                        version);

@@ -20,6 +20,7 @@ static int read_list(const struct asym_root *root, const char *path, struct asym
 void asym_cgroups_init(struct asym_cgroups *c, const struct asym_root *root, const struct asym_mask *fallback)
 {
     *c = (struct asym_cgroups){.root = root};
+    asym_cgroup_mounts_read(root, &c->mounts);
     if (read_list(root, "sys/devices/system/cpu/possible", &c->possible) < 0 || asym_mask_empty(&c->possible))
         c->possible = *fallback;
     if (read_list(root, "sys/devices/system/cpu/isolated", &c->isolated) < 0)
@@ -107,30 +108,13 @@ uint32_t asym_cgroups_find(struct asym_cgroups *c, enum asym_hierarchy hierarchy
     return c->n;
 }
 
-/* cgroup v2, mounted alone or beside v1, and cgroup v1. */
-static const struct {
-    enum asym_hierarchy hierarchy;
-    const char *mount, *file;
-} places[] = {
-    {ASYM_HIERARCHY_UNIFIED, "sys/fs/cgroup", "cpuset.cpus.effective"},
-    {ASYM_HIERARCHY_UNIFIED, "sys/fs/cgroup/unified", "cpuset.cpus.effective"},
-    {ASYM_HIERARCHY_CPUSET, "sys/fs/cgroup/cpuset", "cpuset.effective_cpus"},
-    /* Before 3.17 the kernel has no effective set; with the mount option noprefix the name has no prefix. */
-    {ASYM_HIERARCHY_CPUSET, "sys/fs/cgroup/cpuset", "cpuset.cpus"},
-    {ASYM_HIERARCHY_CPUSET, "sys/fs/cgroup/cpuset", "effective_cpus"},
-};
-
 static int read_effective(const struct asym_cgroups *c, const struct asym_cgroup *g, size_t len, struct asym_mask *ret)
 {
-    char path[8192];
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        if (places[i].hierarchy != g->hierarchy)
-            continue;
-        int n = snprintf(path, sizeof path, "%s%.*s/%s", places[i].mount, (int)len, g->path, places[i].file);
-        if (n > 0 && (size_t)n < sizeof path && read_list(c->root, path, ret) == 0 && !asym_mask_empty(ret))
-            return 0;
-    }
-    return -1;
+    static const enum asym_cgroup_kind kinds[] = {
+        [ASYM_HIERARCHY_UNIFIED] = ASYM_CGROUP_UNIFIED, [ASYM_HIERARCHY_CPUSET] = ASYM_CGROUP_CPUSET};
+    if (g->hierarchy == ASYM_HIERARCHY_NAMED)
+        return -1;
+    return asym_cgroup_cpus(c->root, &c->mounts, kinds[g->hierarchy], g->path, len, ret);
 }
 
 /* In a cgroup namespace, the path of a cgroup outside begins with "/..". asymd cannot read such a cgroup. */

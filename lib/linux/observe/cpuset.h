@@ -17,6 +17,7 @@
 
 #include "base/mask-table.h"
 #include "linux/observe/jobs.h"
+#include "linux/sys/cgroup-mounts.h"
 #include "linux/sys/root.h"
 
 /** The hierarchy to which a cgroup's path belongs: v2, the cpuset controller of v1, or name=systemd of v1. */
@@ -32,16 +33,17 @@ struct asym_cgroup {
     struct asym_members members; /* for the caller */
 };
 
-/** The table is empty when all but root, possible and isolated is zero. */
+/** The table is empty when all but root, mounts, possible and isolated is zero. */
 struct asym_cgroups {
     const struct asym_root *root; /* borrowed */
+    struct asym_cgroup_mounts mounts;
     struct asym_mask possible, isolated;
     struct asym_cgroup *groups;
     uint32_t n;
     size_t capacity;
 };
 
-/** Read the possible CPUs (fallback where sysfs does not have them) and the CPUs isolated at boot. */
+/** Read the mounts of cgroups, the possible CPUs (fallback where sysfs does not have them) and the CPUs isolated at boot. */
 void asym_cgroups_init(struct asym_cgroups *c, const struct asym_root *root, const struct asym_mask *fallback);
 void asym_cgroups_done(struct asym_cgroups *c);
 

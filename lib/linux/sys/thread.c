@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/macro.h"
 #include "base/mask.h"
+#include "linux/sys/cgroup-mounts.h"
 
 #define FLAG_RESET_ON_FORK 0x01u
 #define FLAG_KEEP_PARAMS   0x10u
@@ -169,23 +170,31 @@ int asym_thread_get_stat(int32_t tgid, int32_t tid, struct asym_stat *ret)
     return n < 0 ? -errno : asym_parse_stat(text, (size_t)n, ret);
 }
 
+/* The mounts of this machine do not change while asymd runs, and a restore without memory needs them, too. */
+static struct {
+    struct asym_root root;
+    struct asym_cgroup_mounts mounts;
+} cgroups = {.root = {.fd = -1, .live = true}};
+
+static void read_mounts(void)
+{
+    cgroups.root.fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    asym_cgroup_mounts_read(&cgroups.root, &cgroups.mounts);
+}
+
 /* The effective CPUs of a cgroup or of its nearest ancestor with a cpuset. */
 static int read_cpuset(const char *group, size_t len, bool v1, struct asym_mask *ret)
 {
-    for (;;) {
-        char path[4352], text[ASYM_MASK_LIST_MAX + 16];
-        snprintf(path, sizeof path,
-                 v1 ? "/sys/fs/cgroup/cpuset%.*s/cpuset.effective_cpus" : "/sys/fs/cgroup%.*s/cpuset.cpus.effective",
-                 (int)len, group);
-        ASYM_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-        ssize_t n = fd >= 0 ? read(fd, text, sizeof text) : -1;
-        if (n > 1 && asym_mask_parse_list(text, (size_t)n, ret) == 0)
-            return 0;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    const enum asym_cgroup_kind kind = v1 ? ASYM_CGROUP_CPUSET : ASYM_CGROUP_UNIFIED;
+    pthread_once(&once, read_mounts);
+    while (asym_cgroup_cpus(&cgroups.root, &cgroups.mounts, kind, group, len, ret) < 0) {
         if (len == 0)
             return -ENOENT;
         while (len > 0 && group[--len] != '/')
             ;
     }
+    return 0;
 }
 
 int asym_thread_get_cpuset(int32_t tgid, int32_t tid, struct asym_mask *ret)

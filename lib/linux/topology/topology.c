@@ -6,6 +6,7 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
+#include "linux/sys/cgroup-mounts.h"
 #include "linux/topology/topology-internal.h"
 
 /* Reads a CPU list from a file under the root. -EINVAL: the file has no CPU list. */
@@ -45,14 +46,12 @@ static int check_online(const struct asym_root *root, struct asym_error *err)
 /* Reads the effective cpuset of the root of the visible cgroup tree; a container sees its own root. */
 static bool read_effective(const struct asym_root *root, const struct asym_mask *online, struct asym_mask *ret)
 {
-    static const char *const paths[] = {
-        "sys/fs/cgroup/cpuset.cpus.effective",         /* version 2 */
-        "sys/fs/cgroup/cpuset/cpuset.effective_cpus",  /* version 1 */
-        "sys/fs/cgroup/unified/cpuset.cpus.effective", /* hybrid, with the controller on version 2 */
-    };
-    for (size_t i = 0; i < ASYM_LENGTH(paths); i++) {
+    static const enum asym_cgroup_kind kinds[] = {ASYM_CGROUP_UNIFIED, ASYM_CGROUP_CPUSET};
+    struct asym_cgroup_mounts mounts;
+    asym_cgroup_mounts_read(root, &mounts);
+    for (size_t i = 0; i < ASYM_LENGTH(kinds); i++) {
         struct asym_mask effective;
-        if (read_list(root, paths[i], &effective) < 0)
+        if (asym_cgroup_cpus(root, &mounts, kinds[i], "", 0, &effective) < 0)
             continue;
         effective = asym_mask_and(&effective, online);
         if (asym_mask_empty(&effective))

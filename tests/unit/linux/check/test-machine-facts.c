@@ -163,9 +163,10 @@ static void cgroups_of_version_1_are_counted(void **state)
 {
     struct fixture *f = *state;
     const struct tree *t = &f->tree;
-    tree_write(t, "sys/fs/cgroup/cpu/cpu.shares", "1024\n");
+    tree_write(t, "proc/mounts", "cgroup /cgroup/cpu cgroup rw,relatime,cpuacct,cpu 0 0\n");
+    tree_write(t, "cgroup/cpu/cpu.shares", "1024\n");
     expect_fact(f, "cgroups", ASYM_FACT_GOOD, "version 1, no cgroup");
-    tree_write(t, "sys/fs/cgroup/cpu/docker/cpu.shares", "512\n");
+    tree_write(t, "cgroup/cpu/docker/cpu.shares", "512\n");
     expect_fact(f, "cgroups", ASYM_FACT_NOTE,
                 "version 1, the cpu controller divides the CPUs between 1 cgroups (1 with");
 }

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** Where the hierarchies of control groups are mounted, and the CPUs of a cpuset. Allocates nothing. */
+#ifndef ASYM_LINUX_SYS_CGROUP_MOUNTS_H
+#define ASYM_LINUX_SYS_CGROUP_MOUNTS_H
+
+#include <stddef.h>
+
+#include <asym/types.h>
+
+#include "linux/sys/root.h"
+
+/** Version 2, or a controller of version 1. Bits of a mount. */
+enum asym_cgroup_kind { ASYM_CGROUP_UNIFIED = 1 << 0, ASYM_CGROUP_CPUSET = 1 << 1, ASYM_CGROUP_CPU = 1 << 2 };
+
+struct asym_cgroup_mount {
+    unsigned kinds;
+    char path[256]; /**< relative to the root, as asym_root_read takes it */
+};
+
+struct asym_cgroup_mounts {
+    struct asym_cgroup_mount mount[8];
+    size_t n;
+};
+
+/** Read the mounts of the root, from proc/mounts. A kind that is not in there counts as mounted in the usual places. */
+void asym_cgroup_mounts_read(const struct asym_root *root, struct asym_cgroup_mounts *ret);
+
+/** Returns the next mount of that kind at or behind position i; NULL: there is none. */
+const struct asym_cgroup_mount *asym_cgroup_mounts_next(const struct asym_cgroup_mounts *mounts,
+                                                        enum asym_cgroup_kind kind, size_t *i);
+
+/**
+ * Read the effective CPUs of a cgroup: path begins with "/", and only its first len bytes count. kind: UNIFIED or CPUSET.
+ * Returns 0; -ENOENT: it has no cpuset, or an empty one.
+ */
+int asym_cgroup_cpus(const struct asym_root *root, const struct asym_cgroup_mounts *mounts, enum asym_cgroup_kind kind,
+                     const char *path, size_t len, struct asym_mask *ret);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Cgroup hierarchies in usual and in other places. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/macro.h"
+#include "linux/sys/cgroup-mounts.h"
+#include "support/tree.h"
+
+static int set_up(void **state)
+{
+    static struct tree tree;
+    tree_make(&tree);
+    tree_mkdir(&tree, "proc");
+    *state = &tree;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    tree_remove(*state);
+    return 0;
+}
+
+/* The CPUs of /job in that hierarchy; 0: it has no cpuset. */
+static uint64_t cpus_of_job(const struct tree *tree, enum asym_cgroup_kind kind)
+{
+    ASYM_CLEANUP(asym_root_done) struct asym_root root = {.fd = -1};
+    struct asym_cgroup_mounts mounts;
+    struct asym_mask cpus = {.w = {77}};
+    assert_int_equal(asym_root_open(tree->path, &root, NULL), 0);
+    asym_cgroup_mounts_read(&root, &mounts);
+    const int r = asym_cgroup_cpus(&root, &mounts, kind, "/job/x", strlen("/job"), &cpus);
+    assert_int_equal(r, cpus.w[0] == 77 ? -ENOENT : 0);
+    return r < 0 ? 0 : cpus.w[0];
+}
+
+static void a_hierarchy_is_found_where_it_is_mounted(void **state)
+{
+    static const struct {
+        const char *mounts, *file;
+        enum asym_cgroup_kind kind;
+    } rows[] = {
+        {"none /dev/cpuset cgroup rw,relatime,cpuset,noprefix 0 0\n", "dev/cpuset/job/effective_cpus",
+         ASYM_CGROUP_CPUSET},
+        {"cpuset /dev/cpuset cpuset rw 0 0\n", "dev/cpuset/job/cpus", ASYM_CGROUP_CPUSET},
+        {"a /x cgroup rw,cpu,cpuacct 0 0\nb /a\\040b cgroup rw,cpu,cpuset 0 0\n", "a b/job/cpuset.effective_cpus",
+         ASYM_CGROUP_CPUSET},
+        {"c /run/cg cgroup2 rw,nosuid 0 0\n", "run/cg/job/cpuset.cpus.effective", ASYM_CGROUP_UNIFIED},
+        {"c /one cgroup2 rw 0 0\nc /two cgroup2 rw 0 0\n", "two/job/cpuset.cpus.effective", ASYM_CGROUP_UNIFIED},
+        {"proc /proc proc rw 0 0\n", "sys/fs/cgroup/job/cpuset.cpus.effective", ASYM_CGROUP_UNIFIED},
+        {"", "sys/fs/cgroup/unified/job/cpuset.cpus.effective", ASYM_CGROUP_UNIFIED},
+        {NULL, "sys/fs/cgroup/cpuset/job/cpuset.cpus", ASYM_CGROUP_CPUSET},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct tree *tree = *state;
+        static char overlay[9000];
+        memset(overlay, 'l', sizeof overlay - 1);
+        if (rows[i].mounts)
+            tree_write(tree, "proc/mounts", "overlay / overlay rw,lowerdir=%s 0 0\n%s", overlay, rows[i].mounts);
+        assert_int_equal(cpus_of_job(tree, rows[i].kind), 0);
+        tree_write(tree, rows[i].file, "1-2\n");
+        if (cpus_of_job(tree, rows[i].kind) != 6)
+            fail_msg("row %zu: %s", i, rows[i].file);
+        tree_remove(tree);
+        set_up(state);
+    }
+}
+
+/* A mount in another place hides what lies in the usual one, which may belong to another tree. */
+static void a_mount_that_is_known_is_believed(void **state)
+{
+    const struct tree *tree = *state;
+    tree_write(tree, "proc/mounts", "c /run/cg cgroup2 rw 0 0\n");
+    tree_write(tree, "sys/fs/cgroup/job/cpuset.cpus.effective", "0\n");
+    assert_int_equal(cpus_of_job(tree, ASYM_CGROUP_UNIFIED), 0);
+    tree_write(tree, "run/cg/job/cpuset.cpus.effective", "junk\n");
+    assert_int_equal(cpus_of_job(tree, ASYM_CGROUP_UNIFIED), 0);
+    tree_write(tree, "run/cg/job/cpuset.cpus.effective", "3\n");
+    assert_int_equal(cpus_of_job(tree, ASYM_CGROUP_UNIFIED), 8);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_hierarchy_is_found_where_it_is_mounted, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_mount_that_is_known_is_believed, set_up, tear_down),
+    };
+    return cmocka_run_group_tests_name("cgroup-mounts", tests, NULL, NULL);
+}
