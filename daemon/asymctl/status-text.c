@@ -290,8 +290,8 @@ static int by_threads(const void *a, const void *b)
 
 static int add_program(struct asym_report_table *table, const struct asym_client_app *app)
 {
-    char name[256], class[64], pid[16], threads[32], share[48];
-    const char *text = *app->comm ? app->comm : app->cgroup;
+    char text[256], name[256], class[64], pid[16], threads[32], share[48];
+    asym_name_app(app, text, sizeof text);
     snprintf(pid, sizeof pid, "%" PRIu32, app->pid);
     snprintf(threads, sizeof threads, "%" PRIu32 " thread%s", app->steered, app->steered == 1 ? "" : "s");
     snprintf(share, sizeof share, "%.0f %% on fast CPUs", 100 * app->fast_share);

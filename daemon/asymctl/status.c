@@ -52,13 +52,14 @@ static json_t *apps_json(const struct asym_client_apps *apps)
     for (size_t i = 0; i < apps->n; i++) {
         const struct asym_client_app *a = &apps->app[i];
         asym_json_append(&list,
-                         json_pack("{s:I, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:I, s:o}", "pid",
-                                   (json_int_t)a->pid, "cgroup", text(a->cgroup), "comm", text(a->comm), "uid",
-                                   (json_int_t)a->uid, "phase", text(a->phase), "class", text(a->class), "class_name",
-                                   text(a->class_name), "runnable", asym_json_number(a->runnable, 3), "running",
-                                   asym_json_number(a->running, 3), "threads", (json_int_t)a->threads, "steered",
-                                   (json_int_t)a->steered, "fast_share", asym_json_number(a->fast_share, 4),
-                                   "moves_per_minute", (json_int_t)a->moves_per_minute, "reason", text(a->reason)));
+                         json_pack("{s:I, s:I, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:I, s:o}", "pid",
+                                   (json_int_t)a->pid, "processes", (json_int_t)a->processes, "cgroup", text(a->cgroup),
+                                   "comm", text(a->comm), "uid", (json_int_t)a->uid, "phase", text(a->phase), "class",
+                                   text(a->class), "class_name", text(a->class_name), "runnable",
+                                   asym_json_number(a->runnable, 3), "running", asym_json_number(a->running, 3),
+                                   "threads", (json_int_t)a->threads, "steered", (json_int_t)a->steered, "fast_share",
+                                   asym_json_number(a->fast_share, 4), "moves_per_minute",
+                                   (json_int_t)a->moves_per_minute, "reason", text(a->reason)));
     }
     return list;
 }

@@ -68,7 +68,7 @@ static int fill_app(struct asym_top_frame *frame, const struct asym_client_app *
     to->steered = from->steered;
     to->moves = from->moves_per_minute;
     FILL(to->cgroup, from->cgroup);
-    FILL(to->comm, from->comm);
+    asym_name_app(from, to->comm, sizeof to->comm);
     FILL(to->phase, from->phase);
     FILL(to->class, from->class);
     FILL(to->reason, from->reason);

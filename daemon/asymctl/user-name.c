@@ -3,12 +3,15 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <pwd.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "client/client.h"
 
 /* Finds the number of a user at the beginning of text, with these words behind it. Returns the user; NULL: there is none. */
 static const struct passwd *find_user(const char *text, const char *behind, const char **ret_end)
@@ -46,4 +49,15 @@ const char *asym_name_user_of_policy(const char *reason, char *buf, size_t size)
 const char *asym_name_user_of_rule(const char *sentence, char *buf, size_t size)
 {
     return name_user(sentence, "A rule that ", " has set (asymctl set ", buf, size);
+}
+
+const char *asym_name_app(const struct asym_client_app *app, char *buf, size_t size)
+{
+    const char *last = strrchr(app->cgroup, '/');
+    const char *name = app->pid == 0 && last && last[1] ? last + 1 : app->comm;
+    if (app->processes > 1)
+        snprintf(buf, size, "%s, %" PRIu32 " processes", name, app->processes);
+    else
+        snprintf(buf, size, "%s", name);
+    return buf;
 }

@@ -9,10 +9,18 @@
 
 #include <stddef.h>
 
+struct asym_client_app;
+
 /** Copy a reason for the policy: "set by uid 0 over the bus" becomes "set by root (uid 0) over the bus". Returns buf. */
 const char *asym_name_user_of_policy(const char *reason, char *buf, size_t size);
 
 /** Copy a sentence of asymctl why: "A rule that uid 0 has set" becomes "A rule that root (uid 0) has set". Returns buf. */
 const char *asym_name_user_of_rule(const char *sentence, char *buf, size_t size);
+
+/**
+ * Write the name of an application: that of its program, or the last part of a cgroup's path. Then the number of its processes, if
+ * there are several: "make, 9 processes". Returns buf.
+ */
+const char *asym_name_app(const struct asym_client_app *app, char *buf, size_t size);
 
 #endif

@@ -47,6 +47,13 @@ static uint32_t owner(const struct asym_service *s, const struct asym_taskid *id
     return asym_proc_owner_known(s->owners, &s->run->root, id, &uid) >= 0 ? uid : NO_USER;
 }
 
+/* A job belongs to the user of its leader; if that has ended, to the user of the process that ran most. */
+static uint32_t owner_of_app(const struct asym_service *s, const struct asym_monitor_app *app)
+{
+    const uint32_t uid = owner(s, &app->id);
+    return uid == NO_USER && app->id.tid > 0 ? owner(s, &app->rule_owner) : uid;
+}
+
 static bool sees_all(const struct asym_service *s, const struct asym_bus_caller *caller)
 {
     return caller->is_root || !s->hidepid.hides;
@@ -55,6 +62,12 @@ static bool sees_all(const struct asym_service *s, const struct asym_bus_caller 
 bool asym_bus_may_see(const struct asym_service *s, const struct asym_bus_caller *caller, const struct asym_taskid *id)
 {
     return sees_all(s, caller) || owner(s, id) == (uint32_t)caller->uid;
+}
+
+bool asym_bus_may_see_app(const struct asym_service *s, const struct asym_bus_caller *caller,
+                          const struct asym_monitor_app *app)
+{
+    return sees_all(s, caller) || owner_of_app(s, app) == (uint32_t)caller->uid;
 }
 
 int asym_bus_append_cpu(sd_bus_message *m, const struct asym_service *s, const struct asym_bus_caller *caller,
@@ -83,7 +96,8 @@ int asym_bus_append_cpu(sd_bus_message *m, const struct asym_service *s, const s
 static int append_app_entries(sd_bus_message *m, const struct asym_monitor_app *app, uint32_t uid)
 {
     const enum asym_class class = app->has_sp ? ASYM_CLASS_SP : app->class;
-    int r = sd_bus_message_append(m, "{sv}{sv}", "pid", "u", (uint32_t)app->id.tid, "uid", "u", uid);
+    int r = sd_bus_message_append(m, "{sv}{sv}{sv}", "pid", "u", (uint32_t)app->id.tid, "uid", "u", uid, "processes",
+                                  "u", app->n_procs);
     if (r >= 0)
         r = append_text(m, "cgroup", app->cgroup);
     if (r >= 0)
@@ -103,12 +117,11 @@ static int append_app_entries(sd_bus_message *m, const struct asym_monitor_app *
 int asym_bus_append_app(sd_bus_message *m, const struct asym_service *s, const struct asym_bus_caller *caller,
                         const struct asym_monitor_app *app)
 {
-    const uint32_t uid = owner(s, &app->id);
-    if (!sees_all(s, caller) && uid != (uint32_t)caller->uid)
+    if (!asym_bus_may_see_app(s, caller, app))
         return 0;
     int r = sd_bus_message_open_container(m, 'a', "{sv}");
     if (r >= 0)
-        r = append_app_entries(m, app, uid);
+        r = append_app_entries(m, app, owner_of_app(s, app));
     return r < 0 ? r : sd_bus_message_close_container(m);
 }
 
@@ -220,7 +233,7 @@ int asym_bus_append_whole_app(sd_bus_message *m, const struct asym_service *s, c
     const size_t left_out = own.n - ASYM_MIN(own.n, (size_t)ASYM_BUS_OWN_THREADS);
     int r = sd_bus_message_open_container(m, 'a', "{sv}");
     if (r >= 0)
-        r = append_app_entries(m, app, owner(s, &app->id));
+        r = append_app_entries(m, app, owner_of_app(s, app));
     if (r >= 0)
         r = append_text(m, "rule", app->rule_name);
     if (r >= 0)

@@ -22,6 +22,10 @@ const char *asym_bus_reason(const struct asym_reason *reason, const double figur
  */
 bool asym_bus_may_see(const struct asym_service *s, const struct asym_bus_caller *caller, const struct asym_taskid *id);
 
+/** The same for an application: a job is its leader's user's, or after its end that of the process that ran most. */
+bool asym_bus_may_see_app(const struct asym_service *s, const struct asym_bus_caller *caller,
+                          const struct asym_monitor_app *app);
+
 /** Append one dictionary a{sv}. All return 0 or more; -errno. */
 int asym_bus_append_cpu(sd_bus_message *m, const struct asym_service *s, const struct asym_bus_caller *caller,
                         unsigned cpu);

@@ -184,7 +184,7 @@ static int get_application(void *userdata, sd_bus_message *m, const struct asym_
     if (r < 0)
         return r;
     const struct asym_monitor_app *app = asym_monitor_app_of(asym_service_monitor(s), pid);
-    if (!app || !asym_bus_may_see(s, caller, &app->id))
+    if (!app || !asym_bus_may_see_app(s, caller, app))
         return unknown(s, error);
     asym_service_update_app(s, app);
     r = sd_bus_message_new_method_return(m, &reply);
@@ -243,16 +243,19 @@ static void hide_holders(struct asym_explanation *e, const struct asym_service *
     if (caller->is_root || !s->hidepid.hides)
         return;
     for (size_t i = 0; i < ASYM_EXPLAIN_HOLDERS && i < e->n_holders; i++)
-        if (asym_bus_may_see(s, caller, &e->holders[i]->id))
+        if (asym_bus_may_see_app(s, caller, e->holders[i]))
             e->holders[n++] = e->holders[i];
     e->hides_holders = e->n_holders > n;
     e->n_holders = n;
 }
 
 /* The busiest thread of a program may have ended, and the program not. A cgroup can have processes of several users. */
-static const struct asym_taskid *subject_of(const struct asym_explanation *e)
+static bool may_see_subject(const struct asym_service *s, const struct asym_bus_caller *caller,
+                            const struct asym_explanation *e)
 {
-    return e->thread && !(e->of_program && e->app->id.tid > 0) ? &e->thread->id : &e->app->id;
+    if (e->thread && !(e->of_program && e->app->id.tid > 0))
+        return asym_bus_may_see(s, caller, &e->thread->id);
+    return asym_bus_may_see_app(s, caller, e->app);
 }
 
 static int explain(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
@@ -264,7 +267,7 @@ static int explain(void *userdata, sd_bus_message *m, const struct asym_bus_call
     int r = read_id(m, &id);
     if (r < 0)
         return r;
-    if (asym_service_explain(s, id, &explanation) < 0 || !asym_bus_may_see(s, caller, subject_of(&explanation.e)) ||
+    if (asym_service_explain(s, id, &explanation) < 0 || !may_see_subject(s, caller, &explanation.e) ||
         asym_service_explain_now(s, id, &explanation) < 0)
         return unknown(s, error);
     hide_holders(&explanation.e, s, caller);

@@ -82,6 +82,7 @@ static const struct client_field thread[] = {
 
 static const struct client_field app[] = {
     FIELD(asym_client_app, "pid", "u", pid),
+    FIELD(asym_client_app, "processes", "u", processes),
     FIELD(asym_client_app, "cgroup", "s", cgroup),
     FIELD(asym_client_app, "comm", "s", comm),
     FIELD(asym_client_app, "uid", "u", uid),

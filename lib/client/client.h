@@ -125,7 +125,8 @@ int asym_client_get_thread(struct asym_client *client, uint32_t tid, struct asym
 void asym_client_thread_done(struct asym_client_thread *thread);
 
 struct asym_client_app {
-    uint32_t pid; /**< 0: a cgroup */
+    uint32_t pid; /**< of a job the number of its process group; 0: a cgroup */
+    uint32_t processes;
     char *cgroup, *comm;
     uint32_t uid;
     char *phase;      /**< "idle", "serial", "parallel" */

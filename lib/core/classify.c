@@ -117,15 +117,19 @@ static bool is_background(const struct asym_classify_settings *c, int nice)
     return c->background_nice > 0 && nice >= (int)c->background_nice;
 }
 
-/* The class that a rule gives the application. In a cgroup the first process with such a rule decides for all. */
+/*
+ * The class that rules give the application. If its processes that ran have different classes by rules, it is parallel: a linker
+ * may count as serial, but not while compilers of the same build run.
+ */
 static enum asym_rule_class class_by_rule(const struct asym_snapshot *s, const struct asym_app *app)
 {
-    for (uint32_t i = 0; i < app->n_tasks; i++) {
+    enum asym_rule_class class = ASYM_RULE_CLASS_AUTO;
+    for (uint32_t i = 0; i < app->n_tasks && class != ASYM_RULE_CLASS_PARALLEL; i++) {
         const struct asym_rule_facts *facts = s->procs[s->tasks[app->first_task + i].proc].rule_facts;
         if (facts && facts->policy_class != ASYM_RULE_CLASS_AUTO)
-            return facts->policy_class;
+            class = facts->policy_class;
     }
-    return ASYM_RULE_CLASS_AUTO;
+    return class;
 }
 
 void asym_classify(const struct asym_classify_settings *c, const struct asym_snapshot *s, const struct asym_app *app,

@@ -2,6 +2,7 @@
 /* Turns an explanation into sentences and evidence. */
 #include "explain/explain-text.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,9 +29,13 @@ static const char *name_task(const char comm[ASYM_COMM_LEN], int32_t id, char bu
     return buf;
 }
 
+/* "make (1234)", of several processes "make (1234, 9 processes)". */
 static const char *name_app(const struct asym_monitor_app *app, char buf[NAME])
 {
-    return name_task(app->comm, app->id.tid, buf);
+    name_task(app->comm, app->id.tid, buf);
+    if (app->id.tid > 0 && app->n_procs > 1)
+        snprintf(buf + strlen(buf) - 1, NAME - strlen(buf) + 1, ", %" PRIu32 " processes)", app->n_procs);
+    return buf;
 }
 
 static const char *span_of(asym_usec from, asym_usec to, char buf[SPAN])
@@ -462,7 +467,10 @@ static void show_app(struct table *t, const struct asym_explanation *e)
     row(t, "program", "%s", name_app(a, name));
     if (a->seen != e->now)
         row(t, "age of the figures", "%s: the program has been idle since", span_of(a->seen, e->now, span));
-    row(t, "runnable threads", "%.2f of %u", a->runnable, a->n_threads);
+    if (a->n_procs > 1)
+        row(t, "runnable threads", "%.2f of %u in %u processes", a->runnable, a->n_threads, a->n_procs);
+    else
+        row(t, "runnable threads", "%.2f of %u", a->runnable, a->n_threads);
     row(t, "class", "%s, for %s", asym_explain_class_name(a), span_of(a->class_since, e->now, span));
     row(t, "threads steered", "%u, %u of them to fast CPUs", a->n_steered, a->n_fast);
     row(t, "CPUs used", "%.2f", a->running);

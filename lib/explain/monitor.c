@@ -152,6 +152,7 @@ static void record_app(struct asym_monitor *m, const struct asym_feedback *f, si
     ret->class = plan->class;
     ret->class_by = plan->class_by;
     ret->runnable = plan->runnable;
+    ret->n_procs = app->n_procs;
     ret->n_threads = app->n_threads;
     ret->n_listed = app->n_tasks;
     ret->uses_rtx = app->uses_rtx;

@@ -89,25 +89,25 @@ struct asym_monitor_thread {
 
 /** The facts that the monitor remembers about an application. */
 struct asym_monitor_app {
-    struct asym_taskid id; /**< tid 0: a cgroup */
-    const char *cgroup;    /**< NULL: a process */
+    struct asym_taskid id; /**< of asym_app; tid 0: a cgroup */
+    const char *cgroup;    /**< NULL: a job or a process */
     char comm[ASYM_COMM_LEN];
     asym_usec seen; /**< the last snapshot that listed it */
     enum asym_phase phase;
     enum asym_class class;
     enum asym_class_source class_by; /**< what gave it the class */
     asym_usec class_since;
-    double runnable;    /**< runnable count by the estimator in force */
-    uint32_t n_threads; /**< all of its threads */
-    uint32_t n_listed;  /**< threads of interest in the last snapshot that listed it */
-    uint32_t n_steered; /**< of these, with a target */
-    uint32_t n_fast;    /**< of these, with a target that is a fast CPU */
-    bool has_sp;        /**< one of its threads is in a serial phase (SP) */
-    bool uses_rtx;      /**< it reports the states of its threads */
-    double fast_share;  /**< share of its running time that it spent on fast CPUs, over the last minute; 0 if it did
+    double runnable;             /**< runnable count by the estimator in force */
+    uint32_t n_procs, n_threads; /**< all of its processes and threads */
+    uint32_t n_listed;           /**< threads of interest in the last snapshot that listed it */
+    uint32_t n_steered;          /**< of these, with a target */
+    uint32_t n_fast;             /**< of these, with a target that is a fast CPU */
+    bool has_sp;                 /**< one of its threads is in a serial phase (SP) */
+    bool uses_rtx;               /**< it reports the states of its threads */
+    double fast_share; /**< share of its running time that it spent on fast CPUs, over the last minute; 0 if it did
                                    not run */
-    double running;     /**< CPUs that it used on average in the last interval */
-    uint32_t moves;     /**< changes of target in the last minute */
+    double running;    /**< CPUs that it used on average in the last interval */
+    uint32_t moves;    /**< changes of target in the last minute */
     const struct asym_reason *reason; /**< the reason of the thread that ran most; of an excluded one, its exclusion */
     double figure[2];
     enum asym_rule_action rule; /**< of the process whose thread ran most */
@@ -176,7 +176,7 @@ void asym_monitor_listen(struct asym_monitor *m, void (*fn)(void *ctx, const str
  */
 const struct asym_monitor_app *asym_monitor_app_next(const struct asym_monitor *m, size_t *at);
 
-/** Returns the application of that process, also if it is idle now; NULL: not known. A process of a cgroup: the cgroup. */
+/** Returns the application of that process, also if it is idle now: its job or cgroup, where that is one. NULL: not known. */
 const struct asym_monitor_app *asym_monitor_app_of(const struct asym_monitor *m, int32_t pid);
 
 /** Returns the thread with that number, the youngest if the kernel has reused it; NULL: not known. */

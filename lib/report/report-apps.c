@@ -65,11 +65,14 @@ static const char *name_of(const char comm[ASYM_COMM_LEN], size_t columns, char 
 
 static const char *app_name(const struct asym_app *app, size_t columns, char *buf, size_t size)
 {
-    char text[1024];
-    if (!app->cgroup)
-        return name_of(app->comm, columns, buf, size);
-    asym_text_escape(app->cgroup, strlen(app->cgroup), text, sizeof text);
-    return asym_columns_cut(text, columns, buf, size);
+    char text[1024], count[32] = "";
+    const size_t len = app->cgroup ? strlen(app->cgroup) : strnlen(app->comm, ASYM_COMM_LEN);
+    asym_text_escape(app->cgroup ? app->cgroup : app->comm, len, text, sizeof text);
+    if (!app->cgroup && app->n_procs > 1)
+        snprintf(count, sizeof count, ", %" PRIu32 " processes", app->n_procs);
+    char name[sizeof text + sizeof count];
+    snprintf(name, sizeof name, "%s%s", text, count);
+    return asym_columns_cut(name, columns, buf, size);
 }
 
 static bool alike(const struct asym_report *r, uint32_t a, uint32_t b)

@@ -188,10 +188,11 @@ static void add_app(const struct asym_report *r, size_t a, struct lists *lists)
         lists->n_idle++;
     else
         asym_json_append(&lists->applications,
-                         json_pack("{s:o, s:o, s:o, s:s, s:s, s:s?, s:o}", "id", app_id(app), "comm", comm(app->comm),
-                                   "runnable", asym_json_number(plan->runnable, 3), "phase",
-                                   asym_phase_name(plan->phase), "class", asym_class_name(plan->class), "rtx",
-                                   detection_name(r, a), "threads", threads_of(r, app, lists)));
+                         json_pack("{s:o, s:o, s:I, s:o, s:s, s:s, s:s?, s:o}", "id", app_id(app), "comm",
+                                   comm(app->comm), "processes", (json_int_t)app->n_procs, "runnable",
+                                   asym_json_number(plan->runnable, 3), "phase", asym_phase_name(plan->phase), "class",
+                                   asym_class_name(plan->class), "rtx", detection_name(r, a), "threads",
+                                   threads_of(r, app, lists)));
 }
 
 /* Add what the observers could not see, by their names. */

@@ -74,6 +74,7 @@ static void append_app(sd_bus_message *m, unsigned i)
     static const char *const classes[] = {"HP", "", "SP", "MP"};
     check(sd_bus_message_open_container(m, 'a', "{sv}"), "application");
     field(m, "pid", "u", NULL, 1000 + i);
+    field(m, "processes", "u", NULL, i % 4 == 2 ? 9 : 1);
     field(m, "cgroup", "s", "/user.slice/user-1000.slice/session-1.scope", 0);
     field(m, "comm", "s", names[i % 4], 0);
     field(m, "uid", "u", NULL, 1000);

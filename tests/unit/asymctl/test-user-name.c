@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/macro.h"
+#include "client/client.h"
 #include "daemon/asymctl/user-name.h"
 
 typedef const char *name_fn(const char *text, char *buf, size_t size);
@@ -43,6 +44,27 @@ static void the_user_who_set_the_policy_has_a_name_where_the_machine_knows_it(vo
     assert_named(asym_name_user_of_policy, rows, ASYM_LENGTH(rows));
 }
 
+static void an_application_has_the_name_of_its_program_or_its_cgroup(void **state)
+{
+    static char gzip[] = "gzip", make[] = "make", sshd[] = "sshd", none[] = "", root[] = "/",
+                unit[] = "/a.slice/ssh.service";
+    static const struct {
+        struct asym_client_app app;
+        const char *shown;
+    } rows[] = {
+        {{.pid = 7, .processes = 1, .comm = gzip, .cgroup = none}, "gzip"},
+        {{.pid = 7, .processes = 9, .comm = make, .cgroup = none}, "make, 9 processes"},
+        {{.processes = 1, .comm = sshd, .cgroup = unit}, "ssh.service"},
+        {{.processes = 3, .comm = sshd, .cgroup = unit}, "ssh.service, 3 processes"},
+        {{.processes = 2, .comm = sshd, .cgroup = root}, "sshd, 2 processes"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        char text[128];
+        assert_string_equal(asym_name_app(&rows[i].app, text, sizeof text), rows[i].shown);
+    }
+}
+
 /* Programs can have the names "set by uid 0" and "A rule that uid", which has as many bytes as a name can have. */
 static void the_user_who_set_a_rule_has_a_name_and_a_program_keeps_its_own(void **state)
 {
@@ -64,6 +86,7 @@ static void the_user_who_set_a_rule_has_a_name_and_a_program_keeps_its_own(void 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_application_has_the_name_of_its_program_or_its_cgroup),
         cmocka_unit_test(the_user_who_set_the_policy_has_a_name_where_the_machine_knows_it),
         cmocka_unit_test(the_user_who_set_a_rule_has_a_name_and_a_program_keeps_its_own),
     };

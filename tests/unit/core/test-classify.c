@@ -160,6 +160,31 @@ static void a_rule_decides_before_the_nice_value(void **state)
     assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
 }
 
+/* A build: its compilers count as parallel by a rule, its linker as serial. */
+static void one_process_that_counts_as_parallel_makes_its_job_parallel(void **state)
+{
+    struct engine_fixture *w = *state;
+    static const struct asym_rule_facts serial = {.policy_class = ASYM_RULE_CLASS_SERIAL},
+                                        parallel = {.policy_class = ASYM_RULE_CLASS_PARALLEL};
+    static const struct {
+        const struct asym_rule_facts *first, *second;
+        enum asym_class class;
+    } rows[] = {
+        {&serial, &parallel, ASYM_CLASS_HP}, {&parallel, &serial, ASYM_CLASS_HP}, {NULL, &parallel, ASYM_CLASS_HP},
+        {&serial, NULL, ASYM_CLASS_MP},      {NULL, &serial, ASYM_CLASS_MP},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        const struct asym_proc procs[] = {{.rule_facts = rows[i].first}, {.rule_facts = rows[i].second}};
+        const struct asym_task tasks[] = {{.proc = 0, .runnable = 1}, {.proc = 1, .runnable = 1}};
+        const struct asym_snapshot s = {.now = 1, .machine = &w->machine, .procs = procs, .tasks = tasks};
+        const struct asym_app app = {.n_tasks = 2, .n_procs = 2, .runnable_mean = 2};
+        struct asym_app_state made = {.seen = 0};
+        asym_classify(&w->config.classify, &s, &app, 0, &made);
+        assert_int_equal(made.class.value, rows[i].class);
+        assert_int_equal(made.class_by, ASYM_CLASS_BY_RULE);
+    }
+}
+
 static void the_instant_estimator_counts_threads_in_state_r(void **state)
 {
     struct engine_fixture *w = *state;
@@ -469,6 +494,7 @@ int main(void)
         T(a_program_with_high_nice_values_is_highly_parallel),
         T(the_nice_value_that_a_rule_lends_counts),
         T(a_rule_decides_before_the_nice_value),
+        T(one_process_that_counts_as_parallel_makes_its_job_parallel),
         T(hp_threshold_is_the_setting_or_fast_cores_and_one),
         T(the_instant_estimator_counts_threads_in_state_r),
         T(a_class_changes_only_after_it_has_held),

@@ -109,6 +109,22 @@ static void assert_says(const char *text, const char *words)
         fail_msg("'%s' does not say '%s'", text, words);
 }
 
+static void a_job_of_several_processes_says_how_many(void **state)
+{
+    struct explain_fixture *f = *state;
+    program(f, "cc1", 100, 3, 0, 4);
+    engine_fixture_run(&f->w, TICK);
+    snprintf(f->w.s_apps[0].comm, ASYM_COMM_LEN, "make");
+    f->w.s_apps[0].n_procs = 9;
+    const struct asym_feedback feedback = {&f->w.snapshot, f->w.plan, f->w.actions, f->w.outcomes, f->w.n};
+    asym_monitor_record(f->m, &feedback);
+    assert_says(why(f, 100), "make (100, 9 processes) is ");
+    *f->text = '\0';
+    assert_int_equal(asym_explain_evidence(&f->e, add_row, f), 0);
+    assert_says(f->text, "program=make (100, 9 processes)\n");
+    assert_says(f->text, " in 9 processes\n");
+}
+
 static void a_program_with_high_nice_values_is_in_the_background(void **state)
 {
     struct explain_fixture *f = *state;
@@ -857,6 +873,7 @@ static void every_reason_of_a_policy_has_a_sentence_of_its_own(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        T(a_job_of_several_processes_says_how_many),
         T(a_program_with_high_nice_values_is_in_the_background),
         T(a_class_has_one_name_and_a_summary),
         T(a_parallel_program_is_explained_which_threads_have_the_fast_cpus),

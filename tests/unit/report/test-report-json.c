@@ -310,6 +310,7 @@ static void hostile_names_are_valid_utf8_and_escaped(void **state)
         report_fixture_thread(s, rows[i].raw, 1, 0);
     }
     s->apps[0].cgroup = "/a\nb\xff";
+    s->apps[1].n_procs = 9;
     ASYM_AUTO_JSON json_t *root = parse_report(s);
     json_t *apps = list(root, "applications", ASYM_LENGTH(rows));
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
@@ -318,6 +319,7 @@ static void hostile_names_are_valid_utf8_and_escaped(void **state)
         assert_string_equal(text(json_array_get(get(app, "threads"), 0), "comm"), rows[i].escaped);
     }
     assert_string_equal(text(json_array_get(apps, 0), "id"), "cgroup:/a\\x0ab\\xff");
+    assert_int_equal(json_integer_value(get(json_array_get(apps, 1), "processes")), 9);
     report_fixture_free(s);
 }
 

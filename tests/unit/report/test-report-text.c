@@ -472,6 +472,17 @@ static void a_cgroup_is_named_by_its_path(void **state)
     report_fixture_free(s);
 }
 
+static void a_job_is_named_by_its_leader_and_the_number_of_its_processes(void **state)
+{
+    (void)state;
+    struct report_fixture *s = two_programs();
+    s->apps[0].n_procs = 9;
+    memcpy(s->apps[0].comm, "make", 5);
+    ASYM_AUTO_FREE char *text = text_of(s);
+    assert_has(text, "\n  make, 9 processes  ");
+    report_fixture_free(s);
+}
+
 static void a_policy_that_steers_nothing_still_shows_what_was_busy(void **state)
 {
     (void)state;
@@ -571,6 +582,7 @@ int main(void)
         cmocka_unit_test(wide_masks_with_odd_lists_are_cut_with_their_count),
         cmocka_unit_test(colour_marks_only_what_changes),
         cmocka_unit_test(a_cgroup_is_named_by_its_path),
+        cmocka_unit_test(a_job_is_named_by_its_leader_and_the_number_of_its_processes),
         cmocka_unit_test(a_policy_that_steers_nothing_still_shows_what_was_busy),
         cmocka_unit_test(a_narrow_terminal_loses_columns_before_rows_wrap),
         cmocka_unit_test(thirty_two_core_types_fit),
