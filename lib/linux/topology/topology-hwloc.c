@@ -11,50 +11,6 @@
 #include "base/parse.h"
 #include "linux/topology/topology-internal.h"
 
-/*
- * hwloc 2 takes the root only from the environment, and other variables of the user would change what it reads. So asymd sets
- * the variables for the load and restores them after it. setenv acts on the whole process: no other thread of asymd may read
- * the environment meanwhile, and none does.
- */
-struct env {
-    const char *name, *value; /* value NULL: must not be set */
-    char *before;             /* owned; NULL: was not set */
-};
-
-#define ENV_MAX 10
-
-struct env_guard {
-    size_t n; /* rows changed so far */
-    struct env rows[ENV_MAX];
-};
-
-static void env_restore(struct env_guard *g)
-{
-    while (g->n > 0) {
-        struct env *e = &g->rows[--g->n];
-        if (e->before)
-            setenv(e->name, e->before, 1);
-        else
-            unsetenv(e->name);
-        free(e->before);
-    }
-}
-
-static int env_apply(struct env_guard *g, const struct env *rows, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        struct env *e = &g->rows[i];
-        *e = rows[i];
-        const char *before = getenv(e->name);
-        if (before && !(e->before = strdup(before)))
-            return -ENOMEM;
-        g->n = i + 1;
-        if (e->value ? setenv(e->name, e->value, 1) : unsetenv(e->name))
-            return -errno;
-    }
-    return 0;
-}
-
 static void destroy_p(hwloc_topology_t *t)
 {
     if (*t)
@@ -109,44 +65,47 @@ static int load_root(hwloc_topology_t t, const struct asym_root *root, struct as
     return 0;
 }
 
-/* Fills in all variables that hwloc reads, as rows for env_apply. They override the user's. Returns their number. */
-static size_t hwloc_env(bool live, const char *xml, const char *fsroot, struct env *ret)
+/*
+ * Sets all variables that hwloc reads. hwloc 2 takes the root only from the environment, and other variables of the user would change what it reads. The variables
+ * are those of a process that ends after the load.
+ */
+static int set_env(bool live, const char *xml, const char *fsroot)
 {
-    const struct env rows[] = {
-        {"HWLOC_FSROOT", xml || live ? NULL : fsroot, NULL},
+    const struct {
+        const char *name, *value; /* value NULL: must not be set */
+    } rows[] = {
+        {"HWLOC_FSROOT", xml || live ? NULL : fsroot},
         /*
          * Without the component x86, which binds its thread to each CPU in turn to read CPUID there, and would report this
          * machine's CPUs for a captured one; and without no_os, which invents CPUs if sysfs shows none.
          */
-        {"HWLOC_COMPONENTS", xml ? NULL : "linux,stop", NULL},
+        {"HWLOC_COMPONENTS", xml ? NULL : "linux,stop"},
         /* The libraries of these plugins load GPU drivers. */
         {"HWLOC_PLUGINS_BLACKLIST",
-         "hwloc_opencl.so,hwloc_gl.so,hwloc_cuda.so,hwloc_nvml.so,hwloc_rsmi.so,hwloc_levelzero.so", NULL},
-        {"HWLOC_HIDE_ERRORS", "2", NULL},
-        {"HWLOC_XML_VERBOSE", NULL, NULL},
-        {"HWLOC_XMLFILE", NULL, NULL},
-        {"HWLOC_SYNTHETIC", NULL, NULL},
-        {"HWLOC_THISSYSTEM", xml || !live ? "0" : NULL, NULL},
-        {"HWLOC_CPUKINDS_RANKING", NULL, NULL},
-        {"HWLOC_CPUKINDS_MAXFREQ", NULL, NULL},
+         "hwloc_opencl.so,hwloc_gl.so,hwloc_cuda.so,hwloc_nvml.so,hwloc_rsmi.so,hwloc_levelzero.so"},
+        {"HWLOC_HIDE_ERRORS", "2"},
+        {"HWLOC_XML_VERBOSE", NULL},
+        {"HWLOC_XMLFILE", NULL},
+        {"HWLOC_SYNTHETIC", NULL},
+        {"HWLOC_THISSYSTEM", xml || !live ? "0" : NULL},
+        {"HWLOC_CPUKINDS_RANKING", NULL},
+        {"HWLOC_CPUKINDS_MAXFREQ", NULL},
     };
-    _Static_assert(ASYM_LENGTH(rows) <= ENV_MAX, "a row each");
-    memcpy(ret, rows, sizeof rows);
-    return ASYM_LENGTH(rows);
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < ASYM_LENGTH(rows); i++)
+        r = rows[i].value ? setenv(rows[i].name, rows[i].value, 1) : unsetenv(rows[i].name);
+    return r < 0 ? -errno : 0;
 }
 
 static int load(const struct asym_root *root, const char *xml, hwloc_topology_t *ret, struct asym_error *err)
 {
     char fsroot[32] = "";
-    struct env rows[ENV_MAX];
     if (!xml)
         snprintf(fsroot, sizeof fsroot, "/proc/self/fd/%d", root->fd);
     /* By the descriptor if /proc is mounted, else by the path. */
     const bool by_fd = xml || access(fsroot, F_OK) == 0;
-    const size_t n = hwloc_env(!xml && root->live, xml, by_fd ? fsroot : root->path, rows);
-    ASYM_CLEANUP(env_restore) struct env_guard guard = {0};
     ASYM_CLEANUP(destroy_p) hwloc_topology_t t = NULL;
-    int r = env_apply(&guard, rows, n);
+    int r = set_env(!xml && root->live, xml, by_fd ? fsroot : root->path);
     if (r == 0 && hwloc_topology_init(&t) < 0)
         r = -ENOMEM;
     if (r == 0)

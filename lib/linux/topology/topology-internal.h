@@ -21,7 +21,8 @@ struct asym_figures {
 
 /**
  * Loads the topology with hwloc. Fills n_cpus, online, usable (the allowed CPUs of hwloc) and, for each online CPU, kind, core,
- * llc and node; ret_kinds gets the speeds by CPU kind. Parameters and errors are those of asym_topology_read.
+ * llc and node; ret_kinds gets the speeds by CPU kind. Parameters and errors are those of asym_topology_read. Changes the
+ * environment: only the child process of asym_topology_load_apart calls it.
  */
 int asym_topology_load(const struct asym_root *root, const char *xml, struct asym_machine *m,
                        struct asym_figures *ret_kinds, struct asym_error *err);
@@ -33,10 +34,11 @@ int asym_topology_load(const struct asym_root *root, const char *xml, struct asy
 int asym_topology_read_xml(const char *path, char **ret_text, size_t *ret_len, struct asym_error *err);
 
 /**
- * Loads the file once in a child process and waits for its end, because hwloc crashes on some damaged files.
- * Returns 0: hwloc loads the file or refuses it with an error; -EINVAL: hwloc crashes or does not finish; -errno.
+ * Does so in a child process, and waits for its end: hwloc crashes on some damaged files, and where it gets no memory.
+ * Returns what asym_topology_load returns; -EINVAL: hwloc crashes or does not finish; -errno.
  */
-int asym_topology_try_xml(const char *path, struct asym_error *err);
+int asym_topology_load_apart(const struct asym_root *root, const char *xml, struct asym_machine *m,
+                             struct asym_figures *ret_kinds, struct asym_error *err);
 
 /** Sets each online CPU's kind from the core design in its MIDR. Changes no kind when a CPU has no MIDR. */
 void asym_topology_midr(const struct asym_root *root, struct asym_machine *m);

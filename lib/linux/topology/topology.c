@@ -109,10 +109,10 @@ int asym_topology_read(const struct asym_root *root, const char *xml, struct asy
     struct asym_machine m = {.generation = ret_machine->generation + 1};
     struct asym_topology_notes said = {0};
     struct asym_figures kinds = {0};
-    int r = xml ? asym_topology_try_xml(xml, err) : check_online(root, err);
+    int r = xml ? 0 : check_online(root, err);
     if (r < 0)
         return r;
-    r = asym_topology_load(root, xml, &m, &kinds, err);
+    r = asym_topology_load_apart(root, xml, &m, &kinds, err);
     if (r < 0)
         return r;
     if (!xml) {
