@@ -88,7 +88,7 @@ static int take_answer(struct asym_hidepid_watch *w)
     return answer == 0 || answer == 1 ? answer : -EIO;
 }
 
-static int request(struct asym_hidepid_watch *w)
+static int request(struct asym_hidepid_watch *w, asym_usec now)
 {
     static const char order = 'h';
     int r = w->helper.pid > 0 ? 0 : asym_helper_start(&w->helper, NULL);
@@ -97,6 +97,7 @@ static int request(struct asym_hidepid_watch *w)
     if (r == -ENOTCONN)
         asym_helper_kill(&w->helper);
     w->asked = r >= 0;
+    w->asked_at = now;
     return r;
 }
 
@@ -111,7 +112,11 @@ int asym_hidepid_watch_update(struct asym_hidepid_watch *w, asym_usec now)
     }
     const bool is_late = now - w->answered_at > ASYM_HIDEPID_WITHIN;
     w->hides |= is_late;
-    const int r = w->asked ? 0 : request(w);
+    if (w->asked && now - w->asked_at > ASYM_HIDEPID_WITHIN) {
+        asym_helper_kill(&w->helper);
+        w->asked = false;
+    }
+    const int r = w->asked ? 0 : request(w, now);
     if (answer >= 0)
         return 0;
     if (answer != -EAGAIN)

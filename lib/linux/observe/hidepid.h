@@ -28,7 +28,8 @@ int asym_hidepid_read(const struct asym_root *root);
 /** Reads the option of this machine again and again, in a helper (linux/sys/helper-process.h). */
 struct asym_hidepid_watch {
     struct asym_helper helper;
-    bool asked;            /**< the helper has not answered yet */
+    bool asked; /**< the helper has not answered yet */
+    asym_usec asked_at;
     asym_usec answered_at; /**< the last answer; before the first one: when the watch began */
     bool hides; /**< the last answer; true before the first one, and while it is older than ASYM_HIDEPID_WITHIN */
 };
@@ -38,7 +39,8 @@ void asym_hidepid_watch_init(struct asym_hidepid_watch *w, const char *program, 
 
 /**
  * Take the answer to the last request, then request the option again, unless an answer is due. Sets hides. Starts the helper, and
- * starts another one if it has ended. Never waits; a helper that waits for the lock keeps waiting, and no other one is started.
+ * starts another one if it has ended, or has not answered for ASYM_HIDEPID_WITHIN. Never waits. A helper that waits for the lock
+ * does not end before it has the lock, so at most ASYM_HELPER_MAX_DYING are replaced.
  * Returns 0: there is a new answer; -EAGAIN: there is none yet; -ETIMEDOUT: nor has there been one for ASYM_HIDEPID_WITHIN; -errno:
  * the helper cannot be started, or cannot read the option.
  */
