@@ -2,6 +2,7 @@
 #include "linux/observe/process-events.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/cn_proc.h>
 #include <linux/connector.h>
 #include <linux/netlink.h>
@@ -12,7 +13,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -64,7 +64,8 @@ struct pace {
 };
 
 struct asym_process_events {
-    int fd, stop_fd;
+    int fd;
+    int stop[2]; /* a pipe: the watching thread stops when its other end is closed, which cannot fail */
     bool watching;
     atomic_bool realtime;
     atomic_uint limit; /* CPU time that the watching thread may use, in millionths of a CPU */
@@ -165,7 +166,7 @@ int asym_process_events_open(struct asym_process_events **ret_events, struct asy
     struct asym_process_events *b = calloc(1, sizeof *b);
     if (!b)
         return asym_fail(err, -ENOMEM, "no memory");
-    b->fd = b->stop_fd = -1;
+    b->fd = b->stop[0] = b->stop[1] = -1;
     b->limit = 20000;
     pthread_mutexattr_t attr;
     pthread_mutexattr_init(&attr);
@@ -186,17 +187,16 @@ void asym_process_events_close(struct asym_process_events *b)
     if (!b)
         return;
     if (b->watching) {
-        const uint64_t one = 1;
-        while (write(b->stop_fd, &one, sizeof one) < 0 && errno == EINTR)
-            ;
+        asym_close_p(&b->stop[1]);
+        b->stop[1] = -1;
         pthread_join(b->thread, NULL);
     }
     if (b->fd >= 0) {
         subscribe(b->fd, PROC_CN_MCAST_IGNORE, 0);
         close(b->fd);
     }
-    if (b->stop_fd >= 0)
-        close(b->stop_fd);
+    asym_close_p(&b->stop[0]);
+    asym_close_p(&b->stop[1]);
     pthread_mutex_destroy(&b->lock);
     free(b->kept);
     free(b->handed);
@@ -338,7 +338,7 @@ static int pace(struct asym_process_events *b, struct pace *p)
 /* Wait for the end of the savings (sleep_ms > 0), or for an event. Returns 0; -ECANCELED: stop; -errno. */
 static int await_events(const struct asym_process_events *b, const struct pace *p, int sleep_ms)
 {
-    struct pollfd fds[] = {{.fd = b->stop_fd, .events = POLLIN}, {.fd = b->fd, .events = POLLIN}};
+    struct pollfd fds[] = {{.fd = b->stop[0]}, {.fd = b->fd, .events = POLLIN}};
     /* The thread takes its real-time priority back as soon as enough is left: the next event would be too late for that. */
     const int wait_ms = p->is_slow ? (int)(SLEEP_MOST / 1000) : -1;
     if (poll(fds, sleep_ms > 0 ? 1 : ASYM_LENGTH(fds), sleep_ms > 0 ? sleep_ms : wait_ms) < 0 && errno != EINTR)
@@ -372,8 +372,7 @@ int asym_process_events_watch(struct asym_process_events *b,
 {
     pthread_attr_t attr;
     sigset_t all, old;
-    b->stop_fd = eventfd(0, EFD_CLOEXEC);
-    if (b->stop_fd < 0)
+    if (pipe2(b->stop, O_CLOEXEC) < 0)
         return -errno;
     b->hook = hook;
     b->ctx = ctx;
