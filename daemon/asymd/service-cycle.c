@@ -90,13 +90,33 @@ static int enforce(struct asym_service *s)
     return r;
 }
 
+/* A sample can fail because memory or descriptors are short for a moment. Returns 0; -errno if asymd should end. */
+static int skip_sample(struct asym_service *s, int error)
+{
+    if (!s->failure_logged)
+        asym_log_say(&s->run->log, LOG_ERR, "a sample failed: %s; asymd skips such samples", strerror(-error));
+    s->failure_logged = true;
+    return ++s->n_failed_samples > ASYM_SERVICE_FAILED_MOST ? error : 0;
+}
+
+static void report_failures(struct asym_service *s)
+{
+    const struct asym_coverage *c = &s->cycle.snapshot.coverage;
+    s->n_failed_samples = 0;
+    if (c->n_failed > 0 && !s->failure_logged)
+        asym_log_say(&s->run->log, LOG_ERR, "a sample left out %u thread%s: %s", c->n_failed,
+                     c->n_failed == 1 ? "" : "s", strerror(-c->failure));
+    s->failure_logged |= c->n_failed > 0;
+}
+
 int asym_service_cycle(struct asym_service *s)
 {
     drop_priority(s); /* the kernel may have refused it in the last cycle */
     int r = asym_cycle_plan(&s->cycle);
     s->sampling = r == -EINPROGRESS;
     if (r < 0)
-        return r;
+        return r == -EINPROGRESS ? r : skip_sample(s, r);
+    report_failures(s);
     report_lost(s);
     report_process_events(s);
     asym_self_affinity_update(&s->self_affinity, s->run->machine, &s->cycle.snapshot, s->cycle.plan);

@@ -41,6 +41,9 @@ struct asym_service_control {
     struct asym_service_listener listener;
 };
 
+/** After so many failed samples in a row asymd gives back what it has set, and ends: masks must not outlive their reason. */
+#define ASYM_SERVICE_FAILED_MOST 100
+
 struct asym_service {
     struct asym_run *run;
     sd_event *event;
@@ -62,12 +65,13 @@ struct asym_service {
     struct asym_proc_owners *owners; /* NULL: each question reads the start time of the process */
     struct asym_notify notify;
     int error;
-    bool sampling;      /* a snapshot is not complete */
-    bool is_urgent;     /* asymd has the real-time priority of asym_service_is_urgent */
-    bool ledger_failed; /* asymd cannot write the ledger, and has logged it */
-    bool cpus_failed;   /* asymd cannot read the CPUs, and has logged it */
-    bool lost_events_logged, no_process_events_logged, no_urgency_logged; /* asymd logs each once */
-    char helper[ASYM_PATH_SIZE];                                          /* of hidepid */
+    bool sampling;           /* a snapshot is not complete */
+    size_t n_failed_samples; /* since the last one that did not fail */
+    bool is_urgent;          /* asymd has the real-time priority of asym_service_is_urgent */
+    bool ledger_failed;      /* asymd cannot write the ledger, and has logged it */
+    bool cpus_failed;        /* asymd cannot read the CPUs, and has logged it */
+    bool failure_logged, lost_events_logged, no_process_events_logged, no_urgency_logged; /* asymd logs each once */
+    char helper[ASYM_PATH_SIZE];                                                          /* of hidepid */
     struct asym_hidepid_watch
         hidepid; /* where /proc hides processes, users other than root learn of their own ones only */
     struct asym_self_affinity self_affinity;

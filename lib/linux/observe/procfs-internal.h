@@ -298,6 +298,8 @@ bool asym_procfs_runs_same(const struct asym_process *proc, const struct asym_st
  * and p->scan.cut is the process; -ESRCH: it has ended; -ESTALE: another process has its PID; -ENOMEM.
  */
 int asym_procfs_scan(struct asym_procfs *p, struct asym_process *proc);
+/** Count a thread or a process that this sample leaves out, and read the process again with the next one. */
+void asym_procfs_note_failure(struct asym_procfs *p, struct asym_process *proc, int error);
 
 /**
  * Returns the runnable time in an interval, from the thread's counters before and now and its state now. All times are in ns.

@@ -67,6 +67,14 @@ uint64_t asym_procfs_runnable(const struct asym_schedstat *before, const struct 
     return interval;
 }
 
+/* One process that cannot be read, or an allocation that fails, must not keep asymd from the others. */
+void asym_procfs_note_failure(struct asym_procfs *p, struct asym_process *proc, int error)
+{
+    asym_procfs_expect(proc, ASYM_DUE_READ);
+    p->coverage.n_failed++;
+    p->coverage.failure = error;
+}
+
 static bool moved(const struct asym_pthread *t, const struct asym_schedstat *now)
 {
     return now->run_ns != t->before.run_ns || now->wait_ns != t->before.wait_ns || now->slices != t->before.slices;
@@ -90,12 +98,14 @@ static bool hardly_ran(const struct asym_procfs *p, const struct asym_pthread *t
     return ran_ns < ASYM_HARDLY_RAN * 1000 && (ran_ns > 0 || p->config.root->live);
 }
 
-/* t->before already has the present counters. */
-static int list_task(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *t,
-                     const struct asym_stat *stat, double runnable, double running)
+/* t->before already has the present counters. A thread that is not listed is due again with the next sample. */
+static void list_task(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *t,
+                      const struct asym_stat *stat, double runnable, double running)
 {
-    if (asym_procfs_grow(&p->tasks, p->n_tasks, &p->tasks_capacity, sizeof *p->tasks) < 0)
-        return -ENOMEM;
+    if (asym_procfs_grow(&p->tasks, p->n_tasks, &p->tasks_capacity, sizeof *p->tasks) < 0) {
+        asym_procfs_note_failure(p, proc, -ENOMEM);
+        return;
+    }
     struct asym_task task = {
         .id = {.tid = t->tid, .tgid = proc->pid, .start = stat->start},
         .flags = (stat->flags & PF_NO_SETAFFINITY ? (uint32_t)ASYM_TASK_NO_SETAFFINITY : 0) |
@@ -112,8 +122,10 @@ static int list_task(struct asym_procfs *p, struct asym_process *proc, struct as
     const struct asym_mask *affinity = t->affinity;
     int r = asym_procfs_masks(p, proc, t, &task);
     /* asymd cannot steer a thread whose mask it cannot read. The runnable time counts nevertheless. */
+    if (r == -ENOMEM)
+        asym_procfs_note_failure(p, proc, r);
     if (r < 0)
-        return r == -ENOMEM ? r : 0;
+        return;
     /*
      * A leader that calls exec itself keeps its mask and its nice value. If asymd has not seen them before, it has slept, and
      * others have run.
@@ -124,7 +136,6 @@ static int list_task(struct asym_procfs *p, struct asym_process *proc, struct as
     p->tasks[p->n_tasks++] = task;
     t->newborn = t->executed = false;
     t->put_on = 0;
-    return 0;
 }
 
 /*
@@ -182,9 +193,9 @@ static void note_leader(struct asym_procfs *p, struct asym_process *proc, struct
 }
 
 /* Add the thread to the sums and list it. stat and s are the present values. */
-static int count_thread(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *t,
-                        const struct asym_schedstat *s, const struct asym_stat *stat, asym_usec interval,
-                        struct asym_process_sums *sums)
+static void count_thread(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *t,
+                         const struct asym_schedstat *s, const struct asym_stat *stat, asym_usec interval,
+                         struct asym_process_sums *sums)
 {
     const bool dead = stat->state == 'Z' || stat->state == 'X';
     double runnable = 0, running = 0;
@@ -207,11 +218,11 @@ static int count_thread(struct asym_procfs *p, struct asym_process *proc, struct
     if (dead)
         t->newborn = false;
     if (dead || (runnable <= 0 && running <= 0 && !t->newborn && !t->executed && stat->state != 'R'))
-        return 0;
-    return list_task(p, proc, t, stat, runnable, running);
+        return;
+    list_task(p, proc, t, stat, runnable, running);
 }
 
-/* Returns 0; -ESRCH when the thread has ended; -ENOMEM; another -errno when it cannot be read. */
+/* Returns 0; -ESRCH when the thread has ended; another -errno when it cannot be read. */
 static int scan_thread(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *t, asym_usec interval,
                        struct asym_process_sums *sums)
 {
@@ -241,7 +252,8 @@ static int scan_thread(struct asym_procfs *p, struct asym_process *proc, struct 
         t->start = stat.start;
     else if (t->start != stat.start || went_back(t, &s))
         begin_anew(p, t, stat.start);
-    return count_thread(p, proc, t, &s, &stat, interval, sums);
+    count_thread(p, proc, t, &s, &stat, interval, sums);
+    return 0;
 }
 
 /* Scan the threads from p->scan.next on. only_new: only those that the first pass did not scan, without a break. */
@@ -252,14 +264,12 @@ static int scan_threads(struct asym_procfs *p, struct asym_process *proc, bool o
         if (t->gone || (only_new && t->measured))
             continue;
         int r = scan_thread(p, proc, t, p->scan.interval, &p->scan.sums);
-        if (r == -ENOMEM)
-            return r;
         if (r == -EACCES || r == -EPERM)
             proc->denied = true;
         else if (asym_procfs_gone(r) || r == -EINVAL)
             asym_procfs_mark_gone(p, proc, t);
         else if (r < 0)
-            asym_procfs_expect(proc, ASYM_DUE_READ);
+            asym_procfs_note_failure(p, proc, r);
         if (!only_new && p->scan.next % THREADS_AT_ONCE == 0 && asym_procfs_is_over(p))
             return -EINPROGRESS;
     }
@@ -292,6 +302,8 @@ static int begin_scan(struct asym_procfs *p, struct asym_process *proc)
     if (proc->due != ASYM_DUE_THREADS)
         proc->due = ASYM_DUE_IF_RAN;
     proc->denied = r == -EACCES || r == -EPERM;
+    if (r == -ENOMEM)
+        asym_procfs_note_failure(p, proc, r);
     return 0;
 }
 
@@ -319,7 +331,7 @@ int asym_procfs_scan(struct asym_procfs *p, struct asym_process *proc)
     p->scan.cut = r == -EINPROGRESS ? proc : NULL;
     if (r == 0 && proc->has_gone && !p->config.process_events && !proc->may_be_another)
         r = scan_new_threads(p, proc);
-    if (r == -ENOMEM || r == -EINPROGRESS)
+    if (r == -EINPROGRESS)
         return r;
     if (goes_on)
         verify_start(p, proc);

@@ -85,10 +85,12 @@ static int sample_process(struct asym_procfs *p, struct asym_process *proc)
         notice_threads(p, proc);
     if (moved || proc->due != ASYM_DUE_IF_RAN) {
         int r = asym_procfs_scan(p, proc);
-        if (r == 0 && p->scan.sums.n_tasks > 0)
-            r = asym_procfs_list_process(p, proc, &p->scan.sums);
         if (r < 0)
             return r;
+        if (p->scan.sums.n_tasks > 0 && asym_procfs_list_process(p, proc, &p->scan.sums) < 0) {
+            p->n_tasks = p->scan.sums.first_task;
+            asym_procfs_note_failure(p, proc, -ENOMEM);
+        }
     }
     p->coverage.n_threads += proc->n_threads;
     p->coverage.n_denied += proc->denied;
@@ -112,7 +114,7 @@ static int sample_pid(struct asym_procfs *p, struct asym_process *proc)
     }
     if (proc && r == -ESRCH)
         asym_procfs_drop(p, proc);
-    return r == -ENOMEM || r == -EINPROGRESS ? r : 0;
+    return r == -EINPROGRESS ? r : 0;
 }
 
 void asym_procfs_missing(const struct asym_machine *m, const char *ret_missing[ASYM_N_SIGNALS])
@@ -147,7 +149,8 @@ static void begin_sample(struct asym_procfs *p)
     p->stage = known ? ASYM_PROCFS_SAMPLING : ASYM_PROCFS_LISTING;
     p->left = p->n_procs;
     p->listed_denied = p->coverage.n_denied;
-    p->coverage.n_threads = p->coverage.n_unkept = p->coverage.n_foreign = p->coverage.n_unread = 0;
+    p->coverage.n_threads = p->coverage.n_unkept = p->coverage.n_foreign = p->coverage.n_unread = p->coverage.n_failed =
+        0;
 }
 
 static int list(struct asym_procfs *p)

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "daemon/asymd/service-internal.h"
+#include "support/captured-log.h"
 
 /* The calls up to now, a letter each: n(ext) r(efresh). */
 static char calls[16];
@@ -55,7 +56,8 @@ static void expect_calls(const char *expected)
 static void a_report_waits_for_the_snapshot_in_progress(void **state)
 {
     (void)state;
-    struct asym_service s = {.cycle = {.source = &source}};
+    struct asym_run run = {.log = {.level = LOG_DEBUG}};
+    struct asym_service s = {.run = &run, .cycle = {.source = &source}};
     assert_int_equal(sd_event_new(&s.event), 0);
     next_returns = -EINPROGRESS;
     assert_int_equal(asym_service_cycle(&s), -EINPROGRESS);
@@ -65,7 +67,7 @@ static void a_report_waits_for_the_snapshot_in_progress(void **state)
     expect_calls("");
     /* The snapshot ends, here by an error. The next report is served at once. */
     next_returns = -EIO;
-    assert_int_equal(asym_service_cycle(&s), -EIO);
+    assert_int_equal(asym_service_cycle(&s), 0);
     expect_calls("n");
     next_returns = -EINPROGRESS;
     assert_int_equal(asym_service_prompt_cycle(&s), 0);
@@ -74,16 +76,27 @@ static void a_report_waits_for_the_snapshot_in_progress(void **state)
     sd_event_unref(s.event);
 }
 
-static void an_error_between_two_snapshots_ends_the_loop(void **state)
+static void failed_samples_are_skipped_and_many_in_a_row_end_the_loop(void **state)
 {
     (void)state;
-    struct asym_service s = {.cycle = {.source = &source}};
+    struct asym_run run = {.log = {.level = LOG_DEBUG}};
+    struct asym_service s = {.run = &run, .cycle = {.source = &source}};
+    char text[4096];
     int status = -1;
     assert_int_equal(sd_event_new(&s.event), 0);
-    next_returns = -EIO;
+    next_returns = -ENOMEM;
+    captured_log_begin();
+    for (int i = 0; i < ASYM_SERVICE_FAILED_MOST; i++) {
+        assert_int_equal(asym_service_prompt_cycle(&s), 0);
+        expect_calls("rn");
+        assert_int_equal(s.error, 0);
+    }
     assert_int_equal(asym_service_prompt_cycle(&s), 0);
-    expect_calls("rn");
-    assert_int_equal(s.error, -EIO);
+    captured_log_end(text, sizeof text);
+    const char *said = strstr(text, "a sample failed: Cannot allocate memory");
+    assert_non_null(said);
+    assert_null(strstr(said + 1, "a sample failed"));
+    assert_int_equal(s.error, -ENOMEM);
     assert_int_equal(sd_event_get_exit_code(s.event, &status), 0);
     assert_int_equal(status, ASYM_EXIT_FAILED);
     sd_event_unref(s.event);
@@ -189,7 +202,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_report_waits_for_the_snapshot_in_progress, set_up),
-        cmocka_unit_test_setup(an_error_between_two_snapshots_ends_the_loop, set_up),
+        cmocka_unit_test_setup(failed_samples_are_skipped_and_many_in_a_row_end_the_loop, set_up),
         cmocka_unit_test_setup(each_sample_is_held_to_the_budget, set_up),
         cmocka_unit_test_setup(housekeeping_does_not_wait_for_a_sample, set_up),
         cmocka_unit_test_setup(the_loop_tells_the_bus_of_each_turn, set_up),

@@ -38,6 +38,19 @@ int __wrap_asym_root_openat(const struct asym_root *root, const char *path, int 
     return __real_asym_root_openat(root, path, flags);
 }
 
+static struct {
+    const char *path; /* NULL: none */
+    int error;
+} unreadable;
+
+ssize_t __real_asym_root_read(const struct asym_root *root, const char *path, char *buf, size_t size);
+ssize_t __wrap_asym_root_read(const struct asym_root *root, const char *path, char *buf, size_t size);
+ssize_t __wrap_asym_root_read(const struct asym_root *root, const char *path, char *buf, size_t size)
+{
+    return unreadable.path && strcmp(path, unreadable.path) == 0 ? unreadable.error
+                                                                 : __real_asym_root_read(root, path, buf, size);
+}
+
 /* Stands for the connection to the proc connector: the next sample takes these events. */
 static struct connector {
     struct asym_process_event events[2];
@@ -445,6 +458,27 @@ static void a_process_that_vanishes_between_two_samples_is_forgotten(void **stat
 }
 
 /* The descriptors have run out, or a security module refuses the directory. The files of known threads can still be read. */
+static void a_thread_that_cannot_be_read_is_left_out_and_the_others_are_sampled(void **state)
+{
+    static const int errors[] = {-ENOMEM, -EIO};
+    struct fixture *f = *state;
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R'});
+    put(f, (struct thread){.pid = 10, .tid = 11, .comm = "a", .state = 'R'});
+    put(f, (struct thread){.pid = 20, .tid = 20, .comm = "b", .state = 'R'});
+    for (size_t i = 0; i < ASYM_LENGTH(errors); i++) {
+        unreadable.path = "proc/10/task/11/stat";
+        unreadable.error = errors[i];
+        sample(f);
+        unreadable.path = NULL;
+        assert_int_equal(f->s.n_tasks, 2);
+        assert_int_equal(f->s.coverage.n_failed, 1);
+        assert_int_equal(f->s.coverage.failure, errors[i]);
+        sample(f);
+        assert_int_equal(f->s.n_tasks, 3);
+        assert_int_equal(f->s.coverage.n_failed, 0);
+    }
+}
+
 static void known_threads_stay_when_they_cannot_be_listed(void **state)
 {
     static const int errors[] = {-EMFILE, -ENFILE, -ENOMEM, -EACCES};
@@ -2014,6 +2048,7 @@ int main(void)
         TEST(a_thread_with_an_unknown_run_time_is_not_reported),
         TEST(ticks_are_used_where_the_kernel_has_no_schedstat),
         TEST(a_process_that_vanishes_between_two_samples_is_forgotten),
+        TEST(a_thread_that_cannot_be_read_is_left_out_and_the_others_are_sampled),
         TEST(known_threads_stay_when_they_cannot_be_listed),
         TEST(a_leader_that_has_ended_stays_until_it_is_reaped),
         TEST(the_exec_of_another_thread_does_not_make_the_leader_new),
