@@ -66,8 +66,8 @@ static int load_root(hwloc_topology_t t, const struct asym_root *root, struct as
 }
 
 /*
- * Sets all variables that hwloc reads. hwloc 2 takes the root only from the environment, and other variables of the user would change what it reads. The variables
- * are those of a process that ends after the load.
+ * Sets all variables that hwloc reads: hwloc 2 takes the root only from the environment, and other variables of the user would
+ * change what it reads. They are those of a process that ends after the load.
  */
 static int set_env(bool live, const char *xml, const char *fsroot)
 {
