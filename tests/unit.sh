@@ -53,6 +53,12 @@ check() {
     [ -z "$said" ] || fail "systemd-analyze verify: $said" || return
     systemd-analyze security --offline=true --threshold=$most_exposed --no-pager "$work/asymd.service" \
         >"$work/security" 2>&1 || fail "$(grep 'Overall exposure' "$work/security" || cat "$work/security")" || return
+    # asymd writes to the limits of CPUs and to files of orders, and nowhere else; each bound is there.
+    [ "$(grep -c '^ReadWritePaths=' "$1")" = 2 ] && grep -q '^ReadWritePaths="-/.*/asymd/rules\.d"$' "$1" &&
+        grep -qx 'ReadWritePaths=-/sys/devices/system/cpu/cpufreq' "$1" || fail "ReadWritePaths= is too wide" || return
+    for limit in TasksMax=512 MemoryMax=512M; do
+        grep -qx "$limit" "$1" || fail "$limit is missing" || return
+    done
     allowed "$work/asymd.service" >"$work/allowed"
     for call in $steering $speaking $helping $confining; do
         grep -qx "$call" "$work/allowed" || fail "the system call $call is not allowed" || return
@@ -76,6 +82,9 @@ spoilt() {
 spoilt "a directive that does not exist" 's/^KillMode=/KilMode=/'
 spoilt "one more capability" 's/^CapabilityBoundingSet=/&CAP_SETUID /'
 # In systemd 257 @default has the calls of Landlock, in systemd 252 no set has them. So the damaged unit takes one away.
+spoilt "a path with everything below it" 's,/asymd/rules\.d,/asymd,'
+spoilt "one more path" '/^MemoryMax=/s,$,\nReadWritePaths=-/sys,'
+spoilt "no bound of memory" '/^MemoryMax=/d'
 spoilt "a filter without Landlock" 's/^SystemCallFilter=landlock.*/SystemCallFilter=~landlock_restrict_self/'
 spoilt "a filter without @system-service" 's/^SystemCallFilter=@system-service/SystemCallFilter=@basic-io/'
 
