@@ -301,7 +301,7 @@ class Test:
             terminal.press("\r")
             terminal.shows("filter gzip: 10 of 40")
             terminal.hides("make")
-            terminal.press("<<<")
+            terminal.press("<<<<<")
             terminal.shows("PID*")
             terminal.press("\x1bOHj\r")
             terminal.shows("gzip (1005) has one runnable thread.", "rule: none")
@@ -316,6 +316,7 @@ class Test:
             terminal.press("q")
             terminal.shows("enter why")
             self.pause(terminal, fake)
+            self.orders(terminal, fake)
             self.quit(terminal)
             assert fake.calls("Explain 1005") == fake.calls("Explain 1000") == 1
 
@@ -333,6 +334,24 @@ class Test:
         terminal.press("y")
         terminal.hides("PAUSED")
         assert fake.calls("Resume") == 1
+
+    def orders(self, terminal, fake):
+        """Keys change the process under the cursor, after a question."""
+        terminal.press("gf")
+        terminal.shows("Keep stockfish (1000) on fast CPUs until it ends? y/n")
+        terminal.press("n")
+        terminal.shows("q quit")
+        assert fake.calls("SetProgram 1000 fast") == 0
+        terminal.press("fy")
+        terminal.shows("Process 1000 is on fast CPUs until it ends")
+        terminal.press("xy")
+        terminal.shows("Process 1000 is released")
+        terminal.press("orr\r")
+        terminal.shows("Switch to policy rr until asymd ends? y/n")
+        terminal.press("y")
+        terminal.shows("The policy is rr now.")
+        for call in ("SetProgram 1000 fast", "Release 1000", "SetPolicy 0 rr"):
+            assert fake.calls(call) == 1, call
 
     def asymd_ends_and_returns(self):
         with self.fake():
@@ -503,7 +522,7 @@ class Test:
             lines = done.stdout.split("\n")
             assert done.returncode == 0 and len(lines) == 1 + 2 + 4 + 1 + 40 + 1 - 1 + (lines[-1] == ""), done.stdout
             assert "\x1b" not in done.stdout and max(map(len, lines)) <= 80 and "REASON" in done.stdout, done.stdout
-            terminal = self.top(130, 5, "--once", TERM="dumb")
+            terminal = self.top(160, 5, "--once", TERM="dumb")
             assert terminal.end() == 0 and b"THREADS" in terminal.raw, terminal.raw
             with open("/dev/full", "w", encoding="utf-8") as full:
                 done = subprocess.run([self.asymctl, "top", "--once"], env={**os.environ, **self.variables}, stdout=full,

@@ -27,7 +27,7 @@
 static const char *file_name(const char *path)
 {
     const char *last = NULL;
-    if (path[0] == '/')
+    if (path[0] == '/' || path[0] == '.')
         last = strrchr(path, '/');
     else if (isalpha((unsigned char)path[0]) && path[1] == ':')
         last = strrchr(path, '\\');

@@ -2,14 +2,18 @@
 #include "daemon/asymctl/top-source.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/macro.h"
 #include "client/client.h"
+#include "daemon/asymctl/process-name.h"
 #include "daemon/asymctl/user-name.h"
+#include "linux/sys/thread.h"
 
 #define FILL(field, text) snprintf(field, sizeof(field), "%s", text)
 
@@ -56,11 +60,43 @@ static int fill_cpu(struct asym_top_frame *frame, const struct asym_client_cpu *
     return 0;
 }
 
-static int fill_app(struct asym_top_frame *frame, const struct asym_client_app *from)
+/* The kernel gives a number to a later process, and a process can become another program: then the name is another one. */
+static bool has_name(const struct asym_root *root, const struct asym_top_app *app)
 {
-    struct asym_top_app *to = asym_top_add_app(frame);
+    char path[64], comm[32];
+    snprintf(path, sizeof path, "proc/%" PRIu32 "/comm", app->pid);
+    const ssize_t n = asym_root_read(root, path, comm, sizeof comm);
+    return n > 0 && comm[n - 1] == '\n' && (size_t)n - 1 == strlen(app->comm) &&
+           memcmp(comm, app->comm, (size_t)n - 1) == 0;
+}
+
+/* A command line costs some system calls, so that of the frame before counts. */
+static void fill_command(const struct asym_root *root, struct asym_top_app *app, const struct asym_top_app *earlier)
+{
+    char command[ASYM_COMMAND_SIZE];
+    if (earlier)
+        memcpy(app->command, earlier->command, sizeof app->command);
+    else if (app->pid > 0 && has_name(root, app) && asym_command_of(root, app->pid, command) > 0)
+        snprintf(app->command, sizeof app->command, "%.*s", (int)sizeof app->command - 1, command);
+}
+
+static void fill_user(struct asym_top_app *app, uint32_t uid, const struct asym_top_app *earlier)
+{
+    char user[ASYM_USER_SIZE];
+    if (earlier)
+        memcpy(app->user, earlier->user, sizeof app->user);
+    else if (uid != UINT32_MAX)
+        snprintf(app->user, sizeof app->user, "%.*s", (int)sizeof app->user - 1, asym_user_of(uid, user));
+}
+
+static int fill_app(struct asym_top_source *source, const struct asym_top_frame *before,
+                    const struct asym_client_app *from)
+{
+    struct asym_top_app *to = asym_top_add_app(&source->filled);
     if (!to)
         return -ENOMEM;
+    to->seen = asym_clock_now();
+    to->running = from->running;
     to->pid = from->pid;
     to->runnable = from->runnable;
     to->fast_share = from->fast_share;
@@ -69,10 +105,19 @@ static int fill_app(struct asym_top_frame *frame, const struct asym_client_app *
     to->moves = from->moves_per_minute;
     FILL(to->cgroup, from->cgroup);
     asym_name_app(from, to->comm, sizeof to->comm);
-    FILL(to->phase, from->phase);
-    FILL(to->class, from->class);
+    FILL(to->class_name, from->class_name);
     FILL(to->reason, from->reason);
+    const struct asym_top_app *earlier = asym_top_frame_find(before, to, source->filled.n_apps - 1);
+    fill_command(&source->root, to, earlier);
+    fill_user(to, from->uid, earlier);
     return 0;
+}
+
+/* A cgroup ends at once: no process stands for it. */
+static bool has_ended(uint32_t pid)
+{
+    struct asym_thread_sched sched;
+    return pid == 0 || asym_thread_get_sched((int32_t)pid, &sched) < 0;
 }
 
 static int read_cpus(struct asym_client *client, struct asym_top_frame *frame, struct asym_error *err)
@@ -87,15 +132,17 @@ static int read_cpus(struct asym_client *client, struct asym_top_frame *frame, s
     return r < 0 ? asym_fail(err, r, "no memory") : 0;
 }
 
-static int read_apps(struct asym_client *client, struct asym_top_frame *frame, struct asym_error *err)
+static int read_apps(struct asym_top_source *source, const struct asym_top_frame *before, struct asym_error *err)
 {
     struct asym_client_apps apps;
-    int r = asym_client_list_applications(client, &apps, err);
+    int r = asym_client_list_applications(source->client, &apps, err);
     if (r < 0)
         return r;
     for (size_t i = 0; i < apps.n && r >= 0; i++)
-        r = fill_app(frame, &apps.app[i]);
+        r = fill_app(source, before, &apps.app[i]);
     asym_client_apps_done(&apps);
+    if (r >= 0)
+        r = asym_top_frame_keep(&source->filled, before, asym_clock_now(), has_ended);
     return r < 0 ? asym_fail(err, r, "no memory") : 0;
 }
 
@@ -122,7 +169,7 @@ int asym_top_source_read(struct asym_top_source *source, struct asym_top_frame *
     if (r >= 0)
         r = read_cpus(source->client, filled, err);
     if (r >= 0)
-        r = read_apps(source->client, filled, err);
+        r = read_apps(source, frame, err);
     if (r < 0)
         return fail(source, r);
     const struct asym_top_frame before = *frame;
@@ -175,6 +222,26 @@ int asym_top_source_pause(struct asym_top_source *source, bool pause, struct asy
     return pause ? asym_client_pause(source->client, 0, err) : asym_client_resume(source->client, err);
 }
 
+int asym_top_source_policy(struct asym_top_source *source, const char *name, struct asym_error *err)
+{
+    const int r = connect_once(source, err);
+    return r < 0 ? r : asym_client_set_policy(source->client, name, false, err);
+}
+
+int asym_top_source_order(struct asym_top_source *source, enum asym_top_action action, uint32_t pid,
+                          struct asym_error *err)
+{
+    static const char *const actions[] = {[ASYM_TOP_SET_FAST] = "fast",
+                                          [ASYM_TOP_SET_SLOW] = "slow",
+                                          [ASYM_TOP_SET_IGNORE] = "ignore",
+                                          [ASYM_TOP_SET_AUTO] = "auto"};
+    const int r = connect_once(source, err);
+    if (r < 0)
+        return r;
+    return action == ASYM_TOP_RELEASE ? asym_client_release(source->client, pid, err)
+                                      : asym_client_set_program(source->client, pid, actions[action], err);
+}
+
 void asym_top_source_rest(struct asym_top_source *source)
 {
     asym_client_close(ASYM_TAKE(source->client));
@@ -184,4 +251,5 @@ void asym_top_source_done(struct asym_top_source *source)
 {
     asym_client_close(source->client);
     asym_top_frame_done(&source->filled);
+    asym_root_done(&source->root);
 }

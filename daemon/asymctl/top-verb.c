@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymctl top: what runs where, live. */
+#include <asym/policy.h>
+
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +117,58 @@ static void pause_or_resume(struct top *top)
     top->frame.paused_for = 0;
 }
 
+static void switch_policy(struct top *top)
+{
+    struct asym_error err = {""};
+    char text[100];
+    const int r = asym_top_source_policy(&top->source, top->view.policy, &err);
+    snprintf(text, sizeof text, "The policy is %.48s now.", top->view.policy);
+    set_message(top, r < 0 ? err.text : text);
+}
+
+static void order(struct top *top, enum asym_top_action action)
+{
+    static const char *const done[] = {[ASYM_TOP_SET_FAST] = "is on fast CPUs until it ends (a: auto)",
+                                       [ASYM_TOP_SET_SLOW] = "is on slow CPUs until it ends (a: auto)",
+                                       [ASYM_TOP_SET_IGNORE] = "is left alone until it ends (a: auto)",
+                                       [ASYM_TOP_SET_AUTO] = "follows the rules of the configuration again",
+                                       [ASYM_TOP_RELEASE] = "is released until it ends (a: auto)"};
+    struct asym_error err = {""};
+    char text[100];
+    const uint32_t pid = top->view.asked_pid;
+    const int r = asym_top_source_order(&top->source, action, pid, &err);
+    snprintf(text, sizeof text, "Process %" PRIu32 " %s.", pid, done[action]);
+    set_message(top, r < 0 ? err.text : text);
+}
+
+/* Returns false when the user quits. */
+static bool act(struct top *top, enum asym_top_action action)
+{
+    switch (action) {
+    case ASYM_TOP_QUIT:
+        return false;
+    case ASYM_TOP_ASK_WHY:
+        ask_why(top);
+        break;
+    case ASYM_TOP_PAUSE:
+        pause_or_resume(top);
+        break;
+    case ASYM_TOP_SET_POLICY:
+        switch_policy(top);
+        break;
+    case ASYM_TOP_SET_FAST:
+    case ASYM_TOP_SET_SLOW:
+    case ASYM_TOP_SET_IGNORE:
+    case ASYM_TOP_SET_AUTO:
+    case ASYM_TOP_RELEASE:
+        order(top, action);
+        break;
+    case ASYM_TOP_DRAW:
+        break;
+    }
+    return true;
+}
+
 /* ncurses draws anew while it reads a key, if the size has changed: that write can block, too. */
 static uint32_t next_key(void)
 {
@@ -128,18 +183,8 @@ static bool take_keys(struct top *top)
 {
     uint32_t key;
     for (unsigned n = 0; n < MOST_KEYS && (key = next_key()) != ASYM_TOP_KEY_NONE; n++) {
-        switch (asym_top_key(&top->view, &top->frame, &top->order, key)) {
-        case ASYM_TOP_QUIT:
+        if (!act(top, asym_top_key(&top->view, &top->frame, &top->order, key)))
             return false;
-        case ASYM_TOP_ASK_WHY:
-            ask_why(top);
-            break;
-        case ASYM_TOP_PAUSE:
-            pause_or_resume(top);
-            break;
-        case ASYM_TOP_DRAW:
-            break;
-        }
         /* The next key acts on what this one has changed: a filter, an order. */
         if (lay_out(top) < 0)
             return false;
@@ -222,15 +267,27 @@ static int print_once(struct top *top)
     return asym_verb_reported(r < 0 ? r : asym_top_print(&top->page, stdout));
 }
 
+/* The most names of policies that the prompt offers. */
+#define MOST_POLICIES 64
+
 static int run_top(const void *parsed, char **operands)
 {
     const struct arguments *a = parsed;
-    ASYM_CLEANUP(top_done) struct top top = {.interval = a->interval, .view = {.sort = ASYM_TOP_RUNNABLE}};
+    const char *policies[MOST_POLICIES + 1] = {NULL};
+    ASYM_CLEANUP(top_done)
+    struct top top = {.interval = a->interval,
+                      .view = {.sort = ASYM_TOP_RUNNABLE, .policies = policies},
+                      .source = {.root = {.fd = -1}}};
     struct asym_error err = {""};
+    const struct asym_policy *policy;
     (void)operands;
     if (!a->once && asym_top_terminal_check(&err) < 0)
         return asym_verb_fail(ASYM_EXIT_USAGE, err.text);
-    const int r = asym_top_source_read(&top.source, &top.frame, &err);
+    for (size_t i = 0; i < MOST_POLICIES && (policy = asym_policy_at(i)); i++)
+        policies[i] = policy->name;
+    int r = asym_root_open(NULL, &top.source.root, &err);
+    if (r >= 0)
+        r = asym_top_source_read(&top.source, &top.frame, &err);
     if (r < 0)
         return fail(r, &err);
     return a->once ? print_once(&top) : show(&top);

@@ -86,8 +86,8 @@ int asym_bus_append_cpu(sd_bus_message *m, const struct asym_service *s, const s
     if (r >= 0)
         r = append_text(m, "type_name", has_type ? machine->types[c->type].name : "");
     if (r >= 0)
-        r = sd_bus_message_append(m, "{sv}{sv}{sv}", "busy", "d", now->busy, "threads", "u", now->threads, "tid", "u",
-                                  (uint32_t)(shown ? now->last.tid : 0));
+        r = sd_bus_message_append(m, "{sv}{sv}{sv}", "busy", "d", asym_service_cpu_busy(s, cpu), "threads", "u",
+                                  now->threads, "tid", "u", (uint32_t)(shown ? now->last.tid : 0));
     if (r >= 0)
         r = append_text(m, "comm", shown ? now->comm : "");
     return r < 0 ? r : sd_bus_message_close_container(m);

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mask.h"
 #include "daemon/asymd/bus-describe.h"
 #include "daemon/asymd/service-control.h"
@@ -129,9 +130,10 @@ static int end_list(sd_bus_message *reply, int r)
 
 static int list_cpus(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
 {
-    const struct asym_service *s = userdata;
+    struct asym_service *s = userdata;
     sd_bus_message *reply = NULL;
     (void)error;
+    s->load_asked = asym_clock_now();
     int r = begin_list(m, "a{sv}", &reply);
     for (unsigned cpu = 0; cpu < s->run->machine->n_cpus && r >= 0; cpu++)
         if (asym_mask_has(&s->run->machine->usable, (int)cpu))

@@ -101,7 +101,7 @@ void asym_service_lacks(const struct asym_service *s, void (*say)(void *ctx, con
 {
     struct saying saying = {say, ctx};
     if (s->run->cli->n_pids > 0)
-        say(ctx, "asymd follows only the processes of --pid: it counts no other load of a CPU.");
+        say(ctx, "asymd follows only the processes of --pid: its plan counts no other load of a CPU.");
     if (s->ledger_failed)
         say(ctx, "asymd cannot write the ledger, so it steers nothing.");
     if (asym_mask_empty(&s->run->machine->slow))
@@ -208,6 +208,11 @@ int asym_service_explain_now(struct asym_service *s, int32_t id, struct asym_ser
         ret->e.context.own_mask = &ret->own_mask;
     }
     return 0;
+}
+
+double asym_service_cpu_busy(const struct asym_service *s, unsigned cpu)
+{
+    return s->load.n > 1 ? s->load.share[cpu] : asym_monitor_cpu_of(s->control.monitor, cpu)->busy;
 }
 
 /* Counters */

@@ -65,12 +65,24 @@ void asym_service_update_budget(struct asym_service *s, asym_usec now)
     }
 }
 
+/* A user who has not asked for this long does not look at the CPUs any more. */
+#define LOAD_AGE (10 * ASYM_SEC)
+
+/* With --pid the threads that asymd follows say nothing of the load of a CPU. */
+static void update_load(struct asym_service *s, asym_usec now)
+{
+    const bool is_asked = s->load_asked > 0 && now - s->load_asked < LOAD_AGE;
+    if ((s->run->cli->n_pids == 0 && !is_asked) || asym_cpu_load_update(&s->load, &s->run->root) < 0)
+        s->load.n = 0;
+}
+
 void asym_service_housekeeping(struct asym_service *s, asym_usec now)
 {
     update_limits(s);
     update_ledger(s);
     asym_service_update_cpus(s);
     asym_speeds_update(s->run);
+    update_load(s, now);
     asym_service_control_housekeeping(s, now);
     if (s->rtx)
         asym_rtxd_housekeeping(s->rtx, now);

@@ -27,6 +27,7 @@
 #include "linux/enforce/ledger.h"
 #include "linux/observe/hidepid.h"
 #include "linux/observe/proc-owner.h"
+#include "linux/sys/cpu-load.h"
 
 /** The orders of users, and the listener (service-control.h). */
 struct asym_service_control {
@@ -77,6 +78,8 @@ struct asym_service {
     struct asym_self_affinity self_affinity;
     struct asym_service_control control;
     struct asym_class_log *class_log; /* NULL: no cycle has had a plan yet */
+    struct asym_cpu_load load;        /* of the last second, while it is read */
+    asym_usec load_asked;             /* when a user asked for the CPUs last */
     uint64_t abilities;               /* asym_watch_abilities, when they were last read */
 };
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "top/frame.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +36,36 @@ struct asym_top_app *asym_top_add_app(struct asym_top_frame *frame)
     struct asym_top_app *app = add(&array, &frame->n_apps, &frame->apps_size, sizeof *app);
     frame->apps = array;
     return app;
+}
+
+const struct asym_top_app *asym_top_frame_find(const struct asym_top_frame *frame, const struct asym_top_app *app,
+                                               size_t hint)
+{
+    for (size_t k = 0; k < frame->n_apps; k++) {
+        const struct asym_top_app *other = &frame->apps[(hint + k) % frame->n_apps];
+        if (other->pid == app->pid && strcmp(other->cgroup, app->cgroup) == 0 && strcmp(other->comm, app->comm) == 0)
+            return other;
+    }
+    return NULL;
+}
+
+int asym_top_frame_keep(struct asym_top_frame *frame, const struct asym_top_frame *before, asym_usec now,
+                        bool (*has_ended)(uint32_t pid))
+{
+    for (size_t i = 0; i < before->n_apps; i++) {
+        const struct asym_top_app *app = &before->apps[i];
+        if (now - app->seen >= ASYM_TOP_KEEP || asym_top_frame_find(frame, app, i) || has_ended(app->pid))
+            continue;
+        struct asym_top_app *kept = asym_top_add_app(frame);
+        if (!kept)
+            return -ENOMEM;
+        *kept = *app;
+        kept->runnable = kept->running = 0;
+        kept->steered = 0;
+        snprintf(kept->class_name, sizeof kept->class_name, "idle");
+        snprintf(kept->reason, sizeof kept->reason, "idle");
+    }
+    return 0;
 }
 
 void asym_top_frame_clear(struct asym_top_frame *frame)

@@ -26,13 +26,16 @@ struct asym_top_app {
     uint32_t pid; /**< 0: a cgroup */
     char cgroup[128];
     char comm[64];
-    char phase[12];    /**< "idle", "serial", "parallel" */
-    char class[4];     /**< "MP", "HP", "SP"; "": none */
-    double runnable;   /**< threads, mean */
-    double fast_share; /**< 0..1, of its running time on fast CPUs */
+    char command[160];   /**< the command line, without the directory of the program; "": not known */
+    char user[16];       /**< the name of its user; "": none */
+    char class_name[16]; /**< "idle", "serial", "highly parallel" */
+    double runnable;     /**< threads, mean */
+    double running;      /**< CPUs that it used */
+    double fast_share;   /**< 0..1, of its running time on fast CPUs */
     unsigned threads, steered;
     unsigned moves; /**< of its threads, in a minute */
     char reason[160];
+    asym_usec seen; /**< when asymd listed it last */
 };
 
 struct asym_top_frame {
@@ -55,6 +58,22 @@ struct asym_top_cpu *asym_top_add_cpu(struct asym_top_frame *frame);
 
 /** Returns the next application of the frame, zeroed; NULL: no memory. */
 struct asym_top_app *asym_top_add_app(struct asym_top_frame *frame);
+
+/** An idle program keeps its row for this long: else rows would come and go with each pause of a program. */
+#define ASYM_TOP_KEEP (10 * ASYM_SEC)
+
+/**
+ * Add the applications of the frame before that asymd does not list now, as idle ones, if asymd listed them in the last
+ * ASYM_TOP_KEEP, and they have not ended. Returns 0; -ENOMEM.
+ */
+int asym_top_frame_keep(struct asym_top_frame *frame, const struct asym_top_frame *before, asym_usec now,
+                        bool (*has_ended)(uint32_t pid));
+
+/**
+ * Returns the application of that frame with this PID, cgroup and comm; NULL: there is none. hint: where it may stand.
+ */
+const struct asym_top_app *asym_top_frame_find(const struct asym_top_frame *frame, const struct asym_top_app *app,
+                                               size_t hint);
 
 /** Forget the values, and keep the memory for the next frame. */
 void asym_top_frame_clear(struct asym_top_frame *frame);

@@ -7,12 +7,26 @@
 #include "report/columns.h"
 #include "top/layout-parts.h"
 
-#define WIDE 120u /* columns of a screen that has room for words in place of abbreviations */
+#define WIDE 160u /* columns of a screen that has room for words in place of abbreviations, and for all figures */
+#define MOST 40u  /* columns of a command line */
 
 static void write_pid(const struct asym_top_app *app, bool wide, char *buf, size_t size)
 {
     (void)wide;
     snprintf(buf, size, app->pid ? "%u" : "-", app->pid);
+}
+
+static void write_user(const struct asym_top_app *app, bool wide, char *buf, size_t size)
+{
+    (void)wide;
+    snprintf(buf, size, "%s", app->user);
+}
+
+/* In percent of one CPU. */
+static void write_cpu(const struct asym_top_app *app, bool wide, char *buf, size_t size)
+{
+    (void)wide;
+    snprintf(buf, size, "%.0f", 100 * app->running);
 }
 
 /* The last part of a cgroup's path says the most. */
@@ -21,24 +35,19 @@ static void write_command(const struct asym_top_app *app, bool wide, char *buf, 
     (void)wide;
     const char *last = strrchr(app->cgroup, '/');
     const char *part = last && last[1] ? last + 1 : app->cgroup;
-    snprintf(buf, size, "%s", app->pid || *app->comm ? app->comm : part);
+    snprintf(buf, size, "%s", *app->command ? app->command : app->pid || *app->comm ? app->comm : part);
 }
 
 static void write_class(const struct asym_top_app *app, bool wide, char *buf, size_t size)
 {
     static const struct {
-        const char *class, *narrow, *wide;
-    } words[] = {
-        {"MP", "mildly", "mildly parallel"},
-        {"HP", "highly", "highly parallel"},
-        {"SP", "phase", "serial phase"},
-    };
-    for (size_t i = 0; i < ASYM_LENGTH(words); i++)
-        if (strcmp(app->class, words[i].class) == 0) {
-            snprintf(buf, size, "%s", wide ? words[i].wide : words[i].narrow);
-            return;
-        }
-    snprintf(buf, size, "%s", *app->class ? app->class : app->phase);
+        const char *name, *narrow;
+    } words[] = {{"mildly parallel", "mildly"}, {"highly parallel", "highly"}, {"serial phase", "phase"}};
+    const char *word = app->class_name;
+    for (size_t i = 0; !wide && i < ASYM_LENGTH(words); i++)
+        if (strcmp(app->class_name, words[i].name) == 0)
+            word = words[i].narrow;
+    snprintf(buf, size, "%s", word);
 }
 
 static void write_runnable(const struct asym_top_app *app, bool wide, char *buf, size_t size)
@@ -86,19 +95,24 @@ static const struct {
     void (*write)(const struct asym_top_app *app, bool wide, char *buf, size_t size);
 } columns[] = {
     [ASYM_TOP_PID] = {"PID", 7, 7, 0, true, write_pid},
-    [ASYM_TOP_COMMAND] = {"COMMAND", 15, 32, 0, false, write_command},
-    [ASYM_TOP_CLASS] = {"CLASS", 6, 15, 40, false, write_class},
-    [ASYM_TOP_RUNNABLE] = {"RUN", 6, 8, 24, true, write_runnable},
+    [ASYM_TOP_USER] = {"USER", 8, 8, 100, false, write_user},
+    [ASYM_TOP_CPU] = {"CPU%", 5, 5, 48, true, write_cpu},
+    [ASYM_TOP_COMMAND] = {"COMMAND", 16, MOST, 0, false, write_command},
+    [ASYM_TOP_CLASS] = {"CLASS", 10, 15, 40, false, write_class},
+    [ASYM_TOP_RUNNABLE] = {"RUN", 5, 5, 24, true, write_runnable},
     [ASYM_TOP_THREADS] = {"THREADS", 8, 8, WIDE, true, write_threads},
     [ASYM_TOP_STEERED] = {"STEERED", 8, 8, WIDE, true, write_steered},
-    [ASYM_TOP_SHARE] = {"FAST", 5, 6, 32, true, write_share},
-    [ASYM_TOP_MOVES] = {"MOVES", 6, 7, 60, true, write_moves},
+    [ASYM_TOP_SHARE] = {"FAST", 5, 5, 32, true, write_share},
+    [ASYM_TOP_MOVES] = {"MOVES", 6, 6, 110, true, write_moves},
     [ASYM_TOP_REASON] = {"REASON", 0, 0, 72, false, write_reason},
 };
 
 static unsigned columns_of(enum asym_top_column c, unsigned width)
 {
     unsigned others = 0;
+    /* Below, the reason has the room. */
+    if (c == ASYM_TOP_COMMAND && width >= 100)
+        return ASYM_MIN(width / 5, MOST);
     if (columns[c].columns > 0 && (c != ASYM_TOP_COMMAND || width >= columns[ASYM_TOP_REASON].from))
         return width >= WIDE ? columns[c].wide : columns[c].columns;
     for (unsigned i = 0; i < ASYM_TOP_N_COLUMNS; i++)

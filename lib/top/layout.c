@@ -11,20 +11,25 @@
 /* With --once the CPUs have as many rows as a large screen gives them. */
 #define ONCE_CPU_ROWS 34
 
-static const char help[] = "up, down, page up, page down, home, end  move the cursor (also k, j, blank, g, G)\n"
-                           "enter   why: what asymd knows about the application, and why it runs where it runs\n"
-                           "/       filter: part of a command, of a cgroup or of a PID; Esc clears the filter\n"
-                           "< >     sort by the column to the left or to the right; * marks the column\n"
-                           "r       reverse the order\n"
-                           "p       pause asymd, or resume; top asks first\n"
-                           "q       quit\n"
-                           "\n"
-                           "RUN     runnable threads in the last interval\n"
-                           "FAST    share of its running time on fast CPUs, in the last minute\n"
-                           "MOVES   how often asymd gave its threads another CPU in the last minute\n"
-                           "CLASS   mildly: mildly parallel, from one runnable thread up to hp_threshold, which is "
-                           "one more than the number of fast CPUs. highly: highly parallel, more threads than that. "
-                           "phase: the serial phase of a parallel program. idle: no thread runs.\n";
+static const char help[] =
+    "up, down, page up, page down, home, end  move the cursor (also k, j, blank, g, G)\n"
+    "enter   why: what asymd knows about the application, and why it runs where it runs\n"
+    "/       filter: part of a command, a user, a cgroup or a PID; Esc clears the filter\n"
+    "< >     sort by the column to the left or to the right; * marks the column\n"
+    "r       reverse the order\n"
+    "f s i   keep the process under the cursor on fast or slow CPUs, or ignore it (top asks first)\n"
+    "x a     release it; let the rules decide about it again (auto) (top asks first)\n"
+    "o       switch to another policy (top asks first)\n"
+    "p       pause asymd, or resume (top asks first)\n"
+    "q       quit\n"
+    "\n"
+    "CPU%    CPU time in the last interval, in percent of one CPU\n"
+    "RUN     runnable threads in the last interval\n"
+    "FAST    share of its running time on fast CPUs, in the last minute\n"
+    "MOVES   how often asymd gave its threads another CPU in the last minute\n"
+    "CLASS   serial: one or two runnable threads. mildly: mildly parallel, up to hp_threshold. "
+    "highly: highly parallel, more threads than that. phase: the serial phase of a parallel "
+    "program. background: high nice values. idle: no thread runs; the row stays for 10 s.\n";
 
 /* Writes the item with " | " before it. The first is cut. From one that does not fit on, the line has no more items. */
 static unsigned put_item(struct asym_top_page *page, unsigned at, enum asym_top_style style, const char *text)
@@ -87,7 +92,17 @@ static void put_table_footer(struct asym_top_page *page, const struct asym_top_f
     static const char *const keys[] = {"q quit", "? help", "enter why", "/ filter", "< > sort", "r reverse"};
     for (size_t i = 0; i < ASYM_LENGTH(keys); i++)
         at = put_item(page, at, ASYM_TOP_PLAIN, keys[i]);
-    put_item(page, at, ASYM_TOP_PLAIN, frame->paused ? "p resume" : "p pause");
+    at = put_item(page, at, ASYM_TOP_PLAIN, frame->paused ? "p resume" : "p pause");
+    put_item(page, at, ASYM_TOP_PLAIN, "f fast | s slow | i ignore | x release | a auto | o policy");
+}
+
+/* The name that the user types, and the policies that begin with it. */
+static void put_policy(struct asym_top_page *page, const struct asym_top_view *view)
+{
+    unsigned at = asym_top_format(page, 0, page->width, ASYM_TOP_PLAIN, "policy (Esc leaves): %s_", view->policy);
+    for (const char *const *name = view->policies; name && *name; name++)
+        if (strncmp(*name, view->policy, strlen(view->policy)) == 0)
+            at = put_item(page, at, ASYM_TOP_PLAIN, *name);
 }
 
 static void put_footer(struct asym_top_page *page, const struct asym_top_frame *frame, const struct asym_top_view *view,
@@ -97,9 +112,11 @@ static void put_footer(struct asym_top_page *page, const struct asym_top_frame *
     case ASYM_TOP_FILTER:
         asym_top_format(page, 0, page->width, ASYM_TOP_PLAIN, "filter (Esc clears): %s_", view->filter);
         break;
+    case ASYM_TOP_POLICY:
+        put_policy(page, view);
+        break;
     case ASYM_TOP_CONFIRM:
-        asym_top_put(page, 0, page->width, ASYM_TOP_ALERT,
-                     frame->paused ? "Resume? asymd steers again. y/n" : "Pause? asymd puts every thread back. y/n");
+        asym_top_put(page, 0, page->width, ASYM_TOP_ALERT, view->question);
         break;
     case ASYM_TOP_WHY:
     case ASYM_TOP_HELP:

@@ -21,13 +21,22 @@ static int compare_numbers(double a, double b)
     return a > b ? -1 : a < b;
 }
 
+static const char *command_of(const struct asym_top_app *app)
+{
+    return *app->command ? app->command : app->comm;
+}
+
 static int compare_column(const struct asym_top_app *a, const struct asym_top_app *b, enum asym_top_column column)
 {
     switch (column) {
+    case ASYM_TOP_USER:
+        return strcmp(a->user, b->user);
+    case ASYM_TOP_CPU:
+        return compare_numbers(a->running, b->running);
     case ASYM_TOP_COMMAND:
-        return strcasecmp(a->comm, b->comm);
+        return strcasecmp(command_of(a), command_of(b));
     case ASYM_TOP_CLASS:
-        return strcmp(a->class, b->class) ? strcmp(a->class, b->class) : strcmp(a->phase, b->phase);
+        return strcmp(a->class_name, b->class_name);
     case ASYM_TOP_REASON:
         return strcmp(a->reason, b->reason);
     case ASYM_TOP_RUNNABLE:
@@ -61,7 +70,8 @@ static bool passes(const struct asym_top_app *app, const char *filter)
 {
     char pid[16];
     snprintf(pid, sizeof pid, "%u", app->pid);
-    return strcasestr(app->comm, filter) || strcasestr(app->cgroup, filter) || (app->pid != 0 && strstr(pid, filter));
+    return strcasestr(app->comm, filter) || strcasestr(app->command, filter) || strcasestr(app->user, filter) ||
+           strcasestr(app->cgroup, filter) || (app->pid != 0 && strstr(pid, filter));
 }
 
 static int reserve(struct asym_top_order *order, size_t n)
@@ -199,18 +209,78 @@ static void append(char *text, size_t size, uint32_t key)
         memcpy(text + n, bytes, strlen(bytes) + 1);
 }
 
-static enum asym_top_action filter_key(struct asym_top_view *view, uint32_t key)
+/* Changes a text that the user types. Returns whether it is the end of typing: enter, or escape, which empties the text. */
+static bool type_key(char *text, size_t size, uint32_t key)
 {
     if (key == ASYM_TOP_KEY_ENTER)
-        view->mode = ASYM_TOP_TABLE;
-    else if (key == ASYM_TOP_KEY_ESCAPE) {
-        view->mode = ASYM_TOP_TABLE;
-        *view->filter = '\0';
-    } else if (key == ASYM_TOP_KEY_BACKSPACE)
-        delete_last(view->filter);
+        return true;
+    if (key == ASYM_TOP_KEY_ESCAPE) {
+        *text = '\0';
+        return true;
+    }
+    if (key == ASYM_TOP_KEY_BACKSPACE)
+        delete_last(text);
     else if (key >= 0x20 && key != 0x7f && key < ASYM_TOP_KEY_UP)
-        append(view->filter, sizeof view->filter, key);
-    return ASYM_TOP_DRAW;
+        append(text, size, key);
+    return false;
+}
+
+static void ask(struct asym_top_view *view, enum asym_top_action action, const char *format, const char *subject)
+    __attribute__((format(printf, 3, 0)));
+
+/* subject: for the %s of the format. */
+static void ask(struct asym_top_view *view, enum asym_top_action action, const char *format, const char *subject)
+{
+    view->mode = ASYM_TOP_CONFIRM;
+    view->asked = action;
+    view->asked_pid = view->pid;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    snprintf(view->question, sizeof view->question, format, subject);
+#pragma GCC diagnostic pop
+}
+
+static void policy_key(struct asym_top_view *view, uint32_t key)
+{
+    if (!type_key(view->policy, sizeof view->policy, key))
+        return;
+    view->mode = ASYM_TOP_TABLE;
+    if (*view->policy)
+        ask(view, ASYM_TOP_SET_POLICY, "Switch to policy %s until asymd ends? y/n", view->policy);
+}
+
+/* The keys that change the process under the cursor. */
+static const struct {
+    uint32_t key;
+    enum asym_top_action action;
+    const char *question;
+} orders[] = {
+    {'f', ASYM_TOP_SET_FAST, "Keep %s on fast CPUs until it ends? y/n"},
+    {'s', ASYM_TOP_SET_SLOW, "Keep %s on slow CPUs until it ends? y/n"},
+    {'i', ASYM_TOP_SET_IGNORE, "Leave %s alone until it ends? y/n"},
+    {'x', ASYM_TOP_RELEASE, "Give %s its own CPUs back, and leave it alone until it ends? y/n"},
+    {'a', ASYM_TOP_SET_AUTO, "Let the rules of the configuration decide about %s again? y/n"},
+};
+
+/* Returns whether the key is one of them. */
+static bool ask_about_process(struct asym_top_view *view, const struct asym_top_frame *frame,
+                              const struct asym_top_order *order, uint32_t key)
+{
+    char subject[64];
+    size_t i = 0;
+    while (i < ASYM_LENGTH(orders) && orders[i].key != key)
+        i++;
+    if (i == ASYM_LENGTH(orders))
+        return false;
+    if (view->line >= order->n)
+        return true;
+    if (view->pid == 0) {
+        snprintf(view->message, sizeof view->message, "This row is a control group: asymctl set takes its processes.");
+        return true;
+    }
+    snprintf(subject, sizeof subject, "%.40s (%u)", frame->apps[order->index[view->line]].comm, view->pid);
+    ask(view, orders[i].action, orders[i].question, subject);
+    return true;
 }
 
 static void sort_next(struct asym_top_view *view, unsigned step)
@@ -241,7 +311,12 @@ static enum asym_top_action table_key(struct asym_top_view *view, const struct a
         start(view, ASYM_TOP_FILTER);
         break;
     case 'p':
-        start(view, ASYM_TOP_CONFIRM);
+        ask(view, ASYM_TOP_PAUSE,
+            frame->paused ? "Resume? asymd steers again. y/n" : "Pause? asymd puts every thread back. y/n", "");
+        break;
+    case 'o':
+        start(view, ASYM_TOP_POLICY);
+        *view->policy = '\0';
         break;
     case '?':
     case 'h':
@@ -257,7 +332,8 @@ static enum asym_top_action table_key(struct asym_top_view *view, const struct a
         view->reverse = !view->reverse;
         break;
     default:
-        select_line(view, frame, order, moved(view->line, order->n, view->page_lines, key));
+        if (!ask_about_process(view, frame, order, key))
+            select_line(view, frame, order, moved(view->line, order->n, view->page_lines, key));
     }
     return ASYM_TOP_DRAW;
 }
@@ -268,10 +344,14 @@ enum asym_top_action asym_top_key(struct asym_top_view *view, const struct asym_
     *view->message = '\0';
     switch (view->mode) {
     case ASYM_TOP_FILTER:
-        return filter_key(view, key);
+        view->mode = type_key(view->filter, sizeof view->filter, key) ? ASYM_TOP_TABLE : ASYM_TOP_FILTER;
+        return ASYM_TOP_DRAW;
+    case ASYM_TOP_POLICY:
+        policy_key(view, key);
+        return ASYM_TOP_DRAW;
     case ASYM_TOP_CONFIRM:
         view->mode = ASYM_TOP_TABLE;
-        return key == 'y' || key == 'Y' ? ASYM_TOP_PAUSE : ASYM_TOP_DRAW;
+        return key == 'y' || key == 'Y' ? view->asked : ASYM_TOP_DRAW;
     case ASYM_TOP_WHY:
     case ASYM_TOP_HELP:
         return text_key(view, key);

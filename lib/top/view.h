@@ -12,6 +12,8 @@
 /** The columns of the table, in their order. */
 enum asym_top_column {
     ASYM_TOP_PID,
+    ASYM_TOP_USER,
+    ASYM_TOP_CPU, /**< the CPU time that it used */
     ASYM_TOP_COMMAND,
     ASYM_TOP_CLASS,
     ASYM_TOP_RUNNABLE,
@@ -26,9 +28,25 @@ enum asym_top_column {
 enum asym_top_mode {
     ASYM_TOP_TABLE,
     ASYM_TOP_FILTER,  /**< keys change the filter */
-    ASYM_TOP_CONFIRM, /**< the question whether asymd is to pause or resume */
+    ASYM_TOP_POLICY,  /**< keys change the name of a policy */
+    ASYM_TOP_CONFIRM, /**< view->question */
     ASYM_TOP_WHY,     /**< the text of view->why */
     ASYM_TOP_HELP,
+};
+
+/** The action of the caller after a key. */
+enum asym_top_action {
+    ASYM_TOP_DRAW,
+    ASYM_TOP_QUIT,
+    ASYM_TOP_ASK_WHY, /**< set view->why for view->pid, which is not 0, and the mode ASYM_TOP_WHY */
+    /* After a question. Those on a process are about view->asked_pid, which is not 0. */
+    ASYM_TOP_PAUSE,      /**< pause asymd, or resume if it is paused */
+    ASYM_TOP_SET_POLICY, /**< to view->policy */
+    ASYM_TOP_SET_FAST,
+    ASYM_TOP_SET_SLOW,
+    ASYM_TOP_SET_IGNORE,
+    ASYM_TOP_SET_AUTO,
+    ASYM_TOP_RELEASE,
 };
 
 struct asym_top_view {
@@ -37,7 +55,13 @@ struct asym_top_view {
     enum asym_top_column sort;
     bool reverse; /**< false: numbers fall, texts rise */
     enum asym_top_mode mode;
-    char filter[64]; /**< part of a command, of a cgroup or of a PID; upper and lower case are alike */
+    char filter[64];             /**< part of a command, a user, a cgroup or a PID; upper and lower case are alike */
+    char policy[48];             /**< the user types it */
+    const char *const *policies; /**< the names that there are, ending in NULL; borrowed; NULL: not known */
+    /* The question is about the process that had the cursor when the user pressed the key. */
+    enum asym_top_action asked;
+    uint32_t asked_pid;
+    char question[160];
     /* The cursor stays on its application while the order changes. If the application is gone, it stays on the line. */
     uint32_t pid;
     char cgroup[128];
@@ -68,14 +92,6 @@ enum asym_top_special_key {
     ASYM_TOP_KEY_ESCAPE,
     ASYM_TOP_KEY_BACKSPACE,
     ASYM_TOP_KEY_NONE,
-};
-
-/** The action of the caller after a key. */
-enum asym_top_action {
-    ASYM_TOP_DRAW,
-    ASYM_TOP_QUIT,
-    ASYM_TOP_ASK_WHY, /**< set view->why for view->pid, which is not 0, and the mode ASYM_TOP_WHY */
-    ASYM_TOP_PAUSE,   /**< pause asymd, or resume if it is paused */
 };
 
 /** Filter and sort the applications of the frame. Returns 0; -ENOMEM, and then the order is empty. */

@@ -72,6 +72,7 @@ static void append_app(sd_bus_message *m, unsigned i)
 {
     static const char *const names[] = {"stockfish", "gzip\033[2J", "make", "漢字圧縮"};
     static const char *const classes[] = {"HP", "", "SP", "MP"};
+    static const char *const class_names[] = {"highly parallel", "serial", "serial phase", "mildly parallel"};
     check(sd_bus_message_open_container(m, 'a', "{sv}"), "application");
     field(m, "pid", "u", NULL, 1000 + i);
     field(m, "processes", "u", NULL, i % 4 == 2 ? 9 : 1);
@@ -80,7 +81,9 @@ static void append_app(sd_bus_message *m, unsigned i)
     field(m, "uid", "u", NULL, 1000);
     field(m, "phase", "s", i % 4 == 1 ? "serial" : "parallel", 0);
     field(m, "class", "s", classes[i % 4], 0);
+    field(m, "class_name", "s", class_names[i % 4], 0);
     field(m, "runnable", "d", NULL, i % 8);
+    field(m, "running", "d", NULL, i % 8 / 2.0);
     field(m, "threads", "u", NULL, i % 8 + 1);
     field(m, "steered", "u", NULL, i % 8);
     field(m, "fast_share", "d", NULL, i % 4 / 4.0);
@@ -134,6 +137,24 @@ static int pause_or_resume(sd_bus_message *call, void *ctx, sd_bus_error *error)
     (void)ctx, (void)error;
     say(sd_bus_message_get_member(call));
     paused = strcmp(sd_bus_message_get_member(call), "Pause") == 0;
+    return sd_bus_reply_method_return(call, NULL);
+}
+
+static int order(sd_bus_message *call, void *ctx, sd_bus_error *error)
+{
+    const char *member = sd_bus_message_get_member(call), *word = "";
+    uint32_t pid = 0;
+    char text[128];
+    int flag;
+    (void)ctx, (void)error;
+    if (strcmp(member, "SetProgram") == 0)
+        check(sd_bus_message_read(call, "us", &pid, &word), "order");
+    else if (strcmp(member, "SetPolicy") == 0)
+        check(sd_bus_message_read(call, "sb", &word, &flag), "order");
+    else
+        check(sd_bus_message_read(call, "u", &pid), "order");
+    snprintf(text, sizeof text, "%s %u%s%s", member, pid, *word ? " " : "", word);
+    say(text);
     return sd_bus_reply_method_return(call, NULL);
 }
 
@@ -227,6 +248,9 @@ static const sd_bus_vtable vtable[] = {
     SD_BUS_METHOD("Explain", "u", "asa(ss)", explain, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Pause", "t", NULL, pause_or_resume, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Resume", NULL, NULL, pause_or_resume, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("Release", "u", NULL, order, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("SetProgram", "us", NULL, order, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("SetPolicy", "sb", NULL, order, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Counters", NULL, "a(sstd)", counters, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_VTABLE_END,
 };

@@ -55,6 +55,7 @@ static int make_processes(void **state)
     PROCESS(31, 1, 'S', 1, "Render", "C:\\Games\\Racer 2\\racer.exe\0-full\0");
     PROCESS(32, 1, 'S', 1, "python3", "python3\0/usr/bin/server.py\0");
     PROCESS(33, 1, 'S', 1, "nginx", "nginx: worker process");
+    PROCESS(34, 1, 'S', 1, "game", "./bin/game\0-f\0");
     PROCESS(80, 1, 'S', 1, "sh", "sh\0-c\0asymctl why server.py\0");
     PROCESS(SELF, 80, 'R', 1, "asymctl", "asymctl\0why\0server.py\0");
     assert_int_equal(asym_root_open(tree.path, &root, &err), 0);
@@ -75,11 +76,9 @@ static void a_command_line_begins_with_the_name_of_the_program(void **state)
         uint32_t pid;
         const char *command;
     } rows[] = {
-        {20, "cc1 -quiet a.c"},
-        {30, "a-name-of-sixteen-and-more --level=2"},
-        {31, "racer.exe -full"},
-        {33, "nginx: worker process"},
-        {2, ""},
+        {20, "cc1 -quiet a.c"},  {30, "a-name-of-sixteen-and-more --level=2"},
+        {31, "racer.exe -full"}, {33, "nginx: worker process"},
+        {34, "game -f"},         {2, ""},
     };
     char command[ASYM_COMMAND_SIZE];
     (void)state;

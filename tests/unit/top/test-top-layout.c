@@ -63,6 +63,16 @@ static void add_cpus(struct fixture *f, unsigned n_fast, unsigned n_slow)
     }
 }
 
+static const char *name_class(const char *class)
+{
+    static const char *const names[][2] = {
+        {"MP", "mildly parallel"}, {"HP", "highly parallel"}, {"SP", "serial phase"}};
+    for (size_t i = 0; i < ASYM_LENGTH(names); i++)
+        if (strcmp(class, names[i][0]) == 0)
+            return names[i][1];
+    return "serial";
+}
+
 static void add_app(struct fixture *f, uint32_t pid, const char *comm, const char *class, double runnable,
                     const char *reason)
 {
@@ -71,8 +81,11 @@ static void add_app(struct fixture *f, uint32_t pid, const char *comm, const cha
     a->threads = (unsigned)(runnable + 1);
     a->steered = (unsigned)runnable;
     snprintf(a->comm, sizeof a->comm, "%s", comm);
-    snprintf(a->class, sizeof a->class, "%s", class);
-    snprintf(a->phase, sizeof a->phase, "%s", *class ? "parallel" : "serial");
+    a->running = runnable / 2;
+    snprintf(a->user, sizeof a->user, "%s", pid % 2 ? "alice" : "root");
+    if (pid == 4711)
+        snprintf(a->command, sizeof a->command, "stockfish bench 128 --threads=8 --depth=24");
+    snprintf(a->class_name, sizeof a->class_name, "%s", name_class(class));
     snprintf(a->reason, sizeof a->reason, "%s", reason);
     if (pid == 0)
         snprintf(a->cgroup, sizeof a->cgroup, "/user.slice/user-1000.slice/build.scope");
@@ -145,7 +158,7 @@ static void the_screen_fits_each_size(void **state)
     static const struct {
         unsigned columns, rows;
         const char *name;
-    } sizes[] = {{80, 24, "80x24"}, {200, 60, "200x60"}, {40, 10, "40x10"}, {80, 0, "once"}};
+    } sizes[] = {{80, 24, "80x24"}, {120, 40, "120x40"}, {200, 60, "200x60"}, {40, 10, "40x10"}, {80, 0, "once"}};
     add_cpus(f, 4, 8);
     add_apps(f, 30);
     for (size_t i = 0; i < ASYM_LENGTH(sizes); i++) {
@@ -213,6 +226,7 @@ static void bytes_of_a_name_do_not_reach_the_terminal(void **state)
     snprintf(f->view.alert, sizeof f->view.alert, "\033c");
     snprintf(f->view.filter, sizeof f->view.filter, "g");
     add_app(f, 7, "g\033[2J", "MP", 1, "\033[1m");
+    snprintf(f->frame.apps[0].user, sizeof f->frame.apps[0].user, "\033c");
     lay_out(f, 120, 24);
     assert_sound(f);
     assert_shows(f, "g\\x1b[2J", true);
@@ -249,6 +263,13 @@ static void keys_sort_by_each_column(void **state)
     assert_shows(f, "CLASS*", true);
     assert_false(f->view.reverse);
     press(f, '<');
+    assert_shows(f, "COMMAND*", true);
+    press(f, '<');
+    assert_shows(f, "CPU%*", true);
+    assert_int_equal(pid_at(f, 0), 0);
+    press(f, '<');
+    assert_shows(f, "USER*", true);
+    assert_int_equal(pid_at(f, 0), 4711);
     press(f, '<');
     assert_shows(f, "PID*", true);
     for (size_t i = 1; i < f->order.n; i++)
@@ -385,9 +406,101 @@ static void pause_is_done_after_a_yes_only(void **state)
     snprintf(f->view.message, sizeof f->view.message, "not permitted");
     lay_out(f, 80, 24);
     assert_shows(f, "not permitted\n", true);
-    press(f, 'x');
+    press(f, 'z');
     assert_shows(f, "not permitted", false);
     assert_int_equal(press(f, 'q'), ASYM_TOP_QUIT);
+}
+
+/* The cursor may be on another process when the answer comes: the question is about the first one. */
+static void orders_are_given_after_a_yes_only(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        uint32_t key;
+        enum asym_top_action action;
+        const char *question;
+    } rows[] = {
+        {'f', ASYM_TOP_SET_FAST, "Keep stockfish (4711) on fast CPUs until it ends? y/n"},
+        {'s', ASYM_TOP_SET_SLOW, "Keep stockfish (4711) on slow CPUs until it ends? y/n"},
+        {'i', ASYM_TOP_SET_IGNORE, "Leave stockfish (4711) alone until it ends? y/n"},
+        {'x', ASYM_TOP_RELEASE, "Give stockfish (4711) its own CPUs back, and leave it alone until it ends? y/n"},
+        {'a', ASYM_TOP_SET_AUTO, "Let the rules of the configuration decide about stockfish (4711) again? y/n"},
+    };
+    add_apps(f, 0);
+    lay_out(f, 100, 24);
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        press(f, ASYM_TOP_KEY_HOME);
+        press(f, ASYM_TOP_KEY_DOWN);
+        assert_int_equal(press(f, rows[i].key), ASYM_TOP_DRAW);
+        assert_shows(f, rows[i].question, true);
+        assert_int_equal(press(f, 'n'), ASYM_TOP_DRAW);
+        press(f, rows[i].key);
+        f->view.pid = 4712;
+        assert_int_equal(press(f, 'y'), rows[i].action);
+        assert_int_equal(f->view.asked_pid, 4711);
+    }
+    press(f, ASYM_TOP_KEY_HOME);
+    assert_int_equal(f->view.pid, 0);
+    assert_int_equal(press(f, 'f'), ASYM_TOP_DRAW);
+    assert_shows(f, "This row is a control group", true);
+    assert_int_equal(press(f, 'y'), ASYM_TOP_DRAW);
+    f->frame.n_apps = 0;
+    lay_out(f, 100, 24);
+    assert_int_equal(press(f, 'f'), ASYM_TOP_DRAW);
+    assert_int_equal(f->view.mode, ASYM_TOP_TABLE);
+}
+
+static void a_policy_is_typed_and_confirmed(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const policies[] = {"none", "pa", "priority", NULL};
+    f->view.policies = policies;
+    lay_out(f, 80, 24);
+    type(f, "o");
+    assert_shows(f, "policy (Esc leaves): _ | none | pa | priority", true);
+    type(f, "p");
+    assert_shows(f, "policy (Esc leaves): p_ | pa | priority", true);
+    press(f, ASYM_TOP_KEY_ESCAPE);
+    assert_int_equal(f->view.mode, ASYM_TOP_TABLE);
+    type(f, "opr");
+    press(f, ASYM_TOP_KEY_BACKSPACE);
+    type(f, "a");
+    press(f, ASYM_TOP_KEY_ENTER);
+    assert_shows(f, "Switch to policy pa until asymd ends? y/n", true);
+    assert_int_equal(press(f, 'n'), ASYM_TOP_DRAW);
+    type(f, "opa");
+    press(f, ASYM_TOP_KEY_ENTER);
+    assert_int_equal(press(f, 'y'), ASYM_TOP_SET_POLICY);
+    assert_string_equal(f->view.policy, "pa");
+}
+
+static bool has_ended(uint32_t pid)
+{
+    return pid == 4712;
+}
+
+static void idle_rows_stay_for_a_time(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_top_frame next = {.n_apps = 0};
+    static const struct {
+        asym_usec after;
+        size_t n;
+    } rows[] = {{ASYM_SEC, 5}, {ASYM_TOP_KEEP - 1, 5}, {ASYM_TOP_KEEP, 1}};
+    add_apps(f, 0);
+    for (size_t i = 0; i < f->frame.n_apps; i++)
+        f->frame.apps[i].seen = 100 * ASYM_SEC;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        asym_top_frame_clear(&next);
+        *asym_top_add_app(&next) = f->frame.apps[0];
+        assert_int_equal(asym_top_frame_keep(&next, &f->frame, 100 * ASYM_SEC + rows[i].after, has_ended), 0);
+        assert_int_equal(next.n_apps, rows[i].n);
+        for (size_t k = 1; k < next.n_apps; k++) {
+            assert_string_equal(next.apps[k].class_name, "idle");
+            assert_true(next.apps[k].pid != 4712 && next.apps[k].runnable <= 0 && next.apps[k].seen == 100 * ASYM_SEC);
+        }
+    }
+    asym_top_frame_done(&next);
 }
 
 static void why_is_wrapped_and_scrolls(void **state)
@@ -441,6 +554,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_cursor_follows_its_application, setup, teardown),
         cmocka_unit_test_setup_teardown(keys_move_the_cursor_and_the_table, setup, teardown),
         cmocka_unit_test_setup_teardown(pause_is_done_after_a_yes_only, setup, teardown),
+        cmocka_unit_test_setup_teardown(orders_are_given_after_a_yes_only, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_policy_is_typed_and_confirmed, setup, teardown),
+        cmocka_unit_test_setup_teardown(idle_rows_stay_for_a_time, setup, teardown),
         cmocka_unit_test_setup_teardown(why_is_wrapped_and_scrolls, setup, teardown),
         cmocka_unit_test_setup_teardown(slow_frames_come_less_often, setup, teardown),
     };
