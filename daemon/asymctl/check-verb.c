@@ -20,7 +20,7 @@ static int report(struct asym_run *run, bool json)
 static int check(const void *args, char **operands)
 {
     (void)operands;
-    return asym_machine_verb(args, report);
+    return asym_machine_verb(args, ASYM_MACHINE_QUIET, report);
 }
 
 const struct asym_verb asym_verb_check = {
@@ -30,7 +30,8 @@ const struct asym_verb asym_verb_check = {
     .usage = "",
     .summary = "say whether asymd can help this machine, and what the machine offers and lacks",
     .help = "Prints what asymd --check prints: a verdict in the first line, then a line for each thing that this\n"
-            "machine offers or lacks, with a remedy. Needs no running asymd. Exit status 3: the configured policy\n"
+            "machine offers or lacks, with a remedy, for the configuration of the running asymd or the installed one. "
+            "Exit status 3: the configured policy\n"
             "cannot run here.\n",
     .run = check,
 };

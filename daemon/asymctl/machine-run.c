@@ -1,33 +1,93 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "daemon/asymctl/machine-run.h"
 
+#include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "app/install-paths.h"
 #include "app/machine-setup.h"
 #include "app/policy-setup.h"
 #include "app/settings-setup.h"
 #include "base/macro.h"
+#include "client/client.h"
 #include "daemon/asymctl/verb.h"
 
 #define ROW(...) ASYM_ARG_OF(struct asym_machine_arguments, __VA_ARGS__)
 
 const struct asym_arg asym_machine_args[] = {
     ROW("--json", BOOL, NULL, json, .help = "print JSON"),
-    ROW("--config", STRING, "FILE", config, .help = "the configuration of asymd, instead of the installed one"),
+    ROW("--config", STRING, "FILE", config, .help = "a configuration, instead of that of the running asymd"),
     {.option = {.key = NULL}},
 };
 
-int asym_machine_run(struct asym_run *run, const struct asym_invocation *cli, bool lenient, struct asym_error *err)
+/* Returns 0; -EREMOTEIO: no asymd answers; -errno with err. */
+static int ask_settings(struct asym_settings **ret, struct asym_error *err)
 {
-    *run = (struct asym_run){.cli = cli, .root = {.fd = -1}};
-    asym_log_init(&run->log);
-    int r = lenient ? asym_run_load_lenient(cli, &run->settings, err) : asym_run_settings(cli, &run->settings, err);
+    ASYM_CLEANUP(asym_client_close_p) struct asym_client *client = NULL;
+    ASYM_AUTO_FREE char *text = NULL;
+    struct asym_error unanswered = {""};
+    struct asym_settings *s;
+    size_t len;
+    if (asym_client_open(&client, &unanswered) < 0 ||
+        asym_client_get_configuration(client, &text, &len, &unanswered) < 0)
+        return -EREMOTEIO;
+    int r = asym_settings_new(&s);
+    if (r < 0)
+        return asym_fail(err, r, "no memory");
+    r = asym_settings_read_printed(s, text, len, err);
+    if (r < 0)
+        asym_settings_free(s);
+    else
+        *ret = s;
+    return r;
+}
+
+int asym_machine_settings(const struct asym_invocation *cli, enum asym_machine_note note,
+                          struct asym_settings **ret_settings, struct asym_error *err)
+{
+    struct asym_settings *s = NULL;
+    char path[ASYM_PATH_SIZE];
+    int r = cli->config ? -EREMOTEIO : ask_settings(&s, err);
+    if (r == -EREMOTEIO) {
+        r = asym_run_settings(cli, ret_settings, err);
+        if (r >= 0 && !cli->config && note == ASYM_MACHINE_SAYS)
+            fprintf(stderr, "asymctl: no asymd answers: this is about the configuration in %s\n",
+                    asym_run_config_path(cli, path));
+        return r;
+    }
+    for (size_t i = 0; r >= 0 && i < cli->n_assignments; i++)
+        r = asym_settings_set(s, cli->assignments[i].text, cli->assignments[i].origin, err);
+    if (r >= 0)
+        r = asym_settings_check(s, err);
+    if (r < 0)
+        asym_settings_free(s);
+    else
+        *ret_settings = s;
+    return r;
+}
+
+/* r: the result of loading the settings. */
+static int set_up(struct asym_run *run, int r, struct asym_error *err)
+{
     if (r >= 0)
         r = asym_root_open(NULL, &run->root, err);
     if (r >= 0)
         r = asym_run_machine(run, err);
     return r < 0 ? r : asym_run_policy(run, err);
+}
+
+static void begin(struct asym_run *run, const struct asym_invocation *cli)
+{
+    *run = (struct asym_run){.cli = cli, .root = {.fd = -1}};
+    asym_log_init(&run->log);
+}
+
+int asym_machine_run_installed(struct asym_run *run, const struct asym_invocation *cli, struct asym_error *err)
+{
+    begin(run, cli);
+    return set_up(run, asym_run_load_lenient(cli, &run->settings, err), err);
 }
 
 void asym_machine_run_done(struct asym_run *run)
@@ -39,12 +99,14 @@ void asym_machine_run_done(struct asym_run *run)
     asym_log_done(&run->log);
 }
 
-int asym_machine_verb(const struct asym_machine_arguments *a, int (*report)(struct asym_run *run, bool json))
+int asym_machine_verb(const struct asym_machine_arguments *a, enum asym_machine_note note,
+                      int (*report)(struct asym_run *run, bool json))
 {
     const struct asym_invocation cli = {.config = a->config};
     ASYM_CLEANUP(asym_machine_run_done) struct asym_run run = {.root = {.fd = -1}};
     struct asym_error err = {""};
-    const int r = asym_machine_run(&run, &cli, false, &err);
+    begin(&run, &cli);
+    const int r = set_up(&run, asym_machine_settings(&cli, note, &run.settings, &err), &err);
     if (r >= 0)
         return report(&run, a->json);
     /* A file that cannot be read is a configuration error, whatever the errno. */

@@ -9,12 +9,12 @@
 
 #include "app/machine-setup.h"
 #include "app/policy-setup.h"
-#include "app/settings-setup.h"
 #include "base/clock.h"
 #include "base/macro.h"
 #include "base/parse.h"
 #include "base/text.h"
 #include "daemon/asymctl/interruption.h"
+#include "daemon/asymctl/machine-run.h"
 #include "daemon/asymctl/progress-line.h"
 #include "experiment/replay.h"
 #include "linux/enforce/ledger-overlay.h"
@@ -27,8 +27,8 @@ const struct asym_arg asym_observation_args[] = {
     ROW("--time", DURATION, "TIME", time, .def = "60s", .min = 100e3, .max = 86400e6,
         .help = "end after that long, such as 10s; 60 s by default"),
     ROW("--pid", STRING, "PID,...", pids, .help = "plan only for these processes and their descendants"),
-    ROW("--policy", STRING, "NAME", policy, .help = "the policy to plan with; by default that of the configuration"),
-    ROW("--config", STRING, "FILE", config, .help = "asymd's configuration"),
+    ROW("--policy", STRING, "NAME", policy, .help = "the policy to plan with; by default that of asymd"),
+    ROW("--config", STRING, "FILE", config, .help = "a configuration, instead of that of the running asymd"),
     ROW("--json", BOOL, NULL, json, .help = "print the report at the end as JSON"),
     {.option = {.key = NULL}},
 };
@@ -129,7 +129,7 @@ int asym_observation_open(struct asym_observation *o, const struct asym_observat
     o->usage = true;
     int r = read_arguments(o, a, err);
     if (r >= 0)
-        r = asym_run_settings(&o->cli, &o->run.settings, err);
+        r = asym_machine_settings(&o->cli, ASYM_MACHINE_SAYS, &o->run.settings, err);
     if (r < 0)
         return r;
     o->usage = false;

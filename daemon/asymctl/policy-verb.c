@@ -22,7 +22,7 @@ static const struct asym_arg args[] = {
 static int report(const struct asym_client_state *s, bool json)
 {
     const struct asym_terminal terminal = asym_terminal_of(stdout);
-    char text[1024], policy[128], reason[768], named[768];
+    char text[4096], policy[128], reason[2048], named[1024];
     if (json)
         return asym_json_print(json_pack("{s:s, s:o, s:o}", "schema", "asymctl.policy/1", "policy",
                                          asym_json_bytes(s->policy, strlen(s->policy)), "reason",

@@ -67,7 +67,7 @@ static int report(struct asym_run *run, bool json)
 static int recommend(const void *args, char **operands)
 {
     (void)operands;
-    return asym_machine_verb(args, report);
+    return asym_machine_verb(args, ASYM_MACHINE_SAYS, report);
 }
 
 const struct asym_verb asym_verb_recommend = {
@@ -77,6 +77,6 @@ const struct asym_verb asym_verb_recommend = {
     .usage = "",
     .summary = "name the policy that suits this machine, and say why",
     .help = "Prints what asymd can do for this machine, and the policy that policy = auto chooses here, with the\n"
-            "reason. Needs no running asymd.\n",
+            "reason. The configuration is that of the running asymd, or without one the installed configuration.\n",
     .run = recommend,
 };

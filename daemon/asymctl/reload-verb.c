@@ -1,11 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymctl reload. */
-#include "daemon/asymctl/service-verb.h"
+#include <string.h>
 
+#include "base/macro.h"
+#include "base/text.h"
+#include "daemon/asymctl/service-verb.h"
+#include "daemon/asymctl/user-name.h"
+
+/* A policy or a pause that a user has ordered outlives a reload. */
 static int reload(const void *args, char **operands)
 {
+    ASYM_CLEANUP(asym_client_close_p) struct asym_client *client = NULL;
+    ASYM_CLEANUP(asym_client_state_done) struct asym_client_state s = {.version = NULL};
+    struct asym_error err = {""};
+    char policy[128], named[1024], reason[2048];
     (void)operands;
-    return asym_verb_change(args, "reload", asym_client_reload, "asymd has read its configuration again");
+    const int status = asym_verb_connect(&client);
+    if (status != ASYM_EXIT_DONE)
+        return status;
+    int r = asym_client_reload(client, &err);
+    if (r >= 0)
+        r = asym_client_get_state(client, &s, &err);
+    if (r < 0)
+        return asym_verb_call_failed(r, &err);
+    asym_name_user_of_policy(s.policy_reason, named, sizeof named);
+    return asym_verb_report_change(args, "reload", "asymd has read its configuration again: policy %s (%s)%s",
+                                   asym_text_escape(s.policy, strlen(s.policy), policy, sizeof policy),
+                                   asym_text_escape(named, strlen(named), reason, sizeof reason),
+                                   s.paused ? "; it is still paused" : "");
 }
 
 const struct asym_verb asym_verb_reload = {
@@ -15,6 +37,7 @@ const struct asym_verb asym_verb_reload = {
     .usage = "",
     .summary = "make asymd read its configuration again",
     .help = "Makes the running asymd read its configuration again, as SIGHUP does. If the configuration has a\n"
-            "mistake, asymd keeps the one that it has, and the verb fails with the mistake.\n",
+            "mistake, asymd keeps the one that it has, and the verb fails with the mistake. Prints the policy with\n"
+            "its origin: an order of asymctl policy holds until asymd ends, and asymctl pause until its end.\n",
     .run = reload,
 };

@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "app/rule-subject.h"
-#include "app/settings-setup.h"
 #include "app/terminal.h"
 #include "base/macro.h"
 #include "base/parse.h"
 #include "base/text.h"
+#include "daemon/asymctl/machine-run.h"
 #include "daemon/asymctl/rules-report.h"
 #include "daemon/asymctl/verb.h"
 
@@ -23,7 +23,7 @@ static const struct asym_arg args[] = {
     ASYM_ARG("--exe", STRING, "PATH", exe, .help = "with the path of its executable"),
     ASYM_ARG("--cgroup", STRING, "PATH", cgroup, .help = "with the path of its control group"),
     ASYM_ARG("--cmdline", STRING, "TEXT", cmdline, .help = "with its arguments, joined by spaces"),
-    ASYM_ARG("--config", STRING, "FILE", config, .help = "the configuration to read instead of asymd's"),
+    ASYM_ARG("--config", STRING, "FILE", config, .help = "a configuration, instead of that of the running asymd"),
     ASYM_ARG("--json", BOOL, NULL, json, .help = "print JSON"),
     {.option = {.key = NULL}},
 };
@@ -106,7 +106,7 @@ static int rules(const void *parsed, char **operands)
     struct asym_error err = {""};
     int32_t pid;
     int status;
-    if (check_operands(a, operands, &pid, &err) < 0 || asym_run_settings(&cli, &s, &err) < 0)
+    if (check_operands(a, operands, &pid, &err) < 0 || asym_machine_settings(&cli, ASYM_MACHINE_SAYS, &s, &err) < 0)
         return asym_verb_fail(ASYM_EXIT_USAGE, err.text);
     if (operands[0])
         status = test(a, s, pid, &err);
@@ -123,8 +123,9 @@ const struct asym_verb asym_verb_rules = {
     .operands = ASYM_OPERANDS_SOME,
     .usage = "[test] [PID]",
     .summary = "list the rules in force, or say which one matches a program",
-    .help = "Prints the rules of the configuration, and of the groups of the library that it includes, in the\n"
-            "order in which asymd tries them. With test, prints for each rule whether it matches the process PID,\n"
+    .help = "Prints the rules of the running asymd, or without one those of the installed configuration and of the\n"
+            "groups of the library that it includes, in the order in which asymd tries them. With test, prints for "
+            "each rule whether it matches the process PID,\n"
             "or the program that the options describe, and why not. asymd uses the first rule that matches.\n",
     .run = rules,
 };

@@ -8,7 +8,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "app/machine-setup.h"
-#include "app/settings-setup.h"
+#include "daemon/asymctl/machine-run.h"
 #include "linux/sys/thread.h"
 
 static void run_done(struct asym_run *run)
@@ -22,7 +22,7 @@ int asym_run_place_cpus(enum asym_run_place place, const char *config, struct as
 {
     const struct asym_invocation cli = {.config = config};
     ASYM_CLEANUP(run_done) struct asym_run run = {.cli = &cli, .root = {.fd = -1}};
-    int r = asym_run_settings(&cli, &run.settings, err);
+    int r = asym_machine_settings(&cli, ASYM_MACHINE_SAYS, &run.settings, err);
     if (r >= 0)
         r = asym_root_open(NULL, &run.root, err);
     if (r >= 0)

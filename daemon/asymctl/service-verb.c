@@ -62,7 +62,7 @@ bool asym_verb_is_pid(const char *text, uint32_t *ret)
 
 int asym_verb_report_change(const struct asym_change_arguments *a, const char *verb, const char *format, ...)
 {
-    char text[512];
+    char text[2048];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);

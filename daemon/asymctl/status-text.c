@@ -65,7 +65,7 @@ static void print_head(const struct asym_status *s, const struct asym_terminal *
 
 static void print_policy(const struct asym_client_state *s, const struct asym_terminal *t)
 {
-    char policy[128], reason[768], text[1024], named[768];
+    char policy[128], reason[2048], text[4096], named[1024];
     asym_name_user_of_policy(s->policy_reason, named, sizeof named);
     snprintf(text, sizeof text, "%s (%s)", shown(s->policy, policy, sizeof policy),
              shown(named, reason, sizeof reason));

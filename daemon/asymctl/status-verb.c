@@ -41,7 +41,7 @@ static int fail_without_service(const struct asym_error *no_service)
     ASYM_CLEANUP(asym_machine_run_done) struct asym_run run = {.root = {.fd = -1}};
     struct asym_error err = {""};
     char verdict[400] = "", message[1024];
-    if (asym_machine_run(&run, &cli, true, &err) >= 0)
+    if (asym_machine_run_installed(&run, &cli, &err) >= 0)
         asym_assess(&run, verdict, sizeof verdict);
     snprintf(message, sizeof message, "%s%s%s", no_service->text, *verdict ? ". " : "", verdict);
     return asym_verb_fail(ASYM_EXIT_NO_SERVICE, message);

@@ -4,9 +4,12 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/macro.h"
 #include "base/mask.h"
 #include "daemon/asymd/bus-describe.h"
 #include "daemon/asymd/service-control.h"
@@ -298,6 +301,27 @@ static int counters(void *userdata, sd_bus_message *m, const struct asym_bus_cal
     return end_list(reply, r);
 }
 
+/* The texts of a configuration may be no UTF-8, so the answer is bytes. */
+static int get_configuration(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller,
+                             sd_bus_error *error)
+{
+    const struct asym_service *s = userdata;
+    ASYM_AUTO_FREE char *text = NULL;
+    size_t size = 0;
+    sd_bus_message *reply = NULL;
+    FILE *out = open_memstream(&text, &size);
+    (void)caller;
+    (void)error;
+    int r = out ? asym_settings_print(s->run->settings, out) : -ENOMEM;
+    if (out && fclose(out) != 0 && r >= 0)
+        r = -ENOMEM;
+    if (r >= 0)
+        r = sd_bus_message_new_method_return(m, &reply);
+    if (r >= 0)
+        r = sd_bus_message_append_array(reply, 'y', text, size);
+    return send_reply(reply, r);
+}
+
 /* Methods that change something. */
 
 static int answer(sd_bus_message *m, int r, const struct asym_error *err, sd_bus_error *error)
@@ -449,6 +473,7 @@ const struct asym_bus_method asym_bus_manager_methods[] = {
     {"Release", true, release},
     {"Adopt", true, adopt},
     {"SetProgram", true, set_program},
+    {"GetConfiguration", false, get_configuration},
     {"Counters", false, counters},
     {"Subscribe", false, subscribe},
     {"Unsubscribe", false, unsubscribe},
@@ -498,6 +523,7 @@ const sd_bus_vtable asym_bus_manager_vtable[] = {
     SD_BUS_METHOD_WITH_ARGS("Adopt", SD_BUS_ARGS("u", pid), SD_BUS_NO_RESULT, asym_bus_on_method, OPEN),
     SD_BUS_METHOD_WITH_ARGS("SetProgram", SD_BUS_ARGS("u", pid, "s", action), SD_BUS_NO_RESULT, asym_bus_on_method,
                             OPEN),
+    SD_BUS_METHOD_WITH_ARGS("GetConfiguration", SD_BUS_NO_ARGS, SD_BUS_RESULT("ay", ini), asym_bus_on_method, OPEN),
     SD_BUS_METHOD_WITH_ARGS("Counters", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(sstd)", counters), asym_bus_on_method, OPEN),
     SD_BUS_METHOD_WITH_ARGS("Subscribe", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, asym_bus_on_method, OPEN),
     SD_BUS_METHOD_WITH_ARGS("Unsubscribe", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, asym_bus_on_method, OPEN),

@@ -8,11 +8,13 @@
 
 #include <asym/types.h>
 
+#include "daemon/asymd/service-control.h"
+
 struct asym_service;
 
 /** The properties whose changes the bus announces, as it announced them last. */
 struct asym_bus_announced {
-    char policy[64], policy_reason[512], observer[128], profile[512];
+    char policy[64], policy_reason[ASYM_POLICY_REASON], observer[128], profile[512];
     struct asym_mask fast, slow;
     bool paused;
     uint64_t paused_until;

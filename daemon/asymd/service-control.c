@@ -120,14 +120,20 @@ static bool is_named_by_command_line(const struct asym_invocation *cli)
     return false;
 }
 
+/* Write the file, and make its line the origin of the policy. */
 static int write_policy(const struct asym_service *s, const char *name, struct asym_error *err)
 {
-    char text[256];
+    char text[256], path[ASYM_PATH_SIZE], origin[ASYM_PATH_SIZE + 8];
     snprintf(text, sizeof text,
              "# asymd has written this file for a permanent change of the policy (asymctl policy NAME --permanent).\n"
              "# Remove it to use the policy of the other files again.\n[asymd]\npolicy = %s\n",
              name);
-    return asym_run_write_drop_in(s->run->cli, POLICY_FILE, text, err);
+    int r = asym_run_write_drop_in(s->run->cli, POLICY_FILE, text, path, err);
+    if (r < 0 || is_named_by_command_line(s->run->cli))
+        return r;
+    snprintf(origin, sizeof origin, "%s:4", path);
+    snprintf(text, sizeof text, "asymd.policy=%s", name);
+    return asym_settings_set(s->run->settings, text, origin, err);
 }
 
 /* Puts a policy in force, and writes it down if it is permanent; or leaves everything as it is. */
@@ -161,7 +167,8 @@ int asym_service_set_policy(struct asym_service *s, const char *name, bool perma
         return r;
     free(s->control.policy);
     s->control.policy = ASYM_TAKE(copy);
-    snprintf(s->control.policy_reason, sizeof s->control.policy_reason, "set by uid %u over the bus", (unsigned)by);
+    snprintf(s->control.policy_reason, sizeof s->control.policy_reason, "set by uid %u over the bus%s", (unsigned)by,
+             permanent ? " and in rules.d/" POLICY_FILE ", which the command line overrides at the next start" : "");
     asym_log_say(&s->run->log, LOG_NOTICE, "policy %s, set by uid %u%s%s", s->run->policy->name, (unsigned)by,
                  s->run->policy_why ? "; chosen by auto: " : "", s->run->policy_why ? s->run->policy_why : "");
     take_effect(s);

@@ -38,13 +38,19 @@ uint64_t asym_service_memory(void)
 
 static void write_policy_reason(const struct asym_service *s, char *buf, size_t size)
 {
-    const bool is_default = asym_settings_is_default(s->run->settings, "asymd", "policy");
+    const struct asym_settings *settings = s->run->settings;
+    const char *overridden = asym_settings_overridden(settings, "asymd", "policy");
+    struct asym_text text = asym_text_in(buf, size);
     if (s->run->policy_why)
-        snprintf(buf, size, "auto chose it: %s", s->run->policy_why);
-    else if (s->control.policy)
-        snprintf(buf, size, "%s", s->control.policy_reason);
+        asym_text_add(&text, "auto chose it: %s; auto is ", s->run->policy_why);
+    if (s->control.policy)
+        asym_text_add(&text, "%s", s->control.policy_reason);
+    else if (asym_settings_is_default(settings, "asymd", "policy"))
+        asym_text_add(&text, "the default");
     else
-        snprintf(buf, size, "%s", is_default ? "the default" : "set by the configuration");
+        asym_text_add(&text, "set by %s", asym_settings_origin(settings, "asymd", "policy"));
+    if (overridden)
+        asym_text_add(&text, ", which overrides %s%s", overridden, s->control.policy ? " until asymd ends" : "");
 }
 
 /* Lists the interfaces and helpers by which asymd observes. */

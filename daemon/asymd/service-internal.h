@@ -36,7 +36,7 @@ struct asym_service_control {
     sd_event_source *pause_timer; /* NULL: no pause, or one without an end */
     uint64_t paused_until;        /* CLOCK_REALTIME, microseconds; 0: no end */
     char *policy;                 /* the policy that SetPolicy has set in place of the configuration; NULL: none */
-    char policy_reason[64];       /* with policy: who has set it, as users read it */
+    char policy_reason[384];      /* with policy: who has set it, as users read it */
     asym_usec checked;            /* when it last looked for processes that have ended */
     uint64_t started;             /* CLOCK_REALTIME, microseconds */
     struct asym_service_listener listener;
@@ -173,9 +173,6 @@ void asym_service_control_close(struct asym_service *s);
 void asym_service_control_housekeeping(struct asym_service *s, asym_usec now);
 
 /* service-reload.c */
-
-/** The origin of a policy that a user has set over the bus, as asym_settings_origin() returns it. */
-#define ASYM_ORIGIN_OF_ORDERS "SetPolicy"
 
 /** Put another policy in force, or keep the present one and its origin. Returns 0; -errno with err. */
 int asym_service_switch_policy(struct asym_service *s, const char *name, const char *origin, struct asym_error *err);

@@ -138,6 +138,14 @@ int asym_service_on_reload(sd_event_source *source, const struct signalfd_siginf
     return 0;
 }
 
+static void log_reload(const struct asym_service *s)
+{
+    struct asym_service_facts facts;
+    asym_service_facts(s, &facts);
+    asym_log_say(&s->run->log, LOG_NOTICE, "asymd has read the configuration again; policy %s (%s)%s", facts.policy,
+                 facts.policy_reason, facts.paused ? "; asymd is still paused" : "");
+}
+
 int asym_service_reload(struct asym_service *s, struct asym_error *err)
 {
     char state[ASYM_NOTIFY_STATE_SIZE];
@@ -148,9 +156,7 @@ int asym_service_reload(struct asym_service *s, struct asym_error *err)
     if (r < 0)
         asym_log_say(&s->run->log, LOG_ERR, "%s; asymd keeps the previous configuration", err->text);
     else
-        asym_log_say(&s->run->log, LOG_NOTICE, "asymd has read the configuration again; policy %s%s%s",
-                     s->run->policy->name, s->run->policy_why ? "; chosen by auto: " : "",
-                     s->run->policy_why ? s->run->policy_why : "");
+        log_reload(s);
     asym_notify_state(&s->notify, "READY=1");
     asym_service_status(s);
     asym_service_changed(s);

@@ -170,11 +170,23 @@ int asym_policy_unknown(const char *name, const char *where, struct asym_error *
 /** Returns the origin of an option's value: "FILE:LINE", "--set", "default". Owned by s. */
 const char *asym_settings_origin(const struct asym_settings *s, const char *section, const char *key);
 
+/** The origin of a value that a user has set over the bus. It holds until asymd ends, and nothing says that it was overridden. */
+#define ASYM_ORIGIN_OF_ORDERS "an order over the bus"
+
+/** Returns the value and the origin that the origin of an option overrides: "rr at FILE:LINE"; NULL: none. Owned by s. */
+const char *asym_settings_overridden(const struct asym_settings *s, const char *section, const char *key);
+
 /** Returns whether neither a file nor the command line has set the option. */
 bool asym_settings_is_default(const struct asym_settings *s, const char *section, const char *key);
 
 /** Returns the configured parameters of a policy: params_size bytes, or NULL if it has none. Owned by s. */
 const void *asym_settings_params(const struct asym_settings *s, const struct asym_policy *policy);
+
+/**
+ * Read what asym_settings_print has written, origins and rules of the library included. s: has the defaults.
+ * Returns 0; -EINVAL, -ENOMEM with err, and s is then of no use.
+ */
+int asym_settings_read_printed(struct asym_settings *s, const char *text, size_t len, struct asym_error *err);
 
 /** Print the effective configuration as INI, each line with its origin. asym_settings_load can read the output. */
 int asym_settings_print(const struct asym_settings *s, FILE *out);

@@ -33,7 +33,7 @@ static int replace_file(int dir, const char *name, const char *text)
     return r < 0 || fsync(dir) == 0 ? r : -errno;
 }
 
-int asym_run_write_drop_in(const struct asym_invocation *cli, const char *name, const char *text,
+int asym_run_write_drop_in(const struct asym_invocation *cli, const char *name, const char *text, char *ret_path,
                            struct asym_error *err)
 {
     char buf[ASYM_PATH_SIZE], path[ASYM_PATH_SIZE], parent[ASYM_PATH_SIZE];
@@ -43,6 +43,8 @@ int asym_run_write_drop_in(const struct asym_invocation *cli, const char *name, 
     /* asymd runs without a configuration, too: then its own directory may be missing. One that the user named must be there. */
     if (!cli->config && snprintf(parent, sizeof parent, "%.*s", slash ? (int)(slash - config) : 0, config) > 0)
         mkdir(parent, 0755);
+    if (snprintf(ret_path, ASYM_PATH_SIZE, "%s/%s", path, name) >= ASYM_PATH_SIZE)
+        return asym_fail(err, -ENAMETOOLONG, "%.200s: the name is too long", path);
     if (mkdir(path, 0755) < 0 && errno != EEXIST)
         return asym_fail(err, -errno, "cannot create %.300s: %s", path, strerror(errno));
     ASYM_AUTO_CLOSE int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -13,9 +13,9 @@ const char *asym_run_config_path(const struct asym_invocation *cli, char *buf);
 
 /**
  * Write a file to rules.d beside the configuration: it is there as a whole or not at all, also after a crash. Creates rules.d.
- * Returns 0; -errno with err.
+ * Returns 0, and its path in ret_path, of ASYM_PATH_SIZE bytes; -errno with err.
  */
-int asym_run_write_drop_in(const struct asym_invocation *cli, const char *name, const char *text,
+int asym_run_write_drop_in(const struct asym_invocation *cli, const char *name, const char *text, char *ret_path,
                            struct asym_error *err);
 
 /** Load the files, then apply --set and the like in their order. Returns 0; -EINVAL or -errno with err. */

@@ -2,6 +2,7 @@
 /* The methods and properties of org.asymd.Manager. */
 #include <errno.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "client/client-internal.h"
@@ -98,6 +99,30 @@ int asym_client_explain(struct asym_client *client, uint32_t id, struct asym_cli
     else
         *ret = e;
     return understood(r, err);
+}
+
+int asym_client_get_configuration(struct asym_client *client, char **ret, size_t *ret_len, struct asym_error *err)
+{
+    CLIENT_AUTO_MESSAGE sd_bus_message *m = NULL;
+    CLIENT_AUTO_MESSAGE sd_bus_message *answer = NULL;
+    const void *bytes;
+    size_t len;
+    int r = client_new_call(client, CLIENT_INTERFACE, "GetConfiguration", &m);
+    if (r < 0)
+        return client_made(r, err);
+    r = client_send(client, m, CLIENT_READ_TIMEOUT, &answer, err);
+    if (r < 0)
+        return r;
+    if (sd_bus_message_read_array(answer, 'y', &bytes, &len) < 0)
+        return client_not_understood(err);
+    char *copy = malloc(len + 1);
+    if (!copy)
+        return asym_fail(err, -ENOMEM, "no memory");
+    memcpy(copy, bytes, len);
+    copy[len] = '\0';
+    *ret = copy;
+    *ret_len = len;
+    return 0;
 }
 
 void asym_client_state_done(struct asym_client_state *state)

@@ -185,6 +185,9 @@ struct asym_client_counters {
 int asym_client_get_counters(struct asym_client *client, struct asym_client_counters *ret, struct asym_error *err);
 void asym_client_counters_done(struct asym_client_counters *counters);
 
+/** *ret: the effective configuration as INI, for asym_settings_read_printed, with a NUL behind it; free it. */
+int asym_client_get_configuration(struct asym_client *client, char **ret, size_t *ret_len, struct asym_error *err);
+
 int asym_client_set_policy(struct asym_client *client, const char *name, bool permanent, struct asym_error *err);
 
 /** seconds: 0: until asym_client_resume. */

@@ -15,8 +15,9 @@ extern const struct asym_option asym_options[];
 
 /** Origins of the values, by row: first the general rows, then those of the policies in their order. */
 struct asym_settings_private {
-    char **origins; /**< owned texts; NULL: the default */
-    void **params;  /**< by policy; owned */
+    char **origins;    /**< owned texts; NULL: the default */
+    char **overridden; /**< owned texts (asym_settings_overridden); NULL: nothing */
+    void **params;     /**< by policy; owned */
     size_t n_rows, n_policies;
 };
 
@@ -58,6 +59,8 @@ int asym_rules_add(struct asym_rules *rules, const char *name, const char *origi
 int asym_rules_set(struct asym_rules *rules, const char *key, const char *value, struct asym_error *err);
 /** Check that every rule has a match and an effect. Returns 0; -EINVAL with err. */
 int asym_rules_check(const struct asym_rules *rules, struct asym_error *err);
+/** Behind the origin of a rule of the library, where rules are printed. */
+#define ASYM_ORIGIN_IN_LIBRARY " (library)"
 void asym_rules_print(const struct asym_rules *rules, FILE *out);
 
 /** Copy all values, origins and rules. Returns 0; -ENOMEM. */

@@ -371,7 +371,8 @@ void asym_rules_print(const struct asym_rules *rules, FILE *out)
 {
     for (size_t i = 0; i < rules->n; i++) {
         const struct asym_rule *rule = &rules->rules[i];
-        fprintf(out, "\n[rule \"%s\"]  ; %s\n", rule->name, rule->origin);
+        fprintf(out, "\n[rule \"%s\"]  ; %s%s\n", rule->name, rule->origin,
+                rule->facts.library ? ASYM_ORIGIN_IN_LIBRARY : "");
         for (size_t k = 0; k < ASYM_RULE_MATCHES; k++)
             if (rule->match[k])
                 fprintf(out, "%s = %s\n", asym_rule_keys[k].key, rule->match[k]);

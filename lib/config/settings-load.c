@@ -14,11 +14,37 @@
 struct load {
     struct asym_settings *s;
     const char *path;
-    bool rule;      /* the current section is the newest rule */
-    bool library;   /* the file belongs to the library: rules only, and a rule whose name is taken is skipped */
-    bool skip;      /* the current section is such a rule */
-    unsigned *seen; /* by row: the line of this file that sets it */
+    bool rule;           /* the current section is the newest rule */
+    bool library;        /* the file belongs to the library: rules only, and a rule whose name is taken is skipped */
+    bool skip;           /* the current section is such a rule */
+    const char *printed; /* the text is what asym_settings_print has written, with the origins; NULL: it is not */
+    unsigned *seen;      /* by row: the line of this file that sets it */
 };
+
+/* Write "FILE:LINE", or the comment of that line of what asym_settings_print has written. */
+static void origin_of(const struct load *l, unsigned line, char *buf, size_t size)
+{
+    const char *at = l->printed, *end;
+    snprintf(buf, size, "%.200s:%u", l->path, line);
+    if (!at)
+        return;
+    for (; line > 1 && at; line--)
+        at = (end = strchr(at, '\n')) ? end + 1 : NULL;
+    const size_t n = at ? strcspn(at, "\n") : 0;
+    const char *comment = at ? memmem(at, n, " ; ", 3) : NULL;
+    if (comment)
+        snprintf(buf, size, "%.*s", (int)(at + n - comment) - 3, comment + 3);
+}
+
+/* Takes the mark of the library from the end of a printed origin. Returns whether it was there. */
+static bool take_library_mark(char *origin)
+{
+    const size_t n = strlen(origin), mark = strlen(ASYM_ORIGIN_IN_LIBRARY);
+    const bool marked = n > mark && strcmp(origin + n - mark, ASYM_ORIGIN_IN_LIBRARY) == 0;
+    if (marked)
+        origin[n - mark] = '\0';
+    return marked;
+}
 
 /* Accepts rule NAME and rule "NAME". Returns 1 and the name, even if it is too long; 0 when the section is no rule; -EINVAL. */
 static int rule_name(const char *section, char buf[ASYM_INI_SECTION_MAX + 1])
@@ -42,11 +68,12 @@ static int enter_section(void *ctx, const char *section, unsigned line, struct a
         return asym_fail(err, -EINVAL, "a rule needs a name; accepted is [rule \"NAME\"]");
     if (rule == 0 && l->library)
         return asym_fail(err, -EINVAL, "[%s] is no rule; a file of the library has rules only", section);
-    snprintf(origin, sizeof origin, "%.200s:%u", l->path, line);
+    origin_of(l, line, origin, sizeof origin);
+    const bool library = l->library || (l->printed && take_library_mark(origin));
     int r = rule ? asym_rules_add(l->s->rules, name, origin, err) : asym_section_check(l->s, section, err);
     l->rule = r >= 0 && rule > 0;
     if (l->rule)
-        l->s->rules->rules[l->s->rules->n - 1].facts.library = l->library;
+        l->s->rules->rules[l->s->rules->n - 1].facts.library = library;
     return r;
 }
 
@@ -63,7 +90,9 @@ static int take(void *ctx, const char *section, const char *name, const char *va
         value = bare;
     if (l->rule)
         return asym_rules_set(l->s->rules, name, value, err);
-    snprintf(origin, sizeof origin, "%.200s:%u", l->path, line);
+    origin_of(l, line, origin, sizeof origin);
+    if (l->printed && strcmp(origin, "default") == 0)
+        return 0;
     int r = asym_settings_assign(l->s, section, name, value, origin, &row, err);
     if (r < 0)
         return r;
@@ -87,6 +116,18 @@ static int load_file(struct asym_settings *s, const char *path, bool lenient, bo
     if (r >= 0)
         r = asym_ini_read(&ini, text, len, err);
     return r < 0 ? r : asym_rules_check(s->rules, err);
+}
+
+int asym_settings_read_printed(struct asym_settings *s, const char *text, size_t len, struct asym_error *err)
+{
+    ASYM_AUTO_FREE unsigned *seen = calloc(s->priv->n_rows + 1, sizeof *seen);
+    struct load l = {.s = s, .path = "the configuration of asymd", .seen = seen, .printed = text};
+    const struct asym_ini ini = {.name = l.path, .section = enter_section, .key = take, .ctx = &l};
+    const int r = seen ? asym_ini_read(&ini, text, len, err) : asym_fail(err, -ENOMEM, "no memory");
+    if (r < 0)
+        return r;
+    s->rules->unlisted = s->daemon.unlisted ? ASYM_RULE_UNLISTED : ASYM_RULE_STEER;
+    return asym_rules_check(s->rules, err);
 }
 
 static int load_into(struct asym_settings *s, const char *path, bool lenient, struct asym_error *err)

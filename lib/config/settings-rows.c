@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/macro.h"
+#include "base/mask.h"
 #include "base/text.h"
 #include "config/config-internal.h"
 #include "config/nearest.h"
@@ -39,6 +41,15 @@ const char *asym_settings_origin(const struct asym_settings *s, const char *sect
         if (strcmp(row.section, section) == 0 && strcmp(row.option->key, key) == 0 && s->priv->origins[i])
             return s->priv->origins[i];
     return "default";
+}
+
+const char *asym_settings_overridden(const struct asym_settings *s, const char *section, const char *key)
+{
+    struct asym_row row;
+    for (size_t i = 0; asym_row_at(s, i, &row); i++)
+        if (strcmp(row.section, section) == 0 && strcmp(row.option->key, key) == 0)
+            return s->priv->overridden[i];
+    return NULL;
 }
 
 bool asym_settings_is_default(const struct asym_settings *s, const char *section, const char *key)
@@ -97,6 +108,25 @@ static int unknown_key(const struct asym_settings *s, const char *section, const
     return asym_option_unknown(&n, section, elsewhere, err);
 }
 
+/* Remembers the value of row i and its origin, which a new origin overrides. Without memory nothing is remembered. */
+static void keep_overridden(struct asym_settings *s, size_t i, const struct asym_row *row, const char *origin)
+{
+    char **kept = &s->priv->overridden[i], *const old = s->priv->origins[i];
+    char value[ASYM_MASK_LIST_MAX];
+    const bool counts = old && strcmp(old, origin) != 0 && strcmp(old, ASYM_ORIGIN_OF_ORDERS) != 0;
+    if (counts) {
+        free(*kept);
+        if (asprintf(kept, "%s at %s", asym_option_format(row->option, row->base, value, sizeof value), old) < 0)
+            *kept = NULL;
+    }
+    /* An order that is taken back leaves the origin from before it. */
+    const char *const at = *kept ? strstr(*kept, " at ") : NULL;
+    if (at && strcmp(at + strlen(" at "), origin) == 0) {
+        free(*kept);
+        *kept = NULL;
+    }
+}
+
 int asym_settings_assign(struct asym_settings *s, const char *section, const char *key, const char *value,
                          const char *origin, size_t *ret_row, struct asym_error *err)
 {
@@ -108,6 +138,7 @@ int asym_settings_assign(struct asym_settings *s, const char *section, const cha
         if (strcmp(row.section, section) != 0 || strcmp(row.option->key, key) != 0)
             continue;
         char *copy = strdup(origin);
+        keep_overridden(s, i, &row, origin);
         r = copy ? asym_option_parse(row.option, section, row.base, value, err) : asym_fail(err, -ENOMEM, "no memory");
         if (r < 0) {
             free(copy);

@@ -17,11 +17,13 @@ void asym_settings_free(struct asym_settings *s)
     for (size_t i = 0; i < s->priv->n_rows && asym_row_at(s, i, &row); i++) {
         asym_option_done(row.option, row.base);
         free(s->priv->origins[i]);
+        free(s->priv->overridden[i]);
     }
     for (size_t p = 0; p < s->priv->n_policies; p++)
         free(s->priv->params[p]);
     free(s->priv->params);
     free(s->priv->origins);
+    free(s->priv->overridden);
     free(s->priv);
     asym_rules_free(s->rules);
     free(s);
@@ -46,7 +48,8 @@ static int fill(struct asym_settings *s)
     while (asym_row_at(s, n, &row))
         n++;
     priv->origins = calloc(n + 1, sizeof(char *));
-    if (!priv->origins)
+    priv->overridden = calloc(n + 1, sizeof(char *));
+    if (!priv->origins || !priv->overridden)
         return -ENOMEM;
     priv->n_rows = n;
     return 0;
@@ -94,9 +97,10 @@ int asym_settings_copy(const struct asym_settings *from, struct asym_settings **
     bool complete = s != NULL;
     for (size_t i = 0; complete && asym_row_at(s, i, &row); i++) {
         asym_row_at(from, i, &old);
-        const char *origin = from->priv->origins[i];
+        const char *origin = from->priv->origins[i], *overridden = from->priv->overridden[i];
         complete = asym_option_copy(row.option, row.base, old.base) == 0 &&
-                   (!origin || (s->priv->origins[i] = strdup(origin)) != NULL);
+                   (!origin || (s->priv->origins[i] = strdup(origin)) != NULL) &&
+                   (!overridden || (s->priv->overridden[i] = strdup(overridden)) != NULL);
     }
     struct asym_rules *rules = asym_rules_copy(from->rules);
     if (!complete || !rules) {

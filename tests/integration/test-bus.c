@@ -698,7 +698,7 @@ static void assert_only_file(const char *dir, const char *wanted)
 
 static void a_permanent_policy_is_that_of_the_next_start(void **state)
 {
-    char dir[128];
+    char dir[128], reason[512];
     (void)state;
     const char *const more[] = {make_config(dir, sizeof dir), NULL};
     const pid_t load = asym_service_spin("3");
@@ -707,6 +707,9 @@ static void a_permanent_policy_is_that_of_the_next_start(void **state)
     assert_property(bus, "Policy", "pa");
     assert_int_equal(asym_bus_daemon_call(bus, "SetPolicy", NULL, "sb", "rr", 1), 0);
     assert_property(bus, "Policy", "rr");
+    snprintf(reason, sizeof reason, "set by %s/rules.d/zz-policy.conf:4, which overrides pa at %s/asymd.conf:2", dir,
+             dir);
+    assert_property(bus, "PolicyReason", reason);
     assert_only_file(dir, "rr\n");
     sd_bus_close_unref(bus);
     asym_live_end(asymd, SIGTERM);
@@ -714,7 +717,9 @@ static void a_permanent_policy_is_that_of_the_next_start(void **state)
     asymd = asym_service_start(load, more);
     bus = asym_bus_daemon_direct(asym_service_dir());
     assert_property(bus, "Policy", "rr");
-    assert_property(bus, "PolicyReason", "set by the configuration");
+    snprintf(reason, sizeof reason, "set by %s/rules.d/zz-policy.conf:4, which overrides pa at %s/asymd.conf:2", dir,
+             dir);
+    assert_property(bus, "PolicyReason", reason);
     /* One that is not permanent does not count after the next permanent one. */
     assert_int_equal(asym_bus_daemon_call(bus, "SetPolicy", NULL, "sb", "busyfcs", 0), 0);
     assert_only_file(dir, "rr\n");

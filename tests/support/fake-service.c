@@ -206,6 +206,16 @@ static int change(sd_bus_message *m, const char *member)
     return r < 0 ? r : sd_bus_reply_method_return(m, NULL);
 }
 
+static int configuration(sd_bus_message *reply)
+{
+    static const char ini[] =
+        "[asymd]\npolicy = rr ; /etc/of-the-service.conf:3\ninterval = 100ms ; default\n"
+        "[asymmetry]\nslow = 1 ; --slow\n"
+        "\n[rule \"of the service\"]  ; /etc/of-the-service.conf:7\nmatch_comm = spinner\naction = slow\n"
+        "\n[rule \"of the library\"]  ; /usr/games.conf:9 (library)\nmatch_comm = game\nnice = 3\n";
+    return sd_bus_message_append_array(reply, 'y', ini, strlen(ini));
+}
+
 static int answer(sd_bus_message *m, const char *member, uint32_t id, sd_bus_message *reply)
 {
     (void)m;
@@ -215,6 +225,7 @@ static int answer(sd_bus_message *m, const char *member, uint32_t id, sd_bus_mes
            : strcmp(member, "GetApplication") == 0   ? get_application(reply)
            : strcmp(member, "GetThread") == 0        ? get_thread(reply, id)
            : strcmp(member, "Explain") == 0          ? explain(reply, id)
+           : strcmp(member, "GetConfiguration") == 0 ? configuration(reply)
            : strcmp(member, "Counters") == 0         ? counters(reply)
                                                      : 0;
 }

@@ -9,8 +9,7 @@
 #define SCREEN_HEAD                                                                                                    \
     "asymd [0-9][^ ]* has been running since [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2} \\([^()]+\\)"
 #define SCREEN_POLICY                                                                                                  \
-    "Policy     [a-z][a-z-]* \\((auto chose it: [^()]+|the default|set by the configuration|set by .+ over the "       \
-    "bus)\\)"
+    "Policy     [a-z][a-z-]* \\((auto chose it: [^()]+|the default|set by [^()]+|set by .+ over the bus)\\)"
 /* The first core type, with a name or without one. */
 #define SCREEN_MACHINE                                                                                                 \
     "Machine    ([^ ]+ +)?(1 (fast |slow )?CPU|([2-9]|[1-9][0-9]+) ((fast |slow )?CPUs|CPUs alike))( at "              \

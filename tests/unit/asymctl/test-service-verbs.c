@@ -439,7 +439,7 @@ static void changes_reach_the_service_and_are_confirmed(void **state)
         {"set 12 ignore", "SetProgram 12 ignore;", "asymd leaves process 12 alone until it ends\n"},
         {"set 12 steer", "SetProgram 12 steer;", "asymd steers process 12, whatever"},
         {"set 12 auto", "SetProgram 12 auto;", "the rules of the configuration decide about process 12 again\n"},
-        {"reload", "Reload;", "asymd has read its configuration again\n"},
+        {"reload", "Reload;", "asymd has read its configuration again: policy "},
         {"resume --json", "Resume;", "\"schema\": \"asymctl.change/1\""},
     };
     (void)state;
@@ -450,6 +450,31 @@ static void changes_reach_the_service_and_are_confirmed(void **state)
         assert_has(text, rows[i].said);
         assert_string_equal(fake_service_calls(), rows[i].calls);
         fake_service_stop();
+    }
+}
+
+/* The service may run with other files and options than the installed ones: --config, --slow, --set. */
+static void verbs_about_the_configuration_ask_the_service(void **state)
+{
+    static const struct {
+        const char *arguments, *said;
+    } rows[] = {
+        {"rules", "of the service              slow\n    match_comm = spinner\n    /etc/of-the-service.conf:7\n"},
+        {"rules", "/usr/games.conf:9 (library)\n"},
+        {"rules test --comm=spinner", "Rule \"of the service\" applies: slow; /etc/of-the-service.conf:7"},
+        {"recommend", "The configuration names rr."},
+        {"run --slow grep Cpus_allowed_list /proc/self/status", "Cpus_allowed_list:"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        char text[8192];
+        assert_int_equal(run_with(FAKE_SERVICE_PLAIN, rows[i].arguments, text, sizeof text), 0);
+        assert_has(text, rows[i].said);
+        assert_null(strstr(text, "no asymd answers"));
+        if (i < 3) {
+            run(rows[i].arguments, text, sizeof text);
+            assert_has(text, "asymctl: no asymd answers: this is about the configuration in /");
+        }
     }
 }
 
@@ -969,6 +994,7 @@ int main(void)
         cmocka_unit_test(a_process_that_asymd_does_not_know_ends_in_1),
         cmocka_unit_test(policy_prints_and_switches),
         cmocka_unit_test(changes_reach_the_service_and_are_confirmed),
+        cmocka_unit_test(verbs_about_the_configuration_ask_the_service),
         cmocka_unit_test(where_no_cpu_is_slow_a_rule_for_fast_ones_is_said_to_have_no_effect),
         cmocka_unit_test(wrong_arguments_reach_no_service),
         cmocka_unit_test(a_refusal_says_why_and_how),

@@ -623,19 +623,28 @@ static void a_permanent_policy_is_the_last_file_to_be_read(void **state)
     struct control_fixture *f = *state;
     struct asym_settings *settings;
     struct asym_error err = {""};
-    char path[512];
+    char path[512], written[ASYM_PATH_SIZE], text[ASYM_PATH_SIZE + 64];
     tree_write(&f->tree, "asymd.conf", "[asymd]\npolicy = none\n");
     tree_write(&f->tree, "rules.d/99-local.conf", "[asymd]\npolicy = none\ninterval = 70ms\n");
     snprintf(path, sizeof path, "%s/asymd.conf", f->tree.path);
     f->cli.config = path;
-    assert_int_equal(asym_run_write_drop_in(&f->cli, "zz-policy.conf", "[asymd]\npolicy = pa\n", &err), 0);
-    assert_int_equal(asym_run_write_drop_in(&f->cli, "zz-policy.conf", "[asymd]\npolicy = rr\n", &err), 0);
+    assert_int_equal(asym_run_write_drop_in(&f->cli, "zz-policy.conf", "[asymd]\npolicy = pa\n", written, &err), 0);
+    assert_int_equal(asym_run_write_drop_in(&f->cli, "zz-policy.conf", "[asymd]\npolicy = rr\n", written, &err), 0);
     assert_int_equal(asym_run_settings(&f->cli, &settings, &err), 0);
     assert_string_equal(settings->daemon.policy, "rr");
     assert_int_equal(settings->daemon.interval, 70 * ASYM_MSEC);
+    snprintf(text, sizeof text, "%s:2", written);
+    assert_string_equal(asym_settings_origin(settings, "asymd", "policy"), text);
+    snprintf(text, sizeof text, "none at %s/rules.d/99-local.conf:2", f->tree.path);
+    assert_string_equal(asym_settings_overridden(settings, "asymd", "policy"), text);
+    assert_int_equal(asym_settings_set(settings, "asymd.policy=pa", ASYM_ORIGIN_OF_ORDERS, &err), 0);
+    assert_int_equal(asym_settings_set(settings, "asymd.policy=none", ASYM_ORIGIN_OF_ORDERS, &err), 0);
+    snprintf(text, sizeof text, "rr at %s:2", written);
+    assert_string_equal(asym_settings_overridden(settings, "asymd", "policy"), text);
+    assert_null(asym_settings_overridden(settings, "asymd", "interval"));
     asym_settings_free(settings);
     f->cli.config = "/nonexistent/asymd.conf";
-    assert_int_equal(asym_run_write_drop_in(&f->cli, "zz-policy.conf", "", &err), -ENOENT);
+    assert_int_equal(asym_run_write_drop_in(&f->cli, "zz-policy.conf", "", written, &err), -ENOENT);
     assert_non_null(strstr(err.text, "/nonexistent/rules.d"));
 }
 
@@ -728,10 +737,14 @@ static void a_policy_that_auto_chose_is_said_to_be_its_choice(void **state)
     struct asym_service_facts facts;
     f->run.policy_why = "there is only one CPU";
     asym_service_facts(&f->s, &facts);
-    assert_string_equal(facts.policy_reason, "auto chose it: there is only one CPU");
+    assert_string_equal(facts.policy_reason, "auto chose it: there is only one CPU; auto is the default");
     f->run.policy_why = NULL;
     asym_service_facts(&f->s, &facts);
     assert_string_equal(facts.policy_reason, "the default");
+    assert_int_equal(asym_settings_set(f->run.settings, "asymd.policy=rr", "/a:1", NULL), 0);
+    assert_int_equal(asym_settings_set(f->run.settings, "asymd.policy=pa", "/b:2", NULL), 0);
+    asym_service_facts(&f->s, &facts);
+    assert_string_equal(facts.policy_reason, "set by /b:2, which overrides rr at /a:1");
 }
 
 /* The status line has the number. */

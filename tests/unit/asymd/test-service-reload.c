@@ -229,10 +229,15 @@ static void a_policy_of_the_user_outlives_a_reload(void **state)
     assert_string_equal(f->run.policy->name, "rr");
     asym_service_facts(&f->s, &facts);
     assert_string_equal(facts.policy, "rr");
-    assert_string_equal(facts.policy_reason, "set by uid 1000 over the bus");
+    char reason[256];
+    snprintf(reason, sizeof reason, "set by uid 1000 over the bus, which overrides pa at %s:2 until asymd ends",
+             f->config);
+    assert_string_equal(facts.policy_reason, reason);
     assert_int_equal(f->n_changed, 1);
     assert_int_equal(asym_service_reload(&f->s, &err), 0);
     assert_string_equal(f->run.policy->name, "rr");
+    asym_service_facts(&f->s, &facts);
+    assert_string_equal(facts.policy_reason, reason);
 }
 
 static void a_policy_that_cannot_run_here_is_refused(void **state)

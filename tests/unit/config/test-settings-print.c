@@ -57,6 +57,14 @@ static void assert_comes_back(const struct asym_settings *s)
     if (asym_settings_load(back, file, true, &err) < 0)
         fail_msg("%s\n%s", err.text, text);
     char *again = print(back);
+    struct asym_settings *same = NULL;
+    assert_int_equal(asym_settings_new(&same), 0);
+    if (asym_settings_read_printed(same, text, strlen(text), &err) < 0)
+        fail_msg("%s\n%s", err.text, text);
+    char *with_origins = print(same);
+    assert_string_equal(text, with_origins);
+    free(with_origins);
+    asym_settings_free(same);
     cut_origins(text);
     cut_origins(again);
     assert_string_equal(text, again);
