@@ -137,7 +137,7 @@ static int on_plan(void *ctx, size_t number, const struct asym_snapshot *s, cons
     return p->inner.plan ? p->inner.plan(p->inner.ctx, number, s, plan, actions, n_actions) : 0;
 }
 
-/* The stock scheduler comes first: under none the table shows what was seen. */
+/* The first row is none, which changes nothing that was seen. */
 static int run_passes(struct replay *p, struct asym_replay_check *check, struct asym_error *err)
 {
     struct asym_replay_figure *f = p->figure;
@@ -245,8 +245,8 @@ const struct asym_verb asym_verb_replay = {
     .needs = "a record",
     .summary = "show what policies would have planned for a record, side by side",
     .help = "Plans again for each snapshot of a record that asymctl record made, under each policy, as if each\n"
-            "planned change had been made. The first row, none, is what was seen. Machine and settings are those\n"
-            "of the record.\n"
+            "planned change had been made. The first row, seen, is what ran under the asymd that recorded. Machine\n"
+            "and settings are those of the record.\n"
             "\n"
             "A replay shows what a policy would have planned for what was seen. It does not show how the programs\n"
             "would have run: on other CPUs they would have done other work.\n"

@@ -231,7 +231,8 @@ static struct asym_chart_bar bar_of(const struct shares *s)
             rest[n++] = s->fast[i] - share * s->running[i];
     for (size_t i = 0; i < n; i++)
         rest[i] *= (double)n / running;
-    return (struct asym_chart_bar){s->policy->name, 100 * share, 100 * asym_measure_confidence(rest, n)};
+    return (struct asym_chart_bar){asym_replay_row_name(s->policy), 100 * share,
+                                   100 * asym_measure_confidence(rest, n)};
 }
 
 static int write_timeline(struct asym_replay_figure *f, const struct asym_chart_bars *bars, FILE *out)

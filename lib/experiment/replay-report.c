@@ -92,7 +92,7 @@ static void add_figure(struct asym_text_table *table, const char *format, double
 static void add_tally(struct asym_text_table *table, const struct asym_replay_tally *t)
 {
     const double seconds = t->seconds > 0 ? t->seconds : NAN;
-    asym_text_table_add(table, t->policy->name);
+    asym_text_table_add(table, asym_replay_row_name(t->policy));
     add_figure(table, "%.0f", (double)t->steered);
     add_figure(table, "%.1f", (double)t->moves / seconds);
     add_figure(table, "%.1f", (double)t->changes / seconds);
@@ -167,7 +167,8 @@ int asym_replay_text(const struct asym_replay_report *r, const struct asym_termi
     print_sentence(terminal,
                    "The table shows what each policy would have planned for what was seen, with the running times of "
                    "the record, and the share of these on fast CPUs by class (SP: in a serial phase, MP: mildly "
-                   "parallel, HP: highly parallel). It does not show how the programs would have run: on other CPUs "
+                   "parallel, HP: highly parallel). The row seen is what ran under the policy of the record. It does "
+                   "not show how the programs would have run: on other CPUs "
                    "they would have done other work.");
     return ferror(terminal->out) ? -EIO : 0;
 }
