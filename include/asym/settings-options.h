@@ -21,9 +21,9 @@
         .help = "Time for which a dry run or --once observes.")                                                        \
     ROW(NUMBER, cpu_budget, .def = "1", .min = 0.01, .max = 100,                                                       \
         .help = "CPU time that asymd may use, in percent of one CPU; above that it samples less often.")               \
-    ROW(ENUM, group, .def = "process", .values = ASYM_OPTION_VALUES("process", "cgroup", "job"), /* asym_grouping */      \
-        .help = "The unit that asymd treats as one application: a process; a cgroup; a job, that is what one command "  \
-                "line of a shell started, or a service, container or application scope.")                               \
+    ROW(ENUM, group, .def = "job", .values = ASYM_OPTION_VALUES("process", "cgroup", "job"), /* enum asym_grouping */  \
+        .help = "The unit that asymd treats as one application: a process; a cgroup; a job, that is what one command " \
+                "line of a shell started, or a service, container or application scope.")                              \
     ROW(ENUM, default, .def = "steer", .values = ASYM_OPTION_VALUES("steer", "ignore"),                                \
         .help = "What asymd does with a program that no rule names; ignore: asymd steers only programs with a rule.")  \
     ROW(TEXT, include, .def = "",                                                                                      \

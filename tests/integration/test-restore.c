@@ -105,9 +105,10 @@ static void sleep_on(void)
 
 static pid_t start(void (*run)(void))
 {
-    pid_t pid = asym_process_fork();
+    const pid_t parent = getpid(), pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
+        asym_process_end_with(parent);
         run();
         _exit(0);
     }

@@ -36,8 +36,10 @@ void asym_process_end_with(pid_t parent)
 pid_t asym_process_fork(void)
 {
     const pid_t parent = getpid(), pid = fork();
-    if (pid == 0)
+    if (pid == 0) {
         asym_process_end_with(parent);
+        setpgid(0, 0);
+    }
     return pid;
 }
 

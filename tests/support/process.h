@@ -19,7 +19,8 @@ int asym_process_signal_group(pid_t leader, int signal);
 
 /**
  * Like fork(2), but the child ends with its parent. PR_SET_PDEATHSIG alone is not enough: if the parent is killed before the
- * child sets it, the child lives for ever, and ctest waits for the output that the child holds open.
+ * child sets it, the child lives for ever, and ctest waits for the output that the child holds open. The child leads a process
+ * group, as one that a shell starts does: so asymd takes it for a job of its own.
  */
 pid_t asym_process_fork(void);
 

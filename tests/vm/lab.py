@@ -11,6 +11,7 @@ import run
 
 # An emulated CPU needs 15 times as long for a sample. asymd steers copies from the start: no other user's programs run here.
 CONFIG = """[asymd]
+group = process
 policy = {policy}
 interval = 100ms
 cpu_budget = 100

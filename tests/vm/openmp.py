@@ -23,6 +23,7 @@ SHARES = (0, 10, 30, 50)
 # times as slow. Eight of them share two CPUs of the host, which gives them turns by ticks of 4 ms. A thread that spins uses up
 # its turn, and no barrier comes sooner than after 50 to 100 ms.
 CONFIG = """[asymd]
+group = process
 policy = {policy}
 interval = 1s
 cpu_budget = 100

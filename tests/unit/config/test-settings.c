@@ -59,7 +59,7 @@ static void the_defaults_are_those_of_the_sources(void **state)
     assert_int_equal(s->daemon.interval, 100 * ASYM_MSEC);
     assert_int_equal(s->daemon.duration, 500 * ASYM_MSEC);
     assert_true(s->daemon.cpu_budget >= 1 && s->daemon.cpu_budget <= 1);
-    assert_int_equal(s->daemon.group, ASYM_GROUP_PROCESS);
+    assert_int_equal(s->daemon.group, ASYM_GROUP_JOB);
     assert_string_equal(s->daemon.state_dir, "/run/asymd");
     assert_int_equal(s->classify.estimator, ASYM_ESTIMATOR_MEAN);
     assert_int_equal(s->classify.serial_max_threads, 2);
