@@ -279,6 +279,12 @@ static void walk_kinds(hwloc_topology_t t, struct asym_machine *m, struct asym_f
         .tail = figure ? "" : " (only their order is known)",
     };
     ASYM_CLEANUP(free_bitmap_p) hwloc_bitmap_t set = hwloc_bitmap_alloc();
+    /* hwloc leaves a CPU without a frequency out of all kinds: it is of the kind of those that have no CoreType either. */
+    int16_t untyped = 0;
+    while (untyped < n_kinds && info_of(t, untyped, "CoreType"))
+        untyped++;
+    ASYM_MASK_FOREACH (c, &m->online)
+        m->cpus[c].kind = untyped;
     for (int k = 0; set && k < n_kinds; k++) {
         int rank, cpu;
         if (hwloc_cpukinds_get_info(t, (unsigned)k, set, &rank, NULL, NULL, 0) < 0)

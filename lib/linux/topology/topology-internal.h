@@ -17,6 +17,7 @@ struct asym_figures {
     const char *unit;            /* "": a measure of work; else a frequency's, such as "kHz"; static */
     const char *tail;            /* appended to the note; static */
     double value[ASYM_MAX_CPUS]; /* above 0, in any unit; 0: the source has no figure */
+    struct asym_mask filled;     /* CPUs that have the figure of their like, since their own is missing */
 };
 
 /**
@@ -40,8 +41,17 @@ int asym_topology_read_xml(const char *path, char **ret_text, size_t *ret_len, s
 int asym_topology_load_apart(const struct asym_root *root, const char *xml, struct asym_machine *m,
                              struct asym_figures *ret_kinds, struct asym_error *err);
 
-/** Sets each online CPU's kind from the core design in its MIDR. Changes no kind when a CPU has no MIDR. */
+/** Sets each online CPU's kind from the core design in its MIDR. Changes no kind when the design of a CPU stays unknown. */
 void asym_topology_midr(const struct asym_root *root, struct asym_machine *m);
+
+/** Returns the work of an Arm design per clock cycle (topology-designs.def has the unit); 0: not known. */
+double asym_topology_work(const char *design);
+
+/** Reads a file below sys/devices/system/cpu/cpuN, as asym_root_read does. */
+ssize_t asym_topology_cpu_file(const struct asym_root *root, int cpu, const char *path, char *buf, size_t size);
+
+/** Reads the CPUs of the cpufreq policy of cpu. Returns false if the file has no list with cpu in it. */
+bool asym_topology_related(const struct asym_root *root, int cpu, struct asym_mask *ret);
 
 /** Returns whether f has a lower figure for a kind that is known to be faster. */
 bool asym_topology_contradicts(const struct asym_figures *f, const struct asym_machine *m,

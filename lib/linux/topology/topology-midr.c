@@ -17,24 +17,15 @@
 #define PART(midr)             ((midr) >> 4 & 0xfff)
 #define KEY(implementer, part) ((uint32_t)(implementer) << 12 | (uint32_t)(part))
 
-/* From arch/arm64/include/asm/cputype.h of Linux. Other designs become kinds without a name. */
+/* Designs that the table lacks become kinds without a name. */
 static const struct {
     uint32_t key;
     const char *name;
+    double work;
 } designs[] = {
-    {KEY(0x41, 0xd03), "Cortex-A53"},  {KEY(0x41, 0xd04), "Cortex-A35"},  {KEY(0x41, 0xd05), "Cortex-A55"},
-    {KEY(0x41, 0xd07), "Cortex-A57"},  {KEY(0x41, 0xd08), "Cortex-A72"},  {KEY(0x41, 0xd09), "Cortex-A73"},
-    {KEY(0x41, 0xd0a), "Cortex-A75"},  {KEY(0x41, 0xd0b), "Cortex-A76"},  {KEY(0x41, 0xd0c), "Neoverse-N1"},
-    {KEY(0x41, 0xd0d), "Cortex-A77"},  {KEY(0x41, 0xd40), "Neoverse-V1"}, {KEY(0x41, 0xd41), "Cortex-A78"},
-    {KEY(0x41, 0xd44), "Cortex-X1"},   {KEY(0x41, 0xd46), "Cortex-A510"}, {KEY(0x41, 0xd47), "Cortex-A710"},
-    {KEY(0x41, 0xd48), "Cortex-X2"},   {KEY(0x41, 0xd49), "Neoverse-N2"}, {KEY(0x41, 0xd4b), "Cortex-A78C"},
-    {KEY(0x41, 0xd4d), "Cortex-A715"}, {KEY(0x41, 0xd4e), "Cortex-X3"},   {KEY(0x41, 0xd4f), "Neoverse-V2"},
-    {KEY(0x41, 0xd80), "Cortex-A520"}, {KEY(0x41, 0xd81), "Cortex-A720"}, {KEY(0x41, 0xd82), "Cortex-X4"},
-    {KEY(0x41, 0xd85), "Cortex-X925"}, {KEY(0x41, 0xd87), "Cortex-A725"}, {KEY(0x51, 0x001), "Oryon"},
-    {KEY(0x61, 0x022), "Icestorm"},    {KEY(0x61, 0x023), "Firestorm"},   {KEY(0x61, 0x024), "Icestorm"},
-    {KEY(0x61, 0x025), "Firestorm"},   {KEY(0x61, 0x028), "Icestorm"},    {KEY(0x61, 0x029), "Firestorm"},
-    {KEY(0x61, 0x032), "Blizzard"},    {KEY(0x61, 0x033), "Avalanche"},   {KEY(0x61, 0x034), "Blizzard"},
-    {KEY(0x61, 0x035), "Avalanche"},   {KEY(0x61, 0x038), "Blizzard"},    {KEY(0x61, 0x039), "Avalanche"},
+#define ASYM_DESIGN(implementer, part, name, work) {KEY(implementer, part), name, work},
+#include "linux/topology/topology-designs.def"
+#undef ASYM_DESIGN
 };
 
 struct keys {
@@ -119,6 +110,43 @@ static const char *name_of(uint32_t key)
     return "";
 }
 
+double asym_topology_work(const char *design)
+{
+    for (size_t i = 0; i < ASYM_LENGTH(designs); i++)
+        if (strcmp(designs[i].name, design) == 0)
+            return designs[i].work;
+    return 0;
+}
+
+/* Makers give one design several part numbers: the E cores of an M1 and of an M1 Pro, the Kryo of a fast and of a slow cluster. */
+static bool is_same_design(uint32_t a, uint32_t b)
+{
+    const char *name = name_of(a);
+    return a == b || (*name && strcmp(name, name_of(b)) == 0);
+}
+
+/* A CPU whose MIDR cannot be read is of the design of its cpufreq policy, or of all others if these are of one design. */
+static void fill_missing(const struct asym_root *root, const struct asym_mask *cpus, struct keys *keys)
+{
+    struct asym_mask there = {0};
+    ASYM_MASK_FOREACH (cpu, cpus)
+        if (keys->there[cpu])
+            asym_mask_set(&there, (unsigned)cpu);
+    ASYM_MASK_FOREACH (cpu, cpus) {
+        struct asym_mask like = there, policy;
+        if (keys->there[cpu])
+            continue;
+        if (asym_topology_related(root, cpu, &policy) && asym_mask_meets(&policy, &there))
+            like = asym_mask_and(&policy, &there);
+        const int first = asym_mask_next(&like, 0);
+        bool alike = first >= 0;
+        ASYM_MASK_FOREACH (other, &like)
+            alike = alike && is_same_design(keys->key[other], keys->key[first]);
+        keys->there[cpu] = alike;
+        keys->key[cpu] = alike ? keys->key[first] : 0;
+    }
+}
+
 void asym_topology_midr(const struct asym_root *root, struct asym_machine *m)
 {
     uint32_t found[ASYM_MAX_CPUS];
@@ -128,10 +156,12 @@ void asym_topology_midr(const struct asym_root *root, struct asym_machine *m)
     if (!all_there(&keys, &m->online))
         read_cpuinfo(root, &keys);
     if (!all_there(&keys, &m->online))
+        fill_missing(root, &m->online, &keys);
+    if (!all_there(&keys, &m->online))
         return;
     ASYM_MASK_FOREACH (cpu, &m->online) {
         int16_t k = 0;
-        while (k < n && found[k] != keys.key[cpu])
+        while (k < n && !is_same_design(found[k], keys.key[cpu]))
             k++;
         if (k == n)
             found[n++] = keys.key[cpu];

@@ -14,7 +14,7 @@ static const char *ranks(const struct asym_root *root, const struct asym_figures
     asym_speed_read_file(root, "cpufreq/amd_pstate_prefcore_ranking", &m->usable, &ranking);
     if (asym_speed_differs(&ranking, &m->usable))
         return "amd_pstate_prefcore_ranking";
-    return asym_speed_is_staircase(f, m) ? "its steps are even" : NULL;
+    return asym_speed_is_staircase(f, m, &m->usable) ? "its steps are even" : NULL;
 }
 
 const struct asym_speed_source asym_speed_source_cppc = {

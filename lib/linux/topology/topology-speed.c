@@ -24,13 +24,6 @@ static const struct {
 #undef ASYM_SPEED_SOURCE
 };
 
-static ssize_t read_of_cpu(const struct asym_root *root, int cpu, const char *path, char *buf, size_t size)
-{
-    char full[96];
-    snprintf(full, sizeof full, "sys/devices/system/cpu/cpu%d/%s", cpu, path);
-    return asym_root_read(root, full, buf, size);
-}
-
 void asym_speed_read_file(const struct asym_root *root, const char *path, const struct asym_mask *cpus,
                           struct asym_figures *ret)
 {
@@ -38,7 +31,7 @@ void asym_speed_read_file(const struct asym_root *root, const char *path, const 
     ASYM_MASK_FOREACH (cpu, cpus) {
         char text[64];
         uint64_t value;
-        ssize_t n = read_of_cpu(root, cpu, path, text, sizeof text);
+        ssize_t n = asym_topology_cpu_file(root, cpu, path, text, sizeof text);
         if (n > 0 && asym_parse_u64(text, (size_t)n, &value) == 0)
             ret->value[cpu] = (double)value;
     }
@@ -124,13 +117,47 @@ static int rank_of(const struct asym_machine *m, int cpu)
  */
 #define P_CORE_WORK 1.25
 
+static bool has_kinds(const struct asym_machine *m)
+{
+    const int first = asym_mask_next(&m->usable, 0);
+    ASYM_MASK_FOREACH (cpu, &m->usable)
+        if (m->cpus[cpu].kind != m->cpus[first].kind)
+            return true;
+    return false;
+}
+
+/* Returns the work of the CPU's kind per cycle, in any unit; 0: not known. Figures of Intel's and of Arm's kinds never meet. */
+static double work_per_cycle(const struct asym_machine *m, int cpu)
+{
+    const int rank = rank_of(m, cpu), kind = m->cpus[cpu].kind;
+    if (rank > 0)
+        return rank == P_CORE_RANK ? P_CORE_WORK : 1;
+    return kind >= 0 && kind < ASYM_MAX_KINDS ? asym_topology_work(m->kind_names[kind]) : 0;
+}
+
+/* Returns whether f is a clock, and the CPUs are of several designs, as the MIDRs of Arm say. */
+static bool compares_designs(const struct asym_figures *f, const struct asym_machine *m)
+{
+    return f->unit[0] && has_kinds(m) && rank_of(m, asym_mask_next(&m->usable, 0)) == 0;
+}
+
+/* Returns whether the work per cycle of a kind is not known: then its clock is all there is to compare. */
+static bool has_unknown_work(const struct asym_machine *m)
+{
+    ASYM_MASK_FOREACH (cpu, &m->usable)
+        if (work_per_cycle(m, cpu) <= 0)
+            return true;
+    return false;
+}
+
 /* Multiplies frequencies by the work per cycle of the CPU's kind. Other figures measure work already. */
 static struct asym_figures work_of(const struct asym_figures *f, const struct asym_machine *m)
 {
     struct asym_figures work = *f;
+    if (!f->unit[0] || !has_kinds(m) || has_unknown_work(m))
+        return work;
     ASYM_MASK_FOREACH (cpu, &m->usable)
-        if (f->unit[0] && rank_of(m, cpu) == P_CORE_RANK)
-            work.value[cpu] *= P_CORE_WORK;
+        work.value[cpu] *= work_per_cycle(m, cpu);
     return work;
 }
 
@@ -162,18 +189,18 @@ static bool is_staircase(const struct asym_machine *m, const double *value, cons
 }
 
 /*
- * Gives all CPUs of one core type one figure, the median, so that a few favoured CPUs do not make the others look slow. Kinds
- * come first (machine.h). Returns true when there is a staircase, whose CPUs keep their own figures.
+ * Gives all of cpus that are of one core type one figure, the median, so that a few favoured CPUs do not make the others look
+ * slow. Kinds come first (machine.h). Returns true when there is a staircase, whose CPUs keep their own figures.
  */
-static bool level(const struct asym_machine *m, struct asym_figures *f)
+static bool level(const struct asym_machine *m, const struct asym_mask *cpus, struct asym_figures *f)
 {
     uint32_t list[ASYM_MAX_CPUS], scratch[ASYM_MAX_CPUS];
-    struct asym_mask left = m->usable;
+    struct asym_mask left = *cpus;
     bool has_staircase = false;
     while (!asym_mask_empty(&left)) {
         const int16_t kind = m->cpus[asym_mask_next(&left, 0)].kind;
         size_t n = 0;
-        ASYM_MASK_FOREACH (cpu, &m->usable)
+        ASYM_MASK_FOREACH (cpu, cpus)
             if (m->cpus[cpu].kind == kind)
                 list[n++] = (uint32_t)cpu;
         asym_sort_index(list, n, scratch, by_value, f->value);
@@ -221,10 +248,30 @@ bool asym_topology_rank(const struct asym_machine *m, const struct asym_mask *cp
     return true;
 }
 
-bool asym_speed_is_staircase(const struct asym_figures *f, const struct asym_machine *m)
+bool asym_speed_is_staircase(const struct asym_figures *f, const struct asym_machine *m, const struct asym_mask *cpus)
 {
     struct asym_figures steps = *f;
-    return level(m, &steps);
+    return level(m, cpus, &steps);
+}
+
+/* CPPC's ratio of the highest to the nominal performance is below this; a wider span comes from speeds that are made to differ. */
+#define BOOST_SPAN 2.0
+
+/*
+ * The steps count over all online CPUs: those that a cpuset leaves may have a gap between them. A design with a name has clocks
+ * of its own, as Arm's clusters have.
+ */
+const char *asym_speed_boost_steps(const struct asym_root *root, const struct asym_figures *f,
+                                   const struct asym_machine *m)
+{
+    const int kind = m->cpus[asym_mask_next(&m->usable, 0)].kind;
+    struct asym_figures all = *f;
+    if (!f->unit[0] || has_kinds(m) || (kind >= 0 && kind < ASYM_MAX_KINDS && *m->kind_names[kind]))
+        return NULL;
+    if (root)
+        asym_speed_read_file(root, "cpufreq/cpuinfo_max_freq", &m->online, &all);
+    const struct range r = range_of(&all, root ? &m->online : &m->usable);
+    return r.high < r.low * BOOST_SPAN && asym_speed_is_staircase(&all, m, &r.there) ? "its steps are even" : NULL;
 }
 
 bool asym_speed_differs(const struct asym_figures *f, const struct asym_mask *cpus)
@@ -237,9 +284,65 @@ bool asym_speed_differs(const struct asym_figures *f, const struct asym_mask *cp
 static bool is_level(const struct asym_machine *m, const struct asym_figures *work)
 {
     struct asym_figures f = *work;
-    level(m, &f);
+    level(m, &m->usable, &f);
     const struct range r = range_of(&f, &m->usable);
     return r.high <= r.low;
+}
+
+/* The CPUs that resemble cpu most come first. Unknown cores are each on their own. */
+enum { SAME_CORE, SAME_LLC, SAME_KIND, N_LIKENESS };
+
+static struct asym_mask find_like(const struct asym_machine *m, int cpu, int likeness)
+{
+    const struct asym_cpu *own = &m->cpus[cpu];
+    struct asym_mask like = {0};
+    ASYM_MASK_FOREACH (c, &m->usable) {
+        const struct asym_cpu *other = &m->cpus[c];
+        if (other->kind == own->kind && (likeness != SAME_CORE || (own->core >= 0 && other->core == own->core)) &&
+            (likeness != SAME_LLC || other->llc == own->llc))
+            asym_mask_set(&like, (unsigned)c);
+    }
+    return like;
+}
+
+/*
+ * A missing figure is no difference, and one missing file is no reason to drop a source of many CPUs: the CPU gets the lowest
+ * figure of those that it resembles, if these agree as CPUs of one type do. Else it stays without, and the source gives way.
+ */
+static void fill_missing(const struct asym_machine *m, struct asym_figures *f)
+{
+    const struct asym_figures known = *f;
+    ASYM_MASK_FOREACH (cpu, &m->usable) {
+        for (int likeness = 0; likeness < N_LIKENESS && f->value[cpu] <= 0; likeness++) {
+            const struct asym_mask like = find_like(m, cpu, likeness);
+            const struct range r = range_of(&known, &like);
+            if (r.low <= 0 || r.low < r.high * LEAST)
+                continue;
+            f->value[cpu] = r.low;
+            asym_mask_set(&f->filled, (unsigned)cpu);
+        }
+    }
+}
+
+/* Writes "; missing on 4-7" if the figures of these CPUs are those of their like; else "". */
+static const char *write_filled(const struct asym_figures *f, char *text, size_t size)
+{
+    char list[64];
+    *text = '\0';
+    if (!asym_mask_empty(&f->filled))
+        snprintf(text, size, "; missing on %s", asym_mask_format_list(&f->filled, list, sizeof list));
+    return text;
+}
+
+/* Describes figures that tell the CPUs apart, and by what asymd weighs or fills them. */
+static void describe_used(const struct asym_figures *f, const struct asym_machine *m, char *text, size_t size)
+{
+    char list[128], filled[96];
+    describe_groups(f, &m->usable, list, sizeof list);
+    snprintf(text, size, "%s: %.120s%s%s%s", f->name, list, write_filled(f, filled, sizeof filled), f->tail,
+             !compares_designs(f, m) ? ""
+             : has_unknown_work(m)   ? " (by the clock alone: the work of some designs in a cycle is not known)"
+                                     : " (times the work of each design in a cycle)");
 }
 
 /*
@@ -249,8 +352,9 @@ static bool is_level(const struct asym_machine *m, const struct asym_figures *wo
 static bool judge(const struct asym_root *root, const struct asym_speed_source *s, const struct asym_figures *f,
                   const struct asym_machine *m, bool wanted, char *text, size_t size)
 {
-    const struct range r = range_of(f, &m->usable);
     const struct asym_figures work = work_of(f, m);
+    /* Clocks of Intel's kinds count as they are: where they do not tell P from E cores, the kinds do. */
+    const struct range raw = range_of(f, &m->usable), r = range_of(compares_designs(f, m) ? &work : f, &m->usable);
     const char *gap = f->unit[0] ? " " : "", *ranking = s->ranks ? s->ranks(root, f, m) : NULL;
     char list[128];
     if (asym_mask_empty(&r.there)) {
@@ -260,10 +364,11 @@ static bool judge(const struct asym_root *root, const struct asym_speed_source *
         asym_mask_format_list(&missing, list, sizeof list);
         snprintf(text, size, "%s: missing on %.96s", f->name, list);
     } else if (r.high <= r.low) {
-        snprintf(text, size, "%s: %.10g%s%s on all", f->name, r.high, gap, f->unit);
+        snprintf(text, size, "%s: %.10g%s%s on all%s", f->name, raw.high, gap, f->unit,
+                 write_filled(f, list, sizeof list));
     } else if (r.high < r.low * s->spread) {
         snprintf(text, size, "%s: %.10g to %.10g%s%s, less than %.0f %% apart: asymd counts them as equal", f->name,
-                 r.low, r.high, gap, f->unit, (s->spread - 1) * 100);
+                 raw.low, raw.high, gap, f->unit, (s->spread - 1) * 100);
     } else if (s->path && odd_sibling(f, m) >= 0) {
         snprintf(text, size, "%s: the threads of a core differ (CPU %d)", f->name, odd_sibling(f, m));
     } else if (asym_topology_contradicts(f, m, &m->usable)) {
@@ -271,29 +376,19 @@ static bool judge(const struct asym_root *root, const struct asym_speed_source *
     } else if (ranking) {
         snprintf(text, size, "%s: ranks favoured cores only (%s)", f->name, ranking);
     } else if (wanted && is_level(m, &work)) {
-        snprintf(text, size, "%s: %.10g to %.10g%s%s within one kind: asymd counts them as equal", f->name, r.low,
-                 r.high, gap, f->unit);
+        snprintf(text, size, "%s: %.10g to %.10g%s%s within one kind: asymd counts them as equal", f->name, raw.low,
+                 raw.high, gap, f->unit);
     } else {
-        describe_groups(f, &m->usable, list, sizeof list);
-        snprintf(text, size, "%s: %.120s%s", f->name, list, f->tail);
+        describe_used(f, m, text, size);
         return true;
     }
-    return false;
-}
-
-static bool has_kinds(const struct asym_machine *m)
-{
-    const int first = asym_mask_next(&m->usable, 0);
-    ASYM_MASK_FOREACH (cpu, &m->usable)
-        if (m->cpus[cpu].kind != m->cpus[first].kind)
-            return true;
     return false;
 }
 
 static void take(const struct asym_figures *f, enum asym_origin origin, struct asym_machine *m)
 {
     struct asym_figures work = work_of(f, m);
-    level(m, &work);
+    level(m, &m->usable, &work);
     ASYM_MASK_FOREACH (cpu, &m->usable) {
         m->cpus[cpu].speed = work.value[cpu];
         m->cpus[cpu].origin = (uint8_t)origin;
@@ -327,23 +422,55 @@ static bool ranks_kin(const struct asym_figures *f, const struct asym_machine *m
     return false;
 }
 
+/* Clocks within this share of each other rank as equal: the highest of a boost is cut to the limit of the processor. */
+#define CLOCK_TIE 0.01
+
+static void tie_clocks(const struct asym_mask *cpus, struct asym_figures *f)
+{
+    uint32_t list[ASYM_MAX_CPUS], scratch[ASYM_MAX_CPUS];
+    size_t n = 0;
+    ASYM_MASK_FOREACH (cpu, cpus)
+        list[n++] = (uint32_t)cpu;
+    asym_sort_index(list, n, scratch, by_value, f->value);
+    for (size_t i = 1; i < n; i++)
+        if (f->value[list[i]] > f->value[list[i - 1]] * (1 - CLOCK_TIE))
+            f->value[list[i]] = f->value[list[i - 1]];
+}
+
+/* A CPU without a rank is the last of all. */
+static void fill_ranks(const struct asym_machine *m, struct asym_figures *f)
+{
+    const double last = range_of(f, &m->usable).low;
+    fill_missing(m, f);
+    ASYM_MASK_FOREACH (cpu, &m->usable)
+        if (f->value[cpu] <= 0)
+            f->value[cpu] = last;
+}
+
 /*
  * Reads which CPUs of a core type the firmware favours: the order that the kernel's scheduler uses (ITMT takes highest_perf as
- * the priority of a core; amd-pstate has a ranking), else the highest frequency.
+ * the priority of a core; amd-pstate has a ranking), else the highest frequency. A clock ranks CPUs of one design only, and
+ * figures that contradict the kinds or the cores rank none.
  */
 static void read_favour(const struct asym_root *root, struct asym_machine *m, struct asym_topology_notes *notes)
 {
     static const struct {
         const char *path, *name;
+        bool is_clock;
     } orders[] = {
-        {.path = "cpufreq/amd_pstate_prefcore_ranking", .name = "amd_pstate_prefcore_ranking"},
-        {.path = "acpi_cppc/highest_perf", .name = "acpi_cppc highest_perf"},
-        {.path = "cpufreq/cpuinfo_max_freq", .name = "cpuinfo_max_freq"},
+        {"cpufreq/amd_pstate_prefcore_ranking", "amd_pstate_prefcore_ranking", false},
+        {"acpi_cppc/highest_perf", "acpi_cppc highest_perf", false},
+        {"cpufreq/cpuinfo_max_freq", "cpuinfo_max_freq", true},
     };
     for (size_t i = 0; i < ASYM_LENGTH(orders); i++) {
         struct asym_figures f = {.name = orders[i].name, .unit = "", .tail = ""};
+        if (orders[i].is_clock && notes->unordered)
+            continue;
         asym_speed_read_file(root, orders[i].path, &m->usable, &f);
-        if (!ranks_kin(&f, m) || odd_sibling(&f, m) >= 0)
+        fill_ranks(m, &f);
+        if (orders[i].is_clock)
+            tie_clocks(&m->usable, &f);
+        if (!ranks_kin(&f, m) || odd_sibling(&f, m) >= 0 || asym_topology_contradicts(&f, m, &m->usable))
             continue;
         ASYM_MASK_FOREACH (cpu, &m->usable)
             m->cpus[cpu].favour = (uint32_t)ASYM_MIN(f.value[cpu], (double)UINT32_MAX);
@@ -352,31 +479,12 @@ static void read_favour(const struct asym_root *root, struct asym_machine *m, st
     }
 }
 
-/* Returns the smallest CPU of a list like "0 1 2 3", which cpufreq separates by blanks; -1: cpu is not in it. */
-static int16_t domain_of(const char *text, int cpu)
-{
-    int16_t low = -1;
-    bool own = false;
-    for (const char *p = text + strspn(text, " \n"); *p;) {
-        size_t len = strcspn(p, " \n");
-        uint64_t n;
-        if (asym_parse_u64(p, len, &n) < 0 || n >= ASYM_MAX_CPUS)
-            return -1;
-        own = own || n == (uint64_t)cpu;
-        if (low < 0 || (int16_t)n < low)
-            low = (int16_t)n;
-        p += len;
-        p += strspn(p, " \n");
-    }
-    return own ? low : -1;
-}
-
 static void read_domains(const struct asym_root *root, struct asym_machine *m)
 {
     ASYM_MASK_FOREACH (cpu, &m->usable) {
-        char text[ASYM_MASK_LIST_MAX * 2];
-        ssize_t n = root ? read_of_cpu(root, cpu, "cpufreq/related_cpus", text, sizeof text) : -1;
-        m->cpus[cpu].freq_domain = n > 0 ? domain_of(text, cpu) : -1;
+        struct asym_mask policy;
+        const bool known = asym_topology_related(root, cpu, &policy);
+        m->cpus[cpu].freq_domain = (int16_t)(known ? asym_mask_next(&policy, 0) : -1);
     }
 }
 
@@ -384,16 +492,12 @@ static void read_domains(const struct asym_root *root, struct asym_machine *m)
 static bool read_source(const struct asym_speed_source *s, const struct asym_root *root,
                         const struct asym_figures *kinds, const struct asym_machine *m, struct asym_figures *ret)
 {
-    if (!s->path) {
-        *ret = *kinds;
-        return true;
-    }
-    if (!root)
+    if (s->path && !root)
         return false;
-    ret->name = s->name;
-    ret->unit = s->unit;
-    ret->tail = "";
-    asym_speed_read_file(root, s->path, &m->usable, ret);
+    *ret = s->path ? (struct asym_figures){.name = s->name, .unit = s->unit, .tail = ""} : *kinds;
+    if (s->path)
+        asym_speed_read_file(root, s->path, &m->usable, ret);
+    fill_missing(m, ret);
     return true;
 }
 

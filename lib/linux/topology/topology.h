@@ -15,7 +15,7 @@ struct asym_speed_note {
     enum asym_origin origin;
     bool there; /* it has figures for at least one CPU */
     bool used;
-    char text[160]; /* "cpuinfo_max_freq: 2800000 kHz on 4-7, 1400000 on 0-3" or why it is not used */
+    char text[240]; /* "cpuinfo_max_freq: 2800000 kHz on 4-7, 1400000 on 0-3" or why it is not used */
 };
 
 struct asym_topology_notes {
@@ -32,12 +32,14 @@ struct asym_topology_notes {
  * - Kinds come from hwloc, the PMUs (cpu_core, cpu_atom, cpu_lowpower) and, on Arm, the MIDRs. Core types follow from kinds;
  *   machine.h has the rules.
  * - Speeds come from the first source that distinguishes cores and contradicts neither itself nor the kinds: cpu_capacity,
- *   CPPC's highest_perf, cpuinfo_max_freq, base_frequency, the CPU kinds. asymd never reads scaling_*, which it may change
- *   itself. Kinds come last: they give little more than an order, whereas speeds are ratios (Roehrich 2007, S = (n; b)).
+ *   CPPC's highest_perf, cpuinfo_max_freq, base_frequency, the CPU kinds. Clocks of Arm designs are weighed by their work in a
+ *   cycle (topology-designs.def). A CPU whose figure is missing counts as those that it resembles, if these agree. asymd
+ *   never reads scaling_*, which it may change itself. Kinds come last: they give little more than an order, whereas speeds
+ *   are ratios (Roehrich 2007, S = (n; b)).
  * - usable is the online CPUs in the effective cpuset of the root of the visible cgroup tree; without such a cpuset, online.
  * - isolated is sys/devices/system/cpu/isolated (isolcpus=) and nohz_full there, unless nohz_full leaves at most one usable CPU.
  * - favour is amd_pstate_prefcore_ranking, else CPPC's highest_perf, else cpuinfo_max_freq: the first that distinguishes CPUs
- *   of one type.
+ *   of one type. A clock does so only for CPUs of one design.
  * - generation is 1 + the generation in *ret_machine.
  *
  * notes may be NULL. Returns 0; -EINVAL: the XML is not hwloc's or has another version, and err has the remedy; -E2BIG: more

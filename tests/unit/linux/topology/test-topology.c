@@ -222,11 +222,36 @@ static void sources_that_contradict_are_taken_in_their_order(void **state)
     expect_note(f, ASYM_ORIGIN_CPUFREQ, false, "cpuinfo_max_freq: 3000000 kHz on 0-3, 1000000 on 4-7");
 }
 
-static void source_missing_on_some_cpus_gives_way_to_the_next(void **state)
+/* A missing figure is no difference: the CPU counts as those that it resembles, if these agree. */
+static void one_missing_figure_drops_no_source(void **state)
 {
     struct fixture *f = *state;
     build_big_little(f);
     tree_unlink(&f->tree, CPU_DIR "cpu5/cpu_capacity");
+    tree_unlink(&f->tree, CPU_DIR "cpu0/cpu_capacity");
+    assert_int_equal(read_tree(f), 0);
+    expect_mask(&f->m.fast, "4-7");
+    expect_note(f, ASYM_ORIGIN_CAPACITY, true, "cpu_capacity: 1024 on 4-7, 446 on 0-3; missing on 0,5");
+}
+
+/* hwloc gives the CPUs with a frequency a kind, and leaves out the others. */
+static void cpus_without_a_frequency_are_of_no_other_kind(void **state)
+{
+    struct fixture *f = *state;
+    tree_plain(&f->tree, 8);
+    write_each(f, "0-3", "cpufreq/cpuinfo_max_freq", "3600000");
+    assert_int_equal(read_tree(f), 0);
+    expect_alike(f);
+    assert_false(f->notes.unordered);
+    expect_note(f, ASYM_ORIGIN_CPUFREQ, false, "cpuinfo_max_freq: 3600000 kHz on all; missing on 4-7");
+}
+
+static void source_missing_on_some_cpus_gives_way_to_the_next(void **state)
+{
+    struct fixture *f = *state;
+    tree_plain(&f->tree, 8);
+    write_each(f, "0-3", "cpu_capacity", "446");
+    write_each(f, "4,6-7", "cpu_capacity", "1024"); /* one cache for all: CPU 5 may be of either */
     write_each(f, "0-3", "cpufreq/cpuinfo_max_freq", "1000000");
     write_each(f, "4-7", "cpufreq/cpuinfo_max_freq", "3000000");
     assert_int_equal(read_tree(f), 0);
@@ -234,6 +259,20 @@ static void source_missing_on_some_cpus_gives_way_to_the_next(void **state)
     expect_speed(f, 5, 3);
     expect_note(f, ASYM_ORIGIN_CAPACITY, false, "cpu_capacity: missing on 5");
     assert_true(note_of(f, ASYM_ORIGIN_CPUFREQ)->used);
+}
+
+/* One CPU without a rank does not hide which CPUs are favoured. */
+static void a_cpu_without_a_rank_is_the_last(void **state)
+{
+    struct fixture *f = *state;
+    tree_plain(&f->tree, 8);
+    for (unsigned c = 0; c < 8; c++)
+        tree_write_cpu(&f->tree, c, "cpufreq/amd_pstate_prefcore_ranking", "%u\n", 236 - 10 * c);
+    tree_unlink(&f->tree, CPU_DIR "cpu1/cpufreq/amd_pstate_prefcore_ranking");
+    assert_int_equal(read_tree(f), 0);
+    assert_string_equal(f->notes.favour, "amd_pstate_prefcore_ranking");
+    assert_int_equal(f->m.cpus[0].rank, 0);
+    assert_int_equal(f->m.cpus[1].rank, f->m.cpus[7].rank);
 }
 
 static void source_missing_on_a_cpu_outside_the_cpuset_is_still_used(void **state)
@@ -625,6 +664,115 @@ static void the_midr_of_older_kernels_is_in_cpuinfo(void **state)
     }
 }
 
+/* Two CPUs each of two designs. Clocks in MHz; speed: of the first design to the second, 0: neither is known to be faster. */
+static void a_clock_counts_for_what_an_arm_design_does_in_a_cycle(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        const char *midr[2];
+        unsigned mhz[2];
+        double speed;
+        const char *name[2], *tail;
+    } rows[] = {
+        {{"410fd0b0", "410fd050"}, {2600, 1805}, 2.78, {"Cortex-A76", "Cortex-A55"}, "(times the work"},
+        {{"481fd400", "411fd050"}, {1901, 1805}, 2.03, {"Cortex-A76", "Cortex-A55"}, "(times the work"}, /* Kirin 980 */
+        {{"410fd092", "410fd034"}, {1800, 1992}, 1.56, {"Cortex-A73", "Cortex-A53"}, "(times the work"},
+        {{"410fd091", "410fd034"}, {2000, 2000}, 1.73, {"Cortex-A73", "Cortex-A53"}, "(times the work"}, /* Helio P60 */
+        {{"510f8000", "510f8010"}, {2300, 1900}, 2.09, {"Kryo-2XX-Gold", "Kryo-2XX-Silver"}, "(times the work"},
+        {{"610f0230", "610f0220"}, {3204, 2064}, 2.22, {"Firestorm", "Icestorm"}, "(times the work"},
+        {{"531f0020", "410fd050"}, {2900, 1900}, 1.53, {"Exynos-M3", "Cortex-A55"}, "(by the clock alone"},
+        {{"990f0010", "990f0020"}, {2900, 1900}, 1.53, {"type", "type"}, "(by the clock alone"}, /* no such maker */
+        {{"990f0010", "990f0020"}, {2000, 1900}, 0, {"all", "all"}, "less than 10 % apart"},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        tree_plain(&f->tree, 4);
+        for (unsigned c = 0; c < 4; c++) {
+            tree_write_cpu(&f->tree, c, "regs/identification/midr_el1", "0x00000000%s\n", rows[i].midr[c / 2]);
+            tree_write_cpu(&f->tree, c, "cpufreq/cpuinfo_max_freq", "%u000\n", rows[i].mhz[c / 2]);
+        }
+        assert_int_equal(read_tree(f), 0);
+        assert_non_null(strstr(note_of(f, ASYM_ORIGIN_CPUFREQ)->text, rows[i].tail));
+        assert_int_equal(f->notes.unordered, rows[i].speed <= 0);
+        expect_mask(&f->m.fast, rows[i].speed > 0 ? "0-1" : "0-3");
+        expect_speed(f, 2, 1);
+        assert_true(rows[i].speed <= 0 ||
+                    (f->m.cpus[0].speed > rows[i].speed * 0.99 && f->m.cpus[0].speed < rows[i].speed * 1.01));
+        for (unsigned t = 0; t < f->m.n_types; t++)
+            assert_true(strncmp(f->m.types[t].name, rows[i].name[t], strlen(rows[i].name[t])) == 0 ||
+                        strcmp(rows[i].name[t], "type") == 0);
+    }
+}
+
+/* The clusters of a Snapdragon 820 have a part number each; one MIDR that cannot be read is that of its cpufreq policy. */
+static void one_design_has_several_parts_and_may_miss_one_file(void **state)
+{
+    struct fixture *f = *state;
+    tree_plain(&f->tree, 4);
+    write_each(f, "0-1", "regs/identification/midr_el1", "0x00000000511f2112");
+    write_each(f, "2-3", "regs/identification/midr_el1", "0x00000000511f2052");
+    write_each(f, "0-1", "cpufreq/cpuinfo_max_freq", "1593600");
+    write_each(f, "2-3", "cpufreq/cpuinfo_max_freq", "2150400");
+    assert_int_equal(read_tree(f), 0);
+    assert_string_equal(f->m.types[0].name, "Kryo 1");
+    assert_string_equal(f->m.types[1].name, "Kryo 2");
+    expect_speed(f, 2, 2150400.0 / 1593600);
+    write_each(f, "0-1", "regs/identification/midr_el1", "0x00000000411fd050");
+    write_each(f, "0-1", "cpufreq/related_cpus", "0 1");
+    tree_unlink(&f->tree, CPU_DIR "cpu1/regs/identification/midr_el1");
+    assert_int_equal(read_tree(f), 0);
+    assert_string_equal(f->m.types[1].name, "Cortex-A55");
+    expect_mask(&f->m.types[1].cpus, "0-1");
+}
+
+/* Favour compares CPUs of one design, and figures that were not rejected. */
+static void a_clock_that_compares_designs_or_was_rejected_favours_no_cpu(void **state)
+{
+    struct fixture *f = *state;
+    tree_plain(&f->tree, 4);
+    write_each(f, "0-1", "regs/identification/midr_el1", "0x00000000990f0010");
+    write_each(f, "2-3", "regs/identification/midr_el1", "0x00000000990f0020");
+    write_each(f, "0-1", "cpufreq/cpuinfo_max_freq", "1896000");
+    write_each(f, "2-3", "cpufreq/cpuinfo_max_freq", "1800000");
+    assert_int_equal(read_tree(f), 0);
+    assert_true(f->notes.unordered);
+    assert_null(f->notes.favour);
+    build_intel(f);
+    write_each(f, "0-3", "cpufreq/cpuinfo_max_freq", "3000000"); /* slower P than E cores: the figures are wrong */
+    write_each(f, "4-5", "cpufreq/cpuinfo_max_freq", "4800000");
+    write_each(f, "6-7", "cpufreq/cpuinfo_max_freq", "4300000");
+    assert_int_equal(read_tree(f), 0);
+    assert_non_null(strstr(note_of(f, ASYM_ORIGIN_CPUFREQ)->text, "slower cores of a faster kind"));
+    assert_true(!f->notes.favour || strcmp(f->notes.favour, "cpuinfo_max_freq") != 0);
+    for (unsigned c = 0; c < 8; c++)
+        assert_int_equal(f->m.cpus[c].rank, 0);
+}
+
+/* acpi-cpufreq multiplies CPPC's ratio into the clock: 5.4 to 7.8 GHz on equal cores. */
+static void even_steps_of_a_boost_are_no_core_types(void **state)
+{
+    struct fixture *f = *state;
+    tree_plain(&f->tree, 8);
+    for (unsigned c = 0; c < 8; c++)
+        tree_write_cpu(&f->tree, c, "cpufreq/cpuinfo_max_freq", "%u\n", 5352000 + 350000 * c);
+    assert_int_equal(read_tree(f), 0);
+    expect_alike(f);
+    expect_note(f, ASYM_ORIGIN_CPUFREQ, false, "cpuinfo_max_freq: ranks favoured cores only (its steps are even)");
+    assert_int_equal(f->m.cpus[7].rank, 0);
+    assert_int_equal(f->m.cpus[0].rank, 7);
+    /* In a container the steps of the CPUs that are left are uneven: they are steps all the same. */
+    tree_write(&f->tree, "sys/fs/cgroup/cpuset.cpus.effective", "0-1,6-7\n");
+    assert_int_equal(read_tree(f), 0);
+    expect_alike(f);
+    assert_false(f->notes.hidden);
+    tree_write(&f->tree, "sys/fs/cgroup/cpuset.cpus.effective", "0-7\n");
+    tree_write_cpu(&f->tree, 6, "cpufreq/cpuinfo_max_freq",
+                   "7764000\n"); /* the highest is cut to the processor's limit */
+    tree_write_cpu(&f->tree, 7, "cpufreq/cpuinfo_max_freq", "7785000\n");
+    assert_int_equal(read_tree(f), 0);
+    assert_int_equal(f->m.cpus[6].rank, 0);
+    assert_int_equal(f->m.cpus[5].rank, 1);
+}
+
 static void kinds_without_an_order_are_reported(void **state)
 {
     struct fixture *f = *state;
@@ -840,7 +988,7 @@ static void bad_figures_are_taken_for_missing_ones(void **state)
         tree_write_bytes(&f->tree, "sys/devices/cpu_core/cpus", junk[i].bytes, junk[i].len);
         tree_write_bytes(&f->tree, "sys/fs/cgroup/cpuset.cpus.effective", junk[i].bytes, i == 3 ? 0 : junk[i].len);
         assert_int_equal(read_tree(f), 0);
-        expect_note(f, ASYM_ORIGIN_CAPACITY, false, "cpu_capacity: missing on 3");
+        expect_note(f, ASYM_ORIGIN_CAPACITY, true, "cpu_capacity: 1024 on 4-7, 446 on 0-3; missing on 3");
         expect_mask(&f->m.usable, "0-7");
         assert_true(f->m.cpus[3].freq_domain == -1 || f->m.cpus[3].freq_domain != f->m.cpus[0].freq_domain);
     }
@@ -1190,6 +1338,9 @@ int main(void)
         TEST(intel_hybrid_is_recognised_by_cpufreq),
         TEST(arm_big_little_is_recognised_by_cpu_capacity),
         TEST(sources_that_contradict_are_taken_in_their_order),
+        TEST(one_missing_figure_drops_no_source),
+        TEST(cpus_without_a_frequency_are_of_no_other_kind),
+        TEST(a_cpu_without_a_rank_is_the_last),
         TEST(source_missing_on_some_cpus_gives_way_to_the_next),
         TEST(source_missing_on_a_cpu_outside_the_cpuset_is_still_used),
         TEST(all_cpus_alike_are_one_type),
@@ -1214,6 +1365,10 @@ int main(void)
         TEST(arm_cores_are_of_the_kind_that_their_midr_names),
         TEST(one_midr_ends_where_a_cpu_reaches_less_than_80_percent),
         TEST(the_midr_of_older_kernels_is_in_cpuinfo),
+        TEST(a_clock_counts_for_what_an_arm_design_does_in_a_cycle),
+        TEST(one_design_has_several_parts_and_may_miss_one_file),
+        TEST(a_clock_that_compares_designs_or_was_rejected_favours_no_cpu),
+        TEST(even_steps_of_a_boost_are_no_core_types),
         TEST(kinds_without_an_order_are_reported),
         TEST(cpus_that_are_alike_only_by_the_cpuset_are_reported),
         TEST(the_size_of_l3_makes_no_core_type),
