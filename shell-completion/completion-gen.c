@@ -21,6 +21,9 @@ enum offer {
     OFFER_FILES,
     OFFER_DIRECTORIES,
     OFFER_PIDS,
+    OFFER_PROCESSES, /* PIDs with the names of the programs */
+    OFFER_ACTIONS,   /* of asymctl set */
+    OFFER_RULES,     /* the words of asymctl rules */
     OFFER_POLICIES,
     OFFER_VERBS,
     OFFER_COMMAND,
@@ -42,18 +45,28 @@ static enum offer offer_of(const struct asym_arg *row)
     return OFFER_NOTHING;
 }
 
-static enum offer operand_offer(const struct asym_verb *verb)
+/* By the name that the operand has in the usage line, behind a bracket or not: n is 0 for the first operand, 1 for the second. */
+static enum offer operand_offer(const struct asym_verb *verb, size_t n)
 {
     static const struct {
         const char *usage;
-        enum offer offer;
-    } offers[] = {{"[VERB]", OFFER_VERBS}, {"", OFFER_NOTHING}};
+        enum offer offers[2];
+    } operands[] = {
+        {"VERB", {OFFER_VERBS}},
+        {"PID|NAME fast", {OFFER_PROCESSES, OFFER_ACTIONS}},
+        {"PID|NAME", {OFFER_PROCESSES}},
+        {"NAME", {OFFER_POLICIES}},
+        {"SCENARIO", {OFFER_FILES}},
+        {"FILE", {OFFER_FILES}},
+        {"test] [PID", {OFFER_RULES, OFFER_PROCESSES}},
+    };
     if (verb->operands >= ASYM_OPERANDS_RUN)
-        return OFFER_COMMAND;
-    for (size_t i = 0; i < ASYM_LENGTH(offers); i++)
-        if (strcmp(verb->usage, offers[i].usage) == 0)
-            return offers[i].offer;
-    return OFFER_FILES;
+        return n == 0 ? OFFER_COMMAND : OFFER_NOTHING;
+    const char *usage = verb->usage + (*verb->usage == '[');
+    for (size_t i = 0; i < ASYM_LENGTH(operands); i++)
+        if (strncmp(usage, operands[i].usage, strlen(operands[i].usage)) == 0)
+            return operands[i].offers[n];
+    return OFFER_NOTHING;
 }
 
 /* A program is a list of verbs. asymd is a program with one verb, which has no name. */
@@ -89,7 +102,15 @@ static void put_verbs(FILE *out, const struct program *p)
         fprintf(out, "%s%s", i ? " " : "", verb_at(p, i)->name);
 }
 
-/* Write a shell's text for the offer, with the names of the policies or verbs for @. */
+/* The words between bars behind the first operand of asymctl set. */
+static void put_actions(FILE *out)
+{
+    const char *word = strchr(asym_verb_set.usage, ' ');
+    for (word = word ? word + 1 : ""; *word && *word != ' '; word++)
+        fputc(*word == '|' ? ' ' : *word, out);
+}
+
+/* Write a shell's text for the offer, with the names of the policies, verbs or actions for @. */
 static void put_offer(FILE *out, const struct program *p, const char *text, enum offer offer)
 {
     const size_t n = strcspn(text, "@");
@@ -98,6 +119,8 @@ static void put_offer(FILE *out, const struct program *p, const char *text, enum
         return;
     if (offer == OFFER_POLICIES)
         put_policies(out);
+    else if (offer == OFFER_ACTIONS)
+        put_actions(out);
     else
         put_verbs(out, p);
     fputs(text + n + 1, out);
@@ -109,7 +132,10 @@ static const char *const bash_offers[N_OFFERS] = {
     [OFFER_NOTHING] = ":",
     [OFFER_FILES] = "compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")",
     [OFFER_DIRECTORIES] = "compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -d -- \"$cur\")",
-    [OFFER_PIDS] = "words=$(cd /proc && echo [0-9]*)",
+    [OFFER_PIDS] = "_asym_processes",
+    [OFFER_PROCESSES] = "_asym_processes",
+    [OFFER_ACTIONS] = "words='@'",
+    [OFFER_RULES] = "words=test",
     [OFFER_POLICIES] = "words='@'",
     [OFFER_VERBS] = "words='@'",
     [OFFER_COMMAND] = "mapfile -t COMPREPLY < <(compgen -c -- \"$cur\")",
@@ -142,12 +168,25 @@ static void bash_values(FILE *out, const struct program *p)
 
 static void bash_operands(FILE *out, const struct program *p)
 {
-    fputs("    case $verb in\n", out);
-    for (size_t i = 0; verb_at(p, i); i++) {
-        fprintf(out, "    %s) ", *verb_at(p, i)->name ? verb_at(p, i)->name : "''");
-        put_offer(out, p, bash_offers[operand_offer(verb_at(p, i))], operand_offer(verb_at(p, i)));
-        fputs(" ;;\n", out);
-    }
+    /* A command begins at its first word, wherever that stands. */
+    fputs("    local i operands=0\n"
+          "    for ((i = 2; i < COMP_CWORD; i++)); do\n"
+          "        [[ ${COMP_WORDS[i]} == [-=]* || ${COMP_WORDS[i-1]} == = ]] || operands=$((operands + 1))\n"
+          "    done\n"
+          "    case $verb$operands in\n",
+          out);
+    for (size_t i = 0; verb_at(p, i); i++)
+        for (size_t n = 0; n < 2; n++) {
+            const enum offer offer = operand_offer(verb_at(p, i), n);
+            if (offer == OFFER_NOTHING)
+                continue;
+            if (offer == OFFER_COMMAND)
+                fprintf(out, "    %s[0-9]*) ", verb_at(p, i)->name);
+            else
+                fprintf(out, "    %s%zu) ", verb_at(p, i)->name, n);
+            put_offer(out, p, bash_offers[offer], offer);
+            fputs(" ;;\n", out);
+        }
     fputs("    esac\n", out);
 }
 
@@ -181,6 +220,27 @@ static const char bash_use_command[] = "    case $verb in\n"
                                        "            return\n"
                                        "        fi ;;\n"
                                        "    esac\n";
+
+/* Several PIDs get the names of their programs behind them; a single one stands alone, because it goes into the line. */
+static const char bash_processes[] =
+    "# PIDs, or the names of programs if the word begins with no digit.\n"
+    "_asym_processes()\n{\n"
+    "    local pid name byte IFS=$'\\n'\n"
+    "    if [[ -n $cur && $cur != [0-9]* ]]; then\n"
+    "        name=$(cat /proc/[0-9]*/comm 2>/dev/null | sort -u | grep -Ex '[A-Za-z0-9._+-]+')\n"
+    "        mapfile -t COMPREPLY < <(compgen -W \"$name\" -- \"$cur\")\n"
+    "        return 0\n"
+    "    fi\n"
+    "    for pid in /proc/\"$cur\"[0-9]* /proc/\"$cur\"; do\n"
+    "        pid=${pid##*/}\n"
+    "        # A kernel thread has no command line.\n"
+    "        { IFS= read -rn 1 -d '' byte <\"/proc/$pid/cmdline\" && read -r name <\"/proc/$pid/comm\"; } 2>/dev/null "
+    "|| continue\n"
+    "        COMPREPLY+=(\"$pid  ($name)\")\n"
+    "    done\n"
+    "    [ ${#COMPREPLY[@]} -ne 1 ] || COMPREPLY=(\"${COMPREPLY[0]%% *}\")\n"
+    "    return 0\n"
+    "}\n\n";
 
 static const char bash_begin[] =
     "_@()\n{\n"
@@ -226,7 +286,7 @@ static void command_verbs(const struct program *p, char *buf, size_t size)
 {
     struct asym_text text = asym_text_in(buf, size);
     for (size_t i = 0; verb_at(p, i); i++)
-        if (operand_offer(verb_at(p, i)) == OFFER_COMMAND)
+        if (operand_offer(verb_at(p, i), 0) == OFFER_COMMAND)
             asym_text_add(&text, "%s%s", *buf ? "|" : "", verb_at(p, i)->name);
 }
 
@@ -241,6 +301,7 @@ static void bash(FILE *out, const struct program *p)
     put_part(out, "}\n\n_@_operands()\n{\n", p->name, verbs);
     bash_operands(out, p);
     fputs("}\n\n", out);
+    fputs(bash_processes, out);
     if (*verbs)
         put_part(out, bash_command, p->name, verbs);
     put_part(out, bash_begin, p->name, verbs);
@@ -267,8 +328,16 @@ static void zsh_text(FILE *out, const char *text)
 }
 
 static const char *const zsh_offers[N_OFFERS] = {
-    [OFFER_NOTHING] = " ",    [OFFER_FILES] = "_files", [OFFER_DIRECTORIES] = "_files -/", [OFFER_PIDS] = "_pids",
-    [OFFER_POLICIES] = "(@)", [OFFER_VERBS] = "(@)",    [OFFER_COMMAND] = "_normal",
+    [OFFER_NOTHING] = " ",
+    [OFFER_FILES] = "_files",
+    [OFFER_DIRECTORIES] = "_files -/",
+    [OFFER_PIDS] = "_asym_processes",
+    [OFFER_POLICIES] = "(@)",
+    [OFFER_VERBS] = "(@)",
+    [OFFER_COMMAND] = "_normal",
+    [OFFER_PROCESSES] = "_asym_processes",
+    [OFFER_ACTIONS] = "(@)",
+    [OFFER_RULES] = "(test)",
 };
 
 /* The argument is a list of policies, separated by commas. */
@@ -282,7 +351,6 @@ static const char *zsh_offer_of(const struct asym_arg *row)
 
 static void zsh_verb(FILE *out, const struct program *p, const struct asym_verb *verb)
 {
-    const enum offer offer = operand_offer(verb);
     fputs("_arguments", out);
     for (const struct asym_arg *row = rows_of(verb); row->option.key; row++) {
         fprintf(out, " \\\n        '*%s%s[", row->option.key, row->argument ? "=" : "");
@@ -296,17 +364,31 @@ static void zsh_verb(FILE *out, const struct program *p, const struct asym_verb 
         }
         fputc('\'', out);
     }
-    if (offer != OFFER_NOTHING) {
-        fprintf(out, " \\\n        '%s", offer == OFFER_COMMAND ? "*::command:" : "1:operand:");
+    for (size_t n = 0; n < 2; n++) {
+        const enum offer offer = operand_offer(verb, n);
+        if (offer == OFFER_NOTHING)
+            continue;
+        fprintf(out, " \\\n        '%s", offer == OFFER_COMMAND ? "*::command:" : n == 0 ? "1:operand:" : "2:operand:");
         put_offer(out, p, zsh_offers[offer], offer);
         fputc('\'', out);
     }
     fputc('\n', out);
 }
 
+/* _pids would offer the processes of this terminal only. Kernel threads are children of process 2. */
+static const char zsh_processes[] = "_asym_processes()\n{\n"
+                                    "    local -a processes\n"
+                                    "    local pid name\n"
+                                    "    while read -r pid name; do\n"
+                                    "        processes+=(\"$pid:$name\")\n"
+                                    "    done < <(ps --ppid 2 -p 2 --deselect -o pid=,comm= 2>/dev/null)\n"
+                                    "    _describe process processes\n"
+                                    "}\n\n";
+
 static void zsh(FILE *out, const struct program *p)
 {
     fprintf(out, "#compdef %s\n# zsh completion for %s, made from its tables of options\n\n", p->name, p->name);
+    fputs(zsh_processes, out);
     if (p->only.name) {
         zsh_verb(out, p, &p->only);
         return;
@@ -344,6 +426,9 @@ static const char *const fish_offers[N_OFFERS] = {
     [OFFER_FILES] = " -r -F",
     [OFFER_DIRECTORIES] = " -x -a '(__fish_complete_directories)'",
     [OFFER_PIDS] = " -x -a '(__fish_complete_pids)'",
+    [OFFER_PROCESSES] = " -f -a '(__fish_complete_pids)'",
+    [OFFER_ACTIONS] = " -f -a '@'",
+    [OFFER_RULES] = " -f -a test",
     [OFFER_POLICIES] = " -x -a '@'",
     [OFFER_VERBS] = " -f -a '@'",
     [OFFER_COMMAND] = " -x -a '(__fish_complete_subcommand --fcs-skip=2)'",
@@ -354,6 +439,22 @@ static void fish_line(FILE *out, const struct program *p, const struct asym_verb
     fprintf(out, "complete -c %s", p->name);
     if (*verb->name)
         fprintf(out, " -n '__fish_seen_subcommand_from %s'", verb->name);
+}
+
+/* With one kind of operand it may stand anywhere, so that options before it do not count. */
+static void fish_operands(FILE *out, const struct program *p, const struct asym_verb *verb)
+{
+    const bool has_two = operand_offer(verb, 1) != OFFER_NOTHING;
+    for (size_t n = 0; n < 2; n++) {
+        const enum offer offer = operand_offer(verb, n);
+        if (offer == OFFER_NOTHING)
+            continue;
+        fish_line(out, p, verb);
+        if (has_two)
+            fprintf(out, " -n 'test (count (commandline -opc)) %s 2'", n == 0 ? "-eq" : "-gt");
+        put_offer(out, p, fish_offers[offer], offer);
+        fputc('\n', out);
+    }
 }
 
 static void fish(FILE *out, const struct program *p)
@@ -375,11 +476,7 @@ static void fish(FILE *out, const struct program *p)
             fish_text(out, row->option.help);
             fputc('\n', out);
         }
-        if (operand_offer(verb) != OFFER_NOTHING) {
-            fish_line(out, p, verb);
-            put_offer(out, p, fish_offers[operand_offer(verb)], operand_offer(verb));
-            fputc('\n', out);
-        }
+        fish_operands(out, p, verb);
     }
 }
 

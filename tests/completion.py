@@ -38,6 +38,16 @@ CASES = [
     (["asymctl", "run", "cat", "--"], {""}, None),
     (["asymctl", "policies", "a-scen"], {""}, None),
     (["asymctl", "nothing", ""], {""}, None),
+    (["asymctl", "policy", "serial"], {"serial-first"}, None),
+    (["asymctl", "pause", "a-scen"], {""}, None),
+    (["asymctl", "why", str(os.getpid())], {str(os.getpid())}, None),
+    (["asymctl", "why", ""], None, {f"{os.getpid()}  ({pathlib.Path('/proc/self/comm').read_text().strip()})"}),
+    (["asymctl", "release", "pytho"], None, {pathlib.Path("/proc/self/comm").read_text().strip()}),
+    (["asymctl", "set", str(os.getpid()), ""], {"fast", "slow", "ignore", "steer", "auto"}, None),
+    (["asymctl", "set", "--json", str(os.getpid()), "ig"], {"ignore"}, None),
+    (["asymctl", "rules", "t"], {"test"}, None),
+    (["asymctl", "rules", "test", str(os.getpid())], {str(os.getpid())}, None),
+    (["asymctl", "replay", "a-scen"], {"a-scenario.ini"}, None),
     (["asymd", "--dry"], {"--dry-run"}, None),
     (["asymd", "--slow"], {"--slow=", "--slow-speed="}, None),
     (["asymd", "--pid", "=", str(os.getpid())], None, {str(os.getpid())}),
@@ -80,7 +90,8 @@ def main(scripts, programs):
         wanted = {verb for verb in verbs if verb.startswith(words[-1])}
         check_offer(words, offered(scripts / "bash/asymctl", words, "/"), wanted)
     fish = scripts / "fish/asymctl.fish"
-    for line, part in ((("asymctl run mkdi"), "mkdir"), ("asymctl profile --time=1s -- mkdi", "mkdir"), ("asymctl sim --po", "--policy\t")):
+    for line, part in ((("asymctl run mkdi"), "mkdir"), ("asymctl profile --time=1s -- mkdi", "mkdir"), ("asymctl sim --po", "--policy\t"),
+                       ("asymctl policy serial", "serial-first"), ("asymctl set 1 ig", "ignore"), (f"asymctl why {os.getpid()}", "python")):
         reply = run_help("fish", "-c", f"source {fish}; complete -C '{line}'")
         assert part in reply, (line, reply)
     for program in programs:
