@@ -101,10 +101,21 @@ class Load(unittest.TestCase):
 
 
 class Limit(unittest.TestCase):
-    def test_a_run_that_hangs_is_ended(self):
+    def run_limited(self, program):
         with redirect_stdout(io.StringIO()):
-            status, failed = undisturbed.run([sys.executable, "-c", "import time; time.sleep(60)"], 0.2, dict(os.environ))
-        self.assertEqual((status, failed), (-9, set()))
+            return undisturbed.run([sys.executable, "-c", program], 1, dict(os.environ))
+
+    def test_a_run_that_loops_is_ended_in_each_of_its_processes(self):
+        self.assertEqual(self.run_limited("while True: pass"), (-signal.SIGXCPU, set()))
+        status, _ = self.run_limited("import os; child = os.fork()\nwhile not child: pass\nos._exit(os.waitpid(child, 0)[1])")
+        self.assertEqual(status, signal.SIGXCPU)
+
+    def test_a_process_that_catches_the_signal_is_ended_too(self):
+        status, _ = self.run_limited("import signal; signal.signal(signal.SIGXCPU, signal.SIG_IGN)\nwhile True: pass")
+        self.assertEqual(status, -signal.SIGKILL)
+
+    def test_time_in_which_a_run_waits_does_not_count(self):
+        self.assertEqual(self.run_limited("import time; time.sleep(1.5)"), (0, set()))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # ./dev fresh runs this script. It makes a Debian that has apt, git, ca-certificates and sudo only, enters it with namespaces of
 # its own and a root that is a mount point, and runs the commands of this commit there. Needs root.
-# usage: run.sh [--suite=SUITE] [--new] [COMMAND...]; without a command it runs ./dev run and ./dev test, as several users.
+# usage: run.sh [--suite=SUITE] [--new] [COMMAND...]; without a command it runs ./dev run, test, lint and vm --short, as several
+# users.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$here/../.."
@@ -180,6 +181,14 @@ renew() {
     "$here/inside.sh" make-user "$work/root" "$work/clone"
 }
 
+# Copy the root as it is now, to go on from here later: a verb does not see the packages that another one installs meanwhile.
+keep() { cp -a --reflink=auto "$work/root" "$work/kept"; }
+
+take_kept() {
+    rm -rf --one-file-system "$work/root"
+    mv "$work/kept" "$work/root"
+}
+
 # enter PID|HOST USER COMMAND: run in a new PID namespace, or in the machine's own if the command needs the proc connector.
 enter() {
     local namespaces=(--mount --uts --ipc --fork --kill-child) status=0
@@ -221,20 +230,32 @@ must_say_what_is_missing() {
     row "$what" "$wrong" "$started"
 }
 
-readme() {
+# must_say WORDS TITLE PID|HOST USER COMMAND: the command must pass, and print these words.
+must_say() {
+    local words=$1
+    shift
+    must "${@:1:3}" "set -o pipefail; { $4; } 2>&1 | tee /dev/stderr | grep '$words' >/dev/null"
+}
+
+# Each test runs once in each build: in the optimised one as an ordinary user, but for what needs root, and under sanitizers as
+# root. The user's tree has the files of root's tests in it when the user without sudo goes on there.
+everything() {
     renew
     must_say_what_is_missing run
     must_say_what_is_missing test
-    must "root: ./dev run" PID root "./dev run"
-    must "root: ./dev test" PID root "./dev test"
-    must "root: the tests that need the proc connector" HOST root "./dev test --only=connector"
-    # Files that root's tests leave behind must not break the user's builds and tests, which run next.
-    renew
-    must "user with sudo, nothing installed: ./dev test --only=root --build=release" PID sudoer \
-        "./dev test --only=root --build=release"
+    must "user with sudo, nothing installed: ./dev run" PID sudoer "./dev run"
+    keep
+    must "user with sudo: ./dev test --build=release" PID sudoer "./dev test --build=release"
+    must "user with sudo: the tests that need the proc connector" HOST sudoer "./dev test --build=release --only=connector"
     must "user without sudo: ./dev run" PID user "./dev run"
-    must "user without sudo: ./dev test" PID user "./dev test"
+    must_say "NOT RUN in release, 1 tests that need root: install.unit" "user without sudo: ./dev test says what needs root" \
+        PID user "./dev test --build=release --only=install"
     must "user: all files of the tree are the user's" PID user '[ -z "$(find . ! -user fresh -print -quit)" ]'
+    must "root: ./dev test --build=asan" PID root "./dev test --build=asan"
+    must "root: the tests that need the proc connector" HOST root "./dev test --build=asan --only=connector"
+    must "root: ./dev lint" PID root "./dev lint"
+    take_kept
+    must "root, with the packages of ./dev run: ./dev vm --short" PID root "cd /home/fresh/asymd && ./dev vm --short"
 }
 
 main() {
@@ -245,7 +266,7 @@ main() {
     failed=no
     local begun=$SECONDS command
     if [ ${#commands[@]} -eq 0 ]; then
-        readme
+        everything
     else
         # Each command starts in a new root, so that it cannot rely on packages that another one installed.
         for command in "${commands[@]}"; do
