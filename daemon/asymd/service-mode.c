@@ -149,6 +149,7 @@ static void log_start(const struct asym_service *s)
                  asym_machine_is_asymmetric(m) ? asym_mask_format_list(&m->slow, slow, sizeof slow) : "none",
                  s->run->assumed_slow ? " (--slow or the configuration calls them slow; asymd has not slowed them)"
                                       : "");
+    asym_service_log_rules(s);
 }
 
 static enum asym_exit mode_service(struct asym_run *run)
@@ -182,6 +183,8 @@ static enum asym_exit mode_service(struct asym_run *run)
     asym_process_events_close(ASYM_TAKE(s.observer.process_events));
     r = asym_crash_recovery_put_back(run, s.ledger, "stopped");
     int speeds = asym_speeds_put_back(run, "stopped");
+    if (exit_status < 0)
+        asym_log_say(&run->log, LOG_ERR, "the event loop has failed: %s", strerror(-exit_status));
     if (s.error < 0)
         asym_log_say(&run->log, LOG_ERR, "asymd cannot observe any more: %s", strerror(-s.error));
     return exit_status != 0 || r < 0 || speeds < 0 ? ASYM_EXIT_FAILED : ASYM_EXIT_DONE;

@@ -145,6 +145,9 @@ int asym_ledger_give_back(const struct asym_ledger *l, const struct asym_ledger_
 {
     struct asym_stat stat;
     int r = asym_thread_get_stat(e->id.tgid, e->id.tid, &stat);
+    /* A /proc that does not show a thread (unmounted, hidepid) is no proof that the thread has ended. */
+    if (r == -ESRCH && asym_thread_is_of(e->id.tgid, e->id.tid) == 0)
+        return -EIO;
     if (r < 0 || stat.start != e->id.start)
         return r < 0 ? r : -ESRCH;
     r = give_back_mask(l, e);

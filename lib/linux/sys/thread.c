@@ -219,7 +219,7 @@ int asym_thread_get_cpuset(int32_t tgid, int32_t tid, struct asym_mask *ret)
 int asym_thread_is_of(int32_t tgid, int32_t tid)
 {
     /* EPERM means that the thread exists. */
-    return syscall(SYS_tgkill, tgid, tid, 0) < 0 && errno != EPERM ? -ESRCH : 0;
+    return syscall(SYS_tgkill, tgid, tid, 0) < 0 && errno == ESRCH ? -ESRCH : 0;
 }
 
 uint64_t asym_thread_ticks(void)

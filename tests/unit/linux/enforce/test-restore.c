@@ -333,6 +333,24 @@ static void without_memory_all_is_restored(void **state)
     assert_int_equal(asym_ledger_count(f->ledger), 0);
 }
 
+/* As where /proc is not mounted, or was mounted anew with hidepid. */
+static void a_thread_that_proc_does_not_show_has_not_ended(void **state)
+{
+    struct restore_fixture *f = *state;
+    on_record(f, TID, 0x3f, 0);
+    for (size_t i = 0; i < N_INHERITED; i++)
+        f->inherited_affinity[i]->mask = fake_mask(0xff);
+    struct fake_thread *t = born_at(TID, 1000, 0xf0);
+    fake_kernel_fail(t, FAKE_GET_STAT, -ESRCH, 0);
+    struct asym_restore_report report = restore(f);
+    assert_int_equal(report.gone, 0);
+    assert_int_equal(report.failed, 1);
+    assert_int_equal(asym_ledger_count(f->ledger), 1);
+    fake_kernel_fail(t, FAKE_GET_STAT, 0, 0);
+    assert_int_equal(restore(f).restored, 1);
+    assert_mask(t, 0x3f);
+}
+
 /* A child that could not be repaired is found by the next restore: its creator stays on record. */
 static void a_child_that_could_not_be_repaired_keeps_its_creator_on_record(void **state)
 {
@@ -384,6 +402,7 @@ int main(void)
         ROW(of_several_creators_the_best_is_believed),
         ROW(grandchildren_with_inherited_masks_are_found),
         ROW(without_memory_all_is_restored),
+        ROW(a_thread_that_proc_does_not_show_has_not_ended),
         ROW(a_child_that_could_not_be_repaired_keeps_its_creator_on_record),
         ROW(a_child_has_the_mask_that_its_creator_had_in_transit),
         ROW(what_an_asymd_that_died_has_left_is_counted),

@@ -1,0 +1,284 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""faults.py BUILD_DIR [--quick] [--only=CALL]: makes each call of a running asymd fail with each errno, and each allocation.
+
+tests/faults/calls.def has the calls and their errors, fault.c makes them fail. For each fault asymd steers two programs that this
+script has started, and is then stopped. The fault comes while asymd starts, while it steers, or when it stops; once, or from then
+on. Then:
+  - asymd has not crashed, and ends when it is told to;
+  - the programs have their masks and nice values again. If a fault that stays, or one at the stop, kept asymd from that, asymd
+    says so by its exit status, and asymd --restore does it;
+  - an asymd that gives up says why.
+Prints a table of faults and outcomes. Exits with 1 if one of them is wrong. Needs root.
+"""
+import errno
+import mmap
+import os
+import pathlib
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+PATIENCE = 30  # seconds for an event that comes within one; a busy machine takes longer
+FOREVER = 1 << 40
+TURNS = 8  # of asymd's loop, after which a fault has had its effect
+
+
+def read_calls():
+    text = (HERE / "calls.def").read_text()
+    rows = re.findall(r'^(CALL|RAW|ALLOCATES)\((\w+)(?:, \w+)??(?:, "([^"]*)")?\)', text, re.M)
+    return [(name, errors.split()) for _, name, errors in rows]
+
+
+CALLS = read_calls()
+NUMBER = {name: i for i, (name, _) in enumerate(CALLS)}
+ALLOCATION = len(CALLS)
+
+
+class Control:
+    """The memory that fault.c reads."""
+
+    LAYOUT = struct.Struct("iiqqq")
+
+    def __init__(self, path):
+        size = self.LAYOUT.size + 8 * (len(CALLS) + 1)
+        path.write_bytes(bytes(size))
+        with open(path, "r+b") as file:
+            self.memory = mmap.mmap(file.fileno(), size)
+        self.clear()
+
+    def clear(self):
+        self.memory[:] = bytes(len(self.memory))
+        self.arm(-1, 0, 0, 0)
+
+    def arm(self, call, error, skip, times):
+        self.memory[0:4] = struct.pack("i", -1)
+        self.memory[4:self.LAYOUT.size] = struct.pack("=iqqq", error, skip, times, 0)
+        self.memory[0:4] = struct.pack("i", call)
+
+    def fired(self):
+        return self.LAYOUT.unpack(self.memory[:self.LAYOUT.size])[4]
+
+    def count(self, call):
+        at = self.LAYOUT.size + 8 * call
+        return struct.unpack("q", self.memory[at:at + 8])[0]
+
+    def counts(self):
+        return [self.count(call) for call in range(len(CALLS) + 1)]
+
+
+class Programs:
+    """A serial program and a parallel one: the policy narrows the masks of both, and changes the nice value of the first."""
+
+    def __init__(self, build):
+        self.processes = [subprocess.Popen([build / "tests/load-spin", str(n), "3600"]) for n in (1, 3)]
+        self.pids = [p.pid for p in self.processes]
+        while sum(len(os.listdir(f"/proc/{pid}/task")) for pid in self.pids) < 4:
+            time.sleep(0.001)
+        self.own = self.state()
+
+    def state(self):
+        tids = [int(tid) for pid in self.pids for tid in os.listdir(f"/proc/{pid}/task")]
+        return {tid: (frozenset(os.sched_getaffinity(tid)), os.getpriority(os.PRIO_PROCESS, tid),
+                      bool(os.sched_getscheduler(tid) & os.SCHED_RESET_ON_FORK)) for tid in tids}
+
+    def changed(self):
+        return self.state() != self.own
+
+    def reset(self):
+        for tid, (cpus, nice, _) in self.own.items():
+            os.sched_setaffinity(tid, cpus)
+            os.setpriority(os.PRIO_PROCESS, tid, nice)
+            os.sched_setscheduler(tid, os.SCHED_OTHER, os.sched_param(0))
+
+    def end(self):
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+
+class Bench:
+    def __init__(self, build):
+        self.build = build
+        self.asymd = build / "daemon/asymd"
+        self.work = pathlib.Path(tempfile.mkdtemp(prefix="asym-faults-"))
+        self.control = Control(self.work / "control")
+        self.programs = Programs(build)
+        self.cpus = sorted(os.sched_getaffinity(0))
+        self.failed = self.runs = 0
+
+    def close(self):
+        self.programs.end()
+        shutil.rmtree(self.work)
+
+    def options(self):
+        half = len(self.cpus) // 2
+        speeds = " ".join(f"{cpu}:{2 if i < half else 1}" for i, cpu in enumerate(self.cpus))
+        return [f"--set=asymd.state_dir={self.work}/state", f"--set=machine.speeds={speeds}"]
+
+    def start(self):
+        shutil.rmtree(self.work / "state", ignore_errors=True)
+        (self.work / "state").mkdir()
+        env = {**os.environ, "ASYM_FAULT": str(self.work / "control"), "LC_ALL": "C",
+               "LD_PRELOAD": str(self.build / "tests/libasym-fault.so")}
+        command = [self.asymd, "--service", "--policy=serial-first", "--interval=10ms", "--set=enforce.settle=0ms",
+                   "--set=asymd.cpu_budget=100",
+                   *[f"--pid={pid}" for pid in self.programs.pids], *self.options()]
+        with open(self.work / "log", "w") as log:
+            return subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def turns(self):
+        return self.control.count(NUMBER["epoll_wait"])
+
+    def wait(self, process, condition):
+        """Until the condition holds or asymd has ended. False: neither came."""
+        end = time.monotonic() + PATIENCE
+        while not condition() and process.poll() is None:
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.001)
+        return True
+
+    def pass_turns(self, process):
+        before = self.turns()
+        return self.wait(process, lambda: self.turns() >= before + TURNS)
+
+    def begin(self, process):
+        """Until asymd steers, or has had the time to do so."""
+        return self.wait(process, lambda: self.programs.changed() or self.turns() > 3 * TURNS)
+
+    def finish(self, process):
+        """The exit status; None: it hangs."""
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        try:
+            return process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            return None
+
+    def measure(self):
+        """How often asymd makes each call while it starts, while it steers, and when it stops."""
+        self.control.clear()
+        process = self.start()
+        assert self.begin(process) and self.programs.changed(), f"asymd does not steer: {(self.work / 'log').read_text()}"
+        start = self.control.counts()
+        for _ in range(4):
+            self.pass_turns(process)
+        run = self.control.counts()
+        assert self.finish(process) == 0 and not self.programs.changed()
+        end = self.control.counts()
+        return {"start": start, "run": [b - a for a, b in zip(start, run)], "stop": [b - a for a, b in zip(run, end)]}
+
+    def judge(self, status, stays, error):
+        """Returns what came of a fault, and what is wrong with that or ''."""
+        log = (self.work / "log").read_text()
+        said = os.strerror(error) in log
+        left = self.programs.changed()
+        if left:
+            again = subprocess.run([self.asymd, "--restore", *self.options()], capture_output=True, text=True,
+                                   timeout=PATIENCE, check=False)
+            if self.programs.changed():
+                self.programs.reset()
+                return "changed", f"--restore leaves it: {again.stdout}{again.stderr}"
+        if status is None:
+            return "hangs", "does not end"
+        if status < 0:
+            return "crashed", signal.Signals(-status).name
+        if left and not stays:
+            return "left", "asymd leaves threads changed after a fault that has passed"
+        if left and status == 0:
+            return "left", "asymd leaves threads changed and says nothing"
+        if status != 0 and not log.strip():
+            return "ended", "asymd gives up and says nothing"
+        # These errors say what is missing, and asymd names that instead.
+        if status != 0 and not said and error not in (errno.ENOMEM, errno.ENOENT, errno.ESRCH):
+            return "ended", "asymd gives up and does not say why"
+        if left:
+            return "restored by --restore", ""
+        return f"ended ({status})" if status != 0 else "logged" if said else "went on", ""
+
+    def run(self, call, error, phase, skip, times):
+        self.control.clear()
+        if phase == "start":
+            self.control.arm(call, error, skip, times)
+        process = self.start()
+        waited = self.begin(process)
+        if phase != "start":
+            self.control.arm(call, error, skip, times)
+        if phase == "run":
+            waited = waited and self.pass_turns(process)
+        passed = times == 1 and self.control.fired() > 0
+        status = self.finish(process)
+        fired = self.control.fired()
+        # A fault at the stop, or one that stays, may keep masks.
+        outcome, wrong = self.judge(status, phase == "stop" or not passed, error)
+        if not waited:
+            outcome, wrong = "hangs", "neither steers nor ends"
+        return ("not reached" if fired == 0 and not wrong else outcome), wrong
+
+    def report(self, name, error, phase, skip, times):
+        call = NUMBER.get(name, ALLOCATION)
+        outcome, wrong = self.run(call, getattr(errno, error), phase, skip, times)
+        when = f"{phase}, {'once' if times == 1 else 'from'} {skip + 1}"
+        self.runs += 1
+        self.failed += wrong != ""
+        print(f"{name:22} {error:16} {when:20} {outcome}{'  WRONG: ' + wrong if wrong else ''}", flush=True)
+        if wrong:
+            print("    " + (self.work / "log").read_text().strip().replace("\n", "\n    "), flush=True)
+
+
+def cases(counts, quick):
+    """The faults of one call: (phase, calls that succeed before, calls that fail)."""
+    found = []
+    for phase in ("start", "run", "stop"):
+        n = counts[phase]
+        if n > 0:
+            found.append((phase, 0, FOREVER))
+            found.append((phase, 0, 1))
+        if n > 2:
+            found.append((phase, n // 2, 1))
+        if n > 2 and phase == "start":
+            found.append((phase, n // 2, FOREVER))
+    return [c for c in found if c[2] == FOREVER][-1:] if quick else found
+
+
+def main():
+    arguments = sys.argv[1:]
+    quick = "--quick" in arguments
+    only = [a.split("=", 1)[1] for a in arguments if a.startswith("--only=")]
+    bench = Bench(pathlib.Path(arguments[0]).resolve())
+    try:
+        counts = bench.measure()
+        for call, (name, errors) in enumerate(CALLS):
+            if only and name not in only:
+                continue
+            # In the quick run a row's place in the table chooses the errno.
+            for error in [errors[call % len(errors)]] if quick and errors else errors:
+                for phase, skip, times in cases({p: n[call] for p, n in counts.items()}, quick):
+                    # A signal interrupts a call, and does not come for ever.
+                    times = min(times, 5) if error == "EINTR" else times
+                    bench.report(name, error, phase, skip, times)
+        n = counts["start"][ALLOCATION]
+        sites = range(0, n, max(1, n // 12)) if quick else [*range(300), *range(300, n, 25)]
+        for skip in sites if not only or "allocation" in only else []:
+            bench.report("allocation", "ENOMEM", "start", skip, 1)
+        for phase in ("run", "stop") if not only or "allocation" in only else ():
+            for skip in range(0, max(1, counts[phase][ALLOCATION]), 40 if quick else 1):
+                bench.report("allocation", "ENOMEM", phase, skip, 1)
+            bench.report("allocation", "ENOMEM", phase, 0, FOREVER)
+        print(f"{bench.runs} faults, {bench.failed} wrong")
+    finally:
+        bench.close()
+    sys.exit(bench.failed > 0)
+
+
+if __name__ == "__main__":
+    main()
