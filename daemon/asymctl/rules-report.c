@@ -81,6 +81,10 @@ int asym_rules_list_text(const struct asym_settings *s, const struct asym_termin
             fputs("    ", terminal->out);
             say(terminal, 4, 8, "%s = %s", rule.key[k], globs_of(rule.globs[k], text, sizeof text));
         }
+        if (rule.lends_to_anyone) {
+            fputs("    ", terminal->out);
+            say(terminal, 4, 8, "any user can name a program so, and gains what the rule lends");
+        }
         fputs("    ", terminal->out);
         say(terminal, 4, 8, "%s%s", rule.origin, rule.facts->library ? " (library)" : "");
     }
@@ -215,11 +219,11 @@ static json_t *rule_json(const struct asym_rule_view *rule, bool tested)
 {
     const struct asym_rule_facts *f = rule->facts;
     json_t *json = json_pack(
-        "{s:o, s:o, s:s, s:o, s:o, s:s, s:b, s:o}", "name", asym_json_bytes(rule->name, strlen(rule->name)), "origin",
-        asym_json_bytes(rule->origin, strlen(rule->origin)), "action", asym_rule_action_name(rule->action), "cpus",
-        asym_mask_empty(&f->cpus) ? json_null() : asym_json_cpus(&f->cpus), "nice",
+        "{s:o, s:o, s:s, s:o, s:o, s:s, s:b, s:b, s:o}", "name", asym_json_bytes(rule->name, strlen(rule->name)),
+        "origin", asym_json_bytes(rule->origin, strlen(rule->origin)), "action", asym_rule_action_name(rule->action),
+        "cpus", asym_mask_empty(&f->cpus) ? json_null() : asym_json_cpus(&f->cpus), "nice",
         f->has_nice ? json_integer(f->nice) : json_null(), "policy_class", asym_rule_class_name(f->policy_class),
-        "library", f->library, "match", match_json(rule, false));
+        "library", f->library, "lends_to_anyone", rule->lends_to_anyone, "match", match_json(rule, false));
     if (!json || !tested)
         return json;
     json_object_set_new(json, "matches", json_boolean(first_miss(rule) == rule->n_keys));

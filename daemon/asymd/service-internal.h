@@ -133,6 +133,9 @@ void asym_service_report_apply(struct asym_service *s, int r);
 /** Log what the last cycle has changed, and which applications have changed their class. */
 void asym_service_log_cycle(struct asym_service *s);
 
+/** Log how many rules lend something to programs of any user. */
+void asym_service_log_rules(const struct asym_service *s);
+
 /* service-status.c: the state that the service tells others. */
 
 /** Send the status line to systemd. */

@@ -134,3 +134,19 @@ void asym_service_report_apply(struct asym_service *s, int r)
         asym_log_say(&s->run->log, LOG_NOTICE, "asymd can write the ledger again");
     s->ledger_failed = r < 0;
 }
+
+void asym_service_log_rules(const struct asym_service *s)
+{
+    struct asym_rule_view rule;
+    char first[256] = "";
+    size_t n = 0;
+    for (size_t i = 0; asym_rules_at(s->run->settings->rules, i, NULL, &rule); i++)
+        if (rule.lends_to_anyone && n++ == 0)
+            asym_text_escape(rule.name, strlen(rule.name), first, sizeof first);
+    if (n > 0)
+        asym_log_say(
+            &s->run->log, LOG_NOTICE,
+            "%zu rule%s (\"%s\"%s) lend%s fast CPUs or a lower nice value to programs that any user can name so; "
+            "asymctl rules shows which",
+            n, n == 1 ? "" : "s", first, n == 1 ? "" : " and others", n == 1 ? "s" : "");
+}

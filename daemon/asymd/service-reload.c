@@ -144,6 +144,7 @@ static void log_reload(const struct asym_service *s)
     asym_service_facts(s, &facts);
     asym_log_say(&s->run->log, LOG_NOTICE, "asymd has read the configuration again; policy %s (%s)%s", facts.policy,
                  facts.policy_reason, facts.paused ? "; asymd is still paused" : "");
+    asym_service_log_rules(s);
 }
 
 int asym_service_reload(struct asym_service *s, struct asym_error *err)

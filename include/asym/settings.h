@@ -107,6 +107,11 @@ struct asym_rule_view {
     bool misses[ASYM_RULE_MATCHES];       /**< the key does not match the subject */
     unsigned need[ASYM_RULE_MATCHES];     /**< ASYM_RULE_NEEDS_* of the key */
     size_t n_keys;
+    /**
+     * The rule lends fast CPUs or a lower nice value (action fast, policy_class serial, nice below 0), and any user can start a
+     * program that it matches: it tests nothing but names, command lines, and paths or control groups that users can make.
+     */
+    bool lends_to_anyone;
 };
 
 /** Get rule i, in the order in which asymd tries them. subject NULL: misses is all false. Returns false after the last rule. */

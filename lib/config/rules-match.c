@@ -85,14 +85,45 @@ struct asym_rule_match asym_rules_match(const struct asym_rules *rules, const st
     return (struct asym_rule_match){.action = rules->unlisted};
 }
 
+/* Folders in which only root makes files, and control groups that only root makes. */
+static const char *const of_root[] = {"/usr/",  "/bin/",     "/sbin/",        "/lib",        "/opt/",
+                                      "/snap/", "/var/lib/", "/system.slice", "/init.scope", "/machine.slice"};
+
+/* A glob is as far below a folder of root as its text without wildcards says. */
+static bool is_open_to_users(const char *word, size_t n, const void *ctx)
+{
+    const size_t literal = strcspn(word, "*?[");
+    (void)ctx;
+    for (size_t i = 0; i < sizeof of_root / sizeof *of_root; i++)
+        if (strlen(of_root[i]) <= (literal < n ? literal : n) && strncmp(word, of_root[i], strlen(of_root[i])) == 0)
+            return false;
+    return true;
+}
+
+static bool lends_to_anyone(const struct asym_rule *rule)
+{
+    bool anyone = rule->action == ASYM_RULE_FAST || (rule->facts.has_nice && rule->facts.nice < 0) ||
+                  rule->facts.policy_class == ASYM_RULE_CLASS_SERIAL;
+    for (size_t k = 0; k < ASYM_RULE_MATCHES; k++) {
+        const unsigned need = asym_rule_keys[k].need;
+        if (!rule->match[k] || need == ASYM_RULE_NEEDS_COMM || need == ASYM_RULE_NEEDS_CMDLINE)
+            continue;
+        anyone = anyone && need != ASYM_RULE_NEEDS_UID && asym_rule_any_word(rule->match[k], is_open_to_users, NULL);
+    }
+    return anyone;
+}
+
 bool asym_rules_at(const struct asym_rules *rules, size_t i, const struct asym_rule_subject *subject,
                    struct asym_rule_view *ret)
 {
     if (i >= rules->n)
         return false;
     const struct asym_rule *rule = &rules->rules[i];
-    *ret = (struct asym_rule_view){
-        .name = rule->name, .origin = rule->origin, .action = action_of(rule), .facts = &rule->facts};
+    *ret = (struct asym_rule_view){.name = rule->name,
+                                   .origin = rule->origin,
+                                   .action = action_of(rule),
+                                   .facts = &rule->facts,
+                                   .lends_to_anyone = lends_to_anyone(rule)};
     for (size_t k = 0; k < ASYM_RULE_MATCHES; k++) {
         if (!rule->match[k])
             continue;

@@ -54,6 +54,39 @@ static void without_rules_everything_is_steered(void **state)
     asym_settings_free(s);
 }
 
+static void a_rule_that_any_user_can_meet_says_so(void **state)
+{
+    static const struct {
+        const char *rule;
+        bool open;
+    } rows[] = {
+        {"match_comm = game\naction = fast\n", true},
+        {"match_cmdline = *game*\nnice = -5\n", true},
+        {"match_exe = */steamapps/common/*\naction = fast\n", true},
+        {"match_exe = /home/u/game /usr/bin/game\naction = fast\n", true},
+        {"match_exe = /u*\npolicy_class = serial\n", true},
+        {"match_cgroup = /user.slice/*\naction = fast\n", true},
+        {"match_exe = /usr/bin/game\naction = fast\n", false},
+        {"match_exe = /opt/*/game\naction = fast\n", false},
+        {"match_comm = game\nmatch_exe = /usr/bin/*\naction = fast\n", false},
+        {"match_comm = game\nmatch_uid = 1000\naction = fast\n", false},
+        {"match_cgroup = /system.slice/db.service\naction = fast\n", false},
+        {"match_comm = game\naction = slow\n", false},
+        {"match_comm = game\nnice = 5\n", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        char text[256];
+        struct asym_rule_view rule;
+        snprintf(text, sizeof text, "[rule a]\n%s", rows[i].rule);
+        struct asym_settings *s = read_rules(text);
+        assert_true(asym_rules_at(s->rules, 0, NULL, &rule));
+        if (rule.lends_to_anyone != rows[i].open)
+            fail_msg("%s: %d", rows[i].rule, rule.lends_to_anyone);
+        asym_settings_free(s);
+    }
+}
+
 static void each_key_looks_at_its_own_text(void **state)
 {
     (void)state;
@@ -221,6 +254,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_rules_everything_is_steered),
+        cmocka_unit_test(a_rule_that_any_user_can_meet_says_so),
         cmocka_unit_test(each_key_looks_at_its_own_text),
         cmocka_unit_test(a_uid_is_compared_as_a_number),
         cmocka_unit_test(any_of_the_globs_is_enough),
