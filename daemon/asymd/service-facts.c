@@ -114,6 +114,13 @@ void asym_service_lacks(const struct asym_service *s, void (*say)(void *ctx, con
         say(ctx, "All CPUs are alike: there is no fast CPU to give to a thread.");
     if (s->run->keep_nice)
         say(ctx, "asymd changes no nice value, because it could not restore it.");
+    for (size_t i = 0; i < s->rivals.n; i++) {
+        const struct asym_fact *f = &s->rivals.lines[i].fact;
+        char text[512];
+        snprintf(text, sizeof text, "%s: %s%s%s.", s->rivals.lines[i].name, f->text, *f->remedy ? "; remedy: " : "",
+                 f->remedy);
+        say(ctx, text);
+    }
     asym_coverage_each(&s->cycle.snapshot.coverage, say_coverage, &saying);
 }
 

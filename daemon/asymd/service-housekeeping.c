@@ -76,8 +76,22 @@ static void update_load(struct asym_service *s, asym_usec now)
         s->load.n = 0;
 }
 
+/* The time between two looks for rivals. A look reads the names of all processes: 8 us each. */
+#define RIVALS_PERIOD (60 * ASYM_SEC)
+
+static void look_for_rivals(struct asym_service *s, asym_usec now)
+{
+    if (s->rivals_at > 0 && now - s->rivals_at < RIVALS_PERIOD)
+        return;
+    asym_check_done(&s->rivals);
+    s->rivals = (struct asym_check){.n = 0};
+    asym_check_add_rivals(&s->rivals, &s->run->root);
+    s->rivals_at = now;
+}
+
 void asym_service_housekeeping(struct asym_service *s, asym_usec now)
 {
+    look_for_rivals(s, now);
     update_limits(s);
     update_ledger(s);
     asym_service_update_cpus(s);

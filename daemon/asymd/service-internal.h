@@ -24,6 +24,7 @@
 #include "core/overrides.h"
 #include "daemon/asymd/service-control.h"
 #include "daemon/asymd/service-notify.h"
+#include "report/check.h"
 #include "linux/enforce/ledger.h"
 #include "linux/observe/hidepid.h"
 #include "linux/observe/proc-owner.h"
@@ -61,6 +62,8 @@ struct asym_service {
     size_t n_changes;         /* the number of changes to threads since the start */
     char reload_error[256];   /* why asymd refused the configuration on disk; "": it is in force */
     struct asym_watch *watch; /* NULL: no udev */
+    struct asym_check rivals; /* programs and settings that place the same threads */
+    asym_usec rivals_at;      /* when they were looked for; 0: never */
     struct asym_bus *bus;     /* NULL: users cannot ask asymd */
     struct asym_bus_announced announced;
     struct asym_proc_owners *owners; /* NULL: each question reads the start time of the process */

@@ -206,6 +206,8 @@ int asym_run_check(struct asym_run *run, struct asym_check *check)
     if (r >= 0)
         r = asym_speeds_check(check, run);
     if (r >= 0)
+        r = asym_check_add_rivals(check, &run->root);
+    if (r >= 0)
         r = add_process_events(check, run);
     if (r >= 0)
         r = add_policy(check, run);

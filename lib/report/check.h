@@ -31,6 +31,9 @@ int asym_check_add(struct asym_check *check, const char *name, enum asym_fact_le
 /** Add the facts of lib/linux/check/machine-facts.h. Returns 0; -ENOMEM. */
 int asym_check_add_facts(struct asym_check *check, const struct asym_root *root);
 
+/** Add a line for each rival of asymd at work (lib/linux/check/rivals.h). Returns 0; -ENOMEM. */
+int asym_check_add_rivals(struct asym_check *check, const struct asym_root *root);
+
 /** Print the verdict, then the lines. Returns 0; -EIO. */
 int asym_check_text(const struct asym_check *check, const struct asym_terminal *terminal);
 

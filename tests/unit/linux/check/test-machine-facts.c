@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "linux/check/machine-facts.h"
+#include "linux/check/rivals.h"
 #include "linux/sys/root.h"
 #include "support/tree.h"
 
@@ -159,6 +160,41 @@ static void cgroups_with_weights_of_their_own_are_counted(void **state)
                 "version 2, the cpu controller divides the CPUs between 3 cgroups (2 with");
 }
 
+static void rivals_are_named_with_what_follows(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        const char *name, *file, *text, *says;
+    } rows[] = {
+        {"sched_ext", "sys/kernel/sched_ext/root/ops", "lavd_1.0.6\n", "lavd_1.0.6: this sched_ext scheduler places"},
+        {"intel_lpmd", "proc/31/comm", "intel_lpmd\n", "process 31: confines threads to slow CPUs"},
+        {"gamemode", "proc/32/comm", "gamemoded\n", "process 32: renices games"},
+        {"ananicy", "proc/33/comm", "ananicy\n", "process 33: renices programs"},
+        {"ananicy-cpp", "proc/34/comm", "ananicy-cpp\n", "process 34: renices programs"},
+        {"numad", "proc/35/comm", "numad\n", "process 35: binds processes to NUMA nodes"},
+        {"system76-scheduler", "proc/36/comm", "system76-schedu\n", "process 36: renices the program"},
+        {"tuned", "proc/37/comm", "tuned\n", "process 37: may set affinities"},
+        {"uclamp", "sys/fs/cgroup/a.slice/b.service/cpu.uclamp.min", "20.00\n", "/a.slice/b.service: raises"},
+        {"cpuset", "sys/fs/cgroup/a.slice/cpuset.cpus", "0-3\n", "/a.slice: has CPUs of its own"},
+    };
+    /* None of these is one. */
+    tree_write(&f->tree, "proc/30/comm", "irqbalance\n");
+    tree_write(&f->tree, "proc/sys/comm", "numad\n");
+    tree_write(&f->tree, "sys/fs/cgroup/cpuset.cpus", "0-3\n");
+    tree_write(&f->tree, "sys/fs/cgroup/z.slice/cpuset.cpus", "\n");
+    tree_write(&f->tree, "sys/fs/cgroup/z.slice/cpu.uclamp.min", "0.00\n");
+    tree_write(&f->tree, "sys/fs/cgroup/z.slice/cpu.uclamp.max", "max\n");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct found none = {.name = rows[i].name}, found = {.name = rows[i].name};
+        assert_int_equal(asym_rivals_each(&f->root, find, &none), 0);
+        assert_int_equal(none.n, i);
+        tree_write(&f->tree, rows[i].file, "%s", rows[i].text);
+        assert_int_equal(asym_rivals_each(&f->root, find, &found), 1);
+        if (strncmp(found.fact.text, rows[i].says, strlen(rows[i].says)) != 0)
+            fail_msg("%s: %s", rows[i].name, found.fact.text);
+    }
+}
+
 static void cgroups_of_version_1_are_counted(void **state)
 {
     struct fixture *f = *state;
@@ -236,6 +272,7 @@ int main(void)
         WITH_TREE(facts_name_what_is_there),
         WITH_TREE(cgroups_with_weights_of_their_own_are_counted),
         WITH_TREE(cgroups_of_version_1_are_counted),
+        WITH_TREE(rivals_are_named_with_what_follows),
         WITH_TREE(hidepid_is_seen_in_the_mount_that_counts),
         WITH_TREE(bad_files_of_facts_are_distinguished_from_numbers),
     };
