@@ -20,8 +20,9 @@ static int parse_seconds(const char *operand, uint64_t *ret)
         return ASYM_EXIT_DONE;
     }
     const bool is_number = *operand && strspn(operand, "0123456789.") == strlen(operand);
-    asym_fail(&err, -EINVAL, "pause: '%s' %s: write 10s, 10min or 2h",
-              asym_text_escape(operand, strlen(operand), text, sizeof text), is_number ? "has no unit" : "is no time");
+    asym_fail(&err, -EINVAL, "pause: '%s' %s; accepted are times such as 90s, 1h30min or 2days",
+              asym_text_escape(operand, strlen(operand), text, sizeof text),
+              is_number ? "has no unit" : "cannot be read as a time");
     return asym_verb_fail(ASYM_EXIT_USAGE, err.text);
 }
 
@@ -62,6 +63,6 @@ const struct asym_verb asym_verb_pause = {
     .usage = "[TIME]",
     .summary = "restore all masks and nice values, and steer nothing for a time, or until asymctl resume",
     .help = "asymd gives every thread its own affinity and nice value back, and steers nothing for TIME, such as\n"
-            "90s, 10min or 2h; without TIME until asymctl resume. It goes on to observe.\n",
+            "90s, 1h30min or 2days; without TIME until asymctl resume. It goes on to observe.\n",
     .run = pause_asymd,
 };

@@ -69,12 +69,14 @@ static size_t print_name(const struct asym_terminal *terminal, const char *name,
     return next;
 }
 
-int asym_rules_list_text(const struct asym_settings *s, const struct asym_terminal *terminal)
+int asym_rules_list_text(const struct asym_settings *s, const char *name, const struct asym_terminal *terminal)
 {
     struct asym_rule_view rule;
     char text[4 * ASYM_VALUE_MAX + 1];
     size_t i = 0;
     for (; asym_rules_at(s->rules, i, NULL, &rule); i++) {
+        if (name && strcmp(rule.name, name) != 0)
+            continue;
         const size_t at = print_name(terminal, rule.name, 0);
         say(terminal, at, NAME_WIDTH + 2, "%s", effect_of(&rule, text, sizeof text));
         for (size_t k = 0; k < rule.n_keys; k++) {
@@ -88,6 +90,8 @@ int asym_rules_list_text(const struct asym_settings *s, const struct asym_termin
         fputs("    ", terminal->out);
         say(terminal, 4, 8, "%s%s", rule.origin, rule.facts->library ? " (library)" : "");
     }
+    if (name)
+        return ferror(terminal->out) ? -EIO : 0;
     if (i > 0)
         fputc('\n', terminal->out);
     say(terminal, 0, 0, "%zu rule%s. asymd uses the first that matches a program, and %s a program that none matches.",

@@ -9,8 +9,8 @@
 
 #include "report/columns.h"
 
-/** Print each rule: name, what it does, where it stands, what it matches. Returns 0; -EIO. */
-int asym_rules_list_text(const struct asym_settings *s, const struct asym_terminal *terminal);
+/** Print the rule of that name, or each: name, what it does, where it stands, what it matches. Returns 0; -EIO. */
+int asym_rules_list_text(const struct asym_settings *s, const char *name, const struct asym_terminal *terminal);
 
 /** Print the process, and for each rule whether it matches and, if not, which key does not. Returns 0; -EIO. */
 int asym_rules_test_text(const struct asym_settings *s, const struct asym_rule_subject *subject,

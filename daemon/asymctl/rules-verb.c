@@ -51,10 +51,13 @@ static int check_operands(const struct arguments *a, char **operands, int32_t *r
     const char *pid = operands[0] ? operands[1] : NULL;
     uint64_t number = 0;
     *ret_pid = 0;
-    if (operands[0] && strcmp(operands[0], "test") != 0)
+    if (operands[0] && strcmp(operands[0], "test") != 0 && (pid || is_described(a)))
         return asym_fail(err, -EINVAL,
-                         "rules: '%.60s' is not accepted; accepted are nothing, test PID, and test --comm=NAME",
+                         "rules: behind '%.60s' nothing is accepted; accepted are nothing, the NAME of a rule or a "
+                         "program, test PID, and test --comm=NAME",
                          operands[0]);
+    if (operands[0] && strcmp(operands[0], "test") != 0)
+        return 0;
     if (!operands[0] && is_described(a))
         return asym_fail(err, -EINVAL, "rules: --comm, --exe, --cgroup and --cmdline are for test");
     if (operands[0] && !pid && !is_described(a))
@@ -97,6 +100,22 @@ static int test(const struct arguments *a, const struct asym_settings *s, int32_
                                       : asym_rules_test_text(s, &texts->of, &terminal));
 }
 
+/* NAME is a rule, or else a program. */
+static int show_named(const struct arguments *a, const struct asym_settings *s, const char *name,
+                      struct asym_error *err)
+{
+    const struct asym_terminal terminal = asym_terminal_of(stdout);
+    struct asym_rule_view rule;
+    struct arguments program = {.comm = name, .json = a->json};
+    for (size_t i = 0; asym_rules_at(s->rules, i, NULL, &rule); i++)
+        if (strcmp(rule.name, name) == 0)
+            return asym_verb_reported(a->json ? asym_rules_json(s, NULL, stdout)
+                                              : asym_rules_list_text(s, name, &terminal));
+    if (strlen(name) >= ASYM_COMM_LEN)
+        return asym_verb_fail(ASYM_EXIT_USAGE, (refuse_long_name(name, err), err->text));
+    return test(&program, s, 0, err);
+}
+
 static int rules(const void *parsed, char **operands)
 {
     const struct arguments *a = parsed;
@@ -108,10 +127,13 @@ static int rules(const void *parsed, char **operands)
     int status;
     if (check_operands(a, operands, &pid, &err) < 0 || asym_machine_settings(&cli, ASYM_MACHINE_SAYS, &s, &err) < 0)
         return asym_verb_fail(ASYM_EXIT_USAGE, err.text);
-    if (operands[0])
+    if (operands[0] && strcmp(operands[0], "test") != 0)
+        status = show_named(a, s, operands[0], &err);
+    else if (operands[0])
         status = test(a, s, pid, &err);
     else
-        status = asym_verb_reported(a->json ? asym_rules_json(s, NULL, stdout) : asym_rules_list_text(s, &terminal));
+        status = asym_verb_reported(a->json ? asym_rules_json(s, NULL, stdout)
+                                            : asym_rules_list_text(s, NULL, &terminal));
     asym_settings_free(s);
     return status;
 }
@@ -121,11 +143,12 @@ const struct asym_verb asym_verb_rules = {
     .args = args,
     .args_size = sizeof(struct arguments),
     .operands = ASYM_OPERANDS_SOME,
-    .usage = "[test] [PID]",
+    .usage = "[NAME|test PID]",
     .summary = "list the rules in force, or say which one matches a program",
     .help = "Prints the rules of the running asymd, or without one those of the installed configuration and of the\n"
             "groups of the library that it includes, in the order in which asymd tries them. With test, prints for "
             "each rule whether it matches the process PID,\n"
-            "or the program that the options describe, and why not. asymd uses the first rule that matches.\n",
+            "or the program that the options describe, and why not. asymd uses the first rule that matches.\n"
+            "With NAME, prints the rule of that name, or tests a program of that name.\n",
     .run = rules,
 };

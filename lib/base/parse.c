@@ -2,6 +2,7 @@
 #include "base/parse.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -111,33 +112,62 @@ int asym_parse_number(const char *text, size_t len, double *ret)
     return 0;
 }
 
+/* The units and their names, as in systemd.time(7). */
+static const struct {
+    const char *names;
+    double usec;
+} units[] = {
+    {" us usec ", 1},
+    {" ms msec ", 1e3},
+    {" s sec second seconds ", 1e6},
+    {" m min minute minutes ", 60e6},
+    {" h hr hour hours ", 3600e6},
+    {" d day days ", 86400e6},
+    {" w week weeks ", 7 * 86400e6},
+};
+
+/* Returns the microseconds of the unit of n bytes; 0: there is none of that name. */
+static double unit_of(const char *name, size_t n)
+{
+    char word[16];
+    if (n == 0 || snprintf(word, sizeof word, " %.*s ", (int)n, name) >= (int)sizeof word)
+        return 0;
+    for (size_t i = 0; i < ASYM_LENGTH(units); i++)
+        if (strstr(units[i].names, word))
+            return units[i].usec;
+    return 0;
+}
+
+static size_t skip_spaces(const char *text, size_t len, size_t at)
+{
+    while (at < len && is_space(text[at]))
+        at++;
+    return at;
+}
+
 int asym_parse_duration(const char *text, size_t len, asym_usec *ret)
 {
-    static const struct {
-        const char *name;
-        double usec;
-    } units[] = {{"us", 1}, {"ms", 1e3}, {"s", 1e6}, {"min", 60e6}, {"h", 3600e6}};
-
+    double sum = 0, n;
     asym_parse_trim(&text, &len);
-    size_t digits = 0;
-    while (digits < len && (is_digit(text[digits]) || text[digits] == '.' || text[digits] == '-'))
-        digits++;
-    size_t unit = digits;
-    while (unit < len && is_space(text[unit]))
-        unit++;
-    for (size_t i = 0; i < ASYM_LENGTH(units); i++) {
-        if (strlen(units[i].name) != len - unit || memcmp(units[i].name, text + unit, len - unit) != 0)
-            continue;
-        double n;
-        int r = asym_parse_number(text, digits, &n);
+    for (size_t at = 0; at < len || len == 0; at = skip_spaces(text, len, at)) {
+        const size_t number = at;
+        while (at < len && (is_digit(text[at]) || text[at] == '.' || text[at] == '-'))
+            at++;
+        const size_t digits = at - number, unit = skip_spaces(text, len, at);
+        for (at = unit; at < len && text[at] >= 'a' && text[at] <= 'z';)
+            at++;
+        const double usec = unit_of(text + unit, at - unit);
+        if (!(usec > 0))
+            return -EINVAL;
+        const int r = asym_parse_number(text + number, digits, &n);
         if (r < 0)
             return r;
-        if (n < 0 || n * units[i].usec > 9007199254740992.0)
+        sum += n * usec;
+        if (n < 0 || sum > 9007199254740992.0)
             return -ERANGE;
-        *ret = (asym_usec)(n * units[i].usec + 0.5);
-        return 0;
     }
-    return -EINVAL;
+    *ret = (asym_usec)(sum + 0.5);
+    return 0;
 }
 
 int asym_parse_bool(const char *text, size_t len, bool *ret)

@@ -34,7 +34,10 @@ int asym_parse_i64(const char *text, size_t len, int64_t *ret);
 /** Parse a decimal fraction: 1, 0.5, 12.25. No exponent, nan or inf. Returns 0; -EINVAL, -ERANGE. */
 int asym_parse_number(const char *text, size_t len, double *ret);
 
-/** Parse a number with us, ms, s, min, or h, such as "100ms" or "1.5 s". The unit is required. Returns 0; -EINVAL, -ERANGE. */
+/**
+ * Parse a time as systemd.time(7) has them: "100ms", "1h30min", "2 days"; the units are us to weeks, and each number needs one.
+ * Returns 0; -EINVAL, -ERANGE.
+ */
 int asym_parse_duration(const char *text, size_t len, asym_usec *ret);
 
 /** Parse yes/no, true/false, on/off, or 1/0, in any case. Returns 0; -EINVAL. */

@@ -65,7 +65,7 @@ static const struct {
 
 enum { N = ASYM_LENGTH(rivals) };
 
-/* Where each rival was seen first: a path in the tree of control groups, or the content of the file; "": nowhere. */
+/* The place of the first sighting of each rival: a path in the tree of control groups, a PID, or the content of the file. */
 struct sightings {
     char where[N][128];
     unsigned n[N];

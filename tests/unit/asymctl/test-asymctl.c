@@ -492,7 +492,7 @@ static const struct {
     {"why", 2, "why: needs a PID or the name of a program", "usage: asymctl why PID|NAME"},
     {"why ''", 2, "why: needs a PID or the name of a program", "usage: asymctl why PID|NAME"},
     {"policy a b", 2, "policy: stray argument 'b'", "usage: asymctl policy [NAME]"},
-    {"pause 5", 2, "pause: '5' has no unit: write 10s, 10min or 2h", ""},
+    {"pause 5", 2, "pause: '5' has no unit; accepted are times such as 90s, 1h30min or 2days", ""},
     {"release", 2, "release: needs a PID or the name of a program", "usage: asymctl release PID|NAME"},
     {"release 0", 2, "release: 0 is no PID; asymctl top shows the programs with their PIDs", ""},
     {"set 5 quick", 2, "set: 'quick' is no action; accepted are fast, slow, ignore, steer", ""},

@@ -178,7 +178,7 @@ static void wrong_words_are_refused(void **state)
         int status;
         const char *said;
     } rows[] = {
-        {"tst", 2, "'tst' is not accepted; accepted are nothing, test PID, and test --comm=NAME"},
+        {"tst 1", 2, "behind 'tst' nothing is accepted; accepted are nothing, the NAME of a rule or a program"},
         {"test", 2, "rules test needs a PID, or a program described by --comm and the like: "},
         {"test 1 --comm=x", 2, "a PID and --comm or the like are given"},
         {"test --comm=averyverylongprogramname", 2,

@@ -430,6 +430,8 @@ static void changes_reach_the_service_and_are_confirmed(void **state)
         {"pause", "Pause 0;", "steers nothing until 2026-05-28 20:28:10, or until asymctl resume\n"},
         {"pause 90s", "Pause 90;", "steers nothing until 2026-05-28 20:28:10, or until asymctl resume\n"},
         {"pause 10min", "Pause 600;", "asymd has restored all masks and nice values"},
+        {"pause 1h30min", "Pause 5400;", "asymd has restored all masks and nice values"},
+        {"pause '2 days'", "Pause 172800;", "asymd has restored all masks and nice values"},
         {"pause 1ms", "Pause 1;", "asymd has restored all masks and nice values"},
         {"resume", "Resume;", "asymd steers again\n"},
         {"release 12", "Release 12;", "asymd leaves process 12 alone until it ends; asymctl adopt 12 takes it back\n"},
@@ -462,6 +464,8 @@ static void verbs_about_the_configuration_ask_the_service(void **state)
         {"rules", "of the service              slow\n    match_comm = spinner\n    /etc/of-the-service.conf:7\n"},
         {"rules", "/usr/games.conf:9 (library)\n"},
         {"rules test --comm=spinner", "Rule \"of the service\" applies: slow; /etc/of-the-service.conf:7"},
+        {"rules 'of the library'", "of the library              steer, nice 3\n"},
+        {"rules game", "Rule \"of the library\" applies: steer, nice 3;"},
         {"recommend", "The configuration names rr."},
         {"run --slow grep Cpus_allowed_list /proc/self/status", "Cpus_allowed_list:"},
     };
@@ -500,9 +504,9 @@ static void wrong_arguments_reach_no_service(void **state)
     static const struct {
         const char *arguments, *said;
     } rows[] = {
-        {"pause 90", "'90' has no unit: write 10s, 10min or 2h"},
-        {"pause soon", "'soon' is no time: write 10s, 10min or 2h"},
-        {"pause 0s", "'0s' is no time"},
+        {"pause 90", "'90' has no unit; accepted are times such as 90s, 1h30min or 2days"},
+        {"pause soon", "'soon' cannot be read as a time; accepted are times such as 90s, 1h30min or 2days"},
+        {"pause 0s", "'0s' cannot be read as a time"},
         {"pause -1s", "unknown option -1s"},
         {"release 0", "release: 0 is no PID"},
         {"adopt 99999999999", "adopt: 99999999999 is no PID"},

@@ -115,12 +115,21 @@ static void durations_need_a_unit(void **state)
     assert_int_equal(d, 600 * ASYM_SEC);
     assert_int_equal(asym_parse_duration("1.5h", 4, &d), 0);
     assert_int_equal(d, 5400 * ASYM_SEC);
-    static const char *const bad[] = {"100", "ms", "", "1m", "1 ms s", "nan s", "1e3 ms", "1..5 s"};
+    static const char *const bad[] = {"100", "ms", "", "1x", "1 ms s", "1h30", "h1", "nan s", "1e3 ms", "1..5 s"};
     for (size_t i = 0; i < ASYM_LENGTH(bad); i++)
         assert_int_equal(asym_parse_duration(bad[i], strlen(bad[i]), &d), -EINVAL);
+    static const struct {
+        const char *text;
+        asym_usec usec;
+    } sums[] = {{"1h30min", 5400 * ASYM_SEC}, {"2 days", 172800 * ASYM_SEC}, {"1 h 30 m 1.5 sec", 5401500 * ASYM_MSEC},
+                {"1w1d", 691200 * ASYM_SEC},  {"2hours", 7200 * ASYM_SEC},   {"1s500ms", 1500 * ASYM_MSEC}};
+    for (size_t i = 0; i < ASYM_LENGTH(sums); i++) {
+        assert_int_equal(asym_parse_duration(sums[i].text, strlen(sums[i].text), &d), 0);
+        assert_int_equal(d, sums[i].usec);
+    }
     assert_int_equal(asym_parse_duration("-1 s", 4, &d), -ERANGE);
     assert_int_equal(asym_parse_duration("99999999999999999 s", 19, &d), -ERANGE);
-    assert_int_equal(d, 5400 * ASYM_SEC);
+    assert_int_equal(d, 1500 * ASYM_MSEC);
 }
 
 static void numbers_at_the_edges(void **state)
