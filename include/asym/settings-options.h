@@ -57,7 +57,8 @@
     ROW(DURATION, swap_period, .def = "100ms", .min = 0, .max = 3600e6,                                                \
         .help = "Least time between two changes of the mapping (Saez 2010, 2.1).")                                     \
     ROW(DURATION, settle, .def = "500ms", .min = 0, .max = 3600e6,                                                     \
-        .help = "asymd steers a process only when the process and its program are this old.")                          \
+        .help = "asymd steers a process only when the process and its program are this old; where a job of several "   \
+                "processes has n runnable threads, n seconds if that is more, but at most fork_holdoff.")              \
     ROW(DURATION, fork_holdoff, .def = "10s", .min = 0, .max = 3600e6,                                                 \
         .help = "asymd releases a process that forks, and does not steer it for this long.")                           \
     ROW(DURATION, release, .def = "5s", .min = 0, .max = 3600e6,                                                       \

@@ -3,6 +3,7 @@
 #include "core/engine-internal.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/macro.h"
@@ -71,6 +72,22 @@ static void note_class(const struct asym_step *st, struct asym_thread_state *m, 
     m->class = class;
 }
 
+/*
+ * A process of a job has the class of the job at once, but each that asymd steers is a change, and most compilers of a build end
+ * soon. Where n threads of a job are runnable, each process waits n seconds: so there is at most one such change a second.
+ */
+static struct asym_enforce_settings settings_for(const struct asym_step *st, const struct asym_app *app,
+                                                 const struct asym_thread_state *m)
+{
+    struct asym_enforce_settings settings = st->e->config.enforce;
+    const double runnable = round(asym_classify_runnable(&st->e->config.classify, app));
+    if (app->n_procs < 2 || runnable < 2 || m->state == ASYM_AFFINITY_STEERED)
+        return settings;
+    const double wait = ASYM_MIN(runnable * (double)ASYM_SEC, (double)settings.fork_holdoff);
+    settings.settle = ASYM_MAX(settings.settle, (asym_usec)wait);
+    return settings;
+}
+
 /* Returns why asymd does not map this thread, whatever CPUs are free; ASYM_WHY_NONE: it may. */
 static enum asym_exclusion objection(const struct asym_step *st, const struct asym_app_state *app, uint32_t index,
                                      double ret_figure[2])
@@ -80,8 +97,9 @@ static enum asym_exclusion objection(const struct asym_step *st, const struct as
     /* Its number may belong to the thread of its process that calls exec just now: the next sample tells. */
     if (task->flags & ASYM_TASK_ENDED)
         return ASYM_WHY_IDLE;
-    enum asym_exclusion reason = asym_eligible(m, task, st->refs[index].seen.proc, st->s->now, &st->e->config.enforce,
-                                               ret_figure);
+    const struct asym_proc *proc = st->refs[index].seen.proc;
+    const struct asym_enforce_settings settings = settings_for(st, &st->s->apps[proc->app], m);
+    enum asym_exclusion reason = asym_eligible(m, task, proc, st->s->now, &settings, ret_figure);
     if (reason != ASYM_WHY_NONE)
         return reason;
     if (st->s->paused)

@@ -101,22 +101,37 @@ static void see_thread(struct sim_ports *w, struct asym_app *app, uint32_t threa
     app->runnable_mean += share(ran + queued - ASYM_MIN(spun, ran), passed);
 }
 
+/* The processes of one program follow each other. No thread has the number of a job. */
+static struct asym_app *app_of(struct sim_ports *w, const struct sim_proc *p, struct asym_taskid id)
+{
+    const bool is_job = w->sim->scenario->programs[p->program].job;
+    if (is_job)
+        id = (struct asym_taskid){INT32_MAX - (int32_t)p->program, INT32_MAX - (int32_t)p->program, 1};
+    struct asym_app *app = &w->apps[w->n_apps - (w->n_apps > 0)];
+    if (!is_job || w->n_apps == 0 || app->id.tid != id.tid) {
+        app = &w->apps[w->n_apps++];
+        *app = (struct asym_app){.id = id, .first_task = (uint32_t)w->n_tasks};
+        memcpy(app->comm, w->sim->programs[p->program].comm, sizeof app->comm);
+    }
+    app->n_procs++;
+    app->n_threads += p->n;
+    return app;
+}
+
 static void see_proc(struct sim_ports *w, const struct sim_proc *p, uint64_t passed)
 {
     struct asym_sim *s = w->sim;
     const struct sim_program *program = &s->programs[p->program];
     const struct asym_taskid id = sim_id_of(s, p->first);
+    struct asym_app *app = app_of(w, p, id);
     w->procs[w->n_procs++] = (struct asym_proc){
         .id = id,
         .ppid = 1,
-        .app = (uint32_t)w->n_apps,
+        .app = (uint32_t)w->n_apps - 1,
         .born = SIM_EPOCH + p->born / 1000,
         .rule = ASYM_RULE_STEER,
         .profile = &program->profile,
     };
-    struct asym_app *app = &w->apps[w->n_apps];
-    *app = (struct asym_app){.id = id, .first_task = (uint32_t)w->n_tasks, .n_procs = 1, .n_threads = p->n};
-    memcpy(app->comm, program->comm, sizeof app->comm);
     for (uint32_t i = 0; i < p->n; i++) {
         struct sim_thread *t = &s->threads[p->first + i];
         if (t->state == SIM_RUNNING)
@@ -124,7 +139,6 @@ static void see_proc(struct sim_ports *w, const struct sim_proc *p, uint64_t pas
         see_thread(w, app, p->first + i, passed);
         remember(s, t);
     }
-    w->n_apps++;
 }
 
 static int next_snapshot(struct asym_source *source, struct asym_snapshot *ret)

@@ -157,6 +157,7 @@ static const struct asym_option rows[] = {
     {P(passes), .key = "passes", .type = ASYM_OPTION_COUNT, .def = "forever", .min = 1, .max = 1e9,
      .keyword = "forever"},
     {P(restart), .key = "restart", .type = ASYM_OPTION_BOOL},
+    {P(job), .key = "job", .type = ASYM_OPTION_BOOL},
     {P(spin), .key = "spin", .type = ASYM_OPTION_NS, .max = DAY, .keyword = "forever"},
     {P(rtx), .key = "rtx", .type = ASYM_OPTION_BOOL},
 };

@@ -113,6 +113,7 @@ struct asym_sim_program {
     double rate;     /**< arrivals per second, exponential gaps; 0: all at start */
     unsigned passes; /**< passes through its script until it ends; UINT_MAX: no end */
     bool restart;    /**< when it ends, it starts again as a new process */
+    bool job;        /**< its instances are the processes of one application, as the compilers of a build are */
     uint64_t spin;   /**< ns that a thread spins for work before it sleeps; UINT64_MAX: no end. Not for locks */
     bool rtx;        /**< it reports over RTX which threads spin and which is the master (Saez 2010, 2.2) */
     unsigned n_steps;

@@ -73,26 +73,25 @@ static void asymd_itself_does_not_run_on_an_exclusive_cpu(void **state)
     asym_live_end(asymd, SIGTERM);
 }
 
-/* Item 1: inheritance. */
-static void children_of_a_steered_process_see_all_cpus(void **state)
+/* beside: another process that asymd follows, "": none. The children and their parent are one job. */
+static void expect_children_to_see_all_cpus(const char *children, const char *beside)
 {
-    (void)state;
     char text[256];
     int steered, narrow, first, other_nice, restored_after, fds[2];
-    const char *const argv[] = {"tests/load-forker", "1000", "1", NULL};
+    const char *const argv[] = {"tests/load-forker", children, "1", NULL};
     assert_int_equal(pipe(fds), 0);
     pid_t load = asym_live_start(argv, fds[1]);
     close(fds[1]);
     /* Forks of other programs on this machine use the fork guard's budget, too, and a fork guard without budget is late. */
     const char *const boosted[] = {"--set=policy.pa.sp_boost=-5", "--set=classify.amp_boost=60s",
-                                   "--set=asymd.cpu_budget=50", NULL};
+                                   "--set=asymd.cpu_budget=50", *beside ? beside : NULL, NULL};
     pid_t asymd = asym_service_start(load, boosted);
     ssize_t n = read(fds[0], text, sizeof text - 1);
     text[n > 0 ? n : 0] = '\0';
     close(fds[0]);
     assert_int_equal(asym_live_wait(load), 0);
     asym_live_end(asymd, SIGTERM);
-    print_message("1,000 children: %s", text);
+    print_message("%s children: %s", children, text);
     assert_int_equal(sscanf(text, "steered=%d narrow=%d first_narrow=%d other_nice=%d restored_after=%d", &steered,
                             &narrow, &first, &other_nice, &restored_after),
                      5);
@@ -102,6 +101,23 @@ static void children_of_a_steered_process_see_all_cpus(void **state)
     assert_int_equal(other_nice, 0);
     /* The fork guard restores the program's mask as soon as it has forked. */
     assert_int_equal(restored_after, 1);
+}
+
+/* Item 1: inheritance. */
+static void children_of_a_steered_process_see_all_cpus(void **state)
+{
+    (void)state;
+    expect_children_to_see_all_cpus("1000", "");
+}
+
+static void children_of_a_job_see_all_cpus_beside_an_exclusive_one(void **state)
+{
+    (void)state;
+    char beside[32];
+    pid_t serial = asym_service_spin("1");
+    snprintf(beside, sizeof beside, "--pid=%d", (int)serial);
+    expect_children_to_see_all_cpus("500", beside);
+    asym_live_end(serial, SIGKILL);
 }
 
 /* Item 2: ownership. */
@@ -261,6 +277,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(asymd_itself_does_not_run_on_an_exclusive_cpu, asym_service_set_up,
                                         asym_service_tear_down),
         cmocka_unit_test_setup_teardown(children_of_a_steered_process_see_all_cpus, asym_service_set_up,
+                                        asym_service_tear_down),
+        cmocka_unit_test_setup_teardown(children_of_a_job_see_all_cpus_beside_an_exclusive_one, asym_service_set_up,
                                         asym_service_tear_down),
         cmocka_unit_test_setup_teardown(a_mask_set_by_another_process_is_never_fought, asym_service_set_up,
                                         asym_service_tear_down),

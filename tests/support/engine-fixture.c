@@ -191,7 +191,8 @@ void engine_fixture_sample(struct engine_fixture *w, asym_usec dt)
     s.now = w->now += dt;
     for (unsigned p = 0; p < w->n_procs; p++) {
         struct asym_app *app = &w->s_apps[p];
-        *app = (struct asym_app){.id = w->procs[p].id, .comm = "app", .first_task = (uint32_t)s.n_tasks};
+        *app = (struct asym_app){
+            .id = w->procs[p].id, .comm = "app", .first_task = (uint32_t)s.n_tasks, .n_procs = w->job ? w->job : 1};
         for (size_t i = 0; i < w->n_threads; i++) {
             struct engine_fixture_thread *t = &w->threads[i];
             if (!t->listed || t->task.proc != p)

@@ -55,6 +55,7 @@ struct engine_fixture_thread {
 struct engine_fixture {
     struct asym_machine machine;
     struct asym_proc procs[ENGINE_FIXTURE_PROCS];
+    uint32_t job;                          /* number of processes of each application; 0: one */
     double runnable[ENGINE_FIXTURE_PROCS]; /* of the application; below 0: use the sum over its threads */
     struct engine_fixture_thread threads[ENGINE_FIXTURE_THREADS];
     size_t n_procs, n_threads;

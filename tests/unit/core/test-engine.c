@@ -543,6 +543,42 @@ static void a_process_is_not_steered_before_it_has_settled(void **state)
     assert_int_equal(w->n, 1);
 }
 
+/* Where n threads of a job are runnable, its processes wait n seconds each, but one that is steered stays so. */
+static void a_new_process_of_a_job_has_its_class_at_once_and_a_whole_mask(void **state)
+{
+    static const struct {
+        double runnable;
+        uint32_t n_procs;
+        asym_usec settle;
+    } rows[] = {
+        {9, 9, 9 * ASYM_SEC},      {2, 2, 2 * ASYM_SEC}, {900, 900, 10 * ASYM_SEC}, /* fork_holdoff */
+        {9, 1, 500 * ASYM_MSEC},                                                    /* many threads of one process */
+        {1.2, 9, 500 * ASYM_MSEC},                                                  /* the link at the end of a build */
+    };
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct engine_fixture w;
+        engine_fixture_init(&w);
+        engine_fixture_thread(&w, engine_fixture_proc(&w, 100), 100, 5);
+        w.job = rows[i].n_procs;
+        w.runnable[0] = rows[i].runnable;
+        w.procs[0].born = w.now;
+        engine_fixture_run(&w, rows[i].settle - 1 * ASYM_MSEC);
+        assert_int_equal(w.n, 0);
+        const struct asym_plan_task *planned = engine_fixture_planned(&w, 100);
+        assert_ptr_equal(planned->reason, asym_why(ASYM_WHY_SETTLING));
+        assert_float_equal(planned->figure[0], (double)rows[i].settle / ASYM_SEC, 1e-9);
+        assert_int_equal(planned->class, rows[i].runnable > 5 ? ASYM_CLASS_HP : ASYM_CLASS_MP);
+        engine_fixture_run(&w, 1 * ASYM_MSEC);
+        assert_int_equal(w.n, 1);
+        w.job = 900;
+        w.runnable[0] = 900;
+        engine_fixture_run(&w, TICK);
+        assert_true(engine_fixture_planned(&w, 100)->target >= 0);
+        engine_fixture_done(&w);
+    }
+}
+
 static void idle_applications_are_not_steered(void **state)
 {
     struct engine_fixture *w = *state;
@@ -1604,6 +1640,7 @@ int main(void)
         T(a_release_not_done_is_asked_again),
         T(a_released_thread_can_be_steered_again),
         T(a_process_is_not_steered_before_it_has_settled),
+        cmocka_unit_test(a_new_process_of_a_job_has_its_class_at_once_and_a_whole_mask),
         T(idle_applications_are_not_steered),
         T(the_first_snapshot_steers_nothing),
         T(facts_that_exclude_are_reported),

@@ -711,6 +711,33 @@ static void a_policy_steers_it_through_the_ports(void **state)
     end(&w);
 }
 
+/* Three compilers at a time, one after the other. */
+static void the_processes_of_a_job_are_one_application(void **state)
+{
+    (void)state;
+    struct sim_fixture w;
+    struct asym_snapshot s;
+    begin(&w, "[machine]\ncounts=4\nspeeds=1\n[run]\nduration=2s\n" FREE "[program serial]\nstep=serial 1000G\n"
+              "[program cc]\njob=yes\ncount=3\nrestart=yes\nstep=serial 100M\n");
+    struct asym_source *source = asym_sim_source(w.sim, 100 * ASYM_MSEC);
+    struct asym_taskid id = {0};
+    for (size_t n = 0; source->next(source, &s) > 0; n++) {
+        assert_int_equal(s.n_apps, 2);
+        assert_int_equal(s.n_procs, 4);
+        assert_int_equal(s.apps[0].n_procs, 1);
+        assert_int_equal(s.apps[1].n_procs, 3);
+        assert_int_equal(s.apps[1].n_tasks, 3);
+        for (size_t i = 0; i < s.n_tasks; i++)
+            assert_int_equal(s.procs[s.tasks[i].proc].app, i > 0);
+        assert_true(n == 0 || memcmp(&id, &s.apps[1].id, sizeof id) == 0);
+        assert_true(s.procs[1].id.tid != s.apps[1].id.tid);
+        id = s.apps[1].id;
+        if (s.interval > 0)
+            near(s.apps[1].runnable_mean, 3, 0.05);
+    }
+    end(&w);
+}
+
 static size_t that_hardly_ran(const struct asym_snapshot *s)
 {
     size_t n = 0;
@@ -805,6 +832,7 @@ static void samples_and_profiles_say_what_was_done(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_processes_of_a_job_are_one_application),
         cmocka_unit_test(the_heap_gives_events_in_order_of_time_and_slot),
         cmocka_unit_test(work_takes_its_time_by_speed),
         cmocka_unit_test(costs_are_paid_once_each),
