@@ -148,7 +148,11 @@ def write_machine(root, host):
     for path, text in host.files:
         write(root, path, text)
     for path in host.missing:
-        os.remove(os.path.join(root, path))
+        gone = os.path.join(root, path)
+        if os.path.isdir(gone):
+            shutil.rmtree(gone)
+        else:
+            os.remove(gone)
 
 
 def main():

@@ -8,6 +8,7 @@
 #include "app/machine-setup.h"
 #include "app/policy-setup.h"
 #include "app/speeds.h"
+#include "base/clock.h"
 
 /* After hotplug, reapply or release frequency caps, then select the policy again. */
 static void update_speeds(struct asym_service *s)
@@ -36,8 +37,11 @@ void asym_service_update_cpus(struct asym_service *s)
     char usable[256];
     struct asym_error err = {""};
     const uint64_t abilities = asym_watch_abilities(&s->run->root);
-    const bool others = s->abilities != abilities;
-    if (!asym_watch_changed(&s->run->root, s->run->machine) && !others)
+    const bool others = asym_watch_facts_changed(&s->cpu_facts, &s->run->root, &s->run->machine->online,
+                                                 asym_clock_now()) ||
+                        s->abilities != abilities;
+    const bool came_or_went = asym_watch_changed(&s->run->root, s->run->machine);
+    if (!came_or_went && !others)
         return;
     s->abilities = abilities;
     if (asym_run_machine_changed(s->run, &err) < 0) {
@@ -50,7 +54,9 @@ void asym_service_update_cpus(struct asym_service *s)
     update_speeds(s);
     if (others)
         asym_log_say(&s->run->log, LOG_NOTICE,
-                     "the abilities of CPUs have changed: turbo, driver or maximum frequency");
+                     "the abilities of CPUs have changed: turbo, driver, rank, capacity or maximum frequency");
+    if (came_or_went)
+        asym_watch_read_facts(&s->cpu_facts, &s->run->root, &s->run->machine->online, asym_clock_now());
     asym_log_say(&s->run->log, LOG_NOTICE, "the usable CPUs are now %s",
                  asym_mask_format_list(&s->run->machine->usable, usable, sizeof usable));
 }

@@ -84,6 +84,7 @@ struct asym_service {
     struct asym_cpu_load load;        /* of the last second, while it is read */
     asym_usec load_asked;             /* when a user asked for the CPUs last */
     uint64_t abilities;               /* asym_watch_abilities, when they were last read */
+    struct asym_cpu_facts cpu_facts;
 };
 
 /* service-loop.c: the event loop. */

@@ -110,6 +110,7 @@ static int run_first_cycle(struct asym_service *s, struct asym_error *err)
         return asym_fail(err, r, "cannot observe: %s", strerror(-r));
     asym_observer_warn(&s->run->log, &s->cycle.snapshot);
     s->abilities = asym_watch_abilities(&s->run->root);
+    asym_watch_read_facts(&s->cpu_facts, &s->run->root, &s->run->machine->online, asym_clock_now());
     if (asym_self_affinity_init(&s->self_affinity) >= 0)
         asym_self_affinity_update(&s->self_affinity, s->run->machine, &s->cycle.snapshot, s->cycle.plan);
     asym_budget_init(&s->budget, asym_clock_now(), asym_service_cpu_time(s));

@@ -13,6 +13,7 @@
 
 #include <asym/machine.h>
 
+#include "base/token-bucket.h"
 #include "linux/sys/root.h"
 
 struct asym_watch;
@@ -28,9 +29,31 @@ void asym_watch_free(struct asym_watch *w);
 bool asym_watch_changed(const struct asym_root *root, const struct asym_machine *m);
 
 /**
- * A hash of the abilities of CPUs. It changes if another program switches boost or turbo, changes the driver or its mode, or
- * changes the maximum frequency. It leaves out limits such as scaling_max_freq, which do not change what a CPU can do.
+ * A hash of the abilities of the machine. It changes if another program switches boost or turbo or changes the mode of the
+ * driver, and with the isolated CPUs.
  */
 uint64_t asym_watch_abilities(const struct asym_root *root);
+
+/**
+ * A hash of what each CPU can do: its capacity, its rank among favoured cores, its highest frequency, its driver. These change
+ * while the machine runs, for example when a game starts on an X3D. Limits such as scaling_max_freq are left out, since they do
+ * not change what a CPU can do.
+ */
+struct asym_cpu_facts {
+    uint64_t of[ASYM_MAX_CPUS];
+    int next;                         /**< the CPU that the next look begins with */
+    struct asym_token_bucket changes; /**< one token for each change that the caller acts on */
+};
+
+/** Read the facts of all these CPUs. */
+void asym_watch_read_facts(struct asym_cpu_facts *facts, const struct asym_root *root, const struct asym_mask *cpus,
+                           asym_usec now);
+
+/**
+ * Look at a few of these CPUs, in turns: at 16 of them, which takes 0.3 ms. Returns true if one of them has changed; the facts
+ * are then those of now. Figures that keep changing bring true three times at once, then every 10 s at most.
+ */
+bool asym_watch_facts_changed(struct asym_cpu_facts *facts, const struct asym_root *root, const struct asym_mask *cpus,
+                              asym_usec now);
 
 #endif

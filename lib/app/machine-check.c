@@ -46,6 +46,17 @@ static int add_isolated(struct asym_check *check, const struct asym_machine *m)
         list);
 }
 
+static int add_unplaced(struct asym_check *check, const struct asym_mask *cpus)
+{
+    char list[96];
+    if (asym_mask_empty(cpus))
+        return 0;
+    asym_columns_cpus(cpus, 64, list, sizeof list);
+    return asym_check_add(check, "topology", ASYM_FACT_NOTE, "",
+                          "CPUs %s are online, but sysfs has no topology of them: each counts as a core of its own",
+                          list);
+}
+
 static int add_machine(struct asym_check *check, const struct asym_run *run)
 {
     const struct asym_machine *m = run->machine;
@@ -64,6 +75,8 @@ static int add_machine(struct asym_check *check, const struct asym_run *run)
     }
     if (r >= 0)
         r = add_isolated(check, m);
+    if (r >= 0)
+        r = add_unplaced(check, &run->notes.unplaced);
     if (r >= 0 && !asym_machine_is_asymmetric(m))
         r = asym_check_add(
             check, "asymmetry", ASYM_FACT_NOTE,

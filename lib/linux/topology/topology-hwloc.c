@@ -140,8 +140,6 @@ static int walk(hwloc_topology_t t, const char *name, bool allowed_only, struct 
         return asym_fail(err, -EINVAL, "%s: no CPU is online", name);
     int known = hwloc_bitmap_last(hwloc_topology_get_complete_cpuset(t));
     m->n_cpus = (unsigned)ASYM_MIN(ASYM_MAX(last, known), ASYM_MAX_CPUS - 1) + 1;
-    for (unsigned i = 0; i < ASYM_MAX_CPUS; i++)
-        m->cpus[i] = (struct asym_cpu){.type = -1, .kind = -1, .core = -1, .llc = -1, .node = -1, .freq_domain = -1};
     hwloc_const_bitmap_t allowed = hwloc_topology_get_allowed_cpuset(t);
     int n_cores = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_CORE);
     for (hwloc_obj_t pu = NULL; (pu = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_PU, pu));) {
@@ -354,16 +352,59 @@ static bool misses_some(const struct asym_figures *f, const struct asym_mask *cp
     return false;
 }
 
+/*
+ * hwloc leaves out CPUs that are online but have no topology directory, as Android's kernels show them. They are CPUs all the
+ * same: each a core of its own, with the cache and the node of the first one. Returns whether the machine has CPUs.
+ */
+static bool add_unplaced(const struct asym_root *root, struct asym_machine *m)
+{
+    char text[ASYM_MASK_LIST_MAX + 1], path[64];
+    const ssize_t n = asym_root_read(root, "sys/devices/system/cpu/online", text, sizeof text);
+    const int first = asym_mask_next(&m->online, 0);
+    struct asym_mask online;
+    if (n <= 0 || asym_mask_parse_list(text, (size_t)n, &online) < 0)
+        return first >= 0;
+    online = asym_mask_minus(&online, &m->online);
+    ASYM_MASK_FOREACH (cpu, &online) {
+        snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%d", cpu);
+        ASYM_AUTO_CLOSE int fd = asym_root_openat(root, path, O_PATH);
+        if (fd < 0)
+            continue;
+        m->cpus[cpu].llc = first >= 0 ? m->cpus[first].llc : 0;
+        m->cpus[cpu].node = first >= 0 ? m->cpus[first].node : 0;
+        m->n_cpus = ASYM_MAX(m->n_cpus, (unsigned)cpu + 1);
+        asym_mask_set(&m->online, (unsigned)cpu);
+        asym_mask_set(&m->usable, (unsigned)cpu);
+    }
+    return !asym_mask_empty(&m->online);
+}
+
+/* Without any topology hwloc finds no machine: the CPUs that are online are all there is to know. */
+static int load_plain(const struct asym_root *root, int error, struct asym_machine *m, struct asym_figures *ret_kinds)
+{
+    if (error != -ENODEV || !add_unplaced(root, m))
+        return error;
+    *ret_kinds = (struct asym_figures){.name = "hwloc cpukinds", .unit = "", .tail = ""};
+    ASYM_MASK_FOREACH (cpu, &m->online)
+        m->cpus[cpu].kind = 0;
+    asym_topology_midr(root, m);
+    return 0;
+}
+
 int asym_topology_load(const struct asym_root *root, const char *xml, struct asym_machine *m,
                        struct asym_figures *ret_kinds, struct asym_error *err)
 {
     ASYM_CLEANUP(destroy_p) hwloc_topology_t t = NULL;
+    for (unsigned i = 0; i < ASYM_MAX_CPUS; i++)
+        m->cpus[i] = (struct asym_cpu){.type = -1, .kind = -1, .core = -1, .llc = -1, .node = -1, .freq_domain = -1};
     int r = load(root, xml, &t, err);
     if (r < 0)
-        return r;
+        return xml ? r : load_plain(root, r, m, ret_kinds);
     r = walk(t, xml ? xml : root->path, xml != NULL, m, err);
     if (r < 0)
         return r;
+    if (!xml)
+        add_unplaced(root, m);
     if (!xml)
         add_pmu_kinds(t, root);
     walk_kinds(t, m, ret_kinds);

@@ -119,6 +119,9 @@ int asym_topology_read(const struct asym_root *root, const char *xml, struct asy
         read_effective(root, &m.online, &m.usable);
         read_isolated(root, &m);
     }
+    ASYM_MASK_FOREACH (cpu, &m.online)
+        if (m.cpus[cpu].core < 0)
+            asym_mask_set(&said.unplaced, (unsigned)cpu);
     struct asym_machine whole = m;
     asym_topology_speeds(xml ? NULL : root, &kinds, &m, &said);
     r = asym_machine_finish(&m);
@@ -134,19 +137,51 @@ int asym_topology_read(const struct asym_root *root, const char *xml, struct asy
 /* Bytes read of each file. The flags of the first CPU are in the first 4 KiB of /proc/cpuinfo. */
 #define READ_SIZE 8192
 
-/* A file, and a word that it contains in a virtual machine; "": only virtual machines have the file. */
+/*
+ * A file, and a word that it contains in a virtual machine; "": only virtual machines have the file. The words of DMI are those
+ * of systemd-detect-virt (src/basic/virt.c), without those that real machines have, too: "Oracle Corporation", "Amazon EC2".
+ */
 static const struct {
     const char *path, *word;
 } indicators[] = {
-    {"proc/cpuinfo", " hypervisor"},                            /* CPUID leaf 1, ECX 31 */
+    {"proc/cpuinfo", " hypervisor"},                            /* CPUID leaf 1, ECX 31: all hypervisors on x86 */
+    {"proc/cpuinfo", "User Mode Linux"},                        /* vendor_id */
     {"sys/hypervisor/type", ""},                                /* Xen */
-    {"proc/device-tree/hypervisor/compatible", ""},             /* KVM and Xen on Arm */
+    {"proc/xen/capabilities", ""},                              /* Xen, older kernels */
+    {"proc/sysinfo", "VM00 Control Program"},                   /* z/VM and KVM on s390 */
+    {"proc/device-tree/hypervisor/compatible", ""},             /* KVM, Xen and VMware on Arm */
     {"sys/firmware/devicetree/base/hypervisor/compatible", ""}, /* the same in captures with this path */
-    {"sys/class/dmi/id/sys_vendor", "QEMU"},                    /* Arm guests without a device tree */
-    {"sys/class/dmi/id/product_name", "KVM Virtual Machine"},
-    {"sys/class/dmi/id/product_name", "Virtual Machine"}, /* Hyper-V */
+    {"proc/device-tree/compatible", "linux,dummy-virt"}, /* QEMU, kvmtool, crosvm, Firecracker on Arm: no DMI there */
+    {"sys/firmware/devicetree/base/compatible", "linux,dummy-virt"},
+    {"proc/device-tree/compatible", "riscv-virtio"}, /* QEMU */
+    {"proc/device-tree/model", "emulated by qemu"},  /* pSeries */
+    {"proc/device-tree/ibm,partition-name", ""},     /* PowerVM */
+    /* Guests of Arm and of Parallels, bhyve and Apple have no CPU flag: their DMI names the maker or the product. */
+    {"sys/class/dmi/id/sys_vendor", "QEMU"},
+    {"sys/class/dmi/id/sys_vendor", "VMware"},
+    {"sys/class/dmi/id/sys_vendor", "VMW"},
+    {"sys/class/dmi/id/sys_vendor", "innotek GmbH"}, /* VirtualBox */
+    {"sys/class/dmi/id/sys_vendor", "Xen"},
+    {"sys/class/dmi/id/sys_vendor", "Parallels"},
+    {"sys/class/dmi/id/sys_vendor", "OpenStack"},
+    {"sys/class/dmi/id/sys_vendor", "KubeVirt"},
+    {"sys/class/dmi/id/sys_vendor", "BHYVE"},
+    {"sys/class/dmi/id/sys_vendor", "FreeBSD"}, /* bhyve */
+    {"sys/class/dmi/id/bios_vendor", "BHYVE"},
+    {"sys/class/dmi/id/bios_vendor", "Parallels"},
+    {"sys/class/dmi/id/bios_vendor", "Xen"},
+    {"sys/class/dmi/id/bios_vendor", "Bochs"},
+    {"sys/class/dmi/id/board_vendor", "Parallels"},
+    {"sys/class/dmi/id/product_name", "KVM"},
+    {"sys/class/dmi/id/product_name", "QEMU"},
+    {"sys/class/dmi/id/product_name", "Virtual Machine"}, /* Hyper-V; Parallels has it in a longer name */
+    {"sys/class/dmi/id/product_name", "Parallels"},
     {"sys/class/dmi/id/product_name", "VMware"},
     {"sys/class/dmi/id/product_name", "VirtualBox"},
+    {"sys/class/dmi/id/product_name", "Apple Virtualization"}, /* Docker Desktop, lima, UTM */
+    {"sys/class/dmi/id/product_name", "BHYVE"},
+    {"sys/class/dmi/id/product_name", "Google Compute Engine"},
+    {"sys/class/dmi/id/product_version", "Hyper-V"},
 };
 
 bool asym_is_virtual(const struct asym_root *root)

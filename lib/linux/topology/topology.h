@@ -21,9 +21,10 @@ struct asym_speed_note {
 struct asym_topology_notes {
     size_t n;
     struct asym_speed_note note[ASYM_N_ORIGINS];
-    const char *favour; /* static; the file that ranks the favoured cores of a type; NULL: none */
-    bool unordered;     /* CPUs are of several kinds, and no source orders them: all count as equal */
-    bool hidden;        /* the machine has fast and slow CPUs, but the usable CPUs are alike */
+    const char *favour;        /* static; the file that ranks the favoured cores of a type; NULL: none */
+    bool unordered;            /* CPUs are of several kinds, and no source orders them: all count as equal */
+    struct asym_mask unplaced; /* online CPUs of which sysfs shows no topology: each counts as a core of its own */
+    bool hidden;               /* the machine has fast and slow CPUs, but the usable CPUs are alike */
 };
 
 /**
@@ -56,7 +57,7 @@ int asym_topology_cpus(const struct asym_root *root, struct asym_mask *ret_onlin
 
 /**
  * Returns whether root shows a virtual machine, whose CPU kinds and speeds come from the hypervisor: by the CPU flag, Xen's
- * directory, the device tree or the product name.
+ * directory, the device tree, or the names in DMI.
  */
 bool asym_is_virtual(const struct asym_root *root);
 

@@ -60,6 +60,7 @@ static void open_service(struct reload_fixture *f)
     assert_int_equal(asym_engine_new(&config, &s->engine), 0);
     s->cycle = (struct asym_cycle){.source = s->observer.source, .actuator = asym_actuator_dry(), .engine = s->engine};
     s->abilities = asym_watch_abilities(&f->run.root);
+    asym_watch_read_facts(&s->cpu_facts, &f->run.root, &f->run.machine->online, asym_clock_now());
 }
 
 static int set_up_with(void **state, const char *policy)
@@ -309,6 +310,25 @@ static void abilities_that_change_are_read_anew(void **state)
     assert_int_equal(f->n_changed, 1);
 }
 
+/* Preferred cores of amd-pstate change while the system runs, and not those of CPU 0 only. */
+static void a_rank_that_changes_is_read_anew(void **state)
+{
+    struct reload_fixture *f = *state;
+    static const char *const best[] = {"236\n", "166\n"};
+    for (unsigned turn = 0; turn < 2; turn++) {
+        for (unsigned c = 0; c < 2; c++)
+            tree_write_cpu(&f->tree, c, "cpufreq/amd_pstate_prefcore_ranking", "%s", best[c != turn]);
+        tree_write_cpu(&f->tree, 2, "cpufreq/amd_pstate_prefcore_ranking", "100\n");
+        tree_write_cpu(&f->tree, 3, "cpufreq/amd_pstate_prefcore_ranking", "100\n");
+        asym_service_update_cpus(&f->s);
+        assert_int_equal(f->n_changed, turn + 1);
+        assert_int_equal(f->run.machine->cpus[turn].rank, 0);
+        assert_int_equal(f->run.machine->cpus[!turn].rank, 1);
+        asym_service_update_cpus(&f->s);
+        assert_int_equal(f->n_changed, turn + 1);
+    }
+}
+
 static void lose_and_get_a_cpu(struct reload_fixture *f)
 {
     tree_write(&f->tree, "sys/devices/system/cpu/online", "0-2\n");
@@ -456,6 +476,7 @@ int main(void)
         T(a_permanent_policy_is_that_of_the_files_from_then_on),
         T(cpus_that_come_and_go_are_planned_for),
         T(abilities_that_change_are_read_anew),
+        T(a_rank_that_changes_is_read_anew),
         T(hotplug_logs_no_notice_on_the_file_again),
         T(another_policy_logs_no_notice_on_the_file_again),
         cmocka_unit_test_setup_teardown(auto_selects_again_when_cpus_change, set_up_auto, tear_down),

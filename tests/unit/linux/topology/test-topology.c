@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <hwloc.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -1025,6 +1026,37 @@ static void bad_list_of_online_cpus_is_refused_in_words(void **state)
     assert_memory_equal(&before, &f->m, sizeof before);
 }
 
+/* Android kernels show the topology of some online CPUs only, or of none. hwloc leaves these CPUs out. */
+static void online_cpus_without_topology_are_cpus(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const files[] = {
+        "core_id",   "physical_package_id", "thread_siblings",    "core_siblings",
+        "core_cpus", "package_cpus",        "core_siblings_list", "thread_siblings_list"};
+    for (unsigned first = 1; first != UINT_MAX; first--) {
+        tree_plain(&f->tree, 4);
+        write_each(f, "0-1", "cpu_capacity", "400");
+        write_each(f, "2-3", "cpu_capacity", "1024");
+        for (unsigned c = first; c < 4; c++) {
+            for (size_t i = 0; i < ASYM_LENGTH(files); i++) {
+                char path[128];
+                snprintf(path, sizeof path, "%s/" CPU_DIR "cpu%u/topology/%s", f->tree.path, c, files[i]);
+                unlink(path);
+            }
+            char dir[128];
+            snprintf(dir, sizeof dir, "%s/" CPU_DIR "cpu%u/topology", f->tree.path, c);
+            assert_int_equal(rmdir(dir), 0);
+        }
+        assert_int_equal(read_tree(f), 0);
+        expect_mask(&f->m.usable, "0-3");
+        expect_mask(&f->m.fast, "2-3");
+        assert_int_equal(f->m.n_cores, 4);
+        assert_int_equal(f->m.n_llcs, 1);
+        assert_int_equal(f->m.n_nodes, 1);
+        expect_mask(&f->notes.unplaced, first == 1 ? "1-3" : "0-3");
+    }
+}
+
 static void bad_root_without_cpus_is_refused_in_words(void **state)
 {
     struct fixture *f = *state;
@@ -1383,6 +1415,7 @@ int main(void)
         TEST(bad_figures_are_taken_for_missing_ones),
         TEST(frequency_domains_are_read_whatever_blanks_are_between),
         TEST(bad_list_of_online_cpus_is_refused_in_words),
+        TEST(online_cpus_without_topology_are_cpus),
         TEST(bad_root_without_cpus_is_refused_in_words),
         TEST(generation_counts_up_and_notes_may_be_left_out),
         TEST(root_is_read_by_its_descriptor_after_chdir),
