@@ -45,6 +45,8 @@ struct asym_policy_thread {
     const struct asym_mask
         *allowed;             /**< CPUs on which the policy may put it; never empty. Equal sets have equal addresses */
     double runnable, running; /**< share of the interval: 0..1 */
+    double duty;              /**< share of about the last second for which it would run if it never waited: 0..1 */
+    bool light;               /**< its duty is below [enforce] exclusive_from: it gets no CPU to itself */
     int8_t nice;              /**< its own, without a boost */
     bool master, spinning;    /**< RTX */
     const struct asym_profile *profile; /**< profile of its executable; NULL: none */
@@ -74,7 +76,8 @@ struct asym_policy_input {
 struct asym_assignment {
     int32_t cpu;                      /**< a CPU in allowed; -1: do not steer the thread */
     int8_t nice_delta;                /**< added to its own nice value; the engine keeps the sum within -20..19 */
-    bool exclusive;                   /**< the thread holds cpu by its class */
+    bool exclusive;                   /**< the thread holds cpu by its class; a light one does not, unless its reason
+                                           holds the core */
     bool monitor;                     /**< count its instructions until the next snapshot */
     const struct asym_reason *reason; /**< a reason of the policy, or of a placement that it uses; never NULL */
     double figure[2];
@@ -91,6 +94,7 @@ struct asym_policy {
                             such a plan does not begin a new swap period */
     bool every_snapshot; /**< the engine calls plan at every snapshot, not once per swap period; the policy keeps its
                               own periods in its state */
+    bool apart; /**< it says which threads share a core, and measures that: the engine lets no crowd onto their CPUs */
     size_t params_size, state_size, task_state_size;
     const struct asym_option *options; /**< options of [policy.NAME], ended by a row whose key is NULL; NULL: none */
     /** Fill ret[0..n_threads). Returns 0, or -ENOBUFS (see arena). */

@@ -56,6 +56,8 @@
         .help = "Width of the affinity mask: the CPU, its LLC, its core type; auto: the policy's default.")            \
     ROW(DURATION, swap_period, .def = "100ms", .min = 0, .max = 3600e6,                                                \
         .help = "Least time between two changes of the mapping (Saez 2010, 2.1).")                                     \
+    ROW(SHARE, exclusive_from, .def = "70%", .min = 0, .max = 1,                                                       \
+        .help = "A thread has a CPU to itself only if it ran for this share of the last second; 0%: asymd does not ask.") \
     ROW(DURATION, settle, .def = "500ms", .min = 0, .max = 3600e6,                                                     \
         .help = "asymd steers a process only when the process and its program are this old; where a job of several "   \
                 "processes has n runnable threads, n seconds if that is more, but at most fork_holdoff.")              \

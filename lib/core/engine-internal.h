@@ -48,6 +48,7 @@ struct asym_engine {
     bool dirty;              /* plan at the next step, without waiting for the swap period */
     bool flush;              /* the policy was replaced: release threads that do not run */
     size_t n_actions;
+    struct asym_mask shared, crowded; /* pinning.c: of the last step */
     struct asym_plan result;
 };
 

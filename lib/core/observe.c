@@ -105,6 +105,17 @@ static int number_masks(struct asym_step *st)
     return masks->failed ? -ENOMEM : 0;
 }
 
+static void observe_duties(struct asym_step *st)
+{
+    const struct asym_snapshot *s = st->s;
+    if (s->interval == 0 || s->refreshed)
+        return;
+    const double decay = asym_duty_decay(s->interval), from = st->e->config.enforce.exclusive_from;
+    for (size_t i = 0; i < s->n_tasks; i++)
+        asym_duty_add(&st->refs[i].thread_state->duty, s->now, s->interval, decay, s->tasks[i].running,
+                      s->tasks[i].runnable, from);
+}
+
 static int observe_tasks(struct asym_step *st)
 {
     struct asym_engine *e = st->e;
@@ -124,6 +135,7 @@ static int observe_tasks(struct asym_step *st)
         return -ENOMEM;
     for (size_t i = 0; i < st->s->n_tasks; i++)
         asym_thread_state_observe(st->refs[i].thread_state, &st->refs[i].seen, &st->c);
+    observe_duties(st);
     return 0;
 }
 

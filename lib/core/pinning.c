@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Turn a target into the mask to enforce: as wide as pin says, without CPUs that are exclusive to other threads. */
+/*
+ * Turn a target into the mask to enforce: as wide as pin says, without CPUs that are exclusive to other threads. Threads of a crowd
+ * may also use the CPUs that light threads leave idle for part of the time.
+ */
 #include "core/engine-internal.h"
 
 #include <errno.h>
@@ -18,8 +21,10 @@ struct pins {
     enum asym_pin pin;
     const struct asym_machine *machine;
     struct llc_set *sets;
+    size_t n_sets;
     uint16_t set_of[ASYM_MAX_CPUS];
-    struct asym_mask one, reserved;
+    float demand[ASYM_MAX_CPUS]; /* per CPU: the duties of the threads planned on it that do not hold it */
+    struct asym_mask one, reserved, shared, crowded;
     struct narrowed {
         uint32_t allowed, set; /* set: pin_key + 1; 0: free */
         uint32_t mask;
@@ -59,6 +64,7 @@ static int find_llc_sets(struct asym_engine *e, struct pins *p)
         asym_mask_set(&p->sets[i].cpus, (unsigned)c);
         p->set_of[c] = (uint16_t)i;
     }
+    p->n_sets = n;
     return 0;
 }
 
@@ -77,29 +83,140 @@ static const struct asym_mask *pin_set(struct pins *p, int32_t cpu)
     return &p->one;
 }
 
-/* CPUs with equal keys have equal pin sets and agree on exclusive. */
-static uint32_t pin_key(const struct pins *p, int32_t cpu, bool exclusive)
+/* --- crowds --- */
+
+/* A set of CPUs is crowded from this demand above its CPUs on. It stays crowded as long as there is more demand than CPUs. */
+#define CROWDED_FROM 0.25
+
+/*
+ * Add up what the threads need that hold no CPU. Light threads that sleep now keep theirs shared. Where threads take turns, the
+ * next turn comes soon, and sharing would change many masks at each.
+ */
+static void add_demand(const struct asym_step *st, struct pins *p, struct asym_mask *ret_used)
+{
+    const struct asym_engine *e = st->e;
+    struct asym_mask turns = {0};
+    memset(p->demand, 0, p->machine->n_cpus * sizeof p->demand[0]);
+    for (size_t i = 0; i < st->n_policy_threads; i++) {
+        const struct asym_plan_task *out = &st->tasks[st->policy_refs[i].task];
+        if (out->target < 0 || out->exclusive)
+            continue;
+        p->demand[out->target] += (float)st->policy_threads[i].duty;
+        asym_mask_set(out->reason->rotates ? &turns : ret_used, (unsigned)out->target);
+    }
+    for (uint32_t i = 0; i < e->threads.n; i++) {
+        const struct asym_thread_state *m = asym_table_at(&e->threads, i);
+        if (m->state == ASYM_AFFINITY_STEERED && m->seen != e->step && m->given >= 0)
+            asym_mask_set(ret_used, (unsigned)m->given);
+    }
+    *ret_used = asym_mask_minus(ret_used, &turns);
+}
+
+static void find_crowd(const struct asym_engine *e, struct pins *p, const struct asym_mask *cpus)
+{
+    const struct asym_mask open = asym_mask_minus(cpus, &p->reserved);
+    double demand = 0;
+    ASYM_MASK_FOREACH (c, &open)
+        demand += (double)p->demand[c];
+    const double above = demand - asym_mask_count(&open);
+    if (above >= CROWDED_FROM || (above > 0 && asym_mask_within(&open, &e->crowded)))
+        p->crowded = asym_mask_or(&p->crowded, &open);
+}
+
+static void find_crowds(const struct asym_engine *e, struct pins *p)
+{
+    const struct asym_machine *m = p->machine;
+    ASYM_MASK_FOREACH (c, &m->usable) {
+        const double above = (double)p->demand[c] - 1;
+        if (above >= CROWDED_FROM || (above > 0 && asym_mask_has(&e->crowded, c)))
+            asym_mask_set(&p->crowded, (unsigned)c);
+    }
+    for (unsigned t = 0; p->pin == ASYM_PIN_TYPE && t < m->n_types; t++)
+        find_crowd(e, p, &m->types[t].cpus);
+    for (size_t i = 0; p->pin == ASYM_PIN_LLC && i < p->n_sets; i++)
+        find_crowd(e, p, &p->sets[i].cpus);
+}
+
+/*
+ * A CPU is shared if no thread holds it and its threads need less of it than one that may hold it. It stays shared until they need
+ * more than that by the hysteresis of light threads.
+ */
+static void find_shared(struct asym_step *st, struct pins *p)
+{
+    struct asym_engine *e = st->e;
+    const double limit = e->config.enforce.exclusive_from / ASYM_DUTY_STAYS;
+    struct asym_mask used = {0};
+    add_demand(st, p, &used);
+    used = asym_mask_and(&used, &p->machine->usable);
+    used = asym_mask_minus(&used, &p->reserved);
+    ASYM_MASK_FOREACH (c, &used)
+        if (asym_duty_is_light((double)p->demand[c], asym_mask_has(&e->shared, c), limit))
+            asym_mask_set(&p->shared, (unsigned)c);
+    e->shared = p->shared;
+    if (!asym_mask_empty(&p->shared))
+        find_crowds(e, p);
+    e->crowded = p->crowded;
+    if (asym_mask_empty(&p->crowded))
+        p->shared = p->crowded;
+}
+
+/* --- masks --- */
+
+/* The use that a thread makes of the CPUs of others. */
+enum use {
+    USE_OPEN,  /* it keeps off the reserved CPUs */
+    USE_HELD,  /* it holds its CPU */
+    USE_CROWD, /* it may also use the shared ones */
+    USE_STEADY, /* it keeps off these, too: else it might sit on one of them, where a crowd may not take its place elsewhere */
+    N_USES,
+};
+
+static enum use use_of(const struct pins *p, const struct asym_plan_task *out)
+{
+    if (out->exclusive)
+        return USE_HELD;
+    if (asym_mask_has(&p->crowded, out->target) && !out->reason->rotates)
+        return USE_CROWD;
+    return out->light || asym_mask_has(&p->shared, out->target) ? USE_OPEN : USE_STEADY;
+}
+
+/* CPUs with equal keys have equal pin sets, and are used alike. */
+static uint32_t pin_key(const struct pins *p, int32_t cpu, enum use use)
 {
     int32_t set = cpu;
     if (p->pin == ASYM_PIN_TYPE)
         set = p->machine->cpus[cpu].type;
     else if (p->pin == ASYM_PIN_LLC)
         set = p->set_of[cpu];
-    return (uint32_t)set * 2 + exclusive;
+    return (uint32_t)set * N_USES + use;
 }
 
 /* Exclusive threads share the reserved CPUs of the set; all others keep off them (docs/policies.md, rule 2). */
-static uint32_t narrow(struct pins *p, struct asym_mask_table *masks, uint32_t allowed, int32_t cpu, bool exclusive)
+static struct asym_mask mask_for(const struct pins *p, const struct asym_mask *may, const struct asym_mask *set,
+                                 enum use use)
 {
-    const uint32_t key = pin_key(p, cpu, exclusive);
+    const struct asym_mask all = asym_mask_and(may, set);
+    struct asym_mask part = use == USE_HELD ? asym_mask_and(&all, &p->reserved) : asym_mask_minus(&all, &p->reserved);
+    if (asym_mask_empty(&part))
+        return all;
+    const struct asym_mask shared = asym_mask_and(may, &p->shared);
+    if (use == USE_CROWD)
+        part = asym_mask_or(&part, &shared);
+    else if (use == USE_STEADY)
+        part = asym_mask_minus(&part, &shared);
+    return part;
+}
+
+static uint32_t narrow(struct pins *p, struct asym_mask_table *masks, uint32_t allowed, int32_t cpu, enum use use)
+{
+    const uint32_t key = pin_key(p, cpu, use);
     const size_t slot = (allowed * 61 + key) & (p->n_slots - 1);
     if (p->cache[slot].set == key + 1 && p->cache[slot].allowed == allowed)
         return p->cache[slot].mask;
-    const struct asym_mask all = asym_mask_and(asym_mask_table_at(masks, allowed), pin_set(p, cpu));
-    const struct asym_mask part = exclusive ? asym_mask_and(&all, &p->reserved) : asym_mask_minus(&all, &p->reserved);
+    const struct asym_mask mask = mask_for(p, asym_mask_table_at(masks, allowed), pin_set(p, cpu), use);
     p->cache[slot].set = key + 1;
     p->cache[slot].allowed = allowed;
-    p->cache[slot].mask = asym_mask_table_id(masks, asym_mask_empty(&part) ? &all : &part);
+    p->cache[slot].mask = asym_mask_table_id(masks, &mask);
     return p->cache[slot].mask;
 }
 
@@ -134,6 +251,9 @@ int asym_step_masks(struct asym_step *st)
         if (out->exclusive)
             asym_mask_set(&pins.reserved, (unsigned)out->target);
     }
+    pins.shared = pins.crowded = (struct asym_mask){0};
+    if (!config->policy->apart)
+        find_shared(st, &pins);
     for (size_t i = 0; i < st->n_policy_threads; i++) {
         struct asym_plan_task *out = &st->tasks[st->policy_refs[i].task];
         struct asym_task_ref *ref = &st->refs[st->policy_refs[i].task];
@@ -141,7 +261,7 @@ int asym_step_masks(struct asym_step *st)
             continue;
         const bool steers = out->reason != &asym_reason_rule; /* else asym_step_plan has set plan_mask */
         if (steers)
-            ref->plan_mask = narrow(&pins, &st->e->masks, st->policy_refs[i].allowed, out->target, out->exclusive);
+            ref->plan_mask = narrow(&pins, &st->e->masks, st->policy_refs[i].allowed, out->target, use_of(&pins, out));
         out->nice = planned_nice(ref, config->keep_nice, steers);
         /* If the new mask holds its CPU, the kernel decides whether the thread stays. */
         out->moves = !asym_mask_has(asym_mask_table_at(&st->e->masks, ref->plan_mask), ref->seen.task->cpu);

@@ -163,6 +163,8 @@ static void add_thread(struct asym_step *st, const struct asym_app_state *app, u
         .class_since = m->class_since,
         .runnable = task->runnable,
         .running = task->running,
+        .duty = asym_duty_share(&m->duty),
+        .light = m->duty.light,
         .nice = asym_nice_by_rule(m, ref->seen.proc, st->e->config.keep_nice),
         .master = task->flags & ASYM_TASK_MASTER,
         .spinning = task->flags & ASYM_TASK_SPINNING,
@@ -349,7 +351,8 @@ int asym_step_plan(struct asym_step *st)
         out->target = a->cpu < 0 ? -1 : a->cpu;
         if (a->cpu < 0)
             obey_rule(st, i, out);
-        out->exclusive = a->exclusive && a->cpu >= 0;
+        out->light = m->duty.light && a->cpu >= 0;
+        out->exclusive = a->exclusive && a->cpu >= 0 && (!out->light || out->reason->holds_core);
         out->monitor = a->monitor;
         memcpy(out->figure, a->figure, sizeof out->figure);
     }

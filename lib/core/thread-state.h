@@ -9,6 +9,7 @@
 #include <asym/engine.h>
 
 #include "base/mask-table.h"
+#include "core/duty.h"
 
 /**
  * The engine's knowledge of a thread's affinity. Each state excludes the others:
@@ -44,6 +45,7 @@ struct asym_thread_state {
     asym_usec set_at;        /**< when set was last known to be in force */
     asym_usec hands_off_at;  /**< when hands_off was set; valid while it is */
     asym_usec suspected_at;  /**< when a sample first found the suspected change */
+    struct asym_duty duty;
     struct asym_assignment assignment;
     uint32_t original;         /**< its own mask; each sample updates it while the thread is not steered */
     uint32_t asked;            /**< what asymd last passed to the kernel, which keeps it (6.2 and later) */

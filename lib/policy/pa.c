@@ -7,9 +7,12 @@
  * Among the threads of this last rank a thread on a fast CPU keeps it: at a barrier each thread spins at some time, and
  * would otherwise change places each time.
  *
- * SP and MP threads hold their CPU exclusively: no other thread shares it, unless that thread may run nowhere else. A thread
- * that may run on no fast CPU takes no part in this: it does not wait, and no thread waits for it. A fast CPU that is held
- * is not idle. A fast CPU that no thread holds gets a thread before a slow CPU gets its second, whatever the class.
+ * SP and MP threads hold their CPU exclusively: no other thread shares it, unless that thread may run nowhere else. A
+ * light thread, which sleeps too much for that, leaves its CPU to the others; light MP threads share a fast CPU, and
+ * take part in turns with their part of it. While all CPUs are busy, light threads of serial programs and phases get
+ * sp_boost, so that they have their CPU when they wake. A thread that may run on no fast CPU takes no part in this: it
+ * does not wait, and no thread waits for it. A fast CPU that is held is not idle. A fast CPU that no thread holds gets
+ * a thread before a slow CPU gets its second, whatever the class.
  *
  * If all CPUs are alike, no thread holds a CPU exclusively, and the threads are only spread.
  */
@@ -43,14 +46,20 @@ struct thread_state {
 struct ranks {
     uint32_t *sp, *mp, *rest, *scratch;
     size_t n_sp, n_mp, n_rest;
-    struct key *keys; /* per thread */
+    bool busy;               /* no CPU is idle for long */
+    struct asym_mask shared; /* fast CPUs of light threads */
+    struct key *keys;        /* per thread */
 };
+
+/* The lot of an MP thread in this plan: a fast CPU, a share of one, or its turn later. */
+enum lot { LOT_HEAVY, LOT_LIGHT, LOT_WAITS, N_LOTS };
 
 /* The sort key of an MP thread. Thread states lie far apart in memory, so the keys are gathered once. */
 struct key {
     uint64_t turns;
     asym_usec turn_at;
     bool away, not_in_turn;
+    enum lot lot;
 };
 
 /* Returns when the current turn began. An early plan belongs to the turn that is already running. */
@@ -141,6 +150,19 @@ static const struct asym_reason master = {
 static const struct asym_reason serial_waits = {
     .text = "serial phase: waits (%.0f threads want a fast CPU, %.0f can have one)",
     .sentence = "is in a serial phase and waits: %.0f threads in serial phases want a fast CPU, and %.0f can have one"};
+static const struct asym_reason serial_light = {
+    .text = "serial phase, but sleeps %.0f %% of the time: shares a fast CPU",
+    .sentence = "is in a serial phase, but sleeps %.0f %% of the time, so it shares a fast CPU"};
+static const struct asym_reason light = {
+    .text = "few threads, sleeps %.0f %% of the time: shares a fast CPU",
+    .sentence =
+        "belongs to a program with few runnable threads and sleeps %.0f %% of the time, so it shares a fast CPU"};
+static const struct asym_reason light_turn = {
+    .text = "few threads, sleeps %.0f %% of the time: its turn to share a fast CPU",
+    .sentence =
+        "belongs to a program with few runnable threads and sleeps %.0f %% of the time, and has its turn to share a "
+        "fast CPU",
+    .rotates = true};
 static const struct asym_reason few_threads = {
     .text = "few threads: a fast CPU each",
     .sentence = "belongs to a program with few runnable threads, so it has a fast CPU to itself"};
@@ -188,33 +210,90 @@ static double boost_left(const struct asym_policy_input *in, uint32_t t)
     return asym_reason_seconds(in->amp_boost - ASYM_MIN(age, in->amp_boost));
 }
 
+/* Say why a light thread shares its fast CPU, and add the boost that gives it that CPU when it wakes. */
+static void let_share(struct asym_spread *sp, struct ranks *r, uint32_t t, const struct asym_reason *reason)
+{
+    const struct asym_policy_thread *thread = &sp->in->threads[t];
+    const struct params *params = sp->in->params;
+    struct asym_assignment *a = &sp->ret[t];
+    if (a->cpu < 0 || !thread->light || !asym_mask_has(&sp->in->machine->fast, a->cpu))
+        return;
+    const bool serial = thread->class == ASYM_CLASS_SP || thread->master ||
+                        sp->in->apps[thread->app].phase == ASYM_PHASE_SERIAL;
+    a->exclusive = false;
+    a->nice_delta = (int8_t)(serial && r->busy ? params->sp_boost : 0);
+    a->reason = reason;
+    a->figure[0] = 100 * (1 - thread->duty);
+    asym_mask_set(&r->shared, (unsigned)a->cpu);
+}
+
 static void give_to_sp(struct asym_spread *sp, struct ranks *r, struct asym_mask *open)
 {
-    const struct params *params = sp->in->params;
     size_t room = asym_mask_count(open), n = asym_spread_able(sp, r->sp, r->n_sp, open);
     asym_sort_index(r->sp, n, r->scratch, by_waiting, sp->in);
     asym_spread_give_serial(sp, r->sp, n, open);
     for (size_t i = 0; i < r->n_sp; i++) {
         struct asym_assignment *a = &sp->ret[r->sp[i]];
-        if (a->cpu >= 0)
-            a->nice_delta = (int8_t)params->sp_boost;
         const struct asym_reason *holds = sp->in->threads[r->sp[i]].master ? &master : &serial_phase;
         explain(sp, r->sp[i], a->cpu >= 0 ? holds : &serial_waits, n, room);
         if (a->reason == &serial_phase)
             a->figure[0] = boost_left(sp->in, r->sp[i]);
+        let_share(sp, r, r->sp[i], &serial_light);
     }
+}
+
+static int by_lot(uint32_t a, uint32_t b, const void *ctx)
+{
+    const struct ranks *r = ctx;
+    return (int)r->keys[a].lot - (int)r->keys[b].lot;
+}
+
+/* Two threads share a CPU if it has time for both, but no more: those of one program mostly run at the same time. */
+static double need_of(const struct asym_policy_thread *thread)
+{
+    return thread->light && thread->duty <= 0.5 ? 0.5 : 1;
+}
+
+/*
+ * Put the first n MP threads into the order of enum lot. In the order of turns, each gets a fast CPU if what it needs
+ * is left. Without light ones all n count as heavy: as many as there is room for get a CPU each. Returns false if
+ * there is room for all.
+ */
+static bool draw_lots(const struct asym_spread *sp, struct ranks *r, size_t n, size_t room, size_t ret_n[N_LOTS])
+{
+    double need = 0, left = (double)room;
+    bool any_light = false;
+    for (size_t i = 0; i < n; i++) {
+        const struct asym_policy_thread *thread = &sp->in->threads[r->mp[i]];
+        any_light |= thread->light;
+        need += need_of(thread);
+    }
+    const bool shared = need > left;
+    if (shared)
+        asym_sort_index(r->mp, n, r->scratch, by_turn, r);
+    for (size_t i = 0; i < n; i++) {
+        const struct asym_policy_thread *thread = &sp->in->threads[r->mp[i]];
+        const double needs = need_of(thread);
+        const bool fits = needs <= left || !any_light;
+        left -= fits ? needs : 0;
+        r->keys[r->mp[i]].lot = !fits ? LOT_WAITS : thread->light ? LOT_LIGHT : LOT_HEAVY;
+        ret_n[r->keys[r->mp[i]].lot]++;
+    }
+    if (any_light)
+        asym_sort_index(r->mp, n, r->scratch, by_lot, r);
+    return shared;
 }
 
 static void give_to_mp(struct asym_spread *sp, struct ranks *r, struct asym_mask *open)
 {
     struct state *s = sp->in->state;
     bool new_turn = s->turn_at != turn_of(sp->in);
-    size_t room = asym_mask_count(open), n = asym_spread_able(sp, r->mp, r->n_mp, open);
-    bool shared = n > room;
+    size_t room = asym_mask_count(open), n = asym_spread_able(sp, r->mp, r->n_mp, open), lots[N_LOTS] = {0};
     include_absent(sp->in, r, n);
-    if (shared)
-        asym_sort_index(r->mp, n, r->scratch, by_turn, r);
-    asym_spread_give(sp, r->mp, n, open);
+    const bool shared = draw_lots(sp, r, n, room, lots);
+    uint32_t *lights = r->mp + lots[LOT_HEAVY];
+    asym_spread_give(sp, r->mp, lots[LOT_HEAVY], open);
+    asym_spread_even(sp, lights, asym_spread_able(sp, lights, lots[LOT_LIGHT], open), open);
     for (size_t i = 0; i < r->n_mp; i++) {
         struct thread_state *t = state_of(sp->in, r->mp[i]);
         if (sp->ret[r->mp[i]].cpu >= 0) {
@@ -224,6 +303,7 @@ static void give_to_mp(struct asym_spread *sp, struct ranks *r, struct asym_mask
         } else {
             explain(sp, r->mp[i], &not_its_turn, ASYM_MAX(n, r->n_mp), room);
         }
+        let_share(sp, r, r->mp[i], shared ? &light_turn : &light);
     }
     s->turn_at = turn_of(sp->in);
 }
@@ -243,6 +323,7 @@ static const struct asym_reason *reason_of_rest(const struct asym_spread *sp, ui
 static void spread_rest(struct asym_spread *sp, const struct ranks *r, const struct asym_mask *open)
 {
     struct asym_mask cpus = asym_mask_or(&sp->in->machine->slow, open);
+    cpus = asym_mask_or(&cpus, &r->shared);
     asym_spread_even(sp, r->sp, r->n_sp, &cpus);
     asym_spread_even(sp, r->mp, r->n_mp, &cpus);
     asym_spread_even(sp, r->rest, r->n_rest, &cpus);
@@ -253,6 +334,15 @@ static void spread_rest(struct asym_spread *sp, const struct ranks *r, const str
         a->figure[0] = sp->in->apps[sp->in->threads[r->rest[i]].app].runnable;
         a->figure[1] = sp->in->hp_threshold;
     }
+}
+
+/* Less than one CPU is left. */
+static bool is_busy(const struct asym_policy_input *in)
+{
+    double duties = 0;
+    for (size_t t = 0; t < in->n_threads; t++)
+        duties += in->threads[t].duty;
+    return duties > (double)asym_mask_count(&in->machine->usable) - 1;
 }
 
 static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
@@ -272,6 +362,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
         asym_spread_alike(&sp, r.rest, r.n_rest);
         return 0;
     }
+    r.busy = is_busy(in);
     struct asym_mask open = in->machine->fast;
     give_to_sp(&sp, &r, &open);
     give_to_mp(&sp, &r, &open);
@@ -281,9 +372,11 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 
 static const struct asym_option options[] = {
     ASYM_OPTION(
-        struct params, NICE, sp_boost, .def = "0", .min = -20, .max = 19,
-        .help = "asymd adds this to the nice value of a thread in a serial phase (SP) while it holds a fast CPU; "
-                "the source changes no nice value."),
+        struct params, NICE, sp_boost, .def = "-5", .min = -20, .max = 19,
+        .help =
+            "While all CPUs are busy, asymd adds this to the nice value of a thread that shares a fast CPU because it "
+            "sleeps much, and is in a serial phase (SP) or belongs to a serial program; the source changes no nice "
+            "value."),
     {.key = NULL},
 };
 

@@ -14,7 +14,7 @@
  *   lower already.
  * - It grants CPUs by priority alone. A kernel that shares CPUs by weight needs an exclusive CPU for the same effect.
  * - An application counts as serial while helper threads of it run now and then. A thread that is runnable for less than a
- *   quarter of the time gets the boost, but shares a CPU.
+ *   quarter of the time gets the boost, but is placed like the others; a light one shares its CPU with a crowd.
  * - Serial threads keep the order in which their phases began, so that a later one never takes the CPU of an earlier one.
  * - A CPU that is the only choice of another thread becomes exclusive last.
  */
@@ -32,7 +32,7 @@
 #include "policy/placement/proportion.h"
 #include "policy/placement/spread.h"
 
-/* A thread that is runnable for this share of the time gets a CPU to itself; half of the share is enough to keep it. */
+/* A thread that is runnable for this share of the time gets the CPU of a serial thread; half of the share is enough to keep it. */
 #define MUCH 0.25
 
 struct params {
@@ -231,6 +231,17 @@ static void give_up_exclusive(struct asym_spread *sp, struct lists *l)
     l->reserved = (struct asym_mask){0};
 }
 
+/* The threads that no other CPU is open to share those of light threads. */
+static void place_beside_light(struct asym_balance *b, struct lists *l, const struct asym_mask *open)
+{
+    struct asym_mask cpus = *open;
+    for (size_t i = 0; i < l->n_serial; i++)
+        if (b->sp->in->threads[l->serial[i]].light && b->sp->ret[l->serial[i]].cpu >= 0)
+            asym_mask_set(&cpus, (unsigned)b->sp->ret[l->serial[i]].cpu);
+    asym_balance_place(b, l->serial, l->n_serial, &cpus);
+    asym_balance_place(b, l->others, l->n_others, &cpus);
+}
+
 static void place(struct asym_balance *b, struct lists *l)
 {
     struct asym_spread *sp = b->sp;
@@ -243,9 +254,10 @@ static void place(struct asym_balance *b, struct lists *l)
         b->load[c] = 1;
     const struct asym_mask open = asym_mask_minus(&sp->in->machine->usable, &l->reserved);
     for (size_t i = 0; i < l->n_serial; i++)
-        sp->ret[l->serial[i]].exclusive = sp->ret[l->serial[i]].cpu >= 0;
-    asym_balance_place(b, l->serial, l->n_serial, &open);
-    asym_balance_place(b, l->others, l->n_others, &open);
+        sp->ret[l->serial[i]].exclusive = sp->ret[l->serial[i]].cpu >= 0 && !sp->in->threads[l->serial[i]].light;
+    asym_balance_place(b, l->serial, asym_spread_able(sp, l->serial, l->n_serial, &open), &open);
+    asym_balance_place(b, l->others, asym_spread_able(sp, l->others, l->n_others, &open), &open);
+    place_beside_light(b, l, &open);
     asym_spread_fill_idle_fast(sp);
 }
 
@@ -257,9 +269,10 @@ static const struct asym_reason serial_shares = {
     .text = "serial: shares a CPU (%.0f threads want a CPU each, %.0f can have one)",
     .sentence = "belongs to a serial program and shares a CPU: %.0f threads of such programs want a CPU each, and %.0f "
                 "can have one"};
-static const struct asym_reason serial_little = {
-    .text = "serial, but runnable for only %.2f of the time: shares a CPU",
-    .sentence = "belongs to a serial program, but was runnable for only %.2f of the time, so it shares a CPU"};
+static const struct asym_reason serial_light = {
+    .text = "serial, but sleeps %.0f %% of the time: shares a CPU, and runs there first",
+    .sentence =
+        "belongs to a serial program, but sleeps %.0f %% of the time, so it shares a CPU, and runs there first"};
 static const struct asym_reason senior_app = {
     .text = "parallel the longest: boosted for %.2f s more of %.2f s",
     .sentence =
@@ -276,13 +289,13 @@ static void explain_serial(const struct asym_balance *b, const struct lists *l, 
     struct asym_assignment *a = &b->sp->ret[t];
     if (a->exclusive) {
         a->reason = &serial;
-    } else if (l->much[t]) {
+    } else if (l->much[t] && !b->sp->in->threads[t].light) {
         a->reason = &serial_shares;
         a->figure[0] = (double)l->n_serial;
         a->figure[1] = asym_mask_count(&b->sp->in->machine->usable);
     } else {
-        a->reason = &serial_little;
-        a->figure[0] = b->sp->in->threads[t].runnable;
+        a->reason = &serial_light;
+        a->figure[0] = 100 * (1 - b->sp->in->threads[t].duty);
     }
 }
 

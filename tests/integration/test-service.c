@@ -83,8 +83,8 @@ static void expect_children_to_see_all_cpus(const char *children, const char *be
     pid_t load = asym_live_start(argv, fds[1]);
     close(fds[1]);
     /* Forks of other programs on this machine use the fork guard's budget, too, and a fork guard without budget is late. */
-    const char *const boosted[] = {"--set=policy.pa.sp_boost=-5", "--set=classify.amp_boost=60s",
-                                   "--set=asymd.cpu_budget=50", *beside ? beside : NULL, NULL};
+    const char *const boosted[] = {"--set=asymd.policy=serial-first", "--set=asymd.cpu_budget=50",
+                                   *beside ? beside : NULL, NULL};
     pid_t asymd = asym_service_start(load, boosted);
     ssize_t n = read(fds[0], text, sizeof text - 1);
     text[n > 0 ? n : 0] = '\0';

@@ -92,6 +92,7 @@ static void add_app(struct policy_fixture *w, unsigned a, struct policy_inputs *
             .allowed = thread->allowed,
             .runnable = thread->runnable,
             .running = thread->runnable,
+            .duty = thread->runnable,
             .nice = (int8_t)thread->nice,
             .profile = thread->profile,
             .sample = thread->sample.instructions > 0 ? &thread->sample : NULL,

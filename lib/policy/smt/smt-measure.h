@@ -66,8 +66,8 @@ extern const struct asym_option asym_smt_measure_options[];
 
 /** The fields of struct asym_policy that are alike in the policies that measure. */
 #define ASYM_SMT_MEASURING                                                                                             \
-    .needs = 1u << ASYM_SIGNAL_SMT | 1u << ASYM_SIGNAL_IPC, .pin = ASYM_PIN_CPU, .every_snapshot = true,               \
-    .params_size = sizeof(struct asym_smt_measure_params), .options = asym_smt_measure_options,                        \
-    .task_state_size = sizeof(struct asym_smt_record)
+    .needs = 1u << ASYM_SIGNAL_SMT | 1u << ASYM_SIGNAL_IPC, .pin = ASYM_PIN_CPU, .apart = true,                        \
+    .every_snapshot = true, .params_size = sizeof(struct asym_smt_measure_params),                                     \
+    .options = asym_smt_measure_options, .task_state_size = sizeof(struct asym_smt_record)
 
 #endif

@@ -89,7 +89,7 @@ static void the_defaults_are_printed_with_where_they_came_from(void **state)
     assert_non_null(strstr(text, "[asymd]\npolicy = pa ; default\n"));
     assert_non_null(strstr(text, "hp_threshold = auto ; default\n"));
     assert_non_null(strstr(text, "slow = ; default\n"));
-    assert_non_null(strstr(text, "[policy.pa]\nsp_boost = 0 ; default\n"));
+    assert_non_null(strstr(text, "[policy.pa]\nsp_boost = -5 ; default\n"));
     free(text);
     assert_int_equal(asym_settings_set(s, "enforce.settle=1500us", "--set", NULL), 0);
     text = print(s);

@@ -397,6 +397,95 @@ static void pin_cpu_pins_an_exclusive_thread_to_its_one_cpu(void **state)
     engine_fixture_assert_mask(&b->mask, "5");
 }
 
+/* A process with one thread that has this duty, and is planned on cpu. */
+static struct engine_fixture_thread *add_thread(struct engine_fixture *w, int32_t tid, int32_t cpu, double duty)
+{
+    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, tid), tid, cpu);
+    t->task.runnable = t->task.running = duty;
+    return t;
+}
+
+static void set_limit(struct engine_fixture *w, enum asym_pin pin)
+{
+    w->config.enforce.exclusive_from = 0.7;
+    w->config.enforce.pin = pin;
+    configure(w);
+}
+
+/* A game that sleeps most of the time on CPU 4; five busy threads on the four slow CPUs, one on CPU 5. */
+static void a_light_thread_shares_its_cpu_with_a_crowd(void **state)
+{
+    struct engine_fixture *w = *state;
+    set_limit(w, ASYM_PIN_TYPE);
+    struct engine_fixture_thread *game = add_thread(w, 100, 4, 0.6), *busy = add_thread(w, 200, 5, 1), *crowd[5];
+    for (int32_t i = 0; i < 5; i++)
+        crowd[i] = add_thread(w, 300 + i, i % 4, 1);
+    engine_fixture_order(w, 100, 4, true);
+    engine_fixture_run(w, TICK);
+    assert_false(engine_fixture_planned(w, 100)->exclusive);
+    engine_fixture_assert_mask(&game->mask, "4-7");
+    engine_fixture_assert_mask(&busy->mask, "5-7");
+    for (int32_t i = 0; i < 5; i++)
+        engine_fixture_assert_mask(&crowd[i]->mask, "0-4");
+    /* Asleep for a while: nothing changes, and its CPU stays shared. */
+    game->listed = false;
+    engine_fixture_run(w, 5 * TICK);
+    assert_int_equal(w->n, 0);
+    /* Busy for more than a second: it holds the CPU. */
+    game->listed = true;
+    game->task.runnable = game->task.running = 1;
+    for (unsigned i = 0; i < 15; i++)
+        engine_fixture_run(w, TICK);
+    assert_true(engine_fixture_planned(w, 100)->exclusive);
+    engine_fixture_assert_mask(&game->mask, "4");
+    engine_fixture_assert_mask(&crowd[0]->mask, "0-3");
+}
+
+/* Four busy threads have a CPU each: they keep their masks, whatever the CPU of the game does. */
+static void without_a_crowd_nothing_is_shared(void **state)
+{
+    struct engine_fixture *w = *state;
+    set_limit(w, ASYM_PIN_TYPE);
+    add_thread(w, 100, 4, 0.6);
+    struct engine_fixture_thread *busy = add_thread(w, 200, 5, 1), *slow = add_thread(w, 300, 0, 1);
+    for (int32_t i = 1; i < 4; i++)
+        add_thread(w, 300 + i, i, 1);
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&busy->mask, "4-7");
+    engine_fixture_assert_mask(&slow->mask, "0-3");
+}
+
+static void the_two_of_a_crowded_cpu_get_the_shared_one_under_pin_cpu(void **state)
+{
+    struct engine_fixture *w = *state;
+    set_limit(w, ASYM_PIN_CPU);
+    struct engine_fixture_thread *light = add_thread(w, 100, 4, 0.6), *one = add_thread(w, 200, 0, 1);
+    struct engine_fixture_thread *other = add_thread(w, 201, 0, 1), *alone = add_thread(w, 202, 1, 1);
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&light->mask, "4");
+    engine_fixture_assert_mask(&one->mask, "0,4");
+    engine_fixture_assert_mask(&other->mask, "0,4");
+    engine_fixture_assert_mask(&alone->mask, "1");
+}
+
+/* Its duty swings across the limit within each second, as a game's does. Masks change for the first second at most. */
+static void masks_stay_while_a_duty_swings(void **state)
+{
+    struct engine_fixture *w = *state;
+    set_limit(w, ASYM_PIN_TYPE);
+    struct engine_fixture_thread *game = add_thread(w, 100, 4, 0.9);
+    for (int32_t i = 0; i < 8; i++)
+        add_thread(w, 200 + i, i % 4, 1);
+    engine_fixture_order(w, 100, 4, true);
+    size_t changes = 0;
+    for (unsigned i = 0; i < 200; i++) {
+        game->task.runnable = game->task.running = i % 4 < 2 ? 0.95 : 0.35;
+        engine_fixture_run(w, TICK);
+        changes += i >= 10 ? w->n : 0;
+    }
+    assert_int_equal(changes, 0);
+}
+
 static void a_target_it_may_not_have_is_not_followed(void **state)
 {
     struct engine_fixture *w = *state;
@@ -604,6 +693,10 @@ int main(void)
         T(an_exclusive_cpu_is_used_by_exclusive_threads_only),
         T(other_threads_share_the_cpus_when_all_are_exclusive),
         T(pin_cpu_pins_an_exclusive_thread_to_its_one_cpu),
+        T(a_light_thread_shares_its_cpu_with_a_crowd),
+        T(without_a_crowd_nothing_is_shared),
+        T(the_two_of_a_crowded_cpu_get_the_shared_one_under_pin_cpu),
+        T(masks_stay_while_a_duty_swings),
         T(a_target_it_may_not_have_is_not_followed),
         T(a_policy_that_asks_for_more_memory_gets_it),
         T(a_policy_that_is_never_content_is_an_error_and_not_a_hang),

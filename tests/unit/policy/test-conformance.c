@@ -33,6 +33,9 @@ struct extent {
 static const struct extent all_loads = {N_SEEDS, BIG_LOAD}, usual_loads = {N_SEEDS, 300},
                            some_loads = {N_SEEDS / 3, 300};
 
+/* The default of [enforce] exclusive_from. */
+#define EXCLUSIVE_FROM 0.7
+
 /* One policy at work on one generated machine. */
 struct run {
     const struct asym_policy *policy;
@@ -70,7 +73,8 @@ static struct asym_engine *new_engine(const struct asym_policy *policy, asym_use
                     .swap_period = swap_period,
                     .settle = 500 * ASYM_MSEC,
                     .fork_holdoff = 10 * ASYM_SEC,
-                    .release = 5 * ASYM_SEC},
+                    .release = 5 * ASYM_SEC,
+                    .exclusive_from = EXCLUSIVE_FROM},
     };
     struct asym_engine *e = NULL;
     assert_true(policy->params_size <= PARAMS_MAX);
@@ -271,7 +275,10 @@ static bool counts_threads(const struct asym_policy *policy)
     return strcmp(policy->name, "response-time") != 0;
 }
 
-/* One thread holds an exclusive CPU, whatever the load of the others; in a window of smt-* it holds the whole core. */
+/*
+ * One thread holds an exclusive CPU, or shares it with a crowd, whatever the load of the others; in a window of smt-* it holds the
+ * whole core.
+ */
 static void check_spread(struct run *r)
 {
     unsigned loads[ASYM_MAX_CPUS];
@@ -283,7 +290,8 @@ static void check_spread(struct run *r)
     size_t steered = 0;
     for (size_t i = 0; i < r->plan->n_tasks; i++) {
         steered += is_placed(&r->plan->tasks[i]);
-        if (r->plan->tasks[i].exclusive)
+        /* A light thread would hold its CPU if it slept less. */
+        if (r->plan->tasks[i].exclusive || (r->plan->tasks[i].light && is_placed(&r->plan->tasks[i])))
             asym_mask_set(&reserved, (unsigned)r->plan->tasks[i].target);
     }
     for (unsigned k = 0; steered > 0 && k < r->machine.n_types; k++) {
@@ -340,6 +348,60 @@ static void plans_obey_the_rules_and_a_warm_engine_allocates_nothing(void **stat
     free(one);
     assert_true(count_allocations > before);
     for_all(all_loads, 100 * ASYM_MSEC, body_rules);
+}
+
+/* A generated thread runs for one half of its runnable time, and waits for the other. */
+static double duty_of(const struct asym_task *task)
+{
+    return task->running / (1 - (task->runnable - task->running));
+}
+
+/*
+ * While a thread waits, no CPU that it may use is idle: its mask has each CPU whose threads sleep most of the time. A
+ * thread waits if the threads on its CPU want a quarter more than there is of it.
+ */
+static void check_conserves(struct run *r)
+{
+    double demand[ASYM_MAX_CPUS] = {0};
+    struct asym_mask used = {0}, held;
+    set_held(r, &held);
+    for (size_t i = 0; i < r->plan->n_tasks; i++) {
+        const struct asym_plan_task *t = &r->plan->tasks[i];
+        if (!is_placed(t))
+            continue;
+        demand[t->target] += t->exclusive ? 1 : duty_of(&r->load->tasks[i]);
+        if (t->reason->rotates) /* the next turn comes soon */
+            asym_mask_set(&held, (unsigned)t->target);
+        asym_mask_set(&used, (unsigned)t->target);
+    }
+    for (size_t i = 0; i < r->plan->n_tasks; i++) {
+        const struct asym_plan_task *t = &r->plan->tasks[i];
+        if (!is_placed(t) || t->exclusive || t->reason->rotates || demand[t->target] < 1.26)
+            continue;
+        ASYM_MASK_FOREACH (c, &r->allowed[i])
+            if (demand[c] < 0.55 && asym_mask_has(&used, c) && !asym_mask_has(&held, c))
+                CHECK(r, asym_mask_has(&t->mask, c));
+    }
+}
+
+/* Threads of all duties; then the same ones a second time. */
+static void body_conserves(struct run *r)
+{
+    for (size_t i = 0; i < r->load->s.n_tasks; i++)
+        gen_load_share_one(r->load, i, 0.05 + 0.01 * gen_below(&r->g, 96));
+    for (unsigned k = 0; k < 2 && !r->policy->apart; k++) {
+        step(r);
+        check_conserves(r);
+        check_exclusive(r);
+        follow(r);
+        gen_load_pass(r->load, 100 * ASYM_MSEC);
+    }
+}
+
+static void no_cpu_is_idle_while_a_thread_that_may_use_it_waits(void **state)
+{
+    (void)state;
+    for_all(some_loads, 100 * ASYM_MSEC, body_conserves);
 }
 
 static bool same_action(const struct asym_action *a, const struct asym_action *b)
@@ -501,6 +563,7 @@ int main(void)
         cmocka_unit_test(rows_are_complete_and_names_are_their_own),
         cmocka_unit_test(options_of_policies_have_defaults_in_range),
         cmocka_unit_test(plans_obey_the_rules_and_a_warm_engine_allocates_nothing),
+        cmocka_unit_test(no_cpu_is_idle_while_a_thread_that_may_use_it_waits),
         cmocka_unit_test(the_same_input_gives_the_same_plan),
         cmocka_unit_test(a_second_plan_at_the_same_time_changes_nothing),
         cmocka_unit_test(nothing_moves_as_time_passes_but_for_turns),

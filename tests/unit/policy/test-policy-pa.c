@@ -41,7 +41,7 @@ static void begin_boosted(struct pa_fixture *w, unsigned n_cpus, unsigned n_fast
                      .amp_boost = ASYM_SEC,
                      .hysteresis = 1,
                      .background_nice = 10},
-        .enforce = {.pin = -1, .swap_period = TURN, .release = 5 * ASYM_SEC},
+        .enforce = {.pin = -1, .swap_period = TURN, .release = 5 * ASYM_SEC, .exclusive_from = 0.7},
     };
     *w = (struct pa_fixture){0};
     gen_plain_machine(&w->machine, n_cpus, n_fast);
@@ -351,20 +351,67 @@ static void a_cpuset_without_fast_cpus_is_kept(void **state)
     end(&w);
 }
 
-static void sp_boost_is_added_while_the_boost_lasts_and_taken_back(void **state)
+/* The thread of this application runs for this share of the time, and never waits. */
+static void sleep_most(struct pa_fixture *w, size_t app, double duty)
+{
+    gen_load_share(w->load, app, duty);
+    for (size_t i = 0; i < w->load->apps[app].n_tasks; i++)
+        w->load->tasks[w->load->apps[app].first_task + i].running = duty;
+}
+
+/* A game of one thread that sleeps, and as many busy threads as there are CPUs, then one, then as many again. */
+static void a_light_thread_of_a_serial_program_is_boosted_while_all_cpus_are_busy(void **state)
 {
     (void)state;
     struct pa_fixture w;
-    const unsigned sizes[] = {4};
-    begin_boosted(&w, 4, 1, sizes, 1, -5);
-    w.load->tasks[2].nice = 3;
+    const unsigned sizes[] = {1, 8};
+    begin_boosted(&w, 8, 4, sizes, 2, -5);
+    w.load->tasks[0].nice = 3;
+    sleep_most(&w, 0, 0.6);
     turn(&w);
-    become_serial(&w, 0, 2);
+    assert_true(is_fast(&w, 0) && !w.plan->tasks[0].exclusive);
+    assert_int_equal(w.load->tasks[0].nice, -2);
+    assert_why(w.plan->tasks[0].reason, "few threads, sleeps");
+    gen_load_share(w.load, 1, 0);
     turn(&w);
-    assert_int_equal(w.load->tasks[2].nice, -2);
-    for (unsigned k = 0; k < 11; k++)
+    assert_int_equal(w.load->tasks[0].nice, 3);
+    gen_load_share(w.load, 1, 1);
+    for (unsigned k = 0; k < 15; k++)
         turn(&w);
-    assert_int_equal(w.load->tasks[2].nice, 3);
+    assert_int_equal(w.load->tasks[0].nice, -2);
+    sleep_most(&w, 0, 1);
+    for (unsigned k = 0; k < 15; k++)
+        turn(&w);
+    assert_true(w.plan->tasks[0].exclusive);
+    assert_int_equal(w.load->tasks[0].nice, 3);
+    end(&w);
+}
+
+/* Six threads of a game fit on three fast CPUs beside a busy one: none takes turns. Busy ones do. */
+static void light_threads_take_no_turns_if_they_fit(void **state)
+{
+    (void)state;
+    struct pa_fixture w;
+    const unsigned sizes[] = {1, 1, 1, 1, 1, 1, 1};
+    begin(&w, 8, 4, sizes, 7);
+    for (size_t app = 1; app < 7; app++)
+        sleep_most(&w, app, 0.5);
+    for (unsigned k = 0; k < 3; k++) {
+        turn(&w);
+        for (size_t i = 0; i < 7; i++) {
+            assert_true(is_fast(&w, i));
+            assert_int_equal(w.plan->tasks[i].exclusive, i == 0);
+            assert_false(w.plan->tasks[i].reason->rotates);
+        }
+    }
+    for (size_t app = 1; app < 7; app++)
+        gen_load_share(w.load, app, 1);
+    for (unsigned k = 0; k < 15; k++)
+        turn(&w);
+    unsigned n_fast = 0;
+    for (size_t i = 0; i < 7; i++)
+        n_fast += is_fast(&w, i);
+    assert_int_equal(n_fast, 4);
     end(&w);
 }
 
@@ -477,7 +524,8 @@ int main(void)
         cmocka_unit_test(an_early_plan_gives_way_to_a_master_and_keeps_the_turns),
         cmocka_unit_test(alike_cpus_are_not_exclusive),
         cmocka_unit_test(a_cpuset_without_fast_cpus_is_kept),
-        cmocka_unit_test(sp_boost_is_added_while_the_boost_lasts_and_taken_back),
+        cmocka_unit_test(a_light_thread_of_a_serial_program_is_boosted_while_all_cpus_are_busy),
+        cmocka_unit_test(light_threads_take_no_turns_if_they_fit),
         cmocka_unit_test(a_serial_thread_goes_to_the_favoured_core),
         cmocka_unit_test(serial_threads_do_not_trade_places_for_favour),
         cmocka_unit_test(a_master_stays_where_its_phase_begins),

@@ -250,8 +250,8 @@ static void helper_threads_of_a_serial_application_share(void **state)
     for (unsigned t = s + 1; t < s + 5; t++) {
         assert_false(answer(t)->exclusive);
         assert_int_equal(answer(t)->nice_delta, -10);
-        assert_why(answer(t)->reason, "serial, but runnable");
-        assert_true(answer(t)->figure[0] == w.threads[t].runnable);
+        assert_why(answer(t)->reason, "serial, but sleeps");
+        assert_true(answer(t)->figure[0] == 100 * (1 - w.threads[t].runnable));
     }
     /* A share that varies around the limit does not change the holder of the CPU. */
     w.threads[s + 1].runnable = 0.27;
