@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymctl set. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/macro.h"
@@ -36,8 +37,38 @@ static bool is_without_effect(struct asym_client *client, const char *action)
     return asym_client_get_state(client, &state, &err) >= 0 && *state.slow_cpus == '\0';
 }
 
-static int set(const void *args, char **operands)
+struct arguments {
+    struct asym_change_arguments change;
+    bool permanent;
+};
+
+static const struct asym_arg args_of_set[] = {
+    ASYM_ARG("--permanent", BOOL, NULL, permanent, .help = "write a rule for the program, which stays"),
+    ASYM_ARG("--json", BOOL, NULL, change.json, .help = "print JSON"),
+    {.option = {.key = NULL}},
+};
+
+static int set_lasting(const struct arguments *a, struct asym_client *client,
+                       const struct asym_process_operand *process, const char *action)
 {
+    ASYM_AUTO_FREE char *file = NULL;
+    struct asym_error err = {""};
+    char text[1024];
+    const int r = asym_client_set_rule(client, process->pid, action, &file, &err);
+    if (r < 0)
+        return asym_verb_call_failed(r, &err);
+    asym_text_escape(file, strlen(file), text, sizeof text);
+    if (strcmp(action, "auto") == 0)
+        return asym_verb_report_change(&a->change, "set", "the rule for the program of process %s is gone: %s",
+                                       process->text, text);
+    return asym_verb_report_change(&a->change, "set", "the rule %s for the program of process %s stands in %s", action,
+                                   process->text, text);
+}
+
+static int set(const void *parsed, char **operands)
+{
+    const struct arguments *a = parsed;
+    const struct asym_change_arguments *args = &a->change;
     ASYM_CLEANUP(asym_client_close_p) struct asym_client *client = NULL;
     struct asym_error err = {""};
     size_t i = 0;
@@ -49,6 +80,8 @@ static int set(const void *args, char **operands)
     const int status = asym_verb_process_and_connect("set", operands[0], &process, &client);
     if (status != ASYM_EXIT_DONE)
         return status;
+    if (a->permanent)
+        return set_lasting(a, client, &process, actions[i].name);
     const int r = asym_client_set_program(client, process.pid, actions[i].name, &err);
     if (r < 0)
         return asym_verb_call_failed(r, &err);
@@ -60,8 +93,8 @@ static int set(const void *args, char **operands)
 
 const struct asym_verb asym_verb_set = {
     .name = "set",
-    .args = asym_change_args,
-    .args_size = sizeof(struct asym_change_arguments),
+    .args = args_of_set,
+    .args_size = sizeof(struct arguments),
     .operands = ASYM_OPERANDS_TWO,
     .usage = "PID|NAME fast|slow|ignore|steer|auto",
     .needs = "a PID or the name of a program, and an action",
@@ -72,6 +105,7 @@ const struct asym_verb asym_verb_set = {
             "  ignore  left alone\n"
             "  steer   steered as the policy says, whatever the rules say\n"
             "  auto    no such rule any more: the rules of the configuration decide again\n"
-            "Rules that stay are in asymd.conf(5).\n",
+            "With --permanent asymd writes a rule for the program to rules.d beside its configuration, and names the\n"
+            "file; auto removes it. Rules are described in asymd.conf(5).\n",
     .run = set,
 };

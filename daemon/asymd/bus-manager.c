@@ -427,6 +427,23 @@ static int set_program(void *userdata, sd_bus_message *m, const struct asym_bus_
     return carry_out(order_rule, userdata, m, caller, error);
 }
 
+static int set_rule(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
+{
+    struct asym_error err = {""};
+    char said[ASYM_SET_RULE_SIZE], valid[ASYM_SET_RULE_SIZE];
+    const char *action;
+    int32_t pid;
+    int r = read_id(m, &pid);
+    if (r >= 0)
+        r = sd_bus_message_read(m, "s", &action);
+    if (r >= 0 && pid < 0)
+        return unknown(userdata, error);
+    if (r >= 0)
+        r = asym_service_set_rule(userdata, pid, action, caller->uid, said, &err);
+    return r < 0 ? asym_bus_manager_fail(error, r, &err)
+                 : sd_bus_reply_method_return(m, "s", asym_bus_text(said, valid, sizeof valid));
+}
+
 /* Events. */
 
 static int subscribe(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
@@ -473,6 +490,7 @@ const struct asym_bus_method asym_bus_manager_methods[] = {
     {"Release", true, release},
     {"Adopt", true, adopt},
     {"SetProgram", true, set_program},
+    {"SetRule", true, set_rule},
     {"GetConfiguration", false, get_configuration},
     {"Counters", false, counters},
     {"Subscribe", false, subscribe},
@@ -522,6 +540,8 @@ const sd_bus_vtable asym_bus_manager_vtable[] = {
     SD_BUS_METHOD_WITH_ARGS("Release", SD_BUS_ARGS("u", pid), SD_BUS_NO_RESULT, asym_bus_on_method, OPEN),
     SD_BUS_METHOD_WITH_ARGS("Adopt", SD_BUS_ARGS("u", pid), SD_BUS_NO_RESULT, asym_bus_on_method, OPEN),
     SD_BUS_METHOD_WITH_ARGS("SetProgram", SD_BUS_ARGS("u", pid, "s", action), SD_BUS_NO_RESULT, asym_bus_on_method,
+                            OPEN),
+    SD_BUS_METHOD_WITH_ARGS("SetRule", SD_BUS_ARGS("u", pid, "s", action), SD_BUS_RESULT("s", file), asym_bus_on_method,
                             OPEN),
     SD_BUS_METHOD_WITH_ARGS("GetConfiguration", SD_BUS_NO_ARGS, SD_BUS_RESULT("ay", ini), asym_bus_on_method, OPEN),
     SD_BUS_METHOD_WITH_ARGS("Counters", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(sstd)", counters), asym_bus_on_method, OPEN),

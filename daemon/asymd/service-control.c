@@ -2,6 +2,7 @@
 /* The orders that a running service accepts: pause, another policy, and orders for single processes. */
 #include "daemon/asymd/service-internal.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -17,6 +18,9 @@
 
 /* Its name is behind those of the usual files of rules.d, so that asymd reads it last. */
 #define POLICY_FILE "zz-policy.conf"
+
+/* Bytes of the name of a program in the name of its lasting rule. */
+#define ASYM_LASTING_NAME 30
 
 /* The time between two checks for processes with an order that have ended. A check takes 10 us for each process. */
 #define CHECK_PERIOD (10 * ASYM_SEC)
@@ -319,4 +323,99 @@ int asym_service_unset_program(struct asym_service *s, int32_t pid, struct asym_
         return r;
     asym_overrides_unset_rule(s->control.overrides, &proc);
     return ordered(s, &proc, 0, "the rules of the configuration decide again", err);
+}
+
+/* A lasting rule for a program, as it goes into a file. */
+struct lasting {
+    char file[64], name[ASYM_LASTING_NAME + 5];
+    char comm[ASYM_COMM_LEN], exe[4096]; /* of the process */
+    char text[1024];
+};
+
+/* Copies a text into a glob: '?' stands for each byte that has a meaning there, or in the file. Keeps the end of a long text. */
+static void glob_of(const char *text, char *buf, size_t size)
+{
+    const size_t len = strlen(text), cut = len >= size ? len - size + 2 : 0;
+    size_t n = 0;
+    if (cut > 0)
+        buf[n++] = '*';
+    for (const char *c = text + cut; *c; c++)
+        buf[n++] = *c < ' ' || *c > '~' || strchr("*?[\"\\;#", *c) ? '?' : *c;
+    buf[n] = '\0';
+}
+
+/* Writes the name of the program as a part of the name of a file and of a rule. */
+static void name_of_file(const char *program, struct lasting *l)
+{
+    char name[ASYM_LASTING_NAME + 1];
+    snprintf(name, sizeof name, "%.*s", ASYM_LASTING_NAME, program);
+    for (char *c = name; *c; c++)
+        if (!isalnum((unsigned char)*c) && !strchr("._-+", *c))
+            *c = '_';
+    snprintf(l->name, sizeof l->name, "set %s", name);
+    snprintf(l->file, sizeof l->file, "50-set-%s.conf", name);
+}
+
+static int describe(const struct asym_taskid *proc, const char *action, struct lasting *ret, struct asym_error *err)
+{
+    char path[64], exe[160], comm[ASYM_COMM_LEN];
+    static const char deleted[] = " (deleted)";
+    struct asym_stat stat;
+    snprintf(path, sizeof path, "/proc/%" PRId32 "/exe", proc->tgid);
+    const ssize_t n = readlink(path, ret->exe, sizeof ret->exe - 1);
+    const int r = n < 0 ? -errno : asym_thread_get_stat(proc->tgid, proc->tgid, &stat);
+    if (n < 0 || r < 0)
+        return asym_fail(err, r, "process %" PRId32 ": %s", proc->tgid, strerror(-r));
+    ret->exe[n] = '\0';
+    if ((size_t)n > strlen(deleted) && strcmp(ret->exe + n - strlen(deleted), deleted) == 0)
+        ret->exe[(size_t)n - strlen(deleted)] = '\0';
+    memcpy(ret->comm, stat.comm, sizeof ret->comm);
+    const char *slash = strrchr(ret->exe, '/'), *base = slash ? slash + 1 : ret->exe;
+    const bool is_other = strncmp(stat.comm, base, ASYM_COMM_LEN - 1) != 0;
+    name_of_file(is_other ? stat.comm : base, ret);
+    glob_of(ret->exe, exe, sizeof exe - 4);
+    glob_of(stat.comm, comm, sizeof comm);
+    snprintf(ret->text, sizeof ret->text,
+             "# asymctl set has written this file. Remove it, or: asymctl set PID auto --permanent\n"
+             "[rule \"%s\"]\nmatch_exe = \"%s\"\n%s%s%saction = %s\n",
+             ret->name, exe, is_other ? "match_comm = \"" : "", is_other ? comm : "", is_other ? "\"\n" : "", action);
+    return 0;
+}
+
+/* The file is read after asymd.conf, whose rules come first. */
+static void name_first_rule(const struct asym_service *s, const struct lasting *l, char *buf, size_t size)
+{
+    const struct asym_rule_subject subject = {.comm = l->comm, .exe = l->exe, .uid = (uid_t)-1};
+    const struct asym_rule_match found = asym_rules_match(s->run->settings->rules, &subject);
+    const size_t n = strlen(buf);
+    if (found.name && strcmp(found.name, l->name) != 0)
+        snprintf(buf + n, size - n, "; but the rule \"%s\" matches it, too, and comes first", found.name);
+}
+
+int asym_service_set_rule(struct asym_service *s, int32_t pid, const char *action, uid_t by,
+                          char ret[ASYM_SET_RULE_SIZE], struct asym_error *err)
+{
+    const bool removes = strcmp(action, "auto") == 0;
+    ASYM_AUTO_FREE struct lasting *l = malloc(sizeof *l);
+    struct asym_error ignored = {""};
+    enum asym_rule_action parsed;
+    struct asym_taskid proc;
+    int r = l ? 0 : asym_fail(err, -ENOMEM, "no memory");
+    if (r >= 0 && !removes)
+        r = asym_service_parse_action(action, &parsed, err);
+    if (r >= 0)
+        r = identify(s, pid, &proc, err);
+    if (r >= 0)
+        r = describe(&proc, action, l, err);
+    if (r >= 0)
+        r = asym_run_write_drop_in(s->run->cli, l->file, removes ? NULL : l->text, ret, err);
+    if (r < 0)
+        return r;
+    asym_log_say(&s->run->log, LOG_NOTICE, "uid %u has %s %s", (unsigned)by, removes ? "removed" : "written", ret);
+    r = asym_service_reload(s, err);
+    if (r < 0 && !removes)
+        asym_run_write_drop_in(s->run->cli, l->file, NULL, ret, &ignored);
+    else if (!removes)
+        name_first_rule(s, l, ret, ASYM_SET_RULE_SIZE);
+    return r;
 }

@@ -63,6 +63,17 @@ int asym_service_adopt(struct asym_service *s, int32_t pid, struct asym_error *e
 int asym_service_set_program(struct asym_service *s, int32_t pid, enum asym_rule_action action, uid_t by,
                              struct asym_error *err);
 
+/** The size of the answer of asym_service_set_rule. */
+#define ASYM_SET_RULE_SIZE 5000
+
+/**
+ * Write a lasting rule for the program of the process to rules.d/50-set-NAME.conf beside the configuration, and read the
+ * configuration again. It matches the path of the executable, and the name of the process where that is another one, as that of a
+ * script is. action: as of asym_service_parse_action; "auto": remove the file. ret: its path, and the rule that comes before it.
+ */
+int asym_service_set_rule(struct asym_service *s, int32_t pid, const char *action, uid_t by,
+                          char ret[ASYM_SET_RULE_SIZE], struct asym_error *err);
+
 /** Undo asym_service_set_program and asym_service_release: the rules of the configuration decide again. */
 int asym_service_unset_program(struct asym_service *s, int32_t pid, struct asym_error *err);
 

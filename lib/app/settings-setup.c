@@ -48,8 +48,9 @@ int asym_run_write_drop_in(const struct asym_invocation *cli, const char *name, 
     if (mkdir(path, 0755) < 0 && errno != EEXIST)
         return asym_fail(err, -errno, "cannot create %.300s: %s", path, strerror(errno));
     ASYM_AUTO_CLOSE int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const int r = dir < 0 ? -errno : replace_file(dir, name, text);
-    return r < 0 ? asym_fail(err, r, "cannot write %.300s/%.100s: %s", path, name, strerror(-r)) : 0;
+    const int r = dir < 0 ? -errno : text ? replace_file(dir, name, text) : unlinkat(dir, name, 0) < 0 ? -errno : 0;
+    return r < 0 ? asym_fail(err, r, "cannot %s %.300s/%.100s: %s", text ? "write" : "remove", path, name, strerror(-r))
+                 : 0;
 }
 
 int asym_run_settings(const struct asym_invocation *cli, struct asym_settings **ret_settings, struct asym_error *err)

@@ -13,6 +13,7 @@ const char *asym_run_config_path(const struct asym_invocation *cli, char *buf);
 
 /**
  * Write a file to rules.d beside the configuration: it is there as a whole or not at all, also after a crash. Creates rules.d.
+ * text NULL: remove the file; -ENOENT if there is none.
  * Returns 0, and its path in ret_path, of ASYM_PATH_SIZE bytes; -errno with err.
  */
 int asym_run_write_drop_in(const struct asym_invocation *cli, const char *name, const char *text, char *ret_path,

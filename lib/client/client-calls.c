@@ -165,6 +165,20 @@ void asym_client_explanation_done(struct asym_client_explanation *e)
     *e = (struct asym_client_explanation){.n_sentences = 0};
 }
 
+/* Sends a call that changes something. r: the result of making it. */
+static int send_change(struct asym_client *c, sd_bus_message *m, int r, sd_bus_message **ret, struct asym_error *err)
+{
+    if (r < 0)
+        return client_made(r, err);
+    /* Only root can use the socket, and asymd does not ask polkit about root. */
+    const bool may_be_asked = c->destination != NULL;
+    void *ctx = may_be_asked && c->before_change ? c->before_change() : NULL;
+    r = client_send(c, m, may_be_asked ? CLIENT_POLKIT_TIMEOUT : CLIENT_CHANGE_TIMEOUT, ret, err);
+    if (may_be_asked && c->after_change)
+        c->after_change(ctx);
+    return r;
+}
+
 /* types: of the arguments; NULL: none. */
 static int change(struct asym_client *c, struct asym_error *err, const char *member, const char *types, ...)
 {
@@ -177,15 +191,25 @@ static int change(struct asym_client *c, struct asym_error *err, const char *mem
         r = sd_bus_message_appendv(m, types, args);
         va_end(args);
     }
+    return send_change(c, m, r, &answer, err);
+}
+
+int asym_client_set_rule(struct asym_client *client, uint32_t pid, const char *action, char **ret,
+                         struct asym_error *err)
+{
+    CLIENT_AUTO_MESSAGE sd_bus_message *m = NULL;
+    CLIENT_AUTO_MESSAGE sd_bus_message *answer = NULL;
+    const char *text;
+    int r = client_new_call(client, CLIENT_INTERFACE, "SetRule", &m);
+    if (r >= 0)
+        r = sd_bus_message_append(m, "us", pid, action);
+    r = send_change(client, m, r, &answer, err);
     if (r < 0)
-        return client_made(r, err);
-    /* Only root can use the socket, and asymd does not ask polkit about root. */
-    const bool may_be_asked = c->destination != NULL;
-    void *ctx = may_be_asked && c->before_change ? c->before_change() : NULL;
-    r = client_send(c, m, may_be_asked ? CLIENT_POLKIT_TIMEOUT : CLIENT_CHANGE_TIMEOUT, &answer, err);
-    if (may_be_asked && c->after_change)
-        c->after_change(ctx);
-    return r;
+        return r;
+    if (sd_bus_message_read(answer, "s", &text) < 0)
+        return client_not_understood(err);
+    *ret = strdup(text);
+    return *ret ? 0 : asym_fail(err, -ENOMEM, "no memory");
 }
 
 int asym_client_set_policy(struct asym_client *client, const char *name, bool permanent, struct asym_error *err)

@@ -197,6 +197,13 @@ int asym_client_reload(struct asym_client *client, struct asym_error *err);
 int asym_client_release(struct asym_client *client, uint32_t pid, struct asym_error *err);
 int asym_client_adopt(struct asym_client *client, uint32_t pid, struct asym_error *err);
 
+/**
+ * Write a lasting rule for the program of the process. action: as below; "auto" removes it. *ret: the path of the file, and what
+ * comes before the rule, for the user; free it.
+ */
+int asym_client_set_rule(struct asym_client *client, uint32_t pid, const char *action, char **ret,
+                         struct asym_error *err);
+
 /** action: "fast", "slow", "ignore", "steer"; "auto" ends each of them, and a release. */
 int asym_client_set_program(struct asym_client *client, uint32_t pid, const char *action, struct asym_error *err);
 

@@ -782,6 +782,18 @@ static void after_a_reload_why_knows_the_rule_of_a_program_that_sleeps(void **st
     assert_int_equal(asym_bus_daemon_call(bus, "SetProgram", NULL, "us", (uint32_t)load, "slow"), 0);
     snprintf(said, sizeof said, "A rule that uid %u has set (asymctl set %d slow) ", (unsigned)geteuid(), (int)load);
     assert_true(why_says(bus, load, said));
+    /* A lasting rule, and its end. */
+    snprintf(path, sizeof path, "%s/rules.d/50-set-load-spin.conf", dir);
+    assert_int_equal(asym_bus_daemon_call(bus, "SetRule", NULL, "us", (uint32_t)load, "slow"), 0);
+    FILE *f = fopen(path, "re");
+    assert_non_null(f);
+    char text[512] = "";
+    assert_true(fread(text, 1, sizeof text - 1, f) > 0);
+    fclose(f);
+    assert_non_null(strstr(text, "[rule \"set load-spin\"]\nmatch_exe = \"/"));
+    assert_non_null(strstr(text, "/load-spin\"\naction = slow\n"));
+    assert_int_equal(asym_bus_daemon_call(bus, "SetRule", NULL, "us", (uint32_t)load, "auto"), 0);
+    assert_int_equal(access(path, F_OK), -1);
     sd_bus_close_unref(bus);
     asym_live_end(asymd, SIGTERM);
     asym_live_end(load, SIGKILL);
@@ -790,7 +802,7 @@ static void after_a_reload_why_knows_the_rule_of_a_program_that_sleeps(void **st
 /* Permissions do not keep root from writing, and a mount does. */
 static void a_policy_that_cannot_be_written_changes_nothing(void **state)
 {
-    char dir[128], path[192];
+    char dir[128], path[256];
     sd_bus_error error = SD_BUS_ERROR_NULL;
     (void)state;
     assert_int_equal(asym_namespace_enter(), 0);
@@ -806,7 +818,9 @@ static void a_policy_that_cannot_be_written_changes_nothing(void **state)
     assert_non_null(strstr(error.message, "/rules.d: Read-only file system"));
     sd_bus_error_free(&error);
     assert_property(bus, "Policy", "rr");
-    assert_property(bus, "PolicyReason", "set by uid 0 over the bus");
+    snprintf(path, sizeof path, "set by uid 0 over the bus, which overrides pa at %s/asymd.conf:2 until asymd ends",
+             dir);
+    assert_property(bus, "PolicyReason", path);
     await_steered(bus, 1, 4);
     assert_int_equal(asym_bus_daemon_call(bus, "Reload", NULL, NULL), 0);
     assert_property(bus, "Policy", "rr");

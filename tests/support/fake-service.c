@@ -196,12 +196,23 @@ static int read_change(sd_bus_message *m, const char *member)
     return r;
 }
 
+static int set_rule(sd_bus_message *m)
+{
+    const char *action = "";
+    uint32_t pid = 0;
+    const int r = sd_bus_message_read(m, "us", &pid, &action);
+    note("SetRule %u %s;", pid, action);
+    return r < 0 ? r : sd_bus_reply_method_return(m, "s", "/etc/asymd/rules.d/50-set-x.conf");
+}
+
 static int change(sd_bus_message *m, const char *member)
 {
     if (kind == FAKE_SERVICE_DENIED)
         return sd_bus_reply_method_errorf(m, SD_BUS_ERROR_ACCESS_DENIED, "%s changes asymd", member);
     if (kind == FAKE_SERVICE_REFUSES)
         return sd_bus_reply_method_errorf(m, "org.asymd.Error.NoSignal", "the policy needs ipc, and \033[0m no PMU");
+    if (strcmp(member, "SetRule") == 0)
+        return set_rule(m);
     const int r = read_change(m, member);
     return r < 0 ? r : sd_bus_reply_method_return(m, NULL);
 }
@@ -238,7 +249,8 @@ static bool is_too_busy(void)
 
 static int on_call(sd_bus_message *m, void *userdata, sd_bus_error *error)
 {
-    static const char *const changes[] = {"Pause", "Resume", "Reload", "Release", "Adopt", "SetPolicy", "SetProgram"};
+    static const char *const changes[] = {"Pause", "Resume",    "Reload",     "Release",
+                                          "Adopt", "SetPolicy", "SetProgram", "SetRule"};
     const char *member = sd_bus_message_get_member(m);
     sd_bus_message *reply = NULL;
     uint32_t id = 0;

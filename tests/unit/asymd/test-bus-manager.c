@@ -168,7 +168,8 @@ static void the_comparison_sees_a_difference(void **state)
 /* Calls that change something are the ones that ask for a permission. */
 static void methods_that_change_something_need_a_permission(void **state)
 {
-    static const char *const manage[] = {"SetPolicy", "Pause", "Resume", "Reload", "Release", "Adopt", "SetProgram"};
+    static const char *const manage[] = {"SetPolicy", "Pause", "Resume",     "Reload",
+                                         "Release",   "Adopt", "SetProgram", "SetRule"};
     static char installed[TEXT_SIZE];
     size_t n_managing = 0, n_methods = 0;
     (void)state;
@@ -305,6 +306,8 @@ static void an_order_with_a_wrong_argument_does_not_reach_the_service(void **sta
         {"SetProgram", 1, "sideways", SD_BUS_ERROR_INVALID_ARGS},
         {"SetProgram", 0, "auto", ASYM_BUS_ERROR_NO_SUCH_PROCESS},
         {"SetProgram", 1, "", SD_BUS_ERROR_INVALID_ARGS},
+        {"SetRule", 0, "fast", ASYM_BUS_ERROR_NO_SUCH_PROCESS},
+        {"SetRule", 1, "sideways", SD_BUS_ERROR_INVALID_ARGS},
     };
     (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
