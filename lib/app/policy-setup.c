@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/mask.h"
+#include "config/rules-cpus.h"
+#include "core/machine-caches.h"
 #include "core/policy-select.h"
 #include "linux/sys/thread.h"
 
@@ -50,6 +52,14 @@ static void note_slow_speed(const struct asym_run *run)
                      asym_settings_origin(run->settings, "asymmetry", "slow_speed"));
 }
 
+/* Rules know the CPUs that they name by their cache only when the machine is known. Returns how many find none. */
+static size_t name_cpus(struct asym_run *run)
+{
+    struct asym_mask big_cache, high_clock;
+    asym_machine_caches_differ(run->machine, &big_cache, &high_clock);
+    return asym_rules_name_cpus(run->settings->rules, &big_cache, &high_clock);
+}
+
 int asym_run_policy_changed(struct asym_run *run, struct asym_error *err)
 {
     int r = asym_capabilities_read(&run->capabilities, &run->root, run->machine, run->settings, err);
@@ -63,6 +73,7 @@ int asym_run_policy_changed(struct asym_run *run, struct asym_error *err)
     const struct asym_policy_choice choice = asym_policy_select(run->settings->daemon.policy, &facts);
     run->policy = choice.policy;
     run->policy_why = choice.why;
+    name_cpus(run);
     return 0;
 }
 
@@ -72,6 +83,11 @@ int asym_run_policy(struct asym_run *run, struct asym_error *err)
     if (r < 0)
         return r;
     note_cpus(run);
+    if (name_cpus(run) > 0)
+        asym_log_say(
+            &run->log, LOG_NOTICE,
+            "rules name big-cache or high-clock, and the L3 caches of this machine's fast cores are of one size: asymd "
+            "ignores the cpus of these rules");
     note_speeds(run);
     note_slow_speed(run);
     return 0;

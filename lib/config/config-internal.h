@@ -6,6 +6,7 @@
 #include <asym/settings.h>
 
 #include "config/option-value.h"
+#include "config/rules-cpus.h"
 
 /** Longest name of a rule, in bytes. The reason is that of ASYM_VALUE_MAX. */
 #define ASYM_RULE_NAME_MAX 40
@@ -36,9 +37,10 @@ bool asym_rule_any_word(const char *text, bool (*fn)(const char *word, size_t n,
 
 struct asym_rule {
     char *name, *origin;
-    char *match[ASYM_RULE_MATCHES]; /**< globs or user IDs, separated by spaces, as written; NULL: not tested */
-    int action;                     /**< enum asym_rule_action; -1: not given */
-    bool has_class;                 /**< policy_class is given */
+    char *match[ASYM_RULE_MATCHES];     /**< globs or user IDs, separated by spaces, as written; NULL: not tested */
+    int action;                         /**< enum asym_rule_action; -1: not given */
+    bool has_class;                     /**< policy_class is given */
+    enum asym_rule_cpus_name cpus_name; /**< facts.cpus are those of this machine that are so called */
     struct asym_rule_facts facts;
 };
 

@@ -127,9 +127,13 @@ static int set_cpus(struct asym_rule *rule, const char *value, struct asym_error
 {
     struct asym_mask cpus;
     char text[256];
+    rule->cpus_name = asym_rule_cpus_named(value);
+    if (rule->cpus_name != ASYM_RULE_CPUS_LISTED)
+        return 0;
     if (asym_mask_parse_list(value, strlen(value), &cpus) < 0 || asym_mask_empty(&cpus))
         return asym_fail(err, -EINVAL,
-                         "cpus '%s' is not accepted; accepted is a list of CPUs below 1024, such as 0-3,8",
+                         "cpus '%s' is not accepted; accepted is a list of CPUs below 1024, such as 0-3,8, or "
+                         "big-cache or high-clock",
                          shown(value, text, sizeof text));
     rule->facts.cpus = cpus;
     return 0;
@@ -154,7 +158,7 @@ static bool has_action(const struct asym_rule *rule)
 
 static bool has_cpus(const struct asym_rule *rule)
 {
-    return !asym_mask_empty(&rule->facts.cpus);
+    return rule->cpus_name != ASYM_RULE_CPUS_LISTED || !asym_mask_empty(&rule->facts.cpus);
 }
 
 static bool has_nice(const struct asym_rule *rule)
@@ -175,7 +179,10 @@ static void print_action(const struct asym_rule *rule, FILE *out)
 static void print_cpus(const struct asym_rule *rule, FILE *out)
 {
     char text[ASYM_MASK_LIST_MAX];
-    fprintf(out, "%s", asym_mask_format_list(&rule->facts.cpus, text, sizeof text));
+    const bool listed = rule->cpus_name == ASYM_RULE_CPUS_LISTED;
+    fprintf(out, "%s",
+            listed ? asym_mask_format_list(&rule->facts.cpus, text, sizeof text)
+                   : asym_rule_cpus_name(rule->cpus_name));
 }
 
 static void print_nice(const struct asym_rule *rule, FILE *out)

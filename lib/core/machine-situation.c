@@ -7,6 +7,7 @@
 
 #include "base/mask.h"
 #include "base/text.h"
+#include "core/machine-caches.h"
 
 /* In the sentences {name} stands for a word of write_words. */
 static const struct {
@@ -45,9 +46,9 @@ static const struct {
                                  "if the host's CPUs differ in speed, run asymd there."},
     [ASYM_SITUATION_FAVOURED] = {"favoured",
                                  "All {n CPUs} are of one core type: asymd can only spread threads; with policy = "
-                                 "serial-first, a serial thread goes to the favoured {favoured} first."},
-    [ASYM_SITUATION_ALIKE] = {"alike",
-                              "All {n CPUs} are alike: asymd can only spread threads, which the kernel does as well."},
+                                 "serial-first, a serial thread goes to the favoured {favoured} first{caches}."},
+    [ASYM_SITUATION_ALIKE] =
+        {"alike", "All {n CPUs} are alike: asymd can only spread threads, which the kernel does as well{caches}."},
 };
 
 /* Returns the number of core types that ordinary threads get, and the fastest of them. */
@@ -126,7 +127,7 @@ static const char *name_types(const struct asym_machine *m, const struct asym_ma
 
 struct word {
     const char *name;
-    char text[96];
+    char text[200];
 };
 
 __attribute__((format(printf, 3, 4))) static void add(struct word **next, const char *name, const char *format, ...)
@@ -162,8 +163,23 @@ static void write_count(const struct asym_machine *m, const struct asym_mask *or
                  asym_mask_count(&m->isolated) == 1 ? "is" : "are");
 }
 
+/* Writes "; CPUs 0-7 have a larger L3 than 8-15 (96 and 32 MiB): ..." if the fastest type has caches of two sizes; else "". */
+static void write_caches(const struct asym_machine *m, char *buf, size_t size)
+{
+    struct asym_mask big, others;
+    char big_list[48], other_list[48];
+    *buf = '\0';
+    if (!asym_machine_caches_differ(m, &big, &others))
+        return;
+    snprintf(buf, size,
+             "; CPUs %s have a larger L3 than %s (%u and %u MiB): a rule can say cpus = big-cache or high-clock",
+             asym_mask_format_list(&big, big_list, sizeof big_list),
+             asym_mask_format_list(&others, other_list, sizeof other_list),
+             m->cpus[asym_mask_next(&big, 0)].l3_kib / 1024, m->cpus[asym_mask_next(&others, 0)].l3_kib / 1024);
+}
+
 /* The last word has no name. */
-#define N_WORDS 13
+#define N_WORDS 14
 
 static void write_words(const struct asym_situation_facts *facts, struct word ret[N_WORDS])
 {
@@ -172,13 +188,15 @@ static void write_words(const struct asym_situation_facts *facts, struct word re
     const struct asym_mask fasts = asym_mask_and(&m->fast, &ordinary), slows = asym_mask_and(&m->slow, &ordinary);
     const unsigned n_fast = asym_mask_count(&fasts), n_slow = asym_mask_count(&slows),
                    isolated = asym_mask_count(&m->isolated);
-    char fast[64], slow[64], usable[64], favoured[64], counted[96], got[96];
+    char fast[64], slow[64], usable[64], favoured[64], counted[96], got[96], caches[200];
     struct asym_mask first;
     find_favoured(m, &ordinary, &first);
     name_types(m, &fasts, fast, sizeof fast);
     name_types(m, &slows, slow, sizeof slow);
     write_count(m, &ordinary, counted, sizeof counted);
     write_ordinary(m, &ordinary, got, sizeof got);
+    write_caches(m, caches, sizeof caches);
+    add(&ret, "caches", "%s", caches);
     add(&ret, "policy", "%s", facts->policy);
     add(&ret, "n CPUs", "%s", counted);
     add(&ret, "ordinary", "%s", got);

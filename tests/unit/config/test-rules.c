@@ -11,6 +11,7 @@
 #include <asym/settings.h>
 
 #include "base/macro.h"
+#include "config/rules-cpus.h"
 #include "support/tree.h"
 
 static struct asym_settings *read_rules(const char *text)
@@ -215,6 +216,27 @@ static void a_thousand_rules_keep_their_order(void **state)
     asym_settings_free(s);
 }
 
+static void cpus_of_a_cache_are_those_of_the_machine(void **state)
+{
+    (void)state;
+    struct asym_settings *s = read_rules("[rule one]\nmatch_comm = a\ncpus = big-cache\n"
+                                         "[rule two]\nmatch_comm = b\ncpus = high-clock\n"
+                                         "[rule three]\nmatch_comm = c\ncpus = 2\n");
+    const struct asym_mask big = {{0x0f}}, others = {{0xf0}}, none = {{0}};
+    struct asym_rule_view rules[3];
+    assert_int_equal(asym_rules_name_cpus(s->rules, &big, &others), 0);
+    for (size_t i = 0; i < 3; i++)
+        assert_true(asym_rules_at(s->rules, i, NULL, &rules[i]));
+    assert_int_equal(rules[0].facts->cpus.w[0], 0x0f);
+    assert_int_equal(rules[1].facts->cpus.w[0], 0xf0);
+    assert_int_equal(rules[2].facts->cpus.w[0], 0x04);
+    /* CPUs that went offline, or another machine: the rules name none. */
+    assert_int_equal(asym_rules_name_cpus(s->rules, &none, &none), 2);
+    assert_int_equal(rules[0].facts->cpus.w[0], 0);
+    assert_int_equal(rules[2].facts->cpus.w[0], 0x04);
+    asym_settings_free(s);
+}
+
 static void cpus_nice_and_class_are_facts_of_a_rule_that_steers(void **state)
 {
     (void)state;
@@ -265,6 +287,7 @@ int main(void)
         cmocka_unit_test(hostile_names_match_as_bytes),
         cmocka_unit_test(a_thousand_rules_keep_their_order),
         cmocka_unit_test(cpus_nice_and_class_are_facts_of_a_rule_that_steers),
+        cmocka_unit_test(cpus_of_a_cache_are_those_of_the_machine),
         cmocka_unit_test(a_view_says_which_keys_miss),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

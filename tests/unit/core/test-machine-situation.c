@@ -160,6 +160,34 @@ static void isolated_cpus_do_not_count(void **state)
     assert_int_equal(asym_situation_of(&facts), ASYM_SITUATION_ALIKE);
 }
 
+/* The dies of an X3D: CPUs 0 and 1 have the stacked cache. Caches of other core types do not count. */
+static void caches_of_two_sizes_are_said(void **state)
+{
+    (void)state;
+    static const struct {
+        const double *speeds;
+        uint32_t mib[4];
+        const char *part; /* NULL: nothing is said of caches */
+    } cases[] = {
+        {same,
+         {96, 96, 32, 32},
+         "; CPUs 0-1 have a larger L3 than 2-3 (96 and 32 MiB): a rule can say cpus = big-cache"},
+        {same, {32, 32, 32, 32}, NULL},
+        {same, {0, 0, 0, 0}, NULL},
+        {hybrid, {16, 16, 8, 8}, NULL},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(cases); i++) {
+        struct asym_machine m = machine(cases[i].speeds, 4, NULL);
+        const struct asym_situation_facts facts = {
+            .machine = &m, .policy = "pa", .policy_runs = true, .may_steer = true};
+        char text[400];
+        for (unsigned c = 0; c < 4; c++)
+            m.cpus[c].l3_kib = cases[i].mib[c] * 1024;
+        asym_situation_text(&facts, text, sizeof text);
+        assert_int_equal(strstr(text, cases[i].part ? cases[i].part : "larger L3") != NULL, cases[i].part != NULL);
+    }
+}
+
 /* The longest names of core types, and the most CPUs. */
 static void a_long_sentence_is_whole_and_a_short_buffer_is_not_overrun(void **state)
 {
@@ -185,6 +213,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_situation_has_its_sentence),
         cmocka_unit_test(isolated_cpus_do_not_count),
+        cmocka_unit_test(caches_of_two_sizes_are_said),
         cmocka_unit_test(a_long_sentence_is_whole_and_a_short_buffer_is_not_overrun),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
