@@ -83,6 +83,8 @@ static json_t *policy_json(const struct asym_experiment *x, size_t policy, bool 
     const enum asym_figure compared = asym_experiment_compared(x);
     const char *of = compared == ASYM_FIGURE_MEAN_SPEEDUP ? "mean_speedup" : "throughput";
     asym_json_set(&out, "against_stock_percent", against_stock_json(x, of, compared, policy, 0));
+    asym_json_set(&out, "work_against_stock_percent",
+                  against_stock_json(x, "throughput", ASYM_FIGURE_THROUGHPUT, policy, 0));
     if (cost)
         asym_json_set(&out, "plan_cpu_us", estimate_json(x, ASYM_FIGURE_PLAN_CPU, policy, 0));
     for (unsigned i = 0; i < x->scenario->n_programs && i < ASYM_SIM_MAX_PROGRAMS; i++)

@@ -12,7 +12,7 @@
 #include "report/text-table.h"
 
 /* Columns that are no figure of a trial. */
-enum { POLICY = ASYM_FIGURES_END, AGAINST_STOCK, JITTER };
+enum { POLICY = ASYM_FIGURES_END, AGAINST_STOCK, WORK, JITTER };
 
 /* The columns of the first table. A wide one has its interval in the same cell; for the others a second table has it. */
 static const struct {
@@ -25,6 +25,7 @@ static const struct {
     {{"policy", 0}, POLICY, false, 1, 0},
     {{"speedup", 0}, ASYM_FIGURE_MEAN_SPEEDUP, true, 1, 3},
     {{"against stock", 0}, AGAINST_STOCK, true, 1, 1},
+    {{"work", 0}, WORK, true, 1, 1},
     {{"G instr/s", 2}, ASYM_FIGURE_THROUGHPUT, true, 1e-9, 3},
     {{"worst", 1}, ASYM_FIGURE_WORST_SPEEDUP, false, 1, 3},
     {{"fairness", 4}, ASYM_FIGURE_FAIRNESS, false, 1, 3},
@@ -109,6 +110,8 @@ static const char *policy_cell(const struct asym_experiment *x, size_t column, s
     const int figure = columns[column].figure, decimals = columns[column].decimals;
     if (figure == AGAINST_STOCK)
         return percent(asym_experiment_against_stock(x, asym_experiment_compared(x), policy, 0), buf, size);
+    if (figure == WORK)
+        return percent(asym_experiment_against_stock(x, ASYM_FIGURE_THROUGHPUT, policy, 0), buf, size);
     if (figure == JITTER)
         return number(sure ? asym_experiment_jitter_confidence(x, policy) : asym_experiment_jitter(x, policy), decimals,
                       buf, size);
@@ -197,10 +200,12 @@ static int print_programs(const struct asym_experiment *x, const struct asym_ter
 static void print_legend(const struct asym_experiment *x, const struct asym_terminal *terminal)
 {
     char text[512];
-    snprintf(text, sizeof text,
-             "\nagainst stock: the difference from none, of %s for a policy and of the performance for a program.%s\n",
-             asym_experiment_compared(x) == ASYM_FIGURE_MEAN_SPEEDUP ? "the speedup" : "the throughput",
-             x->repeat > 1 ? " +-: half the width of the 95 % interval." : "");
+    snprintf(
+        text, sizeof text,
+        "\nagainst stock: the difference from none, of %s for a policy and of the performance for a program. work: the "
+        "same, of the instructions of all programs together.%s\n",
+        asym_experiment_compared(x) == ASYM_FIGURE_MEAN_SPEEDUP ? "the speedup" : "the throughput",
+        x->repeat > 1 ? " +-: half the width of the 95 % interval." : "");
     asym_columns_text(terminal, text);
 }
 

@@ -615,6 +615,10 @@ static void policies_are_compared_with_stock(void **state)
                  confidence = json_number_value(json_object_get(against, "confidence"));
     assert_true(fabs(json_number_value(json_object_get(against, "mean")) - gain) < 1e-6);
     assert_true(confidence > 0 && fabs(gain) > 1);
+    json_t *work = json_object_get(pa, "work_against_stock_percent");
+    const double more = 100 * (mean_of(pa, "throughput") / mean_of(none, "throughput") - 1);
+    assert_string_equal(json_string_value(json_object_get(work, "of")), "throughput");
+    assert_true(fabs(json_number_value(json_object_get(work, "mean")) - more) < 1e-6);
     assert_int_equal(run_file("--policy=pa --repeat=5", table, sizeof table), 0);
     snprintf(shown, sizeof shown, "  %+.1f +-%.1f %%", gain, confidence);
     assert_non_null(strstr(strstr(table, "\npa "), shown));
