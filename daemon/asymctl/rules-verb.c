@@ -143,7 +143,7 @@ const struct asym_verb asym_verb_rules = {
     .args = args,
     .args_size = sizeof(struct arguments),
     .operands = ASYM_OPERANDS_SOME,
-    .usage = "[NAME|test PID]",
+    .usage = "[test] [PID|NAME]",
     .summary = "list the rules in force, or say which one matches a program",
     .help = "Prints the rules of the running asymd, or without one those of the installed configuration and of the\n"
             "groups of the library that it includes, in the order in which asymd tries them. With test, prints for "
