@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -110,7 +111,7 @@ static void take_lines(struct asym_cgroup_mounts *mounts, int fd)
     }
 }
 
-void asym_cgroup_mounts_read(const struct asym_root *root, struct asym_cgroup_mounts *ret)
+static void read_mounts(const struct asym_root *root, struct asym_cgroup_mounts *ret)
 {
     unsigned found = 0;
     *ret = (struct asym_cgroup_mounts){.n = 0};
@@ -121,6 +122,28 @@ void asym_cgroup_mounts_read(const struct asym_root *root, struct asym_cgroup_mo
         found |= ret->mount[i].kinds;
     for (size_t i = 0; i < ASYM_LENGTH(usual); i++)
         add(ret, usual[i].kind & ~found, usual[i].path);
+}
+
+/* The mounts of this machine. A user can make a read of them wait for seconds: it takes the kernel's lock for all mounts. */
+static struct asym_cgroup_mounts live;
+
+static void read_live(void)
+{
+    const struct asym_root root = {.fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), .live = true};
+    read_mounts(&root, &live);
+    if (root.fd >= 0)
+        close(root.fd);
+}
+
+void asym_cgroup_mounts_read(const struct asym_root *root, struct asym_cgroup_mounts *ret)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (!root->live) {
+        read_mounts(root, ret);
+        return;
+    }
+    pthread_once(&once, read_live);
+    *ret = live;
 }
 
 const struct asym_cgroup_mount *asym_cgroup_mounts_next(const struct asym_cgroup_mounts *mounts,

@@ -22,7 +22,10 @@ struct asym_cgroup_mounts {
     size_t n;
 };
 
-/** Read the mounts of the root, from proc/mounts. A kind that is not in there counts as mounted in the usual places. */
+/**
+ * Read the mounts of the root, from proc/mounts: those of this machine once, at the first call, which asymd makes at its start. A
+ * kind that is not in there counts as mounted in the usual places.
+ */
 void asym_cgroup_mounts_read(const struct asym_root *root, struct asym_cgroup_mounts *ret);
 
 /** Returns the next mount of that kind at or behind position i; NULL: there is none. */

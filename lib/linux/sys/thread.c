@@ -170,25 +170,15 @@ int asym_thread_get_stat(int32_t tgid, int32_t tid, struct asym_stat *ret)
     return n < 0 ? -errno : asym_parse_stat(text, (size_t)n, ret);
 }
 
-/* The mounts of this machine do not change while asymd runs, and a restore without memory needs them, too. */
-static struct {
-    struct asym_root root;
-    struct asym_cgroup_mounts mounts;
-} cgroups = {.root = {.fd = -1, .live = true}};
-
-static void read_mounts(void)
-{
-    cgroups.root.fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    asym_cgroup_mounts_read(&cgroups.root, &cgroups.mounts);
-}
-
 /* The effective CPUs of a cgroup or of its nearest ancestor with a cpuset. */
 static int read_cpuset(const char *group, size_t len, bool v1, struct asym_mask *ret)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     const enum asym_cgroup_kind kind = v1 ? ASYM_CGROUP_CPUSET : ASYM_CGROUP_UNIFIED;
-    pthread_once(&once, read_mounts);
-    while (asym_cgroup_cpus(&cgroups.root, &cgroups.mounts, kind, group, len, ret) < 0) {
+    struct asym_cgroup_mounts mounts;
+    ASYM_AUTO_CLOSE int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    const struct asym_root root = {.fd = fd, .live = true};
+    asym_cgroup_mounts_read(&root, &mounts);
+    while (asym_cgroup_cpus(&root, &mounts, kind, group, len, ret) < 0) {
         if (len == 0)
             return -ENOENT;
         while (len > 0 && group[--len] != '/')
