@@ -19,7 +19,6 @@ sys.path.insert(0, str(HERE.parent))
 import undisturbed  # noqa: E402
 
 SHORT = (1, 4)
-EXTRAS = "extras.tar"
 LOGIN = "/sys/fs/cgroup/session-1.scope"
 SCENARIO_S = 300
 # Runs of a scenario: it runs again if a check failed while this machine's own host took CPU time (undisturbed.py).
@@ -74,11 +73,9 @@ class Scenario:
     def start(self, config):
         self.sh(f"cat >/etc/asymd/asymd.conf <<'EOF'\n{config}\nEOF\nsystemctl restart asymd")
 
-    def unpack_extras(self):
-        """Puts what setup.sh packs as extras into the guest; a scenario that does so has EXTRAS = True. The bus daemon and
-        systemd read their files again."""
-        self.sh(f"tar -C / --no-overwrite-dir --keep-directory-symlink -xf {EXTRAS} && systemd-sysusers && "
-                "systemctl daemon-reload && systemctl reload dbus")
+    def unpack(self, archive):
+        """Puts what setup.sh packs under this name into the guest; a scenario that does so names it in PACKS."""
+        self.sh(f"tar -C / --no-overwrite-dir --keep-directory-symlink -xf {archive}.tar")
 
     def journal(self):
         return self.sh("journalctl --sync; journalctl -u asymd -o short-monotonic --no-pager")
@@ -107,10 +104,10 @@ def stage(build, share):
     subprocess.run(["tar", "-C", str(root), "--owner=0", "--group=0", "-cf", str(share / "root.tar"), "."], check=True)
 
 
-def fetch_extras(share):
-    """Makes the archive of extras, unless it is there, and shares it."""
-    subprocess.run([str(HERE / "setup.sh"), "extras"], check=True)
-    subprocess.run(["cp", str(vm.cache_dir() / EXTRAS), str(share)], check=True)
+def fetch(archive, share):
+    """Has setup.sh make the archive, unless it is there, and shares it."""
+    subprocess.run([str(HERE / "setup.sh"), archive], check=True)
+    subprocess.run(["cp", str(vm.cache_dir() / f"{archive}.tar"), str(share)], check=True)
 
 
 def scenarios():
@@ -137,7 +134,7 @@ def run_scenario(number, module, share):
 def run_once(module, share):
     started, scenario = time.monotonic(), None
     try:
-        with vm.Guest(module.MACHINE, share, SCENARIO_S) as guest:
+        with vm.Guest(module.MACHINE, share, getattr(module, "SCENARIO_S", SCENARIO_S)) as guest:
             scenario = Scenario(guest)
             guest.begin()
             # Keep the owner and mode of the directories of /: tar would set those of the staging directory.
@@ -168,8 +165,8 @@ def main():
     started, results = time.monotonic(), {}
     with tempfile.TemporaryDirectory(prefix="asymd-vm.") as share:
         stage(args.build, pathlib.Path(share))
-        if any(getattr(known[number], "EXTRAS", False) for number in chosen):
-            fetch_extras(share)
+        for archive in {name for number in chosen for name in getattr(known[number], "PACKS", ())}:
+            fetch(archive, share)
         for number in chosen:
             results[number] = run_scenario(number, known[number], share)
     print(f"\nSummary, {time.monotonic() - started:.0f} s")

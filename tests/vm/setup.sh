@@ -3,7 +3,7 @@
 # Makes the kernel and the Debian 12 guest of the virtual machine test, from the host's own apt sources, in
 # ${ASYM_VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/asymd-vm}. Run it at any time: it repeats a step only if the step's input
 # has changed. Remove the cache for a newer kernel or newer packages. ./dev vm installs the packages that this script uses.
-# usage: setup.sh [MACHINE...] [extras]: these machines beside the two that it always makes; extras.tar
+# usage: setup.sh [MACHINE...] [extras] [compiler]: these machines beside the two that it always makes; extras.tar, compiler.tar
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=${ASYM_VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/asymd-vm}
@@ -121,19 +121,27 @@ rootfs() {
     mv "$work/rootfs" "$cache/rootfs"
 }
 
-# Pack what only some scenarios need: Debian's prometheus without its web pages, and polkitd with all that the root file system
-# lacks of what it depends on. Packages are unpacked, not installed: no script of theirs runs.
-extras() {
-    local root=$work/extras package options=(-o "Dir::State::status=$work/status" -o "Dir::Cache::archives=$work/archives"
+# unpack DIR PACKAGE...: unpack these packages, with all that the root file system lacks of what they depend on. No script of theirs
+# runs.
+unpack() {
+    local root=$1 package options=(-o "Dir::State::status=$work/status" -o "Dir::Cache::archives=$root.archives"
         -o APT::Sandbox::User=root)
+    shift
     apt_update
-    mkdir -p "$work/archives/partial" "$root"
+    mkdir -p "$root.archives/partial" "$root"
     debugfs -R "dump /var/lib/dpkg/status $work/status" "$cache/rootfs"
-    apt-get "${options[@]}" install -y --no-install-recommends --download-only polkitd
-    (cd "$work/archives" && apt-get download -o APT::Sandbox::User=root prometheus)
-    for package in "$work"/archives/*.deb; do
+    apt-get "${options[@]}" install -y --no-install-recommends --download-only "$@"
+    for package in "$root".archives/*.deb; do
         dpkg-deb -x "$package" "$root"
     done
+}
+
+# Pack what only some scenarios need: Debian's prometheus without its web pages, and polkitd.
+extras() {
+    local root=$work/extras
+    mkdir -p "$root.archives"
+    (cd "$root.archives" && apt-get download -o APT::Sandbox::User=root prometheus)
+    unpack "$root" polkitd
     # As polkitd's own script does.
     chmod 4755 "$root/usr/lib/polkit-1/polkit-agent-helper-1"
     find "$root/usr/share" -mindepth 1 -maxdepth 1 ! -name dbus-1 ! -name polkit-1 -exec rm -r {} +
@@ -141,6 +149,16 @@ extras() {
     find "$root" ! -type d -name 'prom*' ! -path "$root/usr/bin/prometheus" -delete
     tar -C "$root" --owner=0 --group=0 -cf "$work/extras.tar" .
     mv "$work/extras.tar" "$cache/extras.tar"
+}
+
+# Pack gcc for C, with make, without what no small program needs.
+compiler() {
+    local root=$work/compiler
+    unpack "$root" gcc libc6-dev make
+    rm -rf "$root"/usr/share/{doc,man,locale,info,lintian} "$root"/usr/lib/gcc/x86_64-linux-gnu/*/lto1
+    find "$root" ! -type d \( -name 'lib*san*' -o -name '*gold' -o -name '*dwp' \) -delete
+    tar -C "$root" --owner=0 --group=0 -cf "$work/compiler.tar" .
+    mv "$work/compiler.tar" "$cache/compiler.tar"
 }
 
 [ "$(id -u)" -eq 0 ] || { say "needs root: it installs packages, builds a root file system, and limits CPUs"; exit 1; }
@@ -156,8 +174,8 @@ step acpi acpi <"$here/machines.py"
 step rootfs rootfs < <(cat "$cache/done.initramfs" "$here"/guest/*)
 machines=(flat big-little)
 for argument; do
-    if [ "$argument" = extras ]; then
-        step extras extras <"$cache/done.rootfs"
+    if [ "$argument" = extras ] || [ "$argument" = compiler ]; then
+        step "$argument" "$argument" < <(cat "$cache/done.rootfs" - <<<"$(declare -f unpack)")
     else
         machines+=("$argument")
     fi

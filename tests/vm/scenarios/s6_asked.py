@@ -11,7 +11,7 @@ CONFIG = """[asymd]
 policy = pa
 interval = 1s
 cpu_budget = 100"""
-EXTRAS = True
+PACKS = ("extras",)
 PORT, PROMETHEUS_PORT = 10642, 9090
 # Prometheus and the exporter get as long as this: QEMU emulates all of it.
 SCRAPE_S = 60
@@ -188,7 +188,9 @@ def run(s):
     # What follows needs no load, and is slow enough.
     s.sh("kill $(pidof build load-spin)")
     check_exporter(s)
-    s.unpack_extras()
+    s.unpack("extras")
+    # The bus daemon and systemd read their files again.
+    s.sh("systemd-sysusers && systemctl daemon-reload && systemctl reload dbus")
     check_prometheus(s)
     check_password(s)
     status = json.loads(s.sh("asymctl status --json"))
