@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A fast CPU is never idle before a slow one; nothing else distinguishes threads (Saez 2010, 2.3, after Balakrishnan).
- * The idle sibling of a busy fast CPU comes after the first CPU of a slow core, because it adds less speed.
+ * The idle sibling of a busy fast CPU comes after an idle slow core, because it adds less.
  */
 #include <asym/policy.h>
 
@@ -34,7 +34,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
         return 0;
     }
     asym_spread_even(&sp, all, in->n_threads, &in->machine->usable);
-    asym_spread_fill_idle_fast(&sp);
+    asym_spread_fill_seats(&sp);
     for (size_t i = 0; i < in->n_threads; i++)
         ret[i].reason = reason_of(&sp, i);
     return 0;

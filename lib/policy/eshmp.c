@@ -56,7 +56,7 @@ struct thread_state {
     uint64_t period;                                    /* the last period in which it was chosen */
     double seconds, instructions, cycles, mips_seconds; /* in the monitoring turn; mips_seconds: MIPS times seconds */
     double astpi;                                       /* seconds; < 0: not known */
-    bool held;                                          /* it had a CPU to itself in the last plan */
+    uint8_t holds;                                      /* as in struct asym_spread, of the last plan */
 };
 
 struct queue {
@@ -186,8 +186,9 @@ static int by_rank(uint32_t a, uint32_t b, const void *ctx)
         return by_turn(a, b, q->in);
     if (q->state->executing && q->rank[a] != q->rank[b])
         return q->rank[a] < q->rank[b] ? -1 : 1;
-    if (state_of(q->in, a)->held != state_of(q->in, b)->held)
-        return state_of(q->in, a)->held ? -1 : 1;
+    const int seats = asym_spread_place(state_of(q->in, a)->holds) - asym_spread_place(state_of(q->in, b)->holds);
+    if (seats != 0)
+        return seats;
     return q->state->executing ? preferred_type(q, a) - preferred_type(q, b) : 0;
 }
 
@@ -208,7 +209,7 @@ static void line_up(struct queue *q)
     asym_sort_index(q->order, q->n_chosen, q->scratch, by_rank, q);
 }
 
-/* Give the CPUs in decreasing speed, one core type at a time. A thread that is already on a CPU of that type keeps it. */
+/* Give the seats in decreasing speed, one row at a time. A thread that already has a seat of that row keeps it. */
 static void place(struct queue *q, struct asym_spread *sp)
 {
     const struct asym_machine *m = q->in->machine;
@@ -218,26 +219,29 @@ static void place(struct queue *q, struct asym_spread *sp)
         list[i] = q->order[i];
     if (!is_ordered(q))
         asym_spread_even(sp, list, n, &m->usable);
-    for (unsigned type = 0; is_ordered(q) && type < m->n_types; type++) {
-        struct asym_mask cpus = m->types[type].cpus;
+    for (unsigned i = 0; is_ordered(q) && i < m->n_rows; i++) {
+        const struct asym_seat_row *row = &m->rows[i];
+        struct asym_mask cpus = m->types[row->type].cpus;
         const size_t able = asym_spread_able(sp, list, n, &cpus);
         size_t left = 0;
-        /* Offer this type to as many threads as it has CPUs, or a thread further down would keep its preferred CPU while
+        /* Offer this row to as many threads as it has seats, or a thread further down would keep its preferred CPU while
          * a thread with less ASTPI gets none. */
-        asym_spread_give(sp, list, ASYM_MIN(able, (size_t)asym_mask_count(&cpus)), &cpus);
-        for (size_t i = 0; i < n; i++)
-            if (sp->ret[list[i]].cpu < 0)
-                list[left++] = list[i];
+        asym_spread_give(sp, list, ASYM_MIN(able, (size_t)asym_spread_room(sp, &cpus, row->is_beside)), row->is_beside,
+                         &cpus);
+        for (size_t k = 0; k < n; k++)
+            if (sp->ret[list[k]].cpu < 0)
+                list[left++] = list[k];
         n = left;
     }
     for (size_t t = 0; t < q->in->n_threads; t++)
-        state_of(q->in, t)->held = sp->ret[t].cpu >= 0;
+        state_of(q->in, t)->holds = sp->holds[t] ? sp->holds[t] : sp->ret[t].cpu >= 0;
     asym_spread_even(sp, q->order, q->in->n_threads, &m->usable);
-    asym_spread_fill_idle_fast(sp);
+    asym_spread_fill_seats(sp);
 }
 
 static void stay(const struct queue *q, struct asym_spread *sp)
 {
+    sp->is_again = true;
     for (size_t t = 0; t < q->in->n_threads; t++)
         if (q->in->threads[t].preferred_cpu >= 0)
             asym_spread_put(sp, (uint32_t)t, q->in->threads[t].preferred_cpu);

@@ -5,10 +5,10 @@
  *
  * The estimate uses the profile of the executable (its architectural signature). For each instruction it adds the time that
  * shrinks with the speed of the core and the stall time of cache misses, which does not. It takes the measurement on the
- * fastest type that was measured for all types. A type with fewer threads than CPUs goes before a full one, so no new
- * thread shares a CPU while a CPU of another type is idle. If all types are full, each thread takes longer in proportion to
- * the threads on its type. Threads that appear together go to the fast CPUs in the order of their gain. Without a profile
- * the estimate uses the speed of the core only.
+ * fastest type that was measured for all types. A type with fewer threads than cores goes before one whose cores are busy, and
+ * that before a full one, so no new thread shares a core, or a CPU, while one of another type is idle. If all types are full,
+ * each thread takes longer in proportion to the threads on its type. Threads that appear together go to the fast CPUs in the
+ * order of their gain. Without a profile the estimate uses the speed of the core only.
  *
  * The policy obeys rule 3: if a fast CPU would be idle while a slow one has two threads, one of them is assigned again.
  */
@@ -48,7 +48,7 @@ struct queue {
     double *gain; /* per new thread: estimated time on the slowest core type / time on the fastest */
     uint32_t *fresh, *old, *scratch;
     size_t n_fresh, n_old;
-    uint32_t n_on[ASYM_MAX_TYPES], n_cpus[ASYM_MAX_TYPES];
+    uint32_t n_on[ASYM_MAX_TYPES], n_cpus[ASYM_MAX_TYPES], n_cores[ASYM_MAX_TYPES];
 };
 
 static struct thread_state *state_of(const struct asym_policy_input *in, size_t t)
@@ -79,25 +79,32 @@ static bool may_be_on(const struct queue *q, size_t t, unsigned type)
     return asym_mask_meets(q->in->threads[t].allowed, &q->in->machine->types[type].cpus);
 }
 
+/* Returns the row of the next seat of a type with n threads; a number above all rows if the type is full. */
+static unsigned next_row(const struct queue *q, unsigned type, uint32_t n)
+{
+    const struct asym_core_type *t = &q->in->machine->types[type];
+    return n < q->n_cores[type] ? 0 : n < q->n_cpus[type] ? 1u + t->row[1] : UINT32_MAX;
+}
+
 /*
  * Returns the core type with the shortest estimated run time beside the threads assigned there; on a tie the fastest. Types
- * with a CPU that has no thread go first: the estimate of a full type says nothing of the threads that end there later.
+ * with an idle core go first, then those with an idle CPU in the order of what it adds: the estimate of a full type says nothing
+ * of the threads that end there later.
  */
 static unsigned choose(const struct queue *q, size_t t)
 {
     double least = 0;
-    unsigned best = UINT32_MAX;
-    bool best_is_full = true;
+    unsigned best = UINT32_MAX, best_row = UINT32_MAX;
     for (unsigned type = 0; type < q->in->machine->n_types; type++) {
         if (!may_be_on(q, t, type))
             continue;
         const double thread_count = ASYM_MAX(1.0, (q->n_on[type] + 1.0) / q->n_cpus[type]);
         const double time = time_on(q, t, type) * thread_count;
-        const bool is_full = q->n_on[type] >= q->n_cpus[type];
-        if (best == UINT32_MAX || (is_full == best_is_full ? time < least : best_is_full)) {
+        const unsigned row = next_row(q, type, q->n_on[type]);
+        if (best == UINT32_MAX || (row == best_row ? time < least : row < best_row)) {
             least = time;
             best = type;
-            best_is_full = is_full;
+            best_row = row;
         }
     }
     return best;
@@ -115,8 +122,11 @@ static void find_new(struct queue *q)
 {
     const struct asym_machine *m = q->in->machine;
     const double miss_seconds = ((const struct params *)q->in->params)->miss_ns / 1e9;
-    for (unsigned type = 0; type < m->n_types; type++)
+    for (unsigned type = 0; type < m->n_types; type++) {
+        const struct asym_mask cores = asym_machine_cores(m, &m->types[type].cpus);
+        q->n_cores[type] = asym_mask_count(&cores);
         q->n_cpus[type] = ASYM_MAX(asym_mask_count(&m->types[type].cpus), 1u);
+    }
     for (size_t t = 0; t < q->in->n_threads; t++) {
         struct thread_state *s = state_of(q->in, t);
         if (s->generation != m->generation)
@@ -158,7 +168,7 @@ static void place(struct queue *q, struct asym_spread *sp)
             n++;
         asym_spread_even(sp, q->old + first, n, &q->in->machine->types[type - 1].cpus);
     }
-    asym_spread_fill_idle_fast(sp);
+    asym_spread_fill_fast(sp);
 }
 
 static int take_memory(const struct asym_policy_input *in, struct queue *q)

@@ -8,7 +8,7 @@
  *
  * - triggered: in each new phase (Saez 2010, 2.3). asymd counts every thread all the time: a new phase shows as instructions
  *   per cycle that differ from those measured on the same core type. A new thread begins a new phase with its first count. A
- *   core type takes as many threads in turns at a time as it has CPUs; the others run on meanwhile.
+ *   core type takes as many threads in turns at a time as it has cores; the others run on meanwhile.
  * - periodic: again and again, after execution_ticks of execution, whatever its phase ("periodically performs monitoring on
  *   all core types", Nie & Duan 2012, 1). Threads in turns on the same type share its CPUs: "cores of small core type have
  *   more threads running on them for monitoring purpose" (4.3). The source leaves three things open. The defaults come first:
@@ -75,7 +75,7 @@ struct thread_state {
     bool waits;          /* it waits for its first turn of a new phase */
     bool placed;         /* it has been on a CPU of that core type since its turn began */
     uint64_t generation; /* generation of the machine that defines the core types */
-    bool held;
+    uint8_t holds;       /* as in struct asym_spread, of the last plan */
 };
 
 struct turns {
@@ -251,14 +251,14 @@ static void share_type(struct turns *q, const uint32_t *list, size_t n, unsigned
 }
 
 /*
- * Give the threads of list[0..n) one CPU of that type each, as long as there are any. The turn of the rest begins later if a
- * change of phase triggers turns; else the rest share these CPUs.
+ * Give the threads of list[0..n) a core of that type each, as long as there are any: beside a busy sibling it would not show what
+ * the core can do. The turn of the rest begins later if a change of phase triggers turns; else the rest share these CPUs.
  */
 static void give_type(struct turns *q, uint32_t *list, size_t n, unsigned type)
 {
     struct asym_spread *sp = q->ranked.sp;
     struct asym_mask avail = q->in->machine->types[type].cpus;
-    asym_spread_give(sp, list, asym_spread_able(sp, list, n, &avail), &avail);
+    asym_spread_give(sp, list, asym_spread_able(sp, list, n, &avail), false, &avail);
     if (q->params->trigger == PERIODIC)
         share_type(q, list, n, type);
     for (size_t i = 0; i < n; i++) {
@@ -302,7 +302,7 @@ static void explain(const struct turns *q, size_t t)
 {
     struct thread_state *s = state_of(q->in, t);
     struct asym_assignment *a = &q->ranked.sp->ret[t];
-    s->held = q->ranked.held[t] && s->turn == 0;
+    s->holds = s->turn == 0 ? q->ranked.holds[t] : 0;
     a->monitor = true;
     if (s->turn == 0 || !asym_mask_has(&q->in->machine->types[s->turn - 1].cpus, a->cpu)) {
         asym_ranked_explain(&q->ranked, t, &asym_monitoring_not_measured);
@@ -325,6 +325,7 @@ static void read_threads(struct turns *q)
 {
     const struct asym_policy_input *in = q->in;
     const bool is_new = in->now != ((struct state *)in->state)->last;
+    q->ranked.sp->is_again = !is_new;
     if (is_new)
         find_round(q);
     for (size_t t = 0; t < in->n_threads; t++) {
@@ -336,7 +337,7 @@ static void read_threads(struct turns *q)
         else if (in->threads[t].preferred_cpu >= 0)
             asym_spread_put(q->ranked.sp, (uint32_t)t, in->threads[t].preferred_cpu);
         q->ranked.gain[t] = s->gain;
-        q->ranked.held[t] = s->held;
+        q->ranked.holds[t] = s->holds;
     }
     ((struct state *)in->state)->last = in->now;
 }

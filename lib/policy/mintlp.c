@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Applications fill the fast CPUs in increasing order of their runnable count; the rest run on slow CPUs. The policy is
- * not fair (Saez 2010, 2.1). It compares counts as whole threads: a mean of 3.98 beside one of 4.02 is no reason to
- * migrate. On a tie the application that came first in the last plan comes first again; in the first plan, the one that
- * already has the most threads on fast CPUs comes first. Spinning threads (RTX) come last.
+ * Applications fill the fast seats, a core for each thread, in increasing order of their runnable count; the rest run
+ * on slow CPUs. The policy is not fair (Saez 2010, 2.1). It compares counts as whole threads: a mean of 3.98 beside one
+ * of 4.02 is no reason to migrate. On a tie the application that came first in the last plan comes first again; in the
+ * first plan, the one that already has the most threads on fast CPUs comes first. Spinning threads (RTX) come last.
  */
 #include <asym/policy.h>
 
@@ -19,7 +19,7 @@
 
 struct thread_state {
     uint32_t place; /* place of its application in the last plan, from 1; 0: it was not in that plan */
-    bool held;      /* it had a fast CPU to itself in the last plan */
+    uint8_t holds;  /* as in struct asym_spread, of the last plan */
 };
 
 /* An application in the queue for fast CPUs. */
@@ -36,7 +36,7 @@ struct queue {
 };
 
 /* Fields of a key. Thread states lie far apart in memory, so the keys are gathered once. */
-enum { KEY_NOT_ON_FAST = 1 << 0, KEY_NOT_HELD = 1 << 1, KEY_PLACE_SHIFT = 2, KEY_SPINNING_SHIFT = 40 };
+enum { KEY_NOT_ON_FAST = 1 << 0, KEY_SEAT_SHIFT = 1, KEY_PLACE_SHIFT = 9, KEY_SPINNING_SHIFT = 40 };
 
 static struct thread_state *state_of(const struct asym_policy_input *in, size_t t)
 {
@@ -63,7 +63,7 @@ static void describe(struct queue *q, uint32_t a)
     for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++) {
         const struct thread_state *s = state_of(q->in, t);
         bool on_fast = asym_mask_has(&q->in->machine->fast, q->in->threads[t].preferred_cpu);
-        q->keys[t] = (on_fast ? 0 : KEY_NOT_ON_FAST) | (s->held ? 0 : KEY_NOT_HELD);
+        q->keys[t] = (on_fast ? 0 : KEY_NOT_ON_FAST) | (uint64_t)asym_spread_place(s->holds) << KEY_SEAT_SHIFT;
         e->n_fast += on_fast;
         if (s->place > 0)
             e->place = ASYM_MIN(e->place, s->place);
@@ -137,9 +137,10 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     }
     line_up(&q);
     struct asym_mask fast = in->machine->fast;
-    asym_spread_give(&sp, q.threads, asym_spread_able(&sp, q.threads, in->n_threads, &fast), &fast);
+    asym_spread_give(&sp, q.threads, asym_spread_able(&sp, q.threads, in->n_threads, &fast), false, &fast);
+    asym_spread_give_siblings(&sp, q.threads, in->n_threads, &fast);
     for (size_t t = 0; t < in->n_threads; t++)
-        *state_of(in, t) = (struct thread_state){.place = q.entries[in->threads[t].app].place, .held = ret[t].cpu >= 0};
+        *state_of(in, t) = (struct thread_state){.place = q.entries[in->threads[t].app].place, .holds = sp.holds[t]};
     asym_spread_rest(&sp, q.threads, in->n_threads, &fast);
     for (size_t t = 0; t < in->n_threads; t++) {
         ret[t].reason = reason_of(&sp, t);

@@ -7,8 +7,9 @@
  * Among the threads of this last rank a thread on a fast CPU keeps it: at a barrier each thread spins at some time, and
  * would otherwise change places each time.
  *
- * SP and MP threads hold their CPU exclusively: no other thread shares it, unless that thread may run nowhere else. A
- * light thread, which sleeps too much for that, leaves its CPU to the others; light MP threads share a fast CPU, and
+ * SP and MP threads hold their CPU exclusively: no other thread shares it, unless that thread may run nowhere else. They
+ * have a fast core each; its second hardware thread goes to the threads that get no fast seat, when all slow cores are
+ * busy. A light thread, which sleeps too much for that, leaves its CPU to the others; light MP threads share a fast CPU, and
  * take part in turns with their part of it. While all CPUs are busy, light threads of serial programs and phases get
  * sp_boost, so that they have their CPU when they wake. A thread that may run on no fast CPU takes no part in this: it
  * does not wait, and no thread waits for it. A fast CPU that is held is not idle. A fast CPU that no thread holds gets
@@ -225,13 +226,14 @@ static void let_share(struct asym_spread *sp, struct ranks *r, uint32_t t, const
     a->reason = reason;
     a->figure[0] = 100 * (1 - thread->duty);
     asym_mask_set(&r->shared, (unsigned)a->cpu);
+    sp->holds[t] = (uint8_t)(1 + asym_machine_row(sp->in->machine, a->cpu, false));
 }
 
 static void give_to_sp(struct asym_spread *sp, struct ranks *r, struct asym_mask *open)
 {
-    size_t room = asym_mask_count(open), n = asym_spread_able(sp, r->sp, r->n_sp, open);
+    size_t room = asym_spread_room(sp, open, false), n = asym_spread_able(sp, r->sp, r->n_sp, open);
     asym_sort_index(r->sp, n, r->scratch, by_waiting, sp->in);
-    asym_spread_give_serial(sp, r->sp, n, open);
+    asym_spread_give_serial(sp, r->sp, n, false, open);
     for (size_t i = 0; i < r->n_sp; i++) {
         struct asym_assignment *a = &sp->ret[r->sp[i]];
         const struct asym_reason *holds = sp->in->threads[r->sp[i]].master ? &master : &serial_phase;
@@ -288,12 +290,13 @@ static void give_to_mp(struct asym_spread *sp, struct ranks *r, struct asym_mask
 {
     struct state *s = sp->in->state;
     bool new_turn = s->turn_at != turn_of(sp->in);
-    size_t room = asym_mask_count(open), n = asym_spread_able(sp, r->mp, r->n_mp, open), lots[N_LOTS] = {0};
+    size_t room = asym_spread_room(sp, open, false), n = asym_spread_able(sp, r->mp, r->n_mp, open), lots[N_LOTS] = {0};
     include_absent(sp->in, r, n);
     const bool shared = draw_lots(sp, r, n, room, lots);
     uint32_t *lights = r->mp + lots[LOT_HEAVY];
-    asym_spread_give(sp, r->mp, lots[LOT_HEAVY], open);
-    asym_spread_even(sp, lights, asym_spread_able(sp, lights, lots[LOT_LIGHT], open), open);
+    asym_spread_give(sp, r->mp, lots[LOT_HEAVY], false, open);
+    const struct asym_mask cores = asym_spread_seats(sp, open, false);
+    asym_spread_even(sp, lights, asym_spread_able(sp, lights, lots[LOT_LIGHT], &cores), &cores);
     for (size_t i = 0; i < r->n_mp; i++) {
         struct thread_state *t = state_of(sp->in, r->mp[i]);
         if (sp->ret[r->mp[i]].cpu >= 0) {
@@ -327,7 +330,7 @@ static void spread_rest(struct asym_spread *sp, const struct ranks *r, const str
     asym_spread_even(sp, r->sp, r->n_sp, &cpus);
     asym_spread_even(sp, r->mp, r->n_mp, &cpus);
     asym_spread_even(sp, r->rest, r->n_rest, &cpus);
-    asym_spread_fill_idle_fast(sp);
+    asym_spread_fill_seats(sp);
     for (size_t i = 0; i < r->n_rest; i++) {
         struct asym_assignment *a = &sp->ret[r->rest[i]];
         a->reason = reason_of_rest(sp, r->rest[i]);

@@ -6,8 +6,8 @@
  *
  * A CPU may have floor(faster / slower speed) times as many threads as its slower neighbour. In the source a CPU pulls the
  * highest thread of a slower neighbour or the lowest of a faster one; all such pulls end in these counts, and the second
- * promise holds in these counts only. So the policy first computes the counts, for core types: one thread each from the
- * fastest CPU down, then each further thread to the fastest CPU whose neighbour allows it. Then threads take their places
+ * promise holds in these counts only. So the policy first computes the counts, for rows of seats: one thread each from the
+ * best seat down, then each further thread to the fastest CPU whose neighbour allows it. Then threads take their places
  * in the order of priority. A thread that comes or goes moves few others, about one from each place in the order to the
  * next, however near the speeds are: the floor is the margin that keeps threads from following every change (3.3.1). Among
  * CPUs of one speed and count a thread stays on its preferred CPU.
@@ -52,7 +52,7 @@ struct key {
     int32_t nice, tid;
 };
 
-/* CPUs of one type and thread count. Classes are sorted: the fastest type first; within a type, fewer threads first. */
+/* CPUs of one group and thread count. Classes are sorted: the fastest group first; within a group, fewer threads first. */
 struct class
 {
     struct asym_mask open;  /* CPUs with a free place */
@@ -60,7 +60,7 @@ struct class
     uint32_t places;
 };
 
-enum { MOST_CLASSES = 2 * ASYM_MAX_TYPES };
+enum { MOST_GROUPS = 2 * ASYM_MAX_TYPES, MOST_CLASSES = 2 * MOST_GROUPS };
 
 struct ranks {
     struct asym_spread sp;
@@ -70,7 +70,9 @@ struct ranks {
     uint32_t *free, *reserved; /* per CPU: free places; and how many of them are kept */
     uint32_t *class_of;        /* per CPU */
     uint32_t *top;             /* per CPU: rank of the highest thread that prefers it, from 1; 0: no thread does */
-    uint32_t *cpus;            /* the CPUs of one type */
+    uint32_t *cpus;            /* the CPUs of one group */
+    struct asym_mask *groups;  /* CPUs that are equally fast: see group_cpus */
+    uint32_t n_groups;
     struct asym_mask *llcs, *nodes;
     struct class *classes;
     uint32_t n_classes;
@@ -92,7 +94,9 @@ static int take_memory(struct ranks *r, const struct asym_policy_input *in)
     r->llcs = asym_arena_take(in->arena, m->n_llcs, sizeof *r->llcs);
     r->nodes = asym_arena_take(in->arena, m->n_nodes, sizeof *r->nodes);
     r->classes = asym_arena_take(in->arena, MOST_CLASSES, sizeof *r->classes);
-    return r->keys && r->order && r->scratch && r->kept && r->llcs && r->nodes && r->classes ? result : -ENOBUFS;
+    r->groups = asym_arena_take(in->arena, MOST_GROUPS, sizeof *r->groups);
+    return r->groups && r->keys && r->order && r->scratch && r->kept && r->llcs && r->nodes && r->classes ? result
+                                                                                                          : -ENOBUFS;
 }
 
 static int by_priority(uint32_t a, uint32_t b, const void *ctx)
@@ -121,31 +125,50 @@ static void sort(struct ranks *r)
 
 /* --- counts --- */
 
-/* Returns how many threads the types up to t take if t itself takes n; at most `enough`. */
-static uint64_t capacity(const struct asym_machine *m, unsigned t, uint64_t n, uint64_t enough)
+/* While there is a seat for each thread, the groups are the rows of seats. When all CPUs are busy, CPUs of a type are equal. */
+static void group_cpus(struct ranks *r)
+{
+    const struct asym_machine *m = r->sp.in->machine;
+    const bool by_row = r->sp.in->n_threads <= asym_mask_count(&m->usable);
+    r->n_groups = by_row ? m->n_rows : m->n_types;
+    ASYM_MASK_FOREACH (c, &m->usable) {
+        const unsigned row = asym_machine_row(m, c, m->cpus[c].smt_rank > 0);
+        asym_mask_set(&r->groups[by_row ? row : (unsigned)m->cpus[c].type], (unsigned)c);
+    }
+}
+
+/* Returns how many times as many threads a CPU of group i may have as one of the next group, when all CPUs are busy. */
+static uint64_t ratio_of(const struct ranks *r, unsigned i)
+{
+    const struct asym_machine *m = r->sp.in->machine;
+    const int faster = asym_mask_next(&r->groups[i], 0), slower = asym_mask_next(&r->groups[i + 1], 0);
+    return ASYM_MAX(1, asym_neighbours_ratio(asym_balance_speed(m, faster), asym_balance_speed(m, slower)));
+}
+
+/* Returns how many threads the groups up to i take if i itself takes n; at most `enough`. */
+static uint64_t capacity(const struct ranks *r, unsigned i, uint64_t n, uint64_t enough)
 {
     uint64_t sum = n;
-    while (t-- > 0 && sum < enough) {
-        const uint64_t ratio = asym_neighbours_ratio(m->types[t].speed, m->types[t + 1].speed);
-        const uint64_t least = n / asym_mask_count(&m->types[t + 1].cpus);
-        n = asym_mask_count(&m->types[t].cpus) * ASYM_MAX(1, ratio * least);
+    while (i-- > 0 && sum < enough) {
+        const uint64_t least = n / asym_mask_count(&r->groups[i + 1]);
+        n = asym_mask_count(&r->groups[i]) * ASYM_MAX(1, ratio_of(r, i) * least);
         sum += n;
     }
     return ASYM_MIN(sum, enough);
 }
 
-/* Returns the fewest threads that type t can have if it and the faster types have n. Each CPU gets one first. */
-static uint64_t fewest(const struct asym_machine *m, unsigned t, uint64_t n)
+/* Returns the fewest threads that group i can have if it and the groups before it have n. Each CPU gets one first. */
+static uint64_t fewest(const struct ranks *r, unsigned i, uint64_t n)
 {
-    uint64_t faster = 0, cpus = asym_mask_count(&m->types[t].cpus);
-    for (unsigned k = 0; k < t; k++)
-        faster += asym_mask_count(&m->types[k].cpus);
-    if (n <= faster + cpus)
-        return n > faster ? n - faster : 0;
+    uint64_t before = 0, cpus = asym_mask_count(&r->groups[i]);
+    for (unsigned k = 0; k < i; k++)
+        before += asym_mask_count(&r->groups[k]);
+    if (n <= before + cpus)
+        return n > before ? n - before : 0;
     uint64_t lo = cpus - 1, hi = n;
     while (hi - lo > 1) {
         const uint64_t mid = lo + (hi - lo) / 2;
-        if (capacity(m, t, mid, n) >= n)
+        if (capacity(r, i, mid, n) >= n)
             hi = mid;
         else
             lo = mid;
@@ -168,18 +191,17 @@ static int by_order_for_extra(uint32_t a, uint32_t b, const void *ctx)
     return r->top[a] > r->top[b] ? -1 : r->top[a] < r->top[b];
 }
 
-/* Divide n threads over the CPUs of type t: some CPUs get one more than the others. */
-static void divide(struct ranks *r, unsigned t, uint64_t n)
+/* Divide n threads over the CPUs of a group: some CPUs get one more than the others. */
+static void divide(struct ranks *r, unsigned group, uint64_t n)
 {
-    const struct asym_core_type *type = &r->sp.in->machine->types[t];
     uint32_t *const list = r->cpus, n_cpus = 0;
-    ASYM_MASK_FOREACH (c, &type->cpus)
+    ASYM_MASK_FOREACH (c, &r->groups[group])
         list[n_cpus++] = (uint32_t)c;
     const uint32_t extra = (uint32_t)(n % n_cpus), each = (uint32_t)(n / n_cpus);
     if (extra > 0)
         asym_sort_index(list, n_cpus, r->scratch, by_order_for_extra, r);
     for (uint32_t i = 0; i < n_cpus; i++) {
-        const uint32_t class = r->class_of[list[i]] = 2 * t + (i < extra);
+        const uint32_t class = r->class_of[list[i]] = 2 * group + (i < extra);
         r->free[list[i]] = each + (i < extra);
         r->classes[class].places += r->free[list[i]];
         if (i < extra)
@@ -191,12 +213,13 @@ static void count(struct ranks *r)
 {
     const struct asym_machine *m = r->sp.in->machine;
     uint64_t n = r->sp.in->n_threads;
-    for (unsigned t = m->n_types; t-- > 0;) {
-        const uint64_t mine = t > 0 ? fewest(m, t, n) : n;
-        divide(r, t, mine);
+    group_cpus(r);
+    for (unsigned i = r->n_groups; i-- > 0;) {
+        const uint64_t mine = i > 0 ? fewest(r, i, n) : n;
+        divide(r, i, mine);
         n -= mine;
     }
-    r->n_classes = 2 * m->n_types;
+    r->n_classes = 2 * r->n_groups;
     ASYM_MASK_FOREACH (c, &m->usable) {
         asym_mask_set(&r->llcs[m->cpus[c].llc], (unsigned)c);
         asym_mask_set(&r->nodes[m->cpus[c].node], (unsigned)c);
@@ -351,7 +374,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     count(&r);
     reserve(&r);
     place(&r);
-    asym_spread_fill_idle_fast(&r.sp);
+    asym_spread_fill_fast(&r.sp);
     state->high = r.high;
     return 0;
 }

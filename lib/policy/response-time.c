@@ -50,7 +50,7 @@ static const struct asym_balance_rule rule = {.enter = enter, .leave = leave, .w
 /* Returns the load of a CPU plus the weight `more`, in units of one thread of nice 0 on the slowest CPU. */
 static double load_of(const struct asym_balance *b, int cpu, double more)
 {
-    return (b->load[cpu] + more) / asym_nice_weight(0) / asym_balance_speed(b->sp->in->machine, cpu);
+    return (b->load[cpu] + more) / asym_nice_weight(0) / asym_balance_speed_now(b, cpu);
 }
 
 static const struct asym_reason served_soonest = {
@@ -73,7 +73,7 @@ static void explain_one(const struct asym_balance *b, size_t t)
     } else {
         a->reason = &served_soonest;
         a->figure[0] = b->sp->load[a->cpu];
-        a->figure[1] = asym_balance_speed(b->sp->in->machine, a->cpu);
+        a->figure[1] = asym_balance_speed_now(b, a->cpu);
     }
 }
 

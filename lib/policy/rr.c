@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * All threads share fast and slow CPUs equally: at each turn the fastest CPUs go to the threads that have had the least fast
- * time (Saez 2010, 2.3, after Becchi & Crowley), the next fastest to the next threads, and so on for all core types. A turn
+ * All threads share fast and slow CPUs equally: at each turn the fastest cores go to the threads that have had the least fast
+ * time (Saez 2010, 2.3, after Becchi & Crowley), the next fastest to the next threads, and so on for all rows of seats. A turn
  * is one plan, that is one swap period.
  *
  * Fast time is the time for which a thread ran on a CPU of the fastest type. The source has two types. With more, a type counts
@@ -20,6 +20,7 @@
 #include "base/sort.h"
 #include "policy/placement/spread.h"
 #include "policy/placement/spread-even.h"
+#include "policy/placement/spread-internal.h"
 
 struct state {
     asym_usec last; /* time of the last plan */
@@ -29,14 +30,15 @@ struct thread_state {
     double fast_time; /* seconds */
     asym_usec last;   /* time of the last plan that it was in */
     double counts;    /* of a second on the CPU of the last plan: 0 on the slowest type, 1 on the fastest */
-    bool held;        /* it had a CPU of a faster type to itself; a shared CPU does not count */
+    uint8_t holds;    /* as in struct asym_spread, of the last turn */
 };
 
 /* The sort key of a thread. Thread states lie far apart in memory, so the keys are gathered once. */
 struct key {
     double fast_time;
     int type; /* of its preferred CPU: 0 is the fastest */
-    bool away, not_held;
+    bool away;
+    int place; /* asym_spread_place of the last turn */
 };
 
 struct queue {
@@ -68,7 +70,7 @@ static int by_fast_time(uint32_t a, uint32_t b, const void *ctx)
         return -1;
     if (x->fast_time > y->fast_time)
         return 1;
-    return x->not_held != y->not_held ? x->not_held - y->not_held : x->type - y->type;
+    return x->place != y->place ? x->place - y->place : x->type - y->type;
 }
 
 /* Make the key of a thread, with the fast time of the last turn added. */
@@ -77,7 +79,7 @@ static struct key key_of(const struct asym_policy_input *in, uint32_t t)
     const struct state *state = in->state;
     const struct thread_state *s = state_of(in, t);
     const int preferred_cpu = in->threads[t].preferred_cpu;
-    struct key k = {.fast_time = s->fast_time, .not_held = !s->held};
+    struct key k = {.fast_time = s->fast_time, .place = asym_spread_place(s->holds)};
     k.away = s->last == 0 || s->last != state->last;
     k.type = preferred_cpu >= 0 ? in->machine->cpus[preferred_cpu].type : (int)in->machine->n_types;
     if (!k.away)
@@ -85,32 +87,38 @@ static struct key key_of(const struct asym_policy_input *in, uint32_t t)
     return k;
 }
 
-/* Returns what a second on this CPU counts as fast time. */
-static double counts_of(const struct asym_machine *m, int cpu)
+/* Returns what a second on this CPU counts as fast time. One that shares its core is not on a fast CPU. */
+static double counts_of(const struct asym_spread *sp, int cpu)
 {
+    const struct asym_machine *m = sp->in->machine;
     const double slowest = m->types[m->n_types - 1].speed, range = m->types[0].speed - slowest;
+    if (asym_spread_beside(sp, cpu, 0) > 0)
+        return 0;
     /* Types of equal speed differ in kind, or by a cap without effect. */
     if (range <= 0)
         return m->cpus[cpu].type == 0;
     return (m->types[m->cpus[cpu].type].speed - slowest) / range;
 }
 
-/* Give the CPUs of each type but the slowest to the first n threads of order, one each, fastest type first. Returns the fast
+/* Give the seats that add more than a core of the slowest type to the first n threads of order, best first. Returns the fast
  * CPUs that are left. */
-static struct asym_mask give_by_type(struct asym_spread *sp, const struct queue *q, size_t n)
+static struct asym_mask give_by_row(struct asym_spread *sp, const struct queue *q, size_t n)
 {
     const struct asym_machine *m = sp->in->machine;
-    struct asym_mask left = {0};
-    for (unsigned t = 0; t + 1 < m->n_types; t++) {
-        struct asym_mask cpus = m->types[t].cpus;
+    struct asym_mask left = m->fast;
+    for (unsigned i = 0; i < m->types[m->n_types - 1].row[0]; i++) {
+        const struct asym_seat_row *row = &m->rows[i];
+        struct asym_mask cpus = m->types[row->type].cpus;
         size_t able = 0;
-        for (size_t i = 0; i < n; i++)
-            if (sp->ret[q->order[i]].cpu < 0 && asym_mask_meets(&cpus, sp->in->threads[q->order[i]].allowed))
-                q->scratch[able++] = q->order[i];
-        asym_spread_give(sp, q->scratch, able, &cpus);
-        left = asym_mask_or(&left, &cpus);
+        for (size_t k = 0; k < n; k++)
+            if (sp->ret[q->order[k]].cpu < 0 && asym_mask_meets(&cpus, sp->in->threads[q->order[k]].allowed))
+                q->scratch[able++] = q->order[k];
+        asym_spread_give(sp, q->scratch, able, row->is_beside, &cpus);
     }
-    return asym_mask_and(&left, &m->fast);
+    ASYM_MASK_FOREACH (c, &m->fast)
+        if (sp->load[c] > 0)
+            asym_mask_clear(&left, (unsigned)c);
+    return left;
 }
 
 /* Make the keys of the first n threads of order, those that may run on another type than the slowest. Returns their mean
@@ -168,8 +176,8 @@ static void remember(struct queue *q, const struct asym_spread *sp)
     for (size_t t = 0; t < in->n_threads; t++) {
         struct thread_state *s = state_of(in, t);
         bool able = asym_mask_meets(&faster, in->threads[t].allowed);
-        s->counts = counts_of(in->machine, sp->ret[t].cpu);
-        s->held = !q->keys[t].not_held;
+        s->counts = counts_of(sp, sp->ret[t].cpu);
+        s->holds = sp->holds[t];
         s->last = able ? in->now : 0;
         s->fast_time = able ? q->keys[t].fast_time : s->fast_time;
     }
@@ -191,9 +199,8 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     size_t n = asym_spread_able(&sp, q.order, in->n_threads, &faster);
     double mean = make_keys(&q, n);
     asym_sort_index(q.order, n, q.scratch, by_fast_time, &q);
-    const struct asym_mask fast = give_by_type(&sp, &q, n);
-    for (size_t t = 0; t < in->n_threads; t++)
-        q.keys[t].not_held = ret[t].cpu < 0;
+    struct asym_mask fast = give_by_row(&sp, &q, n);
+    asym_spread_give_siblings(&sp, q.order, in->n_threads, &fast);
     asym_spread_rest(&sp, q.order, in->n_threads, &fast);
     remember(&q, &sp);
     for (size_t t = 0; t < in->n_threads; t++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Serial threads first (Morad 2008, 6). A thread of an application in its serial phase gets nice serial_boost and a CPU to
- * itself, the fastest that no other serial thread has. Parallel threads give way to it and do not make a CPU busy. So it
+ * itself, on the best seat that no other serial thread has. Parallel threads give way to it and do not make a CPU busy. So it
  * runs as fast as it would alone, as the source's table 3 promises. The other threads go to CPUs in proportion to speed,
  * and no CPU is idle before any has two. If serial threads would leave no CPU, all threads are placed that way.
  *
@@ -190,30 +190,24 @@ static size_t collect(const struct asym_spread *sp, const uint32_t *list, size_t
     return left;
 }
 
-/* Give each serial thread one of cpus, from the fastest type down, as long as there are any. */
+/* Give each serial thread a seat on one of cpus, in the order of the rows, as long as there are any. */
 static void give_fastest(struct asym_spread *sp, const struct lists *l, const struct asym_mask *cpus)
 {
     const struct asym_machine *m = sp->in->machine;
-    for (unsigned t = 0; t < m->n_types; t++) {
-        struct asym_mask avail = asym_mask_and(&m->types[t].cpus, cpus);
+    for (unsigned i = 0; i < m->n_rows; i++) {
+        struct asym_mask avail = asym_mask_and(&m->types[m->rows[i].type].cpus, cpus);
         const size_t n = asym_mask_empty(&avail) ? 0 : collect(sp, l->serial, l->n_serial, l->scratch);
         if (n > 0)
-            asym_spread_give_serial(sp, l->scratch, n, &avail);
+            asym_spread_give_serial(sp, l->scratch, n, m->rows[i].is_beside, &avail);
     }
 }
 
-/* Give whole cores first, then the siblings of taken cores, then the CPUs that are the only choice of another thread. */
+/* The CPUs that are the only choice of another thread come last. */
 static void give_exclusive(struct asym_spread *sp, struct lists *l)
 {
     const struct asym_machine *m = sp->in->machine;
     const struct asym_mask only = only_choices(sp, l), free_cpus = asym_mask_minus(&m->usable, &only);
-    struct asym_mask cores = free_cpus;
-    ASYM_MASK_FOREACH (c, &m->usable)
-        if (m->cpus[c].smt_rank > 0)
-            asym_mask_clear(&cores, (unsigned)c);
-    const struct asym_mask siblings = asym_mask_minus(&free_cpus, &cores);
-    give_fastest(sp, l, &cores);
-    give_fastest(sp, l, &siblings);
+    give_fastest(sp, l, &free_cpus);
     give_fastest(sp, l, &only);
     for (size_t i = 0; i < l->n_serial; i++)
         if (sp->ret[l->serial[i]].cpu >= 0)
@@ -227,7 +221,6 @@ static void give_up_exclusive(struct asym_spread *sp, struct lists *l)
     for (size_t t = 0; t < sp->in->n_threads; t++)
         sp->ret[t].cpu = -1;
     memset(sp->load, 0, m->n_cpus * sizeof *sp->load);
-    memset(sp->core_load, 0, m->n_cores * sizeof *sp->core_load);
     l->reserved = (struct asym_mask){0};
 }
 
@@ -258,7 +251,7 @@ static void place(struct asym_balance *b, struct lists *l)
     asym_balance_place(b, l->serial, asym_spread_able(sp, l->serial, l->n_serial, &open), &open);
     asym_balance_place(b, l->others, asym_spread_able(sp, l->others, l->n_others, &open), &open);
     place_beside_light(b, l, &open);
-    asym_spread_fill_idle_fast(sp);
+    asym_spread_fill_fast(sp);
 }
 
 /* --- reasons --- */

@@ -13,7 +13,7 @@
 #include "policy/placement/spread-even.h"
 
 struct thread_state {
-    bool held; /* it had a CPU by its rank in the last plan */
+    uint8_t holds; /* as in struct asym_spread, of the last plan */
 };
 
 /* Returns 0 if the program was not measured on two core types, the fastest among them. */
@@ -43,12 +43,12 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     for (size_t t = 0; t < in->n_threads; t++) {
         const struct thread_state *s = in->threads[t].state;
         ranked.gain[t] = gain_of(in->machine, in->threads[t].profile);
-        ranked.held[t] = s->held;
+        ranked.holds[t] = s->holds;
     }
     asym_ranked_place(&ranked);
     for (size_t t = 0; t < in->n_threads; t++) {
         struct thread_state *s = in->threads[t].state;
-        s->held = ranked.held[t];
+        s->holds = ranked.holds[t];
         asym_ranked_explain(&ranked, t, &no_profile);
     }
     return 0;

@@ -58,6 +58,17 @@ bool sim_core_is_idle(const struct asym_sim *s, uint32_t cpu)
     return true;
 }
 
+struct asym_mask sim_whole_cores(const struct asym_sim *s, const struct asym_mask *set)
+{
+    struct asym_mask whole = {0};
+    if (s->scenario->machine.most_smt < 2)
+        return *set;
+    ASYM_MASK_FOREACH (c, set)
+        if (sim_core_is_idle(s, (uint32_t)c))
+            asym_mask_set(&whole, (unsigned)c);
+    return asym_mask_empty(&whole) ? *set : whole;
+}
+
 /* Returns the lowest CPU in both sets from first to end - 1; -1: none. */
 static int next_of_both(const struct asym_mask *a, const struct asym_mask *b, uint32_t first, uint32_t end)
 {
@@ -117,8 +128,10 @@ uint32_t sim_emptiest(struct asym_sim *s, const struct asym_mask *allowed)
 {
     struct asym_mask least = asym_mask_and(allowed, &s->idle);
     uint32_t fewest = UINT32_MAX;
-    if (!asym_mask_empty(&least))
+    if (!asym_mask_empty(&least)) {
+        least = sim_whole_cores(s, &least);
         return (uint32_t)sim_any_of(s, &least);
+    }
     if (s->scenario->scheduler.capacity != ASYM_SIM_CAPACITY_IGNORED)
         return least_loaded(s, allowed);
     for (uint32_t level = 0; level < SIM_LAST_LEVEL; level++) {

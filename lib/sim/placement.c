@@ -12,18 +12,6 @@ static struct asym_mask between(const struct asym_mask *set, uint32_t first, uin
     return part;
 }
 
-/* Returns the CPUs of set whose siblings are idle, too; if there are none, set. */
-static struct asym_mask whole_cores(const struct asym_sim *s, const struct asym_mask *set)
-{
-    struct asym_mask whole = {0};
-    if (s->scenario->machine.most_smt < 2)
-        return *set;
-    ASYM_MASK_FOREACH (c, set)
-        if (sim_core_is_idle(s, (uint32_t)c))
-            asym_mask_set(&whole, (unsigned)c);
-    return asym_mask_empty(&whole) ? *set : whole;
-}
-
 /* Returns the CPU of idle that went idle last, ties at random. The kernel's own threads have just left a housekeeping CPU. */
 static uint32_t last_idle(struct asym_sim *s, const struct asym_mask *idle)
 {
@@ -84,7 +72,7 @@ static uint32_t find_idlest(struct asym_sim *s, uint32_t from, const struct asym
         choose_part(s, &f, (enum sim_reach)around, (enum sim_reach)(around - 1));
     sim_span(s, f.at, SIM_REACH_LLC, &first, &end);
     const struct asym_mask near = between(&f.idle, first, end);
-    const struct asym_mask whole = whole_cores(s, &near);
+    const struct asym_mask whole = sim_whole_cores(s, &near);
     return f.moved ? last_idle(s, &whole) : (uint32_t)sim_any_of(s, &whole);
 }
 

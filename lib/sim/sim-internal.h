@@ -220,7 +220,8 @@ void sim_span(const struct asym_sim *s, uint32_t cpu, enum sim_reach reach, uint
 /** Returns the threads of the CPU, and that many more, per speed. */
 double sim_load(const struct asym_sim *s, uint32_t cpu, uint32_t more);
 /**
- * Returns a CPU of allowed with the fewest threads (with the fewest per speed if the scheduler knows the speeds), ties at random.
+ * Returns a CPU of allowed with the fewest threads, on an idle core if there is one; with the fewest per speed if the scheduler
+ * knows the speeds; ties at random.
  * allowed must not be empty.
  */
 uint32_t sim_emptiest(struct asym_sim *s, const struct asym_mask *allowed);
@@ -231,6 +232,8 @@ uint32_t sim_emptiest(struct asym_sim *s, const struct asym_mask *allowed);
 int sim_idle_near(const struct asym_sim *s, uint32_t cpu, const struct asym_mask *allowed);
 /** Returns one of the CPUs of set, by chance; -1: set is empty. */
 int sim_any_of(struct asym_sim *s, const struct asym_mask *set);
+/** Returns the CPUs of set whose siblings are idle, too; if there are none, set. */
+struct asym_mask sim_whole_cores(const struct asym_sim *s, const struct asym_mask *set);
 /** Returns whether this CPU and its siblings are idle. */
 bool sim_core_is_idle(const struct asym_sim *s, uint32_t cpu);
 static inline uint32_t sim_count(const struct asym_sim *s, uint32_t cpu)

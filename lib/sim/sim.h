@@ -32,7 +32,7 @@
  * that makes its new CPU less loaded than the old one was, and no running thread leaves its sibling (x86 has capacities only
  * without SMT). With capacity = active an idle CPU that balances also takes over the running thread of the slowest CPU that is
  * more than 5 % slower. The scheduler obeys masks: when a thread's mask excludes its CPU, the thread moves to the CPU of the
- * mask with the fewest threads, ties at random.
+ * mask with the fewest threads, idle cores first, ties at random.
  *
  * Costs. A switch to another thread and a migration stall the thread before it continues. The cost of a migration depends on
  * the distance; across LLCs the thread also fetches its working set again.

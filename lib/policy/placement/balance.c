@@ -25,6 +25,78 @@ struct asym_balance_group {
 /* Pulls never reach this limit, because the costs fall with each. It makes a policy end even if its rule is wrong. */
 #define MOST_PULLS(n_threads, n_cpus) (16 * ((n_threads) + (n_cpus)))
 
+/* An idle CPU beside a busy sibling counts this share of the slowest core that comes before it: see seat_speed. */
+#define BESIDE 0.75
+
+/* Returns the speed of the slowest core whose seat comes before those beside a busy sibling of this type. */
+static double slowest_before(const struct asym_machine *m, unsigned type)
+{
+    double before = m->types[type].speed;
+    for (unsigned i = 0; i < m->types[type].row[1]; i++)
+        if (!m->rows[i].is_beside)
+            before = m->rows[i].speed;
+    return before;
+}
+
+/*
+ * Find the speeds of seats that are not on idle cores. A thread beside a busy sibling has the speed of a full core at most, and
+ * slows the sibling. So such a seat costs more than any idle core that adds more, and less than a second thread on such a core;
+ * and a second thread on a CPU costs more than the idle sibling of that CPU. A rule that weighs queues against idle CPUs cannot
+ * have that order on every machine: there a seat costs what its speed is, and on a tie an idle core comes first.
+ */
+static void find_speeds(struct asym_balance *b)
+{
+    const struct asym_machine *m = b->sp->in->machine;
+    for (unsigned t = 0; t < m->n_types; t++) {
+        b->full[t] = b->beside[t] = asym_balance_speed(m, asym_mask_next(&m->types[t].cpus, 0));
+        if (m->types[t].siblings < 2)
+            continue;
+        b->beside[t] = b->rule->by_distance ? b->full[t] : fmin(b->full[t], BESIDE * slowest_before(m, t));
+        b->full[t] = fmin(b->full[t], 1.9 * b->beside[t]);
+    }
+}
+
+static enum asym_seat_state find_state(const struct asym_balance *b, int cpu, uint32_t load)
+{
+    const struct asym_cpu *cpus = b->sp->in->machine->cpus;
+    uint32_t busy = 0, idle = 0;
+    for (int s = cpus[cpu].sibling; s != cpu; s = cpus[s].sibling) {
+        busy += b->sp->load[s] > 0;
+        idle += b->sp->load[s] == 0;
+    }
+    if (load == 0)
+        return busy == 0 ? ASYM_SEAT_CORE : ASYM_SEAT_BESIDE;
+    return idle > 0 ? ASYM_SEAT_QUEUE : ASYM_SEAT_FULL;
+}
+
+/*
+ * Returns the speed that the costs use for a seat on cpu: of its core if no sibling is busy; that of a full core if the thread
+ * shares the CPU and all siblings are busy. Without SMT that is the speed of the core type in each state.
+ */
+static double seat_speed(const struct asym_balance *b, int cpu, enum asym_seat_state state)
+{
+    const struct asym_machine *m = b->sp->in->machine;
+    const int type = m->cpus[cpu].type;
+    return state == ASYM_SEAT_CORE ? m->types[type].speed : state == ASYM_SEAT_FULL ? b->full[type] : b->beside[type];
+}
+
+double asym_balance_speed_now(const struct asym_balance *b, int cpu)
+{
+    const struct asym_machine *m = b->sp->in->machine;
+    const uint32_t busy = asym_spread_beside(b->sp, cpu, 0);
+    return m->types[m->cpus[cpu].type].speed * (1 + m->smt_gain * busy) / (1 + busy);
+}
+
+static double enter_cost(const struct asym_balance *b, int cpu, double weight)
+{
+    return b->rule->enter(b->load[cpu], weight, seat_speed(b, cpu, find_state(b, cpu, b->sp->load[cpu])));
+}
+
+static double leave_cost(const struct asym_balance *b, int cpu, double weight)
+{
+    return b->rule->leave(b->load[cpu], weight, seat_speed(b, cpu, find_state(b, cpu, b->sp->load[cpu] - 1)), b->near);
+}
+
 static int find_domains(struct asym_balance *b)
 {
     const struct asym_machine *m = b->sp->in->machine;
@@ -58,6 +130,7 @@ int asym_balance_init(struct asym_balance *b, struct asym_spread *sp, const stru
     b->loose = asym_arena_take(arena, n + 1, sizeof *b->loose);
     b->sorted = asym_arena_take(arena, n + 1, sizeof *b->sorted);
     b->groups = asym_arena_take(arena, n + 1, sizeof *b->groups);
+    find_speeds(b);
     if (rule->by_distance && find_domains(b) < 0)
         r = -ENOBUFS;
     return b->known && b->threads && b->loose && b->sorted && b->groups ? r : -ENOBUFS;
@@ -65,11 +138,9 @@ int asym_balance_init(struct asym_balance *b, struct asym_spread *sp, const stru
 
 static void add(struct asym_balance *b, int cpu, double weight, int count)
 {
-    const struct asym_machine *m = b->sp->in->machine;
     b->changes++;
     b->load[cpu] += weight * count;
     b->sp->load[cpu] += (uint32_t)count;
-    b->sp->core_load[m->cpus[cpu].core] += (uint32_t)count;
     b->have[cpu] += (uint32_t)count;
 }
 
@@ -180,9 +251,8 @@ static void place_known(struct asym_balance *b)
 
 static void set_keys(struct asym_balance *b, const struct asym_balance_group *g, uint32_t cpu)
 {
-    const double speed = asym_balance_speed(b->sp->in->machine, (int)cpu);
-    b->enter[cpu] = b->rule->enter(b->load[cpu], g->weight, speed);
-    b->leave[cpu] = b->have[cpu] > 0 ? b->rule->leave(b->load[cpu], g->weight, speed, b->near) : -HUGE_VAL;
+    b->enter[cpu] = enter_cost(b, (int)cpu, g->weight);
+    b->leave[cpu] = b->have[cpu] > 0 ? leave_cost(b, (int)cpu, g->weight) : -HUGE_VAL;
 }
 
 static void begin_group(struct asym_balance *b, const struct asym_balance_group *g)
@@ -200,21 +270,26 @@ static void begin_group(struct asym_balance *b, const struct asym_balance_group 
     }
 }
 
-/* Returns a 16-bit key: the faster type, then the first sibling, then favour. No core has more than eight siblings. */
+/* Returns a 16-bit key: the faster type, then favour. */
 static uint32_t tie_by_cpu(const struct asym_cpu *c)
 {
-    return (uint32_t)c->type << 11 | ASYM_MIN(c->smt_rank, 7u) << 8 | c->rank;
+    return (uint32_t)c->type << 11 | c->rank;
 }
 
-/* The order at equal cost: a core with idle siblings, then a CPU near one that a thread not placed yet prefers, then the
- * faster type. */
+/* Returns the siblings with more threads: of two equal CPUs the one on the core with fewer threads comes first. */
+static uint32_t crowd_of(const struct asym_balance *b, int cpu)
+{
+    return ASYM_MIN(asym_spread_beside(b->sp, cpu, b->sp->load[cpu]), 0xfffu);
+}
+
+/* The order at equal cost: less crowded siblings, then a CPU near one that a thread not placed yet prefers, then the faster
+ * type. */
 static uint32_t tie_of(const struct asym_balance *b, uint32_t cpu)
 {
     const struct asym_spread *sp = b->sp;
     const struct asym_cpu *c = &sp->in->machine->cpus[cpu];
-    const uint32_t siblings = ASYM_MIN(sp->core_load[c->core] - sp->load[cpu], 0xfffu);
     const uint32_t far = sp->want[cpu] > 0 ? 0 : sp->cursor[c->llc] > 0 ? 1 : 2;
-    return siblings << 20 | far << 16 | tie_by_cpu(c);
+    return crowd_of(b, (int)cpu) << 20 | far << 16 | tie_by_cpu(c);
 }
 
 static uint32_t better_in(const struct asym_balance *b, uint32_t x, uint32_t y)
@@ -246,6 +321,23 @@ static void update(const struct asym_balance *b, uint32_t *tree, better_fn *bett
 {
     for (uint32_t i = (b->n_cpus + b->leaf[cpu]) / 2; i > 0; i /= 2)
         tree[i] = better(b, tree[2 * i], tree[2 * i + 1]);
+}
+
+/* Compute the keys of a CPU and its siblings anew, after a change of its load. best_out: NULL: it is not in use. */
+static void refresh(struct asym_balance *b, const struct asym_balance_group *g, uint32_t cpu, uint32_t *best_out)
+{
+    const struct asym_cpu *cpus = b->sp->in->machine->cpus;
+    uint32_t c = cpu;
+    do {
+        if (asym_mask_has(&g->cpus, (int)c)) {
+            set_keys(b, g, c);
+            b->tie[c] = tie_of(b, c);
+            update(b, b->best_in, better_in, c);
+            if (best_out)
+                update(b, best_out, better_out, c);
+        }
+        c = (uint32_t)cpus[c].sibling;
+    } while (c != cpu);
 }
 
 /* Returns a CPU that still has a place, at most as far as `near` from preferred_cpu; -1 if there is none. Places only become
@@ -313,7 +405,7 @@ static void distribute(struct asym_balance *b, const struct asym_balance_group *
 #define FEW_TO_PULL  16
 #define NO_CPU       UINT32_MAX
 
-/* Find the CPU of each core type with the least load: it is the cheapest to enter, whatever the thread's weight. */
+/* Find the CPU of each core type and state with the least load: it is the cheapest to enter, whatever the thread's weight. */
 static void find_least(struct asym_balance *b, const struct asym_balance_group *g)
 {
     const struct asym_machine *m = b->sp->in->machine;
@@ -324,9 +416,10 @@ static void find_least(struct asym_balance *b, const struct asym_balance_group *
     b->least_domain = g->domain;
     b->least_changes = b->changes;
     for (unsigned t = 0; t < m->n_types; t++)
-        b->least[t] = NO_CPU;
+        for (unsigned k = 0; k < ASYM_SEAT_STATES; k++)
+            b->least[t][k] = NO_CPU;
     ASYM_MASK_FOREACH (c, &g->cpus) {
-        uint32_t *least = &b->least[m->cpus[c].type];
+        uint32_t *least = &b->least[m->cpus[c].type][find_state(b, c, b->sp->load[c])];
         if (*least == NO_CPU || b->load[c] < b->load[*least])
             *least = (uint32_t)c;
     }
@@ -338,11 +431,12 @@ static double cost_of_entering(struct asym_balance *b, const struct asym_balance
     const struct asym_machine *m = b->sp->in->machine;
     double least = HUGE_VAL;
     find_least(b, g);
-    for (unsigned t = 0; t < m->n_types; t++) {
-        if (b->least[t] == NO_CPU)
+    for (unsigned i = 0; i < m->n_types * ASYM_SEAT_STATES; i++) {
+        const unsigned t = i / ASYM_SEAT_STATES, k = i % ASYM_SEAT_STATES;
+        if (b->least[t][k] == NO_CPU)
             continue;
-        b->cost[t] = b->rule->enter(b->load[b->least[t]], g->weight, m->types[t].speed);
-        least = fmin(least, b->cost[t]);
+        b->cost[t][k] = enter_cost(b, (int)b->least[t][k], g->weight);
+        least = fmin(least, b->cost[t][k]);
     }
     return least;
 }
@@ -350,7 +444,6 @@ static double cost_of_entering(struct asym_balance *b, const struct asym_balance
 /* Returns the highest cost of staying in the group, and the thread that has it. */
 static double cost_of_staying(const struct asym_balance *b, const struct asym_balance_group *g, uint32_t *ret_thread)
 {
-    const struct asym_machine *m = b->sp->in->machine;
     double most = -HUGE_VAL;
     *ret_thread = b->threads[g->first];
     for (uint32_t k = g->first, before = NO_CPU; k < g->first + g->n; k++) {
@@ -358,7 +451,7 @@ static double cost_of_staying(const struct asym_balance *b, const struct asym_ba
         if (cpu == before)
             continue;
         before = cpu;
-        const double cost = b->rule->leave(b->load[cpu], g->weight, asym_balance_speed(m, (int)cpu), b->near);
+        const double cost = leave_cost(b, (int)cpu, g->weight);
         if (cost > most) {
             most = cost;
             *ret_thread = b->threads[k];
@@ -367,7 +460,7 @@ static double cost_of_staying(const struct asym_balance *b, const struct asym_ba
     return most;
 }
 
-/* Returns the best CPU of that cost: first a core with idle siblings, then the preferred CPU of the thread, then the nearest
+/* Returns the best CPU of that cost: first one with less crowded siblings, then the preferred CPU of the thread, then the nearest
  * CPU that no other thread prefers. */
 static int nearest_at(const struct asym_balance *b, const struct asym_balance_group *g, uint32_t t, double cost)
 {
@@ -377,12 +470,12 @@ static int nearest_at(const struct asym_balance *b, const struct asym_balance_gr
     int best = -1;
     ASYM_MASK_FOREACH (c, &g->cpus) {
         const struct asym_cpu *cpu = &m->cpus[c];
-        if (b->cost[cpu->type] != cost || b->load[c] != b->load[b->least[cpu->type]])
+        const enum asym_seat_state state = find_state(b, c, sp->load[c]);
+        if (b->cost[cpu->type][state] != cost || b->load[c] != b->load[b->least[cpu->type][state]])
             continue;
         const enum asym_nearness near = asym_nearness(m, sp->in->threads[t].preferred_cpu, c);
-        const uint32_t siblings = ASYM_MIN(sp->core_load[cpu->core] - sp->load[c], 0xfffu);
         const uint32_t far = near == ASYM_AT_PREFERRED ? 0 : near + (sp->want[c] > 0 ? 4 : 0);
-        const uint32_t tie = siblings << 20 | far << 16 | tie_by_cpu(cpu);
+        const uint32_t tie = crowd_of(b, c) << 20 | far << 16 | tie_by_cpu(cpu);
         if (tie < least) {
             least = tie;
             best = c;
@@ -473,9 +566,7 @@ static void arrive(struct asym_balance *b, const struct asym_balance_group *g)
         const uint32_t cpu = cheapest(b);
         add(b, (int)cpu, g->weight, 1);
         b->sp->want[cpu] -= b->sp->want[cpu] > 0;
-        set_keys(b, g, cpu);
-        b->tie[cpu] = tie_of(b, cpu);
-        update(b, b->best_in, better_in, cpu);
+        refresh(b, g, cpu, NULL);
     }
     distribute(b, g);
 }
@@ -521,10 +612,7 @@ static bool pull(struct asym_balance *b, const struct asym_balance_group *g)
         const uint32_t both[] = {from, to};
         for (size_t i = 0; i < 2; i++) {
             add(b, (int)both[i], g->weight, i == 0 ? -1 : 1);
-            set_keys(b, g, both[i]);
-            b->tie[both[i]] = tie_of(b, both[i]);
-            update(b, b->best_in, better_in, both[i]);
-            update(b, b->best_out, better_out, both[i]);
+            refresh(b, g, both[i], b->best_out);
         }
     }
     distribute(b, g);
@@ -597,7 +685,7 @@ int asym_balance_plan(const struct asym_policy_input *in, struct asym_assignment
         s->known = true;
     }
     asym_balance_place(&b, all, in->n_threads, &in->machine->usable);
-    asym_spread_fill_idle_fast(&sp);
+    asym_spread_fill_fast(&sp);
     explain(&b);
     return 0;
 }

@@ -25,7 +25,7 @@
 
 #include "policy/placement/spread.h"
 
-/** The costs of a policy. load is that of the CPU, in weights; speed is that of its core type. */
+/** The costs of a policy. load is that of the CPU, in weights; speed is that of the thread's seat (balance.c, seat_speed). */
 struct asym_balance_rule {
     /** Cost of entering a CPU whose load does not include the thread. It must rise with load. */
     double (*enter)(double load, double weight, double speed);
@@ -39,6 +39,9 @@ struct asym_balance_rule {
 };
 
 struct asym_balance_group;
+
+/** The CPU that a thread enters is on an idle core; or idle, with busy siblings; or busy, with idle siblings or without. */
+enum asym_seat_state { ASYM_SEAT_CORE, ASYM_SEAT_BESIDE, ASYM_SEAT_QUEUE, ASYM_SEAT_FULL, ASYM_SEAT_STATES };
 
 struct asym_balance {
     struct asym_spread *sp;
@@ -54,10 +57,12 @@ struct asym_balance {
     uint32_t n_cpus;
     uint32_t *best_in, *best_out; /* tournaments: the winner is at 1 */
 
-    /* per core type, for a set of threads with equal `allowed`: the CPU with the least load */
-    uint32_t least[ASYM_MAX_TYPES];
-    double cost[ASYM_MAX_TYPES];   /* cost of entering that CPU */
-    uint32_t least_set;            /* index of the set */
+    double beside[ASYM_MAX_TYPES], full[ASYM_MAX_TYPES]; /* per core type: see seat_speed */
+
+    /* per core type and state of the seat, for a set of threads with equal `allowed`: the CPU with the least load */
+    uint32_t least[ASYM_MAX_TYPES][ASYM_SEAT_STATES];
+    double cost[ASYM_MAX_TYPES][ASYM_SEAT_STATES]; /* cost of entering that CPU */
+    uint32_t least_set;                            /* index of the set */
     uint32_t least_domain;         /* the node or the LLC of these CPUs, as in struct asym_balance_group */
     size_t changes, least_changes; /* changes of loads until now, and until `least` was computed */
 
@@ -93,10 +98,14 @@ struct asym_balance_thread {
 int asym_balance_plan(const struct asym_policy_input *in, struct asym_assignment *ret,
                       const struct asym_balance_rule *rule, void (*explain)(const struct asym_balance *b));
 
-/** Returns the speed of a CPU, which is that of its core type. */
+/** Returns the speed that a thread has on this CPU beside the siblings that have threads. */
+double asym_balance_speed_now(const struct asym_balance *b, int cpu);
+
+/** Returns the speed that a thread has on this CPU while all hardware threads of the core are busy. */
 static inline double asym_balance_speed(const struct asym_machine *m, int cpu)
 {
-    return m->types[m->cpus[cpu].type].speed;
+    const struct asym_core_type *type = &m->types[m->cpus[cpu].type];
+    return type->speed * (1 + m->smt_gain * (type->siblings - 1)) / type->siblings;
 }
 
 #endif

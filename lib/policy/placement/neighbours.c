@@ -99,7 +99,6 @@ static void move(struct rows *r, uint32_t i, int to)
     const uint32_t t = r->threads[i];
     const int from = r->sp->ret[t].cpu;
     r->sp->load[from]--;
-    r->sp->core_load[r->sp->in->machine->cpus[from].core]--;
     asym_spread_put(r->sp, t, to);
     r->moved[t] = true;
 }

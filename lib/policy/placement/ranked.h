@@ -14,17 +14,17 @@
 struct asym_ranked {
     struct asym_spread *sp;
     float *gain;    /**< per thread, set by the policy: how many times as fast it is on a fast CPU; 0: not known */
-    bool *held;     /**< per thread: in, it had a CPU by its rank in the last plan; out, it has one in this plan */
+    uint8_t *holds; /**< per thread, as in struct asym_spread: in, by its rank in the last plan; out, in this plan */
     uint32_t *keys; /* per thread; the least key goes first */
     uint32_t *order, *scratch;
 };
 
-/** Takes its memory from the arena; gain and held are all zero. Returns 0, or -ENOBUFS if the arena is too small. */
+/** Takes its memory from the arena; gain and holds are all zero. Returns 0, or -ENOBUFS if the arena is too small. */
 int asym_ranked_init(struct asym_ranked *r, struct asym_spread *sp);
 
 /**
- * Ranks the threads over all core types: gives the idle CPUs of each type, the fastest type first, one each, to the threads that
- * gain most, and spreads the rest over the slow CPUs and the fast ones that are left. Threads that are already placed stay.
+ * Ranks the threads over the rows of seats: gives the seats of each row, what adds most first, to the threads that gain most, and
+ * spreads the rest over the slow CPUs and the fast ones that are left. Threads that are already placed stay.
  * Gains that differ by less than a hundredth are equal: then a thread that had a CPU by its rank goes first, then the thread on
  * the faster type. Threads with an unknown gain come last.
  */

@@ -49,6 +49,7 @@ static void find_level(const struct asym_spread *sp, struct group *g)
 struct round {
     int type;
     uint32_t limit;
+    bool at_home; /* only threads whose preferred CPU is open */
 };
 
 static bool open_in(const struct asym_spread *sp, const struct group *g, const struct round *r, int cpu)
@@ -100,7 +101,8 @@ static int next_open(struct asym_spread *sp, const struct group *g, const struct
 static void run_round(struct asym_spread *sp, struct group *g, const struct round *r)
 {
     const struct asym_machine *m = sp->in->machine;
-    for (enum asym_nearness near = ASYM_AT_PREFERRED; near <= ASYM_ANYWHERE; near++) {
+    const enum asym_nearness far = r->at_home ? ASYM_AT_PREFERRED : ASYM_ANYWHERE;
+    for (enum asym_nearness near = ASYM_AT_PREFERRED; near <= far; near++) {
         memset(sp->cursor, 0, (ASYM_MAX(m->n_llcs, m->n_nodes) + 1) * sizeof *sp->cursor);
         for (size_t i = 0; i < g->n; i++) {
             uint32_t t = g->threads[i];
@@ -129,29 +131,35 @@ static void place_many(struct asym_spread *sp, struct group *g)
     run_round(sp, g, &(struct round){.type = -1});
     memset(sp->extra, 0, m->n_cores * sizeof *sp->extra);
     /* Threads of other groups above the level on a core count too. */
-    ASYM_MASK_FOREACH (c, &g->cpus)
+    ASYM_MASK_FOREACH (c, &m->usable)
         sp->extra[m->cpus[c].core] += sp->load[c] > g->level;
-    uint32_t most = asym_most_siblings(m, &g->cpus);
-    for (uint32_t limit = 1; limit <= most && g->extras > 0; limit++)
-        for (unsigned t = 0; t < m->n_types && g->extras > 0; t++)
-            if (asym_mask_meets(&g->cpus, &m->types[t].cpus))
-                run_round(sp, g, &(struct round){.type = (int)t, .limit = limit});
+    for (unsigned i = 0; i < m->n_rows && g->extras > 0; i++) {
+        const struct asym_seat_row *row = &m->rows[i];
+        const uint32_t most = row->is_beside ? m->types[row->type].siblings : 1;
+        /* Siblings fill level by level, but that is no reason for a thread to leave one for another. */
+        run_round(sp, g, &(struct round){.type = row->type, .limit = most, .at_home = true});
+        for (uint32_t limit = row->is_beside ? 2 : 1; limit <= most && g->extras > 0; limit++)
+            run_round(sp, g, &(struct round){.type = row->type, .limit = limit});
+    }
 }
 
 /* For a group of at most this size a loop over all CPUs for each thread is cheaper than the rounds. Thousands of threads
  * may all have different masks. */
 #define FEW 16
 
-/* Returns the least loaded CPU of the group; on a tie one that a thread prefers, then one under the LLC of such a CPU. */
+/* Returns the least loaded CPU of the group; on a tie the best seat, then one that a thread prefers, then one under the LLC of
+ * such a CPU. */
 static int least_loaded(const struct asym_spread *sp, const struct group *g)
 {
     uint64_t least = UINT64_MAX;
     int best = -1;
     ASYM_MASK_FOREACH (c, &g->cpus) {
-        const struct asym_cpu *cpu = &sp->in->machine->cpus[c];
-        uint64_t far = sp->want[c] > 0 ? 0 : sp->cursor[cpu->llc] > 0 ? 1 : 2;
-        uint64_t cost = (uint64_t)sp->load[c] << 44 | (uint64_t)(sp->core_load[cpu->core] & 0xfffff) << 24 |
-                        (uint64_t)cpu->type << 18 | far << 16 | (uint64_t)cpu->smt_rank << 8 | cpu->rank;
+        const struct asym_machine *m = sp->in->machine;
+        const uint32_t beside = asym_spread_beside(sp, c, sp->load[c]);
+        const bool is_wanted = sp->want[c] > 0, is_near = sp->cursor[m->cpus[c].llc] > 0;
+        uint64_t cost = (uint64_t)sp->load[c] << 36 | (uint64_t)asym_machine_row(m, c, beside > 0) << 26 |
+                        (uint64_t)!is_wanted << 25 | (uint64_t)ASYM_MIN(beside, 0xffu) << 17 |
+                        (uint64_t)!is_near << 16 | m->cpus[c].rank;
         if (cost < least) {
             least = cost;
             best = c;
@@ -192,14 +200,12 @@ static void take_place(struct asym_spread *sp, uint32_t thread, enum asym_nearne
  */
 static void place_few(struct asym_spread *sp, const struct group *g)
 {
-    const struct asym_machine *m = sp->in->machine;
     int places[FEW];
     note_preferred_cpus(sp, g);
     for (size_t i = 0; i < g->n; i++) {
         int cpu = places[i] = least_loaded(sp, g);
         sp->want[cpu] -= sp->want[cpu] > 0;
         sp->load[cpu]++;
-        sp->core_load[m->cpus[cpu].core]++;
     }
     for (enum asym_nearness near = ASYM_AT_PREFERRED; near <= ASYM_ANYWHERE; near++)
         for (size_t i = 0; i < g->n; i++)
@@ -242,11 +248,18 @@ void asym_spread_even(struct asym_spread *sp, const uint32_t *list, size_t n, co
     }
 }
 
+void asym_spread_give_siblings(struct asym_spread *sp, const uint32_t *list, size_t n, struct asym_mask *free_fast)
+{
+    const struct asym_mask seats = asym_mask_or(&sp->in->machine->slow, free_fast);
+    if (collect(sp, list, n) > asym_mask_count(&seats))
+        asym_spread_give(sp, list, n, true, free_fast);
+}
+
 void asym_spread_rest(struct asym_spread *sp, const uint32_t *list, size_t n, const struct asym_mask *free_fast)
 {
     const struct asym_mask rest = asym_mask_or(&sp->in->machine->slow, free_fast);
     asym_spread_even(sp, list, n, &rest);
-    asym_spread_fill_idle_fast(sp);
+    asym_spread_fill_seats(sp);
 }
 
 const struct asym_reason asym_spread_no_fast = {.text = "none of its CPUs is fast",

@@ -13,8 +13,14 @@
 void asym_spread_even(struct asym_spread *sp, const uint32_t *list, size_t n, const struct asym_mask *cpus);
 
 /**
+ * Gives the first threads of list an idle CPU of *free_fast beside a busy sibling, and removes it, if the threads that are not
+ * placed yet are more than the slow CPUs and *free_fast: no thread shares a slow CPU while it could be first to such a seat.
+ */
+void asym_spread_give_siblings(struct asym_spread *sp, const uint32_t *list, size_t n, struct asym_mask *free_fast);
+
+/**
  * Spreads the threads of list that are not placed yet over the slow CPUs and free_fast, the fast CPUs that no thread was
- * given; then fills idle fast CPUs. This is the last step of a policy that gives fast CPUs one each.
+ * given; then fills idle seats. This is the last step of a policy that gives fast seats one each.
  */
 void asym_spread_rest(struct asym_spread *sp, const uint32_t *list, size_t n, const struct asym_mask *free_fast);
 

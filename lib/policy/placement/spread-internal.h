@@ -21,15 +21,22 @@ static inline void asym_spread_put(struct asym_spread *sp, uint32_t t, int32_t c
 {
     sp->ret[t].cpu = cpu;
     sp->load[cpu]++;
-    sp->core_load[sp->in->machine->cpus[cpu].core]++;
 }
 
-static inline uint32_t asym_most_siblings(const struct asym_machine *m, const struct asym_mask *cpus)
+/* Returns the siblings of cpu that have more than `least` threads. */
+static inline uint32_t asym_spread_beside(const struct asym_spread *sp, int cpu, uint32_t least)
 {
-    uint32_t most = 1;
-    ASYM_MASK_FOREACH (c, cpus)
-        most = ASYM_MAX(most, m->cpus[c].smt_rank + 1u);
-    return most;
+    const struct asym_cpu *cpus = sp->in->machine->cpus;
+    uint32_t n = 0;
+    for (int s = cpus[cpu].sibling; s != cpu; s = cpus[s].sibling)
+        n += sp->load[s] > least;
+    return n;
+}
+
+/* Returns whether no CPU of the core of cpu has a thread. */
+static inline bool asym_spread_core_is_idle(const struct asym_spread *sp, int cpu)
+{
+    return sp->load[cpu] == 0 && asym_spread_beside(sp, cpu, 0) == 0;
 }
 
 #endif

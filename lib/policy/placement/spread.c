@@ -72,7 +72,7 @@ static int by_place(uint32_t a, uint32_t b, const void *ctx)
         return x->node - y->node;
     if (x->llc != y->llc)
         return x->llc - y->llc;
-    return x->smt_rank != y->smt_rank ? x->smt_rank - y->smt_rank : x->rank - y->rank;
+    return x->rank - y->rank;
 }
 
 /* An LLC that spans nodes stands in several places of the order; only the first place counts as the LLC. */
@@ -98,7 +98,6 @@ static int take_memory(struct asym_spread *sp, struct finder *f)
         size_t n;
     } fields[] = {
         {&sp->load, m->n_cpus},
-        {&sp->core_load, m->n_cores},
         {&sp->order, m->n_cpus},
         {&sp->llc_first, m->n_llcs},
         {&sp->node_first, m->n_nodes},
@@ -117,12 +116,13 @@ static int take_memory(struct asym_spread *sp, struct finder *f)
         if (!(*fields[i].field = asym_arena_take(sp->in->arena, fields[i].n + 1, sizeof(uint32_t))))
             r = -ENOBUFS;
     sp->sets = asym_arena_take(sp->in->arena, n + 1, sizeof *sp->sets);
+    sp->holds = asym_arena_take(sp->in->arena, n + 1, sizeof *sp->holds);
     f->found = asym_arena_take(sp->in->arena, n + 1, sizeof *f->found);
     const size_t n_slots = asym_hash_slots_for(n);
     struct asym_hash_slot *slots = asym_arena_take(sp->in->arena, n_slots, sizeof *slots);
     if (slots)
         asym_hash_init_in(&f->index, slots, n_slots);
-    return sp->sets && f->found && slots ? r : -ENOBUFS;
+    return sp->sets && sp->holds && f->found && slots ? r : -ENOBUFS;
 }
 
 int asym_spread_init(struct asym_spread *sp, const struct asym_policy_input *in, struct asym_assignment *ret)
@@ -162,40 +162,43 @@ size_t asym_spread_able(struct asym_spread *sp, uint32_t *list, size_t n, const 
     return able;
 }
 
-/* The CPUs of avail on cores that have at most `most` threads. */
-struct level {
+/* Seats of one kind: on idle cores, or beside busy siblings. */
+struct seats {
     struct asym_mask open;
-    uint32_t most;
+    bool is_beside;
 };
 
-static bool is_open(struct asym_spread *sp, struct level *l, int cpu)
+static bool is_open(struct asym_spread *sp, struct seats *seats, int cpu)
 {
-    if (!asym_mask_has(&l->open, cpu))
+    if (!asym_mask_has(&seats->open, cpu))
         return false;
-    if (sp->core_load[sp->in->machine->cpus[cpu].core] <= l->most)
+    if (sp->load[cpu] == 0 && (asym_spread_beside(sp, cpu, 0) > 0) == seats->is_beside)
         return true;
-    asym_mask_clear(&l->open, (unsigned)cpu); /* a sibling was taken since */
+    asym_mask_clear(&seats->open, (unsigned)cpu); /* a sibling was taken since */
     return false;
 }
 
-/* The cost compares, in this order: threads on the core, speed, whether another thread would lose its preferred CPU, distance,
- * sibling rank, favour. */
+/* The cost compares, in this order: what the seat adds, busy siblings, whether another thread would lose its preferred CPU,
+ * distance, favour. */
 static uint64_t cost_of(const struct asym_spread *sp, int preferred_cpu, int cpu)
 {
-    const struct asym_cpu *c = &sp->in->machine->cpus[cpu];
-    uint64_t far = asym_nearness(sp->in->machine, preferred_cpu, cpu), wanted = sp->extra[c->core] > 0;
-    return (uint64_t)sp->core_load[c->core] << 32 | (uint64_t)c->type << 24 | wanted << 23 | far << 16 |
-           (uint64_t)c->smt_rank << 8 | c->rank;
+    const struct asym_machine *m = sp->in->machine;
+    const struct asym_cpu *c = &m->cpus[cpu];
+    const uint32_t busy = asym_spread_beside(sp, cpu, 0);
+    uint64_t far = asym_nearness(m, preferred_cpu, cpu), wanted = sp->extra[c->core] > 0;
+    return (uint64_t)asym_machine_row(m, cpu, busy > 0) << 40 | (uint64_t)busy << 24 | wanted << 23 | far << 16 |
+           c->rank;
 }
 
-static int cheapest(struct asym_spread *sp, uint32_t t, struct level *l)
+/* Returns the best seat of open for the thread; -1 if it may run on none. seats: the kind that they are to be of; NULL: any. */
+static int cheapest(struct asym_spread *sp, uint32_t t, struct asym_mask open, struct seats *seats)
 {
     const struct asym_policy_thread *thread = &sp->in->threads[t];
-    struct asym_mask open = asym_mask_and(&l->open, thread->allowed);
     uint64_t least = UINT64_MAX;
     int best = -1;
+    open = asym_mask_and(&open, thread->allowed);
     ASYM_MASK_FOREACH (c, &open) {
-        if (!is_open(sp, l, c))
+        if (seats && !is_open(sp, seats, c))
             continue;
         uint64_t cost = cost_of(sp, thread->preferred_cpu, c);
         if (cost < least) {
@@ -206,7 +209,7 @@ static int cheapest(struct asym_spread *sp, uint32_t t, struct level *l)
     return best;
 }
 
-/* Count the threads that are sure of a CPU: their preferred CPUs stay free for them as long as there is another choice. */
+/* Count the threads that are sure of a seat: their preferred CPUs stay free for them as long as there is another choice. */
 static void note_preferred_cpus(struct asym_spread *sp, const uint32_t *list, size_t n, const struct asym_mask *avail)
 {
     const struct asym_machine *m = sp->in->machine;
@@ -221,54 +224,68 @@ static void note_preferred_cpus(struct asym_spread *sp, const uint32_t *list, si
     }
 }
 
-/* A thread whose preferred CPU is free, on a core that already has a thread, moves only if no other thread must move. */
-static int choose(struct asym_spread *sp, uint32_t t, struct level *l, const struct asym_mask *avail)
+struct asym_mask asym_spread_seats(const struct asym_spread *sp, const struct asym_mask *cpus, bool is_beside)
 {
-    int preferred_cpu = sp->in->threads[t].preferred_cpu;
-    if (is_open(sp, l, preferred_cpu))
-        return preferred_cpu;
-    int cpu = cheapest(sp, t, l);
-    if (cpu >= 0 && asym_mask_has(avail, preferred_cpu) && sp->extra[sp->in->machine->cpus[cpu].core] > 0)
-        return -1;
-    return cpu;
+    struct asym_mask seats = {0};
+    ASYM_MASK_FOREACH (c, cpus)
+        if (sp->load[c] == 0 && (asym_spread_beside(sp, c, 0) > 0) == is_beside)
+            asym_mask_set(&seats, (unsigned)c);
+    return is_beside ? seats : asym_machine_cores(sp->in->machine, &seats);
 }
 
-static void fill_level(struct asym_spread *sp, const uint32_t *list, size_t n, struct level *l, struct asym_mask *avail)
+uint32_t asym_spread_room(const struct asym_spread *sp, const struct asym_mask *cpus, bool is_beside)
+{
+    const struct asym_mask seats = asym_spread_seats(sp, cpus, is_beside);
+    return asym_mask_count(&seats);
+}
+
+/* Returns the first open CPU of the core, so that the seat of a core is always the same CPU: siblings have the same caches. */
+static int first_of_core(struct asym_spread *sp, uint32_t t, struct seats *seats, int cpu)
+{
+    const struct asym_cpu *cpus = sp->in->machine->cpus;
+    int first = cpu;
+    for (int s = cpus[cpu].sibling; s != cpu && !seats->is_beside; s = cpus[s].sibling)
+        if (s < first && asym_mask_has(sp->in->threads[t].allowed, s) && is_open(sp, seats, s))
+            first = s;
+    return first;
+}
+
+static void take_seat(struct asym_spread *sp, uint32_t t, int cpu, const struct seats *seats)
 {
     const struct asym_machine *m = sp->in->machine;
-    l->open = *avail;
-    memset(sp->set_mark, 0, sp->n_sets * sizeof *sp->set_mark);
-    for (size_t i = 0; i < n && !asym_mask_empty(&l->open); i++) {
-        uint32_t *dry = &sp->set_mark[sp->set_of[list[i]]];
-        int preferred_cpu = sp->in->threads[list[i]].preferred_cpu;
-        if (*dry || sp->ret[list[i]].cpu >= 0)
-            continue;
-        int cpu = choose(sp, list[i], l, avail);
-        *dry = cpu < 0 && !asym_mask_has(avail, preferred_cpu);
-        if (cpu < 0)
-            continue;
-        if (preferred_cpu >= 0 && sp->want[preferred_cpu] > 0) {
-            sp->want[preferred_cpu]--;
-            sp->extra[m->cpus[preferred_cpu].core]--;
-        }
-        asym_spread_put(sp, list[i], cpu);
-        asym_mask_clear(avail, (unsigned)cpu);
-        asym_mask_clear(&l->open, (unsigned)cpu);
+    const int preferred_cpu = sp->in->threads[t].preferred_cpu;
+    if (preferred_cpu >= 0 && sp->want[preferred_cpu] > 0) {
+        sp->want[preferred_cpu]--;
+        sp->extra[m->cpus[preferred_cpu].core]--;
     }
+    asym_spread_put(sp, t, cpu);
+    sp->holds[t] = (uint8_t)(1 + asym_machine_row(m, cpu, seats->is_beside));
 }
 
 /*
  * In order of preference, each thread keeps its preferred CPU if that is open. So a thread that found no CPU finds none in a
- * second plan either, because the threads before it hold the same CPUs. Cores fill level by level, siblings last. Within a
- * level CPUs only close: if one thread of a set found none, the others of the set need not search again.
+ * second plan either, because the threads before it hold the same CPUs. CPUs only close: if one thread of a set found none, the
+ * others of the set need not search again.
  */
-void asym_spread_give(struct asym_spread *sp, const uint32_t *list, size_t n, struct asym_mask *avail)
+void asym_spread_give(struct asym_spread *sp, const uint32_t *list, size_t n, bool is_beside, struct asym_mask *avail)
 {
-    /* The maximum is over all CPUs, because the siblings of CPUs in avail may have been taken before. */
-    uint32_t most = asym_most_siblings(sp->in->machine, &sp->in->machine->usable);
-    note_preferred_cpus(sp, list, ASYM_MIN(n, asym_mask_count(avail)), avail);
-    for (struct level l = {.most = 0}; l.most < most; l.most++)
-        fill_level(sp, list, n, &l, avail);
+    struct seats seats = {.open = *avail, .is_beside = is_beside};
+    note_preferred_cpus(sp, list, ASYM_MIN(n, asym_spread_room(sp, avail, is_beside)), avail);
+    memset(sp->set_mark, 0, sp->n_sets * sizeof *sp->set_mark);
+    for (size_t i = 0; i < n && !asym_mask_empty(&seats.open); i++) {
+        uint32_t *dry = &sp->set_mark[sp->set_of[list[i]]];
+        int preferred_cpu = sp->in->threads[list[i]].preferred_cpu;
+        if (*dry || sp->ret[list[i]].cpu >= 0)
+            continue;
+        int cpu = is_open(sp, &seats, preferred_cpu) ? preferred_cpu : cheapest(sp, list[i], seats.open, &seats);
+        *dry = cpu < 0;
+        if (cpu < 0)
+            continue;
+        cpu = first_of_core(sp, list[i], &seats, cpu);
+        take_seat(sp, list[i], cpu, &seats);
+        asym_mask_clear(avail, (unsigned)cpu);
+        asym_mask_clear(&seats.open, (unsigned)cpu);
+    }
     memset(sp->want, 0, sp->in->machine->n_cpus * sizeof *sp->want);
 }
 
@@ -288,9 +305,9 @@ static bool offer(struct asym_spread *sp, const uint32_t *list, size_t n, int cp
             !is_worse(&m->cpus[from], &m->cpus[cpu]))
             continue;
         sp->load[from]--;
-        sp->core_load[m->cpus[from].core]--;
         asym_mask_set(avail, (unsigned)from);
         asym_spread_put(sp, list[i], cpu);
+        sp->holds[list[i]] = (uint8_t)(1 + asym_machine_row(m, cpu, false));
         asym_mask_clear(avail, (unsigned)cpu);
         return true;
     }
@@ -305,7 +322,7 @@ static unsigned count_ranks(const struct asym_machine *m, const struct asym_mask
     return most;
 }
 
-/* Offer the free cores among these CPUs whose CPU has this rank. Returns true if a thread moved. */
+/* Offer the idle cores among these CPUs whose CPU has this rank. Returns true if a thread moved. */
 static bool offer_rank(struct asym_spread *sp, const uint32_t *list, size_t n, const struct asym_mask *cpus,
                        unsigned rank, struct asym_mask *avail)
 {
@@ -313,13 +330,13 @@ static bool offer_rank(struct asym_spread *sp, const uint32_t *list, size_t n, c
     const struct asym_mask open = asym_mask_and(cpus, avail);
     bool moved = false;
     ASYM_MASK_FOREACH (c, &open)
-        if (m->cpus[c].rank == rank && sp->core_load[m->cpus[c].core] == 0)
+        if (m->cpus[c].rank == rank && asym_spread_core_is_idle(sp, c))
             moved = offer(sp, list, n, c, avail) || moved;
     return moved;
 }
 
 /*
- * Offer the free cores, best first. A CPU that a move frees is worse than the one that the thread takes, and is offered
+ * Offer the idle cores, best first. A CPU that a move frees is worse than the one that the thread takes, and is offered
  * later, so after one pass no thread can improve. Returns true if a thread moved.
  */
 static bool offer_all(struct asym_spread *sp, const uint32_t *list, size_t n, struct asym_mask *avail)
@@ -344,39 +361,112 @@ static bool all_placed(const struct asym_spread *sp, const uint32_t *list, size_
 
 /* A CPU that a move frees may be the only choice of another thread, so the steps repeat. The loop ends, because each pass
  * except the last places a thread. */
-void asym_spread_give_serial(struct asym_spread *sp, const uint32_t *list, size_t n, struct asym_mask *avail)
+void asym_spread_give_serial(struct asym_spread *sp, const uint32_t *list, size_t n, bool is_beside,
+                             struct asym_mask *avail)
 {
     bool moved;
     size_t left;
     do {
         left = asym_mask_count(avail);
-        asym_spread_give(sp, list, n, avail);
+        asym_spread_give(sp, list, n, is_beside, avail);
         left -= asym_mask_count(avail);
         moved = offer_all(sp, list, n, avail);
     } while (left > 0 && moved && !all_placed(sp, list, n));
 }
 
-void asym_spread_fill_idle_fast(struct asym_spread *sp)
+/* The seats that threads may still move to. */
+struct idle {
+    struct asym_mask cores;  /* CPUs of idle cores */
+    struct asym_mask wanted; /* of them: on the core of the preferred CPU of a thread that is elsewhere */
+    struct asym_mask fast;   /* idle fast CPUs */
+};
+
+/* Returns the core of cores for the thread that adds more than a seat of this row; -1 if there is none. */
+static int better_core(struct asym_spread *sp, uint32_t t, struct asym_mask cores, unsigned row)
+{
+    const int core = cheapest(sp, t, cores, NULL);
+    return core >= 0 && asym_machine_row(sp->in->machine, core, false) < row ? core : -1;
+}
+
+static int core_for_sibling(struct asym_spread *sp, uint32_t t, const struct idle *idle)
+{
+    const int from = sp->ret[t].cpu;
+    /* Where a CPU has several threads, the policy may prefer that to an idle core, as response-time does. */
+    if (sp->load[from] != 1 || asym_spread_beside(sp, from, 0) == 0)
+        return -1;
+    /* A seat on an idle core was given by rank: it stays even if a sibling has become busy. */
+    if (sp->holds[t] > 0 && !sp->in->machine->rows[sp->holds[t] - 1].is_beside)
+        return -1;
+    return better_core(sp, t, idle->cores, asym_machine_row(sp->in->machine, from, true));
+}
+
+/* A thread goes back to its preferred CPU, unless that is beside a busy sibling and a better core waits for no other thread: or
+ * threads would change places in a second plan, in which the seats fill in another order. */
+static int seat_for_slow(struct asym_spread *sp, uint32_t t, const struct idle *idle)
 {
     const struct asym_machine *m = sp->in->machine;
-    struct level idle = {.most = UINT32_MAX};
-    ASYM_MASK_FOREACH (c, &m->fast)
-        if (sp->load[c] == 0)
-            asym_mask_set(&idle.open, (unsigned)c);
-    memset(sp->set_mark, 0, sp->n_sets * sizeof *sp->set_mark);
-    memset(sp->extra, 0, m->n_cores * sizeof *sp->extra);
-    for (uint32_t t = 0; t < sp->in->n_threads && !asym_mask_empty(&idle.open); t++) {
-        int32_t from = sp->ret[t].cpu;
-        uint32_t *dry = &sp->set_mark[sp->set_of[t]];
-        if (*dry || from < 0 || asym_mask_has(&m->fast, from) || sp->load[from] < 2 || (sp->stays && sp->stays[t]))
-            continue;
-        int to = cheapest(sp, t, &idle);
-        *dry = to < 0;
-        if (to < 0)
-            continue;
-        sp->load[from]--;
-        sp->core_load[m->cpus[from].core]--;
-        asym_spread_put(sp, t, to);
-        asym_mask_clear(&idle.open, (unsigned)to);
+    const int from = sp->ret[t].cpu, home = sp->in->threads[t].preferred_cpu;
+    if (asym_mask_has(&m->fast, from) || sp->load[from] < 2)
+        return -1;
+    const bool goes_home = asym_mask_has(&idle->fast, home);
+    const int fast = goes_home ? home : cheapest(sp, t, idle->fast, NULL);
+    if (fast < 0 || asym_spread_beside(sp, fast, 0) == 0)
+        return fast;
+    const struct asym_mask cores = goes_home ? asym_mask_minus(&idle->cores, &idle->wanted) : idle->cores;
+    const int core = better_core(sp, t, cores, asym_machine_row(m, fast, true));
+    return core >= 0 ? core : fast;
+}
+
+static void move(struct asym_spread *sp, uint32_t t, int to, struct idle *idle)
+{
+    const struct asym_machine *m = sp->in->machine;
+    sp->load[sp->ret[t].cpu]--;
+    asym_spread_put(sp, t, to);
+    asym_mask_clear(&idle->fast, (unsigned)to);
+    for (int c = m->cpus[to].sibling; asym_mask_has(&idle->cores, c); c = m->cpus[c].sibling)
+        asym_mask_clear(&idle->cores, (unsigned)c);
+}
+
+static void find_idle(struct asym_spread *sp, struct idle *idle)
+{
+    const struct asym_machine *m = sp->in->machine;
+    ASYM_MASK_FOREACH (c, &m->usable) {
+        if (asym_spread_core_is_idle(sp, c))
+            asym_mask_set(&idle->cores, (unsigned)c);
+        if (sp->load[c] == 0 && asym_mask_has(&m->fast, c))
+            asym_mask_set(&idle->fast, (unsigned)c);
     }
+    for (size_t t = 0; t < sp->in->n_threads; t++)
+        if (asym_mask_has(&idle->cores, sp->in->threads[t].preferred_cpu))
+            asym_mask_set(&idle->wanted, (unsigned)sp->in->threads[t].preferred_cpu);
+    ASYM_MASK_FOREACH (c, &idle->wanted)
+        for (int s = m->cpus[c].sibling; s != c; s = m->cpus[s].sibling)
+            asym_mask_set(&idle->wanted, (unsigned)s);
+    memset(sp->extra, 0, m->n_cores * sizeof *sp->extra);
+}
+
+static void fill(struct asym_spread *sp, int (*seat_for)(struct asym_spread *, uint32_t, const struct idle *))
+{
+    struct idle idle = {0};
+    find_idle(sp, &idle);
+    for (uint32_t t = 0; t < sp->in->n_threads; t++) {
+        const bool is_home = sp->is_again && sp->ret[t].cpu == sp->in->threads[t].preferred_cpu;
+        const bool stays = sp->ret[t].cpu < 0 || is_home || (sp->stays && sp->stays[t]);
+        const int to = stays ? -1 : seat_for(sp, t, &idle);
+        if (to >= 0)
+            move(sp, t, to, &idle);
+        if (asym_mask_empty(&idle.cores) && asym_mask_empty(&idle.fast))
+            return;
+    }
+}
+
+void asym_spread_fill_fast(struct asym_spread *sp)
+{
+    fill(sp, seat_for_slow);
+}
+
+void asym_spread_fill_seats(struct asym_spread *sp)
+{
+    fill(sp, core_for_sibling);
+    asym_spread_fill_fast(sp);
 }

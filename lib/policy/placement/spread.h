@@ -3,9 +3,9 @@
  * Placement of threads on CPUs, the part that all policies share: even, sticky, and near.
  *
  * Sticky (docs/policies.md, rule 4): among equal choices a thread stays on its preferred CPU, then under the same LLC, then
- * on the same NUMA node (Saez 2010, 3.4: migrating across memory domains costs up to 18 %). Physical cores fill before
- * siblings. Among equally loaded CPUs the faster core type fills first, so that the slow CPUs of a machine with more than
- * two types fill in the order of their speed. The remaining ties go by the order of favoured cores (asym_cpu.rank).
+ * on the same NUMA node (Saez 2010, 3.4: migrating across memory domains costs up to 18 %). Among equally loaded CPUs the
+ * seats fill in the order of asym_machine.rows: a core before the second hardware thread of a faster one. The remaining ties go
+ * by the order of favoured cores (asym_cpu.rank).
  */
 #ifndef ASYM_POLICY_PLACEMENT_SPREAD_H
 #define ASYM_POLICY_PLACEMENT_SPREAD_H
@@ -22,10 +22,9 @@ enum asym_nearness { ASYM_AT_PREFERRED, ASYM_SAME_LLC, ASYM_SAME_NODE, ASYM_ANYW
 struct asym_spread {
     const struct asym_policy_input *in;
     struct asym_assignment *ret;
-    uint32_t *load;      /* per CPU: threads placed on it */
-    uint32_t *core_load; /* per core: threads placed on it */
+    uint32_t *load; /* per CPU: threads placed on it */
 
-    uint32_t *order; /* usable CPUs by node, LLC, sibling rank */
+    uint32_t *order; /* usable CPUs by node, LLC, favour */
     uint32_t n_order;
     uint32_t *llc_first, *node_first; /* where each LLC and each node begins in order */
     uint32_t *cursor;                 /* how far each of them has been filled; [0] for all CPUs */
@@ -39,6 +38,8 @@ struct asym_spread {
     uint32_t n_sets;
     uint32_t *list, *scratch; /* n_threads each */
 
+    uint8_t *holds; /* per thread: 1 + the row of the seat that asym_spread_give gave it; 0: none */
+    bool is_again; /* set by the policy: a second plan at the same time, in which rule 3 moves no thread from its CPU */
     const bool *stays; /* per thread, set by the policy: rule 3 does not move it; NULL: it moves any thread */
 };
 
@@ -51,27 +52,43 @@ int asym_spread_init(struct asym_spread *sp, const struct asym_policy_input *in,
 /** Moves the threads that may run on one of cpus to the front of list, in their order. Returns how many. */
 size_t asym_spread_able(struct asym_spread *sp, uint32_t *list, size_t n, const struct asym_mask *cpus);
 
-/**
- * Gives threads of list a CPU of *avail each, and removes that CPU from *avail, so that no two threads share one. The first
- * thread of list chooses first: its preferred CPU if *avail has it, else a CPU near it. Cores without a thread come before
- * siblings. A thread of list that has a CPU already keeps it. A thread that may run on no CPU of *avail that is left keeps
- * cpu -1.
- * Cost: O(n + CPUs of avail squared) for each level of siblings.
- */
-void asym_spread_give(struct asym_spread *sp, const uint32_t *list, size_t n, struct asym_mask *avail);
+/** Returns the seats of cpus that are left: an idle CPU of each idle core; or, if is_beside, the idle CPUs with a busy sibling. */
+struct asym_mask asym_spread_seats(const struct asym_spread *sp, const struct asym_mask *cpus, bool is_beside);
+
+/** Returns their number. */
+uint32_t asym_spread_room(const struct asym_spread *sp, const struct asym_mask *cpus, bool is_beside);
 
 /**
- * Does the same for serial threads. Then it offers the free cores of *avail, best first, to the threads of list: the first
+ * Gives threads of list an idle CPU of *avail each, and removes that CPU from *avail: on idle cores, one thread a core; or, if
+ * is_beside, beside busy siblings. The first thread of list chooses first: its preferred CPU if that is such a seat, else one
+ * near it. A thread of list that has a CPU already keeps it. A thread for which no seat is left keeps cpu -1.
+ * Cost: O(n + CPUs of avail squared).
+ */
+void asym_spread_give(struct asym_spread *sp, const uint32_t *list, size_t n, bool is_beside, struct asym_mask *avail);
+
+/**
+ * Does the same for serial threads. Then it offers the idle cores of *avail, best first, to the threads of list: the first
  * thread of list on a CPU of a slower type or of less favour moves there. An RTX master stays.
- * Cost: that of asym_spread_give, and O(n) for each core that is free.
+ * Cost: that of asym_spread_give, and O(n) for each core that is idle.
  */
-void asym_spread_give_serial(struct asym_spread *sp, const uint32_t *list, size_t n, struct asym_mask *avail);
+void asym_spread_give_serial(struct asym_spread *sp, const uint32_t *list, size_t n, bool is_beside,
+                             struct asym_mask *avail);
 
 /**
- * Rule 3: moves threads from slow CPUs that have two or more to fast CPUs that have none, but no thread that stays.
- * Cost: O(n).
+ * Rule 3, the last step of a placement: a thread beside a busy sibling moves to an idle core that adds more, and a thread of a
+ * slow CPU with two or more moves to an idle fast CPU or an idle core. Threads that stay or hold their CPU do not move.
+ * Cost: O(n), and O(CPUs) for each thread that moves.
  */
-void asym_spread_fill_idle_fast(struct asym_spread *sp);
+void asym_spread_fill_seats(struct asym_spread *sp);
+
+/** The second half of that: for pulls, which leave siblings themselves, and for threads that stay on their core type. */
+void asym_spread_fill_fast(struct asym_spread *sp);
+
+/** Returns the place of a seat in the order of seats: the best is 0. holds: of struct asym_spread, also of an earlier plan. */
+static inline uint8_t asym_spread_place(uint8_t holds)
+{
+    return (uint8_t)(holds - 1);
+}
 
 /** Bits: the kinds of CPU that a thread may run on. */
 enum { ASYM_REACH_FAST = 1 << 0, ASYM_REACH_SLOW = 1 << 1 };

@@ -70,11 +70,10 @@ void asym_smt_seat_all(struct asym_smt *s)
 {
     const struct asym_machine *m = s->in->machine;
     memset(s->sp.load, 0, m->n_cpus * sizeof *s->sp.load);
-    memset(s->sp.core_load, 0, m->n_cores * sizeof *s->sp.core_load);
     for (size_t t = 0; t < s->in->n_threads; t++)
         s->sp.ret[t] = (struct asym_assignment){.cpu = -1};
     asym_spread_even(&s->sp, s->all, s->in->n_threads, &m->usable);
-    asym_spread_fill_idle_fast(&s->sp);
+    asym_spread_fill_seats(&s->sp);
     for (size_t t = 0; t < s->in->n_threads; t++)
         s->seat[t] = s->sp.ret[t].cpu;
     count_cores(s);
@@ -228,14 +227,13 @@ static void send_guests(struct asym_smt *s)
         }
         s->guests[s->n_guests++] = t;
         s->sp.load[s->seat[t]]--;
-        s->sp.core_load[s->in->machine->cpus[s->seat[t]].core]--;
         s->sp.ret[t].cpu = -1;
         if (asym_mask_has(&outside, now_at))
             s->threads[t].preferred_cpu = now_at;
     }
     mark_held(s);
     asym_spread_even(&s->sp, s->guests, s->n_guests, &outside);
-    asym_spread_fill_idle_fast(&s->sp);
+    asym_spread_fill_seats(&s->sp);
 }
 
 const struct asym_reason asym_smt_own_core = {

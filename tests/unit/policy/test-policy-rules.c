@@ -110,7 +110,8 @@ static void mark(struct direct *d, struct asym_policy_thread *t)
 
 static void make_threads(struct direct *d)
 {
-    unsigned threshold = asym_mask_count(&d->machine.fast) + 1;
+    const struct asym_mask cores = asym_machine_cores(&d->machine, &d->machine.fast);
+    unsigned threshold = asym_mask_count(&cores) + 1;
     for (uint32_t first = 0; first < d->n; d->n_apps++) {
         uint32_t left = (uint32_t)d->n - first, n = gen_size(&d->g, left < 40 ? left : 40);
         d->apps[d->n_apps] = (struct asym_policy_app){
@@ -514,17 +515,30 @@ static void a_small_arena_is_refused_before_state_is_changed(void **state)
 
 /* --- promises of single policies beyond the rules, for any masks --- */
 
-/* Returns the thread that holds the CPU exclusively, or else the first thread on it; -1 if there is none. */
+/* Returns the thread that holds a CPU of that core exclusively; -1 if there is none. */
 static int32_t holder_of(const struct direct *d, int cpu)
 {
-    int32_t holder = -1;
-    for (size_t t = 0; t < d->n; t++) {
-        if (d->ret[t].cpu != cpu)
-            continue;
-        if (d->ret[t].exclusive || holder < 0)
-            holder = (int32_t)t;
-    }
-    return holder;
+    for (size_t t = 0; t < d->n; t++)
+        if (d->ret[t].exclusive && d->machine.cpus[d->ret[t].cpu].core == d->machine.cpus[cpu].core)
+            return (int32_t)t;
+    return -1;
+}
+
+/* Returns the first thread on the CPU; -1 if there is none. */
+static int32_t thread_on(const struct direct *d, int cpu)
+{
+    for (size_t t = 0; t < d->n; t++)
+        if (d->ret[t].cpu == cpu)
+            return (int32_t)t;
+    return -1;
+}
+
+static bool has_busy_sibling(const struct direct *d, const unsigned *loads, int cpu)
+{
+    for (int s = d->machine.cpus[cpu].sibling; s != cpu; s = d->machine.cpus[s].sibling)
+        if (loads[s] > 0)
+            return true;
+    return false;
 }
 
 static unsigned rank_in_pa(const struct asym_policy_thread *t)
@@ -549,9 +563,9 @@ static void check_pa(struct direct *d)
         CHECK(d, !d->ret[t].exclusive || (rank_in_pa(x) < 3 && asym_mask_has(&d->machine.fast, d->ret[t].cpu)));
         if (d->ret[t].exclusive || rank_in_pa(x) == 3)
             continue;
-        /* The thread holds no CPU, so each fast CPU that it may use is held by a thread of the same or a better rank. */
+        /* The thread holds no CPU, so each fast core that it may use is held by a thread of the same or a better rank. */
         ASYM_MASK_FOREACH (c, &fast) {
-            CHECK(d, holders[c] >= 0 && d->ret[holders[c]].exclusive);
+            CHECK(d, holders[c] >= 0);
             const struct asym_policy_thread *h = &d->threads[holders[c]];
             CHECK(d, rank_in_pa(h) <= rank_in_pa(x));
             CHECK(d, rank_in_pa(x) != 1 || h->class_since <= x->class_since);
@@ -571,8 +585,11 @@ static void check_mintlp(struct direct *d)
         if (!asym_mask_has(&d->machine.slow, d->ret[t].cpu))
             continue;
         ASYM_MASK_FOREACH (c, &fast) {
+            /* A slow core adds more than the second hardware thread of a fast one. */
+            if (loads[d->ret[t].cpu] == 1 && has_busy_sibling(d, loads, c))
+                continue;
             CHECK(d, loads[c] > 0);
-            int32_t h = holder_of(d, c);
+            int32_t h = thread_on(d, c);
             /* Threads that may run on fast CPUs only may share one with its holder. */
             if (loads[c] > 1)
                 continue;
