@@ -60,9 +60,9 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     for (size_t i = 0; i < in->n_threads; i++)
         able[i] = order[i];
     struct asym_mask fast = in->machine->fast;
-    asym_spread_give(&sp, able, asym_spread_able(&sp, able, in->n_threads, &fast), &fast);
+    asym_spread_give(&sp, able, asym_spread_able(&sp, able, in->n_threads, &fast), false, &fast);
     asym_spread_even(&sp, order, in->n_threads, &in->machine->usable);
-    asym_spread_fill_idle_fast(&sp);
+    asym_spread_fill_seats(&sp);
     explain(&sp, order);
     return 0;
 }

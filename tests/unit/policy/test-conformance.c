@@ -269,6 +269,63 @@ static void check_fast_busy(struct run *r)
     }
 }
 
+/* Returns the CPUs of idle cores, without those that a window of smt-* keeps clear. */
+static struct asym_mask idle_cores(const struct run *r, const unsigned *loads)
+{
+    struct asym_mask cores = {0}, held;
+    set_held(r, &held);
+    ASYM_MASK_FOREACH (c, &r->machine.usable) {
+        unsigned sum = loads[c];
+        for (int s = r->machine.cpus[c].sibling; s != c; s = r->machine.cpus[s].sibling)
+            sum += loads[s];
+        if (sum == 0 && !asym_mask_has(&held, c))
+            asym_mask_set(&cores, (unsigned)c);
+    }
+    return cores;
+}
+
+static bool may_have_better(const struct run *r, size_t task, const struct asym_mask *idle)
+{
+    const struct asym_machine *m = &r->machine;
+    const struct asym_mask open = asym_mask_and(&r->allowed[task], idle);
+    const unsigned row = m->types[m->cpus[r->plan->tasks[task].target].type].row[1];
+    ASYM_MASK_FOREACH (c, &open)
+        if (asym_machine_row(m, c, false) < row)
+            return true;
+    return false;
+}
+
+/* The exceptions that docs/policies.md names: they leave a thread beside another one of its core. */
+static bool fills_seats(const struct asym_policy *policy)
+{
+    return strcmp(policy->name, "response-time") != 0 && strcmp(policy->name, "hass") != 0 &&
+           strcmp(policy->name, "ipc-driven") != 0;
+}
+
+/*
+ * No second thread is on a core while an idle core that adds more could have one of the two. Where a thread of the core holds its
+ * CPU or may run on no such core, it is the first, and the other had no choice.
+ */
+static void check_seats(struct run *r)
+{
+    unsigned loads[ASYM_MAX_CPUS], busy[ASYM_MAX_CPUS] = {0}, n[ASYM_MAX_CPUS] = {0}, may[ASYM_MAX_CPUS] = {0};
+    if (!fills_seats(r->policy))
+        return;
+    count_loads(r->plan, loads);
+    const struct asym_mask idle = idle_cores(r, loads);
+    ASYM_MASK_FOREACH (c, &r->machine.usable)
+        busy[r->machine.cpus[c].core] += loads[c] > 0;
+    for (size_t i = 0; i < r->plan->n_tasks; i++) {
+        const struct asym_plan_task *t = &r->plan->tasks[i];
+        if (!is_placed(t) || busy[r->machine.cpus[t->target].core] < 2)
+            continue;
+        n[r->machine.cpus[t->target].core]++;
+        may[r->machine.cpus[t->target].core] += !t->exclusive && loads[t->target] == 1 && may_have_better(r, i, &idle);
+    }
+    for (unsigned core = 0; core < r->machine.n_cores; core++)
+        CHECK(r, n[core] == 0 || may[core] < n[core]);
+}
+
 /* response-time weighs threads by nice value, so few heavy threads balance many light ones, and counts may differ. */
 static bool counts_threads(const struct asym_policy *policy)
 {
@@ -311,6 +368,7 @@ static void check_rules(struct run *r)
     check_reasons(r);
     check_exclusive(r);
     check_fast_busy(r);
+    check_seats(r);
     check_spread(r);
 }
 
