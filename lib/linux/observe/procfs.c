@@ -391,7 +391,8 @@ static int set_up(struct asym_procfs *p, struct asym_error *err)
     if (!p->wanted || !p->buffer || !p->entries)
         return asym_fail(err, -ENOMEM, "no memory to observe");
     if (fstatat(config->root->fd, "proc", &st, 0) < 0)
-        return asym_fail(err, -ENOENT, "%s: there is no proc directory in it", config->root->path);
+        return errno == ENOENT ? asym_fail(err, -ENOENT, "%s: there is no proc directory in it", config->root->path)
+                               : asym_fail(err, -errno, "%s: proc: %s", config->root->path, strerror(errno));
     const long ticks = sysconf(_SC_CLK_TCK);
     p->ticks = ticks > 0 ? (uint64_t)ticks : 100;
     p->kept_max = p->kept_limit = config->root->live ? asym_procfs_keepable() : 0;

@@ -21,10 +21,13 @@ static bool has_directory(int fd, const char *name)
     return fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 }
 
-static bool is_slash(int fd)
+/* 1; 0; -errno. */
+static int is_slash(int fd)
 {
     struct stat root, st;
-    return fstat(fd, &st) == 0 && stat("/", &root) == 0 && st.st_dev == root.st_dev && st.st_ino == root.st_ino;
+    if (fstat(fd, &st) < 0 || stat("/", &root) < 0)
+        return -errno;
+    return st.st_dev == root.st_dev && st.st_ino == root.st_ino;
 }
 
 int asym_root_open(const char *path, struct asym_root *ret_root, struct asym_error *err)
@@ -37,17 +40,22 @@ int asym_root_open(const char *path, struct asym_root *ret_root, struct asym_err
         return asym_fail(err, error, "%s: %s", path, strerror(-error));
     }
     /* One of the two is enough: captures made by hwloc often have sys only. A caller that needs the other one checks for it. */
+    errno = 0;
     if (!has_directory(fd, "proc") && !has_directory(fd, "sys")) {
-        /* Without search permission neither is visible: report that error, not a wrong directory. */
-        if (faccessat(fd, "proc", F_OK, 0) < 0 && errno == EACCES)
-            return asym_fail(err, -EACCES, "%s: %s", path, strerror(EACCES));
+        /* Without search permission, say, neither is visible: report that error, not a wrong directory. */
+        const int error = errno;
+        if (error != 0 && error != ENOENT && error != ENOTDIR)
+            return asym_fail(err, -error, "%s: %s", path, strerror(error));
         return asym_fail(err, -ENOTDIR, "%s: it has neither a proc nor a sys directory, so it is no captured machine",
                          path);
     }
+    const int live = is_slash(fd);
+    if (live < 0)
+        return asym_fail(err, live, "%s: %s", path, strerror(-live));
     char *copy = strdup(path);
     if (!copy)
         return asym_fail(err, -ENOMEM, "%s: %s", path, strerror(ENOMEM));
-    *ret_root = (struct asym_root){.fd = fd, .live = is_slash(fd), .path = copy};
+    *ret_root = (struct asym_root){.fd = fd, .live = live > 0, .path = copy};
     fd = -1;
     return 0;
 }

@@ -60,6 +60,8 @@ static int load_root(hwloc_topology_t t, const struct asym_root *root, struct as
     snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%u", first ? first->os_index : 0);
     /* If sysfs shows no CPU, hwloc invents one. */
     ASYM_AUTO_CLOSE int fd = asym_root_openat(root, path, O_PATH);
+    if (fd < 0 && fd != -ENOENT)
+        return asym_fail(err, fd, "%s: %s: %s", root->path, path, strerror(-fd));
     if (!first || fd < 0)
         return asym_fail(err, -ENODEV, "%s: no CPUs in sys/devices/system/cpu", root->path);
     return 0;
