@@ -106,7 +106,8 @@
         .help = "Slow CPUs: a number (asymd chooses them), or a list such as 4-7 (4-4 for one CPU); empty: as the "    \
                 "machine has them.")                                                                                   \
     ROW(TEXT, slow_speed, .def = "50%",                                                                                \
-        .help = "Speed of the slow CPUs: a share of their full speed, or, with cpufreq, a frequency such as 1400MHz.")
+        .help = "Speed of the slow CPUs: a share of their full speed, or, with cpufreq, a frequency such as 1400MHz; or "  \
+                "several, each with its CPUs, such as 2-3:75% 4-5:50%.")
 
 /* clang-format on */
 

@@ -53,14 +53,24 @@ struct asym_asymmetry_settings {
     ASYM_OPTIONS_ASYMMETRY(ASYM_OPTION_FIELD)
 };
 
-/** The parsed option slow_speed: a share of a CPU's own full speed, or a frequency in kHz. The other is 0. */
+/** A share of a CPU's own full speed, or a frequency in kHz. The other is 0. */
 struct asym_slow_speed {
     double share; /**< above 0, up to 1 */
     uint64_t khz;
 };
 
-/** Returns 0; -EINVAL if text is neither a share nor a frequency. */
-int asym_slow_speed_parse(const char *text, struct asym_slow_speed *ret);
+/** The parsed option slow_speed. */
+struct asym_slow_speeds {
+    struct asym_mask cpus;                       /**< those that the text names */
+    struct asym_slow_speed named[ASYM_MAX_CPUS]; /**< valid for cpus */
+    struct asym_slow_speed rest;                 /**< of the other slow CPUs; both 0: the text does not say */
+};
+
+/** Parses "50%", "1400MHz", or such speeds with CPUs as in "2-3:75% 4-5:50% 25%". Returns 0; -EINVAL. */
+int asym_slow_speeds_parse(const char *text, struct asym_slow_speeds *ret);
+
+/** Returns the speed of a slow CPU; NULL: the text does not say. */
+const struct asym_slow_speed *asym_slow_speed_of(const struct asym_slow_speeds *speeds, int cpu);
 
 /** The attributes of a process that a rule can match. A text that asym_rules_need does not name may be NULL. */
 struct asym_rule_subject {

@@ -33,6 +33,27 @@ static int slow_cpus(const struct asym_machine *m, const char *text, struct asym
     return 0;
 }
 
+/* A list of speeds with CPUs names the slow CPUs, too. */
+static int add_named(const struct asym_run *run, struct asym_mask *slow, struct asym_error *err)
+{
+    const struct asym_settings *s = run->settings;
+    const char *origin = asym_settings_origin(s, "asymmetry", "slow_speed");
+    struct asym_slow_speeds speeds;
+    char list[256];
+    if (asym_slow_speeds_parse(s->asymmetry.slow_speed, &speeds) < 0 || asym_mask_empty(&speeds.cpus))
+        return 0;
+    if (!*s->asymmetry.slow)
+        *slow = speeds.cpus;
+    const struct asym_mask more = asym_mask_minus(&speeds.cpus, slow), left = asym_mask_minus(slow, &speeds.cpus);
+    if (!asym_mask_empty(&more))
+        return asym_fail(err, -EINVAL, "%s: asymmetry.slow_speed: CPUs %s are none of asymmetry.slow = %.300s", origin,
+                         asym_mask_format_list(&more, list, sizeof list), s->asymmetry.slow);
+    if (!asym_mask_empty(&left) && !asym_slow_speed_of(&speeds, asym_mask_next(&left, 0)))
+        return asym_fail(err, -EINVAL, "%s: asymmetry.slow_speed: %.600s leaves out CPUs %s of asymmetry.slow", origin,
+                         s->asymmetry.slow_speed, asym_mask_format_list(&left, list, sizeof list));
+    return 0;
+}
+
 /* Resolves asymmetry.slow to CPUs of this machine; an empty setting gives none. */
 static int resolve_slow(const struct asym_run *run, const struct asym_machine *m, struct asym_mask *ret_slow,
                         struct asym_error *err)
@@ -42,6 +63,8 @@ static int resolve_slow(const struct asym_run *run, const struct asym_machine *m
     struct asym_error why = {""};
     char list[256];
     int r = text && *text ? slow_cpus(m, text, &slow, &why) : 0;
+    if (r >= 0 && add_named(run, &slow, err) < 0)
+        return -EINVAL;
     /* A CPU that is offline now will be slow when it is online again. */
     struct asym_mask gone = asym_mask_minus(&slow, &m->usable);
     gone = asym_mask_minus(&gone, &m->online);
@@ -59,24 +82,51 @@ static int resolve_slow(const struct asym_run *run, const struct asym_machine *m
     return 0;
 }
 
+/* The CPUs of each speed, one speed after the other. */
+static int assume_speeds(struct asym_machine *m, const struct asym_mask *slow, const struct asym_slow_speeds *speeds)
+{
+    struct asym_mask left = *slow;
+    int r = 0;
+    while (r >= 0 && !asym_mask_empty(&left)) {
+        const double share = asym_slow_speed_of(speeds, asym_mask_next(&left, 0))->share;
+        struct asym_mask alike = {0};
+        ASYM_MASK_FOREACH (c, &left)
+            if (!(asym_slow_speed_of(speeds, c)->share < share) && !(asym_slow_speed_of(speeds, c)->share > share))
+                asym_mask_set(&alike, (unsigned)c);
+        r = asym_machine_assume_slow(m, &alike, share);
+        left = asym_mask_minus(&left, &alike);
+    }
+    return r;
+}
+
+static bool are_shares(const struct asym_mask *slow, const struct asym_slow_speeds *speeds)
+{
+    ASYM_MASK_FOREACH (c, slow) {
+        const struct asym_slow_speed *speed = asym_slow_speed_of(speeds, c);
+        if (!speed || !(speed->share > 0))
+            return false;
+    }
+    return true;
+}
+
 /* Uses the speeds obtained; else those that the method would give, if asymd can predict them; else the configured share. */
 static int make_slow(const struct asym_run *run, struct asym_machine *m, const struct asym_mask *slow,
                      struct asym_error *err)
 {
     const char *text = run->settings->asymmetry.slow_speed;
-    struct asym_slow_speed speed;
+    struct asym_slow_speeds speeds;
     struct asym_caps caps;
     if (asym_mask_empty(slow))
         return 0;
     if (run->caps || (run->root.live && asym_speeds_predict(run, slow, &caps) >= 0))
         return asym_machine_cap(m, run->caps ? run->caps : &caps);
-    if (asym_slow_speed_parse(text, &speed) < 0 || !(speed.share > 0))
+    if (asym_slow_speeds_parse(text, &speeds) < 0 || !are_shares(slow, &speeds))
         return asym_fail(
             err, -EINVAL,
             "asymmetry.slow_speed: asymd cannot tell what share of their speed %s is on this machine: give "
             "a share, such as 50%%",
             text);
-    return asym_machine_assume_slow(m, slow, speed.share);
+    return assume_speeds(m, slow, &speeds);
 }
 
 /* Copies in place: the source and the engine keep the address of the machine, and see the new generation. */

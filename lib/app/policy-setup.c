@@ -47,7 +47,8 @@ static void note_speeds(const struct asym_run *run)
 
 static void note_slow_speed(const struct asym_run *run)
 {
-    if (!*run->settings->asymmetry.slow && !asym_settings_is_default(run->settings, "asymmetry", "slow_speed"))
+    if (!*run->settings->asymmetry.slow && asym_mask_empty(&run->slow) &&
+        !asym_settings_is_default(run->settings, "asymmetry", "slow_speed"))
         asym_log_say(&run->log, LOG_NOTICE, "%s: asymmetry.slow_speed has no effect: asymmetry.slow names no CPU",
                      asym_settings_origin(run->settings, "asymmetry", "slow_speed"));
 }

@@ -20,11 +20,14 @@ const struct asym_cap_method *asym_speed_method(const struct asym_settings *s)
 static int predict(const struct asym_run *run, int cpu, struct asym_cap_state *ret_now, struct asym_cap_state *ret_then)
 {
     const struct asym_cap_method *method = asym_speed_method(run->settings);
-    struct asym_slow_speed speed;
-    int r = method ? asym_slow_speed_parse(run->settings->asymmetry.slow_speed, &speed) : -EOPNOTSUPP;
+    struct asym_slow_speeds speeds;
+    int r = method ? asym_slow_speeds_parse(run->settings->asymmetry.slow_speed, &speeds) : -EOPNOTSUPP;
+    const struct asym_slow_speed *speed = r < 0 ? NULL : asym_slow_speed_of(&speeds, cpu);
+    if (r >= 0 && !speed)
+        r = -EINVAL;
     if (r >= 0)
         r = method->read(method->ctx, cpu, ret_now);
-    return r < 0 ? r : method->choose(method->ctx, cpu, &speed, ret_now, ret_then);
+    return r < 0 ? r : method->choose(method->ctx, cpu, speed, ret_now, ret_then);
 }
 
 bool asym_speeds_are_in_force(const struct asym_run *run, const struct asym_mask *slow)

@@ -52,16 +52,16 @@ static void say_obtained(struct asym_run *run, const struct asym_caps *before)
 int asym_speeds_hold(struct asym_run *run, struct asym_error *err)
 {
     const struct asym_cap_method *method = asym_speed_method(run->settings);
-    struct asym_slow_speed speed;
+    struct asym_slow_speeds speeds;
     if (!method || asym_mask_empty(&run->slow)) {
         asym_speeds_put_back(run, "no longer wanted");
         run->caps = NULL;
         return asym_run_machine_changed(run, err);
     }
     const struct asym_caps before = run->caps ? *run->caps : (struct asym_caps){.cpus = {{0}}};
-    int r = asym_slow_speed_parse(run->settings->asymmetry.slow_speed, &speed);
+    int r = asym_slow_speeds_parse(run->settings->asymmetry.slow_speed, &speeds);
     if (r >= 0)
-        r = asym_asymmetry_set(run->asymmetry, method, run->machine, &run->slow, &speed, err);
+        r = asym_asymmetry_set(run->asymmetry, method, run->machine, &run->slow, &speeds, err);
     if (r < 0)
         return r;
     run->caps = asym_asymmetry_caps(run->asymmetry);

@@ -101,7 +101,7 @@ static int check_slow(const struct asym_settings *s, struct asym_error *err)
                   "how many CPUs (1 or more), or a list of CPUs below 1024 such as 0-3,8 (4-4 for CPU 4 alone)", err);
 }
 
-int asym_slow_speed_parse(const char *text, struct asym_slow_speed *ret)
+static int parse_slow_speed(const char *text, struct asym_slow_speed *ret)
 {
     static const struct {
         const char *unit;
@@ -124,14 +124,70 @@ int asym_slow_speed_parse(const char *text, struct asym_slow_speed *ret)
     return -EINVAL;
 }
 
+/* "50%", or "2-3:75%". */
+static int take_slow_speed(const char *text, size_t len, struct asym_slow_speeds *s)
+{
+    char word[ASYM_VALUE_MAX + 1];
+    struct asym_slow_speed speed;
+    struct asym_mask named = {0};
+    snprintf(word, sizeof word, "%.*s", (int)len, text);
+    char *colon = strchr(word, ':');
+    if (colon && (asym_mask_parse_list(word, (size_t)(colon - word), &named) < 0 || asym_mask_empty(&named)))
+        return -EINVAL;
+    const bool again = colon ? asym_mask_meets(&named, &s->cpus) : s->rest.share > 0 || s->rest.khz > 0;
+    if (again || parse_slow_speed(colon ? colon + 1 : word, &speed) < 0)
+        return -EINVAL;
+    if (!colon)
+        s->rest = speed;
+    ASYM_MASK_FOREACH (c, &named)
+        s->named[c] = speed;
+    s->cpus = asym_mask_or(&s->cpus, &named);
+    return 0;
+}
+
+int asym_slow_speeds_parse(const char *text, struct asym_slow_speeds *ret)
+{
+    struct asym_slow_speeds s = {.rest = {.khz = 0}};
+    /* "1400 MHz" is one speed. */
+    const bool is_one = parse_slow_speed(text, &s.rest) == 0;
+    size_t n = 0;
+    for (const char *p = text + strspn(text, " \t"); !is_one && *p; p += strspn(p, " \t"), n++) {
+        const size_t len = strcspn(p, " \t");
+        if (take_slow_speed(p, len, &s) < 0)
+            return -EINVAL;
+        p += len;
+    }
+    if (!is_one && n == 0)
+        return -EINVAL;
+    *ret = s;
+    return 0;
+}
+
+const struct asym_slow_speed *asym_slow_speed_of(const struct asym_slow_speeds *speeds, int cpu)
+{
+    if (asym_mask_has(&speeds->cpus, cpu))
+        return &speeds->named[cpu];
+    return speeds->rest.share > 0 || speeds->rest.khz > 0 ? &speeds->rest : NULL;
+}
+
+static bool has_frequency(const struct asym_slow_speeds *speeds)
+{
+    ASYM_MASK_FOREACH (c, &speeds->cpus)
+        if (speeds->named[c].khz > 0)
+            return true;
+    return speeds->rest.khz > 0;
+}
+
 static int check_slow_speed(const struct asym_settings *s, struct asym_error *err)
 {
     const char *text = s->asymmetry.slow_speed;
-    struct asym_slow_speed speed;
-    if (asym_slow_speed_parse(text, &speed) < 0)
+    struct asym_slow_speeds speeds;
+    if (asym_slow_speeds_parse(text, &speeds) < 0)
         return refuse(s, "asymmetry", "slow_speed", text,
-                      "a share such as 50%, above 0% and up to 100%, or a frequency such as 1400MHz", err);
-    if (speed.khz > 0 && s->asymmetry.method != ASYM_METHOD_CPUFREQ)
+                      "a share such as 50%, above 0% and up to 100%, or a frequency such as 1400MHz, or several with "
+                      "CPUs such as 2-3:75% 4-5:50%",
+                      err);
+    if (has_frequency(&speeds) && s->asymmetry.method != ASYM_METHOD_CPUFREQ)
         return refuse(s, "asymmetry", "slow_speed", text,
                       "a share such as 50%; a frequency needs asymmetry.method = cpufreq", err);
     return 0;

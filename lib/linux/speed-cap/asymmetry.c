@@ -178,10 +178,22 @@ static struct asym_mask unit_of(const struct asym_machine *m, const struct asym_
 struct plan {
     const struct asym_cap_method *method;
     const struct asym_machine *machine;
-    const struct asym_slow_speed *speed;
+    const struct asym_slow_speeds *speeds;
     struct asym_capped_unit *held;
     size_t n, n_waiting;
 };
+
+/* Returns the speed that all CPUs of the unit get; NULL: they have none, or different ones. */
+static const struct asym_slow_speed *speed_of(const struct plan *p, const struct asym_mask *unit, int cpu)
+{
+    const struct asym_slow_speed *speed = asym_slow_speed_of(p->speeds, cpu);
+    ASYM_MASK_FOREACH (c, unit) {
+        const struct asym_slow_speed *other = asym_slow_speed_of(p->speeds, c);
+        if (!speed || !other || speed->khz != other->khz || speed->share < other->share || speed->share > other->share)
+            return NULL;
+    }
+    return speed;
+}
 
 /* With a whole_core method each CPU of a core has its own register, and the fastest value is in force. */
 static int plan_unit(struct plan *p, const struct asym_mask *slow, int cpu, struct asym_error *err)
@@ -197,12 +209,17 @@ static int plan_unit(struct plan *p, const struct asym_mask *slow, int cpu, stru
         return asym_fail(err, -EINVAL, "asymmetry.slow: CPU %d shares its %s with CPUs %s: name all of them, or none",
                          cpu, p->method->whole_core ? "core" : "frequency",
                          asym_mask_format_list(&rest, outside, sizeof outside));
+    const struct asym_slow_speed *speed = speed_of(p, &unit, cpu);
+    if (!speed)
+        return asym_fail(err, -EINVAL, "asymmetry.slow_speed: CPUs %s share their %s: give them one speed",
+                         asym_mask_format_list(&unit, outside, sizeof outside),
+                         p->method->whole_core ? "core" : "frequency");
     int r = p->method->probe(p->method->ctx, cpu, why, sizeof why);
     if (r < 0)
         return asym_fail(err, r, "asymmetry.method %s cannot be used: %s", p->method->name, why);
     r = read_state(&h, &h.original);
     if (r >= 0)
-        r = p->method->choose(p->method->ctx, cpu, p->speed, &h.original, &h.set);
+        r = p->method->choose(p->method->ctx, cpu, speed, &h.original, &h.set);
     if (r < 0)
         return asym_fail(err, r, "asymmetry: CPU %d: %s", cpu, strerror(-r));
     p->held[p->n++] = h;
@@ -299,9 +316,9 @@ static int carry_out(struct asym_asymmetry *a, const struct plan *p, struct asym
 }
 
 int asym_asymmetry_set(struct asym_asymmetry *a, const struct asym_cap_method *method, const struct asym_machine *m,
-                       const struct asym_mask *slow, const struct asym_slow_speed *speed, struct asym_error *err)
+                       const struct asym_mask *slow, const struct asym_slow_speeds *speeds, struct asym_error *err)
 {
-    struct plan p = {.method = method, .machine = m, .speed = speed};
+    struct plan p = {.method = method, .machine = m, .speeds = speeds};
     struct asym_undo_report report;
     int r = make_plan(&p, slow, err);
     if (r < 0)

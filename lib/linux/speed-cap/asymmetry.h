@@ -27,14 +27,14 @@ int asym_asymmetry_open(const char *dir, const struct asym_cap_method *const *me
 void asym_asymmetry_close(struct asym_asymmetry *a);
 
 /**
- * Caps the usable CPUs of slow at the state nearest to speed that the method has. If the same caps are in force, it changes
+ * Caps each usable CPU of slow at the state nearest to its speed that the method has. If the same caps are in force, it changes
  * nothing; else it restores the old ones first. On failure it restores all CPUs.
- * Returns 0; -EINVAL: slow has only a part of a frequency domain or core, or the method does not know this form of speed;
+ * Returns 0; -EINVAL: slow has only a part of a frequency domain or core, the CPUs of one have different speeds, or the method does not know this form of speed;
  * -EOPNOTSUPP, -ENODEV: this machine does not support the method; -EACCES, -EPERM; -ENOTSUP: the driver accepts a cap and
  * ignores it; -errno. err has the CPU and the reason.
  */
 int asym_asymmetry_set(struct asym_asymmetry *a, const struct asym_cap_method *method, const struct asym_machine *m,
-                       const struct asym_mask *slow, const struct asym_slow_speed *speed, struct asym_error *err);
+                       const struct asym_mask *slow, const struct asym_slow_speeds *speeds, struct asym_error *err);
 
 /**
  * Checks the caps. If another program has changed a limit, asymd leaves that limit, restores the other one, and releases the

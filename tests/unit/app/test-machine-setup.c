@@ -57,6 +57,36 @@ static void assert_cpus(const struct asym_mask *mask, const char *list)
     assert_string_equal(asym_mask_format_list(mask, text, sizeof text), list);
 }
 
+static void slow_cpus_have_a_speed_each(void **state)
+{
+    static const struct {
+        const char *slow, *speeds, *wrong; /* wrong: a part of the message; NULL: they are accepted */
+        double want[4];
+    } rows[] = {
+        {"", "1:75% 2-3:50%", NULL, {1, 0.75, 0.5, 0.5}},
+        {"1-3", "2:75% 50%", NULL, {1, 0.5, 0.75, 0.5}},
+        {"1-3", "25%", NULL, {1, 0.25, 0.25, 0.25}},
+        {"1-3", "2:75%", "leaves out CPUs 1,3", {0}},
+        {"1-2", "2:75% 3:50% 25%", "CPUs 3 are none of asymmetry.slow", {0}},
+    };
+    struct fixture *f = *state;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        char slow[64], speeds[64];
+        struct asym_error err = {""};
+        snprintf(slow, sizeof slow, "asymmetry.slow=%s", rows[i].slow);
+        snprintf(speeds, sizeof speeds, "asymmetry.slow_speed=%s", rows[i].speeds);
+        assert_int_equal(asym_settings_set(f->run.settings, slow, "test", NULL), 0);
+        assert_int_equal(asym_settings_set(f->run.settings, speeds, "test", NULL), 0);
+        const int r = asym_run_machine(&f->run, &err);
+        if ((r < 0) != (rows[i].wrong != NULL) || (rows[i].wrong && !strstr(err.text, rows[i].wrong)))
+            fail_msg("%s: %s", speeds, err.text);
+        for (size_t c = 1; r >= 0 && c < 4; c++) {
+            const double share = f->run.machine->cpus[c].speed / f->run.machine->cpus[0].speed;
+            assert_true(share > rows[i].want[c] - 0.01 && share < rows[i].want[c] + 0.01);
+        }
+    }
+}
+
 static void the_first_reading_starts_from_nothing(void **state)
 {
     struct fixture *f = *state;
@@ -120,6 +150,7 @@ static void a_later_reading_keeps_the_place_the_count_and_what_is_slow(void **st
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(slow_cpus_have_a_speed_each, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_first_reading_starts_from_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_count_that_is_too_large_names_the_cpus, set_up, tear_down),
         cmocka_unit_test_setup_teardown(speeds_that_leave_out_a_cpu_say_where_they_are_set, set_up, tear_down),

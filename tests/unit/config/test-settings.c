@@ -307,11 +307,29 @@ static void slow_speeds_are_shares_or_frequencies(void **state)
     } rows[] = {{"50%", 0.5, 0},          {"12.5 %", 0.125, 0},  {"100%", 1, 0}, {"1400000kHz", 0, 1400000},
                 {"1400 MHz", 0, 1400000}, {"1.4GHz", 0, 1400000}};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        struct asym_slow_speed speed;
-        assert_int_equal(asym_slow_speed_parse(rows[i].text, &speed), 0);
+        struct asym_slow_speeds speeds;
+        assert_int_equal(asym_slow_speeds_parse(rows[i].text, &speeds), 0);
+        const struct asym_slow_speed speed = speeds.rest;
         assert_true(speed.share > rows[i].share - 1e-9 && speed.share < rows[i].share + 1e-9);
         assert_int_equal(speed.khz, rows[i].khz);
     }
+}
+
+static void slow_speeds_may_name_cpus(void **state)
+{
+    static const char *const bad[] = {
+        "2-3:75% 3:50%", "75% 50%", "2-3:75%,4:50%", "2-3:", ":50%", "2-3:75 4:50%", "a:50%", ""};
+    struct asym_slow_speeds speeds;
+    (void)state;
+    assert_int_equal(asym_slow_speeds_parse(" 2-3,6:75% 4-5:1400MHz\t25% ", &speeds), 0);
+    assert_true(asym_slow_speed_of(&speeds, 6)->share > 0.749 && asym_slow_speed_of(&speeds, 6)->share < 0.751);
+    assert_int_equal(asym_slow_speed_of(&speeds, 4)->khz, 1400000);
+    assert_true(asym_slow_speed_of(&speeds, 1)->share > 0.249 && asym_slow_speed_of(&speeds, 1)->share < 0.251);
+    assert_int_equal(asym_slow_speeds_parse("2-3:75% 4-5:50%", &speeds), 0);
+    assert_null(asym_slow_speed_of(&speeds, 1));
+    for (size_t i = 0; i < ASYM_LENGTH(bad); i++)
+        if (asym_slow_speeds_parse(bad[i], &speeds) != -EINVAL)
+            fail_msg("accepted: %s", bad[i]);
 }
 
 static void speeds_of_cpus_are_read(void **state)
@@ -430,6 +448,7 @@ int main(void)
         TEST(what_is_set_by_hand_wins_and_says_so),
         TEST(bad_assignments_are_refused_and_change_nothing),
         TEST(a_text_too_long_for_a_line_is_refused),
+        TEST(slow_speeds_may_name_cpus),
         TEST(slow_speeds_are_shares_or_frequencies),
         TEST(speeds_of_cpus_are_read),
         TEST(a_share_is_a_percentage_and_printed_as_it_was_given),

@@ -144,7 +144,7 @@ static void reopen(struct fixture *f)
 static int set(struct fixture *f, const char *list, double share)
 {
     struct asym_mask slow;
-    const struct asym_slow_speed speed = {.share = share};
+    const struct asym_slow_speeds speed = {.rest = {.share = share}};
     assert_int_equal(asym_mask_parse_list(list, strlen(list), &slow), 0);
     return asym_asymmetry_set(f->a, &method, &f->machine, &slow, &speed, &f->err);
 }
@@ -403,13 +403,40 @@ static void a_list_holds_those_of_it_that_are_there(void **state)
     assert_true(as_before());
 }
 
+/* The machines of the papers have three, four and eight speeds. */
+static void cpus_get_a_speed_each_and_are_restored_after_a_kill(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_undo_report report;
+    struct asym_slow_speeds speeds;
+    struct asym_mask slow;
+    assert_int_equal(asym_slow_speeds_parse("2-3:75% 4-5:50% 25%", &speeds), 0);
+    assert_int_equal(asym_mask_parse_list("2-7", 3, &slow), 0);
+    assert_int_equal(asym_asymmetry_set(f->a, &method, &f->machine, &slow, &speeds, &f->err), 0);
+    assert_int_equal(fake.state[0].high, MAX);
+    assert_int_equal(fake.state[2].high, MAX * 3 / 4);
+    assert_int_equal(fake.state[4].high, MAX / 2);
+    assert_int_equal(fake.state[6].high, MAX / 4);
+    assert_true(asym_asymmetry_caps(f->a)->share[3] > 0.74 && asym_asymmetry_caps(f->a)->share[6] < 0.26);
+    reopen(f);
+    asym_asymmetry_undo(f->a, &report);
+    assert_int_equal(report.restored, 3);
+    assert_true(as_before());
+    /* CPUs 2 and 3 have one frequency. */
+    assert_int_equal(asym_slow_speeds_parse("2:75% 3:50%", &speeds), 0);
+    assert_int_equal(asym_mask_parse_list("2-3", 3, &slow), 0);
+    assert_int_equal(asym_asymmetry_set(f->a, &method, &f->machine, &slow, &speeds, &f->err), -EINVAL);
+    assert_non_null(strstr(f->err.text, "CPUs 2-3 share their frequency: give them one speed"));
+    assert_true(as_before());
+}
+
 /* Each sibling has its own duty cycle, and the larger one is in force. */
 static void every_cpu_of_a_full_core_is_capped(void **state)
 {
     struct fixture *f = *state;
     static struct asym_cap_method of_cores;
     struct asym_undo_report report;
-    const struct asym_slow_speed speed = {.share = 0.5};
+    const struct asym_slow_speeds speed = {.rest = {.share = 0.5}};
     struct asym_mask slow = {0};
     of_cores = method;
     of_cores.whole_core = true;
@@ -524,6 +551,7 @@ int main(void)
         TEST(limits_that_take_a_while_are_waited_for),
         TEST(what_is_offline_neither_stops_others_nor_is_forgotten),
         TEST(a_list_holds_those_of_it_that_are_there),
+        TEST(cpus_get_a_speed_each_and_are_restored_after_a_kill),
         TEST(every_cpu_of_a_full_core_is_capped),
         TEST(changes_in_progress_when_asymd_is_killed_are_undone),
         TEST(what_another_program_changed_is_let_go),
