@@ -199,7 +199,8 @@ class Bench:
         if status != 0 and not log.strip():
             return "ended", "asymd gives up and says nothing"
         # These errors say what is missing, and asymd names that instead.
-        if status != 0 and not said and error not in (errno.ENOMEM, errno.ENOENT, errno.ESRCH):
+        if status != 0 and not said and error not in (errno.ENOMEM, errno.ENOENT, errno.ESRCH, errno.ECHILD,
+                                                              errno.EWOULDBLOCK):
             return "ended", "asymd gives up and does not say why"
         if left:
             return "restored by --restore", ""

@@ -30,8 +30,8 @@ void asym_asymmetry_close(struct asym_asymmetry *a);
  * Caps each usable CPU of slow at the state nearest to its speed that the method has. If the same caps are in force, it changes
  * nothing; else it restores the old ones first. On failure it restores all CPUs.
  * Returns 0; -EINVAL: slow has only a part of a frequency domain or core, the CPUs of one have different speeds, or the method
- * does not know this form of speed; -EOPNOTSUPP, -ENODEV: this machine does not support the method; -EACCES, -EPERM; -ENOTSUP: the driver accepts a cap and
- * ignores it; -errno. err has the CPU and the reason.
+ * does not know this form of speed; -EOPNOTSUPP, -ENODEV: this machine does not support the method; -EACCES, -EPERM;
+ * -ENOTSUP: the driver accepts a cap and ignores it; -errno. err has the CPU and the reason.
  */
 int asym_asymmetry_set(struct asym_asymmetry *a, const struct asym_cap_method *method, const struct asym_machine *m,
                        const struct asym_mask *slow, const struct asym_slow_speeds *speeds, struct asym_error *err);
