@@ -77,7 +77,9 @@ class Programs:
     """A serial program and a parallel one: the policy narrows the masks of both, and changes the nice value of the first."""
 
     def __init__(self, build):
-        self.processes = [subprocess.Popen([build / "tests/load-spin", str(n), "3600"]) for n in (1, 3)]
+        # A session each: asymd takes the programs of one job for one application.
+        self.processes = [subprocess.Popen([build / "tests/load-spin", str(n), "3600"], start_new_session=True)
+                          for n in (1, 3)]
         self.pids = [p.pid for p in self.processes]
         while sum(len(os.listdir(f"/proc/{pid}/task")) for pid in self.pids) < 4:
             time.sleep(0.001)
@@ -151,7 +153,7 @@ class Bench:
 
     def begin(self, process):
         """Until asymd steers, or has had the time to do so."""
-        return self.wait(process, lambda: self.programs.changed() or self.turns() > 3 * TURNS)
+        return self.wait(process, lambda: self.programs.changed() or self.turns() > 12 * TURNS)
 
     def finish(self, process):
         """The exit status; None: it hangs."""
