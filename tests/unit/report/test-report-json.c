@@ -172,7 +172,7 @@ static void settings_carry_their_units_and_no_auto(void **state)
     ASYM_AUTO_JSON json_t *root = parse_report(s);
     json_t *policy = get(root, "policy"), *settings = get(policy, "settings");
     assert_string_equal(text(policy, "name"), "pa");
-    assert_int_equal(integer(settings, "hp_threshold"), 5);
+    assert_int_equal(integer(settings, "hp_threshold"), 3);
     assert_int_equal(integer(settings, "amp_boost_ms"), 1000);
     assert_int_equal(integer(settings, "swap_period_ms"), 100);
     assert_int_equal(integer(settings, "fork_holdoff_ms"), 10000);

@@ -184,7 +184,7 @@ static void the_policy_and_the_settings_in_force_are_printed(void **state)
     ASYM_AUTO_FREE char *text = text_of(s);
     assert_has(text, "pa: serial phases come first");
     assert_has(text, "Saez 2010, 2.1");
-    assert_has(text, "hp_threshold=5");
+    assert_has(text, "hp_threshold=3");
     assert_has(text, "amp_boost=1s");
     assert_has(text, "pin=type");
     assert_has(text, "sp_boost=0");
