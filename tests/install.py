@@ -164,6 +164,8 @@ def check_relative(build, work):
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
     check_rules(build)
+    presets = pathlib.Path(__file__).resolve().parent.parent / "CMakePresets.json"
+    check("CMAKE_INSTALL_PREFIX" not in presets.read_text(), "a preset has a prefix: cmake --install writes to /usr/local")
     with tempfile.TemporaryDirectory(prefix="asym-install-") as work:
         for name in ("prefix", "a 50% prefix", "x/usr"):
             prefix = pathlib.Path(work).resolve() / name

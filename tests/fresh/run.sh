@@ -234,7 +234,7 @@ must_say_what_is_missing() {
 must_say() {
     local words=$1
     shift
-    must "${@:1:3}" "set -o pipefail; { $4; } 2>&1 | tee /dev/stderr | grep '$words' >/dev/null"
+    must "${@:1:3}" "set -o pipefail; { $4; } 2>&1 | tee >(cat >&2) | grep '$words' >/dev/null"
 }
 
 # Each test runs once in each build: in the optimised one as an ordinary user, but for what needs root, and under sanitizers as

@@ -96,7 +96,7 @@ def runtime_of(program):
 def stage(build, share):
     """Makes one archive of the files of `cmake --install`, the loads, and the libraries of the loads that the guest lacks."""
     root = share / "root"
-    subprocess.run(["cmake", "--install", str(build)], env={**os.environ, "DESTDIR": str(root)}, check=True,
+    subprocess.run(["cmake", "--install", str(build), "--prefix", "/usr"], env={**os.environ, "DESTDIR": str(root)}, check=True,
                    stdout=subprocess.DEVNULL)
     (root / "opt").mkdir()
     loads = [*map(str, sorted((build / "tests").glob("load-*"))), *runtime_of(build / "tests" / "load-openmp")]
