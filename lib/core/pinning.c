@@ -199,12 +199,11 @@ static struct asym_mask mask_for(const struct pins *p, const struct asym_mask *m
     struct asym_mask part = use == USE_HELD ? asym_mask_and(&all, &p->reserved) : asym_mask_minus(&all, &p->reserved);
     if (asym_mask_empty(&part))
         return all;
-    const struct asym_mask shared = asym_mask_and(may, &p->shared);
+    const struct asym_mask shared = asym_mask_and(may, &p->shared), rest = asym_mask_minus(&part, &shared);
     if (use == USE_CROWD)
-        part = asym_mask_or(&part, &shared);
-    else if (use == USE_STEADY)
-        part = asym_mask_minus(&part, &shared);
-    return part;
+        return asym_mask_or(&part, &shared);
+    /* The rest is empty if another thread holds its own CPU, and light threads have all others. */
+    return use == USE_STEADY && !asym_mask_empty(&rest) ? rest : part;
 }
 
 static uint32_t narrow(struct pins *p, struct asym_mask_table *masks, uint32_t allowed, int32_t cpu, enum use use)

@@ -455,6 +455,23 @@ static void without_a_crowd_nothing_is_shared(void **state)
     engine_fixture_assert_mask(&slow->mask, "0-3");
 }
 
+/* Another thread holds one of the two CPUs that the thread may use, and the light one shares the other. */
+static void a_busy_thread_beside_a_held_and_a_shared_cpu_has_a_mask(void **state)
+{
+    struct engine_fixture *w = *state;
+    set_limit(w, ASYM_PIN_TYPE);
+    add_thread(w, 100, 4, 0.6);
+    add_thread(w, 200, 5, 1);
+    struct engine_fixture_thread *busy = add_thread(w, 201, 5, 1);
+    busy->mask = busy->cpuset = (struct asym_mask){{0x30}};
+    for (int32_t i = 0; i < 5; i++)
+        add_thread(w, 300 + i, i % 4, 1);
+    engine_fixture_order(w, 200, 5, true);
+    engine_fixture_run(w, TICK);
+    assert_false(asym_mask_empty(&engine_fixture_planned(w, 201)->mask));
+    engine_fixture_assert_mask(&engine_fixture_planned(w, 201)->mask, "4");
+}
+
 static void the_two_of_a_crowded_cpu_get_the_shared_one_under_pin_cpu(void **state)
 {
     struct engine_fixture *w = *state;
@@ -695,6 +712,7 @@ int main(void)
         T(pin_cpu_pins_an_exclusive_thread_to_its_one_cpu),
         T(a_light_thread_shares_its_cpu_with_a_crowd),
         T(without_a_crowd_nothing_is_shared),
+        T(a_busy_thread_beside_a_held_and_a_shared_cpu_has_a_mask),
         T(the_two_of_a_crowded_cpu_get_the_shared_one_under_pin_cpu),
         T(masks_stay_while_a_duty_swings),
         T(a_target_it_may_not_have_is_not_followed),
