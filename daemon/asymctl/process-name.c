@@ -220,8 +220,8 @@ int asym_named_processes_list(const struct asym_named_processes *processes, cons
         r = add_row(&table, &processes->process[i]);
     if (r < 0)
         return r;
-    fprintf(out, "%zu processes have %s%s:\n", processes->n,
-            processes->by_command_line ? "in their command lines: " : "the name ", text);
+    fprintf(out, "%zu process%s %s%s:\n", processes->n, processes->n == 1 ? " has" : "es have",
+            processes->by_command_line ? "in the command line, but not as a name: " : "the name ", text);
     r = asym_report_table_print(&table, &terminal, 0, 0, true);
     if (processes->n > MOST_LISTED)
         fprintf(out, "and %zu more, which have used less CPU time\n", processes->n - MOST_LISTED);
@@ -246,7 +246,7 @@ int asym_verb_named_processes(const char *verb, const char *name, struct asym_na
     return asym_verb_fail(ASYM_EXIT_FAILED, err.text);
 }
 
-/* The operand is a name. */
+/* The operand is a name. Any user can put any text into the rest of a command line: that alone chooses no process. */
 static int find_one(const char *verb, const char *name, struct asym_process_operand *ret)
 {
     ASYM_CLEANUP(asym_named_processes_done) struct asym_named_processes found = {.process = NULL};
@@ -254,7 +254,7 @@ static int find_one(const char *verb, const char *name, struct asym_process_oper
     const int status = asym_verb_named_processes(verb, name, &found);
     if (status != ASYM_EXIT_DONE)
         return status;
-    if (found.n > 1) {
+    if (found.n > 1 || found.by_command_line) {
         fprintf(stderr, "asymctl: %s: ", verb);
         const int r = asym_named_processes_list(&found, name, verb, stderr);
         return r < 0 ? asym_verb_fail(ASYM_EXIT_FAILED, strerror(-r)) : ASYM_EXIT_USAGE;

@@ -65,8 +65,8 @@ struct asym_process_operand {
 };
 
 /**
- * Find the process that the operand of that verb means, and connect. If there is none, or more than one, prints that, and which
- * ones. Returns the exit status.
+ * Find the process that the operand of that verb means, by its PID or the name of its program, and connect. If there is none, or
+ * more than one, or only command lines have the name, prints that, and which ones. Returns the exit status.
  */
 int asym_verb_process_and_connect(const char *verb, const char *operand, struct asym_process_operand *ret_process,
                                   struct asym_client **ret_client);

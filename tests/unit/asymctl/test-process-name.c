@@ -222,6 +222,26 @@ static void a_name_of_several_processes_or_of_none_changes_nothing(void **state)
     }
 }
 
+/* Any user can start a process that has the name of another program among its arguments. */
+static void a_name_among_the_arguments_of_one_process_changes_nothing(void **state)
+{
+    char name[64], arguments[96], text[8192];
+    (void)state;
+    snprintf(name, sizeof name, "asymctl-test-argument-%d", (int)getpid());
+    snprintf(arguments, sizeof arguments, "asymctl-test-other %s", name);
+    const pid_t pid = start_named(arguments);
+    for (size_t i = 0; i < ASYM_LENGTH(verbs); i++) {
+        fake_service_start(FAKE_SERVICE_PLAIN);
+        assert_int_equal(run(verbs[i].verb, name, verbs[i].rest, text, sizeof text), i == 0 ? 0 : 2);
+        if (i > 0)
+            assert_non_null(
+                strstr(text, "1 process has in the command line, but not as a name: asymctl-test-argument-"));
+        assert_string_equal(fake_service_calls(), "");
+        fake_service_stop();
+    }
+    assert_int_equal(asym_process_signal(pid, SIGKILL), 0);
+}
+
 /* The fake service knows no process of that number either. */
 static void watch_waits_for_no_process_that_does_not_exist(void **state)
 {
@@ -243,6 +263,7 @@ int main(void)
         cmocka_unit_test(a_list_has_the_first_ten_and_says_what_to_type),
         cmocka_unit_test(each_verb_takes_a_name),
         cmocka_unit_test(a_name_of_several_processes_or_of_none_changes_nothing),
+        cmocka_unit_test(a_name_among_the_arguments_of_one_process_changes_nothing),
         cmocka_unit_test(watch_waits_for_no_process_that_does_not_exist),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
