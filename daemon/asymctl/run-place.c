@@ -18,6 +18,15 @@ static void run_done(struct asym_run *run)
     asym_root_done(&run->root);
 }
 
+/* A program that starts a thread for each CPU should not fill the second hardware threads of fast cores: slow cores add more. */
+static struct asym_mask fast_cores(const struct asym_machine *m)
+{
+    struct asym_mask fast = m->fast, mine;
+    if (asym_thread_get_mask(0, &mine) >= 0 && asym_mask_meets(&fast, &mine))
+        fast = asym_mask_and(&fast, &mine);
+    return asym_machine_cores(m, &fast);
+}
+
 int asym_run_place_cpus(enum asym_run_place place, const char *config, struct asym_mask *ret, struct asym_error *err)
 {
     const struct asym_invocation cli = {.config = config};
@@ -31,7 +40,7 @@ int asym_run_place_cpus(enum asym_run_place place, const char *config, struct as
         return r;
     if (!asym_machine_is_asymmetric(run.machine))
         return asym_fail(err, -ENODATA, "all CPUs are alike here");
-    *ret = place == ASYM_RUN_FAST ? run.machine->fast : run.machine->slow;
+    *ret = place == ASYM_RUN_FAST ? fast_cores(run.machine) : run.machine->slow;
     return 0;
 }
 

@@ -10,7 +10,7 @@ enum asym_run_place { ASYM_RUN_ANYWHERE, ASYM_RUN_FAST, ASYM_RUN_SLOW };
 
 /**
  * Return in *ret the CPUs of the machine that the place means, as asymd sees the machine under that configuration (NULL: the
- * installed one).
+ * installed one): for ASYM_RUN_FAST one CPU of each fast core.
  * Returns 0; -ENODATA: all CPUs are alike; -errno, with err: the configuration or the machine cannot be read.
  */
 int asym_run_place_cpus(enum asym_run_place place, const char *config, struct asym_mask *ret, struct asym_error *err);

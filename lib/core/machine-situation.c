@@ -151,16 +151,24 @@ static void write_ordinary(const struct asym_machine *m, const struct asym_mask 
         snprintf(buf, size, "CPUs %s, which are all %s", list, asym_mask_within(ordinary, &m->fast) ? "fast" : "slow");
 }
 
-/* Writes "32 CPUs", "24 CPUs (0-7 are isolated)". */
+static unsigned count_cores(const struct asym_machine *m, const struct asym_mask *cpus)
+{
+    const struct asym_mask cores = asym_machine_cores(m, cpus);
+    return asym_mask_count(&cores);
+}
+
+/* Writes "32 CPUs", "24 cores with 32 CPUs", "24 CPUs (0-7 are isolated)". */
 static void write_count(const struct asym_machine *m, const struct asym_mask *ordinary, char *buf, size_t size)
 {
-    const unsigned n = asym_mask_count(ordinary);
+    struct asym_text text = asym_text_in(buf, size);
+    const unsigned n = asym_mask_count(ordinary), n_cores = count_cores(m, ordinary);
     char list[64];
-    if (asym_mask_equal(ordinary, &m->usable))
-        snprintf(buf, size, "%u CPUs", n);
-    else
-        snprintf(buf, size, "%u CPUs (%s %s isolated)", n, asym_mask_format_list(&m->isolated, list, sizeof list),
-                 asym_mask_count(&m->isolated) == 1 ? "is" : "are");
+    if (n_cores < n)
+        asym_text_add(&text, "%u core%s with ", n_cores, n_cores == 1 ? "" : "s");
+    asym_text_add(&text, "%u CPUs", n);
+    if (!asym_mask_equal(ordinary, &m->usable))
+        asym_text_add(&text, " (%s %s isolated)", asym_mask_format_list(&m->isolated, list, sizeof list),
+                      asym_mask_count(&m->isolated) == 1 ? "is" : "are");
 }
 
 /* Writes "; CPUs 0-7 have a larger L3 than 8-15 (96 and 32 MiB): ..." if the fastest type has caches of two sizes; else "". */
@@ -186,8 +194,9 @@ static void write_words(const struct asym_situation_facts *facts, struct word re
     const struct asym_machine *m = facts->machine;
     const struct asym_mask ordinary = asym_machine_ordinary(m);
     const struct asym_mask fasts = asym_mask_and(&m->fast, &ordinary), slows = asym_mask_and(&m->slow, &ordinary);
-    const unsigned n_fast = asym_mask_count(&fasts), n_slow = asym_mask_count(&slows),
+    const unsigned n_fast = count_cores(m, &fasts), n_slow = count_cores(m, &slows),
                    isolated = asym_mask_count(&m->isolated);
+    const char *unit = n_fast + n_slow < asym_mask_count(&ordinary) ? "core" : "CPU";
     char fast[64], slow[64], usable[64], favoured[64], counted[96], got[96], caches[200];
     struct asym_mask first;
     find_favoured(m, &ordinary, &first);
@@ -203,8 +212,8 @@ static void write_words(const struct asym_situation_facts *facts, struct word re
     add(&ret, "isolated", "CPU%s %s %s", isolated == 1 ? "" : "s",
         asym_mask_format_list(&m->isolated, usable, sizeof usable), isolated == 1 ? "is" : "are");
     add(&ret, "n slow", "%u", n_slow);
-    add(&ret, "fast CPUs", "%u CPU%s", n_fast, n_fast == 1 ? "" : "s");
-    add(&ret, "fast", "%u fast CPU%s%s", n_fast, n_fast == 1 ? "" : "s", fast);
+    add(&ret, "fast CPUs", "%u %s%s", n_fast, unit, n_fast == 1 ? "" : "s");
+    add(&ret, "fast", "%u fast %s%s%s", n_fast, unit, n_fast == 1 ? "" : "s", fast);
     add(&ret, "are fast", "%u %s fast%s", n_fast, n_fast == 1 ? "is" : "are", fast);
     add(&ret, "fast types", "%s", fast);
     add(&ret, "slow", "%u slow%s", n_slow, slow);

@@ -119,6 +119,31 @@ static void each_situation_has_its_sentence(void **state)
     assert_int_equal(ASYM_LENGTH(rows) + 1, ASYM_N_SITUATIONS); /* ISOLATED is below */
 }
 
+/* Two cores with two hardware threads each, and two with one. */
+static void hardware_threads_are_not_counted_as_cores(void **state)
+{
+    (void)state;
+    static const double speeds[] = {2, 2, 2, 2, 1, 1};
+    static const struct {
+        struct asym_situation_facts facts;
+        const char *part;
+    } cases[] = {
+        {{.policy_runs = true, .may_steer = true}, "of 4 cores with 6 CPUs 2 are fast and 2 slow"},
+        {{.policy_runs = true}, "has 2 fast cores and 2 slow"},
+    };
+    struct asym_machine m = machine(speeds, 6, NULL);
+    m.cpus[1].core = m.cpus[0].core;
+    m.cpus[3].core = m.cpus[2].core;
+    assert_int_equal(asym_machine_finish(&m), 0);
+    for (size_t i = 0; i < ASYM_LENGTH(cases); i++) {
+        char text[400];
+        struct asym_situation_facts facts = cases[i].facts;
+        facts.machine = &m;
+        if (!strstr(asym_situation_text(&facts, text, sizeof text), cases[i].part))
+            fail_msg("'%s' has no '%s'", text, cases[i].part);
+    }
+}
+
 /* Verdicts and thresholds are about CPUs that ordinary threads get. */
 static void isolated_cpus_do_not_count(void **state)
 {
@@ -212,6 +237,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_situation_has_its_sentence),
+        cmocka_unit_test(hardware_threads_are_not_counted_as_cores),
         cmocka_unit_test(isolated_cpus_do_not_count),
         cmocka_unit_test(caches_of_two_sizes_are_said),
         cmocka_unit_test(a_long_sentence_is_whole_and_a_short_buffer_is_not_overrun),
