@@ -329,7 +329,9 @@ int asym_service_unset_program(struct asym_service *s, int32_t pid, struct asym_
 struct lasting {
     char file[64], name[ASYM_LASTING_NAME + 5];
     char comm[ASYM_COMM_LEN], exe[4096]; /* of the process */
+    char matches[256];                   /* the lines of the text that name the program */
     char text[1024];
+    char before[4096]; /* the file as it was; "": there was none */
 };
 
 /* Copies a text into a glob: '?' stands for each byte that has a meaning there, or in the file. Keeps the end of a long text. */
@@ -366,6 +368,8 @@ static int describe(const struct asym_taskid *proc, const char *action, struct l
     const int r = n < 0 ? -errno : asym_thread_get_stat(proc->tgid, proc->tgid, &stat);
     if (n < 0 || r < 0)
         return asym_fail(err, r, "process %" PRId32 ": %s", proc->tgid, strerror(-r));
+    if (stat.start != proc->start)
+        return asym_fail(err, -ESRCH, "process %" PRId32 " has ended", proc->tgid);
     ret->exe[n] = '\0';
     if ((size_t)n > strlen(deleted) && strcmp(ret->exe + n - strlen(deleted), deleted) == 0)
         ret->exe[(size_t)n - strlen(deleted)] = '\0';
@@ -375,11 +379,23 @@ static int describe(const struct asym_taskid *proc, const char *action, struct l
     name_of_file(is_other ? stat.comm : base, ret);
     glob_of(ret->exe, exe, sizeof exe - 4);
     glob_of(stat.comm, comm, sizeof comm);
+    snprintf(ret->matches, sizeof ret->matches, "match_exe = \"%s\"\n%s%s%s", exe, is_other ? "match_comm = \"" : "",
+             is_other ? comm : "", is_other ? "\"\n" : "");
     snprintf(ret->text, sizeof ret->text,
              "# asymctl set has written this file. Remove it, or: asymctl set PID auto --permanent\n"
-             "[rule \"%s\"]\nmatch_exe = \"%s\"\n%s%s%saction = %s\n",
-             ret->name, exe, is_other ? "match_comm = \"" : "", is_other ? comm : "", is_other ? "\"\n" : "", action);
+             "[rule \"%s\"]\n%saction = %s\n",
+             ret->name, ret->matches, action);
     return 0;
+}
+
+/* A program chooses its name: one that takes the name of another program must not change the rule of that. */
+static int read_before(const struct asym_service *s, struct lasting *l, struct asym_error *err)
+{
+    char path[ASYM_PATH_SIZE];
+    const int r = asym_run_read_drop_in(s->run->cli, l->file, l->before, sizeof l->before, path, err);
+    if (r < 0 || !*l->before || strstr(l->before, l->matches))
+        return r;
+    return asym_fail(err, -EEXIST, "%.300s is of another program with this name, and stays: change it by hand", path);
 }
 
 /* The file is read after asymd.conf, whose rules come first. */
@@ -408,13 +424,15 @@ int asym_service_set_rule(struct asym_service *s, int32_t pid, const char *actio
     if (r >= 0)
         r = describe(&proc, action, l, err);
     if (r >= 0)
+        r = read_before(s, l, err);
+    if (r >= 0)
         r = asym_run_write_drop_in(s->run->cli, l->file, removes ? NULL : l->text, ret, err);
     if (r < 0)
         return r;
     asym_log_say(&s->run->log, LOG_NOTICE, "uid %u has %s %s", (unsigned)by, removes ? "removed" : "written", ret);
     r = asym_service_reload(s, err);
-    if (r < 0 && !removes)
-        asym_run_write_drop_in(s->run->cli, l->file, NULL, ret, &ignored);
+    if (r < 0)
+        asym_run_write_drop_in(s->run->cli, l->file, *l->before ? l->before : NULL, ret, &ignored);
     else if (!removes)
         name_first_rule(s, l, ret, ASYM_SET_RULE_SIZE);
     return r;

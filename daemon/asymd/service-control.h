@@ -70,6 +70,7 @@ int asym_service_set_program(struct asym_service *s, int32_t pid, enum asym_rule
  * Write a lasting rule for the program of the process to rules.d/50-set-NAME.conf beside the configuration, and read the
  * configuration again. It matches the path of the executable, and the name of the process where that is another one, as that of a
  * script is. action: as of asym_service_parse_action; "auto": remove the file. ret: its path, and the rule that comes before it.
+ * Returns 0; -EEXIST: the file is of another program; -errno; with err. On failure the file is as it was.
  */
 int asym_service_set_rule(struct asym_service *s, int32_t pid, const char *action, uid_t by,
                           char ret[ASYM_SET_RULE_SIZE], struct asym_error *err);

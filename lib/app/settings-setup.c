@@ -33,18 +33,49 @@ static int replace_file(int dir, const char *name, const char *text)
     return r < 0 || fsync(dir) == 0 ? r : -errno;
 }
 
+/* ret_parent: of rules.d; ret_dir: rules.d itself. */
+static int find_drop_in(const struct asym_invocation *cli, const char *name, char *ret_parent, char *ret_dir,
+                        char *ret_path, struct asym_error *err)
+{
+    char buf[ASYM_PATH_SIZE];
+    const char *config = asym_run_config_path(cli, buf), *slash = strrchr(config, '/');
+    const int n = slash ? (int)(slash - config + 1) : 0;
+    snprintf(ret_parent, ASYM_PATH_SIZE, "%.*s", n, config);
+    if (snprintf(ret_dir, ASYM_PATH_SIZE, "%.*srules.d", n, config) >= ASYM_PATH_SIZE ||
+        snprintf(ret_path, ASYM_PATH_SIZE, "%.*srules.d/%s", n, config, name) >= ASYM_PATH_SIZE)
+        return asym_fail(err, -ENAMETOOLONG, "%.200s: the name is too long", config);
+    return 0;
+}
+
+int asym_run_read_drop_in(const struct asym_invocation *cli, const char *name, char *buf, size_t size, char *ret_path,
+                          struct asym_error *err)
+{
+    char parent[ASYM_PATH_SIZE], dir[ASYM_PATH_SIZE];
+    int r = find_drop_in(cli, name, parent, dir, ret_path, err);
+    if (r < 0)
+        return r;
+    *buf = '\0';
+    ASYM_AUTO_CLOSE int fd = open(ret_path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT)
+        return 0;
+    const ssize_t n = fd < 0 ? -errno : asym_read_all(fd, buf, size);
+    r = n < 0 ? (int)n : (size_t)n == size ? -EFBIG : 0;
+    if (r < 0)
+        return asym_fail(err, r, "cannot read %.300s: %s", ret_path, strerror(-r));
+    buf[n] = '\0';
+    return 0;
+}
+
 int asym_run_write_drop_in(const struct asym_invocation *cli, const char *name, const char *text, char *ret_path,
                            struct asym_error *err)
 {
-    char buf[ASYM_PATH_SIZE], path[ASYM_PATH_SIZE], parent[ASYM_PATH_SIZE];
-    const char *config = asym_run_config_path(cli, buf), *slash = strrchr(config, '/');
-    if (snprintf(path, sizeof path, "%.*srules.d", slash ? (int)(slash - config + 1) : 0, config) >= (int)sizeof path)
-        return asym_fail(err, -ENAMETOOLONG, "%.200s: the name is too long", config);
+    char path[ASYM_PATH_SIZE], parent[ASYM_PATH_SIZE];
+    const int found = find_drop_in(cli, name, parent, path, ret_path, err);
+    if (found < 0)
+        return found;
     /* asymd runs without a configuration, too: then its own directory may be missing. One that the user named must be there. */
-    if (!cli->config && snprintf(parent, sizeof parent, "%.*s", slash ? (int)(slash - config) : 0, config) > 0)
+    if (!cli->config && *parent)
         mkdir(parent, 0755);
-    if (snprintf(ret_path, ASYM_PATH_SIZE, "%s/%s", path, name) >= ASYM_PATH_SIZE)
-        return asym_fail(err, -ENAMETOOLONG, "%.200s: the name is too long", path);
     if (mkdir(path, 0755) < 0 && errno != EEXIST)
         return asym_fail(err, -errno, "cannot create %.300s: %s", path, strerror(errno));
     ASYM_AUTO_CLOSE int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

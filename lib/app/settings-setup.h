@@ -19,6 +19,13 @@ const char *asym_run_config_path(const struct asym_invocation *cli, char *buf);
 int asym_run_write_drop_in(const struct asym_invocation *cli, const char *name, const char *text, char *ret_path,
                            struct asym_error *err);
 
+/**
+ * Read such a file as a text, which is "" if there is none. Returns 0, and its path in ret_path; -EFBIG: it has size bytes or more;
+ * -errno; with err.
+ */
+int asym_run_read_drop_in(const struct asym_invocation *cli, const char *name, char *buf, size_t size, char *ret_path,
+                          struct asym_error *err);
+
 /** Load the files, then apply --set and the like in their order. Returns 0; -EINVAL or -errno with err. */
 int asym_run_settings(const struct asym_invocation *cli, struct asym_settings **ret_settings, struct asym_error *err);
 

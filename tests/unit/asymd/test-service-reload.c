@@ -11,6 +11,11 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
 #include "app/machine-setup.h"
 #include "app/policy-setup.h"
 #include "app/settings-setup.h"
@@ -20,6 +25,7 @@
 #include "daemon/asymd/service-internal.h"
 #include "explain/explain-text.h"
 #include "support/captured-log.h"
+#include "support/process.h"
 #include "support/tree.h"
 
 /* The service reads a machine of four CPUs from files, CPUs 2 and 3 count as slow, and no process runs there. */
@@ -175,7 +181,7 @@ static void write_process(const struct reload_fixture *f, char thread_state)
     static const char *const files[] = {"proc/10/stat", "proc/10/task/10/stat"};
     for (size_t i = 0; i < ASYM_LENGTH(files); i++)
         tree_write(&f->tree, files[i],
-                   "10 (job) %c 1 1 1 0 -1 0 0 0 0 0 1 2 0 0 20 0 1 0 100 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 3 0 0 0\n",
+                   "10 (job) %c 1 10 10 0 -1 0 0 0 0 0 1 2 0 0 20 0 1 0 100 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 3 0 0 0\n",
                    thread_state);
     tree_write(&f->tree, "proc/10/cgroup", "0::/\n");
     tree_write(&f->tree, "proc/10/status", "Name:\tjob\nUid:\t1000\t1000\t1000\t1000\n");
@@ -463,6 +469,73 @@ static void a_permanent_policy_that_cannot_be_written_changes_nothing(void **sta
     assert_int_equal(f->n_changed, 0);
 }
 
+/* Starts a process that calls itself so, and sleeps. It ends with the test. */
+static pid_t start_named(const char *name)
+{
+    int ready[2];
+    char byte;
+    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+    const pid_t pid = asym_process_fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        prctl(PR_SET_NAME, name);
+        close(ready[1]);
+        for (;;)
+            pause();
+    }
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 0);
+    close(ready[0]);
+    return pid;
+}
+
+static void assert_file(const struct reload_fixture *f, const char *name, const char *says)
+{
+    char path[512], text[1024] = "";
+    snprintf(path, sizeof path, "%s/%s", f->tree.path, name);
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    assert_true(fread(text, 1, sizeof text - 1, file) > 0);
+    fclose(file);
+    if (!strstr(text, says))
+        fail_msg("'%s' is not in '%s'", says, text);
+}
+
+/* The rule of a program is as it was if asymd cannot read the configuration again. */
+static void a_lasting_rule_that_cannot_be_in_force_changes_no_file(void **state)
+{
+    struct reload_fixture *f = *state;
+    struct asym_error err = {""};
+    char said[ASYM_SET_RULE_SIZE];
+    const pid_t child = start_named("lasting");
+    assert_int_equal(asym_service_set_rule(&f->s, child, "slow", 0, said, &err), 0);
+    assert_file(f, "rules.d/50-set-lasting.conf", "match_comm = \"lasting\"\naction = slow\n");
+    tree_write(&f->tree, "asymd.conf", "[asymd]\npolicy = paa\n");
+    assert_true(asym_service_set_rule(&f->s, child, "fast", 0, said, &err) < 0);
+    assert_file(f, "rules.d/50-set-lasting.conf", "action = slow\n");
+    assert_true(asym_service_set_rule(&f->s, child, "auto", 0, said, &err) < 0);
+    assert_file(f, "rules.d/50-set-lasting.conf", "action = slow\n");
+    write_config(f, "pa", "");
+    assert_int_equal(asym_service_set_rule(&f->s, child, "fast", 0, said, &err), 0);
+    assert_file(f, "rules.d/50-set-lasting.conf", "action = fast\n");
+    assert_int_equal(asym_process_signal(child, SIGKILL), 0);
+}
+
+static void a_program_does_not_change_the_lasting_rule_of_another_one(void **state)
+{
+    struct reload_fixture *f = *state;
+    struct asym_error err = {""};
+    char said[ASYM_SET_RULE_SIZE];
+    const pid_t child = start_named("lasting");
+    tree_write(&f->tree, "rules.d/50-set-lasting.conf",
+               "[rule \"set lasting\"]\nmatch_exe = \"/usr/bin/lasting\"\naction = slow\n");
+    assert_int_equal(asym_service_set_rule(&f->s, child, "fast", 0, said, &err), -EEXIST);
+    assert_int_equal(asym_service_set_rule(&f->s, child, "auto", 0, said, &err), -EEXIST);
+    assert_non_null(strstr(err.text, "/rules.d/50-set-lasting.conf is of another program"));
+    assert_file(f, "rules.d/50-set-lasting.conf", "/usr/bin/lasting\"\naction = slow\n");
+    assert_int_equal(asym_process_signal(child, SIGKILL), 0);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -484,6 +557,8 @@ int main(void)
         T(a_cycle_without_actions_does_not_show_that_the_ledger_can_be_written),
         T(a_reload_forgets_the_rules_of_processes),
         T(a_permanent_policy_that_cannot_be_written_changes_nothing),
+        T(a_lasting_rule_that_cannot_be_in_force_changes_no_file),
+        T(a_program_does_not_change_the_lasting_rule_of_another_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
