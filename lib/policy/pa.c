@@ -196,6 +196,8 @@ static void explain(struct asym_spread *sp, uint32_t t, const struct asym_reason
     struct asym_assignment *a = &sp->ret[t];
     unsigned reach = asym_spread_reach(sp, t);
     a->exclusive = a->cpu >= 0;
+    if (a->exclusive)
+        asym_mask_set(&sp->reserved, (unsigned)a->cpu);
     a->reason = reason;
     if (a->cpu < 0 && reach == ASYM_REACH_FAST)
         a->reason = &asym_spread_only_fast;

@@ -246,6 +246,7 @@ static void place(struct asym_balance *b, struct lists *l)
     ASYM_MASK_FOREACH (c, &l->reserved)
         b->load[c] = 1;
     const struct asym_mask open = asym_mask_minus(&sp->in->machine->usable, &l->reserved);
+    sp->reserved = l->reserved;
     for (size_t i = 0; i < l->n_serial; i++)
         sp->ret[l->serial[i]].exclusive = sp->ret[l->serial[i]].cpu >= 0 && !sp->in->threads[l->serial[i]].light;
     asym_balance_place(b, l->serial, asym_spread_able(sp, l->serial, l->n_serial, &open), &open);

@@ -132,12 +132,14 @@ static void place_many(struct asym_spread *sp, struct group *g)
     memset(sp->extra, 0, m->n_cores * sizeof *sp->extra);
     /* Threads of other groups above the level on a core count too. */
     ASYM_MASK_FOREACH (c, &m->usable)
-        sp->extra[m->cpus[c].core] += sp->load[c] > g->level;
+        sp->extra[m->cpus[c].core] += sp->load[c] > g->level ? 1u + asym_mask_has(&sp->reserved, c) : 0;
     for (unsigned i = 0; i < m->n_rows && g->extras > 0; i++) {
         const struct asym_seat_row *row = &m->rows[i];
-        const uint32_t most = row->is_beside ? m->types[row->type].siblings : 1;
+        const uint32_t most = row->is_beside ? 2u * m->types[row->type].siblings : 1;
         /* Siblings fill level by level, but that is no reason for a thread to leave one for another. */
-        run_round(sp, g, &(struct round){.type = row->type, .limit = most, .at_home = true});
+        run_round(
+            sp, g,
+            &(struct round){.type = row->type, .limit = ASYM_MIN(most, m->types[row->type].siblings), .at_home = true});
         for (uint32_t limit = row->is_beside ? 2 : 1; limit <= most && g->extras > 0; limit++)
             run_round(sp, g, &(struct round){.type = row->type, .limit = limit});
     }
@@ -158,7 +160,7 @@ static int least_loaded(const struct asym_spread *sp, const struct group *g)
         const uint32_t beside = asym_spread_beside(sp, c, sp->load[c]);
         const bool is_wanted = sp->want[c] > 0, is_near = sp->cursor[m->cpus[c].llc] > 0;
         uint64_t cost = (uint64_t)sp->load[c] << 36 | (uint64_t)asym_machine_row(m, c, beside > 0) << 26 |
-                        (uint64_t)!is_wanted << 25 | (uint64_t)ASYM_MIN(beside, 0xffu) << 17 |
+                        (uint64_t)ASYM_MIN(beside, 0xffu) << 18 | (uint64_t)!is_wanted << 17 |
                         (uint64_t)!is_near << 16 | m->cpus[c].rank;
         if (cost < least) {
             least = cost;

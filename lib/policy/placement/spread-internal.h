@@ -23,13 +23,13 @@ static inline void asym_spread_put(struct asym_spread *sp, uint32_t t, int32_t c
     sp->load[cpu]++;
 }
 
-/* Returns the siblings of cpu that have more than `least` threads. */
+/* Returns the siblings of cpu that have more than `least` threads. One that is reserved counts twice. */
 static inline uint32_t asym_spread_beside(const struct asym_spread *sp, int cpu, uint32_t least)
 {
     const struct asym_cpu *cpus = sp->in->machine->cpus;
     uint32_t n = 0;
     for (int s = cpus[cpu].sibling; s != cpu; s = cpus[s].sibling)
-        n += sp->load[s] > least;
+        n += sp->load[s] > least ? 1u + asym_mask_has(&sp->reserved, s) : 0;
     return n;
 }
 

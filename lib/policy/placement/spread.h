@@ -23,6 +23,8 @@ struct asym_spread {
     const struct asym_policy_input *in;
     struct asym_assignment *ret;
     uint32_t *load; /* per CPU: threads placed on it */
+    struct asym_mask
+        reserved; /* set by the policy: CPUs of threads that others should not slow; their siblings fill last */
 
     uint32_t *order; /* usable CPUs by node, LLC, favour */
     uint32_t n_order;

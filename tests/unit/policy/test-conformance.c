@@ -296,10 +296,11 @@ static bool may_have_better(const struct run *r, size_t task, const struct asym_
 }
 
 /* The exceptions that docs/policies.md names: they leave a thread beside another one of its core. */
-static bool fills_seats(const struct asym_policy *policy)
+static bool fills_seats(const struct run *r)
 {
-    return strcmp(policy->name, "response-time") != 0 && strcmp(policy->name, "hass") != 0 &&
-           strcmp(policy->name, "ipc-driven") != 0;
+    const char *name = r->policy->name;
+    return strcmp(name, "response-time") != 0 && strcmp(name, "hass") != 0 && strcmp(name, "ipc-driven") != 0 &&
+           (r->uniform || strcmp(name, "priority") != 0);
 }
 
 /*
@@ -309,7 +310,7 @@ static bool fills_seats(const struct asym_policy *policy)
 static void check_seats(struct run *r)
 {
     unsigned loads[ASYM_MAX_CPUS], busy[ASYM_MAX_CPUS] = {0}, n[ASYM_MAX_CPUS] = {0}, may[ASYM_MAX_CPUS] = {0};
-    if (!fills_seats(r->policy))
+    if (!fills_seats(r))
         return;
     count_loads(r->plan, loads);
     const struct asym_mask idle = idle_cores(r, loads);
