@@ -53,8 +53,8 @@ def check_ctrl_c(asymctl, folder, pid):
 
 
 def check_without_terminal(asymctl, folder, pid):
-    done = subprocess.run([asymctl, "record", f"{folder}/b.rec", "--time=1500ms", f"--pid={pid}"], capture_output=True,
-                          text=True, check=True)
+    done = subprocess.run([asymctl, "record", f"{folder}/b.rec", "--time=1500ms", f"--pid={pid}", "--config=/dev/null"],
+                          capture_output=True, text=True, check=True)
     assert done.stderr == "", done.stderr
 
 

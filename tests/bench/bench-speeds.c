@@ -61,7 +61,7 @@ static void make_tree(struct tree *t)
 static void measure(const struct tree *t, struct asym_machine *m)
 {
     static const struct asym_cap_method *const methods[] = {&asym_cap_cpufreq, NULL};
-    const struct asym_slow_speed half = {.share = 0.5};
+    const struct asym_slow_speeds half = {.rest = {.share = 0.5}};
     double read[ROUNDS], set[ROUNDS], undo[ROUNDS];
     struct asym_asymmetry *a;
     struct asym_undo_report report;

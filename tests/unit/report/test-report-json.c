@@ -182,7 +182,7 @@ static void settings_carry_their_units_and_no_auto(void **state)
     assert_int_equal(integer(settings, "hysteresis"), 1);
     assert_string_equal(text(settings, "estimator"), "mean");
     assert_string_equal(text(settings, "pin"), "type");
-    assert_int_equal(integer(settings, "sp_boost"), 0);
+    assert_int_equal(integer(settings, "sp_boost"), -5);
     assert_null(json_object_get(settings, "amp_boost"));
     report_fixture_free(s);
 }

@@ -187,7 +187,7 @@ static void the_policy_and_the_settings_in_force_are_printed(void **state)
     assert_has(text, "hp_threshold=3");
     assert_has(text, "amp_boost=1s");
     assert_has(text, "pin=type");
-    assert_has(text, "sp_boost=0");
+    assert_has(text, "sp_boost=-5");
     report_fixture_free(s);
 }
 
