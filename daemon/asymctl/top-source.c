@@ -104,7 +104,8 @@ static int fill_app(struct asym_top_source *source, const struct asym_top_frame 
     to->steered = from->steered;
     to->moves = from->moves_per_minute;
     FILL(to->cgroup, from->cgroup);
-    asym_name_app(from, to->comm, sizeof to->comm);
+    to->processes = from->processes;
+    FILL(to->comm, asym_name_leader(from));
     FILL(to->class_name, from->class_name);
     FILL(to->reason, from->reason);
     const struct asym_top_app *earlier = asym_top_frame_find(before, to, source->filled.n_apps - 1);

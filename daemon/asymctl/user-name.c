@@ -51,10 +51,15 @@ const char *asym_name_user_of_rule(const char *sentence, char *buf, size_t size)
     return name_user(sentence, "A rule that ", " has set (asymctl set ", buf, size);
 }
 
-const char *asym_name_app(const struct asym_client_app *app, char *buf, size_t size)
+const char *asym_name_leader(const struct asym_client_app *app)
 {
     const char *last = strrchr(app->cgroup, '/');
-    const char *name = app->pid == 0 && last && last[1] ? last + 1 : app->comm;
+    return app->pid == 0 && last && last[1] ? last + 1 : app->comm;
+}
+
+const char *asym_name_app(const struct asym_client_app *app, char *buf, size_t size)
+{
+    const char *name = asym_name_leader(app);
     if (app->processes > 1)
         snprintf(buf, size, "%s, %" PRIu32 " processes", name, app->processes);
     else

@@ -17,10 +17,10 @@ const char *asym_name_user_of_policy(const char *reason, char *buf, size_t size)
 /** Copy a sentence of asymctl why: "A rule that uid 0 has set" becomes "A rule that root (uid 0) has set". Returns buf. */
 const char *asym_name_user_of_rule(const char *sentence, char *buf, size_t size);
 
-/**
- * Write the name of an application: that of its program, or the last part of a cgroup's path. Then the number of its processes, if
- * there are several: "make, 9 processes". Returns buf.
- */
+/** Returns the name of an application: that of its program, or the last part of a cgroup's path. Owned by app. */
+const char *asym_name_leader(const struct asym_client_app *app);
+
+/** Write that name, and the number of its processes, if there are several: "make, 9 processes". Returns buf. */
 const char *asym_name_app(const struct asym_client_app *app, char *buf, size_t size);
 
 #endif

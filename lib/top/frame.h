@@ -25,14 +25,14 @@ struct asym_top_cpu {
 struct asym_top_app {
     uint32_t pid; /**< 0: a cgroup */
     char cgroup[128];
-    char comm[64];
+    char comm[64];       /**< without the number of processes, which changes */
     char command[160];   /**< the command line, without the directory of the program; "": not known */
     char user[16];       /**< the name of its user; "": none */
     char class_name[16]; /**< "idle", "serial", "highly parallel" */
     double runnable;     /**< threads, mean */
     double running;      /**< CPUs that it used */
     double fast_share;   /**< 0..1, of its running time on fast CPUs */
-    unsigned threads, steered;
+    unsigned processes, threads, steered;
     unsigned moves; /**< of its threads, in a minute */
     char reason[160];
     asym_usec seen; /**< when asymd listed it last */

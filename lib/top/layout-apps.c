@@ -35,7 +35,11 @@ static void write_command(const struct asym_top_app *app, bool wide, char *buf, 
     (void)wide;
     const char *last = strrchr(app->cgroup, '/');
     const char *part = last && last[1] ? last + 1 : app->cgroup;
-    snprintf(buf, size, "%s", *app->command ? app->command : app->pid || *app->comm ? app->comm : part);
+    const char *name = app->pid || *app->comm ? app->comm : part;
+    if (app->processes > 1)
+        snprintf(buf, size, "%s, %u processes", name, app->processes);
+    else
+        snprintf(buf, size, "%s", *app->command ? app->command : name);
 }
 
 static void write_class(const struct asym_top_app *app, bool wide, char *buf, size_t size)

@@ -266,7 +266,7 @@ static const struct {
 static bool ask_about_process(struct asym_top_view *view, const struct asym_top_frame *frame,
                               const struct asym_top_order *order, uint32_t key)
 {
-    char subject[64];
+    char subject[96];
     size_t i = 0;
     while (i < ASYM_LENGTH(orders) && orders[i].key != key)
         i++;
@@ -278,7 +278,9 @@ static bool ask_about_process(struct asym_top_view *view, const struct asym_top_
         snprintf(view->message, sizeof view->message, "This row is a control group: asymctl set takes its processes.");
         return true;
     }
-    snprintf(subject, sizeof subject, "%.40s (%u)", frame->apps[order->index[view->line]].comm, view->pid);
+    const struct asym_top_app *app = &frame->apps[order->index[view->line]];
+    snprintf(subject, sizeof subject, "%.40s (%u)%s", app->comm, view->pid,
+             app->processes > 1 ? ", one process of the job," : "");
     ask(view, orders[i].action, orders[i].question, subject);
     return true;
 }

@@ -62,6 +62,7 @@ static void an_application_has_the_name_of_its_program_or_its_cgroup(void **stat
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         char text[128];
         assert_string_equal(asym_name_app(&rows[i].app, text, sizeof text), rows[i].shown);
+        assert_null(strstr(asym_name_leader(&rows[i].app), " processes"));
     }
 }
 

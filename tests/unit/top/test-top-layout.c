@@ -503,6 +503,29 @@ static void idle_rows_stay_for_a_time(void **state)
     asym_top_frame_done(&next);
 }
 
+/* A build has another number of compilers in each frame. */
+static void a_job_keeps_its_one_row(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_top_frame next = {.n_apps = 0};
+    add_apps(f, 0);
+    struct asym_top_app *make = &f->frame.apps[0];
+    make->processes = 9;
+    make->seen = 100 * ASYM_SEC;
+    *asym_top_add_app(&next) = *make;
+    next.apps[0].processes = 7;
+    f->frame.n_apps = 1;
+    assert_int_equal(asym_top_frame_keep(&next, &f->frame, 101 * ASYM_SEC, has_ended), 0);
+    assert_int_equal(next.n_apps, 1);
+    asym_top_frame_done(&next);
+    snprintf(make->comm, sizeof make->comm, "make");
+    snprintf(make->command, sizeof make->command, "make -j8");
+    lay_out(f, 120, 20);
+    assert_shows(f, "make, 9 processes", true);
+    press(f, 'f');
+    assert_string_equal(f->view.question, "Keep make (4711), one process of the job, on fast CPUs until it ends? y/n");
+}
+
 static void why_is_wrapped_and_scrolls(void **state)
 {
     struct fixture *f = *state;
@@ -557,6 +580,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(orders_are_given_after_a_yes_only, setup, teardown),
         cmocka_unit_test_setup_teardown(a_policy_is_typed_and_confirmed, setup, teardown),
         cmocka_unit_test_setup_teardown(idle_rows_stay_for_a_time, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_job_keeps_its_one_row, setup, teardown),
         cmocka_unit_test_setup_teardown(why_is_wrapped_and_scrolls, setup, teardown),
         cmocka_unit_test_setup_teardown(slow_frames_come_less_often, setup, teardown),
     };
