@@ -218,6 +218,9 @@ static void add_many_threads(struct script *s, unsigned apps, unsigned n, bool r
         gen_load_pass(s->load, ASYM_SEC);
         struct asym_snapshot copy = s->load->s;
         copy.interval /= 2;
+        /* One more application than the bound is enough. */
+        if (renamed && k + 1 == n)
+            copy.n_apps = copy.n_procs = copy.n_tasks = 1;
         assert_int_equal(asym_record_writer_add(s->writer, &copy), 0);
     }
     end(s);

@@ -30,7 +30,7 @@
 struct extent {
     unsigned seeds, most_threads;
 };
-static const struct extent all_loads = {N_SEEDS, BIG_LOAD}, usual_loads = {N_SEEDS, 300},
+static const struct extent all_loads = {N_SEEDS, BIG_LOAD}, usual_loads = {N_SEEDS * 2 / 3, 300},
                            some_loads = {N_SEEDS / 3, 300};
 
 /* The default of [enforce] exclusive_from. */
@@ -505,7 +505,7 @@ static void body_same(struct run *r)
 static void the_same_input_gives_the_same_plan(void **state)
 {
     (void)state;
-    for_all(usual_loads, 100 * ASYM_MSEC, body_same);
+    for_all(some_loads, 100 * ASYM_MSEC, body_same);
 }
 
 /* Nothing has changed since the last plan, so this one changes nothing. The first thread that it changes helps to find out why. */
@@ -578,7 +578,7 @@ static void body_still(struct run *r)
 static void nothing_moves_as_time_passes_but_for_turns(void **state)
 {
     (void)state;
-    for_all(usual_loads, 100 * ASYM_MSEC, body_still);
+    for_all(some_loads, 100 * ASYM_MSEC, body_still);
 }
 
 static void rows_are_complete_and_names_are_their_own(void **state)

@@ -23,7 +23,7 @@
 #include "support/wanted.h"
 #include "support/reason-text.h"
 
-#define N_SEEDS  400
+#define N_SEEDS  300
 #define BIG_LOAD 20000
 #define TURN     (100 * ASYM_MSEC)
 
@@ -32,7 +32,7 @@ struct extent {
     unsigned seeds, most_threads;
 };
 static const struct extent all_loads = {N_SEEDS, BIG_LOAD}, usual_loads = {N_SEEDS, 300},
-                           some_loads = {N_SEEDS / 4, 300};
+                           some_loads = {N_SEEDS / 3, 300};
 
 /* One policy and all its input. */
 struct direct {
@@ -430,7 +430,7 @@ static void body_same(struct direct *d)
 static void the_same_input_and_state_give_the_same_answers_at_other_addresses(void **state)
 {
     (void)state;
-    for_all(usual_loads, body_same);
+    for_all(some_loads, body_same);
 }
 
 static void check_sticky(struct direct *d)
@@ -482,7 +482,7 @@ static void body_still(struct direct *d)
 static void without_turns_no_thread_moves_as_time_passes(void **state)
 {
     (void)state;
-    for_all(usual_loads, body_still);
+    for_all(some_loads, body_still);
 }
 
 /* Try arenas from 0 to the full size in eighths: the policy must fail before it writes to a state. */

@@ -243,7 +243,8 @@ static void every_flipped_bit_is_refused_with_its_place(void **state)
     make_small(&f);
     for (size_t i = 0; i < f.len * 8; i++) {
         f.bytes[i / 8] = (char)(f.bytes[i / 8] ^ 1 << i % 8);
-        const struct reading r = read_all(f.bytes, f.len, &f);
+        /* The snapshots before the place are those of a truncation there, which another test compares. */
+        const struct reading r = read_all(f.bytes, f.len, NULL);
         if (r.result != -EBADMSG || r.cut || strncmp(r.said, "f: byte ", 8) != 0)
             fail_msg("bit %zu: result %d, said: %s", i, r.result, r.said);
         f.bytes[i / 8] = (char)(f.bytes[i / 8] ^ 1 << i % 8);
@@ -304,11 +305,10 @@ static void an_end_with_another_number_of_snapshots_is_refused(void **state)
 }
 
 /* Reads a record as replay does: an engine steps on every snapshot. */
-static int step_all(const char *bytes, size_t len)
+static int step_all(const struct asym_settings *settings, const char *bytes, size_t len)
 {
     struct asym_record_reader *reader;
     struct asym_error err = {""};
-    struct asym_settings *settings;
     struct asym_engine *engine;
     const struct asym_plan *plan;
     const struct asym_action *actions;
@@ -316,7 +316,6 @@ static int step_all(const char *bytes, size_t len)
     size_t n;
     FILE *in = open_bytes(bytes, len);
     assert_int_equal(asym_record_reader_new(in, "f", &reader, &err), 0);
-    assert_int_equal(asym_settings_new(&settings), 0);
     const struct asym_policy *policy = asym_policy_find("pa");
     const struct asym_engine_config config = {.policy = policy,
                                               .params = asym_settings_params(settings, policy),
@@ -332,7 +331,6 @@ static int step_all(const char *bytes, size_t len)
         free(outcomes);
     }
     asym_engine_free(engine);
-    asym_settings_free(settings);
     asym_record_reader_free(reader);
     fclose(in);
     return r;
@@ -356,7 +354,9 @@ static void wrong_content_with_right_checksums_harms_nothing(void **state)
     (void)state;
     struct record_fixture f;
     struct asym_record_content content = {.at = 0};
+    struct asym_settings *settings;
     size_t refused = 0;
+    assert_int_equal(asym_settings_new(&settings), 0);
     make_small(&f);
     content_of(&f, &content);
     for (size_t i = 0; i < content.len * 3; i++) {
@@ -367,13 +367,14 @@ static void wrong_content_with_right_checksums_harms_nothing(void **state)
         forge(&forged);
         assert_int_equal(asym_record_write_segment(forged.out, ASYM_RECORD_SNAPSHOTS, content.bytes, content.len), 0);
         fclose(forged.out);
-        const int r = step_all(forged.bytes, forged.len);
+        const int r = step_all(settings, forged.bytes, forged.len);
         assert_true(r == 0 || r == -EBADMSG);
         refused += r < 0;
         free(forged.bytes);
         content.bytes[i / 3] = before;
     }
     assert_true(refused > content.len / 2);
+    asym_settings_free(settings);
     free(content.bytes);
     record_fixture_done(&f);
 }
