@@ -235,12 +235,12 @@ static json_t *rule_json(const struct asym_rule_view *rule, bool tested)
     return json;
 }
 
-int asym_rules_json(const struct asym_settings *s, const struct asym_rule_subject *subject, FILE *out)
+int asym_rules_json(const struct asym_settings *s, const char *name, const struct asym_rule_subject *subject, FILE *out)
 {
     struct asym_rule_view rule;
     json_t *list = json_array();
     for (size_t i = 0; list && asym_rules_at(s->rules, i, subject, &rule); i++)
-        if (json_array_append_new(list, rule_json(&rule, subject)) < 0) {
+        if ((!name || strcmp(rule.name, name) == 0) && json_array_append_new(list, rule_json(&rule, subject)) < 0) {
             json_decref(list);
             list = NULL;
         }

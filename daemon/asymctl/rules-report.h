@@ -16,7 +16,8 @@ int asym_rules_list_text(const struct asym_settings *s, const char *name, const 
 int asym_rules_test_text(const struct asym_settings *s, const struct asym_rule_subject *subject,
                          const struct asym_terminal *terminal);
 
-/** Do either as JSON, asymctl.rules/1. subject NULL: the list. Returns 0; -ENOMEM, -EIO. */
-int asym_rules_json(const struct asym_settings *s, const struct asym_rule_subject *subject, FILE *out);
+/** Do either as JSON, asymctl.rules/1. name NULL: each rule; subject NULL: the list. Returns 0; -ENOMEM, -EIO. */
+int asym_rules_json(const struct asym_settings *s, const char *name, const struct asym_rule_subject *subject,
+                    FILE *out);
 
 #endif

@@ -96,7 +96,7 @@ static int test(const struct arguments *a, const struct asym_settings *s, int32_
     int r = texts ? find_subject(a, pid, texts, err) : asym_fail(err, -ENOMEM, "no memory");
     if (r < 0)
         return asym_verb_fail(ASYM_EXIT_FAILED, err->text);
-    return asym_verb_reported(a->json ? asym_rules_json(s, &texts->of, stdout)
+    return asym_verb_reported(a->json ? asym_rules_json(s, NULL, &texts->of, stdout)
                                       : asym_rules_test_text(s, &texts->of, &terminal));
 }
 
@@ -109,7 +109,7 @@ static int show_named(const struct arguments *a, const struct asym_settings *s, 
     struct arguments program = {.comm = name, .json = a->json};
     for (size_t i = 0; asym_rules_at(s->rules, i, NULL, &rule); i++)
         if (strcmp(rule.name, name) == 0)
-            return asym_verb_reported(a->json ? asym_rules_json(s, NULL, stdout)
+            return asym_verb_reported(a->json ? asym_rules_json(s, name, NULL, stdout)
                                               : asym_rules_list_text(s, name, &terminal));
     if (strlen(name) >= ASYM_COMM_LEN)
         return asym_verb_fail(ASYM_EXIT_USAGE, (refuse_long_name(name, err), err->text));
@@ -132,7 +132,7 @@ static int rules(const void *parsed, char **operands)
     else if (operands[0])
         status = test(a, s, pid, &err);
     else
-        status = asym_verb_reported(a->json ? asym_rules_json(s, NULL, stdout)
+        status = asym_verb_reported(a->json ? asym_rules_json(s, NULL, NULL, stdout)
                                             : asym_rules_list_text(s, NULL, &terminal));
     asym_settings_free(s);
     return status;
@@ -146,9 +146,9 @@ const struct asym_verb asym_verb_rules = {
     .usage = "[test] [PID|NAME]",
     .summary = "list the rules in force, or say which one matches a program",
     .help = "Prints the rules of the running asymd, or without one those of the installed configuration and of the\n"
-            "groups of the library that it includes, in the order in which asymd tries them. With test, prints for "
-            "each rule whether it matches the process PID,\n"
-            "or the program that the options describe, and why not. asymd uses the first rule that matches.\n"
+            "groups of the library that it includes, in the order in which asymd tries them. With test, prints for\n"
+            "each rule whether it matches the process PID, or the program that the options describe, and why not.\n"
+            "asymd uses the first rule that matches.\n"
             "With NAME, prints the rule of that name, or tests a program of that name.\n",
     .run = rules,
 };

@@ -169,6 +169,10 @@ static void both_as_json(void **state)
     assert_non_null(root);
     assert_null(json_object_get(root, "rule"));
     json_decref(root);
+    assert_int_equal(run(f, "mine --json"), 0);
+    root = json_loads(f->said, 0, NULL);
+    assert_int_equal(json_array_size(json_object_get(root, "rules")), 1);
+    json_decref(root);
 }
 
 static void wrong_words_are_refused(void **state)
