@@ -2,6 +2,7 @@
 #include "core/classify.h"
 
 #include <limits.h>
+#include <math.h>
 
 #include "base/mask.h"
 
@@ -181,4 +182,17 @@ enum asym_class asym_classify_thread(const struct asym_app_state *state, const s
         return (enum asym_class)state->class.value;
     *ret_since = state->sp_since;
     return ASYM_CLASS_SP;
+}
+
+const char *asym_classify_word(const struct asym_plan_app *app, bool has_sp)
+{
+    if (app->phase == ASYM_PHASE_IDLE || lround(app->runnable) == 0)
+        return "idle";
+    if (has_sp)
+        return "serial phase";
+    if (app->class == ASYM_CLASS_HP)
+        return app->class_by == ASYM_CLASS_BY_NICE ? "background" : "highly parallel";
+    if (app->phase != ASYM_PHASE_PARALLEL)
+        return "serial";
+    return app->class == ASYM_CLASS_MP ? "mildly parallel" : "parallel";
 }

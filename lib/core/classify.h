@@ -68,4 +68,10 @@ bool asym_classify_is_blank(const struct asym_classify_settings *c, const struct
 enum asym_class asym_classify_thread(const struct asym_app_state *state, const struct asym_taskid *id,
                                      asym_usec *ret_since);
 
+/**
+ * Returns what an application counts as, in the words of every text: "serial", "mildly parallel", "highly parallel",
+ * "background", "serial phase", "parallel" (it has no class), or "idle". has_sp: one of its threads is SP. A static string.
+ */
+const char *asym_classify_word(const struct asym_plan_app *app, bool has_sp);
+
 #endif

@@ -11,6 +11,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/text.h"
+#include "core/classify.h"
 #include "explain/explain-rule.h"
 
 enum { SENTENCE = 768, NAME = 4 * ASYM_COMM_LEN + 48, SPAN = 32 };
@@ -74,17 +75,9 @@ static bool is_background(const struct asym_monitor_app *app)
 
 const char *asym_explain_class_name(const struct asym_monitor_app *app)
 {
-    if (app->phase == ASYM_PHASE_IDLE || lround(app->runnable) == 0)
-        return "idle";
-    if (app->has_sp)
-        return "serial phase";
-    if (is_background(app))
-        return "background";
-    if (app->class == ASYM_CLASS_HP)
-        return "highly parallel";
-    if (app->phase != ASYM_PHASE_PARALLEL)
-        return "serial";
-    return app->class == ASYM_CLASS_MP ? "mildly parallel" : "parallel";
+    const struct asym_plan_app counted = {
+        .phase = app->phase, .class = app->class, .class_by = app->class_by, .runnable = app->runnable};
+    return asym_classify_word(&counted, app->has_sp);
 }
 
 /* The last snapshot with a thread that needed a CPU: of the program, or of the thread that the user asks about. */

@@ -20,10 +20,7 @@ int asym_explain_evidence(const struct asym_explanation *e, int (*show)(void *ct
  */
 const char *asym_explain_summary(const struct asym_explanation *e, char *buf, size_t size);
 
-/**
- * Returns what an application counts as, in the words of the sentences: "serial", "mildly parallel", "highly parallel",
- * "background", "serial phase", "parallel" (it has no class), or "idle". A static string.
- */
+/** Returns what an application counts as (asym_classify_word). */
 const char *asym_explain_class_name(const struct asym_monitor_app *app);
 
 /** Write the sentence of a reason, with a full stop. subject: such as "gzip (4712)". Returns buf. */

@@ -8,13 +8,14 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/text.h"
+#include "core/classify.h"
 
 #define MOVERS_SHOWN   8 /* per application */
 #define KINDS_SHOWN    4 /* kinds of threads that stay on their CPU, per application */
 #define EXAMPLES_SHOWN 4 /* per reason why asymd leaves threads alone */
 #define NAME_MAX_COLS  40
 #define MASK_SIDE      14 /* columns of a mask beside an arrow */
-#define APP_CELLS      53 /* columns of an application's line without its name */
+#define APP_CELLS      39 /* columns of an application's line without its name */
 #define WHY_LEAST      34 /* with fewer columns left, the reason gets a line of its own */
 
 /* The columns of the widest cell shown, so that all cells align. */
@@ -232,19 +233,19 @@ static const char *const rtx_texts[] = {
         "asymctl run, and it reports when they spin.",
 };
 
-/* Short names alone mean nothing to a user who meets them here first. */
-static const char *const classes[] = {
-    [ASYM_CLASS_NONE] = "none",
-    [ASYM_CLASS_MP] = "MP, mildly parallel",
-    [ASYM_CLASS_HP] = "HP, highly parallel",
-    [ASYM_CLASS_SP] = "SP, serial phase",
-};
+static const char *class_word(const struct asym_report *r, size_t a)
+{
+    const struct asym_app *app = &r->snapshot->apps[a];
+    bool has_sp = false;
+    for (uint32_t i = app->first_task; i < app->first_task + app->n_tasks; i++)
+        has_sp |= r->plan->tasks[i].class == ASYM_CLASS_SP;
+    return asym_classify_word(&r->plan->apps[a], has_sp);
+}
 
 static void print_app(const struct asym_page *p, const struct widths *w, size_t a)
 {
     const struct asym_report *r = p->report;
     const struct asym_app *app = &r->snapshot->apps[a];
-    const struct asym_plan_app *plan = &r->plan->apps[a];
     char name[256], pid[16] = "-";
     struct shown shown;
     fputs("  ", p->out);
@@ -252,7 +253,7 @@ static void print_app(const struct asym_page *p, const struct widths *w, size_t 
     asym_columns_cell(p->out, name, w->app + 2, p->colour ? ASYM_STYLE_HEADING : NULL);
     if (!app->cgroup)
         snprintf(pid, sizeof pid, "%" PRId32, app->id.tgid);
-    fprintf(p->out, "%8s  %8.2f  %-8s  %s\n", pid, plan->runnable, asym_phase_name(plan->phase), classes[plan->class]);
+    fprintf(p->out, "%8s  %8.2f  %s\n", pid, r->plan->apps[a].runnable, class_word(r, a));
     if (r->detection && rtx_texts[r->detection[a]])
         asym_page_say(p, 4, 4, "%s", rtx_texts[r->detection[a]]);
     select_threads(r, app, &shown);
@@ -354,7 +355,7 @@ static void print_headers(const struct asym_page *p, const struct widths *w)
 {
     fputs("  ", p->out);
     asym_columns_cell(p->out, "APPLICATION", w->app + 2, NULL);
-    fputs("     PID  RUNNABLE  PHASE     CLASS\n", p->out);
+    fputs("     PID  RUNNABLE  CLASS\n", p->out);
     asym_columns_cell(p->out, "", 4, NULL);
     asym_columns_cell(p->out, "     TID", 10, NULL);
     if (w->name > 0)

@@ -195,14 +195,23 @@ static void a_line_per_application_with_its_threads_under_it(void **state)
 {
     (void)state;
     struct report_fixture *s = two_programs();
-    ASYM_AUTO_FREE char *text = text_of(s), *serial = line_with(text, "  serial "),
-                        *parallel = line_with(text, "  parallel ");
-    assert_has(serial, "100");
-    assert_has(serial, "1.00");
-    assert_has(serial, "MP, mildly parallel");
-    assert_has(parallel, "200");
-    assert_has(parallel, "5.98");
-    assert_has(parallel, "HP, highly parallel");
+    ASYM_AUTO_FREE char *text = text_of(s);
+    assert_has(text, "PID  RUNNABLE  CLASS\n");
+    assert_has(text, "100      1.00  serial\n");
+    assert_has(text, "200      5.98  highly parallel\n");
+    report_fixture_free(s);
+}
+
+static void the_class_has_the_words_of_why(void **state)
+{
+    (void)state;
+    struct report_fixture *s = two_programs();
+    s->plan_apps[0].class_by = ASYM_CLASS_BY_NICE;
+    s->plan_apps[0].class = ASYM_CLASS_HP;
+    s->plan_tasks[s->apps[1].first_task].class = ASYM_CLASS_SP;
+    ASYM_AUTO_FREE char *text = text_of(s);
+    assert_has(text, "100      1.00  background\n");
+    assert_has(text, "200      5.98  serial phase\n");
     report_fixture_free(s);
 }
 
@@ -569,6 +578,7 @@ int main(void)
         cmocka_unit_test(it_says_when_cpus_are_only_assumed_slow),
         cmocka_unit_test(the_policy_and_the_settings_in_force_are_printed),
         cmocka_unit_test(a_line_per_application_with_its_threads_under_it),
+        cmocka_unit_test(the_class_has_the_words_of_why),
         cmocka_unit_test(what_changes_is_marked_and_what_does_not_is_not),
         cmocka_unit_test(offline_cpus_in_a_mask_are_no_change),
         cmocka_unit_test(threads_of_one_plan_are_folded),
