@@ -271,14 +271,26 @@ int asym_service_release(struct asym_service *s, int32_t pid, struct asym_error 
                    "released by the user: asymd leaves it alone", err);
 }
 
+/* The processes of a job can have several rules. What the monitor has is the rule of the one that ran most. */
+static enum asym_rule_action action_of(struct asym_service *s, const struct asym_taskid *id)
+{
+    const struct asym_override *order = asym_overrides_find(s->control.overrides, id);
+    struct asym_proc proc;
+    if (order && order->ruled)
+        return order->rule;
+    if (asym_observer_rule_of(&s->observer, id, &proc) >= 0)
+        return proc.rule;
+    const struct asym_monitor_app *app = asym_monitor_app_of(s->control.monitor, id->tgid);
+    return app ? app->rule : ASYM_RULE_STEER;
+}
+
 int asym_service_adopt(struct asym_service *s, int32_t pid, struct asym_error *err)
 {
     struct asym_taskid proc;
     const int r = identify(s, pid, &proc, err);
     if (r < 0)
         return r;
-    const struct asym_monitor_app *app = asym_monitor_app_of(s->control.monitor, proc.tgid);
-    if (app && app->rule == ASYM_RULE_IGNORE)
+    if (action_of(s, &proc) == ASYM_RULE_IGNORE)
         return asym_fail(err, -EPERM,
                          "a rule says ignore, and that is not undone by adopt: asymctl set %" PRId32 " steer",
                          proc.tgid);

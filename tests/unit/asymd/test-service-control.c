@@ -128,6 +128,19 @@ void __wrap_asym_bus_send(struct asym_bus *bus)
     note("S");
 }
 
+/* The rule that the observer has for each process; -1: it knows none. */
+static int own_rule = -1;
+
+int __wrap_asym_observer_rule_of(struct asym_observer *o, const struct asym_taskid *id, struct asym_proc *ret);
+int __wrap_asym_observer_rule_of(struct asym_observer *o, const struct asym_taskid *id, struct asym_proc *ret)
+{
+    assert_non_null(o);
+    if (own_rule < 0)
+        return -ESRCH;
+    *ret = (struct asym_proc){.id = *id, .rule = (enum asym_rule_action)own_rule};
+    return 1;
+}
+
 /* The share of a CPU that reading other processes may take, as last set. */
 static double reading_share;
 
@@ -517,6 +530,37 @@ static void a_process_is_released_adopted_and_ruled(void **state)
     assert_non_null(strstr(err.text, "steer"));
 }
 
+/* Its application has the rule of the process that ran most. */
+static void a_process_is_adopted_by_its_own_order_and_rule(void **state)
+{
+    struct control_fixture *f = *state;
+    enum { NONE = -1 };
+    static const struct {
+        int order, own, app; /* the rules of the process by order and by configuration, and that of its application */
+        int result;
+    } rows[] = {
+        {NONE, NONE, ASYM_RULE_STEER, 0},
+        {NONE, NONE, ASYM_RULE_IGNORE, -EPERM},
+        {NONE, ASYM_RULE_STEER, ASYM_RULE_IGNORE, 0},
+        {NONE, ASYM_RULE_IGNORE, ASYM_RULE_STEER, -EPERM},
+        {ASYM_RULE_STEER, ASYM_RULE_IGNORE, ASYM_RULE_IGNORE, 0},
+        {ASYM_RULE_IGNORE, ASYM_RULE_STEER, ASYM_RULE_STEER, -EPERM},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct asym_error err = {""};
+        assert_int_equal(asym_service_unset_program(&f->s, f->child, &err), 0);
+        f->w.procs[0].rule = (enum asym_rule_action)rows[i].app;
+        assert_int_equal(asym_service_cycle(&f->s), 0);
+        if (rows[i].order != NONE)
+            asym_service_set_program(&f->s, f->child, (enum asym_rule_action)rows[i].order, 0, &err);
+        own_rule = rows[i].own;
+        const int r = asym_service_adopt(&f->s, f->child, &err);
+        own_rule = NONE;
+        if (r != rows[i].result)
+            fail_msg("row %zu: %d", i, r);
+    }
+}
+
 static int32_t own_thread;
 
 static void *wait_for_cancel(void *ctx)
@@ -775,6 +819,7 @@ int main(void)
         T(the_last_pause_counts),
         T(during_a_sample_an_order_waits_for_its_end),
         T(a_process_is_released_adopted_and_ruled),
+        T(a_process_is_adopted_by_its_own_order_and_rule),
         T(processes_that_cannot_be_steered_are_refused),
         T(a_kernel_thread_is_refused),
         T(orders_end_with_their_process),
