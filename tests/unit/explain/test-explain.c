@@ -125,6 +125,23 @@ static void a_job_of_several_processes_says_how_many(void **state)
     assert_says(f->text, " in 9 processes\n");
 }
 
+/* The number of a job is that of its leader, which has ended here. */
+static void a_job_of_one_process_has_the_number_of_that_process(void **state)
+{
+    struct explain_fixture *f = *state;
+    program(f, "cc1", 120, 3, 0, 4);
+    engine_fixture_run(&f->w, TICK);
+    f->w.s_apps[0].id = (struct asym_taskid){100, 100, 1};
+    f->w.s_apps[0].n_procs = 1;
+    const struct asym_feedback feedback = {&f->w.snapshot, f->w.plan, f->w.actions, f->w.outcomes, f->w.n};
+    asym_monitor_record(f->m, &feedback);
+    assert_says(why(f, 100), "app (120) is ");
+    assert_null(strstr(f->text, "(100)"));
+    *f->text = '\0';
+    assert_int_equal(asym_explain_evidence(&f->e, add_row, f), 0);
+    assert_says(f->text, "program=app (120)\n");
+}
+
 static void a_program_with_high_nice_values_is_in_the_background(void **state)
 {
     struct explain_fixture *f = *state;
@@ -874,6 +891,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(a_job_of_several_processes_says_how_many),
+        T(a_job_of_one_process_has_the_number_of_that_process),
         T(a_program_with_high_nice_values_is_in_the_background),
         T(a_class_has_one_name_and_a_summary),
         T(a_parallel_program_is_explained_which_threads_have_the_fast_cpus),
