@@ -61,7 +61,7 @@ static void log_outcome(const struct asym_service *s, size_t i, size_t *hint)
         .mask = &a->mask,
     };
     if (o->kind == ASYM_OUTCOME_HANDS_OFF) {
-        line.reason = asym_why(o->error == -EBUSY ? ASYM_WHY_FOREIGN : ASYM_WHY_DENIED);
+        line.reason = asym_why(asym_why_hands_off(o->error));
         line.figure[0] = -o->error;
         line.mask = task ? task->mask : NULL;
     }

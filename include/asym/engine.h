@@ -58,7 +58,7 @@ int asym_engine_step(struct asym_engine *e, const struct asym_snapshot *s, const
 /**
  * Report the outcomes of the actions of the last step, in their order. An action is in force only if its outcome is DONE. After
  * RETRY the engine takes the thread as unchanged. After GONE it drops the thread. After HANDS_OFF it steers the thread again
- * only if the user adopts its process later (reason FOREIGN for -EBUSY, else DENIED).
+ * only if the user adopts its process later (reason: asym_why_hands_off).
  */
 void asym_engine_outcomes(struct asym_engine *e, const struct asym_outcome *outcomes, size_t n);
 

@@ -106,7 +106,7 @@ enum asym_outcome_kind {
 
 struct asym_outcome {
     enum asym_outcome_kind kind;
-    int error; /**< 0 or -errno; -EBUSY: another program had changed it */
+    int error; /**< 0 or -errno; -EBUSY: another program had changed the mask; -ESTALE: the nice value */
 };
 
 /** Returns the kind of outcome for 0 or -errno: 0 is DONE, an unknown error is HANDS_OFF. */

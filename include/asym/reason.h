@@ -47,7 +47,8 @@ enum asym_exclusion {
     ASYM_WHY_REALTIME,
     ASYM_WHY_NO_SETAFFINITY,
     ASYM_WHY_OWN_MASK,     /**< its affinity mask leaves out CPUs, and asymd did not set that mask */
-    ASYM_WHY_FOREIGN,      /**< another program, or the thread itself, changed what asymd had set */
+    ASYM_WHY_FOREIGN,      /**< another program, or the thread itself, changed the mask that asymd had set */
+    ASYM_WHY_FOREIGN_NICE, /**< the same with the nice value */
     ASYM_WHY_DENIED,       /**< the kernel refused; figure 0: errno */
     ASYM_WHY_PAUSED,       /**< the user has told asymd to steer nothing for now */
     ASYM_WHY_SETTLING,     /**< figure 0: enforce.settle, seconds */
@@ -66,6 +67,9 @@ extern const struct asym_reason asym_reason_rule;
 
 /** Returns the reason for an exclusion, or NULL for ASYM_WHY_NONE. */
 const struct asym_reason *asym_why(enum asym_exclusion exclusion);
+
+/** Returns the exclusion that follows from an action whose outcome is HANDS_OFF with this -errno (asym_outcome.error). */
+enum asym_exclusion asym_why_hands_off(int error);
 
 /** Write the text of the reason, at most size bytes with the NUL; an empty text for NULL. Returns buf. */
 const char *asym_reason_text(const struct asym_reason *reason, const double figure[2], char *buf, size_t size);

@@ -20,9 +20,10 @@ static const struct {
     {-ENOMEM, ASYM_OUTCOME_RETRY},
     {-EINVAL, ASYM_OUTCOME_RETRY}, /* sched_setaffinity: the mask has no CPU of the cpuset. The cpuset has just changed,
                                          or a CPU went offline. The next snapshot shows it */
-    {-ECANCELED, ASYM_OUTCOME_RETRY}, /* a dry run changes nothing */
-    {-EBUSY, ASYM_OUTCOME_HANDS_OFF}, /* another program has changed the mask or nice value that asymd set */
-    {-EPERM, ASYM_OUTCOME_HANDS_OFF}, /* asymd has no permission */
+    {-ECANCELED, ASYM_OUTCOME_RETRY},  /* a dry run changes nothing */
+    {-EBUSY, ASYM_OUTCOME_HANDS_OFF},  /* another program has changed the mask that asymd set */
+    {-ESTALE, ASYM_OUTCOME_HANDS_OFF}, /* the nice value */
+    {-EPERM, ASYM_OUTCOME_HANDS_OFF},  /* asymd has no permission */
     {-EACCES, ASYM_OUTCOME_HANDS_OFF},
 };
 

@@ -173,7 +173,7 @@ static void take_outcome(struct asym_engine *e, size_t i, const struct asym_outc
     case ASYM_OUTCOME_HANDS_OFF:
         m->state = ASYM_AFFINITY_OWN;
         m->boosted = false;
-        m->hands_off = outcome->error == -EBUSY ? ASYM_WHY_FOREIGN : ASYM_WHY_DENIED;
+        m->hands_off = asym_why_hands_off(outcome->error);
         m->hands_off_at = e->now;
         m->hands_off_error = -outcome->error;
         break;

@@ -3,6 +3,7 @@
 #include <asym/plan.h>
 #include <asym/signal.h>
 
+#include <errno.h>
 #include <stdio.h>
 
 #include "base/macro.h"
@@ -41,6 +42,9 @@ static const struct asym_reason rows[ASYM_N_EXCLUSIONS] = {
     [ASYM_WHY_FOREIGN] = {.text = "its affinity changed after asymd had set it",
                           .sentence = "is left alone, because its affinity was changed after asymd had set it",
                           .kind = ASYM_REASON_EXCLUDED},
+    [ASYM_WHY_FOREIGN_NICE] = {.text = "its nice value changed after asymd had set it",
+                               .sentence = "is left alone, because its nice value was changed after asymd had set it",
+                               .kind = ASYM_REASON_EXCLUDED},
     [ASYM_WHY_DENIED] = {.text = "the kernel refused (errno %.0f)",
                          .sentence = "is left alone, because the kernel refused a change (errno %.0f)",
                          .several = "the kernel refused",
@@ -88,6 +92,18 @@ const struct asym_reason *asym_why(enum asym_exclusion exclusion)
 {
     const bool is_one = exclusion > ASYM_WHY_NONE && exclusion < ASYM_N_EXCLUSIONS;
     return is_one ? &rows[exclusion] : NULL;
+}
+
+enum asym_exclusion asym_why_hands_off(int error)
+{
+    switch (error) {
+    case -EBUSY:
+        return ASYM_WHY_FOREIGN;
+    case -ESTALE:
+        return ASYM_WHY_FOREIGN_NICE;
+    default:
+        return ASYM_WHY_DENIED;
+    }
 }
 
 /* A format may use fewer than two figures. */

@@ -57,9 +57,10 @@ struct asym_thread_state {
     enum asym_affinity_state state;
     enum asym_original_extent extent; /**< of original */
     enum asym_class class;
-    enum asym_exclusion hands_off; /**< FOREIGN or DENIED: asymd steers it again only if the user adopts it */
-    int hands_off_error;           /**< errno of DENIED, positive */
-    int32_t given;                 /**< the target in force; valid in STEERED and FITS */
+    enum asym_exclusion
+        hands_off;       /**< FOREIGN, FOREIGN_NICE or DENIED: asymd steers it again only if the user adopts it */
+    int hands_off_error; /**< errno of DENIED, positive */
+    int32_t given;       /**< the target in force; valid in STEERED and FITS */
     int8_t original_nice, set_nice, nice_before;
     uint8_t n_suspected; /**< samples in a row that found suspected */
     bool boosted;        /**< asymd lent it set_nice; the thread has that value, or one that it raised it to */

@@ -31,8 +31,8 @@ static const char *name_task(const char comm[ASYM_COMM_LEN], int32_t id, char bu
 }
 
 /*
- * "make (1234)", of several processes "make (1234, 9 processes)". A job keeps the number of its leader, which may have ended: of one
- * process, the number is that of the process.
+ * "make (1234)", of several processes "make (1234, 9 processes)". A job keeps the number of its leader, which may have
+ * ended: of one process, the number is that of the process.
  */
 static const char *name_app(const struct asym_monitor_app *app, char buf[NAME])
 {
@@ -331,6 +331,8 @@ static const struct {
 } advices[] = {
     {ASYM_WHY_FOREIGN, "The thread itself or another program changed the affinity: asymd cannot know which. "
                        "To have the thread steered again: asymctl adopt %d."},
+    {ASYM_WHY_FOREIGN_NICE, "The thread itself or another program changed the nice value: asymd cannot know which. "
+                            "To have the thread steered again: asymctl adopt %d."},
     {ASYM_WHY_DENIED, "To have asymd try again: asymctl adopt %d."},
     {ASYM_WHY_OWN_MASK, "The thread itself or the program that started the thread set this affinity. "
                         "To have the thread steered within this affinity: asymctl adopt %d."},

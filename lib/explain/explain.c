@@ -57,7 +57,7 @@ static const struct asym_monitor_thread *busiest(const struct asym_monitor *m, c
 static bool is_adoptable(const struct asym_reason *reason)
 {
     return reason == asym_why(ASYM_WHY_FOREIGN) || reason == asym_why(ASYM_WHY_DENIED) ||
-           reason == asym_why(ASYM_WHY_OWN_MASK);
+           reason == asym_why(ASYM_WHY_OWN_MASK) || reason == asym_why(ASYM_WHY_FOREIGN_NICE);
 }
 
 static bool is_main(const struct asym_monitor_thread *t)

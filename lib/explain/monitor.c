@@ -322,8 +322,8 @@ static void decide(struct asym_monitor *m, const struct asym_feedback *f, const 
         d.what = ASYM_MONITOR_LEAVE_ALONE;
         d.to = -1;
         d.nice = t ? t->nice : a->expect_nice;
-        d.reason = asym_why(o->error == -EBUSY ? ASYM_WHY_FOREIGN : ASYM_WHY_DENIED);
-        d.figure[0] = o->error == -EBUSY ? 0 : -o->error;
+        d.reason = asym_why(asym_why_hands_off(o->error));
+        d.figure[0] = d.reason == asym_why(ASYM_WHY_DENIED) ? -o->error : 0;
     }
     if (t) {
         memcpy(d.comm, t->comm, sizeof d.comm);
@@ -353,7 +353,8 @@ static void record_actions(struct asym_monitor *m, const struct asym_feedback *f
 
 static bool is_kept(const struct asym_monitor_thread *t, asym_usec now, bool crowded)
 {
-    const bool left_alone = t->reason == asym_why(ASYM_WHY_FOREIGN) || t->reason == asym_why(ASYM_WHY_DENIED);
+    const bool left_alone = t->reason == asym_why(ASYM_WHY_FOREIGN) || t->reason == asym_why(ASYM_WHY_DENIED) ||
+                            t->reason == asym_why(ASYM_WHY_FOREIGN_NICE);
     return now - t->seen < (crowded ? SWEEP_PERIOD : ASYM_MONITOR_KEEP) || (left_alone && !crowded);
 }
 

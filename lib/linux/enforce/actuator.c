@@ -190,7 +190,7 @@ static int change_nice(const struct asym_action *a, const struct asym_ledger_ent
     if (!asym_thread_is_fair(&now))
         return 0; /* SCHED_IDLE or another scheduler: nice has no effect there, the mask has */
     if (!asym_ledger_is_nice_set(e, now.nice))
-        return -EBUSY;
+        return -ESTALE;
     /* With its original nice value, the thread gets its original reset-on-fork flag again. */
     return asym_thread_set_nice(a->id.tid, a->nice, a->nice != e->original_nice || e->original_reset);
 }
@@ -268,7 +268,7 @@ static int release(struct asym_ledger *l, const struct asym_action *a)
         forget_ended(l, e);
     else if (r >= 0 || r == -EBUSY)
         asym_ledger_forget(l, e);
-    return r > 0 ? -EBUSY : r;
+    return r > 0 ? -ESTALE : r; /* the mask is given back */
 }
 
 /*

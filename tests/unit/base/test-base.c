@@ -322,6 +322,7 @@ static void errno_table(void **state)
     assert_int_equal(asym_outcome_of(-EAGAIN), ASYM_OUTCOME_RETRY);
     assert_int_equal(asym_outcome_of(-EINVAL), ASYM_OUTCOME_RETRY);
     assert_int_equal(asym_outcome_of(-EBUSY), ASYM_OUTCOME_HANDS_OFF);
+    assert_int_equal(asym_outcome_of(-ESTALE), ASYM_OUTCOME_HANDS_OFF);
     assert_int_equal(asym_outcome_of(-EPERM), ASYM_OUTCOME_HANDS_OFF);
     assert_int_equal(asym_outcome_of(-12345), ASYM_OUTCOME_HANDS_OFF);
 }

@@ -117,15 +117,27 @@ static void hands_off_is_for_good(void **state)
     assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_DENIED));
 }
 
-static void busy_from_the_actuator_means_foreign(void **state)
+static void the_actuator_says_what_was_changed(void **state)
 {
     struct engine_fixture *w = *state;
-    engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
-    engine_fixture_step(w, TICK);
-    engine_fixture_answer(w, ASYM_OUTCOME_HANDS_OFF, -EBUSY);
-    engine_fixture_step(w, TICK);
-    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
-    assert_float_equal(engine_fixture_planned(w, 100)->figure[0], 0, 0);
+    static const struct {
+        int error;
+        enum asym_exclusion why;
+        const char *text;
+    } rows[] = {
+        {-EBUSY, ASYM_WHY_FOREIGN, "its affinity changed after asymd had set it"},
+        {-ESTALE, ASYM_WHY_FOREIGN_NICE, "its nice value changed after asymd had set it"},
+    };
+    for (int32_t i = 0; i < 2; i++) {
+        const int32_t pid = 100 + i;
+        engine_fixture_thread(w, engine_fixture_proc(w, pid), pid, 5 + i);
+        engine_fixture_step(w, TICK);
+        engine_fixture_answer(w, ASYM_OUTCOME_HANDS_OFF, rows[i].error);
+        engine_fixture_step(w, TICK);
+        assert_ptr_equal(engine_fixture_planned(w, pid)->reason, asym_why(rows[i].why));
+        assert_string_equal(asym_why(rows[i].why)->text, rows[i].text);
+        assert_float_equal(engine_fixture_planned(w, pid)->figure[0], 0, 0);
+    }
 }
 
 /* A refresh lists the tasks of the last sample: a thread that has ended since may show its old mask. */
@@ -1611,7 +1623,7 @@ int main(void)
         T(a_retry_is_asked_again_and_steers_nothing),
         T(a_thread_that_is_gone_is_forgotten),
         T(hands_off_is_for_good),
-        T(busy_from_the_actuator_means_foreign),
+        T(the_actuator_says_what_was_changed),
         T(a_thread_that_has_ended_is_not_foreign),
         T(refreshes_do_not_make_a_mask_foreign),
         T(a_new_thread_with_an_old_tid_is_another_thread),

@@ -142,6 +142,21 @@ static void a_job_of_one_process_has_the_number_of_that_process(void **state)
     assert_says(f->text, "program=app (120)\n");
 }
 
+/* The kernel or the ledger says so in the outcome of an action. */
+static void a_changed_nice_value_is_not_called_an_affinity(void **state)
+{
+    struct explain_fixture *f = *state;
+    program(f, "game", 300, 1, 5, 1);
+    engine_fixture_step(&f->w, TICK);
+    engine_fixture_answer(&f->w, ASYM_OUTCOME_HANDS_OFF, -ESTALE);
+    const struct asym_feedback feedback = {&f->w.snapshot, f->w.plan, f->w.actions, f->w.outcomes, f->w.n};
+    asym_monitor_record(f->m, &feedback);
+    run(f, TICK);
+    assert_says(why(f, 300), "game (300) is left alone, because its nice value was changed after asymd had set it.\n");
+    assert_says(f->text, "changed the nice value: asymd cannot know which. "
+                         "To have the thread steered again: asymctl adopt 300.");
+}
+
 static void a_program_with_high_nice_values_is_in_the_background(void **state)
 {
     struct explain_fixture *f = *state;
@@ -892,6 +907,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(a_job_of_several_processes_says_how_many),
         T(a_job_of_one_process_has_the_number_of_that_process),
+        T(a_changed_nice_value_is_not_called_an_affinity),
         T(a_program_with_high_nice_values_is_in_the_background),
         T(a_class_has_one_name_and_a_summary),
         T(a_parallel_program_is_explained_which_threads_have_the_fast_cpus),

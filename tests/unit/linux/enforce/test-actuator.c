@@ -273,6 +273,21 @@ static void a_steered_thread_that_has_chosen_for_itself_is_left_alone(void **sta
     assert_int_equal(asym_ledger_count(f->ledger), 0);
 }
 
+static void a_nice_value_of_another_is_no_affinity_of_another(void **state)
+{
+    struct actuator_fixture *f = *state;
+    static const enum asym_action_kind kinds[] = {ASYM_ACTION_STEER, ASYM_ACTION_RELEASE};
+    for (size_t i = 0; i < 2; i++) {
+        f->thread->nice = 0;
+        expect(f, boost(ASYM_ACTION_STEER, 0xff, 0xf0, 0, -5), ASYM_OUTCOME_DONE, 0);
+        f->thread->nice = 4;
+        expect(f, boost(kinds[i], 0xf0, 0xff, -5, 0), ASYM_OUTCOME_HANDS_OFF, -ESTALE);
+        assert_mask(&f->thread->mask, 0xff);
+        assert_int_equal(f->thread->nice, 4);
+        assert_int_equal(asym_ledger_count(f->ledger), 0);
+    }
+}
+
 static void a_thread_that_moves_is_put_on_its_transit_cpu_first(void **state)
 {
     struct actuator_fixture *f = *state;
@@ -630,6 +645,7 @@ int main(void)
         ROW(a_mask_that_the_kernel_has_cut_is_known_where_the_core_has_seen_it),
         ROW(a_steered_thread_is_steered_on),
         ROW(a_steered_thread_that_has_chosen_for_itself_is_left_alone),
+        ROW(a_nice_value_of_another_is_no_affinity_of_another),
         ROW(a_thread_that_moves_is_put_on_its_transit_cpu_first),
         ROW(a_thread_that_cannot_go_on_goes_back),
         ROW(a_thread_that_is_stranded_on_its_transit_cpu_gets_its_original_mask),
