@@ -19,6 +19,7 @@
 #include "experiment/replay.h"
 #include "linux/enforce/ledger-overlay.h"
 #include "linux/enforce/ledger.h"
+#include "linux/sys/thread.h"
 #include "report/json.h"
 
 #define ROW(...) ASYM_ARG_OF(struct asym_observation_arguments, __VA_ARGS__)
@@ -136,7 +137,8 @@ int asym_observation_open(struct asym_observation *o, const struct asym_observat
     r = read_machine(o, err);
     if (r < 0)
         return r;
-    asym_run_check_boost(&o->run);
+    /* It changes nothing, so what it may not do needs no warning; its plans are those that this user's asymd would make. */
+    o->run.keep_nice = asym_thread_may_boost() < 0;
     r = asym_observer_open(&o->run, 0, &o->observer, err);
     if (r >= 0)
         r = open_overlay(o, err);
