@@ -44,8 +44,10 @@ struct reading {
     size_t room; /* steps for which memory was taken */
     asym_usec first, last;
     double speeds[ASYM_MAX_TYPES];
-    unsigned counts[ASYM_MAX_TYPES], n_types;
-    bool smt, masks; /* cores have siblings; some thread may run on some CPUs only */
+    unsigned counts[ASYM_MAX_TYPES], smt[ASYM_MAX_TYPES], n_types; /* cores of a type, hardware threads of a core */
+    double smt_gain;
+    double busy[ASYM_MAX_CPUS]; /* hardware threads of each core that were busy in the interval, on average */
+    bool uneven, masks;         /* cores of a type have more CPUs than others; some thread may run on some CPUs only */
 };
 
 static void reading_done(struct reading *r)
@@ -76,15 +78,34 @@ static int add_step(struct reading *r, struct load *l, enum phase phase, double 
     return 0;
 }
 
-static void add_up(const struct asym_snapshot *s, const struct asym_app *app, double *ret_cpu, double *ret_work)
+static void count_busy(struct reading *r, const struct asym_snapshot *s)
+{
+    memset(r->busy, 0, sizeof r->busy);
+    for (size_t i = 0; i < s->n_tasks; i++) {
+        const int core = s->machine->cpus[s->tasks[i].cpu].core;
+        if (core >= 0)
+            r->busy[core] += s->tasks[i].running;
+    }
+}
+
+/* Instructions of a second. Busy hardware threads of a core share what the core does. */
+static double rate_of(const struct reading *r, const struct asym_machine *m, int cpu)
+{
+    const struct asym_cpu *c = &m->cpus[cpu];
+    const bool is_known = c->core >= 0 && c->type >= 0;
+    const double n = is_known ? fmax(fmin(r->busy[c->core], m->types[c->type].siblings), 1) : 1;
+    return (c->speed > 0 ? c->speed : 1) * (1 + m->smt_gain * (n - 1)) / n * RATE;
+}
+
+static void add_up(const struct reading *r, const struct asym_snapshot *s, const struct asym_app *app, double *ret_cpu,
+                   double *ret_work)
 {
     const double interval = (double)s->interval / ASYM_SEC;
     *ret_cpu = *ret_work = 0;
     for (uint32_t i = app->first_task; i < app->first_task + app->n_tasks; i++) {
         const struct asym_task *task = &s->tasks[i];
-        const double speed = s->machine->cpus[task->cpu].speed;
         *ret_cpu += task->running * interval;
-        *ret_work += task->running * interval * (speed > 0 ? speed : 1) * RATE;
+        *ret_work += task->running * interval * rate_of(r, s->machine, task->cpu);
     }
 }
 
@@ -96,7 +117,7 @@ static int add_app(struct reading *r, const struct asym_snapshot *s, const struc
     struct load *l = asym_table_get(&r->loads, &app->id);
     if (!l)
         return -ENOMEM;
-    add_up(s, app, &cpu, &work);
+    add_up(r, s, app, &cpu, &work);
     const enum phase phase = app->runnable_mean < 0.5 ? IDLE : app->runnable_mean < 1.5 ? SERIAL : PARALLEL;
     if (l->n == 0 && phase == IDLE)
         return 0;
@@ -119,10 +140,14 @@ static void note_machine(struct reading *r, const struct asym_machine *m)
 {
     r->n_types = ASYM_MIN(m->n_types, 16u);
     for (unsigned t = 0; t < r->n_types; t++) {
-        r->counts[t] = asym_mask_count(&m->types[t].cpus);
+        const struct asym_mask cores = asym_machine_cores(m, &m->types[t].cpus);
+        const unsigned n = asym_mask_count(&m->types[t].cpus);
+        r->counts[t] = asym_mask_count(&cores);
+        r->smt[t] = (n + r->counts[t] / 2) / r->counts[t];
+        r->uneven |= r->counts[t] * r->smt[t] != n;
         r->speeds[t] = m->types[t].speed;
     }
-    r->smt = m->n_cores < asym_mask_count(&m->usable);
+    r->smt_gain = m->smt_gain;
 }
 
 static int read_record(struct asym_record_reader *reader, struct reading *r, struct asym_error *err)
@@ -136,6 +161,7 @@ static int read_record(struct asym_record_reader *reader, struct reading *r, str
             note_machine(r, s.machine);
         }
         r->last = s.now;
+        count_busy(r, &s);
         for (size_t i = 0; i < s.n_tasks; i++)
             r->masks |= !asym_mask_within(&s.machine->usable, s.tasks[i].mask);
         for (size_t a = 0; got >= 0 && s.interval > 0 && a < s.n_apps; a++)
@@ -148,6 +174,7 @@ static int read_record(struct asym_record_reader *reader, struct reading *r, str
     return got < 0 ? asym_fail(err, got, "%s", strerror(-got)) : 0;
 }
 
+/* A thread issues one instruction a cycle, and a core 1 + smt_gain. */
 static void put_machine(const struct reading *r, FILE *out)
 {
     fputs("[machine]\ncounts = ", out);
@@ -156,7 +183,10 @@ static void put_machine(const struct reading *r, FILE *out)
     fputs("\nspeeds = ", out);
     for (unsigned t = 0; t < r->n_types; t++)
         fprintf(out, "%s%.4f", t ? "," : "", r->speeds[t]);
-    fputc('\n', out);
+    fputs("\nsmt = ", out);
+    for (unsigned t = 0; t < r->n_types; t++)
+        fprintf(out, "%s%u", t ? "," : "", r->smt[t]);
+    fprintf(out, "\nmax_ipc = %.4f\n", 1 + r->smt_gain);
 }
 
 static void put_step(FILE *out, enum phase phase, double work, double time)
@@ -164,7 +194,10 @@ static void put_step(FILE *out, enum phase phase, double work, double time)
     if (phase == IDLE || work < LEAST)
         fprintf(out, "step = io %.0fus\n", fmax(time, 1));
     else
-        fprintf(out, phase == SERIAL ? "step = serial %.0f\n" : "step = parallel %.0f chunk=1M\n", work);
+        fprintf(out,
+                phase == SERIAL ? "step = serial %.0f memory=record\n"
+                                : "step = parallel %.0f chunk=1M memory=record\n",
+                work);
 }
 
 static void put_loop(const struct load *l, FILE *out)
@@ -274,8 +307,9 @@ static void put_notes(const struct reading *r, const struct load *const *list, s
           "takes the speed of the core); where threads wait for each other (a parallel phase is one step, in chunks of "
           "1 M); phases shorter than a sample; what starts when another program ends.\n",
           out);
-    if (r->smt && !other_machine)
-        fputs("CPUs that share a core are simulated as cores of their own.\n", out);
+    if (r->uneven && !other_machine)
+        fputs("Some cores of the record have fewer CPUs than others of their type. In the scenario they do not.\n",
+              out);
     if (r->masks)
         fputs("Some threads may not run on all CPUs. In the scenario they may.\n", out);
 }
@@ -300,6 +334,7 @@ static int write_scenario(struct asym_record_reader *reader, struct reading *r, 
         fputs(machine, out);
     else
         put_machine(r, out);
+    fputs("[memory \"record\"]\nipc = 1\n", out);
     /* A policy can make the programs take longer than in the record. */
     fprintf(out, "[run]\nduration = %.0fus\nuntil = done\n", fmin((double)(r->last - r->first) * 4 + 1e6, 86400e6));
     for (size_t i = 0; i < ASYM_MIN(n, (size_t)ASYM_RECORD_SCENARIO_PROGRAMS); i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
  * Makes a scenario of the simulator out of a record: a program for each application, whose steps are the phases that it was seen
- * in. The work of a step is the CPU time that was seen, times the speed of the CPU.
+ * in. The work of a step is the CPU time that was seen, times the speed of the CPU, or its share of that beside a busy sibling.
  */
 #ifndef ASYM_EXPERIMENT_RECORD_SCENARIO_H
 #define ASYM_EXPERIMENT_RECORD_SCENARIO_H

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/macro.h"
+#include "base/mask.h"
 #include "experiment/record-scenario.h"
 #include "record/record-writer.h"
 #include "sim/scenario.h"
@@ -27,18 +28,37 @@ struct script {
     struct asym_record_reader *reader;
 };
 
-static void begin(struct script *s, const unsigned *sizes, size_t n)
+static void begin_here(struct script *s, const unsigned *sizes, size_t n)
 {
     const struct asym_record_setting setting = {"classify.amp_boost", "2s"};
     const struct asym_record_head head = {
         .version = "0.1", .policy = "serial-first", .settings = &setting, .n_settings = 1};
-    gen_plain_machine(&s->machine, 4, 1);
     s->load = gen_load_new(&s->machine, sizes, n);
     assert_non_null(s->load);
     gen_load_share_masks(s->load);
     s->out = open_memstream(&s->bytes, &s->len);
     assert_non_null(s->out);
     assert_int_equal(asym_record_writer_new(s->out, &head, &s->writer), 0);
+}
+
+static void begin(struct script *s, const unsigned *sizes, size_t n)
+{
+    gen_plain_machine(&s->machine, 4, 1);
+    begin_here(s, sizes, n);
+}
+
+/* Two fast cores, of two CPUs each until one goes offline, and two slow cores of one. */
+static void begin_with_smt(struct script *s, bool is_whole, const unsigned *sizes, size_t n)
+{
+    static const int16_t core[] = {0, 0, 1, 1, 2, 3};
+    gen_plain_machine(&s->machine, ASYM_LENGTH(core), 4);
+    for (size_t c = 0; c < ASYM_LENGTH(core); c++)
+        s->machine.cpus[c].core = core[c];
+    s->machine.smt_gain = 0.25;
+    if (!is_whole)
+        asym_mask_clear(&s->machine.usable, 3);
+    assert_int_equal(asym_machine_finish(&s->machine), 0);
+    begin_here(s, sizes, n);
 }
 
 /* Adds n samples: the first running threads of application app run all the time on cpu, the others sleep. */
@@ -128,6 +148,38 @@ static void phases_become_steps_with_the_work_that_was_seen(void **state)
     asym_scenario_free(scenario);
     asym_record_scenario_done(&made);
     done(&s);
+}
+
+static void a_hyperthread_is_no_core(void **state)
+{
+    static const struct {
+        int32_t other; /* the CPU of the second program; the first one has CPU 0 */
+        bool is_whole;
+        double work;
+    } rows[] = {{1, true, 1.25e9}, {2, true, 2e9}, {1, false, 1.25e9}};
+    const unsigned sizes[] = {1, 1};
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct script s;
+        struct asym_record_scenario made;
+        begin_with_smt(&s, rows[i].is_whole, sizes, 2);
+        add(&s, 0, 1, 0, 0);
+        add(&s, 1, 1, rows[i].other, 10);
+        end(&s);
+        struct asym_scenario *scenario = make(&s, NULL, &made);
+        const struct asym_sim_machine *m = &scenario->machine;
+        assert_int_equal(m->n_types, 2);
+        assert_true(m->counts[0] == 2 && m->smt[0] == 2 && m->counts[1] == 2 && m->smt[1] == 1);
+        assert_true(m->max_ipc > 1.249 && m->max_ipc < 1.251);
+        assert_true((strstr(made.notes, "fewer CPUs than others") == NULL) == rows[i].is_whole);
+        const struct asym_sim_step *step = &scenario->programs[0].steps[0];
+        assert_step(step, ASYM_SIM_SERIAL, rows[i].work);
+        const double ipc = scenario->memories[step->memory].ipc;
+        assert_true(ipc > 0.999 && ipc < 1.001);
+        asym_scenario_free(scenario);
+        asym_record_scenario_done(&made);
+        done(&s);
+    }
 }
 
 static void many_phases_become_a_loop_on_another_machine(void **state)
@@ -270,6 +322,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(phases_become_steps_with_the_work_that_was_seen),
+        cmocka_unit_test(a_hyperthread_is_no_core),
         cmocka_unit_test(many_phases_become_a_loop_on_another_machine),
         cmocka_unit_test(the_busiest_programs_are_taken_and_the_rest_is_counted),
         cmocka_unit_test(programs_of_one_name_and_number_get_an_index),
