@@ -91,11 +91,11 @@ static const char *bar(double share, size_t columns, bool unicode, char *buf, si
     return buf;
 }
 
-/* A core type: its CPUs, their number that are fast, and the sum of their load. */
+/* A core type: its CPUs, the number of them that are fast, that of its cores, and the sum of the load of its CPUs. */
 struct core_type {
     const char *name;
     struct asym_mask cpus;
-    unsigned n, n_fast;
+    unsigned n, n_fast, n_cores;
     double speed, busy;
 };
 
@@ -110,6 +110,7 @@ static struct core_type core_type_of(const struct asym_client_cpus *cpus, uint32
         if (cpu->cpu < ASYM_MAX_CPUS)
             asym_mask_set(&c.cpus, cpu->cpu);
         c.n++;
+        c.n_cores += cpu->smt_rank == 0;
         c.n_fast += cpu->fast;
         c.speed = fmax(c.speed, isfinite(cpu->speed) ? cpu->speed : 0);
         c.busy += isfinite(cpu->busy) ? cpu->busy : 0;
@@ -128,7 +129,8 @@ static uint32_t number_of_types(const struct asym_client_cpus *cpus)
 /* Facts of the machine that decide what its lines say. */
 struct machine {
     uint32_t n_types;
-    bool has_slow, differs, has_names; /* some CPUs are slow; their speeds differ; a type has a name of its own */
+    bool has_slow, differs;  /* some CPUs are slow; their speeds differ */
+    bool has_names, has_smt; /* a type has a name of its own; a core has several CPUs */
 };
 
 /* If the machine has no name for a type, asymd calls it fast, slow or all. The line leaves such a name out. */
@@ -146,6 +148,7 @@ static struct machine machine_of(const struct asym_status *s)
         if (c.n == 0)
             continue;
         m.has_names |= is_named(&c);
+        m.has_smt |= c.n_cores < c.n;
         slowest = fmin(slowest, c.speed);
         fastest = fmax(fastest, c.speed);
     }
@@ -168,14 +171,26 @@ static const char *count(const struct core_type *c, const struct machine *m, cha
     return buf;
 }
 
+/* Writes "0-15 on 8 cores", or "0-7" if each CPU is a core. */
+static const char *place(const struct core_type *c, char *buf, size_t size)
+{
+    char list[64];
+    struct asym_text text = asym_text_in(buf, size);
+    asym_text_add(&text, "%s", asym_columns_cpus(&c->cpus, 16, list, sizeof list));
+    if (c->n_cores < c->n)
+        asym_text_add(&text, " on %u core%s", c->n_cores, c->n_cores == 1 ? "" : "s");
+    return buf;
+}
+
 static int add_type(struct asym_report_table *table, const struct asym_status *s, const struct asym_terminal *t,
                     const struct machine *m, const struct core_type *c)
 {
-    const size_t bar_columns = ASYM_MIN(ASYM_MAX(t->columns / 5, (size_t)BAR_MIN), (size_t)BAR_MAX);
-    char name[128], number[64], list[64], load[128], percent[32];
+    const size_t share = t->columns / (m->has_smt && t->columns < 100 ? 10 : 5);
+    const size_t bar_columns = ASYM_MIN(ASYM_MAX(share, (size_t)BAR_MIN), (size_t)BAR_MAX);
+    char name[128], number[64], list[96], load[128], percent[32];
     snprintf(percent, sizeof percent, "%.0f %% busy", 100 * c->busy / c->n);
     const char *const cells[] = {is_named(c) ? shown(c->name, name, sizeof name) : "",
-                                 count(c, m, number, sizeof number), asym_columns_cpus(&c->cpus, 16, list, sizeof list),
+                                 count(c, m, number, sizeof number), place(c, list, sizeof list),
                                  bar(c->busy / c->n, bar_columns, s->unicode, load, sizeof load), percent};
     return asym_report_table_add(table, cells + !m->has_names);
 }

@@ -37,11 +37,12 @@ static json_t *cpus_json(const struct asym_client_cpus *cpus)
     json_t *list = json_array();
     for (size_t i = 0; i < cpus->n; i++) {
         const struct asym_client_cpu *c = &cpus->cpu[i];
-        asym_json_append(&list, json_pack("{s:I, s:I, s:o, s:o, s:b, s:o, s:I, s:I, s:o}", "cpu", (json_int_t)c->cpu,
-                                          "type", (json_int_t)c->type, "type_name", text(c->type_name), "speed",
-                                          asym_json_number(c->speed, 3), "fast", (int)c->fast, "busy",
-                                          asym_json_number(c->busy, 4), "threads", (json_int_t)c->threads, "tid",
-                                          (json_int_t)c->tid, "comm", text(c->comm)));
+        asym_json_append(&list,
+                         json_pack("{s:I, s:I, s:I, s:o, s:o, s:b, s:o, s:I, s:I, s:o}", "cpu", (json_int_t)c->cpu,
+                                   "type", (json_int_t)c->type, "smt_rank", (json_int_t)c->smt_rank, "type_name",
+                                   text(c->type_name), "speed", asym_json_number(c->speed, 3), "fast", (int)c->fast,
+                                   "busy", asym_json_number(c->busy, 4), "threads", (json_int_t)c->threads, "tid",
+                                   (json_int_t)c->tid, "comm", text(c->comm)));
     }
     return list;
 }

@@ -50,6 +50,7 @@ static int fill_cpu(struct asym_top_frame *frame, const struct asym_client_cpu *
     *to = (struct asym_top_cpu){
         .cpu = from->cpu,
         .type = from->type,
+        .smt_rank = from->smt_rank,
         .speed = from->speed,
         .fast = from->fast,
         .busy = from->busy,

@@ -80,9 +80,9 @@ int asym_bus_append_cpu(sd_bus_message *m, const struct asym_service *s, const s
     const bool has_type = c->type >= 0 && (unsigned)c->type < machine->n_types;
     int r = sd_bus_message_open_container(m, 'a', "{sv}");
     if (r >= 0)
-        r = sd_bus_message_append(m, "{sv}{sv}{sv}{sv}", "cpu", "u", (uint32_t)cpu, "type", "u",
-                                  (uint32_t)(has_type ? c->type : 0), "speed", "d", c->speed, "fast", "b",
-                                  (int)asym_mask_has(&machine->fast, (int)cpu));
+        r = sd_bus_message_append(m, "{sv}{sv}{sv}{sv}{sv}", "cpu", "u", (uint32_t)cpu, "type", "u",
+                                  (uint32_t)(has_type ? c->type : 0), "smt_rank", "u", (uint32_t)c->smt_rank, "speed",
+                                  "d", c->speed, "fast", "b", (int)asym_mask_has(&machine->fast, (int)cpu));
     if (r >= 0)
         r = append_text(m, "type_name", has_type ? machine->types[c->type].name : "");
     if (r >= 0)

@@ -40,6 +40,7 @@ static const struct client_field state[] = {
 static const struct client_field cpu[] = {
     FIELD(asym_client_cpu, "cpu", "u", cpu),
     FIELD(asym_client_cpu, "type", "u", type),
+    FIELD(asym_client_cpu, "smt_rank", "u", smt_rank),
     FIELD(asym_client_cpu, "type_name", "s", type_name),
     FIELD(asym_client_cpu, "speed", "d", speed),
     FIELD(asym_client_cpu, "fast", "b", fast),

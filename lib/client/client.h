@@ -81,6 +81,7 @@ void asym_client_state_done(struct asym_client_state *state);
 
 struct asym_client_cpu {
     uint32_t cpu, type; /**< type: 0 is the fastest */
+    uint32_t smt_rank;  /**< place among the hardware threads of its core: 0 is the first */
     char *type_name;
     double speed; /**< relative */
     bool fast;

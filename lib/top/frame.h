@@ -13,7 +13,8 @@
 
 struct asym_top_cpu {
     unsigned cpu;
-    unsigned type; /**< of core; 0 is the fastest */
+    unsigned type;     /**< of core; 0 is the fastest */
+    unsigned smt_rank; /**< place among the hardware threads of its core: 0 is the first */
     char type_name[32];
     double speed;     /**< beside the other types */
     bool fast;        /**< by the policy */

@@ -21,7 +21,7 @@ struct command {
 
 struct type {
     const struct asym_top_cpu *first;
-    unsigned n, n_busy, threads;
+    unsigned n, n_busy, n_cores, threads;
     double busy; /* sum */
     struct asym_mask cpus;
     struct command commands[N_COMMANDS]; /* what runs on them */
@@ -44,6 +44,7 @@ static void count_cpu(struct type *t, const struct asym_top_cpu *cpu)
 {
     if (t->n++ == 0)
         t->first = cpu;
+    t->n_cores += cpu->smt_rank == 0;
     t->busy += cpu->busy;
     t->threads += cpu->threads;
     if (cpu->cpu < ASYM_MAX_CPUS)
@@ -122,12 +123,15 @@ static unsigned put_name(struct asym_top_page *page, const struct asym_top_frame
 
 static void put_heading(struct asym_top_page *page, const struct asym_top_frame *frame, const struct type *t)
 {
-    char list[64], text[256];
+    char list[64], cores[32] = "", text[256];
     const char *word = kind(frame, t);
     const unsigned column = put_name(page, frame, t, page->width);
-    snprintf(text, sizeof text, "%s%s %.2fx, %u CPU%s %s, %.0f%% busy, %u thread%s steered here", *word ? ", " : "",
-             word, t->first->speed, t->n, t->n == 1 ? "" : "s", asym_columns_cpus(&t->cpus, 24, list, sizeof list),
-             100 * t->busy / t->n, t->threads, t->threads == 1 ? "" : "s");
+    if (t->n_cores < t->n)
+        snprintf(cores, sizeof cores, "%u core%s, ", t->n_cores, t->n_cores == 1 ? "" : "s");
+    snprintf(text, sizeof text, "%s%s %.2fx, %s%u CPU%s %s, %.0f%% busy, %u thread%s steered here", *word ? ", " : "",
+             word, t->first->speed, cores, t->n, t->n == 1 ? "" : "s",
+             asym_columns_cpus(&t->cpus, 24, list, sizeof list), 100 * t->busy / t->n, t->threads,
+             t->threads == 1 ? "" : "s");
     asym_top_put(page, column, page->width, ASYM_TOP_PLAIN, text);
     asym_top_next_row(page);
 }
@@ -197,6 +201,9 @@ static void put_summary(struct asym_top_page *page, const struct asym_top_frame 
     at = asym_top_format(page, at, page->width, ASYM_TOP_PLAIN, "%3.0f%% %4u busy  ", 100 * t->busy / t->n, t->n_busy);
     if (page->width >= 120)
         at = asym_top_format(page, at, page->width, ASYM_TOP_PLAIN, "%4u steered  ", t->threads);
+    if (page->width >= 120 && t->n_cores < t->n)
+        at = asym_top_format(page, at, page->width, ASYM_TOP_PLAIN, "%u core%s  ", t->n_cores,
+                             t->n_cores == 1 ? "" : "s");
     put_commands(page, at, t);
     asym_top_next_row(page);
 }

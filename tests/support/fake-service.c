@@ -60,10 +60,10 @@ static int list_cpus(sd_bus_message *m)
 {
     int r = sd_bus_message_open_container(m, 'a', "a{sv}");
     for (uint32_t i = 0; r >= 0 && i < 8; i++)
-        r = sd_bus_message_append(m, "a{sv}", 9, "cpu", "u", i, "type", "u", i / 4, "type_name", "s",
-                                  i < 4 ? "P-core" : "E-core", "speed", "d", i < 4 ? 2.0 : 1.0, "fast", "b", i < 4,
-                                  "busy", "d", i < 4 ? 0.525 : 0.1, "threads", "u", 1u, "tid", "u", 4711u, "comm", "s",
-                                  "x");
+        r = sd_bus_message_append(m, "a{sv}", 10, "cpu", "u", i, "type", "u", i / 4, "smt_rank", "u", i < 4 ? i % 2 : 0,
+                                  "type_name", "s", i < 4 ? "P-core" : "E-core", "speed", "d", i < 4 ? 2.0 : 1.0,
+                                  "fast", "b", i < 4, "busy", "d", i < 4 ? 0.525 : 0.1, "threads", "u", 1u, "tid", "u",
+                                  4711u, "comm", "s", "x");
     return r < 0 ? r : sd_bus_message_close_container(m);
 }
 

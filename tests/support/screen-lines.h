@@ -14,7 +14,7 @@
 #define SCREEN_MACHINE                                                                                                 \
     "Machine    ([^ ]+ +)?(1 (fast |slow )?CPU|([2-9]|[1-9][0-9]+) ((fast |slow )?CPUs|CPUs alike))( at "              \
     "[0-9]+\\.[0-9]{2}x)?  "                                                                                           \
-    "[0-9]+([,-][0-9]+)* +[#-]{8,24} +[0-9]{1,3} % busy"
+    "[0-9]+([,-][0-9]+)*( on [0-9]+ cores?)? +[#-]{8,24} +[0-9]{1,3} % busy"
 #define SCREEN_CLASS    "(serial|mildly parallel|highly parallel|serial phase|background|idle)"
 #define SCREEN_CLASSES  "[0-9]+ " SCREEN_CLASS "(, [0-9]+ " SCREEN_CLASS ")*"
 #define SCREEN_PROGRAMS "of (1 program|([2-9]|[1-9][0-9]+) programs)"

@@ -157,8 +157,8 @@ static void status_is_one_screen(void **state)
     assert_string_equal(strchr(text, '\n'),
                         "\n\n"
                         "Policy     pa (auto chose it: the machine has fast and slow CPUs)\n"
-                        "Machine    P-core  4 fast CPUs at 2.00x  0-3  ########--------  52 % busy\n"
-                        "           E-core  4 slow CPUs at 1.00x  4-7  ##--------------  10 % busy\n"
+                        "Machine    P-core  4 fast CPUs at 2.00x  0-3 on 2 cores  ####----  52 % busy\n"
+                        "           E-core  4 slow CPUs at 1.00x  4-7             #-------  10 % busy\n"
                         "Steering   12 threads: 9 of 2 programs (1 highly parallel, 1 serial), 3 asleep\n"
                         "           stockfish  4711  highly parallel  8 threads   43 % on fast CPUs\n"
                         "           gzip       4712  serial            1 thread  100 % on fast CPUs\n"
@@ -220,6 +220,7 @@ struct core_type_row {
     uint32_t first, n;
     double speed;
     bool fast;
+    uint32_t threads; /* of a core */
 };
 
 static void add_cpus(struct asym_client_cpus *cpus, uint32_t type, const struct core_type_row *row)
@@ -227,6 +228,7 @@ static void add_cpus(struct asym_client_cpus *cpus, uint32_t type, const struct 
     for (uint32_t i = 0; i < row->n; i++)
         cpus->cpu[cpus->n++] = (struct asym_client_cpu){.cpu = row->first + i,
                                                         .type = type,
+                                                        .smt_rank = i % row->threads,
                                                         .type_name = (char *)(uintptr_t)row->name,
                                                         .speed = row->speed,
                                                         .fast = row->fast,
@@ -256,16 +258,20 @@ static void status_says_which_cpus_are_fast_and_how_fast(void **state)
         struct core_type_row types[3];
         const char *said;
     } rows[] = {
-        {{{"fast", 0, 1, 2, true}, {"slow", 1, 1, 1, false}},
+        {{{"fast", 0, 1, 2, true, 1}, {"slow", 1, 1, 1, false, 1}},
          "Machine    1 fast CPU at 2.00x  0  ########--------  50 % busy\n"
          "           1 slow CPU at 1.00x  1  ########--------  50 % busy\n"},
-        {{{"P-core", 0, 8, 1.52, true}, {"E-core", 8, 16, 1.13, false}, {"LP E-core", 24, 2, 1, false}},
+        {{{"P-core", 0, 8, 1.52, true, 1}, {"E-core", 8, 16, 1.13, false, 1}, {"LP E-core", 24, 2, 1, false, 1}},
          "Machine    P-core     8 fast CPUs at 1.52x   0-7    ########--------  50 % busy\n"
          "           E-core     16 slow CPUs at 1.13x  8-23   ########--------  50 % busy\n"
          "           LP E-core  2 slow CPUs at 1.00x   24-25  ########--------  50 % busy\n"},
-        {{{"all", 0, 8, 1, true}}, "Machine    8 CPUs alike  0-7  ########--------  50 % busy\n"},
-        {{{"all", 0, 1, 1, true}}, "Machine    1 CPU  0  ########--------  50 % busy\n"},
-        {{{"fast", 0, 2, 1.1, true}, {"slow", 2, 2, 1, true}},
+        {{{"P-core", 0, 16, 1.6, true, 2}, {"E-core", 16, 8, 1, false, 1}},
+         "Machine    P-core  16 fast CPUs at 1.60x  0-15 on 8 cores  ####----  50 % busy\n"
+         "           E-core  8 slow CPUs at 1.00x   16-23            ####----  50 % busy\n"},
+        {{{"all", 0, 2, 1, true, 2}}, "Machine    2 CPUs alike  0-1 on 1 core  ####----  50 % busy\n"},
+        {{{"all", 0, 8, 1, true, 1}}, "Machine    8 CPUs alike  0-7  ########--------  50 % busy\n"},
+        {{{"all", 0, 1, 1, true, 1}}, "Machine    1 CPU  0  ########--------  50 % busy\n"},
+        {{{"fast", 0, 2, 1.1, true, 1}, {"slow", 2, 2, 1, true, 1}},
          "Machine    2 CPUs at 1.10x  0-1  ########--------  50 % busy\n"
          "           2 CPUs at 1.00x  2-3  ########--------  50 % busy\n"},
     };
@@ -299,10 +305,10 @@ static void the_patterns_of_screen_lines_match_whole_lines_only(void **state)
         screen_assert_line(text, rows[i].pattern);
         assert_false(screen_has_line(rows[i].wrong, rows[i].pattern));
     }
-    print_types((const struct core_type_row[]){{"fast", 0, 1, 2, true}, {"slow", 1, 1, 1, false}}, 2, text,
+    print_types((const struct core_type_row[]){{"fast", 0, 1, 2, true, 1}, {"slow", 1, 1, 1, false, 1}}, 2, text,
                 sizeof text);
     screen_assert_line(text, SCREEN_MACHINE);
-    print_types((const struct core_type_row[]){{"all", 0, 8, 1, true}}, 1, text, sizeof text);
+    print_types((const struct core_type_row[]){{"all", 0, 8, 1, true, 1}}, 1, text, sizeof text);
     screen_assert_line(text, SCREEN_MACHINE);
     assert_int_equal(run_with(FAKE_SERVICE_ENDS, "watch", text, sizeof text), 5);
     screen_assert_line(text, SCREEN_DECISION);

@@ -84,6 +84,7 @@ static void lists_have_every_item(void **state)
     for (uint32_t i = 0; i < 8; i++) {
         assert_int_equal(cpus.cpu[i].cpu, i);
         assert_int_equal(cpus.cpu[i].type, i / 4);
+        assert_int_equal(cpus.cpu[i].smt_rank, i < 4 ? i % 2 : 0);
         assert_true(cpus.cpu[i].fast == (i < 4));
         assert_string_equal(cpus.cpu[i].type_name, i < 4 ? "P-core" : "E-core");
     }

@@ -182,6 +182,21 @@ static void many_cpus_collapse_to_a_row_for_each_type(void **state)
     assert_shows(f, "64 CPUs", true);
 }
 
+/* Sixteen CPUs of eight fast cores look like sixteen fast cores, if the screen does not tell them apart. */
+static void hyperthreads_are_told_from_cores(void **state)
+{
+    struct fixture *f = *state;
+    add_cpus(f, 16, 8);
+    for (unsigned i = 0; i < 16; i++)
+        f->frame.cpus[i].smt_rank = i % 2;
+    add_apps(f, 4);
+    lay_out(f, 120, 40);
+    assert_shows(f, "fast 2.25x, 8 cores, 16 CPUs 0-15, ", true);
+    assert_shows(f, "slow 1.00x, 8 CPUs 16-23, ", true);
+    lay_out(f, 120, 12);
+    assert_shows(f, "16 steered  8 cores", true);
+}
+
 /* No piece leaves the screen or reaches the next one, and no piece has a byte that a terminal would act on. */
 static void assert_sound(const struct fixture *f)
 {
@@ -568,6 +583,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_screen_fits_each_size, setup, teardown),
+        cmocka_unit_test_setup_teardown(hyperthreads_are_told_from_cores, setup, teardown),
         cmocka_unit_test_setup_teardown(many_cpus_collapse_to_a_row_for_each_type, setup, teardown),
         cmocka_unit_test_setup_teardown(no_size_breaks_the_screen, setup, teardown),
         cmocka_unit_test_setup_teardown(bytes_of_a_name_do_not_reach_the_terminal, setup, teardown),
