@@ -249,26 +249,68 @@ void asym_service_control_housekeeping(struct asym_service *s, asym_usec now)
     s->control.checked = now;
 }
 
-/* r: the result of an order. */
-static int ordered(struct asym_service *s, const struct asym_taskid *proc, int r, const char *what,
-                   struct asym_error *err)
+/* An order of a user, for a process or for each process of a job. */
+struct order {
+    struct asym_service *s;
+    int (*give)(const struct order *o, const struct asym_taskid *proc, struct asym_error *err);
+    const char *what;           /* for the journal */
+    enum asym_rule_action rule; /* this and the next one: of give_rule */
+    uid_t by;
+    size_t n;     /* processes that have taken it */
+    int32_t tgid; /* the last one of them */
+    int r;        /* the first failure: 0, or -errno with err */
+    struct asym_error *err;
+};
+
+/* known: as the observer saw it; start 0: a number of the user. */
+static void give_to(void *ctx, const struct asym_taskid *known)
 {
-    if (r < 0)
-        return asym_fail(err, r, "%d processes have an order already: wait until one of them has ended",
-                         ASYM_OVERRIDES_MAX);
-    asym_log_say(&s->run->log, LOG_NOTICE, "process %" PRId32 ": %s", proc->tgid, what);
-    asym_service_prompt_cycle(s);
-    return 0;
+    struct order *o = ctx;
+    struct asym_taskid proc;
+    struct asym_error err = {""};
+    int r = identify(o->s, known->tgid, &proc, &err);
+    if (r >= 0 && known->start > 0 && known->start != proc.start)
+        r = asym_fail(&err, -ESRCH, "process %" PRId32 " has ended", known->tgid);
+    if (r >= 0)
+        r = o->give(o, &proc, &err);
+    if (r == -ENOSPC)
+        asym_fail(&err, r, "%d processes have an order already: wait until one of them has ended", ASYM_OVERRIDES_MAX);
+    if (r >= 0) {
+        o->n++;
+        o->tgid = proc.tgid;
+    } else if (o->r == 0) {
+        o->r = r;
+        *o->err = err;
+    }
+}
+
+/* The number of a job is that of its leader, which may have ended. An order by it is for each process that the job has now. */
+static int give_order(struct asym_service *s, int32_t pid, struct order *o, struct asym_error *err)
+{
+    o->s = s;
+    o->err = err;
+    asym_observer_job_each(&s->observer, pid, give_to, o);
+    if (o->n == 0 && o->r == 0)
+        give_to(o, &(struct asym_taskid){.tid = pid, .tgid = pid});
+    if (o->n > 1)
+        asym_log_say(&s->run->log, LOG_NOTICE, "job %" PRId32 ", %zu processes: %s", pid, o->n, o->what);
+    else if (o->n == 1)
+        asym_log_say(&s->run->log, LOG_NOTICE, "process %" PRId32 ": %s", o->tgid, o->what);
+    if (o->n > 0)
+        asym_service_prompt_cycle(s);
+    return o->n == 0 || o->r == -ENOSPC ? o->r : 0;
+}
+
+static int give_release(const struct order *o, const struct asym_taskid *proc, struct asym_error *err)
+{
+    (void)err;
+    return asym_overrides_release(o->s->control.overrides, proc);
 }
 
 int asym_service_release(struct asym_service *s, int32_t pid, struct asym_error *err)
 {
-    struct asym_taskid proc;
-    const int r = identify(s, pid, &proc, err);
-    if (r < 0)
-        return r;
-    return ordered(s, &proc, asym_overrides_release(s->control.overrides, &proc),
-                   "released by the user: asymd leaves it alone", err);
+    struct order o = {.give = give_release, .what = "released by the user: asymd leaves it alone"};
+    return give_order(s, pid, &o, err);
 }
 
 /* The processes of a job can have several rules. What the monitor has is the rule of the one that ran most. */
@@ -284,18 +326,19 @@ static enum asym_rule_action action_of(struct asym_service *s, const struct asym
     return app ? app->rule : ASYM_RULE_STEER;
 }
 
-int asym_service_adopt(struct asym_service *s, int32_t pid, struct asym_error *err)
+static int give_adoption(const struct order *o, const struct asym_taskid *proc, struct asym_error *err)
 {
-    struct asym_taskid proc;
-    const int r = identify(s, pid, &proc, err);
-    if (r < 0)
-        return r;
-    if (action_of(s, &proc) == ASYM_RULE_IGNORE)
+    if (action_of(o->s, proc) == ASYM_RULE_IGNORE)
         return asym_fail(err, -EPERM,
                          "a rule says ignore, and that is not undone by adopt: asymctl set %" PRId32 " steer",
-                         proc.tgid);
-    return ordered(s, &proc, asym_overrides_adopt(s->control.overrides, &proc, asym_clock_now()),
-                   "adopted by the user: asymd steers it whatever masks it has", err);
+                         proc->tgid);
+    return asym_overrides_adopt(o->s->control.overrides, proc, asym_clock_now());
+}
+
+int asym_service_adopt(struct asym_service *s, int32_t pid, struct asym_error *err)
+{
+    struct order o = {.give = give_adoption, .what = "adopted by the user: asymd steers it whatever masks it has"};
+    return give_order(s, pid, &o, err);
 }
 
 static const char *const actions[] = {
@@ -315,26 +358,32 @@ int asym_service_parse_action(const char *text, enum asym_rule_action *ret, stru
     return asym_fail(err, -EINVAL, "the action is not known; accepted are fast, slow, ignore, steer and auto");
 }
 
+static int give_rule(const struct order *o, const struct asym_taskid *proc, struct asym_error *err)
+{
+    (void)err;
+    return asym_overrides_set_rule(o->s->control.overrides, proc, o->rule, o->by);
+}
+
 int asym_service_set_program(struct asym_service *s, int32_t pid, enum asym_rule_action action, uid_t by,
                              struct asym_error *err)
 {
-    struct asym_taskid proc;
     char what[64];
-    const int r = identify(s, pid, &proc, err);
-    if (r < 0)
-        return r;
+    struct order o = {.give = give_rule, .what = what, .rule = action, .by = by};
     snprintf(what, sizeof what, "rule %s, set by uid %u", actions[action], (unsigned)by);
-    return ordered(s, &proc, asym_overrides_set_rule(s->control.overrides, &proc, action, by), what, err);
+    return give_order(s, pid, &o, err);
+}
+
+static int give_no_rule(const struct order *o, const struct asym_taskid *proc, struct asym_error *err)
+{
+    (void)err;
+    asym_overrides_unset_rule(o->s->control.overrides, proc);
+    return 0;
 }
 
 int asym_service_unset_program(struct asym_service *s, int32_t pid, struct asym_error *err)
 {
-    struct asym_taskid proc;
-    const int r = identify(s, pid, &proc, err);
-    if (r < 0)
-        return r;
-    asym_overrides_unset_rule(s->control.overrides, &proc);
-    return ordered(s, &proc, 0, "the rules of the configuration decide again", err);
+    struct order o = {.give = give_no_rule, .what = "the rules of the configuration decide again"};
+    return give_order(s, pid, &o, err);
 }
 
 /* A lasting rule for a program, as it goes into a file. */

@@ -47,7 +47,13 @@ int asym_service_set_policy(struct asym_service *s, const char *name, bool perma
 /** Read the configuration again, as SIGHUP does, or keep the old one. Returns 0; -errno with err. */
 int asym_service_reload(struct asym_service *s, struct asym_error *err);
 
-/** Put back everything of that process, and leave it alone until it ends or asym_service_adopt. pid may be a TID of it. */
+/**
+ * This order, asym_service_adopt, asym_service_set_program and asym_service_unset_program are for the process of which pid
+ * is a TID. The number of a job stands for each process that the job has now (asym_observer_job_each): what some of them
+ * refuse is no error. -ENOSPC: too many processes have an order.
+ *
+ * Put back everything of that process, and leave it alone until it ends or asym_service_adopt.
+ */
 int asym_service_release(struct asym_service *s, int32_t pid, struct asym_error *err);
 
 /**

@@ -117,6 +117,14 @@ int asym_observer_rule_of(struct asym_observer *o, const struct asym_taskid *id,
     return procfs ? asym_procfs_rule_of(procfs, id, ret) : -ESRCH;
 }
 
+void asym_observer_job_each(struct asym_observer *o, int32_t pgrp,
+                            void (*fn)(void *ctx, const struct asym_taskid *proc), void *ctx)
+{
+    struct asym_source *procfs = o->observers.links[ASYM_OBSERVER_PROCFS];
+    if (procfs)
+        asym_procfs_job_each(procfs, pgrp, fn, ctx);
+}
+
 void asym_observer_adopt(struct asym_observer *o, const struct asym_run *run, struct asym_counters *counters)
 {
     asym_observer_set_rules(o, run->settings);

@@ -46,6 +46,10 @@ void asym_observer_set_rules(struct asym_observer *o, const struct asym_settings
 /** Does the same as asym_procfs_rule_of(). A closed observer knows no thread. */
 int asym_observer_rule_of(struct asym_observer *o, const struct asym_taskid *id, struct asym_proc *ret);
 
+/** Does the same as asym_procfs_job_each(). A closed observer knows no process. */
+void asym_observer_job_each(struct asym_observer *o, int32_t pgrp,
+                            void (*fn)(void *ctx, const struct asym_taskid *proc), void *ctx);
+
 /** Use the rules, the grouping and the counters of a new configuration. Takes over counters; NULL: none. */
 void asym_observer_adopt(struct asym_observer *o, const struct asym_run *run, struct asym_counters *counters);
 

@@ -280,7 +280,7 @@ static bool ask_about_process(struct asym_top_view *view, const struct asym_top_
     }
     const struct asym_top_app *app = &frame->apps[order->index[view->line]];
     snprintf(subject, sizeof subject, "%.40s (%u)%s", app->comm, view->pid,
-             app->processes > 1 ? ", one process of the job," : "");
+             app->processes > 1 ? ", each process of the job," : "");
     ask(view, orders[i].action, orders[i].question, subject);
     return true;
 }

@@ -81,6 +81,13 @@ void asym_procfs_set_rules(struct asym_source *source, const struct asym_rules *
  */
 int asym_procfs_rule_of(struct asym_source *source, const struct asym_taskid *id, struct asym_proc *ret);
 
+/**
+ * Call fn for each known process of the job with that process group, also for those that sleep. It must not sample. While jobs are
+ * not the applications there is none.
+ */
+void asym_procfs_job_each(struct asym_source *source, int32_t pgrp,
+                          void (*fn)(void *ctx, const struct asym_taskid *proc), void *ctx);
+
 /** Use another grouping from the next snapshot on. */
 void asym_procfs_set_group(struct asym_source *source, enum asym_grouping group);
 

@@ -141,6 +141,20 @@ int __wrap_asym_observer_rule_of(struct asym_observer *o, const struct asym_task
     return 1;
 }
 
+/* The processes of a job that the observer has, and the number of that. */
+static struct asym_taskid members[2];
+static int32_t job;
+
+void __wrap_asym_observer_job_each(struct asym_observer *o, int32_t pgrp,
+                                   void (*fn)(void *ctx, const struct asym_taskid *proc), void *ctx);
+void __wrap_asym_observer_job_each(struct asym_observer *o, int32_t pgrp,
+                                   void (*fn)(void *ctx, const struct asym_taskid *proc), void *ctx)
+{
+    assert_non_null(o);
+    for (size_t i = 0; job > 0 && pgrp == job && i < ASYM_LENGTH(members); i++)
+        fn(ctx, &members[i]);
+}
+
 /* The share of a CPU that reading other processes may take, as last set. */
 static double reading_share;
 
@@ -561,6 +575,41 @@ static void a_process_is_adopted_by_its_own_order_and_rule(void **state)
     }
 }
 
+/* No process has the number of the job any more: its leader has ended. */
+static void an_order_for_a_job_is_for_each_of_its_processes(void **state)
+{
+    struct control_fixture *f = *state;
+    struct asym_error err = {""};
+    struct asym_overrides *orders = f->s.control.overrides;
+    struct asym_stat stat;
+    const pid_t other = start_child();
+    assert_int_equal(asym_thread_get_stat(other, other, &stat), 0);
+    members[0] = f->w.procs[0].id;
+    members[1] = (struct asym_taskid){other, other, stat.start};
+    job = INT32_MAX;
+    assert_int_equal(asym_service_release(&f->s, job, &err), 0);
+    assert_int_equal(asym_overrides_count(orders), 2);
+    assert_steered(f, "0-7");
+    assert_int_equal(asym_service_adopt(&f->s, job, &err), 0);
+    assert_false(asym_overrides_find(orders, &members[1])->released);
+    assert_int_equal(asym_service_set_program(&f->s, job, ASYM_RULE_SLOW, 0, &err), 0);
+    assert_int_equal(asym_overrides_find(orders, &members[1])->rule, ASYM_RULE_SLOW);
+    /* one of them has ended, and its number is that of another process; a number of a process is for that one only */
+    members[1].start--;
+    assert_int_equal(asym_service_set_program(&f->s, job, ASYM_RULE_IGNORE, 0, &err), 0);
+    assert_int_equal(asym_overrides_find(orders, &members[0])->rule, ASYM_RULE_IGNORE);
+    members[1].start++;
+    assert_int_equal(asym_overrides_find(orders, &members[1])->rule, ASYM_RULE_SLOW);
+    assert_int_equal(asym_service_set_program(&f->s, other, ASYM_RULE_FAST, 0, &err), 0);
+    assert_int_equal(asym_overrides_find(orders, &members[0])->rule, ASYM_RULE_IGNORE);
+    /* no process can take it: the first refusal is the answer */
+    members[0].start--;
+    members[1].start--;
+    assert_int_equal(asym_service_release(&f->s, job, &err), -ESRCH);
+    job = 0;
+    assert_int_equal(asym_process_signal(other, SIGKILL), 0);
+}
+
 static int32_t own_thread;
 
 static void *wait_for_cancel(void *ctx)
@@ -820,6 +869,7 @@ int main(void)
         T(during_a_sample_an_order_waits_for_its_end),
         T(a_process_is_released_adopted_and_ruled),
         T(a_process_is_adopted_by_its_own_order_and_rule),
+        T(an_order_for_a_job_is_for_each_of_its_processes),
         T(processes_that_cannot_be_steered_are_refused),
         T(a_kernel_thread_is_refused),
         T(orders_end_with_their_process),

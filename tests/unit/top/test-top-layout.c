@@ -538,7 +538,7 @@ static void a_job_keeps_its_one_row(void **state)
     lay_out(f, 120, 20);
     assert_shows(f, "make, 9 processes", true);
     press(f, 'f');
-    assert_string_equal(f->view.question, "Keep make (4711), one process of the job, on fast CPUs until it ends? y/n");
+    assert_string_equal(f->view.question, "Keep make (4711), each process of the job, on fast CPUs until it ends? y/n");
 }
 
 static void why_is_wrapped_and_scrolls(void **state)

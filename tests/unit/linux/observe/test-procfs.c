@@ -1934,6 +1934,20 @@ static void expect_job(const struct fixture *f, int32_t pid, int32_t pgrp, uint6
     assert_null(a->cgroup);
 }
 
+static void add_process(void *ctx, const struct asym_taskid *proc)
+{
+    assert_true(proc->tid == proc->tgid && proc->start == 7);
+    *(int *)ctx += proc->tgid;
+}
+
+/* In no order: sum is that of the PIDs. */
+static void expect_members(const struct fixture *f, int32_t pgrp, int sum)
+{
+    int found = 0;
+    asym_procfs_job_each(f->source, pgrp, add_process, &found);
+    assert_int_equal(found, sum);
+}
+
 /* make waits for its compilers. The job keeps its name and its identity when make ends before them. */
 static void a_command_line_of_a_shell_is_one_application(void **state)
 {
@@ -1948,11 +1962,16 @@ static void a_command_line_of_a_shell_is_one_application(void **state)
     expect_job(f, 21, 20, 7, 3, "make");
     assert_int_equal(app_of(f, 22)->runnable_instant, 2);
     expect_job(f, 30, 30, 7, 1, "gzip");
+    expect_members(f, 20, 20 + 21 + 22);
+    expect_members(f, 30, 30);
+    expect_members(f, 21, 0);
     take_away(f, "proc/20");
     put_job(f, 23, 20, "ld", 'R');
     sample(f);
     expect_job(f, 22, 20, 7, 3, "make");
+    expect_members(f, 20, 21 + 22 + 23);
     asym_procfs_set_group(f->source, ASYM_GROUP_PROCESS);
+    expect_members(f, 20, 0);
     sample(f);
     assert_int_equal(f->s.n_apps, 4);
     expect_job(f, 22, 22, 7, 1, "cc1");
