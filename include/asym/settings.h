@@ -118,8 +118,9 @@ struct asym_rule_view {
     unsigned need[ASYM_RULE_MATCHES];     /**< ASYM_RULE_NEEDS_* of the key */
     size_t n_keys;
     /**
-     * The rule lends fast CPUs or a lower nice value (action fast, policy_class serial, nice below 0), and any user can start a
-     * program that it matches: it tests nothing but names, command lines, and paths or control groups that users can make.
+     * The rule lends fast CPUs or a lower nice value (action fast, policy_class serial, nice below 0, cpus other than slow ones),
+     * and any user can start a program that it matches: it tests nothing but names, command lines, and paths or control groups
+     * that users can make. Before the machine is known, any list of CPUs may have fast ones.
      */
     bool lends_to_anyone;
 };

@@ -58,7 +58,7 @@ static size_t name_cpus(struct asym_run *run)
 {
     struct asym_mask big_cache, high_clock;
     asym_machine_caches_differ(run->machine, &big_cache, &high_clock);
-    return asym_rules_name_cpus(run->settings->rules, &big_cache, &high_clock);
+    return asym_rules_name_cpus(run->settings->rules, &big_cache, &high_clock, &run->machine->slow);
 }
 
 int asym_run_policy_changed(struct asym_run *run, struct asym_error *err)

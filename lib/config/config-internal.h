@@ -47,6 +47,7 @@ struct asym_rule {
 struct asym_rules {
     struct asym_rule *rules;
     size_t n, capacity;
+    struct asym_mask slow;          /**< the slow CPUs of the machine; empty: it is not known, or has none */
     enum asym_rule_action unlisted; /**< for a process that no rule matches: STEER or UNLISTED */
 };
 

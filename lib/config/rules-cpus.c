@@ -26,9 +26,11 @@ enum asym_rule_cpus_name asym_rule_cpus_named(const char *text)
 }
 
 size_t asym_rules_name_cpus(struct asym_rules *rules, const struct asym_mask *big_cache,
-                            const struct asym_mask *high_clock)
+                            const struct asym_mask *high_clock, const struct asym_mask *slow)
 {
     size_t n_without = 0;
+    if (rules)
+        rules->slow = *slow;
     for (size_t i = 0; rules && i < rules->n; i++) {
         struct asym_rule *rule = &rules->rules[i];
         if (rule->cpus_name == ASYM_RULE_CPUS_LISTED)

@@ -22,9 +22,9 @@ enum asym_rule_cpus_name asym_rule_cpus_named(const char *text);
 
 /**
  * Gives the CPUs of this machine to the rules that name them. Rules that name CPUs of an empty mask name none. Returns how many
- * rules do that.
+ * rules do that. slow: a list of these CPUs alone lends nothing (asym_rule_view.lends_to_anyone).
  */
 size_t asym_rules_name_cpus(struct asym_rules *rules, const struct asym_mask *big_cache,
-                            const struct asym_mask *high_clock);
+                            const struct asym_mask *high_clock, const struct asym_mask *slow);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/mask.h"
 #include "base/parse.h"
 
 const struct asym_rule_key asym_rule_keys[ASYM_RULE_MATCHES] = {
@@ -100,10 +101,16 @@ static bool is_open_to_users(const char *word, size_t n, const void *ctx)
     return true;
 }
 
-static bool lends_to_anyone(const struct asym_rule *rule)
+/* Before the machine is known, any CPU may be a fast one. */
+static bool lends_cpus(const struct asym_rules *rules, const struct asym_rule *rule)
+{
+    return rule->cpus_name != ASYM_RULE_CPUS_LISTED || !asym_mask_within(&rule->facts.cpus, &rules->slow);
+}
+
+static bool lends_to_anyone(const struct asym_rules *rules, const struct asym_rule *rule)
 {
     bool anyone = rule->action == ASYM_RULE_FAST || (rule->facts.has_nice && rule->facts.nice < 0) ||
-                  rule->facts.policy_class == ASYM_RULE_CLASS_SERIAL;
+                  rule->facts.policy_class == ASYM_RULE_CLASS_SERIAL || lends_cpus(rules, rule);
     for (size_t k = 0; k < ASYM_RULE_MATCHES; k++) {
         const unsigned need = asym_rule_keys[k].need;
         if (!rule->match[k] || need == ASYM_RULE_NEEDS_COMM || need == ASYM_RULE_NEEDS_CMDLINE)
@@ -123,7 +130,7 @@ bool asym_rules_at(const struct asym_rules *rules, size_t i, const struct asym_r
                                    .origin = rule->origin,
                                    .action = action_of(rule),
                                    .facts = &rule->facts,
-                                   .lends_to_anyone = lends_to_anyone(rule)};
+                                   .lends_to_anyone = lends_to_anyone(rules, rule)};
     for (size_t k = 0; k < ASYM_RULE_MATCHES; k++) {
         if (!rule->match[k])
             continue;

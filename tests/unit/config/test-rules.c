@@ -72,15 +72,22 @@ static void a_rule_that_any_user_can_meet_says_so(void **state)
         {"match_comm = game\nmatch_exe = /usr/bin/*\naction = fast\n", false},
         {"match_comm = game\nmatch_uid = 1000\naction = fast\n", false},
         {"match_cgroup = /system.slice/db.service\naction = fast\n", false},
+        {"match_comm = game\ncpus = big-cache\n", true},
+        {"match_comm = game\ncpus = high-clock\n", true},
+        {"match_comm = game\ncpus = 3-4\n", true},
+        {"match_comm = game\ncpus = 4-5\n", false},
+        {"match_exe = /usr/bin/game\ncpus = 3-4\n", false},
         {"match_comm = game\naction = slow\n", false},
         {"match_comm = game\nnice = 5\n", false},
     };
+    const struct asym_mask none = {{0}}, slow = {{0xf0}};
     (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         char text[256];
         struct asym_rule_view rule;
         snprintf(text, sizeof text, "[rule a]\n%s", rows[i].rule);
         struct asym_settings *s = read_rules(text);
+        asym_rules_name_cpus(s->rules, &none, &none, &slow);
         assert_true(asym_rules_at(s->rules, 0, NULL, &rule));
         if (rule.lends_to_anyone != rows[i].open)
             fail_msg("%s: %d", rows[i].rule, rule.lends_to_anyone);
@@ -224,14 +231,14 @@ static void cpus_of_a_cache_are_those_of_the_machine(void **state)
                                          "[rule three]\nmatch_comm = c\ncpus = 2\n");
     const struct asym_mask big = {{0x0f}}, others = {{0xf0}}, none = {{0}};
     struct asym_rule_view rules[3];
-    assert_int_equal(asym_rules_name_cpus(s->rules, &big, &others), 0);
+    assert_int_equal(asym_rules_name_cpus(s->rules, &big, &others, &none), 0);
     for (size_t i = 0; i < 3; i++)
         assert_true(asym_rules_at(s->rules, i, NULL, &rules[i]));
     assert_int_equal(rules[0].facts->cpus.w[0], 0x0f);
     assert_int_equal(rules[1].facts->cpus.w[0], 0xf0);
     assert_int_equal(rules[2].facts->cpus.w[0], 0x04);
     /* CPUs that went offline, or another machine: the rules name none. */
-    assert_int_equal(asym_rules_name_cpus(s->rules, &none, &none), 2);
+    assert_int_equal(asym_rules_name_cpus(s->rules, &none, &none, &none), 2);
     assert_int_equal(rules[0].facts->cpus.w[0], 0);
     assert_int_equal(rules[2].facts->cpus.w[0], 0x04);
     asym_settings_free(s);
