@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "app/rule-subject.h"
 #include "app/terminal.h"
@@ -10,6 +11,7 @@
 #include "base/parse.h"
 #include "base/text.h"
 #include "daemon/asymctl/machine-run.h"
+#include "daemon/asymctl/process-name.h"
 #include "daemon/asymctl/rules-report.h"
 #include "daemon/asymctl/verb.h"
 
@@ -45,6 +47,11 @@ static int refuse_long_name(const char *comm, struct asym_error *err)
                      shown, ASYM_COMM_LEN - 1, ASYM_COMM_LEN - 1, first);
 }
 
+static bool is_name(const char *operand)
+{
+    return operand[strspn(operand, "0123456789")] != '\0';
+}
+
 /* Checks the operands. *ret_pid: 0: no process is to be tested. */
 static int check_operands(const struct arguments *a, char **operands, int32_t *ret_pid, struct asym_error *err)
 {
@@ -54,7 +61,7 @@ static int check_operands(const struct arguments *a, char **operands, int32_t *r
     if (operands[0] && strcmp(operands[0], "test") != 0 && (pid || is_described(a)))
         return asym_fail(err, -EINVAL,
                          "rules: behind '%.60s' nothing is accepted; accepted are nothing, the NAME of a rule or a "
-                         "program, test PID, and test --comm=NAME",
+                         "program, test PID, test NAME, and test --comm=NAME",
                          operands[0]);
     if (operands[0] && strcmp(operands[0], "test") != 0)
         return 0;
@@ -69,9 +76,10 @@ static int check_operands(const struct arguments *a, char **operands, int32_t *r
                          "rules test: a PID and --comm or the like are given; asymctl accepts one of them");
     if (a->comm && strlen(a->comm) >= ASYM_COMM_LEN)
         return refuse_long_name(a->comm, err);
-    if (pid && (asym_parse_u64(pid, strlen(pid), &number) < 0 || number == 0 || number > INT32_MAX))
-        return asym_fail(err, -EINVAL, "rules test: '%.60s' is not accepted; accepted is the number of a process", pid);
-    *ret_pid = (int32_t)number;
+    if (pid && !is_name(pid) && (asym_parse_u64(pid, strlen(pid), &number) < 0 || number == 0 || number > INT32_MAX))
+        return asym_fail(err, -EINVAL,
+                         "rules test: '%.60s' is not accepted; accepted are the PID of a process, or a name", pid);
+    *ret_pid = pid && is_name(pid) ? 0 : (int32_t)number;
     return 0;
 }
 
@@ -100,20 +108,34 @@ static int test(const struct arguments *a, const struct asym_settings *s, int32_
                                       : asym_rules_test_text(s, &texts->of, &terminal));
 }
 
+/* As the process of that name runs that has used the most CPU time. Where none runs, the rules know the name alone. */
+static int test_named(const struct arguments *a, const struct asym_settings *s, const char *name,
+                      struct asym_error *err)
+{
+    ASYM_CLEANUP(asym_root_done) struct asym_root root = {.fd = -1};
+    ASYM_CLEANUP(asym_named_processes_done) struct asym_named_processes found = {.process = NULL};
+    const struct arguments program = {.comm = name, .json = a->json};
+    int r = asym_root_open(NULL, &root, err);
+    if (r >= 0)
+        r = asym_named_processes_find(&root, name, (int32_t)getpid(), &found);
+    if (r >= 0 && found.n > 0 && !found.by_command_line)
+        return test(a, s, (int32_t)found.process[0].pid, err);
+    if (strlen(name) >= ASYM_COMM_LEN)
+        return asym_verb_fail(ASYM_EXIT_USAGE, (refuse_long_name(name, err), err->text));
+    return test(&program, s, 0, err);
+}
+
 /* NAME is a rule, or else a program. */
 static int show_named(const struct arguments *a, const struct asym_settings *s, const char *name,
                       struct asym_error *err)
 {
     const struct asym_terminal terminal = asym_terminal_of(stdout);
     struct asym_rule_view rule;
-    struct arguments program = {.comm = name, .json = a->json};
     for (size_t i = 0; asym_rules_at(s->rules, i, NULL, &rule); i++)
         if (strcmp(rule.name, name) == 0)
             return asym_verb_reported(a->json ? asym_rules_json(s, name, NULL, stdout)
                                               : asym_rules_list_text(s, name, &terminal));
-    if (strlen(name) >= ASYM_COMM_LEN)
-        return asym_verb_fail(ASYM_EXIT_USAGE, (refuse_long_name(name, err), err->text));
-    return test(&program, s, 0, err);
+    return test_named(a, s, name, err);
 }
 
 static int rules(const void *parsed, char **operands)
@@ -129,6 +151,8 @@ static int rules(const void *parsed, char **operands)
         return asym_verb_fail(ASYM_EXIT_USAGE, err.text);
     if (operands[0] && strcmp(operands[0], "test") != 0)
         status = show_named(a, s, operands[0], &err);
+    else if (operands[0] && operands[1] && pid == 0)
+        status = test_named(a, s, operands[1], &err);
     else if (operands[0])
         status = test(a, s, pid, &err);
     else
@@ -149,6 +173,7 @@ const struct asym_verb asym_verb_rules = {
             "groups of the library that it includes, in the order in which asymd tries them. With test, prints for\n"
             "each rule whether it matches the process PID, or the program that the options describe, and why not.\n"
             "asymd uses the first rule that matches.\n"
-            "With NAME, prints the rule of that name, or tests a program of that name.\n",
+            "With NAME, prints the rule of that name, or tests a program of that name, as test NAME does: as it runs,\n"
+            "or where it does not run, by the name alone.\n",
     .run = rules,
 };

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -131,6 +132,25 @@ static void a_process_is_tested_as_it_runs(void **state)
     assert_says(f, "\nRule \"mine\" applies: steer, on CPUs 0-3, nice 5, counts as parallel; ");
 }
 
+static void a_process_is_tested_by_its_name_as_it_runs(void **state)
+{
+    struct fixture *f = *state;
+    char name[16], before[16], arguments[64];
+    snprintf(name, sizeof name, "rules-%d", (int)getpid());
+    assert_int_equal(prctl(PR_GET_NAME, before), 0);
+    assert_int_equal(prctl(PR_SET_NAME, name), 0);
+    for (int i = 0; i < 2; i++) {
+        snprintf(arguments, sizeof arguments, i == 0 ? "test %s" : "%s", name);
+        assert_int_equal(run(f, arguments), 0);
+        assert_says(f, "/unit-rules-verb\n");
+        assert_says(f, name);
+    }
+    assert_int_equal(prctl(PR_SET_NAME, before), 0);
+    assert_int_equal(run(f, "test no-such-program-at-all"), 2);
+    assert_int_equal(run(f, "test no-such-prog"), 0);
+    assert_says(f, "executable     not known\n");
+}
+
 static void a_program_that_does_not_run_can_be_described(void **state)
 {
     struct fixture *f = *state;
@@ -188,8 +208,9 @@ static void wrong_words_are_refused(void **state)
         {"test --comm=averyverylongprogramname", 2,
          "names have 15 bytes at most. Test its first 15: --comm=averyverylongpr\n"},
         {"--comm=x", 2, "are for test"},
-        {"test one", 2, "'one' is not accepted; accepted is the number of a process"},
-        {"test 0", 2, "'0' is not accepted"},
+        {"test averyverylongprogramname", 2, "names have 15 bytes at most"},
+        {"test one --comm=x", 2, "a PID and --comm or the like are given"},
+        {"test 0", 2, "'0' is not accepted; accepted are the PID of a process, or a name"},
         {"test 1 2", 2, "stray argument '2'"},
         {"test 2147483647", 1, "there is no process 2147483647"},
     };
@@ -242,6 +263,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(the_list_has_each_rule_with_its_place),
         T(a_process_is_tested_as_it_runs),
+        T(a_process_is_tested_by_its_name_as_it_runs),
         T(a_program_that_does_not_run_can_be_described),
         T(both_as_json),
         T(wrong_words_are_refused),
