@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymctl set. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,17 +53,21 @@ static int set_lasting(const struct arguments *a, struct asym_client *client,
                        const struct asym_process_operand *process, const char *action)
 {
     ASYM_AUTO_FREE char *file = NULL;
+    ASYM_AUTO_FREE char *before = NULL;
     struct asym_error err = {""};
-    char text[1024];
-    const int r = asym_client_set_rule(client, process->pid, action, &file, &err);
+    char text[1024], name[1024], first[1200] = "";
+    const int r = asym_client_set_rule(client, process->pid, action, &file, &before, &err);
     if (r < 0)
         return asym_verb_call_failed(r, &err);
     asym_text_escape(file, strlen(file), text, sizeof text);
     if (strcmp(action, "auto") == 0)
         return asym_verb_report_change(&a->change, "set", "the rule for the program of process %s is gone: %s",
                                        process->text, text);
-    return asym_verb_report_change(&a->change, "set", "the rule %s for the program of process %s stands in %s", action,
-                                   process->text, text);
+    if (*before)
+        snprintf(first, sizeof first, "; but the rule \"%s\" matches it, too, and comes first",
+                 asym_text_escape(before, strlen(before), name, sizeof name));
+    return asym_verb_report_change(&a->change, "set", "the rule %s for the program of process %s stands in %s%s",
+                                   action, process->text, text, first);
 }
 
 static int set(const void *parsed, char **operands)

@@ -98,6 +98,7 @@ GETTER(slow_cpus, append_list(reply, &facts(link).machine->slow))
 GETTER(threads_steered, sd_bus_message_append(reply, "u", facts(link).threads_steered))
 GETTER(changes, sd_bus_message_append(reply, "t", totals(link).changes))
 GETTER(changes_last_minute, sd_bus_message_append(reply, "u", totals(link).changes_last_minute))
+GETTER(orders, sd_bus_message_append(reply, "u", facts(link).orders))
 GETTER(interval, sd_bus_message_append(reply, "t", facts(link).interval))
 GETTER(cpu_usage, sd_bus_message_append(reply, "d", facts(link).cpu_usage))
 GETTER(memory, sd_bus_message_append(reply, "t", asym_service_memory()))
@@ -430,7 +431,8 @@ static int set_program(void *userdata, sd_bus_message *m, const struct asym_bus_
 static int set_rule(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
 {
     struct asym_error err = {""};
-    char said[ASYM_SET_RULE_SIZE], valid[ASYM_SET_RULE_SIZE];
+    struct asym_set_rule set;
+    char file[sizeof set.file], before[sizeof set.before];
     const char *action;
     int32_t pid;
     int r = read_id(m, &pid);
@@ -439,9 +441,10 @@ static int set_rule(void *userdata, sd_bus_message *m, const struct asym_bus_cal
     if (r >= 0 && pid < 0)
         return unknown(userdata, error);
     if (r >= 0)
-        r = asym_service_set_rule(userdata, pid, action, caller->uid, said, &err);
+        r = asym_service_set_rule(userdata, pid, action, caller->uid, &set, &err);
     return r < 0 ? asym_bus_manager_fail(error, r, &err)
-                 : sd_bus_reply_method_return(m, "s", asym_bus_text(said, valid, sizeof valid));
+                 : sd_bus_reply_method_return(m, "ss", asym_bus_text(set.file, file, sizeof file),
+                                              asym_bus_text(set.before, before, sizeof before));
 }
 
 /* Events. */
@@ -520,6 +523,7 @@ const sd_bus_vtable asym_bus_manager_vtable[] = {
     PROPERTY("Memory", "t", memory, 0),
     PROPERTY("Paused", "b", paused, CHANGES),
     PROPERTY("PausedUntil", "t", paused_until, CHANGES),
+    PROPERTY("Orders", "u", orders, 0),
     PROPERTY("Observer", "s", observer, CHANGES),
     PROPERTY("Profile", "s", profile, CHANGES),
     PROPERTY("Lacks", "as", lacks, 0),
@@ -541,8 +545,8 @@ const sd_bus_vtable asym_bus_manager_vtable[] = {
     SD_BUS_METHOD_WITH_ARGS("Adopt", SD_BUS_ARGS("u", pid), SD_BUS_NO_RESULT, asym_bus_on_method, OPEN),
     SD_BUS_METHOD_WITH_ARGS("SetProgram", SD_BUS_ARGS("u", pid, "s", action), SD_BUS_NO_RESULT, asym_bus_on_method,
                             OPEN),
-    SD_BUS_METHOD_WITH_ARGS("SetRule", SD_BUS_ARGS("u", pid, "s", action), SD_BUS_RESULT("s", file), asym_bus_on_method,
-                            OPEN),
+    SD_BUS_METHOD_WITH_ARGS("SetRule", SD_BUS_ARGS("u", pid, "s", action), SD_BUS_RESULT("s", file, "s", before),
+                            asym_bus_on_method, OPEN),
     SD_BUS_METHOD_WITH_ARGS("GetConfiguration", SD_BUS_NO_ARGS, SD_BUS_RESULT("ay", ini), asym_bus_on_method, OPEN),
     SD_BUS_METHOD_WITH_ARGS("Counters", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(sstd)", counters), asym_bus_on_method, OPEN),
     SD_BUS_METHOD_WITH_ARGS("Subscribe", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, asym_bus_on_method, OPEN),

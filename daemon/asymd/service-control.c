@@ -460,23 +460,23 @@ static int read_before(const struct asym_service *s, struct lasting *l, struct a
 }
 
 /* The file is read after asymd.conf, whose rules come first. */
-static void name_first_rule(const struct asym_service *s, const struct lasting *l, char *buf, size_t size)
+static void name_first_rule(const struct asym_service *s, const struct lasting *l, struct asym_set_rule *ret)
 {
     const struct asym_rule_subject subject = {.comm = l->comm, .exe = l->exe, .uid = (uid_t)-1};
     const struct asym_rule_match found = asym_rules_match(s->run->settings->rules, &subject);
-    const size_t n = strlen(buf);
     if (found.name && strcmp(found.name, l->name) != 0)
-        snprintf(buf + n, size - n, "; but the rule \"%s\" matches it, too, and comes first", found.name);
+        snprintf(ret->before, sizeof ret->before, "%s", found.name);
 }
 
-int asym_service_set_rule(struct asym_service *s, int32_t pid, const char *action, uid_t by,
-                          char ret[ASYM_SET_RULE_SIZE], struct asym_error *err)
+int asym_service_set_rule(struct asym_service *s, int32_t pid, const char *action, uid_t by, struct asym_set_rule *ret,
+                          struct asym_error *err)
 {
     const bool removes = strcmp(action, "auto") == 0;
     ASYM_AUTO_FREE struct lasting *l = malloc(sizeof *l);
     struct asym_error ignored = {""};
     enum asym_rule_action parsed;
     struct asym_taskid proc;
+    ret->before[0] = '\0';
     int r = l ? 0 : asym_fail(err, -ENOMEM, "no memory");
     if (r >= 0 && !removes)
         r = asym_service_parse_action(action, &parsed, err);
@@ -487,14 +487,15 @@ int asym_service_set_rule(struct asym_service *s, int32_t pid, const char *actio
     if (r >= 0)
         r = read_before(s, l, err);
     if (r >= 0)
-        r = asym_run_write_drop_in(s->run->cli, l->file, removes ? NULL : l->text, ret, err);
+        r = asym_run_write_drop_in(s->run->cli, l->file, removes ? NULL : l->text, ret->file, err);
     if (r < 0)
         return r;
-    asym_log_say(&s->run->log, LOG_NOTICE, "uid %u has %s %s", (unsigned)by, removes ? "removed" : "written", ret);
+    asym_log_say(&s->run->log, LOG_NOTICE, "uid %u has %s %s", (unsigned)by, removes ? "removed" : "written",
+                 ret->file);
     r = asym_service_reload(s, err);
     if (r < 0)
-        asym_run_write_drop_in(s->run->cli, l->file, *l->before ? l->before : NULL, ret, &ignored);
+        asym_run_write_drop_in(s->run->cli, l->file, *l->before ? l->before : NULL, ret->file, &ignored);
     else if (!removes)
-        name_first_rule(s, l, ret, ASYM_SET_RULE_SIZE);
+        name_first_rule(s, l, ret);
     return r;
 }

@@ -17,6 +17,7 @@
 #include <asym/error.h>
 #include <asym/snapshot.h>
 
+#include "app/install-paths.h"
 #include "explain/explain.h"
 #include "explain/monitor.h"
 #include "report/openmetrics.h"
@@ -69,17 +70,20 @@ int asym_service_adopt(struct asym_service *s, int32_t pid, struct asym_error *e
 int asym_service_set_program(struct asym_service *s, int32_t pid, enum asym_rule_action action, uid_t by,
                              struct asym_error *err);
 
-/** The size of the answer of asym_service_set_rule. */
-#define ASYM_SET_RULE_SIZE 5000
+/** The answer of asym_service_set_rule. */
+struct asym_set_rule {
+    char file[ASYM_PATH_SIZE];
+    char before[256]; /**< the name of the rule that matches the program, too, and comes first; "": none does */
+};
 
 /**
  * Write a lasting rule for the program of the process to rules.d/50-set-NAME.conf beside the configuration, and read the
  * configuration again. It matches the path of the executable, and the name of the process where that is another one, as that of a
- * script is. action: as of asym_service_parse_action; "auto": remove the file. ret: its path, and the rule that comes before it.
+ * script is. action: as of asym_service_parse_action; "auto": remove the file.
  * Returns 0; -EEXIST: the file is of another program; -errno; with err. On failure the file is as it was.
  */
-int asym_service_set_rule(struct asym_service *s, int32_t pid, const char *action, uid_t by,
-                          char ret[ASYM_SET_RULE_SIZE], struct asym_error *err);
+int asym_service_set_rule(struct asym_service *s, int32_t pid, const char *action, uid_t by, struct asym_set_rule *ret,
+                          struct asym_error *err);
 
 /** Undo asym_service_set_program and asym_service_release: the rules of the configuration decide again. */
 int asym_service_unset_program(struct asym_service *s, int32_t pid, struct asym_error *err);
@@ -101,13 +105,14 @@ struct asym_service_facts {
     const struct asym_machine *machine;
     bool assumed_slow; /**< some CPUs only count as slow */
     bool paused;
-    uint64_t paused_until;    /**< microseconds, CLOCK_REALTIME; 0: until resume, or not paused */
-    uint64_t started;         /**< microseconds, CLOCK_REALTIME */
-    asym_usec interval;       /**< between two samples now */
-    double cpu_usage;         /**< share of one CPU over the last budget window */
-    uint32_t threads_steered; /**< threads in the ledger */
-    char observer[128];       /**< what asymd reads, as the property Observer shows it */
-    const char *profile;      /**< path of the file of profiles; "": none */
+    uint64_t paused_until; /**< microseconds, CLOCK_REALTIME; 0: until resume, or not paused */
+    uint64_t started;      /**< microseconds, CLOCK_REALTIME */
+    asym_usec interval;    /**< between two samples now */
+    double cpu_usage;      /**< share of one CPU over the last budget window */
+    uint32_t threads_steered;
+    uint32_t orders; /**< processes that a user has released, adopted or given a rule */ /**< threads in the ledger */
+    char observer[128];  /**< what asymd reads, as the property Observer shows it */
+    const char *profile; /**< path of the file of profiles; "": none */
 };
 
 void asym_service_facts(const struct asym_service *s, struct asym_service_facts *ret);

@@ -81,6 +81,7 @@ void asym_service_facts(const struct asym_service *s, struct asym_service_facts 
         .assumed_slow = s->run->assumed_slow,
         .paused = asym_overrides_is_paused(s->control.overrides),
         .paused_until = s->control.paused_until,
+        .orders = (uint32_t)asym_overrides_count(s->control.overrides),
         .started = s->control.started,
         .interval = asym_service_interval(s),
         .cpu_usage = s->budget.percent / 100,

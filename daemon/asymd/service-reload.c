@@ -141,9 +141,13 @@ int asym_service_on_reload(sd_event_source *source, const struct signalfd_siginf
 static void log_reload(const struct asym_service *s)
 {
     struct asym_service_facts facts;
+    char orders[96] = "";
     asym_service_facts(s, &facts);
-    asym_log_say(&s->run->log, LOG_NOTICE, "asymd has read the configuration again; policy %s (%s)%s", facts.policy,
-                 facts.policy_reason, facts.paused ? "; asymd is still paused" : "");
+    if (facts.orders > 0)
+        snprintf(orders, sizeof orders, "; orders for %" PRIu32 " process%s still hold", facts.orders,
+                 facts.orders == 1 ? "" : "es");
+    asym_log_say(&s->run->log, LOG_NOTICE, "asymd has read the configuration again; policy %s (%s)%s%s", facts.policy,
+                 facts.policy_reason, orders, facts.paused ? "; asymd is still paused" : "");
     asym_service_log_rules(s);
 }
 

@@ -194,22 +194,27 @@ static int change(struct asym_client *c, struct asym_error *err, const char *mem
     return send_change(c, m, r, &answer, err);
 }
 
-int asym_client_set_rule(struct asym_client *client, uint32_t pid, const char *action, char **ret,
-                         struct asym_error *err)
+int asym_client_set_rule(struct asym_client *client, uint32_t pid, const char *action, char **ret_file,
+                         char **ret_before, struct asym_error *err)
 {
     CLIENT_AUTO_MESSAGE sd_bus_message *m = NULL;
     CLIENT_AUTO_MESSAGE sd_bus_message *answer = NULL;
-    const char *text;
+    const char *file, *before;
     int r = client_new_call(client, CLIENT_INTERFACE, "SetRule", &m);
     if (r >= 0)
         r = sd_bus_message_append(m, "us", pid, action);
     r = send_change(client, m, r, &answer, err);
     if (r < 0)
         return r;
-    if (sd_bus_message_read(answer, "s", &text) < 0)
+    if (sd_bus_message_read(answer, "ss", &file, &before) < 0)
         return client_not_understood(err);
-    *ret = strdup(text);
-    return *ret ? 0 : asym_fail(err, -ENOMEM, "no memory");
+    *ret_file = strdup(file);
+    *ret_before = strdup(before);
+    if (*ret_file && *ret_before)
+        return 0;
+    free(*ret_file);
+    free(*ret_before);
+    return asym_fail(err, -ENOMEM, "no memory");
 }
 
 int asym_client_set_policy(struct asym_client *client, const char *name, bool permanent, struct asym_error *err)

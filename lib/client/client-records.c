@@ -31,6 +31,7 @@ static const struct client_field state[] = {
     FIELD(asym_client_state, "Memory", "t", memory),
     FIELD(asym_client_state, "Paused", "b", paused),
     FIELD(asym_client_state, "PausedUntil", "t", paused_until),
+    FIELD(asym_client_state, "Orders", "u", orders),
     FIELD(asym_client_state, "Observer", "s", observer),
     FIELD(asym_client_state, "Profile", "s", profile),
     LIST(asym_client_state, "Lacks", "as", lacks, n_lacks, NULL),

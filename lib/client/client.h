@@ -70,6 +70,7 @@ struct asym_client_state {
     uint64_t memory;    /**< resident bytes */
     bool paused;
     asym_usec paused_until; /**< time of day; 0: until asymctl resume, or not paused */
+    uint32_t orders;        /**< processes that a user has released, adopted or given a rule */
     char *observer;         /**< "schedstat, process events" */
     char *profile;          /**< path of the file of profiles; "": none */
     char **lacks;           /**< sentences: what asymd cannot do here */
@@ -199,11 +200,11 @@ int asym_client_release(struct asym_client *client, uint32_t pid, struct asym_er
 int asym_client_adopt(struct asym_client *client, uint32_t pid, struct asym_error *err);
 
 /**
- * Write a lasting rule for the program of the process. action: as below; "auto" removes it. *ret: the path of the file, and what
- * comes before the rule, for the user; free it.
+ * Write a lasting rule for the program of the process. action: as below; "auto" removes it. *ret_file: the path of the file;
+ * *ret_before: the name of the rule that matches the program, too, and comes first, or "". Free both.
  */
-int asym_client_set_rule(struct asym_client *client, uint32_t pid, const char *action, char **ret,
-                         struct asym_error *err);
+int asym_client_set_rule(struct asym_client *client, uint32_t pid, const char *action, char **ret_file,
+                         char **ret_before, struct asym_error *err);
 
 /** action: "fast", "slow", "ignore", "steer"; "auto" ends each of them, and a release. */
 int asym_client_set_program(struct asym_client *client, uint32_t pid, const char *action, struct asym_error *err);

@@ -196,7 +196,7 @@ static const struct {
     {"Changes", "t", "", 412},         {"ChangesLastMinute", "u", "", 32},
     {"Interval", "t", "", 100000},     {"CPUUsage", "d", "", 0.004},
     {"Memory", "t", "", 5 << 20},      {"PausedUntil", "t", "", 0},
-    {"StartTimestamp", "t", "", 1e15},
+    {"StartTimestamp", "t", "", 1e15}, {"Orders", "u", "", 0},
 };
 
 static int get(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply,
@@ -240,6 +240,7 @@ static const sd_bus_vtable vtable[] = {
     SD_BUS_PROPERTY("Memory", "t", get, 0, 0),
     SD_BUS_PROPERTY("Paused", "b", get, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
     SD_BUS_PROPERTY("PausedUntil", "t", get, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_PROPERTY("Orders", "u", get, 0, 0),
     SD_BUS_PROPERTY("Observer", "s", get, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
     SD_BUS_PROPERTY("Profile", "s", get, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
     SD_BUS_PROPERTY("Lacks", "as", get, 0, 0),

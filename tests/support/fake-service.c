@@ -46,14 +46,14 @@ static int get_all(sd_bus_message *m)
     if (kind == FAKE_SERVICE_OTHER)
         return sd_bus_message_append(m, "a{sv}", 1, "Version", "u", 7u);
     return sd_bus_message_append(
-        m, "a{sv}", 18, "Version", "s", "0.1.0", "StartTimestamp", "t", (uint64_t)T0, "Policy", "s", "pa",
+        m, "a{sv}", 19, "Version", "s", "0.1.0", "StartTimestamp", "t", (uint64_t)T0, "Policy", "s", "pa",
         "PolicyReason", "s", "auto chose it: the machine has fast and slow CPUs", "FastCPUs", "s", "0-3", "SlowCPUs",
         "s", kind == FAKE_SERVICE_ALIKE ? "" : "4-7", "ThreadsSteered", "u", 12u, "Changes", "t", (uint64_t)1204,
         "ChangesLastMinute", "u", 14u, "Interval", "t", (uint64_t)100000, "CPUUsage", "d", 0.0031, "Memory", "t",
         (uint64_t)4300000, "Paused", "b", kind == FAKE_SERVICE_PAUSED, "PausedUntil", "t",
-        kind == FAKE_SERVICE_PAUSED ? (uint64_t)T0 + 90000000 : 0, "Observer", "s", "schedstat, process events",
-        "Profile", "s", "", "Lacks", "as", 1, "asymd cannot count instructions: this machine has no PMU",
-        "FromTheFuture", "s", "ignored");
+        kind == FAKE_SERVICE_PAUSED ? (uint64_t)T0 + 90000000 : 0, "Orders", "u", 3u, "Observer", "s",
+        "schedstat, process events", "Profile", "s", "", "Lacks", "as", 1,
+        "asymd cannot count instructions: this machine has no PMU", "FromTheFuture", "s", "ignored");
 }
 
 static int list_cpus(sd_bus_message *m)
@@ -202,7 +202,9 @@ static int set_rule(sd_bus_message *m)
     uint32_t pid = 0;
     const int r = sd_bus_message_read(m, "us", &pid, &action);
     note("SetRule %u %s;", pid, action);
-    return r < 0 ? r : sd_bus_reply_method_return(m, "s", "/etc/asymd/rules.d/50-set-x.conf");
+    return r < 0 ? r
+                 : sd_bus_reply_method_return(m, "ss", "/etc/asymd/rules.d/50-set-x.conf",
+                                              strcmp(action, "slow") == 0 ? "games" : "");
 }
 
 static int change(sd_bus_message *m, const char *member)

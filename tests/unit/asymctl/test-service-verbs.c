@@ -445,12 +445,15 @@ static void changes_reach_the_service_and_are_confirmed(void **state)
         {"set 12 fast", "SetProgram 12 fast;", "asymd keeps process 12 on fast CPUs until it ends\n"},
         {"set 12 fast --permanent", "SetRule 12 fast;",
          "the rule fast for the program of process 12 stands in /etc/asymd/rules.d/50-set-x.conf\n"},
+        {"set 12 slow --permanent", "SetRule 12 slow;",
+         "50-set-x.conf; but the rule \"games\" matches it, too, and comes first\n"},
         {"set 12 auto --permanent", "SetRule 12 auto;", "the rule for the program of process 12 is gone: /etc/"},
         {"set 12 slow", "SetProgram 12 slow;", "asymd keeps process 12 on slow CPUs until it ends\n"},
         {"set 12 ignore", "SetProgram 12 ignore;", "asymd leaves process 12 alone until it ends\n"},
         {"set 12 steer", "SetProgram 12 steer;", "asymd steers process 12, whatever"},
         {"set 12 auto", "SetProgram 12 auto;", "the rules of the configuration decide about process 12 again\n"},
         {"reload", "Reload;", "asymd has read its configuration again: policy "},
+        {"reload", "Reload;", "; orders (set, release, adopt) for 3 processes still hold; it is still paused\n"},
         {"resume --json", "Resume;", "\"schema\": \"asymctl.change/1\""},
     };
     (void)state;

@@ -247,6 +247,28 @@ static void a_policy_of_the_user_outlives_a_reload(void **state)
     assert_string_equal(facts.policy_reason, reason);
 }
 
+static void a_reload_says_that_orders_for_processes_still_hold(void **state)
+{
+    struct reload_fixture *f = *state;
+    struct asym_error err = {""};
+    struct asym_service_facts facts;
+    char text[4096];
+    static const char *const said[] = {"again; policy pa (set by ", "; orders for 1 process still hold",
+                                       "; orders for 2 processes still hold"};
+    for (int32_t n = 0; n < 3; n++) {
+        const struct asym_taskid id = {100 + n, 100 + n, 1};
+        if (n > 0)
+            assert_int_equal(asym_overrides_release(f->s.control.overrides, &id), 0);
+        captured_log_begin();
+        assert_int_equal(asym_service_reload(&f->s, &err), 0);
+        captured_log_end(text, sizeof text);
+        assert_int_equal(captured_log_count(text, said[n]), 1);
+        assert_int_equal(captured_log_count(text, "still hold"), n > 0);
+        asym_service_facts(&f->s, &facts);
+        assert_int_equal(facts.orders, n);
+    }
+}
+
 static void a_policy_that_cannot_run_here_is_refused(void **state)
 {
     struct reload_fixture *f = *state;
@@ -506,18 +528,23 @@ static void a_lasting_rule_that_cannot_be_in_force_changes_no_file(void **state)
 {
     struct reload_fixture *f = *state;
     struct asym_error err = {""};
-    char said[ASYM_SET_RULE_SIZE];
+    struct asym_set_rule said;
     const pid_t child = start_named("lasting");
-    assert_int_equal(asym_service_set_rule(&f->s, child, "slow", 0, said, &err), 0);
+    assert_int_equal(asym_service_set_rule(&f->s, child, "slow", 0, &said, &err), 0);
     assert_file(f, "rules.d/50-set-lasting.conf", "match_comm = \"lasting\"\naction = slow\n");
     tree_write(&f->tree, "asymd.conf", "[asymd]\npolicy = paa\n");
-    assert_true(asym_service_set_rule(&f->s, child, "fast", 0, said, &err) < 0);
+    assert_true(asym_service_set_rule(&f->s, child, "fast", 0, &said, &err) < 0);
     assert_file(f, "rules.d/50-set-lasting.conf", "action = slow\n");
-    assert_true(asym_service_set_rule(&f->s, child, "auto", 0, said, &err) < 0);
+    assert_true(asym_service_set_rule(&f->s, child, "auto", 0, &said, &err) < 0);
     assert_file(f, "rules.d/50-set-lasting.conf", "action = slow\n");
     write_config(f, "pa", "");
-    assert_int_equal(asym_service_set_rule(&f->s, child, "fast", 0, said, &err), 0);
+    assert_int_equal(asym_service_set_rule(&f->s, child, "fast", 0, &said, &err), 0);
     assert_file(f, "rules.d/50-set-lasting.conf", "action = fast\n");
+    assert_string_equal(said.before, "");
+    write_config(f, "pa", "[rule first]\nmatch_comm = lasting\naction = fast\n");
+    assert_int_equal(asym_service_set_rule(&f->s, child, "slow", 0, &said, &err), 0);
+    assert_string_equal(said.before, "first");
+    assert_non_null(strstr(said.file, "/rules.d/50-set-lasting.conf"));
     assert_int_equal(asym_process_signal(child, SIGKILL), 0);
 }
 
@@ -525,12 +552,12 @@ static void a_program_does_not_change_the_lasting_rule_of_another_one(void **sta
 {
     struct reload_fixture *f = *state;
     struct asym_error err = {""};
-    char said[ASYM_SET_RULE_SIZE];
+    struct asym_set_rule said;
     const pid_t child = start_named("lasting");
     tree_write(&f->tree, "rules.d/50-set-lasting.conf",
                "[rule \"set lasting\"]\nmatch_exe = \"/usr/bin/lasting\"\naction = slow\n");
-    assert_int_equal(asym_service_set_rule(&f->s, child, "fast", 0, said, &err), -EEXIST);
-    assert_int_equal(asym_service_set_rule(&f->s, child, "auto", 0, said, &err), -EEXIST);
+    assert_int_equal(asym_service_set_rule(&f->s, child, "fast", 0, &said, &err), -EEXIST);
+    assert_int_equal(asym_service_set_rule(&f->s, child, "auto", 0, &said, &err), -EEXIST);
     assert_non_null(strstr(err.text, "/rules.d/50-set-lasting.conf is of another program"));
     assert_file(f, "rules.d/50-set-lasting.conf", "/usr/bin/lasting\"\naction = slow\n");
     assert_int_equal(asym_process_signal(child, SIGKILL), 0);
@@ -545,6 +572,7 @@ int main(void)
         T(a_bad_file_changes_nothing),
         T(why_knows_the_new_rules_of_a_program_that_sleeps),
         T(a_policy_of_the_user_outlives_a_reload),
+        T(a_reload_says_that_orders_for_processes_still_hold),
         T(a_policy_that_cannot_run_here_is_refused),
         T(a_permanent_policy_is_that_of_the_files_from_then_on),
         T(cpus_that_come_and_go_are_planned_for),

@@ -64,6 +64,7 @@ static void a_state_has_every_property(void **state)
     assert_int_equal(s.interval, 100 * ASYM_MSEC);
     assert_int_equal(s.memory, 4300000);
     assert_true(s.cpu_usage > 0.003 && s.cpu_usage < 0.0032);
+    assert_int_equal(s.orders, 3);
     assert_true(s.paused);
     assert_int_equal(s.paused_until, s.start + 90 * ASYM_SEC);
     assert_string_equal(s.profile, "");
