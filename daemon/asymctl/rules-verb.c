@@ -108,7 +108,7 @@ static int test(const struct arguments *a, const struct asym_settings *s, int32_
                                       : asym_rules_test_text(s, &texts->of, &terminal));
 }
 
-/* As the process of that name runs that has used the most CPU time. Where none runs, the rules know the name alone. */
+/* Tests the process of that name that has used the most CPU time. Where none runs, the rules know the name alone. */
 static int test_named(const struct arguments *a, const struct asym_settings *s, const char *name,
                       struct asym_error *err)
 {

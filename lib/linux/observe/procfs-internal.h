@@ -313,6 +313,8 @@ uint64_t asym_procfs_runnable(const struct asym_schedstat *before, const struct 
 
 /** Count the process and its threads in its application, if that may have several processes. Once a sample for each process. */
 void asym_procfs_count(struct asym_procfs *p, const struct asym_process *proc);
+/** Returns whether the process belongs to the job with that process group. */
+bool asym_procfs_is_in_job(struct asym_procfs *p, const struct asym_process *proc, int32_t pgrp);
 /** After a change of the grouping: place the processes anew that the sample in progress has listed. */
 void asym_procfs_regroup_listed(struct asym_procfs *p);
 

@@ -40,15 +40,9 @@ static struct asym_place place_of(struct asym_procfs *p, const struct asym_proce
     return (struct asym_place){0};
 }
 
-void asym_procfs_job_each(struct asym_source *source, int32_t pgrp,
-                          void (*fn)(void *ctx, const struct asym_taskid *proc), void *ctx)
+bool asym_procfs_is_in_job(struct asym_procfs *p, const struct asym_process *proc, int32_t pgrp)
 {
-    struct asym_procfs *p = asym_procfs_of(source);
-    for (size_t i = 0; p->config.group == ASYM_GROUP_JOB && pgrp > 0 && i < p->n_procs; i++) {
-        const struct asym_process *proc = p->procs[i];
-        if (proc->pgrp == pgrp && place_of(p, proc).job)
-            fn(ctx, &(struct asym_taskid){.tid = proc->pid, .tgid = proc->pid, .start = proc->start});
-    }
+    return p->config.group == ASYM_GROUP_JOB && pgrp > 0 && proc->pgrp == pgrp && place_of(p, proc).job;
 }
 
 void asym_procfs_count(struct asym_procfs *p, const struct asym_process *proc)

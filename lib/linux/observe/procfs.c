@@ -467,6 +467,17 @@ int asym_procfs_rule_of(struct asym_source *source, const struct asym_taskid *id
     return proc->match == ASYM_MATCH_VALID;
 }
 
+void asym_procfs_job_each(struct asym_source *source, int32_t pgrp,
+                          void (*fn)(void *ctx, const struct asym_taskid *proc), void *ctx)
+{
+    struct asym_procfs *p = asym_procfs_of(source);
+    for (size_t i = 0; i < p->n_procs; i++) {
+        const struct asym_process *proc = p->procs[i];
+        if (asym_procfs_is_in_job(p, proc, pgrp))
+            fn(ctx, &(struct asym_taskid){.tid = proc->pid, .tgid = proc->pid, .start = proc->start});
+    }
+}
+
 /* While processes are the applications, the cgroup of an idle process is not read: the next sample reads it. */
 void asym_procfs_set_group(struct asym_source *source, enum asym_grouping group)
 {
