@@ -76,16 +76,23 @@ static void update_load(struct asym_service *s, asym_usec now)
         s->load.n = 0;
 }
 
-/* The time between two looks for rivals. A look reads the names of all processes: 8 us each. */
-#define RIVALS_PERIOD (60 * ASYM_SEC)
+/* The time between two looks for rivals, and the processes and control groups of a look in each housekeeping: 2 ms at most. */
+#define RIVALS_PERIOD  (60 * ASYM_SEC)
+#define RIVALS_AT_ONCE 50
 
 static void look_for_rivals(struct asym_service *s, asym_usec now)
 {
-    if (s->rivals_at > 0 && now - s->rivals_at < RIVALS_PERIOD)
+    if (!s->rivals_look && s->rivals_at > 0 && now - s->rivals_at < RIVALS_PERIOD)
+        return;
+    if (!s->rivals_look)
+        s->rivals_look = asym_rivals_new();
+    if (!s->rivals_look || !asym_rivals_look(s->rivals_look, &s->run->root, RIVALS_AT_ONCE))
         return;
     asym_check_done(&s->rivals);
-    s->rivals = (struct asym_check){.n = 0};
-    asym_check_add_rivals(&s->rivals, &s->run->root);
+    /* Every user can read the facts of the service. */
+    asym_check_add_rivals(&s->rivals, s->rivals_look, false);
+    asym_rivals_free(s->rivals_look);
+    s->rivals_look = NULL;
     s->rivals_at = now;
 }
 

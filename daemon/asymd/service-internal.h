@@ -58,13 +58,14 @@ struct asym_service {
     struct asym_engine *engine;
     struct asym_cycle cycle;
     struct asym_budget budget;
-    size_t n_hangs;           /* reads that did not answer in time, as last logged */
-    size_t n_changes;         /* the number of changes to threads since the start */
-    char reload_error[256];   /* why asymd refused the configuration on disk; "": it is in force */
-    struct asym_watch *watch; /* NULL: no udev */
-    struct asym_check rivals; /* programs and settings that place the same threads */
-    asym_usec rivals_at;      /* when they were looked for; 0: never */
-    struct asym_bus *bus;     /* NULL: users cannot ask asymd */
+    size_t n_hangs;                  /* reads that did not answer in time, as last logged */
+    size_t n_changes;                /* the number of changes to threads since the start */
+    char reload_error[256];          /* why asymd refused the configuration on disk; "": it is in force */
+    struct asym_watch *watch;        /* NULL: no udev */
+    struct asym_check rivals;        /* programs and settings that place the same threads */
+    struct asym_rivals *rivals_look; /* the look for them in progress; NULL: none */
+    asym_usec rivals_at;             /* when the last one ended; 0: never */
+    struct asym_bus *bus;            /* NULL: users cannot ask asymd */
     struct asym_bus_announced announced;
     struct asym_proc_owners *owners; /* NULL: each question reads the start time of the process */
     struct asym_notify notify;

@@ -33,6 +33,7 @@ static void service_done(struct asym_service *s)
     asym_rtxd_free(s->rtx);
     asym_observer_close(&s->observer);
     asym_engine_free(s->engine);
+    asym_rivals_free(s->rivals_look);
     asym_check_done(&s->rivals);
     asym_cycle_done(&s->cycle);
     asym_ledger_close(s->ledger);

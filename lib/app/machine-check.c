@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "app/machine-check.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -209,6 +211,18 @@ static int add_left_over(struct asym_check *check, const struct asym_run *run)
     return asym_check_add(check, "left over", ASYM_FACT_LACK, ASYM_RESTORE_COMMAND, "%s", text);
 }
 
+static int add_rivals(struct asym_check *check, const struct asym_run *run)
+{
+    struct asym_rivals *rivals = asym_rivals_new();
+    int r = rivals ? 0 : -ENOMEM;
+    while (r >= 0 && !asym_rivals_look(rivals, &run->root, UINT_MAX))
+        ;
+    if (r >= 0)
+        r = asym_check_add_rivals(check, rivals, true);
+    asym_rivals_free(rivals);
+    return r;
+}
+
 int asym_run_check(struct asym_run *run, struct asym_check *check)
 {
     int r = add_left_over(check, run);
@@ -219,7 +233,7 @@ int asym_run_check(struct asym_run *run, struct asym_check *check)
     if (r >= 0)
         r = asym_speeds_check(check, run);
     if (r >= 0)
-        r = asym_check_add_rivals(check, &run->root);
+        r = add_rivals(check, run);
     if (r >= 0)
         r = add_process_events(check, run);
     if (r >= 0)

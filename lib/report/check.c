@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "linux/check/rivals.h"
 #include "base/macro.h"
 #include "base/text.h"
 #include "report/json.h"
@@ -55,9 +54,9 @@ int asym_check_add_facts(struct asym_check *check, const struct asym_root *root)
     return asym_facts_each(root, add_fact, check);
 }
 
-int asym_check_add_rivals(struct asym_check *check, const struct asym_root *root)
+int asym_check_add_rivals(struct asym_check *check, const struct asym_rivals *rivals, bool with_pids)
 {
-    return asym_rivals_each(root, add_fact, check);
+    return asym_rivals_each(rivals, with_pids, add_fact, check);
 }
 
 static void print_line(const struct asym_check_line *line, size_t name_width, const struct asym_terminal *terminal)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "linux/check/machine-facts.h"
+#include "linux/check/rivals.h"
 #include "report/columns.h"
 
 struct asym_check_line {
@@ -31,8 +32,8 @@ int asym_check_add(struct asym_check *check, const char *name, enum asym_fact_le
 /** Add the facts of lib/linux/check/machine-facts.h. Returns 0; -ENOMEM. */
 int asym_check_add_facts(struct asym_check *check, const struct asym_root *root);
 
-/** Add a line for each rival of asymd at work (lib/linux/check/rivals.h). Returns 0; -ENOMEM. */
-int asym_check_add_rivals(struct asym_check *check, const struct asym_root *root);
+/** Add a line for each rival of asymd that the look has seen, as asym_rivals_each() says. Returns 0; -ENOMEM. */
+int asym_check_add_rivals(struct asym_check *check, const struct asym_rivals *rivals, bool with_pids);
 
 /** Print the verdict, then the lines. Returns 0; -EIO. */
 int asym_check_text(const struct asym_check *check, const struct asym_terminal *terminal);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -65,23 +66,41 @@ static const struct {
 
 enum { N = ASYM_LENGTH(rivals) };
 
-/* The place of the first sighting of each rival: a path in the tree of control groups, a PID, or the content of the file. */
-struct sightings {
-    char where[N][128];
-    unsigned n[N];
-    unsigned n_cgroups;
+/* A directory of control groups, as far as it was read. */
+struct level {
+    DIR *dir;
+    char path[512];
 };
 
-static void note(struct sightings *s, size_t i, const char *where)
+struct asym_rivals {
+    /* The place of the first sighting of each rival: a path in the tree of control groups, a PID, or the content of the file. */
+    char where[N][128];
+    unsigned n[N];
+    bool has_begun;
+    DIR *proc;
+    struct level levels[MAX_DEPTH];
+    unsigned depth, n_cgroups;
+    size_t top; /* bytes of the mount, which the paths in the report leave out */
+};
+
+struct asym_rivals *asym_rivals_new(void)
 {
-    if (s->n[i]++ == 0)
-        snprintf(s->where[i], sizeof s->where[i], "%s", where);
+    return calloc(1, sizeof(struct asym_rivals));
 }
 
-static void close_dir_p(DIR **d)
+void asym_rivals_free(struct asym_rivals *r)
 {
-    if (*d)
-        closedir(*d);
+    if (r && r->proc)
+        closedir(r->proc);
+    while (r && r->depth > 0)
+        closedir(r->levels[--r->depth].dir);
+    free(r);
+}
+
+static void note(struct asym_rivals *r, size_t i, const char *where)
+{
+    if (r->n[i]++ == 0)
+        snprintf(r->where[i], sizeof r->where[i], "%.127s", where);
 }
 
 static DIR *open_dir(const struct asym_root *root, const char *path)
@@ -93,74 +112,108 @@ static DIR *open_dir(const struct asym_root *root, const char *path)
     return d;
 }
 
-static void look_at_processes(const struct asym_root *root, struct sightings *s)
+/* Returns whether there was one. */
+static bool look_at_a_process(struct asym_rivals *r, const struct asym_root *root)
 {
-    ASYM_CLEANUP(close_dir_p) DIR *d = open_dir(root, "proc");
-    for (struct dirent *e; d && (e = readdir(d));) {
-        char path[64], comm[64];
-        if (strspn(e->d_name, "0123456789") != strlen(e->d_name))
-            continue;
-        snprintf(path, sizeof path, "proc/%.20s/comm", e->d_name);
-        if (asym_facts_line(root, path, comm, sizeof comm) < 0)
-            continue;
-        for (size_t i = 0; i < N; i++)
-            if (rivals[i].sign == PROCESS && strcmp(rivals[i].seen, comm) == 0)
-                note(s, i, e->d_name);
+    char path[64], comm[64];
+    const struct dirent *e = r->proc ? readdir(r->proc) : NULL;
+    while (e && strspn(e->d_name, "0123456789") != strlen(e->d_name))
+        e = readdir(r->proc);
+    if (!e) {
+        if (r->proc)
+            closedir(r->proc);
+        r->proc = NULL;
+        return false;
     }
+    snprintf(path, sizeof path, "proc/%.20s/comm", e->d_name);
+    if (asym_facts_line(root, path, comm, sizeof comm) < 0)
+        return true;
+    for (size_t i = 0; i < N; i++)
+        if (rivals[i].sign == PROCESS && strcmp(rivals[i].seen, comm) == 0)
+            note(r, i, e->d_name);
+    return true;
 }
 
-/* top: the mount, which the paths in the report leave out. */
-static void look_at_cgroups(const struct asym_root *root, const char *top, const char *path, unsigned depth,
-                            struct sightings *s)
+static void enter(struct asym_rivals *r, const struct asym_root *root, const char *path)
 {
-    ASYM_CLEANUP(close_dir_p) DIR *d = open_dir(root, path);
-    for (struct dirent *e; d && s->n_cgroups < MAX_CGROUPS && (e = readdir(d));) {
-        char child[512], file[560], line[128];
-        if ((e->d_type != DT_DIR && e->d_type != DT_UNKNOWN) || e->d_name[0] == '.' ||
-            (size_t)snprintf(child, sizeof child, "%s/%s", path, e->d_name) >= sizeof child)
-            continue;
-        s->n_cgroups++;
-        for (size_t i = 0; i < N; i++) {
-            snprintf(file, sizeof file, "%s/%s", child, rivals[i].seen);
-            if (rivals[i].sign == CGROUP_FILE && asym_facts_line(root, file, line, sizeof line) >= 0 &&
-                strcmp(line, rivals[i].usual) != 0)
-                note(s, i, child + strlen(top));
-        }
-        if (depth < MAX_DEPTH)
-            look_at_cgroups(root, top, child, depth + 1, s);
-    }
+    struct level *level = &r->levels[r->depth];
+    if (r->depth == MAX_DEPTH || !(level->dir = open_dir(root, path)))
+        return;
+    snprintf(level->path, sizeof level->path, "%s", path);
+    r->depth++;
 }
 
-static void look(const struct asym_root *root, struct sightings *s)
+/* Looks at a control group, or leaves a directory that has no more of them. Returns false after the last one. */
+static bool look_at_a_cgroup(struct asym_rivals *r, const struct asym_root *root)
+{
+    char child[512], file[560], line[128];
+    const struct level *level = r->depth > 0 ? &r->levels[r->depth - 1] : NULL;
+    const struct dirent *e = NULL;
+    if (!level)
+        return false;
+    while (r->n_cgroups < MAX_CGROUPS && (e = readdir(level->dir)))
+        if ((e->d_type == DT_DIR || e->d_type == DT_UNKNOWN) && e->d_name[0] != '.')
+            break;
+    if (!e || r->n_cgroups == MAX_CGROUPS) {
+        closedir(r->levels[--r->depth].dir);
+        return true;
+    }
+    if ((size_t)snprintf(child, sizeof child, "%s/%s", level->path, e->d_name) >= sizeof child)
+        return true;
+    r->n_cgroups++;
+    for (size_t i = 0; i < N; i++) {
+        snprintf(file, sizeof file, "%s/%s", child, rivals[i].seen);
+        if (rivals[i].sign == CGROUP_FILE && asym_facts_line(root, file, line, sizeof line) >= 0 &&
+            strcmp(line, rivals[i].usual) != 0)
+            note(r, i, child + r->top);
+    }
+    enter(r, root, child);
+    return true;
+}
+
+static void begin(struct asym_rivals *r, const struct asym_root *root)
 {
     struct asym_cgroup_mounts mounts;
     const struct asym_cgroup_mount *m;
     char line[96];
     size_t k = 0;
+    r->has_begun = true;
     for (size_t i = 0; i < N; i++)
         if (rivals[i].sign == KERNEL_FILE && asym_facts_line(root, rivals[i].seen, line, sizeof line) >= 0)
-            note(s, i, line);
-    look_at_processes(root, s);
+            note(r, i, line);
+    r->proc = open_dir(root, "proc");
     asym_cgroup_mounts_read(root, &mounts);
-    if ((m = asym_cgroup_mounts_next(&mounts, ASYM_CGROUP_UNIFIED, &k)))
-        look_at_cgroups(root, m->path, m->path, 1, s);
+    if (!(m = asym_cgroup_mounts_next(&mounts, ASYM_CGROUP_UNIFIED, &k)))
+        return;
+    r->top = strlen(m->path);
+    enter(r, root, m->path);
 }
 
-int asym_rivals_each(const struct asym_root *root, int (*fn)(void *ctx, const char *name, const struct asym_fact *fact),
-                     void *ctx)
+bool asym_rivals_look(struct asym_rivals *r, const struct asym_root *root, unsigned at_most)
 {
-    struct sightings s = {.n_cgroups = 0};
+    if (!r->has_begun)
+        begin(r, root);
+    for (unsigned i = 0; i < at_most; i++)
+        if (!look_at_a_process(r, root) && !look_at_a_cgroup(r, root))
+            return true;
+    return false;
+}
+
+int asym_rivals_each(const struct asym_rivals *rs, bool with_pids,
+                     int (*fn)(void *ctx, const char *name, const struct asym_fact *fact), void *ctx)
+{
     int r = 0;
-    look(root, &s);
     for (size_t i = 0; r == 0 && i < N; i++) {
+        const bool is_process = rivals[i].sign == PROCESS;
         struct asym_fact fact;
-        char more[24] = "";
-        if (s.n[i] == 0)
+        char where[128] = "", more[24] = "";
+        if (rs->n[i] == 0)
             continue;
-        if (s.n[i] > 1)
-            snprintf(more, sizeof more, " and %u more", s.n[i] - 1);
-        asym_facts_say(&fact, ASYM_FACT_NOTE, rivals[i].remedy, "%s%.60s%s: %s",
-                       rivals[i].sign == PROCESS ? "process " : "", s.where[i], more, rivals[i].text);
+        if (rs->n[i] > 1)
+            snprintf(more, sizeof more, " and %u more", rs->n[i] - 1);
+        if (!is_process || with_pids)
+            snprintf(where, sizeof where, "%s%.60s%s: ", is_process ? "process " : "", rs->where[i], more);
+        asym_facts_say(&fact, ASYM_FACT_NOTE, rivals[i].remedy, "%s%s", where, rivals[i].text);
         r = fn(ctx, rivals[i].name, &fact);
     }
     return r;

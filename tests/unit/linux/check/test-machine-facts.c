@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
+
 #include "linux/check/machine-facts.h"
 #include "linux/check/rivals.h"
 #include "linux/sys/root.h"
@@ -160,6 +162,19 @@ static void cgroups_with_weights_of_their_own_are_counted(void **state)
                 "version 2, the cpu controller divides the CPUs between 3 cgroups (2 with");
 }
 
+/* Looks at so many processes and control groups at once. Returns how many times. */
+static unsigned find_rivals(const struct fixture *f, unsigned at_once, bool with_pids, struct found *ret)
+{
+    struct asym_rivals *rivals = asym_rivals_new();
+    unsigned n = 1;
+    assert_non_null(rivals);
+    while (!asym_rivals_look(rivals, &f->root, at_once))
+        n++;
+    asym_rivals_each(rivals, with_pids, find, ret);
+    asym_rivals_free(rivals);
+    return n;
+}
+
 static void rivals_are_named_with_what_follows(void **state)
 {
     struct fixture *f = *state;
@@ -185,14 +200,40 @@ static void rivals_are_named_with_what_follows(void **state)
     tree_write(&f->tree, "sys/fs/cgroup/z.slice/cpu.uclamp.min", "0.00\n");
     tree_write(&f->tree, "sys/fs/cgroup/z.slice/cpu.uclamp.max", "max\n");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct found none = {.name = rows[i].name}, found = {.name = rows[i].name};
-        assert_int_equal(asym_rivals_each(&f->root, find, &none), 0);
+        struct found none = {.name = rows[i].name}, found = none, public = none;
+        find_rivals(f, 1000, true, &none);
         assert_int_equal(none.n, i);
         tree_write(&f->tree, rows[i].file, "%s", rows[i].text);
-        assert_int_equal(asym_rivals_each(&f->root, find, &found), 1);
+        find_rivals(f, 1, true, &found);
         if (strncmp(found.fact.text, rows[i].says, strlen(rows[i].says)) != 0)
             fail_msg("%s: %s", rows[i].name, found.fact.text);
+        /* A user whom hidepid keeps from seeing the process can read that it runs, but not its PID. */
+        const char *effect = strchr(rows[i].says, ':') + 2;
+        find_rivals(f, 1000, false, &public);
+        if (strncmp(rows[i].says, "process ", 8) == 0 && strncmp(public.fact.text, effect, strlen(effect)) != 0)
+            fail_msg("%s: %s", rows[i].name, public.fact.text);
     }
+}
+
+static void a_look_for_rivals_is_done_in_parts(void **state)
+{
+    struct fixture *f = *state;
+    struct found found = {.name = "none of this name"};
+    char path[64];
+    for (int i = 0; i < 30; i++) {
+        snprintf(path, sizeof path, "proc/%d/comm", 100 + i);
+        tree_write(&f->tree, path, "numad\n");
+        snprintf(path, sizeof path, "sys/fs/cgroup/a%d.slice/b.service/cpuset.cpus", i);
+        tree_write(&f->tree, path, "0\n");
+    }
+    /* 30 processes, 60 control groups, the end of 31 directories that have some and of 30 that have none */
+    assert_in_range(find_rivals(f, 1, true, &found), 30 + 60, 30 + 60 + 31 + 30 + 1);
+    assert_int_equal(found.n, 2);
+    assert_in_range(find_rivals(f, 20, true, &found), 5, 8);
+    /* one that has not ended */
+    struct asym_rivals *rivals = asym_rivals_new();
+    assert_false(asym_rivals_look(rivals, &f->root, 40));
+    asym_rivals_free(rivals);
 }
 
 static void cgroups_of_version_1_are_counted(void **state)
@@ -273,6 +314,7 @@ int main(void)
         WITH_TREE(cgroups_with_weights_of_their_own_are_counted),
         WITH_TREE(cgroups_of_version_1_are_counted),
         WITH_TREE(rivals_are_named_with_what_follows),
+        WITH_TREE(a_look_for_rivals_is_done_in_parts),
         WITH_TREE(hidepid_is_seen_in_the_mount_that_counts),
         WITH_TREE(bad_files_of_facts_are_distinguished_from_numbers),
     };
