@@ -19,6 +19,7 @@
 #include "app/speeds.h"
 #include "app/assessment.h"
 #include "linux/topology/topology.h"
+#include "linux/topology/topology-speed.h"
 
 /* Adds the source of the speeds, and the sources before it whose figures asymd did not use. Other sources change nothing. */
 static int add_sources(struct asym_check *check, const struct asym_topology_notes *notes)
@@ -223,6 +224,34 @@ static int add_rivals(struct asym_check *check, const struct asym_run *run)
     return r;
 }
 
+/* Limits of other programs. asymd does not read them for its plans, so the user should know of them. */
+static int add_limits(struct asym_check *check, const struct asym_run *run)
+{
+    const struct asym_machine *m = run->machine;
+    const struct asym_mask cpus = asym_mask_minus(&m->usable, &run->slow);
+    struct asym_figures own, limit;
+    struct asym_mask held = {0};
+    double most[ASYM_MAX_TYPES] = {0};
+    char list[128];
+    if (run->cli->topology || *run->settings->machine.speeds)
+        return 0;
+    asym_speed_read_file(&run->root, "cpufreq/cpuinfo_max_freq", &cpus, &own);
+    asym_speed_read_file(&run->root, "cpufreq/scaling_max_freq", &cpus, &limit);
+    ASYM_MASK_FOREACH (c, &cpus)
+        most[m->cpus[c].type] = ASYM_MAX(most[m->cpus[c].type], limit.value[c]);
+    ASYM_MASK_FOREACH (c, &cpus)
+        if (limit.value[c] > 0 &&
+            limit.value[c] < ASYM_MIN(most[m->cpus[c].type], own.value[c]) * (1 - ASYM_TYPE_TOLERANCE))
+            asym_mask_set(&held, (unsigned)c);
+    if (asym_mask_empty(&held))
+        return 0;
+    return asym_check_add(
+        check, "limits", ASYM_FACT_NOTE, "if the limit is to stay, give all speeds in [machine] speeds",
+        "scaling_max_freq holds CPUs %s below others of their type: asymd counts them with their full "
+        "speed",
+        asym_mask_format_list(&held, list, sizeof list));
+}
+
 int asym_run_check(struct asym_run *run, struct asym_check *check)
 {
     int r = add_left_over(check, run);
@@ -230,6 +259,8 @@ int asym_run_check(struct asym_run *run, struct asym_check *check)
         r = add_machine(check, run);
     if (r >= 0)
         r = asym_check_add_facts(check, &run->root);
+    if (r >= 0)
+        r = add_limits(check, run);
     if (r >= 0)
         r = asym_speeds_check(check, run);
     if (r >= 0)
