@@ -414,7 +414,8 @@ static void policies_that_count_run_or_say_why_not(void **state)
         if (!has_pmu)
             assert_said("Policies that can run here: none, pa, ");
     }
-    assert_int_equal(asym_service_restore(said, sizeof said), 0);
+    /* An asymd that refuses its policy has opened no state directory, so there is nothing to restore. */
+    assert_int_equal(asym_service_restore(said, sizeof said), has_pmu ? 0 : 1);
     asym_live_end(load, SIGKILL);
 }
 
