@@ -46,25 +46,27 @@ static int read_schedstat(struct asym_procfs *p, const struct asym_process *proc
 }
 
 /*
- * Runnable time in the interval. The kernel credits run delay when the thread gets a CPU, in amounts of 32 ms and more. If the
- * slice count has advanced, the thread has had a CPU since the last sample, and run and wait time say how long it was runnable. A
- * thread in state R whose slice count has not advanced has run or waited for the whole interval, as far as can be seen. What
- * is counted before the kernel credits it is carried forward, and subtracted when the thread sleeps. A thread that ran was
- * runnable.
+ * Runnable time in the interval. The kernel credits run delay only when the thread gets a CPU, in amounts of 32 ms and more.
+ * A thread in state R therefore counts for the whole interval; the time that is counted before the kernel credits it is
+ * carried forward and subtracted later. When the slice count has advanced, the kernel has credited every earlier delay, so
+ * that a carry of more than one interval is too much. A thread that happens to be R at every sample thus converges to its
+ * true share. A thread that ran was runnable.
  */
 uint64_t asym_procfs_runnable(const struct asym_schedstat *before, const struct asym_schedstat *now, char state,
                               uint64_t interval, uint64_t *carry)
 {
-    const uint64_t ran = now->run_ns - before->run_ns;
-    const uint64_t delta = ran + now->wait_ns - before->wait_ns;
-    const uint64_t ahead = *carry;
-    *carry = 0;
-    if (state != 'R')
-        return ASYM_MIN(ASYM_MAX(delta > ahead ? delta - ahead : 0, ran), interval);
-    if (now->slices != before->slices)
-        return ASYM_MIN(delta, interval);
-    *carry = ahead + interval > delta ? ahead + interval - delta : 0;
-    return interval;
+    const uint64_t ran = ASYM_MIN(now->run_ns - before->run_ns, interval);
+    uint64_t delta = now->run_ns - before->run_ns + now->wait_ns - before->wait_ns;
+    uint64_t due = delta > *carry ? delta - *carry : 0;
+    uint64_t count = state == 'R' ? interval : ASYM_MIN(due, interval);
+    uint64_t ahead = *carry + count > delta ? *carry + count - delta : 0;
+    if (now->slices != before->slices && ahead > interval) {
+        uint64_t excess = ASYM_MIN(ahead - interval, count);
+        count -= excess;
+        ahead -= excess;
+    }
+    *carry = ahead;
+    return ASYM_MAX(count, ran);
 }
 
 /* One process that cannot be read, or an allocation that fails, must not keep asymd from the others. */
