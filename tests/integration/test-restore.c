@@ -105,10 +105,11 @@ static void sleep_on(void)
 
 static pid_t start(void (*run)(void))
 {
-    const pid_t parent = getpid(), pid = fork();
+    const pid_t pid = asym_process_fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        asym_process_end_with(parent);
+        /* The test ends the process, and all that it starts, with its own group. */
+        setpgid(0, getpgid(getppid()));
         run();
         _exit(0);
     }
