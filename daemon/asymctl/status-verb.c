@@ -40,7 +40,7 @@ static int fail_without_service(const struct asym_error *no_service)
     const struct asym_invocation cli = {.config = NULL};
     ASYM_CLEANUP(asym_machine_run_done) struct asym_run run = {.root = {.fd = -1}};
     struct asym_error err = {""};
-    char verdict[400] = "", message[1024];
+    char verdict[400] = "", message[1500];
     if (asym_machine_run_installed(&run, &cli, &err) >= 0)
         asym_assess(&run, verdict, sizeof verdict);
     snprintf(message, sizeof message, "%s%s%s", no_service->text, *verdict ? ". " : "", verdict);
