@@ -408,7 +408,7 @@ static struct engine_fixture_thread *add_thread(struct engine_fixture *w, int32_
 static void set_limit(struct engine_fixture *w, enum asym_pin pin)
 {
     w->config.enforce.exclusive_from = 0.7;
-    w->config.enforce.pin = pin;
+    w->config.enforce.pin = (int)pin;
     configure(w);
 }
 
