@@ -42,7 +42,7 @@ static void a_program_that_sleeps_keeps_no_cpu_from_busy_ones(void **state)
     (void)state;
     const int cpus = asym_live_cpus();
     char threads[16], beside[32];
-    const char *const argv[] = {"tests/load-duty", "6", "10", "120", NULL};
+    const char *const argv[] = {"tests/load-duty", "4", "10", "120", NULL};
     snprintf(threads, sizeof threads, "%d", 3 * cpus);
     pid_t sleeper = asym_live_start(argv, -1), busy = asym_service_spin(threads);
     snprintf(beside, sizeof beside, "--pid=%d", (int)busy);
