@@ -25,6 +25,8 @@ OPENINGS = [
     (r"(?:/\*\*?<?(?: |\n +\* )|[.;!?](?: |\n +\* ))"
      r"((?:As|How|When|Where|Whether|Which|Whose|Why)\b(?:[^.,;:?\"*]|\.(?=\w)|\n +\*(?!/))*)(?=[.;:](?!\w)|\*/)",
      "write a sentence with a subject and a verb, or a comma behind the clause"),
+    # In JSON and in a table of keys the word stands alone.
+    (r'"[^"\n]*[ (](MP|HP|SP)[ ,:;.)][^"\n]*"', "mildly parallel, highly parallel, serial phase"),
 ]
 # A phrase may go on in the next line, behind that line's comment mark.
 GAP = r"[\s*#/]+"
@@ -75,6 +77,7 @@ def test():
     expect("a.c", "int nobody;\n/* nobody\n * whoever */\n", 2, 3)
     expect("a.c", 'say("somebody");\nsay("the user");\nint a; // what there is\n', 1, 3)
     expect("a.c", "int nobody_has_it(void);\nstart(what_there_is);\n")
+    expect("a.c", 'say("a thread in class SP, alone");\nset("class", "SP");\n/* The class HP. */\n', 1)
     expect("a.md", "It runs as the user nobody.\nThe user\nnobody has no files.\n")
     expect("a.c", '/* The user "nobody" (65534), and \'nobody\'. */\n/* user\n * nobody */\n')
     expect("a.md", "The user is gone.\nNobody, the user, came.\nThe superuser nobody knows.\n", 2, 3)

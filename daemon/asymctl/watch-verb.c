@@ -146,11 +146,9 @@ const struct asym_verb asym_verb_watch = {
     .operands = ASYM_OPERANDS_MAY,
     .usage = "[PID|NAME]",
     .summary = "print each decision of asymd as it happens, until Ctrl-C",
-    .help =
-        "A line for each change of a thread: the time, the TID and name of the thread, the CPU where it ran\n"
-        "and the one that asymd gives it (-: none), its class (MP: mildly parallel, HP: highly parallel, SP:\n"
-        "serial phase of a parallel program), what asymd does, and why in brackets. A terminal gets a line of\n"
-        "headings first. With PID or NAME only the threads of that process, or the thread of that number. On Ctrl-C\n"
-        "it prints how many decisions there were.\n",
+    .help = "A line for each change of a thread: the time, the TID and name of the thread, the CPU where it ran\n"
+            "and the one that asymd gives it (-: none), what asymd does, and why in brackets. A terminal gets a line\n"
+            "of headings first. With PID or NAME only the threads of that process, or the thread of that number. On\n"
+            "Ctrl-C it prints how many decisions there were.\n",
     .run = watch,
 };

@@ -241,11 +241,9 @@ int asym_cli_help_config(const struct asym_terminal *terminal)
     asym_columns_text(terminal, "Options of the configuration with their defaults, for --set and asymd.conf(5):\n\n");
     asym_settings_each(defaults, help_option, (void *)(uintptr_t)terminal);
     asym_settings_free(defaults);
-    asym_columns_text(
-        terminal,
-        "\nMP, mildly parallel: a program with few runnable threads. HP, highly parallel: a program "
-        "with more than hp_threshold runnable threads. SP, serial phase: the one runnable thread of a parallel "
-        "program, for which the other threads wait.\n");
+    asym_columns_text(terminal, "\nA highly parallel program has more than hp_threshold runnable threads, a mildly "
+                                "parallel one has fewer. Serial "
+                                "phase: a parallel program has one runnable thread, for which the others wait.\n");
     return ferror(terminal->out) ? -EIO : 0;
 }
 

@@ -132,7 +132,7 @@ struct asym_client_app {
     char *cgroup, *comm;
     uint32_t uid;
     char *phase;      /**< "idle", "serial", "parallel" */
-    char *class;      /**< "MP", "HP", "SP" if a thread is SP, "" */
+    char *class;      /**< "MP", "HP", "SP" if a thread has it, "" */
     char *class_name; /**< phase and class as people read them: "serial", "background" (asym_explain_class_name) */
     double runnable;  /**< runnable threads, on average */
     double running;   /**< CPUs that its threads used on average in the last interval */

@@ -9,6 +9,7 @@
 
 #include "base/mask.h"
 #include "base/text.h"
+#include "core/classify.h"
 #include "report/columns.h"
 #include "report/text-table.h"
 #include "report/json.h"
@@ -18,11 +19,14 @@ static const char *mask_text(const struct asym_mask *m, char *buf, size_t size)
     return asym_mask_empty(m) ? "none" : asym_mask_format_list(m, buf, size);
 }
 
-static void print_task(FILE *out, const struct asym_task *task, const struct asym_plan_task *p)
+static void print_task(FILE *out, const struct asym_snapshot *s, const struct asym_plan *plan, size_t i)
 {
+    const struct asym_task *task = &s->tasks[i];
+    const struct asym_plan_task *p = &plan->tasks[i];
     char comm[64], cpus[ASYM_MASK_LIST_MAX], why[512];
     fprintf(out, "thread %d/%d %s: %s, ", task->id.tgid, task->id.tid,
-            asym_text_escape(task->comm, strlen(task->comm), comm, sizeof comm), asym_class_name(p->class));
+            asym_text_escape(task->comm, strlen(task->comm), comm, sizeof comm),
+            asym_classify_word(&plan->apps[s->procs[task->proc].app], p->class == ASYM_CLASS_SP));
     if (p->target >= 0)
         fprintf(out, "CPU %d%s, ", p->target, p->exclusive ? " alone" : "");
     fprintf(out, "may run on %s, nice %d%s%s: %s\n", mask_text(&p->mask, cpus, sizeof cpus), p->nice,
@@ -51,11 +55,11 @@ int asym_replay_print_plan(FILE *out, size_t number, const struct asym_snapshot 
     for (size_t i = 0; i < plan->n_apps; i++) {
         const struct asym_plan_app *a = &plan->apps[i];
         const char *excluded = a->excluded ? asym_reason_text(a->excluded, a->figure, why, sizeof why) : "";
-        fprintf(out, "application %d: %s, %s, %.4f runnable%s%s\n", s->apps[i].id.tgid, asym_phase_name(a->phase),
-                asym_class_name(a->class), a->runnable, *excluded ? "; " : "", excluded);
+        fprintf(out, "application %d: %s, %.4f runnable%s%s\n", s->apps[i].id.tgid, asym_classify_word(a, false),
+                a->runnable, *excluded ? "; " : "", excluded);
     }
     for (size_t i = 0; i < plan->n_tasks; i++)
-        print_task(out, &s->tasks[i], &plan->tasks[i]);
+        print_task(out, s, plan, i);
     for (size_t i = 0; i < n_actions; i++)
         print_action(out, &actions[i]);
     return ferror(out) ? -EIO : 0;
@@ -74,12 +78,12 @@ static double fast_share(const struct asym_replay_tally *t, int class)
 
 static const struct {
     int class;
-    const char *key, *title;
+    const char *key;
 } shares[] = {
-    {ASYM_CLASS_SP, "SP", "SP"},
-    {ASYM_CLASS_MP, "MP", "MP"},
-    {ASYM_CLASS_HP, "HP", "HP"},
-    {-1, "all", "all"},
+    {ASYM_CLASS_SP, "SP"},
+    {ASYM_CLASS_MP, "MP"},
+    {ASYM_CLASS_HP, "HP"},
+    {-1, "all"},
 };
 
 static void add_figure(struct asym_text_table *table, const char *format, double figure)
@@ -104,7 +108,8 @@ static int print_tallies(const struct asym_replay_report *r, const struct asym_t
 {
     /* The last ones are in the order of shares: the share of the running time on fast CPUs, by class. */
     static const struct asym_text_table_column columns[] = {
-        {"policy", 0}, {"steered", 1}, {"moves/s", 2}, {"sets/s", 3}, {"fast: SP", 0}, {"MP", 0}, {"HP", 0}, {"all", 0},
+        {"policy", 0},      {"steered", 1}, {"moves/s", 2}, {"sets/s", 3},
+        {"fast: phase", 0}, {"mildly", 0},  {"highly", 0},  {"all", 0},
     };
     struct asym_text_table table = {.columns = columns, .n_columns = ASYM_LENGTH(columns)};
     char hidden[64];
@@ -166,8 +171,9 @@ int asym_replay_text(const struct asym_replay_report *r, const struct asym_termi
     print_check(terminal, r);
     print_sentence(terminal,
                    "The table shows what each policy would have planned for what was seen, with the running times of "
-                   "the record, and the share of these on fast CPUs by class (SP: in a serial phase, MP: mildly "
-                   "parallel, HP: highly parallel). The row seen is what ran under the policy of the record. It does "
+                   "the record, and the share of these on fast CPUs by class (phase: in a serial phase; mildly: "
+                   "of serial and mildly parallel programs; highly: of highly parallel ones). The row seen is what ran "
+                   "under the policy of the record. It does "
                    "not show how the programs would have run: on other CPUs "
                    "they would have done other work.");
     return ferror(terminal->out) ? -EIO : 0;

@@ -380,7 +380,7 @@ static const struct asym_option options[] = {
         struct params, NICE, sp_boost, .def = "-5", .min = -20, .max = 19,
         .help =
             "While all CPUs are busy, asymd adds this to the nice value of a thread that shares a fast CPU because it "
-            "sleeps much, and is in a serial phase (SP) or belongs to a serial program; the source changes no nice "
+            "sleeps much, and is in a serial phase or belongs to a serial program; the source changes no nice "
             "value."),
     {.key = NULL},
 };
