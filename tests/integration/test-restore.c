@@ -103,17 +103,20 @@ static void sleep_on(void)
         pause();
 }
 
-static pid_t start(void (*run)(void))
+static pid_t start_by(pid_t (*fork_child)(void), void (*run)(void))
 {
-    const pid_t pid = asym_process_fork();
+    const pid_t pid = fork_child();
     assert_true(pid >= 0);
     if (pid == 0) {
-        /* The test ends the process, and all that it starts, with its own group. */
-        setpgid(0, getpgid(getppid()));
         run();
         _exit(0);
     }
     return pid;
+}
+
+static pid_t start(void (*run)(void))
+{
+    return start_by(asym_process_fork, run);
 }
 
 static int steer(pid_t tgid, pid_t tid, const struct asym_mask *expect, const struct asym_mask *mask, int expect_nice,
@@ -212,7 +215,6 @@ static void leave_an_orphan(void)
 /* The process that runs the tests may be a reaper of orphans, and may lead their session. */
 static void lead_a_session(void)
 {
-    setsid();
     pid_t pid = asym_process_fork();
     if (pid == 0) {
         leave_an_orphan();
@@ -227,7 +229,7 @@ static void lead_a_session(void)
 static void an_orphan_has_inherited(void **state)
 {
     (void)state;
-    pid_t leader = start(lead_a_session);
+    pid_t leader = start_by(asym_process_fork_session, lead_a_session);
     await(&shared->ready);
     pid_t pid = shared->tids[1];
     open_ledger();
@@ -261,7 +263,6 @@ static pid_t fork_sleeper(void)
  */
 static void leave_a_session(void)
 {
-    setsid();
     if (asym_process_fork_orphan(60) > 0)
         _exit(0);
     shared->tids[0] = (int)fork_sleeper();
@@ -277,7 +278,7 @@ static void leave_a_session(void)
 static void a_sibling_in_a_session_without_a_leader_has_inherited_nothing(void **state)
 {
     (void)state;
-    assert_int_equal(asym_live_wait(start(leave_a_session)), 0);
+    assert_int_equal(asym_live_wait(start_by(asym_process_fork_session, leave_a_session)), 0);
     await(&shared->tids[0]);
     pid_t pid = shared->tids[0];
     asym_live_sleep(0.05);

@@ -33,13 +33,27 @@ void asym_process_end_with(pid_t parent)
         _exit(1);
 }
 
-pid_t asym_process_fork(void)
+static pid_t fork_to_end_with_parent(void)
 {
     const pid_t parent = getpid(), pid = fork();
-    if (pid == 0) {
+    if (pid == 0)
         asym_process_end_with(parent);
+    return pid;
+}
+
+pid_t asym_process_fork(void)
+{
+    const pid_t pid = fork_to_end_with_parent();
+    if (pid == 0)
         setpgid(0, 0);
-    }
+    return pid;
+}
+
+pid_t asym_process_fork_session(void)
+{
+    const pid_t pid = fork_to_end_with_parent();
+    if (pid == 0 && setsid() < 0)
+        _exit(1);
     return pid;
 }
 

@@ -24,6 +24,9 @@ int asym_process_signal_group(pid_t leader, int signal);
  */
 pid_t asym_process_fork(void);
 
+/** The same, but the child leads a session: setsid(2) fails for a process that leads a group already. */
+pid_t asym_process_fork_session(void);
+
 /**
  * Like fork(2), for a child that outlives its parent because the test needs an orphan. The child gets SIGALRM after so many
  * seconds.

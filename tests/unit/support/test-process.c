@@ -61,6 +61,25 @@ static void a_process_of_ours_is_signalled_until_it_is_gone(void **state)
     assert_int_equal(asym_process_signal(pid, SIGKILL), -ESRCH);
 }
 
+/* Also in a PID namespace, where the group of this test may have no number. */
+static void children_lead_a_group_or_a_session(void **state)
+{
+    static const struct {
+        pid_t (*fork_child)(void);
+        bool leads_session;
+    } cases[] = {{asym_process_fork, false}, {asym_process_fork_session, true}};
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(cases); i++) {
+        int status;
+        const pid_t pid = cases[i].fork_child();
+        assert_true(pid >= 0);
+        if (pid == 0)
+            _exit(getpgrp() == getpid() && (getsid(0) == getpid()) == cases[i].leads_session ? 0 : 2);
+        assert_int_equal(asym_process_wait(pid, 60, &status), 0);
+        assert_int_equal(status, 0);
+    }
+}
+
 static void a_wait_ends_in_time(void **state)
 {
     (void)state;
@@ -153,6 +172,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_number_below_two_is_refused),
         cmocka_unit_test(a_process_of_ours_is_signalled_until_it_is_gone),
+        cmocka_unit_test(children_lead_a_group_or_a_session),
         cmocka_unit_test(a_wait_ends_in_time),
         cmocka_unit_test(a_child_whose_parent_has_gone_ends),
         cmocka_unit_test(the_state_of_a_process_is_read),
