@@ -13,7 +13,7 @@ struct asym_rivals *asym_rivals_new(void);
 void asym_rivals_free(struct asym_rivals *r);
 
 /**
- * Go on with the look: at so many processes and control groups at most, 8 us for each process and some 40 for each control group.
+ * Go on with the look: at so many processes and control groups at most.
  * Returns true at its end: it has read the name of each process, and 2,000 control groups at most.
  */
 bool asym_rivals_look(struct asym_rivals *r, const struct asym_root *root, unsigned at_most);
