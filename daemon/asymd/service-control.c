@@ -22,6 +22,9 @@
 /* Bytes of the name of a program in the name of its lasting rule. */
 #define ASYM_LASTING_NAME 30
 
+/* A value in a configuration has up to 160 bytes, and the glob stands in quotes. */
+#define LONGEST_GLOB 158
+
 /* The time between two checks for processes with an order that have ended. A check takes 10 us for each process. */
 #define CHECK_PERIOD (10 * ASYM_SEC)
 
@@ -395,16 +398,12 @@ struct lasting {
     char before[4096]; /* the file as it was; "": there was none */
 };
 
-/* Copies a text into a glob: '?' stands for each byte that has a meaning there, or in the file. Keeps the end of a long text. */
-static void glob_of(const char *text, char *buf, size_t size)
+/* Turns a text into a glob: '?' stands for each byte that has a meaning there, or in the file. */
+static void make_glob(char *text)
 {
-    const size_t len = strlen(text), cut = len >= size ? len - size + 2 : 0;
-    size_t n = 0;
-    if (cut > 0)
-        buf[n++] = '*';
-    for (const char *c = text + cut; *c; c++)
-        buf[n++] = *c < ' ' || *c > '~' || strchr("*?[\"\\;#", *c) ? '?' : *c;
-    buf[n] = '\0';
+    for (char *c = text; *c; c++)
+        if (*c < ' ' || *c > '~' || strchr("*?[\"\\;#", *c))
+            *c = '?';
 }
 
 /* Writes the name of the program as a part of the name of a file and of a rule. */
@@ -421,7 +420,7 @@ static void name_of_file(const char *program, struct lasting *l)
 
 static int describe(const struct asym_taskid *proc, const char *action, struct lasting *ret, struct asym_error *err)
 {
-    char path[64], exe[160], comm[ASYM_COMM_LEN];
+    char path[64], exe[LONGEST_GLOB + 1], comm[ASYM_COMM_LEN];
     static const char deleted[] = " (deleted)";
     struct asym_stat stat;
     snprintf(path, sizeof path, "/proc/%" PRId32 "/exe", proc->tgid);
@@ -434,12 +433,17 @@ static int describe(const struct asym_taskid *proc, const char *action, struct l
     ret->exe[n] = '\0';
     if ((size_t)n > strlen(deleted) && strcmp(ret->exe + n - strlen(deleted), deleted) == 0)
         ret->exe[(size_t)n - strlen(deleted)] = '\0';
+    if (snprintf(exe, sizeof exe, "%s", ret->exe) >= (int)sizeof exe)
+        return asym_fail(err, -ENAMETOOLONG,
+                         "a rule takes %d bytes, and the path is longer: write a rule with match_exe = */%.60s",
+                         LONGEST_GLOB, strrchr(ret->exe, '/') + 1);
     memcpy(ret->comm, stat.comm, sizeof ret->comm);
+    memcpy(comm, stat.comm, sizeof comm);
     const char *slash = strrchr(ret->exe, '/'), *base = slash ? slash + 1 : ret->exe;
     const bool is_other = strncmp(stat.comm, base, ASYM_COMM_LEN - 1) != 0;
     name_of_file(is_other ? stat.comm : base, ret);
-    glob_of(ret->exe, exe, sizeof exe - 4);
-    glob_of(stat.comm, comm, sizeof comm);
+    make_glob(exe);
+    make_glob(comm);
     snprintf(ret->matches, sizeof ret->matches, "match_exe = \"%s\"\n%s%s%s", exe, is_other ? "match_comm = \"" : "",
              is_other ? comm : "", is_other ? "\"\n" : "");
     snprintf(ret->text, sizeof ret->text,

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/sendfile.h>
 #include <unistd.h>
 
 #include "app/machine-setup.h"
@@ -563,6 +564,48 @@ static void a_program_does_not_change_the_lasting_rule_of_another_one(void **sta
     assert_int_equal(asym_process_signal(child, SIGKILL), 0);
 }
 
+/* Start a copy of sleep with that path. */
+static pid_t start_copy(const char *path)
+{
+    int ready[2];
+    char byte;
+    const int from = open("/bin/sleep", O_RDONLY | O_CLOEXEC), to = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+    assert_true(from >= 0 && to >= 0);
+    while (sendfile(to, from, NULL, 1 << 20) > 0)
+        ;
+    close(from);
+    close(to);
+    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+    const pid_t pid = asym_process_fork();
+    if (pid == 0) {
+        execl(path, path, "3600", (char *)NULL);
+        _exit(1);
+    }
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 0);
+    close(ready[0]);
+    return pid;
+}
+
+/* A rule for the end of the path would be one for other programs, too. */
+static void a_path_that_no_rule_can_hold_is_refused(void **state)
+{
+    struct reload_fixture *f = *state;
+    struct asym_set_rule said;
+    char path[512];
+    for (int longer = 0; longer < 2; longer++) {
+        struct asym_error err = {""};
+        const int n = snprintf(path, sizeof path, "%s/", f->tree.path);
+        memset(path + n, 'x', sizeof path - (size_t)n);
+        path[158 + longer] = '\0';
+        const pid_t child = start_copy(path);
+        assert_int_equal(asym_service_set_rule(&f->s, child, "slow", 0, &said, &err), longer ? -ENAMETOOLONG : 0);
+        if (longer)
+            assert_non_null(strstr(err.text, "a rule takes 158 bytes, and the path is longer"));
+        assert_int_equal(asym_process_signal(child, SIGKILL), 0);
+    }
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -587,6 +630,7 @@ int main(void)
         T(a_permanent_policy_that_cannot_be_written_changes_nothing),
         T(a_lasting_rule_that_cannot_be_in_force_changes_no_file),
         T(a_program_does_not_change_the_lasting_rule_of_another_one),
+        T(a_path_that_no_rule_can_hold_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
