@@ -34,6 +34,8 @@ enum asym_pin {
     ASYM_PIN_CPU,  /**< the target alone */
     ASYM_PIN_LLC,  /**< CPUs of the target's core type under its LLC */
     ASYM_PIN_TYPE, /**< all CPUs of the target's core type */
+    ASYM_PIN_ALL,  /**< all CPUs. Only a policy can answer so: it is no value of [enforce] pin */
+    ASYM_PIN_EACH, /**< of a policy: its answer gives the width for each thread */
 };
 
 /** The plan for an application of the snapshot, in the order of asym_snapshot.apps. */

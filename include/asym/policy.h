@@ -27,10 +27,11 @@ struct asym_arena;
 struct asym_policy_app {
     struct asym_taskid id;
     enum asym_phase phase;
-    enum asym_class class;            /**< MP or HP */
-    enum asym_class_source class_by;  /**< the fact that gave it the class */
-    double runnable;                  /**< runnable count by the estimator in force */
-    asym_usec phase_since;            /**< when it entered its phase */
+    enum asym_class class;           /**< MP or HP */
+    enum asym_class_source class_by; /**< the fact that gave it the class */
+    double runnable;                 /**< runnable count by the estimator in force */
+    asym_usec phase_since;           /**< when it entered its phase */
+    double unsteered; /**< its threads that need a CPU and that asymd does not steer: their runnable shares, added up */
     uint32_t first_thread, n_threads; /**< its threads are contiguous in asym_policy_input.threads */
 };
 
@@ -45,10 +46,12 @@ struct asym_policy_thread {
     const struct asym_mask
         *allowed;             /**< CPUs on which the policy may put it; never empty. Equal sets have equal addresses */
     double runnable, running; /**< share of the interval: 0..1 */
-    double duty;              /**< share of about the last second for which it would run if it never waited: 0..1 */
-    bool light;               /**< its duty is below [enforce] exclusive_from: it gets no CPU to itself */
-    int8_t nice;              /**< its own, without a boost */
-    bool master, spinning;    /**< RTX */
+    double
+        critical; /**< mean over the interval of 1 / runnable threads of its application, while it was runnable; 0: not known */
+    double duty;           /**< share of about the last second for which it would run if it never waited: 0..1 */
+    bool light;            /**< its duty is below [enforce] exclusive_from: it gets no CPU to itself */
+    int8_t nice;           /**< its own, without a boost */
+    bool master, spinning; /**< RTX */
     const struct asym_profile *profile; /**< profile of its executable; NULL: none */
     const struct asym_sample *sample;   /**< counts since the last snapshot; NULL: none */
     int16_t sampled_on; /**< index into machine.types: the one core type that its mask allowed for the whole sample;
@@ -64,6 +67,13 @@ struct asym_policy_input {
     const struct asym_policy_app *apps;
     const struct asym_policy_thread *threads; /**< grouped by application */
     size_t n_apps, n_threads;
+    /** All threads that need a CPU and that asymd does not steer, but for its own and the kernel's: runnable shares, added up. */
+    double unsteered;
+    double unsteered_weight; /**< the largest 1 / runnable count among their applications; 0: there are none */
+    /** Per CPU: the duties of steered threads that slept for the whole interval. It is their target: their masks hold it still. */
+    const float *asleep;
+    /** Set by the policy, empty at each call: CPUs to leave idle. A mask has one of them only if it has no other. */
+    struct asym_mask *spare;
     asym_usec amp_boost;      /**< [classify]: the time for which a thread stays SP */
     unsigned hp_threshold;    /**< [classify]: an application with more runnable threads than this is HP */
     const void *params;       /**< params_size bytes, filled from options */
@@ -75,6 +85,7 @@ struct asym_policy_input {
 /** The decision of a policy on one thread. */
 struct asym_assignment {
     int32_t cpu;                      /**< a CPU in allowed; -1: do not steer the thread */
+    enum asym_pin width;              /**< of its mask: CPU to ALL; read only if the policy's pin is ASYM_PIN_EACH */
     int8_t nice_delta;                /**< added to its own nice value; the engine keeps the sum within -20..19 */
     bool exclusive;                   /**< the thread holds cpu by its class; a light one does not, unless its reason
                                            holds the core */
@@ -88,7 +99,8 @@ struct asym_policy {
     const char *summary; /**< one line */
     const char *source;  /**< paper and section */
     unsigned needs;      /**< bits 1 << enum asym_signal */
-    enum asym_pin pin;   /**< the default of [enforce] pin */
+    enum asym_pin
+        pin; /**< the default of [enforce] pin. EACH: the engine also lets no crowd onto the CPUs of light threads */
     const char *refuses; /**< why no live machine can run it, whatever its signals; NULL: a live machine can run it */
     bool reacts; /**< the engine also calls plan as soon as a program reports the start or end of a serial phase;
                             such a plan does not begin a new swap period */

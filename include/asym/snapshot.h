@@ -103,6 +103,8 @@ struct asym_task {
     char state;                     /**< R, S, D ... of /proc/PID/stat */
     double runnable;                /**< share of the interval that it ran or waited for a CPU: 0..1 */
     double running;                 /**< share of the interval that it ran on a CPU: 0..1 */
+    double critical;                /**< mean over the interval of 1 / runnable threads of its application, while it was
+                                         runnable: 0..1; 0: not known */
     const struct asym_mask *mask;   /**< its affinity now, offline CPUs included. Borrowed. Equal masks of one snapshot
                                          have equal addresses */
     const struct asym_mask *cpuset; /**< the CPUs that its cgroup allows. Borrowed. Equal masks have equal addresses */

@@ -28,7 +28,7 @@ struct asym_untouchable {
 /** The memory of the tables of a step. */
 struct asym_pools {
     struct asym_pool arena, policy_threads, policy_apps, policy_refs, assignments, plan_apps, plan_tasks, actions,
-        action_masks, refs, llcs, inherited, narrowed;
+        action_masks, refs, llcs, inherited, narrowed, asleep;
 };
 
 struct asym_engine {
@@ -49,6 +49,7 @@ struct asym_engine {
     bool flush;              /* the policy was replaced: release threads that do not run */
     size_t n_actions;
     struct asym_mask shared, crowded; /* pinning.c: of the last step */
+    struct asym_mask spare;           /* the CPUs that the last plan leaves idle */
     struct asym_plan result;
 };
 
@@ -82,6 +83,8 @@ struct asym_step {
     struct asym_policy_app *policy_apps;
     struct asym_policy_ref *policy_refs;
     size_t n_policy_threads, n_policy_apps;
+    double unsteered, unsteered_weight; /* see asym_policy_input */
+    float *asleep;
     size_t next_sample; /* the first sample that may belong to a task the policy has not seen yet */
 };
 

@@ -66,7 +66,7 @@ void asym_engine_free(struct asym_engine *e)
                                  &e->pools.policy_refs, &e->pools.assignments,    &e->pools.plan_apps,
                                  &e->pools.plan_tasks,  &e->pools.actions,        &e->pools.action_masks,
                                  &e->pools.refs,        &e->pools.llcs,           &e->pools.inherited,
-                                 &e->pools.narrowed};
+                                 &e->pools.narrowed,    &e->pools.asleep};
     _Static_assert(sizeof pools / sizeof pools[0] == sizeof e->pools / sizeof(struct asym_pool), "all of them");
     for (size_t i = 0; i < ASYM_LENGTH(pools); i++)
         asym_pool_done(pools[i]);

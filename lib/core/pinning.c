@@ -24,7 +24,7 @@ struct pins {
     size_t n_sets;
     uint16_t set_of[ASYM_MAX_CPUS];
     float demand[ASYM_MAX_CPUS]; /* per CPU: the duties of the threads planned on it that do not hold it */
-    struct asym_mask one, reserved, shared, crowded;
+    struct asym_mask one, reserved, spare, shared, crowded; /* reserved: held by a thread, or spare */
     struct narrowed {
         uint32_t allowed, set; /* set: pin_key + 1; 0: free */
         uint32_t mask;
@@ -68,9 +68,12 @@ static int find_llc_sets(struct asym_engine *e, struct pins *p)
     return 0;
 }
 
-static const struct asym_mask *pin_set(struct pins *p, int32_t cpu)
+static const struct asym_mask *pin_set(struct pins *p, enum asym_pin width, int32_t cpu)
 {
-    switch (p->pin) {
+    switch (width) {
+    case ASYM_PIN_ALL:
+    case ASYM_PIN_EACH:
+        return &p->machine->usable;
     case ASYM_PIN_TYPE:
         return &p->machine->types[p->machine->cpus[cpu].type].cpus;
     case ASYM_PIN_LLC:
@@ -181,14 +184,13 @@ static enum use use_of(const struct pins *p, const struct asym_plan_task *out)
 }
 
 /* CPUs with equal keys have equal pin sets, and are used alike. */
-static uint32_t pin_key(const struct pins *p, int32_t cpu, enum use use)
+static uint32_t pin_key(const struct pins *p, enum asym_pin width, int32_t cpu, enum use use)
 {
-    int32_t set = cpu;
-    if (p->pin == ASYM_PIN_TYPE)
-        set = p->machine->cpus[cpu].type;
-    else if (p->pin == ASYM_PIN_LLC)
-        set = p->set_of[cpu];
-    return (uint32_t)set * N_USES + use;
+    const int32_t sets[] = {[ASYM_PIN_CPU] = cpu,
+                            [ASYM_PIN_LLC] = p->set_of[cpu],
+                            [ASYM_PIN_TYPE] = p->machine->cpus[cpu].type,
+                            [ASYM_PIN_ALL] = 0};
+    return ((uint32_t)sets[width] * (uint32_t)ASYM_LENGTH(sets) + width) * N_USES + use;
 }
 
 /* Exclusive threads share the reserved CPUs of the set; all others keep off them (docs/policies.md, rule 2). */
@@ -196,7 +198,8 @@ static struct asym_mask mask_for(const struct pins *p, const struct asym_mask *m
                                  enum use use)
 {
     const struct asym_mask all = asym_mask_and(may, set);
-    struct asym_mask part = use == USE_HELD ? asym_mask_and(&all, &p->reserved) : asym_mask_minus(&all, &p->reserved);
+    const struct asym_mask held = asym_mask_minus(&p->reserved, &p->spare);
+    struct asym_mask part = use == USE_HELD ? asym_mask_and(&all, &held) : asym_mask_minus(&all, &p->reserved);
     if (asym_mask_empty(&part))
         return all;
     const struct asym_mask shared = asym_mask_and(may, &p->shared), rest = asym_mask_minus(&part, &shared);
@@ -206,13 +209,16 @@ static struct asym_mask mask_for(const struct pins *p, const struct asym_mask *m
     return use == USE_STEADY && !asym_mask_empty(&rest) ? rest : part;
 }
 
-static uint32_t narrow(struct pins *p, struct asym_mask_table *masks, uint32_t allowed, int32_t cpu, enum use use)
+static uint32_t narrow(struct pins *p, struct asym_mask_table *masks, uint32_t allowed, const struct asym_assignment *a,
+                       enum use use)
 {
-    const uint32_t key = pin_key(p, cpu, use);
+    const int32_t cpu = a->cpu;
+    const enum asym_pin width = p->pin == ASYM_PIN_EACH ? a->width : p->pin;
+    const uint32_t key = pin_key(p, width, cpu, use);
     const size_t slot = (allowed * 61 + key) & (p->n_slots - 1);
     if (p->cache[slot].set == key + 1 && p->cache[slot].allowed == allowed)
         return p->cache[slot].mask;
-    const struct asym_mask mask = mask_for(p, asym_mask_table_at(masks, allowed), pin_set(p, cpu), use);
+    const struct asym_mask mask = mask_for(p, asym_mask_table_at(masks, allowed), pin_set(p, width, cpu), use);
     p->cache[slot].set = key + 1;
     p->cache[slot].allowed = allowed;
     p->cache[slot].mask = asym_mask_table_id(masks, &mask);
@@ -238,12 +244,11 @@ static int8_t planned_nice(const struct asym_task_ref *ref, bool keep, bool stee
 int asym_step_masks(struct asym_step *st)
 {
     const struct asym_engine_config *config = &st->e->config;
-    struct pins pins; /* only ASYM_PIN_LLC reads set_of, most of the struct: find_llc_sets sets it */
+    struct pins pins; /* most of it is set_of, which find_llc_sets sets */
     pins.pin = config->enforce.pin < 0 ? config->policy->pin : (enum asym_pin)config->enforce.pin;
     pins.machine = st->s->machine;
-    pins.reserved = (struct asym_mask){0};
-    if (make_cache(st->e, &pins, st->n_policy_threads) < 0 ||
-        (pins.pin == ASYM_PIN_LLC && find_llc_sets(st->e, &pins) < 0))
+    pins.reserved = pins.spare = st->e->spare;
+    if (make_cache(st->e, &pins, st->n_policy_threads) < 0 || find_llc_sets(st->e, &pins) < 0)
         return -ENOMEM;
     for (size_t i = 0; i < st->n_policy_threads; i++) {
         const struct asym_plan_task *out = &st->tasks[st->policy_refs[i].task];
@@ -251,7 +256,7 @@ int asym_step_masks(struct asym_step *st)
             asym_mask_set(&pins.reserved, (unsigned)out->target);
     }
     pins.shared = pins.crowded = (struct asym_mask){0};
-    if (!config->policy->apart)
+    if (!config->policy->apart && pins.pin != ASYM_PIN_EACH)
         find_shared(st, &pins);
     for (size_t i = 0; i < st->n_policy_threads; i++) {
         struct asym_plan_task *out = &st->tasks[st->policy_refs[i].task];
@@ -260,7 +265,8 @@ int asym_step_masks(struct asym_step *st)
             continue;
         const bool steers = out->reason != &asym_reason_rule; /* else asym_step_plan has set plan_mask */
         if (steers)
-            ref->plan_mask = narrow(&pins, &st->e->masks, st->policy_refs[i].allowed, out->target, use_of(&pins, out));
+            ref->plan_mask = narrow(&pins, &st->e->masks, st->policy_refs[i].allowed, &ref->thread_state->assignment,
+                                    use_of(&pins, out));
         out->nice = planned_nice(ref, config->keep_nice, steers);
         /* If the new mask holds its CPU, the kernel decides whether the thread stays. */
         out->moves = !asym_mask_has(asym_mask_table_at(&st->e->masks, ref->plan_mask), ref->seen.task->cpu);

@@ -134,9 +134,16 @@ static void add_sample(struct asym_step *st, uint32_t index, struct asym_policy_
     thread->sampled_on = sampled_on(s->machine, st->refs[index].seen.task);
 }
 
+/* Returns the share of a CPU that a thread needs which asymd does not steer; 0 if it is asymd's own or the kernel's. */
+static double need_of(const struct asym_task_ref *ref)
+{
+    const bool is_own = ref->seen.proc->flags & (ASYM_PROC_SELF | ASYM_PROC_KERNEL);
+    return is_own || ref->seen.task->flags & ASYM_TASK_ENDED ? 0 : ref->seen.task->runnable;
+}
+
 /* Add the thread to the policy's input, or note why asymd does not steer it. */
 static void add_thread(struct asym_step *st, const struct asym_app_state *app, uint32_t index,
-                       struct allowed_cache *cache)
+                       struct allowed_cache *cache, double *unsteered)
 {
     const struct asym_task_ref *ref = &st->refs[index];
     const struct asym_task *task = ref->seen.task;
@@ -153,8 +160,10 @@ static void add_thread(struct asym_step *st, const struct asym_app_state *app, u
     if (exclusion == ASYM_WHY_NONE && allowed == ASYM_MASK_NONE)
         exclusion = ASYM_WHY_NOTHING_FREE;
     out->reason = asym_why(exclusion);
-    if (out->reason)
+    if (out->reason) {
+        *unsteered += need_of(ref);
         return;
+    }
     st->policy_refs[st->n_policy_threads] = (struct asym_policy_ref){.task = index, .allowed = allowed};
     st->policy_threads[st->n_policy_threads++] = (struct asym_policy_thread){
         .id = task->id,
@@ -163,6 +172,7 @@ static void add_thread(struct asym_step *st, const struct asym_app_state *app, u
         .class_since = m->class_since,
         .runnable = task->runnable,
         .running = task->running,
+        .critical = task->critical,
         .duty = asym_duty_share(&m->duty),
         .light = m->duty.light,
         .nice = asym_nice_by_rule(m, ref->seen.proc, st->e->config.keep_nice),
@@ -197,6 +207,13 @@ static void note_exclusion(struct asym_plan_app *out, const struct asym_plan_tas
     memcpy(out->figure, tasks[0].figure, sizeof out->figure);
 }
 
+static void note_unsteered(struct asym_step *st, double unsteered, double runnable)
+{
+    st->unsteered += unsteered;
+    if (unsteered > 0)
+        st->unsteered_weight = ASYM_MAX(st->unsteered_weight, 1 / ASYM_MAX(1, runnable));
+}
+
 int asym_step_policy_input(struct asym_step *st)
 {
     const struct asym_snapshot *s = st->s;
@@ -212,8 +229,10 @@ int asym_step_policy_input(struct asym_step *st)
             .class_by = state->class_by,
             .runnable = asym_classify_runnable(&st->e->config.classify, app),
         };
+        double unsteered = 0;
         for (uint32_t i = 0; i < app->n_tasks; i++)
-            add_thread(st, state, app->first_task + i, &cache);
+            add_thread(st, state, app->first_task + i, &cache, &unsteered);
+        note_unsteered(st, unsteered, out->runnable);
         note_exclusion(out, st->tasks + app->first_task, app->n_tasks, st->n_policy_threads - first);
         if (st->n_policy_threads == first)
             continue;
@@ -224,11 +243,29 @@ int asym_step_policy_input(struct asym_step *st)
             .class_by = out->class_by,
             .runnable = out->runnable,
             .phase_since = state->phase.since,
+            .unsteered = unsteered,
             .first_thread = (uint32_t)first,
             .n_threads = (uint32_t)(st->n_policy_threads - first),
         };
     }
     return fill_allowed(st);
+}
+
+/* A steered thread that the snapshot does not list sleeps, or is gone: it needs its CPU again when it wakes. */
+static int note_asleep(struct asym_step *st)
+{
+    const struct asym_engine *e = st->e;
+    const size_t n = st->s->machine->n_cpus;
+    st->asleep = asym_pool_reserve(&st->e->pools.asleep, n, sizeof *st->asleep);
+    if (!st->asleep)
+        return -ENOMEM;
+    memset(st->asleep, 0, n * sizeof *st->asleep);
+    for (uint32_t i = 0; i < e->threads.n; i++) {
+        const struct asym_thread_state *m = asym_table_at(&e->threads, i);
+        if (m->state == ASYM_AFFINITY_STEERED && m->seen != e->step && m->given >= 0 && (size_t)m->given < n)
+            st->asleep[m->given] += (float)asym_duty_asleep(&m->duty, st->s->now);
+    }
+    return 0;
 }
 
 /* Call the policy, with a larger arena as long as it returns -ENOBUFS. */
@@ -249,12 +286,17 @@ static int ask(struct asym_step *st, struct asym_assignment *answers)
             .threads = st->policy_threads,
             .n_apps = st->n_policy_apps,
             .n_threads = st->n_policy_threads,
+            .unsteered = st->unsteered,
+            .unsteered_weight = st->unsteered_weight,
+            .asleep = st->asleep,
+            .spare = &e->spare,
             .amp_boost = e->config.classify.amp_boost,
             .hp_threshold = asym_hp_threshold(&e->config.classify, st->s->machine),
             .params = e->params,
             .state = e->policy_state,
             .arena = &arena,
         };
+        e->spare = (struct asym_mask){0};
         int r = e->config.policy->plan(&input, answers);
         if (r != -ENOBUFS)
             return r;
@@ -285,7 +327,7 @@ static int map_anew(struct asym_step *st)
 {
     struct asym_engine *e = st->e;
     struct asym_assignment *answers = asym_pool_reserve(&e->pools.assignments, st->n_policy_threads, sizeof *answers);
-    if (!answers)
+    if (!answers || note_asleep(st) < 0)
         return -ENOMEM;
     for (size_t i = 0; i < st->n_policy_threads; i++)
         answers[i] = (struct asym_assignment){.cpu = -1};

@@ -140,7 +140,7 @@ const char *asym_class_name(enum asym_class class)
 
 const char *asym_pin_name(enum asym_pin pin)
 {
-    static const char *const names[] = {"cpu", "llc", "type"};
+    static const char *const names[] = {"cpu", "llc", "type", "all", "each"};
     return name_of(names, ASYM_LENGTH(names), (unsigned)pin);
 }
 

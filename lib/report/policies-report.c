@@ -48,7 +48,7 @@ static const char legend[] =
     "Signals are what a policy measures: runnable, the threads that run or wait for a CPU; ipc, instructions per "
     "cycle; stall, misses of the last-level cache; profile, what asymctl profile has measured; smt, cores with several "
     "hardware threads. pin is the mask that a thread gets: one CPU (cpu), the CPUs of a last-level cache (llc), or "
-    "those of a core type (type).";
+    "those of a core type (type); or each thread's own width (each).";
 
 int asym_policies_text(const struct asym_policy *const *policies, size_t n, const char *const missing[ASYM_N_SIGNALS],
                        const struct asym_terminal *terminal)

@@ -34,6 +34,10 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     o->n_threads = in->n_threads;
     o->interval = in->interval;
     o->since_swap = in->since_swap;
+    o->unsteered = in->unsteered;
+    o->unsteered_weight = in->unsteered_weight;
+    memcpy(o->asleep, in->asleep, in->machine->n_cpus * sizeof o->asleep[0]);
+    *in->spare = o->spare;
     o->policy_state = (*(unsigned char *)in->state)++;
     assert_in_range(in->n_threads, 1, ENGINE_FIXTURE_THREADS);
     memcpy(o->apps, in->apps, in->n_apps * sizeof *in->apps);
@@ -46,6 +50,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
             .cpu = o->of[t->id.tid % 1000].cpu,
             .exclusive = o->of[t->id.tid % 1000].exclusive,
             .monitor = o->of[t->id.tid % 1000].monitor,
+            .width = o->of[t->id.tid % 1000].width,
             .nice_delta = o->of[t->id.tid % 1000].delta,
             .reason = o->of[t->id.tid % 1000].cpu < 0 ? &engine_fixture_unsteered : &engine_fixture_placed,
         };
@@ -68,6 +73,15 @@ const struct asym_policy engine_fixture_policy_cpu = {
     .params_size = sizeof(struct engine_fixture_params),
     .state_size = 1,
     .task_state_size = 24,
+    .plan = plan,
+};
+
+const struct asym_policy engine_fixture_policy_each = {
+    .name = "orders-each",
+    .pin = ASYM_PIN_EACH,
+    .params_size = sizeof(struct engine_fixture_params),
+    .state_size = 1,
+    .task_state_size = 1,
     .plan = plan,
 };
 

@@ -20,9 +20,13 @@ struct engine_fixture_orders {
         int32_t cpu;
         int8_t delta;
         bool exclusive, monitor;
+        enum asym_pin width;
     } of[1000];
+    struct asym_mask spare;
     size_t n_apps, n_threads;
     asym_usec interval, since_swap;
+    double unsteered, unsteered_weight;
+    float asleep[ASYM_MAX_CPUS];
     struct asym_policy_app apps[ENGINE_FIXTURE_PROCS];
     struct asym_policy_thread threads[ENGINE_FIXTURE_THREADS];
     unsigned char state[ENGINE_FIXTURE_THREADS]; /* of each thread, before this call increments it */
@@ -38,6 +42,9 @@ extern const struct asym_reason engine_fixture_placed, engine_fixture_unsteered;
 
 /** Two policies with the same answers; one has pin type, the other pin cpu. Their per-thread and policy state count calls. */
 extern const struct asym_policy engine_fixture_policy_type, engine_fixture_policy_cpu;
+
+/** Like policy_type, but its answers give the width of each mask. */
+extern const struct asym_policy engine_fixture_policy_each;
 
 /** Like policy_type, but the engine calls it at once when a program reports a serial phase. */
 extern const struct asym_policy engine_fixture_policy_reacts;

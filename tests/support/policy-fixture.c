@@ -72,6 +72,8 @@ struct policy_inputs {
     unsigned of[POLICY_FIXTURE_MOST];
     size_t n_apps, n_threads;
     struct asym_assignment ret[POLICY_FIXTURE_MOST];
+    float asleep[ASYM_MAX_CPUS];
+    struct asym_mask spare;
 };
 
 static void add_app(struct policy_fixture *w, unsigned a, struct policy_inputs *v)
@@ -93,9 +95,10 @@ static void add_app(struct policy_fixture *w, unsigned a, struct policy_inputs *
             .runnable = thread->runnable,
             .running = thread->runnable,
             .duty = thread->runnable,
-            .nice = (int8_t)thread->nice,
-            .profile = thread->profile,
-            .sample = thread->sample.instructions > 0 ? &thread->sample : NULL,
+            .light = thread->runnable<0.7, .nice = (int8_t)thread->nice, .profile = thread->profile,
+                                      .sample = thread->sample.instructions> 0
+                         ? &thread->sample
+                         : NULL,
             .sampled_on = (int16_t)(thread->sample.instructions > 0 ? w->machine.cpus[thread->preferred_cpu].type : -1),
             .state = thread->state,
         };
@@ -132,6 +135,8 @@ static void ask(struct policy_fixture *w, struct policy_inputs *v, asym_usec int
             .threads = v->threads,
             .n_apps = v->n_apps,
             .n_threads = v->n_threads,
+            .asleep = v->asleep,
+            .spare = &v->spare,
             .params = w->params ? w->params : no_params,
             .state = w->state,
             .arena = &arena,

@@ -10,6 +10,8 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include "base/macro.h"
@@ -194,7 +196,7 @@ static void a_policy_sees_active_applications_with_steerable_threads_only(void *
     assert_int_equal(w->orders.apps[0].id.tgid, 300);
     assert_int_equal(w->orders.apps[0].first_thread, 0);
     assert_int_equal(w->orders.apps[0].n_threads, 3);
-    assert_float_equal(w->orders.apps[0].runnable, 3.5, 1e-9);
+    assert_true(fabs(w->orders.apps[0].runnable - 3.5) < 1e-9);
     assert_int_equal(w->orders.apps[1].first_thread, 3);
     assert_int_equal(w->orders.threads[1].id.tid, 302);
     assert_int_equal(w->orders.threads[3].app, 1);
@@ -335,6 +337,68 @@ static void pin_says_how_wide_the_mask_is(void **state)
         engine_fixture_assert_mask(&t->mask, rows[i].mask);
         engine_fixture_done(&w);
     }
+}
+
+/* CPU 5 is left idle; thread 102 has it as its target, and thread 103 holds CPU 6. */
+static void a_policy_gives_each_thread_its_width_and_leaves_cpus_idle(void **state)
+{
+    struct engine_fixture *w = *state;
+    static const struct {
+        int32_t tid, cpu;
+        enum asym_pin width;
+        bool exclusive;
+        const char *mask;
+    } rows[] = {
+        {100, 0, ASYM_PIN_TYPE, false, "0-3"}, {101, 4, ASYM_PIN_ALL, false, "0-4,7"},
+        {102, 5, ASYM_PIN_CPU, false, "5"},    {103, 6, ASYM_PIN_TYPE, true, "6"},
+        {104, 7, ASYM_PIN_LLC, false, "4,7"},  {105, 7, ASYM_PIN_TYPE, false, "4,7"},
+    };
+    w->config.policy = &engine_fixture_policy_each;
+    configure(w);
+    w->orders.spare = engine_fixture_cpus("5");
+    const unsigned p = engine_fixture_proc(w, 100);
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        engine_fixture_thread(w, p, rows[i].tid, rows[i].cpu);
+        engine_fixture_order(w, rows[i].tid, rows[i].cpu, rows[i].exclusive);
+        w->orders.of[rows[i].tid % 1000].width = rows[i].width;
+    }
+    for (unsigned k = 0; k < 2; k++) { /* the second plan is the one of the first step */
+        engine_fixture_run(w, TICK / 4);
+        for (size_t i = 0; i < ASYM_LENGTH(rows); i++)
+            engine_fixture_assert_mask(&w->threads[i].mask, rows[i].mask);
+    }
+    w->config.enforce.pin = ASYM_PIN_CPU; /* the user's width replaces that of the policy */
+    configure(w);
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&w->threads[1].mask, "4");
+}
+
+static void the_policy_learns_of_unsteered_and_sleeping_threads(void **state)
+{
+    struct engine_fixture *w = *state;
+    const unsigned p = engine_fixture_proc(w, 100), q = engine_fixture_proc(w, 200), self = engine_fixture_proc(w, 300);
+    struct engine_fixture_thread *t = engine_fixture_thread(w, p, 100, 4),
+                                 *sleeper = engine_fixture_thread(w, p, 101, 5);
+    engine_fixture_thread(w, p, 102, 0)->task.sched = SCHED_FIFO;
+    struct engine_fixture_thread *young[2] = {engine_fixture_thread(w, q, 200, 0), engine_fixture_thread(w, q, 201, 0)};
+    w->procs[q].born = w->now; /* it settles */
+    w->procs[self].flags = ASYM_PROC_SELF;
+    engine_fixture_thread(w, self, 300, 0);
+    young[1]->task.runnable = young[1]->task.running = 0.5;
+    t->task.critical = 0.25;
+    engine_fixture_run(w, TICK);
+    assert_int_equal(w->orders.n_apps, 1);
+    assert_true(fabs(w->orders.threads[0].critical - 0.25) < 1e-9);
+    assert_true(fabs(w->orders.apps[0].unsteered - 1) < 1e-9);
+    assert_true(fabs(w->orders.unsteered - 2.5) < 1e-9);
+    assert_true(fabs(w->orders.unsteered_weight - 1 / 1.5) < 1e-9);
+    assert_true(fabs((double)w->orders.asleep[5] - 0) < 1e-9);
+    for (unsigned k = 0; k < 50; k++)
+        engine_fixture_run(w, TICK);
+    sleeper->listed = false;
+    engine_fixture_run(w, TICK);
+    assert_true(fabs((double)w->orders.asleep[5] - exp(-0.1)) < 0.02);
+    assert_true(fabs((double)w->orders.asleep[4] - 0) < 1e-9);
 }
 
 static void pin_llc_stays_within_the_targets_type(void **state)
@@ -706,6 +770,8 @@ int main(void)
         T(a_target_that_a_failed_action_replaces_is_not_in_force),
         T(a_target_that_fits_outlasts_a_sleep_but_no_end_of_steering),
         T(pin_says_how_wide_the_mask_is),
+        T(a_policy_gives_each_thread_its_width_and_leaves_cpus_idle),
+        T(the_policy_learns_of_unsteered_and_sleeping_threads),
         T(pin_llc_stays_within_the_targets_type),
         T(an_exclusive_cpu_is_used_by_exclusive_threads_only),
         T(other_threads_share_the_cpus_when_all_are_exclusive),

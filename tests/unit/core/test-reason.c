@@ -109,6 +109,8 @@ static void names_are_those_of_the_command_line(void **state)
     assert_string_equal(asym_pin_name(ASYM_PIN_CPU), "cpu");
     assert_string_equal(asym_pin_name(ASYM_PIN_LLC), "llc");
     assert_string_equal(asym_pin_name(ASYM_PIN_TYPE), "type");
+    assert_string_equal(asym_pin_name(ASYM_PIN_ALL), "all");
+    assert_string_equal(asym_pin_name(ASYM_PIN_EACH), "each");
     static const char *const signals[] = {"runnable", "ipc", "stall", "profile", "smt"};
     for (int s = 0; s < ASYM_N_SIGNALS; s++)
         assert_string_equal(asym_signal_name((enum asym_signal)s), signals[s]);

@@ -590,7 +590,7 @@ static void rows_are_complete_and_names_are_their_own(void **state)
         assert_null(strchr(policy->summary, '\n'));
         assert_ptr_equal(asym_policy_find(policy->name), policy);
         assert_int_equal(policy->needs >> ASYM_N_SIGNALS, 0);
-        assert_true(policy->pin >= ASYM_PIN_CPU && policy->pin <= ASYM_PIN_TYPE);
+        assert_true(policy->pin >= ASYM_PIN_CPU && policy->pin != ASYM_PIN_ALL && policy->pin <= ASYM_PIN_EACH);
         for (size_t q = 0; q < p; q++)
             assert_string_not_equal(asym_policy_at(q)->name, policy->name);
     }

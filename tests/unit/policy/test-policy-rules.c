@@ -169,6 +169,8 @@ static void teardown(struct direct *d)
 static int try_plan(struct direct *d, size_t size, struct asym_arena *arena)
 {
     *arena = (struct asym_arena){.base = d->memory, .size = size};
+    static const float asleep[ASYM_MAX_CPUS];
+    struct asym_mask spare = {0};
     const struct asym_policy_input in = {
         .machine = &d->machine,
         .now = d->now,
@@ -177,6 +179,8 @@ static int try_plan(struct direct *d, size_t size, struct asym_arena *arena)
         .threads = d->threads,
         .n_apps = d->n_apps,
         .n_threads = d->n,
+        .asleep = asleep,
+        .spare = &spare,
         .params = d->params,
         .state = d->state,
         .arena = arena,
