@@ -88,20 +88,15 @@ static int stray(const struct asym_verb *verb, const char *word, struct asym_err
                      verb->operands == ASYM_OPERANDS_BEHIND ? "; the command stands after --" : "");
 }
 
-/* The most operands of a verb without a command. */
-#define MAX_OPERANDS 2
-
 static size_t max_operands(const struct asym_verb *verb)
 {
-    static const unsigned char most[] = {[ASYM_OPERANDS_NONE] = 0,
-                                         [ASYM_OPERANDS_MAY] = 1,
-                                         [ASYM_OPERANDS_MUST] = 1,
-                                         [ASYM_OPERANDS_TWO] = MAX_OPERANDS,
-                                         [ASYM_OPERANDS_SOME] = MAX_OPERANDS};
+    static const unsigned char most[] = {
+        [ASYM_OPERANDS_NONE] = 0, [ASYM_OPERANDS_MAY] = 1,  [ASYM_OPERANDS_MUST] = 1,
+        [ASYM_OPERANDS_TWO] = 2,  [ASYM_OPERANDS_SOME] = 2, [ASYM_OPERANDS_ANY] = ASYM_OPERANDS_MAX};
     return verb->operands < ASYM_LENGTH(most) ? most[verb->operands] : 0;
 }
 
-static bool lacks_operands(const struct asym_verb *verb, char *const operands[MAX_OPERANDS])
+static bool lacks_operands(const struct asym_verb *verb, char *const operands[ASYM_OPERANDS_MAX])
 {
     const bool must = verb->operands == ASYM_OPERANDS_MUST || verb->operands == ASYM_OPERANDS_TWO;
     const char *last = must ? operands[max_operands(verb) - 1] : NULL;
@@ -113,7 +108,7 @@ static bool lacks_operands(const struct asym_verb *verb, char *const operands[MA
  * Parses the options into args. Returns the index of the first word of a command. For a verb without a command returns argc,
  * and sets ret_operands, from the first on, to its operands. -EINVAL, -ENOMEM with err.
  */
-static int parse(const struct asym_verb *verb, int argc, char **argv, void *args, char *ret_operands[MAX_OPERANDS],
+static int parse(const struct asym_verb *verb, int argc, char **argv, void *args, char *ret_operands[ASYM_OPERANDS_MAX],
                  struct asym_error *err)
 {
     const struct asym_arg *rows = verb->args ? verb->args : no_args;
@@ -153,7 +148,7 @@ int asym_verb_run(const struct asym_verb *verb, int argc, char **argv)
 {
     ASYM_AUTO_FREE void *args = calloc(1, verb->args_size + 1);
     struct asym_error err = {""};
-    char *operands[MAX_OPERANDS + 1] = {NULL}, needs[64];
+    char *operands[ASYM_OPERANDS_MAX + 1] = {NULL}, needs[64];
     int r = args ? asym_args_default(verb->args ? verb->args : no_args, args) : -ENOMEM;
     if (r < 0)
         return asym_verb_fail(ASYM_EXIT_FAILED, strerror(-r));

@@ -11,6 +11,9 @@
 #include "app/exit-status.h"
 #include "app/install-paths.h"
 
+/** The most operands of a verb without a command. */
+#define ASYM_OPERANDS_MAX 32
+
 /** The words of a verb other than options. */
 enum asym_operands {
     ASYM_OPERANDS_NONE,
@@ -18,6 +21,7 @@ enum asym_operands {
     ASYM_OPERANDS_MUST,   /**< exactly one */
     ASYM_OPERANDS_TWO,    /**< exactly two */
     ASYM_OPERANDS_SOME,   /**< at most two */
+    ASYM_OPERANDS_ANY,    /**< at most ASYM_OPERANDS_MAX */
     ASYM_OPERANDS_RUN,    /**< a command: from the first word that is no option, or after "--" */
     ASYM_OPERANDS_BEHIND, /**< a command, after "--" only */
 };

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* asymctl trial: what asymd gains on this machine, by blocks of steering and of pause. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/macro.h"
+#include "base/text.h"
+#include "daemon/asymctl/observation.h"
+#include "daemon/asymctl/service-verb.h"
+#include "daemon/asymctl/trial-metric.h"
+#include "experiment/crossover.h"
+#include "report/json.h"
+
+/* The beginning of each block: asymd acts at its next sample, then threads move, and caches fill. */
+#define DROP (2 * ASYM_SEC)
+/* A pause ends by itself that long after its block: asymctl may be killed. */
+#define GRACE 30
+/* Without names: a program that used less than this of a CPU in the mean is not active. */
+#define ACTIVE 0.05
+
+struct arguments {
+    asym_usec time, block;
+    const char *metric, *config;
+    bool json;
+};
+
+static const struct asym_arg args[] = {
+    ASYM_ARG_OF(struct arguments, "--time", DURATION, "TIME", time, .def = "6min", .min = 12e6, .max = 7200e6,
+                .help = "how long; 6 min by default"),
+    ASYM_ARG_OF(struct arguments, "--block", DURATION, "TIME", block, .def = "10s", .min = 3e6, .max = 600e6,
+                .help = "length of a block; 10 s by default, of which the first 2 s do not count"),
+    ASYM_ARG_OF(struct arguments, "--metric", STRING, "COMMAND", metric,
+                .help = "measure each block by the last number that this command prints"),
+    ASYM_ARG_OF(struct arguments, "--config", STRING, "FILE", config,
+                .help = "a configuration, instead of that of the running asymd"),
+    ASYM_ARG_OF(struct arguments, "--json", BOOL, NULL, json, .help = "print the report as JSON"),
+    {.option = {.key = NULL}},
+};
+
+/* A row of the report. work: time on CPUs times their speed, in microseconds of the slowest, in the block under way. */
+struct row {
+    char name[64];
+    double work, busy; /* busy: seconds on CPUs in all that counts */
+    struct asym_crossover_series series;
+};
+
+enum { MACHINE, ROWS_MAX = 65 };
+
+struct trial {
+    const struct arguments *args;
+    char **names; /* end in NULL; none: all active programs */
+    struct asym_observation observation;
+    struct asym_observation_head head;
+    struct asym_client *client;
+    struct asym_crossover plan;
+    struct asym_crossover_moment now;
+    asym_usec began, counted, in_block; /* counted: of all blocks; in_block: of the one under way */
+    bool begun, changed;                /* changed: another user has paused or resumed asymd */
+    struct asym_trial_metric metric;
+    struct row *rows[ROWS_MAX], *measured; /* MACHINE is the machine's; measured: by the command */
+    size_t n_rows;
+    struct asym_error err;
+};
+
+static void trial_done(struct trial *t)
+{
+    asym_trial_metric_end(&t->metric);
+    for (size_t i = 0; i < t->n_rows; i++)
+        free(t->rows[i]);
+    free(t->measured);
+    asym_client_close(t->client);
+    asym_observation_head_done(&t->head);
+    asym_observation_done(&t->observation);
+}
+
+/* NULL: no memory, or there are as many rows as the table has. */
+static struct row *find_row(struct trial *t, const char *name, bool add)
+{
+    for (size_t i = MACHINE + 1; i < t->n_rows; i++)
+        if (strcmp(t->rows[i]->name, name) == 0)
+            return t->rows[i];
+    struct row *row = add && t->n_rows < ROWS_MAX ? calloc(1, sizeof *row) : NULL;
+    if (!row)
+        return NULL;
+    snprintf(row->name, sizeof row->name, "%s", name);
+    return t->rows[t->n_rows++] = row;
+}
+
+static void add_work(struct row *row, double busy, double work)
+{
+    if (!row)
+        return;
+    row->busy += busy;
+    row->work += work;
+}
+
+/* A name is that of an application, or that of a thread. */
+static void count_app(struct trial *t, const struct asym_snapshot *s, const struct asym_app *app)
+{
+    const bool by_name = t->names[0] != NULL;
+    struct row *of_app = find_row(t, app->comm, !by_name && app->n_tasks > 0);
+    for (uint32_t i = 0; i < app->n_tasks; i++) {
+        const struct asym_task *task = &s->tasks[app->first_task + i];
+        const double busy = task->running * (double)s->interval / ASYM_SEC;
+        const double work = task->cpu >= 0 ? busy * s->machine->cpus[task->cpu].speed : 0;
+        struct row *row = by_name && !of_app ? find_row(t, task->comm, false) : of_app;
+        add_work(row, busy, work);
+        add_work(t->rows[MACHINE], busy, work);
+    }
+}
+
+/* Pauses asymd, or lets it steer again, for the block that begins. */
+static int steer_or_pause(struct trial *t)
+{
+    return t->now.steered ? asym_client_resume(t->client, &t->err)
+                          : asym_client_pause(t->client, t->plan.block / ASYM_SEC + GRACE, &t->err);
+}
+
+/* Is asymd in the state that the block needs? */
+static int check_state(struct trial *t)
+{
+    ASYM_CLEANUP(asym_client_state_done) struct asym_client_state state = {.version = NULL};
+    const int r = asym_client_get_state(t->client, &state, &t->err);
+    if (r >= 0 && state.paused == t->now.steered)
+        t->changed = true;
+    return r;
+}
+
+static int end_block(struct trial *t)
+{
+    const int r = check_state(t);
+    const double rate = asym_trial_metric_end(&t->metric), seconds = (double)t->in_block / ASYM_SEC;
+    const bool valid = r >= 0 && !t->changed && t->in_block > 0;
+    if (t->measured)
+        asym_crossover_add(&t->measured->series, &t->now, valid ? rate : (double)NAN);
+    for (size_t i = 0; i < t->n_rows; i++) {
+        asym_crossover_add(&t->rows[i]->series, &t->now, valid ? t->rows[i]->work / seconds : (double)NAN);
+        t->rows[i]->work = 0;
+    }
+    t->in_block = 0;
+    t->changed = false;
+    return r;
+}
+
+static int begin_metric(struct trial *t)
+{
+    if (!t->args->metric || t->metric.pid > 0)
+        return 0;
+    const int r = asym_trial_metric_begin(&t->metric, t->args->metric, t->plan.block - DROP);
+    return r < 0 ? asym_fail(&t->err, r, "--metric: cannot run sh: %s", strerror(-r)) : 0;
+}
+
+static int count(struct trial *t, const struct asym_snapshot *s)
+{
+    for (size_t i = 0; i < s->n_apps; i++)
+        count_app(t, s, &s->apps[i]);
+    t->in_block += s->interval;
+    t->counted += s->interval;
+    asym_trial_metric_read(&t->metric);
+    return 0;
+}
+
+static int on_cycle(void *ctx, const struct asym_cycle *cycle)
+{
+    struct trial *t = ctx;
+    const struct asym_snapshot *s = &cycle->snapshot;
+    if (!t->begun)
+        t->began = s->now;
+    const struct asym_crossover_moment now = asym_crossover_at(&t->plan, s->now - t->began);
+    /* The interval before this sample is the time that counts: it began after the dropped time of its block. */
+    const struct asym_crossover_moment before = asym_crossover_at(
+        &t->plan, s->now - t->began - ASYM_MIN(s->interval, s->now - t->began));
+    int r = 0;
+    if (t->begun && before.counts && before.block == t->now.block)
+        r = count(t, s);
+    if (r >= 0 && t->begun && now.block != t->now.block)
+        r = end_block(t);
+    if (r >= 0 && (!t->begun || now.block != t->now.block)) {
+        t->now = now;
+        r = now.block < 2 * t->plan.pairs ? steer_or_pause(t) : 0;
+    }
+    t->begun = true;
+    return r >= 0 && now.counts ? begin_metric(t) : r;
+}
+
+/* Rows to be told: those that the user named, or the active ones. A program that came late or went early is not compared. */
+static bool is_told(const struct trial *t, size_t i)
+{
+    const double seconds = (double)t->counted / ASYM_SEC;
+    const bool active = seconds > 0 && t->rows[i]->busy >= ACTIVE * seconds;
+    return i == MACHINE || t->names[0] ||
+           (!t->measured && active && 2 * t->rows[i]->series.n >= t->rows[MACHINE]->series.n);
+}
+
+/* One sentence. What the interval does not show is not said. */
+static void describe(const struct row *row, char *ret, size_t size)
+{
+    const struct asym_crossover_result r = asym_crossover_result(&row->series);
+    const int verdict = asym_crossover_verdict(&r);
+    struct asym_text text = asym_text_in(ret, size);
+    char name[256];
+    asym_text_add(&text, "%s ", asym_text_escape(row->name, strlen(row->name), name, sizeof name));
+    if (r.pairs < 2) {
+        asym_text_add(&text, "was measured in %zu pair%s of blocks: too few to say anything", r.pairs,
+                      r.pairs == 1 ? "" : "s");
+        return;
+    }
+    if (verdict != 0)
+        asym_text_add(&text, "%s %.1f %% with asymd", verdict > 0 ? "gains" : "loses", fabs(100 * r.gain));
+    else
+        asym_text_add(&text, "shows no difference with asymd");
+    asym_text_add(&text, " (95 %% interval %+.1f to %+.1f %%, %zu pairs", 100 * r.low, 100 * r.high, r.pairs);
+    if (r.for_one_percent > (double)r.pairs)
+        asym_text_add(&text, "; +/- 1 %% would take about %.0f", r.for_one_percent);
+    asym_text_add(&text, ")");
+}
+
+static const char *measure_of(const struct trial *t)
+{
+    return t->measured ? "the last number that the command printed in each block"
+                       : "time on CPUs times their speed, computed";
+}
+
+static void print_text(const struct trial *t)
+{
+    char line[512];
+    for (size_t i = MACHINE + 1; i < t->n_rows; i++)
+        if (is_told(t, i)) {
+            describe(t->rows[i], line, sizeof line);
+            printf("%s\n", line);
+        }
+    if (t->measured) {
+        describe(t->measured, line, sizeof line);
+        printf("%s\n", line);
+    }
+    describe(t->rows[MACHINE], line, sizeof line);
+    printf("%s\n\nMeasured: %s. The machine: time on CPUs times their speed.\n", line, measure_of(t));
+}
+
+static json_t *row_json(const struct row *row)
+{
+    static const char *const verdicts[] = {"loses", "none", "gains"};
+    const struct asym_crossover_result r = asym_crossover_result(&row->series);
+    return json_pack("{s:o, s:I, s:o, s:o, s:o, s:o, s:s}", "name", asym_json_text(row->name, strlen(row->name)),
+                     "pairs", (json_int_t)r.pairs, "gain_percent", asym_json_number(100 * r.gain, 2), "low_percent",
+                     asym_json_number(100 * r.low, 2), "high_percent", asym_json_number(100 * r.high, 2),
+                     "pairs_for_one_percent", asym_json_number(r.for_one_percent, 0), "verdict",
+                     verdicts[asym_crossover_verdict(&r) + 1]);
+}
+
+static int print_json(const struct trial *t)
+{
+    json_t *rows = json_array();
+    for (size_t i = MACHINE + 1; i < t->n_rows; i++)
+        if (is_told(t, i))
+            asym_json_append(&rows, row_json(t->rows[i]));
+    if (t->measured)
+        asym_json_append(&rows, row_json(t->measured));
+    return asym_json_print(json_pack("{s:s, s:I, s:I, s:s, s:o, s:o}", "schema", "asymctl.trial/1", "duration_us",
+                                     (json_int_t)t->observation.took, "block_us", (json_int_t)t->plan.block, "measure",
+                                     measure_of(t), "programs", rows, "machine", row_json(t->rows[MACHINE])),
+                           stdout);
+}
+
+static int make_rows(struct trial *t)
+{
+    int r = (t->rows[t->n_rows++] = calloc(1, sizeof *t->rows[0])) ? 0 : -ENOMEM;
+    if (r >= 0)
+        snprintf(t->rows[MACHINE]->name, sizeof t->rows[MACHINE]->name, "the machine");
+    for (char **name = t->names; r >= 0 && *name; name++)
+        r = find_row(t, *name, true) ? 0 : -ENOMEM;
+    if (r < 0 || !t->args->metric)
+        return r;
+    t->measured = calloc(1, sizeof *t->measured);
+    if (t->measured)
+        snprintf(t->measured->name, sizeof t->measured->name, "the command's number");
+    return t->measured ? 0 : -ENOMEM;
+}
+
+/* A trial of an asymd that is paused would end with one that steers. */
+static int check_service(struct trial *t)
+{
+    ASYM_CLEANUP(asym_client_state_done) struct asym_client_state state = {.version = NULL};
+    const int r = asym_client_get_state(t->client, &state, &t->err);
+    return r < 0 || !state.paused ? r : asym_fail(&t->err, -EBUSY, "asymd is paused: run asymctl resume first");
+}
+
+static int begin(struct trial *t)
+{
+    const struct asym_observation_arguments observed = {.time = 2 * t->plan.block * t->plan.pairs + ASYM_SEC,
+                                                        .config = t->args->config};
+    int r = make_rows(t);
+    if (r < 0)
+        return asym_fail(&t->err, r, "no memory");
+    if (getrandom(&t->plan.seed, sizeof t->plan.seed, 0) < 0)
+        return asym_fail(&t->err, -errno, "no random numbers: %s", strerror(errno));
+    r = check_service(t);
+    if (r >= 0)
+        r = asym_observation_open(&t->observation, &observed, &t->err);
+    if (r >= 0)
+        r = asym_observation_head_fill(&t->head, &t->observation, &t->err);
+    return r < 0 ? r : asym_observation_plan_with(&t->observation, &t->head.head, &t->err);
+}
+
+/* Ends as it began: asymd steers. */
+static int run_blocks(struct trial *t)
+{
+    const struct asym_observation_watch watch = {.cycle = on_cycle, .ctx = t};
+    struct asym_error err = {""};
+    const int r = asym_observation_run(&t->observation, &watch, &err);
+    if (r < 0 && !*t->err.text)
+        t->err = err;
+    struct asym_error unresumed = {""};
+    const int resumed = asym_client_resume(t->client, &unresumed);
+    if (resumed < 0 && r >= 0)
+        t->err = unresumed;
+    return r < 0 ? r : resumed;
+}
+
+static int try_asymd(const void *parsed, char **operands)
+{
+    ASYM_CLEANUP(trial_done) struct trial t = {.args = parsed, .names = operands, .metric = {.out = -1}};
+    const size_t pairs = t.args->time / (2 * t.args->block);
+    t.observation.run.root.fd = -1;
+    t.plan = (struct asym_crossover){
+        .block = t.args->block, .drop = DROP, .pairs = ASYM_MIN(pairs, ASYM_CROSSOVER_PAIRS_MAX)};
+    if (pairs < 2)
+        return asym_verb_wrong_usage(&asym_verb_trial, "--time is shorter than two pairs of blocks");
+    const int status = asym_verb_connect(&t.client);
+    if (status != ASYM_EXIT_DONE)
+        return status;
+    int r = begin(&t);
+    if (r >= 0)
+        r = run_blocks(&t);
+    if (r < 0)
+        return asym_verb_call_failed(r, &t.err);
+    if (t.args->json)
+        return asym_verb_reported(print_json(&t));
+    print_text(&t);
+    return ASYM_EXIT_DONE;
+}
+
+const struct asym_verb asym_verb_trial = {
+    .name = "trial",
+    .args = args,
+    .args_size = sizeof(struct arguments),
+    .operands = ASYM_OPERANDS_ANY,
+    .usage = "[NAME...]",
+    .summary = "measure what asymd gains here, by turns of steering and of pause",
+    .help =
+        "Lets the running asymd steer for a block of time and pauses it for another, in pairs of random order, and\n"
+        "compares them: for each program NAME, or without names for all that are active, and for the machine's\n"
+        "total. A program's measure is its time on CPUs times their speed; that is computed, and knows neither\n"
+        "caches nor hyperthreads. --metric=COMMAND measures better: asymctl runs it with sh -c in each block,\n"
+        "ends it with the block, and takes the last number that it printed, such as frames or requests a second,\n"
+        "more being better. " ASYM_TRIAL_SECONDS " has the seconds that it has.\n"
+        "\n"
+        "The report has a 95 % interval. Where that holds 0, asymctl claims nothing. Ctrl-C ends the trial with the\n"
+        "pairs so far. In the end asymd steers as before; if asymctl is killed, the pause ends by itself.\n",
+    .file_option = "--config",
+    .file = ASYM_PATH_CONFIG,
+    .run = try_asymd,
+};

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* asymctl trial beside a running asymd: it pauses and resumes it, and leaves it steering however it ends. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "support/bus-daemon.h"
+#include "support/live.h"
+#include "support/process.h"
+#include "support/service.h"
+
+#define TRIAL "daemon/asymctl", "trial", "--config=/dev/null"
+
+static sd_bus *bus;
+static pid_t asymd, load;
+
+static int set_up(void **state)
+{
+    asym_service_set_up(state);
+    char path[96];
+    snprintf(path, sizeof path, "%s/bus", asym_service_dir());
+    assert_int_equal(setenv("ASYMD_BUS", path, 1), 0);
+    load = asym_service_spin("3");
+    asymd = asym_service_start(load, NULL);
+    bus = asym_bus_daemon_direct(asym_service_dir());
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    sd_bus_flush_close_unref(bus);
+    asym_live_end(asymd, SIGTERM);
+    asym_live_end(load, SIGKILL);
+    unsetenv("ASYMD_BUS");
+    return asym_service_tear_down(state);
+}
+
+/* For asym_live_await: has asymd been paused? */
+static int is_paused(pid_t unused, int wanted)
+{
+    int paused = 0;
+    (void)unused;
+    assert_int_equal(asym_bus_daemon_get(bus, "Paused", 'b', &paused), 0);
+    return paused == wanted;
+}
+
+static void a_trial_alternates_and_reports_its_pairs(void **state)
+{
+    (void)state;
+    static const char *const argv[] = {TRIAL,    "--time=12s", "--block=3s", "--metric=echo frames: 60; exec sleep 60",
+                                       "--json", "absent",     NULL};
+    char text[8192];
+    assert_int_equal(asym_live_run(argv, text, sizeof text), 0);
+    const char *schema, *verdict;
+    int pairs, of_absent, of_machine;
+    json_t *report = json_loads(text, 0, NULL);
+    assert_non_null(report);
+    assert_int_equal(json_unpack(report, "{s:s, s:[{s:i}, {s:i, s:s}], s:{s:i}}", "schema", &schema, "programs",
+                                 "pairs", &of_absent, "pairs", &pairs, "verdict", &verdict, "machine", "pairs",
+                                 &of_machine),
+                     0);
+    assert_string_equal(schema, "asymctl.trial/1");
+    assert_int_equal(of_absent, 0);
+    assert_int_equal(pairs, 2);
+    assert_int_equal(of_machine, 2);
+    assert_string_equal(verdict, "none"); /* each block had the same number */
+    json_decref(report);
+    assert_true(is_paused(0, 0));
+    uint64_t until = 1;
+    assert_int_equal(asym_bus_daemon_get(bus, "PausedUntil", 't', &until), 0);
+    assert_int_equal(until, 0);
+}
+
+static void an_interrupted_trial_leaves_asymd_steering(void **state)
+{
+    (void)state;
+    static const char *const argv[] = {TRIAL, "--time=12s", "--block=3s", NULL};
+    const pid_t trial = asym_live_start(argv, -1);
+    assert_true(asym_live_await(is_paused, 0, 1, 1, ASYM_LIVE_PATIENCE));
+    asym_live_signal(trial, SIGINT);
+    assert_int_equal(asym_live_wait(trial), 0);
+    assert_true(is_paused(0, 0));
+}
+
+static void a_paused_asymd_is_left_paused(void **state)
+{
+    (void)state;
+    static const char *const argv[] = {TRIAL, NULL};
+    char text[1024];
+    assert_int_equal(asym_bus_daemon_call(bus, "Pause", NULL, "t", (uint64_t)0), 0);
+    assert_int_equal(asym_live_run(argv, text, sizeof text), 1);
+    assert_non_null(strstr(text, "asymd is paused: run asymctl resume first"));
+    assert_true(is_paused(0, 1));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        TEST(a_trial_alternates_and_reports_its_pairs),
+        TEST(an_interrupted_trial_leaves_asymd_steering),
+        TEST(a_paused_asymd_is_left_paused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
