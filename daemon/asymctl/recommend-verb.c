@@ -21,13 +21,17 @@ static int print_json(const struct asym_policy_choice *choice, const struct asym
 static void print_switch(const struct asym_terminal *terminal, const struct asym_policy_choice *choice,
                          const struct asym_run *run)
 {
-    char text[1024], buf[ASYM_PATH_SIZE];
+    char text[1024], now[512], buf[ASYM_PATH_SIZE];
     const char *config = run->cli->config ? run->cli->config : asym_path(ASYM_PATH_CONFIG, buf);
-    const bool is_default = asym_settings_is_default(run->settings, "asymd", "policy");
-    snprintf(text, sizeof text,
-             "%s %s. To switch: policy = %s below [asymd] in %.300s; if asymd runs: sudo asymctl policy %s --permanent",
-             is_default ? "The default is" : "The configuration names", run->policy->name, choice->policy->name, config,
-             choice->policy->name);
+    if (asym_settings_is_default(run->settings, "asymd", "policy"))
+        snprintf(now, sizeof now, "The default is %s", run->policy->name);
+    else
+        snprintf(now, sizeof now, "%.300s names %s", asym_settings_origin(run->settings, "asymd", "policy"),
+                 run->policy->name);
+    snprintf(
+        text, sizeof text,
+        "%s. To switch, if asymd runs: sudo asymctl policy %s --permanent; else: policy = %s below [asymd] in %.300s",
+        now, choice->policy->name, choice->policy->name, config);
     asym_columns_wrap(terminal, text, 0, 0);
     putchar('\n');
 }

@@ -590,8 +590,9 @@ static void recommend_says_what_why_and_how_to_switch(void **state)
                  text_of(root, "verdict"), best, text_of(root, "why"), best, text_of(root, "summary"));
         assert_has_words(text, part);
         snprintf(part, sizeof part,
-                 "%s %s. To switch: policy = %s below [asymd] in %s; if asymd runs: sudo asymctl policy %s --permanent",
-                 policies[i] ? "The configuration names" : "The default is", configured, best, path, best);
+                 "%s%s %s. To switch, if asymd runs: sudo asymctl policy %s --permanent; else: policy = %s below "
+                 "[asymd] in %s",
+                 policies[i] ? path : "", policies[i] ? ":2 names" : "The default is", configured, best, best, path);
         if (strcmp(configured, best) != 0)
             assert_has_words(text, part);
         else

@@ -478,7 +478,7 @@ static void verbs_about_the_configuration_ask_the_service(void **state)
         {"rules test --comm=spinner", "Rule \"of the service\" applies: slow; /etc/of-the-service.conf:7"},
         {"rules 'of the library'", "of the library              steer, nice 3\n"},
         {"rules game", "Rule \"of the library\" applies: steer, nice 3;"},
-        {"recommend", "The configuration names rr."},
+        {"recommend", "/etc/of-the-service.conf:3 names rr."},
         {"run --slow grep Cpus_allowed_list /proc/self/status", "Cpus_allowed_list:"},
     };
     (void)state;
