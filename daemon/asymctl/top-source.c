@@ -216,18 +216,27 @@ int asym_top_source_why(struct asym_top_source *source, uint32_t pid, char **ret
     return r < 0 ? asym_fail(err, r, "no memory") : 0;
 }
 
+/* polkit's question would wait behind the screen of top. The verbs ask it on the terminal. */
+static int say_refused(int r, struct asym_error *err)
+{
+    return r == -EACCES
+               ? asym_fail(err, r, "Not permitted here: sudo asymctl top, or an asymctl verb in another terminal.")
+               : r;
+}
+
 int asym_top_source_pause(struct asym_top_source *source, bool pause, struct asym_error *err)
 {
     const int r = connect_once(source, err);
     if (r < 0)
         return r;
-    return pause ? asym_client_pause(source->client, 0, err) : asym_client_resume(source->client, err);
+    return say_refused(pause ? asym_client_pause(source->client, 0, err) : asym_client_resume(source->client, err),
+                       err);
 }
 
 int asym_top_source_policy(struct asym_top_source *source, const char *name, struct asym_error *err)
 {
     const int r = connect_once(source, err);
-    return r < 0 ? r : asym_client_set_policy(source->client, name, false, err);
+    return r < 0 ? r : say_refused(asym_client_set_policy(source->client, name, false, err), err);
 }
 
 int asym_top_source_order(struct asym_top_source *source, enum asym_top_action action, uint32_t pid,
@@ -240,8 +249,9 @@ int asym_top_source_order(struct asym_top_source *source, enum asym_top_action a
     const int r = connect_once(source, err);
     if (r < 0)
         return r;
-    return action == ASYM_TOP_RELEASE ? asym_client_release(source->client, pid, err)
-                                      : asym_client_set_program(source->client, pid, actions[action], err);
+    return say_refused(action == ASYM_TOP_RELEASE ? asym_client_release(source->client, pid, err)
+                                                  : asym_client_set_program(source->client, pid, actions[action], err),
+                       err);
 }
 
 void asym_top_source_rest(struct asym_top_source *source)

@@ -171,10 +171,14 @@ static int send_change(struct asym_client *c, sd_bus_message *m, int r, sd_bus_m
     if (r < 0)
         return client_made(r, err);
     /* Only root can use the socket, and asymd does not ask polkit about root. */
-    const bool may_be_asked = c->destination != NULL;
-    void *ctx = may_be_asked && c->before_change ? c->before_change() : NULL;
-    r = client_send(c, m, may_be_asked ? CLIENT_POLKIT_TIMEOUT : CLIENT_CHANGE_TIMEOUT, ret, err);
-    if (may_be_asked && c->after_change)
+    const bool may_be_asked = c->destination && c->before_change;
+    void *ctx = may_be_asked ? c->before_change() : NULL;
+    r = client_send(c, m,
+                    may_be_asked       ? CLIENT_POLKIT_TIMEOUT
+                    : c->before_change ? CLIENT_CHANGE_TIMEOUT
+                                       : CLIENT_READ_TIMEOUT,
+                    ret, err);
+    if (may_be_asked)
         c->after_change(ctx);
     return r;
 }

@@ -142,8 +142,6 @@ int client_open(const char *path, bool then_system, struct asym_client **ret, st
     int r = open_bus(client, path, then_system, err);
     if (r < 0)
         return r;
-    /* Lets polkit ask the user for a password. */
-    sd_bus_set_allow_interactive_authorization(client->bus, 1);
     *ret = ASYM_TAKE(client);
     return 0;
 }
@@ -165,6 +163,7 @@ void asym_client_close(struct asym_client *client)
 
 void asym_client_around_changes(struct asym_client *client, void *(*before)(void), void (*after)(void *ctx))
 {
+    sd_bus_set_allow_interactive_authorization(client->bus, 1);
     client->before_change = before;
     client->after_change = after;
 }

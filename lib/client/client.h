@@ -46,8 +46,9 @@ int asym_client_open(struct asym_client **ret, struct asym_error *err);
 void asym_client_close(struct asym_client *client);
 
 /**
- * Call before and after with each call on the system bus that changes something: polkit may ask the user for a password during
- * the call. after gets what before has returned.
+ * Let polkit ask the user for a password, and call before and after with each call on the system bus that changes something.
+ * after gets what before has returned. Without this, polkit refuses at once where it would ask, and a change waits for asymd as
+ * long as a question does: 5 s.
  */
 void asym_client_around_changes(struct asym_client *client, void *(*before)(void), void (*after)(void *ctx));
 

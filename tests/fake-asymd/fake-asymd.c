@@ -20,6 +20,9 @@
 #define INTERFACE "org.asymd.Manager"
 #define OBJECT    "/org/asymd/Manager"
 
+/* Orders for this process need a password. */
+#define DENIED 1001
+
 static unsigned n_cpus, n_apps, delay;
 static int paused;
 
@@ -155,6 +158,8 @@ static int order(sd_bus_message *call, void *ctx, sd_bus_error *error)
         check(sd_bus_message_read(call, "u", &pid), "order");
     snprintf(text, sizeof text, "%s %u%s%s", member, pid, *word ? " " : "", word);
     say(text);
+    if (pid == DENIED)
+        return sd_bus_reply_method_errorf(call, SD_BUS_ERROR_INTERACTIVE_AUTHORIZATION_REQUIRED, "polkit asks");
     return sd_bus_reply_method_return(call, NULL);
 }
 
