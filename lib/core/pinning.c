@@ -91,28 +91,23 @@ static const struct asym_mask *pin_set(struct pins *p, enum asym_pin width, int3
 /* A set of CPUs is crowded from this demand above its CPUs on. It stays crowded as long as there is more demand than CPUs. */
 #define CROWDED_FROM 0.25
 
-/*
- * Add up what the threads need that hold no CPU. Light threads that sleep now keep theirs shared. Where threads take turns, the
- * next turn comes soon, and sharing would change many masks at each.
- */
+/* Add up what the threads need that hold no CPU. Light threads that sleep now keep theirs shared. */
 static void add_demand(const struct asym_step *st, struct pins *p, struct asym_mask *ret_used)
 {
     const struct asym_engine *e = st->e;
-    struct asym_mask turns = {0};
     memset(p->demand, 0, p->machine->n_cpus * sizeof p->demand[0]);
     for (size_t i = 0; i < st->n_policy_threads; i++) {
         const struct asym_plan_task *out = &st->tasks[st->policy_refs[i].task];
         if (out->target < 0 || out->exclusive)
             continue;
         p->demand[out->target] += (float)st->policy_threads[i].duty;
-        asym_mask_set(out->reason->rotates ? &turns : ret_used, (unsigned)out->target);
+        asym_mask_set(ret_used, (unsigned)out->target);
     }
     for (uint32_t i = 0; i < e->threads.n; i++) {
         const struct asym_thread_state *m = asym_table_at(&e->threads, i);
         if (m->state == ASYM_AFFINITY_STEERED && m->seen != e->step && m->given >= 0)
             asym_mask_set(ret_used, (unsigned)m->given);
     }
-    *ret_used = asym_mask_minus(ret_used, &turns);
 }
 
 static void find_crowd(const struct asym_engine *e, struct pins *p, const struct asym_mask *cpus)
@@ -174,11 +169,17 @@ enum use {
     N_USES,
 };
 
+/* In a monitoring turn a thread keeps to the core type that it is measured on. */
+static bool is_measured(const struct asym_plan_task *out)
+{
+    return out->monitor && out->reason->rotates;
+}
+
 static enum use use_of(const struct pins *p, const struct asym_plan_task *out)
 {
     if (out->exclusive)
         return USE_HELD;
-    if (asym_mask_has(&p->crowded, out->target) && !out->reason->rotates)
+    if (asym_mask_has(&p->crowded, out->target) && !is_measured(out))
         return USE_CROWD;
     return out->light || asym_mask_has(&p->shared, out->target) ? USE_OPEN : USE_STEADY;
 }

@@ -17,6 +17,7 @@
 #include "base/mask.h"
 
 const struct asym_reason engine_fixture_placed = {.text = "ordered"};
+const struct asym_reason engine_fixture_turn = {.text = "ordered for a turn", .rotates = true};
 const struct asym_reason engine_fixture_unsteered = {.text = "ordered to stay", .kind = ASYM_REASON_UNSTEERED};
 
 static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
@@ -44,15 +45,18 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     memcpy(o->threads, in->threads, in->n_threads * sizeof *in->threads);
     for (size_t i = 0; i < in->n_threads; i++) {
         const struct asym_policy_thread *t = &in->threads[i];
+        const struct engine_fixture_order *order = &o->of[t->id.tid % 1000];
         assert_false(asym_mask_empty(t->allowed));
         o->state[i] = (*(unsigned char *)t->state)++;
         ret[i] = (struct asym_assignment){
-            .cpu = o->of[t->id.tid % 1000].cpu,
-            .exclusive = o->of[t->id.tid % 1000].exclusive,
-            .monitor = o->of[t->id.tid % 1000].monitor,
-            .width = o->of[t->id.tid % 1000].width,
-            .nice_delta = o->of[t->id.tid % 1000].delta,
-            .reason = o->of[t->id.tid % 1000].cpu < 0 ? &engine_fixture_unsteered : &engine_fixture_placed,
+            .cpu = order->cpu,
+            .exclusive = order->exclusive,
+            .monitor = order->monitor,
+            .width = order->width,
+            .nice_delta = order->delta,
+            .reason = order->cpu < 0    ? &engine_fixture_unsteered
+                      : order->in_turns ? &engine_fixture_turn
+                                        : &engine_fixture_placed,
         };
     }
     return 0;

@@ -16,10 +16,10 @@ struct engine_fixture_orders {
     unsigned calls;
     int small_arena; /* number of calls in which the policy asks for more memory */
     int error;       /* returned by plan, if not 0 */
-    struct {
+    struct engine_fixture_order {
         int32_t cpu;
         int8_t delta;
-        bool exclusive, monitor;
+        bool exclusive, monitor, in_turns;
         enum asym_pin width;
     } of[1000];
     struct asym_mask spare;
@@ -38,7 +38,7 @@ struct engine_fixture_params {
 };
 
 /** The reasons of the policies below. */
-extern const struct asym_reason engine_fixture_placed, engine_fixture_unsteered;
+extern const struct asym_reason engine_fixture_placed, engine_fixture_turn, engine_fixture_unsteered;
 
 /** Two policies with the same answers; one has pin type, the other pin cpu. Their per-thread and policy state count calls. */
 extern const struct asym_policy engine_fixture_policy_type, engine_fixture_policy_cpu;

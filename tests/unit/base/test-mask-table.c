@@ -164,7 +164,7 @@ static void without_memory_a_mask_has_no_number_yet(void **state)
     (void)state;
     struct asym_mask_table masks = {0};
     unsigned n_refused = 0;
-    for (unsigned i = 0; i < 600; i++) {
+    for (unsigned i = 0; i < 3000; i++) {
         const struct asym_mask m = mask_of(i), first = mask_of(0);
         for (allocations_left = 0; asym_mask_table_id(&masks, &m) == ASYM_MASK_NONE; n_refused++) {
             assert_true(masks.failed && asym_mask_table_is_full(&masks));

@@ -505,6 +505,25 @@ static void a_light_thread_shares_its_cpu_with_a_crowd(void **state)
     engine_fixture_assert_mask(&crowd[0]->mask, "0-3");
 }
 
+/* The next turn comes soon, but the CPU would be idle for a part of each turn. Thread 304 is measured on its core type. */
+static void threads_in_turns_are_a_crowd_but_not_where_they_are_measured(void **state)
+{
+    struct engine_fixture *w = *state;
+    set_limit(w, ASYM_PIN_TYPE);
+    struct engine_fixture_thread *game = add_thread(w, 100, 4, 0.6), *crowd[5];
+    for (int32_t i = 0; i < 5; i++) {
+        crowd[i] = add_thread(w, 300 + i, i % 4, 1);
+        w->orders.of[300 + i].in_turns = true;
+    }
+    w->orders.of[100].in_turns = w->orders.of[303].monitor = w->orders.of[304].monitor = true;
+    w->orders.of[303].in_turns = false;
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&game->mask, "4-7");
+    for (int32_t i = 0; i < 4; i++)
+        engine_fixture_assert_mask(&crowd[i]->mask, "0-4");
+    engine_fixture_assert_mask(&crowd[4]->mask, "0-3");
+}
+
 /* Four busy threads have a CPU each: they keep their masks, whatever the CPU of the game does. */
 static void without_a_crowd_nothing_is_shared(void **state)
 {
@@ -777,6 +796,7 @@ int main(void)
         T(other_threads_share_the_cpus_when_all_are_exclusive),
         T(pin_cpu_pins_an_exclusive_thread_to_its_one_cpu),
         T(a_light_thread_shares_its_cpu_with_a_crowd),
+        T(threads_in_turns_are_a_crowd_but_not_where_they_are_measured),
         T(without_a_crowd_nothing_is_shared),
         T(a_busy_thread_beside_a_held_and_a_shared_cpu_has_a_mask),
         T(the_two_of_a_crowded_cpu_get_the_shared_one_under_pin_cpu),

@@ -429,13 +429,11 @@ static void check_conserves(struct run *r)
         if (!is_placed(t))
             continue;
         demand[t->target] += t->exclusive ? 1 : duty_of(&r->load->tasks[i]);
-        if (t->reason->rotates) /* the next turn comes soon */
-            asym_mask_set(&held, (unsigned)t->target);
         asym_mask_set(&used, (unsigned)t->target);
     }
     for (size_t i = 0; i < r->plan->n_tasks; i++) {
         const struct asym_plan_task *t = &r->plan->tasks[i];
-        if (!is_placed(t) || t->exclusive || t->reason->rotates || demand[t->target] < 1.26)
+        if (!is_placed(t) || t->exclusive || (t->monitor && t->reason->rotates) || demand[t->target] < 1.26)
             continue;
         ASYM_MASK_FOREACH (c, &r->allowed[i])
             if (demand[c] < 0.55 && asym_mask_has(&used, c) && !asym_mask_has(&held, c))
