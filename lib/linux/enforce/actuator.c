@@ -40,6 +40,17 @@ static struct asym_ledger_entry *entry_of(struct asym_ledger *l, const struct as
     return NULL;
 }
 
+/* Returns -ESRCH if the thread has ended, also if its number has a new thread. */
+static int read_stat(const struct asym_taskid *id, struct asym_stat *ret)
+{
+    struct asym_stat stat;
+    int r = asym_thread_get_stat(id->tgid, id->tid, &stat);
+    if (r < 0 || stat.start != id->start)
+        return r < 0 ? r : -ESRCH;
+    *ret = stat;
+    return 0;
+}
+
 /*
  * Does the mask hold all that the cpuset allows? Then asymd gives back a mask of all ones, so that the thread may also use
  * CPUs that the cpuset gets later.
@@ -86,9 +97,9 @@ static int begin_entry(struct asym_ledger *l, const struct asym_action *a, const
 {
     struct asym_stat stat;
     struct asym_mask allowed;
-    int r = asym_thread_get_stat(a->id.tgid, a->id.tid, &stat);
-    if (r < 0 || stat.start != a->id.start)
-        return r < 0 ? r : -ESRCH;
+    int r = read_stat(&a->id, &stat);
+    if (r < 0)
+        return r;
     if (stat.flags & PF_NO_SETAFFINITY)
         return -EPERM;
     r = get_original(l, a, &allowed);
@@ -260,9 +271,10 @@ static void forget_ended(struct asym_ledger *l, struct asym_ledger_entry *e)
 
 static int release(struct asym_ledger *l, const struct asym_action *a)
 {
+    struct asym_stat stat;
     struct asym_ledger_entry *e = entry_of(l, &a->id);
     if (!e)
-        return 0; /* the fork guard has restored it already */
+        return read_stat(&a->id, &stat); /* the fork guard has restored it already, or has seen it end */
     int r = asym_ledger_give_back(l, e);
     if (r == -ESRCH)
         forget_ended(l, e);
@@ -324,9 +336,9 @@ static int repair(struct asym_ledger *l, const struct asym_action *a)
     struct asym_stat stat;
     struct asym_mask found;
     struct asym_thread_sched now;
-    int r = asym_thread_get_stat(a->id.tgid, a->id.tid, &stat);
-    if (r < 0 || stat.start != a->id.start)
-        return r < 0 ? r : -ESRCH;
+    int r = read_stat(&a->id, &stat);
+    if (r < 0)
+        return r;
     r = asym_thread_get_mask(a->id.tid, &found);
     if (r < 0)
         return r;

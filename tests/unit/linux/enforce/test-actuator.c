@@ -185,6 +185,19 @@ static void a_release_gives_everything_back(void **state)
     assert_int_equal(asym_ledger_count(f->ledger), 0);
 }
 
+/* The fork guard has released it, or has dropped its record when it ended: only the first is a change. */
+static void a_release_without_a_record_tells_whether_the_thread_lives(void **state)
+{
+    struct actuator_fixture *f = *state;
+    expect(f, action(ASYM_ACTION_RELEASE, 0xf0, 0xff), ASYM_OUTCOME_DONE, 0);
+    steer(f, 0xff, 0xf0);
+    fake_kernel_end(TID);
+    asym_fork_guard_on_event(f->ledger,
+                             &(struct asym_process_event){.kind = ASYM_PROCESS_EVENT_EXIT, .pid = TID, .tgid = PID});
+    assert_int_equal(asym_ledger_count(f->ledger), 0);
+    expect(f, action(ASYM_ACTION_RELEASE, 0xf0, 0xff), ASYM_OUTCOME_GONE, -ESRCH);
+}
+
 static void a_mask_of_its_own_is_given_back_as_it_was(void **state)
 {
     struct actuator_fixture *f = *state;
@@ -638,6 +651,7 @@ int main(void)
         ROW(a_thread_is_steered_after_that_is_on_record),
         ROW(several_actions_have_an_outcome_each),
         ROW(a_release_gives_everything_back),
+        ROW(a_release_without_a_record_tells_whether_the_thread_lives),
         ROW(a_mask_of_its_own_is_given_back_as_it_was),
         ROW(all_of_a_cpuset_is_given_back_as_all_of_it),
         ROW(what_has_changed_since_the_snapshot_is_left_alone),
