@@ -25,6 +25,7 @@ struct pins {
     uint16_t set_of[ASYM_MAX_CPUS];
     float demand[ASYM_MAX_CPUS]; /* per CPU: the duties of the threads planned on it that do not hold it */
     struct asym_mask one, reserved, spare, shared, crowded; /* reserved: held by a thread, or spare */
+    struct asym_mask busy;                                  /* of threads that are not light */
     struct narrowed {
         uint32_t allowed, set; /* set: pin_key + 1; 0: free */
         uint32_t mask;
@@ -68,12 +69,18 @@ static int find_llc_sets(struct asym_engine *e, struct pins *p)
     return 0;
 }
 
+/* Not the width of a policy: the CPU, and those of its type that have light threads only, or none. */
+#define ROAMS ASYM_PIN_EACH
+
 static const struct asym_mask *pin_set(struct pins *p, enum asym_pin width, int32_t cpu)
 {
     switch (width) {
     case ASYM_PIN_ALL:
-    case ASYM_PIN_EACH:
         return &p->machine->usable;
+    case ROAMS:
+        p->one = asym_mask_minus(&p->machine->types[p->machine->cpus[cpu].type].cpus, &p->busy);
+        asym_mask_set(&p->one, (unsigned)cpu);
+        return &p->one;
     case ASYM_PIN_TYPE:
         return &p->machine->types[p->machine->cpus[cpu].type].cpus;
     case ASYM_PIN_LLC:
@@ -184,13 +191,24 @@ static enum use use_of(const struct pins *p, const struct asym_plan_task *out)
     return out->light || asym_mask_has(&p->shared, out->target) ? USE_OPEN : USE_STEADY;
 }
 
+/* Two light threads that wake at the same time must not wait for one CPU while another one is idle. */
+static enum asym_pin width_of(const struct asym_step *st, const struct pins *p, size_t i,
+                              const struct asym_plan_task *out)
+{
+    if (p->pin == ASYM_PIN_EACH)
+        return st->refs[st->policy_refs[i].task].thread_state->assignment.width;
+    const bool roams = out->light && !out->exclusive && !st->e->config.policy->apart;
+    return roams && p->pin == ASYM_PIN_CPU ? ROAMS : p->pin;
+}
+
 /* CPUs with equal keys have equal pin sets, and are used alike. */
 static uint32_t pin_key(const struct pins *p, enum asym_pin width, int32_t cpu, enum use use)
 {
     const int32_t sets[] = {[ASYM_PIN_CPU] = cpu,
                             [ASYM_PIN_LLC] = p->set_of[cpu],
                             [ASYM_PIN_TYPE] = p->machine->cpus[cpu].type,
-                            [ASYM_PIN_ALL] = 0};
+                            [ASYM_PIN_ALL] = 0,
+                            [ROAMS] = cpu};
     return ((uint32_t)sets[width] * (uint32_t)ASYM_LENGTH(sets) + width) * N_USES + use;
 }
 
@@ -210,11 +228,9 @@ static struct asym_mask mask_for(const struct pins *p, const struct asym_mask *m
     return use == USE_STEADY && !asym_mask_empty(&rest) ? rest : part;
 }
 
-static uint32_t narrow(struct pins *p, struct asym_mask_table *masks, uint32_t allowed, const struct asym_assignment *a,
-                       enum use use)
+static uint32_t narrow(struct pins *p, struct asym_mask_table *masks, uint32_t allowed, int32_t cpu,
+                       enum asym_pin width, enum use use)
 {
-    const int32_t cpu = a->cpu;
-    const enum asym_pin width = p->pin == ASYM_PIN_EACH ? a->width : p->pin;
     const uint32_t key = pin_key(p, width, cpu, use);
     const size_t slot = (allowed * 61 + key) & (p->n_slots - 1);
     if (p->cache[slot].set == key + 1 && p->cache[slot].allowed == allowed)
@@ -248,6 +264,7 @@ int asym_step_masks(struct asym_step *st)
     struct pins pins; /* most of it is set_of, which find_llc_sets sets */
     pins.pin = config->enforce.pin < 0 ? config->policy->pin : (enum asym_pin)config->enforce.pin;
     pins.machine = st->s->machine;
+    pins.busy = (struct asym_mask){0};
     pins.reserved = pins.spare = st->e->spare;
     if (make_cache(st->e, &pins, st->n_policy_threads) < 0 || find_llc_sets(st->e, &pins) < 0)
         return -ENOMEM;
@@ -255,6 +272,8 @@ int asym_step_masks(struct asym_step *st)
         const struct asym_plan_task *out = &st->tasks[st->policy_refs[i].task];
         if (out->exclusive)
             asym_mask_set(&pins.reserved, (unsigned)out->target);
+        if (out->target >= 0 && !out->light)
+            asym_mask_set(&pins.busy, (unsigned)out->target);
     }
     pins.shared = pins.crowded = (struct asym_mask){0};
     if (!config->policy->apart && pins.pin != ASYM_PIN_EACH)
@@ -266,8 +285,8 @@ int asym_step_masks(struct asym_step *st)
             continue;
         const bool steers = out->reason != &asym_reason_rule; /* else asym_step_plan has set plan_mask */
         if (steers)
-            ref->plan_mask = narrow(&pins, &st->e->masks, st->policy_refs[i].allowed, &ref->thread_state->assignment,
-                                    use_of(&pins, out));
+            ref->plan_mask = narrow(&pins, &st->e->masks, st->policy_refs[i].allowed, out->target,
+                                    width_of(st, &pins, i, out), use_of(&pins, out));
         out->nice = planned_nice(ref, config->keep_nice, steers);
         /* If the new mask holds its CPU, the kernel decides whether the thread stays. */
         out->moves = !asym_mask_has(asym_mask_table_at(&st->e->masks, ref->plan_mask), ref->seen.task->cpu);

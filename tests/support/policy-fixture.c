@@ -95,7 +95,7 @@ static void add_app(struct policy_fixture *w, unsigned a, struct policy_inputs *
             .runnable = thread->runnable,
             .running = thread->runnable,
             .duty = thread->runnable,
-            .light = thread->runnable<0.7, .nice = (int8_t)thread->nice, .profile = thread->profile,
+            .light = thread->runnable<w->light_from, .nice = (int8_t)thread->nice, .profile = thread->profile,
                                       .sample = thread->sample.instructions> 0
                          ? &thread->sample
                          : NULL,

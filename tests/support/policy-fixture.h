@@ -40,6 +40,7 @@ struct policy_fixture {
     struct asym_machine machine;
     asym_usec now;
     const void *params;
+    double light_from; /**< threads that run for less than this share are light; 0: none is */
     unsigned n_apps, n_threads;
     struct policy_fixture_app apps[POLICY_FIXTURE_MOST];
     struct policy_fixture_thread threads[POLICY_FIXTURE_MOST];

@@ -562,10 +562,27 @@ static void the_two_of_a_crowded_cpu_get_the_shared_one_under_pin_cpu(void **sta
     struct engine_fixture_thread *light = add_thread(w, 100, 4, 0.6), *one = add_thread(w, 200, 0, 1);
     struct engine_fixture_thread *other = add_thread(w, 201, 0, 1), *alone = add_thread(w, 202, 1, 1);
     engine_fixture_run(w, TICK);
-    engine_fixture_assert_mask(&light->mask, "4");
+    engine_fixture_assert_mask(&light->mask, "4-7");
     engine_fixture_assert_mask(&one->mask, "0,4");
     engine_fixture_assert_mask(&other->mask, "0,4");
     engine_fixture_assert_mask(&alone->mask, "1");
+}
+
+/* The fast CPUs 4 and 5 have light threads only, and 7 has none. */
+static void light_threads_use_each_others_cpus_under_pin_cpu(void **state)
+{
+    struct engine_fixture *w = *state;
+    set_limit(w, ASYM_PIN_CPU);
+    struct engine_fixture_thread *one = add_thread(w, 100, 4, 0.5), *other = add_thread(w, 101, 5, 0.5);
+    struct engine_fixture_thread *beside = add_thread(w, 102, 6, 0.5), *busy = add_thread(w, 200, 6, 1);
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&one->mask, "4-5,7");
+    engine_fixture_assert_mask(&other->mask, "4-5,7");
+    engine_fixture_assert_mask(&beside->mask, "4-7");
+    engine_fixture_assert_mask(&busy->mask, "4-6");
+    engine_fixture_order(w, 200, 7, true);
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&one->mask, "4-6");
 }
 
 /* Its duty swings across the limit within each second, as a game's does. Masks change for the first second at most. */
@@ -800,6 +817,7 @@ int main(void)
         T(without_a_crowd_nothing_is_shared),
         T(a_busy_thread_beside_a_held_and_a_shared_cpu_has_a_mask),
         T(the_two_of_a_crowded_cpu_get_the_shared_one_under_pin_cpu),
+        T(light_threads_use_each_others_cpus_under_pin_cpu),
         T(masks_stay_while_a_duty_swings),
         T(a_target_it_may_not_have_is_not_followed),
         T(a_policy_that_asks_for_more_memory_gets_it),

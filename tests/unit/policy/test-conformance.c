@@ -409,6 +409,12 @@ static void plans_obey_the_rules_and_a_warm_engine_allocates_nothing(void **stat
     for_all(all_loads, 100 * ASYM_MSEC, body_rules);
 }
 
+/* In a monitoring turn a thread keeps to the core type that it is measured on. */
+static bool is_measured(const struct asym_plan_task *t)
+{
+    return t->monitor && t->reason->rotates;
+}
+
 /* A generated thread runs for one half of its runnable time, and waits for the other. */
 static double duty_of(const struct asym_task *task)
 {
@@ -433,11 +439,28 @@ static void check_conserves(struct run *r)
     }
     for (size_t i = 0; i < r->plan->n_tasks; i++) {
         const struct asym_plan_task *t = &r->plan->tasks[i];
-        if (!is_placed(t) || t->exclusive || (t->monitor && t->reason->rotates) || demand[t->target] < 1.26)
+        if (!is_placed(t) || t->exclusive || is_measured(t) || demand[t->target] < 1.26)
             continue;
         ASYM_MASK_FOREACH (c, &r->allowed[i])
             if (demand[c] < 0.55 && asym_mask_has(&used, c) && !asym_mask_has(&held, c))
                 CHECK(r, asym_mask_has(&t->mask, c));
+    }
+}
+
+/* A light thread may use the CPUs of its type that have light threads only: whichever of them wakes finds an idle one. */
+static void check_roams(struct run *r)
+{
+    struct asym_mask busy = {0};
+    for (size_t i = 0; i < r->plan->n_tasks; i++)
+        if (is_placed(&r->plan->tasks[i]) && !r->plan->tasks[i].light)
+            asym_mask_set(&busy, (unsigned)r->plan->tasks[i].target);
+    for (size_t i = 0; i < r->plan->n_tasks; i++) {
+        const struct asym_plan_task *t = &r->plan->tasks[i];
+        if (!is_placed(t) || !t->light || t->exclusive)
+            continue;
+        struct asym_mask open = asym_mask_and(&r->allowed[i], &r->machine.types[r->machine.cpus[t->target].type].cpus);
+        open = asym_mask_minus(&open, &busy);
+        CHECK(r, asym_mask_within(&open, &t->mask));
     }
 }
 
@@ -449,6 +472,7 @@ static void body_conserves(struct run *r)
     for (unsigned k = 0; k < 2 && !r->policy->apart; k++) {
         step(r);
         check_conserves(r);
+        check_roams(r);
         check_exclusive(r);
         follow(r);
         gen_load_pass(r->load, 100 * ASYM_MSEC);
