@@ -14,6 +14,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "bench" / "papers"), str(ROOT / "tests" / "vm")]
+import common  # noqa: E402
 import lab  # noqa: E402
 import marks  # noqa: E402
 import page  # noqa: E402
@@ -111,6 +112,15 @@ class Table(unittest.TestCase):
         self.assertIn("reached", self.line(better, "over IPC-Driven"))
         self.assertIn("reached", self.line(better, "4 over 3 types"))
         self.assertIn("MISSED", self.line(changed(better, "sim", "+13.1 points, +11.0", "+13.0 points, +11.0"), "3 over 2 types"))
+
+    def test_each_row_has_the_work_of_the_machine(self):
+        for said, wanted in (("`a` +0.1 % to +2.0 %; `b` -0.9 % to +1.0 %", "-0.9 to +2.0"), ("`a` -1.0 % to +2.0 %", "**-1.0 to +2.0**"),
+                             ("`a` -0.0 % to +0.0 %", "+0.0"), ("no policy runs here", "stock only")):
+            block = re.sub(re.escape(common.WORK) + ".*", "", marks.block(self.text, "sim fig51"))
+            text = marks.put(self.text, "sim fig51", f"{block}\n{common.WORK}{said}")
+            self.assertIn(f"| reached | {wanted} |", self.line(text, "Figure 5.1"))
+        text = marks.put(self.text, "sim fig51", block)
+        self.assertIn("| reached | not measured |", self.line(text, "Figure 5.1"))
 
     def test_the_number_of_directions_is_that_of_the_page(self):
         said = page.Data(self.text).target("direction and ranking as in the source")

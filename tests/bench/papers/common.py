@@ -42,6 +42,9 @@ def absent(lab, *names):
     return ", ".join(n for n in names if not lab.has(n))
 
 
+# The line of a row that says what its policies do to the work of all programs.
+WORK = "Machine's work against the stock scheduler, least and most of the row's scenarios: "
+
 SERIAL = ["serial 100000G"]
 
 
