@@ -96,8 +96,8 @@ int asym_bus_append_cpu(sd_bus_message *m, const struct asym_service *s, const s
 static int append_app_entries(sd_bus_message *m, const struct asym_monitor_app *app, uint32_t uid)
 {
     const enum asym_class class = app->has_sp ? ASYM_CLASS_SP : app->class;
-    int r = sd_bus_message_append(m, "{sv}{sv}{sv}", "pid", "u", (uint32_t)app->id.tid, "uid", "u", uid, "processes",
-                                  "u", app->n_procs);
+    int r = sd_bus_message_append(m, "{sv}{sv}{sv}", "pid", "u", (uint32_t)asym_explain_number(app), "uid", "u", uid,
+                                  "processes", "u", app->n_procs);
     if (r >= 0)
         r = append_text(m, "cgroup", app->cgroup);
     if (r >= 0)

@@ -30,14 +30,16 @@ static const char *name_task(const char comm[ASYM_COMM_LEN], int32_t id, char bu
     return buf;
 }
 
-/*
- * "make (1234)", of several processes "make (1234, 9 processes)". A job keeps the number of its leader, which may have
- * ended: of one process, the number is that of the process.
- */
-static const char *name_app(const struct asym_monitor_app *app, char buf[NAME])
+int32_t asym_explain_number(const struct asym_monitor_app *app)
 {
     const bool is_alone = app->id.tid > 0 && app->n_procs == 1 && app->rule_owner.tgid > 0;
-    name_task(app->comm, is_alone ? app->rule_owner.tgid : app->id.tid, buf);
+    return is_alone ? app->rule_owner.tgid : app->id.tid;
+}
+
+/* "make (1234)", of several processes "make (1234, 9 processes)". */
+static const char *name_app(const struct asym_monitor_app *app, char buf[NAME])
+{
+    name_task(app->comm, asym_explain_number(app), buf);
     if (app->id.tid > 0 && app->n_procs > 1)
         snprintf(buf + strlen(buf) - 1, NAME - strlen(buf) + 1, ", %" PRIu32 " processes)", app->n_procs);
     return buf;

@@ -20,6 +20,12 @@ int asym_explain_evidence(const struct asym_explanation *e, int (*show)(void *ct
  */
 const char *asym_explain_summary(const struct asym_explanation *e, char *buf, size_t size);
 
+/**
+ * Returns the number by which users know an application: of its process, of the process group for a job of several processes; 0: it
+ * is a control group. The leader of a process group may have ended.
+ */
+int32_t asym_explain_number(const struct asym_monitor_app *app);
+
 /** Returns what an application counts as (asym_classify_word). */
 const char *asym_explain_class_name(const struct asym_monitor_app *app);
 

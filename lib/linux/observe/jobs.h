@@ -24,7 +24,8 @@ struct asym_members {
 struct asym_job {
     int32_t pgrp;
     uint64_t start;           /* of its leader, also when that has ended since; 0: asymd has not seen it */
-    char comm[ASYM_COMM_LEN]; /* of its leader; "": asymd has not seen it */
+    char comm[ASYM_COMM_LEN]; /* of its leader; of its oldest process if asymd has not seen the leader */
+    uint64_t oldest;          /* start of that process */
     struct asym_members members;
 };
 

@@ -45,6 +45,17 @@ bool asym_procfs_is_in_job(struct asym_procfs *p, const struct asym_process *pro
     return p->config.group == ASYM_GROUP_JOB && pgrp > 0 && proc->pgrp == pgrp && place_of(p, proc).job;
 }
 
+/* A job of several processes keeps its name when the leader ends before the others. */
+static void name_job(struct asym_job *job, const struct asym_process *proc)
+{
+    if (proc->pid == proc->pgrp)
+        job->start = proc->start;
+    else if (job->start > 0 || (*job->comm && proc->start >= job->oldest))
+        return;
+    job->oldest = proc->start;
+    memcpy(job->comm, proc->comm, sizeof job->comm);
+}
+
 void asym_procfs_count(struct asym_procfs *p, const struct asym_process *proc)
 {
     const struct asym_place place = place_of(p, proc);
@@ -53,10 +64,8 @@ void asym_procfs_count(struct asym_procfs *p, const struct asym_process *proc)
         return;
     members->n_procs++;
     members->n_threads += proc->n_threads;
-    if (!place.job || proc->pid != proc->pgrp)
-        return;
-    p->jobs.jobs[place.job - 1].start = proc->start;
-    memcpy(p->jobs.jobs[place.job - 1].comm, proc->comm, sizeof proc->comm);
+    if (place.job)
+        name_job(&p->jobs.jobs[place.job - 1], proc);
 }
 
 int asym_procfs_list_process(struct asym_procfs *p, const struct asym_process *proc,
@@ -120,7 +129,7 @@ static void name_app(const struct asym_procfs *p, const struct asym_listed *l, s
     } else if (l->place.job) {
         const struct asym_job *job = &p->jobs.jobs[l->place.job - 1];
         app->id = (struct asym_taskid){.tid = job->pgrp, .tgid = job->pgrp, .start = job->start};
-        if (*job->comm)
+        if (job->members.n_procs > 1)
             memcpy(app->comm, job->comm, sizeof app->comm);
     }
 }
@@ -157,11 +166,10 @@ static void add_to(struct asym_procfs *p, struct asym_app *app, const struct asy
     app->n_tasks += l->sums.n_tasks;
     app->runnable_instant += l->sums.instant;
     app->runnable_mean += l->sums.runnable;
-    if (!members || l->sums.runnable <= members->busiest)
+    if (!l->place.cgroup || l->sums.runnable <= members->busiest)
         return;
     members->busiest = l->sums.runnable;
-    if (!l->place.job || !*p->jobs.jobs[l->place.job - 1].comm)
-        memcpy(app->comm, l->comm, sizeof app->comm);
+    memcpy(app->comm, l->comm, sizeof app->comm);
 }
 
 /* The tasks are ordered by process. Reorder them so that those of one application are adjacent. */

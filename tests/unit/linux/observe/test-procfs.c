@@ -1970,6 +1970,15 @@ static void a_command_line_of_a_shell_is_one_application(void **state)
     sample(f);
     expect_job(f, 22, 20, 7, 3, "make");
     expect_members(f, 20, 21 + 22 + 23);
+    take_away(f, "proc/21");
+    take_away(f, "proc/22");
+    sample(f);
+    sample(f);
+    expect_job(f, 23, 20, 7, 1, "ld");
+    put_job(f, 21, 20, "cc1", 'R');
+    put_job(f, 22, 20, "cc1", 'R');
+    sample(f);
+    expect_job(f, 22, 20, 7, 3, "make");
     asym_procfs_set_group(f->source, ASYM_GROUP_PROCESS);
     expect_members(f, 20, 0);
     sample(f);
@@ -1984,10 +1993,11 @@ static void a_process_follows_its_process_group(void **state)
     put_job(f, 20, 20, "sh", 'R');
     put_job(f, 21, 20, "a", 'R');
     put_job(f, 22, 40, "orphan", 'R');
+    put(f, (struct thread){.pid = 23, .tid = 23, .comm = "old", .state = 'R', .pgrp = 40, .has_tty = true, .start = 6});
     open_source(f, ASYM_GROUP_JOB, NULL, 0);
     sample(f);
     expect_job(f, 21, 20, 7, 2, "sh");
-    expect_job(f, 22, 40, 0, 1, "orphan");
+    expect_job(f, 22, 40, 0, 2, "old");
     put_job(f, 20, 20, "make", 'R'); /* exec */
     put_job(f, 21, 21, "a", 'R');    /* setpgid */
     put_job(f, 22, 21, "b", 'R');
