@@ -309,7 +309,7 @@ static int add_program(struct asym_report_table *table, const struct asym_client
     asym_name_app(app, text, sizeof text);
     snprintf(pid, sizeof pid, "%" PRIu32, app->pid);
     snprintf(threads, sizeof threads, "%" PRIu32 " thread%s", app->steered, app->steered == 1 ? "" : "s");
-    snprintf(share, sizeof share, "%.0f %% on fast CPUs", 100 * app->fast_share);
+    snprintf(share, sizeof share, "%.0f %% on fast", 100 * app->fast_share);
     const char *const cells[] = {shown(text, name, sizeof name), app->pid > 0 ? pid : "cgroup",
                                  shown(app->class_name, class, sizeof class), threads, share};
     return asym_report_table_add(table, cells);

@@ -117,8 +117,9 @@ struct asym_app {
      * that. A cgroup has tid = tgid = 0, and start is a hash of its path.
      */
     struct asym_taskid id;
-    const char *cgroup;           /**< path if it is a cgroup, else NULL. Borrowed */
-    char comm[ASYM_COMM_LEN];     /**< name of the process; of a job of several, of its leader or oldest one; else of the busiest */
+    const char *cgroup; /**< path if it is a cgroup, else NULL. Borrowed */
+    char comm
+        [ASYM_COMM_LEN]; /**< name of the process; of a job of several, of its leader or oldest one; else of the busiest */
     uint32_t first_task, n_tasks; /**< its threads are contiguous in asym_snapshot.tasks */
     uint32_t n_procs, n_threads;  /**< number of all its processes and threads, listed or not */
     uint32_t runnable_instant;    /**< threads in state R now, without those that spin */

@@ -315,13 +315,17 @@ static int say_place(const struct asym_explanation *e, say_fn *say, void *ctx)
         [ASYM_STANDING_STEERED_SLOW] = "a slow CPU",
         [ASYM_STANDING_STEERED] = "a CPU like all others",
     };
-    char buf[SENTENCE];
+    char buf[SENTENCE], name[NAME];
     if (e->standing > ASYM_STANDING_STEERED)
         return 0;
     struct asym_text t = asym_text_in(buf, sizeof buf);
-    asym_text_add(&t, "asymd has given the thread CPU %d, %s", (int)e->thread->target, kinds[e->standing]);
+    /* The thread that ran most stands for an application of many. */
+    const bool is_one = e->app && e->app->n_threads > 1;
+    asym_text_add(&t, "asymd has given the thread %s%sCPU %d, %s",
+                  is_one ? name_task(e->thread->comm, e->thread->id.tid, name) : "", is_one ? " " : "",
+                  (int)e->thread->target, kinds[e->standing]);
     if (e->thread->cpu != e->thread->target)
-        asym_text_add(&t, "; the thread ran last on CPU %d", (int)e->thread->cpu);
+        asym_text_add(&t, "; it ran last on CPU %d", (int)e->thread->cpu);
     asym_text_add(&t, ".");
     return say(ctx, buf);
 }

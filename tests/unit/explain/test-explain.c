@@ -226,7 +226,7 @@ static void a_parallel_program_is_explained_which_threads_have_the_fast_cpus(voi
                 "The 4 fast CPUs belong to gzip (200), which has 4 runnable threads.\n"
                 "If gzip (200) stopped, 4 threads of stockfish (300) could use fast CPUs.\n"
                 "No rule matches.\n");
-    assert_says(f->text, "asymd has given the thread CPU 0, a slow CPU.");
+    assert_says(f->text, "asymd has given the thread stockfish (300) CPU 0, a slow CPU.");
     assert_says(f->text,
                 "In the last minute the program spent 0 % of its running time on fast CPUs, and asymd moved none of "
                 "its threads.");
