@@ -195,10 +195,10 @@ static enum use use_of(const struct pins *p, const struct asym_plan_task *out)
 static enum asym_pin width_of(const struct asym_step *st, const struct pins *p, size_t i,
                               const struct asym_plan_task *out)
 {
-    if (p->pin == ASYM_PIN_EACH)
-        return st->refs[st->policy_refs[i].task].thread_state->assignment.width;
+    const struct asym_assignment *a = &st->refs[st->policy_refs[i].task].thread_state->assignment;
+    const enum asym_pin width = p->pin == ASYM_PIN_EACH ? a->width : p->pin;
     const bool roams = out->light && !out->exclusive && !st->e->config.policy->apart;
-    return roams && p->pin == ASYM_PIN_CPU ? ROAMS : p->pin;
+    return roams && width == ASYM_PIN_CPU ? ROAMS : width;
 }
 
 /* CPUs with equal keys have equal pin sets, and are used alike. */
@@ -219,6 +219,8 @@ static struct asym_mask mask_for(const struct pins *p, const struct asym_mask *m
     const struct asym_mask all = asym_mask_and(may, set);
     const struct asym_mask held = asym_mask_minus(&p->reserved, &p->spare);
     struct asym_mask part = use == USE_HELD ? asym_mask_and(&all, &held) : asym_mask_minus(&all, &p->reserved);
+    if (asym_mask_empty(&part) && use != USE_HELD)
+        part = asym_mask_minus(&all, &held);
     if (asym_mask_empty(&part))
         return all;
     const struct asym_mask shared = asym_mask_and(may, &p->shared), rest = asym_mask_minus(&part, &shared);

@@ -251,6 +251,12 @@ int asym_step_policy_input(struct asym_step *st)
     return fill_allowed(st);
 }
 
+static void add_asleep(struct asym_step *st, const struct asym_thread_state *m)
+{
+    if (m->state == ASYM_AFFINITY_STEERED && asym_mask_has(&st->s->machine->usable, m->given))
+        st->asleep[m->given] += (float)asym_duty_asleep(&m->duty, st->s->now);
+}
+
 /* A steered thread that the snapshot does not list sleeps, or is gone: it needs its CPU again when it wakes. */
 static int note_asleep(struct asym_step *st)
 {
@@ -262,9 +268,12 @@ static int note_asleep(struct asym_step *st)
     memset(st->asleep, 0, n * sizeof *st->asleep);
     for (uint32_t i = 0; i < e->threads.n; i++) {
         const struct asym_thread_state *m = asym_table_at(&e->threads, i);
-        if (m->state == ASYM_AFFINITY_STEERED && m->seen != e->step && m->given >= 0 && (size_t)m->given < n)
-            st->asleep[m->given] += (float)asym_duty_asleep(&m->duty, st->s->now);
+        if (m->seen != e->step)
+            add_asleep(st, m);
     }
+    for (size_t i = 0; i < st->s->n_tasks; i++)
+        if (st->tasks[i].reason == asym_why(ASYM_WHY_IDLE))
+            add_asleep(st, st->refs[i].thread_state);
     return 0;
 }
 

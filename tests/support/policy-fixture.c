@@ -73,7 +73,6 @@ struct policy_inputs {
     size_t n_apps, n_threads;
     struct asym_assignment ret[POLICY_FIXTURE_MOST];
     float asleep[ASYM_MAX_CPUS];
-    struct asym_mask spare;
 };
 
 static void add_app(struct policy_fixture *w, unsigned a, struct policy_inputs *v)
@@ -136,7 +135,7 @@ static void ask(struct policy_fixture *w, struct policy_inputs *v, asym_usec int
             .n_apps = v->n_apps,
             .n_threads = v->n_threads,
             .asleep = v->asleep,
-            .spare = &v->spare,
+            .spare = &w->spare,
             .params = w->params ? w->params : no_params,
             .state = w->state,
             .arena = &arena,
@@ -154,6 +153,7 @@ static void plan(struct policy_fixture *w, asym_usec time)
     w->now += time;
     for (unsigned a = 0; a < w->n_apps; a++)
         add_app(w, a, &v);
+    w->spare = (struct asym_mask){0};
     ask(w, &v, time);
     w->moved = 0;
     memset(w->count, 0, sizeof w->count);

@@ -41,6 +41,7 @@ struct run {
     const struct asym_policy *policy;
     unsigned seed;
     bool uniform;
+    bool is_calmed; /* threads have slept: beside one of a low duty, asym finds a better seat than on a slow core */
     struct gen g;
     struct asym_machine machine;
     struct gen_load *load;
@@ -134,6 +135,7 @@ static void live(struct run *r, void (*check)(struct run *))
     for (unsigned k = 0; k < 4; k++) {
         if (k == 2)
             gen_load_calm(&r->g, r->load);
+        r->is_calmed = k >= 2;
         for (size_t a = 0; k == 3 && a < r->load->s.n_apps; a++)
             gen_load_share(r->load, a, 1);
         step(r);
@@ -252,12 +254,21 @@ static void count_loads(const struct asym_plan *plan, unsigned loads[ASYM_MAX_CP
             loads[plan->tasks[i].target]++;
 }
 
+/* The CPUs of threads that sleep for a moment: asym keeps their seats. */
+static void add_sleepers(const struct run *r, struct asym_mask *held)
+{
+    for (size_t i = 0; i < r->plan->n_tasks && r->policy->pin == ASYM_PIN_EACH; i++)
+        if (r->plan->tasks[i].target >= 0 && r->plan->tasks[i].reason->kind == ASYM_REASON_IDLE)
+            asym_mask_set(held, (unsigned)r->plan->tasks[i].target);
+}
+
 static void check_fast_busy(struct run *r)
 {
     unsigned loads[ASYM_MAX_CPUS];
     struct asym_mask idle = {0}, held;
     count_loads(r->plan, loads);
     set_held(r, &held);
+    add_sleepers(r, &held);
     /* the exception that docs/policies.md names: siblings that a window of smt-* keeps clear */
     ASYM_MASK_FOREACH (c, &r->machine.fast)
         if (loads[c] == 0 && !asym_mask_has(&held, c))
@@ -274,6 +285,7 @@ static struct asym_mask idle_cores(const struct run *r, const unsigned *loads)
 {
     struct asym_mask cores = {0}, held;
     set_held(r, &held);
+    add_sleepers(r, &held);
     ASYM_MASK_FOREACH (c, &r->machine.usable) {
         unsigned sum = loads[c];
         for (int s = r->machine.cpus[c].sibling; s != c; s = r->machine.cpus[s].sibling)
@@ -310,7 +322,7 @@ static bool fills_seats(const struct run *r)
 static void check_seats(struct run *r)
 {
     unsigned loads[ASYM_MAX_CPUS], busy[ASYM_MAX_CPUS] = {0}, n[ASYM_MAX_CPUS] = {0}, may[ASYM_MAX_CPUS] = {0};
-    if (!fills_seats(r))
+    if (!fills_seats(r) || (r->policy->pin == ASYM_PIN_EACH && r->is_calmed))
         return;
     count_loads(r->plan, loads);
     const struct asym_mask idle = idle_cores(r, loads);
@@ -333,6 +345,16 @@ static bool counts_threads(const struct asym_policy *policy)
     return strcmp(policy->name, "response-time") != 0;
 }
 
+/* asym counts a hyperthread by what it adds to its core: where others have a CPU each, it has less than they have. */
+static double share_of(const struct run *r, const unsigned *loads, int cpu)
+{
+    const struct asym_cpu *cpus = r->machine.cpus;
+    unsigned beside = 0;
+    for (int s = cpus[cpu].sibling; s != cpu; s = cpus[s].sibling)
+        beside += loads[s];
+    return r->policy->pin == ASYM_PIN_EACH && beside > 0 ? (1 + r->machine.smt_gain) / 2 : 1;
+}
+
 /*
  * One thread holds an exclusive CPU, or shares it with a crowd, whatever the load of the others; in a window of smt-* it holds the
  * whole core.
@@ -345,6 +367,7 @@ static void check_spread(struct run *r)
         return;
     count_loads(r->plan, loads);
     set_held(r, &reserved);
+    add_sleepers(r, &reserved);
     size_t steered = 0;
     for (size_t i = 0; i < r->plan->n_tasks; i++) {
         steered += is_placed(&r->plan->tasks[i]);
@@ -354,12 +377,14 @@ static void check_spread(struct run *r)
     }
     for (unsigned k = 0; steered > 0 && k < r->machine.n_types; k++) {
         struct asym_mask cpus = asym_mask_minus(&r->machine.types[k].cpus, &reserved);
-        unsigned least = UINT32_MAX, most = 0;
+        double least = UINT32_MAX, most = 0, one = 1;
         ASYM_MASK_FOREACH (c, &cpus) {
-            least = ASYM_MIN(least, loads[c]);
-            most = ASYM_MAX(most, loads[c]);
+            const double share = share_of(r, loads, c);
+            least = ASYM_MIN(least, loads[c] / share);
+            most = ASYM_MAX(most, loads[c] / share);
+            one = ASYM_MAX(one, 1 / share);
         }
-        CHECK(r, asym_mask_empty(&cpus) || most - least <= 1);
+        CHECK(r, asym_mask_empty(&cpus) || most - least <= one + 1e-9);
     }
 }
 
@@ -410,15 +435,31 @@ static void plans_obey_the_rules_and_a_warm_engine_allocates_nothing(void **stat
 }
 
 /* In a monitoring turn a thread keeps to the core type that it is measured on. */
-static bool is_measured(const struct asym_plan_task *t)
+static bool is_measured(const struct run *r, const struct asym_plan_task *t)
 {
-    return t->monitor && t->reason->rotates;
+    return t->monitor && t->reason->rotates && r->policy->pin != ASYM_PIN_EACH;
+}
+
+/* A thread that ranks above the crowd under asym does not wait for it. */
+static bool runs_first(const struct run *r, const struct asym_plan_task *t)
+{
+    return r->policy->pin == ASYM_PIN_EACH && !t->reason->rotates;
 }
 
 /* A generated thread runs for one half of its runnable time, and waits for the other. */
 static double duty_of(const struct asym_task *task)
 {
     return task->running / (1 - (task->runnable - task->running));
+}
+
+/* Under asym each thread has a width of its own: those that may use cpu leave target to the others. */
+static bool others_may_leave(const struct run *r, int32_t target, int cpu)
+{
+    double demand = 0;
+    for (size_t i = 0; i < r->plan->n_tasks; i++)
+        if (r->plan->tasks[i].target == target && !asym_mask_has(&r->plan->tasks[i].mask, cpu))
+            demand += duty_of(&r->load->tasks[i]);
+    return r->policy->pin == ASYM_PIN_EACH && demand < 1.26;
 }
 
 /*
@@ -439,18 +480,19 @@ static void check_conserves(struct run *r)
     }
     for (size_t i = 0; i < r->plan->n_tasks; i++) {
         const struct asym_plan_task *t = &r->plan->tasks[i];
-        if (!is_placed(t) || t->exclusive || is_measured(t) || demand[t->target] < 1.26)
+        if (!is_placed(t) || t->exclusive || is_measured(r, t) || runs_first(r, t) || demand[t->target] < 1.26)
             continue;
         ASYM_MASK_FOREACH (c, &r->allowed[i])
             if (demand[c] < 0.55 && asym_mask_has(&used, c) && !asym_mask_has(&held, c))
-                CHECK(r, asym_mask_has(&t->mask, c));
+                CHECK(r, asym_mask_has(&t->mask, c) || others_may_leave(r, t->target, c));
     }
 }
 
 /* A light thread may use the CPUs of its type that have light threads only: whichever of them wakes finds an idle one. */
 static void check_roams(struct run *r)
 {
-    struct asym_mask busy = {0};
+    struct asym_mask busy;
+    set_held(r, &busy);
     for (size_t i = 0; i < r->plan->n_tasks; i++)
         if (is_placed(&r->plan->tasks[i]) && !r->plan->tasks[i].light)
             asym_mask_set(&busy, (unsigned)r->plan->tasks[i].target);
@@ -464,14 +506,19 @@ static void check_roams(struct run *r)
     }
 }
 
+/* asym keeps new threads on one core type for its trial of 1 s. */
+#define TRIAL 12
+
 /* Threads of all duties; then the same ones a second time. */
 static void body_conserves(struct run *r)
 {
     for (size_t i = 0; i < r->load->s.n_tasks; i++)
         gen_load_share_one(r->load, i, 0.05 + 0.01 * gen_below(&r->g, 96));
-    for (unsigned k = 0; k < 2 && !r->policy->apart; k++) {
+    const unsigned trial = r->policy->pin == ASYM_PIN_EACH ? TRIAL : 0;
+    for (unsigned k = 0; k < trial + 2 && !r->policy->apart; k++) {
         step(r);
-        check_conserves(r);
+        if (k >= trial)
+            check_conserves(r);
         check_roams(r);
         check_exclusive(r);
         follow(r);

@@ -297,10 +297,13 @@ static void count_loads(const struct direct *d, unsigned loads[ASYM_MAX_CPUS])
             loads[d->ret[t].cpu]++;
 }
 
+/* Under asym a thread that sleeps leaves a seat: test-conformance.c has the rule by duties. */
 static void check_fast_busy(struct direct *d)
 {
     unsigned loads[ASYM_MAX_CPUS];
     struct asym_mask idle = {0};
+    if (d->policy->pin == ASYM_PIN_EACH)
+        return;
     count_loads(d, loads);
     /* the exception that docs/policies.md names: siblings that a window of smt-* keeps clear */
     const struct asym_mask held = held_cpus(d);
@@ -314,12 +317,12 @@ static void check_fast_busy(struct direct *d)
 
 /*
  * If all threads may run anywhere, no two CPUs of a type that are not exclusive differ by two threads. A window of smt-*
- * makes a whole core exclusive. response-time evens out weights by nice value, not counts.
+ * makes a whole core exclusive. response-time evens out weights by nice value, and asym duties by speed, not counts.
  */
 static void check_even(struct direct *d)
 {
     unsigned loads[ASYM_MAX_CPUS];
-    if (d->n_masks > 1 || strcmp(d->policy->name, "response-time") == 0)
+    if (d->n_masks > 1 || strcmp(d->policy->name, "response-time") == 0 || d->policy->pin == ASYM_PIN_EACH)
         return;
     struct asym_mask reserved = held_cpus(d);
     count_loads(d, loads);

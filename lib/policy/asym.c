@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * asymd's own policy: one rule for machines and loads of all kinds. It gives the best seat to the thread for which weight * gain /
+ * progress is largest, which maximises the sum over the threads of weight * log(progress). The weight is the share of the time for
+ * which the program waits for this thread (MinTLP, PA and the serial phases of Saez 2010 and Morad 2008 by one number), the gain is
+ * what the seat adds (Static-IPC, ASTPI), and progress makes threads of equal weight take turns (RR).
+ *
+ * The exceptions to rule 3 of docs/policies.md: a thread that ranks above a crowd may hold its CPU, or keep its siblings idle. What
+ * that costs the machine stays within budget.
+ */
+#include <errno.h>
+
+#include "base/arena.h"
+#include "base/macro.h"
+#include "base/mask.h"
+#include "policy/seats-internal.h"
+
+/* --- reasons --- */
+
+static const struct asym_reason alike = {.text = "all CPUs are alike",
+                                         .sentence = "runs where the kernel puts it, because all CPUs are alike",
+                                         .kind = ASYM_REASON_UNSTEERED};
+static const struct asym_reason of_its_own = {
+    .text = "waited for %.0f %% of its time: CPU %.0f of its own",
+    .sentence = "is waited for during %.0f %% of its time, so it has CPU %.0f to itself",
+    .several = "waited for most of the time: CPUs of their own"};
+static const struct asym_reason of_its_own_core = {
+    .text = "waited for %.0f %% of its time: the core of CPU %.0f of its own",
+    .sentence = "is waited for during %.0f %% of its time, so it has the core of CPU %.0f to itself",
+    .several = "waited for most of the time: cores of their own",
+    .holds_core = true};
+static const struct asym_reason with_siblings = {
+    .text = "waited for %.0f %% of its time: CPU %.0f, and no thread on its siblings",
+    .sentence = "is waited for during %.0f %% of its time, so it has CPU %.0f, whose siblings stay idle",
+    .several = "waited for most of the time: no thread on the siblings of their CPUs",
+    .holds_core = true};
+static const struct asym_reason runs_first = {
+    .text = "waited for %.0f %% of its time: runs first on CPU %.0f",
+    .sentence = "is waited for during %.0f %% of its time, so it runs first on CPU %.0f, which it shares",
+    .several = "waited for most of the time: run first where they share CPUs"};
+static const struct asym_reason best_seat = {
+    .text = "a fast seat: rank %.2f, %.2f of a fast CPU",
+    .sentence = "ranks at %.2f, so it has one of the best seats: %.2f of a fast CPU",
+    .several = "the best seats"};
+static const struct asym_reason other_seat = {
+    .text = "a slower seat: rank %.2f, %.2f of a fast CPU",
+    .sentence =
+        "ranks at %.2f, and has a seat of %.2f of a fast CPU until its rank is higher than that of another thread",
+    .several = "slower seats",
+    .rotates = true};
+static const struct asym_reason takes_turn = {
+    .text = "its program waits for all its threads: rank %.2f, %.2f of a fast CPU",
+    .sentence =
+        "belongs to a program that waits for all of its threads, so they take turns: rank %.2f, %.2f of a fast CPU",
+    .several = "their program waits for all of its threads: they take turns",
+    .rotates = true};
+static const struct asym_reason in_crowd = {
+    .text = "rank %.2f: more threads than seats, so it shares CPUs",
+    .sentence = "ranks at %.2f, which is too low for a seat of its own, so it shares CPUs",
+    .several = "more threads than seats: they share CPUs",
+    .rotates = true};
+
+/* --- the answer --- */
+
+/* A thread that shares its CPU without a crowd, and has the largest density there. */
+static bool leads_its_cpu(const struct asym_seats *q, size_t t)
+{
+    const int cpu = q->ret[t].cpu;
+    return !q->crowded && q->n_on[cpu] > 1 && q->density[t] >= q->top[cpu];
+}
+
+static enum asym_pin width_of(const struct asym_seats *q, size_t t)
+{
+    const struct asym_seats_thread *s = asym_seats_of(q, t);
+    const bool keeps = q->claim[t] != 0 || (q->crowded ? !q->in->threads[t].light : s->pins);
+    if (s->above || leads_its_cpu(q, t))
+        return keeps ? ASYM_PIN_CPU : ASYM_PIN_TYPE;
+    if (!q->crowded && !q->presses)
+        return ASYM_PIN_CPU;
+    return q->flooded || (!s->busy && !s->coupled && s->seen > q->p->trial) ? ASYM_PIN_ALL : ASYM_PIN_TYPE;
+}
+
+static const struct asym_reason *reason_of(const struct asym_seats *q, size_t t)
+{
+    const struct asym_seats_thread *s = asym_seats_of(q, t);
+    const struct asym_assignment *a = &q->ret[t];
+    if (a->exclusive)
+        return q->claim[t] & ASYM_CLAIM_SIBLINGS ? &of_its_own_core : &of_its_own;
+    if (q->claim[t] & ASYM_CLAIM_SIBLINGS)
+        return &with_siblings;
+    if (a->nice_delta != 0)
+        return &runs_first;
+    if (s->coupled)
+        return &takes_turn;
+    if (s->kind == 0)
+        return &in_crowd;
+    return a->figure[1] >= 1 - 1e-6 ? &best_seat : &other_seat;
+}
+
+static void answer(struct asym_seats *q, size_t t)
+{
+    struct asym_seats_thread *s = asym_seats_of(q, t);
+    struct asym_assignment *a = &q->ret[t];
+    const bool boosts = s->above || leads_its_cpu(q, t);
+    a->width = width_of(q, t);
+    a->exclusive = q->claim[t] & ASYM_CLAIM_CPU;
+    a->nice_delta = (int8_t)(boosts ? q->p->boost : 0);
+    a->monitor = true;
+    a->reason = reason_of(q, t);
+    if (q->claim[t] != 0 || a->reason == &runs_first) {
+        a->figure[0] = 100 * ASYM_MIN(q->density[t], 1);
+        a->figure[1] = a->cpu;
+    }
+    s->last = q->in->now;
+    s->given = a->cpu;
+    s->smt = asym_seats_beside(q, a->cpu);
+    s->roams = a->width == ASYM_PIN_ALL;
+}
+
+/* --- the plan --- */
+
+static int take_memory(struct asym_seats *q)
+{
+    const struct asym_policy_input *in = q->in;
+    struct asym_arena *arena = in->arena;
+    const size_t n = in->n_threads + 1, n_cpus = in->machine->n_cpus;
+    double **numbers[] = {&q->weight, &q->density, &q->key, &q->behind};
+    double **per_cpu[] = {&q->used, &q->top, &q->cost};
+    uint32_t **lists[] = {&q->open, &q->list, &q->scratch};
+    uint32_t **cpus[] = {&q->n_on, &q->heap, &q->place};
+    bool done = (q->together = asym_arena_take(arena, in->n_apps + 1, sizeof *q->together)) != NULL;
+    for (size_t i = 0; i < ASYM_LENGTH(numbers); i++)
+        done &= (*numbers[i] = asym_arena_take(arena, n, sizeof **numbers[i])) != NULL;
+    for (size_t i = 0; i < ASYM_LENGTH(per_cpu); i++)
+        done &= (*per_cpu[i] = asym_arena_take(arena, n_cpus, sizeof **per_cpu[i])) != NULL;
+    for (size_t i = 0; i < ASYM_LENGTH(lists); i++)
+        done &= (*lists[i] = asym_arena_take(arena, n, sizeof **lists[i])) != NULL;
+    for (size_t i = 0; i < ASYM_LENGTH(cpus); i++)
+        done &= (*cpus[i] = asym_arena_take(arena, n_cpus, sizeof **cpus[i])) != NULL;
+    done &= (q->app_on = asym_arena_take(arena, n_cpus, sizeof *q->app_on)) != NULL;
+    done &= (q->claim = asym_arena_take(arena, n, sizeof *q->claim)) != NULL;
+    return done ? 0 : -ENOBUFS;
+}
+
+static void begin(struct asym_seats *q)
+{
+    const struct asym_machine *m = q->in->machine;
+    q->fastest = m->types[0].speed;
+    q->slowest = m->types[m->n_types - 1].speed;
+    for (unsigned c = 0; c < m->n_cpus; c++) {
+        q->app_on[c] = -1;
+        q->used[c] = (double)q->in->asleep[c];
+    }
+    q->n_open = q->in->n_threads;
+    for (uint32_t t = 0; t < q->in->n_threads; t++) {
+        q->open[t] = t;
+        q->ret[t] = (struct asym_assignment){.cpu = -1, .reason = &alike};
+    }
+}
+
+static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
+{
+    struct asym_seats q = {.in = in, .p = in->params, .ret = ret};
+    struct asym_seats_state *state = in->state;
+    if (take_memory(&q) < 0)
+        return -ENOBUFS;
+    begin(&q);
+    if (in->machine->n_types < 2)
+        return 0;
+    asym_seats_observe(&q);
+    asym_seats_weigh(&q);
+    asym_seats_fill(&q);
+    struct asym_mask cpus = asym_seats_claim(&q);
+    if (asym_mask_empty(&cpus))
+        cpus = in->machine->usable;
+    asym_seats_place_crowd(&q, &cpus);
+    for (size_t t = 0; t < in->n_threads; t++)
+        answer(&q, t);
+    state->presses = q.presses;
+    return 0;
+}
+
+/* --- the row --- */
+
+#define P(type, key, ...) ASYM_OPTION(struct asym_seats_params, type, key, __VA_ARGS__)
+
+static const struct asym_option options[] = {
+    P(DURATION, tau, .def = "1s", .min = 1000, .max = 1000e6,
+      .help = "Memory of the progress by which threads take turns."),
+    P(NUMBER, sticky, .def = "0.05", .min = 0, .max = 10,
+      .help = "A thread gets the seat of another one when its rank is higher by this share."),
+    P(DURATION, tau_duty, .def = "300ms", .min = 1000, .max = 1000e6,
+      .help = "Memory of the share of the time in which a thread needs a CPU."),
+    P(SHARE, duty, .def = "70%", .min = 0, .max = 1,
+      .help = "A CPU has no seat left when its threads need more of it than this."),
+    P(SHARE, narrow, .def = "30%", .min = 0, .max = 1,
+      .help = "A thread that needs less of a CPU than this has no claim."),
+    P(NICE, boost, .def = "-5", .min = -20, .max = 0,
+      .help = "Added to the nice value of a thread that ranks above those with which it shares CPUs."),
+    P(NUMBER, heavy, .def = "2", .min = 1, .max = 100,
+      .help = "A thread ranks above the crowd when it is waited for this many times as much."),
+    P(SHARE, budget, .def = "3%", .min = 0, .max = 1,
+      .help = "Share of the machine's speed that claims may keep from the crowd."),
+    P(SHARE, fluid, .def = "90%", .min = 0, .max = 1,
+      .help = "A thread of the crowd that needs less of a CPU than this may use all CPUs."),
+    P(DURATION, trial, .def = "1s", .min = 0, .max = 1000e6,
+      .help = "A new thread keeps to one core type for this time."),
+    P(DURATION, tau_couple, .def = "3s", .min = 1000, .max = 1000e6,
+      .help = "Memory of the paces by which threads that wait for each other are recognised."),
+    P(DURATION, tau_turn, .def = "300ms", .min = 1000, .max = 1000e6,
+      .help = "Memory of the progress by which such threads take turns."),
+    P(NUMBER, flood, .def = "3", .min = 1, .max = 1000,
+      .help = "With more threads than this for each CPU no claim is granted, and the crowd may use all CPUs."),
+    P(NUMBER, remote, .def = "1.5", .min = 1, .max = 10,
+      .help = "Cost of a miss far from the memory, by that of one near it."),
+    P(NUMBER, miss_ns, .def = "80", .min = 0, .max = 10000,
+      .help = "Nanoseconds that a miss of the last-level cache costs."),
+    {.key = NULL},
+};
+
+extern const struct asym_policy asym_policy_asym;
+const struct asym_policy asym_policy_asym = {
+    .name = "asym",
+    .summary = "the best seat for the thread that is waited for most, by what it gains and by what it has had",
+    .source = "asymd (docs/policies.md)",
+    .pin = ASYM_PIN_EACH,
+    .params_size = sizeof(struct asym_seats_params),
+    .state_size = sizeof(struct asym_seats_state),
+    .task_state_size = sizeof(struct asym_seats_thread),
+    .options = options,
+    .plan = plan,
+};

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Step 7 of asym: who ranks above the crowd, and what they may keep to themselves. A claim keeps work off a CPU, or off its
+ * siblings. All claims together cost the machine at most the budget, a share of its speed.
+ */
+#include "policy/seats-internal.h"
+
+#include "base/macro.h"
+#include "base/mask.h"
+
+/* A thread that has a claim keeps it before one that ranks higher by less than this: each change rewrites all wide masks. */
+#define HOLDER 1.25
+
+/* Unsteered threads that need less than one CPU between them are no crowd. */
+#define PRESSES_FROM 1.0
+
+static double machine_speed(const struct asym_seats *q)
+{
+    const struct asym_mask cpus = asym_machine_ordinary(q->in->machine);
+    double sum = 0;
+    ASYM_MASK_FOREACH (c, &cpus)
+        sum += asym_seats_speed(q, c) * (q->in->machine->cpus[c].smt_rank > 0 ? q->in->machine->smt_gain : 1);
+    return sum;
+}
+
+static void find_light(struct asym_seats *q)
+{
+    struct asym_seats_state *state = q->in->state;
+    const struct asym_mask cpus = asym_machine_ordinary(q->in->machine);
+    double demand = q->in->unsteered;
+    for (size_t t = 0; t < q->in->n_threads; t++)
+        demand += asym_seats_of(q, t)->duty;
+    q->crowded = q->n_open > 0;
+    q->flooded = demand > q->p->flood * asym_mask_count(&cpus);
+    q->presses = !q->crowded && asym_seats_passes(q->in->unsteered, state->presses, PRESSES_FROM) &&
+                 (double)q->in->n_threads + q->in->unsteered > asym_mask_count(&cpus);
+    q->light = q->presses ? q->in->unsteered_weight : 0;
+    for (size_t i = 0; i < q->n_open; i++)
+        q->light = ASYM_MAX(q->light, q->density[q->open[i]]);
+}
+
+/* The siblings of its CPU that no thread has: returns what they would add to the machine; 0: a thread has one, or there is none. */
+static double cost_of_siblings(const struct asym_seats *q, int cpu)
+{
+    const struct asym_machine *m = q->in->machine;
+    double cost = 0;
+    for (int s = m->cpus[cpu].sibling; s != cpu; s = m->cpus[s].sibling) {
+        if (q->n_on[s] > 0)
+            return 0;
+        cost += m->smt_gain * asym_seats_speed(q, cpu);
+    }
+    return cost;
+}
+
+/* Returns what the claim costs the machine; below 0: the thread has none. */
+static double cost_of(const struct asym_seats *q, uint32_t t, uint8_t claim)
+{
+    const struct asym_policy_thread *thread = &q->in->threads[t];
+    const int cpu = q->ret[t].cpu;
+    if (claim == ASYM_CLAIM_CPU)
+        return thread->light || q->n_on[cpu] > 1 ? -1 : (1 - ASYM_MIN(thread->duty, 1)) * asym_seats_speed(q, cpu);
+    const double siblings = cost_of_siblings(q, cpu);
+    return siblings > 0 ? siblings : -1;
+}
+
+/* Grant this claim to those of list who have it, by rank, as far as the budget lasts. Returns what is left. */
+static double grant(struct asym_seats *q, size_t n, uint8_t claim, double left)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct asym_seats_thread *s = asym_seats_of(q, q->list[i]);
+        q->key[q->list[i]] = q->weight[q->list[i]] / s->rate * (s->claims & claim ? HOLDER : 1);
+    }
+    asym_seats_sort(q, q->list, n);
+    for (size_t i = 0; i < n; i++) {
+        const double cost = cost_of(q, q->list[i], claim);
+        if (cost < 0 || cost > left)
+            continue;
+        q->claim[q->list[i]] |= claim;
+        left -= cost;
+    }
+    return left;
+}
+
+static size_t list_claimants(struct asym_seats *q)
+{
+    size_t n = 0;
+    for (uint32_t t = 0; t < q->in->n_threads; t++) {
+        struct asym_seats_thread *s = asym_seats_of(q, t);
+        const double duty = q->in->threads[t].duty;
+        const bool sits = q->ret[t].cpu >= 0 && (q->crowded || q->presses);
+        s->above = sits && asym_seats_passes(q->density[t], s->above, q->p->heavy * q->light);
+        s->pins = asym_seats_passes(duty, s->pins, q->p->narrow);
+        s->busy = asym_seats_passes(duty, s->busy, q->p->fluid);
+        if (s->above && s->pins && !q->flooded)
+            q->list[n++] = t;
+    }
+    return n;
+}
+
+struct asym_mask asym_seats_claim(struct asym_seats *q)
+{
+    const struct asym_machine *m = q->in->machine;
+    struct asym_mask open = m->usable;
+    find_light(q);
+    const size_t n = list_claimants(q);
+    const double budget = n > 0 ? q->p->budget * machine_speed(q) : 0;
+    grant(q, n, ASYM_CLAIM_SIBLINGS, grant(q, n, ASYM_CLAIM_CPU, budget));
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t t = q->list[i];
+        const int cpu = q->ret[t].cpu;
+        if (q->claim[t] & ASYM_CLAIM_CPU)
+            asym_mask_clear(&open, (unsigned)cpu);
+        for (int s = m->cpus[cpu].sibling; s != cpu && q->claim[t] & ASYM_CLAIM_SIBLINGS; s = m->cpus[s].sibling) {
+            asym_mask_clear(&open, (unsigned)s);
+            asym_mask_set(q->in->spare, (unsigned)s);
+        }
+    }
+    for (uint32_t t = 0; t < q->in->n_threads; t++)
+        asym_seats_of(q, t)->claims = q->claim[t];
+    return open;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Step 6 of asym: the crowd, the threads for which no seat is left. Each goes to the CPU where it waits least. A heap for each core
+ * type has the CPUs by that cost.
+ */
+#include "policy/seats-internal.h"
+
+#include "base/macro.h"
+#include "base/mask.h"
+
+/* A thread of the crowd stays on its core type for a CPU of another type that costs more than this. */
+#define OTHER_TYPE 0.7
+
+/* A CPU whose thread ranks above the crowd counts as fuller by this. */
+#define HELD_BY_ABOVE 0.05
+
+/* The heaps follow each other in q->heap: of each type its CPUs. */
+struct heaps {
+    uint32_t first[ASYM_MAX_TYPES], n[ASYM_MAX_TYPES];
+};
+
+/* With l threads there, a further one waits on average for as long as 2 l (l + 1) / (2 l + 1) of them need. */
+static double cost_of(const struct asym_seats *q, int cpu)
+{
+    const bool is_held = q->top[cpu] > q->p->heavy * q->light;
+    const double l = q->used[cpu] + (is_held ? HELD_BY_ABOVE : 0);
+    return 2 * l * (l + 1) / (2 * l + 1) / (asym_seats_speed(q, cpu) * asym_seats_beside(q, cpu));
+}
+
+static bool is_before(const struct asym_seats *q, uint32_t a, uint32_t b)
+{
+    return q->cost[a] < q->cost[b] || (q->cost[a] <= q->cost[b] && a < b);
+}
+
+static void put(struct asym_seats *q, const struct heaps *h, int type, uint32_t at, uint32_t cpu)
+{
+    q->heap[h->first[type] + at] = cpu;
+    q->place[cpu] = at;
+}
+
+/* The cost of cpu has grown: let it sink to its place. */
+static void sink(struct asym_seats *q, const struct heaps *h, uint32_t cpu)
+{
+    const int type = q->in->machine->cpus[cpu].type;
+    const uint32_t *heap = q->heap + h->first[type], n = h->n[type];
+    uint32_t at = q->place[cpu];
+    for (uint32_t child; (child = 2 * at + 1) < n; at = child) {
+        if (child + 1 < n && is_before(q, heap[child + 1], heap[child]))
+            child++;
+        if (!is_before(q, heap[child], cpu))
+            break;
+        put(q, h, type, at, heap[child]);
+        put(q, h, type, child, cpu);
+    }
+    put(q, h, type, at, cpu);
+}
+
+static void make_heaps(struct asym_seats *q, struct heaps *h, const struct asym_mask *cpus)
+{
+    const struct asym_machine *m = q->in->machine;
+    uint32_t n = 0;
+    ASYM_MASK_FOREACH (c, &m->usable)
+        q->cost[c] = cost_of(q, c);
+    for (unsigned type = 0; type < m->n_types; type++) {
+        const struct asym_mask mine = asym_mask_and(&m->types[type].cpus, cpus);
+        h->first[type] = n;
+        h->n[type] = 0;
+        ASYM_MASK_FOREACH (c, &mine)
+            put(q, h, (int)type, h->n[type]++, (uint32_t)c);
+        n += h->n[type];
+        for (uint32_t at = h->n[type]; at-- > 0;)
+            sink(q, h, q->heap[h->first[type] + at]);
+    }
+}
+
+/* Returns the cost of cpu for the thread: less on the type of its last CPU. */
+static double cost_for(const struct asym_seats *q, uint32_t t, int cpu)
+{
+    const struct asym_cpu *cpus = q->in->machine->cpus;
+    const struct asym_seats_thread *s = asym_seats_of(q, t);
+    const bool stays = s->last > 0 && asym_mask_has(&q->in->machine->usable, s->given) &&
+                       cpus[s->given].type == cpus[cpu].type;
+    return q->cost[cpu] * (stays ? OTHER_TYPE : 1);
+}
+
+/* The CPUs that it may use are few: look at each. */
+static int scan(const struct asym_seats *q, uint32_t t, const struct asym_mask *cpus)
+{
+    struct asym_mask may = asym_mask_and(q->in->threads[t].allowed, cpus);
+    int best = -1;
+    if (asym_mask_empty(&may)) /* all that it may use are claimed */
+        may = asym_mask_and(q->in->threads[t].allowed, q->in->spare);
+    if (asym_mask_empty(&may))
+        may = *q->in->threads[t].allowed;
+    ASYM_MASK_FOREACH (c, &may)
+        if (best < 0 || cost_for(q, t, c) < cost_for(q, t, best))
+            best = c;
+    return best;
+}
+
+static int choose(const struct asym_seats *q, const struct heaps *h, uint32_t t, const struct asym_mask *cpus)
+{
+    const struct asym_policy_thread *thread = &q->in->threads[t];
+    const struct asym_machine *m = q->in->machine;
+    int best = -1;
+    for (unsigned type = 0; type < m->n_types; type++) {
+        if (h->n[type] == 0)
+            continue;
+        const int top = (int)q->heap[h->first[type]];
+        if (!asym_mask_has(thread->allowed, top)) {
+            best = scan(q, t, cpus);
+            break;
+        }
+        if (best < 0 || cost_for(q, t, top) < cost_for(q, t, best))
+            best = top;
+    }
+    const int home = thread->preferred_cpu;
+    const bool is_as_good = asym_mask_has(cpus, home) && best >= 0 &&
+                            cost_for(q, t, home) <= cost_for(q, t, best) * (1 + 1e-6);
+    return is_as_good ? home : best;
+}
+
+/* Move thread t to an idle CPU, if it shares its CPU with one of the crowd and may run on an idle one. */
+static void spread_one(struct asym_seats *q, uint32_t t, const struct asym_mask *crowded, struct asym_mask *idle)
+{
+    const int from = q->ret[t].cpu;
+    const struct asym_mask may = asym_mask_and(q->in->threads[t].allowed, idle);
+    if (q->n_on[from] < 2 || !asym_mask_has(crowded, from) || q->claim[t] || asym_mask_empty(&may))
+        return;
+    q->n_on[from]--;
+    q->used[from] -= asym_seats_of(q, t)->duty;
+    asym_seats_sit(q, t, scan(q, t, &may));
+    asym_mask_clear(idle, (unsigned)q->ret[t].cpu);
+}
+
+/* A thread with few CPUs may have joined one that has others to go to, while these are idle: then that one goes there. */
+static void fill_idle(struct asym_seats *q, const struct asym_mask *cpus)
+{
+    struct asym_mask idle = {0}, crowded = {0};
+    ASYM_MASK_FOREACH (c, cpus)
+        if (q->n_on[c] == 0)
+            asym_mask_set(&idle, (unsigned)c);
+    for (size_t i = 0; i < q->n_open; i++)
+        asym_mask_set(&crowded, (unsigned)q->ret[q->open[i]].cpu);
+    for (size_t i = 0; i < q->n_open && !asym_mask_empty(&idle); i++)
+        spread_one(q, q->open[i], &crowded, &idle);
+    for (uint32_t t = 0; t < q->in->n_threads && q->n_open > 0 && !asym_mask_empty(&idle); t++)
+        spread_one(q, t, &crowded, &idle);
+}
+
+void asym_seats_place_crowd(struct asym_seats *q, const struct asym_mask *cpus)
+{
+    const struct asym_cpu *all = q->in->machine->cpus;
+    struct heaps h;
+    make_heaps(q, &h, cpus);
+    for (size_t i = 0; i < q->n_open; i++) {
+        const uint32_t t = q->open[i];
+        q->key[t] = q->density[t] / asym_seats_of(q, t)->rate * (1 + 2 * q->p->sticky * q->behind[t]);
+    }
+    if (!q->flooded)
+        asym_seats_sort(q, q->open, q->n_open);
+    for (size_t i = 0; i < q->n_open; i++) {
+        const uint32_t t = q->open[i];
+        const int cpu = choose(q, &h, t, cpus);
+        asym_seats_sit(q, t, cpu);
+        asym_seats_of(q, t)->kind = 0;
+        q->ret[t].figure[0] = q->key[t];
+        q->ret[t].figure[1] = 0;
+        int c = cpu;
+        do { /* a busy sibling makes the others of the core slower */
+            q->cost[c] = cost_of(q, c);
+            if (asym_mask_has(cpus, c))
+                sink(q, &h, (uint32_t)c);
+        } while ((c = all[c].sibling) != cpu);
+    }
+    fill_idle(q, cpus);
+}

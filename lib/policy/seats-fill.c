@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Step 5 of asym: who sits where. The CPUs of one core type whose next seat is worth as much are a tier. The best tier is filled
+ * first, by rank; then all seats are valued again, because each thread that sits changes the value of what is left of its core.
+ */
+#include "policy/seats-internal.h"
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "policy/placement/spread-internal.h"
+
+/* Seats within this share of the best are of one tier. */
+#define CLASS_FROM 0.98
+
+/* A thread that loses this share of its speed far from its memory chooses before the others. */
+#define REMOTE_HURTS 0.08
+
+/* Threads of a program share a CPU below this many runnable threads at a time. */
+#define TOGETHER_BELOW 1.5
+
+struct tier {
+    struct asym_mask all, cpus; /* its CPUs; of these one of each idle core */
+    struct asym_mask homes;     /* of its CPUs those that threads without a seat prefer */
+    struct asym_mask stays;     /* of these the CPUs of threads that had such a seat there in the last plan */
+    double value, next;         /* of its seats; the largest density of a thread without a seat */
+    int type;
+    bool beside, joins; /* a sibling is busy; a thread sits on the CPU already */
+};
+
+double asym_seats_beside(const struct asym_seats *q, int cpu)
+{
+    const struct asym_machine *m = q->in->machine;
+    double busy = 0;
+    for (int s = m->cpus[cpu].sibling; s != cpu; s = m->cpus[s].sibling)
+        busy = ASYM_MAX(busy, ASYM_MIN(q->used[s], 1));
+    return 1 - busy * (1 - m->smt_gain) / 2;
+}
+
+/*
+ * Two threads of a core have s = (1 + gain) / 2 of its speed each. The second adds s, and takes 1 - s from the first, whose time is
+ * worth more by the ratio of the densities.
+ */
+double asym_seats_value(const struct asym_seats *q, int cpu, double density)
+{
+    const struct asym_machine *m = q->in->machine;
+    if (asym_mask_has(&q->closed, cpu) || q->used[cpu] > q->p->duty)
+        return 0;
+    const double each = (1 + m->smt_gain) / 2;
+    double busy = 0, top = 0;
+    for (int s = m->cpus[cpu].sibling; s != cpu; s = m->cpus[s].sibling) {
+        busy = ASYM_MAX(busy, ASYM_MIN(q->used[s], 1));
+        top = ASYM_MAX(top, q->top[s]);
+    }
+    const double ratio = density > 0 ? ASYM_MAX(top / density, 1) : 1;
+    return asym_seats_speed(q, cpu) * (1 - q->used[cpu]) * (1 - busy + busy * ASYM_MAX(each - ratio * (1 - each), 0));
+}
+
+void asym_seats_sit(struct asym_seats *q, uint32_t t, int cpu)
+{
+    const int32_t app = (int32_t)q->in->threads[t].app;
+    q->app_on[cpu] = q->n_on[cpu] == 0 || q->app_on[cpu] == app ? app : -2;
+    q->used[cpu] += asym_seats_of(q, t)->duty;
+    q->top[cpu] = ASYM_MAX(q->top[cpu], q->density[t]);
+    q->n_on[cpu]++;
+    q->ret[t].cpu = cpu;
+}
+
+/* Threads of one program mostly run at the same time: on one CPU they would wait for each other. */
+static bool clashes(const struct asym_seats *q, uint32_t t, int cpu)
+{
+    const uint32_t a = q->in->threads[t].app;
+    const struct asym_policy_app *app = &q->in->apps[a];
+    if (q->n_on[cpu] == 0 || (q->together[a] > 0 && q->together[a] < TOGETHER_BELOW))
+        return false;
+    if (q->app_on[cpu] != -2)
+        return q->app_on[cpu] == (int32_t)a;
+    for (uint32_t i = app->first_thread; i < app->first_thread + app->n_threads; i++)
+        if (q->ret[i].cpu == cpu)
+            return true;
+    return false;
+}
+
+static bool has_busy_sibling(const struct asym_seats *q, int cpu)
+{
+    const struct asym_cpu *cpus = q->in->machine->cpus;
+    for (int s = cpus[cpu].sibling; s != cpu; s = cpus[s].sibling)
+        if (q->n_on[s] > 0)
+            return true;
+    return false;
+}
+
+/* Offer one seat of each idle core: the CPU of a thread that had it, else one that a thread prefers, else the first. */
+static void keep_one_of_each_core(const struct asym_seats *q, struct tier *tier)
+{
+    const struct asym_cpu *cpus = q->in->machine->cpus;
+    const struct asym_mask *const passes[] = {&tier->stays, &tier->homes, &tier->all};
+    tier->cpus = (struct asym_mask){0};
+    for (size_t pass = 0; pass < ASYM_LENGTH(passes); pass++) {
+        ASYM_MASK_FOREACH (c, passes[pass]) {
+            bool is_taken = asym_mask_has(&tier->cpus, c);
+            for (int s = cpus[c].sibling; s != c; s = cpus[s].sibling)
+                is_taken |= asym_mask_has(&tier->cpus, s);
+            if (!is_taken)
+                asym_mask_set(&tier->cpus, (unsigned)c);
+        }
+    }
+    tier->homes = asym_mask_and(&tier->homes, &tier->cpus);
+}
+
+static uint8_t kind_of(const struct tier *tier)
+{
+    return (uint8_t)(1 + tier->type * 4 + tier->joins * 2 + tier->beside);
+}
+
+static void find_homes(const struct asym_seats *q, struct tier *tier)
+{
+    for (size_t i = 0; i < q->n_open; i++) {
+        const int home = q->in->threads[q->open[i]].preferred_cpu;
+        if (!asym_mask_has(&tier->cpus, home))
+            continue;
+        asym_mask_set(&tier->homes, (unsigned)home);
+        if (asym_seats_of(q, q->open[i])->kind == kind_of(tier))
+            asym_mask_set(&tier->stays, (unsigned)home);
+    }
+}
+
+/* Returns false if no seat is left. */
+static bool find_tier(const struct asym_seats *q, struct tier *tier)
+{
+    const struct asym_machine *m = q->in->machine;
+    int best = -1;
+    *tier = (struct tier){0};
+    for (size_t i = 0; i < q->n_open; i++)
+        tier->next = ASYM_MAX(tier->next, q->density[q->open[i]]);
+    ASYM_MASK_FOREACH (c, &m->usable) {
+        const double value = asym_seats_value(q, c, tier->next);
+        if (value <= tier->value * (1 + 1e-4))
+            continue;
+        tier->value = value;
+        best = c;
+    }
+    if (best < 0 || tier->value < ASYM_SEATS_LEAST)
+        return false;
+    tier->type = m->cpus[best].type;
+    tier->beside = has_busy_sibling(q, best);
+    tier->joins = q->n_on[best] > 0;
+    ASYM_MASK_FOREACH (c, &m->types[tier->type].cpus)
+        if (asym_seats_value(q, c, tier->next) >= tier->value * CLASS_FROM && tier->joins == (q->n_on[c] > 0) &&
+            tier->beside == has_busy_sibling(q, c))
+            asym_mask_set(&tier->cpus, (unsigned)c);
+    tier->all = tier->cpus;
+    find_homes(q, tier);
+    if (!tier->beside && !tier->joins)
+        keep_one_of_each_core(q, tier);
+    return true;
+}
+
+/* Types that differ in kind only have the same speed. */
+static bool is_slowest(const struct asym_seats *q, const struct tier *tier)
+{
+    return q->in->machine->types[tier->type].speed <= q->slowest;
+}
+
+static double rank(const struct asym_seats *q, uint32_t t, const struct tier *tier)
+{
+    const struct asym_seats_thread *s = asym_seats_of(q, t);
+    bool is_remote = true;
+    ASYM_MASK_FOREACH (c, &tier->cpus) {
+        is_remote = asym_seats_is_remote(q, t, c);
+        if (!is_remote)
+            break;
+    }
+    const double speed = q->in->machine->types[tier->type].speed / q->fastest;
+    const double gain = asym_seats_sigma(q, t, speed, is_remote) -
+                        (is_slowest(q, tier) ? 0 : asym_seats_sigma(q, t, q->slowest / q->fastest, false));
+    const bool holds = s->kind == kind_of(tier) && !s->coupled &&
+                       asym_mask_has(&tier->all, q->in->threads[t].preferred_cpu);
+    return q->density[t] * gain / s->rate * (holds ? 1 + q->p->sticky : 1) * (1 + 2 * q->p->sticky * q->behind[t]);
+}
+
+/* List the threads that want a seat of the tier: first, by rank, as many as there are. Returns how many want one. */
+static size_t list_candidates(struct asym_seats *q, struct tier *tier)
+{
+    const bool is_any = tier->beside || tier->joins || is_slowest(q, tier);
+    const size_t room = asym_mask_count(&tier->cpus);
+    size_t n = 0;
+    for (size_t i = 0; i < q->n_open; i++) {
+        const uint32_t t = q->open[i];
+        if (!asym_mask_meets(q->in->threads[t].allowed, &tier->cpus))
+            continue;
+        q->key[t] = rank(q, t, tier);
+        if (q->key[t] > 0 || is_any)
+            q->list[n++] = t;
+    }
+    asym_seats_sort_first(q, q->list, n, room);
+    tier->homes = (struct asym_mask){0};
+    for (size_t i = 0; i < ASYM_MIN(n, room); i++)
+        if (asym_mask_has(&tier->cpus, q->in->threads[q->list[i]].preferred_cpu))
+            asym_mask_set(&tier->homes, (unsigned)q->in->threads[q->list[i]].preferred_cpu);
+    return n;
+}
+
+static int find_nearest(const struct asym_seats *q, uint32_t t, const struct tier *tier)
+{
+    const struct asym_machine *m = q->in->machine;
+    const struct asym_mask may = asym_mask_and(q->in->threads[t].allowed, &tier->cpus);
+    const int home = q->in->threads[t].preferred_cpu;
+    uint64_t least = UINT64_MAX;
+    int best = -1;
+    ASYM_MASK_FOREACH (c, &may) {
+        if (clashes(q, t, c))
+            continue;
+        const uint64_t cost = (uint64_t)asym_seats_is_remote(q, t, c) << 40 |
+                              (uint64_t)asym_mask_has(&tier->homes, c) << 32 |
+                              (uint64_t)asym_nearness(m, home, c) << 16 | (uint64_t)m->cpus[c].smt_rank << 8 |
+                              m->cpus[c].rank;
+        if (cost >= least)
+            continue;
+        least = cost;
+        best = c;
+    }
+    return best;
+}
+
+static bool is_hurt(const struct asym_seats *q, uint32_t t, const struct tier *tier)
+{
+    const double speed = q->in->machine->types[tier->type].speed / q->fastest;
+    return asym_seats_sigma(q, t, speed, true) <= (1 - REMOTE_HURTS) * asym_seats_sigma(q, t, speed, false);
+}
+
+static void seat_on(struct asym_seats *q, struct tier *tier, uint32_t t, int cpu)
+{
+    asym_seats_sit(q, t, cpu);
+    asym_seats_of(q, t)->kind = kind_of(tier);
+    q->ret[t].figure[0] = q->key[t];
+    q->ret[t].figure[1] = tier->value;
+    asym_mask_clear(&tier->cpus, (unsigned)cpu);
+    asym_mask_clear(&tier->homes, (unsigned)cpu);
+}
+
+/*
+ * Seat the first n threads of list: first those whom distance hurts, near their memory; then the others, on the CPU that they
+ * have or on the nearest that is not another's. In the order of rank a second plan repeats the first. Returns how many sit.
+ */
+static size_t seat(struct asym_seats *q, struct tier *tier, size_t n)
+{
+    size_t seated = 0;
+    for (unsigned pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < n; i++) {
+            const uint32_t t = q->list[i];
+            if (q->ret[t].cpu >= 0 || (pass == 0 && !is_hurt(q, t, tier)))
+                continue;
+            const int home = q->in->threads[t].preferred_cpu;
+            const bool stays = asym_mask_has(&tier->cpus, home) && !clashes(q, t, home) &&
+                               (pass > 0 || !asym_seats_is_remote(q, t, home));
+            const int cpu = stays ? home : find_nearest(q, t, tier);
+            if (cpu < 0 || (pass == 0 && asym_seats_is_remote(q, t, cpu)))
+                continue;
+            seat_on(q, tier, t, cpu);
+            seated++;
+        }
+    }
+    return seated;
+}
+
+static void drop_seated(struct asym_seats *q)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < q->n_open; i++)
+        if (q->ret[q->open[i]].cpu < 0)
+            q->open[left++] = q->open[i];
+    q->n_open = left;
+}
+
+void asym_seats_fill(struct asym_seats *q)
+{
+    struct tier tier;
+    while (q->n_open > 0 && find_tier(q, &tier)) {
+        const size_t n = list_candidates(q, &tier), room = asym_mask_count(&tier.cpus);
+        size_t seated = seat(q, &tier, ASYM_MIN(n, room));
+        if (seated == 0 && n > room) { /* the first may not sit there, but a later one may */
+            asym_seats_sort(q, q->list, n);
+            seated = seat(q, &tier, n);
+        }
+        if (seated == 0)
+            q->closed = asym_mask_or(&q->closed, &tier.cpus);
+        drop_seated(q);
+    }
+}

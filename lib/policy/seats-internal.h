@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * The steps of the policy asym. A seat is a CPU with the speed that a further thread would get there. A thread fills it by its
+ * duty, the mean share of the time in which it is runnable. So a thread that sleeps most of the time leaves a seat on its CPU, and
+ * a hyperthread is a seat of the speed that it adds to its core.
+ *
+ * A plan observes the threads, weighs them, fills the seats in the order of their speeds, grants claims, places the crowd, for
+ * which no seat is left, and says how wide each mask is. lib/policy/asym.c has the steps in their order.
+ */
+#ifndef ASYM_POLICY_SEATS_INTERNAL_H
+#define ASYM_POLICY_SEATS_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <asym/policy.h>
+
+/** A thread that has passed a limit keeps what that gave it down to this share of the limit. */
+#define ASYM_SEATS_STAYS 0.8
+
+/** A seat is no seat below this speed. */
+#define ASYM_SEATS_LEAST 0.02
+
+struct asym_seats_params {
+    asym_usec tau, tau_duty, tau_couple, tau_turn, trial;
+    double sticky, duty, narrow, heavy, budget, fluid, flood, remote, miss_ns;
+    int boost;
+};
+
+/** State of the policy. */
+struct asym_seats_state {
+    bool presses; /**< the threads that asymd does not steer counted in the last plan */
+};
+
+/** State of a thread. Rates and speeds are shares of the fastest CPU's. */
+struct asym_seats_thread {
+    asym_usec last, seen;  /**< time of the last plan that it was in; 0: new. Time for which the policy has seen it */
+    double duty, critical; /**< means over tau_duty: runnable share; critical share, if the input has it */
+    double rate;           /**< mean over tau of the progress while runnable */
+    double pace, usual, turn; /**< means of the progress and of the runnable share, tau_couple; of rate, tau_turn */
+    double work;              /**< seconds of progress, in all */
+    double exec, stall;       /**< seconds of an instruction on a CPU of speed 1; of its misses. exec 0: not known */
+    double smt;               /**< share of the CPU's speed that the last plan expected beside siblings */
+    int32_t given;            /**< CPU of the last plan */
+    int16_t node;             /**< where it first ran, + 1; 0: not known */
+    uint8_t kind;             /**< of its seat, asym_seats_kind; 0: none */
+    bool coupled, roams;      /**< its program waits for all of its threads; its mask had several core types */
+    uint8_t claims;           /**< ASYM_CLAIM_* that the last plan granted */
+    bool above, busy, pins;   /**< it passed the limits heavy, fluid and narrow */
+};
+
+/** A plan while it is computed. */
+struct asym_seats {
+    const struct asym_policy_input *in;
+    const struct asym_seats_params *p;
+    struct asym_assignment *ret;
+    double fastest, slowest; /**< speeds of the machine */
+    double *weight, *density,
+        *key;           /**< per thread: its critical share by its nice weight; the same by its duty; its rank */
+    double *behind;     /**< per thread of a coupled program: how much later than the others its turn is, -1..1 */
+    double *together;   /**< per application: runnable threads while it has one; 0: not known */
+    double *used, *top; /**< per CPU: the duties of its threads, sleeping ones included; the largest density */
+    uint32_t *n_on;     /**< per CPU: threads that sit there */
+    int32_t *app_on;    /**< per CPU: the application of its threads; -1: there is none; -2: there are several */
+    uint32_t *open, *list, *scratch; /**< threads without a CPU; working memory */
+    uint32_t *heap, *place; /**< of the crowd: CPUs by cost, a heap for each core type; where a CPU is in its heap */
+    double *cost;           /**< of the crowd, per CPU */
+    size_t n_open;
+    uint8_t *claim;          /**< per thread: ASYM_CLAIM_* */
+    struct asym_mask closed; /**< seats that no thread wants */
+    double light;            /**< the largest density in the crowd; 0: there is no crowd */
+    bool crowded, presses,
+        flooded; /**< threads have no seat; unsteered ones need more than is left; far too many threads */
+};
+
+/** Bits of the claims of a thread: to its CPU, and to the siblings of it, which stay idle. */
+enum { ASYM_CLAIM_CPU = 1 << 0, ASYM_CLAIM_SIBLINGS = 1 << 1 };
+
+static inline struct asym_seats_thread *asym_seats_of(const struct asym_seats *q, size_t t)
+{
+    return (struct asym_seats_thread *)q->in->threads[t].state;
+}
+
+/** Returns the speed of a CPU as a share of the fastest. */
+static inline double asym_seats_speed(const struct asym_seats *q, int cpu)
+{
+    return q->in->machine->types[q->in->machine->cpus[cpu].type].speed / q->fastest;
+}
+
+/** Returns whether value passes limit, with the hysteresis of a thread that had passed it. */
+static inline bool asym_seats_passes(double value, bool had, double limit)
+{
+    return value >= limit * (had ? ASYM_SEATS_STAYS : 1);
+}
+
+/** Returns the thread's speed on a CPU of that speed, 0..1, by its counters if they are known. */
+double asym_seats_sigma(const struct asym_seats *q, size_t t, double speed, bool is_remote);
+
+/** Returns whether the CPU is far from the memory of the thread. */
+bool asym_seats_is_remote(const struct asym_seats *q, size_t t, int cpu);
+
+/** Step 1: bring the means of all threads up to date. */
+void asym_seats_observe(struct asym_seats *q);
+
+/** Steps 2 to 4: weights, densities, and the turns of coupled programs. */
+void asym_seats_weigh(struct asym_seats *q);
+
+/** Returns the speed that a thread of that density would add on cpu, a share of the fastest CPU's; 0: no seat is left. */
+double asym_seats_value(const struct asym_seats *q, int cpu, double density);
+
+/** Returns the share of its speed that cpu has beside its busy siblings. */
+double asym_seats_beside(const struct asym_seats *q, int cpu);
+
+/** Step 5: fill the seats, the fastest first. Afterwards open has the threads without one. */
+void asym_seats_fill(struct asym_seats *q);
+
+/** Put thread t on cpu. */
+void asym_seats_sit(struct asym_seats *q, uint32_t t, int cpu);
+
+/** Step 6: place the threads of open on the CPUs of cpus. */
+void asym_seats_place_crowd(struct asym_seats *q, const struct asym_mask *cpus);
+
+/** Step 7: find out who ranks above the crowd, and grant claims within the budget. Returns the CPUs that the crowd may use. */
+struct asym_mask asym_seats_claim(struct asym_seats *q);
+
+/** Sort n threads of list by key, the largest first. */
+void asym_seats_sort(struct asym_seats *q, uint32_t *list, size_t n);
+
+/** Move the k threads of list with the largest keys to its front, sorted. */
+void asym_seats_sort_first(struct asym_seats *q, uint32_t *list, size_t n, size_t k);
+
+#endif

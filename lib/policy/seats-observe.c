@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Step 1 of asym: the means of each thread. */
+#include "policy/seats-internal.h"
+
+#include <math.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+
+/* An interval counts for progress only if the thread needed a CPU for this share of it: below, its ratio is noise. */
+#define RATE_FROM 0.2
+
+/* No thread has made less progress than this: a rank is a ratio by it. */
+#define RATE_LEAST 1e-3
+
+/* The rate of a thread before any is known. */
+#define RATE_FIRST 0.5
+
+/* A sample of fewer instructions, or of less time, says nothing about the thread. */
+#define SAMPLE_INSTRUCTIONS 1e5
+#define SAMPLE_SECONDS      0.002
+
+/* Misses explain at most this share of a thread's time. */
+#define STALL_MOST 0.97
+
+struct interval {
+    double seconds, duty, couple, turn; /* what the new values count in the means */
+};
+
+static double gain_of(double seconds, asym_usec tau)
+{
+    return tau == 0 ? 1 : 1 - exp(-seconds * (double)ASYM_SEC / (double)tau);
+}
+
+bool asym_seats_is_remote(const struct asym_seats *q, size_t t, int cpu)
+{
+    const int16_t node = asym_seats_of(q, t)->node;
+    return node > 0 && q->in->machine->cpus[cpu].node != node - 1;
+}
+
+double asym_seats_sigma(const struct asym_seats *q, size_t t, double speed, bool is_remote)
+{
+    const struct asym_seats_thread *s = asym_seats_of(q, t);
+    if (s->exec <= 0)
+        return speed;
+    return (s->exec + s->stall) / (s->exec / speed + s->stall * (is_remote ? q->p->remote : 1));
+}
+
+/* Split the time of an instruction into that of the core, which the speed divides, and that of the memory, which it does not. */
+static void observe_counters(struct asym_seats *q, size_t t, int cpu)
+{
+    const struct asym_policy_thread *thread = &q->in->threads[t];
+    const struct asym_sample *sample = thread->sample;
+    struct asym_seats_thread *s = asym_seats_of(q, t);
+    if (!sample || sample->instructions < SAMPLE_INSTRUCTIONS || sample->seconds < SAMPLE_SECONDS ||
+        thread->sampled_on != q->in->machine->cpus[cpu].type)
+        return;
+    const double remote = asym_seats_is_remote(q, t, cpu) ? q->p->remote : 1;
+    const double each = sample->seconds / sample->instructions;
+    const double misses = ASYM_MAX(sample->llc_misses, 0) / sample->instructions * q->p->miss_ns * 1e-9;
+    const double stall = ASYM_MIN(misses * remote, STALL_MOST * each);
+    const double share = s->exec > 0 ? 0.5 : 1;
+    s->exec += share * ((each - stall) * asym_seats_speed(q, cpu) * s->smt - s->exec);
+    s->stall += share * (stall / remote - s->stall);
+}
+
+/* While the thread was not in the input, it slept. */
+static void fade(const struct asym_seats *q, struct asym_seats_thread *s, double gap)
+{
+    const double duty = 1 - gain_of(gap, q->p->tau_duty), couple = 1 - gain_of(gap, q->p->tau_couple);
+    s->duty *= duty;
+    s->critical *= duty;
+    s->pace *= couple;
+    s->usual *= couple;
+}
+
+static void observe_progress(struct asym_seats *q, size_t t, const struct interval *i, double done)
+{
+    const struct asym_policy_thread *thread = &q->in->threads[t];
+    struct asym_seats_thread *s = asym_seats_of(q, t);
+    const double needed = ASYM_MAX(thread->runnable, thread->running);
+    if (!s->roams) {
+        s->work += done * i->seconds;
+        s->pace += i->couple * (done - s->pace);
+        s->usual += i->couple * (thread->runnable - s->usual);
+    }
+    if (needed < RATE_FROM)
+        return;
+    if (!s->roams)
+        s->turn += i->turn * (done / needed - s->turn);
+    s->rate += gain_of(i->seconds * thread->runnable, q->p->tau) * (done / needed - s->rate);
+    s->rate = ASYM_MAX(s->rate, RATE_LEAST);
+}
+
+static void observe_thread(struct asym_seats *q, size_t t, const struct interval *i)
+{
+    const struct asym_policy_thread *thread = &q->in->threads[t];
+    const struct asym_machine *m = q->in->machine;
+    const asym_usec now = q->in->now;
+    struct asym_seats_thread *s = asym_seats_of(q, t);
+    if (s->node == 0 && thread->preferred_cpu >= 0)
+        s->node = (int16_t)(m->cpus[thread->preferred_cpu].node + 1);
+    if (s->last == 0) {
+        s->duty = thread->runnable;
+        s->critical = thread->critical;
+        return;
+    }
+    const asym_usec away = now - s->last;
+    if (away > q->in->interval)
+        fade(q, s, (double)(away - q->in->interval) / (double)ASYM_SEC);
+    s->duty += i->duty * (thread->runnable - s->duty);
+    s->critical += i->duty * (thread->critical - s->critical);
+    s->seen += q->in->interval;
+    s->coupled = s->coupled && !s->roams;
+    if (away > q->in->interval || !asym_mask_has(&m->usable, s->given) || i->seconds <= 0)
+        return;
+    observe_counters(q, t, s->given);
+    const bool is_remote = asym_seats_is_remote(q, t, s->given);
+    const double sigma = asym_seats_sigma(q, t, asym_seats_speed(q, s->given), is_remote);
+    observe_progress(q, t, i, thread->running * sigma * s->smt);
+}
+
+void asym_seats_observe(struct asym_seats *q)
+{
+    const double seconds = (double)q->in->interval / (double)ASYM_SEC;
+    const struct interval i = {.seconds = seconds,
+                               .duty = gain_of(seconds, q->p->tau_duty),
+                               .couple = gain_of(seconds, q->p->tau_couple),
+                               .turn = gain_of(seconds, q->p->tau_turn)};
+    double sum = 0;
+    size_t known = 0;
+    for (size_t t = 0; t < q->in->n_threads; t++) {
+        observe_thread(q, t, &i);
+        sum += asym_seats_of(q, t)->rate;
+        known += asym_seats_of(q, t)->rate > 0;
+    }
+    /* A newcomer is where the others are on average: it neither waits nor claims what it missed. */
+    const double mean = known ? sum / (double)known : RATE_FIRST;
+    for (size_t t = 0; t < q->in->n_threads; t++)
+        if (asym_seats_of(q, t)->rate <= 0)
+            asym_seats_of(q, t)->rate = mean;
+}

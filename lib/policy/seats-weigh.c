@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Steps 2 to 4 of asym: critical shares, densities, and programs whose threads wait for each other.
+ *
+ * The critical share of a thread is the integral of 1 / k over the time for which it is runnable, by the time; k is the number of
+ * runnable threads of its program. All shares of a program add up to the share of the time in which it is active. Where no source
+ * measures it, the duties give it, as if activity were nested: the thread of the least duty runs only while all others run.
+ */
+#include "policy/seats-internal.h"
+
+#include <math.h>
+
+#include "base/macro.h"
+#include "base/nice.h"
+#include "base/sort.h"
+
+/* A ratio by a duty below this says nothing. */
+#define DUTY_LEAST 1e-3
+
+/* A thread that spins (RTX) is waited for by no other. */
+#define SPINS 1e-6
+
+/* Critical shares that add up to less are not measured ones. */
+#define MEASURED_FROM 0.01
+
+/* Threads that are runnable less do not take part in the work that couples a program. */
+#define USUAL_FROM 0.1
+
+/* A program is coupled if the paces of its threads vary less than this although their duties differ by UNLIKE; until they vary by
+ * twice as much. */
+#define COUPLED_BELOW 0.15
+#define UNLIKE        0.95
+
+/* Seconds of progress before the pace of a thread counts. */
+#define WORK_FROM 1
+
+static int by_key(uint32_t a, uint32_t b, const void *ctx)
+{
+    const struct asym_seats *q = ctx;
+    return q->key[a] > q->key[b] ? -1 : q->key[a] < q->key[b];
+}
+
+void asym_seats_sort(struct asym_seats *q, uint32_t *list, size_t n)
+{
+    asym_sort_index(list, n, q->scratch, by_key, q);
+}
+
+void asym_seats_sort_first(struct asym_seats *q, uint32_t *list, size_t n, size_t k)
+{
+    if (k < n)
+        asym_sort_least(list, n, k, by_key, q);
+    asym_seats_sort(q, list, ASYM_MIN(k, n));
+}
+
+static void set_weight(struct asym_seats *q, uint32_t t, double share)
+{
+    const struct asym_policy_thread *thread = &q->in->threads[t];
+    const double duty = ASYM_MAX(asym_seats_of(q, t)->duty, DUTY_LEAST);
+    const double weight = ASYM_MAX(share, 1e-4 * duty) * asym_nice_weight(thread->nice) / 1024.0;
+    q->weight[t] = thread->spinning ? SPINS : weight;
+    q->density[t] = thread->spinning ? SPINS : weight / duty;
+}
+
+static void weigh_app(struct asym_seats *q, size_t a)
+{
+    const struct asym_policy_app *app = &q->in->apps[a];
+    double share = 0, duties = 0, criticals = 0;
+    for (uint32_t i = 0; i < app->n_threads; i++) {
+        const uint32_t t = app->first_thread + i;
+        q->list[i] = t;
+        q->key[t] = asym_seats_of(q, t)->duty;
+        duties += q->key[t];
+        criticals += asym_seats_of(q, t)->critical;
+    }
+    const bool is_measured = criticals > MEASURED_FROM;
+    q->together[a] = is_measured && app->n_threads > 1 ? duties / criticals : 0;
+    asym_seats_sort(q, q->list, app->n_threads);
+    for (uint32_t i = app->n_threads; i-- > 0;) {
+        const uint32_t t = q->list[i];
+        const double below = i + 1 < app->n_threads ? q->key[q->list[i + 1]] : 0;
+        share += (q->key[t] - below) / (i + 1 + app->unsteered);
+        set_weight(q, t, is_measured ? asym_seats_of(q, t)->critical : share);
+    }
+}
+
+/* Sums over the threads of a program that take part in its work. */
+struct team {
+    double pace, squares, least, most, turn, weight, duty, rate;
+    size_t n, coupled, known;
+};
+
+static bool takes_part(const struct asym_seats_thread *s)
+{
+    return s->usual >= USUAL_FROM && !s->roams;
+}
+
+static struct team sum_up(const struct asym_seats *q, const struct asym_policy_app *app)
+{
+    struct team sum = {.least = 1};
+    for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++) {
+        const struct asym_seats_thread *s = asym_seats_of(q, t);
+        if (!takes_part(s))
+            continue;
+        sum.n++;
+        sum.pace += s->pace;
+        sum.squares += s->pace * s->pace;
+        sum.turn += s->turn;
+        sum.least = ASYM_MIN(sum.least, s->usual);
+        sum.most = ASYM_MAX(sum.most, s->usual);
+        sum.coupled += s->coupled;
+        sum.known += s->work > WORK_FROM;
+        sum.weight += q->weight[t];
+        sum.duty += s->duty;
+        sum.rate += s->rate;
+    }
+    return sum;
+}
+
+static bool is_coupled(const struct team *sum)
+{
+    const double n = (double)sum->n, mean = sum->pace / n;
+    const double variation = sqrt(ASYM_MAX(sum->squares / n - mean * mean, 0)) / mean;
+    return sum->coupled * 2 > sum->n ? variation < 2 * COUPLED_BELOW
+                                     : variation < COUPLED_BELOW && sum->least < UNLIKE * sum->most;
+}
+
+/*
+ * Threads that do equal work on unequal seats wait for each other at barriers. They share one density and one rate, and take turns.
+ * Their deficits of work say nothing: where each of them stands before the next barrier is not known.
+ */
+static void couple(struct asym_seats *q, const struct asym_policy_app *app)
+{
+    const struct team sum = sum_up(q, app);
+    if (sum.n < 2 || sum.known < sum.n)
+        return;
+    const bool is = is_coupled(&sum);
+    const double range = ASYM_MAX(1 - q->slowest / q->fastest, DUTY_LEAST);
+    for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++) {
+        struct asym_seats_thread *s = asym_seats_of(q, t);
+        if (!takes_part(s))
+            continue;
+        s->coupled = is;
+        if (!is)
+            continue;
+        q->density[t] = sum.weight / ASYM_MAX(sum.duty, DUTY_LEAST);
+        s->rate = sum.rate / (double)sum.n;
+        const double later = (sum.turn / (double)sum.n - s->turn) / range;
+        q->behind[t] = sum.coupled == 0 ? 0 : ASYM_MAX(-1, ASYM_MIN(1, later));
+    }
+}
+
+void asym_seats_weigh(struct asym_seats *q)
+{
+    for (size_t a = 0; a < q->in->n_apps; a++) {
+        weigh_app(q, a);
+        couple(q, &q->in->apps[a]);
+    }
+}

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of asym: the numbers of its rule, worked out by hand. docs/policies.md has the formulas. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <asym/policy.h>
+
+#include "base/macro.h"
+#include "base/mask.h"
+#include "policy/seats-internal.h"
+#include "support/generate.h"
+#include "support/policy-fixture.h"
+#include "support/reason-text.h"
+
+enum { MOST_CPUS = 32 };
+
+static struct policy_fixture w;
+static struct gen_params_room params;
+
+static void assert_near(double value, double wanted)
+{
+    if (fabs(value - wanted) > 0.0006)
+        fail_msg("%.4f is not %.4f", value, wanted);
+}
+
+static struct asym_seats_thread *state_of(unsigned thread)
+{
+    return (struct asym_seats_thread *)(void *)w.threads[thread].state;
+}
+
+/* n_fast cores of speed fast with so many hardware threads each, then n_slow cores of speed 1 with one. */
+static void begin(double fast, unsigned n_fast, unsigned siblings, unsigned n_slow)
+{
+    double speeds[MOST_CPUS];
+    const unsigned n = n_fast * siblings + n_slow;
+    assert_true(n <= MOST_CPUS);
+    for (unsigned c = 0; c < n; c++)
+        speeds[c] = c < n_fast * siblings ? fast : 1;
+    policy_fixture_begin(&w, "asym", speeds, n);
+    for (unsigned c = 0; c < n; c++)
+        w.machine.cpus[c].core = (int16_t)(c < n_fast * siblings ? c / siblings : c);
+    w.machine.smt_gain = 0.27;
+    assert_int_equal(asym_machine_finish(&w.machine), 0);
+    gen_params(w.policy, &params);
+    w.params = &params;
+    w.light_from = 0.7;
+}
+
+static unsigned enter(unsigned n, double duty)
+{
+    const unsigned first = policy_fixture_enter(&w, n);
+    for (unsigned t = first; t < first + n; t++)
+        w.threads[t].runnable = duty;
+    return first;
+}
+
+/* --- the steps by themselves --- */
+
+/* The data that a step reads, for up to 16 threads of one program that have these duties, on the machine of the fixture. */
+struct bench {
+    struct asym_policy_input in;
+    struct asym_policy_app app;
+    struct asym_policy_thread threads[16];
+    struct asym_seats_thread states[16];
+    double weight[16], density[16], key[16], behind[16], together[1], used[MOST_CPUS], top[MOST_CPUS];
+    uint32_t list[16], scratch[16];
+    struct asym_seats q;
+};
+
+static void prepare(struct bench *b, const double *duties, unsigned n)
+{
+    *b = (struct bench){.app = {.n_threads = n, .runnable = n}};
+    for (unsigned t = 0; t < n; t++) {
+        b->states[t].duty = duties[t];
+        b->threads[t].state = &b->states[t];
+    }
+    b->in = (struct asym_policy_input){
+        .machine = &w.machine, .apps = &b->app, .threads = b->threads, .n_apps = 1, .n_threads = n, .now = 1};
+    b->q = (struct asym_seats){.in = &b->in,
+                               .p = (const struct asym_seats_params *)(void *)&params,
+                               .fastest = w.machine.types[0].speed,
+                               .slowest = w.machine.types[w.machine.n_types - 1].speed,
+                               .weight = b->weight,
+                               .density = b->density,
+                               .key = b->key,
+                               .behind = b->behind,
+                               .together = b->together,
+                               .used = b->used,
+                               .top = b->top,
+                               .list = b->list,
+                               .scratch = b->scratch};
+}
+
+static void critical_shares_come_from_duties_as_if_nested(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned n;
+        double duties[8], unsteered, weight[2], density[2]; /* of the first thread and of the last */
+    } rows[] = {
+        {6, {0.9, 0.15, 0.15, 0.15, 0.15, 0.15}, 0, {0.775, 0.025}, {0.861, 0.167}},
+        {8, {1, 1, 1, 1, 1, 1, 1, 1}, 0, {0.125, 0.125}, {0.125, 0.125}},
+        {2, {0.5, 0.5}, 0, {0.25, 0.25}, {0.5, 0.5}},
+        {1, {1}, 19, {0.05, 0.05}, {0.05, 0.05}}, /* a compiler of twenty, the others too new to be steered */
+    };
+    begin(2, 4, 1, 4);
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct bench b;
+        prepare(&b, rows[i].duties, rows[i].n);
+        b.app.unsteered = rows[i].unsteered;
+        asym_seats_weigh(&b.q);
+        for (unsigned k = 0; k < 2; k++) {
+            assert_near(b.weight[k * (rows[i].n - 1)], rows[i].weight[k]);
+            assert_near(b.density[k * (rows[i].n - 1)], rows[i].density[k]);
+        }
+    }
+}
+
+static void a_measured_critical_share_goes_before_the_duties(void **state)
+{
+    (void)state;
+    struct bench b;
+    begin(2, 4, 1, 4);
+    prepare(&b, (const double[]){1, 1}, 2);
+    b.states[0].critical = 0.9;
+    b.states[1].critical = 0.1;
+    b.threads[1].spinning = true;
+    asym_seats_weigh(&b.q);
+    assert_near(b.weight[0], 0.9);
+    assert_near(b.weight[1], 0); /* no thread waits for one that spins */
+    assert_near(b.together[0], 2);
+}
+
+/* CPUs 0 and 1 are a P core, 2 is another one's first, 4 is an E core. Duty and density stand for who sits on CPU 0. */
+static void seats_are_worth_what_they_add(void **state)
+{
+    (void)state;
+    static const struct {
+        double duty, density, value;
+        int cpu;
+    } rows[] = {
+        {0, 0, 1, 2},       {0, 0, 0.625, 4},   {1, 1, 0.27, 1},    {0.45, 1, 0.6715, 1},
+        {0.45, 6, 0.55, 1}, {0.08, 1, 0.92, 0}, {0.45, 1, 0.55, 0}, {0.75, 1, 0, 0},
+    };
+    begin(1.6, 2, 2, 1);
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct bench b;
+        prepare(&b, NULL, 0);
+        b.used[0] = rows[i].duty;
+        b.top[0] = rows[i].density;
+        assert_near(asym_seats_value(&b.q, rows[i].cpu, 1), rows[i].value);
+    }
+}
+
+/* On a P core beside a busy sibling. The mean moves by 1 - exp(-0.1) to running * 0.635 / runnable. */
+static void progress_is_measured_by_the_seat(void **state)
+{
+    (void)state;
+    struct bench b;
+    begin(1.6, 2, 2, 1);
+    prepare(&b, (const double[]){1}, 1);
+    b.in.now = 1000 * ASYM_SEC;
+    b.in.interval = 100 * ASYM_MSEC;
+    b.states[0].last = b.in.now - b.in.interval;
+    b.states[0].rate = 0.6;
+    b.states[0].smt = 0.635;
+    b.threads[0].running = 0.5;
+    b.threads[0].runnable = 1;
+    asym_seats_observe(&b.q);
+    assert_near(b.states[0].rate, 0.5731);
+    b.threads[0].runnable = 0.1; /* too little to tell */
+    b.threads[0].running = 0.1;
+    b.in.now += b.in.interval;
+    b.states[0].last += b.in.interval;
+    asym_seats_observe(&b.q);
+    assert_near(b.states[0].rate, 0.5731);
+}
+
+/* It was not in the input for a second: it slept, and its duty fades. */
+static void a_thread_that_was_not_seen_has_slept(void **state)
+{
+    (void)state;
+    struct bench b;
+    begin(2, 4, 1, 4);
+    prepare(&b, (const double[]){0.9}, 1);
+    b.in.now = 1000 * ASYM_SEC;
+    b.in.interval = 100 * ASYM_MSEC;
+    b.states[0].last = b.in.now - ASYM_SEC - b.in.interval;
+    b.states[0].rate = 0.6;
+    asym_seats_observe(&b.q);
+    assert_near(b.states[0].duty, 0.9 * exp(-1.1 / 0.3 * 1.0));
+    assert_near(b.states[0].rate, 0.6);
+}
+
+static void equal_work_on_unequal_seats_is_coupled(void **state)
+{
+    (void)state;
+    static const struct {
+        double pace[4], usual[4];
+        bool was, is;
+    } rows[] = {
+        {{0.31, 0.31, 0.30, 0.31}, {0.5, 0.5, 1, 1}, false, true},
+        {{0.9, 0.9, 0.45, 0.45}, {1, 1, 1, 1}, false, false},
+        {{0.31, 0.31, 0.30, 0.31}, {1, 1, 1, 1}, false, false},     /* the seats are equal */
+        {{0.40, 0.40, 0.27, 0.27}, {0.5, 0.5, 1, 1}, false, false}, /* CV 0.19 */
+        {{0.40, 0.40, 0.27, 0.27}, {0.5, 0.5, 1, 1}, true, true},
+    };
+    begin(2, 4, 1, 4);
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct bench b;
+        prepare(&b, rows[i].usual, 4);
+        for (unsigned t = 0; t < 4; t++) {
+            b.states[t].pace = rows[i].pace[t];
+            b.states[t].usual = rows[i].usual[t];
+            b.states[t].work = 2;
+            b.states[t].rate = 0.5;
+            b.states[t].coupled = rows[i].was;
+        }
+        asym_seats_weigh(&b.q);
+        for (unsigned t = 0; t < 4; t++)
+            assert_int_equal(b.states[t].coupled, rows[i].is);
+        if (rows[i].is)
+            assert_near(b.density[0] - b.density[3], 0);
+    }
+}
+
+/* --- whole plans --- */
+
+static void a_serial_thread_has_a_fast_cpu_of_its_own(void **state)
+{
+    (void)state;
+    unsigned fast = 0;
+    begin(2, 4, 1, 4);
+    const unsigned serial = enter(1, 1), first = enter(8, 1);
+    for (unsigned k = 0; k < 3; k++)
+        policy_fixture_plan(&w);
+    const struct asym_assignment *a = &w.threads[serial].answer;
+    assert_true(asym_mask_has(&w.machine.fast, a->cpu));
+    assert_true(a->exclusive && a->width == ASYM_PIN_CPU && a->nice_delta == -5);
+    assert_int_equal(w.count[a->cpu], 1);
+    for (unsigned t = first; t < first + 8; t++)
+        fast += asym_mask_has(&w.machine.fast, policy_fixture_cpu(&w, t));
+    assert_int_equal(fast, 4); /* the eighth shares a fast CPU: 1.333 / 2 there, 1.333 on a slow one */
+    assert_true(why_is_sound(a->reason, a->figure));
+    assert_near(a->figure[0], 100);
+}
+
+static void seats_fill_in_the_order_of_what_they_add(void **state)
+{
+    (void)state;
+    static const unsigned rows[][4] = {{12, 8, 0, 4}, {20, 8, 0, 12}, {24, 8, 0, 16}, {28, 4, 4, 16}, {32, 0, 8, 16}};
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        unsigned cores[3] = {0}, slow = 0;
+        begin(1.6, 8, 2, 16);
+        enter(rows[i][0], 1);
+        policy_fixture_plan(&w);
+        for (unsigned c = 0; c < 16; c += 2)
+            cores[w.count[c] + w.count[c + 1]]++;
+        for (unsigned c = 16; c < 32; c++)
+            slow += w.count[c];
+        assert_int_equal(cores[1], rows[i][1]);
+        assert_int_equal(cores[2], rows[i][2]);
+        assert_int_equal(slow, rows[i][3]);
+        policy_fixture_plan_again(&w);
+        assert_int_equal(w.moved, 0);
+    }
+}
+
+/* Two programs of one thread, a fast CPU and a slow one. The one on the slow CPU has had less. */
+static void threads_swap_when_the_ranks_differ_by_sticky(void **state)
+{
+    (void)state;
+    static const struct {
+        double rate[2];
+        unsigned moved;
+    } rows[] = {{{0.5476, 0.5}, 2}, {{0.51, 0.5}, 0}};
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        begin(2, 1, 1, 1);
+        enter(1, 1);
+        enter(1, 1);
+        policy_fixture_plan(&w);
+        const bool swapped = policy_fixture_cpu(&w, 0) != 0;
+        for (unsigned t = 0; t < 2; t++)
+            state_of(t)->rate = rows[i].rate[swapped ? 1 - t : t];
+        policy_fixture_plan_again(&w);
+        assert_int_equal(w.moved, rows[i].moved);
+    }
+}
+
+/* Three serial threads of this duty keep CPUs and siblings from a crowd that fills the machine. */
+static void claims_stay_within_the_budget(void **state)
+{
+    (void)state;
+    static const struct {
+        double fast, duty;
+        unsigned n_fast, siblings, n_slow, alone, spared;
+    } rows[] = {
+        {1.6, 1, 8, 2, 16, 3, 2}, /* 3 % of 8 * 1.27 + 16 * 0.625: two siblings of 0.27 */
+        {1.6, 1, 6, 2, 8, 3, 1},  /* 0.379 */
+        {2, 0.9, 4, 1, 4, 1, 0},  /* 3 % of 6: 0.18, and 0.1 for each */
+        {2, 0.8, 4, 1, 4, 0, 0},  /* 0.2 for one */
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        unsigned alone = 0;
+        begin(rows[i].fast, rows[i].n_fast, rows[i].siblings, rows[i].n_slow);
+        for (unsigned k = 0; k < 3; k++)
+            enter(1, rows[i].duty);
+        enter(w.machine.n_cpus + w.machine.n_cpus / 2, 1);
+        policy_fixture_plan(&w);
+        for (unsigned t = 0; t < 3; t++)
+            alone += w.threads[t].answer.exclusive;
+        assert_int_equal(alone, rows[i].alone);
+        assert_int_equal(asym_mask_count(&w.spare), rows[i].spared);
+    }
+}
+
+static void the_crowd_goes_where_it_waits_least(void **state)
+{
+    (void)state;
+    static const unsigned wanted[] = {1, 1, 1, 1, 1, 1, 2, 2};
+    double speeds[8];
+    for (unsigned c = 0; c < 8; c++)
+        speeds[c] = c + 1;
+    policy_fixture_begin(&w, "asym", speeds, 8);
+    gen_params(w.policy, &params);
+    w.params = &params;
+    for (unsigned k = 0; k < 10; k++)
+        enter(1, 1);
+    policy_fixture_plan(&w);
+    for (unsigned c = 0; c < 8; c++)
+        assert_int_equal(w.count[c], wanted[c]);
+}
+
+/* A game whose threads sleep most of the time, beside a crowd: its main thread runs first where it is, and may leave. */
+static void masks_are_as_wide_as_duties_allow(void **state)
+{
+    (void)state;
+    begin(2, 4, 1, 4);
+    const unsigned game = enter(1, 0.5), crowd = enter(12, 1), sleeper = enter(1, 0.5);
+    w.threads[sleeper].nice = 10; /* it is of the crowd by its weight */
+    for (unsigned k = 0; k < 20; k++)
+        policy_fixture_plan(&w);
+    assert_int_equal(w.threads[game].answer.width, ASYM_PIN_TYPE);
+    assert_int_equal(w.threads[game].answer.nice_delta, -5);
+    assert_false(w.threads[game].answer.exclusive);
+    assert_int_equal(w.threads[crowd].answer.width, ASYM_PIN_TYPE);
+    assert_int_equal(w.threads[crowd].answer.nice_delta, 0);
+    assert_int_equal(w.threads[sleeper].answer.width, ASYM_PIN_ALL);
+    policy_fixture_leave(&w, 1);
+    for (unsigned k = 0; k < 20; k++)
+        policy_fixture_plan(&w);
+    assert_int_equal(w.threads[game].answer.width, ASYM_PIN_CPU);
+    assert_int_equal(w.threads[game].answer.nice_delta, 0); /* no boost for one that is alone */
+}
+
+static void far_too_many_threads_use_all_cpus_without_claims(void **state)
+{
+    (void)state;
+    begin(2, 4, 1, 4);
+    const unsigned serial = enter(1, 1), crowd = enter(40, 1);
+    policy_fixture_plan(&w);
+    assert_int_equal(w.threads[crowd].answer.width, ASYM_PIN_ALL);
+    assert_false(w.threads[serial].answer.exclusive);
+    assert_int_equal(w.threads[serial].answer.nice_delta, -5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(critical_shares_come_from_duties_as_if_nested),
+        cmocka_unit_test(a_measured_critical_share_goes_before_the_duties),
+        cmocka_unit_test(seats_are_worth_what_they_add),
+        cmocka_unit_test(progress_is_measured_by_the_seat),
+        cmocka_unit_test(a_thread_that_was_not_seen_has_slept),
+        cmocka_unit_test(equal_work_on_unequal_seats_is_coupled),
+        cmocka_unit_test(a_serial_thread_has_a_fast_cpu_of_its_own),
+        cmocka_unit_test(seats_fill_in_the_order_of_what_they_add),
+        cmocka_unit_test(threads_swap_when_the_ranks_differ_by_sticky),
+        cmocka_unit_test(claims_stay_within_the_budget),
+        cmocka_unit_test(the_crowd_goes_where_it_waits_least),
+        cmocka_unit_test(masks_are_as_wide_as_duties_allow),
+        cmocka_unit_test(far_too_many_threads_use_all_cpus_without_claims),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
