@@ -47,8 +47,8 @@ def get(port, path, header=""):
             "cat <&3")
 
 
-# The affinity of the threads of build. The ledger does not show that they are restored: it keeps their records for a while.
-MASKS = "grep -h Cpus_allowed_list /proc/$(pidof build)/task/*/status"
+# The affinity of the threads of load-build. The ledger does not show that they are restored: it keeps their records for a while.
+MASKS = "grep -h Cpus_allowed_list /proc/$(pidof load-build)/task/*/status"
 
 
 def show(s, command):
@@ -62,15 +62,16 @@ def show(s, command):
 
 def check_screens(s):
     s.load("spin 1 300")
-    s.sh("cp /opt/load-spin /opt/build && nice -n 10 /opt/build 8 300 >/dev/null 2>&1 &")
+    s.sh("cp /opt/load-spin /opt/load-build")
+    s.load("build 8 300")
     steering = s.until(f"{MASKS} | grep -qv '0-7$'", 20)
     s.check("it steers", s.sh(f"{MASKS} | sort | uniq -c"), steering)
     text = show(s, "asymctl status")
-    s.check("status names the policy and both core types", "pa" if "pa" in text else text.splitlines()[0],
-            "pa" in text and re.search(r"\bbuild\b|steer", text) is not None)
+    names = [name for name in ("pa", "fast CPUs", "slow CPUs", "load-build") if re.search(rf"\b{name}\b", text)]
+    s.check("status names the policy, both core types and the parallel program", ", ".join(names), len(names) == 4)
     text = show(s, "asymctl top --once")
-    s.check("top lists the parallel program", "build" if "build" in text else "not there", "build" in text)
-    text = show(s, "asymctl why build")
+    s.check("top lists the parallel program", "load-build" if "load-build" in text else "not there", "load-build" in text)
+    text = show(s, "asymctl why load-build")
     s.check("why says that it is parallel", "parallel" if "parallel" in text else "no word", "parallel" in text)
     show(s, "asymctl why load-spin")
     s.sh("taskset -p -c 6-7 $(pidof load-spin) >/dev/null; sleep 4")
@@ -112,7 +113,7 @@ def check_user(s):
     s.check("an ordinary user sees the status", f"exit status {status}", status == 0)
     status, text = s.try_sh("setpriv --reuid=visitor --clear-groups --regid=visitor asymctl pause")
     s.check("and changes nothing", text.splitlines()[0] if text else "no word", status != 0)
-    status, text = s.try_sh("setpriv --reuid=visitor --clear-groups --regid=visitor asymctl why build")
+    status, text = s.try_sh("setpriv --reuid=visitor --clear-groups --regid=visitor asymctl why load-build")
     s.check("and asks about a program of root, which /proc shows, too", text.splitlines()[0] if text else "no word",
             status == 0)
     status, text = s.try_sh("setpriv --reuid=visitor --clear-groups --regid=visitor "
@@ -186,7 +187,7 @@ def run(s):
     check_orders(s)
     check_user(s)
     # What follows needs no load, and is slow enough.
-    s.sh("kill $(pidof build load-spin)")
+    s.sh("kill $(pidof load-build load-spin)")
     check_exporter(s)
     s.unpack("extras")
     # The bus daemon and systemd read their files again.
