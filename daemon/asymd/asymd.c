@@ -11,6 +11,7 @@
 #include "daemon/asymd/mode-table.h"
 #include "app/policy-setup.h"
 #include "app/settings-setup.h"
+#include "linux/sys/cgroup-mounts.h"
 
 static void run_done(struct asym_run *run)
 {
@@ -54,6 +55,8 @@ static enum asym_exit start(struct asym_run *run, const struct asym_mode_entry *
     }
     asym_log_set_level(&run->log, run->settings->daemon.log_level);
     r = asym_root_open(run->cli->root, &run->root, &err);
+    if (r >= 0 && asym_cgroup_mounts_keep(&run->root) < 0)
+        r = asym_fail(&err, -ENOMEM, "no memory");
     if (r >= 0 && mode->needs >= ASYM_NEEDS_MACHINE)
         r = asym_run_machine(run, &err);
     if (r >= 0 && mode->needs >= ASYM_NEEDS_MACHINE)

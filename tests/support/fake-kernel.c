@@ -131,8 +131,9 @@ int asym_thread_get_mask(int32_t tid, struct asym_mask *ret)
     return r;
 }
 
-int asym_thread_get_cpuset(int32_t tgid, int32_t tid, struct asym_mask *ret)
+int asym_thread_get_cpuset(const struct asym_cgroup_mounts *mounts, int32_t tgid, int32_t tid, struct asym_mask *ret)
 {
+    (void)mounts;
     if (asym_thread_is_of(tgid, tid) < 0)
         return -ESRCH;
     *ret = fake_kernel_find(tid)->cpuset;

@@ -60,7 +60,7 @@ static bool is_full_cpuset(const struct asym_ledger *l, const struct asym_taskid
     struct asym_mask cpuset;
     if (asym_mask_within(&l->possible, allowed))
         return true;
-    if (asym_thread_get_cpuset(id->tgid, id->tid, &cpuset) < 0)
+    if (asym_thread_get_cpuset(&l->cgroups, id->tgid, id->tid, &cpuset) < 0)
         return false;
     cpuset = asym_mask_and(&cpuset, &l->possible);
     return asym_mask_within(&cpuset, allowed);

@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "linux/enforce/ledger.h"
+#include "linux/sys/cgroup-mounts.h"
 
 /**
  * A thread that asymd has touched. set is the mask that asymd last wrote or is about to write. before is the mask that was
@@ -84,6 +85,7 @@ struct asym_ledger {
     int cpu_fds[ASYM_N_CPU_LISTS]; /**< kept open: to open one takes longer than to change a mask; -1: not open */
     struct asym_mask online;       /**< read again by each apply and restore: sched_getaffinity hides offline CPUs */
     struct asym_mask possible;
+    struct asym_cgroup_mounts cgroups; /**< read when the ledger opens */
     bool isolated;    /**< the machine has isolated CPUs: a mask of all ones must not put a thread on them */
     size_t size;      /**< of the file, bytes */
     size_t n_records; /**< lines in the file without the first one */

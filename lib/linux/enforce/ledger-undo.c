@@ -112,7 +112,7 @@ static bool cut_by_cpuset(const struct asym_ledger *l, const struct asym_ledger_
 {
     const struct asym_mask transit_cpu = asym_ledger_transit(e), *asked[] = {&e->set, &e->before, &transit_cpu};
     struct asym_mask cpuset;
-    if (asym_thread_get_cpuset(e->id.tgid, e->id.tid, &cpuset) < 0)
+    if (asym_thread_get_cpuset(&l->cgroups, e->id.tgid, e->id.tid, &cpuset) < 0)
         return false;
     cpuset = asym_mask_and(&cpuset, &l->online);
     const size_t n = ASYM_LENGTH(asked) - (e->under_way ? 0 : 1);

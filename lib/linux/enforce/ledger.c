@@ -47,6 +47,8 @@ static int make(const char *dir, struct asym_ledger **ret_ledger, struct asym_er
     memset(l->cpu_fds, 0xff, sizeof l->cpu_fds);
     init_lock(l);
     asym_ledger_renew_online(l);
+    ASYM_AUTO_CLOSE int slash = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    asym_cgroup_mounts_read(&(struct asym_root){.fd = slash, .live = true}, &l->cgroups);
     l->dir = strdup(dir);
     if (!l->dir) {
         asym_ledger_close(l);

@@ -3,8 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -124,26 +124,22 @@ static void read_mounts(const struct asym_root *root, struct asym_cgroup_mounts 
         add(ret, usual[i].kind & ~found, usual[i].path);
 }
 
-/* The mounts of this machine. A user can make a read of them wait for seconds: it takes the kernel's lock for all mounts. */
-static struct asym_cgroup_mounts live;
-
-static void read_live(void)
+int asym_cgroup_mounts_keep(struct asym_root *root)
 {
-    const struct asym_root root = {.fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), .live = true};
-    read_mounts(&root, &live);
-    if (root.fd >= 0)
-        close(root.fd);
+    struct asym_cgroup_mounts *mounts = malloc(sizeof *mounts);
+    if (!mounts)
+        return -ENOMEM;
+    read_mounts(root, mounts);
+    root->cgroups = mounts;
+    return 0;
 }
 
 void asym_cgroup_mounts_read(const struct asym_root *root, struct asym_cgroup_mounts *ret)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    if (!root->live) {
+    if (root->cgroups)
+        *ret = *root->cgroups;
+    else
         read_mounts(root, ret);
-        return;
-    }
-    pthread_once(&once, read_live);
-    *ret = live;
 }
 
 const struct asym_cgroup_mount *asym_cgroup_mounts_next(const struct asym_cgroup_mounts *mounts,

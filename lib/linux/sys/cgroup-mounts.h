@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** Where the hierarchies of control groups are mounted, and the CPUs of a cpuset. Allocates nothing. */
+/** Where the hierarchies of control groups are mounted, and the CPUs of a cpuset. */
 #ifndef ASYM_LINUX_SYS_CGROUP_MOUNTS_H
 #define ASYM_LINUX_SYS_CGROUP_MOUNTS_H
 
@@ -23,8 +23,14 @@ struct asym_cgroup_mounts {
 };
 
 /**
- * Read the mounts of the root, from proc/mounts: those of this machine once, at the first call, which asymd makes at its start. A
- * kind that is not in there counts as mounted in the usual places.
+ * Read the mounts once, and keep them in the root for all later calls. A user can make a read of them wait for seconds, because it
+ * takes the kernel's lock for all mounts: asymd reads them at its start only. Returns 0; -ENOMEM.
+ */
+int asym_cgroup_mounts_keep(struct asym_root *root);
+
+/**
+ * Get the mounts that the root keeps, or read them from proc/mounts. A kind that is not in there counts as mounted in the usual
+ * places.
  */
 void asym_cgroup_mounts_read(const struct asym_root *root, struct asym_cgroup_mounts *ret);
 

@@ -65,6 +65,7 @@ void asym_root_done(struct asym_root *root)
     if (root->fd >= 0)
         close(root->fd);
     free(root->path);
+    free(root->cgroups);
     *root = (struct asym_root){.fd = -1};
 }
 

@@ -10,9 +10,10 @@
 #include <asym/error.h>
 
 struct asym_root {
-    int fd;     /* O_PATH | O_DIRECTORY; owned */
-    bool live;  /* this is the machine that asymd runs on: system calls reach its threads */
-    char *path; /* owned */
+    int fd;                             /* O_PATH | O_DIRECTORY; owned */
+    bool live;                          /* this is the machine that asymd runs on: system calls reach its threads */
+    char *path;                         /* owned */
+    struct asym_cgroup_mounts *cgroups; /* owned; of asym_cgroup_mounts_keep, else NULL */
 };
 
 /** Open a root. path NULL or "/": the live machine. 0; -ENOTDIR: the directory has neither proc nor sys; -errno. err is set. */

@@ -171,14 +171,13 @@ int asym_thread_get_stat(int32_t tgid, int32_t tid, struct asym_stat *ret)
 }
 
 /* The effective CPUs of a cgroup or of its nearest ancestor with a cpuset. */
-static int read_cpuset(const char *group, size_t len, bool v1, struct asym_mask *ret)
+static int read_cpuset(const struct asym_cgroup_mounts *mounts, const char *group, size_t len, bool v1,
+                       struct asym_mask *ret)
 {
     const enum asym_cgroup_kind kind = v1 ? ASYM_CGROUP_CPUSET : ASYM_CGROUP_UNIFIED;
-    struct asym_cgroup_mounts mounts;
     ASYM_AUTO_CLOSE int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     const struct asym_root root = {.fd = fd, .live = true};
-    asym_cgroup_mounts_read(&root, &mounts);
-    while (asym_cgroup_cpus(&root, &mounts, kind, group, len, ret) < 0) {
+    while (asym_cgroup_cpus(&root, mounts, kind, group, len, ret) < 0) {
         if (len == 0)
             return -ENOENT;
         while (len > 0 && group[--len] != '/')
@@ -187,7 +186,7 @@ static int read_cpuset(const char *group, size_t len, bool v1, struct asym_mask 
     return 0;
 }
 
-int asym_thread_get_cpuset(int32_t tgid, int32_t tid, struct asym_mask *ret)
+int asym_thread_get_cpuset(const struct asym_cgroup_mounts *mounts, int32_t tgid, int32_t tid, struct asym_mask *ret)
 {
     char text[8192];
     const char *group;
@@ -201,7 +200,7 @@ int asym_thread_get_cpuset(int32_t tgid, int32_t tid, struct asym_mask *ret)
         return -errno;
     /* In v2 the root cgroup has no such file. In v1 and v2 it has every CPU, offline ones included. */
     if (asym_parse_cgroup(text, (size_t)n, &group, &len, &v1) < 0 || len <= 1 ||
-        read_cpuset(group, len, v1 != 0, ret) < 0)
+        read_cpuset(mounts, group, len, v1 != 0, ret) < 0)
         memset(ret, 0xff, sizeof *ret);
     return 0;
 }

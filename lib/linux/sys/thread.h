@@ -24,7 +24,8 @@ struct asym_thread_sched {
 int asym_thread_get_mask(int32_t tid, struct asym_mask *ret);
 
 /** Get the cpuset of the thread's cgroup; every CPU where there are no cpusets. */
-int asym_thread_get_cpuset(int32_t tgid, int32_t tid, struct asym_mask *ret);
+struct asym_cgroup_mounts;
+int asym_thread_get_cpuset(const struct asym_cgroup_mounts *mounts, int32_t tgid, int32_t tid, struct asym_mask *ret);
 
 /**
  * Set its affinity. full_cpuset: ignore mask and set every possible CPU; the kernel cuts that to the cpuset, also after the cpuset

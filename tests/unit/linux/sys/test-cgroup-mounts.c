@@ -87,11 +87,28 @@ static void a_mount_that_is_known_is_believed(void **state)
     assert_int_equal(cpus_of_job(tree, ASYM_CGROUP_UNIFIED), 8);
 }
 
+/* A user can make a read of the mounts wait: asymd reads them at its start only. */
+static void mounts_that_are_kept_are_not_read_again(void **state)
+{
+    const struct tree *tree = *state;
+    ASYM_CLEANUP(asym_root_done) struct asym_root root = {.fd = -1};
+    struct asym_cgroup_mounts mounts;
+    assert_int_equal(asym_root_open(tree->path, &root, NULL), 0);
+    for (int kept = 0; kept < 2; kept++) {
+        tree_write(tree, "proc/mounts", "c /before cgroup2 rw 0 0\n");
+        assert_int_equal(kept ? asym_cgroup_mounts_keep(&root) : 0, 0);
+        tree_write(tree, "proc/mounts", "c /later cgroup2 rw 0 0\n");
+        asym_cgroup_mounts_read(&root, &mounts);
+        assert_string_equal(mounts.mount[0].path, kept ? "before" : "later");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_hierarchy_is_found_where_it_is_mounted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_mount_that_is_known_is_believed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(mounts_that_are_kept_are_not_read_again, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("cgroup-mounts", tests, NULL, NULL);
 }
