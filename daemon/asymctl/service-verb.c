@@ -74,15 +74,3 @@ int asym_verb_report_change(const struct asym_change_arguments *a, const char *v
     puts(text);
     return ASYM_EXIT_DONE;
 }
-
-int asym_verb_change(const struct asym_change_arguments *a, const char *verb,
-                     int (*call)(struct asym_client *client, struct asym_error *err), const char *message)
-{
-    ASYM_CLEANUP(asym_client_close_p) struct asym_client *client = NULL;
-    struct asym_error err = {""};
-    const int status = asym_verb_connect(&client);
-    if (status != ASYM_EXIT_DONE)
-        return status;
-    const int r = call(client, &err);
-    return r < 0 ? asym_verb_call_failed(r, &err) : asym_verb_report_change(a, verb, "%s", message);
-}

@@ -31,11 +31,4 @@ extern const struct asym_arg asym_change_args[];
 int asym_verb_report_change(const struct asym_change_arguments *a, const char *verb, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/**
- * The run of a verb without operands: connect, call, and report the change with this message. On an error prints it.
- * Returns the exit status.
- */
-int asym_verb_change(const struct asym_change_arguments *a, const char *verb,
-                     int (*call)(struct asym_client *client, struct asym_error *err), const char *message);
-
 #endif
