@@ -4,6 +4,7 @@
  * on slow CPUs. The policy is not fair (Saez 2010, 2.1). It compares counts as whole threads: a mean of 3.98 beside one
  * of 4.02 is no reason to migrate. On a tie the application that came first in the last plan comes first again; in the
  * first plan, the one that already has the most threads on fast CPUs comes first. Spinning threads (RTX) come last.
+ * While all CPUs are busy, light threads of serial programs and phases get sp_boost, as under pa.
  */
 #include <asym/policy.h>
 
@@ -14,6 +15,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/sort.h"
+#include "policy/placement/boost.h"
 #include "policy/placement/spread.h"
 #include "policy/placement/spread-even.h"
 
@@ -146,6 +148,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
         ret[t].reason = reason_of(&sp, t);
         ret[t].figure[0] = in->apps[in->threads[t].app].runnable;
     }
+    asym_boost_light(in, ret);
     return 0;
 }
 
@@ -156,6 +159,8 @@ const struct asym_policy asym_policy_mintlp = {
     .source = "Saez 2010, 2.1",
     .pin = ASYM_PIN_TYPE,
     .reacts = true,
+    .params_size = sizeof(struct asym_boost_params),
     .task_state_size = sizeof(struct thread_state),
+    .options = asym_boost_options,
     .plan = plan,
 };

@@ -20,18 +20,14 @@
 #include <asym/policy.h>
 
 #include <errno.h>
-#include <stddef.h>
 
 #include "base/arena.h"
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/sort.h"
+#include "policy/placement/boost.h"
 #include "policy/placement/spread.h"
 #include "policy/placement/spread-even.h"
-
-struct params {
-    int sp_boost;
-};
 
 struct state {
     asym_usec turn_at; /* when the current turn of the MP threads began */
@@ -47,7 +43,6 @@ struct thread_state {
 struct ranks {
     uint32_t *sp, *mp, *rest, *scratch;
     size_t n_sp, n_mp, n_rest;
-    bool busy;               /* no CPU is idle for long */
     struct asym_mask shared; /* fast CPUs of light threads */
     struct key *keys;        /* per thread */
 };
@@ -213,18 +208,14 @@ static double boost_left(const struct asym_policy_input *in, uint32_t t)
     return asym_reason_seconds(in->amp_boost - ASYM_MIN(age, in->amp_boost));
 }
 
-/* Say why a light thread shares its fast CPU, and add the boost that gives it that CPU when it wakes. */
+/* Say why a light thread shares its fast CPU. */
 static void let_share(struct asym_spread *sp, struct ranks *r, uint32_t t, const struct asym_reason *reason)
 {
     const struct asym_policy_thread *thread = &sp->in->threads[t];
-    const struct params *params = sp->in->params;
     struct asym_assignment *a = &sp->ret[t];
     if (a->cpu < 0 || !thread->light || !asym_mask_has(&sp->in->machine->fast, a->cpu))
         return;
-    const bool serial = thread->class == ASYM_CLASS_SP || thread->master ||
-                        sp->in->apps[thread->app].phase == ASYM_PHASE_SERIAL;
     a->exclusive = false;
-    a->nice_delta = (int8_t)(serial && r->busy ? params->sp_boost : 0);
     a->reason = reason;
     a->figure[0] = 100 * (1 - thread->duty);
     asym_mask_set(&r->shared, (unsigned)a->cpu);
@@ -341,15 +332,6 @@ static void spread_rest(struct asym_spread *sp, const struct ranks *r, const str
     }
 }
 
-/* Less than one CPU is left. */
-static bool is_busy(const struct asym_policy_input *in)
-{
-    double duties = 0;
-    for (size_t t = 0; t < in->n_threads; t++)
-        duties += in->threads[t].duty;
-    return duties > (double)asym_mask_count(&in->machine->usable) - 1;
-}
-
 static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 {
     struct asym_spread sp;
@@ -367,24 +349,13 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
         asym_spread_alike(&sp, r.rest, r.n_rest);
         return 0;
     }
-    r.busy = is_busy(in);
     struct asym_mask open = in->machine->fast;
     give_to_sp(&sp, &r, &open);
     give_to_mp(&sp, &r, &open);
     spread_rest(&sp, &r, &open);
+    asym_boost_light(in, ret);
     return 0;
 }
-
-static const struct asym_option options[] = {
-    ASYM_OPTION(
-        struct params, NICE, sp_boost, .def = "-5", .min = -20, .max = 19,
-        .help =
-            "While all CPUs are busy, asymd adds this to the nice value of a thread that shares a fast CPU because it "
-            "sleeps much, and is in a serial phase or belongs to a serial program; the source changes no nice "
-            "value. With -5 the thread has three quarters of a CPU that one other thread wants, too: all that it asks "
-            "for (exclusive_from). With -10 its bursts end 1.2 ms sooner on Linux 6.18, and no sooner on 6.1."),
-    {.key = NULL},
-};
 
 extern const struct asym_policy asym_policy_pa;
 const struct asym_policy asym_policy_pa = {
@@ -393,9 +364,9 @@ const struct asym_policy asym_policy_pa = {
     .source = "Saez 2010, 2.1",
     .pin = ASYM_PIN_TYPE,
     .reacts = true,
-    .params_size = sizeof(struct params),
+    .params_size = sizeof(struct asym_boost_params),
     .state_size = sizeof(struct state),
     .task_state_size = sizeof(struct thread_state),
-    .options = options,
+    .options = asym_boost_options,
     .plan = plan,
 };

@@ -27,14 +27,14 @@ struct pa_fixture {
     struct asym_outcome outcomes[2 * N_MOST];
 };
 
-static void begin_boosted(struct pa_fixture *w, unsigned n_cpus, unsigned n_fast, const unsigned *sizes, size_t n,
-                          int boost)
+static void begin_boosted(struct pa_fixture *w, const char *policy, unsigned n_cpus, unsigned n_fast,
+                          const unsigned *sizes, size_t n, int boost)
 {
     char text[16];
     snprintf(text, sizeof text, "%d", boost);
-    const struct gen_params_room params = gen_params_with(asym_policy_find("pa"), "sp_boost", text);
+    const struct gen_params_room params = gen_params_with(asym_policy_find(policy), "sp_boost", text);
     const struct asym_engine_config config = {
-        .policy = asym_policy_find("pa"),
+        .policy = asym_policy_find(policy),
         .params = &params,
         .classify = {.serial_max_threads = 2,
                      .hp_threshold = UINT32_MAX,
@@ -52,7 +52,7 @@ static void begin_boosted(struct pa_fixture *w, unsigned n_cpus, unsigned n_fast
 
 static void begin(struct pa_fixture *w, unsigned n_cpus, unsigned n_fast, const unsigned *sizes, size_t n)
 {
-    begin_boosted(w, n_cpus, n_fast, sizes, n, 0);
+    begin_boosted(w, "pa", n_cpus, n_fast, sizes, n, 0);
 }
 
 static void end(struct pa_fixture *w)
@@ -360,18 +360,17 @@ static void sleep_most(struct pa_fixture *w, size_t app, double duty)
 }
 
 /* A game of one thread that sleeps, and as many busy threads as there are CPUs, then one, then as many again. */
-static void a_light_thread_of_a_serial_program_is_boosted_while_all_cpus_are_busy(void **state)
+static void boosts_while_all_cpus_are_busy(const char *policy, const char *why)
 {
-    (void)state;
     struct pa_fixture w;
     const unsigned sizes[] = {1, 8};
-    begin_boosted(&w, 8, 4, sizes, 2, -5);
+    begin_boosted(&w, policy, 8, 4, sizes, 2, -5);
     w.load->tasks[0].nice = 3;
     sleep_most(&w, 0, 0.6);
     turn(&w);
     assert_true(is_fast(&w, 0) && !w.plan->tasks[0].exclusive);
     assert_int_equal(w.load->tasks[0].nice, -2);
-    assert_why(w.plan->tasks[0].reason, "few threads, sleeps");
+    assert_why(w.plan->tasks[0].reason, why);
     gen_load_share(w.load, 1, 0);
     turn(&w);
     assert_int_equal(w.load->tasks[0].nice, 3);
@@ -382,9 +381,16 @@ static void a_light_thread_of_a_serial_program_is_boosted_while_all_cpus_are_bus
     sleep_most(&w, 0, 1);
     for (unsigned k = 0; k < 15; k++)
         turn(&w);
-    assert_true(w.plan->tasks[0].exclusive);
+    assert_true(is_fast(&w, 0) && w.plan->tasks[0].exclusive == (strcmp(policy, "pa") == 0));
     assert_int_equal(w.load->tasks[0].nice, 3);
     end(&w);
+}
+
+static void a_light_thread_of_a_serial_program_is_boosted_while_all_cpus_are_busy(void **state)
+{
+    (void)state;
+    boosts_while_all_cpus_are_busy("pa", "few threads, sleeps");
+    boosts_while_all_cpus_are_busy("mintlp", "its program has few");
 }
 
 /* Six threads of a game fit on three fast CPUs beside a busy one: none takes turns. Busy ones do. */
