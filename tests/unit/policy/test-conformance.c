@@ -464,7 +464,9 @@ static bool others_may_leave(const struct run *r, int32_t target, int cpu)
 
 /*
  * While a thread waits, no CPU that it may use is idle: its mask has each CPU whose threads sleep most of the time. A
- * thread waits if the threads on its CPU want a quarter more than there is of it.
+ * thread waits if the threads on its CPU want a quarter more than there is of it. Threads in turns are held to this, too. Excepted
+ * are: policies that keep threads apart, and measure that (smt-*); a thread in a monitoring turn, which keeps to its core type;
+ * CPUs in the windows of smt-*; and CPUs on which no thread is planned (response-time leaves slow ones idle).
  */
 static void check_conserves(struct run *r)
 {
