@@ -20,7 +20,8 @@ import undisturbed  # noqa: E402
 
 SHORT = (1, 4)
 LOGIN = "/sys/fs/cgroup/session-1.scope"
-SCENARIO_S = 300
+# Only what hangs takes so long: on a busy host scenarios 2 and 6 need more than 300 s.
+SCENARIO_S = 900
 # Runs of a scenario: it runs again if a check failed while this machine's own host took CPU time (undisturbed.py).
 RUNS_MAX = 3
 

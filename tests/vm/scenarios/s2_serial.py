@@ -11,8 +11,6 @@ SLOW_SPEED = 0.5
 # there. So it tosses a coin, once a run: the serial thread has a fast CPU to itself, with 7/9 * 4/8, or it has not. A median
 # of five such is a coin too; what can be asked of each run is what happens when it falls on the wrong side.
 RUNS_MAX, WITHOUT_MIN, OWN_CPU = 9, 3, 0.75
-# Nine runs take 300 s, besides the boot.
-SCENARIO_S = 900
 # The bar is below 0.95, because steps have the noise of the host.
 SPEED_MIN = 0.85
 # An emulated CPU needs 15 times as long for a sample. asymd leaves a program alone for fork_holdoff after an exec, too.

@@ -61,9 +61,9 @@ def show(s, command):
 
 
 def check_screens(s):
-    s.load("spin 1 300")
+    s.load("spin 1 900")
     s.sh("cp /opt/load-spin /opt/load-build")
-    s.load("build 8 300")
+    s.load("build 8 900")
     steering = s.until(f"{MASKS} | grep -qv '0-7$'", 20)
     s.check("it steers", s.sh(f"{MASKS} | sort | uniq -c"), steering)
     text = show(s, "asymctl status")
