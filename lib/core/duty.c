@@ -32,11 +32,12 @@ static void add_time(struct asym_duty *d, double decay, double ran, double waite
     d->ready = (float)(d->ready * decay + (1 - decay) * (1 - ASYM_MIN(1, waited)));
 }
 
+/* Most threads that sleep for longer than some samples wait at a barrier: others may have their seats. */
+#define TAU_ASLEEP (0.3 * TAU)
+
 double asym_duty_asleep(const struct asym_duty *d, asym_usec now)
 {
-    struct asym_duty then = *d;
-    add_time(&then, asym_duty_decay(now - d->at), 0, 0);
-    return asym_duty_share(&then);
+    return asym_duty_share(d) * exp(-(double)(now - d->at) / TAU_ASLEEP);
 }
 
 void asym_duty_add(struct asym_duty *d, asym_usec now, asym_usec interval, double decay, double running,

@@ -32,7 +32,7 @@ double asym_duty_decay(asym_usec time);
 void asym_duty_add(struct asym_duty *d, asym_usec now, asym_usec interval, double decay, double running,
                    double runnable, double from);
 
-/** Returns the duty of a thread that has slept since its last interval. */
+/** Returns what is left of the duty of a thread that has slept since its last interval. It fades over about 0.3 s. */
 double asym_duty_asleep(const struct asym_duty *d, asym_usec now);
 
 /** Returns the duty, 0..1; 1 as long as the thread has only waited, or nothing is known of it. */

@@ -397,7 +397,7 @@ static void the_policy_learns_of_unsteered_and_sleeping_threads(void **state)
         engine_fixture_run(w, TICK);
     sleeper->listed = false;
     engine_fixture_run(w, TICK);
-    assert_true(fabs((double)w->orders.asleep[5] - exp(-0.1)) < 0.02);
+    assert_true(fabs((double)w->orders.asleep[5] - exp(-0.1 / 0.3)) < 0.02);
     assert_true(fabs((double)w->orders.asleep[4] - 0) < 1e-9);
 }
 
