@@ -16,8 +16,6 @@
 
 #define MOST_READS 16
 
-extern char **environ;
-
 static int spawn(struct asym_trial_metric *m, const char *command, int out)
 {
     char *const argv[] = {(char[]){"sh"}, (char[]){"-c"}, (char *)(uintptr_t)command, NULL};
