@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymctl trial beside a running asymd: it pauses and resumes it, and leaves it steering however it ends. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "base/macro.h"
 #include "support/bus-daemon.h"
 #include "support/live.h"
 #include "support/process.h"
@@ -84,11 +86,18 @@ static void an_interrupted_trial_leaves_asymd_steering(void **state)
 {
     (void)state;
     static const char *const argv[] = {TRIAL, "--time=12s", "--block=3s", NULL};
-    const pid_t trial = asym_live_start(argv, -1);
-    assert_true(asym_live_await(is_paused, 0, 1, 1, ASYM_LIVE_PATIENCE));
-    asym_live_signal(trial, SIGINT);
-    assert_int_equal(asym_live_wait(trial), 0);
-    assert_true(is_paused(0, 0));
+    const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+    const struct {
+        int out, status;
+    } cases[] = {{-1, 0}, {full, 1}}; /* a report that cannot be written is an error */
+    for (size_t i = 0; i < ASYM_LENGTH(cases); i++) {
+        const pid_t trial = asym_live_start(argv, cases[i].out);
+        assert_true(asym_live_await(is_paused, 0, 1, 1, ASYM_LIVE_PATIENCE));
+        asym_live_signal(trial, SIGINT);
+        assert_int_equal(asym_live_wait(trial), cases[i].status);
+        assert_true(is_paused(0, 0));
+    }
+    close(full);
 }
 
 static void a_paused_asymd_is_left_paused(void **state)
