@@ -143,7 +143,8 @@ static void no_mode_and_no_verb_is_left_out(void **state)
      * profile needs hardware counters; the service and run print nothing of their own; watch is in test-service-verbs.c, trial in
      * integration/test-trial.c, and tests/top.py has top.
      */
-    static const char *const elsewhere[] = {"--service", "--once", "--restore", "profile", "run", "watch", "top", "trial"};
+    static const char *const elsewhere[] = {"--service", "--once", "--restore", "profile",
+                                            "run",       "watch",  "top",       "trial"};
     (void)state;
     for (size_t i = 0; i < ASYM_N_MODES; i++)
         if (asym_modes[i]->name && !is_run(elsewhere, ASYM_LENGTH(elsewhere), asym_modes[i]->name) &&
