@@ -94,10 +94,10 @@ static void add_app(struct policy_fixture *w, unsigned a, struct policy_inputs *
             .runnable = thread->runnable,
             .running = thread->runnable,
             .duty = thread->runnable,
-            .light = thread->runnable<w->light_from, .nice = (int8_t)thread->nice, .profile = thread->profile,
-                                      .sample = thread->sample.instructions> 0
-                         ? &thread->sample
-                         : NULL,
+            .light = (thread->runnable < w->light_from),
+            .nice = (int8_t)thread->nice,
+            .profile = thread->profile,
+            .sample = thread->sample.instructions > 0 ? &thread->sample : NULL,
             .sampled_on = (int16_t)(thread->sample.instructions > 0 ? w->machine.cpus[thread->preferred_cpu].type : -1),
             .state = thread->state,
         };
