@@ -204,12 +204,14 @@ static enum asym_pin width_of(const struct asym_step *st, const struct pins *p, 
 /* CPUs with equal keys have equal pin sets, and are used alike. */
 static uint32_t pin_key(const struct pins *p, enum asym_pin width, int32_t cpu, enum use use)
 {
-    const int32_t sets[] = {[ASYM_PIN_CPU] = cpu,
-                            [ASYM_PIN_LLC] = p->set_of[cpu],
-                            [ASYM_PIN_TYPE] = p->machine->cpus[cpu].type,
-                            [ASYM_PIN_ALL] = 0,
-                            [ROAMS] = cpu};
-    return ((uint32_t)sets[width] * (uint32_t)ASYM_LENGTH(sets) + width) * N_USES + use;
+    int32_t set = 0;
+    if (width == ASYM_PIN_CPU || width == ROAMS)
+        set = cpu;
+    else if (width == ASYM_PIN_LLC)
+        set = p->set_of[cpu];
+    else if (width == ASYM_PIN_TYPE)
+        set = p->machine->cpus[cpu].type;
+    return ((uint32_t)set * (ROAMS + 1) + (uint32_t)width) * N_USES + use;
 }
 
 /* Exclusive threads share the reserved CPUs of the set; all others keep off them (docs/policies.md, rule 2). */
@@ -263,12 +265,13 @@ static int8_t planned_nice(const struct asym_task_ref *ref, bool keep, bool stee
 int asym_step_masks(struct asym_step *st)
 {
     const struct asym_engine_config *config = &st->e->config;
-    struct pins pins; /* most of it is set_of, which find_llc_sets sets */
+    struct pins pins; /* most of it is set_of, which find_llc_sets sets where a mask can have that width */
     pins.pin = config->enforce.pin < 0 ? config->policy->pin : (enum asym_pin)config->enforce.pin;
     pins.machine = st->s->machine;
     pins.busy = (struct asym_mask){0};
     pins.reserved = pins.spare = st->e->spare;
-    if (make_cache(st->e, &pins, st->n_policy_threads) < 0 || find_llc_sets(st->e, &pins) < 0)
+    const bool by_llc = pins.pin == ASYM_PIN_LLC || pins.pin == ASYM_PIN_EACH;
+    if (make_cache(st->e, &pins, st->n_policy_threads) < 0 || (by_llc && find_llc_sets(st->e, &pins) < 0))
         return -ENOMEM;
     for (size_t i = 0; i < st->n_policy_threads; i++) {
         const struct asym_plan_task *out = &st->tasks[st->policy_refs[i].task];
