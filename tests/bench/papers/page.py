@@ -237,8 +237,8 @@ def nie(data):
     said = data.target("ESHMP over IPC-Driven at most 11 %")
     two, *steps = zip(*(numbers(kind)[:3] for kind in said.split("; ")[:2]))
     yield "Figures 4, 5: over IPC-Driven", "at most +11 %", f"{both(two)} %", result(max(two) <= 11)
-    yield "the same, 3 over 2 types: points more", "above 13", both(steps[0]), result(min(steps[0]) > 13)
-    yield "the same, 4 over 3 types: points more", "at most 11", both(steps[1]), result(max(steps[1]) <= 11)
+    yield "the same, 3 over 2 types, more by", "above 13", both(steps[0]), result(min(steps[0]) > 13)
+    yield "the same, 4 over 3 types, more by", "at most 11", both(steps[1]), result(max(steps[1]) <= 11)
     for figure, kind, source, (least, most), mean in (("6", "single-phased", "-2 to 0 %", (-2, 0), means[0]),
                                                       ("7", "others", "+5 to +19 %", (5, 19), means[1])):
         yield (f"Figure {figure}: over HASS, {kind}", source, f"{span(mean[3:])} %", result(all(least <= x <= most for x in mean[3:])))
@@ -249,7 +249,7 @@ def nie(data):
     yield "Figure 7: more with more phased programs", "3 machines", str(held), result(held == 3)
     for name, source, met in (("4CI", "at most +3 %", lambda x: max(x) <= 3), ("4MI", "above +23 %", lambda x: min(x) > 23)):
         values = list(map(number, data.row("sharing", name)[1:4]))
-        yield f"Figure 8: LLC, unlike cores, {name}", source, f"{span(values)} %", result(met(values))
+        yield f"Figure 8: LLC, unlike, {name}", source, f"{span(values)} %", result(met(values))
     ours = list(map(number, data.row("sharing", "mean")[1:3]))
     yield "Figures 8, 9: eshmp; ipc-driven", "eshmp first", f"{both(ours)} %", result(ours[0] > ours[1])
 
