@@ -27,7 +27,10 @@ static int spawn(struct asym_trial_metric *m, const char *command, int out)
     r = posix_spawnattr_init(&attributes);
     if (r == 0) {
         posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-        r = posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+        /* It is in the background: a read of the terminal would stop it. */
+        r = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+        if (r == 0)
+            r = posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
         if (r == 0)
             r = posix_spawn(&m->pid, "/bin/sh", &actions, &attributes, argv, environ);
         posix_spawnattr_destroy(&attributes);

@@ -17,6 +17,8 @@
 
 /* The beginning of each block: asymd acts at its next sample, then threads move, and caches fill. */
 #define DROP (2 * ASYM_SEC)
+/* A command that uses all the time that it is told of needs as much to start and to print. */
+#define STARTS (ASYM_SEC / 2)
 /* A pause ends by itself that long after its block: asymctl may be killed. */
 #define GRACE 30
 /* Without names: a program that used less than this of a CPU in the mean is not active. */
@@ -59,7 +61,7 @@ struct trial {
     struct asym_crossover plan;
     struct asym_crossover_moment now;
     asym_usec began, counted, in_block; /* counted: of all blocks; in_block: of the one under way */
-    bool begun, changed;                /* changed: another user has paused or resumed asymd */
+    bool begun, changed, yields;        /* changed, yields: another user has resumed, or has paused asymd */
     struct asym_trial_metric metric;
     struct row *rows[ROWS_MAX], *measured; /* MACHINE is the machine's; measured: by the command */
     size_t n_rows;
@@ -98,11 +100,20 @@ static void add_work(struct row *row, double busy, double work)
     row->work += work;
 }
 
-/* A name is that of an application, or that of a thread. */
+/* Returns the share of the interval that its threads ran, in all. */
+static double running_of(const struct asym_snapshot *s, const struct asym_app *app)
+{
+    double running = 0;
+    for (uint32_t i = 0; i < app->n_tasks; i++)
+        running += s->tasks[app->first_task + i].running;
+    return running;
+}
+
+/* A name is that of an application, or that of a thread. An application that is not active yet has no row. */
 static void count_app(struct trial *t, const struct asym_snapshot *s, const struct asym_app *app)
 {
     const bool by_name = t->names[0] != NULL;
-    struct row *of_app = find_row(t, app->comm, !by_name && app->n_tasks > 0);
+    struct row *of_app = find_row(t, app->comm, !by_name && running_of(s, app) >= ACTIVE);
     for (uint32_t i = 0; i < app->n_tasks; i++) {
         const struct asym_task *task = &s->tasks[app->first_task + i];
         const double busy = task->running * (double)s->interval / ASYM_SEC;
@@ -125,9 +136,11 @@ static int check_state(struct trial *t)
 {
     ASYM_CLEANUP(asym_client_state_done) struct asym_client_state state = {.version = NULL};
     const int r = asym_client_get_state(t->client, &state, &t->err);
-    if (r >= 0 && state.paused == t->now.steered)
-        t->changed = true;
-    return r;
+    t->changed = r >= 0 && !state.paused && !t->now.steered;
+    t->yields = r >= 0 && state.paused && t->now.steered;
+    return t->yields
+               ? asym_fail(&t->err, -EBUSY, "another user has paused asymd: the trial ends, and asymd stays paused")
+               : r;
 }
 
 static int end_block(struct trial *t)
@@ -150,7 +163,7 @@ static int begin_metric(struct trial *t)
 {
     if (!t->args->metric || t->metric.pid > 0)
         return 0;
-    const int r = asym_trial_metric_begin(&t->metric, t->args->metric, t->plan.block - DROP);
+    const int r = asym_trial_metric_begin(&t->metric, t->args->metric, t->plan.block - DROP - STARTS);
     return r < 0 ? asym_fail(&t->err, r, "--metric: cannot run sh: %s", strerror(-r)) : 0;
 }
 
@@ -303,6 +316,9 @@ static int begin(struct trial *t)
         r = asym_observation_open(&t->observation, &observed, &t->err);
     if (r >= 0)
         r = asym_observation_head_fill(&t->head, &t->observation, &t->err);
+    if (r >= 0 && 4 * t->observation.run.settings->daemon.interval > t->plan.block)
+        return asym_fail(&t->err, -EINVAL,
+                         "--block is shorter than four samples: [asymd] interval is longer than for this");
     return r < 0 ? r : asym_observation_plan_with(&t->observation, &t->head.head, &t->err);
 }
 
@@ -315,7 +331,7 @@ static int run_blocks(struct trial *t)
     if (r < 0 && !*t->err.text)
         t->err = err;
     struct asym_error unresumed = {""};
-    const int resumed = asym_client_resume(t->client, &unresumed);
+    const int resumed = t->yields ? 0 : asym_client_resume(t->client, &unresumed);
     if (resumed < 0 && r >= 0)
         t->err = unresumed;
     return r < 0 ? r : resumed;
@@ -330,6 +346,10 @@ static int try_asymd(const void *parsed, char **operands)
         .block = t.args->block, .drop = DROP, .pairs = ASYM_MIN(pairs, ASYM_CROSSOVER_PAIRS_MAX)};
     if (pairs < 2)
         return asym_verb_wrong_usage(&asym_verb_trial, "--time is shorter than two pairs of blocks");
+    for (char **name = t.names; *name; name++)
+        if (strlen(*name) >= ASYM_COMM_LEN)
+            return asym_verb_wrong_usage(&asym_verb_trial,
+                                         "a name has at most 15 bytes, as the kernel's names of threads");
     const int status = asym_verb_connect(&t.client);
     if (status != ASYM_EXIT_DONE)
         return status;

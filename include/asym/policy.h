@@ -69,7 +69,8 @@ struct asym_policy_input {
     size_t n_apps, n_threads;
     /** All threads that need a CPU and that asymd does not steer, but for its own and the kernel's: runnable shares, added up. */
     double unsteered;
-    double unsteered_weight; /**< the largest 1 / runnable count among their applications; 0: there are none */
+    /** Mean of 1 / runnable count of their applications, by what each needs: 0..1; 0: there are none. */
+    double unsteered_weight;
     /** Per CPU: the duties of steered threads that slept for the whole interval. It is their target: their masks hold it still. */
     const float *asleep;
     /** Set by the policy, empty at each call: CPUs to leave idle. A mask has one of them only if it has no other. */

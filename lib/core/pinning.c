@@ -283,6 +283,8 @@ int asym_step_masks(struct asym_step *st)
     pins.shared = pins.crowded = (struct asym_mask){0};
     if (!config->policy->apart && pins.pin != ASYM_PIN_EACH)
         find_shared(st, &pins);
+    else
+        st->e->shared = st->e->crowded = (struct asym_mask){0};
     for (size_t i = 0; i < st->n_policy_threads; i++) {
         struct asym_plan_task *out = &st->tasks[st->policy_refs[i].task];
         struct asym_task_ref *ref = &st->refs[st->policy_refs[i].task];

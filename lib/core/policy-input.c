@@ -210,8 +210,7 @@ static void note_exclusion(struct asym_plan_app *out, const struct asym_plan_tas
 static void note_unsteered(struct asym_step *st, double unsteered, double runnable)
 {
     st->unsteered += unsteered;
-    if (unsteered > 0)
-        st->unsteered_weight = ASYM_MAX(st->unsteered_weight, 1 / ASYM_MAX(1, runnable));
+    st->unsteered_weight += unsteered / ASYM_MAX(1, runnable);
 }
 
 int asym_step_policy_input(struct asym_step *st)
@@ -266,6 +265,8 @@ static int note_asleep(struct asym_step *st)
     if (!st->asleep)
         return -ENOMEM;
     memset(st->asleep, 0, n * sizeof *st->asleep);
+    if (e->config.policy->pin != ASYM_PIN_EACH)
+        return 0;
     for (uint32_t i = 0; i < e->threads.n; i++) {
         const struct asym_thread_state *m = asym_table_at(&e->threads, i);
         if (m->seen != e->step)
@@ -296,7 +297,7 @@ static int ask(struct asym_step *st, struct asym_assignment *answers)
             .n_apps = st->n_policy_apps,
             .n_threads = st->n_policy_threads,
             .unsteered = st->unsteered,
-            .unsteered_weight = st->unsteered_weight,
+            .unsteered_weight = st->unsteered > 0 ? st->unsteered_weight / st->unsteered : 0,
             .asleep = st->asleep,
             .spare = &e->spare,
             .amp_boost = e->config.classify.amp_boost,

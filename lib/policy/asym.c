@@ -62,11 +62,12 @@ static const struct asym_reason in_crowd = {
 
 /* --- the answer --- */
 
-/* A thread that shares its CPU without a crowd, and has the largest density there. */
+/* Shares its CPU without a crowd, and has the largest density there, heavy times the least. Equals have no boost. */
 static bool leads_its_cpu(const struct asym_seats *q, size_t t)
 {
     const int cpu = q->ret[t].cpu;
-    return !q->crowded && q->n_on[cpu] > 1 && q->density[t] >= q->top[cpu];
+    return !q->crowded && q->n_on[cpu] > 1 && q->density[t] >= q->top[cpu] &&
+           q->density[t] >= q->p->heavy * q->least[cpu];
 }
 
 static enum asym_pin width_of(const struct asym_seats *q, size_t t)
@@ -125,7 +126,7 @@ static int take_memory(struct asym_seats *q)
     struct asym_arena *arena = in->arena;
     const size_t n = in->n_threads + 1, n_cpus = in->machine->n_cpus;
     double **numbers[] = {&q->weight, &q->density, &q->key, &q->behind};
-    double **per_cpu[] = {&q->used, &q->top, &q->cost};
+    double **per_cpu[] = {&q->used, &q->top, &q->least, &q->cost};
     uint32_t **lists[] = {&q->open, &q->list, &q->scratch};
     uint32_t **cpus[] = {&q->n_on, &q->heap, &q->place};
     bool done = (q->together = asym_arena_take(arena, in->n_apps + 1, sizeof *q->together)) != NULL;
@@ -137,7 +138,7 @@ static int take_memory(struct asym_seats *q)
         done &= (*lists[i] = asym_arena_take(arena, n, sizeof **lists[i])) != NULL;
     for (size_t i = 0; i < ASYM_LENGTH(cpus); i++)
         done &= (*cpus[i] = asym_arena_take(arena, n_cpus, sizeof **cpus[i])) != NULL;
-    done &= (q->app_on = asym_arena_take(arena, n_cpus, sizeof *q->app_on)) != NULL;
+    done &= (q->on = asym_arena_take(arena, in->n_apps + 1, sizeof *q->on)) != NULL;
     done &= (q->claim = asym_arena_take(arena, n, sizeof *q->claim)) != NULL;
     return done ? 0 : -ENOBUFS;
 }
@@ -147,10 +148,8 @@ static void begin(struct asym_seats *q)
     const struct asym_machine *m = q->in->machine;
     q->fastest = m->types[0].speed;
     q->slowest = m->types[m->n_types - 1].speed;
-    for (unsigned c = 0; c < m->n_cpus; c++) {
-        q->app_on[c] = -1;
+    for (unsigned c = 0; c < m->n_cpus; c++)
         q->used[c] = (double)q->in->asleep[c];
-    }
     q->n_open = q->in->n_threads;
     for (uint32_t t = 0; t < q->in->n_threads; t++) {
         q->open[t] = t;
@@ -210,7 +209,7 @@ static const struct asym_option options[] = {
     P(DURATION, tau_turn, .def = "300ms", .min = 1000, .max = 1000e6,
       .help = "Memory of the progress by which such threads take turns."),
     P(NUMBER, flood, .def = "3", .min = 1, .max = 1000,
-      .help = "With more threads than this for each CPU no claim is granted, and the crowd may use all CPUs."),
+      .help = "When threads need this many times the CPUs, no claim is granted, and the crowd may use all CPUs."),
     P(NUMBER, remote, .def = "1.5", .min = 1, .max = 10,
       .help = "Cost of a miss far from the memory, by that of one near it."),
     P(NUMBER, miss_ns, .def = "80", .min = 0, .max = 10000,

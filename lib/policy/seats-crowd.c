@@ -125,7 +125,8 @@ static void spread_one(struct asym_seats *q, uint32_t t, const struct asym_mask 
 {
     const int from = q->ret[t].cpu;
     const struct asym_mask may = asym_mask_and(q->in->threads[t].allowed, idle);
-    if (q->n_on[from] < 2 || !asym_mask_has(crowded, from) || q->claim[t] || asym_mask_empty(&may))
+    if (q->n_on[from] < 2 || !asym_mask_has(crowded, from) || q->claim[t] || asym_seats_of(q, t)->above ||
+        asym_mask_empty(&may))
         return;
     q->n_on[from]--;
     q->used[from] -= asym_seats_of(q, t)->duty;

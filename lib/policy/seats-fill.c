@@ -57,8 +57,8 @@ double asym_seats_value(const struct asym_seats *q, int cpu, double density)
 
 void asym_seats_sit(struct asym_seats *q, uint32_t t, int cpu)
 {
-    const int32_t app = (int32_t)q->in->threads[t].app;
-    q->app_on[cpu] = q->n_on[cpu] == 0 || q->app_on[cpu] == app ? app : -2;
+    asym_mask_set(&q->on[q->in->threads[t].app], (unsigned)cpu);
+    q->least[cpu] = q->n_on[cpu] == 0 ? q->density[t] : ASYM_MIN(q->least[cpu], q->density[t]);
     q->used[cpu] += asym_seats_of(q, t)->duty;
     q->top[cpu] = ASYM_MAX(q->top[cpu], q->density[t]);
     q->n_on[cpu]++;
@@ -68,16 +68,8 @@ void asym_seats_sit(struct asym_seats *q, uint32_t t, int cpu)
 /* Threads of one program mostly run at the same time: on one CPU they would wait for each other. */
 static bool clashes(const struct asym_seats *q, uint32_t t, int cpu)
 {
-    const uint32_t a = q->in->threads[t].app;
-    const struct asym_policy_app *app = &q->in->apps[a];
-    if (q->n_on[cpu] == 0 || (q->together[a] > 0 && q->together[a] < TOGETHER_BELOW))
-        return false;
-    if (q->app_on[cpu] != -2)
-        return q->app_on[cpu] == (int32_t)a;
-    for (uint32_t i = app->first_thread; i < app->first_thread + app->n_threads; i++)
-        if (q->ret[i].cpu == cpu)
-            return true;
-    return false;
+    const uint32_t app = q->in->threads[t].app;
+    return asym_mask_has(&q->on[app], cpu) && !(q->together[app] > 0 && q->together[app] < TOGETHER_BELOW);
 }
 
 static bool has_busy_sibling(const struct asym_seats *q, int cpu)

@@ -57,12 +57,13 @@ struct asym_seats {
     struct asym_assignment *ret;
     double fastest, slowest; /**< speeds of the machine */
     double *weight, *density,
-        *key;           /**< per thread: its critical share by its nice weight; the same by its duty; its rank */
-    double *behind;     /**< per thread of a coupled program: how much later than the others its turn is, -1..1 */
-    double *together;   /**< per application: runnable threads while it has one; 0: not known */
-    double *used, *top; /**< per CPU: the duties of its threads, sleeping ones included; the largest density */
-    uint32_t *n_on;     /**< per CPU: threads that sit there */
-    int32_t *app_on;    /**< per CPU: the application of its threads; -1: there is none; -2: there are several */
+        *key;         /**< per thread: its critical share by its nice weight; the same by its duty; its rank */
+    double *behind;   /**< per thread of a coupled program: how much later than the others its turn is, -1..1 */
+    double *together; /**< per application: runnable threads while it has one; 0: not known */
+    double *used, *top,
+        *least;     /**< per CPU: the duties of its threads, sleeping ones included; the largest and least density */
+    uint32_t *n_on; /**< per CPU: threads that sit there */
+    struct asym_mask *on;            /**< per application: the CPUs on which its threads sit */
     uint32_t *open, *list, *scratch; /**< threads without a CPU; working memory */
     uint32_t *heap, *place; /**< of the crowd: CPUs by cost, a heap for each core type; where a CPU is in its heap */
     double *cost;           /**< of the crowd, per CPU */

@@ -131,16 +131,14 @@ static bool is_coupled(const struct team *sum)
 static void couple(struct asym_seats *q, const struct asym_policy_app *app)
 {
     const struct team sum = sum_up(q, app);
-    if (sum.n < 2 || sum.known < sum.n)
+    if (sum.n >= 2 && sum.known < sum.n)
         return;
-    const bool is = is_coupled(&sum);
+    const bool is = sum.n >= 2 && is_coupled(&sum);
     const double range = ASYM_MAX(1 - q->slowest / q->fastest, DUTY_LEAST);
     for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++) {
         struct asym_seats_thread *s = asym_seats_of(q, t);
-        if (!takes_part(s))
-            continue;
-        s->coupled = is;
-        if (!is)
+        s->coupled = is && takes_part(s);
+        if (!s->coupled)
             continue;
         q->density[t] = sum.weight / ASYM_MAX(sum.duty, DUTY_LEAST);
         s->rate = sum.rate / (double)sum.n;

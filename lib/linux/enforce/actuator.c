@@ -273,8 +273,8 @@ static int release(struct asym_ledger *l, const struct asym_action *a)
 {
     struct asym_stat stat;
     struct asym_ledger_entry *e = entry_of(l, &a->id);
-    if (!e)
-        return read_stat(&a->id, &stat); /* the fork guard has restored it already, or has seen it end */
+    if (!e) /* the fork guard has restored it already, or has seen it end */
+        return read_stat(&a->id, &stat) == -ESRCH ? -ESRCH : 0;
     int r = asym_ledger_give_back(l, e);
     if (r == -ESRCH)
         forget_ended(l, e);

@@ -23,8 +23,9 @@ struct asym_thread_sched {
  */
 int asym_thread_get_mask(int32_t tid, struct asym_mask *ret);
 
-/** Get the cpuset of the thread's cgroup; every CPU where there are no cpusets. */
 struct asym_cgroup_mounts;
+
+/** Get the cpuset of the thread's cgroup, by where control groups are mounted; every CPU where there are no cpusets. */
 int asym_thread_get_cpuset(const struct asym_cgroup_mounts *mounts, int32_t tgid, int32_t tid, struct asym_mask *ret);
 
 /**

@@ -370,6 +370,20 @@ static void far_too_many_threads_use_all_cpus_without_claims(void **state)
     assert_int_equal(w.threads[serial].answer.nice_delta, -5);
 }
 
+/* Programs of one thread have one density, whatever their duties are: none of them leads the CPU that two share. */
+static void equals_that_share_a_cpu_have_no_boost(void **state)
+{
+    (void)state;
+    begin(2, 4, 1, 4);
+    for (unsigned i = 0; i < 16; i++)
+        enter(1, 0.2);
+    for (unsigned k = 0; k < 20; k++) {
+        policy_fixture_plan(&w);
+        for (unsigned t = 0; t < 16; t++)
+            assert_int_equal(w.threads[t].answer.nice_delta, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -385,6 +399,7 @@ int main(void)
         cmocka_unit_test(claims_stay_within_the_budget),
         cmocka_unit_test(the_crowd_goes_where_it_waits_least),
         cmocka_unit_test(masks_are_as_wide_as_duties_allow),
+        cmocka_unit_test(equals_that_share_a_cpu_have_no_boost),
         cmocka_unit_test(far_too_many_threads_use_all_cpus_without_claims),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
