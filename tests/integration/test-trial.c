@@ -100,6 +100,19 @@ static void an_interrupted_trial_leaves_asymd_steering(void **state)
     close(full);
 }
 
+/* In a block of steering: the trial ends, and does not undo what the other user wants. */
+static void a_pause_of_another_user_ends_the_trial_and_stays(void **state)
+{
+    (void)state;
+    static const char *const argv[] = {TRIAL, "--time=12s", "--block=3s", NULL};
+    const pid_t trial = asym_live_start(argv, -1);
+    assert_true(asym_live_await(is_paused, 0, 1, 1, ASYM_LIVE_PATIENCE));
+    assert_true(asym_live_await(is_paused, 0, 0, 1, ASYM_LIVE_PATIENCE));
+    assert_int_equal(asym_bus_daemon_call(bus, "Pause", NULL, "t", (uint64_t)0), 0);
+    assert_int_equal(asym_live_wait(trial), 1);
+    assert_true(is_paused(0, 1));
+}
+
 static void a_paused_asymd_is_left_paused(void **state)
 {
     (void)state;
@@ -117,6 +130,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         TEST(a_trial_alternates_and_reports_its_pairs),
         TEST(an_interrupted_trial_leaves_asymd_steering),
+        TEST(a_pause_of_another_user_ends_the_trial_and_stays),
         TEST(a_paused_asymd_is_left_paused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
