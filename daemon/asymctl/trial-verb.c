@@ -13,6 +13,8 @@
 #include "daemon/asymctl/service-verb.h"
 #include "daemon/asymctl/trial-metric.h"
 #include "experiment/crossover.h"
+#include "experiment/trial-row.h"
+#include "linux/perf/count-all.h"
 #include "report/json.h"
 
 /* The beginning of each block: asymd acts at its next sample, then threads move, and caches fill. */
@@ -43,13 +45,6 @@ static const struct asym_arg args[] = {
     {.option = {.key = NULL}},
 };
 
-/* A row of the report. work: time on CPUs times their speed, in microseconds of the slowest, in the block under way. */
-struct row {
-    char name[64];
-    double work, busy; /* busy: seconds on CPUs in all that counts */
-    struct asym_crossover_series series;
-};
-
 enum { MACHINE, ROWS_MAX = 65 };
 
 struct trial {
@@ -58,13 +53,15 @@ struct trial {
     struct asym_observation observation;
     struct asym_observation_head head;
     struct asym_client *client;
+    struct asym_source *count_all;
     struct asym_crossover plan;
     struct asym_crossover_moment now;
     asym_usec began, counted, in_block; /* counted: of all blocks; in_block: of the one under way */
     bool begun, changed, yields;        /* changed, yields: another user has resumed, or has paused asymd */
     struct asym_trial_metric metric;
-    struct row *rows[ROWS_MAX], *measured; /* MACHINE is the machine's; measured: by the command */
+    struct asym_trial_row *rows[ROWS_MAX]; /* MACHINE is the machine's */
     size_t n_rows;
+    struct asym_crossover_series *numbers; /* of the command; NULL: there is none */
     struct asym_error err;
 };
 
@@ -73,31 +70,25 @@ static void trial_done(struct trial *t)
     asym_trial_metric_end(&t->metric);
     for (size_t i = 0; i < t->n_rows; i++)
         free(t->rows[i]);
-    free(t->measured);
+    free(t->numbers);
     asym_client_close(t->client);
     asym_observation_head_done(&t->head);
+    if (t->count_all)
+        t->count_all->close(t->count_all);
     asym_observation_done(&t->observation);
 }
 
 /* NULL: no memory, or there are as many rows as the table has. */
-static struct row *find_row(struct trial *t, const char *name, bool add)
+static struct asym_trial_row *find_row(struct trial *t, const char *name, bool add)
 {
     for (size_t i = MACHINE + 1; i < t->n_rows; i++)
         if (strcmp(t->rows[i]->name, name) == 0)
             return t->rows[i];
-    struct row *row = add && t->n_rows < ROWS_MAX ? calloc(1, sizeof *row) : NULL;
+    struct asym_trial_row *row = add && t->n_rows < ROWS_MAX ? calloc(1, sizeof *row) : NULL;
     if (!row)
         return NULL;
     snprintf(row->name, sizeof row->name, "%s", name);
     return t->rows[t->n_rows++] = row;
-}
-
-static void add_work(struct row *row, double busy, double work)
-{
-    if (!row)
-        return;
-    row->busy += busy;
-    row->work += work;
 }
 
 /* Returns the share of the interval that its threads ran, in all. */
@@ -109,18 +100,34 @@ static double running_of(const struct asym_snapshot *s, const struct asym_app *a
     return running;
 }
 
+/* The samples stand in the order of the threads. */
+static const struct asym_sample *sample_of(const struct asym_snapshot *s, uint32_t task)
+{
+    size_t low = 0, high = s->n_samples;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (s->samples[middle].task < task)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < s->n_samples && s->samples[low].task == task ? &s->samples[low] : NULL;
+}
+
 /* A name is that of an application, or that of a thread. An application that is not active yet has no row. */
 static void count_app(struct trial *t, const struct asym_snapshot *s, const struct asym_app *app)
 {
     const bool by_name = t->names[0] != NULL;
-    struct row *of_app = find_row(t, app->comm, !by_name && running_of(s, app) >= ACTIVE);
-    for (uint32_t i = 0; i < app->n_tasks; i++) {
-        const struct asym_task *task = &s->tasks[app->first_task + i];
+    struct asym_trial_row *of_app = find_row(t, app->comm, !by_name && running_of(s, app) >= ACTIVE);
+    for (uint32_t i = app->first_task; i < app->first_task + app->n_tasks; i++) {
+        const struct asym_task *task = &s->tasks[i];
         const double busy = task->running * (double)s->interval / ASYM_SEC;
-        const double work = task->cpu >= 0 ? busy * s->machine->cpus[task->cpu].speed : 0;
-        struct row *row = by_name && !of_app ? find_row(t, task->comm, false) : of_app;
-        add_work(row, busy, work);
-        add_work(t->rows[MACHINE], busy, work);
+        const double speed = task->cpu >= 0 ? s->machine->cpus[task->cpu].speed : 0;
+        const struct asym_trial_sums did = asym_trial_thread(busy, speed, sample_of(s, i));
+        struct asym_trial_row *row = by_name && !of_app ? find_row(t, task->comm, false) : of_app;
+        if (row)
+            asym_trial_row_add(row, &did);
+        asym_trial_row_add(t->rows[MACHINE], &did);
     }
 }
 
@@ -146,14 +153,12 @@ static int check_state(struct trial *t)
 static int end_block(struct trial *t)
 {
     const int r = check_state(t);
-    const double rate = asym_trial_metric_end(&t->metric), seconds = (double)t->in_block / ASYM_SEC;
-    const bool valid = r >= 0 && !t->changed && t->in_block > 0;
-    if (t->measured)
-        asym_crossover_add(&t->measured->series, &t->now, valid ? rate : (double)NAN);
-    for (size_t i = 0; i < t->n_rows; i++) {
-        asym_crossover_add(&t->rows[i]->series, &t->now, valid ? t->rows[i]->work / seconds : (double)NAN);
-        t->rows[i]->work = 0;
-    }
+    const double number = asym_trial_metric_end(&t->metric);
+    const bool valid = r >= 0 && !t->changed;
+    if (t->numbers)
+        asym_crossover_add(t->numbers, &t->now, valid && t->in_block > 0 ? number : (double)NAN);
+    for (size_t i = 0; i < t->n_rows; i++)
+        asym_trial_row_end(t->rows[i], &t->now, valid ? (double)t->in_block / ASYM_SEC : 0);
     t->in_block = 0;
     t->changed = false;
     return r;
@@ -201,81 +206,88 @@ static int on_cycle(void *ctx, const struct asym_cycle *cycle)
 }
 
 /* Rows to be told: those that the user named, or the active ones. A program that came late or went early is not compared. */
-static bool is_told(const struct trial *t, size_t i)
+static bool is_told(const struct trial *t, const struct asym_trial_row *row)
 {
+    const struct asym_trial_row *machine = t->rows[MACHINE];
     const double seconds = (double)t->counted / ASYM_SEC;
-    const bool active = seconds > 0 && t->rows[i]->busy >= ACTIVE * seconds;
-    return i == MACHINE || t->names[0] ||
-           (!t->measured && active && 2 * t->rows[i]->series.n >= t->rows[MACHINE]->series.n);
+    const bool active = seconds > 0 && row->all.busy >= ACTIVE * seconds;
+    return row == machine || t->names[0] || (!t->numbers && active && 2 * row->by_work.n >= machine->by_work.n);
+}
+
+struct told {
+    const char *name, *measure;
+    struct asym_crossover_result result;
+};
+
+/* The programs, the command's number, and as the last one the machine. ret: ROWS_MAX + 1. Returns their number. */
+static size_t tell(const struct trial *t, struct told *ret)
+{
+    size_t n = 0;
+    for (size_t i = MACHINE + 1; i <= t->n_rows; i++) {
+        const struct asym_trial_row *row = t->rows[i < t->n_rows ? i : MACHINE];
+        if (row == t->rows[MACHINE] && t->numbers)
+            ret[n++] = (struct told){"the command's number", "number", asym_crossover_result(t->numbers)};
+        if (is_told(t, row))
+            ret[n++] = (struct told){row->name, asym_trial_measure_name(asym_trial_row_measure(row)),
+                                     asym_trial_row_result(row)};
+    }
+    return n;
 }
 
 /* One sentence. What the interval does not show is not said. */
-static void describe(const struct row *row, char *ret, size_t size)
+static void print_sentence(const struct told *told)
 {
-    const struct asym_crossover_result r = asym_crossover_result(&row->series);
-    const int verdict = asym_crossover_verdict(&r);
-    struct asym_text text = asym_text_in(ret, size);
-    char name[256];
-    asym_text_add(&text, "%s ", asym_text_escape(row->name, strlen(row->name), name, sizeof name));
-    if (r.pairs < 2) {
-        asym_text_add(&text, "was measured in %zu pair%s of blocks: too few to say anything", r.pairs,
-                      r.pairs == 1 ? "" : "s");
+    const struct asym_crossover_result *r = &told->result;
+    const int verdict = asym_crossover_verdict(r);
+    char buf[512], escaped[256];
+    struct asym_text text = asym_text_in(buf, sizeof buf);
+    asym_text_add(&text, "%s ", asym_text_escape(told->name, strlen(told->name), escaped, sizeof escaped));
+    if (r->pairs < 2) {
+        printf("%swas measured in %zu pair%s of blocks: too few to say anything\n", buf, r->pairs,
+               r->pairs == 1 ? "" : "s");
         return;
     }
     if (verdict != 0)
-        asym_text_add(&text, "%s %.1f %% with asymd", verdict > 0 ? "gains" : "loses", fabs(100 * r.gain));
+        asym_text_add(&text, "%s %.1f %% with asymd", verdict > 0 ? "gains" : "loses", fabs(100 * r->gain));
     else
         asym_text_add(&text, "shows no difference with asymd");
-    asym_text_add(&text, " (95 %% interval %+.1f to %+.1f %%, %zu pairs", 100 * r.low, 100 * r.high, r.pairs);
-    if (r.for_one_percent > (double)r.pairs)
-        asym_text_add(&text, "; +/- 1 %% would take about %.0f", r.for_one_percent);
-    asym_text_add(&text, ")");
-}
-
-static const char *measure_of(const struct trial *t)
-{
-    return t->measured ? "the last number that the command printed in each block"
-                       : "time on CPUs times their speed, computed";
+    asym_text_add(&text, " (%s: 95 %% interval %+.1f to %+.1f %%, %zu pairs", told->measure, 100 * r->low,
+                  100 * r->high, r->pairs);
+    if (r->for_one_percent > (double)r->pairs)
+        asym_text_add(&text, "; +/- 1 %% would take about %.0f", r->for_one_percent);
+    printf("%s)\n", buf);
 }
 
 static void print_text(const struct trial *t)
 {
-    char line[512];
-    for (size_t i = MACHINE + 1; i < t->n_rows; i++)
-        if (is_told(t, i)) {
-            describe(t->rows[i], line, sizeof line);
-            printf("%s\n", line);
-        }
-    if (t->measured) {
-        describe(t->measured, line, sizeof line);
-        printf("%s\n", line);
-    }
-    describe(t->rows[MACHINE], line, sizeof line);
-    printf("%s\n\nMeasured: %s. The machine: time on CPUs times their speed.\n", line, measure_of(t));
+    struct told told[ROWS_MAX + 1];
+    const size_t n = tell(t, told);
+    for (size_t i = 0; i < n; i++)
+        print_sentence(&told[i]);
+    printf("\nWork: time on CPUs times their speed. It is computed, where no counters tell instructions.\n");
 }
 
-static json_t *row_json(const struct row *row)
+static json_t *told_json(const struct told *told)
 {
     static const char *const verdicts[] = {"loses", "none", "gains"};
-    const struct asym_crossover_result r = asym_crossover_result(&row->series);
-    return json_pack("{s:o, s:I, s:o, s:o, s:o, s:o, s:s}", "name", asym_json_text(row->name, strlen(row->name)),
-                     "pairs", (json_int_t)r.pairs, "gain_percent", asym_json_number(100 * r.gain, 2), "low_percent",
-                     asym_json_number(100 * r.low, 2), "high_percent", asym_json_number(100 * r.high, 2),
-                     "pairs_for_one_percent", asym_json_number(r.for_one_percent, 0), "verdict",
-                     verdicts[asym_crossover_verdict(&r) + 1]);
+    const struct asym_crossover_result *r = &told->result;
+    return json_pack("{s:o, s:s, s:I, s:o, s:o, s:o, s:o, s:s}", "name", asym_json_text(told->name, strlen(told->name)),
+                     "measure", told->measure, "pairs", (json_int_t)r->pairs, "gain_percent",
+                     asym_json_number(100 * r->gain, 2), "low_percent", asym_json_number(100 * r->low, 2),
+                     "high_percent", asym_json_number(100 * r->high, 2), "pairs_for_one_percent",
+                     asym_json_number(r->for_one_percent, 0), "verdict", verdicts[asym_crossover_verdict(r) + 1]);
 }
 
 static int print_json(const struct trial *t)
 {
-    json_t *rows = json_array();
-    for (size_t i = MACHINE + 1; i < t->n_rows; i++)
-        if (is_told(t, i))
-            asym_json_append(&rows, row_json(t->rows[i]));
-    if (t->measured)
-        asym_json_append(&rows, row_json(t->measured));
-    return asym_json_print(json_pack("{s:s, s:I, s:I, s:s, s:o, s:o}", "schema", "asymctl.trial/1", "duration_us",
-                                     (json_int_t)t->observation.took, "block_us", (json_int_t)t->plan.block, "measure",
-                                     measure_of(t), "programs", rows, "machine", row_json(t->rows[MACHINE])),
+    struct told told[ROWS_MAX + 1];
+    const size_t n = tell(t, told);
+    json_t *programs = json_array();
+    for (size_t i = 0; i + 1 < n; i++)
+        asym_json_append(&programs, told_json(&told[i]));
+    return asym_json_print(json_pack("{s:s, s:I, s:I, s:o, s:o}", "schema", "asymctl.trial/1", "duration_us",
+                                     (json_int_t)t->observation.took, "block_us", (json_int_t)t->plan.block, "programs",
+                                     programs, "machine", told_json(&told[n - 1])),
                            stdout);
 }
 
@@ -288,10 +300,8 @@ static int make_rows(struct trial *t)
         r = find_row(t, *name, true) ? 0 : -ENOMEM;
     if (r < 0 || !t->args->metric)
         return r;
-    t->measured = calloc(1, sizeof *t->measured);
-    if (t->measured)
-        snprintf(t->measured->name, sizeof t->measured->name, "the command's number");
-    return t->measured ? 0 : -ENOMEM;
+    t->numbers = calloc(1, sizeof *t->numbers);
+    return t->numbers ? 0 : -ENOMEM;
 }
 
 /* A trial of an asymd that is paused would end with one that steers. */
@@ -316,6 +326,10 @@ static int begin(struct trial *t)
         r = asym_observation_open(&t->observation, &observed, &t->err);
     if (r >= 0)
         r = asym_observation_head_fill(&t->head, &t->observation, &t->err);
+    if (r >= 0) {
+        r = asym_count_all_new(t->observation.source, &t->count_all);
+        t->observation.source = r < 0 ? t->observation.source : t->count_all;
+    }
     if (r >= 0 && 4 * t->observation.run.settings->daemon.interval > t->plan.block)
         return asym_fail(&t->err, -EINVAL,
                          "--block is shorter than four samples: [asymd] interval is longer than for this");
@@ -374,10 +388,11 @@ const struct asym_verb asym_verb_trial = {
     .help =
         "Lets the running asymd steer for a block of time and pauses it for another, in pairs of random order, and\n"
         "compares them: for each program NAME, or without names for all that are active, and for the machine's\n"
-        "total. A program's measure is its time on CPUs times their speed; that is computed, and knows neither\n"
-        "caches nor hyperthreads. --metric=COMMAND measures better: asymctl runs it with sh -c in each block,\n"
-        "ends it with the block, and takes the last number that it printed, such as frames or requests a second,\n"
-        "more being better. " ASYM_TRIAL_SECONDS " has the seconds that it has.\n"
+        "total. A program's measure is its instructions where counters tell them, else its work: time on CPUs\n"
+        "times their speed, which is computed, and knows neither caches nor hyperthreads. --metric=COMMAND\n"
+        "measures better: asymctl runs it with sh -c in each block, ends it with the block, and takes the last\n"
+        "number that it printed, such as frames or requests a second, more being better. " ASYM_TRIAL_SECONDS
+        " has the seconds that it has.\n"
         "\n"
         "The report has a 95 % interval. Where that holds 0, asymctl claims nothing. Ctrl-C ends the trial with the\n"
         "pairs so far. In the end asymd steers as before; if asymctl is killed, the pause ends by itself.\n",

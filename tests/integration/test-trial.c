@@ -58,7 +58,7 @@ static int is_paused(pid_t unused, int wanted)
 static void a_trial_alternates_and_reports_its_pairs(void **state)
 {
     (void)state;
-    static const char *const argv[] = {TRIAL,    "--time=12s", "--block=3s", "--metric=echo frames: 60; exec sleep 60",
+    static const char *const argv[] = {TRIAL,    "--time=16s", "--block=4s", "--metric=echo frames: 60; exec sleep 60",
                                        "--json", "absent",     NULL};
     char text[8192];
     assert_int_equal(asym_live_run(argv, text, sizeof text), 0);
@@ -71,9 +71,8 @@ static void a_trial_alternates_and_reports_its_pairs(void **state)
                                  &of_machine),
                      0);
     assert_string_equal(schema, "asymctl.trial/1");
-    assert_int_equal(of_absent, 0);
-    assert_int_equal(pairs, 2);
-    assert_int_equal(of_machine, 2);
+    if (of_absent != 0 || pairs != 2 || of_machine != 2)
+        fail_msg("expected 0, 2 and 2 pairs: %s", text);
     assert_string_equal(verdict, "none"); /* each block had the same number */
     json_decref(report);
     assert_true(is_paused(0, 0));

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/macro.h"
+#include "linux/perf/count-all.h"
 #include "linux/perf/sampler.h"
 #include "support/counters-replay.h"
 
@@ -96,6 +97,25 @@ static void only_requested_threads_are_counted(void **state)
     assert_int_equal(seen.n_samples, 1);
     assert_int_equal((int)seen.samples[0].instructions, 20000);
     assert_int_equal((int)seen.samples[0].llc_misses, 2);
+    monitor->close(monitor);
+}
+
+static void around_it_all_threads_can_be_counted_whatever_the_plan_requests(void **state)
+{
+    (void)state;
+    struct asym_source *count_all;
+    begin(100);
+    assert_int_equal(asym_count_all_new(monitor, &count_all), 0);
+    take_sample(0);
+    planned[1].monitor = true;
+    plan.n_tasks = 3;
+    asym_source_feedback(count_all, &(struct asym_feedback){.snapshot = &seen, .plan = &plan});
+    assert_false(planned[0].monitor);
+    now = 10000;
+    asym_counters_replay_at(counters, now);
+    assert_int_equal(count_all->next(count_all, &seen), 1);
+    assert_int_equal(seen.n_samples, 3);
+    count_all->close(count_all);
     monitor->close(monitor);
 }
 
@@ -421,6 +441,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_requested_threads_are_counted),
+        cmocka_unit_test(around_it_all_threads_can_be_counted_whatever_the_plan_requests),
         cmocka_unit_test(the_sampler_reports_what_cannot_be_measured_and_the_source_the_rest),
         cmocka_unit_test(one_that_dies_or_does_not_run_has_no_sample),
         cmocka_unit_test(a_spent_budget_is_reported_and_freed_when_others_are_released),
