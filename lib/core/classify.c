@@ -8,8 +8,10 @@
 
 unsigned asym_hp_threshold(const struct asym_classify_settings *c, const struct asym_machine *m)
 {
+    if (c->hp_threshold != UINT_MAX)
+        return c->hp_threshold;
     const struct asym_mask fast = asym_machine_ordinary_fast(m), cores = asym_machine_cores(m, &fast);
-    return c->hp_threshold != UINT_MAX ? c->hp_threshold : asym_mask_count(&cores) + 1;
+    return asym_mask_count(&cores) + 1;
 }
 
 double asym_classify_runnable(const struct asym_classify_settings *c, const struct asym_app *app)

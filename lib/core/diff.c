@@ -168,7 +168,7 @@ static enum asym_exclusion unlisted(const struct asym_step *st, const struct asy
 static void diff_unlisted(struct asym_step *st)
 {
     const struct asym_engine *e = st->e;
-    for (uint32_t i = 0; i < e->threads.n; i++) {
+    for (uint32_t i = 0; i < e->threads.n && asym_step_has_unlisted(st); i++) {
         const struct asym_thread_state *m = asym_table_at(&e->threads, i);
         if (m->state != ASYM_AFFINITY_STEERED || m->seen == e->step)
             continue;
@@ -183,7 +183,7 @@ static void diff_unlisted(struct asym_step *st)
 static size_t most_actions(const struct asym_step *st)
 {
     size_t n = st->s->n_tasks;
-    for (uint32_t i = 0; i < st->e->threads.n; i++) {
+    for (uint32_t i = 0; i < st->e->threads.n && asym_step_has_unlisted(st); i++) {
         const struct asym_thread_state *m = asym_table_at(&st->e->threads, i);
         n += m->state == ASYM_AFFINITY_STEERED && m->seen != st->e->step;
     }
@@ -197,8 +197,11 @@ static size_t most_actions(const struct asym_step *st)
  */
 enum { LEAVES, ENTERS, OTHER, N_ORDERS };
 
-static unsigned order_of(const struct asym_plan_task *plan)
+/* Where no thread leaves its CPU, no thread waits for that. */
+static unsigned order_of(const struct asym_step *st, const struct asym_plan_task *plan)
 {
+    if (st->e->result.n_moves == 0)
+        return OTHER;
     if (plan->exclusive)
         return ENTERS;
     return plan->moves ? LEAVES : OTHER;
@@ -210,7 +213,7 @@ static void diff_listed(struct asym_step *st, unsigned order)
         const struct asym_app *app = &st->s->apps[a];
         const struct asym_app_state *state = asym_table_find(&st->e->apps, &app->id);
         for (uint32_t i = app->first_task; i < app->first_task + app->n_tasks; i++)
-            if (order_of(&st->tasks[i]) == order)
+            if (order_of(st, &st->tasks[i]) == order)
                 diff_task(st, i, state);
     }
 }
@@ -222,7 +225,7 @@ int asym_step_actions(struct asym_step *st)
     if (!asym_pool_reserve(&e->pools.actions, most, sizeof(struct asym_action)) ||
         !asym_pool_reserve(&e->pools.action_masks, most, sizeof(uint32_t)))
         return -ENOMEM;
-    for (unsigned order = 0; order < N_ORDERS; order++)
+    for (unsigned order = e->result.n_moves > 0 ? LEAVES : OTHER; order < N_ORDERS; order++)
         diff_listed(st, order);
     diff_unlisted(st);
     e->flush = false;

@@ -88,6 +88,12 @@ struct asym_step {
     size_t next_sample; /* the first sample that may belong to a task the policy has not seen yet */
 };
 
+/** Returns whether the table has threads that the snapshot does not list: if not, no pass over the table looks for them. */
+static inline bool asym_step_has_unlisted(const struct asym_step *st)
+{
+    return st->e->threads.n > st->s->n_tasks;
+}
+
 /** observe.c: update the states of threads and applications from the snapshot. Returns 0; -ENOMEM. */
 int asym_step_observe(struct asym_step *st);
 /** observe.c: drop the states of threads and applications that are gone. */

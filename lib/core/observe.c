@@ -105,15 +105,18 @@ static int number_masks(struct asym_step *st)
     return masks->failed ? -ENOMEM : 0;
 }
 
-static void observe_duties(struct asym_step *st)
+/* In one pass: with 10,000 threads each pass reads their states from memory again. */
+static void observe_states(struct asym_step *st)
 {
     const struct asym_snapshot *s = st->s;
-    if (s->interval == 0 || s->refreshed)
-        return;
+    const bool has_interval = s->interval != 0 && !s->refreshed;
     const double decay = asym_duty_decay(s->interval), from = st->e->config.enforce.exclusive_from;
-    for (size_t i = 0; i < s->n_tasks; i++)
-        asym_duty_add(&st->refs[i].thread_state->duty, s->now, s->interval, decay, s->tasks[i].running,
-                      s->tasks[i].runnable, from);
+    for (size_t i = 0; i < s->n_tasks; i++) {
+        struct asym_thread_state *m = st->refs[i].thread_state;
+        asym_thread_state_observe(m, &st->refs[i].seen, &st->c);
+        if (has_interval)
+            asym_duty_add(&m->duty, s->now, s->interval, decay, s->tasks[i].running, s->tasks[i].runnable, from);
+    }
 }
 
 static int observe_tasks(struct asym_step *st)
@@ -122,6 +125,7 @@ static int observe_tasks(struct asym_step *st)
     if (number_masks(st) < 0 || asym_table_reserve(&e->threads, st->s->n_tasks) < 0)
         return -ENOMEM;
     uint32_t hint = 0;
+    bool may_inherit = false;
     for (size_t i = 0; i < st->s->n_tasks; i++) {
         struct asym_thread_state *m = asym_table_get_near(&e->threads, &st->s->tasks[i].id, &hint);
         if (m->state == ASYM_AFFINITY_NEW)
@@ -130,12 +134,11 @@ static int observe_tasks(struct asym_step *st)
         st->refs[i].thread_state = m;
         if (st->s->tasks[i].flags & ASYM_TASK_EXECUTED)
             asym_thread_state_executed(m, &st->refs[i].seen, &st->c);
+        may_inherit = may_inherit || asym_inherited_is_candidate(m, &st->refs[i].seen, e->first_steered);
     }
-    if (e->first_steered != 0 && adopt_inherited(st) < 0)
+    if (may_inherit && adopt_inherited(st) < 0)
         return -ENOMEM;
-    for (size_t i = 0; i < st->s->n_tasks; i++)
-        asym_thread_state_observe(st->refs[i].thread_state, &st->refs[i].seen, &st->c);
-    observe_duties(st);
+    observe_states(st);
     return 0;
 }
 
@@ -156,15 +159,17 @@ static int observe_apps(struct asym_step *st)
     struct asym_engine *e = st->e;
     if (asym_table_reserve(&e->apps, st->s->n_apps) < 0)
         return -ENOMEM;
+    struct asym_classify_settings settings = e->config.classify;
+    settings.hp_threshold = asym_hp_threshold(&settings, st->s->machine); /* once, not for each application */
     for (size_t a = 0; a < st->s->n_apps; a++) {
         struct asym_app_state *state = asym_table_get(&e->apps, &st->s->apps[a].id);
         state->seen = e->step;
-        asym_classify(&e->config.classify, st->s, &st->s->apps[a], lowest_nice(st, &st->s->apps[a]), state);
+        asym_classify(&settings, st->s, &st->s->apps[a], lowest_nice(st, &st->s->apps[a]), state);
     }
     for (uint32_t i = 0; i < e->apps.n; i++) {
         struct asym_app_state *state = asym_table_at(&e->apps, i);
         if (state->seen != e->step)
-            asym_classify(&e->config.classify, st->s, NULL, 0, state);
+            asym_classify(&settings, st->s, NULL, 0, state);
     }
     return 0;
 }
@@ -196,7 +201,7 @@ void asym_step_forget(struct asym_step *st)
     struct asym_engine *e = st->e;
     /* A short sleep must not cost the policy's state; children of a thread that is gone may have inherited its mask. */
     const asym_usec keep = ASYM_MAX(e->config.enforce.release, 10 * ASYM_SEC);
-    for (uint32_t i = e->threads.n; i-- > 0;) {
+    for (uint32_t i = asym_step_has_unlisted(st) ? e->threads.n : 0; i-- > 0;) {
         const struct asym_thread_state *m = asym_table_at(&e->threads, i);
         if (m->seen == e->step || m->state == ASYM_AFFINITY_STEERED || st->s->now - m->last_active < keep)
             continue;

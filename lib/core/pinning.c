@@ -110,7 +110,7 @@ static void add_demand(const struct asym_step *st, struct pins *p, struct asym_m
         p->demand[out->target] += (float)st->policy_threads[i].duty;
         asym_mask_set(ret_used, (unsigned)out->target);
     }
-    for (uint32_t i = 0; i < e->threads.n; i++) {
+    for (uint32_t i = 0; i < e->threads.n && asym_step_has_unlisted(st); i++) {
         const struct asym_thread_state *m = asym_table_at(&e->threads, i);
         if (m->state == ASYM_AFFINITY_STEERED && m->seen != e->step && m->given >= 0)
             asym_mask_set(ret_used, (unsigned)m->given);

@@ -76,16 +76,20 @@ static void note_class(const struct asym_step *st, struct asym_thread_state *m, 
  * A process of a job has the class of the job at once, but each that asymd steers is a change, and most compilers of a build end
  * soon. Where n threads of a job are runnable, each process waits n seconds: so there is at most one such change a second.
  */
-static struct asym_enforce_settings settings_for(const struct asym_step *st, const struct asym_app *app,
-                                                 const struct asym_thread_state *m)
+static const struct asym_enforce_settings *settings_for(const struct asym_step *st, const struct asym_app *app,
+                                                        const struct asym_thread_state *m,
+                                                        struct asym_enforce_settings *of_job)
 {
-    struct asym_enforce_settings settings = st->e->config.enforce;
-    const double runnable = round(asym_classify_runnable(&st->e->config.classify, app));
-    if (app->n_procs < 2 || runnable < 2 || m->state == ASYM_AFFINITY_STEERED)
+    const struct asym_enforce_settings *settings = &st->e->config.enforce;
+    if (app->n_procs < 2 || m->state == ASYM_AFFINITY_STEERED)
         return settings;
-    const double wait = ASYM_MIN(runnable * (double)ASYM_SEC, (double)settings.fork_holdoff);
-    settings.settle = ASYM_MAX(settings.settle, (asym_usec)wait);
-    return settings;
+    const double runnable = round(asym_classify_runnable(&st->e->config.classify, app));
+    if (runnable < 2)
+        return settings;
+    const double wait = ASYM_MIN(runnable * (double)ASYM_SEC, (double)settings->fork_holdoff);
+    *of_job = *settings;
+    of_job->settle = ASYM_MAX(settings->settle, (asym_usec)wait);
+    return of_job;
 }
 
 /* Returns why asymd does not map this thread, whatever CPUs are free; ASYM_WHY_NONE: it may. */
@@ -98,8 +102,9 @@ static enum asym_exclusion objection(const struct asym_step *st, const struct as
     if (task->flags & ASYM_TASK_ENDED)
         return ASYM_WHY_IDLE;
     const struct asym_proc *proc = st->refs[index].seen.proc;
-    const struct asym_enforce_settings settings = settings_for(st, &st->s->apps[proc->app], m);
-    enum asym_exclusion reason = asym_eligible(m, task, proc, st->s->now, &settings, ret_figure);
+    struct asym_enforce_settings of_job;
+    const struct asym_enforce_settings *settings = settings_for(st, &st->s->apps[proc->app], m, &of_job);
+    enum asym_exclusion reason = asym_eligible(m, task, proc, st->s->now, settings, ret_figure);
     if (reason != ASYM_WHY_NONE)
         return reason;
     if (st->s->paused)
@@ -164,12 +169,15 @@ static void add_thread(struct asym_step *st, const struct asym_app_state *app, u
         *unsteered += need_of(ref);
         return;
     }
+    const struct asym_mask *cpus = asym_mask_table_at(&st->e->masks, allowed);
     st->policy_refs[st->n_policy_threads] = (struct asym_policy_ref){.task = index, .allowed = allowed};
     st->policy_threads[st->n_policy_threads++] = (struct asym_policy_thread){
         .id = task->id,
         .app = (uint32_t)st->n_policy_apps,
         .class = m->class,
         .class_since = m->class_since,
+        .preferred_cpu = preferred_cpu_of(m, task, cpus),
+        .allowed = cpus,
         .runnable = task->runnable,
         .running = task->running,
         .critical = task->critical,
@@ -182,20 +190,6 @@ static void add_thread(struct asym_step *st, const struct asym_app_state *app, u
         .state = st->e->config.policy->task_state_size ? (void *)(m + 1) : NULL,
     };
     add_sample(st, index, &st->policy_threads[st->n_policy_threads - 1]);
-}
-
-/* Mask addresses stay valid only once the step adds no more masks. */
-static int fill_allowed(struct asym_step *st)
-{
-    if (st->e->masks.failed)
-        return -ENOMEM;
-    for (size_t i = 0; i < st->n_policy_threads; i++) {
-        const struct asym_task_ref *ref = &st->refs[st->policy_refs[i].task];
-        st->policy_threads[i].allowed = asym_mask_table_at(&st->e->masks, st->policy_refs[i].allowed);
-        st->policy_threads[i].preferred_cpu = preferred_cpu_of(ref->thread_state, ref->seen.task,
-                                                               st->policy_threads[i].allowed);
-    }
-    return 0;
 }
 
 /* If asymd may steer no thread of an application, reports show it as excluded, with its first thread's reason. */
@@ -247,7 +241,7 @@ int asym_step_policy_input(struct asym_step *st)
             .n_threads = (uint32_t)(st->n_policy_threads - first),
         };
     }
-    return fill_allowed(st);
+    return st->e->masks.failed ? -ENOMEM : 0;
 }
 
 static void add_asleep(struct asym_step *st, const struct asym_thread_state *m)
@@ -267,12 +261,12 @@ static int note_asleep(struct asym_step *st)
     memset(st->asleep, 0, n * sizeof *st->asleep);
     if (e->config.policy->pin != ASYM_PIN_EACH)
         return 0;
-    for (uint32_t i = 0; i < e->threads.n; i++) {
+    for (uint32_t i = 0; i < e->threads.n && asym_step_has_unlisted(st); i++) {
         const struct asym_thread_state *m = asym_table_at(&e->threads, i);
         if (m->seen != e->step)
             add_asleep(st, m);
     }
-    for (size_t i = 0; i < st->s->n_tasks; i++)
+    for (size_t i = 0; i < st->s->n_tasks && st->n_policy_threads < st->s->n_tasks; i++)
         if (st->tasks[i].reason == asym_why(ASYM_WHY_IDLE))
             add_asleep(st, st->refs[i].thread_state);
     return 0;

@@ -89,8 +89,11 @@ void *asym_table_get(struct asym_table *t, const struct asym_taskid *id)
 void *asym_table_get_near(struct asym_table *t, const struct asym_taskid *id, uint32_t *hint)
 {
     void *item = *hint < t->n ? asym_table_at(t, *hint) : NULL;
-    if (!item || !same(item, id))
-        item = asym_table_get(t, id);
+    if (item && same(item, id)) {
+        ++*hint;
+        return item;
+    }
+    item = asym_table_get(t, id);
     if (item)
         *hint = (uint32_t)((size_t)((unsigned char *)item - t->items) / t->item_size) + 1;
     return item;

@@ -70,11 +70,11 @@ static bool leads_its_cpu(const struct asym_seats *q, size_t t)
            q->density[t] >= q->p->heavy * q->least[cpu];
 }
 
-static enum asym_pin width_of(const struct asym_seats *q, size_t t)
+static enum asym_pin width_of(const struct asym_seats *q, size_t t, bool leads)
 {
     const struct asym_seats_thread *s = asym_seats_of(q, t);
     const bool keeps = q->claim[t] != 0 || (q->crowded ? !q->in->threads[t].light : s->pins);
-    if (s->above || leads_its_cpu(q, t))
+    if (leads)
         return keeps ? ASYM_PIN_CPU : ASYM_PIN_TYPE;
     if (!q->crowded && !q->presses)
         return ASYM_PIN_CPU;
@@ -102,8 +102,13 @@ static void answer(struct asym_seats *q, size_t t)
 {
     struct asym_seats_thread *s = asym_seats_of(q, t);
     struct asym_assignment *a = &q->ret[t];
+    s->above = q->of[t].above;
+    s->busy = q->of[t].busy;
+    s->pins = q->of[t].pins;
+    s->kind = q->of[t].kind;
+    s->claims = q->claim[t];
     const bool boosts = s->above || leads_its_cpu(q, t);
-    a->width = width_of(q, t);
+    a->width = width_of(q, t, boosts);
     a->exclusive = q->claim[t] & ASYM_CLAIM_CPU;
     a->nice_delta = (int8_t)(boosts ? q->p->boost : 0);
     a->monitor = true;
@@ -139,6 +144,7 @@ static int take_memory(struct asym_seats *q)
     for (size_t i = 0; i < ASYM_LENGTH(cpus); i++)
         done &= (*cpus[i] = asym_arena_take(arena, n_cpus, sizeof **cpus[i])) != NULL;
     done &= (q->on = asym_arena_take(arena, in->n_apps + 1, sizeof *q->on)) != NULL;
+    done &= (q->of = asym_arena_take(arena, n, sizeof *q->of)) != NULL;
     done &= (q->claim = asym_arena_take(arena, n, sizeof *q->claim)) != NULL;
     return done ? 0 : -ENOBUFS;
 }

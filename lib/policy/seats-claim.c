@@ -29,7 +29,7 @@ static void find_light(struct asym_seats *q)
     const struct asym_mask cpus = asym_machine_ordinary(q->in->machine);
     double demand = q->in->unsteered;
     for (size_t t = 0; t < q->in->n_threads; t++)
-        demand += asym_seats_of(q, t)->duty;
+        demand += (double)q->of[t].duty;
     q->crowded = q->n_open > 0;
     q->flooded = demand > q->p->flood * asym_mask_count(&cpus);
     q->presses = !q->crowded && asym_seats_passes(q->in->unsteered, state->presses, PRESSES_FROM) &&
@@ -85,13 +85,12 @@ static size_t list_claimants(struct asym_seats *q)
 {
     size_t n = 0;
     for (uint32_t t = 0; t < q->in->n_threads; t++) {
-        struct asym_seats_thread *s = asym_seats_of(q, t);
-        const double duty = q->in->threads[t].duty;
-        const bool sits = q->ret[t].cpu >= 0 && (q->crowded || q->presses);
-        s->above = sits && asym_seats_passes(q->density[t], s->above, q->p->heavy * q->light);
-        s->pins = asym_seats_passes(duty, s->pins, q->p->narrow);
-        s->busy = asym_seats_passes(duty, s->busy, q->p->fluid);
-        if (s->above && s->pins && !q->flooded)
+        struct asym_seats_brief *b = &q->of[t];
+        const bool sits = (q->crowded || q->presses) && q->ret[t].cpu >= 0;
+        b->above = sits && asym_seats_passes(q->density[t], b->above, q->p->heavy * q->light);
+        b->pins = asym_seats_passes((double)b->slow, b->pins, q->p->narrow);
+        b->busy = asym_seats_passes((double)b->slow, b->busy, q->p->fluid);
+        if (b->above && b->pins && !q->flooded)
             q->list[n++] = t;
     }
     return n;
@@ -115,7 +114,5 @@ struct asym_mask asym_seats_claim(struct asym_seats *q)
             asym_mask_set(q->in->spare, (unsigned)s);
         }
     }
-    for (uint32_t t = 0; t < q->in->n_threads; t++)
-        asym_seats_of(q, t)->claims = q->claim[t];
     return open;
 }

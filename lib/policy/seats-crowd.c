@@ -76,22 +76,18 @@ static void make_heaps(struct asym_seats *q, struct heaps *h, const struct asym_
 /* Returns the cost of cpu for the thread: less on the type of its last CPU. */
 static double cost_for(const struct asym_seats *q, uint32_t t, int cpu)
 {
-    const struct asym_cpu *cpus = q->in->machine->cpus;
-    const struct asym_seats_thread *s = asym_seats_of(q, t);
-    const bool stays = s->last > 0 && asym_mask_has(&q->in->machine->usable, s->given) &&
-                       cpus[s->given].type == cpus[cpu].type;
-    return q->cost[cpu] * (stays ? OTHER_TYPE : 1);
+    return q->cost[cpu] * (q->of[t].last_type == q->in->machine->cpus[cpu].type ? OTHER_TYPE : 1);
 }
 
 /* The CPUs that it may use are few: look at each. */
 static int scan(const struct asym_seats *q, uint32_t t, const struct asym_mask *cpus)
 {
-    struct asym_mask may = asym_mask_and(q->in->threads[t].allowed, cpus);
+    struct asym_mask may = asym_mask_and(q->of[t].allowed, cpus);
     int best = -1;
     if (asym_mask_empty(&may)) /* all that it may use are claimed */
-        may = asym_mask_and(q->in->threads[t].allowed, q->in->spare);
+        may = asym_mask_and(q->of[t].allowed, q->in->spare);
     if (asym_mask_empty(&may))
-        may = *q->in->threads[t].allowed;
+        may = *q->of[t].allowed;
     ASYM_MASK_FOREACH (c, &may)
         if (best < 0 || cost_for(q, t, c) < cost_for(q, t, best))
             best = c;
@@ -100,21 +96,21 @@ static int scan(const struct asym_seats *q, uint32_t t, const struct asym_mask *
 
 static int choose(const struct asym_seats *q, const struct heaps *h, uint32_t t, const struct asym_mask *cpus)
 {
-    const struct asym_policy_thread *thread = &q->in->threads[t];
+    const struct asym_seats_brief *b = &q->of[t];
     const struct asym_machine *m = q->in->machine;
     int best = -1;
     for (unsigned type = 0; type < m->n_types; type++) {
         if (h->n[type] == 0)
             continue;
         const int top = (int)q->heap[h->first[type]];
-        if (!asym_mask_has(thread->allowed, top)) {
+        if (!asym_mask_has(b->allowed, top)) {
             best = scan(q, t, cpus);
             break;
         }
         if (best < 0 || cost_for(q, t, top) < cost_for(q, t, best))
             best = top;
     }
-    const int home = thread->preferred_cpu;
+    const int home = b->home;
     const bool is_as_good = asym_mask_has(cpus, home) && best >= 0 &&
                             cost_for(q, t, home) <= cost_for(q, t, best) * (1 + 1e-6);
     return is_as_good ? home : best;
@@ -124,12 +120,11 @@ static int choose(const struct asym_seats *q, const struct heaps *h, uint32_t t,
 static void spread_one(struct asym_seats *q, uint32_t t, const struct asym_mask *crowded, struct asym_mask *idle)
 {
     const int from = q->ret[t].cpu;
-    const struct asym_mask may = asym_mask_and(q->in->threads[t].allowed, idle);
-    if (q->n_on[from] < 2 || !asym_mask_has(crowded, from) || q->claim[t] || asym_seats_of(q, t)->above ||
-        asym_mask_empty(&may))
+    const struct asym_mask may = asym_mask_and(q->of[t].allowed, idle);
+    if (q->n_on[from] < 2 || !asym_mask_has(crowded, from) || q->claim[t] || q->of[t].above || asym_mask_empty(&may))
         return;
     q->n_on[from]--;
-    q->used[from] -= asym_seats_of(q, t)->duty;
+    q->used[from] -= (double)q->of[t].duty;
     asym_seats_sit(q, t, scan(q, t, &may));
     asym_mask_clear(idle, (unsigned)q->ret[t].cpu);
 }
@@ -156,7 +151,7 @@ void asym_seats_place_crowd(struct asym_seats *q, const struct asym_mask *cpus)
     make_heaps(q, &h, cpus);
     for (size_t i = 0; i < q->n_open; i++) {
         const uint32_t t = q->open[i];
-        q->key[t] = q->density[t] / asym_seats_of(q, t)->rate * (1 + 2 * q->p->sticky * q->behind[t]);
+        q->key[t] = q->density[t] / (double)q->of[t].rate * (1 + 2 * q->p->sticky * q->behind[t]);
     }
     if (!q->flooded)
         asym_seats_sort(q, q->open, q->n_open);
@@ -164,7 +159,7 @@ void asym_seats_place_crowd(struct asym_seats *q, const struct asym_mask *cpus)
         const uint32_t t = q->open[i];
         const int cpu = choose(q, &h, t, cpus);
         asym_seats_sit(q, t, cpu);
-        asym_seats_of(q, t)->kind = 0;
+        q->of[t].kind = 0;
         q->ret[t].figure[0] = q->key[t];
         q->ret[t].figure[1] = 0;
         int c = cpu;

@@ -57,9 +57,9 @@ double asym_seats_value(const struct asym_seats *q, int cpu, double density)
 
 void asym_seats_sit(struct asym_seats *q, uint32_t t, int cpu)
 {
-    asym_mask_set(&q->on[q->in->threads[t].app], (unsigned)cpu);
+    asym_mask_set(&q->on[q->of[t].app], (unsigned)cpu);
     q->least[cpu] = q->n_on[cpu] == 0 ? q->density[t] : ASYM_MIN(q->least[cpu], q->density[t]);
-    q->used[cpu] += asym_seats_of(q, t)->duty;
+    q->used[cpu] += (double)q->of[t].duty;
     q->top[cpu] = ASYM_MAX(q->top[cpu], q->density[t]);
     q->n_on[cpu]++;
     q->ret[t].cpu = cpu;
@@ -68,7 +68,7 @@ void asym_seats_sit(struct asym_seats *q, uint32_t t, int cpu)
 /* Threads of one program mostly run at the same time: on one CPU they would wait for each other. */
 static bool clashes(const struct asym_seats *q, uint32_t t, int cpu)
 {
-    const uint32_t app = q->in->threads[t].app;
+    const uint32_t app = q->of[t].app;
     return asym_mask_has(&q->on[app], cpu) && !(q->together[app] > 0 && q->together[app] < TOGETHER_BELOW);
 }
 
@@ -107,11 +107,12 @@ static uint8_t kind_of(const struct tier *tier)
 static void find_homes(const struct asym_seats *q, struct tier *tier)
 {
     for (size_t i = 0; i < q->n_open; i++) {
-        const int home = q->in->threads[q->open[i]].preferred_cpu;
+        const struct asym_seats_brief *b = &q->of[q->open[i]];
+        const int home = b->home;
         if (!asym_mask_has(&tier->cpus, home))
             continue;
         asym_mask_set(&tier->homes, (unsigned)home);
-        if (asym_seats_of(q, q->open[i])->kind == kind_of(tier))
+        if (b->kind == kind_of(tier))
             asym_mask_set(&tier->stays, (unsigned)home);
     }
 }
@@ -153,21 +154,24 @@ static bool is_slowest(const struct asym_seats *q, const struct tier *tier)
     return q->in->machine->types[tier->type].speed <= q->slowest;
 }
 
+static bool is_far(const struct asym_seats *q, uint32_t t, const struct tier *tier)
+{
+    ASYM_MASK_FOREACH (c, &tier->cpus)
+        if (!asym_seats_is_remote(q, t, c))
+            return false;
+    return true;
+}
+
 static double rank(const struct asym_seats *q, uint32_t t, const struct tier *tier)
 {
-    const struct asym_seats_thread *s = asym_seats_of(q, t);
-    bool is_remote = true;
-    ASYM_MASK_FOREACH (c, &tier->cpus) {
-        is_remote = asym_seats_is_remote(q, t, c);
-        if (!is_remote)
-            break;
-    }
+    const struct asym_seats_brief *b = &q->of[t];
     const double speed = q->in->machine->types[tier->type].speed / q->fastest;
-    const double gain = asym_seats_sigma(q, t, speed, is_remote) -
-                        (is_slowest(q, tier) ? 0 : asym_seats_sigma(q, t, q->slowest / q->fastest, false));
-    const bool holds = s->kind == kind_of(tier) && !s->coupled &&
-                       asym_mask_has(&tier->all, q->in->threads[t].preferred_cpu);
-    return q->density[t] * gain / s->rate * (holds ? 1 + q->p->sticky : 1) * (1 + 2 * q->p->sticky * q->behind[t]);
+    const double there = b->plain ? speed : asym_seats_sigma(q, t, speed, is_far(q, t, tier));
+    const double slow = b->plain ? q->slowest / q->fastest : asym_seats_sigma(q, t, q->slowest / q->fastest, false);
+    const double gain = there - (is_slowest(q, tier) ? 0 : slow);
+    const bool holds = b->kind == kind_of(tier) && !b->coupled && asym_mask_has(&tier->all, b->home);
+    return q->density[t] * gain / (double)b->rate * (holds ? 1 + q->p->sticky : 1) *
+           (1 + 2 * q->p->sticky * q->behind[t]);
 }
 
 /* List the threads that want a seat of the tier: first, by rank, as many as there are. Returns how many want one. */
@@ -175,10 +179,16 @@ static size_t list_candidates(struct asym_seats *q, struct tier *tier)
 {
     const bool is_any = tier->beside || tier->joins || is_slowest(q, tier);
     const size_t room = asym_mask_count(&tier->cpus);
+    const struct asym_mask *allowed = NULL; /* mostly that of the thread before */
+    bool meets = false;
     size_t n = 0;
     for (size_t i = 0; i < q->n_open; i++) {
         const uint32_t t = q->open[i];
-        if (!asym_mask_meets(q->in->threads[t].allowed, &tier->cpus))
+        if (q->of[t].allowed != allowed) {
+            allowed = q->of[t].allowed;
+            meets = asym_mask_meets(allowed, &tier->cpus);
+        }
+        if (!meets)
             continue;
         q->key[t] = rank(q, t, tier);
         if (q->key[t] > 0 || is_any)
@@ -187,16 +197,16 @@ static size_t list_candidates(struct asym_seats *q, struct tier *tier)
     asym_seats_sort_first(q, q->list, n, room);
     tier->homes = (struct asym_mask){0};
     for (size_t i = 0; i < ASYM_MIN(n, room); i++)
-        if (asym_mask_has(&tier->cpus, q->in->threads[q->list[i]].preferred_cpu))
-            asym_mask_set(&tier->homes, (unsigned)q->in->threads[q->list[i]].preferred_cpu);
+        if (asym_mask_has(&tier->cpus, q->of[q->list[i]].home))
+            asym_mask_set(&tier->homes, (unsigned)q->of[q->list[i]].home);
     return n;
 }
 
 static int find_nearest(const struct asym_seats *q, uint32_t t, const struct tier *tier)
 {
     const struct asym_machine *m = q->in->machine;
-    const struct asym_mask may = asym_mask_and(q->in->threads[t].allowed, &tier->cpus);
-    const int home = q->in->threads[t].preferred_cpu;
+    const struct asym_mask may = asym_mask_and(q->of[t].allowed, &tier->cpus);
+    const int home = q->of[t].home;
     uint64_t least = UINT64_MAX;
     int best = -1;
     ASYM_MASK_FOREACH (c, &may) {
@@ -223,7 +233,7 @@ static bool is_hurt(const struct asym_seats *q, uint32_t t, const struct tier *t
 static void seat_on(struct asym_seats *q, struct tier *tier, uint32_t t, int cpu)
 {
     asym_seats_sit(q, t, cpu);
-    asym_seats_of(q, t)->kind = kind_of(tier);
+    q->of[t].kind = kind_of(tier);
     q->ret[t].figure[0] = q->key[t];
     q->ret[t].figure[1] = tier->value;
     asym_mask_clear(&tier->cpus, (unsigned)cpu);
@@ -242,7 +252,7 @@ static size_t seat(struct asym_seats *q, struct tier *tier, size_t n)
             const uint32_t t = q->list[i];
             if (q->ret[t].cpu >= 0 || (pass == 0 && !is_hurt(q, t, tier)))
                 continue;
-            const int home = q->in->threads[t].preferred_cpu;
+            const int home = q->of[t].home;
             const bool stays = asym_mask_has(&tier->cpus, home) && !clashes(q, t, home) &&
                                (pass > 0 || !asym_seats_is_remote(q, t, home));
             const int cpu = stays ? home : find_nearest(q, t, tier);

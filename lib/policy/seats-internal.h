@@ -50,12 +50,29 @@ struct asym_seats_thread {
     bool above, busy, pins;   /**< it passed the limits heavy, fluid and narrow */
 };
 
+/**
+ * The later steps read this of a thread. It is side by side: with 10,000 threads each pass over the states and the input would
+ * wait for memory.
+ */
+struct asym_seats_brief {
+    const struct asym_mask *allowed;
+    float duty, rate; /**< as in its state */
+    float slow;       /**< the duty of the input */
+    uint32_t app;
+    int16_t home;           /**< preferred_cpu */
+    int8_t last_type;       /**< of the CPU of the last plan; -1: none */
+    uint8_t kind;           /**< as in its state; of the new plan as soon as it sits */
+    bool coupled, plain;    /**< as in its state; its speed is that of its CPU, wherever its memory is */
+    bool above, busy, pins; /**< as in its state; of the new plan from step 7 on */
+};
+
 /** A plan while it is computed. */
 struct asym_seats {
     const struct asym_policy_input *in;
     const struct asym_seats_params *p;
     struct asym_assignment *ret;
-    double fastest, slowest; /**< speeds of the machine */
+    double fastest, slowest;     /**< speeds of the machine */
+    struct asym_seats_brief *of; /**< per thread */
     double *weight, *density,
         *key;         /**< per thread: its critical share by its nice weight; the same by its duty; its rank */
     double *behind;   /**< per thread of a coupled program: how much later than the others its turn is, -1..1 */

@@ -24,7 +24,8 @@
 #define STALL_MOST 0.97
 
 struct interval {
-    double seconds, duty, couple, turn; /* what the new values count in the means */
+    double seconds, duty, couple, turn,
+        rate; /* what the new values count in the means; rate: of a thread that never sleeps */
 };
 
 static double gain_of(double seconds, asym_usec tau)
@@ -88,7 +89,8 @@ static void observe_progress(struct asym_seats *q, size_t t, const struct interv
         return;
     if (!s->roams)
         s->turn += i->turn * (done / needed - s->turn);
-    s->rate += gain_of(i->seconds * thread->runnable, q->p->tau) * (done / needed - s->rate);
+    const double gain = thread->runnable >= 1 ? i->rate : gain_of(i->seconds * thread->runnable, q->p->tau);
+    s->rate += gain * (done / needed - s->rate);
     s->rate = ASYM_MAX(s->rate, RATE_LEAST);
 }
 
@@ -126,7 +128,8 @@ void asym_seats_observe(struct asym_seats *q)
     const struct interval i = {.seconds = seconds,
                                .duty = gain_of(seconds, q->p->tau_duty),
                                .couple = gain_of(seconds, q->p->tau_couple),
-                               .turn = gain_of(seconds, q->p->tau_turn)};
+                               .turn = gain_of(seconds, q->p->tau_turn),
+                               .rate = gain_of(seconds, q->p->tau)};
     double sum = 0;
     size_t known = 0;
     for (size_t t = 0; t < q->in->n_threads; t++) {
@@ -136,7 +139,7 @@ void asym_seats_observe(struct asym_seats *q)
     }
     /* A newcomer is where the others are on average: it neither waits nor claims what it missed. */
     const double mean = known ? sum / (double)known : RATE_FIRST;
-    for (size_t t = 0; t < q->in->n_threads; t++)
+    for (size_t t = 0; t < q->in->n_threads && known < q->in->n_threads; t++)
         if (asym_seats_of(q, t)->rate <= 0)
             asym_seats_of(q, t)->rate = mean;
 }

@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "base/macro.h"
+#include "base/mask.h"
 #include "base/nice.h"
 #include "base/sort.h"
 
@@ -147,10 +148,36 @@ static void couple(struct asym_seats *q, const struct asym_policy_app *app)
     }
 }
 
+static void note_brief(struct asym_seats *q, size_t t)
+{
+    const struct asym_policy_thread *thread = &q->in->threads[t];
+    const struct asym_seats_thread *s = asym_seats_of(q, t);
+    const struct asym_machine *m = q->in->machine;
+    const bool has_last = s->last > 0 && asym_mask_has(&m->usable, s->given);
+    q->of[t] = (struct asym_seats_brief){
+        .allowed = thread->allowed,
+        .duty = (float)s->duty,
+        .rate = (float)s->rate,
+        .slow = (float)thread->duty,
+        .app = thread->app,
+        .home = (int16_t)thread->preferred_cpu,
+        .last_type = (int8_t)(has_last ? m->cpus[s->given].type : -1),
+        .kind = s->kind,
+        .coupled = s->coupled,
+        .plain = s->exec <= 0,
+        .above = s->above,
+        .busy = s->busy,
+        .pins = s->pins,
+    };
+}
+
 void asym_seats_weigh(struct asym_seats *q)
 {
     for (size_t a = 0; a < q->in->n_apps; a++) {
+        const struct asym_policy_app *app = &q->in->apps[a];
         weigh_app(q, a);
-        couple(q, &q->in->apps[a]);
+        couple(q, app);
+        for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++)
+            note_brief(q, t);
     }
 }

@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include <asym/engine.h>
@@ -122,7 +123,16 @@ static void print_row(const char *name, double few, double many)
     printf("%-14s %11.3f ms %11.3f ms %8.1f\n", name, few, many, many / few);
 }
 
-int main(void)
+static bool is_wanted(const char *name, int argc, char **argv)
+{
+    bool found = argc < 2;
+    for (int i = 1; i < argc; i++)
+        found |= strcmp(argv[i], name) == 0;
+    return found;
+}
+
+/* Arguments: the policies to measure; none: all. */
+int main(int argc, char **argv)
 {
     const struct asym_policy *policy;
     static struct asym_machine m, pairs;
@@ -133,6 +143,8 @@ int main(void)
            N_FAST, PER_APP);
     printf("%-14s %14s %14s %8s\n", "policy", "1,000 threads", "10,000 threads", "growth");
     for (size_t i = 0; (policy = asym_policy_at(i)); i++) {
+        if (!is_wanted(policy->name, argc, argv))
+            continue;
         const struct asym_machine *on = policy->needs >> ASYM_SIGNAL_SMT & 1 ? &pairs : &m;
         const struct costs few = median_step(policy, on, 1000), many = median_step(policy, on, 10000);
         print_row(policy->name, few.step, many.step);

@@ -70,6 +70,7 @@ struct bench {
     struct asym_seats_thread states[16];
     double weight[16], density[16], key[16], behind[16], together[1], used[MOST_CPUS], top[MOST_CPUS];
     uint32_t list[16], scratch[16];
+    struct asym_seats_brief of[16];
     struct asym_seats q;
 };
 
@@ -86,6 +87,7 @@ static void prepare(struct bench *b, const double *duties, unsigned n)
                                .p = (const struct asym_seats_params *)(void *)&params,
                                .fastest = w.machine.types[0].speed,
                                .slowest = w.machine.types[w.machine.n_types - 1].speed,
+                               .of = b->of,
                                .weight = b->weight,
                                .density = b->density,
                                .key = b->key,
