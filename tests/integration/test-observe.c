@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The procfs source on the live machine: counts, new threads, hostile names, lack of descriptors. */
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -9,13 +11,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/macro.h"
 #include "base/mask.h"
 #include "app/cycle.h"
@@ -101,6 +106,109 @@ static void k_spinning_threads_read_k(void **state)
     (void)state;
     for (int k = 1; k <= 16; k *= 2)
         check_spinning(k, k % 4 != 0);
+}
+
+/* A thread of a frame loop: it works for busy ns of CPU time, and sleeps until the period has passed. It says when it slept. */
+struct loop {
+    uint64_t busy, period; /* ns */
+    _Atomic int32_t tid;
+    _Atomic uint64_t slept, wakes; /* ns: the sum, the present sleep included; when that ends */
+    double counted;                /* runnable us by the source */
+};
+
+static uint64_t read_ns(clockid_t clock)
+{
+    uint64_t ns;
+    return asym_clock_ns(clock, &ns) ? ns : 0;
+}
+
+static void *run_loop(void *arg)
+{
+    struct loop *l = arg;
+    l->tid = (int32_t)gettid();
+    for (uint64_t next = read_ns(CLOCK_MONOTONIC);;) {
+        for (uint64_t end = read_ns(CLOCK_THREAD_CPUTIME_ID) + l->busy; read_ns(CLOCK_THREAD_CPUTIME_ID) < end;)
+            ;
+        const uint64_t now = read_ns(CLOCK_MONOTONIC);
+        next = ASYM_MAX(next + l->period, now);
+        l->wakes = next;
+        l->slept += next - now;
+        const struct timespec until = {.tv_sec = (time_t)(next / 1000000000), .tv_nsec = (long)(next % 1000000000)};
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+    }
+    return NULL;
+}
+
+static double slept_until(const struct loop *l, asym_usec now)
+{
+    const double ahead = (double)l->wakes / 1e3 - (double)now;
+    return (double)l->slept / 1e3 - ASYM_MAX(ahead, 0);
+}
+
+enum { N_LOOPS = 3 };
+
+static void count_loops(const struct view *v, struct loop loops[N_LOOPS])
+{
+    for (size_t i = 0; i < v->s.n_tasks; i++) {
+        const struct asym_task *t = &v->s.tasks[i];
+        assert_true(t->running <= t->runnable);
+        for (size_t k = 0; k < N_LOOPS; k++)
+            loops[k].counted += loops[k].tid == t->id.tid ? t->runnable * (double)v->s.interval : 0;
+    }
+}
+
+/* Three seconds, in samples of 100 ms. Returns the share that the host of this virtual machine has taken. */
+static double check_loops(struct view *v, struct loop loops[N_LOOPS])
+{
+    double slept[N_LOOPS];
+    take_sample(v);
+    const asym_usec begin = v->s.now;
+    const struct asym_live_stretch stretch = asym_live_begin();
+    for (size_t k = 0; k < N_LOOPS; k++) {
+        slept[k] = slept_until(&loops[k], begin);
+        loops[k].counted = 0;
+    }
+    for (int i = 0; i < 30; i++) {
+        asym_live_sleep(0.1);
+        take_sample(v);
+        count_loops(v, loops);
+    }
+    const double time = (double)(v->s.now - begin), stolen = asym_live_stolen(&stretch);
+    for (size_t k = 0; k < N_LOOPS; k++) {
+        const double read = loops[k].counted / time, is = 1 - (slept_until(&loops[k], v->s.now) - slept[k]) / time;
+        print_message("a thread with a duty of %.3f reads %.3f\n", is, read);
+        assert_true(stolen > ASYM_LIVE_STOLEN_MOST || (read > is - 0.05 && read < is + 0.05));
+    }
+    return stolen;
+}
+
+static void the_threads_of_a_frame_loop_read_their_duty(void **state)
+{
+    (void)state;
+    struct view v;
+    struct loop *loops = mmap(NULL, N_LOOPS * sizeof *loops, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(loops != MAP_FAILED);
+    static const uint64_t busy[N_LOOPS] = {8700000, 3000000, 1500000};
+    for (size_t k = 0; k < N_LOOPS; k++)
+        loops[k] = (struct loop){.busy = busy[k], .period = 10000000};
+    const pid_t child = asym_process_fork();
+    if (child == 0) {
+        pthread_t thread;
+        /* Where the test may do this, other programs do not make the threads wait: then their duty is 1, as any error reads. */
+        sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
+        for (size_t k = 1; k < N_LOOPS; k++)
+            if (pthread_create(&thread, NULL, run_loop, &loops[k]) != 0)
+                _exit(1);
+        run_loop(&loops[0]);
+    }
+    assert_true(asym_live_await(asym_live_ran_threads, child, 0, N_LOOPS, ASYM_LIVE_PATIENCE));
+    open_view(&v, child, true);
+    asym_live_sleep(0.1);
+    while (check_loops(&v, loops) > ASYM_LIVE_STOLEN_MOST)
+        print_message("the host took too much time: measured again\n");
+    close_view(&v);
+    asym_live_end(child, SIGKILL);
+    munmap(loops, N_LOOPS * sizeof *loops);
 }
 
 /* 200 threads run 0.3 ms of about 60 each: the sum must not be rounded up to whole threads. */
@@ -446,6 +554,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(k_spinning_threads_read_k),
+        cmocka_unit_test(the_threads_of_a_frame_loop_read_their_duty),
         cmocka_unit_test(mostly_sleeping_threads_read_their_share),
         cmocka_unit_test(idle_newborns_are_listed_once),
         cmocka_unit_test(a_fork_is_known_of_its_parent),

@@ -19,10 +19,10 @@
 /** A thread. A machine may have tens of thousands; each takes 80 bytes. */
 struct asym_pthread {
     int32_t tid;
-    int fd;                       /**< open schedstat; -1: none is kept open */
-    uint64_t start;               /**< 0: stat not read yet */
-    struct asym_schedstat before; /**< at the last sample */
-    uint64_t carry_ns;            /**< ns of runnable time that were counted before the kernel credited them */
+    int fd;                                  /**< open schedstat; -1: none is kept open */
+    uint64_t start;                          /**< 0: stat not read yet */
+    struct asym_schedstat before;            /**< at the last sample */
+    int64_t balance_ns;                      /**< runnable time that the kernel has credited, less what was counted */
     const struct asym_mask *affinity, *mask; /**< results of sched_getaffinity and of Cpus_allowed */
     uint32_t put_on; /**< CPU + 1 that asymd moved it to since the last snapshot had it; 0: none, or unknown */
     uint32_t born;   /**< low 32 bits of CLOCK_MONOTONIC in us; 0: derive it from start */
@@ -302,12 +302,23 @@ int asym_procfs_scan(struct asym_procfs *p, struct asym_process *proc);
 void asym_procfs_note_failure(struct asym_procfs *p, struct asym_process *proc, int error);
 
 /**
- * Returns the runnable time in an interval, from the thread's counters before and now and its state now. All times are in ns.
- * carry: runnable time that was counted before the kernel credited it; the function updates it. The result is never less than the
- * time that the thread ran, up to the interval.
+ * Returns the runnable time in an interval, from the thread's counters before and now and its states then and now. All times are
+ * in ns. A newborn thread was in state R: it has waited since its birth.
+ *
+ * The kernel credits a wait when it ends. So the run and wait time of an interval are exact but for the waits that are under way at
+ * its two ends. A thread in state R at both ends that got no CPU in between has run or waited all the time: it counts for the
+ * interval. One in state R that got a CPU may wait again: what is missing in its interval counts, up to twice the mean of the waits
+ * that ended. Any other thread counts for the credited time.
+ *
+ * balance: credited time less counted time, which the function updates. Time that was counted before its credit is not counted
+ * again, and credit that exceeds the interval counts in the next one, at most one interval. So threads that run or wait all the
+ * time read the interval, whatever their turns are, and the sum over intervals is the credited time. A thread that is not in state
+ * R has no wait under way: the balance ends.
+ *
+ * The result is at least the time that the thread ran, and at most the interval.
  */
-uint64_t asym_procfs_runnable(const struct asym_schedstat *before, const struct asym_schedstat *now, char state,
-                              uint64_t interval, uint64_t *carry);
+uint64_t asym_procfs_runnable(const struct asym_schedstat *before, const struct asym_schedstat *now, char was, char is,
+                              uint64_t interval, int64_t *balance);
 
 /** procfs-list.c: processes and applications of the snapshot. */
 

@@ -45,28 +45,22 @@ static int read_schedstat(struct asym_procfs *p, const struct asym_process *proc
     return r;
 }
 
-/*
- * Runnable time in the interval. The kernel credits run delay only when the thread gets a CPU, in amounts of 32 ms and more.
- * A thread in state R therefore counts for the whole interval; the time that is counted before the kernel credits it is
- * carried forward and subtracted later. When the slice count has advanced, the kernel has credited every earlier delay, so
- * that a carry of more than one interval is too much. A thread that happens to be R at every sample thus converges to its
- * true share. A thread that ran was runnable.
- */
-uint64_t asym_procfs_runnable(const struct asym_schedstat *before, const struct asym_schedstat *now, char state,
-                              uint64_t interval, uint64_t *carry)
+/* The contract has the reasons. A wait under way is taken for up to twice as long as the waits that ended in the interval were. */
+uint64_t asym_procfs_runnable(const struct asym_schedstat *before, const struct asym_schedstat *now, char was, char is,
+                              uint64_t interval, int64_t *balance)
 {
-    const uint64_t ran = ASYM_MIN(now->run_ns - before->run_ns, interval);
-    uint64_t delta = now->run_ns - before->run_ns + now->wait_ns - before->wait_ns;
-    uint64_t due = delta > *carry ? delta - *carry : 0;
-    uint64_t count = state == 'R' ? interval : ASYM_MIN(due, interval);
-    uint64_t ahead = *carry + count > delta ? *carry + count - delta : 0;
-    if (now->slices != before->slices && ahead > interval) {
-        uint64_t excess = ASYM_MIN(ahead - interval, count);
-        count -= excess;
-        ahead -= excess;
-    }
-    *carry = ahead;
-    return ASYM_MAX(count, ran);
+    const uint64_t run = now->run_ns - before->run_ns, wait = now->wait_ns - before->wait_ns;
+    const uint64_t turns = now->slices - before->slices;
+    const int64_t span = (int64_t)interval, due = *balance + (int64_t)(run + wait);
+    const int64_t under_way = is == 'R' && turns > 0 ? (int64_t)ASYM_MIN(2 * wait / turns, interval) : 0;
+    int64_t count = ASYM_MIN(ASYM_MAX(due + under_way, (int64_t)run), span);
+    if (was == 'R' && is == 'R' && turns == 0)
+        count = span;
+    int64_t left = due - count;
+    if (turns > 0)
+        left = ASYM_MAX(left, -under_way);
+    *balance = is == 'R' ? ASYM_MIN(left, span) : 0;
+    return (uint64_t)count;
 }
 
 /* One process that cannot be read, or an allocation that fails, must not keep asymd from the others. */
@@ -150,7 +144,7 @@ static void begin_anew(struct asym_procfs *p, struct asym_pthread *t, uint64_t s
     t->start = start;
     t->measured = false;
     t->before = (struct asym_schedstat){0};
-    t->carry_ns = 0;
+    t->balance_ns = 0;
     t->born = 0;
     t->affinity = t->mask = NULL;
 }
@@ -205,7 +199,8 @@ static void count_thread(struct asym_procfs *p, struct asym_process *proc, struc
         uint64_t span = (t->measured ? interval : span_of(p, t, interval)) * 1000;
         uint64_t count = stat->state == 'R' ? span : 0;
         if (!p->no_schedstat)
-            count = asym_procfs_runnable(&t->before, s, stat->state, span, &t->carry_ns);
+            count = asym_procfs_runnable(&t->before, s, t->measured ? t->state : 'R', stat->state, span,
+                                         &t->balance_ns);
         uint64_t ran = ASYM_MIN(s->run_ns - t->before.run_ns, span);
         runnable = (double)count / ((double)interval * 1e3);
         running = (double)ran / ((double)interval * 1e3);
