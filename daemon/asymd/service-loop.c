@@ -33,8 +33,11 @@ static int on_timer(sd_event_source *timer, uint64_t usec, void *userdata)
         return asym_service_give_up(s, r);
     asym_usec now = asym_clock_now();
     asym_service_update_budget(s, now);
+    /* Above the CPU budget no sample is early. */
+    const asym_usec interval = asym_service_interval(s);
+    const asym_usec wait = s->budget.stretch > 1 ? interval : asym_cycle_wait(&s->cycle, interval);
     /* Counted from now, not from when it was due: after a suspend asymd does not take the missed samples in a burst. */
-    r = sd_event_source_set_time(timer, now + (s->sampling ? PIECE_REST : asym_service_interval(s)));
+    r = sd_event_source_set_time(timer, now + (s->sampling ? PIECE_REST : wait));
     return r < 0 ? r : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
 }
 

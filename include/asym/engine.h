@@ -62,6 +62,12 @@ int asym_engine_step(struct asym_engine *e, const struct asym_snapshot *s, const
  */
 void asym_engine_outcomes(struct asym_engine *e, const struct asym_outcome *outcomes, size_t n);
 
+/**
+ * Returns the time after the last step at which the policy wants to plan again, before the swap period ends; 0: it does not. A loop
+ * takes a snapshot then.
+ */
+asym_usec asym_engine_again(const struct asym_engine *e);
+
 /** Returns the hp_threshold in force on this machine: the setting, or the number of fast cores that ordinary threads get + 1. */
 unsigned asym_hp_threshold(const struct asym_classify_settings *c, const struct asym_machine *m);
 

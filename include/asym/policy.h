@@ -23,6 +23,9 @@
 
 struct asym_arena;
 
+/** The least time between two plans for which a policy may ask. */
+#define ASYM_AGAIN_LEAST (20 * ASYM_MSEC)
+
 /** An active application as a policy sees it. */
 struct asym_policy_app {
     struct asym_taskid id;
@@ -75,6 +78,12 @@ struct asym_policy_input {
     const float *asleep;
     /** Set by the policy, empty at each call: CPUs to leave idle. A mask has one of them only if it has no other. */
     struct asym_mask *spare;
+    /**
+     * Set by the policy, 0 at each call: it wants to plan again after this time, before the swap period ends; 0: when that ends.
+     * The engine calls it at the first snapshot with new measurements after that, and not within ASYM_AGAIN_LEAST. Such a plan does
+     * not begin a new swap period.
+     */
+    asym_usec *again;
     asym_usec amp_boost;      /**< [classify]: the time for which a thread stays SP */
     unsigned hp_threshold;    /**< [classify]: an application with more runnable threads than this is HP */
     const void *params;       /**< params_size bytes, filled from options */

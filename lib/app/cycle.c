@@ -40,6 +40,12 @@ int asym_cycle_plan(struct asym_cycle *c)
     return r < 0 ? r : 1;
 }
 
+asym_usec asym_cycle_wait(const struct asym_cycle *c, asym_usec interval)
+{
+    const asym_usec again = asym_engine_again(c->engine);
+    return again != 0 ? ASYM_MIN(again, interval) : interval;
+}
+
 int asym_cycle_apply(struct asym_cycle *c)
 {
     int r = reserve_outcomes(c);

@@ -45,6 +45,9 @@ int asym_cycle_enforce(struct asym_cycle *c);
  */
 int asym_cycle_apply(struct asym_cycle *c);
 
+/** Returns the time until the next snapshot: interval, or less if the policy wants to plan again before. */
+asym_usec asym_cycle_wait(const struct asym_cycle *c, asym_usec interval);
+
 /** The second half: pass the outcomes to the source. */
 void asym_cycle_tell_source(struct asym_cycle *c);
 

@@ -43,6 +43,7 @@ struct asym_engine {
     uint64_t step, plan; /* numbers of the current step and of the last plan */
     uint64_t generation; /* machine generation of the last plan */
     asym_usec last_plan, next_swap, now;
+    asym_usec again; /* the policy wants to plan again, this long after the last plan; 0: when the swap period ends */
     asym_usec swap_began;    /* when the swap period of the last plan began */
     asym_usec first_steered; /* 0: asymd has not set anything yet */
     bool dirty;              /* plan at the next step, without waiting for the swap period */

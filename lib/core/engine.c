@@ -37,7 +37,14 @@ int asym_engine_configure(struct asym_engine *e, const struct asym_engine_config
     e->config = *config;
     e->config.params = e->params;
     e->dirty = true;
+    e->again = 0;
     return 0;
+}
+
+asym_usec asym_engine_again(const struct asym_engine *e)
+{
+    const asym_usec passed = e->now - e->last_plan;
+    return e->again == 0 ? 0 : ASYM_MAX(e->again, passed + ASYM_MSEC) - passed;
 }
 
 int asym_engine_new(const struct asym_engine_config *config, struct asym_engine **ret_engine)

@@ -294,6 +294,7 @@ static int ask(struct asym_step *st, struct asym_assignment *answers)
             .unsteered_weight = st->unsteered > 0 ? st->unsteered_weight / st->unsteered : 0,
             .asleep = st->asleep,
             .spare = &e->spare,
+            .again = &e->again,
             .amp_boost = e->config.classify.amp_boost,
             .hp_threshold = asym_hp_threshold(&e->config.classify, st->s->machine),
             .params = e->params,
@@ -301,6 +302,7 @@ static int ask(struct asym_step *st, struct asym_assignment *answers)
             .arena = &arena,
         };
         e->spare = (struct asym_mask){0};
+        e->again = 0;
         int r = e->config.policy->plan(&input, answers);
         if (r != -ENOBUFS)
             return r;
@@ -317,10 +319,12 @@ static bool time_to_plan(struct asym_engine *e, const struct asym_snapshot *s)
 {
     const asym_usec period = e->config.policy->every_snapshot ? 0 : e->config.enforce.swap_period;
     const asym_usec slack = ASYM_MIN(period / 20, 5 * ASYM_MSEC);
+    const bool is_fresh = s->interval > 0 && !s->refreshed;
+    const bool asked = is_fresh && e->again != 0 && s->now + ASYM_MSEC >= e->last_plan + e->again;
     bool due = s->now + slack >= e->next_swap;
     /* A program's report (RTX) does not wait for the swap period and does not use it up. */
     if (!due && !e->dirty && s->machine->generation == e->generation)
-        return s->urgent && e->config.policy->reacts;
+        return asked || (s->urgent && e->config.policy->reacts);
     e->swap_began = s->now;
     bool in_step = due && e->next_swap != 0 && s->now < e->next_swap + period;
     e->next_swap = in_step ? e->next_swap + period : s->now + period;
@@ -338,6 +342,7 @@ static int map_anew(struct asym_step *st)
     int r = ask(st, answers);
     if (r < 0)
         return r;
+    e->again = e->again != 0 ? ASYM_MAX(e->again, ASYM_AGAIN_LEAST) : 0;
     e->plan++;
     e->last_plan = st->s->now;
     e->generation = st->s->machine->generation;
@@ -384,6 +389,8 @@ int asym_step_plan(struct asym_step *st)
             e->swap_began = began;
             return r;
         }
+    } else {
+        e->again = 0;
     }
     for (size_t i = 0; i < st->n_policy_threads; i++) {
         struct asym_plan_task *out = &st->tasks[st->policy_refs[i].task];

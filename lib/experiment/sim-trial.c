@@ -38,10 +38,10 @@ static int new_engine(const struct asym_sim_trial *t, struct asym_engine **ret_e
 static int drive(struct asym_sim_trial *t, struct asym_sim *sim, struct asym_engine *engine,
                  const volatile sig_atomic_t *stop)
 {
+    const asym_usec interval = t->scenario->settings->daemon.interval;
     ASYM_CLEANUP(asym_cycle_done)
-    struct asym_cycle cycle = {.source = asym_sim_source(sim, t->scenario->settings->daemon.interval),
-                               .actuator = asym_sim_actuator(sim),
-                               .engine = engine};
+    struct asym_cycle cycle = {
+        .source = asym_sim_source(sim, interval), .actuator = asym_sim_actuator(sim), .engine = engine};
     int r;
     while ((r = asym_cycle_plan(&cycle)) > 0) {
         t->planned += cycle.plan->n_tasks;
@@ -49,6 +49,7 @@ static int drive(struct asym_sim_trial *t, struct asym_sim *sim, struct asym_eng
         if (t->watch)
             t->watch->planned(t->watch->ctx, &cycle.snapshot, cycle.plan);
         r = *stop ? -ECANCELED : asym_cycle_enforce(&cycle);
+        asym_sim_source(sim, asym_cycle_wait(&cycle, interval));
         if (r < 0)
             break;
     }

@@ -214,6 +214,8 @@ static const struct asym_option options[] = {
       .help = "Memory of the paces by which threads that wait for each other are recognised."),
     P(DURATION, tau_turn, .def = "300ms", .min = 1000, .max = 1000e6,
       .help = "Memory of the progress by which such threads take turns."),
+    P(DURATION, quick, .def = "30ms", .min = 20e3, .max = 1000e6,
+      .help = "Time between plans while threads of a program wait for each other more often than once a period."),
     P(NUMBER, flood, .def = "3", .min = 1, .max = 1000,
       .help = "When threads need this many times the CPUs, no claim is granted, and the crowd may use all CPUs."),
     P(NUMBER, remote, .def = "1.5", .min = 1, .max = 10,

@@ -23,7 +23,7 @@
 #define ASYM_SEATS_LEAST 0.02
 
 struct asym_seats_params {
-    asym_usec tau, tau_duty, tau_couple, tau_turn, trial;
+    asym_usec tau, tau_duty, tau_couple, tau_turn, trial, quick;
     double sticky, duty, narrow, heavy, budget, fluid, flood, remote, miss_ns;
     int boost;
 };
@@ -39,15 +39,17 @@ struct asym_seats_thread {
     double duty, critical; /**< means over tau_duty: runnable share; critical share, if the input has it */
     double rate;           /**< mean over tau of the progress while runnable */
     double pace, usual, turn; /**< means of the progress and of the runnable share, tau_couple; of rate, tau_turn */
-    double work;              /**< seconds of progress, in all */
-    double exec, stall;       /**< seconds of an instruction on a CPU of speed 1; of its misses. exec 0: not known */
-    double smt;               /**< share of the CPU's speed that the last plan expected beside siblings */
-    int32_t given;            /**< CPU of the last plan */
-    int16_t node;             /**< where it first ran, + 1; 0: not known */
-    uint8_t kind;             /**< of its seat, asym_seats_kind; 0: none */
-    bool coupled, roams;      /**< its program waits for all of its threads; its mask had several core types */
-    uint8_t claims;           /**< ASYM_CLAIM_* that the last plan granted */
-    bool above, busy, pins;   /**< it passed the limits heavy, fluid and narrow */
+    double square;            /**< mean of the square of the runnable share, tau_couple */
+    asym_usec quick_since;  /**< since then its program's threads wait for each other more than once a period; 0: no */
+    double work;            /**< seconds of progress, in all */
+    double exec, stall;     /**< seconds of an instruction on a CPU of speed 1; of its misses. exec 0: not known */
+    double smt;             /**< share of the CPU's speed that the last plan expected beside siblings */
+    int32_t given;          /**< CPU of the last plan */
+    int16_t node;           /**< where it first ran, + 1; 0: not known */
+    uint8_t kind;           /**< of its seat, asym_seats_kind; 0: none */
+    bool coupled, roams;    /**< its program waits for all of its threads; its mask had several core types */
+    uint8_t claims;         /**< ASYM_CLAIM_* that the last plan granted */
+    bool above, busy, pins; /**< it passed the limits heavy, fluid and narrow */
 };
 
 /**

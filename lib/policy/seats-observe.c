@@ -73,6 +73,7 @@ static void fade(const struct asym_seats *q, struct asym_seats_thread *s, double
     s->critical *= duty;
     s->pace *= couple;
     s->usual *= couple;
+    s->square *= couple;
 }
 
 static void observe_progress(struct asym_seats *q, size_t t, const struct interval *i, double done)
@@ -84,6 +85,7 @@ static void observe_progress(struct asym_seats *q, size_t t, const struct interv
         s->work += done * i->seconds;
         s->pace += i->couple * (done - s->pace);
         s->usual += i->couple * (thread->runnable - s->usual);
+        s->square += i->couple * (thread->runnable * thread->runnable - s->square);
     }
     if (needed < RATE_FROM)
         return;

@@ -84,9 +84,20 @@ static void weigh_app(struct asym_seats *q, size_t a)
     }
 }
 
+/*
+ * A runnable share between 0 and 1 is that of a thread that slept for a part of the interval: x (1 - x) is the more of x the more
+ * often it does. With a period of 100 ms the share QUICK of x divides turns of 100 ms (0.17) from those of 300 ms (0.02). In the
+ * short intervals that follow the two are alike. So the policy looks again after QUICK_FOR, or when no thread sleeps any more.
+ */
+#define QUICK       0.1
+#define QUICK_STAYS 0.01
+#define QUICK_FOR   (30 * ASYM_SEC)
+
 /* Sums over the threads of a program that take part in its work. */
 struct team {
     double pace, squares, least, most, turn, weight, duty, rate;
+    double usual, square;
+    asym_usec quick_since;
     size_t n, coupled, known;
 };
 
@@ -110,6 +121,9 @@ static struct team sum_up(const struct asym_seats *q, const struct asym_policy_a
         sum.most = ASYM_MAX(sum.most, s->usual);
         sum.coupled += s->coupled;
         sum.known += s->work > WORK_FROM;
+        sum.usual += s->usual;
+        sum.square += s->square;
+        sum.quick_since = ASYM_MAX(sum.quick_since, s->quick_since);
         sum.weight += q->weight[t];
         sum.duty += s->duty;
         sum.rate += s->rate;
@@ -125,6 +139,12 @@ static bool is_coupled(const struct team *sum)
                                      : variation < COUPLED_BELOW && sum->least < UNLIKE * sum->most;
 }
 
+static bool is_quick(const struct team *sum, asym_usec now)
+{
+    const double part = 1 - sum->square / sum->usual;
+    return sum->quick_since == 0 ? part > QUICK : part > QUICK_STAYS && now - sum->quick_since < QUICK_FOR;
+}
+
 /*
  * Threads that do equal work on unequal seats wait for each other at barriers. They share one density and one rate, and take turns.
  * Their deficits of work say nothing: where each of them stands before the next barrier is not known.
@@ -134,11 +154,14 @@ static void couple(struct asym_seats *q, const struct asym_policy_app *app)
     const struct team sum = sum_up(q, app);
     if (sum.n >= 2 && sum.known < sum.n)
         return;
-    const bool is = sum.n >= 2 && is_coupled(&sum);
+    const bool is = sum.n >= 2 && is_coupled(&sum), quick = is && is_quick(&sum, q->in->now);
+    if (quick)
+        *q->in->again = q->p->quick;
     const double range = ASYM_MAX(1 - q->slowest / q->fastest, DUTY_LEAST);
     for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++) {
         struct asym_seats_thread *s = asym_seats_of(q, t);
         s->coupled = is && takes_part(s);
+        s->quick_since = !quick || !s->coupled ? 0 : sum.quick_since != 0 ? sum.quick_since : q->in->now;
         if (!s->coupled)
             continue;
         q->density[t] = sum.weight / ASYM_MAX(sum.duty, DUTY_LEAST);

@@ -39,6 +39,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     o->unsteered_weight = in->unsteered_weight;
     memcpy(o->asleep, in->asleep, in->machine->n_cpus * sizeof o->asleep[0]);
     *in->spare = o->spare;
+    *in->again = o->again;
     o->policy_state = (*(unsigned char *)in->state)++;
     assert_in_range(in->n_threads, 1, ENGINE_FIXTURE_THREADS);
     memcpy(o->apps, in->apps, in->n_apps * sizeof *in->apps);
@@ -196,6 +197,7 @@ void engine_fixture_sample(struct engine_fixture *w, asym_usec dt)
         .machine = &w->machine,
         .interval = dt,
         .urgent = w->urgent,
+        .refreshed = w->refreshed,
         .paused = w->paused,
         .released = w->released,
         .n_released = w->n_released,

@@ -23,6 +23,7 @@ struct engine_fixture_orders {
         enum asym_pin width;
     } of[1000];
     struct asym_mask spare;
+    asym_usec again;
     size_t n_apps, n_threads;
     asym_usec interval, since_swap;
     double unsteered, unsteered_weight;
@@ -67,7 +68,7 @@ struct engine_fixture {
     struct engine_fixture_thread threads[ENGINE_FIXTURE_THREADS];
     size_t n_procs, n_threads;
     asym_usec now;
-    bool urgent, paused; /* values for the next snapshots */
+    bool urgent, paused, refreshed; /* values for the next snapshots */
     const struct asym_taskid *released;
     size_t n_released;
     struct engine_fixture_orders orders;

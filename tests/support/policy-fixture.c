@@ -136,6 +136,7 @@ static void ask(struct policy_fixture *w, struct policy_inputs *v, asym_usec int
             .n_threads = v->n_threads,
             .asleep = v->asleep,
             .spare = &w->spare,
+            .again = &w->again,
             .params = w->params ? w->params : no_params,
             .state = w->state,
             .arena = &arena,

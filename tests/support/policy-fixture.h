@@ -46,6 +46,7 @@ struct policy_fixture {
     struct policy_fixture_thread threads[POLICY_FIXTURE_MOST];
     unsigned moved; /**< threads that the last plan moved off their preferred CPU */
     unsigned count[ASYM_MAX_CPUS];
+    asym_usec again;        /* as spare */
     struct asym_mask spare; /**< the CPUs that the last plan leaves idle */
     _Alignas(16) unsigned char state[4 * POLICY_FIXTURE_STATE];
 };

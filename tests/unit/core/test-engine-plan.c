@@ -45,6 +45,42 @@ static void mappings_change_at_the_swap_period_only(void **state)
     engine_fixture_assert_mask(&t->mask, "0-3");
 }
 
+/* The times between snapshots of one swap period after a plan in which the policy asked for 30 ms, and whether each is a plan. */
+static void a_policy_may_ask_for_a_plan_before_the_period_ends(void **state)
+{
+    static const struct {
+        asym_usec again, dt;
+        bool refreshed, plans;
+        asym_usec next; /* the time at which a loop takes the next snapshot; 0: as ever */
+    } rows[] = {
+        {30 * ASYM_MSEC, 30 * ASYM_MSEC, false, true, 30 * ASYM_MSEC},
+        {30 * ASYM_MSEC, 15 * ASYM_MSEC, false, false, 15 * ASYM_MSEC},
+        {30 * ASYM_MSEC, 30 * ASYM_MSEC, true, false, ASYM_MSEC}, /* nothing was measured since */
+        {1, 15 * ASYM_MSEC, false, false, 5 * ASYM_MSEC},         /* not within ASYM_AGAIN_LEAST */
+        {1, 20 * ASYM_MSEC, false, true, 20 * ASYM_MSEC},
+        {0, 30 * ASYM_MSEC, false, false, 0},
+    };
+    struct engine_fixture *w = *state;
+    engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        w->orders.again = rows[i].again;
+        w->refreshed = false;
+        engine_fixture_run(w, TICK);
+        const unsigned before = w->orders.calls;
+        w->refreshed = rows[i].refreshed;
+        engine_fixture_run(w, rows[i].dt);
+        assert_int_equal(w->orders.calls - before, rows[i].plans);
+        assert_int_equal(asym_engine_again(w->engine), rows[i].next);
+        if (rows[i].plans)
+            assert_int_equal(w->orders.since_swap, rows[i].dt); /* the swap period goes on */
+        w->refreshed = false;
+        engine_fixture_run(w, TICK - rows[i].dt);
+    }
+    w->paused = true; /* without threads to map no plan is due */
+    engine_fixture_run(w, TICK);
+    assert_int_equal(asym_engine_again(w->engine), 0);
+}
+
 static void a_thread_seen_between_two_swaps_waits(void **state)
 {
     struct engine_fixture *w = *state;
@@ -793,6 +829,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, engine_fixture_setup, engine_fixture_teardown)
     const struct CMUnitTest tests[] = {
         T(mappings_change_at_the_swap_period_only),
+        T(a_policy_may_ask_for_a_plan_before_the_period_ends),
         T(a_thread_seen_between_two_swaps_waits),
         T(a_steered_thread_that_wakes_between_two_swaps_keeps_its_mask),
         T(a_timer_that_is_a_little_early_does_not_lose_a_period),

@@ -71,6 +71,7 @@ struct bench {
     double weight[16], density[16], key[16], behind[16], together[1], used[MOST_CPUS], top[MOST_CPUS];
     uint32_t list[16], scratch[16];
     struct asym_seats_brief of[16];
+    asym_usec again;
     struct asym_seats q;
 };
 
@@ -81,8 +82,13 @@ static void prepare(struct bench *b, const double *duties, unsigned n)
         b->states[t].duty = duties[t];
         b->threads[t].state = &b->states[t];
     }
-    b->in = (struct asym_policy_input){
-        .machine = &w.machine, .apps = &b->app, .threads = b->threads, .n_apps = 1, .n_threads = n, .now = 1};
+    b->in = (struct asym_policy_input){.machine = &w.machine,
+                                       .apps = &b->app,
+                                       .threads = b->threads,
+                                       .n_apps = 1,
+                                       .n_threads = n,
+                                       .now = 1,
+                                       .again = &b->again};
     b->q = (struct asym_seats){.in = &b->in,
                                .p = (const struct asym_seats_params *)(void *)&params,
                                .fastest = w.machine.types[0].speed,
@@ -229,6 +235,42 @@ static void equal_work_on_unequal_seats_is_coupled(void **state)
             assert_int_equal(b.states[t].coupled, rows[i].is);
         if (rows[i].is)
             assert_near(b.density[0] - b.density[3], 0);
+    }
+}
+
+/* Threads that wait for each other once a period or more often: shares of 0.5 and 1 in all samples, not 0 and 1. */
+static void turns_shorter_than_the_period_are_planned_sooner(void **state)
+{
+    (void)state;
+    static const struct {
+        double square; /* of the two threads that sleep for one half of the time */
+        asym_usec since;
+        bool asks;
+    } rows[] = {
+        {0.25, 0, true},               /* each interval has a turn: 0.5, 0.5 */
+        {0.45, 0, false},              /* turns of several intervals: mostly 0 and 1 */
+        {0.45, 990 * ASYM_SEC, true},  /* the intervals are short by now */
+        {0.5, 990 * ASYM_SEC, false},  /* the turns have become long */
+        {0.45, 960 * ASYM_SEC, false}, /* time to look again */
+    };
+    const double usual[4] = {0.5, 0.5, 1, 1};
+    begin(2, 4, 1, 4);
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct bench b;
+        prepare(&b, usual, 4);
+        b.in.now = 1000 * ASYM_SEC;
+        for (unsigned t = 0; t < 4; t++) {
+            b.states[t].pace = 0.3;
+            b.states[t].usual = usual[t];
+            b.states[t].square = t < 2 ? rows[i].square : 1;
+            b.states[t].work = 2;
+            b.states[t].rate = 0.5;
+            b.states[t].quick_since = rows[i].since;
+        }
+        asym_seats_weigh(&b.q);
+        assert_true(b.states[0].coupled);
+        assert_int_equal(b.again, rows[i].asks ? ((const struct asym_seats_params *)(void *)&params)->quick : 0);
+        assert_int_equal(b.states[0].quick_since, !rows[i].asks ? 0 : rows[i].since ? rows[i].since : b.in.now);
     }
 }
 
@@ -395,6 +437,7 @@ int main(void)
         cmocka_unit_test(progress_is_measured_by_the_seat),
         cmocka_unit_test(a_thread_that_was_not_seen_has_slept),
         cmocka_unit_test(equal_work_on_unequal_seats_is_coupled),
+        cmocka_unit_test(turns_shorter_than_the_period_are_planned_sooner),
         cmocka_unit_test(a_serial_thread_has_a_fast_cpu_of_its_own),
         cmocka_unit_test(seats_fill_in_the_order_of_what_they_add),
         cmocka_unit_test(threads_swap_when_the_ranks_differ_by_sticky),

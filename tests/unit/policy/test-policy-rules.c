@@ -171,6 +171,7 @@ static int try_plan(struct direct *d, size_t size, struct asym_arena *arena)
     *arena = (struct asym_arena){.base = d->memory, .size = size};
     static const float asleep[ASYM_MAX_CPUS];
     struct asym_mask spare = {0};
+    asym_usec again = 0;
     const struct asym_policy_input in = {
         .machine = &d->machine,
         .now = d->now,
@@ -181,6 +182,7 @@ static int try_plan(struct direct *d, size_t size, struct asym_arena *arena)
         .n_threads = d->n,
         .asleep = asleep,
         .spare = &spare,
+        .again = &again,
         .params = d->params,
         .state = d->state,
         .arena = arena,
