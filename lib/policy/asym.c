@@ -166,7 +166,6 @@ static void begin(struct asym_seats *q)
 static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 {
     struct asym_seats q = {.in = in, .p = in->params, .ret = ret};
-    struct asym_seats_state *state = in->state;
     if (take_memory(&q) < 0)
         return -ENOBUFS;
     begin(&q);
@@ -181,7 +180,6 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     asym_seats_place_crowd(&q, &cpus);
     for (size_t t = 0; t < in->n_threads; t++)
         answer(&q, t);
-    state->presses = q.presses;
     return 0;
 }
 

@@ -23,6 +23,14 @@ static double machine_speed(const struct asym_seats *q)
     return sum;
 }
 
+/* A limit counts as passed for `trial` after it was: noise at a limit changes no mask. *at: when it was passed last; 0: never. */
+static bool is_passed(const struct asym_seats *q, bool passes, asym_usec *at)
+{
+    if (passes)
+        *at = q->in->now;
+    return *at != 0 && q->in->now - *at < ASYM_MAX(q->p->trial, 1);
+}
+
 static void find_light(struct asym_seats *q)
 {
     struct asym_seats_state *state = q->in->state;
@@ -30,13 +38,17 @@ static void find_light(struct asym_seats *q)
     double demand = q->in->unsteered;
     for (size_t t = 0; t < q->in->n_threads; t++)
         demand += (double)q->of[t].duty;
-    q->crowded = q->n_open > 0;
-    q->flooded = demand > q->p->flood * asym_mask_count(&cpus);
-    q->presses = !q->crowded && asym_seats_passes(q->in->unsteered, state->presses, PRESSES_FROM) &&
-                 (double)q->in->n_threads + q->in->unsteered > asym_mask_count(&cpus);
+    const bool presses = q->in->unsteered >= PRESSES_FROM &&
+                         (double)q->in->n_threads + q->in->unsteered > asym_mask_count(&cpus);
+    q->crowded = is_passed(q, q->n_open > 0, &state->crowded_at);
+    q->flooded = is_passed(q, demand > q->p->flood * asym_mask_count(&cpus), &state->flooded_at);
+    q->presses = is_passed(q, presses, &state->presses_at) && !q->crowded;
     q->light = q->presses ? q->in->unsteered_weight : 0;
     for (size_t i = 0; i < q->n_open; i++)
         q->light = ASYM_MAX(q->light, q->density[q->open[i]]);
+    if ((q->crowded && q->n_open == 0) || (q->presses && !presses))
+        q->light = ASYM_MAX(q->light, state->light);
+    state->light = q->light;
 }
 
 /* The siblings of its CPU that no thread has: returns what they would add to the machine; 0: a thread has one, or there is none. */

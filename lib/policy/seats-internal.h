@@ -30,7 +30,8 @@ struct asym_seats_params {
 
 /** State of the policy. */
 struct asym_seats_state {
-    bool presses; /**< the threads that asymd does not steer counted in the last plan */
+    asym_usec crowded_at, flooded_at, presses_at; /**< when these limits were passed last, see asym_seats; 0: never */
+    double light;                                 /**< of the last plan */
 };
 
 /** State of a thread. Rates and speeds are shares of the fastest CPU's. */

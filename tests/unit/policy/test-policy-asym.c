@@ -238,6 +238,40 @@ static void equal_work_on_unequal_seats_is_coupled(void **state)
     }
 }
 
+/* Noise that crosses a limit to and fro changes no mask: it counts as passed until it was not for `trial`. */
+static void a_limit_that_noise_crosses_stays_passed(void **state)
+{
+    (void)state;
+    enum { CROWDED, PRESSES, FLOODED };
+    static const double unsteered[] = {[CROWDED] = 0, [PRESSES] = 20, [FLOODED] = 100};
+    begin(2, 4, 1, 4);
+    for (unsigned limit = CROWDED; limit <= FLOODED; limit++) {
+        struct bench b;
+        struct asym_seats_state memory = {0};
+        struct asym_assignment ret[1] = {{.cpu = -1}};
+        uint32_t open[1] = {0};
+        uint8_t claim[1] = {0};
+        prepare(&b, (const double[]){1}, 1);
+        b.in.state = &memory;
+        b.q.ret = ret;
+        b.q.open = open;
+        b.q.claim = claim;
+        b.density[0] = 0.5;
+        b.in.unsteered_weight = 0.25;
+        for (unsigned k = 0; k < 40; k++) {
+            const bool crosses = k < 20 && k % 2 == 0, passed = k < 28; /* 1 s after the last time, k = 18 */
+            b.in.now = 1000 * ASYM_SEC + k * 100 * ASYM_MSEC;
+            b.q.n_open = crosses && limit == CROWDED;
+            b.in.unsteered = crosses ? unsteered[limit] : 0;
+            asym_seats_claim(&b.q);
+            assert_int_equal(b.q.crowded, passed && limit == CROWDED);
+            assert_int_equal(b.q.presses, passed && limit != CROWDED);
+            assert_int_equal(b.q.flooded, passed && limit == FLOODED);
+            assert_near(b.q.light, !passed ? 0 : limit == CROWDED ? 0.5 : 0.25);
+        }
+    }
+}
+
 /* Threads that wait for each other once a period or more often: shares of 0.5 and 1 in all samples, not 0 and 1. */
 static void turns_shorter_than_the_period_are_planned_sooner(void **state)
 {
@@ -437,6 +471,7 @@ int main(void)
         cmocka_unit_test(progress_is_measured_by_the_seat),
         cmocka_unit_test(a_thread_that_was_not_seen_has_slept),
         cmocka_unit_test(equal_work_on_unequal_seats_is_coupled),
+        cmocka_unit_test(a_limit_that_noise_crosses_stays_passed),
         cmocka_unit_test(turns_shorter_than_the_period_are_planned_sooner),
         cmocka_unit_test(a_serial_thread_has_a_fast_cpu_of_its_own),
         cmocka_unit_test(seats_fill_in_the_order_of_what_they_add),
