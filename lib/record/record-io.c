@@ -79,11 +79,21 @@ void asym_record_bytes(struct asym_record_io *io, void *data, size_t n)
     io->used += n;
 }
 
+/* Most numbers take one byte, and a record has many: that one needs no call of memcpy. */
+static bool has_byte(const struct asym_record_io *io)
+{
+    return io->error == 0 && io->used < ASYM_MIN(io->size, ASYM_RECORD_MAX_CONTENT);
+}
+
 /* LEB128: seven bits a byte, the lowest first; the top bit says that another byte follows. */
 static void write_varint(struct asym_record_io *io, uint64_t value)
 {
     unsigned char bytes[10];
     size_t n = 0;
+    if (value <= 0x7f && has_byte(io)) {
+        io->bytes[io->used++] = (unsigned char)value;
+        return;
+    }
     do {
         bytes[n] = (unsigned char)((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
         value >>= 7;
@@ -95,6 +105,8 @@ static void write_varint(struct asym_record_io *io, uint64_t value)
 static uint64_t read_varint(struct asym_record_io *io)
 {
     uint64_t value = 0;
+    if (has_byte(io) && io->bytes[io->used] <= 0x7f)
+        return io->bytes[io->used++];
     for (unsigned shift = 0; shift < 64; shift += 7) {
         unsigned char byte;
         asym_record_bytes(io, &byte, 1);

@@ -295,6 +295,12 @@ void gen_load_share(struct gen_load *load, size_t app, double share)
     count_runnable(load, app);
 }
 
+void gen_load_count(struct gen_load *load)
+{
+    for (size_t a = 0; a < load->s.n_apps; a++)
+        count_runnable(load, a);
+}
+
 void gen_load_share_one(struct gen_load *load, size_t task, double share)
 {
     set_share(&load->tasks[task], share);
@@ -335,6 +341,8 @@ static int64_t find_task(const struct gen_load *load, const struct asym_taskid *
 
 void gen_load_apply(struct gen_load *load, const struct asym_action *actions, size_t n)
 {
+    if (n == 0)
+        return;
     memset(load->slots, 0, load->n_slots * sizeof *load->slots);
     for (uint32_t i = 0; i < load->s.n_tasks; i++) {
         uint32_t h = hash_id(load, load->tasks[i].id.tid);

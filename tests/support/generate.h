@@ -69,6 +69,9 @@ void gen_load_share(struct gen_load *load, size_t app, double share);
 /** The same for one thread. */
 void gen_load_share_one(struct gen_load *load, size_t task, double share);
 
+/** Counts the threads that run anew, after a test has set their shares by hand. */
+void gen_load_count(struct gen_load *load);
+
 /** Leave about a third of the applications with one runnable thread, and make a tenth idle. */
 void gen_load_calm(struct gen *g, struct gen_load *load);
 

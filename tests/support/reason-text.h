@@ -6,6 +6,7 @@
 #define ASYM_TESTS_SUPPORT_REASON_TEXT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <asym/reason.h>
@@ -37,12 +38,28 @@ static inline bool why_is_well_formed(const struct asym_reason *reason)
            (!s || (why_format_is_well_formed(s) && *s >= 'a' && *s <= 'z' && s[strlen(s) - 1] != '.'));
 }
 
-/** Returns true if the text with these figures is also not empty and has no nan or inf. */
+/**
+ * Returns true if the text with these figures is also not empty and has no nan or inf. Formatting is slow, so what was sound
+ * before is remembered.
+ */
 static inline bool why_is_sound(const struct asym_reason *reason, const double figure[2])
 {
+    static struct {
+        const struct asym_reason *reason;
+        uint64_t figure[2];
+    } known[1 << 13];
     char text[256];
-    return why_is_well_formed(reason) && *asym_reason_text(reason, figure, text, sizeof text) && !strstr(text, "nan") &&
-           !strstr(text, "inf");
+    uint64_t bits[2];
+    memcpy(bits, figure, sizeof bits);
+    const uint64_t h = (bits[0] * 3 ^ bits[1] ^ (uintptr_t)reason >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 51;
+    if (reason == known[h].reason && memcmp(bits, known[h].figure, sizeof bits) == 0)
+        return true;
+    if (!why_is_well_formed(reason) || !*asym_reason_text(reason, figure, text, sizeof text) || strstr(text, "nan") ||
+        strstr(text, "inf"))
+        return false;
+    known[h].reason = reason;
+    memcpy(known[h].figure, bits, sizeof bits);
+    return true;
 }
 
 #define assert_why(reason, words)                                                                                      \

@@ -11,6 +11,7 @@
 #include <asym/settings.h>
 
 #include "base/macro.h"
+#include "base/mask.h"
 #include "record/record-writer.h"
 
 static void show_mask(FILE *out, const struct asym_mask *m)
@@ -18,6 +19,15 @@ static void show_mask(FILE *out, const struct asym_mask *m)
     for (size_t i = 0; i < ASYM_LENGTH(m->w); i++)
         if (m->w[i] != 0)
             fprintf(out, " %zu:%llx", i, (unsigned long long)m->w[i]);
+}
+
+/* Most threads have the mask of the thread before them. */
+static void show_other_mask(FILE *out, const struct asym_mask *m, const struct asym_mask *before)
+{
+    if (before && asym_mask_equal(m, before))
+        fputs(" =", out);
+    else
+        show_mask(out, m);
 }
 
 static void show_id(FILE *out, const struct asym_taskid *id)
@@ -76,9 +86,9 @@ static void show_lists(FILE *out, const struct asym_snapshot *s)
         show_id(out, &t->id);
         fprintf(out, " %s %u %x %d %d %u %c %a %a", t->comm, t->proc, t->flags, t->cpu, t->nice, t->sched, t->state,
                 t->runnable, t->running);
-        show_mask(out, t->mask);
+        show_other_mask(out, t->mask, i > 0 ? t[-1].mask : NULL);
         fputc(';', out);
-        show_mask(out, t->cpuset);
+        show_other_mask(out, t->cpuset, t->mask);
         fputc('\n', out);
     }
     for (size_t i = 0; i < s->n_samples; i++)
@@ -159,10 +169,12 @@ static void make_varied(struct gen *g, struct gen_load *load, unsigned i)
 static void make_noise(struct gen *g, struct gen_load *load, const struct asym_machine *m)
 {
     for (size_t k = 0; k < load->s.n_tasks; k++) {
-        gen_load_share_one(load, k, (double)gen_below(g, 1 << 24) / (1 << 24));
+        load->tasks[k].runnable = (double)gen_below(g, 1 << 24) / (1 << 24);
         load->tasks[k].running = load->tasks[k].runnable * gen_below(g, 1 << 24) / (1 << 24);
+        load->tasks[k].state = load->tasks[k].runnable > 0 ? 'R' : 'S';
         load->tasks[k].cpu = (int32_t)gen_below(g, m->n_cpus);
     }
+    gen_load_count(load);
 }
 
 static int refuse(struct asym_outcome *outcomes, size_t n)

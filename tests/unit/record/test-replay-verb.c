@@ -28,7 +28,7 @@
 #include "support/svg.h"
 #include "support/tree.h"
 
-enum { LONG_SNAPSHOTS = 20000 };
+enum { LONG_SNAPSHOTS = 12000 };
 
 static struct tree tree;
 
