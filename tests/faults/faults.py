@@ -200,9 +200,9 @@ class Bench:
             return "left", "asymd leaves threads changed and says nothing"
         if status != 0 and not log.strip():
             return "ended", "asymd gives up and says nothing"
-        # These errors say what is missing, and asymd names that instead.
+        # These errors say what is missing, and asymd names that instead. EBUSY becomes EIO: see ledger-undo.c.
         if status != 0 and not said and error not in (errno.ENOMEM, errno.ENOENT, errno.ESRCH, errno.ECHILD,
-                                                              errno.EWOULDBLOCK):
+                                                              errno.EWOULDBLOCK, errno.EBUSY):
             return "ended", "asymd gives up and does not say why"
         if left:
             return "restored by --restore", ""

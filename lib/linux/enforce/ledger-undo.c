@@ -124,6 +124,12 @@ static bool cut_by_cpuset(const struct asym_ledger *l, const struct asym_ledger_
     return false;
 }
 
+/* The EBUSY of the kernel is about deadline threads. It does not say that another program has changed the thread. */
+static int refusal_of(int r)
+{
+    return r == -EBUSY ? -EIO : r;
+}
+
 static int give_back_mask(const struct asym_ledger *l, const struct asym_ledger_entry *e)
 {
     struct asym_mask found;
@@ -137,7 +143,7 @@ static int give_back_mask(const struct asym_ledger *l, const struct asym_ledger_
      * Set the mask even if the thread seems to have it: the kernel may have widened the mask for a while (hotplug), and
      * still remember the narrower request.
      */
-    r = asym_thread_set_mask(e->id.tid, &e->original, e->full_cpuset);
+    r = refusal_of(asym_thread_set_mask(e->id.tid, &e->original, e->full_cpuset));
     return has_it && r != -ESRCH ? 0 : r;
 }
 
@@ -152,7 +158,7 @@ int asym_ledger_give_back(const struct asym_ledger *l, const struct asym_ledger_
         return r < 0 ? r : -ESRCH;
     r = give_back_mask(l, e);
     /* Mask and nice value are restored independently. A refusal of the kernel counts more than a foreign value. */
-    int nice = asym_ledger_give_back_nice(e);
+    int nice = refusal_of(asym_ledger_give_back_nice(e));
     return r == 0 || (r == -EBUSY && nice < 0) ? nice : r;
 }
 
