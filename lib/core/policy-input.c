@@ -244,9 +244,12 @@ int asym_step_policy_input(struct asym_step *st)
     return st->e->masks.failed ? -ENOMEM : 0;
 }
 
+/* A thread with a wider mask wakes where there is room: its seat is free. */
 static void add_asleep(struct asym_step *st, const struct asym_thread_state *m)
 {
-    if (m->state == ASYM_AFFINITY_STEERED && asym_mask_has(&st->s->machine->usable, m->given))
+    const int pin = st->e->config.enforce.pin;
+    const bool is_bound = (pin < 0 ? m->assignment.width : (enum asym_pin)pin) == ASYM_PIN_CPU;
+    if (m->state == ASYM_AFFINITY_STEERED && is_bound && asym_mask_has(&st->s->machine->usable, m->given))
         st->asleep[m->given] += (float)asym_duty_asleep(&m->duty, st->s->now);
 }
 

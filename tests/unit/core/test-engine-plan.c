@@ -438,6 +438,12 @@ static void the_policy_learns_of_unsteered_and_sleeping_threads(void **state)
     engine_fixture_run(w, TICK);
     assert_true(fabs((double)w->orders.asleep[5] - exp(-0.1 / 0.3)) < 0.02);
     assert_true(fabs((double)w->orders.asleep[4] - 0) < 1e-9);
+    sleeper->listed = true;
+    w->orders.of[101].width = ASYM_PIN_TYPE; /* it wakes on any CPU of that type: it has no seat to keep */
+    engine_fixture_run(w, TICK);
+    sleeper->listed = false;
+    engine_fixture_run(w, TICK);
+    assert_true(fabs((double)w->orders.asleep[5] - 0) < 1e-9);
 }
 
 static void pin_llc_stays_within_the_targets_type(void **state)
