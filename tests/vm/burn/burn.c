@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The guest's device /dev/burn: ioctl(fd, 0, NS) keeps the calling thread running for NS nanoseconds, as the scheduler sees it, and
- * returns how long it ran; that is less if the thread has to yield the CPU. The emulated CPU halts meanwhile, so it costs its host
- * nearly nothing, and each interrupt comes in time.
+ * The guest's device /dev/burn: ioctl(fd, 0, NS) keeps the calling thread running for the work of NS nanoseconds, as the scheduler
+ * sees it, and returns the work that it did; that is less if the thread has to yield the CPU. The emulated CPU halts meanwhile, so it
+ * costs its host nearly nothing, and each interrupt comes in time. insmod burn.ko speed=500,1000: CPU 0 does 0.5 ns of work in 1 ns.
  */
 #include <linux/fs.h>
 #include <linux/hrtimer.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/sched/signal.h>
+
+static int speed[NR_CPUS] = {[0 ... NR_CPUS - 1] = 1000};
+module_param_array(speed, int, NULL, 0444);
 
 struct timer {
     struct hrtimer hr;
@@ -29,8 +32,10 @@ static bool is_done(const struct timer *timer)
 static long burn(struct file *file, unsigned int command, unsigned long ns)
 {
     struct timer timer = {.fired = false};
-    u64 begun;
+    u64 begun, per_mille;
     preempt_disable();
+    per_mille = speed[smp_processor_id()];
+    ns = div_u64((u64)ns * 1000 + per_mille - 1, per_mille);
     begun = ktime_get_ns();
     hrtimer_init_on_stack(&timer.hr, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
     timer.hr.function = fire;
@@ -45,7 +50,7 @@ static long burn(struct file *file, unsigned int command, unsigned long ns)
     destroy_hrtimer_on_stack(&timer.hr);
     begun = ktime_get_ns() - begun;
     preempt_enable();
-    return begun;
+    return div_u64(begun * per_mille, 1000);
 }
 
 static const struct file_operations operations = {.owner = THIS_MODULE, .unlocked_ioctl = burn};

@@ -7,6 +7,7 @@ MACHINE = "big-little"
 # amp_boost is half a phase. After it the thread mostly keeps its CPU, because hardly another program wants one. exclusive_from: it
 # has a CPU to itself whatever it did in the phase before, in which eight threads and an emulator leave it little.
 PHASE_S, BOOST_S, SECONDS, FAST = 1, 0.5, 20, ("4", "5", "6", "7")
+SHARE_MIN = 80
 CONFIG = f"""[asymd]
 cpu_budget = 100
 log_level = debug
@@ -41,10 +42,22 @@ def alone(text):
     return lasted
 
 
+def share(s):
+    """Percent of its serial phases in which the main thread is on a fast CPU, once the program has ended."""
+    said = s.sh("while pidof load-phases >/dev/null; do sleep 0.5; done; cat /run/phases")
+    on = {cpu: int(ms) for cpu, ms in re.findall(r"(\d+):(\d+)", said)}
+    return 100 * sum(on.get(cpu, 0) for cpu in FAST) / sum(on.values())
+
+
 def run(s):
+    load = f"phases 8 {PHASE_S * 1000} {SECONDS}"
+    s.sh("systemctl stop asymd")
+    s.load(load, "/run/phases")
+    stock = share(s)
     s.start(CONFIG)
-    s.load(f"phases 8 {PHASE_S * 1000} {SECONDS}")
+    s.load(load, "/run/phases")
     lasted = alone(s.sh(WATCH))
+    steered = share(s)
     found = [line for line in s.journal().splitlines() if "(load-phases): serial phase: on" in line]
     s.check("serial phases of the program are in the journal, at least 3", f"{len(found)} lines", len(found) >= 3)
     # asymd may move the thread again within a phase. The line then has the rest of the boost.
@@ -55,3 +68,5 @@ def run(s):
     seconds = " ".join(f"{each:.2f}" for each in lasted)
     s.check(f"its main thread has a fast CPU to itself at least 3 times, and loses it again (phases: {PHASE_S} s)",
             f"{len(lasted)} times, {seconds} s", len(lasted) >= 3)
+    s.check(f"its serial phases are on fast CPUs for at least {SHARE_MIN} % of their time (stock: {stock:.0f} %)", f"{steered:.0f} %",
+            steered >= SHARE_MIN)

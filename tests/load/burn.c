@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * load-burn BEGIN END KIND...: a program whose work is that of /dev/burn (tests/vm/burn), in nanoseconds of a CPU of full speed. It
+ * runs until just after END, and prints what it did between BEGIN and END (milliseconds of CLOCK_MONOTONIC). Kinds, times in
+ * microseconds:
+ *   hog THREADS                                          threads that run without a pause
+ *   barrier THREADS WORK                                 each works and waits for all others
+ *   frames THREADS SERIAL PARALLEL CHUNK PERIOD SLEEP    frames: the main thread's work, then chunks that all threads take. A frame
+ *                                                        begins PERIOD after the one before at the earliest, and SLEEP after its end
+ *   make JOBS LEAST MOST                                 JOBS processes at a time, of so much work
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_FRAMES 100000
+#define SLICE_NS   10000000
+/* All programs of a measurement run until then, so that none has the machine alone before END. */
+#define AFTER_NS 300000000
+
+static int64_t begin_ns, end_ns;
+static int device;
+/* Shared with the processes of make. */
+static struct {
+    atomic_llong ns;
+    atomic_int jobs;
+} * sum;
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static int is_counted(int64_t at)
+{
+    return at >= begin_ns && at < end_ns;
+}
+
+static int is_over(void)
+{
+    return now_ns() >= end_ns + AFTER_NS;
+}
+
+static void work(int64_t ns)
+{
+    while (ns > 0) {
+        const int done = ioctl(device, 0, ns < SLICE_NS ? ns : SLICE_NS);
+        if (done < 0) {
+            perror("load-burn: /dev/burn");
+            exit(1);
+        }
+        if (is_counted(now_ns()))
+            atomic_fetch_add(&sum->ns, done);
+        ns -= done;
+    }
+}
+
+static void start_threads(int n, void *(*body)(void *))
+{
+    pthread_t t;
+    for (int i = 1; i < n; i++)
+        if (pthread_create(&t, NULL, body, NULL) != 0)
+            exit(1);
+}
+
+static void *hog(void *arg)
+{
+    while (!is_over())
+        work(SLICE_NS);
+    return arg;
+}
+
+static pthread_barrier_t barrier;
+static int64_t barrier_work;
+static atomic_int rounds, is_last;
+
+static void *wait_for_all(void *arg)
+{
+    while (!is_last) {
+        work(barrier_work);
+        if (pthread_barrier_wait(&barrier) == PTHREAD_BARRIER_SERIAL_THREAD) {
+            rounds += is_counted(now_ns());
+            is_last = is_over();
+        }
+        pthread_barrier_wait(&barrier);
+    }
+    return arg;
+}
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t go = PTHREAD_COND_INITIALIZER, done = PTHREAD_COND_INITIALIZER;
+static int n_chunks, frame, n_working;
+static int64_t chunk;
+
+static void take_chunks(void)
+{
+    while (n_chunks > 0) {
+        n_chunks--;
+        pthread_mutex_unlock(&lock);
+        work(chunk);
+        pthread_mutex_lock(&lock);
+    }
+}
+
+static void *help(void *arg)
+{
+    pthread_mutex_lock(&lock);
+    for (int seen = 0;; seen = frame) {
+        while (frame == seen)
+            pthread_cond_wait(&go, &lock);
+        take_chunks();
+        if (--n_working == 0)
+            pthread_cond_signal(&done);
+    }
+    return arg;
+}
+
+static void make_frame(int n_threads, int64_t serial, int64_t parallel)
+{
+    work(serial);
+    pthread_mutex_lock(&lock);
+    n_chunks = (int)(parallel / chunk);
+    n_working = n_threads - 1;
+    frame++;
+    pthread_cond_broadcast(&go);
+    take_chunks();
+    while (n_working > 0)
+        pthread_cond_wait(&done, &lock);
+    pthread_mutex_unlock(&lock);
+}
+
+static void sleep_until(int64_t ns)
+{
+    const struct timespec t = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void frames(int n_threads, const int64_t *ns)
+{
+    static int64_t took[MAX_FRAMES];
+    int n = 0;
+    chunk = ns[2];
+    start_threads(n_threads, help);
+    for (int64_t next = now_ns(), last = next; !is_over();) {
+        make_frame(n_threads, ns[0], ns[1]);
+        next = now_ns() + ns[4] > next + ns[3] ? now_ns() + ns[4] : next + ns[3];
+        sleep_until(next);
+        const int64_t at = now_ns();
+        if (is_counted(at) && n < MAX_FRAMES)
+            took[n++] = at - last;
+        last = at;
+    }
+    qsort(took, (size_t)n, sizeof *took, compare);
+    printf("fps=%.2f p99=%.2f ", n * 1e9 / (double)(end_ns - begin_ns), n > 0 ? (double)took[n * 99 / 100] / 1e6 : 0);
+}
+
+static void make(char **argv, int n_jobs, const int64_t *ns, char *shared)
+{
+    char text[32], job[] = "job";
+    char *arguments[] = {argv[0], argv[1], argv[2], job, text, shared, NULL};
+    unsigned seed = 7;
+    pid_t pid;
+    for (int n = 0; !is_over() || n > 0; n--) {
+        for (; n < n_jobs && !is_over(); n++) {
+            seed = seed * 1103515245 + 12345;
+            const int64_t took = ns[0] + (ns[1] - ns[0]) * (seed >> 8 & 0xffff) / 0x10000;
+            snprintf(text, sizeof text, "%lld", (long long)took / 1000);
+            if (posix_spawn(&pid, "/proc/self/exe", NULL, NULL, arguments, environ) != 0)
+                exit(1);
+        }
+        wait(NULL);
+    }
+    printf("jobs=%d ", sum->jobs);
+}
+
+static int run(char **argv, int n, const int64_t *ns, char *shared)
+{
+    const char *kind = argv[3];
+    if (!strcmp(kind, "hog")) {
+        start_threads(n, hog);
+        hog(NULL);
+    } else if (!strcmp(kind, "barrier")) {
+        barrier_work = ns[0];
+        pthread_barrier_init(&barrier, NULL, (unsigned)n);
+        start_threads(n, wait_for_all);
+        wait_for_all(NULL);
+        printf("rounds=%d ", rounds);
+    } else if (!strcmp(kind, "frames")) {
+        frames(n, ns);
+    } else if (!strcmp(kind, "make")) {
+        make(argv, n, ns, shared);
+    } else {
+        return 2;
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    int64_t ns[5] = {0};
+    char shared[16];
+    if (argc < 5) {
+        fputs("usage: load-burn BEGIN END hog|barrier|frames|make NUMBER...\n", stderr);
+        return 2;
+    }
+    const int is_job = argc == 6 && !strcmp(argv[3], "job");
+    const int fd = is_job ? atoi(argv[5]) : memfd_create("load-burn", 0);
+    begin_ns = atoll(argv[1]) * 1000000;
+    end_ns = atoll(argv[2]) * 1000000;
+    device = open("/dev/burn", O_RDWR | O_CLOEXEC);
+    if (ftruncate(fd, sizeof *sum) < 0)
+        return 1;
+    sum = mmap(NULL, sizeof *sum, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    snprintf(shared, sizeof shared, "%d", fd);
+    if (is_job) {
+        work(atoll(argv[4]) * 1000);
+        sum->jobs += is_counted(now_ns());
+        return 0;
+    }
+    for (int i = 5; i < argc && i < 10; i++)
+        ns[i - 5] = atoll(argv[i]) * 1000;
+    if (run(argv, atoi(argv[4]), ns, shared) != 0)
+        return 2;
+    printf("work=%.4f\n", (double)sum->ns / (double)(end_ns - begin_ns));
+    return 0;
+}
