@@ -149,6 +149,19 @@ static int take_memory(struct asym_seats *q)
     return done ? 0 : -ENOBUFS;
 }
 
+/*
+ * Where threads outnumber CPUs, each plan finds one to swap. On a kernel each swap is two changes of masks, so there turns last for
+ * about 1.5 s: threads of equal weight differ by a tenth in their progress. Without a crowd swaps stay quick, because threads may wait
+ * for each other at barriers.
+ */
+static void set_pace(struct asym_seats *q)
+{
+    const struct asym_mask cpus = asym_machine_ordinary(q->in->machine);
+    const bool many = (double)q->in->n_threads + q->in->unsteered > asym_mask_count(&cpus);
+    q->sticky = q->p->sticky * (many ? 2 : 1);
+    q->tau = q->p->tau * (many ? 5 : 1);
+}
+
 static void begin(struct asym_seats *q)
 {
     const struct asym_machine *m = q->in->machine;
@@ -171,6 +184,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     begin(&q);
     if (in->machine->n_types < 2)
         return 0;
+    set_pace(&q);
     asym_seats_observe(&q);
     asym_seats_weigh(&q);
     asym_seats_fill(&q);
@@ -189,9 +203,9 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 
 static const struct asym_option options[] = {
     P(DURATION, tau, .def = "1s", .min = 1000, .max = 1000e6,
-      .help = "Memory of the progress by which threads take turns."),
+      .help = "Memory of the progress by which threads take turns; five times this where threads outnumber CPUs."),
     P(NUMBER, sticky, .def = "0.05", .min = 0, .max = 10,
-      .help = "A thread gets the seat of another one when its rank is higher by this share."),
+      .help = "A thread gets the seat of another one when its rank is higher by this share; twice this in a crowd."),
     P(DURATION, tau_duty, .def = "300ms", .min = 1000, .max = 1000e6,
       .help = "Memory of the share of the time in which a thread needs a CPU."),
     P(SHARE, duty, .def = "70%", .min = 0, .max = 1,

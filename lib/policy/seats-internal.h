@@ -74,7 +74,9 @@ struct asym_seats {
     const struct asym_policy_input *in;
     const struct asym_seats_params *p;
     struct asym_assignment *ret;
-    double fastest, slowest;     /**< speeds of the machine */
+    double fastest, slowest; /**< speeds of the machine */
+    double sticky;           /**< those of p; where threads outnumber CPUs, turns are slower */
+    asym_usec tau;
     struct asym_seats_brief *of; /**< per thread */
     double *weight, *density,
         *key;         /**< per thread: its critical share by its nice weight; the same by its duty; its rank */

@@ -91,7 +91,7 @@ static void observe_progress(struct asym_seats *q, size_t t, const struct interv
         return;
     if (!s->roams)
         s->turn += i->turn * (done / needed - s->turn);
-    const double gain = thread->runnable >= 1 ? i->rate : gain_of(i->seconds * thread->runnable, q->p->tau);
+    const double gain = thread->runnable >= 1 ? i->rate : gain_of(i->seconds * thread->runnable, q->tau);
     s->rate += gain * (done / needed - s->rate);
     s->rate = ASYM_MAX(s->rate, RATE_LEAST);
 }
@@ -131,7 +131,7 @@ void asym_seats_observe(struct asym_seats *q)
                                .duty = gain_of(seconds, q->p->tau_duty),
                                .couple = gain_of(seconds, q->p->tau_couple),
                                .turn = gain_of(seconds, q->p->tau_turn),
-                               .rate = gain_of(seconds, q->p->tau)};
+                               .rate = gain_of(seconds, q->tau)};
     double sum = 0;
     size_t known = 0;
     for (size_t t = 0; t < q->in->n_threads; t++) {

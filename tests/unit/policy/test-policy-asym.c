@@ -93,6 +93,7 @@ static void prepare(struct bench *b, const double *duties, unsigned n)
                                .p = (const struct asym_seats_params *)(void *)&params,
                                .fastest = w.machine.types[0].speed,
                                .slowest = w.machine.types[w.machine.n_types - 1].speed,
+                               .tau = ((const struct asym_seats_params *)(void *)&params)->tau,
                                .of = b->of,
                                .weight = b->weight,
                                .density = b->density,
@@ -351,24 +352,47 @@ static void seats_fill_in_the_order_of_what_they_add(void **state)
 }
 
 /* Two programs of one thread, a fast CPU and a slow one. The one on the slow CPU has had less. */
+/* In a crowd a swap takes twice the difference. */
 static void threads_swap_when_the_ranks_differ_by_sticky(void **state)
 {
     (void)state;
     static const struct {
-        double rate[2];
+        unsigned n;
+        double rate[3];
         unsigned moved;
-    } rows[] = {{{0.5476, 0.5}, 2}, {{0.51, 0.5}, 0}};
+    } rows[] = {{2, {0.5476, 0.5}, 2}, {2, {0.51, 0.5}, 0}, {3, {0.5476, 0.5, 0.9}, 0}, {3, {0.56, 0.5, 0.9}, 2}};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         begin(2, 1, 1, 1);
-        enter(1, 1);
-        enter(1, 1);
+        for (unsigned t = 0; t < rows[i].n; t++)
+            enter(1, 1);
         policy_fixture_plan(&w);
         const bool swapped = policy_fixture_cpu(&w, 0) != 0;
-        for (unsigned t = 0; t < 2; t++)
-            state_of(t)->rate = rows[i].rate[swapped ? 1 - t : t];
+        for (unsigned t = 0; t < rows[i].n; t++)
+            state_of(t)->rate = rows[i].rate[swapped && t < 2 ? 1 - t : t];
         policy_fixture_plan_again(&w);
         assert_int_equal(w.moved, rows[i].moved);
     }
+}
+
+/* Progress is remembered for five times as long in a crowd, so that turns are slower there. */
+static void a_crowd_remembers_progress_for_longer(void **state)
+{
+    (void)state;
+    double rates[2];
+    for (unsigned crowd = 0; crowd < 2; crowd++) {
+        begin(2, 1, 1, 1);
+        for (unsigned t = 0; t < 2 + crowd; t++)
+            enter(1, 1);
+        policy_fixture_plan(&w);
+        for (unsigned t = 0; t < 2 + crowd; t++) {
+            state_of(t)->rate = 0.5;
+        }
+        const unsigned fast = policy_fixture_cpu(&w, 0) != 0;
+        policy_fixture_plan(&w);
+        rates[crowd] = state_of(fast)->rate - 0.5;
+    }
+    assert_true(rates[0] > 0.01);
+    assert_true(rates[1] > 0.1 * rates[0] && rates[1] < 0.3 * rates[0]);
 }
 
 /* Three serial threads of this duty keep CPUs and siblings from a crowd that fills the machine. */
@@ -476,6 +500,7 @@ int main(void)
         cmocka_unit_test(a_serial_thread_has_a_fast_cpu_of_its_own),
         cmocka_unit_test(seats_fill_in_the_order_of_what_they_add),
         cmocka_unit_test(threads_swap_when_the_ranks_differ_by_sticky),
+        cmocka_unit_test(a_crowd_remembers_progress_for_longer),
         cmocka_unit_test(claims_stay_within_the_budget),
         cmocka_unit_test(the_crowd_goes_where_it_waits_least),
         cmocka_unit_test(masks_are_as_wide_as_duties_allow),
