@@ -115,10 +115,11 @@ def build_module(share):
 
 
 def hurry(pid):
-    """Lets no other program of the host delay the guest, whose CPUs halt most of the time."""
+    """Lets no other program of the host delay the guest, whose CPUs halt most of the time. They take turns: one that waits for another
+    one, as for its answer to an interrupt, would keep its host CPU from that one for ever."""
     (hierarchy()[0] / "cgroup.procs").write_text(str(pid))
     for thread in os.listdir(f"/proc/{pid}/task"):
-        os.sched_setscheduler(int(thread), os.SCHED_FIFO, os.sched_param(1))
+        os.sched_setscheduler(int(thread), os.SCHED_RR, os.sched_param(1))
 
 
 def collect(found, measure_case):

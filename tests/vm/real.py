@@ -6,7 +6,6 @@ import argparse
 import collections
 import datetime
 import json
-import os
 import pathlib
 import re
 import statistics
@@ -198,8 +197,6 @@ def main():
         with vm.Guest(MACHINE, share, 4 * 3600) as guest:
             guest.begin()
             hurry(guest.qemu.process.pid)
-            # This program comes before the guest, so that it can end one that hangs.
-            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(2))
             lab = Lab(guest)
             lab.s.sh(f"insmod burn.ko speed={SPEEDS}")
             about = f"{datetime.date.today()}, Linux {kernel}"
