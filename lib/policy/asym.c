@@ -151,8 +151,8 @@ static int take_memory(struct asym_seats *q)
 
 /*
  * Where threads outnumber CPUs, each plan finds one to swap. On a kernel each swap is two changes of masks, so there turns last for
- * about 1.5 s: threads of equal weight differ by a tenth in their progress. Without a crowd swaps stay quick, because threads may wait
- * for each other at barriers.
+ * about 1.5 s: threads of equal weight differ by a tenth in their progress. Without a crowd swaps stay quick, because threads may
+ * wait for each other at barriers.
  */
 static void set_pace(struct asym_seats *q)
 {

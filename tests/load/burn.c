@@ -5,8 +5,8 @@
  * microseconds:
  *   hog THREADS                                          threads that run without a pause
  *   barrier THREADS WORK                                 each works and waits for all others
- *   frames THREADS SERIAL PARALLEL CHUNK PERIOD SLEEP    frames: the main thread's work, then chunks that all threads take. A frame
- *                                                        begins PERIOD after the one before at the earliest, and SLEEP after its end
+ *   frames THREADS SERIAL PARALLEL CHUNK PERIOD SLEEP    the main thread works, then all take chunks. A frame begins PERIOD after
+ *                                                        the one before at the earliest, and SLEEP after its end
  *   make JOBS LEAST MOST                                 JOBS processes at a time, of so much work
  */
 #include <fcntl.h>

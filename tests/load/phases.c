@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * load-phases THREADS PHASE_MS SECONDS: alternates between one busy thread and THREADS busy threads, each phase PHASE_MS long. At its
- * end it prints the milliseconds of its serial phases by CPU: serial=CPU:MS,...
+ * load-phases THREADS PHASE_MS SECONDS: alternates between one busy thread and THREADS busy threads, each phase PHASE_MS long. At
+ * its end it prints the milliseconds of its serial phases by CPU: serial=CPU:MS,...
  */
 #include <pthread.h>
 #include <sched.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The guest's device /dev/burn: ioctl(fd, 0, NS) keeps the calling thread running for the work of NS nanoseconds, as the scheduler
- * sees it, and returns the work that it did; that is less if the thread has to yield the CPU. The emulated CPU halts meanwhile, so it
- * costs its host nearly nothing, and each interrupt comes in time. insmod burn.ko speed=500,1000: CPU 0 does 0.5 ns of work in 1 ns.
+ * sees it, and returns the work that it did; that is less if the thread has to yield the CPU. The emulated CPU halts meanwhile, so
+ * it costs its host nearly nothing, and each interrupt comes in time. insmod burn.ko speed=500,1000: CPU 0 does 0.5 ns of work in
+ * 1 ns.
  */
 #include <linux/fs.h>
 #include <linux/hrtimer.h>
