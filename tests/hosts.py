@@ -26,9 +26,9 @@ def describe(asymd, root):
     check, check_status = run(asymd, "--root", root, "--check")
     text, json_status = run(asymd, "--root", root, "--dry-run", "--json")
     machine = json.loads(text)["machine"] if json_status == 0 else text
-    auto, _ = run(asymd, "--root", root, "--dry-run", "--json", "--policy=auto")
-    return "$ asymd --dry-run --policy=auto (the policy)\n%s\n\n$ asymd --dry-run (the machine)\n%s\n$ asymd --check\n%s\n$ asymd --dry-run --json (the machine)\n%s\n%s\n" % (
-        json.loads(auto)["policy"]["name"] if json_status == 0 else auto, plan.split("\n\n")[0], check, json.dumps(machine, indent=1, sort_keys=True),
+    policy = json.loads(text)["policy"]["name"] if json_status == 0 else text
+    return "$ asymd --dry-run --json (the policy)\n%s\n\n$ asymd --dry-run (the machine)\n%s\n$ asymd --check\n%s\n$ asymd --dry-run --json (the machine)\n%s\n%s\n" % (
+        policy, plan.split("\n\n")[0], check, json.dumps(machine, indent=1, sort_keys=True),
         "exit status %d, %d, %d" % (status, check_status, json_status))
 
 

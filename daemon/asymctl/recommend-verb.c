@@ -4,7 +4,6 @@
 
 #include "app/terminal.h"
 #include "app/assessment.h"
-#include "base/mask.h"
 #include "core/policy-select.h"
 #include "daemon/asymctl/machine-run.h"
 #include "daemon/asymctl/verb.h"
@@ -21,17 +20,13 @@ static int print_json(const struct asym_policy_choice *choice, const struct asym
 static void print_switch(const struct asym_terminal *terminal, const struct asym_policy_choice *choice,
                          const struct asym_run *run)
 {
-    char text[1024], now[512], buf[ASYM_PATH_SIZE];
+    char text[1024], buf[ASYM_PATH_SIZE];
     const char *config = run->cli->config ? run->cli->config : asym_path(ASYM_PATH_CONFIG, buf);
-    if (asym_settings_is_default(run->settings, "asymd", "policy"))
-        snprintf(now, sizeof now, "The default is %s", run->policy->name);
-    else
-        snprintf(now, sizeof now, "%.300s names %s", asym_settings_origin(run->settings, "asymd", "policy"),
-                 run->policy->name);
-    snprintf(
-        text, sizeof text,
-        "%s. To switch, if asymd runs: sudo asymctl policy %s --permanent; else: policy = %s below [asymd] in %.300s",
-        now, choice->policy->name, choice->policy->name, config);
+    snprintf(text, sizeof text,
+             "%.300s names %s. To switch, if asymd runs: sudo asymctl policy %s --permanent; else: policy = %s below "
+             "[asymd] in %.300s",
+             asym_settings_origin(run->settings, "asymd", "policy"), run->policy->name, choice->policy->name,
+             choice->policy->name, config);
     asym_columns_wrap(terminal, text, 0, 0);
     putchar('\n');
 }
@@ -55,8 +50,7 @@ static void print_text(const struct asym_policy_choice *choice, const struct asy
 static int report(struct asym_run *run, bool json)
 {
     const struct asym_policy_facts facts = {
-        .n_cpus = asym_mask_count(&run->machine->usable),
-        .asymmetric = asym_machine_is_asymmetric(run->machine),
+        .speeds_differ = asym_machine_speeds_differ(run->machine),
         .missing = run->capabilities.missing,
     };
     const struct asym_policy_choice choice = asym_policy_select("auto", &facts);

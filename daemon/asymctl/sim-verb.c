@@ -58,7 +58,7 @@ static const struct asym_arg args[] = {
     {.option = {.key = NULL}},
 };
 
-static bool is_asymmetric(const struct asym_scenario *s)
+static bool speeds_differ(const struct asym_scenario *s)
 {
     for (unsigned k = 1; k < s->machine.n_types; k++)
         if (s->machine.speeds[k] < s->machine.speeds[0] || s->machine.speeds[k] > s->machine.speeds[0])
@@ -71,8 +71,7 @@ static int add_policy(struct asym_experiment *x, const char *name, struct asym_e
 {
     const char *no_smt = x->scenario->machine.most_smt < 2 ? "machine.smt is 1" : NULL;
     const char *const missing[ASYM_N_SIGNALS] = {[ASYM_SIGNAL_SMT] = no_smt};
-    const struct asym_policy_facts facts = {
-        .n_cpus = asym_scenario_cpus(x->scenario), .asymmetric = is_asymmetric(x->scenario), .missing = missing};
+    const struct asym_policy_facts facts = {.speeds_differ = speeds_differ(x->scenario), .missing = missing};
     const struct asym_policy *policy = asym_policy_select(name, &facts).policy;
     if (!policy)
         return asym_policy_unknown(name, "--policy", err);

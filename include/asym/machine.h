@@ -160,6 +160,9 @@ int asym_machine_choose_slow(const struct asym_machine *m, unsigned n, struct as
 /** Returns true if the machine has slow CPUs. */
 bool asym_machine_is_asymmetric(const struct asym_machine *m);
 
+/** Returns true if the CPUs that ordinary threads get differ in speed, though all may count as fast. */
+bool asym_machine_speeds_differ(const struct asym_machine *m);
+
 /**
  * Returns the usable CPUs that ordinary threads get: those that are not isolated; all if every CPU is isolated. What counts CPUs
  * for ordinary threads counts these. fast and slow keep isolated CPUs, for the threads whose masks include them.

@@ -34,6 +34,7 @@ struct asym_policy_app {
     enum asym_class_source class_by; /**< the fact that gave it the class */
     double runnable;                 /**< runnable count by the estimator in force */
     asym_usec phase_since;           /**< when it entered its phase */
+    int32_t nice_group; /**< a nice value counts only among applications of one group (asym_app.nice_group) */
     double unsteered; /**< its threads that need a CPU and that asymd does not steer: their runnable shares, added up */
     uint32_t first_thread, n_threads; /**< its threads are contiguous in asym_policy_input.threads */
 };

@@ -13,8 +13,8 @@
 
 /** struct asym_daemon_settings. */
 #define ASYM_OPTIONS_ASYMD(ROW)                                                                                        \
-    ROW(TEXT, policy, .def = "pa",                                                                                     \
-        .help = "The policy that maps threads to CPUs; auto: asymd chooses by the machine and its signals.")           \
+    ROW(TEXT, policy, .def = "auto",                                                                                   \
+        .help = "The policy that maps threads to CPUs; auto: asym where CPUs differ in speed, none where not.")        \
     ROW(DURATION, interval, .def = "100ms", .min = 1000, .max = 60e6,                                                  \
         .help = "Time between two samples.")                                                                           \
     ROW(DURATION, duration, .def = "500ms", .min = 1000, .max = 3600e6,                                                \

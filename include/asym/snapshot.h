@@ -124,7 +124,9 @@ struct asym_app {
     uint32_t n_procs, n_threads;  /**< number of all its processes and threads, listed or not */
     uint32_t runnable_instant;    /**< threads in state R now, without those that spin */
     double runnable_mean;         /**< average count over the interval (schedstat), without threads that spin */
-    bool uses_rtx;                /**< RTX: a program of it reports the states of its threads */
+    int32_t
+        nice_group; /**< its session where the kernel's autogroups are on: a nice value counts within it only; 0: off */
+    bool uses_rtx;  /**< RTX: a program of it reports the states of its threads */
 };
 
 /** The observers, in the order of their rows. */

@@ -86,7 +86,7 @@ static int add_machine(struct asym_check *check, const struct asym_run *run)
             "try a plan with --dry-run --slow=N, or name slow CPUs in [asymmetry] slow",
             m->n_types > 1
                 ? "no CPU is slow: every core type reaches the share machine.fast_from of the fastest one's speed"
-                : "all CPUs are alike: asymd only spreads threads");
+                : "all CPUs are alike: no thread gains from another one");
     if (r >= 0 && run->assumed_slow)
         r = asym_check_add(check, "asymmetry", ASYM_FACT_NOTE, "",
                            "--slow or the configuration calls some CPUs slow; asymd has not slowed them");

@@ -67,8 +67,7 @@ int asym_run_policy_changed(struct asym_run *run, struct asym_error *err)
     if (r < 0)
         return r;
     const struct asym_policy_facts facts = {
-        .n_cpus = asym_mask_count(&run->machine->usable),
-        .asymmetric = asym_machine_is_asymmetric(run->machine),
+        .speeds_differ = asym_machine_speeds_differ(run->machine),
         .missing = run->capabilities.missing,
     };
     const struct asym_policy_choice choice = asym_policy_select(run->settings->daemon.policy, &facts);

@@ -33,41 +33,30 @@ static const struct {
                                "for can have the fast ones."},
     [ASYM_SITUATION_NEAR] = {"near",
                              "The {n CPUs} differ in speed{fast types}, but all reach the share of the fastest that "
-                             "[machine] fast_from sets: asymd calls none slow, and only policies that use speeds tell "
-                             "them apart."},
+                             "[machine] fast_from sets: asymd calls none slow, and only policies that use speeds, "
+                             "such as asym, tell them apart."},
     [ASYM_SITUATION_CPUSET] = {"cpuset",
                                "This machine has fast and slow CPUs, but the cpuset allows only CPUs {list}, which "
-                               "are alike: asymd can only spread threads over them."},
+                               "are alike: there asymd has nothing to choose."},
     [ASYM_SITUATION_UNORDERED] = {"unordered",
                                   "The CPUs are of different kinds, but no source says which are faster: asymd can "
-                                  "help if you set [machine] speeds, and until then it only spreads threads."},
+                                  "help if you set [machine] speeds, and until then it treats them as alike."},
     [ASYM_SITUATION_VM_ALIKE] = {"vm-alike",
-                                 "This virtual machine shows {n CPUs} that are alike: asymd can only spread threads; "
+                                 "This virtual machine shows {n CPUs} that are alike: asymd has nothing to choose; "
                                  "if the host's CPUs differ in speed, run asymd there."},
-    [ASYM_SITUATION_FAVOURED] = {"favoured",
-                                 "All {n CPUs} are of one core type: asymd can only spread threads; with policy = "
-                                 "serial-first, a serial thread goes to the favoured {favoured} first{caches}."},
-    [ASYM_SITUATION_ALIKE] =
-        {"alike", "All {n CPUs} are alike: asymd can only spread threads, which the kernel does as well{caches}."},
+    [ASYM_SITUATION_FAVOURED] =
+        {"favoured", "All {n CPUs} are of one core type: by default asymd leaves threads to the kernel; "
+                     "with policy = serial-first, a serial thread goes to the favoured {favoured} first{caches}."},
+    [ASYM_SITUATION_ALIKE] = {"alike",
+                              "All {n CPUs} are alike: by default asymd leaves threads to the kernel{caches}."},
 };
-
-/* Returns the number of core types that ordinary threads get, and the fastest of them. */
-static unsigned count_types(const struct asym_machine *m, const struct asym_mask *ordinary, unsigned *ret_first)
-{
-    unsigned n = 0;
-    for (unsigned t = m->n_types; t-- > 0;)
-        if (asym_mask_meets(&m->types[t].cpus, ordinary)) {
-            *ret_first = t;
-            n++;
-        }
-    return n;
-}
 
 /* Returns whether ordinary threads get favoured CPUs of the fastest type that they get, and these. */
 static bool find_favoured(const struct asym_machine *m, const struct asym_mask *ordinary, struct asym_mask *ret)
 {
     unsigned first = 0;
-    count_types(m, ordinary, &first);
+    while (first + 1 < m->n_types && !asym_mask_meets(&m->types[first].cpus, ordinary))
+        first++;
     const bool some = asym_machine_favoured(m, first, ret);
     *ret = asym_mask_and(ret, ordinary);
     return some && !asym_mask_empty(ret);
@@ -80,7 +69,6 @@ enum asym_situation asym_situation_of(const struct asym_situation_facts *facts)
     const bool hybrid = asym_mask_meets(&m->fast, &ordinary) && asym_mask_meets(&m->slow, &ordinary);
     const bool one = asym_mask_count(&ordinary) == 1;
     struct asym_mask favoured;
-    unsigned first;
     const bool fits[ASYM_N_SITUATIONS] = {
         [ASYM_SITUATION_ONE_CPU] = asym_mask_count(&m->usable) == 1,
         [ASYM_SITUATION_POLICY] = !facts->policy_runs,
@@ -89,7 +77,7 @@ enum asym_situation asym_situation_of(const struct asym_situation_facts *facts)
         [ASYM_SITUATION_UNPRIVILEGED] = hybrid && !facts->may_steer,
         [ASYM_SITUATION_VM_HYBRID] = hybrid && facts->is_virtual,
         [ASYM_SITUATION_HYBRID] = hybrid,
-        [ASYM_SITUATION_NEAR] = count_types(m, &ordinary, &first) > 1,
+        [ASYM_SITUATION_NEAR] = asym_machine_speeds_differ(m),
         [ASYM_SITUATION_CPUSET] = facts->hidden,
         [ASYM_SITUATION_UNORDERED] = facts->unordered,
         [ASYM_SITUATION_VM_ALIKE] = facts->is_virtual,

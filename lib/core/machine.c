@@ -22,6 +22,19 @@ struct asym_mask asym_machine_ordinary(const struct asym_machine *m)
     return asym_mask_empty(&ordinary) ? m->usable : ordinary;
 }
 
+bool asym_machine_speeds_differ(const struct asym_machine *m)
+{
+    const struct asym_mask ordinary = asym_machine_ordinary(m);
+    double fastest = 0, slowest = 0;
+    for (unsigned t = 0; t < m->n_types; t++) {
+        if (!asym_mask_meets(&m->types[t].cpus, &ordinary))
+            continue;
+        slowest = m->types[t].speed;
+        fastest = fastest > 0 ? fastest : slowest;
+    }
+    return slowest < fastest;
+}
+
 struct asym_mask asym_machine_ordinary_fast(const struct asym_machine *m)
 {
     const struct asym_mask ordinary = asym_machine_ordinary(m), fast = asym_mask_and(&ordinary, &m->fast);

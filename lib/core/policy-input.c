@@ -236,6 +236,7 @@ int asym_step_policy_input(struct asym_step *st)
             .class_by = out->class_by,
             .runnable = out->runnable,
             .phase_since = state->phase.since,
+            .nice_group = app->nice_group,
             .unsteered = unsteered,
             .first_thread = (uint32_t)first,
             .n_threads = (uint32_t)(st->n_policy_threads - first),

@@ -10,12 +10,10 @@ struct asym_policy_choice asym_policy_select(const char *name, const struct asym
         bool fits;
         const char *policy, *why;
     } choices[] = {
-        {facts->n_cpus == 1, "none", "there is only one CPU"},
+        {!facts->speeds_differ, "none", "all CPUs are alike, so no thread gains from another one"},
         {facts->missing[ASYM_SIGNAL_RUNNABLE] != NULL, "busyfcs",
          "this kernel cannot tell serial from parallel programs"},
-        {!facts->asymmetric, "serial-first",
-         "all CPUs are alike, so asymd can only spread threads, and give a serial program a CPU to itself"},
-        {true, "pa", "CPUs differ in speed, and serial phases gain most from the fast ones"},
+        {true, "asym", "CPUs differ in speed, and the threads that are waited for most gain from the fast ones"},
     };
     size_t i = 0;
     if (strcmp(name, "auto") != 0)

@@ -10,8 +10,7 @@
 
 /** The facts that `auto` depends on. */
 struct asym_policy_facts {
-    unsigned n_cpus;            /**< usable ones; at least 1 */
-    bool asymmetric;            /**< CPUs differ in speed */
+    bool speeds_differ;         /**< CPUs differ in speed */
     const char *const *missing; /**< ASYM_N_SIGNALS reasons; NULL: the signal is there */
 };
 

@@ -15,6 +15,9 @@
 #include "base/mask.h"
 #include "policy/seats-internal.h"
 
+/* A thread with a duty below this sleeps most of the time. */
+#define SLEEPS_BELOW 0.5
+
 /* --- reasons --- */
 
 static const struct asym_reason alike = {.text = "all CPUs are alike",
@@ -24,6 +27,12 @@ static const struct asym_reason of_its_own = {
     .text = "waited for %.0f %% of its time: CPU %.0f of its own",
     .sentence = "is waited for during %.0f %% of its time, so it has CPU %.0f to itself",
     .several = "waited for most of the time: CPUs of their own"};
+static const struct asym_reason of_its_own_apart = {
+    .text = "waited for %.0f %% of its time: CPU %.0f of its own, as nice does not count",
+    .sentence = "is waited for during %.0f %% of its time, and a nice value does not count between sessions here "
+                "(autogroup), so it has CPU %.0f to itself",
+    .several = "waited for most of the time, and nice does not count: CPUs of their own",
+    .holds_core = true};
 static const struct asym_reason of_its_own_core = {
     .text = "waited for %.0f %% of its time: the core of CPU %.0f of its own",
     .sentence = "is waited for during %.0f %% of its time, so it has the core of CPU %.0f to itself",
@@ -35,29 +44,35 @@ static const struct asym_reason with_siblings = {
     .several = "waited for most of the time: no thread on the siblings of their CPUs",
     .holds_core = true};
 static const struct asym_reason runs_first = {
-    .text = "waited for %.0f %% of its time: runs first on CPU %.0f",
+    .text = "waited for %.0f %% of its time: shares CPU %.0f and runs there first",
     .sentence = "is waited for during %.0f %% of its time, so it runs first on CPU %.0f, which it shares",
     .several = "waited for most of the time: run first where they share CPUs"};
-static const struct asym_reason best_seat = {
-    .text = "a fast seat: rank %.2f, %.2f of a fast CPU",
-    .sentence = "ranks at %.2f, so it has one of the best seats: %.2f of a fast CPU",
-    .several = "the best seats"};
-static const struct asym_reason other_seat = {
-    .text = "a slower seat: rank %.2f, %.2f of a fast CPU",
-    .sentence =
-        "ranks at %.2f, and has a seat of %.2f of a fast CPU until its rank is higher than that of another thread",
-    .several = "slower seats",
+static const struct asym_reason sleeps = {
+    .text = "sleeps %.0f %% of the time: shares CPU %.0f and runs there first",
+    .sentence = "sleeps %.0f %% of the time, so it shares CPU %.0f, and runs there before the others when it wakes",
+    .several = "sleep most of the time: share CPUs and run there first"};
+static const struct asym_reason fast_cpu = {
+    .text = "waited for %.0f %%, has had %.0f %% of a fast CPU: a fast CPU",
+    .sentence = "is waited for during %.0f %% of its time and had %.0f %% of a fast CPU lately, so it has one of the "
+                "best CPUs",
+    .several = "waited for more than others, or behind them: fast CPUs"};
+static const struct asym_reason slower_cpu = {
+    .text = "waited for %.0f %%, has had %.0f %% of a fast CPU: a slower CPU",
+    .sentence = "is waited for during %.0f %% of its time and had %.0f %% of a fast CPU lately, so others have the "
+                "best CPUs until it is behind them",
+    .several = "waited for less than others, or ahead of them: slower CPUs",
     .rotates = true};
 static const struct asym_reason takes_turn = {
-    .text = "its program waits for all its threads: rank %.2f, %.2f of a fast CPU",
-    .sentence =
-        "belongs to a program that waits for all of its threads, so they take turns: rank %.2f, %.2f of a fast CPU",
-    .several = "their program waits for all of its threads: they take turns",
+    .text = "all threads of its program are waited for (%.0f %%), had %.0f %%: they take turns",
+    .sentence = "belongs to a program that waits for all of its threads (%.0f %%): it had %.0f %% of a fast CPU "
+                "lately, and they take turns on the best CPUs",
+    .several = "their program waits for all of its threads: they take turns on the best CPUs",
     .rotates = true};
-static const struct asym_reason in_crowd = {
-    .text = "rank %.2f: more threads than seats, so it shares CPUs",
-    .sentence = "ranks at %.2f, which is too low for a seat of its own, so it shares CPUs",
-    .several = "more threads than seats: they share CPUs",
+static const struct asym_reason shares = {
+    .text = "waited for %.0f %%, has had %.0f %% of a fast CPU: shares CPUs with others",
+    .sentence = "is waited for during %.0f %% of its time and had %.0f %% of a fast CPU lately; there are more threads "
+                "than CPUs, so it shares CPUs with others",
+    .several = "more threads than CPUs: they share CPUs",
     .rotates = true};
 
 /* --- the answer --- */
@@ -86,16 +101,28 @@ static const struct asym_reason *reason_of(const struct asym_seats *q, size_t t)
     const struct asym_seats_thread *s = asym_seats_of(q, t);
     const struct asym_assignment *a = &q->ret[t];
     if (a->exclusive)
-        return q->claim[t] & ASYM_CLAIM_SIBLINGS ? &of_its_own_core : &of_its_own;
+        return q->claim[t] & ASYM_CLAIM_SIBLINGS ? &of_its_own_core
+               : q->in->threads[t].light         ? &of_its_own_apart
+                                                 : &of_its_own;
     if (q->claim[t] & ASYM_CLAIM_SIBLINGS)
         return &with_siblings;
     if (a->nice_delta != 0)
-        return &runs_first;
+        return s->duty < SLEEPS_BELOW ? &sleeps : &runs_first;
     if (s->coupled)
         return &takes_turn;
     if (s->kind == 0)
-        return &in_crowd;
-    return a->figure[1] >= 1 - 1e-6 ? &best_seat : &other_seat;
+        return &shares;
+    return a->figure[1] >= 1 - 1e-6 ? &fast_cpu : &slower_cpu;
+}
+
+/* Users see how much a thread is waited for, and where it is, or what it has had of a fast CPU. */
+static void set_figures(const struct asym_seats *q, size_t t)
+{
+    const struct asym_seats_thread *s = asym_seats_of(q, t);
+    struct asym_assignment *a = &q->ret[t];
+    const bool stands = q->claim[t] != 0 || a->nice_delta != 0;
+    a->figure[0] = 100 * (a->reason == &sleeps ? 1 - s->duty : ASYM_MIN(q->density[t], 1));
+    a->figure[1] = stands ? a->cpu : 100 * ASYM_MIN(s->rate, 1);
 }
 
 static void answer(struct asym_seats *q, size_t t)
@@ -107,16 +134,13 @@ static void answer(struct asym_seats *q, size_t t)
     s->pins = q->of[t].pins;
     s->kind = q->of[t].kind;
     s->claims = q->claim[t];
-    const bool boosts = s->above || leads_its_cpu(q, t);
-    a->width = width_of(q, t, boosts);
+    const bool leads = s->above || leads_its_cpu(q, t);
+    a->width = width_of(q, t, leads);
     a->exclusive = q->claim[t] & ASYM_CLAIM_CPU;
-    a->nice_delta = (int8_t)(boosts ? q->p->boost : 0);
+    a->nice_delta = (int8_t)(leads && asym_seats_nice_counts(q, t) ? q->p->boost : 0);
     a->monitor = true;
     a->reason = reason_of(q, t);
-    if (q->claim[t] != 0 || a->reason == &runs_first) {
-        a->figure[0] = 100 * ASYM_MIN(q->density[t], 1);
-        a->figure[1] = a->cpu;
-    }
+    set_figures(q, t);
     s->last = q->in->now;
     s->given = a->cpu;
     s->smt = asym_seats_beside(q, a->cpu);
@@ -182,7 +206,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     if (take_memory(&q) < 0)
         return -ENOBUFS;
     begin(&q);
-    if (in->machine->n_types < 2)
+    if (!asym_machine_speeds_differ(in->machine))
         return 0;
     set_pace(&q);
     asym_seats_observe(&q);
@@ -205,21 +229,25 @@ static const struct asym_option options[] = {
     P(DURATION, tau, .def = "1s", .min = 1000, .max = 1000e6,
       .help = "Memory of the progress by which threads take turns; five times this where threads outnumber CPUs."),
     P(NUMBER, sticky, .def = "0.05", .min = 0, .max = 10,
-      .help = "A thread gets the seat of another one when its rank is higher by this share; twice this in a crowd."),
+      .help = "Share by which waited-for share * gain / progress has to be higher for a faster CPU; twice this when "
+              "threads "
+              "outnumber CPUs."),
     P(DURATION, tau_duty, .def = "300ms", .min = 1000, .max = 1000e6,
       .help = "Memory of the share of the time in which a thread needs a CPU."),
     P(SHARE, duty, .def = "70%", .min = 0, .max = 1,
-      .help = "A CPU has no seat left when its threads need more of it than this."),
+      .help = "A CPU is full when its threads need more of it than this."),
     P(SHARE, narrow, .def = "30%", .min = 0, .max = 1,
-      .help = "A thread that needs less of a CPU than this has no claim."),
+      .help = "A thread that needs less of a CPU than this has none to itself."),
     P(NICE, boost, .def = "-5", .min = -20, .max = 0,
-      .help = "Added to the nice value of a thread that ranks above those with which it shares CPUs."),
+      .help =
+          "Added to the nice value of a thread that is waited for more (heavy) than those with which it shares CPUs."),
     P(NUMBER, heavy, .def = "2", .min = 1, .max = 100,
-      .help = "A thread ranks above the crowd when it is waited for this many times as much."),
+      .help =
+          "A thread runs first, or alone, when it is waited for this many times as much as threads that share CPUs."),
     P(SHARE, budget, .def = "3%", .min = 0, .max = 1,
-      .help = "Share of the machine's speed that claims may keep from the crowd."),
+      .help = "Share of the machine's speed that CPUs of one thread and idle siblings may cost the others."),
     P(SHARE, fluid, .def = "90%", .min = 0, .max = 1,
-      .help = "A thread of the crowd that needs less of a CPU than this may use all CPUs."),
+      .help = "A thread that shares CPUs and needs less of one than this may use all CPUs."),
     P(DURATION, trial, .def = "1s", .min = 0, .max = 1000e6,
       .help = "A new thread keeps to one core type for this time."),
     P(DURATION, tau_couple, .def = "3s", .min = 1000, .max = 1000e6,
@@ -229,7 +257,7 @@ static const struct asym_option options[] = {
     P(DURATION, quick, .def = "30ms", .min = 20e3, .max = 1000e6,
       .help = "Time between plans while threads of a program wait for each other more often than once a period."),
     P(NUMBER, flood, .def = "3", .min = 1, .max = 1000,
-      .help = "When threads need this many times the CPUs, no claim is granted, and the crowd may use all CPUs."),
+      .help = "When threads need this many times the CPUs, none has one to itself, and those that share may use all."),
     P(NUMBER, remote, .def = "1.5", .min = 1, .max = 10,
       .help = "Cost of a miss far from the memory, by that of one near it."),
     P(NUMBER, miss_ns, .def = "80", .min = 0, .max = 10000,

@@ -31,6 +31,21 @@ static bool is_passed(const struct asym_seats *q, bool passes, asym_usec *at)
     return *at != 0 && q->in->now - *at < ASYM_MAX(q->p->trial, 1);
 }
 
+uint64_t asym_seats_group(const struct asym_seats *q, size_t t)
+{
+    return UINT64_C(1) << ((uint32_t)q->in->apps[q->in->threads[t].app].nice_group * 2654435769u >> 26);
+}
+
+/* The threads before which others may run: the crowd; without one all that share a CPU with one that is waited for more. */
+static void note_groups(struct asym_seats *q)
+{
+    for (size_t i = 0; i < q->n_open; i++)
+        q->groups |= asym_seats_group(q, q->open[i]);
+    for (size_t t = 0; t < q->in->n_threads && q->n_open == 0; t++)
+        if (q->ret[t].cpu >= 0 && q->density[t] < q->top[q->ret[t].cpu])
+            q->groups |= asym_seats_group(q, t);
+}
+
 static void find_light(struct asym_seats *q)
 {
     struct asym_seats_state *state = q->in->state;
@@ -49,6 +64,7 @@ static void find_light(struct asym_seats *q)
     if ((q->crowded && q->n_open == 0) || (q->presses && !presses))
         q->light = ASYM_MAX(q->light, state->light);
     state->light = q->light;
+    note_groups(q);
 }
 
 /* The siblings of its CPU that no thread has: returns what they would add to the machine; 0: a thread has one, or there is none. */
@@ -64,13 +80,39 @@ static double cost_of_siblings(const struct asym_seats *q, int cpu)
     return cost;
 }
 
-/* Returns what the claim costs the machine; below 0: the thread has none. */
+/* Returns whether t is alone on its CPU, or with one thread that is waited for less by heavy: that one can go to the crowd. */
+static bool may_be_alone(const struct asym_seats *q, uint32_t t)
+{
+    const int cpu = q->ret[t].cpu;
+    return q->n_on[cpu] == 1 || (q->n_on[cpu] == 2 && q->density[t] >= q->p->heavy * q->least[cpu]);
+}
+
+static void clear_cpu(struct asym_seats *q, uint32_t t)
+{
+    const int cpu = q->ret[t].cpu;
+    for (uint32_t u = 0; q->n_on[cpu] > 1 && u < q->in->n_threads; u++) {
+        if (u == t || q->ret[u].cpu != cpu)
+            continue;
+        q->n_on[cpu]--;
+        q->used[cpu] -= (double)q->of[u].duty;
+        q->ret[u].cpu = -1;
+        q->open[q->n_open++] = u;
+    }
+    q->top[cpu] = q->least[cpu] = q->density[t];
+}
+
+/*
+ * Returns what the claim costs the machine; below 0: the thread has none. A light thread shares its CPU, and runs there first by
+ * its nice value. Where that has no effect, it may have the CPU alone.
+ */
 static double cost_of(const struct asym_seats *q, uint32_t t, uint8_t claim)
 {
     const struct asym_policy_thread *thread = &q->in->threads[t];
     const int cpu = q->ret[t].cpu;
-    if (claim == ASYM_CLAIM_CPU)
-        return thread->light || q->n_on[cpu] > 1 ? -1 : (1 - ASYM_MIN(thread->duty, 1)) * asym_seats_speed(q, cpu);
+    if (claim == ASYM_CLAIM_CPU) {
+        const bool may = thread->light ? !asym_seats_nice_counts(q, t) && may_be_alone(q, t) : q->n_on[cpu] == 1;
+        return may ? (1 - ASYM_MIN(thread->duty, 1)) * asym_seats_speed(q, cpu) : -1;
+    }
     const double siblings = cost_of_siblings(q, cpu);
     return siblings > 0 ? siblings : -1;
 }
@@ -88,6 +130,8 @@ static double grant(struct asym_seats *q, size_t n, uint8_t claim, double left)
         if (cost < 0 || cost > left)
             continue;
         q->claim[q->list[i]] |= claim;
+        if (claim == ASYM_CLAIM_CPU)
+            clear_cpu(q, q->list[i]);
         left -= cost;
     }
     return left;

@@ -93,6 +93,7 @@ struct asym_seats {
     uint8_t *claim;          /**< per thread: ASYM_CLAIM_* */
     struct asym_mask closed; /**< seats that no thread wants */
     double light;            /**< the largest density in the crowd; 0: there is no crowd */
+    uint64_t groups;         /**< nice groups that a boost runs before: a bit for each, others may share it */
     bool crowded, presses,
         flooded; /**< threads have no seat; unsteered ones need more than is left; far too many threads */
 };
@@ -122,6 +123,15 @@ double asym_seats_sigma(const struct asym_seats *q, size_t t, double speed, bool
 
 /** Returns whether the CPU is far from the memory of the thread. */
 bool asym_seats_is_remote(const struct asym_seats *q, size_t t, int cpu);
+
+/** Returns the bit of the thread's nice group in asym_seats.groups. */
+uint64_t asym_seats_group(const struct asym_seats *q, size_t t);
+
+/** Returns whether a lower nice value lets the thread run before those that share its CPU: a thread of its nice group is one. */
+static inline bool asym_seats_nice_counts(const struct asym_seats *q, size_t t)
+{
+    return q->in->apps[q->in->threads[t].app].nice_group == 0 || (q->groups & asym_seats_group(q, t)) != 0;
+}
 
 /** Step 1: bring the means of all threads up to date. */
 void asym_seats_observe(struct asym_seats *q);

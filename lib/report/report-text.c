@@ -136,7 +136,7 @@ static void machine_block(const struct asym_page *p)
             "No CPU is slow: every core type reaches the share machine.fast_from of the fastest one's speed.");
     else if (alike)
         asym_page_say(p, INDENT, INDENT,
-                      "All CPUs are alike: asymd only spreads threads. --slow=N plans as if N CPUs were slower.");
+                      "All CPUs are alike: no thread gains from another CPU. --slow=N plans as if N CPUs were slower.");
     if (r->assumed_slow)
         asym_page_say(p, INDENT, INDENT, "This is a what-if: no CPU was slowed.");
     fputc('\n', p->out);

@@ -101,7 +101,7 @@ static const struct {
     [ASYM_TOP_PID] = {"PID", 7, 7, 0, true, write_pid},
     [ASYM_TOP_USER] = {"USER", 8, 8, 100, false, write_user},
     [ASYM_TOP_CPU] = {"CPU%", 5, 5, 48, true, write_cpu},
-    [ASYM_TOP_COMMAND] = {"COMMAND", 16, MOST, 0, false, write_command},
+    [ASYM_TOP_COMMAND] = {"COMMAND", 18, MOST, 0, false, write_command},
     [ASYM_TOP_CLASS] = {"CLASS", 10, 15, 40, false, write_class},
     [ASYM_TOP_RUNNABLE] = {"RUN", 5, 5, 24, true, write_runnable},
     [ASYM_TOP_THREADS] = {"THREADS", 8, 8, WIDE, true, write_threads},

@@ -108,7 +108,7 @@ static void write_config(char *ret, size_t size)
     snprintf(ret, size, "%s/conf", asym_service_dir());
     FILE *f = fopen(ret, "w");
     assert_non_null(f);
-    fprintf(f, "[rule \"y\"]\nmatch_cmdline = *nothing*\naction = slow\n");
+    fprintf(f, "[asymd]\npolicy = pa\n[rule \"y\"]\nmatch_cmdline = *nothing*\naction = slow\n");
     assert_int_equal(fclose(f), 0);
 }
 

@@ -21,11 +21,13 @@
 #include "support/live.h"
 #include "support/service.h"
 
+/* With the default policy, which leaves threads on all CPUs above flood: other tests may run. */
 static void steers_and_puts_back_on_sigterm(void **state)
 {
     (void)state;
     int cpus = asym_live_cpus();
-    pid_t load = asym_service_spin("4"), asymd = asym_service_start(load, NULL);
+    const char *const more[] = {"--policy=auto", "--set=policy.asym.flood=1000", NULL};
+    pid_t load = asym_service_spin("4"), asymd = asym_service_start(load, more);
     assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, ASYM_LIVE_PATIENCE));
     asym_live_signal(asymd, SIGTERM);
     assert_int_equal(asym_live_wait(asymd), 0);

@@ -111,6 +111,7 @@ static void add_app(struct policy_fixture *w, unsigned a, struct policy_inputs *
         .class_by = app->class_by,
         .runnable = app->runnable,
         .phase_since = app->since,
+        .nice_group = app->nice_group,
         .first_thread = (uint32_t)first,
         .n_threads = (uint32_t)(v->n_threads - first),
     };

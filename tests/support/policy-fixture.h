@@ -18,6 +18,7 @@ struct policy_fixture_app {
     double runnable;
     asym_usec since; /**< begin of its phase */
     unsigned first, n;
+    int32_t nice_group;
     bool here;
 };
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -38,6 +39,15 @@ const char *asym_service_dir(void)
     return state_dir;
 }
 
+/* asym leaves threads on all CPUs when these are wanted many times over, as they are while tests run beside each other. */
+static const char *policy_for(const char *const *more)
+{
+    for (; more && *more; more++)
+        if (strncmp(*more, "--policy", 8) == 0 || strncmp(*more, "--config", 8) == 0 || strstr(*more, "asymd.policy"))
+            return NULL;
+    return "--policy=pa";
+}
+
 static pid_t start(pid_t target, const char *slow, const char *const *more, int out)
 {
     char pid[32];
@@ -48,6 +58,8 @@ static pid_t start(pid_t target, const char *slow, const char *const *more, int 
     snprintf(pid, sizeof pid, "--pid=%d", (int)target);
     if (slow)
         argv[n++] = slow;
+    if (policy_for(more))
+        argv[n++] = policy_for(more);
     for (; more && *more && n < ASYM_LENGTH(argv) - 1; more++)
         argv[n++] = *more;
     return asym_live_start(argv, out);
@@ -71,7 +83,7 @@ pid_t asym_service_start(pid_t target, const char *const *more)
 int asym_service_once(pid_t target)
 {
     char pid[32], text[1024];
-    const char *const argv[] = {ASYM_SERVICE, "--once", state_option, slow_option, pid, NULL};
+    const char *const argv[] = {ASYM_SERVICE, "--once", "--policy=pa", state_option, slow_option, pid, NULL};
     snprintf(pid, sizeof pid, "--pid=%d", (int)target);
     return asym_live_run(argv, text, sizeof text);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
  * An asymd of the build tree that steers only processes that a test has started. It assumes that half of the CPUs are slow, and
- * has its own state directory. A failure ends in an assertion.
+ * has its own state directory. Its policy is pa, if the test does not name another or a configuration. A failure ends in an
+ * assertion.
  */
 #ifndef ASYM_TESTS_SUPPORT_SERVICE_H
 #define ASYM_TESTS_SUPPORT_SERVICE_H

@@ -159,7 +159,8 @@ static int read_autogroup(const struct asym_root *root, struct asym_fact *ret)
         on = 0;
     }
     return say_switch(ret, on != 0, "sysctl kernel.sched_autogroup_enabled=0",
-                      "on: nice acts only inside a session, not between two", "off: nice acts across sessions");
+                      "on: nice acts only inside a session; between two asym gives CPUs in place of a boost",
+                      "off: nice acts across sessions");
 }
 
 /* Finds the value of hidepid in the mount options of /proc; the last mount covers the others. */

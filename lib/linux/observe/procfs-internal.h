@@ -49,9 +49,9 @@ enum asym_due {
 };
 
 struct asym_process {
-    int32_t pid, ppid; /**< ppid: the creator where a process event named it, else the parent */
-    int32_t pgrp;      /**< process group; 0: of another PID namespace */
-    bool has_tty;      /**< it has a controlling terminal */
+    int32_t pid, ppid;     /**< ppid: the creator where a process event named it, else the parent */
+    int32_t pgrp, session; /**< process group; session; 0: of another PID namespace */
+    bool has_tty;          /**< it has a controlling terminal */
     uint64_t start, clock_ns;
     clockid_t clock;
     size_t index; /**< in asym_procfs.procs */
@@ -127,6 +127,7 @@ struct asym_place {
 /** A process that has tasks in this snapshot. Its asym_proc has the same index. */
 struct asym_listed {
     struct asym_place place;
+    int32_t nice_group; /**< as asym_app.nice_group */
     uint32_t n_threads;
     struct asym_process_sums sums;
     char comm[ASYM_COMM_LEN];
@@ -172,6 +173,7 @@ struct asym_procfs {
     size_t apps_capacity, listed_capacity, out_procs_capacity, tasks_capacity, sorted_capacity;
     struct asym_coverage coverage;
     struct asym_snapshot issued; /* the last snapshot; empty while a sample is in progress */
+    bool autogroups;             /* the kernel schedules each session as one */
     bool refresh;                /* next() returns the last snapshot again */
     /* The sample in progress. */
     enum asym_procfs_stage stage;

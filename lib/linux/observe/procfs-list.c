@@ -78,6 +78,7 @@ int asym_procfs_list_process(struct asym_procfs *p, const struct asym_process *p
     *l = (struct asym_listed){
         .place = place_of(p, proc),
         .n_threads = proc->n_threads,
+        .nice_group = p->autogroups ? proc->session : 0,
         .sums = *sums,
     };
     memcpy(l->comm, proc->comm, sizeof l->comm);
@@ -146,7 +147,8 @@ static int app_of(struct asym_procfs *p, size_t i, uint32_t *ret_app)
     if (asym_procfs_grow(&p->apps, p->n_apps, &p->apps_capacity, sizeof *p->apps) < 0)
         return -ENOMEM;
     struct asym_app *app = &p->apps[p->n_apps];
-    *app = (struct asym_app){.id = p->out_procs[i].id, .n_procs = 1, .n_threads = l->n_threads};
+    *app = (struct asym_app){
+        .id = p->out_procs[i].id, .n_procs = 1, .n_threads = l->n_threads, .nice_group = l->nice_group};
     memcpy(app->comm, l->comm, sizeof app->comm);
     if (members) {
         name_app(p, l, app);

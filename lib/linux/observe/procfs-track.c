@@ -86,6 +86,7 @@ void asym_procfs_note_group(struct asym_process *proc, const struct asym_stat *s
     if (stat->pgrp < 0)
         return;
     proc->pgrp = stat->pgrp;
+    proc->session = ASYM_MAX(stat->session, 0);
     proc->has_tty = stat->tty != 0;
 }
 

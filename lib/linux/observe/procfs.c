@@ -127,6 +127,12 @@ void asym_procfs_missing(const struct asym_machine *m, const char *ret_missing[A
                                        : NULL;
 }
 
+static bool has_autogroups(const struct asym_root *root)
+{
+    char text[8];
+    return asym_root_read(root, "proc/sys/kernel/sched_autogroup_enabled", text, sizeof text) > 0 && *text == '1';
+}
+
 /* Takes process events first, so that the processes to read are up to date. */
 static void begin_sample(struct asym_procfs *p)
 {
@@ -147,6 +153,8 @@ static void begin_sample(struct asym_procfs *p)
         p->rescan = true;
     const bool known = p->config.process_events && p->n_samples > 0 && !p->rescan;
     p->stage = known ? ASYM_PROCFS_SAMPLING : ASYM_PROCFS_LISTING;
+    if (!known)
+        p->autogroups = has_autogroups(p->config.root);
     p->left = p->n_procs;
     p->listed_denied = p->coverage.n_denied;
     p->coverage.n_threads = p->coverage.n_unkept = p->coverage.n_foreign = p->coverage.n_unread = p->coverage.n_failed =

@@ -13,6 +13,7 @@ enum {
     STATE = 3,
     PPID = 4,
     PGRP = 5,
+    SESSION = 6,
     TTY = 7,
     FLAGS = 9,
     UTIME = 14,
@@ -32,14 +33,16 @@ static const struct {
     int field;
     int64_t min, max;
 } ranges[] = {
-    {PPID, 0, INT32_MAX},   {PGRP, -1, INT32_MAX}, {TTY, INT32_MIN, INT32_MAX},
-    {FLAGS, 0, UINT32_MAX}, {UTIME, 0, INT64_MAX}, {STIME, 0, INT64_MAX},
-    {NICE, -20, 19},        {START, 0, INT64_MAX}, {VSIZE, 0, INT64_MAX},
-    {CODE, 0, INT64_MAX},   {STACK, 0, INT64_MAX}, {PROCESSOR, -1, INT32_MAX},
-    {POLICY, 0, UINT8_MAX},
+    {PPID, 0, INT32_MAX},       {PGRP, -1, INT32_MAX},  {SESSION, -1, INT32_MAX}, {TTY, INT32_MIN, INT32_MAX},
+    {FLAGS, 0, UINT32_MAX},     {UTIME, 0, INT64_MAX},  {STIME, 0, INT64_MAX},    {NICE, -20, 19},
+    {START, 0, INT64_MAX},      {VSIZE, 0, INT64_MAX},  {CODE, 0, INT64_MAX},     {STACK, 0, INT64_MAX},
+    {PROCESSOR, -1, INT32_MAX}, {POLICY, 0, UINT8_MAX},
 };
 
-/* Parse the next field. Among the fields that asymd uses, the process group, the terminal, nice and processor can be negative. */
+/*
+ * Parse the next field. Among the fields that asymd uses, the process group, the session, the terminal, nice and
+ * processor can be negative.
+ */
 static int number(const char **at, const char *end, int64_t *ret)
 {
     const char *p = *at;
@@ -78,6 +81,7 @@ int asym_parse_stat(const char *text, size_t len, struct asym_stat *ret)
     memcpy(s.comm, open + 1, ASYM_MIN((size_t)(close - open - 1), sizeof s.comm - 1));
     s.ppid = (int32_t)field[PPID];
     s.pgrp = (int32_t)field[PGRP];
+    s.session = (int32_t)field[SESSION];
     s.tty = (int32_t)field[TTY];
     s.flags = (uint32_t)field[FLAGS];
     s.nice = (int8_t)field[NICE];

@@ -22,9 +22,10 @@ struct asym_stat {
     char comm[ASYM_COMM_LEN]; /**< raw bytes, cut to this size */
     char state;
     int32_t ppid;
-    int32_t pgrp;   /**< process group; 0: of another PID namespace; -1: the thread has ended */
-    int32_t tty;    /**< its controlling terminal; 0: none */
-    uint32_t flags; /**< PF_* */
+    int32_t pgrp;    /**< process group; 0: of another PID namespace; -1: the thread has ended */
+    int32_t session; /**< as pgrp */
+    int32_t tty;     /**< its controlling terminal; 0: none */
+    uint32_t flags;  /**< PF_* */
     int8_t nice;
     uint64_t ran;   /**< clock ticks of CPU time: user and system time, each rounded down */
     uint64_t start; /**< clock ticks since boot */

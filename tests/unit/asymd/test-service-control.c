@@ -693,7 +693,7 @@ static void an_unknown_policy_is_refused_with_the_known_ones(void **state)
         assert_non_null(strstr(err.text, "accepted are auto, "));
         assert_null(strchr(err.text, '\n'));
     }
-    assert_string_equal(f->run.settings->daemon.policy, "pa");
+    assert_string_equal(f->run.settings->daemon.policy, "auto");
     assert_ptr_equal(f->run.policy, &engine_fixture_policy_type);
 }
 

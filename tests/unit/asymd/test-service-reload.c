@@ -412,13 +412,13 @@ static void another_policy_logs_no_notice_on_the_file_again(void **state)
 static void auto_selects_again_when_cpus_change(void **state)
 {
     struct reload_fixture *f = *state;
-    assert_string_equal(f->run.policy->name, "pa");
-    tree_write(&f->tree, "sys/devices/system/cpu/online", "0-1\n");
-    asym_service_update_cpus(&f->s);
-    assert_string_equal(f->run.policy->name, "serial-first");
-    tree_write(&f->tree, "sys/devices/system/cpu/online", "0\n");
+    assert_string_equal(f->run.policy->name, "asym");
+    tree_write(&f->tree, "sys/devices/system/cpu/online", "0-1\n"); /* alike */
     asym_service_update_cpus(&f->s);
     assert_string_equal(f->run.policy->name, "none");
+    tree_write(&f->tree, "sys/devices/system/cpu/online", "0-3\n");
+    asym_service_update_cpus(&f->s);
+    assert_string_equal(f->run.policy->name, "asym");
     assert_int_equal(asym_service_cycle(&f->s), 0);
 }
 

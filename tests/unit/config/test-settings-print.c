@@ -86,7 +86,7 @@ static void the_defaults_are_printed_with_where_they_came_from(void **state)
     (void)state;
     struct asym_settings *s = defaults();
     char *text = print(s);
-    assert_non_null(strstr(text, "[asymd]\npolicy = pa ; default\n"));
+    assert_non_null(strstr(text, "[asymd]\npolicy = auto ; default\n"));
     assert_non_null(strstr(text, "hp_threshold = auto ; default\n"));
     assert_non_null(strstr(text, "slow = ; default\n"));
     assert_non_null(strstr(text, "[policy.pa]\nsp_boost = -5 ; default\n"));

@@ -55,7 +55,7 @@ static void the_defaults_are_those_of_the_sources(void **state)
 {
     struct fixture *f = *state;
     const struct asym_settings *s = f->s;
-    assert_string_equal(s->daemon.policy, "pa");
+    assert_string_equal(s->daemon.policy, "auto");
     assert_int_equal(s->daemon.interval, 100 * ASYM_MSEC);
     assert_int_equal(s->daemon.duration, 500 * ASYM_MSEC);
     assert_true(s->daemon.cpu_budget >= 1 && s->daemon.cpu_budget <= 1);
@@ -148,7 +148,7 @@ static void the_character_device_null_is_an_empty_configuration(void **state)
 {
     struct fixture *f = *state;
     assert_int_equal(asym_settings_load(f->s, "/dev/null", true, NULL), 0);
-    assert_string_equal(f->s->daemon.policy, "pa");
+    assert_string_equal(f->s->daemon.policy, "auto");
     assert_int_equal(f->s->daemon.interval, 100 * ASYM_MSEC);
 }
 

@@ -17,35 +17,31 @@ static const char *const no_counters[ASYM_N_SIGNALS] = {[ASYM_SIGNAL_IPC] = "no 
 
 static const struct {
     const char *name;
-    unsigned n_cpus;
-    bool asymmetric;
+    bool speeds_differ;
     const char *const *missing;
     const char *policy, *why; /* why: its first words; NULL: none */
 } selections[] = {
-    {"auto", 8, true, all_there, "pa", "CPUs differ in speed"},
-    {"auto", 8, false, all_there, "serial-first", "all CPUs are alike"},
-    {"auto", 2, true, all_there, "pa", "CPUs differ in speed"},
-    /* One CPU leaves no choice, whatever the other facts are. */
-    {"auto", 1, false, all_there, "none", "there is only one CPU"},
-    {"auto", 1, true, no_counts, "none", "there is only one CPU"},
-    /* Without runnable counts the phases are unknown, and the next rows depend on them. */
-    {"auto", 8, true, no_counts, "busyfcs", "this kernel cannot tell"},
-    {"auto", 8, false, no_counts, "busyfcs", "this kernel cannot tell"},
+    {"auto", true, all_there, "asym", "CPUs differ in speed"},
+    {"auto", false, all_there, "none", "all CPUs are alike"},
+    /* Where all CPUs are alike, the other facts say nothing. */
+    {"auto", false, no_counts, "none", "all CPUs are alike"},
+    /* Without runnable counts asym does not know which thread is waited for. */
+    {"auto", true, no_counts, "busyfcs", "this kernel cannot tell"},
     /* auto needs no counters. */
-    {"auto", 8, true, no_counters, "pa", "CPUs differ in speed"},
+    {"auto", true, no_counters, "asym", "CPUs differ in speed"},
     /* A given name is selected even if that policy cannot run. */
-    {"rr", 1, false, all_there, "rr", NULL},
-    {"ipc-driven", 8, true, no_counters, "ipc-driven", NULL},
-    {"none", 8, true, all_there, "none", NULL},
-    {"nonesuch", 8, true, all_there, NULL, NULL},
+    {"rr", false, all_there, "rr", NULL},
+    {"ipc-driven", true, no_counters, "ipc-driven", NULL},
+    {"none", true, all_there, "none", NULL},
+    {"nonesuch", true, all_there, NULL, NULL},
 };
 
 static void auto_comes_to_the_first_row_that_fits_and_a_name_to_itself(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(selections); i++) {
-        const struct asym_policy_facts facts = {
-            .n_cpus = selections[i].n_cpus, .asymmetric = selections[i].asymmetric, .missing = selections[i].missing};
+        const struct asym_policy_facts facts = {.speeds_differ = selections[i].speeds_differ,
+                                                .missing = selections[i].missing};
         const struct asym_policy_choice choice = asym_policy_select(selections[i].name, &facts);
         const char *why = selections[i].why, *name = choice.policy ? choice.policy->name : "(unknown)";
         if (strcmp(name, selections[i].policy ? selections[i].policy : "(unknown)") != 0)

@@ -461,6 +461,29 @@ static void masks_are_as_wide_as_duties_allow(void **state)
     assert_int_equal(w.threads[game].answer.nice_delta, 0); /* no boost for one that is alone */
 }
 
+/* A game that sleeps half of the time, beside a crowd: of its session, of another one, and where sessions do not matter. */
+static void where_nice_does_not_count_a_claim_replaces_the_boost(void **state)
+{
+    (void)state;
+    static const struct {
+        int32_t groups[2];
+        bool counts;
+    } rows[] = {{{0, 0}, true}, {{7, 7}, true}, {{7, 8}, false}};
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        begin(1.6, 8, 2, 16); /* 3 % of its speed are 0.6 of a fast CPU: the game would leave 0.5 of one unused */
+        const unsigned game = enter(1, 0.5);
+        enter(48, 1);
+        for (unsigned a = 0; a < 2; a++)
+            w.apps[a].nice_group = rows[i].groups[a];
+        for (unsigned k = 0; k < 20; k++)
+            policy_fixture_plan(&w);
+        const struct asym_assignment *a = &w.threads[game].answer;
+        assert_int_equal(a->nice_delta, rows[i].counts ? -5 : 0);
+        assert_int_equal(a->exclusive, !rows[i].counts);
+        assert_true(rows[i].counts || a->reason->holds_core); /* else the engine lets a light thread hold no CPU */
+    }
+}
+
 static void far_too_many_threads_use_all_cpus_without_claims(void **state)
 {
     (void)state;
@@ -505,6 +528,7 @@ int main(void)
         cmocka_unit_test(the_crowd_goes_where_it_waits_least),
         cmocka_unit_test(masks_are_as_wide_as_duties_allow),
         cmocka_unit_test(equals_that_share_a_cpu_have_no_boost),
+        cmocka_unit_test(where_nice_does_not_count_a_claim_replaces_the_boost),
         cmocka_unit_test(far_too_many_threads_use_all_cpus_without_claims),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -144,16 +144,17 @@ struct thread {
     bool executing;    /* it has no memory yet */
     int nice;
     int pgrp; /* 0: 1; -1: of another PID namespace */
+    int session;
     bool has_tty;
 };
 
 static void write_stat(const struct fixture *f, const char *file, const struct thread *t)
 {
     tree_write(&f->tree, file,
-               "%d (%s) %c %d %d 1 %d -1 %s 0 0 0 0 %s 0 0 20 %d 1 0 %u %u 0 0 %d 1 %u 0 0 0 0 0 0 0 0 0 17 3 0 0 0\n",
-               t->tid, t->comm, t->state, t->ppid, t->pgrp ? ASYM_MAX(t->pgrp, 0) : 1, t->has_tty ? 34816 : 0,
-               t->flags ? t->flags : "0", t->ticks ? t->ticks : "1 2", t->nice, t->start, t->vsize, !t->executing,
-               t->stack);
+               "%d (%s) %c %d %d %d %d -1 %s 0 0 0 0 %s 0 0 20 %d 1 0 %u %u 0 0 %d 1 %u 0 0 0 0 0 0 0 0 0 17 3 0 0 0\n",
+               t->tid, t->comm, t->state, t->ppid, t->pgrp ? ASYM_MAX(t->pgrp, 0) : 1, t->session,
+               t->has_tty ? 34816 : 0, t->flags ? t->flags : "0", t->ticks ? t->ticks : "1 2", t->nice, t->start,
+               t->vsize, !t->executing, t->stack);
 }
 
 /* Writes all files that a kernel has for a thread. For a leader it writes the process's stat, too. */
@@ -1986,6 +1987,20 @@ static void a_command_line_of_a_shell_is_one_application(void **state)
     expect_job(f, 22, 22, 7, 1, "cc1");
 }
 
+static void where_autogroups_are_on_the_session_is_the_nice_group(void **state)
+{
+    static const char *const switches[] = {NULL, "0\n", "1\n"};
+    struct fixture *f = *state;
+    put(f, (struct thread){.pid = 20, .tid = 20, .comm = "game", .state = 'R', .session = 12});
+    open_source(f, ASYM_GROUP_JOB, NULL, 0);
+    for (size_t i = 0; i < ASYM_LENGTH(switches); i++) {
+        if (switches[i])
+            tree_write(&f->tree, "proc/sys/kernel/sched_autogroup_enabled", "%s", switches[i]);
+        sample(f);
+        assert_int_equal(app_of(f, 20)->nice_group, i == 2 ? 12 : 0);
+    }
+}
+
 /* A later process group with the number is another application, whether asymd has seen the end of the first one or not. */
 static void a_process_follows_its_process_group(void **state)
 {
@@ -2134,6 +2149,7 @@ int main(void)
         TEST(isolated_cpus_are_left_out_where_the_mask_leaves_them_out),
         TEST(processes_of_one_cgroup_are_one_application),
         TEST(a_command_line_of_a_shell_is_one_application),
+        TEST(where_autogroups_are_on_the_session_is_the_nice_group),
         TEST(a_process_follows_its_process_group),
         cmocka_unit_test(one_without_a_terminal_belongs_to_its_service_or_container),
     };
