@@ -271,6 +271,7 @@ const struct asym_policy asym_policy_asym = {
     .summary = "the best seat for the thread that is waited for most, by what it gains and by what it has had",
     .source = "asymd (docs/policies.md)",
     .pin = ASYM_PIN_EACH,
+    .reacts = true,
     .params_size = sizeof(struct asym_seats_params),
     .state_size = sizeof(struct asym_seats_state),
     .task_state_size = sizeof(struct asym_seats_thread),

@@ -36,6 +36,18 @@ uint64_t asym_seats_group(const struct asym_seats *q, size_t t)
     return UINT64_C(1) << ((uint32_t)q->in->apps[q->in->threads[t].app].nice_group * 2654435769u >> 26);
 }
 
+/* Threads of the crowd that a cpuset or a mask confines to some CPUs would pay for a claim there more than all pay together. */
+static void note_narrow(struct asym_seats *q, const struct asym_mask *all)
+{
+    const struct asym_mask *last = NULL; /* equal sets have equal addresses */
+    for (size_t i = 0; i < q->n_open; i++) {
+        const struct asym_mask *allowed = q->in->threads[q->open[i]].allowed;
+        if (allowed != last && !asym_mask_within(all, allowed))
+            q->narrow = asym_mask_or(&q->narrow, allowed);
+        last = allowed;
+    }
+}
+
 /* The threads before which others may run: the crowd; without one all that share a CPU with one that is waited for more. */
 static void note_groups(struct asym_seats *q)
 {
@@ -64,6 +76,7 @@ static void find_light(struct asym_seats *q)
     if ((q->crowded && q->n_open == 0) || (q->presses && !presses))
         q->light = ASYM_MAX(q->light, state->light);
     state->light = q->light;
+    note_narrow(q, &cpus);
     note_groups(q);
 }
 
@@ -73,7 +86,7 @@ static double cost_of_siblings(const struct asym_seats *q, int cpu)
     const struct asym_machine *m = q->in->machine;
     double cost = 0;
     for (int s = m->cpus[cpu].sibling; s != cpu; s = m->cpus[s].sibling) {
-        if (q->n_on[s] > 0)
+        if (q->n_on[s] > 0 || asym_mask_has(&q->narrow, s))
             return 0;
         cost += m->smt_gain * asym_seats_speed(q, cpu);
     }
@@ -109,6 +122,8 @@ static double cost_of(const struct asym_seats *q, uint32_t t, uint8_t claim)
 {
     const struct asym_policy_thread *thread = &q->in->threads[t];
     const int cpu = q->ret[t].cpu;
+    if (asym_mask_has(&q->narrow, cpu))
+        return -1;
     if (claim == ASYM_CLAIM_CPU) {
         const bool may = thread->light ? !asym_seats_nice_counts(q, t) && may_be_alone(q, t) : q->n_on[cpu] == 1;
         return may ? (1 - ASYM_MIN(thread->duty, 1)) * asym_seats_speed(q, cpu) : -1;

@@ -93,6 +93,7 @@ struct asym_seats {
     uint8_t *claim;          /**< per thread: ASYM_CLAIM_* */
     struct asym_mask closed; /**< seats that no thread wants */
     double light;            /**< the largest density in the crowd; 0: there is no crowd */
+    struct asym_mask narrow; /**< CPUs of the crowd's threads that may not run on all: no claim takes one of these */
     uint64_t groups;         /**< nice groups that a boost runs before: a bit for each, others may share it */
     bool crowded, presses,
         flooded; /**< threads have no seat; unsteered ones need more than is left; far too many threads */

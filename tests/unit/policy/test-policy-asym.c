@@ -146,6 +146,21 @@ static void a_measured_critical_share_goes_before_the_duties(void **state)
     assert_near(b.together[0], 2);
 }
 
+/* The master of an OpenMP program, whose other threads spin until it is through (RTX). */
+static void a_program_waits_for_the_thread_that_does_not_spin(void **state)
+{
+    (void)state;
+    struct bench b;
+    begin(2, 4, 1, 4);
+    prepare(&b, (const double[]){1, 1, 1, 1}, 4);
+    for (unsigned t = 1; t < 4; t++)
+        b.threads[t].spinning = true;
+    asym_seats_weigh(&b.q);
+    assert_near(b.density[0], 0.25);
+    assert_near(b.density[1], 0);
+    assert_true(w.policy->reacts); /* so it has a fast CPU at once */
+}
+
 /* CPUs 0 and 1 are a P core, 2 is another one's first, 4 is an E core. Duty and density stand for who sits on CPU 0. */
 static void seats_are_worth_what_they_add(void **state)
 {
@@ -484,6 +499,29 @@ static void where_nice_does_not_count_a_claim_replaces_the_boost(void **state)
     }
 }
 
+/* A container has CPU 0 and CPU 4. A serial thread that may use all CPUs takes neither from the crowd that may not. */
+static void no_claim_takes_a_cpu_of_a_small_cpuset(void **state)
+{
+    (void)state;
+    static struct asym_mask few;
+    begin(2, 4, 1, 4);
+    few = (struct asym_mask){0};
+    asym_mask_set(&few, 0);
+    asym_mask_set(&few, 4);
+    const unsigned serial = enter(1, 1), inside = enter(6, 1);
+    enter(12, 1);
+    w.threads[serial].preferred_cpu = 0;
+    for (unsigned t = inside; t < inside + 6; t++)
+        w.threads[t].allowed = &few;
+    for (unsigned k = 0; k < 5; k++)
+        policy_fixture_plan(&w);
+    const struct asym_assignment *a = &w.threads[serial].answer;
+    assert_false(a->exclusive && asym_mask_has(&few, a->cpu));
+    assert_int_equal(w.count[0] > 0, true);
+    for (unsigned t = inside; t < inside + 6; t++)
+        assert_true(asym_mask_has(&few, policy_fixture_cpu(&w, t)));
+}
+
 static void far_too_many_threads_use_all_cpus_without_claims(void **state)
 {
     (void)state;
@@ -514,6 +552,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(critical_shares_come_from_duties_as_if_nested),
         cmocka_unit_test(a_measured_critical_share_goes_before_the_duties),
+        cmocka_unit_test(a_program_waits_for_the_thread_that_does_not_spin),
         cmocka_unit_test(seats_are_worth_what_they_add),
         cmocka_unit_test(progress_is_measured_by_the_seat),
         cmocka_unit_test(a_thread_that_was_not_seen_has_slept),
@@ -529,6 +568,7 @@ int main(void)
         cmocka_unit_test(masks_are_as_wide_as_duties_allow),
         cmocka_unit_test(equals_that_share_a_cpu_have_no_boost),
         cmocka_unit_test(where_nice_does_not_count_a_claim_replaces_the_boost),
+        cmocka_unit_test(no_claim_takes_a_cpu_of_a_small_cpuset),
         cmocka_unit_test(far_too_many_threads_use_all_cpus_without_claims),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
