@@ -9,7 +9,15 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
+#include "base/runnable.h"
 #include "sim/sim-internal.h"
+
+/* The counters and the state of a thread at the last sample. */
+struct seen {
+    struct asym_schedstat before;
+    int64_t balance;
+    char state;
+};
 
 struct sim_ports {
     struct asym_source source; /* first, so that the functions of the port can cast it */
@@ -24,7 +32,8 @@ struct sim_ports {
     struct asym_proc *procs;
     struct asym_task *tasks;
     struct asym_sample *samples;
-    uint32_t *thread_of; /* by task */
+    uint32_t *thread_of;  /* by task */
+    struct seen *sampled; /* by thread */
     size_t n_apps, n_procs, n_tasks, n_samples;
 };
 
@@ -64,6 +73,48 @@ static void remember(const struct asym_sim *s, struct sim_thread *t)
     t->monitor = false;
 }
 
+/* It counts for the interval in state R, and what the kernel has not credited by then is taken back later. */
+static uint64_t count_by_state(const struct asym_schedstat *before, const struct asym_schedstat *now, char is,
+                               uint64_t interval, int64_t *carry)
+{
+    const int64_t span = (int64_t)interval, ran = (int64_t)(now->run_ns - before->run_ns);
+    const int64_t credited = ran + (int64_t)(now->wait_ns - before->wait_ns);
+    int64_t count = is == 'R' ? span : ASYM_MIN(ASYM_MAX(credited - *carry, 0), span);
+    *carry = ASYM_MAX(*carry + count - credited, 0);
+    if (now->slices != before->slices && *carry > span) {
+        const int64_t excess = ASYM_MIN(*carry - span, count);
+        count -= excess;
+        *carry -= excess;
+    }
+    return (uint64_t)ASYM_MAX(count, ASYM_MIN(ran, span));
+}
+
+/* Returns the time for which the source sees the thread as runnable. A new thread has waited since its birth. */
+static uint64_t see_runnable(struct sim_ports *w, uint32_t thread, char is, uint64_t passed)
+{
+    const struct asym_sim *s = w->sim;
+    const struct sim_thread *t = &s->threads[thread];
+    const uint64_t born = s->procs[t->proc].born, span = t->newborn ? ASYM_MIN(passed, s->now - born) : passed;
+    struct seen *seen = &w->sampled[thread];
+    if (t->newborn)
+        *seen = (struct seen){.state = 'R'};
+    const struct asym_schedstat now = {t->ran, t->waited, t->turns};
+    uint64_t count;
+    switch (s->scenario->run.runnable) {
+    case ASYM_SIM_RUNNABLE_CREDITED:
+        count = asym_runnable_credited(&seen->before, &now, seen->state, is, span, &seen->balance);
+        break;
+    case ASYM_SIM_RUNNABLE_STATE:
+        count = count_by_state(&seen->before, &now, is, span, &seen->balance);
+        break;
+    default:
+        count = t->ran - t->ran_then + waited(s, t) - t->waited_then;
+    }
+    seen->before = now;
+    seen->state = is;
+    return count;
+}
+
 /* A thread is runnable by its state now; it is spinning only if the program reports that over RTX. */
 static void see_thread(struct sim_ports *w, struct asym_app *app, uint32_t thread, uint64_t passed)
 {
@@ -71,11 +122,13 @@ static void see_thread(struct sim_ports *w, struct asym_app *app, uint32_t threa
     const struct sim_thread *t = &s->threads[thread];
     const struct sim_proc *p = &s->procs[t->proc];
     const struct asym_sim_program *program = &s->scenario->programs[p->program];
-    const uint64_t ran = t->ran - t->ran_then, queued = waited(s, t) - t->waited_then;
+    const uint64_t ran = t->ran - t->ran_then;
     const uint64_t spun = program->rtx ? t->spun - t->spun_then : 0;
     const bool runnable = t->state == SIM_RUNNING || t->state == SIM_QUEUED;
     const bool spinning = program->rtx && t->spinning;
-    if (!runnable && !t->newborn && ran + queued == 0)
+    const uint64_t needed = see_runnable(w, thread, runnable ? 'R' : 'S', passed);
+    const double critical = sim_take_critical(w->sim, thread);
+    if (!runnable && !t->newborn && needed == 0)
         return;
     take_sample(w, t);
     w->thread_of[w->n_tasks] = thread;
@@ -90,15 +143,16 @@ static void see_thread(struct sim_ports *w, struct asym_app *app, uint32_t threa
         .nice = t->nice,
         .sched = SCHED_OTHER,
         .state = runnable ? 'R' : 'S',
-        .runnable = share(ran + queued, passed),
+        .runnable = share(needed, passed),
         .running = share(ran, passed),
+        .critical = passed == 0 ? 0 : ASYM_MIN(critical / (double)passed, 1),
         .mask = sim_masks_at(s->masks, t->mask),
         .cpuset = sim_masks_at(s->masks, SIM_ALL_CPUS),
     };
     memcpy(task->comm, app->comm, sizeof task->comm);
     app->n_tasks++;
     app->runnable_instant += runnable && !spinning;
-    app->runnable_mean += share(ran + queued - ASYM_MIN(spun, ran), passed);
+    app->runnable_mean += share(needed - ASYM_MIN(spun, needed), passed);
 }
 
 /* The processes of one program follow each other. No thread has the number of a job. */
@@ -239,7 +293,8 @@ int sim_ports_new(struct asym_sim *s)
     w->tasks = calloc(s->n_threads + 1, sizeof *w->tasks);
     w->samples = calloc(s->n_threads + 1, sizeof *w->samples);
     w->thread_of = calloc(s->n_threads + 1, sizeof *w->thread_of);
-    return w->apps && w->procs && w->tasks && w->samples && w->thread_of ? 0 : -ENOMEM;
+    w->sampled = calloc(s->n_threads + 1, sizeof *w->sampled);
+    return w->apps && w->procs && w->tasks && w->samples && w->thread_of && w->sampled ? 0 : -ENOMEM;
 }
 
 void sim_ports_free(struct asym_sim *s)
@@ -252,6 +307,7 @@ void sim_ports_free(struct asym_sim *s)
     free(w->tasks);
     free(w->samples);
     free(w->thread_of);
+    free(w->sampled);
     free(w);
 }
 

@@ -66,7 +66,7 @@ void sim_queue_add(struct asym_sim *s, uint32_t cpu, uint32_t thread)
         link_between(s, c, thread, back, back == SIM_NONE ? c->head : s->threads[back].next);
     else
         link_between(s, c, thread, front == SIM_NONE ? c->tail : s->threads[front].prev, front);
-    t->state = SIM_QUEUED;
+    sim_set_state(s, thread, SIM_QUEUED);
     t->queued_at = s->now;
     c->n_queued++;
     sim_queue_count(s, t, 1);

@@ -127,12 +127,21 @@ enum asym_sim_until {
     ASYM_SIM_UNTIL_RUNS, /**< when each has ended runs times, or at duration (Saez 2010, 3) */
 };
 
+/** The error of the source in the time for which a thread is runnable. */
+enum asym_sim_runnable {
+    ASYM_SIM_RUNNABLE_EXACT,
+    ASYM_SIM_RUNNABLE_CREDITED, /**< what asymd's observer makes of the kernel's credits (base/runnable.h) */
+    ASYM_SIM_RUNNABLE_STATE,    /**< a thread that is runnable at the sample counts for the interval, and pays later */
+};
+
 /** [run] */
 struct asym_sim_run {
     uint64_t duration;
     int until; /**< enum asym_sim_until */
     unsigned runs;
-    bool alone; /**< also run each program alone, as the base of the speedups */
+    bool alone;    /**< also run each program alone, as the base of the speedups */
+    int runnable;  /**< enum asym_sim_runnable */
+    bool critical; /**< the source measures asym_task.critical, as BPF would; a spinning thread counts as runnable */
 };
 
 struct asym_scenario {

@@ -54,8 +54,21 @@ struct sim_thread {
     /* the same at the last sample */
     uint64_t ran_then, waited_then, spun_then;
     double instructions_then, cycles_then, misses_then;
+    uint64_t turns; /* how often it got a CPU */
 };
 _Static_assert(sizeof(struct sim_thread) == 3 * 64, "three cache lines");
+
+/** The runnable threads of an application: a process, or the processes of a job. */
+struct sim_team {
+    uint32_t n;
+    uint64_t since; /* time of the last change of n */
+    double sum;     /* ns: the integral of 1 / n up to then, while there was one */
+};
+
+/** The critical time of a thread: the integral of 1 / n of its team while it was runnable. */
+struct sim_critical {
+    double total, from, then; /* ns: up to its last sleep; the team's sum when it woke; the total at the last sample */
+};
 
 /** Masks that a CPU counts apart among its queued threads. Mostly all threads have the same mask. */
 enum { SIM_CENSUS = 4 };
@@ -99,6 +112,7 @@ struct sim_proc {
     double pool, parallel; /* instructions: not yet taken of the step; of the last parallel step */
     uint32_t holder, lock_head, lock_tail;
     uint64_t arrived, born;
+    struct sim_team team; /* of a job: that of its first process */
     struct sim_rng rng;
 };
 
@@ -122,6 +136,7 @@ struct asym_sim {
     struct asym_machine *machine;         /* owned, like the arrays below */
     struct sim_cpu *cpus;
     struct sim_thread *threads;
+    struct sim_critical *criticals; /* by thread; NULL: not measured */
     struct sim_proc *procs;
     struct sim_program *programs;
     struct sim_llc *llcs;
@@ -240,6 +255,12 @@ static inline uint32_t sim_count(const struct asym_sim *s, uint32_t cpu)
 {
     return s->cpus[cpu].n_queued + (s->cpus[cpu].running != SIM_NONE);
 }
+
+/* critical.c: the critical time of threads. */
+/** Sets the state of the thread. Each change of a state goes through it. */
+void sim_set_state(struct asym_sim *s, uint32_t thread, enum sim_state state);
+/** Returns the thread's critical time in ns since the last call. */
+double sim_take_critical(struct asym_sim *s, uint32_t thread);
 
 /* thread-moves.c: puts threads on CPUs and queues, and takes them off. */
 void sim_set_nice(struct asym_sim *s, uint32_t thread, int nice);

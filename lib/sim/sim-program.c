@@ -185,6 +185,7 @@ static void begin_life(struct asym_sim *s, struct sim_proc *p, uint64_t arrived)
                                  .newborn = true};
         t->memory = &s->scenario->memories[0];
         sim_set_nice(s, p->first + i, nice);
+        (void)sim_take_critical(s, p->first + i);
     }
 }
 

@@ -159,10 +159,12 @@ static int allocate(struct asym_sim *s)
     s->pending = calloc(s->n_cpus, sizeof *s->pending);
     s->alive = calloc(s->n_procs / 64 + 1, sizeof *s->alive);
     s->newborn = calloc(s->n_threads + 1, sizeof *s->newborn);
+    if (s->scenario->run.critical)
+        s->criticals = calloc(s->n_threads + 1, sizeof *s->criticals);
     if (s->threads)
         memset(s->threads, 0, (s->n_threads + 1) * sizeof *s->threads);
-    return s->machine && s->cpus && s->threads && s->procs && s->programs && s->llcs && s->cores && s->by_llc &&
-                   s->pending && s->alive && s->newborn
+    return (s->criticals || !s->scenario->run.critical) && s->machine && s->cpus && s->threads && s->procs &&
+                   s->programs && s->llcs && s->cores && s->by_llc && s->pending && s->alive && s->newborn
                ? 0
                : -ENOMEM;
 }
@@ -223,8 +225,8 @@ void asym_sim_free(struct asym_sim *s)
         free(s->programs[i].waiting);
     sim_heap_done(&s->heap);
     sim_masks_free(s->masks);
-    void *owned[] = {s->machine, s->cpus,   s->threads, s->procs, s->programs, s->llcs,
-                     s->cores,   s->by_llc, s->pending, s->alive, s->newborn};
+    void *owned[] = {s->criticals, s->machine, s->cpus,   s->threads, s->procs, s->programs,
+                     s->llcs,      s->cores,   s->by_llc, s->pending, s->alive, s->newborn};
     for (size_t i = 0; i < ASYM_LENGTH(owned); i++)
         free(owned[i]);
     free(s);

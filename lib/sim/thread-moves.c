@@ -93,7 +93,8 @@ void sim_run_on(struct asym_sim *s, uint32_t cpu, uint32_t thread)
     }
     c->running = c->last = thread;
     c->slice_from = s->now;
-    t->state = SIM_RUNNING;
+    sim_set_state(s, thread, SIM_RUNNING);
+    t->turns++;
     t->has_run = true;
     if (t->node < 0)
         t->node = (int32_t)c->node;
@@ -128,7 +129,7 @@ void sim_stop(struct asym_sim *s, uint32_t thread, enum sim_state state)
     }
     if (t->cpu >= 0)
         sim_recount(s, (uint32_t)t->cpu);
-    t->state = (uint8_t)state;
+    sim_set_state(s, thread, state);
 }
 
 void sim_move(struct asym_sim *s, uint32_t thread, uint32_t cpu)

@@ -26,7 +26,7 @@ ASKED = {
     "laptop-game-build": (58, -3), "fps": (55, -3), "frame": (100, -3), "serial-8": (19, 20),
     "barrier-100": (25, None), "barrier-300": (42, None), "barrier-1000": (40, None), "barrier-spin-300": (39, None),
     "barrier-spin-1000": (40, None), "phone-app": (57, -2), "zen-06": (6, None), "zen-serial-12": (20, -2),
-    "zen-game-build": (99, -4), "many-build": (35, -3), "io-build": (9, -2), "lock-build": (7, -3), "jobs": (25, -3),
+    "zen-game-build": (99, -4), "many-build": (35, -3), "io-build": (9, -2), "lock-build": (7, -3), "lock-build-critical": (40, -3), "jobs": (25, -3),
     "serials": (None, -3), "alike": (None, -0.3),
 }
 
@@ -185,7 +185,8 @@ def main():
     paper, paper_hit = paper_table(sim)
     lines = ["# What asym reaches in the simulator", "",
              f"First program / machine's work, per cent against the stock scheduler, means of {SEEDS} seeds; written by `./dev costs`. "
-             f"{counted(hit)} The scenarios stand in `tests/bench/asym`.", "",
+             f"{counted(hit)} The scenarios stand in `tests/bench/asym`; their source errs as asymd's "
+             "observer does (`runnable = credited`).", "",
              "| row | `pa` | `serial-first` | asked | `asym` | sets/s |", "| --- | --- | --- | --- | --- | --- |", *table, "",
              "## Eight speeds", "",
              f"Seconds until the last of so many copies of a serial program has ended, on CPUs of the speeds 1 to 8, {SEEDS} seeds. T*: "

@@ -303,25 +303,6 @@ int asym_procfs_scan(struct asym_procfs *p, struct asym_process *proc);
 /** Count a thread or a process that this sample leaves out, and read the process again with the next one. */
 void asym_procfs_note_failure(struct asym_procfs *p, struct asym_process *proc, int error);
 
-/**
- * Returns the runnable time in an interval, from the thread's counters before and now and its states then and now. All times are
- * in ns. A newborn thread was in state R: it has waited since its birth.
- *
- * The kernel credits a wait when it ends. So the run and wait time of an interval are exact but for the waits that are under way at
- * its two ends. A thread in state R at both ends that got no CPU in between has run or waited all the time: it counts for the
- * interval. One in state R that got a CPU may wait again: what is missing in its interval counts, up to twice the mean of the waits
- * that ended. Any other thread counts for the credited time.
- *
- * balance: credited time less counted time, which the function updates. Time that was counted before its credit is not counted
- * again, and credit that exceeds the interval counts in the next one, at most one interval. So threads that run or wait all the
- * time read the interval, whatever their turns are, and the sum over intervals is the credited time. A thread that is not in state
- * R has no wait under way: the balance ends.
- *
- * The result is at least the time that the thread ran, and at most the interval.
- */
-uint64_t asym_procfs_runnable(const struct asym_schedstat *before, const struct asym_schedstat *now, char was, char is,
-                              uint64_t interval, int64_t *balance);
-
 /** procfs-list.c: processes and applications of the snapshot. */
 
 /** Count the process and its threads in its application, if that may have several processes. Once a sample for each process. */

@@ -45,24 +45,6 @@ static int read_schedstat(struct asym_procfs *p, const struct asym_process *proc
     return r;
 }
 
-/* The contract has the reasons. A wait under way is taken for up to twice as long as the waits that ended in the interval were. */
-uint64_t asym_procfs_runnable(const struct asym_schedstat *before, const struct asym_schedstat *now, char was, char is,
-                              uint64_t interval, int64_t *balance)
-{
-    const uint64_t run = now->run_ns - before->run_ns, wait = now->wait_ns - before->wait_ns;
-    const uint64_t turns = now->slices - before->slices;
-    const int64_t span = (int64_t)interval, due = *balance + (int64_t)(run + wait);
-    const int64_t under_way = is == 'R' && turns > 0 ? (int64_t)ASYM_MIN(2 * wait / turns, interval) : 0;
-    int64_t count = ASYM_MIN(ASYM_MAX(due + under_way, (int64_t)run), span);
-    if (was == 'R' && is == 'R' && turns == 0)
-        count = span;
-    int64_t left = due - count;
-    if (turns > 0)
-        left = ASYM_MAX(left, -under_way);
-    *balance = is == 'R' ? ASYM_MIN(left, span) : 0;
-    return (uint64_t)count;
-}
-
 /* One process that cannot be read, or an allocation that fails, must not keep asymd from the others. */
 void asym_procfs_note_failure(struct asym_procfs *p, struct asym_process *proc, int error)
 {
@@ -199,8 +181,8 @@ static void count_thread(struct asym_procfs *p, struct asym_process *proc, struc
         uint64_t span = (t->measured ? interval : span_of(p, t, interval)) * 1000;
         uint64_t count = stat->state == 'R' ? span : 0;
         if (!p->no_schedstat)
-            count = asym_procfs_runnable(&t->before, s, t->measured ? t->state : 'R', stat->state, span,
-                                         &t->balance_ns);
+            count = asym_runnable_credited(&t->before, s, t->measured ? t->state : 'R', stat->state, span,
+                                           &t->balance_ns);
         uint64_t ran = ASYM_MIN(s->run_ns - t->before.run_ns, span);
         runnable = (double)count / ((double)interval * 1e3);
         running = (double)ran / ((double)interval * 1e3);

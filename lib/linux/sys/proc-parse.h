@@ -8,6 +8,8 @@
 
 #include <asym/types.h>
 
+#include "base/runnable.h"
+
 /**
  * The addresses of a program's code and stack. The kernel chooses at least one of them at random for each exec, except where the
  * user has switched that off. If asymd may not trace the process, code is 1 and stack 0. While the process calls exec, and in a
@@ -40,13 +42,6 @@ struct asym_stat {
  * Returns 0; -EINVAL: a field is missing, is no number, or is out of its range.
  */
 int asym_parse_stat(const char *text, size_t len, struct asym_stat *ret);
-
-/** The fields of /proc/PID/task/TID/schedstat. */
-struct asym_schedstat {
-    uint64_t run_ns;  /**< time on a CPU */
-    uint64_t wait_ns; /**< run delay: time in a run queue without a CPU */
-    uint64_t slices;  /**< number of time slices */
-};
 
 /** Parse schedstat. Returns 0; -EINVAL: a field is missing or is no number. */
 int asym_parse_schedstat(const char *text, size_t len, struct asym_schedstat *ret);

@@ -764,6 +764,61 @@ static void a_thread_that_has_hardly_run_is_reported_as_on_a_live_machine(void *
     end(&w);
 }
 
+struct seen_means {
+    double runnable[2], critical[2],
+        running_beyond; /* by thread; the most by which one ran longer than it was runnable */
+};
+
+/* The means of the first two threads over four seconds, in samples of 100 ms. */
+static struct seen_means see_means(const char *run, const char *rest)
+{
+    struct sim_fixture w;
+    struct asym_snapshot s;
+    struct seen_means sum = {.running_beyond = -1};
+    char text[512];
+    snprintf(text, sizeof text, "[machine]\ncounts=2\nspeeds=1\n" FREE "[run]\nduration=5s\n%s%s", run, rest);
+    begin(&w, text);
+    struct asym_source *source = asym_sim_source(w.sim, 100 * ASYM_MSEC);
+    for (int i = 0; i < 41; i++) {
+        assert_int_equal(source->next(source, &s), 1);
+        for (size_t t = 0; i > 0 && t < s.n_tasks && t < 2; t++) {
+            sum.runnable[t] += s.tasks[t].runnable / 40;
+            sum.critical[t] += s.tasks[t].critical / 40;
+            sum.running_beyond = ASYM_MAX(sum.running_beyond, s.tasks[t].running - s.tasks[t].runnable);
+        }
+    }
+    end(&w);
+    return sum;
+}
+
+/* A thread of 3 of 10.3 ms: 0.291. By its state, each sample at which it is runnable adds up to an interval. */
+static void the_source_errs_as_a_sampler_does(void **state)
+{
+    (void)state;
+    const char *const loop = "[program a]\nstep=serial 3M\nstep=io 7300us\n";
+    near(see_means("runnable=exact\n", loop).runnable[0], 0.291, 0.01);
+    const struct seen_means credited = see_means("runnable=credited\n", loop);
+    near(credited.runnable[0], 0.291, 0.01);
+    assert_true(credited.running_beyond <= 0);
+    assert_true(see_means("runnable=state\n", loop).runnable[0] > 0.4);
+    /* Three threads on two CPUs: each runs or waits all the time, whatever is under way at a sample. */
+    const char *const hogs = "[program a]\nthreads=3\nstep=parallel 1000G chunk=1G\n";
+    near(see_means("runnable=credited\n", hogs).runnable[1], 1, 0.01);
+}
+
+/* Of 15 ms the master is runnable alone for 5 and beside the other for 10: 5 + 10 / 2, and 10 / 2. */
+static void the_source_measures_critical_shares(void **state)
+{
+    (void)state;
+    const char *const phases = "[program a]\nthreads=2\nstep=serial 5M\nstep=parallel 20M\n";
+    const struct seen_means of = see_means("critical=yes\n", phases);
+    near(of.critical[0], 10 / 15.0, 0.02);
+    near(of.critical[1], 5 / 15.0, 0.02);
+    near(see_means("", phases).critical[0], 0, 0);
+    const char *const job = "[program a]\ncount=2\njob=yes\nstep=serial 1000G\n";
+    near(see_means("critical=yes\n", job).critical[1], 0.5, 0.001);
+}
+
 static void the_actuator_answers_as_a_kernel_does(void **state)
 {
     (void)state;
@@ -861,6 +916,8 @@ int main(void)
         cmocka_unit_test(an_idle_fast_cpu_takes_over_a_running_thread),
         cmocka_unit_test(a_policy_steers_it_through_the_ports),
         cmocka_unit_test(a_thread_that_has_hardly_run_is_reported_as_on_a_live_machine),
+        cmocka_unit_test(the_source_errs_as_a_sampler_does),
+        cmocka_unit_test(the_source_measures_critical_shares),
         cmocka_unit_test(the_actuator_answers_as_a_kernel_does),
         cmocka_unit_test(samples_and_profiles_say_what_was_done),
     };

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/macro.h"
-#include "linux/observe/procfs-internal.h"
+#include "linux/sys/proc-parse.h"
 
 #define MS       1000000ull
 #define INTERVAL 100 /* ms */
@@ -95,7 +95,7 @@ static void a_thread_counts_for_what_it_ran_and_waited(void **state)
         char was = rows[i].state;
         for (const struct interval *n = rows[i].intervals; n->state; n++) {
             read_line(&now, n);
-            const uint64_t count = asym_procfs_runnable(&before, &now, was, n->state, INTERVAL * MS, &balance);
+            const uint64_t count = asym_runnable_credited(&before, &now, was, n->state, INTERVAL * MS, &balance);
             if (count != n->counts * MS)
                 fail_msg("%s, interval %d: %.1f ms, not %u", rows[i].name, (int)(n - rows[i].intervals) + 1,
                          (double)count / (double)MS, n->counts);
