@@ -34,6 +34,7 @@
 #include "linux/rtx/rtx-page.h"
 #include "linux/rtx/rtx-server.h"
 #include "linux/rtx/rtx-fair-share.h"
+#include "linux/rtx/rtx-server-internal.h"
 #include "linux/sys/thread.h"
 #include "support/process.h"
 #include "support/fake-acceptor.h"
@@ -685,6 +686,28 @@ static void only_a_client_that_has_spent_its_part_is_deferred(void **state)
     go(fd);
     close(mine);
     close(its);
+}
+
+/* A reserve in debt gets half of what is earned, and the client that reports gets the other half: no more in all. */
+static void a_debt_is_paid_from_what_is_earned(void **state)
+{
+    (void)state;
+    int event;
+    asym_rtxd_server_set(server, 20, 1);
+    const int fd = good_client(&event);
+    struct asym_rtxd_client *c = server->clients[0];
+    const asym_usec from = 1000 * ASYM_SEC, to = from + ASYM_MSEC;
+    const double earned = (double)ASYM_MSEC * server->config.cpu_budget / 100 * ASYM_RTXD_SHARE;
+    server->settled = from;
+    server->reserve = -earned;
+    c->active = true;
+    c->saved = 0;
+    c->reported_at = from;
+    asym_rtxd_settle(server, to);
+    assert_true(server->reserve > -0.51 * earned && server->reserve < -0.49 * earned);
+    assert_true(c->saved > 0.49 * earned && c->saved < 0.51 * earned);
+    go(fd);
+    close(event);
 }
 
 /* A full snapshot has its phase, and the client is deferred: its end is still reported, and nothing is due for it. */
@@ -1594,6 +1617,7 @@ int main(void)
         T(a_client_that_wakes_without_a_header_is_not_read_for_a_while),
         T(a_client_with_real_phases_is_answered_as_often_as_before),
         T(a_flood_of_connections_keeps_no_other_user_out),
+        T(a_debt_is_paid_from_what_is_earned),
         T(only_a_client_that_has_spent_its_part_is_deferred),
         T(a_client_that_ends_while_deferred_has_ended_its_serial_phase),
         T(the_end_of_another_client_is_not_charged_to_a_served_one),
