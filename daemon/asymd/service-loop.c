@@ -24,6 +24,15 @@ static int on_report(void *userdata)
     return r;
 }
 
+/* Until the next piece of this sample, or the next sample. Above the CPU budget none is early. */
+static asym_usec time_to_sample(const struct asym_service *s)
+{
+    if (s->sampling)
+        return PIECE_REST;
+    const asym_usec interval = asym_service_interval(s);
+    return s->budget.stretch > 1 ? interval : asym_cycle_wait(&s->cycle, interval);
+}
+
 static int on_timer(sd_event_source *timer, uint64_t usec, void *userdata)
 {
     struct asym_service *s = userdata;
@@ -33,11 +42,8 @@ static int on_timer(sd_event_source *timer, uint64_t usec, void *userdata)
         return asym_service_give_up(s, r);
     asym_usec now = asym_clock_now();
     asym_service_update_budget(s, now);
-    /* Above the CPU budget no sample is early. */
-    const asym_usec interval = asym_service_interval(s);
-    const asym_usec wait = s->budget.stretch > 1 ? interval : asym_cycle_wait(&s->cycle, interval);
     /* Counted from now, not from when it was due: after a suspend asymd does not take the missed samples in a burst. */
-    r = sd_event_source_set_time(timer, now + (s->sampling ? PIECE_REST : wait));
+    r = sd_event_source_set_time(timer, now + time_to_sample(s));
     return r < 0 ? r : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
 }
 

@@ -341,8 +341,6 @@ static int64_t find_task(const struct gen_load *load, const struct asym_taskid *
 
 void gen_load_apply(struct gen_load *load, const struct asym_action *actions, size_t n)
 {
-    if (n == 0)
-        return;
     memset(load->slots, 0, load->n_slots * sizeof *load->slots);
     for (uint32_t i = 0; i < load->s.n_tasks; i++) {
         uint32_t h = hash_id(load, load->tasks[i].id.tid);

@@ -76,8 +76,8 @@ for each in program other; do echo $each: $(cat /run/$each 2>/dev/null); done
 TEXT = """# Programs on a kernel
 
 Written by `./dev vm real` ({measured}): the guest of tests/vm, four fast CPUs and four of half their speed, stock and policies in turn in
-one boot, under the default configuration. The threads run by tests/vm/burn, whose CPUs halt meanwhile, so that a busy host delays
-little. A figure is the mean of the runs; a policy's gain is against stock in the same turn, with the range of the runs. The machine's
+one boot, with `smt_gain = 100%`, because the guest's siblings do not slow each other there; all else is the default configuration. The
+threads run by tests/vm/burn, whose CPUs halt meanwhile, so that a busy host delays little. A figure is the mean of the runs; a policy's gain is against stock in the same turn, with the range of the runs. The machine's
 work is that of both programs, in fast CPUs of six. asymd's own time is that of an emulated CPU, which takes about 15 times as long;
 asymd stays on CPU 0, a slow one. docs/data/kernel/real.json has all values. What stands below the table is written by hand.
 
