@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Processes as the user names them, in a /proc that the test writes; and the verbs that take a name, with processes of the test. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -144,15 +145,21 @@ static void a_list_has_the_first_ten_and_says_what_to_type(void **state)
     free(text);
 }
 
-/* Starts a process that sleeps, with this name. It ends with the test. */
+/* Starts a process that sleeps, with this name, and waits until it has the name. It ends with the test. */
 static pid_t start_named(const char *name)
 {
+    int ends[2];
+    char none;
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     const pid_t pid = asym_process_fork();
     assert_true(pid >= 0);
     if (pid == 0) {
         execl("/bin/sleep", name, "600", NULL);
         _exit(127);
     }
+    close(ends[1]);
+    assert_int_equal(read(ends[0], &none, 1), 0); /* exec closes the other end */
+    close(ends[0]);
     return pid;
 }
 
