@@ -328,7 +328,9 @@ static int begin(struct trial *t)
         r = asym_observation_head_fill(&t->head, &t->observation, &t->err);
     if (r >= 0) {
         r = asym_count_all_new(t->observation.source, &t->count_all);
-        t->observation.source = r < 0 ? t->observation.source : t->count_all;
+        if (r < 0)
+            return asym_fail(&t->err, r, "no memory");
+        t->observation.source = t->count_all;
     }
     if (r >= 0 && 4 * t->observation.run.settings->daemon.interval > t->plan.block)
         return asym_fail(&t->err, -EINVAL,

@@ -88,7 +88,9 @@ static bool leads_its_cpu(const struct asym_seats *q, size_t t)
 static enum asym_pin width_of(const struct asym_seats *q, size_t t, bool leads)
 {
     const struct asym_seats_thread *s = asym_seats_of(q, t);
-    const bool keeps = q->claim[t] != 0 || (q->crowded ? !q->in->threads[t].light : s->pins);
+    /* Where a boost has no effect, one that has no claim must be able to leave a CPU that others have entered. */
+    const bool has_boost = asym_seats_nice_counts(q, t) && (q->crowded ? !q->in->threads[t].light : s->pins);
+    const bool keeps = q->claim[t] != 0 || has_boost;
     if (leads)
         return keeps ? ASYM_PIN_CPU : ASYM_PIN_TYPE;
     if (!q->crowded && !q->presses)
@@ -112,7 +114,7 @@ static const struct asym_reason *reason_of(const struct asym_seats *q, size_t t)
         return &takes_turn;
     if (s->kind == 0)
         return &shares;
-    return a->figure[1] >= 1 - 1e-6 ? &fast_cpu : &slower_cpu;
+    return asym_seats_speed(q, a->cpu) * asym_seats_beside(q, a->cpu) >= 1 - 1e-6 ? &fast_cpu : &slower_cpu;
 }
 
 /* Users see how much a thread is waited for, and where it is, or what it has had of a fast CPU. */
@@ -180,8 +182,10 @@ static int take_memory(struct asym_seats *q)
  */
 static void set_pace(struct asym_seats *q)
 {
-    const struct asym_mask cpus = asym_machine_ordinary(q->in->machine);
-    const bool many = (double)q->in->n_threads + q->in->unsteered > asym_mask_count(&cpus);
+    const struct asym_seats_state *state = q->in->state;
+    const asym_usec trial = ASYM_MAX(q->p->trial, 1);
+    const bool many = (state->crowded_at != 0 && q->in->now - state->crowded_at < trial) ||
+                      (state->presses_at != 0 && q->in->now - state->presses_at < trial);
     q->sticky = q->p->sticky * (many ? 2 : 1);
     q->tau = q->p->tau * (many ? 5 : 1);
 }

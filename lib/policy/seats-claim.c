@@ -36,26 +36,32 @@ uint64_t asym_seats_group(const struct asym_seats *q, size_t t)
     return UINT64_C(1) << ((uint32_t)q->in->apps[q->in->threads[t].app].nice_group * 2654435769u >> 26);
 }
 
-/* Threads of the crowd that a cpuset or a mask confines to some CPUs would pay for a claim there more than all pay together. */
+/*
+ * Threads that a cpuset or a mask confines to half of the CPUs or less would pay for a claim there more than all pay together. All
+ * count while there is a crowd, also those that have a seat in this plan: they take turns with those that have none.
+ */
 static void note_narrow(struct asym_seats *q, const struct asym_mask *all)
 {
     const struct asym_mask *last = NULL; /* equal sets have equal addresses */
-    for (size_t i = 0; i < q->n_open; i++) {
-        const struct asym_mask *allowed = q->in->threads[q->open[i]].allowed;
-        if (allowed != last && !asym_mask_within(all, allowed))
+    for (size_t t = 0; t < q->in->n_threads && q->crowded; t++) {
+        const struct asym_mask *allowed = q->of[t].allowed;
+        if (allowed != last && 2 * asym_mask_count(allowed) <= asym_mask_count(all))
             q->narrow = asym_mask_or(&q->narrow, allowed);
         last = allowed;
     }
 }
 
-/* The threads before which others may run: the crowd; without one all that share a CPU with one that is waited for more. */
+/*
+ * The threads before which others may run: while there is a crowd, it and its equals in seats; without one, all that share a CPU
+ * with one that is waited for more.
+ */
 static void note_groups(struct asym_seats *q)
 {
-    for (size_t i = 0; i < q->n_open; i++)
-        q->groups |= asym_seats_group(q, q->open[i]);
-    for (size_t t = 0; t < q->in->n_threads && q->n_open == 0; t++)
-        if (q->ret[t].cpu >= 0 && q->density[t] < q->top[q->ret[t].cpu])
+    for (size_t t = 0; t < q->in->n_threads; t++) {
+        const int cpu = q->ret[t].cpu;
+        if (q->crowded ? q->density[t] < q->p->heavy * q->light : cpu >= 0 && q->density[t] < q->top[cpu])
             q->groups |= asym_seats_group(q, t);
+    }
 }
 
 static void find_light(struct asym_seats *q)
@@ -93,11 +99,15 @@ static double cost_of_siblings(const struct asym_seats *q, int cpu)
     return cost;
 }
 
-/* Returns whether t is alone on its CPU, or with one thread that is waited for less by heavy: that one can go to the crowd. */
+/*
+ * Returns whether t is alone on its CPU, or with one thread that is waited for less by heavy, and is of the crowd by its density:
+ * that one can go there.
+ */
 static bool may_be_alone(const struct asym_seats *q, uint32_t t)
 {
     const int cpu = q->ret[t].cpu;
-    return q->n_on[cpu] == 1 || (q->n_on[cpu] == 2 && q->density[t] >= q->p->heavy * q->least[cpu]);
+    return q->n_on[cpu] == 1 || (q->n_on[cpu] == 2 && q->density[t] >= q->p->heavy * q->least[cpu] &&
+                                 q->least[cpu] < q->p->heavy * ASYM_SEATS_STAYS * q->light);
 }
 
 static void clear_cpu(struct asym_seats *q, uint32_t t)
@@ -122,7 +132,7 @@ static double cost_of(const struct asym_seats *q, uint32_t t, uint8_t claim)
 {
     const struct asym_policy_thread *thread = &q->in->threads[t];
     const int cpu = q->ret[t].cpu;
-    if (asym_mask_has(&q->narrow, cpu))
+    if (cpu < 0 || asym_mask_has(&q->narrow, cpu))
         return -1;
     if (claim == ASYM_CLAIM_CPU) {
         const bool may = thread->light ? !asym_seats_nice_counts(q, t) && may_be_alone(q, t) : q->n_on[cpu] == 1;
@@ -178,6 +188,8 @@ struct asym_mask asym_seats_claim(struct asym_seats *q)
     for (size_t i = 0; i < n; i++) {
         const uint32_t t = q->list[i];
         const int cpu = q->ret[t].cpu;
+        if (q->claim[t] == 0)
+            continue;
         if (q->claim[t] & ASYM_CLAIM_CPU)
             asym_mask_clear(&open, (unsigned)cpu);
         for (int s = m->cpus[cpu].sibling; s != cpu && q->claim[t] & ASYM_CLAIM_SIBLINGS; s = m->cpus[s].sibling) {

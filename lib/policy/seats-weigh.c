@@ -92,11 +92,15 @@ static void weigh_app(struct asym_seats *q, size_t a)
 #define QUICK       0.1
 #define QUICK_STAYS 0.01
 #define QUICK_FOR   (30 * ASYM_SEC)
+/* In short intervals the share of a period of 100 ms falls. Where it stays, the period is shorter than they are: turns gain nothing. */
+#define QUICK_SHORT 0.12
+#define QUICK_TRIAL (9 * ASYM_SEC)
+#define QUICK_RESTS (300 * ASYM_SEC)
 
 /* Sums over the threads of a program that take part in its work. */
 struct team {
     double pace, squares, least, most, turn, weight, duty, rate;
-    double usual, square;
+    double usual, square, slow, fast; /* slow, fast: the least and the largest speed of a seat of theirs */
     asym_usec quick_since;
     size_t n, coupled, known;
 };
@@ -106,9 +110,14 @@ static bool takes_part(const struct asym_seats_thread *s)
     return s->usual >= USUAL_FROM && !s->roams;
 }
 
+static double speed_of_seat(const struct asym_seats *q, const struct asym_seats_thread *s)
+{
+    return s->last > 0 && asym_mask_has(&q->in->machine->usable, s->given) ? asym_seats_speed(q, s->given) * s->smt : 1;
+}
+
 static struct team sum_up(const struct asym_seats *q, const struct asym_policy_app *app)
 {
-    struct team sum = {.least = 1};
+    struct team sum = {.least = 1, .slow = 1};
     for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++) {
         const struct asym_seats_thread *s = asym_seats_of(q, t);
         if (!takes_part(s))
@@ -123,6 +132,8 @@ static struct team sum_up(const struct asym_seats *q, const struct asym_policy_a
         sum.known += s->work > WORK_FROM;
         sum.usual += s->usual;
         sum.square += s->square;
+        sum.slow = ASYM_MIN(sum.slow, speed_of_seat(q, s));
+        sum.fast = ASYM_MAX(sum.fast, speed_of_seat(q, s));
         sum.quick_since = ASYM_MAX(sum.quick_since, s->quick_since);
         sum.weight += q->weight[t];
         sum.duty += s->duty;
@@ -139,10 +150,20 @@ static bool is_coupled(const struct team *sum)
                                      : variation < COUPLED_BELOW && sum->least < UNLIKE * sum->most;
 }
 
-static bool is_quick(const struct team *sum, asym_usec now)
+enum pace { CALM, AT_REST, AT_SPEED };
+
+/* At rest: quick turns were tried and gained nothing. On equal seats there is nothing to take turns for. */
+static enum pace pace_of(const struct team *sum, asym_usec now)
 {
     const double part = 1 - sum->square / sum->usual;
-    return sum->quick_since == 0 ? part > QUICK : part > QUICK_STAYS && now - sum->quick_since < QUICK_FOR;
+    const asym_usec age = now - sum->quick_since;
+    if (sum->quick_since == 0)
+        return part > QUICK && sum->slow < sum->fast ? AT_SPEED : CALM;
+    if (part <= QUICK_STAYS)
+        return CALM;
+    if (age >= QUICK_TRIAL && part > QUICK_SHORT)
+        return age < QUICK_RESTS ? AT_REST : CALM;
+    return age < QUICK_FOR ? AT_SPEED : CALM;
 }
 
 /*
@@ -154,14 +175,15 @@ static void couple(struct asym_seats *q, const struct asym_policy_app *app)
     const struct team sum = sum_up(q, app);
     if (sum.n >= 2 && sum.known < sum.n)
         return;
-    const bool is = sum.n >= 2 && is_coupled(&sum), quick = is && is_quick(&sum, q->in->now);
-    if (quick)
+    const bool is = sum.n >= 2 && is_coupled(&sum);
+    const enum pace pace = is ? pace_of(&sum, q->in->now) : CALM;
+    if (pace == AT_SPEED)
         *q->in->again = q->p->quick;
     const double range = ASYM_MAX(1 - q->slowest / q->fastest, DUTY_LEAST);
     for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++) {
         struct asym_seats_thread *s = asym_seats_of(q, t);
         s->coupled = is && takes_part(s);
-        s->quick_since = !quick || !s->coupled ? 0 : sum.quick_since != 0 ? sum.quick_since : q->in->now;
+        s->quick_since = pace == CALM || !s->coupled ? 0 : sum.quick_since != 0 ? sum.quick_since : q->in->now;
         if (!s->coupled)
             continue;
         q->density[t] = sum.weight / ASYM_MAX(sum.duty, DUTY_LEAST);

@@ -49,7 +49,7 @@ static const struct {
      "stop numad on machines whose cores differ in speed"},
     {"system76-scheduler", PROCESS, "system76-schedu", NULL,
      "renices the program in the foreground and its own list: asymd keeps nice values that others have set",
-     "stop system76-scheduler, or leave sp_boost of the policy at 0"},
+     "stop system76-scheduler, or set boost of asym (sp_boost of pa) to 0"},
     {"tuned", PROCESS, "tuned", NULL,
      "may set affinities and priorities by its scheduler plugin: asymd leaves such threads alone",
      "a profile without [scheduler] (tuned-adm active shows the profile)"},

@@ -295,13 +295,19 @@ static void turns_shorter_than_the_period_are_planned_sooner(void **state)
     static const struct {
         double square; /* of the two threads that sleep for one half of the time */
         asym_usec since;
-        bool asks;
+        int32_t slow; /* the seat of the two others */
+        bool asks, remembers;
     } rows[] = {
-        {0.25, 0, true},               /* each interval has a turn: 0.5, 0.5 */
-        {0.45, 0, false},              /* turns of several intervals: mostly 0 and 1 */
-        {0.45, 990 * ASYM_SEC, true},  /* the intervals are short by now */
-        {0.5, 990 * ASYM_SEC, false},  /* the turns have become long */
-        {0.45, 960 * ASYM_SEC, false}, /* time to look again */
+        {0.25, 0, 4, true, true},                /* each interval has a turn: 0.5, 0.5 */
+        {0.25, 0, 2, false, false},              /* on equal seats turns gain nothing */
+        {0.45, 0, 4, false, false},              /* turns of several intervals: mostly 0 and 1 */
+        {0.45, 990 * ASYM_SEC, 4, true, true},   /* the intervals are short by now */
+        {0.5, 990 * ASYM_SEC, 4, false, false},  /* the turns have become long */
+        {0.45, 960 * ASYM_SEC, 4, false, false}, /* time to look again */
+        {0.25, 992 * ASYM_SEC, 4, true, true},   /* not short for long enough to tell */
+        {0.25, 990 * ASYM_SEC, 4, false, true},  /* short intervals have several turns each: a rest */
+        {0.25, 701 * ASYM_SEC, 4, false, true},
+        {0.25, 699 * ASYM_SEC, 4, false, false},
     };
     const double usual[4] = {0.5, 0.5, 1, 1};
     begin(2, 4, 1, 4);
@@ -316,11 +322,14 @@ static void turns_shorter_than_the_period_are_planned_sooner(void **state)
             b.states[t].work = 2;
             b.states[t].rate = 0.5;
             b.states[t].quick_since = rows[i].since;
+            b.states[t].last = b.in.now - ASYM_SEC;
+            b.states[t].given = t < 2 ? (int32_t)t : rows[i].slow + (int32_t)t - 2;
+            b.states[t].smt = 1;
         }
         asym_seats_weigh(&b.q);
         assert_true(b.states[0].coupled);
         assert_int_equal(b.again, rows[i].asks ? ((const struct asym_seats_params *)(void *)&params)->quick : 0);
-        assert_int_equal(b.states[0].quick_since, !rows[i].asks ? 0 : rows[i].since ? rows[i].since : b.in.now);
+        assert_int_equal(b.states[0].quick_since, !rows[i].remembers ? 0 : rows[i].since ? rows[i].since : b.in.now);
     }
 }
 
