@@ -39,7 +39,8 @@ static void *change_own_mask(void *none)
     CPU_ZERO(&set);
     CPU_SET(cpu, &set);
     sched_setaffinity(0, sizeof set, &set);
-    for (int i = 0; i < 8; i++) {
+    /* asymd believes a change of a mask after three samples, and within its CPU budget these are some 0.2 s apart here. */
+    for (int i = 0; i < 40; i++) {
         asym_attack_run(20);
         usleep(60000);
     }
