@@ -92,7 +92,7 @@ static void weigh_app(struct asym_seats *q, size_t a)
 #define QUICK       0.1
 #define QUICK_STAYS 0.01
 #define QUICK_FOR   (30 * ASYM_SEC)
-/* In short intervals the share of a period of 100 ms falls. Where it stays, the period is shorter than they are: turns gain nothing. */
+/* In short intervals the share of a period of 100 ms falls. Where it stays, the period is shorter than they: turns gain nothing. */
 #define QUICK_SHORT 0.12
 #define QUICK_TRIAL (9 * ASYM_SEC)
 #define QUICK_RESTS (300 * ASYM_SEC)
