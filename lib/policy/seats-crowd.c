@@ -160,8 +160,6 @@ void asym_seats_place_crowd(struct asym_seats *q, const struct asym_mask *cpus)
         const int cpu = choose(q, &h, t, cpus);
         asym_seats_sit(q, t, cpu);
         q->of[t].kind = 0;
-        q->ret[t].figure[0] = q->key[t];
-        q->ret[t].figure[1] = 0;
         int c = cpu;
         do { /* a busy sibling makes the others of the core slower */
             q->cost[c] = cost_of(q, c);

@@ -233,8 +233,6 @@ static void seat_on(struct asym_seats *q, struct tier *tier, uint32_t t, int cpu
 {
     asym_seats_sit(q, t, cpu);
     q->of[t].kind = kind_of(tier);
-    q->ret[t].figure[0] = q->key[t];
-    q->ret[t].figure[1] = tier->value;
     asym_mask_clear(&tier->cpus, (unsigned)cpu);
     asym_mask_clear(&tier->homes, (unsigned)cpu);
 }

@@ -508,6 +508,25 @@ static void where_nice_does_not_count_a_claim_replaces_the_boost(void **state)
     }
 }
 
+/* Where boosts have no effect, one that shares its CPU with one that ranks above the crowd, too, does not send it there. */
+static void a_claim_sends_no_thread_above_the_crowd_away(void **state)
+{
+    (void)state;
+    begin(2, 1, 1, 1);
+    ((struct asym_seats_params *)(void *)&params)->budget = 1;
+    const unsigned game = enter(1, 0.5), other = enter(1, 0.5), crowd = enter(4, 1);
+    w.threads[other].nice = 5;
+    for (unsigned t = crowd; t < crowd + 4; t++)
+        w.threads[t].nice = 19;
+    for (unsigned a = 0; a < 3; a++)
+        w.apps[a].nice_group = (int32_t)a + 7;
+    for (unsigned k = 0; k < 20; k++) {
+        policy_fixture_plan(&w);
+        assert_int_equal(w.threads[other].answer.cpu, w.threads[game].answer.cpu);
+        assert_false(w.threads[game].answer.exclusive);
+    }
+}
+
 /* A container has CPU 0 and CPU 4. A serial thread that may use all CPUs takes neither from the crowd that may not. */
 static void no_claim_takes_a_cpu_of_a_small_cpuset(void **state)
 {
@@ -578,6 +597,7 @@ int main(void)
         cmocka_unit_test(equals_that_share_a_cpu_have_no_boost),
         cmocka_unit_test(where_nice_does_not_count_a_claim_replaces_the_boost),
         cmocka_unit_test(no_claim_takes_a_cpu_of_a_small_cpuset),
+        cmocka_unit_test(a_claim_sends_no_thread_above_the_crowd_away),
         cmocka_unit_test(far_too_many_threads_use_all_cpus_without_claims),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
