@@ -67,7 +67,7 @@ struct asym_policy_input {
     const struct asym_machine *machine;
     asym_usec now;
     asym_usec interval;   /**< time since the last plan; 0 in the first plan */
-    asym_usec since_swap; /**< time since the current swap period began; above 0 only in an early plan (see reacts, again) */
+    asym_usec since_swap; /**< time since the current swap period began; above 0 only in an early plan: reacts, again */
     const struct asym_policy_app *apps;
     const struct asym_policy_thread *threads; /**< grouped by application */
     size_t n_apps, n_threads;
