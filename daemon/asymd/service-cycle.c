@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "app/realtime.h"
+#include "base/clock.h"
 #include "base/macro.h"
 
 /* Logs once: when processes start in a storm, every cycle loses events. */
@@ -96,13 +97,16 @@ static int skip_sample(struct asym_service *s, int error)
     if (!s->failure_logged)
         asym_log_say(&s->run->log, LOG_ERR, "a sample failed: %s; asymd skips such samples", strerror(-error));
     s->failure_logged = true;
-    return ++s->n_failed_samples > ASYM_SERVICE_FAILED_MOST ? error : 0;
+    const asym_usec now = asym_clock_now();
+    if (s->failing_since == 0)
+        s->failing_since = now;
+    return now - s->failing_since >= ASYM_SERVICE_FAILED_MOST * asym_service_interval(s) ? error : 0;
 }
 
 static void report_failures(struct asym_service *s)
 {
     const struct asym_coverage *c = &s->cycle.snapshot.coverage;
-    s->n_failed_samples = 0;
+    s->failing_since = 0;
     if (c->n_failed > 0 && !s->failure_logged)
         asym_log_say(&s->run->log, LOG_ERR, "a sample left out %u thread%s: %s", c->n_failed,
                      c->n_failed == 1 ? "" : "s", strerror(-c->failure));

@@ -49,7 +49,7 @@ void asym_service_update_budget(struct asym_service *s, asym_usec now)
     const asym_usec guard = s->observer.process_events ? asym_process_events_spent(s->observer.process_events) : 0;
     if (now - s->budget.last_now < BUDGET_PERIOD)
         return;
-    switch (asym_budget_update(&s->budget, allowed, now, asym_service_cpu_time(s),
+    switch (asym_budget_update(&s->budget, allowed, s->run->settings->daemon.interval, now, asym_service_cpu_time(s),
                                asym_rtxd_spent(s->rtx) + asym_bus_spent(s->bus) + guard)) {
     case ASYM_BUDGET_EXCEEDED:
         asym_log_say(&s->run->log, LOG_NOTICE,

@@ -43,7 +43,10 @@ struct asym_service_control {
     struct asym_service_listener listener;
 };
 
-/** After so many failed samples in a row asymd gives back what it has set, and ends: masks must not outlive their reason. */
+/**
+ * When all samples have failed for so many intervals, asymd gives back what it has set, and ends: masks must not outlive their
+ * reason. It is no count, because programs (RTX) and policies can ask for early samples.
+ */
 #define ASYM_SERVICE_FAILED_MOST 100
 
 struct asym_service {
@@ -71,7 +74,7 @@ struct asym_service {
     struct asym_notify notify;
     int error;
     bool sampling;           /* a snapshot is not complete */
-    size_t n_failed_samples; /* since the last one that did not fail */
+    asym_usec failing_since; /* since then each sample has failed; 0: the last one did not */
     bool is_urgent;          /* asymd has the real-time priority of asym_service_is_urgent */
     bool ledger_failed;      /* asymd cannot write the ledger, and has logged it */
     bool cpus_failed;        /* asymd cannot read the CPUs, and has logged it */

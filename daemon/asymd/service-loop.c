@@ -24,13 +24,11 @@ static int on_report(void *userdata)
     return r;
 }
 
-/* Until the next piece of this sample, or the next sample. Above the CPU budget none is early. */
-static asym_usec time_to_sample(const struct asym_service *s)
+/* Until the next piece of this sample, or the next sample, which is early only as far as the CPU budget lasts. */
+static asym_usec time_to_sample(struct asym_service *s)
 {
-    if (s->sampling)
-        return PIECE_REST;
-    const asym_usec interval = asym_service_interval(s);
-    return s->budget.stretch > 1 ? interval : asym_cycle_wait(&s->cycle, interval);
+    return s->sampling ? PIECE_REST
+                       : asym_budget_wait(&s->budget, asym_cycle_wait(&s->cycle, s->run->settings->daemon.interval));
 }
 
 static int on_timer(sd_event_source *timer, uint64_t usec, void *userdata)

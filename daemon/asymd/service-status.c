@@ -3,11 +3,12 @@
 #include "daemon/asymd/service-internal.h"
 
 #include "base/clock.h"
+#include "base/macro.h"
 #include "base/mask.h"
 
 asym_usec asym_service_interval(const struct asym_service *s)
 {
-    return (asym_usec)((double)s->run->settings->daemon.interval * s->budget.stretch);
+    return ASYM_MAX(s->run->settings->daemon.interval, s->budget.least);
 }
 
 asym_usec asym_service_cpu_time(const struct asym_service *s)

@@ -16,17 +16,31 @@ struct run {
     unsigned exceeded, kept;
 };
 
-/* Simulates seconds in which each sample costs us_per_sample, at an interval of 100 ms times the stretch. */
-static void pass(struct run *r, int seconds, double us_per_sample, double allowed)
+#define INTERVAL (100 * ASYM_MSEC)
+
+static bool is_stretched(const struct run *r)
 {
-    for (int i = 0; i < seconds; i++) {
-        r->now += ASYM_SEC;
-        r->cpu += us_per_sample * 10 / r->b.stretch;
-        enum asym_budget_change change = asym_budget_update(&r->b, allowed, r->now, (asym_usec)(r->cpu + r->apart),
-                                                            (asym_usec)r->apart);
+    return r->b.least > INTERVAL;
+}
+
+/* Samples for about so many seconds, each after the time that is wanted or that the budget affords. Each costs us_per_sample. */
+static void sample(struct run *r, int seconds, double us_per_sample, double allowed, asym_usec wanted)
+{
+    for (const asym_usec end = r->now + (asym_usec)seconds * ASYM_SEC; r->now < end;) {
+        r->now += asym_budget_wait(&r->b, wanted);
+        r->cpu += us_per_sample;
+        if (r->now - r->b.last_now < ASYM_SEC)
+            continue;
+        enum asym_budget_change change = asym_budget_update(&r->b, allowed, INTERVAL, r->now,
+                                                            (asym_usec)(r->cpu + r->apart), (asym_usec)r->apart);
         r->exceeded += change == ASYM_BUDGET_EXCEEDED;
         r->kept += change == ASYM_BUDGET_KEPT_AGAIN;
     }
+}
+
+static void pass(struct run *r, int seconds, double us_per_sample, double allowed)
+{
+    sample(r, seconds, us_per_sample, allowed, INTERVAL);
 }
 
 static void a_cheap_sample_never_stretches(void **state)
@@ -35,7 +49,8 @@ static void a_cheap_sample_never_stretches(void **state)
     struct run r = {.now = ASYM_SEC};
     asym_budget_init(&r.b, r.now, 0);
     pass(&r, 100, 900, 1);
-    assert_true(r.b.stretch <= 1.0 && r.b.percent > 0.89 && r.b.percent < 0.91);
+    assert_false(is_stretched(&r));
+    assert_true(r.b.percent > 0.89 && r.b.percent < 0.91);
     assert_int_equal(r.exceeded + r.kept, 0);
 }
 
@@ -45,11 +60,11 @@ static void an_expensive_sample_is_held_to_the_budget_and_logged_once(void **sta
     struct run r = {.now = ASYM_SEC};
     asym_budget_init(&r.b, r.now, 0);
     pass(&r, 30, 5000, 1); /* 5 % at a sample every 100 ms */
-    assert_true(r.b.stretch > 4.9 && r.b.stretch < 8);
+    assert_in_range(r.b.least, 4.9 * INTERVAL, 8 * INTERVAL);
     assert_true(r.b.percent <= 1.01);
     assert_int_equal(r.exceeded, 1);
     pass(&r, 30, 500, 1);
-    assert_true(r.b.stretch <= 1.0);
+    assert_false(is_stretched(&r));
     assert_int_equal(r.kept, 0);
     pass(&r, 60, 500, 1);
     assert_int_equal(r.kept, 1);
@@ -63,9 +78,9 @@ static void load_that_comes_and_goes_is_logged_once(void **state)
     asym_budget_init(&r.b, r.now, 0);
     for (int i = 0; i < 360; i++) {
         pass(&r, 5, 2000, 1);
-        assert_true(r.b.stretch > 1.0);
+        assert_true(is_stretched(&r));
         pass(&r, 5, 100, 1);
-        assert_true(r.b.stretch <= 1.0);
+        assert_false(is_stretched(&r));
     }
     assert_int_equal(r.exceeded, 1);
     assert_int_equal(r.kept, 0);
@@ -77,7 +92,7 @@ static void it_stretches_at_most_twenty_times(void **state)
     struct run r = {.now = ASYM_SEC};
     asym_budget_init(&r.b, r.now, 0);
     pass(&r, 60, 90000, 0.01);
-    assert_true(r.b.stretch >= ASYM_BUDGET_STRETCH_MAX && r.b.stretch <= ASYM_BUDGET_STRETCH_MAX);
+    assert_int_equal(r.b.least, ASYM_BUDGET_STRETCH_MAX * INTERVAL);
 }
 
 /* Work with its own budget takes half a CPU; the reported percentage includes it. */
@@ -89,9 +104,33 @@ static void what_has_a_budget_of_its_own_stretches_nothing(void **state)
     for (int i = 0; i < 30; i++) {
         r.apart += 500000;
         pass(&r, 1, 900, 1);
-        assert_true(r.b.stretch <= 1.0);
+        assert_false(is_stretched(&r));
         assert_true(r.b.percent > 50.89 && r.b.percent < 50.91);
     }
+    assert_int_equal(r.exceeded + r.kept, 0);
+}
+
+/*
+ * A policy wants a sample every 30 ms, for which the budget lasts two thirds of the time. The samples become as frequent as it
+ * affords, and stay so: no seconds of early samples and others without one. Without the wish the interval is the configured one at
+ * once.
+ */
+static void early_samples_are_as_frequent_as_the_budget_affords(void **state)
+{
+    (void)state;
+    struct run r = {.now = ASYM_SEC};
+    asym_budget_init(&r.b, r.now, 0);
+    sample(&r, 20, 450, 1, 30 * ASYM_MSEC);
+    const asym_usec least = r.b.least;
+    const double begun = (double)r.now, used = r.cpu;
+    assert_in_range(least, 40 * ASYM_MSEC, 60 * ASYM_MSEC);
+    for (int i = 0; i < 60; i++) {
+        sample(&r, 1, 450, 1, 30 * ASYM_MSEC);
+        assert_in_range(r.b.least, least - ASYM_MSEC, least + ASYM_MSEC);
+    }
+    const double percent = 100 * (r.cpu - used) / ((double)r.now - begun);
+    assert_true(percent > 0.8 && percent <= 1);
+    assert_int_equal(asym_budget_wait(&r.b, INTERVAL), INTERVAL);
     assert_int_equal(r.exceeded + r.kept, 0);
 }
 
@@ -100,8 +139,8 @@ static void a_period_without_length_changes_nothing(void **state)
     (void)state;
     struct asym_budget b;
     asym_budget_init(&b, ASYM_SEC, 0);
-    assert_int_equal(asym_budget_update(&b, 1, ASYM_SEC, 500, 0), ASYM_BUDGET_SAME);
-    assert_true(b.stretch <= 1.0 && b.last_cpu == 0);
+    assert_int_equal(asym_budget_update(&b, 1, INTERVAL, ASYM_SEC, 500, 0), ASYM_BUDGET_SAME);
+    assert_true(b.least == 0 && b.last_cpu == 0);
 }
 
 int main(void)
@@ -112,6 +151,7 @@ int main(void)
         cmocka_unit_test(load_that_comes_and_goes_is_logged_once),
         cmocka_unit_test(it_stretches_at_most_twenty_times),
         cmocka_unit_test(what_has_a_budget_of_its_own_stretches_nothing),
+        cmocka_unit_test(early_samples_are_as_frequent_as_the_budget_affords),
         cmocka_unit_test(a_period_without_length_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -117,7 +117,6 @@ static void open_service(struct bus_fixture *f)
     assert_int_equal(asym_settings_set(f->run.settings, option, "test", NULL), 0);
     s->run = &f->run;
     s->observer.source = &f->source;
-    s->budget.stretch = 1;
     s->cycle.snapshot.coverage.process_events = true;
     s->cycle.snapshot.missing[ASYM_SIGNAL_IPC] = s->cycle.snapshot.missing[ASYM_SIGNAL_STALL] = "no PMU";
     assert_int_equal(asym_service_control_open(s), 0);
@@ -195,13 +194,13 @@ static void forget_the_thread(struct bus_fixture *f)
 
 static void sample_less_often(struct bus_fixture *f)
 {
-    f->s.budget.stretch = 2;
+    f->s.budget.least = 2 * f->run.settings->daemon.interval;
 }
 
 /* By less than a tenth each time: the second time it is more than a tenth above the announced one. */
 static void sample_a_little_less_often(struct bus_fixture *f)
 {
-    f->s.budget.stretch *= 1.06;
+    f->s.budget.least = f->s.budget.least * 106 / 100;
 }
 
 static void lose_process_events(struct bus_fixture *f)
@@ -216,7 +215,7 @@ static void count_instructions(struct bus_fixture *f)
 
 static void go_back(struct bus_fixture *f)
 {
-    f->s.budget.stretch = 1;
+    f->s.budget.least = 0;
     f->s.cycle.snapshot.coverage.process_events = true;
     f->s.cycle.snapshot.missing[ASYM_SIGNAL_IPC] = "no PMU";
 }

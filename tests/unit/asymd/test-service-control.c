@@ -233,7 +233,6 @@ static int setup(void **state)
     s->actuator = &f->actuator;
     s->observer.source = &f->source;
     assert_int_equal(asym_proc_reader_new(NULL, asym_clock_now, &s->observer.reader), 0);
-    s->budget.stretch = 1;
     assert_int_equal(asym_service_control_open(s), 0);
     assert_int_equal(sd_event_new(&s->event), 0);
     assert_int_equal(asym_ledger_open(f->tree.path, &s->ledger, &err), 0);

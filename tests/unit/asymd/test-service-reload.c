@@ -56,7 +56,6 @@ static void open_service(struct reload_fixture *f)
     struct asym_service *s = &f->s;
     const struct asym_service_listener listener = {.changed = changed, .ctx = f};
     s->run = &f->run;
-    s->budget.stretch = 1;
     assert_int_equal(asym_observer_open(&f->run, 0, &s->observer, NULL), 0);
     assert_int_equal(asym_observer_count(&s->observer, &f->run, NULL), 0);
     assert_int_equal(asym_service_control_open(s), 0);
@@ -137,7 +136,7 @@ static void a_good_file_is_in_force_at_once(void **state)
     assert_string_equal(f->s.reload_error, "");
     assert_int_equal(f->n_changed, 1);
     assert_int_equal(asym_service_cycle(&f->s), 0);
-    f->s.budget.stretch = 2;
+    f->s.budget.least = 140 * ASYM_MSEC;
     assert_int_equal(asym_service_interval(&f->s), 140 * ASYM_MSEC);
 }
 
