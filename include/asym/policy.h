@@ -34,7 +34,6 @@ struct asym_policy_app {
     enum asym_class_source class_by; /**< the fact that gave it the class */
     double runnable;                 /**< runnable count by the estimator in force */
     asym_usec phase_since;           /**< when it entered its phase */
-    int32_t nice_group; /**< a nice value counts only among applications of one group (asym_app.nice_group) */
     double unsteered; /**< its threads that need a CPU and that asymd does not steer: their runnable shares, added up */
     uint32_t first_thread, n_threads; /**< its threads are contiguous in asym_policy_input.threads */
 };
@@ -55,6 +54,7 @@ struct asym_policy_thread {
     double duty;           /**< share of about the last second for which it would run if it never waited: 0..1 */
     bool light;            /**< its duty is below [enforce] exclusive_from: it gets no CPU to itself */
     int8_t nice;           /**< its own, without a boost */
+    uint32_t nice_group;   /**< nice values count only among threads of one group: 1..n_nice_groups; 0: among all */
     bool master, spinning; /**< RTX */
     const struct asym_profile *profile; /**< profile of its executable; NULL: none */
     const struct asym_sample *sample;   /**< counts since the last snapshot; NULL: none */
@@ -66,11 +66,13 @@ struct asym_policy_thread {
 struct asym_policy_input {
     const struct asym_machine *machine;
     asym_usec now;
-    asym_usec interval;   /**< time since the last plan; 0 in the first plan */
+    /** Time since the last plan with new measurements; 0: this plan has none, or it is the first. Those of threads stay then. */
+    asym_usec interval;
     asym_usec since_swap; /**< time since the current swap period began; above 0 only in an early plan: reacts, again */
     const struct asym_policy_app *apps;
     const struct asym_policy_thread *threads; /**< grouped by application */
     size_t n_apps, n_threads;
+    uint32_t n_nice_groups; /**< of these threads; the numbers are others in each plan */
     /** All threads that need a CPU and that asymd does not steer, but for its own and the kernel's: runnable shares, added up. */
     double unsteered;
     /** Mean of 1 / runnable count of their applications, by what each needs: 0..1; 0: there are none. */

@@ -85,6 +85,8 @@ struct asym_proc {
     asym_usec last_fork; /**< when it last created a process; 0: not since asymd started */
     asym_usec last_exec; /**< when it last executed a program; 0: not since asymd started */
     asym_usec adopted;   /**< when the user last told asymd to steer it whatever masks it has; 0: never */
+    int32_t
+        nice_group; /**< its session where the kernel's autogroups are on: nice values count within it only; 0: off */
     enum asym_rule_action rule;
     const char *rule_name; /**< name of the rule that matched; NULL: none. Borrowed from the settings */
     const struct asym_rule_facts *rule_facts; /**< further facts of that rule; NULL: none. Borrowed from the settings */
@@ -124,9 +126,7 @@ struct asym_app {
     uint32_t n_procs, n_threads;  /**< number of all its processes and threads, listed or not */
     uint32_t runnable_instant;    /**< threads in state R now, without those that spin */
     double runnable_mean;         /**< average count over the interval (schedstat), without threads that spin */
-    int32_t
-        nice_group; /**< its session where the kernel's autogroups are on: a nice value counts within it only; 0: off */
-    bool uses_rtx;  /**< RTX: a program of it reports the states of its threads */
+    bool uses_rtx;                /**< RTX: a program of it reports the states of its threads */
 };
 
 /** The observers, in the order of their rows. */

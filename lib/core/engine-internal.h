@@ -39,10 +39,12 @@ struct asym_engine {
     struct asym_table apps;         /* asym_app_state */
     struct asym_table untouchables; /* asym_untouchable */
     struct asym_table procs;        /* of the current step: asym_proc_entry */
+    struct asym_table nice_groups;  /* of the current step: asym_proc_entry; the tid of its key is the group */
     struct asym_pools pools;
     uint64_t step, plan; /* numbers of the current step and of the last plan */
     uint64_t generation; /* machine generation of the last plan */
     asym_usec last_plan, next_swap, now;
+    asym_usec measured; /* the last plan with new measurements; 0: none yet */
     asym_usec again; /* the policy wants to plan again, this long after the last plan; 0: when the swap period ends */
     asym_usec swap_began;    /* when the swap period of the last plan began */
     asym_usec first_steered; /* 0: asymd has not set anything yet */

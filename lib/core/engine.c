@@ -32,7 +32,7 @@ int asym_engine_configure(struct asym_engine *e, const struct asym_engine_config
         free(e->policy_state);
         e->policy_state = ASYM_TAKE(state);
         e->flush = true;
-        e->last_plan = 0;
+        e->last_plan = e->measured = 0;
     }
     e->config = *config;
     e->config.params = e->params;
@@ -56,6 +56,7 @@ int asym_engine_new(const struct asym_engine_config *config, struct asym_engine 
     asym_table_init(&e->apps, sizeof(struct asym_app_state));
     asym_table_init(&e->untouchables, sizeof(struct asym_untouchable));
     asym_table_init(&e->procs, sizeof(struct asym_proc_entry));
+    asym_table_init(&e->nice_groups, sizeof(struct asym_proc_entry));
     int r = asym_engine_configure(e, config);
     if (r < 0) {
         asym_engine_free(e);
@@ -82,6 +83,7 @@ void asym_engine_free(struct asym_engine *e)
     asym_table_done(&e->apps);
     asym_table_done(&e->untouchables);
     asym_table_done(&e->procs);
+    asym_table_done(&e->nice_groups);
     free(e->params);
     free(e->policy_state);
     free(e);

@@ -147,6 +147,16 @@ static double need_of(const struct asym_task_ref *ref)
 }
 
 /* Add the thread to the policy's input, or note why asymd does not steer it. */
+/* Number the groups of the threads, so that a policy needs no search. asym_step_policy_input has made room. */
+static uint32_t number_nice_group(struct asym_step *st, int32_t group)
+{
+    const struct asym_taskid id = {.tid = group};
+    struct asym_proc_entry *entry = group != 0 ? asym_table_get(&st->e->nice_groups, &id) : NULL;
+    if (entry && entry->index == 0)
+        entry->index = st->e->nice_groups.n;
+    return entry ? entry->index : 0;
+}
+
 static void add_thread(struct asym_step *st, const struct asym_app_state *app, uint32_t index,
                        struct allowed_cache *cache, double *unsteered)
 {
@@ -184,6 +194,7 @@ static void add_thread(struct asym_step *st, const struct asym_app_state *app, u
         .duty = asym_duty_share(&m->duty),
         .light = m->duty.light,
         .nice = asym_nice_by_rule(m, ref->seen.proc, st->e->config.keep_nice),
+        .nice_group = number_nice_group(st, ref->seen.proc->nice_group),
         .master = task->flags & ASYM_TASK_MASTER,
         .spinning = task->flags & ASYM_TASK_SPINNING,
         .profile = ref->seen.proc->profile,
@@ -211,6 +222,9 @@ int asym_step_policy_input(struct asym_step *st)
 {
     const struct asym_snapshot *s = st->s;
     struct allowed_cache cache = {0};
+    asym_table_clear(&st->e->nice_groups);
+    if (asym_table_reserve(&st->e->nice_groups, s->n_procs) < 0)
+        return -ENOMEM;
     for (size_t a = 0; a < s->n_apps; a++) {
         const struct asym_app *app = &s->apps[a];
         const struct asym_app_state *state = asym_table_find(&st->e->apps, &app->id);
@@ -236,7 +250,6 @@ int asym_step_policy_input(struct asym_step *st)
             .class_by = out->class_by,
             .runnable = out->runnable,
             .phase_since = state->phase.since,
-            .nice_group = app->nice_group,
             .unsteered = unsteered,
             .first_thread = (uint32_t)first,
             .n_threads = (uint32_t)(st->n_policy_threads - first),
@@ -288,12 +301,13 @@ static int ask(struct asym_step *st, struct asym_assignment *answers)
         const struct asym_policy_input input = {
             .machine = st->s->machine,
             .now = st->s->now,
-            .interval = e->last_plan ? st->s->now - e->last_plan : 0,
+            .interval = e->measured && !st->s->refreshed ? st->s->now - e->measured : 0,
             .since_swap = st->s->now - e->swap_began,
             .apps = st->policy_apps,
             .threads = st->policy_threads,
             .n_apps = st->n_policy_apps,
             .n_threads = st->n_policy_threads,
+            .n_nice_groups = e->nice_groups.n,
             .unsteered = st->unsteered,
             .unsteered_weight = st->unsteered > 0 ? st->unsteered_weight / st->unsteered : 0,
             .asleep = st->asleep,
@@ -349,6 +363,8 @@ static int map_anew(struct asym_step *st)
     e->again = e->again != 0 ? ASYM_MAX(e->again, ASYM_AGAIN_LEAST) : 0;
     e->plan++;
     e->last_plan = st->s->now;
+    if (!st->s->refreshed)
+        e->measured = st->s->now;
     e->generation = st->s->machine->generation;
     e->dirty = false;
     for (size_t i = 0; i < st->n_policy_threads; i++) {

@@ -143,7 +143,8 @@ static void answer(struct asym_seats *q, size_t t)
     a->monitor = true;
     a->reason = reason_of(q, t);
     set_figures(q, t);
-    s->last = q->in->now;
+    if (q->in->interval > 0 || s->last == 0)
+        s->last = q->in->now;
     s->given = a->cpu;
     s->smt = asym_seats_beside(q, a->cpu);
     s->roams = a->width == ASYM_PIN_ALL;
@@ -169,6 +170,7 @@ static int take_memory(struct asym_seats *q)
         done &= (*lists[i] = asym_arena_take(arena, n, sizeof **lists[i])) != NULL;
     for (size_t i = 0; i < ASYM_LENGTH(cpus); i++)
         done &= (*cpus[i] = asym_arena_take(arena, n_cpus, sizeof **cpus[i])) != NULL;
+    done &= (q->groups = asym_arena_take(arena, in->n_nice_groups + 1, sizeof *q->groups)) != NULL;
     done &= (q->on = asym_arena_take(arena, in->n_apps + 1, sizeof *q->on)) != NULL;
     done &= (q->of = asym_arena_take(arena, n, sizeof *q->of)) != NULL;
     done &= (q->claim = asym_arena_take(arena, n, sizeof *q->claim)) != NULL;

@@ -31,11 +31,6 @@ static bool is_passed(const struct asym_seats *q, bool passes, asym_usec *at)
     return *at != 0 && q->in->now - *at < ASYM_MAX(q->p->trial, 1);
 }
 
-uint64_t asym_seats_group(const struct asym_seats *q, size_t t)
-{
-    return UINT64_C(1) << ((uint32_t)q->in->apps[q->in->threads[t].app].nice_group * 2654435769u >> 26);
-}
-
 /*
  * Threads that a cpuset or a mask confines to half of the CPUs or less would pay for a claim there more than all pay together. All
  * count while there is a crowd, also those that have a seat in this plan: they take turns with those that have none.
@@ -60,7 +55,7 @@ static void note_groups(struct asym_seats *q)
     for (size_t t = 0; t < q->in->n_threads; t++) {
         const int cpu = q->ret[t].cpu;
         if (q->crowded ? q->density[t] < q->p->heavy * q->light : cpu >= 0 && q->density[t] < q->top[cpu])
-            q->groups |= asym_seats_group(q, t);
+            q->groups[q->in->threads[t].nice_group] = true;
     }
 }
 

@@ -36,7 +36,7 @@ struct asym_seats_state {
 
 /** State of a thread. Rates and speeds are shares of the fastest CPU's. */
 struct asym_seats_thread {
-    asym_usec last, seen;  /**< time of the last plan that it was in; 0: new. Time for which the policy has seen it */
+    asym_usec last, seen;  /**< time of the last plan that measured it; 0: new. Time for which the policy has seen it */
     double duty, critical; /**< means over tau_duty: runnable share; critical share, if the input has it */
     double rate;           /**< mean over tau of the progress while runnable */
     double pace, usual, turn; /**< means of the progress and of the runnable share, tau_couple; of rate, tau_turn */
@@ -94,7 +94,7 @@ struct asym_seats {
     struct asym_mask closed; /**< seats that no thread wants */
     double light;            /**< the largest density in the crowd; 0: there is no crowd */
     struct asym_mask narrow; /**< CPUs of the crowd's threads that may not run on all: no claim takes one of these */
-    uint64_t groups;         /**< nice groups that a boost runs before: a bit for each, others may share it */
+    bool *groups;            /**< per nice group: a boost runs before a thread of it */
     bool crowded, presses,
         flooded; /**< threads have no seat; unsteered ones need more than is left; far too many threads */
 };
@@ -125,13 +125,11 @@ double asym_seats_sigma(const struct asym_seats *q, size_t t, double speed, bool
 /** Returns whether the CPU is far from the memory of the thread. */
 bool asym_seats_is_remote(const struct asym_seats *q, size_t t, int cpu);
 
-/** Returns the bit of the thread's nice group in asym_seats.groups. */
-uint64_t asym_seats_group(const struct asym_seats *q, size_t t);
-
 /** Returns whether a lower nice value lets the thread run before those that share its CPU: a thread of its nice group is one. */
 static inline bool asym_seats_nice_counts(const struct asym_seats *q, size_t t)
 {
-    return q->in->apps[q->in->threads[t].app].nice_group == 0 || (q->groups & asym_seats_group(q, t)) != 0;
+    const uint32_t group = q->in->threads[t].nice_group;
+    return group == 0 || q->groups[group];
 }
 
 /** Step 1: bring the means of all threads up to date. */

@@ -107,8 +107,9 @@ static void observe_thread(struct asym_seats *q, size_t t, const struct interval
     if (s->last == 0) {
         s->duty = thread->runnable;
         s->critical = thread->critical;
-        return;
     }
+    if (s->last == 0 || q->in->interval == 0)
+        return;
     const asym_usec away = now - s->last;
     if (away > q->in->interval)
         fade(q, s, (double)(away - q->in->interval) / (double)ASYM_SEC);

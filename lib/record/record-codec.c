@@ -230,6 +230,7 @@ static void code_procs(struct asym_record_io *io, struct asym_record_codec *c, s
     COLUMN(io, &c->procs, refs, procs, n, proc, last_exec, 0, (int64_t)MAX_TIME)
     COLUMN(io, &c->procs, refs, procs, n, proc, adopted, 0, (int64_t)MAX_TIME)
     COLUMN(io, &c->procs, refs, procs, n, proc, rule, 0, ASYM_RULE_UNLISTED)
+    COLUMN(io, &c->procs, refs, procs, n, proc, nice_group, 0, INT32_MAX)
     for (size_t i = 0; i < n && asym_record_io_ok(io); i++) {
         procs[i].rule_name = asym_record_text(io, &c->texts, procs[i].rule_name);
         procs[i].profile = asym_record_profile(io, &c->profiles, procs[i].profile);
@@ -304,7 +305,6 @@ static void code_apps(struct asym_record_io *io, struct asym_record_codec *c, st
     COLUMN(io, &c->apps, refs, apps, n, app, n_threads, 0, UINT32_MAX)
     COLUMN(io, &c->apps, refs, apps, n, app, runnable_instant, 0, UINT32_MAX)
     COLUMN(io, &c->apps, refs, apps, n, app, uses_rtx, 0, 1)
-    COLUMN(io, &c->apps, refs, apps, n, app, nice_group, 0, INT32_MAX)
     for (size_t i = 0; i < n && asym_record_io_ok(io); i++) {
         code_comm(io, apps[i].comm, asym_record_item_at(&c->apps, refs[i])->last.app.comm);
         apps[i].cgroup = asym_record_text(io, &c->texts, apps[i].cgroup);

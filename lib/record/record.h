@@ -13,7 +13,7 @@
 #include <asym/types.h>
 
 /** The version of the format. A reader refuses every other one. */
-#define ASYM_RECORD_VERSION 3u
+#define ASYM_RECORD_VERSION 4u
 
 /** The most threads, processes and applications of a snapshot, and the most actions on them. */
 #define ASYM_RECORD_MAX_TASKS   (1u << 18)

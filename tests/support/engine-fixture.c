@@ -36,6 +36,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     o->interval = in->interval;
     o->since_swap = in->since_swap;
     o->unsteered = in->unsteered;
+    o->n_nice_groups = in->n_nice_groups;
     o->unsteered_weight = in->unsteered_weight;
     memcpy(o->asleep, in->asleep, in->machine->n_cpus * sizeof o->asleep[0]);
     *in->spare = o->spare;

@@ -27,6 +27,7 @@ struct engine_fixture_orders {
     size_t n_apps, n_threads;
     asym_usec interval, since_swap;
     double unsteered, unsteered_weight;
+    uint32_t n_nice_groups;
     float asleep[ASYM_MAX_CPUS];
     struct asym_policy_app apps[ENGINE_FIXTURE_PROCS];
     struct asym_policy_thread threads[ENGINE_FIXTURE_THREADS];

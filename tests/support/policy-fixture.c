@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/arena.h"
+#include "base/macro.h"
 #include "base/mask.h"
 
 #define TURN (100 * ASYM_MSEC)
@@ -96,6 +97,7 @@ static void add_app(struct policy_fixture *w, unsigned a, struct policy_inputs *
             .duty = thread->runnable,
             .light = (thread->runnable < w->light_from),
             .nice = (int8_t)thread->nice,
+            .nice_group = thread->nice_group,
             .profile = thread->profile,
             .sample = thread->sample.instructions > 0 ? &thread->sample : NULL,
             .sampled_on = (int16_t)(thread->sample.instructions > 0 ? w->machine.cpus[thread->preferred_cpu].type : -1),
@@ -111,10 +113,17 @@ static void add_app(struct policy_fixture *w, unsigned a, struct policy_inputs *
         .class_by = app->class_by,
         .runnable = app->runnable,
         .phase_since = app->since,
-        .nice_group = app->nice_group,
         .first_thread = (uint32_t)first,
         .n_threads = (uint32_t)(v->n_threads - first),
     };
+}
+
+static uint32_t count_nice_groups(const struct policy_inputs *v)
+{
+    uint32_t most = 0;
+    for (size_t i = 0; i < v->n_threads; i++)
+        most = ASYM_MAX(most, v->threads[i].nice_group);
+    return most;
 }
 
 static void ask(struct policy_fixture *w, struct policy_inputs *v, asym_usec interval)
@@ -135,6 +144,7 @@ static void ask(struct policy_fixture *w, struct policy_inputs *v, asym_usec int
             .threads = v->threads,
             .n_apps = v->n_apps,
             .n_threads = v->n_threads,
+            .n_nice_groups = count_nice_groups(v),
             .asleep = v->asleep,
             .spare = &w->spare,
             .again = &w->again,
@@ -148,7 +158,7 @@ static void ask(struct policy_fixture *w, struct policy_inputs *v, asym_usec int
     assert_int_equal(r, 0);
 }
 
-static void plan(struct policy_fixture *w, asym_usec time)
+static void plan(struct policy_fixture *w, asym_usec time, bool is_measured)
 {
     static struct policy_inputs v;
     v.n_apps = v.n_threads = 0;
@@ -156,7 +166,9 @@ static void plan(struct policy_fixture *w, asym_usec time)
     for (unsigned a = 0; a < w->n_apps; a++)
         add_app(w, a, &v);
     w->spare = (struct asym_mask){0};
-    ask(w, &v, time);
+    w->unmeasured += time;
+    ask(w, &v, is_measured ? w->unmeasured : 0);
+    w->unmeasured = is_measured ? 0 : w->unmeasured;
     w->moved = 0;
     memset(w->count, 0, sizeof w->count);
     for (size_t i = 0; i < v.n_threads; i++) {
@@ -172,15 +184,20 @@ static void plan(struct policy_fixture *w, asym_usec time)
 
 void policy_fixture_plan(struct policy_fixture *w)
 {
-    plan(w, TURN);
+    plan(w, TURN, true);
 }
 
 void policy_fixture_plan_after(struct policy_fixture *w, asym_usec time)
 {
-    plan(w, time);
+    plan(w, time, true);
 }
 
 void policy_fixture_plan_again(struct policy_fixture *w)
 {
-    plan(w, 0);
+    plan(w, 0, true);
+}
+
+void policy_fixture_plan_refreshed(struct policy_fixture *w, asym_usec time)
+{
+    plan(w, time, false);
 }

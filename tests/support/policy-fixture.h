@@ -18,14 +18,14 @@ struct policy_fixture_app {
     double runnable;
     asym_usec since; /**< begin of its phase */
     unsigned first, n;
-    int32_t nice_group;
     bool here;
 };
 
 struct policy_fixture_thread {
     unsigned app;
-    bool here;      /**< runnable: the policy sees it */
-    int nice;       /**< its own nice value */
+    bool here; /**< runnable: the policy sees it */
+    int nice;  /**< its own nice value */
+    uint32_t nice_group;
     uint64_t start; /**< start time of its id; the thread's index unless set */
     double runnable;
     int32_t preferred_cpu;
@@ -39,7 +39,7 @@ struct policy_fixture_thread {
 struct policy_fixture {
     const struct asym_policy *policy;
     struct asym_machine machine;
-    asym_usec now;
+    asym_usec now, unmeasured; /**< unmeasured: the time since the last plan with new measurements */
     const void *params;
     double light_from; /**< threads that run for less than this share are light; 0: none is */
     unsigned n_apps, n_threads;
@@ -72,6 +72,9 @@ void policy_fixture_plan(struct policy_fixture *w);
 
 /** The same, but advance the time by time. */
 void policy_fixture_plan_after(struct policy_fixture *w, asym_usec time);
+
+/** Advance the time by time, but plan without new measurements, as when a program reports a phase. */
+void policy_fixture_plan_refreshed(struct policy_fixture *w, asym_usec time);
 
 /** The same without advancing the time. */
 void policy_fixture_plan_again(struct policy_fixture *w);

@@ -75,9 +75,9 @@ static void show_lists(FILE *out, const struct asym_snapshot *s)
         fputs("proc", out);
         show_id(out, &p->id);
         show_text(out, p->rule_name);
-        fprintf(out, " %d %u %x %llu %llu %llu %llu %d %a", p->ppid, p->app, p->flags, (unsigned long long)p->born,
-                (unsigned long long)p->last_fork, (unsigned long long)p->last_exec, (unsigned long long)p->adopted,
-                p->rule, p->profile ? p->profile->ips[0] : -1.0);
+        fprintf(out, " %d %u %x %d %llu %llu %llu %llu %d %a", p->ppid, p->app, p->flags, p->nice_group,
+                (unsigned long long)p->born, (unsigned long long)p->last_fork, (unsigned long long)p->last_exec,
+                (unsigned long long)p->adopted, p->rule, p->profile ? p->profile->ips[0] : -1.0);
         show_rule(out, p->rule_facts);
     }
     for (size_t i = 0; i < s->n_tasks; i++) {
@@ -143,6 +143,7 @@ static void make_varied(struct gen *g, struct gen_load *load, unsigned i)
         proc->rule_facts = p % 3 == 1 ? &facts[gen_below(g, 2)] : NULL;
         proc->flags = gen_below(g, 4) == 0 ? ASYM_PROC_UNKNOWN : 0;
         proc->ppid = (int32_t)gen_below(g, 1000);
+        proc->nice_group = (int32_t)gen_below(g, 3);
         if (gen_below(g, 10) == 0)
             proc->last_fork = s->now;
         if (gen_below(g, 10) == 0)

@@ -127,7 +127,6 @@ struct asym_place {
 /** A process that has tasks in this snapshot. Its asym_proc has the same index. */
 struct asym_listed {
     struct asym_place place;
-    int32_t nice_group; /**< as asym_app.nice_group */
     uint32_t n_threads;
     struct asym_process_sums sums;
     char comm[ASYM_COMM_LEN];

@@ -78,7 +78,6 @@ int asym_procfs_list_process(struct asym_procfs *p, const struct asym_process *p
     *l = (struct asym_listed){
         .place = place_of(p, proc),
         .n_threads = proc->n_threads,
-        .nice_group = p->autogroups ? proc->session : 0,
         .sums = *sums,
     };
     memcpy(l->comm, proc->comm, sizeof l->comm);
@@ -88,6 +87,7 @@ int asym_procfs_list_process(struct asym_procfs *p, const struct asym_process *p
         .born = proc->born,
         .last_fork = proc->last_fork,
         .last_exec = proc->last_exec,
+        .nice_group = p->autogroups ? proc->session : 0,
     };
     asym_procfs_take_rule(p, proc, &p->out_procs[p->n_listed]);
     for (uint32_t i = 0; i < sums->n_tasks; i++)
@@ -147,8 +147,7 @@ static int app_of(struct asym_procfs *p, size_t i, uint32_t *ret_app)
     if (asym_procfs_grow(&p->apps, p->n_apps, &p->apps_capacity, sizeof *p->apps) < 0)
         return -ENOMEM;
     struct asym_app *app = &p->apps[p->n_apps];
-    *app = (struct asym_app){
-        .id = p->out_procs[i].id, .n_procs = 1, .n_threads = l->n_threads, .nice_group = l->nice_group};
+    *app = (struct asym_app){.id = p->out_procs[i].id, .n_procs = 1, .n_threads = l->n_threads};
     memcpy(app->comm, l->comm, sizeof app->comm);
     if (members) {
         name_app(p, l, app);

@@ -153,8 +153,7 @@ static void begin_sample(struct asym_procfs *p)
         p->rescan = true;
     const bool known = p->config.process_events && p->n_samples > 0 && !p->rescan;
     p->stage = known ? ASYM_PROCFS_SAMPLING : ASYM_PROCFS_LISTING;
-    if (!known)
-        p->autogroups = has_autogroups(p->config.root);
+    p->autogroups = has_autogroups(p->config.root);
     p->left = p->n_procs;
     p->listed_denied = p->coverage.n_denied;
     p->coverage.n_threads = p->coverage.n_unkept = p->coverage.n_foreign = p->coverage.n_unread = p->coverage.n_failed =

@@ -177,6 +177,44 @@ static void the_same_policy_keeps_its_state_and_a_new_one_starts_from_zero(void 
     assert_int_equal(w->orders.state[0], 0);
 }
 
+/* A refreshed snapshot repeats the measurements of the last one. */
+static void the_interval_of_a_plan_is_that_of_its_new_measurements(void **state)
+{
+    struct engine_fixture *w = *state;
+    static const struct {
+        unsigned after;
+        bool refreshed;
+        unsigned interval; /* milliseconds */
+    } rows[] = {{100, false, 0}, {100, false, 100}, {30, true, 0}, {30, true, 0}, {40, false, 100}, {100, false, 100}};
+    w->config.policy = &engine_fixture_policy_reacts;
+    configure(w);
+    engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        w->refreshed = w->urgent = rows[i].refreshed;
+        engine_fixture_run(w, rows[i].after * ASYM_MSEC);
+        assert_int_equal(w->orders.calls, i + 1);
+        assert_int_equal(w->orders.interval, rows[i].interval * ASYM_MSEC);
+    }
+}
+
+static void nice_groups_are_numbered_for_the_policy(void **state)
+{
+    struct engine_fixture *w = *state;
+    static const int32_t sessions[] = {4194303, 0, 7, 4194303, 12};
+    static const uint32_t numbers[] = {1, 0, 2, 1, 3};
+    for (int32_t i = 0; i < (int32_t)ASYM_LENGTH(sessions); i++) {
+        engine_fixture_thread(w, engine_fixture_proc(w, 100 + i), 100 + i, 5);
+    }
+    for (int k = 0; k < 2; k++) {
+        for (size_t i = 0; i < ASYM_LENGTH(sessions); i++)
+            w->procs[i].nice_group = sessions[i] != 0 ? sessions[i] - k : 0;
+        engine_fixture_run(w, TICK);
+        assert_int_equal(w->orders.n_nice_groups, 3);
+        for (size_t i = 0; i < ASYM_LENGTH(sessions); i++)
+            assert_int_equal(w->orders.threads[i].nice_group, numbers[i]);
+    }
+}
+
 static void another_policy_takes_over_what_is_steered(void **state)
 {
     struct engine_fixture *w = *state;
@@ -842,6 +880,8 @@ int main(void)
         T(a_changed_machine_is_planned_for_at_once),
         T(changed_settings_are_planned_for_at_once),
         T(the_same_policy_keeps_its_state_and_a_new_one_starts_from_zero),
+        T(the_interval_of_a_plan_is_that_of_its_new_measurements),
+        T(nice_groups_are_numbered_for_the_policy),
         T(another_policy_takes_over_what_is_steered),
         T(per_thread_state_is_zero_for_a_new_thread_and_stays_with_its_thread),
         T(a_policy_sees_active_applications_with_steerable_threads_only),

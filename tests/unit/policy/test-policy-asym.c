@@ -72,6 +72,7 @@ struct bench {
     uint32_t list[16], scratch[16];
     struct asym_seats_brief of[16];
     asym_usec again;
+    bool groups[1];
     struct asym_seats q;
 };
 
@@ -100,6 +101,7 @@ static void prepare(struct bench *b, const double *duties, unsigned n)
                                .key = b->key,
                                .behind = b->behind,
                                .together = b->together,
+                               .groups = b->groups,
                                .used = b->used,
                                .top = b->top,
                                .list = b->list,
@@ -485,26 +487,62 @@ static void masks_are_as_wide_as_duties_allow(void **state)
     assert_int_equal(w.threads[game].answer.nice_delta, 0); /* no boost for one that is alone */
 }
 
-/* A game that sleeps half of the time, beside a crowd: of its session, of another one, and where sessions do not matter. */
+/* A program's reports make plans between two samples, which repeat the measurements: they count once, by the time of the sample. */
+static void a_plan_without_new_measurements_changes_no_mean(void **state)
+{
+    (void)state;
+    struct asym_seats_thread with[2][7];
+    for (unsigned early = 0; early < 2; early++) {
+        begin(2, 4, 1, 4);
+        const unsigned first = enter(6, 1), late = enter(1, 0.3);
+        for (unsigned k = 0; k < 30; k++) {
+            w.threads[first].runnable = k % 3 == 0 ? 0.9 : 0.2;
+            w.threads[late].here = k % 4 != 1; /* it sleeps for an interval now and then */
+            policy_fixture_plan_after(&w, early ? 40 * ASYM_MSEC : 100 * ASYM_MSEC);
+            for (unsigned i = 0; i < 2 * early; i++)
+                policy_fixture_plan_refreshed(&w, 30 * ASYM_MSEC);
+        }
+        w.threads[late].here = true;
+        policy_fixture_plan_after(&w, early ? 40 * ASYM_MSEC : 100 * ASYM_MSEC);
+        for (unsigned t = 0; t < 7; t++)
+            with[early][t] = *state_of(t);
+    }
+    for (unsigned t = 0; t < 7; t++) {
+        assert_near(with[1][t].duty, with[0][t].duty);
+        assert_near(with[1][t].rate, with[0][t].rate);
+        assert_near(with[1][t].usual, with[0][t].usual);
+        assert_near((double)with[1][t].seen, (double)with[0][t].seen);
+    }
+}
+
+/* A game whose two processes sleep half of the time, beside a crowd. Each counts by its own session: 0: sessions do not matter. */
 static void where_nice_does_not_count_a_claim_replaces_the_boost(void **state)
 {
     (void)state;
     static const struct {
-        int32_t groups[2];
-        bool counts;
-    } rows[] = {{{0, 0}, true}, {{7, 7}, true}, {{7, 8}, false}};
+        uint32_t game[2], crowd;
+        bool counts[2];
+    } rows[] = {{{0, 0}, 0, {true, true}},  {{7, 7}, 7, {true, true}},  {{7, 7}, 8, {false, false}},
+                {{8, 7}, 7, {false, true}}, {{7, 8}, 7, {true, false}}, {{1, 1}, 65, {false, false}}};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        begin(1.6, 8, 2, 16); /* 3 % of its speed are 0.6 of a fast CPU: the game would leave 0.5 of one unused */
-        const unsigned game = enter(1, 0.5);
-        enter(48, 1);
-        for (unsigned a = 0; a < 2; a++)
-            w.apps[a].nice_group = rows[i].groups[a];
+        begin(1.6, 8, 2, 16); /* 3 % of its speed are 0.6 of a fast CPU: each would leave 0.5 of one unused */
+        const unsigned game = enter(2, 0.5), crowd = enter(48, 1);
+        for (unsigned t = crowd; t < crowd + 48; t++)
+            w.threads[t].nice_group = rows[i].crowd;
+        for (unsigned t = 0; t < 2; t++)
+            w.threads[game + t].nice_group = rows[i].game[t];
         for (unsigned k = 0; k < 20; k++)
             policy_fixture_plan(&w);
-        const struct asym_assignment *a = &w.threads[game].answer;
-        assert_int_equal(a->nice_delta, rows[i].counts ? -5 : 0);
-        assert_int_equal(a->exclusive, !rows[i].counts);
-        assert_true(rows[i].counts || a->reason->holds_core); /* else the engine lets a light thread hold no CPU */
+        unsigned n_alone = 0, n_void = 0;
+        for (unsigned t = 0; t < 2; t++) {
+            const struct asym_assignment *a = &w.threads[game + t].answer;
+            assert_int_equal(a->nice_delta, rows[i].counts[t] ? -5 : 0);
+            assert_true(!a->exclusive ||
+                        (!rows[i].counts[t] && a->reason->holds_core)); /* else the engine takes no claim */
+            n_alone += a->exclusive;
+            n_void += !rows[i].counts[t];
+        }
+        assert_int_equal(n_alone, n_void > 0);
     }
 }
 
@@ -518,8 +556,8 @@ static void a_claim_sends_no_thread_above_the_crowd_away(void **state)
     w.threads[other].nice = 5;
     for (unsigned t = crowd; t < crowd + 4; t++)
         w.threads[t].nice = 19;
-    for (unsigned a = 0; a < 3; a++)
-        w.apps[a].nice_group = (int32_t)a + 7;
+    for (unsigned t = 0; t < w.n_threads; t++)
+        w.threads[t].nice_group = w.threads[t].app + 1;
     for (unsigned k = 0; k < 20; k++) {
         policy_fixture_plan(&w);
         assert_int_equal(w.threads[other].answer.cpu, w.threads[game].answer.cpu);
@@ -595,6 +633,7 @@ int main(void)
         cmocka_unit_test(the_crowd_goes_where_it_waits_least),
         cmocka_unit_test(masks_are_as_wide_as_duties_allow),
         cmocka_unit_test(equals_that_share_a_cpu_have_no_boost),
+        cmocka_unit_test(a_plan_without_new_measurements_changes_no_mean),
         cmocka_unit_test(where_nice_does_not_count_a_claim_replaces_the_boost),
         cmocka_unit_test(no_claim_takes_a_cpu_of_a_small_cpuset),
         cmocka_unit_test(a_claim_sends_no_thread_above_the_crowd_away),

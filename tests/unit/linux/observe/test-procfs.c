@@ -1987,17 +1987,23 @@ static void a_command_line_of_a_shell_is_one_application(void **state)
     expect_job(f, 22, 22, 7, 1, "cc1");
 }
 
+/* Also of two sessions in one job, and while no event makes asymd list the processes again. */
 static void where_autogroups_are_on_the_session_is_the_nice_group(void **state)
 {
-    static const char *const switches[] = {NULL, "0\n", "1\n"};
+    static const char *const switches[] = {NULL, "0\n", "1\n", "0\n"};
     struct fixture *f = *state;
-    put(f, (struct thread){.pid = 20, .tid = 20, .comm = "game", .state = 'R', .session = 12});
+    for (int pid = 20; pid < 22; pid++)
+        put(f, (struct thread){
+                   .pid = pid, .tid = pid, .comm = "a", .state = 'R', .pgrp = 20, .has_tty = true, .session = pid - 8});
     open_source(f, ASYM_GROUP_JOB, NULL, 0);
+    ((struct asym_procfs *)f->source)->config.process_events = (struct asym_process_events *)(void *)&connector;
     for (size_t i = 0; i < ASYM_LENGTH(switches); i++) {
         if (switches[i])
             tree_write(&f->tree, "proc/sys/kernel/sched_autogroup_enabled", "%s", switches[i]);
         sample(f);
-        assert_int_equal(app_of(f, 20)->nice_group, i == 2 ? 12 : 0);
+        assert_int_equal(f->s.n_apps, 1);
+        for (int pid = 20; pid < 22; pid++)
+            assert_int_equal(proc_of(f, pid)->nice_group, i == 2 ? pid - 8 : 0);
     }
 }
 
