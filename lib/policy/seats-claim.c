@@ -11,6 +11,9 @@
 /* A thread that has a claim keeps it before one that ranks higher by less than this: each change rewrites all wide masks. */
 #define HOLDER 1.25
 
+/* A new claim leaves a tenth of what is left of the budget: a duty that varies at its edge would grant and end it in turns. */
+#define NEW_FROM_LEFT 0.9
+
 /* Unsteered threads that need less than one CPU between them are no crowd. */
 #define PRESSES_FROM 1.0
 
@@ -147,7 +150,8 @@ static double grant(struct asym_seats *q, size_t n, uint8_t claim, double left)
     asym_seats_sort(q, q->list, n);
     for (size_t i = 0; i < n; i++) {
         const double cost = cost_of(q, q->list[i], claim);
-        if (cost < 0 || cost > left)
+        const bool holds = asym_seats_of(q, q->list[i])->claims & claim;
+        if (cost < 0 || cost > left * (holds ? 1 : NEW_FROM_LEFT))
             continue;
         q->claim[q->list[i]] |= claim;
         if (claim == ASYM_CLAIM_CPU)

@@ -565,6 +565,30 @@ static void a_claim_sends_no_thread_above_the_crowd_away(void **state)
     }
 }
 
+/* With 4 + 4 CPUs the budget pays for a duty of 82 % on a fast one. There the claim stays as it is: one that is held, or none. */
+static void a_duty_that_varies_at_the_edge_of_the_budget_changes_no_claim(void **state)
+{
+    (void)state;
+    static const struct {
+        double before, edge[2];
+        bool held;
+    } rows[] = {{0.95, {0.821, 0.835}, true},
+                {0.75, {0.821, 0.835}, false},
+                {0.75, {0.815, 0.825}, false},
+                {0.75, {0.815, 0.835}, false}};
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        begin(2, 4, 1, 4);
+        const unsigned serial = enter(1, rows[i].before);
+        enter(8, 1);
+        for (unsigned k = 0; k < 40; k++) {
+            policy_fixture_plan(&w);
+            w.threads[serial].runnable = k < 10 ? rows[i].before : rows[i].edge[k % 2];
+            if (k > 10)
+                assert_int_equal(w.threads[serial].answer.exclusive, rows[i].held);
+        }
+    }
+}
+
 /* A container has CPU 0 and CPU 4. A serial thread that may use all CPUs takes neither from the crowd that may not. */
 static void no_claim_takes_a_cpu_of_a_small_cpuset(void **state)
 {
@@ -635,6 +659,7 @@ int main(void)
         cmocka_unit_test(equals_that_share_a_cpu_have_no_boost),
         cmocka_unit_test(a_plan_without_new_measurements_changes_no_mean),
         cmocka_unit_test(where_nice_does_not_count_a_claim_replaces_the_boost),
+        cmocka_unit_test(a_duty_that_varies_at_the_edge_of_the_budget_changes_no_claim),
         cmocka_unit_test(no_claim_takes_a_cpu_of_a_small_cpuset),
         cmocka_unit_test(a_claim_sends_no_thread_above_the_crowd_away),
         cmocka_unit_test(far_too_many_threads_use_all_cpus_without_claims),
