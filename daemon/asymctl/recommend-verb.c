@@ -7,6 +7,7 @@
 #include "core/policy-select.h"
 #include "daemon/asymctl/machine-run.h"
 #include "daemon/asymctl/verb.h"
+#include "report/cpu-description.h"
 #include "report/json.h"
 
 static int print_json(const struct asym_policy_choice *choice, const struct asym_run *run, const char *verdict)
@@ -49,8 +50,9 @@ static void print_text(const struct asym_policy_choice *choice, const struct asy
 
 static int report(struct asym_run *run, bool json)
 {
+    const struct asym_alike *alike = asym_describe_alike(run->machine, &run->notes);
     const struct asym_policy_facts facts = {
-        .speeds_differ = asym_machine_speeds_differ(run->machine),
+        .alike = alike ? alike->why : NULL,
         .missing = run->capabilities.missing,
     };
     const struct asym_policy_choice choice = asym_policy_select("auto", &facts);

@@ -10,6 +10,7 @@
 #include "app/machine-setup.h"
 #include "daemon/asymctl/machine-run.h"
 #include "linux/sys/thread.h"
+#include "report/cpu-description.h"
 
 static void run_done(struct asym_run *run)
 {
@@ -38,8 +39,9 @@ int asym_run_place_cpus(enum asym_run_place place, const char *config, struct as
         r = asym_run_machine(&run, err);
     if (r < 0)
         return r;
+    const struct asym_alike *alike = asym_describe_alike(run.machine, &run.notes);
     if (!asym_machine_is_asymmetric(run.machine))
-        return asym_fail(err, -ENODATA, "all CPUs are alike here");
+        return asym_fail(err, -ENODATA, "%s", alike ? alike->why : ASYM_NO_SLOW_CPU);
     *ret = place == ASYM_RUN_FAST ? fast_cores(run.machine) : run.machine->slow;
     return 0;
 }

@@ -71,7 +71,8 @@ static int add_policy(struct asym_experiment *x, const char *name, struct asym_e
 {
     const char *no_smt = x->scenario->machine.most_smt < 2 ? "machine.smt is 1" : NULL;
     const char *const missing[ASYM_N_SIGNALS] = {[ASYM_SIGNAL_SMT] = no_smt};
-    const struct asym_policy_facts facts = {.speeds_differ = speeds_differ(x->scenario), .missing = missing};
+    const struct asym_policy_facts facts = {.alike = speeds_differ(x->scenario) ? NULL : "all CPUs are alike",
+                                            .missing = missing};
     const struct asym_policy *policy = asym_policy_select(name, &facts).policy;
     if (!policy)
         return asym_policy_unknown(name, "--policy", err);

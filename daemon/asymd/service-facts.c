@@ -14,6 +14,7 @@
 #include "base/mask.h"
 #include "base/text.h"
 #include "linux/sys/thread.h"
+#include "report/cpu-description.h"
 #include "report/coverage.h"
 
 const struct asym_monitor *asym_service_monitor(const struct asym_service *s)
@@ -107,12 +108,16 @@ static void say_coverage(void *ctx, bool missed, const char *text)
 void asym_service_lacks(const struct asym_service *s, void (*say)(void *ctx, const char *sentence), void *ctx)
 {
     struct saying saying = {say, ctx};
+    const struct asym_alike *alike = asym_describe_alike(s->run->machine, &s->run->notes);
     if (s->run->cli->n_pids > 0)
         say(ctx, "asymd follows only the processes of --pid: its plan counts no other load of a CPU.");
     if (s->ledger_failed)
         say(ctx, "asymd cannot write the ledger, so it steers nothing.");
-    if (asym_mask_empty(&s->run->machine->slow))
-        say(ctx, "All CPUs are alike: there is no fast CPU to give to a thread.");
+    if (alike) {
+        char text[192];
+        snprintf(text, sizeof text, "There is no fast CPU to give to a thread: %s.", alike->why);
+        say(ctx, text);
+    }
     if (s->run->keep_nice)
         say(ctx, "asymd changes no nice value, because it could not restore it.");
     for (size_t i = 0; i < s->rivals.n; i++) {

@@ -17,6 +17,7 @@ enum asym_situation asym_assess(const struct asym_run *run, char *buf, size_t si
         .assumed_slow = run->assumed_slow,
         .hidden = run->notes.hidden,
         .unordered = run->notes.unordered,
+        .unknown = run->notes.unknown,
     };
     asym_situation_text(&facts, buf, size);
     return asym_situation_of(&facts);

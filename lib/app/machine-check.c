@@ -80,13 +80,10 @@ static int add_machine(struct asym_check *check, const struct asym_run *run)
         r = add_isolated(check, m);
     if (r >= 0)
         r = add_unplaced(check, &run->notes.unplaced);
-    if (r >= 0 && !asym_machine_is_asymmetric(m))
-        r = asym_check_add(
-            check, "asymmetry", ASYM_FACT_NOTE,
-            "try a plan with --dry-run --slow=N, or name slow CPUs in [asymmetry] slow",
-            m->n_types > 1
-                ? "no CPU is slow: every core type reaches the share machine.fast_from of the fastest one's speed"
-                : "all CPUs are alike: no thread gains from another one");
+    const struct asym_alike *alike = asym_describe_alike(m, &run->notes);
+    if (r >= 0 && (alike || !asym_machine_is_asymmetric(m)))
+        r = asym_check_add(check, "asymmetry", ASYM_FACT_NOTE, alike ? alike->remedy : "", "%s",
+                           alike ? alike->why : ASYM_NO_SLOW_CPU);
     if (r >= 0 && run->assumed_slow)
         r = asym_check_add(check, "asymmetry", ASYM_FACT_NOTE, "",
                            "--slow or the configuration calls some CPUs slow; asymd has not slowed them");

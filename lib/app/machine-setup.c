@@ -160,7 +160,7 @@ static int configure_machine(struct asym_run *run, struct asym_machine *m, struc
         m->cpus[c].speed = speed[c];
         m->cpus[c].origin = ASYM_ORIGIN_CONFIG;
     }
-    run->notes.unordered = run->notes.hidden = false;
+    run->notes.unordered = run->notes.unknown = run->notes.hidden = false;
     for (size_t i = 0; i < run->notes.n; i++)
         run->notes.note[i].used = false;
     struct asym_speed_note *note = &run->notes.note[run->notes.n++];

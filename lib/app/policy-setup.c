@@ -9,6 +9,7 @@
 #include "core/machine-caches.h"
 #include "core/policy-select.h"
 #include "linux/sys/thread.h"
+#include "report/cpu-description.h"
 
 /* A configuration can be shared by machines, and CPUs come and go: CPUs that are missing are no error. */
 static void note_cpus(const struct asym_run *run)
@@ -66,8 +67,9 @@ int asym_run_policy_changed(struct asym_run *run, struct asym_error *err)
     int r = asym_capabilities_read(&run->capabilities, &run->root, run->machine, run->settings, err);
     if (r < 0)
         return r;
+    const struct asym_alike *alike = asym_describe_alike(run->machine, &run->notes);
     const struct asym_policy_facts facts = {
-        .speeds_differ = asym_machine_speeds_differ(run->machine),
+        .alike = alike ? alike->why : NULL,
         .missing = run->capabilities.missing,
     };
     const struct asym_policy_choice choice = asym_policy_select(run->settings->daemon.policy, &facts);

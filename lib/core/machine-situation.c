@@ -41,6 +41,9 @@ static const struct {
     [ASYM_SITUATION_UNORDERED] = {"unordered",
                                   "The CPUs are of different kinds, but no source says which are faster: asymd can "
                                   "help if you set [machine] speeds, and until then it treats them as alike."},
+    [ASYM_SITUATION_NO_SPEEDS] = {"no-speeds",
+                                  "No source gives the speeds of the {n CPUs}, so asymd takes them for alike: it "
+                                  "can help if you set [machine] speeds and they differ."},
     [ASYM_SITUATION_VM_ALIKE] = {"vm-alike",
                                  "This virtual machine shows {n CPUs} that are alike: asymd has nothing to choose; "
                                  "if the host's CPUs differ in speed, run asymd there."},
@@ -80,6 +83,7 @@ enum asym_situation asym_situation_of(const struct asym_situation_facts *facts)
         [ASYM_SITUATION_NEAR] = asym_machine_speeds_differ(m),
         [ASYM_SITUATION_CPUSET] = facts->hidden,
         [ASYM_SITUATION_UNORDERED] = facts->unordered,
+        [ASYM_SITUATION_NO_SPEEDS] = facts->unknown && !facts->is_virtual,
         [ASYM_SITUATION_VM_ALIKE] = facts->is_virtual,
         [ASYM_SITUATION_FAVOURED] = find_favoured(m, &ordinary, &favoured),
         [ASYM_SITUATION_ALIKE] = true,
@@ -88,6 +92,34 @@ enum asym_situation asym_situation_of(const struct asym_situation_facts *facts)
     while (!fits[s])
         s++;
     return (enum asym_situation)s;
+}
+
+const struct asym_alike *asym_situation_alike(const struct asym_situation_facts *facts)
+{
+    enum { ONE, ISOLATED, CPUSET, UNORDERED, UNKNOWN, ALIKE, N_CAUSES };
+    static const struct asym_alike causes[N_CAUSES] = {
+        [ONE] = {"there is one usable CPU", ""},
+        [ISOLATED] = {"ordinary threads get no CPU that is faster than another, the others are isolated", ""},
+        [CPUSET] = {"the cpuset allows only CPUs that are alike", ""},
+        [UNORDERED] = {"the CPUs are of different kinds, and no source says which are faster", "set [machine] speeds"},
+        [UNKNOWN] = {"no source gives the speeds of the CPUs", "set [machine] speeds if they differ"},
+        [ALIKE] = {"all CPUs are alike", "try a plan with --dry-run --slow=N, or name slow CPUs in [asymmetry] slow"},
+    };
+    const struct asym_machine *m = facts->machine;
+    const bool fits[N_CAUSES] = {
+        [ONE] = asym_mask_count(&m->usable) == 1,
+        [ISOLATED] = m->types[m->n_types - 1].speed < m->types[0].speed,
+        [CPUSET] = facts->hidden,
+        [UNORDERED] = facts->unordered,
+        [UNKNOWN] = facts->unknown,
+        [ALIKE] = true,
+    };
+    size_t i = 0;
+    if (asym_machine_speeds_differ(m))
+        return NULL;
+    while (!fits[i])
+        i++;
+    return &causes[i];
 }
 
 const char *asym_situation_name(enum asym_situation situation)

@@ -20,6 +20,7 @@ enum asym_situation {
     ASYM_SITUATION_NEAR,      /**< core types differ in speed, but all are fast */
     ASYM_SITUATION_CPUSET,    /**< hybrid, but the allowed CPUs are alike */
     ASYM_SITUATION_UNORDERED, /**< CPUs of several kinds; no source says which are faster */
+    ASYM_SITUATION_NO_SPEEDS, /**< no source gives a speed of any CPU, and this is no virtual machine */
     ASYM_SITUATION_VM_ALIKE,  /**< a virtual machine that shows equal CPUs; those of the host may differ */
     ASYM_SITUATION_FAVOURED,  /**< one core type with favoured cores */
     ASYM_SITUATION_ALIKE,     /**< one core type, all equal */
@@ -34,7 +35,7 @@ struct asym_situation_facts {
     bool may_steer;                     /**< asymd may steer other users' threads too; true for a captured machine */
     bool is_virtual;                    /**< a hypervisor provides the CPUs */
     bool assumed_slow;                  /**< the configuration calls the slow CPUs slow, but nothing slows them */
-    bool hidden, unordered;             /**< as in struct asym_topology_notes */
+    bool hidden, unordered, unknown;    /**< as in struct asym_topology_notes */
 };
 
 enum asym_situation asym_situation_of(const struct asym_situation_facts *facts);
@@ -44,5 +45,14 @@ const char *asym_situation_name(enum asym_situation situation);
 
 /** Writes the sentence for these facts and returns buf. 400 bytes are enough; a smaller buffer cuts it. */
 const char *asym_situation_text(const struct asym_situation_facts *facts, char *buf, size_t size);
+
+/** Why no CPU that ordinary threads get is faster than another, and what the user can do. Static texts. */
+struct asym_alike {
+    const char *why;    /**< such as "all CPUs are alike" */
+    const char *remedy; /**< "": none */
+};
+
+/** Returns the first cause that applies, by machine, hidden, unordered and unknown; NULL: the CPUs differ in speed. */
+const struct asym_alike *asym_situation_alike(const struct asym_situation_facts *facts);
 
 #endif

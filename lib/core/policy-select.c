@@ -10,7 +10,7 @@ struct asym_policy_choice asym_policy_select(const char *name, const struct asym
         bool fits;
         const char *policy, *why;
     } choices[] = {
-        {!facts->speeds_differ, "none", "all CPUs are alike, so no thread gains from another one"},
+        {facts->alike != NULL, "none", facts->alike},
         {facts->missing[ASYM_SIGNAL_RUNNABLE] != NULL, "busyfcs",
          "this kernel cannot tell serial from parallel programs"},
         {true, "asym", "CPUs differ in speed, and the threads that are waited for most gain from the fast ones"},

@@ -10,7 +10,7 @@
 
 /** The facts that `auto` depends on. */
 struct asym_policy_facts {
-    bool speeds_differ;         /**< CPUs differ in speed */
+    const char *alike;          /**< why no CPU is faster than another; NULL: CPUs differ in speed. Static */
     const char *const *missing; /**< ASYM_N_SIGNALS reasons; NULL: the signal is there */
 };
 

@@ -8,6 +8,17 @@
 #include "base/text.h"
 #include "report/columns.h"
 
+const struct asym_alike *asym_describe_alike(const struct asym_machine *m, const struct asym_topology_notes *notes)
+{
+    const struct asym_situation_facts facts = {
+        .machine = m,
+        .hidden = notes && notes->hidden,
+        .unordered = notes && notes->unordered,
+        .unknown = notes && notes->unknown,
+    };
+    return asym_situation_alike(&facts);
+}
+
 static void format_size(uint32_t kib, char *buf, size_t size)
 {
     if (kib == 0)

@@ -120,23 +120,20 @@ static void machine_block(const struct asym_page *p)
 {
     const struct asym_report *r = p->report;
     const struct asym_machine *m = r->snapshot->machine;
-    bool alike = !asym_machine_is_asymmetric(m);
+    const struct asym_alike *alike = asym_describe_alike(m, r->notes);
+    const bool is_asymmetric = asym_machine_is_asymmetric(m);
     char l3[256];
     machine_line(p, m);
     type_lines(p, m);
     favoured_lines(p, m, r->notes);
-    notes_lines(p, r->notes, alike);
+    notes_lines(p, r->notes, !is_asymmetric);
     if (asym_describe_l3(m, l3, sizeof l3))
         asym_page_say(p, INDENT, 2 * INDENT, "%s (this makes no other core type)", l3);
-    if (asym_mask_count(&m->usable) == 1)
-        asym_page_say(p, INDENT, INDENT, "There is only one CPU, so asymd can steer nothing.");
-    else if (m->n_types > 1 && alike)
-        asym_page_say(
-            p, INDENT, INDENT,
-            "No CPU is slow: every core type reaches the share machine.fast_from of the fastest one's speed.");
-    else if (alike)
-        asym_page_say(p, INDENT, INDENT,
-                      "All CPUs are alike: no thread gains from another CPU. --slow=N plans as if N CPUs were slower.");
+    if (alike)
+        asym_page_say(p, INDENT, INDENT, "No thread gains from another CPU: %s.%s%s%s", alike->why,
+                      *alike->remedy ? " Remedy: " : "", alike->remedy, *alike->remedy ? "." : "");
+    else if (!is_asymmetric)
+        asym_page_say(p, INDENT, INDENT, "asymd can choose, but %s.", ASYM_NO_SLOW_CPU);
     if (r->assumed_slow)
         asym_page_say(p, INDENT, INDENT, "This is a what-if: no CPU was slowed.");
     fputc('\n', p->out);

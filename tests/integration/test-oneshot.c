@@ -139,7 +139,7 @@ static void a_policy_that_no_machine_can_run_is_refused_with_its_reason(void **s
 }
 
 /* On a machine with one CPU, every plan gives the same place. */
-static void on_one_cpu_it_says_that_all_are_alike(void **state)
+static void on_one_cpu_it_says_that_there_is_one(void **state)
 {
     (void)state;
     struct tree t;
@@ -152,7 +152,7 @@ static void on_one_cpu_it_says_that_all_are_alike(void **state)
     const char *const argv[] = {ASYM_SERVICE, "--dry-run", root, NULL};
     assert_int_equal(asym_live_run(argv, said, sizeof said), 0);
     assert_said("1 CPU,");
-    assert_said("There is only one CPU, so asymd can steer nothing.");
+    assert_said("No thread gains from another CPU: there is one usable CPU.");
     const char *const slow[] = {ASYM_SERVICE, "--dry-run", root, "--slow=1", NULL};
     assert_int_equal(asym_live_run(slow, said, sizeof said), 2);
     assert_said("asymmetry.slow");
@@ -434,7 +434,7 @@ int main(void)
         ROW(policies_that_count_run_or_say_why_not),
         ROW(a_profile_decides_which_thread_has_the_fast_cpu),
         ROW(a_policy_that_no_machine_can_run_is_refused_with_its_reason),
-        ROW(on_one_cpu_it_says_that_all_are_alike),
+        ROW(on_one_cpu_it_says_that_there_is_one),
     };
     snprintf(asymd, sizeof asymd, "%s/daemon/asymd", ASYM_TEST_BIN);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -504,7 +504,7 @@ static bool read_source(const struct asym_speed_source *s, const struct asym_roo
 void asym_topology_speeds(const struct asym_root *root, const struct asym_figures *kinds, struct asym_machine *m,
                           struct asym_topology_notes *notes)
 {
-    bool found = false;
+    bool found = false, there = false;
     for (size_t i = 0; i < ASYM_LENGTH(sources); i++) {
         struct asym_figures figures;
         if (!read_source(sources[i].source, root, kinds, m, &figures))
@@ -516,8 +516,10 @@ void asym_topology_speeds(const struct asym_root *root, const struct asym_figure
         if (note->used)
             take(&figures, sources[i].origin, m);
         found = found || note->used;
+        there = there || note->there;
     }
     notes->unordered = !found && has_kinds(m);
+    notes->unknown = !there && !notes->unordered;
     if (!found)
         take_none(m);
     if (root)

@@ -24,6 +24,7 @@ struct asym_topology_notes {
     const char *favour;        /* static; the file that ranks the favoured cores of a type; NULL: none */
     bool unordered;            /* CPUs are of several kinds, and no source orders them: all count as equal */
     struct asym_mask unplaced; /* online CPUs of which sysfs shows no topology: each counts as a core of its own */
+    bool unknown;              /* no source has a figure of any CPU, and asymd knows of one kind only */
     bool hidden;               /* the machine has fast and slow CPUs, but the usable CPUs are alike */
 };
 

@@ -89,8 +89,15 @@ static const struct {
      "[machine] speeds"},
     {same,
      4,
+     NULL,
+     {.policy_runs = true, .unknown = true},
+     ASYM_SITUATION_NO_SPEEDS,
+     "no-speeds",
+     "speeds of the 4 CPUs"},
+    {same,
+     4,
      favoured,
-     {.policy_runs = true, .is_virtual = true},
+     {.policy_runs = true, .is_virtual = true, .unknown = true},
      ASYM_SITUATION_VM_ALIKE,
      "vm-alike",
      "shows 4 CPUs that are alike"},
@@ -185,6 +192,41 @@ static void isolated_cpus_do_not_count(void **state)
     assert_int_equal(asym_situation_of(&facts), ASYM_SITUATION_ALIKE);
 }
 
+/* Each cause has its text: what helps is another thing for each. */
+static void why_no_cpu_is_faster_is_said_by_cause(void **state)
+{
+    (void)state;
+    static const struct {
+        const double *speeds;
+        unsigned n;
+        const char *isolated;
+        struct asym_situation_facts facts; /* without the machine */
+        const char *why, *remedy;          /* parts; why: NULL: the CPUs differ */
+    } cases[] = {
+        {hybrid, 4, NULL, {.unknown = true}, NULL, ""},
+        {near, 4, NULL, {.unordered = true}, NULL, ""},
+        {one, 1, NULL, {.unknown = true}, "one usable CPU", ""},
+        {hybrid, 4, "0-1", {.unknown = true}, "the others are isolated", ""},
+        {hybrid, 4, "0-2", {.hidden = true}, "the others are isolated", ""},
+        {near, 4, "0-1", {0}, "the others are isolated", ""},
+        {same, 4, NULL, {.hidden = true, .unordered = true}, "the cpuset allows only", ""},
+        {same, 4, NULL, {.unordered = true}, "different kinds", "[machine] speeds"},
+        {same, 4, "0-1", {.unknown = true}, "no source gives the speeds", "[machine] speeds"},
+        {same, 4, NULL, {0}, "all CPUs are alike", "--slow=N"},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(cases); i++) {
+        struct asym_machine m = machine(cases[i].speeds, cases[i].n, NULL);
+        struct asym_situation_facts facts = cases[i].facts;
+        facts.machine = &m;
+        isolate(&m, cases[i].isolated);
+        const struct asym_alike *alike = asym_situation_alike(&facts);
+        if (!alike != !cases[i].why ||
+            (alike && (!strstr(alike->why, cases[i].why) || !strstr(alike->remedy, cases[i].remedy) ||
+                       !*alike->remedy != !*cases[i].remedy)))
+            fail_msg("row %zu: %s (%s)", i, alike ? alike->why : "NULL", alike ? alike->remedy : "");
+    }
+}
+
 /* The dies of an X3D: CPUs 0 and 1 have the stacked cache. Caches of other core types do not count. */
 static void caches_of_two_sizes_are_said(void **state)
 {
@@ -239,6 +281,7 @@ int main(void)
         cmocka_unit_test(each_situation_has_its_sentence),
         cmocka_unit_test(hardware_threads_are_not_counted_as_cores),
         cmocka_unit_test(isolated_cpus_do_not_count),
+        cmocka_unit_test(why_no_cpu_is_faster_is_said_by_cause),
         cmocka_unit_test(caches_of_two_sizes_are_said),
         cmocka_unit_test(a_long_sentence_is_whole_and_a_short_buffer_is_not_overrun),
     };

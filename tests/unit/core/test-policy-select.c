@@ -17,31 +17,30 @@ static const char *const no_counters[ASYM_N_SIGNALS] = {[ASYM_SIGNAL_IPC] = "no 
 
 static const struct {
     const char *name;
-    bool speeds_differ;
+    const char *alike;
     const char *const *missing;
     const char *policy, *why; /* why: its first words; NULL: none */
 } selections[] = {
-    {"auto", true, all_there, "asym", "CPUs differ in speed"},
-    {"auto", false, all_there, "none", "all CPUs are alike"},
+    {"auto", NULL, all_there, "asym", "CPUs differ in speed"},
+    {"auto", "the cause", all_there, "none", "the cause"},
     /* Where all CPUs are alike, the other facts say nothing. */
-    {"auto", false, no_counts, "none", "all CPUs are alike"},
+    {"auto", "the cause", no_counts, "none", "the cause"},
     /* Without runnable counts asym does not know which thread is waited for. */
-    {"auto", true, no_counts, "busyfcs", "this kernel cannot tell"},
+    {"auto", NULL, no_counts, "busyfcs", "this kernel cannot tell"},
     /* auto needs no counters. */
-    {"auto", true, no_counters, "asym", "CPUs differ in speed"},
+    {"auto", NULL, no_counters, "asym", "CPUs differ in speed"},
     /* A given name is selected even if that policy cannot run. */
-    {"rr", false, all_there, "rr", NULL},
-    {"ipc-driven", true, no_counters, "ipc-driven", NULL},
-    {"none", true, all_there, "none", NULL},
-    {"nonesuch", true, all_there, NULL, NULL},
+    {"rr", "the cause", all_there, "rr", NULL},
+    {"ipc-driven", NULL, no_counters, "ipc-driven", NULL},
+    {"none", NULL, all_there, "none", NULL},
+    {"nonesuch", NULL, all_there, NULL, NULL},
 };
 
 static void auto_comes_to_the_first_row_that_fits_and_a_name_to_itself(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(selections); i++) {
-        const struct asym_policy_facts facts = {.speeds_differ = selections[i].speeds_differ,
-                                                .missing = selections[i].missing};
+        const struct asym_policy_facts facts = {.alike = selections[i].alike, .missing = selections[i].missing};
         const struct asym_policy_choice choice = asym_policy_select(selections[i].name, &facts);
         const char *why = selections[i].why, *name = choice.policy ? choice.policy->name : "(unknown)";
         if (strcmp(name, selections[i].policy ? selections[i].policy : "(unknown)") != 0)

@@ -154,7 +154,7 @@ static void it_says_when_all_cpus_are_alike_and_why(void **state)
     r.notes = &notes;
     ASYM_AUTO_FREE char *text = print(&r, false);
     assert_fits(text);
-    assert_has(text, "All CPUs are alike");
+    assert_has(text, "No thread gains from another CPU: all CPUs are alike.");
     assert_has(text, "--slow=N");
     assert_has(text, "not used: acpi_cppc highest_perf: 255 on all");
     assert_lacks(text, "cpuinfo_max_freq"); /* only --check prints sources that this machine lacks */
@@ -173,7 +173,7 @@ static void it_says_when_cpus_are_only_assumed_slow(void **state)
     assert_fits(text);
     assert_has(text, "This is a what-if: no CPU was slowed.");
     assert_has(line, "from --slow or the configuration");
-    assert_lacks(text, "All CPUs are alike");
+    assert_lacks(text, "all CPUs are alike");
     report_fixture_free(s);
 }
 
