@@ -106,6 +106,7 @@ def show(found):
         for title, key in (("Turnaround gain %", "turnaround"), ("Gain %", "cpu")):
             if measured(found, key):
                 yield line(title, ["0", *(f"{gain(found, mode, n, key):.1f}" for mode in list(found)[1:])])
+        yield line("Machine's work %", ["0", *(work(found[mode][n], found["stock"][n]) for mode in list(found)[1:])])
         source = TABLE_5_2[n]
         for i, title in enumerate(("Total s in the source", "Avg s in the source")):
             yield line(title, [f"{source[mode][i]:.2f}" for mode in ("none", *STEERED)] + [""])
@@ -113,6 +114,12 @@ def show(found):
     yield ""
     yield (f"The least possible Total is that of copies that may move at any time. The task takes {task_seconds(found):.2f} s on the "
            "fastest CPU, by the pinned copies.")
+
+
+def work(runs, stock):
+    """What the machine does in a second, against stock, in %: the same copies, by the time until the last has ended."""
+    change = 100 * (mean(stock, "total") / mean(runs, "total") - 1)
+    return f"**{change:+.1f}**" if change <= -1 else f"{change:+.1f}"
 
 
 def gain(found, mode, n, key="cpu"):
@@ -170,14 +177,15 @@ def off(found, policy, key, column):
 def show_paced(found, own):
     """own: the table of asymd's own pace. It has the runs of stock, which has no pace."""
     yield ("| copies | policy | Total s | in the source | Avg s | from to | in the source | Gain % | in the source "
-           "| Gain % over the source's stock |")
-    yield "|---|---|---|---|---|---|---|---|---|---|"
+           "| Gain % over the source's stock | Machine's work % |")
+    yield "|---|---|---|---|---|---|---|---|---|---|---|"
     for n in COUNTS:
         for policy in STEERED:
             total, avg, wanted = TABLE_5_2[n][policy]
             ours = mean(found[policy][n], "cpu")
             cells = [f"{mean(found[policy][n], 'total'):.2f}", f"{total:.2f}", f"{ours:.2f}", ranges(found[policy][n], "cpu"), f"{avg:.2f}",
-                     f"{paced_gain(found, policy, n, own['stock']):.1f}", f"{wanted:.1f}", f"{100 * (1 - ours / TABLE_5_2[n]['none'][1]):.1f}"]
+                     f"{paced_gain(found, policy, n, own['stock']):.1f}", f"{wanted:.1f}", f"{100 * (1 - ours / TABLE_5_2[n]['none'][1]):.1f}",
+                     work(found[policy][n], own["stock"][n])]
             yield f"| {n} | {policy} | " + " | ".join(cells) + " |"
     yield ""
     yield "How far these are from the source, over all numbers of copies: the mean distance and the range, in per cent."

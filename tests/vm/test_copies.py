@@ -52,7 +52,9 @@ class Test(unittest.TestCase):
         found = {policy: runs(6) for policy in copies.STEERED}
         lines = list(copies.show_paced(found, {policy: runs(12) for policy in ("stock", *copies.STEERED)}))
         self.assertEqual(len(lines), 2 + 3 * len(copies.COUNTS) + 5 + 3)
-        self.assertEqual(lines[2], "| 1 | response-time | 9.00 | 7.12 | 6.00 | 5.00 to 7.00 | 6.59 | 50.0 | 52.4 | 56.7 |")
+        self.assertEqual(lines[2], "| 1 | response-time | 9.00 | 7.12 | 6.00 | 5.00 to 7.00 | 6.59 | 50.0 | 52.4 | 56.7 | +0.0 |")
+        self.assertEqual(copies.work([{"total": 9}], [{"total": 18}]), "+100.0")
+        self.assertEqual(copies.work([{"total": 20}], [{"total": 18}]), "**-10.0**")
         # As many seconds of CPU time as the source's mean, which has 6.14 to 6.74.
         self.assertRegex(lines[-3], r"^\| response-time \| .* \| 85 % \(\+78 to \+95\) \| 8 % \(-11 to -2\) \|$")
 

@@ -293,8 +293,8 @@ def table(data):
 
 
 def kernel_table(text):
-    """Returns the block of Table 5.2 on the kernel, from kernel.md: gains of CPU time beside the source's, gains of turnaround, and
-    Total over the least possible."""
+    """Returns the block of Table 5.2 on the kernel, from kernel.md: gains of CPU time beside the source's, gains of turnaround, Total
+    over the least possible, and the machine's work."""
     head, *rows = marks.tables(marks.block(text, "table-5.2"))
     steered = head[3:]
     found = {(int(row[0]), row[1]): row[2:] for row in rows}
@@ -303,10 +303,11 @@ def kernel_table(text):
     for n in counts:
         pairs = zip(found[n, "Gain %"][1:4], found[n, "Gain % in the source"][1:4])
         lines.append(f"| {n} | " + " | ".join(f"{ours} | {source}" for ours, source in pairs) + f" | {found[n, 'Gain %'][4]} |")
-    lines += ["", "| copies | " + " | ".join(steered) + " | " + " | ".join(f"T*, {mode}" for mode in head[2:]) + " |",
-              "| --- |" + " --- |" * (2 * len(steered) + 1)]
+    lines += ["", "| copies | " + " | ".join(steered) + " | " + " | ".join(f"T*, {mode}" for mode in head[2:]) + " | machine's work, % |",
+              "| --- |" + " --- |" * (2 * len(steered) + 2)]
     for n in counts:
-        lines.append("| " + " | ".join([str(n), *found[n, "Turnaround gain %"][1:], *found[n, "Total over the least possible"]]) + " |")
+        lines.append("| " + " | ".join([str(n), *found[n, "Turnaround gain %"][1:], *found[n, "Total over the least possible"],
+                                        span([number(cell) for cell in found[n, "Machine's work %"][1:4]])]) + " |")
     return "\n".join(lines)
 
 
@@ -317,15 +318,16 @@ def paced_table(text):
     rows = [row for row in rows if row[0].isdigit()]
     found = {(row[0], row[1]): row for row in rows}
     counts, policies = list(dict.fromkeys(row[0] for row in rows)), list(dict.fromkeys(row[1] for row in rows))
-    lines = ["| copies | " + " | ".join(f"{column}: {policy} | source" for column in ("Avg s", "Total s") for policy in policies) + " |",
-             "| --- |" + " --- |" * (4 * len(policies))]
+    lines = ["| copies | " + " | ".join(f"{column}: {policy} | source" for column in ("Avg s", "Total s") for policy in policies) + " | machine's work, % |",
+             "| --- |" + " --- |" * (4 * len(policies) + 1)]
     for n in counts:
         cells = []
         for column in ("Avg s", "Total s"):
             ours = head.index(column)
             source = head.index("in the source", ours)
             cells += [cell for policy in policies for cell in (found[n, policy][ours], found[n, policy][source])]
-        lines.append("| " + " | ".join([n, *cells]) + " |")
+        work = span([number(found[n, policy][head.index("Machine's work %")]) for policy in policies])
+        lines.append("| " + " | ".join([n, *cells, work]) + " |")
     return "\n".join(lines)
 
 
