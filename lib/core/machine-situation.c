@@ -99,7 +99,7 @@ const struct asym_alike *asym_situation_alike(const struct asym_situation_facts 
     enum { ONE, ISOLATED, CPUSET, UNORDERED, UNKNOWN, ALIKE, N_CAUSES };
     static const struct asym_alike causes[N_CAUSES] = {
         [ONE] = {"there is one usable CPU", ""},
-        [ISOLATED] = {"ordinary threads get no CPU that is faster than another, the others are isolated", ""},
+        [ISOLATED] = {"ordinary threads get no CPU that is faster than another; the others are isolated", ""},
         [CPUSET] = {"the cpuset allows only CPUs that are alike", ""},
         [UNORDERED] = {"the CPUs are of different kinds, and no source says which are faster", "set [machine] speeds"},
         [UNKNOWN] = {"no source gives the speeds of the CPUs", "set [machine] speeds if they differ"},

@@ -130,7 +130,7 @@ static void machine_block(const struct asym_page *p)
     if (asym_describe_l3(m, l3, sizeof l3))
         asym_page_say(p, INDENT, 2 * INDENT, "%s (this makes no other core type)", l3);
     if (alike)
-        asym_page_say(p, INDENT, INDENT, "No thread gains from another CPU: %s.%s%s%s", alike->why,
+        asym_page_say(p, INDENT, INDENT, "asymd prefers no CPU: %s.%s%s%s", alike->why,
                       *alike->remedy ? " Remedy: " : "", alike->remedy, *alike->remedy ? "." : "");
     else if (!is_asymmetric)
         asym_page_say(p, INDENT, INDENT, "asymd can choose, but %s.", ASYM_NO_SLOW_CPU);

@@ -152,7 +152,7 @@ static void on_one_cpu_it_says_that_there_is_one(void **state)
     const char *const argv[] = {ASYM_SERVICE, "--dry-run", root, NULL};
     assert_int_equal(asym_live_run(argv, said, sizeof said), 0);
     assert_said("1 CPU,");
-    assert_said("No thread gains from another CPU: there is one usable CPU.");
+    assert_said("asymd prefers no CPU: there is one usable CPU.");
     const char *const slow[] = {ASYM_SERVICE, "--dry-run", root, "--slow=1", NULL};
     assert_int_equal(asym_live_run(slow, said, sizeof said), 2);
     assert_said("asymmetry.slow");

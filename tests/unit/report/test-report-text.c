@@ -154,7 +154,7 @@ static void it_says_when_all_cpus_are_alike_and_why(void **state)
     r.notes = &notes;
     ASYM_AUTO_FREE char *text = print(&r, false);
     assert_fits(text);
-    assert_has(text, "No thread gains from another CPU: all CPUs are alike.");
+    assert_has(text, "asymd prefers no CPU: all CPUs are alike.");
     assert_has(text, "--slow=N");
     assert_has(text, "not used: acpi_cppc highest_perf: 255 on all");
     assert_lacks(text, "cpuinfo_max_freq"); /* only --check prints sources that this machine lacks */
