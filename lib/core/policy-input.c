@@ -146,7 +146,6 @@ static double need_of(const struct asym_task_ref *ref)
     return is_own || ref->seen.task->flags & ASYM_TASK_ENDED ? 0 : ref->seen.task->runnable;
 }
 
-/* Add the thread to the policy's input, or note why asymd does not steer it. */
 /* Number the groups of the threads, so that a policy needs no search. asym_step_policy_input has made room. */
 static uint32_t number_nice_group(struct asym_step *st, int32_t group)
 {
@@ -157,6 +156,7 @@ static uint32_t number_nice_group(struct asym_step *st, int32_t group)
     return entry ? entry->index : 0;
 }
 
+/* Add the thread to the policy's input, or note why asymd does not steer it. */
 static void add_thread(struct asym_step *st, const struct asym_app_state *app, uint32_t index,
                        struct allowed_cache *cache, double *unsteered)
 {

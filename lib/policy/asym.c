@@ -75,6 +75,10 @@ static const struct asym_reason shares = {
     .several = "more threads than CPUs: they share CPUs",
     .rotates = true};
 
+static const struct asym_reason seldom = {.text = "needs %.0f %% of a CPU: where there is room",
+                                          .sentence = "needs %.0f %% of a CPU, so it runs where there is room",
+                                          .several = "need little of a CPU: where there is room"};
+
 /* --- the answer --- */
 
 /* Shares its CPU without a crowd, and has the largest density there, heavy times the least. Equals have no boost. */
@@ -91,6 +95,8 @@ static enum asym_pin width_of(const struct asym_seats *q, size_t t, bool leads)
     /* Where a boost has no effect, one that has no claim must be able to leave a CPU that others have entered. */
     const bool has_boost = asym_seats_nice_counts(q, t) && (q->crowded ? !q->in->threads[t].light : s->pins);
     const bool keeps = q->claim[t] != 0 || has_boost;
+    if (!q->of[t].counts)
+        return q->of[t].roams ? ASYM_PIN_ALL : ASYM_PIN_TYPE;
     if (leads)
         return keeps ? ASYM_PIN_CPU : ASYM_PIN_TYPE;
     if (!q->crowded && !q->presses)
@@ -102,6 +108,8 @@ static const struct asym_reason *reason_of(const struct asym_seats *q, size_t t)
 {
     const struct asym_seats_thread *s = asym_seats_of(q, t);
     const struct asym_assignment *a = &q->ret[t];
+    if (!s->counts)
+        return &seldom;
     if (a->exclusive)
         return q->claim[t] & ASYM_CLAIM_SIBLINGS ? &of_its_own_core
                : q->in->threads[t].light         ? &of_its_own_apart
@@ -123,7 +131,9 @@ static void set_figures(const struct asym_seats *q, size_t t)
     const struct asym_seats_thread *s = asym_seats_of(q, t);
     struct asym_assignment *a = &q->ret[t];
     const bool stands = q->claim[t] != 0 || a->nice_delta != 0;
-    a->figure[0] = 100 * (a->reason == &sleeps ? 1 - s->duty : ASYM_MIN(q->density[t], 1));
+    a->figure[0] = 100 * (a->reason == &sleeps   ? 1 - s->duty
+                          : a->reason == &seldom ? s->duty
+                                                 : ASYM_MIN(q->density[t], 1));
     a->figure[1] = stands ? a->cpu : 100 * ASYM_MIN(s->rate, 1);
 }
 
@@ -136,7 +146,8 @@ static void answer(struct asym_seats *q, size_t t)
     s->pins = q->of[t].pins;
     s->kind = q->of[t].kind;
     s->claims = q->claim[t];
-    const bool leads = s->above || leads_its_cpu(q, t);
+    s->counts = q->of[t].counts;
+    const bool leads = s->counts && (s->above || leads_its_cpu(q, t));
     a->width = width_of(q, t, leads);
     a->exclusive = q->claim[t] & ASYM_CLAIM_CPU;
     a->nice_delta = (int8_t)(leads && asym_seats_nice_counts(q, t) ? q->p->boost : 0);
@@ -199,11 +210,8 @@ static void begin(struct asym_seats *q)
     q->slowest = m->types[m->n_types - 1].speed;
     for (unsigned c = 0; c < m->n_cpus; c++)
         q->used[c] = (double)q->in->asleep[c];
-    q->n_open = q->in->n_threads;
-    for (uint32_t t = 0; t < q->in->n_threads; t++) {
-        q->open[t] = t;
+    for (size_t t = 0; t < q->in->n_threads; t++)
         q->ret[t] = (struct asym_assignment){.cpu = -1, .reason = &alike};
-    }
 }
 
 static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
@@ -222,6 +230,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     if (asym_mask_empty(&cpus))
         cpus = in->machine->usable;
     asym_seats_place_crowd(&q, &cpus);
+    asym_seats_place_small(&q, &cpus);
     for (size_t t = 0; t < in->n_threads; t++)
         answer(&q, t);
     return 0;

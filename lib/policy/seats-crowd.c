@@ -169,3 +169,46 @@ void asym_seats_place_crowd(struct asym_seats *q, const struct asym_mask *cpus)
     }
     fill_idle(q, cpus);
 }
+
+/* So much of a CPU has to be free for a thread that does not count; the second share for one that has the core type already. */
+static const double room_from[] = {0.8, 0.4};
+
+/* The CPUs of each faster core type with room. */
+struct rooms {
+    struct asym_mask of[ASYM_MAX_TYPES][2];
+};
+
+static void find_rooms(const struct asym_seats *q, const struct asym_mask *cpus, struct rooms *r)
+{
+    const struct asym_machine *m = q->in->machine;
+    ASYM_MASK_FOREACH (c, cpus)
+        for (unsigned k = 0; k < 2 && asym_seats_speed(q, c) * q->fastest > q->slowest; k++)
+            if (1 - q->used[c] >= room_from[k])
+                asym_mask_set(&r->of[m->cpus[c].type][k], (unsigned)c);
+}
+
+/* Put it on a faster core type with room, or leave it on all CPUs. */
+static void place_one_small(struct asym_seats *q, uint32_t t, const struct asym_mask *cpus, const struct rooms *r)
+{
+    struct asym_seats_brief *b = &q->of[t];
+    struct asym_mask may = *cpus;
+    bool has_room = false;
+    for (unsigned type = 0; type < q->in->machine->n_types && !has_room; type++) {
+        const bool stays = b->last_type == (int)type && !b->roams;
+        has_room = asym_mask_meets(b->allowed, &r->of[type][stays]);
+        if (has_room)
+            may = r->of[type][stays];
+    }
+    b->roams = !has_room;
+    b->kind = 0;
+    q->ret[t].cpu = asym_mask_has(&may, b->home) ? b->home : scan(q, t, &may);
+}
+
+void asym_seats_place_small(struct asym_seats *q, const struct asym_mask *cpus)
+{
+    struct rooms rooms = {0};
+    find_rooms(q, cpus, &rooms);
+    for (uint32_t t = 0; t < q->in->n_threads; t++)
+        if (!q->of[t].counts)
+            place_one_small(q, t, cpus, &rooms);
+}

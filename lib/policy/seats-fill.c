@@ -274,6 +274,9 @@ static void drop_seated(struct asym_seats *q)
 void asym_seats_fill(struct asym_seats *q)
 {
     struct tier tier;
+    for (uint32_t t = 0; t < q->in->n_threads; t++)
+        if (q->of[t].counts)
+            q->open[q->n_open++] = t;
     while (q->n_open > 0 && find_tier(q, &tier)) {
         const size_t n = list_candidates(q, &tier), room = asym_mask_count(&tier.cpus);
         size_t seated = seat(q, &tier, ASYM_MIN(n, room));

@@ -51,6 +51,7 @@ struct asym_seats_thread {
     bool coupled, roams;    /**< its program waits for all of its threads; its mask had several core types */
     uint8_t claims;         /**< ASYM_CLAIM_* that the last plan granted */
     bool above, busy, pins; /**< it passed the limits heavy, fluid and narrow */
+    bool counts;            /**< its program needs enough of a CPU to have seats */
 };
 
 /**
@@ -67,6 +68,7 @@ struct asym_seats_brief {
     uint8_t kind;           /**< as in its state; of the new plan as soon as it sits */
     bool coupled, plain;    /**< as in its state; its speed is that of its CPU, wherever its memory is */
     bool above, busy, pins; /**< as in its state; of the new plan from step 7 on */
+    bool counts, roams;     /**< as in its state; roams: of the new plan for one that does not count */
 };
 
 /** A plan while it is computed. */
@@ -152,6 +154,9 @@ void asym_seats_sit(struct asym_seats *q, uint32_t t, int cpu);
 
 /** Step 6: place the threads of open on the CPUs of cpus. */
 void asym_seats_place_crowd(struct asym_seats *q, const struct asym_mask *cpus);
+
+/** Place the threads that do not count, beside those that have a place already. */
+void asym_seats_place_small(struct asym_seats *q, const struct asym_mask *cpus);
 
 /** Step 7: find out who ranks above the crowd, and grant claims within the budget. Returns the CPUs that the crowd may use. */
 struct asym_mask asym_seats_claim(struct asym_seats *q);

@@ -32,6 +32,12 @@
 #define COUPLED_BELOW 0.15
 #define UNLIKE        0.95
 
+/*
+ * A program that needs less of a CPU than this has no seats: a daemon that wakes now and then would change those of others each
+ * time, and outrank them by its density while it needs none of the time for which they wait.
+ */
+#define COUNTS_FROM 0.15
+
 /* Seconds of progress before the pace of a thread counts. */
 #define WORK_FROM 1
 
@@ -60,6 +66,17 @@ static void set_weight(struct asym_seats *q, uint32_t t, double share)
     const double weight = ASYM_MAX(share, 1e-4 * duty) * asym_nice_weight(thread->nice) / 1024.0;
     q->weight[t] = thread->spinning ? SPINS : weight;
     q->density[t] = thread->spinning ? SPINS : weight / duty;
+}
+
+static bool app_counts(const struct asym_seats *q, const struct asym_policy_app *app)
+{
+    double needs = app->unsteered;
+    bool did = false;
+    for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++) {
+        needs += q->in->threads[t].duty;
+        did |= asym_seats_of(q, t)->counts;
+    }
+    return asym_seats_passes(needs, did, COUNTS_FROM);
 }
 
 static void weigh_app(struct asym_seats *q, size_t a)
@@ -193,7 +210,7 @@ static void couple(struct asym_seats *q, const struct asym_policy_app *app)
     }
 }
 
-static void note_brief(struct asym_seats *q, size_t t)
+static void note_brief(struct asym_seats *q, size_t t, bool counts)
 {
     const struct asym_policy_thread *thread = &q->in->threads[t];
     const struct asym_seats_thread *s = asym_seats_of(q, t);
@@ -213,6 +230,8 @@ static void note_brief(struct asym_seats *q, size_t t)
         .above = s->above,
         .busy = s->busy,
         .pins = s->pins,
+        .counts = counts,
+        .roams = s->roams,
     };
 }
 
@@ -222,7 +241,8 @@ void asym_seats_weigh(struct asym_seats *q)
         const struct asym_policy_app *app = &q->in->apps[a];
         weigh_app(q, a);
         couple(q, app);
+        const bool counts = app_counts(q, app);
         for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++)
-            note_brief(q, t);
+            note_brief(q, t, counts);
     }
 }

@@ -589,6 +589,66 @@ static void a_duty_that_varies_at_the_edge_of_the_budget_changes_no_claim(void *
     }
 }
 
+/* A log daemon wakes for a tenth of every other interval, beside threads that have all CPUs. It changes nothing for them. */
+static void a_program_that_needs_little_has_no_seat(void **state)
+{
+    (void)state;
+    static const unsigned busy[] = {4, 8, 12};
+    for (size_t i = 0; i < ASYM_LENGTH(busy); i++) {
+        struct asym_assignment without[13][30];
+        for (unsigned with = 0; with < 2; with++) {
+            begin(2, 4, 1, 4);
+            const unsigned serial = enter(1, 1), first = enter(busy[i] - 1, 1), daemon = enter(1, 0.1);
+            for (unsigned k = 0; k < 30; k++) {
+                w.threads[daemon].here = with && k % 2 == 0;
+                policy_fixture_plan(&w);
+                for (unsigned t = serial; t < first + busy[i] - 1; t++) {
+                    const struct asym_assignment *a = &w.threads[t].answer;
+                    if (!with)
+                        without[t][k] = *a;
+                    assert_int_equal(a->cpu, without[t][k].cpu);
+                    assert_int_equal(a->width, without[t][k].width);
+                    assert_int_equal(a->nice_delta, without[t][k].nice_delta);
+                    assert_int_equal(a->exclusive, without[t][k].exclusive);
+                }
+            }
+            assert_true(!with || w.threads[daemon].answer.width == ASYM_PIN_ALL);
+            assert_int_equal(w.threads[daemon].answer.nice_delta, 0);
+        }
+    }
+}
+
+/* It runs on faster CPUs with room, and stays while they have less; near the limit of seats it keeps what it has. */
+static void a_program_that_needs_little_runs_where_there_is_room(void **state)
+{
+    (void)state;
+    static const struct {
+        double duties[2];
+        unsigned n_others;
+        double others;
+        enum asym_pin width;
+        bool seat;
+    } rows[] = {{{0.1, 0.1}, 0, 0, ASYM_PIN_TYPE, false},   {{0.1, 0.1}, 4, 0.5, ASYM_PIN_TYPE, false},
+                {{0.1, 0.1}, 4, 0.7, ASYM_PIN_ALL, false},  {{0.1, 0.1}, 16, 0.33, ASYM_PIN_ALL, false},
+                {{0.14, 0.13}, 0, 0, ASYM_PIN_TYPE, false}, {{0.2, 0.13}, 0, 0, ASYM_PIN_CPU, true},
+                {{0.2, 0.11}, 0, 0, ASYM_PIN_TYPE, false}};
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        begin(2, 4, 1, 4);
+        const unsigned daemon = enter(1, rows[i].duties[0]);
+        policy_fixture_plan(&w);
+        w.threads[daemon].runnable = rows[i].duties[1];
+        for (unsigned n = 0; n < rows[i].n_others; n += 2)
+            enter(2, rows[i].others);
+        for (unsigned k = 0; k < 10; k++)
+            policy_fixture_plan(&w);
+        assert_int_equal(w.threads[daemon].answer.width, rows[i].width);
+        assert_int_equal(w.threads[daemon].answer.nice_delta, 0);
+        assert_int_equal(state_of(daemon)->counts, rows[i].seat);
+        for (unsigned t = daemon + 1; t < w.n_threads; t++)
+            assert_int_equal(w.threads[t].answer.width, ASYM_PIN_CPU);
+    }
+}
+
 /* A container has CPU 0 and CPU 4. A serial thread that may use all CPUs takes neither from the crowd that may not. */
 static void no_claim_takes_a_cpu_of_a_small_cpuset(void **state)
 {
@@ -660,6 +720,8 @@ int main(void)
         cmocka_unit_test(a_plan_without_new_measurements_changes_no_mean),
         cmocka_unit_test(where_nice_does_not_count_a_claim_replaces_the_boost),
         cmocka_unit_test(a_duty_that_varies_at_the_edge_of_the_budget_changes_no_claim),
+        cmocka_unit_test(a_program_that_needs_little_has_no_seat),
+        cmocka_unit_test(a_program_that_needs_little_runs_where_there_is_room),
         cmocka_unit_test(no_claim_takes_a_cpu_of_a_small_cpuset),
         cmocka_unit_test(a_claim_sends_no_thread_above_the_crowd_away),
         cmocka_unit_test(far_too_many_threads_use_all_cpus_without_claims),
