@@ -525,6 +525,10 @@ class Test:
             lines = done.stdout.split("\n")
             assert done.returncode == 0 and len(lines) == 1 + 2 + 4 + 1 + 40 + 1 - 1 + (lines[-1] == ""), done.stdout
             assert "\x1b" not in done.stdout and max(map(len, lines)) <= 80 and "REASON" in done.stdout, done.stdout
+            self.variables["COLUMNS"] = "120"
+            lines = self.run("top", "--once").stdout.split("\n")
+            assert 100 < max(map(len, lines)) <= 120, lines
+            del self.variables["COLUMNS"]
             terminal = self.top(160, 5, "--once", TERM="dumb")
             assert terminal.end() == 0 and b"THREADS" in terminal.raw, terminal.raw
             with open("/dev/full", "w", encoding="utf-8") as full:

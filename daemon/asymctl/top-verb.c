@@ -6,9 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
+#include "app/terminal.h"
 #include "base/clock.h"
 #include "base/macro.h"
 #include "daemon/asymctl/interruption.h"
@@ -18,7 +17,6 @@
 #include "daemon/asymctl/service-verb.h"
 #include "top/layout.h"
 
-#define COLUMNS_WITHOUT_TERMINAL 80
 /* The most keys between two checks for signals, so that a stream of keys cannot keep top from its end. */
 #define MOST_KEYS 64
 
@@ -259,10 +257,7 @@ static int show(struct top *top)
 
 static int print_once(struct top *top)
 {
-    struct winsize size;
-    top->view.columns = COLUMNS_WITHOUT_TERMINAL;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-        top->view.columns = size.ws_col;
+    top->view.columns = (unsigned)asym_terminal_of(stdout).columns;
     const int r = lay_out(top);
     return asym_verb_reported(r < 0 ? r : asym_top_print(&top->page, stdout));
 }
@@ -303,6 +298,6 @@ const struct asym_verb asym_verb_top = {
             "the share of their running time on fast CPUs, changes of CPUs in a minute, and the reason of asymd.\n"
             "The key ? lists the keys; q quits. top takes at most 1 % of a CPU: frames that cost more than that\n"
             "come less often than --interval says. With --once it prints all applications, as wide as the\n"
-            "terminal, or 80 columns without one. NO_COLOR turns colours off.\n",
+            "terminal or COLUMNS, or 80 columns without either. NO_COLOR turns colours off.\n",
     .run = run_top,
 };
