@@ -20,9 +20,11 @@
 
 /* --- reasons --- */
 
-static const struct asym_reason alike = {.text = "all CPUs are alike",
-                                         .sentence = "runs where the kernel puts it, because all CPUs are alike",
-                                         .kind = ASYM_REASON_UNSTEERED};
+/* A policy does not know the cause: CPUs alike, others isolated, or speeds that no source gives. */
+static const struct asym_reason alike = {
+    .text = "no CPU is known to be faster for it",
+    .sentence = "runs where the kernel puts it, because no CPU is known to be faster for it",
+    .kind = ASYM_REASON_UNSTEERED};
 static const struct asym_reason of_its_own = {
     .text = "waited for %.0f %% of its time: CPU %.0f of its own",
     .sentence = "is waited for during %.0f %% of its time, so it has CPU %.0f to itself",

@@ -190,7 +190,7 @@ def main():
              "| row | `pa` | `serial-first` | asked | `asym` | sets/s |", "| --- | --- | --- | --- | --- | --- |", *table, "",
              "## Eight speeds", "",
              f"Seconds until the last of so many copies of a serial program has ended, on CPUs of the speeds 1 to 8, {SEEDS} seeds. T*: "
-             f"the least time. {counted(eight_hit)}", "",
+             f"the least time. The copies are all that runs, so the machine's work is their number by these seconds. {counted(eight_hit)}", "",
              "| copies | T* | stock | `pa` | `serial-first` | at most | `asym` |", "| --- | --- | --- | --- | --- | --- | --- |", *eight, "",
              "## Against a stock scheduler that knows the capacities", "",
              f"The rows of the first table with `capacity = active`, {SEEDS} seeds. Asked is that no gain without a loss of work is higher by "

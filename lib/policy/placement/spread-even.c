@@ -271,8 +271,9 @@ const struct asym_reason asym_spread_only_fast = {.text = "all of its CPUs are f
 const struct asym_reason asym_spread_spinning = {.text = "spins at a barrier: comes last",
                                                  .sentence = "spins at a barrier, so all other threads come before it"};
 
-static const struct asym_reason alike = {.text = "all CPUs are alike: threads are only spread",
-                                         .sentence = "has a CPU like all others: the policy only spreads the threads"};
+static const struct asym_reason alike = {
+    .text = "no CPU is known to be faster: threads are only spread",
+    .sentence = "has a CPU like all others as far as asymd knows: the policy only spreads the threads"};
 
 void asym_spread_alike(struct asym_spread *sp, const uint32_t *list, size_t n)
 {

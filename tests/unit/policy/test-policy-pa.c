@@ -329,7 +329,7 @@ static void alike_cpus_are_not_exclusive(void **state)
         turn(&w);
         for (size_t i = 0; i < 6; i++) {
             assert_false(w.plan->tasks[i].exclusive);
-            assert_why(w.plan->tasks[i].reason, "all CPUs are alike");
+            assert_why(w.plan->tasks[i].reason, "no CPU is known to be faster");
             assert_true(asym_mask_equal(&w.plan->tasks[i].mask, &w.machine.usable));
         }
         end(&w);
