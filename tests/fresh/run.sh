@@ -247,7 +247,7 @@ everything() {
     keep
     must "user with sudo: ./dev test --build=release" PID sudoer "./dev test --build=release"
     must "user with sudo: the tests that need the proc connector" HOST sudoer "./dev test --build=release --only=connector"
-    must "user without sudo: ./dev run" PID user "./dev run"
+    must_say "Applications  2 active" "user without sudo: ./dev run" PID user "./dev run"
     must_say "NOT RUN in release, 1 tests that need root: install.unit" "user without sudo: ./dev test says what needs root" \
         PID user "./dev test --build=release --only=install"
     must "user: all files of the tree are the user's" PID user '[ -z "$(find . ! -user fresh -print -quit)" ]'
