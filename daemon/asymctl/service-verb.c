@@ -33,12 +33,17 @@ static void say_left_over(void)
     asym_settings_free(settings);
 }
 
+int asym_verb_no_service(const char *message)
+{
+    const int status = asym_verb_fail(ASYM_EXIT_NO_SERVICE, message);
+    say_left_over();
+    return status;
+}
+
 int asym_verb_call_failed(int r, const struct asym_error *err)
 {
-    const int status = asym_verb_fail(asym_exit_status(r), err->text);
-    if (status == ASYM_EXIT_NO_SERVICE)
-        say_left_over();
-    return status;
+    const int status = asym_exit_status(r);
+    return status == ASYM_EXIT_NO_SERVICE ? asym_verb_no_service(err->text) : asym_verb_fail(status, err->text);
 }
 
 int asym_verb_connect(struct asym_client **ret)

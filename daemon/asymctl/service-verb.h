@@ -12,6 +12,9 @@
 /** Connect. On an error prints it. Returns the exit status. */
 int asym_verb_connect(struct asym_client **ret);
 
+/** Print that no asymd runs, by this message, and what one that died has left. Returns the exit status. */
+int asym_verb_no_service(const char *message);
+
 /** Print the error of a call. r: its result, below 0. Returns the exit status. */
 int asym_verb_call_failed(int r, const struct asym_error *err);
 

@@ -44,7 +44,7 @@ static int fail_without_service(const struct asym_error *no_service)
     if (asym_machine_run_installed(&run, &cli, &err) >= 0)
         asym_assess(&run, verdict, sizeof verdict);
     snprintf(message, sizeof message, "%s%s%s", no_service->text, *verdict ? ". " : "", verdict);
-    return asym_verb_fail(ASYM_EXIT_NO_SERVICE, message);
+    return asym_verb_no_service(message);
 }
 
 static int report(struct asym_client *client, bool json)
