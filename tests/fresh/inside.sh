@@ -47,8 +47,8 @@ enter() {
     exec /root/inside.sh run "$2" "$3"
 }
 
-# Pass on only the proxies of the caller's environment. The shell stays as the first process of the PID namespace, which must
-# wait for orphans.
+# Pass on only the proxies of the caller's environment. Warnings of the compiler are errors here. The shell stays as the first
+# process of the PID namespace, which must wait for orphans.
 run() {
     local who=(setpriv "--reuid=$uid" "--regid=$uid" --init-groups) home=/home/$user variable keep=()
     for variable in http_proxy https_proxy no_proxy; do
@@ -62,7 +62,7 @@ run() {
     [ ! -e /usr/sbin/update-ca-certificates ] || update-ca-certificates >/dev/null 2>&1
     cd "$home/asymd"
     "${who[@]}" env -i "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" "HOME=$home" "TERM=${TERM:-dumb}" \
-        LANG=C.UTF-8 "${keep[@]}" bash -c "$2" &
+        LANG=C.UTF-8 ASYM_WERROR=ON "${keep[@]}" bash -c "$2" &
     wait $!
 }
 

@@ -273,7 +273,7 @@ static void every_mover_is_shown_up_to_eight_and_the_rest_are_counted(void **sta
             report_fixture_steer(s, report_fixture_thread(s, "many", 100 + i, 0), 4 + i % 4, "4-7",
                                  &report_fixture_own);
         ASYM_AUTO_FREE char *text = text_of(s);
-        char more[32];
+        char more[64];
         assert_int_equal(count(text, "0 -> "), ASYM_MIN(n, 8));
         snprintf(more, sizeof more, "%d more would move", n - 8);
         if (n > 8)
@@ -290,7 +290,7 @@ static void excluded_ones_are_grouped_by_reason_with_a_few_examples(void **state
 {
     (void)state;
     struct report_fixture *s = report_fixture_new(8, 4, 64);
-    char name[16];
+    char name[32];
     for (int i = 0; i < 37; i++) {
         snprintf(name, sizeof name, "kworker/%d", i);
         report_fixture_app(s, name, 1000 + i, ASYM_PHASE_IDLE, ASYM_CLASS_NONE, 0)->excluded = asym_why(
