@@ -29,7 +29,7 @@
 /* The budget, share of a CPU. asymd needs the first seconds to lengthen its interval. */
 #define PROMISED 0.01
 #define SETTLE   6
-#define PERIOD   12
+#define PERIOD   6
 #define SECONDS  ASYM_ATTACK_LIFETIME(SETTLE, PERIOD)
 
 /* CPU time, in seconds, of the first SETTLE seconds and so many calls. */
@@ -72,6 +72,13 @@ static pid_t start_attacker(void)
     return attacker;
 }
 
+/* Within its budget, asymd takes some samples until it steers most of them. Returns how many threads it steers then. */
+static int await_steered(pid_t attacker)
+{
+    asym_live_await(asym_live_narrow_threads, attacker, asym_live_cpus(), THREADS / 2 + 1, ASYM_LIVE_PATIENCE);
+    return asym_live_narrow_threads(attacker, asym_live_cpus());
+}
+
 /* 31 % of a CPU before the fix, and no thread was steered. */
 static void their_masks_are_known_at_little_cost(void **state)
 {
@@ -80,7 +87,7 @@ static void their_masks_are_known_at_little_cost(void **state)
     pid_t asymd = asym_service_start(attacker, NULL);
     asym_live_sleep_available(SETTLE);
     const double share = asym_attack_share(asymd, PERIOD, 2 * PROMISED);
-    const int steered = asym_live_narrow_threads(attacker, asym_live_cpus());
+    const int steered = await_steered(attacker);
     printf("%.1f %% of a CPU, %d of %d threads steered\n", 100 * share, steered, THREADS);
     const double stop = asym_attack_stop(asymd, 20);
     asym_live_end(attacker, SIGKILL);
@@ -118,7 +125,7 @@ static void with_offline_cpus_a_change_and_a_call_cost_little_too(void **state)
         assert_int_equal(asym_bus_daemon_call(bus, "GetApplication", NULL, "u", (uint32_t)attacker), 0);
     sd_bus_close_unref(bus);
     const double used = asym_attack_cpu(asymd);
-    const int steered = asym_live_narrow_threads(attacker, asym_live_cpus());
+    const int steered = await_steered(attacker);
     printf("%.2f s of CPU time, %d of %d threads steered\n", used, steered, THREADS);
     const double stop = asym_attack_stop(asymd, 20);
     asym_live_end(attacker, SIGKILL);

@@ -35,7 +35,7 @@
 /* The budget of 1 % for samples, and a quarter of it for maps. asymd needs the first seconds to lengthen its interval. */
 #define PROMISED 0.0125
 #define SETTLE   6
-#define PERIOD   12
+#define PERIOD   6
 #define SECONDS  ASYM_ATTACK_LIFETIME(SETTLE, PERIOD)
 
 static pid_t creator; /* of the copies */

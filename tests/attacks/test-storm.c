@@ -25,7 +25,7 @@
 /* The fork guard takes at most twice the budget of 1 %, and samples take the budget. The period lets the interval settle. */
 #define PROMISED 0.03
 #define SETTLE   3
-#define PERIOD   12
+#define PERIOD   6
 #define SECONDS  ASYM_ATTACK_LIFETIME(SETTLE, PERIOD)
 /* Before and after the attack the test waits for the fork guard's priority. */
 #define OTHER_SECONDS (SECONDS + 120)

@@ -34,6 +34,7 @@
 
 #include "base/macro.h"
 #include "support/process.h"
+#include "support/rounds.h"
 #include "support/rtx-alone.h"
 #include "support/rtx-raw.h"
 
@@ -541,7 +542,7 @@ static void stop(void)
 
 static void read_arguments(int argc, char **argv)
 {
-    w.seconds = 20;
+    w.seconds = asym_rounds(100);
     w.seed = 1;
     for (int i = 1; i < argc; i++) {
         if (sscanf(argv[i], "--seconds=%lu", &w.seconds) == 1 || sscanf(argv[i], "--seed=%lu", &w.seed) == 1)

@@ -32,6 +32,7 @@
 #include "linux/sys/thread.h"
 #include "support/live.h"
 #include "support/process.h"
+#include "support/rounds.h"
 
 /* Orders to a process of the tests. */
 enum order { NOTHING, FORK, THREAD, EXEC, END };
@@ -473,14 +474,13 @@ static int narrow_first_children(int n, int in_program)
     return narrow;
 }
 
-#define PROCESSES 200
-
 /* The test prints how often the first child loses the race, and asserts no limit. */
 static void first_children_that_see_the_mask_before_the_fork_guard_acts(void **state)
 {
     (void)state;
     struct asym_process_events *process_events;
     struct asym_error err;
+    const int n = (int)asym_rounds(200);
     for (int realtime = 1; realtime >= 0; realtime--) {
         bool permitted;
         if (asym_process_events_open(&process_events, &err) < 0)
@@ -493,13 +493,13 @@ static void first_children_that_see_the_mask_before_the_fork_guard_acts(void **s
         for (int loaded = 0; loaded <= 1; loaded++) {
             const char *const argv[] = {"tests/load-spin", "4", "120", NULL};
             pid_t load = loaded ? asym_live_start(argv, -1) : -1;
-            int program = narrow_first_children(PROCESSES, 1), at_once = narrow_first_children(PROCESSES, 0);
+            int program = narrow_first_children(n, 1), at_once = narrow_first_children(n, 0);
             if (loaded)
                 asym_live_end(load, SIGKILL);
             print_message(
                 "first children that saw fewer CPUs, fork guard %s, %s: nproc %d of %d, the bare child %d of %d\n",
                 realtime ? (permitted ? "real-time" : "not permitted to be real-time") : "without priority",
-                loaded ? "loaded" : "idle", program, PROCESSES, at_once, PROCESSES);
+                loaded ? "loaded" : "idle", program, n, at_once, n);
         }
         asym_process_events_close(process_events);
         assert_int_equal(asym_ledger_count(ledger), 0);

@@ -2,7 +2,6 @@
 /* The proc connector: the subscription, other subscribers, overflow, and the error where it is not available. */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -75,20 +74,13 @@ static void drain_until_exit(struct asym_process_events *b, struct tally *t)
     }
 }
 
-static void *nothing(void *arg)
-{
-    return arg;
-}
-
 static void events_of_a_process_come_in_order_with_monotonic_times(void **state)
 {
     (void)state;
     struct asym_process_events *b = open_it();
     struct tally t = {.parent = (int32_t)getpid()};
-    pthread_t thread;
     double before = asym_live_now();
-    assert_int_equal(pthread_create(&thread, NULL, nothing, NULL), 0);
-    pthread_join(thread, NULL);
+    assert_int_equal(asym_process_make_threads(1), 0);
     run_true();
     drain_until_exit(b, &t);
     assert_true(t.born == 1 && t.execs == 1 && t.exits == 1 && t.threads == 1 && t.lost == 0);
@@ -174,15 +166,6 @@ static void a_connection_that_ends_is_reported_at_every_drain(void **state)
     close(null);
 }
 
-static void create(int threads)
-{
-    for (int i = 0; i < threads; i++) {
-        pthread_t thread;
-        assert_int_equal(pthread_create(&thread, NULL, nothing, NULL), 0);
-        pthread_join(thread, NULL);
-    }
-}
-
 /*
  * 1000 threads make 2000 events: the default buffer would hold 256 of them. 20,000 threads make 40,000: the buffer of 8 MiB
  * holds about 10,000.
@@ -192,10 +175,10 @@ static void a_storm_that_overflows_ends_in_lost_and_goes_on(void **state)
     (void)state;
     struct asym_process_events *b = open_it();
     struct tally held = {.parent = (int32_t)getpid()}, t = held, after = held;
-    create(1000);
+    assert_int_equal(asym_process_make_threads(1000), 0);
     assert_true(asym_process_events_drain(b, count, &held) >= 2000);
     assert_int_equal(held.lost, 0);
-    create(20000);
+    assert_int_equal(asym_process_make_threads(20000), 0);
     assert_true(asym_process_events_drain(b, count, &t) > 0);
     assert_true(t.lost >= 1);
     while (asym_process_events_drain(b, count, &t) > 0)
@@ -216,7 +199,7 @@ static void what_is_kept_is_bounded(void **state)
     bool realtime;
     assert_int_equal(asym_process_events_watch(b, count_hook, &hooked, &realtime), 0);
     asym_process_events_limit(b, 100);
-    create(40000);
+    assert_int_equal(asym_process_make_threads(40000), 0);
     asym_live_sleep(0.1);
     int n = asym_process_events_drain(b, count, &t);
     assert_true(n > 1 && n <= 65536 + 1);
@@ -240,9 +223,7 @@ static void storm(struct asym_process_events *b, double percent, struct tally *t
     const double begin = stretch.begin;
     for (double now = begin; now < begin + STORM_SECONDS || (t->lost == 0 && now < begin + ASYM_LIVE_PATIENCE);
          now = asym_live_now()) {
-        pthread_t thread;
-        assert_int_equal(pthread_create(&thread, NULL, nothing, NULL), 0);
-        pthread_join(thread, NULL);
+        assert_int_equal(asym_process_make_threads(1), 0);
         assert_true(asym_process_events_drain(b, count, t) >= 0);
     }
     const double elapsed = asym_live_now() - begin;

@@ -33,38 +33,53 @@ static int catches_ctrl_c(pid_t pid, int unused)
     return asym_process_catches(pid, SIGINT);
 }
 
-/*
- * Waits until the recorder has written a segment of snapshots, which it does every 5 s. It writes the head before it catches
- * SIGINT, and each segment at once: then the file is longer than the head.
- */
-static void await_snapshots(pid_t recorder, const char *part)
+static off_t size_of(const char *path)
 {
-    struct stat head, now;
-    assert_true(asym_live_await(catches_ctrl_c, recorder, 0, 1, ASYM_LIVE_PATIENCE));
-    assert_int_equal(stat(part, &head), 0);
-    for (const double end = asym_live_now() + ASYM_LIVE_PATIENCE; asym_live_now() < end; asym_live_sleep(0.05)) {
-        assert_int_equal(stat(part, &now), 0);
-        if (now.st_size > head.st_size)
-            return;
-    }
-    fail_msg("%s has %lld bytes, no more than its head", part, (long long)now.st_size);
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    return st.st_size;
 }
 
-/* Records a load of four threads into the tree, and ends the recorder by a signal. Returns its exit status. */
-static int record_until(const char *path, const char *part, int signal)
+/* The recorder writes the head before it catches SIGINT. Returns the size of the head. */
+static off_t await_head(pid_t recorder, const char *part)
+{
+    assert_true(asym_live_await(catches_ctrl_c, recorder, 0, 1, ASYM_LIVE_PATIENCE));
+    return size_of(part);
+}
+
+/* Waits until the recorder has written a segment of snapshots, which it does every 5 s: the file is longer than the head. */
+static void await_snapshots(const char *part, off_t head)
+{
+    for (const double end = asym_live_now() + ASYM_LIVE_PATIENCE; asym_live_now() < end; asym_live_sleep(0.05))
+        if (size_of(part) > head)
+            return;
+    fail_msg("%s has %lld bytes, no more than its head", part, (long long)size_of(part));
+}
+
+/* Records a load of four threads twice at the same time, and ends one recorder by Ctrl-C, the other by SIGKILL. */
+static void record_and_kill(const char *ended, const char *killed)
 {
     static const char *const load[] = {"tests/load-spin", "4", "120", NULL};
+    const char *const paths[] = {ended, killed};
+    const int signals[] = {SIGINT, SIGKILL}, statuses[] = {0, 128 + SIGKILL};
     const pid_t spin = asym_live_start(load, -1);
-    char pid[32];
+    pid_t recorders[2];
+    off_t heads[2];
+    char pid[32], parts[2][160];
     asym_live_settle(spin, 4);
     snprintf(pid, sizeof pid, "--pid=%d", (int)spin);
-    const char *const argv[] = {"daemon/asymctl", "record", path, "--time=100s", pid, NULL};
-    const pid_t recorder = asym_live_start(argv, -1);
-    await_snapshots(recorder, part);
-    asym_live_signal(recorder, signal);
-    const int status = asym_live_wait(recorder);
+    for (int i = 0; i < 2; i++) {
+        const char *const argv[] = {"daemon/asymctl", "record", paths[i], "--time=100s", pid, NULL};
+        recorders[i] = asym_live_start(argv, -1);
+        snprintf(parts[i], sizeof parts[i], "%s.part", paths[i]);
+        heads[i] = await_head(recorders[i], parts[i]);
+    }
+    for (int i = 0; i < 2; i++) {
+        await_snapshots(parts[i], heads[i]);
+        asym_live_signal(recorders[i], signals[i]);
+        assert_int_equal(asym_live_wait(recorders[i]), statuses[i]);
+    }
     asym_live_end(spin, SIGKILL);
-    return status;
 }
 
 static int replay(const char *path)
@@ -73,18 +88,19 @@ static int replay(const char *path)
     return asym_live_run(argv, said, sizeof said);
 }
 
-static void ctrl_c_ends_a_record_that_makes_the_same_plans_again(void **state)
+static void ctrl_c_ends_a_record_that_makes_the_same_plans_again_and_a_kill_leaves_what_is_written(void **state)
 {
     (void)state;
     struct tree tree;
-    char path[128], part[140];
+    char path[128], killed[128], part[140];
     struct stat st;
     tree_make(&tree);
     snprintf(path, sizeof path, "%s/a.rec", tree.path);
-    snprintf(part, sizeof part, "%s.part", path);
-    assert_int_equal(record_until(path, part, SIGINT), 0);
+    snprintf(killed, sizeof killed, "%s/b.rec", tree.path);
+    record_and_kill(path, killed);
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
+    snprintf(part, sizeof part, "%s.part", path);
     assert_int_not_equal(access(part, F_OK), 0);
     assert_int_equal(replay(path), 0);
     assert_said("byte for byte");
@@ -94,19 +110,8 @@ static void ctrl_c_ends_a_record_that_makes_the_same_plans_again(void **state)
     const char *const plans[] = {"daemon/asymctl", "replay", path, "--plans", NULL};
     assert_int_equal(asym_live_run(plans, said, sizeof said), 0);
     assert_said("load-spin");
-    tree_remove(&tree);
-}
-
-static void a_killed_recorder_leaves_what_it_has_written(void **state)
-{
-    (void)state;
-    struct tree tree;
-    char path[128], part[140];
-    tree_make(&tree);
-    snprintf(path, sizeof path, "%s/a.rec", tree.path);
-    snprintf(part, sizeof part, "%s.part", path);
-    assert_int_equal(record_until(path, part, SIGKILL), 128 + SIGKILL);
-    assert_int_not_equal(access(path, F_OK), 0);
+    assert_int_not_equal(access(killed, F_OK), 0);
+    snprintf(part, sizeof part, "%s.part", killed);
     assert_int_equal(replay(part), 0);
     assert_said("the file ends without the segment that ends a record");
     assert_said("byte for byte");
@@ -241,12 +246,11 @@ static void a_record_becomes_a_scenario_that_is_simulated(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ctrl_c_ends_a_record_that_makes_the_same_plans_again),
+        cmocka_unit_test(ctrl_c_ends_a_record_that_makes_the_same_plans_again_and_a_kill_leaves_what_is_written),
         cmocka_unit_test(a_trace_is_a_new_file_of_its_owner),
         cmocka_unit_test(a_record_becomes_a_scenario_that_is_simulated),
         cmocka_unit_test_setup_teardown(a_trace_has_the_decisions_of_a_running_service, asym_service_set_up,
                                         asym_service_tear_down),
-        cmocka_unit_test(a_killed_recorder_leaves_what_it_has_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

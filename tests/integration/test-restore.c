@@ -30,6 +30,7 @@
 #include "linux/sys/thread.h"
 #include "support/cgroup.h"
 #include "support/live.h"
+#include "support/rounds.h"
 #include "support/process.h"
 
 #define SLOTS 220
@@ -433,14 +434,15 @@ static double random_share(uint64_t *seed)
  * The test runs without the fork guard. Between the kills, the unsteered main thread of a process with steered threads starts
  * new threads, and steered threads end.
  */
-static void after_each_of_100_kills_every_thread_that_is_left_has_its_own(void **state)
+static void after_each_kill_every_thread_that_is_left_has_its_own(void **state)
 {
     (void)state;
     uint64_t seed = 2012;
     struct asym_restore_report sum = {0};
     victim = start(come_and_go);
     await(&shared->ready);
-    for (int round = 0; round < 100; round++) {
+    const unsigned rounds = asym_rounds(100);
+    for (unsigned round = 0; round < rounds; round++) {
         shared->go = 0;
         pid_t steerer = start(steer_back_and_forth);
         await(&shared->go);
@@ -456,9 +458,9 @@ static void after_each_of_100_kills_every_thread_that_is_left_has_its_own(void *
         sum.gone += report.gone;
         sum.foreign += report.foreign;
     }
-    print_message("100 kills while threads come and go: %zu restored, %zu with inherited affinity, %zu gone, %zu "
+    print_message("%u kills while threads come and go: %zu restored, %zu with inherited affinity, %zu gone, %zu "
                   "foreign; none left odd\n",
-                  sum.restored, sum.inherited, sum.gone, sum.foreign);
+                  rounds, sum.restored, sum.inherited, sum.gone, sum.foreign);
     assert_true(sum.restored > 0 && sum.gone > 0);
     assert_int_equal(sum.foreign, 0);
     asym_live_end(victim, SIGKILL);
@@ -472,7 +474,7 @@ int main(void)
         ROW(an_orphan_has_inherited),
         ROW(a_sibling_in_a_session_without_a_leader_has_inherited_nothing),
         ROW(what_a_thread_took_along_by_exec_is_found),
-        ROW(after_each_of_100_kills_every_thread_that_is_left_has_its_own),
+        ROW(after_each_kill_every_thread_that_is_left_has_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -180,17 +180,21 @@ static long sleeps_of(pid_t pid)
     return n;
 }
 
+/* One program and one asymd for all floods: each begins after the one before has ended. */
+static struct asym_talker talker;
+static pid_t asymd;
+
 /* Measures a stretch of phases, and another one when the host took CPU time from it. */
-static struct outcome measure(struct asym_talker *talker, pid_t asymd)
+static struct outcome measure(void)
 {
     struct outcome o = {0};
     double taken = 1, worst;
     while (taken > ASYM_LIVE_STOLEN_MOST) {
-        longest_interval(talker->manager, &o.percent);
+        longest_interval(talker.manager, &o.percent);
         const struct asym_live_stretch stretch = asym_live_begin();
         const long slept = sleeps_of(asymd);
-        o.reactions = asym_talker_count(talker, LAST, &worst);
-        o.interval = longest_interval(talker->manager, &o.percent);
+        o.reactions = asym_talker_count(&talker, LAST, &worst);
+        o.interval = longest_interval(talker.manager, &o.percent);
         o.sleeps = sleeps_of(asymd) - slept;
         taken = asym_live_stolen(&stretch);
         if (taken > ASYM_LIVE_STOLEN_MOST)
@@ -199,30 +203,43 @@ static struct outcome measure(struct asym_talker *talker, pid_t asymd)
     return o;
 }
 
-/* Returns how many more times something woke asymd than without the flood, for each phase of the other program. */
-static double check_flood(void (*flood)(void))
+static struct outcome before; /* the floods */
+
+static int set_up(void **state)
 {
     /* The test does not measure how fast the machine reacts: the CPU budget is ample for an honest program. */
     static const char *const command[] = {"tests/load-talker", NULL};
     const char *const options[] = {"--interval=1s", "--set=asymd.cpu_budget=10", NULL};
-    double worst;
-    struct asym_talker talker = asym_talker_start(command);
-    pid_t asymd = asym_service_start(talker.pid, options);
+    asym_service_set_up(state);
+    talker = asym_talker_start(command);
+    asymd = asym_service_start(talker.pid, options);
     asym_talker_await_answer(&talker);
-    const struct outcome before = measure(&talker, asymd);
+    before = measure();
     print_message("before: %d of %d serial phases, %.2f %% of a CPU\n", before.reactions, LAST, before.percent);
+    assert_true(before.reactions > 0);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    asym_live_signal(asymd, SIGTERM);
+    assert_int_equal(asym_live_wait(asymd), 0);
+    asym_talker_end(&talker);
+    return asym_service_tear_down(state);
+}
+
+/* Returns how many more times something woke asymd than without the flood, for each phase of the other program. */
+static double check_flood(void (*flood)(void))
+{
+    double worst;
     pid_t flooder = start_flood(flood);
     asym_talker_count(&talker, FIRST, &worst);
-    const struct outcome during = measure(&talker, asymd);
+    const struct outcome during = measure();
     const double wakeups = (double)(during.sleeps - before.sleeps) / LAST;
     print_message("%d of %d serial phases, %.2f %% of a CPU every %.0f ms, %.1f more wakeups in a phase\n",
                   during.reactions, LAST, during.percent, during.interval, wakeups);
     assert_int_equal(waitpid(flooder, NULL, WNOHANG), 0);
     asym_live_end(flooder, SIGKILL);
-    asym_live_signal(asymd, SIGTERM);
-    assert_int_equal(asym_live_wait(asymd), 0);
-    asym_talker_end(&talker);
-    assert_true(before.reactions > 0);
     assert_true(during.reactions >= LAST * 3 / 4);
     assert_true(during.interval > 0 && during.interval <= 1000);
     return wakeups;
@@ -256,14 +273,10 @@ static void a_flood_of_connections_delays_no_other_program(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_flood_of_events_delays_no_other_program, asym_service_set_up,
-                                        asym_service_tear_down),
-        cmocka_unit_test_setup_teardown(a_flood_of_phases_delays_no_other_program, asym_service_set_up,
-                                        asym_service_tear_down),
-        cmocka_unit_test_setup_teardown(a_flood_of_overfilled_counts_delays_no_other_program, asym_service_set_up,
-                                        asym_service_tear_down),
-        cmocka_unit_test_setup_teardown(a_flood_of_connections_delays_no_other_program, asym_service_set_up,
-                                        asym_service_tear_down),
+        cmocka_unit_test(a_flood_of_events_delays_no_other_program),
+        cmocka_unit_test(a_flood_of_phases_delays_no_other_program),
+        cmocka_unit_test(a_flood_of_overfilled_counts_delays_no_other_program),
+        cmocka_unit_test(a_flood_of_connections_delays_no_other_program),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

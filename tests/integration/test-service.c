@@ -20,6 +20,7 @@
 
 #include "base/macro.h"
 #include "support/live.h"
+#include "support/rounds.h"
 #include "support/service.h"
 
 /* With the default policy, which leaves threads on all CPUs above flood: other tests may run. */
@@ -178,16 +179,17 @@ static pid_t start_busy_asymd(pid_t target)
     return asym_service_start(target, more);
 }
 
-static void kill_9_at_100_moments_leaves_no_thread_steered(void **state)
+static void kill_9_at_random_moments_leaves_no_thread_steered(void **state)
 {
     (void)state;
     const char *const argv[] = {"tests/load-pulse", "200", "600", NULL};
+    const int rounds = (int)asym_rounds(100);
     int cpus = asym_live_cpus(), steered = 0;
     uint64_t seed = 2008;
     char text[1024];
     pid_t load = asym_live_start(argv, -1);
     asym_live_settle(load, 200);
-    for (int round = 0; round < 100; round++) {
+    for (int round = 0; round < rounds; round++) {
         pid_t asymd = start_busy_asymd(load);
         assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 50, ASYM_LIVE_PATIENCE));
         asym_live_sleep(0.2 * random_share(&seed));
@@ -196,7 +198,7 @@ static void kill_9_at_100_moments_leaves_no_thread_steered(void **state)
         assert_int_equal(asym_service_restore(text, sizeof text), 0);
         assert_int_equal(asym_live_odd_threads(load, cpus, 0), 0);
     }
-    print_message("100 kills with %d threads steered on average; none was left so\n", steered / 100);
+    print_message("%d kills with %d threads steered on average; none was left so\n", rounds, steered / rounds);
     asym_live_end(load, SIGKILL);
 }
 
@@ -345,7 +347,7 @@ int main(void)
                                         asym_service_tear_down),
         cmocka_unit_test_setup_teardown(once_leaves_the_ledger_for_restore, asym_service_set_up,
                                         asym_service_tear_down),
-        cmocka_unit_test_setup_teardown(kill_9_at_100_moments_leaves_no_thread_steered, asym_service_set_up,
+        cmocka_unit_test_setup_teardown(kill_9_at_random_moments_leaves_no_thread_steered, asym_service_set_up,
                                         asym_service_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

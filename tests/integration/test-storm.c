@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Overload: events that overflow, tens of thousands of threads, no descriptors. No thread stays pinned. */
 #include <poll.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -60,20 +59,6 @@ static pid_t start_parent(struct shared *s)
         ;
 }
 
-static void *nothing(void *arg)
-{
-    return arg;
-}
-
-static void storm(void)
-{
-    for (int i = 0; i < STORM; i++) {
-        pthread_t t;
-        assert_int_equal(pthread_create(&t, NULL, nothing, NULL), 0);
-        pthread_join(t, NULL);
-    }
-}
-
 static int has_all_cpus(pid_t pid, int cpus)
 {
     return asym_live_narrow_threads(pid, cpus) == 0;
@@ -88,14 +73,14 @@ static void stop_and_have_children(pid_t asymd, struct shared *s, bool storm_fir
     asym_live_signal(asymd, SIGSTOP);
     assert_int_equal(waitpid(asymd, NULL, WUNTRACED), asymd);
     if (storm_first)
-        storm();
+        assert_int_equal(asym_process_make_threads(STORM), 0);
     s->go = 1;
     while (s->done == 0)
         asym_live_sleep(0.001);
     for (int i = 0; i < CHILDREN; i++)
         assert_int_equal(asym_live_narrow_threads(s->children[i], asym_live_cpus()), 1);
     if (!storm_first)
-        storm();
+        assert_int_equal(asym_process_make_threads(STORM), 0);
     asym_live_signal(asymd, SIGCONT);
 }
 

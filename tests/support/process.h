@@ -53,6 +53,12 @@ char asym_process_state(pid_t pid);
 /** Returns whether the process has a handler for the signal. */
 bool asym_process_catches(pid_t pid, int signal);
 
+/**
+ * Make so many threads that end at once, one after the other: two process events each. They are bare, because a sanitizer makes
+ * pthread_create(3) thirty times as slow. Returns 0; -errno.
+ */
+int asym_process_make_threads(unsigned n);
+
 /** Send SIGSTOP, and wait until the process has stopped. Returns 0; -ETIMEDOUT after 10 s; -errno. */
 int asym_process_stop(pid_t pid);
 

@@ -180,7 +180,14 @@ for argument; do
         machines+=("$argument")
     fi
 done
+# A boot has one thread, so the machines boot at the same time.
+snapshots=() status=0
 for machine in "${machines[@]}"; do
     step "snapshot-$machine" "$here/vm.py" --machine "$machine" --save-snapshot \
-        < <("$here/vm.py" --machine "$machine" --snapshot-key)
+        < <("$here/vm.py" --machine "$machine" --snapshot-key) &
+    snapshots+=($!)
 done
+for machine in "${snapshots[@]}"; do
+    wait "$machine" || status=$?
+done
+exit $status

@@ -16,6 +16,7 @@
 #include "config/option-value.h"
 #include "support/count.h"
 #include "support/generate.h"
+#include "support/rounds.h"
 #include "support/wanted.h"
 #include "support/reason-text.h"
 
@@ -152,10 +153,12 @@ static void live(struct run *r, void (*check)(struct run *))
 
 static void for_all(struct extent extent, asym_usec swap_period, void (*body)(struct run *))
 {
+    const unsigned stride = asym_rounds_stride();
     for (size_t p = 0; asym_policy_at(p); p++) {
-        for (unsigned seed = 0; seed < extent.seeds && policy_is_wanted(asym_policy_at(p)); seed++) {
+        for (unsigned seed = (extent.seeds - 1) % stride; seed < extent.seeds; seed += stride) {
             struct run r;
-            if (!setup(&r, asym_policy_at(p), seed, extent.most_threads, swap_period))
+            if (!policy_is_wanted(asym_policy_at(p)) ||
+                !setup(&r, asym_policy_at(p), seed, extent.most_threads, swap_period))
                 continue;
             body(&r);
             teardown(&r);
