@@ -42,7 +42,7 @@ int asym_verb_no_service(const char *message)
 
 int asym_verb_call_failed(int r, const struct asym_error *err)
 {
-    const int status = asym_exit_status(r);
+    const enum asym_exit status = asym_exit_status(r);
     return status == ASYM_EXIT_NO_SERVICE ? asym_verb_no_service(err->text) : asym_verb_fail(status, err->text);
 }
 

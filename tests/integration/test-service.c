@@ -227,11 +227,10 @@ static void the_next_start_restores_what_a_killed_one_left(void **state)
 static const char *install_asymctl(char *buf, size_t size)
 {
     const char *dir = asym_service_dir();
-    snprintf(
-        buf, size,
-        "mkdir -p %s/bin %s/etc/asymd && cp \"$(dirname \"$(readlink /proc/%d/exe)\")/../daemon/asymctl\" %s/bin && "
-        "echo '[asymd]\nstate_dir = %s' > %s/etc/asymd/asymd.conf",
-        dir, dir, (int)getpid(), dir, dir, dir);
+    snprintf(buf, size,
+             "mkdir -p %s/bin %s/etc/asymd && cp " ASYM_TEST_BIN "/daemon/asymctl %s/bin && "
+             "echo '[asymd]\nstate_dir = %s' > %s/etc/asymd/asymd.conf",
+             dir, dir, dir, dir, dir);
     assert_int_equal(system(buf), 0);
     snprintf(buf, size, "%s/none", dir);
     setenv("ASYMD_BUS", buf, 1);
