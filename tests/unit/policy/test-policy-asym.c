@@ -377,20 +377,22 @@ static void seats_fill_in_the_order_of_what_they_add(void **state)
     }
 }
 
-/* Two programs of one thread, a fast CPU and a slow one. The one on the slow CPU has had less. */
-/* In a crowd a swap takes twice the difference. */
+/* A fast CPU and a slow one. The thread on the slow one has had less. In a crowd, and between programs of one thread each, a swap
+ * takes twice the difference. */
 static void threads_swap_when_the_ranks_differ_by_sticky(void **state)
 {
     (void)state;
     static const struct {
-        unsigned n;
+        unsigned n, team;
         double rate[3];
         unsigned moved;
-    } rows[] = {{2, {0.5476, 0.5}, 2}, {2, {0.51, 0.5}, 0}, {3, {0.5476, 0.5, 0.9}, 0}, {3, {0.56, 0.5, 0.9}, 2}};
+    } rows[] = {{2, 2, {0.5476, 0.5}, 2},      {2, 2, {0.51, 0.5}, 0},        {2, 1, {0.5476, 0.5}, 0},
+                {2, 1, {0.56, 0.5}, 2},        {3, 3, {0.5476, 0.5, 0.9}, 0}, {3, 3, {0.56, 0.5, 0.9}, 2},
+                {3, 1, {0.5476, 0.5, 0.9}, 0}, {3, 1, {0.56, 0.5, 0.9}, 2}};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         begin(2, 1, 1, 1);
-        for (unsigned t = 0; t < rows[i].n; t++)
-            enter(1, 1);
+        for (unsigned t = 0; t < rows[i].n; t += rows[i].team)
+            enter(rows[i].team, 1);
         policy_fixture_plan(&w);
         const bool swapped = policy_fixture_cpu(&w, 0) != 0;
         for (unsigned t = 0; t < rows[i].n; t++)
@@ -400,25 +402,27 @@ static void threads_swap_when_the_ranks_differ_by_sticky(void **state)
     }
 }
 
-/* Progress is remembered for five times as long in a crowd, so that turns are slower there. */
+/* Progress is remembered for five times as long in a crowd, and between programs of one thread each, so that turns are slower. */
 static void a_crowd_remembers_progress_for_longer(void **state)
 {
     (void)state;
-    double rates[2];
-    for (unsigned crowd = 0; crowd < 2; crowd++) {
+    static const struct {
+        unsigned n, team;
+    } rows[] = {{2, 2}, {3, 3}, {2, 1}, {3, 1}};
+    double rates[ASYM_LENGTH(rows)];
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         begin(2, 1, 1, 1);
-        for (unsigned t = 0; t < 2 + crowd; t++)
-            enter(1, 1);
+        for (unsigned t = 0; t < rows[i].n; t += rows[i].team)
+            enter(rows[i].team, 1);
         policy_fixture_plan(&w);
-        for (unsigned t = 0; t < 2 + crowd; t++) {
+        for (unsigned t = 0; t < rows[i].n; t++)
             state_of(t)->rate = 0.5;
-        }
         const unsigned fast = policy_fixture_cpu(&w, 0) != 0;
         policy_fixture_plan(&w);
-        rates[crowd] = state_of(fast)->rate - 0.5;
+        rates[i] = state_of(fast)->rate - 0.5;
+        assert_true(rates[0] > 0.01);
+        assert_true(i == 0 || (rates[i] > 0.1 * rates[0] && rates[i] < 0.3 * rates[0]));
     }
-    assert_true(rates[0] > 0.01);
-    assert_true(rates[1] > 0.1 * rates[0] && rates[1] < 0.3 * rates[0]);
 }
 
 /* Three serial threads of this duty keep CPUs and siblings from a crowd that fills the machine. */
