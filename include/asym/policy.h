@@ -52,6 +52,7 @@ struct asym_policy_thread {
     double
         critical; /**< mean over the interval of 1 / runnable threads of its application, while it was runnable; 0: not known */
     double duty;           /**< share of about the last second for which it would run if it never waited: 0..1 */
+    bool awake;            /**< it is on a CPU or waits for one at the end of the interval */
     bool light;            /**< its duty is below [enforce] exclusive_from: it gets no CPU to itself */
     int8_t nice;           /**< its own, without a boost */
     uint32_t nice_group;   /**< nice values count only among threads of one group: 1..n_nice_groups; 0: among all */

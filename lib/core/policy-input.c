@@ -192,6 +192,7 @@ static void add_thread(struct asym_step *st, const struct asym_app_state *app, u
         .running = task->running,
         .critical = task->critical,
         .duty = asym_duty_share(&m->duty),
+        .awake = task->state == 'R',
         .light = m->duty.light,
         .nice = asym_nice_by_rule(m, ref->seen.proc, st->e->config.keep_nice),
         .nice_group = number_nice_group(st, ref->seen.proc->nice_group),

@@ -101,7 +101,8 @@ static enum asym_pin width_of(const struct asym_seats *q, size_t t, bool leads)
         return q->of[t].roams ? ASYM_PIN_ALL : ASYM_PIN_TYPE;
     if (leads)
         return keeps ? ASYM_PIN_CPU : ASYM_PIN_TYPE;
-    if (!q->crowded && !q->presses)
+    /* A thread whose mask gets another type while it sleeps often wakes on the first CPU of it: those of a round would share that. */
+    if ((!q->crowded && !q->presses) || (s->coupled && s->kind != 0))
         return ASYM_PIN_CPU;
     return q->flooded || (!s->busy && !s->coupled && s->seen > q->p->trial) ? ASYM_PIN_ALL : ASYM_PIN_TYPE;
 }
@@ -282,8 +283,6 @@ static const struct asym_option options[] = {
       .help = "A new thread keeps to one core type for this time."),
     P(DURATION, tau_couple, .def = "3s", .min = 1000, .max = 1000e6,
       .help = "Memory of the paces by which threads that wait for each other are recognised."),
-    P(DURATION, tau_turn, .def = "300ms", .min = 1000, .max = 1000e6,
-      .help = "Memory of the progress by which such threads take turns."),
     P(DURATION, quick, .def = "30ms", .min = 20e3, .max = 1000e6,
       .help = "Time between plans while threads of a program wait for each other more often than once a period."),
     P(NUMBER, flood, .def = "3", .min = 1, .max = 1000,

@@ -23,7 +23,7 @@
 #define ASYM_SEATS_LEAST 0.02
 
 struct asym_seats_params {
-    asym_usec tau, tau_duty, tau_couple, tau_turn, trial, quick;
+    asym_usec tau, tau_duty, tau_couple, trial, quick;
     double sticky, duty, narrow, heavy, budget, fluid, flood, remote, miss_ns;
     int boost;
 };
@@ -39,17 +39,20 @@ struct asym_seats_thread {
     asym_usec last, seen;  /**< time of the last plan that measured it; 0: new. Time for which the policy has seen it */
     double duty, critical; /**< means over tau_duty: runnable share; critical share, if the input has it */
     double rate;           /**< mean over tau of the progress while runnable */
-    double pace, usual, turn; /**< means of the progress and of the runnable share, tau_couple; of rate, tau_turn */
-    double square;            /**< mean of the square of the runnable share, tau_couple */
-    asym_usec quick_since;  /**< since then its program's threads wait for each other more than once a period; 0: no */
-    double work;            /**< seconds of progress, in all */
-    double exec, stall;     /**< seconds of an instruction on a CPU of speed 1; of its misses. exec 0: not known */
-    double smt;             /**< share of the CPU's speed that the last plan expected beside siblings */
-    int32_t given;          /**< CPU of the last plan */
-    int16_t node;           /**< where it first ran, + 1; 0: not known */
-    uint8_t kind;           /**< of its seat, asym_seats_kind; 0: none */
-    bool coupled, roams;    /**< its program waits for all of its threads; its mask had several core types */
-    uint8_t claims;         /**< ASYM_CLAIM_* that the last plan granted */
+    double pace, usual;    /**< means of the progress and of the runnable share, tau_couple */
+    double step, since;    /**< seconds of progress in the interval; since it woke in it, 0: it did not */
+    double round;          /**< of a coupled program: seconds of progress since the last time that a thread woke */
+    double square;         /**< mean of the square of the runnable share, tau_couple */
+    asym_usec quick_since; /**< since then its program's threads wait for each other more than once a period; 0: no */
+    double work;           /**< seconds of progress, in all */
+    double exec, stall;    /**< seconds of an instruction on a CPU of speed 1; of its misses. exec 0: not known */
+    double smt;            /**< share of the CPU's speed that the last plan expected beside siblings */
+    int32_t given;         /**< CPU of the last plan */
+    int16_t node;          /**< where it first ran, + 1; 0: not known */
+    uint8_t kind;          /**< of its seat, asym_seats_kind; 0: none */
+    bool awake;            /**< at the last plan */
+    bool coupled, roams;   /**< its program waits for all of its threads; its mask had several core types */
+    uint8_t claims;        /**< ASYM_CLAIM_* that the last plan granted */
     bool above, busy, pins; /**< it passed the limits heavy, fluid and narrow */
     bool counts;            /**< its program needs enough of a CPU to have seats */
 };

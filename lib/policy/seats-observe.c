@@ -13,6 +13,9 @@
 /* No thread has made less progress than this: a rank is a ratio by it. */
 #define RATE_LEAST 1e-3
 
+/* A thread that was runnable for less of an interval slept in it. */
+#define SLEPT_BELOW 0.95
+
 /* The rate of a thread before any is known. */
 #define RATE_FIRST 0.5
 
@@ -24,7 +27,7 @@
 #define STALL_MOST 0.97
 
 struct interval {
-    double seconds, duty, couple, turn,
+    double seconds, duty, couple,
         rate; /* what the new values count in the means; rate: of a thread that never sleeps */
 };
 
@@ -76,6 +79,18 @@ static void fade(const struct asym_seats *q, struct asym_seats_thread *s, double
     s->square *= couple;
 }
 
+/* A thread that woke and slept again within the interval woke in the middle of it, for all that is known. */
+static void observe_round(const struct asym_policy_thread *thread, struct asym_seats_thread *s, double seconds,
+                          double done)
+{
+    s->step = done * seconds;
+    if (thread->awake && !s->awake)
+        s->since = thread->runnable * seconds;
+    else if (thread->awake && thread->runnable < SLEPT_BELOW)
+        s->since = seconds / 2;
+    s->awake = thread->awake;
+}
+
 static void observe_progress(struct asym_seats *q, size_t t, const struct interval *i, double done)
 {
     const struct asym_policy_thread *thread = &q->in->threads[t];
@@ -89,8 +104,6 @@ static void observe_progress(struct asym_seats *q, size_t t, const struct interv
     }
     if (needed < RATE_FROM)
         return;
-    if (!s->roams)
-        s->turn += i->turn * (done / needed - s->turn);
     const double gain = thread->runnable >= 1 ? i->rate : gain_of(i->seconds * thread->runnable, q->tau);
     s->rate += gain * (done / needed - s->rate);
     s->rate = ASYM_MAX(s->rate, RATE_LEAST);
@@ -108,6 +121,7 @@ static void observe_thread(struct asym_seats *q, size_t t, const struct interval
         s->duty = thread->runnable;
         s->critical = thread->critical;
     }
+    s->step = s->since = 0;
     if (s->last == 0 || q->in->interval == 0)
         return;
     const asym_usec away = now - s->last;
@@ -117,12 +131,16 @@ static void observe_thread(struct asym_seats *q, size_t t, const struct interval
     s->critical += i->duty * (thread->critical - s->critical);
     s->seen += q->in->interval;
     s->coupled = s->coupled && !s->roams;
-    if (away > q->in->interval || !asym_mask_has(&m->usable, s->given) || i->seconds <= 0)
+    if (!asym_mask_has(&m->usable, s->given))
         return;
-    observe_counters(q, t, s->given);
     const bool is_remote = asym_seats_is_remote(q, t, s->given);
     const double sigma = asym_seats_sigma(q, t, asym_seats_speed(q, s->given), is_remote);
-    observe_progress(q, t, i, thread->running * sigma * s->smt);
+    const double done = thread->running * sigma * s->smt;
+    observe_round(thread, s, i->seconds, done);
+    if (away > q->in->interval)
+        return;
+    observe_counters(q, t, s->given);
+    observe_progress(q, t, i, done);
 }
 
 void asym_seats_observe(struct asym_seats *q)
@@ -131,7 +149,6 @@ void asym_seats_observe(struct asym_seats *q)
     const struct interval i = {.seconds = seconds,
                                .duty = gain_of(seconds, q->p->tau_duty),
                                .couple = gain_of(seconds, q->p->tau_couple),
-                               .turn = gain_of(seconds, q->p->tau_turn),
                                .rate = gain_of(seconds, q->tau)};
     double sum = 0;
     size_t known = 0;

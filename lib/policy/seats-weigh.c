@@ -116,7 +116,9 @@ static void weigh_app(struct asym_seats *q, size_t a)
 
 /* Sums over the threads of a program that take part in its work. */
 struct team {
-    double pace, squares, least, most, turn, weight, duty, rate;
+    double pace, squares, least, most, weight, duty, rate;
+    double round, since; /* of those awake; the longest time since a thread woke in the interval, 0: none did */
+    size_t awake;
     double usual, square, slow, fast; /* slow, fast: the least and the largest speed of a seat of theirs */
     asym_usec quick_since;
     size_t n, coupled, known;
@@ -142,7 +144,6 @@ static struct team sum_up(const struct asym_seats *q, const struct asym_policy_a
         sum.n++;
         sum.pace += s->pace;
         sum.squares += s->pace * s->pace;
-        sum.turn += s->turn;
         sum.least = ASYM_MIN(sum.least, s->usual);
         sum.most = ASYM_MAX(sum.most, s->usual);
         sum.coupled += s->coupled;
@@ -184,19 +185,51 @@ static enum pace pace_of(const struct team *sum, asym_usec now)
 }
 
 /*
+ * A thread of a coupled program sleeps when its part of the round is done, until the last one has done its own. So a new round began
+ * when one woke.
+ */
+static void count_round(const struct asym_seats *q, const struct asym_policy_app *app, struct team *sum)
+{
+    const double interval = (double)q->in->interval / (double)ASYM_SEC;
+    for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++)
+        sum->since = ASYM_MAX(sum->since, asym_seats_of(q, t)->since);
+    for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++) {
+        struct asym_seats_thread *s = asym_seats_of(q, t);
+        const double needed = ASYM_MAX(q->in->threads[t].runnable * interval, DUTY_LEAST);
+        s->round = sum->since > 0 ? s->step * ASYM_MIN(1, sum->since / needed) : s->round + s->step;
+        sum->round += s->awake ? s->round : 0;
+        sum->awake += s->awake;
+    }
+}
+
+/*
+ * How much later than the mean its turn is: those who have done least in this round come first, and those who sleep, because they
+ * have done their part, last. Who has a fast seat keeps it until it is ahead by what a quick turn gains.
+ */
+static double turn_of(const struct asym_seats *q, const struct asym_seats_thread *s, const struct team *sum)
+{
+    if (!s->awake)
+        return -1;
+    const double range = ASYM_MAX(1 - q->slowest / q->fastest, DUTY_LEAST);
+    const double quick = (double)q->p->quick / (double)ASYM_SEC;
+    const double ahead = s->round - sum->round / (double)sum->awake;
+    const double keeps = speed_of_seat(q, s) > sum->slow ? quick : 0;
+    return ASYM_MAX(-0.9, ASYM_MIN(0.9, 0.1 * (keeps - ahead / range) / quick));
+}
+
+/*
  * Threads that do equal work on unequal seats wait for each other at barriers. They share one density and one rate, and take turns.
- * Their deficits of work say nothing: where each of them stands before the next barrier is not known.
  */
 static void couple(struct asym_seats *q, const struct asym_policy_app *app)
 {
-    const struct team sum = sum_up(q, app);
+    struct team sum = sum_up(q, app);
+    count_round(q, app, &sum);
     if (sum.n >= 2 && sum.known < sum.n)
         return;
     const bool is = sum.n >= 2 && is_coupled(&sum);
     const enum pace pace = is ? pace_of(&sum, q->in->now) : CALM;
     if (pace == AT_SPEED)
         *q->in->again = q->p->quick;
-    const double range = ASYM_MAX(1 - q->slowest / q->fastest, DUTY_LEAST);
     for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++) {
         struct asym_seats_thread *s = asym_seats_of(q, t);
         s->coupled = is && takes_part(s);
@@ -205,8 +238,7 @@ static void couple(struct asym_seats *q, const struct asym_policy_app *app)
             continue;
         q->density[t] = sum.weight / ASYM_MAX(sum.duty, DUTY_LEAST);
         s->rate = sum.rate / (double)sum.n;
-        const double later = (sum.turn / (double)sum.n - s->turn) / range;
-        q->behind[t] = sum.coupled == 0 ? 0 : ASYM_MAX(-1, ASYM_MIN(1, later));
+        q->behind[t] = turn_of(q, s, &sum);
     }
 }
 

@@ -290,6 +290,68 @@ static void a_limit_that_noise_crosses_stays_passed(void **state)
     }
 }
 
+/*
+ * Two threads on fast CPUs and two on slow ones. Who has done least in the round comes first, and who has done its part sleeps, and
+ * comes last. When a thread wakes a new round has begun, for one that never sleeps too. Interval: 100 ms.
+ */
+static void a_round_begins_when_a_thread_wakes(void **state)
+{
+    (void)state;
+    static const struct {
+        double round[4], step[4], since[4];
+        bool awake[4];
+        double wanted[4];
+        unsigned order[4];
+    } rows[] = {
+        {{0, 0, 0, 0}, {0.1, 0.1, 0.05, 0.05}, {0}, {1, 1, 1, 1}, {0.1, 0.1, 0.05, 0.05}, {2, 3, 0, 1}},
+        {{0.1, 0.1, 0.05, 0.05}, {0.05, 0.05, 0.1, 0.1}, {0}, {1, 1, 1, 1}, {0.15, 0.15, 0.15, 0.15}, {0, 1, 2, 3}},
+        {{0.1, 0.1, 0.05, 0.05}, {0.05, 0.05, 0.05, 0.05}, {0}, {0, 0, 1, 1}, {0.15, 0.15, 0.1, 0.1}, {2, 3, 0, 1}},
+        {{0.2, 0.2, 0.2, 0.1},
+         {0.02, 0.02, 0.02, 0.05},
+         {0.02},
+         {1, 1, 1, 1},
+         {0.004, 0.004, 0.004, 0.01},
+         {0, 1, 2, 3}},
+        {{0.2, 0.2, 0.2, 0.1},
+         {0.09, 0.01, 0.09, 0.05},
+         {0.09, 0, 0.09},
+         {1, 0, 1, 1},
+         {0.081, 0.009, 0.081, 0.045},
+         {3, 0, 2, 1}},
+    };
+    const double usual[4] = {0.9, 0.9, 1, 1};
+    begin(2, 2, 1, 2);
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct bench b;
+        prepare(&b, usual, 4);
+        b.in.interval = 100000;
+        for (unsigned t = 0; t < 4; t++) {
+            b.states[t] = (struct asym_seats_thread){.pace = 0.3,
+                                                     .usual = usual[t],
+                                                     .square = usual[t],
+                                                     .work = 2,
+                                                     .rate = 0.5,
+                                                     .last = 1,
+                                                     .given = (int32_t)t,
+                                                     .smt = 1,
+                                                     .coupled = true,
+                                                     .duty = 1,
+                                                     .round = rows[i].round[t],
+                                                     .step = rows[i].step[t],
+                                                     .since = rows[i].since[t],
+                                                     .awake = rows[i].awake[t]};
+            b.threads[t].runnable = 1;
+        }
+        asym_seats_weigh(&b.q);
+        for (unsigned t = 0; t < 4; t++)
+            assert_near(b.states[t].round, rows[i].wanted[t]);
+        for (unsigned t = 0; t < 3; t++)
+            assert_true(b.behind[rows[i].order[t]] >= b.behind[rows[i].order[t + 1]]);
+        for (unsigned t = 0; t < 4; t++)
+            assert_int_equal(b.behind[t] <= -1, !rows[i].awake[t]);
+    }
+}
+
 /* Threads that wait for each other once a period or more often: shares of 0.5 and 1 in all samples, not 0 and 1. */
 static void turns_shorter_than_the_period_are_planned_sooner(void **state)
 {
@@ -712,6 +774,7 @@ int main(void)
         cmocka_unit_test(a_thread_that_was_not_seen_has_slept),
         cmocka_unit_test(equal_work_on_unequal_seats_is_coupled),
         cmocka_unit_test(a_limit_that_noise_crosses_stays_passed),
+        cmocka_unit_test(a_round_begins_when_a_thread_wakes),
         cmocka_unit_test(turns_shorter_than_the_period_are_planned_sooner),
         cmocka_unit_test(a_serial_thread_has_a_fast_cpu_of_its_own),
         cmocka_unit_test(seats_fill_in_the_order_of_what_they_add),
