@@ -15,14 +15,23 @@ MACHINES = {
     # The machine of Roehrich 2007, Table 5.2, and that of Morad 2008, Figures 6 and 7: cores without siblings.
     "eight-speeds": tuple((275 * (cpu + 1), 200) for cpu in range(8)),
     "eight-equal": ((2200, 1100),) * 8,
+    # For tests/vm/burn, whose CPUs halt: nothing limits them, and no tick is missed.
+    "burn": (SLOW,) * 4 + (FAST,) * 4,
 }
-# setup.sh makes these only if its arguments name them.
+# setup.sh makes these, and "burn", only if its arguments name them.
 OF_PAPERS = ("eight-speeds", "eight-equal")
 CPUS = 8
 
 
 def smp(name):
-    return f"{CPUS},sockets=2,cores=4,threads=1" if name in OF_PAPERS else f"{CPUS},sockets=2,cores=2,threads=2"
+    without_siblings = name in (*OF_PAPERS, "burn")
+    return f"{CPUS},sockets=2,cores=4,threads=1" if without_siblings else f"{CPUS},sockets=2,cores=2,threads=2"
+
+
+def ticks(name):
+    """A throttled CPU misses ticks, and with them most of its own CPU time; full dynticks count exactly. But there the kernel
+    counts the time of a thread when it leaves its CPU, or once a second, and does not balance a busy CPU by its ticks."""
+    return "" if name == "burn" else " nohz_full=1-7"
 
 
 def top_mhz(name):

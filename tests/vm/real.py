@@ -12,6 +12,7 @@ import statistics
 import tempfile
 import time
 
+import programs
 import run
 import vm
 from boost import build_module, hurry
@@ -19,13 +20,10 @@ from lab import Lab, figures
 
 DATA = pathlib.Path(__file__).resolve().parents[2] / "docs" / "data"
 PAGE, RECORD = DATA / "real.md", DATA / "kernel" / "real.json"
-MACHINE, SPEEDS = "big-little", "500,500,500,500,1000,1000,1000,1000"
-# Two threads of a core do not slow each other by tests/vm/burn: the second is worth as much as the first.
+SPEEDS = "500,500,500,500,1000,1000,1000,1000"
 CONFIG = """[asymd]
 policy = {policy}
-cpu_budget = 100
-[machine]
-smt_gain = 100%"""
+cpu_budget = 100"""
 MODES = ("stock", "pa", "serial-first", "asym")
 # Before it begins, asymd has seen the programs for some plans.
 SKIP_MS, SECONDS = 4000, 6
@@ -45,6 +43,7 @@ ROWS = {
     "serial": Row(f"serial program {BESIDE}", HOGS, "hog 1", SPEED),
     "build": Row("serial program beside a build of short processes", "make 8 400000 1200000", "hog 1", SPEED),
     "barriers": Row("8 threads with barriers, 300 ms on a slow CPU", "", "barrier 8 150000", ("rounds", "rounds"), 0, 8),
+    "barriers-1000": Row("the same with 1000 ms", "", "barrier 8 500000", ("rounds", "rounds"), 0, 15),
     "frames-autogroup": Row(f"frame loop of 6 threads {BESIDE}, autogroup on", HOGS, GAME, FPS, 1),
     "frames-60-autogroup": Row(f"the same with sleep to 60 Hz {BESIDE}, autogroup on", HOGS, GAME_60, FPS, 1),
     "frames-sleep-autogroup": Row(f"the same with sleep of 8 ms {BESIDE}, autogroup on", HOGS, GAME_SLEEPS, FPS, 1),
@@ -76,11 +75,14 @@ for each in program other; do echo $each: $(cat /run/$each 2>/dev/null); done
 TEXT = """# Programs on a kernel
 
 Written by `./dev vm real` ({measured}): the guest of tests/vm, four fast CPUs and four of half their speed, stock and policies in turn in
-one boot, with `smt_gain = 100%`, because the guest's siblings do not slow each other there; all else is the default configuration. The
-threads run by tests/vm/burn, whose CPUs halt meanwhile, so that a busy host delays little. A figure is the mean of the runs; a policy's gain is against stock in the same turn, with the range of the runs. The machine's
+one boot, with the default configuration. The threads run by tests/vm/burn, whose CPUs halt meanwhile, so that a busy host delays little. A figure is the mean of the runs; a policy's gain is against stock in the same turn, with the range of the runs. The machine's
 work is that of both programs, in fast CPUs of six. asymd's own time is that of an emulated CPU, which takes about 15 times as long;
 asymd stays on CPU 0, a slow one. docs/data/kernel/real.json has all values. What stands below the table is written by hand.
 
+"""
+PROGRAMS_TEXT = """
+Debian's programs, alone, in the same guest. They compute, so a CPU has its speed as a share of a host's core, and a busy host changes
+the figures. A gain is that of the rate, or of the time, against stock in the same turn, with the range of the runs.
 """
 NOTES = "\n## "
 HEAD = f"| row | figure | {' | '.join(MODES)} | runs |\n|{' --- |' * (len(MODES) + 3)}"
@@ -100,8 +102,12 @@ def parse(text):
     return found
 
 
-def measure(lab, row, mode):
+def measure(lab, name, mode):
     lab.policy(mode, CONFIG)
+    if name in programs.PROGRAMS:
+        lab.s.guest.deadline = time.monotonic() + programs.HANGS_S
+        return programs.measure(lab.s, programs.PROGRAMS[name])
+    row = ROWS[name]
     command = SCRIPT.format(autogroup=row.autogroup, skip=SKIP_MS, seconds=row.seconds, other=row.other, program=row.program)
     lab.s.guest.deadline = time.monotonic() + row.seconds + HANGS_S
     text = lab.s.sh(command)
@@ -113,12 +119,12 @@ def measure(lab, row, mode):
 
 def collect(lab, names, runs):
     """Measures the rows. Yields the name of each row with its runs by mode after each of its turns."""
-    found = {name: {mode: [] for mode in ROWS[name].modes} for name in names}
+    found = {name: {mode: [] for mode in (ROWS[name].modes if name in ROWS else programs.MODES)} for name in names}
     for turn in range(runs):
         for name, each in found.items():
             modes = list(each)
             for mode in modes[turn % len(modes):] + modes[:turn % len(modes)]:
-                one = measure(lab, ROWS[name], mode)
+                one = measure(lab, name, mode)
                 each[mode].append(one)
                 print(time.strftime("%H:%M:%S"), name, mode, json.dumps(one), flush=True)
             yield name, each
@@ -170,38 +176,59 @@ def lines(name, runs):
 
 def page(record):
     rows = [line for name in ROWS if name in record for line in lines(name, record[name]["runs"])]
+    real = [programs.line(name, record[name]["runs"]) for name in programs.PROGRAMS if name in record]
     measured = sorted({record[name]["about"] for name in record})
-    return TEXT.format(measured="; ".join(measured)) + "\n".join([HEAD, *rows]) + "\n"
+    text = TEXT.format(measured="; ".join(measured)) + "\n".join([HEAD, *rows]) + "\n"
+    return text + ("\n".join([PROGRAMS_TEXT, programs.HEAD, *real]) + "\n" if real else "")
 
 
 def write(name, about, runs):
     """Keeps the row in the record, and writes the page from the record: rows that were not measured stay."""
     record = json.loads(RECORD.read_text()) if RECORD.exists() else {}
     record[name] = {"about": about, "runs": runs}
-    text = ",\n".join(f'"{name}": {json.dumps(record[name])}' for name in ROWS if name in record)
+    text = ",\n".join(f'"{name}": {json.dumps(record[name])}' for name in (*ROWS, *programs.PROGRAMS) if name in record)
     RECORD.write_text(f"{{\n{text}\n}}\n")
     notes = PAGE.read_text().partition(NOTES)[2] if PAGE.exists() else ""
     PAGE.write_text(page(record) + (NOTES + notes if notes else ""))
 
 
+def prepare_burn(lab):
+    hurry(lab.s.guest.qemu.process.pid)
+    lab.s.sh(f"insmod burn.ko speed={SPEEDS}")
+
+
+def prepare_programs(lab):
+    """They have the CPU time of the host that the speeds of the guest's CPUs say: no other priority."""
+    for archive in programs.PACKS:
+        lab.s.unpack(archive)
+    lab.s.sh(programs.PREPARE)
+
+
 def main():
     parser = argparse.ArgumentParser(prog="./dev vm real", description=__doc__)
-    parser.add_argument("--only", choices=ROWS, action="append", metavar="ROW", help=f"may be repeated; of {', '.join(ROWS)}")
+    parser.add_argument("--only", choices=(*ROWS, *programs.PROGRAMS), action="append", metavar="ROW",
+                        help=f"may be repeated; of {', '.join((*ROWS, *programs.PROGRAMS))}")
     parser.add_argument("--runs", type=int, default=5, help="turns of each row (default: %(default)s)")
     parser.add_argument("build", type=pathlib.Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
+    names = args.only or (*ROWS, *programs.PROGRAMS)
     vm.stop_on_signals()
     with tempfile.TemporaryDirectory(prefix="asymd-vm.") as share:
-        run.stage(args.build, pathlib.Path(share))
-        kernel = build_module(share)
-        with vm.Guest(MACHINE, share, 4 * 3600) as guest:
-            guest.begin()
-            hurry(guest.qemu.process.pid)
-            lab = Lab(guest)
-            lab.s.sh(f"insmod burn.ko speed={SPEEDS}")
-            about = f"{datetime.date.today()}, Linux {kernel}"
-            for name, runs in collect(lab, args.only or ROWS, args.runs):
-                write(name, about, runs)
+        share = pathlib.Path(share)
+        run.stage(args.build, share)
+        about = f"{datetime.date.today()}, Linux {build_module(share)}"
+        for prepare, kind, machine in ((prepare_burn, ROWS, "burn"), (prepare_programs, programs.PROGRAMS, "big-little")):
+            chosen = [name for name in names if name in kind]
+            if not chosen:
+                continue
+            for archive in programs.PACKS if kind is programs.PROGRAMS else ():
+                run.fetch(archive, share)
+            with vm.Guest(machine, share, 4 * 3600) as guest:
+                guest.begin()
+                lab = Lab(guest)
+                prepare(lab)
+                for name, runs in collect(lab, chosen, args.runs):
+                    write(name, about, runs)
 
 
 if __name__ == "__main__":

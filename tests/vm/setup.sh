@@ -3,7 +3,8 @@
 # Makes the kernel and the Debian 12 guest of the virtual machine test, from the host's own apt sources, in
 # ${ASYM_VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/asymd-vm}. Run it at any time: it repeats a step only if the step's input
 # has changed. Remove the cache for a newer kernel or newer packages. ./dev vm installs the packages that this script uses.
-# usage: setup.sh [MACHINE...] [extras] [compiler]: these machines beside the two that it always makes; extras.tar, compiler.tar
+# usage: setup.sh [MACHINE...] [extras] [compiler] [programs]: these machines beside the two that it always makes, and NAME.tar of
+# the others
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=${ASYM_VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/asymd-vm}
@@ -80,7 +81,7 @@ initramfs() {
 
 acpi() {
     local machine
-    for machine in flat big-little eight-speeds eight-equal; do
+    for machine in flat big-little eight-speeds eight-equal burn; do
         "$here/machines.py" "$machine" >"$work/$machine.asl"
         iasl -p "$cache/$machine" "$work/$machine.asl"
     done
@@ -161,6 +162,16 @@ compiler() {
     mv "$work/compiler.tar" "$cache/compiler.tar"
 }
 
+# Pack the programs of real.py. Their data come with the database's templates; pgbench is in the server's package.
+programs() {
+    local root=$work/programs
+    unpack "$root" xz-utils p7zip-full sysbench x264 rt-tests postgresql-15
+    rm -rf "$root"/usr/share/{doc,man,locale,info,lintian,perl*,python*} "$root"/usr/lib/{python*,llvm*} "$root"/usr/lib/*/perl*
+    rm -rf "$root"/usr/lib/postgresql/15/lib/bitcode "$root"/usr/lib/*/{libLLVM*,libz3*,mfx,libmfxhw64*} "$root"/usr/share/i18n
+    tar -C "$root" --owner=0 --group=0 -cf "$work/programs.tar" .
+    mv "$work/programs.tar" "$cache/programs.tar"
+}
+
 [ "$(id -u)" -eq 0 ] || { say "needs root: it installs packages, builds a root file system, and limits CPUs"; exit 1; }
 mkdir -p "$cache"
 exec 9>"$cache/lock"
@@ -174,7 +185,7 @@ step acpi acpi <"$here/machines.py"
 step rootfs rootfs < <(cat "$cache/done.initramfs" "$here"/guest/*)
 machines=(flat big-little)
 for argument; do
-    if [ "$argument" = extras ] || [ "$argument" = compiler ]; then
+    if [[ " extras compiler programs " = *" $argument "* ]]; then
         step "$argument" "$argument" < <(cat "$cache/done.rootfs" - <<<"$(declare -f unpack)")
     else
         machines+=("$argument")

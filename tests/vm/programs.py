@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Real programs of Debian, on CPUs that have their speeds as a share of a host's core: rows of real.py."""
+import collections
+import re
+import statistics
+
+PACKS = ("programs", "compiler")
+MODES = ("stock", "asym")
+# Only a guest that hangs takes so much longer than a program.
+HANGS_S = 300
+# The command prints figure=NUMBER. more: whether more of it is better.
+Program = collections.namedtuple("Program", "title command unit more", defaults=("s", False))
+# Sources, data and a database, and each program once, because the first run reads it from the share.
+PREPARE = """mkdir -p /sys/fs/cgroup/session-1.scope /run/real/db && cd /run/real && chown nobody db && chmod 1777 .
+cat /usr/bin/* | head -c 12000000 >data
+for ((i = 0; i < 24; i++)); do
+    for ((k = 0; k < 12; k++)); do
+        echo "int f${i}_$k(int n) { int s = $k; for (int j = 0; j < n; j++) s += (s << 3 ^ j) % (n + $i + 1); return s; }"
+    done >f$i.c
+done
+echo "int f0_0(int n); int main(void) { return f0_0(3) > 100; }" >main.c
+printf 'CFLAGS = -O2\\nprogram: %s\\n\\t$(CC) -o $@ $^\\n' "$(echo f{0..23}.o main.o)" >Makefile
+PATH=$PATH:/usr/lib/postgresql/15/bin; as() { setpriv --reuid=nobody --regid=nogroup --clear-groups "$@"; }
+as initdb -D db --no-locale -A trust >/dev/null && as pg_ctl -D db -w -t 300 -o '-k /run/real -c fsync=off' -l log start >/dev/null &&
+pgbench -h /run/real -U nobody -i -q postgres >/dev/null 2>&1 && make -s CC=gcc f0.o || exit 1
+for each in xz 7z sysbench x264 cyclictest; do $each --help >/dev/null 2>&1; done; true"""
+# Each program is a job of a login session.
+BEGIN = """cd /run/real; PATH=$PATH:/usr/lib/postgresql/15/bin
+job() { (echo $BASHPID >/sys/fs/cgroup/session-1.scope/cgroup.procs; exec setsid nice -n 10 "$@"); }
+timed() { local begun=$EPOCHREALTIME; job "$@" >/dev/null 2>&1 || echo failed; awk "BEGIN { print \\"figure=\\" $EPOCHREALTIME - $begun }"; }
+"""
+SYSBENCH = """job sysbench %s --threads=%d --time=10 run | awk '/total number of events/ { n = $5 } /total time:/ { t = $3 + 0 }
+END { print "figure=" n / t }'"""
+PGBENCH = """rm -f pgbench_log.*; job pgbench -h /run/real -U nobody -n -S -c 8 -j 2 -T 10 -l postgres >out 2>/dev/null
+awk '/^tps/ { print "figure=" $3 }' out
+cat pgbench_log.* | awk '{ print $3 }' | sort -n | awk '{ v[NR] = $1 } END { print "p99=" v[int(NR * 0.99)] / 1000 }'"""
+PROGRAMS = {
+    "make": Program("`make -j8` alone", "rm -f *.o program; timed make -s -j8 CC=gcc"),
+    "xz": Program("`xz -T8`", "timed xz -T8 -1 --block-size=256KiB -c data"),
+    "7z": Program("`7z a -mmt=8`", "rm -f data.7z; timed 7z a -mmt=8 -mx=1 -m0=lzma2:c=256k data.7z data"),
+    "x264": Program("`x264 --threads 8`, 60 frames",
+                    "timed x264 --demuxer raw --input-res 320x240 --frames 60 --threads 8 --preset veryfast -o /dev/null data"),
+    "sysbench-cpu": Program("`sysbench cpu`, 8 threads", SYSBENCH % ("cpu", 8), "events a second", True),
+    "sysbench-threads": Program("`sysbench threads`, 16 threads", SYSBENCH % ("threads", 16), "events a second", True),
+    "sysbench-mutex": Program("`sysbench mutex`, 8 threads",
+                              "timed sysbench mutex --threads=8 --mutex-loops=20000 --mutex-locks=1500 run"),
+    "pgbench": Program("`pgbench -S`, 8 clients, 2 threads", PGBENCH, "transactions a second", True),
+}
+HEAD = "| program | figure | stock | asym | gain of asym | runs |\n|" + " --- |" * 6
+
+
+def measure(s, program):
+    with s.speeds():
+        text = s.sh(BEGIN + program.command)
+    return {key: float(value) for key, value in re.findall(r"^(\w+)=([\d.]+)$", text, re.MULTILINE)}
+
+
+def gain(program, stock, asym):
+    """Per cent by which asym does more in a second, or the same in less."""
+    return 100 * ((asym / stock if program.more else stock / asym) - 1)
+
+
+def line(name, runs):
+    program = PROGRAMS[name]
+    n = min(map(len, runs.values()))
+    values = {mode: [one["figure"] for one in each[:n]] for mode, each in runs.items()}
+    gains = [gain(program, *pair) for pair in zip(values["stock"], values["asym"])]
+    cells = [f"{statistics.mean(values[mode]):.2f}" for mode in MODES]
+    span = f"{statistics.mean(gains):+.1f} ({min(gains):+.1f} to {max(gains):+.1f}) %"
+    return f"| {name}: {program.title} | {program.unit} | {' | '.join(cells)} | {span} | {n} |"
