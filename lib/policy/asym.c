@@ -101,7 +101,7 @@ static enum asym_pin width_of(const struct asym_seats *q, size_t t, bool leads)
         return q->of[t].roams ? ASYM_PIN_ALL : ASYM_PIN_TYPE;
     if (leads)
         return keeps ? ASYM_PIN_CPU : ASYM_PIN_TYPE;
-    /* A thread whose mask gets another type while it sleeps often wakes on the first CPU of it: those of a round would share that. */
+    /* A thread whose mask gets another type while it sleeps often wakes on its first CPU: those of a round would share it. */
     if ((!q->crowded && !q->presses) || (s->coupled && s->kind != 0))
         return ASYM_PIN_CPU;
     return q->flooded || (!s->busy && !s->coupled && s->seen > q->p->trial) ? ASYM_PIN_ALL : ASYM_PIN_TYPE;

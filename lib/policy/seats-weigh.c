@@ -185,8 +185,8 @@ static enum pace pace_of(const struct team *sum, asym_usec now)
 }
 
 /*
- * A thread of a coupled program sleeps when its part of the round is done, until the last one has done its own. So a new round began
- * when one woke.
+ * A thread of a coupled program sleeps when its part of the round is done, until the last one has done its own. So a new round
+ * began when one woke.
  */
 static void count_round(const struct asym_seats *q, const struct asym_policy_app *app, struct team *sum)
 {
