@@ -203,7 +203,7 @@ static void count_round(const struct asym_seats *q, const struct asym_policy_app
 }
 
 /*
- * How much later than the mean its turn is: those who have done least in this round come first, and those who sleep, because they
+ * Returns how much later than the mean its turn is. Those who have done least in this round come first, and those who sleep, because they
  * have done their part, last. Who has a fast seat keeps it until it is ahead by what a quick turn gains.
  */
 static double turn_of(const struct asym_seats *q, const struct asym_seats_thread *s, const struct team *sum)

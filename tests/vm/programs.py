@@ -11,7 +11,7 @@ HANGS_S = 300
 # The command prints figure=NUMBER. more: whether more of it is better.
 Program = collections.namedtuple("Program", "title command unit more", defaults=("s", False))
 # Sources, data and a database, and each program once, because the first run reads it from the share.
-PREPARE = """mkdir -p /sys/fs/cgroup/session-1.scope /run/real/db && cd /run/real && chown nobody db && chmod 1777 .
+PREPARE = """mkdir -p /sys/fs/cgroup/session-1.scope /run/real/db && cd /run/real && chown 65534 db && chmod 1777 .
 cat /usr/bin/* | head -c 12000000 >data
 for ((i = 0; i < 24; i++)); do
     for ((k = 0; k < 12; k++)); do
@@ -20,9 +20,9 @@ for ((i = 0; i < 24; i++)); do
 done
 echo "int f0_0(int n); int main(void) { return f0_0(3) > 100; }" >main.c
 printf 'CFLAGS = -O2\\nprogram: %s\\n\\t$(CC) -o $@ $^\\n' "$(echo f{0..23}.o main.o)" >Makefile
-PATH=$PATH:/usr/lib/postgresql/15/bin; as() { setpriv --reuid=nobody --regid=nogroup --clear-groups "$@"; }
-as initdb -D db --no-locale -A trust >/dev/null && as pg_ctl -D db -w -t 300 -o '-k /run/real -c fsync=off' -l log start >/dev/null &&
-pgbench -h /run/real -U nobody -i -q postgres >/dev/null 2>&1 && make -s CC=gcc f0.o || exit 1
+PATH=$PATH:/usr/lib/postgresql/15/bin; as() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
+as initdb -U postgres -D db --no-locale -A trust >/dev/null && as pg_ctl -D db -w -t 300 -o '-k /run/real -c fsync=off' -l log start >/dev/null &&
+pgbench -h /run/real -U postgres -i -q postgres >/dev/null 2>&1 && make -s CC=gcc f0.o || exit 1
 for each in xz 7z sysbench x264 cyclictest; do $each --help >/dev/null 2>&1; done; true"""
 # Each program is a job of a login session.
 BEGIN = """cd /run/real; PATH=$PATH:/usr/lib/postgresql/15/bin
@@ -31,7 +31,7 @@ timed() { local begun=$EPOCHREALTIME; job "$@" >/dev/null 2>&1 || echo failed; a
 """
 SYSBENCH = """job sysbench %s --threads=%d --time=10 run | awk '/total number of events/ { n = $5 } /total time:/ { t = $3 + 0 }
 END { print "figure=" n / t }'"""
-PGBENCH = """rm -f pgbench_log.*; job pgbench -h /run/real -U nobody -n -S -c 8 -j 2 -T 10 -l postgres >out 2>/dev/null
+PGBENCH = """rm -f pgbench_log.*; job pgbench -h /run/real -U postgres -n -S -c 8 -j 2 -T 10 -l postgres >out 2>/dev/null
 awk '/^tps/ { print "figure=" $3 }' out
 cat pgbench_log.* | awk '{ print $3 }' | sort -n | awk '{ v[NR] = $1 } END { print "p99=" v[int(NR * 0.99)] / 1000 }'"""
 PROGRAMS = {
