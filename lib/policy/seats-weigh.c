@@ -203,8 +203,8 @@ static void count_round(const struct asym_seats *q, const struct asym_policy_app
 }
 
 /*
- * Returns how much later than the mean its turn is. Those who have done least in this round come first, and those who sleep, because they
- * have done their part, last. Who has a fast seat keeps it until it is ahead by what a quick turn gains.
+ * Returns how much later than the mean its turn is. Those who have done least in this round come first. Those who sleep have done
+ * their part, and come last. Who has a fast seat keeps it until it is ahead by what a quick turn gains.
  */
 static double turn_of(const struct asym_seats *q, const struct asym_seats_thread *s, const struct team *sum)
 {
