@@ -42,6 +42,7 @@ struct asym_policy_app {
 struct asym_policy_thread {
     struct asym_taskid id;
     uint32_t app;          /**< index into asym_policy_input.apps */
+    uint32_t proc;         /**< equal for the threads of a process, which are side by side */
     enum asym_class class; /**< SP, or the class of its application */
     asym_usec class_since; /**< when it entered that class */
     int32_t preferred_cpu; /**< the CPU to keep if all else is equal: the last target, else (and for SP threads and

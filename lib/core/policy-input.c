@@ -184,6 +184,7 @@ static void add_thread(struct asym_step *st, const struct asym_app_state *app, u
     st->policy_threads[st->n_policy_threads++] = (struct asym_policy_thread){
         .id = task->id,
         .app = (uint32_t)st->n_policy_apps,
+        .proc = task->proc,
         .class = m->class,
         .class_since = m->class_since,
         .preferred_cpu = preferred_cpu_of(m, task, cpus),

@@ -191,32 +191,9 @@ static int take_memory(struct asym_seats *q)
     return done ? 0 : -ENOBUFS;
 }
 
-/* Threads of one program may wait for each other at barriers, and spin there: quick turns gain up to 44 %. */
-static bool has_team(const struct asym_policy_input *in)
+static bool is_recent(const struct asym_seats *q, asym_usec at)
 {
-    for (size_t a = 0; a < in->n_apps; a++) {
-        const struct asym_policy_app *app = &in->apps[a];
-        size_t n = 0;
-        for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads && n < 2; t++)
-            n += in->threads[t].runnable > 0;
-        if (n >= 2)
-            return true;
-    }
-    return false;
-}
-
-/*
- * Where threads outnumber CPUs, each plan finds one to swap. On a kernel each swap is two changes of masks, so there turns last for
- * about 1.5 s: threads of equal weight differ by a tenth in their progress. So do those of programs of one thread each.
- */
-static void set_pace(struct asym_seats *q)
-{
-    const struct asym_seats_state *state = q->in->state;
-    const asym_usec trial = ASYM_MAX(q->p->trial, 1);
-    const bool slow = !has_team(q->in) || (state->crowded_at != 0 && q->in->now - state->crowded_at < trial) ||
-                      (state->presses_at != 0 && q->in->now - state->presses_at < trial);
-    q->sticky = q->p->sticky * (slow ? 2 : 1);
-    q->tau = q->p->tau * (slow ? 5 : 1);
+    return at != 0 && q->in->now - at < ASYM_MAX(q->p->trial, 1);
 }
 
 static void begin(struct asym_seats *q)
@@ -238,7 +215,8 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     begin(&q);
     if (!asym_machine_speeds_differ(in->machine))
         return 0;
-    set_pace(&q);
+    const struct asym_seats_state *state = in->state;
+    q.slow = is_recent(&q, state->crowded_at) || is_recent(&q, state->presses_at);
     asym_seats_observe(&q);
     asym_seats_weigh(&q);
     asym_seats_fill(&q);

@@ -170,7 +170,8 @@ static double rank(const struct asym_seats *q, uint32_t t, const struct tier *ti
     const double slow = b->plain ? q->slowest / q->fastest : asym_seats_sigma(q, t, q->slowest / q->fastest, false);
     const double gain = there - (is_slowest(q, tier) ? 0 : slow);
     const bool holds = b->kind == kind_of(tier) && !b->coupled && asym_mask_has(&tier->all, b->home);
-    return q->density[t] * gain / (double)b->rate * (holds ? 1 + q->sticky : 1) * (1 + 2 * q->p->sticky * q->behind[t]);
+    return q->density[t] * gain / (double)b->rate * (holds ? 1 + q->p->sticky * (b->patient ? 2 : 1) : 1) *
+           (1 + 2 * q->p->sticky * q->behind[t]);
 }
 
 /* List the threads that want a seat of the tier: first, by rank, as many as there are. Returns how many want one. */

@@ -71,6 +71,7 @@ struct asym_seats_brief {
     uint8_t kind;           /**< as in its state; of the new plan as soon as it sits */
     bool coupled, plain;    /**< as in its state; its speed is that of its CPU, wherever its memory is */
     bool above, busy, pins; /**< as in its state; of the new plan from step 7 on */
+    bool patient;           /**< asym_seats_is_slow */
     bool counts, roams;     /**< as in its state; roams: of the new plan for one that does not count */
 };
 
@@ -79,9 +80,8 @@ struct asym_seats {
     const struct asym_policy_input *in;
     const struct asym_seats_params *p;
     struct asym_assignment *ret;
-    double fastest, slowest; /**< speeds of the machine */
-    double sticky;           /**< those of p; where threads outnumber CPUs, turns are slower */
-    asym_usec tau;
+    double fastest, slowest;     /**< speeds of the machine */
+    bool slow;                   /**< threads outnumber CPUs, see asym_seats_is_slow */
     struct asym_seats_brief *of; /**< per thread */
     double *weight, *density,
         *key;         /**< per thread: its critical share by its nice weight; the same by its duty; its rank */
@@ -122,6 +122,24 @@ static inline double asym_seats_speed(const struct asym_seats *q, int cpu)
 static inline bool asym_seats_passes(double value, bool had, double limit)
 {
     return value >= limit * (had ? ASYM_SEATS_STAYS : 1);
+}
+
+/** Returns whether another thread of its process is in the plan. */
+static inline bool asym_seats_has_mate(const struct asym_policy_input *in, size_t t)
+{
+    const struct asym_policy_thread *thread = &in->threads[t];
+    return (t > 0 && thread[-1].app == thread->app && thread[-1].proc == thread->proc) ||
+           (t + 1 < in->n_threads && thread[1].app == thread->app && thread[1].proc == thread->proc);
+}
+
+/**
+ * Returns whether its turns last for about 1.5 s: threads of equal weight differ by a tenth in their progress then. On a kernel each
+ * swap is two changes of masks, so turns are slow where threads outnumber CPUs: each plan would find one to swap. Threads of one
+ * process may wait for each other at barriers, and spin there: quick turns gain up to 44 %. Those of different ones do not.
+ */
+static inline bool asym_seats_is_slow(const struct asym_seats *q, size_t t)
+{
+    return q->slow || !asym_seats_has_mate(q->in, t);
 }
 
 /** Returns the thread's speed on a CPU of that speed, 0..1, by its counters if they are known. */

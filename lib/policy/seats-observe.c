@@ -27,13 +27,18 @@
 #define STALL_MOST 0.97
 
 struct interval {
-    double seconds, duty, couple,
-        rate; /* what the new values count in the means; rate: of a thread that never sleeps */
+    double seconds, duty, couple; /* what the new values count in the means */
+    double rate[2];               /* the same of a thread that never sleeps, with quick turns and with slow ones */
 };
 
 static double gain_of(double seconds, asym_usec tau)
 {
     return tau == 0 ? 1 : 1 - exp(-seconds * (double)ASYM_SEC / (double)tau);
+}
+
+static asym_usec tau_of(const struct asym_seats *q, bool slow)
+{
+    return q->p->tau * (slow ? 5 : 1);
 }
 
 bool asym_seats_is_remote(const struct asym_seats *q, size_t t, int cpu)
@@ -104,7 +109,8 @@ static void observe_progress(struct asym_seats *q, size_t t, const struct interv
     }
     if (needed < RATE_FROM)
         return;
-    const double gain = thread->runnable >= 1 ? i->rate : gain_of(i->seconds * thread->runnable, q->tau);
+    const bool slow = asym_seats_is_slow(q, t);
+    const double gain = thread->runnable >= 1 ? i->rate[slow] : gain_of(i->seconds * thread->runnable, tau_of(q, slow));
     s->rate += gain * (done / needed - s->rate);
     s->rate = ASYM_MAX(s->rate, RATE_LEAST);
 }
@@ -149,7 +155,7 @@ void asym_seats_observe(struct asym_seats *q)
     const struct interval i = {.seconds = seconds,
                                .duty = gain_of(seconds, q->p->tau_duty),
                                .couple = gain_of(seconds, q->p->tau_couple),
-                               .rate = gain_of(seconds, q->tau)};
+                               .rate = {gain_of(seconds, tau_of(q, false)), gain_of(seconds, tau_of(q, true))}};
     double sum = 0;
     size_t known = 0;
     for (size_t t = 0; t < q->in->n_threads; t++) {

@@ -124,9 +124,11 @@ struct team {
     size_t n, coupled, known;
 };
 
-static bool takes_part(const struct asym_seats_thread *s)
+/* Processes of a job, such as the compilers of a build, do not wait for each other at barriers. */
+static bool takes_part(const struct asym_seats *q, size_t t)
 {
-    return s->usual >= USUAL_FROM && !s->roams;
+    const struct asym_seats_thread *s = asym_seats_of(q, t);
+    return s->usual >= USUAL_FROM && !s->roams && asym_seats_has_mate(q->in, t);
 }
 
 static double speed_of_seat(const struct asym_seats *q, const struct asym_seats_thread *s)
@@ -139,7 +141,7 @@ static struct team sum_up(const struct asym_seats *q, const struct asym_policy_a
     struct team sum = {.least = 1, .slow = 1};
     for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++) {
         const struct asym_seats_thread *s = asym_seats_of(q, t);
-        if (!takes_part(s))
+        if (!takes_part(q, t))
             continue;
         sum.n++;
         sum.pace += s->pace;
@@ -232,7 +234,7 @@ static void couple(struct asym_seats *q, const struct asym_policy_app *app)
         *q->in->again = q->p->quick;
     for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++) {
         struct asym_seats_thread *s = asym_seats_of(q, t);
-        s->coupled = is && takes_part(s);
+        s->coupled = is && takes_part(q, t);
         s->quick_since = pace == CALM || !s->coupled ? 0 : sum.quick_since != 0 ? sum.quick_since : q->in->now;
         if (!s->coupled)
             continue;
@@ -262,6 +264,7 @@ static void note_brief(struct asym_seats *q, size_t t, bool counts)
         .above = s->above,
         .busy = s->busy,
         .pins = s->pins,
+        .patient = asym_seats_is_slow(q, t),
         .counts = counts,
         .roams = s->roams,
     };

@@ -94,7 +94,6 @@ static void prepare(struct bench *b, const double *duties, unsigned n)
                                .p = (const struct asym_seats_params *)(void *)&params,
                                .fastest = w.machine.types[0].speed,
                                .slowest = w.machine.types[w.machine.n_types - 1].speed,
-                               .tau = ((const struct asym_seats_params *)(void *)&params)->tau,
                                .of = b->of,
                                .weight = b->weight,
                                .density = b->density,
@@ -190,7 +189,7 @@ static void progress_is_measured_by_the_seat(void **state)
     (void)state;
     struct bench b;
     begin(1.6, 2, 2, 1);
-    prepare(&b, (const double[]){1}, 1);
+    prepare(&b, (const double[]){1, 1}, 2);
     b.in.now = 1000 * ASYM_SEC;
     b.in.interval = 100 * ASYM_MSEC;
     b.states[0].last = b.in.now - b.in.interval;
@@ -229,13 +228,14 @@ static void equal_work_on_unequal_seats_is_coupled(void **state)
     (void)state;
     static const struct {
         double pace[4], usual[4];
-        bool was, is;
+        bool was, is, job;
     } rows[] = {
-        {{0.31, 0.31, 0.30, 0.31}, {0.5, 0.5, 1, 1}, false, true},
-        {{0.9, 0.9, 0.45, 0.45}, {1, 1, 1, 1}, false, false},
-        {{0.31, 0.31, 0.30, 0.31}, {1, 1, 1, 1}, false, false},     /* the seats are equal */
-        {{0.40, 0.40, 0.27, 0.27}, {0.5, 0.5, 1, 1}, false, false}, /* CV 0.19 */
-        {{0.40, 0.40, 0.27, 0.27}, {0.5, 0.5, 1, 1}, true, true},
+        {{0.31, 0.31, 0.30, 0.31}, {0.5, 0.5, 1, 1}, false, true, false},
+        {{0.31, 0.31, 0.30, 0.31}, {0.5, 0.5, 1, 1}, false, false, true}, /* a process each */
+        {{0.9, 0.9, 0.45, 0.45}, {1, 1, 1, 1}, false, false, false},
+        {{0.31, 0.31, 0.30, 0.31}, {1, 1, 1, 1}, false, false, false},     /* the seats are equal */
+        {{0.40, 0.40, 0.27, 0.27}, {0.5, 0.5, 1, 1}, false, false, false}, /* CV 0.19 */
+        {{0.40, 0.40, 0.27, 0.27}, {0.5, 0.5, 1, 1}, true, true, false},
     };
     begin(2, 4, 1, 4);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
@@ -247,6 +247,7 @@ static void equal_work_on_unequal_seats_is_coupled(void **state)
             b.states[t].work = 2;
             b.states[t].rate = 0.5;
             b.states[t].coupled = rows[i].was;
+            b.threads[t].proc = rows[i].job ? t : 0;
         }
         asym_seats_weigh(&b.q);
         for (unsigned t = 0; t < 4; t++)
