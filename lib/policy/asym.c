@@ -236,7 +236,8 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 
 static const struct asym_option options[] = {
     P(DURATION, tau, .def = "1s", .min = 1000, .max = 1000e6,
-      .help = "Memory of the progress by which threads take turns; five times this where threads outnumber CPUs."),
+      .help = "Memory of the progress by which threads take turns; five times this where threads outnumber CPUs, "
+              "and for one that is alone in its process."),
     P(NUMBER, sticky, .def = "0.05", .min = 0, .max = 10,
       .help = "Share by which waited-for share * gain / progress has to be higher for a faster CPU; twice this when "
               "threads "
