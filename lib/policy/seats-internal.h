@@ -133,9 +133,9 @@ static inline bool asym_seats_has_mate(const struct asym_policy_input *in, size_
 }
 
 /**
- * Returns whether its turns last for about 1.5 s: threads of equal weight differ by a tenth in their progress then. On a kernel each
- * swap is two changes of masks, so turns are slow where threads outnumber CPUs: each plan would find one to swap. Threads of one
- * process may wait for each other at barriers, and spin there: quick turns gain up to 44 %. Those of different ones do not.
+ * Returns whether its turns last for about 1.5 s: threads of equal weight differ by a tenth in their progress then. On a kernel
+ * each swap is two changes of masks. So turns are slow where threads outnumber CPUs: each plan would find two to swap. Threads of
+ * one process may wait for each other at barriers, and spin there: quick turns gain up to 44 %. Those of different ones do not.
  */
 static inline bool asym_seats_is_slow(const struct asym_seats *q, size_t t)
 {
