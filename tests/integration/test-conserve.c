@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Work conservation on a kernel: a program that sleeps for a part of each 10 ms, beside busy threads that have too few CPUs. It
- * keeps its fast CPUs, and they use them while it sleeps.
+ * Work conservation on a kernel: a program that sleeps for a part of its time, beside busy threads that have too few CPUs. It keeps
+ * its fast CPUs, and they use them while it sleeps: while a steered thread waits, no CPU is idle for long.
  */
 #include <dirent.h>
+#include <math.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -13,11 +14,138 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/macro.h"
 #include "support/live.h"
 #include "support/service.h"
+
+enum { WINDOWS = 8, MOST_CPUS = 64, MOST_THREADS = 256 };
+
+/*
+ * The length of a window, seconds; and for how much of it a CPU may be idle while a thread waits: for a plan after the sleeper has
+ * fallen asleep, and for one after it has woken.
+ */
+#define WINDOW 0.6
+#define LEAST  0.2
+
+/* The kernel's counts for CPUs and for threads that never sleep, seconds. A busy machine can delay the test between reads. */
+struct counts {
+    double begin, end, idle[MOST_CPUS];
+    struct {
+        double before, after, ran; /* the times before and after the read */
+    } threads[MOST_THREADS];
+    int n;
+};
+
+static void count_idle(struct counts *c)
+{
+    char line[512];
+    double user, nice, kernel, idle, io;
+    int cpu;
+    FILE *f = fopen("/proc/stat", "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f))
+        if (sscanf(line, "cpu%d %lf %lf %lf %lf %lf", &cpu, &user, &nice, &kernel, &idle, &io) == 6 && cpu < MOST_CPUS)
+            c->idle[cpu] = (idle + io) / (double)sysconf(_SC_CLK_TCK);
+    fclose(f);
+}
+
+static void count_runs(struct counts *c, pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *d = opendir(path);
+    assert_non_null(d);
+    for (struct dirent *e; (e = readdir(d)) && c->n < MOST_THREADS;) {
+        double ran, before = asym_live_now();
+        snprintf(path, sizeof path, "/proc/%d/task/%.10s/schedstat", (int)pid, e->d_name);
+        FILE *f = atoi(e->d_name) > 0 ? fopen(path, "r") : NULL;
+        if (!f)
+            continue;
+        assert_int_equal(fscanf(f, "%lf", &ran), 1);
+        fclose(f);
+        c->threads[c->n].before = before;
+        c->threads[c->n].ran = ran / 1e9;
+        c->threads[c->n++].after = asym_live_now();
+    }
+    closedir(d);
+}
+
+static struct counts count(pid_t busy)
+{
+    struct counts c = {.begin = asym_live_now()};
+    count_idle(&c);
+    count_runs(&c, busy);
+    c.end = asym_live_now();
+    return c;
+}
+
+/*
+ * Returns the seconds for which some thread has waited while some CPU was idle, at least: the two together took that much longer
+ * than the window. Each thread may use each CPU.
+ */
+static double idle_while_waiting(const struct counts *a, const struct counts *b)
+{
+    double waited = 0, idle = 0;
+    assert_int_equal(a->n, b->n);
+    for (int t = 0; t < b->n; t++)
+        waited = fmax(waited, b->threads[t].before - a->threads[t].after - (b->threads[t].ran - a->threads[t].ran));
+    for (int cpu = 0; cpu < MOST_CPUS; cpu++)
+        idle = fmax(idle, b->idle[cpu] - a->idle[cpu]);
+    return waited + idle - (b->end - a->begin);
+}
+
+/* Returns in how many windows a CPU was idle for more than two plans while a thread waited. */
+static int count_windows(const char *name, pid_t busy)
+{
+    int n = 0;
+    double worst = -1;
+    struct counts a = count(busy);
+    for (int k = 0; k < WINDOWS; k++) {
+        asym_live_sleep(WINDOW);
+        const struct counts b = count(busy);
+        const double seconds = idle_while_waiting(&a, &b);
+        n += seconds > LEAST;
+        worst = fmax(worst, seconds);
+        a = b;
+    }
+    print_message("%s: a CPU idle while a thread waits in %d of %d windows, for %.0f ms at most\n", name, n, WINDOWS,
+                  1e3 * worst);
+    return n;
+}
+
+static void no_cpu_is_idle_while_a_steered_thread_waits(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *policy, *works, *of; /* milliseconds */
+        int busy;                               /* threads for each CPU */
+    } rows[] = {{"pa, bursts", "pa", "3", "10", 3},
+                {"asym, bursts", "asym", "3", "10", 3},
+                {"pa, half seconds", "pa", "500", "1000", 1},
+                {"asym, half seconds", "asym", "500", "1000", 1}};
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        char threads[16], beside[32], policy[32];
+        const int cpus = asym_live_cpus();
+        const char *const argv[] = {"tests/load-duty", rows[i].works, rows[i].of, "120", NULL};
+        snprintf(threads, sizeof threads, "%d", rows[i].busy * cpus);
+        snprintf(policy, sizeof policy, "--policy=%s", rows[i].policy);
+        pid_t sleeper = asym_live_start(argv, -1), busy = asym_service_spin(threads);
+        snprintf(beside, sizeof beside, "--pid=%d", (int)busy);
+        const char *const more[] = {beside, policy, "--set=policy.asym.flood=1000", NULL};
+        pid_t asymd = asym_service_start(sleeper, more);
+        assert_true(asym_live_await(asym_live_narrow_threads, busy, cpus, 1, ASYM_LIVE_PATIENCE));
+        asym_live_sleep(1.5); /* the mean of a second */
+        const int n = count_windows(rows[i].name, busy);
+        asym_live_end(asymd, SIGTERM);
+        asym_live_end(busy, SIGKILL);
+        asym_live_end(sleeper, SIGKILL);
+        assert_int_equal(n, 0);
+    }
+}
 
 enum { SAMPLES = 50 };
 
@@ -72,6 +200,8 @@ static void a_program_that_sleeps_keeps_no_cpu_from_busy_ones(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(no_cpu_is_idle_while_a_steered_thread_waits, asym_service_set_up,
+                                        asym_service_tear_down),
         cmocka_unit_test_setup_teardown(a_program_that_sleeps_keeps_no_cpu_from_busy_ones, asym_service_set_up,
                                         asym_service_tear_down),
     };
