@@ -170,7 +170,7 @@ static double rank(const struct asym_seats *q, uint32_t t, const struct tier *ti
     const double slow = b->plain ? q->slowest / q->fastest : asym_seats_sigma(q, t, q->slowest / q->fastest, false);
     const double gain = there - (is_slowest(q, tier) ? 0 : slow);
     const bool holds = b->kind == kind_of(tier) && !b->coupled && asym_mask_has(&tier->all, b->home);
-    return q->density[t] * gain / (double)b->rate * (holds ? 1 + q->p->sticky * (b->patient ? 2 : 1) : 1) *
+    return q->density[t] * gain / (double)b->rate * (holds ? 1 + q->p->sticky * b->slowness : 1) *
            (1 + 2 * q->p->sticky * q->behind[t]);
 }
 

@@ -71,7 +71,7 @@ struct asym_seats_brief {
     uint8_t kind;           /**< as in its state; of the new plan as soon as it sits */
     bool coupled, plain;    /**< as in its state; its speed is that of its CPU, wherever its memory is */
     bool above, busy, pins; /**< as in its state; of the new plan from step 7 on */
-    bool patient;           /**< asym_seats_is_slow */
+    uint8_t slowness;       /**< of its turns */
     bool counts, roams;     /**< as in its state; roams: of the new plan for one that does not count */
 };
 
@@ -81,7 +81,7 @@ struct asym_seats {
     const struct asym_seats_params *p;
     struct asym_assignment *ret;
     double fastest, slowest;     /**< speeds of the machine */
-    bool slow;                   /**< threads outnumber CPUs, see asym_seats_is_slow */
+    bool slow;                   /**< threads outnumber CPUs, see asym_seats_slowness */
     struct asym_seats_brief *of; /**< per thread */
     double *weight, *density,
         *key;         /**< per thread: its critical share by its nice weight; the same by its duty; its rank */
@@ -133,13 +133,13 @@ static inline bool asym_seats_has_mate(const struct asym_policy_input *in, size_
 }
 
 /**
- * Returns whether its turns last for about 1.5 s: threads of equal weight differ by a tenth in their progress then. On a kernel
- * each swap is two changes of masks. So turns are slow where threads outnumber CPUs: each plan would find two to swap. Threads of
- * one process may wait for each other at barriers, and spin there: quick turns gain up to 44 %. Those of different ones do not.
+ * Returns how slow its turns are: 1 is quick. On a kernel each swap is two changes of masks. So turns are slower where threads
+ * outnumber CPUs: each plan would find two to swap. Threads of one process may wait for each other at barriers, and spin there:
+ * quick turns gain up to 44 %. Those of different ones do not, so their turns are the slowest.
  */
-static inline bool asym_seats_is_slow(const struct asym_seats *q, size_t t)
+static inline unsigned asym_seats_slowness(const struct asym_seats *q, size_t t)
 {
-    return q->slow || !asym_seats_has_mate(q->in, t);
+    return !asym_seats_has_mate(q->in, t) ? 4 : q->slow ? 2 : 1;
 }
 
 /** Returns the thread's speed on a CPU of that speed, 0..1, by its counters if they are known. */

@@ -109,7 +109,7 @@ static void observe_progress(struct asym_seats *q, size_t t, const struct interv
     }
     if (needed < RATE_FROM)
         return;
-    const bool slow = asym_seats_is_slow(q, t);
+    const bool slow = asym_seats_slowness(q, t) > 1;
     const double gain = thread->runnable >= 1 ? i->rate[slow] : gain_of(i->seconds * thread->runnable, tau_of(q, slow));
     s->rate += gain * (done / needed - s->rate);
     s->rate = ASYM_MAX(s->rate, RATE_LEAST);

@@ -264,7 +264,7 @@ static void note_brief(struct asym_seats *q, size_t t, bool counts)
         .above = s->above,
         .busy = s->busy,
         .pins = s->pins,
-        .patient = asym_seats_is_slow(q, t),
+        .slowness = (uint8_t)asym_seats_slowness(q, t),
         .counts = counts,
         .roams = s->roams,
     };

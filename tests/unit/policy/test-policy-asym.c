@@ -440,8 +440,8 @@ static void seats_fill_in_the_order_of_what_they_add(void **state)
     }
 }
 
-/* A fast CPU and a slow one. The thread on the slow one has had less. In a crowd, and between programs of one thread each, a swap
- * takes twice the difference. */
+/* A fast CPU and a slow one. The thread on the slow one has had less. A swap takes twice the difference in a crowd, and four times
+ * that between processes of one thread each. */
 static void threads_swap_when_the_ranks_differ_by_sticky(void **state)
 {
     (void)state;
@@ -449,9 +449,9 @@ static void threads_swap_when_the_ranks_differ_by_sticky(void **state)
         unsigned n, team;
         double rate[3];
         unsigned moved;
-    } rows[] = {{2, 2, {0.5476, 0.5}, 2},      {2, 2, {0.51, 0.5}, 0},        {2, 1, {0.5476, 0.5}, 0},
-                {2, 1, {0.56, 0.5}, 2},        {3, 3, {0.5476, 0.5, 0.9}, 0}, {3, 3, {0.56, 0.5, 0.9}, 2},
-                {3, 1, {0.5476, 0.5, 0.9}, 0}, {3, 1, {0.56, 0.5, 0.9}, 2}};
+    } rows[] = {{2, 2, {0.5476, 0.5}, 2},    {2, 2, {0.51, 0.5}, 0},      {2, 1, {0.5476, 0.5}, 0},
+                {2, 1, {0.59, 0.5}, 0},      {2, 1, {0.62, 0.5}, 2},      {3, 3, {0.5476, 0.5, 0.9}, 0},
+                {3, 3, {0.56, 0.5, 0.9}, 2}, {3, 1, {0.59, 0.5, 0.9}, 0}, {3, 1, {0.62, 0.5, 0.9}, 2}};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         begin(2, 1, 1, 1);
         for (unsigned t = 0; t < rows[i].n; t += rows[i].team)
