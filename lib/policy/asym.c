@@ -241,7 +241,7 @@ static const struct asym_option options[] = {
     P(NUMBER, sticky, .def = "0.05", .min = 0, .max = 10,
       .help = "Share by which waited-for share * gain / progress has to be higher for a faster CPU; twice this when "
               "threads "
-              "outnumber CPUs, and four times for one that is alone in its process."),
+              "outnumber CPUs, four times for one that is alone in its process, eight times in a job."),
     P(DURATION, tau_duty, .def = "300ms", .min = 1000, .max = 1000e6,
       .help = "Memory of the share of the time in which a thread needs a CPU."),
     P(SHARE, duty, .def = "70%", .min = 0, .max = 1,

@@ -135,11 +135,13 @@ static inline bool asym_seats_has_mate(const struct asym_policy_input *in, size_
 /**
  * Returns how slow its turns are: 1 is quick. On a kernel each swap is two changes of masks. So turns are slower where threads
  * outnumber CPUs: each plan would find two to swap. Threads of one process may wait for each other at barriers, and spin there:
- * quick turns gain up to 44 %. Those of different ones do not, so their turns are the slowest.
+ * quick turns gain up to 44 %. Those of different ones do not. Between those of one job no turn matters but for its end.
  */
 static inline unsigned asym_seats_slowness(const struct asym_seats *q, size_t t)
 {
-    return !asym_seats_has_mate(q->in, t) ? 4 : q->slow ? 2 : 1;
+    if (asym_seats_has_mate(q->in, t))
+        return q->slow ? 2 : 1;
+    return q->in->apps[q->in->threads[t].app].n_threads > 1 ? 8 : 4;
 }
 
 /** Returns the thread's speed on a CPU of that speed, 0..1, by its counters if they are known. */

@@ -465,6 +465,25 @@ static void threads_swap_when_the_ranks_differ_by_sticky(void **state)
     }
 }
 
+/* Two threads of a process, of two processes of a job, and one alone. */
+static void processes_take_slower_turns_than_threads(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned n, procs;
+        bool crowd;
+        unsigned slowness;
+    } rows[] = {{2, 1, false, 1}, {2, 1, true, 2},  {1, 1, false, 4},
+                {1, 1, true, 4},  {2, 2, false, 8}, {2, 2, true, 8}};
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct bench b;
+        prepare(&b, (const double[]){1, 1}, rows[i].n);
+        b.threads[1].proc = rows[i].procs - 1;
+        b.q.slow = rows[i].crowd;
+        assert_int_equal(asym_seats_slowness(&b.q, 0), rows[i].slowness);
+    }
+}
+
 /* Progress is remembered for five times as long in a crowd, and between programs of one thread each, so that turns are slower. */
 static void a_crowd_remembers_progress_for_longer(void **state)
 {
@@ -780,6 +799,7 @@ int main(void)
         cmocka_unit_test(a_serial_thread_has_a_fast_cpu_of_its_own),
         cmocka_unit_test(seats_fill_in_the_order_of_what_they_add),
         cmocka_unit_test(threads_swap_when_the_ranks_differ_by_sticky),
+        cmocka_unit_test(processes_take_slower_turns_than_threads),
         cmocka_unit_test(a_crowd_remembers_progress_for_longer),
         cmocka_unit_test(claims_stay_within_the_budget),
         cmocka_unit_test(the_crowd_goes_where_it_waits_least),
