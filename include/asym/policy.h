@@ -41,8 +41,9 @@ struct asym_policy_app {
 /** A thread of interest that asymd may steer, as a policy sees it. */
 struct asym_policy_thread {
     struct asym_taskid id;
-    uint32_t app;          /**< index into asym_policy_input.apps */
-    uint32_t proc;         /**< equal for the threads of a process, which are side by side */
+    uint32_t app; /**< index into asym_policy_input.apps */
+    uint32_t
+        proc; /**< of its process: the same for its threads, which are side by side, and another for those of another process */
     enum asym_class class; /**< SP, or the class of its application */
     asym_usec class_since; /**< when it entered that class */
     int32_t preferred_cpu; /**< the CPU to keep if all else is equal: the last target, else (and for SP threads and

@@ -38,7 +38,8 @@ static void adapt(struct asym_budget *b, double used, asym_usec interval, asym_u
 {
     const double mean = (double)period / ASYM_MAX(b->n_samples, 1);
     if (used > 1)
-        b->least = (asym_usec)ASYM_MIN(mean * ASYM_MIN(used, 2.0), ASYM_BUDGET_STRETCH_MAX * (double)interval);
+        b->least = (asym_usec)ASYM_MIN(ASYM_MIN(mean, (double)ASYM_MAX(b->least, interval)) * ASYM_MIN(used, 2.0),
+                                       ASYM_BUDGET_STRETCH_MAX * (double)interval);
     else if (used < 0.7)
         b->least = b->least * 4 / 5;
     b->n_samples = 0;

@@ -101,8 +101,10 @@ static enum asym_pin width_of(const struct asym_seats *q, size_t t, bool leads)
         return q->of[t].roams ? ASYM_PIN_ALL : ASYM_PIN_TYPE;
     if (leads)
         return keeps ? ASYM_PIN_CPU : ASYM_PIN_TYPE;
-    /* A thread whose mask gets another type while it sleeps often wakes on its first CPU: those of a round would share it. */
-    if ((!q->crowded && !q->presses) || (s->coupled && s->kind != 0))
+    if (!q->crowded && !q->presses)
+        return ASYM_PIN_CPU;
+    /* Threads that get another type while they sleep often wake on its first CPU: those of a round would share it. */
+    if (s->coupled && s->kind != 0 && q->n_on[q->ret[t].cpu] == 1 && !q->presses && !q->flooded)
         return ASYM_PIN_CPU;
     return q->flooded || (!s->busy && !s->coupled && s->seen > q->p->trial) ? ASYM_PIN_ALL : ASYM_PIN_TYPE;
 }
@@ -135,7 +137,7 @@ static void set_figures(const struct asym_seats *q, size_t t)
     struct asym_assignment *a = &q->ret[t];
     const bool stands = q->claim[t] != 0 || a->nice_delta != 0;
     a->figure[0] = 100 * (a->reason == &sleeps   ? 1 - s->duty
-                          : a->reason == &seldom ? s->duty
+                          : a->reason == &seldom ? (double)q->of[t].slow
                                                  : ASYM_MIN(q->density[t], 1));
     a->figure[1] = stands ? a->cpu : 100 * ASYM_MIN(s->rate, 1);
 }

@@ -57,6 +57,8 @@ static void note_groups(struct asym_seats *q)
 {
     for (size_t t = 0; t < q->in->n_threads; t++) {
         const int cpu = q->ret[t].cpu;
+        if (!q->of[t].counts)
+            continue;
         if (q->crowded ? q->density[t] < q->p->heavy * q->light : cpu >= 0 && q->density[t] < q->top[cpu])
             q->groups[q->in->threads[t].nice_group] = true;
     }
@@ -66,11 +68,12 @@ static void find_light(struct asym_seats *q)
 {
     struct asym_seats_state *state = q->in->state;
     const struct asym_mask cpus = asym_machine_ordinary(q->in->machine);
-    double demand = q->in->unsteered;
-    for (size_t t = 0; t < q->in->n_threads; t++)
+    double demand = q->in->unsteered, sitting = 0;
+    for (size_t t = 0; t < q->in->n_threads; t++) {
         demand += (double)q->of[t].duty;
-    const bool presses = q->in->unsteered >= PRESSES_FROM &&
-                         (double)q->in->n_threads + q->in->unsteered > asym_mask_count(&cpus);
+        sitting += q->of[t].counts;
+    }
+    const bool presses = q->in->unsteered >= PRESSES_FROM && sitting + q->in->unsteered > asym_mask_count(&cpus);
     q->crowded = is_passed(q, q->n_open > 0, &state->crowded_at);
     q->flooded = is_passed(q, demand > q->p->flood * asym_mask_count(&cpus), &state->flooded_at);
     q->presses = is_passed(q, presses, &state->presses_at) && !q->crowded;

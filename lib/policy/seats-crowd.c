@@ -121,7 +121,8 @@ static void spread_one(struct asym_seats *q, uint32_t t, const struct asym_mask 
 {
     const int from = q->ret[t].cpu;
     const struct asym_mask may = asym_mask_and(q->of[t].allowed, idle);
-    if (q->n_on[from] < 2 || !asym_mask_has(crowded, from) || q->claim[t] || q->of[t].above || asym_mask_empty(&may))
+    if (from < 0 || q->n_on[from] < 2 || !asym_mask_has(crowded, from) || q->claim[t] || q->of[t].above ||
+        asym_mask_empty(&may))
         return;
     q->n_on[from]--;
     q->used[from] -= (double)q->of[t].duty;
@@ -182,13 +183,13 @@ static void find_rooms(const struct asym_seats *q, const struct asym_mask *cpus,
 {
     const struct asym_machine *m = q->in->machine;
     ASYM_MASK_FOREACH (c, cpus)
-        for (unsigned k = 0; k < 2 && asym_seats_speed(q, c) * q->fastest > q->slowest; k++)
+        for (unsigned k = 0; k < 2 && m->types[m->cpus[c].type].speed > q->slowest; k++)
             if (1 - q->used[c] >= room_from[k])
                 asym_mask_set(&r->of[m->cpus[c].type][k], (unsigned)c);
 }
 
 /* Put it on a faster core type with room, or leave it on all CPUs. */
-static void place_one_small(struct asym_seats *q, uint32_t t, const struct asym_mask *cpus, const struct rooms *r)
+static void place_one_small(struct asym_seats *q, uint32_t t, const struct asym_mask *cpus, struct rooms *r)
 {
     struct asym_seats_brief *b = &q->of[t];
     struct asym_mask may = *cpus;
@@ -201,7 +202,11 @@ static void place_one_small(struct asym_seats *q, uint32_t t, const struct asym_
     }
     b->roams = !has_room;
     b->kind = 0;
-    q->ret[t].cpu = asym_mask_has(&may, b->home) ? b->home : scan(q, t, &may);
+    const int cpu = q->ret[t].cpu = asym_mask_has(&may, b->home) ? b->home : scan(q, t, &may);
+    q->used[cpu] += (double)b->duty;
+    for (unsigned k = 0; k < 2; k++)
+        if (1 - q->used[cpu] < room_from[k])
+            asym_mask_clear(&r->of[q->in->machine->cpus[cpu].type][k], (unsigned)cpu);
 }
 
 void asym_seats_place_small(struct asym_seats *q, const struct asym_mask *cpus)

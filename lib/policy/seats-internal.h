@@ -36,6 +36,7 @@ struct asym_seats_state {
 
 /** State of a thread. Rates and speeds are shares of the fastest CPU's. */
 struct asym_seats_thread {
+    asym_usec mate_at;     /**< the last plan that had another thread of its process; 0: none had */
     asym_usec last, seen;  /**< time of the last plan that measured it; 0: new. Time for which the policy has seen it */
     double duty, critical; /**< means over tau_duty: runnable share; critical share, if the input has it */
     double rate;           /**< mean over tau of the progress while runnable */
@@ -85,7 +86,7 @@ struct asym_seats {
     struct asym_seats_brief *of; /**< per thread */
     double *weight, *density,
         *key;         /**< per thread: its critical share by its nice weight; the same by its duty; its rank */
-    double *behind;   /**< per thread of a coupled program: how much later than the others its turn is, -1..1 */
+    double *behind;   /**< per thread of a coupled program: how much earlier than the others its turn is, -1..1 */
     double *together; /**< per application: runnable threads while it has one; 0: not known */
     double *used, *top,
         *least;     /**< per CPU: the duties of its threads, sleeping ones included; the largest and least density */
@@ -124,22 +125,21 @@ static inline bool asym_seats_passes(double value, bool had, double limit)
     return value >= limit * (had ? ASYM_SEATS_STAYS : 1);
 }
 
-/** Returns whether another thread of its process is in the plan. */
-static inline bool asym_seats_has_mate(const struct asym_policy_input *in, size_t t)
+/** Returns whether another thread of its process was in a plan lately. Threads that wait for it sleep at times. */
+static inline bool asym_seats_has_mate(const struct asym_seats *q, size_t t)
 {
-    const struct asym_policy_thread *thread = &in->threads[t];
-    return (t > 0 && thread[-1].app == thread->app && thread[-1].proc == thread->proc) ||
-           (t + 1 < in->n_threads && thread[1].app == thread->app && thread[1].proc == thread->proc);
+    const asym_usec at = asym_seats_of(q, t)->mate_at;
+    return at != 0 && q->in->now - at <= q->p->trial;
 }
 
 /**
  * Returns how slow its turns are: 1 is quick. On a kernel each swap is two changes of masks. So turns are slower where threads
  * outnumber CPUs: each plan would find two to swap. Threads of one process may wait for each other at barriers, and spin there:
- * quick turns gain up to 44 %. Those of different ones do not. Between those of one job no turn matters but for its end.
+ * quick turns gain up to 44 %. Processes seldom do, as the ranks of MPI. Between those of one job no turn matters but for its end.
  */
 static inline unsigned asym_seats_slowness(const struct asym_seats *q, size_t t)
 {
-    if (asym_seats_has_mate(q->in, t))
+    if (asym_seats_has_mate(q, t))
         return q->slow ? 2 : 1;
     return q->in->apps[q->in->threads[t].app].n_threads > 1 ? 8 : 4;
 }

@@ -13,7 +13,7 @@
 /* No thread has made less progress than this: a rank is a ratio by it. */
 #define RATE_LEAST 1e-3
 
-/* A thread that was runnable for less of an interval slept in it. */
+/* A thread that was runnable for a smaller share of an interval slept in it. */
 #define SLEPT_BELOW 0.95
 
 /* The rate of a thread before any is known. */
@@ -115,6 +115,14 @@ static void observe_progress(struct asym_seats *q, size_t t, const struct interv
     s->rate = ASYM_MAX(s->rate, RATE_LEAST);
 }
 
+/* Returns whether another thread of its process is in the plan. */
+static bool has_mate_here(const struct asym_policy_input *in, size_t t)
+{
+    const struct asym_policy_thread *thread = &in->threads[t];
+    return (t > 0 && thread[-1].app == thread->app && thread[-1].proc == thread->proc) ||
+           (t + 1 < in->n_threads && thread[1].app == thread->app && thread[1].proc == thread->proc);
+}
+
 static void observe_thread(struct asym_seats *q, size_t t, const struct interval *i)
 {
     const struct asym_policy_thread *thread = &q->in->threads[t];
@@ -126,8 +134,11 @@ static void observe_thread(struct asym_seats *q, size_t t, const struct interval
     if (s->last == 0) {
         s->duty = thread->runnable;
         s->critical = thread->critical;
+        s->awake = thread->awake;
     }
     s->step = s->since = 0;
+    if (has_mate_here(q->in, t))
+        s->mate_at = now;
     if (s->last == 0 || q->in->interval == 0)
         return;
     const asym_usec away = now - s->last;
@@ -139,14 +150,14 @@ static void observe_thread(struct asym_seats *q, size_t t, const struct interval
     s->coupled = s->coupled && !s->roams;
     if (!asym_mask_has(&m->usable, s->given))
         return;
+    if (away <= q->in->interval)
+        observe_counters(q, t, s->given);
     const bool is_remote = asym_seats_is_remote(q, t, s->given);
     const double sigma = asym_seats_sigma(q, t, asym_seats_speed(q, s->given), is_remote);
     const double done = thread->running * sigma * s->smt;
     observe_round(thread, s, i->seconds, done);
-    if (away > q->in->interval)
-        return;
-    observe_counters(q, t, s->given);
-    observe_progress(q, t, i, done);
+    if (away <= q->in->interval)
+        observe_progress(q, t, i, done);
 }
 
 void asym_seats_observe(struct asym_seats *q)

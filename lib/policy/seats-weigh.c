@@ -121,14 +121,18 @@ struct team {
     size_t awake;
     double usual, square, slow, fast; /* slow, fast: the least and the largest speed of a seat of theirs */
     asym_usec quick_since;
-    size_t n, coupled, known;
+    size_t n, coupled;
 };
 
-/* Processes of a job, such as the compilers of a build, do not wait for each other at barriers. */
+/* Threads of one process: those of a job, such as the compilers of a build, seldom wait for each other at barriers. */
+struct span {
+    uint32_t first, end;
+};
+
 static bool takes_part(const struct asym_seats *q, size_t t)
 {
     const struct asym_seats_thread *s = asym_seats_of(q, t);
-    return s->usual >= USUAL_FROM && !s->roams && asym_seats_has_mate(q->in, t);
+    return s->usual >= USUAL_FROM && s->work > WORK_FROM && !s->roams;
 }
 
 static double speed_of_seat(const struct asym_seats *q, const struct asym_seats_thread *s)
@@ -136,10 +140,10 @@ static double speed_of_seat(const struct asym_seats *q, const struct asym_seats_
     return s->last > 0 && asym_mask_has(&q->in->machine->usable, s->given) ? asym_seats_speed(q, s->given) * s->smt : 1;
 }
 
-static struct team sum_up(const struct asym_seats *q, const struct asym_policy_app *app)
+static struct team sum_up(const struct asym_seats *q, struct span proc)
 {
     struct team sum = {.least = 1, .slow = 1};
-    for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++) {
+    for (uint32_t t = proc.first; t < proc.end; t++) {
         const struct asym_seats_thread *s = asym_seats_of(q, t);
         if (!takes_part(q, t))
             continue;
@@ -149,7 +153,6 @@ static struct team sum_up(const struct asym_seats *q, const struct asym_policy_a
         sum.least = ASYM_MIN(sum.least, s->usual);
         sum.most = ASYM_MAX(sum.most, s->usual);
         sum.coupled += s->coupled;
-        sum.known += s->work > WORK_FROM;
         sum.usual += s->usual;
         sum.square += s->square;
         sum.slow = ASYM_MIN(sum.slow, speed_of_seat(q, s));
@@ -190,14 +193,17 @@ static enum pace pace_of(const struct team *sum, asym_usec now)
  * A thread of a coupled program sleeps when its part of the round is done, until the last one has done its own. So a new round
  * began when one woke.
  */
-static void count_round(const struct asym_seats *q, const struct asym_policy_app *app, struct team *sum)
+static void count_round(const struct asym_seats *q, struct span proc, struct team *sum)
 {
     const double interval = (double)q->in->interval / (double)ASYM_SEC;
-    for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++)
-        sum->since = ASYM_MAX(sum->since, asym_seats_of(q, t)->since);
-    for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++) {
+    for (uint32_t t = proc.first; t < proc.end; t++)
+        if (takes_part(q, t))
+            sum->since = ASYM_MAX(sum->since, asym_seats_of(q, t)->since);
+    for (uint32_t t = proc.first; t < proc.end; t++) {
         struct asym_seats_thread *s = asym_seats_of(q, t);
-        const double needed = ASYM_MAX(q->in->threads[t].runnable * interval, DUTY_LEAST);
+        if (!takes_part(q, t))
+            continue;
+        const double needed = ASYM_MAX(q->in->threads[t].runnable * interval, 1e-3);
         s->round = sum->since > 0 ? s->step * ASYM_MIN(1, sum->since / needed) : s->round + s->step;
         sum->round += s->awake ? s->round : 0;
         sum->awake += s->awake;
@@ -205,7 +211,7 @@ static void count_round(const struct asym_seats *q, const struct asym_policy_app
 }
 
 /*
- * Returns how much later than the mean its turn is. Those who have done least in this round come first. Those who sleep have done
+ * Returns how much earlier than the mean its turn is. Those who have done least in this round come first. Those who sleep have done
  * their part, and come last. Who has a fast seat keeps it until it is ahead by what a quick turn gains.
  */
 static double turn_of(const struct asym_seats *q, const struct asym_seats_thread *s, const struct team *sum)
@@ -222,17 +228,15 @@ static double turn_of(const struct asym_seats *q, const struct asym_seats_thread
 /*
  * Threads that do equal work on unequal seats wait for each other at barriers. They share one density and one rate, and take turns.
  */
-static void couple(struct asym_seats *q, const struct asym_policy_app *app)
+static void couple(struct asym_seats *q, struct span proc)
 {
-    struct team sum = sum_up(q, app);
-    count_round(q, app, &sum);
-    if (sum.n >= 2 && sum.known < sum.n)
-        return;
+    struct team sum = sum_up(q, proc);
+    count_round(q, proc, &sum);
     const bool is = sum.n >= 2 && is_coupled(&sum);
     const enum pace pace = is ? pace_of(&sum, q->in->now) : CALM;
     if (pace == AT_SPEED)
         *q->in->again = q->p->quick;
-    for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++) {
+    for (uint32_t t = proc.first; t < proc.end; t++) {
         struct asym_seats_thread *s = asym_seats_of(q, t);
         s->coupled = is && takes_part(q, t);
         s->quick_since = pace == CALM || !s->coupled ? 0 : sum.quick_since != 0 ? sum.quick_since : q->in->now;
@@ -241,6 +245,16 @@ static void couple(struct asym_seats *q, const struct asym_policy_app *app)
         q->density[t] = sum.weight / ASYM_MAX(sum.duty, DUTY_LEAST);
         s->rate = sum.rate / (double)sum.n;
         q->behind[t] = turn_of(q, s, &sum);
+    }
+}
+
+static void couple_app(struct asym_seats *q, const struct asym_policy_app *app)
+{
+    struct span proc = {app->first_thread, app->first_thread};
+    for (const uint32_t end = app->first_thread + app->n_threads; proc.first < end; proc.first = proc.end) {
+        while (proc.end < end && q->in->threads[proc.end].proc == q->in->threads[proc.first].proc)
+            proc.end++;
+        couple(q, proc);
     }
 }
 
@@ -275,7 +289,7 @@ void asym_seats_weigh(struct asym_seats *q)
     for (size_t a = 0; a < q->in->n_apps; a++) {
         const struct asym_policy_app *app = &q->in->apps[a];
         weigh_app(q, a);
-        couple(q, app);
+        couple_app(q, app);
         const bool counts = app_counts(q, app);
         for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++)
             note_brief(q, t, counts);

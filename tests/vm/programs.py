@@ -27,7 +27,7 @@ for each in xz 7z sysbench x264 cyclictest; do $each --help >/dev/null 2>&1; don
 # Each program is a job of a login session.
 BEGIN = """cd /run/real; PATH=$PATH:/usr/lib/postgresql/15/bin
 job() { (echo $BASHPID >/sys/fs/cgroup/session-1.scope/cgroup.procs; exec setsid nice -n 10 "$@"); }
-timed() { local begun=$EPOCHREALTIME; job "$@" >/dev/null 2>&1 || echo failed; awk "BEGIN { print \\"figure=\\" $EPOCHREALTIME - $begun }"; }
+timed() { local begun=$EPOCHREALTIME; job "$@" >/dev/null 2>&1 && awk "BEGIN { print \\"figure=\\" $EPOCHREALTIME - $begun }"; }
 """
 SYSBENCH = """job sysbench %s --threads=%d --time=10 run | awk '/total number of events/ { n = $5 } /total time:/ { t = $3 + 0 }
 END { print "figure=" n / t }'"""

@@ -228,14 +228,17 @@ static void equal_work_on_unequal_seats_is_coupled(void **state)
     (void)state;
     static const struct {
         double pace[4], usual[4];
-        bool was, is, job;
+        bool was, is;
+        unsigned procs;
     } rows[] = {
-        {{0.31, 0.31, 0.30, 0.31}, {0.5, 0.5, 1, 1}, false, true, false},
-        {{0.31, 0.31, 0.30, 0.31}, {0.5, 0.5, 1, 1}, false, false, true}, /* a process each */
-        {{0.9, 0.9, 0.45, 0.45}, {1, 1, 1, 1}, false, false, false},
-        {{0.31, 0.31, 0.30, 0.31}, {1, 1, 1, 1}, false, false, false},     /* the seats are equal */
-        {{0.40, 0.40, 0.27, 0.27}, {0.5, 0.5, 1, 1}, false, false, false}, /* CV 0.19 */
-        {{0.40, 0.40, 0.27, 0.27}, {0.5, 0.5, 1, 1}, true, true, false},
+        {{0.31, 0.31, 0.30, 0.31}, {0.5, 0.5, 1, 1}, false, true, 1},
+        {{0.31, 0.31, 0.30, 0.31}, {0.5, 0.5, 1, 1}, false, false, 4}, /* the compilers of a build */
+        {{0.31, 0.31, 0.60, 0.60}, {0.5, 1, 0.5, 1}, false, false, 1},
+        {{0.31, 0.31, 0.60, 0.60}, {0.5, 1, 0.5, 1}, false, true, 2}, /* each process by itself */
+        {{0.9, 0.9, 0.45, 0.45}, {1, 1, 1, 1}, false, false, 1},
+        {{0.31, 0.31, 0.30, 0.31}, {1, 1, 1, 1}, false, false, 1},     /* the seats are equal */
+        {{0.40, 0.40, 0.27, 0.27}, {0.5, 0.5, 1, 1}, false, false, 1}, /* CV 0.19 */
+        {{0.40, 0.40, 0.27, 0.27}, {0.5, 0.5, 1, 1}, true, true, 1},
     };
     begin(2, 4, 1, 4);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
@@ -247,13 +250,13 @@ static void equal_work_on_unequal_seats_is_coupled(void **state)
             b.states[t].work = 2;
             b.states[t].rate = 0.5;
             b.states[t].coupled = rows[i].was;
-            b.threads[t].proc = rows[i].job ? t : 0;
+            b.threads[t].proc = t * rows[i].procs / 4;
         }
         asym_seats_weigh(&b.q);
         for (unsigned t = 0; t < 4; t++)
             assert_int_equal(b.states[t].coupled, rows[i].is);
         if (rows[i].is)
-            assert_near(b.density[0] - b.density[3], 0);
+            assert_near(b.density[0] - b.density[4 / rows[i].procs - 1], 0);
     }
 }
 
@@ -351,6 +354,27 @@ static void a_round_begins_when_a_thread_wakes(void **state)
         for (unsigned t = 0; t < 4; t++)
             assert_int_equal(b.behind[t] <= -1, !rows[i].awake[t]);
     }
+}
+
+static void a_new_thread_begins_no_round(void **state)
+{
+    (void)state;
+    struct bench b;
+    begin(2, 2, 1, 2);
+    prepare(&b, (const double[]){1, 1}, 2);
+    b.in.interval = 100 * ASYM_MSEC;
+    b.threads[0] = (struct asym_policy_thread){.runnable = 1, .running = 1, .awake = true, .state = &b.states[0]};
+    for (unsigned plan = 0; plan < 2; plan++) {
+        b.in.now += b.in.interval;
+        asym_seats_observe(&b.q);
+        assert_true(b.states[0].awake);
+        assert_near(b.states[0].since, 0);
+        b.states[0].last = b.in.now;
+    }
+    b.states[0].awake = false; /* it slept at the last plan */
+    b.in.now += b.in.interval;
+    asym_seats_observe(&b.q);
+    assert_near(b.states[0].since, 0.1);
 }
 
 /* Threads that wait for each other once a period or more often: shares of 0.5 and 1 in all samples, not 0 and 1. */
@@ -480,6 +504,7 @@ static void processes_take_slower_turns_than_threads(void **state)
         prepare(&b, (const double[]){1, 1}, rows[i].n);
         b.threads[1].proc = rows[i].procs - 1;
         b.q.slow = rows[i].crowd;
+        asym_seats_observe(&b.q);
         assert_int_equal(asym_seats_slowness(&b.q, 0), rows[i].slowness);
     }
 }
@@ -735,6 +760,21 @@ static void a_program_that_needs_little_runs_where_there_is_room(void **state)
     }
 }
 
+/* One fast CPU has room for some of them: 60 % of it for those that are there. */
+static void programs_that_need_little_do_not_crowd_the_fast_cpu(void **state)
+{
+    (void)state;
+    unsigned n_fast = 0;
+    begin(2, 1, 1, 7);
+    for (unsigned n = 0; n < 10; n++)
+        enter(1, 0.12);
+    for (unsigned k = 0; k < 10; k++)
+        policy_fixture_plan(&w);
+    for (unsigned t = 0; t < w.n_threads; t++)
+        n_fast += w.threads[t].answer.width == ASYM_PIN_TYPE;
+    assert_in_range(n_fast, 1, 5);
+}
+
 /* A container has CPU 0 and CPU 4. A serial thread that may use all CPUs takes neither from the crowd that may not. */
 static void no_claim_takes_a_cpu_of_a_small_cpuset(void **state)
 {
@@ -795,6 +835,7 @@ int main(void)
         cmocka_unit_test(equal_work_on_unequal_seats_is_coupled),
         cmocka_unit_test(a_limit_that_noise_crosses_stays_passed),
         cmocka_unit_test(a_round_begins_when_a_thread_wakes),
+        cmocka_unit_test(a_new_thread_begins_no_round),
         cmocka_unit_test(turns_shorter_than_the_period_are_planned_sooner),
         cmocka_unit_test(a_serial_thread_has_a_fast_cpu_of_its_own),
         cmocka_unit_test(seats_fill_in_the_order_of_what_they_add),
@@ -810,6 +851,7 @@ int main(void)
         cmocka_unit_test(a_duty_that_varies_at_the_edge_of_the_budget_changes_no_claim),
         cmocka_unit_test(a_program_that_needs_little_has_no_seat),
         cmocka_unit_test(a_program_that_needs_little_runs_where_there_is_room),
+        cmocka_unit_test(programs_that_need_little_do_not_crowd_the_fast_cpu),
         cmocka_unit_test(no_claim_takes_a_cpu_of_a_small_cpuset),
         cmocka_unit_test(a_claim_sends_no_thread_above_the_crowd_away),
         cmocka_unit_test(far_too_many_threads_use_all_cpus_without_claims),
