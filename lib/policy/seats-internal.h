@@ -125,7 +125,7 @@ static inline bool asym_seats_passes(double value, bool had, double limit)
     return value >= limit * (had ? ASYM_SEATS_STAYS : 1);
 }
 
-/** Returns whether another thread of its process was in a plan lately. Threads that wait for it sleep at times. */
+/** Returns whether another thread of its process was in a plan lately: one that sleeps for a whole interval is in none. */
 static inline bool asym_seats_has_mate(const struct asym_seats *q, size_t t)
 {
     const asym_usec at = asym_seats_of(q, t)->mate_at;
