@@ -193,11 +193,6 @@ static int take_memory(struct asym_seats *q)
     return done ? 0 : -ENOBUFS;
 }
 
-static bool is_recent(const struct asym_seats *q, asym_usec at)
-{
-    return at != 0 && q->in->now - at < ASYM_MAX(q->p->trial, 1);
-}
-
 static void begin(struct asym_seats *q)
 {
     const struct asym_machine *m = q->in->machine;
@@ -218,7 +213,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     if (!asym_machine_speeds_differ(in->machine))
         return 0;
     const struct asym_seats_state *state = in->state;
-    q.slow = is_recent(&q, state->crowded_at) || is_recent(&q, state->presses_at);
+    q.slow = asym_seats_is_recent(&q, state->crowded_at) || asym_seats_is_recent(&q, state->presses_at);
     asym_seats_observe(&q);
     asym_seats_weigh(&q);
     asym_seats_fill(&q);

@@ -26,12 +26,12 @@ static double machine_speed(const struct asym_seats *q)
     return sum;
 }
 
-/* A limit counts as passed for `trial` after it was: noise at a limit changes no mask. *at: when it was passed last; 0: never. */
+/* Noise at a limit changes no mask. *at: when it was passed last; 0: never. */
 static bool is_passed(const struct asym_seats *q, bool passes, asym_usec *at)
 {
     if (passes)
         *at = q->in->now;
-    return *at != 0 && q->in->now - *at < ASYM_MAX(q->p->trial, 1);
+    return asym_seats_is_recent(q, *at);
 }
 
 /*

@@ -16,6 +16,8 @@
 
 #include <asym/policy.h>
 
+#include "base/macro.h"
+
 /** A thread that has passed a limit keeps what that gave it down to this share of the limit. */
 #define ASYM_SEATS_STAYS 0.8
 
@@ -32,6 +34,8 @@ struct asym_seats_params {
 struct asym_seats_state {
     asym_usec crowded_at, flooded_at, presses_at; /**< when these limits were passed last, see asym_seats; 0: never */
     double light;                                 /**< of the last plan */
+    asym_usec swap_at;                            /**< of the last plan that began a swap period; 0: none did */
+    double every;                                 /**< seconds between the last two of these; 0: not known */
 };
 
 /** State of a thread. Rates and speeds are shares of the fastest CPU's. */
@@ -43,15 +47,18 @@ struct asym_seats_thread {
     double pace, usual;    /**< means of the progress and of the runnable share, tau_couple */
     double step, since;    /**< seconds of progress in the interval; since it woke in it, 0: it did not */
     double round;          /**< of a coupled program: seconds of progress since the last time that a thread woke */
-    double square;         /**< mean of the square of the runnable share, tau_couple */
-    asym_usec quick_since; /**< since then its program's threads wait for each other more than once a period; 0: no */
+    double in_step;        /**< of a team: share of the intervals with several that woke in which they did together */
+    double period;         /**< of a team: mean time between two rounds in seconds, tau_couple; 0: not known */
+    asym_usec round_at;    /**< when the last round began; 0: none did */
+    asym_usec quick_since; /**< since then its team's rounds are too short for the plans of the engine; 0: no */
+    asym_usec rests_until; /**< until then they are too short for any plans */
     double work;           /**< seconds of progress, in all */
     double exec, stall;    /**< seconds of an instruction on a CPU of speed 1; of its misses. exec 0: not known */
     double smt;            /**< share of the CPU's speed that the last plan expected beside siblings */
     int32_t given;         /**< CPU of the last plan */
     int16_t node;          /**< where it first ran, + 1; 0: not known */
     uint8_t kind;          /**< of its seat, asym_seats_kind; 0: none */
-    bool awake;            /**< at the last plan */
+    bool awake, woke;      /**< at the last plan; it slept at the one before */
     bool coupled, roams;   /**< its program waits for all of its threads; its mask had several core types */
     uint8_t claims;        /**< ASYM_CLAIM_* that the last plan granted */
     bool above, busy, pins; /**< it passed the limits heavy, fluid and narrow */
@@ -125,11 +132,19 @@ static inline bool asym_seats_passes(double value, bool had, double limit)
     return value >= limit * (had ? ASYM_SEATS_STAYS : 1);
 }
 
+/**
+ * Returns whether that time is less than `trial` ago, or less than three intervals where samples are rare: what one plan has
+ * seen holds for the next. 0: never.
+ */
+static inline bool asym_seats_is_recent(const struct asym_seats *q, asym_usec at)
+{
+    return at != 0 && q->in->now - at < ASYM_MAX(ASYM_MAX(q->p->trial, 3 * q->in->interval), 1);
+}
+
 /** Returns whether another thread of its process was in a plan lately: one that sleeps for a whole interval is in none. */
 static inline bool asym_seats_has_mate(const struct asym_seats *q, size_t t)
 {
-    const asym_usec at = asym_seats_of(q, t)->mate_at;
-    return at != 0 && q->in->now - at <= q->p->trial;
+    return asym_seats_is_recent(q, asym_seats_of(q, t)->mate_at);
 }
 
 /**
@@ -156,6 +171,9 @@ static inline bool asym_seats_nice_counts(const struct asym_seats *q, size_t t)
     const uint32_t group = q->in->threads[t].nice_group;
     return group == 0 || q->groups[group];
 }
+
+/** Returns the share that a new value counts in a mean over tau, after that time. */
+double asym_seats_gain(double seconds, asym_usec tau);
 
 /** Step 1: bring the means of all threads up to date. */
 void asym_seats_observe(struct asym_seats *q);

@@ -31,7 +31,7 @@ struct interval {
     double rate[2];               /* the same of a thread that never sleeps, with quick turns and with slow ones */
 };
 
-static double gain_of(double seconds, asym_usec tau)
+double asym_seats_gain(double seconds, asym_usec tau)
 {
     return tau == 0 ? 1 : 1 - exp(-seconds * (double)ASYM_SEC / (double)tau);
 }
@@ -76,12 +76,11 @@ static void observe_counters(struct asym_seats *q, size_t t, int cpu)
 /* While the thread was not in the input, it slept. */
 static void fade(const struct asym_seats *q, struct asym_seats_thread *s, double gap)
 {
-    const double duty = 1 - gain_of(gap, q->p->tau_duty), couple = 1 - gain_of(gap, q->p->tau_couple);
+    const double duty = 1 - asym_seats_gain(gap, q->p->tau_duty), couple = 1 - asym_seats_gain(gap, q->p->tau_couple);
     s->duty *= duty;
     s->critical *= duty;
     s->pace *= couple;
     s->usual *= couple;
-    s->square *= couple;
 }
 
 /* A thread that woke and slept again within the interval woke in the middle of it, for all that is known. */
@@ -89,7 +88,8 @@ static void observe_round(const struct asym_policy_thread *thread, struct asym_s
                           double done)
 {
     s->step = done * seconds;
-    if (thread->awake && !s->awake)
+    s->woke = thread->awake && !s->awake;
+    if (s->woke)
         s->since = thread->runnable * seconds;
     else if (thread->awake && thread->runnable < SLEPT_BELOW)
         s->since = seconds / 2;
@@ -105,12 +105,12 @@ static void observe_progress(struct asym_seats *q, size_t t, const struct interv
         s->work += done * i->seconds;
         s->pace += i->couple * (done - s->pace);
         s->usual += i->couple * (thread->runnable - s->usual);
-        s->square += i->couple * (thread->runnable * thread->runnable - s->square);
     }
     if (needed < RATE_FROM)
         return;
     const bool slow = asym_seats_slowness(q, t) > 1;
-    const double gain = thread->runnable >= 1 ? i->rate[slow] : gain_of(i->seconds * thread->runnable, tau_of(q, slow));
+    const double gain = thread->runnable >= 1 ? i->rate[slow]
+                                              : asym_seats_gain(i->seconds * thread->runnable, tau_of(q, slow));
     s->rate += gain * (done / needed - s->rate);
     s->rate = ASYM_MAX(s->rate, RATE_LEAST);
 }
@@ -137,6 +137,7 @@ static void observe_thread(struct asym_seats *q, size_t t, const struct interval
         s->awake = thread->awake;
     }
     s->step = s->since = 0;
+    s->woke = false;
     if (has_mate_here(q->in, t))
         s->mate_at = now;
     if (s->last == 0 || q->in->interval == 0)
@@ -160,15 +161,26 @@ static void observe_thread(struct asym_seats *q, size_t t, const struct interval
         observe_progress(q, t, i, done);
 }
 
+static void note_swap(const struct asym_seats *q)
+{
+    struct asym_seats_state *state = q->in->state;
+    if (q->in->interval == 0 || q->in->since_swap > 0)
+        return;
+    state->every = state->swap_at != 0 ? (double)(q->in->now - state->swap_at) / (double)ASYM_SEC : 0;
+    state->swap_at = q->in->now;
+}
+
 void asym_seats_observe(struct asym_seats *q)
 {
     const double seconds = (double)q->in->interval / (double)ASYM_SEC;
-    const struct interval i = {.seconds = seconds,
-                               .duty = gain_of(seconds, q->p->tau_duty),
-                               .couple = gain_of(seconds, q->p->tau_couple),
-                               .rate = {gain_of(seconds, tau_of(q, false)), gain_of(seconds, tau_of(q, true))}};
+    const struct interval i = {
+        .seconds = seconds,
+        .duty = asym_seats_gain(seconds, q->p->tau_duty),
+        .couple = asym_seats_gain(seconds, q->p->tau_couple),
+        .rate = {asym_seats_gain(seconds, tau_of(q, false)), asym_seats_gain(seconds, tau_of(q, true))}};
     double sum = 0;
     size_t known = 0;
+    note_swap(q);
     for (size_t t = 0; t < q->in->n_threads; t++) {
         observe_thread(q, t, &i);
         sum += asym_seats_of(q, t)->rate;

@@ -33,6 +33,13 @@
 #define UNLIKE        0.95
 
 /*
+ * Threads that take turns have equal duties, even if they wait for each other. Those woke at the same time, to this share of an
+ * interval, in more than IN_STEP of the intervals.
+ */
+#define TOGETHER 0.1
+#define IN_STEP  0.5
+
+/*
  * A program that needs less of a CPU than this has no seats: a daemon that wakes now and then would change those of others each
  * time, and outrank them by its density while it needs none of the time for which they wait.
  */
@@ -101,26 +108,27 @@ static void weigh_app(struct asym_seats *q, size_t a)
     }
 }
 
+/* The turns of a round need this many plans. Early plans pay where those of the engine are fewer than PLANS_FROM. */
+#define PLANS_A_ROUND 4
+#define PLANS_FROM    2.5
+
 /*
- * A runnable share between 0 and 1 is that of a thread that slept for a part of the interval: x (1 - x) is the more of x the more
- * often it does. With a period of 100 ms the share QUICK of x divides turns of 100 ms (0.17) from those of 300 ms (0.02). In the
- * short intervals that follow the two are alike. So the policy looks again after QUICK_FOR, or when no thread sleeps any more.
+ * Where a round is shorter than an interval, it looks as long as one. So the policy tries quick turns, and rests where a round has
+ * less than so many of the shortest intervals: there turns gain nothing.
  */
-#define QUICK       0.1
-#define QUICK_STAYS 0.01
-#define QUICK_FOR   (30 * ASYM_SEC)
-/* In short intervals the share of a period of 100 ms falls. Where it stays, the period is shorter than they: turns gain nothing. */
-#define QUICK_SHORT 0.12
+#define QUICK_SHORT 2.5
 #define QUICK_TRIAL (9 * ASYM_SEC)
 #define QUICK_RESTS (300 * ASYM_SEC)
 
 /* Sums over the threads of a program that take part in its work. */
 struct team {
     double pace, squares, least, most, weight, duty, rate;
+    double in_step;      /* share of the intervals with several that woke in which they woke at the same time */
     double round, since; /* of those awake; the longest time since a thread woke in the interval, 0: none did */
     size_t awake;
-    double usual, square, slow, fast; /* slow, fast: the least and the largest speed of a seat of theirs */
-    asym_usec quick_since;
+    double period;     /* mean time between two rounds, in seconds; 0: not known */
+    double slow, fast; /* the least and the largest speed of a seat of theirs */
+    asym_usec round_at, quick_since, rests_until;
     size_t n, coupled;
 };
 
@@ -153,11 +161,13 @@ static struct team sum_up(const struct asym_seats *q, struct span proc)
         sum.least = ASYM_MIN(sum.least, s->usual);
         sum.most = ASYM_MAX(sum.most, s->usual);
         sum.coupled += s->coupled;
-        sum.usual += s->usual;
-        sum.square += s->square;
+        sum.in_step = ASYM_MAX(sum.in_step, s->in_step);
         sum.slow = ASYM_MIN(sum.slow, speed_of_seat(q, s));
         sum.fast = ASYM_MAX(sum.fast, speed_of_seat(q, s));
+        sum.period = ASYM_MAX(sum.period, s->period);
+        sum.round_at = ASYM_MAX(sum.round_at, s->round_at);
         sum.quick_since = ASYM_MAX(sum.quick_since, s->quick_since);
+        sum.rests_until = ASYM_MAX(sum.rests_until, s->rests_until);
         sum.weight += q->weight[t];
         sum.duty += s->duty;
         sum.rate += s->rate;
@@ -165,28 +175,64 @@ static struct team sum_up(const struct asym_seats *q, struct span proc)
     return sum;
 }
 
+/* Threads that wait for each other wake together. A thread has woken at a time that is known if it slept at the last plan. */
+static void compare_wakes(const struct asym_seats *q, struct span proc, struct team *sum)
+{
+    const double seconds = (double)q->in->interval / (double)ASYM_SEC;
+    double first = seconds, last = 0;
+    size_t n = 0;
+    for (uint32_t t = proc.first; t < proc.end; t++) {
+        const struct asym_seats_thread *s = asym_seats_of(q, t);
+        if (!takes_part(q, t) || !s->woke)
+            continue;
+        n++;
+        first = ASYM_MIN(first, s->since);
+        last = ASYM_MAX(last, s->since);
+    }
+    if (n >= 2)
+        sum->in_step += asym_seats_gain(seconds, q->p->tau_couple) *
+                        ((last - first < TOGETHER * seconds) - sum->in_step);
+}
+
 static bool is_coupled(const struct team *sum)
 {
     const double n = (double)sum->n, mean = sum->pace / n;
     const double variation = sqrt(ASYM_MAX(sum->squares / n - mean * mean, 0)) / mean;
-    return sum->coupled * 2 > sum->n ? variation < 2 * COUPLED_BELOW
-                                     : variation < COUPLED_BELOW && sum->least < UNLIKE * sum->most;
+    if (sum->coupled * 2 > sum->n)
+        return variation < 2 * COUPLED_BELOW;
+    return variation < COUPLED_BELOW &&
+           (sum->least < UNLIKE * sum->most || (sum->in_step > IN_STEP && sum->least < UNLIKE));
 }
 
-enum pace { CALM, AT_REST, AT_SPEED };
-
-/* At rest: quick turns were tried and gained nothing. On equal seats there is nothing to take turns for. */
-static enum pace pace_of(const struct team *sum, asym_usec now)
+/*
+ * Asks for the plans that its turns need, if the engine makes fewer. On equal seats there is nothing to take turns for. Returns
+ * whether it has rounds that short.
+ */
+static bool ask_for_plans(const struct asym_seats *q, struct team *sum)
 {
-    const double part = 1 - sum->square / sum->usual;
-    const asym_usec age = now - sum->quick_since;
-    if (sum->quick_since == 0)
-        return part > QUICK && sum->slow < sum->fast ? AT_SPEED : CALM;
-    if (part <= QUICK_STAYS)
-        return CALM;
-    if (age >= QUICK_TRIAL && part > QUICK_SHORT)
-        return age < QUICK_RESTS ? AT_REST : CALM;
-    return age < QUICK_FOR ? AT_SPEED : CALM;
+    const struct asym_seats_state *state = q->in->state;
+    const asym_usec now = q->in->now;
+    if (sum->period <= 0 || sum->slow >= sum->fast || sum->period >= PLANS_FROM * state->every ||
+        now < sum->rests_until)
+        return false;
+    if (sum->quick_since != 0 && now - sum->quick_since >= QUICK_TRIAL &&
+        sum->period * (double)ASYM_SEC < QUICK_SHORT * (double)q->p->quick) {
+        sum->rests_until = now + QUICK_RESTS;
+        return false;
+    }
+    *q->in->again = ASYM_MAX((asym_usec)(sum->period / PLANS_A_ROUND * (double)ASYM_SEC), q->p->quick);
+    return true;
+}
+
+static void begin_round(const struct asym_seats *q, struct team *sum)
+{
+    const asym_usec at = q->in->now - (asym_usec)(sum->since * (double)ASYM_SEC);
+    if (sum->round_at != 0 && at > sum->round_at) {
+        const double last = (double)(at - sum->round_at) / (double)ASYM_SEC;
+        const double share = sum->period > 0 ? asym_seats_gain(last, q->p->tau_couple) : 1;
+        sum->period += share * (last - sum->period);
+    }
+    sum->round_at = ASYM_MAX(at, sum->round_at);
 }
 
 /*
@@ -199,6 +245,8 @@ static void count_round(const struct asym_seats *q, struct span proc, struct tea
     for (uint32_t t = proc.first; t < proc.end; t++)
         if (takes_part(q, t))
             sum->since = ASYM_MAX(sum->since, asym_seats_of(q, t)->since);
+    if (sum->since > 0)
+        begin_round(q, sum);
     for (uint32_t t = proc.first; t < proc.end; t++) {
         struct asym_seats_thread *s = asym_seats_of(q, t);
         if (!takes_part(q, t))
@@ -232,14 +280,18 @@ static void couple(struct asym_seats *q, struct span proc)
 {
     struct team sum = sum_up(q, proc);
     count_round(q, proc, &sum);
+    compare_wakes(q, proc, &sum);
     const bool is = sum.n >= 2 && is_coupled(&sum);
-    const enum pace pace = is ? pace_of(&sum, q->in->now) : CALM;
-    if (pace == AT_SPEED)
-        *q->in->again = q->p->quick;
+    const bool quick = is && ask_for_plans(q, &sum);
+    const asym_usec quick_since = !quick ? 0 : sum.quick_since != 0 ? sum.quick_since : q->in->now;
     for (uint32_t t = proc.first; t < proc.end; t++) {
         struct asym_seats_thread *s = asym_seats_of(q, t);
         s->coupled = is && takes_part(q, t);
-        s->quick_since = pace == CALM || !s->coupled ? 0 : sum.quick_since != 0 ? sum.quick_since : q->in->now;
+        s->quick_since = s->coupled ? quick_since : 0;
+        s->in_step = sum.in_step;
+        s->round_at = sum.round_at;
+        s->period = sum.period;
+        s->rests_until = sum.rests_until;
         if (!s->coupled)
             continue;
         q->density[t] = sum.weight / ASYM_MAX(sum.duty, DUTY_LEAST);

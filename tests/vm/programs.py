@@ -20,12 +20,12 @@ for ((i = 0; i < 24; i++)); do
 done
 echo "int f0_0(int n); int main(void) { return f0_0(3) > 100; }" >main.c
 printf 'CFLAGS = -O2\\nprogram: %s\\n\\t$(CC) -o $@ $^\\n' "$(echo f{0..23}.o main.o)" >Makefile
-PATH=$PATH:/usr/lib/postgresql/15/bin; as() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
+PATH=/usr/lib/postgresql/15/bin:$PATH; as() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 as initdb -U postgres -D db --no-locale -A trust >/dev/null && as pg_ctl -D db -w -t 300 -o '-k /run/real -c fsync=off' -l log start >/dev/null &&
 pgbench -h /run/real -U postgres -i -q postgres >/dev/null 2>&1 && make -s CC=gcc f0.o || exit 1
 for each in xz 7z sysbench x264 cyclictest; do $each --help >/dev/null 2>&1; done; true"""
 # Each program is a job of a login session.
-BEGIN = """cd /run/real; PATH=$PATH:/usr/lib/postgresql/15/bin
+BEGIN = """cd /run/real; PATH=/usr/lib/postgresql/15/bin:$PATH
 job() { (echo $BASHPID >/sys/fs/cgroup/session-1.scope/cgroup.procs; exec setsid nice -n 10 "$@"); }
 timed() { local begun=$EPOCHREALTIME; job "$@" >/dev/null 2>&1 && awk "BEGIN { print \\"figure=\\" $EPOCHREALTIME - $begun }"; }
 """

@@ -65,6 +65,7 @@ static unsigned enter(unsigned n, double duty)
 /* The data that a step reads, for up to 16 threads of one program that have these duties, on the machine of the fixture. */
 struct bench {
     struct asym_policy_input in;
+    struct asym_seats_state memory;
     struct asym_policy_app app;
     struct asym_policy_thread threads[16];
     struct asym_seats_thread states[16];
@@ -89,7 +90,8 @@ static void prepare(struct bench *b, const double *duties, unsigned n)
                                        .n_apps = 1,
                                        .n_threads = n,
                                        .now = 1,
-                                       .again = &b->again};
+                                       .again = &b->again,
+                                       .state = &b->memory};
     b->q = (struct asym_seats){.in = &b->in,
                                .p = (const struct asym_seats_params *)(void *)&params,
                                .fastest = w.machine.types[0].speed,
@@ -269,19 +271,19 @@ static void a_limit_that_noise_crosses_stays_passed(void **state)
     begin(2, 4, 1, 4);
     for (unsigned limit = CROWDED; limit <= FLOODED; limit++) {
         struct bench b;
-        struct asym_seats_state memory = {0};
         struct asym_assignment ret[1] = {{.cpu = -1}};
         uint32_t open[1] = {0};
         uint8_t claim[1] = {0};
         prepare(&b, (const double[]){1}, 1);
-        b.in.state = &memory;
         b.q.ret = ret;
         b.q.open = open;
         b.q.claim = claim;
         b.density[0] = 0.5;
         b.in.unsteered_weight = 0.25;
-        for (unsigned k = 0; k < 40; k++) {
-            const bool crosses = k < 20 && k % 2 == 0, passed = k < 28; /* 1 s after the last time, k = 18 */
+        for (unsigned k = 0; k < 80; k++) {
+            const bool rare = k >= 40; /* then three intervals count: here until 1.2 s after the last time, k = 58 */
+            const bool crosses = k % 40 < 20 && k % 2 == 0, passed = rare ? k < 70 : k < 28; /* else 1 s, k = 18 */
+            b.in.interval = rare ? 400 * ASYM_MSEC : 100 * ASYM_MSEC;
             b.in.now = 1000 * ASYM_SEC + k * 100 * ASYM_MSEC;
             b.q.n_open = crosses && limit == CROWDED;
             b.in.unsteered = crosses ? unsteered[limit] : 0;
@@ -332,7 +334,7 @@ static void a_round_begins_when_a_thread_wakes(void **state)
         for (unsigned t = 0; t < 4; t++) {
             b.states[t] = (struct asym_seats_thread){.pace = 0.3,
                                                      .usual = usual[t],
-                                                     .square = usual[t],
+
                                                      .work = 2,
                                                      .rate = 0.5,
                                                      .last = 1,
@@ -377,49 +379,109 @@ static void a_new_thread_begins_no_round(void **state)
     assert_near(b.states[0].since, 0.1);
 }
 
-/* Threads that wait for each other once a period or more often: shares of 0.5 and 1 in all samples, not 0 and 1. */
-static void turns_shorter_than_the_period_are_planned_sooner(void **state)
+/* Rounds shorter than two and a half plans of the engine (0.1 s) are planned four times, but not sooner than `quick` (30 ms). */
+static void rounds_shorter_than_some_plans_are_planned_sooner(void **state)
 {
     (void)state;
     static const struct {
-        double square; /* of the two threads that sleep for one half of the time */
-        asym_usec since;
-        int32_t slow; /* the seat of the two others */
-        bool asks, remembers;
+        double period;
+        asym_usec since;        /* of the quick turns */
+        int32_t slow;           /* the seat of the two others */
+        asym_usec again, rests; /* rests: before the plan, or after it */
     } rows[] = {
-        {0.25, 0, 4, true, true},                /* each interval has a turn: 0.5, 0.5 */
-        {0.25, 0, 2, false, false},              /* on equal seats turns gain nothing */
-        {0.45, 0, 4, false, false},              /* turns of several intervals: mostly 0 and 1 */
-        {0.45, 990 * ASYM_SEC, 4, true, true},   /* the intervals are short by now */
-        {0.5, 990 * ASYM_SEC, 4, false, false},  /* the turns have become long */
-        {0.45, 960 * ASYM_SEC, 4, false, false}, /* time to look again */
-        {0.25, 992 * ASYM_SEC, 4, true, true},   /* not short for long enough to tell */
-        {0.25, 990 * ASYM_SEC, 4, false, true},  /* short intervals have several turns each: a rest */
-        {0.25, 701 * ASYM_SEC, 4, false, true},
-        {0.25, 699 * ASYM_SEC, 4, false, false},
+        {0.2, 0, 4, 50000, 0},
+        {0.1, 0, 4, 30000, 0},
+        {0.2, 0, 2, 0, 0},                  /* on equal seats turns gain nothing */
+        {0.3, 0, 4, 0, 0},                  /* the plans of the engine are enough */
+        {0, 0, 4, 0, 0},                    /* not known */
+        {0.2, 700 * ASYM_SEC, 4, 50000, 0}, /* quick turns last as long as the rounds are short */
+        {0.05, 992 * ASYM_SEC, 4, 30000, 0},
+        {0.05, 990 * ASYM_SEC, 4, 0, 1300 * ASYM_SEC}, /* after 9 s the rounds are known: too short for `quick` */
+        {0.1, 0, 4, 0, 1001 * ASYM_SEC},               /* in long intervals they do not look as short */
+        {0.1, 0, 4, 30000, 999 * ASYM_SEC},            /* the rest is over */
     };
-    const double usual[4] = {0.5, 0.5, 1, 1};
     begin(2, 4, 1, 4);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         struct bench b;
-        prepare(&b, usual, 4);
+        prepare(&b, (const double[]){0.5, 0.5, 1, 1}, 4);
+        b.memory.every = 0.1;
         b.in.now = 1000 * ASYM_SEC;
         for (unsigned t = 0; t < 4; t++) {
             b.states[t].pace = 0.3;
-            b.states[t].usual = usual[t];
-            b.states[t].square = t < 2 ? rows[i].square : 1;
+            b.states[t].usual = t < 2 ? 0.5 : 1;
             b.states[t].work = 2;
             b.states[t].rate = 0.5;
+            b.states[t].period = rows[i].period;
             b.states[t].quick_since = rows[i].since;
+            b.states[t].rests_until = rows[i].rests <= 1001 * ASYM_SEC ? rows[i].rests : 0;
             b.states[t].last = b.in.now - ASYM_SEC;
             b.states[t].given = t < 2 ? (int32_t)t : rows[i].slow + (int32_t)t - 2;
             b.states[t].smt = 1;
         }
         asym_seats_weigh(&b.q);
         assert_true(b.states[0].coupled);
-        assert_int_equal(b.again, rows[i].asks ? ((const struct asym_seats_params *)(void *)&params)->quick : 0);
-        assert_int_equal(b.states[0].quick_since, !rows[i].remembers ? 0 : rows[i].since ? rows[i].since : b.in.now);
+        assert_int_equal(b.again, rows[i].again);
+        assert_int_equal(b.states[0].quick_since, !rows[i].again ? 0 : rows[i].since ? rows[i].since : b.in.now);
+        assert_int_equal(b.states[0].rests_until, rows[i].rests);
     }
+}
+
+/* Threads with equal means: they take turns on the better seats, or they sleep at times of their own. */
+static void threads_that_wake_together_wait_for_each_other(void **state)
+{
+    (void)state;
+    static const struct {
+        double since[3]; /* the third one is awake: it has not slept, or its time is not known */
+        double usual;
+        bool is_coupled;
+    } rows[] = {
+        {{0.04, 0.042, 0.08}, 0.75, true},
+        {{0.04, 0.06, 0.05}, 0.75, false},
+        {{0.04, 0.042, 0.08}, 1, false}, /* they hardly sleep */
+    };
+    begin(2, 4, 1, 4);
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct bench b;
+        prepare(&b, (const double[]){rows[i].usual, rows[i].usual, rows[i].usual}, 3);
+        b.in.interval = 100 * ASYM_MSEC;
+        for (unsigned k = 0; k < 30; k++) {
+            b.in.now = 1000 * ASYM_SEC + k * b.in.interval;
+            for (unsigned t = 0; t < 3; t++) {
+                struct asym_seats_thread *s = &b.states[t];
+                s->since = rows[i].since[t];
+                s->woke = t < 2;
+                s->pace = 0.5;
+                s->usual = rows[i].usual;
+                s->work = 2;
+                s->rate = 0.5;
+                s->smt = 1;
+            }
+            asym_seats_weigh(&b.q);
+            assert_false(b.states[0].coupled && k < 10);
+        }
+        assert_int_equal(b.states[0].coupled, rows[i].is_coupled);
+    }
+}
+
+/* The time between rounds is measured from wake to wake. */
+static void rounds_are_measured_by_wakes(void **state)
+{
+    (void)state;
+    begin(2, 4, 1, 4);
+    struct bench b;
+    prepare(&b, (const double[]){0.75, 0.75}, 2);
+    b.in.interval = 100 * ASYM_MSEC;
+    for (unsigned k = 0; k < 100; k++) { /* rounds of 250 ms: each second one begins in the middle of an interval */
+        b.in.now = 1000 * ASYM_SEC + k * b.in.interval;
+        for (unsigned t = 0; t < 2; t++) {
+            b.states[t].since = t == 0 && k % 5 == 0 ? 0.05 : t == 1 && k % 5 == 3 ? 0.1 : 0;
+            b.states[t].usual = 0.75;
+            b.states[t].work = 2;
+        }
+        asym_seats_weigh(&b.q);
+    }
+    assert_near(b.states[0].period, 0.25);
+    assert_near(b.states[1].period, 0.25);
 }
 
 /* --- whole plans --- */
@@ -836,7 +898,9 @@ int main(void)
         cmocka_unit_test(a_limit_that_noise_crosses_stays_passed),
         cmocka_unit_test(a_round_begins_when_a_thread_wakes),
         cmocka_unit_test(a_new_thread_begins_no_round),
-        cmocka_unit_test(turns_shorter_than_the_period_are_planned_sooner),
+        cmocka_unit_test(rounds_shorter_than_some_plans_are_planned_sooner),
+        cmocka_unit_test(threads_that_wake_together_wait_for_each_other),
+        cmocka_unit_test(rounds_are_measured_by_wakes),
         cmocka_unit_test(a_serial_thread_has_a_fast_cpu_of_its_own),
         cmocka_unit_test(seats_fill_in_the_order_of_what_they_add),
         cmocka_unit_test(threads_swap_when_the_ranks_differ_by_sticky),
