@@ -71,6 +71,8 @@ void asym_bus_begin_turn(struct asym_bus *bus)
 
 void asym_bus_housekeeping(struct asym_bus *bus, asym_usec now)
 {
+    if (bus->listen)
+        sd_event_source_set_enabled(bus->listen, SD_EVENT_ON);
     asym_bus_connect_system(bus, now);
     asym_bus_lose_late(bus);
     asym_bus_refuse_late(bus);

@@ -90,14 +90,18 @@ int asym_bus_add_direct(struct asym_bus *bus, int fd)
     return r;
 }
 
-/* The listening socket stays readable while more clients wait: one a call. */
+/*
+ * The listening socket stays readable while more clients wait: one a call. Where asymd has no descriptor or memory for a client,
+ * it would wake again at once: it waits for the next housekeeping.
+ */
 static int on_listen(sd_event_source *source, int fd, uint32_t events, void *userdata)
 {
     struct asym_bus *bus = userdata;
-    (void)source;
     (void)events;
     const asym_usec begun = asym_bus_take_turn(bus);
     const int client = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (client < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+        sd_event_source_set_enabled(source, SD_EVENT_OFF);
     if (client >= 0 && asym_bus_add_direct(bus, client) < 0)
         bus->totals.refused++;
     bus->spent += asym_clock_thread_cpu() - begun;

@@ -98,14 +98,19 @@ static long fail_code(int error)
 #define FAIL_EMPTY(error) fail_empty(error)
 #define FAIL_CODE(error)  fail_code(error)
 
-/* close(2) gives the descriptor back even where it fails. */
+/* These give the descriptor back even where they fail. */
+static int closes(enum call call)
+{
+    return call == CALL_close || call == CALL_closedir || call == CALL_fclose;
+}
+
 #define WRAP(symbol, call, way)                                                                                        \
     long symbol##_faulty(long a, long b, long c, long d, long e, long f) __asm__(#symbol);                             \
     long symbol##_faulty(long a, long b, long c, long d, long e, long f)                                               \
     {                                                                                                                  \
         static six *known;                                                                                             \
         const int error = fault(call);                                                                                 \
-        if (error && call == CALL_close)                                                                               \
+        if (error && closes(call))                                                                                     \
             real(&known, #symbol)(a, b, c, d, e, f);                                                                   \
         return error ? FAIL_##way(error) : real(&known, #symbol)(a, b, c, d, e, f);                                    \
     }
@@ -133,6 +138,12 @@ WRAP(fcntl64, CALL_fcntl, MINUS)
 WRAP(mmap64, CALL_mmap, MINUS)
 WRAP(scandir64, CALL_scandir, MINUS)
 WRAP(getrlimit64, CALL_getrlimit, MINUS)
+WRAP(setrlimit64, CALL_setrlimit, MINUS)
+WRAP(readdir64, CALL_readdir, EMPTY)
+/* getline(3) and fscanf(3) in the names of the C library. */
+WRAP(__getdelim, CALL_getdelim, MINUS)
+WRAP(__isoc99_fscanf, CALL_fscanf, MINUS)
+WRAP(__isoc23_fscanf, CALL_fscanf, MINUS)
 
 typedef long seven(long, long, long, long, long, long, long);
 

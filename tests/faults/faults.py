@@ -9,15 +9,19 @@ on. Then:
   - the programs have their masks and nice values again. If a fault that stays, or one at the stop, kept asymd from that, asymd
     says so by its exit status, and asymd --restore does it;
   - an asymd that gives up says why.
+While asymd steers, a client asks for its status.
+The helper processes of asymd are started without it: whatever fails, a helper keeps no right that its role does not need.
 Prints a table of faults and outcomes. Exits with 1 if one of them is wrong. Needs root.
 """
 import errno
+import fcntl
 import mmap
 import os
 import pathlib
 import re
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -27,6 +31,9 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 PATIENCE = 30  # seconds for an event that comes within one; a busy machine takes longer
 FOREVER = 1 << 40
+CAP_SYS_PTRACE = 1 << 19
+HELPERS = {"read": CAP_SYS_PTRACE, "hidepid": 0, "rtx": 0}  # roles, and the capabilities that they keep
+ORDERS_FD, REPORTS_FD = 3, 4
 TURNS = 8  # of asymd's loop, after which a fault has had its effect
 
 
@@ -34,6 +41,41 @@ def read_calls():
     text = (HERE / "calls.def").read_text()
     rows = re.findall(r'^(CALL|RAW|ALLOCATES)\((\w+)(?:, \w+)??(?:, "([^"]*)")?\)', text, re.M)
     return [(name, errors.split()) for _, name, errors in rows]
+
+
+# What asymd takes from the C library, and no row of calls.def makes fail. Left out are __ in front, and the suffixes of variants.
+EXEMPT = {
+    "cannot fail, or only where the arguments are wrong": """
+        _exit alarm alphasort clock_gettime ctype_b_loc ctype_tolower_loc cxa_finalize errno_location exit exp fileno fmin fmod fnmatch
+        free getenv geteuid getpid getppid gettid libc_start_main log lround memchr memcmp memcpy memmem memmove memrchr memset
+        posix_spawn_file_actions_destroy posix_spawnattr_destroy posix_spawnattr_setflags posix_spawnattr_setschedparam
+        posix_spawnattr_setschedpolicy posix_spawnattr_setsigdefault posix_spawnattr_setsigmask pow pthread_attr_destroy
+        pthread_attr_init pthread_attr_setstacksize pthread_join pthread_mutex_destroy pthread_mutex_init pthread_mutex_lock
+        pthread_mutex_unlock pthread_mutexattr_destroy pthread_mutexattr_init pthread_mutexattr_setprotocol pthread_self
+        pthread_sigmask qsort round sigaction sigaddset sigemptyset sigfillset signal sigprocmask sigwait snprintf sqrt sscanf
+        stack_chk_fail strchr strcmp strcpy strcspn strerror strlen strncasecmp strncmp strnlen strpbrk strrchr strsep strsignal
+        strspn strstr strtol strtoul strtoull sysconf timer_delete vsnprintf SYS_gettid""",
+    "allocates by malloc, calloc or realloc": "asprintf open_memstream reallocarray setenv strdup strndup unsetenv",
+    "keeps its error for ferror or fflush": "ferror fprintf fputc fputs fwrite printf puts",
+    "its error is its answer": "isatty",
+    "has a row for each number": "syscall",
+}
+
+
+def read_imports(program):
+    """The functions of the C library that a program takes: the names of calls.def."""
+    text = subprocess.run(["nm", "-D", "--undefined-only", program], capture_output=True, text=True, check=True).stdout
+    return {re.sub(r"^__(isoc\d\d_)?|_chk$|_2$|64$", "", name) for name in re.findall(r" U (\w+)@+GLIBC", text)}
+
+
+def forgotten(build):
+    """The calls that asymd and its helpers make, and neither calls.def nor EXEMPT has."""
+    root = HERE.parent.parent
+    sources = [p for room in ("lib/linux", "lib/app", "daemon/asymd") for p in (root / room).rglob("*.c")]
+    raw = {name for p in sources for name in re.findall(r"\bsyscall\((SYS_\w+)", p.read_text())}
+    made = raw | read_imports(build / "daemon/asymd") | read_imports(build / "daemon/asymd-helper")
+    known = {name for name, _ in CALLS} | {"SYS_" + name for name, _ in CALLS} | set(" ".join(EXEMPT.values()).split())
+    return sorted(made - known)
 
 
 CALLS = read_calls()
@@ -135,6 +177,17 @@ class Bench:
         with open(self.work / "log", "w") as log:
             return subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
+    def ask(self, process):
+        """A client asks for the status. It is ended where it gets no answer because of a fault."""
+        env = {**os.environ, "ASYMD_BUS": f"{self.work}/state/bus"}
+        client = subprocess.Popen([self.build / "daemon/asymctl", "status", "--json"], env=env, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        done = self.wait(process, lambda: client.poll() is not None or self.control.fired() > 0)
+        done = self.pass_turns(process) and done
+        client.kill()
+        client.wait()
+        return done
+
     def turns(self):
         return self.control.count(NUMBER["epoll_wait"])
 
@@ -172,8 +225,9 @@ class Bench:
         process = self.start()
         assert self.begin(process) and self.programs.changed(), f"asymd does not steer: {(self.work / 'log').read_text()}"
         start = self.control.counts()
-        for _ in range(4):
+        for _ in range(3):
             self.pass_turns(process)
+        self.ask(process)
         run = self.control.counts()
         assert self.finish(process) == 0 and not self.programs.changed()
         end = self.control.counts()
@@ -217,7 +271,7 @@ class Bench:
         if phase != "start":
             self.control.arm(call, error, skip, times)
         if phase == "run":
-            waited = waited and self.pass_turns(process)
+            waited = waited and self.pass_turns(process) and self.ask(process)
         passed = times == 1 and self.control.fired() > 0
         status = self.finish(process)
         fired = self.control.fired()
@@ -227,15 +281,75 @@ class Bench:
             outcome, wrong = "hangs", "neither steers nor ends"
         return ("not reached" if fired == 0 and not wrong else outcome), wrong
 
+    def start_helper(self, role):
+        """A helper process as asymd starts it, and asymd's end of its orders."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        pipe = os.pipe()
+        high = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 100) for fd in (theirs, pipe[1])]
+        env = {"ASYM_FAULT": str(self.work / "control"), "LD_PRELOAD": str(self.build / "tests/libasym-fault.so")}
+
+        def place():
+            os.dup2(high[0], ORDERS_FD)
+            os.dup2(high[1], REPORTS_FD)
+        process = subprocess.Popen([self.build / "daemon/asymd-helper", role], env=env, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, close_fds=False, preexec_fn=place)
+        for fd in (theirs.detach(), pipe[1], *high):
+            os.close(fd)
+        return process, ours, pipe[0]
+
+    def run_helper(self, role, call, error, skip, times):
+        """Returns what came of a fault in a helper, and what is wrong with that or ''. call -1: no fault."""
+        self.control.clear()
+        self.control.arm(call, error, skip, times)
+        process, orders, reports = self.start_helper(role)
+        waits = [NUMBER[name] for name in ("recvmsg", "epoll_wait")]
+        waited = self.wait(process, lambda: any(self.control.count(n) > 0 for n in waits))
+        status = pathlib.Path(f"/proc/{process.pid}/status").read_text() if process.poll() is None else ""
+        orders.close()
+        try:
+            ended = process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            ended = process.wait()
+            waited = False
+        os.close(reports)
+        fact = dict(re.findall(r"^(\w+):\s+(\w+)", status, re.M))
+        if not waited:
+            return "hangs", "does not end"
+        if ended < 0:
+            return "crashed", signal.Signals(-ended).name
+        if not status:
+            return f"ended ({ended})", ""
+        # The service may lack the right to change its user: the helper is root then, without capabilities.
+        if (int(fact["CapEff"], 16) | int(fact["CapPrm"], 16)) & ~HELPERS[role] or fact["NoNewPrivs"] != "1" or (
+                fact["Uid"] == "0" and error != errno.EPERM):
+            return "works", f"a helper with more rights than its role needs: {fact['Uid']} {fact['CapEff']}"
+        return ("works" if self.control.fired() > 0 or call < 0 else "not reached"), ""
+
+    def helpers(self, only):
+        """Each call of a helper until it waits for orders fails with each errno."""
+        for role in HELPERS:
+            outcome, wrong = self.run_helper(role, -1, 0, 0, 0)
+            assert outcome == "works" and not wrong, f"the helper {role}: {outcome}, {wrong}"
+            counts = self.control.counts()
+            for call, (name, errors) in enumerate(CALLS):
+                for error in errors if counts[call] > 0 and (not only or name in only) else ():
+                    for times in (5,) if error == "EINTR" else (FOREVER, 1):
+                        self.show(name, error, f"{role}, {'once' if times == 1 else 'from'} 1",
+                                  *self.run_helper(role, call, getattr(errno, error), 0, times), log="")
+
     def report(self, name, error, phase, skip, times):
         call = NUMBER.get(name, ALLOCATION)
         outcome, wrong = self.run(call, getattr(errno, error), phase, skip, times)
-        when = f"{phase}, {'once' if times == 1 else 'from'} {skip + 1}"
+        self.show(name, error, f"{phase}, {'once' if times == 1 else 'from'} {skip + 1}", outcome, wrong,
+                  (self.work / "log").read_text())
+
+    def show(self, name, error, when, outcome, wrong, log):
         self.runs += 1
         self.failed += wrong != ""
         print(f"{name:22} {error:16} {when:20} {outcome}{'  WRONG: ' + wrong if wrong else ''}", flush=True)
-        if wrong:
-            print("    " + (self.work / "log").read_text().strip().replace("\n", "\n    "), flush=True)
+        if wrong and log:
+            print("    " + log.strip().replace("\n", "\n    "), flush=True)
 
 
 def cases(counts, quick):
@@ -257,8 +371,14 @@ def main():
     arguments = sys.argv[1:]
     quick = "--quick" in arguments
     only = [a.split("=", 1)[1] for a in arguments if a.startswith("--only=")]
-    bench = Bench(pathlib.Path(arguments[0]).resolve())
+    build = pathlib.Path(arguments[0]).resolve()
+    missing = forgotten(build)
+    if missing:
+        sys.exit(f"asymd makes calls that calls.def does not have: {' '.join(missing)}\n"
+                 "Add a row with the errors that each can give, or a word to EXEMPT in faults.py if it can give none.")
+    bench = Bench(build)
     try:
+        bench.helpers(only)
         counts = bench.measure()
         for call, (name, errors) in enumerate(CALLS):
             if only and name not in only:

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -646,6 +647,24 @@ static void garbage_ends_the_connection_only(void **state)
     sd_bus_close_unref(client);
 }
 
+/* The client waits in the backlog, where its socket stays readable: asymd would wake for it again and again. */
+static void without_descriptors_a_client_waits_for_the_housekeeping(void **state)
+{
+    struct rlimit limit;
+    (void)state;
+    sd_bus *client = start_client();
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    const struct rlimit none = {0, limit.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    const int first = sd_event_run(f.event, 0), second = sd_event_run(f.event, 0);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_true(first > 0);
+    assert_int_equal(second, 0);
+    asym_bus_housekeeping(f.bus, asym_clock_now());
+    assert_int_equal(call(client, "Ask", "x", NULL), 0);
+    sd_bus_close_unref(client);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -665,6 +684,7 @@ int main(void)
         TEST(a_subscriber_that_never_reads_loses_its_connection),
         TEST(a_client_that_never_reads_its_answers_loses_its_connection),
         TEST(connections_are_bounded),
+        TEST(without_descriptors_a_client_waits_for_the_housekeeping),
         TEST(changed_properties_are_announced_to_subscribers_only),
         TEST(a_descriptor_ends_the_connection),
         TEST(a_client_that_asks_to_pass_descriptors_is_told_no),
