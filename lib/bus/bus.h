@@ -162,8 +162,8 @@ int asym_bus_add_direct(struct asym_bus *bus, int fd);
 void asym_bus_begin_turn(struct asym_bus *bus);
 
 /**
- * Connect to the system bus if there is none, listen again after a client that could not be accepted, and end subscriptions and calls
- * whose answer is late. Call it about every second.
+ * Connect to the system bus if there is none, listen again after a client that could not be accepted, and end subscriptions and
+ * calls whose answer is late. Call it about every second.
  */
 void asym_bus_housekeeping(struct asym_bus *bus, asym_usec now);
 

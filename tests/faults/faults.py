@@ -306,6 +306,8 @@ class Bench:
         waited = self.wait(process, lambda: any(self.control.count(n) > 0 for n in waits))
         status = pathlib.Path(f"/proc/{process.pid}/status").read_text() if process.poll() is None else ""
         orders.close()
+        if role == "rtx":  # it ends after its parent, which is this script
+            process.kill()
         try:
             ended = process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
@@ -316,7 +318,7 @@ class Bench:
         fact = dict(re.findall(r"^(\w+):\s+(\w+)", status, re.M))
         if not waited:
             return "hangs", "does not end"
-        if ended < 0:
+        if ended < 0 and not (role == "rtx" and ended == -signal.SIGKILL):
             return "crashed", signal.Signals(-ended).name
         if not status:
             return f"ended ({ended})", ""
