@@ -116,7 +116,9 @@ def build_module(share):
 
 def hurry(pid):
     """Lets no other program of the host delay the guest, whose CPUs halt most of the time. They take turns: one that waits for another
-    one, as for its answer to an interrupt, would keep its host CPU from that one for ever."""
+    one, as for its answer to an interrupt, would keep its host CPU from that one for ever. This program comes before them: if the guest
+    hangs with busy CPUs, it must be able to end it."""
+    os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(2))
     (hierarchy()[0] / "cgroup.procs").write_text(str(pid))
     for thread in os.listdir(f"/proc/{pid}/task"):
         os.sched_setscheduler(int(thread), os.SCHED_RR, os.sched_param(1))
