@@ -204,6 +204,17 @@ static void begin(struct asym_seats *q)
         q->ret[t] = (struct asym_assignment){.cpu = -1, .reason = &alike};
 }
 
+static bool outnumbers_cpus(const struct asym_seats *q)
+{
+    const struct asym_seats_state *state = q->in->state;
+    const struct asym_mask cpus = asym_machine_ordinary(q->in->machine);
+    size_t n = 0;
+    for (size_t t = 0; t < q->in->n_threads; t++)
+        n += asym_seats_of(q, t)->counts;
+    return n > asym_mask_count(&cpus) || asym_seats_is_recent(q, state->crowded_at) ||
+           asym_seats_is_recent(q, state->presses_at);
+}
+
 static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 {
     struct asym_seats q = {.in = in, .p = in->params, .ret = ret};
@@ -212,8 +223,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     begin(&q);
     if (!asym_machine_speeds_differ(in->machine))
         return 0;
-    const struct asym_seats_state *state = in->state;
-    q.slow = asym_seats_is_recent(&q, state->crowded_at) || asym_seats_is_recent(&q, state->presses_at);
+    q.slow = outnumbers_cpus(&q);
     asym_seats_observe(&q);
     asym_seats_weigh(&q);
     asym_seats_fill(&q);

@@ -9,7 +9,7 @@
 #include "base/mask.h"
 
 /* A thread that has a claim keeps it before one that ranks higher by less than this: each change rewrites all wide masks. */
-#define HOLDER 1.25
+#define HOLDER 2
 
 /* A new claim leaves a tenth of what is left of the budget: a duty that varies at its edge would grant and end it in turns. */
 #define NEW_FROM_LEFT 0.9

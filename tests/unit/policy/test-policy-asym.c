@@ -621,6 +621,43 @@ static void claims_stay_within_the_budget(void **state)
     }
 }
 
+/* Two that are waited for alike, and a budget for the siblings of one: noise of a third in what they need changes no holder. */
+static void a_claim_does_not_change_hands_by_noise(void **state)
+{
+    (void)state;
+    begin(1.6, 6, 2, 8);
+    const unsigned game = enter(1, 0.5), other = enter(1, 0.5);
+    enter(30, 1);
+    policy_fixture_plan(&w);
+    const struct asym_mask spared = w.spare;
+    assert_int_equal(asym_mask_count(&spared), 1);
+    for (unsigned k = 0; k < 40; k++) {
+        w.threads[game].runnable = k / 4 % 2 ? 0.4 : 0.6;
+        w.threads[other].runnable = k / 4 % 2 ? 0.6 : 0.4;
+        policy_fixture_plan(&w);
+        assert_true(asym_mask_equal(&w.spare, &spared));
+    }
+}
+
+/* Four CPUs, three threads that compute, and one or two that sleep: they share CPUs, so there is no crowd. */
+static void turns_are_slower_where_threads_outnumber_cpus(void **state)
+{
+    (void)state;
+    static const unsigned sleepers[] = {1, 2};
+    unsigned moved[2] = {0};
+    for (size_t i = 0; i < ASYM_LENGTH(sleepers); i++) {
+        begin(2, 2, 1, 2);
+        enter(3, 1);
+        for (unsigned k = 0; k < sleepers[i]; k++)
+            enter(1, 0.2);
+        for (unsigned k = 0; k < 100; k++) {
+            policy_fixture_plan(&w);
+            moved[i] += w.moved;
+        }
+    }
+    assert_true(moved[1] > 0 && moved[1] * 2 < moved[0]);
+}
+
 static void the_crowd_goes_where_it_waits_least(void **state)
 {
     (void)state;
@@ -907,6 +944,8 @@ int main(void)
         cmocka_unit_test(processes_take_slower_turns_than_threads),
         cmocka_unit_test(a_crowd_remembers_progress_for_longer),
         cmocka_unit_test(claims_stay_within_the_budget),
+        cmocka_unit_test(a_claim_does_not_change_hands_by_noise),
+        cmocka_unit_test(turns_are_slower_where_threads_outnumber_cpus),
         cmocka_unit_test(the_crowd_goes_where_it_waits_least),
         cmocka_unit_test(masks_are_as_wide_as_duties_allow),
         cmocka_unit_test(equals_that_share_a_cpu_have_no_boost),
