@@ -178,8 +178,21 @@ static void await_in_file(const char *path, const char *text)
     fail_msg("%s has no '%s'", path, text);
 }
 
+/* Its --slow is on no command line but its own. Alone, asymctl finds CPUs that are alike here, under which no thread is placed. */
+static void assert_record_has_the_machine_of_the_service(const struct tree *tree, const char *pid)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/a.rec", tree->path);
+    const char *const record[] = {"daemon/asymctl", "record", path, "--time=300ms", pid, NULL};
+    assert_int_equal(asym_live_run(record, said, sizeof said), 0);
+    assert_int_equal(replay(path), 0);
+    assert_said("\nMade again under pa: ");
+    assert_said("Some CPUs only count as slow: asymmetry.slow names them");
+    assert_null(strstr(said, "are alike"));
+}
+
 /* A pause takes the masks back, and the trace has the decisions that did it. */
-static void a_trace_has_the_decisions_of_a_running_service(void **state)
+static void a_record_has_the_machine_of_a_running_service_and_a_trace_its_decisions(void **state)
 {
     struct tree tree;
     char path[128], part[140], bus[160], pid[32];
@@ -192,6 +205,7 @@ static void a_trace_has_the_decisions_of_a_running_service(void **state)
     await_steered(load);
     setenv("ASYMD_BUS", bus, 1);
     snprintf(pid, sizeof pid, "--pid=%d", (int)load);
+    assert_record_has_the_machine_of_the_service(&tree, pid);
     const char *const tracing[] = {"daemon/asymctl", "trace", path, "--time=100s", pid, "--config=/dev/null", NULL};
     const char *const pausing[] = {"daemon/asymctl", "pause", NULL};
     const pid_t trace = asym_live_start(tracing, -1);
@@ -249,8 +263,8 @@ int main(void)
         cmocka_unit_test(ctrl_c_ends_a_record_that_makes_the_same_plans_again_and_a_kill_leaves_what_is_written),
         cmocka_unit_test(a_trace_is_a_new_file_of_its_owner),
         cmocka_unit_test(a_record_becomes_a_scenario_that_is_simulated),
-        cmocka_unit_test_setup_teardown(a_trace_has_the_decisions_of_a_running_service, asym_service_set_up,
-                                        asym_service_tear_down),
+        cmocka_unit_test_setup_teardown(a_record_has_the_machine_of_a_running_service_and_a_trace_its_decisions,
+                                        asym_service_set_up, asym_service_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
