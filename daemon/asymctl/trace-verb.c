@@ -15,11 +15,9 @@
 #include "experiment/seen-trace.h"
 #include "report/json.h"
 
-/* The most waits for decisions of one sample, so that a stream of them cannot keep the next sample from its time. */
-#define MOST_WAITS 16
-
 struct tracing {
     struct asym_client *client; /* of a running service; NULL: none, or it has ended */
+    uint64_t since;             /* the last decision that the trace has */
     struct asym_observation observation;
     struct asym_observation_head head;
     struct asym_seen_trace trace;
@@ -62,13 +60,13 @@ static __attribute__((format(printf, 2, 3))) void note(struct tracing *t, const 
     fprintf(stderr, "asymctl: %s\n", t->note);
 }
 
-/* Subscribes to the decisions of a running service. The trace goes on without them. */
-static void subscribe(struct tracing *t)
+/* Finds out where the decisions of a running service begin. The trace goes on without them. */
+static void find_service(struct tracing *t)
 {
     struct asym_error err = {""};
     int r = asym_client_open(&t->client, &err);
     if (r >= 0)
-        r = asym_client_subscribe(t->client, on_event, t, &err);
+        r = asym_client_get_decisions(t->client, &t->since, on_event, t, &err);
     t->trace.has_service = r >= 0;
     if (r >= 0)
         return;
@@ -81,10 +79,7 @@ static void subscribe(struct tracing *t)
 static void take_decisions(struct tracing *t)
 {
     struct asym_error err = {""};
-    int r = t->client ? 1 : 0;
-    for (int i = 0; r > 0 && i < MOST_WAITS; i++)
-        r = asym_client_wait(t->client, 0, NULL, &err);
-    if (r >= 0 || r == -EINTR)
+    if (!t->client || asym_client_get_decisions(t->client, &t->since, on_event, t, &err) >= 0)
         return;
     asym_client_close(ASYM_TAKE(t->client));
     note(t, "the trace has no decisions of asymd after %.1f s: %s",
@@ -133,7 +128,7 @@ static int print_json(const struct tracing *t)
 
 static int trace(const void *parsed, char **operands)
 {
-    ASYM_CLEANUP(tracing_done) struct tracing t = {.file = {.out = NULL}};
+    ASYM_CLEANUP(tracing_done) struct tracing t = {.since = ASYM_CLIENT_FROM_NOW};
     const struct asym_observation_watch watch = {.cycle = on_cycle, .ctx = &t};
     const struct asym_observation_arguments *a = parsed;
     struct asym_error err = {""};
@@ -141,7 +136,7 @@ static int trace(const void *parsed, char **operands)
     if (r < 0)
         return asym_verb_fail(asym_observation_exit(&t.observation, r), err.text);
     asym_seen_trace_begin(&t.trace, t.file.out);
-    subscribe(&t);
+    find_service(&t);
     r = asym_observation_run(&t.observation, &watch, &err);
     /* The end is written in any case: it makes the file valid. */
     const int ended = asym_seen_trace_end(&t.trace);

@@ -2,6 +2,7 @@
 /* asymctl watch. */
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,8 +16,8 @@
 #include "linux/sys/thread.h"
 #include "report/json.h"
 
-/* asymctl waits in pieces of this length. */
-#define WAIT (60 * ASYM_SEC)
+/* The time between two questions. */
+#define PAUSE (250 * ASYM_MSEC)
 
 /* The column where a reason begins, if no number is longer than usual. */
 #define REASON_INDENT 46
@@ -102,16 +103,18 @@ static int check_subject(struct asym_client *client, uint32_t id, struct asym_er
 
 static int watch_until_signal(struct asym_client *client, struct watch *w, struct asym_error *err)
 {
+    const struct timespec pause = {.tv_nsec = PAUSE * 1000L};
+    uint64_t since = ASYM_CLIENT_FROM_NOW;
     sigset_t waiting;
     asym_interruption_hold(false, &waiting);
-    int r = asym_client_subscribe(client, on_event, w, err);
+    int r = asym_client_get_decisions(client, &since, on_event, w, err);
     if (r >= 0 && isatty(STDERR_FILENO))
         fputs("asymctl: waiting for decisions; Ctrl-C ends\n", stderr);
     if (r >= 0)
         print_headings(w);
     while (r >= 0 && !asym_interrupted() && fflush(stdout) == 0) {
-        r = asym_client_wait(client, WAIT, &waiting, err);
-        r = r == -EINTR ? 0 : r;
+        ppoll(NULL, 0, &pause, &waiting);
+        r = asym_client_get_decisions(client, &since, on_event, w, err);
     }
     return r;
 }

@@ -12,6 +12,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "daemon/asymd/bus-describe.h"
+#include "daemon/asymd/bus-report.h"
 #include "daemon/asymd/service-control.h"
 #include "daemon/asymd/service-internal.h"
 #include "explain/explain-text.h"
@@ -323,6 +324,19 @@ static int get_configuration(void *userdata, sd_bus_message *m, const struct asy
     return send_reply(reply, r);
 }
 
+static int get_report(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
+{
+    ASYM_AUTO_FREE char *json = NULL;
+    const char *topic;
+    uint64_t argument;
+    int r = sd_bus_message_read(m, "st", &topic, &argument);
+    if (r >= 0)
+        r = asym_bus_report(userdata, caller, topic, argument, &json);
+    if (r == -EINVAL)
+        return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "there is no report on this topic");
+    return r < 0 ? r : sd_bus_reply_method_return(m, "s", json);
+}
+
 /* Methods that change something. */
 
 static int answer(sd_bus_message *m, int r, const struct asym_error *err, sd_bus_error *error)
@@ -447,39 +461,6 @@ static int set_rule(void *userdata, sd_bus_message *m, const struct asym_bus_cal
                                               asym_bus_text(set.before, before, sizeof before));
 }
 
-/* Events. */
-
-static int subscribe(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
-{
-    const struct asym_service *s = userdata;
-    const int r = asym_bus_subscribe(s->bus, m, caller);
-    if (r == -EBUSY)
-        return sd_bus_error_set(error, ASYM_BUS_ERROR_REFUSED, "asymd has too many subscribers");
-    return r < 0 ? r : sd_bus_reply_method_return(m, "");
-}
-
-static int unsubscribe(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
-{
-    const struct asym_service *s = userdata;
-    (void)caller;
-    (void)error;
-    asym_bus_unsubscribe(s->bus, m);
-    return sd_bus_reply_method_return(m, "");
-}
-
-int asym_bus_manager_append_decision(void *userdata, sd_bus_message *signal, const void *event)
-{
-    const struct asym_bus_decision *e = event;
-    const struct asym_monitor_decision *d = &e->decision;
-    char comm[4 * ASYM_COMM_LEN], reason[TEXT_SIZE];
-    (void)userdata;
-    return sd_bus_message_append(signal, "tuusiiisss", e->realtime, (uint32_t)d->id.tgid, (uint32_t)d->id.tid,
-                                 asym_bus_text(d->comm, comm, sizeof comm), d->from, d->to, (int32_t)d->nice,
-                                 d->class == ASYM_CLASS_NONE ? "" : asym_class_name(d->class),
-                                 asym_monitor_what_name(d->what),
-                                 asym_bus_reason(d->reason, d->figure, reason, sizeof reason));
-}
-
 const struct asym_bus_method asym_bus_manager_methods[] = {
     {"ListCPUs", false, list_cpus},
     {"ListApplications", false, list_applications},
@@ -496,8 +477,7 @@ const struct asym_bus_method asym_bus_manager_methods[] = {
     {"SetRule", true, set_rule},
     {"GetConfiguration", false, get_configuration},
     {"Counters", false, counters},
-    {"Subscribe", false, subscribe},
-    {"Unsubscribe", false, unsubscribe},
+    {"GetReport", false, get_report},
     {NULL, false, NULL},
 };
 
@@ -512,20 +492,19 @@ const sd_bus_vtable asym_bus_manager_vtable[] = {
     PROPERTY("StartTimestamp", "t", start, SD_BUS_VTABLE_PROPERTY_CONST),
     PROPERTY("Policy", "s", policy, CHANGES),
     PROPERTY("PolicyReason", "s", policy_reason, CHANGES),
-    PROPERTY("FastCPUs", "s", fast_cpus, CHANGES),
-    PROPERTY("SlowCPUs", "s", slow_cpus, CHANGES),
+    PROPERTY("FastCPUs", "s", fast_cpus, 0),
+    PROPERTY("SlowCPUs", "s", slow_cpus, 0),
     PROPERTY("ThreadsSteered", "u", threads_steered, CHANGES),
-    PROPERTY("Changes", "t", changes, CHANGES),
+    PROPERTY("Changes", "t", changes, 0),
     PROPERTY("ChangesLastMinute", "u", changes_last_minute, 0),
-    /* asymd does not announce small changes of these two: org.asymd.Manager(5). */
-    PROPERTY("Interval", "t", interval, CHANGES),
-    PROPERTY("CPUUsage", "d", cpu_usage, CHANGES),
+    PROPERTY("Interval", "t", interval, 0),
+    PROPERTY("CPUUsage", "d", cpu_usage, 0),
     PROPERTY("Memory", "t", memory, 0),
     PROPERTY("Paused", "b", paused, CHANGES),
     PROPERTY("PausedUntil", "t", paused_until, CHANGES),
     PROPERTY("Orders", "u", orders, 0),
-    PROPERTY("Observer", "s", observer, CHANGES),
-    PROPERTY("Profile", "s", profile, CHANGES),
+    PROPERTY("Observer", "s", observer, 0),
+    PROPERTY("Profile", "s", profile, 0),
     PROPERTY("Lacks", "as", lacks, 0),
     SD_BUS_METHOD_WITH_ARGS("ListCPUs", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", cpus), asym_bus_on_method, OPEN),
     SD_BUS_METHOD_WITH_ARGS("ListApplications", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", applications),
@@ -549,11 +528,7 @@ const sd_bus_vtable asym_bus_manager_vtable[] = {
                             asym_bus_on_method, OPEN),
     SD_BUS_METHOD_WITH_ARGS("GetConfiguration", SD_BUS_NO_ARGS, SD_BUS_RESULT("ay", ini), asym_bus_on_method, OPEN),
     SD_BUS_METHOD_WITH_ARGS("Counters", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(sstd)", counters), asym_bus_on_method, OPEN),
-    SD_BUS_METHOD_WITH_ARGS("Subscribe", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, asym_bus_on_method, OPEN),
-    SD_BUS_METHOD_WITH_ARGS("Unsubscribe", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, asym_bus_on_method, OPEN),
-    SD_BUS_SIGNAL_WITH_ARGS("Decision",
-                            SD_BUS_ARGS("t", time, "u", pid, "u", tid, "s", comm, "i", from, "i", to, "i", nice, "s",
-                                        class, "s", what, "s", reason),
-                            0),
+    SD_BUS_METHOD_WITH_ARGS("GetReport", SD_BUS_ARGS("s", topic, "t", argument), SD_BUS_RESULT("s", json),
+                            asym_bus_on_method, OPEN),
     SD_BUS_VTABLE_END,
 };

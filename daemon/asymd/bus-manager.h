@@ -9,22 +9,12 @@
 #include <asym/error.h>
 
 #include "bus/bus.h"
-#include "explain/monitor.h"
 
 /** The most applications that one reply of ListApplications is made of. The owner and the text of one take 20 us. */
 enum { ASYM_BUS_APPLICATIONS = 1024 };
 
 extern const sd_bus_vtable asym_bus_manager_vtable[];
 extern const struct asym_bus_method asym_bus_manager_methods[];
-
-/** A decision as the signal Decision carries it. It has its own time of day: the client may get it later. */
-struct asym_bus_decision {
-    struct asym_monitor_decision decision;
-    uint64_t realtime; /**< microseconds, CLOCK_REALTIME */
-};
-
-/** Append the arguments of the signal Decision. event: a struct asym_bus_decision. Returns 0 or more; -errno. */
-int asym_bus_manager_append_decision(void *userdata, sd_bus_message *signal, const void *event);
 
 /** Set error for -errno of service-control.h, with its text. Returns -errno. */
 int asym_bus_manager_fail(sd_bus_error *error, int r, const struct asym_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** The bus in the service: opens it, hands it the decisions of each cycle, and announces what has changed. */
+/** The bus in the service: opens it, and announces what has changed. */
 #ifndef ASYM_DAEMON_ASYMD_SERVICE_BUS_H
 #define ASYM_DAEMON_ASYMD_SERVICE_BUS_H
 
@@ -14,14 +14,10 @@ struct asym_service;
 
 /** The properties whose changes the bus announces, as it announced them last. */
 struct asym_bus_announced {
-    char policy[64], policy_reason[ASYM_POLICY_REASON], observer[128], profile[512];
-    struct asym_mask fast, slow;
+    char policy[64], policy_reason[ASYM_POLICY_REASON];
     bool paused;
     uint64_t paused_until;
-    asym_usec interval;
     uint32_t threads_steered;
-    uint64_t changes;
-    double cpu_usage;
 };
 
 /** Open the bus, after the first cycle. Without it the service still steers; the log says why there is none. */
@@ -31,8 +27,7 @@ void asym_service_bus_open(struct asym_service *s);
 void asym_service_bus_close(struct asym_service *s);
 
 /**
- * Call this about every second. It announces what has changed without an order, for example when asymd has steered threads, when
- * the CPU budget makes the interval longer, or when an observer fails.
+ * Call this about every second. It announces what has changed without an order, for example when asymd has steered threads.
  */
 void asym_service_bus_housekeeping(struct asym_service *s, asym_usec now);
 

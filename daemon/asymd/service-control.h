@@ -175,15 +175,7 @@ int asym_service_counters(const struct asym_service *s,
 /** Returns CLOCK_REALTIME in microseconds for a CLOCK_MONOTONIC time of the monitor; 0 for 0. */
 uint64_t asym_service_realtime(asym_usec monotonic);
 
-/** Calls for the bus. Both may be NULL. decision costs nothing while it is NULL. */
-struct asym_service_listener {
-    void (*decision)(void *ctx,
-                     const struct asym_monitor_decision *decision); /**< during a cycle: must not call the above */
-    void (*changed)(void *ctx); /**< a property that the bus announces may have changed */
-    void *ctx;
-};
-
-/** Set the listener; NULL: none. Copied. */
-void asym_service_listen(struct asym_service *s, const struct asym_service_listener *listener);
+/** Call changed when a property that the bus announces may have changed; NULL: no more. */
+void asym_service_listen(struct asym_service *s, void (*changed)(struct asym_service *s));
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One cycle of the service: it plans, enforces, logs, and hands the result to the monitor and the subscribers. */
+/* One cycle of the service: it plans, enforces, logs, and hands the result to the monitor. */
 #include "daemon/asymd/service-internal.h"
 
 #include <errno.h>
@@ -46,11 +46,6 @@ bool asym_service_is_urgent(const struct asym_settings *settings, size_t n_actio
     return settings->enforce.realtime && n_actions > 0 && n_actions <= ASYM_URGENT_MAX;
 }
 
-size_t asym_service_urgent_events(size_t n_actions, size_t n_subscribers)
-{
-    return n_subscribers > 0 ? ASYM_MIN(n_actions, (ASYM_URGENT_MAX - n_actions) / n_subscribers) : 0;
-}
-
 static void take_priority(struct asym_service *s)
 {
     if (!asym_service_is_urgent(s->run->settings, s->cycle.n_actions) || !asym_realtime_is_other())
@@ -71,7 +66,7 @@ static void drop_priority(struct asym_service *s)
         s->is_urgent = asym_realtime_set(false) < 0;
 }
 
-/* Carries out the plan, and sends the decisions to the subscribers. Returns what asym_cycle_apply returns. */
+/* Carries out the plan. Returns what asym_cycle_apply returns. */
 static int enforce(struct asym_service *s)
 {
     take_priority(s);
@@ -80,14 +75,7 @@ static int enforce(struct asym_service *s)
         const struct asym_feedback result = asym_cycle_result(&s->cycle);
         asym_monitor_record(s->control.monitor, &result);
     }
-    /* A subscriber may be thousands of events behind: it gets the others without the priority. */
-    struct asym_bus_totals bus;
-    asym_bus_totals(s->bus, &bus);
-    if (s->is_urgent && bus.subscribers > 0)
-        asym_bus_send_some(s->bus, asym_service_urgent_events(s->cycle.n_actions, bus.subscribers));
     drop_priority(s);
-    if (s->bus)
-        asym_bus_send(s->bus);
     return r;
 }
 

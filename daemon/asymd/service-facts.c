@@ -341,10 +341,8 @@ static int show_bus(const struct asym_bus *bus, show_fn *show, void *ctx)
     const struct asym_service_counter of_bus[] = {
         {.id = ASYM_METRIC_BUS_CALLS, .whole = t.calls},
         {.id = ASYM_METRIC_BUS_REFUSED, .whole = t.refused},
-        {.id = ASYM_METRIC_BUS_EVENTS, .whole = t.events},
         {.id = ASYM_METRIC_BUS_LOST, .whole = t.lost},
         {.id = ASYM_METRIC_BUS_CPU_SECONDS, .fraction = seconds(asym_bus_spent(bus))},
-        {.id = ASYM_METRIC_BUS_SUBSCRIBERS, .fraction = t.subscribers},
     };
     int r = 0;
     for (size_t i = 0; r >= 0 && i < ASYM_LENGTH(of_bus); i++)

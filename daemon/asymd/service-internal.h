@@ -30,7 +30,7 @@
 #include "linux/observe/proc-owner.h"
 #include "linux/sys/cpu-load.h"
 
-/** The orders of users, and the listener (service-control.h). */
+/** The orders of users, and who hears of them (service-control.h). */
 struct asym_service_control {
     struct asym_overrides *overrides; /* the outermost source */
     struct asym_monitor *monitor;
@@ -40,7 +40,7 @@ struct asym_service_control {
     char policy_reason[384];      /* with policy: who has set it, as users read it */
     asym_usec checked;            /* when it last looked for processes that have ended */
     uint64_t started;             /* CLOCK_REALTIME, microseconds */
-    struct asym_service_listener listener;
+    void (*changed)(struct asym_service *s); /* NULL: no bus */
 };
 
 /**
@@ -117,9 +117,6 @@ int asym_service_loop(struct asym_service *s);
  */
 bool asym_service_is_urgent(const struct asym_settings *settings, size_t n_actions);
 
-/** Returns how many events each subscriber gets with the priority, after so many actions. Changes come before signals. */
-size_t asym_service_urgent_events(size_t n_actions, size_t n_subscribers);
-
 /** Run one cycle, and log its actions. Returns 0; -errno; -EINPROGRESS: the next call continues the snapshot. */
 int asym_service_cycle(struct asym_service *s);
 
@@ -149,8 +146,8 @@ void asym_service_log_rules(const struct asym_service *s);
 /** Send the status line to systemd. */
 void asym_service_status(struct asym_service *s);
 
-/** Tell the listener that a property may have changed. */
-void asym_service_changed(const struct asym_service *s);
+/** Tell the bus that a property may have changed. */
+void asym_service_changed(struct asym_service *s);
 
 /** The time between two snapshots in microseconds: the configured interval, or more while asymd is above its CPU budget. */
 asym_usec asym_service_interval(const struct asym_service *s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The state that the service tells systemd and its listener. */
+/* The state that the service tells systemd and the bus. */
 #include "daemon/asymd/service-internal.h"
 
 #include "base/clock.h"
@@ -30,14 +30,13 @@ void asym_service_status(struct asym_service *s)
                        *s->reload_error ? "; the new configuration is bad: " : "", s->reload_error);
 }
 
-void asym_service_listen(struct asym_service *s, const struct asym_service_listener *listener)
+void asym_service_listen(struct asym_service *s, void (*changed)(struct asym_service *s))
 {
-    s->control.listener = listener ? *listener : (struct asym_service_listener){.ctx = NULL};
-    asym_monitor_listen(s->control.monitor, s->control.listener.decision, s->control.listener.ctx);
+    s->control.changed = changed;
 }
 
-void asym_service_changed(const struct asym_service *s)
+void asym_service_changed(struct asym_service *s)
 {
-    if (s->control.listener.changed)
-        s->control.listener.changed(s->control.listener.ctx);
+    if (s->control.changed)
+        s->control.changed(s);
 }

@@ -6,10 +6,8 @@
 #include <asym/types.h>
 
 /**
- * polkit has this many microseconds to answer. Meanwhile it may ask the user for a password. Only time in which asymd reads the
- * system bus counts, and while other messages wait there, polkit has twice that. A client has to wait longer: the agent that asks
- * for the password ends with the call of asymctl, and the user would type the rest of the password into the shell. It cannot wait
- * long enough where other users keep asymd's share of the bus spent (docs/threat-model.md).
+ * polkit has this many microseconds to answer. Meanwhile it may ask the user for a password. A client has to wait longer: the agent
+ * that asks for the password ends with the call of asymctl, and the user would type the rest of the password into the shell.
  */
 #define ASYM_BUS_POLKIT_WITHIN (120 * ASYM_SEC)
 

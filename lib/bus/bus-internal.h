@@ -7,16 +7,12 @@
 
 #include "base/token-bucket.h"
 #include "bus/bus.h"
-#include "bus/event-ring.h"
 
-/** The timeout of sd-bus for calls whose time asymd counts itself, and for those of the bus daemon, in us: a year. */
+/** The timeout of sd-bus for calls of the bus daemon, in us: a year. */
 #define ASYM_BUS_NO_TIMEOUT (365 * 24 * 3600 * ASYM_SEC)
 
-/** A question on the system bus whose answer has a time limit, on a clock that stands while asymd leaves the socket alone. */
-struct asym_bus_wait {
-    asym_usec asked;
-    asym_usec late; /**< when the answer was late first, and messages were left to read; 0: never */
-};
+/** No user. */
+#define ASYM_BUS_NO_USER ((uid_t)-1)
 
 /** A unique name of a client of the system bus (":1.42"), with the NUL. The bus daemon's own names are far shorter. */
 enum { ASYM_BUS_NAME_SIZE = 64, ASYM_BUS_SENDERS = 128, ASYM_BUS_USERS = 32 };
@@ -27,13 +23,11 @@ struct asym_bus_link {
     sd_bus *bus;
     sd_event_source *io, *timer;
     bool is_system;
-    bool has_more;   /**< there is work that neither the socket nor the timeout of sd-bus shows: process it now */
-    bool is_drained; /**< sd-bus has no message left of the read that ended the handshake */
-    bool ended;      /**< closed at the next asym_bus_sweep() */
-    asym_usec unread_since; /**< asymd leaves the socket alone since then; 0: it reads */
-    asym_usec unread;       /**< how long it has left the socket alone before that */
-    uid_t uid;              /**< of a direct client */
-    const char *why_end;    /**< why asymd ended it; NULL: the client did. Static */
+    bool has_more;       /**< there is work that neither the socket nor the timeout of sd-bus shows: process it now */
+    bool is_drained;     /**< sd-bus has no message left of the read that ended the handshake */
+    bool ended;          /**< closed at the next asym_bus_sweep() */
+    uid_t uid;           /**< of a direct client */
+    const char *why_end; /**< why asymd ended it; NULL: the client did. Static */
 };
 
 /** The user behind a unique name. The bus daemon never gives a name twice. */
@@ -59,24 +53,10 @@ struct asym_bus_call {
     struct asym_bus *owner;
     sd_bus_message *message; /**< NULL: the place is free */
     const struct asym_bus_method *method;
-    sd_bus_slot *slot;         /**< the question to polkit */
-    struct asym_bus_wait wait; /**< with slot */
+    sd_bus_slot *slot; /**< the question to polkit */
     uid_t uid;
     bool is_identified;
     uint64_t number; /**< a later call has a higher one */
-};
-
-struct asym_bus_subscriber {
-    struct asym_bus *owner;
-    struct asym_bus_link *link;    /**< NULL: the place is free */
-    char name[ASYM_BUS_NAME_SIZE]; /**< unique name; "": a direct connection */
-    uid_t uid;
-    bool is_root;
-    uint64_t next;             /**< number of the next event to send */
-    uint64_t sent, pinged;     /**< events sent so far, and before the last ping */
-    sd_bus_slot *leaves;       /**< the match for its end */
-    sd_bus_slot *ping;         /**< NULL: none is under way */
-    struct asym_bus_wait wait; /**< with ping */
 };
 
 enum asym_bus_system_state {
@@ -101,16 +81,12 @@ struct asym_bus {
     struct asym_bus_user users[ASYM_BUS_USERS];
     uint64_t clock; /**< counts uses, for the places used longest ago */
     struct asym_bus_call calls[ASYM_BUS_MAX_CALLS];
-    struct asym_bus_subscriber subscribers[ASYM_BUS_MAX_SUBSCRIBERS];
-    struct asym_event_ring ring;
-    size_t n_subscribers;
     bool is_dispatching; /**< sd_bus_process runs: no connection may be freed */
-    uid_t payer;         /**< the user of the system bus whose message is served; ASYM_BUS_ALL_USERS: none */
+    uid_t payer;         /**< the user of the system bus whose message is served; ASYM_BUS_NO_USER: none */
     struct asym_bus_sender
         *unknown;         /**< the sender of that message, while asymd does not know its user; NULL: it does */
     asym_usec turn_begun; /**< the CPU time of the thread at the begin of this turn of the event loop; 0: not known */
     asym_usec spent;
-    asym_usec spent_on_events; /**< the part of it for events: no caller pays for them */
     struct asym_bus_totals totals;
 };
 
@@ -125,21 +101,10 @@ void asym_bus_link_arm(struct asym_bus_link *link);
 uint64_t asym_bus_link_queued(const struct asym_bus_link *link);
 /** End the connection at the next sweep, because asymd wants it so. why: a static string. */
 void asym_bus_link_end(struct asym_bus_link *link, const char *why);
-/** Begin to wait for the answer to a question. */
-struct asym_bus_wait asym_bus_link_ask(const struct asym_bus_link *link);
-/**
- * Returns whether the answer to a question is late: asymd has read the socket for longer than within since the question, and
- * nothing is left to read. What is left to read postpones this once, until asymd has read for longer than within again: else a user
- * who always has messages there would never be late.
- */
-bool asym_bus_link_is_late(const struct asym_bus_link *link, struct asym_bus_wait *wait, asym_usec within);
 /** Free the connections that have ended, and arm the others. */
 void asym_bus_sweep(struct asym_bus *bus);
 /** Returns the CPU time of the thread from which on it works for the bus. The begin of a turn counts once. */
 asym_usec asym_bus_take_turn(struct asym_bus *bus);
-/** Returns the connection of a message. */
-struct asym_bus_link *asym_bus_link_of(struct asym_bus *bus, sd_bus_message *m);
-
 /** direct.c: the socket. */
 int asym_bus_listen(struct asym_bus *bus, const char *dir, struct asym_error *err);
 void asym_bus_unlisten(struct asym_bus *bus);
@@ -161,8 +126,6 @@ void asym_bus_identify_calls(struct asym_bus *bus, const char *name, const uid_t
 bool asym_bus_has_ready(struct asym_bus *bus);
 /** Run the next of these calls. Returns whether there was one. */
 bool asym_bus_run_ready(struct asym_bus *bus);
-/** Refuse the calls that polkit has not answered in time. */
-void asym_bus_refuse_late(struct asym_bus *bus);
 /** Forget the calls of the system bus. */
 void asym_bus_forget_callers(struct asym_bus *bus);
 
@@ -184,21 +147,8 @@ bool asym_bus_user_may(struct asym_bus *bus, uid_t uid);
 /** Charge CPU time of the system bus to everybody and to the payer. */
 void asym_bus_charge(struct asym_bus *bus, asym_usec cpu, asym_usec now);
 
-/** Charge what sending events to a subscriber on the system bus has cost: to all users together, and to its user. */
-void asym_bus_charge_events(struct asym_bus *bus, uid_t uid, asym_usec cpu, asym_usec now);
 /** Forget the senders, not what their users have used. */
 void asym_bus_forget_senders(struct asym_bus *bus);
-
-/** subscriber.c */
-
-/** Returns whether the client of a direct connection has subscribed. */
-bool asym_bus_is_subscribed(struct asym_bus *bus, const struct asym_bus_link *link);
-
-/** End the subscriptions on the system bus whose client has not answered in time. */
-void asym_bus_lose_late(struct asym_bus *bus);
-
-/** End the subscriptions of a connection. */
-void asym_bus_forget_subscribers(struct asym_bus *bus, const struct asym_bus_link *link);
 
 /** bus.c */
 

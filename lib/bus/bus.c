@@ -30,13 +30,11 @@ int asym_bus_open(const struct asym_bus_config *config, struct asym_bus **ret_bu
         return asym_fail(err, -ENOMEM, "no memory for the bus");
     bus->config = *config;
     bus->listener = -1;
-    bus->payer = ASYM_BUS_ALL_USERS;
+    bus->payer = ASYM_BUS_NO_USER;
     bus->config.share = config->share > 0 ? config->share : ASYM_BUS_SHARE;
     bus->cpu_time = asym_bus_token_bucket(bus->config.share, ASYM_BUS_BURST, asym_clock_now());
     /* The user of a dear call pays for all of it; the others must not wait until the call is paid for. */
     bus->cpu_time.most_debt = ASYM_BUS_BURST * ASYM_BUS_DEBT;
-    for (size_t i = 0; i < ASYM_LENGTH(bus->subscribers); i++)
-        bus->subscribers[i].owner = bus;
     int r = config->dir ? asym_bus_listen(bus, config->dir, err) : 0;
     if (r < 0) {
         asym_bus_close(bus);
@@ -59,7 +57,6 @@ void asym_bus_close(struct asym_bus *bus)
             asym_bus_link_free(bus->direct[i]);
     if (bus->system)
         asym_bus_link_free(bus->system);
-    asym_event_ring_free(&bus->ring);
     free(bus);
 }
 
@@ -74,9 +71,8 @@ void asym_bus_housekeeping(struct asym_bus *bus, asym_usec now)
     if (bus->listen)
         sd_event_source_set_enabled(bus->listen, SD_EVENT_ON);
     asym_bus_connect_system(bus, now);
-    asym_bus_lose_late(bus);
-    asym_bus_refuse_late(bus);
-    asym_bus_send(bus);
+    if (!bus->is_dispatching)
+        asym_bus_sweep(bus);
 }
 
 void *asym_bus_userdata(void *link)
@@ -87,9 +83,6 @@ void *asym_bus_userdata(void *link)
 void asym_bus_emit_changed(struct asym_bus *bus, char *const *names)
 {
     const asym_usec begun = asym_clock_thread_cpu();
-    for (size_t i = 0; i < ASYM_LENGTH(bus->direct); i++)
-        if (bus->direct[i] && !bus->direct[i]->ended && asym_bus_is_subscribed(bus, bus->direct[i]))
-            sd_bus_emit_properties_changed_strv(bus->direct[i]->bus, ASYM_BUS_PATH, ASYM_BUS_INTERFACE, (char **)names);
     if (bus->system && !bus->system->ended)
         sd_bus_emit_properties_changed_strv(bus->system->bus, ASYM_BUS_PATH, ASYM_BUS_INTERFACE, (char **)names);
     /* The dispatch of a message counts its whole time, and sweeps at its end. */
@@ -111,6 +104,5 @@ void asym_bus_totals(const struct asym_bus *bus, struct asym_bus_totals *ret)
         return;
     for (size_t i = 0; i < ASYM_LENGTH(bus->direct); i++)
         ret->direct += bus->direct[i] != NULL;
-    ret->subscribers = (uint32_t)bus->n_subscribers;
     ret->on_system_bus = bus->has_name;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
  * Serves one D-Bus object: on the system bus, and without a bus daemon on a socket of the state directory. The caller brings the
- * object's vtable and its methods; this room brings the connections, the permissions, the subscriptions, and the bounds.
+ * object's vtable and its methods; this room brings the connections, the permissions, and the bounds.
  *
  * Two kinds of connection:
  *
@@ -23,19 +23,13 @@
  *   the others at once, and asymd charges their cost as soon as the bus daemon names the user. If the client has left by then,
  *   the user does not pay for them. A refusal costs, too: a user who goes on sending can spend all of that share, and then
  *   other users wait longer.
- * - Events that a subscriber of the system bus gets are paid from its user's share, too. A user who has spent it gets the events
- *   later.
  * - ASYM_BUS_MAX_DIRECT direct connections. One with ASYM_BUS_MAX_QUEUED unread messages is closed. So is the one to the system
  *   bus, when the bus daemon leaves as many unread; from half of them on asymd refuses calls. It connects again.
  * - ASYM_BUS_MAX_CALLS calls that wait for the bus daemon or polkit, ASYM_BUS_MAX_CALLS_OF_USER of them of one user.
- * - ASYM_BUS_MAX_SUBSCRIBERS subscribers. Events wait in one ring for all of them; a subscriber that the ring overtakes loses its
- *   subscription. The bus daemon reads for a client that does not; so asymd pings a subscriber of the system bus at the start and
- *   after each ASYM_BUS_PING_AFTER events, sends as many again at most before the answer, and ends the subscription without one.
  *
- * While asymd leaves the socket of the system bus alone, an answer may wait there. So only time in which asymd reads the socket
- * counts for the answer of a subscriber or of polkit, and asymd reads what has come before it gives up; messages that wait there
- * postpone that once, for as long again. The bus daemon answers every call, or closes the connection: these answers have no time
- * limit, but for the answer to Hello, the first call of a connection.
+ * asymd tells clients nothing on its own, but for PropertiesChanged on the system bus: who wants to follow it asks again. So no
+ * client can be late, and asymd holds nothing for one. The bus daemon answers every call, or closes the connection: these answers
+ * have no time limit, but for the answer to Hello, the first call of a connection.
  */
 #ifndef ASYM_BUS_BUS_H
 #define ASYM_BUS_BUS_H
@@ -87,19 +81,9 @@ enum {
     ASYM_BUS_SOCKET_BUFFER = 256 * 1024, /**< bytes that a direct client may leave unread in its socket */
     ASYM_BUS_MAX_CALLS = 64,             /**< calls that wait for an answer of the bus daemon or of polkit */
     ASYM_BUS_MAX_CALLS_OF_USER = 8,      /**< of one user, and of one connection */
-    ASYM_BUS_MAX_SUBSCRIBERS = 64,
-    ASYM_BUS_MAX_SUBSCRIBERS_OF_USER = 8,
-    ASYM_BUS_SUBSCRIBERS_OF_ROOT = 8, /**< places that other users leave to root */
-    ASYM_BUS_EVENTS = 16384,          /**< places of the ring */
-    ASYM_BUS_PING_AFTER = 1024,       /**< events */
-    ASYM_BUS_MAX_TEXT = 4096,         /**< bytes of a text argument */
+    ASYM_BUS_MAX_TEXT = 4096,            /**< bytes of a text argument */
 };
 
-/**
- * The time in which a subscriber has to answer a ping: microseconds in which asymd reads the socket. For polkit see asym/manager.h.
- * asym_bus_housekeeping ends what has waited longer, or twice as long while messages wait in the socket.
- */
-#define ASYM_BUS_PING_WITHIN (10 * ASYM_SEC)
 /** The time between two attempts to reach a system bus that is not there. */
 #define ASYM_BUS_RETRY (5 * ASYM_SEC)
 
@@ -122,9 +106,6 @@ struct asym_bus_method {
 /** The subject of a line for the log. Users other than root can provoke lines about clients as often as they like. */
 enum asym_bus_topic { ASYM_BUS_CLIENTS, ASYM_BUS_SYSTEM };
 
-/** The users who may know of an event. */
-#define ASYM_BUS_ALL_USERS ((uid_t)-1)
-
 struct asym_bus_config {
     sd_event *event;
     const char *dir;            /**< directory of the socket "bus"; borrowed for the call; NULL: no socket */
@@ -133,11 +114,7 @@ struct asym_bus_config {
     double share;               /**< of one CPU, for the messages of the system bus; 0: ASYM_BUS_SHARE */
     const sd_bus_vtable *vtable; /**< its method handlers are asym_bus_on_method; borrowed, as are the next ones */
     const struct asym_bus_method *methods;
-    void *userdata;     /**< of the methods; a property's getter gets it by asym_bus_userdata */
-    size_t event_size;  /**< bytes of an event; 0: there are no events */
-    const char *signal; /**< name of the signal of an event */
-    /** Append the event's arguments to the signal. Returns 0 or more; -errno. */
-    int (*append)(void *userdata, sd_bus_message *signal, const void *event);
+    void *userdata; /**< of the methods; a property's getter gets it by asym_bus_userdata */
     /** A line for the log: LOG_NOTICE and the like. May be NULL. */
     void (*say)(void *userdata, enum asym_bus_topic topic, int priority, const char *text);
 };
@@ -161,10 +138,7 @@ int asym_bus_add_direct(struct asym_bus *bus, int fd);
  */
 void asym_bus_begin_turn(struct asym_bus *bus);
 
-/**
- * Connect to the system bus if there is none, listen again after a client that could not be accepted, and end subscriptions and
- * calls whose answer is late. Call it about every second.
- */
+/** Connect to the system bus if there is none, and listen again after a client that it could not accept. Call it every second. */
 void asym_bus_housekeeping(struct asym_bus *bus, asym_usec now);
 
 /** The method handler of each method of the vtable: checks the caller, then runs the row of the method. */
@@ -173,49 +147,18 @@ int asym_bus_on_method(sd_bus_message *m, void *link, sd_bus_error *error);
 /** Returns the userdata of the configuration. link: what the getter of a property gets. */
 void *asym_bus_userdata(void *link);
 
-/**
- * Emit PropertiesChanged on the system bus, where match rules decide who gets it, and to the direct clients that have subscribed:
- * a direct connection has no match rules. names: NULL-terminated.
- */
+/** Emit PropertiesChanged on the system bus, where match rules decide who gets it. names: NULL-terminated. */
 void asym_bus_emit_changed(struct asym_bus *bus, char *const *names);
-
-/**
- * Send events, and changes of properties, to the connection of m from now on. Returns 0; -EBUSY: too many subscribers; -errno.
- */
-int asym_bus_subscribe(struct asym_bus *bus, sd_bus_message *m, const struct asym_bus_caller *caller);
-
-/** Send none any more. Does nothing if it has no subscription. */
-void asym_bus_unsubscribe(struct asym_bus *bus, sd_bus_message *m);
-
-/** Returns whether there is a subscriber. Without one an event costs nothing. */
-bool asym_bus_has_subscribers(const struct asym_bus *bus);
-
-/** Put an event into the ring, for subscribers whose user is visible_to or root; ASYM_BUS_ALL_USERS: for all. It is copied. */
-void asym_bus_push(struct asym_bus *bus, const void *event, uid_t visible_to);
-
-/**
- * Send the events of the ring, as far as the subscribers take them. What they do not take now follows by itself. If a method calls
- * it, the events go out after its reply.
- */
-void asym_bus_send(struct asym_bus *bus);
-
-/**
- * The same, but at most limit events of the ring for each subscriber. If a method calls it, they go out before its reply.
- * A call of asym_bus_send has to follow.
- */
-void asym_bus_send_some(struct asym_bus *bus, size_t limit);
 
 /** Returns the CPU time, in microseconds, of all that the bus has done. NULL is accepted. */
 asym_usec asym_bus_spent(const struct asym_bus *bus);
 
 /** Counts since the start, and what the bus holds now. */
 struct asym_bus_totals {
-    uint64_t calls;   /**< methods that ran */
-    uint64_t refused; /**< calls that were refused: too many, or too costly */
-    uint64_t events;  /**< signals that were sent */
-    uint64_t lost;    /**< subscriptions and connections that asymd ended because the client did not read */
-    uint32_t direct;  /**< direct connections */
-    uint32_t subscribers;
+    uint64_t calls;     /**< methods that ran */
+    uint64_t refused;   /**< calls that were refused: too many, or too costly */
+    uint64_t lost;      /**< connections that asymd ended because the client did not read */
+    uint32_t direct;    /**< direct connections */
     bool on_system_bus; /**< asymd has its name there */
 };
 

@@ -97,7 +97,6 @@ static int ask_polkit(struct asym_bus_call *call)
     sd_bus *b = sd_bus_message_get_bus(call->message);
     sd_bus_message *question = NULL;
     const bool may_ask = sd_bus_message_get_allow_interactive_authorization(call->message) > 0;
-    call->wait = asym_bus_link_ask(call->owner->system);
     int r = sd_bus_message_new_method_call(b, &question, "org.freedesktop.PolicyKit1",
                                            "/org/freedesktop/PolicyKit1/Authority",
                                            "org.freedesktop.PolicyKit1.Authority", "CheckAuthorization");
@@ -105,20 +104,9 @@ static int ask_polkit(struct asym_bus_call *call)
         r = sd_bus_message_append(question, "(sa{sv})sa{ss}us", "system-bus-name", 1, "name", "s",
                                   sd_bus_message_get_sender(call->message), ASYM_BUS_POLKIT, 0, (uint32_t)may_ask, "");
     if (r >= 0)
-        r = sd_bus_call_async(b, &call->slot, question, on_polkit, call, ASYM_BUS_NO_TIMEOUT);
+        r = sd_bus_call_async(b, &call->slot, question, on_polkit, call, ASYM_BUS_POLKIT_WITHIN);
     sd_bus_message_unref(question);
     return r;
-}
-
-void asym_bus_refuse_late(struct asym_bus *bus)
-{
-    for (size_t i = 0; i < ASYM_BUS_MAX_CALLS; i++) {
-        struct asym_bus_call *call = &bus->calls[i];
-        if (!call->slot || !asym_bus_link_is_late(bus->system, &call->wait, ASYM_BUS_POLKIT_WITHIN))
-            continue;
-        refuse(call, false, false);
-        end_call(call);
-    }
 }
 
 /* The user is known: run the method, ask polkit, or refuse. Returns 0 or more; -errno: the caller ends the call. */

@@ -6,7 +6,6 @@
 #include "bus/bus-internal.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <syslog.h>
 
@@ -62,15 +61,13 @@ static bool serve(struct asym_bus_link *link, asym_usec *at)
 {
     struct asym_bus *bus = link->owner;
     const bool was_ready = sd_bus_is_ready(link->bus) > 0;
-    bus->payer = ASYM_BUS_ALL_USERS;
+    bus->payer = ASYM_BUS_NO_USER;
     bus->unknown = NULL;
-    const asym_usec on_events = bus->spent_on_events;
     const int r = step(link);
     link->has_more = has_hidden_work(link, was_ready, r > 0);
     if (r < 0 || sd_bus_is_open(link->bus) <= 0)
         link->ended = true;
-    /* A method may have sent events: asymd has counted the time for them already. */
-    const asym_usec now = asym_clock_thread_cpu(), cpu = now - *at - (bus->spent_on_events - on_events);
+    const asym_usec now = asym_clock_thread_cpu(), cpu = now - *at;
     *at = now;
     bus->spent += cpu;
     if (link->is_system)
@@ -88,7 +85,7 @@ static void process(struct asym_bus_link *link)
     while (serve(link, &at) && link->is_system && at - begun < ASYM_BUS_SLICE && !is_overdrawn(link))
         ;
     bus->is_dispatching = false;
-    asym_bus_send(bus);
+    asym_bus_sweep(bus);
 }
 
 static int on_io(sd_event_source *source, int fd, uint32_t events, void *userdata)
@@ -110,48 +107,8 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
         (link->has_more || (sd_bus_get_timeout(link->bus, &due) >= 0 && due <= asym_clock_now())))
         process(link);
     else
-        asym_bus_send(link->owner); /* the bucket was overdrawn: check the socket again, and send waiting events */
+        asym_bus_sweep(link->owner); /* the bucket was overdrawn: read the socket again */
     return 0;
-}
-
-static asym_usec read_time(const struct asym_bus_link *link)
-{
-    return (link->unread_since > 0 ? link->unread_since : asym_clock_now()) - link->unread;
-}
-
-static void note_reads(struct asym_bus_link *link, bool reads)
-{
-    const asym_usec now = asym_clock_now();
-    if (reads && link->unread_since > 0)
-        link->unread += now - link->unread_since;
-    if (reads)
-        link->unread_since = 0;
-    else if (link->unread_since == 0)
-        link->unread_since = now;
-}
-
-/* Answers can wait behind other messages, in sd-bus or in the socket. */
-static bool has_unread(const struct asym_bus_link *link)
-{
-    struct pollfd socket = {.fd = sd_bus_get_fd(link->bus), .events = POLLIN};
-    return link->has_more || poll(&socket, 1, 0) > 0;
-}
-
-struct asym_bus_wait asym_bus_link_ask(const struct asym_bus_link *link)
-{
-    return (struct asym_bus_wait){.asked = read_time(link)};
-}
-
-bool asym_bus_link_is_late(const struct asym_bus_link *link, struct asym_bus_wait *wait, asym_usec within)
-{
-    const asym_usec now = read_time(link);
-    if (now - wait->asked <= within)
-        return false;
-    if (!has_unread(link))
-        return true;
-    if (wait->late == 0)
-        wait->late = now;
-    return now - wait->late > within;
 }
 
 static int watch(struct asym_bus_link *link, int events, uint64_t due)
@@ -173,7 +130,6 @@ void asym_bus_link_arm(struct asym_bus_link *link)
     uint64_t due = UINT64_MAX;
     int r;
     const bool reads = !is_overdrawn(link);
-    note_reads(link, reads);
     if (!reads) {
         r = watch(link, 0, asym_token_bucket_due(&link->owner->cpu_time));
     } else {
@@ -225,7 +181,6 @@ int asym_bus_link_new(struct asym_bus *owner, sd_bus *bus, bool is_system, uid_t
 /* sd_bus_close discards what is queued; sd_bus_flush would wait for the client. */
 void asym_bus_link_free(struct asym_bus_link *link)
 {
-    asym_bus_forget_subscribers(link->owner, link);
     sd_event_source_disable_unref(link->io);
     sd_event_source_disable_unref(link->timer);
     sd_bus_close_unref(link->bus);
@@ -265,15 +220,4 @@ void asym_bus_sweep(struct asym_bus *bus)
         bound(bus->system);
     if (bus->system && bus->system->ended)
         asym_bus_lose_system(bus, asym_clock_now());
-}
-
-struct asym_bus_link *asym_bus_link_of(struct asym_bus *bus, sd_bus_message *m)
-{
-    const sd_bus *wanted = sd_bus_message_get_bus(m);
-    if (bus->system && bus->system->bus == wanted)
-        return bus->system;
-    for (size_t i = 0; i < ASYM_BUS_MAX_DIRECT; i++)
-        if (bus->direct[i] && bus->direct[i]->bus == wanted)
-            return bus->direct[i];
-    return NULL;
 }

@@ -54,7 +54,7 @@ bool asym_bus_user_may(struct asym_bus *bus, uid_t uid)
 
 static void charge_user(struct asym_bus *bus, uid_t uid, asym_usec cpu, asym_usec now)
 {
-    if (uid != ASYM_BUS_ALL_USERS && !asym_bus_is_root(uid))
+    if (uid != ASYM_BUS_NO_USER && !asym_bus_is_root(uid))
         asym_token_bucket_charge(&find_user(bus, uid, now)->cpu_time, (double)cpu, now);
 }
 
@@ -65,13 +65,6 @@ void asym_bus_charge(struct asym_bus *bus, asym_usec cpu, asym_usec now)
         bus->unknown->debt += cpu;
     else
         charge_user(bus, bus->payer, cpu, now);
-}
-
-void asym_bus_charge_events(struct asym_bus *bus, uid_t uid, asym_usec cpu, asym_usec now)
-{
-    asym_token_bucket_charge(&bus->cpu_time, (double)cpu, now);
-    if (!asym_bus_is_root(uid))
-        asym_token_bucket_charge(&find_user(bus, uid, now)->cpu_time, (double)cpu, now);
 }
 
 int asym_bus_refuse(struct asym_bus *bus, sd_bus_message *m, const char *why)

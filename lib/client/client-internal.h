@@ -19,7 +19,7 @@
 #define CLIENT_READ_TIMEOUT   (5 * ASYM_SEC)
 #define CLIENT_CHANGE_TIMEOUT (60 * ASYM_SEC)
 /* For a change on the system bus, during which polkit may ask for a password (asym/manager.h). */
-#define CLIENT_POLKIT_TIMEOUT (2 * ASYM_BUS_POLKIT_WITHIN + CLIENT_CHANGE_TIMEOUT)
+#define CLIENT_POLKIT_TIMEOUT (ASYM_BUS_POLKIT_WITHIN + CLIENT_CHANGE_TIMEOUT)
 /* How long, and how often, a call is repeated that asymd refuses. An overdrawn share of 0.25 % earns 1 ms in 0.4 s. */
 #define CLIENT_REFUSED_WAIT  (3 * ASYM_SEC)
 #define CLIENT_REFUSED_PAUSE (200 * ASYM_MSEC)
@@ -28,13 +28,10 @@
 
 struct asym_client {
     sd_bus *bus;
-    const char *destination; /**< NULL: a direct connection, on which only asymd can answer */
-    int direct;              /**< on the system bus: why the socket could not be used, -errno */
-    void (*on_event)(void *ctx, const struct asym_client_event *event);
-    void *ctx;
+    const char *destination;      /**< NULL: a direct connection, on which only asymd can answer */
+    int direct;                   /**< on the system bus: why the socket could not be used, -errno */
     void *(*before_change)(void); /**< NULL: none */
     void (*after_change)(void *ctx);
-    bool ended;              /**< the name has left the bus */
     asym_usec refused_until; /**< while asymd refuses: when the client no longer waits; 0: it served the last call */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
- * The client's side of org.asymd.Manager, the bus object of a running asymd: a function for each method and signal. The answers
+ * The client's side of org.asymd.Manager, the bus object of a running asymd: a function for each method. The answers
  * become plain structs.
  *
  * Strings are never NULL. They are valid UTF-8, but may hold control characters, because programs name themselves: escape them
@@ -8,7 +8,7 @@
  * 0, false or "".
  *
  * Each call waits at most 5 s for the answer. Functions that change something wait 60 s. On the system bus
- * they wait 300 s, because polkit may ask the user for a password (asym/manager.h). Errors are one sentence in err, and one of:
+ * they wait 180 s, because polkit may ask the user for a password (asym/manager.h). Errors are one sentence in err, and one of:
  *     -ENOTCONN   no asymd runs; the sentence says how to start it
  *     -EACCES     not permitted; the sentence says how to get the permission
  *     -ESRCH      asymd does not know the process
@@ -23,7 +23,6 @@
 #ifndef ASYM_CLIENT_CLIENT_H
 #define ASYM_CLIENT_CLIENT_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -210,7 +209,7 @@ int asym_client_set_rule(struct asym_client *client, uint32_t pid, const char *a
 /** action: "fast", "slow", "ignore", "steer"; "auto" ends each of them, and a release. */
 int asym_client_set_program(struct asym_client *client, uint32_t pid, const char *action, struct asym_error *err);
 
-/** A decision as it happens. The strings are valid during the callback only. */
+/** A decision. The strings are valid during the callback only. */
 struct asym_client_event {
     asym_usec time; /**< time of day */
     uint32_t pid, tid;
@@ -218,16 +217,16 @@ struct asym_client_event {
     const char *comm, *class, *what, *reason;
 };
 
-/** Call on_event from asym_client_wait for each decision of asymd, until the client is closed. Call this once. */
-int asym_client_subscribe(struct asym_client *client,
-                          void (*on_event)(void *ctx, const struct asym_client_event *event), void *ctx,
-                          struct asym_error *err);
+/** The *since of the first call, which learns the number of the last decision so far. */
+#define ASYM_CLIENT_FROM_NOW UINT64_MAX
 
 /**
- * Wait until something arrives, and process all that is there. timeout in microseconds. mask: the blocked signals during the
- * wait, as of ppoll(2); NULL: unchanged. Returns 1; 0: timeout; -EINTR: a signal; -ENOTCONN with err: asymd has ended, or has
- * closed the connection.
+ * Call on_event for each decision that asymd has made since the last call with this *since, 1024 at most, and write the next
+ * *since. asymd remembers ten decisions of a thread: ask several times a second. Returns 0; an error as above. -ENOTCONN: asymd has
+ * ended, or was started again.
  */
-int asym_client_wait(struct asym_client *client, asym_usec timeout, const sigset_t *mask, struct asym_error *err);
+int asym_client_get_decisions(struct asym_client *client, uint64_t *since,
+                              void (*on_event)(void *ctx, const struct asym_client_event *event), void *ctx,
+                              struct asym_error *err);
 
 #endif

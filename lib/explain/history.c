@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/macro.h"
 
@@ -86,4 +87,48 @@ size_t asym_histories_read(const struct asym_histories *h, uint32_t slot, const 
     for (uint32_t i = 0; i < n; i++)
         ret[i] = history->decisions[(history->n - 1 - i) % ASYM_MONITOR_DECISIONS];
     return n;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const struct asym_monitor_decision *const *x = a, *const *y = b;
+    return ((*x)->number > (*y)->number) - ((*x)->number < (*y)->number);
+}
+
+/* Writes those of a thread, whose history keeps the newest ones. Returns their number. */
+static size_t take_since(const struct asym_history *history, uint64_t since, const struct asym_monitor_decision **ret)
+{
+    const uint32_t most = ASYM_MIN(history->n, (uint32_t)ASYM_MONITOR_DECISIONS);
+    size_t n = 0;
+    while (n < most) {
+        const struct asym_monitor_decision *d = &history->decisions[(history->n - 1 - n) % ASYM_MONITOR_DECISIONS];
+        if (d->number <= since)
+            break;
+        ret[n++] = d;
+    }
+    return n;
+}
+
+/* The threads are in the order of their last decision. */
+int asym_histories_since(const struct asym_histories *h, uint64_t since, const struct asym_monitor_decision ***ret,
+                         size_t *ret_n)
+{
+    const struct asym_monitor_decision *of_thread[ASYM_MONITOR_DECISIONS], **all = NULL;
+    size_t n = 0, found;
+    for (uint32_t slot = h->newest; slot && (found = take_since(at(h, slot), since, of_thread)) > 0;
+         slot = at(h, slot)->older) {
+        const struct asym_monitor_decision **more = reallocarray(all, n + found, sizeof *all);
+        if (!more) {
+            free(all);
+            return -ENOMEM;
+        }
+        all = more;
+        memcpy(all + n, of_thread, found * sizeof *all);
+        n += found;
+    }
+    if (n > 1)
+        qsort(all, n, sizeof *all, compare_numbers);
+    *ret = all;
+    *ret_n = n;
+    return 0;
 }

@@ -27,4 +27,8 @@ uint32_t asym_histories_add(struct asym_histories *h, uint32_t slot, const struc
 size_t asym_histories_read(const struct asym_histories *h, uint32_t slot, const struct asym_taskid *id,
                            struct asym_monitor_decision ret[ASYM_MONITOR_DECISIONS]);
 
+/** List the decisions of all threads with a higher number than since (asym_monitor_decisions_since). */
+int asym_histories_since(const struct asym_histories *h, uint64_t since, const struct asym_monitor_decision ***ret,
+                         size_t *ret_n);
+
 #endif

@@ -38,8 +38,7 @@ struct asym_monitor {
     uint32_t changes[SECONDS]; /* by second, modulo SECONDS */
     uint64_t second, slice;    /* of the last snapshot */
     asym_usec swept;
-    void (*listener)(void *ctx, const struct asym_monitor_decision *decision);
-    void *ctx;
+    uint64_t n_decisions;
 };
 
 const char *asym_monitor_what_name(enum asym_monitor_what what)
@@ -78,13 +77,6 @@ void asym_monitor_free(struct asym_monitor *m)
     asym_table_done(&m->apps);
     asym_histories_done(&m->histories);
     free(m);
-}
-
-void asym_monitor_listen(struct asym_monitor *m, void (*fn)(void *ctx, const struct asym_monitor_decision *decision),
-                         void *ctx)
-{
-    m->listener = fn;
-    m->ctx = ctx;
 }
 
 /* Returns the item, a new one if there is room for it; NULL: there is none. */
@@ -306,6 +298,7 @@ static void decide(struct asym_monitor *m, const struct asym_feedback *f, const 
                                                    ASYM_MONITOR_LEAVE_ALONE};
     struct asym_monitor_thread *t = asym_table_find(&m->threads, &a->id);
     struct asym_monitor_decision d = {
+        .number = ++m->n_decisions,
         .time = f->snapshot->now,
         .id = a->id,
         .what = whats[a->kind],
@@ -331,8 +324,6 @@ static void decide(struct asym_monitor *m, const struct asym_feedback *f, const 
         t->history = asym_histories_add(&m->histories, t->history, &d);
     }
     m->totals.left_alone += d.what == ASYM_MONITOR_LEAVE_ALONE;
-    if (m->listener)
-        m->listener(m->ctx, &d);
 }
 
 static void record_actions(struct asym_monitor *m, const struct asym_feedback *f)
@@ -549,6 +540,17 @@ size_t asym_monitor_decisions(const struct asym_monitor *m, const struct asym_mo
                               struct asym_monitor_decision ret[ASYM_MONITOR_DECISIONS])
 {
     return asym_histories_read(&m->histories, thread->history, &thread->id, ret);
+}
+
+uint64_t asym_monitor_last_decision(const struct asym_monitor *m)
+{
+    return m->n_decisions;
+}
+
+int asym_monitor_decisions_since(const struct asym_monitor *m, uint64_t since,
+                                 const struct asym_monitor_decision ***ret, size_t *ret_n)
+{
+    return asym_histories_since(&m->histories, since, ret, ret_n);
 }
 
 const struct asym_monitor_cpu *asym_monitor_cpu_of(const struct asym_monitor *m, unsigned cpu)

@@ -51,7 +51,8 @@ const char *asym_monitor_what_name(enum asym_monitor_what what);
 
 /** A change that was carried out, or the end of steering. */
 struct asym_monitor_decision {
-    asym_usec time; /**< the time of the snapshot */
+    uint64_t number; /**< of all decisions: 1, 2, ... */
+    asym_usec time;  /**< the time of the snapshot */
     struct asym_taskid id;
     char comm[ASYM_COMM_LEN]; /**< raw bytes, NUL-terminated; "": not known */
     enum asym_monitor_what what;
@@ -166,9 +167,16 @@ void asym_monitor_forget_rules(struct asym_monitor *m);
  */
 bool asym_monitor_update_proc(struct asym_monitor *m, const struct asym_proc *proc);
 
-/** Call fn for each decision, during asym_monitor_record. NULL: for none, the default, which costs nothing. */
-void asym_monitor_listen(struct asym_monitor *m, void (*fn)(void *ctx, const struct asym_monitor_decision *decision),
-                         void *ctx);
+/** Returns the number of the last decision; 0: none yet. */
+uint64_t asym_monitor_last_decision(const struct asym_monitor *m);
+
+/**
+ * List the decisions with a higher number than since, the oldest first. The older ones of a thread with more than
+ * ASYM_MONITOR_DECISIONS are lost, and so are those beyond ASYM_MONITOR_HISTORIES threads. Returns 0, with *ret to be freed, whose
+ * items are valid until the next record; -ENOMEM.
+ */
+int asym_monitor_decisions_since(const struct asym_monitor *m, uint64_t since,
+                                 const struct asym_monitor_decision ***ret, size_t *ret_n);
 
 /**
  * Returns the next application, or NULL after the last. *at: 0 for the first; the call moves it on. All calls together look

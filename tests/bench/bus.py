@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """bus.py BUILD_DIR: what asking costs a running asymd. Starts programs, a bus daemon, and an asymd that steers these programs
 only. Prints the CPU time that asymd spends on one asymctl status and on one asymctl why, beside that of one sample; how late its
-samples are while 100 clients ask ten times a second each, beside 100 clients that ask the bus daemon itself; and the age of
-Decision signals when they arrive. Ends with 1 if a figure misses its bar."""
+samples are while 100 clients ask ten times a second each, beside 100 clients that ask the bus daemon itself. Ends with 1 if a
+figure misses its bar."""
 import contextlib
 import os
 import pathlib
@@ -19,10 +19,8 @@ import time
 ROUNDS, CALLS = 10, 20
 # A stretch has 400 samples, so that one sample more or less in it is 0.1 ms of lateness.
 CLIENTS, ASK_EVERY, SECONDS, INTERVAL = 100, 0.1, 20, 0.05
-# The decisions of a turn come together: 1 % of them are ten turns. With three turns it varied by a fifth from run to run.
-TURNS, LISTEN = 1000, 0.1
-# The bars: ms of asymd's CPU time, ms that a sample comes later than with clients of the bus daemon, and ms of age.
-STATUS, WHY, LATER, AGE = 1, 2, 1, 5
+# The bars: ms of asymd's CPU time, and ms that a sample comes later than with clients of the bus daemon.
+STATUS, WHY, LATER = 1, 2, 1
 NAME, OBJECT, INTERFACE = "org.asymd", "/org/asymd/Manager", "org.asymd.Manager"
 BUS = """<busconfig><type>system</type><listen>unix:path={path}</listen><auth>EXTERNAL</auth>
 <policy context="default"><allow user="*"/><allow own="*"/><allow send_type="method_call"/><allow send_type="signal"/>
@@ -70,35 +68,21 @@ class Client:
         self.socket.sendall(pad(head, 8))
 
     def messages(self):
-        """Take the whole messages out of the bytes that have come: (type, head, body). Answers pings."""
+        """Take the whole messages out of the bytes that have come: (type, body)."""
         while len(self.bytes) >= 16:
             body, _, fields = struct.unpack("<III", self.bytes[4:16])
             start = 16 + fields + -(16 + fields) % 8
             if len(self.bytes) < start + body:
                 return
-            head, text = self.bytes[:start], self.bytes[start:start + body]
+            kind, text = self.bytes[1], self.bytes[start:start + body]
             self.bytes = self.bytes[start + body:]
-            if head[1] == CALL:
-                self.answer_ping(head)
-            else:
-                yield head[1], head, text
-
-    def answer_ping(self, head):
-        """Answer a call: asymd ends the subscription of a client on the system bus that leaves its pings unanswered."""
-        serial, = struct.unpack("<I", head[8:12])
-        at = head.rindex(b"\7\1s\0") + 4  # the field with the sender's name
-        length, = struct.unpack("<I", head[at:at + 4])
-        sender = head[at + 4:at + 4 + length]
-        self.serial += 1
-        fields = pad(b"\5\1u\0" + struct.pack("<I", serial), 8) + b"\6\1s\0" + struct.pack("<I", length) + sender + b"\0"
-        reply = b"l" + bytes([RETURN, 1, 1]) + struct.pack("<III", 0, self.serial, len(fields)) + fields
-        self.socket.sendall(pad(reply, 8))
+            yield kind, text
 
     def ask(self, member, **to):
         """Call a method, and wait until it has succeeded."""
         self.call(member, **to)
         while True:
-            for kind, _, text in self.messages():
+            for kind, text in self.messages():
                 assert kind != ERROR, (member, text)
                 if kind == RETURN:
                     return
@@ -227,7 +211,7 @@ def ask_all(clients, member, to):
         while (left := turn - time.monotonic()) > 0:
             for key, _ in selector.select(left):
                 key.data.read()
-                for kind, _, _ in key.data.messages():
+                for kind, _ in key.data.messages():
                     answers += kind == RETURN
                     errors += kind == ERROR
     selector.close()
@@ -249,41 +233,6 @@ def lateness(asymd):
                                    f"same clients of the bus daemon; bar {LATER} ms")
 
 
-def ages(asymd, path, on_bus):
-    """The ages in ms of the decisions when they arrive, sorted: in turn asymd puts all threads back, and steers them again."""
-    client, found = Client(path, on_bus), []
-    client.ask("Subscribe", **ASYMD)
-    for turn in range(TURNS):
-        word = "resume" if turn % 2 else "pause"
-        child = subprocess.Popen([asymd.control, word], env=asymd.env, stdout=subprocess.DEVNULL)
-        end = time.monotonic() + LISTEN
-        while (left := end - time.monotonic()) > 0:
-            client.socket.settimeout(left)
-            with contextlib.suppress(TimeoutError):
-                client.read()
-            now = time.time()
-            found += [now * 1000 - struct.unpack("<Q", body[:8])[0] / 1000 for _, head, body in client.messages()
-                      if b"Decision\0" in head]
-        assert child.wait() == 0, word
-    return sorted(found)
-
-
-def signals(asymd):
-    """Prints the age of Decision signals. The reader has a real-time priority: it waits for no program of the load."""
-    good, own = True, (os.sched_getscheduler(0), os.sched_getparam(0))
-    with contextlib.suppress(PermissionError):
-        os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(1))
-    for name, path, on_bus in (("own socket", asymd.direct, False), ("system bus", asymd.system, True)):
-        found = ages(asymd, path, on_bus)
-        # Each turn changes several threads.
-        assert len(found) >= 2 * TURNS, f"{len(found)} decisions in {TURNS} turns"
-        half, most = found[len(found) // 2], found[int(len(found) * 0.99)]
-        good &= verdict(most <= AGE, f"{len(found)} Decision signals by the {name}: half arrive within {half:.1f} ms of the "
-                                     f"snapshot, 99 % within {most:.1f} ms, all within {found[-1]:.1f}; bar {AGE} ms")
-    os.sched_setscheduler(0, *own)
-    return good
-
-
 def measure(build, programs, budget, parts):
     begin, before = time.monotonic(), stolen()
     print(f"{programs} programs, cpu_budget {budget} %", flush=True)
@@ -302,7 +251,7 @@ def measure(build, programs, budget, parts):
 def main(build):
     build = pathlib.Path(build).resolve()
     # With a budget of 100 % asymd answers all that is asked. With the usual one it leaves the bus alone when its share is spent.
-    runs = ((2, 100, (costs, lateness, signals)), (50, 100, (costs,)), (2, 1, (lateness,)))
+    runs = ((2, 100, (costs, lateness)), (50, 100, (costs,)), (2, 1, (lateness,)))
     return 0 if all([measure(build, *run) for run in runs]) else 1
 
 

@@ -26,7 +26,7 @@
 static char dir[64];
 static pid_t child;
 static enum fake_service_kind kind;
-static bool subscribed;
+static bool ended;
 
 static int append_app(sd_bus_message *m, uint32_t pid, const char *comm, const char *class, uint32_t steered,
                       double share)
@@ -155,10 +155,30 @@ static int counters(sd_bus_message *m)
                                  UINT64_MAX, 0.0);
 }
 
-static int decide(sd_bus *bus, uint32_t pid, const char *comm)
+/* There were seven decisions before the client came. Two more are there at its second question. */
+static int report(sd_bus_message *m)
 {
-    return sd_bus_emit_signal(bus, "/org/asymd/Manager", "org.asymd.Manager", "Decision", "tuusiiisss",
-                              (uint64_t)T0 + 250000, pid, pid + 9, comm, 4, -1, 0, "HP", "release", "idle for 5 s");
+#define DECISION(pid, tid, comm)                                                                                       \
+    "{\"time_us\": 1780000000250000, \"pid\": " #pid ", \"tid\": " #tid ", \"comm\": \"" comm                          \
+    "\", \"from\": 4, \"to\": -1, \"nice\": 0, \"class\": \"HP\", \"what\": \"release\", \"reason\": \"idle for 5 "    \
+    "s\"}"
+    const char *topic;
+    uint64_t since;
+    if (kind == FAKE_SERVICE_OTHER)
+        return sd_bus_reply_method_return(m, "s", "{\"next\": 7}");
+    if (sd_bus_message_read(m, "st", &topic, &since) < 0 || strcmp(topic, "decisions") != 0)
+        return -EINVAL;
+    ended = since == 9 && kind == FAKE_SERVICE_ENDS;
+    if (ended)
+        return 1;
+    if (since == 9 && kind == FAKE_SERVICE_PLAIN)
+        return sd_bus_reply_method_return(m, "s", "{\"next\": 9, \"decisions\": []}");
+    if (since != 7)
+        return sd_bus_reply_method_return(m, "s", "{\"next\": 7, \"decisions\": []}");
+    return sd_bus_reply_method_return(m, "s",
+                                      "{\"next\": 9, \"decisions\": [" DECISION(
+                                          4711, 4720, "stock\\u001bfish") ", " DECISION(4712, 4721, "gzip") "]}");
+#undef DECISION
 }
 
 /* Notes a change for fake_service_calls. */
@@ -271,7 +291,8 @@ static int on_call(sd_bus_message *m, void *userdata, sd_bus_error *error)
         return sd_bus_reply_method_errorf(m, "org.asymd.Error.Refused", "too many calls: try again later");
     if (strcmp(member, "GetApplication") == 0 && id != 4711)
         return sd_bus_reply_method_errorf(m, "org.asymd.Error.NoSuchProcess", "no application");
-    subscribed = subscribed || strcmp(member, "Subscribe") == 0;
+    if (strcmp(member, "GetReport") == 0)
+        return report(m);
     int r = sd_bus_message_new_method_return(m, &reply);
     if (r >= 0)
         r = answer(m, member, id, reply);
@@ -296,7 +317,7 @@ static void serve(int fd)
 {
     sd_bus *bus = NULL;
     sd_id128_t id = SD_ID128_MAKE(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, a, b, c, d, e, f);
-    subscribed = false;
+    ended = false;
     int r = sd_bus_new(&bus);
     if (r >= 0)
         r = sd_bus_set_fd(bus, fd, fd);
@@ -307,17 +328,9 @@ static void serve(int fd)
     if (r >= 0)
         r = kind == FAKE_SERVICE_NO_NAME ? sd_bus_add_filter(bus, NULL, on_bus_call, NULL)
                                          : sd_bus_add_object(bus, NULL, "/org/asymd/Manager", on_call, NULL);
-    while (r >= 0) {
+    while (r >= 0 && !ended) {
         r = sd_bus_process(bus, NULL);
-        if (r == 0 && subscribed) {
-            decide(bus, 4711, "stock\033fish");
-            decide(bus, 4712, "gzip");
-            sd_bus_flush(bus);
-            subscribed = kind == FAKE_SERVICE_FLOODS;
-            if (kind == FAKE_SERVICE_ENDS)
-                break;
-        }
-        if (r == 0 && !subscribed)
+        if (r == 0)
             r = sd_bus_wait(bus, UINT64_MAX);
     }
     sd_bus_flush_close_unref(bus);

@@ -17,9 +17,9 @@ enum fake_service_kind {
     FAKE_SERVICE_FULL,    /**< refuses all calls so */
     FAKE_SERVICE_OTHER,   /**< answers of other types than those of the interface */
     FAKE_SERVICE_SILENT,  /**< accepts connections, and says nothing */
-    FAKE_SERVICE_ENDS,    /**< ends after the second decision */
+    FAKE_SERVICE_ENDS,    /**< ends after the second decision, when it is asked for more */
     FAKE_SERVICE_NO_NAME, /**< a system bus on which no program has the name of asymd; every user may connect */
-    FAKE_SERVICE_FLOODS,  /**< sends decisions without a pause */
+    FAKE_SERVICE_AGAIN,   /**< another asymd answers after the second decision */
 };
 
 /**

@@ -639,48 +639,6 @@ static void ctrl_c_ends_watch_with_the_count(void **state)
     fake_service_stop();
 }
 
-static volatile sig_atomic_t signals;
-
-static void count_signal(int signal)
-{
-    (void)signal;
-    signals++;
-}
-
-static void ignore_event(void *ctx, const struct asym_client_event *event)
-{
-    (void)ctx;
-    (void)event;
-}
-
-/* More decisions than one wait takes are there, and the signal is pending: the wait reports it all the same. */
-static void a_signal_ends_the_wait_in_a_stream_of_decisions(void **state)
-{
-    const struct sigaction action = {.sa_handler = count_signal};
-    const struct timespec pause = {.tv_nsec = 300000000};
-    struct asym_client *client = NULL;
-    struct asym_error err = {""};
-    sigset_t blocked, waiting;
-    (void)state;
-    fake_service_start(FAKE_SERVICE_FLOODS);
-    sigaction(SIGUSR1, &action, NULL);
-    sigemptyset(&blocked);
-    sigaddset(&blocked, SIGUSR1);
-    sigprocmask(SIG_BLOCK, &blocked, &waiting);
-    assert_int_equal(asym_client_open(&client, &err), 0);
-    assert_int_equal(asym_client_subscribe(client, ignore_event, NULL, &err), 0);
-    for (int i = 1; i <= 3; i++) {
-        nanosleep(&pause, NULL);
-        assert_int_equal(asym_client_wait(client, 60 * ASYM_SEC, &waiting, &err), 1);
-        raise(SIGUSR1);
-        assert_int_equal(asym_client_wait(client, 60 * ASYM_SEC, &waiting, &err), -EINTR);
-        assert_int_equal(signals, i);
-    }
-    sigprocmask(SIG_SETMASK, &waiting, NULL);
-    asym_client_close(client);
-    fake_service_stop();
-}
-
 static void watch_as_json_prints_an_object_a_line(void **state)
 {
     char text[4096];
@@ -1020,7 +978,6 @@ int main(void)
         cmocka_unit_test(watch_has_headings_on_a_terminal_only),
         cmocka_unit_test(watch_ends_when_its_output_cannot_be_written),
         cmocka_unit_test(ctrl_c_ends_watch_with_the_count),
-        cmocka_unit_test(a_signal_ends_the_wait_in_a_stream_of_decisions),
         cmocka_unit_test(watch_as_json_prints_an_object_a_line),
         cmocka_unit_test(a_trace_has_the_decisions_of_a_running_asymd),
         cmocka_unit_test(a_trace_reports_the_same_as_json),

@@ -44,7 +44,7 @@ struct control_fixture {
     struct tree tree;
     struct engine_fixture_thread *thread;
     pid_t child;
-    unsigned n_changed, n_decisions, n_samples[ASYM_N_METRICS];
+    unsigned n_changed, n_samples[ASYM_N_METRICS];
     char text[8192];
 };
 
@@ -67,16 +67,13 @@ int __wrap_asym_thread_get_stat(pid_t tgid, pid_t tid, struct asym_stat *ret)
 }
 
 /*
- * The steps of asymd, a letter each: F(IFO) and o(ther), which take effect nowhere, a(pply), d(ecision), s(end some events), S(end
- * all), f(eedback to the source). The thread seems to have own_policy. If sched_error is not 0, the kernel refuses another policy
+ * The steps of asymd, a letter each: F(IFO) and o(ther), which take effect nowhere, a(pply), f(eedback
+ * to the source). The thread seems to have own_policy. If sched_error is not 0, the kernel refuses another policy
  * with it; refuses_other: the next one to SCHED_OTHER.
  */
 static char steps[32];
 static int own_policy, sched_error;
 static bool refuses_other;
-/* The subscribers that the bus seems to have, and the limit of its last call. */
-static uint32_t n_subscribers;
-static size_t sent_at_most;
 
 static void note(const char *step)
 {
@@ -105,27 +102,6 @@ int __wrap_sched_setscheduler(pid_t pid, int policy, const struct sched_param *p
     }
     note(fifo ? "F" : "o");
     return 0;
-}
-
-void __wrap_asym_bus_send_some(struct asym_bus *bus, size_t limit);
-void __wrap_asym_bus_send_some(struct asym_bus *bus, size_t limit)
-{
-    assert_non_null(bus);
-    sent_at_most = limit;
-    note("s");
-}
-
-void __wrap_asym_bus_totals(const struct asym_bus *bus, struct asym_bus_totals *ret);
-void __wrap_asym_bus_totals(const struct asym_bus *bus, struct asym_bus_totals *ret)
-{
-    *ret = (struct asym_bus_totals){.subscribers = bus ? n_subscribers : 0};
-}
-
-void __wrap_asym_bus_send(struct asym_bus *bus);
-void __wrap_asym_bus_send(struct asym_bus *bus)
-{
-    assert_non_null(bus);
-    note("S");
 }
 
 /* The rule that the observer has for each process; -1: it knows none. */
@@ -275,16 +251,15 @@ static void assert_steered(struct control_fixture *f, const char *cpus)
     engine_fixture_assert_mask(&f->thread->mask, cpus);
 }
 
-static void changed(void *ctx)
+static void changed(struct asym_service *s)
 {
-    ((struct control_fixture *)ctx)->n_changed++;
+    assert_ptr_equal(s, &fixture->s);
+    fixture->n_changed++;
 }
 
-static void decided(void *ctx, const struct asym_monitor_decision *decision)
+static uint64_t count_decisions(const struct control_fixture *f)
 {
-    assert_int_equal(decision->id.tid, fixture->child);
-    note("d");
-    ((struct control_fixture *)ctx)->n_decisions++;
+    return asym_monitor_last_decision(f->s.control.monitor);
 }
 
 static void a_pause_takes_effect_at_once_and_so_does_its_end(void **state)
@@ -292,14 +267,14 @@ static void a_pause_takes_effect_at_once_and_so_does_its_end(void **state)
     struct control_fixture *f = *state;
     struct asym_service_facts facts;
     struct asym_error err = {""};
-    const struct asym_service_listener listener = {decided, changed, f};
-    asym_service_listen(&f->s, &listener);
+    const uint64_t before = count_decisions(f);
+    asym_service_listen(&f->s, changed);
     assert_int_equal(asym_service_pause(&f->s, 0, &err), 0);
     assert_steered(f, "0-7");
     asym_service_facts(&f->s, &facts);
     assert_true(facts.paused);
     assert_int_equal(facts.paused_until, 0);
-    assert_int_equal(f->n_decisions, 1);
+    assert_int_equal(count_decisions(f), before + 1);
     assert_int_equal(f->n_changed, 1);
     for (int i = 0; i < 5; i++)
         assert_int_equal(asym_service_cycle(&f->s), 0);
@@ -308,12 +283,11 @@ static void a_pause_takes_effect_at_once_and_so_does_its_end(void **state)
     assert_steered(f, "4-7");
     asym_service_facts(&f->s, &facts);
     assert_false(facts.paused);
-    assert_int_equal(f->n_decisions, 2);
+    assert_int_equal(count_decisions(f), before + 2);
     assert_int_equal(f->n_changed, 2);
     asym_service_listen(&f->s, NULL);
     asym_service_resume(&f->s);
     assert_int_equal(asym_service_pause(&f->s, 0, &err), 0);
-    assert_int_equal(f->n_decisions, 2);
     assert_int_equal(f->n_changed, 2);
 }
 
@@ -327,22 +301,20 @@ static void pause_and_resume(struct control_fixture *f)
 }
 
 /* Samples and plans are not: they take as long as the machine has threads. A cycle without a change keeps the priority as it is. */
-static void changes_and_decisions_have_real_time_priority(void **state)
+static void changes_have_real_time_priority(void **state)
 {
     struct control_fixture *f = *state;
     static const struct {
         const char *option;
         int own_policy, error;
         const char *steps;
-    } rows[] = {{"enforce.realtime=yes", SCHED_OTHER, 0, "FadofFadof"},
-                {"enforce.realtime=yes", SCHED_OTHER | SCHED_RESET_ON_FORK, 0, "FadofFadof"},
-                {"enforce.realtime=yes", SCHED_FIFO | SCHED_RESET_ON_FORK, 0, "adfadf"},
-                {"enforce.realtime=yes", SCHED_RR, 0, "adfadf"},
-                {"enforce.realtime=yes", SCHED_IDLE, 0, "adfadf"},
-                {"enforce.realtime=yes", SCHED_OTHER, EPERM, "adfadf"},
-                {"enforce.realtime=no", SCHED_OTHER, 0, "adfadf"}};
-    const struct asym_service_listener listener = {decided, changed, f};
-    asym_service_listen(&f->s, &listener);
+    } rows[] = {{"enforce.realtime=yes", SCHED_OTHER, 0, "FaofFaof"},
+                {"enforce.realtime=yes", SCHED_OTHER | SCHED_RESET_ON_FORK, 0, "FaofFaof"},
+                {"enforce.realtime=yes", SCHED_FIFO | SCHED_RESET_ON_FORK, 0, "afaf"},
+                {"enforce.realtime=yes", SCHED_RR, 0, "afaf"},
+                {"enforce.realtime=yes", SCHED_IDLE, 0, "afaf"},
+                {"enforce.realtime=yes", SCHED_OTHER, EPERM, "afaf"},
+                {"enforce.realtime=no", SCHED_OTHER, 0, "afaf"}};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         assert_int_equal(asym_settings_set(f->run.settings, rows[i].option, "test", NULL), 0);
         own_policy = rows[i].own_policy;
@@ -351,32 +323,6 @@ static void changes_and_decisions_have_real_time_priority(void **state)
         assert_string_equal(steps, rows[i].steps);
     }
     own_policy = sched_error = 0;
-}
-
-/* The events that subscribers have missed so far wait until asymd has dropped the priority. */
-static void the_priority_is_for_the_signals_of_this_plan_only(void **state)
-{
-    struct control_fixture *f = *state;
-    struct asym_error err = {""};
-    const struct asym_bus_config config = {.event = f->s.event, .no_system_bus = true};
-    /* The cycle in the middle has no change. */
-    static const struct {
-        uint32_t n_subscribers;
-        size_t limit;
-        const char *steps;
-    } rows[] = {{0, 99, "FaoSfSFaoSf"}, {1, 1, "FasoSfSFasoSf"}, {255, 1, "FasoSfSFasoSf"}, {256, 0, "FasoSfSFasoSf"}};
-    assert_int_equal(asym_bus_open(&config, &f->s.bus, &err), 0);
-    own_policy = SCHED_OTHER;
-    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        sent_at_most = 99;
-        n_subscribers = rows[i].n_subscribers;
-        pause_and_resume(f);
-        assert_string_equal(steps, rows[i].steps);
-        assert_int_equal(sent_at_most, rows[i].limit);
-    }
-    n_subscribers = 0;
-    asym_bus_close(f->s.bus);
-    f->s.bus = NULL;
 }
 
 static void a_priority_that_stays_is_dropped_before_the_next_sample(void **state)
@@ -439,17 +385,6 @@ static void many_changes_have_no_real_time_priority(void **state)
     assert_true(asym_service_is_urgent(f->run.settings, 1));
     assert_true(asym_service_is_urgent(f->run.settings, ASYM_URGENT_MAX));
     assert_false(asym_service_is_urgent(f->run.settings, ASYM_URGENT_MAX + 1));
-}
-
-/* A user with many subscriptions delays signals, and no change. */
-static void changes_and_signals_with_the_priority_have_one_bound(void **state)
-{
-    (void)state;
-    static const struct {
-        size_t n_actions, n_subscribers, each;
-    } rows[] = {{1, 1, 1}, {9, 8, 9}, {128, 1, 128}, {129, 1, 127}, {200, 8, 7}, {256, 1, 0}, {9, 64, 3}, {9, 0, 0}};
-    for (size_t i = 0; i < ASYM_LENGTH(rows); i++)
-        assert_int_equal(asym_service_urgent_events(rows[i].n_actions, rows[i].n_subscribers), rows[i].each);
 }
 
 static void a_pause_with_a_time_ends_by_itself(void **state)
@@ -788,7 +723,6 @@ static void each_family_has_a_sample(void **state)
         if (f->n_samples[i] == 0)
             fail_msg("no sample of %s", asym_metric_row_at(i)->name);
     assert_non_null(strstr(f->text, "\nbus_calls_total 0\n"));
-    assert_non_null(strstr(f->text, "\nbus_subscribers 0\n"));
     asym_bus_close(f->s.bus);
 }
 
@@ -853,14 +787,12 @@ static void changes_that_were_made_are_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(changes_and_decisions_have_real_time_priority),
-        T(the_priority_is_for_the_signals_of_this_plan_only),
+        T(changes_have_real_time_priority),
         T(a_priority_that_stays_is_dropped_before_the_next_sample),
         T(a_refused_priority_is_logged_once),
         T(a_change_of_class_is_logged_in_the_sentences_of_why),
         T(a_new_budget_is_in_force_at_the_next_housekeeping),
         T(many_changes_have_no_real_time_priority),
-        cmocka_unit_test(changes_and_signals_with_the_priority_have_one_bound),
         T(a_pause_takes_effect_at_once_and_so_does_its_end),
         T(changes_that_were_made_are_counted),
         T(a_pause_with_a_time_ends_by_itself),

@@ -24,9 +24,6 @@
 #define FIRST  12345
 #define SECOND 23456
 
-/* Events that go out before the reply of a method, and cost more than a user's share at COST each. */
-#define SOME 7
-
 /* More than a user's share of ASYM_BUS_BURST in six messages, and less than the burst of all. */
 #define COST (5 * ASYM_MSEC)
 
@@ -38,13 +35,10 @@ struct fixture {
     sd_bus *daemon;
     bool keeps_users, has_left; /* the daemon does not say yet who a client is; the client has left */
     sd_bus_message *questions[16];
-    unsigned n_questions, n_answered, n_refused, n_ran, n_polkit, n_subscribed, n_name_requests;
-    bool keeps_name;            /* another process has asymd's name */
-    sd_bus_message *ping;       /* the last one */
-    asym_usec cost, event_cost; /* CPU time of a method or property, and of an event beside it */
-    int n_pushes, append_error; /* Read makes so many events; no event can be sent */
+    unsigned n_questions, n_answered, n_refused, n_ran, n_polkit, n_name_requests;
+    bool keeps_name; /* another process has asymd's name */
+    asym_usec cost;  /* CPU time of a method or property */
     char order[64], said[512];
-    unsigned n_events;
     uid_t caller;
 };
 
@@ -89,7 +83,6 @@ static const sd_bus_vtable vtable[] = {
     SD_BUS_VTABLE_START(0),
     SD_BUS_PROPERTY("Answer", "u", get_answer, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
     SD_BUS_METHOD("Read", "s", "s", asym_bus_on_method, SD_BUS_VTABLE_UNPRIVILEGED),
-    SD_BUS_METHOD("Subscribe", "", "", asym_bus_on_method, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Change", "s", "s", asym_bus_on_method, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Large", "", "ay", asym_bus_on_method, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_VTABLE_END,
@@ -102,10 +95,6 @@ static int run_read(void *userdata, sd_bus_message *m, const struct asym_bus_cal
     f.n_ran++;
     f.caller = caller->uid;
     burn();
-    for (int i = 0; i < f.n_pushes; i++)
-        asym_bus_push(f.bus, &i, ASYM_BUS_ALL_USERS);
-    if (f.n_pushes > 0)
-        asym_bus_send_some(f.bus, SOME);
     assert_true(sd_bus_message_read(m, "s", &text) > 0);
     strncat(f.order, text, sizeof f.order - strlen(f.order) - 1);
     return sd_bus_reply_method_return(m, "s", text);
@@ -124,35 +113,17 @@ static int run_large(void *userdata, sd_bus_message *m, const struct asym_bus_ca
     return r;
 }
 
-static int run_subscribe(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
-{
-    (void)userdata, (void)error;
-    const int r = asym_bus_subscribe(f.bus, m, caller);
-    f.n_subscribed += r >= 0;
-    return r < 0 ? r : sd_bus_reply_method_return(m, "");
-}
-
-static int append_event(void *userdata, sd_bus_message *signal, const void *event)
-{
-    (void)userdata, (void)event;
-    burn();
-    clocks.cpu += f.event_cost;
-    if (f.append_error)
-        return f.append_error;
-    f.n_events++;
-    return sd_bus_message_append(signal, "u", 7u);
-}
-
 static const struct asym_bus_method methods[] = {
-    {"Read", false, run_read},           {"Change", true, run_read}, {"Large", false, run_large},
-    {"Subscribe", false, run_subscribe}, {NULL, false, NULL},
+    {"Read", false, run_read},
+    {"Change", true, run_read},
+    {"Large", false, run_large},
+    {NULL, false, NULL},
 };
 
 static void say(void *userdata, enum asym_bus_topic topic, int priority, const char *text)
 {
-    const bool is_of_client = strstr(text, "sends no more decisions") != NULL;
     (void)userdata, (void)priority;
-    assert_int_equal(topic, is_of_client ? ASYM_BUS_CLIENTS : ASYM_BUS_SYSTEM);
+    assert_int_equal(topic, ASYM_BUS_SYSTEM);
     snprintf(f.said, sizeof f.said, "%s", text);
 }
 
@@ -191,10 +162,6 @@ static int on_message(sd_bus_message *m, void *userdata, sd_bus_error *error)
     if (sd_bus_message_is_method_call(m, NULL, "AddMatch") > 0)
         return sd_bus_reply_method_return(m, "");
     f.n_polkit += sd_bus_message_is_method_call(m, NULL, "CheckAuthorization") > 0;
-    if (sd_bus_message_is_method_call(m, NULL, "Ping") > 0) {
-        sd_bus_message_unref(f.ping);
-        f.ping = sd_bus_message_ref(m);
-    }
     if (sd_bus_message_is_method_call(m, NULL, "GetConnectionUnixUser") <= 0)
         return 1;
     if (!f.keeps_users)
@@ -260,9 +227,6 @@ static int set_up(void **state)
         .methods = methods,
         .userdata = &f,
         .say = say,
-        .event_size = sizeof(int),
-        .signal = "Event",
-        .append = append_event,
     };
     assert_int_equal(asym_bus_open(&config, &f.bus, &err), 0);
     accept_asymd();
@@ -276,7 +240,6 @@ static int tear_down(void **state)
     asym_bus_close(f.bus);
     for (unsigned i = 0; i < f.n_questions; i++)
         sd_bus_message_unref(f.questions[i]);
-    sd_bus_message_unref(f.ping);
     sd_bus_close_unref(f.daemon);
     sd_event_unref(f.event);
     close(f.listener);
@@ -475,35 +438,6 @@ static void calls_of_a_client_that_has_left_are_dropped(void **state)
     assert_int_equal(f.n_ran, ASYM_BUS_MAX_CALLS_OF_USER);
 }
 
-static void push_events(int n)
-{
-    for (int i = 0; i < n; i++)
-        asym_bus_push(f.bus, &i, ASYM_BUS_ALL_USERS);
-    asym_bus_send(f.bus);
-}
-
-/* Further events wait until the user has earned their cost. The other users do not. */
-static void a_subscribers_user_pays_for_events(void **state)
-{
-    (void)state;
-    get_all(":1.10", 1);
-    get_all(":1.20", 1);
-    send_as(":1.10", ASYM_BUS_INTERFACE, "Subscribe", NULL);
-    settle();
-    f.cost = COST;
-    push_events(100);
-    const unsigned before = f.n_events;
-    assert_true(before > 0);
-    f.cost = 0;
-    clocks.now.tv_sec += 2;
-    push_events(100);
-    assert_int_equal(f.n_events, before);
-    get_all(":1.20", 3);
-    assert_int_equal(f.n_answered, 3);
-    get_all(":1.10", 1);
-    assert_int_equal(f.n_refused, 1);
-}
-
 /* The user owes all of it, for minutes. The others are served again after a second or two. */
 static void one_dear_call_stops_its_user_and_not_the_others(void **state)
 {
@@ -556,300 +490,11 @@ static void a_bus_daemon_that_does_not_read_loses_the_connection(void **state)
     assert_true(totals.on_system_bus);
 }
 
-static uint32_t count_subscribers(void)
-{
-    struct asym_bus_totals totals;
-    asym_bus_totals(f.bus, &totals);
-    return totals.subscribers;
-}
-
-static void subscribe_as(const char *sender)
-{
-    send_as(sender, ASYM_BUS_INTERFACE, "Subscribe", NULL);
-    settle();
-}
-
-static void a_user_has_a_bounded_number_of_subscriptions(void **state)
-{
-    char sender[] = ":1.10";
-    (void)state;
-    for (unsigned i = 0; i < ASYM_BUS_MAX_SUBSCRIBERS_OF_USER + 2; i++) {
-        sender[4] = (char)('a' + i);
-        subscribe_as(sender);
-    }
-    assert_int_equal(f.n_subscribed, ASYM_BUS_MAX_SUBSCRIBERS_OF_USER);
-    subscribe_as(":1.20");
-    assert_int_equal(count_subscribers(), ASYM_BUS_MAX_SUBSCRIBERS_OF_USER + 1);
-}
-
-static void the_other_users_leave_places_to_root(void **state)
-{
-    enum { OTHERS = ASYM_BUS_MAX_SUBSCRIBERS - ASYM_BUS_SUBSCRIBERS_OF_ROOT };
-    char sender[16];
-    (void)state;
-    for (unsigned i = 0; i < OTHERS + 8; i++) {
-        snprintf(sender, sizeof sender, ":1.%c%u", 'a' + i / ASYM_BUS_MAX_SUBSCRIBERS_OF_USER, i);
-        subscribe_as(sender);
-    }
-    assert_int_equal(f.n_subscribed, OTHERS);
-    for (unsigned i = 0; i < ASYM_BUS_SUBSCRIBERS_OF_ROOT + 2; i++) {
-        snprintf(sender, sizeof sender, ":1.R%u", i);
-        subscribe_as(sender);
-    }
-    assert_int_equal(f.n_subscribed, ASYM_BUS_MAX_SUBSCRIBERS);
-}
-
-/* The caller has a real-time priority for the first ones only, however far behind a subscriber is. */
-static void a_limit_holds_for_each_subscriber(void **state)
-{
-    (void)state;
-    subscribe_as(":1.10");
-    subscribe_as(":1.20");
-    for (int i = 0; i < 100; i++)
-        asym_bus_push(f.bus, &i, ASYM_BUS_ALL_USERS);
-    asym_bus_send_some(f.bus, 7);
-    settle();
-    assert_int_equal(f.n_events, 14);
-    asym_bus_send(f.bus);
-    settle();
-    assert_int_equal(f.n_events, 200);
-}
-
-/* The user who calls pays for the call alone: it has as much left as one who has not called. */
-static void a_subscribers_user_pays_for_events_of_anothers_method(void **state)
-{
-    (void)state;
-    get_all(":1.20", 1);
-    get_all(":1.a0", 1);
-    subscribe_as(":1.10");
-    f.event_cost = COST;
-    f.n_pushes = 100;
-    send_as(":1.20", ASYM_BUS_INTERFACE, "Read", "x");
-    settle();
-    f.n_pushes = 0;
-    assert_int_equal(f.n_ran, 1);
-    assert_int_equal(f.n_events, SOME);
-    get_all(":1.10", 1);
-    assert_int_equal(f.n_refused, 1);
-    f.cost = COST;
-    get_all(":1.a0", 10);
-    const unsigned n = f.n_answered;
-    assert_in_range(n, 1, 6);
-    get_all(":1.20", 10);
-    assert_int_equal(f.n_answered, n);
-}
-
-/* The ping of each subscriber is under way. */
-static void lose_during_a_method(const char *caller, int n_pushes, int append_error, const char *why)
-{
-    subscribe_as(":1.10");
-    subscribe_as(":1.20");
-    assert_int_equal(count_subscribers(), 2);
-    f.n_pushes = n_pushes;
-    f.append_error = append_error;
-    f.n_answered = f.n_ran = 0;
-    send_as(caller, ASYM_BUS_INTERFACE, "Read", "x");
-    settle();
-    f.n_pushes = 0;
-    f.append_error = 0;
-    assert_int_equal(f.n_ran, 1);
-    assert_int_equal(f.n_answered, 1);
-    assert_int_equal(count_subscribers(), 0);
-    assert_non_null(strstr(f.said, why));
-    get_all(":1.10", 1);
-    assert_int_equal(f.n_answered, 1);
-}
-
-static void a_method_can_end_subscriptions_and_the_one_of_its_caller(void **state)
-{
-    static const char *const callers[] = {":1.10", ":1.20", ":1.30"};
-    (void)state;
-    for (size_t i = 0; i < ASYM_LENGTH(callers); i++) {
-        lose_during_a_method(callers[i], 1, -ENOMEM, "cannot send");
-        lose_during_a_method(callers[i], ASYM_BUS_EVENTS + 1, 0, "more slowly");
-    }
-}
-
-/* The user has spent its share, so that all events wait. */
-static void a_subscriber_may_be_as_far_behind_as_the_ring_is_long(void **state)
-{
-    (void)state;
-    subscribe_as(":1.10");
-    f.cost = 12 * COST;
-    get_all(":1.10", 1);
-    f.cost = 0;
-    push_events(ASYM_BUS_EVENTS);
-    assert_int_equal(f.n_events, 0);
-    assert_int_equal(count_subscribers(), 1);
-    push_events(1);
-    assert_int_equal(count_subscribers(), 0);
-    assert_non_null(strstr(f.said, "more slowly"));
-}
-
-static void a_subscriber_whose_events_wait_pays_nothing(void **state)
-{
-    (void)state;
-    subscribe_as(":1.10");
-    f.cost = 12 * COST;
-    get_all(":1.10", 1);
-    f.cost = 0;
-    push_events(1);
-    const asym_usec spent = asym_bus_spent(f.bus);
-    clocks.tick = ASYM_MSEC;
-    for (int i = 0; i < 100; i++)
-        asym_bus_send(f.bus);
-    clocks.tick = 0;
-    assert_int_equal(f.n_events, 0);
-    assert_int_equal(asym_bus_spent(f.bus), spent);
-    assert_int_equal(count_subscribers(), 1);
-}
-
 static void pass_time(asym_usec span)
 {
     clocks.now.tv_sec += (time_t)(span / ASYM_SEC);
     asym_bus_housekeeping(f.bus, asym_clock_now());
     settle();
-}
-
-static void send_pong(const char *sender)
-{
-    sd_bus_message *m = NULL;
-    assert_non_null(f.ping);
-    assert_true(sd_bus_message_new_method_errorf(f.ping, &m, "org.freedesktop.DBus.Error.Failed", "no") >= 0);
-    assert_true(sd_bus_message_set_sender(m, sender) >= 0);
-    assert_true(sd_bus_send(f.daemon, m, NULL) >= 0);
-    sd_bus_message_unref(m);
-}
-
-static void answer_ping_by_error(const char *sender)
-{
-    send_pong(sender);
-    settle();
-}
-
-/* The bus daemon answers for a client that has left. */
-static void only_an_answer_of_the_client_itself_shows_that_it_reads(void **state)
-{
-    (void)state;
-    subscribe_as(":1.10");
-    answer_ping_by_error(":1.10");
-    assert_int_equal(count_subscribers(), 1);
-    subscribe_as(":1.20");
-    answer_ping_by_error("org.freedesktop.DBus");
-    assert_int_equal(count_subscribers(), 1);
-    assert_non_null(strstr(f.said, ":1.20"));
-}
-
-static void a_subscriber_that_does_not_answer_loses_its_subscription(void **state)
-{
-    (void)state;
-    subscribe_as(":1.10");
-    pass_time(ASYM_BUS_PING_WITHIN);
-    assert_int_equal(count_subscribers(), 1);
-    pass_time(ASYM_SEC);
-    assert_int_equal(count_subscribers(), 0);
-    assert_non_null(strstr(f.said, "does not answer"));
-}
-
-/* Another user's call spends the share of all: asymd leaves the socket alone, which is empty. */
-static void spend_the_share(void)
-{
-    f.cost = ASYM_SEC;
-    get_all(":1.20", 1);
-    f.cost = 0;
-    assert_int_equal(f.n_answered, 1);
-}
-
-/* asymd has not run for so long, and finds out before it reads the socket again. */
-static void pass_time_without_a_read(asym_usec span)
-{
-    clocks.now.tv_sec += (time_t)(span / ASYM_SEC);
-    asym_bus_housekeeping(f.bus, asym_clock_now());
-}
-
-/* The answer of the subscriber comes while asymd does not read, and waits in the socket. */
-static void the_time_in_which_asymd_does_not_read_is_not_the_subscribers(void **state)
-{
-    (void)state;
-    get_all(":1.20", 1);
-    subscribe_as(":1.10");
-    spend_the_share();
-    pass_time_without_a_read(2 * ASYM_BUS_PING_WITHIN);
-    assert_int_equal(count_subscribers(), 1);
-    answer_ping_by_error(":1.10");
-    assert_string_equal(f.said, "users can ask asymd, as org.asymd");
-    assert_int_equal(count_subscribers(), 1);
-    pass_time(ASYM_BUS_PING_WITHIN + ASYM_SEC);
-    assert_int_equal(count_subscribers(), 1);
-}
-
-/* The loop was busy: asymd has not read yet what came in time. */
-static void an_answer_in_the_socket_is_read_before_it_is_late(void **state)
-{
-    (void)state;
-    subscribe_as(":1.10");
-    send_pong(":1.10");
-    pass_time(2 * ASYM_BUS_PING_WITHIN);
-    pass_time(ASYM_SEC);
-    assert_int_equal(count_subscribers(), 1);
-}
-
-/* Leaves a message in the socket, which asymd reads only after its housekeeping. */
-static void pass_time_with_a_message(asym_usec span)
-{
-    send_as(":1.20", ASYM_BUS_INTERFACE, "Read", "x");
-    pass_time(span);
-}
-
-/* A user could always have some there. */
-static void messages_in_the_socket_postpone_the_end_once(void **state)
-{
-    (void)state;
-    get_all(":1.20", 1);
-    subscribe_as(":1.10");
-    pass_time_with_a_message(3 * ASYM_BUS_PING_WITHIN);
-    pass_time_with_a_message(ASYM_BUS_PING_WITHIN);
-    assert_int_equal(count_subscribers(), 1);
-    pass_time_with_a_message(ASYM_SEC);
-    assert_int_equal(count_subscribers(), 0);
-    assert_non_null(strstr(f.said, "does not answer"));
-}
-
-/* A call of the first user waits for polkit, and both users are known. */
-static void ask_polkit(void)
-{
-    get_all(":1.10", 1);
-    get_all(":1.20", 1);
-    f.n_answered = 0;
-    send_as(":1.10", ASYM_BUS_INTERFACE, "Change", "x");
-    settle();
-    assert_int_equal(f.n_polkit, 1);
-}
-
-static void the_time_in_which_asymd_does_not_read_is_not_polkits(void **state)
-{
-    (void)state;
-    ask_polkit();
-    spend_the_share();
-    f.n_answered = 0;
-    pass_time_without_a_read(2 * ASYM_BUS_POLKIT_WITHIN);
-    settle();
-    assert_int_equal(f.n_answered, 0);
-    pass_time(ASYM_BUS_POLKIT_WITHIN + ASYM_SEC);
-    assert_int_equal(f.n_answered, 1);
-    assert_int_equal(f.n_ran, 0);
-}
-
-static void messages_in_the_socket_postpone_the_end_of_a_call_once(void **state)
-{
-    (void)state;
-    ask_polkit();
-    pass_time_with_a_message(3 * ASYM_BUS_POLKIT_WITHIN);
-    pass_time_with_a_message(ASYM_BUS_POLKIT_WITHIN);
-    assert_int_equal(f.n_answered, 2); /* those two */
-    pass_time_with_a_message(ASYM_SEC);
-    assert_int_equal(f.n_answered, 4);
-    assert_int_equal(f.n_ran, 3);
 }
 
 static void a_call_that_polkit_does_not_answer_is_refused(void **state)
@@ -859,9 +504,9 @@ static void a_call_that_polkit_does_not_answer_is_refused(void **state)
     f.n_answered = 0;
     send_as(":1.10", ASYM_BUS_INTERFACE, "Change", "x");
     settle();
-    pass_time(ASYM_BUS_POLKIT_WITHIN);
+    pass_time(ASYM_BUS_POLKIT_WITHIN - ASYM_SEC);
     assert_int_equal(f.n_answered, 0);
-    pass_time(ASYM_SEC);
+    pass_time(2 * ASYM_SEC);
     assert_int_equal(f.n_polkit, 1);
     assert_int_equal(f.n_answered, 1);
     assert_int_equal(f.n_ran, 0);
@@ -982,25 +627,10 @@ int main(void)
         TEST(calls_wait_for_the_user_and_keep_their_order),
         TEST(calls_that_waited_are_paid),
         TEST(calls_of_a_client_that_has_left_are_dropped),
-        TEST(a_limit_holds_for_each_subscriber),
-        TEST(a_subscribers_user_pays_for_events),
-        TEST(a_subscribers_user_pays_for_events_of_anothers_method),
-        TEST(a_method_can_end_subscriptions_and_the_one_of_its_caller),
         TEST(one_dear_call_stops_its_user_and_not_the_others),
         TEST(a_bus_daemon_that_does_not_read_loses_the_connection),
         TEST(a_name_that_was_refused_is_asked_for_again),
         TEST(a_name_is_asked_for_again_after_a_while_and_not_at_once),
-        TEST(a_user_has_a_bounded_number_of_subscriptions),
-        TEST(the_other_users_leave_places_to_root),
-        TEST(a_subscriber_may_be_as_far_behind_as_the_ring_is_long),
-        TEST(a_subscriber_whose_events_wait_pays_nothing),
-        TEST(only_an_answer_of_the_client_itself_shows_that_it_reads),
-        TEST(a_subscriber_that_does_not_answer_loses_its_subscription),
-        TEST(the_time_in_which_asymd_does_not_read_is_not_the_subscribers),
-        TEST(an_answer_in_the_socket_is_read_before_it_is_late),
-        TEST(messages_in_the_socket_postpone_the_end_once),
-        TEST(the_time_in_which_asymd_does_not_read_is_not_polkits),
-        TEST(messages_in_the_socket_postpone_the_end_of_a_call_once),
         TEST(a_call_that_polkit_does_not_answer_is_refused),
         TEST(a_user_who_is_named_late_is_served),
         TEST(polkit_is_asked_about_a_bounded_number_of_calls_of_a_user),

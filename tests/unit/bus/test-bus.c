@@ -28,9 +28,6 @@ struct fixture {
     unsigned n_ran;
     struct asym_bus_caller caller;
     int fails;
-    uint32_t n_pushes;   /* Ask makes so many events, as a pause does */
-    asym_usec append_us; /* CPU time that the text of an event takes */
-    int append_error;    /* no event can be sent; 0: all can */
     char said[512];
 };
 
@@ -48,9 +45,6 @@ static const sd_bus_vtable vtable[] = {
     SD_BUS_VTABLE_START(0),
     SD_BUS_PROPERTY("Answer", "u", get_answer, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
     SD_BUS_METHOD("Ask", "s", "s", asym_bus_on_method, SD_BUS_VTABLE_UNPRIVILEGED),
-    SD_BUS_METHOD("Subscribe", "", "", asym_bus_on_method, SD_BUS_VTABLE_UNPRIVILEGED),
-    SD_BUS_METHOD("Unsubscribe", "", "", asym_bus_on_method, SD_BUS_VTABLE_UNPRIVILEGED),
-    SD_BUS_SIGNAL("Event", "us", 0),
     SD_BUS_VTABLE_END,
 };
 
@@ -60,51 +54,16 @@ static int run_ask(void *userdata, sd_bus_message *m, const struct asym_bus_call
     assert_ptr_equal(userdata, &f);
     f.n_ran++;
     f.caller = *caller;
-    for (uint32_t i = 0; i < f.n_pushes; i++)
-        asym_bus_push(f.bus, &(uint32_t){7}, ASYM_BUS_ALL_USERS);
-    if (f.n_pushes > 0)
-        asym_bus_send_some(f.bus, 1);
     if (f.fails)
         return sd_bus_error_set(error, ASYM_BUS_ERROR_NOT_POSSIBLE, "no");
     assert_true(sd_bus_message_read(m, "s", &text) > 0);
     return sd_bus_reply_method_return(m, "s", text);
 }
 
-static int run_subscribe(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
-{
-    (void)userdata, (void)error;
-    const int r = asym_bus_subscribe(f.bus, m, caller);
-    return r < 0 ? r : sd_bus_reply_method_return(m, "");
-}
-
-static int run_unsubscribe(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
-{
-    (void)userdata, (void)error, (void)caller;
-    asym_bus_unsubscribe(f.bus, m);
-    return sd_bus_reply_method_return(m, "");
-}
-
 static const struct asym_bus_method methods[] = {
     {"Ask", true, run_ask},
-    {"Subscribe", false, run_subscribe},
-    {"Unsubscribe", false, run_unsubscribe},
     {NULL, false, NULL},
 };
-
-/* Events are numbers; the text fills a message. */
-static int append(void *userdata, sd_bus_message *signal, const void *event)
-{
-    char text[512];
-    const asym_usec end = asym_clock_thread_cpu() + f.append_us;
-    (void)userdata;
-    if (f.append_error)
-        return f.append_error;
-    while (asym_clock_thread_cpu() < end)
-        ;
-    memset(text, 'x', sizeof text);
-    text[sizeof text - 1] = '\0';
-    return sd_bus_message_append(signal, "us", *(const uint32_t *)event, text);
-}
 
 static void say(void *userdata, enum asym_bus_topic topic, int priority, const char *text)
 {
@@ -126,9 +85,6 @@ static int set_up(void **state)
         .vtable = vtable,
         .methods = methods,
         .userdata = &f,
-        .event_size = sizeof(uint32_t),
-        .signal = "Event",
-        .append = append,
         .say = say,
     };
     assert_int_equal(asym_bus_open(&config, &f.bus, &err), 0);
@@ -301,207 +257,6 @@ static void calls_behind_the_handshake_are_answered(void **state)
     turn();
 }
 
-static uint32_t take_events(sd_bus *client, uint32_t *n)
-{
-    sd_bus_message *m = NULL;
-    uint32_t number = 0;
-    *n = 0;
-    for (unsigned idle = 0; idle < 3;) {
-        turn();
-        const int r = sd_bus_process(client, &m);
-        idle = r > 0 ? 0 : idle + 1;
-        if (r < 0)
-            return UINT32_MAX;
-        if (m && sd_bus_message_is_signal(m, ASYM_BUS_INTERFACE, "Event") > 0) {
-            assert_true(sd_bus_message_read(m, "u", &number) > 0);
-            ++*n;
-        }
-        m = sd_bus_message_unref(m);
-    }
-    return number;
-}
-
-static void push(uint32_t first, uint32_t n, uid_t user)
-{
-    for (uint32_t i = 0; i < n; i++)
-        asym_bus_push(f.bus, &(uint32_t){first + i}, user);
-    asym_bus_send(f.bus);
-}
-
-static void events_go_to_subscribers_only(void **state)
-{
-    sd_bus *a = start_client(), *b = start_client();
-    uint32_t n;
-    (void)state;
-    assert_false(asym_bus_has_subscribers(f.bus));
-    assert_int_equal(call(a, "Subscribe", NULL, NULL), 0);
-    assert_int_equal(call(a, "Subscribe", NULL, NULL), 0);
-    assert_int_equal(call(b, "Ask", "x", NULL), 0);
-    assert_true(asym_bus_has_subscribers(f.bus));
-    push(1, 3, ASYM_BUS_ALL_USERS);
-    assert_int_equal(take_events(a, &n), 3);
-    assert_int_equal(n, 3);
-    take_events(b, &n);
-    assert_int_equal(n, 0);
-    assert_int_equal(call(a, "Unsubscribe", NULL, NULL), 0);
-    assert_false(asym_bus_has_subscribers(f.bus));
-    push(4, 1, ASYM_BUS_ALL_USERS);
-    take_events(a, &n);
-    assert_int_equal(n, 0);
-    sd_bus_close_unref(a);
-    sd_bus_close_unref(b);
-}
-
-/* A cycle can make more events than a socket takes. */
-static void a_reader_gets_a_burst_whole_and_in_order(void **state)
-{
-    sd_bus *client = start_client();
-    uint32_t n;
-    (void)state;
-    assert_int_equal(call(client, "Subscribe", NULL, NULL), 0);
-    push(1, ASYM_BUS_EVENTS, ASYM_BUS_ALL_USERS);
-    assert_int_equal(take_events(client, &n), ASYM_BUS_EVENTS);
-    assert_int_equal(n, ASYM_BUS_EVENTS);
-    sd_bus_close_unref(client);
-}
-
-/* Returns what comes next: a signal or a reply. */
-static uint8_t next_type(sd_bus *client)
-{
-    sd_bus_message *m = NULL;
-    uint8_t type = 0;
-    for (unsigned i = 0; i < 10000 && !m; i++) {
-        turn();
-        assert_true(sd_bus_process(client, &m) >= 0);
-    }
-    assert_non_null(m);
-    assert_true(sd_bus_message_get_type(m, &type) >= 0);
-    sd_bus_message_unref(m);
-    return type;
-}
-
-/* asymd has a real-time priority while the method runs, and not afterwards. */
-static void a_method_can_send_its_events_before_its_reply(void **state)
-{
-    sd_bus *client = start_client();
-    sd_bus_message *m = NULL;
-    uint64_t cookie;
-    (void)state;
-    assert_int_equal(call(client, "Subscribe", NULL, NULL), 0);
-    f.n_pushes = 1;
-    assert_true(sd_bus_message_new_method_call(client, &m, NULL, ASYM_BUS_PATH, ASYM_BUS_INTERFACE, "Ask") >= 0);
-    assert_true(sd_bus_message_append(m, "s", "x") >= 0);
-    assert_true(sd_bus_send(client, m, &cookie) >= 0);
-    sd_bus_message_unref(m);
-    assert_int_equal(next_type(client), SD_BUS_MESSAGE_SIGNAL);
-    assert_int_equal(next_type(client), SD_BUS_MESSAGE_METHOD_RETURN);
-    sd_bus_close_unref(client);
-}
-
-static void events_of_a_method_are_charged_once(void **state)
-{
-    sd_bus *client = start_client();
-    (void)state;
-    assert_int_equal(call(client, "Subscribe", NULL, NULL), 0);
-    f.n_pushes = 1;
-    f.append_us = 20000;
-    const asym_usec before = asym_bus_spent(f.bus);
-    assert_int_equal(call(client, "Ask", "x", NULL), 0);
-    const asym_usec spent = asym_bus_spent(f.bus) - before;
-    assert_in_range(spent, f.append_us, 2 * f.append_us - 1);
-    sd_bus_close_unref(client);
-}
-
-/* More events than the ring has places overtake every subscriber. */
-static const struct {
-    uint32_t n_pushes;
-    int append_error;
-    const char *why;
-} losses[] = {
-    {1, -ENOMEM, "cannot send"},
-    {ASYM_BUS_EVENTS + 1, 0, "more slowly"},
-};
-
-static bool has_ended(sd_bus *client)
-{
-    for (unsigned i = 0; i < 10; i++) {
-        turn();
-        if (sd_bus_process(client, NULL) < 0)
-            return true;
-    }
-    return sd_bus_is_open(client) <= 0;
-}
-
-/* The first client calls a method whose events end the subscriptions. Its own connection ends if it has one. */
-static void lose_during_a_method(size_t loss, bool caller_subscribes, bool other_subscribes)
-{
-    struct asym_bus_totals totals;
-    sd_bus *caller = start_client(), *other = start_client(), *third = start_client();
-    const uint64_t n = (uint64_t)caller_subscribes + other_subscribes;
-    asym_bus_totals(f.bus, &totals);
-    const uint64_t lost = totals.lost;
-    assert_int_equal(call(caller, caller_subscribes ? "Subscribe" : "Unsubscribe", NULL, NULL), 0);
-    assert_int_equal(call(other, other_subscribes ? "Subscribe" : "Unsubscribe", NULL, NULL), 0);
-    f.n_pushes = losses[loss].n_pushes;
-    f.append_error = losses[loss].append_error;
-    /* The method replies before the sweep closes its connection. */
-    assert_int_equal(call(caller, "Ask", "x", NULL), 0);
-    f.n_pushes = 0;
-    f.append_error = 0;
-    asym_bus_totals(f.bus, &totals);
-    assert_int_equal(totals.lost - lost, n);
-    assert_int_equal(totals.direct, 3 - n);
-    assert_false(asym_bus_has_subscribers(f.bus));
-    assert_non_null(strstr(f.said, losses[loss].why));
-    assert_int_equal(has_ended(caller), caller_subscribes);
-    assert_int_equal(has_ended(other), other_subscribes);
-    assert_int_equal(call(third, "Ask", "x", NULL), 0);
-    sd_bus_close_unref(caller);
-    sd_bus_close_unref(other);
-    sd_bus_close_unref(third);
-    turn();
-}
-
-static void a_method_can_end_subscriptions_and_the_one_of_its_caller(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < ASYM_LENGTH(losses); i++) {
-        lose_during_a_method(i, false, true);
-        lose_during_a_method(i, true, false);
-        lose_during_a_method(i, true, true);
-    }
-}
-
-static void the_end_of_a_client_ends_its_subscription(void **state)
-{
-    sd_bus *client = start_client();
-    (void)state;
-    assert_int_equal(call(client, "Subscribe", NULL, NULL), 0);
-    sd_bus_close_unref(client);
-    turn();
-    assert_false(asym_bus_has_subscribers(f.bus));
-}
-
-static void a_subscriber_that_never_reads_loses_its_connection(void **state)
-{
-    sd_bus *client = start_client(), *other = start_client();
-    struct asym_bus_totals totals;
-    (void)state;
-    assert_int_equal(call(client, "Subscribe", NULL, NULL), 0);
-    for (unsigned i = 0; i < 4; i++) {
-        push(0, ASYM_BUS_EVENTS / 2, ASYM_BUS_ALL_USERS);
-        turn();
-    }
-    assert_false(asym_bus_has_subscribers(f.bus));
-    asym_bus_totals(f.bus, &totals);
-    assert_int_equal(totals.lost, 1);
-    assert_non_null(strstr(f.said, "more slowly"));
-    assert_int_equal(totals.direct, 1);
-    assert_int_equal(call(other, "Ask", "x", NULL), 0);
-    sd_bus_close_unref(client);
-    sd_bus_close_unref(other);
-}
-
 static void a_client_that_never_reads_its_answers_loses_its_connection(void **state)
 {
     sd_bus *client = start_client(), *other = start_client();
@@ -548,42 +303,20 @@ static void connections_are_bounded(void **state)
         sd_bus_close_unref(clients[i]);
 }
 
-/* Emits a change. Returns whether the client gets the signal. */
-static bool hears_of_a_change(sd_bus *client)
-{
-    sd_bus_message *m = NULL;
-    char *names[] = {"Answer", NULL};
-    const char *name;
-    uint32_t value = 0;
-    bool seen = false;
-    asym_bus_emit_changed(f.bus, names);
-    for (unsigned i = 0; i < 10 && !seen; i++) {
-        turn();
-        assert_true(sd_bus_process(client, &m) >= 0);
-        seen = m && sd_bus_message_is_signal(m, "org.freedesktop.DBus.Properties", "PropertiesChanged") > 0;
-        if (seen)
-            assert_true(sd_bus_message_read(m, "sa{sv}", NULL, 1, &name, "u", &value) > 0);
-        m = sd_bus_message_unref(m);
-    }
-    assert_true(!seen || value == 42);
-    return seen;
-}
-
 /* A direct connection has no match rules: a client that only asks would get signals that it never reads. */
-static void changed_properties_are_announced_to_subscribers_only(void **state)
+static void a_direct_client_gets_no_signal(void **state)
 {
-    sd_bus *client = start_client(), *other = start_client();
+    sd_bus *client = start_client();
+    sd_bus_message *m = NULL;
     (void)state;
     assert_int_equal(call(client, "Ask", "x", NULL), 0);
-    assert_int_equal(call(other, "Subscribe", NULL, NULL), 0);
-    assert_false(hears_of_a_change(client));
-    assert_true(hears_of_a_change(other));
-    assert_int_equal(call(client, "Subscribe", NULL, NULL), 0);
-    assert_true(hears_of_a_change(client));
-    assert_int_equal(call(client, "Unsubscribe", NULL, NULL), 0);
-    assert_false(hears_of_a_change(client));
+    asym_bus_emit_changed(f.bus, (char *[]){"Answer", NULL});
+    for (unsigned i = 0; i < 10; i++) {
+        turn();
+        assert_true(sd_bus_process(client, &m) >= 0);
+        assert_null(m);
+    }
     sd_bus_close_unref(client);
-    sd_bus_close_unref(other);
 }
 
 /* A descriptor is refused with the connection, whether the client has asked for the right to pass some or not. */
@@ -675,17 +408,10 @@ int main(void)
         TEST(an_error_of_a_method_reaches_the_client),
         TEST(a_call_costs_one_event),
         TEST(calls_behind_the_handshake_are_answered),
-        TEST(events_go_to_subscribers_only),
-        TEST(a_reader_gets_a_burst_whole_and_in_order),
-        TEST(a_method_can_send_its_events_before_its_reply),
-        TEST(events_of_a_method_are_charged_once),
-        TEST(a_method_can_end_subscriptions_and_the_one_of_its_caller),
-        TEST(the_end_of_a_client_ends_its_subscription),
-        TEST(a_subscriber_that_never_reads_loses_its_connection),
         TEST(a_client_that_never_reads_its_answers_loses_its_connection),
         TEST(connections_are_bounded),
         TEST(without_descriptors_a_client_waits_for_the_housekeeping),
-        TEST(changed_properties_are_announced_to_subscribers_only),
+        TEST(a_direct_client_gets_no_signal),
         TEST(a_descriptor_ends_the_connection),
         TEST(a_client_that_asks_to_pass_descriptors_is_told_no),
         TEST(garbage_ends_the_connection_only),

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -24,7 +25,7 @@ static struct asym_taskid id_of(int32_t thread)
 /* A decision on the thread at that time. */
 static void decide(struct histories *t, int32_t thread, asym_usec time)
 {
-    const struct asym_monitor_decision d = {.time = time, .id = id_of(thread)};
+    const struct asym_monitor_decision d = {.number = time, .time = time, .id = id_of(thread)};
     t->slot[thread] = asym_histories_add(&t->h, t->slot[thread], &d);
     assert_in_range(t->slot[thread], 1, SLOTS);
 }
@@ -86,11 +87,37 @@ static void a_history_is_of_one_thread(void **state)
     asym_histories_done(&t.h);
 }
 
+/* Three threads decide in turn, the first one twice as often: its oldest decisions are lost. */
+static void decisions_since_a_number_are_in_order(void **state)
+{
+    enum { LAST = 4 * ASYM_MONITOR_DECISIONS };
+    struct histories t = {.slot = {0}};
+    (void)state;
+    assert_int_equal(asym_histories_init(&t.h, SLOTS), 0);
+    for (asym_usec i = 1; i <= LAST; i++)
+        decide(&t, i % 2 ? 0 : i % 4 ? 1 : 2, i);
+    for (uint64_t since = 0; since <= LAST; since++) {
+        const struct asym_monitor_decision **all = NULL;
+        size_t n = 0, lost = 0;
+        assert_int_equal(asym_histories_since(&t.h, since, &all, &n), 0);
+        for (uint64_t number = since + 1; number <= LAST; number++) {
+            const size_t at = number - since - 1 - lost;
+            const bool is_kept = number % 2 == 0 || number > LAST - 2 * ASYM_MONITOR_DECISIONS;
+            lost += !is_kept;
+            assert_true(!is_kept || (at < n && all[at]->number == number));
+        }
+        assert_int_equal(n, LAST - since - lost);
+        free(all);
+    }
+    asym_histories_done(&t.h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_least_recently_used_makes_room_each_time),
         cmocka_unit_test(a_history_is_of_one_thread),
+        cmocka_unit_test(decisions_since_a_number_are_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,8 +21,6 @@
 struct monitor_fixture {
     struct engine_fixture w;
     struct asym_monitor *m;
-    struct asym_monitor_decision received[64];
-    size_t n_received;
 };
 
 static int setup(void **state)
@@ -274,34 +272,42 @@ static void changes_of_the_last_minute_are_those_and_no_others(void **state)
     assert_int_equal(totals(f).changes, 2);
 }
 
-static void receive(void *ctx, const struct asym_monitor_decision *decision)
+/* Returns how many decisions there are since that number, and copies the last one. */
+static size_t count_since(struct monitor_fixture *f, uint64_t since, struct asym_monitor_decision *ret_last)
 {
-    struct monitor_fixture *f = ctx;
-    assert_true(f->n_received < ASYM_LENGTH(f->received));
-    f->received[f->n_received++] = *decision;
+    ASYM_AUTO_FREE const struct asym_monitor_decision **all = NULL;
+    size_t n = 0;
+    assert_int_equal(asym_monitor_decisions_since(f->m, since, &all, &n), 0);
+    for (size_t i = 0; i < n; i++)
+        assert_true(all[i]->number > (i > 0 ? all[i - 1]->number : since));
+    if (n > 0)
+        *ret_last = *all[n - 1];
+    return n;
 }
 
-static void a_listener_receives_each_decision_once(void **state)
+static void each_decision_has_a_number(void **state)
 {
     struct monitor_fixture *f = *state;
+    struct asym_monitor_decision last;
     struct engine_fixture_thread *t = engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
     memcpy(t->task.comm, "a\nb", 4);
-    asym_monitor_listen(f->m, receive, f);
+    assert_int_equal(asym_monitor_last_decision(f->m), 0);
+    assert_int_equal(count_since(f, 0, &last), 0);
     run(f, TICK);
     run(f, TICK);
-    assert_int_equal(f->n_received, 1);
-    assert_int_equal(f->received[0].what, ASYM_MONITOR_STEER);
-    assert_int_equal(f->received[0].to, 5);
-    assert_string_equal(f->received[0].comm, "a\nb");
+    assert_int_equal(count_since(f, 0, &last), 1);
+    assert_int_equal(last.what, ASYM_MONITOR_STEER);
+    assert_int_equal(last.to, 5);
+    assert_string_equal(last.comm, "a\nb");
     t->listed = false;
     run(f, 20 * ASYM_SEC);
-    assert_int_equal(f->n_received, 2);
-    assert_int_equal(f->received[1].what, ASYM_MONITOR_RELEASE);
-    assert_ptr_equal(f->received[1].reason, asym_why(ASYM_WHY_IDLE));
-    asym_monitor_listen(f->m, NULL, NULL);
-    t->listed = true;
-    run(f, TICK);
-    assert_int_equal(f->n_received, 2);
+    assert_int_equal(asym_monitor_last_decision(f->m), 2);
+    assert_int_equal(count_since(f, 0, &last), 2);
+    assert_int_equal(count_since(f, 1, &last), 1);
+    assert_int_equal(last.what, ASYM_MONITOR_RELEASE);
+    assert_ptr_equal(last.reason, asym_why(ASYM_WHY_IDLE));
+    assert_int_equal(count_since(f, 2, &last), 0);
+    assert_int_equal(count_since(f, UINT64_MAX, &last), 0);
 }
 
 static void a_new_thread_with_an_old_number_has_no_history(void **state)
@@ -584,7 +590,7 @@ int main(void)
         T(own_nice_is_the_one_without_a_boost),
         T(shares_and_moves_are_of_the_last_minute),
         T(changes_of_the_last_minute_are_those_and_no_others),
-        T(a_listener_receives_each_decision_once),
+        T(each_decision_has_a_number),
         T(a_new_thread_with_an_old_number_has_no_history),
         T(a_pid_that_the_kernel_has_reused_names_the_present_process),
         T(what_is_gone_is_forgotten),
