@@ -92,6 +92,13 @@ struct asym_bus {
 
 /** link.c: a connection on the event loop. */
 
+/**
+ * Add an object to a started connection. Returns 0 or more; -errno. Where memory is short, libsystemd leaves a part of the path
+ * behind, and aborts when it frees the connection: after -ENOMEM it is closed like another, and never freed.
+ */
+int asym_bus_add_object(sd_bus *bus, const char *path, const char *interface, const sd_bus_vtable *vtable,
+                        void *userdata);
+
 /** Put a started connection on the event loop, with the object. Takes bus. Returns 0; -errno. */
 int asym_bus_link_new(struct asym_bus *owner, sd_bus *bus, bool is_system, uid_t uid, struct asym_bus_link **ret);
 void asym_bus_link_free(struct asym_bus_link *link);

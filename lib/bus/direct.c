@@ -54,9 +54,9 @@ static int start(int fd, sd_bus **ret)
     if (r >= 0)
         r = sd_bus_set_description(bus, "asymd-direct");
     if (r >= 0)
-        r = sd_bus_add_object_vtable(bus, NULL, "/org/freedesktop/DBus", "org.freedesktop.DBus", greeting, NULL);
-    if (r >= 0)
         r = sd_bus_start(bus);
+    if (r >= 0)
+        r = asym_bus_add_object(bus, "/org/freedesktop/DBus", "org.freedesktop.DBus", greeting, NULL);
     if (r < 0) {
         sd_bus_close_unref(bus);
         return r;

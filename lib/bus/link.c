@@ -142,6 +142,15 @@ void asym_bus_link_arm(struct asym_bus_link *link)
         link->ended = true;
 }
 
+int asym_bus_add_object(sd_bus *bus, const char *path, const char *interface, const sd_bus_vtable *vtable,
+                        void *userdata)
+{
+    const int r = sd_bus_add_object_vtable(bus, NULL, path, interface, vtable, userdata);
+    if (r == -ENOMEM)
+        sd_bus_ref(bus);
+    return r;
+}
+
 static int attach(struct asym_bus_link *link)
 {
     sd_event *event = link->owner->config.event;
@@ -153,8 +162,7 @@ static int attach(struct asym_bus_link *link)
     if (r >= 0)
         r = sd_event_source_set_priority(link->timer, PRIORITY);
     if (r >= 0)
-        r = sd_bus_add_object_vtable(link->bus, NULL, ASYM_BUS_PATH, ASYM_BUS_INTERFACE, link->owner->config.vtable,
-                                     link);
+        r = asym_bus_add_object(link->bus, ASYM_BUS_PATH, ASYM_BUS_INTERFACE, link->owner->config.vtable, link);
     if (r >= 0 && link->is_system)
         r = sd_bus_add_filter(link->bus, NULL, asym_bus_on_message, link);
     return r;

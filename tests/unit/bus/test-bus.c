@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/macro.h"
 #include "bus/bus.h"
+#include "support/count.h"
 
 struct fixture {
     sd_event *event;
@@ -398,6 +399,32 @@ static void without_descriptors_a_client_waits_for_the_housekeeping(void **state
     sd_bus_close_unref(client);
 }
 
+/* Each allocation of a connection fails in turn, until none does: the client is lost, and asymd serves the next one. */
+static void a_failed_allocation_ends_a_connection_at_most(void **state)
+{
+    size_t k = 0;
+    (void)state;
+    count_begin();
+    const int free_before = dup(STDERR_FILENO);
+    close(free_before);
+    for (bool failed = true; failed; k++) {
+        const int fd = connect_socket();
+        count_fails_at = count_allocations + 1 + k;
+        turn();
+        failed = count_allocations >= count_fails_at;
+        count_fails_at = 0;
+        close(fd);
+        turn();
+    }
+    assert_true(k > 20);
+    const int free_after = dup(STDERR_FILENO);
+    close(free_after);
+    assert_int_equal(free_after, free_before);
+    sd_bus *client = start_client();
+    assert_int_equal(call(client, "Ask", "x", NULL), 0);
+    sd_bus_close_unref(client);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -414,6 +441,7 @@ int main(void)
         TEST(a_direct_client_gets_no_signal),
         TEST(a_descriptor_ends_the_connection),
         TEST(a_client_that_asks_to_pass_descriptors_is_told_no),
+        TEST(a_failed_allocation_ends_a_connection_at_most),
         TEST(garbage_ends_the_connection_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
