@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymctl check. */
+#include "app/command-line.h"
 #include "app/machine-check.h"
-#include "app/terminal.h"
 #include "base/macro.h"
 #include "daemon/asymctl/machine-run.h"
 #include "daemon/asymctl/verb.h"

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "app/args.h"
+#include "app/command-line.h"
 #include "app/run.h"
 
 /** The verb says on stderr that no asymd answers, so that the installed configuration counts. */

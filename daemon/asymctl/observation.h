@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "app/args.h"
+#include "app/command-line.h"
 #include "app/cycle.h"
 #include "app/observer-setup.h"
 #include "app/run.h"

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/policy-setup.h"
+#include "app/settings-setup.h"
 #include "base/macro.h"
 #include "report/policies-report.h"
-#include "app/settings-setup.h"
-#include "app/capabilities.h"
-#include "app/terminal.h"
+#include "app/command-line.h"
 #include "daemon/asymctl/verb.h"
 #include "linux/topology/topology.h"
 

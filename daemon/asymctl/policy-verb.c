@@ -2,7 +2,7 @@
 /* asymctl policy. */
 #include <string.h>
 
-#include "app/terminal.h"
+#include "app/command-line.h"
 #include "base/macro.h"
 #include "base/text.h"
 #include "daemon/asymctl/service-verb.h"

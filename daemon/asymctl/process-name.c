@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "app/terminal.h"
+#include "app/command-line.h"
 #include "base/macro.h"
 #include "base/text.h"
 #include "daemon/asymctl/units.h"

@@ -3,15 +3,13 @@
 #include <errno.h>
 #include <string.h>
 
+#include "app/command-line.h"
+#include "app/machine-setup.h"
+#include "app/settings-setup.h"
 #include "base/macro.h"
 #include "base/mask.h"
-#include "app/machine-setup.h"
-#include "app/output.h"
 #include "daemon/asymctl/profile.h"
 #include "daemon/asymctl/progress-line.h"
-#include "app/settings-setup.h"
-#include "app/speed-caps.h"
-#include "app/terminal.h"
 #include "linux/perf/counters-live.h"
 #include "linux/perf/counters-probe.h"
 #include "profile/profiles-save.h"

@@ -10,10 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "app/settings-setup.h"
 #include "base/macro.h"
 #include "base/text.h"
 #include "report/json.h"
-#include "app/install-paths.h"
 #include "linux/perf/measured-run.h"
 
 /* Creates only the directory of the default file; the user creates any other. */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "app/terminal.h"
+#include "app/command-line.h"
 #include "base/clock.h"
 #include "base/macro.h"
 #include "report/columns.h"

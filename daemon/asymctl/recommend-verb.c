@@ -2,8 +2,8 @@
 /* asymctl recommend. */
 #include <string.h>
 
-#include "app/terminal.h"
-#include "app/assessment.h"
+#include "app/command-line.h"
+#include "app/machine-check.h"
 #include "core/policy-select.h"
 #include "daemon/asymctl/machine-run.h"
 #include "daemon/asymctl/verb.h"

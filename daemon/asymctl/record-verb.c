@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "app/command-line.h"
 #include "app/cycle.h"
-#include "app/output.h"
 #include "base/macro.h"
 #include "daemon/asymctl/observation.h"
 #include "daemon/asymctl/part-file.h"

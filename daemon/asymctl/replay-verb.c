@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "app/terminal.h"
+#include "app/command-line.h"
 #include "base/clock.h"
 #include "base/macro.h"
 #include "daemon/asymctl/interruption.h"

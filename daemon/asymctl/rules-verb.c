@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app/command-line.h"
 #include "app/rule-subject.h"
-#include "app/terminal.h"
 #include "base/macro.h"
 #include "base/parse.h"
 #include "base/text.h"

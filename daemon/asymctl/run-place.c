@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/machine-setup.h"
 #include "base/macro.h"
 #include "base/mask.h"
-#include "app/machine-setup.h"
 #include "daemon/asymctl/machine-run.h"
 #include "linux/sys/thread.h"
 #include "report/cpu-description.h"

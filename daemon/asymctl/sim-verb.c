@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "app/terminal.h"
+#include "app/command-line.h"
 #include "base/macro.h"
 #include "core/policy-select.h"
 #include "daemon/asymctl/record-input.h"

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "app/terminal.h"
+#include "app/command-line.h"
 #include "base/macro.h"
 #include "base/text.h"
 #include "daemon/asymctl/metrics.h"

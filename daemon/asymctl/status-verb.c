@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/terminal.h"
-#include "app/assessment.h"
+#include "app/command-line.h"
+#include "app/machine-check.h"
 #include "base/clock.h"
 #include "base/macro.h"
 #include "daemon/asymctl/machine-run.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/terminal.h"
+#include "app/command-line.h"
 #include "base/clock.h"
 #include "base/macro.h"
 #include "daemon/asymctl/interruption.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "app/terminal.h"
+#include "app/command-line.h"
 #include "base/macro.h"
 #include "base/text.h"
 #include "config/nearest.h"

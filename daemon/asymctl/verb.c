@@ -7,8 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "app/output.h"
-#include "app/terminal.h"
+#include "app/command-line.h"
 #include "base/macro.h"
 #include "base/text.h"
 

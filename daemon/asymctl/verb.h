@@ -7,9 +7,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "app/args.h"
-#include "app/exit-status.h"
-#include "app/install-paths.h"
+#include "app/command-line.h"
+#include "app/settings-setup.h"
 
 /** The most operands of a verb without a command. */
 #define ASYM_OPERANDS_MAX 32

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/command-line.h"
 #include "base/macro.h"
 #include "app/crash-recovery.h"
 #include "app/machine-setup.h"
-#include "app/output.h"
-#include "daemon/asymd/mode-table.h"
 #include "app/policy-setup.h"
 #include "app/settings-setup.h"
+#include "daemon/asymd/mode-table.h"
 #include "linux/sys/cgroup-mounts.h"
 
 static void run_done(struct asym_run *run)

@@ -7,8 +7,8 @@
 
 #include <asym/error.h>
 
-#include "app/args.h"
-#include "app/invocation.h"
+#include "app/command-line.h"
+#include "app/run.h"
 
 /** The modes, in the order of modes.def. */
 enum asym_mode {

@@ -2,9 +2,9 @@
 /* asymd --dry-run. */
 #include <stdio.h>
 
+#include "app/command-line.h"
+#include "app/machine-check.h"
 #include "base/macro.h"
-#include "app/rtx-programs.h"
-#include "app/terminal.h"
 #include "daemon/asymd/oneshot.h"
 #include "report/report.h"
 #include "report/report-json.h"

@@ -3,8 +3,8 @@
 #ifndef ASYM_DAEMON_ASYMD_MODE_H
 #define ASYM_DAEMON_ASYMD_MODE_H
 
-#include "daemon/asymd/cli.h"
 #include "app/run.h"
+#include "daemon/asymd/cli.h"
 
 /** The preparations that asymd makes before it runs a mode. A later value includes the earlier ones. */
 enum asym_mode_needs {

@@ -2,11 +2,11 @@
 /* asymd without a mode: says what the service would do, and how to start it. It changes nothing. */
 #include <stdio.h>
 
+#include "app/command-line.h"
+#include "app/machine-check.h"
 #include "base/text.h"
 #include "core/policy-select.h"
-#include "app/terminal.h"
 #include "daemon/asymd/mode.h"
-#include "app/assessment.h"
 
 static const struct {
     const char *command, *does;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/install-paths.h"
+#include "app/settings-setup.h"
 #include "base/clock.h"
 #include "base/macro.h"
 #include "bus/bus.h"

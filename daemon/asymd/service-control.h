@@ -17,7 +17,7 @@
 #include <asym/error.h>
 #include <asym/snapshot.h>
 
-#include "app/install-paths.h"
+#include "app/settings-setup.h"
 #include "explain/explain.h"
 #include "explain/monitor.h"
 #include "report/openmetrics.h"

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "app/realtime.h"
+#include "app/own-cpu-time.h"
 #include "base/clock.h"
 #include "base/macro.h"
 

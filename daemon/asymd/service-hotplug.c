@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "base/mask.h"
 #include "app/machine-setup.h"
+#include "base/mask.h"
 #include "app/policy-setup.h"
 #include "app/speeds.h"
 #include "base/clock.h"

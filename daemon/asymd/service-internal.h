@@ -10,15 +10,15 @@
 
 #include <systemd/sd-event.h>
 
-#include "app/self-affinity.h"
+#include "app/command-line.h"
 #include "app/class-log.h"
-#include "app/budget.h"
 #include "app/cycle.h"
+#include "app/machine-setup.h"
 #include "app/observer-setup.h"
+#include "app/own-cpu-time.h"
 #include "app/rtx-service.h"
 #include "app/run.h"
-#include "app/cpu-watch.h"
-#include "app/install-paths.h"
+#include "app/settings-setup.h"
 #include "bus/bus.h"
 #include "daemon/asymd/service-bus.h"
 #include "core/overrides.h"

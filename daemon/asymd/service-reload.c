@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "app/machine-setup.h"
 #include "base/clock.h"
 #include "base/macro.h"
-#include "app/machine-setup.h"
 #include "app/policy-setup.h"
 #include "app/settings-setup.h"
 #include "app/speeds.h"

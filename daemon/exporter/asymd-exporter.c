@@ -9,10 +9,7 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
-#include "app/args.h"
-#include "app/exit-status.h"
-#include "app/output.h"
-#include "app/terminal.h"
+#include "app/command-line.h"
 #include "base/macro.h"
 #include "base/text.h"
 #include "daemon/exporter/exporter-http.h"

@@ -1,19 +1,233 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "app/log.h"
 
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
+#include <sys/un.h>
 #include <unistd.h>
 
-#include "app/log-sink.h"
 #include "base/clock.h"
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/text.h"
+
+/*
+ * Limits how often messages of one kind are written: other users can provoke some messages as often as they like. Pure: the
+ * caller passes the time.
+ */
+
+static bool is_over(const struct asym_log_kind *k, asym_usec now)
+{
+    return now >= k->since + ASYM_LOG_LIMIT_PERIOD;
+}
+
+static struct asym_log_kind *find(struct asym_log_limit *l, const void *kind)
+{
+    for (size_t i = 0; i < ASYM_LENGTH(l->kinds); i++)
+        if (l->kinds[i].kind == kind || !l->kinds[i].kind)
+            return &l->kinds[i];
+    return &l->kinds[ASYM_LENGTH(l->kinds) - 1];
+}
+
+/* A period with messages left out lasts until the log reports their number. */
+struct asym_log_kind *asym_log_limit_count(struct asym_log_limit *l, const void *kind, int priority, asym_usec now,
+                                           bool *ret_write)
+{
+    struct asym_log_kind *k = find(l, kind);
+    if (!k->kind || (is_over(k, now) && k->n <= ASYM_LOG_LIMIT_MESSAGES))
+        *k = (struct asym_log_kind){.kind = kind, .since = now};
+    k->n++;
+    k->priority = priority;
+    *ret_write = k->n <= ASYM_LOG_LIMIT_MESSAGES;
+    return k;
+}
+
+const struct asym_log_kind *asym_log_limit_due(struct asym_log_limit *l, asym_usec now, bool final, unsigned *ret_n)
+{
+    for (size_t i = 0; i < ASYM_LENGTH(l->kinds); i++) {
+        struct asym_log_kind *k = &l->kinds[i];
+        if (!k->kind || k->n <= ASYM_LOG_LIMIT_MESSAGES || (!final && !is_over(k, now)))
+            continue;
+        *ret_n = k->n - ASYM_LOG_LIMIT_MESSAGES;
+        k->n = 0;
+        k->since = now;
+        return k;
+    }
+    return NULL;
+}
+
+/*
+ * Writes the lines of the log: to the journal with fields, or to stderr. The journal is a datagram socket that every user may
+ * fill, and nothing says that the reader of a pipe reads. So writing to the journal never waits, and writing to stderr need not:
+ * a line that cannot be written at once is lost, and counted, and a later line gives the number.
+ */
+
+/* The socket on which journald receives messages in its native protocol. */
+#define ASYM_LOG_JOURNAL "/run/systemd/journal/socket"
+
+/* The most fields of a message. */
+enum { ASYM_LOG_SINK_FIELDS = 12 };
+
+struct asym_log_sink {
+    struct sockaddr_un journal;
+    int fd; /* a socket for the journal; else stderr, or the same file opened once more */
+    bool is_journal, waits;
+    unsigned long n_lost;
+};
+
+/* A field takes two parts, or five if its value has a line break. */
+struct parts {
+    struct iovec io[5 * (ASYM_LOG_SINK_FIELDS + 2)];
+    uint64_t sizes[ASYM_LOG_SINK_FIELDS + 2];
+    size_t n, n_sizes;
+};
+
+struct asym_log_sink *asym_log_sink_journal(const char *path)
+{
+    struct asym_log_sink *sink = calloc(1, sizeof *sink);
+    if (!sink)
+        return NULL;
+    sink->journal.sun_family = AF_UNIX;
+    snprintf(sink->journal.sun_path, sizeof sink->journal.sun_path, "%s", path);
+    sink->is_journal = true;
+    sink->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (sink->fd >= 0)
+        return sink;
+    free(sink);
+    return NULL;
+}
+
+struct asym_log_sink *asym_log_sink_stderr(void)
+{
+    struct asym_log_sink *sink = calloc(1, sizeof *sink);
+    if (sink)
+        *sink = (struct asym_log_sink){.fd = STDERR_FILENO, .waits = true};
+    return sink;
+}
+
+/*
+ * O_NONBLOCK on stderr itself would hold for each process that has inherited the same open file, such as a shell. So a pipe or a
+ * terminal is opened once more. Without the permission for that, poll() has to do: it says that a line fits.
+ */
+void asym_log_sink_never_wait(struct asym_log_sink *sink)
+{
+    struct stat st;
+    if (!sink || sink->is_journal || !sink->waits)
+        return;
+    sink->waits = false;
+    /* A pipe whose reader has ended costs a line, not the process. Helper processes get the default action back. */
+    signal(SIGPIPE, SIG_IGN);
+    if (fstat(STDERR_FILENO, &st) < 0 || (!S_ISFIFO(st.st_mode) && !S_ISCHR(st.st_mode)))
+        return;
+    const int fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd >= 0)
+        sink->fd = fd;
+}
+
+static void add(struct parts *p, const void *bytes, size_t size)
+{
+    p->io[p->n++] = (struct iovec){(void *)(uintptr_t)bytes, size};
+}
+
+/* "KEY=VALUE\n"; or, if the value has line breaks, "KEY\n", its length as 64 bits, little-endian, and "VALUE\n". */
+static void add_field(struct parts *p, const struct iovec *field)
+{
+    const char *text = field->iov_base, *equals = memchr(text, '=', field->iov_len);
+    if (!equals || !memchr(text, '\n', field->iov_len)) {
+        add(p, text, field->iov_len);
+    } else {
+        const size_t key = (size_t)(equals - text);
+        uint64_t *size = &p->sizes[p->n_sizes++];
+        *size = htole64(field->iov_len - key - 1);
+        add(p, text, key);
+        add(p, "\n", 1);
+        add(p, size, sizeof *size);
+        add(p, equals + 1, field->iov_len - key - 1);
+    }
+    add(p, "\n", 1);
+}
+
+static bool send_to_journal(const struct asym_log_sink *sink, int priority, const struct iovec *fields, size_t n)
+{
+    char level[32], name[96];
+    struct parts p = {.n = 0};
+    const struct iovec own[] = {
+        {level, (size_t)snprintf(level, sizeof level, "PRIORITY=%d", priority)},
+        {name, (size_t)snprintf(name, sizeof name, "SYSLOG_IDENTIFIER=%.64s", program_invocation_short_name)},
+    };
+    for (size_t i = 0; i < n && i < ASYM_LOG_SINK_FIELDS; i++)
+        add_field(&p, &fields[i]);
+    for (size_t i = 0; i < ASYM_LENGTH(own); i++)
+        add_field(&p, &own[i]);
+    const struct msghdr m = {.msg_name = (void *)(uintptr_t)&sink->journal,
+                             .msg_namelen = sizeof sink->journal,
+                             .msg_iov = p.io,
+                             .msg_iovlen = p.n};
+    return sendmsg(sink->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+}
+
+/* A pipe takes PIPE_BUF bytes at once or nothing. */
+static bool write_line(const struct asym_log_sink *sink, const struct iovec *message)
+{
+    char line[PIPE_BUF];
+    const char *text = message->iov_base, *equals = memchr(text, '=', message->iov_len);
+    const char *value = equals ? equals + 1 : text;
+    const int size = snprintf(line, sizeof line - 1, "asymd: %.*s", (int)(message->iov_len - (size_t)(value - text)),
+                              value);
+    size_t n = size < 0 ? 0 : ASYM_MIN((size_t)size, sizeof line - 2);
+    line[n++] = '\n';
+    struct pollfd ready = {.fd = sink->fd, .events = POLLOUT};
+    if (!sink->waits && (poll(&ready, 1, 0) <= 0 || !(ready.revents & POLLOUT)))
+        return false;
+    const ssize_t sent = sink->waits ? -1 : send(sink->fd, line, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return sent >= 0 || ((sink->waits || errno == ENOTSOCK) && write(sink->fd, line, n) >= 0);
+}
+
+static bool write_or_count(const struct asym_log_sink *sink, int priority, const struct iovec *fields, size_t n)
+{
+    return sink->is_journal ? send_to_journal(sink, priority, fields, n) : write_line(sink, &fields[0]);
+}
+
+/* Write how many messages were lost so far, if some were. NULL is accepted. */
+static void report_lost(struct asym_log_sink *sink)
+{
+    char text[128];
+    if (!sink || sink->n_lost == 0)
+        return;
+    const int n = snprintf(text, sizeof text, "MESSAGE=%lu messages were lost: the reader of the log did not take them",
+                           sink->n_lost);
+    if (write_or_count(sink, LOG_WARNING, &(struct iovec){text, (size_t)n}, 1))
+        sink->n_lost = 0;
+}
+
+bool asym_log_sink_put(struct asym_log_sink *sink, int priority, const struct iovec *fields, size_t n)
+{
+    report_lost(sink);
+    const bool done = write_or_count(sink, priority, fields, n);
+    sink->n_lost += !done;
+    return done;
+}
+
+void asym_log_sink_free(struct asym_log_sink *sink)
+{
+    if (!sink)
+        return;
+    report_lost(sink);
+    if (sink->fd != STDERR_FILENO)
+        close(sink->fd);
+    free(sink);
+}
 
 /* Bytes of a message about a thread, and of any other. */
 #define ASYM_LOG_MESSAGE 512
@@ -59,8 +273,8 @@ void asym_log_never_wait(struct asym_log *log)
     asym_log_sink_never_wait(log->sink);
 }
 
-__attribute__((format(printf, 3, 0))) static void put(const struct asym_log *log, int priority, const char *format,
-                                                      va_list args)
+__attribute__((format(printf, 3, 0))) static void put_arguments(const struct asym_log *log, int priority,
+                                                                const char *format, va_list args)
 {
     char text[ASYM_LOG_LINE] = "MESSAGE=";
     const size_t key = strlen(text);
@@ -76,7 +290,7 @@ __attribute__((format(printf, 3, 4))) static void put_text(const struct asym_log
 {
     va_list args;
     va_start(args, format);
-    put(log, priority, format, args);
+    put_arguments(log, priority, format, args);
     va_end(args);
 }
 
@@ -91,7 +305,7 @@ void asym_log_say(const struct asym_log *log, int priority, const char *format, 
     if (over)
         vsnprintf(over->last, sizeof over->last, format, args);
     else
-        put(log, priority, format, args);
+        put_arguments(log, priority, format, args);
     va_end(args);
 }
 
@@ -106,7 +320,7 @@ static void housekeeping(const struct asym_log *log, asym_usec now, bool final)
 void asym_log_housekeeping(const struct asym_log *log, asym_usec now)
 {
     housekeeping(log, now, false);
-    asym_log_sink_report(log->sink);
+    report_lost(log->sink);
 }
 
 void asym_log_done(struct asym_log *log)
@@ -138,7 +352,7 @@ size_t asym_log_fields(const struct asym_log_thread *t, char ret[ASYM_LOG_FIELDS
     return n;
 }
 
-static void send(const struct asym_log *log, int priority, const struct asym_log_thread *t, const char *message)
+static void send_event(const struct asym_log *log, int priority, const struct asym_log_thread *t, const char *message)
 {
     char fields[ASYM_LOG_FIELDS][ASYM_LOG_FIELD_SIZE], text[ASYM_LOG_MESSAGE + 16];
     struct iovec parts[ASYM_LOG_FIELDS + 1];
@@ -153,7 +367,7 @@ static void send(const struct asym_log *log, int priority, const struct asym_log
 static void put_event(const struct asym_log *log, int priority, const struct asym_log_thread *t, const char *message)
 {
     if (log->sink)
-        send(log, priority, t, message);
+        send_event(log, priority, t, message);
     else
         put_text(log, priority, "%s", message);
 }

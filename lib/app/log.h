@@ -4,12 +4,62 @@
 #define ASYM_APP_LOG_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <sys/uio.h>
 #include <syslog.h>
 
 #include <asym/plan.h>
 #include <asym/snapshot.h>
+#include <asym/types.h>
 
-#include "app/log-limit.h"
+/** The log writes this many messages of a kind in a period, and counts the others. */
+#define ASYM_LOG_LIMIT_MESSAGES 5
+#define ASYM_LOG_LIMIT_PERIOD   (60 * ASYM_SEC)
+/** The number of kinds; further kinds share the last place. */
+#define ASYM_LOG_LIMIT_KINDS 64
+
+struct asym_log_kind {
+    const void *kind; /**< NULL: free */
+    asym_usec since;  /**< when its period began, microseconds */
+    unsigned n;       /**< messages in it, written or not */
+    int priority;
+    char last[120]; /**< the last message that was left out */
+};
+
+/** All zero at the start. */
+struct asym_log_limit {
+    struct asym_log_kind kinds[ASYM_LOG_LIMIT_KINDS];
+};
+
+/** Count a message of this kind (an address identifies it). *ret_write: whether the log may write it. */
+struct asym_log_kind *asym_log_limit_count(struct asym_log_limit *l, const void *kind, int priority, asym_usec now,
+                                           bool *ret_write);
+
+/**
+ * Returns the next kind that left out messages in a period that is over, and their number in *ret_n, and starts a new period
+ * for it; NULL: there is none. final: asymd ends, so every period counts as over.
+ */
+const struct asym_log_kind *asym_log_limit_due(struct asym_log_limit *l, asym_usec now, bool final, unsigned *ret_n);
+
+struct asym_log_sink;
+
+/** Write to the socket of journald at this path, which need not exist yet. Returns NULL without memory or descriptors. */
+struct asym_log_sink *asym_log_sink_journal(const char *path);
+
+/** Write to stderr, and wait for its reader. Returns NULL without memory. */
+struct asym_log_sink *asym_log_sink_stderr(void);
+
+/** From now on, wait for no reader of stderr either. Other processes that have the same file do not notice. NULL is accepted. */
+void asym_log_sink_never_wait(struct asym_log_sink *sink);
+
+/**
+ * Write a message. fields: n fields of the form KEY=VALUE, at most ASYM_LOG_SINK_FIELDS; the first is the message. stderr gets only
+ * that one. Returns whether it was written; else it is counted.
+ */
+bool asym_log_sink_put(struct asym_log_sink *sink, int priority, const struct iovec *fields, size_t n);
+
+/** NULL is accepted. */
+void asym_log_sink_free(struct asym_log_sink *sink);
 
 struct asym_log {
     struct asym_log_sink *sink;   /* owned: the journal where stderr is its stream; NULL: stderr */
@@ -26,7 +76,7 @@ void asym_log_init(struct asym_log *log);
 /** Write messages of this level of [asymd] log_level, and more urgent ones. 0: error, 4: debug. */
 void asym_log_set_level(struct asym_log *log, int level);
 
-/** For a program that must not stop: if the reader of stderr does not read, lose messages and count them (log-sink.h). */
+/** For a program that must not stop: if the reader of stderr does not read, lose messages and count them. */
 void asym_log_never_wait(struct asym_log *log);
 
 /** Log how many messages were left out, and free the log. */

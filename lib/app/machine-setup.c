@@ -5,11 +5,64 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <systemd/sd-device.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/parse.h"
-#include "app/speed-caps.h"
+#include "linux/topology/topology.h"
+
+/* Indexed by the setting asymmetry.method without NONE, which slows no CPU. */
+const struct asym_cap_method *const asym_speed_methods[] = {
+#define METHOD_ROW(constant, symbol) [ASYM_METHOD_##constant - 1] = &asym_cap_##symbol,
+    ASYM_CAP_METHODS(METHOD_ROW) NULL,
+};
+
+const struct asym_cap_method *asym_speed_method(const struct asym_settings *s)
+{
+    return s->asymmetry.method == ASYM_METHOD_NONE ? NULL : asym_speed_methods[s->asymmetry.method - 1];
+}
+
+/* Reads the limits that the CPU has now, and computes those that asymd would set. Returns 0; -errno. */
+static int predict(const struct asym_run *run, int cpu, struct asym_cap_state *ret_now, struct asym_cap_state *ret_then)
+{
+    const struct asym_cap_method *method = asym_speed_method(run->settings);
+    struct asym_slow_speeds speeds;
+    int r = method ? asym_slow_speeds_parse(run->settings->asymmetry.slow_speed, &speeds) : -EOPNOTSUPP;
+    const struct asym_slow_speed *speed = r < 0 ? NULL : asym_slow_speed_of(&speeds, cpu);
+    if (r >= 0 && !speed)
+        r = -EINVAL;
+    if (r >= 0)
+        r = method->read(method->ctx, cpu, ret_now);
+    return r < 0 ? r : method->choose(method->ctx, cpu, speed, ret_now, ret_then);
+}
+
+bool asym_speeds_are_in_force(const struct asym_run *run, const struct asym_mask *slow)
+{
+    struct asym_cap_state now, then;
+    ASYM_MASK_FOREACH (c, slow)
+        if (predict(run, c, &now, &then) < 0 || now.low != then.low || now.high != then.high)
+            return false;
+    return true;
+}
+
+/* Compute the shares of their speed that the CPUs would get. Returns 0; -errno: no method is configured, or it fails here. */
+static int predict_shares(const struct asym_run *run, const struct asym_mask *slow, struct asym_caps *ret_caps)
+{
+    const struct asym_cap_method *method = asym_speed_method(run->settings);
+    struct asym_caps caps = {.cpus = *slow};
+    if (!method)
+        return -EOPNOTSUPP;
+    ASYM_MASK_FOREACH (c, slow) {
+        struct asym_cap_state now, then;
+        int r = predict(run, c, &now, &then);
+        if (r < 0)
+            return r;
+        caps.share[c] = method->share(method->ctx, c, &then);
+    }
+    *ret_caps = caps;
+    return 0;
+}
 
 /* "4" is a number of CPUs, which asymd chooses; a text with a comma or a dash is a CPU list. */
 static int slow_cpus(const struct asym_machine *m, const char *text, struct asym_mask *ret_slow, struct asym_error *err)
@@ -118,7 +171,7 @@ static int make_slow(const struct asym_run *run, struct asym_machine *m, const s
     struct asym_caps caps;
     if (asym_mask_empty(slow))
         return 0;
-    if (run->caps || (run->root.live && asym_speeds_predict(run, slow, &caps) >= 0))
+    if (run->caps || (run->root.live && predict_shares(run, slow, &caps) >= 0))
         return asym_machine_cap(m, run->caps ? run->caps : &caps);
     if (asym_slow_speeds_parse(text, &speeds) < 0 || !are_shares(slow, &speeds))
         return asym_fail(
@@ -215,4 +268,135 @@ int asym_run_machine_changed(struct asym_run *run, struct asym_error *err)
         asym_capabilities_resolve(&run->capabilities, run->machine);
     }
     return r;
+}
+
+/*
+ * Detects changes of CPUs: hotplug, resume, the cpuset of the machine or container. If udev runs, it reports the first two at
+ * once. The service polls for the rest.
+ */
+
+struct asym_watch {
+    sd_device_monitor *monitor;
+    void (*fn)(void *userdata);
+    void *userdata;
+};
+
+static int on_device(sd_device_monitor *monitor, sd_device *device, void *userdata)
+{
+    const struct asym_watch *w = userdata;
+    (void)monitor;
+    (void)device;
+    w->fn(w->userdata);
+    return 0;
+}
+
+static int listen_to(struct asym_watch *w, sd_event *event)
+{
+    int r = sd_device_monitor_new(&w->monitor);
+    if (r >= 0)
+        r = sd_device_monitor_filter_add_match_subsystem_devtype(w->monitor, "cpu", NULL);
+    if (r >= 0)
+        r = sd_device_monitor_attach_event(w->monitor, event);
+    if (r >= 0)
+        r = sd_device_monitor_start(w->monitor, on_device, w);
+    return r;
+}
+
+int asym_watch_new(sd_event *event, void (*fn)(void *userdata), void *userdata, struct asym_watch **ret_watch)
+{
+    struct asym_watch *w = malloc(sizeof *w);
+    if (!w)
+        return -ENOMEM;
+    *w = (struct asym_watch){.fn = fn, .userdata = userdata};
+    int r = listen_to(w, event);
+    if (r < 0) {
+        asym_watch_free(w);
+        return r;
+    }
+    *ret_watch = w;
+    return 0;
+}
+
+void asym_watch_free(struct asym_watch *w)
+{
+    if (!w)
+        return;
+    sd_device_monitor_unref(w->monitor);
+    free(w);
+}
+
+bool asym_watch_changed(const struct asym_root *root, const struct asym_machine *m)
+{
+    struct asym_mask online, usable;
+    return asym_topology_cpus(root, &online, &usable) >= 0 &&
+           (!asym_mask_equal(&online, &m->online) || !asym_mask_equal(&usable, &m->usable));
+}
+
+#define FIRST_HASH UINT64_C(0xcbf29ce484222325)
+
+/* FNV-1a; name keeps a file that is missing apart from the next one. */
+static uint64_t hash_file(uint64_t h, const struct asym_root *root, const char *path, uint64_t name)
+{
+    char full[96], text[64];
+    snprintf(full, sizeof full, "sys/devices/system/cpu/%s", path);
+    const ssize_t n = asym_root_read(root, full, text, sizeof text);
+    for (ssize_t k = 0; k < n; k++)
+        h = (h ^ (unsigned char)text[k]) * UINT64_C(0x100000001b3);
+    return (h ^ name) * UINT64_C(0x100000001b3);
+}
+
+uint64_t asym_watch_abilities(const struct asym_root *root)
+{
+    static const char *const files[] = {
+        "cpufreq/boost", "intel_pstate/no_turbo", "intel_pstate/status", "amd_pstate/status", "isolated", "nohz_full"};
+    uint64_t h = FIRST_HASH;
+    for (size_t i = 0; i < ASYM_LENGTH(files); i++)
+        h = hash_file(h, root, files[i], i);
+    return h;
+}
+
+static uint64_t hash_cpu(const struct asym_root *root, int cpu)
+{
+    static const char *const files[] = {"cpu_capacity", "acpi_cppc/highest_perf", "cpufreq/amd_pstate_prefcore_ranking",
+                                        "cpufreq/cpuinfo_max_freq", "cpufreq/scaling_driver"};
+    uint64_t h = FIRST_HASH;
+    for (size_t i = 0; i < ASYM_LENGTH(files); i++) {
+        char path[64];
+        snprintf(path, sizeof path, "cpu%d/%s", cpu, files[i]);
+        h = hash_file(h, root, path, i);
+    }
+    return h;
+}
+
+#define CPUS_AT_ONCE    16
+#define CHANGES_AT_ONCE 2.0 /* one more is a debt */
+#define CHANGE_EVERY    (10 * ASYM_SEC)
+
+static void hash_cpus(struct asym_cpu_facts *facts, const struct asym_root *root, const struct asym_mask *cpus)
+{
+    ASYM_MASK_FOREACH (cpu, cpus)
+        facts->of[cpu] = hash_cpu(root, cpu);
+}
+
+void asym_watch_read_facts(struct asym_cpu_facts *facts, const struct asym_root *root, const struct asym_mask *cpus,
+                           asym_usec now)
+{
+    hash_cpus(facts, root, cpus);
+    facts->changes = asym_token_bucket_full(1.0 / (double)CHANGE_EVERY, CHANGES_AT_ONCE, now);
+}
+
+bool asym_watch_facts_changed(struct asym_cpu_facts *facts, const struct asym_root *root, const struct asym_mask *cpus,
+                              asym_usec now)
+{
+    bool changed = false;
+    int cpu = asym_mask_next(cpus, facts->next);
+    for (int i = 0; i < CPUS_AT_ONCE && cpu >= 0; i++, cpu = asym_mask_next(cpus, cpu + 1))
+        changed = changed || hash_cpu(root, cpu) != facts->of[cpu];
+    facts->next = cpu >= 0 ? cpu : 0;
+    /* A change that the caller must not act on yet is seen again at a later look. */
+    if (!changed || !asym_token_bucket_has(&facts->changes, now))
+        return false;
+    asym_token_bucket_charge(&facts->changes, 1, now);
+    hash_cpus(facts, root, cpus);
+    return true;
 }

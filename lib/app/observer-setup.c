@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app/settings-setup.h"
 #include "base/clock.h"
 #include "base/macro.h"
-#include "app/install-paths.h"
 #include "report/coverage.h"
 #include "linux/observe/procfs.h"
 #include "linux/perf/sampler.h"

@@ -1,12 +1,61 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** Selects the policy of a run by the signals of this machine (core/policy-select.h), and makes the engine's configuration. */
+/**
+ * Finds the signals that this run has beyond /proc (counters and profiles), selects the policy by them (core/policy-select.h),
+ * and makes the engine's configuration.
+ */
 #ifndef ASYM_APP_POLICY_SETUP_H
 #define ASYM_APP_POLICY_SETUP_H
 
+#include <stddef.h>
+
 #include <asym/engine.h>
 #include <asym/error.h>
+#include <asym/machine.h>
+#include <asym/policy.h>
+#include <asym/settings.h>
+#include <asym/signal.h>
 
-#include "app/run.h"
+#include "linux/perf/counters.h"
+#include "linux/sys/root.h"
+#include "profile/profiles.h"
+
+struct asym_run;
+
+/** All zero: not read yet. */
+struct asym_capabilities {
+    const char *missing[ASYM_N_SIGNALS]; /**< NULL: the machine gives the signal; else why not. Static */
+    const struct asym_root *root;        /**< borrowed */
+    struct asym_profiles *profiles;      /**< NULL: there are none */
+    struct asym_profile *resolved;       /**< for the machine's core types, in the order of the file; addresses stay */
+    size_t n_resolved;
+};
+
+/**
+ * Read which signals this machine gives. The file of profiles may be missing. Returns 0; -errno with err, and leaves *s as it
+ * was: the file exists, but asymd cannot parse it.
+ */
+int asym_capabilities_read(struct asym_capabilities *s, const struct asym_root *root,
+                           const struct asym_machine *machine, const struct asym_settings *settings,
+                           struct asym_error *err);
+void asym_capabilities_done(struct asym_capabilities *s);
+
+/** Resolve the profiles again after a change of the core types of the machine. */
+void asym_capabilities_resolve(struct asym_capabilities *s, const struct asym_machine *machine);
+
+/** Callbacks for asym_procfs_config.profile_of and wants_build_id. s is a struct asym_capabilities. */
+const struct asym_profile *asym_capabilities_profile_of(void *s, const char *exe, const char *build_id);
+bool asym_capabilities_wants_build_id(void *s, const char *exe);
+
+/** Open counters for as many threads as counters.max_fds allows; *ret is NULL if there are none. Returns 0; -errno with err. */
+int asym_capabilities_counters(const struct asym_capabilities *s, const struct asym_settings *settings,
+                               struct asym_counters **ret, struct asym_error *err);
+
+/** Returns 0; -ENODATA with err: why the policy cannot run (it refuses, or lacks a signal), and which policies can. */
+int asym_capabilities_check(const char *const missing[ASYM_N_SIGNALS], const struct asym_policy *policy,
+                            struct asym_error *err);
+
+/** Write the names of the policies that lack no signal, separated by commas. */
+void asym_capabilities_policies(const char *const missing[ASYM_N_SIGNALS], char *buf, size_t size);
 
 /**
  * Read which signals this machine gives, and select the policy. Logs the notices on the configuration, such as CPUs of rules

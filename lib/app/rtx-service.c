@@ -7,10 +7,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "app/settings-setup.h"
 #include "base/clock.h"
 #include "base/macro.h"
-#include "app/install-paths.h"
-#include "app/realtime.h"
+#include "app/own-cpu-time.h"
 #include "linux/rtx/rtx-channel.h"
 #include "linux/rtx/rtx-server.h"
 #include "linux/rtx/rtx-overlay.h"

@@ -8,17 +8,34 @@
 #define ASYM_APP_RUN_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include <asym/machine.h>
 #include <asym/settings.h>
 
-#include "app/invocation.h"
-#include "app/exit-status.h"
 #include "app/log.h"
-#include "app/capabilities.h"
+#include "app/policy-setup.h"
 #include "linux/speed-cap/asymmetry.h"
 #include "linux/sys/root.h"
 #include "linux/topology/topology.h"
+
+struct asym_invocation_setting {
+    char *text;         /**< SECTION.KEY=VALUE; owned */
+    const char *origin; /**< the option of the command line that set it; static */
+};
+
+/** The parsed command line of asymd (daemon/asymd/cli.h). Every mode gets it. */
+struct asym_invocation {
+    unsigned mode; /**< enum asym_mode (daemon/asymd/cli.h); the overview if argv names none */
+    bool json;
+    const char *config, *root, *topology; /**< borrowed from argv; NULL: not given */
+    int32_t *pids;
+    size_t n_pids;
+    struct asym_invocation_setting *assignments; /**< in the order given */
+    size_t n_assignments;
+    uint32_t given; /**< a bit for each row of the table that argv names */
+};
 
 struct asym_run {
     const struct asym_invocation *cli; /* borrowed */

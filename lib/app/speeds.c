@@ -4,9 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/mask.h"
 #include "app/machine-setup.h"
-#include "app/speed-caps.h"
+#include "base/mask.h"
 
 int asym_speeds_open(struct asym_run *run, struct asym_error *err)
 {

@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
-#include "report/check.h"
 #include "app/run.h"
+#include "report/check.h"
 
 /** Open the ledger of speeds, with what an earlier asymd has left to restore, and lock it. Returns 0; -errno with err. */
 int asym_speeds_open(struct asym_run *run, struct asym_error *err);

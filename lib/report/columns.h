@@ -12,7 +12,7 @@
 /** The columns of a line: without a terminal, and the least that the reports are made for. */
 enum { ASYM_COLUMNS_DEFAULT = 80, ASYM_COLUMNS_LEAST = 68 };
 
-/** The terminal or file of a report. asym_terminal_of (app/terminal.h) finds it once for each report. */
+/** The terminal or file of a report. asym_terminal_of (app/command-line.h) finds it once for each report. */
 struct asym_terminal {
     FILE *out;
     size_t columns; /**< the maximum width of a line, at least ASYM_COLUMNS_LEAST */

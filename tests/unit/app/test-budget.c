@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "app/budget.h"
+#include "app/own-cpu-time.h"
 
 struct run {
     struct asym_budget b;

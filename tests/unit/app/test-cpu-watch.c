@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "app/cpu-watch.h"
+#include "app/machine-setup.h"
 #include "base/mask.h"
 #include "support/tree.h"
 

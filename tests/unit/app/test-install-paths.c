@@ -22,7 +22,7 @@
 #define ASYM_CONFIGURED_LIBDIR     "/configured/lib/any-linux"
 #define ASYM_CONFIGURED_LIBEXECDIR "/configured/libexec"
 #define ASYM_CONFIGURED_SYSCONFDIR "/configured/etc"
-#include "app/install-paths.c"
+#include "app/settings-setup.c"
 
 static void an_installed_program_finds_what_was_installed_with_it(void **state)
 {

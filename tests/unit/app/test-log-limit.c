@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
+#include "app/log.h"
 #include "base/macro.h"
-#include "app/log-limit.h"
 
 static const char one[] = "one", other[] = "other";
 

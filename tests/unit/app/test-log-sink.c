@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include "app/log-sink.h"
+#include "app/log.h"
 #include "base/macro.h"
 
 /* More lines than a socket or a pipe takes. */

@@ -13,9 +13,9 @@
 
 #include <asym/settings.h>
 
+#include "app/machine-setup.h"
 #include "base/macro.h"
 #include "base/mask.h"
-#include "app/machine-setup.h"
 #include "support/tree.h"
 
 struct fixture {

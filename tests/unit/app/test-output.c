@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "app/output.h"
+#include "app/command-line.h"
 #include "base/macro.h"
 #include "daemon/asymctl/verb-table.h"
 #include "daemon/asymd/mode-table.h"

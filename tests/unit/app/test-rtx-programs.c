@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "app/rtx-programs.h"
+#include "app/machine-check.h"
 #include "base/macro.h"
 #include "linux/sys/proc-maps.h"
 #include "support/tree.h"

@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
+#include "app/own-cpu-time.h"
 #include "base/macro.h"
 #include "base/mask.h"
-#include "app/self-affinity.h"
 
 static struct asym_mask cpus(unsigned bits)
 {

@@ -15,11 +15,11 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "app/command-line.h"
 #include "base/macro.h"
 #include "base/mask.h"
 #include "core/policy-select.h"
 #include "report/check.h"
-#include "app/terminal.h"
 #include "report/columns.h"
 #include "report/json.h"
 #include "report/policies-report.h"

@@ -1,12 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "app/args.h"
+#include "app/command-line.h"
 
 #include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/macro.h"
+#include "base/parse.h"
 #include "base/text.h"
 #include "config/option-value.h"
+
+enum asym_exit asym_exit_status(int error)
+{
+    static const struct {
+        int error;
+        enum asym_exit exit;
+    } rows[] = {
+        {-EINVAL, ASYM_EXIT_USAGE},         {-ENODATA, ASYM_EXIT_NO_SIGNAL},   {-EPERM, ASYM_EXIT_NOT_PERMITTED},
+        {-EACCES, ASYM_EXIT_NOT_PERMITTED}, {-ENOTCONN, ASYM_EXIT_NO_SERVICE},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++)
+        if (rows[i].error == error)
+            return rows[i].exit;
+    return ASYM_EXIT_FAILED;
+}
 
 int asym_args_default(const struct asym_arg *rows, void *base)
 {
@@ -81,4 +101,48 @@ void asym_args_line(const struct asym_terminal *terminal, int width, const char 
         fprintf(terminal->out, "  %-*s ", width, what);
     asym_columns_wrap(terminal, text, column, column);
     fputc('\n', terminal->out);
+}
+
+int asym_output_end(void)
+{
+    if (fflush(stdout) != 0)
+        return -errno;
+    return ferror(stdout) ? -EIO : 0;
+}
+
+/* Wider lines would make the programs pad columns with thousands of spaces. */
+#define MOST_COLUMNS 1000
+
+size_t asym_terminal_columns(const char *variable, unsigned columns)
+{
+    uint64_t wanted = 0;
+    if (variable && asym_parse_u64(variable, strlen(variable), &wanted) < 0)
+        wanted = 0;
+    if (wanted == 0)
+        wanted = columns > 0 ? columns : ASYM_COLUMNS_DEFAULT;
+    return (size_t)ASYM_MIN(ASYM_MAX(wanted, (uint64_t)ASYM_COLUMNS_LEAST), (uint64_t)MOST_COLUMNS);
+}
+
+struct asym_terminal asym_terminal_of(FILE *out)
+{
+    struct winsize size = {.ws_col = 0};
+    const bool is_terminal = isatty(fileno(out));
+    const char *term = getenv("TERM");
+    if (!is_terminal || ioctl(fileno(out), TIOCGWINSZ, &size) < 0)
+        size.ws_col = 0;
+    return (struct asym_terminal){
+        .out = out,
+        .columns = asym_terminal_columns(getenv("COLUMNS"), size.ws_col),
+        .colour = is_terminal && !getenv("NO_COLOR") && !(term && strcmp(term, "dumb") == 0),
+    };
+}
+
+void asym_terminal_message(FILE *out, const char *text)
+{
+    const struct asym_terminal terminal = asym_terminal_of(out);
+    if (isatty(fileno(out)))
+        asym_columns_wrap(&terminal, text, 0, 2);
+    else
+        fputs(text, out);
+    fputc('\n', out);
 }

@@ -1,15 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** The options of a command line, as rows. They use the option types of the configuration. */
-#ifndef ASYM_APP_ARGS_H
-#define ASYM_APP_ARGS_H
+/** The command line of a program: its options, its terminal, the end of its output, and its exit status. */
+#ifndef ASYM_APP_COMMAND_LINE_H
+#define ASYM_APP_COMMAND_LINE_H
 
 #include <stdbool.h>
-#include <stddef.h>
+#include <stdio.h>
 
 #include <asym/error.h>
 #include <asym/option.h>
 
 #include "report/columns.h"
+
+/** Users rely on these numbers (asymd(8), EXIT STATUS): they do not change. */
+enum asym_exit {
+    ASYM_EXIT_DONE = 0,
+    ASYM_EXIT_FAILED = 1,
+    ASYM_EXIT_USAGE = 2,
+    ASYM_EXIT_NO_SIGNAL = 3,
+    ASYM_EXIT_NOT_PERMITTED = 4,
+    ASYM_EXIT_NO_SERVICE = 5,
+};
+
+/** The exit status for a set-up that failed with error, an -errno. */
+enum asym_exit asym_exit_status(int error);
 
 /** An option. The last row of a table has no key. */
 struct asym_arg {
@@ -59,5 +72,23 @@ const char *asym_args_name(const struct asym_arg *row, char *buf, size_t size);
 
 /** Print a line of a help text: what, in a column of that width, then text, wrapped as wide as the terminal. */
 void asym_args_line(const struct asym_terminal *terminal, int width, const char *what, const char *text);
+
+/**
+ * Flush standard output. Returns 0; -errno of the write that failed; -EIO if an earlier write failed and the C library no
+ * longer has its errno. A second call returns an error again.
+ */
+int asym_output_end(void);
+
+/**
+ * The terminal behind out, for reports. Colour: out is a terminal, and the user did not set NO_COLOR. The width: what the user
+ * set in COLUMNS; else that of the terminal; else ASYM_COLUMNS_DEFAULT.
+ */
+struct asym_terminal asym_terminal_of(FILE *out);
+
+/** Print a message and a newline: wrapped if out is a terminal, else as one line. Further lines begin at column 2. */
+void asym_terminal_message(FILE *out, const char *text);
+
+/** Returns the width by the value of COLUMNS (NULL: not set) and the terminal's own columns (0: no terminal). */
+size_t asym_terminal_columns(const char *variable, unsigned columns);
 
 #endif
