@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The program of the helper processes (linux/sys/helper-process.h). Only asymd starts it. */
 #include "base/macro.h"
-#include "linux/sys/helper-child.h"
 #include "linux/observe/hidepid.h"
 #include "linux/observe/proc-reader.h"
-#include "linux/observe/proc-reader-child.h"
 #include "linux/rtx/rtx-acceptor.h"
+#include "linux/sys/helper-process.h"
 #include "profile/build-id.h"
 
 _Static_assert(ASYM_READ_BUILD_ID_MAX == ASYM_BUILD_ID_MAX, "an answer has room for a build id");

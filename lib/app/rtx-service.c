@@ -12,9 +12,9 @@
 #include "base/macro.h"
 #include "app/own-cpu-time.h"
 #include "linux/rtx/rtx-channel.h"
+#include "linux/rtx/rtx-fair-share.h"
 #include "linux/rtx/rtx-server.h"
 #include "linux/rtx/rtx-overlay.h"
-#include "linux/rtx/rtx-fair-share.h"
 
 /*
  * After serving programs asymd serves none for this long, however often programs wake it, and however soon an answer that was

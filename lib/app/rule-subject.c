@@ -9,7 +9,7 @@
 
 #include "base/macro.h"
 #include "linux/observe/proc-owner.h"
-#include "linux/observe/proc-reader-child.h"
+#include "linux/observe/proc-reader.h"
 #include "linux/sys/proc-parse.h"
 
 static void read_exe(const struct asym_root *root, int32_t pid, struct asym_rule_subject_texts *ret)

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "base/macro.h"
+#include "linux/rtx/rtx-fair-share.h"
 #include "linux/rtx/rtx-page.h"
 #include "linux/rtx/rtx-server.h"
-#include "linux/rtx/rtx-fair-share.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

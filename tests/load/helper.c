@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/macro.h"
-#include "linux/sys/helper-child.h"
 #include "linux/observe/proc-reader.h"
+#include "linux/sys/helper-process.h"
 #include "load/helper.h"
 
 /* Repeats each order. If descriptors came with it, the report is the content of the first one. */

@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "linux/rtx/rtx-server.h"
 #include "linux/rtx/rtx-fair-share.h"
+#include "linux/rtx/rtx-server.h"
 #include "linux/sys/thread.h"
 #include "support/process.h"
 

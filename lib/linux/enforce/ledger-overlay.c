@@ -8,8 +8,8 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "linux/enforce/ledger.h"
 #include "base/mask-table.h"
+#include "linux/enforce/ledger.h"
 
 struct ledger_overlay {
     struct asym_source source;

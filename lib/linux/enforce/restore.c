@@ -15,9 +15,8 @@
 #include "base/macro.h"
 #include "base/text.h"
 #include "linux/enforce/creator.h"
-#include "linux/enforce/ancestry.h"
 #include "linux/enforce/ledger-internal.h"
-#include "linux/sys/dir.h"
+#include "linux/sys/root.h"
 #include "linux/sys/thread.h"
 
 #define PF_KTHREAD 0x00200000u

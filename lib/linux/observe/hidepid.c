@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/macro.h"
-#include "linux/sys/helper-child.h"
+#include "linux/sys/helper-process.h"
 
 /* "22 27 0:21 / /proc rw,relatime - proc proc rw,hidepid=2". The kernel escapes spaces, so " - " ends the optional fields. */
 static const char *options_of(const char *line, dev_t dev)

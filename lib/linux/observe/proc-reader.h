@@ -22,7 +22,7 @@
 
 /** The facts to read, as bits. */
 enum {
-    ASYM_READ_MAPS = 1 << 0,     /**< the bits of linux/sys/proc-maps.h */
+    ASYM_READ_MAPS = 1 << 0,     /**< the bits of linux/sys/proc-parse.h */
     ASYM_READ_CMDLINE = 1 << 1,  /**< the arguments, separated by spaces */
     ASYM_READ_BUILD_ID = 1 << 2, /**< of the executable, in hexadecimal digits */
 };
@@ -94,5 +94,15 @@ asym_usec asym_proc_reader_spent(const struct asym_proc_reader *r);
 
 /** Returns how many helpers were killed so far because they hung. */
 size_t asym_proc_reader_hangs(const struct asym_proc_reader *r);
+
+/**
+ * Read at once, in this process. The process that is read can block the call. build_id: as asym_build_id_read; NULL: build ids
+ * are not read.
+ */
+void asym_proc_read(const struct asym_root *root, const struct asym_read_request *request,
+                    int (*build_id)(int fd, char *ret), struct asym_read_answer *ret);
+
+/** Run as a helper: asym_helper_role.run. build_id: as above. Returns the exit status. */
+int asym_proc_reader_run(int orders, int reports, int (*build_id)(int fd, char *ret));
 
 #endif

@@ -14,7 +14,7 @@
 #include <asym/error.h>
 #include <asym/types.h>
 
-#include "linux/observe/process-event.h"
+#include "linux/observe/process-events-parse.h"
 
 struct asym_process_events;
 

@@ -11,8 +11,8 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "linux/observe/proc-owner.h"
-#include "linux/observe/proc-reader-child.h"
-#include "linux/sys/proc-maps.h"
+#include "linux/observe/proc-reader.h"
+#include "linux/sys/proc-parse.h"
 
 /* Few masks and cgroups differ. When there are more entries than this, most are no longer in use. */
 #define MASKS_MAX   4096

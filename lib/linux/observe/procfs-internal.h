@@ -11,7 +11,6 @@
 #include "base/hash.h"
 #include "base/mask-table.h"
 #include "linux/observe/cpuset.h"
-#include "linux/observe/jobs.h"
 #include "linux/observe/proc-read-limit.h"
 #include "linux/observe/procfs.h"
 #include "linux/sys/proc-parse.h"
@@ -216,13 +215,25 @@ int asym_procfs_grow(void *array, size_t n, size_t *capacity, size_t size);
 /** Returns whether the error means that the process or thread has ended. */
 bool asym_procfs_gone(int error);
 
-/** procfs-threads.c: the threads of a process. */
+/** procfs-threads.c: the threads of a process, and whether it has called exec. stat: of its leader, read now. */
+
 struct asym_pthread *asym_procfs_find_thread(const struct asym_process *proc, int32_t tid);
 /** Add a thread. Does nothing for a thread that is known and has not ended. 0; -ENOMEM. */
 int asym_procfs_add_thread(struct asym_process *proc, int32_t tid, bool newborn, asym_usec born);
 void asym_procfs_mark_gone(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *t);
 void asym_procfs_sweep_threads(struct asym_process *proc);
 int asym_procfs_list_threads(struct asym_procfs *p, struct asym_process *proc);
+/** Returns whether the addresses show another program, by which the process has called exec since its last sample. */
+bool asym_procfs_has_executed(const struct asym_image *was, const struct asym_image *is);
+/** Returns whether the process is calling exec: the kernel frees the previous program. */
+bool asym_procfs_is_executing(const struct asym_process *proc, const struct asym_stat *stat);
+/** Returns whether the process has called exec, or is calling it. */
+bool asym_procfs_executes(const struct asym_process *proc, const struct asym_stat *stat);
+/**
+ * Returns whether the addresses of code and stack show that the process has not called exec since its last sample. Where the kernel
+ * hides them, this and asym_procfs_executes() are both false.
+ */
+bool asym_procfs_runs_same(const struct asym_process *proc, const struct asym_stat *stat);
 
 /** procfs-track.c: the table of processes. */
 
@@ -250,7 +261,7 @@ asym_usec asym_procfs_born_at(const struct asym_procfs *p, uint64_t start);
 bool asym_procfs_is_over(const struct asym_procfs *p);
 bool asym_procfs_wants(const struct asym_procfs *p, const struct asym_process *proc);
 
-/** procfs-events.c: update the table from process events. 0; -errno: no more events will come. */
+/** procfs-track.c: update the table from process events. 0; -errno: no more events will come. */
 int asym_procfs_take_events(struct asym_procfs *p);
 
 /** procfs-facts.c: masks, cpusets, maps, rules. */
@@ -280,19 +291,6 @@ void asym_procfs_retry(struct asym_procfs *p, struct asym_process *proc);
 void asym_procfs_note_online(struct asym_procfs *p);
 /** Set or clear ASYM_PROC_COUNTS_LATE. */
 void asym_procfs_read_maps(struct asym_procfs *p, struct asym_process *proc);
-
-/** procfs-exec.c: whether a process has called exec since its last sample. stat: of its leader, read now. */
-/** Returns whether the addresses show another program. */
-bool asym_procfs_has_executed(const struct asym_image *was, const struct asym_image *is);
-/** Returns whether the process is calling exec: the kernel frees the previous program. */
-bool asym_procfs_is_executing(const struct asym_process *proc, const struct asym_stat *stat);
-/** Returns whether the process has called exec, or is calling it. */
-bool asym_procfs_executes(const struct asym_process *proc, const struct asym_stat *stat);
-/**
- * Returns whether the addresses of code and stack show that the process has not called exec since its last sample. Where the kernel
- * hides them, this and asym_procfs_executes() are both false.
- */
-bool asym_procfs_runs_same(const struct asym_process *proc, const struct asym_stat *stat);
 
 /**
  * procfs-scan.c: sample one process, for the interval in p->scan. 0: p->scan.sums is the result; -EINPROGRESS: the time is over,

@@ -18,8 +18,8 @@
 #include <asym/port.h>
 #include <asym/settings.h>
 
-#include "linux/observe/process-events.h"
 #include "linux/observe/proc-reader.h"
+#include "linux/observe/process-events.h"
 #include "linux/sys/root.h"
 
 struct asym_procfs_config {

@@ -22,9 +22,9 @@
 
 #include "base/clock.h"
 #include "base/macro.h"
-#include "linux/sys/helper-child.h"
 #include "linux/rtx/rtx-closer.h"
 #include "linux/rtx/rtx-rate.h"
+#include "linux/sys/helper-process.h"
 
 /* Since Linux 6.5 and 6.16. The values are those of all architectures except parisc and sparc. */
 #ifndef SO_PEERPIDFD

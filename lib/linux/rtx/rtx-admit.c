@@ -3,19 +3,139 @@
 #include "linux/rtx/rtx-admit.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/macro.h"
 #include "linux/rtx/rtx-channel.h"
-#include "linux/rtx/rtx-copy.h"
-#include "linux/rtx/rtx-end.h"
+#include "linux/rtx/rtx-fair-share.h"
 #include "linux/rtx/rtx-server-internal.h"
 #include "linux/sys/thread.h"
+
+/* The end of a client, and the report of a refusal. */
+
+void asym_rtxd_refuse(const struct asym_rtxd_server *s, enum asym_rtxd_refusal refusal, pid_t pid, uid_t uid)
+{
+    if (s->config.refused)
+        s->config.refused(s->config.ctx, refusal, pid, uid);
+}
+
+void asym_rtxd_drop(struct asym_rtxd_server *s, struct asym_rtxd_client *c, enum asym_rtxd_refusal refusal)
+{
+    asym_rtxd_refuse(s, refusal, c->pid, c->uid);
+    asym_rtxd_end(s, c);
+}
+
+/* The program and the helper still hold the eventfd: without EPOLL_CTL_DEL it would go on waking asymd. */
+static void free_client(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
+{
+    epoll_ctl(s->epoll, EPOLL_CTL_DEL, c->event, NULL);
+    asym_rtxd_close_connection(s, c->id, c->event);
+    asym_rtxd_retire(s, c);
+    close(c->memfd);
+    free(c->page_state.readings);
+    free(c->said);
+    free(c);
+}
+
+void asym_rtxd_sweep(struct asym_rtxd_server *s)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->clients[i]->state == ASYM_RTXD_CLIENT_ENDED)
+            free_client(s, s->clients[i]);
+        else
+            s->clients[kept++] = s->clients[i];
+    }
+    s->n = kept;
+}
+
+/* The page of a program: a memfd, of which the server reads copies. */
+
+/* Makes the memory of pages and copies it. asymd never maps it (rtx-server.h). */
+
+/* Since Linux 6.3; older ones refuse the flag. */
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+
+/* Slots that fit into one page of memory with the header. Reading fewer is no cheaper. */
+#define FEW 63
+/* A first slot up to this offset is read together with the header, bytes. */
+#define NEAR 4096
+
+_Static_assert(ASYM_RTXD_PAGE_SIZE <= ASYM_RTXD_MAX_PAGE, "it is read");
+
+/* Create the memfd of a page. Returns its descriptor; -errno. */
+static int rtxd_make_memfd(void)
+{
+    const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+    int fd = memfd_create("asym-rtx", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+    if (fd < 0 && errno == EINVAL)
+        fd = memfd_create("asym-rtx", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0)
+        return -errno;
+    if (ftruncate(fd, ASYM_RTXD_PAGE_SIZE) < 0 || fcntl(fd, F_ADD_SEALS, seals) < 0) {
+        const int error = errno;
+        close(fd);
+        return -error;
+    }
+    return fd;
+}
+
+/* Bytes that pread(2) does not return count as zero. */
+static void copy(const struct asym_rtxd_client *c, char *to, size_t from, size_t end)
+{
+    const ssize_t n = pread(c->memfd, to + from, end - from, (off_t)from);
+    const size_t got = n > 0 ? (size_t)n : 0;
+    memset(to + from + got, 0, end - from - got);
+}
+
+/*
+ * Copy the header and what is between the first slot and end. One pread(2) copies the gap before the first slot, too, if that
+ * is cheaper than a second call. A program can make the gap as large as the page.
+ */
+static void copy_header_and_slots(const struct asym_rtxd_client *c, char *to, size_t end)
+{
+    const size_t slots = c->layout.header_size > NEAR ? c->layout.header_size : 0;
+    if (slots > 0)
+        copy(c, to, 0, sizeof(struct asym_rtx_header));
+    copy(c, to, slots, end);
+}
+
+int asym_rtxd_read_header(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
+{
+    struct asym_rtx_header h;
+    copy(c, s->copy, 0, sizeof h);
+    memcpy(&h, s->copy, sizeof h);
+    if (h.magic == 0)
+        return -EAGAIN;
+    return asym_rtxd_check_page(s->copy, ASYM_RTXD_PAGE_SIZE, &c->layout);
+}
+
+/* One pread(2) suffices for pages of the library in most cases, because the number of used slots only grows. */
+size_t asym_rtxd_copy_page(struct asym_rtxd_server *s, struct asym_rtxd_client *c, size_t most)
+{
+    const struct asym_rtxd_layout *l = &c->layout;
+    struct asym_rtx_header h;
+    most = ASYM_MIN(most, (size_t)l->n_slots);
+    const size_t guess = ASYM_MIN(ASYM_MAX(c->n_known, (size_t)FEW * 64 / l->slot_size), most);
+    const size_t first = l->header_size + guess * l->slot_size;
+    copy_header_and_slots(c, s->copy, first);
+    memcpy(&h, s->copy, sizeof h);
+    const size_t used = ASYM_MIN((size_t)h.n_used, most);
+    if (used > guess)
+        copy(c, s->copy, first, l->header_size + used * l->slot_size);
+    c->n_known = used;
+    return used;
+}
 
 static size_t count_of_user(const struct asym_rtxd_server *s, uid_t uid)
 {
@@ -89,7 +209,7 @@ static bool is_of_user(pid_t pid, uid_t uid)
 static int open_files(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.ptr = c};
-    c->memfd = asym_rtxd_make_memfd();
+    c->memfd = rtxd_make_memfd();
     if (c->memfd < 0)
         return c->memfd;
     c->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/macro.h"
-#include "linux/sys/helper-process.h"
 #include "linux/rtx/rtx-server-internal.h"
+#include "linux/sys/helper-process.h"
 
 /*
  * A full channel (-EAGAIN) is no fault of the helper: asymd may end all clients at once. The caller tries again in the next

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "linux/rtx/rtx-detection.h"
 
-#include "linux/sys/proc-maps.h"
+#include "linux/sys/proc-parse.h"
 
 /* A thread that was runnable for less than this share of an interval has paused. */
 #define ALL_OF_IT 0.99

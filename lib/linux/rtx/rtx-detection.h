@@ -19,7 +19,7 @@ bool asym_rtxd_never_pauses(const struct asym_snapshot *s, const struct asym_app
 /** Returns whether asym_rtxd_detect() needs the maps of the process: not for a program that uses RTX, nor for a cgroup. */
 bool asym_rtxd_detection_needs_maps(const struct asym_app *app);
 
-/** Classify an application of the snapshot. maps: ASYM_MAPS_* of its process (linux/sys/proc-maps.h); 0: not known. */
+/** Classify an application of the snapshot. maps: ASYM_MAPS_* of its process (linux/sys/proc-parse.h); 0: not known. */
 enum asym_rtxd_detection asym_rtxd_detect(unsigned maps, const struct asym_snapshot *s, const struct asym_app *app);
 
 #endif

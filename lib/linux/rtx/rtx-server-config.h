@@ -61,7 +61,7 @@ enum asym_rtxd_refusal {
     ASYM_RTXD_REFUSED_NAMESPACE, /**< it is in another PID namespace: its thread IDs differ */
     ASYM_RTXD_REFUSED_OTHER,     /**< the process that has this pid now belongs to another user */
     ASYM_RTXD_REFUSED_HUNG,      /**< a close of descriptors that its user has passed hangs */
-    ASYM_RTXD_REFUSED_NO_ACL,    /**< the same, and the ACL of the socket cannot be changed: see rtx-bar.c */
+    ASYM_RTXD_REFUSED_NO_ACL,    /**< the same, and the ACL of the socket cannot be changed: see rtx-fair-share.c */
     ASYM_RTXD_N_REFUSALS
 };
 

@@ -11,10 +11,7 @@
 
 #include "base/macro.h"
 #include "linux/rtx/rtx-admit.h"
-#include "linux/rtx/rtx-bar.h"
 #include "linux/rtx/rtx-channel.h"
-#include "linux/rtx/rtx-copy.h"
-#include "linux/rtx/rtx-end.h"
 #include "linux/rtx/rtx-fair-share.h"
 #include "linux/rtx/rtx-server-internal.h"
 

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include <asym/error.h>
@@ -32,5 +33,23 @@ int asym_root_openat(const struct asym_root *root, const char *path, int flags);
  * root, or size is 0). When reading has begun, buf is written even on failure.
  */
 ssize_t asym_root_read(const struct asym_root *root, const char *path, char *buf, size_t size);
+
+/** The kernel's struct linux_dirent64, which getdents64 fills in. glibc has it only in readdir. */
+struct asym_dir_entry {
+    uint64_t inode;
+    int64_t offset;
+    unsigned short size;
+    unsigned char type;
+    char name[];
+};
+
+/** Calls fn with each name that is a number above 0. Stops when fn returns less than 0, and returns that. */
+typedef int asym_dir_fn(void *arg, int32_t number);
+
+/**
+ * Reads the next entries of the directory by one call into buf, which is aligned for asym_dir_entry. Returns 1; 0 at the end
+ * of the directory; -errno; what fn returns below 0.
+ */
+int asym_dir_read(int fd, char *buf, size_t size, asym_dir_fn *fn, void *arg);
 
 #endif

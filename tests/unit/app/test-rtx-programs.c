@@ -11,7 +11,7 @@
 
 #include "app/machine-check.h"
 #include "base/macro.h"
-#include "linux/sys/proc-maps.h"
+#include "linux/sys/proc-parse.h"
 #include "support/tree.h"
 
 #define PID 10

@@ -21,9 +21,9 @@
 
 #include "base/clock.h"
 #include "base/macro.h"
-#include "linux/sys/proc-maps.h"
 #include "linux/observe/proc-read-limit.h"
 #include "linux/observe/proc-reader.h"
+#include "linux/sys/proc-parse.h"
 #include "linux/sys/thread.h"
 #include "load/helper.h"
 #include "support/process.h"

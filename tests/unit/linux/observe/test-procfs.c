@@ -16,9 +16,9 @@
 #include "base/clock.h"
 #include "base/macro.h"
 #include "base/mask.h"
-#include "linux/sys/proc-maps.h"
 #include "linux/observe/proc-read-limit.h"
 #include "linux/observe/procfs-internal.h"
+#include "linux/sys/proc-parse.h"
 #include "support/tree.h"
 
 #define KTHREAD        "2097152"

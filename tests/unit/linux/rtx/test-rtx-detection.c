@@ -16,10 +16,10 @@
 #include <asym/rtx.h>
 
 #include "base/macro.h"
-#include "linux/sys/elf.h"
-#include "linux/sys/proc-maps.h"
 #include "linux/observe/proc-reader.h"
+#include "linux/sys/elf.h"
 #include "linux/rtx/rtx-detection.h"
+#include "linux/sys/proc-parse.h"
 
 static void maps_show_pages_and_runtimes(void **state)
 {

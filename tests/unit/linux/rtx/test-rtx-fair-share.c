@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "base/macro.h"
-#include "linux/rtx/rtx-server-internal.h"
 #include "linux/rtx/rtx-fair-share.h"
+#include "linux/rtx/rtx-server-internal.h"
 
 enum { MOST = 65, ANSWER = 200, SAMPLE = 15, STEP = 2 * ASYM_MSEC };
 

@@ -31,9 +31,9 @@
 
 #include "base/macro.h"
 #include "linux/rtx/rtx-channel.h"
+#include "linux/rtx/rtx-fair-share.h"
 #include "linux/rtx/rtx-page.h"
 #include "linux/rtx/rtx-server.h"
-#include "linux/rtx/rtx-fair-share.h"
 #include "linux/rtx/rtx-server-internal.h"
 #include "linux/sys/thread.h"
 #include "support/process.h"
