@@ -6,7 +6,7 @@
 #include "daemon/asymctl/metrics.h"
 #include "daemon/asymctl/service-verb.h"
 #include "report/json.h"
-#include "report/openmetrics-json.h"
+#include "report/openmetrics.h"
 
 struct arguments {
     bool json;

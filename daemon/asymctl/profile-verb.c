@@ -11,7 +11,6 @@
 #include "daemon/asymctl/profile.h"
 #include "daemon/asymctl/progress-line.h"
 #include "linux/perf/counters-live.h"
-#include "linux/perf/counters-probe.h"
 #include "profile/profiles-save.h"
 #include "daemon/asymctl/verb.h"
 

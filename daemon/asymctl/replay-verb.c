@@ -12,9 +12,9 @@
 #include "daemon/asymctl/progress-line.h"
 #include "daemon/asymctl/record-input.h"
 #include "daemon/asymctl/verb.h"
-#include "experiment/replay-figure.h"
-#include "experiment/replay.h"
+#include "experiment/figures.h"
 #include "experiment/replay-report.h"
+#include "experiment/replay.h"
 
 /* The time between two updates of the bar. */
 #define UPDATE_PERIOD (100 * ASYM_MSEC)

@@ -10,16 +10,15 @@
 #include "base/macro.h"
 #include "core/policy-select.h"
 #include "daemon/asymctl/record-input.h"
+#include "experiment/experiment-report.h"
 #include "experiment/experiment.h"
-#include "experiment/experiment-json.h"
-#include "experiment/experiment-text.h"
+#include "experiment/figures.h"
 #include "experiment/record-scenario.h"
-#include "experiment/sim-figure.h"
-#include "experiment/sim-trace.h"
 #include "daemon/asymctl/interruption.h"
 #include "daemon/asymctl/progress-line.h"
 #include "daemon/asymctl/verb.h"
 #include "config/ini.h"
+#include "experiment/traces.h"
 
 /* No measurement showed a gain from more workers. */
 #define MAX_WORKERS 64

@@ -9,7 +9,7 @@
 #include "daemon/asymctl/metrics.h"
 #include "daemon/asymctl/service-verb.h"
 #include "report/json.h"
-#include "report/openmetrics-json.h"
+#include "report/openmetrics.h"
 #include "report/report-table.h"
 
 struct arguments {

@@ -12,7 +12,7 @@
 #include "daemon/asymctl/observation.h"
 #include "daemon/asymctl/part-file.h"
 #include "daemon/asymctl/verb.h"
-#include "experiment/seen-trace.h"
+#include "experiment/traces.h"
 #include "report/json.h"
 
 struct tracing {

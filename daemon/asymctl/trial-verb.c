@@ -12,7 +12,6 @@
 #include "daemon/asymctl/observation.h"
 #include "daemon/asymctl/service-verb.h"
 #include "daemon/asymctl/trial-metric.h"
-#include "experiment/crossover.h"
 #include "experiment/trial-row.h"
 #include "linux/perf/count-all.h"
 #include "report/json.h"

@@ -13,7 +13,6 @@
 #include "base/macro.h"
 #include "daemon/exporter/exporter-text.h"
 #include "report/openmetrics.h"
-#include "report/prometheus-text.h"
 
 /* A client that stays silent for this time loses its connection, so that silent clients cannot shut others out. */
 #define TIMEOUT_SECONDS 10u

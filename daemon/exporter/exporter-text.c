@@ -11,7 +11,6 @@
 #include "base/macro.h"
 #include "client/client.h"
 #include "report/openmetrics.h"
-#include "report/prometheus-text.h"
 
 static int print_counters(const struct asym_client_counters *counters, FILE *out)
 {

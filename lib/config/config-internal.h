@@ -6,7 +6,7 @@
 #include <asym/settings.h>
 
 #include "config/option-value.h"
-#include "config/rules-cpus.h"
+#include "config/rules-match.h"
 
 /** Longest name of a rule, in bytes. The reason is that of ASYM_VALUE_MAX. */
 #define ASYM_RULE_NAME_MAX 40

@@ -12,9 +12,9 @@
 #include "core/classify.h"
 #include "core/inherit.h"
 #include "base/mask-table.h"
-#include "core/thread-state.h"
 #include "base/pool.h"
 #include "core/task-table.h"
+#include "core/thread-state.h"
 
 /** A thread that asymd leaves alone for good and that has not run for a while. One per tid: a new thread with it ends it. */
 struct asym_untouchable {

@@ -14,8 +14,8 @@
 
 #include "base/hash.h"
 #include "base/pool.h"
-#include "core/thread-state.h"
 #include "core/task-table.h"
+#include "core/thread-state.h"
 
 struct asym_inherited {
     const struct asym_table *threads;

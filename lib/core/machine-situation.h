@@ -8,6 +8,13 @@
 
 #include <asym/machine.h>
 
+/**
+ * Finds the CPUs of the fastest core type that have its largest L3, and the others of that type. The others reach a higher clock:
+ * the stacked cache costs some. Returns false, and two empty masks, if all caches of the type are of one size.
+ */
+bool asym_machine_caches_differ(const struct asym_machine *m, struct asym_mask *ret_big_cache,
+                                struct asym_mask *ret_high_clock);
+
 /** In this order: the first that fits applies. */
 enum asym_situation {
     ASYM_SITUATION_ONE_CPU,  /**< one usable CPU: asymd has nothing to choose */

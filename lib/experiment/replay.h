@@ -11,9 +11,31 @@
 
 #include <asym/engine.h>
 #include <asym/error.h>
+#include <asym/plan.h>
 #include <asym/settings.h>
+#include <asym/snapshot.h>
 
+#include "base/mask-table.h"
+#include "base/pool.h"
+#include "core/task-table.h"
 #include "record/record-reader.h"
+
+struct asym_what_if {
+    struct asym_table steered;
+    struct asym_mask_table masks;
+    struct asym_pool tasks, outcomes;
+};
+
+void asym_what_if_init(struct asym_what_if *w);
+void asym_what_if_done(struct asym_what_if *w);
+
+/** Change the snapshot. Its tasks then belong to w, until the next call. Returns 0; -ENOMEM. */
+int asym_what_if_show(struct asym_what_if *w, struct asym_snapshot *s);
+
+/** Carry out the actions of the plan for that snapshot. Returns their outcomes, all DONE; NULL: no memory. */
+const struct asym_outcome *asym_what_if_apply(struct asym_what_if *w, const struct asym_snapshot *s,
+                                              const struct asym_plan *plan, const struct asym_action *actions,
+                                              size_t n);
 
 enum { ASYM_REPLAY_MAX_POLICIES = 32, ASYM_REPLAY_CLASSES = ASYM_CLASS_SP + 1 };
 

@@ -12,7 +12,7 @@
 #include "base/mask.h"
 #include "base/text.h"
 #include "core/classify.h"
-#include "explain/explain-rule.h"
+#include "explain/explain.h"
 
 enum { SENTENCE = 768, NAME = 4 * ASYM_COMM_LEN + 48, SPAN = 32 };
 

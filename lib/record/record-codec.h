@@ -47,4 +47,10 @@ void asym_record_snapshot(struct asym_record_io *io, struct asym_record_codec *c
 void asym_record_outcomes(struct asym_record_io *io, struct asym_record_codec *c, const struct asym_outcome **outcomes,
                           size_t *n);
 
+enum asym_record_item_kind {
+    ASYM_RECORD_ITEM_MACHINE = 1,
+    ASYM_RECORD_ITEM_SNAPSHOT = 2,
+    ASYM_RECORD_ITEM_FEEDBACK = 3,
+};
+
 #endif

@@ -10,8 +10,6 @@
 #include "record/record-codec.h"
 #include "record/record-file.h"
 #include "record/record-head.h"
-#include "record/record-item.h"
-#include "record/record-machine.h"
 
 struct asym_record_reader {
     struct asym_source source;

@@ -10,8 +10,6 @@
 #include "record/record-codec.h"
 #include "record/record-file.h"
 #include "record/record-head.h"
-#include "record/record-item.h"
-#include "record/record-machine.h"
 
 /* A segment ends at this size of its content, too: it stays far below the limit, and zstd sees enough at a time. */
 #define SEGMENT_SIZE ((size_t)4 << 20)

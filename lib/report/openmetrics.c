@@ -8,9 +8,79 @@
 #include <string.h>
 
 #include "base/macro.h"
+#include "report/json.h"
+
+/* In the output names of families and samples begin so, and names of counters' samples end so. */
+#define ASYM_OPENMETRICS_PREFIX "asymd_"
+#define ASYM_OPENMETRICS_TOTAL  "_total"
+
+/* Prometheus' text format 0.0.4, for readers that know no OpenMetrics: promtool check metrics is one. */
+
+#define HELP "# HELP "
+#define TYPE "# TYPE "
+#define UNIT "# UNIT "
+#define END  "# EOF"
+
+static bool begins(const char *line, const char *with)
+{
+    return strncmp(line, with, strlen(with)) == 0;
+}
+
+static const char *next_line(const char *line)
+{
+    line += strcspn(line, "\n");
+    return line + (*line == '\n');
+}
+
+/* Returns whether a line of TYPE says that its family is a counter. */
+static bool is_type_counter(const char *type)
+{
+    const char *name = type + strlen(TYPE);
+    return begins(type, TYPE) && begins(name + strcspn(name, " \n"), " counter\n");
+}
+
+/* line: HELP or TYPE. */
+static void print_head(const char *line, bool counter, FILE *out)
+{
+    const size_t name = strlen(HELP), n = name + strcspn(line + name, " \n");
+    fprintf(out, "%.*s%s%.*s", (int)n, line, counter ? ASYM_OPENMETRICS_TOTAL : "",
+            (int)(next_line(line) - line - (long)n), line + n);
+}
+
+int asym_prometheus_text_print(const char *openmetrics, FILE *out)
+{
+    for (const char *line = openmetrics, *next; *line; line = next) {
+        next = next_line(line);
+        if (begins(line, UNIT) || begins(line, END))
+            continue;
+        if (begins(line, HELP))
+            print_head(line, is_type_counter(next), out); /* a line of TYPE follows each HELP */
+        else if (begins(line, TYPE))
+            print_head(line, is_type_counter(line), out);
+        else
+            fprintf(out, "%.*s", (int)(next - line), line);
+    }
+    return ferror(out) ? -EIO : 0;
+}
+
+/* A family of which there are samples. */
+struct asym_metric_family {
+    const char *name; /* without ASYM_OPENMETRICS_PREFIX; of len bytes */
+    int len;
+    bool is_counter; /* its samples end in ASYM_OPENMETRICS_TOTAL, whatever the server calls them; else a gauge */
+    const struct asym_metric_row *row; /* NULL: this version does not know it */
+};
+
+/* Called with each family, then with each of its samples. Returns 0; -errno, which ends the visit. */
+struct asym_metric_visitor {
+    int (*family)(void *ctx, const struct asym_metric_family *family);
+    /** labels: as in {kind="steer",outcome="done"}; "": none. */
+    int (*sample)(void *ctx, const struct asym_metric_family *family, const char *labels,
+                  const struct asym_metric *metric);
+    void *ctx;
+};
 
 #define PREFIX ASYM_OPENMETRICS_PREFIX
-#define TOTAL  ASYM_OPENMETRICS_TOTAL
 
 static const struct asym_metric_row rows[] = {
 #define ASYM_METRIC(id, kind, name, unit, help) [ASYM_METRIC_##id] = {name, #kind, unit, help},
@@ -25,7 +95,7 @@ const struct asym_metric_row *asym_metric_row_at(size_t i)
 
 const char *asym_metric_name(enum asym_metric_id id, const char *labels, char *buf, size_t size)
 {
-    snprintf(buf, size, "%s%s%s", rows[id].name, strcmp(rows[id].kind, "counter") == 0 ? TOTAL : "",
+    snprintf(buf, size, "%s%s%s", rows[id].name, strcmp(rows[id].kind, "counter") == 0 ? ASYM_OPENMETRICS_TOTAL : "",
              labels ? labels : "");
     return buf;
 }
@@ -40,7 +110,7 @@ static bool ends_in(const char *text, size_t len, const char *end)
 static size_t family_len(const char *name)
 {
     const size_t len = strcspn(name, "{");
-    return ends_in(name, len, TOTAL) ? len - strlen(TOTAL) : len;
+    return ends_in(name, len, ASYM_OPENMETRICS_TOTAL) ? len - strlen(ASYM_OPENMETRICS_TOTAL) : len;
 }
 
 static bool is_in_family(const char *name, const char *family, size_t len)
@@ -145,7 +215,11 @@ static int visit_family(const struct asym_metric *metrics, size_t n, size_t firs
     return r;
 }
 
-int asym_metrics_visit(const struct asym_metric *metrics, size_t n, const struct asym_metric_visitor *visitor)
+/*
+ * Visit all samples, ordered by family: those of the table first, then those that it does not know. Leaves out a sample whose
+ * name or labels OpenMetrics does not allow. Returns 0; -ENOMEM; what the visitor has returned.
+ */
+static int visit_metrics(const struct asym_metric *metrics, size_t n, const struct asym_metric_visitor *visitor)
 {
     ASYM_AUTO_FREE bool *done = calloc(n + 1, sizeof *done);
     int r = done ? 0 : -ENOMEM;
@@ -176,7 +250,7 @@ static int print_sample(void *ctx, const struct asym_metric_family *f, const cha
                         const struct asym_metric *metric)
 {
     char value[32];
-    fprintf(ctx, PREFIX "%.*s%s%s %s\n", f->len, f->name, f->is_counter ? TOTAL : "", labels,
+    fprintf(ctx, PREFIX "%.*s%s%s %s\n", f->len, f->name, f->is_counter ? ASYM_OPENMETRICS_TOTAL : "", labels,
             asym_metric_value(metric, value, sizeof value));
     return 0;
 }
@@ -184,9 +258,90 @@ static int print_sample(void *ctx, const struct asym_metric_family *f, const cha
 int asym_openmetrics_print(const struct asym_metric *metrics, size_t n, FILE *out)
 {
     const struct asym_metric_visitor visitor = {print_family, print_sample, out};
-    const int r = asym_metrics_visit(metrics, n, &visitor);
+    const int r = visit_metrics(metrics, n, &visitor);
     if (r < 0)
         return r;
     fputs("# EOF\n", out);
     return ferror(out) ? -EIO : 0;
+}
+
+/* The counters of asymd as JSON, with the names of the OpenMetrics text. A file of its own: the exporter links no jansson. */
+
+json_t *asym_metric_json(const struct asym_metric *metric)
+{
+    char value[32];
+    asym_metric_value(metric, value, sizeof value);
+    const bool is_whole = strspn(value, "0123456789") == strlen(value) && strlen(value) < 19;
+    return is_whole ? json_integer(strtoll(value, NULL, 10)) : asym_json_number(strtod(value, NULL), 6);
+}
+
+/* Resolves the escapes of a quoted value in place, and drops its quotes. Returns what follows the value. */
+static char *unquote(char *value, size_t *ret_len)
+{
+    char *in = value + 1, *out = value;
+    while (*in != '"') {
+        const bool is_escaped = *in == '\\';
+        in += is_escaped;
+        *out++ = is_escaped && *in == 'n' ? '\n' : *in;
+        in++;
+    }
+    *ret_len = (size_t)(out - value);
+    return in + 1;
+}
+
+/* labels: valid, as visit_metrics gives them. */
+static json_t *labels_json(const char *labels)
+{
+    json_t *object = json_object();
+    ASYM_AUTO_FREE char *copy = strdup(labels);
+    for (char *at = copy; at && (*at == '{' || *at == ',');) {
+        char *name = at + 1, *value = name + strcspn(name, "=");
+        size_t len;
+        *value++ = '\0';
+        at = unquote(value, &len);
+        asym_json_set(&object, name, asym_json_text(value, len));
+    }
+    if (!copy)
+        json_decref(ASYM_TAKE(object));
+    return object;
+}
+
+struct families {
+    json_t *list;
+    json_t *samples; /* of the last family; borrowed */
+};
+
+static int add_family(void *ctx, const struct asym_metric_family *f)
+{
+    struct families *families = ctx;
+    const char *unit = f->row && *f->row->unit ? f->row->unit : NULL;
+    json_t *samples = json_array();
+    families->samples = samples;
+    asym_json_append(&families->list, json_pack("{s:o, s:s, s:s?, s:s?, s:o}", "name",
+                                                json_sprintf(ASYM_OPENMETRICS_PREFIX "%.*s", f->len, f->name), "type",
+                                                f->is_counter ? "counter" : "gauge", "unit", unit, "help",
+                                                f->row ? f->row->help : NULL, "samples", samples));
+    return families->list ? 0 : -ENOMEM;
+}
+
+static int add_sample(void *ctx, const struct asym_metric_family *f, const char *labels,
+                      const struct asym_metric *metric)
+{
+    struct families *families = ctx;
+    return json_array_append_new(families->samples,
+                                 json_pack("{s:o, s:o, s:o}", "name",
+                                           json_sprintf(ASYM_OPENMETRICS_PREFIX "%.*s%s", f->len, f->name,
+                                                        f->is_counter ? ASYM_OPENMETRICS_TOTAL : ""),
+                                           "labels", labels_json(labels), "value", asym_metric_json(metric))) < 0
+               ? -ENOMEM
+               : 0;
+}
+
+json_t *asym_openmetrics_json(const struct asym_metric *metrics, size_t n)
+{
+    struct families families = {.list = json_array()};
+    const struct asym_metric_visitor visitor = {add_family, add_sample, &families};
+    if (visit_metrics(metrics, n, &visitor) < 0)
+        json_decref(ASYM_TAKE(families.list));
+    return families.list;
 }

@@ -6,16 +6,20 @@
 #ifndef ASYM_REPORT_OPENMETRICS_H
 #define ASYM_REPORT_OPENMETRICS_H
 
+#include <jansson.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#define ASYM_OPENMETRICS_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
+#define ASYM_PROMETHEUS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
-/** In the output names of families and samples begin so, and names of counters' samples end so. */
-#define ASYM_OPENMETRICS_PREFIX "asymd_"
-#define ASYM_OPENMETRICS_TOTAL  "_total"
+/**
+ * Print a text of asym_openmetrics_print() in that format: the family of a counter has the name of its samples, with "_total",
+ * and there is no unit and no end. Returns 0; -EIO.
+ */
+int asym_prometheus_text_print(const char *openmetrics, FILE *out);
+
+#define ASYM_OPENMETRICS_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 /** A family of counters. The value is its index. */
 enum asym_metric_id {
@@ -56,30 +60,17 @@ const struct asym_metric_row *asym_metric_row_of(const char *name);
 /** Write the value of a sample, 15 digits at most. Returns buf. 32 bytes are enough. */
 const char *asym_metric_value(const struct asym_metric *metric, char *buf, size_t size);
 
-/** A family of which there are samples. */
-struct asym_metric_family {
-    const char *name; /**< without ASYM_OPENMETRICS_PREFIX; of len bytes */
-    int len;
-    bool is_counter; /**< its samples end in ASYM_OPENMETRICS_TOTAL, whatever the server calls them; else a gauge */
-    const struct asym_metric_row *row; /**< NULL: this version does not know it */
-};
-
-/** Called with each family, then with each of its samples. Returns 0; -errno, which ends the visit. */
-struct asym_metric_visitor {
-    int (*family)(void *ctx, const struct asym_metric_family *family);
-    /** labels: as in {kind="steer",outcome="done"}; "": none. */
-    int (*sample)(void *ctx, const struct asym_metric_family *family, const char *labels,
-                  const struct asym_metric *metric);
-    void *ctx;
-};
-
-/**
- * Visit all samples, ordered by family: those of the table first, then those that it does not know. Leaves out a sample whose
- * name or labels OpenMetrics does not allow. Returns 0; -ENOMEM; what the visitor has returned.
- */
-int asym_metrics_visit(const struct asym_metric *metrics, size_t n, const struct asym_metric_visitor *visitor);
-
 /** Print what asym_metrics_visit visits. A family that the table does not know has no HELP. Returns 0; -EIO, -ENOMEM. */
 int asym_openmetrics_print(const struct asym_metric *metrics, size_t n, FILE *out);
+
+/** Returns the value of a sample; null in JSON if it is not finite. It is a new reference; NULL: no memory. */
+json_t *asym_metric_json(const struct asym_metric *metric);
+
+/**
+ * Returns an array with an object for each family that asym_openmetrics_print prints: { "name", "type": "counter", "unit", "help",
+ * "samples": [ { "name", "labels": { "kind": "steer" }, "value" } ] }. unit and help are null where the text has no such line.
+ * It is a new reference; NULL: no memory.
+ */
+json_t *asym_openmetrics_json(const struct asym_metric *metrics, size_t n);
 
 #endif

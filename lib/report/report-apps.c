@@ -3,12 +3,30 @@
 #include "report/report-apps.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/text.h"
 #include "core/classify.h"
+
+void asym_page_heading(const struct asym_page *p, const char *title)
+{
+    asym_columns_cell(p->out, title, 13, p->colour ? ASYM_STYLE_HEADING : NULL);
+}
+
+void asym_page_say(const struct asym_page *p, size_t at, size_t indent, const char *format, ...)
+{
+    char text[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    fprintf(p->out, "%*s", (int)at, "");
+    asym_columns_wrap(p->terminal, text, at, indent);
+    fputc('\n', p->out);
+}
 
 #define MOVERS_SHOWN   8 /* per application */
 #define KINDS_SHOWN    4 /* kinds of threads that stay on their CPU, per application */

@@ -12,7 +12,6 @@
 #include "report/cpu-description.h"
 #include "report/coverage.h"
 #include "report/report-apps.h"
-#include "report/report-page.h"
 
 #define INDENT 2
 

@@ -20,8 +20,8 @@
 
 #include <cmocka.h>
 
-#include "linux/perf/counters.h"
 #include "linux/perf/counters-live.h"
+#include "linux/perf/counters.h"
 #include "support/attack.h"
 #include "support/fuse.h"
 #include "support/live.h"

@@ -14,10 +14,10 @@
 #include <asym/settings.h>
 
 #include "base/text.h"
+#include "record/record-codec.h"
 #include "record/record-file.h"
+#include "record/record-head.h"
 #include "record/record-io.h"
-#include "record/record-item.h"
-#include "record/record-machine.h"
 #include "record/record-known.h"
 #include "record/record-reader.h"
 

@@ -21,7 +21,6 @@
 #include "base/macro.h"
 #include "linux/perf/counters-internal.h"
 #include "linux/perf/counters-live.h"
-#include "linux/perf/counters-probe.h"
 #include "support/live.h"
 #include "support/process.h"
 #include "support/tree.h"

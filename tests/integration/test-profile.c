@@ -22,7 +22,6 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "linux/perf/counters-live.h"
-#include "linux/perf/counters-probe.h"
 #include "profile/profiles-save.h"
 #include "report/columns.h"
 #include "report/json.h"

@@ -5,8 +5,8 @@
 
 #include <sys/types.h>
 
+#include "linux/perf/counters-live.h"
 #include "linux/perf/counters.h"
-#include "linux/perf/counters-probe.h"
 
 /** At most so many PMUs (one for each kind of core), and events in the group of one PMU. */
 enum { ASYM_COUNTERS_PMUS = 8, ASYM_COUNTERS_GROUP = 4 };

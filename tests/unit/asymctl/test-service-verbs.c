@@ -24,7 +24,6 @@
 #include "daemon/asymctl/status.h"
 #include "report/columns.h"
 #include "report/json.h"
-#include "report/openmetrics-json.h"
 #include "report/openmetrics.h"
 #include "report/report-table.h"
 #include "support/fake-service.h"

@@ -18,9 +18,9 @@
 #include <jansson.h>
 
 #include "base/macro.h"
+#include "experiment/chart.h"
 #include "report/columns.h"
 #include "experiment/experiment.h"
-#include "report/chart.h"
 #include "report/json.h"
 #include "report/progress.h"
 #include "report/text-table.h"

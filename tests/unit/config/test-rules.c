@@ -11,7 +11,7 @@
 #include <asym/settings.h>
 
 #include "base/macro.h"
-#include "config/rules-cpus.h"
+#include "config/rules-match.h"
 #include "support/tree.h"
 
 static struct asym_settings *read_rules(const char *text)

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/macro.h"
-#include "core/duty.h"
+#include "core/thread-state.h"
 
 #define TICK (100 * ASYM_MSEC)
 #define FROM 0.7

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/macro.h"
-#include "experiment/crossover.h"
+#include "experiment/trial-row.h"
 #include "sim/rng.h"
 
 static const struct asym_crossover plan = {.block = 10 * ASYM_SEC, .drop = 2 * ASYM_SEC, .pairs = 18, .seed = 7};

@@ -13,9 +13,8 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "experiment/replay.h"
 #include "experiment/replay-report.h"
-#include "experiment/what-if.h"
+#include "experiment/replay.h"
 #include "record/record-writer.h"
 #include "support/generate.h"
 #include "support/record-fixture.h"

@@ -11,7 +11,7 @@
 #include <jansson.h>
 
 #include "base/macro.h"
-#include "experiment/seen-trace.h"
+#include "experiment/traces.h"
 #include "support/record-fixture.h"
 
 static const char *text_of(const json_t *event, const char *key)

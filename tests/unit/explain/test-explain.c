@@ -15,8 +15,8 @@
 
 #include "base/macro.h"
 #include "core/overrides.h"
-#include "explain/explain.h"
 #include "explain/explain-text.h"
+#include "explain/explain.h"
 #include "support/engine-fixture.h"
 #include "support/reason-text.h"
 

@@ -15,9 +15,9 @@
 #include <cmocka.h>
 
 #include "base/macro.h"
-#include "linux/perf/counters-internal.h"
 #include "linux/check/machine-facts.h"
-#include "linux/perf/counters-probe.h"
+#include "linux/perf/counters-internal.h"
+#include "linux/perf/counters-live.h"
 #include "support/tree.h"
 #include "support/counters-replay.h"
 

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/**
- * Draws a replay as SVG: a bar for each policy with its share of the running time on fast CPUs, and which program would have been
- * on which CPU under one policy. The figure is filled by the watches of the replay: first that of asym_replay_check, then one for
- * each asym_replay_run.
- */
-#ifndef ASYM_EXPERIMENT_REPLAY_FIGURE_H
-#define ASYM_EXPERIMENT_REPLAY_FIGURE_H
+/** Figures of runs in SVG: of an experiment in the simulator, and of the replay of a record. */
+#ifndef ASYM_EXPERIMENT_FIGURES_H
+#define ASYM_EXPERIMENT_FIGURES_H
 
+#include <signal.h>
+
+#include "experiment/experiment.h"
 #include "experiment/replay.h"
+
+/**
+ * Writes the figure to path. The timeline is that of the policy with the first seed, which runs once more for it; if that trial
+ * did not finish, or *stop is set, the figure has bars only. name: of the scenario. Returns 0; -errno.
+ */
+int asym_sim_figure_write(const struct asym_experiment *x, size_t policy, const char *name, const char *path,
+                          const volatile sig_atomic_t *stop);
 
 struct asym_replay_figure;
 

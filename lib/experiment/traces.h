@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/**
- * A trace of what a source saw, in the Chrome JSON format, which Perfetto opens: a track for each CPU, with a slice for each
- * thread that ran there and its class, and an instant where the plan for a thread changes, or for each decision of a service.
- *
- * A snapshot says how long a thread ran in an interval and on which CPU it was last. It does not say when. So the slices of an
- * interval follow each other in the order of the snapshot. If they do not fit into it, because a thread ran elsewhere, too, all
- * slices of that CPU shrink by one factor. The arguments of a slice have the time that the thread ran.
- */
-#ifndef ASYM_EXPERIMENT_SEEN_TRACE_H
-#define ASYM_EXPERIMENT_SEEN_TRACE_H
+/** Traces of threads: of a simulation, and of what a source has seen. */
+#ifndef ASYM_EXPERIMENT_TRACES_H
+#define ASYM_EXPERIMENT_TRACES_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,6 +11,7 @@
 #include <asym/snapshot.h>
 
 #include "core/task-table.h"
+#include "experiment/sim-trial.h"
 
 struct asym_seen_trace {
     FILE *out; /* borrowed */
@@ -51,5 +45,8 @@ int asym_seen_trace_decide(struct asym_seen_trace *t, const struct asym_seen_dec
 
 /** Write the end, and free all but the file. Returns 0; -EIO. */
 int asym_seen_trace_end(struct asym_seen_trace *t);
+
+/** Runs the trial once and writes its trace to path. Returns 0; -errno. */
+int asym_sim_trace_write(const struct asym_sim_trial *trial, const char *path, const volatile sig_atomic_t *stop);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** CPUs that a rule names by what they are, since the configuration does not know the machine: cpus = big-cache. */
-#ifndef ASYM_CONFIG_RULES_CPUS_H
-#define ASYM_CONFIG_RULES_CPUS_H
+/** TODO */
+#ifndef ASYM_CONFIG_RULES_MATCH_H
+#define ASYM_CONFIG_RULES_MATCH_H
 
 #include <stddef.h>
 
