@@ -262,6 +262,21 @@ static void threads_of_one_plan_are_folded(void **state)
     report_fixture_free(s);
 }
 
+static void four_kinds_of_those_that_stay_are_shown_and_the_rest_are_counted(void **state)
+{
+    static const char *const masks[] = {"0-1", "0-2", "0-3", "0-4", "0-5", "0-6"};
+    (void)state;
+    struct report_fixture *s = report_fixture_new(8, 4, 32);
+    report_fixture_app(s, "many", 100, ASYM_PHASE_PARALLEL, ASYM_CLASS_MP, 6);
+    for (int i = 0; i < 6; i++)
+        report_fixture_steer(s, report_fixture_thread(s, "many", 100 + i, 0), 0, masks[i], &report_fixture_own);
+    ASYM_AUTO_FREE char *text = text_of(s);
+    assert_has(text, "0-7 -> 0-4");
+    assert_lacks(text, "0-7 -> 0-5");
+    assert_has(text, "2 more stay where they are");
+    report_fixture_free(s);
+}
+
 static void every_mover_is_shown_up_to_eight_and_the_rest_are_counted(void **state)
 {
     (void)state;
@@ -582,6 +597,7 @@ int main(void)
         cmocka_unit_test(what_changes_is_marked_and_what_does_not_is_not),
         cmocka_unit_test(offline_cpus_in_a_mask_are_no_change),
         cmocka_unit_test(threads_of_one_plan_are_folded),
+        cmocka_unit_test(four_kinds_of_those_that_stay_are_shown_and_the_rest_are_counted),
         cmocka_unit_test(every_mover_is_shown_up_to_eight_and_the_rest_are_counted),
         cmocka_unit_test(excluded_ones_are_grouped_by_reason_with_a_few_examples),
         cmocka_unit_test(excluded_cgroups_are_named_by_their_paths_with_a_few_examples),

@@ -417,9 +417,11 @@ static void a_batch_written_in_part_spoils_nothing_after_it(void **state)
     signal(SIGXFSZ, SIG_IGN);
     add(l, 1);
     assert_int_equal(flush(l), 0);
-    limit_files((rlim_t)size_of("ledger") + 20);
+    const size_t whole = (size_t)size_of("ledger");
+    limit_files(whole + 20);
     add(l, 2);
     assert_int_equal(flush(l), -EFBIG);
+    assert_int_equal(size_of("ledger"), whole);
     add(l, 3);
     assert_int_equal(flush(l), -EFBIG);
     limit_files(RLIM_INFINITY);

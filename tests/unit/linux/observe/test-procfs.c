@@ -300,6 +300,10 @@ static void shares_are_of_the_time_between_two_samples(void **state)
     sample(f);
     assert_null(task_of(f, pid));
     assert_close(f->s.apps[0].runnable_mean, 1);
+    /* The kernel can credit at once what a thread ran before the interval. */
+    put_times(f, pid, pid, 9000000, 6000, 9);
+    sample(f);
+    assert_close(task_of(f, pid)->running, 1);
 }
 
 static void equal_masks_have_equal_addresses(void **state)
@@ -1490,6 +1494,20 @@ static void a_rule_for_command_lines_waits_for_the_answer(void **state)
     asym_settings_free(settings);
 }
 
+static void a_rule_for_names_follows_a_process_that_renames_itself(void **state)
+{
+    struct fixture *f = *state;
+    struct asym_settings *settings = load_rules(f, "[rule \"x\"]\nmatch_comm = job\naction = ignore\n");
+    const struct asym_procfs_config config = {.root = &f->root, .machine = &f->machine, .rules = settings->rules};
+    assert_int_equal(asym_procfs_new(&config, &f->source, NULL), 0);
+    for (int i = 0; i < 4; i++) {
+        put(f, (struct thread){.pid = 10, .tid = 10, .comm = i % 2 ? "job" : "other", .state = 'R', .start = 90000});
+        sample(f);
+        assert_int_equal(proc_of(f, 10)->rule, i % 2 ? ASYM_RULE_IGNORE : ASYM_RULE_STEER);
+    }
+    asym_settings_free(settings);
+}
+
 static struct asym_taskid id_of(int32_t pid, int32_t tid, uint64_t start)
 {
     return (struct asym_taskid){.tid = tid, .tgid = pid, .start = start};
@@ -2146,6 +2164,7 @@ int main(void)
         TEST(one_whose_command_line_hangs_is_left_alone_for_a_time),
         TEST(a_refused_user_is_read_again_when_the_refusal_ends),
         TEST(a_rule_for_command_lines_waits_for_the_answer),
+        TEST(a_rule_for_names_follows_a_process_that_renames_itself),
         TEST(the_rule_of_a_process_that_sleeps_is_known_on_request),
         TEST(the_rule_of_a_process_that_sleeps_waits_for_its_command_line),
         TEST(parents_in_a_ring_end),
