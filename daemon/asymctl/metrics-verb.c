@@ -19,13 +19,13 @@ static const struct asym_arg args[] = {
 
 struct asym_metric *asym_metrics_of(const struct asym_client_counters *counters)
 {
-    struct asym_metric *metrics = calloc(counters->n + 1, sizeof *metrics);
-    for (size_t i = 0; metrics && i < counters->n; i++)
+    struct asym_metric *metrics = calloc(counters->n_counters + 1, sizeof *metrics);
+    for (size_t i = 0; metrics && i < counters->n_counters; i++)
         metrics[i] = (struct asym_metric){
-            .name = counters->counter[i].name,
-            .kind = counters->counter[i].kind,
-            .whole = counters->counter[i].whole,
-            .fraction = counters->counter[i].fraction,
+            .name = counters->counters[i].name,
+            .kind = counters->counters[i].kind,
+            .whole = asym_metric_whole(counters->counters[i].value),
+            .fraction = counters->counters[i].value,
         };
     return metrics;
 }
@@ -39,7 +39,7 @@ static int print_json(const struct asym_metric *samples, size_t n)
 static int metrics(const void *parsed, char **operands)
 {
     ASYM_CLEANUP(asym_client_close_p) struct asym_client *client = NULL;
-    ASYM_CLEANUP(asym_client_counters_done) struct asym_client_counters counters = {.n = 0};
+    ASYM_CLEANUP(asym_client_counters_done) struct asym_client_counters counters = {.n_counters = 0};
     const struct arguments *a = parsed;
     struct asym_error err = {""};
     (void)operands;
@@ -52,8 +52,8 @@ static int metrics(const void *parsed, char **operands)
     ASYM_AUTO_FREE struct asym_metric *samples = asym_metrics_of(&counters);
     if (!samples)
         return asym_verb_reported(-ENOMEM);
-    return asym_verb_reported(a->json ? print_json(samples, counters.n)
-                                      : asym_openmetrics_print(samples, counters.n, stdout));
+    return asym_verb_reported(a->json ? print_json(samples, counters.n_counters)
+                                      : asym_openmetrics_print(samples, counters.n_counters, stdout));
 }
 
 const struct asym_verb asym_verb_metrics = {

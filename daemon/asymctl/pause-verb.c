@@ -26,7 +26,7 @@ static int parse_seconds(const char *operand, uint64_t *ret)
     return asym_verb_fail(ASYM_EXIT_USAGE, err.text);
 }
 
-static int report(const struct asym_client_state *s, const struct asym_change_arguments *a)
+static int report(const struct asym_client_status *s, const struct asym_change_arguments *a)
 {
     char until[ASYM_UNITS_SIZE] = "asymctl resume";
     if (!s->paused)
@@ -41,7 +41,7 @@ static int report(const struct asym_client_state *s, const struct asym_change_ar
 static int pause_asymd(const void *args, char **operands)
 {
     ASYM_CLEANUP(asym_client_close_p) struct asym_client *client = NULL;
-    ASYM_CLEANUP(asym_client_state_done) struct asym_client_state state = {.version = NULL};
+    ASYM_CLEANUP(asym_client_status_done) struct asym_client_status state = {.version = NULL};
     struct asym_error err = {""};
     uint64_t seconds = 0;
     int status = operands[0] ? parse_seconds(operands[0], &seconds) : ASYM_EXIT_DONE;
@@ -51,7 +51,7 @@ static int pause_asymd(const void *args, char **operands)
         return status;
     int r = asym_client_pause(client, seconds, &err);
     if (r >= 0)
-        r = asym_client_get_state(client, &state, &err);
+        r = asym_client_get_status(client, &state, &err);
     return r < 0 ? asym_verb_call_failed(r, &err) : report(&state, args);
 }
 

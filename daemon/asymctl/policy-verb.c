@@ -19,7 +19,7 @@ static const struct asym_arg args[] = {
     {.option = {.key = NULL}},
 };
 
-static int report(const struct asym_client_state *s, bool json)
+static int report(const struct asym_client_status *s, bool json)
 {
     const struct asym_terminal terminal = asym_terminal_of(stdout);
     char text[4096], policy[128], reason[2048], named[1024];
@@ -39,7 +39,7 @@ static int report(const struct asym_client_state *s, bool json)
 static int policy(const void *parsed, char **operands)
 {
     ASYM_CLEANUP(asym_client_close_p) struct asym_client *client = NULL;
-    ASYM_CLEANUP(asym_client_state_done) struct asym_client_state state = {.version = NULL};
+    ASYM_CLEANUP(asym_client_status_done) struct asym_client_status state = {.version = NULL};
     const struct arguments *a = parsed;
     struct asym_error err = {""};
     int r = 0;
@@ -51,7 +51,7 @@ static int policy(const void *parsed, char **operands)
     if (operands[0])
         r = asym_client_set_policy(client, operands[0], a->permanent, &err);
     if (r >= 0)
-        r = asym_client_get_state(client, &state, &err);
+        r = asym_client_get_status(client, &state, &err);
     return r < 0 ? asym_verb_call_failed(r, &err) : asym_verb_reported(report(&state, a->json));
 }
 

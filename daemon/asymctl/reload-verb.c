@@ -13,7 +13,7 @@
 static int reload(const void *args, char **operands)
 {
     ASYM_CLEANUP(asym_client_close_p) struct asym_client *client = NULL;
-    ASYM_CLEANUP(asym_client_state_done) struct asym_client_state s = {.version = NULL};
+    ASYM_CLEANUP(asym_client_status_done) struct asym_client_status s = {.version = NULL};
     struct asym_error err = {""};
     char policy[128], named[1024], reason[2048], orders[96] = "";
     (void)operands;
@@ -22,7 +22,7 @@ static int reload(const void *args, char **operands)
         return status;
     int r = asym_client_reload(client, &err);
     if (r >= 0)
-        r = asym_client_get_state(client, &s, &err);
+        r = asym_client_get_status(client, &s, &err);
     if (r < 0)
         return asym_verb_call_failed(r, &err);
     asym_name_user_of_policy(s.policy_reason, named, sizeof named);

@@ -6,13 +6,13 @@
 static int resume(const void *args, char **operands)
 {
     ASYM_CLEANUP(asym_client_close_p) struct asym_client *client = NULL;
-    ASYM_CLEANUP(asym_client_state_done) struct asym_client_state state = {.version = NULL};
+    ASYM_CLEANUP(asym_client_status_done) struct asym_client_status state = {.version = NULL};
     struct asym_error err = {""};
     (void)operands;
     const int status = asym_verb_connect(&client);
     if (status != ASYM_EXIT_DONE)
         return status;
-    int r = asym_client_get_state(client, &state, &err);
+    int r = asym_client_get_status(client, &state, &err);
     if (r >= 0)
         r = asym_client_resume(client, &err);
     if (r < 0)

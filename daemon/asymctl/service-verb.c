@@ -56,6 +56,14 @@ int asym_verb_connect(struct asym_client **ret)
     return ASYM_EXIT_DONE;
 }
 
+int asym_verb_report(struct asym_client *client, const char *topic, struct asym_error *err)
+{
+    ASYM_AUTO_JSON json_t *report = NULL;
+    const int r = asym_client_get_report(client, topic, 0, &report, err);
+    return r < 0 ? asym_verb_call_failed(r, err)
+                 : asym_verb_reported(asym_json_print(asym_json_escape(report), stdout));
+}
+
 bool asym_verb_is_pid(const char *text, uint32_t *ret)
 {
     uint64_t n;

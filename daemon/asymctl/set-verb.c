@@ -31,11 +31,11 @@ static int unknown_action(const char *action)
 /* A rule for fast or slow CPUs holds also where all CPUs are alike, but it narrows nothing there. */
 static bool is_without_effect(struct asym_client *client, const char *action)
 {
-    ASYM_CLEANUP(asym_client_state_done) struct asym_client_state state = {.version = NULL};
+    ASYM_CLEANUP(asym_client_status_done) struct asym_client_status state = {.version = NULL};
     struct asym_error err = {""};
     if (strcmp(action, "fast") != 0 && strcmp(action, "slow") != 0)
         return false;
-    return asym_client_get_state(client, &state, &err) >= 0 && *state.slow_cpus == '\0';
+    return asym_client_get_status(client, &state, &err) >= 0 && *state.slow_cpus == '\0';
 }
 
 struct arguments {

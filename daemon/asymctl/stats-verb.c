@@ -51,34 +51,25 @@ static int print_table(const struct asym_metric *samples, size_t n)
     return ferror(stdout) ? -EIO : 0;
 }
 
-static int print_json(const struct asym_metric *samples, size_t n)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < n; i++)
-        asym_json_append(&list,
-                         json_pack("{s:o, s:o, s:o}", "name", asym_json_bytes(samples[i].name, strlen(samples[i].name)),
-                                   "kind", asym_json_bytes(samples[i].kind, strlen(samples[i].kind)), "value",
-                                   asym_metric_json(&samples[i])));
-    return asym_json_print(json_pack("{s:s, s:o}", "schema", "asymctl.stats/1", "counters", list), stdout);
-}
-
 static int stats(const void *parsed, char **operands)
 {
     ASYM_CLEANUP(asym_client_close_p) struct asym_client *client = NULL;
-    ASYM_CLEANUP(asym_client_counters_done) struct asym_client_counters counters = {.n = 0};
+    ASYM_CLEANUP(asym_client_counters_done) struct asym_client_counters counters = {.n_counters = 0};
     const struct arguments *a = parsed;
     struct asym_error err = {""};
     (void)operands;
     const int status = asym_verb_connect(&client);
     if (status != ASYM_EXIT_DONE)
         return status;
+    if (a->json)
+        return asym_verb_report(client, "counters", &err);
     const int r = asym_client_get_counters(client, &counters, &err);
     if (r < 0)
         return asym_verb_call_failed(r, &err);
     ASYM_AUTO_FREE struct asym_metric *samples = asym_metrics_of(&counters);
     if (!samples)
         return asym_verb_reported(-ENOMEM);
-    return asym_verb_reported(a->json ? print_json(samples, counters.n) : print_table(samples, counters.n));
+    return asym_verb_reported(print_table(samples, counters.n_counters));
 }
 
 const struct asym_verb asym_verb_stats = {

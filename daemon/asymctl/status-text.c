@@ -46,7 +46,7 @@ static const char *shown(const char *text, char *buf, size_t size)
 
 static void print_head(const struct asym_status *s, const struct asym_terminal *t)
 {
-    const struct asym_client_state *state = &s->state;
+    const struct asym_client_status *state = &s->of;
     char version[64], since[ASYM_UNITS_SIZE], age[ASYM_UNITS_SIZE], until[ASYM_UNITS_SIZE] = "you run asymctl resume",
                                                                     text[256];
     const char *word = state->paused ? "paused" : "running";
@@ -63,7 +63,7 @@ static void print_head(const struct asym_status *s, const struct asym_terminal *
     fputc('\n', t->out);
 }
 
-static void print_policy(const struct asym_client_state *s, const struct asym_terminal *t)
+static void print_policy(const struct asym_client_status *s, const struct asym_terminal *t)
 {
     char policy[128], reason[2048], text[4096], named[1024];
     asym_name_user_of_policy(s->policy_reason, named, sizeof named);
@@ -99,11 +99,11 @@ struct core_type {
     double speed, busy;
 };
 
-static struct core_type core_type_of(const struct asym_client_cpus *cpus, uint32_t type)
+static struct core_type core_type_of(const struct asym_client_status *status, uint32_t type)
 {
     struct core_type c = {.name = ""};
-    for (size_t i = 0; i < cpus->n; i++) {
-        const struct asym_client_cpu *cpu = &cpus->cpu[i];
+    for (size_t i = 0; i < status->n_cpus; i++) {
+        const struct asym_client_cpu *cpu = &status->cpus[i];
         if (cpu->type != type)
             continue;
         c.name = cpu->type_name;
@@ -118,11 +118,11 @@ static struct core_type core_type_of(const struct asym_client_cpus *cpus, uint32
     return c;
 }
 
-static uint32_t number_of_types(const struct asym_client_cpus *cpus)
+static uint32_t number_of_types(const struct asym_client_status *status)
 {
     uint32_t n = 0;
-    for (size_t i = 0; i < cpus->n; i++)
-        n = ASYM_MAX(n, ASYM_MIN(cpus->cpu[i].type, ASYM_MAX_CPUS - 1) + 1);
+    for (size_t i = 0; i < status->n_cpus; i++)
+        n = ASYM_MAX(n, ASYM_MIN(status->cpus[i].type, ASYM_MAX_CPUS - 1) + 1);
     return n;
 }
 
@@ -141,10 +141,10 @@ static bool is_named(const struct core_type *c)
 
 static struct machine machine_of(const struct asym_status *s)
 {
-    struct machine m = {.n_types = number_of_types(&s->cpus), .has_slow = *s->state.slow_cpus != '\0'};
+    struct machine m = {.n_types = number_of_types(&s->of), .has_slow = *s->of.slow_cpus != '\0'};
     double slowest = INFINITY, fastest = 0;
     for (uint32_t k = 0; k < m.n_types; k++) {
-        const struct core_type c = core_type_of(&s->cpus, k);
+        const struct core_type c = core_type_of(&s->of, k);
         if (c.n == 0)
             continue;
         m.has_names |= is_named(&c);
@@ -208,7 +208,7 @@ static int print_machine(const struct asym_status *s, const struct asym_terminal
                                       .n_columns = ASYM_LENGTH(columns) - !m.has_names};
     int r = 0;
     for (uint32_t k = 0; r >= 0 && k < m.n_types; k++) {
-        const struct core_type c = core_type_of(&s->cpus, k);
+        const struct core_type c = core_type_of(&s->of, k);
         r = c.n > 0 ? add_type(&table, s, t, &m, &c) : 0;
     }
     if (r < 0 || table.n_rows == 0)
@@ -226,11 +226,11 @@ struct sums {
 static struct sums sum_up(const struct asym_status *s)
 {
     struct sums sums = {.programs = 0};
-    for (size_t i = 0; i < s->apps.n; i++) {
-        sums.programs += s->apps.app[i].steered > 0;
-        sums.threads += s->apps.app[i].steered;
+    for (size_t i = 0; i < s->of.n_apps; i++) {
+        sums.programs += s->of.apps[i].steered > 0;
+        sums.threads += s->of.apps[i].steered;
     }
-    sums.asleep = s->state.threads_steered > sums.threads ? s->state.threads_steered - sums.threads : 0;
+    sums.asleep = s->of.threads_steered > sums.threads ? s->of.threads_steered - sums.threads : 0;
     return sums;
 }
 
@@ -238,21 +238,21 @@ static struct sums sum_up(const struct asym_status *s)
 #define MOST_NAMES 8
 
 /* Adds the number of programs of each name. */
-static void add_names(const struct asym_client_apps *apps, struct asym_text *text)
+static void add_names(const struct asym_client_status *status, struct asym_text *text)
 {
     const char *names[MOST_NAMES];
     unsigned counts[MOST_NAMES] = {0};
     size_t n = 0;
-    for (size_t i = 0; i < apps->n; i++) {
+    for (size_t i = 0; i < status->n_apps; i++) {
         size_t k = 0;
-        if (apps->app[i].steered == 0)
+        if (status->apps[i].steered == 0)
             continue;
-        while (k < n && strcmp(names[k], apps->app[i].class_name) != 0)
+        while (k < n && strcmp(names[k], status->apps[i].class_name) != 0)
             k++;
         if (k == n && n == MOST_NAMES)
             continue;
         if (k == n)
-            names[n++] = apps->app[i].class_name;
+            names[n++] = status->apps[i].class_name;
         counts[k]++;
     }
     for (size_t k = 0; k < n; k++) {
@@ -270,7 +270,7 @@ static void add_sums(const struct asym_status *s, const struct sums *sums, struc
         asym_text_add(text, ": %u", sums->threads);
     asym_text_add(text, " of %u program%s%s", sums->programs, sums->programs == 1 ? "" : "s",
                   sums->asleep > 0 ? " (" : ": ");
-    add_names(&s->apps, text);
+    add_names(&s->of, text);
     if (sums->asleep > 0)
         asym_text_add(text, "), %u asleep", sums->asleep);
 }
@@ -280,7 +280,7 @@ static void print_steered(const struct asym_status *s, const struct asym_termina
     char buf[512];
     struct asym_text text = asym_text_in(buf, sizeof buf);
     const struct sums sums = sum_up(s);
-    if (s->state.paused)
+    if (s->of.paused)
         asym_text_add(&text, "nothing while asymd is paused");
     else if (sums.threads > 0)
         add_sums(s, &sums, &text);
@@ -324,12 +324,12 @@ static int print_programs(const struct asym_status *s, const struct asym_termina
                                                               {.heading = "", .right = true, .drop = 3}};
     ASYM_CLEANUP(asym_report_table_done)
     struct asym_report_table table = {.columns = columns, .n_columns = ASYM_LENGTH(columns)};
-    ASYM_AUTO_FREE const struct asym_client_app **order = calloc(s->apps.n + 1, sizeof *order);
+    ASYM_AUTO_FREE const struct asym_client_app **order = calloc(s->of.n_apps + 1, sizeof *order);
     size_t n = 0;
     int r = order ? 0 : -ENOMEM;
-    for (size_t i = 0; r >= 0 && i < s->apps.n; i++)
-        if (s->apps.app[i].steered > 0)
-            order[n++] = &s->apps.app[i];
+    for (size_t i = 0; r >= 0 && i < s->of.n_apps; i++)
+        if (s->of.apps[i].steered > 0)
+            order[n++] = &s->of.apps[i];
     if (r >= 0)
         qsort(order, n, sizeof *order, by_threads);
     for (size_t i = 0; r >= 0 && i < ASYM_MIN(n, (size_t)MOST_PROGRAMS); i++)
@@ -345,7 +345,7 @@ static int print_programs(const struct asym_status *s, const struct asym_termina
     return r;
 }
 
-static void print_costs(const struct asym_client_state *s, const struct asym_terminal *t)
+static void print_costs(const struct asym_client_status *s, const struct asym_terminal *t)
 {
     char text[256], memory[ASYM_UNITS_SIZE], interval[ASYM_UNITS_SIZE];
     snprintf(text, sizeof text, "%" PRIu32 " to threads in the last minute, %" PRIu64 " since the start",
@@ -356,7 +356,7 @@ static void print_costs(const struct asym_client_state *s, const struct asym_ter
     print_line(t, "Costs", text);
 }
 
-static void print_inputs(const struct asym_client_state *s, const struct asym_terminal *t)
+static void print_inputs(const struct asym_client_status *s, const struct asym_terminal *t)
 {
     char text[512];
     if (*s->observer)
@@ -365,7 +365,7 @@ static void print_inputs(const struct asym_client_state *s, const struct asym_te
         print_line(t, "Profiles", shown(s->profile, text, sizeof text));
 }
 
-static void print_lacks(const struct asym_client_state *s, const struct asym_terminal *t)
+static void print_lacks(const struct asym_client_status *s, const struct asym_terminal *t)
 {
     char text[768];
     for (size_t i = 0; i < ASYM_MIN(s->n_lacks, (size_t)MOST_LACKS); i++)
@@ -378,7 +378,7 @@ int asym_status_text(const struct asym_status *status, const struct asym_termina
 {
     print_head(status, terminal);
     fputc('\n', terminal->out);
-    print_policy(&status->state, terminal);
+    print_policy(&status->of, terminal);
     int r = print_machine(status, terminal);
     if (r < 0)
         return r;
@@ -386,8 +386,8 @@ int asym_status_text(const struct asym_status *status, const struct asym_termina
     r = print_programs(status, terminal);
     if (r < 0)
         return r;
-    print_costs(&status->state, terminal);
-    print_inputs(&status->state, terminal);
-    print_lacks(&status->state, terminal);
+    print_costs(&status->of, terminal);
+    print_inputs(&status->of, terminal);
+    print_lacks(&status->of, terminal);
     return ferror(terminal->out) ? -EIO : 0;
 }

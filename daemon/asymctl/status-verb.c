@@ -49,15 +49,17 @@ static int fail_without_service(const struct asym_error *no_service)
 
 static int report(struct asym_client *client, bool json)
 {
-    ASYM_CLEANUP(asym_status_done) struct asym_status s = {.now = 0};
+    struct asym_status s = {.unicode = is_unicode(), .now = asym_clock_read(CLOCK_REALTIME)};
     const struct asym_terminal terminal = asym_terminal_of(stdout);
     struct asym_error err = {""};
-    const int r = asym_status_ask(client, &s, &err);
+    if (json)
+        return asym_verb_report(client, "status", &err);
+    int r = asym_client_get_status(client, &s.of, &err);
     if (r < 0)
         return asym_verb_call_failed(r, &err);
-    s.now = asym_clock_read(CLOCK_REALTIME);
-    s.unicode = is_unicode();
-    return asym_verb_reported(json ? asym_status_json(&s, stdout) : asym_status_text(&s, &terminal));
+    r = asym_status_text(&s, &terminal);
+    asym_client_status_done(&s.of);
+    return asym_verb_reported(r);
 }
 
 static int status(const void *parsed, char **operands)

@@ -17,7 +17,7 @@
 
 #define FILL(field, text) snprintf(field, sizeof(field), "%s", text)
 
-static void fill_state(struct asym_top_frame *frame, const struct asym_client_state *state)
+static void fill_state(struct asym_top_frame *frame, const struct asym_client_status *state)
 {
     const asym_usec now = asym_clock_read(CLOCK_REALTIME);
     FILL(frame->policy, state->policy);
@@ -29,17 +29,6 @@ static void fill_state(struct asym_top_frame *frame, const struct asym_client_st
     frame->changes = state->changes_last_minute;
     frame->cpu_usage = state->cpu_usage;
     frame->memory = state->memory;
-}
-
-static int read_state(struct asym_client *client, struct asym_top_frame *frame, struct asym_error *err)
-{
-    struct asym_client_state state;
-    const int r = asym_client_get_state(client, &state, err);
-    if (r < 0)
-        return r;
-    fill_state(frame, &state);
-    asym_client_state_done(&state);
-    return 0;
 }
 
 static int fill_cpu(struct asym_top_frame *frame, const struct asym_client_cpu *from)
@@ -122,30 +111,17 @@ static bool has_ended(uint32_t pid)
     return pid == 0 || asym_thread_get_sched((int32_t)pid, &sched) < 0;
 }
 
-static int read_cpus(struct asym_client *client, struct asym_top_frame *frame, struct asym_error *err)
+static int fill(struct asym_top_source *source, const struct asym_top_frame *before,
+                const struct asym_client_status *status)
 {
-    struct asym_client_cpus cpus;
-    int r = asym_client_list_cpus(client, &cpus, err);
-    if (r < 0)
-        return r;
-    for (size_t i = 0; i < cpus.n && r >= 0; i++)
-        r = fill_cpu(frame, &cpus.cpu[i]);
-    asym_client_cpus_done(&cpus);
-    return r < 0 ? asym_fail(err, r, "no memory") : 0;
-}
-
-static int read_apps(struct asym_top_source *source, const struct asym_top_frame *before, struct asym_error *err)
-{
-    struct asym_client_apps apps;
-    int r = asym_client_list_applications(source->client, &apps, err);
-    if (r < 0)
-        return r;
-    for (size_t i = 0; i < apps.n && r >= 0; i++)
-        r = fill_app(source, before, &apps.app[i]);
-    asym_client_apps_done(&apps);
-    if (r >= 0)
-        r = asym_top_frame_keep(&source->filled, before, asym_clock_now(), has_ended);
-    return r < 0 ? asym_fail(err, r, "no memory") : 0;
+    struct asym_top_frame *frame = &source->filled;
+    int r = 0;
+    fill_state(frame, status);
+    for (size_t i = 0; i < status->n_cpus && r >= 0; i++)
+        r = fill_cpu(frame, &status->cpus[i]);
+    for (size_t i = 0; i < status->n_apps && r >= 0; i++)
+        r = fill_app(source, before, &status->apps[i]);
+    return r < 0 ? r : asym_top_frame_keep(frame, before, asym_clock_now(), has_ended);
 }
 
 static int connect_once(struct asym_top_source *source, struct asym_error *err)
@@ -163,17 +139,18 @@ static int fail(struct asym_top_source *source, int r)
 int asym_top_source_read(struct asym_top_source *source, struct asym_top_frame *frame, struct asym_error *err)
 {
     struct asym_top_frame *filled = &source->filled;
+    struct asym_client_status status;
     int r = connect_once(source, err);
     if (r < 0)
         return r;
-    asym_top_frame_clear(filled);
-    r = read_state(source->client, filled, err);
-    if (r >= 0)
-        r = read_cpus(source->client, filled, err);
-    if (r >= 0)
-        r = read_apps(source, frame, err);
+    r = asym_client_get_status(source->client, &status, err);
     if (r < 0)
         return fail(source, r);
+    asym_top_frame_clear(filled);
+    r = fill(source, frame, &status);
+    asym_client_status_done(&status);
+    if (r < 0)
+        return fail(source, asym_fail(err, r, "no memory"));
     const struct asym_top_frame before = *frame;
     *frame = *filled;
     *filled = before;

@@ -34,7 +34,7 @@ static void tracing_done(struct tracing *t)
 }
 
 /* The time of a decision is one of day. A file that cannot be written ends the trace at the next sample. */
-static void on_event(void *ctx, const struct asym_client_event *e)
+static void on_event(void *ctx, const struct asym_client_decision *e)
 {
     struct tracing *t = ctx;
     const asym_usec now = asym_clock_now(), today = asym_clock_read(CLOCK_REALTIME);

@@ -140,8 +140,8 @@ static int steer_or_pause(struct trial *t)
 /* Is asymd in the state that the block needs? */
 static int check_state(struct trial *t)
 {
-    ASYM_CLEANUP(asym_client_state_done) struct asym_client_state state = {.version = NULL};
-    const int r = asym_client_get_state(t->client, &state, &t->err);
+    ASYM_CLEANUP(asym_client_status_done) struct asym_client_status state = {.version = NULL};
+    const int r = asym_client_get_status(t->client, &state, &t->err);
     t->changed = r >= 0 && !state.paused && !t->now.steered;
     t->yields = r >= 0 && state.paused && t->now.steered;
     return t->yields
@@ -306,8 +306,8 @@ static int make_rows(struct trial *t)
 /* A trial of an asymd that is paused would end with one that steers. */
 static int check_service(struct trial *t)
 {
-    ASYM_CLEANUP(asym_client_state_done) struct asym_client_state state = {.version = NULL};
-    const int r = asym_client_get_state(t->client, &state, &t->err);
+    ASYM_CLEANUP(asym_client_status_done) struct asym_client_status state = {.version = NULL};
+    const int r = asym_client_get_status(t->client, &state, &t->err);
     return r < 0 || !state.paused ? r : asym_fail(&t->err, -EBUSY, "asymd is paused: run asymctl resume first");
 }
 

@@ -38,7 +38,7 @@ struct watch {
     uint64_t n;  /* decisions printed */
 };
 
-static void print_text(const struct asym_terminal *terminal, const struct asym_client_event *e)
+static void print_text(const struct asym_terminal *terminal, const struct asym_client_decision *e)
 {
     char time[ASYM_UNITS_SIZE], comm[64], shown[64], cpus[ASYM_DECISION_CPUS], text[600];
     const int at = fprintf(
@@ -61,7 +61,7 @@ static void print_headings(const struct watch *w)
         fputs("TIME             TID THREAD          " ASYM_DECISION_HEADINGS "\n", w->terminal.out);
 }
 
-static void print_json(FILE *out, const struct asym_client_event *e)
+static void print_json(FILE *out, const struct asym_client_decision *e)
 {
     ASYM_AUTO_JSON json_t *json = json_pack(
         "{s:s, s:I, s:I, s:I, s:o, s:i, s:i, s:i, s:o, s:o, s:o}", "schema", "asymctl.decision/1", "time_us",
@@ -73,7 +73,7 @@ static void print_json(FILE *out, const struct asym_client_event *e)
         fputc('\n', out);
 }
 
-static void on_event(void *ctx, const struct asym_client_event *e)
+static void on_event(void *ctx, const struct asym_client_decision *e)
 {
     struct watch *w = ctx;
     if (w->id != 0 && e->pid != w->id && e->tid != w->id)

@@ -27,8 +27,8 @@ static const struct asym_arg args[] = {
 static int explain(struct asym_client *client, uint32_t id, struct asym_error *err)
 {
     const struct asym_terminal terminal = asym_terminal_of(stdout);
-    ASYM_CLEANUP(asym_why_done) struct asym_why why = {.id = 0};
-    const int r = asym_why_ask(client, id, &why, err);
+    ASYM_CLEANUP(asym_client_explanation_done) struct asym_client_explanation why = {.n_sentences = 0};
+    const int r = asym_client_explain(client, id, &why, err);
     return r < 0 ? asym_verb_call_failed(r, err) : asym_verb_reported(asym_why_text(&why, &terminal));
 }
 
@@ -38,12 +38,12 @@ static int explain_json(struct asym_client *client, const uint32_t *ids, size_t 
     json_t *list = json_array();
     int r = 0;
     for (size_t i = 0; i < n; i++) {
-        ASYM_CLEANUP(asym_why_done) struct asym_why why = {.id = 0};
-        r = asym_why_ask(client, ids[i], &why, err);
+        ASYM_AUTO_JSON json_t *why = NULL;
+        r = asym_client_get_report(client, "why", ids[i], &why, err);
         if (r < 0 && (r != -ESRCH || n == 1))
             break;
         if (r >= 0)
-            asym_json_append(&list, asym_why_json(&why));
+            asym_json_append(&list, asym_json_escape(json_array_get(json_object_get(why, "explanations"), 0)));
         r = 0;
     }
     if (r >= 0)

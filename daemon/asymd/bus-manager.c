@@ -10,14 +10,11 @@
 
 #include "base/clock.h"
 #include "base/macro.h"
-#include "base/mask.h"
-#include "daemon/asymd/bus-describe.h"
 #include "daemon/asymd/bus-report.h"
 #include "daemon/asymd/service-control.h"
 #include "daemon/asymd/service-internal.h"
-#include "explain/explain-text.h"
 
-enum { LIST_SIZE = 4096, TEXT_SIZE = 1024 };
+enum { TEXT_SIZE = 1024 };
 
 int asym_bus_manager_fail(sd_bus_error *error, int r, const struct asym_error *err)
 {
@@ -32,31 +29,10 @@ int asym_bus_manager_fail(sd_bus_error *error, int r, const struct asym_error *e
 
 /* Properties. */
 
-static int append_list(sd_bus_message *reply, const struct asym_mask *cpus)
-{
-    char list[LIST_SIZE];
-    return sd_bus_message_append(reply, "s", asym_mask_format_list(cpus, list, sizeof list));
-}
-
 static int append_text(sd_bus_message *reply, const char *text)
 {
-    char valid[LIST_SIZE];
+    char valid[4096];
     return sd_bus_message_append(reply, "s", asym_bus_text(text ? text : "", valid, sizeof valid));
-}
-
-/* An error stays in the message: then the end of the list fails. */
-static void append_lack(void *reply, const char *sentence)
-{
-    append_text(reply, sentence);
-}
-
-static int append_lacks(sd_bus_message *reply, const struct asym_service *s)
-{
-    int r = sd_bus_message_open_container(reply, 'a', "s");
-    if (r < 0)
-        return r;
-    asym_service_lacks(s, append_lack, reply);
-    return sd_bus_message_close_container(reply);
 }
 
 /* A getter reads only the facts of its property: any user can call it as often as the user likes. */
@@ -66,13 +42,6 @@ static struct asym_service_facts facts(void *link)
     struct asym_service_facts f;
     asym_service_facts(asym_bus_userdata(link), &f);
     return f;
-}
-
-static struct asym_monitor_totals totals(void *link)
-{
-    struct asym_monitor_totals t;
-    asym_monitor_totals(asym_service_monitor(asym_bus_userdata(link)), &t);
-    return t;
 }
 
 static int get_version(sd_bus *bus, const char *path, const char *interface, const char *property,
@@ -91,32 +60,13 @@ static int get_version(sd_bus *bus, const char *path, const char *interface, con
         return append;                                                                                                 \
     }
 
-GETTER(start, sd_bus_message_append(reply, "t", facts(link).started))
 GETTER(policy, append_text(reply, facts(link).policy))
 GETTER(policy_reason, append_text(reply, facts(link).policy_reason))
-GETTER(fast_cpus, append_list(reply, &facts(link).machine->fast))
-GETTER(slow_cpus, append_list(reply, &facts(link).machine->slow))
 GETTER(threads_steered, sd_bus_message_append(reply, "u", facts(link).threads_steered))
-GETTER(changes, sd_bus_message_append(reply, "t", totals(link).changes))
-GETTER(changes_last_minute, sd_bus_message_append(reply, "u", totals(link).changes_last_minute))
-GETTER(orders, sd_bus_message_append(reply, "u", facts(link).orders))
-GETTER(interval, sd_bus_message_append(reply, "t", facts(link).interval))
-GETTER(cpu_usage, sd_bus_message_append(reply, "d", facts(link).cpu_usage))
-GETTER(memory, sd_bus_message_append(reply, "t", asym_service_memory()))
 GETTER(paused, sd_bus_message_append(reply, "b", (int)facts(link).paused))
 GETTER(paused_until, sd_bus_message_append(reply, "t", facts(link).paused_until))
-GETTER(observer, append_text(reply, facts(link).observer))
-GETTER(profile, append_text(reply, facts(link).profile))
-GETTER(lacks, append_lacks(reply, asym_bus_userdata(link)))
 
 /* Methods that read. */
-
-/* Starts the reply of m with an array of this type of elements. */
-static int begin_list(sd_bus_message *m, const char *type, sd_bus_message **ret)
-{
-    int r = sd_bus_message_new_method_return(m, ret);
-    return r < 0 ? r : sd_bus_message_open_container(*ret, 'a', type);
-}
 
 static int send_reply(sd_bus_message *reply, int r)
 {
@@ -124,40 +74,6 @@ static int send_reply(sd_bus_message *reply, int r)
         r = sd_bus_send(NULL, reply, NULL);
     sd_bus_message_unref(reply);
     return r;
-}
-
-static int end_list(sd_bus_message *reply, int r)
-{
-    if (r >= 0)
-        r = sd_bus_message_close_container(reply);
-    return send_reply(reply, r);
-}
-
-static int list_cpus(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
-{
-    struct asym_service *s = userdata;
-    sd_bus_message *reply = NULL;
-    (void)error;
-    s->load_asked = asym_clock_now();
-    int r = begin_list(m, "a{sv}", &reply);
-    for (unsigned cpu = 0; cpu < s->run->machine->n_cpus && r >= 0; cpu++)
-        if (asym_mask_has(&s->run->machine->usable, (int)cpu))
-            r = asym_bus_append_cpu(reply, s, caller, cpu);
-    return end_list(reply, r);
-}
-
-static int list_applications(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller,
-                             sd_bus_error *error)
-{
-    const struct asym_service *s = userdata;
-    const struct asym_monitor *monitor = asym_service_monitor(s);
-    const struct asym_monitor_app *app;
-    sd_bus_message *reply = NULL;
-    (void)error;
-    int r = begin_list(m, "a{sv}", &reply);
-    for (size_t at = 0, n = 0; r >= 0 && n < ASYM_BUS_APPLICATIONS && (app = asym_monitor_app_next(monitor, &at)); n++)
-        r = asym_bus_append_app(reply, s, caller, app);
-    return end_list(reply, r);
 }
 
 /* A number of a process or thread that the kernel could give. */
@@ -180,127 +96,6 @@ static int unknown(const struct asym_service *s, sd_bus_error *error)
             ? "asymd knows no such process or thread: it follows only the processes of its --pid, once they have run"
             : "asymd knows no such process or thread: it has ended, or has not run since asymd "
               "started");
-}
-
-static int get_application(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
-{
-    struct asym_service *s = userdata;
-    sd_bus_message *reply = NULL;
-    int32_t pid;
-    int r = read_id(m, &pid);
-    if (r < 0)
-        return r;
-    const struct asym_monitor_app *app = asym_monitor_app_of(asym_service_monitor(s), pid);
-    if (!app || !asym_bus_may_see_app(s, caller, app))
-        return unknown(s, error);
-    asym_service_update_app(s, app);
-    r = sd_bus_message_new_method_return(m, &reply);
-    if (r >= 0)
-        r = asym_bus_append_whole_app(reply, s, app);
-    return send_reply(reply, r);
-}
-
-static int get_thread(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
-{
-    struct asym_service *s = userdata;
-    sd_bus_message *reply = NULL;
-    int32_t tid;
-    int r = read_id(m, &tid);
-    if (r < 0)
-        return r;
-    const struct asym_monitor_thread *thread = asym_monitor_thread_of(asym_service_monitor(s), tid);
-    if (!thread || !asym_bus_may_see(s, caller, &thread->id))
-        return unknown(s, error);
-    asym_service_update_thread(s, thread);
-    r = sd_bus_message_new_method_return(m, &reply);
-    if (r >= 0)
-        r = asym_bus_append_thread(reply, s, thread);
-    return send_reply(reply, r);
-}
-
-static int append_sentence(void *reply, const char *sentence)
-{
-    return append_text(reply, sentence);
-}
-
-static int append_evidence(void *reply, const char *name, const char *value)
-{
-    char valid[LIST_SIZE];
-    return sd_bus_message_append(reply, "(ss)", name, asym_bus_text(value, valid, sizeof valid));
-}
-
-static int append_explanation(sd_bus_message *reply, const struct asym_explanation *e)
-{
-    int r = sd_bus_message_open_container(reply, 'a', "s");
-    if (r >= 0)
-        r = asym_explain_sentences(e, append_sentence, reply);
-    if (r >= 0)
-        r = sd_bus_message_close_container(reply);
-    if (r >= 0)
-        r = sd_bus_message_open_container(reply, 'a', "(ss)");
-    if (r >= 0)
-        r = asym_explain_evidence(e, append_evidence, reply);
-    return r < 0 ? r : sd_bus_message_close_container(reply);
-}
-
-/* Another user's processes that hold the fast CPUs are in an explanation: hidepid hides them from all but root. */
-static void hide_holders(struct asym_explanation *e, const struct asym_service *s, const struct asym_bus_caller *caller)
-{
-    size_t n = 0;
-    if (caller->is_root || !s->hidepid.hides)
-        return;
-    for (size_t i = 0; i < ASYM_EXPLAIN_HOLDERS && i < e->n_holders; i++)
-        if (asym_bus_may_see_app(s, caller, e->holders[i]))
-            e->holders[n++] = e->holders[i];
-    e->hides_holders = e->n_holders > n;
-    e->n_holders = n;
-}
-
-/* The busiest thread of a program may have ended, and the program not. A cgroup can have processes of several users. */
-static bool may_see_subject(const struct asym_service *s, const struct asym_bus_caller *caller,
-                            const struct asym_explanation *e)
-{
-    if (e->thread && !(e->of_program && e->app->id.tid > 0))
-        return asym_bus_may_see(s, caller, &e->thread->id);
-    return asym_bus_may_see_app(s, caller, e->app);
-}
-
-static int explain(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
-{
-    struct asym_service *s = userdata;
-    struct asym_service_explanation explanation;
-    sd_bus_message *reply = NULL;
-    int32_t id;
-    int r = read_id(m, &id);
-    if (r < 0)
-        return r;
-    if (asym_service_explain(s, id, &explanation) < 0 || !may_see_subject(s, caller, &explanation.e) ||
-        asym_service_explain_now(s, id, &explanation) < 0)
-        return unknown(s, error);
-    hide_holders(&explanation.e, s, caller);
-    r = sd_bus_message_new_method_return(m, &reply);
-    if (r >= 0)
-        r = append_explanation(reply, &explanation.e);
-    return send_reply(reply, r);
-}
-
-static int append_counter(void *reply, const struct asym_service_counter *c)
-{
-    char name[128];
-    return sd_bus_message_append(reply, "(sstd)", asym_metric_name(c->id, c->labels, name, sizeof name),
-                                 asym_metric_row_at(c->id)->kind, c->whole, c->fraction);
-}
-
-static int counters(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
-{
-    const struct asym_service *s = userdata;
-    sd_bus_message *reply = NULL;
-    (void)caller;
-    (void)error;
-    int r = begin_list(m, "(sstd)", &reply);
-    if (r >= 0)
-        r = asym_service_counters(s, append_counter, reply);
-    return end_list(reply, r);
 }
 
 /* The texts of a configuration may be no UTF-8, so the answer is bytes. */
@@ -331,9 +126,11 @@ static int get_report(void *userdata, sd_bus_message *m, const struct asym_bus_c
     uint64_t argument;
     int r = sd_bus_message_read(m, "st", &topic, &argument);
     if (r >= 0)
-        r = asym_bus_report(userdata, caller, topic, argument, &json);
+        r = asym_bus_report(userdata, caller, topic, argument, asym_clock_now(), &json);
     if (r == -EINVAL)
         return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "there is no report on this topic");
+    if (r == -ESRCH)
+        return unknown(userdata, error);
     return r < 0 ? r : sd_bus_reply_method_return(m, "s", json);
 }
 
@@ -462,11 +259,6 @@ static int set_rule(void *userdata, sd_bus_message *m, const struct asym_bus_cal
 }
 
 const struct asym_bus_method asym_bus_manager_methods[] = {
-    {"ListCPUs", false, list_cpus},
-    {"ListApplications", false, list_applications},
-    {"GetApplication", false, get_application},
-    {"GetThread", false, get_thread},
-    {"Explain", false, explain},
     {"SetPolicy", true, set_policy},
     {"Pause", true, pause_steering},
     {"Resume", true, resume},
@@ -476,7 +268,6 @@ const struct asym_bus_method asym_bus_manager_methods[] = {
     {"SetProgram", true, set_program},
     {"SetRule", true, set_rule},
     {"GetConfiguration", false, get_configuration},
-    {"Counters", false, counters},
     {"GetReport", false, get_report},
     {NULL, false, NULL},
 };
@@ -489,32 +280,11 @@ const struct asym_bus_method asym_bus_manager_methods[] = {
 const sd_bus_vtable asym_bus_manager_vtable[] = {
     SD_BUS_VTABLE_START(0),
     PROPERTY("Version", "s", version, SD_BUS_VTABLE_PROPERTY_CONST),
-    PROPERTY("StartTimestamp", "t", start, SD_BUS_VTABLE_PROPERTY_CONST),
     PROPERTY("Policy", "s", policy, CHANGES),
     PROPERTY("PolicyReason", "s", policy_reason, CHANGES),
-    PROPERTY("FastCPUs", "s", fast_cpus, 0),
-    PROPERTY("SlowCPUs", "s", slow_cpus, 0),
     PROPERTY("ThreadsSteered", "u", threads_steered, CHANGES),
-    PROPERTY("Changes", "t", changes, 0),
-    PROPERTY("ChangesLastMinute", "u", changes_last_minute, 0),
-    PROPERTY("Interval", "t", interval, 0),
-    PROPERTY("CPUUsage", "d", cpu_usage, 0),
-    PROPERTY("Memory", "t", memory, 0),
     PROPERTY("Paused", "b", paused, CHANGES),
     PROPERTY("PausedUntil", "t", paused_until, CHANGES),
-    PROPERTY("Orders", "u", orders, 0),
-    PROPERTY("Observer", "s", observer, 0),
-    PROPERTY("Profile", "s", profile, 0),
-    PROPERTY("Lacks", "as", lacks, 0),
-    SD_BUS_METHOD_WITH_ARGS("ListCPUs", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", cpus), asym_bus_on_method, OPEN),
-    SD_BUS_METHOD_WITH_ARGS("ListApplications", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", applications),
-                            asym_bus_on_method, OPEN),
-    SD_BUS_METHOD_WITH_ARGS("GetApplication", SD_BUS_ARGS("u", pid), SD_BUS_RESULT("a{sv}", application),
-                            asym_bus_on_method, OPEN),
-    SD_BUS_METHOD_WITH_ARGS("GetThread", SD_BUS_ARGS("u", tid), SD_BUS_RESULT("a{sv}", thread), asym_bus_on_method,
-                            OPEN),
-    SD_BUS_METHOD_WITH_ARGS("Explain", SD_BUS_ARGS("u", id), SD_BUS_RESULT("as", sentences, "a(ss)", evidence),
-                            asym_bus_on_method, OPEN),
     SD_BUS_METHOD_WITH_ARGS("SetPolicy", SD_BUS_ARGS("s", name, "b", permanent), SD_BUS_NO_RESULT, asym_bus_on_method,
                             OPEN),
     SD_BUS_METHOD_WITH_ARGS("Pause", SD_BUS_ARGS("t", seconds), SD_BUS_NO_RESULT, asym_bus_on_method, OPEN),
@@ -527,7 +297,6 @@ const sd_bus_vtable asym_bus_manager_vtable[] = {
     SD_BUS_METHOD_WITH_ARGS("SetRule", SD_BUS_ARGS("u", pid, "s", action), SD_BUS_RESULT("s", file, "s", before),
                             asym_bus_on_method, OPEN),
     SD_BUS_METHOD_WITH_ARGS("GetConfiguration", SD_BUS_NO_ARGS, SD_BUS_RESULT("ay", ini), asym_bus_on_method, OPEN),
-    SD_BUS_METHOD_WITH_ARGS("Counters", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(sstd)", counters), asym_bus_on_method, OPEN),
     SD_BUS_METHOD_WITH_ARGS("GetReport", SD_BUS_ARGS("s", topic, "t", argument), SD_BUS_RESULT("s", json),
                             asym_bus_on_method, OPEN),
     SD_BUS_VTABLE_END,

@@ -10,9 +10,6 @@
 
 #include "bus/bus.h"
 
-/** The most applications that one reply of ListApplications is made of. The owner and the text of one take 20 us. */
-enum { ASYM_BUS_APPLICATIONS = 1024 };
-
 extern const sd_bus_vtable asym_bus_manager_vtable[];
 extern const struct asym_bus_method asym_bus_manager_methods[];
 

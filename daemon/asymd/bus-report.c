@@ -2,72 +2,450 @@
 #include "daemon/asymd/bus-report.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/macro.h"
-#include "daemon/asymd/bus-describe.h"
+#include "base/mask.h"
 #include "daemon/asymd/service-control.h"
 #include "daemon/asymd/service-internal.h"
+#include "explain/explain-text.h"
+#include "linux/observe/proc-owner.h"
 #include "report/json.h"
+#include "report/openmetrics.h"
+
+/* The uid of an application that is a cgroup: no user. */
+#define NO_USER ((uint32_t)-1)
+
+/* A report in the making: it is for one caller. */
+struct report {
+    struct asym_service *s;
+    const struct asym_monitor *monitor;
+    const struct asym_bus_caller *caller;
+};
+
+/* The owner of the process that asymd knew by this number and start time. Not that of a later process with its number. */
+static uint32_t owner_of(const struct asym_service *s, const struct asym_taskid *id)
+{
+    uint32_t uid;
+    return asym_proc_owner_known(s->owners, &s->run->root, id, &uid) >= 0 ? uid : NO_USER;
+}
+
+/* A job belongs to the user of its leader; if that has ended, to the user of the process that ran most. */
+static uint32_t owner_of_app(const struct asym_service *s, const struct asym_monitor_app *app)
+{
+    const uint32_t uid = owner_of(s, &app->id);
+    return uid == NO_USER && app->id.tid > 0 ? owner_of(s, &app->rule_owner) : uid;
+}
+
+static bool sees_all(const struct asym_service *s, const struct asym_bus_caller *caller)
+{
+    return caller->is_root || !s->hidepid.hides;
+}
+
+bool asym_bus_may_see(const struct asym_service *s, const struct asym_bus_caller *caller, const struct asym_taskid *id)
+{
+    return sees_all(s, caller) || owner_of(s, id) == (uint32_t)caller->uid;
+}
+
+bool asym_bus_may_see_app(const struct asym_service *s, const struct asym_bus_caller *caller,
+                          const struct asym_monitor_app *app)
+{
+    return sees_all(s, caller) || owner_of_app(s, app) == (uint32_t)caller->uid;
+}
 
 /* The text has the bytes that the program has chosen: a client escapes them before it shows them. */
 static json_t *text_json(const char *text)
 {
-    char valid[1024];
-    return json_string(asym_bus_text(text, valid, sizeof valid));
+    char valid[4096];
+    return json_string(asym_bus_text(text ? text : "", valid, sizeof valid));
+}
+
+static json_t *reason_json(const struct asym_reason *reason, const double figure[2])
+{
+    char text[1024];
+    return text_json(asym_reason_text(reason, figure, text, sizeof text));
+}
+
+static const char *class_text(enum asym_class class)
+{
+    return class == ASYM_CLASS_NONE ? "" : asym_class_name(class);
+}
+
+static void add_lack(void *ctx, const char *sentence)
+{
+    json_t **list = ctx;
+    asym_json_append(list, text_json(sentence));
+}
+
+static json_t *cpu_json(const struct report *r, unsigned cpu)
+{
+    const struct asym_machine *machine = r->s->run->machine;
+    const struct asym_cpu *c = &machine->cpus[cpu];
+    const struct asym_monitor_cpu *now = asym_monitor_cpu_of(r->monitor, cpu);
+    const bool shown = now->last.tid > 0 && asym_bus_may_see(r->s, r->caller, &now->last);
+    const bool has_type = c->type >= 0 && (unsigned)c->type < machine->n_types;
+    return json_pack("{s:i, s:i, s:i, s:o, s:o, s:b, s:o, s:I, s:i, s:o}", "cpu", (int)cpu, "type",
+                     has_type ? (int)c->type : 0, "smt_rank", (int)c->smt_rank, "type_name",
+                     text_json(has_type ? machine->types[c->type].name : ""), "speed", asym_json_number(c->speed, 3),
+                     "fast", (int)asym_mask_has(&machine->fast, (int)cpu), "busy",
+                     asym_json_number(asym_service_cpu_busy(r->s, cpu), 4), "threads", (json_int_t)now->threads, "tid",
+                     shown ? (int)now->last.tid : 0, "comm", text_json(shown ? now->comm : ""));
+}
+
+static json_t *app_json(const struct report *r, const struct asym_monitor_app *app)
+{
+    return json_pack("{s:I, s:I, s:o, s:o, s:I, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:o, s:I, s:o}", "pid",
+                     (json_int_t)asym_explain_number(app), "processes", (json_int_t)app->n_procs, "cgroup",
+                     text_json(app->cgroup), "comm", text_json(app->comm), "uid", (json_int_t)owner_of_app(r->s, app),
+                     "phase", asym_phase_name(app->phase), "class",
+                     class_text(app->has_sp ? ASYM_CLASS_SP : app->class), "class_name", asym_explain_class_name(app),
+                     "runnable", asym_json_number(app->runnable, 3), "running", asym_json_number(app->running, 3),
+                     "threads", (json_int_t)app->n_threads, "steered", (json_int_t)app->n_steered, "fast_share",
+                     asym_json_number(app->fast_share, 4), "moves_per_minute", (json_int_t)app->moves, "reason",
+                     reason_json(app->reason, app->figure));
+}
+
+static json_t *facts_json(const struct report *r)
+{
+    struct asym_service_facts f;
+    struct asym_monitor_totals t;
+    json_t *lacks = json_array();
+    asym_service_facts(r->s, &f);
+    asym_monitor_totals(r->monitor, &t);
+    asym_service_lacks(r->s, add_lack, &lacks);
+    return json_pack("{s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:b, s:I, s:I, s:o, s:o, s:o}",
+                     "schema", "asymctl.status/1", "version", ASYM_VERSION, "start_us", (json_int_t)f.started, "policy",
+                     text_json(f.policy), "policy_reason", text_json(f.policy_reason), "fast_cpus",
+                     asym_json_cpus(&f.machine->fast), "slow_cpus", asym_json_cpus(&f.machine->slow), "threads_steered",
+                     (json_int_t)f.threads_steered, "changes", (json_int_t)t.changes, "changes_last_minute",
+                     (json_int_t)t.changes_last_minute, "interval_us", (json_int_t)f.interval, "cpu_usage",
+                     asym_json_number(f.cpu_usage, 6), "memory_bytes", (json_int_t)asym_service_memory(), "paused",
+                     (int)f.paused, "paused_until_us", (json_int_t)f.paused_until, "orders", (json_int_t)f.orders,
+                     "observer", text_json(f.observer), "profile", text_json(f.profile), "lacks", lacks);
+}
+
+static int report_status(const struct report *r, uint64_t argument, json_t **ret)
+{
+    json_t *status = facts_json(r), *cpus = json_array(), *apps = json_array();
+    const struct asym_machine *machine = r->s->run->machine;
+    const struct asym_monitor_app *app;
+    (void)argument;
+    r->s->load_asked = asym_clock_now();
+    for (unsigned cpu = 0; cpu < machine->n_cpus; cpu++)
+        if (asym_mask_has(&machine->usable, (int)cpu))
+            asym_json_append(&cpus, cpu_json(r, cpu));
+    for (size_t at = 0, n = 0; n < ASYM_BUS_APPLICATIONS && (app = asym_monitor_app_next(r->monitor, &at)); n++)
+        if (asym_bus_may_see_app(r->s, r->caller, app))
+            asym_json_append(&apps, app_json(r, app));
+    asym_json_set(&status, "cpus", cpus);
+    asym_json_set(&status, "applications", apps);
+    *ret = status;
+    return 0;
+}
+
+/* A number of a process or thread that the kernel could give, or -1. */
+static int32_t id_of(uint64_t argument)
+{
+    return argument > 0 && argument <= INT_MAX ? (int32_t)argument : -1;
+}
+
+/* The busiest threads of an application first; n counts those beyond the array, too. */
+struct own_threads {
+    const struct asym_monitor_thread *thread[ASYM_BUS_OWN_THREADS];
+    size_t n;
+};
+
+static void add_own_thread(struct own_threads *own, const struct asym_monitor_thread *t)
+{
+    size_t i = ASYM_MIN(own->n, (size_t)ASYM_BUS_OWN_THREADS - 1);
+    if (own->n++ >= ASYM_BUS_OWN_THREADS && own->thread[i]->running >= t->running)
+        return;
+    for (; i > 0 && own->thread[i - 1]->running < t->running; i--)
+        own->thread[i] = own->thread[i - 1];
+    own->thread[i] = t;
+}
+
+static bool is_same(const struct asym_taskid *a, const struct asym_taskid *b)
+{
+    return a->tid == b->tid && a->tgid == b->tgid && a->start == b->start;
+}
+
+/* The threads that the last snapshot with the application listed. */
+static struct own_threads find_own_threads(const struct asym_monitor *monitor, const struct asym_monitor_app *app)
+{
+    struct own_threads own = {.n = 0};
+    const struct asym_monitor_thread *t;
+    for (size_t i = 0; (t = asym_monitor_thread_at(monitor, i)); i++)
+        if (is_same(&t->app, &app->id) && t->seen == app->seen)
+            add_own_thread(&own, t);
+    return own;
+}
+
+/* The masks of a thread that has ended are empty. */
+static json_t *thread_json(const struct report *r, const struct asym_monitor_thread *t)
+{
+    struct asym_mask mask = {{0}}, own = {{0}};
+    asym_service_masks(r->s, &t->id, &mask, &own);
+    return json_pack("{s:i, s:i, s:i, s:i, s:o, s:s, s:o, s:o, s:i, s:i, s:o, s:o, s:o}", "tid", (int)t->id.tid, "pid",
+                     (int)t->id.tgid, "cpu", (int)t->cpu, "target", (int)t->target, "comm", text_json(t->comm), "class",
+                     class_text(t->class), "runnable", asym_json_number(t->runnable, 3), "running",
+                     asym_json_number(t->running, 3), "nice", (int)t->nice, "own_nice", (int)t->own_nice, "mask",
+                     asym_json_cpus(&mask), "own_mask", asym_json_cpus(&own), "reason",
+                     reason_json(t->reason, t->figure));
 }
 
 static json_t *decision_json(const struct asym_monitor_decision *d)
 {
-    char reason[1024];
-    return json_pack(
-        "{s:I, s:i, s:i, s:o, s:i, s:i, s:i, s:s, s:s, s:s}", "time_us", (json_int_t)asym_service_realtime(d->time),
-        "pid", (int)d->id.tgid, "tid", (int)d->id.tid, "comm", text_json(d->comm), "from", (int)d->from, "to",
-        (int)d->to, "nice", (int)d->nice, "class", d->class == ASYM_CLASS_NONE ? "" : asym_class_name(d->class), "what",
-        asym_monitor_what_name(d->what), "reason", asym_bus_reason(d->reason, d->figure, reason, sizeof reason));
+    return json_pack("{s:I, s:i, s:i, s:o, s:i, s:i, s:i, s:s, s:s, s:o}", "time_us",
+                     (json_int_t)asym_service_realtime(d->time), "pid", (int)d->id.tgid, "tid", (int)d->id.tid, "comm",
+                     text_json(d->comm), "from", (int)d->from, "to", (int)d->to, "nice", (int)d->nice, "class",
+                     class_text(d->class), "what", asym_monitor_what_name(d->what), "reason",
+                     reason_json(d->reason, d->figure));
+}
+
+static int report_program(const struct report *r, uint64_t argument, json_t **ret)
+{
+    const struct asym_monitor_app *app = asym_monitor_app_of(r->monitor, id_of(argument));
+    if (!app || !asym_bus_may_see_app(r->s, r->caller, app))
+        return -ESRCH;
+    asym_service_update_app(r->s, app);
+    const struct own_threads own = find_own_threads(r->monitor, app);
+    const size_t listed = ASYM_MIN(own.n, (size_t)ASYM_BUS_OWN_THREADS);
+    json_t *program = app_json(r, app), *threads = json_array();
+    for (size_t i = 0; i < listed; i++)
+        asym_json_append(&threads, thread_json(r, own.thread[i]));
+    asym_json_set(&program, "schema", json_string("asymd.program/1"));
+    asym_json_set(&program, "rule", text_json(app->rule_name));
+    asym_json_set(&program, "own_threads", threads);
+    asym_json_set(&program, "own_threads_left_out", json_integer((json_int_t)(own.n - listed)));
+    *ret = program;
+    return 0;
+}
+
+/* The last decisions on some threads, the newest first. */
+struct last_decisions {
+    struct asym_monitor_decision decision[ASYM_BUS_LAST_DECISIONS];
+    size_t n;
+};
+
+static void add_decisions(struct last_decisions *last, const struct report *r, const struct asym_monitor_thread *t)
+{
+    struct asym_monitor_decision d[ASYM_MONITOR_DECISIONS];
+    const size_t n = asym_monitor_decisions(r->monitor, t, d);
+    for (size_t i = 0; i < n; i++) {
+        size_t at = last->n;
+        for (; at > 0 && last->decision[at - 1].number < d[i].number; at--)
+            if (at < ASYM_BUS_LAST_DECISIONS)
+                last->decision[at] = last->decision[at - 1];
+        if (at == ASYM_BUS_LAST_DECISIONS)
+            return;
+        last->decision[at] = d[i];
+        last->n = ASYM_MIN(last->n + 1, (size_t)ASYM_BUS_LAST_DECISIONS);
+    }
+}
+
+static json_t *last_decisions_json(const struct last_decisions *last)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < last->n; i++)
+        asym_json_append(&list, decision_json(&last->decision[i]));
+    return list;
+}
+
+static int report_thread(const struct report *r, uint64_t argument, json_t **ret)
+{
+    const struct asym_monitor_thread *t = asym_monitor_thread_of(r->monitor, id_of(argument));
+    struct last_decisions last = {.n = 0};
+    if (!t || !asym_bus_may_see(r->s, r->caller, &t->id))
+        return -ESRCH;
+    asym_service_update_thread(r->s, t);
+    add_decisions(&last, r, t);
+    json_t *thread = thread_json(r, t);
+    asym_json_set(&thread, "schema", json_string("asymd.thread/1"));
+    asym_json_set(&thread, "decisions", last_decisions_json(&last));
+    *ret = thread;
+    return 0;
+}
+
+static int add_sentence(void *ctx, const char *sentence)
+{
+    json_t **list = ctx;
+    asym_json_append(list, text_json(sentence));
+    return 0;
+}
+
+static int add_evidence(void *ctx, const char *name, const char *value)
+{
+    json_t **list = ctx;
+    asym_json_append(list, json_pack("{s:s, s:o}", "name", name, "value", text_json(value)));
+    return 0;
+}
+
+/* Another user's processes that hold the fast CPUs are in an explanation: hidepid hides them from all but root. */
+static void hide_holders(struct asym_explanation *e, const struct report *r)
+{
+    size_t n = 0;
+    if (sees_all(r->s, r->caller))
+        return;
+    for (size_t i = 0; i < ASYM_EXPLAIN_HOLDERS && i < e->n_holders; i++)
+        if (asym_bus_may_see_app(r->s, r->caller, e->holders[i]))
+            e->holders[n++] = e->holders[i];
+    e->hides_holders = e->n_holders > n;
+    e->n_holders = n;
+}
+
+/* The busiest thread of a program may have ended, and the program not. A cgroup can have processes of several users. */
+static bool may_see_subject(const struct report *r, const struct asym_explanation *e)
+{
+    if (e->thread && !(e->of_program && e->app->id.tid > 0))
+        return asym_bus_may_see(r->s, r->caller, &e->thread->id);
+    return asym_bus_may_see_app(r->s, r->caller, e->app);
+}
+
+static json_t *decisions_of(const struct report *r, const struct asym_explanation *e)
+{
+    struct last_decisions last = {.n = 0};
+    const struct own_threads own = e->of_program && e->app ? find_own_threads(r->monitor, e->app)
+                                                           : (struct own_threads){.n = 0};
+    for (size_t i = 0; i < ASYM_MIN(own.n, (size_t)ASYM_BUS_OWN_THREADS); i++)
+        add_decisions(&last, r, own.thread[i]);
+    if (own.n == 0 && e->thread)
+        add_decisions(&last, r, e->thread);
+    return last_decisions_json(&last);
+}
+
+static int report_why(const struct report *r, uint64_t argument, json_t **ret)
+{
+    struct asym_service_explanation e;
+    const int32_t id = id_of(argument);
+    if (asym_service_explain(r->s, id, &e) < 0 || !may_see_subject(r, &e.e) ||
+        asym_service_explain_now(r->s, id, &e) < 0)
+        return -ESRCH;
+    hide_holders(&e.e, r);
+    json_t *sentences = json_array(), *evidence = json_array();
+    asym_explain_sentences(&e.e, add_sentence, &sentences);
+    asym_explain_evidence(&e.e, add_evidence, &evidence);
+    *ret = json_pack("{s:s, s:[{s:i, s:o, s:o, s:o}]}", "schema", "asymctl.why/1", "explanations", "id", (int)id,
+                     "sentences", sentences, "evidence", evidence, "decisions", decisions_of(r, &e.e));
+    return 0;
+}
+
+static int add_counter(void *ctx, const struct asym_service_counter *c)
+{
+    json_t **list = ctx;
+    char name[128];
+    const struct asym_metric metric = {.name = asym_metric_name(c->id, c->labels, name, sizeof name),
+                                       .kind = asym_metric_row_at(c->id)->kind,
+                                       .whole = c->whole,
+                                       .fraction = c->fraction};
+    asym_json_append(list, json_pack("{s:s, s:s, s:o}", "name", metric.name, "kind", metric.kind, "value",
+                                     asym_metric_json(&metric)));
+    return 0;
+}
+
+static int report_counters(const struct report *r, uint64_t argument, json_t **ret)
+{
+    json_t *list = json_array();
+    (void)argument;
+    asym_service_counters(r->s, add_counter, &list);
+    *ret = json_pack("{s:s, s:o}", "schema", "asymctl.stats/1", "counters", list);
+    return 0;
 }
 
 /* A decision on a process that has ended belongs to no user: where /proc hides processes, only root gets it. */
-static json_t *decisions_json(const struct asym_service *s, const struct asym_bus_caller *caller, uint64_t since)
+static int report_decisions(const struct report *r, uint64_t since, json_t **ret)
 {
-    const struct asym_monitor *monitor = asym_service_monitor(s);
     ASYM_AUTO_FREE const struct asym_monitor_decision **all = NULL;
-    uint64_t next = asym_monitor_last_decision(monitor);
+    uint64_t next = asym_monitor_last_decision(r->monitor);
     size_t n = 0;
-    if (asym_monitor_decisions_since(monitor, since, &all, &n) < 0)
-        return NULL;
+    if (asym_monitor_decisions_since(r->monitor, since, &all, &n) < 0)
+        return -ENOMEM;
     if (n > ASYM_BUS_DECISIONS) {
         n = ASYM_BUS_DECISIONS;
         next = all[n - 1]->number;
     }
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++)
-        if (asym_bus_may_see(s, caller, &all[i]->id))
+        if (asym_bus_may_see(r->s, r->caller, &all[i]->id))
             asym_json_append(&list, decision_json(all[i]));
-    return json_pack("{s:s, s:I, s:I, s:o}", "schema", "asymd.decisions/1", "next", (json_int_t)next, "lost",
+    *ret = json_pack("{s:s, s:I, s:I, s:o}", "schema", "asymd.decisions/1", "next", (json_int_t)next, "lost",
                      (json_int_t)(next > since ? next - since - n : 0), "decisions", list);
+    return 0;
 }
 
-static const struct {
+static const struct topic {
     const char *name;
-    json_t *(*make)(const struct asym_service *s, const struct asym_bus_caller *caller, uint64_t argument);
+    int (*make)(const struct report *r, uint64_t argument, json_t **ret); /* NULL in *ret: no memory */
+    bool is_kept;
 } topics[] = {
-    {"decisions", decisions_json},
+    {"status", report_status, true}, {"program", report_program, true},   {"thread", report_thread, true},
+    {"why", report_why, true},       {"counters", report_counters, true}, {"decisions", report_decisions, false},
 };
 
-int asym_bus_report(const struct asym_service *s, const struct asym_bus_caller *caller, const char *topic,
-                    uint64_t argument, char **ret)
+static const struct topic *find_topic(const char *name)
 {
-    size_t i = 0;
-    while (i < ASYM_LENGTH(topics) && strcmp(topics[i].name, topic) != 0)
-        i++;
-    if (i == ASYM_LENGTH(topics))
+    for (size_t i = 0; i < ASYM_LENGTH(topics); i++)
+        if (strcmp(topics[i].name, name) == 0)
+            return &topics[i];
+    return NULL;
+}
+
+/* Returns the place of this report, which may hold one that is too old, or the place of the oldest. */
+static struct asym_bus_kept *find_kept(struct asym_service *s, const struct asym_bus_kept *wanted)
+{
+    struct asym_bus_kept *place = s->kept;
+    for (size_t i = 0; i < ASYM_BUS_KEPT; i++) {
+        struct asym_bus_kept *k = &s->kept[i];
+        if (k->topic == wanted->topic && k->argument == wanted->argument && k->view == wanted->view)
+            return k;
+        if (k->made < place->made)
+            place = k;
+    }
+    return place;
+}
+
+void asym_bus_report_forget(struct asym_service *s)
+{
+    for (size_t i = 0; i < ASYM_BUS_KEPT; i++) {
+        free(s->kept[i].text);
+        s->kept[i] = (struct asym_bus_kept){.topic = NULL};
+    }
+}
+
+static int make_text(struct asym_service *s, const struct asym_bus_caller *caller, const struct topic *topic,
+                     uint64_t argument, char **ret)
+{
+    const struct report report = {s, asym_service_monitor(s), caller};
+    ASYM_AUTO_JSON json_t *json = NULL;
+    const int r = topic->make(&report, argument, &json);
+    if (r < 0)
+        return r;
+    *ret = json ? json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
+    return *ret ? 0 : -ENOMEM;
+}
+
+int asym_bus_report(struct asym_service *s, const struct asym_bus_caller *caller, const char *name, uint64_t argument,
+                    asym_usec now, char **ret)
+{
+    const struct topic *topic = find_topic(name);
+    if (!topic)
         return -EINVAL;
-    ASYM_AUTO_JSON json_t *json = topics[i].make(s, caller, argument);
-    char *text = json ? json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
-    if (!text)
-        return -ENOMEM;
-    *ret = text;
-    return 0;
+    if (caller->is_root || !topic->is_kept)
+        return make_text(s, caller, topic, argument, ret);
+    const uid_t view = sees_all(s, caller) ? (uid_t)-1 : caller->uid;
+    struct asym_bus_kept wanted = {.topic = topic->name, .argument = argument, .view = view, .made = now};
+    struct asym_bus_kept *kept = find_kept(s, &wanted);
+    const bool is_same = kept->topic == wanted.topic && kept->argument == argument && kept->view == view;
+    if (!is_same || now - kept->made >= ASYM_BUS_KEEP) {
+        const int r = make_text(s, caller, topic, argument, &wanted.text);
+        if (r < 0)
+            return r;
+        free(kept->text);
+        *kept = wanted;
+    }
+    *ret = strdup(kept->text);
+    return *ret ? 0 : -ENOMEM;
 }

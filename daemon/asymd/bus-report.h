@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
- * The reports of a running asymd, as JSON (org.asymd.Manager(5), GetReport). What the caller may not see is left out of them.
- *
- * A topic has a number as its argument. "decisions": those with a higher number than it, the oldest first, 1024 at most. The
- * answer's "next" is the argument of the next question: who asks with more than there are learns it, and gets no decision.
+ * The reports of a running asymd, as JSON: one way to read it. org.asymd.Manager(5), GetReport, has the topics and their keys.
+ * What the caller may not see is left out: a program that is hidden is answered as if it did not exist.
  */
 #ifndef ASYM_DAEMON_ASYMD_BUS_REPORT_H
 #define ASYM_DAEMON_ASYMD_BUS_REPORT_H
@@ -11,14 +9,48 @@
 #include <stdint.h>
 
 #include "bus/bus.h"
+#include "explain/monitor.h"
 
 struct asym_service;
 
-/** The most decisions of one report. The text of one takes about 5 us. */
-enum { ASYM_BUS_DECISIONS = 1024 };
+enum {
+    ASYM_BUS_APPLICATIONS = 1024, /**< the most of one report. The owner and the text of one take 20 us */
+    ASYM_BUS_OWN_THREADS = 64,    /**< the most threads of one application: each costs system calls */
+    ASYM_BUS_DECISIONS = 1024,    /**< the most decisions since a number. The text of one takes about 5 us */
+    ASYM_BUS_LAST_DECISIONS = 10, /**< of an explanation */
+    ASYM_BUS_KEPT = 8,            /**< reports that users other than root get again */
+};
 
-/** Make a report. *ret: its text; free it. Returns 0; -EINVAL: there is no such topic; -ENOMEM. */
-int asym_bus_report(const struct asym_service *s, const struct asym_bus_caller *caller, const char *topic,
-                    uint64_t argument, char **ret);
+/** A user other than root gets a report again for so long, but for the one on decisions: it costs little where nothing is new. */
+#define ASYM_BUS_KEEP ASYM_SEC
+
+/** A report that was made for a user, or for all users where /proc hides nothing. */
+struct asym_bus_kept {
+    const char *topic; /**< NULL: none */
+    uint64_t argument;
+    uid_t view; /**< who may get it; -1: each user */
+    asym_usec made;
+    char *text;
+};
+
+/**
+ * Make a report on a topic, or take one that was kept. argument: a PID, a TID or the number of a decision. *ret: its text; free it.
+ * Returns 0; -EINVAL: there is no such topic; -ESRCH: asymd knows no such process or thread, or the caller may not see it; -ENOMEM.
+ */
+int asym_bus_report(struct asym_service *s, const struct asym_bus_caller *caller, const char *topic, uint64_t argument,
+                    asym_usec now, char **ret);
+
+/** Forget the reports that were kept: an order has changed something, or the service ends. */
+void asym_bus_report_forget(struct asym_service *s);
+
+/**
+ * Returns whether the caller may know of the process: root always; others, where /proc is mounted with hidepid, if it is theirs.
+ * id: the process or a thread of it, as asymd knew it. A cgroup, and what has ended: root only there.
+ */
+bool asym_bus_may_see(const struct asym_service *s, const struct asym_bus_caller *caller, const struct asym_taskid *id);
+
+/** The same for an application: a job is its leader's user's, or after its end that of the process that ran most. */
+bool asym_bus_may_see_app(const struct asym_service *s, const struct asym_bus_caller *caller,
+                          const struct asym_monitor_app *app);
 
 #endif

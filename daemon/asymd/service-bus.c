@@ -70,6 +70,13 @@ static void announce_changes(struct asym_service *s)
         asym_bus_emit_changed(s->bus, names);
 }
 
+/* An order has changed something: the next report says so. */
+static void on_change(struct asym_service *s)
+{
+    asym_bus_report_forget(s);
+    announce_changes(s);
+}
+
 void asym_service_bus_open(struct asym_service *s)
 {
     struct asym_error err = {""};
@@ -91,7 +98,7 @@ void asym_service_bus_open(struct asym_service *s)
     asym_hidepid_watch_init(&s->hidepid, asym_path(ASYM_PATH_HELPER, s->helper), now);
     update_hidepid(s, now);
     read_announced(s, &s->announced);
-    asym_service_listen(s, announce_changes);
+    asym_service_listen(s, on_change);
 }
 
 void asym_service_bus_close(struct asym_service *s)
@@ -101,6 +108,7 @@ void asym_service_bus_close(struct asym_service *s)
     asym_service_listen(s, NULL);
     asym_bus_close(ASYM_TAKE(s->bus));
     free(ASYM_TAKE(s->owners));
+    asym_bus_report_forget(s);
     asym_hidepid_watch_done(&s->hidepid);
 }
 

@@ -111,7 +111,7 @@ struct asym_service_facts {
     double cpu_usage;      /**< share of one CPU over the last budget window */
     uint32_t threads_steered;
     uint32_t orders; /**< processes that a user has released, adopted or given a rule */ /**< threads in the ledger */
-    char observer[128];  /**< what asymd reads, as the property Observer shows it */
+    char observer[128];  /**< what asymd reads, as the report on the status shows it */
     const char *profile; /**< path of the file of profiles; "": none */
 };
 
@@ -160,7 +160,7 @@ int asym_service_explain(struct asym_service *s, int32_t id, struct asym_service
 /** The same, but it reads the masks, and the rule of a process that sleeps: it spends CPU time for that process. */
 int asym_service_explain_now(struct asym_service *s, int32_t id, struct asym_service_explanation *ret);
 
-/** A counter of the service (docs: org.asymd.Manager(5), Counters). Its name and kind are in its row (report/metrics.def). */
+/** A counter of the service. Its name and kind are in its row (report/metrics.def). */
 struct asym_service_counter {
     enum asym_metric_id id;
     const char *labels; /**< {kind="steer"}; NULL: none. A static string */

@@ -20,6 +20,7 @@
 #include "app/run.h"
 #include "app/settings-setup.h"
 #include "bus/bus.h"
+#include "daemon/asymd/bus-report.h"
 #include "daemon/asymd/service-bus.h"
 #include "core/overrides.h"
 #include "daemon/asymd/service-control.h"
@@ -70,6 +71,7 @@ struct asym_service {
     asym_usec rivals_at;             /* when the last one ended; 0: never */
     struct asym_bus *bus;            /* NULL: users cannot ask asymd */
     struct asym_bus_announced announced;
+    struct asym_bus_kept kept[ASYM_BUS_KEPT];
     struct asym_proc_owners *owners; /* NULL: each question reads the start time of the process */
     struct asym_notify notify;
     int error;

@@ -14,17 +14,17 @@
 
 static int print_counters(const struct asym_client_counters *counters, FILE *out)
 {
-    ASYM_AUTO_FREE struct asym_metric *metrics = calloc(counters->n + 1, sizeof *metrics);
+    ASYM_AUTO_FREE struct asym_metric *metrics = calloc(counters->n_counters + 1, sizeof *metrics);
     if (!metrics)
         return -ENOMEM;
-    for (size_t i = 0; i < counters->n; i++)
+    for (size_t i = 0; i < counters->n_counters; i++)
         metrics[i] = (struct asym_metric){
-            .name = counters->counter[i].name,
-            .kind = counters->counter[i].kind,
-            .whole = counters->counter[i].whole,
-            .fraction = counters->counter[i].fraction,
+            .name = counters->counters[i].name,
+            .kind = counters->counters[i].kind,
+            .whole = asym_metric_whole(counters->counters[i].value),
+            .fraction = counters->counters[i].value,
         };
-    return asym_openmetrics_print(metrics, counters->n, out);
+    return asym_openmetrics_print(metrics, counters->n_counters, out);
 }
 
 /* Returns 0; the errors of client/client.h. */
@@ -72,7 +72,7 @@ static void print_failure(const char *why, FILE *out)
 
 static int print(struct asym_exporter_text *t, FILE *out, bool *ret_good)
 {
-    ASYM_CLEANUP(asym_client_counters_done) struct asym_client_counters counters = {.counter = NULL};
+    ASYM_CLEANUP(asym_client_counters_done) struct asym_client_counters counters = {.counters = NULL};
     struct asym_error err = {""};
     const int r = read_counters_again(t, &counters, &err);
     *ret_good = r >= 0;

@@ -1,105 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The methods and properties of org.asymd.Manager. */
+/* The orders, and the configuration. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "client/client-internal.h"
-
-static int ask_id(struct asym_client *c, const char *member, const uint32_t *id, sd_bus_message **ret,
-                  struct asym_error *err)
-{
-    CLIENT_AUTO_MESSAGE sd_bus_message *m = NULL;
-    int r = client_new_call(c, CLIENT_INTERFACE, member, &m);
-    if (r >= 0 && id)
-        r = sd_bus_message_append_basic(m, 'u', id);
-    return r < 0 ? client_made(r, err) : client_send(c, m, CLIENT_READ_TIMEOUT, ret, err);
-}
-
-static int understood(int r, struct asym_error *err)
-{
-    return r == -EBADMSG ? client_not_understood(err) : r < 0 ? asym_fail(err, r, "%s", strerror(-r)) : 0;
-}
-
-/* Asks for a record into *ret, which may be uninitialised. */
-static int ask_record(struct asym_client *c, const char *member, uint32_t id, const struct client_record *record,
-                      void *ret, struct asym_error *err)
-{
-    CLIENT_AUTO_MESSAGE sd_bus_message *answer = NULL;
-    int r = ask_id(c, member, &id, &answer, err);
-    if (r < 0)
-        return r;
-    memset(ret, 0, record->size);
-    return understood(client_read_record(answer, record, ret), err);
-}
-
-static int ask_array(struct asym_client *c, const char *member, const struct client_record *record, void *ret_items,
-                     size_t *ret_n, struct asym_error *err)
-{
-    CLIENT_AUTO_MESSAGE sd_bus_message *answer = NULL;
-    int r = ask_id(c, member, NULL, &answer, err);
-    return r < 0 ? r : understood(client_read_array(answer, record, ret_items, ret_n), err);
-}
-
-int asym_client_get_state(struct asym_client *client, struct asym_client_state *ret, struct asym_error *err)
-{
-    CLIENT_AUTO_MESSAGE sd_bus_message *m = NULL;
-    CLIENT_AUTO_MESSAGE sd_bus_message *answer = NULL;
-    int r = client_new_call(client, "org.freedesktop.DBus.Properties", "GetAll", &m);
-    if (r >= 0)
-        r = sd_bus_message_append(m, "s", CLIENT_INTERFACE);
-    r = r < 0 ? client_made(r, err) : client_send(client, m, CLIENT_READ_TIMEOUT, &answer, err);
-    if (r < 0)
-        return r;
-    memset(ret, 0, sizeof *ret);
-    return understood(client_read_record(answer, &client_record_state, ret), err);
-}
-
-int asym_client_list_cpus(struct asym_client *client, struct asym_client_cpus *ret, struct asym_error *err)
-{
-    return ask_array(client, "ListCPUs", &client_record_cpu, &ret->cpu, &ret->n, err);
-}
-
-int asym_client_list_applications(struct asym_client *client, struct asym_client_apps *ret, struct asym_error *err)
-{
-    return ask_array(client, "ListApplications", &client_record_app, &ret->app, &ret->n, err);
-}
-
-int asym_client_get_counters(struct asym_client *client, struct asym_client_counters *ret, struct asym_error *err)
-{
-    return ask_array(client, "Counters", &client_record_counter, &ret->counter, &ret->n, err);
-}
-
-int asym_client_get_application(struct asym_client *client, uint32_t pid, struct asym_client_app *ret,
-                                struct asym_error *err)
-{
-    return ask_record(client, "GetApplication", pid, &client_record_app, ret, err);
-}
-
-int asym_client_get_thread(struct asym_client *client, uint32_t tid, struct asym_client_thread *ret,
-                           struct asym_error *err)
-{
-    return ask_record(client, "GetThread", tid, &client_record_thread, ret, err);
-}
-
-int asym_client_explain(struct asym_client *client, uint32_t id, struct asym_client_explanation *ret,
-                        struct asym_error *err)
-{
-    CLIENT_AUTO_MESSAGE sd_bus_message *answer = NULL;
-    struct asym_client_explanation e = {.n_sentences = 0};
-    int r = ask_id(client, "Explain", &id, &answer, err);
-    if (r < 0)
-        return r;
-    r = client_read_array(answer, NULL, &e.sentences, &e.n_sentences);
-    if (r >= 0)
-        r = client_read_array(answer, &client_record_evidence, &e.evidence, &e.n_evidence);
-    if (r < 0)
-        asym_client_explanation_done(&e);
-    else
-        *ret = e;
-    return understood(r, err);
-}
 
 int asym_client_get_configuration(struct asym_client *client, char **ret, size_t *ret_len, struct asym_error *err)
 {
@@ -123,46 +29,6 @@ int asym_client_get_configuration(struct asym_client *client, char **ret, size_t
     *ret = copy;
     *ret_len = len;
     return 0;
-}
-
-void asym_client_state_done(struct asym_client_state *state)
-{
-    client_record_done(&client_record_state, state);
-}
-
-void asym_client_cpus_done(struct asym_client_cpus *cpus)
-{
-    client_array_done(&client_record_cpu, cpus->cpu, cpus->n);
-    *cpus = (struct asym_client_cpus){.n = 0};
-}
-
-void asym_client_apps_done(struct asym_client_apps *apps)
-{
-    client_array_done(&client_record_app, apps->app, apps->n);
-    *apps = (struct asym_client_apps){.n = 0};
-}
-
-void asym_client_counters_done(struct asym_client_counters *counters)
-{
-    client_array_done(&client_record_counter, counters->counter, counters->n);
-    *counters = (struct asym_client_counters){.n = 0};
-}
-
-void asym_client_app_done(struct asym_client_app *app)
-{
-    client_record_done(&client_record_app, app);
-}
-
-void asym_client_thread_done(struct asym_client_thread *thread)
-{
-    client_record_done(&client_record_thread, thread);
-}
-
-void asym_client_explanation_done(struct asym_client_explanation *e)
-{
-    client_array_done(NULL, e->sentences, e->n_sentences);
-    client_array_done(&client_record_evidence, e->evidence, e->n_evidence);
-    *e = (struct asym_client_explanation){.n_sentences = 0};
 }
 
 /* Sends a call that changes something. r: the result of making it. */

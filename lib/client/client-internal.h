@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** The connection, and the reading of records (dictionaries and structs) into C structs, by tables of their fields. */
+/** The connection, and the reading of JSON into structs, by tables of their fields. */
 #ifndef ASYM_CLIENT_CLIENT_INTERNAL_H
 #define ASYM_CLIENT_CLIENT_INTERNAL_H
 
@@ -53,34 +53,34 @@ int client_not_understood(struct asym_error *err);
 
 struct client_record;
 
-/** A field of a record. The table of a record ends in a field without a type. */
+/** A field of a record. The table of a record ends in a field of type 0. */
 struct client_field {
-    const char *key;  /**< of a dictionary; NULL in a struct, whose fields have the order of the message */
-    const char *type; /**< the signature: s, u, i, t, d, b (a bool), as, or an array of records */
-    size_t offset;    /**< of an array: the pointer to its items */
-    size_t count;     /**< of an array: the offset of its number of items */
+    const char *key;                    /**< NULL: the value itself, an item of an array of strings */
+    char type;                          /**< s, u, i, t, d, b (a bool), a (an array) */
+    size_t offset;                      /**< of an array: the pointer to its items */
+    size_t count;                       /**< of an array: the offset of its number of items */
     const struct client_record *record; /**< the items of an array; NULL: strings */
 };
 
 struct client_record {
-    const char *type; /**< "a{sv}", or a struct such as "(ss)" */
-    size_t size;      /**< bytes of the C struct */
+    size_t size; /**< bytes of the C struct */
     const struct client_field *fields;
 };
 
-extern const struct client_record client_record_state, client_record_cpu, client_record_app, client_record_thread,
-    client_record_evidence, client_record_counter;
+extern const struct client_record client_record_status, client_record_app, client_record_explanation,
+    client_record_counters, client_record_decisions;
+
+/** The report on the decisions since a number. */
+struct asym_client_decisions {
+    uint64_t next;
+    struct asym_client_decision *decisions;
+    size_t n_decisions;
+};
 
 /** Read one record into base, which is zero. On an error base is zero again. Returns 0; -EBADMSG, -ENOMEM. */
-int client_read_record(sd_bus_message *m, const struct client_record *record, void *base);
-
-/** Read an array of records; record NULL: of strings. Returns 0 with a new array, NULL if it is empty; -EBADMSG, -ENOMEM. */
-int client_read_array(sd_bus_message *m, const struct client_record *record, void *ret_items, size_t *ret_n);
+int client_read_record(const json_t *json, const struct client_record *record, void *base);
 
 /** Free the strings and arrays of a record, and make it zero. */
 void client_record_done(const struct client_record *record, void *base);
-
-/** Free the items of an array, and the array. */
-void client_array_done(const struct client_record *record, void *items, size_t n);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
- * The client's side of org.asymd.Manager, the bus object of a running asymd: a function for each method. The answers
- * become plain structs.
+ * The client's side of org.asymd.Manager, the bus object of a running asymd: a function for each order and
+ * report. The reports become plain structs.
  *
  * Strings are never NULL. They are valid UTF-8, but may hold control characters, because programs name themselves: escape them
  * before you print them (asym_text_escape). Keys of an answer that this version does not know are ignored; a missing key leaves
@@ -26,6 +26,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <jansson.h>
 
 #include <asym/error.h>
 #include <asym/types.h>
@@ -56,8 +58,36 @@ static inline void asym_client_close_p(struct asym_client **client)
     asym_client_close(*client);
 }
 
-/** The properties of the service. Times in microseconds; times of day are CLOCK_REALTIME. */
-struct asym_client_state {
+struct asym_client_cpu {
+    uint32_t cpu, type; /**< type: 0 is the fastest */
+    uint32_t smt_rank;  /**< place among the hardware threads of its core: 0 is the first */
+    char *type_name;
+    double speed; /**< relative */
+    bool fast;
+    double busy;      /**< share of the last interval, 0 to 1 */
+    uint32_t threads; /**< that asymd steers to it */
+    uint32_t tid;     /**< of the thread of interest that was seen there last; 0: none */
+    char *comm;       /**< its name; "": none */
+};
+
+struct asym_client_app {
+    uint32_t pid; /**< of a job the number of its process group; 0: a cgroup */
+    uint32_t processes;
+    char *cgroup, *comm;
+    uint32_t uid;
+    char *phase;      /**< "idle", "serial", "parallel" */
+    char *class;      /**< "MP", "HP", "SP" if a thread has it, "" */
+    char *class_name; /**< phase and class as people read them: "serial", "background" (asym_explain_class_name) */
+    double runnable;  /**< runnable threads, on average */
+    double running;   /**< CPUs that its threads used on average in the last interval */
+    uint32_t threads, steered;
+    double fast_share; /**< share of its running time on fast CPUs, of the last minute at most */
+    uint32_t moves_per_minute;
+    char *reason;
+};
+
+/** The state of the service. Times in microseconds; times of day are CLOCK_REALTIME. */
+struct asym_client_status {
     char *version;
     asym_usec start; /**< time of day */
     char *policy, *policy_reason;
@@ -74,87 +104,27 @@ struct asym_client_state {
     char *observer;         /**< "schedstat, process events" */
     char *profile;          /**< path of the file of profiles; "": none */
     char **lacks;           /**< sentences: what asymd cannot do here */
-    size_t n_lacks;
+    struct asym_client_cpu *cpus;
+    struct asym_client_app *apps;
+    size_t n_lacks, n_cpus, n_apps;
 };
 
-int asym_client_get_state(struct asym_client *client, struct asym_client_state *ret, struct asym_error *err);
-void asym_client_state_done(struct asym_client_state *state);
-
-struct asym_client_cpu {
-    uint32_t cpu, type; /**< type: 0 is the fastest */
-    uint32_t smt_rank;  /**< place among the hardware threads of its core: 0 is the first */
-    char *type_name;
-    double speed; /**< relative */
-    bool fast;
-    double busy;      /**< share of the last interval, 0 to 1 */
-    uint32_t threads; /**< that asymd steers to it */
-    uint32_t tid;     /**< of the thread of interest that was seen there last; 0: none */
-    char *comm;       /**< its name; "": none */
-};
-
-struct asym_client_cpus {
-    struct asym_client_cpu *cpu;
-    size_t n;
-};
-
-int asym_client_list_cpus(struct asym_client *client, struct asym_client_cpus *ret, struct asym_error *err);
-void asym_client_cpus_done(struct asym_client_cpus *cpus);
-
-/** A change of a thread. */
-struct asym_client_decision {
-    asym_usec time;   /**< time of day */
-    int32_t from, to; /**< CPUs; -1: none */
-    char *what;       /**< "steer", "release", "repair", "leave alone" */
-    char *class;      /**< "MP", "HP", "SP", "" */
-    char *reason;
-};
-
-struct asym_client_thread {
-    uint32_t tid, pid;
-    char *comm;
-    int32_t cpu, target; /**< where it ran last; where asymd steers it, -1: nowhere */
-    char *class;
-    double runnable, running; /**< shares of the time */
-    int32_t nice, own_nice;   /**< as planned now; its own */
-    char *mask, *own_mask;    /**< CPU lists: in force; the original */
-    char *reason;
-    struct asym_client_decision *decisions; /**< the newest first; GetApplication leaves them out */
-    size_t n_decisions;
-};
-
-int asym_client_get_thread(struct asym_client *client, uint32_t tid, struct asym_client_thread *ret,
-                           struct asym_error *err);
-void asym_client_thread_done(struct asym_client_thread *thread);
-
-struct asym_client_app {
-    uint32_t pid; /**< of a job the number of its process group; 0: a cgroup */
-    uint32_t processes;
-    char *cgroup, *comm;
-    uint32_t uid;
-    char *phase;      /**< "idle", "serial", "parallel" */
-    char *class;      /**< "MP", "HP", "SP" if a thread has it, "" */
-    char *class_name; /**< phase and class as people read them: "serial", "background" (asym_explain_class_name) */
-    double runnable;  /**< runnable threads, on average */
-    double running;   /**< CPUs that its threads used on average in the last interval */
-    uint32_t threads, steered;
-    double fast_share; /**< share of its running time on fast CPUs, of the last minute at most */
-    uint32_t moves_per_minute;
-    char *reason;
-    char *rule; /**< "": none. GetApplication only, as own_threads */
-    struct asym_client_thread *own_threads;
-    size_t n_own_threads;
-};
-
-struct asym_client_apps {
-    struct asym_client_app *app;
-    size_t n;
-};
-
-int asym_client_list_applications(struct asym_client *client, struct asym_client_apps *ret, struct asym_error *err);
-void asym_client_apps_done(struct asym_client_apps *apps);
+int asym_client_get_status(struct asym_client *client, struct asym_client_status *ret, struct asym_error *err);
+void asym_client_status_done(struct asym_client_status *status);
 int asym_client_get_application(struct asym_client *client, uint32_t pid, struct asym_client_app *ret,
                                 struct asym_error *err);
 void asym_client_app_done(struct asym_client_app *app);
+
+/** A change of a thread. */
+struct asym_client_decision {
+    asym_usec time; /**< time of day */
+    uint32_t pid, tid;
+    char *comm;
+    int32_t from, to, nice; /**< CPUs; -1: none */
+    char *class;            /**< "MP", "HP", "SP", "" */
+    char *what;             /**< "steer", "release", "repair", "leave alone" */
+    char *reason;
+};
 
 struct asym_client_evidence {
     char *name, *value;
@@ -162,9 +132,9 @@ struct asym_client_evidence {
 
 struct asym_client_explanation {
     char **sentences;
-    size_t n_sentences;
     struct asym_client_evidence *evidence;
-    size_t n_evidence;
+    struct asym_client_decision *decisions; /**< the last ones, the newest first */
+    size_t n_sentences, n_evidence, n_decisions;
 };
 
 /** id: of a process or a thread. */
@@ -173,19 +143,22 @@ int asym_client_explain(struct asym_client *client, uint32_t id, struct asym_cli
 void asym_client_explanation_done(struct asym_client_explanation *explanation);
 
 struct asym_client_counter {
-    char *name;     /**< the OpenMetrics name without "asymd_"; labels may follow: "actions_total{kind=\"steer\"}" */
-    char *kind;     /**< "counter", "gauge" */
-    uint64_t whole; /**< asym_metric_value (report/openmetrics.h) says which of the two applies */
-    double fraction;
+    char *name; /**< the OpenMetrics name without "asymd_"; labels may follow: "actions_total{kind=\"steer\"}" */
+    char *kind; /**< "counter", "gauge" */
+    double value;
 };
 
 struct asym_client_counters {
-    struct asym_client_counter *counter;
-    size_t n;
+    struct asym_client_counter *counters;
+    size_t n_counters;
 };
 
 int asym_client_get_counters(struct asym_client *client, struct asym_client_counters *ret, struct asym_error *err);
 void asym_client_counters_done(struct asym_client_counters *counters);
+
+/** Ask for a report (org.asymd.Manager(5), GetReport). *ret: a new reference to an object; texts as asymd has sent them. */
+int asym_client_get_report(struct asym_client *client, const char *topic, uint64_t argument, json_t **ret,
+                           struct asym_error *err);
 
 /** *ret: the effective configuration as INI, for asym_settings_read_printed, with a NUL behind it; free it. */
 int asym_client_get_configuration(struct asym_client *client, char **ret, size_t *ret_len, struct asym_error *err);
@@ -209,24 +182,16 @@ int asym_client_set_rule(struct asym_client *client, uint32_t pid, const char *a
 /** action: "fast", "slow", "ignore", "steer"; "auto" ends each of them, and a release. */
 int asym_client_set_program(struct asym_client *client, uint32_t pid, const char *action, struct asym_error *err);
 
-/** A decision. The strings are valid during the callback only. */
-struct asym_client_event {
-    asym_usec time; /**< time of day */
-    uint32_t pid, tid;
-    int32_t from, to, nice;
-    const char *comm, *class, *what, *reason;
-};
-
 /** The *since of the first call, which learns the number of the last decision so far. */
 #define ASYM_CLIENT_FROM_NOW UINT64_MAX
 
 /**
- * Call on_event for each decision that asymd has made since the last call with this *since, 1024 at most, and write the next
+ * Call on_decision for each decision that asymd has made since the last call with this *since, 1024 at most, and write the next
  * *since. asymd remembers ten decisions of a thread: ask several times a second. Returns 0; an error as above. -ENOTCONN: asymd has
  * ended, or was started again.
  */
 int asym_client_get_decisions(struct asym_client *client, uint64_t *since,
-                              void (*on_event)(void *ctx, const struct asym_client_event *event), void *ctx,
+                              void (*on_decision)(void *ctx, const struct asym_client_decision *decision), void *ctx,
                               struct asym_error *err);
 
 #endif

@@ -82,6 +82,22 @@ json_t *asym_json_option(const struct asym_option *row, const void *base, char *
     return NULL;
 }
 
+json_t *asym_json_escape(const json_t *json)
+{
+    /* jansson reads only. */
+    json_t *from = (json_t *)(uintptr_t)json, *to, *value;
+    const char *key;
+    size_t i;
+    if (json_is_string(json))
+        return asym_json_bytes(json_string_value(json), json_string_length(json));
+    if (!json_is_array(json) && !json_is_object(json))
+        return json_deep_copy(json);
+    to = json_is_array(json) ? json_array() : json_object();
+    json_array_foreach(from, i, value) asym_json_append(&to, asym_json_escape(value));
+    json_object_foreach(from, key, value) asym_json_set(&to, key, asym_json_escape(value));
+    return to;
+}
+
 /* An incomplete array or object is freed: a caller sees NULL rather than missing items. */
 static void drop_unless(bool complete, json_t **json)
 {

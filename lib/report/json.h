@@ -43,6 +43,9 @@ json_t *asym_json_number(double value, int decimals);
  */
 json_t *asym_json_option(const struct asym_option *row, const void *base, char *key, size_t size);
 
+/** A copy in which each string is escaped as by asym_json_bytes: for texts that programs have chosen. json: NULL: no memory. */
+json_t *asym_json_escape(const json_t *json);
+
 /** Append item, and take over its reference. On an error *array is freed and becomes NULL. */
 void asym_json_append(json_t **array, json_t *item);
 

@@ -88,6 +88,11 @@ static const struct asym_metric_row rows[] = {
 #undef ASYM_METRIC
 };
 
+uint64_t asym_metric_whole(double value)
+{
+    return value >= 0x1p64 ? UINT64_MAX : value > 0 ? (uint64_t)value : 0;
+}
+
 const struct asym_metric_row *asym_metric_row_at(size_t i)
 {
     return i < ASYM_LENGTH(rows) ? &rows[i] : NULL;
@@ -265,7 +270,7 @@ int asym_openmetrics_print(const struct asym_metric *metrics, size_t n, FILE *ou
     return ferror(out) ? -EIO : 0;
 }
 
-/* The counters of asymd as JSON, with the names of the OpenMetrics text. A file of its own: the exporter links no jansson. */
+/* The counters of asymd as JSON, with the names of the OpenMetrics text. */
 
 json_t *asym_metric_json(const struct asym_metric *metric)
 {

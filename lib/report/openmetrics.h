@@ -37,13 +37,16 @@ struct asym_metric_row {
     const char *help; /**< one sentence, without a backslash or a newline */
 };
 
-/** A sample, as the method Counters of the bus gives it. All borrowed. */
+/** A sample. All borrowed. */
 struct asym_metric {
     const char *name; /**< without "asymd_"; labels may follow: "actions_total{kind=\"steer\"}" */
     const char *kind; /**< "counter", "gauge" */
     uint64_t whole;   /**< the value of a counter that is not in seconds */
     double fraction;  /**< the value of a gauge, and of a counter in seconds */
 };
+
+/** Returns the value of a counter as a whole number: 0 and 2^64 - 1 are its bounds. */
+uint64_t asym_metric_whole(double value);
 
 /** The row at index i; NULL after the last. */
 const struct asym_metric_row *asym_metric_row_at(size_t i);

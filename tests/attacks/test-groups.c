@@ -122,7 +122,7 @@ static void with_offline_cpus_a_change_and_a_call_cost_little_too(void **state)
     sd_bus *bus = asym_bus_daemon_direct(asym_service_dir());
     asym_live_sleep_available(SETTLE);
     for (int i = 0; i < CALLS; i++)
-        assert_int_equal(asym_bus_daemon_call(bus, "GetApplication", NULL, "u", (uint32_t)attacker), 0);
+        assert_int_equal(asym_bus_daemon_call(bus, "GetReport", NULL, "st", "program", (uint64_t)attacker), 0);
     sd_bus_close_unref(bus);
     const double used = asym_attack_cpu(asymd);
     const int steered = await_steered(attacker);

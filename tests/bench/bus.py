@@ -57,15 +57,15 @@ class Client:
         assert got, "the connection was closed"
         self.bytes += got
 
-    def call(self, member, name, path, interface):
+    def call(self, member, name, path, interface, topic=None):
         self.serial += 1
-        fields = b""
+        fields, body = (b"\x08\1g\0\2st\0\0", pad(struct.pack("<I", len(topic)) + topic + b"\0", 8) + bytes(8)) if topic else (b"", b"")
         for code, kind, text in ((1, b"o", path), (2, b"s", interface), (3, b"s", member), (6, b"s", name)):
             if code == 6 and not self.on_bus:
                 continue
             fields = pad(fields, 8) + bytes([code, 1]) + kind + b"\0" + struct.pack("<I", len(text)) + text.encode() + b"\0"
-        head = b"l" + bytes([CALL, 0, 1]) + struct.pack("<III", 0, self.serial, len(fields)) + fields
-        self.socket.sendall(pad(head, 8))
+        head = b"l" + bytes([CALL, 0, 1]) + struct.pack("<III", len(body), self.serial, len(fields)) + fields
+        self.socket.sendall(pad(head, 8) + body)
 
     def messages(self):
         """Take the whole messages out of the bytes that have come: (type, body)."""
@@ -222,7 +222,7 @@ def lateness(asymd):
     """Prints how late the samples are: alone, while clients ask the bus daemon, and while they ask asymd."""
     clients = [Client(asymd.system, True) for _ in range(CLIENTS)]
     rows, late = (("alone", None, None), ("clients ask the bus daemon", "GetId", BUS_DAEMON),
-                  ("clients ask asymd", "ListApplications", ASYMD)), []
+                  ("clients ask asymd", "GetReport", {**ASYMD, "topic": b"status"})), []
     for name, member, to in rows:
         cpu, cycles, seconds, answers = during(asymd, lambda: ask_all(clients, member, to) if to else time.sleep(SECONDS))
         late.append((seconds / cycles - INTERVAL) * 1000)

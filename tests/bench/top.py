@@ -39,7 +39,7 @@ def main(build):
             terminal = Terminal([str(build / "daemon/asymctl"), "top"], 200, 60, ASYMD_BUS=f"{folder}/bus", LC_ALL="C.UTF-8",
                                 TERM="xterm-256color")
             share, drawn = measure(terminal, f"1 of {apps}" if apps > 50 else "q quit")
-            frames = fake.calls("ListApplications") - 1
+            frames = fake.calls("status") - 1
             name = f"{apps} applications, {frames} frames"
             print(f"{name:34} {share:8.2%} {drawn:8.0f}")
     share, drawn = measure(Terminal(["/usr/bin/top", "-d1"], 200, 60, TERM="xterm-256color"), "PID USER")

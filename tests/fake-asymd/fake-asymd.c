@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * fake-asymd SOCKET CPUS APPLICATIONS [DELAY]: the bus object of an asymd that steers nothing, on a socket without a bus daemon.
- * Prints a line for each call. The values are the same in each answer. Counters answers after DELAY milliseconds.
+ * Prints a line for each call. The values are the same in each answer. The report on counters comes after DELAY milliseconds.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <jansson.h>
 #include <systemd/sd-bus.h>
 #include <systemd/sd-event.h>
 
@@ -40,99 +41,40 @@ static void say(const char *call)
     fflush(stdout);
 }
 
-static void field(sd_bus_message *m, const char *key, const char *type, const char *text, double number)
-{
-    check(sd_bus_message_open_container(m, 'e', "sv"), "entry");
-    check(sd_bus_message_append(m, "s", key), key);
-    if (*type == 's')
-        check(sd_bus_message_append(m, "v", "s", text), key);
-    else if (*type == 'd')
-        check(sd_bus_message_append(m, "v", "d", number), key);
-    else if (*type == 'b')
-        check(sd_bus_message_append(m, "v", "b", (int)number), key);
-    else
-        check(sd_bus_message_append(m, "v", "u", (uint32_t)number), key);
-    check(sd_bus_message_close_container(m), "entry");
-}
-
-static void append_cpu(sd_bus_message *m, unsigned cpu)
+static json_t *cpu_json(unsigned cpu)
 {
     const int fast = cpu < (n_cpus + 1) / 2;
-    check(sd_bus_message_open_container(m, 'a', "{sv}"), "cpu");
-    field(m, "cpu", "u", NULL, cpu);
-    field(m, "type", "u", NULL, !fast);
-    field(m, "type_name", "s", fast ? "big" : "little", 0);
-    field(m, "speed", "d", NULL, fast ? 2 : 1);
-    field(m, "fast", "b", NULL, fast);
-    field(m, "busy", "d", NULL, cpu % 4 / 3.0);
-    field(m, "threads", "u", NULL, fast);
-    field(m, "tid", "u", NULL, 1000 + cpu);
-    field(m, "comm", "s", "stockfish", 0);
-    check(sd_bus_message_close_container(m), "cpu");
+    return json_pack("{s:i, s:i, s:s, s:f, s:b, s:f, s:i, s:i, s:s}", "cpu", (int)cpu, "type", !fast, "type_name",
+                     fast ? "big" : "little", "speed", fast ? 2.0 : 1.0, "fast", fast, "busy", cpu % 4 / 3.0, "threads",
+                     fast, "tid", (int)(1000 + cpu), "comm", "stockfish");
 }
 
-static void append_app(sd_bus_message *m, unsigned i)
+static json_t *app_json(unsigned i)
 {
     static const char *const names[] = {"stockfish", "gzip\033[2J", "make", "漢字圧縮"};
     static const char *const classes[] = {"HP", "", "SP", "MP"};
     static const char *const class_names[] = {"highly parallel", "serial", "serial phase", "mildly parallel"};
-    check(sd_bus_message_open_container(m, 'a', "{sv}"), "application");
-    field(m, "pid", "u", NULL, 1000 + i);
-    field(m, "processes", "u", NULL, i % 4 == 2 ? 9 : 1);
-    field(m, "cgroup", "s", "/user.slice/user-1000.slice/session-1.scope", 0);
-    field(m, "comm", "s", names[i % 4], 0);
-    field(m, "uid", "u", NULL, 1000);
-    field(m, "phase", "s", i % 4 == 1 ? "serial" : "parallel", 0);
-    field(m, "class", "s", classes[i % 4], 0);
-    field(m, "class_name", "s", class_names[i % 4], 0);
-    field(m, "runnable", "d", NULL, i % 8);
-    field(m, "running", "d", NULL, i % 8 / 2.0);
-    field(m, "threads", "u", NULL, i % 8 + 1);
-    field(m, "steered", "u", NULL, i % 8);
-    field(m, "fast_share", "d", NULL, i % 4 / 4.0);
-    field(m, "moves_per_minute", "u", NULL, i % 16);
-    field(m, "reason", "s", "few threads: a fast CPU each", 0);
-    check(sd_bus_message_close_container(m), "application");
+    return json_pack("{s:i, s:i, s:s, s:s, s:i, s:s, s:s, s:s, s:f, s:f, s:i, s:i, s:f, s:i, s:s}", "pid",
+                     (int)(1000 + i), "processes", i % 4 == 2 ? 9 : 1, "cgroup",
+                     "/user.slice/user-1000.slice/session-1.scope", "comm", names[i % 4], "uid", 1000, "phase",
+                     i % 4 == 1 ? "serial" : "parallel", "class", classes[i % 4], "class_name", class_names[i % 4],
+                     "runnable", (double)(i % 8), "running", i % 8 / 2.0, "threads", (int)(i % 8 + 1), "steered",
+                     (int)(i % 8), "fast_share", i % 4 / 4.0, "moves_per_minute", (int)(i % 16), "reason",
+                     "few threads: a fast CPU each");
 }
 
-static int answer_list(sd_bus_message *call, unsigned n, void (*append)(sd_bus_message *m, unsigned i))
+static json_t *status_json(void)
 {
-    sd_bus_message *m = NULL;
-    say(sd_bus_message_get_member(call));
-    check(sd_bus_message_new_method_return(call, &m), "answer");
-    check(sd_bus_message_open_container(m, 'a', "a{sv}"), "list");
-    for (unsigned i = 0; i < n; i++)
-        append(m, i);
-    check(sd_bus_message_close_container(m), "list");
-    check(sd_bus_send(NULL, m, NULL), "send");
-    sd_bus_message_unref(m);
-    return 1;
-}
-
-static int list_cpus(sd_bus_message *call, void *ctx, sd_bus_error *error)
-{
-    (void)ctx, (void)error;
-    return answer_list(call, n_cpus, append_cpu);
-}
-
-static int list_applications(sd_bus_message *call, void *ctx, sd_bus_error *error)
-{
-    (void)ctx, (void)error;
-    return answer_list(call, n_apps, append_app);
-}
-
-static int explain(sd_bus_message *call, void *ctx, sd_bus_error *error)
-{
-    uint32_t id = 0;
-    char text[80];
-    (void)ctx;
-    check(sd_bus_message_read(call, "u", &id), "id");
-    snprintf(text, sizeof text, "Explain %u", id);
-    say(text);
-    if (id == 1000)
-        return sd_bus_error_set(error, "org.asymd.Error.NoSuchProcess", "asymd does not know process 1000");
-    snprintf(text, sizeof text, "gzip (%u) has one runnable thread.", id);
-    return sd_bus_reply_method_return(call, "asa(ss)", 1, text, 1, "rule", "none");
+    json_t *cpus = json_array(), *apps = json_array();
+    for (unsigned i = 0; i < n_cpus; i++)
+        json_array_append_new(cpus, cpu_json(i));
+    for (unsigned i = 0; i < n_apps; i++)
+        json_array_append_new(apps, app_json(i));
+    return json_pack("{s:s, s:I, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:f, s:i, s:b, s:s, s:o, s:o}", "version",
+                     "0.1.0", "start_us", (json_int_t)1000000000000000, "policy", "pa", "policy_reason",
+                     "set by the configuration", "fast_cpus", "0", "slow_cpus", "1", "threads_steered", 14, "changes",
+                     412, "changes_last_minute", 32, "interval_us", 100000, "cpu_usage", 0.004, "memory_bytes", 5 << 20,
+                     "paused", paused, "observer", "schedstat", "cpus", cpus, "applications", apps);
 }
 
 static int pause_or_resume(sd_bus_message *call, void *ctx, sd_bus_error *error)
@@ -167,97 +109,63 @@ static int order(sd_bus_message *call, void *ctx, sd_bus_error *error)
 static const char *const strange[] = {"a name", "name{label}", "name{label=\"a\nb\"}", "", "0name", "unknown_things"};
 
 /* A sample for each family that the exporter knows, with labels for some. */
-static int counters(sd_bus_message *call, void *ctx, sd_bus_error *error)
+static json_t *counters_json(void)
 {
-    sd_bus_message *m = NULL;
     const struct asym_metric_row *row;
-    (void)ctx, (void)error;
-    say("Counters");
-    usleep(delay * 1000);
-    check(sd_bus_message_new_method_return(call, &m), "answer");
-    check(sd_bus_message_open_container(m, 'a', "(sstd)"), "list");
+    json_t *list = json_array();
     for (size_t i = 0; (row = asym_metric_row_at(i)); i++) {
         char name[128];
         snprintf(name, sizeof name, "%s%s%s", row->name, strcmp(row->kind, "counter") == 0 ? "_total" : "",
                  i % 4 == 3 ? "{kind=\"a\\\\b\",result=\"done\"}" : "");
-        check(sd_bus_message_append(m, "(sstd)", name, row->kind, (uint64_t)412, 1.5), name);
+        const int is_whole = strcmp(row->kind, "counter") == 0 && !strstr(row->name, "_seconds");
+        json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", name, "kind", row->kind, "value",
+                                              is_whole ? json_integer(412) : json_real(1.5)));
     }
     for (size_t i = 0; i < sizeof strange / sizeof strange[0]; i++)
-        check(sd_bus_message_append(m, "(sstd)", strange[i], "gauge", (uint64_t)0, 1e300 * 1e300), strange[i]);
-    check(sd_bus_message_close_container(m), "list");
-    check(sd_bus_send(NULL, m, NULL), "send");
-    sd_bus_message_unref(m);
-    return 1;
+        json_array_append_new(list, json_pack("{s:s, s:s, s:n}", "name", strange[i], "kind", "gauge", "value"));
+    return json_pack("{s:o}", "counters", list);
 }
 
-static const struct {
-    const char *name, *type, *text;
-    double number;
-} values[] = {
-    {"Version", "s", "0.1.0", 0},      {"Policy", "s", "pa", 0},
-    {"FastCPUs", "s", "0", 0},         {"SlowCPUs", "s", "1", 0},
-    {"Observer", "s", "schedstat", 0}, {"PolicyReason", "s", "set by the configuration", 0},
-    {"Profile", "s", "", 0},           {"ThreadsSteered", "u", "", 14},
-    {"Changes", "t", "", 412},         {"ChangesLastMinute", "u", "", 32},
-    {"Interval", "t", "", 100000},     {"CPUUsage", "d", "", 0.004},
-    {"Memory", "t", "", 5 << 20},      {"PausedUntil", "t", "", 0},
-    {"StartTimestamp", "t", "", 1e15}, {"Orders", "u", "", 0},
-};
-
-static int get(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply,
-               void *ctx, sd_bus_error *error)
+static json_t *why_json(int id)
 {
-    (void)bus, (void)path, (void)interface, (void)ctx, (void)error;
-    if (strcmp(property, "Paused") == 0)
-        return sd_bus_message_append(reply, "b", paused);
-    if (strcmp(property, "Lacks") == 0)
-        return sd_bus_message_append(reply, "as", 0);
-    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
-        if (strcmp(values[i].name, property) != 0)
-            continue;
-        switch (*values[i].type) {
-        case 's':
-            return sd_bus_message_append(reply, "s", values[i].text);
-        case 'd':
-            return sd_bus_message_append(reply, "d", values[i].number);
-        case 't':
-            return sd_bus_message_append(reply, "t", (uint64_t)values[i].number);
-        default:
-            return sd_bus_message_append(reply, "u", (uint32_t)values[i].number);
-        }
-    }
-    return -ENOENT;
+    char text[80];
+    snprintf(text, sizeof text, "gzip (%d) has one runnable thread.", id);
+    return json_pack("{s:[{s:[s], s:[{s:s, s:s}]}]}", "explanations", "sentences", text, "evidence", "name", "rule",
+                     "value", "none");
+}
+
+static int get_report(sd_bus_message *call, void *ctx, sd_bus_error *error)
+{
+    const char *topic;
+    uint64_t argument;
+    char said[80];
+    (void)ctx;
+    check(sd_bus_message_read(call, "st", &topic, &argument), "question");
+    snprintf(said, sizeof said, argument > 0 ? "%s %u" : "%s", topic, (unsigned)argument);
+    say(said);
+    if (strcmp(topic, "why") == 0 && argument == 1000)
+        return sd_bus_error_set(error, "org.asymd.Error.NoSuchProcess", "asymd does not know process 1000");
+    if (strcmp(topic, "counters") == 0)
+        usleep(delay * 1000);
+    json_t *json = strcmp(topic, "why") == 0        ? why_json((int)argument)
+                   : strcmp(topic, "counters") == 0 ? counters_json()
+                                                    : status_json();
+    char *text = json_dumps(json, JSON_COMPACT);
+    check(text ? 0 : -ENOMEM, "report");
+    const int r = sd_bus_reply_method_return(call, "s", text);
+    free(text);
+    json_decref(json);
+    return r;
 }
 
 static const sd_bus_vtable vtable[] = {
     SD_BUS_VTABLE_START(0),
-    SD_BUS_PROPERTY("Version", "s", get, 0, 0),
-    SD_BUS_PROPERTY("StartTimestamp", "t", get, 0, 0),
-    SD_BUS_PROPERTY("Policy", "s", get, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-    SD_BUS_PROPERTY("PolicyReason", "s", get, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-    SD_BUS_PROPERTY("FastCPUs", "s", get, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-    SD_BUS_PROPERTY("SlowCPUs", "s", get, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-    SD_BUS_PROPERTY("ThreadsSteered", "u", get, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-    SD_BUS_PROPERTY("Changes", "t", get, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-    SD_BUS_PROPERTY("ChangesLastMinute", "u", get, 0, 0),
-    SD_BUS_PROPERTY("Interval", "t", get, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-    SD_BUS_PROPERTY("CPUUsage", "d", get, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-    SD_BUS_PROPERTY("Memory", "t", get, 0, 0),
-    SD_BUS_PROPERTY("Paused", "b", get, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-    SD_BUS_PROPERTY("PausedUntil", "t", get, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-    SD_BUS_PROPERTY("Orders", "u", get, 0, 0),
-    SD_BUS_PROPERTY("Observer", "s", get, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-    SD_BUS_PROPERTY("Profile", "s", get, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-    SD_BUS_PROPERTY("Lacks", "as", get, 0, 0),
-    SD_BUS_METHOD("ListCPUs", NULL, "aa{sv}", list_cpus, SD_BUS_VTABLE_UNPRIVILEGED),
-    SD_BUS_METHOD("ListApplications", NULL, "aa{sv}", list_applications, SD_BUS_VTABLE_UNPRIVILEGED),
-    SD_BUS_METHOD("Explain", "u", "asa(ss)", explain, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("GetReport", "st", "s", get_report, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Pause", "t", NULL, pause_or_resume, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Resume", NULL, NULL, pause_or_resume, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Release", "u", NULL, order, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("SetProgram", "us", NULL, order, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("SetPolicy", "sb", NULL, order, SD_BUS_VTABLE_UNPRIVILEGED),
-    SD_BUS_METHOD("Counters", NULL, "a(sstd)", counters, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_VTABLE_END,
 };
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <jansson.h>
 #include <systemd/sd-bus.h>
 
 #include "base/macro.h"
@@ -28,157 +29,137 @@ static pid_t child;
 static enum fake_service_kind kind;
 static bool ended;
 
-static int append_app(sd_bus_message *m, uint32_t pid, const char *comm, const char *class, uint32_t steered,
-                      double share)
+static json_t *app_json(uint32_t pid, const char *comm, const char *class, int steered, double share)
 {
     const char *const name = strcmp(class, "HP") == 0   ? "highly parallel"
                              : strcmp(class, "MP") == 0 ? "serial"
                                                         : "idle";
-    return sd_bus_message_append(m, "a{sv}", 14, "pid", "u", pid, "cgroup", "s", pid > 0 ? "" : "/build.slice", "comm",
-                                 "s", comm, "uid", "u", 1000u, "phase", "s", "parallel", "class", "s", class,
-                                 "runnable", "d", (double)steered, "threads", "u", steered + 1, "steered", "u", steered,
-                                 "fast_share", "d", share, "moves_per_minute", "u", 3u, "reason", "s", "a reason",
-                                 "class_name", "s", name, "running", "d", (double)steered / 2);
+    return json_pack("{s:I, s:s, s:s, s:i, s:s, s:s, s:f, s:i, s:i, s:f, s:i, s:s, s:s, s:f}", "pid", (json_int_t)pid,
+                     "cgroup", pid > 0 ? "" : "/build.slice", "comm", comm, "uid", 1000, "phase", "parallel", "class",
+                     class, "runnable", (double)steered, "threads", steered + 1, "steered", steered, "fast_share",
+                     share, "moves_per_minute", 3, "reason", "a reason", "class_name", name, "running",
+                     (double)steered / 2);
 }
 
-static int get_all(sd_bus_message *m)
+static json_t *apps_json(void)
+{
+    json_t *list = json_array();
+    if (kind == FAKE_SERVICE_HOSTILE)
+        json_array_append_new(list, app_json(66, "\033[2J\r\nevil\\", "\033[H", 3, 1e300));
+    for (uint32_t i = 0; kind == FAKE_SERVICE_HOSTILE && i < 1000; i++)
+        json_array_append_new(list, app_json(100 + i, "same-name", "HP", 2, 0));
+    json_array_append_new(list, app_json(4711, "stockfish", "HP", 8, 0.43));
+    json_array_append_new(list, app_json(4712, "gzip", "MP", 1, 1));
+    json_array_append_new(list, app_json(4713, "idler", "", 0, 0));
+    return list;
+}
+
+static json_t *cpus_json(void)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < 8; i++)
+        json_array_append_new(list, json_pack("{s:i, s:i, s:i, s:s, s:f, s:b, s:f, s:i, s:i, s:s}", "cpu", i, "type",
+                                              i / 4, "smt_rank", i < 4 ? i % 2 : 0, "type_name",
+                                              i < 4 ? "P-core" : "E-core", "speed", i < 4 ? 2.0 : 1.0, "fast", i < 4,
+                                              "busy", i < 4 ? 0.525 : 0.1, "threads", 1, "tid", 4711, "comm", "x"));
+    return list;
+}
+
+static json_t *status_json(void)
 {
     if (kind == FAKE_SERVICE_OTHER)
-        return sd_bus_message_append(m, "a{sv}", 1, "Version", "u", 7u);
-    return sd_bus_message_append(
-        m, "a{sv}", 19, "Version", "s", "0.1.0", "StartTimestamp", "t", (uint64_t)T0, "Policy", "s", "pa",
-        "PolicyReason", "s", "auto chose it: the machine has fast and slow CPUs", "FastCPUs", "s", "0-3", "SlowCPUs",
-        "s", kind == FAKE_SERVICE_ALIKE ? "" : "4-7", "ThreadsSteered", "u", 12u, "Changes", "t", (uint64_t)1204,
-        "ChangesLastMinute", "u", 14u, "Interval", "t", (uint64_t)100000, "CPUUsage", "d", 0.0031, "Memory", "t",
-        (uint64_t)4300000, "Paused", "b", kind == FAKE_SERVICE_PAUSED, "PausedUntil", "t",
-        kind == FAKE_SERVICE_PAUSED ? (uint64_t)T0 + 90000000 : 0, "Orders", "u", 3u, "Observer", "s",
-        "schedstat, process events", "Profile", "s", "", "Lacks", "as", 1,
-        "asymd cannot count instructions: this machine has no PMU", "FromTheFuture", "s", "ignored");
+        return json_pack("{s:i}", "version", 7);
+    return json_pack(
+        "{s:s, s:s, s:I, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:f, s:i, s:b, s:I, s:i, s:s, s:s, s:[s], s:s, s:o, "
+        "s:o}",
+        "schema", "asymctl.status/1", "version", "0.1.0", "start_us", (json_int_t)T0, "policy", "pa", "policy_reason",
+        "auto chose it: the machine has fast and slow CPUs", "fast_cpus", "0-3", "slow_cpus",
+        kind == FAKE_SERVICE_ALIKE ? "" : "4-7", "threads_steered", 12, "changes", 1204, "changes_last_minute", 14,
+        "interval_us", 100000, "cpu_usage", 0.0031, "memory_bytes", 4300000, "paused", kind == FAKE_SERVICE_PAUSED,
+        "paused_until_us", (json_int_t)(kind == FAKE_SERVICE_PAUSED ? T0 + 90000000 : 0), "orders", 3, "observer",
+        "schedstat, process events", "profile", "", "lacks", "asymd cannot count instructions: this machine has no PMU",
+        "from_the_future", "ignored", "cpus", cpus_json(), "applications", apps_json());
 }
 
-static int list_cpus(sd_bus_message *m)
+/* Thread 4711 has ten decisions in the even seconds, 4720 two in odd ones. These are the last ten of both. */
+static json_t *last_decisions_json(void)
 {
-    int r = sd_bus_message_open_container(m, 'a', "a{sv}");
-    for (uint32_t i = 0; r >= 0 && i < 8; i++)
-        r = sd_bus_message_append(m, "a{sv}", 10, "cpu", "u", i, "type", "u", i / 4, "smt_rank", "u", i < 4 ? i % 2 : 0,
-                                  "type_name", "s", i < 4 ? "P-core" : "E-core", "speed", "d", i < 4 ? 2.0 : 1.0,
-                                  "fast", "b", i < 4, "busy", "d", i < 4 ? 0.525 : 0.1, "threads", "u", 1u, "tid", "u",
-                                  4711u, "comm", "s", "x");
-    return r < 0 ? r : sd_bus_message_close_container(m);
+    static const int seconds[] = {18, 16, 14, 12, 10, 8, 6, 4, 3, 2};
+    json_t *list = json_array();
+    for (size_t i = 0; i < ASYM_LENGTH(seconds); i++)
+        json_array_append_new(list, json_pack("{s:I, s:i, s:i, s:i, s:s, s:s, s:s}", "time_us",
+                                              (json_int_t)T0 + seconds[i] * 1000000, "tid",
+                                              seconds[i] % 2 ? 4720 : 4711, "from", 4, "to", 0, "what", "steer",
+                                              "class", "HP", "reason", "parallel: a spare fast CPU"));
+    return list;
 }
 
-static int list_applications(sd_bus_message *m)
+static json_t *why_json(uint32_t id)
 {
-    int r = sd_bus_message_open_container(m, 'a', "a{sv}");
-    if (r >= 0 && kind == FAKE_SERVICE_HOSTILE)
-        r = append_app(m, 66, "\033[2J\r\nevil\\", "\033[H", 3, 1e300);
-    for (uint32_t i = 0; r >= 0 && kind == FAKE_SERVICE_HOSTILE && i < 1000; i++)
-        r = append_app(m, 100 + i, "same-name", "HP", 2, 0);
-    if (r >= 0)
-        r = append_app(m, 4711, "stockfish", "HP", 8, 0.43);
-    if (r >= 0)
-        r = append_app(m, 4712, "gzip", "MP", 1, 1);
-    if (r >= 0)
-        r = append_app(m, 4713, "idler", "", 0, 0);
-    return r < 0 ? r : sd_bus_message_close_container(m);
-}
-
-static int append_thread(sd_bus_message *m, uint32_t tid)
-{
-    /* A key that comes twice: the first one counts. */
-    return sd_bus_message_append(m, "a{sv}", 4, "tid", "u", tid, "pid", "u", 4711u, "comm", "s", "stockfish", "comm",
-                                 "s", "another");
-}
-
-/* The application of process 4711 has the threads 4711 and 4720. */
-static int get_application(sd_bus_message *m)
-{
-    int r = sd_bus_message_open_container(m, 'a', "{sv}");
-    if (r >= 0)
-        r = sd_bus_message_append(m, "{sv}", "pid", "u", 4711u);
-    if (r >= 0)
-        r = sd_bus_message_open_container(m, 'e', "sv");
-    if (r >= 0)
-        r = sd_bus_message_append(m, "s", "own_threads");
-    if (r >= 0)
-        r = sd_bus_message_open_container(m, 'v', "aa{sv}");
-    if (r >= 0)
-        r = sd_bus_message_open_container(m, 'a', "a{sv}");
-    if (r >= 0)
-        r = append_thread(m, 4711);
-    if (r >= 0)
-        r = append_thread(m, 4720);
-    for (int i = 0; r >= 0 && i < 4; i++)
-        r = sd_bus_message_close_container(m);
-    return r;
-}
-
-/* Thread 4711 has ten decisions in the even seconds, 4720 two in odd ones. */
-static int get_thread(sd_bus_message *m, uint32_t tid)
-{
-    int r = sd_bus_message_open_container(m, 'a', "{sv}");
-    if (r >= 0)
-        r = sd_bus_message_append(m, "{sv}", "tid", "u", tid);
-    if (r >= 0)
-        r = sd_bus_message_open_container(m, 'e', "sv");
-    if (r >= 0)
-        r = sd_bus_message_append(m, "s", "decisions");
-    if (r >= 0)
-        r = sd_bus_message_open_container(m, 'v', "a(tiisss)");
-    if (r >= 0)
-        r = sd_bus_message_open_container(m, 'a', "(tiisss)");
-    for (int i = tid == 4711 ? 9 : 1; r >= 0 && i >= 0; i--)
-        r = sd_bus_message_append(m, "(tiisss)", (uint64_t)T0 + (uint64_t)(2 * i + (tid != 4711)) * 1000000, 4, 0,
-                                  "steer", "HP", "parallel: a spare fast CPU");
-    for (int i = 0; r >= 0 && i < 4; i++)
-        r = sd_bus_message_close_container(m);
-    return r;
-}
-
-static int explain(sd_bus_message *m, uint32_t id)
-{
+    const bool hostile = kind == FAKE_SERVICE_HOSTILE;
     char sentence[160];
     snprintf(sentence, sizeof sentence, "%s (%u) has 8 runnable threads, so it is highly parallel. \033[31mred",
-             kind == FAKE_SERVICE_HOSTILE ? "set by uid 0" : "stockfish", id);
-    return sd_bus_message_append(m, "asa(ss)", 2, sentence,
-                                 kind == FAKE_SERVICE_HOSTILE
-                                     ? "A rule that uid 0 has set (asymctl set 4711 slow) keeps it."
-                                     : "It would get fast CPUs if gzip (4712) stopped.",
-                                 2, "runnable threads", "7.9", "rule", "none\nno line of its own");
+             hostile ? "set by uid 0" : "stockfish", id);
+    return json_pack("{s:s, s:[{s:I, s:[s, s], s:[{s:s, s:s}, {s:s, s:s}], s:o}]}", "schema", "asymctl.why/1",
+                     "explanations", "id", (json_int_t)id, "sentences", sentence,
+                     hostile ? "A rule that uid 0 has set (asymctl set 4711 slow) keeps it."
+                             : "It would get fast CPUs if gzip (4712) stopped.",
+                     "evidence", "name", "runnable threads", "value", "7.9", "name", "rule", "value",
+                     "none\nno line of its own", "decisions", last_decisions_json());
 }
 
-static int counters(sd_bus_message *m)
+static json_t *counters_json(void)
 {
-    return sd_bus_message_append(m, "a(sstd)", 5, "changes_total", "counter", (uint64_t)1204, 0.0, "cpu_seconds_total",
-                                 "counter", (uint64_t)0, 1.5, "threads_steered", "gauge", (uint64_t)0, 12.0,
-                                 "bad name\n", "gauge", (uint64_t)0, 1.0, "from_the_future_total", "counter",
-                                 UINT64_MAX, 0.0);
+    return json_pack("{s:s, s:[{s:s, s:s, s:i}, {s:s, s:s, s:f}, {s:s, s:s, s:i}, {s:s, s:s, s:i}, {s:s, s:s, s:f}]}",
+                     "schema", "asymctl.stats/1", "counters", "name", "changes_total", "kind", "counter", "value", 1204,
+                     "name", "cpu_seconds_total", "kind", "counter", "value", 1.5, "name", "threads_steered", "kind",
+                     "gauge", "value", 12, "name", "bad name\n", "kind", "gauge", "value", 1, "name",
+                     "from_the_future_total", "kind", "counter", "value", 0x1p64);
 }
 
 /* There were seven decisions before the client came. Two more are there at its second question. */
+static json_t *decisions_json(uint64_t since)
+{
+    json_t *list = json_array();
+    const bool has_two = since == 7;
+    for (int i = 0; has_two && i < 2; i++)
+        json_array_append_new(list, json_pack("{s:I, s:i, s:i, s:s, s:i, s:i, s:i, s:s, s:s, s:s}", "time_us",
+                                              (json_int_t)T0 + 250000, "pid", 4711 + i, "tid", 4720 + i, "comm",
+                                              i == 0 ? "stock\033fish" : "gzip", "from", 4, "to", -1, "nice", 0,
+                                              "class", "HP", "what", "release", "reason", "idle for 5 s"));
+    return json_pack("{s:i, s:o}", "next", has_two || (since == 9 && kind == FAKE_SERVICE_PLAIN) ? 9 : 7, "decisions",
+                     list);
+}
+
+static json_t *report_json(const char *topic, uint64_t argument)
+{
+    return strcmp(topic, "status") == 0     ? status_json()
+           : strcmp(topic, "program") == 0  ? app_json(4711, "stockfish", "HP", 8, 0.43)
+           : strcmp(topic, "why") == 0      ? why_json((uint32_t)argument)
+           : strcmp(topic, "counters") == 0 ? counters_json()
+                                            : decisions_json(argument);
+}
+
 static int report(sd_bus_message *m)
 {
-#define DECISION(pid, tid, comm)                                                                                       \
-    "{\"time_us\": 1780000000250000, \"pid\": " #pid ", \"tid\": " #tid ", \"comm\": \"" comm                          \
-    "\", \"from\": 4, \"to\": -1, \"nice\": 0, \"class\": \"HP\", \"what\": \"release\", \"reason\": \"idle for 5 "    \
-    "s\"}"
     const char *topic;
-    uint64_t since;
-    if (kind == FAKE_SERVICE_OTHER)
-        return sd_bus_reply_method_return(m, "s", "{\"next\": 7}");
-    if (sd_bus_message_read(m, "st", &topic, &since) < 0 || strcmp(topic, "decisions") != 0)
-        return -EINVAL;
-    ended = since == 9 && kind == FAKE_SERVICE_ENDS;
+    uint64_t argument;
+    int r = sd_bus_message_read(m, "st", &topic, &argument);
+    if (r < 0)
+        return r;
+    if (argument == 404 || (strcmp(topic, "program") == 0 && argument != 4711))
+        return sd_bus_reply_method_errorf(m, "org.asymd.Error.NoSuchProcess", "asymd does not know process 404");
+    if (argument == 403)
+        return sd_bus_reply_method_errorf(m, "org.asymd.Error.Refused", "too many calls: try again later");
+    ended = strcmp(topic, "decisions") == 0 && argument == 9 && kind == FAKE_SERVICE_ENDS;
     if (ended)
         return 1;
-    if (since == 9 && kind == FAKE_SERVICE_PLAIN)
-        return sd_bus_reply_method_return(m, "s", "{\"next\": 9, \"decisions\": []}");
-    if (since != 7)
-        return sd_bus_reply_method_return(m, "s", "{\"next\": 7, \"decisions\": []}");
-    return sd_bus_reply_method_return(m, "s",
-                                      "{\"next\": 9, \"decisions\": [" DECISION(
-                                          4711, 4720, "stock\\u001bfish") ", " DECISION(4712, 4721, "gzip") "]}");
-#undef DECISION
+    json_t *json = report_json(topic, argument);
+    char *text = json_dumps(json, JSON_COMPACT);
+    r = sd_bus_reply_method_return(m, "s", text);
+    free(text);
+    json_decref(json);
+    return r;
 }
 
 /* Notes a change for fake_service_calls. */
@@ -249,20 +230,6 @@ static int configuration(sd_bus_message *reply)
     return sd_bus_message_append_array(reply, 'y', ini, strlen(ini));
 }
 
-static int answer(sd_bus_message *m, const char *member, uint32_t id, sd_bus_message *reply)
-{
-    (void)m;
-    return strcmp(member, "GetAll") == 0             ? get_all(reply)
-           : strcmp(member, "ListCPUs") == 0         ? list_cpus(reply)
-           : strcmp(member, "ListApplications") == 0 ? list_applications(reply)
-           : strcmp(member, "GetApplication") == 0   ? get_application(reply)
-           : strcmp(member, "GetThread") == 0        ? get_thread(reply, id)
-           : strcmp(member, "Explain") == 0          ? explain(reply, id)
-           : strcmp(member, "GetConfiguration") == 0 ? configuration(reply)
-           : strcmp(member, "Counters") == 0         ? counters(reply)
-                                                     : 0;
-}
-
 static bool is_too_busy(void)
 {
     static unsigned n_calls;
@@ -275,7 +242,6 @@ static int on_call(sd_bus_message *m, void *userdata, sd_bus_error *error)
                                           "Adopt", "SetPolicy", "SetProgram", "SetRule"};
     const char *member = sd_bus_message_get_member(m);
     sd_bus_message *reply = NULL;
-    uint32_t id = 0;
     (void)userdata;
     (void)error;
     if (is_too_busy())
@@ -283,19 +249,11 @@ static int on_call(sd_bus_message *m, void *userdata, sd_bus_error *error)
     for (size_t i = 0; i < ASYM_LENGTH(changes); i++)
         if (strcmp(member, changes[i]) == 0)
             return change(m, member);
-    if (sd_bus_message_has_signature(m, "u"))
-        sd_bus_message_read(m, "u", &id);
-    if (id == 404)
-        return sd_bus_reply_method_errorf(m, "org.asymd.Error.NoSuchProcess", "asymd does not know process 404");
-    if (id == 403)
-        return sd_bus_reply_method_errorf(m, "org.asymd.Error.Refused", "too many calls: try again later");
-    if (strcmp(member, "GetApplication") == 0 && id != 4711)
-        return sd_bus_reply_method_errorf(m, "org.asymd.Error.NoSuchProcess", "no application");
     if (strcmp(member, "GetReport") == 0)
         return report(m);
     int r = sd_bus_message_new_method_return(m, &reply);
     if (r >= 0)
-        r = answer(m, member, id, reply);
+        r = configuration(reply);
     if (r >= 0)
         r = sd_bus_send(NULL, reply, NULL);
     sd_bus_message_unref(reply);

@@ -181,16 +181,15 @@ static void a_paused_asymd_says_until_when(void **state)
 static void print_status(size_t columns, bool unicode, char *ret, size_t size)
 {
     struct asym_client *client = NULL;
-    struct asym_status s;
+    struct asym_status s = {.unicode = unicode};
     struct asym_error err = {""};
     FILE *out = fmemopen(ret, size, "w");
     const struct asym_terminal terminal = {.out = out, .columns = columns};
     assert_int_equal(asym_client_open(&client, &err), 0);
-    assert_int_equal(asym_status_ask(client, &s, &err), 0);
-    s.unicode = unicode;
+    assert_int_equal(asym_client_get_status(client, &s.of, &err), 0);
     assert_int_equal(asym_status_text(&s, &terminal), 0);
     fclose(out);
-    asym_status_done(&s);
+    asym_client_status_done(&s.of);
     asym_client_close(client);
 }
 
@@ -222,29 +221,33 @@ struct core_type_row {
     uint32_t threads; /* of a core */
 };
 
-static void add_cpus(struct asym_client_cpus *cpus, uint32_t type, const struct core_type_row *row)
+static void add_cpus(struct asym_client_status *status, uint32_t type, const struct core_type_row *row)
 {
     for (uint32_t i = 0; i < row->n; i++)
-        cpus->cpu[cpus->n++] = (struct asym_client_cpu){.cpu = row->first + i,
-                                                        .type = type,
-                                                        .smt_rank = i % row->threads,
-                                                        .type_name = (char *)(uintptr_t)row->name,
-                                                        .speed = row->speed,
-                                                        .fast = row->fast,
-                                                        .busy = 0.5};
+        status->cpus[status->n_cpus++] = (struct asym_client_cpu){.cpu = row->first + i,
+                                                                  .type = type,
+                                                                  .smt_rank = i % row->threads,
+                                                                  .type_name = (char *)(uintptr_t)row->name,
+                                                                  .speed = row->speed,
+                                                                  .fast = row->fast,
+                                                                  .busy = 0.5};
 }
 
 static void print_types(const struct core_type_row *rows, size_t n, char *ret, size_t size)
 {
     struct asym_client_cpu list[64];
-    struct asym_status s = {
-        .state = {.version = "1", .policy = "pa", .policy_reason = "x", .slow_cpus = "", .observer = "", .profile = ""},
-        .cpus = {.cpu = list}};
+    struct asym_status s = {.of = {.version = "1",
+                                   .policy = "pa",
+                                   .policy_reason = "x",
+                                   .slow_cpus = "",
+                                   .observer = "",
+                                   .profile = "",
+                                   .cpus = list}};
     FILE *out = fmemopen(ret, size, "w");
     const struct asym_terminal terminal = {.out = out, .columns = 80};
     for (size_t i = 0; i < n && rows[i].n > 0; i++) {
-        add_cpus(&s.cpus, (uint32_t)i, &rows[i]);
-        s.state.slow_cpus = rows[i].fast ? s.state.slow_cpus : "1";
+        add_cpus(&s.of, (uint32_t)i, &rows[i]);
+        s.of.slow_cpus = rows[i].fast ? s.of.slow_cpus : "1";
     }
     assert_int_equal(asym_status_text(&s, &terminal), 0);
     fclose(out);

@@ -215,78 +215,43 @@ static void errors_have_the_names_of_the_manual(void **state)
     }
 }
 
-/* Lets the service know n applications of one thread each. Their processes have ended. */
-static void record_applications(size_t n)
-{
-    static const struct asym_machine machine;
-    struct asym_app *apps = calloc(n + 1, sizeof *apps);
-    struct asym_proc *procs = calloc(n + 1, sizeof *procs);
-    struct asym_task *tasks = calloc(n + 1, sizeof *tasks);
-    struct asym_plan_app *plan_apps = calloc(n + 1, sizeof *plan_apps);
-    struct asym_plan_task *plan_tasks = calloc(n + 1, sizeof *plan_tasks);
-    assert_true(apps && procs && tasks && plan_apps && plan_tasks);
-    for (uint32_t i = 0; i < n; i++) {
-        const struct asym_taskid id = {(int32_t)i + 1, (int32_t)i + 1, 1};
-        apps[i] = (struct asym_app){.id = id, .first_task = i, .n_tasks = 1, .n_threads = 1};
-        procs[i] = (struct asym_proc){.id = id, .app = i};
-        tasks[i] = (struct asym_task){.id = id, .proc = i};
-        plan_tasks[i] = (struct asym_plan_task){.target = -1, .reason = &engine_fixture_placed};
-    }
-    const struct asym_snapshot s = {.now = 5,
-                                    .machine = &machine,
-                                    .apps = apps,
-                                    .procs = procs,
-                                    .tasks = tasks,
-                                    .n_apps = n,
-                                    .n_procs = n,
-                                    .n_tasks = n};
-    const struct asym_plan plan = {.apps = plan_apps, .tasks = plan_tasks, .n_apps = n, .n_tasks = n};
-    const struct asym_feedback feedback = {&s, &plan, NULL, NULL, 0};
-    asym_monitor_record(service.control.monitor, &feedback);
-    free(apps);
-    free(procs);
-    free(tasks);
-    free(plan_apps);
-    free(plan_tasks);
-}
-
-static size_t count_applications(void)
+static sd_bus_message *ask_report(const char *topic, uint64_t argument)
 {
     sd_bus_message *m = NULL;
-    size_t n = 0;
-    assert_true(
-        sd_bus_message_new_method_call(client, &m, NULL, ASYM_BUS_PATH, ASYM_BUS_INTERFACE, "ListApplications") >= 0);
-    m = ask(m);
-    assert_true(sd_bus_message_enter_container(m, 'a', "a{sv}") > 0);
-    while (sd_bus_message_skip(m, "a{sv}") > 0)
-        n++;
-    sd_bus_message_unref(m);
-    return n;
+    assert_true(sd_bus_message_new_method_call(client, &m, NULL, ASYM_BUS_PATH, ASYM_BUS_INTERFACE, "GetReport") >= 0);
+    assert_true(sd_bus_message_append(m, "st", topic, argument) >= 0);
+    return ask(m);
 }
 
-static void a_list_of_applications_has_a_bound(void **state)
+static void a_question_without_an_answer_is_an_error(void **state)
 {
     static const struct {
-        size_t known, listed;
-    } rows[] = {{0, 0},
-                {3, 3},
-                {ASYM_BUS_APPLICATIONS, ASYM_BUS_APPLICATIONS},
-                {ASYM_BUS_APPLICATIONS + 1, ASYM_BUS_APPLICATIONS},
-                {3 * ASYM_BUS_APPLICATIONS, ASYM_BUS_APPLICATIONS}};
-    struct tree tree;
+        const char *topic;
+        uint64_t argument;
+        const char *error;
+    } rows[] = {{"no-topic", 0, SD_BUS_ERROR_INVALID_ARGS},
+                {"program", UINT64_MAX, ASYM_BUS_ERROR_NO_SUCH_PROCESS},
+                {"thread", ((uint64_t)1 << 32) + 1, ASYM_BUS_ERROR_NO_SUCH_PROCESS}};
     (void)state;
-    assert_int_equal(ASYM_BUS_APPLICATIONS, 1024); /* org.asymd.Manager(5) says so */
-    tree_make(&tree);
-    tree_machine(&tree, "0", "0");
-    assert_int_equal(asym_root_open(tree.path, &run.root, NULL), 0);
+    assert_int_equal(asym_monitor_new(&service.control.monitor), 0);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        assert_int_equal(asym_monitor_new(&service.control.monitor), 0);
-        record_applications(rows[i].known);
-        assert_int_equal(count_applications(), rows[i].listed);
-        asym_monitor_free(ASYM_TAKE(service.control.monitor));
+        sd_bus_message *reply = ask_report(rows[i].topic, rows[i].argument);
+        assert_true(sd_bus_message_is_method_error(reply, rows[i].error) > 0);
+        sd_bus_message_unref(reply);
     }
-    asym_root_done(&run.root);
-    tree_remove(&tree);
+    asym_monitor_free(ASYM_TAKE(service.control.monitor));
+}
+
+static void the_decisions_of_a_new_asymd_are_none(void **state)
+{
+    const char *text;
+    (void)state;
+    assert_int_equal(asym_monitor_new(&service.control.monitor), 0);
+    sd_bus_message *reply = ask_report("decisions", UINT64_MAX);
+    assert_true(sd_bus_message_read(reply, "s", &text) > 0);
+    assert_string_equal(text, "{\"schema\":\"asymd.decisions/1\",\"next\":0,\"lost\":0,\"decisions\":[]}");
+    sd_bus_message_unref(reply);
+    asym_monitor_free(ASYM_TAKE(service.control.monitor));
 }
 
 /* These orders must not reach the service: it is not complete. */
@@ -329,7 +294,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_installed_xml_is_what_the_object_says, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_order_with_a_wrong_argument_does_not_reach_the_service, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_list_of_applications_has_a_bound, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_question_without_an_answer_is_an_error, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_decisions_of_a_new_asymd_are_none, set_up, tear_down),
         cmocka_unit_test(the_comparison_sees_a_difference),
         cmocka_unit_test(methods_that_change_something_need_a_permission),
         cmocka_unit_test(errors_have_the_names_of_the_manual),

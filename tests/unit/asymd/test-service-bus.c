@@ -12,8 +12,10 @@
 
 #include "base/clock.h"
 #include "base/macro.h"
+#include "daemon/asymd/bus-report.h"
 #include "daemon/asymd/service-internal.h"
 #include "linux/enforce/ledger-internal.h"
+#include "report/json.h"
 #include "support/engine-fixture.h"
 #include "support/tree.h"
 
@@ -25,6 +27,7 @@ struct bus_fixture {
     struct asym_source source;
     struct asym_service s;
     struct engine_fixture w; /* threads that a cycle would have steered */
+    asym_usec now;           /* of the next snapshot */
     char heard[512];         /* "NAME;" for each property that was announced, and "." behind those of one signal */
 };
 
@@ -142,12 +145,71 @@ static void a_change_is_announced_once(void **state)
     }
 }
 
+/* Lets the service know n applications of one thread each. Their processes have ended. */
+static void record_applications(struct bus_fixture *f, size_t n)
+{
+    struct asym_app *apps = calloc(n + 1, sizeof *apps);
+    struct asym_proc *procs = calloc(n + 1, sizeof *procs);
+    struct asym_task *tasks = calloc(n + 1, sizeof *tasks);
+    struct asym_plan_app *plan_apps = calloc(n + 1, sizeof *plan_apps);
+    struct asym_plan_task *plan_tasks = calloc(n + 1, sizeof *plan_tasks);
+    assert_true(apps && procs && tasks && plan_apps && plan_tasks);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct asym_taskid id = {(int32_t)i + 1, (int32_t)i + 1, 1};
+        apps[i] = (struct asym_app){.id = id, .first_task = i, .n_tasks = 1, .n_threads = 1};
+        procs[i] = (struct asym_proc){.id = id, .app = i};
+        tasks[i] = (struct asym_task){.id = id, .proc = i};
+        plan_tasks[i] = (struct asym_plan_task){.target = -1, .reason = &engine_fixture_placed};
+    }
+    const struct asym_snapshot s = {.now = f->now++,
+                                    .machine = &f->machine,
+                                    .apps = apps,
+                                    .procs = procs,
+                                    .tasks = tasks,
+                                    .n_apps = n,
+                                    .n_procs = n,
+                                    .n_tasks = n};
+    const struct asym_plan plan = {.apps = plan_apps, .tasks = plan_tasks, .n_apps = n, .n_tasks = n};
+    const struct asym_feedback feedback = {&s, &plan, NULL, NULL, 0};
+    asym_monitor_record(f->s.control.monitor, &feedback);
+    free(apps);
+    free(procs);
+    free(tasks);
+    free(plan_apps);
+    free(plan_tasks);
+}
+
+static void a_status_has_a_bound_of_applications(void **state)
+{
+    struct bus_fixture *f = *state;
+    const struct asym_bus_caller caller = {.is_root = true};
+    static const struct {
+        size_t known, listed;
+    } rows[] = {{0, 0},
+                {3, 3},
+                {ASYM_BUS_APPLICATIONS, ASYM_BUS_APPLICATIONS},
+                {ASYM_BUS_APPLICATIONS + 1, ASYM_BUS_APPLICATIONS},
+                {3 * ASYM_BUS_APPLICATIONS, ASYM_BUS_APPLICATIONS}};
+    assert_int_equal(ASYM_BUS_APPLICATIONS, 1024); /* org.asymd.Manager(5) says so */
+    f->now = 5;
+    f->machine.n_types = 1;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        char *text;
+        record_applications(f, rows[i].known);
+        assert_int_equal(asym_bus_report(&f->s, &caller, "status", 0, asym_clock_now(), &text), 0);
+        ASYM_AUTO_JSON json_t *status = json_loads(text, 0, NULL);
+        assert_int_equal(json_array_size(json_object_get(status, "applications")), rows[i].listed);
+        free(text);
+    }
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(a_change_is_announced_once),
+        T(a_status_has_a_bound_of_applications),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The answers about processes: under hidepid a user learns of the user's own, and an answer has a bound of threads. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include <cmocka.h>
 
-#include "daemon/asymd/bus-describe.h"
+#include "daemon/asymd/bus-report.h"
 #include "daemon/asymd/service-internal.h"
+#include "report/json.h"
 #include "support/engine-fixture.h"
 #include "support/tree.h"
 
@@ -39,6 +41,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
+    asym_bus_report_forget(&service);
     asym_monitor_free(service.control.monitor);
     asym_root_done(&run.root);
     tree_remove(&tree);
@@ -105,24 +108,16 @@ static void a_number_that_the_kernel_has_reused_shows_nothing(void **state)
     }
 }
 
-/* A program whose thread i ran a share that no other has; the order of the shares is not that of the numbers. */
-static void record_program(size_t n)
+/* A snapshot with this program, which has these threads. */
+static void record(const struct asym_taskid *id, const struct asym_task *tasks, const struct asym_plan_task *plans,
+                   size_t n)
 {
     static struct asym_machine machine;
-    struct asym_task *tasks = calloc(n, sizeof *tasks);
-    struct asym_plan_task *plans = calloc(n, sizeof *plans);
+    static asym_usec now = 5;
     const struct asym_plan_app plan_app = {.phase = ASYM_PHASE_PARALLEL};
-    const struct asym_taskid id = {FIRST_TID, FIRST_TID, 1};
-    const struct asym_proc proc = {.id = id};
-    const struct asym_app app = {.id = id, .n_tasks = (uint32_t)n, .n_threads = (uint32_t)n};
-    assert_true(tasks && plans);
-    for (size_t i = 0; i < n; i++) {
-        tasks[i].id = (struct asym_taskid){FIRST_TID + (int32_t)i, FIRST_TID, 1};
-        tasks[i].running = (double)(i * 37 % n) / (double)n;
-        plans[i].reason = &engine_fixture_placed;
-        plans[i].target = -1;
-    }
-    const struct asym_snapshot s = {.now = 5,
+    const struct asym_proc proc = {.id = *id};
+    const struct asym_app app = {.id = *id, .n_tasks = (uint32_t)n, .n_threads = (uint32_t)n};
+    const struct asym_snapshot s = {.now = now++,
                                     .machine = &machine,
                                     .apps = &app,
                                     .procs = &proc,
@@ -133,78 +128,67 @@ static void record_program(size_t n)
     const struct asym_plan plan = {.apps = &plan_app, .tasks = plans, .n_apps = 1, .n_tasks = n};
     const struct asym_feedback feedback = {&s, &plan, NULL, NULL, 0};
     asym_monitor_record(service.control.monitor, &feedback);
+}
+
+static void record_application(struct asym_taskid id)
+{
+    const struct asym_task task = {.id = id};
+    const struct asym_plan_task plan = {.target = -1, .reason = &engine_fixture_placed};
+    record(&id, &task, &plan, 1);
+}
+
+/* A program whose thread i ran a share that no other has; the order of the shares is not that of the numbers. */
+static void record_program(size_t n)
+{
+    struct asym_task *tasks = calloc(n, sizeof *tasks);
+    struct asym_plan_task *plans = calloc(n, sizeof *plans);
+    const struct asym_taskid id = {FIRST_TID, FIRST_TID, 1};
+    assert_true(tasks && plans);
+    for (size_t i = 0; i < n; i++) {
+        tasks[i].id = (struct asym_taskid){FIRST_TID + (int32_t)i, FIRST_TID, 1};
+        tasks[i].running = (double)(i * 37 % n) / (double)n;
+        plans[i].reason = &engine_fixture_placed;
+        plans[i].target = -1;
+    }
+    record(&id, tasks, plans, n);
     free(tasks);
     free(plans);
 }
 
-/* Enters the value of an entry of the dictionary. Entries before it are skipped. */
-static void enter_value(sd_bus_message *m, const char *key, const char *type)
+static asym_usec instant = 100 * ASYM_SEC;
+
+/* Returns a report; NULL: asymd does not know the process. */
+static json_t *report(const struct asym_bus_caller *caller, const char *topic, uint64_t argument)
 {
-    const char *found = "";
-    for (;;) {
-        assert_true(sd_bus_message_enter_container(m, 'e', "sv") > 0);
-        assert_true(sd_bus_message_read(m, "s", &found) > 0);
-        if (strcmp(found, key) == 0)
-            break;
-        assert_true(sd_bus_message_skip(m, "v") >= 0);
-        assert_true(sd_bus_message_exit_container(m) >= 0);
-    }
-    assert_true(sd_bus_message_enter_container(m, 'v', type) > 0);
+    char *text = NULL;
+    const int r = asym_bus_report(&service, caller, topic, argument, instant, &text);
+    assert_true(r == 0 || r == -ESRCH);
+    json_t *json = text ? json_loads(text, 0, NULL) : NULL;
+    assert_true(r < 0 || json);
+    free(text);
+    return json;
 }
 
-static void leave(sd_bus_message *m, int levels)
-{
-    for (int i = 0; i < levels; i++)
-        assert_true(sd_bus_message_exit_container(m) >= 0);
-}
-
-static sd_bus_message *new_message(void)
-{
-    sd_bus *bus = NULL;
-    sd_bus_message *m = NULL;
-    int ends[2];
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
-    assert_true(sd_bus_new(&bus) >= 0);
-    assert_true(sd_bus_set_fd(bus, ends[0], ends[0]) >= 0);
-    assert_true(sd_bus_start(bus) >= 0);
-    assert_true(sd_bus_message_new_method_call(bus, &m, NULL, "/x", "x.x", "X") >= 0);
-    sd_bus_unref(bus);
-    close(ends[1]);
-    return m;
-}
-
-/* Checks the threads of the reply on the program: most busy first, and the number of the others. */
+/* Checks the threads of the report on the program: most busy first, and the number of the others. */
 static void expect_threads(size_t n_listed, uint32_t expected_left_out)
 {
-    sd_bus_message *m = new_message();
-    const struct asym_monitor_app *app = asym_monitor_app_of(service.control.monitor, FIRST_TID);
-    uint32_t left_out = UINT32_MAX;
-    size_t n = 0;
-    double running, before = 1;
-    assert_non_null(app);
-    assert_true(asym_bus_append_whole_app(m, &service, app) >= 0);
-    assert_true(sd_bus_message_seal(m, 1, 0) >= 0);
-    assert_true(sd_bus_message_enter_container(m, 'a', "{sv}") > 0);
-    enter_value(m, "own_threads_left_out", "u");
-    assert_true(sd_bus_message_read(m, "u", &left_out) > 0);
+    ASYM_AUTO_JSON json_t *program = report(&ROOT, "program", FIRST_TID);
+    json_t *threads, *thread;
+    double before = 1;
+    int left_out;
+    size_t i;
+    assert_int_equal(json_unpack(program, "{s:i, s:o}", "own_threads_left_out", &left_out, "own_threads", &threads), 0);
     assert_int_equal(left_out, expected_left_out);
-    leave(m, 2);
-    enter_value(m, "own_threads", "aa{sv}");
-    assert_true(sd_bus_message_enter_container(m, 'a', "a{sv}") > 0);
-    for (; sd_bus_message_enter_container(m, 'a', "{sv}") > 0; n++) {
-        enter_value(m, "running", "d");
-        assert_true(sd_bus_message_read(m, "d", &running) > 0);
+    json_array_foreach(threads, i, thread)
+    {
+        const double running = json_number_value(json_object_get(thread, "running"));
         assert_true(running < before);
         before = running;
-        leave(m, 2);
-        while (sd_bus_message_skip(m, "{sv}") > 0)
-            ;
-        leave(m, 1);
     }
-    assert_int_equal(n, n_listed);
+    assert_int_equal(json_array_size(threads), n_listed);
     /* The shares are 0/n, 1/n and so on, so the least of the busiest says that no busier one is left out. */
-    assert_true(before == (double)expected_left_out / (double)(n_listed + expected_left_out));
-    sd_bus_message_unref(m);
+    const double least = (double)expected_left_out / (double)(n_listed + expected_left_out);
+    assert_true(before > least - 0.001 && before < least + 0.001);
 }
 
 static void the_busiest_threads_are_listed_and_the_others_counted(void **state)
@@ -221,22 +205,13 @@ static void of_few_threads_none_is_left_out(void **state)
     expect_threads(ASYM_BUS_OWN_THREADS, 0);
 }
 
+/* Returns the user of the application of process 10, or 0: it is not listed. */
 static uint32_t listed_uid(const struct asym_bus_caller *caller, unsigned start)
 {
-    const struct asym_monitor_app app = {.id = {10, 10, start}, .reason = &engine_fixture_placed};
-    sd_bus_message *m = new_message();
-    uint32_t uid = 0;
-    assert_true(sd_bus_message_open_container(m, 'a', "a{sv}") >= 0);
-    assert_true(asym_bus_append_app(m, &service, caller, &app) >= 0);
-    assert_true(sd_bus_message_close_container(m) >= 0);
-    assert_true(sd_bus_message_seal(m, 1, 0) >= 0);
-    assert_true(sd_bus_message_enter_container(m, 'a', "a{sv}") > 0);
-    if (sd_bus_message_enter_container(m, 'a', "{sv}") > 0) {
-        enter_value(m, "uid", "u");
-        assert_true(sd_bus_message_read(m, "u", &uid) > 0);
-    }
-    sd_bus_message_unref(m);
-    return uid;
+    record_application((struct asym_taskid){10, 10, start});
+    instant += ASYM_BUS_KEEP;
+    ASYM_AUTO_JSON json_t *program = report(caller, "program", 10);
+    return program ? (uint32_t)json_integer_value(json_object_get(program, "uid")) : 0;
 }
 
 /* asymd's list has a program that has ended; the kernel has given its number to a process of another user. */
@@ -255,6 +230,32 @@ static void the_user_of_an_application_is_not_that_of_a_later_process(void **sta
     assert_int_equal(listed_uid(&ROOT, 499), none);
 }
 
+static bool is_crowded(const struct asym_bus_caller *caller)
+{
+    ASYM_AUTO_JSON json_t *program = report(caller, "program", FIRST_TID);
+    return json_integer_value(json_object_get(program, "own_threads_left_out")) > 0;
+}
+
+/* Users with one view share a report for a second, and an order ends that. root gets each report anew. */
+static void a_report_for_users_is_kept_for_a_second(void **state)
+{
+    (void)state;
+    record_program(ASYM_BUS_OWN_THREADS);
+    assert_false(is_crowded(&USER));
+    record_program(ASYM_BUS_OWN_THREADS + 1);
+    assert_false(is_crowded(&USER));
+    assert_false(is_crowded(&OTHER));
+    assert_true(is_crowded(&ROOT));
+    instant += ASYM_BUS_KEEP - 1;
+    assert_false(is_crowded(&USER));
+    instant++;
+    assert_true(is_crowded(&USER));
+    record_program(ASYM_BUS_OWN_THREADS);
+    assert_true(is_crowded(&USER));
+    asym_bus_report_forget(&service);
+    assert_false(is_crowded(&USER));
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -266,6 +267,7 @@ int main(void)
         T(the_user_of_an_application_is_not_that_of_a_later_process),
         T(the_busiest_threads_are_listed_and_the_others_counted),
         T(of_few_threads_none_is_left_out),
+        T(a_report_for_users_is_kept_for_a_second),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
