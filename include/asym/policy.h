@@ -69,8 +69,12 @@ struct asym_policy_thread {
 struct asym_policy_input {
     const struct asym_machine *machine;
     asym_usec now;
-    /** Time since the last plan with new measurements; 0: this plan has none, or it is the first. Those of threads stay then. */
+    /**
+     * The time for which the measurements count, since the plan before, or since no thread could be planned; 0: this plan has
+     * none, or it is the first. Those of threads stay then.
+     */
     asym_usec interval;
+    asym_usec swap_period; /**< the engine plans again after this time, at the next snapshot with new measurements */
     asym_usec since_swap; /**< time since the current swap period began; above 0 only in an early plan: reacts, again */
     const struct asym_policy_app *apps;
     const struct asym_policy_thread *threads; /**< grouped by application */

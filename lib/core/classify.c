@@ -138,12 +138,15 @@ static enum asym_rule_class class_by_rule(const struct asym_snapshot *s, const s
 void asym_classify(const struct asym_classify_settings *c, const struct asym_snapshot *s, const struct asym_app *app,
                    int nice, struct asym_app_state *state)
 {
-    unsigned n = app ? whole_threads(asym_classify_runnable(c, app)) : 0;
+    const double runnable = app ? asym_classify_runnable(c, app) : 0;
+    unsigned n = whole_threads(runnable);
     enum asym_phase phase = ASYM_PHASE_IDLE;
     enum asym_class class = ASYM_CLASS_NONE;
     enum asym_thread_count thread_count = ASYM_THREAD_COUNT_NONE;
     enum asym_rule_class by_rule = ASYM_RULE_CLASS_AUTO;
     state->class_by = ASYM_CLASS_BY_COUNT;
+    if (n == 0 && state->phase.value != ASYM_PHASE_IDLE && runnable >= ASYM_IDLE_BELOW)
+        n = 1;
     if (n > 0) {
         phase = n > c->serial_max_threads ? ASYM_PHASE_PARALLEL : ASYM_PHASE_SERIAL;
         class = n > asym_hp_threshold(c, s->machine) ? ASYM_CLASS_HP : ASYM_CLASS_MP;
@@ -188,7 +191,7 @@ enum asym_class asym_classify_thread(const struct asym_app_state *state, const s
 
 const char *asym_classify_word(const struct asym_plan_app *app, bool has_sp)
 {
-    if (app->phase == ASYM_PHASE_IDLE || lround(app->runnable) == 0)
+    if (app->phase == ASYM_PHASE_IDLE || app->runnable < ASYM_IDLE_BELOW)
         return "idle";
     if (has_sp)
         return "serial phase";

@@ -38,6 +38,12 @@ struct asym_app_state {
     uint64_t seen; /* number of the last step whose snapshot listed it */
 };
 
+/**
+ * A program is active from half a runnable thread on, which rounds to one, and stays so down to this: one that needs half of a
+ * CPU would be idle in one sample and serial in the next.
+ */
+#define ASYM_IDLE_BELOW 0.25
+
 /** The runnable count by the estimator in force. */
 double asym_classify_runnable(const struct asym_classify_settings *c, const struct asym_app *app);
 

@@ -92,18 +92,6 @@ static const struct asym_enforce_settings *settings_for(const struct asym_step *
     return of_job;
 }
 
-/*
- * A game that needs half of a CPU is idle in one sample and serial in the next. A policy that weighs threads by what they need
- * keeps those that it steers until their program has been idle for `release`.
- */
-static bool is_idle(const struct asym_step *st, const struct asym_app_state *app, const struct asym_task *task,
-                    const struct asym_thread_state *m)
-{
-    const bool stays = st->e->config.policy->pin == ASYM_PIN_EACH && m->state == ASYM_AFFINITY_STEERED &&
-                       st->s->now - app->phase.since < st->e->config.enforce.release;
-    return !asym_task_is_active(task) || (app->phase.value == ASYM_PHASE_IDLE && !stays);
-}
-
 /* Returns why asymd does not map this thread, whatever CPUs are free; ASYM_WHY_NONE: it may. */
 static enum asym_exclusion objection(const struct asym_step *st, const struct asym_app_state *app, uint32_t index,
                                      double ret_figure[2])
@@ -121,7 +109,7 @@ static enum asym_exclusion objection(const struct asym_step *st, const struct as
         return reason;
     if (st->s->paused)
         return ASYM_WHY_PAUSED;
-    if (is_idle(st, app, task, m))
+    if (app->phase.value == ASYM_PHASE_IDLE || !asym_task_is_active(task))
         return ASYM_WHY_IDLE;
     /* An inherited mask is repaired first. For a suspected external change, the next samples decide. */
     return m->state == ASYM_AFFINITY_INHERITED || m->suspected ? ASYM_WHY_NEXT_SWAP : ASYM_WHY_NONE;
@@ -316,6 +304,7 @@ static int ask(struct asym_step *st, struct asym_assignment *answers)
             .machine = st->s->machine,
             .now = st->s->now,
             .interval = e->measured && !st->s->refreshed ? st->s->now - e->measured : 0,
+            .swap_period = e->config.enforce.swap_period,
             .since_swap = st->s->now - e->swap_began,
             .apps = st->policy_apps,
             .threads = st->policy_threads,
@@ -425,6 +414,7 @@ int asym_step_plan(struct asym_step *st)
         }
     } else {
         e->again = 0;
+        e->measured = e->measured && !st->s->refreshed ? st->s->now : e->measured;
     }
     for (size_t i = 0; i < st->n_policy_threads; i++) {
         struct asym_plan_task *out = &st->tasks[st->policy_refs[i].task];

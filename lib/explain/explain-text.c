@@ -95,7 +95,7 @@ static asym_usec seen_of(const struct asym_explanation *e)
 /* No snapshot lists a program that sleeps: what the monitor remembers of its phase is not true any more. */
 static bool is_idle(const struct asym_monitor_app *app, asym_usec now)
 {
-    return app->phase == ASYM_PHASE_IDLE || lround(app->runnable) == 0 || app->seen != now;
+    return app->phase == ASYM_PHASE_IDLE || app->runnable < ASYM_IDLE_BELOW || app->seen != now;
 }
 
 static int say_idle(const struct asym_explanation *e, say_fn *say, void *ctx)
@@ -122,6 +122,8 @@ static void add_count(const struct asym_explanation *e, struct asym_text *t)
     if (is_above)
         asym_text_add(t, ": it has %.*f runnable threads, more than the limit of %u.",
                       fabs(runnable - (double)n) < 0.05 ? 0 : 1, runnable, limit);
+    else if (n == 0)
+        asym_text_add(t, ": it needs %.0f %% of a CPU.", 100 * runnable);
     else
         asym_text_add(t, ": it has %ld runnable thread%s.", n, n == 1 ? "" : "s");
 }

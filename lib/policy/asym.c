@@ -204,17 +204,6 @@ static void begin(struct asym_seats *q)
         q->ret[t] = (struct asym_assignment){.cpu = -1, .reason = &alike};
 }
 
-static bool outnumbers_cpus(const struct asym_seats *q)
-{
-    const struct asym_seats_state *state = q->in->state;
-    const struct asym_mask cpus = asym_machine_ordinary(q->in->machine);
-    size_t n = 0;
-    for (size_t t = 0; t < q->in->n_threads; t++)
-        n += asym_seats_of(q, t)->counts;
-    return n > asym_mask_count(&cpus) || asym_seats_is_recent(q, state->crowded_at) ||
-           asym_seats_is_recent(q, state->presses_at);
-}
-
 static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 {
     struct asym_seats q = {.in = in, .p = in->params, .ret = ret};
@@ -223,7 +212,8 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     begin(&q);
     if (!asym_machine_speeds_differ(in->machine))
         return 0;
-    q.slow = outnumbers_cpus(&q);
+    const struct asym_seats_state *state = in->state;
+    q.slow = in->now < ASYM_MAX(ASYM_MAX(state->crowded_until, state->presses_until), state->outnumbered_until);
     asym_seats_observe(&q);
     asym_seats_weigh(&q);
     asym_seats_fill(&q);
@@ -248,7 +238,7 @@ static const struct asym_option options[] = {
     P(NUMBER, sticky, .def = "0.05", .min = 0, .max = 10,
       .help = "Share by which waited-for share * gain / progress has to be higher for a faster CPU; twice this when "
               "threads "
-              "outnumber CPUs, four times for one that is alone in its process, eight times in a job."),
+              "outnumber CPUs, four times for one that is alone in its process, sixteen times in a job."),
     P(DURATION, tau_duty, .def = "300ms", .min = 1000, .max = 1000e6,
       .help = "Memory of the share of the time in which a thread needs a CPU."),
     P(SHARE, duty, .def = "70%", .min = 0, .max = 1,
@@ -270,7 +260,8 @@ static const struct asym_option options[] = {
     P(DURATION, tau_couple, .def = "3s", .min = 1000, .max = 1000e6,
       .help = "Memory of the paces by which threads that wait for each other are recognised."),
     P(DURATION, quick, .def = "30ms", .min = 20e3, .max = 1000e6,
-      .help = "Time between plans while threads of a program wait for each other more often than once a period."),
+      .help =
+          "Least time between plans while threads of a program wait for each other more often than plans can follow."),
     P(NUMBER, flood, .def = "3", .min = 1, .max = 1000,
       .help = "When threads need this many times the CPUs, none has one to itself, and those that share may use all."),
     P(NUMBER, remote, .def = "1.5", .min = 1, .max = 10,

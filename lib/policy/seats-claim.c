@@ -26,12 +26,12 @@ static double machine_speed(const struct asym_seats *q)
     return sum;
 }
 
-/* Noise at a limit changes no mask. *at: when it was passed last; 0: never. */
-static bool is_passed(const struct asym_seats *q, bool passes, asym_usec *at)
+/* Noise at a limit changes no mask. */
+static bool is_passed(const struct asym_seats *q, bool passes, asym_usec *until)
 {
     if (passes)
-        *at = q->in->now;
-    return asym_seats_is_recent(q, *at);
+        *until = ASYM_MAX(*until, asym_seats_until(q));
+    return q->in->now < *until;
 }
 
 /*
@@ -74,9 +74,10 @@ static void find_light(struct asym_seats *q)
         sitting += q->of[t].counts;
     }
     const bool presses = q->in->unsteered >= PRESSES_FROM && sitting + q->in->unsteered > asym_mask_count(&cpus);
-    q->crowded = is_passed(q, q->n_open > 0, &state->crowded_at);
-    q->flooded = is_passed(q, demand > q->p->flood * asym_mask_count(&cpus), &state->flooded_at);
-    q->presses = is_passed(q, presses, &state->presses_at) && !q->crowded;
+    is_passed(q, sitting > asym_mask_count(&cpus), &state->outnumbered_until);
+    q->crowded = is_passed(q, q->n_open > 0, &state->crowded_until);
+    q->flooded = is_passed(q, demand > q->p->flood * asym_mask_count(&cpus), &state->flooded_until);
+    q->presses = is_passed(q, presses, &state->presses_until) && !q->crowded;
     q->light = q->presses ? q->in->unsteered_weight : 0;
     for (size_t i = 0; i < q->n_open; i++)
         q->light = ASYM_MAX(q->light, q->density[q->open[i]]);

@@ -32,35 +32,35 @@ struct asym_seats_params {
 
 /** State of the policy. */
 struct asym_seats_state {
-    asym_usec crowded_at, flooded_at, presses_at; /**< when these limits were passed last, see asym_seats; 0: never */
-    double light;                                 /**< of the last plan */
-    asym_usec swap_at;                            /**< of the last plan that began a swap period; 0: none did */
-    double every;                                 /**< seconds between the last two of these; 0: not known */
+    /** Until then these limits count as passed, see asym_seats; 0: they were not. */
+    asym_usec crowded_until, flooded_until, presses_until, outnumbered_until;
+    double light; /**< of the last plan */
 };
 
 /** State of a thread. Rates and speeds are shares of the fastest CPU's. */
 struct asym_seats_thread {
-    asym_usec mate_at;     /**< the last plan that had another thread of its process; 0: none had */
+    asym_usec mate_until;  /**< until then another thread of its process counts as active; 0: none was */
     asym_usec last, seen;  /**< time of the last plan that measured it; 0: new. Time for which the policy has seen it */
     double duty, critical; /**< means over tau_duty: runnable share; critical share, if the input has it */
     double rate;           /**< mean over tau of the progress while runnable */
     double pace, usual;    /**< means of the progress and of the runnable share, tau_couple */
     double step, since;    /**< seconds of progress in the interval; since it woke in it, 0: it did not */
     double round;          /**< of a coupled program: seconds of progress since the last time that a thread woke */
-    double in_step;        /**< of a team: share of the intervals with several that woke in which they did together */
-    double period;         /**< of a team: mean time between two rounds in seconds, tau_couple; 0: not known */
-    asym_usec round_at;    /**< when the last round began; 0: none did */
-    asym_usec quick_since; /**< since then its team's rounds are too short for the plans of the engine; 0: no */
-    asym_usec rests_until; /**< until then they are too short for any plans */
-    double work;           /**< seconds of progress, in all */
-    double exec, stall;    /**< seconds of an instruction on a CPU of speed 1; of its misses. exec 0: not known */
-    double smt;            /**< share of the CPU's speed that the last plan expected beside siblings */
-    int32_t given;         /**< CPU of the last plan */
-    int16_t node;          /**< where it first ran, + 1; 0: not known */
-    uint8_t kind;          /**< of its seat, asym_seats_kind; 0: none */
-    bool awake, woke;      /**< at the last plan; it slept at the one before */
-    bool coupled, roams;   /**< its program waits for all of its threads; its mask had several core types */
-    uint8_t claims;        /**< ASYM_CLAIM_* that the last plan granted */
+    double
+        in_step; /**< of a team: how often its threads woke at the same time, of the intervals in which several woke */
+    double period;          /**< of a team: mean time between two rounds in seconds, tau_couple; 0: not known */
+    asym_usec round_at;     /**< when the last round began; 0: none did */
+    asym_usec quick_since;  /**< since then its team's rounds are too short for the plans of the engine; 0: no */
+    asym_usec rests_until;  /**< until then it asks for no early plans: its rounds are too short */
+    double work;            /**< seconds of progress, in all */
+    double exec, stall;     /**< seconds of an instruction on a CPU of speed 1; of its misses. exec 0: not known */
+    double smt;             /**< share of the CPU's speed that the last plan expected beside siblings */
+    int32_t given;          /**< CPU of the last plan */
+    int16_t node;           /**< where it first ran, + 1; 0: not known */
+    uint8_t kind;           /**< of its seat, asym_seats_kind; 0: none */
+    bool awake, woke;       /**< it was awake at the last plan; it was, and slept at the plan before */
+    bool coupled, roams;    /**< its program waits for all of its threads; its mask had several core types */
+    uint8_t claims;         /**< ASYM_CLAIM_* that the last plan granted */
     bool above, busy, pins; /**< it passed the limits heavy, fluid and narrow */
     bool counts;            /**< its program needs enough of a CPU to have seats */
 };
@@ -132,19 +132,16 @@ static inline bool asym_seats_passes(double value, bool had, double limit)
     return value >= limit * (had ? ASYM_SEATS_STAYS : 1);
 }
 
-/**
- * Returns whether that time is less than `trial` ago, or less than three intervals where samples are rare: what one plan has
- * seen holds for the next. 0: never.
- */
-static inline bool asym_seats_is_recent(const struct asym_seats *q, asym_usec at)
+/** Returns until when what this plan sees counts: for `trial`, and for the next plans where they are rare. */
+static inline asym_usec asym_seats_until(const struct asym_seats *q)
 {
-    return at != 0 && q->in->now - at < ASYM_MAX(ASYM_MAX(q->p->trial, 3 * q->in->interval), 1);
+    return q->in->now + ASYM_MAX(ASYM_MAX(q->p->trial, 3 * q->in->interval), 1);
 }
 
 /** Returns whether another thread of its process was in a plan lately: one that sleeps for a whole interval is in none. */
 static inline bool asym_seats_has_mate(const struct asym_seats *q, size_t t)
 {
-    return asym_seats_is_recent(q, asym_seats_of(q, t)->mate_at);
+    return q->in->now < asym_seats_of(q, t)->mate_until;
 }
 
 /**
@@ -156,7 +153,7 @@ static inline unsigned asym_seats_slowness(const struct asym_seats *q, size_t t)
 {
     if (asym_seats_has_mate(q, t))
         return q->slow ? 2 : 1;
-    return q->in->apps[q->in->threads[t].app].n_threads > 1 ? 8 : 4;
+    return q->in->apps[q->in->threads[t].app].n_threads > 1 ? 16 : 4;
 }
 
 /** Returns the thread's speed on a CPU of that speed, 0..1, by its counters if they are known. */

@@ -85,10 +85,10 @@ static void fade(const struct asym_seats *q, struct asym_seats_thread *s, double
 
 /* A thread that woke and slept again within the interval woke in the middle of it, for all that is known. */
 static void observe_round(const struct asym_policy_thread *thread, struct asym_seats_thread *s, double seconds,
-                          double done)
+                          double done, bool was_away)
 {
     s->step = done * seconds;
-    s->woke = thread->awake && !s->awake;
+    s->woke = thread->awake && (!s->awake || was_away);
     if (s->woke)
         s->since = thread->runnable * seconds;
     else if (thread->awake && thread->runnable < SLEPT_BELOW)
@@ -139,7 +139,7 @@ static void observe_thread(struct asym_seats *q, size_t t, const struct interval
     s->step = s->since = 0;
     s->woke = false;
     if (has_mate_here(q->in, t))
-        s->mate_at = now;
+        s->mate_until = asym_seats_until(q);
     if (s->last == 0 || q->in->interval == 0)
         return;
     const asym_usec away = now - s->last;
@@ -156,18 +156,9 @@ static void observe_thread(struct asym_seats *q, size_t t, const struct interval
     const bool is_remote = asym_seats_is_remote(q, t, s->given);
     const double sigma = asym_seats_sigma(q, t, asym_seats_speed(q, s->given), is_remote);
     const double done = thread->running * sigma * s->smt;
-    observe_round(thread, s, i->seconds, done);
+    observe_round(thread, s, i->seconds, done, away > q->in->interval);
     if (away <= q->in->interval)
         observe_progress(q, t, i, done);
-}
-
-static void note_swap(const struct asym_seats *q)
-{
-    struct asym_seats_state *state = q->in->state;
-    if (q->in->interval == 0 || q->in->since_swap > 0)
-        return;
-    state->every = state->swap_at != 0 ? (double)(q->in->now - state->swap_at) / (double)ASYM_SEC : 0;
-    state->swap_at = q->in->now;
 }
 
 void asym_seats_observe(struct asym_seats *q)
@@ -180,7 +171,6 @@ void asym_seats_observe(struct asym_seats *q)
         .rate = {asym_seats_gain(seconds, tau_of(q, false)), asym_seats_gain(seconds, tau_of(q, true))}};
     double sum = 0;
     size_t known = 0;
-    note_swap(q);
     for (size_t t = 0; t < q->in->n_threads; t++) {
         observe_thread(q, t, &i);
         sum += asym_seats_of(q, t)->rate;

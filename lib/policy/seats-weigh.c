@@ -39,6 +39,9 @@
 #define TOGETHER 0.1
 #define IN_STEP  0.5
 
+/* Each such interval counts for so much of the mean: fourteen in a row are enough, and chance is not. */
+#define IN_STEP_GAIN 0.05
+
 /*
  * A program that needs less of a CPU than this has no seats: a daemon that wakes now and then would change those of others each
  * time, and outrank them by its density while it needs none of the time for which they wait.
@@ -108,13 +111,16 @@ static void weigh_app(struct asym_seats *q, size_t a)
     }
 }
 
-/* The turns of a round need this many plans. Early plans pay where those of the engine are fewer than PLANS_FROM. */
-#define PLANS_A_ROUND 4
-#define PLANS_FROM    2.5
+/* A round needs this many plans for its turns. Early plans pay where those of the engine are fewer than PLANS_FROM. */
+#define PLANS_A_ROUND 3
+#define PLANS_FROM    2.1
+
+/* However long a pause was, it counts as a round of so many times the usual length. */
+#define PAUSE_FROM 4
 
 /*
- * Where a round is shorter than an interval, it looks as long as one. So the policy tries quick turns, and rests where a round has
- * less than so many of the shortest intervals: there turns gain nothing.
+ * Where a round is shorter than an interval, it looks as long as an interval. So the policy tries quick turns, and rests where a
+ * round has less than so many of the shortest intervals: there turns gain nothing.
  */
 #define QUICK_SHORT 2.5
 #define QUICK_TRIAL (9 * ASYM_SEC)
@@ -175,23 +181,25 @@ static struct team sum_up(const struct asym_seats *q, struct span proc)
     return sum;
 }
 
-/* Threads that wait for each other wake together. A thread has woken at a time that is known if it slept at the last plan. */
+/*
+ * Threads that wait for each other wake together. A thread that slept at the last plan woke once since then, or often: in that
+ * case the time for which it was runnable is about what it always needs, and says nothing.
+ */
 static void compare_wakes(const struct asym_seats *q, struct span proc, struct team *sum)
 {
-    const double seconds = (double)q->in->interval / (double)ASYM_SEC;
+    const double seconds = (double)q->in->interval / (double)ASYM_SEC, near = TOGETHER * seconds;
     double first = seconds, last = 0;
     size_t n = 0;
     for (uint32_t t = proc.first; t < proc.end; t++) {
         const struct asym_seats_thread *s = asym_seats_of(q, t);
-        if (!takes_part(q, t) || !s->woke)
+        if (!takes_part(q, t) || !s->woke || fabs(s->since - s->usual * seconds) < near)
             continue;
         n++;
         first = ASYM_MIN(first, s->since);
         last = ASYM_MAX(last, s->since);
     }
     if (n >= 2)
-        sum->in_step += asym_seats_gain(seconds, q->p->tau_couple) *
-                        ((last - first < TOGETHER * seconds) - sum->in_step);
+        sum->in_step += IN_STEP_GAIN * ((last - first < near) - sum->in_step);
 }
 
 static bool is_coupled(const struct team *sum)
@@ -205,22 +213,23 @@ static bool is_coupled(const struct team *sum)
 }
 
 /*
- * Asks for the plans that its turns need, if the engine makes fewer. On equal seats there is nothing to take turns for. Returns
- * whether it has rounds that short.
+ * Asks for the plans that its turns need, if the engine makes fewer. On equal seats there is nothing to take turns for, and a
+ * round that is open for longer needs none. Returns whether it has rounds that short.
  */
 static bool ask_for_plans(const struct asym_seats *q, struct team *sum)
 {
-    const struct asym_seats_state *state = q->in->state;
     const asym_usec now = q->in->now;
-    if (sum->period <= 0 || sum->slow >= sum->fast || sum->period >= PLANS_FROM * state->every ||
-        now < sum->rests_until)
+    const double limit = PLANS_FROM * (double)q->in->swap_period / (double)ASYM_SEC,
+                 open = (double)(now - sum->round_at) / (double)ASYM_SEC;
+    if (sum->period <= 0 || sum->slow >= sum->fast || sum->period >= limit || open >= limit || now < sum->rests_until)
         return false;
     if (sum->quick_since != 0 && now - sum->quick_since >= QUICK_TRIAL &&
         sum->period * (double)ASYM_SEC < QUICK_SHORT * (double)q->p->quick) {
         sum->rests_until = now + QUICK_RESTS;
         return false;
     }
-    *q->in->again = ASYM_MAX((asym_usec)(sum->period / PLANS_A_ROUND * (double)ASYM_SEC), q->p->quick);
+    const asym_usec wanted = ASYM_MAX((asym_usec)(sum->period / PLANS_A_ROUND * (double)ASYM_SEC), q->p->quick);
+    *q->in->again = *q->in->again == 0 ? wanted : ASYM_MIN(*q->in->again, wanted);
     return true;
 }
 
@@ -228,9 +237,11 @@ static void begin_round(const struct asym_seats *q, struct team *sum)
 {
     const asym_usec at = q->in->now - (asym_usec)(sum->since * (double)ASYM_SEC);
     if (sum->round_at != 0 && at > sum->round_at) {
-        const double last = (double)(at - sum->round_at) / (double)ASYM_SEC;
+        const double passed = (double)(at - sum->round_at) / (double)ASYM_SEC;
+        const double last = sum->period > 0 ? ASYM_MIN(passed, PAUSE_FROM * sum->period) : passed;
         const double share = sum->period > 0 ? asym_seats_gain(last, q->p->tau_couple) : 1;
-        sum->period += share * (last - sum->period);
+        if (sum->period > 0 || at - sum->round_at < q->p->tau_couple)
+            sum->period += share * (last - sum->period);
     }
     sum->round_at = ASYM_MAX(at, sum->round_at);
 }
@@ -273,6 +284,19 @@ static double turn_of(const struct asym_seats *q, const struct asym_seats_thread
     return ASYM_MAX(-0.9, ASYM_MIN(0.9, 0.1 * (keeps - ahead / range) / quick));
 }
 
+/* Nothing is known of a team while none of its threads takes part. */
+static void remember_team(const struct asym_seats *q, struct span proc, const struct team *sum, asym_usec quick_since)
+{
+    for (uint32_t t = proc.first; t < proc.end && sum->n > 0; t++) {
+        struct asym_seats_thread *s = asym_seats_of(q, t);
+        s->in_step = sum->in_step;
+        s->round_at = sum->round_at;
+        s->period = sum->period;
+        s->rests_until = sum->rests_until;
+        s->quick_since = s->coupled ? quick_since : 0;
+    }
+}
+
 /*
  * Threads that do equal work on unequal seats wait for each other at barriers. They share one density and one rate, and take turns.
  */
@@ -287,17 +311,13 @@ static void couple(struct asym_seats *q, struct span proc)
     for (uint32_t t = proc.first; t < proc.end; t++) {
         struct asym_seats_thread *s = asym_seats_of(q, t);
         s->coupled = is && takes_part(q, t);
-        s->quick_since = s->coupled ? quick_since : 0;
-        s->in_step = sum.in_step;
-        s->round_at = sum.round_at;
-        s->period = sum.period;
-        s->rests_until = sum.rests_until;
         if (!s->coupled)
             continue;
         q->density[t] = sum.weight / ASYM_MAX(sum.duty, DUTY_LEAST);
         s->rate = sum.rate / (double)sum.n;
         q->behind[t] = turn_of(q, s, &sum);
     }
+    remember_team(q, proc, &sum, quick_since);
 }
 
 static void couple_app(struct asym_seats *q, const struct asym_policy_app *app)

@@ -12,14 +12,14 @@ HANGS_S = 300
 Program = collections.namedtuple("Program", "title command unit more", defaults=("s", False))
 # Sources, data and a database, and each program once, because the first run reads it from the share.
 PREPARE = """mkdir -p /sys/fs/cgroup/session-1.scope /run/real/db && cd /run/real && chown 65534 db && chmod 1777 .
-cat /usr/bin/* | head -c 12000000 >data
-for ((i = 0; i < 24; i++)); do
+cat /usr/bin/* | head -c 8000000 >data
+for ((i = 0; i < 16; i++)); do
     for ((k = 0; k < 12; k++)); do
         echo "int f${i}_$k(int n) { int s = $k; for (int j = 0; j < n; j++) s += (s << 3 ^ j) % (n + $i + 1); return s; }"
     done >f$i.c
 done
 echo "int f0_0(int n); int main(void) { return f0_0(3) > 100; }" >main.c
-printf 'CFLAGS = -O2\\nprogram: %s\\n\\t$(CC) -o $@ $^\\n' "$(echo f{0..23}.o main.o)" >Makefile
+printf 'CFLAGS = -O2\\nprogram: %s\\n\\t$(CC) -o $@ $^\\n' "$(echo f{0..15}.o main.o)" >Makefile
 PATH=/usr/lib/postgresql/15/bin:$PATH; as() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 as initdb -U postgres -D db --no-locale -A trust >/dev/null && as pg_ctl -D db -w -t 300 -o '-k /run/real -c fsync=off' -l log start >/dev/null &&
 pgbench -h /run/real -U postgres -i -q postgres >/dev/null 2>&1 && make -s CC=gcc f0.o || exit 1

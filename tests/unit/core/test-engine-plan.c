@@ -447,27 +447,6 @@ static void a_policy_gives_each_thread_its_width_and_leaves_cpus_idle(void **sta
     engine_fixture_assert_mask(&w->threads[1].mask, "4");
 }
 
-/* Its program needs less than half of a CPU in this sample. After `release` the program is idle for such a policy, too. */
-static void a_policy_that_weighs_needs_keeps_a_program_that_seems_idle(void **state)
-{
-    struct engine_fixture *w = *state;
-    static const struct asym_policy *const policies[] = {&engine_fixture_policy_each, &engine_fixture_policy_cpu};
-    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 4);
-    for (size_t i = 0; i < ASYM_LENGTH(policies); i++) {
-        w->config.policy = policies[i];
-        configure(w);
-        t->task.runnable = t->task.running = 1;
-        engine_fixture_run(w, TICK);
-        t->task.runnable = t->task.running = 0.4;
-        engine_fixture_run(w, TICK);
-        const bool stays = i == 0;
-        assert_int_equal(engine_fixture_planned(w, 100)->reason == asym_why(ASYM_WHY_IDLE), !stays);
-        for (unsigned k = 0; stays && k < 50; k++)
-            engine_fixture_run(w, TICK);
-        assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_IDLE));
-    }
-}
-
 static void the_policy_learns_of_unsteered_and_sleeping_threads(void **state)
 {
     struct engine_fixture *w = *state;
@@ -914,7 +893,6 @@ int main(void)
         T(a_target_that_fits_outlasts_a_sleep_but_no_end_of_steering),
         T(pin_says_how_wide_the_mask_is),
         T(a_policy_gives_each_thread_its_width_and_leaves_cpus_idle),
-        T(a_policy_that_weighs_needs_keeps_a_program_that_seems_idle),
         T(the_policy_learns_of_unsteered_and_sleeping_threads),
         T(pin_llc_stays_within_the_targets_type),
         T(an_exclusive_cpu_is_used_by_exclusive_threads_only),

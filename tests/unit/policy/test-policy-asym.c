@@ -283,7 +283,7 @@ static void a_limit_that_noise_crosses_stays_passed(void **state)
         for (unsigned k = 0; k < 80; k++) {
             const bool rare = k >= 40; /* then three intervals count: here until 1.2 s after the last time, k = 58 */
             const bool crosses = k % 40 < 20 && k % 2 == 0, passed = rare ? k < 70 : k < 28; /* else 1 s, k = 18 */
-            b.in.interval = rare ? 400 * ASYM_MSEC : 100 * ASYM_MSEC;
+            b.in.interval = rare && k < 75 ? 400 * ASYM_MSEC : 100 * ASYM_MSEC;
             b.in.now = 1000 * ASYM_SEC + k * 100 * ASYM_MSEC;
             b.q.n_open = crosses && limit == CROWDED;
             b.in.unsteered = crosses ? unsteered[limit] : 0;
@@ -379,7 +379,7 @@ static void a_new_thread_begins_no_round(void **state)
     assert_near(b.states[0].since, 0.1);
 }
 
-/* Rounds shorter than two and a half plans of the engine (0.1 s) are planned four times, but not sooner than `quick` (30 ms). */
+/* Rounds shorter than two plans of the engine (0.1 s) are planned three times, but not sooner than `quick` (30 ms). */
 static void rounds_shorter_than_some_plans_are_planned_sooner(void **state)
 {
     (void)state;
@@ -388,23 +388,26 @@ static void rounds_shorter_than_some_plans_are_planned_sooner(void **state)
         asym_usec since;        /* of the quick turns */
         int32_t slow;           /* the seat of the two others */
         asym_usec again, rests; /* rests: before the plan, or after it */
+        asym_usec open;         /* since the last round began */
     } rows[] = {
-        {0.2, 0, 4, 50000, 0},
-        {0.1, 0, 4, 30000, 0},
-        {0.2, 0, 2, 0, 0},                  /* on equal seats turns gain nothing */
-        {0.3, 0, 4, 0, 0},                  /* the plans of the engine are enough */
-        {0, 0, 4, 0, 0},                    /* not known */
-        {0.2, 700 * ASYM_SEC, 4, 50000, 0}, /* quick turns last as long as the rounds are short */
-        {0.05, 992 * ASYM_SEC, 4, 30000, 0},
-        {0.05, 990 * ASYM_SEC, 4, 0, 1300 * ASYM_SEC}, /* after 9 s the rounds are known: too short for `quick` */
-        {0.1, 0, 4, 0, 1001 * ASYM_SEC},               /* in long intervals they do not look as short */
-        {0.1, 0, 4, 30000, 999 * ASYM_SEC},            /* the rest is over */
+        {0.2, 0, 4, 66666, 0, 0},
+        {0.1, 0, 4, 33333, 0, 0},
+        {0.2, 0, 2, 0, 0, 0},                  /* on equal seats turns gain nothing */
+        {0.3, 0, 4, 0, 0, 0},                  /* the plans of the engine are enough */
+        {0, 0, 4, 0, 0, 0},                    /* not known */
+        {0.2, 700 * ASYM_SEC, 4, 66666, 0, 0}, /* quick turns last as long as the rounds are short */
+        {0.05, 992 * ASYM_SEC, 4, 30000, 0, 0},
+        {0.05, 990 * ASYM_SEC, 4, 0, 1300 * ASYM_SEC, 0}, /* after 9 s the rounds are known: too short for `quick` */
+        {0.1, 0, 4, 0, 1001 * ASYM_SEC, 0},               /* in long intervals they do not look as short */
+        {0.1, 0, 4, 33333, 999 * ASYM_SEC, 0},            /* the rest is over */
+        {0.2, 0, 4, 66666, 0, 200 * ASYM_MSEC},
+        {0.2, 0, 4, 0, 0, 220 * ASYM_MSEC}, /* no rounds any more, or a long one */
     };
     begin(2, 4, 1, 4);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         struct bench b;
         prepare(&b, (const double[]){0.5, 0.5, 1, 1}, 4);
-        b.memory.every = 0.1;
+        b.in.swap_period = 100 * ASYM_MSEC;
         b.in.now = 1000 * ASYM_SEC;
         for (unsigned t = 0; t < 4; t++) {
             b.states[t].pace = 0.3;
@@ -412,6 +415,7 @@ static void rounds_shorter_than_some_plans_are_planned_sooner(void **state)
             b.states[t].work = 2;
             b.states[t].rate = 0.5;
             b.states[t].period = rows[i].period;
+            b.states[t].round_at = b.in.now - rows[i].open;
             b.states[t].quick_since = rows[i].since;
             b.states[t].rests_until = rows[i].rests <= 1001 * ASYM_SEC ? rows[i].rests : 0;
             b.states[t].last = b.in.now - ASYM_SEC;
@@ -437,7 +441,8 @@ static void threads_that_wake_together_wait_for_each_other(void **state)
     } rows[] = {
         {{0.04, 0.042, 0.08}, 0.75, true},
         {{0.04, 0.06, 0.05}, 0.75, false},
-        {{0.04, 0.042, 0.08}, 1, false}, /* they hardly sleep */
+        {{0.04, 0.042, 0.08}, 1, false},     /* they hardly sleep */
+        {{0.074, 0.076, 0.08}, 0.75, false}, /* what they always need: they have slept many times */
     };
     begin(2, 4, 1, 4);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
@@ -482,6 +487,10 @@ static void rounds_are_measured_by_wakes(void **state)
     }
     assert_near(b.states[0].period, 0.25);
     assert_near(b.states[1].period, 0.25);
+    b.in.now += 60 * ASYM_SEC; /* a serial phase: not even one round of 1 s */
+    b.states[0].since = 0.05;
+    asym_seats_weigh(&b.q);
+    assert_true(b.states[0].period > 0.25 && b.states[0].period < 0.5);
 }
 
 /* --- whole plans --- */
@@ -559,8 +568,8 @@ static void processes_take_slower_turns_than_threads(void **state)
         unsigned n, procs;
         bool crowd;
         unsigned slowness;
-    } rows[] = {{2, 1, false, 1}, {2, 1, true, 2},  {1, 1, false, 4},
-                {1, 1, true, 4},  {2, 2, false, 8}, {2, 2, true, 8}};
+    } rows[] = {{2, 1, false, 1}, {2, 1, true, 2},   {1, 1, false, 4},
+                {1, 1, true, 4},  {2, 2, false, 16}, {2, 2, true, 16}};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         struct bench b;
         prepare(&b, (const double[]){1, 1}, rows[i].n);
