@@ -14,7 +14,7 @@
 
 #include "base/macro.h"
 #include "daemon/asymd/cli.h"
-#include "daemon/asymctl/verb-table.h"
+#include "daemon/asymctl/verb.h"
 #include "config/config-internal.h"
 #include "config/option-value.h"
 

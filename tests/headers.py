@@ -19,7 +19,7 @@ SHARED = {
     "lib/linux/enforce/ledger.h": ("ledger-file", "the API of the ledger; ledger-file.h has the functions that only the ledger calls"),
     "lib/sim/sim.h": ("sim-events", "the API of the simulation; sim.c builds it, sim-events.c runs it"),
     "lib/top/layout-parts.h": ("layout-apps layout-cpus layout-text", "the parts of one screen, in the order of the screen"),
-    "daemon/asymd/service-control.h": ("service-facts service-reload service-status", "all that the bus calls of the service"),
+    "daemon/asymd/service-control.h": ("service-facts service-reload", "all that the bus calls of the service"),
     "daemon/asymctl/status.h": ("status-text", "one status, as text and as JSON"),
     "daemon/asymctl/metrics.h": ("metrics-verb", "the samples of the verb metrics; stats prints them, too"),
 }

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/asymctl/verb-table.h"
+#include "daemon/asymctl/verb.h"
 
 static bool is_help(const char *word)
 {

@@ -5,7 +5,7 @@
 
 #include "app/command-line.h"
 #include "base/macro.h"
-#include "daemon/asymctl/verb-table.h"
+#include "daemon/asymctl/verb.h"
 
 static int help_of(const char *name)
 {

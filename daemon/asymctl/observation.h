@@ -9,7 +9,7 @@
 #include "app/cycle.h"
 #include "app/observer-setup.h"
 #include "app/run.h"
-#include "daemon/asymctl/part-file.h"
+#include "daemon/asymctl/record-files.h"
 #include "record/record.h"
 
 /** The options that such a verb has. */

@@ -7,7 +7,7 @@
 #include "base/parse.h"
 #include "base/text.h"
 #include "daemon/asymctl/service-verb.h"
-#include "daemon/asymctl/units.h"
+#include "daemon/asymctl/wording.h"
 
 /* Rounds up to whole seconds. */
 static int parse_seconds(const char *operand, uint64_t *ret)

@@ -6,7 +6,7 @@
 #include "base/macro.h"
 #include "base/text.h"
 #include "daemon/asymctl/service-verb.h"
-#include "daemon/asymctl/user-name.h"
+#include "daemon/asymctl/wording.h"
 #include "report/json.h"
 
 struct arguments {

@@ -13,7 +13,7 @@
 #include "app/command-line.h"
 #include "base/macro.h"
 #include "base/text.h"
-#include "daemon/asymctl/units.h"
+#include "daemon/asymctl/wording.h"
 #include "linux/sys/proc-parse.h"
 #include "report/report-table.h"
 

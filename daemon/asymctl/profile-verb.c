@@ -8,11 +8,11 @@
 #include "app/settings-setup.h"
 #include "base/macro.h"
 #include "base/mask.h"
+#include "daemon/asymctl/long-verb.h"
 #include "daemon/asymctl/profile.h"
-#include "daemon/asymctl/progress-line.h"
+#include "daemon/asymctl/verb.h"
 #include "linux/perf/counters-live.h"
 #include "profile/profiles-save.h"
-#include "daemon/asymctl/verb.h"
 
 /* The limit of counter descriptors: enough for one program and its children on every type of core. */
 #define MAX_FDS 64

@@ -7,7 +7,7 @@
 #include "base/macro.h"
 #include "base/text.h"
 #include "daemon/asymctl/service-verb.h"
-#include "daemon/asymctl/user-name.h"
+#include "daemon/asymctl/wording.h"
 
 /* A policy, a pause or an order for a process that a user has ordered outlives a reload. */
 static int reload(const void *args, char **operands)

@@ -1,19 +1,275 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymctl rules: the rules in force, and which of them matches a process. */
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include <asym/settings.h>
+
 #include "app/command-line.h"
 #include "app/rule-subject.h"
 #include "base/macro.h"
+#include "base/mask.h"
 #include "base/parse.h"
 #include "base/text.h"
+#include "config/config-internal.h"
 #include "daemon/asymctl/machine-run.h"
 #include "daemon/asymctl/process-name.h"
-#include "daemon/asymctl/rules-report.h"
 #include "daemon/asymctl/verb.h"
+#include "report/columns.h"
+#include "report/json.h"
+
+/* The width of a rule's name. A longer name pushes the rest of its line to the right. */
+#define NAME_WIDTH 26
+
+/* "slow, on CPUs 0-3, nice 5, counts as parallel". */
+static const char *effect_of(const struct asym_rule_view *rule, char *buf, size_t size)
+{
+    char cpus[128];
+    const struct asym_rule_facts *f = rule->facts;
+    struct asym_text text = asym_text_in(buf, size);
+    asym_text_add(&text, "%s", asym_rule_action_name(rule->action));
+    if (!asym_mask_empty(&f->cpus))
+        asym_text_add(&text, ", on CPUs %s", asym_mask_format_list(&f->cpus, cpus, sizeof cpus));
+    if (f->has_nice)
+        asym_text_add(&text, ", nice %d", f->nice);
+    if (f->policy_class != ASYM_RULE_CLASS_AUTO)
+        asym_text_add(&text, ", counts as %s", asym_rule_class_name(f->policy_class));
+    return buf;
+}
+
+static const char *escaped(const char *text, char *buf, size_t size)
+{
+    return asym_text_escape(text, strlen(text), buf, size);
+}
+
+static const char *unlisted_of(const struct asym_settings *s)
+{
+    return s->daemon.unlisted ? "ignores" : "steers";
+}
+
+/* A glob may have a backslash, which asym_text_escape would double. */
+static const char *globs_of(const char *globs, char *buf, size_t size)
+{
+    return asym_text_is_printable(globs, strlen(globs)) ? globs : escaped(globs, buf, size);
+}
+
+/* Prints a paragraph and a newline. It begins at column at, and its other lines at column indent. */
+static __attribute__((format(printf, 4, 5))) void say(const struct asym_terminal *terminal, size_t at, size_t indent,
+                                                      const char *format, ...)
+{
+    char text[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    asym_columns_wrap(terminal, text, at, indent);
+    fputc('\n', terminal->out);
+}
+
+/* Prints the name of a rule from column at on, and the spaces up to the next column. Returns that column. */
+static size_t print_name(const struct asym_terminal *terminal, const char *name, size_t at)
+{
+    char text[4 * ASYM_RULE_NAME_MAX + 1];
+    const size_t reached = asym_columns_wrap(terminal, escaped(name, text, sizeof text), at, at);
+    const size_t next = ASYM_MAX(reached, at + NAME_WIDTH) + 2;
+    fprintf(terminal->out, "%*s", (int)(next - reached), "");
+    return next;
+}
+
+/* Print the rule of that name, or each: name, what it does, where it stands, what it matches. Returns 0; -EIO. */
+static int print_rules(const struct asym_settings *s, const char *name, const struct asym_terminal *terminal)
+{
+    struct asym_rule_view rule;
+    char text[4 * ASYM_VALUE_MAX + 1];
+    size_t i = 0;
+    for (; asym_rules_at(s->rules, i, NULL, &rule); i++) {
+        if (name && strcmp(rule.name, name) != 0)
+            continue;
+        const size_t at = print_name(terminal, rule.name, 0);
+        say(terminal, at, NAME_WIDTH + 2, "%s", effect_of(&rule, text, sizeof text));
+        for (size_t k = 0; k < rule.n_keys; k++) {
+            fputs("    ", terminal->out);
+            say(terminal, 4, 8, "%s = %s", rule.key[k], globs_of(rule.globs[k], text, sizeof text));
+        }
+        if (rule.lends_to_anyone) {
+            fputs("    ", terminal->out);
+            say(terminal, 4, 8, "any user can name a program so, and gains what the rule lends");
+        }
+        fputs("    ", terminal->out);
+        say(terminal, 4, 8, "%s%s", rule.origin, rule.facts->library ? " (library)" : "");
+    }
+    if (name)
+        return ferror(terminal->out) ? -EIO : 0;
+    if (i > 0)
+        fputc('\n', terminal->out);
+    say(terminal, 0, 0, "%zu rule%s. asymd uses the first that matches a program, and %s a program that none matches.",
+        i, i == 1 ? "" : "s", unlisted_of(s));
+    return ferror(terminal->out) ? -EIO : 0;
+}
+
+/* Returns the value with which a key is compared. NULL: not known. */
+static const char *value_of(const struct asym_rule_subject *s, unsigned need, char *buf, size_t size)
+{
+    const char *text = NULL;
+    if (need == ASYM_RULE_NEEDS_UID) {
+        snprintf(buf, size, "%u", (unsigned)s->uid);
+        return s->uid == (uid_t)-1 ? NULL : buf;
+    }
+    if (need == ASYM_RULE_NEEDS_COMM)
+        text = s->comm;
+    else if (need == ASYM_RULE_NEEDS_EXE)
+        text = s->exe;
+    else if (need == ASYM_RULE_NEEDS_CGROUP)
+        text = s->cgroup;
+    else if (need == ASYM_RULE_NEEDS_CMDLINE)
+        text = s->cmdline;
+    return text ? escaped(text, buf, size) : NULL;
+}
+
+/* "match_exe: /usr/bin/sleep is none of /usr/bin/borg /usr/bin/restic". */
+static const char *miss_of(const struct asym_rule_view *rule, size_t k, const struct asym_rule_subject *subject,
+                           char *buf, size_t size)
+{
+    char given[160], globs[4 * ASYM_VALUE_MAX + 1];
+    const char *value = value_of(subject, rule->need[k], given, sizeof given);
+    const bool several = strpbrk(rule->globs[k], " \t");
+    if (value)
+        snprintf(buf, size, "%s: \"%s\" is %s %s", rule->key[k], value, several ? "none of" : "not",
+                 globs_of(rule->globs[k], globs, sizeof globs));
+    else
+        snprintf(buf, size, "%s: not known (not given, or this user may not read it)", rule->key[k]);
+    return buf;
+}
+
+/* Returns the first key that does not match; n_keys: the rule matches. */
+static size_t first_miss(const struct asym_rule_view *rule)
+{
+    size_t k = 0;
+    while (k < rule->n_keys && !rule->misses[k])
+        k++;
+    return k;
+}
+
+static void print_tested(const struct asym_rule_view *rule, const struct asym_rule_view *found,
+                         const struct asym_rule_subject *subject, const struct asym_terminal *terminal)
+{
+    enum { NAME_AT = 6 };
+    char text[1024], first[4 * ASYM_RULE_NAME_MAX + 1];
+    const size_t miss = first_miss(rule), indent = NAME_AT + NAME_WIDTH + 2;
+    const bool matches = miss == rule->n_keys;
+    fprintf(terminal->out, "%-*s", NAME_AT, matches ? found ? "later" : "yes" : "no");
+    const size_t at = print_name(terminal, rule->name, NAME_AT);
+    if (!matches)
+        say(terminal, at, indent, "%s", miss_of(rule, miss, subject, text, sizeof text));
+    else if (found)
+        say(terminal, at, indent, "matches, but \"%s\" comes first", escaped(found->name, first, sizeof first));
+    else
+        say(terminal, at, indent, "%s", effect_of(rule, text, sizeof text));
+}
+
+static void print_subject(const struct asym_rule_subject *s, const struct asym_terminal *terminal)
+{
+    enum { VALUE_AT = 15 };
+    static const struct {
+        const char *name;
+        unsigned need;
+    } rows[] = {
+        {"name", ASYM_RULE_NEEDS_COMM},
+        {"executable", ASYM_RULE_NEEDS_EXE},
+        {"control group", ASYM_RULE_NEEDS_CGROUP},
+        {"command line", ASYM_RULE_NEEDS_CMDLINE},
+        {"user", ASYM_RULE_NEEDS_UID},
+    };
+    char buf[160];
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        const char *value = value_of(s, rows[i].need, buf, sizeof buf);
+        fprintf(terminal->out, "%-*s", VALUE_AT, rows[i].name);
+        say(terminal, VALUE_AT, VALUE_AT, "%s", value ? value : "not known");
+    }
+    fputc('\n', terminal->out);
+}
+
+/* Print the process, and for each rule whether it matches and, if not, which key does not. Returns 0; -EIO. */
+static int print_tested_rules(const struct asym_settings *s, const struct asym_rule_subject *subject,
+                              const struct asym_terminal *terminal)
+{
+    struct asym_rule_view rule, found;
+    char name[4 * ASYM_RULE_NAME_MAX + 1], effect[320];
+    bool any = false;
+    size_t i = 0;
+    print_subject(subject, terminal);
+    for (; asym_rules_at(s->rules, i, subject, &rule); i++) {
+        print_tested(&rule, any ? &found : NULL, subject, terminal);
+        if (!any && first_miss(&rule) == rule.n_keys) {
+            found = rule;
+            any = true;
+        }
+    }
+    if (i > 0)
+        fputc('\n', terminal->out);
+    if (any)
+        say(terminal, 0, 0, "Rule \"%s\" applies: %s; %s", escaped(found.name, name, sizeof name),
+            effect_of(&found, effect, sizeof effect), found.origin);
+    else
+        say(terminal, 0, 0, "No rule matches: asymd %s the program (asymd.default = %s)", unlisted_of(s),
+            s->daemon.unlisted ? "ignore" : "steer");
+    return ferror(terminal->out) ? -EIO : 0;
+}
+
+static json_t *match_json(const struct asym_rule_view *rule, bool misses_only)
+{
+    json_t *keys = misses_only ? json_array() : json_object();
+    for (size_t k = 0; k < rule->n_keys; k++) {
+        if (!misses_only)
+            json_object_set_new(keys, rule->key[k], asym_json_bytes(rule->globs[k], strlen(rule->globs[k])));
+        else if (rule->misses[k])
+            json_array_append_new(keys, json_string(rule->key[k]));
+    }
+    return keys;
+}
+
+static json_t *rule_json(const struct asym_rule_view *rule, bool tested)
+{
+    const struct asym_rule_facts *f = rule->facts;
+    json_t *json = json_pack(
+        "{s:o, s:o, s:s, s:o, s:o, s:s, s:b, s:b, s:o}", "name", asym_json_bytes(rule->name, strlen(rule->name)),
+        "origin", asym_json_bytes(rule->origin, strlen(rule->origin)), "action", asym_rule_action_name(rule->action),
+        "cpus", asym_mask_empty(&f->cpus) ? json_null() : asym_json_cpus(&f->cpus), "nice",
+        f->has_nice ? json_integer(f->nice) : json_null(), "policy_class", asym_rule_class_name(f->policy_class),
+        "library", f->library, "lends_to_anyone", rule->lends_to_anyone, "match", match_json(rule, false));
+    if (!json || !tested)
+        return json;
+    json_object_set_new(json, "matches", json_boolean(first_miss(rule) == rule->n_keys));
+    json_object_set_new(json, "misses", match_json(rule, true));
+    return json;
+}
+
+/* Do either as JSON, asymctl.rules/1. name NULL: each rule; subject NULL: the list. Returns 0; -ENOMEM, -EIO. */
+static int write_rules_json(const struct asym_settings *s, const char *name, const struct asym_rule_subject *subject,
+                            FILE *out)
+{
+    struct asym_rule_view rule;
+    json_t *list = json_array();
+    for (size_t i = 0; list && asym_rules_at(s->rules, i, subject, &rule); i++)
+        if ((!name || strcmp(rule.name, name) == 0) && json_array_append_new(list, rule_json(&rule, subject)) < 0) {
+            json_decref(list);
+            list = NULL;
+        }
+    ASYM_AUTO_JSON json_t *root = json_pack("{s:s, s:s, s:o}", "schema", "asymctl.rules/1", "default",
+                                            s->daemon.unlisted ? "ignore" : "steer", "rules", list);
+    if (!root)
+        return -ENOMEM;
+    if (subject) {
+        const struct asym_rule_match found = asym_rules_match(s->rules, subject);
+        json_object_set_new(root, "rule", found.name ? asym_json_bytes(found.name, strlen(found.name)) : json_null());
+        json_object_set_new(root, "action", json_string(asym_rule_action_name(found.action)));
+    }
+    return json_dumpf(root, out, JSON_INDENT(2)) < 0 || fputc('\n', out) < 0 ? -EIO : 0;
+}
 
 struct arguments {
     const char *config, *comm, *exe, *cgroup, *cmdline;
@@ -104,8 +360,8 @@ static int test(const struct arguments *a, const struct asym_settings *s, int32_
     int r = texts ? find_subject(a, pid, texts, err) : asym_fail(err, -ENOMEM, "no memory");
     if (r < 0)
         return asym_verb_fail(ASYM_EXIT_FAILED, err->text);
-    return asym_verb_reported(a->json ? asym_rules_json(s, NULL, &texts->of, stdout)
-                                      : asym_rules_test_text(s, &texts->of, &terminal));
+    return asym_verb_reported(a->json ? write_rules_json(s, NULL, &texts->of, stdout)
+                                      : print_tested_rules(s, &texts->of, &terminal));
 }
 
 /* Tests the process of that name that has used the most CPU time. Where none runs, the rules know the name alone. */
@@ -133,8 +389,8 @@ static int show_named(const struct arguments *a, const struct asym_settings *s, 
     struct asym_rule_view rule;
     for (size_t i = 0; asym_rules_at(s->rules, i, NULL, &rule); i++)
         if (strcmp(rule.name, name) == 0)
-            return asym_verb_reported(a->json ? asym_rules_json(s, name, NULL, stdout)
-                                              : asym_rules_list_text(s, name, &terminal));
+            return asym_verb_reported(a->json ? write_rules_json(s, name, NULL, stdout)
+                                              : print_rules(s, name, &terminal));
     return test_named(a, s, name, err);
 }
 
@@ -156,8 +412,8 @@ static int rules(const void *parsed, char **operands)
     else if (operands[0])
         status = test(a, s, pid, &err);
     else
-        status = asym_verb_reported(a->json ? asym_rules_json(s, NULL, NULL, stdout)
-                                            : asym_rules_list_text(s, NULL, &terminal));
+        status = asym_verb_reported(a->json ? write_rules_json(s, NULL, NULL, stdout)
+                                            : print_rules(s, NULL, &terminal));
     asym_settings_free(s);
     return status;
 }

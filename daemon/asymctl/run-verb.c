@@ -2,18 +2,86 @@
 /* asymctl run: executes a program on the CPUs asked for, or so that it reports to asymd what its threads do. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <asym/error.h>
 #include <asym/rtx.h>
+#include <asym/types.h>
 
+#include "app/machine-setup.h"
 #include "base/macro.h"
+#include "base/mask.h"
 #include "base/text.h"
-#include "daemon/asymctl/run-place.h"
+#include "daemon/asymctl/machine-run.h"
 #include "daemon/asymctl/verb.h"
 #include "linux/sys/elf.h"
+#include "linux/sys/thread.h"
+#include "report/cpu-description.h"
+
+enum asym_run_place { ASYM_RUN_ANYWHERE, ASYM_RUN_FAST, ASYM_RUN_SLOW };
+
+static void run_done(struct asym_run *run)
+{
+    asym_settings_free(run->settings);
+    free(run->machine);
+    asym_root_done(&run->root);
+}
+
+/* A program that starts a thread for each CPU should not fill the second hardware threads of fast cores: slow cores add more. */
+static struct asym_mask fast_cores(const struct asym_machine *m)
+{
+    struct asym_mask fast = m->fast, mine;
+    if (asym_thread_get_mask(0, &mine) >= 0 && asym_mask_meets(&fast, &mine))
+        fast = asym_mask_and(&fast, &mine);
+    return asym_machine_cores(m, &fast);
+}
+
+/*
+ * Return in *ret the CPUs of the machine that the place means, as asymd sees the machine under that configuration (NULL: the
+ * installed one): for ASYM_RUN_FAST one CPU of each fast core.
+ * Returns 0; -ENODATA: all CPUs are alike; -errno, with err: the configuration or the machine cannot be read.
+ */
+static int find_place_cpus(enum asym_run_place place, const char *config, struct asym_mask *ret, struct asym_error *err)
+{
+    const struct asym_invocation cli = {.config = config};
+    ASYM_CLEANUP(run_done) struct asym_run run = {.cli = &cli, .root = {.fd = -1}};
+    int r = asym_machine_settings(&cli, ASYM_MACHINE_SAYS, &run.settings, err);
+    if (r >= 0)
+        r = asym_root_open(NULL, &run.root, err);
+    if (r >= 0)
+        r = asym_run_machine(&run, err);
+    if (r < 0)
+        return r;
+    const struct asym_alike *alike = asym_describe_alike(run.machine, &run.notes);
+    if (!asym_machine_is_asymmetric(run.machine))
+        return asym_fail(err, -ENODATA, "%s", alike ? alike->why : ASYM_NO_SLOW_CPU);
+    *ret = place == ASYM_RUN_FAST ? fast_cores(run.machine) : run.machine->slow;
+    return 0;
+}
+
+/*
+ * Set the affinity of this process to those of the CPUs that it may use now, so that a program that it executes sizes its thread
+ * pool by them. Returns 0; -ENODATA with err: its affinity has none of them; -errno with err. On an error the affinity stays as it
+ * is.
+ */
+static int place_here(const struct asym_mask *cpus, struct asym_error *err)
+{
+    struct asym_mask mask;
+    char list[128];
+    int r = asym_thread_get_mask(0, &mask);
+    if (r >= 0) {
+        mask = asym_mask_and(&mask, cpus);
+        if (asym_mask_empty(&mask))
+            return asym_fail(err, -ENODATA, "its affinity has none of the CPUs %s",
+                             asym_mask_format_list(cpus, list, sizeof list));
+        r = asym_thread_set_mask(0, &mask, false);
+    }
+    return r < 0 ? asym_fail(err, r, "the kernel refuses its affinity: %s", strerror(-r)) : 0;
+}
 
 /* LLVM's runtime also provides the functions of GCC's. */
 #define RUNTIME "libomp.so.5"
@@ -116,9 +184,9 @@ static void place(const struct launch *l)
     struct asym_error err = {""};
     if (l->place == ASYM_RUN_ANYWHERE)
         return;
-    int r = asym_run_place_cpus(l->place, l->config, &cpus, &err);
+    int r = find_place_cpus(l->place, l->config, &cpus, &err);
     if (r >= 0)
-        r = asym_run_place_here(&cpus, &err);
+        r = place_here(&cpus, &err);
     if (r < 0)
         fprintf(stderr, "asymctl: %s; the program runs with the affinity that it would have anyhow\n", err.text);
 }

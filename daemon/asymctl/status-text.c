@@ -9,8 +9,7 @@
 #include "base/mask.h"
 #include "base/text.h"
 #include "daemon/asymctl/status.h"
-#include "daemon/asymctl/units.h"
-#include "daemon/asymctl/user-name.h"
+#include "daemon/asymctl/wording.h"
 #include "report/report-table.h"
 
 /* The column where the texts begin, behind the names of the lines. */

@@ -12,7 +12,7 @@
 #include "base/macro.h"
 #include "client/client.h"
 #include "daemon/asymctl/process-name.h"
-#include "daemon/asymctl/user-name.h"
+#include "daemon/asymctl/wording.h"
 #include "linux/sys/thread.h"
 
 #define FILL(field, text) snprintf(field, sizeof(field), "%s", text)

@@ -10,7 +10,7 @@
 #include "app/command-line.h"
 #include "base/clock.h"
 #include "base/macro.h"
-#include "daemon/asymctl/interruption.h"
+#include "daemon/asymctl/long-verb.h"
 #include "daemon/asymctl/top-screen.h"
 #include "daemon/asymctl/top-source.h"
 #include "daemon/asymctl/top-terminal.h"

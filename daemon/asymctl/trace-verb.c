@@ -10,7 +10,7 @@
 #include "base/macro.h"
 #include "client/client.h"
 #include "daemon/asymctl/observation.h"
-#include "daemon/asymctl/part-file.h"
+#include "daemon/asymctl/record-files.h"
 #include "daemon/asymctl/verb.h"
 #include "experiment/traces.h"
 #include "report/json.h"

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** A verb of asymctl: one file, which ends in one struct, and a row in verbs.def. verb-table.h has the table of them. */
+/** A verb of asymctl: one file, which ends in one struct, and a row in verbs.def. */
 #ifndef ASYM_DAEMON_ASYMCTL_VERB_H
 #define ASYM_DAEMON_ASYMCTL_VERB_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 
 #include "app/command-line.h"
 #include "app/settings-setup.h"
 
-/** The most operands of a verb without a command. */
-#define ASYM_OPERANDS_MAX 32
+/** The verb at index i; NULL after the last. */
+const struct asym_verb *asym_verb_at(size_t i);
+
+/** The verb of that name; NULL: there is none. */
+const struct asym_verb *asym_verb_find(const char *name);
+
+/** Print on stderr that there is no verb of that name, and the nearest name. Returns the exit status. */
+int asym_verb_unknown(const char *name);
 
 /** The words of a verb other than options. */
 enum asym_operands {

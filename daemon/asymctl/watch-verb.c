@@ -9,10 +9,9 @@
 #include "app/command-line.h"
 #include "base/macro.h"
 #include "base/text.h"
-#include "daemon/asymctl/decision-text.h"
-#include "daemon/asymctl/interruption.h"
+#include "daemon/asymctl/long-verb.h"
 #include "daemon/asymctl/process-name.h"
-#include "daemon/asymctl/units.h"
+#include "daemon/asymctl/wording.h"
 #include "linux/sys/thread.h"
 #include "report/json.h"
 

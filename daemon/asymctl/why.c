@@ -8,9 +8,7 @@
 
 #include "base/macro.h"
 #include "base/text.h"
-#include "daemon/asymctl/decision-text.h"
-#include "daemon/asymctl/units.h"
-#include "daemon/asymctl/user-name.h"
+#include "daemon/asymctl/wording.h"
 
 static void print_sentences(const struct asym_client_explanation *e, const struct asym_terminal *terminal)
 {

@@ -10,7 +10,7 @@
 #include "app/machine-setup.h"
 #include "app/policy-setup.h"
 #include "app/settings-setup.h"
-#include "daemon/asymd/mode-table.h"
+#include "daemon/asymd/mode.h"
 #include "linux/sys/cgroup-mounts.h"
 
 static void run_done(struct asym_run *run)

@@ -12,7 +12,7 @@
 #include "base/macro.h"
 #include "base/parse.h"
 #include "base/text.h"
-#include "daemon/asymd/mode-table.h"
+#include "daemon/asymd/mode.h"
 
 /* Modes as bits of asym_arg.modes. */
 enum {

@@ -6,6 +6,9 @@
 #include "app/run.h"
 #include "daemon/asymd/cli.h"
 
+/** Indexed by enum asym_mode. */
+extern const struct asym_mode_entry *const asym_modes[ASYM_N_MODES];
+
 /** The preparations that asymd makes before it runs a mode. A later value includes the earlier ones. */
 enum asym_mode_needs {
     ASYM_NEEDS_NOTHING,       /**< it reads no configuration, and ignores every option */

@@ -4,8 +4,8 @@
 #define ASYM_DAEMON_ASYMD_ONESHOT_H
 
 #include "app/cycle.h"
-#include "daemon/asymd/mode.h"
 #include "app/observer-setup.h"
+#include "daemon/asymd/mode.h"
 
 /** The state of such a mode while it observes. */
 struct asym_oneshot {

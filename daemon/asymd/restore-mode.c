@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "app/crash-recovery.h"
-#include "daemon/asymd/mode.h"
 #include "app/speeds.h"
+#include "daemon/asymd/mode.h"
 #include "linux/enforce/ledger.h"
 #include "linux/enforce/restore.h"
 

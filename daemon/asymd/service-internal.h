@@ -143,7 +143,7 @@ void asym_service_log_cycle(struct asym_service *s);
 /** Log how many rules lend something to programs of any user. */
 void asym_service_log_rules(const struct asym_service *s);
 
-/* service-status.c: the state that the service tells others. */
+/* service-facts.c: the state that the service tells others. */
 
 /** Send the status line to systemd. */
 void asym_service_status(struct asym_service *s);
@@ -168,7 +168,7 @@ void asym_service_housekeeping(struct asym_service *s, asym_usec now);
 /** End a period of the CPU budget after a sample. Does nothing in the first second of the period. */
 void asym_service_update_budget(struct asym_service *s, asym_usec now);
 
-/* service-hotplug.c */
+/* service-reload.c */
 
 /** If CPUs have changed, read the machine again, reapply the frequency caps, and select the policy again. */
 void asym_service_update_cpus(struct asym_service *s);

@@ -11,8 +11,8 @@
 #include "base/mask.h"
 #include "app/crash-recovery.h"
 #include "app/policy-setup.h"
-#include "daemon/asymd/mode.h"
 #include "app/speeds.h"
+#include "daemon/asymd/mode.h"
 #include "linux/enforce/actuator.h"
 #include "linux/enforce/fork-guard.h"
 

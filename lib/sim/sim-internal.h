@@ -157,7 +157,7 @@ struct asym_sim {
     uint32_t top_level;                  /* the highest level that has CPUs */
     uint32_t n_waiting;                  /* threads in all queues */
     uint32_t *newborn, n_newborn;        /* threads that begin at this instant, in the order of their programs */
-    uint32_t starter;                    /* CPU of the starter at this instant (placement.c); SIM_NONE: none */
+    uint32_t starter;                    /* CPU of the starter at this instant (cpu-search.c); SIM_NONE: none */
     uint32_t next_balance;               /* the CPU that balances next, at balance_at; CPUs take turns */
     uint64_t balance_at;
     struct sim_heap heap;
@@ -304,7 +304,7 @@ void sim_obey(struct asym_sim *s, uint32_t thread);
 void sim_settle(struct asym_sim *s);
 
 /*
- * placement.c: the CPU on which a new thread begins. With idle CPUs it is the one that Linux 6.1 finds for a fork (kernel/sched/
+ * cpu-search.c: the CPU on which a new thread begins. With idle CPUs it is the one that Linux 6.1 finds for a fork (kernel/sched/
  * fair.c: find_idlest_cpu, find_idlest_group, find_idlest_group_cpu; kernels up to 6.18 have the same rules):
  *
  * - The search begins at the CPU of the thread that starts the new one. It goes from the machine to one of its nodes, from the
@@ -337,7 +337,7 @@ void sim_wake_newborn(struct asym_sim *s);
 /** Schedules the start of each program. */
 void sim_begin(struct asym_sim *s);
 
-/* thread-trace.c: the identity of threads, and the events of a trace. */
+/* thread-moves.c: the identity of threads, and the events of a trace. */
 /** Returns the id of the thread: a restarted process has new ones. */
 struct asym_taskid sim_id_of(const struct asym_sim *s, uint32_t thread);
 /** Returns the live thread with this id; SIM_NONE: none. */

@@ -21,7 +21,7 @@
  * Scheduler. Each CPU has a run queue in order of virtual runtime, which passes inversely to the nice weight (Linux's table).
  * At a tick, after the running thread has used up a slice, the thread with the least virtual runtime runs. A thread that wakes
  * runs on its last CPU if that is idle; else on an idle CPU under the same LLC, fully idle cores first; else it queues on its
- * last CPU, and preempts there if the running thread is wake_margin ahead. A new thread begins on an idle CPU (placement.c has
+ * last CPU, and preempts there if the running thread is wake_margin ahead. A new thread begins on an idle CPU (cpu-search.c has
  * the search); when no CPU is idle, at random among the CPUs with the fewest threads (placement = random: on any CPU).
  * Threads that begin at the same instant begin one after the other, in a random order, whichever programs they belong to. A CPU
  * that goes idle pulls a waiting thread from the CPU with the most threads, the nearest first: LLC, node, machine. Idle CPUs

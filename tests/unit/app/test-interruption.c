@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/macro.h"
-#include "daemon/asymctl/interruption.h"
+#include "daemon/asymctl/long-verb.h"
 #include "support/process.h"
 
 /* Runs it in a child with the default actions of these signals. Returns the status as of wait(2). */

@@ -15,8 +15,8 @@
 
 #include "app/command-line.h"
 #include "base/macro.h"
-#include "daemon/asymctl/verb-table.h"
-#include "daemon/asymd/mode-table.h"
+#include "daemon/asymctl/verb.h"
+#include "daemon/asymd/mode.h"
 #include "support/fake-service.h"
 #include "support/process.h"
 #include "support/tree.h"

@@ -19,11 +19,11 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "core/policy-select.h"
+#include "daemon/asymctl/verb.h"
 #include "report/check.h"
 #include "report/columns.h"
 #include "report/json.h"
 #include "report/policies-report.h"
-#include "daemon/asymctl/verb-table.h"
 #include "support/report-fixture.h"
 #include "support/tree.h"
 

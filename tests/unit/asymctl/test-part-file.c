@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/macro.h"
-#include "daemon/asymctl/part-file.h"
+#include "daemon/asymctl/record-files.h"
 #include "support/tree.h"
 
 struct place {

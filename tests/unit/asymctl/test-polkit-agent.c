@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #include "base/macro.h"
-#include "daemon/asymctl/polkit-agent.h"
+#include "daemon/asymctl/service-verb.h"
 
 /* The agent writes its arguments to this file of its working directory. */
 #define SAID "said"

@@ -10,7 +10,7 @@
 
 #include "base/macro.h"
 #include "client/client.h"
-#include "daemon/asymctl/user-name.h"
+#include "daemon/asymctl/wording.h"
 
 typedef const char *name_fn(const char *text, char *buf, size_t size);
 

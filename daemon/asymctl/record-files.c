@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/asymctl/part-file.h"
+#include "daemon/asymctl/record-files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,6 +8,10 @@
 #include <unistd.h>
 
 #include "base/macro.h"
+
+/*
+ * A file that has another name until it is complete: FILE.part. Only its owner can read it, because it can name others' processes.
+ */
 
 int asym_part_file_open(struct asym_part_file *f, const char *path, struct asym_error *err)
 {
@@ -49,4 +53,53 @@ int asym_part_file_finish(struct asym_part_file *f, struct asym_error *err)
 void asym_part_file_done(struct asym_part_file *f)
 {
     asym_fclose_p(&f->out);
+}
+
+/* Opens the record that a verb reads. A record that cannot be read is wrong usage, as every other input file. */
+
+int asym_record_input_result(int r)
+{
+    return r == -EBADMSG || r == -EIO ? -EINVAL : r;
+}
+
+void asym_record_input_say_cut(const struct asym_record_reader *reader)
+{
+    const char *cut = asym_record_reader_cut(reader);
+    if (cut)
+        fprintf(stderr, "asymctl: %s: the recorder was killed, or the file was cut\n", cut);
+}
+
+/* Without O_NONBLOCK, open(2) waits for the writer of a FIFO. It changes nothing for a file. */
+static int open_file(const char *path, FILE **ret_in, struct asym_error *err)
+{
+    struct stat st;
+    ASYM_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return asym_fail(err, -EINVAL, "%.200s: %s", path, strerror(errno));
+    if (S_ISFIFO(st.st_mode))
+        return asym_fail(err, -EINVAL,
+                         "%.200s is a pipe, and asymctl reads a record more than once: write the record to a file, and "
+                         "name that",
+                         path);
+    FILE *in = fdopen(fd, "r");
+    if (!in)
+        return asym_fail(err, -EINVAL, "%.200s: %s", path, strerror(errno));
+    fd = -1;
+    *ret_in = in;
+    return 0;
+}
+
+int asym_record_input_open(const char *path, FILE **ret_in, struct asym_record_reader **ret_reader,
+                           struct asym_error *err)
+{
+    FILE *in = NULL;
+    if (open_file(path, &in, err) < 0)
+        return -EINVAL;
+    const int r = asym_record_reader_new(in, path, ret_reader, err);
+    if (r < 0) {
+        fclose(in);
+        return asym_record_input_result(r);
+    }
+    *ret_in = in;
+    return 0;
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** The signals that end a verb early, as a flag: the verb checks it, and prints or keeps the results so far. */
-#ifndef ASYM_DAEMON_ASYMCTL_INTERRUPTION_H
-#define ASYM_DAEMON_ASYMCTL_INTERRUPTION_H
+/** A verb that takes long: it shows a line of progress, and the user may end it early. */
+#ifndef ASYM_DAEMON_ASYMCTL_LONG_VERB_H
+#define ASYM_DAEMON_ASYMCTL_LONG_VERB_H
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
+
+#include <asym/types.h>
 
 /** Catch SIGINT and SIGTERM. The first sets the flag. The second of the same kind ends asymctl at once. */
 void asym_interruption_catch(void);
@@ -27,5 +30,26 @@ bool asym_interrupted(void);
 
 /** The same for functions that check the flag themselves: not 0 after a caught signal. */
 const volatile sig_atomic_t *asym_interruption_flag(void);
+
+struct asym_progress_line {
+    asym_usec begun;
+    size_t columns; /**< of the terminal */
+    bool wanted, shown;
+};
+
+/** The work begins now. */
+struct asym_progress_line asym_progress_line_begin(void);
+
+/** Seconds since the beginning. */
+double asym_progress_line_elapsed(const struct asym_progress_line *p);
+
+/** Show a bar, as asym_progress_text: done, of all (above 0). done counts as all if it is more. */
+void asym_progress_line_show(struct asym_progress_line *p, double done, double all, const char *unit);
+
+/** Show a text in place of a bar. It is cut to the terminal. */
+void asym_progress_line_say(struct asym_progress_line *p, const char *text);
+
+/** Remove the line. */
+void asym_progress_line_end(struct asym_progress_line *p);
 
 #endif

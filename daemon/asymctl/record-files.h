@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/**
- * A file that has another name until it is complete: FILE.part. Only its owner can read it, because it can name others' processes.
- */
-#ifndef ASYM_DAEMON_ASYMCTL_PART_FILE_H
-#define ASYM_DAEMON_ASYMCTL_PART_FILE_H
+/** The files of records: written beside the old one, and opened for reading. */
+#ifndef ASYM_DAEMON_ASYMCTL_RECORD_FILES_H
+#define ASYM_DAEMON_ASYMCTL_RECORD_FILES_H
 
 #include <stdbool.h>
 #include <stdio.h>
 
 #include <asym/error.h>
+
+#include "record/record-reader.h"
 
 /** All zero: no file. */
 struct asym_part_file {
@@ -32,5 +32,21 @@ int asym_part_file_finish(struct asym_part_file *f, struct asym_error *err);
 
 /** Close the file. FILE.part stays if it was not finished. */
 void asym_part_file_done(struct asym_part_file *f);
+
+/**
+ * Open a record and read its head. path: borrowed for the life of the reader. Returns 0, and the caller closes both; -EINVAL with
+ * err: the file is missing, cannot be read, is no record, or is damaged; -ENOMEM with err.
+ */
+int asym_record_input_open(const char *path, FILE **ret_in, struct asym_record_reader **ret_reader,
+                           struct asym_error *err);
+
+/**
+ * If the record was cut off, says on standard error where it ends. Call this after the last snapshot. The verb has used the
+ * snapshots before that place.
+ */
+void asym_record_input_say_cut(const struct asym_record_reader *reader);
+
+/** Returns -EINVAL for an error that comes from the content of a record or from its file; else r. */
+int asym_record_input_result(int r);
 
 #endif
