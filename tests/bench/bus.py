@@ -59,7 +59,7 @@ class Client:
 
     def call(self, member, name, path, interface, topic=None):
         self.serial += 1
-        fields, body = (b"\x08\1g\0\2st\0\0", pad(struct.pack("<I", len(topic)) + topic + b"\0", 8) + bytes(8)) if topic else (b"", b"")
+        fields, body = (b"\x08\1g\0\2st\0", pad(struct.pack("<I", len(topic)) + topic + b"\0", 8) + bytes(8)) if topic else (b"", b"")
         for code, kind, text in ((1, b"o", path), (2, b"s", interface), (3, b"s", member), (6, b"s", name)):
             if code == 6 and not self.on_bus:
                 continue
