@@ -46,20 +46,19 @@ static void write_config(const struct reload_fixture *f, const char *policy, con
                f->tree.path, rest);
 }
 
-static void changed(void *ctx)
+static void changed(struct asym_service *s)
 {
-    ((struct reload_fixture *)ctx)->n_changed++;
+    ((struct reload_fixture *)(void *)((char *)s - offsetof(struct reload_fixture, s)))->n_changed++;
 }
 
 static void open_service(struct reload_fixture *f)
 {
     struct asym_service *s = &f->s;
-    const struct asym_service_listener listener = {.changed = changed, .ctx = f};
     s->run = &f->run;
     assert_int_equal(asym_observer_open(&f->run, 0, &s->observer, NULL), 0);
     assert_int_equal(asym_observer_count(&s->observer, &f->run, NULL), 0);
     assert_int_equal(asym_service_control_open(s), 0);
-    asym_service_listen(s, &listener);
+    asym_service_listen(s, changed);
     assert_int_equal(sd_event_new(&s->event), 0);
     assert_int_equal(asym_ledger_open(f->tree.path, &s->ledger, NULL), 0);
     const struct asym_engine_config config = asym_run_engine_config(&f->run);
