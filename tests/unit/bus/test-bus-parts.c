@@ -8,30 +8,6 @@
 #include <cmocka.h>
 
 #include "bus/bus.h"
-#include "bus/event-ring.h"
-
-static void a_slow_reader_sees_that_it_was_overtaken(void **state)
-{
-    struct asym_event_ring ring = {0};
-    uid_t user;
-    (void)state;
-    asym_event_ring_push(&ring, &(int){7}, 0);
-    assert_int_equal(ring.end, 0);
-    assert_int_equal(asym_event_ring_alloc(&ring, sizeof(int), 4), 0);
-    for (int i = 0; i < 6; i++)
-        asym_event_ring_push(&ring, &i, (uid_t)(100 + i));
-    assert_null(asym_event_ring_at(&ring, 1, &user));
-    for (int i = 2; i < 6; i++) {
-        const int *item = asym_event_ring_at(&ring, (uint64_t)i, &user);
-        assert_non_null(item);
-        assert_int_equal(*item, i);
-        assert_int_equal(user, 100 + i);
-    }
-    assert_null(asym_event_ring_at(&ring, 6, &user));
-    asym_event_ring_free(&ring);
-    assert_null(asym_event_ring_at(&ring, 5, &user));
-    assert_int_equal(ring.end, 6);
-}
 
 static void names_become_text_that_d_bus_carries(void **state)
 {
@@ -56,7 +32,6 @@ static void names_become_text_that_d_bus_carries(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_slow_reader_sees_that_it_was_overtaken),
         cmocka_unit_test(names_become_text_that_d_bus_carries),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
