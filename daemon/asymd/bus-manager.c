@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The table of org.asymd.Manager, and the functions behind its rows. unit/bus/test-bus-manager.c compares it with the XML. */
+/* The table of org.asymd.Manager, and the functions behind its rows. tests/unit/asymd/test-bus-manager.c compares it with the XML. */
 #include "daemon/asymd/bus-manager.h"
 
 #include <errno.h>
@@ -128,7 +128,8 @@ static int get_report(void *userdata, sd_bus_message *m, const struct asym_bus_c
     if (r >= 0)
         r = asym_bus_report(userdata, caller, topic, argument, asym_clock_now(), &json);
     if (r == -EINVAL)
-        return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "there is no report on this topic");
+        return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
+                                "there is no report on this topic, or it takes no argument");
     if (r == -ESRCH)
         return unknown(userdata, error);
     return r < 0 ? r : sd_bus_reply_method_return(m, "s", json);

@@ -152,7 +152,7 @@ static int32_t id_of(uint64_t argument)
     return argument > 0 && argument <= INT_MAX ? (int32_t)argument : -1;
 }
 
-/* The busiest threads of an application first; n counts those beyond the array, too. */
+/* The busiest threads of an application first; n counts those beyond the array, too. A job can have those of several users. */
 struct own_threads {
     const struct asym_monitor_thread *thread[ASYM_BUS_OWN_THREADS];
     size_t n;
@@ -216,7 +216,8 @@ static int report_program(const struct report *r, uint64_t argument, json_t **re
     const size_t listed = ASYM_MIN(own.n, (size_t)ASYM_BUS_OWN_THREADS);
     json_t *program = app_json(r, app), *threads = json_array();
     for (size_t i = 0; i < listed; i++)
-        asym_json_append(&threads, thread_json(r, own.thread[i]));
+        if (asym_bus_may_see(r->s, r->caller, &own.thread[i]->id))
+            asym_json_append(&threads, thread_json(r, own.thread[i]));
     asym_json_set(&program, "schema", json_string("asymd.program/1"));
     asym_json_set(&program, "rule", text_json(app->rule_name));
     asym_json_set(&program, "own_threads", threads);
@@ -234,7 +235,7 @@ struct last_decisions {
 static void add_decisions(struct last_decisions *last, const struct report *r, const struct asym_monitor_thread *t)
 {
     struct asym_monitor_decision d[ASYM_MONITOR_DECISIONS];
-    const size_t n = asym_monitor_decisions(r->monitor, t, d);
+    const size_t n = asym_bus_may_see(r->s, r->caller, &t->id) ? asym_monitor_decisions(r->monitor, t, d) : 0;
     for (size_t i = 0; i < n; i++) {
         size_t at = last->n;
         for (; at > 0 && last->decision[at - 1].number < d[i].number; at--)
@@ -379,10 +380,11 @@ static int report_decisions(const struct report *r, uint64_t since, json_t **ret
 static const struct topic {
     const char *name;
     int (*make)(const struct report *r, uint64_t argument, json_t **ret); /* NULL in *ret: no memory */
-    bool is_kept;
+    bool has_argument, is_kept;
 } topics[] = {
-    {"status", report_status, true}, {"program", report_program, true},   {"thread", report_thread, true},
-    {"why", report_why, true},       {"counters", report_counters, true}, {"decisions", report_decisions, false},
+    {"status", report_status, false, true},     {"program", report_program, true, true},
+    {"thread", report_thread, true, true},      {"why", report_why, true, true},
+    {"counters", report_counters, false, true}, {"decisions", report_decisions, true, false},
 };
 
 static const struct topic *find_topic(const char *name)
@@ -407,12 +409,13 @@ static struct asym_bus_kept *find_kept(struct asym_service *s, const struct asym
     return place;
 }
 
-void asym_bus_report_forget(struct asym_service *s)
+void asym_bus_report_forget(struct asym_service *s, asym_usec before)
 {
-    for (size_t i = 0; i < ASYM_BUS_KEPT; i++) {
-        free(s->kept[i].text);
-        s->kept[i] = (struct asym_bus_kept){.topic = NULL};
-    }
+    for (size_t i = 0; i < ASYM_BUS_KEPT; i++)
+        if (s->kept[i].made < before) {
+            free(s->kept[i].text);
+            s->kept[i] = (struct asym_bus_kept){.topic = NULL};
+        }
 }
 
 static int make_text(struct asym_service *s, const struct asym_bus_caller *caller, const struct topic *topic,
@@ -431,7 +434,7 @@ int asym_bus_report(struct asym_service *s, const struct asym_bus_caller *caller
                     asym_usec now, char **ret)
 {
     const struct topic *topic = find_topic(name);
-    if (!topic)
+    if (!topic || (argument != 0 && !topic->has_argument))
         return -EINVAL;
     if (caller->is_root || !topic->is_kept)
         return make_text(s, caller, topic, argument, ret);
@@ -443,6 +446,10 @@ int asym_bus_report(struct asym_service *s, const struct asym_bus_caller *caller
         const int r = make_text(s, caller, topic, argument, &wanted.text);
         if (r < 0)
             return r;
+        if (strlen(wanted.text) > ASYM_BUS_KEPT_BYTES) {
+            *ret = wanted.text;
+            return 0;
+        }
         free(kept->text);
         *kept = wanted;
     }

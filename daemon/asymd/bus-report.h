@@ -14,11 +14,12 @@
 struct asym_service;
 
 enum {
-    ASYM_BUS_APPLICATIONS = 1024, /**< the most of one report. The owner and the text of one take 20 us */
-    ASYM_BUS_OWN_THREADS = 64,    /**< the most threads of one application: each costs system calls */
-    ASYM_BUS_DECISIONS = 1024,    /**< the most decisions since a number. The text of one takes about 5 us */
-    ASYM_BUS_LAST_DECISIONS = 10, /**< of an explanation */
-    ASYM_BUS_KEPT = 8,            /**< reports that users other than root get again */
+    ASYM_BUS_APPLICATIONS = 1024,  /**< the most of one report. The owner and the text of one take 20 us */
+    ASYM_BUS_OWN_THREADS = 64,     /**< the most threads of one application: each costs system calls */
+    ASYM_BUS_DECISIONS = 1024,     /**< the most decisions since a number. The text of one takes about 5 us */
+    ASYM_BUS_LAST_DECISIONS = 10,  /**< of an explanation */
+    ASYM_BUS_KEPT = 8,             /**< reports that users other than root get again */
+    ASYM_BUS_KEPT_BYTES = 1 << 20, /**< a longer text is not kept */
 };
 
 /** A user other than root gets a report again for so long, but for the one on decisions: it costs little where nothing is new. */
@@ -34,14 +35,15 @@ struct asym_bus_kept {
 };
 
 /**
- * Make a report on a topic, or take one that was kept. argument: a PID, a TID or the number of a decision. *ret: its text; free it.
- * Returns 0; -EINVAL: there is no such topic; -ESRCH: asymd knows no such process or thread, or the caller may not see it; -ENOMEM.
+ * Make a report on a topic, or take one that was kept. argument: a PID, a TID or the number of a decision, else 0. *ret: its
+ * text; free it. Returns 0; -EINVAL: there is no such topic, or it has no argument; -ESRCH: asymd knows no such process or
+ * thread, or the caller may not see it; -ENOMEM.
  */
 int asym_bus_report(struct asym_service *s, const struct asym_bus_caller *caller, const char *topic, uint64_t argument,
                     asym_usec now, char **ret);
 
-/** Forget the reports that were kept: an order has changed something, or the service ends. */
-void asym_bus_report_forget(struct asym_service *s);
+/** Forget the kept reports that were made before; UINT64_MAX: all, as an order has changed something, or the service ends. */
+void asym_bus_report_forget(struct asym_service *s, asym_usec before);
 
 /**
  * Returns whether the caller may know of the process: root always; others, where /proc is mounted with hidepid, if it is theirs.

@@ -73,7 +73,7 @@ static void announce_changes(struct asym_service *s)
 /* An order has changed something: the next report says so. */
 static void on_change(struct asym_service *s)
 {
-    asym_bus_report_forget(s);
+    asym_bus_report_forget(s, UINT64_MAX);
     announce_changes(s);
 }
 
@@ -108,7 +108,7 @@ void asym_service_bus_close(struct asym_service *s)
     asym_service_listen(s, NULL);
     asym_bus_close(ASYM_TAKE(s->bus));
     free(ASYM_TAKE(s->owners));
-    asym_bus_report_forget(s);
+    asym_bus_report_forget(s, UINT64_MAX);
     asym_hidepid_watch_done(&s->hidepid);
 }
 
@@ -117,6 +117,7 @@ void asym_service_bus_housekeeping(struct asym_service *s, asym_usec now)
     if (!s->bus)
         return;
     update_hidepid(s, now);
+    asym_bus_report_forget(s, now - ASYM_BUS_KEEP);
     announce_changes(s);
     asym_bus_housekeeping(s->bus, now);
 }

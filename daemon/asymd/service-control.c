@@ -62,10 +62,11 @@ static void end_timer(struct asym_service *s)
     s->control.paused_until = 0;
 }
 
-/* Run a cycle at once, on the last snapshot, to apply the change. */
+/* Run a cycle at once, on the last snapshot, to apply the change. During a snapshot the cycle at its end applies it. */
 static void take_effect(struct asym_service *s)
 {
     asym_service_prompt_cycle(s);
+    s->control.waits = s->sampling;
     asym_service_status(s);
     asym_service_changed(s);
 }
@@ -300,7 +301,7 @@ static int give_order(struct asym_service *s, int32_t pid, struct order *o, stru
     else if (o->n == 1)
         asym_log_say(&s->run->log, LOG_NOTICE, "process %" PRId32 ": %s", o->tgid, o->what);
     if (o->n > 0)
-        asym_service_prompt_cycle(s);
+        take_effect(s);
     return o->n == 0 || o->r == -ENOSPC ? o->r : 0;
 }
 

@@ -120,6 +120,9 @@ int asym_service_cycle(struct asym_service *s)
         report_actions(s);
         asym_cycle_tell_source(&s->cycle);
     }
+    if (s->control.waits)
+        asym_service_changed(s);
+    s->control.waits = false;
     return 0;
 }
 

@@ -42,6 +42,7 @@ struct asym_service_control {
     asym_usec checked;            /* when it last looked for processes that have ended */
     uint64_t started;             /* CLOCK_REALTIME, microseconds */
     void (*changed)(struct asym_service *s); /* NULL: no bus */
+    bool waits;                              /* an order takes effect when the snapshot in progress is complete */
 };
 
 /**

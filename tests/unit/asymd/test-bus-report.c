@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "app/settings-setup.h"
+#include "base/macro.h"
 #include "daemon/asymd/bus-report.h"
 #include "daemon/asymd/service-internal.h"
 #include "report/json.h"
@@ -22,6 +24,8 @@
 #define N_THREADS 200
 
 static struct asym_run run;
+static struct asym_machine machine;
+static struct asym_source source;
 static struct asym_service service;
 static struct tree tree;
 
@@ -32,17 +36,19 @@ static int set_up(void **state)
     (void)state;
     tree_make(&tree);
     tree_machine(&tree, "0", "0");
-    run = (struct asym_run){.cli = NULL};
-    service = (struct asym_service){.run = &run};
-    assert_int_equal(asym_monitor_new(&service.control.monitor), 0);
+    run = (struct asym_run){.machine = &machine, .policy = &engine_fixture_policy_type};
+    assert_int_equal(asym_settings_new(&run.settings), 0);
+    service = (struct asym_service){.run = &run, .observer.source = &source};
+    assert_int_equal(asym_service_control_open(&service), 0);
     return asym_root_open(tree.path, &run.root, NULL);
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    asym_bus_report_forget(&service);
-    asym_monitor_free(service.control.monitor);
+    asym_bus_report_forget(&service, UINT64_MAX);
+    asym_service_control_close(&service);
+    asym_settings_free(run.settings);
     asym_root_done(&run.root);
     tree_remove(&tree);
     return 0;
@@ -108,11 +114,13 @@ static void a_number_that_the_kernel_has_reused_shows_nothing(void **state)
     }
 }
 
+/* Whether asymd has set the mask of each thread of the next snapshots: these are decisions. */
+static bool is_steering;
+
 /* A snapshot with this program, which has these threads. */
 static void record(const struct asym_taskid *id, const struct asym_task *tasks, const struct asym_plan_task *plans,
                    size_t n)
 {
-    static struct asym_machine machine;
     static asym_usec now = 5;
     const struct asym_plan_app plan_app = {.phase = ASYM_PHASE_PARALLEL};
     const struct asym_proc proc = {.id = *id};
@@ -126,8 +134,15 @@ static void record(const struct asym_taskid *id, const struct asym_task *tasks, 
                                     .n_procs = 1,
                                     .n_tasks = n};
     const struct asym_plan plan = {.apps = &plan_app, .tasks = plans, .n_apps = 1, .n_tasks = n};
-    const struct asym_feedback feedback = {&s, &plan, NULL, NULL, 0};
+    struct asym_action *actions = calloc(n, sizeof *actions);
+    struct asym_outcome *outcomes = calloc(n, sizeof *outcomes);
+    assert_true(actions && outcomes);
+    for (size_t i = 0; i < n; i++)
+        actions[i] = (struct asym_action){.id = tasks[i].id, .reason = plans[i].reason};
+    const struct asym_feedback feedback = {&s, &plan, actions, outcomes, is_steering ? n : 0};
     asym_monitor_record(service.control.monitor, &feedback);
+    free(actions);
+    free(outcomes);
 }
 
 static void record_application(struct asym_taskid id)
@@ -252,8 +267,118 @@ static void a_report_for_users_is_kept_for_a_second(void **state)
     assert_true(is_crowded(&USER));
     record_program(ASYM_BUS_OWN_THREADS);
     assert_true(is_crowded(&USER));
-    asym_bus_report_forget(&service);
+    asym_bus_report_forget(&service, UINT64_MAX);
     assert_false(is_crowded(&USER));
+}
+
+/* The job of process 10 of user 2002 has process 12 of user 2003, too. asymd has steered a thread of each. */
+static void record_job_of_two_users(void)
+{
+    const struct asym_task tasks[] = {{.id = {10, 10, 500}}, {.id = {12, 12, 512}}};
+    const struct asym_plan_task plan = {.target = -1, .reason = &engine_fixture_placed}, plans[] = {plan, plan};
+    write_process(500);
+    tree_write(&tree, "proc/12/status", "Uid:\t2003\t2003\t2003\t2003\n");
+    write_thread(12, 12, 512);
+    is_steering = true;
+    record(&tasks[0].id, tasks, plans, 2);
+    is_steering = false;
+}
+
+static size_t count_listed(const struct asym_bus_caller *caller, const char *topic, uint64_t argument)
+{
+    ASYM_AUTO_JSON json_t *json = report(caller, topic, argument);
+    const json_t *own_threads = json_object_get(json, "own_threads");
+    const json_t *why = json_array_get(json_object_get(json, "explanations"), 0);
+    return json_array_size(own_threads ? own_threads : json_object_get(why ? why : json, "decisions"));
+}
+
+static void of_a_job_of_two_users_each_learns_of_the_own_threads(void **state)
+{
+    static const char *const topics[] = {"program", "why", "decisions"};
+    (void)state;
+    record_job_of_two_users();
+    for (size_t i = 0; i < ASYM_LENGTH(topics); i++) {
+        const uint64_t argument = strcmp(topics[i], "decisions") == 0 ? 0 : 10;
+        service.hidepid.hides = false;
+        assert_int_equal(count_listed(&USER, topics[i], argument), 2);
+        service.hidepid.hides = true;
+        assert_int_equal(count_listed(&USER, topics[i], argument), 1);
+        assert_int_equal(count_listed(&ROOT, topics[i], argument), 2);
+    }
+}
+
+/* Both ask at the same instant. */
+static void where_proc_hides_processes_a_report_is_kept_for_one_user(void **state)
+{
+    (void)state;
+    record_job_of_two_users();
+    service.hidepid.hides = true;
+    ASYM_AUTO_JSON json_t *shown = report(&USER, "program", 10), *hidden = report(&OTHER, "program", 10);
+    assert_non_null(shown);
+    assert_null(hidden);
+}
+
+static size_t count_kept(void)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < ASYM_BUS_KEPT; i++)
+        n += service.kept[i].text != NULL;
+    return n;
+}
+
+/* Reports are kept by topic and argument. A ninth takes the place of the oldest; decisions and root's reports have none. */
+static void a_few_reports_are_kept(void **state)
+{
+    char *text = NULL;
+    (void)state;
+    record_program(ASYM_BUS_OWN_THREADS);
+    json_decref(report(&USER, "decisions", 0));
+    json_decref(report(&ROOT, "program", FIRST_TID));
+    assert_int_equal(count_kept(), 0);
+    for (uint64_t i = 0; i <= ASYM_BUS_KEPT; i++, instant++) {
+        json_decref(report(&USER, "thread", FIRST_TID + i));
+        assert_int_equal(count_kept(), ASYM_MIN(i + 1, (uint64_t)ASYM_BUS_KEPT));
+    }
+    for (size_t i = 0; i < ASYM_BUS_KEPT; i++)
+        assert_int_not_equal(service.kept[i].argument, FIRST_TID);
+    assert_int_equal(asym_bus_report(&service, &USER, "counters", 1, instant, &text), -EINVAL);
+    assert_int_equal(asym_bus_report(&service, &USER, "status", 1, instant, &text), -EINVAL);
+    assert_int_equal(asym_bus_report(&service, &USER, "no topic", 0, instant, &text), -EINVAL);
+    assert_int_equal(count_kept(), ASYM_BUS_KEPT);
+    asym_bus_report_forget(&service, instant - 1);
+    assert_int_equal(count_kept(), 1);
+}
+
+/* More decisions than one report has, each on a thread of its own. */
+static void decisions_come_in_batches_and_the_lost_ones_are_counted(void **state)
+{
+    static const struct {
+        uint64_t since, first;
+        size_t n;
+        uint64_t next, lost;
+    } rows[] = {{0, 1, ASYM_BUS_DECISIONS, ASYM_BUS_DECISIONS, 0},
+                {ASYM_BUS_DECISIONS, ASYM_BUS_DECISIONS + 1, 6, ASYM_BUS_DECISIONS + 6, 0},
+                {ASYM_BUS_DECISIONS + 6, 0, 0, ASYM_BUS_DECISIONS + 6, 0},
+                {ASYM_BUS_DECISIONS + 7, 0, 0, ASYM_BUS_DECISIONS + 6, 0}};
+    (void)state;
+    is_steering = true;
+    record_program(ASYM_BUS_DECISIONS + 6);
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        ASYM_AUTO_JSON json_t *json = report(&USER, "decisions", rows[i].since);
+        json_t *list = json_object_get(json, "decisions");
+        const json_t *first = json_object_get(json_array_get(list, 0), "tid");
+        assert_int_equal(json_array_size(list), rows[i].n);
+        assert_int_equal(first ? json_integer_value(first) - FIRST_TID + 1 : 0, rows[i].first);
+        assert_int_equal(json_integer_value(json_object_get(json, "next")), rows[i].next);
+        assert_int_equal(json_integer_value(json_object_get(json, "lost")), rows[i].lost);
+    }
+    /* The monitor keeps the last decisions of each thread. */
+    for (int i = 0; i < ASYM_MONITOR_DECISIONS; i++)
+        record_program(1);
+    is_steering = false;
+    ASYM_AUTO_JSON json_t *json = report(&USER, "decisions", 0);
+    assert_int_equal(json_integer_value(json_object_get(json, "next")), ASYM_BUS_DECISIONS + 1);
+    assert_int_equal(json_integer_value(json_object_get(json, "lost")), 1);
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -268,6 +393,10 @@ int main(void)
         T(the_busiest_threads_are_listed_and_the_others_counted),
         T(of_few_threads_none_is_left_out),
         T(a_report_for_users_is_kept_for_a_second),
+        T(of_a_job_of_two_users_each_learns_of_the_own_threads),
+        T(where_proc_hides_processes_a_report_is_kept_for_one_user),
+        T(a_few_reports_are_kept),
+        T(decisions_come_in_batches_and_the_lost_ones_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -145,8 +145,8 @@ static void a_change_is_announced_once(void **state)
     }
 }
 
-/* Lets the service know n applications of one thread each. Their processes have ended. */
-static void record_applications(struct bus_fixture *f, size_t n)
+/* Lets the service know n applications of one thread each. Their processes have ended. cgroup: of each; NULL: none. */
+static void record_applications(struct bus_fixture *f, size_t n, const char *cgroup)
 {
     struct asym_app *apps = calloc(n + 1, sizeof *apps);
     struct asym_proc *procs = calloc(n + 1, sizeof *procs);
@@ -156,7 +156,7 @@ static void record_applications(struct bus_fixture *f, size_t n)
     assert_true(apps && procs && tasks && plan_apps && plan_tasks);
     for (uint32_t i = 0; i < n; i++) {
         const struct asym_taskid id = {(int32_t)i + 1, (int32_t)i + 1, 1};
-        apps[i] = (struct asym_app){.id = id, .first_task = i, .n_tasks = 1, .n_threads = 1};
+        apps[i] = (struct asym_app){.id = id, .cgroup = cgroup, .first_task = i, .n_tasks = 1, .n_threads = 1};
         procs[i] = (struct asym_proc){.id = id, .app = i};
         tasks[i] = (struct asym_task){.id = id, .proc = i};
         plan_tasks[i] = (struct asym_plan_task){.target = -1, .reason = &engine_fixture_placed};
@@ -195,11 +195,35 @@ static void a_status_has_a_bound_of_applications(void **state)
     f->machine.n_types = 1;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         char *text;
-        record_applications(f, rows[i].known);
+        record_applications(f, rows[i].known, NULL);
         assert_int_equal(asym_bus_report(&f->s, &caller, "status", 0, asym_clock_now(), &text), 0);
         ASYM_AUTO_JSON json_t *status = json_loads(text, 0, NULL);
         assert_int_equal(json_array_size(json_object_get(status, "applications")), rows[i].listed);
         free(text);
+    }
+}
+
+/* The reports that a user gets again are the bus's memory: housekeeping frees what is too old, and none is large. */
+static void what_the_bus_keeps_has_a_bound(void **state)
+{
+    struct bus_fixture *f = *state;
+    const struct asym_bus_caller caller = {.uid = 2002};
+    char *text, cgroup[4096] = "";
+    memset(cgroup, 'x', sizeof cgroup - 1);
+    f->now = 5;
+    f->machine.n_types = 1;
+    for (int i = 0; i < 2; i++) {
+        record_applications(f, i == 0 ? 32 : 512, cgroup);
+        const asym_usec now = asym_clock_now();
+        f->s.hidepid.hides = false;
+        assert_int_equal(asym_bus_report(&f->s, &caller, "status", 0, now, &text), 0);
+        assert_int_equal(strlen(text) > ASYM_BUS_KEPT_BYTES, i);
+        free(text);
+        assert_int_equal(f->s.kept[0].text != NULL, i == 0);
+        asym_service_bus_housekeeping(&f->s, now);
+        assert_int_equal(f->s.kept[0].text != NULL, i == 0);
+        asym_service_bus_housekeeping(&f->s, now + ASYM_BUS_KEEP + 1);
+        assert_null(f->s.kept[0].text);
     }
 }
 
@@ -210,6 +234,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(a_change_is_announced_once),
         T(a_status_has_a_bound_of_applications),
+        T(what_the_bus_keeps_has_a_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -427,10 +427,33 @@ static void during_a_sample_an_order_waits_for_its_end(void **state)
     struct control_fixture *f = *state;
     struct asym_error err = {""};
     f->s.sampling = true;
+    asym_service_listen(&f->s, changed);
     assert_int_equal(asym_service_pause(&f->s, 0, &err), 0);
     assert_steered(f, "4-7");
-    assert_int_equal(asym_service_cycle(&f->s), 0);
-    assert_steered(f, "0-7");
+    assert_int_equal(f->n_changed, 1);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(asym_service_cycle(&f->s), 0);
+        assert_steered(f, "0-7");
+        assert_int_equal(f->n_changed, 2);
+    }
+}
+
+/* What the bus has kept is forgotten, and the number of steered threads announced. */
+static void each_order_for_a_program_is_announced(void **state)
+{
+    struct control_fixture *f = *state;
+    struct asym_error err = {""};
+    asym_service_listen(&f->s, changed);
+    assert_int_equal(asym_service_release(&f->s, f->child, &err), 0);
+    assert_int_equal(f->n_changed, 1);
+    assert_int_equal(asym_service_adopt(&f->s, f->child, &err), 0);
+    assert_int_equal(f->n_changed, 2);
+    assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_SLOW, 0, &err), 0);
+    assert_int_equal(f->n_changed, 3);
+    assert_int_equal(asym_service_unset_program(&f->s, f->child, &err), 0);
+    assert_int_equal(f->n_changed, 4);
+    assert_int_equal(asym_service_release(&f->s, INT32_MAX, &err), -ESRCH);
+    assert_int_equal(f->n_changed, 4);
 }
 
 static int add_sentence(void *ctx, const char *sentence)
@@ -798,6 +821,7 @@ int main(void)
         T(a_pause_with_a_time_ends_by_itself),
         T(the_last_pause_counts),
         T(during_a_sample_an_order_waits_for_its_end),
+        T(each_order_for_a_program_is_announced),
         T(a_process_is_released_adopted_and_ruled),
         T(a_process_is_adopted_by_its_own_order_and_rule),
         T(an_order_for_a_job_is_for_each_of_its_processes),
