@@ -29,6 +29,13 @@ BEGIN = """cd /run/real; PATH=/usr/lib/postgresql/15/bin:$PATH
 job() { (echo $BASHPID >/sys/fs/cgroup/session-1.scope/cgroup.procs; exec setsid nice -n 10 "$@"); }
 timed() { local begun=$EPOCHREALTIME; job "$@" >/dev/null 2>&1 && awk "BEGIN { print \\"figure=\\" $EPOCHREALTIME - $begun }"; }
 """
+# What asymd used meanwhile, per cent of a CPU.
+BEGIN += """used() { local p; p=$(pidof asymd) && awk '{ print $14 + $15 }' /proc/$p/stat; }
+before=$(used) since=${EPOCHREALTIME/./}
+"""
+END = """
+[ -z "$before" ] || echo "cost=$((1000000 * ($(used) - before) / (${EPOCHREALTIME/./} - since)))"
+"""
 SYSBENCH = """job sysbench %s --threads=%d --time=10 run | awk '/total number of events/ { n = $5 } /total time:/ { t = $3 + 0 }
 END { print "figure=" n / t }'"""
 PGBENCH = """rm -f pgbench_log.*; job pgbench -h /run/real -U postgres -n -S -c 8 -j 2 -T 10 -l postgres >out 2>/dev/null
@@ -46,12 +53,12 @@ PROGRAMS = {
                               "timed sysbench mutex --threads=8 --mutex-loops=20000 --mutex-locks=1500 run"),
     "pgbench": Program("`pgbench -S`, 8 clients, 2 threads", PGBENCH, "transactions a second", True),
 }
-HEAD = "| program | figure | stock | asym | gain of asym | runs |\n|" + " --- |" * 6
+HEAD = "| program | figure | stock | asym | gain of asym | asymd's own time | runs |\n|" + " --- |" * 7
 
 
 def measure(s, program):
     with s.speeds():
-        text = s.sh(BEGIN + program.command)
+        text = s.sh(BEGIN + program.command + END)
     return {key: float(value) for key, value in re.findall(r"^(\w+)=([\d.]+)$", text, re.MULTILINE)}
 
 
@@ -67,4 +74,5 @@ def line(name, runs):
     gains = [gain(program, *pair) for pair in zip(values["stock"], values["asym"])]
     cells = [f"{statistics.mean(values[mode]):.2f}" for mode in MODES]
     span = f"{statistics.mean(gains):+.1f} ({min(gains):+.1f} to {max(gains):+.1f}) %"
-    return f"| {name}: {program.title} | {program.unit} | {' | '.join(cells)} | {span} | {n} |"
+    cost = statistics.mean(one["cost"] for one in runs["asym"][:n])
+    return f"| {name}: {program.title} | {program.unit} | {' | '.join(cells)} | {span} | {cost:.0f} % of a CPU | {n} |"

@@ -82,7 +82,8 @@ asymd stays on CPU 0, a slow one. docs/data/kernel/real.json has all values. Wha
 """
 PROGRAMS_TEXT = """
 Debian's programs, alone, in the same guest. They compute, so a CPU has its speed as a share of a host's core, and a busy host changes
-the figures. A gain is that of the rate, or of the time, against stock in the same turn, with the range of the runs.
+the figures. A gain is that of the rate, or of the time, against stock in the same turn, with the range of the runs. asymd's own time
+is that of an emulated CPU, about 15 times as much as on a real one; what it takes is missing from the program.
 """
 NOTES = "\n## "
 HEAD = f"| row | figure | {' | '.join(MODES)} | runs |\n|{' --- |' * (len(MODES) + 3)}"
