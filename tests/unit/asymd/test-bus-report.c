@@ -114,7 +114,7 @@ static void a_number_that_the_kernel_has_reused_shows_nothing(void **state)
     }
 }
 
-/* Whether asymd has set the mask of each thread of the next snapshots: these are decisions. */
+/* The next snapshots have a decision for each thread: asymd has set its mask. */
 static bool is_steering;
 
 /* A snapshot with this program, which has these threads. */

@@ -438,7 +438,7 @@ static void during_a_sample_an_order_waits_for_its_end(void **state)
     }
 }
 
-/* What the bus has kept is forgotten, and the number of steered threads announced. */
+/* So the bus forgets what it has kept, and announces the number of steered threads. */
 static void each_order_for_a_program_is_announced(void **state)
 {
     struct control_fixture *f = *state;
