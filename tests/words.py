@@ -16,6 +16,7 @@ ROWS = [
     (r"whoever", "the thread that, the program that, the caller"),
     (r"what is asked for", "name it: the option, the policy, the requested CPUs"),
     (r"what there is", "name it"),
+    (r"todo|fixme", "do it, or say in a document what is missing"),
 ]
 # Openings of comments and sentences in C that have no finite verb, or no subject at the front.
 OPENINGS = [
@@ -74,6 +75,7 @@ def test():
 
     expect("a.md", "One.\nSomebody has it.\n", 2)
     expect("a.md", "The kernel has it.\n")
+    expect("a.h", "/** TODO */\nint todo;\n", 1)
     expect("a.c", "int nobody;\n/* nobody\n * whoever */\n", 2, 3)
     expect("a.c", 'say("somebody");\nsay("the user");\nint a; // what there is\n', 1, 3)
     expect("a.c", "int nobody_has_it(void);\nstart(what_there_is);\n")

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** TODO */
+/**
+ * Rules that name CPUs by what they are: those of the largest cache, or of the highest clock. They differ from machine to machine,
+ * so a rule gets them after the machine was read.
+ */
 #ifndef ASYM_CONFIG_RULES_MATCH_H
 #define ASYM_CONFIG_RULES_MATCH_H
 

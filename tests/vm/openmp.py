@@ -137,7 +137,7 @@ class Record:
 
 def measure_case(lab, case, rate):
     """The report of the program for every cell."""
-    cells, policy, todo = {}, None, work(case, rate)
+    cells, policy, left = {}, None, work(case, rate)
     # Sort by steering, so that asymd starts once for each policy.
     for cell, (name, waits, cpu) in sorted(CELLS.items(), key=lambda each: list(STEERINGS).index(each[1][0])):
         steered_by, before = STEERINGS[name]
@@ -145,7 +145,7 @@ def measure_case(lab, case, rate):
             policy = steered_by
             lab.policy(policy, CONFIG)
         after = NOT_SEEN_S if policy == "stock" else SEEN_S
-        arguments = " ".join(map(str, (todo.threads, cpu, round(1000 * after), *todo[1:], speeds(rate))))
+        arguments = " ".join(map(str, (left.threads, cpu, round(1000 * after), *left[1:], speeds(rate))))
         cells[cell] = parse(lab.timed_after(f"env KMP_BLOCKTIME={WAITS[waits]} {before}{PROGRAM} {arguments}", after))
     return cells
 
@@ -194,9 +194,9 @@ class Results:
 
     def interval(self, row, name):
         """Measured milliseconds from one barrier to the next."""
-        todo = work(Case(0, *row), self.record.rate)
+        left = work(Case(0, *row), self.record.rate)
         parallel = self.time(row, name, "time") - self.time(row, name, "serial")
-        return 1000 * parallel / todo.rounds / todo.barriers
+        return 1000 * parallel / left.rounds / left.barriers
 
     def gain(self, rows, name, waits, key="due"):
         """Gain over the stock scheduler with threads that wait in the same way, in percent: the geometric mean."""

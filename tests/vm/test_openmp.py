@@ -77,10 +77,10 @@ class Test(unittest.TestCase):
 
     def test_the_serial_share_is_a_share_of_all_steps(self):
         for case in openmp.cases(self.args):
-            todo = openmp.work(case, RATE)
-            whole = todo.serial + todo.threads * todo.barriers * todo.slice
-            self.assertAlmostEqual(100 * todo.serial / whole, case.share, delta=0.1)
-            self.assertAlmostEqual(todo.slice, RATE * case.interval)
+            left = openmp.work(case, RATE)
+            whole = left.serial + left.threads * left.barriers * left.slice
+            self.assertAlmostEqual(100 * left.serial / whole, case.share, delta=0.1)
+            self.assertAlmostEqual(left.slice, RATE * case.interval)
 
     def test_a_program_says_where_its_serial_phases_ran(self):
         said = openmp.parse("time=2.5000 serial=1.2500 due=2.0000 dueserial=1.0000 cpus=0:10.5,4:60.0,7:29.5")
