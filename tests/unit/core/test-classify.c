@@ -82,6 +82,23 @@ static void phases_begin_at_half_a_thread_above_their_counts(void **state)
     }
 }
 
+/* A program that needs half of a CPU: it is active from half on, down to a quarter. */
+static void a_program_at_half_of_a_cpu_does_not_flicker(void **state)
+{
+    static const struct {
+        double count;
+        bool is_active;
+    } rows[] = {{0.4, false},  {0.5, true},  {0.4, true}, {0.25, true},
+                {0.24, false}, {0.4, false}, {0.6, true}, {0, false}};
+    struct engine_fixture *w = *state;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        tick(w, rows[i].count, rows[i].count, 0, 0);
+        assert_int_equal(w->plan->apps[0].phase, rows[i].is_active ? ASYM_PHASE_SERIAL : ASYM_PHASE_IDLE);
+        assert_int_equal(w->plan->apps[0].class, rows[i].is_active ? ASYM_CLASS_MP : ASYM_CLASS_NONE);
+        assert_int_equal(strcmp(asym_classify_word(&w->plan->apps[0], false), "idle") != 0, rows[i].is_active);
+    }
+}
+
 static void serial_max_threads_bounds_the_serial_phase(void **state)
 {
     struct engine_fixture *w = *state;
@@ -490,6 +507,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(phases_begin_at_half_a_thread_above_their_counts),
+        T(a_program_at_half_of_a_cpu_does_not_flicker),
         T(serial_max_threads_bounds_the_serial_phase),
         T(a_program_with_high_nice_values_is_highly_parallel),
         T(the_nice_value_that_a_rule_lends_counts),
