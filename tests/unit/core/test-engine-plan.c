@@ -178,6 +178,20 @@ static void the_same_policy_keeps_its_state_and_a_new_one_starts_from_zero(void 
 }
 
 /* A refreshed snapshot repeats the measurements of the last one. */
+/* No thread was planned meanwhile: the measurements of the next plan are of one interval, not of the gap. */
+static void a_gap_without_threads_is_no_interval(void **state)
+{
+    struct engine_fixture *w = *state;
+    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    engine_fixture_run(w, TICK);
+    t->listed = false;
+    for (unsigned k = 0; k < 3; k++)
+        engine_fixture_run(w, TICK);
+    t->listed = true;
+    engine_fixture_run(w, TICK);
+    assert_int_equal(w->orders.interval, TICK);
+}
+
 static void the_interval_of_a_plan_is_that_of_its_new_measurements(void **state)
 {
     struct engine_fixture *w = *state;
@@ -880,6 +894,7 @@ int main(void)
         T(a_changed_machine_is_planned_for_at_once),
         T(changed_settings_are_planned_for_at_once),
         T(the_same_policy_keeps_its_state_and_a_new_one_starts_from_zero),
+        T(a_gap_without_threads_is_no_interval),
         T(the_interval_of_a_plan_is_that_of_its_new_measurements),
         T(nice_groups_are_numbered_for_the_policy),
         T(another_policy_takes_over_what_is_steered),
