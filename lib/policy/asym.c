@@ -236,9 +236,8 @@ static const struct asym_option options[] = {
       .help = "Memory of the progress by which threads take turns; five times this where threads outnumber CPUs, "
               "and for one that is alone in its process."),
     P(NUMBER, sticky, .def = "0.05", .min = 0, .max = 10,
-      .help = "Share by which waited-for share * gain / progress has to be higher for a faster CPU; twice this when "
-              "threads "
-              "outnumber CPUs, four times for one that is alone in its process, sixteen times in a job."),
+      .help = "Share by which waited-for share * gain / progress has to be higher for a faster CPU; 2 to 32 times this "
+              "where turns gain little: docs/policies.md has the list."),
     P(DURATION, tau_duty, .def = "300ms", .min = 1000, .max = 1000e6,
       .help = "Memory of the share of the time in which a thread needs a CPU."),
     P(SHARE, duty, .def = "70%", .min = 0, .max = 1,

@@ -44,6 +44,7 @@ struct asym_seats_thread {
     double duty, critical; /**< means over tau_duty: runnable share; critical share, if the input has it */
     double rate;           /**< mean over tau of the progress while runnable */
     double pace, usual;    /**< means of the progress and of the runnable share, tau_couple */
+    double partial;        /**< share of the intervals in which it both needed a CPU and slept, tau_couple */
     double step, since;    /**< seconds of progress in the interval; since it woke in it, 0: it did not */
     double round;          /**< of a coupled program: seconds of progress since the last time that a thread woke */
     double
@@ -144,16 +145,27 @@ static inline bool asym_seats_has_mate(const struct asym_seats *q, size_t t)
     return q->in->now < asym_seats_of(q, t)->mate_until;
 }
 
+/** A thread that both needs a CPU and sleeps in more of the intervals has rounds that are shorter than these. */
+#define ASYM_SEATS_PARTIAL 0.75
+
+/** A thread that is runnable for more of the time never sleeps at a barrier. */
+#define ASYM_SEATS_BUSY 0.95
+
 /**
- * Returns how slow its turns are: 1 is quick. On a kernel each swap is two changes of masks. So turns are slower where threads
- * outnumber CPUs: each plan would find two to swap. Threads of one process may wait for each other at barriers, and spin there:
- * quick turns gain up to 44 %. Processes seldom do, as the ranks of MPI. Between those of one job no turn matters but for its end.
+ * Returns how slow its turns are: 1 is quick. On a kernel each swap is two changes of masks, and quick turns gain (up to 44 %) only
+ * where threads of a process wait for each other at barriers, or spin there:
+ *  - not between the processes of a job, or programs; the ranks of MPI are an exception that is not made;
+ *  - not where rounds are shorter than an interval, as the frames of a game: one thread has the slower seat in each of them;
+ *  - where threads outnumber CPUs, not between those that never sleep, and less between others.
  */
 static inline unsigned asym_seats_slowness(const struct asym_seats *q, size_t t)
 {
-    if (asym_seats_has_mate(q, t))
-        return q->slow ? 2 : 1;
-    return q->in->apps[q->in->threads[t].app].n_threads > 1 ? 16 : 4;
+    const struct asym_seats_thread *s = asym_seats_of(q, t);
+    if (!asym_seats_has_mate(q, t))
+        return q->in->apps[q->in->threads[t].app].n_threads > 1 ? 16 : 4;
+    if (s->partial > ASYM_SEATS_PARTIAL)
+        return 32;
+    return !q->slow ? 1 : s->usual > ASYM_SEATS_BUSY ? 8 : 2;
 }
 
 /** Returns the thread's speed on a CPU of that speed, 0..1, by its counters if they are known. */

@@ -147,6 +147,7 @@ static void observe_thread(struct asym_seats *q, size_t t, const struct interval
         fade(q, s, (double)(away - q->in->interval) / (double)ASYM_SEC);
     s->duty += i->duty * (thread->runnable - s->duty);
     s->critical += i->duty * (thread->critical - s->critical);
+    s->partial += i->couple * ((away <= q->in->interval && thread->runnable < SLEPT_BELOW) - s->partial);
     s->seen += q->in->interval;
     s->coupled = s->coupled && !s->roams;
     if (!asym_mask_has(&m->usable, s->given))

@@ -560,6 +560,22 @@ static void threads_swap_when_the_ranks_differ_by_sticky(void **state)
     }
 }
 
+/* Two workers of a game on a fast and a slow CPU: who has the slow one needs it longer, and looks more waited for. */
+static void threads_of_short_rounds_keep_their_seats(void **state)
+{
+    (void)state;
+    unsigned moved = 0;
+    begin(2, 1, 1, 1);
+    enter(2, 0.3);
+    for (unsigned k = 0; k < 120; k++) {
+        policy_fixture_plan(&w);
+        moved += k > 60 ? w.moved : 0;
+        for (unsigned t = 0; t < 2; t++)
+            w.threads[t].runnable = w.machine.cpus[w.threads[t].answer.cpu].type == 0 ? 0.3 : 0.5;
+    }
+    assert_int_equal(moved, 0);
+}
+
 /* Two threads of a process, of two processes of a job, and one alone. */
 static void processes_take_slower_turns_than_threads(void **state)
 {
@@ -567,15 +583,20 @@ static void processes_take_slower_turns_than_threads(void **state)
     static const struct {
         unsigned n, procs;
         bool crowd;
+        double partial, usual;
         unsigned slowness;
-    } rows[] = {{2, 1, false, 1}, {2, 1, true, 2},   {1, 1, false, 4},
-                {1, 1, true, 4},  {2, 2, false, 16}, {2, 2, true, 16}};
+    } rows[] = {{2, 1, false, 0, 1, 1},  {2, 1, true, 0, 0.9, 2},     {2, 1, true, 0, 1, 8},
+                {1, 1, false, 0, 1, 4},  {1, 1, true, 0, 1, 4},       {2, 2, false, 0, 1, 16},
+                {2, 2, true, 0, 1, 16},  {2, 1, false, 0.8, 0.5, 32}, {2, 1, true, 0.8, 0.5, 32},
+                {1, 1, true, 0.8, 1, 4}, {2, 2, true, 0.8, 1, 16}};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         struct bench b;
         prepare(&b, (const double[]){1, 1}, rows[i].n);
         b.threads[1].proc = rows[i].procs - 1;
         b.q.slow = rows[i].crowd;
         asym_seats_observe(&b.q);
+        b.states[0].partial = rows[i].partial;
+        b.states[0].usual = rows[i].usual;
         assert_int_equal(asym_seats_slowness(&b.q, 0), rows[i].slowness);
     }
 }
@@ -950,6 +971,7 @@ int main(void)
         cmocka_unit_test(a_serial_thread_has_a_fast_cpu_of_its_own),
         cmocka_unit_test(seats_fill_in_the_order_of_what_they_add),
         cmocka_unit_test(threads_swap_when_the_ranks_differ_by_sticky),
+        cmocka_unit_test(threads_of_short_rounds_keep_their_seats),
         cmocka_unit_test(processes_take_slower_turns_than_threads),
         cmocka_unit_test(a_crowd_remembers_progress_for_longer),
         cmocka_unit_test(claims_stay_within_the_budget),
