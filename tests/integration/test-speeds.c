@@ -158,19 +158,22 @@ static void restore_and_the_next_start_give_back_what_a_killed_one_held(void **s
 static void a_reload_changes_what_is_held(void **state)
 {
     (void)state;
-    char path[128], option[160];
+    char path[128], option[160], list[128];
     FILE *f;
     snprintf(path, sizeof path, "%s/asymd.conf", asym_service_dir());
     snprintf(option, sizeof option, "--config=%s", path);
-    static const struct {
+    snprintf(list, sizeof list, "[asymmetry]\nmethod = cpufreq\nslow = 0,%d\nslow_speed = 0:75%% %d:50%%\n", slow_cpu,
+             slow_cpu);
+    const struct {
         const char *text;
-        long khz;
+        long khz, khz_0; /* of the slow CPU, and of CPU 0 */
     } rows[] = {
-        {"[asymmetry]\nmethod = cpufreq\nslow_speed = 75%\n", 2100000},
-        {"[asymmetry]\nmethod = cpufreq\nslow_speed = 1400MHz\n", HALF},
-        {"[asymmetry]\nmethod = magic\n", HALF},                      /* refused: the previous configuration stays */
-        {"[asymmetry]\nmethod = clockmod\nslow_speed = 50%\n", HALF}, /* not available here: the previous one stays */
-        {"", MAX},
+        {"[asymmetry]\nmethod = cpufreq\nslow_speed = 75%\n", 2100000, MAX},
+        {list, HALF, 2100000},
+        {"[asymmetry]\nmethod = cpufreq\nslow_speed = 1400MHz\n", HALF, MAX},
+        {"[asymmetry]\nmethod = magic\n", HALF, MAX}, /* refused: the previous configuration stays */
+        {"[asymmetry]\nmethod = clockmod\nslow_speed = 50%\n", HALF, MAX}, /* not available here: the previous stays */
+        {"", MAX, MAX},
     };
     pid_t asymd = -1;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -185,9 +188,12 @@ static void a_reload_changes_what_is_held(void **state)
             asym_live_signal(asymd, SIGHUP);
         asym_live_sleep(0.3);
         for (double end = asym_live_now() + ASYM_LIVE_PATIENCE;
-             value_of(slow_cpu, "scaling_max_freq") != rows[i].khz && asym_live_now() < end;)
+             (value_of(slow_cpu, "scaling_max_freq") != rows[i].khz ||
+              value_of(0, "scaling_max_freq") != rows[i].khz_0) &&
+             asym_live_now() < end;)
             asym_live_sleep(0.01);
         assert_int_equal(value_of(slow_cpu, "scaling_max_freq"), rows[i].khz);
+        assert_int_equal(value_of(0, "scaling_max_freq"), rows[i].khz_0);
     }
     assert_true(is_free(load, asym_live_cpus()));
     asym_live_end(asymd, SIGTERM);
