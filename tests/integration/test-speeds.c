@@ -158,21 +158,21 @@ static void restore_and_the_next_start_give_back_what_a_killed_one_held(void **s
 static void a_reload_changes_what_is_held(void **state)
 {
     (void)state;
-    char path[128], option[160], list[128];
+    char path[128], option[160], list[128], slow[64];
     FILE *f;
     snprintf(path, sizeof path, "%s/asymd.conf", asym_service_dir());
     snprintf(option, sizeof option, "--config=%s", path);
-    snprintf(list, sizeof list, "[asymmetry]\nmethod = cpufreq\nslow = 0,%d\nslow_speed = 0:75%% %d:50%%\n", slow_cpu,
-             slow_cpu);
+    snprintf(list, sizeof list, "[asymmetry]\nmethod = cpufreq\nslow_speed = 0:75%% %d:50%%\n", slow_cpu);
+    snprintf(slow, sizeof slow, "--set=asymmetry.slow=0,%d", slow_cpu);
     const struct {
         const char *text;
         long khz, khz_0; /* of the slow CPU, and of CPU 0 */
     } rows[] = {
-        {"[asymmetry]\nmethod = cpufreq\nslow_speed = 75%\n", 2100000, MAX},
+        {"[asymmetry]\nmethod = cpufreq\nslow_speed = 75%\n", 2100000, 2100000},
+        {"[asymmetry]\nmethod = cpufreq\nslow_speed = 1400MHz\n", HALF, HALF},
         {list, HALF, 2100000},
-        {"[asymmetry]\nmethod = cpufreq\nslow_speed = 1400MHz\n", HALF, MAX},
-        {"[asymmetry]\nmethod = magic\n", HALF, MAX}, /* refused: the previous configuration stays */
-        {"[asymmetry]\nmethod = clockmod\nslow_speed = 50%\n", HALF, MAX}, /* not available here: the previous stays */
+        {"[asymmetry]\nmethod = magic\n", HALF, 2100000}, /* refused, as the next: the previous one stays */
+        {"[asymmetry]\nmethod = clockmod\nslow_speed = 50%\n", HALF, 2100000},
         {"", MAX, MAX},
     };
     pid_t asymd = -1;
@@ -181,7 +181,7 @@ static void a_reload_changes_what_is_held(void **state)
         assert_non_null(f);
         fputs(rows[i].text, f);
         fclose(f);
-        const char *const more[] = {option, NULL};
+        const char *const more[] = {option, slow, NULL};
         if (asymd < 0)
             asymd = asym_service_start(load, more);
         else
