@@ -17,17 +17,19 @@
 
 struct tracing {
     struct asym_client *client; /* of a running service; NULL: none, or it has ended */
-    uint64_t since;             /* the last decision that the trace has */
+    struct asym_client_since since;
+    uint64_t lost; /* decisions that the trace lacks */
     struct asym_observation observation;
     struct asym_observation_head head;
     struct asym_seen_trace trace;
     struct asym_part_file file;
-    char note[1280]; /* which decisions are missing; "": none */
+    json_t *notes; /* which decisions are missing */
 };
 
 static void tracing_done(struct tracing *t)
 {
     asym_client_close(t->client);
+    json_decref(t->notes);
     asym_observation_head_done(&t->head);
     asym_observation_done(&t->observation);
     asym_part_file_done(&t->file);
@@ -53,11 +55,13 @@ static void on_event(void *ctx, const struct asym_client_decision *e)
 /* Says at once what the trace will lack, and keeps it for the JSON: a script may not read stderr. */
 static __attribute__((format(printf, 2, 3))) void note(struct tracing *t, const char *format, ...)
 {
+    char text[1280];
     va_list ap;
     va_start(ap, format);
-    vsnprintf(t->note, sizeof t->note, format, ap);
+    vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
-    fprintf(stderr, "asymctl: %s\n", t->note);
+    fprintf(stderr, "asymctl: %s\n", text);
+    asym_json_append(&t->notes, asym_json_text(text, strlen(text)));
 }
 
 /* Finds out where the decisions of a running service begin. The trace goes on without them. */
@@ -79,11 +83,25 @@ static void find_service(struct tracing *t)
 static void take_decisions(struct tracing *t)
 {
     struct asym_error err = {""};
-    if (!t->client || asym_client_get_decisions(t->client, &t->since, on_event, t, &err) >= 0)
+    if (!t->client)
+        return;
+    const int r = asym_client_get_decisions(t->client, &t->since, on_event, t, &err);
+    t->lost += t->since.lost;
+    if (r >= 0)
         return;
     asym_client_close(ASYM_TAKE(t->client));
     note(t, "the trace has no decisions of asymd after %.1f s: %s",
          (double)(asym_clock_now() - t->trace.first) / ASYM_SEC, err.text);
+}
+
+/* The last decisions come after the last sample. The end is written in any case: it makes the file valid. */
+static int end_trace(struct tracing *t)
+{
+    take_decisions(t);
+    if (t->lost > 0)
+        note(t, "%" PRIu64 " decision%s missing in the trace: a shorter --interval finds more", t->lost,
+             t->lost == 1 ? " is" : "s are");
+    return asym_seen_trace_end(&t->trace);
 }
 
 static int on_cycle(void *ctx, const struct asym_cycle *cycle)
@@ -116,19 +134,17 @@ static void print_text(const struct tracing *t)
 
 static int print_json(const struct tracing *t)
 {
-    json_t *json = asym_observation_json(&t->observation, "asymctl.trace/1", &t->file), *notes = json_array();
-    if (*t->note)
-        asym_json_append(&notes, asym_json_text(t->note, strlen(t->note)));
+    json_t *json = asym_observation_json(&t->observation, "asymctl.trace/1", &t->file);
     asym_json_set(&json, "slices", json_integer((json_int_t)t->trace.slices));
     asym_json_set(&json, "decisions", json_integer((json_int_t)t->trace.decisions));
     asym_json_set(&json, "decisions_of", json_string(t->trace.has_service ? "asymd" : "asymctl"));
-    asym_json_set(&json, "notes", notes);
+    asym_json_set(&json, "notes", json_incref(t->notes));
     return asym_json_print(json, stdout);
 }
 
 static int trace(const void *parsed, char **operands)
 {
-    ASYM_CLEANUP(tracing_done) struct tracing t = {.since = ASYM_CLIENT_FROM_NOW};
+    ASYM_CLEANUP(tracing_done) struct tracing t = {.notes = json_array()};
     const struct asym_observation_watch watch = {.cycle = on_cycle, .ctx = &t};
     const struct asym_observation_arguments *a = parsed;
     struct asym_error err = {""};
@@ -138,8 +154,7 @@ static int trace(const void *parsed, char **operands)
     asym_seen_trace_begin(&t.trace, t.file.out);
     find_service(&t);
     r = asym_observation_run(&t.observation, &watch, &err);
-    /* The end is written in any case: it makes the file valid. */
-    const int ended = asym_seen_trace_end(&t.trace);
+    const int ended = end_trace(&t);
     if (ended < 0 || r == -EIO)
         r = asym_fail(&err, -EIO, "%.1000s: cannot be written", t.file.part);
     if (r >= 0)

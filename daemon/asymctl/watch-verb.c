@@ -103,7 +103,7 @@ static int check_subject(struct asym_client *client, uint32_t id, struct asym_er
 static int watch_until_signal(struct asym_client *client, struct watch *w, struct asym_error *err)
 {
     const struct timespec pause = {.tv_nsec = PAUSE * 1000L};
-    uint64_t since = ASYM_CLIENT_FROM_NOW;
+    struct asym_client_since since = {.number = 0};
     sigset_t waiting;
     asym_interruption_hold(false, &waiting);
     int r = asym_client_get_decisions(client, &since, on_event, w, err);
@@ -114,6 +114,9 @@ static int watch_until_signal(struct asym_client *client, struct watch *w, struc
     while (r >= 0 && !asym_interrupted() && fflush(stdout) == 0) {
         ppoll(NULL, 0, &pause, &waiting);
         r = asym_client_get_decisions(client, &since, on_event, w, err);
+        if (since.lost > 0)
+            fprintf(stderr, "asymctl: %" PRIu64 " decision%s missing here: asymd does not remember them\n", since.lost,
+                    since.lost == 1 ? " is" : "s are");
     }
     return r;
 }

@@ -361,19 +361,20 @@ static int report_decisions(const struct report *r, uint64_t since, json_t **ret
 {
     ASYM_AUTO_FREE const struct asym_monitor_decision **all = NULL;
     uint64_t next = asym_monitor_last_decision(r->monitor);
-    size_t n = 0;
-    if (asym_monitor_decisions_since(r->monitor, since, &all, &n) < 0)
+    size_t n_known = 0;
+    if (asym_monitor_decisions_since(r->monitor, since, &all, &n_known) < 0)
         return -ENOMEM;
-    if (n > ASYM_BUS_DECISIONS) {
-        n = ASYM_BUS_DECISIONS;
+    const size_t n = ASYM_MIN(n_known, (size_t)ASYM_BUS_DECISIONS);
+    if (n < n_known)
         next = all[n - 1]->number;
-    }
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++)
         if (asym_bus_may_see(r->s, r->caller, &all[i]->id))
             asym_json_append(&list, decision_json(all[i]));
-    *ret = json_pack("{s:s, s:I, s:I, s:o}", "schema", "asymd.decisions/1", "next", (json_int_t)next, "lost",
-                     (json_int_t)(next > since ? next - since - n : 0), "decisions", list);
+    *ret = json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}", "schema", "asymd.decisions/1", "start_us",
+                     (json_int_t)r->s->control.started, "next", (json_int_t)next, "lost",
+                     (json_int_t)(next > since ? next - since - n : 0), "left", (json_int_t)(n_known - n), "decisions",
+                     list);
     return 0;
 }
 

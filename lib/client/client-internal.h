@@ -23,8 +23,10 @@
 /* How long, and how often, a call is repeated that asymd refuses. An overdrawn share of 0.25 % earns 1 ms in 0.4 s. */
 #define CLIENT_REFUSED_WAIT  (3 * ASYM_SEC)
 #define CLIENT_REFUSED_PAUSE (200 * ASYM_MSEC)
+/* A call for decisions waits no longer: the client makes it again and again, and does nothing else meanwhile. */
+#define CLIENT_DECISIONS_WAIT (50 * ASYM_MSEC)
 
-#define CLIENT_AUTO_MESSAGE  ASYM_CLEANUP(sd_bus_message_unrefp)
+#define CLIENT_AUTO_MESSAGE   ASYM_CLEANUP(sd_bus_message_unrefp)
 
 struct asym_client {
     sd_bus *bus;
@@ -33,6 +35,8 @@ struct asym_client {
     void *(*before_change)(void); /**< NULL: none */
     void (*after_change)(void *ctx);
     asym_usec refused_until; /**< while asymd refuses: when the client no longer waits; 0: it served the last call */
+    bool is_asked;           /**< for decisions, and the answer was not taken */
+    sd_bus_message *answer;  /**< the answer to that; NULL: it has not come */
 };
 
 /** As asym_client_open, with another socket. then_system: try the system bus if the socket cannot be used. */
@@ -44,6 +48,9 @@ int client_new_call(struct asym_client *c, const char *interface, const char *me
 /** Send a call, and wait for its answer. Returns 0; an error of client.h with err. timeout: one of the three above. */
 int client_send(struct asym_client *c, sd_bus_message *m, asym_usec timeout, sd_bus_message **ret,
                 struct asym_error *err);
+
+/** Write the error of a call as one sentence. timeout: CLIENT_READ_TIMEOUT unless it changes something. Returns its -errno. */
+int client_failed(const struct asym_client *c, const sd_bus_error *error, asym_usec timeout, struct asym_error *err);
 
 /** Returns r, with err if it is an error of making a message. */
 int client_made(int r, struct asym_error *err);
@@ -72,7 +79,8 @@ extern const struct client_record client_record_status, client_record_app, clien
 
 /** The report on the decisions since a number. */
 struct asym_client_decisions {
-    uint64_t next;
+    asym_usec start;
+    uint64_t next, lost, left;
     struct asym_client_decision *decisions;
     size_t n_decisions;
 };

@@ -98,6 +98,9 @@ const struct client_record client_record_counters = {sizeof(struct asym_client_c
     {.type = 0}}};
 
 const struct client_record client_record_decisions = {sizeof(struct asym_client_decisions), (const struct client_field[]){
+    FIELD(asym_client_decisions, "start_us", 't', start),
     FIELD(asym_client_decisions, "next", 't', next),
+    FIELD(asym_client_decisions, "lost", 't', lost),
+    FIELD(asym_client_decisions, "left", 't', left),
     LIST(asym_client_decisions, "decisions", decisions, &decision),
     {.type = 0}}};

@@ -157,7 +157,8 @@ void asym_client_close(struct asym_client *client)
 {
     if (!client)
         return;
-    sd_bus_close_unref(client->bus); /* each call has waited for its answer: there is nothing to flush */
+    sd_bus_message_unref(client->answer);
+    sd_bus_close_unref(client->bus); /* nothing waits for what is on its way */
     free(client);
 }
 
@@ -196,9 +197,7 @@ int client_not_understood(struct asym_error *err)
                      "the running asymd and this asymctl do not understand each other: use the same version of both");
 }
 
-/* The answer of asymd as one sentence. timeout: CLIENT_READ_TIMEOUT unless the call changes something. */
-static int call_failed(const struct asym_client *c, const sd_bus_error *error, asym_usec timeout,
-                       struct asym_error *err)
+int client_failed(const struct asym_client *c, const sd_bus_error *error, asym_usec timeout, struct asym_error *err)
 {
     const int r = error_of(error);
     const char *message = error->message ? error->message : "";
@@ -260,7 +259,7 @@ int client_send(struct asym_client *c, sd_bus_message *m, asym_usec timeout, sd_
         return 0;
     if (!sd_bus_error_is_set(&error))
         sd_bus_error_set_errno(&error, r);
-    return call_failed(c, &error, timeout, err);
+    return client_failed(c, &error, timeout, err);
 }
 
 int client_made(int r, struct asym_error *err)

@@ -182,15 +182,19 @@ int asym_client_set_rule(struct asym_client *client, uint32_t pid, const char *a
 /** action: "fast", "slow", "ignore", "steer"; "auto" ends each of them, and a release. */
 int asym_client_set_program(struct asym_client *client, uint32_t pid, const char *action, struct asym_error *err);
 
-/** The *since of the first call, which learns the number of the last decision so far. */
-#define ASYM_CLIENT_FROM_NOW UINT64_MAX
+/** The place of a client in the decisions of asymd. All zero: their end, which the first answer says. */
+struct asym_client_since {
+    uint64_t number; /**< of the last decision */
+    asym_usec start; /**< of the asymd that has numbered it, time of day; 0: none has answered yet */
+    uint64_t lost;   /**< how many of those that the last call asked for asymd does not remember */
+};
 
 /**
- * Call on_decision for each decision that asymd has made since the last call with this *since, 1024 at most, and write the next
- * *since. asymd remembers ten decisions of a thread: ask several times a second. Returns 0; an error as above. -ENOTCONN: asymd has
- * ended, or was started again.
+ * Call on_decision for each decision that asymd has made since the last call with this since. asymd remembers ten decisions of a
+ * thread: ask several times a second. Waits 50 ms at most: the next call takes an answer that comes later, and asks
+ * again if asymd has refused. Returns 0; an error as above, but -EBUSY. -ENOTCONN: asymd has ended, or was started again.
  */
-int asym_client_get_decisions(struct asym_client *client, uint64_t *since,
+int asym_client_get_decisions(struct asym_client *client, struct asym_client_since *since,
                               void (*on_decision)(void *ctx, const struct asym_client_decision *decision), void *ctx,
                               struct asym_error *err);
 

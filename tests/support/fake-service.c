@@ -121,14 +121,18 @@ static json_t *counters_json(void)
 static json_t *decisions_json(uint64_t since)
 {
     json_t *list = json_array();
-    const bool has_two = since == 7;
-    for (int i = 0; has_two && i < 2; i++)
+    const bool is_behind = kind == FAKE_SERVICE_BEHIND, is_first = since == 7;
+    const int begin = is_first ? 0 : is_behind && since == 10 ? 1 : 2, end = is_first && is_behind ? 1 : 2;
+    const uint64_t next = since == UINT64_MAX ? 7 : is_first ? (is_behind ? 10 : 9) : since + (uint64_t)(end - begin);
+    for (int i = begin; i < end; i++)
         json_array_append_new(list, json_pack("{s:I, s:i, s:i, s:s, s:i, s:i, s:i, s:s, s:s, s:s}", "time_us",
                                               (json_int_t)T0 + 250000, "pid", 4711 + i, "tid", 4720 + i, "comm",
                                               i == 0 ? "stock\033fish" : "gzip", "from", 4, "to", -1, "nice", 0,
                                               "class", "HP", "what", "release", "reason", "idle for 5 s"));
-    return json_pack("{s:i, s:o}", "next", has_two || (since == 9 && kind == FAKE_SERVICE_PLAIN) ? 9 : 7, "decisions",
-                     list);
+    if (since == 9 && kind == FAKE_SERVICE_AGAIN)
+        return json_pack("{s:I, s:i, s:o}", "start_us", (json_int_t)T0 + 1, "next", 20, "decisions", list);
+    return json_pack("{s:I, s:I, s:i, s:i, s:o}", "start_us", (json_int_t)T0, "next", (json_int_t)next, "lost",
+                     is_first && is_behind ? 2 : 0, "left", is_first && is_behind, "decisions", list);
 }
 
 static json_t *report_json(const char *topic, uint64_t argument)
@@ -151,8 +155,9 @@ static int report(sd_bus_message *m)
         return sd_bus_reply_method_errorf(m, "org.asymd.Error.NoSuchProcess", "asymd does not know process 404");
     if (argument == 403)
         return sd_bus_reply_method_errorf(m, "org.asymd.Error.Refused", "too many calls: try again later");
-    ended = strcmp(topic, "decisions") == 0 && argument == 9 && kind == FAKE_SERVICE_ENDS;
-    if (ended)
+    const bool is_last = strcmp(topic, "decisions") == 0 && argument == 9;
+    ended = is_last && kind == FAKE_SERVICE_ENDS;
+    if (ended || (is_last && kind == FAKE_SERVICE_STUCK))
         return 1;
     json_t *json = report_json(topic, argument);
     char *text = json_dumps(json, JSON_COMPACT);

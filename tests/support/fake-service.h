@@ -19,7 +19,9 @@ enum fake_service_kind {
     FAKE_SERVICE_SILENT,  /**< accepts connections, and says nothing */
     FAKE_SERVICE_ENDS,    /**< ends after the second decision, when it is asked for more */
     FAKE_SERVICE_NO_NAME, /**< a system bus on which no program has the name of asymd; every user may connect */
-    FAKE_SERVICE_AGAIN,   /**< another asymd answers after the second decision */
+    FAKE_SERVICE_AGAIN,   /**< another asymd answers after the second decision, which has made more of them */
+    FAKE_SERVICE_STUCK,   /**< answers no question for decisions after the second one */
+    FAKE_SERVICE_BEHIND,  /**< has two decisions in two reports, and does not remember two before them */
 };
 
 /**

@@ -569,6 +569,8 @@ static void a_server_that_says_nothing_is_given_up(void **state)
 #define DECIDED "20:26:40.250    4720 stock\\x1bfish     4->-   release (idle for 5 s)\n"
 #define OTHER   "20:26:40.250    4721 gzip              4->-   release (idle for 5 s)\n"
 
+#define MISSING "asymctl: 2 decisions are missing here: asymd does not remember them\n"
+
 static void watch_prints_decisions_until_asymd_ends(void **state)
 {
     char text[4096];
@@ -626,19 +628,28 @@ static void watch_ends_when_its_output_cannot_be_written(void **state)
     assert_has(text, "asymctl: cannot write to standard output: ");
 }
 
+/* It does not wait for the answer of an asymd that leaves a question unread. */
 static void ctrl_c_ends_watch_with_the_count(void **state)
 {
+    static const struct {
+        enum fake_service_kind kind;
+        const char *text;
+    } rows[] = {{FAKE_SERVICE_PLAIN, DECIDED OTHER "2 decisions\n"},
+                {FAKE_SERVICE_STUCK, DECIDED OTHER "2 decisions\n"},
+                {FAKE_SERVICE_BEHIND, MISSING DECIDED OTHER "2 decisions\n"}};
     char text[4096];
     (void)state;
-    fake_service_start(FAKE_SERVICE_PLAIN);
-    assert_int_equal(
-        run("watch >\"${ASYMD_BUS%/bus}/out\" & p=$!; i=0; while [ $i -lt 1000 ] && ! grep -q gzip "
-            "\"${ASYMD_BUS%/bus}/out\"; do sleep 0.01; i=$((i+1)); done; kill -TERM $p; wait $p; s=$?; cat "
-            "\"${ASYMD_BUS%/bus}/out\"; (exit $s)",
-            text, sizeof text),
-        0);
-    assert_string_equal(text, DECIDED OTHER "2 decisions\n");
-    fake_service_stop();
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        fake_service_start(rows[i].kind);
+        assert_int_equal(
+            run("watch >\"${ASYMD_BUS%/bus}/out\" 2>&1 & p=$!; i=0; while [ $i -lt 1000 ] && ! grep -q gzip "
+                "\"${ASYMD_BUS%/bus}/out\"; do sleep 0.01; i=$((i+1)); done; kill -TERM $p; wait $p; s=$?; cat "
+                "\"${ASYMD_BUS%/bus}/out\"; (exit $s)",
+                text, sizeof text),
+            0);
+        assert_string_equal(text, rows[i].text);
+        fake_service_stop();
+    }
 }
 
 static void watch_as_json_prints_an_object_a_line(void **state)
@@ -717,7 +728,7 @@ static void a_trace_reports_the_same_as_json(void **state)
 }
 
 /* A script that reads no stderr must not take such a trace for a whole one. */
-static void a_trace_notes_in_json_when_asymd_ended(void **state)
+static void a_trace_notes_in_json_which_decisions_it_lacks(void **state)
 {
     ASYM_AUTO_JSON json_t *json = NULL;
     (void)state;
@@ -726,6 +737,11 @@ static void a_trace_notes_in_json_when_asymd_ended(void **state)
     const char *note = json_string_value(json_array_get(notes, 0));
     assert_has(note, "the trace has no decisions of asymd after ");
     assert_has(note, " s: asymd has ended");
+    json_decref(json);
+    notes = trace_as_json(FAKE_SERVICE_BEHIND, &json);
+    assert_int_equal(json_array_size(notes), 1);
+    note = json_string_value(json_array_get(notes, 0));
+    assert_string_equal(note, "2 decisions are missing in the trace: a shorter --interval finds more");
 }
 
 static void stats_is_a_table(void **state)
@@ -983,7 +999,7 @@ int main(void)
         cmocka_unit_test(watch_as_json_prints_an_object_a_line),
         cmocka_unit_test(a_trace_has_the_decisions_of_a_running_asymd),
         cmocka_unit_test(a_trace_reports_the_same_as_json),
-        cmocka_unit_test(a_trace_notes_in_json_when_asymd_ended),
+        cmocka_unit_test(a_trace_notes_in_json_which_decisions_it_lacks),
         cmocka_unit_test(stats_is_a_table),
         cmocka_unit_test(stats_says_which_width_its_last_column_needs),
         cmocka_unit_test(metrics_are_openmetrics_text),

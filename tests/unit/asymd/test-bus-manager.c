@@ -249,7 +249,8 @@ static void the_decisions_of_a_new_asymd_are_none(void **state)
     assert_int_equal(asym_monitor_new(&service.control.monitor), 0);
     sd_bus_message *reply = ask_report("decisions", UINT64_MAX);
     assert_true(sd_bus_message_read(reply, "s", &text) > 0);
-    assert_string_equal(text, "{\"schema\":\"asymd.decisions/1\",\"next\":0,\"lost\":0,\"decisions\":[]}");
+    assert_string_equal(text, "{\"schema\":\"asymd.decisions/1\",\"start_us\":0,\"next\":0,\"lost\":0,\"left\":0,"
+                              "\"decisions\":[]}");
     sd_bus_message_unref(reply);
     asym_monitor_free(ASYM_TAKE(service.control.monitor));
 }

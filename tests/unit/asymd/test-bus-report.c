@@ -355,12 +355,13 @@ static void decisions_come_in_batches_and_the_lost_ones_are_counted(void **state
     static const struct {
         uint64_t since, first;
         size_t n;
-        uint64_t next, lost;
-    } rows[] = {{0, 1, ASYM_BUS_DECISIONS, ASYM_BUS_DECISIONS, 0},
+        uint64_t next, left;
+    } rows[] = {{0, 1, ASYM_BUS_DECISIONS, ASYM_BUS_DECISIONS, 6},
                 {ASYM_BUS_DECISIONS, ASYM_BUS_DECISIONS + 1, 6, ASYM_BUS_DECISIONS + 6, 0},
                 {ASYM_BUS_DECISIONS + 6, 0, 0, ASYM_BUS_DECISIONS + 6, 0},
                 {ASYM_BUS_DECISIONS + 7, 0, 0, ASYM_BUS_DECISIONS + 6, 0}};
     (void)state;
+    service.control.started = 77;
     is_steering = true;
     record_program(ASYM_BUS_DECISIONS + 6);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
@@ -370,7 +371,9 @@ static void decisions_come_in_batches_and_the_lost_ones_are_counted(void **state
         assert_int_equal(json_array_size(list), rows[i].n);
         assert_int_equal(first ? json_integer_value(first) - FIRST_TID + 1 : 0, rows[i].first);
         assert_int_equal(json_integer_value(json_object_get(json, "next")), rows[i].next);
-        assert_int_equal(json_integer_value(json_object_get(json, "lost")), rows[i].lost);
+        assert_int_equal(json_integer_value(json_object_get(json, "left")), rows[i].left);
+        assert_int_equal(json_integer_value(json_object_get(json, "lost")), 0);
+        assert_int_equal(json_integer_value(json_object_get(json, "start_us")), 77);
     }
     /* The monitor keeps the last decisions of each thread. */
     for (int i = 0; i < ASYM_MONITOR_DECISIONS; i++)

@@ -35,6 +35,16 @@ int __wrap_sd_bus_call(sd_bus *bus, sd_bus_message *m, uint64_t usec, sd_bus_err
     return __real_sd_bus_call(bus, m, usec, error, ret);
 }
 
+/* And this before sd_bus_wait. */
+static uint64_t longest_wait;
+int __real_sd_bus_wait(sd_bus *bus, uint64_t usec);
+int __wrap_sd_bus_wait(sd_bus *bus, uint64_t usec);
+int __wrap_sd_bus_wait(sd_bus *bus, uint64_t usec)
+{
+    longest_wait = ASYM_MAX(longest_wait, usec);
+    return __real_sd_bus_wait(bus, usec);
+}
+
 static void open_client(enum fake_service_kind kind)
 {
     err = (struct asym_error){""};
@@ -309,15 +319,15 @@ static void each_decision_arrives_and_then_the_end(void **state)
     } rows[] = {{FAKE_SERVICE_ENDS, "asymd has ended"}, {FAKE_SERVICE_AGAIN, "asymd has ended, and another one runs"}};
     (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        uint64_t since = ASYM_CLIENT_FROM_NOW;
+        struct asym_client_since since = {.number = 0};
         struct events e = {.n = 0};
         open_client(rows[i].kind);
         assert_int_equal(asym_client_get_decisions(client, &since, on_event, &e, &err), 0);
         assert_int_equal(e.n, 0);
-        assert_int_equal(since, 7);
+        assert_int_equal(since.number, 7);
         assert_int_equal(asym_client_get_decisions(client, &since, on_event, &e, &err), 0);
         assert_int_equal(e.n, 2);
-        assert_int_equal(since, 9);
+        assert_int_equal(since.number, 9);
         assert_string_equal(e.comm, "gzip");
         assert_int_equal(e.last.pid, 4712);
         assert_int_equal(e.last.tid, 4721);
@@ -325,6 +335,43 @@ static void each_decision_arrives_and_then_the_end(void **state)
         assert_int_equal(e.last.to, -1);
         assert_int_equal(asym_client_get_decisions(client, &since, on_event, &e, &err), -ENOTCONN);
         assert_string_equal(err.text, rows[i].end);
+        close_client();
+    }
+}
+
+/* More than a report has: the client asks again at once. */
+static void decisions_that_asymd_does_not_remember_are_counted(void **state)
+{
+    struct asym_client_since since = {.number = 0};
+    struct events e = {.n = 0};
+    (void)state;
+    open_client(FAKE_SERVICE_BEHIND);
+    assert_int_equal(asym_client_get_decisions(client, &since, on_event, &e, &err), 0);
+    assert_int_equal(since.lost, 0);
+    assert_int_equal(asym_client_get_decisions(client, &since, on_event, &e, &err), 0);
+    assert_int_equal(since.lost, 2);
+    assert_int_equal(since.number, 11);
+    assert_int_equal(e.n, 2);
+    assert_int_equal(asym_client_get_decisions(client, &since, on_event, &e, &err), 0);
+    assert_int_equal(since.lost, 0);
+    close_client();
+}
+
+/* asymd refuses, or leaves the question unread. The question is asked once, and the next call takes its answer. */
+static void a_call_for_decisions_does_not_wait_for_asymd(void **state)
+{
+    static const enum fake_service_kind kinds[] = {FAKE_SERVICE_FULL, FAKE_SERVICE_STUCK};
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(kinds); i++) {
+        struct asym_client_since since = {.number = 0};
+        struct events e = {.n = 0};
+        open_client(kinds[i]);
+        longest_wait = timeout = 0;
+        for (int k = 0; k < 5; k++)
+            assert_int_equal(asym_client_get_decisions(client, &since, on_event, &e, &err), 0);
+        assert_int_equal(since.number, kinds[i] == FAKE_SERVICE_FULL ? 0 : 9);
+        assert_int_equal(timeout, 0);
+        assert_in_range(longest_wait, 1, 50 * ASYM_MSEC);
         close_client();
     }
 }
@@ -343,6 +390,8 @@ int main(void)
         cmocka_unit_test(a_user_without_the_name_on_the_bus_learns_that_root_can_ask),
         cmocka_unit_test(a_change_on_the_system_bus_waits_longer_than_asymd_waits_for_polkit),
         cmocka_unit_test(each_decision_arrives_and_then_the_end),
+        cmocka_unit_test(decisions_that_asymd_does_not_remember_are_counted),
+        cmocka_unit_test(a_call_for_decisions_does_not_wait_for_asymd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
