@@ -11,12 +11,9 @@
  *   core type takes as many threads in turns at a time as it has cores; the others run on meanwhile.
  * - periodic: again and again, after execution_ticks of execution, whatever its phase ("periodically performs monitoring on
  *   all core types", Nie & Duan 2012, 1). Threads in turns on the same type share its CPUs: "cores of small core type have
- *   more threads running on them for monitoring purpose" (4.3). The source leaves three things open. The defaults come first:
- *   - rounds: each thread has its own period, which begins with its first count; or all threads begin a round together.
- *   - turn_order: every round begins on the fastest type; or on the type with the fewest threads in turns, so that the
- *     demands for the types are the same at any time.
- *   - idle_fast: a fast CPU stays idle while threads in turns crowd slow ones; or it takes one of them (rule 3), which is
- *     then not measured in that turn.
+ *   more threads running on them for monitoring purpose" (4.3). The source leaves three things open. Here each thread has its own
+ *   period, which begins with its first count; every round begins on the fastest type; and a fast CPU stays idle while threads
+ *   in turns crowd slow ones.
  *
  * In its turn a thread may leave a fast CPU idle, or be on a slow CPU while a fast one is idle (the exception to rule 3).
  */
@@ -44,25 +41,14 @@
 /* A thread takes its turns after a phase change, or periodically. */
 enum trigger { TRIGGERED, PERIODIC };
 
-/* A round is a turn on each core type. All begin on the same type, or they are spread over the types. */
-enum turn_order { ALIKE, SPREAD };
-
-enum rounds { OWN, COMMON };
-
-enum idle_fast { LEAVE, FILL };
-
 struct params {
     struct asym_monitoring monitoring;
-    int trigger;    /* enum trigger */
-    int turn_order; /* enum turn_order */
-    int rounds;     /* enum rounds */
-    int idle_fast;  /* enum idle_fast */
+    int trigger; /* enum trigger */
     double phase_change;
 };
 
 struct state {
     asym_usec last; /* time of the last plan: a second plan at the same time adds no counts and moves no thread */
-    asym_usec busy; /* when a thread was last in a turn, or waited for one; for common rounds */
 };
 
 struct thread_state {
@@ -86,8 +72,6 @@ struct turns {
     uint8_t *type;            /* per thread that wants a turn: the core type */
     bool *stays;              /* per thread: it shares the CPUs of its turn */
     size_t n;
-    uint32_t wanted[TYPES]; /* per core type: threads that want a turn */
-    bool round_begins;      /* common rounds: a round begins now */
 };
 
 static struct thread_state *state_of(const struct asym_policy_input *in, size_t t)
@@ -169,8 +153,6 @@ static bool is_new_phase(const struct thread_state *s, const struct asym_sample 
 /* Returns true if the thread is to take a turn on each core type. A new thread has never taken one. */
 static bool is_due(const struct turns *q, const struct thread_state *s, const struct asym_sample *sample, unsigned type)
 {
-    if (q->params->trigger == PERIODIC && q->params->rounds == COMMON)
-        return q->round_begins;
     if (q->params->trigger == PERIODIC)
         return q->in->now - s->since >= asym_monitoring_execution(&q->params->monitoring);
     return is_new_phase(s, sample, type, q->params->phase_change);
@@ -210,36 +192,17 @@ static int by_turn(uint32_t a, uint32_t b, const void *ctx)
     return x->since < y->since ? -1 : x->since > y->since;
 }
 
-/* Returns the type of the first turn of a round: the fastest one, or of those that the fewest threads want, the fastest one. */
-static int first_type(const struct turns *q, size_t t)
-{
-    int best = next_type(q->in, t, 0);
-    if (q->params->turn_order == ALIKE || best < 0)
-        return best;
-    for (int type = best; type >= 0; type = next_type(q->in, t, (unsigned)type + 1))
-        if (q->wanted[type] < q->wanted[best])
-            best = type;
-    return best;
-}
-
-static void want_turn(struct turns *q, size_t t, int type)
-{
-    if (type < 0)
-        return;
-    q->wanted[type]++;
-    q->type[t] = (uint8_t)type;
-    q->list[q->n++] = (uint32_t)t;
-}
-
-/* Threads in their turn come before those that wait for one, so that the latter know which types are wanted. */
+/* A round begins on the fastest type. */
 static void want_turns(struct turns *q)
 {
-    for (size_t t = 0; t < q->in->n_threads; t++)
-        if (state_of(q->in, t)->turn > 0)
-            want_turn(q, t, state_of(q->in, t)->turn - 1);
-    for (size_t t = 0; t < q->in->n_threads; t++)
-        if (state_of(q->in, t)->turn == 0 && state_of(q->in, t)->waits)
-            want_turn(q, t, first_type(q, t));
+    for (size_t t = 0; t < q->in->n_threads; t++) {
+        const struct thread_state *s = state_of(q->in, t);
+        const int type = s->turn > 0 ? s->turn - 1 : s->waits ? next_type(q->in, t, 0) : -1;
+        if (type < 0)
+            continue;
+        q->type[t] = (uint8_t)type;
+        q->list[q->n++] = (uint32_t)t;
+    }
 }
 
 /* The threads stay on the type of their turn, even if fast CPUs are idle: this is the exception to rule 3. */
@@ -247,7 +210,7 @@ static void share_type(struct turns *q, const uint32_t *list, size_t n, unsigned
 {
     asym_spread_even(q->ranked.sp, list, n, &q->in->machine->types[type].cpus);
     for (size_t i = 0; i < n; i++)
-        q->stays[list[i]] = q->params->idle_fast == LEAVE;
+        q->stays[list[i]] = true;
 }
 
 /*
@@ -311,23 +274,11 @@ static void explain(const struct turns *q, size_t t)
     asym_monitoring_explain(&q->params->monitoring, q->in->now - s->since, a);
 }
 
-/* A common round begins when all threads have executed for long enough since the last one. */
-static void find_round(struct turns *q)
-{
-    struct state *state = q->in->state;
-    for (size_t t = 0; t < q->in->n_threads; t++)
-        if (state_of(q->in, t)->turn > 0 || state_of(q->in, t)->waits)
-            state->busy = q->in->now;
-    q->round_begins = q->in->now - state->busy >= asym_monitoring_execution(&q->params->monitoring);
-}
-
 static void read_threads(struct turns *q)
 {
     const struct asym_policy_input *in = q->in;
     const bool is_new = in->now != ((struct state *)in->state)->last;
     q->ranked.sp->is_again = !is_new;
-    if (is_new)
-        find_round(q);
     for (size_t t = 0; t < in->n_threads; t++) {
         struct thread_state *s = state_of(in, t);
         if (s->generation != in->machine->generation)
@@ -373,27 +324,6 @@ static const struct asym_option options[] = {
      .help = "A thread takes its turns in each new phase (triggered: Becchi & Crowley, as in Saez 2010, 2.3), or again "
              "after execution_ticks, and then shares the CPUs of a type with all threads in turns there (periodic: Nie "
              "& Duan 2012, 1 and 4.3)."},
-    {.key = "rounds",
-     .type = ASYM_OPTION_ENUM,
-     .offset = offsetof(struct params, rounds),
-     .def = "own",
-     .values = ASYM_OPTION_VALUES("own", "common"),
-     .help = "periodic: each thread has its own period (own), or all threads that are counted begin "
-             "their turns together (common)."},
-    {.key = "turn_order",
-     .type = ASYM_OPTION_ENUM,
-     .offset = offsetof(struct params, turn_order),
-     .def = "alike",
-     .values = ASYM_OPTION_VALUES("alike", "spread"),
-     .help =
-         "The first turn is on the fastest type (alike), or on the type with the fewest threads in turns (spread)."},
-    {.key = "idle_fast",
-     .type = ASYM_OPTION_ENUM,
-     .offset = offsetof(struct params, idle_fast),
-     .def = "leave",
-     .values = ASYM_OPTION_VALUES("leave", "fill"),
-     .help = "periodic: a fast CPU stays idle while threads in turns share slow ones (leave), or it takes one of them "
-             "(fill), which is then not measured in that turn."},
     {.key = "phase_change",
      .type = ASYM_OPTION_NUMBER,
      .offset = offsetof(struct params, phase_change),

@@ -546,12 +546,6 @@ def nie_15_ticks(shape, kinds):
 # are run again, their scenario, and what is changed.
 NIE_VARIED = {
     "own": (("ipc-driven", "hass"), ["eshmp"], nie_own, "ESHMP monitors a thread where it is (asymd's default)"),
-    "common": (("ipc-driven",), ["ipc-driven"], nie_option("rounds = common"), "all threads begin their turns together"),
-    "order": (("ipc-driven",), ["ipc-driven"], nie_option("turn_order = spread"), "turns are spread over the types"),
-    "common order": (("ipc-driven",), ["ipc-driven"], nie_option("rounds = common\nturn_order = spread"),
-                     "they begin together, and are spread over the types"),
-    "fill": (("ipc-driven",), ["ipc-driven"], nie_option("idle_fast = fill"),
-             "an idle fast CPU takes a thread from a crowded slow one"),
     "15 ticks": (("ipc-driven",), ["ipc-driven"], nie_15_ticks, "IPC-Driven's whole period is 15 ticks"),
     "spread": (("ipc-driven",), ["eshmp", "ipc-driven"], nie_apart, "starts spread over a period of IPC-Driven"),
     "triggered": (("ipc-driven",), ["ipc-driven"], nie_option("monitoring = triggered"), "a new phase triggers IPC-Driven's turns"),
@@ -675,15 +669,6 @@ turns on a type share its CPUs, since "cores of small core type ... have more th
 on choices that the source leaves open. Each item of this list changes one choice. It gives the gain on two types, then the
 points more on three and on four types, each from the lowest to the highest of both kinds of workloads:
 
-- Each thread has its own period here. "Periodically" (its 1) may mean a period of all: {common}.
-- Every round begins on the fastest type here, so that programs that begin together crowd one type and leave the others idle, until
-  one restarts. The source says that "the demands for different core types are the same", and that imbalance comes "if one core
-  type has more cores than another" (its 1). That fits turns which are spread over the types better, but it says nothing of an
-  order: {order}; with a period of all {common_order}.
-  Spread turns crowd no core where each type has one.
-- A fast core stays idle here while threads in turns crowd slow ones. If it takes one of them, {fill}.
-  But then that thread is not monitored on the slow type, against "for 5 ticks on each core type" (its 4.1), so this is not the
-  choice here.
 - ESHMP's period is 15 ticks, and both "use the same period for monitoring" (its 4.3). If that is IPC-Driven's whole period, which
   four types exceed, {period}. Here it is the 5 ticks of a turn (its 4.1).
 - If starts are spread over a period, {spread}.
@@ -692,6 +677,8 @@ points more on three and on four types, each from the lowest to the highest of b
 points of the gain. If it is the ratio of completion times that grows, it grows by {three} and by {four}. The source's
 figures, which our copy of the paper lacks, would tell.
 
+Three more choices were options once, and changed the gain by as much: whether each thread has its own period, on which type a round
+begins, and whether a fast core stays idle while threads in turns crowd slow ones.
 Of the lines below the source's, these are within all three of its bounds over IPC-Driven: {met}.
 If a new phase triggers the turns and as many threads take them as there are CPUs of the type, which is how Saez 2010, 2.3,
 has it, the gain is {triggered} in the means.
