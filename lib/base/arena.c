@@ -6,10 +6,12 @@
 void *asym_arena_take(struct asym_arena *a, size_t n, size_t size)
 {
     size_t bytes;
-    if (__builtin_mul_overflow(n, size, &bytes) || bytes > SIZE_MAX / 4)
+    if (__builtin_mul_overflow(n, size, &bytes) || bytes > SIZE_MAX / 4) {
+        a->wanted = SIZE_MAX / 4;
         return NULL;
+    }
     bytes = (bytes + 15) & ~(size_t)15;
-    a->wanted += bytes;
+    a->wanted = a->wanted < SIZE_MAX / 4 ? a->wanted + bytes : a->wanted;
     if (bytes > a->size - a->used)
         return NULL;
     void *p = a->base + a->used;

@@ -168,7 +168,7 @@ static void answer(struct asym_seats *q, size_t t)
 
 /* --- the plan --- */
 
-static int take_memory(struct asym_seats *q)
+static void take_memory(struct asym_seats *q)
 {
     const struct asym_policy_input *in = q->in;
     struct asym_arena *arena = in->arena;
@@ -177,20 +177,19 @@ static int take_memory(struct asym_seats *q)
     double **per_cpu[] = {&q->used, &q->top, &q->least, &q->cost};
     uint32_t **lists[] = {&q->open, &q->list, &q->scratch};
     uint32_t **cpus[] = {&q->n_on, &q->heap, &q->place};
-    bool done = (q->together = asym_arena_take(arena, in->n_apps + 1, sizeof *q->together)) != NULL;
     for (size_t i = 0; i < ASYM_LENGTH(numbers); i++)
-        done &= (*numbers[i] = asym_arena_take(arena, n, sizeof **numbers[i])) != NULL;
+        *numbers[i] = asym_arena_take(arena, n, sizeof **numbers[i]);
     for (size_t i = 0; i < ASYM_LENGTH(per_cpu); i++)
-        done &= (*per_cpu[i] = asym_arena_take(arena, n_cpus, sizeof **per_cpu[i])) != NULL;
+        *per_cpu[i] = asym_arena_take(arena, n_cpus, sizeof **per_cpu[i]);
     for (size_t i = 0; i < ASYM_LENGTH(lists); i++)
-        done &= (*lists[i] = asym_arena_take(arena, n, sizeof **lists[i])) != NULL;
+        *lists[i] = asym_arena_take(arena, n, sizeof **lists[i]);
     for (size_t i = 0; i < ASYM_LENGTH(cpus); i++)
-        done &= (*cpus[i] = asym_arena_take(arena, n_cpus, sizeof **cpus[i])) != NULL;
-    done &= (q->groups = asym_arena_take(arena, in->n_nice_groups + 1, sizeof *q->groups)) != NULL;
-    done &= (q->on = asym_arena_take(arena, in->n_apps + 1, sizeof *q->on)) != NULL;
-    done &= (q->of = asym_arena_take(arena, n, sizeof *q->of)) != NULL;
-    done &= (q->claim = asym_arena_take(arena, n, sizeof *q->claim)) != NULL;
-    return done ? 0 : -ENOBUFS;
+        *cpus[i] = asym_arena_take(arena, n_cpus, sizeof **cpus[i]);
+    q->together = asym_arena_take(arena, in->n_apps + 1, sizeof *q->together);
+    q->groups = asym_arena_take(arena, in->n_nice_groups + 1, sizeof *q->groups);
+    q->on = asym_arena_take(arena, in->n_apps + 1, sizeof *q->on);
+    q->of = asym_arena_take(arena, n, sizeof *q->of);
+    q->claim = asym_arena_take(arena, n, sizeof *q->claim);
 }
 
 static void begin(struct asym_seats *q)
@@ -207,7 +206,8 @@ static void begin(struct asym_seats *q)
 static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 {
     struct asym_seats q = {.in = in, .p = in->params, .ret = ret};
-    if (take_memory(&q) < 0)
+    take_memory(&q);
+    if (asym_arena_is_short(in->arena))
         return -ENOBUFS;
     begin(&q);
     if (!asym_machine_speeds_differ(in->machine))

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "base/arena.h"
 #include "base/mask.h"
 #include "policy/placement/spread.h"
 #include "policy/placement/spread-even.h"
@@ -27,7 +28,8 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 {
     struct asym_spread sp;
     const uint32_t *all = asym_spread_all(in);
-    if (asym_spread_init(&sp, in, ret) < 0 || !all)
+    asym_spread_init(&sp, in, ret);
+    if (asym_arena_is_short(in->arena))
         return -ENOBUFS;
     if (!asym_machine_is_asymmetric(in->machine)) {
         asym_spread_alike(&sp, all, in->n_threads);

@@ -213,26 +213,10 @@ static void line_up(struct queue *q)
 static void place(struct queue *q, struct asym_spread *sp)
 {
     const struct asym_machine *m = q->in->machine;
-    size_t n = q->n_chosen;
-    uint32_t *list = q->scratch;
-    for (size_t i = 0; i < n; i++)
-        list[i] = q->order[i];
-    if (!is_ordered(q))
-        asym_spread_even(sp, list, n, &m->usable);
-    for (unsigned i = 0; is_ordered(q) && i < m->n_rows; i++) {
-        const struct asym_seat_row *row = &m->rows[i];
-        struct asym_mask cpus = m->types[row->type].cpus;
-        const size_t able = asym_spread_able(sp, list, n, &cpus);
-        size_t left = 0;
-        /* Offer this row to as many threads as it has seats, or a thread further down would keep its preferred CPU while
-         * a thread with less ASTPI gets none. */
-        asym_spread_give(sp, list, ASYM_MIN(able, (size_t)asym_spread_room(sp, &cpus, row->is_beside)), row->is_beside,
-                         &cpus);
-        for (size_t k = 0; k < n; k++)
-            if (sp->ret[list[k]].cpu < 0)
-                list[left++] = list[k];
-        n = left;
-    }
+    if (is_ordered(q))
+        asym_spread_give_rows(sp, q->order, q->n_chosen, m->n_rows);
+    else
+        asym_spread_even(sp, q->order, q->n_chosen, &m->usable);
     for (size_t t = 0; t < q->in->n_threads; t++)
         state_of(q->in, t)->holds = sp->holds[t] ? sp->holds[t] : sp->ret[t].cpu >= 0;
     asym_spread_even(sp, q->order, q->in->n_threads, &m->usable);
@@ -247,7 +231,7 @@ static void stay(const struct queue *q, struct asym_spread *sp)
             asym_spread_put(sp, (uint32_t)t, q->in->threads[t].preferred_cpu);
 }
 
-static int take_memory(const struct asym_policy_input *in, struct queue *q)
+static void take_memory(const struct asym_policy_input *in, struct queue *q)
 {
     *q = (struct queue){
         .in = in,
@@ -257,7 +241,6 @@ static int take_memory(const struct asym_policy_input *in, struct queue *q)
         .scratch = asym_arena_take(in->arena, in->n_threads + 1, sizeof *q->scratch),
         .rank = asym_arena_take(in->arena, in->n_threads + 1, sizeof *q->rank),
     };
-    return q->order && q->scratch && q->rank ? 0 : -ENOBUFS;
 }
 
 static const struct asym_reason stalls = {
@@ -289,8 +272,9 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 {
     struct asym_spread sp;
     struct queue q;
-    int r = take_memory(in, &q);
-    if (asym_spread_init(&sp, in, ret) < 0 || r < 0)
+    take_memory(in, &q);
+    asym_spread_init(&sp, in, ret);
+    if (asym_arena_is_short(in->arena))
         return -ENOBUFS;
     if (q.state->period == 0 || in->now != q.state->last)
         advance(&q);

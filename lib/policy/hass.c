@@ -171,7 +171,7 @@ static void place(struct queue *q, struct asym_spread *sp)
     asym_spread_fill_fast(sp);
 }
 
-static int take_memory(const struct asym_policy_input *in, struct queue *q)
+static void take_memory(const struct asym_policy_input *in, struct queue *q)
 {
     const size_t n = in->n_threads + 1;
     *q = (struct queue){
@@ -182,7 +182,6 @@ static int take_memory(const struct asym_policy_input *in, struct queue *q)
         .old = asym_arena_take(in->arena, n, sizeof *q->old),
         .scratch = asym_arena_take(in->arena, n, sizeof *q->scratch),
     };
-    return q->estimates && q->gain && q->fresh && q->old && q->scratch ? 0 : -ENOBUFS;
 }
 
 static const struct asym_reason estimated = {
@@ -206,8 +205,9 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 {
     struct asym_spread sp;
     struct queue q;
-    int r = take_memory(in, &q);
-    if (asym_spread_init(&sp, in, ret) < 0 || r < 0)
+    take_memory(in, &q);
+    asym_spread_init(&sp, in, ret);
+    if (asym_arena_is_short(in->arena))
         return -ENOBUFS;
     if (in->machine->n_types < 2) {
         for (size_t t = 0; t < in->n_threads; t++)

@@ -248,17 +248,16 @@ static void give_turns(struct turns *q)
     }
 }
 
-static int take_memory(const struct asym_policy_input *in, struct asym_spread *sp, struct asym_assignment *ret,
-                       struct turns *q)
+static void take_memory(const struct asym_policy_input *in, struct asym_spread *sp, struct asym_assignment *ret,
+                        struct turns *q)
 {
-    int r = asym_spread_init(sp, in, ret);
+    asym_spread_init(sp, in, ret);
     *q = (struct turns){.in = in, .params = in->params};
     q->list = asym_arena_take(in->arena, in->n_threads + 1, sizeof *q->list);
     q->scratch = asym_arena_take(in->arena, in->n_threads + 1, sizeof *q->scratch);
     q->type = asym_arena_take(in->arena, in->n_threads + 1, sizeof *q->type);
     sp->stays = q->stays = asym_arena_take(in->arena, in->n_threads + 1, sizeof *q->stays);
-    return asym_ranked_init(&q->ranked, sp) < 0 || !q->list || !q->scratch || !q->type || !q->stays || r < 0 ? -ENOBUFS
-                                                                                                             : 0;
+    asym_ranked_init(&q->ranked, sp);
 }
 
 static void explain(const struct turns *q, size_t t)
@@ -297,7 +296,8 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 {
     struct asym_spread sp;
     struct turns q;
-    if (take_memory(in, &sp, ret, &q) < 0)
+    take_memory(in, &sp, ret, &q);
+    if (asym_arena_is_short(in->arena))
         return -ENOBUFS;
     if (!asym_machine_is_asymmetric(in->machine)) {
         asym_spread_alike(&sp, q.ranked.order, in->n_threads);

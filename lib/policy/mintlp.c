@@ -45,7 +45,7 @@ static struct thread_state *state_of(const struct asym_policy_input *in, size_t 
     return in->threads[t].state;
 }
 
-static int take_memory(const struct asym_policy_input *in, struct queue *q)
+static void take_memory(const struct asym_policy_input *in, struct queue *q)
 {
     q->in = in;
     q->entries = asym_arena_take(in->arena, in->n_apps + 1, sizeof *q->entries);
@@ -53,7 +53,6 @@ static int take_memory(const struct asym_policy_input *in, struct queue *q)
     q->apps = asym_arena_take(in->arena, in->n_apps + 1, sizeof *q->apps);
     q->threads = asym_spread_all(in);
     q->scratch = asym_arena_take(in->arena, ASYM_MAX(in->n_apps, in->n_threads) + 1, sizeof *q->scratch);
-    return q->entries && q->keys && q->apps && q->threads && q->scratch ? 0 : -ENOBUFS;
 }
 
 static void describe(struct queue *q, uint32_t a)
@@ -130,8 +129,9 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 {
     struct asym_spread sp;
     struct queue q;
-    int r = take_memory(in, &q);
-    if (asym_spread_init(&sp, in, ret) < 0 || r < 0)
+    take_memory(in, &q);
+    asym_spread_init(&sp, in, ret);
+    if (asym_arena_is_short(in->arena))
         return -ENOBUFS;
     if (!asym_machine_is_asymmetric(in->machine)) {
         asym_spread_alike(&sp, q.threads, in->n_threads);

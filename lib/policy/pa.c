@@ -340,7 +340,8 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     for (size_t i = 0; i < ASYM_LENGTH(lists); i++)
         *lists[i] = asym_arena_take(in->arena, in->n_threads + 1, sizeof(uint32_t));
     r.keys = asym_arena_take(in->arena, in->n_threads + 1, sizeof *r.keys);
-    if (asym_spread_init(&sp, in, ret) < 0 || !r.keys || !r.sp || !r.mp || !r.rest || !r.scratch)
+    asym_spread_init(&sp, in, ret);
+    if (asym_arena_is_short(in->arena))
         return -ENOBUFS;
     rank(in, &r);
     if (!asym_machine_is_asymmetric(in->machine)) {

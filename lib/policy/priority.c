@@ -34,9 +34,13 @@
 #include "base/mask.h"
 #include "base/sort.h"
 #include "policy/placement/balance.h"
-#include "policy/placement/neighbours.h"
 #include "policy/placement/spread-internal.h"
 #include "policy/placement/spread.h"
+
+/* The most that a ratio can be. No real CPUs differ so much; times a number of threads and of CPUs it fits in 64 bits. */
+#define RATIO_MOST (1U << 20)
+
+#define NO_THREAD  UINT32_MAX
 
 struct params {
     asym_usec neighbour_period;
@@ -70,6 +74,7 @@ struct ranks {
     uint32_t *free, *reserved; /* per CPU: free places; and how many of them are kept */
     uint32_t *class_of;        /* per CPU */
     uint32_t *top;             /* per CPU: rank of the highest thread that prefers it, from 1; 0: no thread does */
+    uint32_t *first, *end;     /* per CPU: the part of scratch that has its threads, before pulls between neighbours */
     uint32_t *cpus;            /* the CPUs of one group */
     struct asym_mask *groups;  /* CPUs that are equally fast: see group_cpus */
     uint32_t n_groups;
@@ -79,14 +84,12 @@ struct ranks {
     struct asym_mask high;
 };
 
-static int take_memory(struct ranks *r, const struct asym_policy_input *in)
+static void take_memory(struct ranks *r, const struct asym_policy_input *in)
 {
     const struct asym_machine *m = in->machine;
-    uint32_t **const per_cpu[] = {&r->free, &r->reserved, &r->class_of, &r->top, &r->cpus};
-    int result = 0;
+    uint32_t **const per_cpu[] = {&r->free, &r->reserved, &r->class_of, &r->top, &r->cpus, &r->first, &r->end};
     for (size_t i = 0; i < ASYM_LENGTH(per_cpu); i++)
-        if (!(*per_cpu[i] = asym_arena_take(in->arena, m->n_cpus, sizeof **per_cpu[i])))
-            result = -ENOBUFS;
+        *per_cpu[i] = asym_arena_take(in->arena, m->n_cpus, sizeof **per_cpu[i]);
     r->keys = asym_arena_take(in->arena, in->n_threads + 1, sizeof *r->keys);
     r->order = asym_spread_all(in);
     r->scratch = asym_arena_take(in->arena, ASYM_MAX(in->n_threads, m->n_cpus) + 1, sizeof *r->scratch);
@@ -95,8 +98,6 @@ static int take_memory(struct ranks *r, const struct asym_policy_input *in)
     r->nodes = asym_arena_take(in->arena, m->n_nodes, sizeof *r->nodes);
     r->classes = asym_arena_take(in->arena, MOST_CLASSES, sizeof *r->classes);
     r->groups = asym_arena_take(in->arena, MOST_GROUPS, sizeof *r->groups);
-    return r->groups && r->keys && r->order && r->scratch && r->kept && r->llcs && r->nodes && r->classes ? result
-                                                                                                          : -ENOBUFS;
 }
 
 static int by_priority(uint32_t a, uint32_t b, const void *ctx)
@@ -137,12 +138,22 @@ static void group_cpus(struct ranks *r)
     }
 }
 
+/*
+ * Returns floor(faster / slower), two speeds above 0: a machine of a record or of a scenario may have any speeds. A quotient that
+ * is below a whole number only because a double is not exact counts as that number.
+ */
+static uint64_t ratio_between(const struct asym_machine *m, int faster, int slower)
+{
+    const double ratio = asym_balance_speed(m, faster) / asym_balance_speed(m, slower) + 1e-6;
+    return ratio < RATIO_MOST ? (uint64_t)ratio : RATIO_MOST;
+}
+
 /* Returns how many times as many threads a CPU of group i may have as one of the next group, when all CPUs are busy. */
 static uint64_t ratio_of(const struct ranks *r, unsigned i)
 {
     const struct asym_machine *m = r->sp.in->machine;
     const int faster = asym_mask_next(&r->groups[i], 0), slower = asym_mask_next(&r->groups[i + 1], 0);
-    return ASYM_MAX(1, asym_neighbours_ratio(asym_balance_speed(m, faster), asym_balance_speed(m, slower)));
+    return ASYM_MAX(1, ratio_between(m, faster, slower));
 }
 
 /* Returns how many threads the groups up to i take if i itself takes n; at most `enough`. */
@@ -345,19 +356,103 @@ static void place(struct ranks *r)
     }
 }
 
-static int plan_by_neighbours(struct ranks *r)
+/* --- neighbours, two CPUs next to each other in the order of speed (3.3.2) --- */
+
+/* A thread stays on its preferred CPU; one without goes to the CPU that leaves it the most speed. */
+static void stay(struct ranks *r)
+{
+    const struct asym_policy_input *in = r->sp.in;
+    for (size_t i = 0; i < in->n_threads; i++)
+        if (in->threads[r->order[i]].preferred_cpu >= 0)
+            asym_spread_put(&r->sp, r->order[i], in->threads[r->order[i]].preferred_cpu);
+    for (size_t i = 0; i < in->n_threads; i++)
+        if (r->sp.ret[r->order[i]].cpu < 0)
+            asym_spread_put(&r->sp, r->order[i], most_speed(r, r->order[i]));
+}
+
+/* List the threads of each CPU in scratch, the highest priority first. */
+static void list_by_cpu(struct ranks *r)
+{
+    const struct asym_policy_input *in = r->sp.in;
+    uint32_t sum = 0;
+    ASYM_MASK_FOREACH (c, &in->machine->usable) {
+        r->first[c] = r->end[c] = sum;
+        sum += r->sp.load[c];
+    }
+    for (size_t i = 0; i < in->n_threads; i++)
+        r->scratch[r->end[r->sp.ret[r->order[i]].cpu]++] = r->order[i];
+}
+
+/* Returns the highest, or the lowest, thread of a CPU that may go to another. No thread takes part twice. */
+static uint32_t find_thread(const struct ranks *r, int from, int to, bool highest)
+{
+    const uint32_t n = r->end[from] - r->first[from];
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t t = r->scratch[highest ? r->first[from] + i : r->end[from] - 1 - i];
+        if (r->sp.ret[t].cpu == from && asym_mask_has(r->sp.in->threads[t].allowed, to))
+            return t;
+    }
+    return NO_THREAD;
+}
+
+static void move(struct ranks *r, uint32_t t, int to)
+{
+    r->sp.load[r->sp.ret[t].cpu]--;
+    asym_spread_put(&r->sp, t, to);
+}
+
+/*
+ * The faster CPU may have floor(y) times as many threads as the slower one for speeds of the ratio y, and at least one. It pulls
+ * the thread of the highest priority that fits; the slower one pulls the thread of the lowest priority that is too many. A
+ * thread of the slower CPU that ranks above one of the faster CPU changes places with it.
+ */
+static void balance_pair(struct ranks *r, int fast, int slow)
+{
+    const uint32_t n_fast = r->sp.load[fast], n_slow = r->sp.load[slow];
+    const uint64_t ratio = ratio_between(r->sp.in->machine, fast, slow);
+    const uint32_t up = find_thread(r, slow, fast, true), down = find_thread(r, fast, slow, false);
+    if (n_fast > ASYM_MAX(1, ratio * n_slow)) {
+        if (down != NO_THREAD)
+            move(r, down, slow);
+        return;
+    }
+    if (up == NO_THREAD)
+        return;
+    if (n_fast + 1 <= ASYM_MAX(1, ratio * (n_slow - 1))) {
+        move(r, up, fast);
+    } else if (down != NO_THREAD && by_priority(up, down, r) < 0) {
+        move(r, up, fast);
+        move(r, down, slow);
+    }
+}
+
+/* Each pair of neighbours makes at most one pull or exchange, the fastest pair first. */
+static void pull_from_neighbours(struct ranks *r)
+{
+    const struct asym_machine *m = r->sp.in->machine;
+    int faster = -1;
+    list_by_cpu(r);
+    for (unsigned t = 0; t < m->n_types; t++) {
+        ASYM_MASK_FOREACH (c, &m->types[t].cpus) {
+            if (faster >= 0)
+                balance_pair(r, faster, c);
+            faster = c;
+        }
+    }
+}
+
+static void plan_by_neighbours(struct ranks *r)
 {
     const struct asym_policy_input *in = r->sp.in;
     const struct params *params = in->params;
     struct state *state = in->state;
-    const bool pull = in->now - state->pulled >= params->neighbour_period;
-    if (asym_neighbours_place(&r->sp, r->order, pull) < 0)
-        return -ENOBUFS;
-    if (pull)
+    stay(r);
+    if (in->now - state->pulled >= params->neighbour_period) {
+        pull_from_neighbours(r);
         state->pulled = in->now;
+    }
     for (uint32_t i = 0; i < in->n_threads; i++)
         explain(r, i);
-    return 0;
 }
 
 static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
@@ -365,12 +460,15 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     const struct params *params = in->params;
     struct state *state = in->state;
     struct ranks r = {0};
-    int result = asym_spread_init(&r.sp, in, ret);
-    if (take_memory(&r, in) < 0 || result < 0)
+    asym_spread_init(&r.sp, in, ret);
+    take_memory(&r, in);
+    if (asym_arena_is_short(in->arena))
         return -ENOBUFS;
     sort(&r);
-    if (params->neighbour_period > 0)
-        return plan_by_neighbours(&r);
+    if (params->neighbour_period > 0) {
+        plan_by_neighbours(&r);
+        return 0;
+    }
     count(&r);
     reserve(&r);
     place(&r);

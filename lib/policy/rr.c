@@ -52,13 +52,12 @@ static struct thread_state *state_of(const struct asym_policy_input *in, size_t 
     return in->threads[t].state;
 }
 
-static int take_memory(const struct asym_policy_input *in, struct queue *q)
+static void take_memory(const struct asym_policy_input *in, struct queue *q)
 {
     q->in = in;
     q->keys = asym_arena_take(in->arena, in->n_threads + 1, sizeof *q->keys);
     q->order = asym_spread_all(in);
     q->scratch = asym_arena_take(in->arena, in->n_threads + 1, sizeof *q->scratch);
-    return q->keys && q->order && q->scratch ? 0 : -ENOBUFS;
 }
 
 /* The thread with less fast time goes first. On a tie the thread that already holds a faster CPU, or is on one, keeps it. */
@@ -98,27 +97,6 @@ static double counts_of(const struct asym_spread *sp, int cpu)
     if (range <= 0)
         return m->cpus[cpu].type == 0;
     return (m->types[m->cpus[cpu].type].speed - slowest) / range;
-}
-
-/* Give the seats that add more than a core of the slowest type to the first n threads of order, best first. Returns the fast
- * CPUs that are left. */
-static struct asym_mask give_by_row(struct asym_spread *sp, const struct queue *q, size_t n)
-{
-    const struct asym_machine *m = sp->in->machine;
-    struct asym_mask left = m->fast;
-    for (unsigned i = 0; i < m->types[m->n_types - 1].row[0]; i++) {
-        const struct asym_seat_row *row = &m->rows[i];
-        struct asym_mask cpus = m->types[row->type].cpus;
-        size_t able = 0;
-        for (size_t k = 0; k < n; k++)
-            if (sp->ret[q->order[k]].cpu < 0 && asym_mask_meets(&cpus, sp->in->threads[q->order[k]].allowed))
-                q->scratch[able++] = q->order[k];
-        asym_spread_give(sp, q->scratch, able, row->is_beside, &cpus);
-    }
-    ASYM_MASK_FOREACH (c, &m->fast)
-        if (sp->load[c] > 0)
-            asym_mask_clear(&left, (unsigned)c);
-    return left;
 }
 
 /* Make the keys of the first n threads of order, those that may run on another type than the slowest. Returns their mean
@@ -188,8 +166,9 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 {
     struct asym_spread sp;
     struct queue q;
-    int r = take_memory(in, &q);
-    if (asym_spread_init(&sp, in, ret) < 0 || r < 0)
+    take_memory(in, &q);
+    asym_spread_init(&sp, in, ret);
+    if (asym_arena_is_short(in->arena))
         return -ENOBUFS;
     if (!asym_machine_is_asymmetric(in->machine)) {
         asym_spread_alike(&sp, q.order, in->n_threads);
@@ -199,9 +178,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     size_t n = asym_spread_able(&sp, q.order, in->n_threads, &faster);
     double mean = make_keys(&q, n);
     asym_sort_index(q.order, n, q.scratch, by_fast_time, &q);
-    struct asym_mask fast = give_by_row(&sp, &q, n);
-    asym_spread_give_siblings(&sp, q.order, in->n_threads, &fast);
-    asym_spread_rest(&sp, q.order, in->n_threads, &fast);
+    asym_spread_by_rank(&sp, q.order, n, in->n_threads);
     remember(&q, &sp);
     for (size_t t = 0; t < in->n_threads; t++) {
         ret[t].reason = reason_of(&sp, t);

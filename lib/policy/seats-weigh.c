@@ -131,7 +131,8 @@ struct team {
     double pace, squares, least, most, weight, duty, rate;
     double in_step;      /* share of the intervals with several that woke in which they woke at the same time */
     double round, since; /* of those awake; the longest time since a thread woke in the interval, 0: none did */
-    size_t awake;
+    double first, last;  /* of those that woke once, the least and the longest time since */
+    size_t awake, woke;
     double period;     /* mean time between two rounds, in seconds; 0: not known */
     double slow, fast; /* the least and the largest speed of a seat of theirs */
     asym_usec round_at, quick_since, rests_until;
@@ -154,9 +155,24 @@ static double speed_of_seat(const struct asym_seats *q, const struct asym_seats_
     return s->last > 0 && asym_mask_has(&q->in->machine->usable, s->given) ? asym_seats_speed(q, s->given) * s->smt : 1;
 }
 
+/*
+ * Threads that wait for each other wake together. A thread that slept at the last plan woke once since then, or often: in that
+ * case the time for which it was runnable is about what it always needs, and says nothing.
+ */
+static void note_wake(const struct asym_seats_thread *s, double seconds, struct team *sum)
+{
+    sum->since = ASYM_MAX(sum->since, s->since);
+    if (!s->woke || fabs(s->since - s->usual * seconds) < TOGETHER * seconds)
+        return;
+    sum->woke++;
+    sum->first = ASYM_MIN(sum->first, s->since);
+    sum->last = ASYM_MAX(sum->last, s->since);
+}
+
 static struct team sum_up(const struct asym_seats *q, struct span proc)
 {
-    struct team sum = {.least = 1, .slow = 1};
+    const double seconds = (double)q->in->interval / (double)ASYM_SEC;
+    struct team sum = {.least = 1, .slow = 1, .first = seconds};
     for (uint32_t t = proc.first; t < proc.end; t++) {
         const struct asym_seats_thread *s = asym_seats_of(q, t);
         if (!takes_part(q, t))
@@ -177,29 +193,11 @@ static struct team sum_up(const struct asym_seats *q, struct span proc)
         sum.weight += q->weight[t];
         sum.duty += s->duty;
         sum.rate += s->rate;
+        note_wake(s, seconds, &sum);
     }
+    if (sum.woke >= 2)
+        sum.in_step += IN_STEP_GAIN * ((sum.last - sum.first < TOGETHER * seconds) - sum.in_step);
     return sum;
-}
-
-/*
- * Threads that wait for each other wake together. A thread that slept at the last plan woke once since then, or often: in that
- * case the time for which it was runnable is about what it always needs, and says nothing.
- */
-static void compare_wakes(const struct asym_seats *q, struct span proc, struct team *sum)
-{
-    const double seconds = (double)q->in->interval / (double)ASYM_SEC, near = TOGETHER * seconds;
-    double first = seconds, last = 0;
-    size_t n = 0;
-    for (uint32_t t = proc.first; t < proc.end; t++) {
-        const struct asym_seats_thread *s = asym_seats_of(q, t);
-        if (!takes_part(q, t) || !s->woke || fabs(s->since - s->usual * seconds) < near)
-            continue;
-        n++;
-        first = ASYM_MIN(first, s->since);
-        last = ASYM_MAX(last, s->since);
-    }
-    if (n >= 2)
-        sum->in_step += IN_STEP_GAIN * ((last - first < near) - sum->in_step);
 }
 
 static bool is_coupled(const struct team *sum)
@@ -253,9 +251,6 @@ static void begin_round(const struct asym_seats *q, struct team *sum)
 static void count_round(const struct asym_seats *q, struct span proc, struct team *sum)
 {
     const double interval = (double)q->in->interval / (double)ASYM_SEC;
-    for (uint32_t t = proc.first; t < proc.end; t++)
-        if (takes_part(q, t))
-            sum->since = ASYM_MAX(sum->since, asym_seats_of(q, t)->since);
     if (sum->since > 0)
         begin_round(q, sum);
     for (uint32_t t = proc.first; t < proc.end; t++) {
@@ -303,8 +298,8 @@ static void remember_team(const struct asym_seats *q, struct span proc, const st
 static void couple(struct asym_seats *q, struct span proc)
 {
     struct team sum = sum_up(q, proc);
-    count_round(q, proc, &sum);
-    compare_wakes(q, proc, &sum);
+    if (sum.n > 0)
+        count_round(q, proc, &sum);
     const bool is = sum.n >= 2 && is_coupled(&sum);
     const bool quick = is && ask_for_plans(q, &sum);
     const asym_usec quick_since = !quick ? 0 : sum.quick_since != 0 ? sum.quick_since : q->in->now;

@@ -318,7 +318,7 @@ static void explain(const struct asym_balance *b, const struct lists *l, const s
     }
 }
 
-static int take_memory(const struct asym_policy_input *in, struct lists *l)
+static void take_memory(const struct asym_policy_input *in, struct lists *l)
 {
     const size_t n = in->n_threads + 1;
     *l = (struct lists){
@@ -328,7 +328,6 @@ static int take_memory(const struct asym_policy_input *in, struct lists *l)
         .others = asym_arena_take(in->arena, n, sizeof *l->others),
         .much = asym_arena_take(in->arena, n, sizeof *l->much),
     };
-    return l->apps && l->scratch && l->serial && l->others && l->much ? 0 : -ENOBUFS;
 }
 
 static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
@@ -337,8 +336,10 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     struct asym_balance b;
     struct lists l;
     struct state *state = in->state;
-    int r = asym_spread_init(&sp, in, ret), q = asym_balance_init(&b, &sp, &asym_proportion_rule);
-    if (take_memory(in, &l) < 0 || r < 0 || q < 0)
+    asym_spread_init(&sp, in, ret);
+    asym_balance_init(&b, &sp, &asym_proportion_rule);
+    take_memory(in, &l);
+    if (asym_arena_is_short(in->arena))
         return -ENOBUFS;
     *state = choose_senior(in);
     line_up(in, &l);

@@ -20,7 +20,6 @@
  */
 #include <asym/policy.h>
 
-#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -53,21 +52,18 @@ struct pairing {
     double *speedup;        /* per LLC: ASYM_SMT_PAIRINGS weighted speedups */
 };
 
-static int take_memory(const struct asym_policy_input *in, struct pairing *p)
+static void take_memory(const struct asym_policy_input *in, struct pairing *p)
 {
     const struct asym_machine *m = in->machine;
     uint32_t **per_cpu[] = {
         &p->table.order, &p->table.scratch,    &p->table.place, &p->table.row,
         &p->depth,       &p->table.row_length, &p->table.block, &p->table.block_length,
     };
-    int r = 0;
     for (size_t i = 0; i < ASYM_LENGTH(per_cpu); i++)
-        if (!(*per_cpu[i] = asym_arena_take(in->arena, m->n_cpus + 1, sizeof(uint32_t))))
-            r = -ENOBUFS;
+        *per_cpu[i] = asym_arena_take(in->arena, m->n_cpus + 1, sizeof(uint32_t));
     p->preferred_cpu = asym_arena_take(in->arena, in->n_threads + 1, sizeof *p->preferred_cpu);
     p->of_llc = asym_arena_take(in->arena, m->n_llcs + 1, sizeof *p->of_llc);
     p->speedup = asym_arena_take(in->arena, m->n_llcs + 1, ASYM_SMT_PAIRINGS * sizeof *p->speedup);
-    return p->preferred_cpu && p->of_llc && p->speedup ? r : -ENOBUFS;
 }
 
 static bool same_block(const struct asym_cpu *a, const struct asym_cpu *b)
@@ -193,9 +189,8 @@ static int plan_pairings(const struct asym_policy_input *in, struct asym_assignm
     struct state *state = in->state;
     struct asym_smt s = {.no_windows = no_windows};
     struct pairing p = {0};
-    int r = take_memory(in, &p);
-    if (r >= 0)
-        r = asym_smt_measure_begin(&s, ASYM_SMT_PAIRINGS, in, ret);
+    take_memory(in, &p);
+    int r = asym_smt_measure_begin(&s, ASYM_SMT_PAIRINGS, in, ret);
     if (r < 0)
         return r;
     memcpy(p.preferred_cpu, s.seat, in->n_threads * sizeof *p.preferred_cpu);

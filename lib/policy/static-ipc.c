@@ -9,6 +9,7 @@
 
 #include <errno.h>
 
+#include "base/arena.h"
 #include "policy/placement/ranked.h"
 #include "policy/placement/spread-even.h"
 
@@ -33,8 +34,9 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 {
     struct asym_spread sp;
     struct asym_ranked ranked;
-    int r = asym_spread_init(&sp, in, ret);
-    if (asym_ranked_init(&ranked, &sp) < 0 || r < 0)
+    asym_spread_init(&sp, in, ret);
+    asym_ranked_init(&ranked, &sp);
+    if (asym_arena_is_short(in->arena))
         return -ENOBUFS;
     if (!asym_machine_is_asymmetric(in->machine)) {
         asym_spread_alike(&sp, ranked.order, in->n_threads);

@@ -54,7 +54,8 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     struct asym_spread sp;
     uint32_t *order = asym_spread_all(in), *scratch = asym_arena_take(in->arena, in->n_threads + 1, sizeof *scratch);
     uint32_t *able = asym_spread_all(in);
-    if (asym_spread_init(&sp, in, ret) < 0 || !order || !scratch || !able)
+    asym_spread_init(&sp, in, ret);
+    if (asym_arena_is_short(in->arena))
         return -ENOBUFS;
     asym_sort_index(order, in->n_threads, scratch, by_start, in);
     for (size_t i = 0; i < in->n_threads; i++)

@@ -15,15 +15,16 @@
 struct asym_balance_group {
     uint32_t first, n; /* in threads */
     uint32_t weight;
-    uint32_t domain; /* the node or the LLC within which its threads are pulled now; 0: the machine */
     struct asym_mask cpus;
 };
 
-/* The first pulls of a group, up to this number, search for the nearest of equal CPUs. With more, many threads move anyway. */
-#define NEAR_PULLS 16
-
 /* Pulls never reach this limit, because the costs fall with each. It makes a policy end even if its rule is wrong. */
 #define MOST_PULLS(n_threads, n_cpus) (16 * ((n_threads) + (n_cpus)))
+
+#define NO_THREAD                     UINT32_MAX
+
+/* The CPU that a thread enters is on an idle core; or idle, with busy siblings; or busy, with idle siblings or without. */
+enum seat_state { SEAT_CORE, SEAT_BESIDE, SEAT_QUEUE, SEAT_FULL };
 
 /* An idle CPU beside a busy sibling counts this share of the slowest core that comes before it: see seat_speed. */
 #define BESIDE 0.75
@@ -56,7 +57,7 @@ static void find_speeds(struct asym_balance *b)
     }
 }
 
-static enum asym_seat_state find_state(const struct asym_balance *b, int cpu, uint32_t load)
+static enum seat_state find_state(const struct asym_balance *b, int cpu, uint32_t load)
 {
     const struct asym_cpu *cpus = b->sp->in->machine->cpus;
     uint32_t busy = 0, idle = 0;
@@ -65,19 +66,19 @@ static enum asym_seat_state find_state(const struct asym_balance *b, int cpu, ui
         idle += b->sp->load[s] == 0;
     }
     if (load == 0)
-        return busy == 0 ? ASYM_SEAT_CORE : ASYM_SEAT_BESIDE;
-    return idle > 0 ? ASYM_SEAT_QUEUE : ASYM_SEAT_FULL;
+        return busy == 0 ? SEAT_CORE : SEAT_BESIDE;
+    return idle > 0 ? SEAT_QUEUE : SEAT_FULL;
 }
 
 /*
  * Returns the speed that the costs use for a seat on cpu: of its core if no sibling is busy; that of a full core if the thread
  * shares the CPU and all siblings are busy. Without SMT that is the speed of the core type in each state.
  */
-static double seat_speed(const struct asym_balance *b, int cpu, enum asym_seat_state state)
+static double seat_speed(const struct asym_balance *b, int cpu, enum seat_state state)
 {
     const struct asym_machine *m = b->sp->in->machine;
     const int type = m->cpus[cpu].type;
-    return state == ASYM_SEAT_CORE ? m->types[type].speed : state == ASYM_SEAT_FULL ? b->full[type] : b->beside[type];
+    return state == SEAT_CORE ? m->types[type].speed : state == SEAT_FULL ? b->full[type] : b->beside[type];
 }
 
 double asym_balance_speed_now(const struct asym_balance *b, int cpu)
@@ -97,51 +98,26 @@ static double leave_cost(const struct asym_balance *b, int cpu, double weight)
     return b->rule->leave(b->load[cpu], weight, seat_speed(b, cpu, find_state(b, cpu, b->sp->load[cpu] - 1)), b->near);
 }
 
-static int find_domains(struct asym_balance *b)
-{
-    const struct asym_machine *m = b->sp->in->machine;
-    b->nodes = asym_arena_take(b->sp->in->arena, m->n_nodes, sizeof *b->nodes);
-    b->llcs = asym_arena_take(b->sp->in->arena, m->n_llcs, sizeof *b->llcs);
-    if (!b->nodes || !b->llcs)
-        return -ENOBUFS;
-    ASYM_MASK_FOREACH (c, &m->usable) {
-        asym_mask_set(&b->nodes[m->cpus[c].node], (unsigned)c);
-        asym_mask_set(&b->llcs[m->cpus[c].llc], (unsigned)c);
-    }
-    return 0;
-}
-
-int asym_balance_init(struct asym_balance *b, struct asym_spread *sp, const struct asym_balance_rule *rule)
+void asym_balance_init(struct asym_balance *b, struct asym_spread *sp, const struct asym_balance_rule *rule)
 {
     struct asym_arena *arena = sp->in->arena;
-    const size_t n = sp->in->n_threads, n_cpus = sp->in->machine->n_cpus;
-    *b = (struct asym_balance){.sp = sp, .rule = rule, .near = ASYM_ANYWHERE, .pulls_left = MOST_PULLS(n, n_cpus)};
-    uint32_t **const fields[] = {&b->have, &b->tie, &b->cpus, &b->leaf, &b->best_in, &b->best_out};
-    double **const numbers[] = {&b->load, &b->enter, &b->leave};
-    int r = 0;
-    for (size_t i = 0; i < ASYM_LENGTH(fields); i++)
-        if (!(*fields[i] = asym_arena_take(arena, 2 * n_cpus, sizeof **fields[i])))
-            r = -ENOBUFS;
-    for (size_t i = 0; i < ASYM_LENGTH(numbers); i++)
-        if (!(*numbers[i] = asym_arena_take(arena, n_cpus, sizeof **numbers[i])))
-            r = -ENOBUFS;
-    b->known = asym_arena_take(arena, n + 1, sizeof *b->known);
-    b->threads = asym_arena_take(arena, n + 1, sizeof *b->threads);
-    b->loose = asym_arena_take(arena, n + 1, sizeof *b->loose);
-    b->sorted = asym_arena_take(arena, n + 1, sizeof *b->sorted);
-    b->groups = asym_arena_take(arena, n + 1, sizeof *b->groups);
+    const size_t n = sp->in->n_threads + 1, n_cpus = sp->in->machine->n_cpus;
+    *b = (struct asym_balance){
+        .sp = sp,
+        .rule = rule,
+        .near = ASYM_ANYWHERE,
+        .pulls_left = MOST_PULLS(sp->in->n_threads, n_cpus),
+        .load = asym_arena_take(arena, n_cpus, sizeof *b->load),
+        .enter = asym_arena_take(arena, n_cpus, sizeof *b->enter),
+        .leave = asym_arena_take(arena, n_cpus, sizeof *b->leave),
+        .have = asym_arena_take(arena, n_cpus, sizeof *b->have),
+        .came = asym_arena_take(arena, n_cpus, sizeof *b->came),
+        .known = asym_arena_take(arena, n, sizeof *b->known),
+        .threads = asym_arena_take(arena, n, sizeof *b->threads),
+        .loose = asym_arena_take(arena, n, sizeof *b->loose),
+        .groups = asym_arena_take(arena, n, sizeof *b->groups),
+    };
     find_speeds(b);
-    if (rule->by_distance && find_domains(b) < 0)
-        r = -ENOBUFS;
-    return b->known && b->threads && b->loose && b->sorted && b->groups ? r : -ENOBUFS;
-}
-
-static void add(struct asym_balance *b, int cpu, double weight, int count)
-{
-    b->changes++;
-    b->load[cpu] += weight * count;
-    b->sp->load[cpu] += (uint32_t)count;
-    b->have[cpu] += (uint32_t)count;
 }
 
 /* --- groups --- */
@@ -151,8 +127,11 @@ static uint32_t level_of(const struct asym_balance *b, uint32_t t)
     return b->rule->weighted ? asym_nice_level(b->sp->in->threads[t].nice) : 0;
 }
 
-/* Sort by set, fewest choices first; within a set heavy threads come first, so that the light ones even out the rest. */
-static void sort_threads(struct asym_balance *b, const uint32_t *list, size_t n)
+/*
+ * Sort the threads that are not placed yet by set, fewest choices first; within a set heavy threads come first, so that the light
+ * ones even out the rest. Returns how many there are.
+ */
+static uint32_t sort_threads(struct asym_balance *b, const uint32_t *list, size_t n)
 {
     struct asym_spread *sp = b->sp;
     uint32_t ends[ASYM_NICE_LEVELS + 1] = {0};
@@ -167,67 +146,35 @@ static void sort_threads(struct asym_balance *b, const uint32_t *list, size_t n)
         ends[k] += ends[k - 1];
     for (uint32_t s = 1; s <= sp->n_sets; s++)
         sp->set_mark[s] += sp->set_mark[s - 1];
-    uint32_t left = ends[ASYM_NICE_LEVELS];
+    const uint32_t left = ends[ASYM_NICE_LEVELS];
     for (size_t i = 0; i < n; i++)
         if (sp->ret[list[i]].cpu < 0)
             b->loose[ends[level_of(b, list[i])]++] = list[i];
     for (uint32_t i = 0; i < left; i++)
-        b->sorted[sp->set_mark[sp->set_of[b->loose[i]]]++] = b->loose[i];
-    b->n_sorted = left;
+        b->threads[sp->set_mark[sp->set_of[b->loose[i]]]++] = b->loose[i];
+    return left;
 }
 
-/* Returns the node or the LLC within which the thread may be pulled now. */
-static uint32_t domain_of(const struct asym_balance *b, uint32_t t)
+static void begin_group(struct asym_balance *b, uint32_t first, const struct asym_mask *open)
 {
-    if (b->near == ASYM_ANYWHERE)
-        return 0;
-    const struct asym_cpu *c = &b->sp->in->machine->cpus[b->sp->ret[t].cpu];
-    return (uint32_t)(b->near == ASYM_SAME_NODE ? c->node : c->llc);
+    struct asym_balance_group *g = &b->groups[b->n_groups++];
+    const uint32_t t = b->threads[first];
+    const struct asym_mask *allowed = b->sp->sets[b->sp->set_of[t]];
+    *g = (struct asym_balance_group){.first = first, .cpus = asym_mask_and(allowed, open)};
+    if (asym_mask_empty(&g->cpus))
+        g->cpus = *allowed;
+    g->weight = b->rule->weighted ? asym_nice_weight(b->sp->in->threads[t].nice) : 1;
 }
 
-/* Order the threads by domain, and within a domain as they are sorted. */
-static void sort_by_domain(struct asym_balance *b)
-{
-    const struct asym_machine *m = b->sp->in->machine;
-    const size_t n_domains = ASYM_MAX(m->n_llcs, m->n_nodes);
-    uint32_t *const begin = b->sp->cursor, sum = 0;
-    memset(begin, 0, n_domains * sizeof *begin);
-    for (uint32_t i = 0; i < b->n_sorted; i++)
-        begin[domain_of(b, b->sorted[i])]++;
-    for (size_t d = 0; d < n_domains; d++) {
-        const uint32_t n = begin[d];
-        begin[d] = sum;
-        sum += n;
-    }
-    for (uint32_t i = 0; i < b->n_sorted; i++)
-        b->threads[begin[domain_of(b, b->sorted[i])]++] = b->sorted[i];
-}
-
-static void make_groups(struct asym_balance *b)
+static void make_groups(struct asym_balance *b, uint32_t n, const struct asym_mask *open)
 {
     const struct asym_spread *sp = b->sp;
     b->n_groups = 0;
-    for (uint32_t i = 0; i < b->n_sorted; i++) {
-        const uint32_t t = b->threads[i], before = i > 0 ? b->threads[i - 1] : t, domain = domain_of(b, t);
-        if (i == 0 || sp->set_of[t] != sp->set_of[before] || level_of(b, t) != level_of(b, before) ||
-            domain != b->groups[b->n_groups - 1].domain)
-            b->groups[b->n_groups++] = (struct asym_balance_group){.first = i, .domain = domain};
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t t = b->threads[i], before = b->threads[i > 0 ? i - 1 : 0];
+        if (i == 0 || sp->set_of[t] != sp->set_of[before] || level_of(b, t) != level_of(b, before))
+            begin_group(b, i, open);
         b->groups[b->n_groups - 1].n++;
-    }
-}
-
-static void describe_groups(struct asym_balance *b, const struct asym_mask *open)
-{
-    for (uint32_t i = 0; i < b->n_groups; i++) {
-        struct asym_balance_group *g = &b->groups[i];
-        const uint32_t t = b->threads[g->first];
-        const struct asym_mask *allowed = b->sp->sets[b->sp->set_of[t]];
-        g->cpus = asym_mask_and(allowed, open);
-        if (asym_mask_empty(&g->cpus))
-            g->cpus = *allowed;
-        if (b->near != ASYM_ANYWHERE)
-            g->cpus = asym_mask_and(&g->cpus, b->near == ASYM_SAME_NODE ? &b->nodes[g->domain] : &b->llcs[g->domain]);
-        g->weight = b->rule->weighted ? asym_nice_weight(b->sp->in->threads[t].nice) : 1;
     }
 }
 
@@ -241,278 +188,71 @@ static void place_known(struct asym_balance *b)
             const uint32_t t = b->threads[k];
             if (!b->known[t] || !asym_mask_has(&g->cpus, threads[t].preferred_cpu))
                 continue;
-            b->sp->ret[t].cpu = threads[t].preferred_cpu;
-            add(b, threads[t].preferred_cpu, g->weight, 1);
+            asym_spread_put(b->sp, t, threads[t].preferred_cpu);
+            b->load[threads[t].preferred_cpu] += g->weight;
         }
     }
 }
 
-/* --- the current group --- */
+/* --- costs of the current group --- */
 
-static void set_keys(struct asym_balance *b, const struct asym_balance_group *g, uint32_t cpu)
+static void set_costs(struct asym_balance *b, const struct asym_balance_group *g, int cpu)
 {
-    b->enter[cpu] = enter_cost(b, (int)cpu, g->weight);
-    b->leave[cpu] = b->have[cpu] > 0 ? leave_cost(b, (int)cpu, g->weight) : -HUGE_VAL;
+    b->enter[cpu] = enter_cost(b, cpu, g->weight);
+    b->leave[cpu] = b->have[cpu] > 0 ? leave_cost(b, cpu, g->weight) : -HUGE_VAL;
 }
 
-static void begin_group(struct asym_balance *b, const struct asym_balance_group *g)
+/* Find the costs of cpus; have becomes how many threads of the group each of them has. */
+static void find_costs(struct asym_balance *b, const struct asym_balance_group *g, const struct asym_mask *cpus)
 {
-    const struct asym_machine *m = b->sp->in->machine;
-    memset(b->have, 0, m->n_cpus * sizeof *b->have);
+    memset(b->have, 0, b->sp->in->machine->n_cpus * sizeof *b->have);
     for (uint32_t k = g->first; k < g->first + g->n; k++)
-        if (b->sp->ret[b->threads[k]].cpu >= 0)
+        if (asym_mask_has(cpus, b->sp->ret[b->threads[k]].cpu))
             b->have[b->sp->ret[b->threads[k]].cpu]++;
-    b->n_cpus = 0;
-    ASYM_MASK_FOREACH (c, &g->cpus) {
-        b->leaf[c] = b->n_cpus;
-        b->cpus[b->n_cpus++] = (uint32_t)c;
-        set_keys(b, g, (uint32_t)c);
-    }
+    ASYM_MASK_FOREACH (c, cpus)
+        set_costs(b, g, c);
 }
 
-/* Returns a 16-bit key: the faster type, then favour. */
-static uint32_t tie_by_cpu(const struct asym_cpu *c)
-{
-    return (uint32_t)c->type << 11 | c->rank;
-}
-
-/* Returns the siblings with more threads: of two equal CPUs the one on the core with fewer threads comes first. */
-static uint32_t crowd_of(const struct asym_balance *b, int cpu)
-{
-    return ASYM_MIN(asym_spread_beside(b->sp, cpu, b->sp->load[cpu]), 0xfffu);
-}
-
-/* The order at equal cost: less crowded siblings, then a CPU near one that a thread not placed yet prefers, then the faster
- * type. */
-static uint32_t tie_of(const struct asym_balance *b, uint32_t cpu)
-{
-    const struct asym_spread *sp = b->sp;
-    const struct asym_cpu *c = &sp->in->machine->cpus[cpu];
-    const uint32_t far = sp->want[cpu] > 0 ? 0 : sp->cursor[c->llc] > 0 ? 1 : 2;
-    return crowd_of(b, (int)cpu) << 20 | far << 16 | tie_by_cpu(c);
-}
-
-static uint32_t better_in(const struct asym_balance *b, uint32_t x, uint32_t y)
-{
-    if (b->enter[x] != b->enter[y])
-        return b->enter[x] < b->enter[y] ? x : y;
-    if (b->tie[x] != b->tie[y])
-        return b->tie[x] < b->tie[y] ? x : y;
-    return b->leaf[x] < b->leaf[y] ? x : y;
-}
-
-static uint32_t better_out(const struct asym_balance *b, uint32_t x, uint32_t y)
-{
-    if (b->leave[x] != b->leave[y])
-        return b->leave[x] > b->leave[y] ? x : y;
-    return b->leaf[x] < b->leaf[y] ? x : y;
-}
-
-typedef uint32_t better_fn(const struct asym_balance *b, uint32_t x, uint32_t y);
-
-static void build(const struct asym_balance *b, uint32_t *tree, better_fn *better)
-{
-    memcpy(tree + b->n_cpus, b->cpus, b->n_cpus * sizeof *tree);
-    for (uint32_t i = b->n_cpus - 1; i > 0; i--)
-        tree[i] = better(b, tree[2 * i], tree[2 * i + 1]);
-}
-
-static void update(const struct asym_balance *b, uint32_t *tree, better_fn *better, uint32_t cpu)
-{
-    for (uint32_t i = (b->n_cpus + b->leaf[cpu]) / 2; i > 0; i /= 2)
-        tree[i] = better(b, tree[2 * i], tree[2 * i + 1]);
-}
-
-/* Compute the keys of a CPU and its siblings anew, after a change of its load. best_out: NULL: it is not in use. */
-static void refresh(struct asym_balance *b, const struct asym_balance_group *g, uint32_t cpu, uint32_t *best_out)
+/* Add threads of the group to a CPU. That changes the costs of its siblings, too. */
+static void add(struct asym_balance *b, const struct asym_balance_group *g, int cpu, int count)
 {
     const struct asym_cpu *cpus = b->sp->in->machine->cpus;
-    uint32_t c = cpu;
-    do {
-        if (asym_mask_has(&g->cpus, (int)c)) {
-            set_keys(b, g, c);
-            b->tie[c] = tie_of(b, c);
-            update(b, b->best_in, better_in, c);
-            if (best_out)
-                update(b, best_out, better_out, c);
-        }
-        c = (uint32_t)cpus[c].sibling;
-    } while (c != cpu);
+    b->load[cpu] += (double)g->weight * count;
+    b->sp->load[cpu] += (uint32_t)count;
+    b->have[cpu] += (uint32_t)count;
+    int c = cpu;
+    do
+        set_costs(b, g, c);
+    while ((c = cpus[c].sibling) != cpu);
 }
 
-/* Returns a CPU that still has a place, at most as far as `near` from preferred_cpu; -1 if there is none. Places only become
- * fewer, so the cursors never go back. */
-static int near_place(const struct asym_balance *b, int preferred_cpu, enum asym_nearness near)
+/*
+ * The order at equal cost: less crowded siblings, then what is nearer, then the faster type, then favour. A CPU on a core
+ * with fewer threads comes before an equal one.
+ */
+static uint32_t tie_of(const struct asym_balance *b, int cpu, uint32_t far)
 {
-    struct asym_spread *sp = b->sp;
-    const struct asym_machine *m = sp->in->machine;
-    uint32_t first = 0, *cursor = &sp->cursor[0];
-    if (near == ASYM_AT_PREFERRED)
-        return preferred_cpu >= 0 && b->have[preferred_cpu] > 0 ? preferred_cpu : -1;
-    if (near != ASYM_ANYWHERE && preferred_cpu < 0)
-        return -1;
-    if (near == ASYM_SAME_LLC) {
-        cursor = &sp->cursor[m->cpus[preferred_cpu].llc];
-        first = sp->llc_first[m->cpus[preferred_cpu].llc];
-    } else if (near == ASYM_SAME_NODE) {
-        cursor = &sp->cursor[m->cpus[preferred_cpu].node];
-        first = sp->node_first[m->cpus[preferred_cpu].node];
-    }
-    for (uint32_t i = first + *cursor; i < sp->n_order; i = first + ++*cursor) {
-        const int cpu = (int)sp->order[i];
-        if (near != ASYM_ANYWHERE && asym_nearness(m, preferred_cpu, cpu) > near)
-            return -1;
-        if (b->have[cpu] > 0)
-            return cpu;
-    }
-    return -1;
+    const struct asym_cpu *c = &b->sp->in->machine->cpus[cpu];
+    const uint32_t crowd = asym_spread_beside(b->sp, cpu, b->sp->load[cpu]);
+    return ASYM_MIN(crowd, 0xfffu) << 20 | far << 16 | (uint32_t)c->type << 11 | c->rank;
 }
 
-/* Distribute the group: each CPU gets have[cpu] threads. Threads on it stay as long as there is room; the rest goes to the
- * nearest CPU with a place. */
-static void distribute(struct asym_balance *b, const struct asym_balance_group *g)
+/* Returns the CPU of least cost. far says how far a CPU is from t, or from any thread that has no CPU yet. */
+static int cheapest(const struct asym_balance *b, const struct asym_mask *cpus, uint32_t t,
+                    uint32_t (*far)(const struct asym_balance *b, uint32_t t, int cpu))
 {
-    struct asym_spread *sp = b->sp;
-    size_t n_loose = 0;
-    for (uint32_t k = g->first; k < g->first + g->n; k++) {
-        int32_t *cpu = &sp->ret[b->threads[k]].cpu;
-        if (*cpu >= 0 && b->have[*cpu] > 0) {
-            b->have[*cpu]--;
-            continue;
-        }
-        *cpu = -1;
-        b->loose[n_loose++] = b->threads[k];
-    }
-    const size_t n_cursors = ASYM_MAX(sp->in->machine->n_llcs, sp->in->machine->n_nodes);
-    for (enum asym_nearness near = ASYM_AT_PREFERRED; near <= ASYM_ANYWHERE && n_loose > 0; near++) {
-        size_t kept = 0;
-        memset(sp->cursor, 0, n_cursors * sizeof *sp->cursor);
-        for (size_t i = 0; i < n_loose; i++) {
-            const int cpu = near_place(b, sp->in->threads[b->loose[i]].preferred_cpu, near);
-            sp->ret[b->loose[i]].cpu = cpu;
-            if (cpu >= 0)
-                b->have[cpu]--;
-            else
-                b->loose[kept++] = b->loose[i];
-        }
-        n_loose = kept;
-    }
-}
-
-/* --- small groups: a loop over all CPUs is cheaper than the tournaments; thousands of threads may all differ --- */
-
-#define FEW_TO_PLACE 2
-#define FEW_TO_PULL  16
-#define NO_CPU       UINT32_MAX
-
-/* Find the CPU of each core type and state with the least load: it is the cheapest to enter, whatever the thread's weight. */
-static void find_least(struct asym_balance *b, const struct asym_balance_group *g)
-{
-    const struct asym_machine *m = b->sp->in->machine;
-    const uint32_t set = b->sp->set_of[b->threads[g->first]];
-    if (b->least_set == set && b->least_domain == g->domain && b->least_changes == b->changes)
-        return;
-    b->least_set = set;
-    b->least_domain = g->domain;
-    b->least_changes = b->changes;
-    for (unsigned t = 0; t < m->n_types; t++)
-        for (unsigned k = 0; k < ASYM_SEAT_STATES; k++)
-            b->least[t][k] = NO_CPU;
-    ASYM_MASK_FOREACH (c, &g->cpus) {
-        uint32_t *least = &b->least[m->cpus[c].type][find_state(b, c, b->sp->load[c])];
-        if (*least == NO_CPU || b->load[c] < b->load[*least])
-            *least = (uint32_t)c;
-    }
-}
-
-/* Returns the least cost of entering any CPU. */
-static double cost_of_entering(struct asym_balance *b, const struct asym_balance_group *g)
-{
-    const struct asym_machine *m = b->sp->in->machine;
-    double least = HUGE_VAL;
-    find_least(b, g);
-    for (unsigned i = 0; i < m->n_types * ASYM_SEAT_STATES; i++) {
-        const unsigned t = i / ASYM_SEAT_STATES, k = i % ASYM_SEAT_STATES;
-        if (b->least[t][k] == NO_CPU)
-            continue;
-        b->cost[t][k] = enter_cost(b, (int)b->least[t][k], g->weight);
-        least = fmin(least, b->cost[t][k]);
-    }
-    return least;
-}
-
-/* Returns the highest cost of staying in the group, and the thread that has it. */
-static double cost_of_staying(const struct asym_balance *b, const struct asym_balance_group *g, uint32_t *ret_thread)
-{
-    double most = -HUGE_VAL;
-    *ret_thread = b->threads[g->first];
-    for (uint32_t k = g->first, before = NO_CPU; k < g->first + g->n; k++) {
-        const uint32_t cpu = (uint32_t)b->sp->ret[b->threads[k]].cpu;
-        if (cpu == before)
-            continue;
-        before = cpu;
-        const double cost = leave_cost(b, (int)cpu, g->weight);
-        if (cost > most) {
-            most = cost;
-            *ret_thread = b->threads[k];
-        }
-    }
-    return most;
-}
-
-/* Returns the best CPU of that cost: first one with less crowded siblings, then the preferred CPU of the thread, then the nearest
- * CPU that no other thread prefers. */
-static int nearest_at(const struct asym_balance *b, const struct asym_balance_group *g, uint32_t t, double cost)
-{
-    const struct asym_spread *sp = b->sp;
-    const struct asym_machine *m = sp->in->machine;
-    uint32_t least = UINT32_MAX;
+    uint32_t least = 0;
     int best = -1;
-    ASYM_MASK_FOREACH (c, &g->cpus) {
-        const struct asym_cpu *cpu = &m->cpus[c];
-        const enum asym_seat_state state = find_state(b, c, sp->load[c]);
-        if (b->cost[cpu->type][state] != cost || b->load[c] != b->load[b->least[cpu->type][state]])
+    ASYM_MASK_FOREACH (c, cpus) {
+        if (best >= 0 && b->enter[c] > b->enter[best])
             continue;
-        const enum asym_nearness near = asym_nearness(m, sp->in->threads[t].preferred_cpu, c);
-        const uint32_t far = near == ASYM_AT_PREFERRED ? 0 : near + (sp->want[c] > 0 ? 4 : 0);
-        const uint32_t tie = crowd_of(b, c) << 20 | far << 16 | tie_by_cpu(cpu);
-        if (tie < least) {
+        const uint32_t tie = tie_of(b, c, far(b, t, c));
+        if (best < 0 || b->enter[c] < b->enter[best] || tie < least) {
             least = tie;
             best = c;
         }
     }
     return best;
-}
-
-static void arrive_few(struct asym_balance *b, const struct asym_balance_group *g)
-{
-    struct asym_spread *sp = b->sp;
-    for (uint32_t k = g->first; k < g->first + g->n; k++) {
-        const uint32_t t = b->threads[k];
-        const int preferred_cpu = sp->in->threads[t].preferred_cpu;
-        if (sp->ret[t].cpu >= 0)
-            continue;
-        sp->ret[t].cpu = nearest_at(b, g, t, cost_of_entering(b, g));
-        add(b, sp->ret[t].cpu, g->weight, 1);
-        if (preferred_cpu >= 0)
-            sp->want[preferred_cpu]--;
-    }
-}
-
-static bool pull_few(struct asym_balance *b, const struct asym_balance_group *g)
-{
-    bool pulled = false;
-    for (; b->pulls_left > 0; b->pulls_left--, pulled = true) {
-        uint32_t t;
-        const double cost = cost_of_entering(b, g);
-        if (!(cost < cost_of_staying(b, g, &t)))
-            break;
-        const int to = nearest_at(b, g, t, cost);
-        add(b, b->sp->ret[t].cpu, g->weight, -1);
-        add(b, to, g->weight, 1);
-        b->sp->ret[t].cpu = to;
-    }
-    return pulled;
 }
 
 /* --- arrivals --- */
@@ -524,14 +264,15 @@ static uint32_t count_new(struct asym_balance *b, const struct asym_balance_grou
     const struct asym_machine *m = sp->in->machine;
     uint32_t n = 0;
     for (uint32_t k = g->first; k < g->first + g->n; k++)
-        n += sp->ret[b->threads[k]].cpu < 0;
+        if (sp->ret[b->threads[k]].cpu < 0)
+            b->loose[n++] = b->threads[k];
     if (n == 0)
         return 0;
     memset(sp->want, 0, m->n_cpus * sizeof *sp->want);
     memset(sp->cursor, 0, m->n_llcs * sizeof *sp->cursor);
-    for (uint32_t k = g->first; k < g->first + g->n; k++) {
-        const int preferred_cpu = sp->in->threads[b->threads[k]].preferred_cpu;
-        if (sp->ret[b->threads[k]].cpu >= 0 || preferred_cpu < 0)
+    for (uint32_t i = 0; i < n; i++) {
+        const int preferred_cpu = sp->in->threads[b->loose[i]].preferred_cpu;
+        if (preferred_cpu < 0)
             continue;
         sp->want[preferred_cpu]++;
         sp->cursor[m->cpus[preferred_cpu].llc] = 1;
@@ -539,130 +280,122 @@ static uint32_t count_new(struct asym_balance *b, const struct asym_balance_grou
     return n;
 }
 
-/* Ties only become worse while threads arrive, so it is enough to check the tie of the winner again. */
-static uint32_t cheapest(struct asym_balance *b)
+static uint32_t far_from_new(const struct asym_balance *b, uint32_t t, int cpu)
 {
-    for (;;) {
-        const uint32_t cpu = b->best_in[1], tie = tie_of(b, cpu);
-        if (tie == b->tie[cpu])
-            return cpu;
-        b->tie[cpu] = tie;
-        update(b, b->best_in, better_in, cpu);
-    }
+    const struct asym_spread *sp = b->sp;
+    (void)t;
+    return sp->want[cpu] > 0 ? 0 : sp->cursor[sp->in->machine->cpus[cpu].llc] > 0 ? 1 : 2;
 }
 
 static void arrive(struct asym_balance *b, const struct asym_balance_group *g)
 {
     const uint32_t n = count_new(b, g);
-    if (n <= FEW_TO_PLACE) {
-        arrive_few(b, g);
+    if (n == 0)
         return;
-    }
-    begin_group(b, g);
-    for (uint32_t i = 0; i < b->n_cpus; i++)
-        b->tie[b->cpus[i]] = tie_of(b, b->cpus[i]);
-    build(b, b->best_in, better_in);
+    find_costs(b, g, &g->cpus);
     for (uint32_t i = 0; i < n; i++) {
-        const uint32_t cpu = cheapest(b);
-        add(b, (int)cpu, g->weight, 1);
+        const int cpu = cheapest(b, &g->cpus, b->loose[i], far_from_new);
+        add(b, g, cpu, 1);
+        b->came[cpu]++;
         b->sp->want[cpu] -= b->sp->want[cpu] > 0;
-        refresh(b, g, cpu, NULL);
     }
-    distribute(b, g);
+    uint32_t k = 0;
+    ASYM_MASK_FOREACH (c, &g->cpus)
+        for (; b->came[c] > 0; b->came[c]--)
+            b->sp->places[k++] = c;
+    asym_spread_hand_out(b->sp, b->loose, n);
 }
 
 /* --- pulls --- */
 
-/* Returns the CPU nearest to `from` among those as good as `to`. */
-static uint32_t nearest_equal(const struct asym_balance *b, uint32_t from, uint32_t to)
+static uint32_t far_from_thread(const struct asym_balance *b, uint32_t t, int cpu)
 {
-    const struct asym_machine *m = b->sp->in->machine;
-    enum asym_nearness least = asym_nearness(m, (int)from, (int)to);
-    for (uint32_t i = 0; i < b->n_cpus && least > ASYM_SAME_LLC; i++) {
-        const uint32_t cpu = b->cpus[i];
-        const enum asym_nearness near = asym_nearness(m, (int)from, (int)cpu);
-        if (b->enter[cpu] != b->enter[to] || b->tie[cpu] >> 20 != b->tie[to] >> 20 || near >= least)
-            continue;
-        least = near;
-        to = cpu;
-    }
-    return to;
+    return asym_nearness(b->sp->in->machine, b->sp->in->threads[t].preferred_cpu, cpu);
 }
 
-static bool pull(struct asym_balance *b, const struct asym_balance_group *g)
+/* Returns the thread of the group for which it costs most to stay on one of cpus; NO_THREAD if none is there. */
+static uint32_t worst_off(const struct asym_balance *b, const struct asym_balance_group *g,
+                          const struct asym_mask *cpus)
 {
-    uint32_t thread;
-    if (g->n <= FEW_TO_PULL)
-        return pull_few(b, g);
-    if (!(cost_of_entering(b, g) < cost_of_staying(b, g, &thread)))
-        return false;
-    begin_group(b, g);
-    memset(b->sp->cursor, 0, b->sp->in->machine->n_llcs * sizeof *b->sp->cursor);
-    for (uint32_t i = 0; i < b->n_cpus; i++)
-        b->tie[b->cpus[i]] = tie_of(b, b->cpus[i]);
-    build(b, b->best_in, better_in);
-    build(b, b->best_out, better_out);
-    for (size_t n = 0; b->pulls_left > 0; n++, b->pulls_left--) {
-        const uint32_t from = b->best_out[1];
-        uint32_t to = b->best_in[1];
+    double most = -HUGE_VAL;
+    uint32_t worst = NO_THREAD;
+    for (uint32_t k = g->first; k < g->first + g->n; k++) {
+        const int cpu = b->sp->ret[b->threads[k]].cpu;
+        if (!asym_mask_has(cpus, cpu) || !(b->leave[cpu] > most))
+            continue;
+        most = b->leave[cpu];
+        worst = b->threads[k];
+    }
+    return worst;
+}
+
+/* Pull threads of the group from CPU to CPU of the domain. Returns whether it pulled any. */
+static bool pull(struct asym_balance *b, const struct asym_balance_group *g, const struct asym_mask *domain)
+{
+    const struct asym_mask cpus = asym_mask_and(&g->cpus, domain);
+    bool pulled = false;
+    find_costs(b, g, &cpus);
+    for (; b->pulls_left > 0; b->pulls_left--, pulled = true) {
+        const uint32_t t = worst_off(b, g, &cpus);
+        if (t == NO_THREAD)
+            break;
+        const int from = b->sp->ret[t].cpu, to = cheapest(b, &cpus, t, far_from_thread);
         if (!(b->enter[to] < b->leave[from]))
             break;
-        if (n < NEAR_PULLS)
-            to = nearest_equal(b, from, to);
-        const uint32_t both[] = {from, to};
-        for (size_t i = 0; i < 2; i++) {
-            add(b, (int)both[i], g->weight, i == 0 ? -1 : 1);
-            refresh(b, g, both[i], b->best_out);
-        }
+        add(b, g, from, -1);
+        add(b, g, to, 1);
+        b->sp->ret[t].cpu = to;
     }
-    distribute(b, g);
-    return true;
+    return pulled;
 }
 
-static void group(struct asym_balance *b, enum asym_nearness near, const struct asym_mask *open)
-{
-    b->near = near;
-    b->least_set = UINT32_MAX;
-    sort_by_domain(b);
-    make_groups(b);
-    describe_groups(b, open);
-}
-
-static void pull_all(struct asym_balance *b)
+static void pull_within(struct asym_balance *b, const struct asym_mask *domain)
 {
     uint32_t quiet = 0;
     for (uint32_t i = 0; quiet < b->n_groups && b->pulls_left > 0; i = (i + 1) % b->n_groups)
-        quiet = pull(b, &b->groups[i]) ? 1 : quiet + 1;
+        quiet = pull(b, &b->groups[i], domain) ? 1 : quiet + 1;
+}
+
+/* Pull within each domain of that size: the machine, each node, or each LLC. */
+static void pull_near(struct asym_balance *b, enum asym_nearness near)
+{
+    const struct asym_machine *m = b->sp->in->machine;
+    const unsigned n = near == ASYM_ANYWHERE ? 1 : near == ASYM_SAME_NODE ? m->n_nodes : m->n_llcs;
+    b->near = near;
+    for (unsigned d = 0; d < n; d++) {
+        struct asym_mask domain = {0};
+        ASYM_MASK_FOREACH (c, &m->usable)
+            if (n == 1 || (near == ASYM_SAME_NODE ? m->cpus[c].node : m->cpus[c].llc) == (int)d)
+                asym_mask_set(&domain, (unsigned)c);
+        pull_within(b, &domain);
+    }
 }
 
 /* A short way asks less of a pull, so the pulls of a long way are among those of each shorter way that includes it. */
-static void pull_by_distance(struct asym_balance *b, const struct asym_mask *open)
+static void pull_by_distance(struct asym_balance *b)
 {
     const struct asym_machine *m = b->sp->in->machine;
     const enum asym_nearness far = m->n_nodes > 1 ? ASYM_ANYWHERE : m->n_llcs > 1 ? ASYM_SAME_NODE : ASYM_SAME_LLC;
     size_t before;
     do {
         before = b->pulls_left;
-        for (enum asym_nearness near = far; near >= ASYM_SAME_LLC; near--) {
-            group(b, near, open);
-            pull_all(b);
-        }
+        for (enum asym_nearness near = far; near >= ASYM_SAME_LLC; near--)
+            pull_near(b, near);
     } while (b->pulls_left != before);
     b->near = ASYM_ANYWHERE;
 }
 
 void asym_balance_place(struct asym_balance *b, const uint32_t *list, size_t n, const struct asym_mask *open)
 {
-    sort_threads(b, list, n);
-    group(b, ASYM_ANYWHERE, open);
+    make_groups(b, sort_threads(b, list, n), open);
     place_known(b);
     for (uint32_t i = 0; i < b->n_groups; i++)
         arrive(b, &b->groups[i]);
     memset(b->sp->want, 0, b->sp->in->machine->n_cpus * sizeof *b->sp->want);
     if (b->rule->by_distance)
-        pull_by_distance(b, open);
+        pull_by_distance(b);
     else
-        pull_all(b);
+        pull_near(b, ASYM_ANYWHERE);
 }
 
 int asym_balance_plan(const struct asym_policy_input *in, struct asym_assignment *ret,
@@ -671,8 +404,9 @@ int asym_balance_plan(const struct asym_policy_input *in, struct asym_assignment
     struct asym_spread sp;
     struct asym_balance b;
     const uint32_t *all = asym_spread_all(in);
-    int r = asym_spread_init(&sp, in, ret);
-    if (asym_balance_init(&b, &sp, rule) < 0 || r < 0 || !all)
+    asym_spread_init(&sp, in, ret);
+    asym_balance_init(&b, &sp, rule);
+    if (asym_arena_is_short(in->arena))
         return -ENOBUFS;
     /* Test the number of types, not asymmetry (fast and slow): the rule uses all speeds. */
     if (in->machine->n_types < 2) {

@@ -4,9 +4,9 @@
  * it is. A new thread goes to the CPU where entering costs least. Then a CPU pulls a thread from another as long as entering
  * here costs less than staying there. The rule of a policy defines both costs.
  *
- * Threads with equal `allowed` and weight are interchangeable; they form a group. For each group the code first decides how
- * many threads each CPU gets, and then which: on the preferred CPU of the thread as long as there is room, else under the
- * same LLC, else on the same node. So a pull moves no other thread than the one that is pulled.
+ * Threads with equal `allowed` and weight are interchangeable; they form a group. For the new threads of a group the code first
+ * decides how many each CPU gets, and then which: on the preferred CPU of the thread as long as there is room, else under the
+ * same LLC, else on the same node. A pull moves no other thread than the one that is pulled, to the nearest of equal CPUs.
  *
  * Costs rise with the load of a CPU. So each pull reduces a sum over all CPUs by the gain of the pull. Therefore pulling
  * ends, threads never chase each other, and a second plan finds nothing to pull.
@@ -40,9 +40,6 @@ struct asym_balance_rule {
 
 struct asym_balance_group;
 
-/** The CPU that a thread enters is on an idle core; or idle, with busy siblings; or busy, with idle siblings or without. */
-enum asym_seat_state { ASYM_SEAT_CORE, ASYM_SEAT_BESIDE, ASYM_SEAT_QUEUE, ASYM_SEAT_FULL, ASYM_SEAT_STATES };
-
 struct asym_balance {
     struct asym_spread *sp;
     const struct asym_balance_rule *rule;
@@ -50,38 +47,25 @@ struct asym_balance {
     bool *known;  /**< per thread, set by the policy: an earlier plan placed it, and it stays on its preferred CPU */
 
     /* per CPU, for the current group */
-    uint32_t *have; /* how many of its threads */
+    uint32_t *have, *came; /* how many of its threads; how many of them are new */
     double *enter, *leave;
-    uint32_t *tie;
-    uint32_t *cpus, *leaf; /* the CPUs it may use; the index of each CPU in cpus */
-    uint32_t n_cpus;
-    uint32_t *best_in, *best_out; /* tournaments: the winner is at 1 */
 
     double beside[ASYM_MAX_TYPES], full[ASYM_MAX_TYPES]; /* per core type: see seat_speed */
 
-    /* per core type and state of the seat, for a set of threads with equal `allowed`: the CPU with the least load */
-    uint32_t least[ASYM_MAX_TYPES][ASYM_SEAT_STATES];
-    double cost[ASYM_MAX_TYPES][ASYM_SEAT_STATES]; /* cost of entering that CPU */
-    uint32_t least_set;                            /* index of the set */
-    uint32_t least_domain;         /* the node or the LLC of these CPUs, as in struct asym_balance_group */
-    size_t changes, least_changes; /* changes of loads until now, and until `least` was computed */
-
     struct asym_balance_group *groups;
     uint32_t n_groups;
-    uint32_t *threads, *loose;
-    uint32_t *sorted, n_sorted;     /* the threads by set and weight, whatever the groups are now */
-    struct asym_mask *nodes, *llcs; /* the usable CPUs of each; only if the rule is by_distance */
-    enum asym_nearness near;        /* how far threads are pulled now */
+    uint32_t *threads, *loose; /* by set and weight; those of a group without a CPU */
+    enum asym_nearness near;   /* how far threads are pulled now */
     size_t pulls_left;
 };
 
-/** Takes its memory from the arena; known is all false. Returns 0, or -ENOBUFS if the arena is too small. */
-int asym_balance_init(struct asym_balance *b, struct asym_spread *sp, const struct asym_balance_rule *rule);
+/** Takes its memory from the arena; known is all false. The caller asks asym_arena_is_short. */
+void asym_balance_init(struct asym_balance *b, struct asym_spread *sp, const struct asym_balance_rule *rule);
 
 /**
  * Places the threads of list that are not placed yet on the CPUs of open. A thread that may run on none of them goes to any
  * CPU that it may run on. Loads of earlier calls count, but only threads of this list are pulled.
- * Cost: O(n log CPUs), and O(CPUs) for each group.
+ * Cost: O(n), and O(CPUs) for each group and each thread that comes; O(CPUs + n of its group) for each that is pulled.
  */
 void asym_balance_place(struct asym_balance *b, const uint32_t *list, size_t n, const struct asym_mask *open);
 

@@ -19,8 +19,8 @@ struct asym_ranked {
     uint32_t *order, *scratch;
 };
 
-/** Takes its memory from the arena; gain and holds are all zero. Returns 0, or -ENOBUFS if the arena is too small. */
-int asym_ranked_init(struct asym_ranked *r, struct asym_spread *sp);
+/** Takes its memory from the arena; gain and holds are all zero. The caller asks asym_arena_is_short. */
+void asym_ranked_init(struct asym_ranked *r, struct asym_spread *sp);
 
 /**
  * Ranks the threads over the rows of seats: gives the seats of each row, what adds most first, to the threads that gain most, and

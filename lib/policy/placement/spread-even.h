@@ -24,6 +24,12 @@ void asym_spread_give_siblings(struct asym_spread *sp, const uint32_t *list, siz
  */
 void asym_spread_rest(struct asym_spread *sp, const uint32_t *list, size_t n, const struct asym_mask *free_fast);
 
+/**
+ * Gives the seats that add more than a core of the slowest type to the first n_ranked threads of list, best first, and places the
+ * rest as asym_spread_rest does: the cores of the slowest type, and what adds less, need no rank, unless there are too few for all.
+ */
+void asym_spread_by_rank(struct asym_spread *sp, const uint32_t *list, size_t n_ranked, size_t n);
+
 /** For a machine whose CPUs are all alike: spreads every thread that is not placed yet evenly, and gives that as the reason. */
 void asym_spread_alike(struct asym_spread *sp, const uint32_t *list, size_t n);
 

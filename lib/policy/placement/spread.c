@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "policy/placement/spread.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -64,79 +63,41 @@ static void find_sets(struct finder *f)
         sp->set_of[t] = sp->set_mark[sp->set_of[t]];
 }
 
-static int by_place(uint32_t a, uint32_t b, const void *ctx)
-{
-    const struct asym_machine *m = ctx;
-    const struct asym_cpu *x = &m->cpus[a], *y = &m->cpus[b];
-    if (x->node != y->node)
-        return x->node - y->node;
-    if (x->llc != y->llc)
-        return x->llc - y->llc;
-    return x->rank - y->rank;
-}
-
-/* An LLC that spans nodes stands in several places of the order; only the first place counts as the LLC. */
-static void find_places(struct asym_spread *sp)
+static void take_memory(struct asym_spread *sp, struct finder *f)
 {
     const struct asym_machine *m = sp->in->machine;
-    ASYM_MASK_FOREACH (c, &m->usable)
-        sp->order[sp->n_order++] = (uint32_t)c;
-    asym_sort_index(sp->order, sp->n_order, sp->scratch, by_place, m);
-    for (uint32_t i = sp->n_order; i-- > 0;) {
-        sp->llc_first[m->cpus[sp->order[i]].llc] = i;
-        sp->node_first[m->cpus[sp->order[i]].node] = i;
-    }
-}
-
-/* Continue after a failed take, so that the arena learns the total size that is needed. */
-static int take_memory(struct asym_spread *sp, struct finder *f)
-{
-    const struct asym_machine *m = sp->in->machine;
-    const size_t n = sp->in->n_threads, groups = ASYM_MAX(m->n_llcs, m->n_nodes);
+    const size_t n = sp->in->n_threads;
     const struct {
         uint32_t **field;
         size_t n;
     } fields[] = {
-        {&sp->load, m->n_cpus},
-        {&sp->order, m->n_cpus},
-        {&sp->llc_first, m->n_llcs},
-        {&sp->node_first, m->n_nodes},
-        {&sp->cursor, groups},
-        {&sp->extra, m->n_cores},
-        {&sp->want, m->n_cpus},
-        {&sp->list, n},
-        {&sp->scratch, ASYM_MAX(n, m->n_cpus)},
-        {&sp->set_of, n},
-        {&sp->set_mark, n + 1},
-        {&sp->set_reach, n},
+        {&sp->load, m->n_cpus}, {&sp->cursor, m->n_cpus}, {&sp->extra, m->n_cores},
+        {&sp->want, m->n_cpus}, {&sp->list, n},           {&sp->scratch, ASYM_MAX(n, m->n_cpus)},
+        {&sp->set_of, n},       {&sp->set_mark, n + 1},   {&sp->set_reach, n},
         {&f->size, n},
     };
-    int r = 0;
     for (size_t i = 0; i < ASYM_LENGTH(fields); i++)
-        if (!(*fields[i].field = asym_arena_take(sp->in->arena, fields[i].n + 1, sizeof(uint32_t))))
-            r = -ENOBUFS;
+        *fields[i].field = asym_arena_take(sp->in->arena, fields[i].n + 1, sizeof(uint32_t));
     sp->sets = asym_arena_take(sp->in->arena, n + 1, sizeof *sp->sets);
+    sp->places = asym_arena_take(sp->in->arena, n + 1, sizeof *sp->places);
     sp->holds = asym_arena_take(sp->in->arena, n + 1, sizeof *sp->holds);
     f->found = asym_arena_take(sp->in->arena, n + 1, sizeof *f->found);
     const size_t n_slots = asym_hash_slots_for(n);
     struct asym_hash_slot *slots = asym_arena_take(sp->in->arena, n_slots, sizeof *slots);
     if (slots)
         asym_hash_init_in(&f->index, slots, n_slots);
-    return sp->sets && sp->holds && f->found && slots ? r : -ENOBUFS;
 }
 
-int asym_spread_init(struct asym_spread *sp, const struct asym_policy_input *in, struct asym_assignment *ret)
+void asym_spread_init(struct asym_spread *sp, const struct asym_policy_input *in, struct asym_assignment *ret)
 {
     struct finder f = {.sp = sp};
     *sp = (struct asym_spread){.in = in, .ret = ret};
-    int r = take_memory(sp, &f);
-    if (r < 0)
-        return r;
-    find_places(sp);
+    take_memory(sp, &f);
+    if (asym_arena_is_short(in->arena))
+        return;
     find_sets(&f);
     for (size_t t = 0; t < in->n_threads; t++)
         ret[t] = (struct asym_assignment){.cpu = -1};
-    return 0;
 }
 
 uint32_t *asym_spread_all(const struct asym_policy_input *in)
@@ -160,6 +121,36 @@ size_t asym_spread_able(struct asym_spread *sp, uint32_t *list, size_t n, const 
     }
     memcpy(list + able, sp->scratch, others * sizeof *list);
     return able;
+}
+
+/* Returns where the search for a place so near goes on. Places only become fewer, so it never goes back. */
+static uint32_t *cursor_of(struct asym_spread *sp, int preferred_cpu, enum asym_nearness near)
+{
+    const struct asym_cpu *cpu = &sp->in->machine->cpus[preferred_cpu < 0 ? 0 : preferred_cpu];
+    const int at[] = {preferred_cpu, cpu->llc, cpu->node, 0};
+    return &sp->cursor[at[near]];
+}
+
+void asym_spread_hand_out(struct asym_spread *sp, const uint32_t *list, size_t n)
+{
+    const struct asym_machine *m = sp->in->machine;
+    size_t left = n;
+    for (enum asym_nearness near = ASYM_AT_PREFERRED; near <= ASYM_ANYWHERE && left > 0; near++) {
+        memset(sp->cursor, 0, m->n_cpus * sizeof *sp->cursor);
+        for (size_t i = 0; i < n; i++) {
+            const int preferred_cpu = sp->in->threads[list[i]].preferred_cpu;
+            if (sp->ret[list[i]].cpu >= 0 || (preferred_cpu < 0 && near != ASYM_ANYWHERE))
+                continue;
+            uint32_t *k = cursor_of(sp, preferred_cpu, near);
+            while (*k < n && (sp->places[*k] < 0 || asym_nearness(m, preferred_cpu, sp->places[*k]) > near))
+                ++*k;
+            if (*k == n)
+                continue;
+            sp->ret[list[i]].cpu = sp->places[*k];
+            sp->places[*k] = -1;
+            left--;
+        }
+    }
 }
 
 /* Seats of one kind: on idle cores, or beside busy siblings. */
@@ -287,6 +278,19 @@ void asym_spread_give(struct asym_spread *sp, const uint32_t *list, size_t n, bo
         asym_mask_clear(&seats.open, (unsigned)cpu);
     }
     memset(sp->want, 0, sp->in->machine->n_cpus * sizeof *sp->want);
+}
+
+void asym_spread_give_rows(struct asym_spread *sp, const uint32_t *list, size_t n, unsigned n_rows)
+{
+    const struct asym_machine *m = sp->in->machine;
+    for (unsigned i = 0; i < n_rows; i++) {
+        struct asym_mask cpus = m->types[m->rows[i].type].cpus;
+        size_t left = 0;
+        for (size_t k = 0; k < n; k++)
+            if (sp->ret[list[k]].cpu < 0)
+                sp->list[left++] = list[k];
+        asym_spread_give(sp, sp->list, asym_spread_able(sp, sp->list, left, &cpus), m->rows[i].is_beside, &cpus);
+    }
 }
 
 static bool is_worse(const struct asym_cpu *from, const struct asym_cpu *to)

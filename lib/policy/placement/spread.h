@@ -26,12 +26,10 @@ struct asym_spread {
     struct asym_mask
         reserved; /* set by the policy: CPUs of threads that others should not slow; their siblings fill last */
 
-    uint32_t *order; /* usable CPUs by node, LLC, favour */
-    uint32_t n_order;
-    uint32_t *llc_first, *node_first; /* where each LLC and each node begins in order */
-    uint32_t *cursor;                 /* how far each of them has been filled; [0] for all CPUs */
-    uint32_t *extra;                  /* per core: threads above the level; or threads that prefer one of its CPUs */
-    uint32_t *want;                   /* per CPU: threads not placed yet that prefer it */
+    int32_t *places;  /* CPUs for threads of one set, a place each; -1: it is taken */
+    uint32_t *cursor; /* per CPU, LLC or node: the places before are taken, or elsewhere; or marks of LLCs */
+    uint32_t *extra;  /* per core: threads that prefer one of its CPUs */
+    uint32_t *want;   /* per CPU: threads not placed yet that prefer it */
 
     const struct asym_mask **sets; /* the different `allowed` masks, fewest CPUs first */
     uint32_t *set_of;              /* per thread */
@@ -45,14 +43,14 @@ struct asym_spread {
     const bool *stays; /* per thread, set by the policy: rule 3 does not move it; NULL: it moves any thread */
 };
 
-/**
- * Takes its memory from in->arena and marks all of ret as not placed (cpu -1).
- * Returns 0, or -ENOBUFS if the arena is too small.
- */
-int asym_spread_init(struct asym_spread *sp, const struct asym_policy_input *in, struct asym_assignment *ret);
+/** Takes its memory from in->arena and marks all of ret as not placed (cpu -1). The caller asks asym_arena_is_short. */
+void asym_spread_init(struct asym_spread *sp, const struct asym_policy_input *in, struct asym_assignment *ret);
 
 /** Moves the threads that may run on one of cpus to the front of list, in their order. Returns how many. */
 size_t asym_spread_able(struct asym_spread *sp, uint32_t *list, size_t n, const struct asym_mask *cpus);
+
+/** Gives each of n threads one of the n places: its preferred CPU if that is one, else the first of those nearest to it. */
+void asym_spread_hand_out(struct asym_spread *sp, const uint32_t *list, size_t n);
 
 /** Returns the seats of cpus that are left: an idle CPU of each idle core; or, if is_beside, the idle CPUs with a busy sibling. */
 struct asym_mask asym_spread_seats(const struct asym_spread *sp, const struct asym_mask *cpus, bool is_beside);
@@ -67,6 +65,9 @@ uint32_t asym_spread_room(const struct asym_spread *sp, const struct asym_mask *
  * Cost: O(n + CPUs of avail squared).
  */
 void asym_spread_give(struct asym_spread *sp, const uint32_t *list, size_t n, bool is_beside, struct asym_mask *avail);
+
+/** Gives the seats of the machine's first n_rows rows in this way, what adds most first. */
+void asym_spread_give_rows(struct asym_spread *sp, const uint32_t *list, size_t n, unsigned n_rows);
 
 /**
  * Does the same for serial threads. Then it offers the idle cores of *avail, best first, to the threads of list: the first

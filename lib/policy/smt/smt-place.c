@@ -11,8 +11,7 @@
 
 const char *const asym_smt_weights_names[] = {"nice", "source", NULL};
 
-/* Continue after a failed take, so that the arena learns the total size that is needed. */
-static int take_memory(struct asym_smt *s, struct asym_assignment *ret)
+static void take_memory(struct asym_smt *s, struct asym_assignment *ret)
 {
     struct asym_arena *arena = s->in->arena;
     const size_t n = s->in->n_threads, cores = s->in->machine->n_cores;
@@ -23,8 +22,7 @@ static int take_memory(struct asym_smt *s, struct asym_assignment *ret)
     s->begin = asym_arena_take(arena, cores + 1, sizeof *s->begin);
     s->guests = asym_arena_take(arena, n + 1, sizeof *s->guests);
     s->all = asym_spread_all(s->in);
-    int r = asym_spread_init(&s->sp, &s->seated, ret);
-    return s->threads && s->cores && s->seat && s->length && s->begin && s->guests && s->all ? r : -ENOBUFS;
+    asym_spread_init(&s->sp, &s->seated, ret);
 }
 
 /* Prefer the old seat of each thread. If the thread may no longer use it, its preferred CPU stays as it is. */
@@ -41,9 +39,9 @@ int asym_smt_init(struct asym_smt *s, const struct asym_policy_input *in, struct
 {
     s->in = in;
     s->seated = *in;
-    int r = take_memory(s, ret);
-    if (r < 0)
-        return r;
+    take_memory(s, ret);
+    if (asym_arena_is_short(in->arena))
+        return -ENOBUFS;
     memcpy(s->threads, in->threads, in->n_threads * sizeof *s->threads);
     s->seated.threads = s->threads;
     prefer_seats(s);

@@ -307,11 +307,17 @@ static void arena_refuses_and_says_what_would_do(void **state)
     _Alignas(16) unsigned char memory[64];
     struct asym_arena a = {.base = memory, .size = sizeof memory};
     assert_non_null(asym_arena_take(&a, 3, 16));
+    assert_false(asym_arena_is_short(&a));
     assert_null(asym_arena_take(&a, 2, 16));
     assert_int_equal(a.wanted, 80);
     assert_non_null(asym_arena_take(&a, 0, 16));
-    assert_null(asym_arena_take(&a, SIZE_MAX, 2));
-    assert_null(asym_arena_take(&a, SIZE_MAX, 1));
+    assert_true(asym_arena_is_short(&a));
+    for (size_t size = 1; size <= 2; size++) {
+        a = (struct asym_arena){.base = memory, .size = sizeof memory};
+        assert_null(asym_arena_take(&a, SIZE_MAX, size));
+        assert_non_null(asym_arena_take(&a, 1, 16));
+        assert_true(asym_arena_is_short(&a));
+    }
 }
 
 static void errno_table(void **state)

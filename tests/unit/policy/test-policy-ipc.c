@@ -377,7 +377,7 @@ static void ipc_driven_periodic_puts_more_threads_on_the_type_of_a_sample(void *
         assert_int_equal(most[c], 3);
 }
 
-/* Of two threads, one of which begins 80 ms after the other, each has its own period. */
+/* A thread that begins 80 ms after another has a period of its own. */
 static void ipc_driven_periodic_has_a_period_for_each_thread(void **state)
 {
     (void)state;
