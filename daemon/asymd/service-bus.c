@@ -77,6 +77,11 @@ static void on_change(struct asym_service *s)
     announce_changes(s);
 }
 
+static bool hides(void *userdata)
+{
+    return ((const struct asym_service *)userdata)->hidepid.hides;
+}
+
 void asym_service_bus_open(struct asym_service *s)
 {
     struct asym_error err = {""};
@@ -87,6 +92,7 @@ void asym_service_bus_open(struct asym_service *s)
         .vtable = asym_bus_manager_vtable,
         .methods = asym_bus_manager_methods,
         .userdata = s,
+        .hides = hides,
         .say = say,
     };
     if (asym_bus_open(&config, &s->bus, &err) < 0) {

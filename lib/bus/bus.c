@@ -30,10 +30,10 @@ int asym_bus_open(const struct asym_bus_config *config, struct asym_bus **ret_bu
         return asym_fail(err, -ENOMEM, "no memory for the bus");
     bus->config = *config;
     bus->listener = -1;
-    bus->payer = ASYM_BUS_NO_USER;
-    bus->config.share = config->share > 0 ? config->share : ASYM_BUS_SHARE;
-    bus->cpu_time = asym_bus_token_bucket(bus->config.share, ASYM_BUS_BURST, asym_clock_now());
-    /* The user of a dear call pays for all of it; the others must not wait until the call is paid for. */
+    bus->cpu_time = asym_token_bucket_full(config->share > 0 ? config->share : ASYM_BUS_SHARE, ASYM_BUS_BURST,
+                                           asym_clock_now());
+    bus->cpu_time.resume = ASYM_BUS_BURST * ASYM_BUS_RESUME;
+    /* The other users must not wait until a dear call is paid for. */
     bus->cpu_time.most_debt = ASYM_BUS_BURST * ASYM_BUS_DEBT;
     int r = config->dir ? asym_bus_listen(bus, config->dir, err) : 0;
     if (r < 0) {
@@ -51,7 +51,6 @@ void asym_bus_close(struct asym_bus *bus)
         return;
     asym_bus_unlisten(bus);
     asym_bus_forget_callers(bus);
-    asym_bus_forget_senders(bus);
     for (size_t i = 0; i < ASYM_LENGTH(bus->direct); i++)
         if (bus->direct[i])
             asym_bus_link_free(bus->direct[i]);
@@ -105,4 +104,48 @@ void asym_bus_totals(const struct asym_bus *bus, struct asym_bus_totals *ret)
     for (size_t i = 0; i < ASYM_LENGTH(bus->direct); i++)
         ret->direct += bus->direct[i] != NULL;
     ret->on_system_bus = bus->has_name;
+}
+
+/* The characters of one, two, three and four bytes: their first byte, and the least that such a character may be. */
+static const struct {
+    unsigned char mask, lead;
+    uint32_t least;
+} forms[] = {{0x80, 0x00, 0x01}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}};
+
+/* sd-bus refuses surrogates and what Unicode calls noncharacters. */
+static bool is_character(uint32_t c)
+{
+    return c < 0x110000 && (c & 0xfffff800) != 0xd800 && !(c >= 0xfdd0 && c <= 0xfdef) && (c & 0xfffe) != 0xfffe;
+}
+
+/* Returns the length of the character at s; 0: there is no valid one. */
+static size_t character(const unsigned char *s)
+{
+    size_t more = 0;
+    while (more < ASYM_LENGTH(forms) && (s[0] & forms[more].mask) != forms[more].lead)
+        more++;
+    if (more == ASYM_LENGTH(forms))
+        return 0;
+    uint32_t c = s[0] & (unsigned char)~forms[more].mask;
+    for (size_t i = 1; i <= more; i++) {
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+        c = c << 6 | (s[i] & 0x3f);
+    }
+    return c >= forms[more].least && is_character(c) ? more + 1 : 0;
+}
+
+const char *asym_bus_text(const char *text, char *buf, size_t size)
+{
+    size_t used = 0;
+    while (*text) {
+        const size_t n = character((const unsigned char *)text), copied = n ? n : 1;
+        if (used + copied >= size)
+            break;
+        memcpy(buf + used, n ? text : "?", copied);
+        used += copied;
+        text += copied;
+    }
+    buf[used] = '\0';
+    return buf;
 }

@@ -15,17 +15,14 @@
  * No call waits: for a client, for the bus daemon or for polkit. Bounds:
  *
  * - The messages of the system bus cost asym_bus_config.share of one CPU in the long run. When this is spent, asymd leaves that
- *   socket alone until it has earned more, and after ASYM_BUS_SLICE other events go first. The socket of root has no such bound,
- *   but serves at most one message between two other events.
- * - The messages of a user other than root get ASYM_BUS_USER_SHARE of that: method calls, properties, introspection and
- *   messages that asymd does not know. Beyond that the answer is org.asymd.Error.Refused. A new connection may send
- *   ASYM_BUS_MAX_CALLS_OF_USER messages before asymd knows its user: calls of the object's own methods wait, sd-bus answers
- *   the others at once, and asymd charges their cost as soon as the bus daemon names the user. If the client has left by then,
- *   the user does not pay for them. A refusal costs, too: a user who goes on sending can spend all of that share, and then
- *   other users wait longer.
+ *   socket alone until it has earned more, and all users wait: a refusal would cost, too, so a user who goes on asking could spend
+ *   the share in any case. After ASYM_BUS_SLICE other events go first. The socket of root has no such bound, but serves at most one
+ *   message between two other events.
  * - ASYM_BUS_MAX_DIRECT direct connections. One with ASYM_BUS_MAX_QUEUED unread messages is closed. So is the one to the system
- *   bus, when the bus daemon leaves as many unread; from half of them on asymd refuses calls. It connects again.
- * - ASYM_BUS_MAX_CALLS calls that wait for the bus daemon or polkit, ASYM_BUS_MAX_CALLS_OF_USER of them of one user.
+ *   bus, when the bus daemon leaves as many unread. asymd connects again.
+ * - ASYM_BUS_MAX_CALLS calls that wait for the bus daemon or polkit, ASYM_BUS_MAX_CALLS_OF_USER of them of one user. Others are
+ *   refused: org.asymd.Error.Refused. A call waits for the bus daemon, which knows its user, only if it changes something, or if
+ *   what it reads depends on the user.
  *
  * asymd tells clients nothing on its own, but for PropertiesChanged on the system bus: who wants to follow it asks again. So no
  * client can be late, and asymd holds nothing for one. The bus daemon answers every call, or closes the connection: these answers
@@ -61,23 +58,21 @@
 #define ASYM_BUS_BURST (100.0 * ASYM_MSEC)
 /**
  * The part of ASYM_BUS_BURST that all users together can owe, 10 ms: with a share of 1 % asymd serves the system bus again after
- * 1.2 s, whatever a call has cost. The user of the call owes all of it.
+ * 1.2 s, whatever a call has cost.
  */
 #define ASYM_BUS_DEBT (0.1)
 /**
- * CPU time of messages of the system bus, in us, after which other events go first. To wake up for one message costs three
- * times as much as to refuse one (measured).
+ * CPU time of messages of the system bus, in us, after which other events go first. To wake up for one message costs as much as
+ * to answer a small one (measured).
  */
 #define ASYM_BUS_SLICE 200
 
 /** The part of its burst that an overdrawn token bucket has to earn, so that asymd does not wake for one message at a time. */
 #define ASYM_BUS_RESUME 0.02
-/** One user other than root may use this part of the share and of ASYM_BUS_BURST. */
-#define ASYM_BUS_USER_SHARE 0.25
 
 enum {
     ASYM_BUS_MAX_DIRECT = 16,
-    ASYM_BUS_MAX_QUEUED = 256,           /**< messages that a connection may leave unread, beside the socket's buffer */
+    ASYM_BUS_MAX_QUEUED = 128,           /**< messages that a connection may leave unread, beside the socket's buffer */
     ASYM_BUS_SOCKET_BUFFER = 256 * 1024, /**< bytes that a direct client may leave unread in its socket */
     ASYM_BUS_MAX_CALLS = 64,             /**< calls that wait for an answer of the bus daemon or of polkit */
     ASYM_BUS_MAX_CALLS_OF_USER = 8,      /**< of one user, and of one connection */
@@ -89,9 +84,12 @@ enum {
 
 struct asym_bus;
 
+/** A user of the system bus where what a method reads is the same for all of them. */
+#define ASYM_BUS_ANY_USER ((uid_t)-1)
+
 /** The caller of a method. */
 struct asym_bus_caller {
-    uid_t uid;
+    uid_t uid;    /**< ASYM_BUS_ANY_USER: not known */
     bool is_root; /**< root, or the user who runs asymd: sees all processes */
 };
 
@@ -114,7 +112,8 @@ struct asym_bus_config {
     double share;               /**< of one CPU, for the messages of the system bus; 0: ASYM_BUS_SHARE */
     const sd_bus_vtable *vtable; /**< its method handlers are asym_bus_on_method; borrowed, as are the next ones */
     const struct asym_bus_method *methods;
-    void *userdata; /**< of the methods; a property's getter gets it by asym_bus_userdata */
+    void *userdata;                /**< of the methods; a property's getter gets it by asym_bus_userdata */
+    bool (*hides)(void *userdata); /**< whether what a method reads depends on the user now; NULL: it never does */
     /** A line for the log: LOG_NOTICE and the like. May be NULL. */
     void (*say)(void *userdata, enum asym_bus_topic topic, int priority, const char *text);
 };
@@ -156,7 +155,7 @@ asym_usec asym_bus_spent(const struct asym_bus *bus);
 /** Counts since the start, and what the bus holds now. */
 struct asym_bus_totals {
     uint64_t calls;     /**< methods that ran */
-    uint64_t refused;   /**< calls that were refused: too many, or too costly */
+    uint64_t refused;   /**< calls that were refused: too many wait */
     uint64_t lost;      /**< connections that asymd ended because the client did not read */
     uint32_t direct;    /**< direct connections */
     bool on_system_bus; /**< asymd has its name there */

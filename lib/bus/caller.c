@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Finds the user who calls, and whether that user may. On the system bus both take an answer of another process, so a call waits in
- * a table. A message of the system bus can be 32 MiB long (max_message_size), so a call with long arguments never gets into the
- * table.
+ * Finds the user who calls, where the answer depends on the user, and whether that user may change asymd. On the system bus both
+ * take an answer of another process, so a call waits in a table. A message of the system bus can be 32 MiB long
+ * (max_message_size), so a call with long arguments never gets into the table.
  */
 #include "bus/bus-internal.h"
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "base/clock.h"
+#define REFUSED "asymd has too many unanswered calls: try again later"
 
 static void end_call(struct asym_bus_call *call)
 {
@@ -34,9 +35,18 @@ static unsigned count_calls_like(const struct asym_bus *bus, const struct asym_b
     return n;
 }
 
+/* Ends the call. */
+static int refuse_many(struct asym_bus_call *call)
+{
+    call->owner->totals.refused++;
+    sd_bus_reply_method_errorf(call->message, ASYM_BUS_ERROR_REFUSED, REFUSED);
+    end_call(call);
+    return 1;
+}
+
 int asym_bus_run(struct asym_bus *bus, sd_bus_message *m, const struct asym_bus_method *method, uid_t uid)
 {
-    const struct asym_bus_caller caller = {.uid = uid, .is_root = asym_bus_is_root(uid)};
+    const struct asym_bus_caller caller = {.uid = uid, .is_root = uid == 0 || uid == geteuid()};
     sd_bus_error error = SD_BUS_ERROR_NULL;
     bus->totals.calls++;
     const int r = method->run(bus->config.userdata, m, &caller, &error);
@@ -80,7 +90,6 @@ static int on_polkit(sd_bus_message *m, void *userdata, sd_bus_error *error)
     const bool has_answer = !sd_bus_message_is_method_error(m, NULL);
     int is_authorized = 0, is_challenge = 0;
     (void)error;
-    call->owner->payer = call->uid;
     if (has_answer && sd_bus_message_enter_container(m, 'r', "bba{ss}") > 0)
         sd_bus_message_read(m, "bb", &is_authorized, &is_challenge);
     if (is_authorized) {
@@ -112,69 +121,38 @@ static int ask_polkit(struct asym_bus_call *call)
 /* The user is known: run the method, ask polkit, or refuse. Returns 0 or more; -errno: the caller ends the call. */
 static int proceed(struct asym_bus_call *call)
 {
-    struct asym_bus *bus = call->owner;
-    call->slot = sd_bus_slot_unref(call->slot);
-    bus->payer = call->uid;
-    if (!asym_bus_user_may(bus, call->uid)) {
-        asym_bus_refuse(bus, call->message, ASYM_BUS_REFUSED_COST);
-        end_call(call);
-        return 1;
-    }
-    if (!call->method->manages || asym_bus_is_root(call->uid)) {
+    if (!call->method->manages || call->uid == 0 || call->uid == geteuid()) {
         run_call(call);
         return 1;
     }
-    if (count_calls_like(bus, call) > ASYM_BUS_MAX_CALLS_OF_USER) {
-        asym_bus_refuse(bus, call->message, ASYM_BUS_REFUSED_MANY);
-        end_call(call);
+    return count_calls_like(call->owner, call) > ASYM_BUS_MAX_CALLS_OF_USER ? refuse_many(call) : ask_polkit(call);
+}
+
+static int on_user(sd_bus_message *m, void *userdata, sd_bus_error *error)
+{
+    struct asym_bus_call *call = userdata;
+    uint32_t uid;
+    (void)error;
+    call->slot = sd_bus_slot_unref(call->slot);
+    if (sd_bus_message_is_method_error(m, NULL) || sd_bus_message_read(m, "u", &uid) < 0) {
+        end_call(call); /* the sender has left, and waits for no answer */
         return 1;
     }
-    return ask_polkit(call);
-}
-
-void asym_bus_identify_calls(struct asym_bus *bus, const char *name, const uid_t *uid)
-{
-    for (size_t i = 0; i < ASYM_BUS_MAX_CALLS; i++) {
-        struct asym_bus_call *call = &bus->calls[i];
-        if (!call->message || call->is_identified || strcmp(sd_bus_message_get_sender(call->message), name) != 0)
-            continue;
-        if (uid) {
-            call->uid = *uid;
-            call->is_identified = true;
-        } else {
-            end_call(call);
-        }
-    }
-}
-
-/* Returns the oldest call whose user is known, and that polkit was not asked about. */
-static struct asym_bus_call *find_ready(struct asym_bus *bus)
-{
-    struct asym_bus_call *oldest = NULL;
-    for (size_t i = 0; i < ASYM_BUS_MAX_CALLS; i++) {
-        struct asym_bus_call *call = &bus->calls[i];
-        if (call->message && call->is_identified && !call->slot && (!oldest || call->number < oldest->number))
-            oldest = call;
-    }
-    return oldest;
-}
-
-bool asym_bus_has_ready(struct asym_bus *bus)
-{
-    return find_ready(bus) != NULL;
-}
-
-bool asym_bus_run_ready(struct asym_bus *bus)
-{
-    struct asym_bus_call *call = find_ready(bus);
-    if (!call)
-        return false;
+    call->uid = uid;
+    call->is_identified = true;
     const int r = proceed(call);
     if (r < 0) {
         sd_bus_reply_method_errno(call->message, r, NULL);
         end_call(call);
     }
-    return true;
+    return 1;
+}
+
+static int ask_user(struct asym_bus_call *call)
+{
+    return sd_bus_call_method_async(sd_bus_message_get_bus(call->message), &call->slot, "org.freedesktop.DBus",
+                                    "/org/freedesktop/DBus", "org.freedesktop.DBus", "GetConnectionUnixUser", on_user,
+                                    call, "s", sd_bus_message_get_sender(call->message));
 }
 
 /* Returns whether each text among the arguments is short. sd-bus has checked the signature, which has basic types only. */
@@ -209,15 +187,16 @@ int asym_bus_call_system(struct asym_bus *bus, sd_bus_message *m, const struct a
     struct asym_bus_call *call = find_place(bus);
     if (!is_short(m))
         return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "an argument is too long");
-    if (!call)
-        return asym_bus_refuse(bus, m, ASYM_BUS_REFUSED_MANY);
-    *call = (struct asym_bus_call){
-        .owner = bus, .message = sd_bus_message_ref(m), .method = method, .number = ++bus->clock};
-    if (!bus->unknown) {
-        call->uid = bus->payer;
-        call->is_identified = true;
+    if (!method->manages && !(bus->config.hides && bus->config.hides(bus->config.userdata)))
+        return asym_bus_run(bus, m, method, ASYM_BUS_ANY_USER);
+    if (!call) {
+        bus->totals.refused++;
+        return sd_bus_error_set(error, ASYM_BUS_ERROR_REFUSED, REFUSED);
     }
-    const int r = bus->unknown ? 1 : proceed(call); /* asym_bus_run_ready continues with a call that waits */
+    *call = (struct asym_bus_call){.owner = bus, .message = sd_bus_message_ref(m), .method = method};
+    if (count_calls_like(bus, call) > ASYM_BUS_MAX_CALLS_OF_USER)
+        return refuse_many(call);
+    const int r = ask_user(call);
     if (r < 0)
         end_call(call);
     return r < 0 ? r : 1;

@@ -14,28 +14,9 @@
 /* Messages come after samples, programs that report, and signals. */
 #define PRIORITY (SD_EVENT_PRIORITY_NORMAL + 10)
 
-uint64_t asym_bus_link_queued(const struct asym_bus_link *link)
-{
-    uint64_t n = 0;
-    return sd_bus_get_n_queued_write(link->bus, &n) < 0 ? 0 : n;
-}
-
-void asym_bus_link_end(struct asym_bus_link *link, const char *why)
-{
-    link->ended = true;
-    link->why_end = why;
-}
-
 static bool is_overdrawn(const struct asym_bus_link *link)
 {
     return link->is_system && !asym_token_bucket_has(&link->owner->cpu_time, asym_clock_now());
-}
-
-static int step(struct asym_bus_link *link)
-{
-    if (link->is_system && asym_bus_run_ready(link->owner))
-        return 1;
-    return sd_bus_process(link->bus, NULL);
 }
 
 /*
@@ -46,7 +27,7 @@ static int step(struct asym_bus_link *link)
 static bool has_hidden_work(struct asym_bus_link *link, bool was_ready, bool has_worked)
 {
     link->is_drained |= was_ready && !has_worked;
-    return (has_worked && !link->is_drained) || (link->is_system && asym_bus_has_ready(link->owner));
+    return has_worked && !link->is_drained;
 }
 
 asym_usec asym_bus_take_turn(struct asym_bus *bus)
@@ -61,9 +42,7 @@ static bool serve(struct asym_bus_link *link, asym_usec *at)
 {
     struct asym_bus *bus = link->owner;
     const bool was_ready = sd_bus_is_ready(link->bus) > 0;
-    bus->payer = ASYM_BUS_NO_USER;
-    bus->unknown = NULL;
-    const int r = step(link);
+    const int r = sd_bus_process(link->bus, NULL);
     link->has_more = has_hidden_work(link, was_ready, r > 0);
     if (r < 0 || sd_bus_is_open(link->bus) <= 0)
         link->ended = true;
@@ -71,7 +50,7 @@ static bool serve(struct asym_bus_link *link, asym_usec *at)
     *at = now;
     bus->spent += cpu;
     if (link->is_system)
-        asym_bus_charge(bus, cpu, asym_clock_now());
+        asym_token_bucket_charge(&bus->cpu_time, (double)cpu, asym_clock_now());
     return r > 0 && !link->ended;
 }
 
@@ -161,11 +140,8 @@ static int attach(struct asym_bus_link *link)
         r = sd_event_source_set_priority(link->io, PRIORITY);
     if (r >= 0)
         r = sd_event_source_set_priority(link->timer, PRIORITY);
-    if (r >= 0)
-        r = asym_bus_add_object(link->bus, ASYM_BUS_PATH, ASYM_BUS_INTERFACE, link->owner->config.vtable, link);
-    if (r >= 0 && link->is_system)
-        r = sd_bus_add_filter(link->bus, NULL, asym_bus_on_message, link);
-    return r;
+    return r < 0 ? r
+                 : asym_bus_add_object(link->bus, ASYM_BUS_PATH, ASYM_BUS_INTERFACE, link->owner->config.vtable, link);
 }
 
 int asym_bus_link_new(struct asym_bus *owner, sd_bus *bus, bool is_system, uid_t uid, struct asym_bus_link **ret)
@@ -201,9 +177,12 @@ void asym_bus_link_free(struct asym_bus_link *link)
  */
 static void bound(struct asym_bus_link *link)
 {
-    if (!link->ended && asym_bus_link_queued(link) >= ASYM_BUS_MAX_QUEUED)
-        asym_bus_link_end(link, link->is_system ? "the bus daemon does not read, so asymd has closed the connection"
-                                                : "it does not read its messages");
+    uint64_t n = 0;
+    if (!link->ended && sd_bus_get_n_queued_write(link->bus, &n) >= 0 && n >= ASYM_BUS_MAX_QUEUED) {
+        link->ended = true;
+        link->why_end = link->is_system ? "the bus daemon does not read, so asymd has closed the connection"
+                                        : "it does not read its messages";
+    }
     if (!link->ended)
         asym_bus_link_arm(link);
 }

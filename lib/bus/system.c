@@ -142,7 +142,6 @@ void asym_bus_lose_system(struct asym_bus *bus, asym_usec now)
     const char *why = bus->system->why_end;
     bus->totals.lost += why != NULL;
     asym_bus_forget_callers(bus);
-    asym_bus_forget_senders(bus);
     asym_bus_link_free(bus->system);
     bus->system = NULL;
     bus->has_name = false;

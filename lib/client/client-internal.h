@@ -20,9 +20,6 @@
 #define CLIENT_CHANGE_TIMEOUT (60 * ASYM_SEC)
 /* For a change on the system bus, during which polkit may ask for a password (asym/manager.h). */
 #define CLIENT_POLKIT_TIMEOUT (ASYM_BUS_POLKIT_WITHIN + CLIENT_CHANGE_TIMEOUT)
-/* How long, and how often, a call is repeated that asymd refuses. An overdrawn share of 0.25 % earns 1 ms in 0.4 s. */
-#define CLIENT_REFUSED_WAIT  (3 * ASYM_SEC)
-#define CLIENT_REFUSED_PAUSE (200 * ASYM_MSEC)
 /* A call for decisions waits no longer: the client makes it again and again, and does nothing else meanwhile. */
 #define CLIENT_DECISIONS_WAIT (50 * ASYM_MSEC)
 
@@ -34,9 +31,8 @@ struct asym_client {
     int direct;                   /**< on the system bus: why the socket could not be used, -errno */
     void *(*before_change)(void); /**< NULL: none */
     void (*after_change)(void *ctx);
-    asym_usec refused_until; /**< while asymd refuses: when the client no longer waits; 0: it served the last call */
-    bool is_asked;           /**< for decisions, and the answer was not taken */
-    sd_bus_message *answer;  /**< the answer to that; NULL: it has not come */
+    bool is_asked;          /**< for decisions, and the answer was not taken */
+    sd_bus_message *answer; /**< the answer to that; NULL: it has not come */
 };
 
 /** As asym_client_open, with another socket. then_system: try the system bus if the socket cannot be used. */

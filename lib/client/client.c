@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -227,34 +226,11 @@ int client_new_call(struct asym_client *c, const char *interface, const char *me
     return r < 0 ? r : sd_bus_message_set_auto_start(*ret, 0);
 }
 
-/*
- * asymd refuses a call before it runs, while the user has spent the share of asymd's CPU time. It is earned again soon, so the
- * client asks again, and does not leave that to the user. If that was in vain, later calls do not wait until one is served.
- */
-static int call_until_served(struct asym_client *c, sd_bus_message *m, asym_usec timeout, sd_bus_error *error,
-                             sd_bus_message **ret)
-{
-    struct timespec pause = {.tv_nsec = CLIENT_REFUSED_PAUSE * 1000L};
-    for (;;) {
-        const int r = sd_bus_call(c->bus, m, timeout, error, ret);
-        if (r >= 0 || error_of(error) != -EBUSY) {
-            c->refused_until = 0;
-            return r;
-        }
-        if (c->refused_until == 0)
-            c->refused_until = asym_clock_now() + CLIENT_REFUSED_WAIT;
-        if (asym_clock_now() >= c->refused_until)
-            return r;
-        sd_bus_error_free(error);
-        nanosleep(&pause, NULL);
-    }
-}
-
 int client_send(struct asym_client *c, sd_bus_message *m, asym_usec timeout, sd_bus_message **ret,
                 struct asym_error *err)
 {
     ASYM_CLEANUP(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
-    int r = call_until_served(c, m, timeout, &error, ret);
+    int r = sd_bus_call(c->bus, m, timeout, &error, ret);
     if (r >= 0)
         return 0;
     if (!sd_bus_error_is_set(&error))

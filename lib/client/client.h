@@ -14,7 +14,7 @@
  *     -ESRCH      asymd does not know the process
  *     -ENOTSUP    not possible here; the sentence says why
  *     -ENODATA    this machine lacks a signal that the policy needs
- *     -EBUSY      asymd has refused for 3 s, because the user asks too often
+ *     -EBUSY      too many calls wait for an answer of the bus daemon or of polkit
  *     -EINVAL     wrong argument
  *     -ETIMEDOUT  no answer
  *     -EBADMSG    an answer of another version of asymd

@@ -13,8 +13,7 @@ enum fake_service_kind {
     FAKE_SERVICE_HOSTILE, /**< programs whose names try to write to the terminal or to pass for a user, and a thousand */
     FAKE_SERVICE_DENIED,  /**< every call that changes something is denied */
     FAKE_SERVICE_REFUSES, /**< such calls are not possible, for a reason */
-    FAKE_SERVICE_BUSY,    /**< refuses two calls of three, as if the user had asked too often */
-    FAKE_SERVICE_FULL,    /**< refuses all calls so */
+    FAKE_SERVICE_FULL,    /**< refuses all calls, as if too many waited */
     FAKE_SERVICE_OTHER,   /**< answers of other types than those of the interface */
     FAKE_SERVICE_SILENT,  /**< accepts connections, and says nothing */
     FAKE_SERVICE_ENDS,    /**< ends after the second decision, when it is asked for more */
