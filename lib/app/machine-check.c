@@ -72,7 +72,7 @@ static void ask_about(struct detector *d, size_t a)
                                         .start = app->id.start,
                                         .tag = (uint32_t)a,
                                         .maps_most = ASYM_READ_MAPS_FIRST};
-    const int unknown = asym_proc_payer(d->root, request.pid, &request.uid, NULL);
+    const int unknown = asym_proc_owner(d->root, request.pid, &request.uid);
     if (unknown < 0) {
         /* ESRCH: it ended after the kernel had opened the file. */
         finish(d, a, unknown != -ENOENT && unknown != -ESRCH);

@@ -120,7 +120,6 @@ static int read_what_the_order_names(int orders, int reports)
                                           .what = request.what,
                                           .start = request.start,
                                           .tag = request.tag,
-                                          .cost = 10,
                                           .maps = (uint32_t)request.pid};
         if (request.pid == TEST_READER_ENDS)
             return 0;

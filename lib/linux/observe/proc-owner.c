@@ -9,39 +9,25 @@
 #include "base/parse.h"
 #include "linux/sys/proc-parse.h"
 
-struct uids {
-    uint32_t real, effective;
-    bool is_costly;
-};
-
-static int parse_uid(const char **at, const char *end, uint32_t *ret)
-{
-    uint64_t uid;
-    const char *stop = memchr(*at, '\t', (size_t)(end - *at));
-    if (!stop || asym_parse_u64(*at, (size_t)(stop - *at), &uid) < 0 || uid > UINT32_MAX)
-        return -EINVAL;
-    *at = stop + 1;
-    *ret = (uint32_t)uid;
-    return 0;
-}
-
 /* "Uid:\t1000\t0\t0\t0": real, effective, saved, of the file system. The line is among the first, which fit in text. */
-static int read_uids(const struct asym_root *root, int32_t pid, struct uids *ret)
+static int read_effective_uid(const struct asym_root *root, int32_t pid, uint32_t *ret)
 {
     char path[32], text[2048];
     const char *value;
     size_t len;
+    uint64_t uid;
     snprintf(path, sizeof path, "proc/%d/status", (int)pid);
     ssize_t n = asym_root_read(root, path, text, sizeof text);
     if (n < 0)
         return (int)n;
     if (asym_parse_status_line(text, (size_t)n, "Uid", &value, &len) < 0)
         return -EINVAL;
-    const char *const end = value + len;
-    /* Without its groups, the status of a process is shorter than that. */
-    ret->is_costly = n == sizeof text - 1;
-    const int r = parse_uid(&value, end, &ret->real);
-    return r < 0 ? r : parse_uid(&value, end, &ret->effective);
+    const char *at = memchr(value, '\t', len);
+    const char *stop = at ? memchr(at + 1, '\t', (size_t)(value + len - at - 1)) : NULL;
+    if (!stop || asym_parse_u64(at + 1, (size_t)(stop - at - 1), &uid) < 0 || uid > UINT32_MAX)
+        return -EINVAL;
+    *ret = (uint32_t)uid;
+    return 0;
 }
 
 /* The effective UID owns the directory, also where the process is not dumpable. */
@@ -49,18 +35,13 @@ int asym_proc_owner(const struct asym_root *root, int32_t pid, uint32_t *ret)
 {
     char path[32];
     struct stat st;
-    struct uids uids;
-    if (root->live) {
-        snprintf(path, sizeof path, "proc/%d", (int)pid);
-        if (fstatat(root->fd, path, &st, 0) < 0)
-            return -errno;
-        *ret = st.st_uid;
-        return 0;
-    }
-    const int r = read_uids(root, pid, &uids);
-    if (r == 0)
-        *ret = uids.effective;
-    return r;
+    if (!root->live)
+        return read_effective_uid(root, pid, ret);
+    snprintf(path, sizeof path, "proc/%d", (int)pid);
+    if (fstatat(root->fd, path, &st, 0) < 0)
+        return -errno;
+    *ret = st.st_uid;
+    return 0;
 }
 
 /*
@@ -115,33 +96,4 @@ int asym_proc_owner_known(struct asym_proc_owners *owners, const struct asym_roo
     if (r == 0)
         *known = (struct asym_proc_inode){.id = *process, .device = st.st_dev, .number = st.st_ino, .made = st.st_ctim};
     return r;
-}
-
-/*
- * Returns whether the process runs a program of its own user. The kernel gives the files of /proc/PID to root when a process
- * has executed a set-user-ID program or has changed its user since its exec (it is not dumpable then).
- */
-static bool is_of_one_user(const struct asym_root *root, int32_t pid, uint32_t effective)
-{
-    char path[32];
-    struct stat st;
-    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
-    return effective != 0 && fstatat(root->fd, path, &st, 0) == 0 && st.st_uid == effective;
-}
-
-int asym_proc_payer(const struct asym_root *root, int32_t pid, uint32_t *ret, bool *ret_is_costly)
-{
-    struct uids uids = {.is_costly = false};
-    uint32_t effective;
-    int r = root->live ? asym_proc_owner(root, pid, &effective) : 0;
-    if (r == 0 && root->live && is_of_one_user(root, pid, effective))
-        uids.real = effective;
-    else if (r == 0)
-        r = read_uids(root, pid, &uids);
-    if (r < 0)
-        return r;
-    *ret = uids.real != 0 ? uids.real : uids.effective;
-    if (ret_is_costly)
-        *ret_is_costly = uids.is_costly;
-    return 0;
 }

@@ -44,16 +44,4 @@ struct asym_proc_owners {
 int asym_proc_owner_known(struct asym_proc_owners *owners, const struct asym_root *root,
                           const struct asym_taskid *process, uint32_t *ret);
 
-/**
- * Find the user that is charged for reading a process. This is its real UID or, where that is root's, its effective UID: the
- * user who starts a set-user-ID program, of root or of another user, limits its CPU time and its memory, and can so delay each
- * reading of it. The kernel lets a process take its real UID as its effective one at any time. So no process charges a user that
- * it could not act as. A process that is dumpable is charged to its effective UID, and asymd does not read the real one: the
- * kernel makes a process not dumpable when it executes a set-user-ID program, and only that program can undo it.
- * This costs two calls of stat, 4 us, for a dumpable process of a user other than root; 15 us for others; and milliseconds for
- * one of these that has thousands of groups. ret_is_costly: its status is longer than 2,047 bytes, so that the call may have
- * taken milliseconds; NULL: not wanted. Errors as above: then the caller must not read the process.
- */
-int asym_proc_payer(const struct asym_root *root, int32_t pid, uint32_t *ret, bool *ret_is_costly);
-
 #endif

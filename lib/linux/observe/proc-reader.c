@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/macro.h"
+#include "base/token-bucket.h"
 #include "linux/sys/helper-process.h"
 #include "linux/sys/proc-parse.h"
 #include "linux/sys/thread.h"
@@ -70,16 +71,6 @@ void asym_proc_read(const struct asym_root *root, const struct asym_read_request
         ret->error = -ESRCH;
 }
 
-/* A file system that answers just before the deadline costs no CPU time, but it delays the reading of all other processes. */
-static void read_and_measure(const struct asym_root *root, const struct asym_read_request *request,
-                             int (*build_id)(int fd, char *ret), struct asym_read_answer *ret)
-{
-    const asym_usec cpu = asym_clock_process_cpu(), began = asym_clock_now();
-    asym_proc_read(root, request, build_id, ret);
-    const asym_usec spent = asym_clock_process_cpu() - cpu, took = asym_clock_now() - began;
-    ret->cost = (uint32_t)ASYM_MAX(spent, took / 10);
-}
-
 int asym_proc_reader_run(int orders, int reports, int (*build_id)(int fd, char *ret))
 {
     ASYM_CLEANUP(asym_root_done) struct asym_root root = {.fd = -1};
@@ -93,7 +84,7 @@ int asym_proc_reader_run(int orders, int reports, int (*build_id)(int fd, char *
     while ((n = asym_helper_next_order(orders, &request, sizeof request, fds, &n_fds)) > 0) {
         if (n != (ssize_t)sizeof request || n_fds > 0)
             return 1;
-        read_and_measure(&root, &request, build_id, &answer);
+        asym_proc_read(&root, &request, build_id, &answer);
         if (asym_helper_say(reports, &answer, offsetof(struct asym_read_answer, cmdline) + strlen(answer.cmdline) + 1) <
             0)
             return 1;
@@ -122,14 +113,9 @@ int asym_proc_reader_run(int orders, int reports, int (*build_id)(int fd, char *
 /* When a helper cannot be started, asymd tries again after this time. */
 #define RETRY ASYM_SEC
 
-/*
- * So many killed helpers may sleep over processes of one user, and over those of root. Then asymd risks no further helper for
- * the same user. Root has two: one process of root on a dead file system does not keep asymd from reading the others. For
- * processes of root that were read before, asymd risks all helpers but the last one, which other users need.
- */
-#define HELD_MOST      1
-#define HELD_MOST_ROOT (ASYM_HELPER_MAX_DYING / 2)
-#define HELD_MOST_READ (ASYM_HELPER_MAX_DYING - 1)
+/* The most that the budget saves, and the cost of another helper, both in us of CPU time. A helper takes 2 ms to start. */
+#define BURST       200000.0
+#define COST_OF_END 5000.0
 
 struct asked {
     struct asym_read_request request;
@@ -138,16 +124,20 @@ struct asked {
     bool is_dropped; /* another process of the same user made the helper hang: the caller has to ask again */
 };
 
-/* A helper that was killed, and the user of the process that it was reading. */
-struct hung {
-    pid_t pid;
+/* A user whose process made a helper hang or end: nothing of that user is read until then, nor while that helper sleeps on. */
+struct waiting {
     uint32_t uid;
+    asym_usec until; /* 0: free */
+    pid_t helper;
 };
+
+/* If there are more, the one that waits for the shortest time waits no longer. */
+#define WAITING_MOST 64
 
 struct reader {
     struct asym_proc_reader port;
     struct asym_helper helper;
-    struct asym_read_limit limit;
+    struct asym_token_bucket budget; /* us of CPU time */
     char *program;
     asym_usec (*now)(void);
     struct asked asked[ASKED_MOST]; /* the helper is working on the first */
@@ -155,7 +145,7 @@ struct reader {
     asym_usec answered_at, retry_at;
     asym_usec spent, spent_at_answer; /* CPU time: of ended helpers; of this one at its last answer */
     size_t n_hangs;
-    struct hung hung[ASYM_HELPER_MAX_DYING];
+    struct waiting waiting[WAITING_MOST];
 };
 
 static struct reader *of(struct asym_proc_reader *port)
@@ -206,31 +196,28 @@ static bool is_dying(const struct reader *r, pid_t pid)
     return false;
 }
 
-/* Returns whether too many helpers that were killed because of this user still sleep. */
-static bool holds_helpers(const struct reader *r, const struct asym_read_request *request)
+static bool waits(const struct reader *r, const struct waiting *w, asym_usec now)
 {
-    const uint32_t uid = request->uid;
-    const size_t most = uid != 0                                  ? HELD_MOST
-                        : request->record == ASYM_READ_LIMIT_READ ? HELD_MOST_READ
-                                                                  : HELD_MOST_ROOT;
-    size_t n = 0;
-    for (size_t i = 0; i < ASYM_LENGTH(r->hung); i++)
-        n += r->hung[i].pid > 0 && r->hung[i].uid == uid && is_dying(r, r->hung[i].pid);
-    return n >= most;
+    return now < w->until || (w->until > 0 && is_dying(r, w->helper));
 }
 
-/* A place is free: fewer than ASYM_HELPER_MAX_DYING helpers are dying while one runs. */
-static void note_hung(struct reader *r, uint32_t uid)
+static bool user_waits(const struct reader *r, uint32_t uid, asym_usec now)
 {
-    size_t i = 0;
-    while (i + 1 < ASYM_LENGTH(r->hung) && is_dying(r, r->hung[i].pid))
-        i++;
-    r->hung[i] = (struct hung){.pid = r->helper.pid, .uid = uid};
+    for (size_t i = 0; i < WAITING_MOST; i++)
+        if (r->waiting[i].uid == uid && waits(r, &r->waiting[i], now))
+            return true;
+    return false;
 }
 
-static asym_usec reader_refused_until(const struct asym_proc_reader *port, uint32_t uid)
+/* A process of the user made the helper hang or end. */
+static void let_wait(struct reader *r, uint32_t uid, asym_usec now)
 {
-    return asym_read_limit_refused_until(&((const struct reader *)(const void *)port)->limit, uid);
+    struct waiting *place = r->waiting;
+    for (size_t i = 0; i < WAITING_MOST; i++)
+        if (r->waiting[i].until < place->until)
+            place = &r->waiting[i];
+    *place = (struct waiting){.uid = uid, .until = now + ASYM_READ_WAIT, .helper = r->helper.pid};
+    asym_token_bucket_charge(&r->budget, COST_OF_END, now);
 }
 
 static int reader_ask(struct asym_proc_reader *port, const struct asym_read_request *request)
@@ -238,19 +225,13 @@ static int reader_ask(struct asym_proc_reader *port, const struct asym_read_requ
     struct reader *r = of(port);
     const asym_usec now = r->now();
     const double cost = COST + (request->what & ASYM_READ_MAPS ? request->maps_most * COST_PER_BYTE : 0);
-    /* This comes first: a refused user costs no helper, and its processes need not ask again at each sample. */
-    if (reader_refused_until(port, request->uid) > now)
-        return -EPERM;
-    if (r->n_asked == ASKED_MOST || holds_helpers(r, request))
+    if (r->n_asked == ASKED_MOST || !asym_token_bucket_has(&r->budget, now) || user_waits(r, request->uid, now))
         return -EAGAIN;
     int error = r->helper.pid > 0 ? 0 : start_helper(r, now);
-    if (error == 0)
-        error = asym_read_limit_charge(&r->limit, request->uid, request->record, cost, now);
     if (error < 0)
         return error;
     error = asym_helper_order(&r->helper, request, sizeof *request, NULL, 0);
     if (error < 0) {
-        asym_read_limit_settle(&r->limit, request->uid, cost, 0);
         /*
          * The helper has ended by itself. With no request under way the next one starts another helper. Else reader_take() does,
          * which knows the request over which this one ended.
@@ -259,6 +240,7 @@ static int reader_ask(struct asym_proc_reader *port, const struct asym_read_requ
             end_helper(r);
         return -EAGAIN;
     }
+    asym_token_bucket_charge(&r->budget, cost, now);
     r->asked[r->n_asked++] = (struct asked){.request = *request, .at = now, .charged = cost};
     return 0;
 }
@@ -288,19 +270,26 @@ static void ask_again(struct reader *r, struct asked *a, asym_usec now)
         end_helper(r);
 }
 
+/* The reading costs the time that the helper has used since its last answer, in place of the estimate. */
+static void charge_real_cost(struct reader *r, const struct asked *a)
+{
+    const asym_usec spent = helper_cpu(r);
+    if (spent > r->spent_at_answer)
+        asym_token_bucket_add(&r->budget, -(double)(spent - r->spent_at_answer));
+    asym_token_bucket_add(&r->budget, a->charged);
+    r->spent_at_answer = spent;
+}
+
 /*
  * The helper hangs over the first request, or has ended. A new helper gets the others again, except those about processes of
- * the same user, because each of them could do the same to it. The user pays in both cases, but only hangs count: the kernel
- * may have killed the helper for want of memory. Returns the answer to the first request.
+ * the same user, because each of them could do the same to it. Returns the answer to the first request.
  */
 static struct asym_read_answer give_up_first(struct reader *r, bool has_ended, asym_usec now)
 {
     const struct asked first = r->asked[0];
-    const double cost = (double)helper_cpu(r) - (double)r->spent_at_answer;
-    asym_read_limit_settle(&r->limit, first.request.uid, first.charged, ASYM_MAX(cost, 0.0));
-    asym_read_limit_hung(&r->limit, first.request.uid, !has_ended && first.request.record == ASYM_READ_LIMIT_HUNG, now);
+    charge_real_cost(r, &first);
     r->n_hangs += !has_ended;
-    note_hung(r, first.request.uid);
+    let_wait(r, first.request.uid, now);
     end_helper(r);
     forget_first(r);
     /* reader_take() answers with -EAGAIN the requests that no new helper gets. */
@@ -340,7 +329,7 @@ static int reader_take(struct asym_proc_reader *port, struct asym_read_answer *r
         return 0;
     if (r->helper.pid == 0 || r->asked[0].is_dropped) {
         *ret = no_answer(&r->asked[0], -EAGAIN);
-        asym_read_limit_settle(&r->limit, r->asked[0].request.uid, r->asked[0].charged, 0);
+        asym_token_bucket_add(&r->budget, r->asked[0].charged);
         forget_first(r);
         return 1;
     }
@@ -354,11 +343,9 @@ static int reader_take(struct asym_proc_reader *port, struct asym_read_answer *r
         *ret = give_up_first(r, n <= 0 && n != -EAGAIN, now);
         return 1;
     }
-    asym_read_limit_settle(&r->limit, r->asked[0].request.uid, r->asked[0].charged,
-                           (double)ASYM_MIN(answer.cost, LONGEST));
+    charge_real_cost(r, &r->asked[0]);
     forget_first(r);
     r->answered_at = now;
-    r->spent_at_answer = helper_cpu(r);
     *ret = answer;
     return 1;
 }
@@ -377,8 +364,7 @@ int asym_proc_reader_new(const char *program, asym_usec (*now)(void), struct asy
     struct reader *r = calloc(1, sizeof *r);
     if (!r)
         return -ENOMEM;
-    r->port = (struct asym_proc_reader){
-        .ask = reader_ask, .refused_until = reader_refused_until, .take = reader_take, .close = reader_close};
+    r->port = (struct asym_proc_reader){.ask = reader_ask, .take = reader_take, .close = reader_close};
     r->program = program ? strdup(program) : NULL;
     if (program && !r->program) {
         free(r);
@@ -386,15 +372,14 @@ int asym_proc_reader_new(const char *program, asym_usec (*now)(void), struct asy
     }
     r->helper = (struct asym_helper)ASYM_HELPER_INIT(r->program, "read");
     r->now = now;
-    asym_read_limit_init(&r->limit, now());
-    asym_read_limit_set(&r->limit, 0.25);
+    r->budget = asym_token_bucket_full(0.0025, BURST, now());
     *ret = &r->port;
     return 0;
 }
 
 void asym_proc_reader_set(struct asym_proc_reader *port, double percent)
 {
-    asym_read_limit_set(&of(port)->limit, percent);
+    of(port)->budget.rate = percent / 100;
 }
 
 asym_usec asym_proc_reader_spent(const struct asym_proc_reader *port)

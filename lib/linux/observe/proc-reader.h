@@ -4,9 +4,11 @@
  * the lock of the process's memory (mmap_lock); a thread of the process can hold that lock for as long as a file system of
  * its user hangs. The executable, which has the build id, may be on such a file system.
  *
- * With a helper (linux/sys/helper-process.h), asymd requests a fact and takes the answer later; it never waits. Without a reader
- * (NULL), asymd reads the facts at once; this is meant for captured machines and for tests. The other files that asymd reads
- * of a process need no lock that the process can hold: stat, schedstat, status, cgroup, the link exe.
+ * With a helper (linux/sys/helper-process.h), asymd requests a fact and takes the answer later; it never waits. There is one budget
+ * of CPU time for all users. When a process makes a helper hang, nothing of its user is read for a while. So a hostile user can
+ * delay the readings of others, and asymd steers their processes without them (procfs-facts.c). Without a reader (NULL), asymd
+ * reads the facts at once; this is meant for captured machines and for tests. The other files that asymd reads of a process need
+ * no lock that the process can hold: stat, schedstat, status, cgroup, the link exe.
  */
 #ifndef ASYM_LINUX_OBSERVE_PROC_READER_H
 #define ASYM_LINUX_OBSERVE_PROC_READER_H
@@ -17,7 +19,6 @@
 
 #include <asym/types.h>
 
-#include "linux/observe/proc-read-limit.h"
 #include "linux/sys/root.h"
 
 /** The facts to read, as bits. */
@@ -34,15 +35,16 @@ enum {
 /** Bytes of /proc/PID/maps to read: at first, and at most. */
 #define ASYM_READ_MAPS_FIRST (256U << 10)
 #define ASYM_READ_MAPS_MOST  (4U << 20)
+/** When a process has made a helper hang or end, nothing of its user is read for so long, and the process itself once more. */
+#define ASYM_READ_WAIT (10 * ASYM_SEC)
 
 struct asym_read_request {
     int32_t pid;
-    uint32_t what;                      /**< ASYM_READ_* */
-    uint64_t start;                     /**< clock ticks: the reader does not read a process with another start time */
-    uint32_t uid;                       /**< the user that is charged for the reading (linux/observe/proc-owner.h) */
-    uint32_t tag;                       /**< set by the caller; the answer has the same */
-    uint32_t maps_most;                 /**< bytes of its maps to read */
-    enum asym_read_limit_record record; /**< HUNG: of this process; READ: of this program, since its last exec */
+    uint32_t what;      /**< ASYM_READ_* */
+    uint64_t start;     /**< clock ticks: the reader does not read a process with another start time */
+    uint32_t uid;       /**< its user (linux/observe/proc-owner.h) */
+    uint32_t tag;       /**< set by the caller; the answer has the same */
+    uint32_t maps_most; /**< bytes of its maps to read */
 };
 
 struct asym_read_answer {
@@ -56,7 +58,6 @@ struct asym_read_answer {
      * -errno. A single fact that the reader may not read is 0 or "".
      */
     int32_t error;
-    uint32_t cost; /**< us of CPU time, or a tenth of the elapsed time where that is more */
     uint32_t maps;
     uint32_t maps_cut; /**< 1: its maps have more than maps_most bytes */
     char build_id[ASYM_READ_BUILD_ID_MAX];
@@ -65,16 +66,10 @@ struct asym_read_answer {
 
 struct asym_proc_reader {
     /**
-     * Request facts. 0: the answer will come; -EAGAIN: ask again at a later sample; -EPERM: the processes of this user have
-     * made helpers hang again and again, and are not read until refused_until() (never root's); -errno: no helper can run, and
-     * nothing is read. Hangs over processes of root put off those that have hung or were never read, not the others.
+     * Request facts. 0: the answer will come; -EAGAIN: ask again at a later sample; -errno: no helper can run, and nothing is
+     * read.
      */
     int (*ask)(struct asym_proc_reader *r, const struct asym_read_request *request);
-    /**
-     * Returns the monotonic time, in us, at which ask() accepts requests about processes of this user again. A time that is
-     * over, or 0: the user is not refused. One refusal holds for all processes of the user and lasts ASYM_READ_LIMIT_REFUSED.
-     */
-    asym_usec (*refused_until)(const struct asym_proc_reader *r, uint32_t uid);
     /** Take the next answer, in the order of the requests. 1; 0: none has come yet. Never blocks. */
     int (*take)(struct asym_proc_reader *r, struct asym_read_answer *ret);
     void (*close)(struct asym_proc_reader *r);
@@ -86,7 +81,7 @@ struct asym_proc_reader {
  */
 int asym_proc_reader_new(const char *program, asym_usec (*now)(void), struct asym_proc_reader **ret);
 
-/** Limit the cost of all readings, in percent of one CPU in the long run (linux/observe/proc-read-limit.h). The default is 0.25. */
+/** Limit the cost of all readings, in percent of one CPU in the long run. The default is 0.25. */
 void asym_proc_reader_set(struct asym_proc_reader *r, double percent);
 
 /** Returns the CPU time of all its helpers so far, in us. */

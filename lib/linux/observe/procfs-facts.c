@@ -33,8 +33,11 @@
 #define MAPS_FROM (100 * ASYM_MSEC)
 #define MAPS_AGE  ASYM_SEC
 
-/* A process that made a reader hang, or whose reader ended, is read once more after this time. */
-#define RETRY_AGE (10 * ASYM_SEC)
+/*
+ * For so long asymd leaves a process alone whose facts the reader has not read. Other users can keep the reader busy, and must not
+ * keep asymd from steering this one: it then goes by the facts that it has, until the others come.
+ */
+#define PATIENCE (10 * ASYM_SEC)
 
 /* No pointer to a mask or path is in use between two snapshots. When there are too many, all are dropped and read again. */
 void asym_procfs_trim(struct asym_procfs *p)
@@ -228,23 +231,6 @@ static bool has_yet_to_set(const struct asym_procfs *p, struct asym_process *pro
     return p->now - proc->threads_at < MAPS_AGE && leader->before.run_ns - proc->threads_ns < ASYM_HARDLY_RAN * 1000;
 }
 
-/*
- * For the status of a process with thousands of groups the kernel takes milliseconds, so asymd reads that once per exec. A
- * process that was root's may be another user's since.
- */
-static int find_payer(const struct asym_procfs *p, struct asym_process *proc, uint32_t *ret)
-{
-    if (!proc->has_payer) {
-        const int r = asym_proc_payer(p->config.root, proc->pid, &proc->payer, &proc->has_payer);
-        if (r < 0)
-            return r;
-    } else if (proc->payer == 0 && p->config.root->live) {
-        return asym_proc_owner(p->config.root, proc->pid, ret);
-    }
-    *ret = proc->payer;
-    return 0;
-}
-
 /* Request facts, or read them at once. 1: *ret has them; 0: they will come, or request them later; -1: they will not come. */
 static int ask(struct asym_procfs *p, struct asym_process *proc, uint32_t what, struct asym_read_answer *ret)
 {
@@ -254,17 +240,18 @@ static int ask(struct asym_procfs *p, struct asym_process *proc, uint32_t what, 
         .start = proc->start,
         .tag = proc->program,
         .maps_most = p->config.reader ? ASYM_MAX(proc->maps_most, ASYM_READ_MAPS_FIRST) : ASYM_READ_MAPS_MOST,
-        .record = proc->record,
     };
     if (!p->config.reader) {
         asym_proc_read(p->config.root, &request, p->config.build_id, ret);
         return 1;
     }
+    if (proc->wanted_at == 0)
+        proc->wanted_at = p->now;
     /* The process waits for its second reading. If another reading of it hung meanwhile, there would be none. */
-    if (proc->record == ASYM_READ_LIMIT_HUNG && proc->retry_at > p->now)
+    if (proc->has_hung && proc->retry_at > p->now)
         return 0;
-    /* Without a user to charge, the reading would be at the expense of root. */
-    if (find_payer(p, proc, &request.uid) < 0)
+    /* If it hangs, its user has to wait. */
+    if (asym_proc_owner(p->config.root, proc->pid, &request.uid) < 0)
         return 0;
     int r = p->config.reader->ask(p->config.reader, &request);
     if (r == 0)
@@ -272,8 +259,6 @@ static int ask(struct asym_procfs *p, struct asym_process *proc, uint32_t what, 
     if (r == 0 || r == -EAGAIN)
         return 0;
     proc->unread |= what;
-    if (r == -EPERM)
-        proc->retry_at = p->config.reader->refused_until(p->config.reader, request.uid);
     return -1;
 }
 
@@ -283,7 +268,7 @@ void asym_procfs_retry(struct asym_procfs *p, struct asym_process *proc)
     if (proc->retry_at == 0 || p->now < proc->retry_at)
         return;
     proc->unread = 0;
-    proc->retry_at = 0;
+    proc->retry_at = proc->wanted_at = 0;
     asym_procfs_expire_match(proc);
 }
 
@@ -291,9 +276,8 @@ void asym_procfs_retry(struct asym_procfs *p, struct asym_process *proc)
 static void note_failure(const struct asym_procfs *p, struct asym_process *proc, const struct asym_read_answer *a)
 {
     proc->unread |= a->what;
-    proc->retry_at = proc->record == ASYM_READ_LIMIT_HUNG ? 0 : p->now + RETRY_AGE;
-    if (a->error == -ETIME)
-        proc->record = ASYM_READ_LIMIT_HUNG;
+    proc->retry_at = proc->has_hung ? 0 : p->now + ASYM_READ_WAIT;
+    proc->has_hung |= a->error == -ETIME;
 }
 
 static void take_maps(struct asym_process *proc, const struct asym_read_answer *a)
@@ -343,6 +327,11 @@ void asym_procfs_read_maps(struct asym_procfs *p, struct asym_process *proc)
         take_maps(proc, &answer);
 }
 
+static bool has_patience(const struct asym_procfs *p, const struct asym_process *proc)
+{
+    return proc->wanted_at == 0 || p->now < proc->wanted_at + PATIENCE;
+}
+
 /*
  * A fact is unknown for now while the reader has not answered the first request, or while a young program may still be loading
  * its libraries. It stays unknown where reading it makes readers hang: asymd then leaves the process alone until it has
@@ -356,7 +345,9 @@ bool asym_procfs_is_unknown(const struct asym_procfs *p, const struct asym_proce
         return true;
     if (proc->n_threads != 1 || proc->rule_name || p->now < begun_at(proc) + MAPS_FROM)
         return false;
-    return !proc->maps_known || (proc->asked & ASYM_READ_MAPS && p->now < begun_at(proc) + MAPS_AGE);
+    if (!proc->maps_known)
+        return proc->unread & ASYM_READ_MAPS || has_patience(p, proc);
+    return proc->asked & ASYM_READ_MAPS && p->now < begun_at(proc) + MAPS_AGE;
 }
 
 static const char *read_exe(const struct asym_procfs *p, const struct asym_process *proc, char *buf, size_t size)
@@ -414,16 +405,20 @@ void asym_procfs_match(struct asym_procfs *p, struct asym_process *proc)
     struct asym_read_answer answer = {.what = 0};
     const unsigned needs = p->config.rules ? asym_rules_need(p->config.rules) : 0;
     uint32_t what = needs & ASYM_RULE_NEEDS_CMDLINE ? ASYM_READ_CMDLINE : 0;
-    if (proc->match == ASYM_MATCH_VALID || proc->asked & MATCH_FACTS)
+    const bool may_wait = proc->match != ASYM_MATCH_NONE || has_patience(p, proc), is_asked = proc->asked & MATCH_FACTS;
+    if (proc->match == ASYM_MATCH_VALID || (is_asked && may_wait))
         return;
     const char *exe = exe_for_match(p, proc, buf, sizeof buf);
     if (exe && p->config.wants_build_id && p->config.wants_build_id(p->config.profile_ctx, exe))
         what |= ASYM_READ_BUILD_ID;
     what &= ~proc->unread;
-    if (what != 0 && ask(p, proc, what, &answer) == 0)
+    const bool waits = is_asked || (what != 0 && ask(p, proc, what, &answer) == 0);
+    if (waits && may_wait)
         return;
     proc->maps_read_at = 0;
     match(p, proc, exe, &answer);
+    if (waits)
+        asym_procfs_expire_match(proc);
 }
 
 static void take_answer(struct asym_procfs *p, const struct asym_read_answer *a)
@@ -439,8 +434,6 @@ static void take_answer(struct asym_procfs *p, const struct asym_read_answer *a)
         note_failure(p, proc, a);
     else if (a->error < 0)
         return;
-    else if (proc->record == ASYM_READ_LIMIT_UNREAD)
-        proc->record = ASYM_READ_LIMIT_READ;
     if (a->what & ASYM_READ_MAPS && a->error == 0)
         take_maps(proc, a);
     if (a->what & MATCH_FACTS) {

@@ -11,7 +11,6 @@
 #include "base/hash.h"
 #include "base/mask-table.h"
 #include "linux/observe/cpuset.h"
-#include "linux/observe/proc-read-limit.h"
 #include "linux/observe/procfs.h"
 #include "linux/sys/proc-parse.h"
 
@@ -63,13 +62,11 @@ struct asym_process {
     bool has_gone;       /**< some threads are marked gone */
     bool denied;
     enum asym_match match;
-    bool maps_known;   /**< its maps were read since the last exec */
-    bool status_fails; /**< status is longer than the buffer: the process has thousands of groups */
-    bool has_payer;    /**< payer is known, and finding it again would be costly */
-    uint32_t payer;    /**< user that is charged for reading the process (linux/observe/proc-owner.h) */
-    uint32_t asked;    /**< ASYM_READ_*: requested, not answered yet */
-    /** HUNG: since it was created, for ever; READ: since the last exec. */
-    enum asym_read_limit_record record;
+    bool maps_known;      /**< its maps were read since the last exec */
+    bool status_fails;    /**< status is longer than the buffer: the process has thousands of groups */
+    bool has_hung;        /**< it has made a reader hang since it was created */
+    uint32_t asked;       /**< ASYM_READ_*: requested, not answered yet */
+    asym_usec wanted_at;  /**< when asymd first wanted to read it, since its last exec; 0: not yet */
     uint32_t unread;      /**< ASYM_READ_*: the reader cannot read these */
     asym_usec retry_at;   /**< when unread facts are requested again; 0: at the next exec */
     uint32_t program;     /**< incremented at exec and when the rules change: answers with an older tag are ignored */

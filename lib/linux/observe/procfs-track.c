@@ -180,12 +180,10 @@ static void note_parent(struct asym_procfs *p, const struct asym_process *child)
 void asym_procfs_forget_facts(struct asym_process *proc)
 {
     proc->match = ASYM_MATCH_NONE;
-    proc->maps_known = proc->has_payer = false;
-    if (proc->record == ASYM_READ_LIMIT_READ)
-        proc->record = ASYM_READ_LIMIT_UNREAD;
+    proc->maps_known = false;
     proc->asked = proc->unread = 0;
     proc->maps_most = 0;
-    proc->maps_read_at = proc->retry_at = 0;
+    proc->maps_read_at = proc->retry_at = proc->wanted_at = 0;
     proc->program++;
 }
 
@@ -227,24 +225,14 @@ struct asym_process *asym_procfs_verify(struct asym_procfs *p, struct asym_proce
 
 /*
  * Events were lost, and most processes have not called exec meanwhile: they keep their facts. Otherwise one user's storm of forks
- * would make the processes of all users unknown, and asymd would not steer those. A process that may have called exec keeps the
- * user who pays for reading, and the record of the reader. Otherwise a storm would make every process of root one that was never
- * read.
+ * would make the processes of all users unknown, and asymd would not steer those.
  */
 static void renew_after_loss(struct asym_process *proc, const struct asym_stat *stat)
 {
-    const uint32_t payer = proc->payer;
-    const bool has_payer = proc->has_payer;
-    const enum asym_read_limit_record record = proc->record;
-    if (asym_procfs_runs_same(proc, stat)) {
-        if (memcmp(proc->comm, stat->comm, sizeof proc->comm) != 0)
-            asym_procfs_expire_match(proc);
-        return;
-    }
-    asym_procfs_forget_facts(proc);
-    proc->record = record;
-    proc->has_payer = has_payer;
-    proc->payer = payer;
+    if (!asym_procfs_runs_same(proc, stat))
+        asym_procfs_forget_facts(proc);
+    else if (memcmp(proc->comm, stat->comm, sizeof proc->comm) != 0)
+        asym_procfs_expire_match(proc);
 }
 
 static int take_process(struct asym_procfs *p, struct asym_process *none, int32_t pid)

@@ -24,30 +24,23 @@
 
 #define UNTOUCHED 77
 
-/* The two functions return the same error, and write nothing then. */
 static const struct {
     const char *status;
     int error;
-    uint32_t owner, payer;
+    uint32_t owner;
 } cases[] = {
-    {"Name:\tx\nUid:\t0\t0\t0\t0\nGid:\t5\t5\t5\t5\n", 0, 0, 0},
-    {"Uid:\t2002\t2002\t2002\t2002\n", 0, 2002, 2002},
-    /*
-     * A set-user-ID program of root, one of another user, and a program of root that acts as a user. The user who starts a
-     * program of another user limits it as much as one of root: the other user must not pay for that.
-     */
-    {"Uid:\t2002\t0\t0\t0\n", 0, 0, 2002},
-    {"Uid:\t2002\t2003\t2003\t2003\n", 0, 2003, 2002},
-    {"Uid:\t0\t2002\t0\t2002\n", 0, 2002, 2002},
-    {"Uid:\t4294967294\t0\t0\t0\n", 0, 0, 4294967294},
-    {"Name:\tx\nGid:\t0\t0\t0\t0\n", -EINVAL, UNTOUCHED, UNTOUCHED},
-    {"Uid:\t2002\n", -EINVAL, UNTOUCHED, UNTOUCHED},
-    {"Uid:\t\t\t\t\n", -EINVAL, UNTOUCHED, UNTOUCHED},
-    {"Uid:\tx\tx\tx\tx\n", -EINVAL, UNTOUCHED, UNTOUCHED},
-    {"Uid:\t4294967296\t4294967296\t0\t0\n", -EINVAL, UNTOUCHED, UNTOUCHED},
-    {"Uid:", -EINVAL, UNTOUCHED, UNTOUCHED},
-    {"", -EINVAL, UNTOUCHED, UNTOUCHED},
-    {NULL, -ENOENT, UNTOUCHED, UNTOUCHED},
+    {"Name:\tx\nUid:\t0\t0\t0\t0\nGid:\t5\t5\t5\t5\n", 0, 0},
+    {"Uid:\t2002\t2003\t2004\t2005\n", 0, 2003},
+    {"Uid:\t0\t4294967294\t0\t0\n", 0, 4294967294},
+    {"Name:\tx\nGid:\t0\t0\t0\t0\n", -EINVAL, UNTOUCHED},
+    {"Uid:\t2002\n", -EINVAL, UNTOUCHED},
+    {"Uid:\t2002\t2002\n", -EINVAL, UNTOUCHED},
+    {"Uid:\t\t\t\t\n", -EINVAL, UNTOUCHED},
+    {"Uid:\tx\tx\tx\tx\n", -EINVAL, UNTOUCHED},
+    {"Uid:\t0\t4294967296\t0\t0\n", -EINVAL, UNTOUCHED},
+    {"Uid:", -EINVAL, UNTOUCHED},
+    {"", -EINVAL, UNTOUCHED},
+    {NULL, -ENOENT, UNTOUCHED},
 };
 
 static void open_tree(struct tree *tree, struct asym_root *root)
@@ -63,39 +56,20 @@ static void close_tree(struct tree *tree, struct asym_root *root)
     tree_remove(tree);
 }
 
-static void the_user_who_started_a_program_is_charged(void **state)
+static void the_owner_is_the_effective_user(void **state)
 {
     struct tree tree;
     struct asym_root root;
     (void)state;
     open_tree(&tree, &root);
     for (size_t i = 0; i < ASYM_LENGTH(cases); i++) {
-        uint32_t owner = UNTOUCHED, payer = UNTOUCHED;
+        uint32_t owner = UNTOUCHED;
         if (cases[i].status)
             tree_write(&tree, "proc/10/status", "%s", cases[i].status);
         else
             tree_unlink(&tree, "proc/10/status");
         assert_int_equal(asym_proc_owner(&root, 10, &owner), cases[i].error);
-        assert_int_equal(asym_proc_payer(&root, 10, &payer, NULL), cases[i].error);
         assert_int_equal(owner, cases[i].owner);
-        assert_int_equal(payer, cases[i].payer);
-    }
-    close_tree(&tree, &root);
-}
-
-static void many_groups_are_costly(void **state)
-{
-    struct tree tree;
-    struct asym_root root;
-    (void)state;
-    open_tree(&tree, &root);
-    for (int groups = 1; groups <= 3000; groups += 2999) {
-        uint32_t payer = UNTOUCHED;
-        bool is_costly = groups == 1;
-        tree_write(&tree, "proc/10/status", "Uid:\t2002\t0\t0\t0\nGroups:\t%0*d\n", groups, 5);
-        assert_int_equal(asym_proc_payer(&root, 10, &payer, &is_costly), 0);
-        assert_int_equal(payer, 2002);
-        assert_int_equal(is_costly, groups > 1);
     }
     close_tree(&tree, &root);
 }
@@ -108,15 +82,12 @@ static void the_live_machine_reports_the_users_of_this_process(void **state)
     assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
     assert_int_equal(asym_proc_owner(&root, getpid(), &uid), 0);
     assert_int_equal(uid, geteuid());
-    assert_int_equal(asym_proc_payer(&root, getpid(), &uid, NULL), 0);
-    assert_int_equal(uid, getuid() != 0 ? getuid() : geteuid());
     /* No process has so high a PID. */
     assert_int_equal(asym_proc_owner(&root, INT32_MAX, &uid), -ENOENT);
-    assert_int_equal(asym_proc_payer(&root, INT32_MAX, &uid, NULL), -ENOENT);
     asym_root_done(&root);
 }
 
-static pid_t start_as(uid_t real, uid_t effective, int dumpable)
+static pid_t start_as(uid_t real, uid_t effective)
 {
     int changed[2];
     char byte;
@@ -124,8 +95,7 @@ static pid_t start_as(uid_t real, uid_t effective, int dumpable)
     const pid_t pid = asym_process_fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        if (setresuid(real, effective, effective) < 0 || prctl(PR_SET_DUMPABLE, dumpable) < 0 ||
-            write(changed[1], "", 1) != 1)
+        if (setresuid(real, effective, effective) < 0 || write(changed[1], "", 1) != 1)
             _exit(1);
         for (;;)
             pause();
@@ -135,29 +105,6 @@ static pid_t start_as(uid_t real, uid_t effective, int dumpable)
     assert_int_equal(read(changed[0], &byte, 1), 1);
     close(changed[0]);
     return pid;
-}
-
-/* The real UID counts only where the process is not dumpable, as after the exec of a set-user-ID program. */
-static void a_live_process_with_two_users(void **state)
-{
-    static const struct {
-        uid_t real, effective;
-        int dumpable;
-        uint32_t payer;
-    } rows[] = {
-        {2002, 2003, 0, 2002}, {2002, 0, 0, 2002}, {2002, 0, 1, 2002}, {0, 2003, 0, 2003}, {2002, 2003, 1, 2003}};
-    struct asym_root root;
-    (void)state;
-    assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
-    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        uint32_t payer = UNTOUCHED;
-        const pid_t pid = start_as(rows[i].real, rows[i].effective, rows[i].dumpable);
-        assert_int_equal(asym_proc_payer(&root, pid, &payer, NULL), 0);
-        asym_process_signal(pid, SIGKILL);
-        waitpid(pid, NULL, 0);
-        assert_int_equal(payer, rows[i].payer);
-    }
-    asym_root_done(&root);
 }
 
 static struct asym_taskid id_of(pid_t pid)
@@ -230,7 +177,7 @@ static void a_known_process_that_changes_its_user_has_the_new_one(void **state)
     (void)state;
     assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
     signal(SIGUSR1, become);
-    const pid_t pid = start_as(2002, 0, 1);
+    const pid_t pid = start_as(2002, 0);
     const struct asym_taskid id = id_of(pid);
     for (unsigned i = 0; i < 2; i++)
         assert_int_equal(asym_proc_owner_known(&owners, &root, &id, &uid), 0);
@@ -268,7 +215,7 @@ static void a_later_process_with_the_number_is_another_one(void **state)
     uint32_t uid = UNTOUCHED;
     (void)state;
     assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
-    const pid_t pid = start_as(2002, 2002, 1);
+    const pid_t pid = start_as(2002, 2002);
     const struct asym_taskid id = id_of(pid);
     for (unsigned i = 0; i < 2; i++)
         assert_int_equal(asym_proc_owner_known(&owners, &root, &id, &uid), 0);
@@ -291,10 +238,8 @@ static void a_later_process_with_the_number_is_another_one(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_user_who_started_a_program_is_charged),
-        cmocka_unit_test(many_groups_are_costly),
+        cmocka_unit_test(the_owner_is_the_effective_user),
         cmocka_unit_test(the_live_machine_reports_the_users_of_this_process),
-        cmocka_unit_test(a_live_process_with_two_users),
         cmocka_unit_test(a_known_process_costs_no_reading),
         cmocka_unit_test(a_known_process_has_one_start_time),
         cmocka_unit_test(a_known_process_that_changes_its_user_has_the_new_one),

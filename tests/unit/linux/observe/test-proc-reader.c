@@ -21,7 +21,6 @@
 
 #include "base/clock.h"
 #include "base/macro.h"
-#include "linux/observe/proc-read-limit.h"
 #include "linux/observe/proc-reader.h"
 #include "linux/sys/proc-parse.h"
 #include "linux/sys/thread.h"
@@ -33,24 +32,28 @@
 /* The longest time that a test waits, in ms. */
 #define PATIENCE 20000
 
+/* The clock of the readers: it goes ahead of the kernel's, or stands. */
+static struct {
+    asym_usec ahead, stands;
+} clocks;
+
+static asym_usec now(void)
+{
+    return clocks.stands ? clocks.stands : asym_clock_now() + clocks.ahead;
+}
+
 static struct asym_proc_reader *new_reader(const char *program)
 {
     struct asym_proc_reader *r;
-    assert_int_equal(asym_proc_reader_new(program, asym_clock_now, &r), 0);
+    assert_int_equal(asym_proc_reader_new(program, now, &r), 0);
     return r;
-}
-
-static int ask_about(enum asym_read_limit_record record, struct asym_proc_reader *r, int32_t pid, uint32_t uid,
-                     uint32_t tag)
-{
-    const struct asym_read_request request = {
-        .pid = pid, .what = ASYM_READ_MAPS, .start = 5, .uid = uid, .tag = tag, .maps_most = 1000, .record = record};
-    return r->ask(r, &request);
 }
 
 static int ask(struct asym_proc_reader *r, int32_t pid, uint32_t uid, uint32_t tag)
 {
-    return ask_about(ASYM_READ_LIMIT_UNREAD, r, pid, uid, tag);
+    const struct asym_read_request request = {
+        .pid = pid, .what = ASYM_READ_MAPS, .start = 5, .uid = uid, .tag = tag, .maps_most = 1000};
+    return r->ask(r, &request);
 }
 
 static struct asym_read_answer wait_for_answer(struct asym_proc_reader *r)
@@ -199,19 +202,6 @@ static void a_helper_that_ends_when_nothing_is_asked_is_replaced(void **state)
     r->close(r);
 }
 
-/* Processes of a user are not read until the helper that was killed for that user has ended. */
-static int ask_until_not_later(struct asym_proc_reader *r, int32_t pid, uint32_t uid)
-{
-    struct asym_read_answer none;
-    int error = -EAGAIN;
-    for (int i = 0; i < PATIENCE && error == -EAGAIN; i++) {
-        assert_int_equal(r->take(r, &none), 0);
-        error = ask_about(ASYM_READ_LIMIT_HUNG, r, pid, uid, 0);
-        usleep(1000);
-    }
-    return error;
-}
-
 /* Each of these requests could make a helper hang. */
 static void others_of_a_user_whose_process_hangs_are_not_asked_about_at_once(void **state)
 {
@@ -230,77 +220,81 @@ static void others_of_a_user_whose_process_hangs_are_not_asked_about_at_once(voi
     r->close(r);
 }
 
-static void a_user_whose_processes_hang_is_refused(void **state)
+/* Waits until the reader accepts the request: the helper that was killed last has ended. */
+static void expect_read_soon(struct asym_proc_reader *r, uint32_t uid)
 {
-    (void)state;
-    struct asym_proc_reader *r = new_reader(FAKE);
-    assert_int_equal(r->refused_until(r, 2002), 0);
-    const asym_usec began = asym_clock_now();
-    for (int i = 0; i < ASYM_READ_LIMIT_HANGS; i++) {
-        assert_int_equal(ask_until_not_later(r, TEST_READER_HANGS, 2002), 0);
-        assert_int_equal(wait_for_answer(r).error, -ETIME);
-    }
-    /* The answer is the same while the helper that was killed last has not ended. */
-    assert_int_equal(ask(r, 7, 2002, 0), -EPERM);
-    assert_int_equal(ask_until_not_later(r, 7, 2002), -EPERM);
-    assert_true(r->refused_until(r, 2002) >= began + ASYM_READ_LIMIT_REFUSED);
-    assert_true(r->refused_until(r, 2002) <= asym_clock_now() + ASYM_READ_LIMIT_REFUSED);
-    assert_int_equal(r->refused_until(r, 2003), 0);
-    assert_int_equal(ask(r, 7, 2003, 0), 0);
-    assert_int_equal(wait_for_answer(r).maps, 7);
-    r->close(r);
-}
-
-/* A slow disk, or the kernel for want of memory, did it: neither keeps asymd from reading the others. */
-static void root_and_a_user_whose_readers_end_are_not_refused(void **state)
-{
-    (void)state;
-    struct asym_proc_reader *r = new_reader(FAKE);
-    for (int i = 0; i <= ASYM_READ_LIMIT_HANGS; i++) {
-        assert_int_equal(ask_until_not_later(r, TEST_READER_HANGS, 0), 0);
-        assert_int_equal(wait_for_answer(r).error, -ETIME);
-        assert_int_equal(ask_until_not_later(r, TEST_READER_ENDS, 2002), 0);
-        assert_int_equal(wait_for_answer(r).error, -EPIPE);
-    }
-    assert_int_equal(ask_until_not_later(r, 7, 0), 0);
-    assert_int_equal(wait_for_answer(r).maps, 7);
-    assert_int_equal(ask_until_not_later(r, 8, 2002), 0);
-    assert_int_equal(wait_for_answer(r).maps, 8);
-    assert_int_equal(asym_proc_reader_hangs(r), ASYM_READ_LIMIT_HANGS + 1);
-    r->close(r);
-}
-
-static void hang_over(struct asym_proc_reader *r, int32_t pid, enum asym_read_limit_record record)
-{
-    int error = -EAGAIN;
     struct asym_read_answer none;
+    int error = -EAGAIN;
     for (int i = 0; i < PATIENCE && error == -EAGAIN; i++) {
         assert_int_equal(r->take(r, &none), 0);
-        error = ask_about(record, r, pid, 0, 0);
+        error = ask(r, 7, uid, 0);
         usleep(1000);
     }
     assert_int_equal(error, 0);
-    assert_int_equal(wait_for_answer(r).error, -ETIME);
-}
-
-static void expect_read(struct asym_proc_reader *r, enum asym_read_limit_record record, uint32_t uid)
-{
-    assert_int_equal(ask_about(record, r, 7, uid, 0), 0);
     assert_int_equal(wait_for_answer(r).maps, 7);
 }
 
-/* A user can make processes of root hang, too. The hangs cost root nothing but the reading of such processes. */
-static void of_root_only_processes_that_may_hang_wait(void **state)
+/* Root, too: a user can start a program of root, and make it hang. Others are read at once. */
+static void a_user_whose_process_ends_a_helper_waits(void **state)
+{
+    static const struct {
+        int32_t pid;
+        uint32_t uid;
+        int error;
+    } rows[] = {{TEST_READER_HANGS, 2002, -ETIME}, {TEST_READER_ENDS, 2002, -EPIPE}, {TEST_READER_HANGS, 0, -ETIME}};
+    (void)state;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct asym_proc_reader *r = new_reader(FAKE);
+        assert_int_equal(ask(r, rows[i].pid, rows[i].uid, 0), 0);
+        assert_int_equal(wait_for_answer(r).error, rows[i].error);
+        expect_read_soon(r, 2003);
+        assert_int_equal(ask(r, 7, rows[i].uid, 0), -EAGAIN);
+        clocks.ahead += ASYM_READ_WAIT - ASYM_SEC;
+        assert_int_equal(ask(r, 7, rows[i].uid, 0), -EAGAIN);
+        clocks.ahead += 2 * ASYM_SEC;
+        expect_read_soon(r, rows[i].uid);
+        r->close(r);
+    }
+}
+
+/* Another helper is paid from the one budget of all users. */
+static void a_helper_costs_all_users(void **state)
 {
     (void)state;
+    clocks.stands = asym_clock_now();
     struct asym_proc_reader *r = new_reader(FAKE);
-    const int n = (int)(ASYM_READ_LIMIT_USER_BURST / ASYM_READ_LIMIT_HANG_COST);
-    for (int i = 0; i <= n; i++)
-        hang_over(r, TEST_READER_HANGS, ASYM_READ_LIMIT_UNREAD);
-    assert_int_equal(ask_about(ASYM_READ_LIMIT_HUNG, r, 7, 0, 0), -EAGAIN);
-    expect_read(r, ASYM_READ_LIMIT_READ, 0);
-    expect_read(r, ASYM_READ_LIMIT_UNREAD, 2002);
+    uint32_t n = 0;
+    while (n < 1000 && ask(r, TEST_READER_ENDS, 2000 + n, 0) == 0) {
+        assert_int_equal(wait_for_answer(r).error, -EPIPE);
+        n++;
+    }
+    assert_in_range(n, 1, 41);
+    assert_int_equal(ask(r, 7, 0, 0), -EAGAIN);
+    clocks.stands += 10 * ASYM_SEC;
+    expect_read_soon(r, 0);
     r->close(r);
+    clocks.stands = 0;
+}
+
+/* A reading is charged what it may cost, and then what it has cost. */
+static void readings_have_one_budget(void **state)
+{
+    const struct asym_read_request much = {
+        .pid = 7, .what = ASYM_READ_MAPS, .uid = 2002, .maps_most = ASYM_READ_MAPS_MOST};
+    (void)state;
+    clocks.stands = asym_clock_now();
+    struct asym_proc_reader *r = new_reader(FAKE);
+    for (int round = 0; round < 3; round++) {
+        int n = 0;
+        while (n < 100 && r->ask(r, &much) == 0)
+            n++;
+        assert_in_range(n, 4, 5);
+        assert_int_equal(ask(r, 7, 0, 0), -EAGAIN);
+        while (n-- > 0)
+            assert_int_equal(wait_for_answer(r).error, 0);
+    }
+    r->close(r);
+    clocks.stands = 0;
 }
 
 /* End the children of killed helpers, and reap all processes. The child of a helper becomes the test's when the helper ends. */
@@ -314,21 +308,21 @@ static void end_those_that_stay(void)
     } while (wait(NULL) > 0);
 }
 
-/* Two killed helpers have not ended. One more may hang over a process that was read before, and the last one over none. */
-static void the_last_helper_is_not_for_root(void **state)
+/* However long that takes, and root, too. The other helpers are for other users. */
+static void a_user_waits_while_the_killed_helper_sleeps(void **state)
 {
+    static const uint32_t uids[] = {2002, 0};
     (void)state;
-    struct asym_proc_reader *r = new_reader(FAKE);
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
-    for (int i = 0; i < 2; i++)
-        hang_over(r, TEST_READER_STAYS, ASYM_READ_LIMIT_UNREAD);
-    assert_int_equal(ask_about(ASYM_READ_LIMIT_UNREAD, r, 7, 0, 0), -EAGAIN);
-    assert_int_equal(ask_about(ASYM_READ_LIMIT_HUNG, r, 7, 0, 0), -EAGAIN);
-    expect_read(r, ASYM_READ_LIMIT_READ, 0);
-    hang_over(r, TEST_READER_STAYS, ASYM_READ_LIMIT_READ);
-    assert_int_equal(ask_about(ASYM_READ_LIMIT_READ, r, 7, 0, 0), -EAGAIN);
-    expect_read(r, ASYM_READ_LIMIT_UNREAD, 2002);
-    r->close(r);
+    for (size_t i = 0; i < ASYM_LENGTH(uids); i++) {
+        struct asym_proc_reader *r = new_reader(FAKE);
+        assert_int_equal(ask(r, TEST_READER_STAYS, uids[i], 0), 0);
+        assert_int_equal(wait_for_answer(r).error, -ETIME);
+        clocks.ahead += 100 * ASYM_READ_WAIT;
+        assert_int_equal(ask(r, 7, uids[i], 0), -EAGAIN);
+        expect_read_soon(r, 2003);
+        r->close(r);
+    }
     end_those_that_stay();
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
 }
@@ -393,10 +387,10 @@ int main(void)
         cmocka_unit_test(a_helper_that_ends_between_two_requests_names_the_process),
         cmocka_unit_test(a_helper_that_ends_when_nothing_is_asked_is_replaced),
         cmocka_unit_test(others_of_a_user_whose_process_hangs_are_not_asked_about_at_once),
-        cmocka_unit_test(a_user_whose_processes_hang_is_refused),
-        cmocka_unit_test(root_and_a_user_whose_readers_end_are_not_refused),
-        cmocka_unit_test(of_root_only_processes_that_may_hang_wait),
-        cmocka_unit_test(the_last_helper_is_not_for_root),
+        cmocka_unit_test(a_user_whose_process_ends_a_helper_waits),
+        cmocka_unit_test(a_helper_costs_all_users),
+        cmocka_unit_test(readings_have_one_budget),
+        cmocka_unit_test(a_user_waits_while_the_killed_helper_sleeps),
         cmocka_unit_test(without_a_program_nothing_is_read),
         cmocka_unit_test(the_helper_of_asymd_reads),
     };

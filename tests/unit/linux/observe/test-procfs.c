@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "base/macro.h"
 #include "base/mask.h"
-#include "linux/observe/proc-read-limit.h"
 #include "linux/observe/procfs-internal.h"
 #include "linux/sys/proc-parse.h"
 #include "support/tree.h"
@@ -170,7 +169,7 @@ static void put(const struct fixture *f, struct thread t)
         tree_write(&f->tree, file, "0::/\n");
         /* A set-user-ID program that user 2002 has started. */
         snprintf(file, sizeof file, "proc/%d/status", t.pid);
-        tree_write(&f->tree, file, "Name:\tx\nUid:\t2002\t0\t0\t0\n");
+        tree_write(&f->tree, file, "Name:\tx\nUid:\t0\t2002\t0\t0\n");
     }
     snprintf(file, sizeof file, "proc/%d/task/%d/schedstat", t.pid, t.tid);
     tree_write(&f->tree, file, "1000000 0 1\n");
@@ -1137,7 +1136,6 @@ struct fake_reader {
     struct asym_read_request last_request;
     struct asym_read_answer answer;
     int n_requests, refuses;
-    asym_usec refused_until;
     bool answers;
 };
 
@@ -1152,12 +1150,6 @@ static int fake_ask(struct asym_proc_reader *r, const struct asym_read_request *
     fake->n_requests++;
     fake->last_request = *request;
     return fake->refuses;
-}
-
-static asym_usec fake_refused_until(const struct asym_proc_reader *r, uint32_t uid)
-{
-    assert_int_equal(uid, 2002);
-    return ((const struct fake_reader *)(const void *)r)->refused_until;
 }
 
 static int fake_take(struct asym_proc_reader *r, struct asym_read_answer *ret)
@@ -1177,7 +1169,7 @@ static int fake_take(struct asym_proc_reader *r, struct asym_read_answer *ret)
 static void open_with_reader(struct fixture *f, struct fake_reader *fake, const struct asym_rules *rules)
 {
     struct asym_error err = {""};
-    *fake = (struct fake_reader){.port = {.ask = fake_ask, .refused_until = fake_refused_until, .take = fake_take}};
+    *fake = (struct fake_reader){.port = {.ask = fake_ask, .take = fake_take}};
     const struct asym_procfs_config config = {
         .root = &f->root, .machine = &f->machine, .reader = &fake->port, .rules = rules};
     assert_int_equal(asym_procfs_new(&config, &f->source, &err), 0);
@@ -1209,18 +1201,25 @@ static void what_is_mapped_is_not_known_until_the_answer_comes(void **state)
     assert_int_equal(fake.n_requests, 2);
     assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
     /* The maps were cut: the source requests more until it has all. */
-    assert_int_equal(fake.last_request.record, ASYM_READ_LIMIT_UNREAD);
     fake.answer = (struct asym_read_answer){.maps_cut = 1};
     fake.answers = true;
     sample(f);
     assert_int_equal(fake.last_request.maps_most, 4 * ASYM_READ_MAPS_FIRST);
-    assert_int_equal(fake.last_request.record, ASYM_READ_LIMIT_READ);
     assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
     fake.answer = (struct asym_read_answer){.maps = ASYM_MAPS_COUNTS_LATE};
     fake.answers = true;
     sample(f);
     assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_COUNTS_LATE);
     assert_int_equal(f->s.coverage.n_unread, 0);
+}
+
+/* asymd has wanted to read the process for long. Takes a sample. */
+static void let_time_pass(struct fixture *f, int32_t pid)
+{
+    struct asym_process *proc = asym_procfs_find((struct asym_procfs *)f->source, pid);
+    assert_true(proc->wanted_at > 0);
+    proc->wanted_at = 1;
+    sample(f);
 }
 
 static void one_that_cannot_be_read_is_left_alone_until_it_has_threads(void **state)
@@ -1239,15 +1238,36 @@ static void one_that_cannot_be_read_is_left_alone_until_it_has_threads(void **st
     asym_procfs_find((struct asym_procfs *)f->source, 10)->due = ASYM_DUE_THREADS;
     sample(f);
     assert_int_equal(proc_of(f, 10)->flags, 0);
-    /* The same holds for a process whose user is refused. */
+    /* The same holds where no helper can run. */
     put(f, (struct thread){.pid = 20, .tid = 20, .comm = "job", .state = 'R', .start = 90000, .vsize = 1000});
-    fake.refuses = -EPERM;
-    fake.refused_until = UINT64_MAX;
+    fake.refuses = -ENOENT;
     sample(f);
+    let_time_pass(f, 20);
     assert_int_equal(proc_of(f, 20)->flags, ASYM_PROC_UNKNOWN);
 }
 
-/* Without its status, asymd does not know which user to charge, and charges none. */
+/* Other users keep the reader busy. They cannot keep asymd from steering a process: it goes by what it knows, and asks on. */
+static void one_that_is_not_read_for_long_is_not_left_alone(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_reader fake;
+    open_with_job(f, &fake);
+    fake.refuses = -EAGAIN;
+    sample(f);
+    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
+    let_time_pass(f, 10);
+    assert_int_equal(proc_of(f, 10)->flags, 0);
+    fake.refuses = 0;
+    sample(f);
+    assert_int_equal(fake.n_requests, 3);
+    assert_int_equal(proc_of(f, 10)->flags, 0);
+    fake.answer = (struct asym_read_answer){.maps = ASYM_MAPS_COUNTS_LATE};
+    fake.answers = true;
+    sample(f);
+    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_COUNTS_LATE);
+}
+
+/* asymd would not know who has to wait if the process hangs. */
 static void one_whose_user_is_unknown_is_read_when_it_is_known(void **state)
 {
     struct fixture *f = *state;
@@ -1259,60 +1279,10 @@ static void one_whose_user_is_unknown_is_read_when_it_is_known(void **state)
     assert_int_equal(fake.n_requests, 0);
     assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
     assert_int_equal(f->s.coverage.n_unread, 0);
-    tree_write(&f->tree, "proc/10/status", "Uid:\t2002\t0\t0\t0\n");
+    tree_write(&f->tree, "proc/10/status", "Uid:\t0\t2002\t0\t0\n");
     sample(f);
     assert_int_equal(fake.n_requests, 1);
     assert_int_equal(fake.last_request.uid, 2002);
-}
-
-/* Returns the user that asymd charges for process 10, whose status has this real UID and this many bytes of groups. */
-static uint32_t charged(struct fixture *f, const struct fake_reader *fake, int uid, int groups)
-{
-    tree_write(&f->tree, "proc/10/status", "Uid:\t%d\t0\t0\t0\nGroups:\t%0*d\n", uid, groups, 5);
-    sample(f);
-    return fake->last_request.uid;
-}
-
-/* The kernel takes milliseconds for the status of a process with thousands of groups. asymd reads it once per exec. */
-static void the_user_of_one_with_many_groups_is_known_until_an_exec(void **state)
-{
-    struct fixture *f = *state;
-    struct fake_reader fake;
-    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = 90000, .vsize = 1000});
-    open_with_reader(f, &fake, NULL);
-    fake.refuses = -EAGAIN;
-    assert_int_equal(charged(f, &fake, 2002, 1), 2002);
-    assert_int_equal(charged(f, &fake, 2003, 1), 2003);
-    assert_int_equal(charged(f, &fake, 2002, 3000), 2002);
-    assert_int_equal(charged(f, &fake, 2003, 3000), 2002);
-    asym_procfs_forget_facts(asym_procfs_find((struct asym_procfs *)f->source, 10));
-    assert_int_equal(charged(f, &fake, 2003, 3000), 2003);
-}
-
-/* A storm of forks that overflows the socket must not make each process one that was never read. */
-static void after_lost_events_the_record_of_a_process_stays(void **state)
-{
-    struct fixture *f = *state;
-    struct fake_reader fake;
-    open_with_job(f, &fake);
-    struct asym_procfs *p = (struct asym_procfs *)f->source;
-    sample(f);
-    fake.answer = (struct asym_read_answer){.maps = ASYM_MAPS_COUNTS_LATE};
-    fake.answers = true;
-    sample(f);
-    assert_int_equal(fake.n_requests, 1);
-    p->rescan = true;
-    sample(f);
-    assert_int_equal(fake.n_requests, 2);
-    assert_int_equal(fake.last_request.record, ASYM_READ_LIMIT_READ);
-    /* Another process has taken over the PID. */
-    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = 90001, .vsize = 1000});
-    fake.answers = true;
-    p->rescan = true;
-    sample(f);
-    sample(f);
-    assert_int_equal(fake.last_request.start, 90001);
-    assert_int_equal(fake.last_request.record, ASYM_READ_LIMIT_UNREAD);
 }
 
 /* Takes two samples, before which events were lost. The reader answers a request only after the first. */
@@ -1412,45 +1382,13 @@ static void one_that_could_not_be_read_is_read_again_after_a_time(void **state)
     /* A reader that the kernel killed says nothing about the process. */
     fail_and_wait(f, &fake, -EPIPE);
     assert_int_equal(fake.n_requests, 2);
-    assert_int_equal(fake.last_request.record, ASYM_READ_LIMIT_UNREAD);
     fail_and_wait(f, &fake, -ETIME);
     assert_int_equal(fake.n_requests, 3);
-    assert_int_equal(fake.last_request.record, ASYM_READ_LIMIT_HUNG);
     /* There is no third attempt after the second hang. */
     fail_and_wait(f, &fake, -ETIME);
     assert_int_equal(fake.n_requests, 3);
     assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
     assert_int_equal(f->s.coverage.n_unread, 1);
-}
-
-/* The refusal is that of the user: one that a process finds late does not last longer for that process. */
-static void a_refused_user_is_read_again_when_the_refusal_ends(void **state)
-{
-    struct fixture *f = *state;
-    struct fake_reader fake;
-    open_with_job(f, &fake);
-    fake.refuses = -EPERM;
-    fake.refused_until = asym_clock_now() + ASYM_READ_LIMIT_REFUSED;
-    sample(f);
-    sample(f);
-    assert_int_equal(fake.n_requests, 1);
-    struct asym_process *proc = asym_procfs_find((struct asym_procfs *)f->source, 10);
-    assert_int_equal(proc->retry_at, fake.refused_until);
-    /* Each attempt before the end of the refusal is the last one until then. */
-    proc->retry_at = 1;
-    sample(f);
-    sample(f);
-    assert_int_equal(fake.n_requests, 2);
-    assert_int_equal(proc->retry_at, fake.refused_until);
-    proc->retry_at = 1;
-    fake.refuses = 0;
-    sample(f);
-    assert_int_equal(fake.n_requests, 3);
-    fake.answer = (struct asym_read_answer){.maps = ASYM_MAPS_COUNTS_LATE};
-    fake.answers = true;
-    sample(f);
-    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_COUNTS_LATE);
-    assert_int_equal(f->s.coverage.n_unread, 0);
 }
 
 static struct asym_settings *load_rules(struct fixture *f, const char *text)
@@ -1491,6 +1429,30 @@ static void a_rule_for_command_lines_waits_for_the_answer(void **state)
     sample(f);
     assert_int_equal(proc_of(f, 10)->rule, ASYM_RULE_STEER);
     assert_int_equal(proc_of(f, 10)->flags, 0);
+    asym_settings_free(settings);
+}
+
+/* The reader may be busy with other users. What is known counts then, and the command line as soon as it comes. */
+static void a_rule_for_names_does_not_wait_for_a_command_line_for_ever(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_reader fake;
+    struct asym_settings *settings = load_rules(f, "[rule \"x\"]\nmatch_cmdline = *secret*\naction = slow\n"
+                                                   "[rule \"y\"]\nmatch_comm = job\naction = ignore\n");
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = 90000});
+    put(f, (struct thread){.pid = 10, .tid = 11, .comm = "job", .state = 'R', .start = 90000});
+    open_with_reader(f, &fake, settings->rules);
+    sample(f);
+    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
+    let_time_pass(f, 10);
+    assert_int_equal(proc_of(f, 10)->flags, 0);
+    assert_int_equal(proc_of(f, 10)->rule, ASYM_RULE_IGNORE);
+    sample(f);
+    assert_int_equal(fake.n_requests, 1);
+    strcpy(fake.answer.cmdline, "job --secret");
+    fake.answers = true;
+    sample(f);
+    assert_int_equal(proc_of(f, 10)->rule, ASYM_RULE_SLOW);
     asym_settings_free(settings);
 }
 
@@ -2148,6 +2110,7 @@ int main(void)
         TEST(a_program_of_that_moment_has_its_maps_left_unread),
         TEST(what_is_mapped_is_not_known_until_the_answer_comes),
         TEST(one_that_cannot_be_read_is_left_alone_until_it_has_threads),
+        TEST(one_that_is_not_read_for_long_is_not_left_alone),
         TEST(a_sample_in_pieces_has_the_same_result),
         TEST(one_process_is_read_in_pieces),
         TEST(a_process_that_takes_over_a_pid_is_read_in_pieces),
@@ -2156,14 +2119,12 @@ int main(void)
         TEST(rules_that_change_between_two_pieces_apply_to_the_full_sample),
         TEST(a_rule_for_cgroups_matches_the_processes_of_that_one),
         TEST(one_whose_user_is_unknown_is_read_when_it_is_known),
-        TEST(the_user_of_one_with_many_groups_is_known_until_an_exec),
-        TEST(after_lost_events_the_record_of_a_process_stays),
         TEST(after_lost_events_one_that_has_not_called_exec_keeps_its_facts),
         TEST(after_lost_events_one_that_has_called_exec_is_read_again),
         TEST(one_that_could_not_be_read_is_read_again_after_a_time),
         TEST(one_whose_command_line_hangs_is_left_alone_for_a_time),
-        TEST(a_refused_user_is_read_again_when_the_refusal_ends),
         TEST(a_rule_for_command_lines_waits_for_the_answer),
+        TEST(a_rule_for_names_does_not_wait_for_a_command_line_for_ever),
         TEST(a_rule_for_names_follows_a_process_that_renames_itself),
         TEST(the_rule_of_a_process_that_sleeps_is_known_on_request),
         TEST(the_rule_of_a_process_that_sleeps_waits_for_its_command_line),
