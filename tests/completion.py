@@ -28,7 +28,6 @@ CASES = [
     (["asymctl", "sim", "--repeat", "=", ""], {""}, None),
     (["asymctl", "metrics", "--"], None, {"--json"}),
     (["asymctl", "record", "--j"], {"--json"}, None),
-    (["asymctl", "trace", "--j"], {"--json"}, None),
     (["asymctl", "run", "--g"], {"--gcc"}, None),
     (["asymctl", "run", "--gcc", "mkdi"], None, {"mkdir"}),
     (["asymctl", "run", "--tool", "=", "x", "mkdi"], None, {"mkdir"}),

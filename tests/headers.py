@@ -21,7 +21,6 @@ SHARED = {
     "lib/top/layout-parts.h": ("layout-apps layout-cpus layout-text", "the parts of one screen, in the order of the screen"),
     "daemon/asymd/service-control.h": ("service-facts service-reload", "all that the bus calls of the service"),
     "daemon/asymctl/status.h": ("status-text", "one status, as text and as JSON"),
-    "daemon/asymctl/metrics.h": ("metrics-verb", "the samples of the verb metrics; stats prints them, too"),
 }
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 DEFINITION = re.compile(r"^(?!static\b|typedef\b)[A-Za-z_][^;{}()=\n]*?\b(\w+)\([^;{}]*\)\n\{", re.M)

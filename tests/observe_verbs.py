@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""observe_verbs.py ASYMCTL: record and trace in a pseudo-terminal: the bar with the time left, and what Ctrl-C keeps."""
+"""observe_verbs.py ASYMCTL: record, of a record and of a trace, in a pseudo-terminal: the bar with the time left, and what Ctrl-C keeps."""
 import json
 import os
 import re
@@ -38,9 +38,9 @@ def check_end(asymctl, folder, pid):
 
 def check_ctrl_c(asymctl, folder, pid):
     """Ctrl-C ends a record and a trace of an hour, and both files are whole."""
-    for verb in ("record", "trace"):
-        name = f"{folder}/{verb}.out"
-        terminal = observe(asymctl, verb, name, "--time=1h", f"--pid={pid}")
+    for kind in ([], ["--trace"]):
+        name = f"{folder}/{'trace' if kind else 'record'}.out"
+        terminal = observe(asymctl, "record", *kind, name, "--time=1h", f"--pid={pid}")
         assert shows_bar(terminal) == 3600
         terminal.press("\x03")
         assert terminal.end() == 0, terminal.screen.text()

@@ -344,16 +344,16 @@ class Test:
         assert fake.calls("SetProgram 1000 fast") == 0
         terminal.press("fy")
         terminal.shows("Process 1000 is on fast CPUs until it ends")
-        terminal.press("xy")
-        terminal.shows("Process 1000 is released")
-        terminal.press("jxy")
+        terminal.press("iy")
+        terminal.shows("Process 1000 is left alone")
+        terminal.press("jiy")
         terminal.shows("Not permitted here: sudo asymctl top, or an asymctl verb in another terminal.")
         terminal.press("k")
         terminal.press("orr\r")
         terminal.shows("Switch to policy rr until asymd ends? y/n")
         terminal.press("y")
         terminal.shows("The policy is rr now.")
-        for call in ("SetProgram 1000 fast", "Release 1000", "SetPolicy 0 rr"):
+        for call in ("SetProgram 1000 fast", "SetProgram 1000 ignore", "SetPolicy 0 rr"):
             assert fake.calls(call) == 1, call
 
     def asymd_ends_and_returns(self):

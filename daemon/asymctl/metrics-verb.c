@@ -1,39 +1,70 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymctl metrics. */
 #include <errno.h>
+#include <string.h>
 
+#include "app/command-line.h"
 #include "base/macro.h"
-#include "daemon/asymctl/metrics.h"
+#include "base/text.h"
 #include "daemon/asymctl/service-verb.h"
 #include "report/json.h"
 #include "report/openmetrics.h"
+#include "report/report-table.h"
 
 struct arguments {
-    bool json;
+    bool table, json;
 };
 
 static const struct asym_arg args[] = {
-    ASYM_ARG("--json", BOOL, NULL, json, .help = "print the same as JSON"),
+    ASYM_ARG_OR("--table", BOOL, NULL, table, .help = "print a table for people"),
+    ASYM_ARG("--json", BOOL, NULL, json, .help = "print JSON"),
     {.option = {.key = NULL}},
 };
 
-struct asym_metric *asym_metrics_of(const struct asym_client_counters *counters)
+/* Returns the counters as samples, which borrow their strings; NULL: no memory. */
+static struct asym_metric *samples_of(const struct asym_client_counters *counters)
 {
-    struct asym_metric *metrics = calloc(counters->n_counters + 1, sizeof *metrics);
-    for (size_t i = 0; metrics && i < counters->n_counters; i++)
-        metrics[i] = (struct asym_metric){
+    struct asym_metric *samples = calloc(counters->n_counters + 1, sizeof *samples);
+    for (size_t i = 0; samples && i < counters->n_counters; i++)
+        samples[i] = (struct asym_metric){
             .name = counters->counters[i].name,
             .kind = counters->counters[i].kind,
             .whole = asym_metric_whole(counters->counters[i].value),
             .fraction = counters->counters[i].value,
         };
-    return metrics;
+    return samples;
 }
 
 static int print_json(const struct asym_metric *samples, size_t n)
 {
     return asym_json_print(
         json_pack("{s:s, s:o}", "schema", "asymctl.metrics/1", "families", asym_openmetrics_json(samples, n)), stdout);
+}
+
+static int print_table(const struct asym_metric *samples, size_t n)
+{
+    static const struct asym_report_table_column columns[] = {
+        {.heading = "COUNTER"}, {.heading = "VALUE", .right = true}, {.heading = "MEANING", .cut = 30, .drop = 1}};
+    ASYM_CLEANUP(asym_report_table_done)
+    struct asym_report_table table = {.columns = columns, .n_columns = ASYM_LENGTH(columns)};
+    const struct asym_terminal terminal = asym_terminal_of(stdout);
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < n; i++) {
+        char name[256], value[32];
+        const struct asym_metric_row *row = asym_metric_row_of(samples[i].name);
+        const char *const cells[] = {asym_text_escape(samples[i].name, strlen(samples[i].name), name, sizeof name),
+                                     asym_metric_value(&samples[i], value, sizeof value), row ? row->help : ""};
+        r = asym_report_table_add(&table, cells);
+    }
+    if (r >= 0)
+        r = asym_report_table_print(&table, &terminal, 0, 0, true);
+    if (r < 0)
+        return r;
+    const size_t wanted = asym_report_table_width(&table);
+    if (wanted > terminal.columns)
+        fprintf(stderr, "asymctl: the column MEANING needs a terminal of %zu columns, or COLUMNS=%zu\n", wanted,
+                wanted);
+    return ferror(stdout) ? -EIO : 0;
 }
 
 static int metrics(const void *parsed, char **operands)
@@ -49,11 +80,12 @@ static int metrics(const void *parsed, char **operands)
     const int r = asym_client_get_counters(client, &counters, &err);
     if (r < 0)
         return asym_verb_call_failed(r, &err);
-    ASYM_AUTO_FREE struct asym_metric *samples = asym_metrics_of(&counters);
-    if (!samples)
-        return asym_verb_reported(-ENOMEM);
-    return asym_verb_reported(a->json ? print_json(samples, counters.n_counters)
-                                      : asym_openmetrics_print(samples, counters.n_counters, stdout));
+    ASYM_AUTO_FREE struct asym_metric *samples = samples_of(&counters);
+    const size_t n = counters.n_counters;
+    return asym_verb_reported(!samples   ? -ENOMEM
+                              : a->json  ? print_json(samples, n)
+                              : a->table ? print_table(samples, n)
+                                         : asym_openmetrics_print(samples, n, stdout));
 }
 
 const struct asym_verb asym_verb_metrics = {
@@ -61,8 +93,9 @@ const struct asym_verb asym_verb_metrics = {
     .args = args,
     .args_size = sizeof(struct arguments),
     .usage = "",
-    .summary = "print the counters of the running asymd as OpenMetrics text",
-    .help = "Prints the counters as OpenMetrics text, which Prometheus reads. asymctl stats prints them for people.\n"
-            "With --json prints an object with the same families, samples and labels.\n",
+    .summary = "print the counters of the running asymd, as OpenMetrics text or as a table",
+    .help = "Prints what the running asymd has counted since its start, and its present state in figures, as\n"
+            "OpenMetrics text, which Prometheus reads; with --table for people. With --json prints an object with\n"
+            "the families, samples and labels of the text.\n",
     .run = metrics,
 };

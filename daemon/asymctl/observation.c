@@ -19,19 +19,6 @@
 #include "linux/enforce/ledger-overlay.h"
 #include "linux/enforce/ledger.h"
 #include "linux/sys/thread.h"
-#include "report/json.h"
-
-#define ROW(...) ASYM_ARG_OF(struct asym_observation_arguments, __VA_ARGS__)
-
-const struct asym_arg asym_observation_args[] = {
-    ROW("--time", DURATION, "TIME", time, .def = "60s", .min = 100e3, .max = 86400e6,
-        .help = "end after that long, such as 10s; 60 s by default"),
-    ROW("--pid", STRING, "PID,...", pids, .help = "plan only for these processes and their descendants"),
-    ROW("--policy", STRING, "NAME", policy, .help = "the policy to plan with; by default that of asymd"),
-    ROW("--config", STRING, "FILE", config, .help = "a configuration, instead of that of the running asymd"),
-    ROW("--json", BOOL, NULL, json, .help = "print the report at the end as JSON"),
-    {.option = {.key = NULL}},
-};
 
 void asym_observation_done(struct asym_observation *o)
 {
@@ -251,18 +238,4 @@ int asym_observation_run(struct asym_observation *o, const struct asym_observati
     o->took = now - o->began;
     asym_progress_line_end(&line);
     return r < 0 ? asym_fail(err, r, "cannot observe: %s", strerror(-r)) : 0;
-}
-
-json_t *asym_observation_json(const struct asym_observation *o, const char *schema, const struct asym_part_file *file)
-{
-    char old[sizeof file->part];
-    snprintf(old, sizeof old, "%s.old", file->path);
-    return json_pack("{s:s, s:o, s:o, s:I}", "schema", schema, "file", asym_json_text(file->path, strlen(file->path)),
-                     "earlier_file", file->kept ? asym_json_text(old, strlen(old)) : json_null(), "duration_us",
-                     (json_int_t)o->took);
-}
-
-enum asym_exit asym_observation_exit(const struct asym_observation *o, int error)
-{
-    return o->usage ? ASYM_EXIT_USAGE : asym_exit_status(error);
 }

@@ -1,26 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** The observation of this machine by a verb that steers nothing: record and trace. */
+/** The observation of this machine by a verb that steers nothing itself: record and trial. */
 #ifndef ASYM_DAEMON_ASYMCTL_OBSERVATION_H
 #define ASYM_DAEMON_ASYMCTL_OBSERVATION_H
-
-#include <jansson.h>
 
 #include "app/command-line.h"
 #include "app/cycle.h"
 #include "app/observer-setup.h"
 #include "app/run.h"
-#include "daemon/asymctl/record-files.h"
 #include "record/record.h"
 
-/** The options that such a verb has. */
+/** The verb says how long it observes, and what. */
 struct asym_observation_arguments {
-    asym_usec time; /* microseconds */
-    const char *pids, *policy, *config;
-    bool json;
+    asym_usec time; /**< microseconds */
+    const char *pids, *policy,
+        *config; /**< NULL: all processes; the policy and the configuration of the running asymd */
 };
-
-/** Their rows. */
-extern const struct asym_arg asym_observation_args[];
 
 struct asym_observation {
     struct asym_invocation cli;
@@ -69,14 +63,5 @@ struct asym_observation_watch {
  */
 int asym_observation_run(struct asym_observation *o, const struct asym_observation_watch *watch,
                          struct asym_error *err);
-
-/**
- * The members that each report of such a verb begins with: { "schema", "file", "earlier_file", "duration_us" }. earlier_file is
- * null if there was no FILE before. A new reference; NULL: no memory.
- */
-json_t *asym_observation_json(const struct asym_observation *o, const char *schema, const struct asym_part_file *file);
-
-/** The exit status for an error. */
-enum asym_exit asym_observation_exit(const struct asym_observation *o, int error);
 
 #endif

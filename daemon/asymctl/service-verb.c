@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,11 +169,6 @@ void asym_polkit_agent_stop(void *ctx)
     free(agent);
 }
 
-const struct asym_arg asym_change_args[] = {
-    ASYM_ARG_OF(struct asym_change_arguments, "--json", BOOL, NULL, json, .help = "print JSON"),
-    {.option = {.key = NULL}},
-};
-
 /* Without an answer, the masks of an asymd that died would go unnoticed: nothing else says so. */
 static void say_left_over(void)
 {
@@ -227,19 +221,4 @@ bool asym_verb_is_pid(const char *text, uint32_t *ret)
         return false;
     *ret = (uint32_t)n;
     return true;
-}
-
-int asym_verb_report_change(const struct asym_change_arguments *a, const char *verb, const char *format, ...)
-{
-    char text[2048];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    if (a->json)
-        return asym_verb_reported(asym_json_print(json_pack("{s:s, s:s, s:o}", "schema", "asymctl.change/1", "verb",
-                                                            verb, "text", asym_json_bytes(text, strlen(text))),
-                                                  stdout));
-    puts(text);
-    return ASYM_EXIT_DONE;
 }

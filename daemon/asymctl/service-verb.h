@@ -37,17 +37,4 @@ int asym_verb_report(struct asym_client *client, const char *topic, struct asym_
 /** Parse a PID or TID. Returns true; false if it is none, and prints nothing. */
 bool asym_verb_is_pid(const char *text, uint32_t *ret);
 
-/** The options of the verbs that change something. */
-struct asym_change_arguments {
-    bool json;
-};
-extern const struct asym_arg asym_change_args[];
-
-/**
- * Report a change that asymd has made: as a sentence, or as { "schema": "asymctl.change/1", "verb", "text" }.
- * Returns the exit status.
- */
-int asym_verb_report_change(const struct asym_change_arguments *a, const char *verb, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
 #endif

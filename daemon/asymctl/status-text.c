@@ -62,15 +62,6 @@ static void print_head(const struct asym_status *s, const struct asym_terminal *
     fputc('\n', t->out);
 }
 
-static void print_policy(const struct asym_client_status *s, const struct asym_terminal *t)
-{
-    char policy[128], reason[2048], text[4096], named[1024];
-    asym_name_user_of_policy(s->policy_reason, named, sizeof named);
-    snprintf(text, sizeof text, "%s (%s)", shown(s->policy, policy, sizeof policy),
-             shown(named, reason, sizeof reason));
-    print_line(t, "Policy", text);
-}
-
 /* Writes a bar of that many columns. Eighths of a column are seen in Unicode only. */
 static const char *bar(double share, size_t columns, bool unicode, char *buf, size_t size)
 {
@@ -375,9 +366,10 @@ static void print_lacks(const struct asym_client_status *s, const struct asym_te
 
 int asym_status_text(const struct asym_status *status, const struct asym_terminal *terminal)
 {
+    char policy[ASYM_POLICY_NAMED];
     print_head(status, terminal);
     fputc('\n', terminal->out);
-    print_policy(&status->of, terminal);
+    print_line(terminal, "Policy", asym_name_policy(&status->of, policy));
     int r = print_machine(status, terminal);
     if (r < 0)
         return r;

@@ -224,11 +224,7 @@ int asym_top_source_order(struct asym_top_source *source, enum asym_top_action a
                                           [ASYM_TOP_SET_IGNORE] = "ignore",
                                           [ASYM_TOP_SET_AUTO] = "auto"};
     const int r = connect_once(source, err);
-    if (r < 0)
-        return r;
-    return say_refused(action == ASYM_TOP_RELEASE ? asym_client_release(source->client, pid, err)
-                                                  : asym_client_set_program(source->client, pid, actions[action], err),
-                       err);
+    return r < 0 ? r : say_refused(asym_client_set_program(source->client, pid, actions[action], err), err);
 }
 
 void asym_top_source_rest(struct asym_top_source *source)

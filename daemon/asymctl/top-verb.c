@@ -129,8 +129,7 @@ static void order(struct top *top, enum asym_top_action action)
     static const char *const done[] = {[ASYM_TOP_SET_FAST] = "is on fast CPUs until it ends (a: auto)",
                                        [ASYM_TOP_SET_SLOW] = "is on slow CPUs until it ends (a: auto)",
                                        [ASYM_TOP_SET_IGNORE] = "is left alone until it ends (a: auto)",
-                                       [ASYM_TOP_SET_AUTO] = "follows the rules of the configuration again",
-                                       [ASYM_TOP_RELEASE] = "is released until it ends (a: auto)"};
+                                       [ASYM_TOP_SET_AUTO] = "follows the rules of the configuration again"};
     struct asym_error err = {""};
     char text[100];
     const uint32_t pid = top->view.asked_pid;
@@ -158,7 +157,6 @@ static bool act(struct top *top, enum asym_top_action action)
     case ASYM_TOP_SET_SLOW:
     case ASYM_TOP_SET_IGNORE:
     case ASYM_TOP_SET_AUTO:
-    case ASYM_TOP_RELEASE:
         order(top, action);
         break;
     case ASYM_TOP_DRAW:

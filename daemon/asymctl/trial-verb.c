@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymctl trial: what asymd gains on this machine, by blocks of steering and of pause. */
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/macro.h"
 #include "base/text.h"
 #include "daemon/asymctl/observation.h"
 #include "daemon/asymctl/service-verb.h"
-#include "daemon/asymctl/trial-metric.h"
 #include "experiment/trial-row.h"
 #include "linux/perf/count-all.h"
 #include "report/json.h"
@@ -24,6 +28,114 @@
 #define GRACE 30
 /* Without names: a program that used less than this of a CPU in the mean is not active. */
 #define ACTIVE 0.05
+
+/* A command of the user that measures one block: its last number is the block's rate. */
+
+/* The environment variable with the seconds that the command has: "8". */
+#define ASYM_TRIAL_SECONDS "ASYM_TRIAL_SECONDS"
+
+#define MOST_READS         16
+
+struct metric {
+    pid_t pid;     /* of the shell, which leads a process group; 0: it does not run */
+    int out;       /* its standard output, read without waiting */
+    char last[64]; /* the end of what it has printed, without NUL */
+    size_t n;
+};
+
+static int spawn_shell(struct metric *m, const char *command, int out)
+{
+    char *const argv[] = {(char[]){"sh"}, (char[]){"-c"}, (char *)(uintptr_t)command, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int r = posix_spawn_file_actions_init(&actions);
+    if (r != 0)
+        return -r;
+    r = posix_spawnattr_init(&attributes);
+    if (r == 0) {
+        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+        /* It is in the background: a read of the terminal would stop it. */
+        r = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+        if (r == 0)
+            r = posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+        if (r == 0)
+            r = posix_spawn(&m->pid, "/bin/sh", &actions, &attributes, argv, environ);
+        posix_spawnattr_destroy(&attributes);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    return -r;
+}
+
+/* Starts the command with sh -c. Returns 0; -errno. */
+static int start_metric(struct metric *m, const char *command, asym_usec time)
+{
+    char seconds[32];
+    int ends[2];
+    *m = (struct metric){.out = -1};
+    snprintf(seconds, sizeof seconds, "%.3g", (double)time / ASYM_SEC);
+    if (setenv(ASYM_TRIAL_SECONDS, seconds, 1) < 0 || pipe2(ends, O_CLOEXEC) < 0)
+        return -errno;
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    const int r = spawn_shell(m, command, ends[1]);
+    close(ends[1]);
+    m->out = ends[0];
+    if (r < 0) {
+        close(ends[0]);
+        *m = (struct metric){.out = -1};
+    }
+    return r;
+}
+
+/* Keeps the last bytes. */
+static void keep_last(struct metric *m, const char *bytes, size_t n)
+{
+    const size_t of_new = ASYM_MIN(n, sizeof m->last), of_old = ASYM_MIN(m->n, sizeof m->last - of_new);
+    memmove(m->last, m->last + m->n - of_old, of_old);
+    memcpy(m->last + of_old, bytes + n - of_new, of_new);
+    m->n = of_old + of_new;
+}
+
+/* Reads what it has printed. Called often: a full pipe makes the command wait. */
+static void read_metric(struct metric *m)
+{
+    char buf[4096];
+    ssize_t n = 1;
+    /* A command that prints without end must not keep the trial here. */
+    for (int i = 0; m->pid > 0 && n > 0 && i < MOST_READS; i++) {
+        n = read(m->out, buf, sizeof buf);
+        if (n > 0)
+            keep_last(m, buf, (size_t)n);
+    }
+}
+
+static double last_number(const struct metric *m)
+{
+    char text[sizeof m->last + 1], *end;
+    double last = (double)NAN;
+    memcpy(text, m->last, m->n);
+    text[m->n] = '\0';
+    for (char *word = strtok(text, " \t\r\n,;:="); word; word = strtok(NULL, " \t\r\n,;:=")) {
+        const double number = strtod(word, &end);
+        if (end != word && *end == '\0' && isfinite(number))
+            last = number;
+    }
+    return last;
+}
+
+/* Ends the command and all of its process group. Returns the last number that it printed; NAN: none. */
+static double end_metric(struct metric *m)
+{
+    if (m->pid <= 0)
+        return (double)NAN;
+    read_metric(m);
+    const double number = last_number(m);
+    kill(-m->pid, SIGKILL);
+    while (waitpid(m->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    close(m->out);
+    *m = (struct metric){.out = -1};
+    return number;
+}
 
 struct arguments {
     asym_usec time, block;
@@ -57,7 +169,7 @@ struct trial {
     struct asym_crossover_moment now;
     asym_usec began, counted, in_block; /* counted: of all blocks; in_block: of the one under way */
     bool begun, changed, yields;        /* changed, yields: another user has resumed, or has paused asymd */
-    struct asym_trial_metric metric;
+    struct metric metric;
     struct asym_trial_row *rows[ROWS_MAX]; /* MACHINE is the machine's */
     size_t n_rows;
     struct asym_crossover_series *numbers; /* of the command; NULL: there is none */
@@ -66,7 +178,7 @@ struct trial {
 
 static void trial_done(struct trial *t)
 {
-    asym_trial_metric_end(&t->metric);
+    end_metric(&t->metric);
     for (size_t i = 0; i < t->n_rows; i++)
         free(t->rows[i]);
     free(t->numbers);
@@ -152,7 +264,7 @@ static int check_state(struct trial *t)
 static int end_block(struct trial *t)
 {
     const int r = check_state(t);
-    const double number = asym_trial_metric_end(&t->metric);
+    const double number = end_metric(&t->metric);
     const bool valid = r >= 0 && !t->changed;
     if (t->numbers)
         asym_crossover_add(t->numbers, &t->now, valid && t->in_block > 0 ? number : (double)NAN);
@@ -167,7 +279,7 @@ static int begin_metric(struct trial *t)
 {
     if (!t->args->metric || t->metric.pid > 0)
         return 0;
-    const int r = asym_trial_metric_begin(&t->metric, t->args->metric, t->plan.block - DROP - STARTS);
+    const int r = start_metric(&t->metric, t->args->metric, t->plan.block - DROP - STARTS);
     return r < 0 ? asym_fail(&t->err, r, "--metric: cannot run sh: %s", strerror(-r)) : 0;
 }
 
@@ -177,7 +289,7 @@ static int count(struct trial *t, const struct asym_snapshot *s)
         count_app(t, s, &s->apps[i]);
     t->in_block += s->interval;
     t->counted += s->interval;
-    asym_trial_metric_read(&t->metric);
+    read_metric(&t->metric);
     return 0;
 }
 

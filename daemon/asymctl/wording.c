@@ -109,6 +109,16 @@ const char *asym_name_user_of_policy(const char *reason, char *buf, size_t size)
     return name_user(reason, "set by ", " over the bus", buf, size);
 }
 
+const char *asym_name_policy(const struct asym_client_status *status, char buf[ASYM_POLICY_NAMED])
+{
+    char policy[128], reason[2048], named[1024];
+    asym_name_user_of_policy(status->policy_reason, named, sizeof named);
+    snprintf(buf, ASYM_POLICY_NAMED, "%s (%s)",
+             asym_text_escape(status->policy, strlen(status->policy), policy, sizeof policy),
+             asym_text_escape(named, strlen(named), reason, sizeof reason));
+    return buf;
+}
+
 /* The kernel cuts the name of a program to 15 bytes: no sentence that begins with a name has all these words. */
 const char *asym_name_user_of_rule(const char *sentence, char *buf, size_t size)
 {

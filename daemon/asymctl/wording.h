@@ -23,9 +23,15 @@ const char *asym_units_date(asym_usec t, char *buf);
 const char *asym_units_time_ms(asym_usec t, char *buf);
 
 struct asym_client_app;
+struct asym_client_status;
 
 /** Copy a reason for the policy: "set by uid 0 over the bus" becomes "set by root (uid 0) over the bus". Returns buf. */
 const char *asym_name_user_of_policy(const char *reason, char *buf, size_t size);
+
+enum { ASYM_POLICY_NAMED = 2300 };
+
+/** Write the policy with its reason, in printable characters: "pa (set by root (uid 0) over the bus)". Returns buf. */
+const char *asym_name_policy(const struct asym_client_status *status, char buf[ASYM_POLICY_NAMED]);
 
 /** Copy a sentence of asymctl why: "A rule that uid 0 has set" becomes "A rule that root (uid 0) has set". Returns buf. */
 const char *asym_name_user_of_rule(const char *sentence, char *buf, size_t size);

@@ -183,61 +183,24 @@ static int reload(void *userdata, sd_bus_message *m, const struct asym_bus_calle
     return asym_bus_manager_fail(error, r == -EINVAL || r == -ESRCH ? -EOPNOTSUPP : r, &err);
 }
 
-/* An order for one process. m: the arguments after the PID. by: the user who gives it. */
-typedef int order_fn(struct asym_service *s, int32_t pid, sd_bus_message *m, uid_t by, struct asym_error *err);
-
-static int carry_out(order_fn *order, void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller,
-                     sd_bus_error *error)
-{
-    struct asym_error err = {""};
-    int32_t pid;
-    int r = read_id(m, &pid);
-    if (r >= 0 && pid < 0)
-        return unknown(userdata, error);
-    if (r >= 0)
-        r = order(userdata, pid, m, caller->uid, &err);
-    return answer(m, r, &err, error);
-}
-
-static int order_release(struct asym_service *s, int32_t pid, sd_bus_message *m, uid_t by, struct asym_error *err)
-{
-    (void)m;
-    (void)by;
-    return asym_service_release(s, pid, err);
-}
-
-static int order_adopt(struct asym_service *s, int32_t pid, sd_bus_message *m, uid_t by, struct asym_error *err)
-{
-    (void)m;
-    (void)by;
-    return asym_service_adopt(s, pid, err);
-}
-
-static int order_rule(struct asym_service *s, int32_t pid, sd_bus_message *m, uid_t by, struct asym_error *err)
-{
-    enum asym_rule_action action;
-    const char *text;
-    int r = sd_bus_message_read(m, "s", &text);
-    if (r >= 0 && strcmp(text, "auto") == 0)
-        return asym_service_unset_program(s, pid, err);
-    if (r >= 0)
-        r = asym_service_parse_action(text, &action, err);
-    return r < 0 ? r : asym_service_set_program(s, pid, action, by, err);
-}
-
-static int release(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
-{
-    return carry_out(order_release, userdata, m, caller, error);
-}
-
-static int adopt(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
-{
-    return carry_out(order_adopt, userdata, m, caller, error);
-}
-
 static int set_program(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
 {
-    return carry_out(order_rule, userdata, m, caller, error);
+    struct asym_error err = {""};
+    enum asym_rule_action action;
+    const char *text;
+    int32_t pid = -1;
+    int r = read_id(m, &pid);
+    if (r >= 0)
+        r = sd_bus_message_read(m, "s", &text);
+    if (r >= 0 && pid < 0)
+        return unknown(userdata, error);
+    if (r >= 0 && strcmp(text, "auto") == 0)
+        return answer(m, asym_service_unset_program(userdata, pid, &err), &err, error);
+    if (r >= 0)
+        r = asym_service_parse_action(text, &action, &err);
+    if (r >= 0)
+        r = asym_service_set_program(userdata, pid, action, caller->uid, &err);
+    return answer(m, r, &err, error);
 }
 
 static int set_rule(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
@@ -264,8 +227,6 @@ const struct asym_bus_method asym_bus_manager_methods[] = {
     {"Pause", true, pause_steering},
     {"Resume", true, resume},
     {"Reload", true, reload},
-    {"Release", true, release},
-    {"Adopt", true, adopt},
     {"SetProgram", true, set_program},
     {"SetRule", true, set_rule},
     {"GetConfiguration", false, get_configuration},
@@ -291,8 +252,6 @@ const sd_bus_vtable asym_bus_manager_vtable[] = {
     SD_BUS_METHOD_WITH_ARGS("Pause", SD_BUS_ARGS("t", seconds), SD_BUS_NO_RESULT, asym_bus_on_method, OPEN),
     SD_BUS_METHOD_WITH_ARGS("Resume", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, asym_bus_on_method, OPEN),
     SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, asym_bus_on_method, OPEN),
-    SD_BUS_METHOD_WITH_ARGS("Release", SD_BUS_ARGS("u", pid), SD_BUS_NO_RESULT, asym_bus_on_method, OPEN),
-    SD_BUS_METHOD_WITH_ARGS("Adopt", SD_BUS_ARGS("u", pid), SD_BUS_NO_RESULT, asym_bus_on_method, OPEN),
     SD_BUS_METHOD_WITH_ARGS("SetProgram", SD_BUS_ARGS("u", pid, "s", action), SD_BUS_NO_RESULT, asym_bus_on_method,
                             OPEN),
     SD_BUS_METHOD_WITH_ARGS("SetRule", SD_BUS_ARGS("u", pid, "s", action), SD_BUS_RESULT("s", file, "s", before),

@@ -247,7 +247,7 @@ static bool has_ended(void *ctx, const struct asym_taskid *proc)
 
 void asym_service_control_housekeeping(struct asym_service *s, asym_usec now)
 {
-    if (now - s->control.checked < CHECK_PERIOD || asym_overrides_count(s->control.overrides) == 0)
+    if (now - s->control.checked < CHECK_PERIOD)
         return;
     asym_overrides_forget(s->control.overrides, has_ended, NULL);
     s->control.checked = now;
@@ -256,7 +256,7 @@ void asym_service_control_housekeeping(struct asym_service *s, asym_usec now)
 /* An order of a user, for a process or for each process of a job. */
 struct order {
     struct asym_service *s;
-    int (*give)(const struct order *o, const struct asym_taskid *proc, struct asym_error *err);
+    int (*give)(const struct order *o, const struct asym_taskid *proc);
     const char *what;           /* for the journal */
     enum asym_rule_action rule; /* this and the next one: of give_rule */
     uid_t by;
@@ -276,7 +276,7 @@ static void give_to(void *ctx, const struct asym_taskid *known)
     if (r >= 0 && known->start > 0 && known->start != proc.start)
         r = asym_fail(&err, -ESRCH, "process %" PRId32 " has ended", known->tgid);
     if (r >= 0)
-        r = o->give(o, &proc, &err);
+        r = o->give(o, &proc);
     if (r == -ENOSPC)
         asym_fail(&err, r, "%d processes have an order already: wait until one of them has ended", ASYM_OVERRIDES_MAX);
     if (r >= 0) {
@@ -305,46 +305,6 @@ static int give_order(struct asym_service *s, int32_t pid, struct order *o, stru
     return o->n == 0 || o->r == -ENOSPC ? o->r : 0;
 }
 
-static int give_release(const struct order *o, const struct asym_taskid *proc, struct asym_error *err)
-{
-    (void)err;
-    return asym_overrides_release(o->s->control.overrides, proc);
-}
-
-int asym_service_release(struct asym_service *s, int32_t pid, struct asym_error *err)
-{
-    struct order o = {.give = give_release, .what = "released by the user: asymd leaves it alone"};
-    return give_order(s, pid, &o, err);
-}
-
-/* The processes of a job can have several rules. What the monitor has is the rule of the one that ran most. */
-static enum asym_rule_action action_of(struct asym_service *s, const struct asym_taskid *id)
-{
-    const struct asym_override *order = asym_overrides_find(s->control.overrides, id);
-    struct asym_proc proc;
-    if (order && order->ruled)
-        return order->rule;
-    if (asym_observer_rule_of(&s->observer, id, &proc) >= 0)
-        return proc.rule;
-    const struct asym_monitor_app *app = asym_monitor_app_of(s->control.monitor, id->tgid);
-    return app ? app->rule : ASYM_RULE_STEER;
-}
-
-static int give_adoption(const struct order *o, const struct asym_taskid *proc, struct asym_error *err)
-{
-    if (action_of(o->s, proc) == ASYM_RULE_IGNORE)
-        return asym_fail(err, -EPERM,
-                         "a rule says ignore, and that is not undone by adopt: asymctl set %" PRId32 " steer",
-                         proc->tgid);
-    return asym_overrides_adopt(o->s->control.overrides, proc, asym_clock_now());
-}
-
-int asym_service_adopt(struct asym_service *s, int32_t pid, struct asym_error *err)
-{
-    struct order o = {.give = give_adoption, .what = "adopted by the user: asymd steers it whatever masks it has"};
-    return give_order(s, pid, &o, err);
-}
-
 static const char *const actions[] = {
     [ASYM_RULE_STEER] = "steer",
     [ASYM_RULE_IGNORE] = "ignore",
@@ -362,9 +322,8 @@ int asym_service_parse_action(const char *text, enum asym_rule_action *ret, stru
     return asym_fail(err, -EINVAL, "the action is not known; accepted are fast, slow, ignore, steer and auto");
 }
 
-static int give_rule(const struct order *o, const struct asym_taskid *proc, struct asym_error *err)
+static int give_rule(const struct order *o, const struct asym_taskid *proc)
 {
-    (void)err;
     return asym_overrides_set_rule(o->s->control.overrides, proc, o->rule, o->by);
 }
 
@@ -377,16 +336,15 @@ int asym_service_set_program(struct asym_service *s, int32_t pid, enum asym_rule
     return give_order(s, pid, &o, err);
 }
 
-static int give_no_rule(const struct order *o, const struct asym_taskid *proc, struct asym_error *err)
+static int give_no_rule(const struct order *o, const struct asym_taskid *proc)
 {
-    (void)err;
-    asym_overrides_unset_rule(o->s->control.overrides, proc);
-    return 0;
+    return asym_overrides_unset_rule(o->s->control.overrides, proc, asym_clock_now());
 }
 
 int asym_service_unset_program(struct asym_service *s, int32_t pid, struct asym_error *err)
 {
-    struct order o = {.give = give_no_rule, .what = "the rules of the configuration decide again"};
+    struct order o = {.give = give_no_rule,
+                      .what = "the rules of the configuration decide again, whatever masks its threads have"};
     return give_order(s, pid, &o, err);
 }
 

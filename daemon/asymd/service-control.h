@@ -49,26 +49,20 @@ int asym_service_set_policy(struct asym_service *s, const char *name, bool perma
 int asym_service_reload(struct asym_service *s, struct asym_error *err);
 
 /**
- * This order, asym_service_adopt, asym_service_set_program and asym_service_unset_program are for the process of which pid
- * is a TID. The number of a job stands for each process that the job has now (asym_observer_job_each): what some of them
- * refuse is no error. -ENOSPC: too many processes have an order.
- *
- * Put back everything of that process, and leave it alone until it ends or asym_service_adopt.
- */
-int asym_service_release(struct asym_service *s, int32_t pid, struct asym_error *err);
-
-/**
- * Steer the process again: undoes asym_service_release; takes back threads that asymd leaves alone since their mask was changed
- * or the kernel refused; and a mask of its own excludes no thread of it any more. What a thread has now counts as its own.
- */
-int asym_service_adopt(struct asym_service *s, int32_t pid, struct asym_error *err);
-
-/**
- * A rule for that one process until it ends. It goes before the rules of the configuration, and undoes asym_service_release.
- * by: the user who asks.
+ * A rule for one process until it ends. It goes before the rules of the configuration. IGNORE puts back everything of the process at
+ * once. by: the user who asks. This order and the next are for the process of which pid is a TID. The number of a job stands for
+ * each process that the job has now (asym_observer_job_each): what some of them refuse is no error. -ENOSPC: too many processes
+ * have an order.
  */
 int asym_service_set_program(struct asym_service *s, int32_t pid, enum asym_rule_action action, uid_t by,
                              struct asym_error *err);
+
+/**
+ * Undo asym_service_set_program: the rules of the configuration decide again. Takes back threads that asymd leaves alone since their
+ * mask was changed or the kernel refused; and a mask of its own excludes no thread of it any more. What a thread has now counts as
+ * its own.
+ */
+int asym_service_unset_program(struct asym_service *s, int32_t pid, struct asym_error *err);
 
 /** The answer of asym_service_set_rule. */
 struct asym_set_rule {
@@ -84,9 +78,6 @@ struct asym_set_rule {
  */
 int asym_service_set_rule(struct asym_service *s, int32_t pid, const char *action, uid_t by, struct asym_set_rule *ret,
                           struct asym_error *err);
-
-/** Undo asym_service_set_program and asym_service_release: the rules of the configuration decide again. */
-int asym_service_unset_program(struct asym_service *s, int32_t pid, struct asym_error *err);
 
 /** Parse "fast", "slow", "ignore" or "steer". Returns 0; -EINVAL with err. */
 int asym_service_parse_action(const char *text, enum asym_rule_action *ret, struct asym_error *err);

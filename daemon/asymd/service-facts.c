@@ -160,12 +160,9 @@ static int update_proc(struct asym_service *s, const struct asym_taskid *id, boo
     if (r < 0)
         return 0;
     asym_overrides_apply(s->control.overrides, &proc);
-    /* A release by the user decides without the rule. */
-    const bool is_pending = r == 0 && !proc.rule_name;
-    if (is_pending && !(proc.flags & ASYM_PROC_RELEASED))
+    if (r == 0 && !proc.rule_name)
         return -EINPROGRESS;
-    const bool changed = asym_monitor_update_proc(s->control.monitor, &proc);
-    return is_pending ? -EINPROGRESS : changed;
+    return asym_monitor_update_proc(s->control.monitor, &proc);
 }
 
 static bool is_in_last_snapshot(const struct asym_service *s, asym_usec seen)

@@ -41,7 +41,6 @@ enum asym_exclusion {
     ASYM_WHY_SELF,
     ASYM_WHY_FOREIGN_NS,
     ASYM_WHY_OUTSIDE,
-    ASYM_WHY_RELEASED, /**< the user has told asymd to leave its process alone */
     ASYM_WHY_RULE_IGNORE,
     ASYM_WHY_UNLISTED, /**< no rule names its program, and asymd.default is ignore */
     ASYM_WHY_REALTIME,

@@ -48,8 +48,7 @@ enum {
     /** Its only thread has not started the others yet, and a runtime in it (LLVM's OpenMP, oneTBB) will size its thread pool by
      * the mask that this thread has then. */
     ASYM_PROC_COUNTS_LATE = 1 << 4,
-    ASYM_PROC_UNKNOWN = 1 << 5,  /**< the source does not know its mapped files or its command line, or not yet */
-    ASYM_PROC_RELEASED = 1 << 6, /**< the user has told asymd to leave this process alone */
+    ASYM_PROC_UNKNOWN = 1 << 5, /**< the source does not know its mapped files or its command line, or not yet */
 };
 
 /** Facts about a thread, as bits of asym_task.flags. */
@@ -167,9 +166,9 @@ struct asym_snapshot {
     bool urgent;        /**< RTX: a serial phase has begun or ended since the last snapshot */
     bool refreshed;     /**< returned again after asym_source.refresh: measured values are those of the last snapshot */
     bool paused;        /**< the user has told asymd to steer nothing for now */
-    /** The processes with ASYM_PROC_RELEASED, listed in procs or not, sorted by tgid. NULL if there are none. */
-    const struct asym_taskid *released;
-    size_t n_released;
+    /** The processes that the user has told asymd to ignore, listed in procs or not, sorted by tgid. NULL if there are none. */
+    const struct asym_taskid *ignored;
+    size_t n_ignored;
     const struct asym_machine *machine;
     const struct asym_app *apps;
     const struct asym_proc *procs;

@@ -240,6 +240,19 @@ static int add_process_events(struct asym_check *check, const struct asym_run *r
                           "the kernel reports new and ended processes (proc connector)");
 }
 
+/* The configuration may name another policy than auto would choose. */
+static int add_recommended(struct asym_check *check, const struct asym_run *run)
+{
+    const struct asym_policy_choice choice = asym_run_choose(run, "auto");
+    char remedy[200];
+    if (choice.policy == run->policy)
+        return 0;
+    snprintf(remedy, sizeof remedy, "sudo asymctl policy %s --permanent, if asymd runs; else policy = %s below [asymd]",
+             choice.policy->name, choice.policy->name);
+    return asym_check_add(check, "recommended", ASYM_FACT_NOTE, remedy, "%s, which auto chooses here: %s",
+                          choice.policy->name, choice.why);
+}
+
 static int add_policy(struct asym_check *check, const struct asym_run *run)
 {
     const struct asym_policy *policy = run->policy;
@@ -390,6 +403,8 @@ int asym_run_check(struct asym_run *run, struct asym_check *check)
         r = add_process_events(check, run);
     if (r >= 0)
         r = add_policy(check, run);
+    if (r >= 0)
+        r = add_recommended(check, run);
     if (r < 0)
         return r;
     check->situation = asym_situation_name(asym_assess(run, check->verdict, sizeof check->verdict));

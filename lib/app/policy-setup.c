@@ -197,17 +197,22 @@ static size_t name_cpus(struct asym_run *run)
     return asym_rules_name_cpus(run->settings->rules, &big_cache, &high_clock, &run->machine->slow);
 }
 
-int asym_run_policy_changed(struct asym_run *run, struct asym_error *err)
+struct asym_policy_choice asym_run_choose(const struct asym_run *run, const char *name)
 {
-    int r = asym_capabilities_read(&run->capabilities, &run->root, run->machine, run->settings, err);
-    if (r < 0)
-        return r;
     const struct asym_alike *alike = asym_describe_alike(run->machine, &run->notes);
     const struct asym_policy_facts facts = {
         .alike = alike ? alike->why : NULL,
         .missing = run->capabilities.missing,
     };
-    const struct asym_policy_choice choice = asym_policy_select(run->settings->daemon.policy, &facts);
+    return asym_policy_select(name, &facts);
+}
+
+int asym_run_policy_changed(struct asym_run *run, struct asym_error *err)
+{
+    int r = asym_capabilities_read(&run->capabilities, &run->root, run->machine, run->settings, err);
+    if (r < 0)
+        return r;
+    const struct asym_policy_choice choice = asym_run_choose(run, run->settings->daemon.policy);
     run->policy = choice.policy;
     run->policy_why = choice.why;
     name_cpus(run);

@@ -15,6 +15,7 @@
 #include <asym/settings.h>
 #include <asym/signal.h>
 
+#include "core/policy-select.h"
 #include "linux/perf/counters.h"
 #include "linux/sys/root.h"
 #include "profile/profiles.h"
@@ -63,6 +64,9 @@ void asym_capabilities_policies(const char *const missing[ASYM_N_SIGNALS], char 
  * of profiles, and *run is unchanged.
  */
 int asym_run_policy(struct asym_run *run, struct asym_error *err);
+
+/** Returns the policy that asymd chooses for run by that name: "auto", or the name of a policy. */
+struct asym_policy_choice asym_run_choose(const struct asym_run *run, const char *name);
 
 /** Do the same after hotplug or a change of the policy. Logs nothing: asymd has logged the notices on the configuration before. */
 int asym_run_policy_changed(struct asym_run *run, struct asym_error *err);

@@ -107,16 +107,6 @@ int asym_client_reload(struct asym_client *client, struct asym_error *err)
     return change(client, err, "Reload", NULL);
 }
 
-int asym_client_release(struct asym_client *client, uint32_t pid, struct asym_error *err)
-{
-    return change(client, err, "Release", "u", pid);
-}
-
-int asym_client_adopt(struct asym_client *client, uint32_t pid, struct asym_error *err)
-{
-    return change(client, err, "Adopt", "u", pid);
-}
-
 int asym_client_set_program(struct asym_client *client, uint32_t pid, const char *action, struct asym_error *err)
 {
     return change(client, err, "SetProgram", "us", pid, action);

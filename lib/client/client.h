@@ -100,7 +100,7 @@ struct asym_client_status {
     uint64_t memory;    /**< resident bytes */
     bool paused;
     asym_usec paused_until; /**< time of day; 0: until asymctl resume, or not paused */
-    uint32_t orders;        /**< processes that a user has released, adopted or given a rule */
+    uint32_t orders;        /**< processes that a user has given a rule */
     char *observer;         /**< "schedstat, process events" */
     char *profile;          /**< path of the file of profiles; "": none */
     char **lacks;           /**< sentences: what asymd cannot do here */
@@ -169,8 +169,6 @@ int asym_client_set_policy(struct asym_client *client, const char *name, bool pe
 int asym_client_pause(struct asym_client *client, uint64_t seconds, struct asym_error *err);
 int asym_client_resume(struct asym_client *client, struct asym_error *err);
 int asym_client_reload(struct asym_client *client, struct asym_error *err);
-int asym_client_release(struct asym_client *client, uint32_t pid, struct asym_error *err);
-int asym_client_adopt(struct asym_client *client, uint32_t pid, struct asym_error *err);
 
 /**
  * Write a lasting rule for the program of the process. action: as below; "auto" removes it. *ret_file: the path of the file;
@@ -179,7 +177,7 @@ int asym_client_adopt(struct asym_client *client, uint32_t pid, struct asym_erro
 int asym_client_set_rule(struct asym_client *client, uint32_t pid, const char *action, char **ret_file,
                          char **ret_before, struct asym_error *err);
 
-/** action: "fast", "slow", "ignore", "steer"; "auto" ends each of them, and a release. */
+/** action: "fast", "slow", "ignore", "steer"; "auto" ends each of them, and takes back threads that asymd leaves alone. */
 int asym_client_set_program(struct asym_client *client, uint32_t pid, const char *action, struct asym_error *err);
 
 /** The place of a client in the decisions of asymd. All zero: their end, which the first answer says. */

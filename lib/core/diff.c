@@ -142,10 +142,10 @@ static void diff_task(struct asym_step *st, uint32_t index, const struct asym_ap
     }
 }
 
-static bool is_released(const struct asym_snapshot *s, int32_t tgid)
+static bool is_ignored_by_user(const struct asym_snapshot *s, int32_t tgid)
 {
-    const size_t i = ASYM_LOWER_BOUND(s->released, s->n_released, tgid, tgid);
-    return i < s->n_released && s->released[i].tgid == tgid;
+    const size_t i = ASYM_LOWER_BOUND(s->ignored, s->n_ignored, tgid, tgid);
+    return i < s->n_ignored && s->ignored[i].tgid == tgid;
 }
 
 /* Returns the reason why asymd no longer steers a thread that the snapshot does not list; NONE: it still does. */
@@ -157,8 +157,8 @@ static enum asym_exclusion unlisted(const struct asym_step *st, const struct asy
     enum asym_exclusion reason = ASYM_WHY_NONE;
     if (proc)
         reason = asym_eligible_proc(&st->s->procs[proc->index], st->s->now, &e->config.enforce, figure);
-    if (reason == ASYM_WHY_NONE && is_released(st->s, m->id.tgid))
-        reason = ASYM_WHY_RELEASED;
+    if (reason == ASYM_WHY_NONE && is_ignored_by_user(st->s, m->id.tgid))
+        reason = ASYM_WHY_RULE_IGNORE;
     if (reason == ASYM_WHY_NONE && st->s->paused)
         reason = ASYM_WHY_PAUSED;
     return reason == ASYM_WHY_NONE && idle_for_long(st, m, NULL) ? ASYM_WHY_IDLE : reason;

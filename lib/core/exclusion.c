@@ -26,9 +26,10 @@ static const struct {
     uint32_t flag;
     enum asym_exclusion reason;
 } proc_rows[] = {
-    {ASYM_PROC_KERNEL, ASYM_WHY_KERNEL},         {ASYM_PROC_SELF, ASYM_WHY_SELF},
-    {ASYM_PROC_FOREIGN_NS, ASYM_WHY_FOREIGN_NS}, {ASYM_PROC_OUTSIDE, ASYM_WHY_OUTSIDE},
-    {ASYM_PROC_RELEASED, ASYM_WHY_RELEASED},
+    {ASYM_PROC_KERNEL, ASYM_WHY_KERNEL},
+    {ASYM_PROC_SELF, ASYM_WHY_SELF},
+    {ASYM_PROC_FOREIGN_NS, ASYM_WHY_FOREIGN_NS},
+    {ASYM_PROC_OUTSIDE, ASYM_WHY_OUTSIDE},
 };
 
 enum asym_exclusion asym_lasting_exclusion(const struct asym_proc *proc)

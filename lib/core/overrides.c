@@ -15,9 +15,9 @@ struct asym_overrides {
     struct asym_source *inner;
     struct asym_pool procs; /* writable copies */
     bool paused;
-    size_t n, n_released;
+    size_t n, n_ignored;
     struct asym_override items[ASYM_OVERRIDES_MAX]; /* sorted by tgid */
-    struct asym_taskid released[ASYM_OVERRIDES_MAX];
+    struct asym_taskid ignored[ASYM_OVERRIDES_MAX];
 };
 
 static struct asym_overrides *of(struct asym_source *source)
@@ -25,21 +25,17 @@ static struct asym_overrides *of(struct asym_source *source)
     return (struct asym_overrides *)(void *)source;
 }
 
-static void list_released(struct asym_overrides *o)
+static void list_ignored(struct asym_overrides *o)
 {
-    o->n_released = 0;
+    o->n_ignored = 0;
     for (size_t i = 0; i < o->n; i++)
-        if (o->items[i].released)
-            o->released[o->n_released++] = o->items[i].id;
+        if (o->items[i].ruled && o->items[i].rule == ASYM_RULE_IGNORE)
+            o->ignored[o->n_ignored++] = o->items[i].id;
 }
 
 static void apply(const struct asym_override *item, struct asym_proc *proc)
 {
-    if (item->released)
-        proc->flags |= ASYM_PROC_RELEASED;
     proc->adopted = item->adopted;
-    if (item->adopted && proc->rule == ASYM_RULE_UNLISTED)
-        proc->rule = ASYM_RULE_STEER;
     if (item->ruled) {
         proc->rule = item->rule;
         proc->rule_name = asym_overrides_rule_name;
@@ -56,7 +52,7 @@ static void drop(struct asym_overrides *o, size_t at)
 {
     memmove(&o->items[at], &o->items[at + 1], (o->n - at - 1) * sizeof o->items[0]);
     o->n--;
-    list_released(o);
+    list_ignored(o);
 }
 
 /*
@@ -93,8 +89,8 @@ static int next(struct asym_source *source, struct asym_snapshot *ret)
     if (o->n > 0 && s.n_procs > 0 && apply_all(o, &s) < 0)
         return -ENOMEM;
     s.paused = o->paused;
-    s.released = o->n_released > 0 ? o->released : NULL;
-    s.n_released = o->n_released;
+    s.ignored = o->n_ignored > 0 ? o->ignored : NULL;
+    s.n_ignored = o->n_ignored;
     *ret = s;
     return r;
 }
@@ -160,53 +156,28 @@ static struct asym_override *item_of(struct asym_overrides *o, const struct asym
     return item;
 }
 
-int asym_overrides_release(struct asym_overrides *o, const struct asym_taskid *proc)
-{
-    struct asym_override *item = item_of(o, proc);
-    if (!item)
-        return -ENOSPC;
-    item->released = true;
-    item->adopted = 0;
-    list_released(o);
-    return 0;
-}
-
-int asym_overrides_adopt(struct asym_overrides *o, const struct asym_taskid *proc, asym_usec now)
-{
-    struct asym_override *item = item_of(o, proc);
-    if (!item)
-        return -ENOSPC;
-    item->released = false;
-    item->adopted = now;
-    list_released(o);
-    return 0;
-}
-
 int asym_overrides_set_rule(struct asym_overrides *o, const struct asym_taskid *proc, enum asym_rule_action rule,
                             uint32_t by)
 {
     struct asym_override *item = item_of(o, proc);
     if (!item)
         return -ENOSPC;
-    item->released = false;
     item->ruled = true;
     item->rule = rule;
     item->ruled_by = by;
-    list_released(o);
+    list_ignored(o);
     return 0;
 }
 
-void asym_overrides_unset_rule(struct asym_overrides *o, const struct asym_taskid *proc)
+int asym_overrides_unset_rule(struct asym_overrides *o, const struct asym_taskid *proc, asym_usec now)
 {
-    const size_t at = position(o, proc->tgid);
-    if (!asym_overrides_find(o, proc))
-        return;
-    if (o->items[at].adopted == 0) {
-        drop(o, at);
-        return;
-    }
-    o->items[at].ruled = o->items[at].released = false;
-    list_released(o);
+    struct asym_override *item = item_of(o, proc);
+    if (!item)
+        return -ENOSPC;
+    item->ruled = false;
+    item->adopted = now;
+    list_ignored(o);
+    return 0;
 }
 
 const struct asym_override *asym_overrides_find(const struct asym_overrides *o, const struct asym_taskid *proc)
@@ -225,7 +196,10 @@ void asym_overrides_apply(const struct asym_overrides *o, struct asym_proc *proc
 
 size_t asym_overrides_count(const struct asym_overrides *o)
 {
-    return o->n;
+    size_t n = 0;
+    for (size_t i = 0; i < o->n; i++)
+        n += o->items[i].ruled;
+    return n;
 }
 
 void asym_overrides_forget(struct asym_overrides *o, bool (*has_ended)(void *ctx, const struct asym_taskid *proc),
@@ -236,5 +210,5 @@ void asym_overrides_forget(struct asym_overrides *o, bool (*has_ended)(void *ctx
         if (!has_ended(ctx, &o->items[i].id))
             o->items[kept++] = o->items[i];
     o->n = kept;
-    list_released(o);
+    list_ignored(o);
 }

@@ -22,7 +22,6 @@ enum { ASYM_OVERRIDES_MAX = 1024 };
 /** The orders for a process. */
 struct asym_override {
     struct asym_taskid id;      /**< of its leader */
-    bool released;              /**< leave it alone */
     bool ruled;                 /**< rule goes before the rule of the configuration */
     enum asym_rule_action rule; /**< valid with ruled */
     uint32_t ruled_by;          /**< the uid of the user who set the rule; valid with ruled */
@@ -44,18 +43,15 @@ struct asym_source *asym_overrides_source(struct asym_overrides *o);
 void asym_overrides_pause(struct asym_overrides *o, bool paused);
 bool asym_overrides_is_paused(const struct asym_overrides *o);
 
-/** Leave the process alone, until one of the next three. This and the next two return 0; -ENOSPC: too many processes. */
-int asym_overrides_release(struct asym_overrides *o, const struct asym_taskid *proc);
-
-/** Steer it whatever masks it has now. Ends a release. */
-int asym_overrides_adopt(struct asym_overrides *o, const struct asym_taskid *proc, asym_usec now);
-
-/** Use this rule for it. by: uid of the user who sets it. Ends a release. */
+/** Use this rule for the process. by: uid of the user who sets it. Returns 0; -ENOSPC: too many processes. */
 int asym_overrides_set_rule(struct asym_overrides *o, const struct asym_taskid *proc, enum asym_rule_action rule,
                             uint32_t by);
 
-/** Let the rules of the configuration decide about it again. Ends a release; an adoption stays. */
-void asym_overrides_unset_rule(struct asym_overrides *o, const struct asym_taskid *proc);
+/**
+ * Let the rules of the configuration decide about it again, whatever masks it has now: they count as its own. Returns 0; -ENOSPC,
+ * if it had no order.
+ */
+int asym_overrides_unset_rule(struct asym_overrides *o, const struct asym_taskid *proc, asym_usec now);
 
 /** Returns the orders for the process, or NULL. */
 const struct asym_override *asym_overrides_find(const struct asym_overrides *o, const struct asym_taskid *proc);
@@ -63,6 +59,7 @@ const struct asym_override *asym_overrides_find(const struct asym_overrides *o, 
 /** Change the facts of the process by its orders, if it has some. */
 void asym_overrides_apply(const struct asym_overrides *o, struct asym_proc *proc);
 
+/** The number of processes with a rule. */
 size_t asym_overrides_count(const struct asym_overrides *o);
 
 /** Drop the orders for processes that have ended. */

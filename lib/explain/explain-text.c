@@ -344,7 +344,6 @@ static const struct {
     {ASYM_WHY_DENIED, "To have asymd try again: asymctl adopt %d."},
     {ASYM_WHY_OWN_MASK, "The thread itself or the program that started the thread set this affinity. "
                         "To have the thread steered within this affinity: asymctl adopt %d."},
-    {ASYM_WHY_RELEASED, "To have the program steered again: asymctl adopt %d."},
     {ASYM_WHY_RULE_IGNORE, "To have the program steered until the program ends: asymctl set %d steer."},
     {ASYM_WHY_OUTSIDE, "asymd was started with --pid, for other processes only."},
 };

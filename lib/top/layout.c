@@ -17,8 +17,8 @@ static const char help[] =
     "/       filter: part of a command, a user, a cgroup or a PID; Esc clears the filter\n"
     "< >     sort by the column to the left or to the right; * marks the column\n"
     "r       reverse the order\n"
-    "f s i   keep the process under the cursor on fast or slow CPUs, or ignore it (top asks first)\n"
-    "x a     release it; let the rules decide about it again (auto) (top asks first)\n"
+    "f s i   keep the process under the cursor on fast or slow CPUs, or leave it alone (top asks first)\n"
+    "a       let the rules decide about it again (auto; top asks first)\n"
     "o       switch to another policy (top asks first)\n"
     "p       pause asymd, or resume (top asks first)\n"
     "q       quit\n"
@@ -93,7 +93,7 @@ static void put_table_footer(struct asym_top_page *page, const struct asym_top_f
     for (size_t i = 0; i < ASYM_LENGTH(keys); i++)
         at = put_item(page, at, ASYM_TOP_PLAIN, keys[i]);
     at = put_item(page, at, ASYM_TOP_PLAIN, frame->paused ? "p resume" : "p pause");
-    put_item(page, at, ASYM_TOP_PLAIN, "f fast | s slow | i ignore | x release | a auto | o policy");
+    put_item(page, at, ASYM_TOP_PLAIN, "f fast | s slow | i ignore | a auto | o policy");
 }
 
 /* The name that the user types, and the policies that begin with it. */

@@ -258,7 +258,6 @@ static const struct {
     {'f', ASYM_TOP_SET_FAST, "Keep %s on fast CPUs until it ends? y/n"},
     {'s', ASYM_TOP_SET_SLOW, "Keep %s on slow CPUs until it ends? y/n"},
     {'i', ASYM_TOP_SET_IGNORE, "Leave %s alone until it ends? y/n"},
-    {'x', ASYM_TOP_RELEASE, "Give %s its own CPUs back, and leave it alone until it ends? y/n"},
     {'a', ASYM_TOP_SET_AUTO, "Let the rules of the configuration decide about %s again? y/n"},
 };
 

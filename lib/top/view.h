@@ -46,7 +46,6 @@ enum asym_top_action {
     ASYM_TOP_SET_SLOW,
     ASYM_TOP_SET_IGNORE,
     ASYM_TOP_SET_AUTO,
-    ASYM_TOP_RELEASE,
 };
 
 struct asym_top_view {

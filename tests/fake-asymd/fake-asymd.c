@@ -163,7 +163,6 @@ static const sd_bus_vtable vtable[] = {
     SD_BUS_METHOD("GetReport", "st", "s", get_report, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Pause", "t", NULL, pause_or_resume, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Resume", NULL, NULL, pause_or_resume, SD_BUS_VTABLE_UNPRIVILEGED),
-    SD_BUS_METHOD("Release", "u", NULL, order, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("SetProgram", "us", NULL, order, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("SetPolicy", "sb", NULL, order, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_VTABLE_END,

@@ -276,20 +276,16 @@ static void every_order_is_carried_out(void **state)
     assert_int_equal(asym_live_odd_threads(load, asym_live_cpus(), 0), 0);
     assert_int_equal(asym_bus_daemon_call(bus, "Resume", NULL, NULL), 0);
     await_steered(bus, 1, 4);
-    assert_int_equal(asym_bus_daemon_call(bus, "Release", NULL, "u", pid), 0);
-    await_steered(bus, 0, 0);
-    assert_int_equal(asym_bus_daemon_call(bus, "Adopt", NULL, "u", pid), 0);
-    await_steered(bus, 1, 4);
     assert_int_equal(asym_bus_daemon_call(bus, "SetProgram", NULL, "us", pid, "ignore"), 0);
     await_steered(bus, 0, 0);
-    assert_int_equal(asym_bus_daemon_call(bus, "SetProgram", NULL, "us", pid, "steer"), 0);
+    assert_int_equal(asym_bus_daemon_call(bus, "SetProgram", NULL, "us", pid, "auto"), 0);
     await_steered(bus, 1, 4);
     assert_true(asym_bus_daemon_call(bus, "SetProgram", error, "us", pid, "sideways") < 0);
     assert_string_equal(error, SD_BUS_ERROR_INVALID_ARGS);
-    assert_true(asym_bus_daemon_call(bus, "Release", error, "u", UINT32_MAX) < 0);
+    assert_true(asym_bus_daemon_call(bus, "SetProgram", error, "us", UINT32_MAX, "ignore") < 0);
     assert_string_equal(error, "org.asymd.Error.NoSuchProcess");
     /* asymd was started with --pid for the load only. */
-    assert_true(asym_bus_daemon_call(bus, "Adopt", error, "u", (uint32_t)getpid()) < 0);
+    assert_true(asym_bus_daemon_call(bus, "SetProgram", error, "us", (uint32_t)getpid(), "auto") < 0);
     assert_string_equal(error, "org.asymd.Error.NotPossible");
     assert_true(asym_bus_daemon_call(bus, "SetPolicy", error, "sb", "no-such-policy", 0) < 0);
     assert_string_equal(error, SD_BUS_ERROR_INVALID_ARGS);

@@ -129,7 +129,7 @@ static void a_trace_is_a_new_file_of_its_owner(void **state)
     snprintf(part, sizeof part, "%s.part", path);
     tree_write(&tree, "other", "kept");
     tree_link(&tree, "a.json.part", "other");
-    const char *const argv[] = {"daemon/asymctl", "trace", path, "--time=300ms", NULL};
+    const char *const argv[] = {"daemon/asymctl", "record", "--trace", path, "--time=300ms", NULL};
     assert_int_equal(asym_live_run(argv, said, sizeof said), 0);
     assert_said("open it in Perfetto");
     assert_int_equal(lstat(path, &st), 0);
@@ -218,7 +218,8 @@ static void a_record_has_the_machine_of_a_running_service_and_a_trace_its_decisi
     setenv("ASYMD_BUS", bus, 1);
     snprintf(pid, sizeof pid, "--pid=%d", (int)load);
     assert_record_has_the_machine_of_the_service(&tree, pid);
-    const char *const tracing[] = {"daemon/asymctl", "trace", path, "--time=100s", pid, "--config=/dev/null", NULL};
+    const char *const tracing[] = {"daemon/asymctl",     "record", "--trace", path, "--time=100s", pid,
+                                   "--config=/dev/null", NULL};
     const char *const pausing[] = {"daemon/asymctl", "pause", NULL};
     const pid_t trace = asym_live_start(tracing, -1);
     await_question();

@@ -70,8 +70,8 @@ struct engine_fixture {
     size_t n_procs, n_threads;
     asym_usec now;
     bool urgent, paused, refreshed; /* values for the next snapshots */
-    const struct asym_taskid *released;
-    size_t n_released;
+    const struct asym_taskid *ignored;
+    size_t n_ignored;
     struct engine_fixture_orders orders;
     struct engine_fixture_params params;
     struct asym_engine_config config;

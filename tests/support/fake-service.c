@@ -194,10 +194,7 @@ static int read_change(sd_bus_message *m, const char *member)
         note("SetPolicy %s %d;", text, flag);
     else if (strcmp(member, "SetProgram") == 0 && (r = sd_bus_message_read(m, "us", &pid, &text)) >= 0)
         note("SetProgram %u %s;", pid, text);
-    else if (strcmp(member, "Release") == 0 || strcmp(member, "Adopt") == 0) {
-        r = sd_bus_message_read(m, "u", &pid);
-        note("%s %u;", member, pid);
-    } else if (strcmp(member, "Resume") == 0 || strcmp(member, "Reload") == 0)
+    else if (strcmp(member, "Resume") == 0 || strcmp(member, "Reload") == 0)
         note("%s;", member);
     return r;
 }
@@ -237,8 +234,7 @@ static int configuration(sd_bus_message *reply)
 
 static int on_call(sd_bus_message *m, void *userdata, sd_bus_error *error)
 {
-    static const char *const changes[] = {"Pause", "Resume",    "Reload",     "Release",
-                                          "Adopt", "SetPolicy", "SetProgram", "SetRule"};
+    static const char *const changes[] = {"Pause", "Resume", "Reload", "SetPolicy", "SetProgram", "SetRule"};
     const char *member = sd_bus_message_get_member(m);
     sd_bus_message *reply = NULL;
     (void)userdata;

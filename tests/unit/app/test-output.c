@@ -47,8 +47,8 @@ static const char *const asymctl_runs[] = {
     "replay " RECORD,
     "replay --json " RECORD,
     "replay --plans " RECORD,
-    "trace --time=100ms" CONFIG " " RECORD ".json",
-    "trace --time=100ms --json" CONFIG " " RECORD ".json",
+    "record --trace --time=100ms" CONFIG " " RECORD ".json",
+    "record --trace --time=100ms --json" CONFIG " " RECORD ".json",
     "--help",
     "--version",
     "help",
@@ -57,8 +57,6 @@ static const char *const asymctl_runs[] = {
     "policies --json",
     "check",
     "check --json",
-    "recommend" CONFIG,
-    "recommend --json" CONFIG,
     "rules" CONFIG,
     "rules --json" CONFIG,
     "rules test --comm=x" CONFIG,
@@ -68,9 +66,9 @@ static const char *const asymctl_runs[] = {
 
 /* These ask a running asymd. */
 static const char *const service_runs[] = {
-    "status", "status --json", "why 4711", "why --json 4711", "policy",  "policy --json",
-    "pause",  "pause --json",  "resume",   "release 1",       "adopt 1", "set 1 slow",
-    "stats",  "stats --json",  "metrics",  "metrics --json",  "reload",
+    "status",  "status --json",   "why 4711",       "why --json 4711", "policy",  "policy --json",
+    "pause",   "pause --json",    "resume",         "release 1",       "adopt 1", "set 1 slow",
+    "metrics", "metrics --table", "metrics --json", "reload",
 };
 
 /* Runs the program with stdout on the file, and returns its exit status; ret gets stderr. */

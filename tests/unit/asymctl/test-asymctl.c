@@ -498,7 +498,7 @@ static const struct {
     {"set 5 quick", 2, "set: 'quick' is no action; accepted are fast, slow, ignore, steer", ""},
     {"set '' fast", 2, "set: needs a PID or the name of a program, and an action",
      "usage: asymctl set PID|NAME fast|slow|ignore|steer"},
-    {"metrics --text", 2, "metrics: unknown option --text", "usage: asymctl metrics [--json]"},
+    {"metrics --text", 2, "metrics: unknown option --text", "usage: asymctl metrics [--table | --json]"},
     {"check --config", 2, "check: --config needs an argument; accepted is --config=FILE", "usage: "},
     {"sim", 2, "sim: needs a scenario or a record: asymctl sim SCENARIO.ini, or asymctl sim --from=RECORD",
      "\nusage: asymctl sim "},
@@ -513,11 +513,14 @@ static const struct {
     {"replay", 2, "replay: needs a record", "usage: asymctl replay FILE"},
     {"replay /dev/null", 2, "/dev/null: byte 0: this is not a record of asymctl record", ""},
     {"replay /tmp", 2, "/tmp: cannot be read: Is a directory", ""},
-    {"trace /tmp --config=/dev/null", 2, "/tmp: exists, and is not a regular file", ""},
-    {"trace --json /tmp --config=/dev/null", 2, "/tmp: exists, and is not a regular file", ""},
+    {"record --trace /tmp --config=/dev/null", 2, "/tmp: exists, and is not a regular file", ""},
+    {"record --json /tmp --config=/dev/null", 2, "/tmp: exists, and is not a regular file", ""},
     {"profile true", 2, "profile: stray argument 'true'; the command stands after --", "usage: "},
     {"run", 2, "run: needs a program", "usage: asymctl run "},
     {"rules test", 2, "rules test needs a PID, or a program described by --comm and the like", ""},
+    {"stats", 2, "the verb stats is gone: asymctl metrics --table does what it did", ""},
+    {"recommend", 2, "the verb recommend is gone: asymctl check does what it did", ""},
+    {"help trace", 2, "the verb trace is gone: asymctl record --trace does what it did", ""},
     {"help nosuch", 2, "unknown verb 'nosuch'; accepted are status, top, ", ""},
 };
 
@@ -535,8 +538,8 @@ static void wrong_arguments_are_named_in_the_first_line(void **state)
 
 static void a_configuration_that_cannot_be_read_ends_each_verb_in_2(void **state)
 {
-    static const char *const verbs[] = {"check", "check --json",          "recommend",           "recommend --json",
-                                        "rules", "record /nonexistent/r", "trace /nonexistent/t"};
+    static const char *const verbs[] = {"check", "check --json", "rules", "record /nonexistent/r",
+                                        "record --trace /nonexistent/t"};
     (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(verbs); i++) {
         char text[8192], arguments[128];
@@ -547,23 +550,6 @@ static void a_configuration_that_cannot_be_read_ends_each_verb_in_2(void **state
     }
 }
 
-/* Writes a configuration with that policy. Returns the object of asymctl recommend --json; text: what it says. */
-static json_t *recommend(const char *path, const char *policy, char *text, size_t size)
-{
-    char arguments[128];
-    FILE *f = fopen(path, "we");
-    assert_non_null(f);
-    fprintf(f, "[asymd]\n%s%s\n", policy ? "policy = " : "", policy ? policy : "");
-    assert_int_equal(fclose(f), 0);
-    snprintf(arguments, sizeof arguments, "recommend --json --config=%s", path);
-    assert_int_equal(run(arguments, text, size), 0);
-    json_t *root = json_loads(text, 0, NULL);
-    assert_non_null(root);
-    snprintf(arguments, sizeof arguments, "recommend --config=%s", path);
-    assert_int_equal(run(arguments, text, size), 0);
-    return root;
-}
-
 static const char *text_of(const json_t *root, const char *key)
 {
     const char *text = json_string_value(json_object_get(root, key));
@@ -571,34 +557,49 @@ static const char *text_of(const json_t *root, const char *key)
     return text;
 }
 
-/* The policy depends on this machine, so the test takes its name from the JSON of the same run. */
-static void recommend_says_what_why_and_how_to_switch(void **state)
+/* Writes a configuration with that policy. Returns the lines of asymctl check --json. */
+static json_t *check_lines(const char *path, const char *policy)
 {
-    char path[sizeof tree.path + 16], text[8192], part[2048];
+    char arguments[128], text[16384];
+    tree_write(&tree, "asymd.conf", "[asymd]\npolicy = ");
+    FILE *f = fopen(path, "ae");
+    assert_non_null(f);
+    fprintf(f, "%s\n", policy);
+    assert_int_equal(fclose(f), 0);
+    snprintf(arguments, sizeof arguments, "check --json --config=%s", path);
+    assert_int_equal(run(arguments, text, sizeof text), 0);
+    ASYM_AUTO_JSON json_t *root = json_loads(text, 0, NULL);
+    assert_non_null(root);
+    return json_incref(json_object_get(root, "lines"));
+}
+
+/* Returns the line of that name; NULL: there is none. */
+static const json_t *find_line(const json_t *lines, const char *name)
+{
+    const json_t *line;
+    size_t i;
+    json_array_foreach(lines, i, line) if (strcmp(text_of(line, "name"), name) == 0) return line;
+    return NULL;
+}
+
+/* The policy depends on this machine: the test takes its name from the line that recommends it. */
+static void check_recommends_what_auto_would_choose_instead(void **state)
+{
+    char path[sizeof tree.path + 16], best[32], part[256];
     (void)state;
     snprintf(path, sizeof path, "%s/asymd.conf", tree.path);
-    ASYM_AUTO_JSON json_t *first = recommend(path, NULL, text, sizeof text);
-    const char *best = text_of(first, "policy"), *other = strcmp(best, "rr") == 0 ? "mintlp" : "rr";
-    const char *const policies[] = {NULL, best, other};
-    assert_string_equal(text_of(first, "configured"), best);
-    for (size_t i = 0; i < ASYM_LENGTH(policies); i++) {
-        ASYM_AUTO_JSON json_t *root = recommend(path, policies[i], text, sizeof text);
-        const char *configured = policies[i] ? policies[i] : best;
-        assert_string_equal(text_of(root, "policy"), best);
-        assert_string_equal(text_of(root, "configured"), configured);
-        snprintf(part, sizeof part, "%s Recommended: %s, which auto chooses here: %s. %s: %s.",
-                 text_of(root, "verdict"), best, text_of(root, "why"), best, text_of(root, "summary"));
-        assert_has_words(text, part);
-        snprintf(part, sizeof part,
-                 "%s:2 names %s. To switch, if asymd runs: sudo asymctl policy %s --permanent; else: policy = %s below "
-                 "[asymd] in %s",
-                 path, configured, best, best, path);
-        if (strcmp(configured, best) != 0)
-            assert_has_words(text, part);
-        else
-            assert_null(strstr(text, "To switch"));
-        assert_fits(text);
-    }
+    ASYM_AUTO_JSON json_t *of_auto = check_lines(path, "auto"), *of_rr = check_lines(path, "rr");
+    assert_null(find_line(of_auto, "recommended"));
+    const json_t *line = find_line(of_rr, "recommended");
+    assert_non_null(line);
+    assert_int_equal(sscanf(text_of(line, "text"), "%31[a-z-], which auto chooses here: ", best), 1);
+    snprintf(part, sizeof part, "sudo asymctl policy %s --permanent, if asymd runs; else policy = %s below [asymd]",
+             best, best);
+    assert_string_equal(text_of(line, "remedy"), part);
+    snprintf(part, sizeof part, "%s: this machine gives every signal that it needs; chosen by auto: ", best);
+    assert_int_equal(strncmp(text_of(find_line(of_auto, "policy"), "text"), part, strlen(part)), 0);
+    ASYM_AUTO_JSON json_t *of_best = check_lines(path, best);
+    assert_null(find_line(of_best, "recommended"));
 }
 
 /* A record of one process is smaller than a megabyte, which once was "0.00 MB". */
@@ -618,21 +619,21 @@ static void record_gives_a_size_that_is_not_0(void **state)
         fail_msg("%f %s", size, unit);
 }
 
-/* Observes this process with that verb, without a service. ret receives what it prints. */
-static void observe(const char *verb, const char *file, const char *options, char *ret, size_t size)
+/* Records this process, without a service. ret receives what it prints. */
+static void observe(const char *file, const char *options, char *ret, size_t size)
 {
     char arguments[384];
-    snprintf(arguments, sizeof arguments, "%s '%s' --time=300ms --pid=%d %s", verb, file, (int)getpid(), options);
+    snprintf(arguments, sizeof arguments, "record '%s' --time=300ms --pid=%d %s", file, (int)getpid(), options);
     setenv("ASYMD_BUS", "/nonexistent/bus", 1);
     assert_int_equal(run(arguments, ret, size), 0);
     unsetenv("ASYMD_BUS");
 }
 
-static json_t *observe_as_json(const char *verb, const char *file, const char *options)
+static json_t *observe_as_json(const char *file, const char *options)
 {
     char text[8192], all[256];
     snprintf(all, sizeof all, "--json %s", options);
-    observe(verb, file, all, text, sizeof text);
+    observe(file, all, text, sizeof text);
     json_t *root = json_loads(text, 0, NULL);
     if (!root)
         fail_msg("%s", text);
@@ -649,8 +650,8 @@ static void record_as_json_has_its_members(void **state)
     (void)state;
     snprintf(file, sizeof file, "%s/j\\n.rec", tree.path);
     snprintf(old, sizeof old, "%s.old", file);
-    ASYM_AUTO_JSON json_t *first = observe_as_json("record", file, "--config=/dev/null");
-    ASYM_AUTO_JSON json_t *second = observe_as_json("record", file, "--config=/dev/null");
+    ASYM_AUTO_JSON json_t *first = observe_as_json(file, "--config=/dev/null");
+    ASYM_AUTO_JSON json_t *second = observe_as_json(file, "--config=/dev/null");
     assert_int_equal(stat(file, &st), 0);
     assert_string_equal(text_of(second, "schema"), "asymctl.record/1");
     assert_true(json_is_null(json_object_get(first, "earlier_file")));
@@ -673,8 +674,8 @@ static void record_as_json_has_what_the_text_says(void **state)
     snprintf(conf, sizeof conf, "%s/asymd.conf", tree.path);
     snprintf(option, sizeof option, "--config=%s", conf);
     tree_write(&tree, "asymd.conf", "[asymmetry]\nslow = 1\n");
-    observe("record", file, option, text, sizeof text);
-    ASYM_AUTO_JSON json_t *root = observe_as_json("record", file, option);
+    observe(file, option, text, sizeof text);
+    ASYM_AUTO_JSON json_t *root = observe_as_json(file, option);
     json_t *notes = json_object_get(root, "notes");
     assert_int_equal(
         sscanf(text, "recorded %lf s: %llu snapshots of up to %zu threads", &seconds, &snapshots, &threads), 3);
@@ -682,7 +683,8 @@ static void record_as_json_has_what_the_text_says(void **state)
     assert_in_range(snapshots, 1, 4);
     assert_in_range(json_integer_value(json_object_get(root, "snapshots")), 1, 4);
     assert_true(threads > 0);
-    assert_int_equal(json_integer_value(json_object_get(root, "most_threads")), threads);
+    /* Another record: a load of the machine can give it another thread. */
+    assert_true(json_integer_value(json_object_get(root, "most_threads")) > 0);
     assert_int_equal(json_array_size(notes), 1);
     assert_has(text, json_string_value(json_array_get(notes, 0)));
     assert_has(text, "asymmetry.slow");
@@ -702,7 +704,7 @@ static void trace_as_json_counts_what_the_file_has(void **state)
     char file[sizeof tree.path + 16];
     (void)state;
     snprintf(file, sizeof file, "%s/j.json", tree.path);
-    ASYM_AUTO_JSON json_t *root = observe_as_json("trace", file, "--config=/dev/null");
+    ASYM_AUTO_JSON json_t *root = observe_as_json(file, "--trace --config=/dev/null");
     ASYM_AUTO_JSON json_t *trace = json_load_file(file, 0, NULL);
     const json_t *slices = json_object_get(root, "slices"), *decisions = json_object_get(root, "decisions");
     assert_string_equal(text_of(root, "schema"), "asymctl.trace/1");
@@ -760,7 +762,7 @@ int main(void)
         cmocka_unit_test(cutting_never_splits_a_character_nor_exceeds_columns_or_bytes),
         cmocka_unit_test(cpu_lists_that_do_not_fit_end_in_their_count),
         cmocka_unit_test(wrong_arguments_are_named_in_the_first_line),
-        cmocka_unit_test_setup_teardown(recommend_says_what_why_and_how_to_switch, make_tree, remove_tree),
+        cmocka_unit_test_setup_teardown(check_recommends_what_auto_would_choose_instead, make_tree, remove_tree),
         cmocka_unit_test(a_configuration_that_cannot_be_read_ends_each_verb_in_2),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

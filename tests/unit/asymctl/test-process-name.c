@@ -178,8 +178,6 @@ static const struct {
     const char *verb, *rest, *call, *said;
 } verbs[] = {
     {"why", "", "", ") has 8 runnable threads"},
-    {"release", "", "Release", "leaves process"},
-    {"adopt", "", "Adopt", "may steer process"},
     {"set", "fast", "SetProgram", "keeps process"},
     {"watch", "", "", "decision"},
 };

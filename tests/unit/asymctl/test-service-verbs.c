@@ -75,8 +75,9 @@ static void assert_tame(const char *text, size_t columns)
     }
 }
 
-static const char *const verbs[] = {"status",  "why 4711",   "policy", "policy pa", "pause",   "resume", "release 1",
-                                    "adopt 1", "set 1 fast", "watch",  "stats",     "metrics", "reload", "watch 4711"};
+static const char *const verbs[] = {"status",          "why 4711",  "policy",  "policy pa",  "pause",
+                                    "resume",          "release 1", "adopt 1", "set 1 fast", "watch",
+                                    "metrics --table", "metrics",   "reload",  "watch 4711"};
 
 static void without_a_service_each_verb_ends_in_5_and_says_how_to_start_it(void **state)
 {
@@ -428,8 +429,8 @@ static void changes_reach_the_service_and_are_confirmed(void **state)
         {"pause '2 days'", "Pause 172800;", "asymd has restored all masks and nice values"},
         {"pause 1ms", "Pause 1;", "asymd has restored all masks and nice values"},
         {"resume", "Resume;", "asymd steers again\n"},
-        {"release 12", "Release 12;", "asymd leaves process 12 alone until it ends; asymctl adopt 12 takes it back\n"},
-        {"adopt 12", "Adopt 12;", "asymd may steer process 12 again; asymctl release 12 makes it stop\n"},
+        {"release 12", "SetProgram 12 ignore;", "asymd leaves process 12 alone until it ends\n"},
+        {"adopt 12", "SetProgram 12 auto;", "the rules of the configuration decide about process 12 again"},
         {"set 12 fast", "SetProgram 12 fast;", "asymd keeps process 12 on fast CPUs until it ends\n"},
         {"set 12 fast --permanent", "SetRule 12 fast;",
          "the rule fast for the program of process 12 stands in /etc/asymd/rules.d/50-set-x.conf\n"},
@@ -439,9 +440,9 @@ static void changes_reach_the_service_and_are_confirmed(void **state)
         {"set 12 slow", "SetProgram 12 slow;", "asymd keeps process 12 on slow CPUs until it ends\n"},
         {"set 12 ignore", "SetProgram 12 ignore;", "asymd leaves process 12 alone until it ends\n"},
         {"set 12 steer", "SetProgram 12 steer;", "asymd steers process 12, whatever"},
-        {"set 12 auto", "SetProgram 12 auto;", "the rules of the configuration decide about process 12 again\n"},
+        {"set 12 auto", "SetProgram 12 auto;", "about process 12 again, whatever affinity it has now\n"},
         {"reload", "Reload;", "asymd has read its configuration again: policy "},
-        {"reload", "Reload;", "; orders (set, release, adopt) for 3 processes still hold; it is still paused\n"},
+        {"reload", "Reload;", "; rules of asymctl set for 3 processes still hold; it is still paused\n"},
         {"resume --json", "Resume;", "\"schema\": \"asymctl.change/1\""},
     };
     (void)state;
@@ -466,7 +467,7 @@ static void verbs_about_the_configuration_ask_the_service(void **state)
         {"rules test --comm=spinner", "Rule \"of the service\" applies: slow; /etc/of-the-service.conf:7"},
         {"rules 'of the library'", "of the library              steer, nice 3\n"},
         {"rules game", "Rule \"of the library\" applies: steer, nice 3;"},
-        {"recommend", "/etc/of-the-service.conf:3 names rr."},
+        {"check", "rr: this machine gives every signal that it needs"},
         {"run --slow grep Cpus_allowed_list /proc/self/status", "Cpus_allowed_list:"},
     };
     (void)state;
@@ -655,7 +656,7 @@ static void watch_as_json_prints_an_object_a_line(void **state)
     assert_int_equal(to, -1);
 }
 
-#define TRACE "trace \"${ASYMD_BUS%/bus}/t.json\" --time=300ms --pid=$$ --config=/dev/null"
+#define TRACE "record --trace \"${ASYMD_BUS%/bus}/t.json\" --time=300ms --pid=$$ --config=/dev/null"
 
 static void a_trace_has_the_decisions_of_a_running_asymd(void **state)
 {
@@ -671,7 +672,7 @@ static void a_trace_has_the_decisions_of_a_running_asymd(void **state)
     assert_has(text, " s: asymd has ended\n");
     assert_has(text, " and 2 decisions of asymd in ");
     setenv("ASYMD_BUS", "/nonexistent/bus", 1);
-    assert_int_equal(run("trace /tmp/asym-no-service.$$ --time=300ms --pid=$$ --config=/dev/null; s=$?; rm "
+    assert_int_equal(run("record --trace /tmp/asym-no-service.$$ --time=300ms --pid=$$ --config=/dev/null; s=$?; rm "
                          "/tmp/asym-no-service.$$; (exit $s)",
                          text, sizeof text),
                      0);
@@ -680,7 +681,7 @@ static void a_trace_has_the_decisions_of_a_running_asymd(void **state)
     assert_null(strstr(text, "decisions of asymd"));
 }
 
-#define TRACE_JSON "trace \"${ASYMD_BUS%/bus}/t.json\" --json --time=300ms --pid=$$ --config=/dev/null"
+#define TRACE_JSON "record --trace \"${ASYMD_BUS%/bus}/t.json\" --json --time=300ms --pid=$$ --config=/dev/null"
 
 /* Traces beside a service of that kind. Returns the notes; ret_json owns them. */
 static json_t *trace_as_json(enum fake_service_kind kind, json_t **ret_json)
@@ -730,11 +731,11 @@ static void a_trace_notes_in_json_which_decisions_it_lacks(void **state)
     assert_string_equal(note, "2 decisions are missing in the trace: a shorter --interval finds more");
 }
 
-static void stats_is_a_table(void **state)
+static void metrics_are_a_table_too(void **state)
 {
     char text[4096];
     (void)state;
-    assert_int_equal(run_with(FAKE_SERVICE_PLAIN, "stats", text, sizeof text), 0);
+    assert_int_equal(run_with(FAKE_SERVICE_PLAIN, "metrics --table", text, sizeof text), 0);
     assert_tame(text, 80);
     assert_string_equal(text, "COUNTER                               VALUE  MEANING\n"
                               "changes_total                          1204  Changes to threads that the kern...\n"
@@ -742,12 +743,6 @@ static void stats_is_a_table(void **state)
                               "threads_steered                          12  Threads that asymd steers now.\n"
                               "bad name\\x0a                              1\n"
                               "from_the_future_total  18446744073709551615\n");
-    assert_int_equal(run_with(FAKE_SERVICE_PLAIN, "stats --json", text, sizeof text), 0);
-    ASYM_AUTO_JSON json_t *json = json_loads(text, 0, NULL);
-    json_t *list = json_object_get(json, "counters");
-    assert_int_equal(json_array_size(list), 5);
-    assert_int_equal(json_integer_value(json_object_get(json_array_get(list, 0), "value")), 1204);
-    assert_true(json_real_value(json_object_get(json_array_get(list, 1), "value")) == 1.5);
 }
 
 static void metrics_are_openmetrics_text(void **state)
@@ -919,11 +914,12 @@ static void tables_drop_columns_before_they_cut(void **state)
     }
 }
 
-/* Runs asymctl stats as if the terminal had so many columns. */
-static void run_stats(unsigned columns, char *ret, size_t size)
+/* Runs asymctl metrics --table as if the terminal had so many columns. */
+static void run_table(unsigned columns, char *ret, size_t size)
 {
     char command[512];
-    snprintf(command, sizeof command, "COLUMNS=%u LC_ALL=C '%s/daemon/asymctl' stats 2>&1", columns, ASYM_TEST_BIN);
+    snprintf(command, sizeof command, "COLUMNS=%u LC_ALL=C '%s/daemon/asymctl' metrics --table 2>&1", columns,
+             ASYM_TEST_BIN);
     fake_service_start(FAKE_SERVICE_PLAIN);
     FILE *pipe = popen(command, "r");
     assert_non_null(pipe);
@@ -932,20 +928,20 @@ static void run_stats(unsigned columns, char *ret, size_t size)
     fake_service_stop();
 }
 
-/* In a terminal that is too narrow stats says how wide it has to be; in one as wide as that, the column is there. */
-static void stats_says_which_width_its_last_column_needs(void **state)
+/* In a terminal that is too narrow the verb says how wide it has to be; in one as wide as that, the column is there. */
+static void the_table_says_which_width_its_last_column_needs(void **state)
 {
     static const char notice[] = "asymctl: the column MEANING needs a terminal of ";
     char text[4096];
     unsigned columns = 0, given = 0;
     (void)state;
-    run_stats(60, text, sizeof text);
+    run_table(60, text, sizeof text);
     assert_has(text, notice);
     assert_int_equal(sscanf(strstr(text, notice) + strlen(notice), "%u columns, or COLUMNS=%u", &columns, &given), 2);
     assert_int_equal(columns, given);
     assert_true(columns > 60);
     for (unsigned less = 0; less < 2; less++) {
-        run_stats(columns - less, text, sizeof text);
+        run_table(columns - less, text, sizeof text);
         assert_int_equal(strstr(text, notice) != NULL, less);
         assert_int_equal(strstr(text, "VALUE  MEANING\n") != NULL, !less);
     }
@@ -985,8 +981,8 @@ int main(void)
         cmocka_unit_test(a_trace_has_the_decisions_of_a_running_asymd),
         cmocka_unit_test(a_trace_reports_the_same_as_json),
         cmocka_unit_test(a_trace_notes_in_json_which_decisions_it_lacks),
-        cmocka_unit_test(stats_is_a_table),
-        cmocka_unit_test(stats_says_which_width_its_last_column_needs),
+        cmocka_unit_test(metrics_are_a_table_too),
+        cmocka_unit_test(the_table_says_which_width_its_last_column_needs),
         cmocka_unit_test(metrics_are_openmetrics_text),
         cmocka_unit_test(metrics_as_json_have_the_names_of_the_text),
         cmocka_unit_test(labels_as_json_are_objects),

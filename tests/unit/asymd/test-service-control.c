@@ -444,16 +444,12 @@ static void each_order_for_a_program_is_announced(void **state)
     struct control_fixture *f = *state;
     struct asym_error err = {""};
     asym_service_listen(&f->s, changed);
-    assert_int_equal(asym_service_release(&f->s, f->child, &err), 0);
-    assert_int_equal(f->n_changed, 1);
-    assert_int_equal(asym_service_adopt(&f->s, f->child, &err), 0);
-    assert_int_equal(f->n_changed, 2);
     assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_SLOW, 0, &err), 0);
-    assert_int_equal(f->n_changed, 3);
+    assert_int_equal(f->n_changed, 1);
     assert_int_equal(asym_service_unset_program(&f->s, f->child, &err), 0);
-    assert_int_equal(f->n_changed, 4);
-    assert_int_equal(asym_service_release(&f->s, INT32_MAX, &err), -ESRCH);
-    assert_int_equal(f->n_changed, 4);
+    assert_int_equal(f->n_changed, 2);
+    assert_int_equal(asym_service_unset_program(&f->s, INT32_MAX, &err), -ESRCH);
+    assert_int_equal(f->n_changed, 2);
 }
 
 static int add_sentence(void *ctx, const char *sentence)
@@ -474,16 +470,16 @@ static void assert_explained(struct control_fixture *f, const char *says)
         fail_msg("'%s' does not say '%s'", f->text, says);
 }
 
-static void a_process_is_released_adopted_and_ruled(void **state)
+static void a_process_is_ignored_given_back_to_the_rules_and_ruled(void **state)
 {
     struct control_fixture *f = *state;
     struct asym_error err = {""};
     char said[128];
-    assert_int_equal(asym_service_release(&f->s, f->child, &err), 0);
+    assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_IGNORE, 0, &err), 0);
     assert_steered(f, "0-7");
     assert_int_equal(asym_service_cycle(&f->s), 0);
     assert_steered(f, "0-7");
-    assert_int_equal(asym_service_adopt(&f->s, f->child, &err), 0);
+    assert_int_equal(asym_service_unset_program(&f->s, f->child, &err), 0);
     assert_int_equal(asym_service_cycle(&f->s), 0);
     assert_steered(f, "4-7");
     engine_fixture_order(&f->w, f->child, 2, false);
@@ -495,41 +491,6 @@ static void a_process_is_released_adopted_and_ruled(void **state)
     assert_explained(f, said);
     snprintf(said, sizeof said, ". To undo the rule: asymctl set %d auto.\n", f->child);
     assert_explained(f, said);
-    assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_IGNORE, 0, &err), 0);
-    assert_steered(f, "0-7");
-    assert_int_equal(asym_service_adopt(&f->s, f->child, &err), -EPERM);
-    assert_non_null(strstr(err.text, "steer"));
-}
-
-/* Its application has the rule of the process that ran most. */
-static void a_process_is_adopted_by_its_own_order_and_rule(void **state)
-{
-    struct control_fixture *f = *state;
-    enum { NONE = -1 };
-    static const struct {
-        int order, own, app; /* the rules of the process by order and by configuration, and that of its application */
-        int result;
-    } rows[] = {
-        {NONE, NONE, ASYM_RULE_STEER, 0},
-        {NONE, NONE, ASYM_RULE_IGNORE, -EPERM},
-        {NONE, ASYM_RULE_STEER, ASYM_RULE_IGNORE, 0},
-        {NONE, ASYM_RULE_IGNORE, ASYM_RULE_STEER, -EPERM},
-        {ASYM_RULE_STEER, ASYM_RULE_IGNORE, ASYM_RULE_IGNORE, 0},
-        {ASYM_RULE_IGNORE, ASYM_RULE_STEER, ASYM_RULE_STEER, -EPERM},
-    };
-    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        struct asym_error err = {""};
-        assert_int_equal(asym_service_unset_program(&f->s, f->child, &err), 0);
-        f->w.procs[0].rule = (enum asym_rule_action)rows[i].app;
-        assert_int_equal(asym_service_cycle(&f->s), 0);
-        if (rows[i].order != NONE)
-            asym_service_set_program(&f->s, f->child, (enum asym_rule_action)rows[i].order, 0, &err);
-        own_rule = rows[i].own;
-        const int r = asym_service_adopt(&f->s, f->child, &err);
-        own_rule = NONE;
-        if (r != rows[i].result)
-            fail_msg("row %zu: %d", i, r);
-    }
 }
 
 /* No process has the number of the job any more: its leader has ended. */
@@ -544,11 +505,11 @@ static void an_order_for_a_job_is_for_each_of_its_processes(void **state)
     members[0] = f->w.procs[0].id;
     members[1] = (struct asym_taskid){other, other, stat.start};
     job = INT32_MAX;
-    assert_int_equal(asym_service_release(&f->s, job, &err), 0);
+    assert_int_equal(asym_service_set_program(&f->s, job, ASYM_RULE_IGNORE, 0, &err), 0);
     assert_int_equal(asym_overrides_count(orders), 2);
     assert_steered(f, "0-7");
-    assert_int_equal(asym_service_adopt(&f->s, job, &err), 0);
-    assert_false(asym_overrides_find(orders, &members[1])->released);
+    assert_int_equal(asym_service_unset_program(&f->s, job, &err), 0);
+    assert_int_equal(asym_overrides_count(orders), 0);
     assert_int_equal(asym_service_set_program(&f->s, job, ASYM_RULE_SLOW, 0, &err), 0);
     assert_int_equal(asym_overrides_find(orders, &members[1])->rule, ASYM_RULE_SLOW);
     /* one of them has ended, and its number is that of another process; a number of a process is for that one only */
@@ -562,7 +523,7 @@ static void an_order_for_a_job_is_for_each_of_its_processes(void **state)
     /* no process can take it: the first refusal is the answer */
     members[0].start--;
     members[1].start--;
-    assert_int_equal(asym_service_release(&f->s, job, &err), -ESRCH);
+    assert_int_equal(asym_service_unset_program(&f->s, job, &err), -ESRCH);
     job = 0;
     assert_int_equal(asym_process_signal(other, SIGKILL), 0);
 }
@@ -589,17 +550,16 @@ static void processes_that_cannot_be_steered_are_refused(void **state)
     } rows[] = {{0, -EINVAL}, {-1, -EINVAL}, {INT32_MAX, -ESRCH}};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         *err.text = '\0';
-        assert_int_equal(asym_service_release(&f->s, rows[i].pid, &err), rows[i].error);
+        assert_int_equal(asym_service_unset_program(&f->s, rows[i].pid, &err), rows[i].error);
         assert_true(*err.text);
-        assert_int_equal(asym_service_adopt(&f->s, rows[i].pid, &err), rows[i].error);
         assert_int_equal(asym_service_set_program(&f->s, rows[i].pid, ASYM_RULE_FAST, 0, &err), rows[i].error);
     }
-    assert_int_equal(asym_service_release(&f->s, getpid(), &err), -EPERM);
+    assert_int_equal(asym_service_set_program(&f->s, getpid(), ASYM_RULE_IGNORE, 0, &err), -EPERM);
     /* the number of a thread stands for its process */
     assert_int_equal(pthread_create(&thread, NULL, wait_for_cancel, NULL), 0);
     while (!__atomic_load_n(&own_thread, __ATOMIC_ACQUIRE))
         sched_yield();
-    assert_int_equal(asym_service_release(&f->s, own_thread, &err), -EPERM);
+    assert_int_equal(asym_service_set_program(&f->s, own_thread, ASYM_RULE_IGNORE, 0, &err), -EPERM);
     assert_non_null(strstr(err.text, "asymd itself"));
     pthread_cancel(thread);
     pthread_join(thread, NULL);
@@ -613,21 +573,20 @@ static void a_kernel_thread_is_refused(void **state)
     struct control_fixture *f = *state;
     struct asym_error err = {""};
     more_flags = KTHREAD;
-    assert_int_equal(asym_service_release(&f->s, f->child, &err), -EPERM);
+    assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_IGNORE, 0, &err), -EPERM);
     assert_non_null(strstr(err.text, "kernel thread"));
-    assert_int_equal(asym_service_adopt(&f->s, f->child, &err), -EPERM);
     assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_FAST, 0, &err), -EPERM);
     more_flags = 0;
     assert_int_equal(asym_overrides_count(f->s.control.overrides), 0);
     assert_steered(f, "4-7");
-    assert_int_equal(asym_service_release(&f->s, f->child, &err), 0);
+    assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_IGNORE, 0, &err), 0);
 }
 
 static void orders_end_with_their_process(void **state)
 {
     struct control_fixture *f = *state;
     struct asym_error err = {""};
-    assert_int_equal(asym_service_release(&f->s, f->child, &err), 0);
+    assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_IGNORE, 0, &err), 0);
     asym_service_control_housekeeping(&f->s, asym_clock_now());
     assert_int_equal(asym_overrides_count(f->s.control.overrides), 1);
     end_child(f);
@@ -635,7 +594,7 @@ static void orders_end_with_their_process(void **state)
     assert_int_equal(asym_overrides_count(f->s.control.overrides), 0);
     /* this process has the number of one that has ended */
     const struct asym_taskid earlier = {getpid(), getpid(), 1};
-    assert_int_equal(asym_overrides_release(f->s.control.overrides, &earlier), 0);
+    assert_int_equal(asym_overrides_set_rule(f->s.control.overrides, &earlier, ASYM_RULE_IGNORE, 0), 0);
     asym_service_control_housekeeping(&f->s, asym_clock_now() + 120 * ASYM_SEC);
     assert_int_equal(asym_overrides_count(f->s.control.overrides), 0);
 }
@@ -717,7 +676,7 @@ static void counters_count(void **state)
     struct asym_error err = {""};
     for (int i = 0; i < 3; i++)
         assert_int_equal(asym_service_cycle(&f->s), 0);
-    assert_int_equal(asym_service_release(&f->s, f->child, &err), 0);
+    assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_IGNORE, 0, &err), 0);
     assert_int_equal(asym_service_counters(&f->s, add_counter, f), 0);
     static const char *const lines[] = {"\ncycles_total 5\n",
                                         "\nactions_total{kind=\"steer\",outcome=\"done\"} 1\n",
@@ -822,7 +781,7 @@ int main(void)
         T(the_last_pause_counts),
         T(during_a_sample_an_order_waits_for_its_end),
         T(each_order_for_a_program_is_announced),
-        T(a_process_is_released_adopted_and_ruled),
+        T(a_process_is_ignored_given_back_to_the_rules_and_ruled),
         T(a_process_is_adopted_by_its_own_order_and_rule),
         T(an_order_for_a_job_is_for_each_of_its_processes),
         T(processes_that_cannot_be_steered_are_refused),

@@ -629,7 +629,6 @@ static void facts_that_exclude_are_reported(void **state)
         {ASYM_PROC_SELF, 0, 0, 0, "0-7", ASYM_WHY_SELF},
         {ASYM_PROC_FOREIGN_NS, 0, 0, 0, "0-7", ASYM_WHY_FOREIGN_NS},
         {ASYM_PROC_OUTSIDE, 0, 0, 0, "0-7", ASYM_WHY_OUTSIDE},
-        {ASYM_PROC_RELEASED, 0, ASYM_RULE_IGNORE, 0, "0-7", ASYM_WHY_RELEASED},
         {ASYM_PROC_COUNTS_LATE, 0, 0, 0, "0-7", ASYM_WHY_COUNTS_LATE},
         {0, 0, ASYM_RULE_IGNORE, 0, "0-7", ASYM_WHY_RULE_IGNORE},
         {0, 0, 0, SCHED_FIFO, "0-7", ASYM_WHY_REALTIME},

@@ -130,21 +130,21 @@ static void hotplug_during_a_pause_steers_nothing(void **state)
     assert_int_equal(w->n, 0);
 }
 
-static void a_released_process_is_put_back_also_while_it_sleeps(void **state)
+static void an_ignored_process_is_put_back_also_while_it_sleeps(void **state)
 {
     (void)state;
     for (int sleeps = 0; sleeps < 2; sleeps++) {
         struct engine_fixture w;
         engine_fixture_init(&w);
         struct engine_fixture_thread *t = steered(&w, 200), *other = steered(&w, 100);
-        static const struct asym_taskid released[] = {{50, 50, 1}, {200, 200, 2000}, {300, 300, 1}};
-        w.released = released;
-        w.n_released = ASYM_LENGTH(released);
-        w.procs[0].flags |= sleeps ? 0 : ASYM_PROC_RELEASED;
+        static const struct asym_taskid ignored[] = {{50, 50, 1}, {200, 200, 2000}, {300, 300, 1}};
+        w.ignored = ignored;
+        w.n_ignored = ASYM_LENGTH(ignored);
+        w.procs[0].rule = sleeps ? ASYM_RULE_STEER : ASYM_RULE_IGNORE;
         t->listed = !sleeps;
         engine_fixture_step(&w, TICK);
         assert_int_equal(w.n, 1);
-        assert_put_back(&w, t, ASYM_WHY_RELEASED);
+        assert_put_back(&w, t, ASYM_WHY_RULE_IGNORE);
         engine_fixture_assert_mask(&other->mask, "4-7");
         engine_fixture_done(&w);
     }
@@ -226,7 +226,7 @@ static void a_mask_of_its_own_does_not_exclude_an_adopted_thread(void **state)
         engine_fixture_run(w, TICK);
     engine_fixture_assert_mask(&t->mask, "4-5");
     w->procs[0].adopted = 0;
-    w->procs[0].flags = ASYM_PROC_RELEASED;
+    w->procs[0].rule = ASYM_RULE_IGNORE;
     engine_fixture_run(w, TICK);
     engine_fixture_assert_mask(&t->mask, "2-5");
 }
@@ -314,14 +314,14 @@ static void without_orders_the_snapshot_is_the_inner_one(void **state)
     const struct asym_snapshot s = take(*state);
     assert_ptr_equal(s.procs, inner.procs);
     assert_false(s.paused);
-    assert_int_equal(s.n_released, 0);
+    assert_int_equal(s.n_ignored, 0);
 }
 
 static void orders_are_facts_of_their_process_only(void **state)
 {
     struct asym_overrides *o = *state;
     assert_int_equal(asym_overrides_set_rule(o, &p20, ASYM_RULE_SLOW, 0), 0);
-    assert_int_equal(asym_overrides_adopt(o, &p10, 99), 0);
+    assert_int_equal(asym_overrides_unset_rule(o, &p10, 99), 0);
     asym_overrides_pause(o, true);
     struct asym_snapshot s = take(o);
     assert_true(s.paused);
@@ -331,6 +331,7 @@ static void orders_are_facts_of_their_process_only(void **state)
     assert_string_equal(s.procs[0].rule_name, "conf");
     assert_int_equal(s.procs[1].rule, ASYM_RULE_SLOW);
     assert_string_equal(s.procs[1].rule_name, asym_overrides_rule_name);
+    assert_int_equal(s.procs[1].adopted, 0);
     assert_int_equal(s.procs[2].adopted, 99);
     assert_int_equal(s.procs[2].rule, ASYM_RULE_FAST);
     assert_string_equal(inner.procs[1].rule_name, "conf"); /* the inner source keeps its own */
@@ -340,28 +341,22 @@ static void orders_are_facts_of_their_process_only(void **state)
     assert_int_equal(s.procs[1].rule, ASYM_RULE_SLOW);
 }
 
-static void a_release_ends_with_an_adoption_or_a_rule(void **state)
+/* The engine puts back the threads of such a process that sleep. Each other rule ends that, and so does the end of the rule. */
+static void the_processes_that_the_user_ignores_are_listed(void **state)
 {
     struct asym_overrides *o = *state;
-    for (int by_adoption = 0; by_adoption < 2; by_adoption++) {
-        assert_int_equal(asym_overrides_release(o, &p20), 0);
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(asym_overrides_set_rule(o, &p20, ASYM_RULE_IGNORE, 0), 0);
         struct asym_snapshot s = take(o);
-        assert_true(s.procs[1].flags & ASYM_PROC_RELEASED);
-        assert_int_equal(s.procs[1].adopted, 0);
-        assert_int_equal(s.n_released, 1);
-        assert_int_equal(s.released[0].tgid, 20);
-        assert_false(s.procs[0].flags & ASYM_PROC_RELEASED);
+        assert_int_equal(s.procs[1].rule, ASYM_RULE_IGNORE);
+        assert_int_equal(s.n_ignored, 1);
+        assert_int_equal(s.ignored[0].tgid, 20);
         assert_int_equal(
-            by_adoption ? asym_overrides_adopt(o, &p20, 3) : asym_overrides_set_rule(o, &p20, ASYM_RULE_STEER, 0), 0);
+            again ? asym_overrides_unset_rule(o, &p20, 3) : asym_overrides_set_rule(o, &p20, ASYM_RULE_STEER, 0), 0);
         s = take(o);
-        assert_false(s.procs[1].flags & ASYM_PROC_RELEASED);
-        assert_int_equal(s.n_released, 0);
-        assert_int_equal(s.procs[1].rule, ASYM_RULE_STEER); /* the rule holds on */
-        assert_int_equal(s.procs[1].adopted, by_adoption ? 3 : 0);
+        assert_int_equal(s.n_ignored, 0);
+        assert_int_equal(s.procs[1].rule, again ? ASYM_RULE_FAST : ASYM_RULE_STEER);
     }
-    /* A release ends an adoption, too. */
-    assert_int_equal(asym_overrides_release(o, &p20), 0);
-    assert_int_equal(take(o).procs[1].adopted, 0);
 }
 
 static void an_order_replaces_the_whole_rule(void **state)
@@ -374,72 +369,54 @@ static void an_order_replaces_the_whole_rule(void **state)
     inner.procs[1].rule_facts = NULL;
 }
 
-/* [asymd] default = ignore leaves it alone, and the user wants it steered. */
-static void an_adoption_counts_for_a_program_that_no_rule_names(void **state)
-{
-    struct asym_overrides *o = *state;
-    const enum asym_rule_action rule = inner.procs[1].rule;
-    inner.procs[1].rule = ASYM_RULE_UNLISTED;
-    assert_int_equal(asym_overrides_adopt(o, &p20, 3), 0);
-    assert_int_equal(take(o).procs[1].rule, ASYM_RULE_STEER);
-    inner.procs[1].rule = rule;
-}
-
 /* The order came after the sample: the source returns the last snapshot again, which has the process that ended. */
 static void a_snapshot_older_than_the_order_does_not_drop_it(void **state)
 {
     struct asym_overrides *o = *state;
     const struct asym_taskid later = {20, 20, 6};
-    assert_int_equal(asym_overrides_release(o, &later), 0);
+    assert_int_equal(asym_overrides_set_rule(o, &later, ASYM_RULE_IGNORE, 0), 0);
     struct asym_snapshot s = take(o);
-    assert_int_equal(s.procs[1].flags & ASYM_PROC_RELEASED, 0);
+    assert_int_equal(s.procs[1].rule, ASYM_RULE_FAST);
     assert_int_equal(asym_overrides_count(o), 1);
     inner.procs[1].id.start = 6;
     s = take(o);
-    assert_int_equal(s.procs[1].flags & ASYM_PROC_RELEASED, ASYM_PROC_RELEASED);
+    assert_int_equal(s.procs[1].rule, ASYM_RULE_IGNORE);
     assert_int_equal(asym_overrides_count(o), 1);
 }
 
-/* An adoption is no rule: it stays. A release ends, as with every action of set. */
+/* A process without an order gets one, too: from then on the masks that its threads have count as their own. */
 static void the_rules_decide_again(void **state)
 {
     struct asym_overrides *o = *state;
-    const enum asym_rule_action rule = inner.procs[1].rule;
-    const char *const name = inner.procs[1].rule_name;
-    asym_overrides_unset_rule(o, &p20);
+    assert_int_equal(asym_overrides_unset_rule(o, &p20, 2), 0);
+    assert_int_equal(take(o).procs[1].adopted, 2);
     assert_int_equal(asym_overrides_count(o), 0);
-    assert_int_equal(asym_overrides_set_rule(o, &p20, ASYM_RULE_FAST, 0), 0);
-    assert_int_equal(asym_overrides_release(o, &p20), 0);
-    asym_overrides_unset_rule(o, &(struct asym_taskid){20, 20, 6});
-    assert_int_equal(take(o).n_released, 1);
-    asym_overrides_unset_rule(o, &p20);
+    assert_int_equal(asym_overrides_set_rule(o, &p20, ASYM_RULE_SLOW, 0), 0);
+    assert_int_equal(take(o).procs[1].adopted, 2);
+    assert_int_equal(asym_overrides_count(o), 1);
+    assert_int_equal(asym_overrides_unset_rule(o, &p20, 3), 0);
     const struct asym_snapshot s = take(o);
-    assert_int_equal(s.procs[1].rule, rule);
-    assert_ptr_equal(s.procs[1].rule_name, name);
-    assert_int_equal(s.n_released, 0);
+    assert_int_equal(s.procs[1].rule, ASYM_RULE_FAST);
+    assert_string_equal(s.procs[1].rule_name, "conf");
+    assert_int_equal(s.procs[1].adopted, 3);
     assert_int_equal(asym_overrides_count(o), 0);
-    assert_int_equal(asym_overrides_adopt(o, &p20, 3), 0);
-    assert_int_equal(asym_overrides_set_rule(o, &p20, ASYM_RULE_FAST, 0), 0);
-    asym_overrides_unset_rule(o, &p20);
-    assert_int_equal(take(o).procs[1].adopted, 3);
-    assert_int_equal(take(o).procs[1].rule, rule);
 }
 
 static void a_later_process_with_the_number_has_no_order(void **state)
 {
     struct asym_overrides *o = *state;
-    assert_int_equal(asym_overrides_release(o, &p20), 0);
+    assert_int_equal(asym_overrides_set_rule(o, &p20, ASYM_RULE_IGNORE, 0), 0);
     inner.procs[1].id.start = 6;
     struct asym_snapshot s = take(o);
-    assert_int_equal(s.procs[1].flags, 0);
-    assert_int_equal(s.n_released, 0);
+    assert_int_equal(s.procs[1].rule, ASYM_RULE_FAST);
+    assert_int_equal(s.n_ignored, 0);
     assert_int_equal(asym_overrides_count(o), 0);
     /* and an order for the new one replaces one for the old one */
-    assert_int_equal(asym_overrides_release(o, &p20), 0);
+    assert_int_equal(asym_overrides_set_rule(o, &p20, ASYM_RULE_IGNORE, 0), 0);
     assert_int_equal(asym_overrides_set_rule(o, &(struct asym_taskid){20, 20, 6}, ASYM_RULE_SLOW, 0), 0);
     assert_int_equal(asym_overrides_count(o), 1);
     assert_null(asym_overrides_find(o, &p20));
-    assert_int_equal(take(o).n_released, 0);
+    assert_int_equal(take(o).n_ignored, 0);
 }
 
 static bool has_ended(void *ctx, const struct asym_taskid *proc)
@@ -452,45 +429,39 @@ static void orders_are_bounded_and_those_of_the_dead_make_room(void **state)
 {
     struct asym_overrides *o = *state;
     for (int32_t i = ASYM_OVERRIDES_MAX; i-- > 0;)
-        assert_int_equal(asym_overrides_release(o, &(struct asym_taskid){10 + i, 10 + i, 5}), 0);
+        assert_int_equal(asym_overrides_set_rule(o, &(struct asym_taskid){10 + i, 10 + i, 5}, ASYM_RULE_IGNORE, 0), 0);
     const struct asym_taskid more = {5000, 5000, 5};
-    assert_int_equal(asym_overrides_release(o, &more), -ENOSPC);
-    assert_int_equal(asym_overrides_adopt(o, &more, 1), -ENOSPC);
+    assert_int_equal(asym_overrides_unset_rule(o, &more, 1), -ENOSPC);
     assert_int_equal(asym_overrides_set_rule(o, &more, ASYM_RULE_SLOW, 0), -ENOSPC);
     assert_int_equal(asym_overrides_set_rule(o, &p20, ASYM_RULE_SLOW, 0), 0); /* one that is there */
     struct asym_snapshot s = take(o);
-    assert_int_equal(s.n_released, ASYM_OVERRIDES_MAX - 1);
-    for (size_t i = 1; i < s.n_released; i++)
-        assert_true(s.released[i - 1].tgid < s.released[i].tgid);
+    assert_int_equal(s.n_ignored, ASYM_OVERRIDES_MAX - 1);
+    for (size_t i = 1; i < s.n_ignored; i++)
+        assert_true(s.ignored[i - 1].tgid < s.ignored[i].tgid);
     asym_overrides_forget(o, has_ended, NULL);
     assert_int_equal(asym_overrides_count(o), 1);
     assert_non_null(asym_overrides_find(o, &p20));
-    assert_int_equal(take(o).n_released, 0); /* the rest of them is a rule */
-    assert_int_equal(asym_overrides_release(o, &more), 0);
+    assert_int_equal(take(o).n_ignored, 0); /* the rest of them has another rule */
+    assert_int_equal(asym_overrides_unset_rule(o, &more, 1), 0);
 }
 
 static void the_orders_hold_for_a_process_that_is_in_no_snapshot(void **state)
 {
     struct asym_overrides *o = *state;
-    static const struct asym_taskid later = {20, 20, 6};
     struct asym_proc proc = {.id = p20, .rule = ASYM_RULE_UNLISTED};
     asym_overrides_apply(o, &proc);
     assert_int_equal(proc.rule, ASYM_RULE_UNLISTED);
-    assert_int_equal(asym_overrides_adopt(o, &p20, 7), 0);
+    assert_int_equal(asym_overrides_unset_rule(o, &p20, 7), 0);
     asym_overrides_apply(o, &proc);
     assert_int_equal(proc.adopted, 7);
-    assert_int_equal(proc.rule, ASYM_RULE_STEER);
+    assert_int_equal(proc.rule, ASYM_RULE_UNLISTED);
     assert_int_equal(asym_overrides_set_rule(o, &p20, ASYM_RULE_SLOW, 0), 0);
     asym_overrides_apply(o, &proc);
     assert_int_equal(proc.rule, ASYM_RULE_SLOW);
     assert_string_equal(proc.rule_name, asym_overrides_rule_name);
-    assert_int_equal(asym_overrides_release(o, &p20), 0);
-    asym_overrides_apply(o, &proc);
-    assert_int_equal(proc.flags, ASYM_PROC_RELEASED);
-    proc = (struct asym_proc){.id = later, .rule = ASYM_RULE_IGNORE};
+    proc = (struct asym_proc){.id = {20, 20, 6}, .rule = ASYM_RULE_IGNORE};
     asym_overrides_apply(o, &proc);
     assert_int_equal(proc.rule, ASYM_RULE_IGNORE);
-    assert_int_equal(proc.flags, 0);
 }
 
 static void the_overlay_hands_on_ends_errors_feedback_and_refreshes(void **state)
@@ -521,7 +492,7 @@ int main(void)
         E(a_short_pause_does_not_wait_for_a_swap_period),
         E(a_pause_takes_back_what_a_child_inherited),
         E(hotplug_during_a_pause_steers_nothing),
-        E(a_released_process_is_put_back_also_while_it_sleeps),
+        E(an_ignored_process_is_put_back_also_while_it_sleeps),
         E(an_adopted_thread_keeps_its_present_mask_as_its_own),
         E(a_change_after_the_adoption_counts_again),
         E(a_refusal_by_the_kernel_is_tried_again_after_an_adoption),
@@ -529,9 +500,8 @@ int main(void)
         E(a_thread_is_adopted_also_while_it_sleeps),
         S(without_orders_the_snapshot_is_the_inner_one),
         S(orders_are_facts_of_their_process_only),
-        S(a_release_ends_with_an_adoption_or_a_rule),
+        S(the_processes_that_the_user_ignores_are_listed),
         S(an_order_replaces_the_whole_rule),
-        S(an_adoption_counts_for_a_program_that_no_rule_names),
         S(the_rules_decide_again),
         S(a_later_process_with_the_number_has_no_order),
         S(a_snapshot_older_than_the_order_does_not_drop_it),

@@ -383,7 +383,6 @@ static void each_lasting_exclusion_says_so_and_some_what_to_do(void **state)
         const char *mask, *says;
         enum asym_standing standing;
     } rows[] = {
-        {ASYM_PROC_RELEASED, 0, "0-7", "asymctl adopt 300.", ASYM_STANDING_LEFT_ALONE},
         {ASYM_PROC_KERNEL, 0, "0-7", "is a kernel thread", ASYM_STANDING_LEFT_ALONE},
         {0, ASYM_RULE_IGNORE, "0-7", "asymctl set 300 steer.", ASYM_STANDING_LEFT_ALONE},
         {0, 0, "2-3", "asymctl adopt 300.", ASYM_STANDING_LEFT_ALONE},

@@ -504,11 +504,9 @@ static void a_process_that_sleeps_has_the_rule_and_the_reason_of_the_new_rules(v
     static const struct asym_proc rows[] = {
         {.rule = ASYM_RULE_IGNORE, .rule_name = "games"},
         {.rule = ASYM_RULE_UNLISTED},
-        {.flags = ASYM_PROC_RELEASED},
         {.rule = ASYM_RULE_FAST, .rule_name = "games", .adopted = 7},
     };
-    static const enum asym_exclusion reasons[] = {ASYM_WHY_RULE_IGNORE, ASYM_WHY_UNLISTED, ASYM_WHY_RELEASED,
-                                                  ASYM_WHY_IDLE};
+    static const enum asym_exclusion reasons[] = {ASYM_WHY_RULE_IGNORE, ASYM_WHY_UNLISTED, ASYM_WHY_IDLE};
     struct monitor_fixture *f = *state;
     engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
     engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 200), 200, 6);

@@ -256,11 +256,10 @@ static void an_input_file_that_cannot_be_read_ends_each_verb_in_2(void **state)
         "replay %s --json",
         "replay %s --plans",
         "check --config=%s",
-        "recommend --config=%s",
         "rules --config=%s",
         "rules test 1 --config=%s",
         "record out.rec --config=%s",
-        "trace out.json --config=%s",
+        "record --trace out.json --config=%s",
         "profile --config=%s --output=out -- true",
     };
     (void)state;

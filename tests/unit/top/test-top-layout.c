@@ -438,7 +438,6 @@ static void orders_are_given_after_a_yes_only(void **state)
         {'f', ASYM_TOP_SET_FAST, "Keep stockfish (4711) on fast CPUs until it ends? y/n"},
         {'s', ASYM_TOP_SET_SLOW, "Keep stockfish (4711) on slow CPUs until it ends? y/n"},
         {'i', ASYM_TOP_SET_IGNORE, "Leave stockfish (4711) alone until it ends? y/n"},
-        {'x', ASYM_TOP_RELEASE, "Give stockfish (4711) its own CPUs back, and leave it alone until it ends? y/n"},
         {'a', ASYM_TOP_SET_AUTO, "Let the rules of the configuration decide about stockfish (4711) again? y/n"},
     };
     add_apps(f, 0);

@@ -81,7 +81,7 @@ def check_screens(s):
             "asymctl adopt" in " ".join(text.split()))
     s.sh("asymctl adopt $(pidof load-spin); sleep 4")
     show(s, "asymctl why load-spin")
-    show(s, "asymctl stats")
+    show(s, "asymctl metrics --table")
 
 
 def check_name(s):
